@@ -1,0 +1,162 @@
+package bulk
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+	"reflect"
+)
+
+// Status is what a pool knows about a handle. The three answers differ: a
+// Stale one is gone for good, an Unissued one may yet come.
+type Status uint8
+
+const (
+	// Unissued: no tenant was ever given this handle. It lies ahead of its slot,
+	// or is garbage: zero, an even generation, an index beyond MaxSlots.
+	Unissued Status = iota
+	// Stale: the tenant is gone, or its generation was skipped. Final.
+	Stale
+	// Live: Get returns the tenant.
+	Live
+)
+
+// String is "unissued", "stale" or "live".
+func (s Status) String() string {
+	switch s {
+	case Unissued:
+		return "unissued"
+	case Stale:
+		return "stale"
+	case Live:
+		return "live"
+	}
+	return fmt.Sprintf("Status(%d)", uint8(s))
+}
+
+// Get returns the tenant that h names, or nil unless it is live. It accepts any
+// 64 bits. The pointer stays good until Remove; keep the handle instead, if
+// that could come in between.
+func (p *Pool[T]) Get(h Handle) *T {
+	if i := uint32(h); i>>blockShift < uint32(len(p.blocks)) {
+		b := p.blocks[i>>blockShift]
+		if b.generations[i&blockMask] == uint32(h>>32) && h>>32&1 != 0 {
+			return &b.data[i&blockMask]
+		}
+	}
+	return nil
+}
+
+// At returns the memory of a slot below Slots, live or not; others panic or
+// return memory without meaning. What a free slot holds is undefined, and may
+// be written to: that is what lets a loop run over holes.
+func (p *Pool[T]) At(index uint32) *T {
+	return &p.blocks[index>>blockShift].data[index&blockMask]
+}
+
+// HandleAt returns the handle of a slot's tenant, or 0 if it has none.
+func (p *Pool[T]) HandleAt(index uint32) Handle {
+	if index>>blockShift < uint32(len(p.blocks)) {
+		if g := p.blocks[index>>blockShift].generations[index&blockMask]; g&1 != 0 {
+			return NewHandle(index, g)
+		}
+	}
+	return 0
+}
+
+// Status tells what is known about h. It accepts any 64 bits. Generations below
+// FirstGeneration are Stale in all slots: an earlier run may have given them.
+func (p *Pool[T]) Status(h Handle) Status {
+	i := h.Index()
+	if !h.Valid() || i >= p.limit {
+		return Unissued
+	}
+	current := p.first - 1 // of every slot in a block that is yet to come
+	if i>>blockShift < uint32(len(p.blocks)) {
+		b := p.blocks[i>>blockShift]
+		current = b.generations[i&blockMask]
+		if current == 0 && b.taken[i>>wordShift&(blockWords-1)]>>(i&wordMask)&1 != 0 {
+			return Stale // retired (B3)
+		}
+	}
+	switch {
+	case h.Generation() == current:
+		return Live
+	case h.Generation() < current:
+		return Stale
+	}
+	return Unissued
+}
+
+// Len is the number of live slots.
+func (p *Pool[T]) Len() int { return p.count }
+
+// Slots is one more than the highest slot ever used. It never falls: it is the
+// size for storage parallel to the pool.
+func (p *Pool[T]) Slots() uint32 { return p.slots }
+
+// Retired is the number of slots whose generations are used up (H4).
+func (p *Pool[T]) Retired() int { return p.retired }
+
+// MaxGenerationUsed is the highest generation that Add or AddAt ever gave, 0 if
+// none: what a server that saves its world must skip ahead of (H5).
+func (p *Pool[T]) MaxGenerationUsed() uint32 { return p.newest }
+
+// Live is the set of live slots, kept up to date, to combine with others by And,
+// Or and AndNot. It is the pool's own: do not write to it.
+func (p *Pool[T]) Live() *Bitset { return &p.live }
+
+// String is a summary for people.
+func (p *Pool[T]) String() string {
+	return fmt.Sprintf("bulk.Pool[%v]: %d live, %d slots used of %d, %d retired",
+		reflect.TypeFor[T](), p.count, p.slots, p.limit, p.retired)
+}
+
+// All yields the live slots in ascending order. The pool may change meanwhile,
+// and what is yielded is always live: each step goes to the lowest live slot
+// above the last one. So what is removed ahead is not visited; what is added is
+// visited if its slot lies ahead, and below what Slots was at the beginning.
+func (p *Pool[T]) All() iter.Seq2[Handle, *T] {
+	return func(yield func(Handle, *T) bool) {
+		end := p.slots
+		for w, ok := p.live.nextWord(0); ok && w<<wordShift < end; w, ok = p.live.nextWord(w + 1) {
+			b := p.blocks[w>>(blockShift-wordShift)]
+			ahead := allOnes
+			for rest := p.live.words[w]; rest != 0; rest = p.live.words[w] & ahead {
+				bit := uint32(bits.TrailingZeros64(rest))
+				i := w<<wordShift | bit
+				if i >= end || !yield(NewHandle(i, b.generations[i&blockMask]), &b.data[i&blockMask]) {
+					return
+				}
+				ahead = allOnes << bit << 1
+			}
+		}
+	}
+}
+
+// Word is 64 neighbouring slots.
+type Word[T any] struct {
+	// Live says which slots are live: bit i for Slots[i]. It is a copy, made
+	// when the word was reached.
+	Live uint64
+	// Slots are the memory of all 64. What holes hold is undefined, but may be
+	// read and written: a loop over a dense word may ignore Live.
+	Slots *[wordLen]T
+}
+
+// Words yields the words that have a live slot, ascending, with the number of
+// the first slot of each: the fast way to visit everything. Removing and adding
+// meanwhile is safe; a word counts as it is when it is reached, and words that
+// begin at what Slots was at the beginning, or later, are not visited.
+func (p *Pool[T]) Words() iter.Seq2[uint32, Word[T]] {
+	return func(yield func(uint32, Word[T]) bool) {
+		end := p.slots
+		for w, ok := p.live.nextWord(0); ok && w<<wordShift < end; w, ok = p.live.nextWord(w + 1) {
+			first := w & (blockWords - 1) << wordShift
+			slots := (*[wordLen]T)(p.blocks[w>>(blockShift-wordShift)].data[first : first+wordLen])
+			if !yield(w<<wordShift, Word[T]{Live: p.live.words[w], Slots: slots}) {
+				return
+			}
+		}
+	}
+}

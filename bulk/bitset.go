@@ -1,0 +1,257 @@
+package bulk
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+)
+
+const (
+	wordShift = 6 // 64 slots or bits to a word
+	wordLen   = 1 << wordShift
+	wordMask  = wordLen - 1
+	allOnes   = ^uint64(0)
+)
+
+// Bitset is a set of uint32s, meant for slots of a pool. It has three levels:
+// words, a summary bit per word, and a top bit per summary word, so that one
+// top word speaks for 262,144 slots and whatever is empty is skipped without
+// being read.
+//
+// The zero value is empty and ready. Set and SetWord grow it, by whole blocks
+// of 4,096 bits, up to the highest bit ever set: memory is about an eighth of a
+// byte for each bit below it, so check numbers that come from outside. Reading
+// beyond the end is allowed and finds nothing. A Bitset must not be copied by
+// assignment (see CopyFrom), nor written by two goroutines at once.
+type Bitset struct {
+	words   []uint64 // len is a multiple of 64: one whole summary word each
+	summary []uint64 // bit w of word s: words[s*64+w] != 0          (B1)
+	top     []uint64 // bit s of word t: summary[t*64+s] != 0        (B1)
+}
+
+// Set adds i.
+func (b *Bitset) Set(i uint32) {
+	w := i >> wordShift
+	if w >= uint32(len(b.words)) {
+		b.grow(w)
+	}
+	if b.words[w] == 0 {
+		b.mark(w)
+	}
+	b.words[w] |= 1 << (i & wordMask)
+}
+
+// Clear removes i.
+func (b *Bitset) Clear(i uint32) {
+	w := i >> wordShift
+	if w >= uint32(len(b.words)) {
+		return
+	}
+	b.words[w] &^= 1 << (i & wordMask)
+	if b.words[w] == 0 {
+		b.unmark(w)
+	}
+}
+
+// Has reports whether i is in the set.
+func (b *Bitset) Has(i uint32) bool {
+	w := i >> wordShift
+	return w < uint32(len(b.words)) && b.words[w]>>(i&wordMask)&1 != 0
+}
+
+// Word returns the bits 64*w to 64*w+63; 0 beyond the end.
+func (b *Bitset) Word(w uint32) uint64 {
+	if w < uint32(len(b.words)) {
+		return b.words[w]
+	}
+	return 0
+}
+
+// SetWord replaces the bits 64*w to 64*w+63.
+func (b *Bitset) SetWord(w uint32, bits uint64) {
+	if w >= uint32(len(b.words)) {
+		if bits == 0 {
+			return
+		}
+		b.grow(w)
+	}
+	b.words[w] = bits
+	if bits == 0 {
+		b.unmark(w)
+	} else {
+		b.mark(w)
+	}
+}
+
+// WordCount is the number of words stored: Word(w) is 0 for every w from it on.
+func (b *Bitset) WordCount() uint32 { return uint32(len(b.words)) }
+
+// Any reports whether the set has a member.
+func (b *Bitset) Any() bool {
+	for _, t := range b.top {
+		if t != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Count returns the number of members. It looks at every word that has one.
+func (b *Bitset) Count() int {
+	n := 0
+	for w, ok := b.nextWord(0); ok; w, ok = b.nextWord(w + 1) {
+		n += bits.OnesCount64(b.words[w])
+	}
+	return n
+}
+
+// Next returns the lowest member that is at least from, or false.
+func (b *Bitset) Next(from uint32) (uint32, bool) {
+	w := from >> wordShift
+	if rest := b.Word(w) & (allOnes << (from & wordMask)); rest != 0 {
+		return w<<wordShift | uint32(bits.TrailingZeros64(rest)), true
+	}
+	w, ok := b.nextWord(w + 1)
+	if !ok {
+		return 0, false
+	}
+	return w<<wordShift | uint32(bits.TrailingZeros64(b.words[w])), true
+}
+
+// nextWord returns the first word from w on that has a member.
+func (b *Bitset) nextWord(w uint32) (uint32, bool) {
+	s := w >> wordShift
+	if s >= uint32(len(b.summary)) {
+		return 0, false
+	}
+	if rest := b.summary[s] & (allOnes << (w & wordMask)); rest != 0 {
+		return s<<wordShift | uint32(bits.TrailingZeros64(rest)), true
+	}
+	s++
+	mask := allOnes << (s & wordMask)
+	for t := s >> wordShift; t < uint32(len(b.top)); t++ {
+		if rest := b.top[t] & mask; rest != 0 {
+			s = t<<wordShift | uint32(bits.TrailingZeros64(rest))
+			return s<<wordShift | uint32(bits.TrailingZeros64(b.summary[s])), true
+		}
+		mask = allOnes
+	}
+	return 0, false
+}
+
+// Reset removes every member and keeps the memory.
+func (b *Bitset) Reset() {
+	clear(b.words)
+	clear(b.summary)
+	clear(b.top)
+}
+
+// CopyFrom makes b equal to from, in memory of its own.
+func (b *Bitset) CopyFrom(from *Bitset) {
+	b.words = append(b.words[:0], from.words...)
+	b.summary = append(b.summary[:0], from.summary...)
+	b.top = append(b.top[:0], from.top...)
+}
+
+// Equal reports whether both sets have the same members.
+func (b *Bitset) Equal(other *Bitset) bool {
+	if len(b.words) > len(other.words) {
+		b, other = other, b
+	}
+	for w, word := range b.words {
+		if word != other.words[w] {
+			return false
+		}
+	}
+	_, more := other.nextWord(uint32(len(b.words)))
+	return !more
+}
+
+// All yields the members in ascending order. The set may change meanwhile: each
+// step goes to the lowest member above the last one.
+func (b *Bitset) All() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for w, ok := b.nextWord(0); ok; w, ok = b.nextWord(w + 1) {
+			ahead := allOnes
+			for rest := b.words[w]; rest != 0; rest = b.words[w] & ahead {
+				i := uint32(bits.TrailingZeros64(rest))
+				if !yield(w<<wordShift | i) {
+					return
+				}
+				ahead = allOnes << i << 1
+			}
+		}
+	}
+}
+
+// Bits yields base+i for every bit i of word, ascending: the members of a word
+// that And, Or, AndNot or Pool.Words gave, if base is 64 times its number.
+func Bits(base uint32, word uint64) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for rest := word; rest != 0; rest &= rest - 1 {
+			if !yield(base + uint32(bits.TrailingZeros64(rest))) {
+				return
+			}
+		}
+	}
+}
+
+// mark tells the upper levels that word w has a member.
+func (b *Bitset) mark(w uint32) {
+	b.summary[w>>6] |= 1 << (w & wordMask)
+	b.top[w>>12] |= 1 << (w >> 6 & wordMask)
+}
+
+// unmark tells the upper levels that word w is empty.
+func (b *Bitset) unmark(w uint32) {
+	s := w >> 6
+	b.summary[s] &^= 1 << (w & wordMask)
+	if b.summary[s] == 0 {
+		b.top[s>>6] &^= 1 << (s & wordMask)
+	}
+}
+
+// grow makes room for word w.
+func (b *Bitset) grow(w uint32) {
+	summaries := w>>wordShift + 1
+	tops := (summaries-1)>>wordShift + 1
+	b.words = extend(b.words, int(summaries)*wordLen)
+	b.summary = extend(b.summary, int(summaries))
+	b.top = extend(b.top, int(tops))
+}
+
+// extend appends zeros until s is n long, with append's amortised growth.
+func extend(s []uint64, n int) []uint64 {
+	if n <= len(s) {
+		return s
+	}
+	return append(s, make([]uint64, n-len(s))...)
+}
+
+// CheckInvariants audits B1, and is what Pool.CheckInvariants uses for its live
+// bits. It reads every word.
+func (b *Bitset) CheckInvariants() error {
+	if len(b.words) != len(b.summary)*wordLen || len(b.top) != (len(b.summary)+wordMask)>>wordShift {
+		return fmt.Errorf("bulk: B1: %d words, %d summaries, %d tops", len(b.words), len(b.summary), len(b.top))
+	}
+	if err := checkSummary(b.words, b.summary, "summary"); err != nil {
+		return err
+	}
+	return checkSummary(b.summary, b.top, "top")
+}
+
+// checkSummary compares one level with the one above it, padding included.
+func checkSummary(lower, upper []uint64, name string) error {
+	for u, got := range upper {
+		var want uint64
+		for i := range min(wordLen, len(lower)-u*wordLen) {
+			if lower[u*wordLen+i] != 0 {
+				want |= 1 << i
+			}
+		}
+		if got != want {
+			return fmt.Errorf("bulk: B1: %s word %d is %#x, want %#x", name, u, got, want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package bulk_test
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// The sizes at which levels begin and end.
+var bitsetSizes = []uint32{0, 1, 63, 64, 65, 4095, 4096, 4097, 300_000}
+
+// randomSet returns a set of numbers below n, and the same as bools. The
+// density is drawn too, so that whole summary words are empty at times.
+func randomSet(r *rand.Rand, n uint32) (*bulk.Bitset, []bool) {
+	s, model := new(bulk.Bitset), make([]bool, n)
+	if n == 0 {
+		return s, model
+	}
+	for range []uint32{0, 1, n / 5000, n / 50, n}[r.IntN(5)] {
+		i := r.Uint32N(n)
+		s.Set(i)
+		model[i] = true
+	}
+	for range r.Uint32N(n/3 + 1) {
+		i := r.Uint32N(n)
+		s.Clear(i)
+		model[i] = false
+	}
+	if r.IntN(2) == 0 { // the last bit of the range is the delicate one
+		s.Set(n - 1)
+		model[n-1] = true
+	}
+	return s, model
+}
+
+func members(model []bool) []uint32 {
+	var m []uint32
+	for i, in := range model {
+		if in {
+			m = append(m, uint32(i))
+		}
+	}
+	return m
+}
+
+// unroll turns the words of a set operation into members, and insists that
+// words come in ascending order and none is empty.
+func unroll(t require.TestingT, words iter.Seq2[uint32, uint64]) []uint32 {
+	var m []uint32
+	last := int64(-1)
+	for w, word := range words {
+		require.Greater(t, int64(w), last)
+		require.NotZero(t, word)
+		last = int64(w)
+		m = slices.AppendSeq(m, bulk.Bits(w*64, word))
+	}
+	return m
+}
+
+func TestBitsetAgainstBools(t *testing.T) {
+	for _, n := range bitsetSizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			for seed := range uint64(5) {
+				r := rand.New(rand.NewPCG(seed, uint64(n)))
+				s, model := randomSet(r, n)
+				want := members(model)
+				require.NoError(t, s.CheckInvariants())
+				require.Equal(t, want, slices.Collect(s.All()))
+				require.Equal(t, len(want), s.Count())
+				require.Equal(t, len(want) > 0, s.Any())
+				for range 1000 {
+					checkAround(t, s, want, r.Uint32N(n+200))
+				}
+				checkAround(t, s, want, n)
+				checkAround(t, s, want, 1<<32-1)
+
+				s.Reset()
+				require.False(t, s.Any())
+				require.Empty(t, slices.Collect(s.All()))
+				require.NoError(t, s.CheckInvariants())
+			}
+		})
+	}
+}
+
+// checkAround compares what is said about one number.
+func checkAround(t *testing.T, s *bulk.Bitset, want []uint32, i uint32) {
+	at, in := slices.BinarySearch(want, i)
+	require.Equal(t, in, s.Has(i))
+	next, ok := s.Next(i)
+	require.Equal(t, at < len(want), ok)
+	if ok {
+		require.Equal(t, want[at], next)
+	}
+	require.Equal(t, in, s.Word(i/64)>>(i%64)&1 == 1)
+}
+
+func TestBitsetOperationsAgainstBools(t *testing.T) {
+	for _, n := range bitsetSizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			for seed := range uint64(6) {
+				r := rand.New(rand.NewPCG(seed, uint64(n)+1))
+				// Operands of unlike lengths: one covers all, the others less.
+				a, ma := randomSet(r, n)
+				b, mb := randomSet(r, n)
+				c, mc := randomSet(r, n/2)
+				has := func(m []bool, i int) bool { return i < len(m) && m[i] }
+				and, or, and1 := make([]bool, n), make([]bool, n), make([]bool, n)
+				andNot, cNot := make([]bool, n), make([]bool, n)
+				for i := range int(n) {
+					and[i] = ma[i] && mb[i] && has(mc, i)
+					and1[i] = ma[i] && mb[i]
+					or[i] = ma[i] || mb[i] || has(mc, i)
+					andNot[i] = ma[i] && !mb[i] && !has(mc, i)
+					cNot[i] = has(mc, i) && !ma[i]
+				}
+				require.Equal(t, members(and), unroll(t, bulk.And(a, b, c)))
+				require.Equal(t, members(and), unroll(t, bulk.And(c, b, a)))
+				require.Equal(t, members(and1), unroll(t, bulk.And(b, a)))
+				require.Equal(t, members(ma), unroll(t, bulk.And(a)))
+				require.Equal(t, members(or), unroll(t, bulk.Or(a, b, c)))
+				require.Equal(t, members(or), unroll(t, bulk.Or(c, a, b)))
+				require.Equal(t, members(andNot), unroll(t, bulk.AndNot(a, b, c)))
+				require.Equal(t, members(cNot), unroll(t, bulk.AndNot(c, a)))
+				require.Equal(t, members(ma), unroll(t, bulk.AndNot(a)))
+				require.Empty(t, unroll(t, bulk.AndNot(a, a)))
+			}
+		})
+	}
+	require.Empty(t, unroll(t, bulk.And()))
+	require.Empty(t, unroll(t, bulk.Or()))
+	require.Empty(t, unroll(t, bulk.Or(new(bulk.Bitset), new(bulk.Bitset))))
+}
+
+func TestBitsetEqualAndCopy(t *testing.T) {
+	var a, b, c bulk.Bitset
+	a.Set(5)
+	b.Set(5)
+	b.Set(200_000)
+	require.False(t, a.Equal(&b))
+	require.False(t, b.Equal(&a))
+	b.Clear(200_000) // now longer, and equal all the same
+	require.True(t, a.Equal(&b))
+	require.True(t, b.Equal(&a))
+
+	c.Set(70_000)
+	c.CopyFrom(&a)
+	require.True(t, c.Equal(&a))
+	c.Set(70_000) // grows into memory that held another set before
+	require.Equal(t, []uint32{5, 70_000}, slices.Collect(c.All()))
+	require.NoError(t, c.CheckInvariants())
+	require.Equal(t, []uint32{5}, slices.Collect(a.All()), "a copy has memory of its own")
+	c.CopyFrom(&c)
+	require.Equal(t, 2, c.Count())
+	c.CopyFrom(new(bulk.Bitset))
+	require.False(t, c.Any())
+}
+
+func TestBitsetReadsBeyondItsEnd(t *testing.T) {
+	var s bulk.Bitset
+	require.False(t, s.Has(1<<32-1))
+	require.Zero(t, s.Word(1<<26-1))
+	require.Zero(t, s.WordCount())
+	s.Clear(1<<32 - 1)
+	s.SetWord(1<<26-1, 0)
+	require.Zero(t, s.WordCount(), "clearing does not grow")
+	require.True(t, s.Equal(new(bulk.Bitset)))
+	s.Set(0)
+	require.Equal(t, uint32(64), s.WordCount(), "grows by blocks")
+	_, ok := s.Next(1<<32 - 1)
+	require.False(t, ok)
+}
+
+// TestBitsetCommands runs random commands against a map, at any index.
+func TestBitsetCommands(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s bulk.Bitset
+		model := map[uint32]bool{}
+		index := rapid.OneOf(rapid.Uint32Range(0, 200), rapid.Uint32Range(0, 10_000), rapid.Uint32Range(262_000, 263_000))
+		t.Repeat(map[string]func(*rapid.T){
+			"set":   func(t *rapid.T) { i := index.Draw(t, "i"); s.Set(i); model[i] = true },
+			"clear": func(t *rapid.T) { i := index.Draw(t, "i"); s.Clear(i); delete(model, i) },
+			"word": func(t *rapid.T) {
+				w, word := index.Draw(t, "i")/64, rapid.Uint64().Draw(t, "word")
+				s.SetWord(w, word)
+				for i := range uint32(64) {
+					if word>>i&1 != 0 {
+						model[w*64+i] = true
+					} else {
+						delete(model, w*64+i)
+					}
+				}
+				require.Equal(t, word, s.Word(w))
+			},
+			"next": func(t *rapid.T) {
+				from := index.Draw(t, "from")
+				want, found := uint32(0), false
+				for i := range model {
+					if i >= from && (!found || i < want) {
+						want, found = i, true
+					}
+				}
+				got, ok := s.Next(from)
+				require.Equal(t, found, ok)
+				require.Equal(t, want, got)
+			},
+			"": func(t *rapid.T) {
+				require.NoError(t, s.CheckInvariants())
+				require.Equal(t, len(model), s.Count())
+			},
+		})
+	})
+}
+
+// TestBitsetChangesDuringIteration pins what All and the operations say about
+// sets that change under them.
+func TestBitsetChangesDuringIteration(t *testing.T) {
+	fresh := func(members ...uint32) *bulk.Bitset {
+		s := new(bulk.Bitset)
+		for _, i := range members {
+			s.Set(i)
+		}
+		return s
+	}
+	t.Run("All sees what changes ahead", func(t *testing.T) {
+		s := fresh(10, 11, 12, 70, 5000)
+		var seen []uint32
+		for i := range s.All() {
+			seen = append(seen, i)
+			if i == 10 {
+				s.Clear(10)
+				s.Clear(11)
+				s.Set(3) // behind
+				s.Set(13)
+				s.Clear(70)
+				s.Set(400_000)
+			}
+		}
+		require.Equal(t, []uint32{10, 12, 13, 5000, 400_000}, seen)
+	})
+	type operation func(*bulk.Bitset) iter.Seq2[uint32, uint64]
+	for name, op := range map[string]operation{
+		"And":    func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.And(s, s) },
+		"Or":     func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.Or(s, s) },
+		"AndNot": func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.AndNot(s, new(bulk.Bitset)) },
+	} {
+		t.Run(name+" copies its word and reads the next ones late", func(t *testing.T) {
+			s := fresh(10, 11, 70, 5000)
+			var seen []uint32
+			for w, word := range op(s) {
+				for i := range bulk.Bits(w*64, word) {
+					seen = append(seen, i)
+					if i == 10 {
+						s.Clear(11)
+						s.Set(13)
+						s.Clear(70)
+						s.Set(130)
+						s.Set(400_000)
+					}
+				}
+			}
+			require.Equal(t, []uint32{10, 11, 130, 5000, 400_000}, seen)
+		})
+		t.Run(name+" stops when told", func(t *testing.T) {
+			n := 0
+			for range op(fresh(1, 70, 5000, 400_000)) {
+				if n++; n == 2 {
+					break
+				}
+			}
+			require.Equal(t, 2, n)
+		})
+	}
+}
+
+func TestBits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.Uint64().Draw(t, "word")
+		var back uint64
+		for i := range bulk.Bits(128, word) {
+			back |= 1 << (i - 128)
+		}
+		require.Equal(t, word, back)
+		require.Len(t, slices.Collect(bulk.Bits(0, word)), bits.OnesCount64(word))
+	})
+}

@@ -1,0 +1,43 @@
+package bulk_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHotAccessorsInline asks the compiler itself. A comment would not do: what
+// is one unit of budget too dear becomes a call, and twice as slow, in silence.
+func TestHotAccessorsInline(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the compiler")
+	}
+	source, err := os.ReadFile(filepath.Join("testdata", "inlined", "main.go"))
+	require.NoError(t, err)
+	out := filepath.Join(t.TempDir(), "inlined")
+	report, err := exec.Command("go", "build", "-gcflags=-m", "-o", out, "./testdata/inlined").CombinedOutput()
+	require.NoError(t, err, "%s", report)
+
+	inlined := map[string][]string{} // line: what was inlined there
+	for _, m := range regexp.MustCompile(`(?m)inlined/main\.go:(\d+):\d+: inlining call to .*\.(\w+)$`).FindAllStringSubmatch(string(report), -1) {
+		inlined[m[1]] = append(inlined[m[1]], m[2])
+	}
+	call := regexp.MustCompile(`\.([A-Z]\w*)\(`)
+	wanted := 0
+	for i, line := range strings.Split(string(source), "\n") {
+		if !strings.HasSuffix(line, "// want inline") {
+			continue
+		}
+		for _, m := range call.FindAllStringSubmatch(line, -1) {
+			wanted++
+			require.Contains(t, inlined[strconv.Itoa(i+1)], m[1], "line %d: %s", i+1, line)
+		}
+	}
+	require.Greater(t, wanted, 10)
+}

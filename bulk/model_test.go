@@ -1,0 +1,359 @@
+package bulk_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// tenant is what the model test stores: who it believes to be, so that aliasing
+// shows, and something that must be zero at first.
+type tenant struct {
+	self  bulk.Handle
+	dirty uint64
+}
+
+// modelSlot is one slot as the documentation describes it.
+type modelSlot struct {
+	generation uint32 // of the newest tenant; the one before the first, if none
+	live       bool
+}
+
+// model is the whole pool without any of its machinery.
+type model struct {
+	slots           []modelSlot
+	first           uint32
+	high, newest    uint32
+	count, retired  int
+	issued          []bulk.Handle // everything ever handed out, in order
+	memory          map[bulk.Handle]*tenant
+	lowestMayBeFree int // nothing below is free: only to search faster
+}
+
+func newModel(maxSlots int, first uint32) *model {
+	m := &model{slots: make([]modelSlot, maxSlots), first: first, memory: map[bulk.Handle]*tenant{}}
+	for i := range m.slots {
+		m.slots[i].generation = first - 1
+	}
+	return m
+}
+
+func (m *model) retiredAt(i int) bool {
+	return !m.slots[i].live && m.slots[i].generation == bulk.MaxGeneration
+}
+
+// lowestFree is what Add must take, or -1.
+func (m *model) lowestFree() int {
+	for i := m.lowestMayBeFree; i < len(m.slots); i++ {
+		if !m.slots[i].live && !m.retiredAt(i) {
+			m.lowestMayBeFree = i
+			return i
+		}
+	}
+	return -1
+}
+
+// next is the generation of the tenant that a free slot gets from Add.
+func (m *model) next(i int) uint32 { return (m.slots[i].generation + 1) | 1 }
+
+func (m *model) add(h bulk.Handle, memory *tenant) {
+	m.slots[h.Index()] = modelSlot{generation: h.Generation(), live: true}
+	m.count++
+	m.high = max(m.high, h.Index()+1)
+	m.newest = max(m.newest, h.Generation())
+	m.issued = append(m.issued, h)
+	m.memory[h] = memory
+}
+
+func (m *model) remove(h bulk.Handle) bool {
+	if m.status(h) != bulk.Live {
+		return false
+	}
+	i := int(h.Index())
+	m.slots[i].live = false
+	m.count--
+	delete(m.memory, h)
+	if m.retiredAt(i) {
+		m.retired++
+	} else {
+		m.lowestMayBeFree = min(m.lowestMayBeFree, i)
+	}
+	return true
+}
+
+func (m *model) status(h bulk.Handle) bulk.Status {
+	i := int64(h.Index())
+	if h.Generation()%2 == 0 || i >= int64(len(m.slots)) {
+		return bulk.Unissued
+	}
+	s := m.slots[i]
+	switch {
+	case h.Generation() > s.generation:
+		return bulk.Unissued
+	case h.Generation() == s.generation && s.live:
+		return bulk.Live
+	}
+	return bulk.Stale
+}
+
+// nextLive is the lowest live slot from i on, or -1.
+func (m *model) nextLive(i int) int {
+	for ; i < int(m.high); i++ {
+		if m.slots[i].live {
+			return i
+		}
+	}
+	return -1
+}
+
+// run is a pool and its model under one string of commands.
+type run struct {
+	t     require.TestingT
+	pool  *bulk.Pool[tenant]
+	model *model
+	data  []byte
+}
+
+func (r *run) byte() byte {
+	if len(r.data) == 0 {
+		return 0
+	}
+	b := r.data[0]
+	r.data = r.data[1:]
+	return b
+}
+
+func (r *run) number(byteLen int) uint64 {
+	n := uint64(0)
+	for range byteLen {
+		n = n<<8 | uint64(r.byte())
+	}
+	return n
+}
+
+// runCommands is the model test. The first bytes choose the options, the rest
+// are commands; the pool is audited and compared after each.
+func runCommands(t require.TestingT, data []byte) {
+	const most = 200 // a bound for the time of one run
+	r := &run{t: t, data: data}
+	maxSlots := []int{1, 64, 70, bulk.BlockLen, bulk.BlockLen + 3, 2*bulk.BlockLen + 100}[r.byte()%6]
+	first := []uint32{1, 1, 101, bulk.MaxGeneration - 4, bulk.MaxGeneration - 2, bulk.MaxGeneration}[r.byte()%6]
+	pool, err := bulk.NewPool[tenant](bulk.Options{MaxSlots: maxSlots, FirstGeneration: first})
+	require.NoError(t, err)
+	r.pool, r.model = pool, newModel(maxSlots, first)
+	commands := []func(){r.add, r.add, r.addN, r.addAt, r.removeIssued, r.removeIssued, r.removeIssued, r.removeRange, r.forged, r.walk}
+	for i := 0; i < most && len(r.data) > 0; i++ {
+		commands[int(r.byte())%len(commands)]()
+		r.check()
+	}
+	r.checkAll()
+}
+
+func (r *run) add() {
+	want := bulk.Handle(0)
+	if i := r.model.lowestFree(); i >= 0 {
+		want = bulk.NewHandle(uint32(i), r.model.next(i))
+	}
+	h, memory := r.pool.Add()
+	require.Equal(r.t, want, h)
+	require.Equal(r.t, h == 0, memory == nil)
+	if h != 0 {
+		r.welcome(h, memory)
+	}
+}
+
+// welcome checks a tenant's new memory and tells the model.
+func (r *run) welcome(h bulk.Handle, memory *tenant) {
+	require.Equal(r.t, tenant{}, *memory, "zeroed")
+	*memory = tenant{self: h, dirty: math.MaxUint64}
+	r.model.add(h, memory)
+}
+
+func (r *run) addN() {
+	n := int(r.byte()) * 24
+	free := len(r.model.slots) - r.model.count - r.model.retired
+	got := 0
+	err := r.pool.AddN(n, func(h bulk.Handle, memory *tenant) {
+		i := r.model.lowestFree()
+		require.Equal(r.t, bulk.NewHandle(uint32(i), r.model.next(i)), h)
+		r.welcome(h, memory)
+		got++
+	})
+	if n > free {
+		require.ErrorIs(r.t, err, bulk.ErrFull)
+		require.Zero(r.t, got)
+		return
+	}
+	require.NoError(r.t, err)
+	require.Equal(r.t, n, got)
+}
+
+func (r *run) addAt() {
+	index, kind, offset := uint32(r.number(2)), r.byte(), uint32(r.byte())
+	generation := offset
+	switch kind % 3 {
+	case 0: // near the slot's own
+		if int(index) < len(r.model.slots) {
+			generation = r.model.slots[index].generation + offset - 8
+		}
+	case 1: // near the end of all
+		generation = bulk.MaxGeneration - offset
+	}
+	h := bulk.NewHandle(index, generation)
+	memory, err := r.pool.AddAt(h)
+	var want error
+	switch {
+	case generation%2 == 0:
+		want = bulk.ErrHandle
+	case int(index) >= len(r.model.slots):
+		want = bulk.ErrLimit
+	case r.model.slots[index].live:
+		want = bulk.ErrLive
+	case r.model.status(h) == bulk.Stale:
+		want = bulk.ErrStale
+	default:
+		require.NoError(r.t, err)
+		r.welcome(h, memory)
+		return
+	}
+	require.ErrorIs(r.t, err, want)
+	require.Nil(r.t, memory)
+}
+
+func (r *run) removeIssued() {
+	if len(r.model.issued) == 0 {
+		return
+	}
+	r.remove(r.model.issued[r.number(2)%uint64(len(r.model.issued))])
+}
+
+func (r *run) remove(h bulk.Handle) {
+	require.Equal(r.t, r.model.remove(h), r.pool.Remove(h), "%v", h)
+	require.False(r.t, r.pool.Remove(h), "twice: %v", h)
+	require.Nil(r.t, r.pool.Get(h))
+}
+
+// removeRange empties whole words, and so summaries.
+func (r *run) removeRange() {
+	from, n := int(r.number(2)), int(r.byte())*8
+	for i := from; i < min(from+n, int(r.model.high)); i++ {
+		if h := r.pool.HandleAt(uint32(i)); h != 0 {
+			r.remove(h)
+		}
+	}
+}
+
+// forged asks about 64 bits from anywhere.
+func (r *run) forged() {
+	h := bulk.Handle(r.number(8))
+	want := r.model.status(h)
+	require.Equal(r.t, want, r.pool.Status(h), "%v", h)
+	require.Equal(r.t, r.model.memory[h], r.pool.Get(h), "%v", h)
+	r.remove(h)
+	if _, err := r.pool.AddAt(bulk.NewHandle(uint32(len(r.model.slots))+h.Index()>>1, 1)); true {
+		require.ErrorIs(r.t, err, bulk.ErrLimit)
+	}
+}
+
+// walk iterates while it removes and adds.
+func (r *run) walk() {
+	end := int(r.model.high)
+	cursor := -1
+	for h, memory := range r.pool.All() {
+		want := r.model.nextLive(cursor + 1)
+		require.Equal(r.t, want, int(h.Index()), "the next live slot")
+		require.Less(r.t, want, end)
+		require.Equal(r.t, h, memory.self)
+		cursor = want
+		switch r.byte() % 8 {
+		case 0:
+			r.remove(h)
+		case 1:
+			if ahead := r.model.nextLive(cursor + 1); ahead >= 0 {
+				r.remove(r.pool.HandleAt(uint32(ahead)))
+			}
+		case 2:
+			r.remove(r.model.issued[0])
+		case 3:
+			r.add()
+		case 4:
+			return
+		}
+	}
+	next := r.model.nextLive(cursor + 1)
+	require.True(r.t, next < 0 || next >= end, "nothing left out")
+}
+
+// check compares what is cheap to compare, and audits.
+func (r *run) check() {
+	require.NoError(r.t, r.pool.CheckInvariants())
+	require.Equal(r.t, r.model.count, r.pool.Len())
+	require.Equal(r.t, r.model.retired, r.pool.Retired())
+	require.Equal(r.t, r.model.high, r.pool.Slots())
+	require.Equal(r.t, r.model.newest, r.pool.MaxGenerationUsed())
+}
+
+// checkAll compares everything, by every way to ask.
+func (r *run) checkAll() {
+	for _, h := range r.model.issued {
+		memory := r.pool.Get(h)
+		require.True(r.t, memory == r.model.memory[h], "the pointer never moves: %v", h)
+		require.Equal(r.t, r.model.status(h), r.pool.Status(h), "%v", h)
+		if memory != nil {
+			require.Equal(r.t, tenant{self: h, dirty: math.MaxUint64}, *memory)
+			require.Equal(r.t, h, r.pool.HandleAt(h.Index()))
+			require.True(r.t, memory == r.pool.At(h.Index()))
+		}
+	}
+	visited := 0
+	for h := range r.pool.All() {
+		require.Equal(r.t, bulk.Live, r.model.status(h))
+		visited++
+	}
+	require.Equal(r.t, r.model.count, visited)
+	for base, word := range r.pool.Words() {
+		require.Equal(r.t, r.pool.Live().Word(base/64), word.Live)
+		for i := range bulk.Bits(0, word.Live) {
+			require.True(r.t, r.pool.At(base+i) == &word.Slots[i])
+			visited--
+		}
+	}
+	require.Zero(r.t, visited)
+	for i, s := range r.model.slots {
+		if !s.live {
+			require.Zero(r.t, r.pool.HandleAt(uint32(i)))
+		}
+	}
+}
+
+func TestPoolAgainstModel(t *testing.T) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 0))
+		data := make([]byte, 50+r.IntN(600))
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		data[0], data[1] = byte(seed), byte(seed/6) // all options come up
+		if !t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) { runCommands(t, data) }) {
+			return
+		}
+	}
+}
+
+func FuzzPool(f *testing.F) {
+	f.Add([]byte{0, 3, 0, 4, 0, 0, 0, 4, 0, 1})                        // one slot, until it retires
+	f.Add([]byte{5, 0, 2, 255, 7, 0, 10, 40, 9, 3, 0, 1, 2, 3, 9, 3})  // many, a range of holes, a walk
+	f.Add([]byte{2, 4, 3, 0, 5, 1, 0, 4, 0, 0, 0, 3, 0, 5, 1, 0})      // AddAt at the maximum, then again
+	f.Add([]byte{1, 2, 8, 255, 255, 255, 255, 255, 255, 255, 255, 0})  // forged
+	f.Add([]byte{4, 5, 2, 200, 4, 0, 0, 4, 0, 1, 0, 0, 8, 0, 0, 0, 1}) // every tenant is the last
+	f.Fuzz(func(t *testing.T, data []byte) { runCommands(t, data) })
+}

@@ -1,0 +1,45 @@
+// Command inlined calls what must be inlined: TestHotAccessorsInline builds it
+// and asks the compiler about each line that says so.
+package main
+
+import "github.com/worldd/worldd/bulk"
+
+type body struct{ x, y, z float32 }
+
+func main() {
+	pool, err := bulk.NewPool[body](bulk.Options{})
+	if err != nil {
+		panic(err)
+	}
+	h, _ := pool.Add()
+	var column bulk.Column[body]
+	column.Grow(pool.Slots())
+	live := pool.Live()
+
+	sum := pool.Get(h).x              // want inline
+	sum += pool.At(h.Index()).y       // want inline
+	sum += column.At(h.Index()).z     // want inline
+	sum += column.Word(0)[0].z        // want inline
+	count := uint64(pool.HandleAt(0)) // want inline
+	count += live.Word(0)             // want inline
+	if live.Has(0) && h.Valid() {     // want inline
+		count += uint64(h.Generation()) // want inline
+	}
+	live.Clear(64)                 // want inline
+	for _, b := range pool.All() { // want inline
+		sum += b.x
+	}
+	for _, w := range pool.Words() { // want inline
+		sum += w.Slots[0].x
+	}
+	for i := range live.All() { // want inline
+		count += uint64(i)
+	}
+	for _, word := range bulk.And(live) { // want inline
+		count += word
+	}
+	for i := range bulk.Bits(0, 5) { // want inline
+		count += uint64(i)
+	}
+	println(sum, count)
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// ApplyStructure applies the body of a Structure message, and then every
+// datagram that was waiting for it. An error is the server's fault and final:
+// the lane is reliable, so nothing that follows could be right.
+func (r *Replica) ApplyStructure(body []byte) error {
+	message, err := wire.ParseStructure(body)
+	if err != nil {
+		return err
+	}
+	if message.First != r.applied+1 {
+		return protocolError("structure record %d follows %d", message.First, r.applied)
+	}
+	for record, err := range message.Records() {
+		if err != nil {
+			return err
+		}
+		r.applied++
+		if err := r.applyRecord(record, message.Tick); err != nil {
+			return err
+		}
+	}
+	r.release()
+	return nil
+}
+
+func protocolError(format string, args ...any) error {
+	return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
+	h := record.Handle
+	if !h.Valid() || h.Index() >= r.maxSlots || h.Generation() < r.floor {
+		return protocolError("%v of impossible handle %v", record.Op, h)
+	}
+	c := r.cells.at(h.Index())
+	if h.Generation() < c.now.generation {
+		return nil // about a tenant that is known to be gone (H1)
+	}
+	switch record.Op {
+	case wire.OpEnter:
+		return r.enter(c, record, tick)
+	case wire.OpLeave:
+		if h.Generation() == c.now.generation && c.state == wire.Live {
+			r.drop(c)
+			c.state = wire.Hidden
+			r.stats.Leaves++
+			if f := r.observer.Leave; f != nil {
+				f(h, record.Reason)
+			}
+		}
+	case wire.OpDestroy:
+		r.destroy(c, h, record.Reason)
+	}
+	return nil
+}
+
+// destroy closes the cell for h and for every generation before it. A handle
+// that was never heard of dies all the same, and stays dead: a reference to it
+// may still arrive.
+func (r *Replica) destroy(c *cell, h bulk.Handle, why wire.Reason) {
+	if c.state == wire.Live {
+		if previous := c.entity.handle; previous != h {
+			r.drop(c)
+			r.tellDestroyed(previous, wire.ReasonDestroyed)
+		} else {
+			r.drop(c)
+		}
+	}
+	if h.Generation() > c.now.generation {
+		c.begin(h.Generation(), r.applied, 0)
+	}
+	c.state = wire.Stale
+	r.tellDestroyed(h, why)
+}
+
+func (r *Replica) tellDestroyed(h bulk.Handle, why wire.Reason) {
+	r.stats.Destroys++
+	if f := r.observer.Destroy; f != nil {
+		f(h, why)
+	}
+}
+
+func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
+	h := record.Handle
+	if c.state == wire.Stale && h.Generation() == c.now.generation {
+		return protocolError("enter of %v, which was destroyed", h)
+	}
+	row := wire.Row{Words: make([]uint32, r.schema.Words())}
+	r.reader.Reset(record.Row)
+	if err := r.schema.ReadFull(&r.reader, &row); err != nil {
+		return err
+	}
+	if err := wire.ExpectEnd(&r.reader); err != nil {
+		return err
+	}
+	if c.state == wire.Live {
+		previous := c.entity.handle
+		r.drop(c)
+		if previous != h {
+			// Its Destroy must come first on this ordered lane; if it did not,
+			// the newer generation tells as much.
+			r.tellDestroyed(previous, wire.ReasonDestroyed)
+		}
+	}
+	e := &Entity{
+		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row,
+		enter: append([]uint32(nil), row.Words...), place: len(r.newest),
+	}
+	c.begin(h.Generation(), r.applied, row.Mask)
+	c.state, c.entity = wire.Live, e
+	r.newest = append(r.newest, e)
+	r.stats.Enters++
+	if f := r.observer.Enter; f != nil {
+		f(e)
+	}
+	return nil
+}
+
+// drop takes the live entity out of the replica.
+func (r *Replica) drop(c *cell) {
+	last := len(r.newest) - 1
+	moved := r.newest[last]
+	r.newest[c.entity.place] = moved
+	moved.place = c.entity.place
+	r.newest[last] = nil
+	r.newest = r.newest[:last]
+	c.entity = nil
+}

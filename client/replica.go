@@ -1,0 +1,125 @@
+package client
+
+import (
+	"iter"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Observer is told what happens to the replica, as it happens. Every field may
+// be nil. An *Entity is valid until its Leave or Destroy.
+type Observer struct {
+	// Enter: e came into interest, or came anew with another set of components.
+	Enter func(e *Entity)
+	// Update: e has newer state.
+	Update func(e *Entity)
+	// Leave: h is out of this client's interest, and may well live: Hidden.
+	Leave func(h bulk.Handle, why wire.Reason)
+	// Destroy: h is gone for good: Stale. It is called for every handle that
+	// the client was ever sent, in interest or out.
+	Destroy func(h bulk.Handle, why wire.Reason)
+}
+
+// Replica is the client's copy of its interest set, and its memory of every
+// handle it was ever sent. It does no input or output: bytes go in, verdicts
+// come out. It belongs to one goroutine.
+type Replica struct {
+	schema   *wire.Schema
+	floor    uint32 // generations below it are of an earlier run (H5)
+	maxSlots uint32
+	observer Observer
+
+	cells   cells
+	live    int
+	newest  []*Entity // all live entities, in no order
+	applied uint32    // structure records applied
+	acks    ackWindow
+	tick    uint32
+	held    []heldDatagram
+	rows    []decodedRow // of the datagram being read
+	arena   []uint32     // their words
+	fold    uint16       // of their handles
+	reader  wire.BitReader
+	stats   ReplicaStats
+}
+
+// ReplicaStats counts what the replica saw.
+type ReplicaStats struct {
+	Snapshots  uint64 // State datagrams applied
+	Duplicates uint64 // dropped: applied before, or too old to tell
+	Held       uint64 // overtook their structure and waited
+	Overflowed uint64 // dropped unacknowledged: too many waited
+	Unreadable uint64 // dropped unacknowledged: their slots changed hands, or their baseline is gone
+	Faults     uint64 // fold mismatches: refused whole
+	Rows       uint64 // rows that became current
+	RowsLate   uint64 // rows older than what was current
+	RowsMoot   uint64 // rows whose entity left, died or entered anew since
+	Enters     uint64
+	Leaves     uint64
+	Destroys   uint64
+}
+
+// NewReplica makes an empty replica. floor and maxSlots are the Welcome's:
+// every handle below generation floor is of an earlier run of the server and
+// is Stale (H5), and no slot is at or above maxSlots.
+func NewReplica(s *wire.Schema, floor, maxSlots uint32, o Observer) *Replica {
+	return &Replica{schema: s, floor: floor, maxSlots: maxSlots, observer: o}
+}
+
+// Resolve says what became of h:
+//
+//	Live     it is in interest: Entity returns it
+//	Hidden   it left this client's interest, and may well live
+//	Pending  it has not arrived yet
+//	Stale    it is destroyed; final
+//
+// Any 64-bit value may be asked for; one that could never name an entity is
+// Stale.
+func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
+	if !h.Valid() || h.Generation() < r.floor || h.Index() >= r.maxSlots {
+		return wire.Stale
+	}
+	c := r.cells.peek(h.Index())
+	if c == nil {
+		return wire.Pending
+	}
+	return c.resolve(h)
+}
+
+// Entity returns the entity that h names, or nil unless h is Live.
+func (r *Replica) Entity(h bulk.Handle) *Entity {
+	if r.Resolve(h) != wire.Live {
+		return nil
+	}
+	return r.cells.peek(h.Index()).entity
+}
+
+// All yields the live entities, in no particular order. The replica must not
+// be fed meanwhile.
+func (r *Replica) All() iter.Seq[*Entity] {
+	return func(yield func(*Entity) bool) {
+		for _, e := range r.newest {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Len is the number of live entities.
+func (r *Replica) Len() int { return len(r.newest) }
+
+// Tick is the newest tick of which a snapshot was applied.
+func (r *Replica) Tick() uint32 { return r.tick }
+
+// Structure is the number of structure records applied.
+func (r *Replica) Structure() uint32 { return r.applied }
+
+// Ack is what the server is to be told: what was applied (H6).
+func (r *Replica) Ack() wire.Ack {
+	return wire.Ack{Seen: r.acks.newest != 0, Newest: r.acks.newest, Mask: r.acks.mask, Structure: r.applied}
+}
+
+// Stats returns the counters since the start.
+func (r *Replica) Stats() ReplicaStats { return r.stats }

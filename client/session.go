@@ -1,0 +1,290 @@
+package client
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// SessionConfig is what a Session is made of.
+type SessionConfig struct {
+	// Schema must be the server's: same components, types and tags, in the
+	// same order. Required.
+	Schema *wire.Schema
+	// Epoch is the run of the world that the caller has handles of; 0 takes
+	// any. A server that runs another epoch refuses with wire.EpochMismatch.
+	Epoch uint64
+	// Token admits the client where the server asks for one.
+	Token []byte
+	// Name shows up in the server's logs.
+	Name string
+	// Observer is told what happens to the replica.
+	Observer Observer
+	// Result is told the answer to each command, in the order of the commands.
+	Result func(Result)
+}
+
+// Result is the server's answer to a command.
+type Result struct {
+	ID     uint32 // as Command returned it
+	Target bulk.Handle
+	// Err is nil if the command was executed, and a *wire.Error that names the
+	// reason if it was rejected.
+	Err error
+	// Verdict is what the server says of Target.
+	Verdict wire.Verdict
+}
+
+// Session is the client's half of the protocol without its sockets and its
+// clock: bytes and times go in, bytes come out. It belongs to one goroutine.
+type Session struct {
+	config  SessionConfig
+	frames  wire.FrameReader
+	replica *Replica
+	welcome *wire.Welcome
+	entity  bulk.Handle
+	err     error
+
+	out         []byte // stream bytes not taken yet
+	command     uint32
+	inputTick   uint32
+	inputs      []wire.TickInput // newest first
+	input       []byte
+	faultsKnown uint64
+	rtt         RTT
+}
+
+// RTT is what the session measured of the round trip of its datagrams: from an
+// input sent to the snapshot that echoes it, less the time the server held it.
+type RTT struct {
+	Newest time.Duration
+	Count  uint64
+}
+
+// stampUnit is the unit of the stamps that the server echoes.
+const stampUnit = 100 * time.Microsecond
+
+// NewSession begins a session. Its first bytes, the Hello, wait in TakeStream.
+func NewSession(c SessionConfig) (*Session, error) {
+	if c.Schema == nil {
+		return nil, fmt.Errorf("client: Schema is nil: pass the schema that the server uses")
+	}
+	s := &Session{config: c}
+	hello := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
+	s.send(wire.TypeHello, hello.Append(nil))
+	return s, nil
+}
+
+func (s *Session) send(kind byte, body []byte) {
+	s.out = wire.AppendFrame(s.out, kind, body)
+}
+
+// TakeStream returns the bytes to be written to the stream since the last
+// call, and nil if there are none. They are the caller's.
+func (s *Session) TakeStream() []byte {
+	out := s.out
+	s.out = nil
+	return out
+}
+
+// ReceiveStream takes bytes of the stream. An error ends the session: a
+// *wire.Error that says what the server refused, or what it did wrong.
+func (s *Session) ReceiveStream(p []byte) error {
+	if s.err != nil {
+		return s.err
+	}
+	s.frames.Feed(p)
+	for {
+		kind, body, ok, err := s.frames.Next()
+		if err == nil && ok {
+			err = s.message(kind, body)
+		}
+		if err != nil {
+			s.err = err
+			return err
+		}
+		if !ok {
+			s.checkFaults()
+			return nil
+		}
+	}
+}
+
+func (s *Session) message(kind byte, body []byte) error {
+	if kind != wire.TypeWelcome && kind != wire.TypeRefused && s.welcome == nil {
+		return protocolError("message type %d before Welcome", kind)
+	}
+	switch kind {
+	case wire.TypeWelcome:
+		return s.welcomed(body)
+	case wire.TypeRefused:
+		m, err := wire.ParseRefused(body)
+		if err != nil {
+			return err
+		}
+		return &wire.Error{Code: m.Code, Detail: m.Text}
+	case wire.TypeStructure:
+		return s.replica.ApplyStructure(body)
+	case wire.TypeResult:
+		return s.answered(body)
+	case wire.TypeControl:
+		m, err := wire.ParseControl(body)
+		s.entity = m.Entity
+		return err
+	case wire.TypeGoodbye:
+		m, err := wire.ParseGoodbye(body)
+		if err != nil {
+			return err
+		}
+		return &wire.Error{Code: m.Code, Detail: m.Text}
+	}
+	return protocolError("message type %d is not a server's", kind)
+}
+
+func (s *Session) welcomed(body []byte) error {
+	m, err := wire.ParseWelcome(body)
+	switch {
+	case err != nil:
+		return err
+	case s.welcome != nil:
+		return protocolError("a second Welcome")
+	case m.Protocol != wire.Version:
+		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
+	case m.Schema != s.config.Schema.Hash():
+		return &wire.Error{Code: wire.SchemaMismatch, Detail: fmt.Sprintf("server has schema %016x, client %016x", m.Schema, s.config.Schema.Hash())}
+	case s.config.Epoch != 0 && m.Epoch != s.config.Epoch:
+		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
+	case m.MaxSlots > wire.MaxSlots:
+		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
+	case m.TickHz == 0 || m.SnapshotHz == 0:
+		return protocolError("tick rate %d Hz, snapshot rate %d Hz", m.TickHz, m.SnapshotHz)
+	}
+	s.welcome = &m
+	s.replica = NewReplica(s.config.Schema, m.GenerationFloor, m.MaxSlots, s.config.Observer)
+	return nil
+}
+
+func (s *Session) answered(body []byte) error {
+	m, err := wire.ParseResult(body)
+	if err != nil {
+		return err
+	}
+	if f := s.config.Result; f != nil {
+		r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
+		if m.Code != wire.OK {
+			r.Err = &wire.Error{Code: m.Code}
+		}
+		f(r)
+	}
+	return nil
+}
+
+// ReceiveDatagram takes a datagram that arrived at now, a time since any fixed
+// moment. Bytes that are no State datagram are an error and change nothing.
+func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
+	if s.replica == nil {
+		return Unreadable, nil // overtook the Welcome; it will be sent again
+	}
+	outcome, err := s.replica.ApplyState(d)
+	if err != nil {
+		return outcome, err
+	}
+	s.measure(d, now)
+	s.checkFaults()
+	return outcome, nil
+}
+
+// measure takes the round trip from the echo of the newest input.
+func (s *Session) measure(d []byte, now time.Duration) {
+	echo, hold := wire.StateStamp(d)
+	if echo == 0 {
+		return // no input had arrived
+	}
+	trip := time.Duration(stampAt(now)-echo)*stampUnit - time.Duration(hold)*stampUnit
+	s.rtt.Newest = max(trip, 0)
+	s.rtt.Count++
+}
+
+// stampAt is the stamp of a time. It is never 0, which stands for none.
+func stampAt(now time.Duration) uint32 { return uint32(now/stampUnit) | 1 }
+
+// checkFaults asks for everything anew after a datagram whose fold was wrong.
+func (s *Session) checkFaults() {
+	if s.replica != nil && s.replica.stats.Faults > s.faultsKnown {
+		s.faultsKnown = s.replica.stats.Faults
+		s.send(wire.TypeResync, nil)
+	}
+}
+
+// SetInput is what the client wants for the next tick: at most
+// wire.MaxInputBytes, repeated in the next wire.MaxInputs datagrams, so that
+// one which arrives makes up for those that did not.
+func (s *Session) SetInput(data []byte) error {
+	if len(data) > wire.MaxInputBytes {
+		return fmt.Errorf("client: input of %d bytes, at most %d", len(data), wire.MaxInputBytes)
+	}
+	s.inputTick++
+	if len(s.inputs) < wire.MaxInputs {
+		s.inputs = append(s.inputs, wire.TickInput{})
+	}
+	last := s.inputs[len(s.inputs)-1].Data
+	copy(s.inputs[1:], s.inputs)
+	s.inputs[0] = wire.TickInput{Tick: s.inputTick, Data: append(last[:0], data...)}
+	return nil
+}
+
+// Input makes the datagram to be sent at now: the newest inputs, and the
+// acknowledgement of what was applied. It is valid until the next call, and
+// nil before the Welcome.
+func (s *Session) Input(now time.Duration) []byte {
+	if s.replica == nil {
+		return nil
+	}
+	m := wire.Input{Stamp: stampAt(now), Ack: s.replica.Ack(), Inputs: s.inputs}
+	s.input = m.Append(s.input[:0])
+	return s.input
+}
+
+// Command asks the server to execute a command once. target may be zero for a
+// command about no entity; args is msgpack, or nil. The returned number comes
+// back in the Result.
+func (s *Session) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
+	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
+		return 0, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
+			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
+	}
+	s.command++
+	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
+	return s.command, nil
+}
+
+// Bye tells the server that the client leaves.
+func (s *Session) Bye() { s.send(wire.TypeBye, wire.Bye{Code: wire.OK}.Append(nil)) }
+
+// Welcome returns the server's welcome, and false before it has arrived.
+func (s *Session) Welcome() (wire.Welcome, bool) {
+	if s.welcome == nil {
+		return wire.Welcome{}, false
+	}
+	return *s.welcome, true
+}
+
+// Replica is the client's copy of the world; nil before the Welcome.
+func (s *Session) Replica() *Replica { return s.replica }
+
+// Resolve says what became of h; Pending before the Welcome.
+func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
+	if s.replica == nil {
+		return wire.Pending
+	}
+	return s.replica.Resolve(h)
+}
+
+// Controlled is the entity that this session steers; zero if none. It may be
+// Pending: the assignment travels ahead of the entity.
+func (s *Session) Controlled() bulk.Handle { return s.entity }
+
+// RTT returns the newest measured round trip.
+func (s *Session) RTT() RTT { return s.rtt }

@@ -1,0 +1,6 @@
+//go:build !fault_generation
+
+package fault
+
+// IgnoreGeneration makes a client compare handles by index alone.
+const IgnoreGeneration = false

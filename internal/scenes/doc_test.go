@@ -1,0 +1,62 @@
+package scenes
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// manual is the package comment: the reference for operators.
+func manual(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// The example of the reference is a world, and its wind blows as it says.
+func TestManualExample(t *testing.T) {
+	_, after, ok := strings.Cut(manual(t), "// # An example\n//\n")
+	require.True(t, ok)
+	var example strings.Builder
+	for line := range strings.Lines(after) {
+		code, ok := strings.CutPrefix(line, "//\t")
+		if !ok {
+			break
+		}
+		example.WriteString(code)
+	}
+	f, err := Parse("example.yaml", []byte(example.String()))
+	require.NoError(t, err)
+	s, err := Build(f)
+	require.NoError(t, err)
+	s.World.Step()
+	v, _ := s.World.Velocity(s.World.HandleAt(0))
+	require.Greater(t, v.X, float32(0.01))
+	require.Equal(t, 100, s.World.Stats().Entities)
+}
+
+// Every key of the format is in the reference.
+func TestManualIsComplete(t *testing.T) {
+	text := manual(t)
+	var walk func(reflect.Type)
+	walk = func(t2 reflect.Type) {
+		for t2.Kind() == reflect.Pointer || t2.Kind() == reflect.Slice || t2.Kind() == reflect.Array {
+			t2 = t2.Elem()
+		}
+		if t2.Kind() != reflect.Struct {
+			return
+		}
+		for _, key := range keys(t2) {
+			require.Regexp(t, regexp.MustCompile(`(?m)\b`+key+`\b`), text)
+		}
+		for i := range t2.NumField() {
+			walk(t2.Field(i).Type)
+		}
+	}
+	walk(reflect.TypeFor[File]())
+}

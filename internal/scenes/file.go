@@ -1,0 +1,167 @@
+package scenes
+
+// File is a world file as it was parsed: the whole description of a world.
+// The yaml tags are the format's keys; doc.go describes them for operators.
+type File struct {
+	Name                 string    `yaml:"name"`
+	Seed                 uint64    `yaml:"seed"`
+	TickHz               int       `yaml:"tick_hz"`
+	SnapshotHz           int       `yaml:"snapshot_hz"`
+	Bounds               Vec       `yaml:"bounds"` // half extents in x and z, height in y, metres
+	Gravity              float32   `yaml:"gravity"`
+	CellMetres           float32   `yaml:"cell_metres"`
+	Limits               Limits    `yaml:"limits"`
+	Interest             Interest  `yaml:"interest"`
+	BudgetBytesPerSecond int       `yaml:"budget_bytes_per_second"`
+	Kinds                []Kind    `yaml:"kinds"`
+	Effects              []Effect  `yaml:"effects"`
+	Spawns               []Spawn   `yaml:"spawns"`
+	Emitters             []Emitter `yaml:"emitters"`
+	Players              Players   `yaml:"players"`
+
+	places map[string]place // where each path stands in the text
+	lines  []string
+	source string // the file's name
+}
+
+// Vec is x, y (up), z in metres, or metres per second.
+type Vec [3]float32
+
+// Limits bounds the world.
+type Limits struct {
+	MaxEntities int `yaml:"max_entities"`
+	MaxPlayers  int `yaml:"max_players"`
+}
+
+// Interest says how far a viewer sees, in metres: what comes nearer than
+// EnterRadius is shown until it is farther than LeaveRadius.
+type Interest struct {
+	EnterRadius float32 `yaml:"enter_radius"`
+	LeaveRadius float32 `yaml:"leave_radius"`
+}
+
+// Kind is what spawns, emitters and players name.
+type Kind struct {
+	Name     string  `yaml:",key"`
+	Priority float32 `yaml:"priority"`
+	Body     *Body   `yaml:"body"`
+}
+
+// Body is the physical part of a kind; see world.BodyDef.
+type Body struct {
+	Mass        float32 `yaml:"mass"`
+	Drag        float32 `yaml:"drag"`
+	Radius      float32 `yaml:"radius"`
+	Friction    float32 `yaml:"friction"`
+	Restitution float32 `yaml:"restitution"`
+	Kinematic   bool    `yaml:"kinematic"`
+}
+
+// Effect is one field effect. With neither Orbit nor Pulse it stays at Center
+// for good.
+type Effect struct {
+	Name   string  `yaml:",key"`
+	Mode   string  `yaml:"mode"` // ModeWind or ModeAcceleration
+	Text   string  `yaml:"text,block"`
+	Center Vec     `yaml:"center"`
+	Params []Param `yaml:"params"`
+	Orbit  *Orbit  `yaml:"orbit"`
+	Pulse  *Pulse  `yaml:"pulse"`
+}
+
+// The two modes of an effect.
+const (
+	ModeWind         = "wind"         // m/s, coupled by the body's drag
+	ModeAcceleration = "acceleration" // m/s², the same for every mass
+)
+
+// Param overrides the default of one parameter of an effect's text.
+type Param struct {
+	Name  string     `yaml:",key"`
+	Value [4]float32 `yaml:",value"`
+}
+
+// Orbit moves an effect on a level circle around its center.
+type Orbit struct {
+	Radius  float32 `yaml:"radius"`
+	PeriodS float64 `yaml:"period_s"` // negative: the other way round
+	Phase   float64 `yaml:"phase"`    // turns, 0..1
+}
+
+// Pulse makes an effect appear at random places of a region and disappear
+// again: explosions. Each drifts level in a direction of its own.
+type Pulse struct {
+	PerSecond float64 `yaml:"per_second"`
+	LifeS     float64 `yaml:"life_s"`
+	Speed     float32 `yaml:"speed"`
+	Region    *Region `yaml:"region"`
+}
+
+// Region is a box in the world's coordinates.
+type Region struct {
+	Min Vec `yaml:"min"`
+	Max Vec `yaml:"max"`
+}
+
+// Spawn is what stands in the world at tick 0: Count at random places of
+// Region, or a Grid.
+type Spawn struct {
+	Kind   string  `yaml:"kind"`
+	Count  int     `yaml:"count"`
+	Region *Region `yaml:"region"`
+	Grid   *Grid   `yaml:"grid"`
+}
+
+// Grid places Count[0] x Count[1] x Count[2] entities from At on, Spacing
+// metres apart, along +x, +y and +z.
+type Grid struct {
+	Count   [3]int  `yaml:"count"`
+	Spacing float32 `yaml:"spacing"`
+	At      Vec     `yaml:"at"`
+}
+
+// Emitter spawns short-lived entities for as long as the world runs.
+type Emitter struct {
+	Kind      string     `yaml:"kind"`
+	PerSecond float64    `yaml:"per_second"`
+	LifeS     [2]float64 `yaml:"life_s"` // shortest, longest
+	Speed     [2]float32 `yaml:"speed"`  // slowest, fastest; direction: anywhere in the upper half
+	Region    *Region    `yaml:"region"`
+}
+
+// Players says what a client steers.
+type Players struct {
+	Kind   string  `yaml:"kind"`
+	Speed  float32 `yaml:"speed"` // m/s at full input
+	Poke   float32 `yaml:"poke"`  // m/s upwards that a poke gives its target
+	Region *Region `yaml:"region"`
+}
+
+// defaulter is a part of the file that is not zero where the file is silent.
+type defaulter interface{ defaults() }
+
+func (f *File) defaults() {
+	f.TickHz = 60
+	f.SnapshotHz = 20
+	f.Bounds = Vec{512, 256, 512}
+	f.Gravity = 9.81
+	f.CellMetres = 8
+	f.BudgetBytesPerSecond = 64 << 10
+	f.Limits.defaults()
+	f.Interest.defaults()
+	f.Players.defaults()
+}
+
+func (l *Limits) defaults() { l.MaxEntities, l.MaxPlayers = 65536, 256 }
+
+func (i *Interest) defaults() { i.EnterRadius, i.LeaveRadius = 40, 48 }
+
+func (k *Kind) defaults() { k.Priority = 1 }
+
+func (b *Body) defaults() { b.Mass, b.Radius, b.Friction = 1, 0.5, 0.5 }
+
+func (o *Orbit) defaults() { o.PeriodS = 60 }
+
+func (g *Grid) defaults() { g.Spacing = 1 }
+
+func (p *Players) defaults() { p.Speed, p.Poke = 6, 6 }

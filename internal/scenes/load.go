@@ -1,0 +1,84 @@
+package scenes
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+//go:embed worlds/*.yaml
+var worlds embed.FS
+
+// Parse reads a world file and checks everything in it; the effects are
+// compiled. name is what errors call the file. Any mistake gives an error, and
+// no File: a *FileError, or several joined, each with its line and column.
+func Parse(name string, data []byte) (*File, error) {
+	d := &decoder{complaints: complaints{file: name}, places: map[string]place{}}
+	if len(data) > MaxFileBytes {
+		d.add(place{}, "", fmt.Sprintf("the file has %d bytes", len(data)), fmt.Sprintf("at most %d", MaxFileBytes))
+		return nil, d.err()
+	}
+	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
+	d.lines = strings.Split(text, "\n")
+	root := readTree(&d.complaints, text)
+	if root == nil {
+		return nil, d.err()
+	}
+	f := &File{}
+	d.value(root, "", reflect.ValueOf(f).Elem(), false)
+	f.source, f.lines, f.places = name, d.lines, d.places
+	// What was not understood is not judged: a wrong type would only give a
+	// second complaint about the zero that it left.
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Load reads and parses the world file at path; errors call it by that path.
+func Load(path string) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("scenes: the world file cannot be read: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("scenes: the world file cannot be read: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Named gives an embedded world: "storm" or "calm"; see Names.
+func Named(name string) (*File, error) {
+	data, err := worlds.ReadFile("worlds/" + name + ".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("scenes: no world is called %q; expected %s", name, suggest(name, Names()))
+	}
+	return Parse(name+".yaml", data)
+}
+
+// Source gives the text of an embedded world, as a template for one's own.
+func Source(name string) ([]byte, error) {
+	if !slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("scenes: no world is called %q; expected %s", name, suggest(name, Names()))
+	}
+	return worlds.ReadFile("worlds/" + name + ".yaml")
+}
+
+// Names lists the embedded worlds.
+func Names() []string {
+	entries, _ := worlds.ReadDir("worlds") // the folder is in the binary
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return names
+}

@@ -1,0 +1,136 @@
+package scenes
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// Scene is a world made from a file, with what the file says about players. It
+// belongs to the goroutine that owns the world.
+type Scene struct {
+	World *world.World
+	File  *File
+
+	identity *world.Component[Identity]
+	kinds    map[string]world.KindID
+	effects  []effect
+	emitters []emitter
+	avatars  map[world.Entity][2]float32 // what each was last steered to
+}
+
+// ErrPlayers: limits.max_players avatars are in the world. The fault is
+// nobody's; the client may try again later.
+var ErrPlayers = errors.New("scenes: the world has as many players as its file allows")
+
+// Identities gives the component that every entity carries.
+func (s *Scene) Identities() *world.Component[Identity] { return s.identity }
+
+// Identity gives the number that an entity of that handle carries, live or not.
+func (s *Scene) Identity(h world.Entity) uint64 { return IdentityOf(h, s.File.Seed) }
+
+// Spawn is World.SpawnFor with the identity set at once (S2); lifeTicks 0 is
+// for good. Whoever spawns into the world of a scene must do it here.
+func (s *Scene) Spawn(kind world.KindID, at, velocity world.Vec3, lifeTicks uint32) (world.Entity, error) {
+	e, err := s.World.SpawnFor(kind, at, velocity, lifeTicks)
+	if err != nil {
+		return 0, err
+	}
+	s.identity.Set(e, Identity{s.Identity(e)})
+	return e, nil
+}
+
+// Join spawns an avatar at a random place of the players' region, at rest.
+// The error is ErrPlayers; the file's check has made sure that there is room
+// for that many.
+func (s *Scene) Join() (world.Entity, error) {
+	if len(s.avatars) >= s.File.Limits.MaxPlayers {
+		return 0, ErrPlayers
+	}
+	players := &s.File.Players
+	e, err := s.Spawn(s.kinds[players.Kind], s.within(players.Region), world.Vec3{}, 0)
+	if err != nil {
+		return 0, fmt.Errorf("scenes: join: %w", err)
+	}
+	s.avatars[e] = [2]float32{}
+	return e, nil
+}
+
+// Leave destroys an avatar at the end of the step; false unless e is one.
+func (s *Scene) Leave(e world.Entity) bool {
+	if _, ok := s.avatars[e]; !ok {
+		return false
+	}
+	delete(s.avatars, e)
+	return s.World.Destroy(e)
+}
+
+// Players counts the avatars that joined and have not left.
+func (s *Scene) Players() int { return len(s.avatars) }
+
+// Steer gives an avatar the level velocity dir * players.speed; what is longer
+// than 1 counts as 1. Its vertical velocity stays. False, and nothing happens,
+// unless e is an avatar and dir is finite: dir comes from a client.
+//
+// To steer as one did before costs nothing, so that an avatar that stands may
+// fall asleep.
+func (s *Scene) Steer(e world.Entity, dir [2]float32) bool {
+	x, z := float64(dir[0]), float64(dir[1])
+	length := math.Sqrt(float64(x*x) + float64(z*z))
+	last, ok := s.avatars[e]
+	if !ok || math.IsNaN(length) || math.IsInf(length, 0) {
+		return false
+	}
+	if length > 1 {
+		dir = [2]float32{float32(x / length), float32(z / length)}
+	}
+	if dir == last && dir == [2]float32{} {
+		return true
+	}
+	v, ok := s.World.Velocity(e)
+	if !ok {
+		return false
+	}
+	s.avatars[e] = dir
+	speed := s.File.Players.Speed
+	want := world.Vec3{X: float32(dir[0] * speed), Y: v.Y, Z: float32(dir[1] * speed)}
+	if want != v {
+		s.World.SetVelocity(e, want)
+	}
+	return true
+}
+
+// DecodeSteer reads the input of one tick: two signed bytes, x and z, in 1/127
+// of full speed (-128 counts as -127). False unless there are exactly two.
+func DecodeSteer(input []byte) ([2]float32, bool) {
+	if len(input) != 2 {
+		return [2]float32{}, false
+	}
+	unit := func(b byte) float32 { return float32(max(int8(b), -127)) / 127 }
+	return [2]float32{unit(input[0]), unit(input[1])}, true
+}
+
+// ErrPoke: a poke needs a live target with a body that forces move. Whoever
+// sent it chose the wrong target.
+var ErrPoke = errors.New("scenes: nothing to poke")
+
+// Poke throws a body upwards by players.poke m/s, and so wakes it. The error
+// is ErrPoke and says what the target is; nothing happened then.
+func (s *Scene) Poke(e world.Entity) error {
+	if status := s.World.Status(e); status != bulk.Live {
+		return fmt.Errorf("%w: %v is %v", ErrPoke, e, status)
+	}
+	kind, _ := s.World.KindOf(e)
+	body := s.File.Kinds[kind].Body
+	switch {
+	case body == nil:
+		return fmt.Errorf("%w: %v is a %s, which has no body", ErrPoke, e, s.File.Kinds[kind].Name)
+	case body.Kinematic:
+		return fmt.Errorf("%w: %v is a %s, which no force moves", ErrPoke, e, s.File.Kinds[kind].Name)
+	}
+	s.World.Impulse(e, world.Vec3{Y: float32(body.Mass * s.File.Players.Poke)})
+	return nil
+}

@@ -1,0 +1,557 @@
+// Package worldd_test holds the rules of the house as tests: who may import
+// whom, what nobody may call, how large a file may grow. The rules are the data
+// at the top of this file. A change that needs another rule changes the rule,
+// and says why in its commit; nobody edits the checkers to get a build through.
+package worldd_test
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/worldd/worldd"
+
+// graph: a package, then everything that it may import besides the standard
+// library and internal/invariants. Test files are free. A package that is not
+// listed may not exist.
+const graph = `
+internal/invariants
+internal/simtest
+internal/fault
+internal/cpu        x/sys
+internal/scenes     bulk field world yaml
+
+bulk                internal/cpu x/sys
+field               internal/cpu x/sys
+world               bulk field
+replication/wire    bulk msgpack
+replication         bulk world replication/wire
+server              bulk world replication replication/wire quic-go zap prometheus x/time
+client              bulk internal/fault replication/wire quic-go zap
+loadtest/bot        bulk client replication/wire hdrhistogram zap
+loadtest            client loadtest/bot replication/wire hdrhistogram kong zap
+cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes kong zap yaml prometheus
+`
+
+// modules: the third parties by the names used above, and the version for those
+// that must not move without a decision (RATIONALE.md says what breaks).
+const modules = `
+hdrhistogram github.com/HdrHistogram/hdrhistogram-go
+kong         github.com/alecthomas/kong
+msgpack      github.com/vmihailenco/msgpack/v5         v5.3.6
+prometheus   github.com/prometheus/client_golang
+quic-go      github.com/quic-go/quic-go                v0.64.1
+x/sys        golang.org/x/sys/cpu
+x/time       golang.org/x/time/rate
+yaml         github.com/goccy/go-yaml
+zap          go.uber.org/zap
+`
+
+// pure: packages to which time, randomness and the link are arguments.
+var pure = []string{"bulk", "field", "world", "replication", "replication/wire"}
+
+// banned, in pure packages, by import path: the names that may not be used, or
+// with a leading "!" the only ones that may. None means the whole package.
+var banned = map[string][]string{
+	"time":         {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"},
+	"math/rand":    {"!New", "!NewSource", "!NewZipf", "!Rand", "!Source", "!Source64", "!Zipf"},
+	"math/rand/v2": {"!New", "!NewPCG", "!NewChaCha8", "!NewZipf", "!Rand", "!Source", "!PCG", "!ChaCha8", "!Zipf"},
+	"crypto/rand":  nil,
+	"net":          nil,
+}
+
+// names that say nothing about what is inside.
+var emptyNames = []string{"common", "helper", "helpers", "misc", "util", "utils"}
+
+// topLevel is everything that may lie in the root, besides *.md.
+var topLevel = []string{
+	".ci", ".git", ".gitignore", "go.mod", "go.sum", "policy_test.go",
+	"bulk", "client", "cmd", "field", "internal", "loadtest", "replication", "server", "world",
+}
+
+// maxLines bounds a hand-written file. Aim at 80 to 400.
+const maxLines = 800
+
+// foreign finds what belongs to somebody's machine and not to the project:
+// absolute home and workplace paths, and hosts that serve packages. It is put
+// together from pieces so that this file does not contain what it looks for.
+var foreign = regexp.MustCompile(strings.Join([]string{
+	`(^|[^\w.\-/:])/(` + `work|root|home|Users)/\w`,
+	`\b[A-Z]:\\+` + `Users\\`,
+	`\b(proxy|sum)\.` + `golang\.org\b`,
+	`\bgo` + `proxy\.(io|cn)\b`,
+	`\b` + `registry\.npmjs\.`,
+}, "|"))
+
+func TestPolicy(t *testing.T) {
+	root := os.DirFS(".")
+	tree := load(root)
+	for _, c := range []struct {
+		name  string
+		check func() []string
+	}{
+		{"sources parse", func() []string { return tree.broken }},
+		{"imports", func() []string { return checkImports(tree) }},
+		{"package docs", func() []string { return checkDocs(tree) }},
+		{"clocks and dice", func() []string { return checkPure(tree) }},
+		{"file sizes", func() []string { return checkSizes(tree) }},
+		{"names", func() []string { return checkNames(tree) }},
+		{"top level", func() []string { return checkTopLevel(root) }},
+		{"foreign words", func() []string { return checkForeign(root, packageHosts(os.Getenv("GOPROXY"))) }},
+		{"pinned versions", func() []string { return checkPins(root) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, complaint := range c.check() {
+				t.Error(complaint)
+			}
+		})
+	}
+}
+
+// A tree is every package of the module as the checkers see it: all build tags
+// and platforms at once, test files apart.
+type tree struct {
+	packages []*source
+	broken   []string // files that do not parse
+}
+
+type source struct {
+	dir   string
+	files []file
+}
+
+type file struct {
+	path  string
+	lines int
+	fset  *token.FileSet
+	ast   *ast.File
+}
+
+// load parses all non-test Go files. Like the go command, it leaves out nested
+// modules, testdata and directories that begin with a dot or an underscore.
+func load(fsys fs.FS) tree {
+	var t tree
+	packages := map[string]*source{}
+	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != "." {
+			_, nested := fs.Stat(fsys, path.Join(p, "go.mod"))
+			if nested == nil || d.Name() == "testdata" || strings.ContainsAny(d.Name()[:1], "._") {
+				return fs.SkipDir
+			}
+		}
+		if d.IsDir() || path.Ext(p) != ".go" || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		text, err := fs.ReadFile(fsys, p)
+		if err != nil {
+			return err
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, p, text, parser.ParseComments)
+		if err != nil {
+			t.broken = append(t.broken, err.Error())
+			return nil
+		}
+		dir := path.Dir(p)
+		if packages[dir] == nil {
+			packages[dir] = &source{dir: dir}
+			t.packages = append(t.packages, packages[dir])
+		}
+		packages[dir].files = append(packages[dir].files, file{
+			path: p, lines: strings.Count(string(text), "\n"), fset: fset, ast: f,
+		})
+		return nil
+	})
+	if err != nil {
+		t.broken = append(t.broken, err.Error())
+	}
+	return t
+}
+
+// checkImports compares every import with graph.
+func checkImports(t tree) (complaints []string) {
+	allowed := table(graph)
+	paths := map[string]string{}
+	for name, fields := range table(modules) {
+		paths[name] = fields[0]
+	}
+	for _, p := range t.packages {
+		names, listed := allowed[p.dir]
+		if !listed {
+			complaints = append(complaints, p.dir+": package is not in the graph")
+			continue
+		}
+		for _, f := range p.files {
+			for _, spec := range f.ast.Imports {
+				target := unquote(spec)
+				if !mayImport(names, paths, target) {
+					complaints = append(complaints, fmt.Sprintf("%s: %s may not import %s", f.path, p.dir, target))
+				}
+			}
+		}
+	}
+	return complaints
+}
+
+func mayImport(allowed []string, paths map[string]string, target string) bool {
+	first, _, _ := strings.Cut(target, "/")
+	if !strings.Contains(first, ".") {
+		return target != "C" // the standard library, no cgo
+	}
+	if own, ok := strings.CutPrefix(target, module+"/"); ok {
+		return own == "internal/invariants" || slices.Contains(allowed, own)
+	}
+	return slices.ContainsFunc(allowed, func(name string) bool {
+		p := paths[name]
+		return p != "" && (target == p || strings.HasPrefix(target, p+"/"))
+	})
+}
+
+// checkDocs wants a package comment in one file of each package at least.
+func checkDocs(t tree) (complaints []string) {
+	for _, p := range t.packages {
+		if !slices.ContainsFunc(p.files, func(f file) bool { return f.ast.Doc != nil && f.ast.Doc.Text() != "" }) {
+			complaints = append(complaints, p.dir+": no package comment")
+		}
+	}
+	return complaints
+}
+
+// checkPure looks for clocks, global randomness and sockets in pure packages,
+// whatever name they were imported under, called or only mentioned.
+func checkPure(t tree) (complaints []string) {
+	for _, p := range t.packages {
+		if !slices.Contains(pure, p.dir) {
+			continue
+		}
+		for _, f := range p.files {
+			complaints = append(complaints, impurities(f)...)
+		}
+	}
+	return complaints
+}
+
+func impurities(f file) (complaints []string) {
+	complain := func(at token.Pos, what string) {
+		complaints = append(complaints, fmt.Sprintf("%s: %s: it is an argument here", f.fset.Position(at), what))
+	}
+	imported := map[string]string{} // name in this file -> import path
+	for _, spec := range f.ast.Imports {
+		target := unquote(spec)
+		names, watched := banned[target]
+		if !watched {
+			continue
+		}
+		name := path.Base(strings.TrimSuffix(target, "/v2"))
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if names == nil || name == "." {
+			complain(spec.Pos(), "import of "+strconv.Quote(target))
+			continue
+		}
+		imported[name] = target
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		// An identifier with an object is a local of that name, not the import.
+		x, ok := selector.X.(*ast.Ident)
+		if !ok || x.Obj != nil || imported[x.Name] == "" {
+			return true
+		}
+		if target := imported[x.Name]; isBanned(banned[target], selector.Sel.Name) {
+			complain(selector.Pos(), target+"."+selector.Sel.Name)
+		}
+		return true
+	})
+	return complaints
+}
+
+func isBanned(rule []string, name string) bool {
+	if strings.HasPrefix(rule[0], "!") {
+		return !slices.Contains(rule, "!"+name)
+	}
+	return slices.Contains(rule, name)
+}
+
+// checkSizes bounds hand-written files; generated ones say so in their head.
+func checkSizes(t tree) (complaints []string) {
+	for _, p := range t.packages {
+		for _, f := range p.files {
+			if f.lines > maxLines && !ast.IsGenerated(f.ast) {
+				complaints = append(complaints, fmt.Sprintf("%s: %d lines, at most %d", f.path, f.lines, maxLines))
+			}
+		}
+	}
+	return complaints
+}
+
+// checkNames refuses packages that are named for nothing in particular.
+func checkNames(t tree) (complaints []string) {
+	for _, p := range t.packages {
+		names := append(strings.Split(p.dir, "/"), p.files[0].ast.Name.Name)
+		if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(emptyNames, n) }) {
+			complaints = append(complaints, p.dir+": name it for what it does")
+		}
+	}
+	return complaints
+}
+
+// checkTopLevel refuses anything in the root that is not in topLevel, except
+// what git would not carry anyway: a binary built there, a profile.
+func checkTopLevel(fsys fs.FS) (complaints []string) {
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	ignored, _ := fs.ReadFile(fsys, ".gitignore")
+	for _, e := range entries {
+		leftOver := slices.ContainsFunc(strings.Fields(string(ignored)), func(pattern string) bool {
+			match, _ := path.Match(strings.Trim(pattern, "/"), e.Name())
+			return match
+		})
+		prose := !e.IsDir() && path.Ext(e.Name()) == ".md"
+		if !prose && !leftOver && !slices.Contains(topLevel, e.Name()) {
+			complaints = append(complaints, e.Name()+": not a top-level name of this project")
+		}
+	}
+	return complaints
+}
+
+// checkForeign reads every text file for what foreign finds, and for hosts.
+func checkForeign(fsys fs.FS, hosts []string) (complaints []string) {
+	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if !d.Type().IsRegular() || d.Name() == ".git" { // a file in a worktree
+			return nil
+		}
+		text, err := fs.ReadFile(fsys, p)
+		if err != nil || slices.Contains(text, 0) { // binary
+			return err
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			found := foreign.FindString(line)
+			for _, h := range hosts {
+				if strings.Contains(line, h) {
+					found = cmp.Or(found, h)
+				}
+			}
+			if found != "" {
+				complaints = append(complaints, fmt.Sprintf("%s:%d: names %q", p, i+1, strings.TrimSpace(found)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		complaints = append(complaints, err.Error())
+	}
+	return complaints
+}
+
+// packageHosts lists the hosts from which this machine was told to load
+// packages: whatever they are, the tree must not know them.
+func packageHosts(proxies string) (hosts []string) {
+	for _, p := range strings.FieldsFunc(proxies, func(r rune) bool { return r == ',' || r == '|' }) {
+		u, err := url.Parse(strings.TrimSpace(p))
+		if err != nil || u.Hostname() == "" || u.Hostname() == "localhost" || strings.HasPrefix(u.Hostname(), "127.") {
+			continue
+		}
+		hosts = append(hosts, u.Hostname())
+	}
+	return hosts
+}
+
+// checkPins compares go.mod with modules, and wants nothing in it that only
+// works on one machine.
+func checkPins(fsys fs.FS) (complaints []string) {
+	text, err := fs.ReadFile(fsys, "go.mod")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	required := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(fields) == 0 {
+			continue
+		}
+		if fields[0] == "replace" || fields[0] == "toolchain" || fields[0] == "tool" {
+			complaints = append(complaints, "go.mod: "+fields[0]+" does not belong into what others import")
+		}
+		if len(fields) >= 2 {
+			required[fields[0]] = fields[1]
+		}
+	}
+	if required["module"] != module {
+		complaints = append(complaints, "go.mod: the module is "+module)
+	}
+	if v := required["go"]; v != "1.26" && !strings.HasPrefix(v, "1.26.") {
+		complaints = append(complaints, "go.mod: the language is go 1.26, not "+v)
+	}
+	for _, m := range table(modules) {
+		if len(m) == 2 && required[m[0]] != m[1] {
+			complaints = append(complaints, fmt.Sprintf("go.mod: %s is pinned at %s, not %q (RATIONALE.md says why)", m[0], m[1], required[m[0]]))
+		}
+	}
+	slices.Sort(complaints)
+	return complaints
+}
+
+// table reads lines of "key field field…".
+func table(text string) map[string][]string {
+	rows := map[string][]string{}
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			rows[fields[0]] = fields[1:]
+		}
+	}
+	return rows
+}
+
+func unquote(spec *ast.ImportSpec) string {
+	p, _ := strconv.Unquote(spec.Path.Value) // the parser has checked it
+	return p
+}
+
+// The rules themselves: no dangling names, no cycles.
+func TestPolicyRulesAreSound(t *testing.T) {
+	packages, third := table(graph), table(modules)
+	done := map[string]bool{}
+	var visit func(p string, above []string)
+	visit = func(p string, above []string) {
+		require.NotContains(t, above, p, "import cycle")
+		if done[p] {
+			return
+		}
+		for _, q := range packages[p] {
+			if _, own := packages[q]; own {
+				visit(q, append(above, p))
+				continue
+			}
+			require.Contains(t, third, q, "allowed to %s", p)
+		}
+		done[p] = true
+	}
+	for p := range packages {
+		visit(p, nil)
+	}
+	for _, p := range pure {
+		require.Contains(t, packages, p)
+	}
+}
+
+// Every checker is shown something bad, so that silence means something.
+func TestPolicyCheckersBite(t *testing.T) {
+	source := func(p, text string) tree {
+		return load(fstest.MapFS{p: {Data: []byte(text)}})
+	}
+	long := "// Package x.\npackage x\n" + strings.Repeat("\n", maxLines)
+
+	for _, c := range []struct {
+		name string
+		got  []string
+		want string // part of the only complaint; none if empty
+	}{
+		{"import up", checkImports(source("bulk/a.go", `package bulk; import _ "`+module+`/world"`)), "bulk may not import " + module + "/world"},
+		{"import sideways", checkImports(source("field/a.go", `package field; import _ "`+module+`/bulk"`)), "may not import"},
+		{"client of world", checkImports(source("client/a.go", `package client; import w "`+module+`/world"; var _ w.World`)), "may not import"},
+		{"third party", checkImports(source("world/a.go", `package world; import _ "go.uber.org/zap"`)), "may not import go.uber.org/zap"},
+		{"like a third party", checkImports(source("server/a.go", `package server; import _ "go.uber.org/zapper"`)), "may not import"},
+		{"cgo", checkImports(source("bulk/a.go", `package bulk; import "C"`)), "may not import C"},
+		{"unlisted package", checkImports(source("server/lobby/a.go", `package lobby`)), "not in the graph"},
+		{"tagged file", checkImports(source("bulk/a_windows.go", "//go:build never\n\npackage bulk; import _ \"go.uber.org/zap\"")), "may not import"},
+		{"good imports", checkImports(source("server/a.go", `package server; import ( _ "net"; _ "`+module+`/internal/invariants"; _ "`+module+`/world"; _ "go.uber.org/zap/zapcore")`)), ""},
+		{"test files are free", checkImports(source("bulk/a_test.go", `package bulk; import _ "go.uber.org/zap"`)), ""},
+		{"nested modules are their own", checkImports(load(fstest.MapFS{
+			"field/gen/go.mod": {}, "field/gen/a.go": {Data: []byte(`package main; import _ "example.com/x"`)},
+		})), ""},
+
+		{"does not parse", source("bulk/a.go", `package`).broken, "a.go"},
+		{"no doc", checkDocs(source("bulk/a.go", "// Not attached.\n\npackage bulk")), "bulk: no package comment"},
+		{"doc", checkDocs(source("bulk/a.go", "// Package bulk holds.\npackage bulk")), ""},
+
+		{"clock", checkPure(source("world/a.go", `package world; import "time"; var T = time.Now()`)), "time.Now"},
+		{"clock by value", checkPure(source("world/a.go", `package world; import "time"; var f = time.Since`)), "time.Since"},
+		{"clock by alias", checkPure(source("bulk/a.go", `package bulk; import clock "time"; var T = clock.Now()`)), "time.Now"},
+		{"clock by dot", checkPure(source("bulk/a.go", `package bulk; import . "time"; var T = Now()`)), `import of "time"`},
+		{"global rand", checkPure(source("field/a.go", `package field; import "math/rand"; var I = rand.Intn(3)`)), "math/rand.Intn"},
+		{"global rand v2", checkPure(source("replication/wire/a.go", `package wire; import r "math/rand/v2"; var I = r.N(3)`)), "math/rand/v2.N"},
+		{"secret rand", checkPure(source("world/a.go", `package world; import "crypto/rand"; var R = rand.Reader`)), "crypto/rand"},
+		{"socket", checkPure(source("replication/a.go", `package replication; import "net"; var _ net.Conn`)), `import of "net"`},
+		{"seeded rand", checkPure(source("world/a.go", `package world; import "math/rand/v2"; var R *rand.Rand = rand.New(rand.NewPCG(1, 2))`)), ""},
+		{"durations", checkPure(source("world/a.go", `package world; import "time"; const D = 2 * time.Second`)), ""},
+		{"a local called time", checkPure(source("world/a.go", `package world; import _ "time"; type c struct{ Now int }; func f(time c) int { return time.Now }`)), ""},
+		{"clock above the line", checkPure(source("server/a.go", `package server; import "time"; var T = time.Now()`)), ""},
+
+		{"long", checkSizes(source("bulk/a.go", long)), "lines, at most 800"},
+		{"long, generated", checkSizes(source("bulk/a.go", "// Code generated by a test. DO NOT EDIT.\n\n"+long)), ""},
+		{"long, test", checkSizes(source("bulk/a_test.go", long)), ""},
+
+		{"empty name of a directory", checkNames(source("server/util/a.go", `package strings`)), "name it"},
+		{"empty name of a package", checkNames(source("server/text/a.go", `package helpers`)), "name it"},
+		{"full name", checkNames(source("server/a.go", `package server`)), ""},
+
+		{"stray file", checkTopLevel(fstest.MapFS{"notes.txt": {}}), "notes.txt"},
+		{"stray folder", checkTopLevel(fstest.MapFS{"pkg/a.go": {}}), "pkg"},
+		{"folder like prose", checkTopLevel(fstest.MapFS{"docs.md/a.go": {}}), "docs.md"},
+		{"stray beside ignored", checkTopLevel(fstest.MapFS{".gitignore": {Data: []byte("/worldd\n*.prof\n")}, "worldd": {}, "cpu.prof": {}, "x.go": {}}), "x.go"},
+		{"known names", checkTopLevel(fstest.MapFS{"bulk/a.go": {}, "README.md": {}, ".ci/run": {}, "go.mod": {}}), ""},
+
+		{"home", checkForeign(fstest.MapFS{"a.md": {Data: []byte("one\nsee /ho" + "me/ann/x")}}, nil), "a.md:2"},
+		{"workplace", checkForeign(fstest.MapFS{".ci/run": {Data: []byte(`cd "/wo` + `rk/main"`)}}, nil), ".ci/run:1"},
+		{"registry", checkForeign(fstest.MapFS{"a.md": {Data: []byte("GOPROXY=https://proxy." + "golang.org")}}, nil), "names"},
+		{"own registry", checkForeign(fstest.MapFS{"a.md": {Data: []byte("from https://modules.corp.example/go")}}, packageHosts("https://modules.corp.example:8443/x|direct,off")), "modules.corp.example"},
+		{"harmless paths", checkForeign(fstest.MapFS{"a.md": {Data: []byte("a/work/b, ./root/c, https://example.com/home/x, /healthz, 1/2")}}, packageHosts("off,http://127.0.0.1:3000,direct")), ""},
+		{"binary", checkForeign(fstest.MapFS{"a.png": {Data: []byte("\x00 /ro" + "ot/x")}}, nil), ""},
+
+		{"moved pin", checkPins(goMod("require github.com/quic-go/quic-go v0.65.0")), "pinned at v0.64.1"},
+		{"replace", checkPins(goMod("replace x => ../x")), "replace"},
+		{"old language", checkPins(fstest.MapFS{"go.mod": {Data: []byte(strings.Replace(string(goMod("")["go.mod"].Data), "go 1.26", "go 1.25", 1))}}), "go 1.26"},
+		{"good go.mod", checkPins(goMod("")), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.want == "" {
+				require.Empty(t, c.got)
+				return
+			}
+			require.Len(t, c.got, 1)
+			require.Contains(t, c.got[0], c.want)
+		})
+	}
+}
+
+// goMod is a go.mod that keeps all pins; a further line comes last and wins.
+func goMod(line string) fstest.MapFS {
+	text := "module " + module + "\n\ngo 1.26\n\nrequire (\n"
+	for _, m := range table(modules) {
+		if len(m) == 2 {
+			text += "\t" + m[0] + " " + m[1] + "\n"
+		}
+	}
+	return fstest.MapFS{"go.mod": {Data: []byte(text + ")\n" + line + "\n")}}
+}

@@ -1,0 +1,76 @@
+package replication
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// ErrSchema says that the schema names something which the world does not have.
+var ErrSchema = errors.New("replication: schema does not fit the world")
+
+// BodyComponent is the schema name under which positions and velocities of
+// bodies travel; its type is wire.Body.
+const BodyComponent = "body"
+
+// worldBody marks the binding that reads a body instead of a component.
+const worldBody = -1
+
+// bind finds for every schema component the world component its values come
+// from: the one with the same name and type.
+func bind(w *world.World, s *wire.Schema) ([]int, error) {
+	byName := map[string]world.ComponentInfo{}
+	for _, info := range w.Components() {
+		byName[info.Name] = info
+	}
+	bound := make([]int, s.Components())
+	for i := range bound {
+		spec := s.Component(i)
+		if spec.Name == BodyComponent {
+			bound[i] = worldBody
+			continue
+		}
+		info, ok := byName[spec.Name]
+		if !ok {
+			return nil, fmt.Errorf("%w: component %q is in the schema and not registered in the world", ErrSchema, spec.Name)
+		}
+		if info.Type != spec.Type {
+			return nil, fmt.Errorf("%w: component %q is %v in the schema and %v in the world", ErrSchema, spec.Name, spec.Type, info.Type)
+		}
+		bound[i] = info.ID
+	}
+	return bound, nil
+}
+
+// quantise fills row with the present state of a slot.
+func (f *Frame) quantise(w *world.World, slot uint32, row *wire.Row) {
+	row.Mask = 0
+	for component, id := range f.bound {
+		spec := f.schema.Component(component)
+		out := row.Words[spec.Offset : spec.Offset+spec.Words]
+		if p := f.source(w, id, slot); p != nil {
+			row.Mask |= 1 << component
+			f.schema.Quantise(component, p, out)
+		} else {
+			clear(out)
+		}
+	}
+}
+
+func (f *Frame) source(w *world.World, id int, slot uint32) unsafe.Pointer {
+	if id != worldBody {
+		return w.ComponentData(id, slot)
+	}
+	position, velocity, ok := w.Body(slot)
+	if !ok {
+		return nil
+	}
+	f.body = wire.Body{
+		Position: [3]float32{position.X, position.Y, position.Z},
+		Velocity: [3]float32{velocity.X, velocity.Y, velocity.Z},
+	}
+	return unsafe.Pointer(&f.body)
+}

@@ -1,0 +1,61 @@
+package replication
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Config says what viewers see and what it may cost. The zero value of a field
+// means its default.
+type Config struct {
+	// EnterRadius is the distance in metres from a viewer's centre within which
+	// an entity enters its interest set. Default 48.
+	EnterRadius float32
+	// LeaveRadius is the distance beyond which it leaves again; the gap to
+	// EnterRadius is the hysteresis that keeps border walkers from flapping.
+	// Default 1.2 times EnterRadius.
+	LeaveRadius float32
+	// SnapshotHz is how often a second a viewer is sent a snapshot. It must
+	// divide the world's tick rate. Default 20.
+	SnapshotHz int
+	// BudgetBytesPerSecond bounds what one viewer is sent, structure and state
+	// together. Destroys and leaves are always sent and are charged. Default 64,000.
+	BudgetBytesPerSecond int
+}
+
+// WithDefaults returns c with every zero field replaced by its default.
+func (c Config) WithDefaults() Config {
+	if c.EnterRadius == 0 {
+		c.EnterRadius = 48
+	}
+	if c.LeaveRadius == 0 {
+		c.LeaveRadius = 1.2 * c.EnterRadius
+	}
+	if c.SnapshotHz == 0 {
+		c.SnapshotHz = 20
+	}
+	if c.BudgetBytesPerSecond == 0 {
+		c.BudgetBytesPerSecond = 64_000
+	}
+	return c
+}
+
+// Validate reports everything that is wrong with c, for a world of tickHz.
+func (c Config) Validate(tickHz int) error {
+	c = c.WithDefaults()
+	var errs []error
+	if !(c.EnterRadius > 0) {
+		errs = append(errs, fmt.Errorf("replication: enter radius is %v m, want a positive number", c.EnterRadius))
+	}
+	if !(c.LeaveRadius >= c.EnterRadius) {
+		errs = append(errs, fmt.Errorf("replication: leave radius is %v m, want at least the enter radius %v m", c.LeaveRadius, c.EnterRadius))
+	}
+	if c.SnapshotHz < 1 || c.SnapshotHz > tickHz || tickHz%c.SnapshotHz != 0 {
+		errs = append(errs, fmt.Errorf("replication: snapshot rate is %d Hz, want a divisor of the tick rate %d Hz", c.SnapshotHz, tickHz))
+	}
+	if least := c.SnapshotHz * minSnapshotBytes; c.BudgetBytesPerSecond < least {
+		errs = append(errs, fmt.Errorf("replication: budget is %d bytes/s, want at least %d (%d bytes for each of %d snapshots)",
+			c.BudgetBytesPerSecond, least, minSnapshotBytes, c.SnapshotHz))
+	}
+	return errors.Join(errs...)
+}

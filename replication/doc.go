@@ -1,0 +1,31 @@
+// Package replication decides what each viewer is sent of the world, and
+// remembers what each viewer knows of it.
+//
+// Terms. A frame is the quantised state of the world at one tick, made once
+// for all viewers. A viewer is one session's point of view. Its interest set
+// is what it should know; a snapshot is what it is sent of one frame. A
+// baseline is the acknowledged state of a row that a delta is coded against.
+// Structure is enter, leave and destroy: reliable, ordered and numbered. A row
+// is dormant when its newest state is acknowledged.
+//
+//	world.Step ──► AfterStep: destroyed handles ─────────────► structure
+//	world (dirty slots) ──► Capture ──► Frame (one, shared, read-only)
+//	Frame ──► interest ──► enters, leaves ───────────────────► structure
+//	      └─► rows not dormant ──► priority ──► budget ──────► datagrams
+//	input datagram ──► Acknowledge ──► baselines, losses
+//
+// Invariants, cited in code and tests:
+//
+//	R1 A viewer row's handle is the handle of the frame's tenant of that slot.
+//	R2 The known bit of a slot is set if and only if the client was ever sent
+//	   the handle of its present tenant (H3).
+//	R3 A row's baseline is a state that the client has applied (H6): the Enter
+//	   record, or a snapshot that it acknowledged.
+//	R4 A datagram names the number of structure records written before it, and
+//	   every row in it was entered by one of those (H1).
+//	R5 A destroyed handle with its known bit set yields exactly one Destroy
+//	   record, and the bit is cleared with it (H3).
+//
+// H1 to H6 are the invariants of handles across the network; replication/wire's
+// PROTOCOL.md states the client's half of them.
+package replication

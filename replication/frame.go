@@ -1,0 +1,134 @@
+package replication
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// historyDepth is how many past states of a row can serve as baselines. At 20
+// snapshots a second, 16 states of a row that changes every time are 0.8 s:
+// beyond any round trip that is playable. A row whose baseline has fallen out
+// is sent whole. Memory: 64 bytes and historyDepth rows a used slot.
+const historyDepth = 16
+
+// Frame is the quantised state of the world at one tick. It keeps the last
+// states of every row, since viewers acknowledge at different times.
+type Frame struct {
+	tick    uint32
+	schema  *wire.Schema
+	bound   []int
+	tenants []tenant
+	scratch wire.Row
+	body    wire.Body
+}
+
+// tenant is the entity in one slot as of the frame.
+type tenant struct {
+	handle   bulk.Handle
+	kind     world.KindID
+	mask     uint32
+	shape    uint32 // tick since which mask is what it is
+	position world.Vec3
+	placed   bool // has a body, so it can be near or far
+
+	newest, count uint8 // ring of states: ticks[newest] is the newest
+	ticks         [historyDepth]uint32
+	words         []uint32 // historyDepth rows
+}
+
+func newFrame(s *wire.Schema, bound []int) *Frame {
+	return &Frame{schema: s, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
+}
+
+// capture brings the frame to the world's present tick. Only dirty slots are
+// read: the cost is what changed, not what exists.
+func (f *Frame) capture(w *world.World) {
+	f.tick = uint32(w.Tick())
+	if n := int(w.Slots()); n > len(f.tenants) {
+		f.tenants = slices.Grow(f.tenants, n-len(f.tenants))[:n]
+	}
+	for slot := range w.Dirty().All() {
+		f.update(w, slot)
+	}
+	w.ClearDirty()
+}
+
+// vacate empties the slot of a destroyed entity, which no later frame holds.
+func (f *Frame) vacate(h bulk.Handle) {
+	if t := f.tenantOf(h); t != nil {
+		t.handle, t.count = 0, 0
+	}
+}
+
+// update reads one slot, whose tenant lives: the world takes the destroyed out
+// of its dirty slots.
+func (f *Frame) update(w *world.World, slot uint32) {
+	t := &f.tenants[slot]
+	h := w.HandleAt(slot)
+	if h != t.handle {
+		t.handle, t.count, t.shape = h, 0, f.tick
+	}
+	t.kind, _ = w.KindOf(h)
+	t.position, _, t.placed = w.Body(slot)
+	f.quantise(w, slot, &f.scratch)
+	if t.mask != f.scratch.Mask {
+		// Deltas need equal masks, so another set of components is another
+		// life of the row: viewers are sent Enter again.
+		t.mask, t.count, t.shape = f.scratch.Mask, 0, f.tick
+	}
+	if t.count == 0 || !slices.Equal(f.state(t, 0), f.scratch.Words) {
+		f.push(t)
+	}
+}
+
+// push makes the scratch row the newest state of t.
+func (f *Frame) push(t *tenant) {
+	if t.words == nil {
+		t.words = make([]uint32, historyDepth*f.schema.Words())
+	}
+	t.newest = (t.newest + 1) % historyDepth
+	t.count = min(t.count+1, historyDepth)
+	t.ticks[t.newest] = f.tick
+	copy(f.state(t, 0), f.scratch.Words)
+}
+
+// state returns the words of the age-th newest state of t.
+func (f *Frame) state(t *tenant, age uint8) []uint32 {
+	n := f.schema.Words()
+	at := int((t.newest+historyDepth-age)%historyDepth) * n
+	return t.words[at : at+n : at+n]
+}
+
+// current returns the newest row of t.
+func (f *Frame) current(t *tenant) wire.Row {
+	return wire.Row{Mask: t.mask, Words: f.state(t, 0)}
+}
+
+// version is the tick at which the newest state of t came about.
+func (t *tenant) version() uint32 { return t.ticks[t.newest] }
+
+// at returns the row of t as it was at an earlier tick, and false if that
+// state has fallen out of the history.
+func (f *Frame) at(t *tenant, tick uint32) (wire.Row, bool) {
+	for age := range t.count {
+		if t.ticks[(t.newest+historyDepth-age)%historyDepth] <= tick {
+			return wire.Row{Mask: t.mask, Words: f.state(t, age)}, true
+		}
+	}
+	return wire.Row{}, false
+}
+
+// tenantOf returns the tenant that h names, or nil if h names nobody in this
+// frame.
+func (f *Frame) tenantOf(h bulk.Handle) *tenant {
+	if h == 0 || int(h.Index()) >= len(f.tenants) {
+		return nil
+	}
+	if t := &f.tenants[h.Index()]; t.handle == h {
+		return t
+	}
+	return nil
+}

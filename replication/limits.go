@@ -1,0 +1,28 @@
+package replication
+
+const (
+	// maxOutstandingBytes is how much structure may be on its way to a client
+	// unapplied before no further entity enters. It bounds the memory that a
+	// client which stops reading can tie up; Destroy and Leave are exempt, at
+	// a few bytes for each handle it knows.
+	maxOutstandingBytes = 48 << 10
+	// batchBytes is the size at which a structure message is closed: well
+	// below wire.MaxStreamMessage, so that one record more always fits.
+	batchBytes = 16 << 10
+	// maxDatagrams is how many datagrams one snapshot may fill: beyond this a
+	// burst overruns the 128 datagrams that a receiver queues.
+	maxDatagrams = 4
+	// sentWindow is how many snapshots are remembered until acknowledged. It
+	// is the window of an Ack: newest and the 64 before it.
+	sentWindow = 65
+	// lossWindow: a snapshot is taken for lost when one this much newer was
+	// acknowledged; QUIC's packet threshold (RFC 9002, 6.1.1).
+	lossWindow = 3
+	// resendAfter is for how many snapshots an unchanged row is presumed to be
+	// on its way before it is sent again without news of a loss.
+	resendAfter = 8
+	// minSnapshotBytes is what a snapshot needs for its header and one row.
+	minSnapshotBytes = 64
+	// burstSnapshots is how many snapshots' worth of unused budget are kept.
+	burstSnapshots = 2
+)

@@ -1,0 +1,16 @@
+package replication
+
+// Stats counts what replication did, over all viewers.
+type Stats struct {
+	Frames         uint64 // frames captured
+	Enters         uint64 // Enter records
+	Leaves         uint64 // Leave records
+	Destroys       uint64 // Destroy records
+	Snapshots      uint64 // State datagrams made
+	Rows           uint64 // rows in them
+	RowsWhole      uint64 // rows without a baseline
+	RowsLost       uint64 // rows of snapshots taken for lost, to be sent again
+	StructureBytes uint64
+	StateBytes     uint64
+	Resyncs        uint64 // viewers sent their whole interest set again
+}

@@ -1,0 +1,354 @@
+package replication_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// stage is a world with one viewer in its middle.
+type stage struct {
+	t      testing.TB
+	world  *world.World
+	rep    *replication.Replicator
+	viewer *replication.Viewer
+	focus  bulk.Handle
+	crate  world.KindID
+	link   *world.Component[link]
+}
+
+type link struct {
+	To bulk.Handle `net:"ref"`
+}
+
+func newStage(t testing.TB, c replication.Config) *stage {
+	w, err := world.New(world.Config{Seed: 1, Gravity: -1})
+	require.NoError(t, err)
+	s := &stage{t: t, world: w}
+	s.link, err = world.Register[link](w, "link")
+	require.NoError(t, err)
+	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
+	require.NoError(t, err)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[link](schema, "link"))
+	s.rep, err = replication.New(w, schema, c)
+	require.NoError(t, err)
+	s.focus = s.spawn(0, 0)
+	s.viewer = s.rep.AddViewer(s.focus)
+	return s
+}
+
+func (s *stage) spawn(x, z float32) bulk.Handle {
+	h, err := s.world.Spawn(s.crate, world.Vec3{X: x, Y: 1, Z: z}, world.Vec3{})
+	require.NoError(s.t, err)
+	return h
+}
+
+// snapshot steps to the next replicated tick and returns what the viewer is
+// sent.
+func (s *stage) snapshot() replication.Update {
+	for {
+		s.world.Step()
+		s.rep.AfterStep()
+		if s.rep.Due() {
+			s.rep.Capture()
+			return s.viewer.Snapshot()
+		}
+	}
+}
+
+// acknowledge has the client apply everything up to now.
+func (s *stage) acknowledge(structure uint32) {
+	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: 1<<64 - 1, Structure: structure}))
+}
+
+// records reads the structure records of an update.
+func records(t testing.TB, u replication.Update) (out []wire.Record) {
+	var frames wire.FrameReader
+	frames.Feed(u.Stream)
+	for {
+		kind, body, ok, err := frames.Next()
+		require.NoError(t, err)
+		if !ok {
+			return out
+		}
+		require.Equal(t, wire.TypeStructure, kind)
+		m, err := wire.ParseStructure(body)
+		require.NoError(t, err)
+		for r, err := range m.Records() {
+			require.NoError(t, err)
+			r.Row = append([]byte(nil), r.Row...)
+			out = append(out, r)
+		}
+	}
+}
+
+// rows counts the rows of an update.
+func rows(t testing.TB, u replication.Update) int {
+	n := 0
+	for _, d := range u.Datagrams {
+		var r wire.BitReader
+		h, err := wire.ParseStateHeader(d, &r)
+		require.NoError(t, err)
+		n += h.Rows
+	}
+	return n
+}
+
+func TestEnterLeaveDestroy(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	near, far := s.spawn(5, 0), s.spawn(50, 0)
+	got := records(t, s.snapshot())
+	require.Len(t, got, 2)
+	require.Equal(t, []bulk.Handle{s.focus, near}, []bulk.Handle{got[0].Handle, got[1].Handle}, "nearest first")
+	require.Equal(t, wire.Live, s.viewer.Resolve(near))
+	require.Equal(t, wire.Pending, s.viewer.Resolve(far), "never shown")
+
+	s.world.SetPosition(near, world.Vec3{X: 15, Y: 1})
+	require.Empty(t, records(t, s.snapshot()), "between the radii it stays")
+	s.world.SetPosition(near, world.Vec3{X: 25, Y: 1})
+	got = records(t, s.snapshot())
+	require.Len(t, got, 1)
+	require.Equal(t, wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: near}, got[0])
+	require.Equal(t, wire.Hidden, s.viewer.Resolve(near))
+	s.world.SetPosition(near, world.Vec3{X: 15, Y: 1})
+	require.Empty(t, records(t, s.snapshot()), "between the radii it stays out")
+
+	s.world.Destroy(near)
+	s.world.Destroy(far)
+	got = records(t, s.snapshot())
+	require.Len(t, got, 1, "H3: the hidden one is known, the far one was never heard of")
+	require.Equal(t, wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: near}, got[0])
+	require.Equal(t, wire.Stale, s.viewer.Resolve(near))
+}
+
+func TestReferenceTeaches(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	far, dead := s.spawn(100, 0), s.spawn(100, 5)
+	s.link.Set(s.focus, link{far})
+	s.snapshot()
+	require.Equal(t, wire.Hidden, s.viewer.Resolve(far), "named in a component")
+	s.world.Destroy(far)
+	s.world.Destroy(dead)
+	got := records(t, s.snapshot())
+	require.Len(t, got, 1, "R5: %v was named, %v was not", far, dead)
+	require.Equal(t, far, got[0].Handle)
+
+	s.link.Set(s.focus, link{dead})
+	got = records(t, s.snapshot())
+	require.Len(t, got, 1, "a reference to the dead is followed by its destroy")
+	require.Equal(t, wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: dead}, got[0])
+	s.world.SetPosition(s.focus, world.Vec3{X: 1, Y: 1})
+	require.Empty(t, records(t, s.snapshot()), "once")
+}
+
+func TestDormant(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	moving := s.spawn(3, 0)
+	require.Zero(t, rows(t, s.snapshot()), "an Enter carries the state")
+	s.acknowledge(2)
+	s.world.SetVelocity(moving, world.Vec3{X: 1})
+	require.Equal(t, 1, rows(t, s.snapshot()))
+	s.world.SetVelocity(moving, world.Vec3{})
+	require.Equal(t, 1, rows(t, s.snapshot()), "at rest, unacknowledged")
+	for range 8 {
+		require.Zero(t, rows(t, s.snapshot()), "on its way")
+	}
+	require.Equal(t, 1, rows(t, s.snapshot()), "no news: sent again")
+	s.acknowledge(2)
+	for range 40 {
+		require.Zero(t, rows(t, s.snapshot()), "acknowledged")
+	}
+}
+
+func TestLossResendsLatest(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	moving := s.spawn(3, 0)
+	s.snapshot()
+	s.acknowledge(2)
+	s.world.SetVelocity(moving, world.Vec3{X: 1})
+	require.Equal(t, 1, rows(t, s.snapshot()))
+	lost := s.viewer.Seq()
+	s.world.SetVelocity(moving, world.Vec3{})
+	s.snapshot()
+	lastSent := s.viewer.Seq()
+	for range 3 {
+		require.Zero(t, rows(t, s.snapshot()))
+	}
+	// Everything but the two that held the row arrives.
+	mask := uint64(0)
+	for i := range uint32(63) {
+		if seq := s.viewer.Seq() - 1 - i; seq != lost && seq != lastSent && seq < s.viewer.Seq() && seq > 0 {
+			mask |= 1 << i
+		}
+	}
+	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: mask, Structure: 2}))
+	require.Equal(t, 1, rows(t, s.snapshot()), "H6: not applied, so sent again")
+}
+
+func TestAcknowledgeOfWhatWasNeverSent(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	s.snapshot()
+	for name, ack := range map[string]wire.Ack{
+		"structure from the future": {Structure: 100},
+		"snapshot from the future":  {Seen: true, Newest: 2},
+	} {
+		var e *wire.Error
+		require.ErrorAs(t, s.viewer.Acknowledge(ack), &e, name)
+		require.Equal(t, wire.BadMessage, e.Code, name)
+	}
+	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: 1, Mask: 1<<64 - 1}), "a mask that reaches before the first is harmless")
+}
+
+// TestBudget has a crowd enter and move at once: the budget is kept, nobody is
+// forgotten, and what moves is not starved by what enters.
+func TestBudget(t *testing.T) {
+	const budget, seconds = 16_000, 20
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget, EnterRadius: 200})
+	var moving []bulk.Handle
+	for i := range 1500 {
+		moving = append(moving, s.spawn(float32(i%40)-20, float32(i/40)-20))
+	}
+	total, entered, structure := 0, 0, uint32(0)
+	rowsAt := map[int]int{}
+	for i := range seconds * 20 {
+		for _, h := range moving[:400] {
+			s.world.SetVelocity(h, world.Vec3{X: float32(1 - i%2*2)})
+		}
+		u := s.snapshot()
+		total += len(u.Stream)
+		for _, d := range u.Datagrams {
+			require.LessOrEqual(t, len(d), wire.MaxDatagram)
+			total += len(d)
+		}
+		got := records(t, u)
+		entered += len(got)
+		structure += uint32(len(got))
+		rowsAt[i/20] += rows(t, u)
+		s.acknowledge(structure)
+	}
+	require.LessOrEqual(t, float64(total), budget*seconds*1.02)
+	require.Greater(t, float64(total), budget*seconds*0.9, "the budget is there to be used")
+	require.Equal(t, 1501, entered, "nobody is forgotten")
+	require.Greater(t, rowsAt[1], 100, "rows moved while the crowd entered")
+}
+
+// TestNoStarvation gives every row its turn although the budget is far too
+// small for all.
+func TestNoStarvation(t *testing.T) {
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 200_000, EnterRadius: 100})
+	var crowd []bulk.Handle
+	for i := range 300 {
+		crowd = append(crowd, s.spawn(float32(i%20)*4-40, float32(i/20)*4-30))
+	}
+	structure := uint32(0)
+	for range 20 {
+		structure += uint32(len(records(t, s.snapshot())))
+		s.acknowledge(structure)
+	}
+	require.Equal(t, 301, s.viewer.Interest())
+	for _, h := range crowd {
+		s.world.SetVelocity(h, world.Vec3{X: 0.5})
+	}
+	seen := map[uint32]int{}
+	for range 60 {
+		u := s.snapshot()
+		for _, d := range u.Datagrams {
+			for _, slot := range slots(t, d) {
+				seen[slot]++
+			}
+		}
+		s.acknowledge(structure)
+	}
+	for _, h := range crowd {
+		require.NotZero(t, seen[h.Index()], "%v never had its turn", h)
+	}
+}
+
+// slots reads the slots of a datagram of this stage's schema: rows of a body
+// alone, since nobody has a link.
+func slots(t testing.TB, d []byte) (out []uint32) {
+	var r wire.BitReader
+	h, err := wire.ParseStateHeader(d, &r)
+	require.NoError(t, err)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[link](schema, "link"))
+	slot := uint32(0)
+	row := wire.Row{Words: make([]uint32, schema.Words())}
+	for range h.Rows {
+		gap, _, err := wire.ReadRowHeader(&r)
+		require.NoError(t, err)
+		slot += gap
+		out = append(out, slot)
+		require.NoError(t, schema.ReadDelta(&r, wire.Row{Mask: 1}, &row))
+	}
+	require.NoError(t, wire.ExpectEnd(&r))
+	return out
+}
+
+func TestConfigReportsEverything(t *testing.T) {
+	err := replication.Config{EnterRadius: -1, LeaveRadius: -2, SnapshotHz: 7, BudgetBytesPerSecond: 1}.Validate(60)
+	require.ErrorContains(t, err, "enter radius is -1")
+	require.ErrorContains(t, err, "leave radius is -2")
+	require.ErrorContains(t, err, "snapshot rate is 7 Hz")
+	require.ErrorContains(t, err, "budget is 1 bytes/s")
+	require.NoError(t, replication.Config{}.Validate(60))
+}
+
+func TestSchemaMustFit(t *testing.T) {
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	_, err = world.Register[link](w, "link")
+	require.NoError(t, err)
+	for name, add := range map[string]func(*wire.Schema) error{
+		"not registered": func(s *wire.Schema) error { return wire.AddComponent[link](s, "nobody") },
+		"other type":     func(s *wire.Schema) error { return wire.AddComponent[wire.Body](s, "link") },
+	} {
+		s := wire.NewSchema()
+		require.NoError(t, add(s))
+		_, err := replication.New(w, s, replication.Config{})
+		require.ErrorIs(t, err, replication.ErrSchema, name)
+	}
+}
+
+func TestSnapshotAllocatesNothing(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	for i := range 200 {
+		s.world.SetVelocity(s.spawn(float32(i%20)-10, float32(i/20)-5), world.Vec3{X: 0.01})
+	}
+	structure := uint32(0)
+	for range 300 {
+		structure += uint32(len(records(t, s.snapshot())))
+		s.acknowledge(structure)
+	}
+	require.Equal(t, 201, s.viewer.Interest())
+	allocs := testing.AllocsPerRun(50, func() {
+		s.snapshot()
+		s.acknowledge(structure)
+	})
+	require.Zero(t, allocs)
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	s := newStage(b, replication.Config{})
+	for i := range 200 {
+		s.world.SetVelocity(s.spawn(float32(i%20)-10, float32(i/20)-5), world.Vec3{X: 0.01})
+	}
+	rowsSent, structure := 0, uint32(0)
+	for range 100 {
+		structure += uint32(len(records(b, s.snapshot())))
+		s.acknowledge(structure)
+	}
+	for b.Loop() {
+		rowsSent += rows(b, s.snapshot())
+		s.acknowledge(structure)
+	}
+	b.ReportMetric(float64(rowsSent)/float64(b.N), "rows/op")
+}

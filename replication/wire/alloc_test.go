@@ -1,0 +1,59 @@
+package wire_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// P3: the paths per entity and per datagram allocate nothing once warm.
+func TestNoAllocations(t *testing.T) {
+	s := sampleSchema(t)
+	row, base := sampleRow(t, s, 3), sampleRow(t, s, 9)
+	out := newRow(s, 0)
+	body := wire.Body{Position: [3]float32{1, 2, 3}}
+	state, _, _ := sampleState(t, s)
+	input := wire.Input{Ack: wire.Ack{Seen: true, Newest: 3}, Inputs: []wire.TickInput{{Tick: 2, Data: []byte{1}}, {Tick: 1}}}
+	datagram := input.Append(nil)
+	message := wire.Hello{Token: []byte("abc")}.Append(nil)
+	buffer := make([]byte, 0, 2*wire.MaxDatagram)
+	record := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: 1 << 32}
+	var w wire.BitWriter
+	var r wire.BitReader
+	w.Reset(buffer)
+	s.AppendDelta(&w, row, base)
+	delta := append([]byte(nil), w.Bytes()...)
+	var parsed wire.Input
+	for name, f := range map[string]func(){
+		"quantise": func() { s.Quantise(0, unsafe.Pointer(&body), out.Words) },
+		"restore":  func() { s.Restore(0, row.Words, unsafe.Pointer(&body)) },
+		"append state": func() {
+			w.Reset(wire.AppendStateHeader(buffer, wire.StateHeader{Seq: 1, Rows: 1}))
+			wire.AppendRowHeader(&w, 17, 3)
+			s.AppendDelta(&w, row, base)
+			s.AppendAbsolute(&w, row)
+			_ = w.Bytes()
+		},
+		"append full":   func() { w.Reset(buffer); s.AppendFull(&w, row) },
+		"append record": func() { _ = wire.AppendRecord(buffer, record) },
+		"append input":  func() { _ = input.Append(buffer) },
+		"read delta":    func() { r.Reset(delta); must(s.ReadDelta(&r, base, &out)) },
+		"read header":   func() { _, err := wire.ParseStateHeader(state, &r); must(err) },
+		"parse input":   func() { must(parsed.Parse(datagram)) },
+		"check msgpack": func() { must(wire.CheckMsgpack(message)) },
+	} {
+		if n := testing.AllocsPerRun(100, f); !invariants.Enabled { // checked builds format their assertions
+			require.Zero(t, n, name)
+		}
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,165 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/worldd/worldd/internal/invariants"
+)
+
+// BitWriter appends bits to a []byte, least significant bit first: bit i of the
+// string is bit i%8 of byte i/8. The zero value appends to nil. It does not
+// allocate while the slice it was given has 8 bytes of capacity to spare.
+type BitWriter struct {
+	buf   []byte
+	start int    // bytes that were there before
+	acc   uint64 // bits not in buf yet, from bit 0
+	n     uint   // how many: 0 to 7 between calls
+}
+
+// Reset makes w append to b, from the next byte on.
+func (w *BitWriter) Reset(b []byte) {
+	*w = BitWriter{buf: b, start: len(b)}
+}
+
+// Write appends the low n bits of v, n at most 64. Higher bits must be zero.
+func (w *BitWriter) Write(v uint64, n uint) {
+	if invariants.Enabled {
+		mustHold(n == 64 || v>>n == 0, "%d does not fit into %d bits", v, n)
+	}
+	if n > 56 {
+		w.Write(v&(1<<32-1), 32)
+		v, n = v>>32, n-32
+	}
+	w.acc |= v << w.n
+	w.n += n
+	whole := w.n >> 3
+	w.buf = binary.LittleEndian.AppendUint64(w.buf, w.acc)[:len(w.buf)+int(whole)]
+	w.acc >>= whole << 3
+	w.n &= 7
+}
+
+// WriteBool appends one bit.
+func (w *BitWriter) WriteBool(v bool) {
+	if v {
+		w.Write(1, 1)
+	} else {
+		w.Write(0, 1)
+	}
+}
+
+// WriteSized appends v in the sized form: 2 bits that choose a width of 4, 8,
+// 16 or 32 bits, then v in the smallest width that holds it.
+func (w *BitWriter) WriteSized(v uint32) {
+	class := uint(0)
+	if v > 0xf {
+		class = uint(bits.Len32((uint32(bits.Len32(v)) - 1) >> 2))
+	}
+	w.Write(uint64(class)|uint64(v)<<2, 2+4<<class)
+}
+
+// Bits is the number of bits written since Reset.
+func (w *BitWriter) Bits() int { return (len(w.buf)-w.start)*8 + int(w.n) }
+
+// Rewind takes back everything after the first n bits since Reset, so that a
+// row that proved too long can be taken out again.
+func (w *BitWriter) Rewind(n int) {
+	mustHold(n <= w.Bits(), "rewind from bit %d to bit %d", w.Bits(), n)
+	at := w.start + n/8
+	if at < len(w.buf) {
+		w.acc = uint64(w.buf[at])
+		w.buf = w.buf[:at]
+	}
+	w.n = uint(n & 7)
+	w.acc &= 1<<w.n - 1
+}
+
+// Bytes returns the slice given to Reset with the bits appended, the last byte
+// padded with zeros. It aliases the writer's memory; writing may go on.
+func (w *BitWriter) Bytes() []byte {
+	if w.n == 0 {
+		return w.buf
+	}
+	return append(w.buf, byte(w.acc))
+}
+
+// BitReader reads what a BitWriter wrote, from untrusted bytes. Reading past
+// the end gives zeros and an error that sticks. It aliases its input.
+type BitReader struct {
+	buf []byte
+	pos int // next bit
+	err error
+}
+
+// Reset makes r read b from its first bit.
+func (r *BitReader) Reset(b []byte) { *r = BitReader{buf: b} }
+
+// Read returns the next n bits, n at most 64.
+func (r *BitReader) Read(n uint) uint64 {
+	if r.err != nil {
+		return 0
+	}
+	if int(n) > len(r.buf)*8-r.pos {
+		r.fail("ends inside a bit field: %d bits wanted, %d left", n, len(r.buf)*8-r.pos)
+		return 0
+	}
+	at, shift := r.pos>>3, uint(r.pos&7)
+	r.pos += int(n)
+	if at+8 <= len(r.buf) && n <= 56 {
+		return binary.LittleEndian.Uint64(r.buf[at:]) >> shift & (1<<n - 1)
+	}
+	return r.gather(at, shift, n)
+}
+
+// gather reads near the end of the buffer, and the widest fields.
+func (r *BitReader) gather(at int, shift, n uint) uint64 {
+	var v uint64
+	for got := uint(0); got < n; at++ {
+		v |= uint64(r.buf[at]>>shift) << got
+		got += 8 - shift
+		shift = 0
+	}
+	if n < 64 {
+		v &= 1<<n - 1
+	}
+	return v
+}
+
+// ReadBool returns the next bit.
+func (r *BitReader) ReadBool() bool { return r.Read(1) != 0 }
+
+// ReadSized returns a number in sized form, which must use the smallest width.
+func (r *BitReader) ReadSized() uint32 {
+	class := uint(r.Read(2))
+	v := uint32(r.Read(4 << class))
+	if class > 0 && r.err == nil && v>>(2<<class) == 0 {
+		r.fail("number %d is not in its shortest form", v)
+		return 0
+	}
+	return v
+}
+
+// Left is the number of bits not read yet, padding included.
+func (r *BitReader) Left() int { return len(r.buf)*8 - r.pos }
+
+// Err is the first thing that was wrong, nil or an *Error with BadMessage.
+func (r *BitReader) Err() error { return r.err }
+
+func (r *BitReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = bad(format, args...)
+	}
+}
+
+// ExpectEnd checks that r is at its end: less than a byte left, all zero.
+func ExpectEnd(r *BitReader) error {
+	if r.err != nil {
+		return r.err
+	}
+	if left := r.Left(); left >= 8 {
+		r.fail("%d bits too many", left)
+	} else if padding := r.Read(uint(left)); padding != 0 {
+		r.fail("the padding of the last byte is %b, not zero", padding)
+	}
+	return r.err
+}

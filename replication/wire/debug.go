@@ -1,0 +1,185 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// The readable twins of the messages: one line each, for logs and test
+// failures. A token is never shown, and what a peer chose is quoted.
+
+// String shows all but the token.
+func (m Hello) String() string {
+	return fmt.Sprintf("Hello{protocol %d, schema %016x, epoch %016x, token of %d bytes, name %q}",
+		m.Protocol, m.Schema, m.Epoch, len(m.Token), m.Name)
+}
+
+// String shows all fields.
+func (m Welcome) String() string {
+	return fmt.Sprintf("Welcome{protocol %d, schema %016x, epoch %016x, generation floor %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d}",
+		m.Protocol, m.Schema, m.Epoch, m.GenerationFloor, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick)
+}
+
+// String shows all fields.
+func (m Refused) String() string {
+	return fmt.Sprintf("Refused{%v, text %q, want %q}", m.Code, m.Text, m.Want)
+}
+
+// String shows all fields.
+func (m Command) String() string {
+	return fmt.Sprintf("Command{id %d, %q, target %v, args %x}", m.ID, m.Name, m.Target, m.Args)
+}
+
+// String shows all fields.
+func (m Result) String() string {
+	return fmt.Sprintf("Result{id %d, %v, target %v is %v}", m.ID, m.Code, m.Target, m.Verdict)
+}
+
+// String shows all fields.
+func (m Control) String() string { return fmt.Sprintf("Control{%v}", m.Entity) }
+
+// String shows all fields.
+func (m Bye) String() string { return fmt.Sprintf("Bye{%v, text %q}", m.Code, m.Text) }
+
+// String shows all fields.
+func (m Goodbye) String() string { return fmt.Sprintf("Goodbye{%v, text %q}", m.Code, m.Text) }
+
+// String is the name alone: there are no fields.
+func (Resync) String() string { return "Resync{}" }
+
+// String shows the record; of a row only its length, since it takes the schema
+// to read it.
+func (r Record) String() string {
+	switch r.Op {
+	case OpEnter:
+		return fmt.Sprintf("%v %v kind %d, row of %d bytes", r.Op, r.Handle, r.Kind, len(r.Row))
+	case OpLeave, OpDestroy:
+		return fmt.Sprintf("%v %v, %v", r.Op, r.Handle, r.Reason)
+	}
+	return fmt.Sprintf("%v %v", r.Op, r.Handle)
+}
+
+// String shows every record with its number.
+func (m Structure) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Structure{tick %d", m.Tick)
+	number := m.First
+	for r := range m.Records() {
+		fmt.Fprintf(&b, "; %d: %v", number, r)
+		number++
+	}
+	return b.String() + "}"
+}
+
+// String shows all fields.
+func (h StateHeader) String() string {
+	return fmt.Sprintf("State{seq %d, tick %d, structure %d, echo %d held %d/10 ms, fold %04x, %d rows}",
+		h.Seq, h.Tick, h.Structure, h.Echo, h.Hold, h.Fold, h.Rows)
+}
+
+// String shows the newest snapshot, the mask and the structure number.
+func (a Ack) String() string {
+	if !a.Seen {
+		return fmt.Sprintf("no snapshot, structure %d", a.Structure)
+	}
+	return fmt.Sprintf("snapshot %d and %016x, structure %d", a.Newest, a.Mask, a.Structure)
+}
+
+// String shows the acknowledgement and every tick's input.
+func (in *Input) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Input{stamp %d, applied %v", in.Stamp, in.Ack)
+	for _, t := range in.Inputs {
+		fmt.Fprintf(&b, "; tick %d: %x", t.Tick, t.Data)
+	}
+	return b.String() + "}"
+}
+
+// Describe is the readable twin of a stream message of either direction: what
+// it says, or what is wrong with it.
+func Describe(kind byte, body []byte) string {
+	m, err := parseAny(kind, body)
+	if err != nil {
+		return fmt.Sprintf("type %d, %d bytes: %v", kind, len(body), err)
+	}
+	return m.String()
+}
+
+func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
+	switch kind {
+	case TypeHello:
+		return stringer(ParseHello(body))
+	case TypeCommand:
+		return stringer(ParseCommand(body))
+	case TypeBye:
+		return stringer(ParseBye(body))
+	case TypeResync:
+		return stringer(ParseResync(body))
+	case TypeWelcome:
+		return stringer(ParseWelcome(body))
+	case TypeRefused:
+		return stringer(ParseRefused(body))
+	case TypeStructure:
+		return stringer(ParseStructure(body))
+	case TypeResult:
+		return stringer(ParseResult(body))
+	case TypeControl:
+		return stringer(ParseControl(body))
+	case TypeGoodbye:
+		return stringer(ParseGoodbye(body))
+	}
+	return nil, bad("no message type %d", kind)
+}
+
+func stringer[M fmt.Stringer](m M, err error) (fmt.Stringer, error) { return m, err }
+
+// Format shows the present components of row, field by field, as the values
+// that Restore would give.
+func (s *Schema) Format(row Row) string {
+	var b strings.Builder
+	for i := range s.components {
+		if row.Mask>>i&1 == 0 {
+			continue
+		}
+		c := &s.components[i]
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(c.Name)
+		b.WriteByte('{')
+		for j := c.first; j < c.last; j++ {
+			if j > c.first {
+				b.WriteByte(' ')
+			}
+			b.WriteString(s.fields[j].path)
+			b.WriteByte('=')
+			b.WriteString(s.fields[j].format(row.Words))
+		}
+		b.WriteByte('}')
+	}
+	return b.String()
+}
+
+// format shows the value of one field.
+func (f *field) format(words []uint32) string {
+	at := words[f.word:]
+	switch {
+	case f.kind == kindRef:
+		return bulk.NewHandle(at[0], at[1]).String()
+	case f.kind == kindBool:
+		return strconv.FormatBool(at[0] != 0)
+	case f.ranged:
+		return strconv.FormatFloat(f.value(at[0]), 'g', -1, 64)
+	case f.memory == memFloat32:
+		return strconv.FormatFloat(float64(math.Float32frombits(at[0])), 'g', -1, 32)
+	case f.memory == memFloat64:
+		return strconv.FormatFloat(math.Float64frombits(getWords(at)), 'g', -1, 64)
+	case f.signed():
+		return strconv.FormatInt(int64(f.integer(at)), 10)
+	}
+	return strconv.FormatUint(f.integer(at), 10)
+}

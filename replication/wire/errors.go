@@ -1,0 +1,157 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code says in one number how a session or a command ended. The same codes are
+// in close frames, in Refused, Bye, Goodbye and Result messages, in *Error, and
+// as metric labels. A Code is not an error: it does not say who found it.
+type Code uint16
+
+// Codes of sessions (below 32) and of commands (from 32). Numbers are never
+// reused; the table below describes each.
+const (
+	OK              Code = 0
+	BadMessage      Code = 1
+	BadState        Code = 2
+	ProtocolVersion Code = 3
+	SchemaMismatch  Code = 4
+	EpochMismatch   Code = 5
+	ServerFull      Code = 6
+	Draining        Code = 7
+	Unauthorized    Code = 8
+	TooSlow         Code = 9
+	TooFast         Code = 10
+	Timeout         Code = 11
+	Internal        Code = 12
+	Kicked          Code = 13
+	IdentityFault   Code = 14
+
+	StaleHandle    Code = 32
+	HiddenHandle   Code = 33
+	UnknownHandle  Code = 34
+	UnknownCommand Code = 35
+	RateLimited    Code = 36
+	BadArguments   Code = 37
+	CommandRefused Code = 38
+)
+
+// Fault says on whose side the cause of a Code lies.
+type Fault uint8
+
+// Faults.
+const (
+	Nobody Fault = iota
+	Client
+	Server
+)
+
+// String is "nobody", "client" or "server".
+func (f Fault) String() string {
+	switch f {
+	case Nobody:
+		return "nobody"
+	case Client:
+		return "client"
+	case Server:
+		return "server"
+	}
+	return fmt.Sprintf("fault(%d)", uint8(f))
+}
+
+// CodeInfo is one line of the table of codes.
+type CodeInfo struct {
+	Code  Code
+	Name  string // lower case with hyphens: metric label and log key
+	Fault Fault  // whose
+	Retry bool   // whether the same request may succeed later, unchanged
+	Text  string // for people: what happened, and what to do
+}
+
+// codes is the table; PROTOCOL.md repeats it, and a test compares the two.
+var codes = [...]CodeInfo{
+	{OK, "ok", Nobody, false, "done, or closed on purpose"},
+	{BadMessage, "bad-message", Client, false, "a message that breaks the protocol: mend the sender"},
+	{BadState, "bad-state", Client, false, "a message that is not allowed now: mend the sender's order"},
+	{ProtocolVersion, "protocol-version", Client, false, "the two sides speak different protocol versions: update the older one"},
+	{SchemaMismatch, "schema-mismatch", Client, false, "the two sides were built with different components: build both from the same types"},
+	{EpochMismatch, "epoch-mismatch", Nobody, false, "the world that was asked for is gone: ask again with epoch 0 and forget all handles"},
+	{ServerFull, "server-full", Nobody, true, "no free session: try again later"},
+	{Draining, "draining", Nobody, true, "the server is shutting down: connect again, or elsewhere"},
+	{Unauthorized, "unauthorized", Client, false, "the token is missing, wrong or expired: fetch a new one"},
+	{TooSlow, "too-slow", Client, true, "the client reads slower than the world changes: connect again on a better link"},
+	{TooFast, "too-fast", Client, true, "the client sends more than the limits allow: send less"},
+	{Timeout, "timeout", Nobody, true, "nothing arrived for too long: connect again"},
+	{Internal, "internal", Server, true, "the server failed: its log says why"},
+	{Kicked, "kicked", Nobody, false, "the operator or the game ended the session"},
+	{IdentityFault, "identity-fault", Server, true, "the two sides disagree on which entity holds a slot: connect again, and report it"},
+	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: forget the handle"},
+	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
+	{UnknownHandle, "unknown-handle", Client, true, "the target was never shown to this client"},
+	{UnknownCommand, "unknown-command", Client, false, "no command of that name: check the spelling and the server's version"},
+	{RateLimited, "rate-limited", Client, true, "too many commands: send fewer"},
+	{BadArguments, "bad-arguments", Client, false, "the command's arguments are malformed or out of range"},
+	{CommandRefused, "command-refused", Nobody, false, "the rules of the game forbid it"},
+}
+
+// Codes returns the table of all codes, in ascending order. The caller owns it.
+func Codes() []CodeInfo {
+	return append([]CodeInfo(nil), codes[:]...)
+}
+
+// Info returns the table's line for c. A code that this version does not know
+// comes from a newer peer: it gets a line named like "code-99", to be treated
+// as nobody's fault and not to be retried.
+func (c Code) Info() CodeInfo {
+	for i := range codes {
+		if codes[i].Code == c {
+			return codes[i]
+		}
+	}
+	return CodeInfo{Code: c, Name: fmt.Sprintf("code-%d", uint16(c)), Text: "a code that this version does not know"}
+}
+
+// String is the code's name, like "server-full".
+func (c Code) String() string { return c.Info().Name }
+
+// Error is a Code with what exactly was wrong. errors.Is finds it by Code:
+//
+//	errors.Is(err, &wire.Error{Code: wire.BadMessage})
+type Error struct {
+	Code   Code
+	Detail string // what was seen and what was wanted; may be empty
+}
+
+// Error is the code's name, its text and the detail.
+func (e *Error) Error() string {
+	info := e.Code.Info()
+	if e.Detail == "" {
+		return fmt.Sprintf("wire: %s: %s", info.Name, info.Text)
+	}
+	return fmt.Sprintf("wire: %s: %s (%s)", info.Name, e.Detail, info.Text)
+}
+
+// Is reports whether target is an *Error with the same Code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// CodeOf returns the Code of the first *Error that err wraps; OK for nil, and
+// Internal for any other error.
+func CodeOf(err error) Code {
+	if err == nil {
+		return OK
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return Internal
+}
+
+// bad makes the error for bytes that break the protocol.
+func bad(format string, args ...any) error {
+	return &Error{Code: BadMessage, Detail: fmt.Sprintf(format, args...)}
+}

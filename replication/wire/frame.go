@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Message is a stream message. Append appends its body; ParseHello and the
+// like read it back.
+type Message interface {
+	Type() byte
+	Append(b []byte) []byte
+	String() string
+}
+
+// AppendFrame appends a stream message: uvarint length of what follows, type
+// byte, body.
+func AppendFrame(b []byte, kind byte, body []byte) []byte {
+	mustHold(len(body) < MaxStreamMessage, "frame of type %d with %d bytes", kind, len(body))
+	b = appendUvarint(b, uint32(1+len(body)))
+	return append(append(b, kind), body...)
+}
+
+// AppendMessage appends m as a frame.
+func AppendMessage(b []byte, m Message) []byte {
+	return AppendFrame(b, m.Type(), m.Append(nil))
+}
+
+// FrameReader cuts the bytes of a stream into frames. Memory follows the bytes
+// received, never a claimed length. The zero value reads frames of at most
+// MaxStreamMessage.
+type FrameReader struct {
+	// Max bounds the length of a frame; 0 means MaxStreamMessage. A server
+	// reads with MaxClientMessage.
+	Max  int
+	buf  []byte
+	next int // first byte of buf that was not returned
+	err  error
+}
+
+// Feed appends bytes as they come from the stream; p is copied. Frames returned
+// before become invalid. Call Next until it has no more, then feed again.
+func (f *FrameReader) Feed(p []byte) {
+	if f.next > 0 {
+		f.buf = f.buf[:copy(f.buf, f.buf[f.next:])]
+		f.next = 0
+	}
+	if f.err == nil {
+		f.buf = append(f.buf, p...)
+	}
+}
+
+// Next returns the next whole frame: its type and its body, which is valid until
+// the next Feed. ok is false when more bytes are needed. An error is final: the
+// stream can't be followed any more.
+func (f *FrameReader) Next() (kind byte, body []byte, ok bool, err error) {
+	if f.err != nil {
+		return 0, nil, false, f.err
+	}
+	limit := uint64(f.Max)
+	if f.Max == 0 {
+		limit = MaxStreamMessage
+	}
+	rest := f.buf[f.next:]
+	length, n := binary.Uvarint(rest)
+	switch {
+	case n == 0 && len(rest) < maxUvarint32:
+		return 0, nil, false, nil
+	case n <= 0 || length > math.MaxUint32 || n > 1 && rest[n-1] == 0:
+		f.err = bad("frame length is not a 32-bit number in its shortest form")
+	case length == 0:
+		f.err = bad("frame without a type")
+	case length > limit:
+		f.err = bad("frame of %d bytes, at most %d are allowed", length, limit)
+	}
+	if f.err != nil {
+		return 0, nil, false, f.err
+	}
+	if uint64(len(rest)-n) < length {
+		return 0, nil, false, nil
+	}
+	frame := rest[n : n+int(length)]
+	f.next += n + int(length)
+	return frame[0], frame[1:len(frame):len(frame)], true, nil
+}
+
+// Buffered is the number of bytes fed and not returned.
+func (f *FrameReader) Buffered() int { return len(f.buf) - f.next }

@@ -1,0 +1,121 @@
+package wire_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Whatever arrives: no panic, an *Error or something that can be written again.
+
+func FuzzStream(f *testing.F) {
+	whole, _, _ := stream(f)
+	f.Add(whole, uint8(7))
+	for _, m := range samples(f) {
+		f.Add(wire.AppendFrame(nil, m.kind, m.bytes), uint8(255))
+	}
+	s := sampleSchema(f)
+	f.Fuzz(func(t *testing.T, b []byte, chunk uint8) {
+		var r wire.FrameReader
+		var frames []byte
+		taken := 0
+		for len(b) > taken {
+			n := min(int(chunk)+1, len(b)-taken)
+			r.Feed(b[taken : taken+n])
+			taken += n
+			for {
+				kind, body, ok, err := r.Next()
+				if err != nil {
+					require.Equal(t, wire.BadMessage, wire.CodeOf(err))
+					require.True(t, bytes.HasPrefix(b, frames))
+					return
+				}
+				if !ok {
+					break
+				}
+				frames = wire.AppendFrame(frames, kind, body)
+				require.NotEmpty(t, wire.Describe(kind, body))
+				if kind == wire.TypeStructure {
+					_, err := parseStructure(s, body)
+					require.NotEqual(t, wire.Internal, wire.CodeOf(err))
+				}
+			}
+		}
+		require.True(t, bytes.HasPrefix(b, frames), "frames have one form")
+		require.Equal(t, len(b)-len(frames), r.Buffered())
+	})
+}
+
+func FuzzState(f *testing.F) {
+	s := sampleSchema(f)
+	d, tenants, _ := sampleState(f, s)
+	f.Add(d)
+	f.Add(d[:22])
+	f.Add(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1}))
+	f.Fuzz(func(t *testing.T, d []byte) {
+		h, rows, err := readState(s, d, tenants)
+		if err != nil {
+			code := wire.CodeOf(err)
+			require.True(t, code == wire.BadMessage || code == wire.IdentityFault, "%v", err)
+			return
+		}
+		require.Len(t, rows, h.Rows)
+		for _, row := range rows { // whatever was read can be written
+			var w wire.BitWriter
+			s.AppendFull(&w, row)
+			var r wire.BitReader
+			r.Reset(w.Bytes())
+			again := newRow(s, 0)
+			require.NoError(t, s.ReadFull(&r, &again))
+			require.Equal(t, row, again)
+		}
+	})
+}
+
+func FuzzInput(f *testing.F) {
+	for _, m := range samples(f) {
+		if m.name == "input" {
+			f.Add(m.bytes)
+		}
+	}
+	empty := wire.Input{}
+	f.Add(empty.Append(nil))
+	f.Fuzz(func(t *testing.T, d []byte) {
+		in, err := wire.ParseInput(d)
+		if err != nil {
+			require.Equal(t, wire.BadMessage, wire.CodeOf(err))
+			return
+		}
+		require.Equal(t, d, in.Append(nil), "an input has one form")
+		require.NotEmpty(t, in.String())
+	})
+}
+
+func FuzzMsgpack(f *testing.F) {
+	for _, m := range samples(f) {
+		if m.kind != 0 && m.kind != wire.TypeStructure {
+			f.Add(m.kind, m.bytes)
+		}
+	}
+	f.Add(wire.TypeBye, []byte{0xdd, 0xff, 0xff, 0xff, 0xff})
+	f.Add(wire.TypeCommand, []byte{0xdf, 0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
+		require.NotEmpty(t, wire.Describe(kind, body))
+		if wire.CheckMsgpack(body) == nil && len(body) < wire.MaxStreamMessage {
+			// What passes is safe for a decoder, also for one that asks no types.
+			var anything any
+			_ = msgpack.Unmarshal(body, &anything)
+		}
+		if kind == wire.TypeCommand {
+			if m, err := wire.ParseCommand(body); err == nil {
+				again, err := wire.ParseCommand(m.Append(nil))
+				require.NoError(t, err)
+				require.Equal(t, m, again)
+			}
+		}
+	})
+}

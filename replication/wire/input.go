@@ -1,0 +1,118 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"github.com/worldd/worldd/internal/invariants"
+)
+
+// Ack is a client's report of what it has applied (H6).
+type Ack struct {
+	// Seen is false until the first State datagram is applied; Newest and Mask
+	// are 0 then.
+	Seen   bool
+	Newest uint32 // the newest applied snapshot's Seq
+	Mask   uint64 // bit i: snapshot Newest-1-i is applied
+	// Structure is the number of structure records applied.
+	Structure uint32
+}
+
+// TickInput is what a client wants for one tick. What the bytes mean is the
+// game's affair.
+type TickInput struct {
+	Tick uint32
+	Data []byte
+}
+
+// Input is the datagram of a client: its clock, its acknowledgement, and the
+// inputs of the newest ticks, repeated until they are old.
+type Input struct {
+	Stamp  uint32 // the client's clock in 1/10 ms, wrapping; echoed in State
+	Ack    Ack
+	Inputs []TickInput // newest first, at most MaxInputs
+}
+
+const (
+	inputFixedBytes = 1 + 4 + 1 + 4 + 8 + 4
+	// InputBytes is the most that an Input datagram takes.
+	InputBytes = inputFixedBytes + 1 + MaxInputs*(4+1+MaxInputBytes)
+)
+
+// check says what is wrong with in, for both directions.
+func (in *Input) check() error {
+	a := in.Ack
+	if !a.Seen && (a.Newest != 0 || a.Mask != 0) || a.Seen && a.Newest == 0 {
+		return bad("acknowledges snapshot %d and %#x, seen %t", a.Newest, a.Mask, a.Seen)
+	}
+	for i := 1; i < len(in.Inputs); i++ {
+		if now, before := in.Inputs[i].Tick, in.Inputs[i-1].Tick; now >= before {
+			return bad("input of tick %d follows that of tick %d, want newest first", now, before)
+		}
+	}
+	return nil
+}
+
+// Append appends the whole datagram.
+func (in *Input) Append(b []byte) []byte {
+	if invariants.Enabled {
+		invariants.Check(in.check())
+		mustHold(len(in.Inputs) <= MaxInputs, "%d inputs", len(in.Inputs))
+	}
+	b = append(b, TypeInput)
+	b = binary.LittleEndian.AppendUint32(b, in.Stamp)
+	seen := byte(0)
+	if in.Ack.Seen {
+		seen = 1
+	}
+	b = append(b, seen)
+	b = binary.LittleEndian.AppendUint32(b, in.Ack.Newest)
+	b = binary.LittleEndian.AppendUint64(b, in.Ack.Mask)
+	b = binary.LittleEndian.AppendUint32(b, in.Ack.Structure)
+	b = appendUvarint(b, uint32(len(in.Inputs)))
+	for _, t := range in.Inputs {
+		if invariants.Enabled {
+			mustHold(len(t.Data) <= MaxInputBytes, "input of %d bytes", len(t.Data))
+		}
+		b = binary.LittleEndian.AppendUint32(b, t.Tick)
+		b = appendUvarint(b, uint32(len(t.Data)))
+		b = append(b, t.Data...)
+	}
+	return b
+}
+
+// ParseInput reads an Input datagram. Data of the result aliases d.
+func ParseInput(d []byte) (Input, error) {
+	var in Input
+	if err := in.Parse(d); err != nil {
+		return Input{}, err
+	}
+	return in, nil
+}
+
+// Parse is ParseInput into in, whose Inputs are overwritten and reused, so that
+// nothing is allocated. After an error in holds anything.
+func (in *Input) Parse(d []byte) error {
+	in.Inputs = in.Inputs[:0]
+	if len(d) > InputBytes {
+		return bad("input of %d bytes, at most %d are allowed", len(d), InputBytes)
+	}
+	c := cursor{rest: d}
+	if t := c.byte("type"); t != TypeInput && c.err == nil {
+		c.fail("datagram type %d, want %d", t, TypeInput)
+	}
+	in.Stamp = c.uint32("stamp")
+	seen := c.byte("seen")
+	if seen > 1 {
+		c.fail("seen is %d, want 0 or 1", seen)
+	}
+	in.Ack = Ack{Seen: seen == 1, Newest: c.uint32("newest"), Mask: c.uint64("mask"), Structure: c.uint32("structure")}
+	for range c.uvarint(MaxInputs, "input count") {
+		t := TickInput{Tick: c.uint32("tick")}
+		t.Data = c.bytes(int(c.uvarint(MaxInputBytes, "input length")), "input")
+		in.Inputs = append(in.Inputs, t)
+	}
+	if err := c.end(); err != nil {
+		return err
+	}
+	return in.check()
+}

@@ -1,0 +1,87 @@
+package wire
+
+// Bounds of everything that crosses the wire. What we write is asserted against
+// them, what arrives is checked. Their relations are tested (limits_test.go).
+const (
+	// MaxDatagram is the payload of the largest datagram, in bytes. 1,243 fit
+	// right after the handshake on raw QUIC, and browsers lose anything above
+	// 1,215 silently.
+	MaxDatagram = 1200
+
+	// MaxStreamMessage bounds the length of a frame (type byte and body). It is
+	// what one connection can make its peer buffer; the largest message is a
+	// Structure, which the writer closes far below it.
+	MaxStreamMessage = 64 << 10
+
+	// MaxClientMessage bounds a frame from a client, which holds at most a
+	// token or a command's arguments. A client that has proved nothing yet
+	// can make the server hold no more than this.
+	MaxClientMessage = 4 << 10
+
+	// MaxRows bounds the rows of one State datagram, and so the work that its
+	// bytes can ask of a client. At 18 bits for the smallest row that tells
+	// anything, more would not fit.
+	MaxRows = 512
+
+	// MaxComponents is the number of component types a schema can hold: the
+	// width of Row.Mask.
+	MaxComponents = 32
+
+	// MaxFieldsPerComponent bounds a component after nested structs and arrays
+	// are flattened. A larger one belongs into several components, since one
+	// bit says whether a component changed.
+	MaxFieldsPerComponent = 64
+
+	// MaxRowBytes bounds a row in its longest form, so that every row fits into
+	// a datagram, also without a baseline. The schema refuses a component with
+	// which it could grow longer.
+	MaxRowBytes = 1024
+
+	// MaxEnterBytes bounds the full row inside an Enter record.
+	MaxEnterBytes = MaxRowBytes
+
+	// MaxSlots bounds the slot indices a server may use. A client's memory is
+	// a cell for every slot, so that a claimed index must not be free.
+	MaxSlots = 1 << 24
+
+	// MaxKinds bounds the kind number of an Enter record.
+	MaxKinds = 1 << 16
+
+	// MaxName bounds the bytes of the names of components, commands, players.
+	MaxName = 64
+
+	// MaxToken bounds a connect token. Signed tokens with a few claims take
+	// 300 to 900 bytes.
+	MaxToken = 2048
+
+	// MaxText bounds texts for people in Refused, Bye and Goodbye. Longer ones
+	// are cut when written: they end up in logs.
+	MaxText = 256
+
+	// MaxCommandArgs bounds the arguments of a command.
+	MaxCommandArgs = 1024
+
+	// MaxInputs is how many ticks' inputs one datagram repeats. With 4, an
+	// input is lost only if 4 datagrams in a row are.
+	MaxInputs = 4
+
+	// MaxInputBytes bounds one tick's input: sticks, angles and buttons take
+	// 10 to 20 bytes.
+	MaxInputBytes = 64
+
+	// MaxMsgpackDepth bounds the nesting of msgpack values. Decoders recurse;
+	// ours needs 2 levels, a command's arguments seldom more than 4.
+	MaxMsgpackDepth = 16
+)
+
+// Baseline codes in row headers.
+const (
+	// BaselineNone: the row stands on the zero row.
+	BaselineNone = 0
+	// MaxBaselineAge is the largest code that means "the state of this row in
+	// the snapshot that many sequence numbers ago". At 20 snapshots a second
+	// it reaches 1.5 s back, beyond every playable round trip.
+	MaxBaselineAge = 30
+	// BaselineEnter: the row stands on the state in the Enter record.
+	BaselineEnter = 31
+)

@@ -1,0 +1,144 @@
+package wire_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+func TestLimitsFitTogether(t *testing.T) {
+	// A row without a baseline fits into a datagram of its own.
+	require.LessOrEqual(t, wire.StateHeaderBytes+wire.MaxRowBytes, wire.MaxDatagram)
+	require.LessOrEqual(t, wire.MaxEnterBytes, wire.MaxRowBytes)
+	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)
+	require.Len(t, wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Rows: wire.MaxRows}), wire.StateHeaderBytes)
+	// Every row of a full datagram would have less than 18 bits.
+	require.Less(t, (wire.MaxDatagram-wire.StateHeaderBytes)*8/wire.MaxRows, 19)
+	// A code is 5 bits: none, an age, or Enter.
+	require.Equal(t, wire.BaselineEnter, wire.MaxBaselineAge+1)
+	require.Equal(t, 31, wire.BaselineEnter)
+	// An Ack (newest and 64 before it) reaches every baseline that can be named.
+	require.LessOrEqual(t, wire.MaxBaselineAge, 64)
+	// Row.Mask has a bit for every component.
+	require.Equal(t, 32, wire.MaxComponents)
+	require.LessOrEqual(t, wire.MaxClientMessage, wire.MaxStreamMessage)
+}
+
+// The longest message of each type fits into its frame.
+func TestLimitsFrames(t *testing.T) {
+	text := strings.Repeat("x", wire.MaxText)
+	name := strings.Repeat("n", wire.MaxName)
+	const most64 = 1<<64 - 1
+	for _, m := range []wire.Message{
+		wire.Hello{Protocol: 1<<16 - 1, Schema: most64, Epoch: most64, Token: make([]byte, wire.MaxToken), Name: name},
+		wire.Command{ID: 1<<32 - 1, Name: name, Target: most64, Args: append([]byte{0xc5, 1021 >> 8, 1021 & 0xff}, make([]byte, wire.MaxCommandArgs-3)...)},
+		wire.Bye{Code: 1<<16 - 1, Text: text},
+		wire.Resync{},
+	} {
+		require.LessOrEqual(t, len(m.Append(nil))+1, wire.MaxClientMessage, m.String())
+	}
+	row := make([]byte, wire.MaxEnterBytes)
+	enter := wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), Kind: wire.MaxKinds - 1, Row: row})
+	require.Less(t, 1+5+4+40*len(enter), wire.MaxStreamMessage, "dozens of the longest Enter records fit into a message")
+	for i, m := range []wire.Input{{
+		Stamp: 1<<32 - 1, Ack: wire.Ack{Seen: true, Newest: 1<<32 - 1, Mask: most64, Structure: 1<<32 - 1},
+		Inputs: []wire.TickInput{{4, make([]byte, 64)}, {3, make([]byte, 64)}, {2, make([]byte, 64)}, {1, make([]byte, 64)}},
+	}} {
+		require.Len(t, m.Append(nil), wire.InputBytes, i)
+	}
+}
+
+// PROTOCOL.md repeats the limits and the codes.
+func TestProtocolPageRepeatsTheTables(t *testing.T) {
+	page, err := os.ReadFile("PROTOCOL.md")
+	require.NoError(t, err)
+	var want strings.Builder
+	want.WriteString("| code | name | fault | retry | text |\n|---|---|---|---|---|\n")
+	last := -1
+	for _, c := range wire.Codes() {
+		require.Greater(t, int(c.Code), last)
+		last = int(c.Code)
+		retry := map[bool]string{false: "no", true: "yes"}[c.Retry]
+		fmt.Fprintf(&want, "| %d | %s | %v | %s | %s |\n", c.Code, c.Name, c.Fault, retry, c.Text)
+	}
+	require.Contains(t, string(page), want.String()+"\n", "section 13 and errors.go differ; this is what errors.go says")
+	comma := func(n int) string {
+		if n < 1000 {
+			return fmt.Sprint(n)
+		}
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	}
+	for _, line := range []string{
+		"| datagram | " + comma(wire.MaxDatagram) + " bytes |",
+		"| frame (type and body), from a client | " + comma(wire.MaxClientMessage) + " bytes |",
+		"| frame, from a server | " + comma(wire.MaxStreamMessage) + " bytes |",
+		"| rows in a snapshot | " + comma(wire.MaxRows) + " |",
+		fmt.Sprintf("| components; fields of one | %d; %d |", wire.MaxComponents, wire.MaxFieldsPerComponent),
+		"| one row, in its longest form, with its header | " + comma(wire.MaxRowBytes) + " bytes |",
+		"| slots; kinds | 2^24; " + comma(wire.MaxKinds) + " |",
+		fmt.Sprintf("| names; texts; tokens; command arguments | %d; %d; %s; %s bytes |", wire.MaxName, wire.MaxText, comma(wire.MaxToken), comma(wire.MaxCommandArgs)),
+		fmt.Sprintf("| inputs in a datagram; one input | %d; %d bytes |", wire.MaxInputs, wire.MaxInputBytes),
+		fmt.Sprintf("| msgpack nesting | %d |", wire.MaxMsgpackDepth),
+	} {
+		require.Contains(t, string(page), line)
+	}
+	require.Equal(t, 1<<24, wire.MaxSlots)
+}
+
+func TestErrors(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range wire.Codes() {
+		require.False(t, names[c.Name])
+		names[c.Name] = true
+		require.Equal(t, c.Name, c.Code.String())
+		require.NotEmpty(t, c.Text)
+	}
+	err := fmt.Errorf("session 3: %w", &wire.Error{Code: wire.ServerFull, Detail: "100 sessions"})
+	require.ErrorIs(t, err, &wire.Error{Code: wire.ServerFull})
+	require.NotErrorIs(t, err, &wire.Error{Code: wire.Draining})
+	require.Equal(t, wire.ServerFull, wire.CodeOf(err))
+	require.Equal(t, wire.OK, wire.CodeOf(nil))
+	require.Equal(t, wire.Internal, wire.CodeOf(os.ErrNotExist))
+	require.Equal(t, "session 3: wire: server-full: 100 sessions (no free session: try again later)", err.Error())
+	require.Equal(t, "code-999", wire.Code(999).String())
+	require.Equal(t, wire.Nobody, wire.Code(999).Info().Fault)
+}
+
+// The fold tells slots, generations and their order apart.
+func TestFoldNoticesEveryBit(t *testing.T) {
+	handles := []bulk.Handle{bulk.NewHandle(3, 1), bulk.NewHandle(4, 7), bulk.NewHandle(900, 12345)}
+	fold := func() uint16 {
+		var x uint64
+		for _, h := range handles {
+			x = wire.Fold(x, h)
+		}
+		return wire.Fold16(x)
+	}
+	want := fold()
+	missed := 0
+	for i := range handles {
+		for bit := range 64 {
+			handles[i] ^= 1 << bit
+			if fold() == want {
+				missed++
+			}
+			handles[i] ^= 1 << bit
+		}
+		for step := bulk.Handle(2); step < 200; step += 2 { // later tenants of the slot
+			handles[i] += step << 32
+			if fold() == want {
+				missed++
+			}
+			handles[i] -= step << 32
+		}
+	}
+	require.Zero(t, missed, "of 489 changes; a 16-bit fold may miss one in 65,536")
+	handles[0], handles[1] = handles[1], handles[0]
+	require.NotEqual(t, want, fold())
+}

@@ -1,0 +1,232 @@
+package wire_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+func TestMessageRoundTrip(t *testing.T) {
+	for _, m := range samples(t) {
+		t.Run(m.name, func(t *testing.T) {
+			got, err := m.parse(m.bytes)
+			require.NoError(t, err)
+			require.Equal(t, m.want, got)
+		})
+	}
+}
+
+func TestMessageCutAtEveryByte(t *testing.T) {
+	for _, m := range samples(t) {
+		t.Run(m.name, func(t *testing.T) {
+			for n := range len(m.bytes) {
+				// A Structure message cut between two records is a shorter one:
+				// the length of its frame is what makes it whole.
+				if got, err := m.parse(m.bytes[:n]); err == nil && m.name == "structure" {
+					require.Less(t, len(got.(structureContent).Records), 4)
+				} else {
+					require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "cut at byte %d of %d", n, len(m.bytes))
+				}
+			}
+		})
+	}
+}
+
+func TestMessageTrailingByte(t *testing.T) {
+	for _, m := range samples(t) {
+		for _, extra := range []byte{0, 1, 0xff} {
+			_, err := m.parse(append(bytes.Clone(m.bytes), extra))
+			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%s with %#x", m.name, extra)
+		}
+	}
+}
+
+func TestMessageEveryBitFlipped(t *testing.T) {
+	for _, m := range samples(t) {
+		t.Run(m.name, func(t *testing.T) {
+			for bit := range len(m.bytes) * 8 {
+				flipped := bytes.Clone(m.bytes)
+				flipped[bit/8] ^= 1 << (bit % 8)
+				got, err := m.parse(flipped)
+				if err == nil {
+					require.NotEqual(t, m.want, got, "bit %d says nothing", bit)
+				} else {
+					require.NotEqual(t, wire.Internal, wire.CodeOf(err), "%v", err)
+				}
+				if m.kind != 0 {
+					require.NotEmpty(t, wire.Describe(m.kind, flipped))
+				}
+			}
+		})
+	}
+}
+
+func TestMessageAliasing(t *testing.T) {
+	for _, m := range samples(t) {
+		switch m.name {
+		case "structure", "state", "input": // documented to alias
+			continue
+		}
+		own := bytes.Clone(m.bytes)
+		got, err := m.parse(own)
+		require.NoError(t, err)
+		for i := range own {
+			own[i] = 0xcc
+		}
+		require.Equal(t, m.want, got, m.name)
+	}
+}
+
+func TestMessageEmptyFields(t *testing.T) {
+	hello, err := wire.ParseHello(wire.Hello{}.Append(nil))
+	require.NoError(t, err)
+	require.Empty(t, hello.Token)
+	command, err := wire.ParseCommand(wire.Command{Name: "x"}.Append(nil))
+	require.NoError(t, err)
+	require.Empty(t, command.Args)
+	require.Equal(t, bulk.Handle(0), command.Target)
+	_, err = wire.ParseCommand(wire.Command{}.Append(nil))
+	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+}
+
+func TestMessageTextIsCut(t *testing.T) {
+	long := strings.Repeat("ä", wire.MaxText) // two bytes each, and 256 is even
+	m, err := wire.ParseGoodbye(wire.Goodbye{Code: wire.Kicked, Text: "x" + long}.Append(nil))
+	require.NoError(t, err)
+	require.Len(t, m.Text, wire.MaxText-1, "cut between characters")
+}
+
+func TestMessageAnyUnsignedForm(t *testing.T) {
+	// code 2 as uint 64, and the same as a signed integer
+	m, err := wire.ParseBye([]byte{0x92, 0xcf, 0, 0, 0, 0, 0, 0, 0, 2, 0xa1, 'x'})
+	require.NoError(t, err)
+	require.Equal(t, wire.Bye{Code: wire.BadState, Text: "x"}, m)
+	for name, body := range map[string][]byte{
+		"signed":        {0x92, 0xd0, 2, 0xa1, 'x'},
+		"negative":      {0x92, 0xff, 0xa1, 'x'},
+		"too large":     {0x92, 0xce, 0, 1, 0, 0, 0xa1, 'x'},
+		"nil":           {0x92, 0xc0, 0xa1, 'x'},
+		"nil message":   {0xc0},
+		"empty array":   {0x90},
+		"map":           {0x82, 0xa4, 'C', 'o', 'd', 'e', 2, 0xa4, 'T', 'e', 'x', 't', 0xa1, 'x'},
+		"one too few":   {0x91, 2},
+		"one too many":  {0x93, 2, 0xa1, 'x', 0},
+		"text as bin":   {0x92, 2, 0xc4, 1, 'x'},
+		"not UTF-8":     {0x92, 2, 0xa1, 0xff},
+		"nested":        {0x92, 2, 0x91, 2},
+		"claimed array": {0xdd, 0xff, 0xff, 0xff, 0xff},
+	} {
+		_, err := wire.ParseBye(body)
+		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+	}
+}
+
+func TestStructureRefuses(t *testing.T) {
+	head := wire.AppendStructureHeader(nil, 1, 0)
+	for name, body := range map[string][]byte{
+		"no records":         head,
+		"first number 0":     {0, 0, 0, 0, 0, 3, 1, 1, 1},
+		"long first number":  {0x81, 0, 0, 0, 0, 0, 3, 1, 1, 1},
+		"unknown op":         append(bytes.Clone(head), 4, 1, 1, 1),
+		"destroy for no why": append(bytes.Clone(head), 3, 2, 1, 1),
+		"leave for no why":   append(bytes.Clone(head), 2, 1, 1, 1),
+		"enter with why":     append(bytes.Clone(head), 1, 1, 1, 1, 0, 0),
+		"even generation":    append(bytes.Clone(head), 3, 1, 1, 2),
+		"slot too high":      append(bytes.Clone(head), 3, 1, 0x80, 0x80, 0x80, 0x08, 1),
+		"kind too high":      append(bytes.Clone(head), 1, 0, 1, 1, 0x80, 0x80, 0x04, 0),
+		"row too long":       append(append(bytes.Clone(head), 1, 0, 1, 1, 0, 0x81, 0x08), make([]byte, 1025)...),
+		"numbers run out":    append(wire.AppendStructureHeader(nil, 1<<32-1, 0), 3, 1, 1, 1, 3, 1, 2, 1),
+	} {
+		_, err := wire.ParseStructure(body)
+		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+	}
+}
+
+func TestInputRefuses(t *testing.T) {
+	good := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: 5}, Inputs: []wire.TickInput{{Tick: 9}, {Tick: 8}}}
+	for name, mend := range map[string]func([]byte){
+		"seen is 2":        func(d []byte) { d[5] = 2 },
+		"newest unseen":    func(d []byte) { d[5] = 0 },
+		"seen nothing":     func(d []byte) { d[6] = 0 },
+		"oldest first":     func(d []byte) { d[23] = 7 },
+		"a tick twice":     func(d []byte) { d[23] = 8 },
+		"another datagram": func(d []byte) { d[0] = wire.TypeState },
+		"five inputs":      func(d []byte) { d[22] = 5 },
+	} {
+		d := good.Append(nil)
+		_, err := wire.ParseInput(d)
+		require.NoError(t, err)
+		mend(d)
+		_, err = wire.ParseInput(d)
+		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+	}
+	_, err := wire.ParseInput(make([]byte, wire.InputBytes+1))
+	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+}
+
+func TestStateRefuses(t *testing.T) {
+	refused := &wire.Error{Code: wire.BadMessage}
+	var r wire.BitReader
+	good := wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1})
+	_, err := wire.ParseStateHeader(good, &r)
+	require.NoError(t, err)
+	for name, d := range map[string][]byte{
+		"seq 0":            append(append(bytes.Clone(good[:7]), 0, 0, 0, 0), good[11:]...),
+		"513 rows":         append(bytes.Clone(good[:21]), 0x81, 0x04),
+		"another datagram": append([]byte{wire.TypeInput}, good[1:]...),
+		"too long":         append(bytes.Clone(good), make([]byte, wire.MaxDatagram)...),
+	} {
+		_, err := wire.ParseStateHeader(d, &r)
+		require.ErrorIs(t, err, refused, name)
+		require.Zero(t, r.Left(), "no rows of a datagram that was refused")
+	}
+	for gap, want := range map[uint32]error{wire.MaxSlots - 1: nil, wire.MaxSlots: refused} {
+		var w wire.BitWriter
+		w.WriteSized(gap)
+		w.Write(7, 5)
+		r.Reset(w.Bytes())
+		got, code, err := wire.ReadRowHeader(&r)
+		require.ErrorIs(t, err, want)
+		require.Equal(t, gap, got)
+		require.Equal(t, uint8(7), code)
+	}
+}
+
+func TestWelcomeRefuses(t *testing.T) {
+	for name, m := range map[string]wire.Welcome{
+		"no ticks":                  {SnapshotHz: 20},
+		"no snapshots":              {TickHz: 60},
+		"more snapshots than ticks": {TickHz: 20, SnapshotHz: 60},
+	} {
+		_, err := wire.ParseWelcome(m.Append(nil))
+		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+	}
+}
+
+func TestCommandArgsAreOneValue(t *testing.T) {
+	for _, args := range [][]byte{{1, 2}, {0x91}, {0xdd, 0xff, 0xff, 0xff, 0xff}, {0xc1}} {
+		_, err := wire.ParseCommand(wire.Command{Name: "x", Args: args}.Append(nil))
+		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%x", args)
+	}
+}
+
+func TestStateStamp(t *testing.T) {
+	d, _, _ := sampleState(t, sampleSchema(t))
+	echo, hold := wire.StateStamp(d)
+	require.Equal(t, uint32(0x01020304), echo)
+	require.Equal(t, uint16(250), hold)
+	echo, hold = wire.StateStamp(d[:5])
+	require.Zero(t, echo)
+	require.Zero(t, hold)
+}
+
+func TestDescribeHidesToken(t *testing.T) {
+	text := wire.Describe(wire.TypeHello, wire.Hello{Token: []byte("secret"), Name: "n"}.Append(nil))
+	require.NotContains(t, text, "secret")
+	require.Contains(t, text, "token of 6 bytes")
+}

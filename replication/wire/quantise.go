@@ -1,0 +1,173 @@
+package wire
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// Quantise reads the component's struct at p and writes its words to out, which
+// has as many as ComponentSpec.Words. The result is the same on every machine.
+//
+// A ranged float becomes floor((x-low)/step + 0.5), in float64, with what lies
+// outside of the range moved to its nearer end, and NaN becoming what 0 would.
+// An integer outside of its bits is moved to the nearer end likewise. A handle
+// that could not name anything becomes none.
+func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
+	c := &s.components[component]
+	for i := c.first; i < c.last; i++ {
+		f := &s.fields[i]
+		at := unsafe.Add(p, f.offset)
+		to := out[f.word-c.Offset:]
+		switch f.memory {
+		case memFloat32:
+			if f.ranged {
+				to[0] = f.number(float64(*(*float32)(at)))
+			} else {
+				to[0] = math.Float32bits(*(*float32)(at))
+			}
+		case memFloat64:
+			if f.ranged {
+				to[0] = f.number(*(*float64)(at))
+			} else {
+				putWords(to, math.Float64bits(*(*float64)(at)))
+			}
+		case memBool:
+			to[0] = 0
+			if *(*bool)(at) {
+				to[0] = 1
+			}
+		case memHandle:
+			h := *(*bulk.Handle)(at)
+			if !h.Valid() || h.Index() >= MaxSlots {
+				h = 0
+			}
+			to[0], to[1] = h.Index(), h.Generation()
+		default:
+			f.quantiseInteger(at, to)
+		}
+	}
+}
+
+// number quantises a ranged float.
+func (f *field) number(x float64) uint32 {
+	if x != x {
+		x = 0
+	}
+	v := (x-f.low)/f.step + 0.5
+	switch {
+	case v < 1:
+		return 0
+	case v >= float64(f.max):
+		return f.max
+	}
+	return uint32(v)
+}
+
+// value is what a quantised number stands for. The product is converted so
+// that no compiler fuses it with the sum.
+func (f *field) value(n uint32) float64 {
+	return f.low + float64(float64(n)*f.step)
+}
+
+func (f *field) quantiseInteger(at unsafe.Pointer, to []uint32) {
+	if f.kind == kindRaw64 {
+		putWords(to, *(*uint64)(at))
+		return
+	}
+	if f.signed() {
+		half := int64(1) << (f.bits - 1)
+		v := min(max(f.loadSigned(at), -half), half-1)
+		to[0] = uint32(v) & f.max
+		return
+	}
+	to[0] = uint32(min(f.loadUnsigned(at), uint64(f.max)))
+}
+
+func (f *field) loadSigned(at unsafe.Pointer) int64 {
+	switch f.memory {
+	case memInt8:
+		return int64(*(*int8)(at))
+	case memInt16:
+		return int64(*(*int16)(at))
+	case memInt32:
+		return int64(*(*int32)(at))
+	}
+	return *(*int64)(at)
+}
+
+func (f *field) loadUnsigned(at unsafe.Pointer) uint64 {
+	switch f.memory {
+	case memUint8:
+		return uint64(*(*uint8)(at))
+	case memUint16:
+		return uint64(*(*uint16)(at))
+	case memUint32:
+		return uint64(*(*uint32)(at))
+	}
+	return *(*uint64)(at)
+}
+
+// Restore writes what the words in stand for into the component's struct at p.
+// Fields that are not replicated are left alone. A ranged float becomes
+// low + n*step, in float64, rounded to the field's type; quantising that gives
+// n again.
+func (s *Schema) Restore(component int, in []uint32, p unsafe.Pointer) {
+	c := &s.components[component]
+	for i := c.first; i < c.last; i++ {
+		f := &s.fields[i]
+		at := unsafe.Add(p, f.offset)
+		from := in[f.word-c.Offset:]
+		switch f.memory {
+		case memFloat32:
+			if f.ranged {
+				*(*float32)(at) = float32(f.value(from[0]))
+			} else {
+				*(*float32)(at) = math.Float32frombits(from[0])
+			}
+		case memFloat64:
+			if f.ranged {
+				*(*float64)(at) = f.value(from[0])
+			} else {
+				*(*float64)(at) = math.Float64frombits(getWords(from))
+			}
+		case memBool:
+			*(*bool)(at) = from[0] != 0
+		case memHandle:
+			*(*bulk.Handle)(at) = bulk.NewHandle(from[0], from[1])
+		default:
+			f.restoreInteger(at, from)
+		}
+	}
+}
+
+// integer is what the words of an integer field stand for, signs extended.
+func (f *field) integer(from []uint32) uint64 {
+	switch {
+	case f.kind == kindRaw64:
+		return getWords(from)
+	case f.signed():
+		unused := 64 - f.bits
+		return uint64(int64(uint64(from[0])<<unused) >> unused)
+	}
+	return uint64(from[0])
+}
+
+func (f *field) restoreInteger(at unsafe.Pointer, from []uint32) {
+	v := f.integer(from)
+	switch f.memory {
+	case memInt8, memUint8:
+		*(*uint8)(at) = uint8(v)
+	case memInt16, memUint16:
+		*(*uint16)(at) = uint16(v)
+	case memInt32, memUint32:
+		*(*uint32)(at) = uint32(v)
+	default:
+		*(*uint64)(at) = v
+	}
+}
+
+func putWords(to []uint32, v uint64) { to[0], to[1] = uint32(v), uint32(v>>32) }
+
+func getWords(from []uint32) uint64 { return uint64(from[0]) | uint64(from[1])<<32 }

@@ -1,0 +1,255 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// Schema is the list of component types that rows are made of, and how each of
+// their fields is quantised. Both sides must build the same one: Hello and
+// Welcome compare its Hash. Build it completely before use; from then on it is
+// read-only and may be shared by goroutines.
+//
+// A type is described by the tags of its exported fields (unexported ones are
+// not replicated):
+//
+//	Speed  float32     `net:"range=-128..128,step=1/32"` // quantised, saturating; also float64
+//	Ammo   int32       `net:"bits=12"`                   // 12 bits, saturating; signed types are signed
+//	Armed  bool                                          // 1 bit
+//	Target bulk.Handle `net:"ref"`                       // a handle; the tag is required
+//	Look   [3]float32  `net:"range=-1..1,step=1/127"`    // arrays and nested structs are flattened
+//	Health int16       `net:"always"`                    // in full in every row; with range, bits, ref too
+//	Serial uint64                                        // no tag: full width
+//	Cache  int32       `net:"-"`                         // not replicated
+//
+// The tag of a nested struct or of an array applies to all numbers in it that
+// have no tag of their own; a field's own tag replaces it wholly.
+type Schema struct {
+	components []component
+	fields     []field // of all components, in order
+	byName     map[string]int
+	words      int
+	rowBits    int // bits of a row that has everything, in its longest form
+}
+
+// ComponentSpec describes one component of a Schema.
+type ComponentSpec struct {
+	Name   string
+	Type   reflect.Type
+	Words  int // uint32 words that its quantised form takes
+	Offset int // its first word in a row
+}
+
+// Row is the quantised state of one entity: a bit in Mask for each component
+// that it has, and the words of all components of the schema. Words of absent
+// components are zero in what this package reads, and ignored in what it writes.
+type Row struct {
+	Mask  uint32
+	Words []uint32 // Schema.Words() of them
+}
+
+type component struct {
+	ComponentSpec
+	first, last int  // its fields are Schema.fields[first:last]
+	always      bool // written without asking whether it changed
+}
+
+// kind says how a field looks on the wire.
+type kind uint8
+
+const (
+	kindBool   kind = iota // 1 bit
+	kindNumber             // an integer below a modulus; deltas are shorter
+	kindRaw32              // 32 bits as they are: float32
+	kindRaw64              // two words: float64, and integers of 64 bits
+	kindRef                // a handle: index word, generation word
+)
+
+// memory says how a field lies in the struct.
+type memory uint8
+
+const (
+	memBool memory = iota
+	memInt8
+	memInt16
+	memInt32
+	memInt64
+	memUint8
+	memUint16
+	memUint32
+	memUint64
+	memFloat32
+	memFloat64
+	memHandle
+)
+
+// field is one step of a component's flat plan.
+type field struct {
+	offset uintptr // in the struct
+	word   int     // first word, in the row
+	kind   kind
+	memory memory
+	ranged bool // quantised by low and step
+	always bool
+	bits   uint   // width on the wire of an absolute number
+	max    uint32 // largest number; the modulus of deltas is max+1
+	low    float64
+	step   float64
+	path   string // for the hash and for people
+}
+
+// NewSchema returns a schema without components.
+func NewSchema() *Schema {
+	return &Schema{byName: map[string]int{}}
+}
+
+// AddComponent adds the struct type T under name. Its number is how many
+// components were added before.
+func AddComponent[T any](s *Schema, name string) error {
+	return s.AddType(name, reflect.TypeFor[T]())
+}
+
+// AddType adds the struct type t under name. An error names the type, the field
+// and what to write instead; s is unchanged then.
+func (s *Schema) AddType(name string, t reflect.Type) error {
+	if name == "" || len(name) > MaxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("wire: component name %q: want 1 to %d printable ASCII characters without spaces", name, MaxName)
+	}
+	if _, taken := s.byName[name]; taken {
+		return fmt.Errorf("wire: component %q is added twice", name)
+	}
+	if len(s.components) == MaxComponents {
+		return fmt.Errorf("wire: component %q is one more than a schema's %d: join some into one struct", name, MaxComponents)
+	}
+	if t == nil || t.Kind() != reflect.Struct {
+		return fmt.Errorf("wire: component %q is a %v: want a struct", name, t)
+	}
+	p := planner{component: name, word: s.words}
+	if err := p.structure(t, 0, "", tag{}); err != nil {
+		return err
+	}
+	bits := 2                    // in the mask of a full row, and "changed"
+	always := len(p.fields) == 0 // "changed" would say nothing
+	for i := range p.fields {
+		bits += p.fields[i].longest()
+		always = always || p.fields[i].always
+	}
+	if rowHeaderBits+s.rowBits+bits > MaxRowBytes*8 {
+		return fmt.Errorf("wire: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
+			name, t, rowHeaderBits+s.rowBits+bits, MaxRowBytes*8)
+	}
+	first := len(s.fields)
+	s.fields = append(s.fields, p.fields...)
+	s.byName[name] = len(s.components)
+	s.components = append(s.components, component{
+		ComponentSpec: ComponentSpec{Name: name, Type: t, Words: p.word - s.words, Offset: s.words},
+		first:         first, last: len(s.fields), always: always,
+	})
+	s.words = p.word
+	s.rowBits += bits
+	return nil
+}
+
+// Components is the number of components.
+func (s *Schema) Components() int { return len(s.components) }
+
+// Component describes component i, counted from 0 in the order of adding.
+func (s *Schema) Component(i int) ComponentSpec { return s.components[i].ComponentSpec }
+
+// ByName returns the number of the component of that name.
+func (s *Schema) ByName(name string) (int, bool) {
+	i, ok := s.byName[name]
+	return i, ok
+}
+
+// Words is the number of uint32 words of a whole row.
+func (s *Schema) Words() int { return s.words }
+
+// mask has a bit for each component.
+func (s *Schema) mask() uint32 { return uint32(1<<len(s.components) - 1) }
+
+// Hash identifies the schema: names, order, fields, kinds and quantisation. It
+// is FNV-1a, 64 bits, over Text.
+func (s *Schema) Hash() uint64 {
+	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
+	h := uint64(offset)
+	for _, c := range []byte(s.Text()) {
+		h = (h ^ uint64(c)) * prime
+	}
+	return h
+}
+
+// Text is the canonical text of the schema, as PROTOCOL.md defines it. When two
+// hashes differ, the difference of the texts says why.
+func (s *Schema) Text() string {
+	b := []byte("worldd schema 1\n")
+	for i := range s.components {
+		c := &s.components[i]
+		b = fmt.Appendf(b, "component %s\n", c.Name)
+		for j := c.first; j < c.last; j++ {
+			b = s.fields[j].appendText(b)
+		}
+	}
+	return string(b)
+}
+
+func (f *field) appendText(b []byte) []byte {
+	b = append(append(b, f.path...), ' ')
+	switch {
+	case f.ranged:
+		b = fmt.Appendf(b, "range %016x %016x %d", math.Float64bits(f.low), math.Float64bits(f.step), f.max)
+	case f.kind == kindBool:
+		b = append(b, "bool"...)
+	case f.kind == kindRef:
+		b = append(b, "ref"...)
+	case f.memory == memFloat32:
+		b = append(b, "float 32"...)
+	case f.memory == memFloat64:
+		b = append(b, "float 64"...)
+	case f.signed():
+		b = strconv.AppendUint(append(b, "int "...), uint64(f.bits), 10)
+	default:
+		b = strconv.AppendUint(append(b, "uint "...), uint64(f.bits), 10)
+	}
+	if f.always {
+		b = append(b, " always"...)
+	}
+	return append(b, '\n')
+}
+
+func (f *field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
+
+// longest is the most bits that the field can take in any row.
+func (f *field) longest() int {
+	switch f.kind {
+	case kindBool:
+		return 1
+	case kindNumber:
+		return 3 + int(f.bits)
+	case kindRef:
+		return 1 + 1 + 34 + 34
+	}
+	return 1 + int(f.bits)
+}
+
+// References calls f with every handle in the present components of row, in
+// order; fields that hold none are skipped. A viewer that is sent the row is
+// sent these handles.
+func (s *Schema) References(row Row, f func(bulk.Handle)) {
+	for i := range s.components {
+		c := &s.components[i]
+		if row.Mask>>i&1 == 0 {
+			continue
+		}
+		for j := c.first; j < c.last; j++ {
+			if at := s.fields[j].word; s.fields[j].kind == kindRef && row.Words[at+1] != 0 {
+				f(bulk.NewHandle(row.Words[at], row.Words[at+1]))
+			}
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package wire_test
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+func TestSchemaTagErrors(t *testing.T) {
+	for _, c := range []struct {
+		component any
+		want      []string // what the error must say
+	}{
+		{struct{ S string }{}, []string{`component "c"`, "field S (string)", "not supported"}},
+		{struct{ P *int32 }{}, []string{"field P", "not supported"}},
+		{struct{ M map[int32]int32 }{}, []string{"field M", "not supported"}},
+		{struct{ I int }{}, []string{"field I", "int32"}},
+		{struct{ H bulk.Handle }{}, []string{"field H", "ref"}},
+		{struct {
+			In struct{ H bulk.Handle } `net:"bits=3"`
+		}{}, []string{"field In.H", "ref"}},
+		{struct {
+			In struct{ X uint8 } `net:"ref"`
+		}{}, []string{"field In", "ref is for bulk.Handle"}},
+		{struct {
+			F float32 `net:"ref"`
+		}{}, []string{"field F", "ref is for bulk.Handle"}},
+		{struct {
+			F float32 `net:"range=1..0,step=1"`
+		}{}, []string{"range=1..0"}},
+		{struct {
+			F float32 `net:"range=0,step=1"`
+		}{}, []string{"range=0", "like"}},
+		{struct {
+			F float32 `net:"range=0..NaN,step=1"`
+		}{}, []string{"range=0..NaN"}},
+		{struct {
+			F float32 `net:"range=0..1"`
+		}{}, []string{"belong together"}},
+		{struct {
+			F float32 `net:"step=1"`
+		}{}, []string{"belong together"}},
+		{struct {
+			F float32 `net:"range=0..1,step=1/0"`
+		}{}, []string{"step=1/0"}},
+		{struct {
+			F float32 `net:"range=0..1,step=0.3"`
+		}{}, []string{"whole number of steps"}},
+		{struct {
+			F float32 `net:"range=-100000..100000,step=1/64"`
+		}{}, []string{"finer than the type resolves"}},
+		{struct {
+			F float64 `net:"range=0..8589934592,step=1"`
+		}{}, []string{"steps of 1"}},
+		{struct {
+			F float32 `net:"bits=8"`
+		}{}, []string{"bits is for integers"}},
+		{struct {
+			I int32 `net:"range=0..10,step=1"`
+		}{}, []string{"range is for floats"}},
+		{struct {
+			I uint8 `net:"bits=9"`
+		}{}, []string{"more than the type has"}},
+		{struct {
+			I int64 `net:"bits=33"`
+		}{}, []string{"want 1 to 32"}},
+		{struct {
+			I int64 `net:"bits=0"`
+		}{}, []string{"want 1 to 32"}},
+		{struct {
+			B bool `net:"bits=1"`
+		}{}, []string{"a bool takes one bit"}},
+		{struct {
+			I int32 `net:"bits=3,ref"`
+		}{}, []string{"exclude each other"}},
+		{struct {
+			I int32 `net:"bitz=3"`
+		}{}, []string{"unknown option", "bitz=3"}},
+		{struct {
+			I int32 `net:""`
+		}{}, []string{"unknown option"}},
+		{struct {
+			i int32 `net:"bits=3"`
+		}{}, []string{"field i", "not exported"}},
+		{struct{ A [65]uint8 }{}, []string{"field A[64]", "64 fields"}},
+		{int32(0), []string{"want a struct"}},
+	} {
+		s := wire.NewSchema()
+		err := s.AddType("c", reflect.TypeOf(c.component))
+		require.Error(t, err, "%T", c.component)
+		for _, want := range c.want {
+			require.ErrorContains(t, err, want)
+		}
+		require.Zero(t, s.Components(), "an error leaves the schema alone")
+		require.Zero(t, s.Words())
+	}
+}
+
+func TestSchemaNamesAndBounds(t *testing.T) {
+	s := wire.NewSchema()
+	for _, name := range []string{"", "two words", "tab\t", "ä", strings.Repeat("x", wire.MaxName+1)} {
+		require.Error(t, wire.AddComponent[empty](s, name), name)
+	}
+	require.Error(t, s.AddType("nil", nil))
+	require.NoError(t, wire.AddComponent[empty](s, "a"))
+	require.ErrorContains(t, wire.AddComponent[health](s, "a"), "twice")
+	for i := range wire.MaxComponents - 1 {
+		require.NoError(t, wire.AddComponent[empty](s, "b"+strings.Repeat("x", i)))
+	}
+	require.ErrorContains(t, wire.AddComponent[empty](s, "last"), "one more")
+
+	row := wire.Row{Mask: 1<<32 - 1} // all 32 components, and no words
+	var w wire.BitWriter
+	s.AppendFull(&w, row)
+	require.Equal(t, 32, w.Bits())
+	var r wire.BitReader
+	r.Reset(w.Bytes())
+	var again wire.Row
+	require.NoError(t, s.ReadFull(&r, &again))
+	require.Equal(t, row, again)
+
+	type big struct{ A [30]uint64 }
+	s = wire.NewSchema()
+	var err error
+	n := 0
+	for ; err == nil; n++ {
+		err = wire.AddComponent[big](s, strings.Repeat("x", n+1))
+	}
+	require.ErrorContains(t, err, "quantise its fields")
+	require.Equal(t, 5, n)
+}
+
+func TestSchemaHashSeesEverything(t *testing.T) {
+	hashOf := func(add ...func(*wire.Schema) error) uint64 {
+		s := wire.NewSchema()
+		for _, f := range add {
+			require.NoError(t, f(s))
+		}
+		return s.Hash()
+	}
+	as := func(name string, v any) func(*wire.Schema) error {
+		return func(s *wire.Schema) error { return s.AddType(name, reflect.TypeOf(v)) }
+	}
+	type x struct{ X int32 }
+	type y struct{ Y int32 }
+	seen := map[uint64]string{}
+	for name, h := range map[string]uint64{
+		"nothing":  hashOf(),
+		"x":        hashOf(as("a", x{})),
+		"named b":  hashOf(as("b", x{})),
+		"y":        hashOf(as("a", y{})),
+		"x y":      hashOf(as("a", x{}), as("b", y{})),
+		"y x":      hashOf(as("b", y{}), as("a", x{})),
+		"unsigned": hashOf(as("a", struct{ X uint32 }{})),
+		"8 bits": hashOf(as("a", struct {
+			X int32 `net:"bits=8"`
+		}{})),
+		"always": hashOf(as("a", struct {
+			X int32 `net:"always"`
+		}{})),
+		"float": hashOf(as("a", struct{ X float32 }{})),
+		"range": hashOf(as("a", struct {
+			X float32 `net:"range=0..1,step=1/4"`
+		}{})),
+		"finer": hashOf(as("a", struct {
+			X float32 `net:"range=0..1,step=1/8"`
+		}{})),
+		"lower": hashOf(as("a", struct {
+			X float32 `net:"range=-1..0,step=1/4"`
+		}{})),
+	} {
+		require.Empty(t, seen[h], name)
+		seen[h] = name
+	}
+	// Where a field lies and what is not replicated makes no difference.
+	require.Equal(t, hashOf(as("a", x{})), hashOf(as("a", struct {
+		private int64
+		X       int32
+		Cache   string `net:"-"`
+	}{})))
+	// The sample schema's text and hash are pinned: a change breaks every peer.
+	require.Equal(t, uint64(0xad3cfe532001a295), sampleSchema(t).Hash(), sampleSchema(t).Text())
+}
+
+type quantities struct {
+	A float32 `net:"range=-512..512,step=1/512"`
+	B float32 `net:"range=-1..1,step=1/127"`
+	C float64 `net:"range=0..1000000,step=1/1000"`
+	D float32 `net:"range=5..9,step=0.1"`
+	E int16   `net:"bits=5"`
+	F uint32  `net:"bits=7"`
+	G int64   `net:"bits=32"`
+	H float32
+	I int8
+	J uint64
+	K bool
+	L bulk.Handle `net:"ref"`
+}
+
+func quantise(s *wire.Schema, v quantities) []uint32 {
+	out := make([]uint32, s.Words())
+	s.Quantise(0, unsafe.Pointer(&v), out)
+	return out
+}
+
+func restore(s *wire.Schema, words []uint32) quantities {
+	var v quantities
+	s.Restore(0, words, unsafe.Pointer(&v))
+	return v
+}
+
+func quantitiesSchema(t testing.TB) *wire.Schema {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[quantities](s, "q"))
+	return s
+}
+
+func TestQuantiseEdges(t *testing.T) {
+	s := quantitiesSchema(t)
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	low := restore(s, quantise(s, quantities{A: -inf, B: -2, C: math.Inf(-1), D: 0, E: -100, G: math.MinInt64, L: bulk.NewHandle(7, 2)}))
+	require.Equal(t, quantities{A: -512, B: -1, C: 0, D: 5, E: -16, G: math.MinInt32}, low)
+	high := restore(s, quantise(s, quantities{A: inf, B: 2, C: 1e300, D: 10, E: 100, F: 1 << 20, G: math.MaxInt64, L: bulk.NewHandle(wire.MaxSlots, 3)}))
+	require.Equal(t, quantities{A: 512, B: 1, C: 1e6, D: 9, E: 15, F: 127, G: math.MaxInt32}, high)
+	none := restore(s, quantise(s, quantities{A: nan, B: nan, C: math.NaN(), D: nan}))
+	require.Equal(t, quantities{D: 5}, none, "NaN is the value nearest to 0")
+	half := restore(s, quantise(s, quantities{A: 0.5 / 512, D: 5.05, C: 0.0005}))
+	require.Equal(t, float32(1.0/512), half.A, "halves go up")
+	require.Equal(t, 0.001, half.C)
+	half = restore(s, quantise(s, quantities{A: -0.5 / 512}))
+	require.Equal(t, float32(0), half.A, "halves go up below zero, too")
+	exact := quantities{E: -7, F: 99, G: -5, H: nan, I: -128, J: 1<<63 + 5, K: true, L: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), D: 5}
+	back := restore(s, quantise(s, exact))
+	require.Equal(t, math.Float32bits(nan), math.Float32bits(back.H))
+	exact.H, back.H = 0, 0
+	require.Equal(t, exact, back)
+}
+
+// Golden words: the same on every machine.
+func TestQuantiseGolden(t *testing.T) {
+	s := quantitiesSchema(t)
+	require.Equal(t, []uint32{313344, 169, 123456789, 13, 29, 77, 4294967293, 0x3fc00000, 254, 5, 1, 1, 17, 3},
+		quantise(s, quantities{100, 1.0 / 3, 123456.7891, 6.25, -3, 77, -3, 1.5, -2, 1<<32 + 5, true, bulk.NewHandle(17, 3)}))
+}
+
+// P4.
+func TestQuantiseOfRestoredIsTheSame(t *testing.T) {
+	s := quantitiesSchema(t)
+	rapid.Check(t, func(t *rapid.T) {
+		f32 := rapid.Float32()
+		v := quantities{
+			A: f32.Draw(t, "A"), B: f32.Draw(t, "B"), C: rapid.Float64().Draw(t, "C"), D: f32.Draw(t, "D"),
+			E: rapid.Int16().Draw(t, "E"), F: rapid.Uint32().Draw(t, "F"), G: rapid.Int64().Draw(t, "G"),
+			H: f32.Draw(t, "H"), I: rapid.Int8().Draw(t, "I"), J: rapid.Uint64().Draw(t, "J"), K: rapid.Bool().Draw(t, "K"),
+			L: bulk.Handle(rapid.Uint64().Draw(t, "L")),
+		}
+		once := quantise(s, v)
+		require.Equal(t, once, quantise(s, restore(s, once)))
+	})
+	// and every single number of the ranged fields
+	words := make([]uint32, s.Words())
+	for word, largest := range map[int]uint32{0: 1024 * 512, 1: 254, 3: 40} {
+		for q := range largest + 1 {
+			words[word] = q
+			if got := quantise(s, restore(s, words)); got[word] != q {
+				t.Fatalf("word %d: %d becomes %d", word, q, got[word])
+			}
+		}
+	}
+	for q := uint32(0); q < 1e9; q += 999_983 {
+		words[2] = q
+		require.Equal(t, q, quantise(s, restore(s, words))[2])
+	}
+}
+
+func TestRestoreLeavesTheRestAlone(t *testing.T) {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[health](s, "h"))
+	v := health{Now: 5, Cache: 7, local: 8}
+	words := make([]uint32, s.Words())
+	s.Restore(0, words, unsafe.Pointer(&v))
+	require.Equal(t, health{Now: 0, Cache: 7, local: 8}, v)
+}
+
+func TestReferences(t *testing.T) {
+	s := sampleSchema(t)
+	row := sampleRow(t, s, 4)
+	var got []bulk.Handle
+	s.References(row, func(h bulk.Handle) { got = append(got, h) })
+	require.Equal(t, []bulk.Handle{bulk.NewHandle(4000, 3), bulk.NewHandle(2, 1)}, got)
+	i, _ := s.ByName("link")
+	row.Mask &^= 1 << i
+	s.References(row, func(h bulk.Handle) { require.Fail(t, "an absent component refers to nothing") })
+}
+
+func TestSchemaFormat(t *testing.T) {
+	s := sampleSchema(t)
+	row := newRow(s, 0)
+	set(t, s, &row, "health", health{Now: -7, Max: 9, Alive: true})
+	require.Equal(t, "health{Now=-7 Max=9 Alive=true Tiny=0}", s.Format(row))
+}

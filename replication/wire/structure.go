@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"iter"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
+)
+
+// Op is what a structure record does.
+type Op uint8
+
+// Ops, as numbered on the wire.
+const (
+	OpEnter   Op = 1 // the entity comes into view, with its full state
+	OpLeave   Op = 2 // it is out of view, and may well live
+	OpDestroy Op = 3 // it is no more; also for entities out of view
+)
+
+// String is "enter", "leave" or "destroy".
+func (o Op) String() string {
+	switch o {
+	case OpEnter:
+		return "enter"
+	case OpLeave:
+		return "leave"
+	case OpDestroy:
+		return "destroy"
+	}
+	return fmt.Sprintf("op(%d)", uint8(o))
+}
+
+// Record is one step of the reliable lane.
+type Record struct {
+	Op     Op
+	Reason Reason // 0 for OpEnter, ReasonDestroyed for OpDestroy
+	Handle bulk.Handle
+	Kind   uint32 // OpEnter: the number of the entity's kind
+	Row    []byte // OpEnter: what Schema.AppendFull wrote
+}
+
+// check says what is wrong with a record, for both directions.
+func (r Record) check() error {
+	h := r.Handle
+	if !h.Valid() || h.Index() >= MaxSlots {
+		return bad("%v of slot %d, generation %d: no handle", r.Op, h.Index(), h.Generation())
+	}
+	ok := false
+	switch r.Op {
+	case OpEnter:
+		ok = r.Reason == 0
+	case OpLeave:
+		ok = r.Reason == ReasonLeftInterest || r.Reason == ReasonHiddenByRule
+	case OpDestroy:
+		ok = r.Reason == ReasonDestroyed
+	}
+	if !ok {
+		return bad("record %v with reason %v", r.Op, r.Reason)
+	}
+	return nil
+}
+
+// AppendStructureHeader begins the body of a Structure message: the number of
+// its first record, counted from 1 over the whole session, and the tick of the
+// frame that the states in its Enter records are of. Records follow.
+func AppendStructureHeader(b []byte, first, tick uint32) []byte {
+	return binary.LittleEndian.AppendUint32(appendUvarint(b, first), tick)
+}
+
+// AppendRecord appends one record.
+func AppendRecord(b []byte, r Record) []byte {
+	if invariants.Enabled {
+		invariants.Check(r.check())
+		mustHold(len(r.Row) <= MaxEnterBytes && r.Kind < MaxKinds, "enter of kind %d with %d bytes", r.Kind, len(r.Row))
+	}
+	b = append(b, byte(r.Op), byte(r.Reason))
+	b = appendUvarint(b, r.Handle.Index())
+	b = appendUvarint(b, r.Handle.Generation())
+	if r.Op == OpEnter {
+		b = appendUvarint(b, r.Kind)
+		b = appendUvarint(b, uint32(len(r.Row)))
+		b = append(b, r.Row...)
+	}
+	return b
+}
+
+// Structure is a parsed Structure message. It aliases the body that it was
+// parsed from.
+type Structure struct {
+	First uint32 // number of the first record
+	Tick  uint32
+	Count int // how many records there are
+	body  []byte
+}
+
+// ParseStructure reads the body of a Structure message and checks it to its
+// end, all but the rows inside Enter records, which take the schema. So a
+// message is applied whole or not at all.
+func ParseStructure(body []byte) (Structure, error) {
+	c := cursor{rest: body}
+	m := Structure{First: c.uvarint(1<<32-1, "first record number"), Tick: c.uint32("tick")}
+	if c.err == nil && m.First == 0 {
+		c.fail("first record number is 0: they are counted from 1")
+	}
+	m.body = c.rest
+	for c.err == nil && len(c.rest) > 0 {
+		if c.record(); c.err == nil {
+			m.Count++
+		}
+	}
+	if c.err == nil && m.Count == 0 {
+		c.fail("no records")
+	}
+	if c.err == nil && uint64(m.First)+uint64(m.Count) > 1<<32 {
+		c.fail("record numbers from %d run out", m.First)
+	}
+	if c.err != nil {
+		return Structure{}, c.err
+	}
+	return m, nil
+}
+
+// Records yields the records in order; the error is always nil for a message
+// that ParseStructure accepted. Row aliases the message.
+func (m Structure) Records() iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		c := cursor{rest: m.body}
+		for len(c.rest) > 0 {
+			r := c.record()
+			if !yield(r, c.err) || c.err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (c *cursor) record() Record {
+	r := Record{Op: Op(c.byte("op")), Reason: Reason(c.byte("reason"))}
+	index := c.uvarint(MaxSlots-1, "slot index")
+	r.Handle = bulk.NewHandle(index, c.uvarint(bulk.MaxGeneration, "generation"))
+	if r.Op == OpEnter {
+		r.Kind = c.uvarint(MaxKinds-1, "kind")
+		r.Row = c.bytes(int(c.uvarint(MaxEnterBytes, "row length")), "row")
+	}
+	if c.err == nil {
+		if err := r.check(); err != nil {
+			c.err, c.rest = err, nil
+		}
+	}
+	return r
+}

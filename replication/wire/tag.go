@@ -1,0 +1,269 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// tag is a parsed net tag.
+type tag struct {
+	given  bool // there is one, be it inherited
+	skip   bool
+	ref    bool
+	always bool
+	bits   uint // 0: not given
+	ranged bool
+	low    float64
+	high   float64
+	step   float64
+}
+
+// parseTag reads the text of a net tag.
+func parseTag(text string) (tag, error) {
+	t := tag{given: true}
+	if text == "-" {
+		t.skip = true
+		return t, nil
+	}
+	hasStep := false
+	for _, option := range strings.Split(text, ",") {
+		key, value, _ := strings.Cut(option, "=")
+		var err error
+		switch key {
+		case "ref":
+			t.ref = true
+		case "always":
+			t.always = true
+		case "bits":
+			var n uint64
+			n, err = strconv.ParseUint(value, 10, 8)
+			if t.bits = uint(n); err != nil || n < 1 || n > 32 {
+				err = fmt.Errorf("bits=%s: want 1 to 32", value)
+			}
+		case "range":
+			t.ranged = true
+			low, high, found := strings.Cut(value, "..")
+			var errLow, errHigh error
+			t.low, errLow = parseNumber(low)
+			t.high, errHigh = parseNumber(high)
+			if !found || errLow != nil || errHigh != nil || t.low >= t.high {
+				err = fmt.Errorf("range=%s: want two finite numbers, the smaller one first, like range=-512..512", value)
+			}
+		case "step":
+			hasStep = true
+			if t.step, err = parseNumber(value); err != nil || t.step <= 0 {
+				err = fmt.Errorf("step=%s: want a positive number or quotient, like step=1/512", value)
+			}
+		default:
+			err = fmt.Errorf("unknown option %q: want range=LOW..HIGH,step=STEP or bits=N or ref, and always; or - alone", option)
+		}
+		if err != nil {
+			return tag{}, err
+		}
+	}
+	if t.ranged != hasStep {
+		return tag{}, fmt.Errorf("range and step belong together")
+	}
+	if t.ranged && (t.bits != 0 || t.ref) || t.ref && t.bits != 0 {
+		return tag{}, fmt.Errorf("range, bits and ref exclude each other")
+	}
+	return t, nil
+}
+
+// parseNumber reads a decimal number or a quotient of two.
+func parseNumber(s string) (float64, error) {
+	top, bottom, quotient := strings.Cut(s, "/")
+	v, err := strconv.ParseFloat(top, 64)
+	if quotient && err == nil {
+		var d float64
+		d, err = strconv.ParseFloat(bottom, 64)
+		v /= d
+	}
+	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		err = strconv.ErrRange
+	}
+	return v, err
+}
+
+// planner flattens one component type into fields.
+type planner struct {
+	component string
+	word      int
+	fields    []field
+}
+
+func (p *planner) complain(path string, t reflect.Type, format string, args ...any) error {
+	return fmt.Errorf("wire: component %q, field %s (%v): %s", p.component, path, t, fmt.Sprintf(format, args...))
+}
+
+func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer tag) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		inner := outer
+		fieldPath := path + f.Name
+		text, tagged := f.Tag.Lookup("net")
+		if !f.IsExported() {
+			if tagged {
+				return p.complain(fieldPath, f.Type, "has a net tag and is not exported: export it or remove the tag")
+			}
+			continue
+		}
+		if tagged {
+			var err error
+			if inner, err = parseTag(text); err != nil {
+				return p.complain(fieldPath, f.Type, "tag `net:%q`: %v", text, err)
+			}
+		}
+		if inner.skip {
+			continue
+		}
+		if err := p.value(f.Type, offset+f.Offset, fieldPath, inner, tagged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value plans one value. own says that its tag stands on the value itself, or
+// on the array of it, and not on a struct around it: then it has to fit.
+func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
+	switch {
+	case t == reflect.TypeFor[bulk.Handle]():
+		return p.handle(t, offset, path, g, own)
+	case t.Kind() == reflect.Struct:
+		if own && g.ref {
+			return p.complain(path, t, "ref is for bulk.Handle")
+		}
+		return p.structure(t, offset, path+".", g)
+	case t.Kind() == reflect.Array:
+		for i := range t.Len() {
+			if err := p.value(t.Elem(), offset+uintptr(i)*t.Elem().Size(), fmt.Sprintf("%s[%d]", path, i), g, own); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return p.scalar(t, offset, path, g, own)
+}
+
+func (p *planner) handle(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
+	if own && !g.ref || !own {
+		return p.complain(path, t, "a handle wants the tag `net:\"ref\"` on itself, so that its target's fate is reported, or `net:\"-\"`")
+	}
+	return p.add(t, field{offset: offset, kind: kindRef, memory: memHandle, always: g.always, path: path}, 2)
+}
+
+func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
+	f := field{offset: offset, always: g.always, path: path}
+	size := uint(t.Size() * 8)
+	switch t.Kind() {
+	case reflect.Bool:
+		f.kind, f.memory, f.bits = kindBool, memBool, 1
+		if own && (g.ranged || g.bits != 0) {
+			return p.complain(path, t, "range and bits are for numbers; a bool takes one bit by itself")
+		}
+	case reflect.Float32, reflect.Float64:
+		f.kind, f.memory, f.bits = kindRaw32, memFloat32, size
+		if size == 64 {
+			f.kind, f.memory = kindRaw64, memFloat64
+		}
+		if g.bits != 0 {
+			return p.complain(path, t, "bits is for integers: want range=LOW..HIGH,step=STEP")
+		}
+		if g.ranged {
+			if err := f.quantise(g); err != nil {
+				return p.complain(path, t, "%v", err)
+			}
+		}
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		f.memory = integerMemory(t.Kind())
+		f.kind, f.bits = kindNumber, size
+		if g.ranged {
+			return p.complain(path, t, "range is for floats: want bits=N")
+		}
+		if g.bits > size {
+			return p.complain(path, t, "bits=%d is more than the type has", g.bits)
+		}
+		if g.bits != 0 {
+			f.bits = g.bits
+		} else if size == 64 {
+			f.kind = kindRaw64
+		}
+		if f.kind == kindNumber {
+			f.max = uint32(1<<f.bits - 1)
+		}
+	case reflect.Int, reflect.Uint, reflect.Uintptr:
+		return p.complain(path, t, "its size differs between machines: want int32 or int64 and the like")
+	default:
+		return p.complain(path, t, "type not supported: want numbers, bools, handles, and structs and arrays of them, or `net:\"-\"`")
+	}
+	if g.ref && own {
+		return p.complain(path, t, "ref is for bulk.Handle")
+	}
+	words := 1
+	if f.kind == kindRaw64 {
+		words = 2
+	}
+	return p.add(t, f, words)
+}
+
+func (p *planner) add(t reflect.Type, f field, words int) error {
+	if len(p.fields) == MaxFieldsPerComponent {
+		return p.complain(f.path, t, "is one more than a component's %d fields: split the component", MaxFieldsPerComponent)
+	}
+	f.word = p.word
+	p.word += words
+	p.fields = append(p.fields, f)
+	return nil
+}
+
+// quantise plans a float by its range. It refuses a step that the type cannot
+// resolve at the ends of the range, since a restored value would then not
+// quantise to the number it came from.
+func (f *field) quantise(g tag) error {
+	steps := math.Floor((g.high-g.low)/g.step + 0.5)
+	if math.Abs((g.high-g.low)/g.step-steps) > 1e-6 {
+		return fmt.Errorf("range %v..%v is not a whole number of steps of %v", g.low, g.high, g.step)
+	}
+	if steps > math.MaxUint32-1 || steps < 1 {
+		return fmt.Errorf("range %v..%v has %v steps of %v: want 1 to 2^32-2", g.low, g.high, steps, g.step)
+	}
+	precision := 0x1p-24
+	if f.memory == memFloat64 {
+		precision = 0x1p-52
+	}
+	if max(math.Abs(g.low), math.Abs(g.high))*precision > g.step/4 {
+		return fmt.Errorf("step %v is finer than the type resolves at the ends of %v..%v", g.step, g.low, g.high)
+	}
+	f.kind, f.ranged = kindNumber, true
+	f.low, f.step, f.max = g.low, g.step, uint32(steps)
+	f.bits = uint(bits.Len32(f.max))
+	return nil
+}
+
+func integerMemory(k reflect.Kind) memory {
+	switch k {
+	case reflect.Int8:
+		return memInt8
+	case reflect.Int16:
+		return memInt16
+	case reflect.Int32:
+		return memInt32
+	case reflect.Int64:
+		return memInt64
+	case reflect.Uint8:
+		return memUint8
+	case reflect.Uint16:
+		return memUint16
+	case reflect.Uint32:
+		return memUint32
+	}
+	return memUint64
+}

@@ -1,0 +1,54 @@
+package wire
+
+import "fmt"
+
+// Verdict is the answer to "what became of the entity that this handle names?".
+type Verdict uint8
+
+// Verdicts, as numbered on the wire.
+const (
+	Pending Verdict = 0 // not arrived yet, or never issued
+	Live    Verdict = 1 // in view
+	Hidden  Verdict = 2 // left this viewer's interest; may well live
+	Stale   Verdict = 3 // destroyed; final
+)
+
+// String is "pending", "live", "hidden" or "stale".
+func (v Verdict) String() string {
+	switch v {
+	case Pending:
+		return "pending"
+	case Live:
+		return "live"
+	case Hidden:
+		return "hidden"
+	case Stale:
+		return "stale"
+	}
+	return fmt.Sprintf("verdict(%d)", uint8(v))
+}
+
+// Reason says why an entity left a viewer's sight.
+type Reason uint8
+
+// Reasons, as numbered on the wire. Enter records carry 0.
+const (
+	ReasonDestroyed    Reason = 1 // Destroy records: it is no more
+	ReasonLeftInterest Reason = 2 // Leave records: too far, or no longer relevant
+	ReasonHiddenByRule Reason = 3 // Leave records: the game hides it from this viewer
+)
+
+// String is "destroyed", "left interest" or "hidden by rule".
+func (r Reason) String() string {
+	switch r {
+	case 0:
+		return "none"
+	case ReasonDestroyed:
+		return "destroyed"
+	case ReasonLeftInterest:
+		return "left interest"
+	case ReasonHiddenByRule:
+		return "hidden by rule"
+	}
+	return fmt.Sprintf("reason(%d)", uint8(r))
+}

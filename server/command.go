@@ -1,0 +1,53 @@
+package server
+
+import (
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// execute runs the commands of one tick in the order in which they were sent
+// and answers each.
+func (s *Session) execute(commands []wire.Command) {
+	for _, command := range commands {
+		if s.state != stateActive {
+			return
+		}
+		code, verdict := s.try(command)
+		stats := &s.core.stats
+		stats.Commands++
+		if code == wire.OK {
+			stats.Executed++
+		} else {
+			stats.Rejected++
+		}
+		s.sendMessage(wire.TypeResult, wire.Result{ID: command.ID, Code: code, Target: command.Target, Verdict: verdict}.Append(nil))
+	}
+}
+
+// try executes one command if its target is live and in this client's interest
+// set (H2). Nothing is touched otherwise.
+func (s *Session) try(command wire.Command) (wire.Code, wire.Verdict) {
+	run, ok := s.core.config.Game.Commands[command.Name]
+	if !ok {
+		return wire.UnknownCommand, wire.Pending
+	}
+	if !s.commands.AllowN(s.core.now, 1) {
+		return wire.RateLimited, wire.Pending
+	}
+	verdict := wire.Live
+	if command.Target != 0 {
+		verdict = s.viewer.Resolve(command.Target)
+		s.core.stats.CommandVerdicts[verdict]++
+	}
+	switch verdict {
+	case wire.Stale:
+		return wire.StaleHandle, verdict
+	case wire.Hidden:
+		return wire.HiddenHandle, verdict
+	case wire.Pending:
+		return wire.UnknownHandle, verdict
+	}
+	if err := run(s, command.Target, command.Args); err != nil {
+		return wire.BadArguments, verdict
+	}
+	return wire.OK, verdict
+}

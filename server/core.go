@@ -1,0 +1,175 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// CoreConfig is what a Core is made of.
+type CoreConfig struct {
+	World       *world.World
+	Schema      *wire.Schema
+	Replication replication.Config
+	Game        Game
+	// Epoch names this run of the world; handles of another epoch mean
+	// nothing here. It must not be zero.
+	Epoch uint64
+	// GenerationFloor is the world's first generation: every handle below it
+	// was issued by an earlier run (H5).
+	GenerationFloor uint32
+	// MaxSessions bounds the sessions at any one time. Default 1,024.
+	MaxSessions int
+}
+
+// Core is the server without its sockets, its goroutines and its clock:
+// sessions, commands and inputs on one side, the world and its snapshots on
+// the other. One goroutine calls Tick; connections deliver what they receive
+// from goroutines of their own.
+type Core struct {
+	config     CoreConfig
+	world      *world.World
+	replicator *replication.Replicator
+	now        time.Time // the world's time, for rates: it moves by ticks
+
+	mu       sync.Mutex
+	opened   []*Session // since the last tick
+	draining bool
+
+	sessions []*Session // by id, ascending; the tick's own
+	nextID   uint64
+	stats    Stats
+}
+
+// NewCore makes a Core.
+func NewCore(c CoreConfig) (*Core, error) {
+	if c.Epoch == 0 {
+		return nil, fmt.Errorf("server: epoch is 0, want a random number that differs from run to run")
+	}
+	if c.MaxSessions == 0 {
+		c.MaxSessions = DefaultMaxSessions
+	}
+	r, err := replication.New(c.World, c.Schema, c.Replication)
+	if err != nil {
+		return nil, err
+	}
+	return &Core{config: c, world: c.World, replicator: r, now: time.Unix(0, 0)}, nil
+}
+
+// Open begins a session over a connection that was just made. It may be called
+// from any goroutine.
+func (c *Core) Open(conn Conn) *Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextID++
+	s := newSession(c, c.nextID, conn)
+	c.opened = append(c.opened, s)
+	return s
+}
+
+// Tick takes in what arrived, steps the world once, and on replicated ticks
+// sends every session its snapshot.
+func (c *Core) Tick() {
+	c.Receive()
+	c.Step()
+	if c.replicator.Due() {
+		c.Replicate()
+	}
+	c.reap()
+}
+
+// Receive is the first phase of a tick: joins, acknowledgements, inputs and
+// commands, by session in the order in which they came.
+func (c *Core) Receive() {
+	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
+	c.mu.Lock()
+	c.sessions = append(c.sessions, c.opened...)
+	c.opened = c.opened[:0]
+	c.mu.Unlock()
+	slices.SortFunc(c.sessions, func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
+	for _, s := range c.sessions {
+		s.receive()
+	}
+}
+
+// Step is the second phase: the world moves by one tick.
+func (c *Core) Step() {
+	c.world.Step()
+	c.replicator.AfterStep()
+}
+
+// Replicate is the third phase: one frame, and a snapshot of it for every
+// active session.
+func (c *Core) Replicate() {
+	c.replicator.Capture()
+	for _, s := range c.sessions {
+		s.snapshot()
+	}
+}
+
+// reap ends the sessions whose connection is gone.
+func (c *Core) reap() {
+	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool {
+		if !s.gone() {
+			return false
+		}
+		s.end()
+		return true
+	})
+}
+
+// admits says why no further session can join, or nil if one can.
+func (c *Core) admits() *wire.Error {
+	c.mu.Lock()
+	draining := c.draining
+	c.mu.Unlock()
+	switch {
+	case draining:
+		return &wire.Error{Code: wire.Draining}
+	case c.active() >= c.config.MaxSessions:
+		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.config.MaxSessions)}
+	}
+	return nil
+}
+
+func (c *Core) active() int {
+	n := 0
+	for _, s := range c.sessions {
+		if s.state == stateActive {
+			n++
+		}
+	}
+	return n
+}
+
+// Drain refuses new sessions and says goodbye to those that are there. They
+// end in the next Tick.
+func (c *Core) Drain() {
+	c.mu.Lock()
+	c.draining = true
+	c.mu.Unlock()
+	for _, s := range c.sessions {
+		s.fail(&wire.Error{Code: wire.Draining})
+	}
+}
+
+// Sessions is the number of sessions that are not ended, whatever their state.
+func (c *Core) Sessions() int { return len(c.sessions) }
+
+// Active is the number of sessions that have joined.
+func (c *Core) Active() int { return c.active() }
+
+// Stats returns the counters since the start.
+func (c *Core) Stats() Stats { return c.stats }
+
+// Replication returns replication's counters since the start.
+func (c *Core) Replication() replication.Stats { return c.replicator.Stats() }
+
+// World returns the world, for the goroutine that calls Tick.
+func (c *Core) World() *world.World { return c.world }

@@ -1,0 +1,28 @@
+package server
+
+import (
+	"github.com/worldd/worldd/world"
+)
+
+// Game is what the server asks of the game it hosts. Every field may be left
+// empty. All functions are called on the goroutine that owns the world,
+// between steps.
+type Game struct {
+	// Join admits a session and returns the entity that it controls and sees
+	// the world from. An error refuses the session, and its text is shown to
+	// the client.
+	Join func(s *Session) (world.Entity, error)
+	// Leave ends a session that Join admitted.
+	Leave func(s *Session)
+	// Input is one client's input for one tick, at most once a tick and in
+	// order. data is at most wire.MaxInputBytes, of the client's making:
+	// check it. It is valid during the call only.
+	Input func(s *Session, tick uint32, data []byte)
+	// Commands are what clients may ask for once, by name.
+	Commands map[string]Command
+}
+
+// Command executes a client's command. target is live and in the client's
+// interest set, or zero if the command names no entity (H2). args is msgpack
+// of the client's making. An error rejects the command as BadArguments.
+type Command func(s *Session, target world.Entity, args []byte) error

@@ -1,0 +1,247 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// state is where a session stands; STATE.md licenses the transitions.
+type state uint8
+
+const (
+	stateOpen   state = iota // connected, no valid Hello yet
+	stateActive              // joined: it has a viewer and an entity
+	stateClosed              // goodbye said; waits to be reaped
+)
+
+// Session is one client's connection, from its first byte to its end. The
+// exported methods that receive may be called from any goroutine; everything
+// else belongs to the tick.
+type Session struct {
+	core *Core
+	id   uint64
+	conn Conn
+
+	inbox inbox // shared with the connection's goroutines
+
+	state     state
+	name      string
+	entity    world.Entity
+	viewer    *replication.Viewer
+	age       int // ticks since it was opened
+	silence   int // ticks since the last datagram
+	inputTick uint32
+	commands  *rate.Limiter
+	resyncs   *rate.Limiter
+	out       []byte
+}
+
+// inbox is what arrived since the last tick, checked and bounded.
+type inbox struct {
+	mu      sync.Mutex
+	frames  wire.FrameReader
+	greeted bool
+	hello   *wire.Hello
+	asked   []wire.Command
+	inputs  []wire.Input
+	resync  bool
+	dropped uint64
+	gone    bool // the transport is gone, or the client said goodbye
+	fault   *wire.Error
+}
+
+func newSession(c *Core, id uint64, conn Conn) *Session {
+	return &Session{
+		core: c, id: id, conn: conn,
+		commands: rate.NewLimiter(commandsPerSecond, commandBurst),
+		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
+	}
+}
+
+// ID tells the sessions of one run apart.
+func (s *Session) ID() uint64 { return s.id }
+
+// Name is what the client calls itself. It is not verified.
+func (s *Session) Name() string { return s.name }
+
+// Entity is the entity that the session controls, as Game.Join returned it.
+func (s *Session) Entity() world.Entity { return s.entity }
+
+// ReceiveStream takes bytes of the reliable stream. After an error, which is
+// the client's fault, nothing more is taken and the session ends with the next
+// tick.
+func (s *Session) ReceiveStream(p []byte) error {
+	in := &s.inbox
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.fault != nil {
+		return in.fault
+	}
+	in.frames.Max = wire.MaxClientMessage
+	in.frames.Feed(p)
+	for {
+		kind, body, ok, err := in.frames.Next()
+		if err == nil && ok {
+			err = in.take(kind, body)
+		}
+		if err != nil {
+			return in.blame(err)
+		}
+		if !ok {
+			return nil
+		}
+	}
+}
+
+// take queues one message for the tick.
+func (in *inbox) take(kind byte, body []byte) (err error) {
+	if !in.greeted && kind != wire.TypeHello {
+		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
+	}
+	switch kind {
+	case wire.TypeHello:
+		if in.greeted {
+			return &wire.Error{Code: wire.BadState, Detail: "a second Hello"}
+		}
+		var hello wire.Hello
+		hello, err = wire.ParseHello(body)
+		in.greeted, in.hello = true, &hello
+	case wire.TypeCommand:
+		var command wire.Command
+		if command, err = wire.ParseCommand(body); err == nil && len(in.asked) == maxQueuedCommands {
+			err = &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d commands in one tick", maxQueuedCommands)}
+		}
+		in.asked = append(in.asked, command)
+	case wire.TypeResync:
+		in.resync = true
+	case wire.TypeBye:
+		_, err = wire.ParseBye(body)
+		in.gone = true
+	default:
+		err = &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("message type %d is not a client's", kind)}
+	}
+	return err
+}
+
+// ReceiveDatagram takes a datagram and returns the client's stamp, to be
+// echoed.
+func (s *Session) ReceiveDatagram(d []byte) (stamp uint32, err error) {
+	input, err := wire.ParseInput(d)
+	in := &s.inbox
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.fault != nil {
+		return 0, in.fault
+	}
+	if err != nil {
+		return 0, in.blame(err)
+	}
+	if len(in.inputs) == maxQueuedInputs {
+		in.inputs = append(in.inputs[:0], in.inputs[1:]...)
+		in.dropped++
+	}
+	in.inputs = append(in.inputs, input)
+	return input.Stamp, nil
+}
+
+// Gone tells the session that its connection has ended.
+func (s *Session) Gone() {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	s.inbox.gone = true
+}
+
+// blame notes the first fault of the client's; the next tick ends the session.
+func (in *inbox) blame(err error) error {
+	fault := &wire.Error{Code: wire.BadMessage, Detail: err.Error()}
+	errors.As(err, &fault)
+	in.fault = fault
+	return fault
+}
+
+func (s *Session) gone() bool {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	return s.state == stateClosed || s.inbox.gone
+}
+
+// fail says goodbye and ends the session.
+func (s *Session) fail(why *wire.Error) {
+	if s.state == stateClosed {
+		return
+	}
+	if s.state == stateOpen {
+		s.core.stats.Refused++
+		s.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail}.Append(nil))
+	} else {
+		s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil))
+	}
+	s.core.countClosed(why.Code)
+	s.conn.Close(why.Code, why.Detail)
+	s.leave()
+}
+
+// end takes a session whose connection is gone out of the game.
+func (s *Session) end() {
+	if s.state != stateClosed {
+		s.core.countClosed(wire.OK)
+		s.conn.Close(wire.OK, "")
+	}
+	s.leave()
+	s.core.stats.Ended++
+}
+
+func (s *Session) leave() {
+	if s.state == stateActive {
+		if f := s.core.config.Game.Leave; f != nil {
+			f(s)
+		}
+		s.core.replicator.RemoveViewer(s.viewer)
+		s.viewer = nil
+	}
+	s.state = stateClosed
+}
+
+func (s *Session) sendMessage(kind byte, body []byte) {
+	s.out = wire.AppendFrame(s.out[:0], kind, body)
+	s.sendStream(s.out)
+}
+
+func (s *Session) sendStream(p []byte) {
+	if len(p) > 0 && !s.conn.SendStream(p) && s.state != stateClosed {
+		s.core.countClosed(wire.TooSlow)
+		s.conn.Close(wire.TooSlow, "the stream is not read")
+		s.leave()
+	}
+}
+
+// Resolve says what this session's client may do with h.
+func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
+	if s.viewer == nil {
+		return wire.Pending
+	}
+	return s.viewer.Resolve(h)
+}
+
+func (c *Core) countClosed(code wire.Code) {
+	if c.stats.Closed == nil {
+		c.stats.Closed = map[wire.Code]uint64{}
+	}
+	c.stats.Closed[code]++
+}
+
+// InterestSet yields the handles that the session's client is shown, in no
+// particular order.
+func (s *Session) InterestSet(yield func(bulk.Handle) bool) {
+	if s.viewer != nil {
+		s.viewer.InterestSet(yield)
+	}
+}

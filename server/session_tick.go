@@ -1,0 +1,113 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// receive is the session's part of a tick's first phase.
+func (s *Session) receive() {
+	if s.state == stateClosed {
+		return
+	}
+	in := &s.inbox
+	in.mu.Lock()
+	hello, fault, resync := in.hello, in.fault, in.resync
+	asked, inputs := in.asked, in.inputs
+	in.hello, in.resync, in.asked, in.inputs = nil, false, nil, nil
+	s.core.stats.InputsDropped += in.dropped
+	in.dropped = 0
+	in.mu.Unlock()
+
+	s.age++
+	s.silence++
+	if hello != nil {
+		s.greet(*hello)
+	}
+	if s.state == stateActive {
+		s.acknowledge(inputs)
+		s.apply(inputs)
+		s.execute(asked)
+		s.resynchronise(resync)
+	}
+	if fault != nil {
+		s.fail(fault)
+	}
+	s.expire()
+}
+
+// expire ends sessions that keep their place and do nothing with it.
+func (s *Session) expire() {
+	hz := s.core.world.TickHz()
+	switch {
+	case s.state == stateOpen && s.age > helloSeconds*hz:
+		s.fail(&wire.Error{Code: wire.Timeout, Detail: "no Hello"})
+	case s.state == stateActive && s.silence > silenceSeconds*hz:
+		s.fail(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
+	}
+}
+
+// acknowledge moves the viewer's baselines.
+func (s *Session) acknowledge(inputs []wire.Input) {
+	for _, input := range inputs {
+		s.silence = 0
+		if err := s.viewer.Acknowledge(input.Ack); err != nil {
+			s.fail(asError(err))
+			return
+		}
+	}
+}
+
+// apply hands each tick's input to the game once, oldest first. Inputs are
+// repeated in later datagrams, so that one which arrives makes up for those
+// that did not.
+func (s *Session) apply(datagrams []wire.Input) {
+	f := s.core.config.Game.Input
+	if f == nil || s.state != stateActive {
+		return
+	}
+	var fresh []wire.TickInput
+	for _, d := range datagrams {
+		for _, input := range d.Inputs {
+			if input.Tick > s.inputTick {
+				fresh = append(fresh, input)
+			}
+		}
+	}
+	slices.SortStableFunc(fresh, func(a, b wire.TickInput) int { return cmp.Compare(a.Tick, b.Tick) })
+	for _, input := range fresh {
+		if input.Tick > s.inputTick {
+			s.inputTick = input.Tick
+			s.core.stats.Inputs++
+			f(s, input.Tick, input.Data)
+		}
+	}
+}
+
+func (s *Session) resynchronise(asked bool) {
+	if asked && s.state == stateActive && s.resyncs.AllowN(s.core.now, 1) {
+		s.core.stats.Resyncs++
+		s.viewer.Resync()
+	}
+}
+
+// snapshot is the session's part of a tick's third phase.
+func (s *Session) snapshot() {
+	if s.state != stateActive {
+		return
+	}
+	update := s.viewer.Snapshot()
+	s.sendStream(update.Stream)
+	if s.state == stateActive {
+		s.conn.SendSnapshot(update.Datagrams)
+	}
+}
+
+func asError(err error) *wire.Error {
+	if e, ok := err.(*wire.Error); ok {
+		return e
+	}
+	return &wire.Error{Code: wire.Internal, Detail: err.Error()}
+}

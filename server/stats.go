@@ -1,0 +1,18 @@
+package server
+
+import "github.com/worldd/worldd/replication/wire"
+
+// Stats counts what sessions did. It belongs to the goroutine that calls Tick.
+type Stats struct {
+	Joined          uint64
+	Ended           uint64
+	Refused         uint64
+	Inputs          uint64
+	InputsDropped   uint64 // beyond what one tick takes from one session
+	Commands        uint64
+	Executed        uint64
+	Rejected        uint64
+	Resyncs         uint64
+	CommandVerdicts [4]uint64 // by wire.Verdict of the target
+	Closed          map[wire.Code]uint64
+}

@@ -1,0 +1,118 @@
+package world_test
+
+import (
+	"testing"
+
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world"
+)
+
+// resting returns a world of 10,000 crates on the ground, all asleep but the
+// first ones, which are kept in the air.
+func resting(b *testing.B, awake int) (*world.World, []world.Entity) {
+	w, crate, _, _ := newWorld(b, world.Config{})
+	var up []world.Entity
+	for i := range 10_000 {
+		at := world.Vec3{X: float32(i%100)*10 - 495, Y: 0.5, Z: float32(i/100)*10 - 495}
+		if i*awake/10_000 != (i+1)*awake/10_000 {
+			at.Y = 200
+		}
+		e := spawn(b, w, crate, at)
+		if at.Y > 1 {
+			up = append(up, e)
+		}
+	}
+	steps(w, 31)
+	return w, up
+}
+
+// lift keeps the awake ones from landing.
+func lift(w *world.World, up []world.Entity) {
+	if w.Tick()%200 == 0 {
+		for _, e := range up {
+			p, _ := w.Position(e)
+			p.Y = 200
+			w.SetPosition(e, p)
+		}
+	}
+}
+
+func BenchmarkStepOnePercentAwake(b *testing.B) {
+	w, up := resting(b, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		lift(w, up)
+		w.Step()
+		w.ClearDirty()
+	}
+}
+
+type plainBody struct {
+	at, v   world.Vec3
+	drag    float32
+	rest    int
+	awake   bool
+	_       [3]byte
+	payload [16]byte
+}
+
+// BenchmarkPlainLoop is what one writes first: a slice of bodies, each with a
+// flag that says whether it is awake. It does less: no ground, no grid.
+func BenchmarkPlainLoop(b *testing.B) {
+	bodies := make([]plainBody, 10_000)
+	for i := range bodies {
+		bodies[i] = plainBody{drag: 0.005, awake: i%100 == 0}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range bodies {
+			if p := &bodies[i]; p.awake {
+				p.v = p.v.Sub(p.v.Scale(p.drag))
+				p.v.Y -= 0.16
+				p.at = p.at.Add(p.v.Scale(1. / 60))
+				p.rest++
+			}
+		}
+	}
+}
+
+// BenchmarkDemo is the step of the demo: 10,000 crates, 500 of them awake, a
+// wind everywhere and five explosions that move each tick.
+func BenchmarkDemo(b *testing.B) {
+	w, up := resting(b, 500)
+	addEffect(b, w, world.EffectDef{Program: compile(b, gust), Params: []field.Vec4{{3, 0, 1}}})
+	boom := compile(b, blast)
+	var ids []world.EffectID
+	for i := range 5 {
+		ids = append(ids, addEffect(b, w, world.EffectDef{Program: boom, Center: wander(0, i)}))
+	}
+	steps(w, 100)
+	b.ReportAllocs()
+	awake := 0
+	for b.Loop() {
+		lift(w, up)
+		for i, id := range ids {
+			w.MoveEffect(id, wander(w.Tick(), i))
+		}
+		w.Step()
+		w.ClearDirty()
+		awake += w.Stats().Awake
+	}
+	b.ReportMetric(float64(awake)/float64(b.N), "awake")
+}
+
+func BenchmarkStateHash(b *testing.B) {
+	w, _ := resting(b, 100)
+	for b.Loop() {
+		w.StateHash()
+	}
+}
+
+func BenchmarkWithin(b *testing.B) {
+	w, _ := resting(b, 100)
+	n := 0
+	for b.Loop() {
+		w.Within(world.Vec3{}, 60, func(world.Entity, world.Vec3) bool { n++; return true })
+	}
+	b.ReportMetric(float64(n)/float64(b.N), "found")
+}

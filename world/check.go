@@ -1,0 +1,184 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+)
+
+// CheckInvariants audits the whole world against the invariants of the package
+// comment, and returns the first breach. O(everything).
+func (w *World) CheckInvariants() error {
+	for _, check := range []func() error{
+		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func breach(number int, format string, args ...any) error {
+	return fmt.Errorf("world: W%d: "+format, append([]any{number}, args...)...)
+}
+
+func (w *World) checkPools() error {
+	if err := w.pool.CheckInvariants(); err != nil {
+		return breach(10, "entities: %w", err)
+	}
+	if err := w.effects.pool.CheckInvariants(); err != nil {
+		return breach(10, "effects: %w", err)
+	}
+	n := int(w.pool.Slots())
+	if len(w.rowOf) != n || len(w.generations) != n {
+		return breach(10, "%d slots, %d rows by slot, %d generations", n, len(w.rowOf), len(w.generations))
+	}
+	for e := range w.pool.All() {
+		if w.generations[e.Index()] != e.Generation() {
+			return breach(10, "%v is live, generation %d noted", e, w.generations[e.Index()])
+		}
+	}
+	return nil
+}
+
+func (w *World) checkRows() error {
+	b, bodies := &w.bodies, 0
+	for slot := range w.pool.Slots() {
+		e, row := w.pool.HandleAt(slot), w.rowOf[slot]
+		embodied := e != 0 && w.kinds[w.pool.At(slot).kind].def.Body != nil
+		switch {
+		case !embodied && row != noRow:
+			return breach(1, "slot %d (%v) has no body but row %d", slot, e, row)
+		case !embodied:
+			continue
+		case row < 0 || int(row) >= b.len():
+			return breach(1, "%v has row %d of %d", e, row, b.len())
+		case b.slot[row] != slot:
+			return breach(1, "%v has row %d, which belongs to slot %d", e, row, b.slot[row])
+		case b.kind[row] != w.pool.At(slot).kind:
+			return breach(1, "%v has kind %d, its row %d", e, w.pool.At(slot).kind, b.kind[row])
+		}
+		bodies++
+	}
+	if bodies != b.len() {
+		return breach(1, "%d bodies, %d rows", bodies, b.len())
+	}
+	return nil
+}
+
+func (w *World) checkBodies() error {
+	b := &w.bodies
+	if b.awake < 0 || b.awake > b.len() {
+		return breach(2, "%d rows awake of %d", b.awake, b.len())
+	}
+	if row, ok := b.goSleep.Next(uint32(b.awake)); ok {
+		return breach(3, "row %d is to sleep, but only %d are awake", row, b.awake)
+	}
+	if row, ok := b.goWake.Next(0); ok && int(row) < b.awake {
+		return breach(3, "row %d is to wake, but %d are awake", row, b.awake)
+	}
+	if row, ok := b.goWake.Next(uint32(b.len())); ok {
+		return breach(3, "row %d is to wake, of %d", row, b.len())
+	}
+	for row := range b.len() {
+		at, v := b.position(row), b.velocity(row)
+		if !b.wakeful(row) && (v != Vec3{} || b.rest[row] != 0) {
+			return breach(4, "row %d sleeps with velocity %v and rest %d", row, v, b.rest[row])
+		}
+		if !at.finite() || w.clamped(at) != at {
+			return breach(5, "row %d is at %v", row, at)
+		}
+		if !(v.Len() <= MaxSpeed*1.0001) {
+			return breach(5, "row %d has velocity %v", row, v)
+		}
+	}
+	return nil
+}
+
+func (w *World) checkGrid() error {
+	b, listed := &w.bodies, 0
+	for c := range w.grid.cells {
+		list := w.grid.slots(int32(c))
+		for i, slot := range list {
+			if i > 0 && list[i-1] >= slot {
+				return breach(6, "cell %d lists slot %d behind %d", c, slot, list[i-1])
+			}
+			if int(slot) >= len(w.rowOf) || w.rowOf[slot] == noRow {
+				return breach(6, "cell %d lists slot %d, which has no body", c, slot)
+			}
+		}
+		listed += len(list)
+	}
+	if listed != b.len() {
+		return breach(6, "%d slots listed, %d bodies", listed, b.len())
+	}
+	for row, c := range b.cell {
+		if want := w.grid.cellOf(b.posX[row], b.posZ[row]); c != want {
+			return breach(6, "row %d is noted in cell %d, not %d", row, c, want)
+		}
+		if _, found := slices.BinarySearch(w.grid.slots(c), b.slot[row]); !found {
+			return breach(6, "cell %d does not list slot %d", c, b.slot[row])
+		}
+	}
+	return nil
+}
+
+func (w *World) checkBits() error {
+	sets := map[string]*bulk.Bitset{"dirty": &w.dirty, "doomed": &w.doomed}
+	for _, c := range w.components {
+		sets["component "+c.info().Name] = c.present()
+	}
+	for name, set := range sets {
+		for slot := range set.All() {
+			if w.pool.HandleAt(slot) == 0 {
+				return breach(7, "%s bit of slot %d, which is free", name, slot)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *World) checkWheel() error {
+	listed, mortal := 0, 0
+	for bucket, head := range w.wheel.heads {
+		prev := uint32(0)
+		for next := head; next != 0; listed++ {
+			record := w.pool.At(next - 1)
+			if w.pool.HandleAt(next-1) == 0 || record.expires%wheelBuckets != uint64(bucket) || record.prev != prev {
+				return breach(8, "bucket %d lists slot %d: last tick %d, behind %d", bucket, next-1, record.expires, record.prev)
+			}
+			if !w.running && record.expires <= w.tick {
+				return breach(8, "slot %d outlived tick %d", next-1, record.expires)
+			}
+			prev, next = next, record.next
+		}
+	}
+	for _, record := range w.pool.All() {
+		if record.expires != 0 {
+			mortal++
+		}
+	}
+	if listed != mortal {
+		return breach(8, "%d entities in the wheel, %d with a lifetime", listed, mortal)
+	}
+	return nil
+}
+
+func (w *World) checkEffects() error {
+	f := &w.effects
+	for id, e := range f.pool.All() {
+		p := f.programs[id.Index()]
+		if p == nil || !e.center.finite() || len(f.scratch) < p.Scratch() {
+			return breach(9, "effect %v at %v, scratch %d", id, e.center, len(f.scratch))
+		}
+		params := f.params[id.Index()]
+		broken := func(v field.Vec4) bool { return !finiteVec4(v) }
+		if len(params) != len(p.Params()) || slices.ContainsFunc(params, broken) {
+			return breach(9, "effect %v has parameters %v", id, params)
+		}
+	}
+	return nil
+}

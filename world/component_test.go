@@ -1,0 +1,165 @@
+package world_test
+
+import (
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+type health struct {
+	Current int16
+	_       [2]byte
+	Max     float32
+	Healer  world.Entity
+}
+
+func TestComponentRefusesPointersByPath(t *testing.T) {
+	type inner struct {
+		N    int
+		Name string
+	}
+	type outer struct {
+		Ok  [4]float32
+		Bad [2]inner
+	}
+	w, _, _, _ := newWorld(t, world.Config{})
+	_, err := world.Register[outer](w, "outer")
+	require.ErrorIs(t, err, world.ErrType)
+	require.ErrorContains(t, err, `component "outer": world_test.outer.Bad[0].Name is a string`)
+	for name, register := range map[string]func() error{
+		"pointer":   func() error { _, err := world.Register[*int](w, "x"); return err },
+		"slice":     func() error { _, err := world.Register[[]int](w, "x"); return err },
+		"map":       func() error { _, err := world.Register[map[int]int](w, "x"); return err },
+		"interface": func() error { _, err := world.Register[any](w, "x"); return err },
+		"func":      func() error { _, err := world.Register[func()](w, "x"); return err },
+		"chan":      func() error { _, err := world.Register[chan int](w, "x"); return err },
+		"unsafe":    func() error { _, err := world.Register[unsafe.Pointer](w, "x"); return err },
+		"uintptr":   func() error { _, err := world.Register[uintptr](w, "x"); return err },
+		"blank":     func() error { _, err := world.Register[struct{ _ *int }](w, "x"); return err },
+	} {
+		require.ErrorIs(t, register(), world.ErrType, name)
+	}
+	_, err = world.Register[int](w, "")
+	require.ErrorIs(t, err, world.ErrName)
+	_, err = world.Register[struct{ _ [0]*int }](w, "nothing")
+	require.NoError(t, err, "an array of nothing refers to nothing")
+	_, err = world.Register[int](w, "n")
+	require.NoError(t, err)
+	_, err = world.Register[float32](w, "n")
+	require.ErrorIs(t, err, world.ErrName)
+}
+
+func TestComponentLife(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	hp, err := world.Register[health](w, "health")
+	require.NoError(t, err)
+	tag, err := world.Register[struct{}](w, "burning")
+	require.NoError(t, err)
+	require.NoError(t, world.Default(w, crate, hp, health{Current: 1}))
+	require.NoError(t, world.Default(w, crate, hp, health{Current: 10, Max: 10}))
+
+	e, g := spawn(t, w, crate, world.Vec3{}), spawn(t, w, ghost, world.Vec3{})
+	require.Equal(t, health{Current: 10, Max: 10}, *hp.Get(e))
+	require.Nil(t, hp.Get(g))
+	require.False(t, tag.Has(e))
+	require.True(t, tag.Set(e, struct{}{}))
+	require.True(t, tag.Has(e))
+
+	hp.Mut(e).Current = 3
+	other := spawn(t, w, crate, world.Vec3{})
+	require.EqualValues(t, 10, hp.Get(other).Current, "a copy of its own")
+	require.Equal(t, int16(3), (*health)(w.ComponentData(hp.ID(), e.Index())).Current)
+	require.Nil(t, w.ComponentData(hp.ID(), g.Index()))
+	require.Nil(t, w.ComponentData(9, e.Index()))
+	require.Nil(t, w.ComponentData(-1, e.Index()))
+	require.Nil(t, w.ComponentData(hp.ID(), 1<<30))
+	require.Equal(t, []world.ComponentInfo{
+		{ID: 0, Name: "health", Type: reflect.TypeFor[health]()},
+		{ID: 1, Name: "burning", Type: reflect.TypeFor[struct{}]()},
+	}, w.Components())
+	require.Equal(t, "burning", tag.Name())
+
+	var both []uint32
+	for word, bits := range bulk.And(hp.Presence(), tag.Presence()) {
+		for slot := range bulk.Bits(word*64, bits) {
+			both = append(both, slot)
+		}
+	}
+	require.Equal(t, []uint32{e.Index()}, both)
+
+	require.True(t, hp.Remove(e))
+	require.False(t, hp.Remove(e))
+	require.True(t, hp.Set(e, health{Current: 7}))
+	w.Destroy(e)
+	w.Step()
+	require.False(t, hp.Set(e, health{}), "the entity is gone")
+	require.Nil(t, hp.Mut(e))
+	again := spawn(t, w, ghost, world.Vec3{})
+	require.Equal(t, e.Index(), again.Index())
+	require.False(t, hp.Has(again), "the next tenant of the slot inherits nothing")
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestComponentsRegisteredLate(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	e := spawn(t, w, crate, world.Vec3{})
+	late, err := world.Register[uint64](w, "late")
+	require.NoError(t, err)
+	require.False(t, late.Has(e))
+	require.True(t, late.Set(e, 5))
+	require.EqualValues(t, 5, *late.Get(e))
+}
+
+func TestDefaultRefusals(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	other, _, _, _ := newWorld(t, world.Config{})
+	foreign, err := world.Register[int](other, "n")
+	require.NoError(t, err)
+	own, err := world.Register[int](w, "n")
+	require.NoError(t, err)
+	require.ErrorIs(t, world.Default(w, crate, foreign, 1), world.ErrUnknown)
+	require.ErrorIs(t, world.Default(w, 99, own, 1), world.ErrUnknown)
+	require.ErrorIs(t, world.Default[int](w, crate, nil, 1), world.ErrUnknown)
+}
+
+func TestHashSeesEveryField(t *testing.T) {
+	type all struct {
+		B    bool
+		I    int
+		I8   int8
+		I16  int16
+		I32  int32
+		I64  int64
+		U    uint
+		U8   uint8
+		U16  uint16
+		U32  uint32
+		U64  uint64
+		F32  float32
+		F64  float64
+		C64  complex64
+		C128 complex128
+		A    [2]struct{ X, Y uint8 }
+	}
+	w, crate, _, _ := newWorld(t, world.Config{})
+	c, err := world.Register[all](w, "all")
+	require.NoError(t, err)
+	e := spawn(t, w, crate, world.Vec3{})
+	c.Set(e, all{})
+	seen := map[uint64]string{w.StateHash(): "nothing"}
+	for what, v := range map[string]all{
+		"B": {B: true}, "I": {I: -1}, "I8": {I8: -1}, "I16": {I16: -1}, "I32": {I32: -1}, "I64": {I64: -1},
+		"U": {U: 1}, "U8": {U8: 1}, "U16": {U16: 1}, "U32": {U32: 1}, "U64": {U64: 1}, "F32": {F32: 1}, "F64": {F64: 1},
+		"C64": {C64: 1i}, "C128": {C128: 1i}, "A0": {A: [2]struct{ X, Y uint8 }{{0, 1}}}, "A1": {A: [2]struct{ X, Y uint8 }{1: {1, 0}}},
+	} {
+		c.Set(e, v)
+		h := w.StateHash()
+		require.NotContains(t, seen, h, what)
+		seen[h] = what
+	}
+}

@@ -1,0 +1,89 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// MaxSpeed is the speed in m/s that no body exceeds. At 60 Hz a body then moves
+// at most 2.2 m a step, and the wire's velocity range of +-128 m/s holds it.
+const MaxSpeed = 128
+
+// maxCells bounds the memory of the grid: 4 Mi cells are 64 MiB.
+const maxCells = 1 << 22
+
+// Config describes a world. The zero value of a field means its default.
+type Config struct {
+	TickHz          int     // steps per second of simulated time; default 60
+	Seed            uint64  // of Rand
+	MaxEntities     int     // most slots ever used; default 65,536
+	FirstGeneration uint32  // of every slot, odd; default 1. A restored server passes one above all it may have issued (H5)
+	CellMetres      float32 // edge of a grid cell; default 8
+	HalfExtent      Vec3    // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
+	Gravity         float32 // m/s2 downwards; default 9.81, negative means none
+	RestSpeed       float32 // m/s below which a body rests; default 0.08
+	RestTicks       int     // ticks of rest after which it falls asleep; default 30
+}
+
+func (c Config) withDefaults() Config {
+	if c.TickHz == 0 {
+		c.TickHz = 60
+	}
+	if c.MaxEntities == 0 {
+		c.MaxEntities = 65536
+	}
+	if c.FirstGeneration == 0 {
+		c.FirstGeneration = 1
+	}
+	if c.CellMetres == 0 {
+		c.CellMetres = 8
+	}
+	if c.HalfExtent == (Vec3{}) {
+		c.HalfExtent = Vec3{512, 256, 512}
+	}
+	switch {
+	case c.Gravity == 0:
+		c.Gravity = 9.81
+	case c.Gravity < 0:
+		c.Gravity = 0
+	}
+	if c.RestSpeed == 0 {
+		c.RestSpeed = 0.08
+	}
+	if c.RestTicks == 0 {
+		c.RestTicks = 30
+	}
+	return c
+}
+
+// Validate reports every complaint about the configuration, joined; nil when
+// New would accept it.
+func (c Config) Validate() error {
+	negativeGravity := c.Gravity < 0
+	c = c.withDefaults()
+	var all []error
+	complain := func(bad bool, format string, args ...any) {
+		if bad {
+			all = append(all, fmt.Errorf("world: config: "+format, args...))
+		}
+	}
+	complain(c.TickHz < 1 || c.TickHz > 1000, "TickHz is %d; choose 1 to 1000", c.TickHz)
+	complain(c.MaxEntities < 1 || c.MaxEntities > 1<<24, "MaxEntities is %d; choose 1 to %d", c.MaxEntities, 1<<24)
+	complain(c.FirstGeneration&1 == 0, "FirstGeneration is %d; it must be odd", c.FirstGeneration)
+	complain(!within(c.CellMetres, 0.01, 1e5), "CellMetres is %v; choose 0.01 to 100000", c.CellMetres)
+	e := c.HalfExtent
+	extent := within(e.X, 0.01, 1e6) && within(e.Y, 0.01, 1e6) && within(e.Z, 0.01, 1e6)
+	complain(!extent, "HalfExtent is %v; every part must lie in 0.01 to 1000000 metres (leave all at zero for the default)", e)
+	if extent && within(c.CellMetres, 0.01, 1e5) {
+		cells := float64(cellCount(e.X, c.CellMetres)) * float64(cellCount(e.Z, c.CellMetres))
+		complain(cells > maxCells, "the grid would have %.0f cells, more than %d; raise CellMetres or lower HalfExtent", cells, maxCells)
+	}
+	complain(!negativeGravity && !within(c.Gravity, 0, 1000), "Gravity is %v; choose at most 1000 m/s2, negative for none", c.Gravity)
+	complain(!within(c.RestSpeed, 1e-6, MaxSpeed), "RestSpeed is %v; choose 0.000001 to %d m/s", c.RestSpeed, MaxSpeed)
+	complain(c.RestTicks < 1 || c.RestTicks > math.MaxUint16, "RestTicks is %d; choose 1 to %d", c.RestTicks, math.MaxUint16)
+	return errors.Join(all...)
+}
+
+// within is false for NaN.
+func within(x, low, high float32) bool { return x >= low && x <= high }

@@ -1,0 +1,280 @@
+package world
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+)
+
+// maxEffects bounds the field: every effect may be evaluated for every awake
+// body.
+const maxEffects = 4096
+
+// EffectMode says what a program's vectors mean.
+type EffectMode uint8
+
+const (
+	// Wind is a velocity in m/s. The winds at a point add up to one, which pulls
+	// bodies along by their drag; where there is none, the air stands still.
+	Wind EffectMode = iota
+	// Acceleration is in m/s2, alike for every mass.
+	Acceleration
+)
+
+// String returns "wind" or "acceleration".
+func (m EffectMode) String() string {
+	switch m {
+	case Wind:
+		return "wind"
+	case Acceleration:
+		return "acceleration"
+	}
+	return fmt.Sprintf("EffectMode(%d)", uint8(m))
+}
+
+// EffectDef describes an effect. The program sees points relative to Center, and
+// as its time the seconds since the effect was added. If the program has a box,
+// the effect acts on points in the box alone, faces included.
+type EffectDef struct {
+	Program   *field.Program
+	Params    []field.Vec4 // copied; nil means the program's defaults
+	Mode      EffectMode
+	Center    Vec3
+	LifeTicks uint32 // removed at the end of the step to Tick() + LifeTicks; 0 means no limit
+}
+
+// EffectID names an effect, weakly like an Entity but from a pool of its own.
+type EffectID = bulk.Handle
+
+// effects holds the field. The pool keeps what is free of pointers, and the
+// slices beside it the rest, by slot.
+type effects struct {
+	pool     *bulk.Pool[effect]
+	programs []*field.Program
+	params   [][]field.Vec4
+	scratch  []float32 // enough for every program
+}
+
+type effect struct {
+	born    uint64 // tick at which it was added
+	expires uint64 // last tick, 0 for none
+	center  Vec3
+	box     field.Box
+	boxed   bool
+	mode    EffectMode
+}
+
+func newEffects() (effects, error) {
+	pool, err := bulk.NewPool[effect](bulk.Options{MaxSlots: maxEffects})
+	if err != nil {
+		return effects{}, fmt.Errorf("world: effects: %w", err)
+	}
+	return effects{pool: pool}, nil
+}
+
+// AddEffect adds an effect to the field and wakes the bodies in its box, or all
+// of them if it has none. The error is the caller's: no program, an unknown mode,
+// parameters of another number than the program's or not finite, or ErrFull.
+func (w *World) AddEffect(d EffectDef) (EffectID, error) {
+	if d.Program == nil {
+		return 0, fmt.Errorf("%w: the effect has no program", ErrValue)
+	}
+	if d.Mode > Acceleration {
+		return 0, fmt.Errorf("%w: no effect mode %d; use Wind or Acceleration", ErrValue, d.Mode)
+	}
+	if !d.Center.finite() {
+		return 0, fmt.Errorf("%w: the effect's centre %v is not finite", ErrValue, d.Center)
+	}
+	params, err := effectParams(d.Program, d.Params)
+	if err != nil {
+		return 0, err
+	}
+	id, e := w.effects.pool.Add()
+	if e == nil {
+		return 0, fmt.Errorf("%w: %d effects are the most", ErrFull, maxEffects)
+	}
+	e.born, e.center, e.mode = w.tick, d.Center, d.Mode
+	e.box, e.boxed = d.Program.Box()
+	if d.LifeTicks != 0 {
+		e.expires = w.tick + uint64(d.LifeTicks)
+	}
+	w.effects.keep(id.Index(), d.Program, params)
+	w.wakeEffect(e)
+	return id, nil
+}
+
+func effectParams(p *field.Program, given []field.Vec4) ([]field.Vec4, error) {
+	declared := p.Params()
+	params := make([]field.Vec4, len(declared))
+	for i, d := range declared {
+		params[i] = d.Default
+	}
+	if given == nil {
+		return params, nil
+	}
+	if len(given) != len(declared) {
+		return nil, fmt.Errorf("%w: %d effect parameters; the program declares %d", ErrValue, len(given), len(declared))
+	}
+	for i, v := range given {
+		if !finiteVec4(v) {
+			return nil, fmt.Errorf("%w: effect parameter %q is %v: not finite", ErrValue, declared[i].Name, v)
+		}
+	}
+	copy(params, given)
+	return params, nil
+}
+
+func finiteVec4(v field.Vec4) bool {
+	return v[0]-v[0] == 0 && v[1]-v[1] == 0 && v[2]-v[2] == 0 && v[3]-v[3] == 0
+}
+
+func (f *effects) keep(slot uint32, p *field.Program, params []field.Vec4) {
+	for uint32(len(f.programs)) <= slot {
+		f.programs, f.params = append(f.programs, nil), append(f.params, nil)
+	}
+	f.programs[slot], f.params[slot] = p, params
+	if n := p.Scratch(); n > len(f.scratch) {
+		f.scratch = make([]float32, n)
+	}
+}
+
+// MoveEffect puts the effect's centre somewhere else, and wakes the bodies in
+// its old and new box. False, and nothing happens, unless the effect is live and
+// the place finite.
+func (w *World) MoveEffect(id EffectID, to Vec3) bool {
+	e := w.effects.pool.Get(id)
+	if e == nil || !to.finite() {
+		return false
+	}
+	if e.center == to {
+		return true
+	}
+	old := *e
+	e.center = to
+	if !e.boxed {
+		w.wakeAll()
+		return true
+	}
+	w.wakeBoxes(&old, e)
+	return true
+}
+
+// SetEffectParams changes the effect's parameters, in the order of the program's
+// declarations, and wakes the bodies in its box. False, and nothing happens,
+// unless the effect is live and the parameters are as many as declared, and
+// finite.
+func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
+	e := w.effects.pool.Get(id)
+	if e == nil {
+		return false
+	}
+	own := w.effects.params[id.Index()]
+	if len(params) != len(own) {
+		return false
+	}
+	for _, v := range params {
+		if !finiteVec4(v) {
+			return false
+		}
+	}
+	changed := false
+	for i, v := range params {
+		changed = changed || own[i] != v
+		own[i] = v
+	}
+	if changed {
+		w.wakeEffect(e)
+	}
+	return true
+}
+
+// RemoveEffect takes the effect out of the field at once, and wakes the bodies
+// in its box: what it held may fall. False unless it is live.
+func (w *World) RemoveEffect(id EffectID) bool {
+	e := w.effects.pool.Get(id)
+	if e == nil {
+		return false
+	}
+	w.wakeEffect(e)
+	slot := id.Index()
+	w.effects.programs[slot], w.effects.params[slot] = nil, nil
+	w.effects.pool.Remove(id)
+	return true
+}
+
+// expireEffects removes the effects that have this tick as the last.
+func (w *World) expireEffects() {
+	pool := w.effects.pool
+	live := pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		if e := pool.At(slot); e.expires != 0 && e.expires <= w.tick {
+			w.RemoveEffect(pool.HandleAt(slot))
+		}
+	}
+}
+
+// contains says whether the effect acts on p. It is the same test that force
+// evaluation makes, on the same rounded difference.
+func (e *effect) contains(p Vec3) bool {
+	return !e.boxed || boxHas(&e.box, p.X-e.center.X, p.Y-e.center.Y, p.Z-e.center.Z)
+}
+
+func boxHas(b *field.Box, x, y, z float32) bool {
+	return x >= b.Min[0] && x <= b.Max[0] && y >= b.Min[1] && y <= b.Max[1] && z >= b.Min[2] && z <= b.Max[2]
+}
+
+func (w *World) wakeEffect(e *effect) {
+	if e.boxed {
+		w.wakeBoxes(e, e)
+	} else {
+		w.wakeAll()
+	}
+}
+
+// wakeAll wakes every body that is not kinematic: fields do not move those.
+func (w *World) wakeAll() {
+	for row := range w.bodies.len() {
+		w.wakeByForce(row)
+	}
+}
+
+func (w *World) wakeByForce(row int) {
+	if w.kinds[w.bodies.kind[row]].params.invMass != 0 {
+		w.bodies.wake(row)
+	}
+}
+
+// wakeBoxes wakes what is in one box or the other. They are mostly one box that
+// moved a little, so that both are looked up at once; when it jumped, one after
+// the other.
+func (w *World) wakeBoxes(a, b *effect) {
+	ra, rb := w.grid.coverBox(a), w.grid.coverBox(b)
+	both := ra.union(rb)
+	if both.size() > ra.size()+rb.size() {
+		w.wakeRegion(ra, a, a)
+		w.wakeRegion(rb, b, b)
+		return
+	}
+	w.wakeRegion(both, a, b)
+}
+
+func (w *World) wakeRegion(r region, a, b *effect) {
+	for z := r.z0; z <= r.z1; z++ {
+		for x := r.x0; x <= r.x1; x++ {
+			for _, slot := range w.grid.slots(z*w.grid.columns + x) {
+				row := int(w.rowOf[slot])
+				if p := w.bodies.position(row); a.contains(p) || b.contains(p) {
+					w.wakeByForce(row)
+				}
+			}
+		}
+	}
+}
+
+func (g *grid) coverBox(e *effect) region {
+	x, z := float64(e.center.X), float64(e.center.Z)
+	return g.cover(x+float64(e.box.Min[0]), x+float64(e.box.Max[0]), z+float64(e.box.Min[2]), z+float64(e.box.Max[2]))
+}
+
+func (r region) size() int64 { return int64(r.x1-r.x0+1) * int64(r.z1-r.z0+1) }

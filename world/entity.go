@@ -1,0 +1,162 @@
+package world
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// Spawn makes an entity of a kind at once, with the kind's default components,
+// in the lowest free slot. A body starts awake at a place clamped to the bounds,
+// its velocity capped at MaxSpeed; a kind without body ignores both. The error
+// is ErrFull, or an unknown kind, or a number that is not finite.
+func (w *World) Spawn(k KindID, at, velocity Vec3) (Entity, error) {
+	return w.SpawnFor(k, at, velocity, 0)
+}
+
+// SpawnFor is Spawn for a limited life: the entity is destroyed, like any other,
+// at the end of the step that brings the world to Tick() + lifeTicks, which is
+// after so many steps for one that is spawned between steps. Zero means no limit.
+func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity, error) {
+	if int(k) >= len(w.kinds) {
+		return 0, fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
+	}
+	kind := &w.kinds[k]
+	if kind.def.Body != nil && !(at.finite() && velocity.finite()) {
+		return 0, fmt.Errorf("%w: spawn of %q at %v with velocity %v: not finite", ErrValue, kind.def.Name, at, velocity)
+	}
+	used := w.pool.Slots()
+	e, record := w.pool.Add()
+	if record == nil {
+		return 0, fmt.Errorf("%w: %d entities live, %d slots retired, MaxEntities is %d", ErrFull, w.pool.Len(), w.pool.Retired(), w.cfg.MaxEntities)
+	}
+	slot := e.Index()
+	if slot < used {
+		w.counts.reused++
+	}
+	w.growSlots()
+	w.generations[slot] = e.Generation()
+	record.kind = k
+	if lifeTicks != 0 {
+		record.expires = w.tick + uint64(lifeTicks)
+		w.wheel.insert(w.pool, slot)
+	}
+	if kind.def.Body != nil {
+		w.addBody(slot, k, w.clamped(at), velocity.capped())
+	}
+	for _, id := range kind.defaults {
+		w.components[id].fill(slot, k)
+	}
+	w.dirty.Set(slot)
+	w.counts.spawned++
+	w.events.spawned.add(e)
+	return e, nil
+}
+
+// growSlots makes every array by slot as long as the pool.
+func (w *World) growSlots() {
+	n := w.pool.Slots()
+	if uint32(len(w.rowOf)) >= n {
+		return
+	}
+	for uint32(len(w.rowOf)) < n {
+		w.rowOf = append(w.rowOf, noRow)
+		w.generations = append(w.generations, 0)
+	}
+	for _, c := range w.components {
+		c.grow(n)
+	}
+}
+
+// Destroy dooms an entity: it stays live, and does what it did, until the end of
+// the step (this one, or the next if none runs). False unless it is live and not
+// doomed yet.
+func (w *World) Destroy(e Entity) bool {
+	if w.pool.Get(e) == nil || w.doomed.Has(e.Index()) {
+		return false
+	}
+	w.doomed.Set(e.Index())
+	return true
+}
+
+// KindOf returns the kind that a live entity was spawned as.
+func (w *World) KindOf(e Entity) (KindID, bool) {
+	record := w.pool.Get(e)
+	if record == nil {
+		return 0, false
+	}
+	return record.kind, true
+}
+
+// destroyDoomed removes the doomed in ascending order of slots, so that rows and
+// events depend on the set alone.
+func (w *World) destroyDoomed() {
+	for slot, ok := w.doomed.Next(0); ok; slot, ok = w.doomed.Next(slot + 1) {
+		w.remove(slot)
+	}
+	w.doomed.Reset()
+}
+
+func (w *World) remove(slot uint32) {
+	if record := w.pool.At(slot); record.expires != 0 {
+		w.wheel.remove(w.pool, slot)
+	}
+	if row := w.rowOf[slot]; row != noRow {
+		w.removeBody(int(row))
+	}
+	for _, c := range w.components {
+		c.clear(slot)
+	}
+	w.dirty.Clear(slot)
+	e := w.pool.HandleAt(slot)
+	w.pool.Remove(e)
+	w.counts.destroyed++
+	w.events.destroyed.add(e)
+}
+
+// expireEntities dooms whoever has this tick as the last.
+func (w *World) expireEntities() {
+	for next := w.wheel.first(w.tick); next != 0; {
+		slot := next - 1
+		record := w.pool.At(slot)
+		next = record.next
+		if record.expires <= w.tick {
+			w.doomed.Set(slot)
+		}
+	}
+}
+
+// wheelBuckets is the turn of the wheel in ticks, 17 s at 60 Hz: an entity is
+// looked at once a turn.
+const wheelBuckets = 1024
+
+// wheel keeps entities with a lifetime in a ring of lists by last tick. The
+// lists are threaded through the entities, so that early death costs O(1) and
+// leaves nothing behind. Their order is history, and nobody depends on it: they
+// only fill the doomed set.
+type wheel struct{ heads [wheelBuckets]uint32 } // slot+1
+
+func (t *wheel) first(tick uint64) uint32 { return t.heads[tick%wheelBuckets] }
+
+func (t *wheel) insert(pool *bulk.Pool[entity], slot uint32) {
+	record := pool.At(slot)
+	head := &t.heads[record.expires%wheelBuckets]
+	record.next, record.prev = *head, 0
+	if *head != 0 {
+		pool.At(*head - 1).prev = slot + 1
+	}
+	*head = slot + 1
+}
+
+func (t *wheel) remove(pool *bulk.Pool[entity], slot uint32) {
+	record := pool.At(slot)
+	if record.next != 0 {
+		pool.At(record.next - 1).prev = record.prev
+	}
+	if record.prev != 0 {
+		pool.At(record.prev - 1).next = record.next
+	} else {
+		t.heads[record.expires%wheelBuckets] = record.next
+	}
+	record.next, record.prev = 0, 0
+}

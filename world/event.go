@@ -1,0 +1,39 @@
+package world
+
+// eventList keeps what happened since the end of the step before last: what a
+// reader saw after the last step is dropped when the next one begins, and what
+// was added in between survives it.
+type eventList struct {
+	list []Entity
+	seen int // entries that were there when the last step ended
+}
+
+func (l *eventList) add(e Entity) { l.list = append(l.list, e) }
+
+func (l *eventList) begin() {
+	n := copy(l.list, l.list[l.seen:])
+	l.list, l.seen = l.list[:n], 0
+}
+
+type events struct{ spawned, destroyed eventList }
+
+func (e *events) begin() {
+	e.spawned.begin()
+	e.destroyed.begin()
+}
+
+func (e *events) end() {
+	e.spawned.seen = len(e.spawned.list)
+	e.destroyed.seen = len(e.destroyed.list)
+}
+
+// Spawned returns the entities spawned since the end of the step before the
+// last one, oldest first: those that inputs spawned ahead of the last step,
+// those that its systems spawned, and those since. Who reads it once after every
+// step sees every entity once. An entity that was spawned and destroyed in one
+// step is in both lists. Valid until the next Step; read only.
+func (w *World) Spawned() []Entity { return w.events.spawned.list }
+
+// Destroyed returns the entities that the last step destroyed, in ascending
+// order of slots. They are Stale already. Valid until the next Step; read only.
+func (w *World) Destroyed() []Entity { return w.events.destroyed.list }

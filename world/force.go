@@ -1,0 +1,153 @@
+package world
+
+import (
+	"github.com/worldd/worldd/field"
+)
+
+// chunkRows is how many rows are stepped together: their positions, the points
+// relative to an effect and all sums stay in the first-level cache (13 KiB).
+const chunkRows = 256
+
+// planes is one vector for each row of a chunk.
+type planes struct{ x, y, z [chunkRows]float32 }
+
+func (p *planes) first(n int) field.Planes {
+	return field.Planes{X: p.x[:n], Y: p.y[:n], Z: p.z[:n]}
+}
+
+func (p *planes) zero(n int) {
+	clear(p.x[:n])
+	clear(p.y[:n])
+	clear(p.z[:n])
+}
+
+// forces is the working memory of one chunk.
+type forces struct {
+	wind, push planes // sums of the effects, by row
+	points     planes // relative to the effect's centre
+	result     planes // of a boxed effect, by point
+	index      [chunkRows]uint16
+	windy      bool // wind holds something
+	pushed     bool // push holds something
+}
+
+// move steps the awake rows, a chunk at a time. Rows do not read each other
+// (W11), so that forces of one chunk may follow the integration of another.
+func (w *World) move() {
+	for from := 0; from < w.bodies.awake; from += chunkRows {
+		to := min(from+chunkRows, w.bodies.awake)
+		w.sumForces(from, to)
+		w.integrate(from, to)
+	}
+}
+
+// sumForces adds up the effects at rows [from, to), in the order of their slots.
+func (w *World) sumForces(from, to int) {
+	f, pool := &w.forces, w.effects.pool
+	f.windy, f.pushed = false, false
+	if pool.Len() == 0 {
+		return
+	}
+	bounds, bounded := field.Box{}, false
+	live := pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		e := pool.At(slot)
+		if !e.boxed {
+			w.addEverywhere(e, slot, from, to)
+			continue
+		}
+		if !bounded {
+			bounds, bounded = w.bodies.bounds(from, to), true
+		}
+		if !e.misses(&bounds) {
+			w.addBoxed(e, slot, from, to)
+		}
+	}
+}
+
+// sum returns the planes that an effect adds to, zeroed when it is the first.
+func (f *forces) sum(m EffectMode, n int) *planes {
+	sum, used := &f.wind, &f.windy
+	if m == Acceleration {
+		sum, used = &f.push, &f.pushed
+	}
+	if !*used {
+		sum.zero(n)
+		*used = true
+	}
+	return sum
+}
+
+// addEverywhere evaluates an effect without box straight into the sums.
+func (w *World) addEverywhere(e *effect, slot uint32, from, to int) {
+	b, f, n := &w.bodies, &w.forces, to-from
+	points := field.Planes{X: b.posX[from:to], Y: b.posY[from:to], Z: b.posZ[from:to]}
+	if e.center != (Vec3{}) {
+		c := e.center
+		for i := range n {
+			f.points.x[i] = points.X[i] - c.X
+			f.points.y[i] = points.Y[i] - c.Y
+			f.points.z[i] = points.Z[i] - c.Z
+		}
+		points = f.points.first(n)
+	}
+	w.evaluate(e, slot, points, f.sum(e.mode, n).first(n))
+}
+
+// addBoxed gathers the points in the effect's box, evaluates them together and
+// adds the results. Which other points are in the chunk has no influence.
+func (w *World) addBoxed(e *effect, slot uint32, from, to int) {
+	b, f, n := &w.bodies, &w.forces, 0
+	for row := from; row < to; row++ {
+		x, y, z := b.posX[row]-e.center.X, b.posY[row]-e.center.Y, b.posZ[row]-e.center.Z
+		if !boxHas(&e.box, x, y, z) {
+			continue
+		}
+		f.points.x[n], f.points.y[n], f.points.z[n] = x, y, z
+		f.index[n] = uint16(row - from)
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	f.result.zero(n)
+	w.evaluate(e, slot, f.points.first(n), f.result.first(n))
+	sum := f.sum(e.mode, to-from)
+	for i, at := range f.index[:n] {
+		sum.x[at%chunkRows] += f.result.x[i]
+		sum.y[at%chunkRows] += f.result.y[i]
+		sum.z[at%chunkRows] += f.result.z[i]
+	}
+}
+
+func (w *World) evaluate(e *effect, slot uint32, points, out field.Planes) {
+	age := float32(float64(w.tick-e.born) / float64(w.cfg.TickHz))
+	env := field.Env{Time: age, Params: w.effects.params[slot]}
+	if err := w.effects.programs[slot].Evaluate(points, out, env, w.effects.scratch); err != nil {
+		panic("world: W9: an effect that was checked when it was added: " + err.Error())
+	}
+}
+
+// bounds returns the smallest box around rows [from, to), of which there is one
+// at least.
+func (b *bodies) bounds(from, to int) field.Box {
+	low, high := b.position(from), b.position(from)
+	for row := from + 1; row < to; row++ {
+		low.X, high.X = min(low.X, b.posX[row]), max(high.X, b.posX[row])
+		low.Y, high.Y = min(low.Y, b.posY[row]), max(high.Y, b.posY[row])
+		low.Z, high.Z = min(low.Z, b.posZ[row]), max(high.Z, b.posZ[row])
+	}
+	return field.Box{Min: [3]float32{low.X, low.Y, low.Z}, Max: [3]float32{high.X, high.Y, high.Z}}
+}
+
+// misses says that the effect's box holds no point of bounds. Rounding keeps
+// order, so that it never contradicts contains.
+func (e *effect) misses(bounds *field.Box) bool {
+	c := [3]float32{e.center.X, e.center.Y, e.center.Z}
+	for i := range 3 {
+		if bounds.Max[i]-c[i] < e.box.Min[i] || bounds.Min[i]-c[i] > e.box.Max[i] {
+			return true
+		}
+	}
+	return false
+}

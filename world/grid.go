@@ -1,0 +1,206 @@
+package world
+
+import (
+	"math"
+	"slices"
+)
+
+// grid finds bodies by place: dense cells over the bounds, seen from above
+// (height is not divided, since worlds are flat). A cell lists its slots in
+// ascending order, so that what a query visits is a function of the positions,
+// not of the way they came about (W6).
+type grid struct {
+	halfX, halfZ float32
+	perMetre     float32 // cells a metre
+	columns      int32   // cells along x
+	rows         int32   // cells along z
+	cells        []cell  // by z*columns + x
+	version      uint64  // counts insertions and removals
+	store        store
+}
+
+type cell struct {
+	offset uint32 // of its slots in the store
+	count  uint32
+	class  uint8 // its room is 1<<class slots; 0: none
+}
+
+// noCell is the cell of a body that the grid does not hold yet.
+const noCell = -1
+
+func newGrid(cfg Config) grid {
+	g := grid{
+		halfX: cfg.HalfExtent.X, halfZ: cfg.HalfExtent.Z,
+		perMetre: 1 / cfg.CellMetres,
+		columns:  int32(cellCount(cfg.HalfExtent.X, cfg.CellMetres)),
+		rows:     int32(cellCount(cfg.HalfExtent.Z, cfg.CellMetres)),
+	}
+	g.cells = make([]cell, int(g.columns)*int(g.rows))
+	return g
+}
+
+func cellCount(half, edge float32) int {
+	return int(math.Ceil(2 * float64(half) / float64(edge)))
+}
+
+// along returns the cell along one axis, clamped to the grid. It never falls as
+// x rises. NaN counts as far below.
+func along(x, half, perMetre float32, n int32) int32 {
+	f := float32(x+half) * perMetre
+	switch {
+	case !(f > 0):
+		return 0
+	case f >= float32(n):
+		return n - 1
+	}
+	return min(int32(f), n-1)
+}
+
+func (g *grid) cellOf(x, z float32) int32 {
+	return along(z, g.halfZ, g.perMetre, g.rows)*g.columns + along(x, g.halfX, g.perMetre, g.columns)
+}
+
+func (g *grid) slots(c int32) []uint32 {
+	cell := &g.cells[c]
+	return g.store.room[cell.offset : cell.offset+cell.count]
+}
+
+func (g *grid) insert(c int32, slot uint32) {
+	cell := &g.cells[c]
+	g.version++
+	if cell.count == cell.room() {
+		g.store.enlarge(cell)
+	}
+	list := g.store.room[cell.offset : cell.offset+cell.count+1]
+	i, _ := slices.BinarySearch(list[:cell.count], slot)
+	copy(list[i+1:], list[i:cell.count])
+	list[i] = slot
+	cell.count++
+}
+
+func (g *grid) remove(c int32, slot uint32) {
+	cell := &g.cells[c]
+	g.version++
+	list := g.slots(c)
+	i, _ := slices.BinarySearch(list, slot)
+	copy(list[i:], list[i+1:])
+	cell.count--
+	if cell.count == 0 {
+		g.store.free(cell)
+	}
+}
+
+// region is a range of cells, both ends included.
+type region struct{ x0, x1, z0, z1 int32 }
+
+// cover returns the cells of all points with low <= x,z <= high, and of some
+// more: the slack outweighs what rounding takes.
+func (g *grid) cover(lowX, highX, lowZ, highZ float64) region {
+	low := func(x float64) float32 { return float32(x - float64(1e-6*math.Abs(x)) - 1e-3) }
+	high := func(x float64) float32 { return float32(x + float64(1e-6*math.Abs(x)) + 1e-3) }
+	return region{
+		along(low(lowX), g.halfX, g.perMetre, g.columns), along(high(highX), g.halfX, g.perMetre, g.columns),
+		along(low(lowZ), g.halfZ, g.perMetre, g.rows), along(high(highZ), g.halfZ, g.perMetre, g.rows),
+	}
+}
+
+// union returns the smallest region that holds both.
+func (r region) union(o region) region {
+	return region{min(r.x0, o.x0), max(r.x1, o.x1), min(r.z0, o.z0), max(r.z1, o.z1)}
+}
+
+// store is the memory of the cells' lists: rooms of 4, 8, 16, ... slots in one
+// slice, the free ones of each size in a list. A room is freed when its cell
+// empties, so that bodies that move through the world do not make it grow.
+type store struct {
+	room  []uint32
+	freed [32]uint32 // by class: offset+1 of the first free room, whose first word is the next one's offset+1
+}
+
+const firstClass = 2
+
+func (c *cell) room() uint32 {
+	if c.class == 0 {
+		return 0
+	}
+	return 1 << c.class
+}
+
+// enlarge moves the cell's slots to a room of the next size.
+func (s *store) enlarge(c *cell) {
+	class := max(c.class+1, firstClass)
+	offset := s.take(class)
+	copy(s.room[offset:], s.room[c.offset:c.offset+c.count])
+	count := c.count
+	s.free(c)
+	c.offset, c.count, c.class = offset, count, class
+}
+
+func (s *store) take(class uint8) uint32 {
+	if head := s.freed[class]; head != 0 {
+		s.freed[class] = s.room[head-1]
+		return head - 1
+	}
+	offset := uint32(len(s.room))
+	s.room = append(s.room, make([]uint32, 1<<class)...)
+	return offset
+}
+
+// free gives the cell's room back, and leaves the cell with none.
+func (s *store) free(c *cell) {
+	if c.class != 0 {
+		s.room[c.offset] = s.freed[c.class]
+		s.freed[c.class] = c.offset + 1
+	}
+	*c = cell{}
+}
+
+// Within calls f for every body in the sphere, its surface included, until f
+// returns false. The order is a function of the positions: cell by cell along x,
+// then z, and ascending by slot within a cell. f may change the world: an entity
+// that f moves to a cell still to come is met again, and one that f spawns there
+// is met, too.
+func (w *World) Within(center Vec3, radius float32, f func(Entity, Vec3) bool) {
+	if !center.finite() || !(radius >= 0) {
+		return
+	}
+	g := &w.grid
+	x, z, r := float64(center.X), float64(center.Z), float64(radius)
+	cover := g.cover(x-r, x+r, z-r, z+r)
+	limit := float64(radius) * float64(radius)
+	for cz := cover.z0; cz <= cover.z1; cz++ {
+		for cx := cover.x0; cx <= cover.x1; cx++ {
+			if !w.withinCell(cz*g.columns+cx, center, limit, f) {
+				return
+			}
+		}
+	}
+}
+
+func (w *World) withinCell(c int32, center Vec3, limit float64, f func(Entity, Vec3) bool) bool {
+	g := &w.grid
+	list, version := g.slots(c), g.version
+	for i := 0; i < len(list); i++ {
+		slot := list[i]
+		p := w.bodies.position(int(w.rowOf[slot]))
+		if distanceSquared(p, center) > limit {
+			continue
+		}
+		if !f(w.pool.HandleAt(slot), p) {
+			return false
+		}
+		if g.version != version { // f moved, spawned or stepped: go on behind the slot
+			list, version = g.slots(c), g.version
+			i, _ = slices.BinarySearch(list, slot+1)
+			i--
+		}
+	}
+	return true
+}
+
+// distanceSquared is exact enough to compare with a squared radius at any size
+// of world. The products are rounded before they are added.
+func distanceSquared(a, b Vec3) float64 {
+	x, y, z := float64(a.X)-float64(b.X), float64(a.Y)-float64(b.Y), float64(a.Z)-float64(b.Z)
+	return float64(x*x) + float64(y*y) + float64(z*z)
+}

@@ -1,0 +1,109 @@
+package world
+
+import (
+	"math"
+)
+
+// hash folds 64-bit values into 64 bits. Each step is a bijection of either
+// argument (multiply by odd numbers, shift-xor), so that a single changed value
+// always changes the result. It is not meant against an adversary.
+type hash uint64
+
+func (h hash) add(v uint64) hash {
+	h = (h ^ hash(v)) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
+	return h ^ h>>32
+}
+
+func (h hash) float(v float32) hash { return h.add(float32Bits(v)) }
+
+func (h hash) vec(v Vec3) hash { return h.float(v.X).float(v.Y).float(v.Z) }
+
+func (h hash) bytes(b []byte) hash {
+	for _, c := range b {
+		h = h.add(uint64(c))
+	}
+	return h
+}
+
+func float32Bits(v float32) uint64 {
+	if v != v {
+		return 0x7fc00000
+	}
+	return uint64(math.Float32bits(v))
+}
+
+func float64Bits(v float64) uint64 {
+	if v != v {
+		return 0x7ff8000000000000
+	}
+	return math.Float64bits(v)
+}
+
+// StateHash returns 64 bits that depend on everything that later steps and later
+// handles depend on: the tick, the random generator, who is live and the newest
+// generation of every slot, kinds, lifetimes, components, bodies and effects. It
+// does not depend on the order of rows, so that two worlds that were told the
+// same things in a different order within one tick agree.
+func (w *World) StateHash() uint64 {
+	h := hash(w.cfg.Seed).add(w.tick).add(uint64(w.cfg.TickHz))
+	var state [64]byte
+	if b, err := w.pcg.AppendBinary(state[:0]); err == nil {
+		h = h.bytes(b)
+	}
+	h = h.add(uint64(w.pool.Slots()))
+	for _, g := range w.generations {
+		h = h.add(uint64(g))
+	}
+	live := w.pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		h = w.hashEntity(h, slot)
+	}
+	for id, c := range w.components {
+		h = h.add(uint64(id))
+		present := c.present()
+		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
+			h = c.hash(h.add(uint64(slot)), slot)
+		}
+	}
+	return uint64(w.hashEffects(h))
+}
+
+// hashEntity takes two numbers of 32 bits at a time.
+func (w *World) hashEntity(h hash, slot uint32) hash {
+	record := w.pool.At(slot)
+	var doomed, awake uint64
+	if w.doomed.Has(slot) {
+		doomed = 1
+	}
+	h = h.add(uint64(slot) | uint64(record.kind)<<32 | doomed<<48).add(record.expires)
+	r := w.rowOf[slot]
+	if r == noRow {
+		return h
+	}
+	b, row := &w.bodies, int(r)
+	if b.wakeful(row) {
+		awake = 1
+	}
+	at, v := b.position(row), b.velocity(row)
+	h = h.add(float32Bits(at.X) | float32Bits(at.Y)<<32)
+	h = h.add(float32Bits(at.Z) | float32Bits(v.X)<<32)
+	h = h.add(float32Bits(v.Y) | float32Bits(v.Z)<<32)
+	return h.add(uint64(b.rest[row]) | awake<<32)
+}
+
+func (w *World) hashEffects(h hash) hash {
+	pool := w.effects.pool
+	live := pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		e := pool.At(slot)
+		h = h.add(uint64(pool.HandleAt(slot))).add(e.born).add(e.expires)
+		h = h.add(uint64(e.mode)).vec(e.center).add(w.effects.programs[slot].Hash())
+		for _, p := range w.effects.params[slot] {
+			for _, x := range p {
+				h = h.float(x)
+			}
+		}
+	}
+	return h
+}

@@ -1,0 +1,134 @@
+package world
+
+import "math"
+
+// overflow is the largest square of a speed that still counts as a number:
+// beyond it, at 10^19 m/s, the body is quarantined like one of infinite speed.
+const overflow = math.MaxFloat32
+
+// integrate moves rows [from, to) by one tick: forces, gravity, semi-implicit
+// Euler, bounds, ground. All products are rounded before they are added (the
+// compiler must not fuse them), so that every machine gets the same bits.
+func (w *World) integrate(from, to int) {
+	b := &w.bodies
+	for row := from; row < to; row++ {
+		at, v := b.position(row), b.velocity(row)
+		params := &w.kinds[b.kind[row]].params
+		next := v
+		if params.invMass != 0 {
+			next = w.pushed(params, row-from, v)
+		}
+		if square := next.Dot(next); !(square <= MaxSpeed*MaxSpeed) {
+			next = w.restrained(square, next)
+		}
+		place, next := w.advanced(params, at, next)
+		if place != at || next != v {
+			b.setPosition(row, place)
+			b.setVelocity(row, next)
+			w.dirty.Set(b.slot[row])
+		}
+		w.countRest(params, row, next)
+	}
+}
+
+// pushed returns the velocity after the field's and gravity's share of a tick.
+func (w *World) pushed(params *bodyParams, i int, v Vec3) Vec3 {
+	f := &w.forces
+	var wind Vec3
+	if f.windy {
+		wind = Vec3{f.wind.x[i], f.wind.y[i], f.wind.z[i]}
+	}
+	v.X += float32((wind.X - v.X) * params.coupling)
+	v.Y += float32((wind.Y - v.Y) * params.coupling)
+	v.Z += float32((wind.Z - v.Z) * params.coupling)
+	if f.pushed {
+		v.X += float32(f.push.x[i] * w.dt)
+		v.Y += float32(f.push.y[i] * w.dt)
+		v.Z += float32(f.push.z[i] * w.dt)
+	}
+	v.Y -= w.gravity
+	return v
+}
+
+// restrained caps a velocity, and stops one that is not a number: the body stays
+// at its last finite place.
+func (w *World) restrained(square float32, v Vec3) Vec3 {
+	if square <= overflow {
+		return v.capped()
+	}
+	w.counts.quarantined++
+	return Vec3{}
+}
+
+// advanced returns the body's place and velocity after a tick at velocity v. The
+// ground comes first: a body that would get into it is put on it, and moves
+// sideways with what friction leaves, so that wind does not make it creep.
+func (w *World) advanced(params *bodyParams, at, v Vec3) (Vec3, Vec3) {
+	at.Y += float32(v.Y * w.dt)
+	if at.Y <= params.radius && params.invMass != 0 {
+		at.Y = params.radius
+		v = w.landed(params, v)
+	}
+	at.X += float32(v.X * w.dt)
+	at.Z += float32(v.Z * w.dt)
+	inside := w.clamped(at)
+	if inside.X != at.X {
+		v.X = 0
+	}
+	if inside.Y != at.Y {
+		v.Y = 0
+	}
+	if inside.Z != at.Z {
+		v.Z = 0
+	}
+	return inside, v
+}
+
+// landed returns the velocity after touching the ground. Friction takes at most
+// its coefficient times the change of the vertical velocity: what gravity alone
+// presses a body down with in one tick holds it against a light wind, and a body
+// that lands hard skids less far.
+func (w *World) landed(params *bodyParams, v Vec3) Vec3 {
+	if v.Y >= 0 {
+		return v
+	}
+	bounce := float32(0)
+	if -v.Y > w.bounce {
+		bounce = float32(-v.Y * params.restitution)
+	}
+	grip := float32(params.friction * (bounce - v.Y))
+	v.Y = bounce
+	slip := float32(v.X*v.X) + float32(v.Z*v.Z)
+	if slip <= float32(grip*grip) {
+		v.X, v.Z = 0, 0
+		return v
+	}
+	keep := 1 - grip/sqrt(slip)
+	v.X, v.Z = float32(v.X*keep), float32(v.Z*keep)
+	return v
+}
+
+// countRest puts a row to sleep that has been slow for long enough.
+func (w *World) countRest(params *bodyParams, row int, v Vec3) {
+	b := &w.bodies
+	if !w.slow(params, v) {
+		b.rest[row] = 0
+		return
+	}
+	b.rest[row]++
+	if b.rest[row] >= uint32(w.cfg.RestTicks) {
+		if v != (Vec3{}) {
+			w.dirty.Set(b.slot[row])
+		}
+		b.sleep(row)
+	}
+}
+
+// slow says whether a velocity counts as rest. A kinematic body rests only when
+// it does not move at all: somebody steers it. (Its square may well underflow.)
+func (w *World) slow(params *bodyParams, v Vec3) bool {
+	if params.invMass == 0 {
+		return v == Vec3{}
+	}
+	return v.Dot(v) <= float32(w.cfg.RestSpeed*w.cfg.RestSpeed)
+}

@@ -1,0 +1,111 @@
+package world
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// layout lists the numbers of a component type by offset, so that its values
+// are hashed field by field: without padding, and alike on every byte order.
+type layout []number
+
+type number struct {
+	offset uintptr
+	kind   reflect.Kind
+}
+
+func layoutOf(t reflect.Type) (layout, error) {
+	var l layout
+	if err := l.walk(t, 0, t.String()); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.Name == "_" && f.Type.Size() != 0 && !holdsPointers(f.Type) {
+				continue // padding by hand
+			}
+			if err := l.walk(f.Type, offset+f.Offset, path+"."+f.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case reflect.Array:
+		if t.Len() == 0 {
+			return nil
+		}
+		if err := l.walk(t.Elem(), offset, path+"[0]"); err != nil {
+			return err
+		}
+		for i := 1; i < t.Len(); i++ {
+			_ = l.walk(t.Elem(), offset+uintptr(i)*t.Elem().Size(), path)
+		}
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Bool,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		*l = append(*l, numbers(t.Kind(), offset)...)
+		return nil
+	}
+	return fmt.Errorf("%s is a %s, which refers to other memory; use numbers, booleans, arrays and structs of them, and a bulk.Handle to refer to an entity", path, t)
+}
+
+func numbers(k reflect.Kind, offset uintptr) []number {
+	switch k {
+	case reflect.Complex64:
+		return []number{{offset, reflect.Float32}, {offset + 4, reflect.Float32}}
+	case reflect.Complex128:
+		return []number{{offset, reflect.Float64}, {offset + 8, reflect.Float64}}
+	}
+	return []number{{offset, k}}
+}
+
+// holdsPointers lets a blank field pass only when it could be stored.
+func holdsPointers(t reflect.Type) bool {
+	_, err := layoutOf(t)
+	return err != nil
+}
+
+func (l layout) hash(h hash, p unsafe.Pointer) hash {
+	for _, n := range l {
+		h = h.add(n.load(unsafe.Add(p, n.offset)))
+	}
+	return h
+}
+
+// load returns the value as 64 bits, signed ones extended. One NaN stands for
+// all, since the payload of a NaN that was computed differs between machines.
+func (n number) load(p unsafe.Pointer) uint64 {
+	switch n.kind {
+	case reflect.Bool, reflect.Uint8:
+		return uint64(*(*uint8)(p))
+	case reflect.Int8:
+		return uint64(*(*int8)(p))
+	case reflect.Int16:
+		return uint64(*(*int16)(p))
+	case reflect.Uint16:
+		return uint64(*(*uint16)(p))
+	case reflect.Int32:
+		return uint64(*(*int32)(p))
+	case reflect.Uint32:
+		return uint64(*(*uint32)(p))
+	case reflect.Int:
+		return uint64(*(*int)(p))
+	case reflect.Uint:
+		return uint64(*(*uint)(p))
+	case reflect.Float32:
+		return float32Bits(*(*float32)(p))
+	case reflect.Float64:
+		return float64Bits(*(*float64)(p))
+	}
+	return *(*uint64)(p)
+}

@@ -1,0 +1,145 @@
+package world
+
+// row returns the row of a live entity's body.
+func (w *World) row(e Entity) (int, bool) {
+	if w.pool.Get(e) == nil {
+		return 0, false
+	}
+	r := w.rowOf[e.Index()]
+	return int(r), r != noRow
+}
+
+// Position returns where a body is; false unless the entity is live and has one.
+func (w *World) Position(e Entity) (Vec3, bool) {
+	row, ok := w.row(e)
+	if !ok {
+		return Vec3{}, false
+	}
+	return w.bodies.position(row), true
+}
+
+// Velocity returns a body's velocity; false unless the entity is live and has
+// one.
+func (w *World) Velocity(e Entity) (Vec3, bool) {
+	row, ok := w.row(e)
+	if !ok {
+		return Vec3{}, false
+	}
+	return w.bodies.velocity(row), true
+}
+
+// Body returns the position and velocity of a slot's tenant; false if the slot
+// is free or its tenant has no body.
+func (w *World) Body(slot uint32) (position, velocity Vec3, ok bool) {
+	if uint64(slot) >= uint64(len(w.rowOf)) || w.rowOf[slot] == noRow {
+		return Vec3{}, Vec3{}, false
+	}
+	row := int(w.rowOf[slot])
+	return w.bodies.position(row), w.bodies.velocity(row), true
+}
+
+// SetPosition puts a body somewhere else, clamped to the bounds, and wakes it.
+// False, and nothing happens, unless the entity is live, has a body, and the
+// position is finite.
+func (w *World) SetPosition(e Entity, to Vec3) bool {
+	row, ok := w.row(e)
+	if !ok || !to.finite() {
+		return false
+	}
+	w.bodies.setPosition(row, w.clamped(to))
+	w.bodies.wake(row)
+	w.recell(row)
+	w.dirty.Set(e.Index())
+	return true
+}
+
+// SetVelocity gives a body a velocity, capped at MaxSpeed, and wakes it. False,
+// and nothing happens, unless the entity is live, has a body, and the velocity
+// is finite.
+func (w *World) SetVelocity(e Entity, v Vec3) bool {
+	row, ok := w.row(e)
+	if !ok || !v.finite() {
+		return false
+	}
+	w.bodies.setVelocity(row, v.capped())
+	w.bodies.wake(row)
+	w.dirty.Set(e.Index())
+	return true
+}
+
+// Impulse pushes a body by so many N s, and wakes it. False, and nothing happens,
+// unless the entity is live, has a body that is not kinematic, and the impulse
+// and the velocity that it leads to are finite.
+func (w *World) Impulse(e Entity, push Vec3) bool {
+	row, ok := w.row(e)
+	if !ok {
+		return false
+	}
+	params := &w.kinds[w.bodies.kind[row]].params
+	v := w.bodies.velocity(row).Add(push.Scale(params.invMass))
+	if params.invMass == 0 || !v.finite() {
+		return false
+	}
+	return w.SetVelocity(e, v)
+}
+
+// Wake says that a body is to be awake in the next flush: the last word of Wake
+// and Sleep wins. False unless the entity is live and has a body.
+func (w *World) Wake(e Entity) bool {
+	row, ok := w.row(e)
+	if ok {
+		w.bodies.wake(row)
+	}
+	return ok
+}
+
+// Sleep stops a body and says that it is to be asleep in the next flush: the last
+// word of Wake and Sleep wins. Whatever touches the body later wakes it. False
+// unless the entity is live and has a body.
+func (w *World) Sleep(e Entity) bool {
+	row, ok := w.row(e)
+	if !ok {
+		return false
+	}
+	if w.bodies.velocity(row) != (Vec3{}) {
+		w.dirty.Set(e.Index())
+	}
+	w.bodies.sleep(row)
+	return true
+}
+
+// Awake says whether the next step will move the entity's body: words that are
+// still to be carried out count as done.
+func (w *World) Awake(e Entity) bool {
+	row, ok := w.row(e)
+	return ok && w.bodies.wakeful(row)
+}
+
+// clamped returns v within the bounds.
+func (w *World) clamped(v Vec3) Vec3 {
+	e := &w.cfg.HalfExtent
+	return Vec3{
+		max(min(v.X, e.X), -e.X),
+		max(min(v.Y, e.Y), 0),
+		max(min(v.Z, e.Z), -e.Z),
+	}
+}
+
+// recell brings the grid up to date with a row's position.
+func (w *World) recell(row int) {
+	b := &w.bodies
+	c := w.grid.cellOf(b.posX[row], b.posZ[row])
+	if c == b.cell[row] {
+		return
+	}
+	w.grid.remove(b.cell[row], b.slot[row])
+	w.grid.insert(c, b.slot[row])
+	b.cell[row] = c
+}
+
+// updateGrid follows the bodies that may have moved.
+func (w *World) updateGrid() {
+	for row := range w.bodies.awake {
+		w.recell(row)
+	}
+}

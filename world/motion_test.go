@@ -1,0 +1,159 @@
+package world_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+func TestCrateFallsRestsAndSleeps(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	e := spawn(t, w, crate, world.Vec3{Y: 5})
+	require.True(t, w.Awake(e))
+	for w.Awake(e) {
+		w.Step()
+		require.Less(t, w.Tick(), uint64(600), "it must come to rest")
+	}
+	p, ok := w.Position(e)
+	require.True(t, ok)
+	require.Equal(t, float32(0.5), p.Y, "on the ground by its radius")
+	v, _ := w.Velocity(e)
+	require.Zero(t, v)
+	w.Step()
+	require.Equal(t, world.Stats{Entities: 1, Asleep: 1, Spawned: 1}, w.Stats())
+
+	require.True(t, w.Impulse(e, world.Vec3{X: 20}))
+	require.True(t, w.Awake(e))
+	w.Step()
+	v, _ = w.Velocity(e)
+	require.InDelta(t, 10, v.X, 0.3, "20 N s on 2 kg")
+}
+
+func TestBounceAndFriction(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{})
+	ball := addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.5, Restitution: 0.5}})
+	brick := addKind(t, w, world.Kind{Name: "brick", Body: &world.BodyDef{Radius: 0.5, Friction: 0.5}})
+	b, err := w.Spawn(ball, world.Vec3{Y: 0.5}, world.Vec3{X: 3, Y: -8})
+	require.NoError(t, err)
+	s, err := w.Spawn(brick, world.Vec3{Y: 0.5}, world.Vec3{X: 3})
+	require.NoError(t, err)
+	w.Step()
+	v, _ := w.Velocity(b)
+	require.InDelta(t, 4.08, v.Y, 0.01)
+	require.Equal(t, float32(3), v.X, "no friction")
+	start := w.Tick()
+	for {
+		w.Step()
+		if v, _ := w.Velocity(s); v == (world.Vec3{}) {
+			break
+		}
+		require.Less(t, w.Tick(), uint64(100))
+	}
+	require.InDelta(t, 3/(0.5*9.81)*60, float64(w.Tick()-start), 3, "Coulomb's time to stop")
+	p, _ := w.Position(s)
+	require.InDelta(t, 3*3/(2*0.5*9.81), p.X, 0.05, "and his way")
+}
+
+func TestBounds(t *testing.T) {
+	w, crate, _, lift := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 10, Y: 5, Z: 10}, Gravity: -1})
+	e := spawn(t, w, crate, world.Vec3{X: 99, Y: 99, Z: -99})
+	p, _ := w.Position(e)
+	require.Equal(t, world.Vec3{X: 10, Y: 5, Z: -10}, p)
+	w.SetVelocity(e, world.Vec3{X: 50, Y: 50, Z: 1})
+	w.Step()
+	v, _ := w.Velocity(e)
+	require.Zero(t, v.X)
+	require.Zero(t, v.Y)
+	require.Greater(t, v.Z, float32(0), "only the axis of the wall is stopped")
+	k, err := w.Spawn(lift, world.Vec3{}, world.Vec3{Y: -5})
+	require.NoError(t, err)
+	w.Step()
+	p, _ = w.Position(k)
+	require.Zero(t, p.Y)
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestSpeedIsCapped(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{Gravity: -1})
+	e, err := w.Spawn(crate, world.Vec3{Y: 100}, world.Vec3{X: 3e38, Y: 3e38, Z: -3e38})
+	require.NoError(t, err)
+	v, _ := w.Velocity(e)
+	require.InDelta(t, world.MaxSpeed, v.Len(), 0.01)
+	require.True(t, w.Impulse(e, world.Vec3{X: 1e30}))
+	v, _ = w.Velocity(e)
+	require.InDelta(t, world.MaxSpeed, v.Len(), 0.01)
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestSpeedIsCappedInFlight(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{Gravity: 1000})
+	e := spawn(t, w, crate, world.Vec3{Y: 200})
+	steps(w, 10)
+	v, _ := w.Velocity(e)
+	require.InDelta(t, -world.MaxSpeed, v.Y, 0.01)
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestKinematicBody(t *testing.T) {
+	w, _, _, lift := newWorld(t, world.Config{})
+	e, err := w.Spawn(lift, world.Vec3{Y: 10}, world.Vec3{X: 0.01})
+	require.NoError(t, err)
+	require.False(t, w.Impulse(e, world.Vec3{X: 5}))
+	steps(w, 60)
+	p, _ := w.Position(e)
+	require.Equal(t, float32(10), p.Y, "no gravity")
+	require.InDelta(t, 0.01, p.X, 1e-4)
+	require.True(t, w.Awake(e), "slower than RestSpeed, but steered")
+	w.SetVelocity(e, world.Vec3{})
+	steps(w, 31)
+	require.False(t, w.Awake(e))
+}
+
+func TestSleepAndWakeWords(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	e := spawn(t, w, crate, world.Vec3{Y: 50})
+	w.Step()
+	require.True(t, w.Sleep(e))
+	require.False(t, w.Awake(e))
+	require.True(t, w.Wake(e))
+	require.True(t, w.Sleep(e))
+	w.Step()
+	p, _ := w.Position(e)
+	steps(w, 10)
+	q, _ := w.Position(e)
+	require.Equal(t, p, q, "who sleeps does not fall")
+	require.Equal(t, 1, w.Stats().Asleep)
+	w.Wake(e)
+	w.Step()
+	q, _ = w.Position(e)
+	require.Less(t, q.Y, p.Y)
+	g := spawn(t, w, ghost, world.Vec3{})
+	require.False(t, w.Sleep(g))
+	require.False(t, w.Awake(g))
+}
+
+func TestBodyBySlot(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	e, err := w.Spawn(crate, world.Vec3{Y: 5}, world.Vec3{Z: 1})
+	require.NoError(t, err)
+	g := spawn(t, w, ghost, world.Vec3{})
+	p, v, ok := w.Body(e.Index())
+	require.True(t, ok)
+	require.Equal(t, world.Vec3{Y: 5}, p)
+	require.Equal(t, world.Vec3{Z: 1}, v)
+	_, _, ok = w.Body(g.Index())
+	require.False(t, ok)
+	_, _, ok = w.Body(1 << 31)
+	require.False(t, ok)
+}
+
+func TestVec3(t *testing.T) {
+	a, b := world.Vec3{X: 1, Y: 2, Z: 2}, world.Vec3{X: 2, Y: 0, Z: -1}
+	require.Equal(t, world.Vec3{X: 3, Y: 2, Z: 1}, a.Add(b))
+	require.Equal(t, world.Vec3{X: -1, Y: 2, Z: 3}, a.Sub(b))
+	require.Equal(t, world.Vec3{X: 2, Y: 4, Z: 4}, a.Scale(2))
+	require.Zero(t, a.Dot(b))
+	require.Equal(t, float32(3), a.Len())
+}

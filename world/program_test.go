@@ -1,0 +1,43 @@
+package world_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+)
+
+// The effects of the tests, as text.
+const (
+	// gust is one wind everywhere.
+	gust = `effect gust
+param wind = (6,0,2,0)
+everywhere
+output = add output, wind
+`
+	// blast blows outwards from its centre, within 8 m.
+	blast = `effect blast
+param strength = 60
+box (-8,-8,-8) (8,8,8)
+lensqr = dot position, position
+direction = normalize position
+direction = mul direction, strength
+direction = select_lt lensqr, 64, direction, 0
+output = add output, direction
+`
+	// updraft lifts, the stronger the older it is. It is not zero outside of its
+	// box: the world clips it.
+	updraft = `effect updraft
+box (-4,0,-4) (4,30,4)
+push = mul (0,9,0,0), time
+output = add output, push
+`
+)
+
+func compile(t testing.TB, source string) *field.Program {
+	t.Helper()
+	p, err := field.Compile(source)
+	require.NoError(t, err)
+	return p
+}

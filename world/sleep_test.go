@@ -1,0 +1,182 @@
+package world
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sleepers returns a world of n bodies in the air, of which the first awake ones
+// are awake.
+func sleepers(t testing.TB, n, awake int) *World {
+	t.Helper()
+	w, err := New(Config{Gravity: -1, MaxEntities: n})
+	require.NoError(t, err)
+	k, err := w.AddKind(Kind{Name: "body", Body: &BodyDef{}})
+	require.NoError(t, err)
+	for i := range n {
+		_, err := w.Spawn(k, Vec3{X: float32(i%1000) - 500, Y: 1, Z: float32(i/1000) - 50}, Vec3{})
+		require.NoError(t, err)
+	}
+	for i := awake; i < n; i++ {
+		w.bodies.sleep(i)
+	}
+	w.flushSleep()
+	require.Equal(t, awake, w.bodies.awake)
+	return w
+}
+
+func TestFlushMovesOnlyWhoChangedSides(t *testing.T) {
+	w := sleepers(t, 200, 100)
+	before := slices.Clone(w.bodies.slot)
+	for range 3 { // three changes of mind each
+		w.bodies.wake(150)
+		w.bodies.sleep(150)
+		w.bodies.sleep(20)
+		w.bodies.wake(20)
+	}
+	w.flushSleep()
+	require.Equal(t, before, w.bodies.slot, "words that were taken back move nobody")
+
+	w.bodies.sleep(0) // body 0 is a body
+	w.bodies.sleep(7)
+	w.bodies.wake(199)
+	w.bodies.wake(120)
+	w.flushSleep()
+	want := slices.Clone(before)
+	want[0], want[120] = want[120], want[0]
+	want[7], want[199] = want[199], want[7]
+	require.Equal(t, want, w.bodies.slot, "pairs in ascending order")
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestFlushShiftsTheBoundary(t *testing.T) {
+	w := sleepers(t, 10, 5)
+	for _, row := range []int{5, 6, 9} { // two are in place at once
+		w.bodies.wake(row)
+	}
+	w.flushSleep()
+	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6, 9, 8, 7}, w.bodies.slot)
+	for _, row := range []int{1, 6, 7} {
+		w.bodies.sleep(row)
+	}
+	w.flushSleep()
+	require.Equal(t, []uint32{0, 5, 2, 3, 4, 1, 6, 9, 8, 7}, w.bodies.slot)
+	require.Equal(t, 5, w.bodies.awake)
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestFlushIsAFunctionOfTheSets(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		n := 1 + r.IntN(300)
+		awake := r.IntN(n + 1)
+		a, b := sleepers(t, n, awake), sleepers(t, n, awake)
+		wish := make([]bool, n)
+		for row := range n {
+			wish[row] = r.IntN(3) == 0 != (row < awake)
+			say(a, row, wish[row])
+		}
+		for _, row := range r.Perm(n) {
+			say(b, row, r.IntN(2) == 0)
+			say(b, row, wish[row])
+		}
+		a.flushSleep()
+		b.flushSleep()
+		require.Equal(t, a.bodies.slot, b.bodies.slot)
+		require.Equal(t, a.rowOf, b.rowOf)
+		require.Equal(t, a.bodies.awake, b.bodies.awake)
+		for slot, wish := range wish {
+			require.Equal(t, wish, int(a.rowOf[slot]) < a.bodies.awake)
+		}
+		require.NoError(t, a.CheckInvariants())
+		require.Equal(t, a.StateHash(), b.StateHash())
+	}
+}
+
+func say(w *World, row int, wake bool) {
+	if wake {
+		w.bodies.wake(row)
+	} else {
+		w.bodies.sleep(row)
+	}
+}
+
+func TestStateHashIgnoresRowOrder(t *testing.T) {
+	a, b := sleepers(t, 100, 50), sleepers(t, 100, 50)
+	for _, pair := range [][2]int{{0, 49}, {3, 4}, {50, 99}, {60, 77}} {
+		b.exchangeRows(pair[0], pair[1])
+	}
+	require.NoError(t, b.CheckInvariants())
+	for range 40 {
+		require.Equal(t, a.StateHash(), b.StateHash())
+		a.Step()
+		b.Step()
+	}
+}
+
+func TestRemovalKeepsThePrefix(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	w := sleepers(t, 300, 120)
+	for w.bodies.len() > 0 {
+		for range 5 {
+			say(w, r.IntN(w.bodies.len()), r.IntN(2) == 0)
+		}
+		row := r.IntN(w.bodies.len())
+		wish := map[uint32]bool{}
+		for row, slot := range w.bodies.slot {
+			wish[slot] = w.bodies.wakeful(row)
+		}
+		w.remove(w.bodies.slot[row])
+		require.NoError(t, w.CheckInvariants())
+		for row, slot := range w.bodies.slot {
+			require.Equal(t, wish[slot], w.bodies.wakeful(row), "pending words move with their row")
+		}
+		if r.IntN(4) == 0 {
+			w.flushSleep()
+		}
+	}
+}
+
+func TestAuditFindsDamage(t *testing.T) {
+	for name, damage := range map[string]func(*World){
+		"W1":  func(w *World) { w.rowOf[3] = 4 },
+		"W2":  func(w *World) { w.bodies.awake = 11 },
+		"W3":  func(w *World) { w.bodies.goWake.Set(2) },
+		"W4":  func(w *World) { w.bodies.velX[7] = 1 },
+		"W5":  func(w *World) { w.bodies.posY[2] = -1 },
+		"W6":  func(w *World) { w.bodies.posX[2] += 100 },
+		"W7":  func(w *World) { w.dirty.Set(500) },
+		"W8":  func(w *World) { w.pool.At(1).expires = 9 },
+		"W9":  func(w *World) { w.effects.pool.Add(); w.effects.programs = append(w.effects.programs, nil) },
+		"W10": func(w *World) { w.generations[0]++ },
+	} {
+		w := sleepers(t, 10, 5)
+		require.NoError(t, w.CheckInvariants())
+		damage(w)
+		require.ErrorContains(t, w.CheckInvariants(), name+":")
+	}
+}
+
+func BenchmarkFlush(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		percent int
+	}{{"1pct", 1}, {"10pct", 10}} {
+		b.Run(c.name, func(b *testing.B) {
+			const n = 100_000
+			w := sleepers(b, n, n/2)
+			r := rand.New(rand.NewPCG(1, 1))
+			rows := r.Perm(n)[:n*c.percent/100]
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, row := range rows {
+					say(w, row, row >= w.bodies.awake)
+				}
+				w.flushSleep()
+			}
+		})
+	}
+}

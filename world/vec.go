@@ -1,0 +1,46 @@
+package world
+
+import "math"
+
+// Vec3 is a point, direction or velocity in metres and seconds; Y is up.
+type Vec3 struct{ X, Y, Z float32 }
+
+// Add returns v + o.
+func (v Vec3) Add(o Vec3) Vec3 { return Vec3{v.X + o.X, v.Y + o.Y, v.Z + o.Z} }
+
+// Sub returns v - o.
+func (v Vec3) Sub(o Vec3) Vec3 { return Vec3{v.X - o.X, v.Y - o.Y, v.Z - o.Z} }
+
+// Scale returns v times s.
+func (v Vec3) Scale(s float32) Vec3 {
+	return Vec3{float32(v.X * s), float32(v.Y * s), float32(v.Z * s)}
+}
+
+// Dot returns the scalar product. Every product is rounded before it is added,
+// so that no compiler may fuse them and the bits are the same everywhere.
+func (v Vec3) Dot(o Vec3) float32 {
+	return float32(v.X*o.X) + float32(v.Y*o.Y) + float32(v.Z*o.Z)
+}
+
+// Len returns the length, the correctly rounded root of Dot(v, v).
+func (v Vec3) Len() float32 { return sqrt(v.Dot(v)) }
+
+func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
+// finite says whether no coordinate is NaN or infinite: x-x is zero for every
+// finite number and NaN for the others.
+func (v Vec3) finite() bool {
+	return v.X-v.X == 0 && v.Y-v.Y == 0 && v.Z-v.Z == 0
+}
+
+// capped returns v shortened to MaxSpeed. Double precision, because the square
+// of a finite float32 may overflow one.
+func (v Vec3) capped() Vec3 {
+	x, y, z := float64(v.X), float64(v.Y), float64(v.Z)
+	square := float64(x*x) + float64(y*y) + float64(z*z)
+	if square <= MaxSpeed*MaxSpeed {
+		return v
+	}
+	s := MaxSpeed / math.Sqrt(square)
+	return Vec3{float32(x * s), float32(y * s), float32(z * s)}
+}

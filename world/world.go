@@ -1,0 +1,151 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// Entity names an entity: a weak handle into the world's pool of slots. It is
+// the same number on the wire and on every client.
+type Entity = bulk.Handle
+
+// seedStream is the second word of the random generator's seed, so that a world
+// and some other user of the same seed do not draw the same numbers.
+const seedStream = 0x776f726c64640001
+
+// World is one simulated world. It belongs to one goroutine; the functions that
+// only read (Get, Position, Within, StateHash, ...) may run in several at once
+// while nobody writes.
+type World struct {
+	cfg     Config
+	dt      float32 // seconds a tick
+	gravity float32 // velocity gained downwards each tick, m/s
+	bounce  float32 // impacts slower than this do not bounce, m/s
+	tick    uint64
+	running bool // inside Step
+
+	pcg  *rand.PCG
+	rand *rand.Rand
+
+	pool        *bulk.Pool[entity]
+	rowOf       []int32  // by slot: row of the body, or noRow
+	generations []uint32 // by slot: newest ever issued
+	doomed      bulk.Bitset
+	dirty       bulk.Bitset
+	wheel       wheel
+
+	kinds      []kind
+	components []column
+	systems    [2][]system
+
+	bodies  bodies
+	grid    grid
+	effects effects
+	forces  forces
+	events  events
+	counts  counts
+}
+
+// entity is what the pool keeps by slot.
+type entity struct {
+	expires uint64 // last tick, 0 for none
+	next    uint32 // neighbours in the wheel bucket, slot+1; 0 for none
+	prev    uint32
+	kind    KindID
+}
+
+type counts struct {
+	spawned, destroyed, reused, quarantined uint64
+}
+
+// New makes an empty world. The error is the caller's, and lists everything that
+// Config.Validate complains about.
+func New(cfg Config) (*World, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	pool, err := bulk.NewPool[entity](bulk.Options{MaxSlots: cfg.MaxEntities, FirstGeneration: cfg.FirstGeneration})
+	if err != nil {
+		return nil, fmt.Errorf("world: entities: %w", err)
+	}
+	w := &World{cfg: cfg, pool: pool}
+	w.dt = float32(1 / float64(cfg.TickHz))
+	w.gravity = float32(cfg.Gravity * w.dt)
+	w.bounce = float32(2*w.gravity) + 0.25
+	w.pcg = rand.NewPCG(cfg.Seed, seedStream)
+	w.rand = rand.New(w.pcg)
+	w.grid = newGrid(cfg)
+	if w.effects, err = newEffects(); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Config returns the configuration with its defaults filled in.
+func (w *World) Config() Config { return w.cfg }
+
+// Tick returns the number of steps begun: inside a step it is that step's own
+// number, and 1 is the first.
+func (w *World) Tick() uint64 { return w.tick }
+
+// TickHz returns the steps per simulated second.
+func (w *World) TickHz() int { return w.cfg.TickHz }
+
+// Rand returns the world's random generator. It is part of the state: what is
+// drawn from it is the same in every world with the same seed and the same
+// draws before.
+func (w *World) Rand() *rand.Rand { return w.rand }
+
+// Dirty returns the slots whose replicated state may have changed since
+// ClearDirty: spawned, moved, or a component set, removed or opened with Mut.
+// Only live slots are in it. Read only.
+func (w *World) Dirty() *bulk.Bitset { return &w.dirty }
+
+// ClearDirty empties Dirty.
+func (w *World) ClearDirty() { w.dirty.Reset() }
+
+// Live returns the live slots. Read only.
+func (w *World) Live() *bulk.Bitset { return w.pool.Live() }
+
+// Slots returns the number of slots ever used: every slot is below it.
+func (w *World) Slots() uint32 { return w.pool.Slots() }
+
+// HandleAt returns the handle of the slot's tenant, zero when it has none.
+func (w *World) HandleAt(slot uint32) Entity { return w.pool.HandleAt(slot) }
+
+// Status says whether the entity is live, was once, or was never issued. A
+// doomed entity is live until the end of the step.
+func (w *World) Status(e Entity) bulk.Status { return w.pool.Status(e) }
+
+// Stats counts what is in the world and what has happened to it.
+type Stats struct {
+	Entities    int    // live
+	Awake       int    // bodies that the next step will move
+	Asleep      int    // bodies that it will not
+	Effects     int    // in the field
+	Spawned     uint64 // ever
+	Destroyed   uint64 // ever
+	Reused      uint64 // spawns into a slot that had a tenant before
+	Quarantined uint64 // times a body's velocity was not finite, and the body was stopped where it was
+	Retired     int    // slots that have used up their generations (H4)
+}
+
+// Stats returns the counts of this moment. Awake and Asleep count pending words
+// as done, as Awake(e) does.
+func (w *World) Stats() Stats {
+	awake := w.bodies.awake - w.bodies.goSleep.Count() + w.bodies.goWake.Count()
+	return Stats{
+		Entities:    w.pool.Len(),
+		Awake:       awake,
+		Asleep:      w.bodies.len() - awake,
+		Effects:     w.effects.pool.Len(),
+		Spawned:     w.counts.spawned,
+		Destroyed:   w.counts.destroyed,
+		Reused:      w.counts.reused,
+		Quarantined: w.counts.quarantined,
+		Retired:     w.pool.Retired(),
+	}
+}

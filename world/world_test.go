@@ -1,0 +1,272 @@
+package world_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// newWorld returns a world with a crate (a body that the ground holds), a ghost
+// (no body) and a lift (kinematic).
+func newWorld(t testing.TB, cfg world.Config) (w *world.World, crate, ghost, lift world.KindID) {
+	t.Helper()
+	w, err := world.New(cfg)
+	require.NoError(t, err)
+	crate = addKind(t, w, world.Kind{Name: "crate", Body: &world.BodyDef{
+		Mass: 2, Drag: 0.3, Radius: 0.5, Friction: 0.6, Restitution: 0.2,
+	}})
+	ghost = addKind(t, w, world.Kind{Name: "ghost"})
+	lift = addKind(t, w, world.Kind{Name: "lift", Body: &world.BodyDef{Kinematic: true}})
+	return w, crate, ghost, lift
+}
+
+func addKind(t testing.TB, w *world.World, k world.Kind) world.KindID {
+	t.Helper()
+	id, err := w.AddKind(k)
+	require.NoError(t, err)
+	return id
+}
+
+func spawn(t testing.TB, w *world.World, k world.KindID, at world.Vec3) world.Entity {
+	t.Helper()
+	e, err := w.Spawn(k, at, world.Vec3{})
+	require.NoError(t, err)
+	return e
+}
+
+func steps(w *world.World, n int) {
+	for range n {
+		w.Step()
+	}
+}
+
+func TestConfigReportsEveryComplaint(t *testing.T) {
+	nan := float32(math.NaN())
+	err := world.Config{
+		TickHz: -1, MaxEntities: -1, FirstGeneration: 2, CellMetres: nan, HalfExtent: world.Vec3{X: 1},
+		Gravity: nan, RestSpeed: -1, RestTicks: -1,
+	}.Validate()
+	for _, field := range []string{
+		"TickHz", "MaxEntities", "FirstGeneration", "CellMetres", "HalfExtent", "Gravity", "RestSpeed", "RestTicks",
+	} {
+		require.ErrorContains(t, err, field)
+	}
+	require.ErrorContains(t, world.Config{CellMetres: 0.02}.Validate(), "raise CellMetres")
+	require.NoError(t, world.Config{}.Validate())
+	require.NoError(t, world.Config{Gravity: -1}.Validate())
+	_, err = world.New(world.Config{TickHz: 5000})
+	require.ErrorContains(t, err, "TickHz")
+}
+
+func TestKindRefusals(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	_, err := w.AddKind(world.Kind{Name: "crate"})
+	require.ErrorIs(t, err, world.ErrName)
+	_, err = w.AddKind(world.Kind{})
+	require.ErrorIs(t, err, world.ErrName)
+	_, err = w.AddKind(world.Kind{Name: "x", Priority: float32(math.Inf(1))})
+	require.ErrorIs(t, err, world.ErrValue)
+	for field, body := range map[string]world.BodyDef{
+		"Mass": {Mass: -1}, "Drag": {Drag: float32(math.NaN())}, "Radius": {Radius: 1000},
+		"Friction": {Friction: -1}, "Restitution": {Restitution: 1.5},
+	} {
+		_, err = w.AddKind(world.Kind{Name: "x", Body: &body})
+		require.ErrorIs(t, err, world.ErrValue)
+		require.ErrorContains(t, err, field)
+	}
+	kinds := w.Kinds()
+	require.Len(t, kinds, 3)
+	kinds[crate].Body.Mass = 99
+	require.EqualValues(t, 2, w.Kinds()[crate].Body.Mass, "Kinds must hand out copies")
+}
+
+func TestSpawnAndDestroy(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{MaxEntities: 2})
+	a := spawn(t, w, crate, world.Vec3{Y: 3})
+	b := spawn(t, w, ghost, world.Vec3{Y: 3})
+	_, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
+	require.ErrorIs(t, err, world.ErrFull)
+
+	k, ok := w.KindOf(b)
+	require.True(t, ok)
+	require.Equal(t, ghost, k)
+	_, ok = w.Position(b)
+	require.False(t, ok, "a kind without body has no place")
+	require.False(t, w.Wake(b))
+
+	require.True(t, w.Destroy(a))
+	require.False(t, w.Destroy(a), "twice")
+	require.Equal(t, bulk.Live, w.Status(a), "live until the end of the step")
+	w.Step()
+	require.Equal(t, bulk.Stale, w.Status(a))
+	require.False(t, w.Destroy(a))
+	require.Equal(t, []world.Entity{a}, w.Destroyed())
+
+	c := spawn(t, w, crate, world.Vec3{})
+	require.Equal(t, a.Index(), c.Index())
+	require.NotEqual(t, a, c)
+	stats := w.Stats()
+	require.Equal(t, world.Stats{Entities: 2, Awake: 1, Spawned: 3, Destroyed: 1, Reused: 1}, stats)
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestSpawnRefusals(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	nan := world.Vec3{X: float32(math.NaN())}
+	inf := world.Vec3{Z: float32(math.Inf(-1))}
+	_, err := w.Spawn(99, world.Vec3{}, world.Vec3{})
+	require.ErrorIs(t, err, world.ErrUnknown)
+	_, err = w.Spawn(crate, nan, world.Vec3{})
+	require.ErrorIs(t, err, world.ErrValue)
+	_, err = w.Spawn(crate, world.Vec3{}, inf)
+	require.ErrorIs(t, err, world.ErrValue)
+	_, err = w.Spawn(ghost, nan, inf)
+	require.NoError(t, err, "a ghost has no place that could be wrong")
+	e := spawn(t, w, crate, world.Vec3{})
+	require.False(t, w.SetPosition(e, nan))
+	require.False(t, w.SetVelocity(e, inf))
+	require.False(t, w.Impulse(e, nan))
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestEventsReachAReaderOnce(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	var inside world.Entity
+	require.NoError(t, w.AddSystem(world.Before, "spawner", func(w *world.World) {
+		if w.Tick() == 2 {
+			inside, _ = w.SpawnFor(crate, world.Vec3{}, world.Vec3{}, 0)
+			w.Destroy(inside)
+		}
+	}))
+	a := spawn(t, w, crate, world.Vec3{})
+	require.Equal(t, []world.Entity{a}, w.Spawned(), "at once")
+	w.Step()
+	require.Equal(t, []world.Entity{a}, w.Spawned(), "and after the step that input spawned it for")
+	b := spawn(t, w, crate, world.Vec3{})
+	w.Step()
+	require.Equal(t, []world.Entity{b, inside}, w.Spawned())
+	require.Equal(t, []world.Entity{inside}, w.Destroyed(), "spawned and destroyed in one step is in both")
+	again := spawn(t, w, crate, world.Vec3{})
+	require.Equal(t, inside.Index(), again.Index())
+	w.Step()
+	require.Equal(t, []world.Entity{again}, w.Spawned())
+	require.Empty(t, w.Destroyed())
+	w.Step()
+	require.Empty(t, w.Spawned())
+}
+
+func TestLifetimes(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	ends := map[world.Entity]uint64{}
+	for _, life := range []uint32{1, 2, 3, 1023, 1024, 1025, 2050} {
+		for _, k := range []world.KindID{crate, ghost} {
+			e, err := w.SpawnFor(k, world.Vec3{}, world.Vec3{}, life)
+			require.NoError(t, err)
+			ends[e] = uint64(life)
+		}
+	}
+	early, err := w.SpawnFor(crate, world.Vec3{}, world.Vec3{}, 500)
+	require.NoError(t, err)
+	w.Destroy(early)
+	for tick := uint64(1); tick <= 2051; tick++ {
+		w.Step()
+		for e, end := range ends {
+			want := bulk.Live
+			if tick >= end {
+				want = bulk.Stale
+			}
+			require.Equal(t, want, w.Status(e), "life %d at tick %d", end, tick)
+		}
+	}
+	require.NoError(t, w.CheckInvariants())
+	require.Zero(t, w.Stats().Entities)
+}
+
+func TestSystems(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	e := spawn(t, w, crate, world.Vec3{Y: 10})
+	var order []string
+	var heights []float32
+	note := func(name string) func(*world.World) {
+		return func(w *world.World) {
+			p, _ := w.Position(e)
+			order, heights = append(order, name), append(heights, p.Y)
+		}
+	}
+	require.NoError(t, w.AddSystem(world.After, "c", note("c")))
+	require.NoError(t, w.AddSystem(world.Before, "a", note("a")))
+	require.NoError(t, w.AddSystem(world.Before, "b", note("b")))
+	w.Step()
+	require.Equal(t, []string{"a", "b", "c"}, order)
+	require.Equal(t, float32(10), heights[1])
+	require.Less(t, heights[2], float32(10), "After runs when bodies have moved")
+
+	require.ErrorIs(t, w.AddSystem(world.After, "a", note("a")), world.ErrName)
+	require.ErrorIs(t, w.AddSystem(world.After, "", note("")), world.ErrName)
+	require.ErrorIs(t, w.AddSystem(7, "d", note("d")), world.ErrValue)
+	require.ErrorIs(t, w.AddSystem(world.After, "d", nil), world.ErrValue)
+	require.NoError(t, w.AddSystem(world.Before, "recursive", func(w *world.World) { w.Step() }))
+	require.Panics(t, w.Step)
+	require.Equal(t, "before after Phase(5)", world.Before.String()+" "+world.After.String()+" "+world.Phase(5).String())
+}
+
+func TestFirstGenerationAndRetirement(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{MaxEntities: 1, FirstGeneration: bulk.MaxGeneration})
+	e := spawn(t, w, crate, world.Vec3{})
+	require.Equal(t, uint32(bulk.MaxGeneration), e.Generation(), "H5")
+	require.Equal(t, bulk.Stale, w.Status(bulk.NewHandle(0, 1)), "H5: what an earlier life of the server issued")
+	w.Destroy(e)
+	w.Step()
+	_, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
+	require.ErrorIs(t, err, world.ErrFull, "H4: a spent slot is retired")
+	require.Equal(t, 1, w.Stats().Retired)
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestDirty(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	health, err := world.Register[int32](w, "health")
+	require.NoError(t, err)
+	e := spawn(t, w, crate, world.Vec3{Y: 0.5})
+	g := spawn(t, w, ghost, world.Vec3{})
+	changed := func() bool {
+		was := w.Dirty().Has(e.Index())
+		w.ClearDirty()
+		return was
+	}
+	require.True(t, changed(), "spawned")
+	require.False(t, changed())
+	w.Step()
+	require.False(t, changed(), "a body at rest on the ground has not changed")
+	for what, f := range map[string]func() bool{
+		"SetPosition": func() bool { return w.SetPosition(e, world.Vec3{Y: 5}) },
+		"SetVelocity": func() bool { return w.SetVelocity(e, world.Vec3{Y: 5}) },
+		"Impulse":     func() bool { return w.Impulse(e, world.Vec3{Y: 5}) },
+		"fall":        func() bool { w.Step(); return true },
+		"Set":         func() bool { return health.Set(e, 3) },
+		"Mut":         func() bool { return health.Mut(e) != nil },
+	} {
+		w.SetPosition(e, world.Vec3{Y: 5})
+		health.Set(e, 1)
+		w.ClearDirty()
+		require.True(t, f(), what)
+		require.True(t, changed(), what)
+	}
+	w.SetVelocity(e, world.Vec3{Y: 5})
+	w.ClearDirty()
+	w.Sleep(e)
+	require.True(t, changed(), "Sleep takes the velocity")
+	health.Get(e)
+	w.Wake(e)
+	require.False(t, changed())
+	require.True(t, health.Remove(e))
+	require.True(t, changed(), "Remove")
+	health.Set(g, 1)
+	w.Destroy(g)
+	w.Step()
+	require.False(t, w.Dirty().Has(g.Index()), "W7")
+}
