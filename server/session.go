@@ -102,7 +102,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 }
 
 // take queues one message for the tick.
-func (in *inbox) take(kind byte, body []byte) (err error) {
+func (in *inbox) take(kind byte, body []byte) error {
 	if !in.greeted && kind != wire.TypeHello {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
 	}
@@ -111,24 +111,30 @@ func (in *inbox) take(kind byte, body []byte) (err error) {
 		if in.greeted {
 			return &wire.Error{Code: wire.BadState, Detail: "a second Hello"}
 		}
-		var hello wire.Hello
-		hello, err = wire.ParseHello(body)
+		hello, err := wire.ParseHello(body)
+		if err != nil {
+			return err
+		}
 		in.greeted, in.hello = true, &hello
 	case wire.TypeCommand:
-		var command wire.Command
-		if command, err = wire.ParseCommand(body); err == nil && len(in.asked) == maxQueuedCommands {
-			err = &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d commands in one tick", maxQueuedCommands)}
+		command, err := wire.ParseCommand(body)
+		if err != nil {
+			return err
+		}
+		if len(in.asked) == maxQueuedCommands {
+			return &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d commands in one tick", maxQueuedCommands)}
 		}
 		in.asked = append(in.asked, command)
 	case wire.TypeResync:
 		in.resync = true
 	case wire.TypeBye:
-		_, err = wire.ParseBye(body)
 		in.gone = true
+		_, err := wire.ParseBye(body)
+		return err
 	default:
-		err = &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("message type %d is not a client's", kind)}
+		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("message type %d is not a client's", kind)}
 	}
-	return err
+	return nil
 }
 
 // ReceiveDatagram takes a datagram and returns the client's stamp, to be

@@ -25,9 +25,6 @@ type cell struct {
 	class  uint8 // its room is 1<<class slots; 0: none
 }
 
-// noCell is the cell of a body that the grid does not hold yet.
-const noCell = -1
-
 func newGrid(cfg Config) grid {
 	g := grid{
 		halfX: cfg.HalfExtent.X, halfZ: cfg.HalfExtent.Z,

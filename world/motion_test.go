@@ -111,6 +111,23 @@ func TestKinematicBody(t *testing.T) {
 	require.False(t, w.Awake(e))
 }
 
+func TestCreepingBodyIsStoppedWhenItFallsAsleep(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{})
+	ice := addKind(t, w, world.Kind{Name: "ice", Body: &world.BodyDef{}})
+	e, err := w.Spawn(ice, world.Vec3{}, world.Vec3{X: 0.05})
+	require.NoError(t, err)
+	steps(w, 29)
+	require.True(t, w.Awake(e))
+	w.Step()
+	require.False(t, w.Awake(e))
+	v, _ := w.Velocity(e)
+	require.Zero(t, v)
+	require.True(t, w.Dirty().Has(e.Index()), "whoever follows it must hear of the stop")
+	w.ClearDirty()
+	w.Step()
+	require.False(t, w.Dirty().Any())
+}
+
 func TestSleepAndWakeWords(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	e := spawn(t, w, crate, world.Vec3{Y: 50})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -63,14 +62,6 @@ func Named(name string) (*File, error) {
 		return nil, fmt.Errorf("scenes: no world is called %q; expected %s", name, suggest(name, Names()))
 	}
 	return Parse(name+".yaml", data)
-}
-
-// Source gives the text of an embedded world, as a template for one's own.
-func Source(name string) ([]byte, error) {
-	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("scenes: no world is called %q; expected %s", name, suggest(name, Names()))
-	}
-	return worlds.ReadFile("worlds/" + name + ".yaml")
 }
 
 // Names lists the embedded worlds.

@@ -1,0 +1,125 @@
+package client_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+type health struct {
+	Points uint16 `net:"bits=10"`
+}
+
+type friend struct {
+	Is bulk.Handle `net:"ref"`
+}
+
+// peer speaks the server's half to a replica, by hand.
+type peer struct {
+	t       testing.TB
+	schema  *wire.Schema
+	replica *client.Replica
+	health  client.Component[health]
+	number  uint32 // structure records sent
+	heard   []string
+}
+
+func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
+	p := &peer{t: t, schema: wire.NewSchema()}
+	require.NoError(t, wire.AddComponent[health](p.schema, "health"))
+	require.NoError(t, wire.AddComponent[friend](p.schema, "friend"))
+	p.replica = client.NewReplica(p.schema, floor, maxSlots, client.Observer{
+		Enter:   func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
+		Update:  func(e *client.Entity) { p.heard = append(p.heard, "update "+e.Handle().String()) },
+		Leave:   func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "leave "+h.String()) },
+		Destroy: func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "destroy "+h.String()) },
+	})
+	var err error
+	p.health, err = client.ComponentOf[health](p.schema, "health")
+	require.NoError(t, err)
+	return p
+}
+
+// row is an entity with health points, and no friend.
+func row(points uint32) wire.Row { return wire.Row{Mask: 1, Words: []uint32{points, 0, 0}} }
+
+func (p *peer) enter(h bulk.Handle, points uint32) wire.Record {
+	var w wire.BitWriter
+	p.schema.AppendFull(&w, row(points))
+	return wire.Record{Op: wire.OpEnter, Handle: h, Kind: 3, Row: w.Bytes()}
+}
+
+func leave(h bulk.Handle) wire.Record {
+	return wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: h}
+}
+
+func destroy(h bulk.Handle) wire.Record {
+	return wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h}
+}
+
+// structure makes the body of a message with the next records.
+func (p *peer) structure(records ...wire.Record) []byte {
+	b := wire.AppendStructureHeader(nil, p.number+1, 10)
+	for _, r := range records {
+		b = wire.AppendRecord(b, r)
+		p.number++
+	}
+	return b
+}
+
+func (p *peer) send(records ...wire.Record) {
+	require.NoError(p.t, p.replica.ApplyStructure(p.structure(records...)))
+}
+
+// update is one row of a datagram.
+type update struct {
+	h         bulk.Handle
+	code      uint8
+	now, base uint32
+}
+
+// state makes a datagram of updates in ascending slots.
+func (p *peer) state(seq, structure uint32, updates ...update) []byte {
+	var fold uint64
+	for _, u := range updates {
+		fold = wire.Fold(fold, u.h)
+	}
+	var w wire.BitWriter
+	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
+		Seq: seq, Tick: 100 + seq, Structure: structure, Fold: wire.Fold16(fold), Rows: len(updates),
+	}))
+	slot := uint32(0)
+	for _, u := range updates {
+		wire.AppendRowHeader(&w, u.h.Index()-slot, u.code)
+		slot = u.h.Index()
+		p.schema.AppendDelta(&w, row(u.now), row(u.base))
+	}
+	return w.Bytes()
+}
+
+func (p *peer) apply(want client.Outcome, d []byte) {
+	p.t.Helper()
+	got, err := p.replica.ApplyState(d)
+	require.NoError(p.t, err)
+	require.Equal(p.t, want, got)
+}
+
+func (p *peer) points(h bulk.Handle) int {
+	e := p.replica.Entity(h)
+	if e == nil {
+		return -1
+	}
+	v, ok := p.health.Get(e)
+	require.True(p.t, ok)
+	return int(v.Points)
+}
+
+func (p *peer) wantHeard(want ...string) {
+	p.t.Helper()
+	require.Equal(p.t, want, p.heard)
+	p.heard = nil
+}

@@ -1,0 +1,224 @@
+package client_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+func h(slot, generation uint32) bulk.Handle { return bulk.NewHandle(slot, generation) }
+
+func TestVerdicts(t *testing.T) {
+	p := newPeer(t, 3, 100)
+	verdict := func(want wire.Verdict, handle bulk.Handle, why string) {
+		t.Helper()
+		require.Equal(t, want, p.replica.Resolve(handle), why)
+	}
+	verdict(wire.Stale, 0, "zero names nothing")
+	verdict(wire.Stale, h(5, 4), "even generations name nothing")
+	verdict(wire.Stale, h(5, 1), "H5: below the floor")
+	verdict(wire.Stale, h(100, 3), "no such slot")
+	verdict(wire.Pending, h(5, 3), "never heard of")
+	p.send(p.enter(h(5, 5), 7))
+	verdict(wire.Live, h(5, 5), "entered")
+	verdict(wire.Stale, h(5, 3), "an earlier tenant")
+	verdict(wire.Pending, h(5, 7), "a later tenant")
+	p.send(leave(h(5, 5)))
+	verdict(wire.Hidden, h(5, 5), "left")
+	require.Nil(t, p.replica.Entity(h(5, 5)))
+	p.send(p.enter(h(5, 5), 8))
+	verdict(wire.Live, h(5, 5), "entered again")
+	p.send(leave(h(5, 5)), destroy(h(5, 5)))
+	verdict(wire.Stale, h(5, 5), "H3: destroyed out of sight")
+	p.send(destroy(h(6, 9)))
+	verdict(wire.Stale, h(6, 9), "killed before it was ever heard of")
+	verdict(wire.Stale, h(6, 7), "and all before it")
+	verdict(wire.Pending, h(6, 11), "but none after it")
+	p.wantHeard("enter 5v5", "leave 5v5", "enter 5v5", "leave 5v5", "destroy 5v5", "destroy 6v9")
+	require.Error(t, p.replica.ApplyStructure(p.structure(p.enter(h(6, 9), 1))), "C3: stale is final")
+}
+
+func TestReuseInOneMessage(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	p.send(destroy(h(5, 1)), p.enter(h(5, 3), 9))
+	p.wantHeard("enter 5v1", "destroy 5v1", "enter 5v3")
+	require.Equal(t, wire.Stale, p.replica.Resolve(h(5, 1)))
+	require.Equal(t, 9, p.points(h(5, 3)))
+	p.send(leave(h(5, 1)), destroy(h(5, 1)))
+	require.Empty(t, p.heard, "about a tenant that is gone")
+	require.Equal(t, 9, p.points(h(5, 3)))
+}
+
+func TestStateOvertakesStructure(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	body := p.structure(p.enter(h(5, 1), 7))
+	p.apply(client.Held, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	require.False(t, p.replica.Ack().Seen, "H6: received is not applied")
+	require.NoError(t, p.replica.ApplyStructure(body))
+	require.Equal(t, 8, p.points(h(5, 1)))
+	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 1}, p.replica.Ack())
+}
+
+func TestHeldAreBounded(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	body := p.structure(p.enter(h(5, 1), 7))
+	for seq := uint32(1); seq <= 40; seq++ {
+		p.apply(client.Held, p.state(seq, 1, update{h(5, 1), wire.BaselineNone, seq, 0}))
+		p.apply(client.Held, p.state(seq, 1, update{h(5, 1), wire.BaselineNone, seq, 0}))
+	}
+	require.NoError(t, p.replica.ApplyStructure(body))
+	require.Equal(t, 40, p.points(h(5, 1)))
+	require.EqualValues(t, 24, p.replica.Stats().Overflowed)
+	require.EqualValues(t, 16, p.replica.Stats().Snapshots)
+}
+
+func TestRowOfAnEarlierTenant(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7), p.enter(h(6, 1), 1))
+	p.send(destroy(h(5, 1)), p.enter(h(5, 3), 9))
+	late := p.state(1, 2, update{h(5, 1), wire.BaselineEnter, 100, 7}, update{h(6, 1), wire.BaselineEnter, 2, 1})
+	p.apply(client.Applied, late)
+	require.Equal(t, 9, p.points(h(5, 3)), "H1: not applied to the later tenant")
+	require.Equal(t, 2, p.points(h(6, 1)))
+	require.EqualValues(t, 1, p.replica.Stats().RowsMoot)
+
+	p.send(destroy(h(5, 3)), p.enter(h(5, 5), 11))
+	p.apply(client.Unreadable, p.state(2, 2, update{h(5, 1), wire.BaselineEnter, 100, 7}))
+	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 6}, p.replica.Ack(), "not acknowledged: sent again")
+}
+
+func TestRowAfterLeaveAndReenter(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	p.send(leave(h(5, 1)))
+	p.apply(client.Applied, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	require.Equal(t, wire.Hidden, p.replica.Resolve(h(5, 1)), "a late row brings nobody back")
+	p.send(p.enter(h(5, 1), 20))
+	p.apply(client.Applied, p.state(2, 1, update{h(5, 1), wire.BaselineEnter, 9, 7}))
+	require.Equal(t, 20, p.points(h(5, 1)), "a row of its life before the leave")
+}
+
+func TestFoldProvesIdentity(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	d := p.state(1, 1, update{h(5, 3), wire.BaselineEnter, 8, 7})
+	p.apply(client.Faulty, d)
+	require.Equal(t, 7, p.points(h(5, 1)), "C1: nothing is applied")
+	require.False(t, p.replica.Ack().Seen)
+	require.EqualValues(t, 1, p.replica.Stats().Faults)
+}
+
+func TestBaselines(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	p.apply(client.Applied, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	p.apply(client.Applied, p.state(2, 1, update{h(5, 1), 1, 9, 8}))
+	p.apply(client.Applied, p.state(4, 1, update{h(5, 1), 2, 11, 9}))
+	require.Equal(t, 11, p.points(h(5, 1)))
+	p.apply(client.Applied, p.state(3, 1, update{h(5, 1), 1, 10, 9}))
+	require.Equal(t, 11, p.points(h(5, 1)), "late, so not current")
+	p.apply(client.Applied, p.state(5, 1, update{h(5, 1), 2, 12, 10}))
+	require.Equal(t, 12, p.points(h(5, 1)), "and yet a baseline")
+	p.apply(client.Unreadable, p.state(6, 1, update{h(5, 1), 5, 13, 8}))
+	p.apply(client.Applied, p.state(7, 1, update{h(5, 1), wire.BaselineNone, 14, 0}))
+	require.Equal(t, 14, p.points(h(5, 1)))
+	p.apply(client.Duplicate, p.state(5, 1, update{h(5, 1), 2, 12, 10}))
+}
+
+func TestAckWindow(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	for _, seq := range []uint32{1, 2, 5, 3, 70} {
+		p.apply(client.Applied, p.state(seq, 0))
+	}
+	require.EqualValues(t, 70, p.replica.Ack().Newest)
+	require.EqualValues(t, 0, p.replica.Ack().Mask, "all others are more than 64 back")
+	p.apply(client.Applied, p.state(6, 0))
+	require.EqualValues(t, uint64(1)<<63, p.replica.Ack().Mask)
+	p.apply(client.Duplicate, p.state(5, 0))
+	p.apply(client.Duplicate, p.state(6, 0))
+	p.apply(client.Applied, p.state(71, 0))
+	require.EqualValues(t, 1, p.replica.Ack().Mask)
+}
+
+func TestServerFaultsAreErrors(t *testing.T) {
+	p := newPeer(t, 3, 100)
+	for name, body := range map[string][]byte{
+		"empty":          {},
+		"gap in numbers": append(wire.AppendStructureHeader(nil, 2, 1), wire.AppendRecord(nil, leave(h(1, 3)))...),
+		"slot too high":  append(wire.AppendStructureHeader(nil, 1, 1), wire.AppendRecord(nil, leave(h(100, 3)))...),
+		"below floor":    append(wire.AppendStructureHeader(nil, 1, 1), wire.AppendRecord(nil, destroy(h(1, 1)))...),
+		"row too long": append(wire.AppendStructureHeader(nil, 1, 1),
+			wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h(1, 3), Row: []byte{1, 0, 0, 0, 0}})...),
+	} {
+		q := newPeer(t, 3, 100)
+		var e *wire.Error
+		require.ErrorAs(t, q.replica.ApplyStructure(body), &e, name)
+		require.Equal(t, wire.BadMessage, e.Code, name)
+		require.Zero(t, q.replica.Len(), name)
+	}
+	_, err := p.replica.ApplyState([]byte("garbage"))
+	require.Error(t, err)
+}
+
+// FuzzReplica feeds a replica scripts of messages, whole, cut and bent: it
+// never panics, never loses count, and Stale stays final.
+func FuzzReplica(f *testing.F) {
+	f.Add([]byte{0, 5, 1, 1, 5, 2, 2, 5, 3, 3, 5, 0xff})
+	f.Add([]byte{0, 1, 0, 0, 2, 0, 3, 1, 9, 4, 2, 7, 5, 1, 1})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		script = script[:min(len(script), 1200)]
+		p := newPeer(t, 1, 64)
+		dead := map[bulk.Handle]bool{}
+		seq := uint32(0)
+		for len(script) >= 3 {
+			op, a, b := script[0], script[1], script[2]
+			script = script[3:]
+			target := h(uint32(a%16), uint32(b%4)*2+1)
+			switch op % 6 {
+			case 0:
+				_ = p.replica.ApplyStructure(p.bend(script, p.structure(p.enter(target, uint32(b)))))
+			case 1:
+				_ = p.replica.ApplyStructure(p.structure(leave(target)))
+			case 2:
+				_ = p.replica.ApplyStructure(p.structure(destroy(target)))
+			default:
+				seq += uint32(op % 3)
+				d := p.state(seq+1, p.number-min(p.number, uint32(a%4)), update{target, b % 32, uint32(a), 0})
+				_, _ = p.replica.ApplyState(p.bend(script, d))
+			}
+			p.number = p.replica.Structure()
+			for slot := range uint32(16) {
+				for g := uint32(1); g < 8; g += 2 {
+					verdict := p.replica.Resolve(h(slot, g))
+					require.False(t, dead[h(slot, g)] && verdict != wire.Stale, "C3: %v came back as %v", h(slot, g), verdict)
+					dead[h(slot, g)] = verdict == wire.Stale
+					require.Equal(t, verdict == wire.Live, p.replica.Entity(h(slot, g)) != nil)
+				}
+			}
+		}
+		n := 0
+		for e := range p.replica.All() {
+			require.Equal(t, wire.Live, p.replica.Resolve(e.Handle()))
+			n++
+		}
+		require.Equal(t, p.replica.Len(), n)
+	})
+}
+
+// bend changes a byte of m, or cuts it, as the script says.
+func (p *peer) bend(script, m []byte) []byte {
+	if len(script) < 2 || script[0]%4 != 0 {
+		return m
+	}
+	at := int(script[1]) % len(m)
+	if script[0]%8 == 0 {
+		return m[:at]
+	}
+	m[at] ^= script[0] >> 3
+	return m
+}

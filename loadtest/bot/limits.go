@@ -1,0 +1,38 @@
+package bot
+
+import "time"
+
+const (
+	// rememberedHandles bounds the memory of a bot, at about 150 bytes each.
+	// Where a hundred entities a second come and go, it reaches back over a
+	// minute. What is shown at present is never forgotten.
+	rememberedHandles = 1 << 13
+	// recordedConfusions is how many confusions a bot keeps in full; the rest
+	// are counted. The first ones tell the cause.
+	recordedConfusions = 8
+	// ReportedConfusions and ReportedFailures bound the lists of a Report.
+	ReportedConfusions = 32
+	ReportedFailures   = 32
+	// probesPerUpdate is how many handles are asked for after each snapshot.
+	probesPerUpdate = 8
+	// pokesPerSecond stays far below what servers allow a session, so that
+	// none is spent on a rate limit.
+	pokesPerSecond = 4
+	// maxUnanswered stops a bot from poking a server that does not answer.
+	maxUnanswered = 64
+	// searches bounds the draws for a handle of a wanted kind.
+	searches = 12
+	// dialsPerSecond is the ramp: a handshake costs a server about a
+	// millisecond, and a crowd that comes at once measures nothing else.
+	dialsPerSecond = 100
+	// dialTimeout is how long a bot waits for its Welcome.
+	dialTimeout = 10 * time.Second
+	// publishEvery is how often a bot hands its counters to the progress.
+	publishEvery = 200 * time.Millisecond
+	// closeTimeout bounds the goodbye of all bots.
+	closeTimeout = 3 * time.Second
+	// latencyHighest and latencyDigits are the histogram's range, in µs, and
+	// its precision: a thousandth.
+	latencyHighest = int64(time.Minute / time.Microsecond)
+	latencyDigits  = 3
+)

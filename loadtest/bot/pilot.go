@@ -1,0 +1,57 @@
+package bot
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// pilot steers one bot: it roams in straight lines, turns now and then, and
+// heads back to the middle when its own body is seen outside of the area.
+type pilot struct {
+	rng     *rand.Rand
+	area    float64 // half the edge of the square to roam in, metres
+	heading float64 // radians
+	speed   float64 // of full speed; 0: it stands for a while
+	left    int     // updates until the next turn
+	back    bool    // on the way back from the edge
+}
+
+// Lengths of a straight line, in updates: one to six seconds at 20 Hz.
+const (
+	shortestLeg = 20
+	longestLeg  = 120
+)
+
+// steer gives the input for the next tick: x and z in 1/127 of full speed. x
+// and z are where the bot's body is, if it is seen.
+func (p *pilot) steer(x, z float64, seen bool) [2]byte {
+	outside := seen && (math.Abs(x) > p.area || math.Abs(z) > p.area)
+	switch {
+	case outside && !p.back:
+		p.back = true
+		p.heading = math.Atan2(-z, -x) + p.rng.Float64() - 0.5
+		p.speed, p.left = 1, longestLeg
+	case !outside && p.left <= 0 || outside && p.left <= 0:
+		p.turn()
+	}
+	if !outside {
+		p.back = false
+	}
+	p.left--
+	return [2]byte{
+		byte(int8(math.Round(127 * p.speed * math.Cos(p.heading)))),
+		byte(int8(math.Round(127 * p.speed * math.Sin(p.heading)))),
+	}
+}
+
+// turn begins another line. One in eight is a rest, so that some bodies of
+// players sleep too.
+func (p *pilot) turn() {
+	p.back = false
+	p.heading = 2 * math.Pi * p.rng.Float64()
+	p.speed = 0.4 + 0.6*p.rng.Float64()
+	if p.rng.IntN(8) == 0 {
+		p.speed = 0
+	}
+	p.left = shortestLeg + p.rng.IntN(longestLeg-shortestLeg)
+}

@@ -1,0 +1,390 @@
+package server_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// desk is a server core and a client played by hand, message by message.
+type desk struct {
+	t     testing.TB
+	world *world.World
+	core  *server.Core
+	crate world.KindID
+	poked []bulk.Handle
+	moved []string
+	left  int
+}
+
+const deskEpoch = 77
+
+func deskSchema(t testing.TB) *wire.Schema {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](s, replication.BodyComponent))
+	return s
+}
+
+func newDesk(t testing.TB) *desk {
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	d := &desk{t: t, world: w}
+	d.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
+	require.NoError(t, err)
+	d.core, err = server.NewCore(server.CoreConfig{
+		World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1, MaxSessions: 2,
+		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
+		Game: server.Game{
+			Join: func(*server.Session) (world.Entity, error) { return d.spawn(0), nil },
+			Leave: func(s *server.Session) {
+				d.left++
+				w.Destroy(s.Entity())
+			},
+			Input: func(_ *server.Session, tick uint32, data []byte) {
+				d.moved = append(d.moved, fmt.Sprintf("%d:%s", tick, data))
+			},
+			Commands: map[string]server.Command{
+				"poke": func(_ *server.Session, h world.Entity, _ []byte) error {
+					d.poked = append(d.poked, h)
+					return nil
+				},
+				"fail": func(*server.Session, world.Entity, []byte) error { return fmt.Errorf("no") },
+			},
+		},
+	})
+	require.NoError(t, err)
+	return d
+}
+
+func (d *desk) spawn(x float32) bulk.Handle {
+	h, err := d.world.Spawn(d.crate, world.Vec3{X: x, Y: 0.5}, world.Vec3{})
+	require.NoError(d.t, err)
+	return h
+}
+
+// seat is one client's place at the desk.
+type seat struct {
+	d       *desk
+	session *server.Session
+	frames  wire.FrameReader
+	full    bool // the stream takes no more
+	closed  []wire.Code
+	shots   int
+}
+
+func (c *seat) SendStream(p []byte) bool { c.frames.Feed(p); return !c.full }
+func (c *seat) SendSnapshot(ds [][]byte) { c.shots += len(ds) }
+func (c *seat) Close(code wire.Code, _ string) {
+	c.closed = append(c.closed, code)
+}
+
+func (d *desk) sit() *seat {
+	c := &seat{d: d}
+	c.session = d.core.Open(c)
+	return c
+}
+
+func (d *desk) join() *seat {
+	c := d.sit()
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Epoch: deskEpoch, Name: "hand"})
+	c.want("joins", wire.TypeWelcome)
+	c.want("steers", wire.TypeControl)
+	return c
+}
+
+func (c *seat) say(messages ...wire.Message) {
+	var b []byte
+	for _, m := range messages {
+		b = wire.AppendMessage(b, m)
+	}
+	require.NoError(c.d.t, c.session.ReceiveStream(b))
+	c.d.core.Tick()
+}
+
+// want reads the next message, passing over structure.
+func (c *seat) want(why string, kind byte) []byte {
+	c.d.t.Helper()
+	for {
+		got, body, ok, err := c.frames.Next()
+		require.NoError(c.d.t, err, why)
+		require.True(c.d.t, ok, "%s: nothing came", why)
+		if got == wire.TypeStructure && kind != got {
+			continue
+		}
+		require.Equal(c.d.t, kind, got, "%s: %s", why, wire.Describe(got, body))
+		return body
+	}
+}
+
+func (c *seat) wantResult(why string, id uint32, code wire.Code, verdict wire.Verdict) {
+	c.d.t.Helper()
+	r, err := wire.ParseResult(c.want(why, wire.TypeResult))
+	require.NoError(c.d.t, err)
+	require.Equal(c.d.t, []any{id, code, verdict}, []any{r.ID, r.Code, r.Verdict}, why)
+}
+
+func (c *seat) wantClosed(why string, code wire.Code) {
+	c.d.t.Helper()
+	c.d.core.Tick()
+	require.Equal(c.d.t, []wire.Code{code}, c.closed, why)
+	require.Zero(c.d.t, c.d.core.Sessions(), why)
+}
+
+func TestHandshakeRefusals(t *testing.T) {
+	good := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Epoch: deskEpoch}
+	for code, change := range map[wire.Code]func(*wire.Hello){
+		wire.ProtocolVersion: func(h *wire.Hello) { h.Protocol++ },
+		wire.SchemaMismatch:  func(h *wire.Hello) { h.Schema++ },
+		wire.EpochMismatch:   func(h *wire.Hello) { h.Epoch++ },
+	} {
+		d := newDesk(t)
+		hello := good
+		change(&hello)
+		c := d.sit()
+		c.say(hello)
+		m, err := wire.ParseRefused(c.want("a mismatch is refused in band", wire.TypeRefused))
+		require.NoError(t, err)
+		require.Equal(t, code, m.Code)
+		require.NotEmpty(t, m.Text)
+		c.wantClosed("and closed", code)
+		require.Zero(t, d.left, "who never joined does not leave")
+	}
+	d := newDesk(t)
+	anyEpoch := good
+	anyEpoch.Epoch = 0
+	c := d.sit()
+	c.say(anyEpoch)
+	c.want("epoch 0 is any", wire.TypeWelcome)
+}
+
+func TestServerFull(t *testing.T) {
+	d := newDesk(t)
+	d.join()
+	b := d.join()
+	c := d.sit()
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()})
+	m, err := wire.ParseRefused(c.want("two is all", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.ServerFull, m.Code)
+	b.say(wire.Bye{})
+	d.core.Tick()
+	require.Equal(t, 1, d.left)
+	d.join()
+}
+
+func TestCommandsAreChecked(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	near, far := d.spawn(5), d.spawn(100)
+	for range 6 {
+		d.core.Tick()
+	}
+	require.Equal(t, wire.Live, c.session.Resolve(near))
+	c.say(wire.Command{ID: 1, Name: "poke", Target: near}, wire.Command{ID: 2, Name: "poke", Target: far},
+		wire.Command{ID: 3, Name: "poke", Target: bulk.NewHandle(900, 1)}, wire.Command{ID: 4, Name: "dance", Target: near},
+		wire.Command{ID: 5, Name: "fail", Target: near}, wire.Command{ID: 6, Name: "poke"})
+	c.wantResult("live and shown", 1, wire.OK, wire.Live)
+	c.wantResult("live and never shown", 2, wire.UnknownHandle, wire.Pending)
+	c.wantResult("made up: the same answer", 3, wire.UnknownHandle, wire.Pending)
+	c.wantResult("no such command", 4, wire.UnknownCommand, wire.Pending)
+	c.wantResult("the game says no", 5, wire.BadArguments, wire.Live)
+	c.wantResult("about nobody", 6, wire.OK, wire.Live)
+	require.Equal(t, []bulk.Handle{near, 0}, d.poked, "H2")
+
+	d.world.SetPosition(near, world.Vec3{X: 60, Y: 0.5})
+	for range 6 {
+		d.core.Tick()
+	}
+	c.say(wire.Command{ID: 7, Name: "poke", Target: near})
+	c.wantResult("out of sight", 7, wire.HiddenHandle, wire.Hidden)
+	d.world.Destroy(near)
+	d.core.Tick()
+	c.say(wire.Command{ID: 8, Name: "poke", Target: near})
+	c.wantResult("dead", 8, wire.StaleHandle, wire.Stale)
+	reborn := d.spawn(5)
+	require.Equal(t, near.Index(), reborn.Index())
+	for range 6 {
+		d.core.Tick()
+	}
+	c.say(wire.Command{ID: 9, Name: "poke", Target: near})
+	c.wantResult("the slot's next tenant is somebody else", 9, wire.StaleHandle, wire.Stale)
+	require.Len(t, d.poked, 2, "H2")
+}
+
+func TestCommandRate(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	limited := 0
+	for i := range 150 {
+		c.say(wire.Command{ID: uint32(i), Name: "poke"})
+		r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
+		require.NoError(t, err)
+		if r.Code == wire.RateLimited {
+			limited++
+		}
+	}
+	require.Less(t, limited, 50, "100 in a burst and 50 a second are free")
+	require.Zero(t, limited)
+	flood := make([]wire.Message, 200)
+	for i := range flood {
+		flood[i] = wire.Command{ID: uint32(i), Name: "poke"}
+	}
+	c.say(flood...)
+	for range flood {
+		r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
+		require.NoError(t, err)
+		if r.Code == wire.RateLimited {
+			limited++
+		}
+	}
+	require.Greater(t, limited, 90)
+	require.Less(t, limited, 200)
+}
+
+func TestFloodClosesItsSender(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	var b []byte
+	for i := range 300 {
+		b = wire.AppendMessage(b, wire.Command{ID: uint32(i), Name: "poke"})
+	}
+	err := c.session.ReceiveStream(b)
+	require.Equal(t, wire.TooFast, wire.CodeOf(err))
+	require.Error(t, c.session.ReceiveStream(nil), "nothing more is taken")
+	d.core.Tick()
+	m, err := wire.ParseGoodbye(func() []byte {
+		for {
+			kind, body, ok, err := c.frames.Next()
+			require.True(t, ok && err == nil)
+			if kind == wire.TypeGoodbye {
+				return body
+			}
+		}
+	}())
+	require.NoError(t, err)
+	require.Equal(t, wire.TooFast, m.Code)
+	c.wantClosed("too fast", wire.TooFast)
+	require.Equal(t, 1, d.left)
+}
+
+func TestBadStreams(t *testing.T) {
+	for name, bytes := range map[string][]byte{
+		"command before hello":  wire.AppendMessage(nil, wire.Command{Name: "poke"}),
+		"a server's message":    wire.AppendFrame(nil, wire.TypeWelcome, nil),
+		"unknown type":          wire.AppendFrame(nil, 9, []byte("x")),
+		"not msgpack":           wire.AppendFrame(nil, wire.TypeHello, []byte{0xdd, 0xff, 0xff, 0xff, 0xff}),
+		"a frame of a gigabyte": {0xff, 0xff, 0xff, 0xff, 0x03},
+	} {
+		d := newDesk(t)
+		other := d.join()
+		c := d.sit()
+		require.Error(t, c.session.ReceiveStream(bytes), name)
+		d.core.Tick()
+		require.Len(t, c.closed, 1, name)
+		require.Contains(t, []wire.Code{wire.BadMessage, wire.BadState}, c.closed[0], name)
+		other.say(wire.Command{ID: 1, Name: "poke"})
+		other.wantResult("everybody else goes on", 1, wire.OK, wire.Live)
+	}
+}
+
+func TestBadDatagrams(t *testing.T) {
+	future := wire.Input{Ack: wire.Ack{Structure: 1 << 20}}
+	for name, bytes := range map[string][]byte{"garbage": []byte("garbage"), "empty": {}} {
+		d := newDesk(t)
+		c := d.join()
+		_, err := c.session.ReceiveDatagram(bytes)
+		require.Error(t, err, name)
+		c.wantClosed(name, wire.BadMessage)
+	}
+	d := newDesk(t)
+	c := d.join()
+	_, err := c.session.ReceiveDatagram(future.Append(nil))
+	require.NoError(t, err, "well-formed")
+	c.wantClosed("acknowledges what was never sent", wire.BadMessage)
+}
+
+func TestInputsOnceAndInOrder(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	send := func(ticks ...uint32) {
+		in := wire.Input{Stamp: 1}
+		for _, n := range ticks {
+			in.Inputs = append(in.Inputs, wire.TickInput{Tick: n, Data: []byte{'a' + byte(n)}})
+		}
+		_, err := c.session.ReceiveDatagram(in.Append(nil))
+		require.NoError(t, err)
+	}
+	send(3, 2, 1)
+	send(2, 1)
+	d.core.Tick()
+	send(5, 4, 3, 2)
+	d.core.Tick()
+	send(4)
+	d.core.Tick()
+	require.Equal(t, []string{"1:b", "2:c", "3:d", "4:e", "5:f"}, d.moved)
+	for range 20 {
+		send(6)
+	}
+	d.core.Tick()
+	require.EqualValues(t, 12, d.core.Stats().InputsDropped, "bounded")
+}
+
+func TestTimeouts(t *testing.T) {
+	d := newDesk(t)
+	c := d.sit()
+	for range 5*60 + 1 {
+		d.core.Tick()
+	}
+	c.wantClosed("no Hello", wire.Timeout)
+	d = newDesk(t)
+	c = d.join()
+	for range 10*60 + 1 {
+		d.core.Tick()
+	}
+	c.wantClosed("no datagrams", wire.Timeout)
+	require.Equal(t, 1, d.left)
+}
+
+func TestUnreadStreamClosesItsReader(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	c.full = true
+	d.spawn(1)
+	for range 3 {
+		d.core.Tick()
+	}
+	c.wantClosed("too slow", wire.TooSlow)
+	require.Equal(t, 1, d.left)
+}
+
+func TestDrain(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	d.core.Drain()
+	m, err := wire.ParseGoodbye(c.want("goodbye first", wire.TypeGoodbye))
+	require.NoError(t, err)
+	require.Equal(t, wire.Draining, m.Code)
+	c.wantClosed("then closed", wire.Draining)
+	late := d.sit()
+	late.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()})
+	r, err := wire.ParseRefused(late.want("nobody new", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.Draining, r.Code)
+}
+
+func TestResyncIsLimited(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	for range 30 {
+		c.say(wire.Resync{})
+	}
+	require.EqualValues(t, 1, d.core.Stats().Resyncs)
+	require.LessOrEqual(t, d.core.Replication().Resyncs, uint64(1))
+}
