@@ -6,11 +6,31 @@ import "math"
 // float32 below is there to forbid fusing: Go may fuse x*y+z on arm64 and on
 // amd64 v3, also across inlined calls.
 
-// fma32 is the IEEE fused multiply-add of float32. The product of two float32
-// is exact in float64; the sum is rounded to odd there, after which rounding
-// to float32 is right (Boldo and Melquiond, 2008). math.FMA rounded to float32
-// would round twice.
+// fma32 is the IEEE fused multiply-add of float32.
 func fma32(a, b, c float32) float32 {
+	if s := fma64(a, b, c); roundsOnce(s) {
+		return float32(s)
+	}
+	return fmaToOdd(a, b, c)
+}
+
+// fma64 rounds in float64: the product of two float32 is exact there, the sum
+// is not.
+func fma64(a, b, c float32) float64 { return float64(float64(a)*float64(b)) + float64(c) }
+
+// roundsOnce tells whether float32(s), for a sum s that was rounded to float64,
+// is what rounding the true sum at once gives. It may not be when s lies midway
+// between two float32, and when the result is subnormal, whose midpoints are
+// elsewhere; float32 of math.FMA has the same flaw.
+func roundsOnce(s float64) bool {
+	const lost, midway = 1<<29 - 1, 1 << 28 // the bits that float32 has no room for
+	return math.Float64bits(s)&lost != midway && math.Abs(s) >= 0x1p-126
+}
+
+// fmaToOdd is fma32 the long way, right for all values: it rounds the sum to
+// odd in float64, after which rounding to float32 is right (Boldo and
+// Melquiond, 2008).
+func fmaToOdd(a, b, c float32) float32 {
 	p, z := float64(a)*float64(b), float64(c)
 	s := float64(p) + z
 	if math.IsInf(s, 0) || s != s {

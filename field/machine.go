@@ -21,9 +21,11 @@ type Env struct {
 }
 
 // Evaluate adds the effect at points to out: out += effect(points). points and
-// out have the same length and do not overlap; scratch has at least Scratch()
-// floats and its content does not matter. It allocates nothing, and goroutines
-// may evaluate one program at once, each with scratch of its own.
+// out have the same length; no plane of out and no part of scratch overlaps
+// anything else that is given here, or the sums are of no use (no memory besides
+// is touched, M2). scratch has at least Scratch() floats and its content does
+// not matter. Nothing is allocated, and goroutines may evaluate one program at
+// once, each with scratch and out of its own.
 func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error {
 	n := points.Len()
 	switch {
@@ -35,19 +37,16 @@ func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error
 	case env.Params != nil && len(env.Params) != len(p.params):
 		return fmt.Errorf("%w: %d given, this program has %d", ErrParams, len(env.Params), len(p.params))
 	}
-	m := machine{registers: scratch[:p.registers*Lanes]}
-	rest := scratch[p.registers*Lanes:]
-	tail := rest[: tailPlanes*Lanes : tailPlanes*Lanes]
-	m.constants = rest[tailPlanes*Lanes:][:len(p.constants)]
-	p.bind(m.constants, env)
+	m := machine{scratch: scratch, registers: len(p.constants)}
+	p.bind(scratch[:len(p.constants)], env)
 	at := 0
 	for ; at+Lanes <= n; at += Lanes {
-		m.points = [3][]float32{points.X[at : at+Lanes], points.Y[at : at+Lanes], points.Z[at : at+Lanes]}
-		m.out = [3][]float32{out.X[at : at+Lanes], out.Y[at : at+Lanes], out.Z[at : at+Lanes]}
+		m.points = [3]*block{(*block)(points.X[at:]), (*block)(points.Y[at:]), (*block)(points.Z[at:])}
+		m.out = [3]*block{(*block)(out.X[at:]), (*block)(out.Y[at:]), (*block)(out.Z[at:])}
 		m.run(p.ops)
 	}
 	if at < n {
-		m.runTail(p.ops, points, out, at, tail)
+		m.runTail(p, points, out, at)
 	}
 	return nil
 }
@@ -70,29 +69,38 @@ func (p *Program) bind(values []float32, env Env) {
 	}
 }
 
-// machine is the state of one call, over the block at hand.
+// block is one plane of the points at hand.
+type block [Lanes]float32
+
+// machine is the state of one call, over the block at hand. Its scratch holds
+// the constants, the registers and the tail, in this order: what follows a
+// constant makes it the head of a whole block, so that the kernels need not
+// check bounds.
 type machine struct {
-	registers []float32
-	constants []float32
-	points    [3][]float32
-	out       [3][]float32
+	scratch   []float32
+	registers int // where they begin
+	points    [3]*block
+	out       [3]*block
 }
 
 // operand is a plane, or a constant read with stride zero.
 type operand struct {
-	values []float32
+	values *block
 	mask   int // of the lane: Lanes-1, or 0
+}
+
+func (m *machine) register(r uint8) *block {
+	return (*block)(m.scratch[m.registers+int(r)*Lanes:])
 }
 
 func (m *machine) operand(a uint8) operand {
 	switch {
 	case a < MaxRegisters:
-		return operand{m.registers[int(a)*Lanes:][:Lanes], Lanes - 1}
+		return operand{m.register(a), Lanes - 1}
 	case a < operandConstant:
 		return operand{m.points[a-operandX], Lanes - 1}
 	}
-	at := int(a - operandConstant)
-	return operand{m.constants[at : at+1], 0}
+	return operand{(*block)(m.scratch[a-operandConstant:]), 0}
 }
 
 // run executes the program on one block. The verifier has checked everything
@@ -113,19 +121,17 @@ func (m *machine) run(ops []op) {
 
 // runTail runs the last, incomplete block in scratch, since the lanes beyond
 // the caller's planes are not ours to touch.
-func (m *machine) runTail(ops []op, points, out Planes, at int, tail []float32) {
-	clear(tail)
-	for i, plane := range [3][]float32{points.X, points.Y, points.Z} {
-		m.points[i] = tail[i*Lanes:][:Lanes]
-		copy(m.points[i], plane[at:])
-	}
+func (m *machine) runTail(p *Program, points, out Planes, at int) {
+	tail := m.scratch[m.registers+p.registers*Lanes:][:tailPlanes*Lanes]
+	clear(tail) // what scratch held may be slow to compute with
 	sums := [3][]float32{out.X, out.Y, out.Z}
-	for i, plane := range sums {
-		m.out[i] = tail[(3+i)*Lanes:][:Lanes]
-		copy(m.out[i], plane[at:])
+	for i, plane := range [3][]float32{points.X, points.Y, points.Z} {
+		m.points[i], m.out[i] = (*block)(tail[i*Lanes:]), (*block)(tail[(3+i)*Lanes:])
+		copy(m.points[i][:], plane[at:])
+		copy(m.out[i][:], sums[i][at:])
 	}
-	m.run(ops)
+	m.run(p.ops)
 	for i, plane := range sums {
-		copy(plane[at:], m.out[i])
+		copy(plane[at:], m.out[i][:])
 	}
 }

@@ -38,50 +38,33 @@ type opInfo struct {
 	writes   bool // has a destination register
 }
 
+var opTable = [opcodes]opInfo{
+	opEnd:      {"end", 0, false},
+	opMov:      {"mov", 1, true},
+	opAdd:      {"add", 2, true},
+	opSub:      {"sub", 2, true},
+	opMul:      {"mul", 2, true},
+	opDiv:      {"div", 2, true},
+	opMad:      {"mad", 3, true},
+	opNmad:     {"nmad", 3, true},
+	opMin:      {"min", 2, true},
+	opMax:      {"max", 2, true},
+	opAbs:      {"abs", 1, true},
+	opNeg:      {"neg", 1, true},
+	opFloor:    {"floor", 1, true},
+	opSqrt:     {"sqrt", 1, true},
+	opRsqrt:    {"rsqrt", 1, true},
+	opSin:      {"sin", 1, true},
+	opSelectLT: {"select_lt", 4, true},
+	opSelectGE: {"select_ge", 4, true},
+	opOutX:     {"out.x", 1, false},
+	opOutY:     {"out.y", 1, false},
+	opOutZ:     {"out.z", 1, false},
+}
+
 func (o Opcode) info() opInfo {
-	switch o {
-	case opEnd:
-		return opInfo{"end", 0, false}
-	case opMov:
-		return opInfo{"mov", 1, true}
-	case opAdd:
-		return opInfo{"add", 2, true}
-	case opSub:
-		return opInfo{"sub", 2, true}
-	case opMul:
-		return opInfo{"mul", 2, true}
-	case opDiv:
-		return opInfo{"div", 2, true}
-	case opMad:
-		return opInfo{"mad", 3, true}
-	case opNmad:
-		return opInfo{"nmad", 3, true}
-	case opMin:
-		return opInfo{"min", 2, true}
-	case opMax:
-		return opInfo{"max", 2, true}
-	case opAbs:
-		return opInfo{"abs", 1, true}
-	case opNeg:
-		return opInfo{"neg", 1, true}
-	case opFloor:
-		return opInfo{"floor", 1, true}
-	case opSqrt:
-		return opInfo{"sqrt", 1, true}
-	case opRsqrt:
-		return opInfo{"rsqrt", 1, true}
-	case opSin:
-		return opInfo{"sin", 1, true}
-	case opSelectLT:
-		return opInfo{"select_lt", 4, true}
-	case opSelectGE:
-		return opInfo{"select_ge", 4, true}
-	case opOutX:
-		return opInfo{"out.x", 1, false}
-	case opOutY:
-		return opInfo{"out.y", 1, false}
-	case opOutZ:
-		return opInfo{"out.z", 1, false}
+	if o < opcodes {
+		return opTable[o]
 	}
 	return opInfo{name: fmt.Sprintf("opcode(%d)", uint8(o))}
 }
@@ -95,8 +78,6 @@ type op struct {
 	dst  uint8    // register
 	args [4]uint8 // operands; unused ones are 0
 }
-
-const opBytes = 8
 
 // Operands: registers, the planes of the position, and constants share one
 // space of numbers.
@@ -122,7 +103,7 @@ func scalar(o Opcode, a, b, c, d float32) float32 {
 	case opMad:
 		return fma32(a, b, c)
 	case opNmad:
-		return fma32(-a, b, c)
+		return fma32(neg32(a), b, c)
 	case opMin:
 		return min32(a, b)
 	case opMax:
@@ -145,7 +126,7 @@ func scalar(o Opcode, a, b, c, d float32) float32 {
 		}
 		return d
 	case opSelectGE:
-		if a >= b {
+		if a >= b { // not !(a < b): with a NaN neither holds
 			return c
 		}
 		return d

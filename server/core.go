@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -78,10 +79,7 @@ func (c *Core) Open(conn Conn) *Session {
 func (c *Core) Tick() {
 	c.Receive()
 	c.Step()
-	if c.replicator.Due() {
-		c.Replicate()
-	}
-	c.reap()
+	c.Send()
 }
 
 // Receive is the first phase of a tick: joins, acknowledgements, inputs and
@@ -104,13 +102,16 @@ func (c *Core) Step() {
 	c.replicator.AfterStep()
 }
 
-// Replicate is the third phase: one frame, and a snapshot of it for every
-// active session.
-func (c *Core) Replicate() {
-	c.replicator.Capture()
-	for _, s := range c.sessions {
-		s.snapshot()
+// Send is the third phase: on replicated ticks one frame, and a snapshot of it
+// for every active session. Sessions that are over end here.
+func (c *Core) Send() {
+	if c.replicator.Due() {
+		c.replicator.Capture()
+		for _, s := range c.sessions {
+			s.snapshot()
+		}
 	}
+	c.reap()
 }
 
 // reap ends the sessions whose connection is gone.
@@ -126,16 +127,19 @@ func (c *Core) reap() {
 
 // admits says why no further session can join, or nil if one can.
 func (c *Core) admits() *wire.Error {
-	c.mu.Lock()
-	draining := c.draining
-	c.mu.Unlock()
 	switch {
-	case draining:
+	case c.isDraining():
 		return &wire.Error{Code: wire.Draining}
 	case c.active() >= c.config.MaxSessions:
 		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.config.MaxSessions)}
 	}
 	return nil
+}
+
+func (c *Core) isDraining() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.draining
 }
 
 func (c *Core) active() int {
@@ -166,7 +170,11 @@ func (c *Core) Sessions() int { return len(c.sessions) }
 func (c *Core) Active() int { return c.active() }
 
 // Stats returns the counters since the start.
-func (c *Core) Stats() Stats { return c.stats }
+func (c *Core) Stats() Stats {
+	s := c.stats
+	s.Closed = maps.Clone(s.Closed)
+	return s
+}
 
 // Replication returns replication's counters since the start.
 func (c *Core) Replication() replication.Stats { return c.replicator.Stats() }

@@ -38,6 +38,7 @@ type World struct {
 	Spawned   uint64 `json:"spawned"`
 	Destroyed uint64 `json:"destroyed"`
 	StateHash string `json:"state_hash"` // 16 hexadecimal digits: JSON numbers are floats
+	Reused    uint64 `json:"-"`          // of the spawned, those into a slot used before
 }
 
 // Net is what the bots saw of the network, added up over all of them.
@@ -49,11 +50,12 @@ type Net struct {
 	SnapshotsReceived uint64 `json:"snapshots_received"`
 	// DeliveredRatio is received / expected; nil if nothing was expected.
 	DeliveredRatio *float64 `json:"delivered_ratio"`
-	// BytesPerClientS is what a bot received each second it was connected.
+	// BytesPerClientS is what a bot received each second it was connected:
+	// stream and datagrams, without what QUIC and UDP add.
 	BytesPerClientS float64 `json:"bytes_per_client_s"`
 	// Latency is half of a round trip: from a bot's input datagram going out to
-	// the snapshot that echoes it being applied, less the time that the server
-	// held it. One sample a snapshot; nil if there was none.
+	// the arrival of a snapshot that echoes it, less the time that the server
+	// held the echo. One sample a snapshot; nil if there was none.
 	LatencyP50Ms *float64 `json:"latency_p50_ms"`
 	LatencyP99Ms *float64 `json:"latency_p99_ms"`
 }

@@ -1,0 +1,212 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+const (
+	// handshakeTimeout is how long a silent server is waited for.
+	handshakeTimeout = 3 * time.Second
+	// idleTimeout ends a connection from which nothing comes; a server that
+	// was killed says nothing.
+	idleTimeout = 10 * time.Second
+	// closeWait is how long Close waits for the server to see the Bye.
+	closeWait = 300 * time.Millisecond
+)
+
+// Client is a connection to a server, and the replica that it feeds. All
+// methods belong to one goroutine, on which the callbacks run: a game calls
+// Update once a frame, a bot waits in Wait and then calls Update.
+type Client struct {
+	session *Session
+	conn    *quic.Conn
+	lanes   *lanes
+	log     *zap.Logger
+	start   time.Time
+	err     error
+}
+
+// Dial connects and waits for the server's welcome. A refusal is a *wire.Error
+// whose Code says why.
+func Dial(ctx context.Context, c Config) (*Client, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	tlsConfig, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	session, err := NewSession(c.SessionConfig)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := quic.DialAddr(ctx, c.Addr, tlsConfig, &quic.Config{
+		HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: idleTimeout, KeepAlivePeriod: idleTimeout / 3,
+		EnableDatagrams: true, MaxIncomingStreams: -1, MaxIncomingUniStreams: -1,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("client: can't connect to %s: %w", c.Addr, explain(err))
+	}
+	stream, err := conn.OpenStreamSync(ctx)
+	if err != nil {
+		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
+		return nil, fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err))
+	}
+	cl := &Client{session: session, conn: conn, log: c.Log, start: time.Now()}
+	if cl.log == nil {
+		cl.log = zap.NewNop()
+	}
+	cl.lanes = openLanes(conn, stream, cl.start)
+	if err := cl.join(ctx); err != nil {
+		_ = cl.Close()
+		return nil, err
+	}
+	cl.log.Info("joined", zap.String("server", c.Addr), zap.Uint64("session", session.welcome.Session))
+	return cl, nil
+}
+
+// join sends the Hello and waits for the answer.
+func (c *Client) join(ctx context.Context) error {
+	for {
+		if err := c.Update(); err != nil {
+			return err
+		}
+		if _, ok := c.session.Welcome(); ok {
+			return nil
+		}
+		if err := c.Wait(ctx); err != nil {
+			return fmt.Errorf("client: no welcome from the server: %w", err)
+		}
+	}
+}
+
+// explain adds what to do to the errors that people meet first, and turns a
+// close code into the *wire.Error that it stands for.
+func explain(err error) error {
+	var app *quic.ApplicationError
+	var idle *quic.IdleTimeoutError
+	var silent *quic.HandshakeTimeoutError
+	var transport *quic.TransportError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &app):
+		return &wire.Error{Code: wire.Code(min(app.ErrorCode, 1<<16-1)), Detail: app.ErrorMessage}
+	case errors.As(err, &silent):
+		return errors.New("no answer: is the server running, and its UDP port open?")
+	case errors.As(err, &idle):
+		return &wire.Error{Code: wire.Timeout, Detail: "nothing came from the server"}
+	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
+		return fmt.Errorf("%w (pass the fingerprint that the server prints; for development on one machine, insecure dev mode)", err)
+	}
+	return err
+}
+
+// Wait blocks until something has arrived for Update, the connection has
+// ended, or ctx is done, whose error it then returns.
+func (c *Client) Wait(ctx context.Context) error {
+	select {
+	case <-c.lanes.arrived:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Update applies everything that has arrived, runs the callbacks, answers
+// snapshots with an input, and sends what commands have queued. It does not
+// block. After an error the client is of no more use than to be closed and
+// asked for verdicts; a *wire.Error tells why the server ended it.
+func (c *Client) Update() error {
+	if c.err != nil {
+		return c.err
+	}
+	in := c.lanes.take()
+	c.err = c.apply(in)
+	if c.err == nil && in.err != nil {
+		c.err = explain(in.err)
+	}
+	if c.err == nil {
+		c.err = c.lanes.write(c.session.TakeStream())
+	}
+	return c.err
+}
+
+func (c *Client) apply(in arrivals) error {
+	if len(in.stream) > 0 {
+		if err := c.session.ReceiveStream(in.stream); err != nil {
+			return err
+		}
+	}
+	snapshots := 0
+	for _, d := range in.datagrams {
+		if _, err := c.session.ReceiveDatagram(d.bytes, d.at); err != nil {
+			return err
+		}
+		snapshots++
+	}
+	// One answer for all: the acknowledgement is of everything, and the server
+	// sends its own as soon as it hears something.
+	if snapshots > 0 {
+		if d := c.session.Input(time.Since(c.start)); d != nil {
+			c.lanes.answer(d)
+		}
+	}
+	return nil
+}
+
+// Resolve says what became of h.
+func (c *Client) Resolve(h bulk.Handle) wire.Verdict { return c.session.Resolve(h) }
+
+// Replica is the client's copy of what the server shows it.
+func (c *Client) Replica() *Replica { return c.session.Replica() }
+
+// Session is the protocol's state: the welcome, the controlled entity, round
+// trips.
+func (c *Client) Session() *Session { return c.session }
+
+// SetInput is what the client wants for the next tick. It is sent with the
+// answer to the next snapshot and repeated in those that follow.
+func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data) }
+
+// Command asks the server to execute a command once; the next Update sends it.
+// The returned number comes back in the Result.
+func (c *Client) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
+	return c.session.Command(name, target, args)
+}
+
+// Controlled is the entity that this session steers; zero if none.
+func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }
+
+// Stats returns what the connection carried.
+func (c *Client) Stats() Stats { return c.lanes.counters() }
+
+// Stats counts what a connection carried.
+type Stats struct {
+	BytesReceived    uint64 // of the stream and of datagrams, without packet headers
+	Datagrams        uint64 // received
+	DatagramsDropped uint64 // received and dropped, because Update was not called
+}
+
+// Close says goodbye and ends the connection. Nothing of it is left running.
+// It may be called more than once.
+func (c *Client) Close() error {
+	c.lanes.close(func() {
+		c.session.Bye()
+		_ = c.lanes.write(c.session.TakeStream())
+		select {
+		case <-c.conn.Context().Done():
+		case <-time.After(closeWait):
+		}
+	})
+	return nil
+}

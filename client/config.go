@@ -1,0 +1,92 @@
+package client
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Config is what Dial needs. Zero fields take their defaults.
+type Config struct {
+	SessionConfig
+
+	// Addr is the server's UDP address, as "host:port". Required.
+	Addr string
+	// Fingerprint is the SHA-256 of the server's certificate in hex, as the
+	// server prints it at its start: the certificate must be that one, and
+	// need not be signed by anybody.
+	Fingerprint string
+	// InsecureDev takes any certificate: whoever answers at Addr is believed.
+	// For development on one's own machine.
+	InsecureDev bool
+	// TLS replaces the default of verifying the certificate against the
+	// system's authorities. Its NextProtos is overwritten.
+	TLS *tls.Config
+	// Log is told of the connection's life; nil is silent.
+	Log *zap.Logger
+}
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Schema == nil {
+		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		errs = append(errs, fmt.Errorf("client: address %q: want host:port", c.Addr))
+	}
+	if _, err := c.pinned(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.Fingerprint != "" && c.InsecureDev {
+		errs = append(errs, errors.New("client: Fingerprint and InsecureDev exclude each other: a pinned certificate is secure"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) pinned() ([]byte, error) {
+	sum, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(c.Fingerprint), ":", ""))
+	if err != nil || len(sum) != 0 && len(sum) != sha256.Size {
+		return nil, fmt.Errorf("client: fingerprint %q: want the 64 hex digits that the server prints", c.Fingerprint)
+	}
+	return sum, nil
+}
+
+// errCertificate says that the server is not who it should be.
+var errCertificate = errors.New("the server's certificate has another fingerprint: either the server was restarted with a new certificate, or this is not your server")
+
+func (c Config) tls() (*tls.Config, error) {
+	t := &tls.Config{}
+	if c.TLS != nil {
+		t = c.TLS.Clone()
+	}
+	t.MinVersion = tls.VersionTLS13
+	t.NextProtos = []string{wire.ALPN}
+	want, err := c.pinned()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(want) > 0:
+		t.InsecureSkipVerify = true // the pin below is stricter
+		t.VerifyPeerCertificate = func(raw [][]byte, _ [][]*x509.Certificate) error {
+			got := sha256.Sum256(raw[0])
+			if subtle.ConstantTimeCompare(got[:], want) != 1 {
+				return errCertificate
+			}
+			return nil
+		}
+	case c.InsecureDev:
+		t.InsecureSkipVerify = true
+	}
+	return t, nil
+}

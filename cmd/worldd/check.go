@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// checkCommand validates a world file.
+type checkCommand struct {
+	File string `arg:"" placeholder:"FILE" help:"A world file, or the name of an embedded world."`
+}
+
+// Run prints what the file holds, or what is wrong with it. What it lets pass,
+// serve will host: the world is built too.
+func (c *checkCommand) Run(_ context.Context, std streams) error {
+	file, err := loadWorld(c.File)
+	if err != nil {
+		return err
+	}
+	if _, err := scenes.Build(file); err != nil {
+		return wrongUsage{err}
+	}
+	_, err = fmt.Fprintf(std.out, "%s: ok: %s\n", c.File, describe(file))
+	return err
+}
+
+// versionCommand prints the version.
+type versionCommand struct{}
+
+// Run prints one line.
+func (versionCommand) Run(_ context.Context, std streams) error {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	_, err := fmt.Fprintf(std.out, "worldd %s, protocol %d, %s %s/%s\n", version, wire.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}

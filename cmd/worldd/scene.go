@@ -1,0 +1,88 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/server"
+)
+
+// loadWorld reads the world file that a flag names: an embedded world by its
+// name, or a file by its path. Whatever is wrong is a wrongUsage.
+func loadWorld(name string) (*scenes.File, error) {
+	load := scenes.Load
+	if slices.Contains(scenes.Names(), name) {
+		load = scenes.Named
+	}
+	file, err := load(name)
+	if err != nil {
+		return nil, wrongUsage{err}
+	}
+	return file, nil
+}
+
+// host makes the world of file, the game in it and the part of the server's
+// configuration that follows from them.
+func host(file *scenes.File) (*game, server.CoreConfig, error) {
+	scene, err := scenes.Build(file)
+	if err != nil {
+		return nil, server.CoreConfig{}, wrongUsage{err}
+	}
+	schema, err := newSchema()
+	if err != nil {
+		return nil, server.CoreConfig{}, err
+	}
+	g := &game{scene: scene}
+	return g, server.CoreConfig{
+		World: scene.World, Schema: schema, Game: g.hooks(), Epoch: newEpoch(),
+		Replication: replication.Config{
+			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
+			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+		},
+		GenerationFloor: 1, // no run of this world came before: it is made anew
+		MaxSessions:     file.Limits.MaxPlayers,
+	}, nil
+}
+
+// newEpoch names a run: never 0, and never twice.
+func newEpoch() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	return binary.LittleEndian.Uint64(b[:]) | 1
+}
+
+// describe says in a line what a world file holds.
+func describe(f *scenes.File) string {
+	spawned, perSecond := 0, 0.0
+	for _, s := range f.Spawns {
+		spawned += s.Count
+		if s.Grid != nil {
+			spawned += s.Grid.Count[0] * s.Grid.Count[1] * s.Grid.Count[2]
+		}
+	}
+	for _, e := range f.Emitters {
+		perSecond += e.PerSecond
+	}
+	parts := []string{
+		fmt.Sprintf("world %s", f.Name),
+		fmt.Sprintf("%d Hz", f.TickHz), fmt.Sprintf("%d snapshots/s", f.SnapshotHz),
+		count(len(f.Kinds), "kind"), count(len(f.Effects), "effect"), fmt.Sprintf("%d entities at the start", spawned),
+	}
+	if perSecond > 0 {
+		parts = append(parts, fmt.Sprintf("%g spawned a second", perSecond))
+	}
+	parts = append(parts, fmt.Sprintf("at most %d with %s", f.Limits.MaxEntities, count(f.Limits.MaxPlayers, "player")))
+	return strings.Join(parts, ", ")
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

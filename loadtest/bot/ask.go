@@ -1,0 +1,119 @@
+package bot
+
+import (
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// probe asks for handles of every sort and holds the answers against memory.
+func (b *bot) probe() {
+	replica := b.client.Replica()
+	for i := range probesPerUpdate {
+		h := b.pick(told(i % 4))
+		switch {
+		case i == 0 || h == 0:
+			h = b.forged()
+		case i == 4:
+			h = neighbour(h)
+		}
+		a := answer{verdict: replica.Resolve(h)}
+		if e := replica.Entity(h); e != nil {
+			a.present, a.handle, a.identity = true, e.Handle(), b.identityOf(e)
+		}
+		b.count(a.verdict)
+		b.oracle.probed(h, a)
+	}
+}
+
+func (b *bot) count(v wire.Verdict) {
+	b.handles.Probes++
+	switch v {
+	case wire.Live:
+		b.handles.Live++
+	case wire.Hidden:
+		b.handles.Hidden++
+	case wire.Pending:
+		b.handles.Pending++
+	case wire.Stale:
+		b.handles.Stale++
+	}
+}
+
+// pick draws a remembered handle of that fate; one of any fate for
+// toldNothing. It is 0 if there is none, or none was hit.
+func (b *bot) pick(want told) bulk.Handle { return b.oracle.draw(want, b.rng.IntN) }
+
+// draw is pick with the dice given.
+func (o *oracle) draw(want told, dice func(int) int) bulk.Handle {
+	if len(o.order) == 0 {
+		return 0
+	}
+	for range searches {
+		m := o.order[dice(len(o.order))]
+		if want == toldNothing || o.fate(m) == want {
+			return m.handle
+		}
+	}
+	return 0
+}
+
+// forged makes a handle up: any 64 bits, or the shape of real ones, low
+// generations as likely as high ones.
+func (b *bot) forged() bulk.Handle {
+	if b.rng.IntN(4) == 0 {
+		return bulk.Handle(b.rng.Uint64())
+	}
+	return bulk.NewHandle(b.rng.Uint32N(max(b.oracle.slots, 1)), 2*b.rng.Uint32N(1<<b.rng.UintN(17))+1)
+}
+
+// neighbour is the next tenant of h's slot: not there yet, or known.
+func neighbour(h bulk.Handle) bulk.Handle {
+	return bulk.NewHandle(h.Index(), h.Generation()+2)
+}
+
+// poke sends the next command, when it is due.
+func (b *bot) poke(now time.Time) error {
+	if now.Before(b.nextPoke) || len(b.unanswered) >= maxUnanswered {
+		return nil
+	}
+	b.nextPoke = now.Add(time.Second / pokesPerSecond)
+	b.poked++
+	h := b.pick(told(b.poked % 4))
+	switch {
+	case b.poked%8 == 0 || h == 0:
+		h = b.forged()
+	case b.poked%8 == 4:
+		h = neighbour(h)
+	}
+	var args []byte
+	if m := b.oracle.known[h]; m != nil && m.identity != 0 {
+		args = pokeArgs(m.identity)
+	}
+	id, err := b.client.Command(pokeName, h, args)
+	if err != nil {
+		return err
+	}
+	b.unanswered[id] = h
+	b.handles.CommandsSent++
+	return nil
+}
+
+// result takes the answer to a poke.
+func (b *bot) result(r client.Result) {
+	h, ok := b.unanswered[r.ID]
+	if !ok || h != r.Target {
+		b.oracle.confuse(r.Target, 0, "B5: answer %d is about it; the question was about %v", r.ID, h)
+		return
+	}
+	delete(b.unanswered, r.ID)
+	code := wire.CodeOf(r.Err)
+	if code == wire.OK {
+		b.handles.CommandsExecuted++
+	} else {
+		b.handles.CommandsRejected++
+	}
+	b.oracle.answered(h, code, r.Verdict, b.client.Replica().Structure())
+}

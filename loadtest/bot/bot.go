@@ -1,0 +1,223 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// bot is one client: it roams, asks and pokes. It belongs to one goroutine;
+// only its board is read by others.
+type bot struct {
+	number   int
+	config   Config
+	rng      *rand.Rand
+	client   *client.Client
+	body     client.Component[wire.Body]
+	identity client.Component[Identity]
+	oracle   *oracle
+	pilot    pilot
+	handles  Handles
+	latency  *hdrhistogram.Histogram // µs
+
+	unanswered map[uint32]bulk.Handle // command -> its target
+	nextPoke   time.Time
+	poked      int
+	snapshots  uint64 // applied at the last look
+	rttSeen    uint64
+	firstSeq   uint32
+	highestSeq uint32
+	begun      time.Time
+	published  time.Time
+	board      board
+}
+
+// board is what a bot shows of itself while it runs.
+type board struct {
+	mu        sync.Mutex
+	connected bool
+	failed    bool
+	bytes     uint64
+	handles   Handles
+}
+
+// outcome is what one bot adds to the report.
+type outcome struct {
+	failure   error // nil: it played to the end
+	connected bool
+	seconds   float64
+	bytes     uint64
+	expected  uint64
+	received  uint64
+}
+
+func newBot(number int, c Config, schema *wire.Schema) (*bot, error) {
+	body, err := client.ComponentOf[wire.Body](schema, bodyName)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := client.ComponentOf[Identity](schema, identityName)
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(number)))
+	b := &bot{
+		number: number, config: c, rng: rng, body: body, identity: identity,
+		oracle:     newOracle(number, rememberedHandles, 0, wire.MaxSlots),
+		pilot:      pilot{rng: rng, area: c.AreaMetres},
+		latency:    hdrhistogram.New(1, latencyHighest, latencyDigits),
+		unanswered: map[uint32]bulk.Handle{},
+	}
+	return b, nil
+}
+
+// observer tells the oracle what the replica is told.
+func (b *bot) observer() client.Observer {
+	return client.Observer{
+		Enter:   func(e *client.Entity) { b.oracle.entered(e.Handle(), b.identityOf(e)) },
+		Update:  func(e *client.Entity) { b.oracle.updated(e.Handle(), b.identityOf(e)) },
+		Leave:   func(h bulk.Handle, _ wire.Reason) { b.oracle.left(h) },
+		Destroy: func(h bulk.Handle, _ wire.Reason) { b.oracle.destroyed(h) },
+	}
+}
+
+func (b *bot) identityOf(e *client.Entity) uint64 {
+	v, _ := b.identity.Get(e)
+	return v.Value
+}
+
+// dial joins the server. An error is the server's or the network's.
+func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := client.Dial(ctx, client.Config{
+		SessionConfig: client.SessionConfig{
+			Schema: schema, Name: fmt.Sprintf("bot-%d", b.number), Observer: b.observer(), Result: b.result,
+		},
+		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
+	})
+	if err != nil {
+		return err
+	}
+	b.client, b.begun = c, time.Now()
+	welcome, _ := c.Session().Welcome()
+	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
+	b.publish(b.begun, true)
+	return nil
+}
+
+// play goes on until ctx ends, which is nil, or the session breaks.
+func (b *bot) play(ctx context.Context) error {
+	for {
+		if err := b.client.Wait(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if err := b.step(time.Now()); err != nil {
+			return err
+		}
+	}
+}
+
+// step takes in what arrived, answers it at once, and after a snapshot asks its
+// questions and decides where to go.
+func (b *bot) step(now time.Time) error {
+	if err := b.client.Update(); err != nil {
+		return err
+	}
+	replica := b.client.Replica()
+	b.oracle.tick = replica.Tick()
+	b.oracle.settle(replica.Structure())
+	if n := replica.Stats().Snapshots; n != b.snapshots {
+		b.snapshots = n
+		b.measure()
+		b.probe()
+		x, z, seen := b.position()
+		input := b.pilot.steer(x, z, seen)
+		if err := b.client.SetInput(input[:]); err != nil {
+			return err
+		}
+	}
+	if err := b.poke(now); err != nil {
+		return err
+	}
+	if now.Sub(b.published) >= publishEvery {
+		b.publish(now, true)
+	}
+	return nil
+}
+
+// position is where the bot's own body is, if it is in view.
+func (b *bot) position() (x, z float64, seen bool) {
+	e := b.client.Replica().Entity(b.client.Controlled())
+	if e == nil {
+		return 0, 0, false
+	}
+	body, seen := b.body.Get(e)
+	return float64(body.Position[0]), float64(body.Position[2]), seen
+}
+
+// measure notes the newest round trip and the sequence numbers.
+func (b *bot) measure() {
+	if rtt := b.client.Session().RTT(); rtt.Count != b.rttSeen {
+		b.rttSeen = rtt.Count
+		half := (rtt.Newest / 2).Microseconds()
+		_ = b.latency.RecordValue(min(max(half, 1), latencyHighest)) // in range, so there is no error
+	}
+	b.highestSeq = b.client.Replica().Ack().Newest
+	if b.firstSeq == 0 {
+		b.firstSeq = b.highestSeq
+	}
+}
+
+// end closes the session and adds up what it saw.
+func (b *bot) end(failure error) outcome {
+	o := outcome{failure: failure, connected: b.client != nil}
+	if b.client == nil {
+		b.fail()
+		return o
+	}
+	now := time.Now()
+	o.seconds = now.Sub(b.begun).Seconds()
+	o.bytes = b.client.Stats().BytesReceived
+	if b.firstSeq != 0 {
+		s := b.client.Replica().Stats()
+		o.expected = uint64(b.highestSeq - b.firstSeq + 1)
+		// What was dropped because its slots had changed hands, or because too
+		// much waited, did arrive.
+		o.received = min(s.Snapshots+s.Unreadable+s.Overflowed, o.expected)
+	}
+	b.publish(now, false)
+	if failure != nil {
+		b.fail()
+	}
+	_ = b.client.Close() // there is nobody left to tell
+	return o
+}
+
+func (b *bot) fail() {
+	b.board.mu.Lock()
+	defer b.board.mu.Unlock()
+	b.board.failed = true
+}
+
+// publish hands the counters to whoever shows the progress.
+func (b *bot) publish(now time.Time, connected bool) {
+	b.published = now
+	b.handles.Confusions = b.oracle.confusions
+	b.board.mu.Lock()
+	defer b.board.mu.Unlock()
+	b.board.connected = connected
+	b.board.bytes = b.client.Stats().BytesReceived
+	b.board.handles = b.handles
+}

@@ -1,0 +1,71 @@
+package bot
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config says whom to load, and how. The zero value of a field means its
+// default.
+type Config struct {
+	// Addr is the server, HOST:PORT. Required.
+	Addr string
+	// Fingerprint is the SHA-256 of the certificate that the server must show,
+	// in hexadecimal, and InsecureDev takes any: for development. With neither,
+	// the certificate must be one that this machine trusts.
+	Fingerprint string
+	InsecureDev bool
+	// Bots is how many. Default 50.
+	Bots int
+	// Duration is how long, from the first dial. Default 30 s.
+	Duration time.Duration
+	// Seed is of all that bots do by chance. Two runs differ all the same, as
+	// the network does.
+	Seed uint64
+	// AreaMetres is how far from the middle bots roam, along x and z. Default 80.
+	AreaMetres float64
+	// Log is told about sessions that break. Default: nothing is logged.
+	Log *zap.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Bots == 0 {
+		c.Bots = 50
+	}
+	if c.Duration == 0 {
+		c.Duration = 30 * time.Second
+	}
+	if c.AreaMetres == 0 {
+		c.AreaMetres = 80
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	return c
+}
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var errs []error
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		errs = append(errs, fmt.Errorf("bot: address %q: want HOST:PORT", c.Addr))
+	}
+	if c.Bots < 1 {
+		errs = append(errs, fmt.Errorf("bot: %d bots: want at least 1", c.Bots))
+	}
+	if c.Duration < 0 {
+		errs = append(errs, fmt.Errorf("bot: duration %v: want more than 0", c.Duration))
+	}
+	if c.AreaMetres < 0 {
+		errs = append(errs, fmt.Errorf("bot: area of %v m: want more than 0", c.AreaMetres))
+	}
+	if c.Fingerprint != "" && c.InsecureDev {
+		errs = append(errs, errors.New("bot: a fingerprint and insecure-dev: want one of them"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,85 @@
+package bot
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ServerNow is the server's part of a live line.
+type ServerNow struct {
+	TickP99Ms     float64 // of the last second
+	Awake, Asleep int
+}
+
+// Live writes a run as a table that grows by a line a second, so that what
+// happened stays to be read.
+type Live struct {
+	w      io.Writer
+	server bool // with the server's columns
+	rows   int
+}
+
+// headerEvery is how many lines a header serves: a screen.
+const headerEvery = 24
+
+// NewLive makes a table that is written to w. server adds the columns that
+// only whoever runs the server can fill.
+func NewLive(w io.Writer, server bool) *Live { return &Live{w: w, server: server} }
+
+// Row writes a line. now may be nil if the table has no columns of the server.
+func (l *Live) Row(p Progress, now *ServerNow) {
+	if l.rows%headerEvery == 0 {
+		l.header()
+	}
+	l.rows++
+	var b strings.Builder
+	fmt.Fprintf(&b, "%6.0f s", p.ElapsedS)
+	if l.server {
+		if now == nil {
+			now = &ServerNow{}
+		}
+		fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, grouped(now.Awake), grouped(now.Asleep))
+	}
+	h := p.Handles
+	fmt.Fprintf(&b, " %9s %6.1f %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.BytesPerClientS/1000,
+		short(h.Live), short(h.Hidden), short(h.Pending), short(h.Stale), grouped(h.Confusions))
+	if p.Failed > 0 {
+		fmt.Fprintf(&b, "   %d failed", p.Failed)
+	}
+	fmt.Fprintln(l.w, b.String())
+}
+
+func (l *Live) header() {
+	server := ""
+	if l.server {
+		server = fmt.Sprintf(" %9s %7s %7s", "tick p99", "awake", "asleep")
+	}
+	fmt.Fprintf(l.w, "%8s%s %9s %6s %7s %7s %7s %7s %10s\n", "time", server, "bots", "kB/s", "live", "hidden", "pending", "stale", "confusions")
+}
+
+// grouped writes an integer with commas: 1,234,567.
+func grouped[T ~int | ~uint64](n T) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// short writes a count in at most five characters: 999, 9.9k, 123k, 4.5M.
+func short(n uint64) string {
+	for _, unit := range []struct {
+		value  float64
+		suffix string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		v := float64(n) / unit.value
+		switch {
+		case v >= 99.95:
+			return fmt.Sprintf("%.0f%s", v, unit.suffix)
+		case v >= 0.99995:
+			return fmt.Sprintf("%.1f%s", v, unit.suffix)
+		}
+	}
+	return fmt.Sprint(n)
+}

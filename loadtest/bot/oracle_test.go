@@ -1,0 +1,207 @@
+package bot
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+const (
+	live    = wire.Live
+	hidden  = wire.Hidden
+	pending = wire.Pending
+	stale   = wire.Stale
+)
+
+// Three tenants of slot 7, and somebody else.
+var (
+	first  = bulk.NewHandle(7, 1)
+	second = bulk.NewHandle(7, 3)
+	third  = bulk.NewHandle(7, 5)
+	other  = bulk.NewHandle(8, 1)
+	beyond = bulk.NewHandle(4000, 1)
+)
+
+func freshOracle() *oracle { return newOracle(0, 64, 1, 1000) }
+
+// shows is the answer of a replica that holds h under that identity.
+func shows(h bulk.Handle, identity uint64) answer {
+	return answer{verdict: live, present: true, handle: h, identity: identity}
+}
+
+func says(v wire.Verdict) answer { return answer{verdict: v} }
+
+// TestOracleAgrees is a life without contradictions: the oracle must not cry
+// wolf.
+func TestOracleAgrees(t *testing.T) {
+	o := freshOracle()
+	o.probed(first, says(pending))
+	o.probed(beyond, says(stale))
+	o.probed(bulk.Handle(0), says(stale))
+	o.probed(bulk.NewHandle(7, 2), says(stale))
+
+	o.entered(first, 101)
+	o.updated(first, 101)
+	o.probed(first, shows(first, 101))
+	o.probed(second, says(pending))
+	o.answered(first, wire.OK, live, 1)
+	o.answered(first, wire.BadArguments, live, 1)
+	o.answered(first, wire.RateLimited, pending, 1)
+
+	o.left(first)
+	o.probed(first, says(hidden))
+	o.answered(first, wire.HiddenHandle, hidden, 2)
+	o.entered(first, 101)
+	o.probed(first, shows(first, 101))
+
+	o.answered(first, wire.StaleHandle, stale, 3) // its Destroy is under way
+	o.settle(3)
+	o.updated(first, 101) // and so is an older snapshot
+	o.destroyed(first)
+	o.settle(4)
+	o.probed(first, says(stale))
+	o.answered(first, wire.StaleHandle, stale, 4)
+
+	o.entered(third, 103)
+	o.probed(third, shows(third, 103))
+	o.probed(second, says(stale)) // never heard of, and overtaken
+	o.answered(second, wire.StaleHandle, stale, 5)
+	o.answered(other, wire.StaleHandle, stale, 5) // somebody else's
+	o.answered(other, wire.UnknownHandle, pending, 5)
+	o.destroyed(other) // an early kill
+	o.probed(other, says(stale))
+
+	require.Zero(t, o.confusions, "%v", o.recorded)
+	require.Empty(t, o.doubts)
+}
+
+// TestOracleNotices breaks each invariant, once: the check can fail.
+func TestOracleNotices(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		live  func(o *oracle)
+		about bulk.Handle
+		what  string // the invariant
+	}{
+		{"identity changes on enter", func(o *oracle) { o.entered(first, 101); o.left(first); o.entered(first, 102) }, first, "B1"},
+		{"identity changes in a row", func(o *oracle) { o.entered(first, 101); o.updated(first, 102) }, first, "B1"},
+		{"two handles of one identity", func(o *oracle) { o.entered(first, 101); o.entered(other, 101) }, other, "B1"},
+		{"no identity", func(o *oracle) { o.entered(first, 0) }, first, "B1"},
+		{"enters after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.entered(first, 101) }, first, "B2"},
+		{"enters after an early kill", func(o *oracle) { o.destroyed(first); o.entered(first, 101) }, first, "B2"},
+		{"enters after a later tenant", func(o *oracle) { o.entered(second, 102); o.entered(first, 101) }, first, "B2"},
+		{"updated after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.updated(first, 101) }, first, "B2"},
+		{"updated while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.updated(first, 101) }, first, "B2"},
+		{"updated and never shown", func(o *oracle) { o.updated(first, 101) }, first, "B3"},
+		{"left and never shown", func(o *oracle) { o.left(first) }, first, "B3"},
+		{"live after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.probed(first, shows(first, 101)) }, first, "B3"},
+		{"live after a later tenant", func(o *oracle) { o.entered(first, 101); o.entered(second, 102); o.probed(first, shows(first, 101)) }, first, "B3"},
+		{"stale while shown", func(o *oracle) { o.entered(first, 101); o.probed(first, says(stale)) }, first, "B3"},
+		{"hidden while shown", func(o *oracle) { o.entered(first, 101); o.probed(first, says(hidden)) }, first, "B3"},
+		{"pending after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.probed(first, says(pending)) }, first, "B3"},
+		{"stale while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.probed(first, says(stale)) }, first, "B3"},
+		{"made up and live", func(o *oracle) { o.probed(first, shows(first, 101)) }, first, "B3"},
+		{"made up and hidden", func(o *oracle) { o.probed(first, says(hidden)) }, first, "B3"},
+		{"made up and dead before its time", func(o *oracle) { o.probed(first, says(stale)) }, first, "B3"},
+		{"impossible and pending", func(o *oracle) { o.probed(beyond, says(pending)) }, beyond, "B3"},
+		{"the entity of a later tenant", func(o *oracle) { o.entered(first, 101); o.probed(first, shows(second, 102)) }, first, "B4"},
+		{"the entity of another identity", func(o *oracle) { o.entered(first, 101); o.probed(first, shows(first, 102)) }, first, "B4"},
+		{"live without an entity", func(o *oracle) { o.entered(first, 101); o.probed(first, says(live)) }, first, "B4"},
+		{"executed after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.answered(first, wire.OK, live, 2) }, first, "B5"},
+		{"executed while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.answered(first, wire.OK, live, 2) }, first, "B5"},
+		{"made up and executed", func(o *oracle) { o.answered(first, wire.OK, live, 0) }, first, "B5"},
+		{"made up and hidden by an answer", func(o *oracle) { o.answered(first, wire.HiddenHandle, hidden, 0) }, first, "B5"},
+		{"shown and unknown to the server", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.UnknownHandle, pending, 1) }, first, "B5"},
+		{"destroyed and hidden by an answer", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.answered(first, wire.HiddenHandle, hidden, 2) }, first, "B5"},
+		{"code and verdict differ", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.StaleHandle, live, 1) }, first, "B5"},
+		{"another identity on the server", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.IdentityFault, live, 1) }, first, "B5"},
+		{"called stale and shown again", func(o *oracle) {
+			o.entered(first, 101)
+			o.left(first)
+			o.answered(first, wire.StaleHandle, stale, 2)
+			o.entered(first, 101)
+		}, first, "B5"},
+		{"called stale and never destroyed", func(o *oracle) {
+			o.entered(first, 101)
+			o.answered(first, wire.StaleHandle, stale, 1)
+			o.settle(1)
+			o.entered(other, 108)
+			o.settle(2)
+		}, first, "B5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := freshOracle()
+			o.tick = 40
+			c.live(o)
+			require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
+			require.Len(t, o.recorded, 1)
+			require.Equal(t, c.about, o.recorded[0].Handle)
+			require.Contains(t, o.recorded[0].What, c.what+":")
+			require.EqualValues(t, 40, o.recorded[0].Tick)
+		})
+	}
+}
+
+// TestOracleRecordsBothIdentities: a confusion is of use only with what was
+// remembered and what came.
+func TestOracleRecordsBothIdentities(t *testing.T) {
+	o := freshOracle()
+	o.entered(first, 0xaaaa)
+	o.updated(first, 0xbbbb)
+	require.Len(t, o.recorded, 1)
+	require.EqualValues(t, 0xaaaa, o.recorded[0].Remembered)
+	require.EqualValues(t, 0xbbbb, o.recorded[0].Seen)
+	require.Equal(t, "bot 0, tick 0, 7v1: B1: its identity has changed (identity remembered 000000000000aaaa, seen 000000000000bbbb)",
+		o.recorded[0].String())
+}
+
+// TestOracleForgets: memory is bounded, what is shown stays, and of what was
+// forgotten nothing is claimed.
+func TestOracleForgets(t *testing.T) {
+	o := newOracle(0, 8, 1, 1000)
+	keep := bulk.NewHandle(500, 1)
+	o.entered(keep, 5)
+	for i := range uint32(100) {
+		h := bulk.NewHandle(i, 1)
+		o.entered(h, 1000+uint64(i))
+		o.left(h)
+		require.LessOrEqual(t, len(o.known), 8)
+		require.LessOrEqual(t, len(o.owner), 8)
+	}
+	require.EqualValues(t, 101-8, o.forgotten)
+	o.probed(keep, shows(keep, 5))
+	o.probed(keep, says(hidden))
+	require.EqualValues(t, 1, o.confusions, "what is shown is never forgotten")
+
+	old := bulk.NewHandle(0, 1)
+	for _, v := range []answer{says(hidden), says(stale), shows(old, 1000)} {
+		o.probed(old, v)
+	}
+	o.answered(old, wire.HiddenHandle, hidden, 0)
+	o.entered(old, 1000)
+	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
+
+	for i := range uint32(20) { // more at once than the memory holds
+		o.entered(bulk.NewHandle(600+i, 1), 5000+uint64(i))
+	}
+	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
+	require.GreaterOrEqual(t, len(o.known), 22)
+}
+
+// TestOracleDraws: the dice find what there is.
+func TestOracleDraws(t *testing.T) {
+	o := freshOracle()
+	dice := rand.New(rand.NewPCG(1, 2)).IntN
+	require.Zero(t, o.draw(toldShown, dice))
+	o.entered(first, 101)
+	o.entered(other, 108)
+	o.left(other)
+	require.Equal(t, first, o.draw(toldShown, dice))
+	require.Equal(t, other, o.draw(toldHidden, dice))
+	require.Zero(t, o.draw(toldDestroyed, dice))
+	require.NotZero(t, o.draw(toldNothing, dice))
+}

@@ -1,0 +1,44 @@
+package bot
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPilotStaysInItsArea flies a body for a simulated hour at 20 updates a
+// second and 6 m/s.
+func TestPilotStaysInItsArea(t *testing.T) {
+	for seed := range uint64(20) {
+		p := pilot{rng: rand.New(rand.NewPCG(seed, 0)), area: 50}
+		var x, z float64
+		farthest, turns, last := 0.0, 0, [2]byte{}
+		for range 3600 * 20 {
+			in := p.steer(x, z, true)
+			if in != last {
+				turns++
+			}
+			last = in
+			x += float64(int8(in[0])) / 127 * 6 / 20
+			z += float64(int8(in[1])) / 127 * 6 / 20
+			farthest = max(farthest, math.Abs(x), math.Abs(z))
+		}
+		require.Less(t, farthest, 55.0, "seed %d", seed)
+		require.Greater(t, farthest, 25.0, "seed %d: it roams", seed)
+		require.Greater(t, turns, 300, "seed %d", seed)
+	}
+}
+
+// TestPilotWithoutBody: it moves before it sees itself.
+func TestPilotWithoutBody(t *testing.T) {
+	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50}
+	moved := false
+	for range 400 {
+		in := p.steer(1e9, 1e9, false)
+		moved = moved || in != [2]byte{}
+		require.NotEqual(t, int8(-128), int8(in[0]))
+	}
+	require.True(t, moved)
+}

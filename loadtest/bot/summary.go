@@ -1,0 +1,87 @@
+package bot
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteSummary writes the result of a run for people: what was checked, with ✓
+// or ✗, then the figures. color marks them green and red.
+func (r *Report) WriteSummary(w io.Writer, color bool) error {
+	var b strings.Builder
+	r.writeChecks(&b, color)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-10s", name)
+		fmt.Fprintf(&b, format+"\n", args...)
+	}
+	b.WriteString("\n")
+	ended := ""
+	if r.Interrupted {
+		ended = ", interrupted"
+	}
+	line("run", "%.1f s with %s bots%s", r.DurationS, grouped(r.Bots), ended)
+	if t := r.Tick; t != nil {
+		line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %s steps at %d Hz, %s late",
+			t.P50Ms, t.P99Ms, t.MaxMs, grouped(t.Count), t.RateHz, grouped(t.Late))
+	}
+	if o := r.World; o != nil {
+		line("world", "%s entities: %s awake, %s asleep", grouped(o.Entities), grouped(o.Awake), grouped(o.Asleep))
+		line("", "%s spawned, %s of them into a slot used before; %s destroyed", grouped(o.Spawned), grouped(o.Reused), grouped(o.Destroyed))
+		line("", "state hash %s", o.StateHash)
+	}
+	n := r.Net
+	line("snapshots", "%s of %s received%s", grouped(n.SnapshotsReceived), grouped(n.SnapshotsExpected), percent(n.DeliveredRatio))
+	line("download", "%.1f kB/s a client", n.BytesPerClientS/1000)
+	if n.LatencyP50Ms != nil && n.LatencyP99Ms != nil {
+		line("latency", "p50 %.2f ms   p99 %.2f ms", *n.LatencyP50Ms, *n.LatencyP99Ms)
+		line("", "(half of: input sent to its echo in a snapshot, less the server's hold)")
+	}
+	h := r.Handles
+	line("probes", "%s live   %s hidden   %s pending   %s stale", grouped(h.Live), grouped(h.Hidden), grouped(h.Pending), grouped(h.Stale))
+	line("commands", "%s sent: %s executed, %s rejected", grouped(h.CommandsSent), grouped(h.CommandsExecuted), grouped(h.CommandsRejected))
+	r.writeTroubles(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) writeChecks(b *strings.Builder, color bool) {
+	check := func(ok bool, what, figures string) {
+		mark, on, off := "✓", "\x1b[32m", "\x1b[0m"
+		if !ok {
+			mark, on = "✗", "\x1b[31m"
+		}
+		if !color {
+			on, off = "", ""
+		}
+		fmt.Fprintf(b, "  %s%s %-22s%s %s\n", on, mark, what, off, figures)
+	}
+	h := r.Handles
+	check(r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%s of %s", grouped(r.Connected), grouped(r.Bots)))
+	check(r.Failed == 0, "no bot failed", fmt.Sprintf("%s failed", grouped(r.Failed)))
+	check(h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes and %s commands",
+		grouped(h.Confusions), grouped(h.Probes), grouped(h.CommandsSent)))
+}
+
+// writeTroubles lists the first failures and confusions.
+func (r *Report) writeTroubles(b *strings.Builder) {
+	if len(r.Failures) > 0 {
+		fmt.Fprintf(b, "\n  failures (%d of %d)\n", len(r.Failures), r.Failed)
+		for _, f := range r.Failures {
+			fmt.Fprintf(b, "    %v\n", f)
+		}
+	}
+	if len(r.Confusions) > 0 {
+		fmt.Fprintf(b, "\n  confusions (%d of %s)\n", len(r.Confusions), grouped(r.Handles.Confusions))
+		for _, c := range r.Confusions {
+			fmt.Fprintf(b, "    %v\n", c)
+		}
+	}
+}
+
+func percent(ratio *float64) string {
+	if ratio == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%.2f %%)", 100**ratio)
+}

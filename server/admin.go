@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const (
+	// adminHeaderTimeout bounds a slow request on the operator's port.
+	adminHeaderTimeout = 5 * time.Second
+	// staleTick is the age of the last tick at which the server is not well.
+	staleTick = 2 * time.Second
+)
+
+// admin is the operator's port: metrics, health and profiles.
+type admin struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+func listenAdmin(s *Server) (*admin, error) {
+	listener, err := net.Listen("tcp", s.config.AdminListen)
+	if err != nil {
+		return nil, fmt.Errorf("server: can't listen on the admin address %s: %w", s.config.AdminListen, err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{s})
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/healthz", s.healthz)
+	mux.HandleFunc("/readyz", s.readyz)
+	return &admin{listener, &http.Server{Handler: mux, ReadHeaderTimeout: adminHeaderTimeout}}, nil
+}
+
+// healthz fails when the world stands still.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	if age := time.Since(s.Report().LastTick); age > staleTick {
+		http.Error(w, fmt.Sprintf("no tick for %v", age.Round(time.Millisecond)), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// readyz fails when no client would be admitted.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	report := s.Report()
+	if report.LastTick.IsZero() || s.core.isDraining() {
+		http.Error(w, "not serving", http.StatusServiceUnavailable)
+		return
+	}
+	if report.Active >= s.core.config.MaxSessions {
+		http.Error(w, "full", http.StatusServiceUnavailable)
+		return
+	}
+	s.healthz(w, r)
+}
+
+func (a *admin) serve() { _ = a.server.Serve(a.listener) }
+
+func (a *admin) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := a.server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
+		return a.server.Close()
+	} else if err != nil {
+		return err
+	}
+	if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Config is what a Server is made of. Zero fields take their defaults.
+type Config struct {
+	CoreConfig
+
+	// Listen is the UDP address, as "host:port"; port 0 takes a free one.
+	// Required.
+	Listen string
+	// Certificate is the operator's. Without one the server makes its own,
+	// good for 13 days, and clients pin its Fingerprint.
+	Certificate *tls.Certificate
+	// AdminListen is the TCP address of metrics, health and profiles; empty
+	// for none. It is not for the public: keep it on loopback.
+	AdminListen string
+	// DrainTimeout is how long clients are given to take their goodbyes when
+	// the server ends. Default 3 s.
+	DrainTimeout time.Duration
+	// Log is told of sessions and faults; nil is silent.
+	Log *zap.Logger
+}
+
+const defaultDrainTimeout = 3 * time.Second
+
+// Validate reports everything that is wrong with c.
+func (c Config) Validate() error {
+	var errs []error
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		errs = append(errs, fmt.Errorf("server: listen address %q: want host:port", c.Listen))
+	}
+	if c.AdminListen != "" {
+		if _, _, err := net.SplitHostPort(c.AdminListen); err != nil {
+			errs = append(errs, fmt.Errorf("server: admin address %q: want host:port", c.AdminListen))
+		}
+	}
+	if c.World == nil {
+		errs = append(errs, errors.New("server: World is nil"))
+	}
+	if c.Schema == nil {
+		errs = append(errs, errors.New("server: Schema is nil"))
+	}
+	if c.Epoch == 0 {
+		errs = append(errs, errors.New("server: epoch is 0, want a random number that differs from run to run"))
+	}
+	if c.MaxSessions < 0 {
+		errs = append(errs, fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", c.MaxSessions, DefaultMaxSessions))
+	}
+	if c.DrainTimeout < 0 {
+		errs = append(errs, fmt.Errorf("server: drain timeout %v: want a positive duration, or 0 for %v", c.DrainTimeout, defaultDrainTimeout))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,29 @@
+// Package server hosts a world for clients over the network: sessions,
+// commands and inputs on one side, the world's steps and each client's
+// snapshots on the other.
+//
+// Terms. A session is one client's connection, from its first byte to its end.
+// An input is what a client wants for one tick, unreliable and repeated; a
+// command is what it asks for once, reliable and answered. The game is the
+// code that decides what inputs and commands do.
+//
+//	QUIC ──► Conn's goroutines ──► Session inbox (checked, bounded)
+//	                                   │
+//	   one goroutine: Core.Tick = Receive ─► Step ─► Send
+//	                                                     │
+//	QUIC ◄── Conn's sender ◄── stream queue, one-snapshot mailbox
+//
+// Core does no input or output and knows no clock: a simulation ticks it over
+// links of its own. Server puts QUIC, time and metrics around it. STATE.md has
+// the states of a session and who may rely on what.
+//
+// Invariants, cited in code and tests; H1 to H6 are those of handles across
+// the network:
+//
+//	S1 One goroutine owns the world: nothing but Tick, and the game called by
+//	   it, touches world, viewers or session state.
+//	S2 The owner of the world never waits for a peer: a client that does not
+//	   read costs its own session, and nobody else a tick.
+//	S3 What arrives is checked and bounded before it is queued; the first fault
+//	   ends the session with a code that says whose it was.
+package server

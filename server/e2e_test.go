@@ -1,0 +1,290 @@
+package server_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a server on loopback with a few crates in it.
+type house struct {
+	t      testing.TB
+	server *server.Server
+	stop   context.CancelFunc
+	ended  chan error
+	ctx    context.Context
+}
+
+func openHouse(t testing.TB) *house {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
+	require.NoError(t, err)
+	for x := range 5 {
+		_, err := w.Spawn(crate, world.Vec3{X: float32(x), Y: 0.5}, world.Vec3{})
+		require.NoError(t, err)
+	}
+	s, err := server.Listen(server.Config{
+		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
+		CoreConfig: server.CoreConfig{
+			World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1,
+			Game: server.Game{
+				Join: func(*server.Session) (world.Entity, error) {
+					return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
+				},
+				Leave:    func(s *server.Session) { w.Destroy(s.Entity()) },
+				Commands: map[string]server.Command{"poke": func(*server.Session, world.Entity, []byte) error { return nil }},
+			},
+		},
+	})
+	require.NoError(t, err)
+	h := &house{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
+	run, stop := context.WithCancel(ctx)
+	h.stop = stop
+	go func() { h.ended <- s.Serve(run) }()
+	t.Cleanup(h.close)
+	return h
+}
+
+func (h *house) close() {
+	h.stop()
+	select {
+	case err := <-h.ended:
+		require.NoError(h.t, err)
+		close(h.ended)
+	case <-h.ctx.Done():
+		require.Fail(h.t, "the server does not end")
+	}
+}
+
+func (h *house) config() client.Config {
+	return client.Config{
+		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(),
+		SessionConfig: client.SessionConfig{Schema: deskSchema(h.t), Name: "guest"},
+	}
+}
+
+func (h *house) dial() *client.Client {
+	c, err := client.Dial(h.ctx, h.config())
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { require.NoError(h.t, c.Close()) })
+	return c
+}
+
+// until updates c until done.
+func (h *house) until(c *client.Client, why string, done func() bool) {
+	h.t.Helper()
+	for !done() {
+		require.NoError(h.t, c.Wait(h.ctx), why)
+		require.NoError(h.t, c.Update(), why)
+	}
+}
+
+// ends updates c until its connection ends, and returns why.
+func (h *house) ends(c *client.Client) error {
+	for {
+		if err := c.Update(); err != nil {
+			return err
+		}
+		require.NoError(h.t, c.Wait(h.ctx))
+	}
+}
+
+func TestVisit(t *testing.T) {
+	h := openHouse(t)
+	config := h.config()
+	results := map[uint32]client.Result{}
+	config.Result = func(r client.Result) { results[r.ID] = r }
+	c, err := client.Dial(h.ctx, config)
+	require.NoError(t, err)
+	h.until(c, "sees all crates and itself", func() bool { return c.Replica().Len() == 6 })
+	me := c.Controlled()
+	require.Equal(t, wire.Live, c.Resolve(me))
+	ok, err := c.Command("poke", me, nil)
+	require.NoError(t, err)
+	forged, err := c.Command("poke", bulk.NewHandle(999, 7), nil)
+	require.NoError(t, err)
+	require.NoError(t, c.Update())
+	h.until(c, "both are answered", func() bool { return len(results) == 2 })
+	require.NoError(t, results[ok].Err)
+	require.Equal(t, wire.UnknownHandle, wire.CodeOf(results[forged].Err))
+	h.until(c, "round trips are measured", func() bool { return c.Session().RTT().Count > 3 })
+	require.Less(t, c.Session().RTT().Newest, 10*time.Second)
+	require.NotZero(t, c.Stats().BytesReceived)
+
+	other := h.dial()
+	h.until(other, "sees the first", func() bool { return other.Resolve(me) == wire.Live })
+	require.NoError(t, c.Close())
+	require.NoError(t, c.Close(), "twice is once")
+	h.until(other, "H3: and its end", func() bool { return other.Resolve(me) == wire.Stale })
+	require.Error(t, c.Update())
+}
+
+func TestRefusalsAreTyped(t *testing.T) {
+	h := openHouse(t)
+	config := h.config()
+	config.Epoch = deskEpoch + 1
+	_, err := client.Dial(h.ctx, config)
+	require.Equal(t, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
+	config = h.config()
+	require.NoError(t, wire.AddComponent[link](config.Schema, "link"))
+	_, err = client.Dial(h.ctx, config)
+	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err), "%v", err)
+	var e *wire.Error
+	require.ErrorAs(t, err, &e)
+	require.Contains(t, e.Detail, "schema")
+}
+
+type link struct {
+	To bulk.Handle `net:"ref"`
+}
+
+func TestCertificateMustFit(t *testing.T) {
+	h := openHouse(t)
+	config := h.config()
+	config.Fingerprint = "00" + config.Fingerprint[2:]
+	_, err := client.Dial(h.ctx, config)
+	require.ErrorContains(t, err, "another fingerprint")
+	config.Fingerprint = ""
+	_, err = client.Dial(h.ctx, config)
+	require.ErrorContains(t, err, "pass the fingerprint", "never silently unverified")
+	config.InsecureDev = true
+	c, err := client.Dial(h.ctx, config)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	config.Fingerprint = "xyz"
+	_, err = client.Dial(h.ctx, config)
+	require.ErrorContains(t, err, "64 hex digits")
+	require.ErrorContains(t, err, "exclude each other", "all complaints at once")
+}
+
+// raw is a client that keeps no rules.
+func (h *house) raw() (*quic.Conn, *quic.Stream) {
+	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
+		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
+	stream, err := conn.OpenStreamSync(h.ctx)
+	require.NoError(h.t, err)
+	return conn, stream
+}
+
+func (h *house) wantClosed(conn *quic.Conn, code wire.Code) {
+	h.t.Helper()
+	select {
+	case <-conn.Context().Done():
+	case <-h.ctx.Done():
+		require.Fail(h.t, "the connection stays open")
+	}
+	var app *quic.ApplicationError
+	require.ErrorAs(h.t, context.Cause(conn.Context()), &app)
+	require.Equal(h.t, code, wire.Code(app.ErrorCode))
+}
+
+func TestGarbageEndsItsSenderAlone(t *testing.T) {
+	h := openHouse(t)
+	good := h.dial()
+	conn, stream := h.raw()
+	_, err := stream.Write([]byte{5, 99, 1, 2, 3, 4})
+	require.NoError(t, err)
+	h.wantClosed(conn, wire.BadState)
+
+	conn, stream = h.raw()
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}
+	_, err = stream.Write(wire.AppendMessage(nil, hello))
+	require.NoError(t, err)
+	require.NoError(t, conn.SendDatagram([]byte("garbage")))
+	h.wantClosed(conn, wire.BadMessage)
+
+	before := good.Replica().Tick()
+	h.until(good, "everybody else goes on", func() bool { return good.Replica().Tick() > before+60 })
+}
+
+func TestDrainSaysGoodbye(t *testing.T) {
+	h := openHouse(t)
+	c := h.dial()
+	h.stop()
+	err := h.ends(c)
+	require.Equal(t, wire.Draining, wire.CodeOf(err), "%v", err)
+	var e *wire.Error
+	require.ErrorAs(t, err, &e)
+}
+
+func TestPortInUse(t *testing.T) {
+	h := openHouse(t)
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	config := server.Config{Listen: h.server.Addr().String(), CoreConfig: server.CoreConfig{World: w, Schema: deskSchema(t), Epoch: 1}}
+	_, err = server.Listen(config)
+	require.ErrorContains(t, err, "can't listen on "+h.server.Addr().String())
+	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
+	_, err = server.Listen(config)
+	require.ErrorContains(t, err, "admin address")
+}
+
+func TestConfigComplainsOfEverything(t *testing.T) {
+	_, err := server.Listen(server.Config{Listen: "nowhere", AdminListen: "x", DrainTimeout: -1, CoreConfig: server.CoreConfig{MaxSessions: -1}})
+	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "epoch is 0", "sessions at most", "drain timeout"} {
+		require.ErrorContains(t, err, part)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_, err := client.Dial(ctx, client.Config{
+		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: deskSchema(t)},
+	})
+	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9")
+}
+
+func TestAdmin(t *testing.T) {
+	h := openHouse(t)
+	c := h.dial()
+	before := c.Replica().Tick()
+	h.until(c, "a second passes", func() bool { return c.Replica().Tick() > before+90 })
+	get := func(path string) (int, string) {
+		request, err := http.NewRequestWithContext(h.ctx, http.MethodGet, "http://"+h.server.AdminAddr().String()+path, nil)
+		require.NoError(t, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return response.StatusCode, string(body)
+	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		code, body := get(path)
+		require.Equal(t, http.StatusOK, code, "%s: %s", path, body)
+	}
+	code, body := get("/metrics")
+	require.Equal(t, http.StatusOK, code)
+	for _, metric := range []string{
+		`worldd_tick_duration_seconds_count{phase="step"}`, "worldd_tick_overruns_total", `worldd_entities{state="awake"}`,
+		`worldd_clients{transport="quic"} 1`, `worldd_handshakes_total{result="ok"} 1`, `worldd_datagrams_total{dir="out",result="sent"}`,
+		`worldd_bytes_total{component="state",dir="out"}`, `worldd_handle_verdicts_total{side="server",verdict="stale"}`,
+		`worldd_commands_total{result="executed"}`, "go_goroutines",
+	} {
+		require.Contains(t, body, metric)
+	}
+	code, _ = get("/debug/pprof/")
+	require.Equal(t, http.StatusOK, code)
+}

@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/world"
+)
+
+// maxDebtTicks is how many ticks the loop makes up for after a stall. Beyond,
+// the world falls behind the clock: catching up for ever is how a server that
+// is a little too slow becomes one that stands still.
+const maxDebtTicks = 5
+
+// Phases of a tick, for their durations.
+const (
+	phaseReceive = iota
+	phaseStep
+	phaseReplicate
+	phases
+)
+
+// loop ticks a Core in real time, on the goroutine that owns the world.
+type loop struct {
+	core     *Core
+	traffic  *traffic
+	interval time.Duration
+	slept    *time.Timer
+
+	mu       sync.Mutex // guards what report reads
+	ticks    *hdrhistogram.Histogram
+	spent    [phases]time.Duration
+	late     uint64
+	lastTick time.Time
+	snapshot Report
+}
+
+// Report is what a server tells of itself.
+type Report struct {
+	Tick        TickReport
+	World       world.Stats
+	StateHash   uint64 // of a tick within the last second, or the last one of all
+	Sessions    Stats
+	Active      int // sessions that have joined
+	Replication replication.Stats
+	Traffic     Traffic
+	LastTick    time.Time
+}
+
+// TickReport tells how long ticks took.
+type TickReport struct {
+	RateHz        int
+	Count         uint64
+	P50, P99, Max time.Duration
+	// Late counts ticks that began more than one interval after their time.
+	Late uint64
+	// Receive, Step and Replicate add up what the phases took.
+	Receive, Step, Replicate time.Duration
+}
+
+func newLoop(core *Core, t *traffic) *loop {
+	hz := core.world.TickHz()
+	l := &loop{
+		core: core, traffic: t, interval: time.Second / time.Duration(hz),
+		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
+	}
+	l.snapshot.Tick.RateHz = hz
+	return l
+}
+
+// run ticks until ctx is done.
+func (l *loop) run(ctx context.Context) {
+	l.slept = time.NewTimer(0)
+	defer l.slept.Stop()
+	due := time.Now()
+	for n := uint64(1); ; n++ {
+		if !l.sleepUntil(ctx, due) {
+			break
+		}
+		if debt := time.Since(due) / l.interval; debt > 0 {
+			l.countLate()
+			if debt > maxDebtTicks {
+				due = due.Add((debt - maxDebtTicks) * l.interval)
+			}
+		}
+		due = due.Add(l.interval)
+		l.tick()
+		if n%uint64(l.core.world.TickHz()) == 0 {
+			l.publish()
+		}
+	}
+	l.publish()
+}
+
+func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
+	l.slept.Reset(time.Until(due))
+	select {
+	case <-l.slept.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (l *loop) countLate() {
+	l.mu.Lock()
+	l.late++
+	l.mu.Unlock()
+}
+
+// tick is Core.Tick with its phases timed.
+func (l *loop) tick() {
+	began := time.Now()
+	l.core.Receive()
+	received := time.Now()
+	l.core.Step()
+	stepped := time.Now()
+	l.core.Send()
+	ended := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.ticks.RecordValue(max(ended.Sub(began).Microseconds(), 1)) // a minute and more is a minute
+	l.spent[phaseReceive] += received.Sub(began)
+	l.spent[phaseStep] += stepped.Sub(received)
+	l.spent[phaseReplicate] += ended.Sub(stepped)
+	l.lastTick = ended
+}
+
+// publish copies what belongs to this goroutine for report.
+func (l *loop) publish() {
+	c := l.core
+	r := Report{
+		World: c.world.Stats(), StateHash: c.world.StateHash(), Sessions: c.Stats(), Active: c.Active(), Replication: c.Replication(),
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.snapshot = r
+}
+
+func (l *loop) report() Report {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.snapshot
+	us := func(v int64) time.Duration { return time.Duration(v) * time.Microsecond }
+	r.Tick = TickReport{
+		RateHz: l.core.world.TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late,
+		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
+		Receive: l.spent[phaseReceive], Step: l.spent[phaseStep], Replicate: l.spent[phaseReplicate],
+	}
+	r.Traffic = l.traffic.load()
+	r.LastTick = l.lastTick
+	return r
+}
+
+// drain says goodbye to all sessions and ends them.
+func (l *loop) drain() {
+	l.core.Receive() // those that have just come are told too
+	l.core.Drain()
+	l.core.reap()
+	l.publish()
+}

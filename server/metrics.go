@@ -1,0 +1,78 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// collector turns a Report into metrics when it is asked for them; the tick
+// knows nothing of it. The names are stable.
+type collector struct{ server *Server }
+
+// Describe says nothing, which makes the collector an unchecked one: a metric
+// with a label may have no samples yet.
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reports everything.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	r := c.server.Report()
+	send := func(kind prometheus.ValueType, value float64, name, help string, labels ...string) {
+		keys, values := []string{}, []string{}
+		for i := 0; i < len(labels); i += 2 {
+			keys, values = append(keys, labels[i]), append(values, labels[i+1])
+		}
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, keys, nil), kind, value, values...)
+	}
+	counter := func(value uint64, name, help string, labels ...string) {
+		send(prometheus.CounterValue, float64(value), name, help, labels...)
+	}
+	gauge := func(value float64, name, help string, labels ...string) {
+		send(prometheus.GaugeValue, value, name, help, labels...)
+	}
+	collectTick(r, counter, out)
+	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
+	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
+	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
+	collectTraffic(r.Traffic, counter)
+	for verdict, n := range r.Sessions.CommandVerdicts {
+		counter(n, "worldd_handle_verdicts_total", "Verdicts on handles in commands.", "side", "server", "verdict", wire.Verdict(verdict).String())
+	}
+	counter(r.Sessions.Executed, "worldd_commands_total", "Commands, by result.", "result", "executed")
+	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
+	for code, n := range r.Sessions.Closed {
+		counter(n, "worldd_sessions_ended_total", "Sessions that ended, by code.", "code", code.String())
+	}
+}
+
+type countFunc func(value uint64, name, help string, labels ...string)
+
+func collectTick(r Report, counter countFunc, out chan<- prometheus.Metric) {
+	const name, help = "worldd_tick_duration_seconds", "Duration of ticks: quantiles of the whole, sums of the phases."
+	total := r.Tick.Receive + r.Tick.Step + r.Tick.Replicate
+	desc := prometheus.NewDesc(name, help, []string{"phase"}, nil)
+	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, total.Seconds(),
+		map[float64]float64{0.5: r.Tick.P50.Seconds(), 0.99: r.Tick.P99.Seconds(), 1: r.Tick.Max.Seconds()}, "all")
+	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Receive.Seconds(), nil, "receive")
+	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Step.Seconds(), nil, "step")
+	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Replicate.Seconds(), nil, "replicate")
+	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
+}
+
+func collectTraffic(t Traffic, counter countFunc) {
+	const (
+		handshakes = "Connections, by what became of them."
+		datagrams  = "Datagrams, by direction and what became of them."
+		bytes      = "Bytes without packet headers, by direction and kind."
+	)
+	counter(t.Handshakes, "worldd_handshakes_total", handshakes, "result", "ok")
+	counter(t.HandshakesFailed, "worldd_handshakes_total", handshakes, "result", "no_stream")
+	counter(t.HandshakesRefused, "worldd_handshakes_total", handshakes, "result", "refused")
+	counter(t.Datagrams, "worldd_datagrams_total", datagrams, "dir", "out", "result", "sent")
+	counter(t.DatagramsReplaced, "worldd_datagrams_total", datagrams, "dir", "out", "result", "replaced")
+	counter(t.DatagramsRefused, "worldd_datagrams_total", datagrams, "dir", "out", "result", "refused")
+	counter(t.ReceivedDatagrams, "worldd_datagrams_total", datagrams, "dir", "in", "result", "received")
+	counter(t.DatagramBytes, "worldd_bytes_total", bytes, "dir", "out", "component", "state")
+	counter(t.StreamBytes, "worldd_bytes_total", bytes, "dir", "out", "component", "stream")
+	counter(t.ReceivedBytes, "worldd_bytes_total", bytes, "dir", "in", "component", "all")
+}

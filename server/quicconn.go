@@ -1,0 +1,168 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+const (
+	// maxUnsentStream is how many bytes of the stream may wait for a client
+	// that does not read: beyond replication's own limit on enters, only
+	// destroys and answers, which it must not miss, can pile up this far.
+	maxUnsentStream = 512 << 10
+	// farewellWait is how long a connection that the server ends is kept, so
+	// that the goodbye on the stream arrives: CONNECTION_CLOSE overtakes it.
+	farewellWait = 300 * time.Millisecond
+)
+
+// quicConn is a Conn over QUIC. The goroutine that owns the world only fills
+// its queues; one sender empties them, since both ways of sending may block.
+type quicConn struct {
+	conn   *quic.Conn
+	stream *quic.Stream
+	wake   chan struct{} // holds a token while something waits for the sender
+
+	mu       sync.Mutex
+	out      []byte   // of the stream, unsent
+	snapshot [][]byte // the newest one; the buffers are reused
+	count    int      // datagrams of it that are unsent
+	stamp    uint32   // of the newest input
+	stampAt  time.Time
+	ending   bool
+	code     wire.Code
+	text     string
+	counters *traffic
+}
+
+// SendStream queues bytes for the stream.
+func (c *quicConn) SendStream(p []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending {
+		return true // it is over anyway
+	}
+	if len(c.out)+len(p) > maxUnsentStream {
+		return false
+	}
+	c.out = append(c.out, p...)
+	c.signal()
+	return true
+}
+
+// SendSnapshot queues datagrams in place of unsent ones, whose rows go out
+// again when replication finds that nobody acknowledges them.
+func (c *quicConn) SendSnapshot(datagrams [][]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counters.replaced.Add(uint64(c.count))
+	for len(c.snapshot) < len(datagrams) {
+		c.snapshot = append(c.snapshot, make([]byte, 0, wire.MaxDatagram))
+	}
+	for i, d := range datagrams {
+		c.snapshot[i] = append(c.snapshot[i][:0], d...)
+	}
+	c.count = len(datagrams)
+	c.signal()
+}
+
+// Close ends the connection once the stream's queue is sent.
+func (c *quicConn) Close(code wire.Code, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ending {
+		c.ending, c.code, c.text = true, code, text
+		c.signal()
+	}
+}
+
+func (c *quicConn) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// heard notes the stamp that the next snapshots echo.
+func (c *quicConn) heard(stamp uint32, at time.Time) {
+	c.mu.Lock()
+	c.stamp, c.stampAt = stamp, at
+	c.mu.Unlock()
+}
+
+// work is what the sender took out of the queues.
+type work struct {
+	stream    []byte
+	datagrams [][]byte
+	ending    bool
+}
+
+// take swaps the sender's spent buffers for what waits.
+func (c *quicConn) take(w *work) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.stream, c.out = c.out, w.stream[:0]
+	for len(w.datagrams) < c.count {
+		w.datagrams = append(w.datagrams, make([]byte, 0, wire.MaxDatagram))
+	}
+	w.datagrams = w.datagrams[:c.count]
+	hold := time.Since(c.stampAt) / (100 * time.Microsecond)
+	for i := range w.datagrams {
+		w.datagrams[i], c.snapshot[i] = c.snapshot[i], w.datagrams[i]
+		wire.StampState(w.datagrams[i], c.stamp, uint16(min(hold, 1<<16-1)))
+	}
+	c.count = 0
+	w.ending = c.ending
+}
+
+// send empties the queues until the connection ends. The stream goes first:
+// the datagrams stand on it.
+func (c *quicConn) send() {
+	var w work
+	for {
+		select {
+		case <-c.wake:
+		case <-c.conn.Context().Done():
+			return
+		}
+		c.take(&w)
+		if len(w.stream) > 0 {
+			n, err := c.stream.Write(w.stream)
+			c.counters.streamBytes.Add(uint64(n))
+			if err != nil {
+				return // the readers see why
+			}
+		}
+		if w.ending {
+			c.farewell()
+			return
+		}
+		c.sendDatagrams(w.datagrams)
+	}
+}
+
+func (c *quicConn) sendDatagrams(datagrams [][]byte) {
+	for _, d := range datagrams {
+		if err := c.conn.SendDatagram(d); err != nil {
+			c.counters.refused.Add(1)
+			continue
+		}
+		c.counters.datagrams.Add(1)
+		c.counters.datagramBytes.Add(uint64(len(d)))
+	}
+}
+
+// farewell leaves the client time to read the goodbye and close by itself.
+func (c *quicConn) farewell() {
+	_ = c.stream.Close()
+	if c.code != wire.OK {
+		select {
+		case <-c.conn.Context().Done():
+		case <-time.After(farewellWait):
+		}
+	}
+	_ = c.conn.CloseWithError(quic.ApplicationErrorCode(c.code), c.text)
+}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Server is a Core with sockets and a clock: one UDP port for clients, and a
+// TCP port for the operator if asked for.
+type Server struct {
+	config      Config
+	core        *Core
+	log         *zap.Logger
+	udp         *net.UDPConn
+	transport   *quic.Transport
+	listener    *quic.Listener
+	admin       *admin
+	fingerprint string
+
+	places      chan struct{}  // one for each connection
+	connections sync.WaitGroup // their goroutines
+	traffic     traffic
+	loop        *loop
+}
+
+// Listen takes the addresses, so that a wrong or occupied one is found before
+// anything is started. Serve then runs the server.
+func Listen(c Config) (*Server, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.DrainTimeout == 0 {
+		c.DrainTimeout = defaultDrainTimeout
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	core, err := NewCore(c.CoreConfig)
+	if err != nil {
+		return nil, err
+	}
+	certificate := c.Certificate
+	if certificate == nil {
+		own, err := selfMade(time.Now())
+		if err != nil {
+			return nil, err
+		}
+		certificate = &own
+	}
+	s := &Server{
+		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate),
+		places: make(chan struct{}, core.config.MaxSessions+spareConnections),
+	}
+	s.loop = newLoop(core, &s.traffic)
+	if err := s.listen(*certificate); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) listen(certificate tls.Certificate) error {
+	addr, err := net.ResolveUDPAddr("udp", s.config.Listen)
+	if err != nil {
+		return fmt.Errorf("server: listen address %q: %w", s.config.Listen, err)
+	}
+	if s.udp, err = net.ListenUDP("udp", addr); err != nil {
+		return fmt.Errorf("server: can't listen on %s: %w", s.config.Listen, err)
+	}
+	unproven := rate.NewLimiter(initialsPerSecond, initialBurst)
+	s.transport = &quic.Transport{Conn: s.udp, VerifySourceAddress: func(net.Addr) bool { return !unproven.Allow() }}
+	s.listener, err = s.transport.Listen(&tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, NextProtos: []string{wire.ALPN},
+	}, quicConfig())
+	if err != nil {
+		return errors.Join(fmt.Errorf("server: can't serve QUIC on %s: %w", s.config.Listen, err), s.udp.Close())
+	}
+	if s.config.AdminListen != "" {
+		if s.admin, err = listenAdmin(s); err != nil {
+			return errors.Join(err, s.closeSockets())
+		}
+	}
+	return nil
+}
+
+// Addr is the UDP address that clients connect to.
+func (s *Server) Addr() *net.UDPAddr { return s.udp.LocalAddr().(*net.UDPAddr) }
+
+// AdminAddr is the TCP address of metrics and profiles; nil if there is none.
+func (s *Server) AdminAddr() net.Addr {
+	if s.admin == nil {
+		return nil
+	}
+	return s.admin.listener.Addr()
+}
+
+// Fingerprint is the SHA-256 of the server's certificate in hex, for clients
+// to pin.
+func (s *Server) Fingerprint() string { return s.fingerprint }
+
+// Serve runs the server until ctx is done. Then it refuses new clients, says
+// goodbye to those that are there, and returns when all is closed, nil if
+// nothing went wrong. It may be called once.
+func (s *Server) Serve(ctx context.Context) error {
+	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.fingerprint))
+	var operators sync.WaitGroup
+	if s.admin != nil {
+		operators.Go(s.admin.serve)
+	}
+	accepting, stopAccepting := context.WithCancel(context.Background())
+	defer stopAccepting()
+	s.connections.Go(func() { s.accept(accepting) })
+	s.loop.run(ctx)
+	stopAccepting()
+	s.loop.drain()
+	s.awaitFarewells()
+	err := s.closeSockets()
+	s.connections.Wait()
+	operators.Wait()
+	s.log.Info("ended")
+	return err
+}
+
+// awaitFarewells waits until every connection has ended by itself, or the time
+// for that is over.
+func (s *Server) awaitFarewells() {
+	ended := make(chan struct{})
+	go func() {
+		s.connections.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(s.config.DrainTimeout):
+	}
+}
+
+// closeSockets ends every connection that is left and frees the ports.
+func (s *Server) closeSockets() error {
+	var errs []error
+	if s.admin != nil {
+		errs = append(errs, s.admin.close())
+	}
+	errs = append(errs, s.listener.Close(), s.transport.Close())
+	if err := s.udp.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Report returns the server's figures as of its last tick but one second at
+// most. It may be called from any goroutine.
+func (s *Server) Report() Report { return s.loop.report() }

@@ -1,0 +1,38 @@
+package server
+
+import "sync/atomic"
+
+// traffic counts what connections carry; their goroutines share it.
+type traffic struct {
+	handshakes        atomic.Uint64 // sessions opened
+	handshakesFailed  atomic.Uint64 // connections without a stream
+	handshakesRefused atomic.Uint64 // connections beyond the places
+	streamBytes       atomic.Uint64 // sent
+	datagrams         atomic.Uint64 // sent
+	datagramBytes     atomic.Uint64 // sent
+	replaced          atomic.Uint64 // datagrams replaced by newer ones before they were sent
+	refused           atomic.Uint64 // datagrams that the transport did not take
+	receivedBytes     atomic.Uint64
+	receivedDatagrams atomic.Uint64
+}
+
+// Traffic is a copy of the counters of all connections since the start.
+type Traffic struct {
+	Handshakes, HandshakesFailed, HandshakesRefused uint64
+	// StreamBytes and DatagramBytes are sent, without packet headers.
+	StreamBytes, DatagramBytes uint64
+	Datagrams                  uint64 // sent
+	DatagramsReplaced          uint64 // a newer snapshot took their place before they were sent
+	DatagramsRefused           uint64 // not taken by the transport
+	ReceivedBytes              uint64
+	ReceivedDatagrams          uint64
+}
+
+func (t *traffic) load() Traffic {
+	return Traffic{
+		Handshakes: t.handshakes.Load(), HandshakesFailed: t.handshakesFailed.Load(), HandshakesRefused: t.handshakesRefused.Load(),
+		StreamBytes: t.streamBytes.Load(), DatagramBytes: t.datagramBytes.Load(), Datagrams: t.datagrams.Load(),
+		DatagramsReplaced: t.replaced.Load(), DatagramsRefused: t.refused.Load(),
+		ReceivedBytes: t.receivedBytes.Load(), ReceivedDatagrams: t.receivedDatagrams.Load(),
+	}
+}
