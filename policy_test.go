@@ -41,7 +41,7 @@ field               internal/cpu x/sys
 world               bulk field
 replication/wire    bulk msgpack
 replication         bulk world replication/wire
-server              bulk world replication replication/wire quic-go zap prometheus x/time
+server              bulk world replication replication/wire quic-go zap prometheus hdrhistogram x/time
 client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire hdrhistogram zap
 loadtest            client loadtest/bot replication/wire hdrhistogram kong zap

@@ -23,8 +23,12 @@ func fma64(a, b, c float32) float64 { return float64(float64(a)*float64(b)) + fl
 // between two float32, and when the result is subnormal, whose midpoints are
 // elsewhere; float32 of math.FMA has the same flaw.
 func roundsOnce(s float64) bool {
-	const lost, midway = 1<<29 - 1, 1 << 28 // the bits that float32 has no room for
-	return math.Float64bits(s)&lost != midway && math.Abs(s) >= 0x1p-126
+	const (
+		lost, midway = 1<<29 - 1, 1 << 28 // the bits that float32 has no room for
+		normal       = (1023 - 126) << 53 // of 0x1p-126, without its sign
+	)
+	bits := math.Float64bits(s)
+	return bits&lost != midway && bits<<1 >= normal
 }
 
 // fmaToOdd is fma32 the long way, right for all values: it rounds the sum to
