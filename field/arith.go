@@ -2,59 +2,94 @@ package field
 
 import "math"
 
-// The scalar definitions of the machine's arithmetic (M1). Every conversion to
-// float32 below is there to forbid fusing: Go may fuse x*y+z on arm64 and on
-// amd64 v3, also across inlined calls.
+// The arithmetic of the machine, one lane at a time. This is the definition
+// (F1): kernels, folding and every faster twin give these bits. Each float32(...)
+// around a product forbids the compiler to fuse it with the sum that follows,
+// which Go does on some machines, also across inlined calls.
 
-// fma32 is the IEEE fused multiply-add of float32.
-func fma32(a, b, c float32) float32 {
-	if s := fma64(a, b, c); roundsOnce(s) {
-		return float32(s)
+// evaluate applies an operation that computes.
+func evaluate(o Opcode, a, b, c, d float32) float32 {
+	switch o {
+	case opAdd:
+		return a + b
+	case opSub:
+		return a - b
+	case opMul:
+		return float32(a * b)
+	case opDiv:
+		return a / b
+	case opMad:
+		return fma32(a, b, c)
+	case opNmad:
+		return fma32(-a, b, c)
+	case opMin:
+		return min32(a, b)
+	case opMax:
+		return max32(a, b)
+	case opAbs:
+		return abs32(a)
+	case opNeg:
+		return neg32(a)
+	case opFloor:
+		return floor32(a)
+	case opSqrt:
+		return sqrt32(a)
+	case opRsqrt:
+		return rsqrt32(a)
+	case opSin:
+		return sin32(a)
+	case opSaturate:
+		return saturate32(a)
+	case opSelectLT:
+		return selectLT32(a, b, c, d)
+	case opSelectGE:
+		return selectGE32(a, b, c, d)
 	}
-	return fmaToOdd(a, b, c)
+	panic("field: " + o.String() + " computes nothing")
 }
 
-// fma64 rounds in float64: the product of two float32 is exact there, the sum
-// is not.
-func fma64(a, b, c float32) float64 { return float64(float64(a)*float64(b)) + float64(c) }
-
-// roundsOnce tells whether float32(s), for a sum s that was rounded to float64,
-// is what rounding the true sum at once gives. It may not be when s lies midway
-// between two float32, and when the result is subnormal, whose midpoints are
-// elsewhere; float32 of math.FMA has the same flaw.
-func roundsOnce(s float64) bool {
-	const (
-		lost, midway = 1<<29 - 1, 1 << 28 // the bits that float32 has no room for
-		normal       = (1023 - 126) << 53 // of 0x1p-126, without its sign
-	)
-	bits := math.Float64bits(s)
-	return bits&lost != midway && bits<<1 >= normal
+// fma32 is a*b + c rounded once, the fusedMultiplyAdd of IEEE 754 for float32.
+func fma32(a, b, c float32) float32 {
+	s := wideSum(a, b, c)
+	if mayTie(s) {
+		return fmaTie(a, b, c)
+	}
+	return float32(s)
 }
 
-// fmaToOdd is fma32 the long way, right for all values: it rounds the sum to
-// odd in float64, after which rounding to float32 is right (Boldo and
-// Melquiond, 2008).
-func fmaToOdd(a, b, c float32) float32 {
+// wideSum is a*b + c rounded to a float64. The product of two float32s is exact
+// in one, so that the sum alone is rounded (and the compiler may fuse it).
+func wideSum(a, b, c float32) float64 { return float64(a)*float64(b) + float64(c) }
+
+// mayTie says whether rounding a wideSum to float32 may go wrong. It does only if
+// the sum lies exactly between two float32s, where what the first rounding lost
+// should have decided. Those sums end in 28 zero bits, or more if the float32 is
+// subnormal. Few others do.
+func mayTie(s float64) bool { return math.Float64bits(s)<<36 == 0 }
+
+// fmaTie rounds the sum to odd instead of to nearest, after which rounding
+// to float32 is right: S. Boldo, G. Melquiond, "Emulation of a FMA and correctly
+// rounded sums: proved algorithms using rounding to odd", 2008.
+func fmaTie(a, b, c float32) float32 {
 	p, z := float64(a)*float64(b), float64(c)
 	s := float64(p) + z
-	if math.IsInf(s, 0) || s != s {
-		return float32(s)
+	if s-s != 0 {
+		return float32(s) // infinite or NaN
 	}
 	back := s - p
-	lost := (p - (s - back)) + (z - back)
+	lost := (p - (s - back)) + (z - back) // s + lost is the exact sum (Knuth's TwoSum)
 	bits := math.Float64bits(s)
 	if lost != 0 && bits&1 == 0 {
-		// The true sum lies between s and its neighbour towards lost.
 		if (lost > 0) == (s > 0) {
 			bits++
 		} else {
 			bits--
 		}
-		s = math.Float64frombits(bits)
 	}
-	return float32(s)
+	return float32(math.Float64frombits(bits))
 }
 
+// min32 and max32 give b when the operands are equal or one is NaN, as x86 does.
 func min32(a, b float32) float32 {
 	if a < b {
 		return a
@@ -69,14 +104,18 @@ func max32(a, b float32) float32 {
 	return b
 }
 
-func abs32(a float32) float32 { return math.Float32frombits(math.Float32bits(a) &^ (1 << 31)) }
-func neg32(a float32) float32 { return math.Float32frombits(math.Float32bits(a) ^ 1<<31) }
+const signBit = 1 << 31
 
-// floor32 and sqrt32 are exact through float64.
+func abs32(a float32) float32 { return math.Float32frombits(math.Float32bits(a) &^ signBit) }
+func neg32(a float32) float32 { return math.Float32frombits(math.Float32bits(a) ^ signBit) }
+
+// floor32 and sqrt32 are right through float64: the floor of a float32 is one,
+// and 53 bits are enough to round a square root twice without harm.
 func floor32(a float32) float32 { return float32(math.Floor(float64(a))) }
 func sqrt32(a float32) float32  { return float32(math.Sqrt(float64(a))) }
 
-// rsqrt32 is an integer seed with two tuned Newton steps.
+// rsqrt32 is 1/sqrt(a) to a relative error of 8e-7, by two Newton steps from an
+// integer seed. The constants of the seed and the steps are tuned to each other.
 func rsqrt32(a float32) float32 {
 	x := max32(a, 1e-12)
 	h := float32(x * 0.5023863)
@@ -85,24 +124,36 @@ func rsqrt32(a float32) float32 {
 	return float32(y * fma32(-h, float32(y*y), 1.5023831))
 }
 
-// sin32 takes turns.
+// sin32 is the sine of t turns: t is folded to a quarter turn, which goes into
+// an odd polynomial of five terms. max32 takes effect where t has no fraction
+// worth the name, beyond 2^22 turns, and keeps the result from running away.
 func sin32(t float32) float32 {
-	const round = 12582912 // 1.5 * 2^23: adding it rounds to an integer
-	q := float32(t - float32(float32(t+round)-round))
-	v := float32(0.25 - abs32(float32(abs32(q)-0.25)))
+	const toInteger = 12582912 // 1.5 * 2^23: a sum with it has no fraction
+	q := t - ((t + toInteger) - toInteger)
+	v := max32(0, 0.25-abs32(abs32(q)-0.25))
 	w := float32(v * v)
 	p := fma32(39.53671, w, -76.54978)
 	p = fma32(p, w, 81.601006)
 	p = fma32(p, w, -41.341656)
 	p = fma32(p, w, 6.283185)
 	p = float32(p * v)
-	return math.Float32frombits(math.Float32bits(p) ^ math.Float32bits(q)&(1<<31))
+	return math.Float32frombits(math.Float32bits(p) ^ math.Float32bits(q)&signBit)
 }
 
-// added is what output becomes.
-func added(out, a float32) float32 {
-	if s := float32(out + a); s == s {
-		return s
+func saturate32(a float32) float32 { return min32(max32(a, 0), 1) }
+
+func selectLT32(a, b, c, d float32) float32 {
+	if a < b {
+		return c
 	}
-	return 0
+	return d
 }
+
+func selectGE32(a, b, c, d float32) float32 {
+	if a >= b {
+		return c
+	}
+	return d
+}
+
+func isFinite(v float32) bool { return v-v == 0 }

@@ -1,68 +1,121 @@
-// Package field evaluates vector fields that are data: an effect is a few
-// lines of text, compiled once to a verified program and run over any number
-// of points. The field is the sum of its effects.
+// Package field evaluates vector fields that are data. An effect (a wind, an
+// explosion, the updraft of a vent) is a few lines of text, compiled once to a
+// verified program and run over any number of points. A field is the sum of its
+// effects.
 //
-// The idea is N. Frykholm's ("Vector fields", Bitsquid, 2012): decode an
-// instruction once and execute it for a whole block of points, so that bytecode
-// costs nearly nothing over native code. Temporaries live in scratch memory of
-// fixed size that the caller gives, whatever the program and however many the
-// points.
+// # Terms
+//
+// A program is a compiled effect. A plane is one number for each of many points,
+// next to each other in memory; a lane is one of them, or one of the four numbers
+// of a vector in the text. A register is a plane of scratch memory. A block is up
+// to BlockPoints points that are worked on together. A kernel is the loop of one
+// operation over a block. A uniform is a number that is the same for all points
+// of a call: time, a lane of a parameter, or a literal.
 //
 // # Text
 //
-// An effect is lines of the form `name = op a, b`, over vectors of four lanes:
+// An effect is lines of the form `name = operation a, b`, over vectors of four
+// lanes (x, y, z, w):
 //
-//	effect explosion            # optional header
-//	param strength = 50         # a number stands for four equal lanes
-//	box (-5,-5,-5) (5,5,5)      # outside of it the effect is zero; or: everywhere
-//	direction = sub position, (2,4,0,0)
+//	effect explosion                  # header: all of it may be left out
+//	param strength = 50               # a number stands for four equal lanes
+//	box (-3,-1,-5) (7,9,5)            # where it acts; or: everywhere
+//	direction = sub position, (2,4,0) # a fourth lane that is left out is 0
 //	lensqr = dot direction, direction
 //	direction = normalize direction
 //	direction = mul direction, strength
-//	direction = select_lt lensqr, (25,25,25,25), direction, (0,0,0,0)
+//	direction = select_lt lensqr, 25, direction, 0
 //	output = add output, direction
 //
-// Names that are there from the start: position (x, y, z in metres; w is 0),
-// time (seconds in all lanes), the effect's parameters, and output, which can
-// only be added to. A vector may be written with three numbers; its w is 0. A
-// name may be given a new value. `#` begins a comment. The box is for callers
-// that cull; it does not clip.
+// These names are there from the start: position (metres, in the effect's own
+// space; w is 0), time (seconds, in all lanes), the parameters, and output. All
+// other names get their meaning from the last line above that assigns to them.
+// `name.y` as an operand is that lane in all four lanes. As the target of an
+// assignment it is that lane alone; the other three stay.
 //
-//	mov a           a                      min a, b       a < b ? a : b
-//	add a, b        a + b                  max a, b       a > b ? a : b
-//	sub a, b        a - b                  abs a          sign cleared
-//	mul a, b        a * b                  neg a          sign flipped
-//	div a, b        a / b                  floor a        towards -infinity
-//	mad a, b, c     a*b + c, rounded once  sqrt a         IEEE
-//	nmad a, b, c    c - a*b, rounded once  rsqrt a        see below
-//	dot a, b        x, y and z, to all     sin a          of a in turns
-//	cross a, b      x, y, z; w is 0        saturate a     min(max(a, 0), 1)
-//	length a        sqrt(dot(a, a))        smooth a       a*a * (3 - 2*a)
-//	normalize a     a * rsqrt(dot(a, a))   select_lt a, b, c, d   a < b ? c : d
+// The output can only be added to: `output = add output, a` (or sub), and with a
+// product `output = mad a, b, output` (or nmad). Its w is ignored.
+//
+// The box tells callers where the effect can be left out. It does not clip.
+//
+//	mov a         a                        min a, b     a < b ? a : b
+//	add a, b      a + b                    max a, b     a > b ? a : b
+//	sub a, b      a - b                    abs a        the sign cleared
+//	mul a, b      a * b                    neg a        the sign flipped
+//	div a, b      a / b                    floor a      the next integer below
+//	mad a, b, c   a*b + c, fused           sqrt a       the square root
+//	nmad a, b, c  c - a*b, fused           rsqrt a      its inverse, see below
+//	dot a, b      of x, y, z, to all       sin a        the sine of a turns
+//	cross a, b    of x, y, z; w is 0       saturate a   min(max(a, 0), 1)
+//	length a      sqrt(dot(a, a))          smooth a     s*s * (3 - 2s), s = saturate a
+//	normalize a   a * rsqrt(dot(a, a))     select_lt a, b, c, d   a < b ? c : d
 //	                                       select_ge a, b, c, d   a >= b ? c : d
 //
 // # Arithmetic
 //
-// Results are the same bits on every machine, by definition (M1): mad and nmad
-// are IEEE fused multiply-adds, everything else is rounded once and never
-// fused. dot is fma(z, z', fma(y, y', x*x')). min, max and the selects compare
-// as written, so that NaN and equal operands give the second. rsqrt of x is an
-// integer seed with two Newton steps over max(x, 1e-12), with a relative error
-// below 1e-6; so normalize of the zero vector is the zero vector. sin folds t
-// to a quarter turn and takes an odd polynomial of five terms; |t| < 2^22. An
-// addition to output whose sum is NaN makes it +0.
+// It is fixed for ever, down to the bit: replays, servers and clients on
+// different machines have to agree, and faster kernels must not change a result.
+// Numbers are IEEE 754 float32, subnormal ones and signed zeros included.
 //
-// # Machine
+//   - add, sub, mul, div and sqrt are rounded once, to nearest, and are never
+//     fused. mad and nmad always are: IEEE fusedMultiplyAdd, one rounding.
+//   - dot a, b is mad(a.z, b.z, mad(a.y, b.y, a.x*b.x)).
+//     cross a, b has x = nmad(a.z, b.y, a.y*b.z), y = nmad(a.x, b.z, a.z*b.x),
+//     z = nmad(a.y, b.x, a.x*b.y). smooth is (s*s) * nmad(s, 2, 3).
+//   - min, max and the selects compare as written above: equal operands and NaN
+//     give the second operand (of max(NaN, 1): 1), and the last one of a select.
+//     So saturate of NaN is 0.
+//   - rsqrt a: x = max(a, 1e-12), h = x*0.5023863; y has the bits 0x5f370000 -
+//     (bits of x)>>1; then y = y * nmad(h, y*y, 1.5016537), and again with
+//     1.5023831. The error is below 8e-7 of the result. Everything below 1e-12,
+//     negative or NaN is as 1e-12, so normalize of the zero vector is the zero
+//     vector, and vectors shorter than a micrometre come out shorter than 1.
+//     rsqrt of infinity is infinity.
+//   - sin a: q = a - ((a + 12582912) - 12582912), which takes away whole turns;
+//     v = max(0, 0.25 - abs(abs q - 0.25)), w = v*v; v * the polynomial in w, by mad,
+//     with the coefficients 39.53671, -76.54978, 81.601006, -41.341656, 6.283185;
+//     with the sign of q. Beyond 2^22 turns, where float32 has no fractions left
+//     to speak of, it is some number from -1 to 1.
+//   - At the end of an effect, what is NaN in out becomes +0. Nothing before that
+//     depends on which NaN a NaN is.
 //
-//	text ─► lines ─► scalar SSA (folded, shared, dead lanes gone) ─► registers ─► ops
-//	                                                    bytes ─► verify ─► Program
-//	points, 64 at a time ─► one op over the block ─► … ─► added to out
+// # Shape
 //
-// Invariants, cited in code and tests:
+//	text ─ parse ─► statements ─ lower ─► values ─ allocate ─► instructions ─┐
+//	                over vectors          over lanes           over planes   │
+//	                                      (folded, shared,                   ▼
+//	                                       live ones only)     bytes ◄─► Program
+//	                                                         verify
 //
-//	M1 A program's results do not depend on the machine that it runs on.
-//	M2 No program reads or writes outside the planes, the scratch and its own
-//	   constants: every operand of every op is in range and was written before.
-//	M3 Evaluating programs one after another is evaluating their sum.
-//	M4 Scratch is at most MaxScratch floats, and nothing is allocated.
+//	points  x x x x│x x x x│x x     for each block, for each instruction:
+//	        y y y y│y y y y│y y        decode once, run its kernel over the block
+//	        z z z z│z z z z│z z
+//	scratch r r r r   one block of each register, used again for every block
+//	out    += += +=│+= += +=│+=
+//
+// # Invariants
+//
+// Code and tests cite them.
+//
+//   - F1: a program's results are the same bits on every machine, and through
+//     every kernel: arith.go is the definition.
+//   - F2: what a point gets depends on the point, the environment and its own
+//     place in out alone. Order, number and neighbours of the points are nothing
+//     to it, and neither is how a call is split into several.
+//   - F3: no text and no bytes make Compile, Load or Evaluate panic, touch memory
+//     outside of the planes and scratch of the call, or run without bound. Every
+//     Program has passed verify, or was made by the compiler (which tests verify).
+//   - F4: a program only adds to out, and can't read it. Evaluating effects one
+//     after another gives their sum, in that order.
+//   - F5: evaluating allocates nothing, and needs at most MaxScratch float32s of
+//     scratch whatever the program and the number of points.
+//   - F6: Compile(p.String()) has the hash of p if p came from Compile, and
+//     Load(p.MarshalBinary()) has it always.
+//
+// # Sources
+//
+// Niklas Frykholm, "A data-oriented, data-driven system for vector fields"
+// (Bitsquid, three parts, 2012): superposition, the language, one instruction
+// over many points, scratch from the caller. His chunks of thousands of points
+// fall out of the first-level cache today; blocks of 64 do not.
 package field

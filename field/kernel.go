@@ -1,135 +1,153 @@
 package field
 
-// Kernels: one operation's loop over a block of lanes. The loops below are what
-// faster ones are held against; each is the scalar operation, written out, so
-// that the compiler sees it whole.
+// Kernels: the loop of one operation over a block. All planes have the length of
+// to; one that is read may be to itself, and no others overlap. Each lane is the
+// arithmetic of arith.go and depends on its own lane alone (F2). These loops are
+// the twin that faster kernels are held to.
 
-// execute runs one operation that writes a register.
-func (m *machine) execute(o *op) {
-	dst, a, b := m.register(o.dst), m.operand(o.args[0]), m.operand(o.args[1])
-	switch o.code {
-	case opMov, opAbs, opNeg, opFloor, opSqrt, opRsqrt, opSin:
-		unaryKernel(o.code, dst, a)
-	case opAdd, opSub, opMul, opDiv, opMin, opMax:
-		binaryKernel(o.code, dst, a, b)
-	case opMad:
-		mad(dst, a, b, m.operand(o.args[2]))
-	case opNmad:
-		nmad(dst, a, b, m.operand(o.args[2]))
-	case opSelectLT:
-		selectLT(dst, a, b, m.operand(o.args[2]), m.operand(o.args[3]))
-	case opSelectGE:
-		selectGE(dst, a, b, m.operand(o.args[2]), m.operand(o.args[3]))
+func fill(to []float32, v float32) {
+	for i := range to {
+		to[i] = v
 	}
 }
 
-func accumulate(out *block, a operand) {
-	for i := range out {
-		out[i] = added(out[i], a.values[i&a.mask])
-	}
-}
-
-func unaryKernel(code Opcode, dst *block, a operand) {
-	switch code {
-	case opMov:
-		for i := range dst {
-			dst[i] = a.values[i&a.mask]
-		}
-	case opAbs:
-		for i := range dst {
-			dst[i] = abs32(a.values[i&a.mask])
-		}
-	case opNeg:
-		for i := range dst {
-			dst[i] = neg32(a.values[i&a.mask])
-		}
-	case opFloor:
-		for i := range dst {
-			dst[i] = floor32(a.values[i&a.mask])
-		}
-	case opSqrt:
-		for i := range dst {
-			dst[i] = sqrt32(a.values[i&a.mask])
-		}
-	case opRsqrt:
-		for i := range dst {
-			dst[i] = rsqrt32(a.values[i&a.mask])
-		}
-	case opSin:
-		for i := range dst {
-			dst[i] = sin32(a.values[i&a.mask])
+// canonical leaves no NaN: their bits differ from machine to machine.
+func canonical(out []float32) {
+	for i, v := range out {
+		if v != v {
+			out[i] = 0
 		}
 	}
 }
 
-func binaryKernel(code Opcode, dst *block, a, b operand) {
-	switch code {
-	case opAdd:
-		for i := range dst {
-			dst[i] = float32(a.values[i&a.mask] + b.values[i&b.mask])
-		}
-	case opSub:
-		for i := range dst {
-			dst[i] = float32(a.values[i&a.mask] - b.values[i&b.mask])
-		}
-	case opMul:
-		for i := range dst {
-			dst[i] = float32(a.values[i&a.mask] * b.values[i&b.mask])
-		}
-	case opDiv:
-		for i := range dst {
-			dst[i] = float32(a.values[i&a.mask] / b.values[i&b.mask])
-		}
-	case opMin:
-		for i := range dst {
-			dst[i] = min32(a.values[i&a.mask], b.values[i&b.mask])
-		}
-	case opMax:
-		for i := range dst {
-			dst[i] = max32(a.values[i&a.mask], b.values[i&b.mask])
-		}
+func add(to, a, b []float32) {
+	a, b = a[:len(to)], b[:len(to)]
+	for i := range to {
+		to[i] = a[i] + b[i]
 	}
 }
 
-// mad is fma32 taken apart, since it is too long to be inlined whole.
-func mad(dst *block, a, b, c operand) {
-	for i := range dst {
-		x, y, z := a.values[i&a.mask], b.values[i&b.mask], c.values[i&c.mask]
-		if s := fma64(x, y, z); roundsOnce(s) {
-			dst[i] = float32(s)
-		} else {
-			dst[i] = fmaToOdd(x, y, z)
-		}
+func sub(to, a, b []float32) {
+	a, b = a[:len(to)], b[:len(to)]
+	for i := range to {
+		to[i] = a[i] - b[i]
 	}
 }
 
-func nmad(dst *block, a, b, c operand) {
-	for i := range dst {
-		x, y, z := neg32(a.values[i&a.mask]), b.values[i&b.mask], c.values[i&c.mask]
-		if s := fma64(x, y, z); roundsOnce(s) {
-			dst[i] = float32(s)
-		} else {
-			dst[i] = fmaToOdd(x, y, z)
-		}
+func mul(to, a, b []float32) {
+	a, b = a[:len(to)], b[:len(to)]
+	for i := range to {
+		to[i] = float32(a[i] * b[i])
 	}
 }
 
-func selectLT(dst *block, a, b, c, d operand) {
-	for i := range dst {
-		if a.values[i&a.mask] < b.values[i&b.mask] {
-			dst[i] = c.values[i&c.mask]
-		} else {
-			dst[i] = d.values[i&d.mask]
-		}
+func div(to, a, b []float32) {
+	a, b = a[:len(to)], b[:len(to)]
+	for i := range to {
+		to[i] = a[i] / b[i]
 	}
 }
 
-func selectGE(dst *block, a, b, c, d operand) {
-	for i := range dst {
-		if a.values[i&a.mask] >= b.values[i&b.mask] {
-			dst[i] = c.values[i&c.mask]
-		} else {
-			dst[i] = d.values[i&d.mask]
+// mad and nmad have fma32 written out, which is too large for the compiler to
+// inline: it takes a fifth off the explosion. (rsqrt gets slower by it.)
+
+func mad(to, a, b, c []float32) {
+	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
+	for i := range to {
+		s := wideSum(a[i], b[i], c[i])
+		if mayTie(s) {
+			to[i] = fmaTie(a[i], b[i], c[i])
+			continue
 		}
+		to[i] = float32(s)
+	}
+}
+
+func nmad(to, a, b, c []float32) {
+	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
+	for i := range to {
+		s := wideSum(-a[i], b[i], c[i])
+		if mayTie(s) {
+			to[i] = fmaTie(-a[i], b[i], c[i])
+			continue
+		}
+		to[i] = float32(s)
+	}
+}
+
+func minimum(to, a, b []float32) {
+	a, b = a[:len(to)], b[:len(to)]
+	for i := range to {
+		to[i] = min32(a[i], b[i])
+	}
+}
+
+func maximum(to, a, b []float32) {
+	a, b = a[:len(to)], b[:len(to)]
+	for i := range to {
+		to[i] = max32(a[i], b[i])
+	}
+}
+
+func absolute(to, a []float32) {
+	a = a[:len(to)]
+	for i := range to {
+		to[i] = abs32(a[i])
+	}
+}
+
+func negate(to, a []float32) {
+	a = a[:len(to)]
+	for i := range to {
+		to[i] = neg32(a[i])
+	}
+}
+
+func floor(to, a []float32) {
+	a = a[:len(to)]
+	for i := range to {
+		to[i] = floor32(a[i])
+	}
+}
+
+func sqrt(to, a []float32) {
+	a = a[:len(to)]
+	for i := range to {
+		to[i] = sqrt32(a[i])
+	}
+}
+
+func rsqrt(to, a []float32) {
+	a = a[:len(to)]
+	for i := range to {
+		to[i] = rsqrt32(a[i])
+	}
+}
+
+func sin(to, a []float32) {
+	a = a[:len(to)]
+	for i := range to {
+		to[i] = sin32(a[i])
+	}
+}
+
+func saturate(to, a []float32) {
+	a = a[:len(to)]
+	for i := range to {
+		to[i] = saturate32(a[i])
+	}
+}
+
+func selectLT(to, a, b, c, d []float32) {
+	a, b, c, d = a[:len(to)], b[:len(to)], c[:len(to)], d[:len(to)]
+	for i := range to {
+		to[i] = selectLT32(a[i], b[i], c[i], d[i])
+	}
+}
+
+func selectGE(to, a, b, c, d []float32) {
+	a, b, c, d = a[:len(to)], b[:len(to)], c[:len(to)], d[:len(to)]
+	for i := range to {
+		to[i] = selectGE32(a[i], b[i], c[i], d[i])
 	}
 }

@@ -2,167 +2,178 @@ package field
 
 import (
 	"fmt"
-	"math"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
-// token is one word, number or sign of a line.
+// A token is one word, number or sign of a line.
 type token struct {
 	kind   tokenKind
-	text   string
+	text   string  // without the lane
 	value  float32 // of a number
+	lane   int     // of a word like position.x: 0 to 3; otherwise wholeVector
 	column int     // from 1
 }
 
 type tokenKind uint8
 
 const (
-	tokenEnd tokenKind = iota
-	tokenName
+	tokenEnd tokenKind = iota // the line is over
+	tokenWord
 	tokenNumber
 	tokenSign // one of = , ( )
 )
 
-// describe names the token for an error.
+const (
+	laneNames   = "xyzw"
+	wholeVector = -1
+)
+
+// describe names the token in an error.
 func (t token) describe() string {
 	if t.kind == tokenEnd {
-		return "the line ends"
+		return "the line ends here"
 	}
-	return fmt.Sprintf("unexpected %q", t.text)
+	return fmt.Sprintf("%q does not belong here", t.spelling())
 }
 
-// line is one line of source being read.
+func (t token) spelling() string {
+	if t.lane != wholeVector {
+		return t.text + "." + laneNames[t.lane:t.lane+1]
+	}
+	return t.text
+}
+
+func (t token) is(sign string) bool { return t.kind == tokenSign && t.text == sign }
+
+// A line is a line of source while it is read.
 type line struct {
 	source string
-	number int
-	at     int // byte of the next token
+	number int // from 1
+	at     int // where the next token begins
 }
 
 // fail makes the error of a place in the line.
 func (l *line) fail(column int, expected, format string, args ...any) error {
-	return &SyntaxError{Line: l.number, Column: column, Source: l.source, Message: fmt.Sprintf(format, args...), Expected: expected}
+	return &SyntaxError{
+		Line: l.number, Column: column, Source: l.source[:min(len(l.source), MaxLineBytes)],
+		Message: fmt.Sprintf(format, args...), Expected: expected,
+	}
+}
+
+// unexpected is the error of a token that stands where another belongs.
+func (l *line) unexpected(t token, expected string) error {
+	return l.fail(t.column, expected, "%s", t.describe())
 }
 
 // next reads a token.
 func (l *line) next() (token, error) {
-	for l.at < len(l.source) && (l.source[l.at] == ' ' || l.source[l.at] == '\t' || l.source[l.at] == '\r') {
+	for l.at < len(l.source) && (l.source[l.at] == ' ' || l.source[l.at] == '\t') {
 		l.at++
 	}
 	start := l.at
 	if start == len(l.source) || l.source[start] == '#' {
 		l.at = len(l.source)
-		return token{kind: tokenEnd, column: start + 1}, nil
+		return token{kind: tokenEnd, lane: wholeVector, column: start + 1}, nil
 	}
 	switch c := l.source[start]; {
 	case c == '=' || c == ',' || c == '(' || c == ')':
 		l.at++
-		return token{kind: tokenSign, text: l.source[start:l.at], column: start + 1}, nil
+		return token{kind: tokenSign, text: l.source[start:l.at], lane: wholeVector, column: start + 1}, nil
 	case isLetter(c):
-		for l.at < len(l.source) && (isLetter(l.source[l.at]) || isDigit(l.source[l.at])) {
-			l.at++
-		}
-		t := token{kind: tokenName, text: l.source[start:l.at], column: start + 1}
-		if len(t.text) > MaxName {
-			return t, l.fail(t.column, "", "a name of %d bytes, at most %d are allowed", len(t.text), MaxName)
-		}
-		return t, nil
+		return l.word(start)
 	case isDigit(c) || c == '-' || c == '+' || c == '.':
-		return l.number32(start)
-	default:
-		return token{}, l.fail(start+1, "a name, a number or a vector", "the character %q means nothing here", rune(c))
+		return l.numeral(start)
 	}
+	r, _ := utf8.DecodeRuneInString(l.source[start:])
+	return token{}, l.fail(start+1, "a name, a number or a vector like (1, 2, 3, 0)", "the character %q means nothing", r)
 }
 
-// number32 reads a number, which must be a finite float32.
-func (l *line) number32(start int) (token, error) {
-	l.at++
-	for l.at < len(l.source) {
-		c, before := l.source[l.at], l.source[l.at-1]
-		exponentSign := (c == '-' || c == '+') && (before == 'e' || before == 'E')
-		if !isDigit(c) && !isLetter(c) && c != '.' && !exponentSign {
-			break
-		}
+// word reads a name, and the lane if one is picked.
+func (l *line) word(start int) (token, error) {
+	for l.at < len(l.source) && (isLetter(l.source[l.at]) || isDigit(l.source[l.at])) {
 		l.at++
 	}
-	t := token{kind: tokenNumber, text: l.source[start:l.at], column: start + 1}
+	t := token{kind: tokenWord, text: l.source[start:l.at], lane: wholeVector, column: start + 1}
+	if len(t.text) > MaxNameBytes {
+		return t, l.fail(t.column, "", "a name of %d bytes; at most %d are allowed", len(t.text), MaxNameBytes)
+	}
+	if l.at == len(l.source) || l.source[l.at] != '.' {
+		return t, nil
+	}
+	dot := l.at
+	for l.at++; l.at < len(l.source) && (isLetter(l.source[l.at]) || isDigit(l.source[l.at])); {
+		l.at++
+	}
+	lane := l.source[dot+1 : l.at]
+	if t.lane = strings.Index(laneNames, lane); len(lane) != 1 || t.lane < 0 {
+		return t, l.fail(dot+1, "x, y, z or w after the dot", "%q has no lane %q", t.text, lane)
+	}
+	return t, nil
+}
+
+// numeral reads a decimal number, which must fit a float32: neither infinite,
+// nor so small that nothing is left of it.
+func (l *line) numeral(start int) (token, error) {
+	for l.at++; l.at < len(l.source); l.at++ {
+		c, before := l.source[l.at], l.source[l.at-1]|0x20
+		if !isDigit(c) && !isLetter(c) && c != '.' && (c != '-' && c != '+' || before != 'e') {
+			break
+		}
+	}
+	t := token{kind: tokenNumber, text: l.source[start:l.at], lane: wholeVector, column: start + 1}
+	if !isDecimal(t.text) {
+		return t, l.fail(t.column, "a number like 50, -1.5 or 2e3", "%q is not a number", t.text)
+	}
 	v, err := strconv.ParseFloat(t.text, 32)
-	if err != nil || math.IsInf(v, 0) || v != v {
-		return t, l.fail(t.column, "a number like -1.5 or 2e3, within float32", "%q is not a number that fits", t.text)
+	if err != nil {
+		return t, l.fail(t.column, "at most 3.4028235e+38", "%s is too large for a float32", t.text)
+	}
+	if v == 0 && strings.ContainsAny(mantissa(t.text), "123456789") {
+		return t, l.fail(t.column, "0, or at least 1e-45", "%s is too small for a float32", t.text)
 	}
 	t.value = float32(v)
 	return t, nil
 }
 
+// isDecimal says whether s is [sign] digits [. digits] [e [sign] digits], where
+// one of the first two digits may be left out. What else ParseFloat knows
+// (hexadecimal, underscores, inf) is not in the language.
+func isDecimal(s string) bool {
+	s = s[signs(s):]
+	whole, fraction := digits(s), 0
+	if s = s[whole:]; s != "" && s[0] == '.' {
+		fraction = digits(s[1:])
+		s = s[1+fraction:]
+	}
+	if whole+fraction == 0 || s == "" {
+		return whole+fraction > 0
+	}
+	if s[0] != 'e' && s[0] != 'E' {
+		return false
+	}
+	s = s[1:]
+	s = s[signs(s):]
+	return s != "" && digits(s) == len(s)
+}
+
+// digits counts the digits that s begins with, signs its sign.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+func signs(s string) int {
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		return 1
+	}
+	return 0
+}
+
+func mantissa(s string) string {
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
-
-// sign reads one particular sign.
-func (l *line) sign(want, after string) error {
-	t, err := l.next()
-	if err != nil {
-		return err
-	}
-	if t.kind != tokenSign || t.text != want {
-		return l.fail(t.column, fmt.Sprintf("%q %s", want, after), "%s", t.describe())
-	}
-	return nil
-}
-
-// end checks that nothing but a comment follows.
-func (l *line) end() error {
-	t, err := l.next()
-	if err != nil {
-		return err
-	}
-	if t.kind != tokenEnd {
-		return l.fail(t.column, "the end of the line", "%s", t.describe())
-	}
-	return nil
-}
-
-// name reads a name.
-func (l *line) name(what string) (token, error) {
-	t, err := l.next()
-	if err == nil && t.kind != tokenName {
-		err = l.fail(t.column, what, "%s", t.describe())
-	}
-	return t, err
-}
-
-// vector reads the rest of a literal of three or four numbers, after its "(".
-// A fourth lane that is left out is 0.
-func (l *line) vector(most int) (v [4]float32, err error) {
-	for i := range most {
-		t, err := l.next()
-		if err != nil {
-			return v, err
-		}
-		if t.kind != tokenNumber {
-			return v, l.fail(t.column, "a number", "%s", t.describe())
-		}
-		v[i] = t.value
-		sign, err := l.next()
-		if err != nil {
-			return v, err
-		}
-		closes := sign.kind == tokenSign && sign.text == ")"
-		if closes && i >= 2 {
-			return v, nil
-		}
-		if closes || sign.kind != tokenSign || sign.text != "," || i == most-1 {
-			expected := `"," and then the next number`
-			if i == most-1 {
-				expected = `")"`
-			}
-			return v, l.fail(sign.column, expected, "%s after %d of %s numbers", sign.describe(), i+1, counts(most))
-		}
-	}
-	return v, nil
-}
-
-func counts(most int) string {
-	if most == 3 {
-		return "3"
-	}
-	return "3 or 4"
-}

@@ -1,30 +1,39 @@
 package field
 
 // Bounds of programs. Text and bytecode come from people and from the wire;
-// each bound is what keeps them from costing more than they are worth.
+// each bound is what keeps a stranger's program from costing more memory or
+// time than an effect is worth. A program that Compile makes is printed by
+// String within the same bounds.
 const (
-	// MaxSource bounds the text of one effect in bytes: several hundred lines.
-	MaxSource = 64 << 10
+	// MaxSourceBytes bounds the text of one effect: some thousand lines.
+	MaxSourceBytes = 256 << 10
+	// MaxLineBytes bounds one line of it, and so what an error message repeats.
+	MaxLineBytes = 512
+	// MaxStatements bounds the assignments in a text, and so the compiler's work:
+	// one makes at most maxValuesPerStatement values.
+	MaxStatements = 2048
+	// MaxNameBytes bounds a name.
+	MaxNameBytes = 64
 	// MaxParams bounds the parameters of an effect.
-	MaxParams = 32
-	// MaxName bounds the bytes of a name.
-	MaxName = 64
-	// MaxOps bounds the operations of a program, and so the time that a point
-	// can take: about 4 us in the slowest machine.
-	MaxOps = 4096
-	// MaxRegisters is how many values can be alive at once. 32 planes of 64
-	// lanes are 8 KiB: they stay in the first-level cache beside the points.
+	MaxParams = 64
+	// MaxLiterals bounds the different numbers in a program.
+	MaxLiterals = 1024
+	// MaxInstructions bounds a program, and so the time that a point can take:
+	// a few microseconds on the slowest kernels.
+	MaxInstructions = 1024
+	// MaxRegisters bounds how many values are alive at once. 32 planes of
+	// BlockPoints lanes are 8 KiB: they stay in the first-level cache beside the
+	// points, so nothing is ever spilled; a program that needs more is refused.
 	MaxRegisters = 32
-	// MaxConstants bounds the different numbers in a program, parameters' lanes
-	// included.
-	MaxConstants = 128
-	// Lanes is the number of points that one operation handles at a time.
-	Lanes = 64
-	// MaxScratch is the most scratch that any program needs, in floats: 10 KiB.
-	MaxScratch = MaxRegisters*Lanes + tailPlanes*Lanes + MaxConstants
-
-	// tailPlanes hold the last, incomplete block: its points and its sums.
-	tailPlanes = 6
-	// maxNodes bounds the compiler's work: a line makes at most 24 values.
-	maxNodes = 4 * MaxOps
+	// BlockPoints is how many points one instruction handles at a time.
+	BlockPoints = 64
+	// MaxScratch is the most scratch that any program asks for, in float32s
+	// (9.5 KiB), whatever the number of points (F5).
+	MaxScratch = (MaxRegisters + spareBlocks) * BlockPoints
+	// MaxBinaryBytes bounds the portable form.
+	MaxBinaryBytes = headerBytes + MaxNameBytes + MaxParams*(1+MaxNameBytes+16) + boxBytes + 4*MaxLiterals + instructionBytes*MaxInstructions
 )
+
+// spareBlocks are planes that wider kernels fill up a last, incomplete block in:
+// its points and its output.
+const spareBlocks = 6

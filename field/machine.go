@@ -1,137 +1,170 @@
 package field
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
-// Planes are the components of vectors, each in a slice of its own, all of one
-// length.
+// Planes are vectors as structure of arrays: the lanes of vector i are X[i], Y[i]
+// and Z[i]. All three have the same length.
 type Planes struct{ X, Y, Z []float32 }
 
-// Len is the number of vectors, and -1 if the planes differ in length.
-func (p Planes) Len() int {
-	if len(p.X) != len(p.Y) || len(p.X) != len(p.Z) {
-		return -1
-	}
-	return len(p.X)
-}
-
-// Env is what an effect is evaluated with.
+// Env is what an effect is given besides the points.
 type Env struct {
-	Time   float32 // seconds
+	Time   float32 // what the text calls time, in seconds
 	Params []Vec4  // in the order of Program.Params; nil means the defaults
 }
 
-// Evaluate adds the effect at points to out: out += effect(points). points and
-// out have the same length; no plane of out and no part of scratch overlaps
-// anything else that is given here, or the sums are of no use (no memory besides
-// is touched, M2). scratch has at least Scratch() floats and its content does
-// not matter. Nothing is allocated, and goroutines may evaluate one program at
-// once, each with scratch and out of its own.
+// Evaluate adds the effect at the points to out: out += effect(points). The
+// points are in the effect's own space.
+//
+// All six planes have the same length, any; none of out and scratch overlaps
+// another slice of the call. Scratch has at least Scratch() float32s, and neither
+// its content before nor after means anything. Nothing is allocated.
+//
+// What one point gets depends on that point, the environment and out alone, not
+// on its neighbours or on how many there are (F2). Afterwards no NaN is in out.
+//
+// The errors ErrPlanes, ErrOverlap, ErrScratch and ErrParams are the caller's
+// fault, and leave out as it was.
 func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error {
-	n := points.Len()
-	switch {
-	case n < 0 || n != out.Len():
-		return fmt.Errorf("%w: points %d, %d, %d, output %d, %d, %d: make all six alike", ErrPlanes,
-			len(points.X), len(points.Y), len(points.Z), len(out.X), len(out.Y), len(out.Z))
-	case len(scratch) < p.Scratch():
-		return fmt.Errorf("%w: %d floats, this program needs %d", ErrScratch, len(scratch), p.Scratch())
-	case env.Params != nil && len(env.Params) != len(p.params):
-		return fmt.Errorf("%w: %d given, this program has %d", ErrParams, len(env.Params), len(p.params))
+	n := len(points.X)
+	if err := p.check(points, out, env, scratch); err != nil {
+		return err
 	}
-	m := machine{scratch: scratch, registers: len(p.constants)}
-	p.bind(scratch[:len(p.constants)], env)
-	at := 0
-	for ; at+Lanes <= n; at += Lanes {
-		m.points = [3]*block{(*block)(points.X[at:]), (*block)(points.Y[at:]), (*block)(points.Z[at:])}
-		m.out = [3]*block{(*block)(out.X[at:]), (*block)(out.Y[at:]), (*block)(out.Z[at:])}
-		m.run(p.ops)
+	var m machine
+	lanes := min(n, BlockPoints)
+	for r := range p.registers {
+		m.planes[r] = scratch[r*BlockPoints:][:lanes]
 	}
-	if at < n {
-		m.runTail(p, points, out, at)
+	for _, in := range p.code[:p.preloads] {
+		fill(m.planes[in.to], p.uniform(in.uniform, &env))
+	}
+	for at := 0; at < n; at += BlockPoints {
+		if rest := n - at; rest < lanes {
+			lanes = rest
+			for r := range p.registers {
+				m.planes[r] = m.planes[r][:lanes]
+			}
+		}
+		end := at + lanes
+		m.planes[planePosition] = points.X[at:end]
+		m.planes[planePosition+1] = points.Y[at:end]
+		m.planes[planePosition+2] = points.Z[at:end]
+		m.planes[planeOutput] = out.X[at:end]
+		m.planes[planeOutput+1] = out.Y[at:end]
+		m.planes[planeOutput+2] = out.Z[at:end]
+		m.run(p, &env)
 	}
 	return nil
 }
 
-// bind gives every constant its value for this call.
-func (p *Program) bind(values []float32, env Env) {
-	for i, c := range p.constants {
-		switch c.kind {
-		case nodeTime:
-			values[i] = env.Time
-		case nodeParam:
-			if env.Params != nil {
-				values[i] = env.Params[c.at/4][c.at%4]
-			} else {
-				values[i] = p.params[c.at/4].Default[c.at%4]
+// check finds what the caller did wrong.
+func (p *Program) check(points, out Planes, env Env, scratch []float32) error {
+	n := len(points.X)
+	if len(points.Y) != n || len(points.Z) != n || len(out.X) != n || len(out.Y) != n || len(out.Z) != n {
+		return fmt.Errorf("%w: points %d, %d, %d, out %d, %d, %d; give all six one length", ErrPlanes,
+			n, len(points.Y), len(points.Z), len(out.X), len(out.Y), len(out.Z))
+	}
+	if want := p.Scratch(); len(scratch) < want {
+		return fmt.Errorf("%w: %d float32s; this program wants %d, see Program.Scratch", ErrScratch, len(scratch), want)
+	}
+	if env.Params != nil && len(env.Params) != len(p.params) {
+		return fmt.Errorf("%w: %d; this program has %d, see Program.Params", ErrParams, len(env.Params), len(p.params))
+	}
+	read := [3][]float32{points.X, points.Y, points.Z}
+	written := [4][]float32{out.X, out.Y, out.Z, scratch[:p.Scratch()]}
+	for i, w := range written {
+		if overlap(w, read[0]) || overlap(w, read[1]) || overlap(w, read[2]) {
+			return fmt.Errorf("%w: give out and the scratch memory of their own", ErrOverlap)
+		}
+		for _, other := range written[:i] {
+			if overlap(w, other) {
+				return fmt.Errorf("%w: give each plane of out and the scratch memory of their own", ErrOverlap)
 			}
-		default:
-			values[i] = bitsFloat(c.bits)
 		}
 	}
+	return nil
 }
 
-// block is one plane of the points at hand.
-type block [Lanes]float32
-
-// machine is the state of one call, over the block at hand. Its scratch holds
-// the constants, the registers and the tail, in this order: what follows a
-// constant makes it the head of a whole block, so that the kernels need not
-// check bounds.
-type machine struct {
-	scratch   []float32
-	registers int // where they begin
-	points    [3]*block
-	out       [3]*block
+// overlap says whether two slices share a float32.
+func overlap(a, b []float32) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return x < y+uintptr(len(b))*4 && y < x+uintptr(len(a))*4
 }
 
-// operand is a plane, or a constant read with stride zero.
-type operand struct {
-	values *block
-	mask   int // of the lane: Lanes-1, or 0
-}
-
-func (m *machine) register(r uint8) *block {
-	return (*block)(m.scratch[m.registers+int(r)*Lanes:])
-}
-
-func (m *machine) operand(a uint8) operand {
+// uniform gives the value of a uniform in this call.
+func (p *Program) uniform(number uint16, env *Env) float32 {
+	i := int(number) - uniformParams
 	switch {
-	case a < MaxRegisters:
-		return operand{m.register(a), Lanes - 1}
-	case a < operandConstant:
-		return operand{m.points[a-operandX], Lanes - 1}
+	case number == uniformTime:
+		return env.Time
+	case i >= 4*len(p.params):
+		return p.literals[i-4*len(p.params)]
+	case env.Params == nil:
+		return p.params[i/4].Default[i%4]
 	}
-	return operand{(*block)(m.scratch[a-operandConstant:]), 0}
+	return env.Params[i/4][i%4]
 }
 
-// run executes the program on one block. The verifier has checked everything
-// (M2).
-func (m *machine) run(ops []op) {
-	for i := range ops {
-		o := &ops[i]
-		switch o.code {
+// A machine is the state of a call: its planes at the block at hand, all of one
+// length. It trusts the program (F3).
+type machine struct {
+	planes [planeCount][]float32
+}
+
+// run executes the program on a block, instruction by instruction: decoded once,
+// executed for all lanes.
+func (m *machine) run(p *Program, env *Env) {
+	for i := range p.code[p.preloads:] {
+		in := &p.code[p.preloads:][i]
+		to := m.planes[in.to]
+		a, b := m.planes[in.operands[0]], m.planes[in.operands[1]]
+		c, d := m.planes[in.operands[2]], m.planes[in.operands[3]]
+		switch in.op {
 		case opEnd:
-			return
-		case opOutX, opOutY, opOutZ:
-			accumulate(m.out[o.code-opOutX], m.operand(o.args[0]))
-		default:
-			m.execute(o)
+			canonical(m.planes[planeOutput])
+			canonical(m.planes[planeOutput+1])
+			canonical(m.planes[planeOutput+2])
+		case opLoad:
+			fill(to, p.uniform(in.uniform, env))
+		case opAdd:
+			add(to, a, b)
+		case opSub:
+			sub(to, a, b)
+		case opMul:
+			mul(to, a, b)
+		case opDiv:
+			div(to, a, b)
+		case opMad:
+			mad(to, a, b, c)
+		case opNmad:
+			nmad(to, a, b, c)
+		case opMin:
+			minimum(to, a, b)
+		case opMax:
+			maximum(to, a, b)
+		case opAbs:
+			absolute(to, a)
+		case opNeg:
+			negate(to, a)
+		case opFloor:
+			floor(to, a)
+		case opSqrt:
+			sqrt(to, a)
+		case opRsqrt:
+			rsqrt(to, a)
+		case opSin:
+			sin(to, a)
+		case opSaturate:
+			saturate(to, a)
+		case opSelectLT:
+			selectLT(to, a, b, c, d)
+		case opSelectGE:
+			selectGE(to, a, b, c, d)
 		}
-	}
-}
-
-// runTail runs the last, incomplete block in scratch, since the lanes beyond
-// the caller's planes are not ours to touch.
-func (m *machine) runTail(p *Program, points, out Planes, at int) {
-	tail := m.scratch[m.registers+p.registers*Lanes:][:tailPlanes*Lanes]
-	clear(tail) // what scratch held may be slow to compute with
-	sums := [3][]float32{out.X, out.Y, out.Z}
-	for i, plane := range [3][]float32{points.X, points.Y, points.Z} {
-		m.points[i], m.out[i] = (*block)(tail[i*Lanes:]), (*block)(tail[(3+i)*Lanes:])
-		copy(m.points[i][:], plane[at:])
-		copy(m.out[i][:], sums[i][at:])
-	}
-	m.run(p.ops)
-	for i, plane := range sums {
-		copy(plane[at:], m.out[i][:])
 	}
 }

@@ -2,13 +2,14 @@ package field
 
 import "fmt"
 
-// Opcode is one operation of the machine, over all lanes of a block.
+// An Opcode is an operation of the machine. It works on one lane of many points.
 type Opcode uint8
 
-// The operations. Their numbers are part of the portable form.
+// The operations. The numbers are part of the portable form and never change.
 const (
-	opEnd Opcode = iota
-	opMov
+	opNone Opcode = iota // not an operation
+	opEnd                // the effect is over: NaN in out becomes +0
+	opLoad               // a register gets a uniform, the same for all points
 	opAdd
 	opSub
 	opMul
@@ -23,113 +24,82 @@ const (
 	opSqrt
 	opRsqrt
 	opSin
+	opSaturate
 	opSelectLT
 	opSelectGE
-	opOutX
-	opOutY
-	opOutZ
 	opcodes // how many there are
 )
 
-// opInfo describes an operation for the compiler, the verifier and the reader.
-type opInfo struct {
+// opcodeTable says what an operation is called and how many planes it reads.
+var opcodeTable = [opcodes]struct {
 	name     string
 	operands int
-	writes   bool // has a destination register
+}{
+	opNone:     {"none", 0},
+	opEnd:      {"end", 0},
+	opLoad:     {"load", 0},
+	opAdd:      {"add", 2},
+	opSub:      {"sub", 2},
+	opMul:      {"mul", 2},
+	opDiv:      {"div", 2},
+	opMad:      {"mad", 3},
+	opNmad:     {"nmad", 3},
+	opMin:      {"min", 2},
+	opMax:      {"max", 2},
+	opAbs:      {"abs", 1},
+	opNeg:      {"neg", 1},
+	opFloor:    {"floor", 1},
+	opSqrt:     {"sqrt", 1},
+	opRsqrt:    {"rsqrt", 1},
+	opSin:      {"sin", 1},
+	opSaturate: {"saturate", 1},
+	opSelectLT: {"select_lt", 4},
+	opSelectGE: {"select_ge", 4},
 }
 
-var opTable = [opcodes]opInfo{
-	opEnd:      {"end", 0, false},
-	opMov:      {"mov", 1, true},
-	opAdd:      {"add", 2, true},
-	opSub:      {"sub", 2, true},
-	opMul:      {"mul", 2, true},
-	opDiv:      {"div", 2, true},
-	opMad:      {"mad", 3, true},
-	opNmad:     {"nmad", 3, true},
-	opMin:      {"min", 2, true},
-	opMax:      {"max", 2, true},
-	opAbs:      {"abs", 1, true},
-	opNeg:      {"neg", 1, true},
-	opFloor:    {"floor", 1, true},
-	opSqrt:     {"sqrt", 1, true},
-	opRsqrt:    {"rsqrt", 1, true},
-	opSin:      {"sin", 1, true},
-	opSelectLT: {"select_lt", 4, true},
-	opSelectGE: {"select_ge", 4, true},
-	opOutX:     {"out.x", 1, false},
-	opOutY:     {"out.y", 1, false},
-	opOutZ:     {"out.z", 1, false},
-}
-
-func (o Opcode) info() opInfo {
-	if o < opcodes {
-		return opTable[o]
+// String is the name of the operation, as in the text if it is there.
+func (o Opcode) String() string {
+	if o >= opcodes {
+		return fmt.Sprintf("opcode %d", uint8(o))
 	}
-	return opInfo{name: fmt.Sprintf("opcode(%d)", uint8(o))}
+	return opcodeTable[o].name
 }
 
-// String is the operation's name.
-func (o Opcode) String() string { return o.info().name }
+func (o Opcode) operands() int { return opcodeTable[o].operands }
 
-// op is one operation in its portable form of 8 bytes.
-type op struct {
-	code Opcode
-	dst  uint8    // register
-	args [4]uint8 // operands; unused ones are 0
+// accumulator says which operand of the operation may be the output: then its
+// destination is the output too, and the operation adds to the field. -1 if it
+// can't.
+func (o Opcode) accumulator() int {
+	switch o {
+	case opAdd, opSub:
+		return 0
+	case opMad, opNmad:
+		return 2
+	}
+	return -1
 }
 
-// Operands: registers, the planes of the position, and constants share one
-// space of numbers.
+// An instruction is one operation over planes, 8 bytes in the portable form.
+type instruction struct {
+	op       Opcode
+	to       uint8    // plane that is written
+	operands [4]uint8 // planes that are read; 0 where the operation has none
+	uniform  uint16   // of a load
+}
+
+const instructionBytes = 8
+
+// Planes by number: registers, then the lanes of the position, then those of
+// the output.
 const (
-	operandX        = MaxRegisters     // position.x, and then y and z
-	operandConstant = MaxRegisters + 3 // constant 0
+	planePosition = MaxRegisters
+	planeOutput   = MaxRegisters + 3
+	planeCount    = MaxRegisters + 6
 )
 
-// scalar is the operation on one lane: the definition that every kernel must
-// match bit for bit. Selects take all four operands.
-func scalar(o Opcode, a, b, c, d float32) float32 {
-	switch o {
-	case opMov:
-		return a
-	case opAdd:
-		return float32(a + b)
-	case opSub:
-		return float32(a - b)
-	case opMul:
-		return float32(a * b)
-	case opDiv:
-		return float32(a / b)
-	case opMad:
-		return fma32(a, b, c)
-	case opNmad:
-		return fma32(neg32(a), b, c)
-	case opMin:
-		return min32(a, b)
-	case opMax:
-		return max32(a, b)
-	case opAbs:
-		return abs32(a)
-	case opNeg:
-		return neg32(a)
-	case opFloor:
-		return floor32(a)
-	case opSqrt:
-		return sqrt32(a)
-	case opRsqrt:
-		return rsqrt32(a)
-	case opSin:
-		return sin32(a)
-	case opSelectLT:
-		if a < b {
-			return c
-		}
-		return d
-	case opSelectGE:
-		if a >= b { // not !(a < b): with a NaN neither holds
-			return c
-		}
-		return d
-	}
-	panic("field: " + o.String() + " has no value")
-}
+// Uniforms by number: time, then four lanes of each parameter, then literals.
+const (
+	uniformTime   = 0
+	uniformParams = 1
+)

@@ -5,114 +5,212 @@ import (
 	"strings"
 )
 
-// parser reads the text of an effect, line by line, into a graph.
-type parser struct {
-	graph   graph
-	program Program
-	names   map[string]vector
-	box     bool // a box or everywhere was given
-	body    bool // the header is over
+// An effectText is the text of an effect, read line by line: it is well formed,
+// but nobody has looked yet whether its names and operations exist.
+type effectText struct {
+	name       string
+	params     []Param
+	boxed      bool
+	box        Box
+	statements []statement
 }
 
-// Compile makes a program of the text of an effect. An error is a *SyntaxError.
-func Compile(source string) (*Program, error) {
-	if len(source) > MaxSource {
-		return nil, &SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the effect has %d bytes", len(source)), Expected: fmt.Sprintf("at most %d", MaxSource)}
+// A statement is `target = op operand, operand`.
+type statement struct {
+	line     line
+	target   token
+	op       token
+	operands []operandText
+}
+
+// An operandText is a name, or a literal.
+type operandText struct {
+	token token // a word, or where the literal begins
+	value Vec4  // of a literal
+}
+
+type parser struct {
+	text  effectText
+	named bool // an effect line was read
+	place bool // a box or everywhere was read
+}
+
+// parse reads an effect. An error is a *SyntaxError.
+func parse(source string) (*effectText, error) {
+	if len(source) > MaxSourceBytes {
+		return nil, &SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the effect has %d bytes", len(source)), Expected: fmt.Sprintf("at most %d", MaxSourceBytes)}
 	}
-	p := &parser{graph: graph{known: map[node]valueID{}}, names: map[string]vector{}}
-	p.predefine()
-	last := line{number: 1}
-	for i, text := range strings.Split(source, "\n") {
-		last = line{source: strings.TrimSuffix(text, "\r"), number: i + 1}
-		if err := p.line(&last); err != nil {
+	var p parser
+	number := 0
+	for text := range strings.SplitSeq(source, "\n") {
+		number++
+		l := line{source: strings.TrimSuffix(text, "\r"), number: number}
+		if len(l.source) > MaxLineBytes {
+			return nil, l.fail(MaxLineBytes+1, fmt.Sprintf("at most %d", MaxLineBytes), "the line has %d bytes", len(l.source))
+		}
+		if err := p.line(&l); err != nil {
 			return nil, err
 		}
-		if len(p.graph.nodes) > maxNodes {
-			return nil, last.fail(1, "a shorter effect", "more than %d values", maxNodes)
-		}
 	}
-	if len(p.graph.outputs) == 0 {
-		return nil, last.fail(1, `a line like "output = add output, wind"`, "the effect never adds to output, so it does nothing")
-	}
-	p.program.text = canonical(source)
-	if why := p.program.generate(&p.graph); why != "" {
-		return nil, last.fail(1, "a simpler effect", "%s", why)
-	}
-	return &p.program, nil
+	return &p.text, nil
 }
 
-// canonical is the text without comments and stray spaces.
-func canonical(source string) string {
-	var b strings.Builder
-	for text := range strings.SplitSeq(source, "\n") {
-		text, _, _ = strings.Cut(text, "#")
-		if text = strings.Join(strings.Fields(text), " "); text != "" {
-			b.WriteString(text + "\n")
-		}
-	}
-	return b.String()
-}
-
-func (p *parser) predefine() {
-	g := &p.graph
-	for lane := range 3 {
-		v := p.names["position"]
-		v[lane] = g.add(node{kind: nodePosition, at: uint16(lane)})
-		p.names["position"] = v
-	}
-	v := p.names["position"]
-	v[3] = g.constant(0)
-	p.names["position"] = v
-	p.names["time"] = g.splat(g.add(node{kind: nodeTime}))
-}
+const lineForms = `"name = op a, b", or a header line: effect, param, box or everywhere`
 
 func (p *parser) line(l *line) error {
 	first, err := l.next()
 	if err != nil || first.kind == tokenEnd {
 		return err
 	}
-	if first.kind != tokenName {
-		return l.fail(first.column, "a name", "%s", first.describe())
+	if first.kind != tokenWord {
+		return l.unexpected(first, lineForms)
 	}
+	after := l.at
 	second, err := l.next()
 	if err != nil {
 		return err
 	}
-	if second.kind == tokenSign && second.text == "=" {
-		p.body = true
-		return p.assignment(l, first)
+	if second.is("=") {
+		return p.statement(l, first)
 	}
-	l.at = second.column - 1 // read it again
-	return p.header(l, first)
+	l.at = after
+	if first.lane == wholeVector {
+		switch first.text {
+		case "effect", "param", "box", "everywhere":
+			return p.header(l, first)
+		}
+	}
+	return l.fail(first.column, lineForms, "no line begins with %q", first.spelling())
 }
 
-// header reads a line before the body.
+// statement reads what follows `target =`.
+func (p *parser) statement(l *line, target token) error {
+	if len(p.text.statements) == MaxStatements {
+		return l.fail(target.column, "", "more than %d assignments", MaxStatements)
+	}
+	s := statement{target: target}
+	var err error
+	if s.op, err = l.next(); err != nil {
+		return err
+	}
+	if s.op.kind != tokenWord || s.op.lane != wholeVector {
+		return l.unexpected(s.op, "an operation: "+operationNames)
+	}
+	for more := true; more; {
+		o, err := l.operand()
+		if err != nil {
+			return err
+		}
+		s.operands = append(s.operands, o)
+		t, err := l.next()
+		if err != nil {
+			return err
+		}
+		if more = t.is(","); !more && t.kind != tokenEnd {
+			return l.unexpected(t, `"," and another operand, or the end of the line`)
+		}
+	}
+	s.line = *l
+	p.text.statements = append(p.text.statements, s)
+	return nil
+}
+
+// operand reads a name, a number or a vector.
+func (l *line) operand() (operandText, error) {
+	t, err := l.next()
+	if err != nil {
+		return operandText{}, err
+	}
+	if t.kind == tokenWord {
+		return operandText{token: t}, nil
+	}
+	v, err := l.literal(t)
+	return operandText{t, v}, err
+}
+
+// literal reads a number, which stands for four equal lanes, or a vector.
+func (l *line) literal(first token) (Vec4, error) {
+	switch {
+	case first.kind == tokenNumber:
+		v := first.value
+		return Vec4{v, v, v, v}, nil
+	case first.is("("):
+		v, err := l.vector(4)
+		return Vec4(v[:]), err
+	}
+	return Vec4{}, l.unexpected(first, "a name, a number or a vector like (1, 2, 3, 0)")
+}
+
+// vector reads the rest of three or four numbers in parentheses. A fourth that
+// is left out is 0.
+func (l *line) vector(most int) (v [4]float32, err error) {
+	for i := range most {
+		t, err := l.next()
+		if err != nil {
+			return v, err
+		}
+		if t.kind != tokenNumber {
+			return v, l.unexpected(t, "a number")
+		}
+		v[i] = t.value
+		if t, err = l.next(); err != nil {
+			return v, err
+		}
+		switch {
+		case t.is(")") && i >= 2:
+			return v, nil
+		case t.is(",") && i < most-1:
+		case i < 2:
+			return v, l.unexpected(t, `"," and the next number`)
+		default:
+			return v, l.unexpected(t, `")"`)
+		}
+	}
+	return v, nil
+}
+
 func (p *parser) header(l *line, word token) error {
-	known := word.text == "effect" || word.text == "param" || word.text == "box" || word.text == "everywhere"
-	if known && p.body {
+	if len(p.text.statements) > 0 {
 		return l.fail(word.column, "it before the first assignment", "%q belongs to the header", word.text)
 	}
+	var err error
 	switch word.text {
 	case "effect":
-		return p.effect(l, word)
+		err = p.effect(l, word)
 	case "param":
-		return p.param(l)
-	case "box", "everywhere":
-		return p.region(l, word)
+		err = p.param(l)
+	default:
+		err = p.region(l, word)
 	}
-	return l.fail(word.column, `"name = op a, b", or effect, param, box or everywhere`, "%q begins no line", word.text)
-}
-
-func (p *parser) effect(l *line, word token) error {
-	if p.program.name != "" {
-		return l.fail(word.column, "", "the effect has a name already: %q", p.program.name)
-	}
-	t, err := l.name("the effect's name")
 	if err != nil {
 		return err
 	}
-	p.program.name = t.text
-	return l.end()
+	t, err := l.next()
+	if err != nil {
+		return err
+	}
+	if t.kind != tokenEnd {
+		return l.unexpected(t, "the end of the line")
+	}
+	return nil
+}
+
+// name reads a word that is going to name something.
+func (l *line) name(what string) (token, error) {
+	t, err := l.next()
+	if err == nil && (t.kind != tokenWord || t.lane != wholeVector) {
+		err = l.unexpected(t, what)
+	}
+	return t, err
+}
+
+func (p *parser) effect(l *line, word token) error {
+	if p.named {
+		return l.fail(word.column, "one name", "the effect is already called %q", p.text.name)
+	}
+	t, err := l.name("the effect's name")
+	p.named, p.text.name = true, t.text
+	return err
 }
 
 func (p *parser) param(l *line) error {
@@ -120,157 +218,79 @@ func (p *parser) param(l *line) error {
 	if err != nil {
 		return err
 	}
-	if _, taken := p.names[t.text]; taken || t.text == "output" {
-		return l.fail(t.column, "another name", "%q is taken", t.text)
+	if isReserved(t.text) {
+		return l.fail(t.column, "another name", "%q is there from the start", t.text)
 	}
-	if len(p.program.params) == MaxParams {
+	for _, q := range p.text.params {
+		if q.Name == t.text {
+			return l.fail(t.column, "another name", "there is a parameter %q already", t.text)
+		}
+	}
+	if len(p.text.params) == MaxParams {
 		return l.fail(t.column, "", "more than %d parameters", MaxParams)
 	}
-	if err := l.sign("=", "and then the default"); err != nil {
-		return err
-	}
-	v, err := p.literal(l)
+	equals, err := l.next()
 	if err != nil {
 		return err
 	}
-	n := len(p.program.params)
-	p.program.params = append(p.program.params, Param{Name: t.text, Default: v})
-	var lanes vector
-	for i := range lanes {
-		lanes[i] = p.graph.add(node{kind: nodeParam, at: uint16(4*n + i)})
+	if !equals.is("=") {
+		return l.unexpected(equals, `"=" and the default`)
 	}
-	p.names[t.text] = lanes
-	return l.end()
+	first, err := l.next()
+	if err != nil {
+		return err
+	}
+	if first.kind == tokenWord {
+		return l.unexpected(first, "a number or a vector like (1, 2, 3, 0)")
+	}
+	v, err := l.literal(first)
+	p.text.params = append(p.text.params, Param{t.text, v})
+	return err
 }
 
-// literal reads a number or a vector of four.
-func (p *parser) literal(l *line) (Vec4, error) {
-	const want = "a number, or a vector like (1,2,3,0)"
-	t, err := l.next()
-	switch {
-	case err != nil:
-		return Vec4{}, err
-	case t.kind == tokenNumber:
-		return Vec4{t.value, t.value, t.value, t.value}, nil
-	case t.kind == tokenSign && t.text == "(":
-		return l.vector(4)
-	}
-	return Vec4{}, l.fail(t.column, want, "%s", t.describe())
-}
-
+// region reads `box (x,y,z) (x,y,z)`, with or without a comma in between, or
+// `everywhere`.
 func (p *parser) region(l *line, word token) error {
-	if p.box {
-		return l.fail(word.column, "", "the effect has a box already")
+	if p.place {
+		return l.fail(word.column, "one box, or everywhere", "where the effect acts was said already")
 	}
-	p.box = true
+	p.place = true
 	if word.text == "everywhere" {
-		return l.end()
+		return nil
 	}
-	var corners [2][4]float32
-	for i := range corners {
-		before := l.at
-		if t, err := l.next(); i == 0 || err != nil || t.text != "," {
-			l.at = before // a comma may stand between the corners
-		}
-		if err := l.sign("(", "and then a corner like (-5,-5,-5)"); err != nil {
-			return err
-		}
-		v, err := l.vector(3)
-		if err != nil {
-			return err
-		}
-		corners[i] = v
+	low, err := l.corner(false)
+	if err != nil {
+		return err
 	}
-	p.program.boxed = true
-	p.program.box = Box{Min: [3]float32(corners[0][:3]), Max: [3]float32(corners[1][:3])}
+	high, err := l.corner(true)
+	if err != nil {
+		return err
+	}
 	for i := range 3 {
-		if p.program.box.Min[i] > p.program.box.Max[i] {
-			return l.fail(word.column, "the lower corner first", "the box is inside out in lane %d", i)
+		if low[i] > high[i] {
+			return l.fail(word.column, "the lowest corner, then the highest", "the box is inside out: %s from %v to %v", laneNames[i:i+1], low[i], high[i])
 		}
 	}
-	return l.end()
+	p.text.boxed, p.text.box = true, Box{low, high}
+	return nil
 }
 
-// assignment reads `name = op a, b`, after the "=".
-func (p *parser) assignment(l *line, target token) error {
-	if target.text == "position" || target.text == "time" {
-		return l.fail(target.column, "another name", "%q can't be assigned to", target.text)
-	}
-	word, err := l.name("an operation: " + formNames)
-	if err != nil {
-		return err
-	}
-	f, ok := formOf(word.text)
-	if !ok {
-		return l.fail(word.column, "one of "+formNames, "there is no operation %q", word.text)
-	}
-	if target.text == "output" {
-		return p.output(l, word)
-	}
-	args := make([]vector, f.operands)
-	for i := range args {
-		if i > 0 {
-			if err := l.sign(",", fmt.Sprintf("and then operand %d of %d of %q", i+1, f.operands, word.text)); err != nil {
-				return err
-			}
-		}
-		if args[i], err = p.operand(l); err != nil {
-			return err
-		}
-	}
-	p.names[target.text] = f.lower(&p.graph, args)
-	return l.end()
-}
-
-// output reads the rest of `output = add output, a`. That output can only be
-// added to is what makes effects sum (M3).
-func (p *parser) output(l *line, word token) error {
-	const want = `"output = add output, a"`
+func (l *line) corner(comma bool) (v [3]float32, err error) {
 	t, err := l.next()
+	if err == nil && comma && t.is(",") {
+		t, err = l.next()
+	}
 	if err != nil {
-		return err
+		return v, err
 	}
-	if word.text != "add" || t.kind != tokenName || t.text != "output" {
-		return l.fail(word.column, want, "output can only be added to")
+	if !t.is("(") {
+		return v, l.unexpected(t, "a corner like (-5, 0, -5)")
 	}
-	if err := l.sign(",", "and then what to add"); err != nil {
-		return err
-	}
-	v, err := p.operand(l)
-	if err != nil {
-		return err
-	}
-	for lane := range 3 {
-		p.graph.outputs = append(p.graph.outputs, output{lane, v[lane]})
-	}
-	return l.end()
+	four, err := l.vector(3)
+	return [3]float32(four[:3]), err
 }
 
-// operand reads a name, a number or a vector.
-func (p *parser) operand(l *line) (vector, error) {
-	start := l.at
-	t, err := l.next()
-	if err != nil {
-		return vector{}, err
-	}
-	if t.kind == tokenName {
-		if t.text == "output" {
-			return vector{}, l.fail(t.column, "another name", "output can only be added to, not read")
-		}
-		v, ok := p.names[t.text]
-		if !ok {
-			return vector{}, l.fail(t.column, "a name that a line above defines", "%q is not defined", t.text)
-		}
-		return v, nil
-	}
-	l.at = start
-	lanes, err := p.literal(l)
-	if err != nil {
-		return vector{}, err
-	}
-	var v vector
-	for i := range v {
-		v[i] = p.graph.constant(lanes[i])
-	}
-	return v, nil
+// isReserved says whether the name has a meaning before the text begins.
+func isReserved(name string) bool {
+	return name == "position" || name == "output" || name == "time"
 }

@@ -1,108 +1,67 @@
 package field
 
 import (
-	"fmt"
-	"math"
-	"strings"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
 )
 
 // Vec4 is four lanes: x, y, z, w.
 type Vec4 = [4]float32
 
-// Param is a parameter of an effect.
+// Param is a parameter of an effect: a vector that each evaluation is given.
 type Param struct {
 	Name    string
 	Default Vec4
 }
 
-// Box is where an effect is not zero, in metres, in the effect's own space.
+// Box is a region in the effect's own space, in metres, faces included.
 type Box struct{ Min, Max [3]float32 }
 
-// Program is one effect, compiled and verified. It is read-only and may be
-// shared by goroutines.
+// Program is an effect, compiled and verified. It is made by Compile or Load, is
+// read-only, and may be evaluated by many goroutines at once.
 type Program struct {
-	name      string
-	text      string // canonical source; empty for a loaded program
-	params    []Param
-	boxed     bool
-	box       Box
-	constants []constant
-	ops       []op
-	registers int
+	name     string
+	params   []Param
+	box      Box
+	boxed    bool
+	literals []float32
+	code     []instruction // the first preloads of them run once a call, the rest once a block
+	preloads int
+
+	registers int    // derived from code
+	hash      uint64 // derived from all of the above
 }
 
-// constant is an operand that is the same for all points of a call.
-type constant struct {
-	kind nodeKind // nodeConstant, nodeParam or nodeTime
-	at   uint16
-	bits uint32
+// seal computes what is derived. The program does not change after it.
+func (p *Program) seal() *Program {
+	p.registers = 0
+	for _, in := range p.code {
+		if in.op != opEnd && in.to < MaxRegisters {
+			p.registers = max(p.registers, int(in.to)+1)
+		}
+	}
+	sum := sha256.Sum256(p.encode())
+	p.hash = binary.LittleEndian.Uint64(sum[:])
+	return p
 }
 
-// Name is the effect's name; empty if it has none.
+// Name is what the text calls the effect; empty if it does not.
 func (p *Program) Name() string { return p.name }
 
-// Params returns the parameters in the order of the text. The caller must not
-// change them.
-func (p *Program) Params() []Param { return p.params }
+// Params returns the parameters in the order of their declaration. The slice is
+// the caller's.
+func (p *Program) Params() []Param { return slices.Clone(p.params) }
 
-// Box returns the region outside of which the effect is zero, and false if it
-// is everywhere. The program does not clip: the box is for callers that cull.
+// Box returns the region that the author says the effect acts in, and false if
+// it is everywhere. It is for callers that leave out effects which can't matter;
+// the program itself does not clip.
 func (p *Program) Box() (Box, bool) { return p.box, p.boxed }
 
-// Scratch is the number of floats of scratch that Evaluate needs: at most
-// MaxScratch, whatever the number of points (M4).
-func (p *Program) Scratch() int {
-	return (p.registers+tailPlanes)*Lanes + len(p.constants)
-}
+// Hash names the program by its portable form: name, parameters, box, literals
+// and instructions. It is the same on every machine.
+func (p *Program) Hash() uint64 { return p.hash }
 
-// Ops is the number of operations.
-func (p *Program) Ops() int { return len(p.ops) }
-
-// String is the canonical text, which compiles to the same program. Of a
-// program that was loaded from bytes it is the listing of its operations.
-func (p *Program) String() string {
-	if p.text != "" {
-		return p.text
-	}
-	return p.Listing()
-}
-
-// Listing shows the operations of the machine, one a line.
-func (p *Program) Listing() string {
-	var b strings.Builder
-	for _, o := range p.ops {
-		info := o.code.info()
-		if info.writes {
-			fmt.Fprintf(&b, "r%d = ", o.dst)
-		}
-		b.WriteString(info.name)
-		for i, a := range o.args[:info.operands] {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteString(" " + p.operandString(a))
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-func (p *Program) operandString(a uint8) string {
-	switch {
-	case a < MaxRegisters:
-		return fmt.Sprintf("r%d", a)
-	case a < operandConstant:
-		return "position." + "xyz"[a-operandX:a-operandX+1]
-	}
-	c := p.constants[a-operandConstant]
-	switch c.kind {
-	case nodeParam:
-		return p.params[c.at/4].Name + "." + "xyzw"[c.at%4:c.at%4+1]
-	case nodeTime:
-		return "time"
-	}
-	return fmt.Sprint(bitsFloat(c.bits))
-}
-
-func floatBits(v float32) uint32 { return math.Float32bits(v) }
-func bitsFloat(b uint32) float32 { return math.Float32frombits(b) }
+// Scratch is the number of float32s of scratch that Evaluate wants: at most
+// MaxScratch, whatever the number of points (F5).
+func (p *Program) Scratch() int { return (p.registers + spareBlocks) * BlockPoints }

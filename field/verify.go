@@ -1,91 +1,153 @@
 package field
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
-// verify checks everything that the machine relies on (M2), so that the machine
-// checks nothing: opcodes known, operands in range and written before they are
-// read, exactly one end, at the end. It finds the number of registers.
+// verify checks all that the machine relies on (F3), so that the machine need
+// not check anything: whatever passes touches nothing but the planes of the call
+// and registers that it has written itself, and comes to an end.
 func (p *Program) verify() error {
-	if err := p.verifyTables(); err != nil {
+	if err := p.verifyHeader(); err != nil {
 		return err
 	}
-	var written uint64
-	for pc, o := range p.ops {
-		fail := func(format string, args ...any) error {
-			return &VerifyError{PC: pc, Opcode: o.code, Reason: fmt.Sprintf(format, args...)}
+	v := verifier{program: p, uniforms: uniformParams + 4*len(p.params) + len(p.literals)}
+	for pc, in := range p.code {
+		if reason := v.instruction(pc, in); reason != "" {
+			return &VerifyError{PC: pc, Opcode: in.op, Reason: reason}
 		}
-		if o.code >= opcodes {
-			return fail("unknown operation")
-		}
-		if last := pc == len(p.ops)-1; (o.code == opEnd) != last {
-			return fail("end must be the last operation and no other")
-		}
-		info := o.code.info()
-		for i, a := range o.args {
-			switch {
-			case i >= info.operands:
-				if a != 0 {
-					return fail("operand %d of %d is not zero", i+1, info.operands)
-				}
-			case a < MaxRegisters:
-				if written>>a&1 == 0 {
-					return fail("register %d is read before it is written", a)
-				}
-			case a >= operandConstant && int(a-operandConstant) >= len(p.constants):
-				return fail("constant %d of %d", a-operandConstant, len(p.constants))
-			}
-		}
-		switch {
-		case info.writes && o.dst >= MaxRegisters:
-			return fail("register %d of %d", o.dst, MaxRegisters)
-		case !info.writes && o.dst != 0:
-			return fail("it writes no register, but names register %d", o.dst)
-		case info.writes:
-			written |= 1 << o.dst
-			p.registers = max(p.registers, int(o.dst)+1)
-		}
+	}
+	if !v.sums {
+		return refuse("the effect does nothing: it never adds to the output")
 	}
 	return nil
 }
 
-// verifyTables checks what the operations refer to.
-func (p *Program) verifyTables() error {
-	if len(p.ops) == 0 {
-		return refused("no operations")
+func (p *Program) verifyHeader() error {
+	if p.name != "" && !isName(p.name) {
+		return refuse("the name of the effect, %q, is no name", p.name)
 	}
+	seen := map[string]bool{}
 	for i, q := range p.params {
-		if q.Name == "" || len(q.Name) > MaxName || !isLetter(q.Name[0]) {
-			return refused("parameter %d has the name %q", i, q.Name)
+		switch {
+		case !isName(q.Name) || isReserved(q.Name):
+			return refuse("the name of parameter %d, %q, is no name for one", i, q.Name)
+		case seen[q.Name]:
+			return refuse("two parameters are called %q", q.Name)
+		case !allFinite(q.Default[:]):
+			return refuse("the default of parameter %q is not finite", q.Name)
 		}
-		for j := range len(q.Name) {
-			if !isLetter(q.Name[j]) && !isDigit(q.Name[j]) {
-				return refused("parameter %d has the name %q", i, q.Name)
-			}
-		}
-		for _, v := range q.Default {
-			if !finite(v) {
-				return refused("parameter %q has the default %v", q.Name, v)
-			}
-		}
+		seen[q.Name] = true
+	}
+	if !allFinite(p.box.Min[:]) || !allFinite(p.box.Max[:]) {
+		return refuse("the box is not finite")
 	}
 	for i := range 3 {
-		if !finite(p.box.Min[i]) || !finite(p.box.Max[i]) || p.box.Min[i] > p.box.Max[i] {
-			return refused("box from %v to %v", p.box.Min, p.box.Max)
+		if p.box.Min[i] > p.box.Max[i] {
+			return refuse("the box is inside out")
 		}
 	}
-	for i, c := range p.constants {
-		known := c.kind == nodeConstant && c.at == 0 || c.kind == nodeTime && c.at == 0 && c.bits == 0 ||
-			c.kind == nodeParam && int(c.at) < 4*len(p.params) && c.bits == 0
-		if !known {
-			return refused("constant %d is of kind %d, at %d", i, c.kind, c.at)
-		}
+	if !allFinite(p.literals) {
+		return refuse("a literal is not finite")
+	}
+	if len(p.code) == 0 {
+		return refuse("no instructions")
+	}
+	if p.preloads > len(p.code) {
+		return refuse("%d of %d instructions are preloads", p.preloads, len(p.code))
 	}
 	return nil
 }
 
-func finite(v float32) bool {
-	return v == v && !math.IsInf(float64(v), 0)
+// A verifier knows what has been written at the instruction that it has come to.
+type verifier struct {
+	program  *Program
+	uniforms int
+	written  uint32 // registers
+	resident uint32 // registers that preloads wrote
+	sums     bool   // the output has been added to
+}
+
+// instruction checks one and gives the reason against it, if any.
+func (v *verifier) instruction(pc int, in instruction) string {
+	last := pc == len(v.program.code)-1
+	switch {
+	case in.op == opNone || in.op >= opcodes:
+		return "no such operation"
+	case last != (in.op == opEnd):
+		return "an end must be the last instruction, and the last an end"
+	case pc < v.program.preloads && in.op != opLoad:
+		return "only loads can be preloads"
+	case in.op != opLoad && in.uniform != 0:
+		return "it names a uniform but loads none"
+	case in.op == opLoad && int(in.uniform) >= v.uniforms:
+		return fmt.Sprintf("uniform %d of %d", in.uniform, v.uniforms)
+	}
+	for i, plane := range in.operands {
+		if reason := v.operand(in, i, plane); reason != "" {
+			return reason
+		}
+	}
+	return v.destination(pc, in)
+}
+
+func (v *verifier) operand(in instruction, i int, plane uint8) string {
+	sums := in.to >= planeOutput && i == in.op.accumulator()
+	switch {
+	case i >= in.op.operands():
+		if plane != 0 {
+			return fmt.Sprintf("operand %d is given; it has %d", i+1, in.op.operands())
+		}
+	case sums && plane != in.to:
+		return "it writes the output without adding to it"
+	case sums:
+	case plane >= planeOutput:
+		return fmt.Sprintf("operand %d is plane %d, which can't be read", i+1, plane)
+	case plane < MaxRegisters && v.written>>plane&1 == 0:
+		return fmt.Sprintf("operand %d is register %d, which has not been written", i+1, plane)
+	}
+	return ""
+}
+
+func (v *verifier) destination(pc int, in instruction) string {
+	switch {
+	case in.op == opEnd:
+		if in.to != 0 {
+			return "it names a destination but writes nothing"
+		}
+	case in.to < MaxRegisters:
+		bit := uint32(1) << in.to
+		if v.resident&bit != 0 {
+			return fmt.Sprintf("register %d was preloaded and must keep its value", in.to)
+		}
+		v.written |= bit
+		if pc < v.program.preloads {
+			v.resident |= bit
+		}
+	case in.to < planeOutput || in.to >= planeCount || in.op.accumulator() < 0:
+		return fmt.Sprintf("it can't write plane %d", in.to)
+	default:
+		v.sums = true
+	}
+	return ""
+}
+
+// isName says whether s could be a name in a text.
+func isName(s string) bool {
+	if s == "" || len(s) > MaxNameBytes || !isLetter(s[0]) {
+		return false
+	}
+	for i := range len(s) {
+		if !isLetter(s[i]) && !isDigit(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func allFinite(v []float32) bool {
+	for _, f := range v {
+		if !isFinite(f) {
+			return false
+		}
+	}
+	return true
 }

@@ -12,13 +12,7 @@ import (
 func (b *bot) probe() {
 	replica := b.client.Replica()
 	for i := range probesPerUpdate {
-		h := b.pick(told(i % 4))
-		switch {
-		case i == 0 || h == 0:
-			h = b.forged()
-		case i == 4:
-			h = neighbour(h)
-		}
+		h := b.choose(i)
 		a := answer{verdict: replica.Resolve(h)}
 		if e := replica.Entity(h); e != nil {
 			a.present, a.handle, a.identity = true, e.Handle(), b.identityOf(e)
@@ -42,11 +36,26 @@ func (b *bot) count(v wire.Verdict) {
 	}
 }
 
-// pick draws a remembered handle of that fate; one of any fate for
-// toldNothing. It is 0 if there is none, or none was hit.
-func (b *bot) pick(want told) bulk.Handle { return b.oracle.draw(want, b.rng.IntN) }
+// choose picks a handle to ask about, question by question in turn: two each
+// that are shown, hidden and destroyed, one that is made up, and one that may
+// come next.
+func (b *bot) choose(question int) bulk.Handle {
+	dice := b.rng.IntN
+	h := b.oracle.draw(told(question%4), dice)
+	if h == 0 { // nothing of that fate; another will do
+		h = b.oracle.draw(toldNothing, dice)
+	}
+	switch {
+	case question%8 == 0 || h == 0:
+		return b.forged()
+	case question%8 == 4:
+		return neighbour(h)
+	}
+	return h
+}
 
-// draw is pick with the dice given.
+// draw picks a remembered handle of that fate; one of any fate for
+// toldNothing. It is 0 if there is none, or none was hit.
 func (o *oracle) draw(want told, dice func(int) int) bulk.Handle {
 	if len(o.order) == 0 {
 		return 0
@@ -81,13 +90,7 @@ func (b *bot) poke(now time.Time) error {
 	}
 	b.nextPoke = now.Add(time.Second / pokesPerSecond)
 	b.poked++
-	h := b.pick(told(b.poked % 4))
-	switch {
-	case b.poked%8 == 0 || h == 0:
-		h = b.forged()
-	case b.poked%8 == 4:
-		h = neighbour(h)
-	}
+	h := b.choose(b.poked)
 	var args []byte
 	if m := b.oracle.known[h]; m != nil && m.identity != 0 {
 		args = pokeArgs(m.identity)

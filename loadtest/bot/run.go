@@ -77,7 +77,7 @@ func (r *run) play(ctx context.Context, progress func(Progress)) {
 		case <-over:
 			return
 		case now := <-second.C:
-			if progress != nil {
+			if progress != nil && ctx.Err() == nil { // at the end bots have left already
 				progress(r.progress(now))
 			}
 		}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/worldd/worldd/loadtest/bot"
+)
+
+// childGrace is how long the bots may take to say goodbye before they are
+// killed.
+const childGrace = 10 * time.Second
+
+func flag(name string, value any) string { return fmt.Sprintf("--%s=%v", name, value) }
+
+// runChild runs the bots in a child process of this very program until they
+// are done. The end of ctx asks them to stop; their report comes all the same.
+func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress func(bot.Progress)) (*bot.Report, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("this program cannot be found, to run the bots: %w", err)
+	}
+	child := exec.Command(self, c.args()...)
+	child.Stderr = stderr
+	lifeline, err := child.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("the bots cannot be started: %w", err)
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("the bots cannot be started: %w", err)
+	}
+	if err := child.Start(); err != nil {
+		return nil, fmt.Errorf("the bots cannot be started: %w", err)
+	}
+	// Closing its standard input asks the child to stop. It also gets the
+	// Ctrl-C of a terminal, which says the same.
+	stopped := context.AfterFunc(ctx, func() { _ = lifeline.Close() })
+	defer stopped()
+	hung, cancel := context.WithTimeout(context.Background(), c.Duration+childGrace)
+	defer cancel()
+	context.AfterFunc(ctx, func() { time.AfterFunc(childGrace, cancel) })
+	killed := context.AfterFunc(hung, func() { _ = child.Process.Kill() })
+	report, err := readChild(out, progress)
+	ended := child.Wait()
+	if killed(); err == nil && report == nil {
+		err = errors.Join(errors.New("the bots ended without a report"), ended)
+	}
+	return report, err
+}
+
+// readChild reads the child's lines until they end.
+func readChild(out io.Reader, progress func(bot.Progress)) (report *bot.Report, err error) {
+	lines := json.NewDecoder(out)
+	for {
+		var line childLine
+		switch e := lines.Decode(&line); {
+		case errors.Is(e, io.EOF):
+			return report, err
+		case e != nil:
+			_, _ = io.Copy(io.Discard, out) // lets the child end
+			return report, fmt.Errorf("the bots' report cannot be read: %w", e)
+		}
+		switch {
+		case line.Progress != nil:
+			progress(*line.Progress)
+		case line.Result != nil && line.Result.Report != nil:
+			report = line.Result.report()
+		case line.Error != "":
+			err = errors.New(line.Error)
+		}
+	}
+}

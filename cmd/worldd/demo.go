@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/server"
+)
+
+// demoCommand runs the whole path: a server in this process, bots in a child.
+type demoCommand struct {
+	Bots     int           `default:"50" help:"How many bots."`
+	Duration time.Duration `default:"60s" help:"How long, from the first dial."`
+	World    string        `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
+	Seed     *uint64       `placeholder:"N" help:"Of the world and of the bots (the world file's)."`
+	JSON     bool          `name:"json" help:"Print one JSON object and nothing else; the rest goes to standard error."`
+}
+
+// Validate is called by kong.
+func (c *demoCommand) Validate() error {
+	switch {
+	case c.Bots < 1:
+		return fmt.Errorf("--bots is %d, want at least 1", c.Bots)
+	case c.Duration <= 0:
+		return fmt.Errorf("--duration is %v, want more than 0", c.Duration)
+	}
+	return nil
+}
+
+// Run returns nil if every bot connected, none failed and no handle lied.
+func (c *demoCommand) Run(ctx context.Context, std streams) error {
+	file, err := loadWorld(c.World)
+	if err != nil {
+		return err
+	}
+	if c.Seed != nil {
+		file.Seed = *c.Seed
+	}
+	g, core, err := host(file)
+	if err != nil {
+		return err
+	}
+	s, err := server.Listen(server.Config{CoreConfig: core, Listen: "127.0.0.1:0", Log: newLog(std.err, zapcore.WarnLevel)})
+	if err != nil {
+		return err
+	}
+	talk := std.out
+	if c.JSON {
+		talk = std.err
+	}
+	fmt.Fprintf(talk, "worldd demo: %s\n%s for %v over QUIC on %v\n\n", describe(file), count(c.Bots, "bot"), c.Duration, s.Addr())
+	report, err := c.play(ctx, s, file, std.err, bot.NewLive(talk, true))
+	if err != nil {
+		return err
+	}
+	confusions, recorded := g.confused()
+	report.Handles.Confusions += confusions
+	report.Confusions = append(report.Confusions, recorded...)
+	return c.conclude(report, talk, std.out)
+}
+
+// play runs the server for as long as the bots play, and puts both reports
+// together.
+func (c *demoCommand) play(ctx context.Context, s *server.Server, file *scenes.File, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
+	serving, stop := context.WithCancel(context.Background()) // outlives the bots, also after Ctrl-C
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(serving) }()
+	child := &botsCommand{
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: file.Seed, Area: areaOf(file),
+	}
+	report, err := runChild(ctx, child, stderr, func(p bot.Progress) {
+		now := s.Report()
+		live.Row(p, &bot.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep})
+	})
+	stop()
+	if err := errors.Join(err, <-served); err != nil {
+		return nil, err
+	}
+	last := s.Report()
+	report.Tick, report.World = tickOf(last), worldOf(last)
+	return report, nil
+}
+
+// conclude prints the result and judges it.
+func (c *demoCommand) conclude(report *bot.Report, talk, stdout io.Writer) error {
+	fmt.Fprintln(talk)
+	if err := report.WriteSummary(talk, bot.IsTerminal(talk)); err != nil {
+		return err
+	}
+	if c.JSON {
+		if err := json.NewEncoder(stdout).Encode(report); err != nil {
+			return err
+		}
+	}
+	if !report.OK() {
+		return errFailed
+	}
+	return nil
+}
+
+// areaOf is how far from the middle bots roam: where players appear, and no
+// less than what they see, inside the world.
+func areaOf(f *scenes.File) float64 {
+	area := float64(f.Interest.EnterRadius)
+	if r := f.Players.Region; r != nil {
+		for _, i := range []int{0, 2} {
+			area = max(area, math.Abs(float64(r.Min[i])), math.Abs(float64(r.Max[i])))
+		}
+	}
+	return min(area, float64(f.Bounds[0]), float64(f.Bounds[2]))
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/server"
+)
+
+// serveCommand hosts a world.
+type serveCommand struct {
+	Listen      string `default:"127.0.0.1:4433" placeholder:"HOST:PORT" help:"UDP address for clients (${default})."`
+	World       string `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
+	Admin       string `placeholder:"HOST:PORT" help:"TCP address for metrics and profiles; none if not given. Keep it on loopback."`
+	Cert        string `type:"path" and:"cert" placeholder:"FILE" help:"Certificate chain, PEM. Without one the server makes its own."`
+	Key         string `type:"path" and:"cert" placeholder:"FILE" help:"Private key of the certificate, PEM."`
+	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
+}
+
+// Validate is called by kong.
+func (c *serveCommand) Validate() error {
+	if c.MaxSessions < 0 {
+		return fmt.Errorf("--max-sessions is %d, want more than 0", c.MaxSessions)
+	}
+	return nil
+}
+
+// Run serves until ctx is done, drains, and sums up.
+func (c *serveCommand) Run(ctx context.Context, std streams) error {
+	file, err := loadWorld(c.World)
+	if err != nil {
+		return err
+	}
+	g, core, err := host(file)
+	if err != nil {
+		return err
+	}
+	if c.MaxSessions != 0 {
+		core.MaxSessions = c.MaxSessions
+	}
+	config := server.Config{
+		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin, Log: newLog(std.err, zapcore.InfoLevel),
+	}
+	if c.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+		if err != nil {
+			return fmt.Errorf("the certificate cannot be used: %w", err)
+		}
+		config.Certificate = &pair
+	}
+	s, err := server.Listen(config)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "worldd: world %s on %v, fingerprint %s\n", file.Name, s.Addr(), s.Fingerprint())
+	if admin := s.AdminAddr(); admin != nil {
+		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
+	}
+	began := time.Now()
+	err = s.Serve(ctx)
+	writeServed(std.out, time.Since(began), s.Report(), g)
+	return err
+}
+
+// writeServed sums up what a server did, for people.
+func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
+	t, world, sessions := tickOf(r), worldOf(r), r.Sessions
+	confusions, _ := g.confused()
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-10s", name)
+		fmt.Fprintf(&b, format+"\n", args...)
+	}
+	line("served", "%v: %d joined, %d refused", took.Round(time.Second), sessions.Joined, sessions.Refused)
+	line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %d steps at %d Hz, %d late", t.P50Ms, t.P99Ms, t.MaxMs, t.Count, t.RateHz, t.Late)
+	line("world", "%d entities: %d awake, %d asleep; %d spawned, %d destroyed", world.Entities, world.Awake, world.Asleep, world.Spawned, world.Destroyed)
+	line("", "state hash %s", world.StateHash)
+	line("sent", "%.1f MB in %d datagrams, %.1f MB on streams", float64(r.Traffic.DatagramBytes)/1e6, r.Traffic.Datagrams, float64(r.Traffic.StreamBytes)/1e6)
+	line("commands", "%d executed, %d rejected", sessions.Executed, sessions.Rejected)
+	if confusions > 0 {
+		line("confusions", "%d commands named a handle by another identity", confusions)
+	}
+	_, _ = io.WriteString(w, b.String()) // a closed terminal is no reason to fail
+}
+
+// tickOf and worldOf are the server's part of a bot.Report.
+func tickOf(r server.Report) *bot.Tick {
+	t := r.Tick
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return &bot.Tick{RateHz: t.RateHz, Count: t.Count, P50Ms: ms(t.P50), P99Ms: ms(t.P99), MaxMs: ms(t.Max), Late: t.Late}
+}
+
+func worldOf(r server.Report) *bot.World {
+	w := r.World
+	return &bot.World{
+		Entities: w.Entities, Awake: w.Awake, Asleep: w.Asleep,
+		Spawned: w.Spawned, Destroyed: w.Destroyed, Reused: w.Reused, StateHash: fmt.Sprintf("%016x", r.StateHash),
+	}
+}
+
+// newLog writes lines for people to a terminal, and JSON to anything else. It
+// samples: whatever repeats fast fills no disk.
+func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
+	config := zap.NewProductionEncoderConfig()
+	config.EncodeTime = zapcore.ISO8601TimeEncoder
+	encoder := zapcore.NewJSONEncoder(config)
+	if bot.IsTerminal(w) {
+		encoder = zapcore.NewConsoleEncoder(config)
+	}
+	const firstPerSecond, thenEach = 100, 100
+	core := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)
+	return zap.New(zapcore.NewSamplerWithOptions(core, time.Second, firstPerSecond, thenEach))
+}

@@ -1,0 +1,186 @@
+package field
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Registers are given out in one pass over the values in their order: the lowest
+// free one is taken, and is free again after the last use. Nothing is spilled.
+//
+// Uniforms must be loaded into a register to be used. As many of the most used
+// ones as there is room for stay in one for the whole call (they are loaded
+// before the first block); the others are loaded anew before each use.
+
+// A need is a uniform that some instruction reads.
+type need struct {
+	id   valueID
+	uses int
+}
+
+// An allocator tries to make instructions with a given number of residents.
+type allocator struct {
+	graph    *graph
+	live     []bool
+	last     []valueID // by value: the last that reads it
+	uniforms []uint16  // by value: number of the uniform
+	plane    []uint8   // by value: where it is
+	resident []bool    // by value
+
+	code      []instruction
+	free      uint32 // a bit for each register
+	registers int
+}
+
+// allocate fills in the instructions. If it can't it gives the line that is too
+// much and the reason.
+func (p *Program) allocate(g *graph) (at int32, why string) {
+	a := &allocator{
+		graph: g, live: g.live(), last: make([]valueID, len(g.values)), uniforms: make([]uint16, len(g.values)),
+		plane: make([]uint8, len(g.values)), resident: make([]bool, len(g.values)),
+	}
+	needs := a.survey()
+	if at, why := p.number(g, a, needs); why != "" {
+		return at, why
+	}
+	slices.SortStableFunc(needs, func(x, y need) int { return cmp.Compare(y.uses, x.uses) })
+	for residents := min(len(needs), MaxRegisters); residents >= 0; residents-- {
+		at, why = a.try(needs, residents)
+		if why == "" {
+			p.code, p.preloads, p.registers = a.code, residents, a.registers
+			return 0, ""
+		}
+	}
+	return at, why
+}
+
+// survey finds the last use of each value, and the uniforms in the order of
+// their first use.
+func (a *allocator) survey() []need {
+	var needs []need
+	at := map[valueID]int{}
+	for id := range a.graph.values {
+		for _, o := range a.operands(valueID(id)) {
+			if o == theOutput {
+				continue
+			}
+			a.last[o] = valueID(id)
+			if !a.graph.values[o].isUniform() {
+				continue
+			}
+			if _, ok := at[o]; !ok {
+				at[o] = len(needs)
+				needs = append(needs, need{id: o})
+			}
+			needs[at[o]].uses++
+		}
+	}
+	return needs
+}
+
+// operands are those of a value that is computed; none if nobody needs it.
+func (a *allocator) operands(id valueID) []valueID {
+	v := &a.graph.values[id]
+	if !a.live[id] || v.kind != valueComputed && v.kind != valueSum {
+		return nil
+	}
+	return v.operands[:v.op.operands()]
+}
+
+// number gives each uniform its number, and literals their place in the program.
+func (p *Program) number(g *graph, a *allocator, needs []need) (at int32, why string) {
+	for _, n := range needs {
+		v := &g.values[n.id]
+		a.uniforms[n.id] = v.uniform
+		if v.kind == valueUniform {
+			continue
+		}
+		if len(p.literals) == MaxLiterals {
+			return g.lines[n.id], fmt.Sprintf("the effect has more than %d different numbers", MaxLiterals)
+		}
+		a.uniforms[n.id] = uint16(uniformParams + 4*len(p.params) + len(p.literals))
+		p.literals = append(p.literals, math.Float32frombits(v.bits))
+	}
+	return 0, ""
+}
+
+func (a *allocator) try(needs []need, residents int) (at int32, why string) {
+	a.code, a.free, a.registers = a.code[:0], math.MaxUint32, 0
+	clear(a.resident)
+	for _, n := range needs[:residents] {
+		a.resident[n.id] = true
+		a.plane[n.id], _ = a.take()
+		a.code = append(a.code, instruction{op: opLoad, to: a.plane[n.id], uniform: a.uniforms[n.id]})
+	}
+	for id := range a.graph.values {
+		v := &a.graph.values[id]
+		if v.kind == valuePosition {
+			a.plane[id] = planePosition + v.lane
+		}
+		if !a.live[id] || v.kind != valueComputed && v.kind != valueSum {
+			continue
+		}
+		if !a.emit(valueID(id)) {
+			return a.graph.lines[id], fmt.Sprintf("the effect has more than %d numbers to remember here", MaxRegisters)
+		}
+		if len(a.code) >= MaxInstructions { // the end needs one too
+			return a.graph.lines[id], fmt.Sprintf("the effect has more than %d instructions", MaxInstructions)
+		}
+	}
+	a.code = append(a.code, instruction{op: opEnd})
+	return 0, ""
+}
+
+// emit makes the instruction of a value. False if the registers do not suffice.
+func (a *allocator) emit(id valueID) bool {
+	v := &a.graph.values[id]
+	in := instruction{op: v.op, to: planeOutput + v.lane}
+	var done uint32 // registers that are free after this
+	for i, o := range a.operands(id) {
+		if o == theOutput {
+			in.operands[i] = in.to
+			continue
+		}
+		switch kind := a.graph.values[o].kind; {
+		case kind == valueComputed:
+			if a.last[o] == id {
+				done |= 1 << a.plane[o]
+			}
+		case kind == valuePosition || a.resident[o]:
+		case slices.Contains(v.operands[:i], o): // loaded a moment ago
+		default:
+			r, ok := a.take()
+			if !ok {
+				return false
+			}
+			a.plane[o] = r
+			a.code = append(a.code, instruction{op: opLoad, to: r, uniform: a.uniforms[o]})
+			done |= 1 << r
+		}
+		in.operands[i] = a.plane[o]
+	}
+	a.free |= done
+	if v.kind == valueComputed {
+		r, ok := a.take()
+		if !ok {
+			return false
+		}
+		a.plane[id], in.to = r, r
+	}
+	a.code = append(a.code, in)
+	return true
+}
+
+// take gives out the lowest free register.
+func (a *allocator) take() (uint8, bool) {
+	r := bits.TrailingZeros32(a.free)
+	if r == MaxRegisters {
+		return 0, false
+	}
+	a.free &^= 1 << r
+	a.registers = max(a.registers, r+1)
+	return uint8(r), true
+}

@@ -1,0 +1,192 @@
+package field
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Compile makes a program of the text of an effect; the package comment has the
+// language. An error is a *SyntaxError. It takes time in proportion to the text,
+// which may come from anybody.
+func Compile(source string) (*Program, error) {
+	text, err := parse(source)
+	if err != nil {
+		return nil, err
+	}
+	c := newCompiler(text)
+	last := line{number: 1}
+	for i := range text.statements {
+		s := &text.statements[i]
+		last = s.line
+		if err := c.statement(s); err != nil {
+			return nil, err
+		}
+	}
+	if c.graph.sums == 0 {
+		return nil, last.fail(1, `a line like "output = add output, wind"`, "the effect does nothing: it never adds to output")
+	}
+	p := &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
+	if at, why := p.allocate(c.graph); why != "" {
+		l := text.lineOf(at)
+		return nil, l.fail(1, "a simpler effect", "%s", why)
+	}
+	return p.seal(), nil
+}
+
+// lineOf finds the line of a statement by its number.
+func (t *effectText) lineOf(number int32) *line {
+	i := slices.IndexFunc(t.statements, func(s statement) bool { return s.line.number == int(number) })
+	return &t.statements[i].line
+}
+
+// A compiler knows what the names mean at the place that it has come to.
+type compiler struct {
+	graph  *graph
+	names  map[string]vector
+	params map[string]bool
+}
+
+func newCompiler(text *effectText) *compiler {
+	g := &graph{known: map[value]valueID{}}
+	c := &compiler{graph: g, names: map[string]vector{}, params: map[string]bool{}}
+	c.names["position"] = vector{g.position(0), g.position(1), g.position(2), g.literal(0)}
+	c.names["time"] = splat(g.uniform(uniformTime))
+	for i, p := range text.params {
+		var v vector
+		for lane := range v {
+			v[lane] = g.uniform(uniformParams + 4*i + lane)
+		}
+		c.names[p.Name], c.params[p.Name] = v, true
+	}
+	return c
+}
+
+func (c *compiler) statement(s *statement) error {
+	c.graph.line = int32(s.line.number)
+	name := s.target.text
+	switch {
+	case name == "output":
+		return c.sum(s)
+	case isReserved(name):
+		return s.line.fail(s.target.column, "another name", "%s is given and can't be assigned to", name)
+	case c.params[name]:
+		return s.line.fail(s.target.column, "another name", "%s is a parameter and can't be assigned to", name)
+	}
+	o, ok := operationOf(s.op.text)
+	if !ok {
+		return s.line.fail(s.op.column, "one of "+operationNames, "there is no operation %q", s.op.text)
+	}
+	if err := s.arity(o.operands); err != nil {
+		return err
+	}
+	var operands [4]vector
+	for i := range s.operands {
+		var err error
+		if operands[i], err = c.operand(s, i); err != nil {
+			return err
+		}
+	}
+	result := o.lower(c.graph, operands)
+	if lane := s.target.lane; lane != wholeVector {
+		old, ok := c.names[name]
+		if !ok {
+			return c.unknown(s, s.target)
+		}
+		old[lane] = result[lane]
+		result = old
+	}
+	c.names[name] = result
+	return nil
+}
+
+// sum lowers an assignment to the output. That nothing else can be done with
+// the output is what makes a field the sum of its effects (F4).
+func (c *compiler) sum(s *statement) error {
+	o, ok := accumulates(s.op.text)
+	at := o.accumulator()
+	if !ok || len(s.operands) > at && (s.operands[at].token.text != "output" || s.operands[at].token.lane != s.target.lane) {
+		out := s.target.spelling()
+		return s.line.fail(s.op.column, fmt.Sprintf(`"%s = add %[1]s, a", sub, or with a product "%[1]s = mad a, b, %[1]s", nmad`, out),
+			"%s can only be added to", out)
+	}
+	if err := s.arity(o.operands()); err != nil {
+		return err
+	}
+	if s.target.lane == 3 {
+		return s.line.fail(s.target.column, "x, y or z", "output has no w")
+	}
+	var operands [4]vector
+	for i := range s.operands {
+		if i == at {
+			operands[i] = splat(theOutput)
+			continue
+		}
+		var err error
+		if operands[i], err = c.operand(s, i); err != nil {
+			return err
+		}
+	}
+	for lane := range 3 {
+		if s.target.lane == wholeVector || s.target.lane == lane {
+			c.graph.sum(o, lane, [4]valueID{operands[0][lane], operands[1][lane], operands[2][lane]})
+		}
+	}
+	return nil
+}
+
+// arity checks the number of operands.
+func (s *statement) arity(want int) error {
+	switch have := len(s.operands); {
+	case have > want:
+		return s.line.fail(s.operands[want].token.column, fmt.Sprintf("%d in all", want), "%s has too many operands", s.op.text)
+	case have < want:
+		end := len(strings.TrimRight(s.line.source[:s.line.end()], " \t")) + 1
+		return s.line.fail(end, fmt.Sprintf(`"," and another operand, %d in all`, want), "%s has too few operands", s.op.text)
+	}
+	return nil
+}
+
+// end is where the comment begins, or the line ends.
+func (l *line) end() int {
+	if i := strings.IndexByte(l.source, '#'); i >= 0 {
+		return i
+	}
+	return len(l.source)
+}
+
+func (c *compiler) operand(s *statement, i int) (vector, error) {
+	o := &s.operands[i]
+	if o.token.kind != tokenWord {
+		var v vector
+		for lane, f := range o.value {
+			v[lane] = c.graph.literal(f)
+		}
+		return v, nil
+	}
+	if o.token.text == "output" {
+		return vector{}, s.line.fail(o.token.column, "a name, a number or a vector", "output can't be read: an effect does not know what others add")
+	}
+	v, ok := c.names[o.token.text]
+	if !ok {
+		return vector{}, c.unknown(s, o.token)
+	}
+	if o.token.lane != wholeVector {
+		v = splat(v[o.token.lane])
+	}
+	return v, nil
+}
+
+// unknown is the error of a name that means nothing yet.
+func (c *compiler) unknown(s *statement, t token) error {
+	const most = 12
+	var known []string
+	for name := range c.names {
+		known = append(known, name)
+	}
+	slices.Sort(known)
+	if len(known) > most {
+		known = append(known[:most], "...")
+	}
+	return s.line.fail(t.column, "a name that a line above defines: "+strings.Join(known, ", "), "%s is not defined", t.text)
+}

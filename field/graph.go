@@ -1,0 +1,163 @@
+package field
+
+import "math"
+
+// A program under compilation is a list of scalar values, each made once, in the
+// order of the text (static single assignment). Vectors are gone: four lanes are
+// four values, equal ones are one value, and what no output needs is dropped.
+
+// valueID names a value of the graph: its index.
+type valueID int32
+
+// theOutput stands for the output among the operands of a sum.
+const theOutput valueID = -1
+
+type valueKind uint8
+
+const (
+	valueLiteral  valueKind = iota // a number
+	valueUniform                   // time, or a lane of a parameter
+	valuePosition                  // a lane of the position
+	valueComputed                  // an operation over other values
+	valueSum                       // no value: a lane of the output changes
+)
+
+// A value is comparable: two that are equal are one.
+type value struct {
+	kind     valueKind
+	op       Opcode
+	lane     uint8      // of the position or the output
+	uniform  uint16     // number of the uniform
+	bits     uint32     // of the literal
+	operands [4]valueID // unused ones are 0
+}
+
+// isUniform says whether the value is the same for all points without computing.
+func (v *value) isUniform() bool { return v.kind == valueLiteral || v.kind == valueUniform }
+
+// A vector is four lanes.
+type vector [4]valueID
+
+func splat(v valueID) vector { return vector{v, v, v, v} }
+
+type graph struct {
+	values []value
+	lines  []int32 // of the text, for messages about a value
+	known  map[value]valueID
+	line   int32 // that is being lowered
+	sums   int   // how many values are sums
+}
+
+func (g *graph) add(v value) valueID {
+	id := valueID(len(g.values))
+	g.values = append(g.values, v)
+	g.lines = append(g.lines, g.line)
+	return id
+}
+
+func (g *graph) share(v value) valueID {
+	id, ok := g.known[v]
+	if !ok {
+		id = g.add(v)
+		g.known[v] = id
+	}
+	return id
+}
+
+func (g *graph) literal(f float32) valueID {
+	return g.share(value{kind: valueLiteral, bits: math.Float32bits(f)})
+}
+
+func (g *graph) uniform(number int) valueID {
+	return g.share(value{kind: valueUniform, uniform: uint16(number)})
+}
+
+func (g *graph) position(lane int) valueID {
+	return g.share(value{kind: valuePosition, lane: uint8(lane)})
+}
+
+// value makes an operation over values, unless it is known without computing.
+func (g *graph) value(o Opcode, operands ...valueID) valueID {
+	v := value{kind: valueComputed, op: o}
+	copy(v.operands[:], operands[:o.operands()])
+	if id, ok := g.identity(v); ok {
+		return id
+	}
+	if f, ok := g.fold(v); ok {
+		return g.literal(f)
+	}
+	return g.share(v)
+}
+
+// sum adds to a lane of the output. Sums are never shared and keep their order.
+func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
+	g.add(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
+	g.sums++
+}
+
+// fold computes what has only literals for operands, with the arithmetic that
+// the machine has (F1). What is not finite stays an instruction: a text can't
+// spell it, and a NaN has no bits of its own.
+func (g *graph) fold(v value) (float32, bool) {
+	var f [4]float32
+	for i, id := range v.operands[:v.op.operands()] {
+		if g.values[id].kind != valueLiteral {
+			return 0, false
+		}
+		f[i] = math.Float32frombits(g.values[id].bits)
+	}
+	r := evaluate(v.op, f[0], f[1], f[2], f[3])
+	return r, isFinite(r)
+}
+
+// identity finds operations that change no bit of one operand, whatever it is.
+// That is stricter than algebra: x + 0 is not x when x is -0.
+func (g *graph) identity(v value) (valueID, bool) {
+	a, b := v.operands[0], v.operands[1]
+	const zero, minusZero, one = 0, signBit, 0x3f800000
+	switch v.op {
+	case opAdd:
+		if g.isLiteral(b, minusZero) {
+			return a, true
+		}
+		return b, g.isLiteral(a, minusZero)
+	case opSub:
+		return a, g.isLiteral(b, zero)
+	case opMul:
+		if g.isLiteral(b, one) {
+			return a, true
+		}
+		return b, g.isLiteral(a, one)
+	case opDiv:
+		return a, g.isLiteral(b, one)
+	case opSaturate:
+		return a, g.values[a].op == opSaturate
+	case opSelectLT, opSelectGE:
+		return v.operands[2], v.operands[2] == v.operands[3]
+	}
+	return 0, false
+}
+
+func (g *graph) isLiteral(id valueID, bits uint32) bool {
+	return g.values[id].kind == valueLiteral && g.values[id].bits == bits
+}
+
+// live marks the values that the sums need.
+func (g *graph) live() []bool {
+	need := make([]bool, len(g.values))
+	for id := len(g.values) - 1; id >= 0; id-- {
+		v := &g.values[id]
+		if v.kind == valueSum {
+			need[id] = true
+		}
+		if !need[id] || v.kind != valueComputed && v.kind != valueSum {
+			continue
+		}
+		for _, o := range v.operands[:v.op.operands()] {
+			if o != theOutput {
+				need[o] = true
+			}
+		}
+	}
+	return need
+}

@@ -1,0 +1,113 @@
+package field
+
+import (
+	"strconv"
+	"strings"
+)
+
+// String is the program as text, instruction by instruction. Compile makes the
+// same program of it (the same Hash) if it was made by Compile. One that was put
+// together by hand may hold what the compiler would leave out or could not do;
+// then the text gives one of the same results, if any.
+func (p *Program) String() string {
+	w := writer{program: p, prefix: p.registerPrefix()}
+	w.header()
+	for _, in := range p.code {
+		w.instruction(in)
+	}
+	return w.b.String()
+}
+
+// registerPrefix is what makes names of registers that no parameter has.
+func (p *Program) registerPrefix() string {
+	prefix := "r"
+	for i := 0; i < len(p.params); i++ {
+		if rest, ok := strings.CutPrefix(p.params[i].Name, prefix); ok && rest != "" && digits(rest) == len(rest) {
+			prefix, i = "_"+prefix, -1
+		}
+	}
+	return prefix
+}
+
+type writer struct {
+	program *Program
+	prefix  string
+	spelled [MaxRegisters]string // what stands for a register now
+	b       strings.Builder
+}
+
+func (w *writer) header() {
+	p := w.program
+	if p.name != "" {
+		w.b.WriteString("effect " + p.name + "\n")
+	}
+	for _, q := range p.params {
+		w.b.WriteString("param " + q.Name + " = " + spellVector(q.Default[:]) + "\n")
+	}
+	if p.boxed {
+		w.b.WriteString("box " + spellVector(p.box.Min[:]) + " " + spellVector(p.box.Max[:]) + "\n")
+	}
+}
+
+func (w *writer) instruction(in instruction) {
+	switch in.op {
+	case opEnd:
+		return
+	case opLoad:
+		w.spelled[in.to] = w.program.spellUniform(in.uniform)
+		return
+	}
+	w.b.WriteString(w.target(in.to) + " = " + in.op.String())
+	for i, plane := range in.operands[:in.op.operands()] {
+		separator := ", "
+		if i == 0 {
+			separator = " "
+		}
+		w.b.WriteString(separator + w.plane(plane))
+	}
+	w.b.WriteByte('\n')
+	if in.to < MaxRegisters {
+		w.spelled[in.to] = w.target(in.to)
+	}
+}
+
+// target spells a plane that is written.
+func (w *writer) target(plane uint8) string {
+	if plane >= planeOutput {
+		return "output." + laneNames[plane-planeOutput:][:1]
+	}
+	return w.prefix + strconv.Itoa(int(plane))
+}
+
+// plane spells one that is read.
+func (w *writer) plane(plane uint8) string {
+	switch {
+	case plane >= planeOutput:
+		return w.target(plane)
+	case plane >= planePosition:
+		return "position." + laneNames[plane-planePosition:][:1]
+	}
+	return w.spelled[plane]
+}
+
+func (p *Program) spellUniform(number uint16) string {
+	i := int(number) - uniformParams
+	switch {
+	case number == uniformTime:
+		return "time"
+	case i < 4*len(p.params):
+		return p.params[i/4].Name + "." + laneNames[i%4:][:1]
+	}
+	return spell(p.literals[i-4*len(p.params)])
+}
+
+// spell writes the shortest number that is read as the same float32.
+func spell(f float32) string { return strconv.FormatFloat(float64(f), 'g', -1, 32) }
+
+func spellVector(v []float32) string {
+	var parts []string
+	for _, f := range v {
+		parts = append(parts, spell(f))
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
