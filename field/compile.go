@@ -15,16 +15,13 @@ func Compile(source string) (*Program, error) {
 		return nil, err
 	}
 	c := newCompiler(text)
-	last := line{number: 1}
 	for i := range text.statements {
-		s := &text.statements[i]
-		last = s.line
-		if err := c.statement(s); err != nil {
+		if err := c.statement(&text.statements[i]); err != nil {
 			return nil, err
 		}
 	}
 	if c.graph.sums == 0 {
-		return nil, last.fail(1, `a line like "output = add output, wind"`, "the effect does nothing: it never adds to output")
+		return nil, text.last.fail(1, `a line like "output = add output, wind"`, "the effect never adds to output, so it does nothing")
 	}
 	p := &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
 	if at, why := p.allocate(c.graph); why != "" {
@@ -75,7 +72,7 @@ func (c *compiler) statement(s *statement) error {
 	}
 	o, ok := operationOf(s.op.text)
 	if !ok {
-		return s.line.fail(s.op.column, "one of "+operationNames, "there is no operation %q", s.op.text)
+		return s.unknownOperation()
 	}
 	if err := s.arity(o.operands); err != nil {
 		return err
@@ -103,6 +100,9 @@ func (c *compiler) statement(s *statement) error {
 // sum lowers an assignment to the output. That nothing else can be done with
 // the output is what makes a field the sum of its effects (F4).
 func (c *compiler) sum(s *statement) error {
+	if _, ok := operationOf(s.op.text); !ok {
+		return s.unknownOperation()
+	}
 	o, ok := accumulates(s.op.text)
 	at := o.accumulator()
 	if !ok || len(s.operands) > at && (s.operands[at].token.text != "output" || s.operands[at].token.lane != s.target.lane) {
@@ -133,6 +133,10 @@ func (c *compiler) sum(s *statement) error {
 		}
 	}
 	return nil
+}
+
+func (s *statement) unknownOperation() error {
+	return s.line.fail(s.op.column, "one of "+operationNames, "there is no operation %q", s.op.text)
 }
 
 // arity checks the number of operands.

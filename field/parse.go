@@ -13,6 +13,7 @@ type effectText struct {
 	boxed      bool
 	box        Box
 	statements []statement
+	last       line // where the text ends
 }
 
 // A statement is `target = op operand, operand`.
@@ -51,6 +52,7 @@ func parse(source string) (*effectText, error) {
 		if err := p.line(&l); err != nil {
 			return nil, err
 		}
+		p.text.last = l
 	}
 	return &p.text, nil
 }

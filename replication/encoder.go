@@ -1,8 +1,6 @@
 package replication
 
 import (
-	"cmp"
-	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -10,16 +8,16 @@ import (
 )
 
 // encoder packs rows into datagrams. Rows come by priority and travel by slot,
-// so each is encoded by itself first and its bits are copied in order when the
+// so each is encoded by itself first, and its bits are copied in order when the
 // datagram is closed. Its buffers are reused: a warm encoder allocates nothing.
 type encoder struct {
 	writer    wire.BitWriter
 	reader    wire.BitReader
-	enter     []byte // the newest full row
-	scratch   []byte // rows of the open datagram, each from a byte boundary
-	rows      []encodedRow
-	used      int // bits that the rows take, at most
-	limit     int // bits that they may take
+	enter     []byte       // the newest full row
+	scratch   []byte       // rows of the open datagram, each from a byte boundary
+	rows      []encodedRow // ascending by slot
+	used      int          // bits that the rows take
+	limit     int          // bits that they may take
 	datagrams [][]byte
 	buffers   [maxDatagrams][]byte
 }
@@ -62,55 +60,55 @@ func (e *encoder) add(s *wire.Schema, h bulk.Handle, code uint8, row, base wire.
 	} else {
 		s.AppendDelta(&e.writer, row, base)
 	}
-	n := e.writer.Bits()
-	cost := n + rowHeaderBits(h.Index())
+	encoded := encodedRow{handle: h, code: code, at: at, bits: e.writer.Bits()}
+	place, cost := e.placeOf(encoded)
 	if e.used+cost > e.limit && len(e.rows) > 0 {
-		e.tighten()
-		if e.used+cost > e.limit {
-			return false
-		}
+		return false
 	}
 	e.scratch = e.writer.Bytes()
-	e.rows = append(e.rows, encodedRow{handle: h, code: code, at: at, bits: n})
+	e.rows = slices.Insert(e.rows, place, encoded)
 	e.used += cost
 	return true
 }
 
-// rowHeaderBits is what the header of a row takes when the gap to the slot
-// before it is gap. A row's slot index bounds its gap from above.
+// placeOf finds where a row goes among those that are there, and the bits that
+// it adds: its own, its header's, and the change of the next row's header,
+// whose gap it shortens.
+func (e *encoder) placeOf(r encodedRow) (place, cost int) {
+	slot := r.handle.Index()
+	place, _ = slices.BinarySearchFunc(e.rows, slot, func(r encodedRow, slot uint32) int {
+		return int(r.handle.Index()) - int(slot)
+	})
+	before := uint32(0)
+	if place > 0 {
+		before = e.rows[place-1].handle.Index()
+	}
+	cost = r.bits + rowHeaderBits(slot-before)
+	if place < len(e.rows) {
+		after := e.rows[place].handle.Index()
+		cost += rowHeaderBits(after-slot) - rowHeaderBits(after-before)
+	}
+	return place, cost
+}
+
+// rowHeaderBits is what the header of a row takes when its slot is gap after
+// that of the row before it.
 func rowHeaderBits(gap uint32) int {
 	const codeBits = 5
-	switch n := bits.Len32(gap); {
-	case n <= 4:
-		return 6 + codeBits
-	case n <= 8:
-		return 10 + codeBits
-	case n <= 16:
-		return 18 + codeBits
+	switch {
+	case gap < 1<<4:
+		return 2 + 4 + codeBits
+	case gap < 1<<8:
+		return 2 + 8 + codeBits
+	case gap < 1<<16:
+		return 2 + 16 + codeBits
 	}
-	return 34 + codeBits
-}
-
-// tighten replaces the estimate of the bits used, which takes every gap for
-// the whole index, by the true figure.
-func (e *encoder) tighten() {
-	e.sort()
-	e.used = 0
-	previous := uint32(0)
-	for _, r := range e.rows {
-		e.used += r.bits + rowHeaderBits(r.handle.Index()-previous)
-		previous = r.handle.Index()
-	}
-}
-
-func (e *encoder) sort() {
-	slices.SortFunc(e.rows, func(a, b encodedRow) int { return cmp.Compare(a.handle.Index(), b.handle.Index()) })
+	return 2 + 32 + codeBits
 }
 
 // close writes the open datagram and returns its size. h lacks only what
 // depends on the rows.
 func (e *encoder) close(h wire.StateHeader) int {
-	e.sort()
 	var fold uint64
 	for _, r := range e.rows {
 		fold = wire.Fold(fold, r.handle)

@@ -28,9 +28,20 @@ func (v *Viewer) updateInterest() {
 		v.want(r.frame.tenants[slot].handle, 0)
 	}
 	v.leaveDistant()
-	slices.SortFunc(v.wanted, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.handle, b.handle))
-	})
+	slices.SortFunc(v.wanted, func(a, b candidate) int { return byWeight(a.weight, b.weight, a, b) })
+}
+
+// byWeight compares weights, and handles where they are equal, so that the
+// order depends on nothing else. It is written out because it is most of what
+// sorting costs; weights are never NaN.
+func byWeight(low, high float32, a, b candidate) int {
+	switch {
+	case low < high:
+		return -1
+	case low > high:
+		return 1
+	}
+	return cmp.Compare(a.handle, b.handle)
 }
 
 func (v *Viewer) want(h bulk.Handle, distance2 float32) {

@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -33,9 +32,7 @@ func (v *Viewer) selectRows() bool {
 		row.priority += v.gain(t)
 		v.candidates = append(v.candidates, candidate{row.handle, row.priority})
 	}
-	slices.SortFunc(v.candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.handle, b.handle))
-	})
+	slices.SortFunc(v.candidates, func(a, b candidate) int { return byWeight(b.weight, a.weight, a, b) })
 	return len(v.candidates) > 0
 }
 

@@ -40,7 +40,7 @@ func Run(ctx context.Context, c Config, progress func(Progress)) (*Report, error
 	timed, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
 	if err := r.bots[0].dial(timed, schema); err != nil {
-		return nil, fmt.Errorf("bot: %s cannot be joined: %w", c.Addr, err)
+		return nil, fmt.Errorf("no bot can join: %w", err)
 	}
 	r.play(timed, progress)
 	return r.report(ctx.Err() != nil), nil

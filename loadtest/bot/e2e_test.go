@@ -1,0 +1,133 @@
+//go:build !fault_generation
+
+package bot_test
+
+import (
+	"context"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// TestBotsFindNoConfusion runs the whole path over real sockets: a world at
+// rest, and one in which slots are reused all the time.
+func TestBotsFindNoConfusion(t *testing.T) {
+	for _, world := range []string{"calm", "storm"} {
+		t.Run(world, func(t *testing.T) {
+			h := host(t, world)
+			seen := 0
+			report, err := bot.Run(t.Context(), bot.Config{
+				Addr: h.addr, Fingerprint: h.fingerprint, Bots: 5, Duration: 3 * time.Second, Seed: 3,
+			}, func(p bot.Progress) {
+				seen++
+				require.Equal(t, 5, p.Bots)
+			})
+			require.NoError(t, err)
+			require.True(t, report.OK(), "%+v", report)
+			require.Equal(t, 5, report.Connected)
+			require.Empty(t, report.Confusions)
+			require.Empty(t, report.Failures)
+			require.Nil(t, report.Tick)
+			require.Nil(t, report.World)
+			require.False(t, report.Interrupted)
+			require.NotZero(t, seen, "progress")
+
+			n := report.Net
+			require.NotZero(t, n.SnapshotsReceived)
+			require.LessOrEqual(t, n.SnapshotsReceived, n.SnapshotsExpected)
+			require.NotNil(t, n.DeliveredRatio)
+			require.NotNil(t, n.LatencyP50Ms)
+			require.LessOrEqual(t, *n.LatencyP50Ms, *n.LatencyP99Ms)
+			require.Positive(t, n.BytesPerClientS)
+
+			a := report.Handles
+			require.Equal(t, a.Probes, a.Live+a.Hidden+a.Pending+a.Stale)
+			require.NotZero(t, a.Live)
+			require.NotZero(t, a.Pending)
+			require.NotZero(t, a.CommandsExecuted)
+			require.NotZero(t, a.CommandsRejected)
+			require.GreaterOrEqual(t, a.CommandsSent, a.CommandsExecuted+a.CommandsRejected)
+			require.NotZero(t, h.pokes.Load())
+			require.Zero(t, h.mistaken.Load(), "the server knows what was poked by another identity")
+			if world == "storm" {
+				require.NotZero(t, a.Stale)
+			}
+		})
+	}
+}
+
+// TestInterrupted: the end of the context is a lawful end with a report.
+func TestInterrupted(t *testing.T) {
+	h := host(t, "calm")
+	ctx, cancel := context.WithCancel(t.Context())
+	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 3, Duration: time.Hour},
+		func(bot.Progress) { cancel() })
+	require.NoError(t, err)
+	require.True(t, report.Interrupted)
+	require.True(t, report.OK(), "%+v", report)
+}
+
+// TestServerIsFull: who is refused has failed, and everybody else plays on.
+func TestServerIsFull(t *testing.T) {
+	h := host(t, "calm") // 64 players
+	report, err := bot.Run(t.Context(), bot.Config{Addr: h.addr, InsecureDev: true, Bots: 66, Duration: 3 * time.Second}, nil)
+	require.NoError(t, err)
+	require.False(t, report.OK())
+	require.Equal(t, 64, report.Connected)
+	require.Equal(t, 2, report.Failed)
+	require.Len(t, report.Failures, 2)
+	require.Contains(t, report.Failures[0].Why, wire.ServerFull.String())
+	require.Zero(t, report.Handles.Confusions)
+}
+
+// TestRefusals: what keeps the first bot out is the error.
+func TestRefusals(t *testing.T) {
+	h := host(t, "calm")
+	for _, c := range []struct {
+		name   string
+		config bot.Config
+		want   string
+	}{
+		{"unverified", bot.Config{Addr: h.addr}, "certificate"},
+		{"another fingerprint", bot.Config{Addr: h.addr, Fingerprint: "00" + h.fingerprint[2:]}, "fingerprint"},
+		{"no address", bot.Config{Addr: "here"}, "HOST:PORT"},
+		{"everything", bot.Config{Addr: h.addr, Bots: -1, Duration: -1, AreaMetres: -1}, "area"},
+		{"both", bot.Config{Addr: h.addr, Fingerprint: h.fingerprint, InsecureDev: true}, "one of them"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			report, err := bot.Run(t.Context(), c.config, nil)
+			require.ErrorContains(t, err, c.want)
+			require.Nil(t, report)
+		})
+	}
+}
+
+// TestSchemaIsTheServers: bots may not import the world, so they have their own
+// identity type.
+func TestSchemaIsTheServers(t *testing.T) {
+	want := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](want, "body"))
+	require.NoError(t, wire.AddComponent[scenes.Identity](want, scenes.IdentityName))
+	got, err := bot.NewSchema()
+	require.NoError(t, err)
+	require.Equal(t, want.Text(), got.Text())
+}
+
+// TestTheCheckCanFail builds client and bots with the generation check taken
+// out, and runs them: they must report confusions.
+func TestTheCheckCanFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs a faulty client")
+	}
+	goCommand := "go" // `go test` puts its own first in PATH
+	out, err := exec.CommandContext(t.Context(), goCommand, "test", "-count=1", "-v",
+		"-tags", "fault_generation", "-run", "^TestFaultIsReported$", ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: TestFaultIsReported", "it must have run: %s", out)
+}

@@ -1,0 +1,78 @@
+package bot_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// hosted is a server of an embedded world, in this process, over real sockets.
+type hosted struct {
+	addr        string
+	fingerprint string
+	pokes       atomic.Uint64 // executed with an identity, which was right
+	mistaken    atomic.Uint64 // pokes that named another identity than the target's
+	server      *server.Server
+}
+
+// host starts a server that ends with the test, and then nothing may be left
+// running.
+func host(t *testing.T, name string) *hosted {
+	file, err := scenes.Named(name)
+	require.NoError(t, err)
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[scenes.Identity](schema, scenes.IdentityName))
+	h := &hosted{}
+	h.server, err = server.Listen(server.Config{
+		Listen: "127.0.0.1:0",
+		CoreConfig: server.CoreConfig{
+			World: scene.World, Schema: schema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
+			Replication: replication.Config{
+				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
+				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+			},
+			Game: server.Game{
+				Join:  func(*server.Session) (world.Entity, error) { return scene.Join() },
+				Leave: func(s *server.Session) { scene.Leave(s.Entity()) },
+				Input: func(s *server.Session, _ uint32, data []byte) {
+					if dir, ok := scenes.DecodeSteer(data); ok {
+						scene.Steer(s.Entity(), dir)
+					}
+				},
+				Commands: map[string]server.Command{"poke": func(_ *server.Session, target world.Entity, args []byte) error {
+					want := binary.BigEndian.AppendUint64([]byte{0xcf}, scene.Identities().Get(target).Value)
+					if !bytes.Equal(args, want) {
+						h.mistaken.Add(1)
+					}
+					h.pokes.Add(1)
+					return scene.Poke(target)
+				}},
+			},
+		},
+	})
+	require.NoError(t, err)
+	h.addr, h.fingerprint = h.server.Addr().String(), h.server.Fingerprint()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- h.server.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-served)
+		goleak.VerifyNone(t)
+	})
+	return h
+}

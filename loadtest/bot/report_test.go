@@ -1,0 +1,141 @@
+package bot
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// TestReportKeys: the JSON object is a contract, with exactly these keys in
+// this order.
+func TestReportKeys(t *testing.T) {
+	ratio, p50, p99 := 0.99, 1.5, 2.5
+	full := Report{
+		Bots: 1, Connected: 2, Failed: 3, DurationS: 4.5,
+		Tick:    &Tick{RateHz: 60, Count: 5, P50Ms: 6.5, P99Ms: 7.5, MaxMs: 8.5, Late: 9},
+		World:   &World{Entities: 10, Awake: 11, Asleep: 12, Spawned: 13, Destroyed: 14, StateHash: "00000000deadbeef", Reused: 99},
+		Net:     Net{SnapshotsExpected: 15, SnapshotsReceived: 16, DeliveredRatio: &ratio, BytesPerClientS: 17.5, LatencyP50Ms: &p50, LatencyP99Ms: &p99},
+		Handles: Handles{Live: 18, Hidden: 19, Pending: 20, Stale: 21, Probes: 22, Confusions: 23, CommandsSent: 24, CommandsExecuted: 25, CommandsRejected: 26},
+	}
+	got, err := json.Marshal(full)
+	require.NoError(t, err)
+	require.Equal(t, `{"bots":1,"connected":2,"failed":3,"duration_s":4.5,`+
+		`"tick":{"rate_hz":60,"count":5,"p50_ms":6.5,"p99_ms":7.5,"max_ms":8.5,"late":9},`+
+		`"world":{"entities":10,"awake":11,"asleep":12,"spawned":13,"destroyed":14,"state_hash":"00000000deadbeef"},`+
+		`"net":{"snapshots_expected":15,"snapshots_received":16,"delivered_ratio":0.99,"bytes_per_client_s":17.5,"latency_p50_ms":1.5,"latency_p99_ms":2.5},`+
+		`"handles":{"live":18,"hidden":19,"pending":20,"stale":21,"probes":22,"confusions":23,"commands_sent":24,"commands_executed":25,"commands_rejected":26}}`,
+		string(got))
+
+	remote, err := json.Marshal(Report{})
+	require.NoError(t, err)
+	for _, unknown := range []string{`"tick":null`, `"world":null`, `"delivered_ratio":null`, `"latency_p50_ms":null`, `"latency_p99_ms":null`} {
+		require.Contains(t, string(remote), unknown)
+	}
+}
+
+func TestReportOK(t *testing.T) {
+	good := Report{Bots: 5, Connected: 5}
+	require.True(t, good.OK())
+	for name, spoil := range map[string]func(*Report){
+		"one did not connect": func(r *Report) { r.Connected = 4 },
+		"one failed":          func(r *Report) { r.Failed = 1 },
+		"a handle lied":       func(r *Report) { r.Handles.Confusions = 1 },
+	} {
+		bad := good
+		spoil(&bad)
+		require.False(t, bad.OK(), name)
+	}
+}
+
+// sampleReport has everything that a summary can show.
+func sampleReport() *Report {
+	ratio, p50, p99 := 0.99723, 0.41, 3.2
+	return &Report{
+		Bots: 50, Connected: 50, Failed: 1, DurationS: 60.04,
+		Tick:    &Tick{RateHz: 60, Count: 3602, P50Ms: 1.234, P99Ms: 4.567, MaxMs: 9.1, Late: 2},
+		World:   &World{Entities: 10953, Awake: 1210, Asleep: 9743, Spawned: 28050, Destroyed: 17097, StateHash: "0123456789abcdef", Reused: 17001},
+		Net:     Net{SnapshotsExpected: 120000, SnapshotsReceived: 119667, DeliveredRatio: &ratio, BytesPerClientS: 38234, LatencyP50Ms: &p50, LatencyP99Ms: &p99},
+		Handles: Handles{Live: 201220, Hidden: 33100, Pending: 98000, Stale: 80011, Probes: 412331, Confusions: 1, CommandsSent: 11700, CommandsExecuted: 4100, CommandsRejected: 7590},
+		Failures: []Failure{
+			{Bot: 7, Why: "wire: timeout: nothing came from the server"},
+		},
+		Confusions: []Confusion{
+			{Bot: 3, Tick: 812, Handle: bulk.NewHandle(17, 3), Remembered: 0xaa, Seen: 0xbb, What: "B1: its identity has changed"},
+		},
+	}
+}
+
+// TestSummaryAndLive compares what people see with testdata; WRITE_GOLDEN=1
+// writes it anew.
+func TestSummaryAndLive(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sampleReport().WriteSummary(&b, false))
+	golden(t, "summary.txt", b.Bytes())
+
+	b.Reset()
+	remote := &Report{Bots: 3, Connected: 2, DurationS: 1.04, Interrupted: true}
+	require.NoError(t, remote.WriteSummary(&b, false))
+	golden(t, "summary_remote.txt", b.Bytes())
+
+	b.Reset()
+	for _, table := range []*Live{NewLive(&b, false), NewLive(&b, true)} {
+		table.Row(Progress{ElapsedS: 1.002, Bots: 50, Connected: 49}, nil)
+		table.Row(Progress{
+			ElapsedS: 12.1, Bots: 50, Connected: 49, Failed: 1, BytesPerClientS: 38234,
+			Handles: Handles{Live: 201220, Hidden: 33100, Pending: 999, Stale: 1800011, Confusions: 1234},
+		}, &ServerNow{TickP99Ms: 4.567, Awake: 1210, Asleep: 9743})
+	}
+	golden(t, "live.txt", b.Bytes())
+
+	b.Reset()
+	require.NoError(t, sampleReport().WriteSummary(&b, true))
+	require.Contains(t, b.String(), "\x1b[32m✓")
+	require.Contains(t, b.String(), "\x1b[31m✗")
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("WRITE_GOLDEN") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), path)
+}
+
+func TestLiveRepeatsItsHeader(t *testing.T) {
+	var b bytes.Buffer
+	table := NewLive(&b, false)
+	for range 2 * headerEvery {
+		table.Row(Progress{}, nil)
+	}
+	require.Equal(t, 2, bytes.Count(b.Bytes(), []byte("time")))
+}
+
+func TestNumbers(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		require.Equal(t, want, grouped(n))
+	}
+	for n, want := range map[uint64]string{
+		0: "0", 999: "999", 1000: "1.0k", 9949: "9.9k", 99949: "99.9k", 99950: "100k", 123456: "123k",
+		999949: "1000k", 999950: "1.0M", 4500000: "4.5M", 7000000000: "7.0G",
+	} {
+		require.Equal(t, want, short(n), "%d", n)
+	}
+}
+
+func TestIsTerminal(t *testing.T) {
+	require.False(t, IsTerminal(&bytes.Buffer{}))
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer f.Close()
+	require.False(t, IsTerminal(f))
+}
