@@ -66,19 +66,27 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
 // that was never heard of dies all the same, and stays dead: a reference to it
 // may still arrive.
 func (r *Replica) destroy(c *cell, h bulk.Handle, why wire.Reason) {
-	if c.state == wire.Live {
-		if previous := c.entity.handle; previous != h {
-			r.drop(c)
-			r.tellDestroyed(previous, wire.ReasonDestroyed)
-		} else {
-			r.drop(c)
-		}
-	}
+	r.replace(c, h)
 	if h.Generation() > c.now.generation {
 		c.begin(h.Generation(), r.applied, 0)
 	}
 	c.state = wire.Stale
 	r.tellDestroyed(h, why)
+}
+
+// replace takes a live tenant out of its slot before something is said of h. If
+// h is another one, the tenant is dead: its Destroy should have come first on
+// this ordered lane, but the newer generation tells as much.
+func (r *Replica) replace(c *cell, h bulk.Handle) {
+	if c.state != wire.Live {
+		return
+	}
+	previous := c.entity.handle
+	r.drop(c)
+	c.state = wire.Stale // before anybody is told, who may ask
+	if previous != h {
+		r.tellDestroyed(previous, wire.ReasonDestroyed)
+	}
 }
 
 func (r *Replica) tellDestroyed(h bulk.Handle, why wire.Reason) {
@@ -101,22 +109,14 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
 	if err := wire.ExpectEnd(&r.reader); err != nil {
 		return err
 	}
-	if c.state == wire.Live {
-		previous := c.entity.handle
-		r.drop(c)
-		if previous != h {
-			// Its Destroy must come first on this ordered lane; if it did not,
-			// the newer generation tells as much.
-			r.tellDestroyed(previous, wire.ReasonDestroyed)
-		}
-	}
+	r.replace(c, h)
 	e := &Entity{
 		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row,
-		enter: append([]uint32(nil), row.Words...), place: len(r.newest),
+		enter: append([]uint32(nil), row.Words...), place: len(r.entities),
 	}
 	c.begin(h.Generation(), r.applied, row.Mask)
 	c.state, c.entity = wire.Live, e
-	r.newest = append(r.newest, e)
+	r.entities = append(r.entities, e)
 	r.stats.Enters++
 	if f := r.observer.Enter; f != nil {
 		f(e)
@@ -126,11 +126,11 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
 
 // drop takes the live entity out of the replica.
 func (r *Replica) drop(c *cell) {
-	last := len(r.newest) - 1
-	moved := r.newest[last]
-	r.newest[c.entity.place] = moved
+	last := len(r.entities) - 1
+	moved := r.entities[last]
+	r.entities[c.entity.place] = moved
 	moved.place = c.entity.place
-	r.newest[last] = nil
-	r.newest = r.newest[:last]
+	r.entities[last] = nil
+	r.entities = r.entities[:last]
 	c.entity = nil
 }

@@ -16,7 +16,7 @@ type Entity struct {
 	entered uint32 // number of its Enter record
 	seq     uint32 // snapshot of the current state; 0: the Enter record
 	tick    uint32
-	place   int // in Replica.newest
+	place   int // in Replica.entities
 	row     wire.Row
 	enter   []uint32 // state of the Enter record
 	states  []baseline

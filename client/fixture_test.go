@@ -33,10 +33,14 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 	require.NoError(t, wire.AddComponent[health](p.schema, "health"))
 	require.NoError(t, wire.AddComponent[friend](p.schema, "friend"))
 	p.replica = client.NewReplica(p.schema, floor, maxSlots, client.Observer{
-		Enter:   func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
-		Update:  func(e *client.Entity) { p.heard = append(p.heard, "update "+e.Handle().String()) },
-		Leave:   func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "leave "+h.String()) },
-		Destroy: func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "destroy "+h.String()) },
+		Enter:  func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
+		Update: func(e *client.Entity) { p.heard = append(p.heard, "update "+e.Handle().String()) },
+		Leave:  func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "leave "+h.String()) },
+		Destroy: func(h bulk.Handle, _ wire.Reason) {
+			p.heard = append(p.heard, "destroy "+h.String())
+			require.Equal(t, wire.Stale, p.replica.Resolve(h), "a callback may ask")
+			require.Nil(t, p.replica.Entity(h))
+		},
 	})
 	var err error
 	p.health, err = client.ComponentOf[health](p.schema, "health")

@@ -30,18 +30,17 @@ type Replica struct {
 	maxSlots uint32
 	observer Observer
 
-	cells   cells
-	live    int
-	newest  []*Entity // all live entities, in no order
-	applied uint32    // structure records applied
-	acks    ackWindow
-	tick    uint32
-	held    []heldDatagram
-	rows    []decodedRow // of the datagram being read
-	arena   []uint32     // their words
-	fold    uint16       // of their handles
-	reader  wire.BitReader
-	stats   ReplicaStats
+	cells    cells
+	entities []*Entity // the live ones, in no order
+	applied  uint32    // structure records applied
+	acks     ackWindow
+	tick     uint32
+	held     []heldDatagram
+	rows     []decodedRow // of the datagram being read
+	arena    []uint32     // their words
+	fold     uint16       // of their handles
+	reader   wire.BitReader
+	stats    ReplicaStats
 }
 
 // ReplicaStats counts what the replica saw.
@@ -99,7 +98,7 @@ func (r *Replica) Entity(h bulk.Handle) *Entity {
 // be fed meanwhile.
 func (r *Replica) All() iter.Seq[*Entity] {
 	return func(yield func(*Entity) bool) {
-		for _, e := range r.newest {
+		for _, e := range r.entities {
 			if !yield(e) {
 				return
 			}
@@ -108,7 +107,7 @@ func (r *Replica) All() iter.Seq[*Entity] {
 }
 
 // Len is the number of live entities.
-func (r *Replica) Len() int { return len(r.newest) }
+func (r *Replica) Len() int { return len(r.entities) }
 
 // Tick is the newest tick of which a snapshot was applied.
 func (r *Replica) Tick() uint32 { return r.tick }

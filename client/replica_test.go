@@ -54,6 +54,16 @@ func TestReuseInOneMessage(t *testing.T) {
 	require.Equal(t, 9, p.points(h(5, 3)))
 }
 
+func TestEnterOverALiveTenant(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	p.send(p.enter(h(5, 3), 8))
+	p.wantHeard("enter 5v1", "destroy 5v1", "enter 5v3")
+	p.send(destroy(h(5, 7)))
+	p.wantHeard("destroy 5v3", "destroy 5v7")
+	require.Zero(t, p.replica.Len())
+}
+
 func TestStateOvertakesStructure(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))

@@ -53,6 +53,9 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if c.Epoch == 0 {
 		return nil, fmt.Errorf("server: epoch is 0, want a random number that differs from run to run")
 	}
+	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
+		return nil, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots)
+	}
 	if c.MaxSessions == 0 {
 		c.MaxSessions = DefaultMaxSessions
 	}

@@ -243,21 +243,20 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 
 // simClient is one client, its four lanes, and what it ever heard.
 type simClient struct {
-	sim       *sim
-	server    *server.Session
-	session   *client.Session
-	up, down  *simtest.Stream
-	upD       *simtest.Link
-	downD     *simtest.Link
-	heard     map[bulk.Handle]uint64 // identity, 0 if only referred to
-	toldDead  map[bulk.Handle]bool
-	closed    wire.Code
-	stamp     uint32
-	intents   map[uint32]bulk.Handle
-	results   int
-	targets   client.Component[Target]
-	names     client.Component[Identity]
-	snapshots uint64
+	sim      *sim
+	server   *server.Session
+	session  *client.Session
+	up, down *simtest.Stream
+	upD      *simtest.Link
+	downD    *simtest.Link
+	heard    map[bulk.Handle]uint64 // identity, 0 if only referred to
+	toldDead map[bulk.Handle]bool
+	closed   wire.Code
+	stamp    uint32
+	intents  map[uint32]bulk.Handle
+	results  int
+	targets  client.Component[Target]
+	names    client.Component[Identity]
 }
 
 func (s *sim) connect(i int) *simClient {
