@@ -54,7 +54,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 		EnableDatagrams: true, MaxIncomingStreams: -1, MaxIncomingUniStreams: -1,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("client: can't connect to %s: %w", c.Addr, explain(err))
+		return nil, fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err))
 	}
 	stream, err := conn.OpenStreamSync(ctx)
 	if err != nil {
@@ -89,24 +89,34 @@ func (c *Client) join(ctx context.Context) error {
 	}
 }
 
-// explain adds what to do to the errors that people meet first, and turns a
-// close code into the *wire.Error that it stands for.
-func explain(err error) error {
-	var app *quic.ApplicationError
+// errNoAnswer is all that can be known of a server that is silent.
+var errNoAnswer = errors.New("no answer: is the server running there, and its UDP port open?")
+
+// explainDial adds what to do to the errors that people meet first.
+func explainDial(err error) error {
 	var idle *quic.IdleTimeoutError
 	var silent *quic.HandshakeTimeoutError
 	var transport *quic.TransportError
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &app):
-		return &wire.Error{Code: wire.Code(min(app.ErrorCode, 1<<16-1)), Detail: app.ErrorMessage}
-	case errors.As(err, &silent):
-		return errors.New("no answer: is the server running, and its UDP port open?")
-	case errors.As(err, &idle):
-		return &wire.Error{Code: wire.Timeout, Detail: "nothing came from the server"}
+	case errors.As(err, &idle), errors.As(err, &silent), errors.Is(err, context.DeadlineExceeded):
+		return errNoAnswer
+	case errors.Is(err, errCertificate):
+		return errCertificate
 	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
 		return fmt.Errorf("%w (pass the fingerprint that the server prints; for development on one machine, insecure dev mode)", err)
+	}
+	return explain(err)
+}
+
+// explain turns a close code into the *wire.Error that it stands for.
+func explain(err error) error {
+	var app *quic.ApplicationError
+	var idle *quic.IdleTimeoutError
+	switch {
+	case errors.As(err, &app):
+		return &wire.Error{Code: wire.Code(min(app.ErrorCode, 1<<16-1)), Detail: app.ErrorMessage}
+	case errors.As(err, &idle):
+		return &wire.Error{Code: wire.Timeout, Detail: "nothing came from the server"}
 	}
 	return err
 }

@@ -252,7 +252,7 @@ func TestNobodyThere(t *testing.T) {
 	_, err := client.Dial(ctx, client.Config{
 		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: deskSchema(t)},
 	})
-	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9")
+	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9: no answer: is the server running there")
 }
 
 func TestAdmin(t *testing.T) {
