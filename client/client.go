@@ -210,8 +210,8 @@ type Stats struct {
 // Close says goodbye and ends the connection. Nothing of it is left running.
 // It may be called more than once.
 func (c *Client) Close() error {
-	c.lanes.close(func() {
-		c.session.Bye()
+	c.lanes.close(wire.CodeOf(c.err), func() {
+		c.session.Bye(wire.CodeOf(c.err))
 		_ = c.lanes.write(c.session.TakeStream())
 		select {
 		case <-c.conn.Context().Done():

@@ -197,10 +197,10 @@ func (l *lanes) counters() Stats {
 
 // close runs farewell while the lanes still work, ends the connection, and
 // waits for the goroutines.
-func (l *lanes) close(farewell func()) {
+func (l *lanes) close(why wire.Code, farewell func()) {
 	l.closing.Do(func() {
 		farewell()
-		_ = l.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
+		_ = l.conn.CloseWithError(quic.ApplicationErrorCode(why), "")
 		l.done.Wait()
 	})
 }

@@ -260,8 +260,8 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (uint32,
 	return s.command, nil
 }
 
-// Bye tells the server that the client leaves.
-func (s *Session) Bye() { s.send(wire.TypeBye, wire.Bye{Code: wire.OK}.Append(nil)) }
+// Bye tells the server that the client leaves, and why.
+func (s *Session) Bye(why wire.Code) { s.send(wire.TypeBye, wire.Bye{Code: why}.Append(nil)) }
 
 // Welcome returns the server's welcome, and false before it has arrived.
 func (s *Session) Welcome() (wire.Welcome, bool) {

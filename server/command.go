@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -47,7 +49,16 @@ func (s *Session) try(command wire.Command) (wire.Code, wire.Verdict) {
 		return wire.UnknownHandle, verdict
 	}
 	if err := run(s, command.Target, command.Args); err != nil {
-		return wire.BadArguments, verdict
+		return rejection(err), verdict
 	}
 	return wire.OK, verdict
+}
+
+// rejection is the code of a game's error.
+func rejection(err error) wire.Code {
+	var e *wire.Error
+	if errors.As(err, &e) && e.Code != wire.OK {
+		return e.Code
+	}
+	return wire.CommandRefused
 }

@@ -24,5 +24,6 @@ type Game struct {
 
 // Command executes a client's command. target is live and in the client's
 // interest set, or zero if the command names no entity (H2). args is msgpack
-// of the client's making. An error rejects the command as BadArguments.
+// of the client's making. An error rejects the command: a *wire.Error with its
+// own code, BadArguments for instance, any other as CommandRefused.
 type Command func(s *Session, target world.Entity, args []byte) error

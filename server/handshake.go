@@ -9,8 +9,8 @@ import (
 // greet answers a Hello: Welcome, or Refused with the reason.
 func (s *Session) greet(h wire.Hello) {
 	c := s.core
-	if refusal := c.mismatch(h); refusal != nil {
-		s.fail(refusal)
+	if refusal, want := c.mismatch(h); refusal != nil {
+		s.refuse(refusal, want)
 		return
 	}
 	if refusal := c.admits(); refusal != nil {
@@ -37,17 +37,20 @@ func (s *Session) greet(h wire.Hello) {
 	}
 }
 
-// mismatch says what about the Hello does not fit this server.
-func (c *Core) mismatch(h wire.Hello) *wire.Error {
-	switch {
-	case h.Protocol != wire.Version:
-		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("client speaks version %d, server %d", h.Protocol, wire.Version)}
-	case h.Schema != c.config.Schema.Hash():
-		return &wire.Error{Code: wire.SchemaMismatch, Detail: fmt.Sprintf("client has schema %016x, server %016x", h.Schema, c.config.Schema.Hash())}
-	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
-		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("client expects epoch %016x, this is %016x", h.Epoch, c.config.Epoch)}
+// mismatch says what about the Hello does not fit this server, and what would.
+func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
+	differ := func(code wire.Code, what string, client, server uint64) (*wire.Error, string) {
+		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %x, server %x", what, client, server)}, fmt.Sprintf("%x", server)
 	}
-	return nil
+	switch own := c.config.Schema.Hash(); {
+	case h.Protocol != wire.Version:
+		return differ(wire.ProtocolVersion, "version", uint64(h.Protocol), wire.Version)
+	case h.Schema != own:
+		return differ(wire.SchemaMismatch, "schema", h.Schema, own)
+	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
+		return differ(wire.EpochMismatch, "epoch", h.Epoch, c.config.Epoch)
+	}
+	return nil, ""
 }
 
 func (c *Core) welcome(s *Session) wire.Welcome {

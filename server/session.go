@@ -185,11 +185,21 @@ func (s *Session) fail(why *wire.Error) {
 		return
 	}
 	if s.state == stateOpen {
-		s.core.stats.Refused++
-		s.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail}.Append(nil))
-	} else {
-		s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil))
+		s.refuse(why, "")
+		return
 	}
+	s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil))
+	s.close(why)
+}
+
+// refuse ends a session that has not joined. want says what would be right.
+func (s *Session) refuse(why *wire.Error, want string) {
+	s.core.stats.Refused++
+	s.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail, Want: want}.Append(nil))
+	s.close(why)
+}
+
+func (s *Session) close(why *wire.Error) {
 	s.core.countClosed(why.Code)
 	s.conn.Close(why.Code, why.Detail)
 	s.leave()
@@ -223,9 +233,7 @@ func (s *Session) sendMessage(kind byte, body []byte) {
 
 func (s *Session) sendStream(p []byte) {
 	if len(p) > 0 && !s.conn.SendStream(p) && s.state != stateClosed {
-		s.core.countClosed(wire.TooSlow)
-		s.conn.Close(wire.TooSlow, "the stream is not read")
-		s.leave()
+		s.close(&wire.Error{Code: wire.TooSlow, Detail: "the stream is not read"})
 	}
 }
 

@@ -56,6 +56,7 @@ func newDesk(t testing.TB) *desk {
 					return nil
 				},
 				"fail": func(*server.Session, world.Entity, []byte) error { return fmt.Errorf("no") },
+				"typo": func(*server.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} },
 			},
 		},
 	})
@@ -153,6 +154,7 @@ func TestHandshakeRefusals(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, code, m.Code)
 		require.NotEmpty(t, m.Text)
+		require.NotEmpty(t, m.Want)
 		c.wantClosed("and closed", code)
 		require.Zero(t, d.left, "who never joined does not leave")
 	}
@@ -189,13 +191,15 @@ func TestCommandsAreChecked(t *testing.T) {
 	require.Equal(t, wire.Live, c.session.Resolve(near))
 	c.say(wire.Command{ID: 1, Name: "poke", Target: near}, wire.Command{ID: 2, Name: "poke", Target: far},
 		wire.Command{ID: 3, Name: "poke", Target: bulk.NewHandle(900, 1)}, wire.Command{ID: 4, Name: "dance", Target: near},
-		wire.Command{ID: 5, Name: "fail", Target: near}, wire.Command{ID: 6, Name: "poke"})
+		wire.Command{ID: 5, Name: "fail", Target: near}, wire.Command{ID: 6, Name: "poke"},
+		wire.Command{ID: 7, Name: "typo"})
 	c.wantResult("live and shown", 1, wire.OK, wire.Live)
 	c.wantResult("live and never shown", 2, wire.UnknownHandle, wire.Pending)
 	c.wantResult("made up: the same answer", 3, wire.UnknownHandle, wire.Pending)
 	c.wantResult("no such command", 4, wire.UnknownCommand, wire.Pending)
-	c.wantResult("the game says no", 5, wire.BadArguments, wire.Live)
+	c.wantResult("the game says no", 5, wire.CommandRefused, wire.Live)
 	c.wantResult("about nobody", 6, wire.OK, wire.Live)
+	c.wantResult("the game says why", 7, wire.BadArguments, wire.Live)
 	require.Equal(t, []bulk.Handle{near, 0}, d.poked, "H2")
 
 	d.world.SetPosition(near, world.Vec3{X: 60, Y: 0.5})
