@@ -29,6 +29,7 @@ const (
 type Client struct {
 	session *Session
 	conn    *quic.Conn
+	socket  *socket
 	lanes   *lanes
 	log     *zap.Logger
 	start   time.Time
@@ -49,19 +50,20 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := quic.DialAddr(ctx, c.Addr, tlsConfig, &quic.Config{
-		HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: idleTimeout, KeepAlivePeriod: idleTimeout / 3,
-		EnableDatagrams: true, MaxIncomingStreams: -1, MaxIncomingUniStreams: -1,
-	})
+	socket, err := openSocket()
 	if err != nil {
-		return nil, fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err))
+		return nil, err
+	}
+	conn, err := socket.dial(ctx, c.Addr, tlsConfig)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err)), socket.close())
 	}
 	stream, err := conn.OpenStreamSync(ctx)
 	if err != nil {
 		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
-		return nil, fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err))
+		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), socket.close())
 	}
-	cl := &Client{session: session, conn: conn, log: c.Log, start: time.Now()}
+	cl := &Client{session: session, conn: conn, socket: socket, log: c.Log, start: time.Now()}
 	if cl.log == nil {
 		cl.log = zap.NewNop()
 	}
@@ -122,10 +124,12 @@ func explain(err error) error {
 }
 
 // Wait blocks until something has arrived for Update, the connection has
-// ended, or ctx is done, whose error it then returns.
+// ended, which Update will tell, or ctx is done, whose error it then returns.
 func (c *Client) Wait(ctx context.Context) error {
 	select {
 	case <-c.lanes.arrived:
+		return nil
+	case <-c.lanes.ended:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -210,6 +214,7 @@ type Stats struct {
 // Close says goodbye and ends the connection. Nothing of it is left running.
 // It may be called more than once.
 func (c *Client) Close() error {
+	var err error
 	c.lanes.close(wire.CodeOf(c.err), func() {
 		c.session.Bye(wire.CodeOf(c.err))
 		_ = c.lanes.write(c.session.TakeStream())
@@ -217,6 +222,6 @@ func (c *Client) Close() error {
 		case <-c.conn.Context().Done():
 		case <-time.After(closeWait):
 		}
-	})
-	return nil
+	}, func() { err = c.socket.close() })
+	return err
 }

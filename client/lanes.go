@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"io"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type lanes struct {
 	start  time.Time
 
 	arrived chan struct{} // holds a token while something waits for take
+	ended   chan struct{} // closed when nothing more will come
 	room    chan struct{} // holds a token after take
 	wake    chan struct{} // holds a token while something waits to be sent
 	closing sync.Once
@@ -57,7 +59,7 @@ type arrival struct {
 func openLanes(conn *quic.Conn, stream *quic.Stream, start time.Time) *lanes {
 	l := &lanes{
 		conn: conn, stream: stream, start: start,
-		arrived: make(chan struct{}, 1), room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		arrived: make(chan struct{}, 1), ended: make(chan struct{}), room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	l.done.Go(l.readStream)
 	l.done.Go(l.readDatagrams)
@@ -86,9 +88,9 @@ func (l *lanes) fail(err error) {
 	l.mu.Lock()
 	if l.in.err == nil {
 		l.in.err = err
+		close(l.ended)
 	}
 	l.mu.Unlock()
-	signal(l.arrived)
 }
 
 func (l *lanes) readStream() {
@@ -101,6 +103,11 @@ func (l *lanes) readStream() {
 		full := len(l.in.stream) >= maxUnreadStream
 		l.mu.Unlock()
 		signal(l.arrived)
+		if err == io.EOF {
+			// The server has said all. Its close frame follows, with the code.
+			<-l.conn.Context().Done()
+			err = context.Cause(l.conn.Context())
+		}
 		if err != nil {
 			l.fail(err)
 			return
@@ -195,12 +202,13 @@ func (l *lanes) counters() Stats {
 	return l.stats
 }
 
-// close runs farewell while the lanes still work, ends the connection, and
-// waits for the goroutines.
-func (l *lanes) close(why wire.Code, farewell func()) {
+// close runs farewell while the lanes still work, ends the connection, waits
+// for the goroutines, and runs after.
+func (l *lanes) close(why wire.Code, farewell, after func()) {
 	l.closing.Do(func() {
 		farewell()
 		_ = l.conn.CloseWithError(quic.ApplicationErrorCode(why), "")
 		l.done.Wait()
+		after()
 	})
 }

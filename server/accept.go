@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -20,6 +21,10 @@ const (
 	// library's defaults let each claim 15 MB.
 	streamWindow     = 64 << 10
 	connectionWindow = 256 << 10
+	// packetSize is the least size of our packets: a datagram of
+	// wire.MaxDatagram fits at once. The library's own default falls back to
+	// packets in which it does not.
+	packetSize = 1280
 	// initialsPerSecond and initialBurst are how many connection attempts from
 	// addresses that have proved nothing are taken at their word. Beyond, each
 	// must first answer a Retry: a half-open flood then costs 3 KiB and 0.2 ms
@@ -37,6 +42,7 @@ func quicConfig() *quic.Config {
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
 		MaxIncomingStreams: 1, MaxIncomingUniStreams: -1, EnableDatagrams: true,
+		InitialPacketSize: packetSize,
 	}
 }
 
@@ -71,42 +77,48 @@ func (s *Server) serve(conn *quic.Conn) {
 		return
 	}
 	s.traffic.handshakes.Add(1)
+	var once sync.Once
 	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), counters: &s.traffic}
 	session := s.core.Open(c)
 	log := s.log.With(zap.Uint64("session", session.ID()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
 	s.connections.Go(c.send)
-	s.connections.Go(func() { s.readDatagrams(conn, c, session, log) })
-	s.readStream(stream, session, log)
+	blame := func(fault error) {
+		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
+	}
+	s.connections.Go(func() { s.readDatagrams(conn, c, session, blame) })
+	s.readStream(stream, session, blame)
 	<-conn.Context().Done()
 	session.Gone()
-	log.Info("ended", zap.String("why", endOf(conn)))
+	log.Info("ended", endOf(conn)...)
 }
 
-// endOf says in a word how a connection ended.
-func endOf(conn *quic.Conn) string {
+// endOf says for the log how a connection ended: who closed it, with which
+// code, and whose fault that is.
+func endOf(conn *quic.Conn) []zap.Field {
 	var app *quic.ApplicationError
 	err := context.Cause(conn.Context())
 	if !errors.As(err, &app) {
-		return err.Error()
+		return []zap.Field{zap.String("by", "transport"), zap.Error(err)}
 	}
-	who := "server: "
+	who := "server"
 	if app.Remote {
-		who = "client: "
+		who = "client"
 	}
-	return who + wire.Code(min(app.ErrorCode, 1<<16-1)).String()
+	code := wire.Code(min(app.ErrorCode, 1<<16-1))
+	return []zap.Field{zap.String("by", who), zap.Stringer("code", code), zap.Stringer("fault", code.Info().Fault)}
 }
 
 // readStream hands over the stream's bytes until it ends, or the client has
 // made a mistake; the tick then ends the session.
-func (s *Server) readStream(stream *quic.Stream, session *Session, log *zap.Logger) {
+func (s *Server) readStream(stream *quic.Stream, session *Session, blame func(error)) {
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := stream.Read(buf)
 		s.traffic.receivedBytes.Add(uint64(n))
 		if n > 0 {
 			if fault := session.ReceiveStream(buf[:n]); fault != nil {
-				log.Warn("client broke the protocol on the stream", zap.Error(fault))
+				blame(fault)
 				return
 			}
 		}
@@ -117,7 +129,7 @@ func (s *Server) readStream(stream *quic.Stream, session *Session, log *zap.Logg
 	}
 }
 
-func (s *Server) readDatagrams(conn *quic.Conn, c *quicConn, session *Session, log *zap.Logger) {
+func (s *Server) readDatagrams(conn *quic.Conn, c *quicConn, session *Session, blame func(error)) {
 	for {
 		d, err := conn.ReceiveDatagram(conn.Context())
 		if err != nil {
@@ -127,7 +139,7 @@ func (s *Server) readDatagrams(conn *quic.Conn, c *quicConn, session *Session, l
 		s.traffic.receivedBytes.Add(uint64(len(d)))
 		stamp, fault := session.ReceiveDatagram(d)
 		if fault != nil {
-			log.Warn("client broke the protocol in a datagram", zap.Error(fault))
+			blame(fault)
 			return
 		}
 		c.heard(stamp, time.Now())

@@ -30,7 +30,9 @@ type house struct {
 	ctx    context.Context
 }
 
-func openHouse(t testing.TB) *house {
+func openHouse(t testing.TB) *house { return openHouseWith(t, func(*server.Config) {}) }
+
+func openHouseWith(t testing.TB, change func(*server.Config)) *house {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	w, err := world.New(world.Config{Seed: 1})
@@ -41,7 +43,7 @@ func openHouse(t testing.TB) *house {
 		_, err := w.Spawn(crate, world.Vec3{X: float32(x), Y: 0.5}, world.Vec3{})
 		require.NoError(t, err)
 	}
-	s, err := server.Listen(server.Config{
+	sc := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
 		CoreConfig: server.CoreConfig{
 			World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1,
@@ -53,7 +55,9 @@ func openHouse(t testing.TB) *house {
 				Commands: map[string]server.Command{"poke": func(*server.Session, world.Entity, []byte) error { return nil }},
 			},
 		},
-	})
+	}
+	change(&sc)
+	s, err := server.Listen(sc)
 	require.NoError(t, err)
 	h := &house{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
 	run, stop := context.WithCancel(ctx)
@@ -281,7 +285,7 @@ func TestAdmin(t *testing.T) {
 		`worldd_tick_duration_seconds_count{phase="step"}`, "worldd_tick_overruns_total", `worldd_entities{state="awake"}`,
 		`worldd_clients{transport="quic"} 1`, `worldd_handshakes_total{result="ok"} 1`, `worldd_datagrams_total{dir="out",result="sent"}`,
 		`worldd_bytes_total{component="state",dir="out"}`, `worldd_handle_verdicts_total{side="server",verdict="stale"}`,
-		`worldd_commands_total{result="executed"}`, "go_goroutines",
+		`worldd_commands_total{result="executed"}`, "go_goroutines", "worldd_snapshot_age_seconds_count", "worldd_send_queue_depth",
 	} {
 		require.Contains(t, body, metric)
 	}

@@ -43,6 +43,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for code, n := range r.Sessions.Closed {
 		counter(n, "worldd_sessions_ended_total", "Sessions that ended, by code.", "code", code.String())
 	}
+	age := prometheus.NewDesc("worldd_snapshot_age_seconds", "Time from making a snapshot to sending it.", nil, nil)
+	out <- prometheus.MustNewConstSummary(age, r.Traffic.Snapshots, r.Traffic.SnapshotAge.Seconds(), nil)
+	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes that wait for a sender, of all sessions.")
 }
 
 type countFunc func(value uint64, name, help string, labels ...string)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +16,9 @@ const (
 	// destroys and answers, which it must not miss, can pile up this far.
 	maxUnsentStream = 512 << 10
 	// farewellWait is how long a connection that the server ends is kept, so
-	// that the goodbye on the stream arrives: CONNECTION_CLOSE overtakes it.
+	// that the goodbye on the stream arrives: CONNECTION_CLOSE overtakes it. It
+	// is also all that a client gets which never lets its sender's write end;
+	// without it, such clients would keep every place.
 	farewellWait = 300 * time.Millisecond
 )
 
@@ -27,11 +30,13 @@ type quicConn struct {
 	wake   chan struct{} // holds a token while something waits for the sender
 
 	mu       sync.Mutex
-	out      []byte   // of the stream, unsent
-	snapshot [][]byte // the newest one; the buffers are reused
-	count    int      // datagrams of it that are unsent
-	stamp    uint32   // of the newest input
+	out      []byte    // of the stream, unsent
+	snapshot [][]byte  // the newest one; the buffers are reused
+	count    int       // datagrams of it that are unsent
+	made     time.Time // when it was queued
+	stamp    uint32    // of the newest input
 	stampAt  time.Time
+	gone     bool // the sender has ended
 	ending   bool
 	code     wire.Code
 	text     string
@@ -42,13 +47,14 @@ type quicConn struct {
 func (c *quicConn) SendStream(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ending {
+	if c.ending || c.gone {
 		return true // it is over anyway
 	}
 	if len(c.out)+len(p) > maxUnsentStream {
 		return false
 	}
 	c.out = append(c.out, p...)
+	c.counters.unsent.Add(int64(len(p)))
 	c.signal()
 	return true
 }
@@ -65,18 +71,31 @@ func (c *quicConn) SendSnapshot(datagrams [][]byte) {
 	for i, d := range datagrams {
 		c.snapshot[i] = append(c.snapshot[i][:0], d...)
 	}
-	c.count = len(datagrams)
+	c.count, c.made = len(datagrams), time.Now()
 	c.signal()
 }
 
-// Close ends the connection once the stream's queue is sent.
+// Close ends the connection once the stream's queue is sent, or the client has
+// had its time to take it.
 func (c *quicConn) Close(code wire.Code, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ending {
-		c.ending, c.code, c.text = true, code, text
+		c.ending, c.code, c.text = true, code, reason(text)
 		c.signal()
+		time.AfterFunc(farewellWait, c.cut)
 	}
+}
+
+// reason is the part of text that a close frame carries: one that does not fit
+// into a packet is never sent.
+func reason(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), wire.MaxText)], "")
+}
+
+// cut ends the connection, whatever is unsent: every write on it returns.
+func (c *quicConn) cut() {
+	_ = c.conn.CloseWithError(quic.ApplicationErrorCode(c.code), c.text)
 }
 
 func (c *quicConn) signal() {
@@ -96,7 +115,9 @@ func (c *quicConn) heard(stamp uint32, at time.Time) {
 // work is what the sender took out of the queues.
 type work struct {
 	stream    []byte
-	datagrams [][]byte
+	buffers   [][]byte
+	datagrams [][]byte // the first of buffers
+	made      time.Time
 	ending    bool
 }
 
@@ -105,22 +126,24 @@ func (c *quicConn) take(w *work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w.stream, c.out = c.out, w.stream[:0]
-	for len(w.datagrams) < c.count {
-		w.datagrams = append(w.datagrams, make([]byte, 0, wire.MaxDatagram))
+	for len(w.buffers) < c.count {
+		w.buffers = append(w.buffers, make([]byte, 0, wire.MaxDatagram))
 	}
-	w.datagrams = w.datagrams[:c.count]
+	w.datagrams = w.buffers[:c.count]
 	hold := time.Since(c.stampAt) / (100 * time.Microsecond)
 	for i := range w.datagrams {
 		w.datagrams[i], c.snapshot[i] = c.snapshot[i], w.datagrams[i]
 		wire.StampState(w.datagrams[i], c.stamp, uint16(min(hold, 1<<16-1)))
 	}
-	c.count = 0
+	c.count, w.made = 0, c.made
 	w.ending = c.ending
+	c.counters.unsent.Add(-int64(len(w.stream)))
 }
 
 // send empties the queues until the connection ends. The stream goes first:
 // the datagrams stand on it.
 func (c *quicConn) send() {
+	defer c.discard()
 	var w work
 	for {
 		select {
@@ -140,8 +163,20 @@ func (c *quicConn) send() {
 			c.farewell()
 			return
 		}
-		c.sendDatagrams(w.datagrams)
+		if len(w.datagrams) > 0 {
+			c.counters.snapshots.Add(1)
+			c.counters.snapshotAge.Add(int64(time.Since(w.made)))
+			c.sendDatagrams(w.datagrams)
+		}
 	}
+}
+
+// discard drops what nobody will send any more.
+func (c *quicConn) discard() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counters.unsent.Add(-int64(len(c.out)))
+	c.out, c.gone = nil, true
 }
 
 func (c *quicConn) sendDatagrams(datagrams [][]byte) {
@@ -158,11 +193,8 @@ func (c *quicConn) sendDatagrams(datagrams [][]byte) {
 // farewell leaves the client time to read the goodbye and close by itself.
 func (c *quicConn) farewell() {
 	_ = c.stream.Close()
-	if c.code != wire.OK {
-		select {
-		case <-c.conn.Context().Done():
-		case <-time.After(farewellWait):
-		}
+	if c.code == wire.OK {
+		c.cut()
 	}
-	_ = c.conn.CloseWithError(quic.ApplicationErrorCode(c.code), c.text)
+	<-c.conn.Context().Done()
 }

@@ -11,9 +11,11 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"golang.org/x/time/rate"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // Server is a Core with sockets and a clock: one UDP port for clients, and a
@@ -46,6 +48,8 @@ func Listen(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
+	c.Log = sampled(c.Log)
+	c.Game.Join = logged(c.Log, c.Game.Join)
 	core, err := NewCore(c.CoreConfig)
 	if err != nil {
 		return nil, err
@@ -67,6 +71,32 @@ func Listen(c Config) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+const (
+	// logBurst lines of the same text are logged each second, and then every
+	// logEvery-th one: whoever connects in a loop must not fill the disk.
+	logBurst = 50
+	logEvery = 100
+)
+
+func sampled(log *zap.Logger) *zap.Logger {
+	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, time.Second, logBurst, logEvery)
+	}))
+}
+
+// logged is join with a line for each session that it admits.
+func logged(log *zap.Logger, join func(*Session) (world.Entity, error)) func(*Session) (world.Entity, error) {
+	return func(s *Session) (entity world.Entity, err error) {
+		if join != nil {
+			entity, err = join(s)
+		}
+		if err == nil {
+			log.Info("joined", zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity))
+		}
+		return entity, err
+	}
 }
 
 func (s *Server) listen(certificate tls.Certificate) error {

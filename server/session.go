@@ -200,6 +200,9 @@ func (s *Session) refuse(why *wire.Error, want string) {
 }
 
 func (s *Session) close(why *wire.Error) {
+	if s.state == stateClosed {
+		return // there was no room for the goodbye: ended as TooSlow
+	}
 	s.core.countClosed(why.Code)
 	s.conn.Close(why.Code, why.Detail)
 	s.leave()

@@ -1,0 +1,153 @@
+package server_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// A client that reads nothing leaves its sender stuck in a write. It is closed
+// all the same, soon after its queue is full.
+func TestWhoNeverReadsIsClosed(t *testing.T) {
+	h := openHouse(t)
+	good := h.dial()
+	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
+		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}},
+		&quic.Config{
+			EnableDatagrams: true, KeepAlivePeriod: time.Second, // it looks alive to the transport
+			InitialStreamReceiveWindow: 1 << 10, MaxStreamReceiveWindow: 1 << 10,
+		})
+	require.NoError(t, err)
+	defer conn.CloseWithError(0, "")
+	stream, err := conn.OpenStreamSync(h.ctx)
+	require.NoError(t, err)
+	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}))
+	require.NoError(t, err)
+	command := wire.AppendMessage(nil, wire.Command{ID: 1, Name: strings.Repeat("x", wire.MaxName)})
+	for conn.Context().Err() == nil {
+		require.NoError(t, h.ctx.Err(), "the server keeps a client that reads nothing")
+		in := wire.Input{Stamp: 1}
+		_ = conn.SendDatagram(in.Append(nil))
+		require.NoError(t, stream.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+		for range 600 {
+			if _, err := stream.Write(command); err != nil {
+				break
+			}
+		}
+		before := good.Replica().Tick()
+		h.until(good, "others go on", func() bool { return good.Replica().Tick() > before })
+	}
+	var app *quic.ApplicationError
+	require.ErrorAs(t, context.Cause(conn.Context()), &app)
+	require.Contains(t, []wire.Code{wire.TooSlow, wire.TooFast}, wire.Code(app.ErrorCode))
+}
+
+// Reports are read while sessions come and go.
+func TestReportWhileSessionsEnd(t *testing.T) {
+	h := openHouse(t)
+	stop := make(chan struct{})
+	var g sync.WaitGroup
+	g.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for code, n := range h.server.Report().Sessions.Closed {
+				_, _ = code, n
+			}
+			resp, err := http.Get("http://" + h.server.AdminAddr().String() + "/metrics")
+			if err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		}
+	})
+	began := time.Now()
+	for time.Since(began) < 3*time.Second {
+		c, err := client.Dial(h.ctx, h.config())
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+	}
+	close(stop)
+	g.Wait()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// Silent strangers do not hold up the end for long, nor do guests who do not call Update.
+func TestDrainOfAbsentGuests(t *testing.T) {
+	h := openHouse(t)
+	var guests []*client.Client
+	for range 8 {
+		guests = append(guests, h.dial())
+	}
+	_, stream := h.raw()
+	_, err := stream.Write([]byte{1})
+	require.NoError(t, err)
+	h.raw() // a stream is opened by its first byte
+	h.close()
+	h.ended = make(chan error, 1)
+	h.ended <- nil
+	for i, g := range guests {
+		err := h.ends(g)
+		require.Equal(t, wire.Draining, wire.CodeOf(err), "%d: %v", i, err)
+	}
+}
+
+// A long reason does not keep the close frame from being sent.
+func TestLongReason(t *testing.T) {
+	h := openHouseWith(t, func(c *server.Config) {
+		c.Game.Join = func(*server.Session) (world.Entity, error) { return 0, errors.New(strings.Repeat("no ", 2000)) }
+	})
+	conn, stream := h.raw()
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}))
+	require.NoError(t, err)
+	h.wantClosed(conn, wire.ServerFull)
+}
+
+// Wait does not block on a connection that has ended.
+func TestWaitAfterTheEnd(t *testing.T) {
+	h := openHouse(t)
+	c := h.dial()
+	h.stop()
+	require.Error(t, h.ends(c))
+	for range 5 {
+		require.NoError(t, c.Wait(h.ctx))
+		require.Error(t, c.Update())
+	}
+}
+
+// No descriptor is left after Close.
+func TestCloseLeavesNoSocket(t *testing.T) {
+	h := openHouse(t)
+	count := func() int {
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(files)
+	}
+	before := count()
+	for range 10 {
+		c, err := client.Dial(h.ctx, h.config())
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+	}
+	require.Equal(t, before, count())
+}

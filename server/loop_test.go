@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// newTestLoop is a loop over an empty world whose steps take as long as work
+// says. Time is the bubble's.
+func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
+	w, err := world.New(world.Config{TickHz: 50})
+	require.NoError(t, err)
+	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	core, err := NewCore(CoreConfig{World: w, Schema: schema, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}})
+	require.NoError(t, err)
+	return newLoop(core, &traffic{})
+}
+
+func runFor(t *testing.T, l *loop, d time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	l.run(ctx)
+}
+
+const testInterval = time.Second / 50
+
+func TestLoopKeepsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(uint64) time.Duration { return testInterval / 2 })
+		runFor(t, l, 10*time.Second-testInterval/4)
+		r := l.report()
+		require.EqualValues(t, 500, r.Tick.Count)
+		require.Zero(t, r.Tick.Late)
+		require.Equal(t, 500*testInterval/2, r.Tick.Step)
+		require.InEpsilon(t, testInterval/2, r.Tick.P99, 0.01)
+	})
+}
+
+// A short stall is made up for: the world is where the clock is.
+func TestLoopCatchesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(tick uint64) time.Duration {
+			if tick == 100 {
+				return 4 * testInterval
+			}
+			return 0
+		})
+		runFor(t, l, 10*time.Second-testInterval/4)
+		r := l.report()
+		require.EqualValues(t, 500, r.Tick.Count)
+		require.NotZero(t, r.Tick.Late)
+		require.InEpsilon(t, 4*testInterval, r.Tick.Max, 0.01)
+	})
+}
+
+// A long one is not: what is more than a few ticks is given up.
+func TestLoopGivesUpALongDebt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(tick uint64) time.Duration {
+			if tick == 100 {
+				return 3 * time.Second
+			}
+			return 0
+		})
+		runFor(t, l, 10*time.Second-testInterval/4)
+		r := l.report()
+		require.InDelta(t, 500-150+maxDebtTicks, r.Tick.Count, 2)
+		require.LessOrEqual(t, r.Tick.Late, uint64(maxDebtTicks+1))
+	})
+}
+
+// A world that always takes too long runs slowly, and the loop still ends when
+// it is told to.
+func TestLoopNeverSpirals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(uint64) time.Duration { return 3 * testInterval })
+		began := time.Now()
+		runFor(t, l, 10*time.Second)
+		require.LessOrEqual(t, time.Since(began), 10*time.Second+3*testInterval)
+		require.InDelta(t, 500/3, l.report().Tick.Count, 2)
+	})
+}
