@@ -33,11 +33,14 @@ type Client struct {
 	lanes   *lanes
 	log     *zap.Logger
 	start   time.Time
+	told    time.Duration // when the newest Input was sent
+	quiet   *time.Timer
 	err     error
 }
 
 // Dial connects and waits for the server's welcome. A refusal is a *wire.Error
-// whose Code says why.
+// whose Code says why. The observer may be told of the first entities before
+// Dial returns.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
 		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), socket.close())
 	}
-	cl := &Client{session: session, conn: conn, socket: socket, log: c.Log, start: time.Now()}
+	cl := &Client{session: session, conn: conn, socket: socket, log: c.Log, start: time.Now(), quiet: time.NewTimer(0)}
 	if cl.log == nil {
 		cl.log = zap.NewNop()
 	}
@@ -123,13 +126,16 @@ func explain(err error) error {
 	return err
 }
 
-// Wait blocks until something has arrived for Update, the connection has
-// ended, which Update will tell, or ctx is done, whose error it then returns.
+// Wait blocks until there is something for Update to do, or ctx is done, whose
+// error it then returns.
 func (c *Client) Wait(ctx context.Context) error {
+	c.quiet.Reset(c.told + c.silence() - time.Since(c.start))
 	select {
 	case <-c.lanes.arrived:
 		return nil
 	case <-c.lanes.ended:
+		return nil
+	case <-c.quiet.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -161,21 +167,30 @@ func (c *Client) apply(in arrivals) error {
 			return err
 		}
 	}
-	snapshots := 0
 	for _, d := range in.datagrams {
 		if _, err := c.session.ReceiveDatagram(d.bytes, d.at); err != nil {
 			return err
 		}
-		snapshots++
 	}
-	// One answer for all: the acknowledgement is of everything, and the server
-	// sends its own as soon as it hears something.
-	if snapshots > 0 {
-		if d := c.session.Input(time.Since(c.start)); d != nil {
+	// One answer for all, since the acknowledgement is of everything. If
+	// nothing comes, inputs go out all the same: only half of the link may be
+	// down.
+	if now := time.Since(c.start); len(in.datagrams) > 0 || now-c.told >= c.silence() {
+		if d := c.session.Input(now); d != nil {
 			c.lanes.answer(d)
 		}
+		c.told = now
 	}
 	return nil
+}
+
+// silence is how long the client waits for a snapshot before it sends an Input
+// unasked: two snapshots' time.
+func (c *Client) silence() time.Duration {
+	if w, ok := c.session.Welcome(); ok {
+		return 2 * time.Second / time.Duration(w.SnapshotHz)
+	}
+	return handshakeTimeout
 }
 
 // Resolve says what became of h.
@@ -223,5 +238,6 @@ func (c *Client) Close() error {
 		case <-time.After(closeWait):
 		}
 	}, func() { err = c.socket.close() })
+	c.quiet.Stop()
 	return err
 }

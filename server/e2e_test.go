@@ -292,3 +292,4 @@ func TestAdmin(t *testing.T) {
 	code, _ = get("/debug/pprof/")
 	require.Equal(t, http.StatusOK, code)
 }
+
