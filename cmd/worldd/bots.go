@@ -34,13 +34,15 @@ type childLine struct {
 type childResult struct {
 	Report      *bot.Report     `json:"report"`
 	Interrupted bool            `json:"interrupted"`
+	Forgotten   uint64          `json:"forgotten"`
 	Confusions  []bot.Confusion `json:"confusions"`
 	Failures    []bot.Failure   `json:"failures"`
 }
 
 // report puts the report together again.
 func (r *childResult) report() *bot.Report {
-	r.Report.Interrupted, r.Report.Confusions, r.Report.Failures = r.Interrupted, r.Confusions, r.Failures
+	r.Report.Interrupted, r.Report.Forgotten = r.Interrupted, r.Forgotten
+	r.Report.Confusions, r.Report.Failures = r.Confusions, r.Failures
 	return r.Report
 }
 
@@ -67,5 +69,7 @@ func (c *botsCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return out.Encode(childLine{Error: err.Error()})
 	}
-	return out.Encode(childLine{Result: &childResult{report, report.Interrupted, report.Confusions, report.Failures}})
+	return out.Encode(childLine{Result: &childResult{
+		report, report.Interrupted, report.Forgotten, report.Confusions, report.Failures,
+	}})
 }

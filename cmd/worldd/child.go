@@ -39,17 +39,18 @@ func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress fu
 	if err := child.Start(); err != nil {
 		return nil, fmt.Errorf("the bots cannot be started: %w", err)
 	}
+	kill := time.AfterFunc(c.Duration+childGrace, func() { _ = child.Process.Kill() })
+	defer kill.Stop()
 	// Closing its standard input asks the child to stop. It also gets the
 	// Ctrl-C of a terminal, which says the same.
-	stopped := context.AfterFunc(ctx, func() { _ = lifeline.Close() })
-	defer stopped()
-	hung, cancel := context.WithTimeout(context.Background(), c.Duration+childGrace)
-	defer cancel()
-	context.AfterFunc(ctx, func() { time.AfterFunc(childGrace, cancel) })
-	killed := context.AfterFunc(hung, func() { _ = child.Process.Kill() })
+	forget := context.AfterFunc(ctx, func() {
+		_ = lifeline.Close()
+		kill.Reset(childGrace)
+	})
+	defer forget()
 	report, err := readChild(out, progress)
 	ended := child.Wait()
-	if killed(); err == nil && report == nil {
+	if err == nil && report == nil {
 		err = errors.Join(errors.New("the bots ended without a report"), ended)
 	}
 	return report, err

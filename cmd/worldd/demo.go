@@ -57,13 +57,14 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	if c.JSON {
 		talk = std.err
 	}
-	fmt.Fprintf(talk, "worldd demo: %s\n%s for %v over QUIC on %v\n\n", describe(file), count(c.Bots, "bot"), c.Duration, s.Addr())
+	fmt.Fprintf(talk, "worldd demo: world %s, %s for %v over QUIC on %v\n\n", file.Name, count(c.Bots, "bot"), c.Duration, s.Addr())
 	report, err := c.play(ctx, s, file, std.err, bot.NewLive(talk, true))
 	if err != nil {
 		return err
 	}
+	// The bots count what they are told of these; an answer may be lost at the end.
 	confusions, recorded := g.confused()
-	report.Handles.Confusions += confusions
+	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
 	return c.conclude(report, talk, std.out)
 }

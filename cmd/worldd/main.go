@@ -47,7 +47,8 @@ type commands struct {
 	Bots    botsCommand    `cmd:"" hidden:"" help:"The demo's child process."`
 }
 
-// streams are a command's standard input and outputs.
+// streams are a command's standard input and outputs. The outputs may be
+// written to by several goroutines, as files may.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer

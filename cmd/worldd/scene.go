@@ -3,7 +3,9 @@ package main
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -20,7 +22,10 @@ func loadWorld(name string) (*scenes.File, error) {
 		load = scenes.Named
 	}
 	file, err := load(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, wrongUsage{fmt.Errorf("worldd: %w (the embedded worlds are %s)", err, strings.Join(scenes.Names(), ", "))}
+	case err != nil:
 		return nil, wrongUsage{err}
 	}
 	return file, nil

@@ -76,7 +76,12 @@ func TestInterrupted(t *testing.T) {
 // TestServerIsFull: who is refused has failed, and everybody else plays on.
 func TestServerIsFull(t *testing.T) {
 	h := host(t, "calm") // 64 players
-	report, err := bot.Run(t.Context(), bot.Config{Addr: h.addr, InsecureDev: true, Bots: 66, Duration: 3 * time.Second}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 66, Duration: time.Minute}, func(p bot.Progress) {
+		if p.Connected+p.Failed == p.Bots {
+			cancel()
+		}
+	})
 	require.NoError(t, err)
 	require.False(t, report.OK())
 	require.Equal(t, 64, report.Connected)

@@ -29,8 +29,6 @@ const (
 	dialTimeout = 10 * time.Second
 	// publishEvery is how often a bot hands its counters to the progress.
 	publishEvery = 200 * time.Millisecond
-	// closeTimeout bounds the goodbye of all bots.
-	closeTimeout = 3 * time.Second
 	// latencyHighest and latencyDigits are the histogram's range, in µs, and
 	// its precision: a thousandth.
 	latencyHighest = int64(time.Minute / time.Microsecond)

@@ -8,7 +8,7 @@ import (
 
 // ServerNow is the server's part of a live line.
 type ServerNow struct {
-	TickP99Ms     float64 // of the last second
+	TickP99Ms     float64 // since the start
 	Awake, Asleep int
 }
 

@@ -116,7 +116,11 @@ func TestOracleNotices(t *testing.T) {
 		{"made up and executed", func(o *oracle) { o.answered(first, wire.OK, live, 0) }, first, "B5"},
 		{"made up and hidden by an answer", func(o *oracle) { o.answered(first, wire.HiddenHandle, hidden, 0) }, first, "B5"},
 		{"shown and unknown to the server", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.UnknownHandle, pending, 1) }, first, "B5"},
-		{"destroyed and hidden by an answer", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.answered(first, wire.HiddenHandle, hidden, 2) }, first, "B5"},
+		{"destroyed and hidden by an answer", func(o *oracle) {
+			o.entered(first, 101)
+			o.destroyed(first)
+			o.answered(first, wire.HiddenHandle, hidden, 2)
+		}, first, "B5"},
 		{"code and verdict differ", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.StaleHandle, live, 1) }, first, "B5"},
 		{"another identity on the server", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.IdentityFault, live, 1) }, first, "B5"},
 		{"called stale and shown again", func(o *oracle) {

@@ -17,7 +17,7 @@ type Report struct {
 	Interrupted bool        `json:"-"` // ended before its time
 	Confusions  []Confusion `json:"-"` // the first ReportedConfusions
 	Failures    []Failure   `json:"-"` // the first ReportedFailures
-	Forgotten   uint64      `json:"-"` // handles that bots had no more room for
+	Forgotten   uint64      `json:"-"` // handles that the bots had no room to remember any longer
 }
 
 // Tick is the server's own measure of its steps.
@@ -27,7 +27,7 @@ type Tick struct {
 	P50Ms  float64 `json:"p50_ms"`
 	P99Ms  float64 `json:"p99_ms"`
 	MaxMs  float64 `json:"max_ms"`
-	Late   uint64  `json:"late"` // steps that began too late to be made up for
+	Late   uint64  `json:"late"` // steps that began more than an interval after their time
 }
 
 // World is what the server's world held at the end.

@@ -58,10 +58,11 @@ func sampleReport() *Report {
 	ratio, p50, p99 := 0.99723, 0.41, 3.2
 	return &Report{
 		Bots: 50, Connected: 50, Failed: 1, DurationS: 60.04,
-		Tick:    &Tick{RateHz: 60, Count: 3602, P50Ms: 1.234, P99Ms: 4.567, MaxMs: 9.1, Late: 2},
-		World:   &World{Entities: 10953, Awake: 1210, Asleep: 9743, Spawned: 28050, Destroyed: 17097, StateHash: "0123456789abcdef", Reused: 17001},
-		Net:     Net{SnapshotsExpected: 120000, SnapshotsReceived: 119667, DeliveredRatio: &ratio, BytesPerClientS: 38234, LatencyP50Ms: &p50, LatencyP99Ms: &p99},
-		Handles: Handles{Live: 201220, Hidden: 33100, Pending: 98000, Stale: 80011, Probes: 412331, Confusions: 1, CommandsSent: 11700, CommandsExecuted: 4100, CommandsRejected: 7590},
+		Tick:      &Tick{RateHz: 60, Count: 3602, P50Ms: 1.234, P99Ms: 4.567, MaxMs: 9.1, Late: 2},
+		World:     &World{Entities: 10953, Awake: 1210, Asleep: 9743, Spawned: 28050, Destroyed: 17097, StateHash: "0123456789abcdef", Reused: 17001},
+		Net:       Net{SnapshotsExpected: 120000, SnapshotsReceived: 119667, DeliveredRatio: &ratio, BytesPerClientS: 38234, LatencyP50Ms: &p50, LatencyP99Ms: &p99},
+		Handles:   Handles{Live: 201220, Hidden: 33100, Pending: 98000, Stale: 80011, Probes: 412331, Confusions: 1, CommandsSent: 11700, CommandsExecuted: 4100, CommandsRejected: 7590},
+		Forgotten: 1201,
 		Failures: []Failure{
 			{Bot: 7, Why: "wire: timeout: nothing came from the server"},
 		},

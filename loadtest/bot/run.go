@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -137,7 +138,7 @@ func (r *run) progress(now time.Time) Progress {
 
 // report adds up everything, once all bots have ended.
 func (r *run) report(interrupted bool) *Report {
-	report := &Report{Bots: len(r.bots), DurationS: time.Since(r.begun).Seconds(), Interrupted: interrupted}
+	report := &Report{Bots: len(r.bots), DurationS: rounded(time.Since(r.begun).Seconds(), 3), Interrupted: interrupted}
 	latency := hdrhistogram.New(1, latencyHighest, latencyDigits)
 	var bytes uint64
 	var seconds float64
@@ -171,10 +172,10 @@ func (r *run) report(interrupted bool) *Report {
 
 func (n *Net) complete(bytes uint64, seconds float64, latency *hdrhistogram.Histogram) {
 	if seconds > 0 {
-		n.BytesPerClientS = float64(bytes) / seconds
+		n.BytesPerClientS = rounded(float64(bytes)/seconds, 1)
 	}
 	if n.SnapshotsExpected > 0 {
-		ratio := float64(n.SnapshotsReceived) / float64(n.SnapshotsExpected)
+		ratio := rounded(float64(n.SnapshotsReceived)/float64(n.SnapshotsExpected), 6)
 		n.DeliveredRatio = &ratio
 	}
 	if latency.TotalCount() > 0 {
@@ -182,6 +183,13 @@ func (n *Net) complete(bytes uint64, seconds float64, latency *hdrhistogram.Hist
 		p99 := float64(latency.ValueAtPercentile(99)) / 1000
 		n.LatencyP50Ms, n.LatencyP99Ms = &p50, &p99
 	}
+}
+
+// rounded leaves the digits that mean something. It rounds down, so that a
+// ratio of 1 says that nothing is missing.
+func rounded(v float64, digits int) float64 {
+	unit := math.Pow10(digits)
+	return math.Floor(v*unit) / unit
 }
 
 // oneLine is an error without line breaks: it goes into a table.

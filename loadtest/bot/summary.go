@@ -39,6 +39,9 @@ func (r *Report) WriteSummary(w io.Writer, color bool) error {
 	}
 	h := r.Handles
 	line("probes", "%s live   %s hidden   %s pending   %s stale", grouped(h.Live), grouped(h.Hidden), grouped(h.Pending), grouped(h.Stale))
+	if r.Forgotten > 0 {
+		line("", "%s handles forgotten: more than the bots remember", grouped(r.Forgotten))
+	}
 	line("commands", "%s sent: %s executed, %s rejected", grouped(h.CommandsSent), grouped(h.CommandsExecuted), grouped(h.CommandsRejected))
 	r.writeTroubles(&b)
 	_, err := io.WriteString(w, b.String())

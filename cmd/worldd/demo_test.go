@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/worldd/worldd/loadtest/bot"
+)
+
+// TestDemoJSON runs the whole demo, with its child, and reads its result.
+func TestDemoJSON(t *testing.T) {
+	t.Setenv(asMain, "1")
+	status, out, err := worldd(t, "demo", "--bots=5", "--duration=3s", "--world=storm", "--seed=5", "--json")
+	require.Equal(t, exitOK, status, "%s%s", err, out)
+	require.Equal(t, 1, strings.Count(out, "\n"), "one line and nothing else: %s", out)
+	var report bot.Report
+	decoder := json.NewDecoder(strings.NewReader(out))
+	decoder.DisallowUnknownFields()
+	require.NoError(t, decoder.Decode(&report))
+	require.Equal(t, 5, report.Bots)
+	require.Equal(t, 5, report.Connected)
+	require.Zero(t, report.Failed)
+	require.NotNil(t, report.Tick)
+	require.Equal(t, 60, report.Tick.RateHz)
+	require.NotZero(t, report.Tick.Count)
+	require.LessOrEqual(t, report.Tick.P50Ms, report.Tick.P99Ms)
+	require.LessOrEqual(t, report.Tick.P99Ms, report.Tick.MaxMs)
+	require.NotNil(t, report.World)
+	require.Equal(t, report.World.Entities, report.World.Awake+report.World.Asleep)
+	require.EqualValues(t, report.World.Spawned-report.World.Destroyed, report.World.Entities)
+	require.Regexp(t, "^[0-9a-f]{16}$", report.World.StateHash)
+	require.NotZero(t, report.Handles.Probes)
+	require.Zero(t, report.Handles.Confusions)
+	require.Contains(t, err, "tick p99", "the live table is on standard error")
+	require.Contains(t, err, "✓ no handle lied")
+	goleak.VerifyNone(t)
+}
+
+// TestDemoForPeople: without --json everything is on standard output.
+func TestDemoForPeople(t *testing.T) {
+	t.Setenv(asMain, "1")
+	status, out, err := worldd(t, "demo", "--bots=2", "--duration=2s", "--world=calm")
+	require.Equal(t, exitOK, status, "%s%s", err, out)
+	require.Empty(t, err)
+	require.Contains(t, out, "2/2")
+	require.Contains(t, out, "✓ every bot connected")
+	require.NotContains(t, out, "\x1b", "no colors in a pipe")
+}
+
+// TestDemoFails: a bot that is refused makes the status 1, after the summary.
+func TestDemoFails(t *testing.T) {
+	t.Setenv(asMain, "1")
+	status, out, err := worldd(t, "demo", "--bots=65", "--duration=5s", "--world=calm", "--json") // 64 players
+	require.Equal(t, exitError, status, "%s%s", err, out)
+	require.Contains(t, out, `"connected":64,"failed":1,`)
+	require.Contains(t, err, "✗ no bot failed")
+}
+
+// TestDemoInterrupted sends Ctrl-C to the demo alone: it ends with the result,
+// and so does its child.
+func TestDemoInterrupted(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	demo := exec.CommandContext(t.Context(), self, "demo", "--bots=3", "--duration=10m", "--world=calm", "--json")
+	demo.Env = append(os.Environ(), asMain+"=1")
+	var out bytes.Buffer
+	demo.Stdout = &out
+	stderr, err := demo.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, demo.Start())
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "3/3") {
+			require.NoError(t, demo.Process.Signal(os.Interrupt))
+			break
+		}
+	}
+	var rest strings.Builder
+	for lines.Scan() { // until the child has closed it too
+		rest.WriteString(lines.Text() + "\n")
+	}
+	require.NoError(t, demo.Wait(), "status 0: all connected and nothing lied\n%s", rest.String())
+	require.Contains(t, rest.String(), "interrupted")
+	require.Contains(t, out.String(), `"connected":3,"failed":0,`)
+}
+
+// TestReadChild: whatever the child says or leaves out, the demo has an answer.
+func TestReadChild(t *testing.T) {
+	for _, c := range []struct {
+		name, lines string
+		progress    int
+		bots        int // of the report; 0: there is none
+		err         string
+	}{
+		{"nothing", "", 0, 0, ""},
+		{"progress alone", `{"progress":{"bots":3}}` + "\n" + `{"progress":{"bots":3}}`, 2, 0, ""},
+		{"an error", `{"error":"no bot can join"}`, 0, 0, "no bot can join"},
+		{"a result", `{"progress":{"bots":3}}{"result":{"report":{"bots":3},"interrupted":true,"failures":[{"bot":1,"why":"x"}]}}`, 1, 3, ""},
+		{"a panic's text", "panic: oh\n", 0, 0, "cannot be read"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := 0
+			report, err := readChild(strings.NewReader(c.lines), func(bot.Progress) { n++ })
+			require.Equal(t, c.progress, n)
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			if c.bots == 0 {
+				require.Nil(t, report)
+				return
+			}
+			require.Equal(t, c.bots, report.Bots)
+			require.True(t, report.Interrupted)
+			require.Len(t, report.Failures, 1)
+		})
+	}
+}

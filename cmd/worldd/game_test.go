@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+)
+
+func calm(t *testing.T) *game {
+	file, err := scenes.Named("calm")
+	require.NoError(t, err)
+	g, core, err := host(file)
+	require.NoError(t, err)
+	require.NotZero(t, core.Epoch)
+	require.Equal(t, 64, core.MaxSessions)
+	return g
+}
+
+func args(identity uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{0xcf}, identity)
+}
+
+// TestPokeComparesIdentities: the server's own check can fail too, and then the
+// demo fails.
+func TestPokeComparesIdentities(t *testing.T) {
+	g := calm(t)
+	session := &server.Session{}
+	crate := g.scene.World.HandleAt(0)
+	require.Equal(t, bulk.Live, g.scene.World.Status(crate))
+
+	require.NoError(t, g.poke(session, crate, nil))
+	require.NoError(t, g.poke(session, crate, args(g.scene.Identity(crate))))
+	n, _ := g.confused()
+	require.Zero(t, n)
+
+	require.ErrorIs(t, g.poke(session, crate, args(1234)), &wire.Error{Code: wire.IdentityFault})
+	n, recorded := g.confused()
+	require.EqualValues(t, 1, n)
+	require.Len(t, recorded, 1)
+	require.Equal(t, crate, recorded[0].Handle)
+	require.EqualValues(t, 1234, recorded[0].Remembered)
+	require.Equal(t, g.scene.Identity(crate), recorded[0].Seen)
+
+	for _, malformed := range [][]byte{{0xcf}, {0xc0}, make([]byte, 9), append(args(1), 0)} {
+		require.ErrorIs(t, g.poke(session, crate, malformed), &wire.Error{Code: wire.BadArguments})
+	}
+	avatar, err := g.scene.Join()
+	require.NoError(t, err)
+	require.ErrorIs(t, g.poke(session, avatar, nil), &wire.Error{Code: wire.CommandRefused})
+
+	report := &bot.Report{}
+	report.Handles.Confusions = n
+	var out bytes.Buffer
+	require.ErrorIs(t, (&demoCommand{JSON: true}).conclude(report, &out, &out), errFailed)
+	require.Contains(t, out.String(), `"confusions":1`)
+}
+
+// TestSchemas: bots have an identity type of their own, and must mean the same.
+func TestSchemas(t *testing.T) {
+	ours, err := newSchema()
+	require.NoError(t, err)
+	theirs, err := bot.NewSchema()
+	require.NoError(t, err)
+	require.Equal(t, ours.Text(), theirs.Text())
+}
+
+// TestHooks: a session's life in the scene.
+func TestHooks(t *testing.T) {
+	g := calm(t)
+	hooks := g.hooks()
+	session := &server.Session{}
+	avatar, err := hooks.Join(session)
+	require.NoError(t, err)
+	require.Equal(t, bulk.Live, g.scene.World.Status(avatar))
+	require.Equal(t, 1, g.scene.Players())
+	hooks.Input(session, 1, []byte{1, 2, 3}) // malformed, and of a session without an avatar
+	hooks.Input(session, 2, []byte{127, 0})
+	hooks.Leave(session)
+	require.Contains(t, hooks.Commands, "poke")
+}
+
+func TestAreaOf(t *testing.T) {
+	for name, want := range map[string]float64{"storm": 90, "calm": 40} {
+		file, err := scenes.Named(name)
+		require.NoError(t, err)
+		require.InDelta(t, want, areaOf(file), 0, name)
+	}
+}

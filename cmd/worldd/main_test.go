@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asMain makes this test binary behave like worldd: the demo runs its own
+// executable for the bots, which under test is this one.
+const asMain = "WORLDD_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// worldd runs a command line in this process.
+func worldd(t *testing.T, args ...string) (status int, out, err string) {
+	t.Helper()
+	var stdout, stderr screen
+	status = run(t.Context(), args, streams{strings.NewReader(""), &stdout, &stderr})
+	return status, stdout.String(), stderr.String()
+}
+
+// screen is a buffer that several goroutines may write to.
+type screen struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{
+		nil,
+		{"bogus"},
+		{"serve", "--bogus"},
+		{"demo", "--bots=0"},
+		{"demo", "--bots=many"},
+		{"demo", "--duration=-1s"},
+		{"serve", "--max-sessions=-1"},
+		{"serve", "--cert=a.pem"},
+		{"check"},
+		{"bots"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			status, out, err := worldd(t, args...)
+			require.Equal(t, exitUsage, status)
+			require.Empty(t, out)
+			require.Contains(t, err, "Usage: worldd")
+			require.Contains(t, err, "\nworldd: ")
+		})
+	}
+	status, out, err := worldd(t, "--help")
+	require.Equal(t, exitOK, status)
+	require.Contains(t, out, "demo")
+	require.NotContains(t, out, "bots --", "the child's command is not for people")
+	require.Empty(t, err)
+}
+
+func TestVersion(t *testing.T) {
+	status, out, err := worldd(t, "version")
+	require.Equal(t, exitOK, status)
+	require.Regexp(t, `^worldd \S+, protocol 1, go\S+ `+runtime.GOOS+"/"+runtime.GOARCH+"\n$", out)
+	require.Empty(t, err)
+}
+
+// wrongWorld has a mistake on line 3.
+const wrongWorld = "name: wrong\nseed: 1\ngravitas: 9.81\n"
+
+// TestWrongWorlds: every command that takes a world refuses a wrong one in the
+// same way, and starts nothing.
+func TestWrongWorlds(t *testing.T) {
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
+	require.NoError(t, os.WriteFile(wrong, []byte(wrongWorld), 0o600))
+	missing := filepath.Join(t.TempDir(), "missing.yaml")
+	for _, command := range [][]string{{"check"}, {"serve", "--listen=127.0.0.1:0", "--world"}, {"demo", "--json", "--world"}} {
+		t.Run(command[0], func(t *testing.T) {
+			status, out, err := worldd(t, append(command, wrong)...)
+			require.Equal(t, exitUsage, status)
+			require.Empty(t, out)
+			require.Contains(t, err, wrong+":3:1: ")
+			require.Contains(t, err, "    3 | gravitas: 9.81\n")
+			require.Contains(t, err, "expected")
+
+			status, out, err = worldd(t, append(command, missing)...)
+			require.Equal(t, exitUsage, status)
+			require.Empty(t, out)
+			require.Contains(t, err, missing)
+			require.Contains(t, err, "calm, storm")
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	status, out, err := worldd(t, "check", "storm")
+	require.Equal(t, exitOK, status)
+	require.Empty(t, err)
+	require.Equal(t, "storm: ok: world storm, 60 Hz, 20 snapshots/s, 3 kinds, 3 effects, 10000 entities at the start, "+
+		"300 spawned a second, at most 16384 with 1024 players\n", out)
+}
+
+// TestAddresses: one clear line, status 1.
+func TestAddresses(t *testing.T) {
+	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	for _, args := range [][]string{
+		{"--listen", taken.LocalAddr().String()},
+		{"--listen", "nowhere"},
+		{"--listen", "127.0.0.1:99999"},
+		{"--listen", "127.0.0.1:0", "--admin", "nowhere"},
+		{"--listen", "127.0.0.1:0", "--cert", "missing.pem", "--key", "missing.pem"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			status, out, err := worldd(t, append([]string{"serve", "--world=calm"}, args...)...)
+			require.Equal(t, exitError, status)
+			require.Empty(t, out)
+			require.Equal(t, 1, strings.Count(err, "\n"), "%s", err)
+			require.True(t, strings.HasPrefix(err, "worldd: "), "%s", err)
+		})
+	}
+}
+
+// TestEnvironment: a flag wins over the environment, which wins over the default.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("WORLDD_WORLD", "missing-by-environment.yaml")
+	_, _, err := worldd(t, "serve", "--listen=127.0.0.1:0")
+	require.Contains(t, err, "missing-by-environment.yaml")
+	_, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--world=missing-by-flag.yaml")
+	require.Contains(t, err, "missing-by-flag.yaml")
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		out    string // on standard output
+		err    string // on standard error
+	}{
+		{"nothing", nil, exitUsage, "", "--addr"},
+		{"unknown flag", []string{"--addr=127.0.0.1:1", "--bogus"}, exitUsage, "", "unknown flag --bogus"},
+		{"no bots", []string{"--addr=127.0.0.1:1", "--bots=0"}, exitUsage, "", "--bots is 0"},
+		{"not a number", []string{"--addr=127.0.0.1:1", "--bots=many"}, exitUsage, "", "--bots"},
+		{"no time", []string{"--addr=127.0.0.1:1", "--duration=0s"}, exitUsage, "", "--duration is 0s"},
+		{"no area", []string{"--addr=127.0.0.1:1", "--area=-1"}, exitUsage, "", "--area is -1"},
+		{"both trusts", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--fingerprint=00"}, exitUsage, "", "--insecure-dev"},
+		{"help", []string{"--help"}, exitOK, "WORLDD_ADDR", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out, err bytes.Buffer
+			require.Equal(t, c.status, run(t.Context(), c.args, &out, &err), "%s", err.String())
+			require.Contains(t, out.String(), c.out)
+			require.Contains(t, err.String(), c.err)
+			if c.status == exitUsage {
+				require.Empty(t, out.String())
+				require.Contains(t, err.String(), "Usage: loadtest")
+			}
+		})
+	}
+}
+
+// TestNobodyThere: one clear line, and nothing that could be taken for a result.
+func TestNobodyThere(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	for _, addr := range []string{silent.LocalAddr().String(), "nowhere", "127.0.0.1:99999"} {
+		var out, err bytes.Buffer
+		require.Equal(t, exitError, run(t.Context(), []string{"--addr=" + addr, "--insecure-dev", "--json"}, &out, &err))
+		require.Empty(t, out.String())
+		require.Equal(t, 1, strings.Count(err.String(), "\n"), "%s", err.String())
+		require.Contains(t, err.String(), addr)
+	}
+}
+
+// TestAgainstServe is the operator's way: worldd serve in one process, loadtest
+// beside it.
+func TestAgainstServe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds worldd")
+	}
+	worldd := filepath.Join(t.TempDir(), "worldd")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", worldd, "../cmd/worldd").CombinedOutput()
+	require.NoError(t, err, "%s", built)
+	serve := exec.CommandContext(t.Context(), worldd, "serve", "--listen=127.0.0.1:0", "--world=calm")
+	stdout, err := serve.StdoutPipe()
+	require.NoError(t, err)
+	var log bytes.Buffer
+	serve.Stderr = &log
+	require.NoError(t, serve.Start())
+	lines := bufio.NewReader(stdout)
+	first, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	found := regexp.MustCompile(`on (127\.0\.0\.1:\d+), fingerprint ([0-9a-f]{64})\n$`).FindStringSubmatch(first)
+	require.Len(t, found, 3, "%s", first)
+
+	var out, live bytes.Buffer
+	status := run(t.Context(), []string{"--addr", found[1], "--fingerprint", found[2], "--bots=3", "--duration=2s", "--json"}, &out, &live)
+	require.Equal(t, exitOK, status, "%s", live.String())
+	require.Equal(t, 1, strings.Count(out.String(), "\n"), "%s", out.String())
+	var report map[string]any
+	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
+	require.EqualValues(t, 3, report["connected"])
+	require.Nil(t, report["tick"])
+	require.Nil(t, report["world"])
+	require.Contains(t, live.String(), "✓ no handle lied")
+
+	out.Reset()
+	live.Reset()
+	status = run(t.Context(), []string{"--addr", found[1], "--insecure-dev", "--bots=2", "--duration=1500ms"}, &out, &live)
+	require.Equal(t, exitOK, status, "%s", live.String())
+	require.Contains(t, out.String(), "✓ every bot connected")
+	require.Contains(t, live.String(), "2/2")
+
+	require.NoError(t, serve.Process.Signal(os.Interrupt))
+	rest := new(strings.Builder)
+	_, err = lines.WriteTo(rest)
+	require.NoError(t, err)
+	require.NoError(t, serve.Wait(), "%s", log.String())
+	require.Contains(t, rest.String(), "5 joined")
+}
