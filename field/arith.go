@@ -67,8 +67,9 @@ func wideSum(a, b, c float32) float64 { return float64(a)*float64(b) + float64(c
 // subnormal. Few others do.
 func mayTie(s float64) bool { return math.Float64bits(s)<<36 == 0 }
 
-// fmaTie rounds the sum to odd instead of to nearest, after which rounding
-// to float32 is right: S. Boldo, G. Melquiond, "Emulation of a FMA and correctly
+// fmaTie is fma32 where mayTie. It rounds the wide sum, which is even there, to
+// odd if it is not exact: a step towards what was lost. After that rounding to
+// float32 is right: S. Boldo, G. Melquiond, "Emulation of a FMA and correctly
 // rounded sums: proved algorithms using rounding to odd", 2008.
 func fmaTie(a, b, c float32) float32 {
 	p, z := float64(a)*float64(b), float64(c)
@@ -79,7 +80,7 @@ func fmaTie(a, b, c float32) float32 {
 	back := s - p
 	lost := (p - (s - back)) + (z - back) // s + lost is the exact sum (Knuth's TwoSum)
 	bits := math.Float64bits(s)
-	if lost != 0 && bits&1 == 0 {
+	if lost != 0 {
 		if (lost > 0) == (s > 0) {
 			bits++
 		} else {
@@ -114,7 +115,7 @@ func neg32(a float32) float32 { return math.Float32frombits(math.Float32bits(a) 
 func floor32(a float32) float32 { return float32(math.Floor(float64(a))) }
 func sqrt32(a float32) float32  { return float32(math.Sqrt(float64(a))) }
 
-// rsqrt32 is 1/sqrt(a) to a relative error of 8e-7, by two Newton steps from an
+// rsqrt32 is 1/sqrt(a) to a relative error below 9e-7, by two Newton steps from an
 // integer seed. The constants of the seed and the steps are tuned to each other.
 func rsqrt32(a float32) float32 {
 	x := max32(a, 1e-12)

@@ -67,7 +67,7 @@
 //     So saturate of NaN is 0.
 //   - rsqrt a: x = max(a, 1e-12), h = x*0.5023863; y has the bits 0x5f370000 -
 //     (bits of x)>>1; then y = y * nmad(h, y*y, 1.5016537), and again with
-//     1.5023831. The error is below 8e-7 of the result. Everything below 1e-12,
+//     1.5023831. The error is below 9e-7 of the result. Everything below 1e-12,
 //     negative or NaN is as 1e-12, so normalize of the zero vector is the zero
 //     vector, and vectors shorter than a micrometre come out shorter than 1.
 //     rsqrt of infinity is infinity.

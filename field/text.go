@@ -1,6 +1,7 @@
 package field
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -42,7 +43,7 @@ func (w *writer) header() {
 		w.b.WriteString("effect " + p.name + "\n")
 	}
 	for _, q := range p.params {
-		w.b.WriteString("param " + q.Name + " = " + spellVector(q.Default[:]) + "\n")
+		w.b.WriteString("param " + q.Name + " = " + spellDefault(q.Default) + "\n")
 	}
 	if p.boxed {
 		w.b.WriteString("box " + spellVector(p.box.Min[:]) + " " + spellVector(p.box.Max[:]) + "\n")
@@ -103,6 +104,17 @@ func (p *Program) spellUniform(number uint16) string {
 
 // spell writes the shortest number that is read as the same float32.
 func spell(f float32) string { return strconv.FormatFloat(float64(f), 'g', -1, 32) }
+
+// spellDefault writes a number for four lanes that are the same to the bit.
+func spellDefault(v Vec4) string {
+	first := math.Float32bits(v[0])
+	for _, f := range v {
+		if math.Float32bits(f) != first {
+			return spellVector(v[:])
+		}
+	}
+	return spell(v[0])
+}
 
 func spellVector(v []float32) string {
 	var parts []string

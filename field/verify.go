@@ -90,7 +90,7 @@ func (v *verifier) instruction(pc int, in instruction) string {
 }
 
 func (v *verifier) operand(in instruction, i int, plane uint8) string {
-	sums := in.to >= planeOutput && i == in.op.accumulator()
+	sums := in.to >= planeOutput && in.to < planeCount && i == in.op.accumulator()
 	switch {
 	case i >= in.op.operands():
 		if plane != 0 {

@@ -8,11 +8,12 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// historyDepth is how many past states of a row can serve as baselines. At 20
-// snapshots a second, 16 states of a row that changes every time are 0.8 s:
-// beyond any round trip that is playable. A row whose baseline has fallen out
-// is sent whole. Memory: 64 bytes and historyDepth rows a used slot.
-const historyDepth = 16
+// historyDepth is how many past states of a row can serve as baselines. A row
+// that changes in each of 60 ticks a second is remembered for 0.8 s: beyond any
+// round trip that is playable. A row whose baseline has fallen out is sent
+// whole. Memory: 250 bytes a used slot, one row for a tenant that never
+// changed, and historyDepth rows for any other.
+const historyDepth = 48
 
 // Frame is the quantised state of the world at one tick. It keeps the last
 // states of every row, since viewers acknowledge at different times.
@@ -36,7 +37,7 @@ type tenant struct {
 
 	newest, count uint8 // ring of states: ticks[newest] is the newest
 	ticks         [historyDepth]uint32
-	words         []uint32 // historyDepth rows
+	words         []uint32 // one row, or historyDepth of them once it changed
 }
 
 func newFrame(s *wire.Schema, bound []int) *Frame {
@@ -86,8 +87,14 @@ func (f *Frame) update(w *world.World, slot uint32) {
 
 // push makes the scratch row the newest state of t.
 func (f *Frame) push(t *tenant) {
-	if t.words == nil {
-		t.words = make([]uint32, historyDepth*f.schema.Words())
+	switch n := f.schema.Words(); {
+	case t.words == nil:
+		t.words = make([]uint32, n)
+		fallthrough
+	case t.count == 0:
+		t.newest = historyDepth - 1 // so that the first state is the first row
+	case len(t.words) == n && n > 0:
+		t.words = append(make([]uint32, 0, historyDepth*n), t.words...)[:historyDepth*n]
 	}
 	t.newest = (t.newest + 1) % historyDepth
 	t.count = min(t.count+1, historyDepth)

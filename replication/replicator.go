@@ -41,9 +41,11 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 // Config returns the configuration in force, defaults filled in.
 func (r *Replicator) Config() Config { return r.config }
 
-// Due says whether the world's present tick is one that is replicated.
-func (r *Replicator) Due() bool {
-	return r.world.Tick()%uint64(r.world.TickHz()/r.config.SnapshotHz) == 0
+// Due says whether a viewer is to be sent a snapshot of the present tick. Phases
+// spread the viewers over the ticks of one send interval: a third of them in
+// each of three ticks is a third of the peak.
+func (r *Replicator) Due(phase uint64) bool {
+	return (r.world.Tick()+phase)%uint64(r.world.TickHz()/r.config.SnapshotHz) == 0
 }
 
 // AfterStep tells every viewer of the entities that the last step destroyed.

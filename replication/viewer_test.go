@@ -56,7 +56,7 @@ func (s *stage) snapshot() replication.Update {
 	for {
 		s.world.Step()
 		s.rep.AfterStep()
-		if s.rep.Due() {
+		if s.rep.Due(0) {
 			s.rep.Capture()
 			return s.viewer.Snapshot()
 		}

@@ -77,8 +77,8 @@ func (c *Core) Open(conn Conn) *Session {
 	return s
 }
 
-// Tick takes in what arrived, steps the world once, and on replicated ticks
-// sends every session its snapshot.
+// Tick takes in what arrived, steps the world once, and sends the sessions
+// whose turn it is their snapshots.
 func (c *Core) Tick() {
 	c.Receive()
 	c.Step()
@@ -105,14 +105,19 @@ func (c *Core) Step() {
 	c.replicator.AfterStep()
 }
 
-// Send is the third phase: on replicated ticks one frame, and a snapshot of it
-// for every active session. Sessions that are over end here.
+// Send is the third phase: one frame, and a snapshot of it for every active
+// session whose turn it is. Sessions that are over end here.
 func (c *Core) Send() {
-	if c.replicator.Due() {
-		c.replicator.Capture()
-		for _, s := range c.sessions {
-			s.snapshot()
+	captured := false
+	for _, s := range c.sessions {
+		if s.state != stateActive || !c.replicator.Due(s.id) {
+			continue
 		}
+		if !captured {
+			c.replicator.Capture()
+			captured = true
+		}
+		s.snapshot()
 	}
 	c.reap()
 }

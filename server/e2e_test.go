@@ -292,4 +292,3 @@ func TestAdmin(t *testing.T) {
 	code, _ = get("/debug/pprof/")
 	require.Equal(t, http.StatusOK, code)
 }
-

@@ -95,9 +95,6 @@ func (s *Session) resynchronise(asked bool) {
 
 // snapshot is the session's part of a tick's third phase.
 func (s *Session) snapshot() {
-	if s.state != stateActive {
-		return
-	}
 	update := s.viewer.Snapshot()
 	s.sendStream(update.Stream)
 	if s.state == stateActive {

@@ -178,9 +178,7 @@ func (s *sim) step() {
 	for _, h := range s.world.Destroyed() {
 		s.lives[h].died = s.now
 	}
-	if s.world.Tick()%3 == 0 {
-		s.record()
-	}
+	s.record()
 	for _, c := range s.clients {
 		c.step()
 	}

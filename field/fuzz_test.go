@@ -1,0 +1,120 @@
+package field
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func fuzzPoints() Planes { return randomPoints(rand.New(rand.NewPCG(8, 9)), 67) }
+
+func evaluateAt(t testing.TB, p *Program, points Planes) (bits []uint32) {
+	t.Helper()
+	require.LessOrEqual(t, p.Scratch(), MaxScratch)
+	n := len(points.X)
+	out := Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
+	require.NoError(t, p.Evaluate(points, out, Env{Time: 0.5}, make([]float32, p.Scratch())))
+	for _, plane := range [][]float32{out.X, out.Y, out.Z} {
+		for _, f := range plane {
+			require.False(t, f != f, "NaN in the output")
+			bits = append(bits, math.Float32bits(f))
+		}
+	}
+	return bits
+}
+
+// FuzzCompile: no text makes the compiler panic; what compiles passes the
+// verifier, gives what the oracle gives, and survives F6.
+func FuzzCompile(f *testing.F) {
+	f.Add("direction = sub position, (2,4,0,0)\nlensqr = dot direction, direction\ndirection = normalize direction\n" +
+		"direction = mul direction, (50,50,50,50)\ndirection = select_lt lensqr, (25,25,25,25), direction, (0,0,0,0)\noutput = add output, direction\n")
+	f.Add("effect a\nparam p = 1e-3\nbox (-1,-1,-1), (1,1,1)\n# comment\nv = smooth position\nv.y = sin time\noutput.x = nmad v.y, p, output.x\r\n")
+	for seed := range uint64(6) {
+		f.Add(randomText(rand.New(rand.NewPCG(seed, 1)), 12))
+	}
+	points := fuzzPoints()
+	f.Fuzz(func(t *testing.T, source string) {
+		p, err := Compile(source)
+		if err != nil {
+			var wrong *SyntaxError
+			require.True(t, errors.As(err, &wrong))
+			require.Positive(t, wrong.Line)
+			require.Positive(t, wrong.Column)
+			require.LessOrEqual(t, wrong.Column, len(wrong.Source)+1)
+			require.NotEmpty(t, wrong.Error())
+			return
+		}
+		require.NoError(t, p.verify())
+		requireRoundTrip(t, p)
+		evaluateAt(t, p, points)
+		if text, err := parse(source); err == nil && len(text.statements) < 50 {
+			requireOracle(t, text, p, Planes{X: points.X[:9], Y: points.Y[:9], Z: points.Z[:9]}, Env{Time: 0.5})
+		}
+	})
+}
+
+// FuzzLoad: no bytes make Load panic; what loads can be evaluated, has one form
+// only, and its text, if it compiles, gives the same results.
+func FuzzLoad(f *testing.F) {
+	f.Add(small().encode())
+	for seed := range uint64(6) {
+		p, err := Compile(randomText(rand.New(rand.NewPCG(seed, 1)), 12))
+		require.NoError(f, err)
+		f.Add(p.encode())
+	}
+	points := fuzzPoints()
+	f.Fuzz(func(t *testing.T, b []byte) { requireLoad(t, b, points) })
+}
+
+func requireLoad(t *testing.T, b []byte, points Planes) (loaded bool) {
+	t.Helper()
+	p, err := Load(b)
+	if err != nil {
+		var wrong *VerifyError
+		require.True(t, errors.As(err, &wrong))
+		require.NotEmpty(t, wrong.Reason)
+		return false
+	}
+	require.Equal(t, b, p.encode())
+	want := evaluateAt(t, p, points)
+	if again, err := Compile(p.String()); err == nil {
+		require.Equal(t, want, evaluateAt(t, again, points), "%s\n%s", p, again)
+	}
+	return true
+}
+
+// TestMutations is FuzzLoad on programs that are nearly right.
+func TestMutations(t *testing.T) {
+	programs, mutations := 100, 300
+	if testing.Short() {
+		programs = 12
+	}
+	points, accepted := fuzzPoints(), 0
+	for seed := range programs {
+		r := rand.New(rand.NewPCG(uint64(seed), 2))
+		p, err := Compile(randomText(r, 10))
+		require.NoError(t, err)
+		good := p.encode()
+		for range mutations {
+			b := append([]byte(nil), good...)
+			for range 1 + r.IntN(3) {
+				at := len(b) - 1 - r.IntN(min(len(b), 1+instructionBytes*len(p.code))) // mostly in the code
+				switch r.IntN(3) {
+				case 0:
+					b[at] = byte(r.Uint32())
+				case 1:
+					b[at] ^= 1 << r.IntN(8)
+				default:
+					b[at] = byte(r.IntN(40))
+				}
+			}
+			if requireLoad(t, b, points) {
+				accepted++
+			}
+		}
+	}
+	require.Greater(t, accepted, programs*mutations/100, "some mutants must be programs too")
+}

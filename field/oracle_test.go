@@ -1,0 +1,285 @@
+package field
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The oracle evaluates a text at one point, statement by statement, over vectors,
+// as the package comment says it in words. It shares the parser with the compiler
+// and nothing else: no lanes dropped, nothing folded, shared or allocated, a fused
+// multiply-add from arbitrary precision.
+func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]float32 {
+	names := map[string]Vec4{
+		"position": {point[0], point[1], point[2], 0},
+		"time":     {env.Time, env.Time, env.Time, env.Time},
+		"output":   {out[0], out[1], out[2], 0},
+	}
+	for i, p := range text.params {
+		names[p.Name] = p.Default
+		if env.Params != nil {
+			names[p.Name] = env.Params[i]
+		}
+	}
+	for _, s := range text.statements {
+		var v [4]Vec4
+		for i, o := range s.operands {
+			v[i] = o.value
+			if o.token.kind == tokenWord {
+				v[i] = names[o.token.text]
+				if lane := o.token.lane; lane != wholeVector && o.token.text != "output" {
+					v[i] = Vec4{v[i][lane], v[i][lane], v[i][lane], v[i][lane]}
+				}
+			}
+		}
+		result := oracleOperation(s.op.text, v[0], v[1], v[2], v[3])
+		if lane := s.target.lane; lane != wholeVector {
+			old := names[s.target.text]
+			old[lane] = result[lane]
+			result = old
+		}
+		names[s.target.text] = result
+	}
+	for i := range out {
+		if out[i] = names["output"][i]; out[i] != out[i] {
+			out[i] = 0
+		}
+	}
+	return out
+}
+
+func oracleOperation(op string, a, b, c, d Vec4) (r Vec4) {
+	all := func(f float32) Vec4 { return Vec4{f, f, f, f} }
+	dot := func(a, b Vec4) float32 { return oracleFMA(a[2], b[2], oracleFMA(a[1], b[1], float32(a[0]*b[0]))) }
+	switch op {
+	case "mov":
+		return a
+	case "dot":
+		return all(dot(a, b))
+	case "length":
+		return all(float32(math.Sqrt(float64(dot(a, a)))))
+	case "cross":
+		for i := range 3 {
+			j, k := (i+1)%3, (i+2)%3
+			r[i] = oracleFMA(-a[k], b[j], float32(a[j]*b[k]))
+		}
+		return r
+	case "normalize":
+		return oracleOperation("mul", a, oracleOperation("rsqrt", all(dot(a, a)), b, c, d), c, d)
+	}
+	for i := range r {
+		r[i] = oracleLane(op, a[i], b[i], c[i], d[i])
+	}
+	return r
+}
+
+func oracleLane(op string, a, b, c, d float32) float32 {
+	switch op {
+	case "add":
+		return a + b
+	case "sub":
+		return a - b
+	case "mul":
+		return float32(a * b)
+	case "div":
+		return a / b
+	case "mad":
+		return oracleFMA(a, b, c)
+	case "nmad":
+		return oracleFMA(-a, b, c)
+	case "min":
+		if a < b {
+			return a
+		}
+		return b
+	case "max":
+		if a > b {
+			return a
+		}
+		return b
+	case "abs":
+		return float32(math.Abs(float64(a)))
+	case "neg":
+		return float32(math.Copysign(float64(a), -math.Copysign(1, float64(a))))
+	case "floor":
+		return float32(math.Floor(float64(a)))
+	case "sqrt":
+		return float32(math.Sqrt(float64(a)))
+	case "rsqrt":
+		return oracleRsqrt(a)
+	case "sin":
+		return oracleSin(a)
+	case "saturate":
+		return oracleLane("min", oracleLane("max", a, 0, 0, 0), 1, 0, 0)
+	case "smooth":
+		s := oracleLane("saturate", a, 0, 0, 0)
+		return float32(float32(s*s) * oracleFMA(-s, 2, 3))
+	case "select_lt":
+		if a < b {
+			return c
+		}
+		return d
+	case "select_ge":
+		if a >= b {
+			return c
+		}
+		return d
+	}
+	panic(op)
+}
+
+func oracleRsqrt(a float32) float32 {
+	if !(a > 1e-12) {
+		a = 1e-12
+	}
+	h, y := float32(a*0.5023863), math.Float32frombits(0x5f370000-math.Float32bits(a)>>1)
+	for _, k := range []float32{1.5016537, 1.5023831} {
+		y = float32(y * oracleFMA(-h, float32(y*y), k))
+	}
+	return y
+}
+
+func oracleSin(a float32) float32 {
+	q := a - ((a + 12582912) - 12582912)
+	v := 0.25 - oracleLane("abs", oracleLane("abs", q, 0, 0, 0)-0.25, 0, 0, 0)
+	if v < 0 {
+		v = 0
+	}
+	w, p := float32(v*v), float32(39.53671)
+	for _, k := range []float32{-76.54978, 81.601006, -41.341656, 6.283185} {
+		p = oracleFMA(p, w, k)
+	}
+	if p = float32(p * v); math.Signbit(float64(q)) {
+		return -p
+	}
+	return p
+}
+
+func oracleFMA(a, b, c float32) float32 {
+	if !isFinite(a) || !isFinite(b) || !isFinite(c) {
+		return float32(float64(a)*float64(b) + float64(c)) // no rounding to get wrong
+	}
+	return bigFMA(a, b, c)
+}
+
+// randomText is an effect of n assignments, about half of which matter.
+func randomText(r *rand.Rand, n int) string {
+	var b strings.Builder
+	b.WriteString("param p = (0.5, -2, 1e-3, 4)\nparam q = 3\n")
+	names := []string{"position", "position", "time", "p", "q"}
+	vector := func() string {
+		numbers := []float32{0, neg32(0), 1, 2, -3, 0.5, 1e-6, 25, 1e38, float32(r.IntN(4001)-2000) / 256}
+		pick := func() string { return spell(numbers[r.IntN(len(numbers))]) }
+		return "(" + pick() + ", " + pick() + ", " + pick() + ", " + pick() + ")"
+	}
+	operand := func() string {
+		switch r.IntN(8) {
+		case 0:
+			return spell(float32(r.IntN(9)) - 4)
+		case 1:
+			return vector()
+		case 2:
+			return names[r.IntN(len(names))] + "." + laneNames[r.IntN(4):][:1]
+		}
+		return names[max(r.IntN(len(names)), r.IntN(len(names)))]
+	}
+	operations := strings.Split(operationNames, ", ")
+	for i := range n {
+		name, op := fmt.Sprintf("v%d", r.IntN(6)), operations[r.IntN(len(operations))]
+		o, _ := operationOf(op)
+		operands := make([]string, o.operands)
+		for j := range operands {
+			operands[j] = operand()
+		}
+		if slices.Contains(names, name) && r.IntN(4) == 0 {
+			name += "." + laneNames[r.IntN(4):][:1]
+		} else {
+			names = append(names, name)
+		}
+		fmt.Fprintf(&b, "%s = %s %s\n", name, op, strings.Join(operands, ", "))
+		if i == n-1 || r.IntN(6) == 0 {
+			form := []string{
+				"output = add output, %s\n", "output = sub output, %s\n", "output = mad %s, 0.25, output\n",
+				"output = nmad %s, p, output\n", "output.y = add output.y, %s\n",
+			}
+			fmt.Fprintf(&b, form[r.IntN(len(form))], operand())
+		}
+	}
+	return b.String()
+}
+
+// randomPoints are ordinary ones with some that are not.
+func randomPoints(r *rand.Rand, n int) (p Planes) {
+	hard := []float32{0, neg32(0), 1e-45, 1e-38, 3e38, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 1, -4}
+	for range n {
+		for _, plane := range []*[]float32{&p.X, &p.Y, &p.Z} {
+			f := float32(r.IntN(1<<20))/(1<<16) - 8
+			if r.IntN(10) == 0 {
+				f = hard[r.IntN(len(hard))]
+			}
+			*plane = append(*plane, f)
+		}
+	}
+	return p
+}
+
+func requireOracle(t testing.TB, text *effectText, p *Program, points Planes, env Env) {
+	t.Helper()
+	n := len(points.X)
+	out := Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
+	require.NoError(t, p.Evaluate(points, out, env, make([]float32, p.Scratch())))
+	for i := range n {
+		point := [3]float32{points.X[i], points.Y[i], points.Z[i]}
+		want, got := oracle(text, point, env, [3]float32{}), [3]float32{out.X[i], out.Y[i], out.Z[i]}
+		for lane := range want {
+			if math.Float32bits(want[lane]) != math.Float32bits(got[lane]) {
+				t.Fatalf("at %v, lane %d: %g, not %g\n%s", point, lane, got[lane], want[lane], p)
+			}
+		}
+	}
+}
+
+// TestRandomPrograms holds the compiler and the machine to the oracle (F1), the
+// verifier to the compiler (F3), and text and bytes to F6.
+func TestRandomPrograms(t *testing.T) {
+	programs := 1500
+	if testing.Short() {
+		programs = 150
+	}
+	for seed := range programs {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		source := randomText(r, 1+r.IntN(24))
+		text, err := parse(source)
+		require.NoError(t, err, "seed %d", seed)
+		p, err := Compile(source)
+		require.NoError(t, err, "seed %d:\n%s", seed, source)
+		require.NoError(t, p.verify(), "seed %d:\n%s", seed, source)
+		env := Env{Time: float32(r.IntN(100)) / 8}
+		if r.IntN(2) == 0 {
+			env.Params = []Vec4{{1, float32(r.NormFloat64()), 0, neg32(0)}, {2, 3e38, 0.5, 1}}
+		}
+		requireOracle(t, text, p, randomPoints(r, 70), env)
+		requireRoundTrip(t, p)
+	}
+}
+
+// requireRoundTrip is F6 of a compiled program.
+func requireRoundTrip(t testing.TB, p *Program) {
+	t.Helper()
+	again, err := Compile(p.String())
+	require.NoError(t, err, "%s", p)
+	require.Equal(t, p.Hash(), again.Hash(), "%s\n%s", p, again)
+	b, err := p.MarshalBinary()
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(b), MaxBinaryBytes)
+	loaded, err := Load(b)
+	require.NoError(t, err, "%s", p)
+	require.Equal(t, p.Hash(), loaded.Hash())
+	require.Equal(t, p.String(), loaded.String())
+}

@@ -1,0 +1,509 @@
+package field_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+)
+
+// A reviewOracle reads the text of an effect line by line, at one point, with four
+// numbers for each name: the language as the package comment has it, and nothing
+// of the compiler or the machine.
+type reviewOracle struct {
+	names map[string][4]float32
+	out   [3]float32
+}
+
+// reviewInterpret adds the effect at one point to out.
+func reviewInterpret(text string, point [3]float32, time float32, out [3]float32) [3]float32 {
+	o := reviewOracle{names: map[string][4]float32{
+		"position": {point[0], point[1], point[2], 0},
+		"time":     {time, time, time, time},
+	}, out: out}
+	for row := range strings.SplitSeq(text, "\n") {
+		target, right, assigns := strings.Cut(row, " = ")
+		name, isParam := strings.CutPrefix(target, "param ")
+		switch {
+		case isParam:
+			o.names[name] = o.operand(right)
+		case assigns:
+			o.assign(target, right)
+		}
+	}
+	for i, v := range o.out {
+		if v != v {
+			o.out[i] = 0
+		}
+	}
+	return o.out
+}
+
+func (o *reviewOracle) assign(target, right string) {
+	operation, rest, _ := strings.Cut(right, " ")
+	var v [4][4]float32
+	at := -1 // which operand is the output
+	for i, s := range reviewSplit(rest) {
+		if s == target && strings.HasPrefix(s, "output") {
+			at = i
+			v[i] = [4]float32{o.out[0], o.out[1], o.out[2], 0}
+			continue
+		}
+		v[i] = o.operand(s)
+	}
+	result := reviewVector(operation, v)
+	base, lane := reviewPick(target)
+	if at < 0 {
+		old := o.names[base]
+		for i := range old {
+			if lane < 0 || lane == i {
+				old[i] = result[i]
+			}
+		}
+		o.names[base] = old
+		return
+	}
+	for i := range o.out {
+		if lane < 0 || lane == i {
+			o.out[i] = result[i]
+		}
+	}
+}
+
+// reviewSplit cuts at the commas that are in no vector.
+func reviewSplit(s string) []string {
+	var parts []string
+	depth, from := 0, 0
+	for i, c := range s {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0:
+			parts = append(parts, strings.TrimSpace(s[from:i]))
+			from = i + 1
+		}
+	}
+	return append(parts, strings.TrimSpace(s[from:]))
+}
+
+func reviewPick(name string) (base string, lane int) {
+	base, after, found := strings.Cut(name, ".")
+	if !found {
+		return base, -1
+	}
+	return base, strings.Index("xyzw", after)
+}
+
+func (o *reviewOracle) operand(s string) (v [4]float32) {
+	number := func(s string) float32 {
+		f, err := strconv.ParseFloat(strings.TrimSpace(s), 32)
+		if err != nil {
+			panic(err)
+		}
+		return float32(f)
+	}
+	switch c := s[0]; {
+	case c == '(':
+		for i, part := range strings.Split(strings.Trim(s, "()"), ",") {
+			v[i] = number(part)
+		}
+		return v
+	case strings.IndexByte("+-.0123456789", c) >= 0:
+		f := number(s)
+		return [4]float32{f, f, f, f}
+	}
+	base, lane := reviewPick(s)
+	v, ok := o.names[base]
+	if !ok {
+		panic("the test made a text that does not know " + base)
+	}
+	if lane >= 0 {
+		v = [4]float32{v[lane], v[lane], v[lane], v[lane]}
+	}
+	return v
+}
+
+func reviewVector(operation string, v [4][4]float32) (r [4]float32) {
+	dot := func(a, b [4]float32) float32 {
+		return reviewOnceFMA(a[2], b[2], reviewOnceFMA(a[1], b[1], float32(a[0]*b[0])))
+	}
+	cross := func(i, j int) float32 { return reviewOnceFMA(-v[0][j], v[1][i], float32(v[0][i]*v[1][j])) }
+	for i := range r {
+		a := v[0][i]
+		switch operation {
+		case "dot":
+			r[i] = dot(v[0], v[1])
+		case "cross":
+			r = [4]float32{cross(1, 2), cross(2, 0), cross(0, 1), 0}
+		case "length":
+			r[i] = float32(math.Sqrt(float64(dot(v[0], v[0]))))
+		case "normalize":
+			r[i] = float32(a * reviewInverseRoot(dot(v[0], v[0])))
+		case "smooth":
+			s := reviewClamp(a)
+			r[i] = float32(float32(s*s) * reviewOnceFMA(-s, 2, 3))
+		default:
+			r[i] = reviewNumber(operation, a, v[1][i], v[2][i], v[3][i])
+		}
+	}
+	return r
+}
+
+func reviewNumber(operation string, a, b, c, d float32) float32 {
+	choose := func(first bool, a, b float32) float32 {
+		if first {
+			return a
+		}
+		return b
+	}
+	switch operation {
+	case "mov":
+		return a
+	case "add":
+		return a + b
+	case "sub":
+		return a - b
+	case "mul":
+		return float32(a * b)
+	case "div":
+		return a / b
+	case "mad":
+		return reviewOnceFMA(a, b, c)
+	case "nmad":
+		return reviewOnceFMA(-a, b, c)
+	case "min":
+		return choose(a < b, a, b)
+	case "max":
+		return choose(a > b, a, b)
+	case "abs":
+		return float32(math.Abs(float64(a)))
+	case "neg":
+		return -a
+	case "floor":
+		return float32(math.Floor(float64(a)))
+	case "sqrt":
+		return float32(math.Sqrt(float64(a)))
+	case "rsqrt":
+		return reviewInverseRoot(a)
+	case "sin":
+		return reviewSine(a)
+	case "saturate":
+		return reviewClamp(a)
+	case "select_lt":
+		return choose(a < b, c, d)
+	case "select_ge":
+		return choose(a >= b, c, d)
+	}
+	panic("the test made a text with the operation " + operation)
+}
+
+func reviewClamp(a float32) float32 {
+	switch {
+	case a >= 1:
+		return 1
+	case a > 0:
+		return a
+	}
+	return 0 // NaN too
+}
+
+// reviewOnceFMA rounds once: where a hair to either side of the float64 sum leads to
+// one float32, that is it, and elsewhere article_test's exact fma decides.
+func reviewOnceFMA(a, b, c float32) float32 {
+	s := math.FMA(float64(a), float64(b), float64(c))
+	below, above := float32(math.Nextafter(s, math.Inf(-1))), float32(math.Nextafter(s, math.Inf(1)))
+	if s != 0 && below == above {
+		return below
+	}
+	return fma(a, b, c)
+}
+
+func reviewInverseRoot(a float32) float32 {
+	x := float32(1e-12)
+	if a > x {
+		x = a
+	}
+	h := float32(x * 0.5023863)
+	y := math.Float32frombits(0x5f370000 - math.Float32bits(x)/2)
+	for _, k := range []float32{1.5016537, 1.5023831} {
+		y = float32(y * reviewOnceFMA(-h, float32(y*y), k))
+	}
+	return y
+}
+
+func reviewSine(t float32) float32 {
+	q := t - ((t + 12582912) - 12582912)
+	v := 0.25 - float32(math.Abs(float64(float32(math.Abs(float64(q)))-0.25)))
+	if !(v > 0) && v == v {
+		v = 0
+	} else if v != v {
+		return v
+	}
+	p := float32(39.53671)
+	for _, k := range []float32{-76.54978, 81.601006, -41.341656, 6.283185} {
+		p = reviewOnceFMA(p, float32(v*v), k)
+	}
+	p = float32(p * v)
+	if math.Signbit(float64(q)) {
+		return -p
+	}
+	return p
+}
+
+// A reviewAuthor writes random effects.
+type reviewAuthor struct {
+	rng    *rand.Rand
+	prefix string // of all names
+	names  []string
+	header strings.Builder
+	body   strings.Builder
+}
+
+var reviewOperandCounts = map[string]int{
+	"mov": 1, "add": 2, "sub": 2, "mul": 2, "div": 2, "mad": 3, "nmad": 3, "min": 2, "max": 2, "abs": 1, "neg": 1, "floor": 1,
+	"sqrt": 1, "rsqrt": 1, "sin": 1, "saturate": 1, "smooth": 1, "dot": 2, "cross": 2, "length": 1, "normalize": 1,
+	"select_lt": 4, "select_ge": 4,
+}
+
+var reviewOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin saturate smooth " +
+	"dot cross length normalize select_lt select_ge")
+
+func newReviewAuthor(seed uint64, prefix string) *reviewAuthor {
+	a := &reviewAuthor{rng: rand.New(rand.NewPCG(seed, 99)), prefix: prefix, names: []string{"position", "position", "time"}}
+	for i := range a.rng.IntN(4) {
+		name := fmt.Sprintf("%sp%d", prefix, i)
+		fmt.Fprintf(&a.header, "param %s = %s\n", name, a.literal())
+		a.names = append(a.names, name)
+	}
+	for range 1 + a.rng.IntN(24) {
+		a.line()
+	}
+	a.sum()
+	return a
+}
+
+func (a *reviewAuthor) text() string { return a.header.String() + a.body.String() }
+
+func (a *reviewAuthor) number() string {
+	odd := []string{"0", "-0", "1", "-1", "0.5", "2", "3", "25", "1e-45", "1.1754942e-38", "3e38", "-3e38", "16777216", "1e-12", "0.33333334"}
+	if a.rng.IntN(2) == 0 {
+		return odd[a.rng.IntN(len(odd))]
+	}
+	return strconv.FormatFloat(float64(float32(a.rng.Float32()*20)-10), 'g', -1, 32)
+}
+
+func (a *reviewAuthor) literal() string {
+	if a.rng.IntN(2) == 0 {
+		return a.number()
+	}
+	parts := []string{a.number(), a.number(), a.number(), a.number()}
+	return "(" + strings.Join(parts[:3+a.rng.IntN(2)], ", ") + ")"
+}
+
+func (a *reviewAuthor) operand() string {
+	if a.rng.IntN(4) == 0 {
+		return a.literal()
+	}
+	name := a.names[max(a.rng.IntN(len(a.names)), a.rng.IntN(len(a.names)))] // rather a new one
+	if a.rng.IntN(5) == 0 {
+		name += "." + string("xyzw"[a.rng.IntN(4)])
+	}
+	return name
+}
+
+func (a *reviewAuthor) operands(n int) []string {
+	var parts []string
+	for range n {
+		parts = append(parts, a.operand())
+	}
+	return parts
+}
+
+func (a *reviewAuthor) line() {
+	if a.rng.IntN(8) == 0 {
+		a.sum()
+		return
+	}
+	operation := reviewOperations[a.rng.IntN(len(reviewOperations))]
+	target := fmt.Sprintf("%sv%d", a.prefix, a.rng.IntN(8))
+	known := false
+	for _, name := range a.names {
+		known = known || name == target
+	}
+	operands := strings.Join(a.operands(reviewOperandCounts[operation]), ", ")
+	if known && a.rng.IntN(4) == 0 {
+		fmt.Fprintf(&a.body, "%s.%c = %s %s\n", target, "xyzw"[a.rng.IntN(4)], operation, operands)
+		return
+	}
+	fmt.Fprintf(&a.body, "%s = %s %s\n", target, operation, operands)
+	a.names = append(a.names, target)
+}
+
+func (a *reviewAuthor) sum() {
+	out := "output"
+	if a.rng.IntN(4) == 0 {
+		out += "." + string("xyz"[a.rng.IntN(3)])
+	}
+	v := a.operands(2)
+	forms := []string{"add " + out + ", " + v[0], "sub " + out + ", " + v[0], "mad " + v[0] + ", " + v[1] + ", " + out, "nmad " + v[0] + ", " + v[1] + ", " + out}
+	fmt.Fprintf(&a.body, "%s = %s\n", out, forms[a.rng.IntN(len(forms))])
+}
+
+// A reviewHall has planes and scratch in one piece of memory, with walls in between
+// that nobody may touch.
+type reviewHall struct {
+	points, out field.Planes
+	scratch     []float32
+	memory      []float32
+	wall        []bool // by float of memory
+	before      []float32
+}
+
+const reviewWall, reviewBrick = 19, 12345.5
+
+func newReviewHall(n, scratch int) *reviewHall {
+	h := &reviewHall{memory: make([]float32, 6*n+scratch+8*reviewWall)}
+	for i := range h.memory {
+		h.memory[i] = reviewBrick
+	}
+	h.wall = make([]bool, len(h.memory))
+	at := 0
+	room := func(size int) []float32 {
+		for i := range reviewWall {
+			h.wall[at+i] = true
+		}
+		at += reviewWall + size
+		return h.memory[at-size : at : at]
+	}
+	h.points = field.Planes{X: room(n), Y: room(n), Z: room(n)}
+	h.out = field.Planes{X: room(n), Y: room(n), Z: room(n)}
+	h.scratch = room(scratch)
+	room(0)
+	return h
+}
+
+// furnish puts points and an earlier sum into the planes.
+func (h *reviewHall) furnish(rng *rand.Rand, values []float32) {
+	for _, plane := range [][]float32{h.points.X, h.points.Y, h.points.Z, h.out.X, h.out.Y, h.out.Z} {
+		for i := range plane {
+			if plane[i] = float32(rng.Float32()*16) - 6; rng.IntN(4) == 0 {
+				plane[i] = values[rng.IntN(len(values))]
+			}
+		}
+	}
+	for i := range h.scratch {
+		h.scratch[i] = float32(math.NaN())
+	}
+	h.before = append([]float32(nil), h.memory...)
+}
+
+// requireWalls checks that nothing but out and scratch has changed.
+func (h *reviewHall) requireWalls(t *testing.T) {
+	n := len(h.points.X)
+	for i, v := range h.memory {
+		isPoint := i < 4*reviewWall+3*n
+		if (h.wall[i] || isPoint) && math.Float32bits(v) != math.Float32bits(h.before[i]) {
+			require.Failf(t, "memory beside out and scratch was written to", "float %d", i)
+		}
+	}
+}
+
+// reviewTooLarge says whether the text was refused for its size alone.
+func reviewTooLarge(err error) bool {
+	return strings.Contains(err.Error(), "numbers to remember") || strings.Contains(err.Error(), "instructions")
+}
+
+// TestReviewOracle: random effects over all lengths of the last block, and over
+// what floats can be at their worst.
+func TestReviewOracle(t *testing.T) {
+	seeds := uint64(1_500)
+	if testing.Short() {
+		seeds = 200
+	}
+	compiled := 0
+	for seed := range seeds {
+		text := newReviewAuthor(seed, "").text()
+		p, err := field.Compile(text)
+		if err != nil {
+			require.True(t, reviewTooLarge(err), "%v\n%s", err, text)
+			continue
+		}
+		compiled++
+		n := int(seed % 131)
+		h := newReviewHall(n, p.Scratch())
+		h.furnish(rand.New(rand.NewPCG(seed, 1)), awkward())
+		first := field.Planes{X: append([]float32(nil), h.out.X...), Y: append([]float32(nil), h.out.Y...), Z: append([]float32(nil), h.out.Z...)}
+		require.NoError(t, p.Evaluate(h.points, h.out, field.Env{Time: 1.25}, h.scratch))
+		h.requireWalls(t)
+		for i := range n {
+			point := [3]float32{h.points.X[i], h.points.Y[i], h.points.Z[i]}
+			before := [3]float32{first.X[i], first.Y[i], first.Z[i]}
+			want := reviewInterpret(text, point, 1.25, before)
+			got := [3]float32{h.out.X[i], h.out.Y[i], h.out.Z[i]}
+			for lane := range 3 {
+				if math.Float32bits(want[lane]) != math.Float32bits(got[lane]) {
+					require.Failf(t, "the machine is not the oracle", "seed %d, point %d of %d, %v onto %v: want %v, got %v\n%s\n%v", seed, i, n, point, before, want, got, text, p)
+				}
+			}
+		}
+	}
+	require.Greater(t, compiled, int(seeds)*3/4)
+}
+
+// TestReviewSum: effects one after another are their texts one below the other,
+// as long as no sum is NaN on the way (an effect's end turns it into 0).
+func TestReviewSum(t *testing.T) {
+	compared := 0
+	for seed := range uint64(300) {
+		a, b := newReviewAuthor(2*seed, "a"), newReviewAuthor(2*seed+1, "b")
+		both, err := field.Compile(a.header.String() + b.header.String() + a.body.String() + b.body.String())
+		if err != nil {
+			require.True(t, reviewTooLarge(err), "%v", err)
+			continue
+		}
+		one, err := field.Compile(a.text())
+		require.NoError(t, err)
+		two, err := field.Compile(b.text())
+		require.NoError(t, err)
+		points, first, together, apart := somePoints(70), planes(70), planes(70), planes(70)
+		scratch := make([]float32, field.MaxScratch)
+		for _, e := range []struct {
+			p   *field.Program
+			out field.Planes
+		}{{one, first}, {one, apart}, {two, apart}, {both, together}} {
+			require.NoError(t, e.p.Evaluate(points, e.out, field.Env{Time: -3}, scratch))
+		}
+		lanes := func(p field.Planes, i int) []uint32 {
+			return []uint32{math.Float32bits(p.X[i]), math.Float32bits(p.Y[i]), math.Float32bits(p.Z[i])}
+		}
+		for i := range 70 {
+			point := [3]float32{points.X[i], points.Y[i], points.Z[i]}
+			if raw := reviewRawSum(a.text(), point, -3); raw[0] != raw[0] || raw[1] != raw[1] || raw[2] != raw[2] {
+				continue
+			}
+			compared++
+			require.Equal(t, lanes(apart, i), lanes(together, i), "seed %d, point %v", seed, point)
+		}
+	}
+	require.Greater(t, compared, 5_000)
+}
+
+// reviewRawSum is what the effect adds, NaN if it comes to that.
+func reviewRawSum(text string, point [3]float32, time float32) [3]float32 {
+	marked := reviewInterpret(text, point, time, [3]float32{})
+	again := reviewInterpret(text, point, time, [3]float32{1, 1, 1})
+	for i := range marked {
+		if marked[i] == 0 && again[i] == 0 { // 1 + 0 would be 1
+			marked[i] = float32(math.NaN())
+		}
+	}
+	return marked
+}

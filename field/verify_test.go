@@ -1,0 +1,148 @@
+package field
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// small is a program with one of everything: r0 preloaded, r1 = x + r0,
+// output.y += r1, end.
+func small() *Program {
+	return (&Program{
+		name: "e", params: []Param{{"p", Vec4{1, 2, 3, 4}}}, literals: []float32{5}, preloads: 1,
+		code: []instruction{
+			{op: opLoad, to: 0, uniform: 5},
+			{op: opAdd, to: 1, operands: [4]uint8{planePosition, 0}},
+			{op: opAdd, to: planeOutput + 1, operands: [4]uint8{planeOutput + 1, 1}},
+			{op: opEnd},
+		},
+	}).seal()
+}
+
+func TestVerify(t *testing.T) {
+	require.NoError(t, small().verify())
+	nan := float32(math.NaN())
+	for name, c := range map[string]struct {
+		pc     int
+		change func(*Program)
+		reason string
+	}{
+		"unknown operation":      {1, func(p *Program) { p.code[1].op = opcodes }, "no such operation"},
+		"operation 0":            {1, func(p *Program) { p.code[1].op = opNone }, "no such operation"},
+		"register unwritten":     {1, func(p *Program) { p.code[1].operands[1] = 7 }, "operand 2 is register 7, which has not been written"},
+		"register of itself":     {1, func(p *Program) { p.code[1].operands[1] = 1 }, "operand 2 is register 1"},
+		"output read":            {1, func(p *Program) { p.code[1].operands[1] = planeOutput }, "can't be read"},
+		"operand out of range":   {1, func(p *Program) { p.code[1].operands[1] = planeCount }, "can't be read"},
+		"operand far out":        {1, func(p *Program) { p.code[1].operands[0] = 255 }, "can't be read"},
+		"operand too many":       {1, func(p *Program) { p.code[1].operands[2] = 1 }, "operand 3 is given; it has 2"},
+		"register out of range":  {1, func(p *Program) { p.code[1].to = 255 }, "it can't write plane 255"},
+		"position written":       {1, func(p *Program) { p.code[1].to = planePosition }, "it can't write plane 32"},
+		"preloaded written":      {1, func(p *Program) { p.code[1].to = 0 }, "register 0 was preloaded"},
+		"uniform of an add":      {1, func(p *Program) { p.code[1].uniform = 1 }, "it names a uniform"},
+		"uniform out of range":   {0, func(p *Program) { p.code[0].uniform = 6 }, "uniform 6 of 6"},
+		"uniform far out":        {0, func(p *Program) { p.code[0].uniform = 65535 }, "uniform 65535 of 6"},
+		"output loaded":          {0, func(p *Program) { p.code[0].to = planeOutput }, "it can't write plane 35"},
+		"output from another":    {2, func(p *Program) { p.code[2].operands[0] = planeOutput }, "without adding to it"},
+		"output overwritten":     {2, func(p *Program) { p.code[2].operands[0] = 1 }, "without adding to it"},
+		"output added to itself": {2, func(p *Program) { p.code[2].operands[1] = planeOutput + 1 }, "can't be read"},
+		"output multiplied":      {2, func(p *Program) { p.code[2].op = opMul; p.code[2].operands = [4]uint8{1, 1} }, "it can't write plane 36"},
+		"output of a product":    {2, func(p *Program) { p.code[2].op = opMad; p.code[2].operands = [4]uint8{planeOutput + 1, 1, 1} }, "can't be read"},
+		"no end":                 {3, func(p *Program) { p.code[3].op = opAdd }, "an end must be the last"},
+		"early end":              {1, func(p *Program) { p.code[1] = instruction{op: opEnd} }, "an end must be the last"},
+		"end with destination":   {3, func(p *Program) { p.code[3].to = 1 }, "it names a destination"},
+		"preload computes":       {1, func(p *Program) { p.preloads = 2 }, "only loads can be preloads"},
+		"no output":              {-1, func(p *Program) { p.code[2].to, p.code[2].operands[0] = 2, 1 }, "it never adds"},
+		"no instructions":        {-1, func(p *Program) { p.code, p.preloads = nil, 0 }, "no instructions"},
+		"preloads beyond":        {-1, func(p *Program) { p.preloads = 5 }, "5 of 4 instructions"},
+		"NaN literal":            {-1, func(p *Program) { p.literals[0] = nan }, "a literal is not finite"},
+		"NaN default":            {-1, func(p *Program) { p.params[0].Default[3] = nan }, "default of parameter"},
+		"NaN box":                {-1, func(p *Program) { p.boxed, p.box.Min[1] = true, nan }, "the box is not finite"},
+		"box inside out":         {-1, func(p *Program) { p.boxed, p.box.Min[1] = true, 1 }, "inside out"},
+		"name is none":           {-1, func(p *Program) { p.name = "a b" }, "the name of the effect"},
+		"parameter is none":      {-1, func(p *Program) { p.params[0].Name = "" }, "the name of parameter 0"},
+		"parameter is output":    {-1, func(p *Program) { p.params[0].Name = "output" }, "the name of parameter 0"},
+		"parameters alike":       {-1, func(p *Program) { p.params = append(p.params, p.params[0]) }, "two parameters are called"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := small()
+			c.change(p)
+			_, err := Load(p.encode())
+			var wrong *VerifyError
+			require.ErrorAs(t, err, &wrong)
+			require.Equal(t, c.pc, wrong.PC, "%v", err)
+			require.ErrorContains(t, err, c.reason)
+			if c.pc >= 0 {
+				require.Equal(t, p.code[c.pc].op, wrong.Opcode)
+			}
+		})
+	}
+}
+
+// TestLoadCut: cut at any byte, or longer by one, it is refused.
+func TestLoadCut(t *testing.T) {
+	b := small().encode()
+	_, err := Load(b)
+	require.NoError(t, err)
+	for n := range b {
+		_, err := Load(b[:n])
+		require.Error(t, err, "%d bytes", n)
+	}
+	_, err = Load(append(b, 0))
+	require.ErrorContains(t, err, "1 bytes too many")
+	_, err = Load(make([]byte, MaxBinaryBytes+1))
+	require.ErrorContains(t, err, "are allowed")
+}
+
+func TestLoadHeader(t *testing.T) {
+	for name, c := range map[string]struct {
+		at     int
+		value  byte
+		reason string
+	}{
+		"magic":        {0, 'x', "does not begin with wfld"},
+		"version":      {4, 2, "version 2; only 1 is known"},
+		"flags":        {5, 2, "unknown flags 0x2"},
+		"parameters":   {7, MaxParams + 1, "at most"},
+		"literals":     {9, MaxLiterals>>8 + 1, "at most"},
+		"instructions": {13, MaxInstructions>>8 + 1, "at most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := small().encode()
+			b[c.at] = c.value
+			_, err := Load(b)
+			require.ErrorContains(t, err, c.reason)
+		})
+	}
+}
+
+// TestPortableForm pins the bytes: other machines, and recordings, have them.
+func TestPortableForm(t *testing.T) {
+	want := []byte("wfld\x01\x00\x01\x01" + "\x01\x00\x01\x00\x04\x00" + "e" +
+		"\x01p\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x40\x40\x00\x00\x80\x40" +
+		"\x00\x00\xa0\x40" +
+		"\x02\x00\x00\x00\x00\x00\x05\x00" + "\x03\x01\x20\x00\x00\x00\x00\x00" + "\x03\x24\x24\x01\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00")
+	b, err := small().MarshalBinary()
+	require.NoError(t, err)
+	require.Equal(t, want, b)
+	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nr1 = add position.x, 5\noutput.y = add output.y, r1\n", small().String())
+}
+
+func TestOpcodeNames(t *testing.T) {
+	seen := map[string]bool{}
+	for o := opNone; o < opcodes; o++ {
+		require.NotEmpty(t, o.String())
+		require.False(t, seen[o.String()])
+		seen[o.String()] = true
+	}
+	require.Equal(t, "opcode 200", Opcode(200).String())
+}
+
+// TestRegisterNames: a parameter may be called like a register of String.
+func TestRegisterNames(t *testing.T) {
+	p, err := Compile("param r1 = 2\nparam _r = 3\nparam _r7 = 3\na = mul position, r1\noutput = add output, a")
+	require.NoError(t, err)
+	require.Contains(t, p.String(), "__r")
+	requireRoundTrip(t, p)
+}
