@@ -31,10 +31,15 @@ func Compile(source string) (*Program, error) {
 	return p.seal(), nil
 }
 
-// lineOf finds the line of a statement by its number.
+// lineOf finds the line of a statement by its number. What was there before the
+// first line is the fault of the whole text: its last line stands for that.
 func (t *effectText) lineOf(number int32) *line {
-	i := slices.IndexFunc(t.statements, func(s statement) bool { return s.line.number == int(number) })
-	return &t.statements[i].line
+	for i := range t.statements {
+		if l := &t.statements[i].line; l.number == int(number) {
+			return l
+		}
+	}
+	return &t.last
 }
 
 // A compiler knows what the names mean at the place that it has come to.

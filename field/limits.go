@@ -10,7 +10,7 @@ const (
 	// MaxLineBytes bounds one line of it, and so what an error message repeats.
 	MaxLineBytes = 512
 	// MaxStatements bounds the assignments in a text, and so the compiler's work:
-	// one makes at most maxValuesPerStatement values.
+	// no operation makes more than a few dozen values.
 	MaxStatements = 2048
 	// MaxNameBytes bounds a name.
 	MaxNameBytes = 64
@@ -19,7 +19,7 @@ const (
 	// MaxLiterals bounds the different numbers in a program.
 	MaxLiterals = 1024
 	// MaxInstructions bounds a program, and so the time that a point can take:
-	// a few microseconds on the slowest kernels.
+	// a few microseconds, and some twenty if all of them are sines.
 	MaxInstructions = 1024
 	// MaxRegisters bounds how many values are alive at once. 32 planes of
 	// BlockPoints lanes are 8 KiB: they stay in the first-level cache beside the

@@ -13,17 +13,17 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// A reviewOracle reads the text of an effect line by line, at one point, with four
+// A vectorOracle reads the text of an effect line by line, at one point, with four
 // numbers for each name: the language as the package comment has it, and nothing
 // of the compiler or the machine.
-type reviewOracle struct {
+type vectorOracle struct {
 	names map[string][4]float32
 	out   [3]float32
 }
 
-// reviewInterpret adds the effect at one point to out.
-func reviewInterpret(text string, point [3]float32, time float32, out [3]float32) [3]float32 {
-	o := reviewOracle{names: map[string][4]float32{
+// vectorInterpret adds the effect at one point to out.
+func vectorInterpret(text string, point [3]float32, time float32, out [3]float32) [3]float32 {
+	o := vectorOracle{names: map[string][4]float32{
 		"position": {point[0], point[1], point[2], 0},
 		"time":     {time, time, time, time},
 	}, out: out}
@@ -45,11 +45,11 @@ func reviewInterpret(text string, point [3]float32, time float32, out [3]float32
 	return o.out
 }
 
-func (o *reviewOracle) assign(target, right string) {
+func (o *vectorOracle) assign(target, right string) {
 	operation, rest, _ := strings.Cut(right, " ")
 	var v [4][4]float32
 	at := -1 // which operand is the output
-	for i, s := range reviewSplit(rest) {
+	for i, s := range vectorSplit(rest) {
 		if s == target && strings.HasPrefix(s, "output") {
 			at = i
 			v[i] = [4]float32{o.out[0], o.out[1], o.out[2], 0}
@@ -57,8 +57,8 @@ func (o *reviewOracle) assign(target, right string) {
 		}
 		v[i] = o.operand(s)
 	}
-	result := reviewVector(operation, v)
-	base, lane := reviewPick(target)
+	result := vectorVector(operation, v)
+	base, lane := vectorPick(target)
 	if at < 0 {
 		old := o.names[base]
 		for i := range old {
@@ -76,8 +76,8 @@ func (o *reviewOracle) assign(target, right string) {
 	}
 }
 
-// reviewSplit cuts at the commas that are in no vector.
-func reviewSplit(s string) []string {
+// vectorSplit cuts at the commas that are in no vector.
+func vectorSplit(s string) []string {
 	var parts []string
 	depth, from := 0, 0
 	for i, c := range s {
@@ -94,7 +94,7 @@ func reviewSplit(s string) []string {
 	return append(parts, strings.TrimSpace(s[from:]))
 }
 
-func reviewPick(name string) (base string, lane int) {
+func vectorPick(name string) (base string, lane int) {
 	base, after, found := strings.Cut(name, ".")
 	if !found {
 		return base, -1
@@ -102,7 +102,7 @@ func reviewPick(name string) (base string, lane int) {
 	return base, strings.Index("xyzw", after)
 }
 
-func (o *reviewOracle) operand(s string) (v [4]float32) {
+func (o *vectorOracle) operand(s string) (v [4]float32) {
 	number := func(s string) float32 {
 		f, err := strconv.ParseFloat(strings.TrimSpace(s), 32)
 		if err != nil {
@@ -120,7 +120,7 @@ func (o *reviewOracle) operand(s string) (v [4]float32) {
 		f := number(s)
 		return [4]float32{f, f, f, f}
 	}
-	base, lane := reviewPick(s)
+	base, lane := vectorPick(s)
 	v, ok := o.names[base]
 	if !ok {
 		panic("the test made a text that does not know " + base)
@@ -131,11 +131,11 @@ func (o *reviewOracle) operand(s string) (v [4]float32) {
 	return v
 }
 
-func reviewVector(operation string, v [4][4]float32) (r [4]float32) {
+func vectorVector(operation string, v [4][4]float32) (r [4]float32) {
 	dot := func(a, b [4]float32) float32 {
-		return reviewOnceFMA(a[2], b[2], reviewOnceFMA(a[1], b[1], float32(a[0]*b[0])))
+		return vectorOnceFMA(a[2], b[2], vectorOnceFMA(a[1], b[1], float32(a[0]*b[0])))
 	}
-	cross := func(i, j int) float32 { return reviewOnceFMA(-v[0][j], v[1][i], float32(v[0][i]*v[1][j])) }
+	cross := func(i, j int) float32 { return vectorOnceFMA(-v[0][j], v[1][i], float32(v[0][i]*v[1][j])) }
 	for i := range r {
 		a := v[0][i]
 		switch operation {
@@ -146,18 +146,18 @@ func reviewVector(operation string, v [4][4]float32) (r [4]float32) {
 		case "length":
 			r[i] = float32(math.Sqrt(float64(dot(v[0], v[0]))))
 		case "normalize":
-			r[i] = float32(a * reviewInverseRoot(dot(v[0], v[0])))
+			r[i] = float32(a * vectorInverseRoot(dot(v[0], v[0])))
 		case "smooth":
-			s := reviewClamp(a)
-			r[i] = float32(float32(s*s) * reviewOnceFMA(-s, 2, 3))
+			s := vectorClamp(a)
+			r[i] = float32(float32(s*s) * vectorOnceFMA(-s, 2, 3))
 		default:
-			r[i] = reviewNumber(operation, a, v[1][i], v[2][i], v[3][i])
+			r[i] = vectorNumber(operation, a, v[1][i], v[2][i], v[3][i])
 		}
 	}
 	return r
 }
 
-func reviewNumber(operation string, a, b, c, d float32) float32 {
+func vectorNumber(operation string, a, b, c, d float32) float32 {
 	choose := func(first bool, a, b float32) float32 {
 		if first {
 			return a
@@ -176,9 +176,9 @@ func reviewNumber(operation string, a, b, c, d float32) float32 {
 	case "div":
 		return a / b
 	case "mad":
-		return reviewOnceFMA(a, b, c)
+		return vectorOnceFMA(a, b, c)
 	case "nmad":
-		return reviewOnceFMA(-a, b, c)
+		return vectorOnceFMA(-a, b, c)
 	case "min":
 		return choose(a < b, a, b)
 	case "max":
@@ -192,11 +192,11 @@ func reviewNumber(operation string, a, b, c, d float32) float32 {
 	case "sqrt":
 		return float32(math.Sqrt(float64(a)))
 	case "rsqrt":
-		return reviewInverseRoot(a)
+		return vectorInverseRoot(a)
 	case "sin":
-		return reviewSine(a)
+		return vectorSine(a)
 	case "saturate":
-		return reviewClamp(a)
+		return vectorClamp(a)
 	case "select_lt":
 		return choose(a < b, c, d)
 	case "select_ge":
@@ -205,7 +205,7 @@ func reviewNumber(operation string, a, b, c, d float32) float32 {
 	panic("the test made a text with the operation " + operation)
 }
 
-func reviewClamp(a float32) float32 {
+func vectorClamp(a float32) float32 {
 	switch {
 	case a >= 1:
 		return 1
@@ -215,9 +215,9 @@ func reviewClamp(a float32) float32 {
 	return 0 // NaN too
 }
 
-// reviewOnceFMA rounds once: where a hair to either side of the float64 sum leads to
+// vectorOnceFMA rounds once: where a hair to either side of the float64 sum leads to
 // one float32, that is it, and elsewhere article_test's exact fma decides.
-func reviewOnceFMA(a, b, c float32) float32 {
+func vectorOnceFMA(a, b, c float32) float32 {
 	s := math.FMA(float64(a), float64(b), float64(c))
 	below, above := float32(math.Nextafter(s, math.Inf(-1))), float32(math.Nextafter(s, math.Inf(1)))
 	if s != 0 && below == above {
@@ -226,7 +226,7 @@ func reviewOnceFMA(a, b, c float32) float32 {
 	return fma(a, b, c)
 }
 
-func reviewInverseRoot(a float32) float32 {
+func vectorInverseRoot(a float32) float32 {
 	x := float32(1e-12)
 	if a > x {
 		x = a
@@ -234,12 +234,12 @@ func reviewInverseRoot(a float32) float32 {
 	h := float32(x * 0.5023863)
 	y := math.Float32frombits(0x5f370000 - math.Float32bits(x)/2)
 	for _, k := range []float32{1.5016537, 1.5023831} {
-		y = float32(y * reviewOnceFMA(-h, float32(y*y), k))
+		y = float32(y * vectorOnceFMA(-h, float32(y*y), k))
 	}
 	return y
 }
 
-func reviewSine(t float32) float32 {
+func vectorSine(t float32) float32 {
 	q := t - ((t + 12582912) - 12582912)
 	v := 0.25 - float32(math.Abs(float64(float32(math.Abs(float64(q)))-0.25)))
 	if !(v > 0) && v == v {
@@ -249,7 +249,7 @@ func reviewSine(t float32) float32 {
 	}
 	p := float32(39.53671)
 	for _, k := range []float32{-76.54978, 81.601006, -41.341656, 6.283185} {
-		p = reviewOnceFMA(p, float32(v*v), k)
+		p = vectorOnceFMA(p, float32(v*v), k)
 	}
 	p = float32(p * v)
 	if math.Signbit(float64(q)) {
@@ -258,8 +258,8 @@ func reviewSine(t float32) float32 {
 	return p
 }
 
-// A reviewAuthor writes random effects.
-type reviewAuthor struct {
+// A vectorAuthor writes random effects.
+type vectorAuthor struct {
 	rng    *rand.Rand
 	prefix string // of all names
 	names  []string
@@ -267,17 +267,17 @@ type reviewAuthor struct {
 	body   strings.Builder
 }
 
-var reviewOperandCounts = map[string]int{
+var vectorOperandCounts = map[string]int{
 	"mov": 1, "add": 2, "sub": 2, "mul": 2, "div": 2, "mad": 3, "nmad": 3, "min": 2, "max": 2, "abs": 1, "neg": 1, "floor": 1,
 	"sqrt": 1, "rsqrt": 1, "sin": 1, "saturate": 1, "smooth": 1, "dot": 2, "cross": 2, "length": 1, "normalize": 1,
 	"select_lt": 4, "select_ge": 4,
 }
 
-var reviewOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin saturate smooth " +
+var vectorOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin saturate smooth " +
 	"dot cross length normalize select_lt select_ge")
 
-func newReviewAuthor(seed uint64, prefix string) *reviewAuthor {
-	a := &reviewAuthor{rng: rand.New(rand.NewPCG(seed, 99)), prefix: prefix, names: []string{"position", "position", "time"}}
+func newReviewAuthor(seed uint64, prefix string) *vectorAuthor {
+	a := &vectorAuthor{rng: rand.New(rand.NewPCG(seed, 99)), prefix: prefix, names: []string{"position", "position", "time"}}
 	for i := range a.rng.IntN(4) {
 		name := fmt.Sprintf("%sp%d", prefix, i)
 		fmt.Fprintf(&a.header, "param %s = %s\n", name, a.literal())
@@ -290,9 +290,9 @@ func newReviewAuthor(seed uint64, prefix string) *reviewAuthor {
 	return a
 }
 
-func (a *reviewAuthor) text() string { return a.header.String() + a.body.String() }
+func (a *vectorAuthor) text() string { return a.header.String() + a.body.String() }
 
-func (a *reviewAuthor) number() string {
+func (a *vectorAuthor) number() string {
 	odd := []string{"0", "-0", "1", "-1", "0.5", "2", "3", "25", "1e-45", "1.1754942e-38", "3e38", "-3e38", "16777216", "1e-12", "0.33333334"}
 	if a.rng.IntN(2) == 0 {
 		return odd[a.rng.IntN(len(odd))]
@@ -300,7 +300,7 @@ func (a *reviewAuthor) number() string {
 	return strconv.FormatFloat(float64(float32(a.rng.Float32()*20)-10), 'g', -1, 32)
 }
 
-func (a *reviewAuthor) literal() string {
+func (a *vectorAuthor) literal() string {
 	if a.rng.IntN(2) == 0 {
 		return a.number()
 	}
@@ -308,7 +308,7 @@ func (a *reviewAuthor) literal() string {
 	return "(" + strings.Join(parts[:3+a.rng.IntN(2)], ", ") + ")"
 }
 
-func (a *reviewAuthor) operand() string {
+func (a *vectorAuthor) operand() string {
 	if a.rng.IntN(4) == 0 {
 		return a.literal()
 	}
@@ -319,7 +319,7 @@ func (a *reviewAuthor) operand() string {
 	return name
 }
 
-func (a *reviewAuthor) operands(n int) []string {
+func (a *vectorAuthor) operands(n int) []string {
 	var parts []string
 	for range n {
 		parts = append(parts, a.operand())
@@ -327,18 +327,18 @@ func (a *reviewAuthor) operands(n int) []string {
 	return parts
 }
 
-func (a *reviewAuthor) line() {
+func (a *vectorAuthor) line() {
 	if a.rng.IntN(8) == 0 {
 		a.sum()
 		return
 	}
-	operation := reviewOperations[a.rng.IntN(len(reviewOperations))]
+	operation := vectorOperations[a.rng.IntN(len(vectorOperations))]
 	target := fmt.Sprintf("%sv%d", a.prefix, a.rng.IntN(8))
 	known := false
 	for _, name := range a.names {
 		known = known || name == target
 	}
-	operands := strings.Join(a.operands(reviewOperandCounts[operation]), ", ")
+	operands := strings.Join(a.operands(vectorOperandCounts[operation]), ", ")
 	if known && a.rng.IntN(4) == 0 {
 		fmt.Fprintf(&a.body, "%s.%c = %s %s\n", target, "xyzw"[a.rng.IntN(4)], operation, operands)
 		return
@@ -347,7 +347,7 @@ func (a *reviewAuthor) line() {
 	a.names = append(a.names, target)
 }
 
-func (a *reviewAuthor) sum() {
+func (a *vectorAuthor) sum() {
 	out := "output"
 	if a.rng.IntN(4) == 0 {
 		out += "." + string("xyz"[a.rng.IntN(3)])
@@ -357,9 +357,9 @@ func (a *reviewAuthor) sum() {
 	fmt.Fprintf(&a.body, "%s = %s\n", out, forms[a.rng.IntN(len(forms))])
 }
 
-// A reviewHall has planes and scratch in one piece of memory, with walls in between
+// A vectorHall has planes and scratch in one piece of memory, with walls in between
 // that nobody may touch.
-type reviewHall struct {
+type vectorHall struct {
 	points, out field.Planes
 	scratch     []float32
 	memory      []float32
@@ -367,20 +367,20 @@ type reviewHall struct {
 	before      []float32
 }
 
-const reviewWall, reviewBrick = 19, 12345.5
+const vectorWall, vectorBrick = 19, 12345.5
 
-func newReviewHall(n, scratch int) *reviewHall {
-	h := &reviewHall{memory: make([]float32, 6*n+scratch+8*reviewWall)}
+func newReviewHall(n, scratch int) *vectorHall {
+	h := &vectorHall{memory: make([]float32, 6*n+scratch+8*vectorWall)}
 	for i := range h.memory {
-		h.memory[i] = reviewBrick
+		h.memory[i] = vectorBrick
 	}
 	h.wall = make([]bool, len(h.memory))
 	at := 0
 	room := func(size int) []float32 {
-		for i := range reviewWall {
+		for i := range vectorWall {
 			h.wall[at+i] = true
 		}
-		at += reviewWall + size
+		at += vectorWall + size
 		return h.memory[at-size : at : at]
 	}
 	h.points = field.Planes{X: room(n), Y: room(n), Z: room(n)}
@@ -391,7 +391,7 @@ func newReviewHall(n, scratch int) *reviewHall {
 }
 
 // furnish puts points and an earlier sum into the planes.
-func (h *reviewHall) furnish(rng *rand.Rand, values []float32) {
+func (h *vectorHall) furnish(rng *rand.Rand, values []float32) {
 	for _, plane := range [][]float32{h.points.X, h.points.Y, h.points.Z, h.out.X, h.out.Y, h.out.Z} {
 		for i := range plane {
 			if plane[i] = float32(rng.Float32()*16) - 6; rng.IntN(4) == 0 {
@@ -406,24 +406,24 @@ func (h *reviewHall) furnish(rng *rand.Rand, values []float32) {
 }
 
 // requireWalls checks that nothing but out and scratch has changed.
-func (h *reviewHall) requireWalls(t *testing.T) {
+func (h *vectorHall) requireWalls(t *testing.T) {
 	n := len(h.points.X)
 	for i, v := range h.memory {
-		isPoint := i < 4*reviewWall+3*n
+		isPoint := i < 4*vectorWall+3*n
 		if (h.wall[i] || isPoint) && math.Float32bits(v) != math.Float32bits(h.before[i]) {
 			require.Failf(t, "memory beside out and scratch was written to", "float %d", i)
 		}
 	}
 }
 
-// reviewTooLarge says whether the text was refused for its size alone.
-func reviewTooLarge(err error) bool {
+// vectorTooLarge says whether the text was refused for its size alone.
+func vectorTooLarge(err error) bool {
 	return strings.Contains(err.Error(), "numbers to remember") || strings.Contains(err.Error(), "instructions")
 }
 
-// TestReviewOracle: random effects over all lengths of the last block, and over
+// TestVectorOracle: random effects over all lengths of the last block, and over
 // what floats can be at their worst.
-func TestReviewOracle(t *testing.T) {
+func TestVectorOracle(t *testing.T) {
 	seeds := uint64(1_500)
 	if testing.Short() {
 		seeds = 200
@@ -433,7 +433,7 @@ func TestReviewOracle(t *testing.T) {
 		text := newReviewAuthor(seed, "").text()
 		p, err := field.Compile(text)
 		if err != nil {
-			require.True(t, reviewTooLarge(err), "%v\n%s", err, text)
+			require.True(t, vectorTooLarge(err), "%v\n%s", err, text)
 			continue
 		}
 		compiled++
@@ -446,7 +446,7 @@ func TestReviewOracle(t *testing.T) {
 		for i := range n {
 			point := [3]float32{h.points.X[i], h.points.Y[i], h.points.Z[i]}
 			before := [3]float32{first.X[i], first.Y[i], first.Z[i]}
-			want := reviewInterpret(text, point, 1.25, before)
+			want := vectorInterpret(text, point, 1.25, before)
 			got := [3]float32{h.out.X[i], h.out.Y[i], h.out.Z[i]}
 			for lane := range 3 {
 				if math.Float32bits(want[lane]) != math.Float32bits(got[lane]) {
@@ -458,15 +458,36 @@ func TestReviewOracle(t *testing.T) {
 	require.Greater(t, compiled, int(seeds)*3/4)
 }
 
-// TestReviewSum: effects one after another are their texts one below the other,
+// TestVectorNeutral: leaving out an operation must not cost a bit. Dividing by
+// what comes out tells one zero from the other.
+func TestVectorNeutral(t *testing.T) {
+	for _, operation := range []string{"add", "sub", "mul", "div", "min", "max"} {
+		for _, literal := range []string{"0", "-0", "1", "-1"} {
+			for _, operands := range []string{"position, " + literal, literal + ", position"} {
+				text := "a = " + operation + " " + operands + "\na = div 1, a\noutput = add output, a\n"
+				p, err := field.Compile(text)
+				require.NoError(t, err)
+				values := awkward()
+				points, out := field.Planes{X: values, Y: values, Z: values}, planes(len(values))
+				require.NoError(t, p.Evaluate(points, out, field.Env{}, make([]float32, p.Scratch())))
+				for i, v := range values {
+					want := vectorInterpret(text, [3]float32{v, v, v}, 0, [3]float32{})
+					require.Equal(t, math.Float32bits(want[0]), math.Float32bits(out.X[i]), "%v\n%s", v, text)
+				}
+			}
+		}
+	}
+}
+
+// TestVectorSum: effects one after another are their texts one below the other,
 // as long as no sum is NaN on the way (an effect's end turns it into 0).
-func TestReviewSum(t *testing.T) {
+func TestVectorSum(t *testing.T) {
 	compared := 0
 	for seed := range uint64(300) {
 		a, b := newReviewAuthor(2*seed, "a"), newReviewAuthor(2*seed+1, "b")
 		both, err := field.Compile(a.header.String() + b.header.String() + a.body.String() + b.body.String())
 		if err != nil {
-			require.True(t, reviewTooLarge(err), "%v", err)
+			require.True(t, vectorTooLarge(err), "%v", err)
 			continue
 		}
 		one, err := field.Compile(a.text())
@@ -486,7 +507,7 @@ func TestReviewSum(t *testing.T) {
 		}
 		for i := range 70 {
 			point := [3]float32{points.X[i], points.Y[i], points.Z[i]}
-			if raw := reviewRawSum(a.text(), point, -3); raw[0] != raw[0] || raw[1] != raw[1] || raw[2] != raw[2] {
+			if raw := vectorRawSum(a.text(), point, -3); raw[0] != raw[0] || raw[1] != raw[1] || raw[2] != raw[2] {
 				continue
 			}
 			compared++
@@ -496,10 +517,10 @@ func TestReviewSum(t *testing.T) {
 	require.Greater(t, compared, 5_000)
 }
 
-// reviewRawSum is what the effect adds, NaN if it comes to that.
-func reviewRawSum(text string, point [3]float32, time float32) [3]float32 {
-	marked := reviewInterpret(text, point, time, [3]float32{})
-	again := reviewInterpret(text, point, time, [3]float32{1, 1, 1})
+// vectorRawSum is what the effect adds, NaN if it comes to that.
+func vectorRawSum(text string, point [3]float32, time float32) [3]float32 {
+	marked := vectorInterpret(text, point, time, [3]float32{})
+	again := vectorInterpret(text, point, time, [3]float32{1, 1, 1})
 	for i := range marked {
 		if marked[i] == 0 && again[i] == 0 { // 1 + 0 would be 1
 			marked[i] = float32(math.NaN())

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reviewFMA rounds the exact a*b + c once.
-func reviewFMA(a, b, c float32) float32 {
+// exactFMA rounds the exact a*b + c once.
+func exactFMA(a, b, c float32) float32 {
 	special := func(v float32) bool { return v != v || math.IsInf(float64(v), 0) || v == 0 }
 	if special(a) || special(b) || special(c) {
 		return float32(math.FMA(float64(a), float64(b), float64(c))) // exact in float64
@@ -22,22 +22,22 @@ func reviewFMA(a, b, c float32) float32 {
 	return r
 }
 
-// reviewSame compares bits; NaNs are all alike, since no program can tell them apart.
-func reviewSame(a, b float32) bool {
+// sameValue compares bits; NaNs are all alike, since no program can tell them apart.
+func sameValue(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-func requireReviewFMA(t require.TestingT, a, b, c float32) {
-	want := reviewFMA(a, b, c)
+func requireExactFMA(t require.TestingT, a, b, c float32) {
+	want := exactFMA(a, b, c)
 	for _, got := range []float32{fma32(a, b, c), evaluate(opMad, a, b, c, 0), evaluate(opNmad, -a, b, c, 0)} {
-		if !reviewSame(want, got) {
+		if !sameValue(want, got) {
 			require.Failf(t, "fma", "%x * %x + %x: want %x, got %x", a, b, c, want, got)
 		}
 	}
 }
 
-// reviewCorners are where float32 arithmetic goes wrong.
-func reviewCorners() []float32 {
+// cornerValues are where float32 arithmetic goes wrong.
+func cornerValues() []float32 {
 	up := func(v float32) float32 { return math.Nextafter32(v, float32(math.Inf(1))) }
 	values := []float32{
 		0, math.SmallestNonzeroFloat32, up(math.SmallestNonzeroFloat32), 0x1p-127, math.Nextafter32(0x1p-126, 0), 0x1p-126,
@@ -50,12 +50,12 @@ func reviewCorners() []float32 {
 	return values
 }
 
-// TestReviewFMADirected takes three corners at a time.
-func TestReviewFMADirected(t *testing.T) {
-	for _, a := range reviewCorners() {
-		for _, b := range reviewCorners() {
-			for _, c := range reviewCorners() {
-				requireReviewFMA(t, a, b, c)
+// TestFMADirected takes three corners at a time.
+func TestFMADirected(t *testing.T) {
+	for _, a := range cornerValues() {
+		for _, b := range cornerValues() {
+			for _, c := range cornerValues() {
+				requireExactFMA(t, a, b, c)
 			}
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReviewLimits: a text at each limit compiles, prints and compiles again; one
+// TestAtEachLimit: a text at each limit compiles, prints and compiles again; one
 // beyond it has a fault with a place.
-func TestReviewLimits(t *testing.T) {
+func TestAtEachLimit(t *testing.T) {
 	const end = "output = add output, a\n"
 	lines := func(head, format string, n int) string {
 		var b strings.Builder

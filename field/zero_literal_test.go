@@ -1,0 +1,23 @@
+package field
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestZeroIsOneLiteralTooMuch: the number 0 is known before the first
+// line, but the fault is still at a place in the text (F3).
+func TestZeroIsOneLiteralTooMuch(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("a = mov position\n")
+	for i := range 341 {
+		fmt.Fprintf(&b, "a = add a, (%d,%d,%d)\n", 3*i+1, 3*i+2, 3*i+3)
+	}
+	b.WriteString("a = add a, (1024,1,1)\na = add a, 0\noutput = add output, a\n")
+	var fault *SyntaxError
+	require.NotPanics(t, func() { _, err := Compile(b.String()); require.ErrorAs(t, err, &fault) })
+	require.Positive(t, fault.Line)
+}
