@@ -276,7 +276,7 @@ var vectorOperandCounts = map[string]int{
 var vectorOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin saturate smooth " +
 	"dot cross length normalize select_lt select_ge")
 
-func newReviewAuthor(seed uint64, prefix string) *vectorAuthor {
+func newVectorAuthor(seed uint64, prefix string) *vectorAuthor {
 	a := &vectorAuthor{rng: rand.New(rand.NewPCG(seed, 99)), prefix: prefix, names: []string{"position", "position", "time"}}
 	for i := range a.rng.IntN(4) {
 		name := fmt.Sprintf("%sp%d", prefix, i)
@@ -369,7 +369,7 @@ type vectorHall struct {
 
 const vectorWall, vectorBrick = 19, 12345.5
 
-func newReviewHall(n, scratch int) *vectorHall {
+func newVectorHall(n, scratch int) *vectorHall {
 	h := &vectorHall{memory: make([]float32, 6*n+scratch+8*vectorWall)}
 	for i := range h.memory {
 		h.memory[i] = vectorBrick
@@ -430,7 +430,7 @@ func TestVectorOracle(t *testing.T) {
 	}
 	compiled := 0
 	for seed := range seeds {
-		text := newReviewAuthor(seed, "").text()
+		text := newVectorAuthor(seed, "").text()
 		p, err := field.Compile(text)
 		if err != nil {
 			require.True(t, vectorTooLarge(err), "%v\n%s", err, text)
@@ -438,7 +438,7 @@ func TestVectorOracle(t *testing.T) {
 		}
 		compiled++
 		n := int(seed % 131)
-		h := newReviewHall(n, p.Scratch())
+		h := newVectorHall(n, p.Scratch())
 		h.furnish(rand.New(rand.NewPCG(seed, 1)), awkward())
 		first := field.Planes{X: append([]float32(nil), h.out.X...), Y: append([]float32(nil), h.out.Y...), Z: append([]float32(nil), h.out.Z...)}
 		require.NoError(t, p.Evaluate(h.points, h.out, field.Env{Time: 1.25}, h.scratch))
@@ -484,7 +484,7 @@ func TestVectorNeutral(t *testing.T) {
 func TestVectorSum(t *testing.T) {
 	compared := 0
 	for seed := range uint64(300) {
-		a, b := newReviewAuthor(2*seed, "a"), newReviewAuthor(2*seed+1, "b")
+		a, b := newVectorAuthor(2*seed, "a"), newVectorAuthor(2*seed+1, "b")
 		both, err := field.Compile(a.header.String() + b.header.String() + a.body.String() + b.body.String())
 		if err != nil {
 			require.True(t, vectorTooLarge(err), "%v", err)
