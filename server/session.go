@@ -42,6 +42,8 @@ type Session struct {
 	commands  *rate.Limiter
 	resyncs   *rate.Limiter
 	out       []byte
+	taken     []wire.Input     // the inbox's other queue of inputs
+	fresh     []wire.TickInput // scratch
 }
 
 // inbox is what arrived since the last tick, checked and bounded.
@@ -138,24 +140,37 @@ func (in *inbox) take(kind byte, body []byte) error {
 }
 
 // ReceiveDatagram takes a datagram and returns the client's stamp, to be
-// echoed.
+// echoed. It keeps d until the tick after the next.
 func (s *Session) ReceiveDatagram(d []byte) (stamp uint32, err error) {
-	input, err := wire.ParseInput(d)
 	in := &s.inbox
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.fault != nil {
 		return 0, in.fault
 	}
-	if err != nil {
+	input := in.room()
+	if err := input.Parse(d); err != nil {
+		in.inputs = in.inputs[:len(in.inputs)-1]
 		return 0, in.blame(err)
 	}
-	if len(in.inputs) == maxQueuedInputs {
-		in.inputs = append(in.inputs[:0], in.inputs[1:]...)
-		in.dropped++
-	}
-	in.inputs = append(in.inputs, input)
 	return input.Stamp, nil
+}
+
+// room makes a place for an input at the end of the queue, in place of the
+// oldest if it is full. Places are used again, so that nothing is allocated.
+func (in *inbox) room() *wire.Input {
+	switch n := len(in.inputs); {
+	case n == maxQueuedInputs:
+		oldest := in.inputs[0]
+		copy(in.inputs, in.inputs[1:])
+		in.inputs[n-1] = oldest
+		in.dropped++
+	case n < cap(in.inputs):
+		in.inputs = in.inputs[:n+1]
+	default:
+		in.inputs = append(in.inputs, wire.Input{})
+	}
+	return &in.inputs[len(in.inputs)-1]
 }
 
 // Gone tells the session that its connection has ended.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -391,4 +392,40 @@ func TestResyncIsLimited(t *testing.T) {
 	}
 	require.EqualValues(t, 1, d.core.Stats().Resyncs)
 	require.LessOrEqual(t, d.core.Replication().Resyncs, uint64(1))
+}
+
+// mute is a Conn that keeps nothing.
+type mute struct{}
+
+func (mute) SendStream([]byte) bool  { return true }
+func (mute) SendSnapshot([][]byte)   {}
+func (mute) Close(wire.Code, string) {}
+
+func TestWarmTickAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("the audits allocate")
+	}
+	d := newDesk(t)
+	var moving []bulk.Handle
+	for x := range 50 {
+		moving = append(moving, d.spawn(float32(x%8)))
+	}
+	session := d.core.Open(mute{})
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}
+	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, hello)))
+	input := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: 1, Data: []byte("go")}}}
+	datagram := input.Append(nil)
+	tick := func() {
+		for i, h := range moving {
+			d.world.SetVelocity(h, world.Vec3{Z: float32(i%3 - 1), Y: 1})
+		}
+		_, err := session.ReceiveDatagram(datagram)
+		require.NoError(t, err)
+		d.core.Tick()
+	}
+	for range 1000 {
+		tick()
+	}
+	require.Zero(t, testing.AllocsPerRun(300, tick))
+	require.NotZero(t, d.core.Replication().Rows)
 }

@@ -16,7 +16,8 @@ func (s *Session) receive() {
 	in.mu.Lock()
 	hello, fault, resync := in.hello, in.fault, in.resync
 	asked, inputs := in.asked, in.inputs
-	in.hello, in.resync, in.asked, in.inputs = nil, false, nil, nil
+	in.hello, in.resync, in.asked, in.inputs = nil, false, nil, s.taken[:0]
+	s.taken = inputs
 	s.core.stats.InputsDropped += in.dropped
 	in.dropped = 0
 	in.mu.Unlock()
@@ -68,7 +69,7 @@ func (s *Session) apply(datagrams []wire.Input) {
 	if f == nil || s.state != stateActive {
 		return
 	}
-	var fresh []wire.TickInput
+	fresh := s.fresh[:0]
 	for _, d := range datagrams {
 		for _, input := range d.Inputs {
 			if input.Tick > s.inputTick {
@@ -76,6 +77,7 @@ func (s *Session) apply(datagrams []wire.Input) {
 			}
 		}
 	}
+	s.fresh = fresh
 	slices.SortStableFunc(fresh, func(a, b wire.TickInput) int { return cmp.Compare(a.Tick, b.Tick) })
 	for _, input := range fresh {
 		if input.Tick > s.inputTick {
