@@ -44,6 +44,7 @@ type Core struct {
 	draining bool
 
 	sessions []*Session // by id, ascending; the tick's own
+	due      []*Session // those that are sent a snapshot in this tick
 	nextID   uint64
 	stats    Stats
 }
@@ -106,18 +107,24 @@ func (c *Core) Step() {
 }
 
 // Send is the third phase: one frame, and a snapshot of it for every active
-// session whose turn it is. Sessions that are over end here.
+// session whose turn it is. All are made before the first is handed over: a
+// sender that wakes up takes a core, and the tick may be on it. Sessions that
+// are over end here.
 func (c *Core) Send() {
-	captured := false
+	c.due = c.due[:0]
 	for _, s := range c.sessions {
-		if s.state != stateActive || !c.replicator.Due(s.id) {
-			continue
+		if s.state == stateActive && c.replicator.Due(s.id) {
+			c.due = append(c.due, s)
 		}
-		if !captured {
-			c.replicator.Capture()
-			captured = true
-		}
+	}
+	if len(c.due) > 0 {
+		c.replicator.Capture()
+	}
+	for _, s := range c.due {
 		s.snapshot()
+	}
+	for _, s := range c.due {
+		s.deliver()
 	}
 	c.reap()
 }

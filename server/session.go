@@ -36,8 +36,9 @@ type Session struct {
 	name      string
 	entity    world.Entity
 	viewer    *replication.Viewer
-	age       int // ticks since it was opened
-	silence   int // ticks since the last datagram
+	update    replication.Update // of this tick, to be delivered
+	age       int                // ticks since it was opened
+	silence   int                // ticks since the last datagram
 	inputTick uint32
 	commands  *rate.Limiter
 	resyncs   *rate.Limiter

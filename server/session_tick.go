@@ -95,12 +95,14 @@ func (s *Session) resynchronise(asked bool) {
 	}
 }
 
-// snapshot is the session's part of a tick's third phase.
-func (s *Session) snapshot() {
-	update := s.viewer.Snapshot()
-	s.sendStream(update.Stream)
+// snapshot makes the session's snapshot of the newest frame.
+func (s *Session) snapshot() { s.update = s.viewer.Snapshot() }
+
+// deliver hands the snapshot to the connection.
+func (s *Session) deliver() {
+	s.sendStream(s.update.Stream)
 	if s.state == stateActive {
-		s.conn.SendSnapshot(update.Datagrams)
+		s.conn.SendSnapshot(s.update.Datagrams)
 	}
 }
 
