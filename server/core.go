@@ -22,8 +22,9 @@ type CoreConfig struct {
 	// Epoch names this run of the world; handles of another epoch mean
 	// nothing here. It must not be zero.
 	Epoch uint64
-	// GenerationFloor is the world's first generation: every handle below it
-	// was issued by an earlier run (H5).
+	// GenerationFloor tells clients that every handle of a lower generation was
+	// issued by an earlier run, and is stale (H5). Default, and never above: the
+	// world's FirstGeneration.
 	GenerationFloor uint32
 	// MaxSessions bounds the sessions at any one time. Default 1,024.
 	MaxSessions int
@@ -55,6 +56,12 @@ func NewCore(c CoreConfig) (*Core, error) {
 	}
 	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
 		return nil, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots)
+	}
+	switch first := c.World.Config().FirstGeneration; {
+	case c.GenerationFloor == 0:
+		c.GenerationFloor = first
+	case c.GenerationFloor > first:
+		return nil, fmt.Errorf("server: generation floor %d is above the world's first generation (%d): clients would take its entities for those of an earlier run; leave it 0, or raise world.Config.FirstGeneration", c.GenerationFloor, first)
 	}
 	if c.MaxSessions == 0 {
 		c.MaxSessions = DefaultMaxSessions

@@ -56,7 +56,7 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 func (c *Core) welcome(s *Session) wire.Welcome {
 	return wire.Welcome{
 		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Epoch: c.config.Epoch,
-		GenerationFloor: max(c.config.GenerationFloor, 1),
+		GenerationFloor: c.config.GenerationFloor,
 		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: uint32(c.world.Tick()),
 	}
