@@ -108,7 +108,7 @@ func explainDial(err error) error {
 	case errors.Is(err, errCertificate):
 		return errCertificate
 	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
-		return fmt.Errorf("%w (pass the fingerprint that the server prints; for development on one machine, insecure dev mode)", err)
+		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, believe it unseen: InsecureDev, --insecure-dev)", err)
 	}
 	return explain(err)
 }

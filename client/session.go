@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -248,12 +249,21 @@ func (s *Session) Input(now time.Duration) []byte {
 }
 
 // Command asks the server to execute a command once. target may be zero for a
-// command about no entity; args is msgpack, or nil. The returned number comes
-// back in the Result.
+// command about no entity; args is one msgpack value, or nil. The returned
+// number comes back in the Result. An error is the caller's, and nothing was
+// sent: the server would end the session for it.
 func (s *Session) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
 		return 0, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
 			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
+	}
+	if name == "" {
+		return 0, errors.New("client: command without a name")
+	}
+	if len(args) > 0 {
+		if err := wire.CheckMsgpack(args); err != nil {
+			return 0, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
+		}
 	}
 	s.command++
 	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
