@@ -14,10 +14,13 @@ type SessionConfig struct {
 	// Schema must be the server's: same components, types and tags, in the
 	// same order. Required.
 	Schema *wire.Schema
-	// Epoch is the run of the world that the caller has handles of; 0 takes
-	// any. A server that runs another epoch refuses with wire.EpochMismatch.
+	// Epoch is the run of the world that the caller has handles of, as its
+	// Welcome told; 0 takes any, and is for callers who have none. A server that
+	// runs another refuses with wire.EpochMismatch: forget the handles, then
+	// come with 0. Handles of one run say nothing in another, where the same
+	// number may name another entity.
 	Epoch uint64
-	// Token admits the client where the server asks for one.
+	// Token is for servers that admit by token. Package server asks for none yet.
 	Token []byte
 	// Name shows up in the server's logs.
 	Name string

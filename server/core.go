@@ -15,12 +15,19 @@ import (
 
 // CoreConfig is what a Core is made of.
 type CoreConfig struct {
-	World       *world.World
+	// World is given over: from NewCore on it belongs to whoever calls Tick, in
+	// a Server to Serve and to the functions of Game.
+	World *world.World
+	// Schema is what of the world clients are sent: wire.Body as
+	// replication.BodyComponent, and components that are registered in World
+	// under the same name and type. Clients build the same, in the same order.
 	Schema      *wire.Schema
 	Replication replication.Config
 	Game        Game
 	// Epoch names this run of the world; handles of another epoch mean
-	// nothing here. It must not be zero.
+	// nothing here. Take a random number: it must not be zero, and never be that
+	// of an earlier run, or clients of that run keep handles which now name
+	// other entities.
 	Epoch uint64
 	// GenerationFloor tells clients that every handle of a lower generation was
 	// issued by an earlier run, and is stale (H5). Default, and never above: the

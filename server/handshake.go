@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -21,7 +22,7 @@ func (s *Session) greet(h wire.Hello) {
 	if join := c.config.Game.Join; join != nil {
 		entity, err := join(s)
 		if err != nil {
-			s.fail(&wire.Error{Code: wire.ServerFull, Detail: err.Error()})
+			s.fail(refusal(err))
 			return
 		}
 		s.entity = entity
@@ -51,6 +52,15 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 		return differ(wire.EpochMismatch, "epoch", h.Epoch, c.config.Epoch)
 	}
 	return nil, ""
+}
+
+// refusal is what a client is told of a game's error.
+func refusal(err error) *wire.Error {
+	var e *wire.Error
+	if errors.As(err, &e) && e.Code != wire.OK {
+		return e
+	}
+	return &wire.Error{Code: wire.ServerFull, Detail: err.Error()}
 }
 
 func (c *Core) welcome(s *Session) wire.Welcome {

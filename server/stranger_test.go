@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -33,6 +36,26 @@ func TestGenerationFloor(t *testing.T) {
 		welcome, ok := h.dial().Session().Welcome()
 		require.True(t, ok)
 		require.Equal(t, c.told, welcome.GenerationFloor)
+	}
+}
+
+// TestJoinSaysWhy: a game's refusal keeps its code, if it has one.
+func TestJoinSaysWhy(t *testing.T) {
+	for _, c := range []struct {
+		why    error
+		code   wire.Code
+		detail string
+	}{
+		{errors.New("no bed free"), wire.ServerFull, "no bed free"},
+		{fmt.Errorf("inn: %w", &wire.Error{Code: wire.Unauthorized, Detail: "no ring"}), wire.Unauthorized, "no ring"},
+		{&wire.Error{Detail: "ok is no refusal"}, wire.ServerFull, "ok is no refusal"},
+	} {
+		h := openHouseWith(t, func(s *server.Config) {
+			s.Game.Join = func(*server.Session) (world.Entity, error) { return 0, c.why }
+		})
+		_, err := client.Dial(h.ctx, h.config())
+		require.Equal(t, c.code, wire.CodeOf(err))
+		require.ErrorContains(t, err, c.detail)
 	}
 }
 
