@@ -108,7 +108,7 @@ func explainDial(err error) error {
 	case errors.Is(err, errCertificate):
 		return errCertificate
 	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
-		return fmt.Errorf("%w (pass the fingerprint that the server prints; for development on one machine, insecure dev mode)", err)
+		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, believe it unseen: InsecureDev, --insecure-dev)", err)
 	}
 	return explain(err)
 }
@@ -127,7 +127,8 @@ func explain(err error) error {
 }
 
 // Wait blocks until there is something for Update to do, or ctx is done, whose
-// error it then returns.
+// error it then returns. It is for callers without frames of their own: it
+// returns as soon as anything arrives, and Update never needs it.
 func (c *Client) Wait(ctx context.Context) error {
 	c.quiet.Reset(c.told + c.silence() - time.Since(c.start))
 	select {

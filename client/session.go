@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,10 +14,13 @@ type SessionConfig struct {
 	// Schema must be the server's: same components, types and tags, in the
 	// same order. Required.
 	Schema *wire.Schema
-	// Epoch is the run of the world that the caller has handles of; 0 takes
-	// any. A server that runs another epoch refuses with wire.EpochMismatch.
+	// Epoch is the run of the world that the caller has handles of, as its
+	// Welcome told; 0 takes any, and is for callers who have none. A server that
+	// runs another refuses with wire.EpochMismatch: forget the handles, then
+	// come with 0. Handles of one run say nothing in another, where the same
+	// number may name another entity.
 	Epoch uint64
-	// Token admits the client where the server asks for one.
+	// Token is for servers that admit by token. Package server asks for none yet.
 	Token []byte
 	// Name shows up in the server's logs.
 	Name string
@@ -248,12 +252,21 @@ func (s *Session) Input(now time.Duration) []byte {
 }
 
 // Command asks the server to execute a command once. target may be zero for a
-// command about no entity; args is msgpack, or nil. The returned number comes
-// back in the Result.
+// command about no entity; args is one msgpack value, or nil. The returned
+// number comes back in the Result. An error is the caller's, and nothing was
+// sent: the server would end the session for it.
 func (s *Session) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
 		return 0, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
 			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
+	}
+	if name == "" {
+		return 0, errors.New("client: command without a name")
+	}
+	if len(args) > 0 {
+		if err := wire.CheckMsgpack(args); err != nil {
+			return 0, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
+		}
 	}
 	s.command++
 	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))

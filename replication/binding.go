@@ -3,6 +3,7 @@ package replication
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"unsafe"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -30,6 +31,9 @@ func bind(w *world.World, s *wire.Schema) ([]int, error) {
 	for i := range bound {
 		spec := s.Component(i)
 		if spec.Name == BodyComponent {
+			if err := fitsBody(w, s, i); err != nil {
+				return nil, err
+			}
 			bound[i] = worldBody
 			continue
 		}
@@ -43,6 +47,27 @@ func bind(w *world.World, s *wire.Schema) ([]int, error) {
 		bound[i] = info.ID
 	}
 	return bound, nil
+}
+
+// fitsBody says why bodies of w cannot travel as component i of s: it would be
+// read from a wire.Body whatever its type, and a place that does not fit into
+// the tag's range would reach clients as another place.
+func fitsBody(w *world.World, s *wire.Schema, i int) error {
+	spec := s.Component(i)
+	if spec.Type != reflect.TypeFor[wire.Body]() {
+		return fmt.Errorf("%w: component %q is %v in the schema, want wire.Body: the name is for the world's bodies", ErrSchema, spec.Name, spec.Type)
+	}
+	h := w.Config().HalfExtent
+	corner, arrives := wire.Body{Position: [3]float32{h.X, h.Y, h.Z}}, wire.Body{}
+	words := make([]uint32, spec.Words)
+	s.Quantise(i, unsafe.Pointer(&corner), words)
+	s.Restore(i, words, unsafe.Pointer(&arrives))
+	for axis, at := range corner.Position {
+		if at-arrives.Position[axis] > 1 {
+			return fmt.Errorf("%w: bodies may be at %v m, and wire.Body can tell %v m at most: make world.Config.HalfExtent smaller", ErrSchema, at, arrives.Position[axis])
+		}
+	}
+	return nil
 }
 
 // quantise fills row with the present state of a slot.

@@ -311,11 +311,29 @@ func TestSchemaMustFit(t *testing.T) {
 	for name, add := range map[string]func(*wire.Schema) error{
 		"not registered": func(s *wire.Schema) error { return wire.AddComponent[link](s, "nobody") },
 		"other type":     func(s *wire.Schema) error { return wire.AddComponent[wire.Body](s, "link") },
+		"other body":     func(s *wire.Schema) error { return wire.AddComponent[link](s, replication.BodyComponent) },
 	} {
 		s := wire.NewSchema()
 		require.NoError(t, add(s))
 		_, err := replication.New(w, s, replication.Config{})
 		require.ErrorIs(t, err, replication.ErrSchema, name)
+	}
+}
+
+// TestBoundsMustFit: a place that wire.Body cannot tell would arrive as another.
+func TestBoundsMustFit(t *testing.T) {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](s, replication.BodyComponent))
+	for metres, fits := range map[float32]bool{512: true, 1024: true, 1100: false, 4096: false} {
+		w, err := world.New(world.Config{HalfExtent: world.Vec3{X: 64, Y: 64, Z: metres}})
+		require.NoError(t, err)
+		_, err = replication.New(w, s, replication.Config{})
+		if fits {
+			require.NoError(t, err, metres)
+			continue
+		}
+		require.ErrorIs(t, err, replication.ErrSchema, metres)
+		require.ErrorContains(t, err, "HalfExtent")
 	}
 }
 

@@ -101,11 +101,11 @@ func endOf(conn *quic.Conn) []zap.Field {
 	if !errors.As(err, &app) {
 		return []zap.Field{zap.String("by", "transport"), zap.Error(err)}
 	}
+	code := wire.Code(min(app.ErrorCode, 1<<16-1))
 	who := "server"
-	if app.Remote {
+	if app.Remote || code == wire.OK { // the server closes with OK only after a Bye
 		who = "client"
 	}
-	code := wire.Code(min(app.ErrorCode, 1<<16-1))
 	return []zap.Field{zap.String("by", who), zap.Stringer("code", code), zap.Stringer("fault", code.Info().Fault)}
 }
 

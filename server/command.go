@@ -28,17 +28,17 @@ func (s *Session) execute(commands []wire.Command) {
 // try executes one command if its target is live and in this client's interest
 // set (H2). Nothing is touched otherwise.
 func (s *Session) try(command wire.Command) (wire.Code, wire.Verdict) {
-	run, ok := s.core.config.Game.Commands[command.Name]
-	if !ok {
-		return wire.UnknownCommand, wire.Pending
-	}
-	if !s.commands.AllowN(s.core.now, 1) {
-		return wire.RateLimited, wire.Pending
-	}
 	verdict := wire.Live
 	if command.Target != 0 {
 		verdict = s.viewer.Resolve(command.Target)
 		s.core.stats.CommandVerdicts[verdict]++
+	}
+	run, ok := s.core.config.Game.Commands[command.Name]
+	if !ok {
+		return wire.UnknownCommand, verdict
+	}
+	if !s.commands.AllowN(s.core.now, 1) {
+		return wire.RateLimited, verdict
 	}
 	switch verdict {
 	case wire.Stale:

@@ -15,15 +15,23 @@ import (
 
 // CoreConfig is what a Core is made of.
 type CoreConfig struct {
-	World       *world.World
+	// World is given over: from NewCore on it belongs to whoever calls Tick, in
+	// a Server to Serve and to the functions of Game.
+	World *world.World
+	// Schema is what of the world clients are sent: wire.Body as
+	// replication.BodyComponent, and components that are registered in World
+	// under the same name and type. Clients build the same, in the same order.
 	Schema      *wire.Schema
 	Replication replication.Config
 	Game        Game
 	// Epoch names this run of the world; handles of another epoch mean
-	// nothing here. It must not be zero.
+	// nothing here. Take a random number: it must not be zero, and never be that
+	// of an earlier run, or clients of that run keep handles which now name
+	// other entities.
 	Epoch uint64
-	// GenerationFloor is the world's first generation: every handle below it
-	// was issued by an earlier run (H5).
+	// GenerationFloor tells clients that every handle of a lower generation was
+	// issued by an earlier run, and is stale (H5). Default, and never above: the
+	// world's FirstGeneration.
 	GenerationFloor uint32
 	// MaxSessions bounds the sessions at any one time. Default 1,024.
 	MaxSessions int
@@ -56,6 +64,12 @@ func NewCore(c CoreConfig) (*Core, error) {
 	}
 	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
 		return nil, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots)
+	}
+	switch first := c.World.Config().FirstGeneration; {
+	case c.GenerationFloor == 0:
+		c.GenerationFloor = first
+	case c.GenerationFloor > first:
+		return nil, fmt.Errorf("server: generation floor %d is above the world's first generation (%d): clients would take its entities for those of an earlier run; leave it 0, or raise world.Config.FirstGeneration", c.GenerationFloor, first)
 	}
 	if c.MaxSessions == 0 {
 		c.MaxSessions = DefaultMaxSessions

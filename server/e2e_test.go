@@ -168,7 +168,7 @@ func TestCertificateMustFit(t *testing.T) {
 	require.ErrorContains(t, err, "another fingerprint")
 	config.Fingerprint = ""
 	_, err = client.Dial(h.ctx, config)
-	require.ErrorContains(t, err, "pass the fingerprint", "never silently unverified")
+	require.ErrorContains(t, err, "pin the fingerprint", "never silently unverified")
 	config.InsecureDev = true
 	c, err := client.Dial(h.ctx, config)
 	require.NoError(t, err)

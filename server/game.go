@@ -9,8 +9,9 @@ import (
 // between steps.
 type Game struct {
 	// Join admits a session and returns the entity that it controls and sees
-	// the world from. An error refuses the session, and its text is shown to
-	// the client.
+	// the world from. An error refuses the session, and the client is told: a
+	// *wire.Error with its own code and detail, Unauthorized for instance, any
+	// other as ServerFull with its text.
 	Join func(s *Session) (world.Entity, error)
 	// Leave ends a session that Join admitted.
 	Leave func(s *Session)
@@ -25,5 +26,6 @@ type Game struct {
 // Command executes a client's command. target is live and in the client's
 // interest set, or zero if the command names no entity (H2). args is msgpack
 // of the client's making. An error rejects the command: a *wire.Error with its
-// own code, BadArguments for instance, any other as CommandRefused.
+// own code, BadArguments for instance, any other as CommandRefused. The client
+// is told the code and no text.
 type Command func(s *Session, target world.Entity, args []byte) error

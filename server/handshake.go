@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -21,7 +22,7 @@ func (s *Session) greet(h wire.Hello) {
 	if join := c.config.Game.Join; join != nil {
 		entity, err := join(s)
 		if err != nil {
-			s.fail(&wire.Error{Code: wire.ServerFull, Detail: err.Error()})
+			s.fail(refusal(err))
 			return
 		}
 		s.entity = entity
@@ -53,10 +54,19 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	return nil, ""
 }
 
+// refusal is what a client is told of a game's error.
+func refusal(err error) *wire.Error {
+	var e *wire.Error
+	if errors.As(err, &e) && e.Code != wire.OK {
+		return e
+	}
+	return &wire.Error{Code: wire.ServerFull, Detail: err.Error()}
+}
+
 func (c *Core) welcome(s *Session) wire.Welcome {
 	return wire.Welcome{
 		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Epoch: c.config.Epoch,
-		GenerationFloor: max(c.config.GenerationFloor, 1),
+		GenerationFloor: c.config.GenerationFloor,
 		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: uint32(c.world.Tick()),
 	}

@@ -197,7 +197,7 @@ func TestCommandsAreChecked(t *testing.T) {
 	c.wantResult("live and shown", 1, wire.OK, wire.Live)
 	c.wantResult("live and never shown", 2, wire.UnknownHandle, wire.Pending)
 	c.wantResult("made up: the same answer", 3, wire.UnknownHandle, wire.Pending)
-	c.wantResult("no such command", 4, wire.UnknownCommand, wire.Pending)
+	c.wantResult("no such command", 4, wire.UnknownCommand, wire.Live)
 	c.wantResult("the game says no", 5, wire.CommandRefused, wire.Live)
 	c.wantResult("about nobody", 6, wire.OK, wire.Live)
 	c.wantResult("the game says why", 7, wire.BadArguments, wire.Live)
@@ -237,14 +237,21 @@ func TestCommandRate(t *testing.T) {
 	}
 	require.Less(t, limited, 50, "100 in a burst and 50 a second are free")
 	require.Zero(t, limited)
+	gone := d.spawn(5)
+	for range 6 {
+		d.core.Tick()
+	}
+	d.world.Destroy(gone)
+	d.core.Tick()
 	flood := make([]wire.Message, 200)
 	for i := range flood {
-		flood[i] = wire.Command{ID: uint32(i), Name: "poke"}
+		flood[i] = wire.Command{ID: uint32(i), Name: "poke", Target: gone}
 	}
 	c.say(flood...)
 	for range flood {
 		r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
 		require.NoError(t, err)
+		require.Equal(t, wire.Stale, r.Verdict, "also where the command is not looked at")
 		if r.Code == wire.RateLimited {
 			limited++
 		}

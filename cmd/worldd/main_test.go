@@ -108,6 +108,11 @@ func TestWrongWorlds(t *testing.T) {
 			require.Empty(t, out)
 			require.Contains(t, err, missing)
 			require.Contains(t, err, "calm, storm")
+
+			status, out, err = worldd(t, append(command, t.TempDir())...)
+			require.Equal(t, exitUsage, status)
+			require.Empty(t, out)
+			require.Regexp(t, "^worldd: .*is a directory\n$", err)
 		})
 	}
 }

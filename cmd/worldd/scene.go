@@ -25,6 +25,8 @@ func loadWorld(name string) (*scenes.File, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, wrongUsage{fmt.Errorf("worldd: %w (the embedded worlds are %s)", err, strings.Join(scenes.Names(), ", "))}
+	case errors.As(err, new(*fs.PathError)):
+		return nil, wrongUsage{fmt.Errorf("worldd: %w", err)}
 	case err != nil:
 		return nil, wrongUsage{err}
 	}

@@ -20,7 +20,11 @@ func (r *Report) WriteSummary(w io.Writer, color bool) error {
 	if r.Interrupted {
 		ended = ", interrupted"
 	}
-	line("run", "%.1f s with %s bots%s", r.DurationS, grouped(r.Bots), ended)
+	bots := "1 bot"
+	if r.Bots != 1 {
+		bots = grouped(r.Bots) + " bots"
+	}
+	line("run", "%.1f s with %s%s", r.DurationS, bots, ended)
 	if t := r.Tick; t != nil {
 		line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %s steps at %d Hz, %s late",
 			t.P50Ms, t.P99Ms, t.MaxMs, grouped(t.Count), t.RateHz, grouped(t.Late))

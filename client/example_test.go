@@ -1,0 +1,224 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// Wood is a component. Both sides build the same schema of such types, best
+// from one package that both import.
+type Wood struct {
+	Left int32 `net:"bits=12"`
+}
+
+func orchardSchema() *wire.Schema {
+	s := wire.NewSchema()
+	for _, err := range []error{
+		wire.AddComponent[wire.Body](s, replication.BodyComponent),
+		wire.AddComponent[Wood](s, "wood"),
+	} {
+		if err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+// orchard serves a world with one tree, the entity 0v1, until stop is called.
+// See the example of package server for how a game is hosted.
+func orchard(epoch uint64) (s *server.Server, stop func()) {
+	w, _ := world.New(world.Config{})
+	wood, _ := world.Register[Wood](w, "wood")
+	player, _ := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}})
+	sapling, _ := w.AddKind(world.Kind{Name: "tree", Body: &world.BodyDef{Kinematic: true}})
+	tree, _ := w.Spawn(sapling, world.Vec3{X: 5}, world.Vec3{})
+	wood.Set(tree, Wood{Left: 20})
+	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
+		World: w, Schema: orchardSchema(), Epoch: epoch,
+		Game: server.Game{
+			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
+			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+			Commands: map[string]server.Command{
+				"chop": func(_ *server.Session, target world.Entity, args []byte) error {
+					var strokes int32
+					if err := msgpack.Unmarshal(args, &strokes); err != nil || strokes < 1 {
+						return &wire.Error{Code: wire.BadArguments}
+					}
+					wood.Mut(target).Left -= strokes
+					return nil
+				},
+				"carry": func(_ *server.Session, target world.Entity, _ []byte) error {
+					w.SetPosition(target, world.Vec3{X: 200})
+					return nil
+				},
+				"winter": func(*server.Session, world.Entity, []byte) error {
+					w.Destroy(tree)
+					return nil
+				},
+			},
+		},
+	}})
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	return s, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			panic(err)
+		}
+	}
+}
+
+// A client remembers a handle and asks what became of it, all its life long.
+func Example() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s, stop := orchard(1)
+	defer stop()
+
+	schema := orchardSchema()
+	wood, err := client.ComponentOf[Wood](schema, "wood")
+	if err != nil {
+		panic(err)
+	}
+	c, err := client.Dial(ctx, client.Config{
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
+		SessionConfig: client.SessionConfig{
+			Schema: schema, Name: "ada",
+			Observer: client.Observer{
+				Leave:   func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "went out of sight") },
+				Destroy: func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "is no more") },
+			},
+			Result: func(r client.Result) { // errors tell the code, not the game's text
+				fmt.Printf("command %d on %v, which is %v: %v\n", r.ID, r.Target, r.Verdict, wire.CodeOf(r.Err))
+			},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+
+	// A game calls Update once a frame and does not wait; who has no frames
+	// waits for what comes.
+	until := func(done func() bool) {
+		for !done() {
+			if err := c.Wait(ctx); err != nil {
+				panic(err)
+			}
+			if err := c.Update(); err != nil {
+				panic(err) // a *wire.Error: why the server ended the session
+			}
+		}
+	}
+	tree := bulk.NewHandle(0, 1) // of an event, a saved game, another player: it may come from anywhere
+	look := func() {
+		switch v := c.Resolve(tree); v {
+		case wire.Live: // in view
+			w, _ := wood.Get(c.Replica().Entity(tree))
+			fmt.Println(v, "with", w.Left, "left")
+		case wire.Hidden: // out of sight; may well live
+			fmt.Println(v)
+		case wire.Pending: // not arrived yet, or never issued
+			fmt.Println(v)
+		case wire.Stale: // destroyed; final
+			fmt.Println(v)
+		}
+	}
+	command := func(name string, target bulk.Handle, args []byte) {
+		if _, err := c.Command(name, target, args); err != nil {
+			panic(err)
+		}
+		if err := c.Update(); err != nil { // sends it
+			panic(err)
+		}
+	}
+
+	until(func() bool { return c.Resolve(tree) == wire.Live })
+	look()
+	strokes, _ := msgpack.Marshal(3)
+	command("chop", tree, strokes)
+	until(func() bool { w, _ := wood.Get(c.Replica().Entity(tree)); return w.Left < 20 })
+	look()
+	command("carry", tree, nil)
+	until(func() bool { return c.Resolve(tree) == wire.Hidden })
+	look()
+	command("winter", 0, nil)
+	until(func() bool { return c.Resolve(tree) == wire.Stale })
+	look()
+
+	// Output:
+	// live with 20 left
+	// command 1 on 0v1, which is live: ok
+	// live with 17 left
+	// command 2 on 0v1, which is live: ok
+	// 0v1 went out of sight
+	// hidden
+	// command 3 on none, which is live: ok
+	// 0v1 is no more
+	// stale
+}
+
+// Handles belong to a run of the world. Who connects again names the run that
+// its handles are of, so that it does not take a new run's entities for those
+// that it remembers.
+func ExampleDial_again() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	config := client.Config{
+		InsecureDev:   true, // the second server has another certificate; games pin one, or have one signed
+		SessionConfig: client.SessionConfig{Schema: orchardSchema()},
+	}
+	var mine []bulk.Handle
+	connect := func(s *server.Server) *client.Client {
+		config.Addr = s.Addr().String()
+		c, err := client.Dial(ctx, config)
+		if wire.CodeOf(err) == wire.EpochMismatch {
+			fmt.Println("another run: forget", len(mine), "handle")
+			mine, config.Epoch = nil, 0 // 0 takes any
+			c, err = client.Dial(ctx, config)
+		}
+		if err != nil {
+			panic(err)
+		}
+		welcome, _ := c.Session().Welcome()
+		config.Epoch = welcome.Epoch
+		fmt.Println("joined run", welcome.Epoch)
+		return c
+	}
+
+	s, stop := orchard(1)
+	c := connect(s)
+	mine = append(mine, c.Controlled())
+	go stop()
+	err := c.Update()
+	for ; err == nil; err = c.Update() {
+		if err := c.Wait(ctx); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println("ended:", wire.CodeOf(err))
+	_ = c.Close()
+
+	s, stop = orchard(2)
+	defer stop()
+	_ = connect(s).Close()
+	// Output:
+	// joined run 1
+	// ended: draining
+	// another run: forget 1 handle
+	// joined run 2
+}

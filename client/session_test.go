@@ -1,0 +1,41 @@
+package client_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// TestCommandIsCheckedHere: what the server would end the session for is an
+// error of the call instead.
+func TestCommandIsCheckedHere(t *testing.T) {
+	s, err := client.NewSession(client.SessionConfig{Schema: wire.NewSchema()})
+	require.NoError(t, err)
+	require.NotEmpty(t, s.TakeStream(), "the Hello")
+	for name, c := range map[string]struct {
+		command string
+		args    []byte
+		want    string
+	}{
+		"no name":       {"", nil, "without a name"},
+		"long name":     {string(make([]byte, wire.MaxName+1)), nil, "name of 65"},
+		"long args":     {"eat", make([]byte, wire.MaxCommandArgs+1), "arguments of 1025"},
+		"no msgpack":    {"eat", []byte{0xc1}, "one msgpack value"},
+		"two of it":     {"eat", []byte{1, 2}, "one msgpack value"},
+		"cut off":       {"eat", []byte{0xcf, 1}, "one msgpack value"},
+		"empty is none": {"eat", []byte{}, ""},
+		"one value":     {"eat", []byte{5}, ""},
+	} {
+		_, err := s.Command(c.command, 0, c.args)
+		if c.want == "" {
+			require.NoError(t, err, name)
+			require.NotEmpty(t, s.TakeStream(), name)
+			continue
+		}
+		require.ErrorContains(t, err, c.want, name)
+		require.Empty(t, s.TakeStream(), name)
+	}
+}

@@ -1,0 +1,119 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// Score is a component: plain data, and tags that say how it travels.
+type Score struct {
+	Points int32 `net:"bits=16"`
+}
+
+// A game is a world, a schema of what clients see of it, and functions for
+// joins, inputs and commands.
+func Example() {
+	// The world: component types and kinds, before anything else.
+	w, err := world.New(world.Config{Seed: 1, HalfExtent: world.Vec3{X: 64, Y: 32, Z: 64}})
+	if err != nil {
+		panic(err)
+	}
+	score, _ := world.Register[Score](w, "score")
+	player, _ := w.AddKind(world.Kind{Name: "player", Priority: 4, Body: &world.BodyDef{Kinematic: true}})
+	_ = world.Default(w, player, score, Score{})
+
+	// The schema: what of it travels. Names and types are the world's; the body
+	// is the world's own. Clients build the same, in the same order.
+	schema := wire.NewSchema()
+	for _, err := range []error{
+		wire.AddComponent[wire.Body](schema, replication.BodyComponent),
+		wire.AddComponent[Score](schema, "score"),
+	} {
+		if err != nil {
+			panic(err)
+		}
+	}
+
+	// The rules. All of them run on the goroutine that steps the world.
+	game := server.Game{
+		Join: func(s *server.Session) (world.Entity, error) {
+			if s.Name() == "" {
+				return 0, &wire.Error{Code: wire.Unauthorized, Detail: "tell your name"} // the client is shown both
+			}
+			return w.Spawn(player, world.Vec3{}, world.Vec3{})
+		},
+		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+		Input: func(s *server.Session, _ uint32, data []byte) {
+			if len(data) == 2 { // it comes from outside: check it
+				w.SetVelocity(s.Entity(), world.Vec3{X: float32(int8(data[0])), Z: float32(int8(data[1]))})
+			}
+		},
+		Commands: map[string]server.Command{
+			"cheer": func(s *server.Session, target world.Entity, _ []byte) error {
+				if target == s.Entity() {
+					return errors.New("not yourself") // the client learns CommandRefused
+				}
+				score.Mut(s.Entity()).Points++
+				return nil
+			},
+		},
+	}
+	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
+		World: w, Schema: schema, Game: game,
+		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
+		Epoch:       uint64(time.Now().UnixNano()), // of this run, and of no other
+	}})
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // signal.NotifyContext, in a program
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+
+	// Somebody comes, is told no, and then yes.
+	config := client.Config{
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
+		SessionConfig: client.SessionConfig{Schema: schema},
+	}
+	_, err = client.Dial(ctx, config)
+	fmt.Println("without a name:", wire.CodeOf(err))
+	answers := 0
+	config.Name = "ada"
+	config.Result = func(r client.Result) {
+		answers++
+		fmt.Println("cheer for", r.Target, "is answered:", wire.CodeOf(r.Err))
+	}
+	c, err := client.Dial(ctx, config)
+	if err != nil {
+		panic(err)
+	}
+	for c.Resolve(c.Controlled()) != wire.Live {
+		_, _ = c.Wait(ctx), c.Update()
+	}
+	_, _ = c.Command("cheer", c.Controlled(), nil)
+	_, _ = c.Command("cheer", 0, nil)
+	for err = c.Update(); err == nil && answers < 2; err = c.Update() {
+		_ = c.Wait(ctx)
+	}
+	_ = c.Close()
+
+	stop()
+	fmt.Println("ended:", <-ended)
+	report := s.Report()
+	fmt.Println("joined:", report.Sessions.Joined, "executed:", report.Sessions.Executed, "rejected:", report.Sessions.Rejected)
+	// Output:
+	// without a name: unauthorized
+	// cheer for 0v1 is answered: command-refused
+	// cheer for none is answered: ok
+	// ended: <nil>
+	// joined: 1 executed: 1 rejected: 1
+}

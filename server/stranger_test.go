@@ -1,0 +1,79 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// TestGenerationFloor: above the world's first generation every client would
+// refuse what the server shows it; not given, it is the world's.
+func TestGenerationFloor(t *testing.T) {
+	for _, c := range []struct{ first, floor, told uint32 }{
+		{1, 0, 1}, {1, 1, 1}, {1, 3, 0}, {9, 0, 9}, {9, 9, 9}, {9, 5, 5}, {9, 11, 0},
+	} {
+		w, err := world.New(world.Config{FirstGeneration: c.first})
+		require.NoError(t, err)
+		config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
+			World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: c.floor,
+		}}
+		if c.told == 0 {
+			_, err := server.NewCore(config.CoreConfig)
+			require.ErrorContains(t, err, "generation floor")
+			continue
+		}
+		h := openHouseWith(t, func(theirs *server.Config) { *theirs = config })
+		welcome, ok := h.dial().Session().Welcome()
+		require.True(t, ok)
+		require.Equal(t, c.told, welcome.GenerationFloor)
+	}
+}
+
+// TestJoinSaysWhy: a game's refusal keeps its code, if it has one.
+func TestJoinSaysWhy(t *testing.T) {
+	for _, c := range []struct {
+		why    error
+		code   wire.Code
+		detail string
+	}{
+		{errors.New("no bed free"), wire.ServerFull, "no bed free"},
+		{fmt.Errorf("inn: %w", &wire.Error{Code: wire.Unauthorized, Detail: "no ring"}), wire.Unauthorized, "no ring"},
+		{&wire.Error{Detail: "ok is no refusal"}, wire.ServerFull, "ok is no refusal"},
+	} {
+		h := openHouseWith(t, func(s *server.Config) {
+			s.Game.Join = func(*server.Session) (world.Entity, error) { return 0, c.why }
+		})
+		_, err := client.Dial(h.ctx, h.config())
+		require.Equal(t, c.code, wire.CodeOf(err))
+		require.ErrorContains(t, err, c.detail)
+	}
+}
+
+// TestLogSaysWhoEnded: a client that said goodbye was not sent away.
+func TestLogSaysWhoEnded(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	polite, staying := h.dial(), h.dial()
+	require.NoError(t, polite.Close())
+	h.until(staying, "the first is gone", func() bool { return staying.Resolve(polite.Controlled()) == wire.Stale })
+	h.stop()
+	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(staying)))
+	h.ended <- <-h.ended // the log is complete
+	by := map[string]string{}
+	for _, entry := range logs.FilterMessage("ended").All() {
+		if fields := entry.ContextMap(); fields["session"] != nil {
+			by[fields["code"].(string)] = fields["by"].(string)
+		}
+	}
+	require.Equal(t, map[string]string{"ok": "client", "draining": "server"}, by)
+}
