@@ -1,0 +1,62 @@
+package replication_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// crowd has the viewer enter n entities around its focus.
+func (s *stage) crowd(n int) []bulk.Handle {
+	var all []bulk.Handle
+	for i := range n {
+		all = append(all, s.spawn(float32(i%128)/8-8, float32(i/128)/8-8))
+	}
+	structure := uint32(0)
+	for s.viewer.Interest() <= n {
+		structure += uint32(len(records(s.t, s.snapshot())))
+		s.acknowledge(structure)
+	}
+	return all
+}
+
+// A tick in which everything dies is told in as many messages as it takes: one
+// that is longer than a frame may be would end every session.
+func TestEverythingDiesAtOnce(t *testing.T) {
+	const n = 14_000
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	for _, h := range s.crowd(n) {
+		s.world.Destroy(h)
+	}
+	require.Len(t, records(t, s.snapshot()), n)
+}
+
+// The same for a viewer that is taken away from a crowd.
+func TestEverythingLeavesAtOnce(t *testing.T) {
+	const n = 14_000
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	s.crowd(n)
+	s.world.SetPosition(s.focus, world.Vec3{X: 500, Y: 1})
+	require.Len(t, records(t, s.snapshot()), n)
+}
+
+// A slot whose known tenant died is unknown again: its next tenant is Pending,
+// and dies without a word (R2).
+func TestNextTenantIsUnknown(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	near := s.spawn(5, 0)
+	s.snapshot()
+	s.world.Destroy(near)
+	require.Len(t, records(t, s.snapshot()), 1)
+	next := s.spawn(100, 0)
+	require.Equal(t, near.Index(), next.Index(), "the slot is used again")
+	s.snapshot()
+	require.Equal(t, wire.Pending, s.viewer.Resolve(next))
+	s.world.Destroy(next)
+	require.Empty(t, records(t, s.snapshot()), "the client never heard of it")
+}
