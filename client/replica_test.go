@@ -175,6 +175,29 @@ func TestServerFaultsAreErrors(t *testing.T) {
 	require.Error(t, err)
 }
 
+// A reference to the dead has its Destroy sent again (R5): the client hears of
+// each death once.
+func TestDeathIsToldOnce(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7), destroy(h(5, 1)), destroy(h(5, 1)))
+	p.wantHeard("enter 5v1", "destroy 5v1")
+	p.send(destroy(h(6, 1)), destroy(h(6, 1)))
+	p.wantHeard("destroy 6v1")
+	require.EqualValues(t, 2, p.replica.Stats().Destroys)
+}
+
+// No baseline code means snapshot 0, which is what forgotten states are marked
+// with.
+func TestNoBaselineBeforeTheFirst(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	p.apply(client.Applied, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	p.apply(client.Applied, p.state(2, 1, update{h(5, 1), wire.BaselineEnter, 9, 7}))
+	p.apply(client.Applied, p.state(3, 1, update{h(5, 1), 1, 10, 9}))
+	p.apply(client.Unreadable, p.state(4, 1, update{h(5, 1), 4, 500, 8}))
+	require.Equal(t, 10, p.points(h(5, 1)))
+}
+
 // FuzzReplica feeds a replica scripts of messages, whole, cut and bent: it
 // never panics, never loses count, and Stale stays final.
 func FuzzReplica(f *testing.F) {

@@ -23,7 +23,7 @@ type CoreConfig struct {
 	// nothing here. It must not be zero.
 	Epoch uint64
 	// GenerationFloor is the world's first generation: every handle below it
-	// was issued by an earlier run (H5).
+	// was issued by an earlier run (H5). 0 takes it from the world.
 	GenerationFloor uint32
 	// MaxSessions bounds the sessions at any one time. Default 1,024.
 	MaxSessions int
@@ -55,6 +55,13 @@ func NewCore(c CoreConfig) (*Core, error) {
 	}
 	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
 		return nil, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots)
+	}
+	switch first := c.World.Config().FirstGeneration; c.GenerationFloor {
+	case 0:
+		c.GenerationFloor = first
+	case first:
+	default:
+		return nil, fmt.Errorf("server: generation floor is %d, the world's first generation %d: want the same, or 0", c.GenerationFloor, first)
 	}
 	if c.MaxSessions == 0 {
 		c.MaxSessions = DefaultMaxSessions

@@ -31,7 +31,7 @@ func (s *Session) greet(h wire.Hello) {
 	s.silence = 0
 	c.stats.Joined++
 	s.sendMessage(wire.TypeWelcome, c.welcome(s).Append(nil))
-	if s.entity != 0 {
+	if s.entity != 0 && s.state == stateActive { // it is over if the Welcome was not taken
 		s.viewer.Teach(s.entity)
 		s.sendMessage(wire.TypeControl, wire.Control{Entity: s.entity}.Append(nil))
 	}
@@ -56,7 +56,7 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 func (c *Core) welcome(s *Session) wire.Welcome {
 	return wire.Welcome{
 		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Epoch: c.config.Epoch,
-		GenerationFloor: max(c.config.GenerationFloor, 1),
+		GenerationFloor: c.config.GenerationFloor,
 		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: uint32(c.world.Tick()),
 	}

@@ -392,3 +392,55 @@ func TestResyncIsLimited(t *testing.T) {
 	require.EqualValues(t, 1, d.core.Stats().Resyncs)
 	require.LessOrEqual(t, d.core.Replication().Resyncs, uint64(1))
 }
+
+// A connection may be unable to take even the first message.
+func TestWelcomeIsNotTaken(t *testing.T) {
+	d := newDesk(t)
+	c := d.sit()
+	c.full = true
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Epoch: deskEpoch})
+	c.wantClosed("the stream takes nothing", wire.TooSlow)
+	require.Equal(t, 1, d.left, "joined, so it leaves")
+}
+
+// A Result says Stale once and for all, so its handle counts as sent: the
+// Destroy follows, and the client's own verdict agrees (H3).
+func TestStaleResultIsFollowedByDestroy(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	far := d.spawn(500)
+	d.world.Destroy(far)
+	d.core.Tick()
+	c.say(wire.Command{ID: 1, Name: "poke", Target: far})
+	c.wantResult("dead, and never shown", 1, wire.StaleHandle, wire.Stale)
+	for range 10 {
+		d.core.Tick()
+	}
+	dead := map[bulk.Handle]bool{}
+	for {
+		kind, body, ok, err := c.frames.Next()
+		require.NoError(t, err)
+		if !ok {
+			break
+		}
+		require.Equal(t, wire.TypeStructure, kind)
+		m, err := wire.ParseStructure(body)
+		require.NoError(t, err)
+		for r, err := range m.Records() {
+			require.NoError(t, err)
+			dead[r.Handle] = r.Op == wire.OpDestroy
+		}
+	}
+	require.True(t, dead[far])
+}
+
+// The floor that clients are told is the one that replication leaves handles
+// out by; a core in which they differ would lie to both.
+func TestFloorIsTheWorlds(t *testing.T) {
+	w, err := world.New(world.Config{FirstGeneration: 5})
+	require.NoError(t, err)
+	for floor, right := range map[uint32]bool{0: true, 5: true, 1: false, 7: false} {
+		_, err := server.NewCore(server.CoreConfig{World: w, Schema: deskSchema(t), Epoch: 1, GenerationFloor: floor})
+		require.Equal(t, right, err == nil, "floor %d: %v", floor, err)
+	}
+}
