@@ -60,3 +60,18 @@ func TestNextTenantIsUnknown(t *testing.T) {
 	s.world.Destroy(next)
 	require.Empty(t, records(t, s.snapshot()), "the client never heard of it")
 }
+
+// A client that reads and never acknowledges is not sent the whole world.
+func TestUnacknowledgedEntersStop(t *testing.T) {
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	for i := range 14_000 {
+		s.spawn(float32(i%128)/8-8, float32(i/128)/8-8)
+	}
+	sent := 0
+	for range 20 {
+		sent += len(s.snapshot().Stream)
+	}
+	require.Less(t, sent, 64<<10)
+	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.Interest())}))
+	require.NotEmpty(t, records(t, s.snapshot()), "it goes on when the client does")
+}

@@ -22,6 +22,7 @@ type desk struct {
 	poked []bulk.Handle
 	moved []string
 	left  int
+	weak  bool // who joins dies in the same tick
 }
 
 const deskEpoch = 77
@@ -42,7 +43,13 @@ func newDesk(t testing.TB) *desk {
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1, MaxSessions: 2,
 		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
 		Game: server.Game{
-			Join: func(*server.Session) (world.Entity, error) { return d.spawn(0), nil },
+			Join: func(*server.Session) (world.Entity, error) {
+				h := d.spawn(0)
+				if d.weak {
+					w.Destroy(h)
+				}
+				return h, nil
+			},
 			Leave: func(s *server.Session) {
 				d.left++
 				w.Destroy(s.Entity())
@@ -413,25 +420,39 @@ func TestStaleResultIsFollowedByDestroy(t *testing.T) {
 	d.core.Tick()
 	c.say(wire.Command{ID: 1, Name: "poke", Target: far})
 	c.wantResult("dead, and never shown", 1, wire.StaleHandle, wire.Stale)
+	require.True(t, c.deaths()[far])
+}
+
+// The controlled entity is named before it enters, and may never do so.
+func TestControlledIsTaught(t *testing.T) {
+	d := newDesk(t)
+	d.weak = true
+	c := d.join()
+	require.True(t, c.deaths()[c.session.Entity()], "H3")
+}
+
+// deaths plays some ticks and reads which handles the client is told are dead.
+func (c *seat) deaths() map[bulk.Handle]bool {
 	for range 10 {
-		d.core.Tick()
+		c.d.core.Tick()
 	}
 	dead := map[bulk.Handle]bool{}
 	for {
 		kind, body, ok, err := c.frames.Next()
-		require.NoError(t, err)
+		require.NoError(c.d.t, err)
 		if !ok {
-			break
+			return dead
 		}
-		require.Equal(t, wire.TypeStructure, kind)
+		require.Equal(c.d.t, wire.TypeStructure, kind)
 		m, err := wire.ParseStructure(body)
-		require.NoError(t, err)
+		require.NoError(c.d.t, err)
 		for r, err := range m.Records() {
-			require.NoError(t, err)
-			dead[r.Handle] = r.Op == wire.OpDestroy
+			require.NoError(c.d.t, err)
+			if r.Op == wire.OpDestroy {
+				dead[r.Handle] = true
+			}
 		}
 	}
-	require.True(t, dead[far])
 }
 
 // The floor that clients are told is the one that replication leaves handles
