@@ -75,3 +75,41 @@ func TestUnacknowledgedEntersStop(t *testing.T) {
 	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.Interest())}))
 	require.NotEmpty(t, records(t, s.snapshot()), "it goes on when the client does")
 }
+
+// What is spawned after the frame was made, by a game that reacts to a session
+// which ends while snapshots are sent, is not in it: it waits for the next.
+func TestSpawnedAfterTheFrame(t *testing.T) {
+	s := newStage(t, replication.Config{SnapshotHz: 60})
+	old := s.spawn(1, 0)
+	s.world.Step()
+	s.rep.AfterStep()
+	s.rep.Capture()
+	s.viewer.Snapshot()
+	s.world.Destroy(old)
+	s.world.Step()
+	s.rep.AfterStep()
+	s.rep.Capture()
+	late := []bulk.Handle{s.spawn(2, 0), s.spawn(3, 0)}
+	require.Equal(t, old.Index(), late[0].Index(), "one takes a used slot, the other a new one")
+	require.Equal(t, 1, len(records(t, s.viewer.Snapshot())), "the destroy")
+	require.Len(t, records(t, s.snapshot()), 2)
+	require.Equal(t, wire.Live, s.viewer.Resolve(late[1]))
+}
+
+// A handle that was never issued can only be forged, and may be issued one day:
+// as a reference it is none, or a client would hold it for pending for ever.
+func TestForgedReferenceIsNone(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	near := s.spawn(1, 0)
+	s.link.Set(near, link{bulk.NewHandle(near.Index()+1, 3)})
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[link](schema, "link"))
+	for _, record := range records(t, s.snapshot()) {
+		var r wire.BitReader
+		r.Reset(record.Row)
+		row := wire.Row{Words: make([]uint32, schema.Words())}
+		require.NoError(t, schema.ReadFull(&r, &row))
+		schema.References(row, func(h bulk.Handle) { require.Fail(t, "refers", "%v to %v", record.Handle, h) })
+	}
+}
