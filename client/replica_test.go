@@ -74,6 +74,21 @@ func TestStateOvertakesStructure(t *testing.T) {
 	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 1}, p.replica.Ack())
 }
 
+// Held datagrams are applied in the order of their making, each as soon as its
+// structure is there, however they came.
+func TestHeldGoOldestFirst(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	first := p.structure(p.enter(h(5, 1), 7), p.enter(h(6, 1), 7))
+	second := p.structure(p.enter(h(7, 1), 7))
+	p.apply(client.Held, p.state(3, 3, update{h(7, 1), wire.BaselineEnter, 8, 7}))
+	p.apply(client.Held, p.state(2, 2, update{h(5, 1), wire.BaselineEnter, 9, 7}))
+	p.apply(client.Held, p.state(1, 2, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	require.NoError(t, p.replica.ApplyStructure(first))
+	require.EqualValues(t, 2, p.replica.Ack().Newest)
+	require.NoError(t, p.replica.ApplyStructure(second))
+	p.wantHeard("enter 5v1", "enter 6v1", "update 5v1", "update 5v1", "enter 7v1", "update 7v1")
+}
+
 func TestHeldAreBounded(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))

@@ -38,7 +38,11 @@ func TestHandlesNeverLie(t *testing.T) {
 		first, n = *simSeed, 1
 	}
 	var executed atomic.Int64
-	t.Cleanup(func() { require.NotZero(t, executed.Load(), "no command was ever executed: the test proves nothing") })
+	t.Cleanup(func() {
+		if n > 1 {
+			require.NotZero(t, executed.Load(), "no command was ever executed: the test proves nothing")
+		}
+	})
 	for seed := first; seed < first+uint64(n); seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
