@@ -66,6 +66,9 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
 // that was never heard of dies all the same, and stays dead: a reference to it
 // may still arrive.
 func (r *Replica) destroy(c *cell, h bulk.Handle, why wire.Reason) {
+	if c.state == wire.Stale && h.Generation() == c.now.generation {
+		return // a later reference to the dead has the server say it again
+	}
 	r.replace(c, h)
 	if h.Generation() > c.now.generation {
 		c.begin(h.Generation(), r.applied, 0)

@@ -42,6 +42,9 @@ func (e *Entity) find(code uint8, seq uint32) []uint32 {
 	if code == wire.BaselineEnter {
 		return e.enter
 	}
+	if uint32(code) >= seq {
+		return nil // there is no snapshot 0: it marks what was forgotten
+	}
 	want := seq - uint32(code)
 	for i := range e.states {
 		if e.states[i].seq == want {

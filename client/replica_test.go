@@ -74,6 +74,21 @@ func TestStateOvertakesStructure(t *testing.T) {
 	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 1}, p.replica.Ack())
 }
 
+// Held datagrams are applied in the order of their making, each as soon as its
+// structure is there, however they came.
+func TestHeldGoOldestFirst(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	first := p.structure(p.enter(h(5, 1), 7), p.enter(h(6, 1), 7))
+	second := p.structure(p.enter(h(7, 1), 7))
+	p.apply(client.Held, p.state(3, 3, update{h(7, 1), wire.BaselineEnter, 8, 7}))
+	p.apply(client.Held, p.state(2, 2, update{h(5, 1), wire.BaselineEnter, 9, 7}))
+	p.apply(client.Held, p.state(1, 2, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	require.NoError(t, p.replica.ApplyStructure(first))
+	require.EqualValues(t, 2, p.replica.Ack().Newest)
+	require.NoError(t, p.replica.ApplyStructure(second))
+	p.wantHeard("enter 5v1", "enter 6v1", "update 5v1", "update 5v1", "enter 7v1", "update 7v1")
+}
+
 func TestHeldAreBounded(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
@@ -173,6 +188,29 @@ func TestServerFaultsAreErrors(t *testing.T) {
 	}
 	_, err := p.replica.ApplyState([]byte("garbage"))
 	require.Error(t, err)
+}
+
+// A reference to the dead has its Destroy sent again (R5): the client hears of
+// each death once.
+func TestDeathIsToldOnce(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7), destroy(h(5, 1)), destroy(h(5, 1)))
+	p.wantHeard("enter 5v1", "destroy 5v1")
+	p.send(destroy(h(6, 1)), destroy(h(6, 1)))
+	p.wantHeard("destroy 6v1")
+	require.EqualValues(t, 2, p.replica.Stats().Destroys)
+}
+
+// No baseline code means snapshot 0, which is what forgotten states are marked
+// with.
+func TestNoBaselineBeforeTheFirst(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	p.apply(client.Applied, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	p.apply(client.Applied, p.state(2, 1, update{h(5, 1), wire.BaselineEnter, 9, 7}))
+	p.apply(client.Applied, p.state(3, 1, update{h(5, 1), 1, 10, 9}))
+	p.apply(client.Unreadable, p.state(4, 1, update{h(5, 1), 4, 500, 8}))
+	require.Equal(t, 10, p.points(h(5, 1)))
 }
 
 // FuzzReplica feeds a replica scripts of messages, whole, cut and bent: it

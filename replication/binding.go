@@ -83,6 +83,9 @@ func (f *Frame) quantise(w *world.World, slot uint32, row *wire.Row) {
 			clear(out)
 		}
 	}
+	// A handle that was never issued is forged, and may be issued one day. No
+	// viewer could be told of its death then (H3), so it is none.
+	f.schema.KeepReferences(*row, f.issued)
 }
 
 func (f *Frame) source(w *world.World, id int, slot uint32) unsafe.Pointer {

@@ -21,6 +21,7 @@ type Frame struct {
 	tick    uint32
 	schema  *wire.Schema
 	bound   []int
+	issued  func(bulk.Handle) bool // says whether the world ever gave out a handle
 	tenants []tenant
 	scratch wire.Row
 	body    wire.Body

@@ -75,7 +75,7 @@ func (v *Viewer) leaveDistant() {
 		if row.handle != v.focus && t.placed && distance2 > limit {
 			h := row.handle
 			v.removeRow(h) // puts another row in place i
-			v.structure.append(wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: h})
+			v.tell(wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: h})
 			r.stats.Leaves++
 			continue
 		}
@@ -105,13 +105,10 @@ func (v *Viewer) enterWanted(rowsWait bool) {
 // enter sends the whole present state of h and takes it into the interest set.
 func (v *Viewer) enter(h bulk.Handle) int {
 	r := v.replicator
-	if v.structure.full() {
-		v.structure.close(r.frame.tick)
-	}
 	t := &r.frame.tenants[h.Index()]
 	row := r.frame.current(t)
 	r.frame.schema.References(row, v.teach)
-	n := v.structure.append(wire.Record{
+	n := v.tell(wire.Record{
 		Op: wire.OpEnter, Handle: h, Kind: uint32(t.kind), Row: v.encoder.full(r.frame.schema, row),
 	})
 	v.known.Set(h.Index())

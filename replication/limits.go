@@ -9,6 +9,11 @@ const (
 	// batchBytes is the size at which a structure message is closed: well
 	// below wire.MaxStreamMessage, so that one record more always fits.
 	batchBytes = 16 << 10
+	// maxFlights is how many messages that a client has not applied are told
+	// apart; more are counted as one. It is more than are sent in the time
+	// after which a silent client is given up, so that only one which reads and
+	// never acknowledges gets there, and finds that it costs nothing.
+	maxFlights = 256
 	// maxDatagrams is how many datagrams one snapshot may fill: beyond this a
 	// burst overruns the 128 datagrams that a receiver queues.
 	maxDatagrams = 4

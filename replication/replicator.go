@@ -35,7 +35,9 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replicator{world: w, config: c, frame: newFrame(s, bound), floor: w.Config().FirstGeneration}, nil
+	f := newFrame(s, bound)
+	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
+	return &Replicator{world: w, config: c, frame: f, floor: w.Config().FirstGeneration}, nil
 }
 
 // Config returns the configuration in force, defaults filled in.
@@ -90,8 +92,10 @@ func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	v := &Viewer{replicator: r, focus: focus, index: map[uint32]int{}, toldDead: map[uint32]uint32{}}
 	v.teach = v.Teach
 	v.near = func(h world.Entity, at world.Vec3) bool {
-		d := at.Sub(v.center)
-		v.want(h, d.Dot(d))
+		if r.frame.tenantOf(h) != nil { // else it was spawned since: R1
+			d := at.Sub(v.center)
+			v.want(h, d.Dot(d))
+		}
 		return true
 	}
 	r.viewers = append(r.viewers, v)

@@ -16,7 +16,8 @@ type structure struct {
 	unbilled int // bytes of records since the last bill
 }
 
-// flight is a closed message that the client has not wholly applied.
+// flight is a closed message that the client has not wholly applied, or several
+// of them.
 type flight struct {
 	last  uint32 // number of its last record
 	bytes int
@@ -55,8 +56,13 @@ func (s *structure) close(tick uint32) {
 	before := len(s.stream)
 	s.stream = wire.AppendFrame(s.stream, wire.TypeStructure, s.message)
 	bytes := len(s.stream) - before
-	s.inflight = append(s.inflight, flight{last: s.written, bytes: bytes})
 	s.waiting += bytes
+	if n := len(s.inflight); n == maxFlights {
+		s.inflight[n-1].last = s.written
+		s.inflight[n-1].bytes += bytes
+	} else {
+		s.inflight = append(s.inflight, flight{last: s.written, bytes: bytes})
+	}
 	s.batch = s.batch[:0]
 }
 

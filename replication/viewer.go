@@ -77,6 +77,15 @@ func (v *Viewer) refill() {
 	v.tokens = min(v.tokens+perSnapshot, burstSnapshots*perSnapshot)
 }
 
+// tell writes a record and returns the bytes it takes. Whatever a tick destroys
+// or a viewer leaves behind, no message grows beyond what a frame may hold.
+func (v *Viewer) tell(r wire.Record) int {
+	if v.structure.full() {
+		v.structure.close(v.replicator.frame.tick)
+	}
+	return v.structure.append(r)
+}
+
 // destroyed tells the client that h is no more, if it ever heard of it (R5).
 func (v *Viewer) destroyed(h bulk.Handle) {
 	slot := h.Index()
@@ -85,7 +94,7 @@ func (v *Viewer) destroyed(h bulk.Handle) {
 	}
 	v.known.Clear(slot)
 	v.removeRow(h)
-	v.structure.append(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
+	v.tell(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
 	v.replicator.stats.Destroys++
 }
 
@@ -109,7 +118,7 @@ func (v *Viewer) Teach(h bulk.Handle) {
 			return
 		}
 		v.toldDead[slot] = h.Generation()
-		v.structure.append(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
+		v.tell(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
 		v.replicator.stats.Destroys++
 	}
 }

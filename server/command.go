@@ -42,6 +42,7 @@ func (s *Session) try(command wire.Command) (wire.Code, wire.Verdict) {
 	}
 	switch verdict {
 	case wire.Stale:
+		s.viewer.Teach(command.Target) // told once, told for good: its Destroy follows (H3)
 		return wire.StaleHandle, verdict
 	case wire.Hidden:
 		return wire.HiddenHandle, verdict

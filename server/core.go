@@ -30,8 +30,8 @@ type CoreConfig struct {
 	// other entities.
 	Epoch uint64
 	// GenerationFloor tells clients that every handle of a lower generation was
-	// issued by an earlier run, and is stale (H5). Default, and never above: the
-	// world's FirstGeneration.
+	// issued by an earlier run, and is stale (H5). 0 takes the world's
+	// FirstGeneration; anything else must be it.
 	GenerationFloor uint32
 	// MaxSessions bounds the sessions at any one time. Default 1,024.
 	MaxSessions int
@@ -65,11 +65,12 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
 		return nil, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots)
 	}
-	switch first := c.World.Config().FirstGeneration; {
-	case c.GenerationFloor == 0:
+	switch first := c.World.Config().FirstGeneration; c.GenerationFloor {
+	case 0:
 		c.GenerationFloor = first
-	case c.GenerationFloor > first:
-		return nil, fmt.Errorf("server: generation floor %d is above the world's first generation (%d): clients would take its entities for those of an earlier run; leave it 0, or raise world.Config.FirstGeneration", c.GenerationFloor, first)
+	case first:
+	default:
+		return nil, fmt.Errorf("server: generation floor is %d, the world's first generation %d: want the same, or 0", c.GenerationFloor, first)
 	}
 	if c.MaxSessions == 0 {
 		c.MaxSessions = DefaultMaxSessions

@@ -32,7 +32,7 @@ func (s *Session) greet(h wire.Hello) {
 	s.silence = 0
 	c.stats.Joined++
 	s.sendMessage(wire.TypeWelcome, c.welcome(s).Append(nil))
-	if s.entity != 0 {
+	if s.entity != 0 && s.state == stateActive { // it is over if the Welcome was not taken
 		s.viewer.Teach(s.entity)
 		s.sendMessage(wire.TypeControl, wire.Control{Entity: s.entity}.Append(nil))
 	}

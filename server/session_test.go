@@ -23,6 +23,7 @@ type desk struct {
 	poked []bulk.Handle
 	moved []string
 	left  int
+	weak  bool // who joins dies in the same tick
 }
 
 const deskEpoch = 77
@@ -43,7 +44,13 @@ func newDesk(t testing.TB) *desk {
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1, MaxSessions: 2,
 		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
 		Game: server.Game{
-			Join: func(*server.Session) (world.Entity, error) { return d.spawn(0), nil },
+			Join: func(*server.Session) (world.Entity, error) {
+				h := d.spawn(0)
+				if d.weak {
+					w.Destroy(h)
+				}
+				return h, nil
+			},
 			Leave: func(s *server.Session) {
 				d.left++
 				w.Destroy(s.Entity())
@@ -435,4 +442,70 @@ func TestWarmTickAllocatesNothing(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(300, tick))
 	require.NotZero(t, d.core.Replication().Rows)
+}
+
+// A connection may be unable to take even the first message.
+func TestWelcomeIsNotTaken(t *testing.T) {
+	d := newDesk(t)
+	c := d.sit()
+	c.full = true
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Epoch: deskEpoch})
+	c.wantClosed("the stream takes nothing", wire.TooSlow)
+	require.Equal(t, 1, d.left, "joined, so it leaves")
+}
+
+// A Result says Stale once and for all, so its handle counts as sent: the
+// Destroy follows, and the client's own verdict agrees (H3).
+func TestStaleResultIsFollowedByDestroy(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	far := d.spawn(500)
+	d.world.Destroy(far)
+	d.core.Tick()
+	c.say(wire.Command{ID: 1, Name: "poke", Target: far})
+	c.wantResult("dead, and never shown", 1, wire.StaleHandle, wire.Stale)
+	require.True(t, c.deaths()[far])
+}
+
+// The controlled entity is named before it enters, and may never do so.
+func TestControlledIsTaught(t *testing.T) {
+	d := newDesk(t)
+	d.weak = true
+	c := d.join()
+	require.True(t, c.deaths()[c.session.Entity()], "H3")
+}
+
+// deaths plays some ticks and reads which handles the client is told are dead.
+func (c *seat) deaths() map[bulk.Handle]bool {
+	for range 10 {
+		c.d.core.Tick()
+	}
+	dead := map[bulk.Handle]bool{}
+	for {
+		kind, body, ok, err := c.frames.Next()
+		require.NoError(c.d.t, err)
+		if !ok {
+			return dead
+		}
+		require.Equal(c.d.t, wire.TypeStructure, kind)
+		m, err := wire.ParseStructure(body)
+		require.NoError(c.d.t, err)
+		for r, err := range m.Records() {
+			require.NoError(c.d.t, err)
+			if r.Op == wire.OpDestroy {
+				dead[r.Handle] = true
+			}
+		}
+	}
+}
+
+// The floor that clients are told is the one that replication leaves handles
+// out by; a core in which they differ would lie to both.
+func TestFloorIsTheWorlds(t *testing.T) {
+	w, err := world.New(world.Config{FirstGeneration: 5})
+	require.NoError(t, err)
+	for floor, right := range map[uint32]bool{0: true, 5: true, 1: false, 7: false} {
+		_, err := server.NewCore(server.CoreConfig{World: w, Schema: deskSchema(t), Epoch: 1, GenerationFloor: floor})
+		require.Equal(t, right, err == nil, "floor %d: %v", floor, err)
+	}
 }

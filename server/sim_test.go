@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -42,7 +43,8 @@ const foldOffset = 19
 // life is what the oracle knows of one handle.
 type life struct {
 	identity uint64
-	died     int64 // simulated ms; 0: lives
+	died     int64  // simulated ms; 0: lives
+	tick     uint32 // at which it died; 0: in an earlier run
 }
 
 type stateKey struct {
@@ -150,7 +152,9 @@ func (s *sim) spawn(kind world.KindID) bulk.Handle {
 func (s *sim) poke(p *server.Session, target world.Entity, args []byte) error {
 	s.executed++
 	require.Equal(s.t, bulk.Live, s.world.Status(target), "H2: executed on %v; %s", target, s.where())
-	require.Equal(s.t, wire.Live, p.Resolve(target), "H2: executed on %v, not shown; %s", target, s.where())
+	shown := false
+	p.InterestSet(func(h bulk.Handle) bool { shown = h == target; return !shown })
+	require.True(s.t, shown, "H2: executed on %v, not shown; %s", target, s.where())
 	var believed uint64
 	require.NoError(s.t, msgpack.Unmarshal(args, &believed))
 	if believed == 0 {
@@ -176,7 +180,7 @@ func (s *sim) step() {
 	}
 	s.core.Tick()
 	for _, h := range s.world.Destroyed() {
-		s.lives[h].died = s.now
+		s.lives[h].died, s.lives[h].tick = s.now, uint32(s.world.Tick())
 	}
 	s.record()
 	for _, c := range s.clients {
@@ -190,7 +194,7 @@ func (s *sim) stir() {
 	live := slices.DeleteFunc(slices.Clone(s.order), func(h bulk.Handle) bool { return s.world.Status(h) != bulk.Live })
 	pick := func() bulk.Handle { return live[s.rng.IntN(len(live))] }
 	for range s.rng.IntN(4) {
-		if h := pick(); !s.controlled(h) {
+		if h := pick(); !s.controlled(h) || s.rng.IntN(20) == 0 {
 			s.world.Destroy(h)
 		}
 		if s.rng.IntN(5) > 0 {
@@ -242,6 +246,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 // simClient is one client, its four lanes, and what it ever heard.
 type simClient struct {
 	sim      *sim
+	number   int // in sim.clients
 	server   *server.Session
 	session  *client.Session
 	up, down *simtest.Stream
@@ -251,18 +256,24 @@ type simClient struct {
 	toldDead map[bulk.Handle]bool
 	closed   wire.Code
 	stamp    uint32
-	intents  map[uint32]bulk.Handle
+	intents  map[uint32]intent
 	results  int
 	targets  client.Component[Target]
 	names    client.Component[Identity]
 }
 
+// intent is a command that waits for its answer.
+type intent struct {
+	target bulk.Handle
+	heard  bool // the client had been sent it
+}
+
 func (s *sim) connect(i int) *simClient {
 	seed := s.rng.Uint64()
 	c := &simClient{
-		sim: s, up: simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
+		sim: s, number: i, up: simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
 		upD: simtest.NewLink(seed+2, s.links), downD: simtest.NewLink(seed+3, s.links),
-		heard: map[bulk.Handle]uint64{}, toldDead: map[bulk.Handle]bool{}, intents: map[uint32]bulk.Handle{},
+		heard: map[bulk.Handle]uint64{}, toldDead: map[bulk.Handle]bool{}, intents: map[uint32]intent{},
 	}
 	var err error
 	c.targets, err = client.ComponentOf[Target](s.schema, "target")
@@ -310,12 +321,16 @@ func (c *simClient) deliverUp() {
 func (c *simClient) step() {
 	s := c.sim
 	if p := c.down.Receive(s.now); len(p) > 0 {
-		require.NoError(s.t, c.session.ReceiveStream(p), s.where())
+		err := c.session.ReceiveStream(p)
+		if c.closed == wire.Timeout && c.session.Replica() == nil {
+			c.again() // its Hello took too long in this weather
+			return
+		}
+		require.NoError(s.t, err, s.where())
 	}
 	got := false
 	for _, d := range c.downD.Receive(s.now) {
-		_, err := c.session.ReceiveDatagram(d, time.Duration(s.now)*time.Millisecond)
-		require.NoError(s.t, err, s.where())
+		c.datagram(d)
 		got = true
 	}
 	if got {
@@ -335,6 +350,23 @@ func (c *simClient) step() {
 	}
 }
 
+// datagram takes one in. One that is newer than all before it and stands on the
+// very structure that is there can always be read: its baselines were
+// acknowledged in this life of their rows (R3).
+func (c *simClient) datagram(d []byte) {
+	s := c.sim
+	var r wire.BitReader
+	h, err := wire.ParseStateHeader(d, &r)
+	require.NoError(s.t, err, s.where())
+	replica := c.session.Replica()
+	due := replica != nil && h.Seq > replica.Ack().Newest && h.Structure == replica.Structure()
+	outcome, err := c.session.ReceiveDatagram(d, time.Duration(s.now)*time.Millisecond)
+	require.NoError(s.t, err, s.where())
+	if due {
+		require.Contains(s.t, []client.Outcome{client.Applied, client.Faulty}, outcome, "R3: snapshot %d; %s", h.Seq, s.where())
+	}
+}
+
 // check holds an entity's new state against what the server had at that tick.
 func (c *simClient) check(e *client.Entity) {
 	s, h := c.sim, e.Handle()
@@ -351,6 +383,9 @@ func (c *simClient) check(e *client.Entity) {
 	require.Equal(s.t, want, got, "H1: %v at tick %d; %s", h, e.Tick(), s.where())
 	c.heard[h] = name.Value
 	if target, ok := c.targets.Get(e); ok && target.Handle != 0 {
+		if l := s.lives[target.Handle]; l.died != 0 && l.tick <= e.Tick() {
+			require.Equal(s.t, wire.Stale, c.session.Resolve(target.Handle), "R4: %v came before its death; %s", target.Handle, s.where())
+		}
 		if _, ok := c.heard[target.Handle]; !ok {
 			c.heard[target.Handle] = 0
 		}
@@ -366,6 +401,7 @@ func (c *simClient) destroyed(h bulk.Handle, _ wire.Reason) {
 	s := c.sim
 	require.NotNil(s.t, s.lives[h], "H3: destroy of %v, never issued; %s", h, s.where())
 	require.NotZero(s.t, s.lives[h].died, "H3: destroy of %v, which lives; %s", h, s.where())
+	require.False(s.t, c.toldDead[h], "H3: %v died twice; %s", h, s.where())
 	c.toldDead[h] = true
 }
 
@@ -413,15 +449,21 @@ func (c *simClient) command() {
 	require.NoError(s.t, err)
 	id, err := c.session.Command("poke", h, args)
 	require.NoError(s.t, err)
-	c.intents[id] = h
+	_, heard := c.heard[h]
+	c.intents[id] = intent{h, heard}
 }
 
 func (c *simClient) result(r client.Result) {
 	s := c.sim
-	h, ok := c.intents[r.ID]
+	asked, ok := c.intents[r.ID]
+	h := asked.target
 	require.True(s.t, ok && h == r.Target, "result for %v, asked for %v; %s", r.Target, h, s.where())
 	delete(c.intents, r.ID)
 	c.results++
+	var e *wire.Error
+	if errors.As(r.Err, &e) && e.Code == wire.UnknownHandle {
+		require.False(s.t, asked.heard, "R2: %v was sent, and is unknown; %s", h, s.where())
+	}
 	if r.Err != nil && r.Verdict == wire.Stale {
 		require.NotZero(s.t, s.lives[h].died, "H2: %v rejected as stale and lives; %s", h, s.where())
 	}
@@ -473,16 +515,21 @@ func (s *sim) restart() {
 	highest := uint32(0)
 	for _, h := range s.order {
 		highest = max(highest, h.Generation())
-		if l := s.lives[h]; l.died == 0 {
+		l := s.lives[h]
+		l.tick = 0
+		if l.died == 0 {
 			l.died = s.now
 		}
 	}
 	s.start(highest + 2)
-	old := s.clients
-	s.clients = nil
-	for i, before := range old {
-		c := s.connect(i)
-		c.heard, c.toldDead = before.heard, before.toldDead
-		s.clients = append(s.clients, c)
+	for _, c := range s.clients {
+		c.again()
 	}
+}
+
+// again replaces a client whose connection is over by one that remembers.
+func (c *simClient) again() {
+	next := c.sim.connect(c.number)
+	next.heard, next.toldDead = c.heard, c.toldDead
+	c.sim.clients[c.number] = next
 }

@@ -253,3 +253,20 @@ func (s *Schema) References(row Row, f func(bulk.Handle)) {
 		}
 	}
 }
+
+// KeepReferences makes none of every reference of row that keep is false for.
+func (s *Schema) KeepReferences(row Row, keep func(bulk.Handle) bool) {
+	for i := range s.components {
+		c := &s.components[i]
+		if row.Mask>>i&1 == 0 {
+			continue
+		}
+		for j := c.first; j < c.last; j++ {
+			if at := s.fields[j].word; s.fields[j].kind == kindRef && row.Words[at+1] != 0 {
+				if !keep(bulk.NewHandle(row.Words[at], row.Words[at+1])) {
+					row.Words[at], row.Words[at+1] = 0, 0
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package replication_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// crowd has the viewer enter n entities around its focus.
+func (s *stage) crowd(n int) []bulk.Handle {
+	var all []bulk.Handle
+	for i := range n {
+		all = append(all, s.spawn(float32(i%128)/8-8, float32(i/128)/8-8))
+	}
+	structure := uint32(0)
+	for s.viewer.Interest() <= n {
+		structure += uint32(len(records(s.t, s.snapshot())))
+		s.acknowledge(structure)
+	}
+	return all
+}
+
+// A tick in which everything dies is told in as many messages as it takes: one
+// that is longer than a frame may be would end every session.
+func TestEverythingDiesAtOnce(t *testing.T) {
+	const n = 14_000
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	for _, h := range s.crowd(n) {
+		s.world.Destroy(h)
+	}
+	require.Len(t, records(t, s.snapshot()), n)
+}
+
+// The same for a viewer that is taken away from a crowd.
+func TestEverythingLeavesAtOnce(t *testing.T) {
+	const n = 14_000
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	s.crowd(n)
+	s.world.SetPosition(s.focus, world.Vec3{X: 500, Y: 1})
+	require.Len(t, records(t, s.snapshot()), n)
+}
+
+// A slot whose known tenant died is unknown again: its next tenant is Pending,
+// and dies without a word (R2).
+func TestNextTenantIsUnknown(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	near := s.spawn(5, 0)
+	s.snapshot()
+	s.world.Destroy(near)
+	require.Len(t, records(t, s.snapshot()), 1)
+	next := s.spawn(100, 0)
+	require.Equal(t, near.Index(), next.Index(), "the slot is used again")
+	s.snapshot()
+	require.Equal(t, wire.Pending, s.viewer.Resolve(next))
+	s.world.Destroy(next)
+	require.Empty(t, records(t, s.snapshot()), "the client never heard of it")
+}
+
+// A client that reads and never acknowledges is not sent the whole world.
+func TestUnacknowledgedEntersStop(t *testing.T) {
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	for i := range 14_000 {
+		s.spawn(float32(i%128)/8-8, float32(i/128)/8-8)
+	}
+	sent := 0
+	for range 20 {
+		sent += len(s.snapshot().Stream)
+	}
+	require.Less(t, sent, 64<<10)
+	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.Interest())}))
+	require.NotEmpty(t, records(t, s.snapshot()), "it goes on when the client does")
+}
+
+// What is spawned after the frame was made, by a game that reacts to a session
+// which ends while snapshots are sent, is not in it: it waits for the next.
+func TestSpawnedAfterTheFrame(t *testing.T) {
+	s := newStage(t, replication.Config{SnapshotHz: 60})
+	old := s.spawn(1, 0)
+	s.world.Step()
+	s.rep.AfterStep()
+	s.rep.Capture()
+	s.viewer.Snapshot()
+	s.world.Destroy(old)
+	s.world.Step()
+	s.rep.AfterStep()
+	s.rep.Capture()
+	late := []bulk.Handle{s.spawn(2, 0), s.spawn(3, 0)}
+	require.Equal(t, old.Index(), late[0].Index(), "one takes a used slot, the other a new one")
+	require.Equal(t, 1, len(records(t, s.viewer.Snapshot())), "the destroy")
+	require.Len(t, records(t, s.snapshot()), 2)
+	require.Equal(t, wire.Live, s.viewer.Resolve(late[1]))
+}
+
+// A handle that was never issued can only be forged, and may be issued one day:
+// as a reference it is none, or a client would hold it for pending for ever.
+func TestForgedReferenceIsNone(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	near := s.spawn(1, 0)
+	s.link.Set(near, link{bulk.NewHandle(near.Index()+1, 3)})
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[link](schema, "link"))
+	for _, record := range records(t, s.snapshot()) {
+		var r wire.BitReader
+		r.Reset(record.Row)
+		row := wire.Row{Words: make([]uint32, schema.Words())}
+		require.NoError(t, schema.ReadFull(&r, &row))
+		schema.References(row, func(h bulk.Handle) { require.Fail(t, "refers", "%v to %v", record.Handle, h) })
+	}
+}
