@@ -28,6 +28,7 @@ func TestAuditFindsDamage(t *testing.T) {
 		{"open bit missing", "B4", func(p *Pool[int]) { p.open.Clear(0) }},
 		{"open bit beyond all memory", "B4", func(p *Pool[int]) { p.open.Set(128) }},
 		{"hint too high", "B4", func(p *Pool[int]) { p.hint = 1 }},
+		{"free bits", "B4", func(p *Pool[int]) { p.hint, p.free = 0, 3<<20 }},
 		{"count", "B5", func(p *Pool[int]) { p.count++ }},
 		{"retired count", "B5", func(p *Pool[int]) { p.retired++ }},
 		{"high-water mark too low", "B5", func(p *Pool[int]) { p.slots -= 2 }},

@@ -1,6 +1,7 @@
 package bulk_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -20,19 +21,43 @@ func (b *body) move() {
 
 const benchSlots = 100_000
 
-// filled returns a pool of benchSlots bodies with that share of random holes.
-func filled(tb testing.TB, holesPercent int) (*bulk.Pool[body], []bulk.Handle) {
-	p, err := bulk.NewPool[body](bulk.Options{})
+// strategies are the ones that benchmarks compare.
+var strategies = []bulk.Options{
+	{},
+	{Memory: bulk.Reserved},
+	{Memory: bulk.Growing},
+	{Order: bulk.FreeList},
+	{Order: bulk.FIFO},
+}
+
+// eachBench runs f for each size and strategy that is asked for.
+func eachBench(b *testing.B, sizes []int, f func(*testing.B, int, bulk.Options)) {
+	for _, n := range sizes {
+		for _, o := range strategies {
+			b.Run(fmt.Sprintf("%d/%v/%v", n, o.Order, o.Memory), func(b *testing.B) { f(b, n, o) })
+		}
+	}
+}
+
+var benchSizes = []int{1000, 64_000, 100_000, 1_000_000}
+
+// filled returns a pool of n bodies with that share of random holes.
+func filled(tb testing.TB, n, holesPercent int, o bulk.Options) (*bulk.Pool[body], []bulk.Handle) {
+	if o.Memory == bulk.Reserved {
+		o.MaxSlots = 2 * n
+	}
+	p, err := bulk.NewPool[body](o)
 	require.NoError(tb, err)
-	handles := make([]bulk.Handle, 0, benchSlots)
-	for range benchSlots {
+	tb.Cleanup(func() { require.NoError(tb, p.Close()) })
+	handles := make([]bulk.Handle, 0, n)
+	for range n {
 		h, b := p.Add()
 		b.vx = 1
 		handles = append(handles, h)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	r.Shuffle(len(handles), func(i, j int) { handles[i], handles[j] = handles[j], handles[i] })
-	holes := benchSlots * holesPercent / 100
+	holes := n * holesPercent / 100
 	for _, h := range handles[:holes] {
 		p.Remove(h)
 	}
@@ -46,66 +71,98 @@ func perEntity(b *testing.B, n int) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// BenchmarkCreateAfterChurn fills the holes that random removal of half left.
 func BenchmarkCreateAfterChurn(b *testing.B) {
-	p, handles := filled(b, 0)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		b.StopTimer()
-		for _, h := range handles[:benchSlots/2] {
-			p.Remove(h)
+	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
+		p, handles := filled(b, n, 0, o)
+		b.ReportAllocs()
+		b.ResetTimer()
+		for range b.N {
+			b.StopTimer()
+			for _, h := range handles[:n/2] {
+				p.Remove(h)
+			}
+			b.StartTimer()
+			for i := range handles[:n/2] {
+				handles[i], _ = p.Add()
+			}
 		}
-		b.StartTimer()
-		for i := range handles[:benchSlots/2] {
-			handles[i], _ = p.Add()
-		}
-	}
-	perEntity(b, benchSlots/2)
+		perEntity(b, n/2)
+	})
 }
 
 func BenchmarkAddNAfterChurn(b *testing.B) {
-	p, handles := filled(b, 0)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		b.StopTimer()
-		for _, h := range handles[:benchSlots/2] {
-			p.Remove(h)
+	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
+		p, handles := filled(b, n, 0, o)
+		b.ReportAllocs()
+		b.ResetTimer()
+		for range b.N {
+			b.StopTimer()
+			for _, h := range handles[:n/2] {
+				p.Remove(h)
+			}
+			b.StartTimer()
+			i := 0
+			_ = p.AddN(n/2, func(h bulk.Handle, _ *body) {
+				handles[i] = h
+				i++
+			})
 		}
-		b.StartTimer()
-		i := 0
-		_ = p.AddN(benchSlots/2, func(h bulk.Handle, _ *body) {
-			handles[i] = h
-			i++
-		})
-	}
-	perEntity(b, benchSlots/2)
+		perEntity(b, n/2)
+	})
 }
 
+// BenchmarkAddNEmpty fills a pool that was emptied: whole words.
+func BenchmarkAddNEmpty(b *testing.B) {
+	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
+		p, handles := filled(b, n, 0, o)
+		b.ReportAllocs()
+		b.ResetTimer()
+		for range b.N {
+			b.StopTimer()
+			for _, h := range handles {
+				p.Remove(h)
+			}
+			b.StartTimer()
+			i := 0
+			_ = p.AddN(n, func(h bulk.Handle, _ *body) {
+				handles[i] = h
+				i++
+			})
+		}
+		perEntity(b, n)
+	})
+}
+
+// BenchmarkDestroyShuffled removes half, in random order.
 func BenchmarkDestroyShuffled(b *testing.B) {
-	p, handles := filled(b, 0)
-	r := rand.New(rand.NewPCG(3, 4))
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		b.StopTimer()
-		r.Shuffle(len(handles), func(i, j int) { handles[i], handles[j] = handles[j], handles[i] })
-		b.StartTimer()
-		for _, h := range handles[:benchSlots/2] {
-			p.Remove(h)
+	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
+		p, handles := filled(b, n, 0, o)
+		r := rand.New(rand.NewPCG(3, 4))
+		b.ReportAllocs()
+		b.ResetTimer()
+		for range b.N {
+			b.StopTimer()
+			r.Shuffle(len(handles), func(i, j int) { handles[i], handles[j] = handles[j], handles[i] })
+			b.StartTimer()
+			for _, h := range handles[:n/2] {
+				p.Remove(h)
+			}
+			b.StopTimer()
+			for i := range handles[:n/2] {
+				handles[i], _ = p.Add()
+			}
+			b.StartTimer()
 		}
-		b.StopTimer()
-		for i := range handles[:benchSlots/2] {
-			handles[i], _ = p.Add()
-		}
-		b.StartTimer()
-	}
-	perEntity(b, benchSlots/2)
+		perEntity(b, n/2)
+	})
 }
 
+// BenchmarkGetRandom looks everybody up in random order, against a slice that
+// does not ask who lives there, and a map.
 func BenchmarkGetRandom(b *testing.B) {
-	b.Run("pool", func(b *testing.B) {
-		p, handles := filled(b, 0)
+	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
+		p, handles := filled(b, n, 0, o)
 		sum := float32(0)
 		b.ReportAllocs()
 		for b.Loop() {
@@ -117,35 +174,36 @@ func BenchmarkGetRandom(b *testing.B) {
 		}
 		perEntity(b, len(handles))
 	})
-	b.Run("slice", func(b *testing.B) { // no check of who lives there
-		_, handles := filled(b, 0)
-		plain := make([]body, benchSlots)
-		sum := float32(0)
-		for b.Loop() {
-			for _, h := range handles {
-				sum += plain[h.Index()].vx
+	for _, n := range benchSizes {
+		_, handles := filled(b, n, 0, bulk.Options{})
+		b.Run(fmt.Sprintf("%d/slice", n), func(b *testing.B) {
+			plain := make([]body, n)
+			sum := float32(0)
+			for b.Loop() {
+				for _, h := range handles {
+					sum += plain[h.Index()].vx
+				}
 			}
-		}
-		perEntity(b, len(handles))
-	})
-	b.Run("map", func(b *testing.B) {
-		_, handles := filled(b, 0)
-		m := make(map[bulk.Handle]*body, benchSlots)
-		for _, h := range handles {
-			m[h] = &body{}
-		}
-		sum := float32(0)
-		for b.Loop() {
+			perEntity(b, len(handles))
+		})
+		b.Run(fmt.Sprintf("%d/map", n), func(b *testing.B) {
+			m := make(map[bulk.Handle]*body, n)
 			for _, h := range handles {
-				sum += m[h].vx
+				m[h] = &body{}
 			}
-		}
-		perEntity(b, len(handles))
-	})
+			sum := float32(0)
+			for b.Loop() {
+				for _, h := range handles {
+					sum += m[h].vx
+				}
+			}
+			perEntity(b, len(handles))
+		})
+	}
 }
 
 func BenchmarkGetStale(b *testing.B) {
-	p, _ := filled(b, 0)
+	p, _ := filled(b, benchSlots, 0, bulk.Options{})
 	var stale []bulk.Handle
 	for h := range p.All() {
 		stale = append(stale, h)
@@ -176,7 +234,7 @@ func BenchmarkIterate(b *testing.B) {
 }
 
 func benchmarkIterate(b *testing.B, holesPercent int) {
-	p, live := filled(b, holesPercent)
+	p, live := filled(b, benchSlots, holesPercent, bulk.Options{})
 	b.Run("All", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -82,6 +82,15 @@ func (p *Pool[T]) checkOpen() error {
 			return fmt.Errorf("bulk: B4: word %d is open, below the hint %d", w, p.hint)
 		}
 	}
+	if p.free != 0 {
+		all := ^(p.live.words[p.hint] | p.dead.Word(p.hint))
+		if below := p.limit - p.hint<<wordShift; below < wordLen {
+			all &= 1<<below - 1
+		}
+		if p.free != all {
+			return fmt.Errorf("bulk: B4: free bits of word %d are %#x, kept as %#x", p.hint, all, p.free)
+		}
+	}
 	if w, ok := p.open.Next(uint32(p.room >> wordShift)); ok {
 		return fmt.Errorf("bulk: B4: word %d is open and has no memory", w)
 	}

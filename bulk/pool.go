@@ -38,6 +38,8 @@ type Pool[T any] struct {
 	mask       uint32
 	usable     uint32 // the lesser of room and limit
 	hint       uint32 // LowestFree: no word below this is open (B4)
+	free       uint64 // LowestFree: all that Add may take of the hint word, or 0: look (B4)
+	special    bool   // Remove has more to do than usual
 	count      int    // live
 	slots      uint32 // high-water: one more than the highest slot ever used
 	newest     uint32 // highest generation ever handed out
@@ -63,11 +65,12 @@ func NewPool[T any](o Options) (*Pool[T], error) {
 		return nil, err
 	}
 	p := &Pool[T]{
-		limit:  uint32(o.MaxSlots),
-		first:  o.FirstGeneration,
-		order:  o.Order,
-		memory: o.Memory,
-		poison: invariants.Enabled && poisonable(reflect.TypeFor[T]()),
+		limit:   uint32(o.MaxSlots),
+		first:   o.FirstGeneration,
+		order:   o.Order,
+		memory:  o.Memory,
+		special: o.Order != LowestFree,
+		poison:  invariants.Enabled && poisonable(reflect.TypeFor[T]()),
 	}
 	if err := p.layOut(); err != nil {
 		return nil, err
@@ -79,16 +82,54 @@ func NewPool[T any](o Options) (*Pool[T], error) {
 // after the highest used. It returns the new tenant's handle and its memory,
 // zeroed, which stays where it is until Remove; (0, nil) when full.
 func (p *Pool[T]) Add() (Handle, *T) {
+	// The rest of this word's free bits lives in p.free, and not only in the
+	// live bits: from one Add to the next, that is a load, two operations and a
+	// store to wait for. It is take, written out.
+	free := p.free
+	if free == 0 {
+		return p.addElsewhere()
+	}
+	rest := free & (free - 1)
+	p.free = rest
 	w := p.hint
-	if p.order != LowestFree || w >= uint32(len(p.live.words)) {
-		return p.addElsewhere()
+	bit := uint32(bits.TrailingZeros64(free))
+	i := w<<wordShift | bit
+	region, at := p.base, uintptr(i)
+	if region == nil {
+		region, at = p.regions[i>>(p.shift&31)], uintptr(i&p.mask)
 	}
-	free := ^p.live.words[w]
-	i := w<<wordShift + uint32(bits.TrailingZeros64(free))
-	if free == 0 || i >= p.usable || p.retired != 0 {
-		return p.addElsewhere()
+	g := (*uint32)(unsafe.Add(region, at*generationBytes))
+	generation := *g + 1
+	*g = generation
+	before := p.live.words[w]
+	p.live.words[w] = before | 1<<(bit&wordMask)
+	p.count++
+	if i >= p.slots {
+		p.slots = i + 1
 	}
-	return p.take(i)
+	if generation > p.newest {
+		p.newest = generation
+	}
+	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
+	var zero T
+	*t = zero
+	if before == 0 || rest == 0 {
+		p.turn(w, before)
+	}
+	if invariants.Enabled {
+		invariants.Check(p.checkSlot(i))
+	}
+	return NewHandle(i, generation), t
+}
+
+// turn is the rest of Add for the first and the last of a word.
+//
+//go:noinline
+func (p *Pool[T]) turn(w uint32, before uint64) {
+	if before == 0 {
+		p.live.mark(w)
+	}
+	p.shut(w)
 }
 
 // addElsewhere is Add where the hint does not help.
@@ -97,7 +138,9 @@ func (p *Pool[T]) addElsewhere() (Handle, *T) {
 	var ok bool
 	switch p.order {
 	case LowestFree:
-		i, ok = p.lowestFree()
+		if i, ok = p.lowestFree(); ok {
+			p.free &= p.free - 1
+		}
 	case FreeList:
 		i, ok = p.popLink()
 	case FIFO:
@@ -121,9 +164,11 @@ func (p *Pool[T]) lowestFree() (uint32, bool) {
 		p.makeRoom(w << wordShift)
 	}
 	p.hint = w
-	free := ^(p.live.words[w] | p.dead.Word(w)) // not 0: the word is open
-	i := w<<wordShift | uint32(bits.TrailingZeros64(free))
-	return i, i < p.limit
+	p.free = ^(p.live.words[w] | p.dead.Word(w)) // not 0: the word is open
+	if below := p.limit - w<<wordShift; below < wordLen {
+		p.free &= 1<<below - 1
+	}
+	return w<<wordShift | uint32(bits.TrailingZeros64(p.free)), p.free != 0
 }
 
 // take makes a free slot live, under the generation after its last.
@@ -187,17 +232,14 @@ func (p *Pool[T]) AddN(n int, f func(Handle, *T)) error {
 		return nil
 	}
 	for n > 0 {
-		i, _ := p.lowestFree()
-		w := i >> wordShift
-		taken := ^(p.live.words[w] | p.dead.Word(w))
-		if below := p.limit - w<<wordShift; below < wordLen {
-			taken &= 1<<below - 1
-		}
+		_, _ = p.lowestFree()
+		taken := p.free
 		for spare := bits.OnesCount64(taken) - n; spare > 0; spare-- {
 			taken &^= 1 << (wordMask - bits.LeadingZeros64(taken)) // the highest
 		}
 		n -= bits.OnesCount64(taken)
-		p.addWord(w, taken, f)
+		p.free &^= taken
+		p.addWord(p.hint, taken, f)
 	}
 	return nil
 }
@@ -261,6 +303,7 @@ func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 	if p.order != LowestFree {
 		p.withdraw(i)
 	}
+	p.free = 0
 	*p.generation(i) = h.Generation() - 1
 	_, t := p.take(i)
 	return t, nil
@@ -280,17 +323,6 @@ func (p *Pool[T]) Remove(h Handle) bool {
 		return false
 	}
 	*g++ // wraps to 0 at the maximum, which is even: nobody lives here
-	w := i >> wordShift
-	before := p.live.words[w]
-	after := before &^ (1 << (i & wordMask))
-	p.live.words[w] = after
-	if after == 0 {
-		p.live.unmark(w)
-	}
-	p.count--
-	if len(p.tags) != 0 {
-		p.untag(i)
-	}
 	// Holes are zeroed for two reasons: what T points to is let go, and a loop
 	// over whole words computes on holes too, where a NaN would be slow.
 	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
@@ -299,15 +331,13 @@ func (p *Pool[T]) Remove(h Handle) bool {
 	if invariants.Enabled {
 		p.poisonSlot(t)
 	}
-	if h.Generation() == MaxGeneration || p.order != LowestFree {
-		p.vacate(i)
-	} else {
-		if before == allOnes || p.retired != 0 {
-			p.open.Set(w)
-		}
-		if w < p.hint {
-			p.hint = w
-		}
+	w := i >> wordShift
+	before := p.live.words[w]
+	after := before &^ (1 << (i & wordMask))
+	p.live.words[w] = after
+	p.count--
+	if after == 0 || before == allOnes || w <= p.hint || p.special || h.Generation() == MaxGeneration {
+		p.vacate(i, after)
 	}
 	if invariants.Enabled {
 		invariants.Check(p.checkSlot(i))
@@ -315,16 +345,37 @@ func (p *Pool[T]) Remove(h Handle) bool {
 	return true
 }
 
-// vacate is the rest of Remove for what is rare, or has another Order.
-func (p *Pool[T]) vacate(i uint32) {
-	switch {
-	case *p.generation(i) == 0: // H4: nobody lives here ever again
+// vacate is the rest of Remove, where there is any.
+//
+//go:noinline
+func (p *Pool[T]) vacate(i uint32, after uint64) {
+	w := i >> wordShift
+	if after == 0 {
+		p.live.unmark(w)
+	}
+	p.untag(i)
+	retires := *p.generation(i) == 0
+	if retires { // H4: nobody lives here ever again
 		p.dead.Set(i)
 		p.retired++
-		p.shut(i >> wordShift)
+		p.special = true
+	}
+	switch {
+	case p.order == LowestFree:
+		free := ^(after | p.dead.Word(w))
+		if free == 0 {
+			break // it was shut before
+		}
+		p.open.Set(w)
+		if w < p.hint {
+			p.hint, p.free = w, 0
+		} else if w == p.hint && p.free != 0 && !retires {
+			p.free |= 1 << (i & wordMask)
+		}
+	case retires:
 	case p.order == FreeList:
 		p.linkBetween(0, i, p.link(0).next)
-	default:
+	case p.order == FIFO:
 		p.enqueue(i)
 	}
 }

@@ -19,6 +19,7 @@ func (p *Pool[T]) Tag(name string) *Bitset {
 	}
 	t := tag{name, new(Bitset)}
 	p.tags = append(p.tags, t)
+	p.special = true
 	return t.set
 }
 
