@@ -39,6 +39,7 @@ type Pool[T any] struct {
 	usable     uint32 // the lesser of room and limit
 	hint       uint32 // LowestFree: no word below this is open (B4)
 	free       uint64 // LowestFree: all that Add may take of the hint word, or 0: look (B4)
+	touched    uint8  // of no meaning: the target of a load made for its time
 	special    bool   // Remove has more to do than usual
 	count      int    // live
 	slots      uint32 // high-water: one more than the highest slot ever used
@@ -318,6 +319,12 @@ func (p *Pool[T]) Remove(h Handle) bool {
 		return false
 	}
 	region, at := p.place(i)
+	// A load of the data now, beside that of the generation, so that the line is
+	// there when it is zeroed: loads overlap, and stores wait for each other.
+	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
+	if unsafe.Sizeof(*t) > 0 {
+		p.touched = *(*uint8)(unsafe.Pointer(t))
+	}
 	g := (*uint32)(unsafe.Add(region, at*generationBytes))
 	if *g != h.Generation() || !h.Valid() {
 		return false
@@ -325,7 +332,6 @@ func (p *Pool[T]) Remove(h Handle) bool {
 	*g++ // wraps to 0 at the maximum, which is even: nobody lives here
 	// Holes are zeroed for two reasons: what T points to is let go, and a loop
 	// over whole words computes on holes too, where a NaN would be slow.
-	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
 	var zero T
 	*t = zero
 	if invariants.Enabled {
