@@ -118,6 +118,66 @@ func (b *Bitset) Next(from uint32) (uint32, bool) {
 	return w<<wordShift | uint32(bits.TrailingZeros64(b.words[w])), true
 }
 
+// Prev returns the highest member that is at most from, or false.
+func (b *Bitset) Prev(from uint32) (uint32, bool) {
+	w := from >> wordShift
+	if rest := b.Word(w) & (allOnes >> (wordMask - from&wordMask)); rest != 0 {
+		return w<<wordShift | highest(rest), true
+	}
+	// Below that word, by the summaries.
+	s := w >> wordShift
+	if rest := level(b.summary, s) & (1<<(w&wordMask) - 1); rest != 0 {
+		w = s<<wordShift | highest(rest)
+		return w<<wordShift | highest(b.words[w]), true
+	}
+	t := s >> wordShift
+	rest := level(b.top, t) & (1<<(s&wordMask) - 1)
+	t = min(t, uint32(len(b.top)))
+	for rest == 0 {
+		if t == 0 {
+			return 0, false
+		}
+		t--
+		rest = b.top[t]
+	}
+	s = t<<wordShift | highest(rest)
+	w = s<<wordShift | highest(b.summary[s])
+	return w<<wordShift | highest(b.words[w]), true
+}
+
+// highest is the number of the highest bit, of which there must be one.
+func highest(word uint64) uint32 { return uint32(bits.Len64(word) - 1) }
+
+// NextClear returns the lowest number from from on, and below end, that is not
+// in the set, or false. The end keeps padding out: say Pool.Slots. Full words
+// are passed one by one; the summaries know about empty ones only.
+func (b *Bitset) NextClear(from, end uint32) (uint32, bool) {
+	mask := allOnes << (from & wordMask)
+	for w := from >> wordShift; w <= end>>wordShift; w++ {
+		if free := ^b.Word(w) & mask; free != 0 {
+			if i := w<<wordShift | uint32(bits.TrailingZeros64(free)); i < end {
+				return i, true
+			}
+			return 0, false
+		}
+		mask = allOnes
+	}
+	return 0, false
+}
+
+// PrevClear returns the highest number that is at most from and not in the set,
+// or false. Beyond the end nothing is in the set.
+func (b *Bitset) PrevClear(from uint32) (uint32, bool) {
+	mask := allOnes >> (wordMask - from&wordMask)
+	for w := int64(from >> wordShift); w >= 0; w-- {
+		if free := ^b.Word(uint32(w)) & mask; free != 0 {
+			return uint32(w)<<wordShift | highest(free), true
+		}
+		mask = allOnes
+	}
+	return 0, false
+}
+
 // nextWord returns the first word from w on that has a member.
 func (b *Bitset) nextWord(w uint32) (uint32, bool) {
 	s := w >> wordShift

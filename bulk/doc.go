@@ -82,6 +82,7 @@
 //     another slot or another tenant.
 //   - B9: with FreeList and FIFO, each hole is in the list or the queue, once.
 //   - B10: a tag is on live slots only.
+//   - B11: rows of a Table and slots point at each other.
 //
 // H4 and H5 are promises to peers across the network, which this package
 // supplies the means for: a handle names one tenant for ever, also after the
