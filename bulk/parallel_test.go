@@ -129,7 +129,7 @@ func TestColumnsLayouts(t *testing.T) {
 		func() error { _, err := bulk.NewColumns[float32](0, bulk.SoA); return err },
 		func() error { _, err := bulk.NewColumns[float32](-1, bulk.SoA); return err },
 		func() error { _, err := bulk.NewColumns[float32](1, 7); return err },
-		func() error { _, err := bulk.NewColumns[[1 << 20]byte](1, bulk.SoA); return err },
+		func() error { _, err := bulk.NewColumns[[1 << 16]byte](1, bulk.SoA); return err },
 	} {
 		require.ErrorIs(t, bad(), bulk.ErrOptions)
 	}
