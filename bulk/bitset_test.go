@@ -74,6 +74,7 @@ func TestBitsetAgainstBools(t *testing.T) {
 				want := members(model)
 				require.NoError(t, s.CheckInvariants())
 				require.Equal(t, want, slices.Collect(s.All()))
+				require.Equal(t, want, s.AppendTo(nil))
 				require.Equal(t, len(want), s.Count())
 				require.Equal(t, len(want) > 0, s.Any())
 				for range 1000 {

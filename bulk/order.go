@@ -86,7 +86,14 @@ func (p *Pool[T]) popLink() (uint32, bool) {
 			i = p.link(0).next
 		}
 		if i != 0 {
-			p.unlink(i)
+			next := p.link(i).next
+			if !p.isHole(next) {
+				p.relink()
+				i = p.link(0).next
+				next = p.link(i).next
+			}
+			p.setNext(0, next)
+			p.setPrevious(next, 0)
 			return i, true
 		}
 	}
