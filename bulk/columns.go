@@ -27,8 +27,9 @@ const LanesLen = 16
 const (
 	lanesShift = 4
 	// staggerBytes is what lies between two columns of a block. Columns of 4,096
-	// elements would all start at the same place in their pages, and thus fight
-	// for one set of the cache; three lines apart, 64 columns have 64 sets.
+	// elements would all start at the same place in their pages, and a loop over
+	// more of them than a cache set has lines would have them fight for one set;
+	// three lines apart, 64 columns have 64 sets.
 	staggerBytes = 192
 	maxColumns   = 1 << 12
 )

@@ -50,9 +50,10 @@ const (
 	// FreeList takes the hole made last: a circular list through the holes, its
 	// head in slot 0, which thus never has a tenant. The links lie over the dead
 	// data, so T must be free of pointers and hold at least 8 bytes, and loops
-	// must not write to holes. Good for many small pools whose slots all fit the
-	// nearest cache, and for huge T; elsewhere each Add is a cache miss. It uses
-	// up the generations of hot slots.
+	// must not write to holes; should one do, Add notices, and starts over with
+	// the lowest. For huge T of which the one freed last is still in a cache;
+	// elsewhere it is slower (BENCHMARKS.md), and uses up the generations of hot
+	// slots.
 	FreeList
 	// FIFO takes the hole made first, which spreads reuse, so that generations
 	// last and a short wire form of them is ambiguous late. For any T; keeps 8
@@ -70,7 +71,8 @@ const (
 	// Blocks allocates BlockLen slots at a time from Go's heap.
 	Blocks Memory = iota
 	// Growing allocates 64 slots, then each time as many as there are: for many
-	// pools most of which stay small.
+	// pools most of which stay small. Large ones show in garbage collections,
+	// which look at a pointer for each 64 slots.
 	Growing
 	// Reserved maps address space for MaxSlots at once, which costs memory only
 	// where slots are used, a page at a time. A lookup computes the place instead
