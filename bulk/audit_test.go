@@ -56,19 +56,19 @@ func TestAuditFindsDamagedLists(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		order  Order
-		damage func(*Pool[int])
+		damage func(*Pool[int64])
 	}{
-		{"link to a live slot", FreeList, func(p *Pool[int]) { p.setNext(20, 10) }},
-		{"link to nowhere", FreeList, func(p *Pool[int]) { p.setNext(20, 1<<31) }},
-		{"link back", FreeList, func(p *Pool[int]) { p.setPrevious(20, 20) }},
-		{"hole left out", FreeList, func(p *Pool[int]) { p.unlink(30) }},
-		{"hole left out", FIFO, func(p *Pool[int]) { p.queue.head++ }},
-		{"hole queued twice", FIFO, func(p *Pool[int]) { p.enqueue(20) }},
+		{"link to a live slot", FreeList, func(p *Pool[int64]) { p.setNext(20, 10) }},
+		{"link to nowhere", FreeList, func(p *Pool[int64]) { p.setNext(20, 1<<31) }},
+		{"link back", FreeList, func(p *Pool[int64]) { p.setPrevious(20, 20) }},
+		{"hole left out", FreeList, func(p *Pool[int64]) { p.unlink(30) }},
+		{"hole left out", FIFO, func(p *Pool[int64]) { p.queue.head++ }},
+		{"hole queued twice", FIFO, func(p *Pool[int64]) { p.enqueue(20) }},
 	} {
 		t.Run(c.order.String()+"/"+c.name, func(t *testing.T) {
-			p, err := NewPool[int](Options{Order: c.order})
+			p, err := NewPool[int64](Options{Order: c.order})
 			require.NoError(t, err)
-			require.NoError(t, p.AddN(100, func(Handle, *int) {}))
+			require.NoError(t, p.AddN(100, func(Handle, *int64) {}))
 			require.True(t, p.Remove(NewHandle(20, 1)))
 			require.True(t, p.Remove(NewHandle(30, 1)))
 			require.NoError(t, p.CheckInvariants())

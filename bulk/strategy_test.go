@@ -234,12 +234,16 @@ func TestReservedMemory(t *testing.T) {
 	if !canReserve() {
 		t.Skip("not on this system")
 	}
-	p := newPool[[128]byte](t, bulk.Options{Memory: bulk.Reserved, MaxSlots: 1 << 24}) // 2 GiB of addresses
+	slots := uint32(1 << 24) // 2 GiB of addresses
+	if math.MaxInt == math.MaxInt32 {
+		slots = 1 << 18
+	}
+	p := newPool[[128]byte](t, bulk.Options{Memory: bulk.Reserved, MaxSlots: int(slots)})
 	h, v := p.Add()
-	last, err := p.AddAt(bulk.NewHandle(1<<24-1, 1))
+	last, err := p.AddAt(bulk.NewHandle(slots-1, 1))
 	require.NoError(t, err)
 	last[127] = 1
-	require.Equal(t, uintptr(1<<24-1)*128, uintptr(unsafe.Pointer(last))-uintptr(unsafe.Pointer(v)), "one array")
+	require.Equal(t, uintptr(slots-1)*128, uintptr(unsafe.Pointer(last))-uintptr(unsafe.Pointer(v)), "one array")
 	require.NoError(t, p.Close())
 	require.Nil(t, p.Get(h))
 	require.False(t, p.Remove(h))
