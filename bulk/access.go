@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math/bits"
 	"reflect"
+	"unsafe"
 )
 
 // Status is what a pool knows about a handle. The three answers differ: a
@@ -38,26 +39,37 @@ func (s Status) String() string {
 // 64 bits. The pointer stays good until Remove; keep the handle instead, if
 // that could come in between.
 func (p *Pool[T]) Get(h Handle) *T {
-	if i := uint32(h); i>>blockShift < uint32(len(p.blocks)) {
-		b := p.blocks[i>>blockShift]
-		if b.generations[i&blockMask] == uint32(h>>32) && h>>32&1 != 0 {
-			return &b.data[i&blockMask]
+	// Written out, to stay below what the compiler inlines.
+	if i := uint32(h); i < p.usable {
+		region, at := p.base, uintptr(i)
+		if region == nil {
+			region, at = p.regions[i>>(p.shift&31)], uintptr(i&p.mask)
+		}
+		if *(*uint32)(unsafe.Add(region, at*generationBytes)) == uint32(h>>32) && h>>32&1 != 0 {
+			return (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
 		}
 	}
 	return nil
 }
 
-// At returns the memory of a slot below Slots, live or not; others panic or
-// return memory without meaning. What a free slot holds is undefined, and may
-// be written to: that is what lets a loop run over holes.
+// At returns the memory of a slot below Slots, live or not; others give nil or
+// memory without meaning. What a free slot holds is undefined, and may be
+// written to, except with Order FreeList: that is what lets a loop run over holes.
 func (p *Pool[T]) At(index uint32) *T {
-	return &p.blocks[index>>blockShift].data[index&blockMask]
+	if index >= p.usable {
+		return nil
+	}
+	return p.slot(index)
 }
 
 // HandleAt returns the handle of a slot's tenant, or 0 if it has none.
 func (p *Pool[T]) HandleAt(index uint32) Handle {
-	if index>>blockShift < uint32(len(p.blocks)) {
-		if g := p.blocks[index>>blockShift].generations[index&blockMask]; g&1 != 0 {
+	if index < p.usable {
+		region, at := p.base, uintptr(index)
+		if region == nil {
+			region, at = p.regions[index>>(p.shift&31)], uintptr(index&p.mask)
+		}
+		if g := *(*uint32)(unsafe.Add(region, at*generationBytes)); g&1 != 0 {
 			return NewHandle(index, g)
 		}
 	}
@@ -71,11 +83,10 @@ func (p *Pool[T]) Status(h Handle) Status {
 	if !h.Valid() || i >= p.limit {
 		return Unissued
 	}
-	current := p.first - 1 // of every slot in a block that is yet to come
-	if i>>blockShift < uint32(len(p.blocks)) {
-		b := p.blocks[i>>blockShift]
-		current = b.generations[i&blockMask]
-		if current == 0 && b.taken[i>>wordShift&(blockWords-1)]>>(i&wordMask)&1 != 0 {
+	current := p.first - 1 // of every slot that has no memory yet
+	if uint64(i) < p.room {
+		current = *p.generation(i)
+		if current == 0 && p.dead.Has(i) {
 			return Stale // retired (B3)
 		}
 	}
@@ -120,12 +131,12 @@ func (p *Pool[T]) All() iter.Seq2[Handle, *T] {
 	return func(yield func(Handle, *T) bool) {
 		end := p.slots
 		for w, ok := p.live.nextWord(0); ok && w<<wordShift < end; w, ok = p.live.nextWord(w + 1) {
-			b := p.blocks[w>>(blockShift-wordShift)]
+			generations, data := p.word(w)
 			ahead := allOnes
 			for rest := p.live.words[w]; rest != 0; rest = p.live.words[w] & ahead {
 				bit := uint32(bits.TrailingZeros64(rest))
 				i := w<<wordShift | bit
-				if i >= end || !yield(NewHandle(i, b.generations[i&blockMask]), &b.data[i&blockMask]) {
+				if i >= end || !yield(NewHandle(i, generations[bit&wordMask]), &data[bit&wordMask]) {
 					return
 				}
 				ahead = allOnes << bit << 1
@@ -152,8 +163,7 @@ func (p *Pool[T]) Words() iter.Seq2[uint32, Word[T]] {
 	return func(yield func(uint32, Word[T]) bool) {
 		end := p.slots
 		for w, ok := p.live.nextWord(0); ok && w<<wordShift < end; w, ok = p.live.nextWord(w + 1) {
-			first := w & (blockWords - 1) << wordShift
-			slots := (*[wordLen]T)(p.blocks[w>>(blockShift-wordShift)].data[first : first+wordLen])
+			_, slots := p.word(w)
 			if !yield(w<<wordShift, Word[T]{Live: p.live.words[w], Slots: slots}) {
 				return
 			}

@@ -20,21 +20,24 @@ func TestAuditFindsDamage(t *testing.T) {
 		{"live bit lost", "B2", func(p *Pool[int]) { p.live.Clear(10) }},
 		{"live bit invented", "B2", func(p *Pool[int]) { p.live.Set(20) }},
 		{"written through Live beyond the limit", "B2", func(p *Pool[int]) { p.live.Set(BlockLen + 7) }},
-		{"generation of a free slot odd", "B2", func(p *Pool[int]) { p.blocks[0].generations[20]++ }},
-		{"live but not taken", "B3", func(p *Pool[int]) { p.blocks[0].taken[0] &^= 1 << 10 }},
-		{"usable beyond the limit", "B3", func(p *Pool[int]) { p.blocks[1].taken[1] &^= 1 << 63 }},
-		{"taken by nobody", "B3", func(p *Pool[int]) { p.blocks[0].taken[0] |= 1 << 20 }},
-		{"full bit of an open word", "B4", func(p *Pool[int]) { p.blocks[0].full |= 1 }},
-		{"full bit missing", "B4", func(p *Pool[int]) { p.blocks[0].full &^= 1 << 1 }},
-		{"block's full bit", "B4", func(p *Pool[int]) { p.fullBlocks[0] |= 1 }},
-		{"full bit in the padding", "B4", func(p *Pool[int]) { p.fullBlocks[0] |= 1 << 9 }},
-		{"hint too high", "B4", func(p *Pool[int]) { p.openWord = 1 }},
+		{"written through Live beyond all memory", "B2", func(p *Pool[int]) { p.live.Set(3 * BlockLen); p.count++ }},
+		{"generation of a free slot odd", "B2", func(p *Pool[int]) { *p.generation(20)++ }},
+		{"live beyond the limit", "B3", func(p *Pool[int]) { i := uint32(BlockLen + 71); p.live.Set(i); *p.generation(i)++ }},
+		{"retired at the wrong generation", "B3", func(p *Pool[int]) { p.dead.Set(20) }},
+		{"open bit of a full word", "B4", func(p *Pool[int]) { p.open.Set(1) }},
+		{"open bit missing", "B4", func(p *Pool[int]) { p.open.Clear(0) }},
+		{"open bit beyond all memory", "B4", func(p *Pool[int]) { p.open.Set(128) }},
+		{"hint too high", "B4", func(p *Pool[int]) { p.hint = 1 }},
+		{"free bits", "B4", func(p *Pool[int]) { p.hint, p.free = 0, 3<<20 }},
 		{"count", "B5", func(p *Pool[int]) { p.count++ }},
 		{"retired count", "B5", func(p *Pool[int]) { p.retired++ }},
 		{"high-water mark too low", "B5", func(p *Pool[int]) { p.slots -= 2 }},
 		{"high-water mark too high", "B5", func(p *Pool[int]) { p.slots = p.limit + 1 }},
-		{"generation ahead of the newest", "B6", func(p *Pool[int]) { p.blocks[0].generations[10] += 2 }},
-		{"generation before the first", "B6", func(p *Pool[int]) { p.blocks[0].generations[20] = 2 }},
+		{"room and limit", "B5", func(p *Pool[int]) { p.usable++ }},
+		{"generation ahead of the newest", "B6", func(p *Pool[int]) { *p.generation(10) += 2 }},
+		{"generation before the first", "B6", func(p *Pool[int]) { *p.generation(20) = 2 }},
+		{"tag on a hole", "B10", func(p *Pool[int]) { p.Tag("x").Set(20) }},
+		{"list in a pool without one", "B9", func(p *Pool[int]) { p.order = FIFO; p.open.Reset() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := NewPool[int](Options{MaxSlots: BlockLen + 70, FirstGeneration: 5})
@@ -44,6 +47,33 @@ func TestAuditFindsDamage(t *testing.T) {
 			require.NoError(t, p.CheckInvariants())
 			c.damage(p)
 			require.ErrorContains(t, p.CheckInvariants(), c.want+":")
+		})
+	}
+}
+
+// TestAuditFindsDamagedLists: of FreeList and FIFO.
+func TestAuditFindsDamagedLists(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		order  Order
+		damage func(*Pool[int64])
+	}{
+		{"link to a live slot", FreeList, func(p *Pool[int64]) { p.setNext(20, 10) }},
+		{"link to nowhere", FreeList, func(p *Pool[int64]) { p.setNext(20, 1<<31) }},
+		{"link back", FreeList, func(p *Pool[int64]) { p.setPrevious(20, 20) }},
+		{"hole left out", FreeList, func(p *Pool[int64]) { p.unlink(30) }},
+		{"hole left out", FIFO, func(p *Pool[int64]) { p.queue.head++ }},
+		{"hole queued twice", FIFO, func(p *Pool[int64]) { p.enqueue(20) }},
+	} {
+		t.Run(c.order.String()+"/"+c.name, func(t *testing.T) {
+			p, err := NewPool[int64](Options{Order: c.order})
+			require.NoError(t, err)
+			require.NoError(t, p.AddN(100, func(Handle, *int64) {}))
+			require.True(t, p.Remove(NewHandle(20, 1)))
+			require.True(t, p.Remove(NewHandle(30, 1)))
+			require.NoError(t, p.CheckInvariants())
+			c.damage(p)
+			require.ErrorContains(t, p.CheckInvariants(), "B9:")
 		})
 	}
 }

@@ -118,6 +118,66 @@ func (b *Bitset) Next(from uint32) (uint32, bool) {
 	return w<<wordShift | uint32(bits.TrailingZeros64(b.words[w])), true
 }
 
+// Prev returns the highest member that is at most from, or false.
+func (b *Bitset) Prev(from uint32) (uint32, bool) {
+	w := from >> wordShift
+	if rest := b.Word(w) & (allOnes >> (wordMask - from&wordMask)); rest != 0 {
+		return w<<wordShift | highest(rest), true
+	}
+	// Below that word, by the summaries.
+	s := w >> wordShift
+	if rest := level(b.summary, s) & (1<<(w&wordMask) - 1); rest != 0 {
+		w = s<<wordShift | highest(rest)
+		return w<<wordShift | highest(b.words[w]), true
+	}
+	t := s >> wordShift
+	rest := level(b.top, t) & (1<<(s&wordMask) - 1)
+	t = min(t, uint32(len(b.top)))
+	for rest == 0 {
+		if t == 0 {
+			return 0, false
+		}
+		t--
+		rest = b.top[t]
+	}
+	s = t<<wordShift | highest(rest)
+	w = s<<wordShift | highest(b.summary[s])
+	return w<<wordShift | highest(b.words[w]), true
+}
+
+// highest is the number of the highest bit, of which there must be one.
+func highest(word uint64) uint32 { return uint32(bits.Len64(word) - 1) }
+
+// NextClear returns the lowest number from from on, and below end, that is not
+// in the set, or false. The end keeps padding out: say Pool.Slots. Full words
+// are passed one by one; the summaries know about empty ones only.
+func (b *Bitset) NextClear(from, end uint32) (uint32, bool) {
+	mask := allOnes << (from & wordMask)
+	for w := from >> wordShift; w <= end>>wordShift; w++ {
+		if free := ^b.Word(w) & mask; free != 0 {
+			if i := w<<wordShift | uint32(bits.TrailingZeros64(free)); i < end {
+				return i, true
+			}
+			return 0, false
+		}
+		mask = allOnes
+	}
+	return 0, false
+}
+
+// PrevClear returns the highest number that is at most from and not in the set,
+// or false. Beyond the end nothing is in the set.
+func (b *Bitset) PrevClear(from uint32) (uint32, bool) {
+	mask := allOnes >> (wordMask - from&wordMask)
+	for w := int64(from >> wordShift); w >= 0; w-- {
+		if free := ^b.Word(uint32(w)) & mask; free != 0 {
+			return uint32(w)<<wordShift | highest(free), true
+		}
+		mask = allOnes
+	}
+	return 0, false
+}
+
 // nextWord returns the first word from w on that has a member.
 func (b *Bitset) nextWord(w uint32) (uint32, bool) {
 	s := w >> wordShift
@@ -182,6 +242,25 @@ func (b *Bitset) All() iter.Seq[uint32] {
 			}
 		}
 	}
+}
+
+// AppendTo appends the members to list, in ascending order: the fastest way to
+// get at few members of a large set, since nothing is called for each.
+func (b *Bitset) AppendTo(list []uint32) []uint32 {
+	for t, top := range b.top {
+		for ; top != 0; top &= top - 1 {
+			s := t<<wordShift | bits.TrailingZeros64(top)
+			group := (*[wordLen]uint64)(b.words[s<<wordShift:])
+			for summary := b.summary[s]; summary != 0; summary &= summary - 1 {
+				w := bits.TrailingZeros64(summary)
+				base := uint32(s<<wordShift|w) << wordShift
+				for word := group[w&wordMask]; word != 0; word &= word - 1 {
+					list = append(list, base|uint32(bits.TrailingZeros64(word)))
+				}
+			}
+		}
+	}
+	return list
 }
 
 // Bits yields base+i for every bit i of word, ascending: the members of a word

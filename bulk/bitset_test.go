@@ -74,6 +74,7 @@ func TestBitsetAgainstBools(t *testing.T) {
 				want := members(model)
 				require.NoError(t, s.CheckInvariants())
 				require.Equal(t, want, slices.Collect(s.All()))
+				require.Equal(t, want, s.AppendTo(nil))
 				require.Equal(t, len(want), s.Count())
 				require.Equal(t, len(want) > 0, s.Any())
 				for range 1000 {
@@ -101,6 +102,68 @@ func checkAround(t *testing.T, s *bulk.Bitset, want []uint32, i uint32) {
 		require.Equal(t, want[at], next)
 	}
 	require.Equal(t, in, s.Word(i/64)>>(i%64)&1 == 1)
+
+	if !in {
+		at-- // the last one below
+	}
+	previous, ok := s.Prev(i)
+	require.Equal(t, at >= 0, ok)
+	if ok {
+		require.Equal(t, want[at], previous)
+	}
+}
+
+// TestClearSearches: what is not in the set, without padding.
+func TestClearSearches(t *testing.T) {
+	for _, n := range bitsetSizes {
+		r := rand.New(rand.NewPCG(3, uint64(n)))
+		for range 4 {
+			s, model := randomSet(r, n)
+			if n > 0 && r.IntN(2) == 0 { // long runs of members
+				from := r.Uint32N(n)
+				for i := from; i < min(n, from+9000); i++ {
+					s.Set(i)
+					model[i] = true
+				}
+			}
+			for range 300 {
+				from, end := r.Uint32N(n+100), r.Uint32N(n+100)
+				if r.IntN(2) == 0 {
+					end = n
+				}
+				want := int64(-1)
+				for i := from; i < end; i++ {
+					if i >= n || !model[i] {
+						want = int64(i)
+						break
+					}
+				}
+				got, ok := s.NextClear(from, end)
+				require.Equal(t, want >= 0, ok, "%d to %d of %d", from, end, n)
+				require.True(t, !ok || int64(got) == want)
+
+				want = int64(from)
+				for want >= 0 && want < int64(n) && model[want] {
+					want--
+				}
+				got, ok = s.PrevClear(from)
+				require.Equal(t, want >= 0, ok)
+				require.True(t, !ok || int64(got) == want)
+			}
+		}
+	}
+	var s bulk.Bitset
+	for i := range uint32(128) {
+		s.Set(i)
+	}
+	_, ok := s.NextClear(0, 128)
+	require.False(t, ok, "padding")
+	i, ok := s.NextClear(0, 129)
+	require.True(t, ok && i == 128)
+	i, ok = s.NextClear(1<<32-2, 1<<32-1)
+	require.True(t, ok && i == 1<<32-2)
+	_, ok = s.PrevClear(127)
+	require.False(t, ok)
 }
 
 func TestBitsetOperationsAgainstBools(t *testing.T) {
@@ -132,6 +195,32 @@ func TestBitsetOperationsAgainstBools(t *testing.T) {
 				require.Equal(t, members(cNot), unroll(t, bulk.AndNot(c, a)))
 				require.Equal(t, members(ma), unroll(t, bulk.AndNot(a)))
 				require.Empty(t, unroll(t, bulk.AndNot(a, a)))
+				require.Equal(t, members(and), slices.Collect(bulk.AndBits(a, b, c)))
+				require.Equal(t, members(or), slices.Collect(bulk.OrBits(c, a, b)))
+				require.Equal(t, members(andNot), slices.Collect(bulk.AndNotBits(a, b, c)))
+
+				// Into a destination that had other members, or is an operand.
+				for _, op := range []struct {
+					name string
+					want []uint32
+					do   func(into, a, b, c *bulk.Bitset)
+				}{
+					{"SetAnd", members(and), func(into, a, b, c *bulk.Bitset) { into.SetAnd(a, b, c) }},
+					{"SetOr", members(or), func(into, a, b, c *bulk.Bitset) { into.SetOr(a, b, c) }},
+					{"SetAndNot", members(andNot), func(into, a, b, c *bulk.Bitset) { into.SetAndNot(a, b, c) }},
+				} {
+					for operand := range 4 {
+						sets := [4]*bulk.Bitset{a, b, c}
+						sets[3], _ = randomSet(r, 350_000)
+						for i, s := range sets[:3] {
+							sets[i] = new(bulk.Bitset)
+							sets[i].CopyFrom(s)
+						}
+						op.do(sets[operand], sets[0], sets[1], sets[2])
+						require.Equal(t, op.want, slices.Collect(sets[operand].All()), "%s into %d", op.name, operand)
+						require.NoError(t, sets[operand].CheckInvariants())
+					}
+				}
 			}
 		})
 	}

@@ -3,8 +3,8 @@
 //
 // # Terms
 //
-// A slot is a place in a pool, a hole is a free one. A block is one allocation
-// of 4,096 slots. A word is 64 neighbouring slots, and the uint64 that says
+// A slot is a place in a pool, a hole is a free one. A block is 4,096 slots, a
+// region is memory of neighbouring slots. A word is 64 neighbouring slots, and the uint64 that says
 // which of them are live. A Handle is a slot's index and its generation, which
 // tells the slot's tenants apart. A slot is retired, and never used again, once
 // its generations are used up.
@@ -13,11 +13,13 @@
 //
 //	Handle 17v3 = generation 3 << 32 | index 17
 //
-//	Pool                    block 0                          block 1
-//	fullBlocks  [10...]     full        64 bits: a word each
-//	            block 0     taken       64 words: not to be handed out
-//	            is full     generations 4,096 x uint32: odd = live
+//	Pool (Memory = Blocks)  region 0                         region 1
+//	regions     [* *]       generations 4,096 x uint32: odd = live
 //	                        data        4,096 x T
+//
+// Growing has regions of 64 slots, allocated 1, 1, 2, 4... at a time; Reserved
+// has one, of MaxSlots, which is mapped outside Go's heap. A shift and a mask
+// find a slot in all of them, so everything else is written once.
 //
 //	Live (a Bitset)
 //	top      1 bit for 64 words ...  [1                                ]
@@ -26,12 +28,24 @@
 //	                                  |   |
 //	words    1 bit for a slot .....  [1101...] [0] [0001...] [0] [0] ...
 //
-// Add finds the lowest free slot by three trailing-zero counts: in fullBlocks,
-// in the block's full bits, in the word. Low slots thus stay dense, few blocks
-// are touched, and the next handle depends on the set of live slots and their
-// generations alone: two pools that agree on these go on to give equal handles,
-// whatever happened before. That is what replay and rollback need. Iteration
-// skips by the summaries, 64 or 4,096 slots at a time.
+// Add finds the lowest free slot by a trailing-zero count in the lowest open
+// word; a second set, of words, knows which are open, and is asked once a word.
+// Low slots thus stay dense, few blocks are touched, and the next handle depends
+// on the set of live slots and their generations alone: two pools that agree on
+// these go on to give equal handles, whatever happened before. That is what
+// replay and rollback need. Options.Order has the other two ways of the article
+// below, for those who want them.
+//
+// # Holes
+//
+// The article skips runs of holes by lengths that are kept in the holes. Here
+// the summaries are that skip: a zero summary bit jumps 64 slots, a zero top
+// bit 4,096, a zero top word 262,144. A jump needs no memory in the holes, so T
+// may be anything and loops may write to holes; it needs no upkeep at the far
+// end of a run when a hole in its middle is filled; and it reads 64 flags a
+// load, while a run length is a load from the hole itself: a cache miss a run.
+// It costs at most one wasted word a run: with runs shorter than 64 slots the
+// bits of a word do the skipping, one trailing-zero count a live slot.
 //
 // # Generations
 //
@@ -53,11 +67,11 @@
 //   - B1: a summary bit is set if and only if its word is not zero, at both
 //     levels; bits beyond the end are zero, so no iterator yields padding.
 //   - B2: a slot's live bit is set if and only if its generation is odd.
-//   - B3: taken = live, or retired, or not below MaxSlots. A slot is retired
-//     after MaxGeneration was removed, keeps generation 0, and stays taken, so
-//     that no handle is ever given twice (H4).
-//   - B4: a full bit is set if and only if its word (at the upper level: its
-//     block) has no free slot.
+//   - B3: no slot at or above MaxSlots is ever live. A slot is retired after
+//     MaxGeneration was removed, keeps generation 0, and is never handed out
+//     again, so that no handle is ever given twice (H4).
+//   - B4: with LowestFree, a word is open if and only if it has memory and a slot
+//     that is neither live nor retired; none is open below the hint.
 //   - B5: the counters agree with the bits, and slots at or above the
 //     high-water mark are untouched.
 //   - B6: generations of a slot only grow, start at FirstGeneration (H5), and
@@ -66,6 +80,9 @@
 //     for as long as its tenant lives.
 //   - B8: no 64 bits given as a handle make a method panic, or reach memory of
 //     another slot or another tenant.
+//   - B9: with FreeList and FIFO, each hole is in the list or the queue, once.
+//   - B10: a tag is on live slots only.
+//   - B11: rows of a Table and slots point at each other.
 //
 // H4 and H5 are promises to peers across the network, which this package
 // supplies the means for: a handle names one tenant for ever, also after the
@@ -76,5 +93,7 @@
 // Odd generations as the test of life: orlp/slotmap. Blocks of 4,096 and
 // retirement on overflow: SergeyMakeev/SlotMap. Holed arrays with permanent
 // places, weak handles: Niklas Gray, "Building a data-oriented entity system"
-// and "Data structures, part 1: bulk data" (Our Machinery).
+// and "Data structures, part 1: bulk data" (Our Machinery). Bits of life beside
+// the objects, a set a type, a cascade of summaries: Ben Carter, "Optimizing
+// sparse data access with bitfields" (#AltDevBlogADay).
 package bulk

@@ -112,3 +112,108 @@ func ExampleAnd() {
 	// 3v1 10
 	// 151v1 10
 }
+
+// All bullets and lasers, unless they are frozen.
+func ExamplePool_Tag() {
+	pool, _ := bulk.NewPool[struct{}](bulk.Options{})
+	bullets, lasers, frozen := pool.Tag("bullet"), pool.Tag("laser"), pool.Tag("frozen")
+	for i := range uint32(8) {
+		h, _ := pool.Add()
+		switch {
+		case i%3 == 0:
+			bullets.Set(h.Index())
+		case i%3 == 1:
+			lasers.Set(h.Index())
+		}
+	}
+	frozen.Set(4)
+	var shots bulk.Bitset
+	shots.SetOr(bullets, lasers)
+	for slot := range bulk.AndNotBits(&shots, frozen) {
+		fmt.Print(pool.HandleAt(slot), " ")
+	}
+	// Output: 0v1 1v1 3v1 6v1 7v1
+}
+
+// Rows stay packed; storage parallel to them moves along.
+func ExampleTable() {
+	var names bulk.Table[string]
+	speeds, _ := bulk.NewColumns[float32](1, bulk.SoA)
+	speeds.Grow(10)
+	orc, elf, imp := bulk.NewHandle(7, 1), bulk.NewHandle(2, 5), bulk.NewHandle(9, 1)
+	for i, h := range []bulk.Handle{orc, elf, imp} {
+		*names.Add(h) = []string{"orc", "elf", "imp"}[i]
+		*speeds.At(0, uint32(i)) = float32(i + 1)
+	}
+	if to, from, ok := names.Remove(orc); ok {
+		speeds.Move(to, from)
+	}
+	for row, name := range names.Rows() {
+		fmt.Println(name, names.Handles()[row], *speeds.At(0, uint32(row)))
+	}
+	// Output:
+	// imp 9v1 3
+	// elf 2v5 2
+}
+
+// A kernel over columns, for data that is kept as structs.
+func ExampleScratch() {
+	type particle struct {
+		kind     uint32 // of no use to the kernel
+		x, speed float32
+	}
+	type buffers struct{ x, speed [bulk.BlockLen]float32 }
+	pool, _ := bulk.NewPool[particle](bulk.Options{})
+	for i := range 3 {
+		_, p := pool.Add()
+		*p = particle{kind: 7, x: float32(i), speed: 10}
+	}
+	bulk.Scratch(pool, new(buffers),
+		func(s *buffers, row int, word bulk.Word[particle]) int {
+			first := row
+			for i := range bulk.Bits(0, word.Live) {
+				s.x[row], s.speed[row] = word.Slots[i].x, word.Slots[i].speed
+				row++
+			}
+			return row - first
+		},
+		func(s *buffers, rows int) { bulk.AddScaled(s.x[:rows], s.speed[:rows], 0.5) },
+		func(s *buffers, row int, word bulk.Word[particle]) int {
+			first := row
+			for i := range bulk.Bits(0, word.Live) {
+				word.Slots[i].x = s.x[row]
+				row++
+			}
+			return row - first
+		})
+	for _, p := range pool.All() {
+		fmt.Println(p.x)
+	}
+	// Output:
+	// 5
+	// 6
+	// 7
+}
+
+// One mapping outside Go's heap: given back by Close.
+func ExampleOptions() {
+	_, err := bulk.NewPool[string](bulk.Options{Memory: bulk.Reserved})
+	fmt.Println(err)
+	pool, err := bulk.NewPool[[4]float32](bulk.Options{MaxSlots: 1000, Order: bulk.FIFO, Memory: bulk.Growing})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = pool.Close() }()
+	fmt.Println(pool)
+	// Output:
+	// bulk: bad options: Memory is Reserved, where the garbage collector does not look, and string holds pointers; use Blocks
+	// bulk.Pool[[4]float32]: 0 live, 0 slots used of 1000, 0 retired
+}
+
+func ExampleAddScaled() {
+	x, speed := []float32{0, 1, 2}, []float32{10, 10, -10}
+	bulk.AddScaled(x, speed, 0.1)
+	fmt.Println(x)
+	// Output: [1 2 1]
+}

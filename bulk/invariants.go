@@ -11,40 +11,50 @@ import (
 // a float64 it is finite, so that loops over holes stay fast and quiet.
 const poisonByte = 0xdb
 
-// CheckInvariants audits B1 to B6 over the whole pool, and returns the first
-// violation. It is meant for tests: it reads all but the data.
+// CheckInvariants audits B1 to B6 and B9 over the whole pool, and returns the
+// first violation. It is meant for tests: it reads all but the data.
 func (p *Pool[T]) CheckInvariants() error {
-	if err := p.live.CheckInvariants(); err != nil {
-		return err
+	for _, s := range []*Bitset{&p.live, &p.open, &p.dead} {
+		if err := s.CheckInvariants(); err != nil {
+			return err
+		}
 	}
-	if p.slots > p.limit || uint64(len(p.blocks))<<blockShift < uint64(p.slots) {
-		return fmt.Errorf("bulk: B5: %d slots, %d blocks, limit %d", p.slots, len(p.blocks), p.limit)
+	usable := min(p.room, uint64(p.limit))
+	if p.room&wordMask != 0 || uint64(p.usable) != usable || uint64(p.slots) > usable {
+		return fmt.Errorf("bulk: B5: %d slots, room for %d, %d usable, limit %d", p.slots, p.room, p.usable, p.limit)
 	}
-	for i := uint64(0); i < uint64(len(p.blocks))<<blockShift; i++ {
+	for i := uint64(0); i < p.room; i++ {
 		if err := p.checkSlot(uint32(i)); err != nil {
 			return err
 		}
 	}
-	if err := p.checkFull(); err != nil {
+	if err := p.checkOpen(); err != nil {
 		return err
 	}
-	return p.checkCounts()
+	if err := p.checkCounts(); err != nil {
+		return err
+	}
+	if err := p.checkTags(); err != nil {
+		return err
+	}
+	switch p.order {
+	case FreeList:
+		return p.checkList()
+	case FIFO:
+		return p.checkQueue()
+	}
+	return nil
 }
 
 // checkSlot audits B2, B3, B5 and B6 for one slot.
 func (p *Pool[T]) checkSlot(i uint32) error {
-	b := p.blocks[i>>blockShift]
-	generation := b.generations[i&blockMask]
-	live := p.live.Has(i)
-	taken := b.taken[i>>wordShift&(blockWords-1)]>>(i&wordMask)&1 != 0
-	retired := taken && !live && i < p.limit
+	generation := *p.generation(i)
+	live, retired := p.live.Has(i), p.dead.Has(i)
 	switch {
 	case live != (generation&1 != 0):
 		return fmt.Errorf("bulk: B2: slot %d: live bit %t, generation %d", i, live, generation)
-	case live && !taken:
-		return fmt.Errorf("bulk: B3: slot %d is live and not taken", i)
-	case i >= p.limit && (live || !taken):
-		return fmt.Errorf("bulk: B3: slot %d is not below the limit %d, yet usable", i, p.limit)
+	case live && (i >= p.limit || i < p.headSlots()):
+		return fmt.Errorf("bulk: B3: slot %d is live and not to be used, limit %d", i, p.limit)
 	case retired && generation != 0:
 		return fmt.Errorf("bulk: B3: slot %d is retired at generation %d, not 0", i, generation)
 	case i >= p.slots && (live || generation != p.first-1):
@@ -55,47 +65,107 @@ func (p *Pool[T]) checkSlot(i uint32) error {
 	return nil
 }
 
-// checkFull audits B4.
-func (p *Pool[T]) checkFull() error {
-	for n, b := range p.blocks {
-		var full uint64
-		for w, taken := range b.taken {
-			if taken == allOnes {
-				full |= 1 << w
-			}
+// checkOpen audits B4.
+func (p *Pool[T]) checkOpen() error {
+	if p.order != LowestFree {
+		if p.open.Any() {
+			return fmt.Errorf("bulk: B4: open words with Order %v", p.order)
 		}
-		if b.full != full {
-			return fmt.Errorf("bulk: B4: block %d: full words %#x, want %#x", n, b.full, full)
+		return nil
+	}
+	for w := range uint32(p.room >> wordShift) {
+		open := p.live.words[w]|p.dead.Word(w) != allOnes
+		if open != p.open.Has(w) {
+			return fmt.Errorf("bulk: B4: word %d is open: %t, known as open: %t", w, open, !open)
 		}
-		if got := p.fullBlocks[n>>wordShift]>>(n&wordMask)&1 != 0; got != (full == allOnes) {
-			return fmt.Errorf("bulk: B4: block %d: full %t, words %#x", n, got, full)
+		if open && w < p.hint {
+			return fmt.Errorf("bulk: B4: word %d is open, below the hint %d", w, p.hint)
 		}
 	}
-	for w, full := range p.fullBlocks {
-		if w < p.openWord && full != allOnes {
-			return fmt.Errorf("bulk: B4: word %d of blocks is open, below the hint %d", w, p.openWord)
+	if p.free != 0 {
+		all := ^(p.live.words[p.hint] | p.dead.Word(p.hint))
+		if below := p.limit - p.hint<<wordShift; below < wordLen {
+			all &= 1<<below - 1
 		}
-		if known := len(p.blocks) - w<<wordShift; known < wordLen && full>>max(known, 0) != 0 {
-			return fmt.Errorf("bulk: B4: word %d of blocks: padding is set: %#x", w, full)
+		if p.free != all {
+			return fmt.Errorf("bulk: B4: free bits of word %d are %#x, kept as %#x", p.hint, all, p.free)
 		}
+	}
+	if w, ok := p.open.Next(uint32(p.room >> wordShift)); ok {
+		return fmt.Errorf("bulk: B4: word %d is open and has no memory", w)
 	}
 	return nil
 }
 
 // checkCounts audits B5's counters.
 func (p *Pool[T]) checkCounts() error {
-	taken := 0
-	for _, b := range p.blocks {
-		for _, word := range b.taken {
-			taken += bits.OnesCount64(word)
-		}
+	if live, retired := p.live.Count(), p.dead.Count(); p.count != live || p.retired != retired {
+		return fmt.Errorf("bulk: B5: %d live and %d retired counted, %d and %d found", p.count, p.retired, live, retired)
 	}
-	beyond := max(0, len(p.blocks)<<blockShift-int(p.limit))
-	if live := p.live.Count(); p.count != live || p.retired != taken-beyond-live {
-		return fmt.Errorf("bulk: B5: %d live and %d retired counted, %d and %d found",
-			p.count, p.retired, live, taken-beyond-live)
+	if i, ok := p.live.Next(p.slots); ok {
+		return fmt.Errorf("bulk: B2: slot %d is live, beyond the %d used", i, p.slots)
 	}
 	return nil
+}
+
+// checkTags audits B10.
+func (p *Pool[T]) checkTags() error {
+	for name, set := range p.Tags {
+		if err := set.CheckInvariants(); err != nil {
+			return fmt.Errorf("tag %q: %w", name, err)
+		}
+		for w, stray := range AndNot(set, &p.live) {
+			return fmt.Errorf("bulk: B10: tag %q is on slot %d, where nobody lives", name, w<<wordShift+uint32(bits.TrailingZeros64(stray)))
+		}
+	}
+	return nil
+}
+
+// checkList audits B9 for FreeList: a circle through all holes, in step both
+// ways.
+func (p *Pool[T]) checkList() error {
+	if p.room == 0 {
+		return nil
+	}
+	holes := p.holes()
+	at := uint32(0)
+	for n := 0; ; n++ {
+		next := p.link(at).next
+		if !p.isHole(next) || p.link(next).previous != at || n > holes {
+			return fmt.Errorf("bulk: B9: the list breaks between %d and %d, at hole %d of %d: were holes written to?", at, next, n, holes)
+		}
+		if at = next; at == 0 {
+			if n != holes {
+				return fmt.Errorf("bulk: B9: %d holes listed of %d", n, holes)
+			}
+			return nil
+		}
+	}
+}
+
+// checkQueue audits B9 for FIFO: each hole has one entry that holds.
+func (p *Pool[T]) checkQueue() error {
+	q := &p.queue
+	var seen Bitset
+	for at := q.head; at != q.tail; at++ {
+		h := q.ring[at&uint32(len(q.ring)-1)]
+		if !p.entryHolds(h) {
+			continue
+		}
+		if !p.isHole(h.Index()) || seen.Has(h.Index()) {
+			return fmt.Errorf("bulk: B9: %v is queued twice, or is no hole", h)
+		}
+		seen.Set(h.Index())
+	}
+	if n := seen.Count(); n != p.holes() {
+		return fmt.Errorf("bulk: B9: %d holes queued of %d", n, p.holes())
+	}
+	return nil
+}
+
+// holes is the number of slots below the high-water mark that may be used again.
+func (p *Pool[T]) holes() int {
+	return int(max(p.slots, p.headSlots())-p.headSlots()) - p.count - p.retired
 }
 
 // poisonSlot makes the use of freed memory conspicuous.

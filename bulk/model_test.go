@@ -1,14 +1,21 @@
 package bulk_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+)
+
+var (
+	orders   = []bulk.Order{bulk.LowestFree, bulk.FreeList, bulk.FIFO}
+	memories = []bulk.Memory{bulk.Blocks, bulk.Growing, bulk.Reserved}
 )
 
 // tenant is what the model test stores: who it believes to be, so that aliasing
@@ -27,6 +34,9 @@ type modelSlot struct {
 // model is the whole pool without any of its machinery.
 type model struct {
 	slots           []modelSlot
+	order           bulk.Order
+	head            int   // slots that the order keeps for itself
+	holes           []int // freed, in that order (FreeList, FIFO)
 	first           uint32
 	high, newest    uint32
 	count, retired  int
@@ -35,8 +45,11 @@ type model struct {
 	lowestMayBeFree int // nothing below is free: only to search faster
 }
 
-func newModel(maxSlots int, first uint32) *model {
-	m := &model{slots: make([]modelSlot, maxSlots), first: first, memory: map[bulk.Handle]*tenant{}}
+func newModel(maxSlots int, first uint32, order bulk.Order) *model {
+	m := &model{slots: make([]modelSlot, maxSlots), first: first, memory: map[bulk.Handle]*tenant{}, order: order}
+	if order == bulk.FreeList {
+		m.head = 1
+	}
 	for i := range m.slots {
 		m.slots[i].generation = first - 1
 	}
@@ -47,7 +60,25 @@ func (m *model) retiredAt(i int) bool {
 	return !m.slots[i].live && m.slots[i].generation == bulk.MaxGeneration
 }
 
-// lowestFree is what Add must take, or -1.
+// free is the number of slots that are left.
+func (m *model) free() int { return len(m.slots) - m.head - m.count - m.retired }
+
+// nextSlot is what Add must take, or -1.
+func (m *model) nextSlot() int {
+	fresh := max(int(m.high), m.head)
+	switch {
+	case m.order == bulk.LowestFree:
+		return m.lowestFree()
+	case len(m.holes) > 0 && m.order == bulk.FreeList:
+		return m.holes[len(m.holes)-1]
+	case len(m.holes) > 0:
+		return m.holes[0]
+	case fresh < len(m.slots):
+		return fresh
+	}
+	return -1
+}
+
 func (m *model) lowestFree() int {
 	for i := m.lowestMayBeFree; i < len(m.slots); i++ {
 		if !m.slots[i].live && !m.retiredAt(i) {
@@ -62,6 +93,18 @@ func (m *model) lowestFree() int {
 func (m *model) next(i int) uint32 { return (m.slots[i].generation + 1) | 1 }
 
 func (m *model) add(h bulk.Handle, memory *tenant) {
+	i := int(h.Index())
+	if at := slices.Index(m.holes, i); at >= 0 {
+		m.holes = slices.Delete(m.holes, at, at+1)
+	}
+	if from := max(int(m.high), m.head); i > from && m.order != bulk.LowestFree { // skipped
+		for hole := from; hole < i; hole++ {
+			m.holes = append(m.holes, hole)
+		}
+		if m.order == bulk.FreeList { // so that the lowest is taken first
+			slices.Reverse(m.holes[len(m.holes)-(i-from):])
+		}
+	}
 	m.slots[h.Index()] = modelSlot{generation: h.Generation(), live: true}
 	m.count++
 	m.high = max(m.high, h.Index()+1)
@@ -82,6 +125,9 @@ func (m *model) remove(h bulk.Handle) bool {
 		m.retired++
 	} else {
 		m.lowestMayBeFree = min(m.lowestMayBeFree, i)
+		if m.order != bulk.LowestFree {
+			m.holes = append(m.holes, i)
+		}
 	}
 	return true
 }
@@ -143,9 +189,18 @@ func runCommands(t require.TestingT, data []byte) {
 	r := &run{t: t, data: data}
 	maxSlots := []int{1, 64, 70, bulk.BlockLen, bulk.BlockLen + 3, 2*bulk.BlockLen + 100}[r.byte()%6]
 	first := []uint32{1, 1, 101, bulk.MaxGeneration - 4, bulk.MaxGeneration - 2, bulk.MaxGeneration}[r.byte()%6]
-	pool, err := bulk.NewPool[tenant](bulk.Options{MaxSlots: maxSlots, FirstGeneration: first})
+	strategy := int(r.byte()) % (len(orders) * len(memories))
+	order, memory := orders[strategy%len(orders)], memories[strategy/len(orders)]
+	if order == bulk.FreeList {
+		maxSlots++ // the head
+	}
+	pool, err := bulk.NewPool[tenant](bulk.Options{MaxSlots: maxSlots, FirstGeneration: first, Order: order, Memory: memory})
+	if memory == bulk.Reserved && errors.Is(err, bulk.ErrOptions) && !canReserve() {
+		return
+	}
 	require.NoError(t, err)
-	r.pool, r.model = pool, newModel(maxSlots, first)
+	defer func() { require.NoError(t, pool.Close()) }()
+	r.pool, r.model = pool, newModel(maxSlots, first, order)
 	commands := []func(){r.add, r.add, r.addN, r.addAt, r.removeIssued, r.removeIssued, r.removeIssued, r.removeRange, r.forged, r.walk}
 	for i := 0; i < most && len(r.data) > 0; i++ {
 		commands[int(r.byte())%len(commands)]()
@@ -156,7 +211,7 @@ func runCommands(t require.TestingT, data []byte) {
 
 func (r *run) add() {
 	want := bulk.Handle(0)
-	if i := r.model.lowestFree(); i >= 0 {
+	if i := r.model.nextSlot(); i >= 0 {
 		want = bulk.NewHandle(uint32(i), r.model.next(i))
 	}
 	h, memory := r.pool.Add()
@@ -176,10 +231,10 @@ func (r *run) welcome(h bulk.Handle, memory *tenant) {
 
 func (r *run) addN() {
 	n := int(r.byte()) * 24
-	free := len(r.model.slots) - r.model.count - r.model.retired
+	free := r.model.free()
 	got := 0
 	err := r.pool.AddN(n, func(h bulk.Handle, memory *tenant) {
-		i := r.model.lowestFree()
+		i := r.model.nextSlot()
 		require.Equal(r.t, bulk.NewHandle(uint32(i), r.model.next(i)), h)
 		r.welcome(h, memory)
 		got++
@@ -210,7 +265,7 @@ func (r *run) addAt() {
 	switch {
 	case generation%2 == 0:
 		want = bulk.ErrHandle
-	case int(index) >= len(r.model.slots):
+	case int(index) >= len(r.model.slots) || int(index) < r.model.head:
 		want = bulk.ErrLimit
 	case r.model.slots[index].live:
 		want = bulk.ErrLive
@@ -331,6 +386,12 @@ func (r *run) checkAll() {
 	}
 }
 
+// canReserve reports whether this system has Reserved memory.
+func canReserve() bool {
+	p, err := bulk.NewPool[uint64](bulk.Options{Memory: bulk.Reserved})
+	return err == nil && p.Close() == nil
+}
+
 func TestPoolAgainstModel(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {
@@ -342,7 +403,7 @@ func TestPoolAgainstModel(t *testing.T) {
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}
-		data[0], data[1] = byte(seed), byte(seed/6) // all options come up
+		data[0], data[1], data[2] = byte(seed), byte(seed/6), byte(seed) // all options come up
 		if !t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) { runCommands(t, data) }) {
 			return
 		}
@@ -350,10 +411,10 @@ func TestPoolAgainstModel(t *testing.T) {
 }
 
 func FuzzPool(f *testing.F) {
-	f.Add([]byte{0, 3, 0, 4, 0, 0, 0, 4, 0, 1})                        // one slot, until it retires
-	f.Add([]byte{5, 0, 2, 255, 7, 0, 10, 40, 9, 3, 0, 1, 2, 3, 9, 3})  // many, a range of holes, a walk
-	f.Add([]byte{2, 4, 3, 0, 5, 1, 0, 4, 0, 0, 0, 3, 0, 5, 1, 0})      // AddAt at the maximum, then again
-	f.Add([]byte{1, 2, 8, 255, 255, 255, 255, 255, 255, 255, 255, 0})  // forged
-	f.Add([]byte{4, 5, 2, 200, 4, 0, 0, 4, 0, 1, 0, 0, 8, 0, 0, 0, 1}) // every tenant is the last
+	f.Add([]byte{0, 3, 6, 0, 4, 0, 0, 0, 4, 0, 1})                        // one slot, until it retires
+	f.Add([]byte{5, 0, 1, 2, 255, 7, 0, 10, 40, 9, 3, 0, 1, 2, 3, 9, 3})  // many, a range of holes, a walk
+	f.Add([]byte{2, 4, 5, 3, 0, 5, 1, 0, 4, 0, 0, 0, 3, 0, 5, 1, 0})      // AddAt at the maximum, then again
+	f.Add([]byte{1, 2, 3, 8, 255, 255, 255, 255, 255, 255, 255, 255, 0})  // forged
+	f.Add([]byte{4, 5, 8, 2, 200, 4, 0, 0, 4, 0, 1, 0, 0, 8, 0, 0, 0, 1}) // every tenant is the last
 	f.Fuzz(func(t *testing.T, data []byte) { runCommands(t, data) })
 }

@@ -1,11 +1,10 @@
 package bulk
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 	"reflect"
+	"unsafe"
 
 	"github.com/worldd/worldd/internal/invariants"
 )
@@ -18,136 +17,281 @@ const (
 	blockShift = 12
 	blockMask  = BlockLen - 1
 	blockWords = BlockLen >> wordShift
-
-	defaultMaxSlots        = 1 << 24
-	defaultFirstGeneration = 1
 )
-
-// Errors of pools. Those returned wrap one of these and say more.
-var (
-	// ErrOptions: the caller's Options make no sense.
-	ErrOptions = errors.New("bulk: bad options")
-	// ErrFull: every slot up to MaxSlots is live or retired.
-	ErrFull = errors.New("bulk: pool is full")
-	// ErrLive: the slot has a tenant, this one or another.
-	ErrLive = errors.New("bulk: slot is live")
-	// ErrStale: the slot is past that generation, or retired.
-	ErrStale = errors.New("bulk: handle is stale")
-	// ErrLimit: the index is not below MaxSlots.
-	ErrLimit = errors.New("bulk: slot is beyond the pool's limit")
-)
-
-// Options of a pool. The zero value means the defaults.
-type Options struct {
-	// MaxSlots bounds the pool, and thereby the memory that a peer which names
-	// slots can make AddAt allocate. Default 1<<24, at most 1<<32 - 1.
-	MaxSlots int
-	// FirstGeneration is the generation of each slot's first tenant; it must be
-	// odd. A restarted server sets it above every generation that it may have
-	// handed out before (H5): older ones are then Stale, in every slot. Default 1.
-	FirstGeneration uint32
-}
 
 // Pool stores values of T in slots that never move, and names them by Handles
 // that never come to mean something else. Add, Remove and Get take constant
-// time. The next handle that Add gives is a function of the set of live slots
-// and their generations, not of the order in which others were freed.
+// time. With the default Order, the next handle that Add gives is a function of
+// the set of live slots and their generations, not of the order in which others
+// were freed.
 //
 // T may be any type. Pointer-free ones are free to the garbage collector
 // however many they are; others cost it a scan of every block, holes included.
 //
 // Any number of goroutines may read at once while nobody adds or removes.
 type Pool[T any] struct {
-	blocks     []*block[T]
+	base       unsafe.Pointer   // Reserved: the only region; else nil
+	regions    []unsafe.Pointer // else: of slots i<<shift to (i+1)<<shift - 1
+	dataOffset uintptr          // of the data in a region; generations are at 0
+	room       uint64           // slots that have memory, a multiple of 64
+	shift      uint32
+	mask       uint32
+	usable     uint32 // the lesser of room and limit
+	hint       uint32 // LowestFree: no word below this is open (B4)
+	free       uint64 // LowestFree: all that Add may take of the hint word, or 0: look (B4)
+	touched    uint8  // of no meaning: the target of a load made for its time
+	special    bool   // Remove has more to do than usual
+	count      int    // live
+	slots      uint32 // high-water: one more than the highest slot ever used
+	newest     uint32 // highest generation ever handed out
 	live       Bitset
-	fullBlocks []uint64 // bit b: blocks[b] has no free slot (B4)
-	openWord   int      // every word of fullBlocks below this is all ones (B4)
-	limit      uint32   // MaxSlots
-	first      uint32   // FirstGeneration
-	slots      uint32   // high-water: one more than the highest slot ever used
-	newest     uint32   // highest generation ever handed out
-	count      int      // live
+	open       Bitset // LowestFree: words with a slot neither live nor retired (B4)
+	dead       Bitset // retired slots (B3)
 	retired    int
+	queue      queue  // FIFO: the holes (B9)
+	limit      uint32 // MaxSlots
+	first      uint32 // FirstGeneration
+	order      Order
+	memory     Memory
 	poison     bool // freed data is overwritten with poisonByte
+	mapping    []byte
+	tags       []tag
 }
 
-// block is one allocation. What allocation of slots looks at comes first.
-type block[T any] struct {
-	full        uint64             // bit w: taken[w] is all ones (B4)
-	taken       [blockWords]uint64 // live, retired, or not below the limit (B3)
-	generations [BlockLen]uint32   // odd: live; even: free, the next tenant gets one more (B2)
-	data        [BlockLen]T
-}
-
-// NewPool makes an empty pool, which allocates its first block when it is first
-// added to. Its error wraps ErrOptions and holds all complaints.
+// NewPool makes an empty pool, which allocates when it is first added to
+// (Reserved: now, but only addresses). Its error wraps ErrOptions and holds all
+// complaints, or ErrMemory.
 func NewPool[T any](o Options) (*Pool[T], error) {
-	if o.MaxSlots == 0 {
-		o.MaxSlots = defaultMaxSlots
-	}
-	if o.FirstGeneration == 0 {
-		o.FirstGeneration = defaultFirstGeneration
-	}
-	var complaints []error
-	if o.MaxSlots < 0 || uint64(o.MaxSlots) > math.MaxUint32 {
-		complaints = append(complaints, fmt.Errorf("%w: MaxSlots is %d; want 1 to 1<<32 - 1, or 0 for %d",
-			ErrOptions, o.MaxSlots, defaultMaxSlots))
-	}
-	if o.FirstGeneration&1 == 0 {
-		complaints = append(complaints, fmt.Errorf("%w: FirstGeneration is %d; want an odd number, or 0 for %d",
-			ErrOptions, o.FirstGeneration, defaultFirstGeneration))
-	}
-	if err := errors.Join(complaints...); err != nil {
+	if err := check[T](&o); err != nil {
 		return nil, err
 	}
-	return &Pool[T]{
-		limit:  uint32(o.MaxSlots),
-		first:  o.FirstGeneration,
-		poison: invariants.Enabled && poisonable(reflect.TypeFor[T]()),
-	}, nil
+	p := &Pool[T]{
+		limit:   uint32(o.MaxSlots),
+		first:   o.FirstGeneration,
+		order:   o.Order,
+		memory:  o.Memory,
+		special: o.Order != LowestFree,
+		poison:  invariants.Enabled && poisonable(reflect.TypeFor[T]()),
+	}
+	if err := p.layOut(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
-// Add takes the lowest free slot. It returns the new tenant's handle and its
-// memory, zeroed, which stays where it is until Remove; (0, nil) when full.
+// Add takes a hole (Options.Order says which) or, if there is none, the slot
+// after the highest used. It returns the new tenant's handle and its memory,
+// zeroed, which stays where it is until Remove; (0, nil) when full.
 func (p *Pool[T]) Add() (Handle, *T) {
-	n, ok := p.openBlock()
+	// The rest of this word's free bits lives in p.free, and not only in the
+	// live bits: from one Add to the next, that is a load, two operations and a
+	// store to wait for. It is take, written out.
+	free := p.free
+	if free == 0 {
+		return p.addElsewhere()
+	}
+	rest := free & (free - 1)
+	p.free = rest
+	w := p.hint
+	bit := uint32(bits.TrailingZeros64(free))
+	i := w<<wordShift | bit
+	region, at := p.base, uintptr(i)
+	if region == nil {
+		region, at = p.regions[i>>(p.shift&31)], uintptr(i&p.mask)
+	}
+	g := (*uint32)(unsafe.Add(region, at*generationBytes))
+	generation := *g + 1
+	*g = generation
+	before := p.live.words[w]
+	p.live.words[w] = before | 1<<(bit&wordMask)
+	p.count++
+	if i >= p.slots {
+		p.slots = i + 1
+	}
+	if generation > p.newest {
+		p.newest = generation
+	}
+	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
+	var zero T
+	*t = zero
+	if before == 0 || rest == 0 {
+		p.turn(w, before)
+	}
+	if invariants.Enabled {
+		invariants.Check(p.checkSlot(i))
+	}
+	return NewHandle(i, generation), t
+}
+
+// turn is the rest of Add for the first and the last of a word.
+//
+//go:noinline
+func (p *Pool[T]) turn(w uint32, before uint64) {
+	if before == 0 {
+		p.live.mark(w)
+	}
+	p.shut(w)
+}
+
+// addElsewhere is Add where the hint does not help.
+func (p *Pool[T]) addElsewhere() (Handle, *T) {
+	var i uint32
+	var ok bool
+	switch p.order {
+	case LowestFree:
+		if i, ok = p.lowestFree(); ok {
+			p.free &= p.free - 1
+		}
+	case FreeList:
+		i, ok = p.popLink()
+	case FIFO:
+		i, ok = p.popQueue()
+	}
 	if !ok {
 		return 0, nil
 	}
-	b := p.blocks[n]
-	w := bits.TrailingZeros64(^b.full)
-	bit := bits.TrailingZeros64(^b.taken[w&(blockWords-1)])
-	i := uint32(n)<<blockShift | uint32(w)<<wordShift | uint32(bit)
-	generation := b.generations[i&blockMask] + 1
-	return NewHandle(i, generation), p.take(b, i, generation)
+	return p.take(i)
 }
 
-// AddN adds n, lowest slots first, and calls f for each, in ascending order of
-// slots; or it adds nothing and returns an error that wraps ErrFull, if there
-// are not n free slots. f must not add to the pool or remove from it.
+// lowestFree finds the lowest slot that is neither live nor retired, makes room
+// for it, and moves the hint there.
+func (p *Pool[T]) lowestFree() (uint32, bool) {
+	w, ok := p.open.Next(p.hint)
+	if !ok {
+		if p.room >= uint64(p.limit) {
+			return 0, false
+		}
+		w = uint32(p.room >> wordShift)
+		p.makeRoom(w << wordShift)
+	}
+	p.hint = w
+	p.free = ^(p.live.words[w] | p.dead.Word(w)) // not 0: the word is open
+	if below := p.limit - w<<wordShift; below < wordLen {
+		p.free &= 1<<below - 1
+	}
+	return w<<wordShift | uint32(bits.TrailingZeros64(p.free)), p.free != 0
+}
+
+// take makes a free slot live, under the generation after its last.
+func (p *Pool[T]) take(i uint32) (Handle, *T) {
+	region, at := p.place(i)
+	g := (*uint32)(unsafe.Add(region, at*generationBytes))
+	generation := *g + 1
+	*g = generation
+	if generation > p.newest {
+		p.newest = generation
+	}
+	p.occupy(i>>wordShift, 1<<(i&wordMask))
+	p.count++
+	if i >= p.slots {
+		p.slots = i + 1
+	}
+	// Zeroed again although Remove did: a loop over whole words may have
+	// written to the hole since, and FreeList does.
+	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
+	var zero T
+	*t = zero
+	if invariants.Enabled {
+		invariants.Check(p.checkSlot(i))
+	}
+	return NewHandle(i, generation), t
+}
+
+// occupy sets live bits of a word.
+func (p *Pool[T]) occupy(w uint32, taken uint64) {
+	before := p.live.words[w]
+	after := before | taken
+	p.live.words[w] = after
+	if before == 0 {
+		p.live.mark(w)
+	}
+	if after == allOnes || p.retired != 0 {
+		p.shut(w)
+	}
+}
+
+// shut closes a word to Add if nothing is free in it.
+func (p *Pool[T]) shut(w uint32) {
+	if p.live.words[w]|p.dead.Word(w) == allOnes {
+		p.open.Clear(w)
+	}
+}
+
+// AddN adds n, the same slots that n times Add would take, and calls f for each
+// in that order; or it adds nothing and returns an error that wraps ErrFull, if
+// there are not n free slots. f must not add to the pool or remove from it. If
+// f panics, what was reached so far is added, and up to 63 more.
 func (p *Pool[T]) AddN(n int, f func(Handle, *T)) error {
-	if free := int64(p.limit) - int64(p.count) - int64(p.retired); int64(n) > free {
+	free := int64(p.limit) - int64(p.count) - int64(p.retired) - int64(p.headSlots())
+	if int64(n) > free {
 		return fmt.Errorf("%w: %d wanted, %d of %d slots free", ErrFull, n, free, p.limit)
 	}
-	for range n {
-		f(p.Add())
+	if p.order != LowestFree {
+		for range n {
+			f(p.Add())
+		}
+		return nil
+	}
+	for n > 0 {
+		_, _ = p.lowestFree()
+		taken := p.free
+		for spare := bits.OnesCount64(taken) - n; spare > 0; spare-- {
+			taken &^= 1 << (wordMask - bits.LeadingZeros64(taken)) // the highest
+		}
+		n -= bits.OnesCount64(taken)
+		p.free &^= taken
+		p.addWord(p.hint, taken, f)
 	}
 	return nil
 }
 
+// addWord makes free slots of one word live, and then reports them.
+func (p *Pool[T]) addWord(w uint32, taken uint64, f func(Handle, *T)) {
+	generations, data := p.word(w)
+	newest := p.newest
+	if taken == allOnes {
+		clear(data[:])
+		for i := range generations {
+			generations[i]++
+			newest = max(newest, generations[i])
+		}
+	} else {
+		var zero T
+		for rest := taken; rest != 0; rest &= rest - 1 {
+			i := bits.TrailingZeros64(rest) & wordMask
+			data[i] = zero
+			generations[i]++
+			newest = max(newest, generations[i])
+		}
+	}
+	p.newest = newest
+	p.occupy(w, taken)
+	p.count += bits.OnesCount64(taken)
+	p.slots = max(p.slots, w<<wordShift+uint32(bits.Len64(taken)))
+	for rest := taken; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros64(rest) & wordMask
+		if invariants.Enabled {
+			invariants.Check(p.checkSlot(w<<wordShift | uint32(i)))
+		}
+		f(NewHandle(w<<wordShift|uint32(i), generations[i]), &data[i])
+	}
+}
+
 // AddAt takes exactly the slot and the generation of h: for a replica, or for
 // an image that is restored. Generations that are skipped count as used. It
-// allocates every block up to that slot, which Options.MaxSlots bounds.
+// makes room up to that slot, which Options.MaxSlots bounds; with FreeList and
+// FIFO, slots that are skipped become holes, at a cost for each.
 //
 // The error wraps ErrHandle if the generation is even, ErrLimit if the index is
-// not below MaxSlots, ErrLive if the slot has a tenant, and ErrStale if the
-// slot is retired or has been past that generation. Nothing has happened then.
+// not below MaxSlots or is FreeList's own slot 0, ErrLive if the slot has a
+// tenant, and ErrStale if the slot is retired or has been past that generation.
+// Nothing has happened then.
 func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 	i := h.Index()
 	if !h.Valid() {
 		return nil, fmt.Errorf("%w: %v has an even generation", ErrHandle, h)
 	}
-	if i >= p.limit {
+	if i >= p.limit || i < p.headSlots() {
 		return nil, fmt.Errorf("%w: %v, limit %d", ErrLimit, h, p.limit)
 	}
 	if tenant := p.HandleAt(i); tenant != 0 {
@@ -156,110 +300,88 @@ func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 	if p.Status(h) == Stale {
 		return nil, fmt.Errorf("%w: %v", ErrStale, h)
 	}
-	for uint32(len(p.blocks)) <= i>>blockShift {
-		p.addBlock()
+	p.makeRoom(i)
+	if p.order != LowestFree {
+		p.withdraw(i)
 	}
-	return p.take(p.blocks[i>>blockShift], i, h.Generation()), nil
+	p.free = 0
+	*p.generation(i) = h.Generation() - 1
+	_, t := p.take(i)
+	return t, nil
 }
 
 // Remove frees the slot of h, and reports false, having done nothing, unless h
 // is live. From here on h is Stale for ever. The data are zeroed (overwritten
 // with a pattern, where checks are enabled and T is made of numbers).
 func (p *Pool[T]) Remove(h Handle) bool {
-	t := p.Get(h)
-	if t == nil {
+	i := h.Index()
+	if i >= p.usable {
 		return false
 	}
-	i := h.Index()
-	b := p.blocks[i>>blockShift]
-	b.generations[i&blockMask]++
-	p.live.Clear(i)
-	p.count--
-	if h.Generation() == MaxGeneration {
-		// The bump wrapped to 0, which is even: nobody lives here. The slot
-		// stays taken, so that nobody ever will (H4).
-		p.retired++
-	} else {
-		w := i >> wordShift & (blockWords - 1)
-		b.taken[w] &^= 1 << (i & wordMask)
-		b.full &^= 1 << w
-		n := int(i >> (blockShift + wordShift))
-		p.fullBlocks[n] &^= 1 << (i >> blockShift & wordMask)
-		p.openWord = min(p.openWord, n)
+	region, at := p.place(i)
+	// A load of the data now, beside that of the generation, so that the line is
+	// there when it is zeroed: loads overlap, and stores wait for each other.
+	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
+	if unsafe.Sizeof(*t) > 0 {
+		p.touched = *(*uint8)(unsafe.Pointer(t))
 	}
+	g := (*uint32)(unsafe.Add(region, at*generationBytes))
+	if *g != h.Generation() || !h.Valid() {
+		return false
+	}
+	*g++ // wraps to 0 at the maximum, which is even: nobody lives here
 	// Holes are zeroed for two reasons: what T points to is let go, and a loop
 	// over whole words computes on holes too, where a NaN would be slow.
 	var zero T
 	*t = zero
 	if invariants.Enabled {
 		p.poisonSlot(t)
+	}
+	w := i >> wordShift
+	before := p.live.words[w]
+	after := before &^ (1 << (i & wordMask))
+	p.live.words[w] = after
+	p.count--
+	if after == 0 || before == allOnes || w <= p.hint || p.special || h.Generation() == MaxGeneration {
+		p.vacate(i, after)
+	}
+	if invariants.Enabled {
 		invariants.Check(p.checkSlot(i))
 	}
 	return true
 }
 
-// openBlock finds the lowest block with a free slot, or makes one.
-func (p *Pool[T]) openBlock() (int, bool) {
-	for ; p.openWord < len(p.fullBlocks); p.openWord++ {
-		if open := ^p.fullBlocks[p.openWord]; open != 0 {
-			if n := p.openWord<<wordShift | bits.TrailingZeros64(open); n < len(p.blocks) {
-				return n, true
-			}
-			break // the bits beyond the last block are zero
+// vacate is the rest of Remove, where there is any.
+//
+//go:noinline
+func (p *Pool[T]) vacate(i uint32, after uint64) {
+	w := i >> wordShift
+	if after == 0 {
+		p.live.unmark(w)
+	}
+	p.untag(i)
+	retires := *p.generation(i) == 0
+	if retires { // H4: nobody lives here ever again
+		p.dead.Set(i)
+		p.retired++
+		p.special = true
+	}
+	switch {
+	case p.order == LowestFree:
+		free := ^(after | p.dead.Word(w))
+		if free == 0 {
+			break // it was shut before
 		}
-	}
-	if uint64(len(p.blocks))<<blockShift >= uint64(p.limit) {
-		return 0, false
-	}
-	p.addBlock()
-	return len(p.blocks) - 1, true
-}
-
-// addBlock appends a block. The slots beyond the limit are taken from the
-// start, so that nothing else has to know about the limit.
-func (p *Pool[T]) addBlock() {
-	b := new(block[T])
-	if p.first > 1 {
-		for i := range b.generations {
-			b.generations[i] = p.first - 1
+		p.open.Set(w)
+		if w < p.hint {
+			p.hint, p.free = w, 0
+		} else if w == p.hint && p.free != 0 && !retires {
+			p.free |= 1 << (i & wordMask)
 		}
+	case retires:
+	case p.order == FreeList:
+		p.linkBetween(0, i, p.link(0).next)
+	case p.order == FIFO:
+		p.enqueue(i)
 	}
-	if free := uint64(p.limit) - uint64(len(p.blocks))<<blockShift; free < BlockLen {
-		for i := free; i < BlockLen; i++ {
-			b.taken[i>>wordShift] |= 1 << (i & wordMask)
-		}
-		for w, taken := range b.taken {
-			if taken == allOnes {
-				b.full |= 1 << w
-			}
-		}
-	}
-	p.fullBlocks = extend(p.fullBlocks, len(p.blocks)>>wordShift+1)
-	p.blocks = append(p.blocks, b)
-}
-
-// take makes a free slot live under the given generation.
-func (p *Pool[T]) take(b *block[T], i, generation uint32) *T {
-	w := i >> wordShift & (blockWords - 1)
-	b.taken[w] |= 1 << (i & wordMask)
-	if b.taken[w] == allOnes {
-		b.full |= 1 << w
-		if b.full == allOnes {
-			p.fullBlocks[i>>(blockShift+wordShift)] |= 1 << (i >> blockShift & wordMask)
-		}
-	}
-	b.generations[i&blockMask] = generation
-	p.live.Set(i)
-	p.count++
-	p.slots = max(p.slots, i+1)
-	p.newest = max(p.newest, generation)
-	// Zeroed again although Remove did: a loop over whole words may have
-	// written to the hole since.
-	t := &b.data[i&blockMask]
-	var zero T
-	*t = zero
-	if invariants.Enabled {
-		invariants.Check(p.checkSlot(i))
-	}
-	return t
 }

@@ -28,6 +28,117 @@ func AndNot(a *Bitset, without ...*Bitset) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { andNot(a, without, yield) }
 }
 
+// AndBits yields the members of the intersection, one by one: And, unrolled.
+func AndBits(sets ...*Bitset) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		and(sets, func(w uint32, word uint64) bool { return each(w, word, yield) })
+	}
+}
+
+// OrBits yields the members of the union, one by one: Or, unrolled.
+func OrBits(sets ...*Bitset) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		or(sets, func(w uint32, word uint64) bool { return each(w, word, yield) })
+	}
+}
+
+// AndNotBits yields the members of a that are in no other set, one by one.
+func AndNotBits(a *Bitset, without ...*Bitset) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		andNot(a, without, func(w uint32, word uint64) bool { return each(w, word, yield) })
+	}
+}
+
+func each(w uint32, word uint64, yield func(uint32) bool) bool {
+	for ; word != 0; word &= word - 1 {
+		if !yield(w<<wordShift | uint32(bits.TrailingZeros64(word))) {
+			return false
+		}
+	}
+	return true
+}
+
+// SetAnd makes b the intersection of the sets, of which it may be one. Like the
+// iterators, it reads and writes only where a summary says that something is.
+// No operands give nothing.
+func (b *Bitset) SetAnd(sets ...*Bitset) {
+	if len(sets) == 0 {
+		b.Reset()
+		return
+	}
+	b.assign(intersection, sets[0], sets[1:])
+}
+
+// SetOr makes b the union of the sets, of which it may be one.
+func (b *Bitset) SetOr(sets ...*Bitset) {
+	if len(sets) == 0 {
+		b.Reset()
+		return
+	}
+	b.assign(union, sets[0], sets[1:])
+}
+
+// SetAndNot makes b what is in a and in no other set; it may be one of them.
+func (b *Bitset) SetAndNot(a *Bitset, without ...*Bitset) { b.assign(difference, a, without) }
+
+type operation uint8
+
+const (
+	intersection operation = iota
+	union
+	difference
+)
+
+// assign computes b word by word, where b or the result may have members. What
+// is asked of each level is read before it is written, so b may be an operand.
+func (b *Bitset) assign(op operation, first *Bitset, others []*Bitset) {
+	tops := max(len(b.top), len(first.top))
+	for _, o := range others {
+		tops = max(tops, len(o.top))
+	}
+	for t := range uint32(tops) {
+		some := level(first.top, t)
+		for _, o := range others {
+			some = op.may(some, level(o.top, t))
+		}
+		for some |= level(b.top, t); some != 0; some &= some - 1 {
+			b.assignGroup(op, first, others, t<<wordShift|uint32(bits.TrailingZeros64(some)))
+		}
+	}
+}
+
+// assignGroup is assign for the 64 words of summary word s.
+func (b *Bitset) assignGroup(op operation, first *Bitset, others []*Bitset, s uint32) {
+	some := level(first.summary, s)
+	for _, o := range others {
+		some = op.may(some, level(o.summary, s))
+	}
+	for some |= level(b.summary, s); some != 0; some &= some - 1 {
+		w := s<<wordShift | uint32(bits.TrailingZeros64(some))
+		word := level(first.words, w)
+		for _, o := range others {
+			if op == difference {
+				word &^= level(o.words, w)
+			} else {
+				word = op.may(word, level(o.words, w))
+			}
+		}
+		b.SetWord(w, word)
+	}
+}
+
+// may says where a result can be, from where two operands are: a summary bit in
+// what is subtracted does not tell that all of its word goes.
+func (op operation) may(a, b uint64) uint64 {
+	switch op {
+	case intersection:
+		return a & b
+	case union:
+		return a | b
+	}
+	return a
+}
+
 func and(sets []*Bitset, yield func(uint32, uint64) bool) {
 	if len(sets) == 0 {
 		return

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,6 +60,9 @@ type Core struct {
 
 // NewCore makes a Core.
 func NewCore(c CoreConfig) (*Core, error) {
+	if c.World == nil || c.Schema == nil {
+		return nil, errors.New("server: a core needs a World and a Schema")
+	}
 	if c.Epoch == 0 {
 		return nil, fmt.Errorf("server: epoch is 0, want a random number that differs from run to run")
 	}

@@ -1,0 +1,24 @@
+//go:build !purego
+
+package bulk
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// addScaledChunk bounds one call: assembly cannot be preempted, and this much
+// takes some microseconds.
+const addScaledChunk = 1 << 14
+
+func addScaledFast(to, from []float32, k float32) int {
+	if !cpu.X86.HasAVX {
+		return 0
+	}
+	whole := len(to) &^ 7
+	for done := 0; done < whole; done += addScaledChunk {
+		addScaledAVX(unsafe.SliceData(to[done:]), unsafe.SliceData(from[done:]), min(whole-done, addScaledChunk), k)
+	}
+	return whole
+}

@@ -1,0 +1,131 @@
+package bulk
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// A region is memory of neighbouring slots: the generations of all of them, then
+// their data. Blocks has regions of 4,096, Growing of 64 (several to an
+// allocation), and Reserved a single one. Regions are powers of two, so that a
+// shift and a mask find a slot in all three (slot i: regions[i>>shift], place
+// i&mask), and a single region needs neither: Get is one piece of code.
+type (
+	blockRegion[T any] struct {
+		generations [BlockLen]uint32
+		data        [BlockLen]T
+	}
+	wordRegion[T any] struct {
+		generations [wordLen]uint32
+		data        [wordLen]T
+	}
+)
+
+const generationBytes = 4
+
+// layOut decides the shape of the regions.
+func (p *Pool[T]) layOut() error {
+	switch p.memory {
+	case Blocks:
+		p.shift, p.dataOffset = blockShift, unsafe.Offsetof(blockRegion[T]{}.data)
+	case Growing:
+		p.shift, p.dataOffset = wordShift, unsafe.Offsetof(wordRegion[T]{}.data)
+	case Reserved:
+		slots := (uintptr(p.limit) + wordMask) &^ wordMask
+		var t T
+		mapping, err := reserve(slots * (generationBytes + unsafe.Sizeof(t)))
+		if err != nil {
+			return fmt.Errorf("%w: %d slots of %d bytes: %w", ErrMemory, slots, generationBytes+unsafe.Sizeof(t), err)
+		}
+		p.mapping = mapping
+		p.base = unsafe.Pointer(unsafe.SliceData(mapping))
+		p.dataOffset = slots * generationBytes
+	}
+	p.mask = 1<<p.shift - 1
+	return nil
+}
+
+// makeRoom provides memory for slot i, which must be below the limit.
+func (p *Pool[T]) makeRoom(i uint32) {
+	for uint64(i) >= p.room {
+		first := p.room
+		switch p.memory {
+		case Blocks:
+			p.regions = append(p.regions, unsafe.Pointer(new(blockRegion[T])))
+			p.room += BlockLen
+		case Growing:
+			p.growRegions()
+		case Reserved:
+			p.room = min(p.room+BlockLen, (uint64(p.limit)+wordMask)&^wordMask)
+		}
+		p.usable = uint32(min(p.room, uint64(p.limit)))
+		words := uint32(p.room >> wordShift)
+		p.live.grow(words - 1)
+		if p.order == LowestFree {
+			p.open.grow((words - 1) >> wordShift)
+			for w := uint32(first >> wordShift); w < words; w++ {
+				p.open.Set(w)
+			}
+		}
+		if p.first > 1 {
+			for at := first; at < p.room; at++ {
+				*p.generation(uint32(at)) = p.first - 1
+			}
+		}
+		if first == 0 && p.order == FreeList {
+			p.setLinks(0, 0, 0)
+			p.slots = 1
+		}
+	}
+}
+
+// growRegions doubles a Growing pool, within bounds.
+func (p *Pool[T]) growRegions() {
+	most := max(1, uintptr(maxBlockBytes)/unsafe.Sizeof(wordRegion[T]{}))
+	left := (uint64(p.limit) - p.room + wordMask) >> wordShift
+	n := min(max(1, p.room>>wordShift), left, uint64(most))
+	regions := make([]wordRegion[T], n)
+	for i := range regions {
+		p.regions = append(p.regions, unsafe.Pointer(&regions[i]))
+	}
+	p.room += n << wordShift
+}
+
+// place finds the memory of a slot below room: its region, and its number there.
+func (p *Pool[T]) place(i uint32) (unsafe.Pointer, uintptr) {
+	if p.base != nil {
+		return p.base, uintptr(i)
+	}
+	return p.regions[i>>(p.shift&31)], uintptr(i & p.mask)
+}
+
+// generation is that of a slot below room.
+func (p *Pool[T]) generation(i uint32) *uint32 {
+	region, at := p.place(i)
+	return (*uint32)(unsafe.Add(region, at*generationBytes))
+}
+
+// slot is the data of a slot below room.
+func (p *Pool[T]) slot(i uint32) *T {
+	region, at := p.place(i)
+	return (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
+}
+
+// word is the memory of the 64 slots of a word below room: no region ends in it.
+func (p *Pool[T]) word(w uint32) (*[wordLen]uint32, *[wordLen]T) {
+	region, at := p.place(w << wordShift)
+	return (*[wordLen]uint32)(unsafe.Add(region, at*generationBytes)),
+		(*[wordLen]T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
+}
+
+// Close gives a Reserved pool's mapping back to the system: no pointer into the
+// pool may be used from here on. All other memory is Go's, and needs no Close.
+// A closed pool is empty and full at once: nothing is live, nothing can be added.
+func (p *Pool[T]) Close() error {
+	mapping := p.mapping
+	*p = Pool[T]{first: p.first, newest: p.newest, order: p.order, memory: p.memory}
+	if mapping == nil {
+		return nil
+	}
+	return release(mapping)
+}

@@ -1,0 +1,195 @@
+package bulk
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// FreeList is a circular list through the holes, doubly linked, so that AddAt
+// can take a hole out of its middle. Slot 0 is its head, so that there is no
+// special case for either end. Links are checked before use: where a loop wrote
+// to holes in spite of the documentation, the list is made anew, lowest first,
+// from the live bits; no slot is given out twice.
+
+type links struct{ next, previous uint32 }
+
+func (p *Pool[T]) linkBytes(i uint32) *[linkBytes]byte {
+	return (*[linkBytes]byte)(unsafe.Pointer(p.slot(i)))
+}
+
+func (p *Pool[T]) link(i uint32) links {
+	b := p.linkBytes(i)
+	return links{binary.NativeEndian.Uint32(b[:4]), binary.NativeEndian.Uint32(b[4:])}
+}
+
+func (p *Pool[T]) setLinks(i, next, previous uint32) {
+	b := p.linkBytes(i)
+	binary.NativeEndian.PutUint32(b[:4], next)
+	binary.NativeEndian.PutUint32(b[4:], previous)
+}
+
+func (p *Pool[T]) setNext(i, next uint32) {
+	binary.NativeEndian.PutUint32(p.linkBytes(i)[:4], next)
+}
+
+func (p *Pool[T]) setPrevious(i, previous uint32) {
+	binary.NativeEndian.PutUint32(p.linkBytes(i)[4:], previous)
+}
+
+// linkBetween puts a hole into the list.
+func (p *Pool[T]) linkBetween(previous, i, next uint32) {
+	if !p.isHole(next) || !p.isHole(previous) {
+		p.relink()
+		return
+	}
+	p.setLinks(i, next, previous)
+	p.setPrevious(next, i)
+	p.setNext(previous, i)
+}
+
+// unlink takes a hole out of the list.
+func (p *Pool[T]) unlink(i uint32) {
+	l := p.link(i)
+	if !p.isHole(l.next) || !p.isHole(l.previous) {
+		p.relink()
+		l = p.link(i)
+	}
+	p.setNext(l.previous, l.next)
+	p.setPrevious(l.next, l.previous)
+}
+
+// isHole reports whether a slot may be in the list; its head is one.
+func (p *Pool[T]) isHole(i uint32) bool {
+	return i < p.slots && *p.generation(i)&1 == 0 && (p.retired == 0 || !p.dead.Has(i))
+}
+
+// relink makes the list from the live bits.
+func (p *Pool[T]) relink() {
+	p.setLinks(0, 0, 0)
+	last := uint32(0)
+	for i := uint32(1); i < p.slots; i++ {
+		if p.isHole(i) {
+			p.setLinks(i, 0, last)
+			p.setNext(last, i)
+			last = i
+		}
+	}
+	p.setPrevious(0, last)
+}
+
+// popLink takes the first hole of the list, or a fresh slot.
+func (p *Pool[T]) popLink() (uint32, bool) {
+	if p.room > 0 {
+		i := p.link(0).next
+		if !p.isHole(i) {
+			p.relink()
+			i = p.link(0).next
+		}
+		if i != 0 {
+			next := p.link(i).next
+			if !p.isHole(next) {
+				p.relink()
+				i = p.link(0).next
+				next = p.link(i).next
+			}
+			p.setNext(0, next)
+			p.setPrevious(next, 0)
+			return i, true
+		}
+	}
+	return p.freshSlot()
+}
+
+// freshSlot is the slot after the highest used.
+func (p *Pool[T]) freshSlot() (uint32, bool) {
+	i := max(p.slots, p.headSlots())
+	if i >= p.limit {
+		return 0, false
+	}
+	p.makeRoom(i)
+	return i, true
+}
+
+// headSlots is the number of slots that the Order keeps for itself.
+func (p *Pool[T]) headSlots() uint32 {
+	if p.order == FreeList {
+		return 1
+	}
+	return 0
+}
+
+// withdraw readies a slot for AddAt: it is in no list or queue afterwards.
+func (p *Pool[T]) withdraw(i uint32) {
+	if i < p.slots {
+		if p.order == FreeList {
+			p.unlink(i)
+		} // FIFO: its entry names a generation that is over
+		return
+	}
+	// What is skipped becomes holes; the lowest of them are used first.
+	from := max(p.slots, p.headSlots())
+	p.slots = i
+	switch p.order {
+	case FreeList:
+		for hole := i; hole > from; hole-- {
+			p.linkBetween(0, hole-1, p.link(0).next)
+		}
+	case FIFO:
+		for hole := from; hole < i; hole++ {
+			p.enqueue(hole)
+		}
+	}
+}
+
+// queue is FIFO's ring of holes: slot and generation, so that an entry whose
+// slot was taken by AddAt since is known for what it is.
+type queue struct {
+	ring       []Handle // len is a power of two, or 0
+	head, tail uint32   // head: the oldest; both count on and wrap
+}
+
+func (p *Pool[T]) entryHolds(h Handle) bool { return *p.generation(h.Index()) == h.Generation() }
+
+func (p *Pool[T]) enqueue(i uint32) {
+	q := &p.queue
+	if q.tail-q.head == uint32(len(q.ring)) {
+		p.makeQueueRoom()
+	}
+	q.ring[q.tail&uint32(len(q.ring)-1)] = NewHandle(i, *p.generation(i))
+	q.tail++
+}
+
+// makeQueueRoom drops entries that do not hold, and doubles the ring unless
+// that halved it.
+func (p *Pool[T]) makeQueueRoom() {
+	q := &p.queue
+	kept := uint32(0)
+	for at := q.head; at != q.tail; at++ {
+		if h := q.ring[at&uint32(len(q.ring)-1)]; p.entryHolds(h) {
+			q.ring[(q.head+kept)&uint32(len(q.ring)-1)] = h
+			kept++
+		}
+	}
+	q.tail = q.head + kept
+	if kept <= uint32(len(q.ring))/2 && kept < uint32(len(q.ring)) {
+		return
+	}
+	ring := make([]Handle, max(wordLen, 2*len(q.ring)))
+	for at := range kept {
+		ring[at] = q.ring[(q.head+at)&uint32(len(q.ring)-1)]
+	}
+	*q = queue{ring: ring, tail: kept}
+}
+
+// popQueue takes the oldest hole, or a fresh slot.
+func (p *Pool[T]) popQueue() (uint32, bool) {
+	q := &p.queue
+	for q.head != q.tail {
+		h := q.ring[q.head&uint32(len(q.ring)-1)]
+		q.head++
+		if p.entryHolds(h) {
+			return h.Index(), true
+		}
+	}
+	return p.freshSlot()
+}

@@ -1,0 +1,5 @@
+//go:build darwin || dragonfly || freebsd || netbsd || openbsd
+
+package bulk
+
+const noReserve = 0

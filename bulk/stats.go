@@ -1,0 +1,64 @@
+package bulk
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Stats is what a pool holds, and what it costs.
+type Stats struct {
+	Live    int // slots with a tenant
+	Holes   int // slots below the high-water mark that may be used again
+	Retired int // slots whose generations are used up
+	Slots   int // the high-water mark: one more than the highest slot ever used
+	// Bytes is the memory for slots, their bits, lists and tags. A Reserved pool
+	// counts the part of its mapping that slots have reached.
+	Bytes uint64
+	// AddressBytes is the address space that a Reserved pool has mapped.
+	AddressBytes uint64
+	// LiveWords is the number of words with a live slot, which is what loops
+	// over words visit.
+	LiveWords int
+}
+
+// Fragmentation is the share of holes among the slots that loops over words
+// visit: 0 if every word is full or empty, near 1 if each has a single tenant.
+func (s Stats) Fragmentation() float64 {
+	if s.LiveWords == 0 {
+		return 0
+	}
+	return 1 - float64(s.Live)/float64(s.LiveWords*wordLen)
+}
+
+// String is for people.
+func (s Stats) String() string {
+	return fmt.Sprintf("%d live, %d holes, %d retired, %d slots, %d bytes, %.0f %% fragmented",
+		s.Live, s.Holes, s.Retired, s.Slots, s.Bytes, 100*s.Fragmentation())
+}
+
+// Stats counts. It looks at the summaries of the live bits, not at the slots.
+func (p *Pool[T]) Stats() Stats {
+	s := Stats{
+		Live: p.count, Holes: p.holes(), Retired: p.retired, Slots: int(p.slots),
+		Bytes:        p.room * uint64(generationBytes+unsafe.Sizeof(*new(T))),
+		AddressBytes: uint64(len(p.mapping)),
+	}
+	if p.memory == Reserved {
+		s.Bytes = uint64(p.slots) * uint64(generationBytes+unsafe.Sizeof(*new(T)))
+	}
+	for w, ok := p.live.nextWord(0); ok; w, ok = p.live.nextWord(w + 1) {
+		s.LiveWords++
+	}
+	s.Bytes += uint64(len(p.regions))*uint64(unsafe.Sizeof(uintptr(0))) + uint64(len(p.queue.ring))*8
+	for _, set := range []*Bitset{&p.live, &p.open, &p.dead} {
+		s.Bytes += set.bytes()
+	}
+	for _, t := range p.tags {
+		s.Bytes += t.set.bytes()
+	}
+	return s
+}
+
+func (b *Bitset) bytes() uint64 {
+	return 8 * uint64(cap(b.words)+cap(b.summary)+cap(b.top))
+}

@@ -1,0 +1,141 @@
+package bulk
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Table keeps rows packed, for what is visited far more often than it is pointed
+// at: removal moves the last row into the gap (swap and pop), so there are no
+// holes, no order, and no pointer that survives a Remove. A row is named by the
+// handle of somebody who lives in a pool, and found by it through an array.
+//
+// Memory is the rows, and four bytes for each slot up to the highest one named:
+// check handles that come from outside against a pool first. The zero value is
+// an empty table.
+type Table[T any] struct {
+	rows    []T
+	handles []Handle // of each row
+	rowOf   []uint32 // slot -> row + 1; 0: none
+}
+
+// noRow is what Row returns with false.
+const noRow = ^uint32(0)
+
+// Add makes a row for h, zeroed, at the end. It returns nil, having done
+// nothing, if h is not valid, or if its slot has a row: see Get and Remove.
+func (t *Table[T]) Add(h Handle) *T {
+	i := h.Index()
+	if !h.Valid() || uint64(len(t.rows)) >= uint64(noRow) {
+		return nil
+	}
+	if uint64(i) >= uint64(len(t.rowOf)) {
+		t.rowOf = append(t.rowOf, make([]uint32, uint64(i)+1-uint64(len(t.rowOf)))...)
+	}
+	if t.rowOf[i] != 0 {
+		return nil
+	}
+	var zero T
+	t.rows = append(t.rows, zero)
+	t.handles = append(t.handles, h)
+	t.rowOf[i] = uint32(len(t.rows))
+	return &t.rows[len(t.rows)-1]
+}
+
+// Get returns the row of h, or nil if it has none. It accepts any 64 bits. The
+// pointer is good until the next Add or Remove.
+func (t *Table[T]) Get(h Handle) *T {
+	if i := uint64(uint32(h)); i < uint64(len(t.rowOf)) {
+		if row := t.rowOf[i] - 1; uint64(row) < uint64(len(t.rows)) && t.handles[row] == h {
+			return &t.rows[row]
+		}
+	}
+	return nil
+}
+
+// Row returns the number of the row of h, or false.
+func (t *Table[T]) Row(h Handle) (uint32, bool) {
+	if i := uint64(uint32(h)); i < uint64(len(t.rowOf)) {
+		if row := t.rowOf[i] - 1; uint64(row) < uint64(len(t.rows)) && t.handles[row] == h {
+			return row, true
+		}
+	}
+	return noRow, false
+}
+
+// HandleAt returns the handle of the row that a slot has, whatever its
+// generation, or 0.
+func (t *Table[T]) HandleAt(slot uint32) Handle {
+	if uint64(slot) < uint64(len(t.rowOf)) && t.rowOf[slot] != 0 {
+		return t.handles[t.rowOf[slot]-1]
+	}
+	return 0
+}
+
+// Remove drops the row of h, and returns false, having done nothing, if there is
+// none. The row from, which was the last, is now the row to: storage parallel to
+// the rows does the same (see Columns.Move). The two are equal if it was last.
+func (t *Table[T]) Remove(h Handle) (to, from uint32, ok bool) {
+	to, ok = t.Row(h)
+	if !ok {
+		return noRow, noRow, false
+	}
+	from = uint32(len(t.rows) - 1)
+	moved := t.handles[from]
+	t.rows[to], t.handles[to] = t.rows[from], moved
+	t.rowOf[moved.Index()] = to + 1
+	t.rowOf[h.Index()] = 0
+	var zero T
+	t.rows[from] = zero
+	t.rows, t.handles = t.rows[:from], t.handles[:from]
+	return to, from, true
+}
+
+// Len is the number of rows.
+func (t *Table[T]) Len() int { return len(t.rows) }
+
+// Rows are all rows, packed: the fast way to visit everything. Good until the
+// next Add or Remove.
+func (t *Table[T]) Rows() []T { return t.rows }
+
+// Handles are the handles of Rows. They must not be written to.
+func (t *Table[T]) Handles() []Handle { return t.handles }
+
+// All yields every row, the last first, so that the row just yielded may be
+// removed. Nothing else may be removed meanwhile; what is added is not visited.
+func (t *Table[T]) All() iter.Seq2[Handle, *T] {
+	return func(yield func(Handle, *T) bool) {
+		for row := len(t.rows) - 1; row >= 0; row-- {
+			if !yield(t.handles[row], &t.rows[row]) {
+				return
+			}
+		}
+	}
+}
+
+// String is a summary for people.
+func (t *Table[T]) String() string {
+	return fmt.Sprintf("bulk.Table: %d rows of %d slots", len(t.rows), len(t.rowOf))
+}
+
+// CheckInvariants audits B11: rows and slots point at each other.
+func (t *Table[T]) CheckInvariants() error {
+	if len(t.rows) != len(t.handles) {
+		return fmt.Errorf("bulk: B11: %d rows, %d handles", len(t.rows), len(t.handles))
+	}
+	for row, h := range t.handles {
+		if at, ok := t.Row(h); !ok || int(at) != row {
+			return fmt.Errorf("bulk: B11: row %d is of %v, whose row is %d", row, h, at)
+		}
+	}
+	used := 0
+	for _, row := range t.rowOf {
+		if row != 0 {
+			used++
+		}
+	}
+	if used != len(t.rows) {
+		return fmt.Errorf("bulk: B11: %d slots have a row, of %d", used, len(t.rows))
+	}
+	return nil
+}
