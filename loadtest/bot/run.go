@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -41,6 +42,9 @@ func Run(ctx context.Context, c Config, progress func(Progress)) (*Report, error
 	timed, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
 	if err := r.bots[0].dial(timed, schema); err != nil {
+		if ctx.Err() != nil {
+			return nil, errors.New("interrupted before the first bot had joined")
+		}
 		return nil, fmt.Errorf("no bot can join: %w", err)
 	}
 	r.play(timed, progress)
