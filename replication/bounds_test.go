@@ -113,3 +113,16 @@ func TestForgedReferenceIsNone(t *testing.T) {
 		schema.References(row, func(h bulk.Handle) { require.Fail(t, "refers", "%v to %v", record.Handle, h) })
 	}
 }
+
+// A resync enters the whole interest set again, once.
+func TestResyncEntersAgain(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	near := s.spawn(3, 0)
+	s.snapshot()
+	s.acknowledge(2)
+	s.viewer.Resync()
+	again := records(t, s.snapshot())
+	require.Len(t, again, 2)
+	require.Equal(t, []bulk.Handle{s.focus, near}, []bulk.Handle{again[0].Handle, again[1].Handle})
+	require.Empty(t, records(t, s.snapshot()), "once")
+}

@@ -35,7 +35,11 @@ type (
 	}
 )
 
-const simTickMs = 16
+const (
+	simTickMs      = 16
+	simEnterRadius = 40
+	simLeaveRadius = 50
+)
 
 // foldOffset is where PROTOCOL.md puts the fold of a State datagram.
 const foldOffset = 19
@@ -120,7 +124,7 @@ func (s *sim) start(first uint32) {
 	s.epoch = s.rng.Uint64() | 1
 	s.core, err = server.NewCore(server.CoreConfig{
 		World: w, Schema: s.schema, Epoch: s.epoch, GenerationFloor: first,
-		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50, BudgetBytesPerSecond: s.options.budget},
+		Replication: replication.Config{EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius, BudgetBytesPerSecond: s.options.budget},
 		Game: server.Game{
 			Join:     func(*server.Session) (world.Entity, error) { return s.spawn(s.crate), nil },
 			Leave:    func(p *server.Session) { s.world.Destroy(p.Entity()) },
@@ -489,6 +493,9 @@ func (s *sim) settle() {
 			require.Equal(s.t, final, e.AppendWords(nil), "client %d: %v is not up to date; %s", i, e.Handle(), s.where())
 		}
 		require.Equal(s.t, want, got, "client %d: replica is not the interest set; %s", i, s.where())
+		if at, _, ok := s.world.Body(c.server.Entity().Index()); ok && s.world.Status(c.server.Entity()) == bulk.Live {
+			s.requireInterest(got, at)
+		}
 		for h := range c.heard {
 			verdict := c.judge(h)
 			if s.lives[h].died != 0 {
@@ -496,6 +503,20 @@ func (s *sim) settle() {
 			}
 		}
 		require.Empty(s.t, c.intents, "client %d: commands without an answer; %s", i, s.where())
+	}
+}
+
+// requireInterest holds what a client is shown against where everybody is.
+func (s *sim) requireInterest(shown map[bulk.Handle]bool, center world.Vec3) {
+	for slot := range s.world.Live().All() {
+		h := s.world.HandleAt(slot)
+		at, _, placed := s.world.Body(slot)
+		switch distance := at.Sub(center).Len(); {
+		case !placed || distance < simEnterRadius:
+			require.True(s.t, shown[h], "%v is %v m away and not shown; %s", h, distance, s.where())
+		case distance > simLeaveRadius:
+			require.False(s.t, shown[h], "%v is %v m away and shown; %s", h, distance, s.where())
+		}
 	}
 }
 
