@@ -64,6 +64,8 @@ func TestLogSaysWhoEnded(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	polite, staying := h.dial(), h.dial()
+	h.until(polite, "knows itself", func() bool { return polite.Controlled() != 0 })
+	h.until(staying, "sees the first", func() bool { return staying.Resolve(polite.Controlled()) == wire.Live })
 	require.NoError(t, polite.Close())
 	h.until(staying, "the first is gone", func() bool { return staying.Resolve(polite.Controlled()) == wire.Stale })
 	h.stop()
