@@ -151,9 +151,11 @@ func ExampleTable() {
 	for row, name := range names.Rows() {
 		fmt.Println(name, names.Handles()[row], *speeds.At(0, uint32(row)))
 	}
+	fmt.Println(&names)
 	// Output:
 	// imp 9v1 3
 	// elf 2v5 2
+	// bulk.Table: 2 rows of 10 slots
 }
 
 // A kernel over columns, for data that is kept as structs.

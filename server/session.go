@@ -130,6 +130,8 @@ func (in *inbox) take(kind byte, body []byte) error {
 		in.asked = append(in.asked, command)
 	case wire.TypeResync:
 		in.resync = true
+		_, err := wire.ParseResync(body)
+		return err
 	case wire.TypeBye:
 		in.gone = true
 		_, err := wire.ParseBye(body)

@@ -300,6 +300,7 @@ func TestBadStreams(t *testing.T) {
 		"unknown type":          wire.AppendFrame(nil, 9, []byte("x")),
 		"not msgpack":           wire.AppendFrame(nil, wire.TypeHello, []byte{0xdd, 0xff, 0xff, 0xff, 0xff}),
 		"a frame of a gigabyte": {0xff, 0xff, 0xff, 0xff, 0x03},
+		"a hello with a tail":   wire.AppendFrame(nil, wire.TypeHello, append(wire.Hello{}.Append(nil), 0)),
 	} {
 		d := newDesk(t)
 		other := d.join()
@@ -308,6 +309,7 @@ func TestBadStreams(t *testing.T) {
 		d.core.Tick()
 		require.Len(t, c.closed, 1, name)
 		require.Contains(t, []wire.Code{wire.BadMessage, wire.BadState}, c.closed[0], name)
+		require.EqualValues(t, 1, d.core.Stats().Closed[c.closed[0]], "%s: counted", name)
 		other.say(wire.Command{ID: 1, Name: "poke"})
 		other.wantResult("everybody else goes on", 1, wire.OK, wire.Live)
 	}
@@ -396,6 +398,13 @@ func TestDrain(t *testing.T) {
 	r, err := wire.ParseRefused(late.want("nobody new", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, r.Code)
+}
+
+func TestResyncHasNoBody(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	require.Error(t, c.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeResync, []byte{1})))
+	c.wantClosed("bytes left over", wire.BadMessage)
 }
 
 func TestResyncIsLimited(t *testing.T) {

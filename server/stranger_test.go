@@ -79,3 +79,27 @@ func TestLogSaysWhoEnded(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{"ok": "client", "draining": "server"}, by)
 }
+
+// TestGarbageIsLoggedOnce: an attacker must not fill the log, whatever lanes
+// the garbage comes on.
+func TestGarbageIsLoggedOnce(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	conn, stream := h.raw()
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}
+	_, err := stream.Write(wire.AppendMessage(nil, hello))
+	require.NoError(t, err)
+	for range 20 {
+		require.NoError(t, conn.SendDatagram([]byte("garbage")))
+	}
+	_, err = stream.Write([]byte{2, 99, 1})
+	require.NoError(t, err)
+	select { // with the code of whichever was read first
+	case <-conn.Context().Done():
+	case <-h.ctx.Done():
+		require.Fail(t, "the connection stays open")
+	}
+	h.stop()
+	h.ended <- <-h.ended // the log is complete
+	require.Equal(t, 1, logs.FilterMessage("client broke the protocol").Len())
+}
