@@ -165,6 +165,10 @@ func (m *machine) run(p *Program, env *Env) {
 			selectLT(to, a, b, c, d)
 		case opSelectGE:
 			selectGE(to, a, b, c, d)
+		case opExp2:
+			exp2(to, a)
+		case opHash:
+			hash(to, a, b, c)
 		}
 	}
 }
