@@ -1,4 +1,4 @@
-//go:build race
+//go:build race && amd64 && !purego
 
 package field
 
