@@ -15,31 +15,33 @@ type call struct {
 // call. With clip, points outside of the box keep their output bit for bit: those
 // where a lane of point - Origin is not from the least to the greatest of the
 // box's, or is NaN. A program that acts everywhere is never clipped.
-func (p *Program) prepare(env Env, pool []float32, clip bool) call {
-	c := call{program: p, env: env, bound: p.here, clip: clip && p.boxed}
-	if env.Origin != [3]float32{} {
+func (c *call) prepare(p *Program, env *Env, pool []float32, clip bool) {
+	c.program, c.env, c.bound, c.clip = p, *env, p.here, clip && p.boxed
+	if env.Origin == [3]float32{} {
+		c.env.Origin = [3]float32{} // -0 is not taken away either
+	} else {
 		c.bound = p.placed
 	}
 	if c.bound != nil {
 		c.pool = pool[:len(c.bound.literals)]
 		c.bound.fill(c.pool, p, &c.env)
 	}
-	return c
 }
 
-// run adds the effect at the points to out. The scratch has workSize float32s.
-func (c *call) run(points, out Planes, scratch []float32) {
+// run adds the effect at the points from to to, without it, to out. The scratch
+// has workSize float32s.
+func (c *call) run(points, out *Planes, from, to int, scratch []float32) {
 	scratch = aligned(scratch)
 	if c.bound == nil {
-		c.interpret(points, out, scratch)
+		c.interpret(points.cut(from, to), out.cut(from, to), scratch)
 		return
 	}
-	whole := len(points.X) &^ (BlockPoints - 1)
-	if whole > 0 {
-		c.bound.run(points.to(whole), out.to(whole), c.pool, scratch, c.clip)
+	whole := from + (to-from)&^(BlockPoints-1)
+	if whole > from {
+		c.bound.run(points, out, from, whole, c.pool, scratch, c.clip)
 	}
-	if whole < len(points.X) {
-		c.runRest(points.from(whole), out.from(whole), scratch)
+	if whole < to {
+		c.runRest(points.cut(whole, to), out.cut(whole, to), scratch)
 	}
 }
 
@@ -53,7 +55,7 @@ func (c *call) runRest(points, out Planes, scratch []float32) {
 		fill(sum.lanes()[lane], 0)
 		copy(sum.lanes()[lane], out.lanes()[lane])
 	}
-	c.bound.run(padded, sum, c.pool, scratch, false)
+	c.bound.run(&padded, &sum, 0, BlockPoints, c.pool, scratch, false)
 	c.give(points, out, sum)
 }
 
@@ -101,8 +103,9 @@ func spare(scratch []float32, first int) Planes {
 	return Planes{X: plane(first), Y: plane(first + 1), Z: plane(first + 2)}
 }
 
-func (p Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
+func (p *Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
 
-// from and to cut the planes at a point.
-func (p Planes) from(i int) Planes { return Planes{X: p.X[i:], Y: p.Y[i:], Z: p.Z[i:]} }
-func (p Planes) to(i int) Planes   { return Planes{X: p.X[:i], Y: p.Y[:i], Z: p.Z[:i]} }
+// cut gives the points from from to to, without it.
+func (p *Planes) cut(from, to int) Planes {
+	return Planes{X: p.X[from:to], Y: p.Y[from:to], Z: p.Z[from:to]}
+}

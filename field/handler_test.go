@@ -87,7 +87,7 @@ func (b *bench) execute(t testing.TB, code []benchInstruction) {
 		b.bound.code[i].handler = addresses[in.handler]
 		copy(b.bound.code[i].operands[:], in.operands)
 	}
-	b.bound.run(b.points, b.out, b.pool, b.scratch, false)
+	b.bound.run(&b.points, &b.out, 0, BlockPoints, b.pool, b.scratch, false)
 }
 
 // run executes one handler between a begin and an end.

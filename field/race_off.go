@@ -2,5 +2,5 @@
 
 package field
 
-func raceRead(Planes)  {}
-func raceWrite(Planes) {}
+func raceRead(_, _, _ []float32)  {}
+func raceWrite(_, _, _ []float32) {}
