@@ -74,10 +74,14 @@ func (m *binder) emit(id ref) {
 		m.steps = append(m.steps, newStep(handlerPositionX+handler(id), 1, id))
 		return
 	}
+	m.weight += weight(v.op)
+	if from := v.operands[0]; v.op == opSub && !v.sum && from >= 0 && from < 3 && v.operands[1].constant() {
+		m.steps = append(m.steps, newStep(handlerTowardsX+handler(from), 1, id, v.operands[1]))
+		return
+	}
 	for _, r := range v.operands[:v.operandCount()] {
 		m.need(r)
 	}
-	m.weight += weight(v.op)
 	m.plain(id, v.operands, v.operandCount())
 }
 
@@ -165,8 +169,8 @@ func weight(o Opcode) int {
 	switch o {
 	case opDiv, opSqrt:
 		return 24
-	case opRsqrt, opSin:
-		return 12
+	case opRsqrt, opSin, opExp2, opHashSum:
+		return 15
 	}
 	return 5
 }

@@ -34,13 +34,24 @@ func fuse(values []lifted, one ref, b *bound) *fuser {
 	for i := range f.of {
 		f.of[i] = alone
 	}
+	f.each(opMul, (*fuser).smooth) // before products that it is a factor of
 	f.sums()
 	for id := len(values) - 1; id >= 0; id-- {
 		if v := &values[id]; !v.sum && v.uses > 0 && f.of[id] == alone {
 			f.value(ref(id), v)
 		}
 	}
+	f.position()
 	return f
+}
+
+// each looks for a pattern that ends in some operation.
+func (f *fuser) each(o Opcode, pattern func(f *fuser, id ref, operands *[4]ref) bool) {
+	for id := len(f.values) - 1; id >= 0; id-- {
+		if v := f.is(ref(id), o); v != nil && v.uses > 0 {
+			pattern(f, ref(id), &v.operands)
+		}
+	}
 }
 
 // add makes a fusion of values that it gives, or sums that it adds.
@@ -108,15 +119,13 @@ func (f *fuser) value(id ref, v *lifted) {
 	case opMad:
 		f.product(id)
 	case opMul:
-		if !f.smooth(id, o[0], o[1]) && !f.smooth(id, o[1], o[0]) {
-			f.factors(id, o)
-		}
+		f.factors(id, o)
 	case opSelectLT:
 		f.below(id, o)
 	case opSaturate:
-		f.bent(id, o[0], handlerSaturateMad, handlerSaturateNmad)
+		f.bent(id, o[0], [bends]handler{handlerSaturateMad, handlerSaturateNmad, handlerSaturateSubMul, handlerSaturateDivSub})
 	case opSin:
-		f.bent(id, o[0], handlerSinMad, handlerNone)
+		f.bent(id, o[0], [bends]handler{bendMad: handlerSinMad})
 	}
 }
 
@@ -136,34 +145,62 @@ func (f *fuser) below(id ref, o *[4]ref) {
 	}
 }
 
-// bend is a mad or nmad of a plane and two constants.
-func (f *fuser) bend(r ref, o Opcode) (x, factor, sum ref, ok bool) {
-	m := f.once(r, o)
-	if m == nil || !m.operands[2].constant() {
-		return 0, 0, 0, false
+// The ways to take a plane to where a falloff begins, with two constants.
+const (
+	bendMad    = iota // x*c + d
+	bendNmad          // d - x*c
+	bendSubMul        // (x - c) * d
+	bendDivSub        // d - x/c
+	bends
+)
+
+// bend finds out whether a value is one of these, and what goes into it. The value
+// swallowed, if it is not 0, is on the way.
+func (f *fuser) bend(r ref) (kind int, x, c, d, within ref) {
+	if r.constant() || f.of[r] != alone || f.values[r].uses != 1 || f.values[r].sum {
+		return bends, 0, 0, 0, 0
 	}
-	x, factor, ok = split(m.operands[0], m.operands[1])
-	return x, factor, m.operands[2], ok
+	v := &f.values[r]
+	o := &v.operands
+	switch v.op {
+	case opMad, opNmad:
+		if x, c, ok := split(o[0], o[1]); ok && o[2].constant() {
+			return bendMad + int(v.op-opMad), x, c, o[2], 0
+		}
+	case opMul:
+		if y, d, ok := split(o[0], o[1]); ok {
+			if s := f.once(y, opSub); s != nil && s.operands[1].constant() {
+				return bendSubMul, s.operands[0], s.operands[1], d, y
+			}
+		}
+	case opSub:
+		if q := f.once(o[1], opDiv); q != nil && o[0].constant() && q.operands[1].constant() {
+			return bendDivSub, q.operands[0], q.operands[1], o[0], o[1]
+		}
+	}
+	return bends, 0, 0, 0, 0
 }
 
-// bent is an operation on a bend.
-func (f *fuser) bent(id, r ref, mad, nmad handler, more ...ref) bool {
-	h := mad
-	x, factor, sum, ok := f.bend(r, opMad)
-	if !ok {
-		h = nmad
-		x, factor, sum, ok = f.bend(r, opNmad)
-	}
-	if !ok || h == handlerNone {
+// bent is an operation on a bend, which has a handler for each or some of them.
+func (f *fuser) bent(id, r ref, of [bends]handler, more ...ref) bool {
+	kind, x, c, d, within := f.bend(r)
+	if kind == bends || of[kind] == handlerNone {
 		return false
 	}
 	f.claim(swallowed, r)
-	f.add(newFusion(h, 1, append([]ref{id, x, factor, sum}, more...)...), id)
+	if within != 0 {
+		f.claim(swallowed, within)
+	}
+	f.add(newFusion(of[kind], 1, append([]ref{id, x, c, d}, more...)...), id)
 	return true
 }
 
 // smooth is s*s * (c - s*k), s saturated, perhaps from a bend.
-func (f *fuser) smooth(id, square, rest ref) bool {
+func (f *fuser) smooth(id ref, o *[4]ref) bool {
+	return f.smoothOf(id, o[0], o[1]) || f.smoothOf(id, o[1], o[0])
+}
+
+func (f *fuser) smoothOf(id, square, rest ref) bool {
 	m, n := f.once(square, opMul), f.once(rest, opNmad)
 	if m == nil || n == nil || m.operands[0] != m.operands[1] || !n.operands[2].constant() {
 		return false
@@ -177,7 +214,7 @@ func (f *fuser) smooth(id, square, rest ref) bool {
 		return false
 	}
 	f.claim(swallowed, square, rest, s)
-	if !f.bent(id, v.operands[0], handlerSmoothMad, handlerSmoothNmad, k, n.operands[2]) {
+	if !f.bent(id, v.operands[0], [bends]handler{handlerSmoothMad, handlerSmoothNmad, handlerSmoothSubMul, handlerSmoothDivSub}, k, n.operands[2]) {
 		f.add(newFusion(handlerSmooth, 1, id, v.operands[0], k, n.operands[2]), id)
 	}
 	return true

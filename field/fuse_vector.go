@@ -22,10 +22,43 @@ func (f *fuser) vector(v [3]ref) {
 		f.difference(v, a, b)
 	case opMul:
 		f.scaled(v, a, b)
+	case opMad:
+		f.scaleShift(v, a, b, c)
 	case opNmad:
 		if !f.axis(v, a, b, c) {
 			f.cross(v)
 		}
+	}
+}
+
+// position fuses what remains of the position beside the origin, if the vectors
+// that are left need more than one lane of it.
+func (f *fuser) position() {
+	if len(f.values) < 6 {
+		return
+	}
+	v, c, used := [3]ref{3, 4, 5}, [3]ref{}, 0 // see lift
+	for lane, r := range v {
+		d := f.is(r, opSub)
+		if d == nil || d.operands[0] != ref(lane) || !d.operands[1].constant() {
+			return
+		}
+		c[lane] = d.operands[1]
+		used += int(min(d.uses, 1))
+	}
+	if used > 1 {
+		f.add(giving(handlerTowardsV, 3, v[0], v[1], v[2], f.triple(c)), v[:]...)
+	}
+}
+
+// scaleShift is v*s + c.
+func (f *fuser) scaleShift(v, a, b, c [3]ref) {
+	if same(a) && !same(b) {
+		a, b = b, a
+	}
+	if same(b) && !anyConstant(a) && !b[0].constant() && allConstant(c) {
+		f.add(giving(handlerScaleShiftVV, 3, v[0], v[1], v[2], b[0], a[0], a[1], a[2], f.triple(c)).taking(4), v[:]...)
+		f.vector(a)
 	}
 }
 
@@ -175,15 +208,20 @@ func (f *fuser) product(id ref) {
 	f.vector(a)
 }
 
-// squareXZ is the square of the distance from a vertical line.
+// squareXZ is the square of the distance from a vertical line, or of two numbers.
 func (f *fuser) squareXZ(id ref, m *lifted) {
 	o := &f.values[id].operands
 	x, z := m.operands[0], o[0]
 	if x != m.operands[1] || z != o[1] {
 		return
 	}
+	if x.constant() || z.constant() {
+		return
+	}
 	dx, dz := f.is(x, opSub), f.is(z, opSub)
 	if dx == nil || dz == nil || dx.operands[0] != 0 || dz.operands[0] != 2 || dx.uses != 2 || dz.uses != 2 {
+		f.claim(swallowed, o[2])
+		f.add(newFusion(handlerSquareTwo, 1, id, x, z), id)
 		return
 	}
 	f.claim(swallowed, o[2], x, z)

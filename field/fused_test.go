@@ -67,6 +67,9 @@ var fusedCases = []fusedCase{
 	{"less", handlerLessVV, true, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return p.v[l] - p.t[l] }) }},
 	{"stretch", handlerStretchVV, true, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.t[l]) }) }},
 	{"scale", handlerScaleVV, true, false, "VP", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.s) }) }},
+	{"scale and shift", handlerScaleShiftVV, true, false, "PVT", func(p *fusedPoint) {
+		p.v = eachLane(func(l int) float32 { return fma32(p.v[l], p.s, p.t[l]) })
+	}},
 	{"axis", handlerAxisVV, true, false, "PVT", func(p *fusedPoint) { p.v = besideAxis(p.v, p.t, p.s) }},
 	{"cross", handlerCrossVV, true, false, "VT", func(p *fusedPoint) { p.v = crossOf(p.t, p.v) }},
 	{"towards square", handlerTowardsSquareV, true, true, "T", func(p *fusedPoint) {
@@ -115,6 +118,18 @@ var fusedCases = []fusedCase{
 	{"smooth of nmad", handlerSmoothNmad, false, true, "PCCCC", func(p *fusedPoint) {
 		p.s = smoothOf(fma32(-p.s, p.c[0], p.c[1]), p.c[2], p.c[3])
 	}},
+	{"saturate of sub and mul", handlerSaturateSubMul, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(mul32(p.s-p.c[0], p.c[1])) }},
+	{"saturate of div and sub", handlerSaturateDivSub, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(p.c[1] - p.s/p.c[0]) }},
+	{"smooth of sub and mul", handlerSmoothSubMul, false, true, "PCCCC", func(p *fusedPoint) {
+		p.s = smoothOf(mul32(p.s-p.c[0], p.c[1]), p.c[2], p.c[3])
+	}},
+	{"smooth of div and sub", handlerSmoothDivSub, false, true, "PCCCC", func(p *fusedPoint) {
+		p.s = smoothOf(p.c[1]-p.s/p.c[0], p.c[2], p.c[3])
+	}},
+	{"square of two", handlerSquareTwo, false, true, "PX", func(p *fusedPoint) { p.s = fma32(p.w[0], p.w[0], mul32(p.s, p.s)) }},
+	{"towards x", handlerTowardsX, false, true, "C", func(p *fusedPoint) { p.s = p.position[0] - p.c[0] }},
+	{"towards y", handlerTowardsY, false, true, "C", func(p *fusedPoint) { p.s = p.position[1] - p.c[0] }},
+	{"towards z", handlerTowardsZ, false, true, "C", func(p *fusedPoint) { p.s = p.position[2] - p.c[0] }},
 	{"sin of mad", handlerSinMad, false, true, "PCC", func(p *fusedPoint) { p.s = sin32(fma32(p.s, p.c[0], p.c[1])) }},
 	{"product of three planes", handlerMulMulPPP, false, true, "PXY", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.w[1]) }},
 	{"product with a constant inside", handlerMulMulPCP, false, true, "PCX", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.c[0]), p.w[0]) }},

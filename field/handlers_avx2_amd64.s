@@ -684,6 +684,108 @@ TEXT positionZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX
+TEXT towardsX<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y0
+	VMOVUPS      (R11), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(R11), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(R11), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(R11), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(R11), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(R11), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(R11), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(R11), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT towardsY<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y0
+	VMOVUPS      (R12), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(R12), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(R12), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(R12), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(R12), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(R12), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(R12), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(R12), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT towardsZ<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y0
+	VMOVUPS      (R13), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(R13), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(R13), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(R13), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(R13), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(R13), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(R13), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(R13), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
 TEXT addPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 8(SI), AX
 	ADDQ    DI, AX
@@ -1224,6 +1326,53 @@ TEXT madPCC<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX, FMA3
+TEXT madCCP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y0
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y1
+	MOVWLZX      14(SI), CX
+	ADDQ         DI, CX
+	VMOVUPS      Y0, Y2
+	VMOVUPS      (CX), Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      32(CX), Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      64(CX), Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      96(CX), Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      128(CX), Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      160(CX), Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      192(CX), Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      Y0, Y0
+	VMOVUPS      224(CX), Y2
+	VFMADD231PS  Y1, Y0, Y2
+	VMOVUPS      Y2, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
 TEXT nmadPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
@@ -1404,6 +1553,53 @@ TEXT nmadPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      Y1, Y1
 	VFNMADD231PS Y0, Y2, Y1
 	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT nmadCCP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y0
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y1
+	MOVWLZX      14(SI), CX
+	ADDQ         DI, CX
+	VMOVUPS      Y0, Y2
+	VMOVUPS      (CX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      32(CX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      64(CX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      96(CX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      128(CX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      160(CX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      Y0, Y2
+	VMOVUPS      192(CX), Y3
+	VFNMADD231PS Y1, Y2, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      Y0, Y0
+	VMOVUPS      224(CX), Y2
+	VFNMADD231PS Y1, Y0, Y2
+	VMOVUPS      Y2, 224(AX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2230,7 +2426,202 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX, AVX2
-TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
+TEXT hashXP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX 8(SI), AX
+	ADDQ    DI, AX
+	MOVWLZX 10(SI), CX
+	ADDQ    DI, CX
+	VMOVUPS (CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	VMOVUPS 128(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS 160(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS Y0, 160(AX)
+	VMOVUPS 192(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS Y0, 192(AX)
+	VMOVUPS 224(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS Y0, 224(AX)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// Requires: AVX, AVX2
+TEXT hashYP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX 8(SI), AX
+	ADDQ    DI, AX
+	MOVWLZX 10(SI), CX
+	ADDQ    DI, CX
+	VMOVUPS (CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+800(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+800(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+800(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+800(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	VMOVUPS 128(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+800(SB), Y0, Y0
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS 160(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+800(SB), Y0, Y0
+	VMOVUPS Y0, 160(AX)
+	VMOVUPS 192(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+800(SB), Y0, Y0
+	VMOVUPS Y0, 192(AX)
+	VMOVUPS 224(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+800(SB), Y0, Y0
+	VMOVUPS Y0, 224(AX)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// Requires: AVX, AVX2
+TEXT hashZP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX 8(SI), AX
+	ADDQ    DI, AX
+	MOVWLZX 10(SI), CX
+	ADDQ    DI, CX
+	VMOVUPS (CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+832(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+832(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+832(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+832(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	VMOVUPS 128(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+832(SB), Y0, Y0
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS 160(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+832(SB), Y0, Y0
+	VMOVUPS Y0, 160(AX)
+	VMOVUPS 192(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+832(SB), Y0, Y0
+	VMOVUPS Y0, 192(AX)
+	VMOVUPS 224(CX), Y0
+	VMAXPS  literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS  literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD  $0x0f, Y0, Y1
+	VXORPS  Y1, Y0, Y0
+	VPMULLD literalsAVX2<>+832(SB), Y0, Y0
+	VMOVUPS Y0, 224(AX)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// Requires: AVX, AVX2
+TEXT hashSumPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX   8(SI), AX
 	ADDQ      DI, AX
 	MOVWLZX   10(SI), CX
@@ -2240,25 +2631,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX   14(SI), BX
 	ADDQ      DI, BX
 	VMOVUPS   (CX), Y0
-	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD    $0x0f, Y0, Y1
-	VXORPS    Y1, Y0, Y0
-	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
-	VMOVUPS   (DX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
-	VMOVUPS   (BX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
+	VPADDD    (DX), Y0, Y0
+	VPADDD    (BX), Y0, Y0
 	VPSRLD    $0x10, Y0, Y1
 	VXORPS    Y1, Y0, Y0
 	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
@@ -2272,25 +2646,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
 	VMOVUPS   Y0, (AX)
 	VMOVUPS   32(CX), Y0
-	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD    $0x0f, Y0, Y1
-	VXORPS    Y1, Y0, Y0
-	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
-	VMOVUPS   32(DX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
-	VMOVUPS   32(BX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
+	VPADDD    32(DX), Y0, Y0
+	VPADDD    32(BX), Y0, Y0
 	VPSRLD    $0x10, Y0, Y1
 	VXORPS    Y1, Y0, Y0
 	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
@@ -2304,25 +2661,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
 	VMOVUPS   Y0, 32(AX)
 	VMOVUPS   64(CX), Y0
-	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD    $0x0f, Y0, Y1
-	VXORPS    Y1, Y0, Y0
-	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
-	VMOVUPS   64(DX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
-	VMOVUPS   64(BX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
+	VPADDD    64(DX), Y0, Y0
+	VPADDD    64(BX), Y0, Y0
 	VPSRLD    $0x10, Y0, Y1
 	VXORPS    Y1, Y0, Y0
 	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
@@ -2336,25 +2676,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
 	VMOVUPS   Y0, 64(AX)
 	VMOVUPS   96(CX), Y0
-	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD    $0x0f, Y0, Y1
-	VXORPS    Y1, Y0, Y0
-	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
-	VMOVUPS   96(DX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
-	VMOVUPS   96(BX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
+	VPADDD    96(DX), Y0, Y0
+	VPADDD    96(BX), Y0, Y0
 	VPSRLD    $0x10, Y0, Y1
 	VXORPS    Y1, Y0, Y0
 	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
@@ -2368,25 +2691,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
 	VMOVUPS   Y0, 96(AX)
 	VMOVUPS   128(CX), Y0
-	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD    $0x0f, Y0, Y1
-	VXORPS    Y1, Y0, Y0
-	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
-	VMOVUPS   128(DX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
-	VMOVUPS   128(BX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
+	VPADDD    128(DX), Y0, Y0
+	VPADDD    128(BX), Y0, Y0
 	VPSRLD    $0x10, Y0, Y1
 	VXORPS    Y1, Y0, Y0
 	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
@@ -2400,25 +2706,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
 	VMOVUPS   Y0, 128(AX)
 	VMOVUPS   160(CX), Y0
-	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD    $0x0f, Y0, Y1
-	VXORPS    Y1, Y0, Y0
-	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
-	VMOVUPS   160(DX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
-	VMOVUPS   160(BX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
+	VPADDD    160(DX), Y0, Y0
+	VPADDD    160(BX), Y0, Y0
 	VPSRLD    $0x10, Y0, Y1
 	VXORPS    Y1, Y0, Y0
 	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
@@ -2432,25 +2721,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
 	VMOVUPS   Y0, 160(AX)
 	VMOVUPS   192(CX), Y0
-	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD    $0x0f, Y0, Y1
-	VXORPS    Y1, Y0, Y0
-	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
-	VMOVUPS   192(DX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
-	VMOVUPS   192(BX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
+	VPADDD    192(DX), Y0, Y0
+	VPADDD    192(BX), Y0, Y0
 	VPSRLD    $0x10, Y0, Y1
 	VXORPS    Y1, Y0, Y0
 	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
@@ -2464,25 +2736,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
 	VMOVUPS   Y0, 192(AX)
 	VMOVUPS   224(CX), Y0
-	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD    $0x0f, Y0, Y1
-	VXORPS    Y1, Y0, Y0
-	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
-	VMOVUPS   224(DX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
-	VMOVUPS   224(BX), Y1
-	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD    $0x0f, Y1, Y2
-	VXORPS    Y2, Y1, Y1
-	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
-	VPADDD    Y1, Y0, Y0
+	VPADDD    224(DX), Y0, Y0
+	VPADDD    224(BX), Y0, Y0
 	VPSRLD    $0x10, Y0, Y1
 	VXORPS    Y1, Y0, Y0
 	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
@@ -2499,7 +2754,7 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	JMP       (SI)
 
 // Requires: AVX, AVX2
-TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
+TEXT hashSumPPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
 	MOVWLZX      10(SI), CX
@@ -2510,25 +2765,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         R8, BX
 	VBROADCASTSS (BX), Y0
 	VMOVUPS      (CX), Y1
-	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD       $0x0f, Y1, Y2
-	VXORPS       Y2, Y1, Y1
-	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
-	VMOVUPS      (DX), Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVUPS      Y0, Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
+	VPADDD       (DX), Y1, Y1
+	VPADDD       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VXORPS       Y2, Y1, Y1
 	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
@@ -2542,25 +2780,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      32(CX), Y1
-	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD       $0x0f, Y1, Y2
-	VXORPS       Y2, Y1, Y1
-	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
-	VMOVUPS      32(DX), Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVUPS      Y0, Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
+	VPADDD       32(DX), Y1, Y1
+	VPADDD       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VXORPS       Y2, Y1, Y1
 	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
@@ -2574,25 +2795,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      64(CX), Y1
-	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD       $0x0f, Y1, Y2
-	VXORPS       Y2, Y1, Y1
-	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
-	VMOVUPS      64(DX), Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVUPS      Y0, Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
+	VPADDD       64(DX), Y1, Y1
+	VPADDD       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VXORPS       Y2, Y1, Y1
 	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
@@ -2606,25 +2810,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
 	VMOVUPS      Y1, 64(AX)
 	VMOVUPS      96(CX), Y1
-	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD       $0x0f, Y1, Y2
-	VXORPS       Y2, Y1, Y1
-	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
-	VMOVUPS      96(DX), Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVUPS      Y0, Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
+	VPADDD       96(DX), Y1, Y1
+	VPADDD       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VXORPS       Y2, Y1, Y1
 	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
@@ -2638,25 +2825,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
 	VMOVUPS      Y1, 96(AX)
 	VMOVUPS      128(CX), Y1
-	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD       $0x0f, Y1, Y2
-	VXORPS       Y2, Y1, Y1
-	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
-	VMOVUPS      128(DX), Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVUPS      Y0, Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
+	VPADDD       128(DX), Y1, Y1
+	VPADDD       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VXORPS       Y2, Y1, Y1
 	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
@@ -2670,25 +2840,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
 	VMOVUPS      Y1, 128(AX)
 	VMOVUPS      160(CX), Y1
-	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD       $0x0f, Y1, Y2
-	VXORPS       Y2, Y1, Y1
-	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
-	VMOVUPS      160(DX), Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVUPS      Y0, Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
+	VPADDD       160(DX), Y1, Y1
+	VPADDD       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VXORPS       Y2, Y1, Y1
 	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
@@ -2702,25 +2855,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
 	VMOVUPS      Y1, 160(AX)
 	VMOVUPS      192(CX), Y1
-	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD       $0x0f, Y1, Y2
-	VXORPS       Y2, Y1, Y1
-	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
-	VMOVUPS      192(DX), Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVUPS      Y0, Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
+	VPADDD       192(DX), Y1, Y1
+	VPADDD       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VXORPS       Y2, Y1, Y1
 	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
@@ -2734,24 +2870,7 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
 	VMOVUPS      Y1, 192(AX)
 	VMOVUPS      224(CX), Y1
-	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
-	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
-	VPSRLD       $0x0f, Y1, Y2
-	VXORPS       Y2, Y1, Y1
-	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
-	VMOVUPS      224(DX), Y2
-	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
-	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
-	VPSRLD       $0x0f, Y2, Y3
-	VXORPS       Y3, Y2, Y2
-	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVUPS      Y0, Y0
-	VMAXPS       literalsAVX2<>+736(SB), Y0, Y0
-	VADDPS       literalsAVX2<>+0(SB), Y0, Y0
-	VPSRLD       $0x0f, Y0, Y2
-	VXORPS       Y2, Y0, Y0
-	VPMULLD      literalsAVX2<>+832(SB), Y0, Y0
+	VPADDD       224(DX), Y1, Y1
 	VPADDD       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y0
 	VXORPS       Y0, Y1, Y1
@@ -2765,6 +2884,141 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
 	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, AVX2
+TEXT hashSumPCC<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      (CX), Y2
+	VPADDD       Y0, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+864(SB), Y2, Y2
+	VPSRLD       $0x0d, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+896(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       literalsAVX2<>+928(SB), Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      32(CX), Y2
+	VPADDD       Y0, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+864(SB), Y2, Y2
+	VPSRLD       $0x0d, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+896(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       literalsAVX2<>+928(SB), Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      64(CX), Y2
+	VPADDD       Y0, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+864(SB), Y2, Y2
+	VPSRLD       $0x0d, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+896(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       literalsAVX2<>+928(SB), Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      96(CX), Y2
+	VPADDD       Y0, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+864(SB), Y2, Y2
+	VPSRLD       $0x0d, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+896(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       literalsAVX2<>+928(SB), Y2, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      128(CX), Y2
+	VPADDD       Y0, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+864(SB), Y2, Y2
+	VPSRLD       $0x0d, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+896(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       literalsAVX2<>+928(SB), Y2, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      160(CX), Y2
+	VPADDD       Y0, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+864(SB), Y2, Y2
+	VPSRLD       $0x0d, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+896(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       literalsAVX2<>+928(SB), Y2, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      192(CX), Y2
+	VPADDD       Y0, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+864(SB), Y2, Y2
+	VPSRLD       $0x0d, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+896(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       literalsAVX2<>+928(SB), Y2, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      224(CX), Y2
+	VPADDD       Y0, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y0
+	VXORPS       Y0, Y2, Y2
+	VPMULLD      literalsAVX2<>+864(SB), Y2, Y2
+	VPSRLD       $0x0d, Y2, Y0
+	VXORPS       Y0, Y2, Y2
+	VPMULLD      literalsAVX2<>+896(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y0
+	VXORPS       Y0, Y2, Y2
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       literalsAVX2<>+928(SB), Y2, Y2
+	VMOVUPS      Y2, 224(AX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -5396,6 +5650,110 @@ TEXT scaleVV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX, FMA3
+TEXT scaleShiftVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      64(BX), Y2
+	VMOVUPS      96(BX), Y3
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      160(BX), Y5
+	VMOVUPS      192(BX), Y6
+	VMOVUPS      224(BX), Y7
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	MOVWLZX      18(SI), R10
+	ADDQ         DI, R10
+	MOVWLZX      20(SI), R14
+	ADDQ         DI, R14
+	MOVWLZX      22(SI), R15
+	ADDQ         R8, R15
+	VBROADCASTSS (R15), Y8
+	VBROADCASTSS 4(R15), Y9
+	VBROADCASTSS 8(R15), Y10
+	VMOVUPS      (BX), Y11
+	VFMADD213PS  Y8, Y0, Y11
+	VMOVUPS      Y11, (AX)
+	VMOVUPS      32(BX), Y11
+	VFMADD213PS  Y8, Y1, Y11
+	VMOVUPS      Y11, 32(AX)
+	VMOVUPS      64(BX), Y11
+	VFMADD213PS  Y8, Y2, Y11
+	VMOVUPS      Y11, 64(AX)
+	VMOVUPS      96(BX), Y11
+	VFMADD213PS  Y8, Y3, Y11
+	VMOVUPS      Y11, 96(AX)
+	VMOVUPS      128(BX), Y11
+	VFMADD213PS  Y8, Y4, Y11
+	VMOVUPS      Y11, 128(AX)
+	VMOVUPS      160(BX), Y11
+	VFMADD213PS  Y8, Y5, Y11
+	VMOVUPS      Y11, 160(AX)
+	VMOVUPS      192(BX), Y11
+	VFMADD213PS  Y8, Y6, Y11
+	VMOVUPS      Y11, 192(AX)
+	VMOVUPS      224(BX), Y11
+	VFMADD213PS  Y8, Y7, Y11
+	VMOVUPS      Y11, 224(AX)
+	VMOVUPS      (R10), Y8
+	VFMADD213PS  Y9, Y0, Y8
+	VMOVUPS      Y8, (CX)
+	VMOVUPS      32(R10), Y8
+	VFMADD213PS  Y9, Y1, Y8
+	VMOVUPS      Y8, 32(CX)
+	VMOVUPS      64(R10), Y8
+	VFMADD213PS  Y9, Y2, Y8
+	VMOVUPS      Y8, 64(CX)
+	VMOVUPS      96(R10), Y8
+	VFMADD213PS  Y9, Y3, Y8
+	VMOVUPS      Y8, 96(CX)
+	VMOVUPS      128(R10), Y8
+	VFMADD213PS  Y9, Y4, Y8
+	VMOVUPS      Y8, 128(CX)
+	VMOVUPS      160(R10), Y8
+	VFMADD213PS  Y9, Y5, Y8
+	VMOVUPS      Y8, 160(CX)
+	VMOVUPS      192(R10), Y8
+	VFMADD213PS  Y9, Y6, Y8
+	VMOVUPS      Y8, 192(CX)
+	VMOVUPS      224(R10), Y8
+	VFMADD213PS  Y9, Y7, Y8
+	VMOVUPS      Y8, 224(CX)
+	VMOVUPS      (R14), Y8
+	VFMADD213PS  Y10, Y0, Y8
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      32(R14), Y0
+	VFMADD213PS  Y10, Y1, Y0
+	VMOVUPS      Y0, 32(DX)
+	VMOVUPS      64(R14), Y0
+	VFMADD213PS  Y10, Y2, Y0
+	VMOVUPS      Y0, 64(DX)
+	VMOVUPS      96(R14), Y0
+	VFMADD213PS  Y10, Y3, Y0
+	VMOVUPS      Y0, 96(DX)
+	VMOVUPS      128(R14), Y0
+	VFMADD213PS  Y10, Y4, Y0
+	VMOVUPS      Y0, 128(DX)
+	VMOVUPS      160(R14), Y0
+	VFMADD213PS  Y10, Y5, Y0
+	VMOVUPS      Y0, 160(DX)
+	VMOVUPS      192(R14), Y0
+	VFMADD213PS  Y10, Y6, Y0
+	VMOVUPS      Y0, 192(DX)
+	VMOVUPS      224(R14), Y0
+	VFMADD213PS  Y10, Y7, Y0
+	VMOVUPS      Y0, 224(DX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
 TEXT axisVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
@@ -6954,6 +7312,57 @@ TEXT outMadPT<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
+// Requires: AVX, FMA3
+TEXT squareTwo<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        DI, CX
+	MOVWLZX     12(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     (CX), Y0
+	VMOVUPS     (DX), Y1
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     32(CX), Y0
+	VMOVUPS     32(DX), Y1
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     64(CX), Y0
+	VMOVUPS     64(DX), Y1
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VMOVUPS     Y0, 64(AX)
+	VMOVUPS     96(CX), Y0
+	VMOVUPS     96(DX), Y1
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VMOVUPS     Y0, 96(AX)
+	VMOVUPS     128(CX), Y0
+	VMOVUPS     128(DX), Y1
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     160(CX), Y0
+	VMOVUPS     160(DX), Y1
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     192(CX), Y0
+	VMOVUPS     192(DX), Y1
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VMOVUPS     Y0, 192(AX)
+	VMOVUPS     224(CX), Y0
+	VMOVUPS     224(DX), Y1
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VMOVUPS     Y0, 224(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
 // Requires: AVX, AVX2, FMA3
 TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
@@ -7536,6 +7945,382 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      Y1, Y1
 	VMOVUPS      224(CX), Y4
 	VFNMADD231PS Y0, Y4, Y1
+	VXORPS       Y0, Y0, Y0
+	VMAXPS       Y0, Y1, Y1
+	VMINPS       literalsAVX2<>+32(SB), Y1, Y1
+	VMOVUPS      Y3, Y0
+	VFNMADD231PS Y2, Y1, Y0
+	VMULPS       Y1, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT saturateSubMul<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      (CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      32(CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      64(CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      96(CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      128(CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      160(CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      192(CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      224(CX), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VXORPS       Y0, Y0, Y0
+	VMAXPS       Y0, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	MOVWLZX      16(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y2
+	MOVWLZX      18(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y3
+	VMOVUPS      (CX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VMOVUPS      32(CX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(AX)
+	VMOVUPS      64(CX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 64(AX)
+	VMOVUPS      96(CX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 96(AX)
+	VMOVUPS      128(CX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 128(AX)
+	VMOVUPS      160(CX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 160(AX)
+	VMOVUPS      192(CX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 192(AX)
+	VMOVUPS      224(CX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VXORPS       Y0, Y0, Y0
+	VMAXPS       Y0, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y0
+	VFNMADD231PS Y2, Y4, Y0
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT saturateDivSub<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      (CX), Y2
+	VMOVUPS      Y1, Y3
+	VDIVPS       Y0, Y2, Y2
+	VSUBPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y3, Y3
+	VMINPS       literalsAVX2<>+32(SB), Y3, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      32(CX), Y2
+	VMOVUPS      Y1, Y3
+	VDIVPS       Y0, Y2, Y2
+	VSUBPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y3, Y3
+	VMINPS       literalsAVX2<>+32(SB), Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      64(CX), Y2
+	VMOVUPS      Y1, Y3
+	VDIVPS       Y0, Y2, Y2
+	VSUBPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y3, Y3
+	VMINPS       literalsAVX2<>+32(SB), Y3, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      96(CX), Y2
+	VMOVUPS      Y1, Y3
+	VDIVPS       Y0, Y2, Y2
+	VSUBPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y3, Y3
+	VMINPS       literalsAVX2<>+32(SB), Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      128(CX), Y2
+	VMOVUPS      Y1, Y3
+	VDIVPS       Y0, Y2, Y2
+	VSUBPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y3, Y3
+	VMINPS       literalsAVX2<>+32(SB), Y3, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      160(CX), Y2
+	VMOVUPS      Y1, Y3
+	VDIVPS       Y0, Y2, Y2
+	VSUBPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y3, Y3
+	VMINPS       literalsAVX2<>+32(SB), Y3, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      192(CX), Y2
+	VMOVUPS      Y1, Y3
+	VDIVPS       Y0, Y2, Y2
+	VSUBPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y2, Y3, Y3
+	VMINPS       literalsAVX2<>+32(SB), Y3, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      224(CX), Y2
+	VMOVUPS      Y1, Y1
+	VDIVPS       Y0, Y2, Y2
+	VSUBPS       Y2, Y1, Y1
+	VXORPS       Y0, Y0, Y0
+	VMAXPS       Y0, Y1, Y1
+	VMINPS       literalsAVX2<>+32(SB), Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	MOVWLZX      16(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y2
+	MOVWLZX      18(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y3
+	VMOVUPS      (CX), Y4
+	VMOVUPS      Y1, Y5
+	VDIVPS       Y0, Y4, Y4
+	VSUBPS       Y4, Y5, Y5
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y5, Y5
+	VMINPS       literalsAVX2<>+32(SB), Y5, Y5
+	VMOVUPS      Y3, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	VMULPS       Y5, Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      32(CX), Y4
+	VMOVUPS      Y1, Y5
+	VDIVPS       Y0, Y4, Y4
+	VSUBPS       Y4, Y5, Y5
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y5, Y5
+	VMINPS       literalsAVX2<>+32(SB), Y5, Y5
+	VMOVUPS      Y3, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	VMULPS       Y5, Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, 32(AX)
+	VMOVUPS      64(CX), Y4
+	VMOVUPS      Y1, Y5
+	VDIVPS       Y0, Y4, Y4
+	VSUBPS       Y4, Y5, Y5
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y5, Y5
+	VMINPS       literalsAVX2<>+32(SB), Y5, Y5
+	VMOVUPS      Y3, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	VMULPS       Y5, Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, 64(AX)
+	VMOVUPS      96(CX), Y4
+	VMOVUPS      Y1, Y5
+	VDIVPS       Y0, Y4, Y4
+	VSUBPS       Y4, Y5, Y5
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y5, Y5
+	VMINPS       literalsAVX2<>+32(SB), Y5, Y5
+	VMOVUPS      Y3, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	VMULPS       Y5, Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, 96(AX)
+	VMOVUPS      128(CX), Y4
+	VMOVUPS      Y1, Y5
+	VDIVPS       Y0, Y4, Y4
+	VSUBPS       Y4, Y5, Y5
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y5, Y5
+	VMINPS       literalsAVX2<>+32(SB), Y5, Y5
+	VMOVUPS      Y3, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	VMULPS       Y5, Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, 128(AX)
+	VMOVUPS      160(CX), Y4
+	VMOVUPS      Y1, Y5
+	VDIVPS       Y0, Y4, Y4
+	VSUBPS       Y4, Y5, Y5
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y5, Y5
+	VMINPS       literalsAVX2<>+32(SB), Y5, Y5
+	VMOVUPS      Y3, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	VMULPS       Y5, Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, 160(AX)
+	VMOVUPS      192(CX), Y4
+	VMOVUPS      Y1, Y5
+	VDIVPS       Y0, Y4, Y4
+	VSUBPS       Y4, Y5, Y5
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y5, Y5
+	VMINPS       literalsAVX2<>+32(SB), Y5, Y5
+	VMOVUPS      Y3, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	VMULPS       Y5, Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, 192(AX)
+	VMOVUPS      224(CX), Y4
+	VMOVUPS      Y1, Y1
+	VDIVPS       Y0, Y4, Y4
+	VSUBPS       Y4, Y1, Y1
 	VXORPS       Y0, Y0, Y0
 	VMAXPS       Y0, Y1, Y1
 	VMINPS       literalsAVX2<>+32(SB), Y1, Y1
@@ -8139,117 +8924,132 @@ DATA ·handlersAVX2+24(SB)/8, $fill<>(SB)
 DATA ·handlersAVX2+32(SB)/8, $positionX<>(SB)
 DATA ·handlersAVX2+40(SB)/8, $positionY<>(SB)
 DATA ·handlersAVX2+48(SB)/8, $positionZ<>(SB)
-DATA ·handlersAVX2+56(SB)/8, $addPP<>(SB)
-DATA ·handlersAVX2+64(SB)/8, $addPC<>(SB)
-DATA ·handlersAVX2+72(SB)/8, $subPP<>(SB)
-DATA ·handlersAVX2+80(SB)/8, $subPC<>(SB)
-DATA ·handlersAVX2+88(SB)/8, $subCP<>(SB)
-DATA ·handlersAVX2+96(SB)/8, $mulPP<>(SB)
-DATA ·handlersAVX2+104(SB)/8, $mulPC<>(SB)
-DATA ·handlersAVX2+112(SB)/8, $divPP<>(SB)
-DATA ·handlersAVX2+120(SB)/8, $divPC<>(SB)
-DATA ·handlersAVX2+128(SB)/8, $divCP<>(SB)
-DATA ·handlersAVX2+136(SB)/8, $madPPP<>(SB)
-DATA ·handlersAVX2+144(SB)/8, $madPCP<>(SB)
-DATA ·handlersAVX2+152(SB)/8, $madPPC<>(SB)
-DATA ·handlersAVX2+160(SB)/8, $madPCC<>(SB)
-DATA ·handlersAVX2+168(SB)/8, $nmadPPP<>(SB)
-DATA ·handlersAVX2+176(SB)/8, $nmadPCP<>(SB)
-DATA ·handlersAVX2+184(SB)/8, $nmadPPC<>(SB)
-DATA ·handlersAVX2+192(SB)/8, $nmadPCC<>(SB)
-DATA ·handlersAVX2+200(SB)/8, $minPP<>(SB)
-DATA ·handlersAVX2+208(SB)/8, $minPC<>(SB)
-DATA ·handlersAVX2+216(SB)/8, $minCP<>(SB)
-DATA ·handlersAVX2+224(SB)/8, $maxPP<>(SB)
-DATA ·handlersAVX2+232(SB)/8, $maxPC<>(SB)
-DATA ·handlersAVX2+240(SB)/8, $maxCP<>(SB)
-DATA ·handlersAVX2+248(SB)/8, $absP<>(SB)
-DATA ·handlersAVX2+256(SB)/8, $negP<>(SB)
-DATA ·handlersAVX2+264(SB)/8, $floorP<>(SB)
-DATA ·handlersAVX2+272(SB)/8, $sqrtP<>(SB)
-DATA ·handlersAVX2+280(SB)/8, $rsqrtP<>(SB)
-DATA ·handlersAVX2+288(SB)/8, $sinP<>(SB)
-DATA ·handlersAVX2+296(SB)/8, $saturateP<>(SB)
-DATA ·handlersAVX2+304(SB)/8, $exp2P<>(SB)
-DATA ·handlersAVX2+312(SB)/8, $hashPPP<>(SB)
-DATA ·handlersAVX2+320(SB)/8, $hashPPC<>(SB)
-DATA ·handlersAVX2+328(SB)/8, $selectLTPPPP<>(SB)
-DATA ·handlersAVX2+336(SB)/8, $selectLTPPPC<>(SB)
-DATA ·handlersAVX2+344(SB)/8, $selectLTPPCP<>(SB)
-DATA ·handlersAVX2+352(SB)/8, $selectLTPPCC<>(SB)
-DATA ·handlersAVX2+360(SB)/8, $selectLTPCPP<>(SB)
-DATA ·handlersAVX2+368(SB)/8, $selectLTPCPC<>(SB)
-DATA ·handlersAVX2+376(SB)/8, $selectLTPCCP<>(SB)
-DATA ·handlersAVX2+384(SB)/8, $selectLTPCCC<>(SB)
-DATA ·handlersAVX2+392(SB)/8, $selectLTCPPP<>(SB)
-DATA ·handlersAVX2+400(SB)/8, $selectLTCPPC<>(SB)
-DATA ·handlersAVX2+408(SB)/8, $selectLTCPCP<>(SB)
-DATA ·handlersAVX2+416(SB)/8, $selectLTCPCC<>(SB)
-DATA ·handlersAVX2+424(SB)/8, $selectGEPPPP<>(SB)
-DATA ·handlersAVX2+432(SB)/8, $selectGEPPPC<>(SB)
-DATA ·handlersAVX2+440(SB)/8, $selectGEPPCP<>(SB)
-DATA ·handlersAVX2+448(SB)/8, $selectGEPPCC<>(SB)
-DATA ·handlersAVX2+456(SB)/8, $selectGEPCPP<>(SB)
-DATA ·handlersAVX2+464(SB)/8, $selectGEPCPC<>(SB)
-DATA ·handlersAVX2+472(SB)/8, $selectGEPCCP<>(SB)
-DATA ·handlersAVX2+480(SB)/8, $selectGEPCCC<>(SB)
-DATA ·handlersAVX2+488(SB)/8, $selectGECPPP<>(SB)
-DATA ·handlersAVX2+496(SB)/8, $selectGECPPC<>(SB)
-DATA ·handlersAVX2+504(SB)/8, $selectGECPCP<>(SB)
-DATA ·handlersAVX2+512(SB)/8, $selectGECPCC<>(SB)
-DATA ·handlersAVX2+520(SB)/8, $outAddXP<>(SB)
-DATA ·handlersAVX2+528(SB)/8, $outAddXC<>(SB)
-DATA ·handlersAVX2+536(SB)/8, $outAddYP<>(SB)
-DATA ·handlersAVX2+544(SB)/8, $outAddYC<>(SB)
-DATA ·handlersAVX2+552(SB)/8, $outAddZP<>(SB)
-DATA ·handlersAVX2+560(SB)/8, $outAddZC<>(SB)
-DATA ·handlersAVX2+568(SB)/8, $outSubXP<>(SB)
-DATA ·handlersAVX2+576(SB)/8, $outSubXC<>(SB)
-DATA ·handlersAVX2+584(SB)/8, $outSubYP<>(SB)
-DATA ·handlersAVX2+592(SB)/8, $outSubYC<>(SB)
-DATA ·handlersAVX2+600(SB)/8, $outSubZP<>(SB)
-DATA ·handlersAVX2+608(SB)/8, $outSubZC<>(SB)
-DATA ·handlersAVX2+616(SB)/8, $outMadXPP<>(SB)
-DATA ·handlersAVX2+624(SB)/8, $outMadXPC<>(SB)
-DATA ·handlersAVX2+632(SB)/8, $outMadYPP<>(SB)
-DATA ·handlersAVX2+640(SB)/8, $outMadYPC<>(SB)
-DATA ·handlersAVX2+648(SB)/8, $outMadZPP<>(SB)
-DATA ·handlersAVX2+656(SB)/8, $outMadZPC<>(SB)
-DATA ·handlersAVX2+664(SB)/8, $outNmadXPP<>(SB)
-DATA ·handlersAVX2+672(SB)/8, $outNmadXPC<>(SB)
-DATA ·handlersAVX2+680(SB)/8, $outNmadYPP<>(SB)
-DATA ·handlersAVX2+688(SB)/8, $outNmadYPC<>(SB)
-DATA ·handlersAVX2+696(SB)/8, $outNmadZPP<>(SB)
-DATA ·handlersAVX2+704(SB)/8, $outNmadZPC<>(SB)
-DATA ·handlersAVX2+712(SB)/8, $towardsV<>(SB)
-DATA ·handlersAVX2+728(SB)/8, $lessVV<>(SB)
-DATA ·handlersAVX2+760(SB)/8, $stretchVV<>(SB)
-DATA ·handlersAVX2+792(SB)/8, $scaleVV<>(SB)
-DATA ·handlersAVX2+824(SB)/8, $axisVV<>(SB)
-DATA ·handlersAVX2+856(SB)/8, $crossVV<>(SB)
-DATA ·handlersAVX2+888(SB)/8, $towardsSquareV<>(SB)
-DATA ·handlersAVX2+904(SB)/8, $cylinderV<>(SB)
-DATA ·handlersAVX2+920(SB)/8, $squareV<>(SB)
-DATA ·handlersAVX2+936(SB)/8, $dotCV<>(SB)
-DATA ·handlersAVX2+952(SB)/8, $dotV<>(SB)
-DATA ·handlersAVX2+968(SB)/8, $distanceSquare<>(SB)
-DATA ·handlersAVX2+976(SB)/8, $distanceSquareXZ<>(SB)
-DATA ·handlersAVX2+984(SB)/8, $outAddV<>(SB)
-DATA ·handlersAVX2+1000(SB)/8, $outMadPV<>(SB)
-DATA ·handlersAVX2+1016(SB)/8, $outMadCV<>(SB)
-DATA ·handlersAVX2+1032(SB)/8, $outCrossV<>(SB)
-DATA ·handlersAVX2+1048(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX2+1056(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX2+1064(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX2+1072(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX2+1080(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX2+1088(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX2+1096(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX2+1104(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX2+1112(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX2+1120(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX2+1128(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX2(SB), NOPTR|RODATA, $1136
+DATA ·handlersAVX2+56(SB)/8, $towardsX<>(SB)
+DATA ·handlersAVX2+64(SB)/8, $towardsY<>(SB)
+DATA ·handlersAVX2+72(SB)/8, $towardsZ<>(SB)
+DATA ·handlersAVX2+80(SB)/8, $addPP<>(SB)
+DATA ·handlersAVX2+88(SB)/8, $addPC<>(SB)
+DATA ·handlersAVX2+96(SB)/8, $subPP<>(SB)
+DATA ·handlersAVX2+104(SB)/8, $subPC<>(SB)
+DATA ·handlersAVX2+112(SB)/8, $subCP<>(SB)
+DATA ·handlersAVX2+120(SB)/8, $mulPP<>(SB)
+DATA ·handlersAVX2+128(SB)/8, $mulPC<>(SB)
+DATA ·handlersAVX2+136(SB)/8, $divPP<>(SB)
+DATA ·handlersAVX2+144(SB)/8, $divPC<>(SB)
+DATA ·handlersAVX2+152(SB)/8, $divCP<>(SB)
+DATA ·handlersAVX2+160(SB)/8, $madPPP<>(SB)
+DATA ·handlersAVX2+168(SB)/8, $madPCP<>(SB)
+DATA ·handlersAVX2+176(SB)/8, $madPPC<>(SB)
+DATA ·handlersAVX2+184(SB)/8, $madPCC<>(SB)
+DATA ·handlersAVX2+192(SB)/8, $madCCP<>(SB)
+DATA ·handlersAVX2+200(SB)/8, $nmadPPP<>(SB)
+DATA ·handlersAVX2+208(SB)/8, $nmadPCP<>(SB)
+DATA ·handlersAVX2+216(SB)/8, $nmadPPC<>(SB)
+DATA ·handlersAVX2+224(SB)/8, $nmadPCC<>(SB)
+DATA ·handlersAVX2+232(SB)/8, $nmadCCP<>(SB)
+DATA ·handlersAVX2+240(SB)/8, $minPP<>(SB)
+DATA ·handlersAVX2+248(SB)/8, $minPC<>(SB)
+DATA ·handlersAVX2+256(SB)/8, $minCP<>(SB)
+DATA ·handlersAVX2+264(SB)/8, $maxPP<>(SB)
+DATA ·handlersAVX2+272(SB)/8, $maxPC<>(SB)
+DATA ·handlersAVX2+280(SB)/8, $maxCP<>(SB)
+DATA ·handlersAVX2+288(SB)/8, $absP<>(SB)
+DATA ·handlersAVX2+296(SB)/8, $negP<>(SB)
+DATA ·handlersAVX2+304(SB)/8, $floorP<>(SB)
+DATA ·handlersAVX2+312(SB)/8, $sqrtP<>(SB)
+DATA ·handlersAVX2+320(SB)/8, $rsqrtP<>(SB)
+DATA ·handlersAVX2+328(SB)/8, $sinP<>(SB)
+DATA ·handlersAVX2+336(SB)/8, $saturateP<>(SB)
+DATA ·handlersAVX2+344(SB)/8, $exp2P<>(SB)
+DATA ·handlersAVX2+352(SB)/8, $hashXP<>(SB)
+DATA ·handlersAVX2+360(SB)/8, $hashYP<>(SB)
+DATA ·handlersAVX2+368(SB)/8, $hashZP<>(SB)
+DATA ·handlersAVX2+376(SB)/8, $hashSumPPP<>(SB)
+DATA ·handlersAVX2+384(SB)/8, $hashSumPPC<>(SB)
+DATA ·handlersAVX2+392(SB)/8, $hashSumPCC<>(SB)
+DATA ·handlersAVX2+400(SB)/8, $selectLTPPPP<>(SB)
+DATA ·handlersAVX2+408(SB)/8, $selectLTPPPC<>(SB)
+DATA ·handlersAVX2+416(SB)/8, $selectLTPPCP<>(SB)
+DATA ·handlersAVX2+424(SB)/8, $selectLTPPCC<>(SB)
+DATA ·handlersAVX2+432(SB)/8, $selectLTPCPP<>(SB)
+DATA ·handlersAVX2+440(SB)/8, $selectLTPCPC<>(SB)
+DATA ·handlersAVX2+448(SB)/8, $selectLTPCCP<>(SB)
+DATA ·handlersAVX2+456(SB)/8, $selectLTPCCC<>(SB)
+DATA ·handlersAVX2+464(SB)/8, $selectLTCPPP<>(SB)
+DATA ·handlersAVX2+472(SB)/8, $selectLTCPPC<>(SB)
+DATA ·handlersAVX2+480(SB)/8, $selectLTCPCP<>(SB)
+DATA ·handlersAVX2+488(SB)/8, $selectLTCPCC<>(SB)
+DATA ·handlersAVX2+496(SB)/8, $selectGEPPPP<>(SB)
+DATA ·handlersAVX2+504(SB)/8, $selectGEPPPC<>(SB)
+DATA ·handlersAVX2+512(SB)/8, $selectGEPPCP<>(SB)
+DATA ·handlersAVX2+520(SB)/8, $selectGEPPCC<>(SB)
+DATA ·handlersAVX2+528(SB)/8, $selectGEPCPP<>(SB)
+DATA ·handlersAVX2+536(SB)/8, $selectGEPCPC<>(SB)
+DATA ·handlersAVX2+544(SB)/8, $selectGEPCCP<>(SB)
+DATA ·handlersAVX2+552(SB)/8, $selectGEPCCC<>(SB)
+DATA ·handlersAVX2+560(SB)/8, $selectGECPPP<>(SB)
+DATA ·handlersAVX2+568(SB)/8, $selectGECPPC<>(SB)
+DATA ·handlersAVX2+576(SB)/8, $selectGECPCP<>(SB)
+DATA ·handlersAVX2+584(SB)/8, $selectGECPCC<>(SB)
+DATA ·handlersAVX2+592(SB)/8, $outAddXP<>(SB)
+DATA ·handlersAVX2+600(SB)/8, $outAddXC<>(SB)
+DATA ·handlersAVX2+608(SB)/8, $outAddYP<>(SB)
+DATA ·handlersAVX2+616(SB)/8, $outAddYC<>(SB)
+DATA ·handlersAVX2+624(SB)/8, $outAddZP<>(SB)
+DATA ·handlersAVX2+632(SB)/8, $outAddZC<>(SB)
+DATA ·handlersAVX2+640(SB)/8, $outSubXP<>(SB)
+DATA ·handlersAVX2+648(SB)/8, $outSubXC<>(SB)
+DATA ·handlersAVX2+656(SB)/8, $outSubYP<>(SB)
+DATA ·handlersAVX2+664(SB)/8, $outSubYC<>(SB)
+DATA ·handlersAVX2+672(SB)/8, $outSubZP<>(SB)
+DATA ·handlersAVX2+680(SB)/8, $outSubZC<>(SB)
+DATA ·handlersAVX2+688(SB)/8, $outMadXPP<>(SB)
+DATA ·handlersAVX2+696(SB)/8, $outMadXPC<>(SB)
+DATA ·handlersAVX2+704(SB)/8, $outMadYPP<>(SB)
+DATA ·handlersAVX2+712(SB)/8, $outMadYPC<>(SB)
+DATA ·handlersAVX2+720(SB)/8, $outMadZPP<>(SB)
+DATA ·handlersAVX2+728(SB)/8, $outMadZPC<>(SB)
+DATA ·handlersAVX2+736(SB)/8, $outNmadXPP<>(SB)
+DATA ·handlersAVX2+744(SB)/8, $outNmadXPC<>(SB)
+DATA ·handlersAVX2+752(SB)/8, $outNmadYPP<>(SB)
+DATA ·handlersAVX2+760(SB)/8, $outNmadYPC<>(SB)
+DATA ·handlersAVX2+768(SB)/8, $outNmadZPP<>(SB)
+DATA ·handlersAVX2+776(SB)/8, $outNmadZPC<>(SB)
+DATA ·handlersAVX2+784(SB)/8, $towardsV<>(SB)
+DATA ·handlersAVX2+800(SB)/8, $lessVV<>(SB)
+DATA ·handlersAVX2+832(SB)/8, $stretchVV<>(SB)
+DATA ·handlersAVX2+864(SB)/8, $scaleVV<>(SB)
+DATA ·handlersAVX2+896(SB)/8, $scaleShiftVV<>(SB)
+DATA ·handlersAVX2+928(SB)/8, $axisVV<>(SB)
+DATA ·handlersAVX2+960(SB)/8, $crossVV<>(SB)
+DATA ·handlersAVX2+992(SB)/8, $towardsSquareV<>(SB)
+DATA ·handlersAVX2+1008(SB)/8, $cylinderV<>(SB)
+DATA ·handlersAVX2+1024(SB)/8, $squareV<>(SB)
+DATA ·handlersAVX2+1040(SB)/8, $dotCV<>(SB)
+DATA ·handlersAVX2+1056(SB)/8, $dotV<>(SB)
+DATA ·handlersAVX2+1072(SB)/8, $distanceSquare<>(SB)
+DATA ·handlersAVX2+1080(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX2+1088(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX2+1104(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX2+1120(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX2+1136(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX2+1152(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX2+1160(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX2+1168(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX2+1176(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX2+1184(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX2+1192(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX2+1200(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX2+1208(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX2+1216(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX2+1224(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX2+1232(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX2+1240(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX2+1248(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX2+1256(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX2+1264(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX2+1272(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX2(SB), NOPTR|RODATA, $1280
 
 // func threadAVX2(f *frame)
 TEXT ·threadAVX2(SB), NOSPLIT|NOFRAME, $0-8

@@ -248,6 +248,69 @@ TEXT positionZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX512F
+TEXT towardsX<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        R8, CX
+	VMOVUPS     (R11), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(R11), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     128(R11), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(AX)
+	VMOVUPS     192(R11), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT towardsY<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        R8, CX
+	VMOVUPS     (R12), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(R12), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     128(R12), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(AX)
+	VMOVUPS     192(R12), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT towardsZ<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        R8, CX
+	VMOVUPS     (R13), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(R13), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     128(R13), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(AX)
+	VMOVUPS     192(R13), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
 TEXT addPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 8(SI), AX
 	ADDQ    DI, AX
@@ -594,6 +657,35 @@ TEXT madPCC<>(SB), NOSPLIT|NOFRAME, $0
 	JMP              (SI)
 
 // Requires: AVX512F
+TEXT madCCP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          8(SI), AX
+	ADDQ             DI, AX
+	MOVWLZX          10(SI), CX
+	ADDQ             R8, CX
+	MOVWLZX          12(SI), DX
+	ADDQ             R8, DX
+	MOVWLZX          14(SI), BX
+	ADDQ             DI, BX
+	VBROADCASTSS     (CX), Z0
+	VMOVUPS          (BX), Z1
+	VFMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS          Z1, (AX)
+	VBROADCASTSS     (CX), Z0
+	VMOVUPS          64(BX), Z1
+	VFMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS          Z1, 64(AX)
+	VBROADCASTSS     (CX), Z0
+	VMOVUPS          128(BX), Z1
+	VFMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS          Z1, 128(AX)
+	VBROADCASTSS     (CX), Z0
+	VMOVUPS          192(BX), Z1
+	VFMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS          Z1, 192(AX)
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
 TEXT nmadPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
@@ -704,6 +796,35 @@ TEXT nmadPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS           Z1, 128(AX)
 	VMOVUPS           192(CX), Z0
 	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS           Z1, 192(AX)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT nmadCCP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           8(SI), AX
+	ADDQ              DI, AX
+	MOVWLZX           10(SI), CX
+	ADDQ              R8, CX
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	MOVWLZX           14(SI), BX
+	ADDQ              DI, BX
+	VBROADCASTSS      (CX), Z0
+	VMOVUPS           (BX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS           Z1, (AX)
+	VBROADCASTSS      (CX), Z0
+	VMOVUPS           64(BX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS           Z1, 64(AX)
+	VBROADCASTSS      (CX), Z0
+	VMOVUPS           128(BX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS           Z1, 128(AX)
+	VBROADCASTSS      (CX), Z0
+	VMOVUPS           192(BX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	VMOVUPS           Z1, 192(AX)
 	ADDQ              $0x20, SI
@@ -1188,7 +1309,118 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	JMP              (SI)
 
 // Requires: AVX512F
-TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
+TEXT hashXP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	VMOVUPS      (CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      64(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
+	VMOVUPS      Z0, 64(AX)
+	VMOVUPS      128(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
+	VMOVUPS      Z0, 128(AX)
+	VMOVUPS      192(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
+	VMOVUPS      Z0, 192(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT hashYP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	VMOVUPS      (CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      64(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
+	VMOVUPS      Z0, 64(AX)
+	VMOVUPS      128(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
+	VMOVUPS      Z0, 128(AX)
+	VMOVUPS      192(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
+	VMOVUPS      Z0, 192(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT hashZP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	VMOVUPS      (CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      64(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
+	VMOVUPS      Z0, 64(AX)
+	VMOVUPS      128(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
+	VMOVUPS      Z0, 128(AX)
+	VMOVUPS      192(CX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
+	VMOVUPS      Z0, 192(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT hashSumPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
 	MOVWLZX      10(SI), CX
@@ -1198,25 +1430,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      14(SI), BX
 	ADDQ         DI, BX
 	VMOVUPS      (CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      (DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VMOVUPS      (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPADDD       (DX), Z0, Z0
+	VPADDD       (BX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1230,25 +1445,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      64(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      64(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VMOVUPS      64(BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPADDD       64(DX), Z0, Z0
+	VPADDD       64(BX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1262,25 +1460,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	VMOVUPS      Z0, 64(AX)
 	VMOVUPS      128(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      128(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VMOVUPS      128(BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPADDD       128(DX), Z0, Z0
+	VPADDD       128(BX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1294,25 +1475,8 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	VMOVUPS      Z0, 128(AX)
 	VMOVUPS      192(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      192(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VMOVUPS      192(BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPADDD       192(DX), Z0, Z0
+	VPADDD       192(BX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1329,7 +1493,7 @@ TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX512F
-TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
+TEXT hashSumPPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
 	MOVWLZX      10(SI), CX
@@ -1339,25 +1503,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      14(SI), BX
 	ADDQ         R8, BX
 	VMOVUPS      (CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      (DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VBROADCASTSS (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPADDD       (DX), Z0, Z0
+	VPADDD.BCST  (BX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1371,25 +1518,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      64(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      64(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VBROADCASTSS (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPADDD       64(DX), Z0, Z0
+	VPADDD.BCST  (BX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1403,25 +1533,8 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	VMOVUPS      Z0, 64(AX)
 	VMOVUPS      128(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      128(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VBROADCASTSS (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPADDD       128(DX), Z0, Z0
+	VPADDD.BCST  (BX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1435,25 +1548,81 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	VMOVUPS      Z0, 128(AX)
 	VMOVUPS      192(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
+	VPADDD       192(DX), Z0, Z0
+	VPADDD.BCST  (BX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      192(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VBROADCASTSS (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 192(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT hashSumPCC<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         R8, BX
+	VMOVUPS      (CX), Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPADDD.BCST  (BX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      64(CX), Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPADDD.BCST  (BX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 64(AX)
+	VMOVUPS      128(CX), Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPADDD.BCST  (BX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 128(AX)
+	VMOVUPS      192(CX), Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPADDD.BCST  (BX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -3170,6 +3339,226 @@ TEXT scaleAA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX512F
+TEXT scaleShiftVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          8(SI), AX
+	ADDQ             DI, AX
+	MOVWLZX          10(SI), CX
+	ADDQ             DI, CX
+	MOVWLZX          12(SI), DX
+	ADDQ             DI, DX
+	MOVWLZX          14(SI), BX
+	ADDQ             DI, BX
+	VMOVUPS          (BX), Z0
+	VMOVUPS          64(BX), Z1
+	VMOVUPS          128(BX), Z2
+	VMOVUPS          192(BX), Z3
+	MOVWLZX          16(SI), BX
+	ADDQ             DI, BX
+	MOVWLZX          18(SI), R10
+	ADDQ             DI, R10
+	MOVWLZX          20(SI), R14
+	ADDQ             DI, R14
+	MOVWLZX          22(SI), R15
+	ADDQ             R8, R15
+	VMOVUPS          (BX), Z4
+	VFMADD213PS.BCST (R15), Z0, Z4
+	VMOVUPS          Z4, (AX)
+	VMOVUPS          64(BX), Z4
+	VFMADD213PS.BCST (R15), Z1, Z4
+	VMOVUPS          Z4, 64(AX)
+	VMOVUPS          128(BX), Z4
+	VFMADD213PS.BCST (R15), Z2, Z4
+	VMOVUPS          Z4, 128(AX)
+	VMOVUPS          192(BX), Z4
+	VFMADD213PS.BCST (R15), Z3, Z4
+	VMOVUPS          Z4, 192(AX)
+	VMOVUPS          (R10), Z4
+	VFMADD213PS.BCST 4(R15), Z0, Z4
+	VMOVUPS          Z4, (CX)
+	VMOVUPS          64(R10), Z4
+	VFMADD213PS.BCST 4(R15), Z1, Z4
+	VMOVUPS          Z4, 64(CX)
+	VMOVUPS          128(R10), Z4
+	VFMADD213PS.BCST 4(R15), Z2, Z4
+	VMOVUPS          Z4, 128(CX)
+	VMOVUPS          192(R10), Z4
+	VFMADD213PS.BCST 4(R15), Z3, Z4
+	VMOVUPS          Z4, 192(CX)
+	VMOVUPS          (R14), Z4
+	VFMADD213PS.BCST 8(R15), Z0, Z4
+	VMOVUPS          Z4, (DX)
+	VMOVUPS          64(R14), Z0
+	VFMADD213PS.BCST 8(R15), Z1, Z0
+	VMOVUPS          Z0, 64(DX)
+	VMOVUPS          128(R14), Z0
+	VFMADD213PS.BCST 8(R15), Z2, Z0
+	VMOVUPS          Z0, 128(DX)
+	VMOVUPS          192(R14), Z0
+	VFMADD213PS.BCST 8(R15), Z3, Z0
+	VMOVUPS          Z0, 192(DX)
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
+TEXT scaleShiftAV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          8(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z3
+	VMOVUPS          64(AX), Z2
+	VMOVUPS          128(AX), Z1
+	VMOVUPS          192(AX), Z0
+	MOVWLZX          10(SI), AX
+	ADDQ             DI, AX
+	MOVWLZX          12(SI), CX
+	ADDQ             DI, CX
+	MOVWLZX          14(SI), DX
+	ADDQ             DI, DX
+	MOVWLZX          16(SI), BX
+	ADDQ             R8, BX
+	VMOVUPS          (AX), Z4
+	VFMADD213PS.BCST (BX), Z3, Z4
+	VMOVAPS          Z4, Z8
+	VMOVUPS          64(AX), Z4
+	VFMADD213PS.BCST (BX), Z2, Z4
+	VMOVAPS          Z4, Z9
+	VMOVUPS          128(AX), Z4
+	VFMADD213PS.BCST (BX), Z1, Z4
+	VMOVAPS          Z4, Z10
+	VMOVUPS          192(AX), Z4
+	VFMADD213PS.BCST (BX), Z0, Z4
+	VMOVAPS          Z4, Z11
+	VMOVUPS          (CX), Z4
+	VFMADD213PS.BCST 4(BX), Z3, Z4
+	VMOVAPS          Z4, Z12
+	VMOVUPS          64(CX), Z4
+	VFMADD213PS.BCST 4(BX), Z2, Z4
+	VMOVAPS          Z4, Z13
+	VMOVUPS          128(CX), Z4
+	VFMADD213PS.BCST 4(BX), Z1, Z4
+	VMOVAPS          Z4, Z14
+	VMOVUPS          192(CX), Z4
+	VFMADD213PS.BCST 4(BX), Z0, Z4
+	VMOVAPS          Z4, Z15
+	VMOVUPS          (DX), Z4
+	VFMADD213PS.BCST 8(BX), Z3, Z4
+	VMOVAPS          Z4, Z16
+	VMOVUPS          64(DX), Z3
+	VFMADD213PS.BCST 8(BX), Z2, Z3
+	VMOVAPS          Z3, Z17
+	VMOVUPS          128(DX), Z2
+	VFMADD213PS.BCST 8(BX), Z1, Z2
+	VMOVAPS          Z2, Z18
+	VMOVUPS          192(DX), Z1
+	VFMADD213PS.BCST 8(BX), Z0, Z1
+	VMOVAPS          Z1, Z19
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
+TEXT scaleShiftVA<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          8(SI), AX
+	ADDQ             DI, AX
+	MOVWLZX          10(SI), CX
+	ADDQ             DI, CX
+	MOVWLZX          12(SI), DX
+	ADDQ             DI, DX
+	MOVWLZX          14(SI), BX
+	ADDQ             DI, BX
+	VMOVUPS          (BX), Z0
+	VMOVUPS          64(BX), Z1
+	VMOVUPS          128(BX), Z2
+	VMOVUPS          192(BX), Z3
+	MOVWLZX          16(SI), BX
+	ADDQ             R8, BX
+	VMOVUPS          Z8, Z4
+	VFMADD213PS.BCST (BX), Z0, Z4
+	VMOVUPS          Z4, (AX)
+	VMOVUPS          Z9, Z4
+	VFMADD213PS.BCST (BX), Z1, Z4
+	VMOVUPS          Z4, 64(AX)
+	VMOVUPS          Z10, Z4
+	VFMADD213PS.BCST (BX), Z2, Z4
+	VMOVUPS          Z4, 128(AX)
+	VMOVUPS          Z11, Z4
+	VFMADD213PS.BCST (BX), Z3, Z4
+	VMOVUPS          Z4, 192(AX)
+	VMOVUPS          Z12, Z4
+	VFMADD213PS.BCST 4(BX), Z0, Z4
+	VMOVUPS          Z4, (CX)
+	VMOVUPS          Z13, Z4
+	VFMADD213PS.BCST 4(BX), Z1, Z4
+	VMOVUPS          Z4, 64(CX)
+	VMOVUPS          Z14, Z4
+	VFMADD213PS.BCST 4(BX), Z2, Z4
+	VMOVUPS          Z4, 128(CX)
+	VMOVUPS          Z15, Z4
+	VFMADD213PS.BCST 4(BX), Z3, Z4
+	VMOVUPS          Z4, 192(CX)
+	VMOVUPS          Z16, Z4
+	VFMADD213PS.BCST 8(BX), Z0, Z4
+	VMOVUPS          Z4, (DX)
+	VMOVUPS          Z17, Z0
+	VFMADD213PS.BCST 8(BX), Z1, Z0
+	VMOVUPS          Z0, 64(DX)
+	VMOVUPS          Z18, Z0
+	VFMADD213PS.BCST 8(BX), Z2, Z0
+	VMOVUPS          Z0, 128(DX)
+	VMOVUPS          Z19, Z0
+	VFMADD213PS.BCST 8(BX), Z3, Z0
+	VMOVUPS          Z0, 192(DX)
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
+TEXT scaleShiftAA<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          8(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
+	VMOVUPS          64(AX), Z1
+	VMOVUPS          128(AX), Z2
+	VMOVUPS          192(AX), Z3
+	MOVWLZX          10(SI), AX
+	ADDQ             R8, AX
+	VMOVUPS          Z8, Z4
+	VFMADD213PS.BCST (AX), Z0, Z4
+	VMOVAPS          Z4, Z8
+	VMOVUPS          Z9, Z4
+	VFMADD213PS.BCST (AX), Z1, Z4
+	VMOVAPS          Z4, Z9
+	VMOVUPS          Z10, Z4
+	VFMADD213PS.BCST (AX), Z2, Z4
+	VMOVAPS          Z4, Z10
+	VMOVUPS          Z11, Z4
+	VFMADD213PS.BCST (AX), Z3, Z4
+	VMOVAPS          Z4, Z11
+	VMOVUPS          Z12, Z4
+	VFMADD213PS.BCST 4(AX), Z0, Z4
+	VMOVAPS          Z4, Z12
+	VMOVUPS          Z13, Z4
+	VFMADD213PS.BCST 4(AX), Z1, Z4
+	VMOVAPS          Z4, Z13
+	VMOVUPS          Z14, Z4
+	VFMADD213PS.BCST 4(AX), Z2, Z4
+	VMOVAPS          Z4, Z14
+	VMOVUPS          Z15, Z4
+	VFMADD213PS.BCST 4(AX), Z3, Z4
+	VMOVAPS          Z4, Z15
+	VMOVUPS          Z16, Z4
+	VFMADD213PS.BCST 8(AX), Z0, Z4
+	VMOVAPS          Z4, Z16
+	VMOVUPS          Z17, Z0
+	VFMADD213PS.BCST 8(AX), Z1, Z0
+	VMOVAPS          Z0, Z17
+	VMOVUPS          Z18, Z0
+	VFMADD213PS.BCST 8(AX), Z2, Z0
+	VMOVAPS          Z0, Z18
+	VMOVUPS          Z19, Z0
+	VFMADD213PS.BCST 8(AX), Z3, Z0
+	VMOVAPS          Z0, Z19
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
 TEXT axisVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
 	ADDQ              DI, AX
@@ -4515,6 +4904,37 @@ TEXT outMadPT<>(SB), NOSPLIT|NOFRAME, $0
 	JMP              (SI)
 
 // Requires: AVX512F
+TEXT squareTwo<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        DI, CX
+	MOVWLZX     12(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     (CX), Z0
+	VMOVUPS     (DX), Z1
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VMOVUPS     64(DX), Z1
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     128(CX), Z0
+	VMOVUPS     128(DX), Z1
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 128(AX)
+	VMOVUPS     192(CX), Z0
+	VMOVUPS     192(DX), Z1
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 192(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
 TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
 	ADDQ              DI, AX
@@ -4851,6 +5271,218 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	JMP               (SI)
 
 // Requires: AVX512F
+TEXT saturateSubMul<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        DI, CX
+	MOVWLZX     12(SI), DX
+	ADDQ        R8, DX
+	MOVWLZX     14(SI), BX
+	ADDQ        R8, BX
+	VMOVUPS     (CX), Z0
+	VSUBPS.BCST (DX), Z0, Z0
+	VMULPS.BCST (BX), Z0, Z0
+	VPXORD      Z1, Z1, Z1
+	VMAXPS      Z1, Z0, Z0
+	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     64(CX), Z0
+	VSUBPS.BCST (DX), Z0, Z0
+	VMULPS.BCST (BX), Z0, Z0
+	VPXORD      Z2, Z2, Z2
+	VMAXPS      Z2, Z0, Z0
+	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
+	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     128(CX), Z0
+	VSUBPS.BCST (DX), Z0, Z0
+	VMULPS.BCST (BX), Z0, Z0
+	VPXORD      Z3, Z3, Z3
+	VMAXPS      Z3, Z0, Z0
+	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
+	VMOVUPS     Z0, 128(AX)
+	VMOVUPS     192(CX), Z0
+	VSUBPS.BCST (DX), Z0, Z0
+	VMULPS.BCST (BX), Z0, Z0
+	VPXORD      Z4, Z4, Z4
+	VMAXPS      Z4, Z0, Z0
+	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
+	VMOVUPS     Z0, 192(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           8(SI), AX
+	ADDQ              DI, AX
+	MOVWLZX           10(SI), CX
+	ADDQ              DI, CX
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	MOVWLZX           14(SI), BX
+	ADDQ              R8, BX
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
+	MOVWLZX           18(SI), R14
+	ADDQ              R8, R14
+	VMOVUPS           (CX), Z0
+	VSUBPS.BCST       (DX), Z0, Z0
+	VMULPS.BCST       (BX), Z0, Z0
+	VPXORD            Z1, Z1, Z1
+	VMAXPS            Z1, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (R14), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, (AX)
+	VMOVUPS           64(CX), Z0
+	VSUBPS.BCST       (DX), Z0, Z0
+	VMULPS.BCST       (BX), Z0, Z0
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (R14), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, 64(AX)
+	VMOVUPS           128(CX), Z0
+	VSUBPS.BCST       (DX), Z0, Z0
+	VMULPS.BCST       (BX), Z0, Z0
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (R14), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, 128(AX)
+	VMOVUPS           192(CX), Z0
+	VSUBPS.BCST       (DX), Z0, Z0
+	VMULPS.BCST       (BX), Z0, Z0
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (R14), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, 192(AX)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT saturateDivSub<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         R8, BX
+	VMOVUPS      (CX), Z0
+	VBROADCASTSS (BX), Z1
+	VDIVPS.BCST  (DX), Z0, Z0
+	VSUBPS       Z0, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VMAXPS       Z2, Z1, Z1
+	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      64(CX), Z0
+	VBROADCASTSS (BX), Z1
+	VDIVPS.BCST  (DX), Z0, Z0
+	VSUBPS       Z0, Z1, Z1
+	VPXORD       Z3, Z3, Z3
+	VMAXPS       Z3, Z1, Z1
+	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      128(CX), Z0
+	VBROADCASTSS (BX), Z1
+	VDIVPS.BCST  (DX), Z0, Z0
+	VSUBPS       Z0, Z1, Z1
+	VPXORD       Z4, Z4, Z4
+	VMAXPS       Z4, Z1, Z1
+	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
+	VMOVUPS      Z1, 128(AX)
+	VMOVUPS      192(CX), Z0
+	VBROADCASTSS (BX), Z1
+	VDIVPS.BCST  (DX), Z0, Z0
+	VSUBPS       Z0, Z1, Z1
+	VPXORD       Z5, Z5, Z5
+	VMAXPS       Z5, Z1, Z1
+	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
+	VMOVUPS      Z1, 192(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           8(SI), AX
+	ADDQ              DI, AX
+	MOVWLZX           10(SI), CX
+	ADDQ              DI, CX
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	MOVWLZX           14(SI), BX
+	ADDQ              R8, BX
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
+	MOVWLZX           18(SI), R14
+	ADDQ              R8, R14
+	VMOVUPS           (CX), Z0
+	VBROADCASTSS      (BX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (R14), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMOVUPS           Z1, (AX)
+	VMOVUPS           64(CX), Z0
+	VBROADCASTSS      (BX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (R14), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMOVUPS           Z1, 64(AX)
+	VMOVUPS           128(CX), Z0
+	VBROADCASTSS      (BX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (R14), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMOVUPS           Z1, 128(AX)
+	VMOVUPS           192(CX), Z0
+	VBROADCASTSS      (BX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z5, Z5, Z5
+	VMAXPS            Z5, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (R14), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMOVUPS           Z1, 192(AX)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
 TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
 	ADDQ             DI, AX
@@ -5081,142 +5713,160 @@ DATA ·handlersAVX512+24(SB)/8, $fill<>(SB)
 DATA ·handlersAVX512+32(SB)/8, $positionX<>(SB)
 DATA ·handlersAVX512+40(SB)/8, $positionY<>(SB)
 DATA ·handlersAVX512+48(SB)/8, $positionZ<>(SB)
-DATA ·handlersAVX512+56(SB)/8, $addPP<>(SB)
-DATA ·handlersAVX512+64(SB)/8, $addPC<>(SB)
-DATA ·handlersAVX512+72(SB)/8, $subPP<>(SB)
-DATA ·handlersAVX512+80(SB)/8, $subPC<>(SB)
-DATA ·handlersAVX512+88(SB)/8, $subCP<>(SB)
-DATA ·handlersAVX512+96(SB)/8, $mulPP<>(SB)
-DATA ·handlersAVX512+104(SB)/8, $mulPC<>(SB)
-DATA ·handlersAVX512+112(SB)/8, $divPP<>(SB)
-DATA ·handlersAVX512+120(SB)/8, $divPC<>(SB)
-DATA ·handlersAVX512+128(SB)/8, $divCP<>(SB)
-DATA ·handlersAVX512+136(SB)/8, $madPPP<>(SB)
-DATA ·handlersAVX512+144(SB)/8, $madPCP<>(SB)
-DATA ·handlersAVX512+152(SB)/8, $madPPC<>(SB)
-DATA ·handlersAVX512+160(SB)/8, $madPCC<>(SB)
-DATA ·handlersAVX512+168(SB)/8, $nmadPPP<>(SB)
-DATA ·handlersAVX512+176(SB)/8, $nmadPCP<>(SB)
-DATA ·handlersAVX512+184(SB)/8, $nmadPPC<>(SB)
-DATA ·handlersAVX512+192(SB)/8, $nmadPCC<>(SB)
-DATA ·handlersAVX512+200(SB)/8, $minPP<>(SB)
-DATA ·handlersAVX512+208(SB)/8, $minPC<>(SB)
-DATA ·handlersAVX512+216(SB)/8, $minCP<>(SB)
-DATA ·handlersAVX512+224(SB)/8, $maxPP<>(SB)
-DATA ·handlersAVX512+232(SB)/8, $maxPC<>(SB)
-DATA ·handlersAVX512+240(SB)/8, $maxCP<>(SB)
-DATA ·handlersAVX512+248(SB)/8, $absP<>(SB)
-DATA ·handlersAVX512+256(SB)/8, $negP<>(SB)
-DATA ·handlersAVX512+264(SB)/8, $floorP<>(SB)
-DATA ·handlersAVX512+272(SB)/8, $sqrtP<>(SB)
-DATA ·handlersAVX512+280(SB)/8, $rsqrtP<>(SB)
-DATA ·handlersAVX512+288(SB)/8, $sinP<>(SB)
-DATA ·handlersAVX512+296(SB)/8, $saturateP<>(SB)
-DATA ·handlersAVX512+304(SB)/8, $exp2P<>(SB)
-DATA ·handlersAVX512+312(SB)/8, $hashPPP<>(SB)
-DATA ·handlersAVX512+320(SB)/8, $hashPPC<>(SB)
-DATA ·handlersAVX512+328(SB)/8, $selectLTPPPP<>(SB)
-DATA ·handlersAVX512+336(SB)/8, $selectLTPPPC<>(SB)
-DATA ·handlersAVX512+344(SB)/8, $selectLTPPCP<>(SB)
-DATA ·handlersAVX512+352(SB)/8, $selectLTPPCC<>(SB)
-DATA ·handlersAVX512+360(SB)/8, $selectLTPCPP<>(SB)
-DATA ·handlersAVX512+368(SB)/8, $selectLTPCPC<>(SB)
-DATA ·handlersAVX512+376(SB)/8, $selectLTPCCP<>(SB)
-DATA ·handlersAVX512+384(SB)/8, $selectLTPCCC<>(SB)
-DATA ·handlersAVX512+392(SB)/8, $selectLTCPPP<>(SB)
-DATA ·handlersAVX512+400(SB)/8, $selectLTCPPC<>(SB)
-DATA ·handlersAVX512+408(SB)/8, $selectLTCPCP<>(SB)
-DATA ·handlersAVX512+416(SB)/8, $selectLTCPCC<>(SB)
-DATA ·handlersAVX512+424(SB)/8, $selectGEPPPP<>(SB)
-DATA ·handlersAVX512+432(SB)/8, $selectGEPPPC<>(SB)
-DATA ·handlersAVX512+440(SB)/8, $selectGEPPCP<>(SB)
-DATA ·handlersAVX512+448(SB)/8, $selectGEPPCC<>(SB)
-DATA ·handlersAVX512+456(SB)/8, $selectGEPCPP<>(SB)
-DATA ·handlersAVX512+464(SB)/8, $selectGEPCPC<>(SB)
-DATA ·handlersAVX512+472(SB)/8, $selectGEPCCP<>(SB)
-DATA ·handlersAVX512+480(SB)/8, $selectGEPCCC<>(SB)
-DATA ·handlersAVX512+488(SB)/8, $selectGECPPP<>(SB)
-DATA ·handlersAVX512+496(SB)/8, $selectGECPPC<>(SB)
-DATA ·handlersAVX512+504(SB)/8, $selectGECPCP<>(SB)
-DATA ·handlersAVX512+512(SB)/8, $selectGECPCC<>(SB)
-DATA ·handlersAVX512+520(SB)/8, $outAddXP<>(SB)
-DATA ·handlersAVX512+528(SB)/8, $outAddXC<>(SB)
-DATA ·handlersAVX512+536(SB)/8, $outAddYP<>(SB)
-DATA ·handlersAVX512+544(SB)/8, $outAddYC<>(SB)
-DATA ·handlersAVX512+552(SB)/8, $outAddZP<>(SB)
-DATA ·handlersAVX512+560(SB)/8, $outAddZC<>(SB)
-DATA ·handlersAVX512+568(SB)/8, $outSubXP<>(SB)
-DATA ·handlersAVX512+576(SB)/8, $outSubXC<>(SB)
-DATA ·handlersAVX512+584(SB)/8, $outSubYP<>(SB)
-DATA ·handlersAVX512+592(SB)/8, $outSubYC<>(SB)
-DATA ·handlersAVX512+600(SB)/8, $outSubZP<>(SB)
-DATA ·handlersAVX512+608(SB)/8, $outSubZC<>(SB)
-DATA ·handlersAVX512+616(SB)/8, $outMadXPP<>(SB)
-DATA ·handlersAVX512+624(SB)/8, $outMadXPC<>(SB)
-DATA ·handlersAVX512+632(SB)/8, $outMadYPP<>(SB)
-DATA ·handlersAVX512+640(SB)/8, $outMadYPC<>(SB)
-DATA ·handlersAVX512+648(SB)/8, $outMadZPP<>(SB)
-DATA ·handlersAVX512+656(SB)/8, $outMadZPC<>(SB)
-DATA ·handlersAVX512+664(SB)/8, $outNmadXPP<>(SB)
-DATA ·handlersAVX512+672(SB)/8, $outNmadXPC<>(SB)
-DATA ·handlersAVX512+680(SB)/8, $outNmadYPP<>(SB)
-DATA ·handlersAVX512+688(SB)/8, $outNmadYPC<>(SB)
-DATA ·handlersAVX512+696(SB)/8, $outNmadZPP<>(SB)
-DATA ·handlersAVX512+704(SB)/8, $outNmadZPC<>(SB)
-DATA ·handlersAVX512+712(SB)/8, $towardsV<>(SB)
-DATA ·handlersAVX512+720(SB)/8, $towardsA<>(SB)
-DATA ·handlersAVX512+728(SB)/8, $lessVV<>(SB)
-DATA ·handlersAVX512+736(SB)/8, $lessAV<>(SB)
-DATA ·handlersAVX512+744(SB)/8, $lessVA<>(SB)
-DATA ·handlersAVX512+752(SB)/8, $lessAA<>(SB)
-DATA ·handlersAVX512+760(SB)/8, $stretchVV<>(SB)
-DATA ·handlersAVX512+768(SB)/8, $stretchAV<>(SB)
-DATA ·handlersAVX512+776(SB)/8, $stretchVA<>(SB)
-DATA ·handlersAVX512+784(SB)/8, $stretchAA<>(SB)
-DATA ·handlersAVX512+792(SB)/8, $scaleVV<>(SB)
-DATA ·handlersAVX512+800(SB)/8, $scaleAV<>(SB)
-DATA ·handlersAVX512+808(SB)/8, $scaleVA<>(SB)
-DATA ·handlersAVX512+816(SB)/8, $scaleAA<>(SB)
-DATA ·handlersAVX512+824(SB)/8, $axisVV<>(SB)
-DATA ·handlersAVX512+832(SB)/8, $axisAV<>(SB)
-DATA ·handlersAVX512+840(SB)/8, $axisVA<>(SB)
-DATA ·handlersAVX512+848(SB)/8, $axisAA<>(SB)
-DATA ·handlersAVX512+856(SB)/8, $crossVV<>(SB)
-DATA ·handlersAVX512+864(SB)/8, $crossAV<>(SB)
-DATA ·handlersAVX512+872(SB)/8, $crossVA<>(SB)
-DATA ·handlersAVX512+880(SB)/8, $crossAA<>(SB)
-DATA ·handlersAVX512+888(SB)/8, $towardsSquareV<>(SB)
-DATA ·handlersAVX512+896(SB)/8, $towardsSquareA<>(SB)
-DATA ·handlersAVX512+904(SB)/8, $cylinderV<>(SB)
-DATA ·handlersAVX512+912(SB)/8, $cylinderA<>(SB)
-DATA ·handlersAVX512+920(SB)/8, $squareV<>(SB)
-DATA ·handlersAVX512+928(SB)/8, $squareA<>(SB)
-DATA ·handlersAVX512+936(SB)/8, $dotCV<>(SB)
-DATA ·handlersAVX512+944(SB)/8, $dotCA<>(SB)
-DATA ·handlersAVX512+952(SB)/8, $dotV<>(SB)
-DATA ·handlersAVX512+960(SB)/8, $dotA<>(SB)
-DATA ·handlersAVX512+968(SB)/8, $distanceSquare<>(SB)
-DATA ·handlersAVX512+976(SB)/8, $distanceSquareXZ<>(SB)
-DATA ·handlersAVX512+984(SB)/8, $outAddV<>(SB)
-DATA ·handlersAVX512+992(SB)/8, $outAddA<>(SB)
-DATA ·handlersAVX512+1000(SB)/8, $outMadPV<>(SB)
-DATA ·handlersAVX512+1008(SB)/8, $outMadPA<>(SB)
-DATA ·handlersAVX512+1016(SB)/8, $outMadCV<>(SB)
-DATA ·handlersAVX512+1024(SB)/8, $outMadCA<>(SB)
-DATA ·handlersAVX512+1032(SB)/8, $outCrossV<>(SB)
-DATA ·handlersAVX512+1040(SB)/8, $outCrossA<>(SB)
-DATA ·handlersAVX512+1048(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX512+1056(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX512+1064(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX512+1072(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX512+1080(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX512+1088(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX512+1096(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX512+1104(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX512+1112(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX512+1120(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX512+1128(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1136
+DATA ·handlersAVX512+56(SB)/8, $towardsX<>(SB)
+DATA ·handlersAVX512+64(SB)/8, $towardsY<>(SB)
+DATA ·handlersAVX512+72(SB)/8, $towardsZ<>(SB)
+DATA ·handlersAVX512+80(SB)/8, $addPP<>(SB)
+DATA ·handlersAVX512+88(SB)/8, $addPC<>(SB)
+DATA ·handlersAVX512+96(SB)/8, $subPP<>(SB)
+DATA ·handlersAVX512+104(SB)/8, $subPC<>(SB)
+DATA ·handlersAVX512+112(SB)/8, $subCP<>(SB)
+DATA ·handlersAVX512+120(SB)/8, $mulPP<>(SB)
+DATA ·handlersAVX512+128(SB)/8, $mulPC<>(SB)
+DATA ·handlersAVX512+136(SB)/8, $divPP<>(SB)
+DATA ·handlersAVX512+144(SB)/8, $divPC<>(SB)
+DATA ·handlersAVX512+152(SB)/8, $divCP<>(SB)
+DATA ·handlersAVX512+160(SB)/8, $madPPP<>(SB)
+DATA ·handlersAVX512+168(SB)/8, $madPCP<>(SB)
+DATA ·handlersAVX512+176(SB)/8, $madPPC<>(SB)
+DATA ·handlersAVX512+184(SB)/8, $madPCC<>(SB)
+DATA ·handlersAVX512+192(SB)/8, $madCCP<>(SB)
+DATA ·handlersAVX512+200(SB)/8, $nmadPPP<>(SB)
+DATA ·handlersAVX512+208(SB)/8, $nmadPCP<>(SB)
+DATA ·handlersAVX512+216(SB)/8, $nmadPPC<>(SB)
+DATA ·handlersAVX512+224(SB)/8, $nmadPCC<>(SB)
+DATA ·handlersAVX512+232(SB)/8, $nmadCCP<>(SB)
+DATA ·handlersAVX512+240(SB)/8, $minPP<>(SB)
+DATA ·handlersAVX512+248(SB)/8, $minPC<>(SB)
+DATA ·handlersAVX512+256(SB)/8, $minCP<>(SB)
+DATA ·handlersAVX512+264(SB)/8, $maxPP<>(SB)
+DATA ·handlersAVX512+272(SB)/8, $maxPC<>(SB)
+DATA ·handlersAVX512+280(SB)/8, $maxCP<>(SB)
+DATA ·handlersAVX512+288(SB)/8, $absP<>(SB)
+DATA ·handlersAVX512+296(SB)/8, $negP<>(SB)
+DATA ·handlersAVX512+304(SB)/8, $floorP<>(SB)
+DATA ·handlersAVX512+312(SB)/8, $sqrtP<>(SB)
+DATA ·handlersAVX512+320(SB)/8, $rsqrtP<>(SB)
+DATA ·handlersAVX512+328(SB)/8, $sinP<>(SB)
+DATA ·handlersAVX512+336(SB)/8, $saturateP<>(SB)
+DATA ·handlersAVX512+344(SB)/8, $exp2P<>(SB)
+DATA ·handlersAVX512+352(SB)/8, $hashXP<>(SB)
+DATA ·handlersAVX512+360(SB)/8, $hashYP<>(SB)
+DATA ·handlersAVX512+368(SB)/8, $hashZP<>(SB)
+DATA ·handlersAVX512+376(SB)/8, $hashSumPPP<>(SB)
+DATA ·handlersAVX512+384(SB)/8, $hashSumPPC<>(SB)
+DATA ·handlersAVX512+392(SB)/8, $hashSumPCC<>(SB)
+DATA ·handlersAVX512+400(SB)/8, $selectLTPPPP<>(SB)
+DATA ·handlersAVX512+408(SB)/8, $selectLTPPPC<>(SB)
+DATA ·handlersAVX512+416(SB)/8, $selectLTPPCP<>(SB)
+DATA ·handlersAVX512+424(SB)/8, $selectLTPPCC<>(SB)
+DATA ·handlersAVX512+432(SB)/8, $selectLTPCPP<>(SB)
+DATA ·handlersAVX512+440(SB)/8, $selectLTPCPC<>(SB)
+DATA ·handlersAVX512+448(SB)/8, $selectLTPCCP<>(SB)
+DATA ·handlersAVX512+456(SB)/8, $selectLTPCCC<>(SB)
+DATA ·handlersAVX512+464(SB)/8, $selectLTCPPP<>(SB)
+DATA ·handlersAVX512+472(SB)/8, $selectLTCPPC<>(SB)
+DATA ·handlersAVX512+480(SB)/8, $selectLTCPCP<>(SB)
+DATA ·handlersAVX512+488(SB)/8, $selectLTCPCC<>(SB)
+DATA ·handlersAVX512+496(SB)/8, $selectGEPPPP<>(SB)
+DATA ·handlersAVX512+504(SB)/8, $selectGEPPPC<>(SB)
+DATA ·handlersAVX512+512(SB)/8, $selectGEPPCP<>(SB)
+DATA ·handlersAVX512+520(SB)/8, $selectGEPPCC<>(SB)
+DATA ·handlersAVX512+528(SB)/8, $selectGEPCPP<>(SB)
+DATA ·handlersAVX512+536(SB)/8, $selectGEPCPC<>(SB)
+DATA ·handlersAVX512+544(SB)/8, $selectGEPCCP<>(SB)
+DATA ·handlersAVX512+552(SB)/8, $selectGEPCCC<>(SB)
+DATA ·handlersAVX512+560(SB)/8, $selectGECPPP<>(SB)
+DATA ·handlersAVX512+568(SB)/8, $selectGECPPC<>(SB)
+DATA ·handlersAVX512+576(SB)/8, $selectGECPCP<>(SB)
+DATA ·handlersAVX512+584(SB)/8, $selectGECPCC<>(SB)
+DATA ·handlersAVX512+592(SB)/8, $outAddXP<>(SB)
+DATA ·handlersAVX512+600(SB)/8, $outAddXC<>(SB)
+DATA ·handlersAVX512+608(SB)/8, $outAddYP<>(SB)
+DATA ·handlersAVX512+616(SB)/8, $outAddYC<>(SB)
+DATA ·handlersAVX512+624(SB)/8, $outAddZP<>(SB)
+DATA ·handlersAVX512+632(SB)/8, $outAddZC<>(SB)
+DATA ·handlersAVX512+640(SB)/8, $outSubXP<>(SB)
+DATA ·handlersAVX512+648(SB)/8, $outSubXC<>(SB)
+DATA ·handlersAVX512+656(SB)/8, $outSubYP<>(SB)
+DATA ·handlersAVX512+664(SB)/8, $outSubYC<>(SB)
+DATA ·handlersAVX512+672(SB)/8, $outSubZP<>(SB)
+DATA ·handlersAVX512+680(SB)/8, $outSubZC<>(SB)
+DATA ·handlersAVX512+688(SB)/8, $outMadXPP<>(SB)
+DATA ·handlersAVX512+696(SB)/8, $outMadXPC<>(SB)
+DATA ·handlersAVX512+704(SB)/8, $outMadYPP<>(SB)
+DATA ·handlersAVX512+712(SB)/8, $outMadYPC<>(SB)
+DATA ·handlersAVX512+720(SB)/8, $outMadZPP<>(SB)
+DATA ·handlersAVX512+728(SB)/8, $outMadZPC<>(SB)
+DATA ·handlersAVX512+736(SB)/8, $outNmadXPP<>(SB)
+DATA ·handlersAVX512+744(SB)/8, $outNmadXPC<>(SB)
+DATA ·handlersAVX512+752(SB)/8, $outNmadYPP<>(SB)
+DATA ·handlersAVX512+760(SB)/8, $outNmadYPC<>(SB)
+DATA ·handlersAVX512+768(SB)/8, $outNmadZPP<>(SB)
+DATA ·handlersAVX512+776(SB)/8, $outNmadZPC<>(SB)
+DATA ·handlersAVX512+784(SB)/8, $towardsV<>(SB)
+DATA ·handlersAVX512+792(SB)/8, $towardsA<>(SB)
+DATA ·handlersAVX512+800(SB)/8, $lessVV<>(SB)
+DATA ·handlersAVX512+808(SB)/8, $lessAV<>(SB)
+DATA ·handlersAVX512+816(SB)/8, $lessVA<>(SB)
+DATA ·handlersAVX512+824(SB)/8, $lessAA<>(SB)
+DATA ·handlersAVX512+832(SB)/8, $stretchVV<>(SB)
+DATA ·handlersAVX512+840(SB)/8, $stretchAV<>(SB)
+DATA ·handlersAVX512+848(SB)/8, $stretchVA<>(SB)
+DATA ·handlersAVX512+856(SB)/8, $stretchAA<>(SB)
+DATA ·handlersAVX512+864(SB)/8, $scaleVV<>(SB)
+DATA ·handlersAVX512+872(SB)/8, $scaleAV<>(SB)
+DATA ·handlersAVX512+880(SB)/8, $scaleVA<>(SB)
+DATA ·handlersAVX512+888(SB)/8, $scaleAA<>(SB)
+DATA ·handlersAVX512+896(SB)/8, $scaleShiftVV<>(SB)
+DATA ·handlersAVX512+904(SB)/8, $scaleShiftAV<>(SB)
+DATA ·handlersAVX512+912(SB)/8, $scaleShiftVA<>(SB)
+DATA ·handlersAVX512+920(SB)/8, $scaleShiftAA<>(SB)
+DATA ·handlersAVX512+928(SB)/8, $axisVV<>(SB)
+DATA ·handlersAVX512+936(SB)/8, $axisAV<>(SB)
+DATA ·handlersAVX512+944(SB)/8, $axisVA<>(SB)
+DATA ·handlersAVX512+952(SB)/8, $axisAA<>(SB)
+DATA ·handlersAVX512+960(SB)/8, $crossVV<>(SB)
+DATA ·handlersAVX512+968(SB)/8, $crossAV<>(SB)
+DATA ·handlersAVX512+976(SB)/8, $crossVA<>(SB)
+DATA ·handlersAVX512+984(SB)/8, $crossAA<>(SB)
+DATA ·handlersAVX512+992(SB)/8, $towardsSquareV<>(SB)
+DATA ·handlersAVX512+1000(SB)/8, $towardsSquareA<>(SB)
+DATA ·handlersAVX512+1008(SB)/8, $cylinderV<>(SB)
+DATA ·handlersAVX512+1016(SB)/8, $cylinderA<>(SB)
+DATA ·handlersAVX512+1024(SB)/8, $squareV<>(SB)
+DATA ·handlersAVX512+1032(SB)/8, $squareA<>(SB)
+DATA ·handlersAVX512+1040(SB)/8, $dotCV<>(SB)
+DATA ·handlersAVX512+1048(SB)/8, $dotCA<>(SB)
+DATA ·handlersAVX512+1056(SB)/8, $dotV<>(SB)
+DATA ·handlersAVX512+1064(SB)/8, $dotA<>(SB)
+DATA ·handlersAVX512+1072(SB)/8, $distanceSquare<>(SB)
+DATA ·handlersAVX512+1080(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX512+1088(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX512+1096(SB)/8, $outAddA<>(SB)
+DATA ·handlersAVX512+1104(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX512+1112(SB)/8, $outMadPA<>(SB)
+DATA ·handlersAVX512+1120(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX512+1128(SB)/8, $outMadCA<>(SB)
+DATA ·handlersAVX512+1136(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX512+1144(SB)/8, $outCrossA<>(SB)
+DATA ·handlersAVX512+1152(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX512+1160(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX512+1168(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX512+1176(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX512+1184(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX512+1192(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX512+1200(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX512+1208(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX512+1216(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX512+1224(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX512+1232(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX512+1240(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX512+1248(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX512+1256(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX512+1264(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX512+1272(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1280
 
 // func threadAVX512(f *frame)
 TEXT ·threadAVX512(SB), NOSPLIT|NOFRAME, $0-8

@@ -112,6 +112,19 @@ func vectors() (all []handler) {
 		to, v, s := a.triple(kinds[0]), a.triple(kinds[1]), a.plane()
 		a.lanewise(to, v, func(_, i int, x, d operand.Op) { a.mul(x, a.at(s, i), d) })
 	}))
+	add(accumulate("scaleShift", 2, func(a *assembler, kinds string) { // v*s + c
+		to, s := a.triple(kinds[0]), a.plane()
+		var k []operand.Op
+		a.each(func(i int) { k = append(k, a.load(a.at(s, i))) })
+		v, c := a.triple(kinds[1]), a.triple('T')
+		for lane := range 3 {
+			a.each(func(i int) {
+				d := a.load(a.of(v, lane, i))
+				a.madInto(d, k[i], a.of(c, lane, i))
+				a.keep(d, to, lane, i)
+			})
+		}
+	}))
 	add(accumulate("axis", 2, func(a *assembler, kinds string) { // v - c*s
 		to, s := a.triple(kinds[0]), a.plane()
 		var k []operand.Op
@@ -348,40 +361,25 @@ func scalars() (all []handler) {
 			return true
 		}})
 	}
+	one("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
+		return a.square(a.load(a.at(o[0], i)), a.load(a.at(o[1], i)))
+	})
 	one("rsqrtBelow", "PCCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : o3
 		x := a.load(a.at(o[0], i))
 		y := a.rsqrt(x)
 		a.mul(y, a.at(o[2], i), y)
 		return a.chooseIn(isLess, x, a.at(o[1], i), y, a.at(o[3], i))
 	})
-	for _, bend := range []struct {
-		name string
-		f    func(a *assembler, o []source, i int) operand.Op
-	}{
-		{"", func(a *assembler, o []source, i int) operand.Op { return a.load(a.at(o[0], i)) }},
-		{"Mad", bent((*assembler).mad)},
-		{"Nmad", bent((*assembler).nmad)},
-	} {
-		kinds := "P"
-		if bend.name != "" {
-			kinds = "PCC"
-			one("saturate"+bend.name, kinds, func(a *assembler, o []source, i int) operand.Op {
-				v := bend.f(a, o, i)
-				a.saturate(v)
-				return v
-			})
-		}
-		one("smooth"+bend.name, kinds+"CC", func(a *assembler, o []source, i int) operand.Op { // s*s*(c1 - s*c0), s saturated
-			v := bend.f(a, o, i)
+	one("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.load(a.at(o[0], i)), o[1:], i) })
+	for _, b := range bends {
+		one("saturate"+b.name, "PCC", func(a *assembler, o []source, i int) operand.Op {
+			v := b.f(a, o, i)
 			a.saturate(v)
-			t := a.load(a.at(o[len(o)-1], i))
-			a.nmad(v, a.at(o[len(o)-2], i), t)
-			a.mul(v, v, v)
-			a.mul(v, t, v)
 			return v
 		})
+		one("smooth"+b.name, "PCCCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(b.f(a, o, i), o[3:], i) })
 	}
-	one("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bent((*assembler).mad)(a, o, i)) })
+	one("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
 	for _, kinds := range []string{"PPP", "PCP", "PPC"} {
 		one("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
 			v := a.load(a.at(o[0], i))
@@ -393,11 +391,41 @@ func scalars() (all []handler) {
 	return all
 }
 
-// bent is a plane times a constant, with another constant.
-func bent(f func(a *assembler, x, y, to operand.Op)) func(a *assembler, o []source, i int) operand.Op {
-	return func(a *assembler, o []source, i int) operand.Op {
+// Bends take a plane to where a falloff begins, with two constants.
+var bends = []struct {
+	name string
+	f    func(a *assembler, o []source, i int) operand.Op
+}{
+	{"Mad", func(a *assembler, o []source, i int) operand.Op { // x*c0 + c1
 		t := a.load(a.at(o[2], i))
-		f(a, a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		a.mad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
 		return t
-	}
+	}},
+	{"Nmad", func(a *assembler, o []source, i int) operand.Op { // c1 - x*c0
+		t := a.load(a.at(o[2], i))
+		a.nmad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		return t
+	}},
+	{"SubMul", func(a *assembler, o []source, i int) operand.Op { // (x - c0) * c1
+		v := a.load(a.at(o[0], i))
+		a.sub(v, a.at(o[1], i), v)
+		a.mul(v, a.at(o[2], i), v)
+		return v
+	}},
+	{"DivSub", func(a *assembler, o []source, i int) operand.Op { // c1 - x/c0
+		v, t := a.load(a.at(o[0], i)), a.load(a.at(o[2], i))
+		a.div(v, a.at(o[1], i), v)
+		a.sub(t, v, t)
+		return t
+	}},
+}
+
+// smooth is s*s*(c1 - s*c0), s saturated.
+func (a *assembler) smooth(s operand.Op, c []source, i int) operand.Op {
+	a.saturate(s)
+	t := a.load(a.at(c[1], i))
+	a.nmad(s, a.at(c[0], i), t)
+	a.mul(s, s, s)
+	a.mul(s, t, s)
+	return s
 }
