@@ -36,7 +36,7 @@ func (b *Bitset) assignWhole(op operation, first *Bitset, others []*Bitset, s ui
 	b.setSummary(s, op.combine(to, words, others[last].group(s, &spare.empty)))
 }
 
-// setSummary replaces summary word s, and tells the top level.
+// setSummary replaces summary word s, and tells the top level (B1).
 func (b *Bitset) setSummary(s uint32, summary uint64) {
 	b.summary[s] = summary
 	if summary == 0 {
