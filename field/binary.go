@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// The portable form, all of it little-endian:
+// The portable form, all of it little-endian. Its version is the lowest that can
+// say what the program is, so that a program has one form and keeps its hash:
 //
 //	magic "wfld" | version u8 | flags u8 (1: a box) | length of name u8 | params u8
 //	literals u16 | preloads u16 | instructions u16
@@ -17,7 +18,7 @@ import (
 //	instructions x { op u8 | to u8 | operands 4 x u8 | uniform u16 }
 const (
 	magic       = "wfld"
-	version     = 1
+	newest      = 2 // 2: exp2 and hash
 	flagBox     = 1
 	headerBytes = 14
 	boxBytes    = 24
@@ -33,7 +34,7 @@ func (p *Program) encode() []byte {
 	if p.boxed {
 		flags = flagBox
 	}
-	b = append(append(b, magic...), version, flags, byte(len(p.name)), byte(len(p.params)))
+	b = append(append(b, magic...), p.version(), flags, byte(len(p.name)), byte(len(p.params)))
 	for _, n := range []int{len(p.literals), p.preloads, len(p.code)} {
 		b = binary.LittleEndian.AppendUint16(b, uint16(n))
 	}
@@ -51,6 +52,17 @@ func (p *Program) encode() []byte {
 		b = binary.LittleEndian.AppendUint16(b, in.uniform)
 	}
 	return b
+}
+
+// version is the lowest that has all operations of the program.
+func (p *Program) version() byte {
+	lowest := byte(1)
+	for _, in := range p.code {
+		if in.op < opcodes {
+			lowest = max(lowest, in.op.since())
+		}
+	}
+	return lowest
 }
 
 func appendFloats(b []byte, v []float32) []byte {
@@ -100,8 +112,9 @@ func (r *reader) program() *Program {
 		r.fault = "it is no program: it does not begin with " + magic
 		return nil
 	}
-	if v := r.byte(); v != version {
-		r.fault = fmt.Sprintf("version %d; only %d is known", v, version)
+	v := r.byte()
+	if v == 0 || v > newest {
+		r.fault = fmt.Sprintf("version %d; only 1 to %d are known", v, newest)
 		return nil
 	}
 	flags, name, params := r.byte(), int(r.byte()), int(r.byte())
@@ -133,6 +146,9 @@ func (r *reader) program() *Program {
 		in.op, in.to = Opcode(r.byte()), r.byte()
 		copy(in.operands[:], r.take(len(in.operands)))
 		in.uniform = r.uint16()
+	}
+	if least := p.version(); v != least {
+		r.fault = fmt.Sprintf("it says version %d, but is of version %d", v, least)
 	}
 	return p
 }

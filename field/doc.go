@@ -49,7 +49,8 @@
 //	cross a, b    of x, y, z; w is 0       saturate a   min(max(a, 0), 1)
 //	length a      sqrt(dot(a, a))          smooth a     s*s * (3 - 2s), s = saturate a
 //	normalize a   a * rsqrt(dot(a, a))     select_lt a, b, c, d   a < b ? c : d
-//	                                       select_ge a, b, c, d   a >= b ? c : d
+//	exp2 a        2 to the power of a      select_ge a, b, c, d   a >= b ? c : d
+//	hash a, b, c  a number in [0, 1), the same for the same a, b and c
 //
 // # Products
 //
@@ -78,13 +79,13 @@
 //
 // v is bounded if it is finite wherever position, time and parameters are within
 // 2^30 of 0, as far as these rules tell. Lanes count together, and bounds are
-// powers of 2: a literal's is the next above it, at least 1; that of saturate is 1,
-// of smooth and sin 2, of rsqrt 2^20. That of add and sub is twice the larger one;
+// powers of 2: a literal's is the next above it, at least 1; that of saturate and
+// hash is 1, of smooth and sin 2, of rsqrt 2^20. That of add and sub is twice the larger one;
 // of mul the product; of mad and nmad twice the larger of product and sum; of dot 4
 // times the product, of cross twice; of length twice the operand's if dot has one;
 // of min, max and select the larger; of the others the operand's. What could be
-// above 2^127, and what div and sqrt give, is not bounded, nor is what is made of
-// it, except by saturate and smooth.
+// above 2^127, and what div, sqrt and exp2 give, is not bounded, nor is what is
+// made of it, except by saturate, smooth and hash.
 //
 // # Arithmetic
 //
@@ -111,6 +112,17 @@
 //     with the coefficients 39.53671, -76.54978, 81.601006, -41.341656, 6.283185;
 //     with the sign of q. Beyond 2^22 turns, where float32 has no fractions left
 //     to speak of, it is some number from -1 to 1.
+//   - exp2 a: x = min(a, 128), t = x + 12582912, f = x - (t - 12582912); the polynomial
+//     in f, by mad, with the coefficients 0.0013264727, 0.009671513, 0.055507336,
+//     0.24022242, 0.693147, 1; then the low bits of t, shifted left by 23, are
+//     added to the bits of the result, modulo 2^32. The error is below 2e-7 of the
+//     result; of whole numbers there is none. From 128 on it is infinity; below
+//     -126, and of NaN, +0: it is never subnormal.
+//   - hash a, b, c: with u(x) the bits of max(x, -infinity) + 0, xor themselves
+//     shifted right by 15, h = u(a)*0x9e3779b1 + u(b)*0x85ebca77 + u(c)*0xc2b2ae3d;
+//     h = (h xor h>>16) * 0x85ebca6b; h = (h xor h>>13) * 0xc2b2ae35; h = h xor
+//     h>>16, all modulo 2^32. The result is (h>>8) / 2^24. Both zeros are one
+//     number to it, and so are all NaN and -infinity.
 //   - At the end of an effect, what is NaN in out becomes +0. Nothing before that
 //     depends on which NaN a NaN is.
 //

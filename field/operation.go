@@ -9,7 +9,7 @@ type operation struct {
 }
 
 // operationNames lists them for error messages.
-const operationNames = "mov, add, sub, mul, div, mad, nmad, min, max, abs, neg, floor, sqrt, rsqrt, sin, saturate, smooth, " +
+const operationNames = "mov, add, sub, mul, div, mad, nmad, min, max, abs, neg, floor, sqrt, rsqrt, sin, exp2, hash, saturate, smooth, " +
 	"dot, cross, length, normalize, select_lt, select_ge"
 
 // operationOf finds an operation by its name.

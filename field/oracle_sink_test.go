@@ -94,7 +94,7 @@ func oracleStatement(op string, t [4]oracleTerm) oracleTerm {
 			c, d, first = d, c, !first
 		}
 	}
-	n := map[string]int{"mul": 2, "add": 2, "sub": 2, "div": 2, "min": 2, "max": 2, "mad": 3, "nmad": 3, "select_lt": 4, "select_ge": 4}[op]
+	n := map[string]int{"mul": 2, "add": 2, "sub": 2, "div": 2, "min": 2, "max": 2, "mad": 3, "nmad": 3, "hash": 3, "select_lt": 4, "select_ge": 4}[op]
 	scalar := a.scalar
 	for _, o := range t[:max(n, 1)] {
 		scalar = scalar && o.scalar
@@ -154,7 +154,7 @@ func oracleRootReach(r, lane int) int {
 func oracleReachOf(op string, a, b, c, d int) int {
 	worst := max(a, b, c, d)
 	switch {
-	case op == "saturate":
+	case op == "saturate" || op == "hash":
 		return 0
 	case op == "smooth":
 		return 1
@@ -184,5 +184,5 @@ func oracleReachOf(op string, a, b, c, d int) int {
 	case "sin":
 		return 1
 	}
-	return oracleNowhere // div, sqrt
+	return oracleNowhere // div, sqrt, exp2
 }

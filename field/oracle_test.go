@@ -129,6 +129,10 @@ func oracleLane(op string, a, b, c, d float32) float32 {
 	case "smooth":
 		s := oracleLane("saturate", a, 0, 0, 0)
 		return float32(float32(s*s) * oracleFMA(-s, 2, 3))
+	case "exp2":
+		return oracleExp2(a)
+	case "hash":
+		return oracleHash(a, b, c)
 	case "select_lt":
 		if a < b {
 			return c
@@ -168,6 +172,46 @@ func oracleSin(a float32) float32 {
 		return -p
 	}
 	return p
+}
+
+// oracleExp2 scales by Ldexp instead of bits.
+func oracleExp2(a float32) float32 {
+	switch {
+	case a != a || a < -126:
+		return 0
+	case a >= 128:
+		return float32(math.Inf(1))
+	}
+	n := math.RoundToEven(float64(a))
+	f, p := float32(float64(a)-n), float32(0.0013264727)
+	for _, k := range []float32{0.009671513, 0.055507336, 0.24022242, 0.693147, 1} {
+		p = oracleFMA(p, f, k)
+	}
+	return float32(math.Ldexp(float64(p), int(n)))
+}
+
+// oracleHash counts modulo 2^32 in wide integers.
+func oracleHash(a, b, c float32) float32 {
+	const modulus = 1 << 32
+	sum := uint64(0)
+	for _, in := range []struct {
+		f      float32
+		factor uint64
+	}{{a, 0x9e3779b1}, {b, 0x85ebca77}, {c, 0xc2b2ae3d}} {
+		u := uint64(math.Float32bits(in.f))
+		switch {
+		case in.f == 0:
+			u = 0
+		case in.f != in.f:
+			u = 0xff800000
+		}
+		sum += (u ^ u/(1<<15)) * in.factor % modulus
+	}
+	h := sum % modulus
+	h = (h ^ h/(1<<16)) * 0x85ebca6b % modulus
+	h = (h ^ h/(1<<13)) * 0xc2b2ae35 % modulus
+	h ^= h / (1 << 16)
+	return float32(float64(h/256) / (1 << 24))
 }
 
 func oracleFMA(a, b, c float32) float32 {

@@ -197,6 +197,10 @@ func vectorNumber(operation string, a, b, c, d float32) float32 {
 		return vectorSine(a)
 	case "saturate":
 		return vectorClamp(a)
+	case "exp2":
+		return vectorPower(a)
+	case "hash":
+		return vectorDie(a, b, c)
 	case "select_lt":
 		return choose(a < b, c, d)
 	case "select_ge":
@@ -258,6 +262,47 @@ func vectorSine(t float32) float32 {
 	return p
 }
 
+// vectorPower is 2^a with the whole part made by doubling and halving.
+func vectorPower(a float32) float32 {
+	if a != a || a < -126 {
+		return 0
+	}
+	if a > 128 {
+		a = 128
+	}
+	whole := math.RoundToEven(float64(a))
+	rest, p := float32(float64(a)-whole), float32(0.0013264727)
+	for _, k := range []float32{0.009671513, 0.055507336, 0.24022242, 0.693147, 1} {
+		p = vectorOnceFMA(p, rest, k)
+	}
+	for ; whole > 0; whole-- {
+		p *= 2
+	}
+	for ; whole < 0; whole++ {
+		p /= 2
+	}
+	return p
+}
+
+func vectorDie(numbers ...float32) float32 {
+	factors, h := []uint32{0x9e3779b1, 0x85ebca77, 0xc2b2ae3d}, uint32(0)
+	for i, f := range numbers {
+		if f == 0 {
+			f = 0 // the positive one
+		} else if f != f {
+			f = float32(math.Inf(-1))
+		}
+		u := math.Float32bits(f)
+		h += factors[i] * (u ^ u>>15)
+	}
+	h ^= h >> 16
+	h *= 0x85ebca6b
+	h ^= h >> 13
+	h *= 0xc2b2ae35
+	h ^= h >> 16
+	return float32(float64(h>>8) / 16777216)
+}
+
 // A vectorAuthor writes random effects.
 type vectorAuthor struct {
 	rng    *rand.Rand
@@ -269,11 +314,11 @@ type vectorAuthor struct {
 
 var vectorOperandCounts = map[string]int{
 	"mov": 1, "add": 2, "sub": 2, "mul": 2, "div": 2, "mad": 3, "nmad": 3, "min": 2, "max": 2, "abs": 1, "neg": 1, "floor": 1,
-	"sqrt": 1, "rsqrt": 1, "sin": 1, "saturate": 1, "smooth": 1, "dot": 2, "cross": 2, "length": 1, "normalize": 1,
+	"sqrt": 1, "rsqrt": 1, "sin": 1, "exp2": 1, "hash": 3, "saturate": 1, "smooth": 1, "dot": 2, "cross": 2, "length": 1, "normalize": 1,
 	"select_lt": 4, "select_ge": 4,
 }
 
-var vectorOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin saturate smooth " +
+var vectorOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin exp2 hash saturate smooth " +
 	"dot cross length normalize select_lt select_ge")
 
 func newVectorAuthor(seed uint64, prefix string) *vectorAuthor {

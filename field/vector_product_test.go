@@ -129,7 +129,7 @@ func vectorAdd(operation string, t [4]vectorTerm) [4]float32 {
 func vectorSize(operation string, t [4]vectorTerm, largest float64) float64 {
 	a, b := t[0].size, t[1].size
 	switch operation {
-	case "saturate":
+	case "saturate", "hash":
 		return 1
 	case "smooth":
 		return 2

@@ -102,7 +102,9 @@ func TestLoadHeader(t *testing.T) {
 		reason string
 	}{
 		"magic":        {0, 'x', "does not begin with wfld"},
-		"version":      {4, 2, "version 2; only 1 is known"},
+		"version 0":    {4, 0, "version 0; only 1 to 2 are known"},
+		"version":      {4, 3, "version 3; only 1 to 2 are known"},
+		"too new":      {4, 2, "it says version 2, but is of version 1"},
 		"flags":        {5, 2, "unknown flags 0x2"},
 		"parameters":   {7, MaxParams + 1, "at most"},
 		"literals":     {9, MaxLiterals>>8 + 1, "at most"},
@@ -127,6 +129,26 @@ func TestPortableForm(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, b)
 	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nr1 = add position.x, 5\noutput.y = add output.y, r1\n", small().String())
+}
+
+// TestPortableForm2 pins the bytes of a program with operations of version 2, and
+// that these are nothing to version 1.
+func TestPortableForm2(t *testing.T) {
+	p := small()
+	p.code[1] = instruction{op: opExp2, to: 1, operands: [4]uint8{0}}
+	p.code[2] = instruction{op: opHash, to: 2, operands: [4]uint8{0, 1, planePosition}}
+	p.code = append(p.code[:3], instruction{op: opAdd, to: planeOutput, operands: [4]uint8{planeOutput, 2}}, instruction{op: opEnd})
+	p.seal()
+	b := p.encode()
+	require.Equal(t, byte(2), b[4])
+	require.Equal(t, "\x14\x01\x00\x00\x00\x00\x00\x00"+"\x15\x02\x00\x01\x20\x00\x00\x00", string(b[len(b)-4*instructionBytes:len(b)-2*instructionBytes]))
+	again, err := Load(b)
+	require.NoError(t, err)
+	require.Equal(t, p.Hash(), again.Hash())
+	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nr1 = exp2 5\nr2 = hash 5, r1, position.x\noutput.x = add output.x, r2\n", p.String())
+	b[4] = 1
+	_, err = Load(b)
+	require.ErrorContains(t, err, "it says version 1, but is of version 2")
 }
 
 func TestOpcodeNames(t *testing.T) {
