@@ -25,6 +25,7 @@ func (g *graph) normal(v value) value {
 	case opMad, opNmad:
 		v = g.normalProduct(v)
 	}
+	v = g.unsigned(v)
 	switch v.op {
 	case opAdd, opMul, opMad, opNmad:
 		a, b := v.operands[0], v.operands[1]
@@ -34,6 +35,30 @@ func (g *graph) normal(v value) value {
 	}
 	return v
 }
+
+// unsigned moves the signs of operands into the operation: a + neg b is a - b.
+func (g *graph) unsigned(v value) value {
+	opposite := [opcodes]Opcode{opAdd: opSub, opSub: opAdd, opMad: opNmad, opNmad: opMad}
+	for opposite[v.op] != opNone {
+		at := 1
+		if g.isNeg(v.operands[0]) && !g.isNeg(v.operands[1]) {
+			switch v.op {
+			case opAdd:
+				v.operands[0], v.operands[1] = v.operands[1], v.operands[0]
+			case opMad, opNmad:
+				at = 0
+			}
+		}
+		if !g.isNeg(v.operands[at]) {
+			break
+		}
+		v.op = opposite[v.op]
+		v.operands[at] = g.values[v.operands[at]].operands[0]
+	}
+	return v
+}
+
+func (g *graph) isNeg(id valueID) bool { return id != theOutput && g.values[id].op == opNeg }
 
 // normalProduct makes a sum of a mad whose product needs no rounding: that of
 // anything by 1 or 0, and that of two literals if it is a float32.
@@ -107,6 +132,8 @@ func (g *graph) identity(v value) (valueID, bool) {
 		return a, g.isLiteral(b, oneBits)
 	case opSaturate:
 		return a, g.values[a].op == opSaturate
+	case opNeg:
+		return g.values[a].operands[0], g.isNeg(a)
 	case opSelectLT, opSelectGE:
 		return g.chosen(v)
 	}

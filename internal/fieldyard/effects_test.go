@@ -53,33 +53,29 @@ d = select_lt lensqr, %[5]s, d, (0, 0, 0, 1)
 output = add output, d
 `
 
-const whirlText = `x = sub position.x, %[1]s
-z = sub position.z, %[3]s
-square = mul x, x
-square = mad z, z, square
-r = sqrt square
+const whirlText = `d = sub position, (%[1]s, 0, %[3]s)
+d = mul d, (1, 0, 1)
+r = length d
 fade = mad r, %[5]s, 1
 fade = smooth fade
 turn = mad r, %[6]s, time
 turn = sin turn
 k = mul fade, turn
-inverse = rsqrt square
-k = mul inverse, k
-k = mul k, %[4]s
-output.x = mad z, k, output.x
-output.z = nmad x, k, output.z
+d = normalize d
+d = cross (0, 1, 0), d
+d = mul d, k
+d = mul d, %[4]s
+output = add output, d
 `
 
 const windText = `wave = mad position.x, %[6]s, time
 wave = sin wave
-output.x = mad wave, %[4]s, output.x
-output.z = mad wave, %[3]s, output.z
+output = mad wave, (%[4]s, 0, %[3]s), output
 `
 
-const updraftText = `x = sub position.x, %[1]s
-z = sub position.z, %[3]s
-square = mul x, x
-square = mad z, z, square
+const updraftText = `d = sub position, (%[1]s, 0, %[3]s)
+d = mul d, (1, 0, 1)
+square = dot d, d
 lift = select_lt square, %[5]s, %[4]s, 0
 output.y = add output.y, lift
 `
