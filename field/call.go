@@ -10,15 +10,12 @@ type call struct {
 	env     Env
 	bound   *bound // nil if the portable instructions run
 	pool    []float32
-	clip    bool
 }
 
 // prepare makes a call. The pool has at least poolSize float32s and belongs to the
-// call. With clip, points outside of the box keep their output bit for bit: those
-// where a lane of point - Origin is not from the least to the greatest of the
-// box's, or is NaN. A program that acts everywhere is never clipped.
-func (c *call) prepare(p *Program, env *Env, pool []float32, clip bool) {
-	c.program, c.env, c.bound, c.clip = p, *env, p.here, clip && p.boxed
+// call.
+func (c *call) prepare(p *Program, env *Env, pool []float32) {
+	c.program, c.env, c.bound = p, *env, p.here
 	if env.Origin == [3]float32{} {
 		c.env.Origin = [3]float32{} // -0 is not taken away either
 	} else {
@@ -30,26 +27,28 @@ func (c *call) prepare(p *Program, env *Env, pool []float32, clip bool) {
 	}
 }
 
-// run adds the effect at the points from to to, without it, to out. The scratch
-// has workSize float32s.
-func (c *call) run(points, out *Planes, from, to int, scratch []float32) {
+// run adds the effect to out at the points from from to to, without to. The scratch
+// has workSize float32s. With clip, points outside of the box keep their output bit
+// for bit: those where a lane of point - Origin is not from the least to the
+// greatest of the box's, or is NaN. A program that acts everywhere can't be clipped.
+func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bool) {
 	scratch = aligned(scratch)
 	if c.bound == nil {
-		c.interpret(points.cut(from, to), out.cut(from, to), scratch)
+		c.interpret(points.cut(from, to), out.cut(from, to), scratch, clip)
 		return
 	}
 	whole := from + (to-from)&^(BlockPoints-1)
 	if whole > from {
-		c.bound.run(points, out, from, whole, c.pool, scratch, c.clip)
+		c.bound.run(points, out, from, whole, c.pool, scratch, clip)
 	}
 	if whole < to {
-		c.runRest(points.cut(whole, to), out.cut(whole, to), scratch)
+		c.runRest(points.cut(whole, to), out.cut(whole, to), scratch, clip)
 	}
 }
 
 // runRest runs an incomplete block in the spare planes, so that nothing beyond the
 // caller's memory is touched. The lanes that nobody asked for repeat the first.
-func (c *call) runRest(points, out Planes, scratch []float32) {
+func (c *call) runRest(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {
 		fill(padded.lanes()[lane], plane[0])
@@ -58,13 +57,13 @@ func (c *call) runRest(points, out Planes, scratch []float32) {
 		copy(sum.lanes()[lane], out.lanes()[lane])
 	}
 	c.bound.run(&padded, &sum, 0, BlockPoints, c.pool, scratch, false)
-	c.give(points, out, sum)
+	c.give(points, out, sum, clip)
 }
 
 // give copies the output of a block to where it belongs, or as much of it as the
 // call is to change.
-func (c *call) give(points, out, sum Planes) {
-	if !c.clip {
+func (c *call) give(points, out, sum Planes, clip bool) {
+	if !clip {
 		copy(out.X, sum.X)
 		copy(out.Y, sum.Y)
 		copy(out.Z, sum.Z)
@@ -119,4 +118,13 @@ func (p *Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
 // cut gives the points from from to to, without it.
 func (p *Planes) cut(from, to int) Planes {
 	return Planes{X: p.X[from:to], Y: p.Y[from:to], Z: p.Z[from:to]}
+}
+
+// blockNanoseconds estimates what a block takes, generously.
+func (c *call) blockNanoseconds() int {
+	const perInstruction = 100 // without assembly
+	if c.bound != nil {
+		return callNanoseconds / c.bound.blocks
+	}
+	return perInstruction * len(c.program.code)
 }

@@ -20,7 +20,11 @@ func Compile(source string) (*Program, error) {
 			return nil, err
 		}
 	}
-	if c.graph.sums == 0 {
+	switch {
+	case c.graph.sums > 0:
+	case c.graph.empty > 0:
+		c.graph.nothing()
+	default:
 		return nil, text.last.fail(1, `a line like "output = add output, wind"`, "the effect never adds to output, so it does nothing")
 	}
 	p := &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}

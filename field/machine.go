@@ -38,14 +38,14 @@ func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error
 		return nil // the zero Program
 	}
 	var c call
-	c.prepare(p, &env, scratch[p.workSize():], false)
-	c.run(&points, &out, 0, len(points.X), scratch)
+	c.prepare(p, &env, scratch[p.workSize():])
+	c.run(&points, &out, 0, len(points.X), scratch, false)
 	return nil
 }
 
 // interpret runs the portable instructions: what faster kernels are held to, and
 // where there are none.
-func (c *call) interpret(points, out Planes, scratch []float32) {
+func (c *call) interpret(points, out Planes, scratch []float32, clip bool) {
 	var m machine
 	p, n := c.program, len(points.X)
 	lanes := min(n, BlockPoints)
@@ -63,17 +63,17 @@ func (c *call) interpret(points, out Planes, scratch []float32) {
 			}
 		}
 		from, to := points.cut(at, at+lanes), out.cut(at, at+lanes)
-		m.begin(c, from, to, scratch)
+		m.begin(c, from, to, scratch, clip)
 		m.run(p, &c.env)
-		if c.clip {
+		if clip {
 			sum := spare(scratch, 3)
-			c.give(from, to, sum.cut(0, lanes))
+			c.give(from, to, sum.cut(0, lanes), true)
 		}
 	}
 }
 
 // begin brings the points and the output of a block into the planes.
-func (m *machine) begin(c *call, points, out Planes, scratch []float32) {
+func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip bool) {
 	n := len(points.X)
 	positions, sum := points.lanes(), out.lanes()
 	if c.env.Origin != [3]float32{} {
@@ -86,7 +86,7 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32) {
 			}
 		}
 	}
-	if c.clip {
+	if clip {
 		copied := spare(scratch, 3)
 		copied = copied.cut(0, n)
 		sum = copied.lanes()
@@ -100,17 +100,28 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32) {
 
 // check finds what the caller did wrong.
 func (p *Program) check(points, out *Planes, env *Env, scratch []float32) error {
+	if err := p.checkParams(env); err != nil {
+		return err
+	}
+	return checkMemory(points, out, scratch, p.Scratch())
+}
+
+func (p *Program) checkParams(env *Env) error {
+	if env.Params != nil && len(env.Params) != len(p.params) {
+		return fmt.Errorf("%w: %d; this program has %d, see Program.Params", ErrParams, len(env.Params), len(p.params))
+	}
+	return nil
+}
+
+// checkMemory looks at the slices of a call that wants so much scratch.
+func checkMemory(points, out *Planes, scratch []float32, want int) error {
 	n := len(points.X)
 	if len(points.Y) != n || len(points.Z) != n || len(out.X) != n || len(out.Y) != n || len(out.Z) != n {
 		return fmt.Errorf("%w: points %d, %d, %d, out %d, %d, %d; give all six one length", ErrPlanes,
 			n, len(points.Y), len(points.Z), len(out.X), len(out.Y), len(out.Z))
 	}
-	want := p.Scratch()
 	if len(scratch) < want {
-		return fmt.Errorf("%w: %d float32s; this program wants %d, see Program.Scratch", ErrScratch, len(scratch), want)
-	}
-	if env.Params != nil && len(env.Params) != len(p.params) {
-		return fmt.Errorf("%w: %d; this program has %d, see Program.Params", ErrParams, len(env.Params), len(p.params))
+		return fmt.Errorf("%w: %d float32s; %d are wanted, see Scratch", ErrScratch, len(scratch), want)
 	}
 	if n > 0 && overlap(points, out, scratch[:want]) {
 		return fmt.Errorf("%w: give each plane of out and the scratch memory of their own", ErrOverlap)
