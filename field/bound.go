@@ -12,7 +12,7 @@ import "github.com/worldd/worldd/internal/cpu"
 // The memory of a call, in float32s:
 //
 //	scratch  6 spare planes │ planes of the code
-//	pool     origin 3 │ box 6 │ uniforms and literals │ what is computed of them │ copies
+//	pool     origin 3 │ box 6 │ 0 │ uniforms and literals │ what is computed of them │ copies
 type bound struct {
 	kernels cpu.Kernels
 	code    []boundInstruction
@@ -58,7 +58,8 @@ type poolTriple struct {
 const (
 	poolOrigin   = 0
 	poolBox      = 3 // the least of each lane, then the greatest
-	poolUniforms = 9
+	poolZero     = 9
+	poolUniforms = 10
 )
 
 // fill writes the constants of a call into its pool.

@@ -22,6 +22,9 @@ type fuser struct {
 	one     ref // the constant 1, or a value if there is none
 	fusions []fusion
 	of      []int16 // by value: number of its fusion, or one of these
+
+	position ref         // the first of its lanes; see lift
+	whole    [][2][3]ref // vectors that some lanes of the position are in, and what stands for them
 }
 
 const (
@@ -29,27 +32,39 @@ const (
 	swallowed = -2 // a fusion computes it on its way
 )
 
-func fuse(values []lifted, one ref, b *bound) *fuser {
-	f := &fuser{values: values, bound: b, one: one, of: make([]int16, len(values)), fusions: make([]fusion, 0, len(values)/3+1)}
+// newFuser has fused nothing yet.
+func newFuser(p *Program, b *bound, placed bool) *fuser {
+	f := &fuser{bound: b}
+	f.values, f.one = lift(p, b, placed)
+	if placed {
+		f.position = 3
+	}
+	f.fusions = make([]fusion, 0, len(f.values)/3+1)
+	f.of = make([]int16, len(f.values), len(f.values)+8)
 	for i := range f.of {
 		f.of[i] = alone
 	}
-	f.each(opMul, (*fuser).smooth) // before products that it is a factor of
-	f.sums()
-	for id := len(values) - 1; id >= 0; id-- {
-		if v := &values[id]; !v.sum && v.uses > 0 && f.of[id] == alone {
-			f.value(ref(id), v)
-		}
-	}
-	f.position()
 	return f
 }
 
+// fuse looks for all patterns, those first that others could take pieces of.
+func (f *fuser) fuse() {
+	f.each(opMul, (*fuser).smooth)
+	f.sums()
+	f.each(opMad, (*fuser).product)
+	f.each(opSelectLT, (*fuser).below)
+	f.each(opSaturate, (*fuser).saturate)
+	f.each(opSin, (*fuser).sin)
+	f.each(opMul, (*fuser).times)
+	f.each(opMul, (*fuser).factors)
+	f.origin()
+}
+
 // each looks for a pattern that ends in some operation.
-func (f *fuser) each(o Opcode, pattern func(f *fuser, id ref, operands *[4]ref) bool) {
+func (f *fuser) each(o Opcode, pattern func(f *fuser, id ref, operands [4]ref) bool) {
 	for id := len(f.values) - 1; id >= 0; id-- {
 		if v := f.is(ref(id), o); v != nil && v.uses > 0 {
-			pattern(f, ref(id), &v.operands)
+			pattern(f, ref(id), v.operands)
 		}
 	}
 }
@@ -112,37 +127,31 @@ func split(a, b ref) (value, constant ref, ok bool) {
 	return a, b, !a.constant() && b.constant()
 }
 
-// value looks for a pattern that ends in a value.
-func (f *fuser) value(id ref, v *lifted) {
-	o := &v.operands
-	switch v.op {
-	case opMad:
-		f.product(id)
-	case opMul:
-		f.factors(id, o)
-	case opSelectLT:
-		f.below(id, o)
-	case opSaturate:
-		f.bent(id, o[0], [bends]handler{handlerSaturateMad, handlerSaturateNmad, handlerSaturateSubMul, handlerSaturateDivSub})
-	case opSin:
-		f.bent(id, o[0], [bends]handler{bendMad: handlerSinMad})
-	}
-}
-
 // below is a < limit ? rsqrt(a) * factor : other.
-func (f *fuser) below(id ref, o *[4]ref) {
+func (f *fuser) below(id ref, o [4]ref) bool {
 	m := f.once(o[2], opMul)
 	if m == nil || o[0].constant() || !o[1].constant() || !o[3].constant() {
-		return
+		return false
 	}
 	root, factor, ok := split(m.operands[0], m.operands[1])
 	if !ok {
-		return
+		return false
 	}
-	if r := f.once(root, opRsqrt); r != nil && r.operands[0] == o[0] {
-		f.claim(swallowed, o[2], root)
-		f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], o[1], factor, o[3]), id)
+	r := f.once(root, opRsqrt)
+	if r == nil || r.operands[0] != o[0] {
+		return false
 	}
+	f.claim(swallowed, o[2], root)
+	f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], o[1], factor, o[3]), id)
+	return true
+}
+
+func (f *fuser) saturate(id ref, o [4]ref) bool {
+	return f.bent(id, o[0], [bends]handler{handlerSaturateMad, handlerSaturateNmad, handlerSaturateSubMul, handlerSaturateDivSub})
+}
+
+func (f *fuser) sin(id ref, o [4]ref) bool {
+	return f.bent(id, o[0], [bends]handler{bendMad: handlerSinMad})
 }
 
 // The ways to take a plane to where a falloff begins, with two constants.
@@ -196,7 +205,7 @@ func (f *fuser) bent(id, r ref, of [bends]handler, more ...ref) bool {
 }
 
 // smooth is s*s * (c - s*k), s saturated, perhaps from a bend.
-func (f *fuser) smooth(id ref, o *[4]ref) bool {
+func (f *fuser) smooth(id ref, o [4]ref) bool {
 	return f.smoothOf(id, o[0], o[1]) || f.smoothOf(id, o[1], o[0])
 }
 
@@ -220,8 +229,38 @@ func (f *fuser) smoothOf(id, square, rest ref) bool {
 	return true
 }
 
+// times is a factor behind an inverse root, a falloff or a wave.
+func (f *fuser) times(id ref, o [4]ref) bool {
+	for i := range 2 {
+		a, factor := o[i], o[1-i]
+		if a.constant() || factor.constant() || f.values[a].uses != 1 {
+			continue
+		}
+		if r := f.is(a, opRsqrt); r != nil {
+			f.claim(swallowed, a)
+			f.add(newFusion(handlerRsqrtTimes, 1, id, r.operands[0], factor), id)
+			return true
+		}
+		at := f.of[a]
+		if at < 0 {
+			continue
+		}
+		g := &f.fusions[at]
+		switch g.handler {
+		case handlerSmooth, handlerSmoothMad, handlerSmoothNmad, handlerSmoothSubMul, handlerSmoothDivSub, handlerSinMad:
+			g.handler++
+			g.refs[0], g.refs[g.count] = id, factor
+			g.count++
+			f.claim(swallowed, a)
+			f.claim(at, id)
+			return true
+		}
+	}
+	return false
+}
+
 // factors is a product of three.
-func (f *fuser) factors(id ref, o *[4]ref) {
+func (f *fuser) factors(id ref, o [4]ref) bool {
 	for i := range 2 {
 		m := f.once(o[i], opMul)
 		if m == nil {
@@ -241,8 +280,9 @@ func (f *fuser) factors(id ref, o *[4]ref) {
 		}
 		f.claim(swallowed, o[i])
 		f.add(newFusion(h, 1, id, a, b, c), id)
-		return
+		return true
 	}
+	return false
 }
 
 // sums fuses what is added to all three lanes of the output.
@@ -256,6 +296,36 @@ func (f *fuser) sums() {
 	for i := len(all) - 3; i >= 0; i-- {
 		if f.sum([3]ref(all[i:])) {
 			i -= 2
+		}
+	}
+	for i := len(all) - 2; i >= 0; i-- {
+		if f.of[all[i]] == alone && f.of[all[i+1]] == alone {
+			f.turn(all[i], all[i+1])
+		}
+	}
+}
+
+// turn fuses the sums of what goes round a vertical axis, which follow each other.
+func (f *fuser) turn(first, second ref) {
+	x, z := &f.values[first], &f.values[second]
+	if x.lane != 0 || z.lane != 2 {
+		return
+	}
+	h := handlerOutMadXNmadZ
+	switch {
+	case x.op == opMad && z.op == opNmad:
+	case x.op == opNmad && z.op == opMad:
+		h = handlerOutNmadXMadZ
+	default:
+		return
+	}
+	for i := range 2 {
+		for j := range 2 {
+			a, b, s := x.operands[1-i], z.operands[1-j], x.operands[i]
+			if s == z.operands[j] && !s.constant() && !a.constant() && !b.constant() {
+				f.add(newFusion(h, 0, a, b, s), first, second)
+				return
+			}
 		}
 	}
 }
@@ -275,7 +345,7 @@ func (f *fuser) sum(s [3]ref) bool {
 		if anyConstant(a) {
 			return false
 		}
-		f.vector(a)
+		a = f.vector(a)
 		f.add(newFusion(handlerOutAddV, 0, a[:]...).taking(0), s[:]...)
 		return true
 	case opMad:
@@ -296,11 +366,11 @@ func (f *fuser) sumProduct(s, v, k [3]ref) bool {
 		if c, w, ok := f.crossed(v); ok && f.fresh(v, 1) {
 			f.swallowCross(v)
 			f.claim(swallowed, v[:]...)
-			f.vector(w)
+			w = f.vector(w)
 			f.add(newFusion(handlerOutCrossV, 0, w[0], w[1], w[2], f.triple(c), k[0]).taking(0), s[:]...)
 			return true
 		}
-		f.vector(v)
+		v = f.vector(v)
 		f.add(newFusion(handlerOutMadPV, 0, v[0], v[1], v[2], k[0]).taking(0), s[:]...)
 	default:
 		for lane := range v {
@@ -311,7 +381,7 @@ func (f *fuser) sumProduct(s, v, k [3]ref) bool {
 		if anyConstant(v) || !allConstant(k) {
 			return false
 		}
-		f.vector(v)
+		v = f.vector(v)
 		f.add(newFusion(handlerOutMadCV, 0, v[0], v[1], v[2], f.triple(k)).taking(0), s[:]...)
 	}
 	return true

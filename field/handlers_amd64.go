@@ -127,6 +127,10 @@ const (
 	handlerAxisAV
 	handlerAxisVA
 	handlerAxisAA
+	handlerBelowVV
+	handlerBelowAV
+	handlerBelowVA
+	handlerBelowAA
 	handlerCrossVV
 	handlerCrossAV
 	handlerCrossVA
@@ -142,6 +146,7 @@ const (
 	handlerDotV
 	handlerDotA
 	handlerDistanceSquare
+	handlerTowardsSquareXZ
 	handlerDistanceSquareXZ
 	handlerOutAddV
 	handlerOutAddA
@@ -151,19 +156,28 @@ const (
 	handlerOutMadCA
 	handlerOutCrossV
 	handlerOutCrossA
+	handlerOutMadXNmadZ
+	handlerOutNmadXMadZ
 	handlerOutMadPT
 	handlerSquareTwo
 	handlerRsqrtBelow
+	handlerRsqrtTimes
 	handlerSmooth
+	handlerSmoothTimes
 	handlerSaturateMad
 	handlerSmoothMad
+	handlerSmoothMadTimes
 	handlerSaturateNmad
 	handlerSmoothNmad
+	handlerSmoothNmadTimes
 	handlerSaturateSubMul
 	handlerSmoothSubMul
+	handlerSmoothSubMulTimes
 	handlerSaturateDivSub
 	handlerSmoothDivSub
+	handlerSmoothDivSubTimes
 	handlerSinMad
+	handlerSinMadTimes
 	handlerMulMulPPP
 	handlerMulMulPCP
 	handlerMulMulPPC

@@ -36,6 +36,14 @@ func (a *assembler) of(t triple, lane, i int) operand.Op {
 	return a.at(t.lanes[lane], i)
 }
 
+// lane is the same, in a register.
+func (a *assembler) lane(t triple, lane, i int) operand.Op {
+	if t.accumulator {
+		return a.accumulator(lane, i)
+	}
+	return a.load(a.at(t.lanes[lane], i))
+}
+
 // keep stores a lane of a result.
 func (a *assembler) keep(v operand.Op, t triple, lane, i int) {
 	if t.accumulator {
@@ -138,6 +146,16 @@ func vectors() (all []handler) {
 			})
 		}
 	}))
+	add(accumulate("below", 2, func(a *assembler, kinds string) { // s < limit ? v : c
+		to, s, v, limit, c := a.triple(kinds[0]), a.plane(), a.triple(kinds[1]), a.constant(), a.triple('T')
+		for lane := range 3 {
+			a.each(func(i int) {
+				x := a.load(a.at(s, i))
+				d := a.chooseIn(isLess, x, a.at(limit, i), a.lane(v, lane, i), a.of(c, lane, i))
+				a.keep(d, to, lane, i)
+			})
+		}
+	}))
 	add(accumulate("cross", 2, func(a *assembler, kinds string) { // c x v
 		to, v, c := a.triple(kinds[0]), a.triple(kinds[1]), a.triple('T')
 		a.each(func(i int) {
@@ -157,10 +175,7 @@ func vectors() (all []handler) {
 func (a *assembler) lanewise(to, v triple, f func(lane, i int, x, d operand.Op)) {
 	a.each(func(i int) {
 		for lane := range 3 {
-			x := a.of(v, lane, i)
-			if !v.accumulator {
-				x = a.load(x)
-			}
+			x := a.lane(v, lane, i)
 			d := a.target(to, lane, i)
 			f(lane, i, x, d)
 			a.settle(d, to, lane, i)
@@ -172,15 +187,9 @@ func (a *assembler) lanewise(to, v triple, f func(lane, i int, x, d operand.Op))
 func (a *assembler) cross(c, v triple, lane, i int) operand.Op {
 	j, k := (lane+1)%3, (lane+2)%3
 	t := a.vector()
-	x := a.of(v, k, i)
-	if !v.accumulator {
-		x = a.load(x)
-	}
+	x := a.lane(v, k, i)
 	a.mul(x, a.of(c, j, i), t)
-	y := a.of(v, j, i)
-	if !v.accumulator {
-		y = a.load(y)
-	}
+	y := a.lane(v, j, i)
 	a.nmad(y, a.of(c, k, i), t)
 	return t
 }
@@ -256,6 +265,21 @@ func squares() (all []handler) {
 			a.step()
 			return true
 		}},
+		{"towardsSquareXZ", func(a *assembler) bool { // x and z of position - c, and the sum of their squares
+			to, s, c := [2]source{a.plane(), a.plane()}, a.plane(), [2]source{a.constant(), a.constant()}
+			a.each(func(i int) {
+				var d [2]operand.Op
+				for n, lane := range [2]int{0, 2} {
+					v := a.load(a.position(lane, i))
+					a.sub(v, a.at(c[n], i), v)
+					a.store(v, to[n], i)
+					d[n] = v
+				}
+				a.store(a.square(d[:]...), s, i)
+			})
+			a.step()
+			return true
+		}},
 		{"distanceSquareXZ", func(a *assembler) bool { // the same without y
 			s, cx, cz := a.plane(), a.constant(), a.constant()
 			a.each(func(i int) {
@@ -273,10 +297,7 @@ func squares() (all []handler) {
 
 func (a *assembler) loads(v triple, i int) (d []operand.Op) {
 	for lane := range 3 {
-		x := a.of(v, lane, i)
-		if !v.accumulator {
-			x = a.load(x)
-		}
+		x := a.lane(v, lane, i)
 		d = append(d, x)
 	}
 	return d
@@ -305,10 +326,7 @@ func outputs() (all []handler) {
 	add(accumulate("outMadC", 1, func(a *assembler, kinds string) { // out += v*c, lane by lane
 		v, c := a.triple(kinds[0]), a.triple('T')
 		a.toOutput(func(lane, i int, to operand.Op) {
-			x := a.of(v, lane, i)
-			if !v.accumulator {
-				x = a.load(x)
-			}
+			x := a.lane(v, lane, i)
 			a.mad(x, a.of(c, lane, i), to)
 		})
 	}))
@@ -316,6 +334,25 @@ func outputs() (all []handler) {
 		v, c, s := a.triple(kinds[0]), a.triple('T'), a.plane()
 		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(a.cross(c, v, lane, i), k, to) })
 	}))
+	for _, turn := range []struct {
+		name string
+		x, z func(a *assembler, x, y, to operand.Op)
+	}{
+		{"outMadXNmadZ", (*assembler).mad, (*assembler).nmad},
+		{"outNmadXMadZ", (*assembler).nmad, (*assembler).mad},
+	} {
+		add([]handler{{turn.name, func(a *assembler) bool { // out.x += o0*s, out.z -= o1*s, or the other way round
+			x, z, s := a.plane(), a.plane(), a.plane()
+			outX, outZ := a.outputs(0), a.outputs(2)
+			a.each(func(i int) {
+				k := a.load(a.at(s, i))
+				outX.change(i, func(to operand.Op) { turn.x(a, k, a.at(x, i), to) })
+				outZ.change(i, func(to operand.Op) { turn.z(a, k, a.at(z, i), to) })
+			})
+			a.step()
+			return true
+		}}})
+	}
 	add([]handler{{"outMadPT", func(a *assembler) bool { // out += c*s
 		c, s := a.triple('T'), a.plane()
 		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(k, a.of(c, lane, i), to) })
@@ -370,16 +407,30 @@ func scalars() (all []handler) {
 		a.mul(y, a.at(o[2], i), y)
 		return a.chooseIn(isLess, x, a.at(o[1], i), y, a.at(o[3], i))
 	})
-	one("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.load(a.at(o[0], i)), o[1:], i) })
+	// times is also made with a factor, which is the next handler by number.
+	times := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
+		one(name, kinds, f)
+		one(name+"Times", kinds+"P", func(a *assembler, o []source, i int) operand.Op {
+			v := f(a, o, i)
+			a.mul(v, a.at(o[len(kinds)], i), v)
+			return v
+		})
+	}
+	one("rsqrtTimes", "PP", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1
+		v := a.rsqrt(a.load(a.at(o[0], i)))
+		a.mul(v, a.at(o[1], i), v)
+		return v
+	})
+	times("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.load(a.at(o[0], i)), o[1:], i) })
 	for _, b := range bends {
 		one("saturate"+b.name, "PCC", func(a *assembler, o []source, i int) operand.Op {
 			v := b.f(a, o, i)
 			a.saturate(v)
 			return v
 		})
-		one("smooth"+b.name, "PCCCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(b.f(a, o, i), o[3:], i) })
+		times("smooth"+b.name, "PCCCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(b.f(a, o, i), o[3:], i) })
 	}
-	one("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
+	times("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
 	for _, kinds := range []string{"PPP", "PCP", "PPC"} {
 		one("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
 			v := a.load(a.at(o[0], i))
