@@ -151,6 +151,15 @@ var fusedCases = []fusedCase{
 	{"sin of mad times", handlerSinMad + 1, false, false, true, "PCCX", func(p *fusedPoint) {
 		p.s = mul32(sin32(fma32(p.s, p.c[0], p.c[1])), p.w[0])
 	}},
+	{"rsqrt times two", handlerRsqrtTimesC, false, false, true, "PXC", func(p *fusedPoint) {
+		p.s = mul32(mul32(rsqrt32(p.s), p.w[0]), p.c[0])
+	}},
+	{"explosion", handlerOutExplosion, false, false, false, "TCCC", func(p *fusedPoint) {
+		d := towards(p, p.t)
+		square := dotOf(d, d)
+		s := selectLT32(square, p.c[0], mul32(rsqrt32(square), p.c[1]), p.c[2])
+		p.out = eachLane(func(l int) float32 { return fma32(d[l], s, p.out[l]) })
+	}},
 	{"out turned one way", handlerOutMadXNmadZ, false, false, false, "XYP", func(p *fusedPoint) {
 		p.out[0], p.out[2] = fma32(p.w[0], p.s, p.out[0]), fma32(-p.w[1], p.s, p.out[2])
 	}},

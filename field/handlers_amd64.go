@@ -156,11 +156,13 @@ const (
 	handlerOutMadCA
 	handlerOutCrossV
 	handlerOutCrossA
+	handlerOutExplosion
 	handlerOutMadXNmadZ
 	handlerOutNmadXMadZ
 	handlerOutMadPT
 	handlerSquareTwo
 	handlerRsqrtBelow
+	handlerRsqrtTimesC
 	handlerRsqrtTimes
 	handlerSmooth
 	handlerSmoothTimes

@@ -22,14 +22,20 @@ TEXT begin<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS 128(AX), Z30
 	VMOVUPS 192(AX), Z31
 	CMPQ    80(R9), $0x00
-	JNE     clip
+	JNE     masked
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
-clip:
+masked:
+	KMOVW       120(R9), K4
+	KMOVW       122(R9), K5
+	KMOVW       124(R9), K6
+	KMOVW       126(R9), K7
+	CMPQ        112(R9), $0x00
+	JEQ         known
 	VMOVUPS     (R11), Z0
 	VSUBPS.BCST (R8), Z0, Z0
-	VCMPPS.BCST $0x1d, 12(R8), Z0, K4
+	VCMPPS.BCST $0x1d, 12(R8), Z0, K4, K4
 	VCMPPS.BCST $0x12, 24(R8), Z0, K4, K4
 	VMOVUPS     (R12), Z0
 	VSUBPS.BCST 4(R8), Z0, Z0
@@ -41,7 +47,7 @@ clip:
 	VCMPPS.BCST $0x12, 32(R8), Z0, K4, K4
 	VMOVUPS     64(R11), Z0
 	VSUBPS.BCST (R8), Z0, Z0
-	VCMPPS.BCST $0x1d, 12(R8), Z0, K5
+	VCMPPS.BCST $0x1d, 12(R8), Z0, K5, K5
 	VCMPPS.BCST $0x12, 24(R8), Z0, K5, K5
 	VMOVUPS     64(R12), Z0
 	VSUBPS.BCST 4(R8), Z0, Z0
@@ -53,7 +59,7 @@ clip:
 	VCMPPS.BCST $0x12, 32(R8), Z0, K5, K5
 	VMOVUPS     128(R11), Z0
 	VSUBPS.BCST (R8), Z0, Z0
-	VCMPPS.BCST $0x1d, 12(R8), Z0, K6
+	VCMPPS.BCST $0x1d, 12(R8), Z0, K6, K6
 	VCMPPS.BCST $0x12, 24(R8), Z0, K6, K6
 	VMOVUPS     128(R12), Z0
 	VSUBPS.BCST 4(R8), Z0, Z0
@@ -65,7 +71,7 @@ clip:
 	VCMPPS.BCST $0x12, 32(R8), Z0, K6, K6
 	VMOVUPS     192(R11), Z0
 	VSUBPS.BCST (R8), Z0, Z0
-	VCMPPS.BCST $0x1d, 12(R8), Z0, K7
+	VCMPPS.BCST $0x1d, 12(R8), Z0, K7, K7
 	VCMPPS.BCST $0x12, 24(R8), Z0, K7, K7
 	VMOVUPS     192(R12), Z0
 	VSUBPS.BCST 4(R8), Z0, Z0
@@ -75,12 +81,14 @@ clip:
 	VSUBPS.BCST 8(R8), Z0, Z0
 	VCMPPS.BCST $0x1d, 20(R8), Z0, K7, K7
 	VCMPPS.BCST $0x12, 32(R8), Z0, K7, K7
-	KORW        K4, K5, K1
-	KORW        K6, K7, K2
-	KORTESTW    K1, K2
-	JEQ         outside
-	ADDQ        $0x20, SI
-	JMP         (SI)
+
+known:
+	KORW     K4, K5, K1
+	KORW     K6, K7, K2
+	KORTESTW K1, K2
+	JEQ      outside
+	ADDQ     $0x20, SI
+	JMP      (SI)
 
 outside:
 	DECQ 72(R9)
@@ -111,7 +119,7 @@ TEXT end<>(SB), NOSPLIT|NOFRAME, $0
 
 numbers:
 	CMPQ    80(R9), $0x00
-	JNE     clip
+	JNE     masked
 	MOVQ    24(R9), AX
 	VMOVUPS Z20, (AX)
 	VMOVUPS Z21, 64(AX)
@@ -142,7 +150,7 @@ done0:
 	VZEROUPPER
 	RET
 
-clip:
+masked:
 	MOVQ    24(R9), AX
 	VMOVUPS Z20, K4, (AX)
 	VMOVUPS Z21, K5, 64(AX)
@@ -5262,6 +5270,127 @@ TEXT outCrossA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP               (SI)
 
 // Requires: AVX512F
+TEXT outExplosion<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS           (R11), Z0
+	MOVWLZX           8(SI), AX
+	ADDQ              R8, AX
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           (R12), Z1
+	VSUBPS.BCST       4(AX), Z1, Z1
+	VMOVUPS           (R13), Z2
+	VSUBPS.BCST       8(AX), Z2, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD231PS       Z1, Z1, Z3
+	VFMADD231PS       Z2, Z2, Z3
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z3, Z6
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z6, Z4
+	VPSRLD            $0x01, Z6, Z6
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z5
+	VPSUBD            Z6, Z5, Z5
+	VMULPS            Z5, Z5, Z6
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z5
+	VMULPS            Z5, Z5, Z6
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z5
+	MOVWLZX           12(SI), CX
+	ADDQ              R8, CX
+	VMULPS.BCST       (CX), Z5, Z5
+	MOVWLZX           10(SI), DX
+	ADDQ              R8, DX
+	MOVWLZX           14(SI), BX
+	ADDQ              R8, BX
+	VCMPPS.BCST       $0x11, (DX), Z3, K1
+	VBROADCASTSS      (BX), Z3
+	VMOVAPS           Z5, K1, Z3
+	VFMADD231PS       Z0, Z3, Z20
+	VFMADD231PS       Z1, Z3, Z24
+	VFMADD231PS       Z2, Z3, Z28
+	VMOVUPS           64(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           64(R12), Z1
+	VSUBPS.BCST       4(AX), Z1, Z1
+	VMOVUPS           64(R13), Z2
+	VSUBPS.BCST       8(AX), Z2, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD231PS       Z1, Z1, Z3
+	VFMADD231PS       Z2, Z2, Z3
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z3, Z6
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z6, Z4
+	VPSRLD            $0x01, Z6, Z6
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z5
+	VPSUBD            Z6, Z5, Z5
+	VMULPS            Z5, Z5, Z6
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z5
+	VMULPS            Z5, Z5, Z6
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z5
+	VMULPS.BCST       (CX), Z5, Z5
+	VCMPPS.BCST       $0x11, (DX), Z3, K1
+	VBROADCASTSS      (BX), Z3
+	VMOVAPS           Z5, K1, Z3
+	VFMADD231PS       Z0, Z3, Z21
+	VFMADD231PS       Z1, Z3, Z25
+	VFMADD231PS       Z2, Z3, Z29
+	VMOVUPS           128(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           128(R12), Z1
+	VSUBPS.BCST       4(AX), Z1, Z1
+	VMOVUPS           128(R13), Z2
+	VSUBPS.BCST       8(AX), Z2, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD231PS       Z1, Z1, Z3
+	VFMADD231PS       Z2, Z2, Z3
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z3, Z6
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z6, Z4
+	VPSRLD            $0x01, Z6, Z6
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z5
+	VPSUBD            Z6, Z5, Z5
+	VMULPS            Z5, Z5, Z6
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z5
+	VMULPS            Z5, Z5, Z6
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z5
+	VMULPS.BCST       (CX), Z5, Z5
+	VCMPPS.BCST       $0x11, (DX), Z3, K1
+	VBROADCASTSS      (BX), Z3
+	VMOVAPS           Z5, K1, Z3
+	VFMADD231PS       Z0, Z3, Z22
+	VFMADD231PS       Z1, Z3, Z26
+	VFMADD231PS       Z2, Z3, Z30
+	VMOVUPS           192(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           192(R12), Z1
+	VSUBPS.BCST       4(AX), Z1, Z1
+	VMOVUPS           192(R13), Z2
+	VSUBPS.BCST       8(AX), Z2, Z2
+	VMULPS            Z0, Z0, Z3
+	VFMADD231PS       Z1, Z1, Z3
+	VFMADD231PS       Z2, Z2, Z3
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z3, Z6
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z6, Z4
+	VPSRLD            $0x01, Z6, Z6
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z5
+	VPSUBD            Z6, Z5, Z5
+	VMULPS            Z5, Z5, Z6
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z5
+	VMULPS            Z5, Z5, Z6
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z6
+	VMULPS            Z6, Z5, Z5
+	VMULPS.BCST       (CX), Z5, Z5
+	VCMPPS.BCST       $0x11, (DX), Z3, K1
+	VBROADCASTSS      (BX), Z3
+	VMOVAPS           Z5, K1, Z3
+	VFMADD231PS       Z0, Z3, Z23
+	VFMADD231PS       Z1, Z3, Z27
+	VFMADD231PS       Z2, Z3, Z31
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
 TEXT outMadXNmadZ<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      12(SI), AX
 	ADDQ         DI, AX
@@ -5443,6 +5572,79 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (BX), Z0
 	VMOVAPS           Z2, K1, Z0
 	VMOVUPS           Z0, 192(R10)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT rsqrtTimesC<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           10(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	MOVWLZX           12(SI), CX
+	ADDQ              DI, CX
+	VMULPS            (CX), Z1, Z1
+	MOVWLZX           14(SI), DX
+	ADDQ              R8, DX
+	VMULPS.BCST       (DX), Z1, Z1
+	MOVWLZX           8(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           Z1, (BX)
+	VMOVUPS           64(AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            64(CX), Z1, Z1
+	VMULPS.BCST       (DX), Z1, Z1
+	VMOVUPS           Z1, 64(BX)
+	VMOVUPS           128(AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            128(CX), Z1, Z1
+	VMULPS.BCST       (DX), Z1, Z1
+	VMOVUPS           Z1, 128(BX)
+	VMOVUPS           192(AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            192(CX), Z1, Z1
+	VMULPS.BCST       (DX), Z1, Z1
+	VMOVUPS           Z1, 192(BX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -6789,32 +6991,34 @@ DATA ·handlersAVX512+1160(SB)/8, $outMadCV<>(SB)
 DATA ·handlersAVX512+1168(SB)/8, $outMadCA<>(SB)
 DATA ·handlersAVX512+1176(SB)/8, $outCrossV<>(SB)
 DATA ·handlersAVX512+1184(SB)/8, $outCrossA<>(SB)
-DATA ·handlersAVX512+1192(SB)/8, $outMadXNmadZ<>(SB)
-DATA ·handlersAVX512+1200(SB)/8, $outNmadXMadZ<>(SB)
-DATA ·handlersAVX512+1208(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX512+1216(SB)/8, $squareTwo<>(SB)
-DATA ·handlersAVX512+1224(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX512+1232(SB)/8, $rsqrtTimes<>(SB)
-DATA ·handlersAVX512+1240(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX512+1248(SB)/8, $smoothTimes<>(SB)
-DATA ·handlersAVX512+1256(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX512+1264(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX512+1272(SB)/8, $smoothMadTimes<>(SB)
-DATA ·handlersAVX512+1280(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX512+1288(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX512+1296(SB)/8, $smoothNmadTimes<>(SB)
-DATA ·handlersAVX512+1304(SB)/8, $saturateSubMul<>(SB)
-DATA ·handlersAVX512+1312(SB)/8, $smoothSubMul<>(SB)
-DATA ·handlersAVX512+1320(SB)/8, $smoothSubMulTimes<>(SB)
-DATA ·handlersAVX512+1328(SB)/8, $saturateDivSub<>(SB)
-DATA ·handlersAVX512+1336(SB)/8, $smoothDivSub<>(SB)
-DATA ·handlersAVX512+1344(SB)/8, $smoothDivSubTimes<>(SB)
-DATA ·handlersAVX512+1352(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX512+1360(SB)/8, $sinMadTimes<>(SB)
-DATA ·handlersAVX512+1368(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX512+1376(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX512+1384(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1392
+DATA ·handlersAVX512+1192(SB)/8, $outExplosion<>(SB)
+DATA ·handlersAVX512+1200(SB)/8, $outMadXNmadZ<>(SB)
+DATA ·handlersAVX512+1208(SB)/8, $outNmadXMadZ<>(SB)
+DATA ·handlersAVX512+1216(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX512+1224(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX512+1232(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX512+1240(SB)/8, $rsqrtTimesC<>(SB)
+DATA ·handlersAVX512+1248(SB)/8, $rsqrtTimes<>(SB)
+DATA ·handlersAVX512+1256(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX512+1264(SB)/8, $smoothTimes<>(SB)
+DATA ·handlersAVX512+1272(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX512+1280(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX512+1288(SB)/8, $smoothMadTimes<>(SB)
+DATA ·handlersAVX512+1296(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX512+1304(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX512+1312(SB)/8, $smoothNmadTimes<>(SB)
+DATA ·handlersAVX512+1320(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX512+1328(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX512+1336(SB)/8, $smoothSubMulTimes<>(SB)
+DATA ·handlersAVX512+1344(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX512+1352(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX512+1360(SB)/8, $smoothDivSubTimes<>(SB)
+DATA ·handlersAVX512+1368(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX512+1376(SB)/8, $sinMadTimes<>(SB)
+DATA ·handlersAVX512+1384(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX512+1392(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX512+1400(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1408
 
 // func threadAVX512(f *frame)
 TEXT ·threadAVX512(SB), NOSPLIT|NOFRAME, $0-8

@@ -42,8 +42,10 @@ const (
 	frameOut    = 24
 	frameCode   = 48
 	frameBlocks = 72
-	frameClip   = 80
+	frameMasked = 80
 	frameTarget = 88
+	frameClip   = 112
+	frameLanes  = 120
 )
 
 // An assembler writes one handler.
@@ -54,7 +56,7 @@ type assembler struct {
 	returns  int // written so far
 }
 
-// masks say which points are inside of the box of a call that clips (AVX-512).
+// masks say which points of a masked call get their output (AVX-512).
 var masks = [4]reg.OpmaskPhysical{reg.K4, reg.K5, reg.K6, reg.K7}
 
 func (a *assembler) wide() bool { return a.lanes == avx512.lanes }

@@ -334,6 +334,30 @@ func outputs() (all []handler) {
 		v, c, s := a.triple(kinds[0]), a.triple('T'), a.plane()
 		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(a.cross(c, v, lane, i), k, to) })
 	}))
+	add([]handler{{"outExplosion", func(a *assembler) bool { // d = position - c; out += d * (|d|² < c0 ? rsqrt(|d|²)*c1 : c2)
+		c, limit, factor, other := a.triple('T'), a.constant(), a.constant(), a.constant()
+		var outs [3]outputLane
+		for lane := range outs {
+			outs[lane] = a.outputs(lane)
+		}
+		a.each(func(i int) {
+			var d [3]operand.Op
+			for lane := range d {
+				v := a.load(a.position(lane, i))
+				a.sub(v, a.of(c, lane, i), v)
+				d[lane] = v
+			}
+			square := a.square(d[:]...)
+			s := a.rsqrt(square)
+			a.mul(s, a.at(factor, i), s)
+			k := a.chooseIn(isLess, square, a.at(limit, i), s, a.at(other, i))
+			for lane := range d {
+				outs[lane].change(i, func(to operand.Op) { a.mad(k, d[lane], to) })
+			}
+		})
+		a.step()
+		return true
+	}}})
 	for _, turn := range []struct {
 		name string
 		x, z func(a *assembler, x, y, to operand.Op)
@@ -416,6 +440,12 @@ func scalars() (all []handler) {
 			return v
 		})
 	}
+	one("rsqrtTimesC", "PPC", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1 * o2
+		v := a.rsqrt(a.load(a.at(o[0], i)))
+		a.mul(v, a.at(o[1], i), v)
+		a.mul(v, a.at(o[2], i), v)
+		return v
+	})
 	one("rsqrtTimes", "PP", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1
 		v := a.rsqrt(a.load(a.at(o[0], i)))
 		a.mul(v, a.at(o[1], i), v)
