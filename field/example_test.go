@@ -41,7 +41,7 @@ output.y = add output.y, strength
 		panic(err)
 	}
 	box, _ := p.Box()
-	fmt.Println(p.Name(), p.Params(), box.Min, box.Max)
+	fmt.Println(p.Name(), p.Params()[0].Name, box.Min, box.Max)
 	height := []float32{0}
 	out := field.Planes{X: []float32{0}, Y: []float32{0}, Z: []float32{0}}
 	scratch := make([]float32, p.Scratch())
@@ -51,7 +51,7 @@ output.y = add output.y, strength
 		fmt.Println(out.Y[0])
 	}
 	// Output:
-	// updraft [{strength [9 9 9 9]}] [-4 0 -4] [4 30 4]
+	// updraft strength [-4 0 -4] [4 30 4]
 	// 9
 	// 11
 }
