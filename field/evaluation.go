@@ -11,21 +11,21 @@ type typed struct {
 	kind kind
 }
 
-// A frame is an expression under evaluation: that of a statement, or the body of a
+// A scope is an expression under evaluation: that of a statement, or the body of a
 // function under call.
-type frame struct {
+type scope struct {
 	compiler *compiler
 	line     *line
 	function *function // of which it is the body, if it is one
 	args     []typed
-	call     *node  // of the function, in the frame above
-	above    *frame // nil for a statement
+	call     *node  // of the function, in the scope above
+	above    *scope // nil for a statement
 	depth    int    // how many are above
 }
 
 // fail makes the error of a place in an expression. One inside of a function of the
 // library is the fault of whoever calls it, and shown there.
-func (f *frame) fail(n *node, expected, format string, args ...any) error {
+func (f *scope) fail(n *node, expected, format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
 	for f.function != nil && f.function.library {
 		message = "in " + f.function.name.text + ": " + message
@@ -41,7 +41,7 @@ func (f *frame) fail(n *node, expected, format string, args ...any) error {
 	return f.line.fail(n.token.column, expected, "%s", message)
 }
 
-func (f *frame) value(n *node) (typed, error) {
+func (f *scope) value(n *node) (typed, error) {
 	if f.above != nil {
 		if err := f.spend(n, 1); err != nil {
 			return typed{}, err
@@ -73,7 +73,7 @@ func (f *frame) value(n *node) (typed, error) {
 }
 
 // spend counts the work of functions, which a short text can have much of.
-func (f *frame) spend(n *node, work int) error {
+func (f *scope) spend(n *node, work int) error {
 	if f.compiler.work += work; f.compiler.work > MaxWork {
 		return f.fail(n, "fewer calls", "the functions of the effect come to more than %d parts when they are written out", MaxWork)
 	}
@@ -83,7 +83,7 @@ func (f *frame) spend(n *node, work int) error {
 // pi is there for angles in radians: sin(angle / (2 * pi)).
 const pi = 3.1415927
 
-func (f *frame) name(n *node) (typed, error) {
+func (f *scope) name(n *node) (typed, error) {
 	name := n.token.text
 	if f.function != nil {
 		if i := slices.Index(f.function.args, name); i >= 0 {
@@ -102,7 +102,7 @@ func (f *frame) name(n *node) (typed, error) {
 }
 
 // vector makes one of three or four numbers.
-func (f *frame) vector(n *node) (typed, error) {
+func (f *scope) vector(n *node) (typed, error) {
 	t := typed{term{lanes: splat(f.compiler.graph.literal(0))}, kindVector}
 	for i, arg := range n.args {
 		lane, err := f.value(arg)
@@ -128,7 +128,7 @@ func joined(v ...typed) kind {
 	return kindNumber
 }
 
-func (f *frame) binary(n *node) (typed, error) {
+func (f *scope) binary(n *node) (typed, error) {
 	a, left, err := f.factors(n.args[0])
 	if err != nil {
 		return typed{}, err
@@ -163,7 +163,7 @@ func (f *frame) binary(n *node) (typed, error) {
 
 // factors is the value of an expression and, if it is a product, what of: a sum
 // with it is a mad then.
-func (f *frame) factors(n *node) (typed, *product, error) {
+func (f *scope) factors(n *node) (typed, *product, error) {
 	if n.kind != nodeBinary || n.token.text != "*" {
 		t, err := f.value(n)
 		return t, t.of, err
@@ -184,7 +184,7 @@ func (f *frame) factors(n *node) (typed, *product, error) {
 }
 
 // called is the value of a call.
-func (f *frame) called(n *node) (typed, error) {
+func (f *scope) called(n *node) (typed, error) {
 	name := n.token.text
 	if name == "select" {
 		return f.selected(n)
@@ -205,11 +205,11 @@ func (f *frame) called(n *node) (typed, error) {
 	if f.depth == MaxCalls {
 		return typed{}, f.fail(n, "", "functions call each other deeper than %d", MaxCalls)
 	}
-	below := &frame{compiler: f.compiler, line: &fn.line, function: fn, args: args, call: n, above: f, depth: f.depth + 1}
+	below := &scope{compiler: f.compiler, line: &fn.line, function: fn, args: args, call: n, above: f, depth: f.depth + 1}
 	return below.value(fn.body)
 }
 
-func (f *frame) builtin(n *node, b builtin, args []typed) (typed, error) {
+func (f *scope) builtin(n *node, b builtin, args []typed) (typed, error) {
 	var v [4]term
 	r := typed{kind: b.gives}
 	for i, a := range args {
@@ -229,7 +229,7 @@ func (f *frame) builtin(n *node, b builtin, args []typed) (typed, error) {
 }
 
 // selected lowers select(a < b, this, that).
-func (f *frame) selected(n *node) (typed, error) {
+func (f *scope) selected(n *node) (typed, error) {
 	parts, operation, err := f.selectParts(n)
 	if err != nil {
 		return typed{}, err
@@ -244,7 +244,7 @@ func (f *frame) selected(n *node) (typed, error) {
 }
 
 // selectParts gives the operation that a select is, and its operands.
-func (f *frame) selectParts(n *node) (parts [4]*node, operation string, err error) {
+func (f *scope) selectParts(n *node) (parts [4]*node, operation string, err error) {
 	const form = "select(a < b, this, that); or >, <=, >="
 	if len(n.args) != 3 {
 		return parts, "", f.fail(n, form, "select has %d arguments", len(n.args))
@@ -264,13 +264,13 @@ func (f *frame) selectParts(n *node) (parts [4]*node, operation string, err erro
 	return parts, "select_ge", nil
 }
 
-func (f *frame) comparisonIsNoValue(n *node) error {
+func (f *scope) comparisonIsNoValue(n *node) error {
 	return f.fail(n, "select(a < b, this, that)", "a comparison is no value")
 }
 
 // callee finds what a call means: the text's own function, the library's or, with
 // none, a builtin. It checks the number of arguments.
-func (f *frame) callee(n *node) (*function, error) {
+func (f *scope) callee(n *node) (*function, error) {
 	name, want := n.token.text, 0
 	var fn *function
 	if b, ok := builtinOf(name); ok {

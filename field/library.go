@@ -91,11 +91,11 @@ func suggestion(word string, known []string) string {
 // are there and take as many.
 func (c *compiler) define(f *function) error {
 	c.functions = append(c.functions, f)
-	within := &frame{compiler: c, line: &f.line, function: f}
+	within := &scope{compiler: c, line: &f.line, function: f}
 	return within.check(f.body)
 }
 
-func (f *frame) check(n *node) error {
+func (f *scope) check(n *node) error {
 	args := n.args
 	switch n.kind {
 	case nodeName:

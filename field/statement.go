@@ -154,7 +154,7 @@ func (c *compiler) let(s *statement) error {
 	if _, ok := c.names[name]; ok {
 		return s.line.fail(s.target.column, "another name", "there is a value %s already", name)
 	}
-	f := &frame{compiler: c, line: &s.line}
+	f := &scope{compiler: c, line: &s.line}
 	v, err := f.value(s.body)
 	c.names[name], c.kinds[name] = v.term, v.kind
 	return err
@@ -162,7 +162,7 @@ func (c *compiler) let(s *statement) error {
 
 // sumExpression lowers `output += body`, or one lane of it.
 func (c *compiler) sumExpression(s *statement) error {
-	f := &frame{compiler: c, line: &s.line}
+	f := &scope{compiler: c, line: &s.line}
 	v, of, err := f.factors(s.body)
 	if err != nil {
 		return err
