@@ -1,6 +1,9 @@
 package field
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A node is a part of an expression.
 type node struct {
@@ -207,8 +210,10 @@ func (l *line) nextInExpression() (token, error) {
 	start, c := l.at, l.source[l.at]
 	length := 0
 	switch {
-	case (c == '<' || c == '>') && start+1 < len(l.source) && l.source[start+1] == '=':
+	case strings.IndexByte("<>+-", c) >= 0 && strings.HasPrefix(l.source[start+1:], "="):
 		length = 2
+	case strings.HasPrefix(l.source[start:], between):
+		length = len(between)
 	case c == '.' && (start+1 == len(l.source) || !isDigit(l.source[start+1])):
 		length = 1
 	case c == '+' || c == '-' || c == '*' || c == '/' || c == '<' || c == '>':
