@@ -230,7 +230,7 @@ func (f *scope) builtin(n *node, b builtin, args []typed) (typed, error) {
 
 // selected lowers select(a < b, this, that).
 func (f *scope) selected(n *node) (typed, error) {
-	parts, operation, err := f.selectParts(n)
+	parts, err := f.selectParts(n)
 	if err != nil {
 		return typed{}, err
 	}
@@ -240,28 +240,27 @@ func (f *scope) selected(n *node) (typed, error) {
 			return typed{}, err
 		}
 	}
+	sign, operation := n.args[0].token.text, "select_ge"
+	if sign == ">" || sign == "<=" {
+		v[0], v[1] = v[1], v[0]
+	}
+	if sign == "<" || sign == ">" {
+		operation = "select_lt"
+	}
 	return typed{f.compiler.graph.operate(operation, v[0].term, v[1].term, v[2].term, v[3].term), joined(v[:]...)}, nil
 }
 
-// selectParts gives the operation that a select is, and its operands.
-func (f *scope) selectParts(n *node) (parts [4]*node, operation string, err error) {
+// selectParts gives what a select compares, and what it takes.
+func (f *scope) selectParts(n *node) (parts [4]*node, err error) {
 	const form = "select(a < b, this, that); or >, <=, >="
 	if len(n.args) != 3 {
-		return parts, "", f.fail(n, form, "select has %d arguments", len(n.args))
+		return parts, f.fail(n, form, "select has %d arguments", len(n.args))
 	}
 	compare := n.args[0]
 	if compare.kind != nodeCompare {
-		return parts, "", f.fail(compare, form, "select begins with a comparison")
+		return parts, f.fail(compare, form, "select begins with a comparison")
 	}
-	parts = [4]*node{compare.args[0], compare.args[1], n.args[1], n.args[2]}
-	sign := compare.token.text
-	if sign == ">" || sign == "<=" {
-		parts[0], parts[1] = parts[1], parts[0]
-	}
-	if sign == "<" || sign == ">" {
-		return parts, "select_lt", nil
-	}
-	return parts, "select_ge", nil
+	return [4]*node{compare.args[0], compare.args[1], n.args[1], n.args[2]}, nil
 }
 
 func (f *scope) comparisonIsNoValue(n *node) error {

@@ -115,7 +115,7 @@ func (p *expressionParser) signed() (*node, error) {
 		return n, err
 	}
 	n, err := p.primary()
-	for err == nil && p.token.is(".") {
+	for err == nil && p.token.is(".") && n.kind != nodeNumber { // 5.x would be a strange number
 		n, err = p.lane(n)
 	}
 	return n, err

@@ -107,7 +107,7 @@ func (f *scope) check(n *node) error {
 		return f.comparisonIsNoValue(n)
 	case nodeCall:
 		if n.token.text == "select" {
-			parts, _, err := f.selectParts(n)
+			parts, err := f.selectParts(n)
 			if err != nil {
 				return err
 			}
