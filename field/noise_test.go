@@ -19,7 +19,7 @@ func fieldAt(t testing.TB, source string, points Planes) Planes {
 	return out
 }
 
-func scattered(r *rand.Rand, n int, size float32) (p Planes) {
+func somewhere(r *rand.Rand, n int, size float32) (p Planes) {
 	for range n {
 		for _, plane := range []*[]float32{&p.X, &p.Y, &p.Z} {
 			*plane = append(*plane, float32(r.Float32()*2*size)-size)
@@ -28,7 +28,7 @@ func scattered(r *rand.Rand, n int, size float32) (p Planes) {
 	return p
 }
 
-func moved(p Planes, x, y, z float32) (q Planes) {
+func shifted(p Planes, x, y, z float32) (q Planes) {
 	for i := range p.X {
 		q.X, q.Y, q.Z = append(q.X, p.X[i]+x), append(q.Y, p.Y[i]+y), append(q.Z, p.Z[i]+z)
 	}
@@ -37,7 +37,7 @@ func moved(p Planes, x, y, z float32) (q Planes) {
 
 func TestNoise(t *testing.T) {
 	const text = "output.x += noise(position)"
-	points := scattered(rand.New(rand.NewPCG(1, 9)), 200_000, 50)
+	points := somewhere(rand.New(rand.NewPCG(1, 9)), 200_000, 50)
 	noise := fieldAt(t, text, points).X
 	low, high, sum, squares := float32(1), float32(-1), 0.0, 0.0
 	for _, f := range noise {
@@ -52,17 +52,17 @@ func TestNoise(t *testing.T) {
 	require.InDelta(t, 0.4, math.Sqrt(squares/n), 0.02, "as the package comment says")
 
 	// Continuous, also from one cell to the next.
-	near := fieldAt(t, text, moved(points, 1.0/1024, 0, 0)).X
+	near := fieldAt(t, text, shifted(points, 1.0/1024, 0, 0)).X
 	steepest := 0.0
 	for i := range near {
 		steepest = max(steepest, math.Abs(float64(near[i]-noise[i]))*1024)
 	}
 	require.Less(t, steepest, 3.9)
-	walls := scattered(rand.New(rand.NewPCG(2, 9)), 2000, 50)
+	walls := somewhere(rand.New(rand.NewPCG(2, 9)), 2000, 50)
 	for i := range walls.X {
 		walls.X[i] = float32(math.Floor(float64(walls.X[i])))
 	}
-	at, before := fieldAt(t, text, walls).X, fieldAt(t, text, moved(walls, -1.0/4096, 0, 0)).X
+	at, before := fieldAt(t, text, walls).X, fieldAt(t, text, shifted(walls, -1.0/4096, 0, 0)).X
 	for i := range at {
 		require.InDelta(t, at[i], before[i], 1e-5)
 	}
@@ -91,12 +91,12 @@ func TestNoiseEdges(t *testing.T) {
 // divergence is nothing beside its slopes.
 func TestCurlNoise(t *testing.T) {
 	const h = 1.0 / 256
-	points := scattered(rand.New(rand.NewPCG(3, 9)), 3000, 20)
+	points := somewhere(rand.New(rand.NewPCG(3, 9)), 3000, 20)
 	curl := fieldAt(t, "output += curl_noise(position)", points)
 	// Three noises, as curlNoise has them.
 	const three = "output += (noise(position + (1031,0,0)), noise(position + (2063,0,0)), noise(position + (4093,0,0)))"
 	slope := func(x, y, z float32) Planes {
-		high, low := fieldAt(t, three, moved(points, x*h, y*h, z*h)), fieldAt(t, three, moved(points, -x*h, -y*h, -z*h))
+		high, low := fieldAt(t, three, shifted(points, x*h, y*h, z*h)), fieldAt(t, three, shifted(points, -x*h, -y*h, -z*h))
 		for i := range high.X {
 			high.X[i] = (high.X[i] - low.X[i]) / (2 * h)
 			high.Y[i] = (high.Y[i] - low.Y[i]) / (2 * h)
@@ -117,7 +117,7 @@ func TestCurlNoise(t *testing.T) {
 	require.InDelta(t, 1.9, math.Sqrt(squares/float64(len(points.X))), 0.1, "the strength that the package comment says")
 
 	along := func(axis int, x, y, z float32) []float64 {
-		high, low := fieldAt(t, "output += curl_noise(position)", moved(points, x*h, y*h, z*h)), fieldAt(t, "output += curl_noise(position)", moved(points, -x*h, -y*h, -z*h))
+		high, low := fieldAt(t, "output += curl_noise(position)", shifted(points, x*h, y*h, z*h)), fieldAt(t, "output += curl_noise(position)", shifted(points, -x*h, -y*h, -z*h))
 		a, b := [][]float32{high.X, high.Y, high.Z}[axis], [][]float32{low.X, low.Y, low.Z}[axis]
 		var d []float64
 		for i := range a {

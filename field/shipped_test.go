@@ -24,7 +24,7 @@ func TestShipped(t *testing.T) {
 
 			box, boxed := p.Box()
 			require.Equal(t, name != "wind", boxed)
-			points := scattered(rand.New(rand.NewPCG(5, 9)), 4000, 1)
+			points := somewhere(rand.New(rand.NewPCG(5, 9)), 4000, 1)
 			n := len(points.X)
 			for i := range n {
 				for lane, plane := range [3][]float32{points.X, points.Y, points.Z} {
