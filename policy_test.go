@@ -34,14 +34,15 @@ internal/invariants
 internal/simtest
 internal/fault
 internal/cpu        x/sys
-internal/scenes     bulk field world yaml
+internal/spelling
+internal/scenes     bulk field internal/spelling world yaml
 
 internal/fieldyard
 internal/fieldyard/fused    C
 internal/fieldyard/fastmath C internal/fieldyard/fused
 
 bulk                internal/cpu x/sys
-field               internal/cpu x/sys
+field               internal/cpu internal/spelling x/sys
 world               bulk field
 replication/wire    bulk msgpack
 replication         bulk world replication/wire
