@@ -69,7 +69,7 @@ func (w *World) Step() {
 	w.events.begin()
 	w.tick++
 	w.runSystems(Before)
-	w.flushSleep()
+	w.bodies.flush(w.rowOf)
 	w.move()
 	w.updateGrid()
 	w.runSystems(After)
