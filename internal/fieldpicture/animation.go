@@ -37,14 +37,19 @@ const (
 // many seconds. It always takes RealTime to show: a shorter duration is slow
 // motion. An error wraps ErrView.
 func Animation(program *field.Program, v View, duration float32) (*gif.GIF, error) {
-	m, err := newMotion(program, v, duration, animationSize, 1)
+	return animation(program, v, duration, animationSize)
+}
+
+// animation is Animation with a panel of any size.
+func animation(program *field.Program, v View, duration float32, size int) (*gif.GIF, error) {
+	m, err := newMotion(program, v, duration, size, 1)
 	if err != nil {
 		return nil, err
 	}
 	film := &gif.GIF{}
 	var before *image.Paletted
 	for i := range m.views {
-		f := newFigure(program, m.views[i:i+1], 1, animationSize)
+		f := newFigure(program, m.views[i:i+1], 1, size)
 		m.advance()
 		m.drawOn(f, 0, i)
 		film.Image = append(film.Image, changes(before, f.canvas.image))

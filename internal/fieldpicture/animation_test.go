@@ -12,7 +12,8 @@ import (
 func TestAnimationIsItsPictures(t *testing.T) {
 	p := compile(t, turning)
 	v := Around(p, XZ)
-	film, err := Animation(p, v, 2)
+	const size = 96
+	film, err := animation(p, v, 2, size)
 	require.NoError(t, err)
 	require.Len(t, film.Image, frames)
 	shown := append([]byte(nil), film.Image[0].Pix...)
@@ -28,10 +29,10 @@ func TestAnimationIsItsPictures(t *testing.T) {
 		require.Greater(t, kept, len(shown)/2, "most stays")
 		require.Less(t, kept, len(shown), "the time at least is another")
 	}
-	m, err := newMotion(p, v, 2, animationSize, frames)
+	m, err := newMotion(p, v, 2, size, frames)
 	require.NoError(t, err)
 	m.scale = scaleOf(m.magnitudes[0])
-	last := newFigure(p, m.views, 1, animationSize)
+	last := newFigure(p, m.views, 1, size)
 	m.advance()
 	m.drawOn(last, 0, 0)
 	require.True(t, string(last.canvas.image.Pix) == string(shown))
@@ -73,8 +74,8 @@ func TestParticlesFall(t *testing.T) {
 func TestParticlesStartAnew(t *testing.T) {
 	p := compile(t, "a = select_lt position.x, 0, (50, 0, 3), 0\noutput = add output, a")
 	v := Around(p, XZ)
-	s := newSwarm(p, v, 200, 0.01)
-	for range 200 {
+	s := newSwarm(p, v, 60, 0.01)
+	for range 150 {
 		s.advance()
 		for i, x := range s.position.X {
 			require.LessOrEqual(t, x, v.Max[0])
