@@ -140,4 +140,7 @@ func (m *motion) drawOn(f *figure, onPanel, i int) {
 	p.drawBox(f.canvas, m.program)
 	m.swarm.draw(f.canvas, p)
 	f.drawScale(m.scale, p.view.Mode.unit())
+	if m.scale.empty {
+		f.drawNothing()
+	}
 }

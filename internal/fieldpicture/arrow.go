@@ -28,8 +28,8 @@ const (
 // drawArrows draws the directions on a grid. In words of geometry: the projection
 // of the vectors onto the plane, and the sign of the rest where that is most.
 func (p *panel) drawArrows(c canvas, program *field.Program, s scale) {
-	columns := max(1, p.rect.Dx()/arrowSpacing)
-	rows := max(1, p.rect.Dy()/arrowSpacing)
+	columns := p.rect.Dx()/arrowSpacing | 1 // odd, so that one is in the middle
+	rows := p.rect.Dy()/arrowSpacing | 1
 	sampled := p.sample(program, columns, rows)
 	right, vertical, through := p.view.Plane.turn(sampled.out)
 	at := &planes[p.view.Plane]

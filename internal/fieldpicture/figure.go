@@ -180,6 +180,13 @@ func (f *figure) drawVerticalAxis(p *panel, name string) {
 	f.canvas.text(x-tickLength-4-len(label)*letterWidth, p.rect.Min.Y-panelCaption, dimIndex, plainFace, label)
 }
 
+// drawNothing says that there is nothing to see, so that nobody looks for it.
+func (f *figure) drawNothing() {
+	const line = "0 in all of this slice"
+	r := f.panels[0].rect
+	f.canvas.text((r.Min.X+r.Max.X-len(line)*letterWidth)/2, r.Min.Y+r.Dy()/3, dimIndex, plainFace, line)
+}
+
 // drawScale draws the scale at the right of the upper row of panels.
 func (f *figure) drawScale(s scale, unit string) {
 	last := f.panels[0].rect

@@ -22,6 +22,9 @@ func Still(program *field.Program, v View) (*image.Paletted, error) {
 	p.drawMagnitudes(f.canvas, magnitudes, s)
 	p.drawBox(f.canvas, program)
 	p.drawArrows(f.canvas, program, s)
+	if s.empty {
+		f.drawNothing()
+	}
 	f.drawScale(s, v.Mode.unit())
 	return f.canvas.image, nil
 }

@@ -26,9 +26,9 @@ func TestSamePictures(t *testing.T) {
 		still string
 		sheet string
 	}{
-		{explosion, XY, "5f3c1f7cf441ba43", "1947852fecb8304d"},
-		{whirl, XZ, "21530e73d1733fdd", "912aef8c2cc5c164"},
-		{turning, ZY, "f4f9411f05bad78f", "50e91df665c783e8"},
+		{explosion, XY, "5f3e28fb7ed7610c", "1947852fecb8304d"},
+		{whirl, XZ, "e8ef442753d64db1", "912aef8c2cc5c164"},
+		{turning, ZY, "01d221389362ea72", "50e91df665c783e8"},
 	} {
 		p := compile(t, c.text)
 		v := Around(p, c.plane)
@@ -167,4 +167,20 @@ func TestCaptions(t *testing.T) {
 	require.Equal(t, "0.5", vector([4]float32{0.5, 0.5, 0.5, 0.5}))
 	require.Equal(t, "(1, 2, 3, 4)", vector([4]float32{1, 2, 3, 4}))
 	require.Equal(t, "1000000 s", seconds(1e6))
+}
+
+// TestEmptySlice: a picture of nothing says so; one of hardly anything does not.
+func TestEmptySlice(t *testing.T) {
+	for text, want := range map[string]bool{"(0, 0, 0)": true, "(0, 1e-30, 0)": false} {
+		p := uniform(t, text)
+		picture, err := Still(p, Around(p, XZ))
+		require.NoError(t, err)
+		written := 0
+		for i := range 250 * 250 {
+			if int(picture.ColorIndexAt(150+i%250, 150+i/250)) >= dimIndex {
+				written++
+			}
+		}
+		require.Equal(t, want, written > 100, "%s", text)
+	}
 }

@@ -52,6 +52,7 @@ type scale struct {
 	step  tickStep
 	steps int  // from 0 to the top of the scale
 	over  bool // some magnitudes are above the top
+	empty bool // all magnitudes are 0
 }
 
 // newScale makes a scale for magnitudes, which must be sorted, none of them NaN.
@@ -74,7 +75,8 @@ func newScale(sorted []float32) scale {
 	for step.value(steps) < float64(top) {
 		steps++
 	}
-	return scale{step, steps, float64(sorted[len(sorted)-1]) > step.value(steps)}
+	greatest := sorted[len(sorted)-1]
+	return scale{step, steps, float64(greatest) > step.value(steps), greatest == 0}
 }
 
 func (s scale) top() float64 { return s.step.value(s.steps) }

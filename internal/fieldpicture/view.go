@@ -88,7 +88,7 @@ const (
 // Half the extent of a view of an effect that is everywhere, in metres; of one
 // that is not, as a part of its box; and at least as a part of the longer side.
 const (
-	everywhereReach = 10
+	everywhereReach = 20
 	boxReach        = 0.625
 	leastReach      = 0.2
 )

@@ -35,7 +35,7 @@ func TestAround(t *testing.T) {
 	everywhere := uniform(t, "(1, 0, 0)")
 	v = Around(everywhere, ZY)
 	require.NoError(t, v.Check(everywhere))
-	require.Equal(t, [2]float32{-10, -10}, v.Min)
+	require.Equal(t, [2]float32{-20, -20}, v.Min)
 
 	point := compile(t, "box (1, 1, 1) (1, 1, 1)\noutput = add output, (0, 1, 0)")
 	require.ErrorIs(t, Around(point, XZ).Check(point), ErrView, "there is nothing to see of a point")
