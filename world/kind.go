@@ -30,7 +30,13 @@ type BodyDef struct {
 type kind struct {
 	def      Kind
 	params   bodyParams
-	defaults []int // component IDs, ascending
+	defaults []kindDefault // ascending by component
+}
+
+// kindDefault says which of a component's default values a kind's entities get.
+type kindDefault struct {
+	component int
+	value     uint32
 }
 
 // bodyParams are by kind, not by row: a few cache lines for all bodies instead

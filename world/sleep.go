@@ -7,8 +7,10 @@ package world
 func (w *World) flushSleep() {
 	b := &w.bodies
 	if !b.goSleep.Any() && !b.goWake.Any() {
+		w.wakefulness.newborn.Reset()
 		return
 	}
+	w.noteFlips(&b.goSleep, &b.goWake)
 	to := b.awake - b.goSleep.Count() + b.goWake.Count()
 	low, high := b.asleepFrom(0, to), b.awakeFrom(to)
 	for low < to {

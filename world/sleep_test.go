@@ -129,7 +129,7 @@ func TestRemovalKeepsThePrefix(t *testing.T) {
 		for row, slot := range w.bodies.slot {
 			wish[slot] = w.bodies.wakeful(row)
 		}
-		w.remove(w.bodies.slot[row])
+		w.remove(wordOf(w.bodies.slot[row]))
 		require.NoError(t, w.CheckInvariants())
 		for row, slot := range w.bodies.slot {
 			require.Equal(t, wish[slot], w.bodies.wakeful(row), "pending words move with their row")

@@ -67,6 +67,10 @@ func (w *World) Step() {
 	}
 	w.running = true
 	w.events.begin()
+	for _, c := range w.components {
+		c.changed().begin()
+	}
+	w.ApplyDeferred()
 	w.tick++
 	w.runSystems(Before)
 	w.flushSleep()
@@ -77,6 +81,9 @@ func (w *World) Step() {
 	w.expireEffects()
 	w.destroyDoomed()
 	w.events.end()
+	for _, c := range w.components {
+		c.changed().end()
+	}
 	w.running = false
 	if invariants.Enabled {
 		invariants.Check(w.CheckInvariants())
@@ -86,5 +93,6 @@ func (w *World) Step() {
 func (w *World) runSystems(p Phase) {
 	for _, s := range w.systems[p] {
 		s.run(w)
+		w.ApplyDeferred()
 	}
 }

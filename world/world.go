@@ -38,14 +38,17 @@ type World struct {
 
 	kinds      []kind
 	components []column
+	presences  []*bulk.Bitset // of the components
+	deferred   deferred
 	systems    [2][]system
 
-	bodies  bodies
-	grid    grid
-	effects effects
-	forces  forces
-	events  events
-	counts  counts
+	bodies      bodies
+	wakefulness wakefulness
+	grid        grid
+	effects     effects
+	forces      forces
+	events      events
+	counts      counts
 }
 
 // entity is what the pool keeps by slot.
