@@ -10,16 +10,18 @@ type wakefulness struct {
 	turned  bulk.Bitset // memory of noteTurned
 }
 
-// noteFlips follows a flush that puts some rows to sleep and wakes others.
-func (w *World) noteFlips(asleep, awoken *bulk.Bitset) {
-	rest, slots := &w.wakefulness, w.bodies.slot
-	for row, ok := asleep.Next(0); ok; row, ok = asleep.Next(row + 1) {
-		rest.awake.Clear(slots[row])
-		rest.turned.Set(slots[row])
+// flushSleep carries out the words about who is to sleep and who to wake, and
+// notes who did.
+func (w *World) flushSleep() {
+	b, rest := &w.bodies, &w.wakefulness
+	b.collect()
+	for _, row := range b.low {
+		rest.awake.Clear(b.slot[row])
+		rest.turned.Set(b.slot[row])
 	}
 	w.events.slept = w.noteTurned(w.events.slept)
-	for row, ok := awoken.Next(0); ok; row, ok = awoken.Next(row + 1) {
-		slot := slots[row]
+	for _, row := range b.high {
+		slot := b.slot[row]
 		rest.awake.Set(slot)
 		if !rest.newborn.Has(slot) {
 			rest.turned.Set(slot)
@@ -29,6 +31,7 @@ func (w *World) noteFlips(asleep, awoken *bulk.Bitset) {
 	if rest.newborn.Any() {
 		rest.newborn.Reset()
 	}
+	b.carryOut(w.rowOf)
 }
 
 // noteTurned appends who is in turned to list, in ascending order, and empties

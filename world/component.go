@@ -19,19 +19,19 @@ type Component[T any] struct {
 	layout   layout
 	values   bulk.Column[T]
 	presence bulk.Bitset
-	changes  changes
+	changes  changeMarks
 	defaults []T // the kinds' default values, in the order in which they were given
 	deferred []T // values of sets that wait, in order
 }
 
-// changes keeps which slots were marked, by the reckoning of Changed.
-type changes struct {
+// changeMarks keeps which slots were marked, by the reckoning of Changed.
+type changeMarks struct {
 	past  bulk.Bitset  // what Changed returns
 	next  bulk.Bitset  // marked between two steps, for the one to come
 	marks *bulk.Bitset // where a mark goes now: past during a step, else next
 }
 
-func (c *changes) begin() {
+func (c *changeMarks) begin() {
 	c.marks = &c.past
 	if c.next.Any() || c.past.Any() {
 		c.past.SetOr(&c.next)
@@ -39,9 +39,9 @@ func (c *changes) begin() {
 	}
 }
 
-func (c *changes) end() { c.marks = &c.next }
+func (c *changeMarks) end() { c.marks = &c.next }
 
-func (c *changes) forget(word uint32, mask uint64) {
+func (c *changeMarks) forget(word uint32, mask uint64) {
 	c.past.SetWord(word, c.past.Word(word)&^mask)
 	c.next.SetWord(word, c.next.Word(word)&^mask)
 }
@@ -50,7 +50,7 @@ func (c *changes) forget(word uint32, mask uint64) {
 type column interface {
 	info() ComponentInfo
 	present() *bulk.Bitset
-	changed() *changes
+	changed() *changeMarks
 	references() []reference
 	at(slot uint32) unsafe.Pointer
 	grow(slots uint32)
@@ -225,7 +225,7 @@ func (c *Component[T]) info() ComponentInfo {
 
 func (c *Component[T]) present() *bulk.Bitset { return &c.presence }
 
-func (c *Component[T]) changed() *changes { return &c.changes }
+func (c *Component[T]) changed() *changeMarks { return &c.changes }
 
 func (c *Component[T]) references() []reference { return c.layout.references }
 
