@@ -148,7 +148,12 @@ func (w *World) checkBits() error {
 	}
 	for _, c := range w.components {
 		name := "component " + c.info().Name
-		sets[name], sets[name+", changed"], sets[name+", to change"] = c.present(), &c.changed().past, &c.changed().next
+		sets[name] = c.present()
+		for _, marks := range []*bulk.Bitset{&c.changed().past, &c.changed().next} {
+			for word, mask := range bulk.AndNot(marks, c.present()) {
+				return breach(7, "%s is marked changed in word %d, slots %#x, which lack it", name, word, mask)
+			}
+		}
 	}
 	for name, set := range sets {
 		for slot := range set.All() {

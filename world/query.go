@@ -39,7 +39,7 @@ type Query struct {
 
 // NewQuery makes a query. The error names a component that is not of this world.
 func (w *World) NewQuery(d QueryDef) (*Query, error) {
-	q := &Query{w: w}
+	q := &Query{w: w, without: []*bulk.Bitset{&w.deferred.reserved}}
 	for _, list := range [][]Term{d.With, d.Without, d.Changed} {
 		for i, term := range list {
 			if term.owner() != w {
@@ -61,7 +61,6 @@ func (w *World) NewQuery(d QueryDef) (*Query, error) {
 	}
 	if len(q.with) == 0 {
 		q.with = append(q.with, w.pool.Live())
-		q.without = append(q.without, &w.deferred.reserved)
 	}
 	return q, nil
 }

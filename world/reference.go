@@ -2,6 +2,7 @@ package world
 
 import (
 	"iter"
+	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 )
@@ -36,7 +37,7 @@ func (w *World) References(e Entity) iter.Seq2[Reference, bulk.Status] {
 				continue
 			}
 			for _, r := range c.references() {
-				target := Entity(number{offset: r.offset}.load(c.at(slot)))
+				target := *(*Entity)(unsafe.Add(c.at(slot), r.offset))
 				if target != 0 && !yield(Reference{c.info().Name, r.path, target}, w.pool.Status(target)) {
 					return
 				}
