@@ -143,7 +143,7 @@ func (w *World) checkGrid() error {
 
 func (w *World) checkBits() error {
 	sets := map[string]*bulk.Bitset{
-		"dirty": &w.dirty, "doomed": &w.doomed, "reserved": &w.deferred.reserved,
+		"dirty": &w.dirty, "doomed": &w.doomed, "reserved": &w.deferred.reserved, "furnished": &w.furnished,
 		"awake": &w.wakefulness.awake, "newborn": &w.wakefulness.newborn,
 	}
 	for _, c := range w.components {

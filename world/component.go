@@ -41,9 +41,27 @@ func (c *changeMarks) begin() {
 
 func (c *changeMarks) end() { c.marks = &c.next }
 
+func (c *changeMarks) add(word uint32, mask uint64) {
+	c.marks.SetWord(word, c.marks.Word(word)|mask)
+}
+
 func (c *changeMarks) forget(word uint32, mask uint64) {
 	c.past.SetWord(word, c.past.Word(word)&^mask)
 	c.next.SetWord(word, c.next.Word(word)&^mask)
+}
+
+// markFurnished marks what spawns have given as changed: 64 slots at a time, as
+// a system returns, for a spawn has more to do than to mark each component.
+func (w *World) markFurnished() {
+	for word := range bulk.And(&w.furnished) {
+		mask := w.furnished.Word(word)
+		for id, present := range w.presences {
+			if has := present.Word(word) & mask; has != 0 {
+				w.components[id].changed().add(word, has)
+			}
+		}
+		w.furnished.SetWord(word, 0)
+	}
 }
 
 // column is a Component of any type.
@@ -157,7 +175,7 @@ func (c *Component[T]) Word(word uint32) *[64]T { return c.values.Word(word) }
 // component as Changed, and the entities as Dirty. Only they may be written to.
 func (c *Component[T]) MutWord(word uint32, mask uint64) *[64]T {
 	if mask &= c.presence.Word(word); mask != 0 {
-		c.changes.marks.SetWord(word, c.changes.marks.Word(word)|mask)
+		c.changes.add(word, mask)
 		c.w.dirty.SetWord(word, c.w.dirty.Word(word)|mask)
 	}
 	return c.values.Word(word)
@@ -169,9 +187,8 @@ func (c *Component[T]) Set(e Entity, v T) bool {
 	if c.w.pool.Get(e) == nil {
 		return false
 	}
-	slot := e.Index()
-	c.put(slot, v)
-	c.w.dirty.Set(slot)
+	c.put(e.Index(), &v)
+	c.mark(e.Index())
 	return true
 }
 
@@ -199,10 +216,10 @@ func (c *Component[T]) Presence() *bulk.Bitset { return &c.presence }
 
 // Changed returns the slots whose value was set, opened with Mut or MutWord, or
 // given by a spawn, since the end of the step before the last one. What is
-// marked between two steps counts for the later one: who looks once after every
-// step, or in a system once in every step, misses nothing, and who looks after
-// every step sees every change once. A component that is taken away is not a
-// change of it; the entity is Dirty. Read only.
+// marked between two steps counts for the later one, and what a spawn gives
+// counts when its system returns. So who looks once after every step sees every
+// change once. A component that is taken away is not a change of it; the entity
+// is Dirty. Read only.
 func (c *Component[T]) Changed() *bulk.Bitset { return &c.changes.past }
 
 func (c *Component[T]) owner() *World { return c.w }
@@ -212,11 +229,10 @@ func (c *Component[T]) mark(slot uint32) {
 	c.w.dirty.Set(slot)
 }
 
-// put leaves it to the caller to mark the entity dirty.
-func (c *Component[T]) put(slot uint32, v T) {
-	*c.values.At(slot) = v
+// put leaves it to the caller to mark the change.
+func (c *Component[T]) put(slot uint32, v *T) {
+	*c.values.At(slot) = *v
 	c.presence.Set(slot)
-	c.changes.marks.Set(slot)
 }
 
 func (c *Component[T]) info() ComponentInfo {
@@ -235,7 +251,7 @@ func (c *Component[T]) at(slot uint32) unsafe.Pointer {
 
 func (c *Component[T]) grow(slots uint32) { c.values.Grow(slots) }
 
-func (c *Component[T]) fill(slot, n uint32) { c.put(slot, c.defaults[n]) }
+func (c *Component[T]) fill(slot, n uint32) { c.put(slot, &c.defaults[n]) }
 
 // clear zeroes the values too: what is free must not keep the past.
 func (c *Component[T]) clear(word uint32, mask uint64) {

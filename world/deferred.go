@@ -99,7 +99,10 @@ func (w *World) ApplyDeferred() {
 	d.changes, d.spawns = d.changes[:0], d.spawns[:0]
 }
 
-func (c *Component[T]) setDeferred(slot, n uint32) { c.put(slot, c.deferred[n]) }
+func (c *Component[T]) setDeferred(slot, n uint32) {
+	c.put(slot, &c.deferred[n])
+	c.mark(slot)
+}
 
 // dropDeferred lets go of what a local component's values point to.
 func (c *Component[T]) dropDeferred() {

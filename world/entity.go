@@ -67,6 +67,7 @@ func (w *World) furnish(e Entity, at, velocity Vec3, lifeTicks uint32) {
 		w.components[d.component].fill(slot, d.value)
 	}
 	w.dirty.Set(slot)
+	w.furnished.Set(slot)
 	w.counts.spawned++
 	w.events.spawned.add(e)
 }
@@ -132,6 +133,7 @@ func (w *World) remove(word uint32, mask uint64) {
 		}
 	}
 	w.dirty.SetWord(word, w.dirty.Word(word)&^mask)
+	w.furnished.SetWord(word, w.furnished.Word(word)&^mask)
 	for slot := range bulk.Bits(word<<6, mask) {
 		e := w.tenant(slot)
 		w.pool.Remove(e)

@@ -71,6 +71,7 @@ func (w *World) Step() {
 		c.changed().begin()
 	}
 	w.ApplyDeferred()
+	w.markFurnished()
 	w.tick++
 	w.runSystems(Before)
 	w.flushSleep()
@@ -94,5 +95,6 @@ func (w *World) runSystems(p Phase) {
 	for _, s := range w.systems[p] {
 		s.run(w)
 		w.ApplyDeferred()
+		w.markFurnished()
 	}
 }

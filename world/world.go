@@ -33,6 +33,7 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest ever issued
 	doomed      bulk.Bitset
+	furnished   bulk.Bitset // spawned, and its components not marked as changed yet
 	dirty       bulk.Bitset
 	wheel       wheel
 
