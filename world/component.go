@@ -12,15 +12,14 @@ import (
 
 // Component is a registered type: where its values are kept.
 type Component[T any] struct {
-	w        *World
-	name     string
-	id       int
-	local    bool
-	layout   layout
-	values   bulk.Column[T]
-	presence bulk.Bitset
+	w      *World
+	name   string
+	id     int
+	local  bool
+	layout layout
+	values bulk.Column[T]
+	storage
 	changes  changeMarks
-	defaults []T // the kinds' default values, in the order in which they were given
 	deferred []T // values of sets that wait, in order
 }
 
@@ -64,6 +63,17 @@ func (w *World) markFurnished() {
 	}
 }
 
+// storage is what is alike for components of all types.
+type storage struct {
+	presence bulk.Bitset
+	blocks   []unsafe.Pointer // of the column
+}
+
+// place is where a slot's value of so many bytes is.
+func (s *storage) place(slot uint32, size uintptr) unsafe.Pointer {
+	return unsafe.Add(s.blocks[slot/bulk.BlockLen], uintptr(slot%bulk.BlockLen)*size)
+}
+
 // column is a Component of any type.
 type column interface {
 	info() ComponentInfo
@@ -72,7 +82,6 @@ type column interface {
 	references() []reference
 	at(slot uint32) unsafe.Pointer
 	grow(slots uint32)
-	fill(slot, n uint32)            // with the n-th default
 	clear(word uint32, mask uint64) // slots that have it
 	hash(h hash, slot uint32) hash
 	setDeferred(slot, n uint32) // to the n-th value that waits
@@ -120,7 +129,7 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 	if w.running {
 		c.changes.marks = &c.changes.past
 	}
-	c.values.Grow(w.pool.Slots())
+	c.grow(w.pool.Slots())
 	w.components = append(w.components, c)
 	w.presences = append(w.presences, &c.presence)
 	return c, nil
@@ -135,14 +144,16 @@ func Default[T any](w *World, k KindID, c *Component[T], v T) error {
 	if c == nil || c.w != w {
 		return fmt.Errorf("%w: the component was not registered with this world", ErrUnknown)
 	}
+	d := kindDefault{component: c.id, into: &c.storage, value: unsafe.Pointer(&v), size: unsafe.Sizeof(v)}
+	if c.local {
+		d.local = func(slot uint32) { *c.values.At(slot) = v }
+	}
 	kind := &w.kinds[k]
 	i, found := slices.BinarySearchFunc(kind.defaults, c.id, func(d kindDefault, id int) int { return d.component - id })
-	if found {
-		c.defaults[kind.defaults[i].value] = v
-		return nil
+	if !found {
+		kind.defaults = slices.Insert(kind.defaults, i, kindDefault{})
 	}
-	kind.defaults = slices.Insert(kind.defaults, i, kindDefault{c.id, uint32(len(c.defaults))})
-	c.defaults = append(c.defaults, v)
+	kind.defaults[i] = d
 	return nil
 }
 
@@ -249,9 +260,12 @@ func (c *Component[T]) at(slot uint32) unsafe.Pointer {
 	return unsafe.Pointer(c.values.At(slot))
 }
 
-func (c *Component[T]) grow(slots uint32) { c.values.Grow(slots) }
-
-func (c *Component[T]) fill(slot, n uint32) { c.put(slot, &c.defaults[n]) }
+func (c *Component[T]) grow(slots uint32) {
+	c.values.Grow(slots)
+	for first := uint32(len(c.blocks)) * bulk.BlockLen; first < slots; first += bulk.BlockLen {
+		c.blocks = append(c.blocks, unsafe.Pointer(c.values.At(first)))
+	}
+}
 
 // clear zeroes the values too: what is free must not keep the past.
 func (c *Component[T]) clear(word uint32, mask uint64) {

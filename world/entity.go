@@ -63,8 +63,8 @@ func (w *World) furnish(e Entity, at, velocity Vec3, lifeTicks uint32) {
 	if kind.def.Body != nil {
 		w.addBody(slot, record.kind, w.clamped(at), velocity.capped())
 	}
-	for _, d := range kind.defaults {
-		w.components[d.component].fill(slot, d.value)
+	for i := range kind.defaults {
+		kind.defaults[i].fill(slot)
 	}
 	w.dirty.Set(slot)
 	w.furnished.Set(slot)
