@@ -46,13 +46,18 @@ type kindDefault struct {
 }
 
 func (d *kindDefault) fill(slot uint32) {
+	d.into.presence.Set(slot)
 	if d.local != nil {
 		d.local(slot)
-	} else {
-		to := unsafe.Slice((*byte)(d.into.place(slot, d.size)), d.size)
-		copy(to, unsafe.Slice((*byte)(d.value), d.size))
+		return
 	}
-	d.into.presence.Set(slot)
+	to := d.into.place(slot, d.size)
+	if last := d.size - 8; last <= 8 { // two moves, which may overlap, and no call
+		head, tail := *(*uint64)(d.value), *(*uint64)(unsafe.Add(d.value, last))
+		*(*uint64)(to), *(*uint64)(unsafe.Add(to, last)) = head, tail
+		return
+	}
+	copy(unsafe.Slice((*byte)(to), d.size), unsafe.Slice((*byte)(d.value), d.size))
 }
 
 // bodyParams are by kind, not by row: a few cache lines for all bodies instead
