@@ -88,8 +88,9 @@ func (p *prison) run(program *Program, n int, env Env, clip, upper bool) (out [3
 	fill(scratch, float32(math.NaN()))
 	points, sum := Planes{planes[0], planes[1], planes[2]}, Planes{planes[3], planes[4], planes[5]}
 	if clip {
-		c := program.prepare(env, scratch[program.workSize():], true)
-		c.run(points, sum, scratch[:program.workSize()])
+		var c call
+		c.prepare(program, &env, scratch[program.workSize():])
+		c.run(&points, &sum, 0, n, scratch[:program.workSize()], program.boxed)
 	} else if err := program.Evaluate(points, sum, env, scratch); err != nil {
 		return out, err
 	}
