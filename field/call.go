@@ -47,14 +47,14 @@ func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bo
 }
 
 // runRest runs an incomplete block in the spare planes, so that nothing beyond the
-// caller's memory is touched. The lanes that nobody asked for repeat the first.
+// caller's memory is touched. The lanes that nobody asked for are 0.
 func (c *call) runRest(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {
-		fill(padded.lanes()[lane], plane[0])
-		copy(padded.lanes()[lane], plane)
-		fill(sum.lanes()[lane], 0)
-		copy(sum.lanes()[lane], out.lanes()[lane])
+		// Not by fill: a wide load waits until all small stores to it are done.
+		point, total := padded.lanes()[lane], sum.lanes()[lane]
+		clear(point[copy(point, plane):])
+		clear(total[copy(total, out.lanes()[lane]):])
 	}
 	c.bound.run(&padded, &sum, 0, BlockPoints, c.pool, scratch, false)
 	c.give(points, out, sum, clip)
