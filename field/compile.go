@@ -98,7 +98,11 @@ func (c *compiler) lower(text *effectText) error {
 			return err
 		}
 	}
-	if c.graph.sums == 0 {
+	switch {
+	case c.graph.sums > 0:
+	case c.graph.empty > 0:
+		c.graph.nothing()
+	default:
 		return text.last.fail(1, `a line like "output += wind", or "output = add output, wind"`, "the effect never adds to output, so it does nothing")
 	}
 	return nil
