@@ -34,11 +34,12 @@ internal/invariants
 internal/simtest
 internal/fault
 internal/cpu        x/sys
-internal/scenes     bulk field world yaml
+internal/spelling
+internal/scenes     bulk field internal/spelling world yaml
 internal/fieldpicture field x/image
 
 bulk                internal/cpu x/sys
-field               internal/cpu x/sys
+field               internal/cpu internal/spelling x/sys
 world               bulk field
 replication/wire    bulk msgpack
 replication         bulk world replication/wire
@@ -46,7 +47,7 @@ server              bulk world replication replication/wire quic-go zap promethe
 client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire hdrhistogram zap
 loadtest            client loadtest/bot replication/wire hdrhistogram kong zap
-cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes internal/fieldpicture kong zap yaml prometheus
+cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus
 `
 
 // modules: the third parties by the names used above, and the version for those

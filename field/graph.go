@@ -46,6 +46,7 @@ type graph struct {
 	known  map[value]valueID
 	line   int32 // that is being lowered
 	sums   int   // how many values are sums
+	plain  bool  // nothing is simplified or shared, to be looked at
 }
 
 func (g *graph) add(v value) valueID {
@@ -80,6 +81,9 @@ func (g *graph) position(lane int) valueID {
 func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	v := value{kind: valueComputed, op: o}
 	copy(v.operands[:], operands[:o.operands()])
+	if g.plain {
+		return g.add(v)
+	}
 	v = g.normal(v)
 	if id, ok := g.identity(v); ok {
 		return id

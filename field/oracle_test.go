@@ -29,6 +29,9 @@ func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]floa
 			v = env.Params[i]
 		}
 		names[p.Name] = oracleTerm{v: v, reach: given}
+		if p.Scalar {
+			names[p.Name] = oracleTerm{v: all(v[0]), scalar: true, reach: given}
+		}
 	}
 	for _, s := range text.statements {
 		var v [4]oracleTerm
