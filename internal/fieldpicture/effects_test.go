@@ -21,18 +21,13 @@ func uniform(t *testing.T, wind string) *field.Program {
 	return compile(t, "output = add output, "+wind)
 }
 
-const explosion = `
-effect explosion
-param strength = 50
-box (-12, -12, -12) (12, 12, 12)
-lensqr = dot position, position
-away = normalize position
-away = add away, (0, 0.5, 0)
-push = mul away, strength
-left = nmad time, 2.5, 1
-push = mul push, left
-push = select_lt lensqr, 144, push, 0
-output = add output, push
+// swelling pushes outwards, and more and more.
+const swelling = `
+effect swelling
+param ratio = (1, 0.5, 2)
+box (-10, -5, -5) (10, 5, 5)
+push = mul position, time
+output = mad push, ratio, output
 `
 
 const whirl = `

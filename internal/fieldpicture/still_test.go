@@ -18,7 +18,8 @@ func fingerprint(i *image.Paletted) string {
 }
 
 // TestSamePictures: P1. The hashes are the same on every machine; they change
-// when pictures shall look different.
+// when pictures shall look different. The effects are ones in which a compiler
+// finds nothing to rearrange.
 func TestSamePictures(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -26,8 +27,8 @@ func TestSamePictures(t *testing.T) {
 		still string
 		sheet string
 	}{
-		{explosion, XY, "5f3e28fb7ed7610c", "1947852fecb8304d"},
-		{whirl, XZ, "e8ef442753d64db1", "912aef8c2cc5c164"},
+		{swelling, XY, "4940f6bb6d259280", "16359ca7153093ec"},
+		{turning, XZ, "d89334517921975f", "e392d06263ec1a21"},
 		{turning, ZY, "01d221389362ea72", "50e91df665c783e8"},
 	} {
 		p := compile(t, c.text)
