@@ -18,7 +18,7 @@ const (
 	footer       = 2*lineHeight + 6
 	panelGap     = 14
 	tickLength   = 4
-	tickSpacing  = 56 // about
+	tickSpacing  = 40 // at least
 	leastTicks   = 3  // the steps that a narrow axis has about: fewer may be none
 	overhang     = 6  // of labels
 	scaleWidth   = 14
@@ -208,5 +208,5 @@ func (f *figure) drawScale(s scale, unit string) {
 		}
 		f.canvas.text(bar.Max.X+tickLength+5, y-lineHeight/2, dimIndex, plainFace, label)
 	}
-	f.canvas.text(bar.Min.X, bar.Min.Y-panelCaption-4, dimIndex, plainFace, unit)
+	f.canvas.text(bar.Min.X, bar.Min.Y-panelCaption-1, dimIndex, plainFace, unit)
 }

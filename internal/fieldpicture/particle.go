@@ -10,7 +10,7 @@ import (
 // How particles are moved, and how much of their way is shown, in steps.
 const (
 	stepsPerFrame = 2
-	windTrace     = 24
+	windTrace     = 18
 	// Speed takes time to gain: an acceleration is seen by all of the way.
 	accelerationTrace = frames * stepsPerFrame
 	// In a wind a particle lives from half of to all of maxLife steps, then starts
@@ -159,7 +159,7 @@ func (s *swarm) record(i int) {
 // and how long a line of it at least. Many short ones would leave gaps, because
 // none of them covers much of a pixel.
 const (
-	traceTail    = 0.75
+	traceTail    = 1
 	traceHead    = 2
 	shortestLine = 3
 )
