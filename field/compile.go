@@ -21,14 +21,23 @@ func Compile(source string) (*Program, error) {
 	return assemble(text, c.graph)
 }
 
-// assemble gives the values registers and makes a program of them.
+// assemble gives the values registers and makes a program of them. If there are too
+// few, it tries again with less to remember.
 func assemble(text *effectText, g *graph) (*Program, error) {
-	p := &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
-	if at, why := p.allocate(g); why != "" {
-		l := text.lineOf(at)
-		return nil, l.fail(1, "a simpler effect", "%s", why)
+	program := func() *Program {
+		return &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
 	}
-	return p.seal(), nil
+	p := program()
+	at, why := p.allocate(g)
+	if why == "" {
+		return p.seal(), nil
+	}
+	p = program()
+	if _, still := p.allocate(g.recomputed()); still == "" {
+		return p.seal(), nil
+	}
+	l := text.lineOf(at)
+	return nil, l.fail(1, "a simpler effect", "%s", why)
 }
 
 // lineOf finds the line of a statement by its number. What was there before the
@@ -87,7 +96,11 @@ func (c *compiler) lower(text *effectText) error {
 			return err
 		}
 	}
-	if c.graph.sums == 0 {
+	switch {
+	case c.graph.sums > 0:
+	case c.graph.empty > 0:
+		c.graph.nothing()
+	default:
 		return text.last.fail(1, `a line like "output += wind", or "output = add output, wind"`, "the effect never adds to output, so it does nothing")
 	}
 	return nil

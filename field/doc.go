@@ -205,13 +205,13 @@
 //
 // v is bounded if it is finite wherever position, time and parameters are within
 // 2^30 of 0, as far as these rules tell. Lanes count together, and bounds are
-// powers of 2: a literal's is the next above it, at least 1; that of saturate is 1,
-// of smooth and sin 2, of rsqrt 2^20. That of add and sub is twice the larger one;
-// of mul the product; of mad and nmad twice the larger of product and sum; of dot 4
-// times the product, of cross twice; of length twice the operand's if dot has one;
-// of min, max and select the larger; of the others the operand's. What could be
-// above 2^127, and what div and sqrt give, is not bounded, nor is what is made of
-// it, except by saturate and smooth.
+// powers of 2: a literal's is the next above it, at least 1; that of saturate and
+// hash is 1, of smooth and sin 2, of rsqrt 2^20. That of add and sub is twice the
+// larger one; of mul the product; of mad and nmad twice the larger of product and
+// addend; of dot 4 times the product, of cross twice; of length twice the operand's
+// if dot has one; of min, max and select the larger; of the others the operand's.
+// What could be above 2^127, and what div, sqrt and exp2 give, is not bounded, nor
+// is what is made of it, except by saturate, smooth and hash.
 //
 // # Arithmetic
 //
@@ -221,6 +221,13 @@
 //
 //   - add, sub, mul, div and sqrt are rounded once, to nearest, and are never
 //     fused. mad and nmad always are: IEEE fusedMultiplyAdd, one rounding.
+//   - A lane that the text says is 0 (or -0) is nothing in a sum or a product: 0*x
+//     is 0, x + 0, x - 0 and mad 0, y, x are x, 0 - x is neg x, and mad 1, x, 0 is x,
+//     whatever x is, infinity, NaN and -0 included. So a vector like (1,0,1) costs
+//     two lanes, and adding 0 to the output does nothing. The text says what a lane
+//     is by a literal, by the w of position or of cross, by computing with nothing
+//     but lanes that it says (if the result is finite), and by a select of two
+//     equal ones or with a condition of two.
 //   - dot a, b is mad(a.z, b.z, mad(a.y, b.y, a.x*b.x)).
 //     cross a, b has x = nmad(a.z, b.y, a.y*b.z), y = nmad(a.x, b.z, a.z*b.x),
 //     z = nmad(a.y, b.x, a.x*b.y). smooth is (s*s) * nmad(s, 2, 3).

@@ -137,5 +137,5 @@ func ExampleLoad() {
 	fmt.Println(err)
 	// Output:
 	// true <nil>
-	// field: bytecode refused at instruction 4 (opcode 99): no such operation
+	// field: bytecode refused at instruction 1 (opcode 99): no such operation
 }

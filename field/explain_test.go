@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(want), got)
 	}
-	for _, text := range []string{"output += ", "output += 5", "let a = 1", "output += curl_noise2(position) * noise3(position)"} {
+	for _, text := range []string{"output += ", "output += 5", "let a = 1", "output += (1, 2, 3) * falloff(position)"} {
 		_, want := Compile(text)
 		_, err := Explain(text)
 		require.EqualError(t, err, want.Error())

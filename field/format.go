@@ -101,7 +101,9 @@ func spacingOf(tokens []token) spacing {
 func (f spacing) spaced(tokens []token, i int) bool {
 	before, t := tokens[i-1], tokens[i]
 	switch {
-	case t.is(",") || t.is(")") || t.is(".") || t.is(between):
+	case t.is(between):
+		return strings.HasSuffix(before.text, ".") // 0. ..1, where 0...1 would be 0 to .1
+	case t.is(",") || t.is(")") || t.is("."):
 		return false
 	case before.is("(") || before.is(".") || before.is(between):
 		return false

@@ -98,6 +98,7 @@ func FuzzFormat(f *testing.F) {
 		f.Add(text)
 	}
 	f.Add(libraryText)
+	f.Add("param a = 1 in 0. .. 1\noutput += (a, 0, 0)")
 	f.Add("param p=.5 in -1 .. 2\nbox(0,0,0),(1,1,1)\ny=mul position,-2#c\r\n\n\noutput.x-=f ( -1 )-(2).x\n")
 	f.Fuzz(func(t *testing.T, text string) { requireFormat(t, text) })
 }

@@ -41,6 +41,8 @@ func FuzzCompile(f *testing.F) {
 		f.Add(text)
 	}
 	f.Add("param p = (1,2,3) in -5..5\ndef f(a, b) = select(a < b, -a.x, 1 / b)\nlet v = f(position, p.y) * (1, time, 2)\nw = mul v, 3\noutput -= w * noise3(w)\noutput.y += 2*pi")
+	f.Add(crowded(rand.New(rand.NewPCG(1, 31))))
+	f.Add("output += curl_noise2(position) * noise3(position)")
 	points := fuzzPoints()
 	f.Fuzz(func(t *testing.T, source string) {
 		p, err := Compile(source)

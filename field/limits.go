@@ -34,7 +34,8 @@ const (
 	MaxInstructions = 1024
 	// MaxRegisters bounds how many values are alive at once. 32 planes of
 	// BlockPoints lanes are 8 KiB: they stay in the first-level cache beside the
-	// points, so nothing is ever spilled; a program that needs more is refused.
+	// points, so nothing is ever spilled; of a program that needs more, values are
+	// computed again, and if that does not help it is refused.
 	MaxRegisters = 32
 	// BlockPoints is how many points one instruction handles at a time.
 	BlockPoints = 64
