@@ -151,7 +151,7 @@ func TestWrongPictures(t *testing.T) {
 		{[]string{"--region=1,2"}, `--region: "1,2" has to be four numbers, as in --region=-10,-5,10,5`},
 		{[]string{"--region=1,2,3,x"}, `--region: "1,2,3,x" has to be four numbers`},
 		{[]string{"--region=5,5,-5,-5"}, "the wrong way round"},
-		{[]string{"--region=0,0,1,100"}, "at most 6 times as long"},
+		{[]string{"--region=0,0,1,100"}, "at most 4 times as long"},
 		{[]string{"--at=NaN"}, "y is NaN, and has to be from -1e+06 to 1e+06"},
 		{[]string{"--time=1e9"}, "time is 1e+09"},
 		{[]string{"--param=strenght=4"}, `the effect has no parameter "strenght"; did you mean strength? (it has strength, drift)`},

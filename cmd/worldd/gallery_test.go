@@ -39,7 +39,7 @@ var gallery = map[string][2][]string{
 	},
 	"storm_cell": {
 		{"--plane", "xy"},
-		{"--at", "8", "--region=-26,-26,26,26", "--animate", "--duration", "4"},
+		{"--at", "8", "--animate", "--duration", "4"},
 	},
 	"updraft": {
 		{"--plane", "xy", "--region=-12,-2,12,34"},

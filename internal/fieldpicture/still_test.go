@@ -27,9 +27,9 @@ func TestSamePictures(t *testing.T) {
 		still string
 		sheet string
 	}{
-		{swelling, XY, "9f153121c081d106", "f4351a3e5b7858fc"},
-		{turning, XZ, "6e59dec6f1fecc79", "c6055a0e62566c6f"},
-		{turning, ZY, "509f75ace1e54eea", "8f6d7abff74b0c98"},
+		{swelling, XY, "b9e4ba42a12e4536", "ecea38add6bc579a"},
+		{turning, XZ, "61853bce7e6757c3", "e5172ec57aac2261"},
+		{turning, ZY, "656349b8fc0c4032", "b319ee827834313c"},
 	} {
 		p := compile(t, c.text)
 		v := Around(p, c.plane)
