@@ -34,14 +34,15 @@ internal/invariants
 internal/simtest
 internal/fault
 internal/cpu        x/sys
-internal/scenes     bulk field world yaml
-
+internal/spelling
+internal/scenes     bulk field internal/spelling world yaml
 internal/fieldyard
 internal/fieldyard/fused    C
 internal/fieldyard/fastmath C internal/fieldyard/fused
+internal/fieldpicture field x/image
 
 bulk                internal/cpu x/sys
-field               internal/cpu x/sys
+field               internal/cpu internal/spelling x/sys
 world               bulk field
 replication/wire    bulk msgpack
 replication         bulk world replication/wire
@@ -49,7 +50,7 @@ server              bulk world replication replication/wire quic-go zap promethe
 client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire hdrhistogram zap
 loadtest            client loadtest/bot replication/wire hdrhistogram kong zap
-cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes kong zap yaml prometheus
+cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus
 `
 
 // modules: the third parties by the names used above, and the version for those
@@ -60,6 +61,7 @@ kong         github.com/alecthomas/kong
 msgpack      github.com/vmihailenco/msgpack/v5         v5.3.6
 prometheus   github.com/prometheus/client_golang
 quic-go      github.com/quic-go/quic-go                v0.64.1
+x/image      golang.org/x/image
 x/sys        golang.org/x/sys/cpu
 x/time       golang.org/x/time/rate
 yaml         github.com/goccy/go-yaml

@@ -43,11 +43,11 @@ func bind(p *Program, kernels cpu.Kernels, placed bool) *bound {
 	}
 	f := newFuser(p, &bound{kernels: kernels}, placed)
 	f.fuse()
-	return assemble(f)
+	return bindFused(f)
 }
 
-// assemble makes the code of fused values.
-func assemble(f *fuser) *bound {
+// bindFused makes the code of fused values.
+func bindFused(f *fuser) *bound {
 	n := len(f.values)
 	m := binder{fuser: f, steps: make([]step, 0, n+8), done: make([]bool, n), weight: blockWeight}
 	m.steps = append(m.steps, newStep(handlerBegin, 0))
@@ -57,6 +57,9 @@ func assemble(f *fuser) *bound {
 		}
 	}
 	m.steps = append(m.steps, newStep(handlerEnd, 0))
+	if m.weight > longBlock {
+		m.steps[0].handler = handlerBeginAhead
+	}
 	if m.failed || !m.place(f.bound) {
 		return nil
 	}
@@ -162,6 +165,8 @@ const (
 	// blockWeight is what a block costs when its points and output come from far
 	// away.
 	blockWeight = 64
+	// longBlock is the weight from which on the next block is fetched ahead.
+	longBlock = 150
 	// fusionWeight is what most superinstructions cost for a block; see weight.
 	fusionWeight = 15
 )

@@ -94,7 +94,7 @@ func corpusProgram(d *dice) *Program {
 		a.opcodes = corpusOpcodes[:len(corpusOpcodes)-2] // as of version 1
 	}
 	for i := range d.below(3) {
-		a.p.params = append(a.p.params, Param{"p" + strconv.Itoa(i), Vec4{d.finite(), d.finite(), d.finite(), d.finite()}})
+		a.p.params = append(a.p.params, Param{Name: "p" + strconv.Itoa(i), Default: Vec4{d.finite(), d.finite(), d.finite(), d.finite()}})
 	}
 	for range d.below(6) {
 		a.p.literals = append(a.p.literals, d.finite())

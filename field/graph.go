@@ -47,6 +47,7 @@ type graph struct {
 	line   int32 // that is being lowered
 	sums   int   // how many values are sums
 	empty  int   // how many sums of 0 were left out
+	plain  bool  // nothing is simplified or shared, to be looked at
 }
 
 func (g *graph) add(v value) valueID {
@@ -81,6 +82,9 @@ func (g *graph) position(lane int) valueID {
 func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	v := value{kind: valueComputed, op: o}
 	copy(v.operands[:], operands[:o.operands()])
+	if g.plain {
+		return g.add(v)
+	}
 	v = g.normal(v)
 	if f, ok := g.fold(v); ok {
 		return g.literal(f)

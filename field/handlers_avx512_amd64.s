@@ -106,6 +106,135 @@ done0:
 	VZEROUPPER
 	RET
 
+// Requires: AVX, AVX512F, MMX+
+TEXT beginAhead<>(SB), NOSPLIT|NOFRAME, $0
+	PREFETCHT0 256(R11)
+	PREFETCHT0 256(R12)
+	PREFETCHT0 256(R13)
+	PREFETCHT0 320(R11)
+	PREFETCHT0 320(R12)
+	PREFETCHT0 320(R13)
+	PREFETCHT0 384(R11)
+	PREFETCHT0 384(R12)
+	PREFETCHT0 384(R13)
+	PREFETCHT0 448(R11)
+	PREFETCHT0 448(R12)
+	PREFETCHT0 448(R13)
+	MOVQ       24(R9), AX
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	MOVQ       32(R9), AX
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	MOVQ       40(R9), AX
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	MOVQ       24(R9), AX
+	VMOVUPS    (AX), Z20
+	VMOVUPS    64(AX), Z21
+	VMOVUPS    128(AX), Z22
+	VMOVUPS    192(AX), Z23
+	MOVQ       32(R9), AX
+	VMOVUPS    (AX), Z24
+	VMOVUPS    64(AX), Z25
+	VMOVUPS    128(AX), Z26
+	VMOVUPS    192(AX), Z27
+	MOVQ       40(R9), AX
+	VMOVUPS    (AX), Z28
+	VMOVUPS    64(AX), Z29
+	VMOVUPS    128(AX), Z30
+	VMOVUPS    192(AX), Z31
+	CMPQ       80(R9), $0x00
+	JNE        masked
+	ADDQ       $0x20, SI
+	JMP        (SI)
+
+masked:
+	KMOVW       120(R9), K4
+	KMOVW       122(R9), K5
+	KMOVW       124(R9), K6
+	KMOVW       126(R9), K7
+	CMPQ        112(R9), $0x00
+	JEQ         known
+	VMOVUPS     (R11), Z0
+	VSUBPS.BCST (R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 12(R8), Z0, K4, K4
+	VCMPPS.BCST $0x12, 24(R8), Z0, K4, K4
+	VMOVUPS     (R12), Z0
+	VSUBPS.BCST 4(R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 16(R8), Z0, K4, K4
+	VCMPPS.BCST $0x12, 28(R8), Z0, K4, K4
+	VMOVUPS     (R13), Z0
+	VSUBPS.BCST 8(R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 20(R8), Z0, K4, K4
+	VCMPPS.BCST $0x12, 32(R8), Z0, K4, K4
+	VMOVUPS     64(R11), Z0
+	VSUBPS.BCST (R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 12(R8), Z0, K5, K5
+	VCMPPS.BCST $0x12, 24(R8), Z0, K5, K5
+	VMOVUPS     64(R12), Z0
+	VSUBPS.BCST 4(R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 16(R8), Z0, K5, K5
+	VCMPPS.BCST $0x12, 28(R8), Z0, K5, K5
+	VMOVUPS     64(R13), Z0
+	VSUBPS.BCST 8(R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 20(R8), Z0, K5, K5
+	VCMPPS.BCST $0x12, 32(R8), Z0, K5, K5
+	VMOVUPS     128(R11), Z0
+	VSUBPS.BCST (R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 12(R8), Z0, K6, K6
+	VCMPPS.BCST $0x12, 24(R8), Z0, K6, K6
+	VMOVUPS     128(R12), Z0
+	VSUBPS.BCST 4(R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 16(R8), Z0, K6, K6
+	VCMPPS.BCST $0x12, 28(R8), Z0, K6, K6
+	VMOVUPS     128(R13), Z0
+	VSUBPS.BCST 8(R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 20(R8), Z0, K6, K6
+	VCMPPS.BCST $0x12, 32(R8), Z0, K6, K6
+	VMOVUPS     192(R11), Z0
+	VSUBPS.BCST (R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 12(R8), Z0, K7, K7
+	VCMPPS.BCST $0x12, 24(R8), Z0, K7, K7
+	VMOVUPS     192(R12), Z0
+	VSUBPS.BCST 4(R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 16(R8), Z0, K7, K7
+	VCMPPS.BCST $0x12, 28(R8), Z0, K7, K7
+	VMOVUPS     192(R13), Z0
+	VSUBPS.BCST 8(R8), Z0, Z0
+	VCMPPS.BCST $0x1d, 20(R8), Z0, K7, K7
+	VCMPPS.BCST $0x12, 32(R8), Z0, K7, K7
+
+known:
+	KORW     K4, K5, K1
+	KORW     K6, K7, K2
+	KORTESTW K1, K2
+	JEQ      outside
+	ADDQ     $0x20, SI
+	JMP      (SI)
+
+outside:
+	DECQ 72(R9)
+	JEQ  done0
+	ADDQ $0x00000100, R11
+	ADDQ $0x00000100, 24(R9)
+	ADDQ $0x00000100, R12
+	ADDQ $0x00000100, 32(R9)
+	ADDQ $0x00000100, R13
+	ADDQ $0x00000100, 40(R9)
+	MOVQ 48(R9), SI
+	JMP  (SI)
+
+done0:
+	VZEROUPPER
+	RET
+
 // Requires: AVX, AVX512F
 TEXT end<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS   $0x07, Z20, Z21, K1
@@ -1130,77 +1259,71 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VBROADCASTSS     literalsAVX512<>+40(SB), Z3
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z6
-	VSUBPS           Z0, Z6, Z0
+	VSUBPS           Z0, Z3, Z0
 	VPXORD           Z2, Z2, Z2
 	VMAXPS           Z0, Z2, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z6
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z6
-	VMULPS           Z0, Z6, Z6
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z6, Z6
+	VPXORD           Z1, Z5, Z5
 	MOVWLZX          8(SI), CX
 	ADDQ             DI, CX
-	VMOVUPS          Z6, (CX)
+	VMOVUPS          Z5, (CX)
 	VMOVUPS          64(AX), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z3, Z3, Z3
-	VMAXPS           Z0, Z3, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
-	VMULPS           Z0, Z3, Z3
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 64(CX)
+	VPXORD           Z1, Z5, Z5
+	VMOVUPS          Z5, 64(CX)
 	VMOVUPS          128(AX), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z4, Z4, Z4
-	VMAXPS           Z0, Z4, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
-	VMULPS           Z0, Z3, Z3
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 128(CX)
+	VPXORD           Z1, Z5, Z5
+	VMOVUPS          Z5, 128(CX)
 	VMOVUPS          192(AX), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z5, Z5, Z5
-	VMAXPS           Z0, Z5, Z0
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
 	VMULPS           Z0, Z0, Z2
 	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
 	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
@@ -1226,18 +1349,15 @@ TEXT saturateP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        DI, CX
 	VMOVUPS     Z0, (CX)
 	VMOVUPS     64(AX), Z0
-	VPXORD      Z2, Z2, Z2
-	VMAXPS      Z2, Z0, Z0
+	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS     Z0, 64(CX)
 	VMOVUPS     128(AX), Z0
-	VPXORD      Z3, Z3, Z3
-	VMAXPS      Z3, Z0, Z0
+	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS     Z0, 128(CX)
 	VMOVUPS     192(AX), Z0
-	VPXORD      Z4, Z4, Z4
-	VMAXPS      Z4, Z0, Z0
+	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        $0x20, SI
@@ -4955,6 +5075,67 @@ TEXT towardsSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
+TEXT towardsLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS     (R11), Z0
+	MOVWLZX     16(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     (R13), Z1
+	MOVWLZX     18(SI), DX
+	ADDQ        R8, DX
+	VSUBPS.BCST (DX), Z1, Z1
+	MOVWLZX     10(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z1, (BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	MOVWLZX     12(SI), R10
+	ADDQ        DI, R10
+	VMOVUPS     Z0, (R10)
+	VSQRTPS     Z0, Z0
+	MOVWLZX     14(SI), R14
+	ADDQ        DI, R14
+	VMOVUPS     Z0, (R14)
+	VMOVUPS     64(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     64(R13), Z1
+	VSUBPS.BCST (DX), Z1, Z1
+	VMOVUPS     Z1, 64(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 64(R10)
+	VSQRTPS     Z0, Z0
+	VMOVUPS     Z0, 64(R14)
+	VMOVUPS     128(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     128(R13), Z1
+	VSUBPS.BCST (DX), Z1, Z1
+	VMOVUPS     Z1, 128(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 128(R10)
+	VSQRTPS     Z0, Z0
+	VMOVUPS     Z0, 128(R14)
+	VMOVUPS     192(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     192(R13), Z1
+	VSUBPS.BCST (DX), Z1, Z1
+	VMOVUPS     Z1, 192(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 192(R10)
+	VSQRTPS     Z0, Z0
+	VMOVUPS     Z0, 192(R14)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
 TEXT distanceSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11), Z0
 	VMOVUPS     (R13), Z1
@@ -5293,16 +5474,8 @@ TEXT outExplosion<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z5, Z5, Z6
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z6
 	VMULPS            Z6, Z5, Z5
-	MOVWLZX           12(SI), CX
-	ADDQ              R8, CX
-	VMULPS.BCST       (CX), Z5, Z5
-	MOVWLZX           10(SI), DX
-	ADDQ              R8, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	VCMPPS.BCST       $0x11, (DX), Z3, K1
-	VBROADCASTSS      (BX), Z3
-	VMOVAPS           Z5, K1, Z3
+	VCMPPS.BCST       $0x11, 12(AX), Z3, K1
+	VMULPS.BCST.Z     16(AX), Z5, K1, Z3
 	VFMADD231PS       Z0, Z3, Z20
 	VFMADD231PS       Z1, Z3, Z24
 	VFMADD231PS       Z2, Z3, Z28
@@ -5326,10 +5499,8 @@ TEXT outExplosion<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z5, Z5, Z6
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z6
 	VMULPS            Z6, Z5, Z5
-	VMULPS.BCST       (CX), Z5, Z5
-	VCMPPS.BCST       $0x11, (DX), Z3, K1
-	VBROADCASTSS      (BX), Z3
-	VMOVAPS           Z5, K1, Z3
+	VCMPPS.BCST       $0x11, 12(AX), Z3, K1
+	VMULPS.BCST.Z     16(AX), Z5, K1, Z3
 	VFMADD231PS       Z0, Z3, Z21
 	VFMADD231PS       Z1, Z3, Z25
 	VFMADD231PS       Z2, Z3, Z29
@@ -5353,10 +5524,8 @@ TEXT outExplosion<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z5, Z5, Z6
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z6
 	VMULPS            Z6, Z5, Z5
-	VMULPS.BCST       (CX), Z5, Z5
-	VCMPPS.BCST       $0x11, (DX), Z3, K1
-	VBROADCASTSS      (BX), Z3
-	VMOVAPS           Z5, K1, Z3
+	VCMPPS.BCST       $0x11, 12(AX), Z3, K1
+	VMULPS.BCST.Z     16(AX), Z5, K1, Z3
 	VFMADD231PS       Z0, Z3, Z22
 	VFMADD231PS       Z1, Z3, Z26
 	VFMADD231PS       Z2, Z3, Z30
@@ -5380,10 +5549,8 @@ TEXT outExplosion<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z5, Z5, Z6
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z6
 	VMULPS            Z6, Z5, Z5
-	VMULPS.BCST       (CX), Z5, Z5
-	VCMPPS.BCST       $0x11, (DX), Z3, K1
-	VBROADCASTSS      (BX), Z3
-	VMOVAPS           Z5, K1, Z3
+	VCMPPS.BCST       $0x11, 12(AX), Z3, K1
+	VMULPS.BCST.Z     16(AX), Z5, K1, Z3
 	VFMADD231PS       Z0, Z3, Z23
 	VFMADD231PS       Z1, Z3, Z27
 	VFMADD231PS       Z2, Z3, Z31
@@ -5497,6 +5664,8 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
 	ADDQ              DI, AX
 	VMOVUPS           (AX), Z0
+	MOVWLZX           12(SI), CX
+	ADDQ              R8, CX
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
 	VPSRLD            $0x01, Z3, Z3
@@ -5508,19 +5677,13 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z2, Z3
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
 	VMULPS            Z3, Z2, Z2
-	MOVWLZX           14(SI), CX
-	ADDQ              R8, CX
-	VMULPS.BCST       (CX), Z2, Z2
-	MOVWLZX           12(SI), DX
+	MOVWLZX           14(SI), DX
 	ADDQ              R8, DX
-	MOVWLZX           16(SI), BX
-	ADDQ              R8, BX
-	VCMPPS.BCST       $0x11, (DX), Z0, K1
-	VBROADCASTSS      (BX), Z0
-	VMOVAPS           Z2, K1, Z0
-	MOVWLZX           8(SI), R10
-	ADDQ              DI, R10
-	VMOVUPS           Z0, (R10)
+	VCMPPS.BCST       $0x11, (CX), Z0, K1
+	VMULPS.BCST.Z     (DX), Z2, K1, Z0
+	MOVWLZX           8(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           Z0, (BX)
 	VMOVUPS           64(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
@@ -5533,11 +5696,9 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z2, Z3
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
 	VMULPS            Z3, Z2, Z2
-	VMULPS.BCST       (CX), Z2, Z2
-	VCMPPS.BCST       $0x11, (DX), Z0, K1
-	VBROADCASTSS      (BX), Z0
-	VMOVAPS           Z2, K1, Z0
-	VMOVUPS           Z0, 64(R10)
+	VCMPPS.BCST       $0x11, (CX), Z0, K1
+	VMULPS.BCST.Z     (DX), Z2, K1, Z0
+	VMOVUPS           Z0, 64(BX)
 	VMOVUPS           128(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
@@ -5550,11 +5711,9 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z2, Z3
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
 	VMULPS            Z3, Z2, Z2
-	VMULPS.BCST       (CX), Z2, Z2
-	VCMPPS.BCST       $0x11, (DX), Z0, K1
-	VBROADCASTSS      (BX), Z0
-	VMOVAPS           Z2, K1, Z0
-	VMOVUPS           Z0, 128(R10)
+	VCMPPS.BCST       $0x11, (CX), Z0, K1
+	VMULPS.BCST.Z     (DX), Z2, K1, Z0
+	VMOVUPS           Z0, 128(BX)
 	VMOVUPS           192(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
@@ -5567,11 +5726,9 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z2, Z3
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
 	VMULPS            Z3, Z2, Z2
-	VMULPS.BCST       (CX), Z2, Z2
-	VCMPPS.BCST       $0x11, (DX), Z0, K1
-	VBROADCASTSS      (BX), Z0
-	VMOVAPS           Z2, K1, Z0
-	VMOVUPS           Z0, 192(R10)
+	VCMPPS.BCST       $0x11, (CX), Z0, K1
+	VMULPS.BCST.Z     (DX), Z2, K1, Z0
+	VMOVUPS           Z0, 192(BX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -5725,36 +5882,33 @@ TEXT smooth<>(SB), NOSPLIT|NOFRAME, $0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	MOVWLZX           14(SI), CX
 	ADDQ              R8, CX
-	VBROADCASTSS      (CX), Z1
+	VBROADCASTSS      (CX), Z2
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
-	VFNMADD231PS.BCST (DX), Z0, Z1
+	VFNMADD231PS.BCST (DX), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	MOVWLZX           8(SI), BX
 	ADDQ              DI, BX
 	VMOVUPS           Z0, (BX)
 	VMOVUPS           64(AX), Z0
-	VPXORD            Z2, Z2, Z2
-	VMAXPS            Z2, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (CX), Z1
-	VFNMADD231PS.BCST (DX), Z0, Z1
+	VBROADCASTSS      (CX), Z2
+	VFNMADD231PS.BCST (DX), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	VMOVUPS           Z0, 64(BX)
 	VMOVUPS           128(AX), Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (CX), Z1
-	VFNMADD231PS.BCST (DX), Z0, Z1
+	VBROADCASTSS      (CX), Z2
+	VFNMADD231PS.BCST (DX), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	VMOVUPS           Z0, 128(BX)
 	VMOVUPS           192(AX), Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
@@ -5774,12 +5928,12 @@ TEXT smoothTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	MOVWLZX           14(SI), CX
 	ADDQ              R8, CX
-	VBROADCASTSS      (CX), Z1
+	VBROADCASTSS      (CX), Z2
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
-	VFNMADD231PS.BCST (DX), Z0, Z1
+	VFNMADD231PS.BCST (DX), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	MOVWLZX           16(SI), BX
 	ADDQ              DI, BX
 	VMULPS            (BX), Z0, Z0
@@ -5787,28 +5941,25 @@ TEXT smoothTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              DI, R10
 	VMOVUPS           Z0, (R10)
 	VMOVUPS           64(AX), Z0
-	VPXORD            Z2, Z2, Z2
-	VMAXPS            Z2, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (CX), Z1
-	VFNMADD231PS.BCST (DX), Z0, Z1
+	VBROADCASTSS      (CX), Z2
+	VFNMADD231PS.BCST (DX), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	VMULPS            64(BX), Z0, Z0
 	VMOVUPS           Z0, 64(R10)
 	VMOVUPS           128(AX), Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (CX), Z1
-	VFNMADD231PS.BCST (DX), Z0, Z1
+	VBROADCASTSS      (CX), Z2
+	VFNMADD231PS.BCST (DX), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	VMULPS            128(BX), Z0, Z0
 	VMOVUPS           Z0, 128(R10)
 	VMOVUPS           192(AX), Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
@@ -5839,22 +5990,19 @@ TEXT saturateMad<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          64(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
-	VPXORD           Z3, Z3, Z3
-	VMAXPS           Z3, Z0, Z0
+	VMAXPS           Z2, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS          Z0, 64(BX)
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          128(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
-	VPXORD           Z4, Z4, Z4
-	VMAXPS           Z4, Z0, Z0
+	VMAXPS           Z2, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS          Z0, 128(BX)
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          192(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
-	VPXORD           Z5, Z5, Z5
-	VMAXPS           Z5, Z0, Z0
+	VMAXPS           Z2, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS          Z0, 192(BX)
 	ADDQ             $0x20, SI
@@ -5888,8 +6036,7 @@ TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           64(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -5899,8 +6046,7 @@ TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           128(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -5910,8 +6056,7 @@ TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           192(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
-	VPXORD            Z5, Z5, Z5
-	VMAXPS            Z5, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -5952,8 +6097,7 @@ TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           64(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -5964,8 +6108,7 @@ TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           128(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -5976,8 +6119,7 @@ TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           192(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
-	VPXORD            Z5, Z5, Z5
-	VMAXPS            Z5, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6008,22 +6150,19 @@ TEXT saturateNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           64(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS           Z0, 64(BX)
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           128(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS           Z0, 128(BX)
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           192(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z5, Z5, Z5
-	VMAXPS            Z5, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS           Z0, 192(BX)
 	ADDQ              $0x20, SI
@@ -6057,8 +6196,7 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           64(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6068,8 +6206,7 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           128(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6079,8 +6216,7 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           192(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z5, Z5, Z5
-	VMAXPS            Z5, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6121,8 +6257,7 @@ TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           64(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6133,8 +6268,7 @@ TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           128(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6145,8 +6279,7 @@ TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (AX), Z0
 	VMOVUPS           192(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
-	VPXORD            Z5, Z5, Z5
-	VMAXPS            Z5, Z0, Z0
+	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6177,22 +6310,19 @@ TEXT saturateSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     64(AX), Z0
 	VSUBPS.BCST (CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
-	VPXORD      Z2, Z2, Z2
-	VMAXPS      Z2, Z0, Z0
+	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS     Z0, 64(BX)
 	VMOVUPS     128(AX), Z0
 	VSUBPS.BCST (CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
-	VPXORD      Z3, Z3, Z3
-	VMAXPS      Z3, Z0, Z0
+	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS     Z0, 128(BX)
 	VMOVUPS     192(AX), Z0
 	VSUBPS.BCST (CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
-	VPXORD      Z4, Z4, Z4
-	VMAXPS      Z4, Z0, Z0
+	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
 	VMOVUPS     Z0, 192(BX)
 	ADDQ        $0x20, SI
@@ -6214,42 +6344,39 @@ TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	MOVWLZX           18(SI), BX
 	ADDQ              R8, BX
-	VBROADCASTSS      (BX), Z1
+	VBROADCASTSS      (BX), Z2
 	MOVWLZX           16(SI), R10
 	ADDQ              R8, R10
-	VFNMADD231PS.BCST (R10), Z0, Z1
+	VFNMADD231PS.BCST (R10), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	MOVWLZX           8(SI), R14
 	ADDQ              DI, R14
 	VMOVUPS           Z0, (R14)
 	VMOVUPS           64(AX), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
-	VPXORD            Z2, Z2, Z2
-	VMAXPS            Z2, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (BX), Z1
-	VFNMADD231PS.BCST (R10), Z0, Z1
+	VBROADCASTSS      (BX), Z2
+	VFNMADD231PS.BCST (R10), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	VMOVUPS           Z0, 64(R14)
 	VMOVUPS           128(AX), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (BX), Z1
-	VFNMADD231PS.BCST (R10), Z0, Z1
+	VBROADCASTSS      (BX), Z2
+	VFNMADD231PS.BCST (R10), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	VMOVUPS           Z0, 128(R14)
 	VMOVUPS           192(AX), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6275,12 +6402,12 @@ TEXT smoothSubMulTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	MOVWLZX           18(SI), BX
 	ADDQ              R8, BX
-	VBROADCASTSS      (BX), Z1
+	VBROADCASTSS      (BX), Z2
 	MOVWLZX           16(SI), R10
 	ADDQ              R8, R10
-	VFNMADD231PS.BCST (R10), Z0, Z1
+	VFNMADD231PS.BCST (R10), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	MOVWLZX           20(SI), R14
 	ADDQ              DI, R14
 	VMULPS            (R14), Z0, Z0
@@ -6290,32 +6417,29 @@ TEXT smoothSubMulTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS           64(AX), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
-	VPXORD            Z2, Z2, Z2
-	VMAXPS            Z2, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (BX), Z1
-	VFNMADD231PS.BCST (R10), Z0, Z1
+	VBROADCASTSS      (BX), Z2
+	VFNMADD231PS.BCST (R10), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	VMULPS            64(R14), Z0, Z0
 	VMOVUPS           Z0, 64(R15)
 	VMOVUPS           128(AX), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (BX), Z1
-	VFNMADD231PS.BCST (R10), Z0, Z1
+	VBROADCASTSS      (BX), Z2
+	VFNMADD231PS.BCST (R10), Z0, Z2
 	VMULPS            Z0, Z0, Z0
-	VMULPS            Z1, Z0, Z0
+	VMULPS            Z2, Z0, Z0
 	VMULPS            128(R14), Z0, Z0
 	VMOVUPS           Z0, 128(R15)
 	VMOVUPS           192(AX), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z0, Z0
+	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
@@ -6348,24 +6472,21 @@ TEXT saturateDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (CX), Z1
 	VDIVPS.BCST  (DX), Z0, Z0
 	VSUBPS       Z0, Z1, Z1
-	VPXORD       Z3, Z3, Z3
-	VMAXPS       Z3, Z1, Z1
+	VMAXPS       Z2, Z1, Z1
 	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
 	VMOVUPS      Z1, 64(BX)
 	VMOVUPS      128(AX), Z0
 	VBROADCASTSS (CX), Z1
 	VDIVPS.BCST  (DX), Z0, Z0
 	VSUBPS       Z0, Z1, Z1
-	VPXORD       Z4, Z4, Z4
-	VMAXPS       Z4, Z1, Z1
+	VMAXPS       Z2, Z1, Z1
 	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
 	VMOVUPS      Z1, 128(BX)
 	VMOVUPS      192(AX), Z0
 	VBROADCASTSS (CX), Z1
 	VDIVPS.BCST  (DX), Z0, Z0
 	VSUBPS       Z0, Z1, Z1
-	VPXORD       Z5, Z5, Z5
-	VMAXPS       Z5, Z1, Z1
+	VMAXPS       Z2, Z1, Z1
 	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
 	VMOVUPS      Z1, 192(BX)
 	ADDQ         $0x20, SI
@@ -6401,8 +6522,7 @@ TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z1, Z1
+	VMAXPS            Z2, Z1, Z1
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
 	VBROADCASTSS      (BX), Z0
 	VFNMADD231PS.BCST (R10), Z1, Z0
@@ -6413,8 +6533,7 @@ TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z1, Z1
+	VMAXPS            Z2, Z1, Z1
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
 	VBROADCASTSS      (BX), Z0
 	VFNMADD231PS.BCST (R10), Z1, Z0
@@ -6425,8 +6544,7 @@ TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
-	VPXORD            Z5, Z5, Z5
-	VMAXPS            Z5, Z1, Z1
+	VMAXPS            Z2, Z1, Z1
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
 	VBROADCASTSS      (BX), Z0
 	VFNMADD231PS.BCST (R10), Z1, Z0
@@ -6469,8 +6587,7 @@ TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
-	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z3, Z1, Z1
+	VMAXPS            Z2, Z1, Z1
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
 	VBROADCASTSS      (BX), Z0
 	VFNMADD231PS.BCST (R10), Z1, Z0
@@ -6482,8 +6599,7 @@ TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
-	VPXORD            Z4, Z4, Z4
-	VMAXPS            Z4, Z1, Z1
+	VMAXPS            Z2, Z1, Z1
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
 	VBROADCASTSS      (BX), Z0
 	VFNMADD231PS.BCST (R10), Z1, Z0
@@ -6495,8 +6611,7 @@ TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
-	VPXORD            Z5, Z5, Z5
-	VMAXPS            Z5, Z1, Z1
+	VMAXPS            Z2, Z1, Z1
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
 	VBROADCASTSS      (BX), Z0
 	VFNMADD231PS.BCST (R10), Z1, Z0
@@ -6522,24 +6637,24 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VBROADCASTSS     literalsAVX512<>+40(SB), Z3
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z6
-	VSUBPS           Z0, Z6, Z0
+	VSUBPS           Z0, Z3, Z0
 	VPXORD           Z2, Z2, Z2
 	VMAXPS           Z0, Z2, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z6
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z6
-	VMULPS           Z0, Z6, Z6
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z6, Z6
+	VPXORD           Z1, Z5, Z5
 	MOVWLZX          8(SI), BX
 	ADDQ             DI, BX
-	VMOVUPS          Z6, (BX)
+	VMOVUPS          Z5, (BX)
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          64(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -6547,22 +6662,20 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z3, Z3, Z3
-	VMAXPS           Z0, Z3, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
-	VMULPS           Z0, Z3, Z3
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 64(BX)
+	VPXORD           Z1, Z5, Z5
+	VMOVUPS          Z5, 64(BX)
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          128(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -6570,22 +6683,20 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z4, Z4, Z4
-	VMAXPS           Z0, Z4, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
-	VMULPS           Z0, Z3, Z3
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 128(BX)
+	VPXORD           Z1, Z5, Z5
+	VMOVUPS          Z5, 128(BX)
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          192(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -6593,12 +6704,10 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z5, Z5, Z5
-	VMAXPS           Z0, Z5, Z0
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
 	VMULPS           Z0, Z0, Z2
 	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
 	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
@@ -6627,27 +6736,27 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VBROADCASTSS     literalsAVX512<>+40(SB), Z3
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z6
-	VSUBPS           Z0, Z6, Z0
+	VSUBPS           Z0, Z3, Z0
 	VPXORD           Z2, Z2, Z2
 	VMAXPS           Z0, Z2, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z6
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z6
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z6
-	VMULPS           Z0, Z6, Z6
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z6, Z6
+	VPXORD           Z1, Z5, Z5
 	MOVWLZX          16(SI), BX
 	ADDQ             DI, BX
-	VMULPS           (BX), Z6, Z6
+	VMULPS           (BX), Z5, Z5
 	MOVWLZX          8(SI), R10
 	ADDQ             DI, R10
-	VMOVUPS          Z6, (R10)
+	VMOVUPS          Z5, (R10)
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          64(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -6655,23 +6764,21 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z3, Z3, Z3
-	VMAXPS           Z0, Z3, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
-	VMULPS           Z0, Z3, Z3
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
-	VMULPS           64(BX), Z3, Z3
-	VMOVUPS          Z3, 64(R10)
+	VPXORD           Z1, Z5, Z5
+	VMULPS           64(BX), Z5, Z5
+	VMOVUPS          Z5, 64(R10)
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          128(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -6679,23 +6786,21 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z4, Z4, Z4
-	VMAXPS           Z0, Z4, Z0
-	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
-	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
-	VMULPS           Z0, Z3, Z3
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
+	VMULPS           Z0, Z0, Z4
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z5
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
+	VMULPS           Z0, Z5, Z5
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
-	VMULPS           128(BX), Z3, Z3
-	VMOVUPS          Z3, 128(R10)
+	VPXORD           Z1, Z5, Z5
+	VMULPS           128(BX), Z5, Z5
+	VMOVUPS          Z5, 128(R10)
 	VBROADCASTSS     (AX), Z0
 	VMOVUPS          192(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -6703,12 +6808,10 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
-	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VSUBPS           Z3, Z0, Z0
 	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
-	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
-	VSUBPS           Z0, Z2, Z0
-	VPXORD           Z5, Z5, Z5
-	VMAXPS           Z0, Z5, Z0
+	VSUBPS           Z0, Z3, Z0
+	VMAXPS           Z0, Z2, Z0
 	VMULPS           Z0, Z0, Z2
 	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
 	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
@@ -6844,181 +6947,183 @@ DATA literalsAVX512<>+120(SB)/4, $0x00000088
 GLOBL literalsAVX512<>(SB), RODATA|NOPTR, $124
 
 DATA ·handlersAVX512+8(SB)/8, $begin<>(SB)
-DATA ·handlersAVX512+16(SB)/8, $end<>(SB)
-DATA ·handlersAVX512+24(SB)/8, $fill<>(SB)
-DATA ·handlersAVX512+32(SB)/8, $positionX<>(SB)
-DATA ·handlersAVX512+40(SB)/8, $positionY<>(SB)
-DATA ·handlersAVX512+48(SB)/8, $positionZ<>(SB)
-DATA ·handlersAVX512+56(SB)/8, $towardsX<>(SB)
-DATA ·handlersAVX512+64(SB)/8, $towardsY<>(SB)
-DATA ·handlersAVX512+72(SB)/8, $towardsZ<>(SB)
-DATA ·handlersAVX512+80(SB)/8, $addPP<>(SB)
-DATA ·handlersAVX512+88(SB)/8, $addPC<>(SB)
-DATA ·handlersAVX512+96(SB)/8, $subPP<>(SB)
-DATA ·handlersAVX512+104(SB)/8, $subPC<>(SB)
-DATA ·handlersAVX512+112(SB)/8, $subCP<>(SB)
-DATA ·handlersAVX512+120(SB)/8, $mulPP<>(SB)
-DATA ·handlersAVX512+128(SB)/8, $mulPC<>(SB)
-DATA ·handlersAVX512+136(SB)/8, $divPP<>(SB)
-DATA ·handlersAVX512+144(SB)/8, $divPC<>(SB)
-DATA ·handlersAVX512+152(SB)/8, $divCP<>(SB)
-DATA ·handlersAVX512+160(SB)/8, $madPPP<>(SB)
-DATA ·handlersAVX512+168(SB)/8, $madPCP<>(SB)
-DATA ·handlersAVX512+176(SB)/8, $madPPC<>(SB)
-DATA ·handlersAVX512+184(SB)/8, $madPCC<>(SB)
-DATA ·handlersAVX512+192(SB)/8, $madCCP<>(SB)
-DATA ·handlersAVX512+200(SB)/8, $nmadPPP<>(SB)
-DATA ·handlersAVX512+208(SB)/8, $nmadPCP<>(SB)
-DATA ·handlersAVX512+216(SB)/8, $nmadPPC<>(SB)
-DATA ·handlersAVX512+224(SB)/8, $nmadPCC<>(SB)
-DATA ·handlersAVX512+232(SB)/8, $nmadCCP<>(SB)
-DATA ·handlersAVX512+240(SB)/8, $minPP<>(SB)
-DATA ·handlersAVX512+248(SB)/8, $minPC<>(SB)
-DATA ·handlersAVX512+256(SB)/8, $minCP<>(SB)
-DATA ·handlersAVX512+264(SB)/8, $maxPP<>(SB)
-DATA ·handlersAVX512+272(SB)/8, $maxPC<>(SB)
-DATA ·handlersAVX512+280(SB)/8, $maxCP<>(SB)
-DATA ·handlersAVX512+288(SB)/8, $absP<>(SB)
-DATA ·handlersAVX512+296(SB)/8, $negP<>(SB)
-DATA ·handlersAVX512+304(SB)/8, $floorP<>(SB)
-DATA ·handlersAVX512+312(SB)/8, $sqrtP<>(SB)
-DATA ·handlersAVX512+320(SB)/8, $rsqrtP<>(SB)
-DATA ·handlersAVX512+328(SB)/8, $sinP<>(SB)
-DATA ·handlersAVX512+336(SB)/8, $saturateP<>(SB)
-DATA ·handlersAVX512+344(SB)/8, $exp2P<>(SB)
-DATA ·handlersAVX512+352(SB)/8, $hashXP<>(SB)
-DATA ·handlersAVX512+360(SB)/8, $hashYP<>(SB)
-DATA ·handlersAVX512+368(SB)/8, $hashZP<>(SB)
-DATA ·handlersAVX512+376(SB)/8, $hashSumPPP<>(SB)
-DATA ·handlersAVX512+384(SB)/8, $hashSumPPC<>(SB)
-DATA ·handlersAVX512+392(SB)/8, $hashSumPCC<>(SB)
-DATA ·handlersAVX512+400(SB)/8, $selectLTPPPP<>(SB)
-DATA ·handlersAVX512+408(SB)/8, $selectLTPPPC<>(SB)
-DATA ·handlersAVX512+416(SB)/8, $selectLTPPCP<>(SB)
-DATA ·handlersAVX512+424(SB)/8, $selectLTPPCC<>(SB)
-DATA ·handlersAVX512+432(SB)/8, $selectLTPCPP<>(SB)
-DATA ·handlersAVX512+440(SB)/8, $selectLTPCPC<>(SB)
-DATA ·handlersAVX512+448(SB)/8, $selectLTPCCP<>(SB)
-DATA ·handlersAVX512+456(SB)/8, $selectLTPCCC<>(SB)
-DATA ·handlersAVX512+464(SB)/8, $selectLTCPPP<>(SB)
-DATA ·handlersAVX512+472(SB)/8, $selectLTCPPC<>(SB)
-DATA ·handlersAVX512+480(SB)/8, $selectLTCPCP<>(SB)
-DATA ·handlersAVX512+488(SB)/8, $selectLTCPCC<>(SB)
-DATA ·handlersAVX512+496(SB)/8, $selectGEPPPP<>(SB)
-DATA ·handlersAVX512+504(SB)/8, $selectGEPPPC<>(SB)
-DATA ·handlersAVX512+512(SB)/8, $selectGEPPCP<>(SB)
-DATA ·handlersAVX512+520(SB)/8, $selectGEPPCC<>(SB)
-DATA ·handlersAVX512+528(SB)/8, $selectGEPCPP<>(SB)
-DATA ·handlersAVX512+536(SB)/8, $selectGEPCPC<>(SB)
-DATA ·handlersAVX512+544(SB)/8, $selectGEPCCP<>(SB)
-DATA ·handlersAVX512+552(SB)/8, $selectGEPCCC<>(SB)
-DATA ·handlersAVX512+560(SB)/8, $selectGECPPP<>(SB)
-DATA ·handlersAVX512+568(SB)/8, $selectGECPPC<>(SB)
-DATA ·handlersAVX512+576(SB)/8, $selectGECPCP<>(SB)
-DATA ·handlersAVX512+584(SB)/8, $selectGECPCC<>(SB)
-DATA ·handlersAVX512+592(SB)/8, $outAddXP<>(SB)
-DATA ·handlersAVX512+600(SB)/8, $outAddXC<>(SB)
-DATA ·handlersAVX512+608(SB)/8, $outAddYP<>(SB)
-DATA ·handlersAVX512+616(SB)/8, $outAddYC<>(SB)
-DATA ·handlersAVX512+624(SB)/8, $outAddZP<>(SB)
-DATA ·handlersAVX512+632(SB)/8, $outAddZC<>(SB)
-DATA ·handlersAVX512+640(SB)/8, $outSubXP<>(SB)
-DATA ·handlersAVX512+648(SB)/8, $outSubXC<>(SB)
-DATA ·handlersAVX512+656(SB)/8, $outSubYP<>(SB)
-DATA ·handlersAVX512+664(SB)/8, $outSubYC<>(SB)
-DATA ·handlersAVX512+672(SB)/8, $outSubZP<>(SB)
-DATA ·handlersAVX512+680(SB)/8, $outSubZC<>(SB)
-DATA ·handlersAVX512+688(SB)/8, $outMadXPP<>(SB)
-DATA ·handlersAVX512+696(SB)/8, $outMadXPC<>(SB)
-DATA ·handlersAVX512+704(SB)/8, $outMadYPP<>(SB)
-DATA ·handlersAVX512+712(SB)/8, $outMadYPC<>(SB)
-DATA ·handlersAVX512+720(SB)/8, $outMadZPP<>(SB)
-DATA ·handlersAVX512+728(SB)/8, $outMadZPC<>(SB)
-DATA ·handlersAVX512+736(SB)/8, $outNmadXPP<>(SB)
-DATA ·handlersAVX512+744(SB)/8, $outNmadXPC<>(SB)
-DATA ·handlersAVX512+752(SB)/8, $outNmadYPP<>(SB)
-DATA ·handlersAVX512+760(SB)/8, $outNmadYPC<>(SB)
-DATA ·handlersAVX512+768(SB)/8, $outNmadZPP<>(SB)
-DATA ·handlersAVX512+776(SB)/8, $outNmadZPC<>(SB)
-DATA ·handlersAVX512+784(SB)/8, $towardsV<>(SB)
-DATA ·handlersAVX512+792(SB)/8, $towardsA<>(SB)
-DATA ·handlersAVX512+800(SB)/8, $lessVV<>(SB)
-DATA ·handlersAVX512+808(SB)/8, $lessAV<>(SB)
-DATA ·handlersAVX512+816(SB)/8, $lessVA<>(SB)
-DATA ·handlersAVX512+824(SB)/8, $lessAA<>(SB)
-DATA ·handlersAVX512+832(SB)/8, $stretchVV<>(SB)
-DATA ·handlersAVX512+840(SB)/8, $stretchAV<>(SB)
-DATA ·handlersAVX512+848(SB)/8, $stretchVA<>(SB)
-DATA ·handlersAVX512+856(SB)/8, $stretchAA<>(SB)
-DATA ·handlersAVX512+864(SB)/8, $scaleVV<>(SB)
-DATA ·handlersAVX512+872(SB)/8, $scaleAV<>(SB)
-DATA ·handlersAVX512+880(SB)/8, $scaleVA<>(SB)
-DATA ·handlersAVX512+888(SB)/8, $scaleAA<>(SB)
-DATA ·handlersAVX512+896(SB)/8, $scaleShiftVV<>(SB)
-DATA ·handlersAVX512+904(SB)/8, $scaleShiftAV<>(SB)
-DATA ·handlersAVX512+912(SB)/8, $scaleShiftVA<>(SB)
-DATA ·handlersAVX512+920(SB)/8, $scaleShiftAA<>(SB)
-DATA ·handlersAVX512+928(SB)/8, $axisVV<>(SB)
-DATA ·handlersAVX512+936(SB)/8, $axisAV<>(SB)
-DATA ·handlersAVX512+944(SB)/8, $axisVA<>(SB)
-DATA ·handlersAVX512+952(SB)/8, $axisAA<>(SB)
-DATA ·handlersAVX512+960(SB)/8, $belowVV<>(SB)
-DATA ·handlersAVX512+968(SB)/8, $belowAV<>(SB)
-DATA ·handlersAVX512+976(SB)/8, $belowVA<>(SB)
-DATA ·handlersAVX512+984(SB)/8, $belowAA<>(SB)
-DATA ·handlersAVX512+992(SB)/8, $crossVV<>(SB)
-DATA ·handlersAVX512+1000(SB)/8, $crossAV<>(SB)
-DATA ·handlersAVX512+1008(SB)/8, $crossVA<>(SB)
-DATA ·handlersAVX512+1016(SB)/8, $crossAA<>(SB)
-DATA ·handlersAVX512+1024(SB)/8, $towardsSquareV<>(SB)
-DATA ·handlersAVX512+1032(SB)/8, $towardsSquareA<>(SB)
-DATA ·handlersAVX512+1040(SB)/8, $cylinderV<>(SB)
-DATA ·handlersAVX512+1048(SB)/8, $cylinderA<>(SB)
-DATA ·handlersAVX512+1056(SB)/8, $squareV<>(SB)
-DATA ·handlersAVX512+1064(SB)/8, $squareA<>(SB)
-DATA ·handlersAVX512+1072(SB)/8, $dotCV<>(SB)
-DATA ·handlersAVX512+1080(SB)/8, $dotCA<>(SB)
-DATA ·handlersAVX512+1088(SB)/8, $dotV<>(SB)
-DATA ·handlersAVX512+1096(SB)/8, $dotA<>(SB)
-DATA ·handlersAVX512+1104(SB)/8, $distanceSquare<>(SB)
-DATA ·handlersAVX512+1112(SB)/8, $towardsSquareXZ<>(SB)
-DATA ·handlersAVX512+1120(SB)/8, $distanceSquareXZ<>(SB)
-DATA ·handlersAVX512+1128(SB)/8, $outAddV<>(SB)
-DATA ·handlersAVX512+1136(SB)/8, $outAddA<>(SB)
-DATA ·handlersAVX512+1144(SB)/8, $outMadPV<>(SB)
-DATA ·handlersAVX512+1152(SB)/8, $outMadPA<>(SB)
-DATA ·handlersAVX512+1160(SB)/8, $outMadCV<>(SB)
-DATA ·handlersAVX512+1168(SB)/8, $outMadCA<>(SB)
-DATA ·handlersAVX512+1176(SB)/8, $outCrossV<>(SB)
-DATA ·handlersAVX512+1184(SB)/8, $outCrossA<>(SB)
-DATA ·handlersAVX512+1192(SB)/8, $outExplosion<>(SB)
-DATA ·handlersAVX512+1200(SB)/8, $outMadXNmadZ<>(SB)
-DATA ·handlersAVX512+1208(SB)/8, $outNmadXMadZ<>(SB)
-DATA ·handlersAVX512+1216(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX512+1224(SB)/8, $squareTwo<>(SB)
-DATA ·handlersAVX512+1232(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX512+1240(SB)/8, $rsqrtTimesC<>(SB)
-DATA ·handlersAVX512+1248(SB)/8, $rsqrtTimes<>(SB)
-DATA ·handlersAVX512+1256(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX512+1264(SB)/8, $smoothTimes<>(SB)
-DATA ·handlersAVX512+1272(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX512+1280(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX512+1288(SB)/8, $smoothMadTimes<>(SB)
-DATA ·handlersAVX512+1296(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX512+1304(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX512+1312(SB)/8, $smoothNmadTimes<>(SB)
-DATA ·handlersAVX512+1320(SB)/8, $saturateSubMul<>(SB)
-DATA ·handlersAVX512+1328(SB)/8, $smoothSubMul<>(SB)
-DATA ·handlersAVX512+1336(SB)/8, $smoothSubMulTimes<>(SB)
-DATA ·handlersAVX512+1344(SB)/8, $saturateDivSub<>(SB)
-DATA ·handlersAVX512+1352(SB)/8, $smoothDivSub<>(SB)
-DATA ·handlersAVX512+1360(SB)/8, $smoothDivSubTimes<>(SB)
-DATA ·handlersAVX512+1368(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX512+1376(SB)/8, $sinMadTimes<>(SB)
-DATA ·handlersAVX512+1384(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX512+1392(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX512+1400(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1408
+DATA ·handlersAVX512+16(SB)/8, $beginAhead<>(SB)
+DATA ·handlersAVX512+24(SB)/8, $end<>(SB)
+DATA ·handlersAVX512+32(SB)/8, $fill<>(SB)
+DATA ·handlersAVX512+40(SB)/8, $positionX<>(SB)
+DATA ·handlersAVX512+48(SB)/8, $positionY<>(SB)
+DATA ·handlersAVX512+56(SB)/8, $positionZ<>(SB)
+DATA ·handlersAVX512+64(SB)/8, $towardsX<>(SB)
+DATA ·handlersAVX512+72(SB)/8, $towardsY<>(SB)
+DATA ·handlersAVX512+80(SB)/8, $towardsZ<>(SB)
+DATA ·handlersAVX512+88(SB)/8, $addPP<>(SB)
+DATA ·handlersAVX512+96(SB)/8, $addPC<>(SB)
+DATA ·handlersAVX512+104(SB)/8, $subPP<>(SB)
+DATA ·handlersAVX512+112(SB)/8, $subPC<>(SB)
+DATA ·handlersAVX512+120(SB)/8, $subCP<>(SB)
+DATA ·handlersAVX512+128(SB)/8, $mulPP<>(SB)
+DATA ·handlersAVX512+136(SB)/8, $mulPC<>(SB)
+DATA ·handlersAVX512+144(SB)/8, $divPP<>(SB)
+DATA ·handlersAVX512+152(SB)/8, $divPC<>(SB)
+DATA ·handlersAVX512+160(SB)/8, $divCP<>(SB)
+DATA ·handlersAVX512+168(SB)/8, $madPPP<>(SB)
+DATA ·handlersAVX512+176(SB)/8, $madPCP<>(SB)
+DATA ·handlersAVX512+184(SB)/8, $madPPC<>(SB)
+DATA ·handlersAVX512+192(SB)/8, $madPCC<>(SB)
+DATA ·handlersAVX512+200(SB)/8, $madCCP<>(SB)
+DATA ·handlersAVX512+208(SB)/8, $nmadPPP<>(SB)
+DATA ·handlersAVX512+216(SB)/8, $nmadPCP<>(SB)
+DATA ·handlersAVX512+224(SB)/8, $nmadPPC<>(SB)
+DATA ·handlersAVX512+232(SB)/8, $nmadPCC<>(SB)
+DATA ·handlersAVX512+240(SB)/8, $nmadCCP<>(SB)
+DATA ·handlersAVX512+248(SB)/8, $minPP<>(SB)
+DATA ·handlersAVX512+256(SB)/8, $minPC<>(SB)
+DATA ·handlersAVX512+264(SB)/8, $minCP<>(SB)
+DATA ·handlersAVX512+272(SB)/8, $maxPP<>(SB)
+DATA ·handlersAVX512+280(SB)/8, $maxPC<>(SB)
+DATA ·handlersAVX512+288(SB)/8, $maxCP<>(SB)
+DATA ·handlersAVX512+296(SB)/8, $absP<>(SB)
+DATA ·handlersAVX512+304(SB)/8, $negP<>(SB)
+DATA ·handlersAVX512+312(SB)/8, $floorP<>(SB)
+DATA ·handlersAVX512+320(SB)/8, $sqrtP<>(SB)
+DATA ·handlersAVX512+328(SB)/8, $rsqrtP<>(SB)
+DATA ·handlersAVX512+336(SB)/8, $sinP<>(SB)
+DATA ·handlersAVX512+344(SB)/8, $saturateP<>(SB)
+DATA ·handlersAVX512+352(SB)/8, $exp2P<>(SB)
+DATA ·handlersAVX512+360(SB)/8, $hashXP<>(SB)
+DATA ·handlersAVX512+368(SB)/8, $hashYP<>(SB)
+DATA ·handlersAVX512+376(SB)/8, $hashZP<>(SB)
+DATA ·handlersAVX512+384(SB)/8, $hashSumPPP<>(SB)
+DATA ·handlersAVX512+392(SB)/8, $hashSumPPC<>(SB)
+DATA ·handlersAVX512+400(SB)/8, $hashSumPCC<>(SB)
+DATA ·handlersAVX512+408(SB)/8, $selectLTPPPP<>(SB)
+DATA ·handlersAVX512+416(SB)/8, $selectLTPPPC<>(SB)
+DATA ·handlersAVX512+424(SB)/8, $selectLTPPCP<>(SB)
+DATA ·handlersAVX512+432(SB)/8, $selectLTPPCC<>(SB)
+DATA ·handlersAVX512+440(SB)/8, $selectLTPCPP<>(SB)
+DATA ·handlersAVX512+448(SB)/8, $selectLTPCPC<>(SB)
+DATA ·handlersAVX512+456(SB)/8, $selectLTPCCP<>(SB)
+DATA ·handlersAVX512+464(SB)/8, $selectLTPCCC<>(SB)
+DATA ·handlersAVX512+472(SB)/8, $selectLTCPPP<>(SB)
+DATA ·handlersAVX512+480(SB)/8, $selectLTCPPC<>(SB)
+DATA ·handlersAVX512+488(SB)/8, $selectLTCPCP<>(SB)
+DATA ·handlersAVX512+496(SB)/8, $selectLTCPCC<>(SB)
+DATA ·handlersAVX512+504(SB)/8, $selectGEPPPP<>(SB)
+DATA ·handlersAVX512+512(SB)/8, $selectGEPPPC<>(SB)
+DATA ·handlersAVX512+520(SB)/8, $selectGEPPCP<>(SB)
+DATA ·handlersAVX512+528(SB)/8, $selectGEPPCC<>(SB)
+DATA ·handlersAVX512+536(SB)/8, $selectGEPCPP<>(SB)
+DATA ·handlersAVX512+544(SB)/8, $selectGEPCPC<>(SB)
+DATA ·handlersAVX512+552(SB)/8, $selectGEPCCP<>(SB)
+DATA ·handlersAVX512+560(SB)/8, $selectGEPCCC<>(SB)
+DATA ·handlersAVX512+568(SB)/8, $selectGECPPP<>(SB)
+DATA ·handlersAVX512+576(SB)/8, $selectGECPPC<>(SB)
+DATA ·handlersAVX512+584(SB)/8, $selectGECPCP<>(SB)
+DATA ·handlersAVX512+592(SB)/8, $selectGECPCC<>(SB)
+DATA ·handlersAVX512+600(SB)/8, $outAddXP<>(SB)
+DATA ·handlersAVX512+608(SB)/8, $outAddXC<>(SB)
+DATA ·handlersAVX512+616(SB)/8, $outAddYP<>(SB)
+DATA ·handlersAVX512+624(SB)/8, $outAddYC<>(SB)
+DATA ·handlersAVX512+632(SB)/8, $outAddZP<>(SB)
+DATA ·handlersAVX512+640(SB)/8, $outAddZC<>(SB)
+DATA ·handlersAVX512+648(SB)/8, $outSubXP<>(SB)
+DATA ·handlersAVX512+656(SB)/8, $outSubXC<>(SB)
+DATA ·handlersAVX512+664(SB)/8, $outSubYP<>(SB)
+DATA ·handlersAVX512+672(SB)/8, $outSubYC<>(SB)
+DATA ·handlersAVX512+680(SB)/8, $outSubZP<>(SB)
+DATA ·handlersAVX512+688(SB)/8, $outSubZC<>(SB)
+DATA ·handlersAVX512+696(SB)/8, $outMadXPP<>(SB)
+DATA ·handlersAVX512+704(SB)/8, $outMadXPC<>(SB)
+DATA ·handlersAVX512+712(SB)/8, $outMadYPP<>(SB)
+DATA ·handlersAVX512+720(SB)/8, $outMadYPC<>(SB)
+DATA ·handlersAVX512+728(SB)/8, $outMadZPP<>(SB)
+DATA ·handlersAVX512+736(SB)/8, $outMadZPC<>(SB)
+DATA ·handlersAVX512+744(SB)/8, $outNmadXPP<>(SB)
+DATA ·handlersAVX512+752(SB)/8, $outNmadXPC<>(SB)
+DATA ·handlersAVX512+760(SB)/8, $outNmadYPP<>(SB)
+DATA ·handlersAVX512+768(SB)/8, $outNmadYPC<>(SB)
+DATA ·handlersAVX512+776(SB)/8, $outNmadZPP<>(SB)
+DATA ·handlersAVX512+784(SB)/8, $outNmadZPC<>(SB)
+DATA ·handlersAVX512+792(SB)/8, $towardsV<>(SB)
+DATA ·handlersAVX512+800(SB)/8, $towardsA<>(SB)
+DATA ·handlersAVX512+808(SB)/8, $lessVV<>(SB)
+DATA ·handlersAVX512+816(SB)/8, $lessAV<>(SB)
+DATA ·handlersAVX512+824(SB)/8, $lessVA<>(SB)
+DATA ·handlersAVX512+832(SB)/8, $lessAA<>(SB)
+DATA ·handlersAVX512+840(SB)/8, $stretchVV<>(SB)
+DATA ·handlersAVX512+848(SB)/8, $stretchAV<>(SB)
+DATA ·handlersAVX512+856(SB)/8, $stretchVA<>(SB)
+DATA ·handlersAVX512+864(SB)/8, $stretchAA<>(SB)
+DATA ·handlersAVX512+872(SB)/8, $scaleVV<>(SB)
+DATA ·handlersAVX512+880(SB)/8, $scaleAV<>(SB)
+DATA ·handlersAVX512+888(SB)/8, $scaleVA<>(SB)
+DATA ·handlersAVX512+896(SB)/8, $scaleAA<>(SB)
+DATA ·handlersAVX512+904(SB)/8, $scaleShiftVV<>(SB)
+DATA ·handlersAVX512+912(SB)/8, $scaleShiftAV<>(SB)
+DATA ·handlersAVX512+920(SB)/8, $scaleShiftVA<>(SB)
+DATA ·handlersAVX512+928(SB)/8, $scaleShiftAA<>(SB)
+DATA ·handlersAVX512+936(SB)/8, $axisVV<>(SB)
+DATA ·handlersAVX512+944(SB)/8, $axisAV<>(SB)
+DATA ·handlersAVX512+952(SB)/8, $axisVA<>(SB)
+DATA ·handlersAVX512+960(SB)/8, $axisAA<>(SB)
+DATA ·handlersAVX512+968(SB)/8, $belowVV<>(SB)
+DATA ·handlersAVX512+976(SB)/8, $belowAV<>(SB)
+DATA ·handlersAVX512+984(SB)/8, $belowVA<>(SB)
+DATA ·handlersAVX512+992(SB)/8, $belowAA<>(SB)
+DATA ·handlersAVX512+1000(SB)/8, $crossVV<>(SB)
+DATA ·handlersAVX512+1008(SB)/8, $crossAV<>(SB)
+DATA ·handlersAVX512+1016(SB)/8, $crossVA<>(SB)
+DATA ·handlersAVX512+1024(SB)/8, $crossAA<>(SB)
+DATA ·handlersAVX512+1032(SB)/8, $towardsSquareV<>(SB)
+DATA ·handlersAVX512+1040(SB)/8, $towardsSquareA<>(SB)
+DATA ·handlersAVX512+1048(SB)/8, $cylinderV<>(SB)
+DATA ·handlersAVX512+1056(SB)/8, $cylinderA<>(SB)
+DATA ·handlersAVX512+1064(SB)/8, $squareV<>(SB)
+DATA ·handlersAVX512+1072(SB)/8, $squareA<>(SB)
+DATA ·handlersAVX512+1080(SB)/8, $dotCV<>(SB)
+DATA ·handlersAVX512+1088(SB)/8, $dotCA<>(SB)
+DATA ·handlersAVX512+1096(SB)/8, $dotV<>(SB)
+DATA ·handlersAVX512+1104(SB)/8, $dotA<>(SB)
+DATA ·handlersAVX512+1112(SB)/8, $distanceSquare<>(SB)
+DATA ·handlersAVX512+1120(SB)/8, $towardsSquareXZ<>(SB)
+DATA ·handlersAVX512+1128(SB)/8, $towardsLengthXZ<>(SB)
+DATA ·handlersAVX512+1136(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX512+1144(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX512+1152(SB)/8, $outAddA<>(SB)
+DATA ·handlersAVX512+1160(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX512+1168(SB)/8, $outMadPA<>(SB)
+DATA ·handlersAVX512+1176(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX512+1184(SB)/8, $outMadCA<>(SB)
+DATA ·handlersAVX512+1192(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX512+1200(SB)/8, $outCrossA<>(SB)
+DATA ·handlersAVX512+1208(SB)/8, $outExplosion<>(SB)
+DATA ·handlersAVX512+1216(SB)/8, $outMadXNmadZ<>(SB)
+DATA ·handlersAVX512+1224(SB)/8, $outNmadXMadZ<>(SB)
+DATA ·handlersAVX512+1232(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX512+1240(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX512+1248(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX512+1256(SB)/8, $rsqrtTimesC<>(SB)
+DATA ·handlersAVX512+1264(SB)/8, $rsqrtTimes<>(SB)
+DATA ·handlersAVX512+1272(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX512+1280(SB)/8, $smoothTimes<>(SB)
+DATA ·handlersAVX512+1288(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX512+1296(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX512+1304(SB)/8, $smoothMadTimes<>(SB)
+DATA ·handlersAVX512+1312(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX512+1320(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX512+1328(SB)/8, $smoothNmadTimes<>(SB)
+DATA ·handlersAVX512+1336(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX512+1344(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX512+1352(SB)/8, $smoothSubMulTimes<>(SB)
+DATA ·handlersAVX512+1360(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX512+1368(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX512+1376(SB)/8, $smoothDivSubTimes<>(SB)
+DATA ·handlersAVX512+1384(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX512+1392(SB)/8, $sinMadTimes<>(SB)
+DATA ·handlersAVX512+1400(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX512+1408(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX512+1416(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1424
 
 // func threadAVX512(f *frame)
 TEXT ·threadAVX512(SB), NOSPLIT|NOFRAME, $0-8

@@ -28,6 +28,9 @@ func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]floa
 			v = env.Params[i]
 		}
 		names[p.Name] = oracleTerm{v: oracleLanes{{v[0], false}, {v[1], false}, {v[2], false}, {v[3], false}}, reach: given}
+		if p.Scalar {
+			names[p.Name] = oracleTerm{v: oracleAll(oracleNumber{v[0], false}), scalar: true, reach: given}
+		}
 	}
 	for _, s := range text.statements {
 		var v [4]oracleTerm

@@ -33,6 +33,9 @@ func vectorInterpret(text string, point [3]float32, time float32, out [3]float32
 		switch {
 		case isParam:
 			o.names[name] = vectorTerm{lanes: o.operand(right).lanes, size: vectorGiven}
+			if right[0] != '(' {
+				o.names[name] = vectorSingle(o.operand(right).lanes[0], false, vectorGiven)
+			}
 		case assigns:
 			o.assign(target, right)
 		}

@@ -54,10 +54,21 @@ func (a *assembler) xor(x, y, to operand.Op) {
 	a.VXORPS(y, x, to)
 }
 
+// zero is a register of 0, one for all vectors of a handler.
 func (a *assembler) zero() reg.VecVirtual {
-	z := a.vector()
-	a.xor(z, z, z)
-	return z
+	if a.nothing == nil {
+		a.nothing = a.vector()
+		a.xor(a.nothing, a.nothing, a.nothing)
+	}
+	return a.nothing
+}
+
+// quarter is one of 0.25.
+func (a *assembler) quarter() reg.VecVirtual {
+	if a.fourth == nil {
+		a.fourth = a.load(a.number(0.25))
+	}
+	return a.fourth
 }
 
 const (
@@ -100,10 +111,9 @@ func (a *assembler) sin(t operand.Op) reg.VecVirtual {
 	a.sub(q, a.number(12582912), q)
 	a.sub(t, q, q)
 	a.and(q, a.literal(literalMagnitude), v)
-	a.sub(v, a.number(0.25), v)
+	a.sub(v, a.quarter(), v)
 	a.and(v, a.literal(literalMagnitude), v)
-	u := a.load(a.number(0.25))
-	a.sub(u, v, v)
+	a.sub(a.quarter(), v, v)
 	a.max(a.zero(), v, v)
 	w := a.vector()
 	a.mul(v, v, w)
@@ -206,6 +216,22 @@ func (a *assembler) choose(compare uint8, p, q, x, y operand.Op) reg.VecVirtual 
 	a.VCMPPS(operand.U8(compare), q, pv, pv)
 	v := a.load(y)
 	a.VBLENDVPS(pv, x, v, v)
+	return v
+}
+
+// scaledBelow gives x*y where p is less than q, and 0 elsewhere.
+func (a *assembler) scaledBelow(p, q, x, y operand.Op) operand.Op {
+	v := a.vector()
+	if a.wide() {
+		k := a.K()
+		a.compare(isLess, p, q, k)
+		a.emit(func(o ...operand.Op) { a.VMULPS_Z(o[0], o[1], o[2], o[3]) }, func(o ...operand.Op) { a.VMULPS_BCST_Z(o[0], o[1], o[2], o[3]) }, y, x, k, v)
+		return v
+	}
+	below := a.vector()
+	a.VCMPPS(operand.U8(isLess), q, p, below)
+	a.mul(x, y, v)
+	a.VANDPS(below, v, v)
 	return v
 }
 

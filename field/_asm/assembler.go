@@ -54,6 +54,8 @@ type assembler struct {
 	path
 	operands int // given out so far
 	returns  int // written so far
+
+	nothing, fourth reg.VecVirtual // registers of 0 and 0.25, if they are in use
 }
 
 // masks say which points of a masked call get their output (AVX-512).
@@ -97,7 +99,7 @@ type slot struct {
 	number int
 	base   reg.GPPhysical
 	at     reg.Register
-	held   [3]reg.Register // AVX2: the constants, in all lanes
+	held   [5]reg.Register // AVX2: the constants, in all lanes
 }
 
 // A broadcast is a number in memory that stands for all lanes (AVX-512).

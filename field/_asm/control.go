@@ -18,13 +18,10 @@ const (
 func control() []handler {
 	return []handler{
 		{"none", func(*assembler) bool { return false }},
-		{"begin", func(a *assembler) bool {
-			if a.wide() {
-				a.beginWide()
-			} else {
-				a.begin()
-			}
-			return true
+		{"begin", begin},
+		{"beginAhead", func(a *assembler) bool {
+			a.ahead()
+			return begin(a)
 		}},
 		{"end", func(a *assembler) bool {
 			if a.wide() {
@@ -47,6 +44,33 @@ func control() []handler {
 		{"towardsX", towardsLane(0)},
 		{"towardsY", towardsLane(1)},
 		{"towardsZ", towardsLane(2)},
+	}
+}
+
+func begin(a *assembler) bool {
+	if a.wide() {
+		a.beginWide()
+	} else {
+		a.begin()
+	}
+	return true
+}
+
+// ahead fetches the points and the output of the next block, for code that takes so
+// long for one that the machine does not see the next in time. What is beyond the
+// last block is not touched by it.
+func (a *assembler) ahead() {
+	for line := 0; line < planeBytes; line += cacheLineBytes {
+		for _, p := range positionsAt {
+			a.PREFETCHT0(operand.Mem{Base: p, Disp: planeBytes + line})
+		}
+	}
+	for lane := range 3 {
+		p := a.GP64()
+		a.MOVQ(a.frame(frameOut+8*lane), p)
+		for line := 0; line < planeBytes; line += cacheLineBytes {
+			a.PREFETCHT0(operand.Mem{Base: p, Disp: planeBytes + line})
+		}
 	}
 }
 
@@ -178,7 +202,8 @@ func (a *assembler) begin() {
 	a.JMP(operand.LabelRef("known"))
 
 	a.Label("clip")
-	any := a.zero()
+	any := a.vector()
+	a.xor(any, any, any)
 	a.each(func(i int) {
 		inside := a.load(a.spare(1, i))
 		for lane := range 3 {
@@ -219,7 +244,8 @@ func (a *assembler) spare(plane, i int) operand.Mem {
 
 // end makes NaN +0; a masked call copies what it may to where it belongs.
 func (a *assembler) end() {
-	any := a.zero()
+	any := a.vector()
+	a.xor(any, any, any)
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)

@@ -265,21 +265,8 @@ func squares() (all []handler) {
 			a.step()
 			return true
 		}},
-		{"towardsSquareXZ", func(a *assembler) bool { // x and z of position - c, and the sum of their squares
-			to, s, c := [2]source{a.plane(), a.plane()}, a.plane(), [2]source{a.constant(), a.constant()}
-			a.each(func(i int) {
-				var d [2]operand.Op
-				for n, lane := range [2]int{0, 2} {
-					v := a.load(a.position(lane, i))
-					a.sub(v, a.at(c[n], i), v)
-					a.store(v, to[n], i)
-					d[n] = v
-				}
-				a.store(a.square(d[:]...), s, i)
-			})
-			a.step()
-			return true
-		}},
+		{"towardsSquareXZ", towardsXZ(false)},
+		{"towardsLengthXZ", towardsXZ(true)},
 		{"distanceSquareXZ", func(a *assembler) bool { // the same without y
 			s, cx, cz := a.plane(), a.constant(), a.constant()
 			a.each(func(i int) {
@@ -293,6 +280,35 @@ func squares() (all []handler) {
 		}},
 	})
 	return all
+}
+
+// towardsXZ gives x and z of position - c, the sum of their squares, and its root.
+func towardsXZ(root bool) func(a *assembler) bool {
+	return func(a *assembler) bool {
+		to, s := [2]source{a.plane(), a.plane()}, a.plane()
+		var length source
+		if root {
+			length = a.plane()
+		}
+		c := [2]source{a.constant(), a.constant()}
+		a.each(func(i int) {
+			var d [2]operand.Op
+			for n, lane := range [2]int{0, 2} {
+				v := a.load(a.position(lane, i))
+				a.sub(v, a.at(c[n], i), v)
+				a.store(v, to[n], i)
+				d[n] = v
+			}
+			square := a.square(d[:]...)
+			a.store(square, s, i)
+			if root {
+				a.VSQRTPS(square, square)
+				a.store(square, length, i)
+			}
+		})
+		a.step()
+		return true
+	}
 }
 
 func (a *assembler) loads(v triple, i int) (d []operand.Op) {
@@ -334,23 +350,18 @@ func outputs() (all []handler) {
 		v, c, s := a.triple(kinds[0]), a.triple('T'), a.plane()
 		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(a.cross(c, v, lane, i), k, to) })
 	}))
-	add([]handler{{"outExplosion", func(a *assembler) bool { // d = position - c; out += d * (|d|² < c0 ? rsqrt(|d|²)*c1 : c2)
-		c, limit, factor, other := a.triple('T'), a.constant(), a.constant(), a.constant()
-		var outs [3]outputLane
-		for lane := range outs {
-			outs[lane] = a.outputs(lane)
-		}
+	add([]handler{{"outExplosion", func(a *assembler) bool { // d = position - c; out += d * (|d|² < c3 ? rsqrt(|d|²)*c4 : 0)
+		c := a.constants(5)
+		outs := [3]outputLane{a.outputs(0), a.outputs(1), a.outputs(2)}
 		a.each(func(i int) {
 			var d [3]operand.Op
 			for lane := range d {
 				v := a.load(a.position(lane, i))
-				a.sub(v, a.of(c, lane, i), v)
+				a.sub(v, a.at(c[lane], i), v)
 				d[lane] = v
 			}
 			square := a.square(d[:]...)
-			s := a.rsqrt(square)
-			a.mul(s, a.at(factor, i), s)
-			k := a.chooseIn(isLess, square, a.at(limit, i), s, a.at(other, i))
+			k := a.scaledBelow(square, a.at(c[3], i), a.rsqrt(square), a.at(c[4], i))
 			for lane := range d {
 				outs[lane].change(i, func(to operand.Op) { a.mad(k, d[lane], to) })
 			}
@@ -425,11 +436,9 @@ func scalars() (all []handler) {
 	one("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
 		return a.square(a.load(a.at(o[0], i)), a.load(a.at(o[1], i)))
 	})
-	one("rsqrtBelow", "PCCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : o3
+	one("rsqrtBelow", "PCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : 0
 		x := a.load(a.at(o[0], i))
-		y := a.rsqrt(x)
-		a.mul(y, a.at(o[2], i), y)
-		return a.chooseIn(isLess, x, a.at(o[1], i), y, a.at(o[3], i))
+		return a.scaledBelow(x, a.at(o[1], i), a.rsqrt(x), a.at(o[2], i))
 	})
 	// times is also made with a factor, which is the next handler by number.
 	times := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
