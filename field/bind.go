@@ -43,11 +43,11 @@ func bind(p *Program, kernels cpu.Kernels, placed bool) *bound {
 	}
 	f := newFuser(p, &bound{kernels: kernels}, placed)
 	f.fuse()
-	return assemble(f)
+	return bindFused(f)
 }
 
-// assemble makes the code of fused values.
-func assemble(f *fuser) *bound {
+// bindFused makes the code of fused values.
+func bindFused(f *fuser) *bound {
 	n := len(f.values)
 	m := binder{fuser: f, steps: make([]step, 0, n+8), done: make([]bool, n), weight: blockWeight}
 	m.steps = append(m.steps, newStep(handlerBegin, 0))

@@ -81,3 +81,6 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 		pool[t.to], pool[t.to+1], pool[t.to+2] = pool[t.from[0]], pool[t.from[1]], pool[t.from[2]]
 	}
 }
+
+// blockNanoseconds estimates what a block takes, generously.
+func (b *bound) blockNanoseconds() int { return callNanoseconds / b.blocks }
