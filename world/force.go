@@ -37,7 +37,14 @@ func (w *World) move() {
 	b := &w.bodies
 	for from, to := b.run(0, chunkRows); from < to; from, to = b.run(to, chunkRows) {
 		w.sumForces(from, to)
-		w.integrate(from, to)
+		if w.mover == nil {
+			w.integrate(from, to)
+		} else {
+			w.accelerate(from, to)
+		}
+	}
+	if w.mover != nil {
+		w.letMove()
 	}
 }
 

@@ -40,6 +40,14 @@ type World struct {
 	components []column
 	systems    [2][]system
 
+	solid       bool    // some kind is
+	solidRadius float32 // of the largest solid kind
+	contacts    contacts
+	mover       Mover
+	moving      Moving
+	sorter      bulk.Bitset // empty between uses
+	roused      []int32     // memory of rouse
+
 	bodies  bodies
 	grid    grid
 	effects effects
