@@ -151,7 +151,9 @@ type Word[T any] struct {
 	// when the word was reached.
 	Live uint64
 	// Slots are the memory of all 64. What holes hold is undefined, but may be
-	// read and written: a loop over a dense word may ignore Live.
+	// read and written: a loop over a dense word may ignore Live. It computes on
+	// what the dead left then: a loop that lets numbers decay for ever should
+	// stop short of denormal ones, in holes as among the living.
 	Slots *[wordLen]T
 }
 

@@ -302,6 +302,24 @@ func benchmarkIterate(b *testing.B, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
+	b.Run("bareBits", func(b *testing.B) { // the limit with holes: arrays of structs and bits, no pool
+		plain, words := make([]body, benchSlots+63), make([]uint64, (benchSlots+63)/64)
+		for _, h := range live {
+			words[h.Index()/64] |= 1 << (h.Index() % 64)
+		}
+		for i := range plain {
+			plain[i].vx = 1
+		}
+		for b.Loop() {
+			for w, word := range words {
+				slots := plain[w*64:]
+				for ; word != 0; word &= word - 1 {
+					slots[bits.TrailingZeros64(word)].move()
+				}
+			}
+		}
+		perEntity(b, len(live))
+	})
 	b.Run("packedSlice", func(b *testing.B) { // the limit: no holes, no handles
 		plain := make([]body, len(live))
 		for b.Loop() {
@@ -358,6 +376,26 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 		b.ReportAllocs()
 		for b.Loop() {
 			stepLanes(p.Live(), aosoa)
+		}
+		perEntity(b, len(live))
+	})
+	b.Run("bareIndex", func(b *testing.B) { // the limit with holes: bare arrays, a list of who lives
+		var plain [6][]float32
+		for c := range plain {
+			plain[c] = make([]float32, n+16*c)[16*c:]
+			for i := range plain[c] {
+				plain[c][i] = 1
+			}
+		}
+		index := p.Live().AppendTo(nil)
+		for b.Loop() {
+			px, py, pz := plain[0], plain[1][:len(plain[0])], plain[2][:len(plain[0])]
+			vx, vy, vz := plain[3][:len(plain[0])], plain[4][:len(plain[0])], plain[5][:len(plain[0])]
+			for _, i := range index {
+				px[i] += float32(vx[i] * (1.0 / 60))
+				py[i] += float32(vy[i] * (1.0 / 60))
+				pz[i] += float32(vz[i] * (1.0 / 60))
+			}
 		}
 		perEntity(b, len(live))
 	})

@@ -96,15 +96,6 @@ func (b *Bitset) Any() bool {
 	return false
 }
 
-// Count returns the number of members. It looks at every word that has one.
-func (b *Bitset) Count() int {
-	n := 0
-	for w, ok := b.nextWord(0); ok; w, ok = b.nextWord(w + 1) {
-		n += bits.OnesCount64(b.words[w])
-	}
-	return n
-}
-
 // Next returns the lowest member that is at least from, or false.
 func (b *Bitset) Next(from uint32) (uint32, bool) {
 	w := from >> wordShift
@@ -242,25 +233,6 @@ func (b *Bitset) All() iter.Seq[uint32] {
 			}
 		}
 	}
-}
-
-// AppendTo appends the members to list, in ascending order: the fastest way to
-// get at few members of a large set, since nothing is called for each.
-func (b *Bitset) AppendTo(list []uint32) []uint32 {
-	for t, top := range b.top {
-		for ; top != 0; top &= top - 1 {
-			s := t<<wordShift | bits.TrailingZeros64(top)
-			group := (*[wordLen]uint64)(b.words[s<<wordShift:])
-			for summary := b.summary[s]; summary != 0; summary &= summary - 1 {
-				w := bits.TrailingZeros64(summary)
-				base := uint32(s<<wordShift|w) << wordShift
-				for word := group[w&wordMask]; word != 0; word &= word - 1 {
-					list = append(list, base|uint32(bits.TrailingZeros64(word)))
-				}
-			}
-		}
-	}
-	return list
 }
 
 // Bits yields base+i for every bit i of word, ascending: the members of a word

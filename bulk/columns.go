@@ -40,9 +40,10 @@ const (
 // What is said about holes and goroutines at Column goes for Columns, too.
 type Columns[E any] struct {
 	blocks []unsafe.Pointer
-	count  int     // columns
-	layout Layout  // SoA: element i at stride*column + i
-	stride uintptr // SoA: elements from one column to the next
+	count  int // columns
+	layout Layout
+	stride uintptr // elements from one column to the next
+	group  uintptr // elements from sixteen slots to the next sixteen, of one column
 }
 
 // NewColumns makes that many columns, without elements yet: see Grow. The error
@@ -55,11 +56,11 @@ func NewColumns[E any](columns int, layout Layout) (*Columns[E], error) {
 	if layout > AoSoA {
 		return nil, fmt.Errorf("%w: Layout is %v", ErrOptions, layout)
 	}
-	c := &Columns[E]{count: columns, layout: layout, stride: BlockLen}
+	c := &Columns[E]{count: columns, layout: layout, stride: LanesLen, group: LanesLen * uintptr(columns)}
 	if layout == SoA {
-		c.stride += max(1, staggerBytes/max(1, size))
+		c.stride, c.group = BlockLen+max(1, staggerBytes/max(1, size)), LanesLen
 	}
-	if uint64(columns)*uint64(c.stride) > maxBlockBytes/uint64(max(1, size)) {
+	if uint64(c.blockElements()) > maxBlockBytes/uint64(max(1, size)) {
 		return nil, fmt.Errorf("%w: a block of %d columns has more than %d bytes", ErrOptions, columns, maxBlockBytes)
 	}
 	return c, nil
@@ -70,7 +71,7 @@ func NewColumns[E any](columns int, layout Layout) (*Columns[E], error) {
 func (c *Columns[E]) Grow(slots uint32) {
 	blocks := int((uint64(slots) + blockMask) >> blockShift)
 	for len(c.blocks) < blocks {
-		elements := make([]E, uintptr(c.count)*c.stride)
+		elements := make([]E, c.blockElements())
 		c.blocks = append(c.blocks, unsafe.Pointer(unsafe.SliceData(elements)))
 	}
 }
@@ -81,21 +82,23 @@ func (c *Columns[E]) Len() int { return c.count }
 // Slots is the number of slots there is room for.
 func (c *Columns[E]) Slots() uint64 { return uint64(len(c.blocks)) << blockShift }
 
-// element is the number of a slot's element in its block.
-func (c *Columns[E]) element(column int, slot uint32) uintptr {
-	i := uintptr(slot & blockMask)
+// blockElements is the number of elements in a block.
+func (c *Columns[E]) blockElements() uintptr {
 	if c.layout == SoA {
-		return uintptr(column)*c.stride + i
+		return uintptr(c.count) * c.stride
 	}
-	return (i>>lanesShift*uintptr(c.count)+uintptr(column))<<lanesShift + i&(LanesLen-1)
+	return uintptr(c.count) * BlockLen
 }
 
-// find is the address of an element, nil unless it exists.
+// find is the address of an element, nil unless it exists. One formula serves
+// both layouts, and so is small enough to be inlined.
 func (c *Columns[E]) find(column int, slot uint32) unsafe.Pointer {
-	if uint(column) >= uint(c.count) || slot>>blockShift >= uint32(len(c.blocks)) {
+	b, i := slot>>blockShift, uintptr(slot&blockMask)
+	if uint(column) >= uint(c.count) || b >= uint32(len(c.blocks)) {
 		return nil
 	}
-	return unsafe.Add(c.blocks[slot>>blockShift], c.element(column, slot)*unsafe.Sizeof(*new(E)))
+	at := uintptr(column)*c.stride + i>>lanesShift*c.group + i&(LanesLen-1)
+	return unsafe.Add(c.blocks[b], at*unsafe.Sizeof(*new(E)))
 }
 
 // At returns an element, or nil if there is no such column, or no such slot yet.

@@ -168,8 +168,13 @@ func (p *Pool[T]) holes() int {
 	return int(max(p.slots, p.headSlots())-p.headSlots()) - p.count - p.retired
 }
 
-// poisonSlot makes the use of freed memory conspicuous.
-func (p *Pool[T]) poisonSlot(t *T) {
+// discard lets go of what a dead tenant points to. Where checks are enabled it
+// makes the use of freed memory conspicuous, too.
+func (p *Pool[T]) discard(t *T) {
+	if p.clears {
+		var zero T
+		*t = zero
+	}
 	if !p.poison {
 		return
 	}

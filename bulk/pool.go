@@ -39,7 +39,7 @@ type Pool[T any] struct {
 	usable     uint32 // the lesser of room and limit
 	hint       uint32 // LowestFree: no word below this is open (B4)
 	free       uint64 // LowestFree: all that Add may take of the hint word, or 0: look (B4)
-	touched    uint8  // of no meaning: the target of a load made for its time
+	clears     bool   // T has pointers: Remove lets go of what they point to
 	special    bool   // Remove has more to do than usual
 	count      int    // live
 	slots      uint32 // high-water: one more than the highest slot ever used
@@ -71,6 +71,7 @@ func NewPool[T any](o Options) (*Pool[T], error) {
 		order:   o.Order,
 		memory:  o.Memory,
 		special: o.Order != LowestFree,
+		clears:  hasPointers(reflect.TypeFor[T]()),
 		poison:  invariants.Enabled && poisonable(reflect.TypeFor[T]()),
 	}
 	if err := p.layOut(); err != nil {
@@ -311,31 +312,22 @@ func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 }
 
 // Remove frees the slot of h, and reports false, having done nothing, unless h
-// is live. From here on h is Stale for ever. The data are zeroed (overwritten
-// with a pattern, where checks are enabled and T is made of numbers).
+// is live. From here on h is Stale for ever. What a T with pointers held is let go;
+// the bytes of any other stay in the hole, and mean nothing, until Add zeroes
+// them (where checks are enabled, a pattern is written over numbers).
 func (p *Pool[T]) Remove(h Handle) bool {
 	i := h.Index()
 	if i >= p.usable {
 		return false
 	}
 	region, at := p.place(i)
-	// A load of the data now, beside that of the generation, so that the line is
-	// there when it is zeroed: loads overlap, and stores wait for each other.
-	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
-	if unsafe.Sizeof(*t) > 0 {
-		p.touched = *(*uint8)(unsafe.Pointer(t))
-	}
 	g := (*uint32)(unsafe.Add(region, at*generationBytes))
 	if *g != h.Generation() || !h.Valid() {
 		return false
 	}
 	*g++ // wraps to 0 at the maximum, which is even: nobody lives here
-	// Holes are zeroed for two reasons: what T points to is let go, and a loop
-	// over whole words computes on holes too, where a NaN would be slow.
-	var zero T
-	*t = zero
-	if invariants.Enabled {
-		p.poisonSlot(t)
+	if p.clears || invariants.Enabled {
+		p.discard((*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T)))))
 	}
 	w := i >> wordShift
 	before := p.live.words[w]

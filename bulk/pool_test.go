@@ -256,16 +256,6 @@ func TestAddZeroesWhatWasWrittenToHoles(t *testing.T) {
 	require.Equal(t, [4]float32{}, *v)
 }
 
-func TestHolesStayFinite(t *testing.T) {
-	p := newPool[[2]float32](t, bulk.Options{})
-	h, v := p.Add()
-	v[0], v[1] = float32(math.NaN()), float32(math.Inf(1))
-	p.Remove(h)
-	for _, f := range p.At(0) {
-		require.False(t, math.IsNaN(float64(f)) || math.IsInf(float64(f), 0))
-	}
-}
-
 func TestRemoveLetsGoOfWhatTPointsTo(t *testing.T) {
 	p := newPool[*[64]int](t, bulk.Options{})
 	h, v := p.Add()

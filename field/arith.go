@@ -44,6 +44,10 @@ func evaluate(o Opcode, a, b, c, d float32) float32 {
 		return selectLT32(a, b, c, d)
 	case opSelectGE:
 		return selectGE32(a, b, c, d)
+	case opExp2:
+		return exp232(a)
+	case opHash:
+		return hash32(a, b, c)
 	}
 	panic("field: " + o.String() + " computes nothing")
 }
@@ -155,6 +159,43 @@ func selectGE32(a, b, c, d float32) float32 {
 		return c
 	}
 	return d
+}
+
+// exp232 is 2^a: a is a whole number n and a rest f of at most a half; the rest
+// goes into a polynomial of degree five, and n is added to the exponent of what
+// comes out. The sum with toInteger ends in the bits of n. For n = 128 the rest is
+// never above 0, and 2^0 is exactly 1: so it is the exponent of infinity only where
+// it has to be.
+func exp232(a float32) float32 {
+	const toInteger = 12582912
+	if !(a >= -126) {
+		return 0
+	}
+	x := min32(a, 128)
+	t := x + toInteger
+	f := x - (t - toInteger)
+	p := fma32(0.0013264727, f, 0.009671513)
+	p = fma32(p, f, 0.055507336)
+	p = fma32(p, f, 0.24022242)
+	p = fma32(p, f, 0.693147)
+	p = fma32(p, f, 1)
+	return math.Float32frombits(math.Float32bits(p) + math.Float32bits(t)<<23)
+}
+
+// hash32 makes one number in [0, 1) of the bits of three, like a die that always
+// falls the same way. hashBits leaves one pattern for both zeros and one for every
+// NaN. Whole numbers differ in high bits only, which a product moves further up and
+// out: hence the shift before each one. The end is the finisher of MurmurHash3.
+func hash32(a, b, c float32) float32 {
+	h := hashBits(a)*0x9e3779b1 + hashBits(b)*0x85ebca77 + hashBits(c)*0xc2b2ae3d
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return float32((h^h>>16)>>8) * (1.0 / (1 << 24))
+}
+
+func hashBits(a float32) uint32 {
+	u := math.Float32bits(max32(a, float32(math.Inf(-1))) + 0)
+	return u ^ u>>15
 }
 
 func isFinite(v float32) bool { return v-v == 0 }

@@ -6,19 +6,23 @@ import (
 	"math"
 )
 
-// The portable form, all of it little-endian:
+// The portable form, all of it little-endian. Its version is the lowest that can
+// say what the program is, so that a program has one form and keeps its hash:
 //
 //	magic "wfld" | version u8 | flags u8 (1: a box) | length of name u8 | params u8
 //	literals u16 | preloads u16 | instructions u16
 //	name
-//	params x { length of name u8 | name | default 4 x f32 }
+//	params x { length of name u8 | name | default 4 x f32 }, or in version 2
+//	params x { length of name u8 | name | kind u8 (1: a number, 2: a range) | default 4 x f32 | range 2 x f32, if there is one }
 //	box 6 x f32, if there is one
 //	literals x f32
 //	instructions x { op u8 | to u8 | operands 4 x u8 | uniform u16 }
 const (
 	magic       = "wfld"
-	version     = 1
+	newest      = 2 // has exp2 and hash, numbers and ranges
 	flagBox     = 1
+	kindScalar  = 1 // kinds of parameters, bits
+	kindBounded = 2
 	headerBytes = 14
 	boxBytes    = 24
 )
@@ -33,14 +37,20 @@ func (p *Program) encode() []byte {
 	if p.boxed {
 		flags = flagBox
 	}
-	b = append(append(b, magic...), version, flags, byte(len(p.name)), byte(len(p.params)))
+	b = append(append(b, magic...), p.version(), flags, byte(len(p.name)), byte(len(p.params)))
 	for _, n := range []int{len(p.literals), p.preloads, len(p.code)} {
 		b = binary.LittleEndian.AppendUint16(b, uint16(n))
 	}
 	b = append(b, p.name...)
 	for _, q := range p.params {
 		b = append(append(b, byte(len(q.Name))), q.Name...)
+		if p.version() > 1 {
+			b = append(b, q.kind())
+		}
 		b = appendFloats(b, q.Default[:])
+		if q.Bounded {
+			b = appendFloats(b, []float32{q.Min, q.Max})
+		}
 	}
 	if p.boxed {
 		b = appendFloats(appendFloats(b, p.box.Min[:]), p.box.Max[:])
@@ -51,6 +61,32 @@ func (p *Program) encode() []byte {
 		b = binary.LittleEndian.AppendUint16(b, in.uniform)
 	}
 	return b
+}
+
+func (p Param) kind() (k byte) {
+	if p.Scalar {
+		k |= kindScalar
+	}
+	if p.Bounded {
+		k |= kindBounded
+	}
+	return k
+}
+
+// version is the lowest that has all that the program has.
+func (p *Program) version() byte {
+	lowest := byte(1)
+	for _, q := range p.params {
+		if q.kind() != 0 {
+			lowest = 2
+		}
+	}
+	for _, in := range p.code {
+		if in.op < opcodes {
+			lowest = max(lowest, in.op.since())
+		}
+	}
+	return lowest
 }
 
 func appendFloats(b []byte, v []float32) []byte {
@@ -100,8 +136,9 @@ func (r *reader) program() *Program {
 		r.fault = "it is no program: it does not begin with " + magic
 		return nil
 	}
-	if v := r.byte(); v != version {
-		r.fault = fmt.Sprintf("version %d; only %d is known", v, version)
+	v := r.byte()
+	if v == 0 || v > newest {
+		r.fault = fmt.Sprintf("version %d; only 1 to %d are known", v, newest)
 		return nil
 	}
 	flags, name, params := r.byte(), int(r.byte()), int(r.byte())
@@ -117,9 +154,7 @@ func (r *reader) program() *Program {
 	}
 	p := &Program{name: string(r.take(name)), boxed: flags == flagBox, preloads: preloads}
 	for range params {
-		q := Param{Name: string(r.take(int(r.byte())))}
-		r.floats(q.Default[:])
-		p.params = append(p.params, q)
+		p.params = append(p.params, r.param(v))
 	}
 	if p.boxed {
 		r.floats(p.box.Min[:])
@@ -134,7 +169,28 @@ func (r *reader) program() *Program {
 		copy(in.operands[:], r.take(len(in.operands)))
 		in.uniform = r.uint16()
 	}
+	if least := p.version(); v != least && r.fault == "" && !r.short {
+		r.fault = fmt.Sprintf("it says version %d, but is of version %d", v, least)
+	}
 	return p
+}
+
+func (r *reader) param(version byte) Param {
+	q := Param{Name: string(r.take(int(r.byte())))}
+	if version > 1 {
+		kind := r.byte()
+		if kind&^(kindScalar|kindBounded) != 0 {
+			r.fault = fmt.Sprintf("unknown kind %#x of a parameter", kind)
+		}
+		q.Scalar, q.Bounded = kind&kindScalar != 0, kind&kindBounded != 0
+	}
+	r.floats(q.Default[:])
+	if q.Bounded {
+		var ends [2]float32
+		r.floats(ends[:])
+		q.Min, q.Max = ends[0], ends[1]
+	}
+	return q
 }
 
 func (r *reader) take(n int) []byte {

@@ -15,11 +15,11 @@ const theOutput valueID = -1
 type valueKind uint8
 
 const (
-	valueLiteral  valueKind = iota // a number
-	valueUniform                   // time, or a lane of a parameter
+	valueSum      valueKind = iota // no value: a lane of the output changes
 	valuePosition                  // a lane of the position
 	valueComputed                  // an operation over other values
-	valueSum                       // no value: a lane of the output changes
+	valueUniform                   // time, or a lane of a parameter
+	valueLiteral                   // a number
 )
 
 // A value is comparable: two that are equal are one.
@@ -46,6 +46,8 @@ type graph struct {
 	known  map[value]valueID
 	line   int32 // that is being lowered
 	sums   int   // how many values are sums
+	empty  int   // how many sums of 0 were left out
+	plain  bool  // nothing is simplified or shared, to be looked at
 }
 
 func (g *graph) add(v value) valueID {
@@ -80,66 +82,33 @@ func (g *graph) position(lane int) valueID {
 func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	v := value{kind: valueComputed, op: o}
 	copy(v.operands[:], operands[:o.operands()])
-	if id, ok := g.identity(v); ok {
-		return id
+	if g.plain {
+		return g.add(v)
 	}
+	v = g.normal(v)
 	if f, ok := g.fold(v); ok {
 		return g.literal(f)
+	}
+	if id, ok := g.identity(v); ok {
+		return id
 	}
 	return g.share(v)
 }
 
 // sum adds to a lane of the output. Sums are never shared and keep their order.
 func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
-	g.add(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
+	v := g.normal(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
+	if g.isZero(v.operands[1]) && (v.op == opAdd || v.op == opSub) {
+		g.empty++
+		return
+	}
+	g.add(v)
 	g.sums++
 }
 
-// fold computes what has only literals for operands, with the arithmetic that
-// the machine has (F1). What is not finite stays an instruction: a text can't
-// spell it, and a NaN has no bits of its own.
-func (g *graph) fold(v value) (float32, bool) {
-	var f [4]float32
-	for i, id := range v.operands[:v.op.operands()] {
-		if g.values[id].kind != valueLiteral {
-			return 0, false
-		}
-		f[i] = math.Float32frombits(g.values[id].bits)
-	}
-	r := evaluate(v.op, f[0], f[1], f[2], f[3])
-	return r, isFinite(r)
-}
-
-// identity finds operations that change no bit of one operand, whatever it is.
-// That is stricter than algebra: x + 0 is not x when x is -0.
-func (g *graph) identity(v value) (valueID, bool) {
-	a, b := v.operands[0], v.operands[1]
-	const zero, minusZero, one = 0, signBit, 0x3f800000
-	switch v.op {
-	case opAdd:
-		if g.isLiteral(b, minusZero) {
-			return a, true
-		}
-		return b, g.isLiteral(a, minusZero)
-	case opSub:
-		return a, g.isLiteral(b, zero)
-	case opMul:
-		if g.isLiteral(b, one) {
-			return a, true
-		}
-		return b, g.isLiteral(a, one)
-	case opDiv:
-		return a, g.isLiteral(b, one)
-	case opSaturate:
-		return a, g.values[a].op == opSaturate
-	case opSelectLT, opSelectGE:
-		return v.operands[2], v.operands[2] == v.operands[3]
-	}
-	return 0, false
-}
-
-func (g *graph) isLiteral(id valueID, bits uint32) bool {
-	return g.values[id].kind == valueLiteral && g.values[id].bits == bits
+// nothing makes the program of an effect whose sums are all empty.
+func (g *graph) nothing() {
+	g.add(value{kind: valueSum, op: opSub, operands: [4]valueID{theOutput, g.literal(0)}})
 }
 
 // live marks the values that the sums need.

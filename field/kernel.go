@@ -151,3 +151,17 @@ func selectGE(to, a, b, c, d []float32) {
 		to[i] = selectGE32(a[i], b[i], c[i], d[i])
 	}
 }
+
+func exp2(to, a []float32) {
+	a = a[:len(to)]
+	for i := range to {
+		to[i] = exp232(a[i])
+	}
+}
+
+func hash(to, a, b, c []float32) {
+	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
+	for i := range to {
+		to[i] = hash32(a[i], b[i], c[i])
+	}
+}

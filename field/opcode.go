@@ -27,6 +27,8 @@ const (
 	opSaturate
 	opSelectLT
 	opSelectGE
+	opExp2 // from here on since version 2 of the portable form
+	opHash
 	opcodes // how many there are
 )
 
@@ -55,6 +57,8 @@ var opcodeTable = [opcodes]struct {
 	opSaturate: {"saturate", 1},
 	opSelectLT: {"select_lt", 4},
 	opSelectGE: {"select_ge", 4},
+	opExp2:     {"exp2", 1},
+	opHash:     {"hash", 3},
 }
 
 // String is the name of the operation, as in the text if it is there.
@@ -63,6 +67,14 @@ func (o Opcode) String() string {
 		return fmt.Sprintf("opcode %d", uint8(o))
 	}
 	return opcodeTable[o].name
+}
+
+// since is the version of the portable form that the operation came with.
+func (o Opcode) since() byte {
+	if o >= opExp2 {
+		return 2
+	}
+	return 1
 }
 
 func (o Opcode) operands() int { return opcodeTable[o].operands }

@@ -16,65 +16,81 @@ import (
 // and nothing else: no lanes dropped, nothing folded, shared or allocated, a fused
 // multiply-add from arbitrary precision.
 func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]float32 {
-	names := map[string]Vec4{
-		"position": {point[0], point[1], point[2], 0},
-		"time":     {env.Time, env.Time, env.Time, env.Time},
-		"output":   {out[0], out[1], out[2], 0},
+	const given = 30
+	names := map[string]oracleTerm{
+		"position": {v: oracleLanes{{point[0], false}, {point[1], false}, {point[2], false}, {0, true}}, reach: given},
+		"time":     {v: oracleAll(oracleNumber{env.Time, false}), scalar: true, reach: given},
+		"output":   {v: oracleLanes{{out[0], false}, {out[1], false}, {out[2], false}}},
 	}
 	for i, p := range text.params {
-		names[p.Name] = p.Default
+		v := p.Default
 		if env.Params != nil {
-			names[p.Name] = env.Params[i]
+			v = env.Params[i]
+		}
+		names[p.Name] = oracleTerm{v: oracleLanes{{v[0], false}, {v[1], false}, {v[2], false}, {v[3], false}}, reach: given}
+		if p.Scalar {
+			names[p.Name] = oracleTerm{v: oracleAll(oracleNumber{v[0], false}), scalar: true, reach: given}
 		}
 	}
 	for _, s := range text.statements {
-		var v [4]Vec4
+		var v [4]oracleTerm
 		for i, o := range s.operands {
-			v[i] = o.value
-			if o.token.kind == tokenWord {
-				v[i] = names[o.token.text]
-				if lane := o.token.lane; lane != wholeVector && o.token.text != "output" {
-					v[i] = Vec4{v[i][lane], v[i][lane], v[i][lane], v[i][lane]}
-				}
+			if o.token.kind != tokenWord {
+				v[i] = oracleLiteral(o.value)
+				continue
+			}
+			v[i] = names[o.token.text]
+			if lane := o.token.lane; lane != wholeVector && o.token.text != "output" {
+				v[i] = oracleTerm{v: oracleAll(v[i].v[lane]), scalar: true, reach: v[i].reach}
 			}
 		}
-		result := oracleOperation(s.op.text, v[0], v[1], v[2], v[3])
+		var result oracleTerm
+		if s.target.text == "output" {
+			result.v = oracleSum(s.op.text, v)
+		} else {
+			result = oracleStatement(s.op.text, v)
+		}
 		if lane := s.target.lane; lane != wholeVector {
 			old := names[s.target.text]
-			old[lane] = result[lane]
-			result = old
+			old.v[lane] = result.v[lane]
+			result = oracleTerm{v: old.v, reach: max(old.reach, result.reach)}
 		}
 		names[s.target.text] = result
 	}
 	for i := range out {
-		if out[i] = names["output"][i]; out[i] != out[i] {
+		if out[i] = names["output"].v[i].f; out[i] != out[i] {
 			out[i] = 0
 		}
 	}
 	return out
 }
 
-func oracleOperation(op string, a, b, c, d Vec4) (r Vec4) {
-	all := func(f float32) Vec4 { return Vec4{f, f, f, f} }
-	dot := func(a, b Vec4) float32 { return oracleFMA(a[2], b[2], oracleFMA(a[1], b[1], float32(a[0]*b[0]))) }
+// oracleOperation is an operation over four lanes.
+func oracleOperation(op string, a, b, c, d oracleLanes) (r oracleLanes) {
+	lane := func(op string, a, b, c oracleNumber) oracleNumber { return oracleCompute(op, a, b, c, oracleNumber{}) }
+	dot := func(a, b oracleLanes) oracleNumber {
+		x := lane("mul", a[0], b[0], oracleNumber{})
+		return lane("mad", a[2], b[2], lane("mad", a[1], b[1], x))
+	}
 	switch op {
 	case "mov":
 		return a
 	case "dot":
-		return all(dot(a, b))
+		return oracleAll(dot(a, b))
 	case "length":
-		return all(float32(math.Sqrt(float64(dot(a, a)))))
+		return oracleAll(lane("sqrt", dot(a, a), oracleNumber{}, oracleNumber{}))
 	case "cross":
 		for i := range 3 {
 			j, k := (i+1)%3, (i+2)%3
-			r[i] = oracleFMA(-a[k], b[j], float32(a[j]*b[k]))
+			r[i] = lane("nmad", a[k], b[j], lane("mul", a[j], b[k], oracleNumber{}))
 		}
+		r[3] = oracleNumber{0, true}
 		return r
 	case "normalize":
-		return oracleOperation("mul", a, oracleOperation("rsqrt", all(dot(a, a)), b, c, d), c, d)
+		return oracleOperation("mul", a, oracleOperation("rsqrt", oracleAll(dot(a, a)), b, c, d), c, d)
 	}
 	for i := range r {
-		r[i] = oracleLane(op, a[i], b[i], c[i], d[i])
+		r[i] = oracleCompute(op, a[i], b[i], c[i], d[i])
 	}
 	return r
 }
@@ -120,6 +136,10 @@ func oracleLane(op string, a, b, c, d float32) float32 {
 	case "smooth":
 		s := oracleLane("saturate", a, 0, 0, 0)
 		return float32(float32(s*s) * oracleFMA(-s, 2, 3))
+	case "exp2":
+		return oracleExp2(a)
+	case "hash":
+		return oracleHash(a, b, c)
 	case "select_lt":
 		if a < b {
 			return c
@@ -161,6 +181,46 @@ func oracleSin(a float32) float32 {
 	return p
 }
 
+// oracleExp2 scales by Ldexp instead of bits.
+func oracleExp2(a float32) float32 {
+	switch {
+	case a != a || a < -126:
+		return 0
+	case a >= 128:
+		return float32(math.Inf(1))
+	}
+	n := math.RoundToEven(float64(a))
+	f, p := float32(float64(a)-n), float32(0.0013264727)
+	for _, k := range []float32{0.009671513, 0.055507336, 0.24022242, 0.693147, 1} {
+		p = oracleFMA(p, f, k)
+	}
+	return float32(math.Ldexp(float64(p), int(n)))
+}
+
+// oracleHash counts modulo 2^32 in wide integers.
+func oracleHash(a, b, c float32) float32 {
+	const modulus = 1 << 32
+	sum := uint64(0)
+	for _, in := range []struct {
+		f      float32
+		factor uint64
+	}{{a, 0x9e3779b1}, {b, 0x85ebca77}, {c, 0xc2b2ae3d}} {
+		u := uint64(math.Float32bits(in.f))
+		switch {
+		case in.f == 0:
+			u = 0
+		case in.f != in.f:
+			u = 0xff800000
+		}
+		sum += (u ^ u/(1<<15)) * in.factor % modulus
+	}
+	h := sum % modulus
+	h = (h ^ h/(1<<16)) * 0x85ebca6b % modulus
+	h = (h ^ h/(1<<13)) * 0xc2b2ae35 % modulus
+	h ^= h / (1 << 16)
+	return float32(float64(h/256) / (1 << 24))
+}
+
 func oracleFMA(a, b, c float32) float32 {
 	if !isFinite(a) || !isFinite(b) || !isFinite(c) {
 		return float32(float64(a)*float64(b) + float64(c)) // no rounding to get wrong
@@ -189,6 +249,7 @@ func randomText(r *rand.Rand, n int) string {
 		}
 		return names[max(r.IntN(len(names)), r.IntN(len(names)))]
 	}
+	known := func() string { return names[3+r.IntN(len(names)-3)] }
 	operations := strings.Split(operationNames, ", ")
 	for i := range n {
 		name, op := fmt.Sprintf("v%d", r.IntN(6)), operations[r.IntN(len(operations))]
@@ -196,6 +257,15 @@ func randomText(r *rand.Rand, n int) string {
 		operands := make([]string, o.operands)
 		for j := range operands {
 			operands[j] = operand()
+		}
+		if strings.HasPrefix(op, "select") && r.IntN(2) == 0 { // a product or nothing
+			operands = []string{known() + ".x", known() + ".y", known(), "0"}
+			if r.IntN(2) == 0 {
+				operands[2], operands[3] = operands[3], operands[2]
+			}
+		}
+		if op == "mul" && r.IntN(2) == 0 {
+			operands[r.IntN(2)] = known() + ".z"
 		}
 		if slices.Contains(names, name) && r.IntN(4) == 0 {
 			name += "." + laneNames[r.IntN(4):][:1]

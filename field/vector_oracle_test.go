@@ -17,22 +17,25 @@ import (
 // numbers for each name: the language as the package comment has it, and nothing
 // of the compiler or the machine.
 type vectorOracle struct {
-	names map[string][4]float32
+	names map[string]vectorTerm
 	out   [3]float32
 }
 
 // vectorInterpret adds the effect at one point to out.
 func vectorInterpret(text string, point [3]float32, time float32, out [3]float32) [3]float32 {
-	o := vectorOracle{names: map[string][4]float32{
-		"position": {point[0], point[1], point[2], 0},
-		"time":     {time, time, time, time},
+	o := vectorOracle{names: map[string]vectorTerm{
+		"position": {lanes: [4]float32{point[0], point[1], point[2], 0}, fixed: [4]bool{3: true}, size: vectorGiven},
+		"time":     vectorSingle(time, false, vectorGiven),
 	}, out: out}
 	for row := range strings.SplitSeq(text, "\n") {
 		target, right, assigns := strings.Cut(row, " = ")
 		name, isParam := strings.CutPrefix(target, "param ")
 		switch {
 		case isParam:
-			o.names[name] = o.operand(right)
+			o.names[name] = vectorTerm{lanes: o.operand(right).lanes, size: vectorGiven}
+			if right[0] != '(' {
+				o.names[name] = vectorSingle(o.operand(right).lanes[0], false, vectorGiven)
+			}
 		case assigns:
 			o.assign(target, right)
 		}
@@ -47,28 +50,27 @@ func vectorInterpret(text string, point [3]float32, time float32, out [3]float32
 
 func (o *vectorOracle) assign(target, right string) {
 	operation, rest, _ := strings.Cut(right, " ")
-	var v [4][4]float32
+	var v [4]vectorTerm
 	at := -1 // which operand is the output
 	for i, s := range vectorSplit(rest) {
 		if s == target && strings.HasPrefix(s, "output") {
 			at = i
-			v[i] = [4]float32{o.out[0], o.out[1], o.out[2], 0}
+			v[i].lanes = [4]float32{o.out[0], o.out[1], o.out[2], 0}
 			continue
 		}
 		v[i] = o.operand(s)
 	}
-	result := vectorVector(operation, v)
 	base, lane := vectorPick(target)
 	if at < 0 {
-		old := o.names[base]
-		for i := range old {
-			if lane < 0 || lane == i {
-				old[i] = result[i]
-			}
+		result := vectorApply(operation, v)
+		if old := o.names[base]; lane >= 0 {
+			old.lanes[lane], old.fixed[lane] = result.lanes[lane], result.fixed[lane]
+			result = vectorTerm{lanes: old.lanes, fixed: old.fixed, size: math.Max(old.size, result.size)}
 		}
-		o.names[base] = old
+		o.names[base] = result
 		return
 	}
+	result := vectorAdd(operation, v)
 	for i := range o.out {
 		if lane < 0 || lane == i {
 			o.out[i] = result[i]
@@ -102,7 +104,7 @@ func vectorPick(name string) (base string, lane int) {
 	return base, strings.Index("xyzw", after)
 }
 
-func (o *vectorOracle) operand(s string) (v [4]float32) {
+func (o *vectorOracle) operand(s string) vectorTerm {
 	number := func(s string) float32 {
 		f, err := strconv.ParseFloat(strings.TrimSpace(s), 32)
 		if err != nil {
@@ -112,13 +114,14 @@ func (o *vectorOracle) operand(s string) (v [4]float32) {
 	}
 	switch c := s[0]; {
 	case c == '(':
+		var v [4]float32
 		for i, part := range strings.Split(strings.Trim(s, "()"), ",") {
 			v[i] = number(part)
 		}
-		return v
+		return vectorWritten(v)
 	case strings.IndexByte("+-.0123456789", c) >= 0:
 		f := number(s)
-		return [4]float32{f, f, f, f}
+		return vectorWritten([4]float32{f, f, f, f})
 	}
 	base, lane := vectorPick(s)
 	v, ok := o.names[base]
@@ -126,35 +129,9 @@ func (o *vectorOracle) operand(s string) (v [4]float32) {
 		panic("the test made a text that does not know " + base)
 	}
 	if lane >= 0 {
-		v = [4]float32{v[lane], v[lane], v[lane], v[lane]}
+		v = vectorSingle(v.lanes[lane], v.fixed[lane], v.size)
 	}
 	return v
-}
-
-func vectorVector(operation string, v [4][4]float32) (r [4]float32) {
-	dot := func(a, b [4]float32) float32 {
-		return vectorOnceFMA(a[2], b[2], vectorOnceFMA(a[1], b[1], float32(a[0]*b[0])))
-	}
-	cross := func(i, j int) float32 { return vectorOnceFMA(-v[0][j], v[1][i], float32(v[0][i]*v[1][j])) }
-	for i := range r {
-		a := v[0][i]
-		switch operation {
-		case "dot":
-			r[i] = dot(v[0], v[1])
-		case "cross":
-			r = [4]float32{cross(1, 2), cross(2, 0), cross(0, 1), 0}
-		case "length":
-			r[i] = float32(math.Sqrt(float64(dot(v[0], v[0]))))
-		case "normalize":
-			r[i] = float32(a * vectorInverseRoot(dot(v[0], v[0])))
-		case "smooth":
-			s := vectorClamp(a)
-			r[i] = float32(float32(s*s) * vectorOnceFMA(-s, 2, 3))
-		default:
-			r[i] = vectorNumber(operation, a, v[1][i], v[2][i], v[3][i])
-		}
-	}
-	return r
 }
 
 func vectorNumber(operation string, a, b, c, d float32) float32 {
@@ -197,6 +174,13 @@ func vectorNumber(operation string, a, b, c, d float32) float32 {
 		return vectorSine(a)
 	case "saturate":
 		return vectorClamp(a)
+	case "smooth":
+		s := vectorClamp(a)
+		return float32(float32(s*s) * vectorOnceFMA(-s, 2, 3))
+	case "exp2":
+		return vectorPower(a)
+	case "hash":
+		return vectorDie(a, b, c)
 	case "select_lt":
 		return choose(a < b, c, d)
 	case "select_ge":
@@ -258,6 +242,47 @@ func vectorSine(t float32) float32 {
 	return p
 }
 
+// vectorPower is 2^a with the whole part made by doubling and halving.
+func vectorPower(a float32) float32 {
+	if a != a || a < -126 {
+		return 0
+	}
+	if a > 128 {
+		a = 128
+	}
+	whole := math.RoundToEven(float64(a))
+	rest, p := float32(float64(a)-whole), float32(0.0013264727)
+	for _, k := range []float32{0.009671513, 0.055507336, 0.24022242, 0.693147, 1} {
+		p = vectorOnceFMA(p, rest, k)
+	}
+	for ; whole > 0; whole-- {
+		p *= 2
+	}
+	for ; whole < 0; whole++ {
+		p /= 2
+	}
+	return p
+}
+
+func vectorDie(numbers ...float32) float32 {
+	factors, h := []uint32{0x9e3779b1, 0x85ebca77, 0xc2b2ae3d}, uint32(0)
+	for i, f := range numbers {
+		if f == 0 {
+			f = 0 // the positive one
+		} else if f != f {
+			f = float32(math.Inf(-1))
+		}
+		u := math.Float32bits(f)
+		h += factors[i] * (u ^ u>>15)
+	}
+	h ^= h >> 16
+	h *= 0x85ebca6b
+	h ^= h >> 13
+	h *= 0xc2b2ae35
+	h ^= h >> 16
+	return float32(float64(h>>8) / 16777216)
+}
+
 // A vectorAuthor writes random effects.
 type vectorAuthor struct {
 	rng    *rand.Rand
@@ -269,11 +294,11 @@ type vectorAuthor struct {
 
 var vectorOperandCounts = map[string]int{
 	"mov": 1, "add": 2, "sub": 2, "mul": 2, "div": 2, "mad": 3, "nmad": 3, "min": 2, "max": 2, "abs": 1, "neg": 1, "floor": 1,
-	"sqrt": 1, "rsqrt": 1, "sin": 1, "saturate": 1, "smooth": 1, "dot": 2, "cross": 2, "length": 1, "normalize": 1,
+	"sqrt": 1, "rsqrt": 1, "sin": 1, "exp2": 1, "hash": 3, "saturate": 1, "smooth": 1, "dot": 2, "cross": 2, "length": 1, "normalize": 1,
 	"select_lt": 4, "select_ge": 4,
 }
 
-var vectorOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin saturate smooth " +
+var vectorOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin exp2 hash saturate smooth " +
 	"dot cross length normalize select_lt select_ge")
 
 func newVectorAuthor(seed uint64, prefix string) *vectorAuthor {

@@ -72,11 +72,9 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	b.kind = append(b.kind, k)
 	b.cell = append(b.cell, w.grid.cellOf(at.X, at.Z))
 	b.flips.reserve(row + 1)
-	if row>>6 >= len(b.moved) {
-		b.moved = append(b.moved, 0)
-	}
 	w.grid.insert(b.cell[row], slot)
 	w.rowOf[slot] = int32(row)
+	w.wakefulness.newborn.Set(slot)
 	w.rouse(row)
 }
 
@@ -87,6 +85,8 @@ func (w *World) removeBody(row int) {
 	w.rouse(row) // what touches it
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
+	w.wakefulness.awake.Clear(b.slot[row])
+	w.wakefulness.newborn.Clear(b.slot[row])
 	if b.isAwake(row) {
 		b.awake--
 		if b.mode != InPlace {

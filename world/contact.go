@@ -10,7 +10,7 @@ type contacts struct {
 	bodies []contactBody // those that touch another, in the order they were met
 	list   []contact     // pairs of them
 	local  []int32       // by row: index into bodies + 1, or 0
-	slots  []uint32      // of the awake solid bodies, ascending
+	slots  []uint32      // of the awake bodies, ascending
 	near   []int32       // rows, from touching
 	group  []int32       // by body: one of its group, nearer to the root
 	kept   []bool        // by body: it, or its group, stays awake
@@ -89,10 +89,13 @@ func (w *World) findContacts() {
 	for len(c.local) < b.len() {
 		c.local = append(c.local, 0)
 	}
-	c.slots = w.awakeSlots(c.slots[:0], func(p *bodyParams) bool { return p.solid })
+	c.slots = w.wakefulness.awake.AppendTo(c.slots[:0])
 	for _, slot := range c.slots {
 		row := int(w.rowOf[slot])
 		params := &w.kinds[b.kind[row]].params
+		if !params.solid {
+			continue
+		}
 		moving := !w.drowsy(params, b.velocity(row))
 		c.near = w.touching(row, c.near[:0])
 		for _, other := range c.near {
@@ -112,24 +115,6 @@ func (w *World) findContacts() {
 			body.weight = body.params.invMass
 		}
 	}
-}
-
-// awakeSlots appends the slots of awake bodies of some kinds, in ascending order:
-// a bitset sorts them.
-func (w *World) awakeSlots(list []uint32, which func(*bodyParams) bool) []uint32 {
-	b := &w.bodies
-	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
-		for row := from; row < to; row++ {
-			if which(&w.kinds[b.kind[row]].params) {
-				w.sorter.Set(b.slot[row])
-			}
-		}
-	}
-	list = w.sorter.AppendTo(list)
-	for _, slot := range list {
-		w.sorter.SetWord(slot>>6, 0)
-	}
-	return list
 }
 
 // contactBody returns the index of a row's body, which it adds when it is new.

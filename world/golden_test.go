@@ -18,7 +18,7 @@ var golden = []struct {
 	hash  uint64
 	tick  uint64
 }{
-	{"storm", storm, 0xa19ce0129361fa57, 474},
+	{"storm", storm, 0xc28e6d82953b1765, 474},
 	{"heap", rockHeap, 0xbf55a2983abc7f52, 408},
 	{"bouncing", bouncing, 0x2d475c9d912a6ec3, 835},
 }

@@ -81,6 +81,6 @@ func (w *World) accelerate(from, to int) {
 // letMove calls the Mover.
 func (w *World) letMove() {
 	w.moving.w = w
-	w.moving.slots = w.awakeSlots(w.moving.slots[:0], func(*bodyParams) bool { return true })
+	w.moving.slots = w.wakefulness.awake.AppendTo(w.moving.slots[:0])
 	w.mover(w, &w.moving)
 }

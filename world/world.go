@@ -33,11 +33,14 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest ever issued
 	doomed      bulk.Bitset
+	furnished   bulk.Bitset // spawned, and its components not marked as changed yet
 	dirty       bulk.Bitset
 	wheel       wheel
 
 	kinds      []kind
 	components []column
+	presences  []*bulk.Bitset // of the components
+	deferred   deferred
 	systems    [2][]system
 
 	solid       bool    // some kind is
@@ -45,15 +48,15 @@ type World struct {
 	contacts    contacts
 	mover       Mover
 	moving      Moving
-	sorter      bulk.Bitset // empty between uses
-	roused      []int32     // memory of rouse
+	roused      []int32 // memory of rouse
 
-	bodies  bodies
-	grid    grid
-	effects effects
-	forces  forces
-	events  events
-	counts  counts
+	bodies      bodies
+	wakefulness wakefulness
+	grid        grid
+	effects     effects
+	forces      forces
+	events      events
+	counts      counts
 }
 
 // entity is what the pool keeps by slot.

@@ -16,6 +16,9 @@ const (
 func main() {
 	ConstraintExpr("amd64,!purego")
 	addScaled()
+	appendMembers()
+	combines()
+	countGroups()
 	Generate()
 }
 

@@ -38,6 +38,21 @@ func main() {
 	for _, word := range bulk.And(live) { // want inline
 		count += word
 	}
+	columns, err := bulk.NewColumns[float32](2, bulk.SoA)
+	if err != nil {
+		panic(err)
+	}
+	columns.Grow(pool.Slots())
+	sum += *columns.At(1, 0)            // want inline
+	sum += columns.Lanes(1, 0)[0]       // want inline
+	var table bulk.Table[body]
+	table.Add(h)
+	sum += table.Get(h).x               // want inline
+	sum += table.Rows()[0].x            // want inline
+	count += uint64(table.HandleAt(0))  // want inline
+	if row, ok := table.Row(h); ok {    // want inline
+		count += uint64(row)
+	}
 	for i := range bulk.Bits(0, 5) { // want inline
 		count += uint64(i)
 	}

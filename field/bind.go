@@ -1,0 +1,169 @@
+//go:build amd64 && !purego
+
+package field
+
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
+
+// A step is one instruction of the bound code before it has planes: a handler, and
+// its operands in the order that the handler takes them, results first.
+type step struct {
+	handler handler // for vectors in planes; those for the accumulator follow it
+	results uint8
+	count   uint8
+	gives   bool // the first three results are a vector
+	takes   int8 // where three operands are a vector; -1 if none are
+	refs    [boundOperands]ref
+}
+
+func newStep(h handler, results int, refs ...ref) step {
+	s := step{handler: h, results: uint8(results), count: uint8(len(refs)), takes: -1}
+	copy(s.refs[:], refs)
+	return s
+}
+
+// A binder makes bound code of lifted values.
+type binder struct {
+	*fuser
+	steps  []step
+	done   []bool // by value: it is in a plane
+	weight int    // of a block, in nanoseconds
+	failed bool   // an operation has no handler, or fusions wait for each other
+}
+
+// bind makes the code of a program for some kernels, placed or not (see lift). It
+// gives nil if there is no code for them: then the portable instructions run as
+// they are.
+func bind(p *Program, kernels cpu.Kernels, placed bool) *bound {
+	if kernels == cpu.Go || len(p.code) == 0 {
+		return nil
+	}
+	b := &bound{kernels: kernels}
+	values, one := lift(p, b, placed)
+	m := binder{fuser: fuse(values, one, b), steps: make([]step, 0, len(values)+8), done: make([]bool, len(values), len(values)+8), weight: blockWeight}
+	m.steps = append(m.steps, newStep(handlerBegin, 0))
+	for id := range values {
+		if v := &values[id]; v.op != opNone && (v.sum || v.uses > 0) && m.of[id] != swallowed {
+			m.emit(ref(id))
+		}
+	}
+	m.steps = append(m.steps, newStep(handlerEnd, 0))
+	if m.failed || !m.place(b) {
+		return nil
+	}
+	b.blocks = max(1, callNanoseconds/m.weight)
+	return b
+}
+
+// emit writes the step that makes a value, or the fusion that it belongs to, unless
+// it is there; before it, what its operands need.
+func (m *binder) emit(id ref) {
+	if at := m.of[id]; at >= 0 {
+		m.emitFusion(&m.fusions[at])
+		return
+	}
+	if m.done[id] {
+		return
+	}
+	m.done[id] = true
+	v := &m.values[id]
+	if v.op == opNone {
+		m.steps = append(m.steps, newStep(handlerPositionX+handler(id), 1, id))
+		return
+	}
+	for _, r := range v.operands[:v.operandCount()] {
+		m.need(r)
+	}
+	m.weight += weight(v.op)
+	m.plain(id, v.operands, v.operandCount())
+}
+
+func (m *binder) need(r ref) {
+	if !r.constant() {
+		m.emit(r)
+	}
+}
+
+func (m *binder) emitFusion(g *fusion) {
+	if g.done {
+		return
+	}
+	if g.begun {
+		m.failed = true
+		return
+	}
+	g.begun = true
+	for _, r := range g.refs[g.results:g.count] {
+		m.need(r)
+	}
+	g.done = true
+	m.weight += fusionWeight
+	m.steps = append(m.steps, g.step)
+}
+
+// plain writes the step of an operation that stands alone. Constants that the
+// handlers do not take as such are brought into planes.
+func (m *binder) plain(id ref, o [4]ref, n int) {
+	v := m.values[id]
+	variants := &plainHandlers[v.op]
+	if v.sum {
+		variants = &sumHandlers[v.op][v.lane]
+	}
+	for {
+		which := 0
+		for i, r := range o[:n] {
+			if r.constant() {
+				which |= 1 << i
+			}
+		}
+		switch h := variants[which]; {
+		case h != 0 && v.sum:
+			m.steps = append(m.steps, newStep(h, 0, o[:n]...))
+			return
+		case h != 0:
+			m.steps = append(m.steps, newStep(h, 1, id, o[0], o[1], o[2], o[3]))
+			m.steps[len(m.steps)-1].count = uint8(1 + n)
+			return
+		case which == 0:
+			m.failed = true
+			return
+		case which&1 != 0 && commutes(v.op) && !o[1].constant():
+			o[0], o[1] = o[1], o[0]
+			continue
+		}
+		at := bits.TrailingZeros(uint(which))
+		m.values = append(m.values, lifted{})
+		filled := ref(len(m.values) - 1)
+		m.steps = append(m.steps, newStep(handlerFill, 1, filled, o[at]))
+		o[at] = filled
+	}
+}
+
+// commutes says whether the first two operands may change places.
+func commutes(o Opcode) bool { return o == opAdd || o == opMul || o == opMad || o == opNmad }
+
+const (
+	planeBytes = 4 * BlockPoints
+	// maxPlanes is more than fit beside the smallest pool.
+	maxPlanes = MaxScratch/BlockPoints - spareBlocks
+	// blockWeight is what a block costs when its points and output come from far
+	// away.
+	blockWeight = 64
+	// fusionWeight is what most superinstructions cost for a block; see weight.
+	fusionWeight = 15
+)
+
+// weight is a generous estimate of what an operation costs for a block, in
+// nanoseconds.
+func weight(o Opcode) int {
+	switch o {
+	case opDiv, opSqrt:
+		return 24
+	case opRsqrt, opSin:
+		return 12
+	}
+	return 5
+}

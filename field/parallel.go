@@ -1,0 +1,99 @@
+package field
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// parallelNanoseconds is the work from which on others help: to wake them takes a
+// good part of what two could save on less.
+const parallelNanoseconds = 200_000
+
+// EvaluateParallel is Evaluate by as many goroutines as there are scratches, the
+// caller's among them, if there is enough to do: about 200 us. Otherwise the caller
+// does it alone. The results are the same (F2). Waking others allocates a little.
+//
+// The error is ErrScratch, too, if there are no scratches, and ErrOverlap, if two of
+// them overlap.
+func (s *Set) EvaluateParallel(points, out Planes, scratches [][]float32) error {
+	if len(scratches) == 0 {
+		return fmt.Errorf("%w: there is none", ErrScratch)
+	}
+	for i, scratch := range scratches {
+		if err := checkMemory(&points, &out, scratch, s.work); err != nil {
+			return err
+		}
+		for _, other := range scratches[:i] {
+			if share(scratch[:s.work], other[:s.work]) {
+				return fmt.Errorf("%w: give each goroutine scratch of its own", ErrOverlap)
+			}
+		}
+	}
+	if len(scratches) > 1 && s.isMuch(&points) {
+		s.evaluateBy(&points, &out, scratches)
+		return nil
+	}
+	return s.Evaluate(points, out, scratches[0])
+}
+
+// share says whether two pieces of scratch of one length share a float32.
+func share(a, b []float32) bool {
+	if len(a) == 0 {
+		return false
+	}
+	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return max(x, y)-min(x, y) < 4*uintptr(len(a))
+}
+
+// evaluateBy hands out regions to whoever is free.
+func (s *Set) evaluateBy(points, out *Planes, scratches [][]float32) {
+	var next atomic.Int64
+	work := func(scratch []float32) {
+		for {
+			at := int(next.Add(regionPoints)) - regionPoints
+			if at >= len(points.X) {
+				return
+			}
+			s.region(points, out, at, scratch)
+		}
+	}
+	var others sync.WaitGroup
+	for _, scratch := range scratches[1:] {
+		others.Go(func() { work(scratch) })
+	}
+	work(scratches[0])
+	others.Wait()
+}
+
+// isMuch estimates whether a set is worth sharing: it looks at one region in
+// four, and counts the effects that are somewhere in it.
+func (s *Set) isMuch(points *Planes) bool {
+	const step = 4 * regionPoints
+	nanoseconds := 0
+	for at := 0; at < len(points.X) && nanoseconds <= parallelNanoseconds; at += step {
+		regions := (min(step, len(points.X)-at) + regionPoints - 1) / regionPoints
+		nanoseconds += regions * s.estimate(points, at)
+	}
+	return nanoseconds > parallelNanoseconds
+}
+
+// estimate is what the region that begins at a point takes, in nanoseconds.
+func (s *Set) estimate(points *Planes, at int) (nanoseconds int) {
+	var chunks [regionChunks]bounds
+	near := s.survey(points, at, &chunks)
+	count := min(regionChunks, (len(points.X)-at+chunkPoints-1)/chunkPoints)
+	for w, word := range near[:(len(s.calls)+63)/64] {
+		for ; word != 0; word &= word - 1 {
+			i := w<<6 | bits.TrailingZeros64(word)
+			for c := range chunks[:count] {
+				if !s.places[i].misses(&chunks[c]) {
+					nanoseconds += s.calls[i].blockNanoseconds() * (chunkPoints / BlockPoints)
+				}
+			}
+		}
+	}
+	return nanoseconds
+}

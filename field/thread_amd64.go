@@ -1,0 +1,85 @@
+//go:build !purego
+
+package field
+
+import (
+	"unsafe"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
+
+//go:generate go -C _asm run .
+
+// A handler is one of the machine's by its number. It is assembly that works on a
+// block and goes on to the handler of the next instruction.
+type handler uint16
+
+// A frame is what handlers know of a call. They find its fields by their offsets.
+type frame struct {
+	points  [3]unsafe.Pointer // 0: the block at hand
+	out     [3]unsafe.Pointer // 24: what they work on
+	code    unsafe.Pointer    // 48
+	scratch unsafe.Pointer    // 56
+	pool    unsafe.Pointer    // 64
+	blocks  uintptr           // 72: to do
+	clip    uintptr           // 80: 1 if points outside of the box keep their output
+	target  [3]unsafe.Pointer // 88: where the output belongs, if AVX2 clips
+}
+
+// The addresses of the handlers, by number; 0 for those that a path does not have.
+// They are filled in by the assembler and never change.
+var (
+	handlersAVX2   [handlers]uintptr
+	handlersAVX512 [handlers]uintptr
+)
+
+// threadAVX2 runs the code of a frame over its blocks.
+//
+//go:noescape
+func threadAVX2(f *frame)
+
+// threadAVX512 is its twin.
+//
+//go:noescape
+func threadAVX512(f *frame)
+
+func handlersOf(k cpu.Kernels) *[handlers]uintptr {
+	if k == cpu.AVX512 {
+		return &handlersAVX512
+	}
+	return &handlersAVX2
+}
+
+// run executes bound code on whole blocks of points, from from to to. The scratch
+// is aligned.
+func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, clip bool) {
+	raceRead(points.X[from:to], points.Y[from:to], points.Z[from:to])
+	raceWrite(out.X[from:to], out.Y[from:to], out.Z[from:to])
+	f := frame{
+		code:    unsafe.Pointer(unsafe.SliceData(b.code)),
+		scratch: unsafe.Pointer(unsafe.SliceData(scratch)),
+		pool:    unsafe.Pointer(unsafe.SliceData(pool)),
+	}
+	if clip {
+		f.clip = 1
+	}
+	for step := b.blocks * BlockPoints; from < to; from += step {
+		f.blocks = uintptr(min(step, to-from) / BlockPoints)
+		f.points, f.out = points.pointers(from), out.pointers(from)
+		switch {
+		case b.kernels == cpu.AVX512:
+			threadAVX512(&f)
+		case clip:
+			sum := spare(scratch, 3)
+			f.target, f.out = f.out, sum.pointers(0)
+			threadAVX2(&f)
+		default:
+			threadAVX2(&f)
+		}
+	}
+}
+
+// pointers are the places of a point.
+func (p *Planes) pointers(i int) [3]unsafe.Pointer {
+	return [3]unsafe.Pointer{unsafe.Pointer(&p.X[i]), unsafe.Pointer(&p.Y[i]), unsafe.Pointer(&p.Z[i])}
+}

@@ -1,0 +1,236 @@
+package field_test
+
+import (
+	"math"
+	"strings"
+)
+
+// A vectorTerm is four numbers and what the package comment asks about them: are
+// they fixed by the text, is it one number, a vector times a number, and how large
+// can it get.
+type vectorTerm struct {
+	lanes  [4]float32
+	fixed  [4]bool // lanes that come from the numbers of the text alone
+	single bool
+	size   float64 // a power of 2; infinite if there is no bound
+	parts  []vectorTerm
+}
+
+const vectorGiven = 1 << 30
+
+// vectorMost is the size, if it is one of a float32.
+func vectorMost(size float64) float64 {
+	if size > 0x1p127 {
+		return math.Inf(1)
+	}
+	return size
+}
+
+func vectorSingle(f float32, fixed bool, size float64) vectorTerm {
+	return vectorTerm{lanes: [4]float32{f, f, f, f}, fixed: [4]bool{fixed, fixed, fixed, fixed}, single: true, size: size}
+}
+
+func (t *vectorTerm) isNothing(lane int) bool { return t.fixed[lane] && t.lanes[lane] == 0 }
+
+func vectorWritten(v [4]float32) vectorTerm {
+	t := vectorTerm{lanes: v, fixed: [4]bool{true, true, true, true}, single: true, size: 1}
+	for _, f := range v {
+		t.single = t.single && f == v[0] && math.Signbit(float64(f)) == math.Signbit(float64(v[0]))
+		for t.size <= math.Abs(float64(f)) {
+			t.size *= 2
+		}
+	}
+	t.size = vectorMost(t.size)
+	return t
+}
+
+// vectorTimes multiplies a vector, or the vector of a product, by a number.
+func vectorTimes(v, s vectorTerm) vectorTerm {
+	if v.parts != nil {
+		f := v.parts[1]
+		s = vectorApply("mul", [4]vectorTerm{f, s})
+		v = v.parts[0]
+	}
+	r := vectorLanes("mul", [4]vectorTerm{v, s})
+	r.size, r.parts = vectorMost(v.size*s.size), []vectorTerm{v, s}
+	return r
+}
+
+// vectorApply is one assignment.
+func vectorApply(operation string, t [4]vectorTerm) vectorTerm {
+	if r, ok := vectorKept(operation, t); ok {
+		return r
+	}
+	largest, single := 0.0, operation != "cross"
+	for i := range vectorOperandCounts[operation] {
+		largest = math.Max(largest, t[i].size)
+		single = single && t[i].single
+	}
+	r := vectorLanes(operation, t)
+	r.single = single || operation == "dot" || operation == "length"
+	r.size = vectorSize(operation, t, largest)
+	return r
+}
+
+// vectorLanes computes the four lanes; what is not lane by lane is taken apart.
+func vectorLanes(operation string, t [4]vectorTerm) (r vectorTerm) {
+	one := func(operation string, operands ...vectorTerm) vectorTerm {
+		var t [4]vectorTerm
+		copy(t[:], operands)
+		return vectorLanes(operation, t)
+	}
+	lane := func(t vectorTerm, i int) vectorTerm { return vectorSingle(t.lanes[i], t.fixed[i], 0) }
+	a, b := t[0], t[1]
+	switch operation {
+	case "dot":
+		x := one("mul", lane(a, 0), lane(b, 0))
+		return one("mad", lane(a, 2), lane(b, 2), one("mad", lane(a, 1), lane(b, 1), x))
+	case "length":
+		return one("sqrt", one("dot", a, a))
+	case "normalize":
+		return one("mul", a, one("rsqrt", one("dot", a, a)))
+	case "cross":
+		for i, j := range [3]int{1, 2, 0} {
+			k := 3 - i - j
+			c := one("nmad", lane(a, k), lane(b, j), one("mul", lane(a, j), lane(b, k)))
+			r.lanes[i], r.fixed[i] = c.lanes[0], c.fixed[0]
+		}
+		r.fixed[3] = true
+		return r
+	}
+	for i := range r.lanes {
+		r.lanes[i], r.fixed[i] = vectorLane(operation, t, i)
+	}
+	return r
+}
+
+// vectorLane computes one. A number 0 of the text is nothing.
+func vectorLane(operation string, t [4]vectorTerm, i int) (f float32, fixed bool) {
+	a, b, c, d := &t[0], &t[1], &t[2], &t[3]
+	f, fixed = vectorNumber(operation, a.lanes[i], b.lanes[i], c.lanes[i], d.lanes[i]), true
+	for n := range vectorOperandCounts[operation] {
+		fixed = fixed && t[n].fixed[i]
+	}
+	if fixed && !math.IsInf(float64(f), 0) && f == f {
+		return f, true
+	}
+	isOne := func(t *vectorTerm) bool { return t.fixed[i] && t.lanes[i] == 1 }
+	switch {
+	case operation == "mul" && (a.isNothing(i) || b.isNothing(i)):
+		return 0, true
+	case strings.HasSuffix(operation, "mad") && (a.isNothing(i) || b.isNothing(i)):
+		return c.lanes[i], c.fixed[i]
+	case strings.HasSuffix(operation, "mad") && c.isNothing(i) && (isOne(a) || isOne(b)):
+		f = float32(a.lanes[i] * b.lanes[i])
+		if operation == "nmad" {
+			f = -f
+		}
+		return f, false
+	case (operation == "add" || operation == "sub") && b.isNothing(i):
+		return a.lanes[i], a.fixed[i]
+	case operation == "add" && a.isNothing(i):
+		return b.lanes[i], b.fixed[i]
+	case operation == "sub" && a.isNothing(i):
+		return -b.lanes[i], false
+	case strings.HasPrefix(operation, "select") && c.fixed[i] && d.fixed[i]:
+		return f, math.Float32bits(c.lanes[i]) == math.Float32bits(d.lanes[i])
+	case strings.HasPrefix(operation, "select") && a.fixed[i] && b.fixed[i]:
+		if vectorNumber(operation, a.lanes[i], b.lanes[i], 1, 0) == 1 {
+			return f, c.fixed[i]
+		}
+		return f, d.fixed[i]
+	}
+	return f, false
+}
+
+// vectorKept are the operations that make products and keep them.
+func vectorKept(operation string, t [4]vectorTerm) (vectorTerm, bool) {
+	a, b, c, d := t[0], t[1], t[2], t[3]
+	isSelect := strings.HasPrefix(operation, "select") && a.single && b.single
+	switch {
+	case operation == "mov":
+		return a, true
+	case operation == "mul" && b.single && !a.single:
+		return vectorTimes(a, b), true
+	case operation == "mul" && a.single && !b.single:
+		return vectorTimes(b, a), true
+	case operation == "normalize" && !a.single:
+		a.parts = nil
+		square := vectorApply("dot", [4]vectorTerm{a, a})
+		return vectorTimes(a, vectorApply("rsqrt", [4]vectorTerm{square})), true
+	case operation == "neg" && a.parts != nil:
+		return vectorTimes(a.parts[0], vectorApply("neg", [4]vectorTerm{a.parts[1]})), true
+	case operation == "cross" && a.parts != nil:
+		r := vectorApply("cross", [4]vectorTerm{a.parts[0], b})
+		if r.parts != nil { // b has a factor too; a's comes first
+			return vectorTimes(vectorTimes(r.parts[0], a.parts[1]), r.parts[1]), true
+		}
+		return vectorTimes(r, a.parts[1]), true
+	case operation == "cross" && b.parts != nil:
+		return vectorTimes(vectorApply("cross", [4]vectorTerm{a, b.parts[0]}), b.parts[1]), true
+	case isSelect && c.parts != nil && d.single && d.isNothing(0) && !math.IsInf(c.parts[0].size, 0):
+		return vectorTimes(c.parts[0], vectorApply(operation, [4]vectorTerm{a, b, c.parts[1], d})), true
+	case isSelect && d.parts != nil && c.single && c.isNothing(0) && !math.IsInf(d.parts[0].size, 0):
+		return vectorTimes(d.parts[0], vectorApply(operation, [4]vectorTerm{a, b, c, d.parts[1]})), true
+	}
+	return vectorTerm{}, false
+}
+
+// vectorAdd is an addition to the output.
+func vectorAdd(operation string, t [4]vectorTerm) [4]float32 {
+	parts := t[1].parts
+	if strings.HasSuffix(operation, "mad") {
+		parts = nil
+		switch {
+		case t[0].parts != nil && t[1].single:
+			parts = vectorTimes(t[0], t[1]).parts
+		case t[1].parts != nil && t[0].single:
+			parts = vectorTimes(t[1], t[0]).parts
+		}
+	} else if parts != nil {
+		operation = map[string]string{"add": "mad", "sub": "nmad"}[operation]
+		t[2] = t[0]
+	}
+	if parts != nil {
+		t[0], t[1] = parts[0], parts[1]
+	}
+	return vectorLanes(operation, t).lanes
+}
+
+func vectorSize(operation string, t [4]vectorTerm, largest float64) float64 {
+	a, b := t[0].size, t[1].size
+	switch operation {
+	case "saturate", "hash":
+		return 1
+	case "smooth":
+		return 2
+	case "select_lt", "select_ge":
+		return math.Max(t[2].size, t[3].size)
+	}
+	if math.IsInf(largest, 0) {
+		return largest
+	}
+	switch operation {
+	case "abs", "neg", "floor", "min", "max":
+		return largest
+	case "add", "sub":
+		return vectorMost(2 * largest)
+	case "mul":
+		return vectorMost(a * b)
+	case "mad", "nmad":
+		return vectorMost(2 * math.Max(a*b, t[2].size))
+	case "dot":
+		return vectorMost(4 * a * b)
+	case "cross":
+		return vectorMost(2 * a * b)
+	case "length":
+		if !math.IsInf(vectorMost(4*a*a), 0) {
+			return 2 * a
+		}
+	case "rsqrt":
+		return 1 << 20
+	case "sin":
+		return 2
+	}
+	return math.Inf(1)
+}
