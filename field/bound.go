@@ -77,3 +77,6 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 		pool[c.to] = pool[c.from]
 	}
 }
+
+// blockNanoseconds estimates what a block takes, generously.
+func (b *bound) blockNanoseconds() int { return callNanoseconds / b.blocks }

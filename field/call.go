@@ -122,7 +122,7 @@ func (p *Planes) cut(from, to int) Planes {
 func (c *call) blockNanoseconds() int {
 	const perInstruction = 100 // without assembly
 	if c.bound != nil {
-		return callNanoseconds / c.bound.blocks
+		return c.bound.blockNanoseconds()
 	}
 	return perInstruction * len(c.program.code)
 }
