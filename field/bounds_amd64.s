@@ -81,24 +81,25 @@ blockx:
 	MOVL          $0xff800000, CX
 	VMOVD         CX, X3
 	VBROADCASTSS  X3, Z3
+	VPXORD        Z7, Z7, Z7
 
 blocky:
-	VMOVUPS       (DX), Z5
-	VMINPS        Z0, Z5, Z0
-	VMAXPS        Z1, Z5, Z1
-	VMOVUPS       64(DX), Z6
-	VMINPS        Z2, Z6, Z2
-	VMAXPS        Z3, Z6, Z3
-	VCMPPS        $0x03, Z5, Z6, K1
-	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
-	VMOVUPS       128(DX), Z5
-	VMINPS        Z0, Z5, Z0
-	VMAXPS        Z1, Z5, Z1
-	VMOVUPS       192(DX), Z6
-	VMINPS        Z2, Z6, Z2
-	VMAXPS        Z3, Z6, Z3
-	VCMPPS        $0x03, Z5, Z6, K1
-	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
+	VMOVUPS       (DX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       64(DX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
+	VMOVUPS       128(DX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       192(DX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
 	ADDQ          $0x00000100, DX
 	DECQ          BX
 	JNE           blocky
@@ -122,7 +123,7 @@ blocky:
 	VPERMILPS     $0xb1, X1, X0
 	VMAXPS        X0, X1, X1
 	VMOVSS        X1, 16(AX)
-	VPMOVD2M      Z4, K1
+	VPMOVD2M      Z7, K1
 	KMOVW         K1, CX
 	MOVL          CX, 20(AX)
 	MOVQ          z+16(FP), DX
@@ -139,24 +140,25 @@ blocky:
 	MOVL          $0xff800000, CX
 	VMOVD         CX, X3
 	VBROADCASTSS  X3, Z3
+	VPXORD        Z8, Z8, Z8
 
 blockz:
-	VMOVUPS       (DX), Z5
-	VMINPS        Z0, Z5, Z0
-	VMAXPS        Z1, Z5, Z1
-	VMOVUPS       64(DX), Z6
-	VMINPS        Z2, Z6, Z2
-	VMAXPS        Z3, Z6, Z3
-	VCMPPS        $0x03, Z5, Z6, K1
-	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
-	VMOVUPS       128(DX), Z5
-	VMINPS        Z0, Z5, Z0
-	VMAXPS        Z1, Z5, Z1
-	VMOVUPS       192(DX), Z6
-	VMINPS        Z2, Z6, Z2
-	VMAXPS        Z3, Z6, Z3
-	VCMPPS        $0x03, Z5, Z6, K1
-	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
+	VMOVUPS       (DX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       64(DX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
+	VMOVUPS       128(DX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       192(DX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
 	ADDQ          $0x00000100, DX
 	DECQ          BX
 	JNE           blockz
@@ -180,7 +182,7 @@ blockz:
 	VPERMILPS     $0xb1, X1, X0
 	VMAXPS        X0, X1, X1
 	VMOVSS        X1, 28(AX)
-	VPMOVD2M      Z4, K1
+	VPMOVD2M      Z8, K1
 	KMOVW         K1, CX
 	MOVL          CX, 32(AX)
 	VZEROUPPER
@@ -274,6 +276,7 @@ blockx:
 	MOVL         $0xff800000, CX
 	VMOVD        CX, X3
 	VBROADCASTSS X3, Y3
+	VXORPS       Y4, Y4, Y4
 
 blocky:
 	VMOVUPS      (DX), Y5
@@ -343,6 +346,7 @@ blocky:
 	MOVL         $0xff800000, CX
 	VMOVD        CX, X3
 	VBROADCASTSS X3, Y3
+	VXORPS       Y4, Y4, Y4
 
 blockz:
 	VMOVUPS      (DX), Y5

@@ -3,8 +3,8 @@
 package field
 
 // Fusing: operations that stand together become one superinstruction. Each kind
-// of pattern goes from the last value to the first. Patterns are of operations in their order; nothing is regrouped, so no bit
-// changes (F1). What a pattern swallows is read by nobody else.
+// of pattern is looked for from the last value to the first. Patterns are of
+// operations in their order; nothing is regrouped, so no bit changes (F1).
 
 // A fusion is a superinstruction.
 type fusion struct {

@@ -54,11 +54,17 @@ func (a *assembler) xor(x, y, to operand.Op) {
 	a.VXORPS(y, x, to)
 }
 
-// zero is a register of 0, one for all vectors of a handler.
+// cleared is a register that begins as 0.
+func (a *assembler) cleared() reg.VecVirtual {
+	z := a.vector()
+	a.xor(z, z, z)
+	return z
+}
+
+// zero is a register of 0 that stays so, one for all vectors of a handler.
 func (a *assembler) zero() reg.VecVirtual {
 	if a.nothing == nil {
-		a.nothing = a.vector()
-		a.xor(a.nothing, a.nothing, a.nothing)
+		a.nothing = a.cleared()
 	}
 	return a.nothing
 }

@@ -202,8 +202,7 @@ func (a *assembler) begin() {
 	a.JMP(operand.LabelRef("known"))
 
 	a.Label("clip")
-	any := a.vector()
-	a.xor(any, any, any)
+	any := a.cleared()
 	a.each(func(i int) {
 		inside := a.load(a.spare(1, i))
 		for lane := range 3 {
@@ -244,8 +243,7 @@ func (a *assembler) spare(plane, i int) operand.Mem {
 
 // end makes NaN +0; a masked call copies what it may to where it belongs.
 func (a *assembler) end() {
-	any := a.vector()
-	a.xor(any, any, any)
+	any := a.cleared()
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
