@@ -331,11 +331,10 @@ TEXT fill<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         R8, AX
 	VBROADCASTSS (AX), Z0
 	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (DI)(AX*1)
+	VMOVUPS      Z0, 64(DI)(AX*1)
+	VMOVUPS      Z0, 128(DI)(AX*1)
+	VMOVUPS      Z0, 192(DI)(AX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -343,14 +342,13 @@ TEXT fill<>(SB), NOSPLIT|NOFRAME, $0
 TEXT positionX<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS (R11), Z0
 	MOVWLZX 8(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (DI)(AX*1)
 	VMOVUPS 64(R11), Z0
-	VMOVUPS Z0, 64(AX)
+	VMOVUPS Z0, 64(DI)(AX*1)
 	VMOVUPS 128(R11), Z0
-	VMOVUPS Z0, 128(AX)
+	VMOVUPS Z0, 128(DI)(AX*1)
 	VMOVUPS 192(R11), Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, 192(DI)(AX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -358,14 +356,13 @@ TEXT positionX<>(SB), NOSPLIT|NOFRAME, $0
 TEXT positionY<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS (R12), Z0
 	MOVWLZX 8(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (DI)(AX*1)
 	VMOVUPS 64(R12), Z0
-	VMOVUPS Z0, 64(AX)
+	VMOVUPS Z0, 64(DI)(AX*1)
 	VMOVUPS 128(R12), Z0
-	VMOVUPS Z0, 128(AX)
+	VMOVUPS Z0, 128(DI)(AX*1)
 	VMOVUPS 192(R12), Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, 192(DI)(AX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -373,14 +370,13 @@ TEXT positionY<>(SB), NOSPLIT|NOFRAME, $0
 TEXT positionZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS (R13), Z0
 	MOVWLZX 8(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS Z0, (AX)
+	VMOVUPS Z0, (DI)(AX*1)
 	VMOVUPS 64(R13), Z0
-	VMOVUPS Z0, 64(AX)
+	VMOVUPS Z0, 64(DI)(AX*1)
 	VMOVUPS 128(R13), Z0
-	VMOVUPS Z0, 128(AX)
+	VMOVUPS Z0, 128(DI)(AX*1)
 	VMOVUPS 192(R13), Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, 192(DI)(AX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -391,17 +387,16 @@ TEXT towardsX<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     64(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     128(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     192(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -412,17 +407,16 @@ TEXT towardsY<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     64(R12), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     128(R12), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     192(R12), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -433,109 +427,100 @@ TEXT towardsZ<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     64(R13), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     128(R13), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     192(R13), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT addPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
 	VADDPS  (CX), Z0, Z0
 	MOVWLZX 8(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS Z0, (DX)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(DX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VADDPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(DX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VADDPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(DX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VADDPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 192(DI)(DX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT addPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        R8, CX
 	VADDPS.BCST (CX), Z0, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(DX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VADDPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VADDPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VADDPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT subPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
 	VSUBPS  (CX), Z0, Z0
 	MOVWLZX 8(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS Z0, (DX)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(DX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VSUBPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(DX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VSUBPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(DX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VSUBPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 192(DI)(DX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT subPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        R8, CX
 	VSUBPS.BCST (CX), Z0, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(DX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -548,109 +533,100 @@ TEXT subCP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         DI, CX
 	VSUBPS       (CX), Z0, Z0
 	MOVWLZX      8(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      Z0, (DX)
+	VMOVUPS      Z0, (DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VSUBPS       64(CX), Z0, Z0
-	VMOVUPS      Z0, 64(DX)
+	VMOVUPS      Z0, 64(DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VSUBPS       128(CX), Z0, Z0
-	VMOVUPS      Z0, 128(DX)
+	VMOVUPS      Z0, 128(DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VSUBPS       192(CX), Z0, Z0
-	VMOVUPS      Z0, 192(DX)
+	VMOVUPS      Z0, 192(DI)(DX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT mulPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
 	VMULPS  (CX), Z0, Z0
 	MOVWLZX 8(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS Z0, (DX)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(DX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VMULPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(DX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VMULPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(DX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VMULPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 192(DI)(DX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT mulPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        R8, CX
 	VMULPS.BCST (CX), Z0, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(DX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT divPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
 	VDIVPS  (CX), Z0, Z0
 	MOVWLZX 8(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS Z0, (DX)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(DX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VDIVPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(DX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VDIVPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(DX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VDIVPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 192(DI)(DX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT divPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        R8, CX
 	VDIVPS.BCST (CX), Z0, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(DX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VDIVPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VDIVPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VDIVPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -663,83 +639,75 @@ TEXT divCP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         DI, CX
 	VDIVPS       (CX), Z0, Z0
 	MOVWLZX      8(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      Z0, (DX)
+	VMOVUPS      Z0, (DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VDIVPS       64(CX), Z0, Z0
-	VMOVUPS      Z0, 64(DX)
+	VMOVUPS      Z0, 64(DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VDIVPS       128(CX), Z0, Z0
-	VMOVUPS      Z0, 128(DX)
+	VMOVUPS      Z0, 128(DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VDIVPS       192(CX), Z0, Z0
-	VMOVUPS      Z0, 192(DX)
+	VMOVUPS      Z0, 192(DI)(DX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT madPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     14(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     (CX), Z1
+	VMOVUPS     (DI)(CX*1), Z1
 	MOVWLZX     12(SI), DX
 	ADDQ        DI, DX
 	VFMADD231PS (DX), Z0, Z1
 	MOVWLZX     8(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z1, (BX)
-	VMOVUPS     64(AX), Z0
-	VMOVUPS     64(CX), Z1
+	VMOVUPS     Z1, (DI)(BX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
+	VMOVUPS     64(DI)(CX*1), Z1
 	VFMADD231PS 64(DX), Z0, Z1
-	VMOVUPS     Z1, 64(BX)
-	VMOVUPS     128(AX), Z0
-	VMOVUPS     128(CX), Z1
+	VMOVUPS     Z1, 64(DI)(BX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
+	VMOVUPS     128(DI)(CX*1), Z1
 	VFMADD231PS 128(DX), Z0, Z1
-	VMOVUPS     Z1, 128(BX)
-	VMOVUPS     192(AX), Z0
-	VMOVUPS     192(CX), Z1
+	VMOVUPS     Z1, 128(DI)(BX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
+	VMOVUPS     192(DI)(CX*1), Z1
 	VFMADD231PS 192(DX), Z0, Z1
-	VMOVUPS     Z1, 192(BX)
+	VMOVUPS     Z1, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT madPCP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          10(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	MOVWLZX          14(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          (CX), Z1
+	VMOVUPS          (DI)(CX*1), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
 	VFMADD231PS.BCST (DX), Z0, Z1
 	MOVWLZX          8(SI), BX
-	ADDQ             DI, BX
-	VMOVUPS          Z1, (BX)
-	VMOVUPS          64(AX), Z0
-	VMOVUPS          64(CX), Z1
+	VMOVUPS          Z1, (DI)(BX*1)
+	VMOVUPS          64(DI)(AX*1), Z0
+	VMOVUPS          64(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 64(BX)
-	VMOVUPS          128(AX), Z0
-	VMOVUPS          128(CX), Z1
+	VMOVUPS          Z1, 64(DI)(BX*1)
+	VMOVUPS          128(DI)(AX*1), Z0
+	VMOVUPS          128(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 128(BX)
-	VMOVUPS          192(AX), Z0
-	VMOVUPS          192(CX), Z1
+	VMOVUPS          Z1, 128(DI)(BX*1)
+	VMOVUPS          192(DI)(AX*1), Z0
+	VMOVUPS          192(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 192(BX)
+	VMOVUPS          Z1, 192(DI)(BX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT madPPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      10(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      14(SI), CX
 	ADDQ         R8, CX
 	VBROADCASTSS (CX), Z1
@@ -747,28 +715,26 @@ TEXT madPPC<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         DI, DX
 	VFMADD231PS  (DX), Z0, Z1
 	MOVWLZX      8(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z1, (BX)
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      Z1, (DI)(BX*1)
+	VMOVUPS      64(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VFMADD231PS  64(DX), Z0, Z1
-	VMOVUPS      Z1, 64(BX)
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      Z1, 64(DI)(BX*1)
+	VMOVUPS      128(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VFMADD231PS  128(DX), Z0, Z1
-	VMOVUPS      Z1, 128(BX)
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      Z1, 128(DI)(BX*1)
+	VMOVUPS      192(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VFMADD231PS  192(DX), Z0, Z1
-	VMOVUPS      Z1, 192(BX)
+	VMOVUPS      Z1, 192(DI)(BX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT madPCC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          10(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	MOVWLZX          14(SI), CX
 	ADDQ             R8, CX
 	VBROADCASTSS     (CX), Z1
@@ -776,20 +742,19 @@ TEXT madPCC<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ             R8, DX
 	VFMADD231PS.BCST (DX), Z0, Z1
 	MOVWLZX          8(SI), BX
-	ADDQ             DI, BX
-	VMOVUPS          Z1, (BX)
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          Z1, (DI)(BX*1)
+	VMOVUPS          64(DI)(AX*1), Z0
 	VBROADCASTSS     (CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 64(BX)
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          Z1, 64(DI)(BX*1)
+	VMOVUPS          128(DI)(AX*1), Z0
 	VBROADCASTSS     (CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 128(BX)
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          Z1, 128(DI)(BX*1)
+	VMOVUPS          192(DI)(AX*1), Z0
 	VBROADCASTSS     (CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 192(BX)
+	VMOVUPS          Z1, 192(DI)(BX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
@@ -799,92 +764,83 @@ TEXT madCCP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ             R8, AX
 	VBROADCASTSS     (AX), Z0
 	MOVWLZX          14(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          (CX), Z1
+	VMOVUPS          (DI)(CX*1), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
 	VFMADD231PS.BCST (DX), Z0, Z1
 	MOVWLZX          8(SI), BX
-	ADDQ             DI, BX
-	VMOVUPS          Z1, (BX)
+	VMOVUPS          Z1, (DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          64(CX), Z1
+	VMOVUPS          64(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 64(BX)
+	VMOVUPS          Z1, 64(DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          128(CX), Z1
+	VMOVUPS          128(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 128(BX)
+	VMOVUPS          Z1, 128(DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          192(CX), Z1
+	VMOVUPS          192(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 192(BX)
+	VMOVUPS          Z1, 192(DI)(BX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT nmadPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      10(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      14(SI), CX
-	ADDQ         DI, CX
-	VMOVUPS      (CX), Z1
+	VMOVUPS      (DI)(CX*1), Z1
 	MOVWLZX      12(SI), DX
 	ADDQ         DI, DX
 	VFNMADD231PS (DX), Z0, Z1
 	MOVWLZX      8(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z1, (BX)
-	VMOVUPS      64(AX), Z0
-	VMOVUPS      64(CX), Z1
+	VMOVUPS      Z1, (DI)(BX*1)
+	VMOVUPS      64(DI)(AX*1), Z0
+	VMOVUPS      64(DI)(CX*1), Z1
 	VFNMADD231PS 64(DX), Z0, Z1
-	VMOVUPS      Z1, 64(BX)
-	VMOVUPS      128(AX), Z0
-	VMOVUPS      128(CX), Z1
+	VMOVUPS      Z1, 64(DI)(BX*1)
+	VMOVUPS      128(DI)(AX*1), Z0
+	VMOVUPS      128(DI)(CX*1), Z1
 	VFNMADD231PS 128(DX), Z0, Z1
-	VMOVUPS      Z1, 128(BX)
-	VMOVUPS      192(AX), Z0
-	VMOVUPS      192(CX), Z1
+	VMOVUPS      Z1, 128(DI)(BX*1)
+	VMOVUPS      192(DI)(AX*1), Z0
+	VMOVUPS      192(DI)(CX*1), Z1
 	VFNMADD231PS 192(DX), Z0, Z1
-	VMOVUPS      Z1, 192(BX)
+	VMOVUPS      Z1, 192(DI)(BX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT nmadPCP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           14(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z1
+	VMOVUPS           (DI)(CX*1), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	MOVWLZX           8(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z1, (BX)
-	VMOVUPS           64(AX), Z0
-	VMOVUPS           64(CX), Z1
+	VMOVUPS           Z1, (DI)(BX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMOVUPS           64(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 64(BX)
-	VMOVUPS           128(AX), Z0
-	VMOVUPS           128(CX), Z1
+	VMOVUPS           Z1, 64(DI)(BX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMOVUPS           128(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 128(BX)
-	VMOVUPS           192(AX), Z0
-	VMOVUPS           192(CX), Z1
+	VMOVUPS           Z1, 128(DI)(BX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMOVUPS           192(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 192(BX)
+	VMOVUPS           Z1, 192(DI)(BX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT nmadPPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      10(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      14(SI), CX
 	ADDQ         R8, CX
 	VBROADCASTSS (CX), Z1
@@ -892,28 +848,26 @@ TEXT nmadPPC<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         DI, DX
 	VFNMADD231PS (DX), Z0, Z1
 	MOVWLZX      8(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z1, (BX)
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      Z1, (DI)(BX*1)
+	VMOVUPS      64(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VFNMADD231PS 64(DX), Z0, Z1
-	VMOVUPS      Z1, 64(BX)
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      Z1, 64(DI)(BX*1)
+	VMOVUPS      128(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VFNMADD231PS 128(DX), Z0, Z1
-	VMOVUPS      Z1, 128(BX)
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      Z1, 128(DI)(BX*1)
+	VMOVUPS      192(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VFNMADD231PS 192(DX), Z0, Z1
-	VMOVUPS      Z1, 192(BX)
+	VMOVUPS      Z1, 192(DI)(BX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT nmadPCC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           14(SI), CX
 	ADDQ              R8, CX
 	VBROADCASTSS      (CX), Z1
@@ -921,20 +875,19 @@ TEXT nmadPCC<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, DX
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	MOVWLZX           8(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z1, (BX)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z1, (DI)(BX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 64(BX)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z1, 64(DI)(BX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 128(BX)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z1, 128(DI)(BX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 192(BX)
+	VMOVUPS           Z1, 192(DI)(BX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -944,72 +897,66 @@ TEXT nmadCCP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, AX
 	VBROADCASTSS      (AX), Z0
 	MOVWLZX           14(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z1
+	VMOVUPS           (DI)(CX*1), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	MOVWLZX           8(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z1, (BX)
+	VMOVUPS           Z1, (DI)(BX*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           64(CX), Z1
+	VMOVUPS           64(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 64(BX)
+	VMOVUPS           Z1, 64(DI)(BX*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           128(CX), Z1
+	VMOVUPS           128(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 128(BX)
+	VMOVUPS           Z1, 128(DI)(BX*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           192(CX), Z1
+	VMOVUPS           192(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 192(BX)
+	VMOVUPS           Z1, 192(DI)(BX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT minPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
 	VMINPS  (CX), Z0, Z0
 	MOVWLZX 8(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS Z0, (DX)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(DX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VMINPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(DX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VMINPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(DX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VMINPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 192(DI)(DX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT minPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        R8, CX
 	VMINPS.BCST (CX), Z0, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(DX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VMINPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VMINPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VMINPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -1022,63 +969,58 @@ TEXT minCP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         DI, CX
 	VMINPS       (CX), Z0, Z0
 	MOVWLZX      8(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      Z0, (DX)
+	VMOVUPS      Z0, (DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VMINPS       64(CX), Z0, Z0
-	VMOVUPS      Z0, 64(DX)
+	VMOVUPS      Z0, 64(DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VMINPS       128(CX), Z0, Z0
-	VMOVUPS      Z0, 128(DX)
+	VMOVUPS      Z0, 128(DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VMINPS       192(CX), Z0, Z0
-	VMOVUPS      Z0, 192(DX)
+	VMOVUPS      Z0, 192(DI)(DX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT maxPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
 	VMAXPS  (CX), Z0, Z0
 	MOVWLZX 8(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS Z0, (DX)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(DX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VMAXPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(DX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VMAXPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(DX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VMAXPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 192(DI)(DX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT maxPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        R8, CX
 	VMAXPS.BCST (CX), Z0, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(DX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VMAXPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VMAXPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VMAXPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -1091,109 +1033,99 @@ TEXT maxCP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         DI, CX
 	VMAXPS       (CX), Z0, Z0
 	MOVWLZX      8(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      Z0, (DX)
+	VMOVUPS      Z0, (DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VMAXPS       64(CX), Z0, Z0
-	VMOVUPS      Z0, 64(DX)
+	VMOVUPS      Z0, 64(DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VMAXPS       128(CX), Z0, Z0
-	VMOVUPS      Z0, 128(DX)
+	VMOVUPS      Z0, 128(DI)(DX*1)
 	VBROADCASTSS (AX), Z0
 	VMAXPS       192(CX), Z0, Z0
-	VMOVUPS      Z0, 192(DX)
+	VMOVUPS      Z0, 192(DI)(DX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT absP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(CX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(CX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(CX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT negP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(CX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(CX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(CX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT floorP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(CX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(CX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(CX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT sqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	VSQRTPS Z0, Z0
 	MOVWLZX 8(SI), CX
-	ADDQ    DI, CX
-	VMOVUPS Z0, (CX)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(CX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VSQRTPS Z0, Z0
-	VMOVUPS Z0, 64(CX)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(CX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VSQRTPS Z0, Z0
-	VMOVUPS Z0, 128(CX)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(CX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VSQRTPS Z0, Z0
-	VMOVUPS Z0, 192(CX)
+	VMOVUPS Z0, 192(DI)(CX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -1206,9 +1138,8 @@ TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
 	MOVWLZX           8(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           Z1, (CX)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z1, (DI)(CX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -1220,8 +1151,8 @@ TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z2
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
-	VMOVUPS           Z1, 64(CX)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z1, 64(DI)(CX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -1233,8 +1164,8 @@ TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z2
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
-	VMOVUPS           Z1, 128(CX)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z1, 128(DI)(CX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -1246,15 +1177,14 @@ TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z2
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
-	VMOVUPS           Z1, 192(CX)
+	VMOVUPS           Z1, 192(DI)(CX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          10(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
@@ -1272,12 +1202,10 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
 	MOVWLZX          8(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          Z5, (CX)
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          Z5, (DI)(CX*1)
+	VMOVUPS          64(DI)(AX*1), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
@@ -1293,10 +1221,9 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
-	VMOVUPS          Z5, 64(CX)
-	VMOVUPS          128(AX), Z0
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
+	VMOVUPS          Z5, 64(DI)(CX*1)
+	VMOVUPS          128(DI)(AX*1), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
@@ -1312,10 +1239,9 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
-	VMOVUPS          Z5, 128(CX)
-	VMOVUPS          192(AX), Z0
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
+	VMOVUPS          Z5, 128(DI)(CX*1)
+	VMOVUPS          192(DI)(AX*1), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
@@ -1331,43 +1257,39 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
 	VMULPS           Z0, Z3, Z3
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 192(CX)
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z3
+	VMOVUPS          Z3, 192(DI)(CX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT saturateP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	VPXORD      Z1, Z1, Z1
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(CX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(CX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(CX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          10(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
@@ -1383,9 +1305,8 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
 	VMOVAPS.Z        Z3, K1, Z3
 	MOVWLZX          8(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          Z3, (CX)
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          Z3, (DI)(CX*1)
+	VMOVUPS          64(DI)(AX*1), Z0
 	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
@@ -1400,8 +1321,8 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	VPADDD           Z1, Z3, Z3
 	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
 	VMOVAPS.Z        Z3, K1, Z3
-	VMOVUPS          Z3, 64(CX)
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          Z3, 64(DI)(CX*1)
+	VMOVUPS          128(DI)(AX*1), Z0
 	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
@@ -1416,8 +1337,8 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	VPADDD           Z1, Z3, Z3
 	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
 	VMOVAPS.Z        Z3, K1, Z3
-	VMOVUPS          Z3, 128(CX)
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          Z3, 128(DI)(CX*1)
+	VMOVUPS          192(DI)(AX*1), Z0
 	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
@@ -1432,7 +1353,7 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	VPADDD           Z1, Z3, Z3
 	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
 	VMOVAPS.Z        Z3, K1, Z3
-	VMOVUPS          Z3, 192(CX)
+	VMOVUPS          Z3, 192(DI)(CX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
@@ -1447,29 +1368,28 @@ TEXT hashXP<>(SB), NOSPLIT|NOFRAME, $0
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
 	MOVWLZX      8(SI), CX
-	ADDQ         DI, CX
-	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z0, (DI)(CX*1)
 	VMOVUPS      64(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      Z0, 64(CX)
+	VMOVUPS      Z0, 64(DI)(CX*1)
 	VMOVUPS      128(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      Z0, 128(CX)
+	VMOVUPS      Z0, 128(DI)(CX*1)
 	VMOVUPS      192(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      Z0, 192(CX)
+	VMOVUPS      Z0, 192(DI)(CX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1484,29 +1404,28 @@ TEXT hashYP<>(SB), NOSPLIT|NOFRAME, $0
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
 	MOVWLZX      8(SI), CX
-	ADDQ         DI, CX
-	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z0, (DI)(CX*1)
 	VMOVUPS      64(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
-	VMOVUPS      Z0, 64(CX)
+	VMOVUPS      Z0, 64(DI)(CX*1)
 	VMOVUPS      128(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
-	VMOVUPS      Z0, 128(CX)
+	VMOVUPS      Z0, 128(DI)(CX*1)
 	VMOVUPS      192(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
-	VMOVUPS      Z0, 192(CX)
+	VMOVUPS      Z0, 192(DI)(CX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1521,29 +1440,28 @@ TEXT hashZP<>(SB), NOSPLIT|NOFRAME, $0
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
 	MOVWLZX      8(SI), CX
-	ADDQ         DI, CX
-	VMOVUPS      Z0, (CX)
+	VMOVUPS      Z0, (DI)(CX*1)
 	VMOVUPS      64(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
-	VMOVUPS      Z0, 64(CX)
+	VMOVUPS      Z0, 64(DI)(CX*1)
 	VMOVUPS      128(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
-	VMOVUPS      Z0, 128(CX)
+	VMOVUPS      Z0, 128(DI)(CX*1)
 	VMOVUPS      192(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
-	VMOVUPS      Z0, 192(CX)
+	VMOVUPS      Z0, 192(DI)(CX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1570,8 +1488,7 @@ TEXT hashSumPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	MOVWLZX      8(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z0, (BX)
+	VMOVUPS      Z0, (DI)(BX*1)
 	VMOVUPS      64(AX), Z0
 	VPADDD       64(CX), Z0, Z0
 	VPADDD       64(DX), Z0, Z0
@@ -1586,7 +1503,7 @@ TEXT hashSumPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      Z0, 64(DI)(BX*1)
 	VMOVUPS      128(AX), Z0
 	VPADDD       128(CX), Z0, Z0
 	VPADDD       128(DX), Z0, Z0
@@ -1601,7 +1518,7 @@ TEXT hashSumPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      Z0, 128(DI)(BX*1)
 	VMOVUPS      192(AX), Z0
 	VPADDD       192(CX), Z0, Z0
 	VPADDD       192(DX), Z0, Z0
@@ -1616,7 +1533,7 @@ TEXT hashSumPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 192(BX)
+	VMOVUPS      Z0, 192(DI)(BX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1643,8 +1560,7 @@ TEXT hashSumPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	MOVWLZX      8(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z0, (BX)
+	VMOVUPS      Z0, (DI)(BX*1)
 	VMOVUPS      64(AX), Z0
 	VPADDD       64(CX), Z0, Z0
 	VPADDD.BCST  (DX), Z0, Z0
@@ -1659,7 +1575,7 @@ TEXT hashSumPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      Z0, 64(DI)(BX*1)
 	VMOVUPS      128(AX), Z0
 	VPADDD       128(CX), Z0, Z0
 	VPADDD.BCST  (DX), Z0, Z0
@@ -1674,7 +1590,7 @@ TEXT hashSumPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      Z0, 128(DI)(BX*1)
 	VMOVUPS      192(AX), Z0
 	VPADDD       192(CX), Z0, Z0
 	VPADDD.BCST  (DX), Z0, Z0
@@ -1689,7 +1605,7 @@ TEXT hashSumPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 192(BX)
+	VMOVUPS      Z0, 192(DI)(BX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1716,8 +1632,7 @@ TEXT hashSumPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
 	MOVWLZX      8(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z0, (BX)
+	VMOVUPS      Z0, (DI)(BX*1)
 	VMOVUPS      64(AX), Z0
 	VPADDD.BCST  (CX), Z0, Z0
 	VPADDD.BCST  (DX), Z0, Z0
@@ -1732,7 +1647,7 @@ TEXT hashSumPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      Z0, 64(DI)(BX*1)
 	VMOVUPS      128(AX), Z0
 	VPADDD.BCST  (CX), Z0, Z0
 	VPADDD.BCST  (DX), Z0, Z0
@@ -1747,7 +1662,7 @@ TEXT hashSumPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      Z0, 128(DI)(BX*1)
 	VMOVUPS      192(AX), Z0
 	VPADDD.BCST  (CX), Z0, Z0
 	VPADDD.BCST  (DX), Z0, Z0
@@ -1762,7 +1677,7 @@ TEXT hashSumPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 192(BX)
+	VMOVUPS      Z0, 192(DI)(BX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1781,23 +1696,22 @@ TEXT selectLTPPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS (BX), Z0
 	VMOVUPS (DX), K1, Z0
 	MOVWLZX 8(SI), R10
-	ADDQ    DI, R10
-	VMOVUPS Z0, (R10)
+	VMOVUPS Z0, (DI)(R10*1)
 	VMOVUPS 64(AX), Z0
 	VCMPPS  $0x11, 64(CX), Z0, K1
 	VMOVUPS 64(BX), Z0
 	VMOVUPS 64(DX), K1, Z0
-	VMOVUPS Z0, 64(R10)
+	VMOVUPS Z0, 64(DI)(R10*1)
 	VMOVUPS 128(AX), Z0
 	VCMPPS  $0x11, 128(CX), Z0, K1
 	VMOVUPS 128(BX), Z0
 	VMOVUPS 128(DX), K1, Z0
-	VMOVUPS Z0, 128(R10)
+	VMOVUPS Z0, 128(DI)(R10*1)
 	VMOVUPS 192(AX), Z0
 	VCMPPS  $0x11, 192(CX), Z0, K1
 	VMOVUPS 192(BX), Z0
 	VMOVUPS 192(DX), K1, Z0
-	VMOVUPS Z0, 192(R10)
+	VMOVUPS Z0, 192(DI)(R10*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -1816,23 +1730,22 @@ TEXT selectLTPPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS       $0x11, 64(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      64(DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS       $0x11, 128(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      128(DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS       $0x11, 192(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      192(DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1851,23 +1764,22 @@ TEXT selectLTPPCP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS       $0x11, 64(CX), Z0, K1
 	VMOVUPS      64(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS       $0x11, 128(CX), Z0, K1
 	VMOVUPS      128(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS       $0x11, 192(CX), Z0, K1
 	VMOVUPS      192(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1886,23 +1798,22 @@ TEXT selectLTPPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS       $0x11, 64(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS       $0x11, 128(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS       $0x11, 192(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1921,23 +1832,22 @@ TEXT selectLTPCPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (DX), K1, Z0
 	MOVWLZX     8(SI), R10
-	ADDQ        DI, R10
-	VMOVUPS     Z0, (R10)
+	VMOVUPS     Z0, (DI)(R10*1)
 	VMOVUPS     64(AX), Z0
 	VCMPPS.BCST $0x11, (CX), Z0, K1
 	VMOVUPS     64(BX), Z0
 	VMOVUPS     64(DX), K1, Z0
-	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     Z0, 64(DI)(R10*1)
 	VMOVUPS     128(AX), Z0
 	VCMPPS.BCST $0x11, (CX), Z0, K1
 	VMOVUPS     128(BX), Z0
 	VMOVUPS     128(DX), K1, Z0
-	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     Z0, 128(DI)(R10*1)
 	VMOVUPS     192(AX), Z0
 	VCMPPS.BCST $0x11, (CX), Z0, K1
 	VMOVUPS     192(BX), Z0
 	VMOVUPS     192(DX), K1, Z0
-	VMOVUPS     Z0, 192(R10)
+	VMOVUPS     Z0, 192(DI)(R10*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -1956,23 +1866,22 @@ TEXT selectLTPCPC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      64(DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      128(DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      192(DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -1991,23 +1900,22 @@ TEXT selectLTPCCP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VMOVUPS      64(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VMOVUPS      128(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VMOVUPS      192(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2026,23 +1934,22 @@ TEXT selectLTPCCC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2061,23 +1968,22 @@ TEXT selectLTCPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (BX), Z0
 	VMOVUPS      (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 64(CX), Z0, K1
 	VMOVUPS      64(BX), Z0
 	VMOVUPS      64(DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 128(CX), Z0, K1
 	VMOVUPS      128(BX), Z0
 	VMOVUPS      128(DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 192(CX), Z0, K1
 	VMOVUPS      192(BX), Z0
 	VMOVUPS      192(DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2096,23 +2002,22 @@ TEXT selectLTCPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 64(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      64(DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 128(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      128(DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 192(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      192(DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2131,23 +2036,22 @@ TEXT selectLTCPCP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 64(CX), Z0, K1
 	VMOVUPS      64(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 128(CX), Z0, K1
 	VMOVUPS      128(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 192(CX), Z0, K1
 	VMOVUPS      192(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2166,23 +2070,22 @@ TEXT selectLTCPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 64(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 128(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x11, 192(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2201,23 +2104,22 @@ TEXT selectGEPPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS (BX), Z0
 	VMOVUPS (DX), K1, Z0
 	MOVWLZX 8(SI), R10
-	ADDQ    DI, R10
-	VMOVUPS Z0, (R10)
+	VMOVUPS Z0, (DI)(R10*1)
 	VMOVUPS 64(AX), Z0
 	VCMPPS  $0x1d, 64(CX), Z0, K1
 	VMOVUPS 64(BX), Z0
 	VMOVUPS 64(DX), K1, Z0
-	VMOVUPS Z0, 64(R10)
+	VMOVUPS Z0, 64(DI)(R10*1)
 	VMOVUPS 128(AX), Z0
 	VCMPPS  $0x1d, 128(CX), Z0, K1
 	VMOVUPS 128(BX), Z0
 	VMOVUPS 128(DX), K1, Z0
-	VMOVUPS Z0, 128(R10)
+	VMOVUPS Z0, 128(DI)(R10*1)
 	VMOVUPS 192(AX), Z0
 	VCMPPS  $0x1d, 192(CX), Z0, K1
 	VMOVUPS 192(BX), Z0
 	VMOVUPS 192(DX), K1, Z0
-	VMOVUPS Z0, 192(R10)
+	VMOVUPS Z0, 192(DI)(R10*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -2236,23 +2138,22 @@ TEXT selectGEPPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS       $0x1d, 64(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      64(DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS       $0x1d, 128(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      128(DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS       $0x1d, 192(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      192(DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2271,23 +2172,22 @@ TEXT selectGEPPCP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS       $0x1d, 64(CX), Z0, K1
 	VMOVUPS      64(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS       $0x1d, 128(CX), Z0, K1
 	VMOVUPS      128(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS       $0x1d, 192(CX), Z0, K1
 	VMOVUPS      192(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2306,23 +2206,22 @@ TEXT selectGEPPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS       $0x1d, 64(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS       $0x1d, 128(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS       $0x1d, 192(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2341,23 +2240,22 @@ TEXT selectGEPCPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (BX), Z0
 	VMOVUPS     (DX), K1, Z0
 	MOVWLZX     8(SI), R10
-	ADDQ        DI, R10
-	VMOVUPS     Z0, (R10)
+	VMOVUPS     Z0, (DI)(R10*1)
 	VMOVUPS     64(AX), Z0
 	VCMPPS.BCST $0x1d, (CX), Z0, K1
 	VMOVUPS     64(BX), Z0
 	VMOVUPS     64(DX), K1, Z0
-	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     Z0, 64(DI)(R10*1)
 	VMOVUPS     128(AX), Z0
 	VCMPPS.BCST $0x1d, (CX), Z0, K1
 	VMOVUPS     128(BX), Z0
 	VMOVUPS     128(DX), K1, Z0
-	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     Z0, 128(DI)(R10*1)
 	VMOVUPS     192(AX), Z0
 	VCMPPS.BCST $0x1d, (CX), Z0, K1
 	VMOVUPS     192(BX), Z0
 	VMOVUPS     192(DX), K1, Z0
-	VMOVUPS     Z0, 192(R10)
+	VMOVUPS     Z0, 192(DI)(R10*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -2376,23 +2274,22 @@ TEXT selectGEPCPC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      64(DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      128(DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      192(DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2411,23 +2308,22 @@ TEXT selectGEPCCP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VMOVUPS      64(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VMOVUPS      128(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VMOVUPS      192(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2446,23 +2342,22 @@ TEXT selectGEPCCC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VMOVUPS      64(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VMOVUPS      128(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VMOVUPS      192(AX), Z0
 	VCMPPS.BCST  $0x1d, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2481,23 +2376,22 @@ TEXT selectGECPPP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (BX), Z0
 	VMOVUPS      (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 64(CX), Z0, K1
 	VMOVUPS      64(BX), Z0
 	VMOVUPS      64(DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 128(CX), Z0, K1
 	VMOVUPS      128(BX), Z0
 	VMOVUPS      128(DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 192(CX), Z0, K1
 	VMOVUPS      192(BX), Z0
 	VMOVUPS      192(DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2516,23 +2410,22 @@ TEXT selectGECPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 64(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      64(DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 128(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      128(DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 192(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVUPS      192(DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2551,23 +2444,22 @@ TEXT selectGECPCP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 64(CX), Z0, K1
 	VMOVUPS      64(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 128(CX), Z0, K1
 	VMOVUPS      128(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 192(CX), Z0, K1
 	VMOVUPS      192(BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2586,23 +2478,22 @@ TEXT selectGECPCC<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z0, (DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 64(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      Z0, 64(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 128(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      Z0, 128(DI)(R10*1)
 	VBROADCASTSS (AX), Z0
 	VCMPPS       $0x1d, 192(CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (DX), K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2741,16 +2632,15 @@ TEXT outSubZC<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadXPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     10(SI), CX
 	ADDQ        DI, CX
 	VFMADD231PS (CX), Z0, Z20
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(DI)(AX*1), Z0
 	VFMADD231PS 64(CX), Z0, Z21
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(DI)(AX*1), Z0
 	VFMADD231PS 128(CX), Z0, Z22
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(DI)(AX*1), Z0
 	VFMADD231PS 192(CX), Z0, Z23
 	ADDQ        $0x20, SI
 	JMP         (SI)
@@ -2758,16 +2648,15 @@ TEXT outMadXPP<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadXPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	MOVWLZX          10(SI), CX
 	ADDQ             R8, CX
 	VFMADD231PS.BCST (CX), Z0, Z20
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z21
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z22
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z23
 	ADDQ             $0x20, SI
 	JMP              (SI)
@@ -2775,16 +2664,15 @@ TEXT outMadXPC<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadYPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     10(SI), CX
 	ADDQ        DI, CX
 	VFMADD231PS (CX), Z0, Z24
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(DI)(AX*1), Z0
 	VFMADD231PS 64(CX), Z0, Z25
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(DI)(AX*1), Z0
 	VFMADD231PS 128(CX), Z0, Z26
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(DI)(AX*1), Z0
 	VFMADD231PS 192(CX), Z0, Z27
 	ADDQ        $0x20, SI
 	JMP         (SI)
@@ -2792,16 +2680,15 @@ TEXT outMadYPP<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadYPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	MOVWLZX          10(SI), CX
 	ADDQ             R8, CX
 	VFMADD231PS.BCST (CX), Z0, Z24
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z25
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z26
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z27
 	ADDQ             $0x20, SI
 	JMP              (SI)
@@ -2809,16 +2696,15 @@ TEXT outMadYPC<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadZPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     10(SI), CX
 	ADDQ        DI, CX
 	VFMADD231PS (CX), Z0, Z28
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(DI)(AX*1), Z0
 	VFMADD231PS 64(CX), Z0, Z29
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(DI)(AX*1), Z0
 	VFMADD231PS 128(CX), Z0, Z30
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(DI)(AX*1), Z0
 	VFMADD231PS 192(CX), Z0, Z31
 	ADDQ        $0x20, SI
 	JMP         (SI)
@@ -2826,16 +2712,15 @@ TEXT outMadZPP<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadZPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	MOVWLZX          10(SI), CX
 	ADDQ             R8, CX
 	VFMADD231PS.BCST (CX), Z0, Z28
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z29
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z30
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z31
 	ADDQ             $0x20, SI
 	JMP              (SI)
@@ -2843,16 +2728,15 @@ TEXT outMadZPC<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outNmadXPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      10(SI), CX
 	ADDQ         DI, CX
 	VFNMADD231PS (CX), Z0, Z20
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DI)(AX*1), Z0
 	VFNMADD231PS 64(CX), Z0, Z21
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DI)(AX*1), Z0
 	VFNMADD231PS 128(CX), Z0, Z22
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DI)(AX*1), Z0
 	VFNMADD231PS 192(CX), Z0, Z23
 	ADDQ         $0x20, SI
 	JMP          (SI)
@@ -2860,16 +2744,15 @@ TEXT outNmadXPP<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outNmadXPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              R8, CX
 	VFNMADD231PS.BCST (CX), Z0, Z20
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           64(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z21
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           128(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z22
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           192(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z23
 	ADDQ              $0x20, SI
 	JMP               (SI)
@@ -2877,16 +2760,15 @@ TEXT outNmadXPC<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outNmadYPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      10(SI), CX
 	ADDQ         DI, CX
 	VFNMADD231PS (CX), Z0, Z24
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DI)(AX*1), Z0
 	VFNMADD231PS 64(CX), Z0, Z25
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DI)(AX*1), Z0
 	VFNMADD231PS 128(CX), Z0, Z26
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DI)(AX*1), Z0
 	VFNMADD231PS 192(CX), Z0, Z27
 	ADDQ         $0x20, SI
 	JMP          (SI)
@@ -2894,16 +2776,15 @@ TEXT outNmadYPP<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outNmadYPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              R8, CX
 	VFNMADD231PS.BCST (CX), Z0, Z24
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           64(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z25
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           128(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z26
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           192(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z27
 	ADDQ              $0x20, SI
 	JMP               (SI)
@@ -2911,16 +2792,15 @@ TEXT outNmadYPC<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outNmadZPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      10(SI), CX
 	ADDQ         DI, CX
 	VFNMADD231PS (CX), Z0, Z28
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DI)(AX*1), Z0
 	VFNMADD231PS 64(CX), Z0, Z29
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DI)(AX*1), Z0
 	VFNMADD231PS 128(CX), Z0, Z30
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DI)(AX*1), Z0
 	VFNMADD231PS 192(CX), Z0, Z31
 	ADDQ         $0x20, SI
 	JMP          (SI)
@@ -2928,16 +2808,15 @@ TEXT outNmadZPP<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outNmadZPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              R8, CX
 	VFNMADD231PS.BCST (CX), Z0, Z28
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           64(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z29
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           128(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z30
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           192(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z31
 	ADDQ              $0x20, SI
 	JMP               (SI)
@@ -2949,45 +2828,42 @@ TEXT towardsV<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     (R12), Z0
 	VSUBPS.BCST 4(AX), Z0, Z0
 	MOVWLZX     10(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z0, (DI)(DX*1)
 	VMOVUPS     (R13), Z0
 	VSUBPS.BCST 8(AX), Z0, Z0
 	MOVWLZX     12(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z0, (BX)
+	VMOVUPS     Z0, (DI)(BX*1)
 	VMOVUPS     64(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     64(R12), Z0
 	VSUBPS.BCST 4(AX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     Z0, 64(DI)(DX*1)
 	VMOVUPS     64(R13), Z0
 	VSUBPS.BCST 8(AX), Z0, Z0
-	VMOVUPS     Z0, 64(BX)
+	VMOVUPS     Z0, 64(DI)(BX*1)
 	VMOVUPS     128(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     128(R12), Z0
 	VSUBPS.BCST 4(AX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     Z0, 128(DI)(DX*1)
 	VMOVUPS     128(R13), Z0
 	VSUBPS.BCST 8(AX), Z0, Z0
-	VMOVUPS     Z0, 128(BX)
+	VMOVUPS     Z0, 128(DI)(BX*1)
 	VMOVUPS     192(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	VMOVUPS     192(R12), Z0
 	VSUBPS.BCST 4(AX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	VMOVUPS     192(R13), Z0
 	VSUBPS.BCST 8(AX), Z0, Z0
-	VMOVUPS     Z0, 192(BX)
+	VMOVUPS     Z0, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -3025,91 +2901,82 @@ TEXT towardsA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT lessVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     14(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     20(SI), CX
 	ADDQ        R8, CX
 	VSUBPS.BCST (CX), Z0, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z0, (DI)(DX*1)
 	MOVWLZX     16(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (DI)(BX*1), Z0
 	VSUBPS.BCST 4(CX), Z0, Z0
 	MOVWLZX     10(SI), R10
-	ADDQ        DI, R10
-	VMOVUPS     Z0, (R10)
+	VMOVUPS     Z0, (DI)(R10*1)
 	MOVWLZX     18(SI), R14
-	ADDQ        DI, R14
-	VMOVUPS     (R14), Z0
+	VMOVUPS     (DI)(R14*1), Z0
 	VSUBPS.BCST 8(CX), Z0, Z0
 	MOVWLZX     12(SI), R15
-	ADDQ        DI, R15
-	VMOVUPS     Z0, (R15)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(R15*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     64(BX), Z0
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     64(DI)(BX*1), Z0
 	VSUBPS.BCST 4(CX), Z0, Z0
-	VMOVUPS     Z0, 64(R10)
-	VMOVUPS     64(R14), Z0
+	VMOVUPS     Z0, 64(DI)(R10*1)
+	VMOVUPS     64(DI)(R14*1), Z0
 	VSUBPS.BCST 8(CX), Z0, Z0
-	VMOVUPS     Z0, 64(R15)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(R15*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     128(BX), Z0
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     128(DI)(BX*1), Z0
 	VSUBPS.BCST 4(CX), Z0, Z0
-	VMOVUPS     Z0, 128(R10)
-	VMOVUPS     128(R14), Z0
+	VMOVUPS     Z0, 128(DI)(R10*1)
+	VMOVUPS     128(DI)(R14*1), Z0
 	VSUBPS.BCST 8(CX), Z0, Z0
-	VMOVUPS     Z0, 128(R15)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(R15*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
-	VMOVUPS     192(BX), Z0
+	VMOVUPS     Z0, 192(DI)(DX*1)
+	VMOVUPS     192(DI)(BX*1), Z0
 	VSUBPS.BCST 4(CX), Z0, Z0
-	VMOVUPS     Z0, 192(R10)
-	VMOVUPS     192(R14), Z0
+	VMOVUPS     Z0, 192(DI)(R10*1)
+	VMOVUPS     192(DI)(R14*1), Z0
 	VSUBPS.BCST 8(CX), Z0, Z0
-	VMOVUPS     Z0, 192(R15)
+	VMOVUPS     Z0, 192(DI)(R15*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT lessAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     14(SI), CX
 	ADDQ        R8, CX
 	VSUBPS.BCST (CX), Z0, Z8
 	MOVWLZX     10(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     (DX), Z0
+	VMOVUPS     (DI)(DX*1), Z0
 	VSUBPS.BCST 4(CX), Z0, Z12
 	MOVWLZX     12(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (DI)(BX*1), Z0
 	VSUBPS.BCST 8(CX), Z0, Z16
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z9
-	VMOVUPS     64(DX), Z0
+	VMOVUPS     64(DI)(DX*1), Z0
 	VSUBPS.BCST 4(CX), Z0, Z13
-	VMOVUPS     64(BX), Z0
+	VMOVUPS     64(DI)(BX*1), Z0
 	VSUBPS.BCST 8(CX), Z0, Z17
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z10
-	VMOVUPS     128(DX), Z0
+	VMOVUPS     128(DI)(DX*1), Z0
 	VSUBPS.BCST 4(CX), Z0, Z14
-	VMOVUPS     128(BX), Z0
+	VMOVUPS     128(DI)(BX*1), Z0
 	VSUBPS.BCST 8(CX), Z0, Z18
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z11
-	VMOVUPS     192(DX), Z0
+	VMOVUPS     192(DI)(DX*1), Z0
 	VSUBPS.BCST 4(CX), Z0, Z15
-	VMOVUPS     192(BX), Z0
+	VMOVUPS     192(DI)(BX*1), Z0
 	VSUBPS.BCST 8(CX), Z0, Z19
 	ADDQ        $0x20, SI
 	JMP         (SI)
@@ -3120,34 +2987,31 @@ TEXT lessVA<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z8, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VSUBPS.BCST 4(AX), Z12, Z0
 	MOVWLZX     10(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z0, (DI)(DX*1)
 	VSUBPS.BCST 8(AX), Z16, Z0
 	MOVWLZX     12(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z0, (BX)
+	VMOVUPS     Z0, (DI)(BX*1)
 	VSUBPS.BCST (AX), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VSUBPS.BCST 4(AX), Z13, Z0
-	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     Z0, 64(DI)(DX*1)
 	VSUBPS.BCST 8(AX), Z17, Z0
-	VMOVUPS     Z0, 64(BX)
+	VMOVUPS     Z0, 64(DI)(BX*1)
 	VSUBPS.BCST (AX), Z10, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VSUBPS.BCST 4(AX), Z14, Z0
-	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     Z0, 128(DI)(DX*1)
 	VSUBPS.BCST 8(AX), Z18, Z0
-	VMOVUPS     Z0, 128(BX)
+	VMOVUPS     Z0, 128(DI)(BX*1)
 	VSUBPS.BCST (AX), Z11, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	VSUBPS.BCST 4(AX), Z15, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	VSUBPS.BCST 8(AX), Z19, Z0
-	VMOVUPS     Z0, 192(BX)
+	VMOVUPS     Z0, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -3173,91 +3037,82 @@ TEXT lessAA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT stretchVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     14(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     20(SI), CX
 	ADDQ        R8, CX
 	VMULPS.BCST (CX), Z0, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z0, (DI)(DX*1)
 	MOVWLZX     16(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (DI)(BX*1), Z0
 	VMULPS.BCST 4(CX), Z0, Z0
 	MOVWLZX     10(SI), R10
-	ADDQ        DI, R10
-	VMOVUPS     Z0, (R10)
+	VMOVUPS     Z0, (DI)(R10*1)
 	MOVWLZX     18(SI), R14
-	ADDQ        DI, R14
-	VMOVUPS     (R14), Z0
+	VMOVUPS     (DI)(R14*1), Z0
 	VMULPS.BCST 8(CX), Z0, Z0
 	MOVWLZX     12(SI), R15
-	ADDQ        DI, R15
-	VMOVUPS     Z0, (R15)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(R15*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     64(BX), Z0
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     64(DI)(BX*1), Z0
 	VMULPS.BCST 4(CX), Z0, Z0
-	VMOVUPS     Z0, 64(R10)
-	VMOVUPS     64(R14), Z0
+	VMOVUPS     Z0, 64(DI)(R10*1)
+	VMOVUPS     64(DI)(R14*1), Z0
 	VMULPS.BCST 8(CX), Z0, Z0
-	VMOVUPS     Z0, 64(R15)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(R15*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     128(BX), Z0
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     128(DI)(BX*1), Z0
 	VMULPS.BCST 4(CX), Z0, Z0
-	VMOVUPS     Z0, 128(R10)
-	VMOVUPS     128(R14), Z0
+	VMOVUPS     Z0, 128(DI)(R10*1)
+	VMOVUPS     128(DI)(R14*1), Z0
 	VMULPS.BCST 8(CX), Z0, Z0
-	VMOVUPS     Z0, 128(R15)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(R15*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
-	VMOVUPS     Z0, 192(DX)
-	VMOVUPS     192(BX), Z0
+	VMOVUPS     Z0, 192(DI)(DX*1)
+	VMOVUPS     192(DI)(BX*1), Z0
 	VMULPS.BCST 4(CX), Z0, Z0
-	VMOVUPS     Z0, 192(R10)
-	VMOVUPS     192(R14), Z0
+	VMOVUPS     Z0, 192(DI)(R10*1)
+	VMOVUPS     192(DI)(R14*1), Z0
 	VMULPS.BCST 8(CX), Z0, Z0
-	VMOVUPS     Z0, 192(R15)
+	VMOVUPS     Z0, 192(DI)(R15*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT stretchAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     14(SI), CX
 	ADDQ        R8, CX
 	VMULPS.BCST (CX), Z0, Z8
 	MOVWLZX     10(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     (DX), Z0
+	VMOVUPS     (DI)(DX*1), Z0
 	VMULPS.BCST 4(CX), Z0, Z12
 	MOVWLZX     12(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     (BX), Z0
+	VMOVUPS     (DI)(BX*1), Z0
 	VMULPS.BCST 8(CX), Z0, Z16
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z9
-	VMOVUPS     64(DX), Z0
+	VMOVUPS     64(DI)(DX*1), Z0
 	VMULPS.BCST 4(CX), Z0, Z13
-	VMOVUPS     64(BX), Z0
+	VMOVUPS     64(DI)(BX*1), Z0
 	VMULPS.BCST 8(CX), Z0, Z17
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z10
-	VMOVUPS     128(DX), Z0
+	VMOVUPS     128(DI)(DX*1), Z0
 	VMULPS.BCST 4(CX), Z0, Z14
-	VMOVUPS     128(BX), Z0
+	VMOVUPS     128(DI)(BX*1), Z0
 	VMULPS.BCST 8(CX), Z0, Z18
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z11
-	VMOVUPS     192(DX), Z0
+	VMOVUPS     192(DI)(DX*1), Z0
 	VMULPS.BCST 4(CX), Z0, Z15
-	VMOVUPS     192(BX), Z0
+	VMOVUPS     192(DI)(BX*1), Z0
 	VMULPS.BCST 8(CX), Z0, Z19
 	ADDQ        $0x20, SI
 	JMP         (SI)
@@ -3268,34 +3123,31 @@ TEXT stretchVA<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VMULPS.BCST (AX), Z8, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMULPS.BCST 4(AX), Z12, Z0
 	MOVWLZX     10(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z0, (DI)(DX*1)
 	VMULPS.BCST 8(AX), Z16, Z0
 	MOVWLZX     12(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z0, (BX)
+	VMOVUPS     Z0, (DI)(BX*1)
 	VMULPS.BCST (AX), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMULPS.BCST 4(AX), Z13, Z0
-	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     Z0, 64(DI)(DX*1)
 	VMULPS.BCST 8(AX), Z17, Z0
-	VMOVUPS     Z0, 64(BX)
+	VMOVUPS     Z0, 64(DI)(BX*1)
 	VMULPS.BCST (AX), Z10, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMULPS.BCST 4(AX), Z14, Z0
-	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     Z0, 128(DI)(DX*1)
 	VMULPS.BCST 8(AX), Z18, Z0
-	VMOVUPS     Z0, 128(BX)
+	VMOVUPS     Z0, 128(DI)(BX*1)
 	VMULPS.BCST (AX), Z11, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	VMULPS.BCST 4(AX), Z15, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	VMULPS.BCST 8(AX), Z19, Z0
-	VMOVUPS     Z0, 192(BX)
+	VMOVUPS     Z0, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -3321,91 +3173,82 @@ TEXT stretchAA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT scaleVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 14(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 20(SI), CX
 	ADDQ    DI, CX
 	VMULPS  (CX), Z0, Z0
 	MOVWLZX 8(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS Z0, (DX)
+	VMOVUPS Z0, (DI)(DX*1)
 	MOVWLZX 16(SI), BX
-	ADDQ    DI, BX
-	VMOVUPS (BX), Z0
+	VMOVUPS (DI)(BX*1), Z0
 	VMULPS  (CX), Z0, Z0
 	MOVWLZX 10(SI), R10
-	ADDQ    DI, R10
-	VMOVUPS Z0, (R10)
+	VMOVUPS Z0, (DI)(R10*1)
 	MOVWLZX 18(SI), R14
-	ADDQ    DI, R14
-	VMOVUPS (R14), Z0
+	VMOVUPS (DI)(R14*1), Z0
 	VMULPS  (CX), Z0, Z0
 	MOVWLZX 12(SI), R15
-	ADDQ    DI, R15
-	VMOVUPS Z0, (R15)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(R15*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VMULPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(DX)
-	VMOVUPS 64(BX), Z0
+	VMOVUPS Z0, 64(DI)(DX*1)
+	VMOVUPS 64(DI)(BX*1), Z0
 	VMULPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(R10)
-	VMOVUPS 64(R14), Z0
+	VMOVUPS Z0, 64(DI)(R10*1)
+	VMOVUPS 64(DI)(R14*1), Z0
 	VMULPS  64(CX), Z0, Z0
-	VMOVUPS Z0, 64(R15)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(R15*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VMULPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(DX)
-	VMOVUPS 128(BX), Z0
+	VMOVUPS Z0, 128(DI)(DX*1)
+	VMOVUPS 128(DI)(BX*1), Z0
 	VMULPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(R10)
-	VMOVUPS 128(R14), Z0
+	VMOVUPS Z0, 128(DI)(R10*1)
+	VMOVUPS 128(DI)(R14*1), Z0
 	VMULPS  128(CX), Z0, Z0
-	VMOVUPS Z0, 128(R15)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(R15*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VMULPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(DX)
-	VMOVUPS 192(BX), Z0
+	VMOVUPS Z0, 192(DI)(DX*1)
+	VMOVUPS 192(DI)(BX*1), Z0
 	VMULPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(R10)
-	VMOVUPS 192(R14), Z0
+	VMOVUPS Z0, 192(DI)(R10*1)
+	VMOVUPS 192(DI)(R14*1), Z0
 	VMULPS  192(CX), Z0, Z0
-	VMOVUPS Z0, 192(R15)
+	VMOVUPS Z0, 192(DI)(R15*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT scaleAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 8(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 14(SI), CX
 	ADDQ    DI, CX
 	VMULPS  (CX), Z0, Z8
 	MOVWLZX 10(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS (DX), Z0
+	VMOVUPS (DI)(DX*1), Z0
 	VMULPS  (CX), Z0, Z12
 	MOVWLZX 12(SI), BX
-	ADDQ    DI, BX
-	VMOVUPS (BX), Z0
+	VMOVUPS (DI)(BX*1), Z0
 	VMULPS  (CX), Z0, Z16
-	VMOVUPS 64(AX), Z0
+	VMOVUPS 64(DI)(AX*1), Z0
 	VMULPS  64(CX), Z0, Z9
-	VMOVUPS 64(DX), Z0
+	VMOVUPS 64(DI)(DX*1), Z0
 	VMULPS  64(CX), Z0, Z13
-	VMOVUPS 64(BX), Z0
+	VMOVUPS 64(DI)(BX*1), Z0
 	VMULPS  64(CX), Z0, Z17
-	VMOVUPS 128(AX), Z0
+	VMOVUPS 128(DI)(AX*1), Z0
 	VMULPS  128(CX), Z0, Z10
-	VMOVUPS 128(DX), Z0
+	VMOVUPS 128(DI)(DX*1), Z0
 	VMULPS  128(CX), Z0, Z14
-	VMOVUPS 128(BX), Z0
+	VMOVUPS 128(DI)(BX*1), Z0
 	VMULPS  128(CX), Z0, Z18
-	VMOVUPS 192(AX), Z0
+	VMOVUPS 192(DI)(AX*1), Z0
 	VMULPS  192(CX), Z0, Z11
-	VMOVUPS 192(DX), Z0
+	VMOVUPS 192(DI)(DX*1), Z0
 	VMULPS  192(CX), Z0, Z15
-	VMOVUPS 192(BX), Z0
+	VMOVUPS 192(DI)(BX*1), Z0
 	VMULPS  192(CX), Z0, Z19
 	ADDQ    $0x20, SI
 	JMP     (SI)
@@ -3416,34 +3259,31 @@ TEXT scaleVA<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    DI, AX
 	VMULPS  (AX), Z8, Z0
 	MOVWLZX 8(SI), CX
-	ADDQ    DI, CX
-	VMOVUPS Z0, (CX)
+	VMOVUPS Z0, (DI)(CX*1)
 	VMULPS  (AX), Z12, Z0
 	MOVWLZX 10(SI), DX
-	ADDQ    DI, DX
-	VMOVUPS Z0, (DX)
+	VMOVUPS Z0, (DI)(DX*1)
 	VMULPS  (AX), Z16, Z0
 	MOVWLZX 12(SI), BX
-	ADDQ    DI, BX
-	VMOVUPS Z0, (BX)
+	VMOVUPS Z0, (DI)(BX*1)
 	VMULPS  64(AX), Z9, Z0
-	VMOVUPS Z0, 64(CX)
+	VMOVUPS Z0, 64(DI)(CX*1)
 	VMULPS  64(AX), Z13, Z0
-	VMOVUPS Z0, 64(DX)
+	VMOVUPS Z0, 64(DI)(DX*1)
 	VMULPS  64(AX), Z17, Z0
-	VMOVUPS Z0, 64(BX)
+	VMOVUPS Z0, 64(DI)(BX*1)
 	VMULPS  128(AX), Z10, Z0
-	VMOVUPS Z0, 128(CX)
+	VMOVUPS Z0, 128(DI)(CX*1)
 	VMULPS  128(AX), Z14, Z0
-	VMOVUPS Z0, 128(DX)
+	VMOVUPS Z0, 128(DI)(DX*1)
 	VMULPS  128(AX), Z18, Z0
-	VMOVUPS Z0, 128(BX)
+	VMOVUPS Z0, 128(DI)(BX*1)
 	VMULPS  192(AX), Z11, Z0
-	VMOVUPS Z0, 192(CX)
+	VMOVUPS Z0, 192(DI)(CX*1)
 	VMULPS  192(AX), Z15, Z0
-	VMOVUPS Z0, 192(DX)
+	VMOVUPS Z0, 192(DI)(DX*1)
 	VMULPS  192(AX), Z19, Z0
-	VMOVUPS Z0, 192(BX)
+	VMOVUPS Z0, 192(DI)(BX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -3469,11 +3309,10 @@ TEXT scaleAA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT scaleShiftVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          14(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
-	VMOVUPS          64(AX), Z1
-	VMOVUPS          128(AX), Z2
-	VMOVUPS          192(AX), Z3
+	VMOVUPS          (DI)(AX*1), Z0
+	VMOVUPS          64(DI)(AX*1), Z1
+	VMOVUPS          128(DI)(AX*1), Z2
+	VMOVUPS          192(DI)(AX*1), Z3
 	MOVWLZX          16(SI), AX
 	ADDQ             DI, AX
 	VMOVUPS          (AX), Z4
@@ -3481,60 +3320,56 @@ TEXT scaleShiftVV<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ             R8, CX
 	VFMADD213PS.BCST (CX), Z0, Z4
 	MOVWLZX          8(SI), DX
-	ADDQ             DI, DX
-	VMOVUPS          Z4, (DX)
+	VMOVUPS          Z4, (DI)(DX*1)
 	VMOVUPS          64(AX), Z4
 	VFMADD213PS.BCST (CX), Z1, Z4
-	VMOVUPS          Z4, 64(DX)
+	VMOVUPS          Z4, 64(DI)(DX*1)
 	VMOVUPS          128(AX), Z4
 	VFMADD213PS.BCST (CX), Z2, Z4
-	VMOVUPS          Z4, 128(DX)
+	VMOVUPS          Z4, 128(DI)(DX*1)
 	VMOVUPS          192(AX), Z4
 	VFMADD213PS.BCST (CX), Z3, Z4
-	VMOVUPS          Z4, 192(DX)
+	VMOVUPS          Z4, 192(DI)(DX*1)
 	MOVWLZX          18(SI), AX
 	ADDQ             DI, AX
 	VMOVUPS          (AX), Z4
 	VFMADD213PS.BCST 4(CX), Z0, Z4
 	MOVWLZX          10(SI), DX
-	ADDQ             DI, DX
-	VMOVUPS          Z4, (DX)
+	VMOVUPS          Z4, (DI)(DX*1)
 	VMOVUPS          64(AX), Z4
 	VFMADD213PS.BCST 4(CX), Z1, Z4
-	VMOVUPS          Z4, 64(DX)
+	VMOVUPS          Z4, 64(DI)(DX*1)
 	VMOVUPS          128(AX), Z4
 	VFMADD213PS.BCST 4(CX), Z2, Z4
-	VMOVUPS          Z4, 128(DX)
+	VMOVUPS          Z4, 128(DI)(DX*1)
 	VMOVUPS          192(AX), Z4
 	VFMADD213PS.BCST 4(CX), Z3, Z4
-	VMOVUPS          Z4, 192(DX)
+	VMOVUPS          Z4, 192(DI)(DX*1)
 	MOVWLZX          20(SI), AX
 	ADDQ             DI, AX
 	VMOVUPS          (AX), Z4
 	VFMADD213PS.BCST 8(CX), Z0, Z4
 	MOVWLZX          12(SI), DX
-	ADDQ             DI, DX
-	VMOVUPS          Z4, (DX)
+	VMOVUPS          Z4, (DI)(DX*1)
 	VMOVUPS          64(AX), Z0
 	VFMADD213PS.BCST 8(CX), Z1, Z0
-	VMOVUPS          Z0, 64(DX)
+	VMOVUPS          Z0, 64(DI)(DX*1)
 	VMOVUPS          128(AX), Z0
 	VFMADD213PS.BCST 8(CX), Z2, Z0
-	VMOVUPS          Z0, 128(DX)
+	VMOVUPS          Z0, 128(DI)(DX*1)
 	VMOVUPS          192(AX), Z0
 	VFMADD213PS.BCST 8(CX), Z3, Z0
-	VMOVUPS          Z0, 192(DX)
+	VMOVUPS          Z0, 192(DI)(DX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT scaleShiftAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z3
-	VMOVUPS          64(AX), Z2
-	VMOVUPS          128(AX), Z1
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          (DI)(AX*1), Z3
+	VMOVUPS          64(DI)(AX*1), Z2
+	VMOVUPS          128(DI)(AX*1), Z1
+	VMOVUPS          192(DI)(AX*1), Z0
 	MOVWLZX          10(SI), AX
 	ADDQ             DI, AX
 	VMOVUPS          (AX), Z4
@@ -3585,66 +3420,61 @@ TEXT scaleShiftAV<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT scaleShiftVA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          14(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
-	VMOVUPS          64(AX), Z1
-	VMOVUPS          128(AX), Z2
-	VMOVUPS          192(AX), Z3
+	VMOVUPS          (DI)(AX*1), Z0
+	VMOVUPS          64(DI)(AX*1), Z1
+	VMOVUPS          128(DI)(AX*1), Z2
+	VMOVUPS          192(DI)(AX*1), Z3
 	VMOVUPS          Z8, Z4
 	MOVWLZX          16(SI), AX
 	ADDQ             R8, AX
 	VFMADD213PS.BCST (AX), Z0, Z4
 	MOVWLZX          8(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          Z4, (CX)
+	VMOVUPS          Z4, (DI)(CX*1)
 	VMOVUPS          Z9, Z4
 	VFMADD213PS.BCST (AX), Z1, Z4
-	VMOVUPS          Z4, 64(CX)
+	VMOVUPS          Z4, 64(DI)(CX*1)
 	VMOVUPS          Z10, Z4
 	VFMADD213PS.BCST (AX), Z2, Z4
-	VMOVUPS          Z4, 128(CX)
+	VMOVUPS          Z4, 128(DI)(CX*1)
 	VMOVUPS          Z11, Z4
 	VFMADD213PS.BCST (AX), Z3, Z4
-	VMOVUPS          Z4, 192(CX)
+	VMOVUPS          Z4, 192(DI)(CX*1)
 	VMOVUPS          Z12, Z4
 	VFMADD213PS.BCST 4(AX), Z0, Z4
 	MOVWLZX          10(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          Z4, (CX)
+	VMOVUPS          Z4, (DI)(CX*1)
 	VMOVUPS          Z13, Z4
 	VFMADD213PS.BCST 4(AX), Z1, Z4
-	VMOVUPS          Z4, 64(CX)
+	VMOVUPS          Z4, 64(DI)(CX*1)
 	VMOVUPS          Z14, Z4
 	VFMADD213PS.BCST 4(AX), Z2, Z4
-	VMOVUPS          Z4, 128(CX)
+	VMOVUPS          Z4, 128(DI)(CX*1)
 	VMOVUPS          Z15, Z4
 	VFMADD213PS.BCST 4(AX), Z3, Z4
-	VMOVUPS          Z4, 192(CX)
+	VMOVUPS          Z4, 192(DI)(CX*1)
 	VMOVUPS          Z16, Z4
 	VFMADD213PS.BCST 8(AX), Z0, Z4
 	MOVWLZX          12(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          Z4, (CX)
+	VMOVUPS          Z4, (DI)(CX*1)
 	VMOVUPS          Z17, Z0
 	VFMADD213PS.BCST 8(AX), Z1, Z0
-	VMOVUPS          Z0, 64(CX)
+	VMOVUPS          Z0, 64(DI)(CX*1)
 	VMOVUPS          Z18, Z0
 	VFMADD213PS.BCST 8(AX), Z2, Z0
-	VMOVUPS          Z0, 128(CX)
+	VMOVUPS          Z0, 128(DI)(CX*1)
 	VMOVUPS          Z19, Z0
 	VFMADD213PS.BCST 8(AX), Z3, Z0
-	VMOVUPS          Z0, 192(CX)
+	VMOVUPS          Z0, 192(DI)(CX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT scaleShiftAA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
-	VMOVUPS          64(AX), Z1
-	VMOVUPS          128(AX), Z2
-	VMOVUPS          192(AX), Z3
+	VMOVUPS          (DI)(AX*1), Z0
+	VMOVUPS          64(DI)(AX*1), Z1
+	VMOVUPS          128(DI)(AX*1), Z2
+	VMOVUPS          192(DI)(AX*1), Z3
 	VMOVUPS          Z8, Z4
 	MOVWLZX          10(SI), AX
 	ADDQ             R8, AX
@@ -3689,11 +3519,10 @@ TEXT scaleShiftAA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT axisVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           14(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
-	VMOVUPS           64(AX), Z1
-	VMOVUPS           128(AX), Z2
-	VMOVUPS           192(AX), Z3
+	VMOVUPS           (DI)(AX*1), Z0
+	VMOVUPS           64(DI)(AX*1), Z1
+	VMOVUPS           128(DI)(AX*1), Z2
+	VMOVUPS           192(DI)(AX*1), Z3
 	MOVWLZX           16(SI), AX
 	ADDQ              DI, AX
 	VMOVUPS           (AX), Z4
@@ -3701,60 +3530,56 @@ TEXT axisVV<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, CX
 	VFNMADD231PS.BCST (CX), Z0, Z4
 	MOVWLZX           8(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           Z4, (DX)
+	VMOVUPS           Z4, (DI)(DX*1)
 	VMOVUPS           64(AX), Z4
 	VFNMADD231PS.BCST (CX), Z1, Z4
-	VMOVUPS           Z4, 64(DX)
+	VMOVUPS           Z4, 64(DI)(DX*1)
 	VMOVUPS           128(AX), Z4
 	VFNMADD231PS.BCST (CX), Z2, Z4
-	VMOVUPS           Z4, 128(DX)
+	VMOVUPS           Z4, 128(DI)(DX*1)
 	VMOVUPS           192(AX), Z4
 	VFNMADD231PS.BCST (CX), Z3, Z4
-	VMOVUPS           Z4, 192(DX)
+	VMOVUPS           Z4, 192(DI)(DX*1)
 	MOVWLZX           18(SI), AX
 	ADDQ              DI, AX
 	VMOVUPS           (AX), Z4
 	VFNMADD231PS.BCST 4(CX), Z0, Z4
 	MOVWLZX           10(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           Z4, (DX)
+	VMOVUPS           Z4, (DI)(DX*1)
 	VMOVUPS           64(AX), Z4
 	VFNMADD231PS.BCST 4(CX), Z1, Z4
-	VMOVUPS           Z4, 64(DX)
+	VMOVUPS           Z4, 64(DI)(DX*1)
 	VMOVUPS           128(AX), Z4
 	VFNMADD231PS.BCST 4(CX), Z2, Z4
-	VMOVUPS           Z4, 128(DX)
+	VMOVUPS           Z4, 128(DI)(DX*1)
 	VMOVUPS           192(AX), Z4
 	VFNMADD231PS.BCST 4(CX), Z3, Z4
-	VMOVUPS           Z4, 192(DX)
+	VMOVUPS           Z4, 192(DI)(DX*1)
 	MOVWLZX           20(SI), AX
 	ADDQ              DI, AX
 	VMOVUPS           (AX), Z4
 	VFNMADD231PS.BCST 8(CX), Z0, Z4
 	MOVWLZX           12(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           Z4, (DX)
+	VMOVUPS           Z4, (DI)(DX*1)
 	VMOVUPS           64(AX), Z0
 	VFNMADD231PS.BCST 8(CX), Z1, Z0
-	VMOVUPS           Z0, 64(DX)
+	VMOVUPS           Z0, 64(DI)(DX*1)
 	VMOVUPS           128(AX), Z0
 	VFNMADD231PS.BCST 8(CX), Z2, Z0
-	VMOVUPS           Z0, 128(DX)
+	VMOVUPS           Z0, 128(DI)(DX*1)
 	VMOVUPS           192(AX), Z0
 	VFNMADD231PS.BCST 8(CX), Z3, Z0
-	VMOVUPS           Z0, 192(DX)
+	VMOVUPS           Z0, 192(DI)(DX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT axisAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z3
-	VMOVUPS           64(AX), Z2
-	VMOVUPS           128(AX), Z1
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           (DI)(AX*1), Z3
+	VMOVUPS           64(DI)(AX*1), Z2
+	VMOVUPS           128(DI)(AX*1), Z1
+	VMOVUPS           192(DI)(AX*1), Z0
 	MOVWLZX           10(SI), AX
 	ADDQ              DI, AX
 	VMOVUPS           (AX), Z4
@@ -3805,66 +3630,61 @@ TEXT axisAV<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT axisVA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           14(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
-	VMOVUPS           64(AX), Z1
-	VMOVUPS           128(AX), Z2
-	VMOVUPS           192(AX), Z3
+	VMOVUPS           (DI)(AX*1), Z0
+	VMOVUPS           64(DI)(AX*1), Z1
+	VMOVUPS           128(DI)(AX*1), Z2
+	VMOVUPS           192(DI)(AX*1), Z3
 	VMOVUPS           Z8, Z4
 	MOVWLZX           16(SI), AX
 	ADDQ              R8, AX
 	VFNMADD231PS.BCST (AX), Z0, Z4
 	MOVWLZX           8(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           Z4, (CX)
+	VMOVUPS           Z4, (DI)(CX*1)
 	VMOVUPS           Z9, Z4
 	VFNMADD231PS.BCST (AX), Z1, Z4
-	VMOVUPS           Z4, 64(CX)
+	VMOVUPS           Z4, 64(DI)(CX*1)
 	VMOVUPS           Z10, Z4
 	VFNMADD231PS.BCST (AX), Z2, Z4
-	VMOVUPS           Z4, 128(CX)
+	VMOVUPS           Z4, 128(DI)(CX*1)
 	VMOVUPS           Z11, Z4
 	VFNMADD231PS.BCST (AX), Z3, Z4
-	VMOVUPS           Z4, 192(CX)
+	VMOVUPS           Z4, 192(DI)(CX*1)
 	VMOVUPS           Z12, Z4
 	VFNMADD231PS.BCST 4(AX), Z0, Z4
 	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           Z4, (CX)
+	VMOVUPS           Z4, (DI)(CX*1)
 	VMOVUPS           Z13, Z4
 	VFNMADD231PS.BCST 4(AX), Z1, Z4
-	VMOVUPS           Z4, 64(CX)
+	VMOVUPS           Z4, 64(DI)(CX*1)
 	VMOVUPS           Z14, Z4
 	VFNMADD231PS.BCST 4(AX), Z2, Z4
-	VMOVUPS           Z4, 128(CX)
+	VMOVUPS           Z4, 128(DI)(CX*1)
 	VMOVUPS           Z15, Z4
 	VFNMADD231PS.BCST 4(AX), Z3, Z4
-	VMOVUPS           Z4, 192(CX)
+	VMOVUPS           Z4, 192(DI)(CX*1)
 	VMOVUPS           Z16, Z4
 	VFNMADD231PS.BCST 8(AX), Z0, Z4
 	MOVWLZX           12(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           Z4, (CX)
+	VMOVUPS           Z4, (DI)(CX*1)
 	VMOVUPS           Z17, Z0
 	VFNMADD231PS.BCST 8(AX), Z1, Z0
-	VMOVUPS           Z0, 64(CX)
+	VMOVUPS           Z0, 64(DI)(CX*1)
 	VMOVUPS           Z18, Z0
 	VFNMADD231PS.BCST 8(AX), Z2, Z0
-	VMOVUPS           Z0, 128(CX)
+	VMOVUPS           Z0, 128(DI)(CX*1)
 	VMOVUPS           Z19, Z0
 	VFNMADD231PS.BCST 8(AX), Z3, Z0
-	VMOVUPS           Z0, 192(CX)
+	VMOVUPS           Z0, 192(DI)(CX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT axisAA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
-	VMOVUPS           64(AX), Z1
-	VMOVUPS           128(AX), Z2
-	VMOVUPS           192(AX), Z3
+	VMOVUPS           (DI)(AX*1), Z0
+	VMOVUPS           64(DI)(AX*1), Z1
+	VMOVUPS           128(DI)(AX*1), Z2
+	VMOVUPS           192(DI)(AX*1), Z3
 	VMOVUPS           Z8, Z4
 	MOVWLZX           10(SI), AX
 	ADDQ              R8, AX
@@ -3909,180 +3729,169 @@ TEXT axisAA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT belowVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      14(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      22(SI), CX
 	ADDQ         R8, CX
 	MOVWLZX      16(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      (DX), Z1
+	VMOVUPS      (DI)(DX*1), Z1
 	MOVWLZX      24(SI), BX
 	ADDQ         R8, BX
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	MOVWLZX      8(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
-	VMOVUPS      64(AX), Z0
-	VMOVUPS      64(DX), Z1
+	VMOVUPS      Z0, (DI)(R10*1)
+	VMOVUPS      64(DI)(AX*1), Z0
+	VMOVUPS      64(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 64(R10)
-	VMOVUPS      128(AX), Z0
-	VMOVUPS      128(DX), Z1
+	VMOVUPS      Z0, 64(DI)(R10*1)
+	VMOVUPS      128(DI)(AX*1), Z0
+	VMOVUPS      128(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 128(R10)
-	VMOVUPS      192(AX), Z0
-	VMOVUPS      192(DX), Z1
+	VMOVUPS      Z0, 128(DI)(R10*1)
+	VMOVUPS      192(DI)(AX*1), Z0
+	VMOVUPS      192(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 192(R10)
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, 192(DI)(R10*1)
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      18(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      (DX), Z1
+	VMOVUPS      (DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	MOVWLZX      10(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
-	VMOVUPS      64(AX), Z0
-	VMOVUPS      64(DX), Z1
+	VMOVUPS      Z0, (DI)(R10*1)
+	VMOVUPS      64(DI)(AX*1), Z0
+	VMOVUPS      64(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 64(R10)
-	VMOVUPS      128(AX), Z0
-	VMOVUPS      128(DX), Z1
+	VMOVUPS      Z0, 64(DI)(R10*1)
+	VMOVUPS      128(DI)(AX*1), Z0
+	VMOVUPS      128(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 128(R10)
-	VMOVUPS      192(AX), Z0
-	VMOVUPS      192(DX), Z1
+	VMOVUPS      Z0, 128(DI)(R10*1)
+	VMOVUPS      192(DI)(AX*1), Z0
+	VMOVUPS      192(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 192(R10)
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, 192(DI)(R10*1)
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      20(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      (DX), Z1
+	VMOVUPS      (DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	MOVWLZX      12(SI), R10
-	ADDQ         DI, R10
-	VMOVUPS      Z0, (R10)
-	VMOVUPS      64(AX), Z0
-	VMOVUPS      64(DX), Z1
+	VMOVUPS      Z0, (DI)(R10*1)
+	VMOVUPS      64(DI)(AX*1), Z0
+	VMOVUPS      64(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 64(R10)
-	VMOVUPS      128(AX), Z0
-	VMOVUPS      128(DX), Z1
+	VMOVUPS      Z0, 64(DI)(R10*1)
+	VMOVUPS      128(DI)(AX*1), Z0
+	VMOVUPS      128(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 128(R10)
-	VMOVUPS      192(AX), Z0
-	VMOVUPS      192(DX), Z1
+	VMOVUPS      Z0, 128(DI)(R10*1)
+	VMOVUPS      192(DI)(AX*1), Z0
+	VMOVUPS      192(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(BX), Z0
 	VMOVAPS      Z1, K1, Z0
-	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      Z0, 192(DI)(R10*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT belowAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      16(SI), CX
 	ADDQ         R8, CX
 	MOVWLZX      10(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      (DX), Z1
+	VMOVUPS      (DI)(DX*1), Z1
 	MOVWLZX      18(SI), BX
 	ADDQ         R8, BX
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z8
-	VMOVUPS      64(AX), Z0
-	VMOVUPS      64(DX), Z1
+	VMOVUPS      64(DI)(AX*1), Z0
+	VMOVUPS      64(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z9
-	VMOVUPS      128(AX), Z0
-	VMOVUPS      128(DX), Z1
+	VMOVUPS      128(DI)(AX*1), Z0
+	VMOVUPS      128(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z10
-	VMOVUPS      192(AX), Z0
-	VMOVUPS      192(DX), Z1
+	VMOVUPS      192(DI)(AX*1), Z0
+	VMOVUPS      192(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z11
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      (DX), Z1
+	VMOVUPS      (DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z12
-	VMOVUPS      64(AX), Z0
-	VMOVUPS      64(DX), Z1
+	VMOVUPS      64(DI)(AX*1), Z0
+	VMOVUPS      64(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z13
-	VMOVUPS      128(AX), Z0
-	VMOVUPS      128(DX), Z1
+	VMOVUPS      128(DI)(AX*1), Z0
+	VMOVUPS      128(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z14
-	VMOVUPS      192(AX), Z0
-	VMOVUPS      192(DX), Z1
+	VMOVUPS      192(DI)(AX*1), Z0
+	VMOVUPS      192(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z15
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      14(SI), DX
-	ADDQ         DI, DX
-	VMOVUPS      (DX), Z1
+	VMOVUPS      (DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z16
-	VMOVUPS      64(AX), Z0
-	VMOVUPS      64(DX), Z1
+	VMOVUPS      64(DI)(AX*1), Z0
+	VMOVUPS      64(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z17
-	VMOVUPS      128(AX), Z0
-	VMOVUPS      128(DX), Z1
+	VMOVUPS      128(DI)(AX*1), Z0
+	VMOVUPS      128(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(BX), Z0
 	VMOVAPS      Z1, K1, Z0
 	VMOVAPS      Z0, Z18
-	VMOVUPS      192(AX), Z0
-	VMOVUPS      192(DX), Z1
+	VMOVUPS      192(DI)(AX*1), Z0
+	VMOVUPS      192(DI)(DX*1), Z1
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(BX), Z0
 	VMOVAPS      Z1, K1, Z0
@@ -4093,8 +3902,7 @@ TEXT belowAV<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT belowVA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      14(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      16(SI), CX
 	ADDQ         R8, CX
 	MOVWLZX      18(SI), DX
@@ -4103,75 +3911,71 @@ TEXT belowVA<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z8, K1, Z0
 	MOVWLZX      8(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z0, (BX)
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      Z0, (DI)(BX*1)
+	VMOVUPS      64(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z9, K1, Z0
-	VMOVUPS      Z0, 64(BX)
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      Z0, 64(DI)(BX*1)
+	VMOVUPS      128(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z10, K1, Z0
-	VMOVUPS      Z0, 128(BX)
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      Z0, 128(DI)(BX*1)
+	VMOVUPS      192(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z11, K1, Z0
-	VMOVUPS      Z0, 192(BX)
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, 192(DI)(BX*1)
+	VMOVUPS      (DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(DX), Z0
 	VMOVAPS      Z12, K1, Z0
 	MOVWLZX      10(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z0, (BX)
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      Z0, (DI)(BX*1)
+	VMOVUPS      64(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(DX), Z0
 	VMOVAPS      Z13, K1, Z0
-	VMOVUPS      Z0, 64(BX)
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      Z0, 64(DI)(BX*1)
+	VMOVUPS      128(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(DX), Z0
 	VMOVAPS      Z14, K1, Z0
-	VMOVUPS      Z0, 128(BX)
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      Z0, 128(DI)(BX*1)
+	VMOVUPS      192(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(DX), Z0
 	VMOVAPS      Z15, K1, Z0
-	VMOVUPS      Z0, 192(BX)
-	VMOVUPS      (AX), Z0
+	VMOVUPS      Z0, 192(DI)(BX*1)
+	VMOVUPS      (DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(DX), Z0
 	VMOVAPS      Z16, K1, Z0
 	MOVWLZX      12(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z0, (BX)
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      Z0, (DI)(BX*1)
+	VMOVUPS      64(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(DX), Z0
 	VMOVAPS      Z17, K1, Z0
-	VMOVUPS      Z0, 64(BX)
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      Z0, 64(DI)(BX*1)
+	VMOVUPS      128(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(DX), Z0
 	VMOVAPS      Z18, K1, Z0
-	VMOVUPS      Z0, 128(BX)
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      Z0, 128(DI)(BX*1)
+	VMOVUPS      192(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(DX), Z0
 	VMOVAPS      Z19, K1, Z0
-	VMOVUPS      Z0, 192(BX)
+	VMOVUPS      Z0, 192(DI)(BX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT belowAA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      10(SI), CX
 	ADDQ         R8, CX
 	MOVWLZX      12(SI), DX
@@ -4180,57 +3984,57 @@ TEXT belowAA<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z8, K1, Z0
 	VMOVAPS      Z0, Z8
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z9, K1, Z0
 	VMOVAPS      Z0, Z9
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z10, K1, Z0
 	VMOVAPS      Z0, Z10
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z11, K1, Z0
 	VMOVAPS      Z0, Z11
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(DX), Z0
 	VMOVAPS      Z12, K1, Z0
 	VMOVAPS      Z0, Z12
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(DX), Z0
 	VMOVAPS      Z13, K1, Z0
 	VMOVAPS      Z0, Z13
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(DX), Z0
 	VMOVAPS      Z14, K1, Z0
 	VMOVAPS      Z0, Z14
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 4(DX), Z0
 	VMOVAPS      Z15, K1, Z0
 	VMOVAPS      Z0, Z15
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(DX), Z0
 	VMOVAPS      Z16, K1, Z0
 	VMOVAPS      Z0, Z16
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(DX), Z0
 	VMOVAPS      Z17, K1, Z0
 	VMOVAPS      Z0, Z17
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(DX), Z0
 	VMOVAPS      Z18, K1, Z0
 	VMOVAPS      Z0, Z18
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DI)(AX*1), Z0
 	VCMPPS.BCST  $0x11, (CX), Z0, K1
 	VBROADCASTSS 8(DX), Z0
 	VMOVAPS      Z19, K1, Z0
@@ -4241,148 +4045,139 @@ TEXT belowAA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT crossVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           18(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           20(SI), CX
 	ADDQ              R8, CX
 	VMULPS.BCST       4(CX), Z0, Z0
 	MOVWLZX           16(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           (DX), Z1
+	VMOVUPS           (DI)(DX*1), Z1
 	VFNMADD231PS.BCST 8(CX), Z1, Z0
 	MOVWLZX           14(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           (BX), Z1
+	VMOVUPS           (DI)(BX*1), Z1
 	VMULPS.BCST       8(CX), Z1, Z1
-	VMOVUPS           (AX), Z2
+	VMOVUPS           (DI)(AX*1), Z2
 	VFNMADD231PS.BCST (CX), Z2, Z1
-	VMOVUPS           (DX), Z2
+	VMOVUPS           (DI)(DX*1), Z2
 	VMULPS.BCST       (CX), Z2, Z2
-	VMOVUPS           (BX), Z3
+	VMOVUPS           (DI)(BX*1), Z3
 	VFNMADD231PS.BCST 4(CX), Z3, Z2
 	MOVWLZX           8(SI), R10
-	ADDQ              DI, R10
-	VMOVUPS           Z0, (R10)
+	VMOVUPS           Z0, (DI)(R10*1)
 	MOVWLZX           10(SI), R14
-	ADDQ              DI, R14
-	VMOVUPS           Z1, (R14)
+	VMOVUPS           Z1, (DI)(R14*1)
 	MOVWLZX           12(SI), R15
-	ADDQ              DI, R15
-	VMOVUPS           Z2, (R15)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z2, (DI)(R15*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z0, Z0
-	VMOVUPS           64(DX), Z1
+	VMOVUPS           64(DI)(DX*1), Z1
 	VFNMADD231PS.BCST 8(CX), Z1, Z0
-	VMOVUPS           64(BX), Z1
+	VMOVUPS           64(DI)(BX*1), Z1
 	VMULPS.BCST       8(CX), Z1, Z1
-	VMOVUPS           64(AX), Z2
+	VMOVUPS           64(DI)(AX*1), Z2
 	VFNMADD231PS.BCST (CX), Z2, Z1
-	VMOVUPS           64(DX), Z2
+	VMOVUPS           64(DI)(DX*1), Z2
 	VMULPS.BCST       (CX), Z2, Z2
-	VMOVUPS           64(BX), Z3
+	VMOVUPS           64(DI)(BX*1), Z3
 	VFNMADD231PS.BCST 4(CX), Z3, Z2
-	VMOVUPS           Z0, 64(R10)
-	VMOVUPS           Z1, 64(R14)
-	VMOVUPS           Z2, 64(R15)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z0, 64(DI)(R10*1)
+	VMOVUPS           Z1, 64(DI)(R14*1)
+	VMOVUPS           Z2, 64(DI)(R15*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z0, Z0
-	VMOVUPS           128(DX), Z1
+	VMOVUPS           128(DI)(DX*1), Z1
 	VFNMADD231PS.BCST 8(CX), Z1, Z0
-	VMOVUPS           128(BX), Z1
+	VMOVUPS           128(DI)(BX*1), Z1
 	VMULPS.BCST       8(CX), Z1, Z1
-	VMOVUPS           128(AX), Z2
+	VMOVUPS           128(DI)(AX*1), Z2
 	VFNMADD231PS.BCST (CX), Z2, Z1
-	VMOVUPS           128(DX), Z2
+	VMOVUPS           128(DI)(DX*1), Z2
 	VMULPS.BCST       (CX), Z2, Z2
-	VMOVUPS           128(BX), Z3
+	VMOVUPS           128(DI)(BX*1), Z3
 	VFNMADD231PS.BCST 4(CX), Z3, Z2
-	VMOVUPS           Z0, 128(R10)
-	VMOVUPS           Z1, 128(R14)
-	VMOVUPS           Z2, 128(R15)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z0, 128(DI)(R10*1)
+	VMOVUPS           Z1, 128(DI)(R14*1)
+	VMOVUPS           Z2, 128(DI)(R15*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z0, Z0
-	VMOVUPS           192(DX), Z1
+	VMOVUPS           192(DI)(DX*1), Z1
 	VFNMADD231PS.BCST 8(CX), Z1, Z0
-	VMOVUPS           192(BX), Z1
+	VMOVUPS           192(DI)(BX*1), Z1
 	VMULPS.BCST       8(CX), Z1, Z1
-	VMOVUPS           192(AX), Z2
+	VMOVUPS           192(DI)(AX*1), Z2
 	VFNMADD231PS.BCST (CX), Z2, Z1
-	VMOVUPS           192(DX), Z2
+	VMOVUPS           192(DI)(DX*1), Z2
 	VMULPS.BCST       (CX), Z2, Z2
-	VMOVUPS           192(BX), Z3
+	VMOVUPS           192(DI)(BX*1), Z3
 	VFNMADD231PS.BCST 4(CX), Z3, Z2
-	VMOVUPS           Z0, 192(R10)
-	VMOVUPS           Z1, 192(R14)
-	VMOVUPS           Z2, 192(R15)
+	VMOVUPS           Z0, 192(DI)(R10*1)
+	VMOVUPS           Z1, 192(DI)(R14*1)
+	VMOVUPS           Z2, 192(DI)(R15*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT crossAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           12(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           14(SI), CX
 	ADDQ              R8, CX
 	VMULPS.BCST       4(CX), Z0, Z2
 	MOVWLZX           10(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           (DX), Z0
+	VMOVUPS           (DI)(DX*1), Z0
 	VFNMADD231PS.BCST 8(CX), Z0, Z2
 	MOVWLZX           8(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           (BX), Z0
+	VMOVUPS           (DI)(BX*1), Z0
 	VMULPS.BCST       8(CX), Z0, Z1
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z1
-	VMOVUPS           (DX), Z0
+	VMOVUPS           (DI)(DX*1), Z0
 	VMULPS.BCST       (CX), Z0, Z0
-	VMOVUPS           (BX), Z3
+	VMOVUPS           (DI)(BX*1), Z3
 	VFNMADD231PS.BCST 4(CX), Z3, Z0
 	VMOVAPS           Z2, Z8
 	VMOVAPS           Z1, Z12
 	VMOVAPS           Z0, Z16
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z0, Z2
-	VMOVUPS           64(DX), Z0
+	VMOVUPS           64(DI)(DX*1), Z0
 	VFNMADD231PS.BCST 8(CX), Z0, Z2
-	VMOVUPS           64(BX), Z0
+	VMOVUPS           64(DI)(BX*1), Z0
 	VMULPS.BCST       8(CX), Z0, Z1
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           64(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z1
-	VMOVUPS           64(DX), Z0
+	VMOVUPS           64(DI)(DX*1), Z0
 	VMULPS.BCST       (CX), Z0, Z0
-	VMOVUPS           64(BX), Z3
+	VMOVUPS           64(DI)(BX*1), Z3
 	VFNMADD231PS.BCST 4(CX), Z3, Z0
 	VMOVAPS           Z2, Z9
 	VMOVAPS           Z1, Z13
 	VMOVAPS           Z0, Z17
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z0, Z2
-	VMOVUPS           128(DX), Z0
+	VMOVUPS           128(DI)(DX*1), Z0
 	VFNMADD231PS.BCST 8(CX), Z0, Z2
-	VMOVUPS           128(BX), Z0
+	VMOVUPS           128(DI)(BX*1), Z0
 	VMULPS.BCST       8(CX), Z0, Z1
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           128(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z1
-	VMOVUPS           128(DX), Z0
+	VMOVUPS           128(DI)(DX*1), Z0
 	VMULPS.BCST       (CX), Z0, Z0
-	VMOVUPS           128(BX), Z3
+	VMOVUPS           128(DI)(BX*1), Z3
 	VFNMADD231PS.BCST 4(CX), Z3, Z0
 	VMOVAPS           Z2, Z10
 	VMOVAPS           Z1, Z14
 	VMOVAPS           Z0, Z18
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z0, Z2
-	VMOVUPS           192(DX), Z0
+	VMOVUPS           192(DI)(DX*1), Z0
 	VFNMADD231PS.BCST 8(CX), Z0, Z2
-	VMOVUPS           192(BX), Z0
+	VMOVUPS           192(DI)(BX*1), Z0
 	VMULPS.BCST       8(CX), Z0, Z1
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           192(DI)(AX*1), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z1
-	VMOVUPS           192(DX), Z0
+	VMOVUPS           192(DI)(DX*1), Z0
 	VMULPS.BCST       (CX), Z0, Z0
-	VMOVUPS           192(BX), Z3
+	VMOVUPS           192(DI)(BX*1), Z3
 	VFNMADD231PS.BCST 4(CX), Z3, Z0
 	VMOVAPS           Z2, Z11
 	VMOVAPS           Z1, Z15
@@ -4401,41 +4196,38 @@ TEXT crossVA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST       (AX), Z12, Z2
 	VFNMADD231PS.BCST 4(AX), Z8, Z2
 	MOVWLZX           8(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           Z0, (CX)
+	VMOVUPS           Z0, (DI)(CX*1)
 	MOVWLZX           10(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           Z1, (DX)
+	VMOVUPS           Z1, (DI)(DX*1)
 	MOVWLZX           12(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z2, (BX)
+	VMOVUPS           Z2, (DI)(BX*1)
 	VMULPS.BCST       4(AX), Z17, Z0
 	VFNMADD231PS.BCST 8(AX), Z13, Z0
 	VMULPS.BCST       8(AX), Z9, Z1
 	VFNMADD231PS.BCST (AX), Z17, Z1
 	VMULPS.BCST       (AX), Z13, Z2
 	VFNMADD231PS.BCST 4(AX), Z9, Z2
-	VMOVUPS           Z0, 64(CX)
-	VMOVUPS           Z1, 64(DX)
-	VMOVUPS           Z2, 64(BX)
+	VMOVUPS           Z0, 64(DI)(CX*1)
+	VMOVUPS           Z1, 64(DI)(DX*1)
+	VMOVUPS           Z2, 64(DI)(BX*1)
 	VMULPS.BCST       4(AX), Z18, Z0
 	VFNMADD231PS.BCST 8(AX), Z14, Z0
 	VMULPS.BCST       8(AX), Z10, Z1
 	VFNMADD231PS.BCST (AX), Z18, Z1
 	VMULPS.BCST       (AX), Z14, Z2
 	VFNMADD231PS.BCST 4(AX), Z10, Z2
-	VMOVUPS           Z0, 128(CX)
-	VMOVUPS           Z1, 128(DX)
-	VMOVUPS           Z2, 128(BX)
+	VMOVUPS           Z0, 128(DI)(CX*1)
+	VMOVUPS           Z1, 128(DI)(DX*1)
+	VMOVUPS           Z2, 128(DI)(BX*1)
 	VMULPS.BCST       4(AX), Z19, Z0
 	VFNMADD231PS.BCST 8(AX), Z15, Z0
 	VMULPS.BCST       8(AX), Z11, Z1
 	VFNMADD231PS.BCST (AX), Z19, Z1
 	VMULPS.BCST       (AX), Z15, Z2
 	VFNMADD231PS.BCST 4(AX), Z11, Z2
-	VMOVUPS           Z0, 192(CX)
-	VMOVUPS           Z1, 192(DX)
-	VMOVUPS           Z2, 192(BX)
+	VMOVUPS           Z0, 192(DI)(CX*1)
+	VMOVUPS           Z1, 192(DI)(DX*1)
+	VMOVUPS           Z2, 192(DI)(BX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -4489,63 +4281,59 @@ TEXT towardsSquareV<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     (R12), Z1
 	VSUBPS.BCST 4(AX), Z1, Z1
 	MOVWLZX     10(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z1, (DX)
+	VMOVUPS     Z1, (DI)(DX*1)
 	VMOVUPS     (R13), Z2
 	VSUBPS.BCST 8(AX), Z2, Z2
 	MOVWLZX     12(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z2, (BX)
+	VMOVUPS     Z2, (DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
 	MOVWLZX     14(SI), R10
-	ADDQ        DI, R10
-	VMOVUPS     Z0, (R10)
+	VMOVUPS     Z0, (DI)(R10*1)
 	VMOVUPS     64(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     64(R12), Z1
 	VSUBPS.BCST 4(AX), Z1, Z1
-	VMOVUPS     Z1, 64(DX)
+	VMOVUPS     Z1, 64(DI)(DX*1)
 	VMOVUPS     64(R13), Z2
 	VSUBPS.BCST 8(AX), Z2, Z2
-	VMOVUPS     Z2, 64(BX)
+	VMOVUPS     Z2, 64(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     Z0, 64(DI)(R10*1)
 	VMOVUPS     128(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     128(R12), Z1
 	VSUBPS.BCST 4(AX), Z1, Z1
-	VMOVUPS     Z1, 128(DX)
+	VMOVUPS     Z1, 128(DI)(DX*1)
 	VMOVUPS     128(R13), Z2
 	VSUBPS.BCST 8(AX), Z2, Z2
-	VMOVUPS     Z2, 128(BX)
+	VMOVUPS     Z2, 128(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     Z0, 128(DI)(R10*1)
 	VMOVUPS     192(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	VMOVUPS     192(R12), Z1
 	VSUBPS.BCST 4(AX), Z1, Z1
-	VMOVUPS     Z1, 192(DX)
+	VMOVUPS     Z1, 192(DI)(DX*1)
 	VMOVUPS     192(R13), Z2
 	VSUBPS.BCST 8(AX), Z2, Z2
-	VMOVUPS     Z2, 192(BX)
+	VMOVUPS     Z2, 192(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 192(R10)
+	VMOVUPS     Z0, 192(DI)(R10*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -4563,8 +4351,7 @@ TEXT towardsSquareA<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z16, Z16, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     64(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z9
 	VMOVUPS     64(R12), Z0
@@ -4574,7 +4361,7 @@ TEXT towardsSquareA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS      Z9, Z9, Z0
 	VFMADD231PS Z13, Z13, Z0
 	VFMADD231PS Z17, Z17, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     128(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z10
 	VMOVUPS     128(R12), Z0
@@ -4584,7 +4371,7 @@ TEXT towardsSquareA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS      Z10, Z10, Z0
 	VFMADD231PS Z14, Z14, Z0
 	VFMADD231PS Z18, Z18, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     192(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z11
 	VMOVUPS     192(R12), Z0
@@ -4594,7 +4381,7 @@ TEXT towardsSquareA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS      Z11, Z11, Z0
 	VFMADD231PS Z15, Z15, Z0
 	VFMADD231PS Z19, Z19, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -4615,22 +4402,18 @@ TEXT cylinderV<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS.BCST  8(CX), Z2, Z3
 	VFNMADD231PS.BCST (CX), Z3, Z0
 	MOVWLZX           8(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           Z0, (DX)
+	VMOVUPS           Z0, (DI)(DX*1)
 	VFNMADD231PS.BCST 4(CX), Z3, Z1
 	MOVWLZX           10(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z1, (BX)
+	VMOVUPS           Z1, (DI)(BX*1)
 	VFNMADD231PS.BCST 8(CX), Z3, Z2
 	MOVWLZX           12(SI), R10
-	ADDQ              DI, R10
-	VMOVUPS           Z2, (R10)
+	VMOVUPS           Z2, (DI)(R10*1)
 	VMULPS            Z0, Z0, Z0
 	VFMADD231PS       Z1, Z1, Z0
 	VFMADD231PS       Z2, Z2, Z0
 	MOVWLZX           14(SI), R14
-	ADDQ              DI, R14
-	VMOVUPS           Z0, (R14)
+	VMOVUPS           Z0, (DI)(R14*1)
 	VMOVUPS           64(R11), Z0
 	VSUBPS.BCST       (AX), Z0, Z0
 	VMOVUPS           64(R12), Z1
@@ -4641,15 +4424,15 @@ TEXT cylinderV<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS.BCST  4(CX), Z1, Z3
 	VFMADD231PS.BCST  8(CX), Z2, Z3
 	VFNMADD231PS.BCST (CX), Z3, Z0
-	VMOVUPS           Z0, 64(DX)
+	VMOVUPS           Z0, 64(DI)(DX*1)
 	VFNMADD231PS.BCST 4(CX), Z3, Z1
-	VMOVUPS           Z1, 64(BX)
+	VMOVUPS           Z1, 64(DI)(BX*1)
 	VFNMADD231PS.BCST 8(CX), Z3, Z2
-	VMOVUPS           Z2, 64(R10)
+	VMOVUPS           Z2, 64(DI)(R10*1)
 	VMULPS            Z0, Z0, Z0
 	VFMADD231PS       Z1, Z1, Z0
 	VFMADD231PS       Z2, Z2, Z0
-	VMOVUPS           Z0, 64(R14)
+	VMOVUPS           Z0, 64(DI)(R14*1)
 	VMOVUPS           128(R11), Z0
 	VSUBPS.BCST       (AX), Z0, Z0
 	VMOVUPS           128(R12), Z1
@@ -4660,15 +4443,15 @@ TEXT cylinderV<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS.BCST  4(CX), Z1, Z3
 	VFMADD231PS.BCST  8(CX), Z2, Z3
 	VFNMADD231PS.BCST (CX), Z3, Z0
-	VMOVUPS           Z0, 128(DX)
+	VMOVUPS           Z0, 128(DI)(DX*1)
 	VFNMADD231PS.BCST 4(CX), Z3, Z1
-	VMOVUPS           Z1, 128(BX)
+	VMOVUPS           Z1, 128(DI)(BX*1)
 	VFNMADD231PS.BCST 8(CX), Z3, Z2
-	VMOVUPS           Z2, 128(R10)
+	VMOVUPS           Z2, 128(DI)(R10*1)
 	VMULPS            Z0, Z0, Z0
 	VFMADD231PS       Z1, Z1, Z0
 	VFMADD231PS       Z2, Z2, Z0
-	VMOVUPS           Z0, 128(R14)
+	VMOVUPS           Z0, 128(DI)(R14*1)
 	VMOVUPS           192(R11), Z0
 	VSUBPS.BCST       (AX), Z0, Z0
 	VMOVUPS           192(R12), Z1
@@ -4679,15 +4462,15 @@ TEXT cylinderV<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS.BCST  4(CX), Z1, Z3
 	VFMADD231PS.BCST  8(CX), Z2, Z3
 	VFNMADD231PS.BCST (CX), Z3, Z0
-	VMOVUPS           Z0, 192(DX)
+	VMOVUPS           Z0, 192(DI)(DX*1)
 	VFNMADD231PS.BCST 4(CX), Z3, Z1
-	VMOVUPS           Z1, 192(BX)
+	VMOVUPS           Z1, 192(DI)(BX*1)
 	VFNMADD231PS.BCST 8(CX), Z3, Z2
-	VMOVUPS           Z2, 192(R10)
+	VMOVUPS           Z2, 192(DI)(R10*1)
 	VMULPS            Z0, Z0, Z0
 	VFMADD231PS       Z1, Z1, Z0
 	VFMADD231PS       Z2, Z2, Z0
-	VMOVUPS           Z0, 192(R14)
+	VMOVUPS           Z0, 192(DI)(R14*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -4713,8 +4496,7 @@ TEXT cylinderA<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS       Z12, Z12, Z0
 	VFMADD231PS       Z16, Z16, Z0
 	MOVWLZX           8(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           Z0, (DX)
+	VMOVUPS           Z0, (DI)(DX*1)
 	VMOVUPS           64(R11), Z0
 	VSUBPS.BCST       (AX), Z0, Z9
 	VMOVUPS           64(R12), Z0
@@ -4730,7 +4512,7 @@ TEXT cylinderA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z9, Z9, Z0
 	VFMADD231PS       Z13, Z13, Z0
 	VFMADD231PS       Z17, Z17, Z0
-	VMOVUPS           Z0, 64(DX)
+	VMOVUPS           Z0, 64(DI)(DX*1)
 	VMOVUPS           128(R11), Z0
 	VSUBPS.BCST       (AX), Z0, Z10
 	VMOVUPS           128(R12), Z0
@@ -4746,7 +4528,7 @@ TEXT cylinderA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z10, Z10, Z0
 	VFMADD231PS       Z14, Z14, Z0
 	VFMADD231PS       Z18, Z18, Z0
-	VMOVUPS           Z0, 128(DX)
+	VMOVUPS           Z0, 128(DI)(DX*1)
 	VMOVUPS           192(R11), Z0
 	VSUBPS.BCST       (AX), Z0, Z11
 	VMOVUPS           192(R12), Z0
@@ -4762,48 +4544,44 @@ TEXT cylinderA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z11, Z11, Z0
 	VFMADD231PS       Z15, Z15, Z0
 	VFMADD231PS       Z19, Z19, Z0
-	VMOVUPS           Z0, 192(DX)
+	VMOVUPS           Z0, 192(DI)(DX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT squareV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     (CX), Z1
+	VMOVUPS     (DI)(CX*1), Z1
 	MOVWLZX     14(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     (DX), Z2
+	VMOVUPS     (DI)(DX*1), Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
 	MOVWLZX     8(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z0, (BX)
-	VMOVUPS     64(AX), Z0
-	VMOVUPS     64(CX), Z1
-	VMOVUPS     64(DX), Z2
+	VMOVUPS     Z0, (DI)(BX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
+	VMOVUPS     64(DI)(CX*1), Z1
+	VMOVUPS     64(DI)(DX*1), Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 64(BX)
-	VMOVUPS     128(AX), Z0
-	VMOVUPS     128(CX), Z1
-	VMOVUPS     128(DX), Z2
+	VMOVUPS     Z0, 64(DI)(BX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
+	VMOVUPS     128(DI)(CX*1), Z1
+	VMOVUPS     128(DI)(DX*1), Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 128(BX)
-	VMOVUPS     192(AX), Z0
-	VMOVUPS     192(CX), Z1
-	VMOVUPS     192(DX), Z2
+	VMOVUPS     Z0, 128(DI)(BX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
+	VMOVUPS     192(DI)(CX*1), Z1
+	VMOVUPS     192(DI)(DX*1), Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 192(BX)
+	VMOVUPS     Z0, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -4813,63 +4591,58 @@ TEXT squareA<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z16, Z16, Z0
 	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     Z0, (AX)
+	VMOVUPS     Z0, (DI)(AX*1)
 	VMULPS      Z9, Z9, Z0
 	VFMADD231PS Z13, Z13, Z0
 	VFMADD231PS Z17, Z17, Z0
-	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     Z0, 64(DI)(AX*1)
 	VMULPS      Z10, Z10, Z0
 	VFMADD231PS Z14, Z14, Z0
 	VFMADD231PS Z18, Z18, Z0
-	VMOVUPS     Z0, 128(AX)
+	VMOVUPS     Z0, 128(DI)(AX*1)
 	VMULPS      Z11, Z11, Z0
 	VFMADD231PS Z15, Z15, Z0
 	VFMADD231PS Z19, Z19, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, 192(DI)(AX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT dotCV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          10(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	MOVWLZX          12(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          (CX), Z1
+	VMOVUPS          (DI)(CX*1), Z1
 	MOVWLZX          14(SI), DX
-	ADDQ             DI, DX
-	VMOVUPS          (DX), Z2
+	VMOVUPS          (DI)(DX*1), Z2
 	MOVWLZX          16(SI), BX
 	ADDQ             R8, BX
 	VMULPS.BCST      (BX), Z0, Z0
 	VFMADD231PS.BCST 4(BX), Z1, Z0
 	VFMADD231PS.BCST 8(BX), Z2, Z0
 	MOVWLZX          8(SI), R10
-	ADDQ             DI, R10
-	VMOVUPS          Z0, (R10)
-	VMOVUPS          64(AX), Z0
-	VMOVUPS          64(CX), Z1
-	VMOVUPS          64(DX), Z2
+	VMOVUPS          Z0, (DI)(R10*1)
+	VMOVUPS          64(DI)(AX*1), Z0
+	VMOVUPS          64(DI)(CX*1), Z1
+	VMOVUPS          64(DI)(DX*1), Z2
 	VMULPS.BCST      (BX), Z0, Z0
 	VFMADD231PS.BCST 4(BX), Z1, Z0
 	VFMADD231PS.BCST 8(BX), Z2, Z0
-	VMOVUPS          Z0, 64(R10)
-	VMOVUPS          128(AX), Z0
-	VMOVUPS          128(CX), Z1
-	VMOVUPS          128(DX), Z2
+	VMOVUPS          Z0, 64(DI)(R10*1)
+	VMOVUPS          128(DI)(AX*1), Z0
+	VMOVUPS          128(DI)(CX*1), Z1
+	VMOVUPS          128(DI)(DX*1), Z2
 	VMULPS.BCST      (BX), Z0, Z0
 	VFMADD231PS.BCST 4(BX), Z1, Z0
 	VFMADD231PS.BCST 8(BX), Z2, Z0
-	VMOVUPS          Z0, 128(R10)
-	VMOVUPS          192(AX), Z0
-	VMOVUPS          192(CX), Z1
-	VMOVUPS          192(DX), Z2
+	VMOVUPS          Z0, 128(DI)(R10*1)
+	VMOVUPS          192(DI)(AX*1), Z0
+	VMOVUPS          192(DI)(CX*1), Z1
+	VMOVUPS          192(DI)(DX*1), Z2
 	VMULPS.BCST      (BX), Z0, Z0
 	VFMADD231PS.BCST 4(BX), Z1, Z0
 	VFMADD231PS.BCST 8(BX), Z2, Z0
-	VMOVUPS          Z0, 192(R10)
+	VMOVUPS          Z0, 192(DI)(R10*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
@@ -4881,34 +4654,30 @@ TEXT dotCA<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS.BCST 4(AX), Z12, Z0
 	VFMADD231PS.BCST 8(AX), Z16, Z0
 	MOVWLZX          8(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          Z0, (CX)
+	VMOVUPS          Z0, (DI)(CX*1)
 	VMULPS.BCST      (AX), Z9, Z0
 	VFMADD231PS.BCST 4(AX), Z13, Z0
 	VFMADD231PS.BCST 8(AX), Z17, Z0
-	VMOVUPS          Z0, 64(CX)
+	VMOVUPS          Z0, 64(DI)(CX*1)
 	VMULPS.BCST      (AX), Z10, Z0
 	VFMADD231PS.BCST 4(AX), Z14, Z0
 	VFMADD231PS.BCST 8(AX), Z18, Z0
-	VMOVUPS          Z0, 128(CX)
+	VMOVUPS          Z0, 128(DI)(CX*1)
 	VMULPS.BCST      (AX), Z11, Z0
 	VFMADD231PS.BCST 4(AX), Z15, Z0
 	VFMADD231PS.BCST 8(AX), Z19, Z0
-	VMOVUPS          Z0, 192(CX)
+	VMOVUPS          Z0, 192(DI)(CX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT dotV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     (CX), Z1
+	VMOVUPS     (DI)(CX*1), Z1
 	MOVWLZX     14(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     (DX), Z2
+	VMOVUPS     (DI)(DX*1), Z2
 	MOVWLZX     16(SI), BX
 	ADDQ        DI, BX
 	VMULPS      (BX), Z0, Z0
@@ -4919,29 +4688,28 @@ TEXT dotV<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        DI, R14
 	VFMADD231PS (R14), Z2, Z0
 	MOVWLZX     8(SI), R15
-	ADDQ        DI, R15
-	VMOVUPS     Z0, (R15)
-	VMOVUPS     64(AX), Z0
-	VMOVUPS     64(CX), Z1
-	VMOVUPS     64(DX), Z2
+	VMOVUPS     Z0, (DI)(R15*1)
+	VMOVUPS     64(DI)(AX*1), Z0
+	VMOVUPS     64(DI)(CX*1), Z1
+	VMOVUPS     64(DI)(DX*1), Z2
 	VMULPS      64(BX), Z0, Z0
 	VFMADD231PS 64(R10), Z1, Z0
 	VFMADD231PS 64(R14), Z2, Z0
-	VMOVUPS     Z0, 64(R15)
-	VMOVUPS     128(AX), Z0
-	VMOVUPS     128(CX), Z1
-	VMOVUPS     128(DX), Z2
+	VMOVUPS     Z0, 64(DI)(R15*1)
+	VMOVUPS     128(DI)(AX*1), Z0
+	VMOVUPS     128(DI)(CX*1), Z1
+	VMOVUPS     128(DI)(DX*1), Z2
 	VMULPS      128(BX), Z0, Z0
 	VFMADD231PS 128(R10), Z1, Z0
 	VFMADD231PS 128(R14), Z2, Z0
-	VMOVUPS     Z0, 128(R15)
-	VMOVUPS     192(AX), Z0
-	VMOVUPS     192(CX), Z1
-	VMOVUPS     192(DX), Z2
+	VMOVUPS     Z0, 128(DI)(R15*1)
+	VMOVUPS     192(DI)(AX*1), Z0
+	VMOVUPS     192(DI)(CX*1), Z1
+	VMOVUPS     192(DI)(DX*1), Z2
 	VMULPS      192(BX), Z0, Z0
 	VFMADD231PS 192(R10), Z1, Z0
 	VFMADD231PS 192(R14), Z2, Z0
-	VMOVUPS     Z0, 192(R15)
+	VMOVUPS     Z0, 192(DI)(R15*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -4957,20 +4725,19 @@ TEXT dotA<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        DI, DX
 	VFMADD231PS (DX), Z16, Z0
 	MOVWLZX     8(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z0, (BX)
+	VMOVUPS     Z0, (DI)(BX*1)
 	VMULPS      64(AX), Z9, Z0
 	VFMADD231PS 64(CX), Z13, Z0
 	VFMADD231PS 64(DX), Z17, Z0
-	VMOVUPS     Z0, 64(BX)
+	VMOVUPS     Z0, 64(DI)(BX*1)
 	VMULPS      128(AX), Z10, Z0
 	VFMADD231PS 128(CX), Z14, Z0
 	VFMADD231PS 128(DX), Z18, Z0
-	VMOVUPS     Z0, 128(BX)
+	VMOVUPS     Z0, 128(DI)(BX*1)
 	VMULPS      192(AX), Z11, Z0
 	VFMADD231PS 192(CX), Z15, Z0
 	VFMADD231PS 192(DX), Z19, Z0
-	VMOVUPS     Z0, 192(BX)
+	VMOVUPS     Z0, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -4988,8 +4755,7 @@ TEXT distanceSquare<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     64(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     64(R12), Z1
@@ -4999,7 +4765,7 @@ TEXT distanceSquare<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     128(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     128(R12), Z1
@@ -5009,7 +4775,7 @@ TEXT distanceSquare<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     192(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     192(R12), Z1
@@ -5019,7 +4785,7 @@ TEXT distanceSquare<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -5030,47 +4796,44 @@ TEXT towardsSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     (R13), Z1
 	MOVWLZX     16(SI), DX
 	ADDQ        R8, DX
 	VSUBPS.BCST (DX), Z1, Z1
 	MOVWLZX     10(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z1, (BX)
+	VMOVUPS     Z1, (DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	MOVWLZX     12(SI), R10
-	ADDQ        DI, R10
-	VMOVUPS     Z0, (R10)
+	VMOVUPS     Z0, (DI)(R10*1)
 	VMOVUPS     64(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     64(R13), Z1
 	VSUBPS.BCST (DX), Z1, Z1
-	VMOVUPS     Z1, 64(BX)
+	VMOVUPS     Z1, 64(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     Z0, 64(DI)(R10*1)
 	VMOVUPS     128(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     128(R13), Z1
 	VSUBPS.BCST (DX), Z1, Z1
-	VMOVUPS     Z1, 128(BX)
+	VMOVUPS     Z1, 128(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     Z0, 128(DI)(R10*1)
 	VMOVUPS     192(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	VMOVUPS     192(R13), Z1
 	VSUBPS.BCST (DX), Z1, Z1
-	VMOVUPS     Z1, 192(BX)
+	VMOVUPS     Z1, 192(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 192(R10)
+	VMOVUPS     Z0, 192(DI)(R10*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -5081,57 +4844,53 @@ TEXT towardsLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z0, Z0
 	MOVWLZX     8(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     Z0, (CX)
+	VMOVUPS     Z0, (DI)(CX*1)
 	VMOVUPS     (R13), Z1
 	MOVWLZX     18(SI), DX
 	ADDQ        R8, DX
 	VSUBPS.BCST (DX), Z1, Z1
 	MOVWLZX     10(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z1, (BX)
+	VMOVUPS     Z1, (DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	MOVWLZX     12(SI), R10
-	ADDQ        DI, R10
-	VMOVUPS     Z0, (R10)
+	VMOVUPS     Z0, (DI)(R10*1)
 	VSQRTPS     Z0, Z0
 	MOVWLZX     14(SI), R14
-	ADDQ        DI, R14
-	VMOVUPS     Z0, (R14)
+	VMOVUPS     Z0, (DI)(R14*1)
 	VMOVUPS     64(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     Z0, 64(DI)(CX*1)
 	VMOVUPS     64(R13), Z1
 	VSUBPS.BCST (DX), Z1, Z1
-	VMOVUPS     Z1, 64(BX)
+	VMOVUPS     Z1, 64(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     Z0, 64(DI)(R10*1)
 	VSQRTPS     Z0, Z0
-	VMOVUPS     Z0, 64(R14)
+	VMOVUPS     Z0, 64(DI)(R14*1)
 	VMOVUPS     128(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     Z0, 128(DI)(CX*1)
 	VMOVUPS     128(R13), Z1
 	VSUBPS.BCST (DX), Z1, Z1
-	VMOVUPS     Z1, 128(BX)
+	VMOVUPS     Z1, 128(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     Z0, 128(DI)(R10*1)
 	VSQRTPS     Z0, Z0
-	VMOVUPS     Z0, 128(R14)
+	VMOVUPS     Z0, 128(DI)(R14*1)
 	VMOVUPS     192(R11), Z0
 	VSUBPS.BCST (AX), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     Z0, 192(DI)(CX*1)
 	VMOVUPS     192(R13), Z1
 	VSUBPS.BCST (DX), Z1, Z1
-	VMOVUPS     Z1, 192(BX)
+	VMOVUPS     Z1, 192(DI)(BX*1)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 192(R10)
+	VMOVUPS     Z0, 192(DI)(R10*1)
 	VSQRTPS     Z0, Z0
-	VMOVUPS     Z0, 192(R14)
+	VMOVUPS     Z0, 192(DI)(R14*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -5148,29 +4907,28 @@ TEXT distanceSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z0, (DI)(DX*1)
 	VMOVUPS     64(R11), Z0
 	VMOVUPS     64(R13), Z1
 	VSUBPS.BCST (AX), Z0, Z0
 	VSUBPS.BCST (CX), Z1, Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     Z0, 64(DI)(DX*1)
 	VMOVUPS     128(R11), Z0
 	VMOVUPS     128(R13), Z1
 	VSUBPS.BCST (AX), Z0, Z0
 	VSUBPS.BCST (CX), Z1, Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     Z0, 128(DI)(DX*1)
 	VMOVUPS     192(R11), Z0
 	VMOVUPS     192(R13), Z1
 	VSUBPS.BCST (AX), Z0, Z0
 	VSUBPS.BCST (CX), Z1, Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -5217,8 +4975,7 @@ TEXT outAddA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadPV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     14(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     8(SI), CX
 	ADDQ        DI, CX
 	VFMADD231PS (CX), Z0, Z20
@@ -5228,15 +4985,15 @@ TEXT outMadPV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     12(SI), BX
 	ADDQ        DI, BX
 	VFMADD231PS (BX), Z0, Z28
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(DI)(AX*1), Z0
 	VFMADD231PS 64(CX), Z0, Z21
 	VFMADD231PS 64(DX), Z0, Z25
 	VFMADD231PS 64(BX), Z0, Z29
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(DI)(AX*1), Z0
 	VFMADD231PS 128(CX), Z0, Z22
 	VFMADD231PS 128(DX), Z0, Z26
 	VFMADD231PS 128(BX), Z0, Z30
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(DI)(AX*1), Z0
 	VFMADD231PS 192(CX), Z0, Z23
 	VFMADD231PS 192(DX), Z0, Z27
 	VFMADD231PS 192(BX), Z0, Z31
@@ -5246,20 +5003,19 @@ TEXT outMadPV<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadPA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	VFMADD231PS Z8, Z0, Z20
 	VFMADD231PS Z12, Z0, Z24
 	VFMADD231PS Z16, Z0, Z28
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(DI)(AX*1), Z0
 	VFMADD231PS Z9, Z0, Z21
 	VFMADD231PS Z13, Z0, Z25
 	VFMADD231PS Z17, Z0, Z29
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(DI)(AX*1), Z0
 	VFMADD231PS Z10, Z0, Z22
 	VFMADD231PS Z14, Z0, Z26
 	VFMADD231PS Z18, Z0, Z30
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(DI)(AX*1), Z0
 	VFMADD231PS Z11, Z0, Z23
 	VFMADD231PS Z15, Z0, Z27
 	VFMADD231PS Z19, Z0, Z31
@@ -5269,36 +5025,33 @@ TEXT outMadPA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadCV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	MOVWLZX          14(SI), CX
 	ADDQ             R8, CX
 	VFMADD231PS.BCST (CX), Z0, Z20
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z21
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z22
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z23
 	MOVWLZX          10(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	VFMADD231PS.BCST 4(CX), Z0, Z24
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(DI)(AX*1), Z0
 	VFMADD231PS.BCST 4(CX), Z0, Z25
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(DI)(AX*1), Z0
 	VFMADD231PS.BCST 4(CX), Z0, Z26
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(DI)(AX*1), Z0
 	VFMADD231PS.BCST 4(CX), Z0, Z27
 	MOVWLZX          12(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	VFMADD231PS.BCST 8(CX), Z0, Z28
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(DI)(AX*1), Z0
 	VFMADD231PS.BCST 8(CX), Z0, Z29
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(DI)(AX*1), Z0
 	VFMADD231PS.BCST 8(CX), Z0, Z30
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(DI)(AX*1), Z0
 	VFMADD231PS.BCST 8(CX), Z0, Z31
 	ADDQ             $0x20, SI
 	JMP              (SI)
@@ -5325,77 +5078,73 @@ TEXT outMadCA<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outCrossV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           16(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           12(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z1
+	VMOVUPS           (DI)(CX*1), Z1
 	MOVWLZX           14(SI), DX
 	ADDQ              R8, DX
 	VMULPS.BCST       4(DX), Z1, Z1
 	MOVWLZX           10(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           (BX), Z2
+	VMOVUPS           (DI)(BX*1), Z2
 	VFNMADD231PS.BCST 8(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z20
 	MOVWLZX           8(SI), R10
-	ADDQ              DI, R10
-	VMOVUPS           (R10), Z1
+	VMOVUPS           (DI)(R10*1), Z1
 	VMULPS.BCST       8(DX), Z1, Z1
-	VMOVUPS           (CX), Z2
+	VMOVUPS           (DI)(CX*1), Z2
 	VFNMADD231PS.BCST (DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z24
-	VMOVUPS           (BX), Z1
+	VMOVUPS           (DI)(BX*1), Z1
 	VMULPS.BCST       (DX), Z1, Z1
-	VMOVUPS           (R10), Z2
+	VMOVUPS           (DI)(R10*1), Z2
 	VFNMADD231PS.BCST 4(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z28
-	VMOVUPS           64(AX), Z0
-	VMOVUPS           64(CX), Z1
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMOVUPS           64(DI)(CX*1), Z1
 	VMULPS.BCST       4(DX), Z1, Z1
-	VMOVUPS           64(BX), Z2
+	VMOVUPS           64(DI)(BX*1), Z2
 	VFNMADD231PS.BCST 8(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z21
-	VMOVUPS           64(R10), Z1
+	VMOVUPS           64(DI)(R10*1), Z1
 	VMULPS.BCST       8(DX), Z1, Z1
-	VMOVUPS           64(CX), Z2
+	VMOVUPS           64(DI)(CX*1), Z2
 	VFNMADD231PS.BCST (DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z25
-	VMOVUPS           64(BX), Z1
+	VMOVUPS           64(DI)(BX*1), Z1
 	VMULPS.BCST       (DX), Z1, Z1
-	VMOVUPS           64(R10), Z2
+	VMOVUPS           64(DI)(R10*1), Z2
 	VFNMADD231PS.BCST 4(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z29
-	VMOVUPS           128(AX), Z0
-	VMOVUPS           128(CX), Z1
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMOVUPS           128(DI)(CX*1), Z1
 	VMULPS.BCST       4(DX), Z1, Z1
-	VMOVUPS           128(BX), Z2
+	VMOVUPS           128(DI)(BX*1), Z2
 	VFNMADD231PS.BCST 8(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z22
-	VMOVUPS           128(R10), Z1
+	VMOVUPS           128(DI)(R10*1), Z1
 	VMULPS.BCST       8(DX), Z1, Z1
-	VMOVUPS           128(CX), Z2
+	VMOVUPS           128(DI)(CX*1), Z2
 	VFNMADD231PS.BCST (DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z26
-	VMOVUPS           128(BX), Z1
+	VMOVUPS           128(DI)(BX*1), Z1
 	VMULPS.BCST       (DX), Z1, Z1
-	VMOVUPS           128(R10), Z2
+	VMOVUPS           128(DI)(R10*1), Z2
 	VFNMADD231PS.BCST 4(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z30
-	VMOVUPS           192(AX), Z0
-	VMOVUPS           192(CX), Z1
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMOVUPS           192(DI)(CX*1), Z1
 	VMULPS.BCST       4(DX), Z1, Z1
-	VMOVUPS           192(BX), Z2
+	VMOVUPS           192(DI)(BX*1), Z2
 	VFNMADD231PS.BCST 8(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z23
-	VMOVUPS           192(R10), Z1
+	VMOVUPS           192(DI)(R10*1), Z1
 	VMULPS.BCST       8(DX), Z1, Z1
-	VMOVUPS           192(CX), Z2
+	VMOVUPS           192(DI)(CX*1), Z2
 	VFNMADD231PS.BCST (DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z27
-	VMOVUPS           192(BX), Z1
+	VMOVUPS           192(DI)(BX*1), Z1
 	VMULPS.BCST       (DX), Z1, Z1
-	VMOVUPS           192(R10), Z2
+	VMOVUPS           192(DI)(R10*1), Z2
 	VFNMADD231PS.BCST 4(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z31
 	ADDQ              $0x20, SI
@@ -5404,8 +5153,7 @@ TEXT outCrossV<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outCrossA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           8(SI), CX
 	ADDQ              R8, CX
 	VMULPS.BCST       4(CX), Z16, Z1
@@ -5417,7 +5165,7 @@ TEXT outCrossA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST       (CX), Z12, Z1
 	VFNMADD231PS.BCST 4(CX), Z8, Z1
 	VFMADD231PS       Z0, Z1, Z28
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z17, Z1
 	VFNMADD231PS.BCST 8(CX), Z13, Z1
 	VFMADD231PS       Z0, Z1, Z21
@@ -5427,7 +5175,7 @@ TEXT outCrossA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST       (CX), Z13, Z1
 	VFNMADD231PS.BCST 4(CX), Z9, Z1
 	VFMADD231PS       Z0, Z1, Z29
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z18, Z1
 	VFNMADD231PS.BCST 8(CX), Z14, Z1
 	VFMADD231PS       Z0, Z1, Z22
@@ -5437,7 +5185,7 @@ TEXT outCrossA<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS.BCST       (CX), Z14, Z1
 	VFNMADD231PS.BCST 4(CX), Z10, Z1
 	VFMADD231PS       Z0, Z1, Z30
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMULPS.BCST       4(CX), Z19, Z1
 	VFNMADD231PS.BCST 8(CX), Z15, Z1
 	VFMADD231PS       Z0, Z1, Z23
@@ -5560,21 +5308,20 @@ TEXT outExplosion<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadXNmadZ<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      12(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      8(SI), CX
 	ADDQ         DI, CX
 	VFMADD231PS  (CX), Z0, Z20
 	MOVWLZX      10(SI), DX
 	ADDQ         DI, DX
 	VFNMADD231PS (DX), Z0, Z28
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DI)(AX*1), Z0
 	VFMADD231PS  64(CX), Z0, Z21
 	VFNMADD231PS 64(DX), Z0, Z29
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DI)(AX*1), Z0
 	VFMADD231PS  128(CX), Z0, Z22
 	VFNMADD231PS 128(DX), Z0, Z30
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DI)(AX*1), Z0
 	VFMADD231PS  192(CX), Z0, Z23
 	VFNMADD231PS 192(DX), Z0, Z31
 	ADDQ         $0x20, SI
@@ -5583,21 +5330,20 @@ TEXT outMadXNmadZ<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outNmadXMadZ<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      12(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      8(SI), CX
 	ADDQ         DI, CX
 	VFNMADD231PS (CX), Z0, Z20
 	MOVWLZX      10(SI), DX
 	ADDQ         DI, DX
 	VFMADD231PS  (DX), Z0, Z28
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DI)(AX*1), Z0
 	VFNMADD231PS 64(CX), Z0, Z21
 	VFMADD231PS  64(DX), Z0, Z29
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DI)(AX*1), Z0
 	VFNMADD231PS 128(CX), Z0, Z22
 	VFMADD231PS  128(DX), Z0, Z30
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DI)(AX*1), Z0
 	VFNMADD231PS 192(CX), Z0, Z23
 	VFMADD231PS  192(DX), Z0, Z31
 	ADDQ         $0x20, SI
@@ -5606,22 +5352,21 @@ TEXT outNmadXMadZ<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT outMadPT<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          10(SI), AX
-	ADDQ             DI, AX
-	VMOVUPS          (AX), Z0
+	VMOVUPS          (DI)(AX*1), Z0
 	MOVWLZX          8(SI), CX
 	ADDQ             R8, CX
 	VFMADD231PS.BCST (CX), Z0, Z20
 	VFMADD231PS.BCST 4(CX), Z0, Z24
 	VFMADD231PS.BCST 8(CX), Z0, Z28
-	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z21
 	VFMADD231PS.BCST 4(CX), Z0, Z25
 	VFMADD231PS.BCST 8(CX), Z0, Z29
-	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z22
 	VFMADD231PS.BCST 4(CX), Z0, Z26
 	VFMADD231PS.BCST 8(CX), Z0, Z30
-	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(DI)(AX*1), Z0
 	VFMADD231PS.BCST (CX), Z0, Z23
 	VFMADD231PS.BCST 4(CX), Z0, Z27
 	VFMADD231PS.BCST 8(CX), Z0, Z31
@@ -5631,39 +5376,35 @@ TEXT outMadPT<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX512F
 TEXT squareTwo<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     (CX), Z1
+	VMOVUPS     (DI)(CX*1), Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	MOVWLZX     8(SI), DX
-	ADDQ        DI, DX
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(AX), Z0
-	VMOVUPS     64(CX), Z1
+	VMOVUPS     Z0, (DI)(DX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
+	VMOVUPS     64(DI)(CX*1), Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(AX), Z0
-	VMOVUPS     128(CX), Z1
+	VMOVUPS     Z0, 64(DI)(DX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
+	VMOVUPS     128(DI)(CX*1), Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(AX), Z0
-	VMOVUPS     192(CX), Z1
+	VMOVUPS     Z0, 128(DI)(DX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
+	VMOVUPS     192(DI)(CX*1), Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     Z0, 192(DI)(DX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           12(SI), CX
 	ADDQ              R8, CX
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
@@ -5682,9 +5423,8 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS.BCST       $0x11, (CX), Z0, K1
 	VMULPS.BCST.Z     (DX), Z2, K1, Z0
 	MOVWLZX           8(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z0, (BX)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z0, (DI)(BX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
 	VPSRLD            $0x01, Z3, Z3
@@ -5698,8 +5438,8 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z3, Z2, Z2
 	VCMPPS.BCST       $0x11, (CX), Z0, K1
 	VMULPS.BCST.Z     (DX), Z2, K1, Z0
-	VMOVUPS           Z0, 64(BX)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z0, 64(DI)(BX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
 	VPSRLD            $0x01, Z3, Z3
@@ -5713,8 +5453,8 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z3, Z2, Z2
 	VCMPPS.BCST       $0x11, (CX), Z0, K1
 	VMULPS.BCST.Z     (DX), Z2, K1, Z0
-	VMOVUPS           Z0, 128(BX)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z0, 128(DI)(BX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
 	VPSRLD            $0x01, Z3, Z3
@@ -5728,15 +5468,14 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z3, Z2, Z2
 	VCMPPS.BCST       $0x11, (CX), Z0, K1
 	VMULPS.BCST.Z     (DX), Z2, K1, Z0
-	VMOVUPS           Z0, 192(BX)
+	VMOVUPS           Z0, 192(DI)(BX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT rsqrtTimesC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -5755,9 +5494,8 @@ TEXT rsqrtTimesC<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, DX
 	VMULPS.BCST       (DX), Z1, Z1
 	MOVWLZX           8(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z1, (BX)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z1, (DI)(BX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -5771,8 +5509,8 @@ TEXT rsqrtTimesC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z1, Z1
 	VMULPS            64(CX), Z1, Z1
 	VMULPS.BCST       (DX), Z1, Z1
-	VMOVUPS           Z1, 64(BX)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z1, 64(DI)(BX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -5786,8 +5524,8 @@ TEXT rsqrtTimesC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z1, Z1
 	VMULPS            128(CX), Z1, Z1
 	VMULPS.BCST       (DX), Z1, Z1
-	VMOVUPS           Z1, 128(BX)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z1, 128(DI)(BX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -5801,15 +5539,14 @@ TEXT rsqrtTimesC<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z1, Z1
 	VMULPS            192(CX), Z1, Z1
 	VMULPS.BCST       (DX), Z1, Z1
-	VMOVUPS           Z1, 192(BX)
+	VMOVUPS           Z1, 192(DI)(BX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT rsqrtTimes<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -5825,9 +5562,8 @@ TEXT rsqrtTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              DI, CX
 	VMULPS            (CX), Z1, Z1
 	MOVWLZX           8(SI), DX
-	ADDQ              DI, DX
-	VMOVUPS           Z1, (DX)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z1, (DI)(DX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -5840,8 +5576,8 @@ TEXT rsqrtTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
 	VMULPS            64(CX), Z1, Z1
-	VMOVUPS           Z1, 64(DX)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z1, 64(DI)(DX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -5854,8 +5590,8 @@ TEXT rsqrtTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
 	VMULPS            128(CX), Z1, Z1
-	VMOVUPS           Z1, 128(DX)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z1, 128(DI)(DX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -5868,15 +5604,14 @@ TEXT rsqrtTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
 	VMULPS            192(CX), Z1, Z1
-	VMOVUPS           Z1, 192(DX)
+	VMOVUPS           Z1, 192(DI)(DX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT smooth<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	VPXORD            Z1, Z1, Z1
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -5889,40 +5624,38 @@ TEXT smooth<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
 	MOVWLZX           8(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z0, (BX)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z0, (DI)(BX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (CX), Z2
 	VFNMADD231PS.BCST (DX), Z0, Z2
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
-	VMOVUPS           Z0, 64(BX)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z0, 64(DI)(BX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (CX), Z2
 	VFNMADD231PS.BCST (DX), Z0, Z2
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
-	VMOVUPS           Z0, 128(BX)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z0, 128(DI)(BX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 192(BX)
+	VMOVUPS           Z0, 192(DI)(BX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT smoothTimes<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	VPXORD            Z1, Z1, Z1
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -5938,9 +5671,8 @@ TEXT smoothTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              DI, BX
 	VMULPS            (BX), Z0, Z0
 	MOVWLZX           8(SI), R10
-	ADDQ              DI, R10
-	VMOVUPS           Z0, (R10)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z0, (DI)(R10*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (CX), Z2
@@ -5948,8 +5680,8 @@ TEXT smoothTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
 	VMULPS            64(BX), Z0, Z0
-	VMOVUPS           Z0, 64(R10)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z0, 64(DI)(R10*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (CX), Z2
@@ -5957,8 +5689,8 @@ TEXT smoothTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
 	VMULPS            128(BX), Z0, Z0
-	VMOVUPS           Z0, 128(R10)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z0, 128(DI)(R10*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	VBROADCASTSS      (CX), Z1
@@ -5966,7 +5698,7 @@ TEXT smoothTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	VMULPS            192(BX), Z0, Z0
-	VMOVUPS           Z0, 192(R10)
+	VMOVUPS           Z0, 192(DI)(R10*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -5976,8 +5708,7 @@ TEXT saturateMad<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ             R8, AX
 	VBROADCASTSS     (AX), Z0
 	MOVWLZX          10(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          (CX), Z1
+	VMOVUPS          (DI)(CX*1), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -5985,26 +5716,25 @@ TEXT saturateMad<>(SB), NOSPLIT|NOFRAME, $0
 	VMAXPS           Z2, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
 	MOVWLZX          8(SI), BX
-	ADDQ             DI, BX
-	VMOVUPS          Z0, (BX)
+	VMOVUPS          Z0, (DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          64(CX), Z1
+	VMOVUPS          64(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS           Z2, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS          Z0, 64(BX)
+	VMOVUPS          Z0, 64(DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          128(CX), Z1
+	VMOVUPS          128(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS           Z2, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS          Z0, 128(BX)
+	VMOVUPS          Z0, 128(DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          192(CX), Z1
+	VMOVUPS          192(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS           Z2, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS          Z0, 192(BX)
+	VMOVUPS          Z0, 192(DI)(BX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
@@ -6014,8 +5744,7 @@ TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, AX
 	VBROADCASTSS      (AX), Z0
 	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z1
+	VMOVUPS           (DI)(CX*1), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
 	VFMADD231PS.BCST  (DX), Z1, Z0
@@ -6031,10 +5760,9 @@ TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	MOVWLZX           8(SI), R14
-	ADDQ              DI, R14
-	VMOVUPS           Z0, (R14)
+	VMOVUPS           Z0, (DI)(R14*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           64(CX), Z1
+	VMOVUPS           64(DI)(CX*1), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6042,9 +5770,9 @@ TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 64(R14)
+	VMOVUPS           Z0, 64(DI)(R14*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           128(CX), Z1
+	VMOVUPS           128(DI)(CX*1), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6052,9 +5780,9 @@ TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 128(R14)
+	VMOVUPS           Z0, 128(DI)(R14*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           192(CX), Z1
+	VMOVUPS           192(DI)(CX*1), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6062,7 +5790,7 @@ TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 192(R14)
+	VMOVUPS           Z0, 192(DI)(R14*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -6072,8 +5800,7 @@ TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, AX
 	VBROADCASTSS      (AX), Z0
 	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z1
+	VMOVUPS           (DI)(CX*1), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
 	VFMADD231PS.BCST  (DX), Z1, Z0
@@ -6092,10 +5819,9 @@ TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              DI, R14
 	VMULPS            (R14), Z0, Z0
 	MOVWLZX           8(SI), R15
-	ADDQ              DI, R15
-	VMOVUPS           Z0, (R15)
+	VMOVUPS           Z0, (DI)(R15*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           64(CX), Z1
+	VMOVUPS           64(DI)(CX*1), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6104,9 +5830,9 @@ TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	VMULPS            64(R14), Z0, Z0
-	VMOVUPS           Z0, 64(R15)
+	VMOVUPS           Z0, 64(DI)(R15*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           128(CX), Z1
+	VMOVUPS           128(DI)(CX*1), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6115,9 +5841,9 @@ TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	VMULPS            128(R14), Z0, Z0
-	VMOVUPS           Z0, 128(R15)
+	VMOVUPS           Z0, 128(DI)(R15*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           192(CX), Z1
+	VMOVUPS           192(DI)(CX*1), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6126,7 +5852,7 @@ TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	VMULPS            192(R14), Z0, Z0
-	VMOVUPS           Z0, 192(R15)
+	VMOVUPS           Z0, 192(DI)(R15*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -6136,8 +5862,7 @@ TEXT saturateNmad<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, AX
 	VBROADCASTSS      (AX), Z0
 	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z1
+	VMOVUPS           (DI)(CX*1), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
 	VFNMADD231PS.BCST (DX), Z1, Z0
@@ -6145,26 +5870,25 @@ TEXT saturateNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
 	MOVWLZX           8(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           Z0, (BX)
+	VMOVUPS           Z0, (DI)(BX*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           64(CX), Z1
+	VMOVUPS           64(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS           Z0, 64(BX)
+	VMOVUPS           Z0, 64(DI)(BX*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           128(CX), Z1
+	VMOVUPS           128(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS           Z0, 128(BX)
+	VMOVUPS           Z0, 128(DI)(BX*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           192(CX), Z1
+	VMOVUPS           192(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS           Z0, 192(BX)
+	VMOVUPS           Z0, 192(DI)(BX*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -6174,8 +5898,7 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, AX
 	VBROADCASTSS      (AX), Z0
 	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z1
+	VMOVUPS           (DI)(CX*1), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
 	VFNMADD231PS.BCST (DX), Z1, Z0
@@ -6191,10 +5914,9 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	MOVWLZX           8(SI), R14
-	ADDQ              DI, R14
-	VMOVUPS           Z0, (R14)
+	VMOVUPS           Z0, (DI)(R14*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           64(CX), Z1
+	VMOVUPS           64(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6202,9 +5924,9 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 64(R14)
+	VMOVUPS           Z0, 64(DI)(R14*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           128(CX), Z1
+	VMOVUPS           128(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6212,9 +5934,9 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 128(R14)
+	VMOVUPS           Z0, 128(DI)(R14*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           192(CX), Z1
+	VMOVUPS           192(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6222,7 +5944,7 @@ TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 192(R14)
+	VMOVUPS           Z0, 192(DI)(R14*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -6232,8 +5954,7 @@ TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              R8, AX
 	VBROADCASTSS      (AX), Z0
 	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z1
+	VMOVUPS           (DI)(CX*1), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
 	VFNMADD231PS.BCST (DX), Z1, Z0
@@ -6252,10 +5973,9 @@ TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              DI, R14
 	VMULPS            (R14), Z0, Z0
 	MOVWLZX           8(SI), R15
-	ADDQ              DI, R15
-	VMOVUPS           Z0, (R15)
+	VMOVUPS           Z0, (DI)(R15*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           64(CX), Z1
+	VMOVUPS           64(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6264,9 +5984,9 @@ TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	VMULPS            64(R14), Z0, Z0
-	VMOVUPS           Z0, 64(R15)
+	VMOVUPS           Z0, 64(DI)(R15*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           128(CX), Z1
+	VMOVUPS           128(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6275,9 +5995,9 @@ TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	VMULPS            128(R14), Z0, Z0
-	VMOVUPS           Z0, 128(R15)
+	VMOVUPS           Z0, 128(DI)(R15*1)
 	VBROADCASTSS      (AX), Z0
-	VMOVUPS           192(CX), Z1
+	VMOVUPS           192(DI)(CX*1), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
@@ -6286,15 +6006,14 @@ TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	VMULPS            192(R14), Z0, Z0
-	VMOVUPS           Z0, 192(R15)
+	VMOVUPS           Z0, 192(DI)(R15*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT saturateSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        R8, CX
 	VSUBPS.BCST (CX), Z0, Z0
@@ -6305,34 +6024,32 @@ TEXT saturateSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
 	MOVWLZX     8(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z0, (BX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(BX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 64(BX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(BX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 128(BX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(BX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VSUBPS.BCST (CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 192(BX)
+	VMOVUPS     Z0, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           12(SI), CX
 	ADDQ              R8, CX
 	VSUBPS.BCST       (CX), Z0, Z0
@@ -6351,9 +6068,8 @@ TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
 	MOVWLZX           8(SI), R14
-	ADDQ              DI, R14
-	VMOVUPS           Z0, (R14)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z0, (DI)(R14*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
 	VMAXPS            Z1, Z0, Z0
@@ -6362,8 +6078,8 @@ TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z2
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
-	VMOVUPS           Z0, 64(R14)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z0, 64(DI)(R14*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
 	VMAXPS            Z1, Z0, Z0
@@ -6372,8 +6088,8 @@ TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z2
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
-	VMOVUPS           Z0, 128(R14)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z0, 128(DI)(R14*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
 	VMAXPS            Z1, Z0, Z0
@@ -6382,15 +6098,14 @@ TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 192(R14)
+	VMOVUPS           Z0, 192(DI)(R14*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT smoothSubMulTimes<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           12(SI), CX
 	ADDQ              R8, CX
 	VSUBPS.BCST       (CX), Z0, Z0
@@ -6412,9 +6127,8 @@ TEXT smoothSubMulTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              DI, R14
 	VMULPS            (R14), Z0, Z0
 	MOVWLZX           8(SI), R15
-	ADDQ              DI, R15
-	VMOVUPS           Z0, (R15)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z0, (DI)(R15*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
 	VMAXPS            Z1, Z0, Z0
@@ -6424,8 +6138,8 @@ TEXT smoothSubMulTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
 	VMULPS            64(R14), Z0, Z0
-	VMOVUPS           Z0, 64(R15)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z0, 64(DI)(R15*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
 	VMAXPS            Z1, Z0, Z0
@@ -6435,8 +6149,8 @@ TEXT smoothSubMulTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z2, Z0, Z0
 	VMULPS            128(R14), Z0, Z0
-	VMOVUPS           Z0, 128(R15)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z0, 128(DI)(R15*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VSUBPS.BCST       (CX), Z0, Z0
 	VMULPS.BCST       (DX), Z0, Z0
 	VMAXPS            Z1, Z0, Z0
@@ -6446,15 +6160,14 @@ TEXT smoothSubMulTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
 	VMULPS            192(R14), Z0, Z0
-	VMOVUPS           Z0, 192(R15)
+	VMOVUPS           Z0, 192(DI)(R15*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT saturateDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      10(SI), AX
-	ADDQ         DI, AX
-	VMOVUPS      (AX), Z0
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVWLZX      14(SI), CX
 	ADDQ         R8, CX
 	VBROADCASTSS (CX), Z1
@@ -6466,37 +6179,35 @@ TEXT saturateDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VMAXPS       Z2, Z1, Z1
 	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
 	MOVWLZX      8(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      Z1, (BX)
-	VMOVUPS      64(AX), Z0
+	VMOVUPS      Z1, (DI)(BX*1)
+	VMOVUPS      64(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VDIVPS.BCST  (DX), Z0, Z0
 	VSUBPS       Z0, Z1, Z1
 	VMAXPS       Z2, Z1, Z1
 	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
-	VMOVUPS      Z1, 64(BX)
-	VMOVUPS      128(AX), Z0
+	VMOVUPS      Z1, 64(DI)(BX*1)
+	VMOVUPS      128(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VDIVPS.BCST  (DX), Z0, Z0
 	VSUBPS       Z0, Z1, Z1
 	VMAXPS       Z2, Z1, Z1
 	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
-	VMOVUPS      Z1, 128(BX)
-	VMOVUPS      192(AX), Z0
+	VMOVUPS      Z1, 128(DI)(BX*1)
+	VMOVUPS      192(DI)(AX*1), Z0
 	VBROADCASTSS (CX), Z1
 	VDIVPS.BCST  (DX), Z0, Z0
 	VSUBPS       Z0, Z1, Z1
 	VMAXPS       Z2, Z1, Z1
 	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
-	VMOVUPS      Z1, 192(BX)
+	VMOVUPS      Z1, 192(DI)(BX*1)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           14(SI), CX
 	ADDQ              R8, CX
 	VBROADCASTSS      (CX), Z1
@@ -6516,9 +6227,8 @@ TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z1
 	VMULPS            Z0, Z1, Z1
 	MOVWLZX           8(SI), R14
-	ADDQ              DI, R14
-	VMOVUPS           Z1, (R14)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z1, (DI)(R14*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
@@ -6528,8 +6238,8 @@ TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z1, Z0
 	VMULPS            Z1, Z1, Z1
 	VMULPS            Z0, Z1, Z1
-	VMOVUPS           Z1, 64(R14)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z1, 64(DI)(R14*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
@@ -6539,8 +6249,8 @@ TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z1, Z0
 	VMULPS            Z1, Z1, Z1
 	VMULPS            Z0, Z1, Z1
-	VMOVUPS           Z1, 128(R14)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z1, 128(DI)(R14*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
@@ -6550,15 +6260,14 @@ TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
 	VFNMADD231PS.BCST (R10), Z1, Z0
 	VMULPS            Z1, Z1, Z1
 	VMULPS            Z0, Z1, Z1
-	VMOVUPS           Z1, 192(R14)
+	VMOVUPS           Z1, 192(DI)(R14*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           10(SI), AX
-	ADDQ              DI, AX
-	VMOVUPS           (AX), Z0
+	VMOVUPS           (DI)(AX*1), Z0
 	MOVWLZX           14(SI), CX
 	ADDQ              R8, CX
 	VBROADCASTSS      (CX), Z1
@@ -6581,9 +6290,8 @@ TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ              DI, R14
 	VMULPS            (R14), Z1, Z1
 	MOVWLZX           8(SI), R15
-	ADDQ              DI, R15
-	VMOVUPS           Z1, (R15)
-	VMOVUPS           64(AX), Z0
+	VMOVUPS           Z1, (DI)(R15*1)
+	VMOVUPS           64(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
@@ -6594,8 +6302,8 @@ TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z1
 	VMULPS            Z0, Z1, Z1
 	VMULPS            64(R14), Z1, Z1
-	VMOVUPS           Z1, 64(R15)
-	VMOVUPS           128(AX), Z0
+	VMOVUPS           Z1, 64(DI)(R15*1)
+	VMOVUPS           128(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
@@ -6606,8 +6314,8 @@ TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z1
 	VMULPS            Z0, Z1, Z1
 	VMULPS            128(R14), Z1, Z1
-	VMOVUPS           Z1, 128(R15)
-	VMOVUPS           192(AX), Z0
+	VMOVUPS           Z1, 128(DI)(R15*1)
+	VMOVUPS           192(DI)(AX*1), Z0
 	VBROADCASTSS      (CX), Z1
 	VDIVPS.BCST       (DX), Z0, Z0
 	VSUBPS            Z0, Z1, Z1
@@ -6618,7 +6326,7 @@ TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z1
 	VMULPS            Z0, Z1, Z1
 	VMULPS            192(R14), Z1, Z1
-	VMOVUPS           Z1, 192(R15)
+	VMOVUPS           Z1, 192(DI)(R15*1)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -6628,8 +6336,7 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ             R8, AX
 	VBROADCASTSS     (AX), Z0
 	MOVWLZX          10(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          (CX), Z1
+	VMOVUPS          (DI)(CX*1), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -6650,13 +6357,11 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
 	MOVWLZX          8(SI), BX
-	ADDQ             DI, BX
-	VMOVUPS          Z5, (BX)
+	VMOVUPS          Z5, (DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          64(CX), Z1
+	VMOVUPS          64(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
@@ -6673,11 +6378,10 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
-	VMOVUPS          Z5, 64(BX)
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
+	VMOVUPS          Z5, 64(DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          128(CX), Z1
+	VMOVUPS          128(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
@@ -6694,11 +6398,10 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
-	VMOVUPS          Z5, 128(BX)
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
+	VMOVUPS          Z5, 128(DI)(BX*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          192(CX), Z1
+	VMOVUPS          192(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
@@ -6715,9 +6418,8 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
 	VMULPS           Z0, Z3, Z3
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 192(BX)
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z3
+	VMOVUPS          Z3, 192(DI)(BX*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
@@ -6727,8 +6429,7 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ             R8, AX
 	VBROADCASTSS     (AX), Z0
 	MOVWLZX          10(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          (CX), Z1
+	VMOVUPS          (DI)(CX*1), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
 	VFMADD231PS.BCST (DX), Z1, Z0
@@ -6749,16 +6450,14 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
 	MOVWLZX          16(SI), BX
 	ADDQ             DI, BX
 	VMULPS           (BX), Z5, Z5
 	MOVWLZX          8(SI), R10
-	ADDQ             DI, R10
-	VMOVUPS          Z5, (R10)
+	VMOVUPS          Z5, (DI)(R10*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          64(CX), Z1
+	VMOVUPS          64(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
@@ -6775,12 +6474,11 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
 	VMULPS           64(BX), Z5, Z5
-	VMOVUPS          Z5, 64(R10)
+	VMOVUPS          Z5, 64(DI)(R10*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          128(CX), Z1
+	VMOVUPS          128(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
@@ -6797,12 +6495,11 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z4, Z5
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z4, Z5
 	VMULPS           Z0, Z5, Z5
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z5, Z5
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z5
 	VMULPS           128(BX), Z5, Z5
-	VMOVUPS          Z5, 128(R10)
+	VMOVUPS          Z5, 128(DI)(R10*1)
 	VBROADCASTSS     (AX), Z0
-	VMOVUPS          192(CX), Z1
+	VMOVUPS          192(DI)(CX*1), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
@@ -6819,18 +6516,16 @@ TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
 	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
 	VMULPS           Z0, Z3, Z3
-	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
-	VPXORD           Z1, Z3, Z3
+	VPTERNLOGD.BCST  $0x78, literalsAVX512<>+8(SB), Z1, Z3
 	VMULPS           192(BX), Z3, Z3
-	VMOVUPS          Z3, 192(R10)
+	VMOVUPS          Z3, 192(DI)(R10*1)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT mulMulPPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), AX
-	ADDQ    DI, AX
-	VMOVUPS (AX), Z0
+	VMOVUPS (DI)(AX*1), Z0
 	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
 	VMULPS  (CX), Z0, Z0
@@ -6838,28 +6533,26 @@ TEXT mulMulPPP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    DI, DX
 	VMULPS  (DX), Z0, Z0
 	MOVWLZX 8(SI), BX
-	ADDQ    DI, BX
-	VMOVUPS Z0, (BX)
-	VMOVUPS 64(AX), Z0
+	VMOVUPS Z0, (DI)(BX*1)
+	VMOVUPS 64(DI)(AX*1), Z0
 	VMULPS  64(CX), Z0, Z0
 	VMULPS  64(DX), Z0, Z0
-	VMOVUPS Z0, 64(BX)
-	VMOVUPS 128(AX), Z0
+	VMOVUPS Z0, 64(DI)(BX*1)
+	VMOVUPS 128(DI)(AX*1), Z0
 	VMULPS  128(CX), Z0, Z0
 	VMULPS  128(DX), Z0, Z0
-	VMOVUPS Z0, 128(BX)
-	VMOVUPS 192(AX), Z0
+	VMOVUPS Z0, 128(DI)(BX*1)
+	VMOVUPS 192(DI)(AX*1), Z0
 	VMULPS  192(CX), Z0, Z0
 	VMULPS  192(DX), Z0, Z0
-	VMOVUPS Z0, 192(BX)
+	VMOVUPS Z0, 192(DI)(BX*1)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT mulMulPCP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        R8, CX
 	VMULPS.BCST (CX), Z0, Z0
@@ -6867,28 +6560,26 @@ TEXT mulMulPCP<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        DI, DX
 	VMULPS      (DX), Z0, Z0
 	MOVWLZX     8(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z0, (BX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(BX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
 	VMULPS      64(DX), Z0, Z0
-	VMOVUPS     Z0, 64(BX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(BX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
 	VMULPS      128(DX), Z0, Z0
-	VMOVUPS     Z0, 128(BX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(BX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VMULPS.BCST (CX), Z0, Z0
 	VMULPS      192(DX), Z0, Z0
-	VMOVUPS     Z0, 192(BX)
+	VMOVUPS     Z0, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT mulMulPPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), AX
-	ADDQ        DI, AX
-	VMOVUPS     (AX), Z0
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     12(SI), CX
 	ADDQ        DI, CX
 	VMULPS      (CX), Z0, Z0
@@ -6896,20 +6587,19 @@ TEXT mulMulPPC<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        R8, DX
 	VMULPS.BCST (DX), Z0, Z0
 	MOVWLZX     8(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     Z0, (BX)
-	VMOVUPS     64(AX), Z0
+	VMOVUPS     Z0, (DI)(BX*1)
+	VMOVUPS     64(DI)(AX*1), Z0
 	VMULPS      64(CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 64(BX)
-	VMOVUPS     128(AX), Z0
+	VMOVUPS     Z0, 64(DI)(BX*1)
+	VMOVUPS     128(DI)(AX*1), Z0
 	VMULPS      128(CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 128(BX)
-	VMOVUPS     192(AX), Z0
+	VMOVUPS     Z0, 128(DI)(BX*1)
+	VMOVUPS     192(DI)(AX*1), Z0
 	VMULPS      192(CX), Z0, Z0
 	VMULPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 192(BX)
+	VMOVUPS     Z0, 192(DI)(BX*1)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 

@@ -78,7 +78,8 @@ func (a *assembler) quarter() reg.VecVirtual {
 }
 
 const (
-	roundDown = 9 // to the next integer below, quietly
+	xorOfAnd  = 0x78 // of the bits of three: the third xor (the second and the first)
+	roundDown = 9    // to the next integer below, quietly
 	// Comparisons, quiet ones. Except for isUnordered a NaN makes them false.
 	isUnordered = 3
 	isOrdered   = 7
@@ -128,6 +129,10 @@ func (a *assembler) sin(t operand.Op) reg.VecVirtual {
 		a.madInto(p, w, a.number(k))
 	}
 	a.mul(p, v, p)
+	if a.wide() {
+		a.VPTERNLOGD_BCST(operand.U8(xorOfAnd), a.literal(literalSign).(broadcast).Mem, q, p)
+		return p
+	}
 	a.and(q, a.literal(literalSign), q)
 	a.xor(p, q, p)
 	return p

@@ -41,7 +41,7 @@ func (a *assembler) lane(t triple, lane, i int) operand.Op {
 	if t.accumulator {
 		return a.accumulator(lane, i)
 	}
-	return a.load(a.at(t.lanes[lane], i))
+	return a.take(t.lanes[lane], i)
 }
 
 // keep stores a lane of a result.
@@ -123,7 +123,7 @@ func vectors() (all []handler) {
 	add(accumulate("scaleShift", 2, func(a *assembler, kinds string) { // v*s + c
 		to, s := a.triple(kinds[0]), a.plane()
 		var k []operand.Op
-		a.each(func(i int) { k = append(k, a.load(a.at(s, i))) })
+		a.each(func(i int) { k = append(k, a.take(s, i)) })
 		v, c := a.triple(kinds[1]), a.triple('T')
 		for lane := range 3 {
 			a.each(func(i int) {
@@ -136,7 +136,7 @@ func vectors() (all []handler) {
 	add(accumulate("axis", 2, func(a *assembler, kinds string) { // v - c*s
 		to, s := a.triple(kinds[0]), a.plane()
 		var k []operand.Op
-		a.each(func(i int) { k = append(k, a.load(a.at(s, i))) }) // first, so that the register of its place is free again
+		a.each(func(i int) { k = append(k, a.take(s, i)) }) // first, so that the register of its place is free again
 		v, c := a.triple(kinds[1]), a.triple('T')
 		for lane := range 3 {
 			a.each(func(i int) {
@@ -150,7 +150,7 @@ func vectors() (all []handler) {
 		to, s, v, limit, c := a.triple(kinds[0]), a.plane(), a.triple(kinds[1]), a.constant(), a.triple('T')
 		for lane := range 3 {
 			a.each(func(i int) {
-				x := a.load(a.at(s, i))
+				x := a.take(s, i)
 				d := a.chooseIn(isLess, x, a.at(limit, i), a.lane(v, lane, i), a.of(c, lane, i))
 				a.keep(d, to, lane, i)
 			})
@@ -380,7 +380,7 @@ func outputs() (all []handler) {
 			x, z, s := a.plane(), a.plane(), a.plane()
 			outX, outZ := a.outputs(0), a.outputs(2)
 			a.each(func(i int) {
-				k := a.load(a.at(s, i))
+				k := a.take(s, i)
 				outX.change(i, func(to operand.Op) { turn.x(a, k, a.at(x, i), to) })
 				outZ.change(i, func(to operand.Op) { turn.z(a, k, a.at(z, i), to) })
 			})
@@ -408,11 +408,11 @@ func (a *assembler) toOutput(f func(lane, i int, to operand.Op)) {
 // scaled does so with a plane in a register.
 func (a *assembler) scaled(s source, f func(lane, i int, k, to operand.Op)) {
 	if !a.wide() {
-		a.toOutput(func(lane, i int, to operand.Op) { f(lane, i, a.load(a.at(s, i)), to) })
+		a.toOutput(func(lane, i int, to operand.Op) { f(lane, i, a.take(s, i), to) })
 		return
 	}
 	a.each(func(i int) {
-		k := a.load(a.at(s, i))
+		k := a.take(s, i)
 		for lane := range 3 {
 			f(lane, i, k, a.output(lane, i))
 		}
@@ -434,10 +434,10 @@ func scalars() (all []handler) {
 		}})
 	}
 	one("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
-		return a.square(a.load(a.at(o[0], i)), a.load(a.at(o[1], i)))
+		return a.square(a.take(o[0], i), a.take(o[1], i))
 	})
 	one("rsqrtBelow", "PCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : 0
-		x := a.load(a.at(o[0], i))
+		x := a.take(o[0], i)
 		return a.scaledBelow(x, a.at(o[1], i), a.rsqrt(x), a.at(o[2], i))
 	})
 	// times is also made with a factor, which is the next handler by number.
@@ -450,17 +450,17 @@ func scalars() (all []handler) {
 		})
 	}
 	one("rsqrtTimesC", "PPC", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1 * o2
-		v := a.rsqrt(a.load(a.at(o[0], i)))
+		v := a.rsqrt(a.take(o[0], i))
 		a.mul(v, a.at(o[1], i), v)
 		a.mul(v, a.at(o[2], i), v)
 		return v
 	})
 	one("rsqrtTimes", "PP", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1
-		v := a.rsqrt(a.load(a.at(o[0], i)))
+		v := a.rsqrt(a.take(o[0], i))
 		a.mul(v, a.at(o[1], i), v)
 		return v
 	})
-	times("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.load(a.at(o[0], i)), o[1:], i) })
+	times("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.take(o[0], i), o[1:], i) })
 	for _, b := range bends {
 		one("saturate"+b.name, "PCC", func(a *assembler, o []source, i int) operand.Op {
 			v := b.f(a, o, i)
@@ -472,7 +472,7 @@ func scalars() (all []handler) {
 	times("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
 	for _, kinds := range []string{"PPP", "PCP", "PPC"} {
 		one("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
-			v := a.load(a.at(o[0], i))
+			v := a.take(o[0], i)
 			a.mul(v, a.at(o[1], i), v)
 			a.mul(v, a.at(o[2], i), v)
 			return v
@@ -487,23 +487,23 @@ var bends = []struct {
 	f    func(a *assembler, o []source, i int) operand.Op
 }{
 	{"Mad", func(a *assembler, o []source, i int) operand.Op { // x*c0 + c1
-		t := a.load(a.at(o[2], i))
-		a.mad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		t := a.take(o[2], i)
+		a.mad(a.take(o[0], i), a.at(o[1], i), t)
 		return t
 	}},
 	{"Nmad", func(a *assembler, o []source, i int) operand.Op { // c1 - x*c0
-		t := a.load(a.at(o[2], i))
-		a.nmad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		t := a.take(o[2], i)
+		a.nmad(a.take(o[0], i), a.at(o[1], i), t)
 		return t
 	}},
 	{"SubMul", func(a *assembler, o []source, i int) operand.Op { // (x - c0) * c1
-		v := a.load(a.at(o[0], i))
+		v := a.take(o[0], i)
 		a.sub(v, a.at(o[1], i), v)
 		a.mul(v, a.at(o[2], i), v)
 		return v
 	}},
 	{"DivSub", func(a *assembler, o []source, i int) operand.Op { // c1 - x/c0
-		v, t := a.load(a.at(o[0], i)), a.load(a.at(o[2], i))
+		v, t := a.take(o[0], i), a.take(o[2], i)
 		a.div(v, a.at(o[1], i), v)
 		a.sub(t, v, t)
 		return t
@@ -513,7 +513,7 @@ var bends = []struct {
 // smooth is s*s*(c1 - s*c0), s saturated.
 func (a *assembler) smooth(s operand.Op, c []source, i int) operand.Op {
 	a.saturate(s)
-	t := a.load(a.at(c[1], i))
+	t := a.take(c[1], i)
 	a.nmad(s, a.at(c[0], i), t)
 	a.mul(s, s, s)
 	a.mul(s, t, s)
