@@ -15,24 +15,24 @@ import (
 
 var mutantsFlag = flag.Int("mutants", 100_000, "how many mutated programs TestMutants makes")
 
-// A cell is memory with walls: what is lent lies against one of them, the rest is
+// A prisonCell is memory with walls: what is lent lies against one of them, the rest is
 // full of a number that nobody may change.
-type cell struct {
+type prisonCell struct {
 	memory   []float32
 	from, to int // what is lent
 }
 
-const cellWall = 1234.5
+const prisonWall = 1234.5
 
-func newCell(t testing.TB, floats int) *cell {
-	c := &cell{memory: guarded(t, floats)}
-	fill(c.memory, cellWall)
+func newPrisonCell(t testing.TB, floats int) *prisonCell {
+	c := &prisonCell{memory: guarded(t, floats)}
+	fill(c.memory, prisonWall)
 	return c
 }
 
 // lend gives n float32s against the upper wall, or the lower one.
-func (c *cell) lend(n int, upper bool) []float32 {
-	fill(c.memory[c.from:c.to], cellWall)
+func (c *prisonCell) lend(n int, upper bool) []float32 {
+	fill(c.memory[c.from:c.to], prisonWall)
 	c.from, c.to = 0, n
 	if upper {
 		c.from, c.to = len(c.memory)-n, len(c.memory)
@@ -40,9 +40,9 @@ func (c *cell) lend(n int, upper bool) []float32 {
 	return c.memory[c.from:c.to:c.to]
 }
 
-func (c *cell) isWhole() bool {
+func (c *prisonCell) isWhole() bool {
 	for i, f := range c.memory {
-		if f != cellWall && (i < c.from || i >= c.to) {
+		if f != prisonWall && (i < c.from || i >= c.to) {
 			return false
 		}
 	}
@@ -51,18 +51,18 @@ func (c *cell) isWhole() bool {
 
 // A prison runs programs in cells: three planes of points, three of output, scratch.
 type prison struct {
-	planes  [6]*cell
-	scratch *cell
+	planes  [6]*prisonCell
+	scratch *prisonCell
 	values  [6][]float32
 }
 
 const prisonPoints = 200
 
 func newPrison(t testing.TB) *prison {
-	p := &prison{scratch: newCell(t, MaxScratch)}
+	p := &prison{scratch: newPrisonCell(t, MaxScratch)}
 	d := &dice{17}
 	for i := range p.planes {
-		p.planes[i] = newCell(t, prisonPoints)
+		p.planes[i] = newPrisonCell(t, prisonPoints)
 		for range prisonPoints {
 			p.values[i] = append(p.values[i], d.number())
 		}
@@ -110,7 +110,7 @@ func (p *prison) run(program *Program, n int, env Env, clip, upper bool) (out [3
 
 // TestPrison: the walls hold.
 func TestPrison(t *testing.T) {
-	c := newCell(t, 100)
+	c := newPrisonCell(t, 100)
 	for _, upper := range []bool{true, false} {
 		lent := c.lend(7, upper)
 		fill(lent, 1)
@@ -121,7 +121,7 @@ func TestPrison(t *testing.T) {
 		}
 		c.memory[beside] = 1
 		require.False(t, c.isWhole())
-		c.memory[beside] = cellWall
+		c.memory[beside] = prisonWall
 	}
 }
 
