@@ -1,5 +1,7 @@
 package field
 
+import "unsafe"
+
 // A call is a program made ready to run: with its environment, and the constants
 // of its bound code filled in. It may be run over many pieces of the same points,
 // each by itself, and costs nothing but the run from then on.
@@ -96,6 +98,15 @@ func (p *Program) workSize() int {
 	return lineFloats + (spareBlocks+planes)*BlockPoints
 }
 
+// lineFloats is a line of the cache. Scratch has room to begin at one.
+const lineFloats = 16
+
+// aligned is scratch from the first whole line of the cache on.
+func aligned(scratch []float32) []float32 {
+	at := int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))/4) % lineFloats
+	return scratch[(lineFloats-at)%lineFloats:]
+}
+
 // spare gives three of the spare planes that scratch begins with.
 func spare(scratch []float32, first int) Planes {
 	plane := func(i int) []float32 { return scratch[i*BlockPoints:][:BlockPoints:BlockPoints] }
@@ -113,7 +124,7 @@ func (p *Planes) cut(from, to int) Planes {
 func (c *call) blockNanoseconds() int {
 	const perInstruction = 100 // without assembly
 	if c.bound != nil {
-		return callNanoseconds / c.bound.blocks
+		return c.bound.blockNanoseconds()
 	}
 	return perInstruction * len(c.program.code)
 }

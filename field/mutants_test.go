@@ -15,24 +15,24 @@ import (
 
 var mutantsFlag = flag.Int("mutants", 100_000, "how many mutated programs TestMutants makes")
 
-// A prisonCell is memory with walls: what is lent lies against one of them, the rest is
+// A cage is memory with walls: what is lent lies against one of them, the rest is
 // full of a number that nobody may change.
-type prisonCell struct {
+type cage struct {
 	memory   []float32
 	from, to int // what is lent
 }
 
-const prisonWall = 1234.5
+const cellWall = 1234.5
 
-func newPrisonCell(t testing.TB, floats int) *prisonCell {
-	c := &prisonCell{memory: guarded(t, floats)}
-	fill(c.memory, prisonWall)
+func newCage(t testing.TB, floats int) *cage {
+	c := &cage{memory: guarded(t, floats)}
+	fill(c.memory, cellWall)
 	return c
 }
 
 // lend gives n float32s against the upper wall, or the lower one.
-func (c *prisonCell) lend(n int, upper bool) []float32 {
-	fill(c.memory[c.from:c.to], prisonWall)
+func (c *cage) lend(n int, upper bool) []float32 {
+	fill(c.memory[c.from:c.to], cellWall)
 	c.from, c.to = 0, n
 	if upper {
 		c.from, c.to = len(c.memory)-n, len(c.memory)
@@ -40,9 +40,9 @@ func (c *prisonCell) lend(n int, upper bool) []float32 {
 	return c.memory[c.from:c.to:c.to]
 }
 
-func (c *prisonCell) isWhole() bool {
+func (c *cage) isWhole() bool {
 	for i, f := range c.memory {
-		if f != prisonWall && (i < c.from || i >= c.to) {
+		if f != cellWall && (i < c.from || i >= c.to) {
 			return false
 		}
 	}
@@ -51,18 +51,18 @@ func (c *prisonCell) isWhole() bool {
 
 // A prison runs programs in cells: three planes of points, three of output, scratch.
 type prison struct {
-	planes  [6]*prisonCell
-	scratch *prisonCell
+	planes  [6]*cage
+	scratch *cage
 	values  [6][]float32
 }
 
 const prisonPoints = 200
 
 func newPrison(t testing.TB) *prison {
-	p := &prison{scratch: newPrisonCell(t, MaxScratch)}
+	p := &prison{scratch: newCage(t, MaxScratch)}
 	d := &dice{17}
 	for i := range p.planes {
-		p.planes[i] = newPrisonCell(t, prisonPoints)
+		p.planes[i] = newCage(t, prisonPoints)
 		for range prisonPoints {
 			p.values[i] = append(p.values[i], d.number())
 		}
@@ -110,7 +110,7 @@ func (p *prison) run(program *Program, n int, env Env, clip, upper bool) (out [3
 
 // TestPrison: the walls hold.
 func TestPrison(t *testing.T) {
-	c := newPrisonCell(t, 100)
+	c := newCage(t, 100)
 	for _, upper := range []bool{true, false} {
 		lent := c.lend(7, upper)
 		fill(lent, 1)
@@ -121,7 +121,7 @@ func TestPrison(t *testing.T) {
 		}
 		c.memory[beside] = 1
 		require.False(t, c.isWhole())
-		c.memory[beside] = prisonWall
+		c.memory[beside] = cellWall
 	}
 }
 
