@@ -40,6 +40,7 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 	if lifeTicks != 0 {
 		record.expires = w.tick + uint64(lifeTicks)
 		w.wheel.insert(w.pool, slot)
+		w.mortal.Set(slot)
 	}
 	if kind.def.Body != nil {
 		w.addBody(slot, k, w.clamped(at), velocity.capped())
@@ -100,6 +101,7 @@ func (w *World) destroyDoomed() {
 func (w *World) remove(slot uint32) {
 	if record := w.pool.At(slot); record.expires != 0 {
 		w.wheel.remove(w.pool, slot)
+		w.mortal.Clear(slot)
 	}
 	if row := w.rowOf[slot]; row != noRow {
 		w.removeBody(int(row))

@@ -139,10 +139,7 @@ func (w *World) recell(row int) {
 
 // updateGrid follows the bodies that may have moved.
 func (w *World) updateGrid() {
-	b := &w.bodies
-	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
-		for row := from; row < to; row++ {
-			w.recell(row)
-		}
+	for row := range w.bodies.awake {
+		w.recell(row)
 	}
 }

@@ -69,7 +69,7 @@ func (w *World) Step() {
 	w.events.begin()
 	w.tick++
 	w.runSystems(Before)
-	w.bodies.flush(w.rowOf)
+	w.flushSleep()
 	w.move()
 	w.updateGrid()
 	w.runSystems(After)

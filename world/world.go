@@ -35,6 +35,7 @@ type World struct {
 	doomed      bulk.Bitset
 	dirty       bulk.Bitset
 	wheel       wheel
+	mortal      bulk.Bitset // slots that are in the wheel
 
 	kinds      []kind
 	components []column
@@ -77,7 +78,6 @@ func New(cfg Config) (*World, error) {
 	w.bounce = float32(2*w.gravity) + 0.25
 	w.pcg = rand.NewPCG(cfg.Seed, seedStream)
 	w.rand = rand.New(w.pcg)
-	w.bodies.init(cfg.Compaction)
 	w.grid = newGrid(cfg)
 	if w.effects, err = newEffects(); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ type Stats struct {
 // Stats returns the counts of this moment. Awake and Asleep count pending words
 // as done, as Awake(e) does.
 func (w *World) Stats() Stats {
-	awake := w.bodies.wakefulCount()
+	awake := w.bodies.awake - w.bodies.goSleep.Count() + w.bodies.goWake.Count()
 	return Stats{
 		Entities:    w.pool.Len(),
 		Awake:       awake,

@@ -1,6 +1,0 @@
-//go:build !race
-
-package field
-
-func raceRead(Planes)  {}
-func raceWrite(Planes) {}
