@@ -66,6 +66,12 @@ func TestRestoredWorldGoesOn(t *testing.T) {
 		ca, cb := newCommands(t, seed), newCommands(t, seed)
 		last := 0
 		for tick := range 300 + after {
+			if tick%3 == 0 {
+				ca.give(a)
+				cb.give(b)
+				a.Destroy(a.HandleAt(uint32(tick % 100))) // doomed when the image is taken
+				b.Destroy(b.HandleAt(uint32(tick % 100)))
+			}
 			if tick < 300 && r.IntN(12) == 0 || tick == 0 || tick == 299 {
 				b = newScene(t, 7, r.IntN(50), 2, 2) // with systems of its own, and something to lose
 				steps(b.World, r.IntN(5))
@@ -83,10 +89,6 @@ func TestRestoredWorldGoesOn(t *testing.T) {
 				last = tick
 				*cb.r = *rand.New(rand.NewPCG(uint64(tick), 3))
 				*ca.r = *rand.New(rand.NewPCG(uint64(tick), 3))
-			}
-			if tick%3 == 0 {
-				ca.give(a)
-				cb.give(b)
 			}
 			require.Equal(t, a.StateHash(), b.StateHash(), "tick %d, restored at %d", tick, last)
 			require.True(t, slices.Equal(a.Spawned(), b.Spawned()))
