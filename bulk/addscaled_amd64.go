@@ -5,7 +5,7 @@ package bulk
 import (
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
+	"github.com/worldd/worldd/internal/cpu"
 )
 
 // addScaledChunk bounds one call: assembly cannot be preempted, and this much
@@ -13,7 +13,7 @@ import (
 const addScaledChunk = 1 << 14
 
 func addScaledFast(to, from []float32, k float32) int {
-	if !cpu.X86.HasAVX {
+	if cpu.Chosen() < cpu.AVX2 {
 		return 0
 	}
 	whole := len(to) &^ 7

@@ -46,10 +46,11 @@ func handWritten(x, y, z float32) (float32, float32, float32) {
 	r := math.Float32frombits(0x5f370000 - math.Float32bits(clamped)>>1)
 	r = float32(r * fma(-half, float32(r*r), 1.5016537))
 	r = float32(r * fma(-half, float32(r*r), 1.5023831))
+	push := float32(0)
 	if lensqr < 25 {
-		return float32(float32(x*r) * 50), float32(float32(y*r) * 50), float32(float32(z*r) * 50)
+		push = float32(r * 50)
 	}
-	return 0, 0, 0
+	return fma(x, push, 0), fma(y, push, 0), fma(z, push, 0)
 }
 
 // awkward are the values that arithmetic goes wrong with.

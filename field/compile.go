@@ -45,21 +45,21 @@ func (t *effectText) lineOf(number int32) *line {
 // A compiler knows what the names mean at the place that it has come to.
 type compiler struct {
 	graph  *graph
-	names  map[string]vector
+	names  map[string]term
 	params map[string]bool
 }
 
 func newCompiler(text *effectText) *compiler {
 	g := &graph{known: map[value]valueID{}}
-	c := &compiler{graph: g, names: map[string]vector{}, params: map[string]bool{}}
-	c.names["position"] = vector{g.position(0), g.position(1), g.position(2), g.literal(0)}
-	c.names["time"] = splat(g.uniform(uniformTime))
+	c := &compiler{graph: g, names: map[string]term{}, params: map[string]bool{}}
+	c.names["position"] = term{lanes: vector{g.position(0), g.position(1), g.position(2), g.literal(0)}, reach: givenReach}
+	c.names["time"] = number(g.uniform(uniformTime), givenReach)
 	for i, p := range text.params {
 		var v vector
 		for lane := range v {
 			v[lane] = g.uniform(uniformParams + 4*i + lane)
 		}
-		c.names[p.Name], c.params[p.Name] = v, true
+		c.names[p.Name], c.params[p.Name] = term{lanes: v, reach: givenReach}, true
 	}
 	return c
 }
@@ -82,21 +82,21 @@ func (c *compiler) statement(s *statement) error {
 	if err := s.arity(o.operands); err != nil {
 		return err
 	}
-	var operands [4]vector
+	var operands [4]term
 	for i := range s.operands {
 		var err error
 		if operands[i], err = c.operand(s, i); err != nil {
 			return err
 		}
 	}
-	result := o.lower(c.graph, operands)
+	result := c.graph.apply(o, operands)
 	if lane := s.target.lane; lane != wholeVector {
 		old, ok := c.names[name]
 		if !ok {
 			return c.unknown(s, s.target)
 		}
-		old[lane] = result[lane]
-		result = old
+		old.lanes[lane] = result.lanes[lane]
+		result = term{lanes: old.lanes, reach: max(old.reach, result.reach)}
 	}
 	c.names[name] = result
 	return nil
@@ -121,10 +121,10 @@ func (c *compiler) sum(s *statement) error {
 	if s.target.lane == 3 {
 		return s.line.fail(s.target.column, "x, y or z", "output has no w")
 	}
-	var operands [4]vector
+	var operands [4]term
 	for i := range s.operands {
 		if i == at {
-			operands[i] = splat(theOutput)
+			operands[i] = term{lanes: splat(theOutput)}
 			continue
 		}
 		var err error
@@ -132,9 +132,10 @@ func (c *compiler) sum(s *statement) error {
 			return err
 		}
 	}
+	o, operands = c.graph.sinkSum(o, operands)
 	for lane := range 3 {
 		if s.target.lane == wholeVector || s.target.lane == lane {
-			c.graph.sum(o, lane, [4]valueID{operands[0][lane], operands[1][lane], operands[2][lane]})
+			c.graph.sum(o, lane, [4]valueID{operands[0].lanes[lane], operands[1].lanes[lane], operands[2].lanes[lane]})
 		}
 	}
 	return nil
@@ -164,24 +165,20 @@ func (l *line) end() int {
 	return len(l.source)
 }
 
-func (c *compiler) operand(s *statement, i int) (vector, error) {
+func (c *compiler) operand(s *statement, i int) (term, error) {
 	o := &s.operands[i]
 	if o.token.kind != tokenWord {
-		var v vector
-		for lane, f := range o.value {
-			v[lane] = c.graph.literal(f)
-		}
-		return v, nil
+		return c.graph.literalTerm(o.value), nil
 	}
 	if o.token.text == "output" {
-		return vector{}, s.line.fail(o.token.column, "a name, a number or a vector", "output can't be read: an effect does not know what others add")
+		return term{}, s.line.fail(o.token.column, "a name, a number or a vector", "output can't be read: an effect does not know what others add")
 	}
 	v, ok := c.names[o.token.text]
 	if !ok {
-		return vector{}, c.unknown(s, o.token)
+		return term{}, c.unknown(s, o.token)
 	}
 	if o.token.lane != wholeVector {
-		v = splat(v[o.token.lane])
+		v = number(v.lanes[o.token.lane], v.reach)
 	}
 	return v, nil
 }

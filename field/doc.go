@@ -52,6 +52,41 @@
 //	exp2 a        2 to the power of a      select_ge a, b, c, d   a >= b ? c : d
 //	hash a, b, c  a number in [0, 1), the same for the same a, b and c
 //
+// # Products
+//
+// A vector times a number stays a product for as long as it is multiplied by more
+// numbers, turned or switched off: the numbers are multiplied first, and the lanes
+// once, at the end. That decides where is rounded, so it is part of what a text
+// means; and it makes an effect cheaper, as one number is computed with instead of
+// three lanes.
+//
+// A number is: a literal with four equal lanes, time, one lane of anything, what
+// dot and length give, and what any other operation but cross gives if all that it
+// is given are numbers. All else is a vector: position, parameters, cross, and a
+// name that one lane was assigned to. In the following, v is a vector, and s and t
+// are numbers.
+//
+//   - mul v, s (or s, v) is the product v·s, and mul (v·s), t is v·(s*t).
+//     normalize v is the product v·rsqrt(dot(v, v)).
+//   - neg (v·s) is v·(-s). cross of v·s is the cross product of v, times s.
+//   - select_lt s, t, (v·f), 0 is v·(s < t ? f : 0), so is select_ge, and so is
+//     select_lt s, t, 0, (v·f), if v is bounded. Then the results are equal but
+//     for rounding and for -0 instead of 0. A select that keeps an infinite or NaN
+//     v out keeps doing so.
+//   - add output, (v·s) is mad v, s, output, and sub is nmad. mad (v·s), t, output
+//     is mad v, (s*t), output.
+//   - Everything else works on the lanes of a product: each is rounded to v*s.
+//
+// v is bounded if it is finite wherever position, time and parameters are within
+// 2^30 of 0, as far as these rules tell. Lanes count together, and bounds are
+// powers of 2: a literal's is the next above it, at least 1; that of saturate is 1,
+// of smooth and sin 2, of rsqrt 2^20. That of add and sub is twice the larger one;
+// of mul the product; of mad and nmad twice the larger of product and sum; of dot 4
+// times the product, of cross twice; of length twice the operand's if dot has one;
+// of min, max and select the larger; of the others the operand's. What could be
+// above 2^127, and what div and sqrt give, is not bounded, nor is what is made of
+// it, except by saturate and smooth.
+//
 // # Arithmetic
 //
 // It is fixed for ever, down to the bit: replays, servers and clients on
@@ -95,7 +130,7 @@
 //
 //	text ─ parse ─► statements ─ lower ─► values ─ allocate ─► instructions ─┐
 //	                over vectors          over lanes           over planes   │
-//	                                      (folded, shared,                   ▼
+//	                (products sink)       (folded, shared,                   ▼
 //	                                       live ones only)     bytes ◄─► Program
 //	                                                         verify
 //

@@ -15,11 +15,11 @@ const theOutput valueID = -1
 type valueKind uint8
 
 const (
-	valueLiteral  valueKind = iota // a number
-	valueUniform                   // time, or a lane of a parameter
+	valueSum      valueKind = iota // no value: a lane of the output changes
 	valuePosition                  // a lane of the position
 	valueComputed                  // an operation over other values
-	valueSum                       // no value: a lane of the output changes
+	valueUniform                   // time, or a lane of a parameter
+	valueLiteral                   // a number
 )
 
 // A value is comparable: two that are equal are one.
@@ -80,6 +80,7 @@ func (g *graph) position(lane int) valueID {
 func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	v := value{kind: valueComputed, op: o}
 	copy(v.operands[:], operands[:o.operands()])
+	v = g.normal(v)
 	if id, ok := g.identity(v); ok {
 		return id
 	}
@@ -91,55 +92,8 @@ func (g *graph) value(o Opcode, operands ...valueID) valueID {
 
 // sum adds to a lane of the output. Sums are never shared and keep their order.
 func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
-	g.add(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
+	g.add(g.normal(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands}))
 	g.sums++
-}
-
-// fold computes what has only literals for operands, with the arithmetic that
-// the machine has (F1). What is not finite stays an instruction: a text can't
-// spell it, and a NaN has no bits of its own.
-func (g *graph) fold(v value) (float32, bool) {
-	var f [4]float32
-	for i, id := range v.operands[:v.op.operands()] {
-		if g.values[id].kind != valueLiteral {
-			return 0, false
-		}
-		f[i] = math.Float32frombits(g.values[id].bits)
-	}
-	r := evaluate(v.op, f[0], f[1], f[2], f[3])
-	return r, isFinite(r)
-}
-
-// identity finds operations that change no bit of one operand, whatever it is.
-// That is stricter than algebra: x + 0 is not x when x is -0.
-func (g *graph) identity(v value) (valueID, bool) {
-	a, b := v.operands[0], v.operands[1]
-	const zero, minusZero, one = 0, signBit, 0x3f800000
-	switch v.op {
-	case opAdd:
-		if g.isLiteral(b, minusZero) {
-			return a, true
-		}
-		return b, g.isLiteral(a, minusZero)
-	case opSub:
-		return a, g.isLiteral(b, zero)
-	case opMul:
-		if g.isLiteral(b, one) {
-			return a, true
-		}
-		return b, g.isLiteral(a, one)
-	case opDiv:
-		return a, g.isLiteral(b, one)
-	case opSaturate:
-		return a, g.values[a].op == opSaturate
-	case opSelectLT, opSelectGE:
-		return v.operands[2], v.operands[2] == v.operands[3]
-	}
-	return 0, false
-}
-
-func (g *graph) isLiteral(id valueID, bits uint32) bool {
-	return g.values[id].kind == valueLiteral && g.values[id].bits == bits
 }
 
 // live marks the values that the sums need.

@@ -28,12 +28,15 @@ const (
 	// BlockPoints is how many points one instruction handles at a time.
 	BlockPoints = 64
 	// MaxScratch is the most scratch that any program asks for, in float32s
-	// (9.5 KiB), whatever the number of points (F5).
-	MaxScratch = (MaxRegisters + spareBlocks) * BlockPoints
+	// (10 KiB), whatever the number of points (F5). A program whose planes and
+	// constants do not fit into it together runs without faster kernels, which need
+	// no constants.
+	MaxScratch = 10 << 10 / 4
 	// MaxBinaryBytes bounds the portable form.
 	MaxBinaryBytes = headerBytes + MaxNameBytes + MaxParams*(1+MaxNameBytes+16) + boxBytes + 4*MaxLiterals + instructionBytes*MaxInstructions
 )
 
-// spareBlocks are planes that wider kernels fill up a last, incomplete block in:
-// its points and its output.
+// spareBlocks are planes for the points and the output of a block that can't be
+// worked on where they are: an incomplete one, one that is clipped, points that an
+// origin is taken from.
 const spareBlocks = 6

@@ -13,10 +13,13 @@ type Planes struct{ X, Y, Z []float32 }
 type Env struct {
 	Time   float32 // what the text calls time, in seconds
 	Params []Vec4  // in the order of Program.Params; nil means the defaults
+
+	// Origin is where the effect's own space begins, in metres: what the text
+	// calls position is point - Origin, rounded once. Zero costs nothing.
+	Origin [3]float32
 }
 
-// Evaluate adds the effect at the points to out: out += effect(points). The
-// points are in the effect's own space.
+// Evaluate adds the effect at the points to out: out += effect(points - Origin).
 //
 // All six planes have the same length, any; none of out and scratch overlaps
 // another slice of the call. Scratch has at least Scratch() float32s, and neither
@@ -28,17 +31,28 @@ type Env struct {
 // The errors ErrPlanes, ErrOverlap, ErrScratch and ErrParams are the caller's
 // fault, and leave out as it was.
 func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error {
-	n := len(points.X)
 	if err := p.check(points, out, env, scratch); err != nil {
 		return err
 	}
+	if len(p.code) == 0 {
+		return nil // the zero Program
+	}
+	c := p.prepare(env, scratch[p.workSize():], false)
+	c.run(points, out, scratch[:p.workSize()])
+	return nil
+}
+
+// interpret runs the portable instructions: what faster kernels are held to, and
+// where there are none.
+func (c *call) interpret(points, out Planes, scratch []float32) {
 	var m machine
+	p, n := c.program, len(points.X)
 	lanes := min(n, BlockPoints)
 	for r := range p.registers {
-		m.planes[r] = scratch[r*BlockPoints:][:lanes]
+		m.planes[r] = scratch[(spareBlocks+r)*BlockPoints:][:lanes]
 	}
 	for _, in := range p.code[:p.preloads] {
-		fill(m.planes[in.to], p.uniform(in.uniform, &env))
+		fill(m.planes[in.to], p.uniform(in.uniform, &c.env))
 	}
 	for at := 0; at < n; at += BlockPoints {
 		if rest := n - at; rest < lanes {
@@ -47,16 +61,35 @@ func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error
 				m.planes[r] = m.planes[r][:lanes]
 			}
 		}
-		end := at + lanes
-		m.planes[planePosition] = points.X[at:end]
-		m.planes[planePosition+1] = points.Y[at:end]
-		m.planes[planePosition+2] = points.Z[at:end]
-		m.planes[planeOutput] = out.X[at:end]
-		m.planes[planeOutput+1] = out.Y[at:end]
-		m.planes[planeOutput+2] = out.Z[at:end]
-		m.run(p, &env)
+		from, to := points.from(at).to(lanes), out.from(at).to(lanes)
+		m.begin(c, from, to, scratch)
+		m.run(p, &c.env)
+		if c.clip {
+			c.give(from, to, spare(scratch, 3).to(lanes))
+		}
 	}
-	return nil
+}
+
+// begin brings the points and the output of a block into the planes.
+func (m *machine) begin(c *call, points, out Planes, scratch []float32) {
+	n := len(points.X)
+	positions, sum := points.lanes(), out.lanes()
+	if c.env.Origin != [3]float32{} {
+		positions = spare(scratch, 0).to(n).lanes()
+		for lane, plane := range points.lanes() {
+			for i, v := range plane {
+				positions[lane][i] = v - c.env.Origin[lane]
+			}
+		}
+	}
+	if c.clip {
+		sum = spare(scratch, 3).to(n).lanes()
+		for lane, plane := range out.lanes() {
+			copy(sum[lane], plane)
+		}
+	}
+	copy(m.planes[planePosition:], positions[:])
+	copy(m.planes[planeOutput:], sum[:])
 }
 
 // check finds what the caller did wrong.

@@ -3,6 +3,7 @@ package field
 // An operation is what a text calls one: over vectors. It means operations on
 // lanes, which lower makes.
 type operation struct {
+	name     string
 	operands int
 	lower    func(g *graph, v [4]vector) vector
 }
@@ -15,21 +16,21 @@ const operationNames = "mov, add, sub, mul, div, mad, nmad, min, max, abs, neg, 
 func operationOf(name string) (operation, bool) {
 	switch name {
 	case "mov":
-		return operation{1, func(_ *graph, v [4]vector) vector { return v[0] }}, true
+		return operation{name, 1, func(_ *graph, v [4]vector) vector { return v[0] }}, true
 	case "smooth":
-		return operation{1, (*graph).smooth}, true
+		return operation{name, 1, (*graph).smooth}, true
 	case "dot":
-		return operation{2, func(g *graph, v [4]vector) vector { return splat(g.dot(v[0], v[1])) }}, true
+		return operation{name, 2, func(g *graph, v [4]vector) vector { return splat(g.dot(v[0], v[1])) }}, true
 	case "cross":
-		return operation{2, (*graph).cross}, true
+		return operation{name, 2, (*graph).cross}, true
 	case "length":
-		return operation{1, (*graph).length}, true
+		return operation{name, 1, (*graph).length}, true
 	case "normalize":
-		return operation{1, (*graph).normalize}, true
+		return operation{name, 1, (*graph).normalize}, true
 	}
 	for o := opAdd; o < opcodes; o++ {
 		if o.String() == name {
-			return operation{o.operands(), func(g *graph, v [4]vector) vector { return g.each(o, v) }}, true
+			return operation{name, o.operands(), func(g *graph, v [4]vector) vector { return g.each(o, v) }}, true
 		}
 	}
 	return operation{}, false

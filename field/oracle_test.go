@@ -16,38 +16,47 @@ import (
 // and nothing else: no lanes dropped, nothing folded, shared or allocated, a fused
 // multiply-add from arbitrary precision.
 func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]float32 {
-	names := map[string]Vec4{
-		"position": {point[0], point[1], point[2], 0},
-		"time":     {env.Time, env.Time, env.Time, env.Time},
-		"output":   {out[0], out[1], out[2], 0},
+	const given = 30
+	all := func(f float32) Vec4 { return Vec4{f, f, f, f} }
+	names := map[string]oracleTerm{
+		"position": {v: Vec4{point[0], point[1], point[2], 0}, reach: given},
+		"time":     {v: all(env.Time), scalar: true, reach: given},
+		"output":   {v: Vec4{out[0], out[1], out[2], 0}},
 	}
 	for i, p := range text.params {
-		names[p.Name] = p.Default
+		v := p.Default
 		if env.Params != nil {
-			names[p.Name] = env.Params[i]
+			v = env.Params[i]
 		}
+		names[p.Name] = oracleTerm{v: v, reach: given}
 	}
 	for _, s := range text.statements {
-		var v [4]Vec4
+		var v [4]oracleTerm
 		for i, o := range s.operands {
-			v[i] = o.value
-			if o.token.kind == tokenWord {
-				v[i] = names[o.token.text]
-				if lane := o.token.lane; lane != wholeVector && o.token.text != "output" {
-					v[i] = Vec4{v[i][lane], v[i][lane], v[i][lane], v[i][lane]}
-				}
+			if o.token.kind != tokenWord {
+				v[i] = oracleLiteral(o.value)
+				continue
+			}
+			v[i] = names[o.token.text]
+			if lane := o.token.lane; lane != wholeVector && o.token.text != "output" {
+				v[i] = oracleTerm{v: all(v[i].v[lane]), scalar: true, reach: v[i].reach}
 			}
 		}
-		result := oracleOperation(s.op.text, v[0], v[1], v[2], v[3])
+		var result oracleTerm
+		if s.target.text == "output" {
+			result.v = oracleSum(s.op.text, v)
+		} else {
+			result = oracleStatement(s.op.text, v)
+		}
 		if lane := s.target.lane; lane != wholeVector {
 			old := names[s.target.text]
-			old[lane] = result[lane]
-			result = old
+			old.v[lane] = result.v[lane]
+			result = oracleTerm{v: old.v, reach: max(old.reach, result.reach)}
 		}
 		names[s.target.text] = result
 	}
 	for i := range out {
-		if out[i] = names["output"][i]; out[i] != out[i] {
+		if out[i] = names["output"].v[i]; out[i] != out[i] {
 			out[i] = 0
 		}
 	}
@@ -233,6 +242,7 @@ func randomText(r *rand.Rand, n int) string {
 		}
 		return names[max(r.IntN(len(names)), r.IntN(len(names)))]
 	}
+	known := func() string { return names[3+r.IntN(len(names)-3)] }
 	operations := strings.Split(operationNames, ", ")
 	for i := range n {
 		name, op := fmt.Sprintf("v%d", r.IntN(6)), operations[r.IntN(len(operations))]
@@ -240,6 +250,15 @@ func randomText(r *rand.Rand, n int) string {
 		operands := make([]string, o.operands)
 		for j := range operands {
 			operands[j] = operand()
+		}
+		if strings.HasPrefix(op, "select") && r.IntN(2) == 0 { // a product or nothing
+			operands = []string{known() + ".x", known() + ".y", known(), "0"}
+			if r.IntN(2) == 0 {
+				operands[2], operands[3] = operands[3], operands[2]
+			}
+		}
+		if op == "mul" && r.IntN(2) == 0 {
+			operands[r.IntN(2)] = known() + ".z"
 		}
 		if slices.Contains(names, name) && r.IntN(4) == 0 {
 			name += "." + laneNames[r.IntN(4):][:1]

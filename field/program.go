@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+
+	"github.com/worldd/worldd/internal/cpu"
 )
 
 // Vec4 is four lanes: x, y, z, w.
@@ -31,6 +33,8 @@ type Program struct {
 
 	registers int    // derived from code
 	hash      uint64 // derived from all of the above
+
+	here, placed *bound // derived too, for the kernels of this process: without and with an origin
 }
 
 // seal computes what is derived. The program does not change after it.
@@ -43,7 +47,17 @@ func (p *Program) seal() *Program {
 	}
 	sum := sha256.Sum256(p.encode())
 	p.hash = binary.LittleEndian.Uint64(sum[:])
+	p.bind(cpu.Chosen())
 	return p
+}
+
+// bind makes the code that some kernels run: both variants, or none if a call might
+// need more scratch than MaxScratch with one of them.
+func (p *Program) bind(k cpu.Kernels) {
+	p.here, p.placed = bind(p, k, false), bind(p, k, true)
+	if p.here == nil || p.placed == nil || p.Scratch() > MaxScratch {
+		p.here, p.placed = nil, nil
+	}
 }
 
 // Name is what the text calls the effect; empty if it does not.
@@ -64,4 +78,4 @@ func (p *Program) Hash() uint64 { return p.hash }
 
 // Scratch is the number of float32s of scratch that Evaluate wants: at most
 // MaxScratch, whatever the number of points (F5).
-func (p *Program) Scratch() int { return (p.registers + spareBlocks) * BlockPoints }
+func (p *Program) Scratch() int { return p.workSize() + p.poolSize() }

@@ -17,22 +17,22 @@ import (
 // numbers for each name: the language as the package comment has it, and nothing
 // of the compiler or the machine.
 type vectorOracle struct {
-	names map[string][4]float32
+	names map[string]vectorTerm
 	out   [3]float32
 }
 
 // vectorInterpret adds the effect at one point to out.
 func vectorInterpret(text string, point [3]float32, time float32, out [3]float32) [3]float32 {
-	o := vectorOracle{names: map[string][4]float32{
-		"position": {point[0], point[1], point[2], 0},
-		"time":     {time, time, time, time},
+	o := vectorOracle{names: map[string]vectorTerm{
+		"position": {lanes: [4]float32{point[0], point[1], point[2], 0}, size: vectorGiven},
+		"time":     vectorSingle(time, vectorGiven),
 	}, out: out}
 	for row := range strings.SplitSeq(text, "\n") {
 		target, right, assigns := strings.Cut(row, " = ")
 		name, isParam := strings.CutPrefix(target, "param ")
 		switch {
 		case isParam:
-			o.names[name] = o.operand(right)
+			o.names[name] = vectorTerm{lanes: o.operand(right).lanes, size: vectorGiven}
 		case assigns:
 			o.assign(target, right)
 		}
@@ -47,28 +47,27 @@ func vectorInterpret(text string, point [3]float32, time float32, out [3]float32
 
 func (o *vectorOracle) assign(target, right string) {
 	operation, rest, _ := strings.Cut(right, " ")
-	var v [4][4]float32
+	var v [4]vectorTerm
 	at := -1 // which operand is the output
 	for i, s := range vectorSplit(rest) {
 		if s == target && strings.HasPrefix(s, "output") {
 			at = i
-			v[i] = [4]float32{o.out[0], o.out[1], o.out[2], 0}
+			v[i].lanes = [4]float32{o.out[0], o.out[1], o.out[2], 0}
 			continue
 		}
 		v[i] = o.operand(s)
 	}
-	result := vectorVector(operation, v)
 	base, lane := vectorPick(target)
 	if at < 0 {
-		old := o.names[base]
-		for i := range old {
-			if lane < 0 || lane == i {
-				old[i] = result[i]
-			}
+		result := vectorApply(operation, v)
+		if old := o.names[base]; lane >= 0 {
+			old.lanes[lane] = result.lanes[lane]
+			result = vectorTerm{lanes: old.lanes, size: math.Max(old.size, result.size)}
 		}
-		o.names[base] = old
+		o.names[base] = result
 		return
 	}
+	result := vectorAdd(operation, v)
 	for i := range o.out {
 		if lane < 0 || lane == i {
 			o.out[i] = result[i]
@@ -102,7 +101,7 @@ func vectorPick(name string) (base string, lane int) {
 	return base, strings.Index("xyzw", after)
 }
 
-func (o *vectorOracle) operand(s string) (v [4]float32) {
+func (o *vectorOracle) operand(s string) vectorTerm {
 	number := func(s string) float32 {
 		f, err := strconv.ParseFloat(strings.TrimSpace(s), 32)
 		if err != nil {
@@ -112,13 +111,14 @@ func (o *vectorOracle) operand(s string) (v [4]float32) {
 	}
 	switch c := s[0]; {
 	case c == '(':
+		var v [4]float32
 		for i, part := range strings.Split(strings.Trim(s, "()"), ",") {
 			v[i] = number(part)
 		}
-		return v
+		return vectorWritten(v)
 	case strings.IndexByte("+-.0123456789", c) >= 0:
 		f := number(s)
-		return [4]float32{f, f, f, f}
+		return vectorWritten([4]float32{f, f, f, f})
 	}
 	base, lane := vectorPick(s)
 	v, ok := o.names[base]
@@ -126,7 +126,7 @@ func (o *vectorOracle) operand(s string) (v [4]float32) {
 		panic("the test made a text that does not know " + base)
 	}
 	if lane >= 0 {
-		v = [4]float32{v[lane], v[lane], v[lane], v[lane]}
+		v = vectorSingle(v.lanes[lane], v.size)
 	}
 	return v
 }

@@ -3,7 +3,6 @@ package world
 import (
 	"math"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -20,9 +19,17 @@ type bodies struct {
 	cell             []int32
 	kind             []KindID
 
-	awake   int         // rows [0, awake) are stepped
-	goSleep bulk.Bitset // awake rows to be put to sleep by the next flush
-	goWake  bulk.Bitset // sleeping rows to be woken by it
+	compaction // of all the above
+}
+
+func (b *bodies) init(mode Compaction) {
+	b.mode, b.owner = mode, &b.slot
+	b.columns = []rowColumn{
+		&rows[float32]{values: &b.posX}, &rows[float32]{values: &b.posY}, &rows[float32]{values: &b.posZ},
+		&rows[float32]{values: &b.velX}, &rows[float32]{values: &b.velY}, &rows[float32]{values: &b.velZ},
+		&rows[uint32]{values: &b.rest}, &rows[uint32]{values: &b.slot},
+		&rows[int32]{values: &b.cell}, &rows[KindID]{values: &b.kind},
+	}
 }
 
 func (b *bodies) len() int { return len(b.slot) }
@@ -43,30 +50,14 @@ func (b *bodies) setVelocity(row int, v Vec3) {
 // awake starts to count its rest anew.
 func (b *bodies) wake(row int) {
 	b.rest[row] = 0
-	if row >= b.awake {
-		b.goWake.Set(uint32(row))
-	} else {
-		b.goSleep.Clear(uint32(row))
-	}
+	b.say(row, true)
 }
 
 // sleep is the word that row is to be asleep. It stops the body at once (W4).
 func (b *bodies) sleep(row int) {
 	b.rest[row] = 0
 	b.setVelocity(row, Vec3{})
-	if row < b.awake {
-		b.goSleep.Set(uint32(row))
-	} else {
-		b.goWake.Clear(uint32(row))
-	}
-}
-
-// wakeful says whether row will be awake after the next flush.
-func (b *bodies) wakeful(row int) bool {
-	if row < b.awake {
-		return !b.goSleep.Has(uint32(row))
-	}
-	return b.goWake.Has(uint32(row))
+	b.say(row, false)
 }
 
 // addBody appends a sleeping row that is about to wake: no other row moves.
@@ -79,7 +70,8 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	b.slot = append(b.slot, slot)
 	b.kind = append(b.kind, k)
 	b.cell = append(b.cell, w.grid.cellOf(at.X, at.Z))
-	b.goWake.Set(uint32(row))
+	b.flips.reserve(row + 1)
+	b.say(row, true)
 	w.grid.insert(b.cell[row], slot)
 	w.rowOf[slot] = int32(row)
 }
@@ -90,15 +82,16 @@ func (w *World) removeBody(row int) {
 	b := &w.bodies
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
-	if row < b.awake {
+	if b.isAwake(row) {
 		b.awake--
-		w.replaceRow(row, b.awake)
-		row = b.awake
+		if b.mode != InPlace {
+			w.replaceRow(row, b.awake)
+			row = b.awake
+		}
 	}
 	last := b.len() - 1
 	w.replaceRow(row, last)
-	b.goSleep.Clear(uint32(last))
-	b.goWake.Clear(uint32(last))
+	b.dropBits(uint32(last))
 	b.truncate(last)
 }
 
@@ -111,34 +104,8 @@ func (w *World) replaceRow(to, from int) {
 	b.posX[to], b.posY[to], b.posZ[to] = b.posX[from], b.posY[from], b.posZ[from]
 	b.velX[to], b.velY[to], b.velZ[to] = b.velX[from], b.velY[from], b.velZ[from]
 	b.rest[to], b.slot[to], b.cell[to], b.kind[to] = b.rest[from], b.slot[from], b.cell[from], b.kind[from]
-	moveBit(&b.goSleep, uint32(to), uint32(from))
-	moveBit(&b.goWake, uint32(to), uint32(from))
+	b.moveBits(uint32(to), uint32(from))
 	w.rowOf[b.slot[to]] = int32(to)
-}
-
-func moveBit(set *bulk.Bitset, to, from uint32) {
-	if set.Has(from) {
-		set.Set(to)
-		set.Clear(from)
-	} else {
-		set.Clear(to)
-	}
-}
-
-// exchangeRows swaps two rows but not their bits, which the flush resets.
-func (w *World) exchangeRows(i, j int) {
-	b := &w.bodies
-	b.posX[i], b.posX[j] = b.posX[j], b.posX[i]
-	b.posY[i], b.posY[j] = b.posY[j], b.posY[i]
-	b.posZ[i], b.posZ[j] = b.posZ[j], b.posZ[i]
-	b.velX[i], b.velX[j] = b.velX[j], b.velX[i]
-	b.velY[i], b.velY[j] = b.velY[j], b.velY[i]
-	b.velZ[i], b.velZ[j] = b.velZ[j], b.velZ[i]
-	b.rest[i], b.rest[j] = b.rest[j], b.rest[i]
-	b.slot[i], b.slot[j] = b.slot[j], b.slot[i]
-	b.cell[i], b.cell[j] = b.cell[j], b.cell[i]
-	b.kind[i], b.kind[j] = b.kind[j], b.kind[i]
-	w.rowOf[b.slot[i]], w.rowOf[b.slot[j]] = int32(i), int32(j)
 }
 
 // truncate drops the rows from n on, and poisons them in checked builds.

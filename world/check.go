@@ -74,14 +74,8 @@ func (w *World) checkBodies() error {
 	if b.awake < 0 || b.awake > b.len() {
 		return breach(2, "%d rows awake of %d", b.awake, b.len())
 	}
-	if row, ok := b.goSleep.Next(uint32(b.awake)); ok {
-		return breach(3, "row %d is to sleep, but only %d are awake", row, b.awake)
-	}
-	if row, ok := b.goWake.Next(0); ok && int(row) < b.awake {
-		return breach(3, "row %d is to wake, but %d are awake", row, b.awake)
-	}
-	if row, ok := b.goWake.Next(uint32(b.len())); ok {
-		return breach(3, "row %d is to wake, of %d", row, b.len())
+	if err := b.check(b.len()); err != nil {
+		return err
 	}
 	for row := range b.len() {
 		at, v := b.position(row), b.velocity(row)
@@ -94,6 +88,24 @@ func (w *World) checkBodies() error {
 		if !(v.Len() <= MaxSpeed*1.0001) {
 			return breach(5, "row %d has velocity %v", row, v)
 		}
+	}
+	return nil
+}
+
+// check audits W2 and W3.
+func (c *compaction) check(rows int) error {
+	if c.mode == InPlace {
+		if n := c.inPlace.Count(); n != c.awake {
+			return breach(2, "%d rows awake, %d bits", c.awake, n)
+		}
+	} else if c.inPlace.Any() {
+		return breach(2, "bits of awake rows, which are a prefix")
+	}
+	if row, ok := c.inPlace.Next(uint32(rows)); ok {
+		return breach(2, "bit of row %d, of %d", row, rows)
+	}
+	if !c.flips.check(rows) {
+		return breach(3, "words about rows that are no more, or about none in particular")
 	}
 	return nil
 }

@@ -24,15 +24,19 @@
 //
 //	row      0 1 2 3 4 | 5 6 7 8 9 ...          slot -> row, row -> slot:
 //	         [ awake  ] [ asleep ]              two arrays
-//	goSleep    x   x                            bits set during a step,
-//	goWake                x     x               the last word wins
-//	flush    2 <-> 5, 4 <-> 8                   one exchange each, ascending
+//	flips      x   x       x     x               a bit for who is to change,
+//	                                             the last word wins
+//	flush    2 <-> 5, 4 <-> 8                   Exchange: one swap each
 //
-// The flush pairs the misplaced rows of the two parts in ascending order. Its
-// result depends on the two sets, not on the order of the words that made them,
-// and a body that changed its mind three times moves once, or not at all. The
+// The words of a step are bits, and the flush moves rows once: a body that
+// changed its mind three times moves once, or not at all. Exchange, the default,
+// pairs the misplaced rows of the two parts in ascending order; Stable keeps the
+// order of rows, and moves the spans between those that change; InPlace moves
+// nothing, and the awake rows are those of a bitset. Under each, the order of rows
+// is a function of the sets, not of the order of the words that made them. The
 // idea of deciding by bitsets and moving once a step is that of reactphysics3d's
-// issue 199; exchange replaces its span moves, which cost O(bodies).
+// issue 199, and Stable is its method: mended, since body 0 is a body, those who
+// change are saved before spans move over them, and both maps are rewritten.
 //
 // # One step
 //
@@ -46,8 +50,9 @@
 //
 //	W1   Every live entity whose kind has a body owns exactly one row; slot->row
 //	     and row->slot are inverse; nothing else owns a row.
-//	W2   Rows [0, awake) are awake, rows [awake, rows) asleep.
-//	W3   goSleep holds awake rows only, goWake asleep rows only.
+//	W2   Rows [0, awake) are awake, rows [awake, rows) asleep; in place, the rows
+//	     of a bitset are awake, which are so many.
+//	W3   Every word is about a row, and the summary of words knows of it.
 //	W4   A row that the next flush will find asleep has no velocity and a zero
 //	     rest timer.
 //	W5   Positions are finite and inside the bounds, velocities finite and not

@@ -34,8 +34,8 @@ type forces struct {
 // move steps the awake rows, a chunk at a time. Rows do not read each other
 // (W11), so that forces of one chunk may follow the integration of another.
 func (w *World) move() {
-	for from := 0; from < w.bodies.awake; from += chunkRows {
-		to := min(from+chunkRows, w.bodies.awake)
+	b := &w.bodies
+	for from, to := b.run(0, chunkRows); from < to; from, to = b.run(to, chunkRows) {
 		w.sumForces(from, to)
 		w.integrate(from, to)
 	}

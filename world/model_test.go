@@ -199,8 +199,10 @@ type pair struct {
 	effects  []world.EffectID
 }
 
-func newPair(t testing.TB) *pair {
-	w, crate, _, lift := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestTicks: 4, MaxEntities: 200})
+func newPair(t testing.TB, mode world.Compaction) *pair {
+	w, crate, _, lift := newWorld(t, world.Config{
+		HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestTicks: 4, MaxEntities: 200, Compaction: mode,
+	})
 	ice := addKind(t, w, world.Kind{Name: "ice", Body: &world.BodyDef{Radius: 0.2, Restitution: 0.9, Drag: 1}})
 	return &pair{
 		w: w, kinds: []world.KindID{crate, ice, lift},
@@ -401,7 +403,8 @@ func (p *pair) query(t *rapid.T) {
 
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		p := newPair(t)
+		mode := rapid.SampledFrom([]world.Compaction{world.Exchange, world.Stable, world.InPlace})
+		p := newPair(t, mode.Draw(r, "compaction"))
 		r.Repeat(map[string]func(*rapid.T){
 			"spawn": p.spawn, "spawn2": p.spawn, "destroy": p.destroy, "word": p.word, "put": p.put, "push": p.push,
 			"addEffect": p.addEffect, "changeEffect": p.changeEffect, "step": p.step, "query": p.query, "": p.compare,

@@ -50,6 +50,9 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	w.bodies.wake(row)
 	w.recell(row)
 	w.dirty.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.move(opPosition, e, to)
+	}
 	return true
 }
 
@@ -64,6 +67,9 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	w.bodies.setVelocity(row, v.capped())
 	w.bodies.wake(row)
 	w.dirty.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.move(opVelocity, e, v)
+	}
 	return true
 }
 
@@ -89,6 +95,9 @@ func (w *World) Wake(e Entity) bool {
 	row, ok := w.row(e)
 	if ok {
 		w.bodies.wake(row)
+		if r := w.recording(); r != nil {
+			r.word(opWake, e)
+		}
 	}
 	return ok
 }
@@ -105,6 +114,9 @@ func (w *World) Sleep(e Entity) bool {
 		w.dirty.Set(e.Index())
 	}
 	w.bodies.sleep(row)
+	if r := w.recording(); r != nil {
+		r.word(opSleep, e)
+	}
 	return true
 }
 
@@ -139,7 +151,10 @@ func (w *World) recell(row int) {
 
 // updateGrid follows the bodies that may have moved.
 func (w *World) updateGrid() {
-	for row := range w.bodies.awake {
-		w.recell(row)
+	b := &w.bodies
+	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
+		for row := from; row < to; row++ {
+			w.recell(row)
+		}
 	}
 }

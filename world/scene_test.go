@@ -22,7 +22,12 @@ type scene struct {
 }
 
 func newScene(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scene {
-	w, crate, _, _ := newWorld(t, world.Config{Seed: seed, HalfExtent: world.Vec3{X: 128, Y: 64, Z: 128}})
+	return newSceneIn(t, world.Config{Seed: seed}, crates, blasts, sparksPerTick)
+}
+
+func newSceneIn(t testing.TB, cfg world.Config, crates, blasts, sparksPerTick int) *scene {
+	cfg.HalfExtent = world.Vec3{X: 128, Y: 64, Z: 128}
+	w, crate, _, _ := newWorld(t, cfg)
 	s := &scene{World: w, crate: crate}
 	s.spark = addKind(t, w, world.Kind{Name: "spark", Body: &world.BodyDef{Mass: 0.01, Drag: 2, Radius: 0.05, Restitution: 0.6}})
 	var err error
@@ -173,6 +178,31 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 		require.Equal(t, a.StateHash(), b.StateHash())
 		a.Step()
 		b.Step()
+	}
+}
+
+// Where the rows of sleepers are is nobody's business.
+func TestCompactionDoesNotMatter(t *testing.T) {
+	var scenes []*scene
+	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
+		scenes = append(scenes, newSceneIn(t, world.Config{Seed: 7, Compaction: mode}, 300, 2, 2))
+	}
+	r := rand.New(rand.NewPCG(9, 9))
+	for range 400 {
+		slot, wake := uint32(r.IntN(300)), r.IntN(2) == 0
+		for _, s := range scenes {
+			if e := s.HandleAt(slot); wake {
+				s.Wake(e)
+			} else {
+				s.Sleep(e)
+			}
+			s.Step()
+			require.Equal(t, scenes[0].StateHash(), s.StateHash(), "%v at tick %d", s.Config().Compaction, s.Tick())
+			require.Equal(t, scenes[0].Stats(), s.Stats())
+		}
+	}
+	for _, s := range scenes {
+		require.NoError(t, s.CheckInvariants())
 	}
 }
 

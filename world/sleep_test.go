@@ -12,7 +12,12 @@ import (
 // are awake.
 func sleepers(t testing.TB, n, awake int) *World {
 	t.Helper()
-	w, err := New(Config{Gravity: -1, MaxEntities: n})
+	return compacted(t, Exchange, n, awake)
+}
+
+func compacted(t testing.TB, mode Compaction, n, awake int) *World {
+	t.Helper()
+	w, err := New(Config{Gravity: -1, MaxEntities: n, Compaction: mode})
 	require.NoError(t, err)
 	k, err := w.AddKind(Kind{Name: "body", Body: &BodyDef{}})
 	require.NoError(t, err)
@@ -23,7 +28,7 @@ func sleepers(t testing.TB, n, awake int) *World {
 	for i := awake; i < n; i++ {
 		w.bodies.sleep(i)
 	}
-	w.flushSleep()
+	w.bodies.flush(w.rowOf)
 	require.Equal(t, awake, w.bodies.awake)
 	return w
 }
@@ -37,14 +42,14 @@ func TestFlushMovesOnlyWhoChangedSides(t *testing.T) {
 		w.bodies.sleep(20)
 		w.bodies.wake(20)
 	}
-	w.flushSleep()
+	w.bodies.flush(w.rowOf)
 	require.Equal(t, before, w.bodies.slot, "words that were taken back move nobody")
 
 	w.bodies.sleep(0) // body 0 is a body
 	w.bodies.sleep(7)
 	w.bodies.wake(199)
 	w.bodies.wake(120)
-	w.flushSleep()
+	w.bodies.flush(w.rowOf)
 	want := slices.Clone(before)
 	want[0], want[120] = want[120], want[0]
 	want[7], want[199] = want[199], want[7]
@@ -57,12 +62,12 @@ func TestFlushShiftsTheBoundary(t *testing.T) {
 	for _, row := range []int{5, 6, 9} { // two are in place at once
 		w.bodies.wake(row)
 	}
-	w.flushSleep()
+	w.bodies.flush(w.rowOf)
 	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6, 9, 8, 7}, w.bodies.slot)
 	for _, row := range []int{1, 6, 7} {
 		w.bodies.sleep(row)
 	}
-	w.flushSleep()
+	w.bodies.flush(w.rowOf)
 	require.Equal(t, []uint32{0, 5, 2, 3, 4, 1, 6, 9, 8, 7}, w.bodies.slot)
 	require.Equal(t, 5, w.bodies.awake)
 	require.NoError(t, w.CheckInvariants())
@@ -83,8 +88,8 @@ func TestFlushIsAFunctionOfTheSets(t *testing.T) {
 			say(b, row, r.IntN(2) == 0)
 			say(b, row, wish[row])
 		}
-		a.flushSleep()
-		b.flushSleep()
+		a.bodies.flush(a.rowOf)
+		b.bodies.flush(b.rowOf)
 		require.Equal(t, a.bodies.slot, b.bodies.slot)
 		require.Equal(t, a.rowOf, b.rowOf)
 		require.Equal(t, a.bodies.awake, b.bodies.awake)
@@ -107,7 +112,10 @@ func say(w *World, row int, wake bool) {
 func TestStateHashIgnoresRowOrder(t *testing.T) {
 	a, b := sleepers(t, 100, 50), sleepers(t, 100, 50)
 	for _, pair := range [][2]int{{0, 49}, {3, 4}, {50, 99}, {60, 77}} {
-		b.exchangeRows(pair[0], pair[1])
+		for _, column := range b.bodies.columns {
+			column.exchange([]uint32{uint32(pair[0])}, []uint32{uint32(pair[1])})
+		}
+		renumber([]uint32{uint32(pair[0]), uint32(pair[1])}, b.bodies.slot, b.rowOf)
 	}
 	require.NoError(t, b.CheckInvariants())
 	for range 40 {
@@ -117,9 +125,14 @@ func TestStateHashIgnoresRowOrder(t *testing.T) {
 	}
 }
 
-func TestRemovalKeepsThePrefix(t *testing.T) {
+func TestRemovalKeepsWhoIsAwake(t *testing.T) {
+	for _, mode := range compactions {
+		removeAll(t, compacted(t, mode, 300, 120))
+	}
+}
+
+func removeAll(t *testing.T, w *World) {
 	r := rand.New(rand.NewPCG(5, 6))
-	w := sleepers(t, 300, 120)
 	for w.bodies.len() > 0 {
 		for range 5 {
 			say(w, r.IntN(w.bodies.len()), r.IntN(2) == 0)
@@ -135,7 +148,7 @@ func TestRemovalKeepsThePrefix(t *testing.T) {
 			require.Equal(t, wish[slot], w.bodies.wakeful(row), "pending words move with their row")
 		}
 		if r.IntN(4) == 0 {
-			w.flushSleep()
+			w.bodies.flush(w.rowOf)
 		}
 	}
 }
@@ -144,7 +157,7 @@ func TestAuditFindsDamage(t *testing.T) {
 	for name, damage := range map[string]func(*World){
 		"W1":  func(w *World) { w.rowOf[3] = 4 },
 		"W2":  func(w *World) { w.bodies.awake = 11 },
-		"W3":  func(w *World) { w.bodies.goWake.Set(2) },
+		"W3":  func(w *World) { w.bodies.flips.words[0] |= 1 << 40 },
 		"W4":  func(w *World) { w.bodies.velX[7] = 1 },
 		"W5":  func(w *World) { w.bodies.posY[2] = -1 },
 		"W6":  func(w *World) { w.bodies.posX[2] += 100 },
@@ -157,26 +170,5 @@ func TestAuditFindsDamage(t *testing.T) {
 		require.NoError(t, w.CheckInvariants())
 		damage(w)
 		require.ErrorContains(t, w.CheckInvariants(), name+":")
-	}
-}
-
-func BenchmarkFlush(b *testing.B) {
-	for _, c := range []struct {
-		name    string
-		percent int
-	}{{"1pct", 1}, {"10pct", 10}} {
-		b.Run(c.name, func(b *testing.B) {
-			const n = 100_000
-			w := sleepers(b, n, n/2)
-			r := rand.New(rand.NewPCG(1, 1))
-			rows := r.Perm(n)[:n*c.percent/100]
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, row := range rows {
-					say(w, row, row >= w.bodies.awake)
-				}
-				w.flushSleep()
-			}
-		})
 	}
 }

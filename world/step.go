@@ -55,6 +55,7 @@ func (w *World) AddSystem(p Phase, name string, f func(*World)) error {
 		}
 	}
 	w.systems[p] = append(w.systems[p], system{name, f})
+	w.changesSetup()
 	return nil
 }
 
@@ -65,11 +66,14 @@ func (w *World) Step() {
 	if w.running {
 		panic("world: Step was called by a system of the same step")
 	}
+	if w.recorder != nil {
+		w.recorder.beforeStep()
+	}
 	w.running = true
 	w.events.begin()
 	w.tick++
 	w.runSystems(Before)
-	w.flushSleep()
+	w.bodies.flush(w.rowOf)
 	w.move()
 	w.updateGrid()
 	w.runSystems(After)
@@ -78,6 +82,9 @@ func (w *World) Step() {
 	w.destroyDoomed()
 	w.events.end()
 	w.running = false
+	if w.recorder != nil {
+		w.recorder.afterStep()
+	}
 	if invariants.Enabled {
 		invariants.Check(w.CheckInvariants())
 	}

@@ -47,6 +47,8 @@ type World struct {
 	forces  forces
 	events  events
 	counts  counts
+
+	recorder *Recorder // nil: nobody records
 }
 
 // entity is what the pool keeps by slot.
@@ -78,6 +80,7 @@ func New(cfg Config) (*World, error) {
 	w.bounce = float32(2*w.gravity) + 0.25
 	w.pcg = rand.NewPCG(cfg.Seed, seedStream)
 	w.rand = rand.New(w.pcg)
+	w.bodies.init(cfg.Compaction)
 	w.grid = newGrid(cfg)
 	if w.effects, err = newEffects(); err != nil {
 		return nil, err
@@ -137,7 +140,7 @@ type Stats struct {
 // Stats returns the counts of this moment. Awake and Asleep count pending words
 // as done, as Awake(e) does.
 func (w *World) Stats() Stats {
-	awake := w.bodies.awake - w.bodies.goSleep.Count() + w.bodies.goWake.Count()
+	awake := w.bodies.wakefulCount()
 	return Stats{
 		Entities:    w.pool.Len(),
 		Awake:       awake,

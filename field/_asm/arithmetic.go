@@ -1,0 +1,149 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The arithmetic of arith.go on vectors. Operands are in the order of the text;
+// the last one is where the result goes. Of two operands the second may be
+// memory or a broadcast.
+
+type instruction func(...operand.Op)
+
+func (a *assembler) emit(plain, repeated instruction, source operand.Op, rest ...operand.Op) {
+	if b, ok := source.(broadcast); ok {
+		repeated(append([]operand.Op{b.Mem}, rest...)...)
+		return
+	}
+	plain(append([]operand.Op{source}, rest...)...)
+}
+
+func (a *assembler) add(x, y, to operand.Op) { a.emit(a.VADDPS, a.VADDPS_BCST, y, x, to) }
+func (a *assembler) sub(x, y, to operand.Op) { a.emit(a.VSUBPS, a.VSUBPS_BCST, y, x, to) }
+func (a *assembler) mul(x, y, to operand.Op) { a.emit(a.VMULPS, a.VMULPS_BCST, y, x, to) }
+func (a *assembler) div(x, y, to operand.Op) { a.emit(a.VDIVPS, a.VDIVPS_BCST, y, x, to) }
+func (a *assembler) min(x, y, to operand.Op) { a.emit(a.VMINPS, a.VMINPS_BCST, y, x, to) }
+func (a *assembler) max(x, y, to operand.Op) { a.emit(a.VMAXPS, a.VMAXPS_BCST, y, x, to) }
+
+// mad does to = x*y + to, nmad to = to - x*y.
+func (a *assembler) mad(x, y, to operand.Op) { a.emit(a.VFMADD231PS, a.VFMADD231PS_BCST, y, x, to) }
+
+func (a *assembler) nmad(x, y, to operand.Op) { a.emit(a.VFNMADD231PS, a.VFNMADD231PS_BCST, y, x, to) }
+
+// madInto does x = x*y + z, nmadInto x = z - x*y.
+func (a *assembler) madInto(x, y, z operand.Op) { a.emit(a.VFMADD213PS, a.VFMADD213PS_BCST, z, y, x) }
+
+func (a *assembler) nmadInto(x, y, z operand.Op) {
+	a.emit(a.VFNMADD213PS, a.VFNMADD213PS_BCST, z, y, x)
+}
+
+func (a *assembler) and(x, y, to operand.Op) {
+	if a.wide() {
+		a.emit(a.VPANDD, a.VPANDD_BCST, y, x, to)
+		return
+	}
+	a.VANDPS(y, x, to)
+}
+
+func (a *assembler) xor(x, y, to operand.Op) {
+	if a.wide() {
+		a.emit(a.VPXORD, a.VPXORD_BCST, y, x, to)
+		return
+	}
+	a.VXORPS(y, x, to)
+}
+
+func (a *assembler) zero() reg.VecVirtual {
+	z := a.vector()
+	a.xor(z, z, z)
+	return z
+}
+
+const (
+	roundDown = 9 // to the next integer below, quietly
+	// Comparisons, quiet ones. Except for isUnordered a NaN makes them false.
+	isUnordered = 3
+	isOrdered   = 7
+	isLess      = 17
+	isAtMost    = 18
+	isAtLeast   = 29
+)
+
+func (a *assembler) floor(x reg.Register) {
+	if a.wide() {
+		a.VRNDSCALEPS(operand.U8(roundDown), x, x)
+		return
+	}
+	a.VROUNDPS(operand.U8(roundDown), x, x)
+}
+
+func (a *assembler) rsqrt(x reg.Register) reg.VecVirtual {
+	h, y, t := a.vector(), a.vector(), a.vector()
+	c := a.vector()
+	a.max(x, a.literal(0x2b8cbccc), c)
+	a.mul(c, a.number(0.5023863), h)
+	a.VPSRLD(operand.U8(1), c, c)
+	a.move(a.literal(0x5f370000), y)
+	a.VPSUBD(c, y, y)
+	for _, k := range []float32{1.5016537, 1.5023831} {
+		a.mul(y, y, t)
+		a.nmadInto(t, h, a.number(k))
+		a.mul(y, t, y)
+	}
+	return y
+}
+
+func (a *assembler) sin(t reg.Register) reg.VecVirtual {
+	q, v := a.vector(), a.vector()
+	a.add(t, a.number(12582912), q)
+	a.sub(q, a.number(12582912), q)
+	a.sub(t, q, q)
+	a.and(q, a.literal(literalMagnitude), v)
+	a.sub(v, a.number(0.25), v)
+	a.and(v, a.literal(literalMagnitude), v)
+	u := a.load(a.number(0.25))
+	a.sub(u, v, v)
+	a.max(a.zero(), v, v)
+	w := a.vector()
+	a.mul(v, v, w)
+	p := a.load(a.number(39.53671))
+	for _, k := range []float32{-76.54978, 81.601006, -41.341656, 6.283185} {
+		a.madInto(p, w, a.number(k))
+	}
+	a.mul(p, v, p)
+	a.and(q, a.literal(literalSign), q)
+	a.xor(p, q, p)
+	return p
+}
+
+func (a *assembler) saturate(x reg.Register) {
+	a.max(x, a.zero(), x)
+	a.min(x, a.literal(literalOne), x)
+}
+
+// choose gives x where the comparison of p with q holds, and y elsewhere.
+func (a *assembler) choose(compare uint8, p, q, x, y operand.Op) reg.VecVirtual {
+	pv := a.load(p)
+	if a.wide() {
+		k := a.K()
+		a.compare(compare, pv, q, k)
+		v := a.load(y)
+		if b, ok := x.(broadcast); ok {
+			a.VBROADCASTSS(b.Mem, k, v)
+		} else {
+			a.VMOVUPS(x, k, v)
+		}
+		return v
+	}
+	a.VCMPPS(operand.U8(compare), q, pv, pv)
+	v := a.load(y)
+	a.VBLENDVPS(pv, x, v, v)
+	return v
+}
+
+// compare sets the bits of k for the lanes where x compares with y.
+func (a *assembler) compare(how uint8, x, y, k operand.Op) {
+	a.emit(func(o ...operand.Op) { a.VCMPPS(append([]operand.Op{operand.U8(how)}, o...)...) },
+		func(o ...operand.Op) { a.VCMPPS_BCST(append([]operand.Op{operand.U8(how)}, o...)...) }, y, x, k)
+}

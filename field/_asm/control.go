@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The first constants of the pool, in float32s: the origin, and the faces of the
+// box that clips.
+const (
+	poolOrigin = 0
+	poolMin    = 3
+	poolMax    = 6
+)
+
+// control is what stands before and after the operations of a block.
+func control() []handler {
+	return []handler{
+		{"none", func(*assembler) bool { return false }},
+		{"begin", func(a *assembler) bool {
+			if a.wide() {
+				a.beginWide()
+			} else {
+				a.begin()
+			}
+			return true
+		}},
+		{"end", func(a *assembler) bool {
+			if a.wide() {
+				a.endWide()
+			} else {
+				a.end()
+			}
+			return true
+		}},
+		{"fill", func(a *assembler) bool {
+			to, c := a.plane(), a.constant()
+			v := a.load(a.at(c, 0))
+			a.each(func(i int) { a.store(v, to, i) })
+			a.step()
+			return true
+		}},
+		{"positionX", position(0)},
+		{"positionY", position(1)},
+		{"positionZ", position(2)},
+	}
+}
+
+// position copies a lane of the position to a plane.
+func position(lane int) func(a *assembler) bool {
+	return func(a *assembler) bool {
+		to := a.plane()
+		a.each(func(i int) { a.store(a.load(a.position(lane, i)), to, i) })
+		a.step()
+		return true
+	}
+}
+
+func (a *assembler) position(lane, i int) operand.Mem {
+	return operand.Mem{Base: positionsAt[lane], Disp: i * a.vectorBytes()}
+}
+
+func (a *assembler) pool(number int) operand.Mem { return operand.Mem{Base: poolAt, Disp: 4 * number} }
+
+func (a *assembler) frame(offset int) operand.Mem { return operand.Mem{Base: frameAt, Disp: offset} }
+
+// beginWide takes the output into registers. If the call clips, K4 to K7 say which
+// points are inside of the box; a block that has none is done already.
+func (a *assembler) beginWide() {
+	for lane := range 3 {
+		p := a.GP64()
+		a.MOVQ(a.frame(frameOut+8*lane), p)
+		a.each(func(i int) { a.VMOVUPS(operand.Mem{Base: p, Disp: i * a.vectorBytes()}, a.output(lane, i)) })
+	}
+	a.CMPQ(a.frame(frameClip), operand.U8(0))
+	a.JNE(operand.LabelRef("clip"))
+	a.step()
+
+	a.Label("clip")
+	a.each(func(i int) {
+		k := masks[i]
+		for lane := range 3 {
+			v := a.load(a.position(lane, i))
+			a.sub(v, broadcast{a.pool(poolOrigin + lane)}, v)
+			if lane == 0 {
+				a.VCMPPS_BCST(operand.U8(isAtLeast), a.pool(poolMin), v, k)
+			} else {
+				a.VCMPPS_BCST(operand.U8(isAtLeast), a.pool(poolMin+lane), v, k, k)
+			}
+			a.VCMPPS_BCST(operand.U8(isAtMost), a.pool(poolMax+lane), v, k, k)
+		}
+	})
+	x, y := a.K(), a.K()
+	a.KORW(masks[0], masks[1], x)
+	a.KORW(masks[2], masks[3], y)
+	a.KORTESTW(x, y)
+	a.JEQ(operand.LabelRef("outside"))
+	a.step()
+
+	a.Label("outside")
+	a.advance(frameOut)
+}
+
+// endWide stores the output, NaN as +0.
+func (a *assembler) endWide() {
+	k := a.K()
+	v := a.vectors()
+	for n := 0; n < 3*v; n += 2 {
+		x, y := a.output(n/v, n%v), a.output((n+1)/v, (n+1)%v)
+		if n == 0 {
+			a.VCMPPS(operand.U8(isOrdered), x, y, k)
+		} else {
+			a.VCMPPS(operand.U8(isOrdered), x, y, k, k)
+		}
+	}
+	a.KORTESTW(k, k)
+	a.JCC(operand.LabelRef("nan"))
+	a.Label("numbers")
+	a.CMPQ(a.frame(frameClip), operand.U8(0))
+	a.JNE(operand.LabelRef("clip"))
+	a.storeOutput(func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), to) })
+	a.advance(frameOut)
+
+	a.Label("clip")
+	a.storeOutput(func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), masks[i], to) })
+	a.advance(frameOut)
+
+	a.Label("nan")
+	for lane := range 3 {
+		a.each(func(i int) {
+			o := a.output(lane, i)
+			a.VFIXUPIMMPS_BCST(operand.U8(0), a.literal(literalNoNaN).(broadcast).Mem, o, o)
+		})
+	}
+	a.JMP(operand.LabelRef("numbers"))
+}
+
+func (a *assembler) storeOutput(store func(lane, i int, to operand.Mem)) {
+	for lane := range 3 {
+		p := a.GP64()
+		a.MOVQ(a.frame(frameOut+8*lane), p)
+		a.each(func(i int) { store(lane, i, operand.Mem{Base: p, Disp: i * a.vectorBytes()}) })
+	}
+}
+
+// begin does nothing unless the call clips: the output is worked on where it is. A
+// call that clips works on a copy of it in scratch, so that what is outside can
+// stay, and remembers in the first plane of scratch which points are inside.
+func (a *assembler) begin() {
+	a.CMPQ(a.frame(frameClip), operand.U8(0))
+	a.JNE(operand.LabelRef("clip"))
+	a.step()
+
+	a.Label("clip")
+	any := a.zero()
+	a.each(func(i int) {
+		var inside reg.VecVirtual
+		for lane := range 3 {
+			v, face := a.vector(), a.vector()
+			a.VBROADCASTSS(a.pool(poolOrigin+lane), face)
+			a.move(a.position(lane, i), v)
+			a.sub(v, face, v)
+			for f, how := range [2]uint8{isAtLeast, isAtMost} {
+				a.VBROADCASTSS(a.pool(poolMin+3*f+lane), face)
+				if lane+f == 0 {
+					inside = a.vector()
+					a.VCMPPS(operand.U8(how), face, v, inside)
+					continue
+				}
+				a.VCMPPS(operand.U8(how), face, v, face)
+				a.VANDPS(face, inside, inside)
+			}
+		}
+		a.VMOVUPS(inside, operand.Mem{Base: scratchAt, Disp: i * a.vectorBytes()})
+		a.VORPS(inside, any, any)
+	})
+	a.VTESTPS(any, any)
+	a.JEQ(operand.LabelRef("outside"))
+	for lane := range 3 {
+		from, to := a.GP64(), a.GP64()
+		a.MOVQ(a.frame(frameTarget+8*lane), from)
+		a.MOVQ(a.frame(frameOut+8*lane), to)
+		a.each(func(i int) {
+			a.VMOVUPS(a.load(operand.Mem{Base: from, Disp: i * a.vectorBytes()}), operand.Mem{Base: to, Disp: i * a.vectorBytes()})
+		})
+	}
+	a.step()
+
+	a.Label("outside")
+	a.advance(frameTarget)
+}
+
+// end makes NaN +0; a call that clips copies what is inside to where it belongs.
+func (a *assembler) end() {
+	any := a.zero()
+	for lane := range 3 {
+		p := a.GP64()
+		a.MOVQ(a.frame(frameOut+8*lane), p)
+		for i := 0; i < a.vectors(); i += 2 {
+			v := a.load(operand.Mem{Base: p, Disp: i * a.vectorBytes()})
+			a.VCMPPS(operand.U8(isUnordered), operand.Mem{Base: p, Disp: (i + 1) * a.vectorBytes()}, v, v)
+			a.VORPS(v, any, any)
+		}
+	}
+	a.VTESTPS(any, any)
+	a.JNE(operand.LabelRef("nan"))
+	a.Label("numbers")
+	a.CMPQ(a.frame(frameClip), operand.U8(0))
+	a.JNE(operand.LabelRef("clip"))
+	a.advance(frameOut)
+
+	a.Label("clip")
+	for lane := range 3 {
+		from, to := a.GP64(), a.GP64()
+		a.MOVQ(a.frame(frameOut+8*lane), from)
+		a.MOVQ(a.frame(frameTarget+8*lane), to)
+		a.each(func(i int) {
+			inside := a.load(operand.Mem{Base: scratchAt, Disp: i * a.vectorBytes()})
+			m := operand.Mem{Base: to, Disp: i * a.vectorBytes()}
+			v := a.load(m)
+			a.VBLENDVPS(inside, operand.Mem{Base: from, Disp: i * a.vectorBytes()}, v, v)
+			a.VMOVUPS(v, m)
+		})
+	}
+	a.advance(frameTarget)
+
+	a.Label("nan")
+	for lane := range 3 {
+		p := a.GP64()
+		a.MOVQ(a.frame(frameOut+8*lane), p)
+		a.each(func(i int) {
+			m := operand.Mem{Base: p, Disp: i * a.vectorBytes()}
+			v, ordered := a.load(m), a.vector()
+			a.VCMPPS(operand.U8(isOrdered), v, v, ordered)
+			a.VANDPS(v, ordered, v)
+			a.VMOVUPS(v, m)
+		})
+	}
+	a.JMP(operand.LabelRef("numbers"))
+}
+
+// advance goes on to the next block, or back to the caller.
+func (a *assembler) advance(out int) {
+	a.DECQ(a.frame(frameBlocks))
+	done := fmt.Sprintf("done%d", a.returns)
+	a.returns++
+	a.JEQ(operand.LabelRef(done))
+	for lane := range 3 {
+		a.ADDQ(operand.U32(planeBytes), positionsAt[lane])
+		a.ADDQ(operand.U32(planeBytes), a.frame(out+8*lane))
+	}
+	a.MOVQ(a.frame(frameCode), instructionAt)
+	a.jump()
+	a.Label(done)
+	a.VZEROUPPER()
+	a.RET()
+}

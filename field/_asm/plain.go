@@ -1,0 +1,166 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A family is the handlers of one opcode: one for each kind of its operands, a
+// letter each, P a plane, C a constant. Of two operands that commute, kinds name
+// the constant as the second.
+type family struct {
+	opcode, name string
+	kinds        []string
+	emit         func(a *assembler, o []source, i int) operand.Op // gives the result of vector i
+}
+
+var (
+	unary    = []string{"P"}
+	commutes = []string{"PP", "PC"}
+	ordered  = []string{"PP", "PC", "CP"}
+	products = []string{"PPP", "PCP", "PPC", "PCC"}
+)
+
+var families = []family{
+	{"opAdd", "add", commutes, binary((*assembler).add)},
+	{"opSub", "sub", ordered, binary((*assembler).sub)},
+	{"opMul", "mul", commutes, binary((*assembler).mul)},
+	{"opDiv", "div", ordered, binary((*assembler).div)},
+	{"opMad", "mad", products, product((*assembler).mad)},
+	{"opNmad", "nmad", products, product((*assembler).nmad)},
+	{"opMin", "min", ordered, binary((*assembler).min)},
+	{"opMax", "max", ordered, binary((*assembler).max)},
+	{"opAbs", "abs", unary, in1(func(a *assembler, x reg.VecVirtual) { a.and(x, a.literal(literalMagnitude), x) })},
+	{"opNeg", "neg", unary, in1(func(a *assembler, x reg.VecVirtual) { a.xor(x, a.literal(literalSign), x) })},
+	{"opFloor", "floor", unary, in1(func(a *assembler, x reg.VecVirtual) { a.floor(x) })},
+	{"opSqrt", "sqrt", unary, in1(func(a *assembler, x reg.VecVirtual) { a.VSQRTPS(x, x) })},
+	{"opRsqrt", "rsqrt", unary, func(a *assembler, o []source, i int) operand.Op { return a.rsqrt(a.load(a.at(o[0], i))) }},
+	{"opSin", "sin", unary, func(a *assembler, o []source, i int) operand.Op { return a.sin(a.load(a.at(o[0], i))) }},
+	{"opSaturate", "saturate", unary, in1(func(a *assembler, x reg.VecVirtual) { a.saturate(x) })},
+	{"opSelectLT", "selectLT", selects(), choice(isLess)},
+	{"opSelectGE", "selectGE", selects(), choice(isAtLeast)},
+}
+
+// selects are all kinds but those that compare two constants.
+func selects() (kinds []string) {
+	for _, compared := range ordered {
+		for _, chosen := range []string{"PP", "PC", "CP", "CC"} {
+			kinds = append(kinds, compared+chosen)
+		}
+	}
+	return kinds
+}
+
+func binary(f func(a *assembler, x, y, to operand.Op)) func(*assembler, []source, int) operand.Op {
+	return func(a *assembler, o []source, i int) operand.Op {
+		v := a.load(a.at(o[0], i))
+		f(a, v, a.at(o[1], i), v)
+		return v
+	}
+}
+
+func product(f func(a *assembler, x, y, to operand.Op)) func(*assembler, []source, int) operand.Op {
+	return func(a *assembler, o []source, i int) operand.Op {
+		v, sum := a.load(a.at(o[0], i)), a.load(a.at(o[2], i))
+		f(a, v, a.at(o[1], i), sum)
+		return sum
+	}
+}
+
+func in1(f func(a *assembler, x reg.VecVirtual)) func(*assembler, []source, int) operand.Op {
+	return func(a *assembler, o []source, i int) operand.Op {
+		v := a.load(a.at(o[0], i))
+		f(a, v)
+		return v
+	}
+}
+
+func choice(compare uint8) func(*assembler, []source, int) operand.Op {
+	return func(a *assembler, o []source, i int) operand.Op {
+		return a.choose(compare, a.at(o[0], i), a.at(o[1], i), a.at(o[2], i), a.at(o[3], i))
+	}
+}
+
+func plain() (all []handler) {
+	for _, f := range families {
+		for _, kinds := range f.kinds {
+			all = append(all, handler{f.name + kinds, func(a *assembler) bool {
+				to := a.plane()
+				var o []source
+				for i := range len(kinds) {
+					o = append(o, a.operand(kinds[i]))
+				}
+				a.each(func(i int) { a.store(f.emit(a, o, i), to, i) })
+				a.step()
+				return true
+			}})
+		}
+	}
+	return all
+}
+
+var laneNames = []string{"X", "Y", "Z"}
+
+// Sums add to a lane of the output.
+var sumFamilies = []struct {
+	opcode, name string
+	kinds        []string
+	emit         func(a *assembler, o []source, i int, to operand.Op)
+}{
+	{"opAdd", "outAdd", []string{"P", "C"}, func(a *assembler, o []source, i int, to operand.Op) { a.add(to, a.at(o[0], i), to) }},
+	{"opSub", "outSub", []string{"P", "C"}, func(a *assembler, o []source, i int, to operand.Op) { a.sub(to, a.at(o[0], i), to) }},
+	{"opMad", "outMad", commutes, func(a *assembler, o []source, i int, to operand.Op) {
+		a.mad(a.load(a.at(o[0], i)), a.at(o[1], i), to)
+	}},
+	{"opNmad", "outNmad", commutes, func(a *assembler, o []source, i int, to operand.Op) {
+		a.nmad(a.load(a.at(o[0], i)), a.at(o[1], i), to)
+	}},
+}
+
+func sums() (all []handler) {
+	for _, f := range sumFamilies {
+		for lane, name := range laneNames {
+			for _, kinds := range f.kinds {
+				all = append(all, handler{f.name + name + kinds, func(a *assembler) bool {
+					var o []source
+					for i := range len(kinds) {
+						o = append(o, a.operand(kinds[i]))
+					}
+					out := a.outputs(lane)
+					a.each(func(i int) { out.change(i, func(to operand.Op) { f.emit(a, o, i, to) }) })
+					a.step()
+					return true
+				}})
+			}
+		}
+	}
+	return all
+}
+
+// An outputLane is where a lane of the output is: in registers, or in memory.
+type outputLane struct {
+	a    *assembler
+	lane int
+	at   reg.Register
+}
+
+func (a *assembler) outputs(lane int) outputLane {
+	o := outputLane{a: a, lane: lane}
+	if !a.wide() {
+		p := a.GP64()
+		a.MOVQ(operand.Mem{Base: frameAt, Disp: frameOut + 8*lane}, p)
+		o.at = p
+	}
+	return o
+}
+
+func (o outputLane) change(i int, f func(to operand.Op)) {
+	if o.a.wide() {
+		f(o.a.output(o.lane, i))
+		return
+	}
+	m := operand.Mem{Base: o.at, Disp: i * o.a.vectorBytes()}
+	v := o.a.load(m)
+	f(v)
+	o.a.VMOVUPS(v, m)
+}

@@ -1,0 +1,78 @@
+package field
+
+import (
+	"unsafe"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
+
+// A bound program is the code that assembly runs: instructions that name their
+// handler by its address, with planes and constants at offsets into the scratch
+// and the pool of a call. It is made once, when a Program is sealed, is
+// read-only, and gives the same bits as the portable instructions (F1).
+//
+// The memory of a call, in float32s:
+//
+//	scratch  6 spare planes │ planes of the code
+//	pool     origin 3 │ box 6 │ uniforms and literals │ what is computed of them
+type bound struct {
+	kernels cpu.Kernels
+	code    []boundInstruction
+	planes  int // that the code uses
+
+	literals []float32     // the pool as it is before a call fills in the rest
+	uniforms []poolUniform // what a call is given
+	hoisted  []hoisted     // what a call computes once, for all points
+
+	blocks int // that one call of assembly may take, so that it can't be long
+}
+
+// A boundInstruction is read by handlers: 32 bytes, the operands from the eighth.
+type boundInstruction struct {
+	handler  uintptr
+	operands [boundOperands]uint16 // byte offsets into scratch or pool
+}
+
+const boundOperands = 12
+
+// A poolUniform is a place in the pool and the number of the uniform there.
+type poolUniform struct{ at, number uint16 }
+
+// A hoisted value is an operation over constants of the pool.
+type hoisted struct {
+	op       Opcode
+	to       uint16
+	operands [4]uint16
+}
+
+// The beginning of every pool.
+const (
+	poolOrigin   = 0
+	poolBox      = 3 // the least of each lane, then the greatest
+	poolUniforms = 9
+)
+
+// lineFloats is a line of the cache. Scratch has room to begin at one.
+const lineFloats = 16
+
+// fill writes the constants of a call into its pool.
+func (b *bound) fill(pool []float32, p *Program, env *Env) {
+	copy(pool, b.literals)
+	copy(pool[poolOrigin:], env.Origin[:])
+	copy(pool[poolBox:], p.box.Min[:])
+	copy(pool[poolBox+3:], p.box.Max[:])
+	for _, u := range b.uniforms {
+		pool[u.at] = p.uniform(u.number, env)
+	}
+	for i := range b.hoisted {
+		h := &b.hoisted[i]
+		o := &h.operands
+		pool[h.to] = evaluate(h.op, pool[o[0]], pool[o[1]], pool[o[2]], pool[o[3]])
+	}
+}
+
+// aligned is scratch from the first whole line of the cache on.
+func aligned(scratch []float32) []float32 {
+	at := int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))/4) % lineFloats
+	return scratch[(lineFloats-at)%lineFloats:]
+}

@@ -1,0 +1,108 @@
+package field
+
+// A call is a program made ready to run: with its environment, and the constants
+// of its bound code filled in. It may be run over many pieces of the same points,
+// each by itself, and costs nothing but the run from then on.
+type call struct {
+	program *Program
+	env     Env
+	bound   *bound // nil if the portable instructions run
+	pool    []float32
+	clip    bool
+}
+
+// prepare makes a call. The pool has at least poolSize float32s and belongs to the
+// call. With clip, points outside of the box keep their output bit for bit: those
+// where a lane of point - Origin is not from the least to the greatest of the
+// box's, or is NaN. A program that acts everywhere is never clipped.
+func (p *Program) prepare(env Env, pool []float32, clip bool) call {
+	c := call{program: p, env: env, bound: p.here, clip: clip && p.boxed}
+	if env.Origin != [3]float32{} {
+		c.bound = p.placed
+	}
+	if c.bound != nil {
+		c.pool = pool[:len(c.bound.literals)]
+		c.bound.fill(c.pool, p, &c.env)
+	}
+	return c
+}
+
+// run adds the effect at the points to out. The scratch has workSize float32s.
+func (c *call) run(points, out Planes, scratch []float32) {
+	scratch = aligned(scratch)
+	if c.bound == nil {
+		c.interpret(points, out, scratch)
+		return
+	}
+	whole := len(points.X) &^ (BlockPoints - 1)
+	if whole > 0 {
+		c.bound.run(points.to(whole), out.to(whole), c.pool, scratch, c.clip)
+	}
+	if whole < len(points.X) {
+		c.runRest(points.from(whole), out.from(whole), scratch)
+	}
+}
+
+// runRest runs an incomplete block in the spare planes, so that nothing beyond the
+// caller's memory is touched. The lanes that nobody asked for repeat the first.
+func (c *call) runRest(points, out Planes, scratch []float32) {
+	padded, sum := spare(scratch, 0), spare(scratch, 3)
+	for lane, plane := range points.lanes() {
+		fill(padded.lanes()[lane], plane[0])
+		copy(padded.lanes()[lane], plane)
+		fill(sum.lanes()[lane], 0)
+		copy(sum.lanes()[lane], out.lanes()[lane])
+	}
+	c.bound.run(padded, sum, c.pool, scratch, false)
+	c.give(points, out, sum)
+}
+
+// give copies the output of a block to where it belongs, or as much of it as the
+// call is to change.
+func (c *call) give(points, out, sum Planes) {
+	if !c.clip {
+		copy(out.X, sum.X)
+		copy(out.Y, sum.Y)
+		copy(out.Z, sum.Z)
+		return
+	}
+	for i := range out.X {
+		if c.program.box.holds(points.X[i]-c.env.Origin[0], points.Y[i]-c.env.Origin[1], points.Z[i]-c.env.Origin[2]) {
+			out.X[i], out.Y[i], out.Z[i] = sum.X[i], sum.Y[i], sum.Z[i]
+		}
+	}
+}
+
+// holds says whether a point is in the box or on a face of it.
+func (b *Box) holds(x, y, z float32) bool {
+	return x >= b.Min[0] && x <= b.Max[0] && y >= b.Min[1] && y <= b.Max[1] && z >= b.Min[2] && z <= b.Max[2]
+}
+
+// poolSize is how many float32s of constants a call needs.
+func (p *Program) poolSize() int {
+	if p.here == nil {
+		return 0
+	}
+	return max(len(p.here.literals), len(p.placed.literals))
+}
+
+// workSize is how many float32s of scratch a run needs.
+func (p *Program) workSize() int {
+	planes := p.registers
+	if p.here != nil {
+		planes = max(p.here.planes, p.placed.planes)
+	}
+	return lineFloats + (spareBlocks+planes)*BlockPoints
+}
+
+// spare gives three of the spare planes that scratch begins with.
+func spare(scratch []float32, first int) Planes {
+	plane := func(i int) []float32 { return scratch[i*BlockPoints:][:BlockPoints:BlockPoints] }
+	return Planes{X: plane(first), Y: plane(first + 1), Z: plane(first + 2)}
+}
+
+func (p Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
+
+// from and to cut the planes at a point.
+func (p Planes) from(i int) Planes { return Planes{X: p.X[i:], Y: p.Y[i:], Z: p.Z[i:]} }
+func (p Planes) to(i int) Planes   { return Planes{X: p.X[:i], Y: p.Y[:i], Z: p.Z[:i]} }

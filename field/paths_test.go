@@ -1,0 +1,158 @@
+package field
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
+
+// with is a copy of a program that runs on some kernels.
+func (p *Program) with(k cpu.Kernels) *Program {
+	q := *p
+	q.bind(k)
+	return &q
+}
+
+// fenced are planes with guards on both sides of each.
+type fenced struct {
+	memory [3][]float32
+	Planes
+}
+
+const fence = 70
+
+func newFenced(r *rand.Rand, n int) *fenced {
+	f := &fenced{}
+	for lane := range f.memory {
+		f.memory[lane] = make([]float32, fence+n+fence)
+		fill(f.memory[lane], 12345.5)
+		for i := range n {
+			f.memory[lane][fence+i] = hardNumber(r)
+		}
+	}
+	f.X, f.Y, f.Z = f.memory[0][fence:][:n], f.memory[1][fence:][:n], f.memory[2][fence:][:n]
+	return f
+}
+
+func hardNumber(r *rand.Rand) float32 {
+	if r.IntN(8) > 0 {
+		return float32(r.IntN(1<<20))/(1<<16) - 8
+	}
+	return math.Float32frombits([]uint32{0, 1 << 31, 1, 0x00700000, 0x7f800000, 0xff800000, 0x7fc00001, 0xff800001, 0x7f7fffff, 0x42c80000}[r.IntN(10)])
+}
+
+func (f *fenced) clone() *fenced {
+	g := &fenced{}
+	for lane, plane := range f.memory {
+		g.memory[lane] = append([]float32(nil), plane...)
+	}
+	n := len(f.X)
+	g.X, g.Y, g.Z = g.memory[0][fence:][:n], g.memory[1][fence:][:n], g.memory[2][fence:][:n]
+	return g
+}
+
+// requirePaths runs a program on all kernels of this processor, as it is, with an
+// origin and clipped, and compares each with the portable instructions: all bits,
+// those beside the planes too.
+func requirePaths(t testing.TB, p *Program, r *rand.Rand, n int) {
+	t.Helper()
+	points, start := newFenced(r, n), newFenced(r, n)
+	for _, origin := range [][3]float32{{}, {0.5, -3, 7.25}} {
+		env := Env{Time: 0.75, Origin: origin}
+		for _, clip := range []bool{false, true} {
+			want := runOn(p.with(cpu.Go), points, start.clone(), env, clip)
+			for k := cpu.AVX2; k <= cpu.Best(); k++ {
+				got := runOn(p.with(k), points, start.clone(), env, clip)
+				for lane := range got.memory {
+					if err := firstDifference(want.memory[lane], got.memory[lane]); err != nil {
+						t.Fatalf("%v, %d points, origin %v, clip %v, lane %d: %v\n%s", k, n, origin, clip, lane, err, p)
+					}
+				}
+			}
+		}
+	}
+}
+
+func runOn(p *Program, points, out *fenced, env Env, clip bool) *fenced {
+	c := p.prepare(env, make([]float32, p.poolSize()), clip)
+	c.run(points.Planes, out.Planes, make([]float32, p.workSize()))
+	return out
+}
+
+func firstDifference(want, got []float32) error {
+	for i := range want {
+		if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
+			return fmt.Errorf("at %d: %x, not %x", i-fence, got[i], want[i])
+		}
+	}
+	return nil
+}
+
+// TestPaths holds every path to the portable instructions on random programs (F1).
+func TestPaths(t *testing.T) {
+	programs := 600
+	if testing.Short() {
+		programs = 100
+	}
+	bound := 0
+	for seed := range programs {
+		r := rand.New(rand.NewPCG(uint64(seed), 21))
+		p, err := Compile("box (-4,-4,-4) (3,4,5)\n" + randomText(r, 1+r.IntN(30)))
+		require.NoError(t, err)
+		requirePaths(t, p, r, r.IntN(200))
+		if p.with(cpu.Best()).here != nil {
+			bound++
+		}
+	}
+	if cpu.Best() > cpu.Go {
+		require.Greater(t, bound, programs*9/10, "nearly all programs must run on the kernels")
+	}
+}
+
+// TestTails: any number of points, without a touch of what is beside them.
+func TestTails(t *testing.T) {
+	for _, text := range []string{explosionPrinted, randomText(rand.New(rand.NewPCG(3, 3)), 20)} {
+		p, err := Compile("box (-2,-2,-2) (5,5,5)\n" + text)
+		require.NoError(t, err)
+		for n := range 131 {
+			requirePaths(t, p, rand.New(rand.NewPCG(uint64(n), 22)), n)
+		}
+	}
+}
+
+// TestMutatedPaths: bytecode that no compiler would make, but that is verified.
+func TestMutatedPaths(t *testing.T) {
+	programs, accepted := 60, 0
+	if testing.Short() {
+		programs = 15
+	}
+	for seed := range programs {
+		r := rand.New(rand.NewPCG(uint64(seed), 23))
+		p, err := Compile(randomText(r, 12))
+		require.NoError(t, err)
+		good := p.encode()
+		for range 100 {
+			b := append([]byte(nil), good...)
+			for range 1 + r.IntN(3) {
+				b[len(b)-1-r.IntN(min(len(b), instructionBytes*len(p.code)))] = byte(r.IntN(40))
+			}
+			if mutant, err := Load(b); err == nil {
+				requirePaths(t, mutant, r, 67)
+				accepted++
+			}
+		}
+	}
+	require.Greater(t, accepted, programs/2)
+}
+
+// TestLongCall: a call that is split gives what one that is not gives (F2).
+func TestLongCall(t *testing.T) {
+	p, err := Compile(explosionPrinted)
+	require.NoError(t, err)
+	requirePaths(t, p, rand.New(rand.NewPCG(5, 24)), 40_003)
+}

@@ -1,0 +1,155 @@
+package field
+
+import (
+	"cmp"
+	"math"
+)
+
+// What the compiler computes or leaves out by itself. None of it changes a bit of
+// a result, whatever the operands are: a NaN has no bits of its own.
+
+// normal gives an operation its cheapest form, and operands that may be exchanged
+// one order: what varies from point to point first, literals last. So equal values
+// are found to be equal, and kernels need one form of each. In a sum the vector of
+// a product stays before its factor.
+func (g *graph) normal(v value) value {
+	switch v.op {
+	case opDiv:
+		if f, ok := g.literalOf(v.operands[1]); ok {
+			if inverse, ok := exactInverse(f); ok {
+				v.op, v.operands[1] = opMul, g.literal(inverse)
+			}
+		}
+	case opMad, opNmad:
+		v = g.normalProduct(v)
+	}
+	switch v.op {
+	case opAdd, opMul, opMad, opNmad:
+		a, b := v.operands[0], v.operands[1]
+		if a != theOutput && g.before(b, a) && (v.kind != valueSum || g.values[a].isUniform()) {
+			v.operands[0], v.operands[1] = b, a
+		}
+	}
+	return v
+}
+
+// normalProduct makes a sum of a mad whose product needs no rounding: that of
+// anything by 1, and that of two literals if it is a float32.
+func (g *graph) normalProduct(v value) value {
+	a, b, c := v.operands[0], v.operands[1], v.operands[2]
+	if g.isLiteral(a, oneBits) {
+		a, b = b, a
+	}
+	if !g.isLiteral(b, oneBits) {
+		x, isX := g.literalOf(a)
+		y, isY := g.literalOf(b)
+		exact := float64(x) * float64(y)
+		if !isX || !isY || float64(float32(exact)) != exact {
+			return v
+		}
+		a = g.literal(float32(exact))
+	}
+	v.operands = [4]valueID{c, a}
+	if v.op == opMad {
+		v.op = opAdd
+	} else {
+		v.op = opSub
+	}
+	return v
+}
+
+// before says which of two operands comes first. It is the same in a program and
+// in its printed form, where literals are not made in the same order.
+func (g *graph) before(a, b valueID) bool {
+	x, y := &g.values[a], &g.values[b]
+	return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.bits, y.bits), cmp.Compare(a, b)) < 0
+}
+
+// fold computes what has only literals for operands, with the arithmetic that
+// the machine has (F1). What is not finite stays an instruction: a text can't
+// spell it.
+func (g *graph) fold(v value) (float32, bool) {
+	var f [4]float32
+	for i, id := range v.operands[:v.op.operands()] {
+		var ok bool
+		if f[i], ok = g.literalOf(id); !ok {
+			return 0, false
+		}
+	}
+	r := evaluate(v.op, f[0], f[1], f[2], f[3])
+	return r, isFinite(r)
+}
+
+const zeroBits, minusZeroBits, oneBits = 0, signBit, 0x3f800000
+
+// identity finds operations that are one of their operands, whatever it is. That
+// is stricter than algebra: x + 0 is not x when x is -0.
+func (g *graph) identity(v value) (valueID, bool) {
+	a, b := v.operands[0], v.operands[1]
+	switch v.op {
+	case opAdd:
+		return a, g.isLiteral(b, minusZeroBits) || g.isLiteral(b, zeroBits) && g.isPlus(a)
+	case opSub:
+		return a, g.isLiteral(b, zeroBits)
+	case opMul:
+		return a, g.isLiteral(b, oneBits)
+	case opSaturate:
+		return a, g.values[a].op == opSaturate
+	case opSelectLT, opSelectGE:
+		return g.chosen(v)
+	}
+	return 0, false
+}
+
+// chosen is what a select between equals, or by literals, gives.
+func (g *graph) chosen(v value) (valueID, bool) {
+	a, isA := g.literalOf(v.operands[0])
+	b, isB := g.literalOf(v.operands[1])
+	switch {
+	case v.operands[2] == v.operands[3]:
+	case !isA || !isB:
+		return 0, false
+	case evaluate(v.op, a, b, 0, 1) == 1:
+		return v.operands[3], true
+	}
+	return v.operands[2], true
+}
+
+// isPlus says whether a value has no minus sign at any point: squares, sums of
+// squares and what is alike.
+func (g *graph) isPlus(id valueID) bool {
+	v := &g.values[id]
+	switch v.op {
+	case opAbs, opRsqrt, opSaturate:
+		return true
+	case opMul:
+		return v.operands[0] == v.operands[1]
+	case opMad:
+		return v.operands[0] == v.operands[1] && g.isPlus(v.operands[2])
+	}
+	return false
+}
+
+func (g *graph) isLiteral(id valueID, bits uint32) bool {
+	return id != theOutput && g.values[id].kind == valueLiteral && g.values[id].bits == bits
+}
+
+// literalOf is the number that a value is in the text.
+func (g *graph) literalOf(id valueID) (float32, bool) {
+	if id == theOutput || g.values[id].kind != valueLiteral {
+		return 0, false
+	}
+	return math.Float32frombits(g.values[id].bits), true
+}
+
+// exactInverse finds 1/f if it is a number that multiplying by gives what dividing
+// by f does: powers of 2, inverse and all, that are not subnormal.
+func exactInverse(f float32) (float32, bool) {
+	const mantissaBits = 1<<23 - 1
+	inverse := 1 / f
+	isPower := func(f float32) bool {
+		bits := math.Float32bits(f)
+		return bits&mantissaBits == 0 && bits&^signBit != 0 && isFinite(f)
+	}
+	return inverse, isPower(f) && isPower(inverse)
+}

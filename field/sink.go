@@ -1,0 +1,171 @@
+package field
+
+// Sinking: a vector times a number stays a product for as long as only numbers
+// are done to it, so that one number is computed with instead of three lanes. It
+// happens to what the text says, before vectors become lanes, and the package
+// comment has it as part of what a text means: it decides where is rounded.
+//
+// The printed form of a program (String) has numbers only, so that none of it
+// happens there again (F6).
+
+// A term is what a name or an operand of the text stands for.
+type term struct {
+	lanes  vector
+	scalar bool     // the four lanes are one number, by the way that it was made
+	zero   bool     // it was written as the number 0
+	reach  reach    // of the lane that has the most
+	of     *product // what the lanes are multiplied from, if they are
+}
+
+// A product is a vector, which is none itself, times a number.
+type product struct{ vector, factor term }
+
+// number is a term of four equal lanes.
+func number(v valueID, r reach) term { return term{lanes: splat(v), scalar: true, reach: r} }
+
+// literalTerm is what is written as a number or as a vector of numbers.
+func (g *graph) literalTerm(v Vec4) term {
+	var lanes vector
+	for lane, f := range v {
+		lanes[lane] = g.literal(f)
+	}
+	scalar := lanes == splat(lanes[0])
+	return term{lanes: lanes, scalar: scalar, zero: scalar && v[0] == 0, reach: reachOfLiteral(v)}
+}
+
+// apply is an operation of the text over terms.
+func (g *graph) apply(o operation, v [4]term) term {
+	if t, ok := g.sink(o.name, v); ok {
+		return t
+	}
+	t := term{
+		lanes:  o.lower(g, [4]vector{v[0].lanes, v[1].lanes, v[2].lanes, v[3].lanes}),
+		reach:  reachOf(o.name, v),
+		scalar: o.name != "cross",
+	}
+	if o.name != "dot" && o.name != "length" {
+		for i := range o.operands {
+			t.scalar = t.scalar && v[i].scalar
+		}
+	}
+	return t
+}
+
+// sink does the operations that make a product, or that one goes through; false
+// if this is none of them.
+func (g *graph) sink(name string, v [4]term) (term, bool) {
+	a, b := v[0], v[1]
+	switch name {
+	case "mov":
+		return a, true
+	case "mul":
+		if a.scalar {
+			a, b = b, a
+		}
+		if !a.scalar && b.scalar {
+			return g.scaled(a, b), true
+		}
+	case "normalize":
+		if !a.scalar {
+			a.of = nil // its length takes its lanes anyway
+			return g.scaled(a, g.inverseLength(a)), true
+		}
+	case "neg":
+		if a.of != nil {
+			return g.scaled(a.of.vector, number(g.value(opNeg, a.of.factor.lanes[0]), a.of.factor.reach)), true
+		}
+	case "cross":
+		return g.sinkCross(a, b)
+	case "select_lt":
+		return g.sinkSelect(opSelectLT, v)
+	case "select_ge":
+		return g.sinkSelect(opSelectGE, v)
+	}
+	return term{}, false
+}
+
+// scaled is a vector times a number: (v*s)*t is v*(s*t).
+func (g *graph) scaled(v, s term) term {
+	if v.of != nil {
+		s = number(g.value(opMul, v.of.factor.lanes[0], s.lanes[0]), bounded(v.of.factor.reach+s.reach))
+		v = v.of.vector
+	}
+	return term{
+		lanes: g.each(opMul, [4]vector{v.lanes, s.lanes}),
+		reach: bounded(v.reach + s.reach),
+		of:    &product{v, s},
+	}
+}
+
+func (g *graph) inverseLength(v term) term {
+	square := number(g.dot(v.lanes, v.lanes), reachOf("dot", [4]term{v, v}))
+	return number(g.value(opRsqrt, square.lanes[0]), reachOf("rsqrt", [4]term{square}))
+}
+
+// sinkCross: the factors of a cross product's operands are factors of it.
+func (g *graph) sinkCross(a, b term) (term, bool) {
+	if a.of == nil && b.of == nil {
+		return term{}, false
+	}
+	cross := func(a, b term) term {
+		return term{lanes: g.cross([4]vector{a.lanes, b.lanes}), reach: reachOf("cross", [4]term{a, b})}
+	}
+	switch {
+	case b.of == nil:
+		return g.scaled(cross(a.of.vector, b), a.of.factor), true
+	case a.of == nil:
+		return g.scaled(cross(a, b.of.vector), b.of.factor), true
+	}
+	c := g.scaled(cross(a.of.vector, b.of.vector), a.of.factor)
+	return g.scaled(c, b.of.factor), true
+}
+
+// sinkSelect: a product or nothing is the vector times the factor or 0, if the
+// condition is one number and the vector is always finite. That makes no other
+// difference than -0 for 0: a finite lane times 0 is a zero. A vector that may be
+// infinite or NaN keeps its select, which may be there to keep that out.
+func (g *graph) sinkSelect(o Opcode, v [4]term) (term, bool) {
+	if !v[0].scalar || !v[1].scalar {
+		return term{}, false
+	}
+	p := v[2].of
+	switch {
+	case p != nil && v[3].zero:
+		v[2] = p.factor
+	case v[3].of != nil && v[2].zero:
+		p = v[3].of
+		v[3] = p.factor
+	default:
+		return term{}, false
+	}
+	if p.vector.reach == unbounded {
+		return term{}, false
+	}
+	s := g.value(o, v[0].lanes[0], v[1].lanes[0], v[2].lanes[0], v[3].lanes[0])
+	return g.scaled(p.vector, number(s, max(v[2].reach, v[3].reach))), true
+}
+
+// sinkSum: adding a product to the output is one mad, and the product of a
+// product by a number is a product.
+func (g *graph) sinkSum(o Opcode, v [4]term) (Opcode, [4]term) {
+	var p *product
+	out := o.accumulator()
+	switch {
+	case o == opAdd || o == opSub:
+		p = v[1].of
+	case v[0].of != nil && v[1].scalar:
+		p = g.scaled(v[0], v[1]).of
+	case v[1].of != nil && v[0].scalar:
+		p = g.scaled(v[1], v[0]).of
+	}
+	if p == nil {
+		return o, v
+	}
+	switch o {
+	case opAdd:
+		o = opMad
+	case opSub:
+		o = opNmad
+	}
+	return o, [4]term{p.vector, p.factor, v[out]}
+}

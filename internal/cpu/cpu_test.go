@@ -1,0 +1,60 @@
+package cpu
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		wish string
+		best Kernels
+		want Kernels
+		err  string
+	}{
+		{wish: "", best: AVX512, want: AVX512},
+		{wish: "", best: Go, want: Go},
+		{wish: "go", best: AVX512, want: Go},
+		{wish: "avx2", best: AVX512, want: AVX2},
+		{wish: "avx512", best: AVX512, want: AVX512},
+		{wish: "avx512", best: AVX2, err: "WORLDD_KERNELS=avx512: this processor or build has no more than avx2; unset it, or set it to avx2"},
+		{wish: "avx2", best: Go, err: "no more than go"},
+		{wish: "AVX2", best: AVX512, err: `WORLDD_KERNELS="AVX2" is not known; unset it, or set it to one of [go avx2 avx512]`},
+		{wish: "sse", best: Go, err: "one of [go]"},
+	} {
+		got, err := choose(c.wish, c.best)
+		if c.err != "" {
+			require.ErrorContains(t, err, c.err)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+	}
+}
+
+// TestForced: the variable is obeyed by a process, and a wrong value is seen.
+func TestForced(t *testing.T) {
+	if wish := os.Getenv(Variable); wish != "" {
+		require.Equal(t, wish, Chosen().String())
+		return
+	}
+	require.Equal(t, Best(), Chosen())
+	self, err := os.Executable()
+	require.NoError(t, err)
+	run := func(wish string) (string, error) {
+		c := exec.Command(self, "-test.run=^TestForced$")
+		c.Env = append(os.Environ(), Variable+"="+wish)
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	for k := Go; k <= Best(); k++ {
+		out, err := run(k.String())
+		require.NoError(t, err, out)
+	}
+	out, err := run("fast")
+	require.Error(t, err)
+	require.Contains(t, out, `WORLDD_KERNELS="fast" is not known`)
+}

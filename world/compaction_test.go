@@ -1,0 +1,171 @@
+package world
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var compactions = []Compaction{Exchange, Stable, InPlace}
+
+// naive is a flush as one would write it first: everybody knows whether they are
+// awake, and a new order is made from nothing.
+type naive struct {
+	slot  []uint32
+	awake []bool // by row
+}
+
+func (n *naive) flush(mode Compaction, wish []bool) {
+	switch mode {
+	case Exchange:
+		to := 0
+		for _, awake := range wish {
+			if awake {
+				to++
+			}
+		}
+		high := to
+		for low := range to {
+			if wish[low] {
+				continue
+			}
+			for !wish[high] {
+				high++
+			}
+			n.slot[low], n.slot[high] = n.slot[high], n.slot[low]
+			wish[low], wish[high] = true, false
+		}
+	case Stable:
+		var parts [4][]uint32 // stayed awake, woke, fell asleep, stayed asleep
+		for row, slot := range n.slot {
+			part := 0
+			switch {
+			case wish[row] && !n.awake[row]:
+				part = 1
+			case !wish[row] && n.awake[row]:
+				part = 2
+			case !wish[row]:
+				part = 3
+			}
+			parts[part] = append(parts[part], slot)
+		}
+		n.slot = slices.Concat(parts[:]...)
+		for row := range wish {
+			wish[row] = row < len(parts[0])+len(parts[1])
+		}
+	}
+	copy(n.awake, wish)
+}
+
+// Every array moves alike: each holds a number that follows from the slot.
+func TestFlushAgainstNaive(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, mode := range compactions {
+		for range 60 {
+			count := 1 + r.IntN(400)
+			c, n := newColumns(mode, count), &naive{awake: make([]bool, count)}
+			n.slot = slices.Clone(c.slot)
+			for range 20 {
+				wish := c.talk(r)
+				n.flush(mode, wish)
+				c.flush(c.rowOf)
+				require.Equal(t, n.slot, c.slot, mode)
+				require.NoError(t, c.check(count))
+				for row, slot := range c.slot {
+					if n.awake[row] != c.isAwake(row) || int(c.rowOf[slot]) != row ||
+						c.numbers[row] != float32(slot)*3 || c.shorts[row] != uint16(slot+9) {
+						require.Fail(t, "row", "%v: row %d, slot %d", mode, row, slot)
+					}
+				}
+			}
+		}
+	}
+}
+
+// columns is a compaction of three arrays.
+type columns struct {
+	compaction
+	slot    []uint32
+	rowOf   []int32
+	numbers []float32
+	shorts  []uint16
+}
+
+func newColumns(mode Compaction, count int) *columns {
+	c := &columns{}
+	c.mode, c.owner = mode, &c.slot
+	c.compaction.columns = []rowColumn{
+		&rows[uint32]{values: &c.slot}, &rows[float32]{values: &c.numbers}, &rows[uint16]{values: &c.shorts},
+	}
+	for slot := range count {
+		c.slot, c.rowOf = append(c.slot, uint32(slot)), append(c.rowOf, int32(slot))
+		c.numbers, c.shorts = append(c.numbers, float32(slot)*3), append(c.shorts, uint16(slot+9))
+	}
+	c.flips.reserve(count)
+	return c
+}
+
+// talk says what is to become of some rows, many a word more than once, and
+// returns who is to be awake.
+func (c *columns) talk(r *rand.Rand) []bool {
+	wish := make([]bool, len(c.slot))
+	for row := range wish {
+		wish[row] = c.isAwake(row)
+	}
+	few := 1 + r.IntN(40)
+	for range r.IntN(3 * len(wish)) {
+		row := r.IntN(len(wish))
+		if r.IntN(few) == 0 {
+			wish[row] = r.IntN(2) == 0
+			c.say(row, wish[row])
+		}
+	}
+	return wish
+}
+
+func TestWakefulCount(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 8))
+	for _, mode := range compactions {
+		c := newColumns(mode, 5000)
+		for range 20 {
+			n := 0
+			for row, awake := range c.talk(r) {
+				if awake != c.wakeful(row) {
+					require.Fail(t, "row", "%v: row %d", mode, row)
+				}
+				if awake {
+					n++
+				}
+			}
+			require.Equal(t, n, c.wakefulCount(), mode)
+			c.flush(c.rowOf)
+			require.Equal(t, n, c.awake)
+		}
+	}
+}
+
+func TestFlushAllocatesNothing(t *testing.T) {
+	for _, mode := range compactions {
+		c := newColumns(mode, 3000)
+		flip := func() {
+			for row := range 1000 {
+				c.say(row*3, !c.isAwake(row*3))
+			}
+			c.flush(c.rowOf)
+		}
+		for range 5 {
+			flip()
+		}
+		require.Zero(t, testing.AllocsPerRun(20, flip), mode)
+	}
+}
+
+func TestCompactionNames(t *testing.T) {
+	require.Equal(t, "exchange", Exchange.String())
+	require.Equal(t, "stable", Stable.String())
+	require.Equal(t, "in place", InPlace.String())
+	require.Equal(t, "Compaction(7)", Compaction(7).String())
+	require.ErrorContains(t, Config{Compaction: 3}.Validate(), "Compaction is 3")
+}

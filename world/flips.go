@@ -1,0 +1,69 @@
+package world
+
+import "math/bits"
+
+// flips is the set of rows that the next flush puts to sleep or wakes: one bit a
+// row, and one for each word of 64 rows that may have any. It is a plain cousin
+// of bulk.Bitset: a word that a body changes its mind costs two stores and no
+// branch, since a summary bit may stay behind when its word empties.
+type flips struct {
+	words   []uint64
+	summary []uint64
+}
+
+// reserve makes room for so many rows.
+func (f *flips) reserve(rows int) {
+	for len(f.words)*64 < rows {
+		f.words = append(f.words, 0)
+	}
+	for len(f.summary)*64 < len(f.words) {
+		f.summary = append(f.summary, 0)
+	}
+}
+
+// put makes row a member or not.
+func (f *flips) put(row uint32, member bool) {
+	var bit uint64
+	if member {
+		bit = 1
+	}
+	word := &f.words[row>>6]
+	*word = *word&^(1<<(row&63)) | bit<<(row&63)
+	f.summary[row>>12] |= 1 << (row >> 6 & 63)
+}
+
+func (f *flips) has(row uint32) bool { return f.words[row>>6]>>(row&63)&1 != 0 }
+
+// appendTo appends the members to list, in ascending order.
+func (f *flips) appendTo(list []uint32) []uint32 {
+	for s, summary := range f.summary {
+		for ; summary != 0; summary &= summary - 1 {
+			w := s<<6 | bits.TrailingZeros64(summary)
+			for word := f.words[w]; word != 0; word &= word - 1 {
+				list = append(list, uint32(w<<6|bits.TrailingZeros64(word)))
+			}
+		}
+	}
+	return list
+}
+
+// reset empties the set.
+func (f *flips) reset() {
+	for s, summary := range f.summary {
+		for ; summary != 0; summary &= summary - 1 {
+			f.words[s<<6|bits.TrailingZeros64(summary)] = 0
+		}
+		f.summary[s] = 0
+	}
+}
+
+// check says whether every word with a member is in the summary, and no member
+// is a row from end on.
+func (f *flips) check(end int) bool {
+	for w, word := range f.words {
+		if word != 0 && (f.summary[w>>6]>>(w&63)&1 == 0 || w<<6+bits.Len64(word) > end) {
+			return false
+		}
+	}
+	return len(f.words)*64 >= end
+}
