@@ -62,6 +62,7 @@ func Register[T any](w *World, name string) (*Component[T], error) {
 	c := &Component[T]{w: w, name: name, id: len(w.components), layout: layout}
 	c.values.Grow(w.pool.Slots())
 	w.components = append(w.components, c)
+	w.changesSetup()
 	return c, nil
 }
 
@@ -74,6 +75,7 @@ func Default[T any](w *World, k KindID, c *Component[T], v T) error {
 	if c == nil || c.w != w {
 		return fmt.Errorf("%w: the component was not registered with this world", ErrUnknown)
 	}
+	w.changesSetup()
 	for i := range c.defaults {
 		if c.defaults[i].kind == k {
 			c.defaults[i].value = v
@@ -111,6 +113,9 @@ func (c *Component[T]) Mut(e Entity) *T {
 	v := c.Get(e)
 	if v != nil {
 		c.w.dirty.Set(e.Index())
+		if r := c.w.recording(); r != nil {
+			r.opened = append(r.opened, mutable{c.id, e})
+		}
 	}
 	return v
 }
@@ -124,6 +129,9 @@ func (c *Component[T]) Set(e Entity, v T) bool {
 	slot := e.Index()
 	c.put(slot, v)
 	c.w.dirty.Set(slot)
+	if r := c.w.recording(); r != nil {
+		r.set(c, e)
+	}
 	return true
 }
 
@@ -134,6 +142,9 @@ func (c *Component[T]) Remove(e Entity) bool {
 	}
 	c.clear(e.Index())
 	c.w.dirty.Set(e.Index())
+	if r := c.w.recording(); r != nil {
+		r.unset(c.id, e)
+	}
 	return true
 }
 

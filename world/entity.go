@@ -51,6 +51,9 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 	w.dirty.Set(slot)
 	w.counts.spawned++
 	w.events.spawned.add(e)
+	if r := w.recording(); r != nil {
+		r.spawn(e, k, at, velocity, lifeTicks)
+	}
 	return e, nil
 }
 
@@ -77,6 +80,9 @@ func (w *World) Destroy(e Entity) bool {
 		return false
 	}
 	w.doomed.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.word(opDestroy, e)
+	}
 	return true
 }
 

@@ -25,6 +25,19 @@ const maxTextBytes = 1 << 16
 //
 // The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's.
 func (w *World) ReadImage(r io.Reader) (*Image, error) {
+	img, err := w.readImage(r)
+	if err != nil {
+		return nil, err
+	}
+	var more [1]byte
+	if _, err := io.ReadFull(r, more[:]); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: there is more behind its end", ErrImage)
+	}
+	return img, nil
+}
+
+// readImage reads an image, and nothing of what follows it.
+func (w *World) readImage(r io.Reader) (*Image, error) {
 	chunks, err := newChunkReader(r)
 	if err != nil {
 		return nil, err
@@ -175,7 +188,7 @@ func (d *imageDecoder) setup() {
 	}
 	for range d.length(len(d.w.components), "components for this world") {
 		img.components = append(img.components, columnImage{
-			name: string(d.blob(maxTextBytes, "a name")), shape: string(d.blob(maxTextBytes, "a shape")),
+			name: string(d.blob(maxTextBytes, "a name")), shape: shape{text: string(d.blob(maxTextBytes, "a shape"))},
 		})
 	}
 	if d.err == nil {
@@ -238,9 +251,7 @@ func (d *imageDecoder) columns() {
 		}
 		c.values = make([]byte, words*c.wordBytes())
 		d.bytes(c.values)
-		if !c.plain {
-			portable(c.values, c.of)
-		}
+		c.convert(c.values)
 	}
 }
 

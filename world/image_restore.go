@@ -66,6 +66,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	if err := w.pcg.UnmarshalBinary(img.random); err != nil {
 		panic("world: a random state that was checked: " + err.Error())
 	}
+	w.changesSetup()
 	w.restoreEntities(img, entities, m)
 	w.restoreBodies(img, m)
 	w.restoreComponents(img, m)
@@ -159,7 +160,7 @@ func (w *World) restoreEffects(img *effectImage) {
 // the names that their targets have now.
 func (w *World) renameHandles(old *bulk.PoolState) {
 	for _, c := range w.components {
-		offsets, present := handlesIn(c.info().Type, 0), c.present()
+		offsets, present := newShape(c.info().Type).handles, c.present()
 		if len(offsets) == 0 {
 			continue
 		}
@@ -217,11 +218,11 @@ func (img *Image) match(w *World) (matched, error) {
 		if id < 0 {
 			return m, fmt.Errorf("%w: it has component %q, which the world lacks", ErrImageWorld, c.name)
 		}
-		found := columnImageOf(w.components[id].info())
-		if found.shape != c.shape {
-			return m, fmt.Errorf("%w: its component %q is %s, the world's %s", ErrImageWorld, c.name, c.shape, found.shape)
+		own := newShape(w.components[id].info().Type)
+		if own.text != c.text {
+			return m, fmt.Errorf("%w: its component %q is %s, the world's %s", ErrImageWorld, c.name, c.text, own.text)
 		}
-		c.of, c.size, c.plain = found.of, found.size, found.plain
+		c.shape = own
 		m.components = append(m.components, id)
 	}
 	return m, nil

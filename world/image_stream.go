@@ -202,7 +202,7 @@ func (r *chunkReader) next() error {
 	return nil
 }
 
-// end wants the contents and the file to be over.
+// end wants the contents to be over.
 func (r *chunkReader) end() error {
 	if len(r.rest) == 0 {
 		if err := r.next(); err != nil {
@@ -211,10 +211,6 @@ func (r *chunkReader) end() error {
 	}
 	if !r.ended {
 		return fmt.Errorf("%w: its contents go on behind the end", ErrImage)
-	}
-	var more [1]byte
-	if _, err := io.ReadFull(r.from, more[:]); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: there is more behind its end", ErrImage)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func (e *imageEncoder) setup(img *Image) {
 	e.u32(uint32(len(img.components)))
 	for i := range img.components {
 		e.blob([]byte(img.components[i].name))
-		e.blob([]byte(img.components[i].shape))
+		e.blob([]byte(img.components[i].text))
 	}
 	e.u64(img.tick)
 	e.blob(img.random)
@@ -188,7 +188,7 @@ func (e *imageEncoder) column(img *columnImage) {
 			e.bytes(rest[:n])
 		} else {
 			e.scratch = append(e.scratch[:0], rest[:n]...)
-			portable(e.scratch, img.of)
+			img.convert(e.scratch)
 			e.bytes(e.scratch)
 		}
 		rest = rest[n:]

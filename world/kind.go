@@ -73,6 +73,7 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 		next.params = w.paramsOf(body)
 	}
 	w.kinds = append(w.kinds, next)
+	w.changesSetup()
 	return KindID(len(w.kinds) - 1), nil
 }
 
