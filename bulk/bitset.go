@@ -244,25 +244,6 @@ func (b *Bitset) All() iter.Seq[uint32] {
 	}
 }
 
-// AppendTo appends the members to list, in ascending order: the fastest way to
-// get at few members of a large set, since nothing is called for each.
-func (b *Bitset) AppendTo(list []uint32) []uint32 {
-	for t, top := range b.top {
-		for ; top != 0; top &= top - 1 {
-			s := t<<wordShift | bits.TrailingZeros64(top)
-			group := (*[wordLen]uint64)(b.words[s<<wordShift:])
-			for summary := b.summary[s]; summary != 0; summary &= summary - 1 {
-				w := bits.TrailingZeros64(summary)
-				base := uint32(s<<wordShift|w) << wordShift
-				for word := group[w&wordMask]; word != 0; word &= word - 1 {
-					list = append(list, base|uint32(bits.TrailingZeros64(word)))
-				}
-			}
-		}
-	}
-	return list
-}
-
 // Bits yields base+i for every bit i of word, ascending: the members of a word
 // that And, Or, AndNot or Pool.Words gave, if base is 64 times its number.
 func Bits(base uint32, word uint64) iter.Seq[uint32] {

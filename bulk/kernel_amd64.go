@@ -6,3 +6,8 @@ package bulk
 
 // addScaledAVX does to[i] += from[i]*k for i below n, a multiple of 8.
 func addScaledAVX(to *float32, from *float32, n int, k float32)
+
+// appendMembersAVX512 writes base plus the number of the bit to list, for each bit of the
+// words that groups summary words, 1 to 32, say are not empty. It returns how many, or -1
+// if they do not fit into room: then some of the room is written, and nothing beyond.
+func appendMembersAVX512(list *uint32, room int, words *uint64, summary *uint64, groups int, base uint32) int

@@ -46,3 +46,168 @@ one:
 done:
 	VZEROUPPER
 	RET
+
+// func appendMembersAVX512(list *uint32, room int, words *uint64, summary *uint64, groups int, base uint32) int
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI2, AVX512VPOPCNTDQ, BMI2, CMOV, POPCNT
+TEXT ·appendMembersAVX512(SB), $4112-56
+	MOVQ         list+0(FP), AX
+	MOVQ         room+8(FP), CX
+	MOVQ         words+16(FP), DX
+	MOVQ         summary+24(FP), BX
+	MOVQ         groups+32(FP), SI
+	VMOVDQU64    bitNumbers<>+0(SB), Z0
+	MOVQ         $-1, DI
+	XORQ         R8, R8
+	VPXORQ       Z1, Z1, Z1
+	MOVL         $0x00000040, R9
+	VPBROADCASTW R9, Z2
+
+summary:
+	MOVQ          (BX), R9
+	KMOVQ         R9, K1
+	POPCNTQ       R9, R9
+	VPCOMPRESSB.Z Z0, K1, Z3
+	VPMOVZXBW     Y3, Z4
+	VPADDW        Z1, Z4, Z4
+	VMOVDQU16     Z4, (SP)(R8*2)
+	CMPQ          R9, $0x20
+	JLE           numbered
+	VEXTRACTI64X4 $0x01, Z3, Y3
+	VPMOVZXBW     Y3, Z4
+	VPADDW        Z1, Z4, Z4
+	VMOVDQU16     Z4, 64(SP)(R8*2)
+
+numbered:
+	VPADDW       Z2, Z1, Z1
+	ADDQ         R9, R8
+	ADDQ         $0x08, BX
+	DECQ         SI
+	JNZ          summary
+	VPTERNLOGD   $0xff, Z5, Z5, Z5
+	MOVL         base+40(FP), BX
+	VPBROADCASTD BX, Z1
+	VPSRLD       $0x1f, Z5, Z2
+	VPSLLD       $0x06, Z2, Z2
+	XORQ         BX, BX
+	XORQ         SI, SI
+	MOVQ         groups+32(FP), R9
+	SHLQ         $0x05, R9
+	CMPQ         R9, R8
+	MOVQ         R8, R9
+	JL           word
+
+eight:
+	MOVQ  R8, R9
+	SUBQ  BX, R9
+	JE    return
+	MOVQ  $0x000000ff, R10
+	CMPQ  R9, $0x08
+	JGE   gather
+	BZHIQ R9, R10, R10
+
+gather:
+	KMOVW         R10, K1
+	VPMOVZXWQ     (SP)(BX*2), Z3
+	VPXORQ        Z6, Z6, Z6
+	VPGATHERQQ    (DX)(Z3*8), K1, Z6
+	VPADDQ        Z5, Z6, Z7
+	VPANDNQ       Z7, Z6, Z4
+	VPOPCNTQ      Z4, Z4
+	VPANDQ        Z6, Z7, Z6
+	VPADDQ        Z5, Z6, Z8
+	VPANDNQ       Z8, Z6, Z7
+	VPOPCNTQ      Z7, Z7
+	VPTESTMQ      Z6, Z8, K1
+	KMOVW         K1, R9
+	TESTL         R9, R9
+	JNZ           each
+	VPSLLQ        $0x20, Z7, Z7
+	VPORQ         Z7, Z4, Z4
+	VPCMPUD       $0x01, Z2, Z4, K1
+	VPSLLQ        $0x26, Z3, Z7
+	VPSLLQ        $0x06, Z3, Z3
+	VPORQ         Z7, Z3, Z3
+	VPADDD        Z3, Z4, Z4
+	VPADDD        Z1, Z4, Z4
+	VPCOMPRESSD.Z Z4, K1, Z4
+	KMOVW         K1, R10
+	POPCNTL       R10, R10
+	LEAQ          (SI)(R10*1), R11
+	CMPQ          R11, CX
+	JG            full
+	BZHIQ         R10, DI, R12
+	KMOVW         R12, K1
+	VMOVDQU32     Z4, K1, (AX)(SI*4)
+	MOVQ          R11, SI
+	ADDQ          $0x08, BX
+	CMPQ          BX, R8
+	JL            eight
+	JMP           return
+
+each:
+	LEAQ    8(BX), R9
+	CMPQ    R9, R8
+	CMOVQGT R8, R9
+
+word:
+	MOVWQZX       (SP)(BX*2), R12
+	MOVQ          (DX)(R12*8), R13
+	POPCNTQ       R13, R10
+	LEAQ          (SI)(R10*1), R11
+	CMPQ          R11, CX
+	JG            full
+	KMOVQ         R13, K1
+	VPCOMPRESSB.Z Z0, K1, Z3
+	SHLL          $0x06, R12
+	VPBROADCASTD  R12, Z4
+	VPADDD        Z1, Z4, Z4
+	BZHIQ         R10, DI, R12
+	KMOVW         R12, K1
+	VPMOVZXBD     X3, Z7
+	VPADDD        Z4, Z7, Z7
+	VMOVDQU32     Z7, K1, (AX)(SI*4)
+	CMPQ          R10, $0x10
+	JLE           stored
+	SHRQ          $0x10, R12
+	VEXTRACTI32X4 $0x01, Z3, X7
+	KMOVW         R12, K1
+	VPMOVZXBD     X7, Z7
+	VPADDD        Z4, Z7, Z7
+	VMOVDQU32     Z7, K1, 64(AX)(SI*4)
+	SHRQ          $0x10, R12
+	VEXTRACTI32X4 $0x02, Z3, X7
+	KMOVW         R12, K1
+	VPMOVZXBD     X7, Z7
+	VPADDD        Z4, Z7, Z7
+	VMOVDQU32     Z7, K1, 128(AX)(SI*4)
+	SHRQ          $0x10, R12
+	VEXTRACTI32X4 $0x03, Z3, X7
+	KMOVW         R12, K1
+	VPMOVZXBD     X7, Z3
+	VPADDD        Z4, Z3, Z3
+	VMOVDQU32     Z3, K1, 192(AX)(SI*4)
+
+stored:
+	MOVQ R11, SI
+	INCQ BX
+	CMPQ BX, R9
+	JL   word
+	JMP  eight
+
+full:
+	MOVQ $-1, SI
+
+return:
+	MOVQ SI, ret+48(FP)
+	VZEROUPPER
+	RET
+
+DATA bitNumbers<>+0(SB)/8, $0x0706050403020100
+DATA bitNumbers<>+8(SB)/8, $0x0f0e0d0c0b0a0908
+DATA bitNumbers<>+16(SB)/8, $0x1716151413121110
+DATA bitNumbers<>+24(SB)/8, $0x1f1e1d1c1b1a1918
+DATA bitNumbers<>+32(SB)/8, $0x2726252423222120
+DATA bitNumbers<>+40(SB)/8, $0x2f2e2d2c2b2a2928
+DATA bitNumbers<>+48(SB)/8, $0x3736353433323130
+DATA bitNumbers<>+56(SB)/8, $0x3f3e3d3c3b3a3938
+GLOBL bitNumbers<>(SB), RODATA|NOPTR, $64

@@ -186,9 +186,6 @@ const (
 	planeBytes = 4 * BlockPoints
 	// maxPlanes is more than fit beside the smallest pool.
 	maxPlanes = MaxScratch/BlockPoints - spareBlocks
-	// callNanoseconds bounds one call of assembly, which nothing can interrupt: what
-	// waits for all goroutines to stop, like the garbage collector, waits for it.
-	callNanoseconds = 20_000
 	// blockWeight is what a block costs when its points and output come from far
 	// away.
 	blockWeight = 64

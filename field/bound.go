@@ -35,6 +35,10 @@ type boundInstruction struct {
 
 const boundOperands = 12
 
+// callNanoseconds bounds one call of assembly, which nothing can interrupt: what
+// waits for all goroutines to stop, like the garbage collector, waits for it.
+const callNanoseconds = 20_000
+
 // A poolUniform is a place in the pool and the number of the uniform there.
 type poolUniform struct{ at, number uint16 }
 

@@ -8,15 +8,12 @@ type call struct {
 	env     Env
 	bound   *bound // nil if the portable instructions run
 	pool    []float32
-	clip    bool
 }
 
 // prepare makes a call. The pool has at least poolSize float32s and belongs to the
-// call. With clip, points outside of the box keep their output bit for bit: those
-// where a lane of point - Origin is not from the least to the greatest of the
-// box's, or is NaN. A program that acts everywhere is never clipped.
-func (p *Program) prepare(env Env, pool []float32, clip bool) call {
-	c := call{program: p, env: env, bound: p.here, clip: clip && p.boxed}
+// call.
+func (p *Program) prepare(env Env, pool []float32) call {
+	c := call{program: p, env: env, bound: p.here}
 	if env.Origin != [3]float32{} {
 		c.bound = p.placed
 	}
@@ -27,25 +24,28 @@ func (p *Program) prepare(env Env, pool []float32, clip bool) call {
 	return c
 }
 
-// run adds the effect at the points to out. The scratch has workSize float32s.
-func (c *call) run(points, out Planes, scratch []float32) {
+// run adds the effect at the points to out. The scratch has workSize float32s. With
+// clip, points outside of the box keep their output bit for bit: those where a
+// lane of point - Origin is not from the least to the greatest of the box's, or is
+// NaN. A program that acts everywhere can't be clipped.
+func (c *call) run(points, out Planes, scratch []float32, clip bool) {
 	scratch = aligned(scratch)
 	if c.bound == nil {
-		c.interpret(points, out, scratch)
+		c.interpret(points, out, scratch, clip)
 		return
 	}
 	whole := len(points.X) &^ (BlockPoints - 1)
 	if whole > 0 {
-		c.bound.run(points.to(whole), out.to(whole), c.pool, scratch, c.clip)
+		c.bound.run(points.to(whole), out.to(whole), c.pool, scratch, clip)
 	}
 	if whole < len(points.X) {
-		c.runRest(points.from(whole), out.from(whole), scratch)
+		c.runRest(points.from(whole), out.from(whole), scratch, clip)
 	}
 }
 
 // runRest runs an incomplete block in the spare planes, so that nothing beyond the
 // caller's memory is touched. The lanes that nobody asked for repeat the first.
-func (c *call) runRest(points, out Planes, scratch []float32) {
+func (c *call) runRest(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {
 		fill(padded.lanes()[lane], plane[0])
@@ -54,13 +54,13 @@ func (c *call) runRest(points, out Planes, scratch []float32) {
 		copy(sum.lanes()[lane], out.lanes()[lane])
 	}
 	c.bound.run(padded, sum, c.pool, scratch, false)
-	c.give(points, out, sum)
+	c.give(points, out, sum, clip)
 }
 
 // give copies the output of a block to where it belongs, or as much of it as the
 // call is to change.
-func (c *call) give(points, out, sum Planes) {
-	if !c.clip {
+func (c *call) give(points, out, sum Planes, clip bool) {
+	if !clip {
 		copy(out.X, sum.X)
 		copy(out.Y, sum.Y)
 		copy(out.Z, sum.Z)
@@ -106,3 +106,12 @@ func (p Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
 // from and to cut the planes at a point.
 func (p Planes) from(i int) Planes { return Planes{X: p.X[i:], Y: p.Y[i:], Z: p.Z[i:]} }
 func (p Planes) to(i int) Planes   { return Planes{X: p.X[:i], Y: p.Y[:i], Z: p.Z[:i]} }
+
+// blockNanoseconds estimates what a block takes, generously.
+func (c *call) blockNanoseconds() int {
+	const perInstruction = 100 // without assembly
+	if c.bound != nil {
+		return callNanoseconds / c.bound.blocks
+	}
+	return perInstruction * len(c.program.code)
+}

@@ -153,7 +153,7 @@
 //     outside of the planes and scratch of the call, or run without bound. Every
 //     Program has passed verify, or was made by the compiler (which tests verify).
 //   - F4: a program only adds to out, and can't read it. Evaluating effects one
-//     after another gives their sum, in that order.
+//     after another gives their sum, in that order; so does a Set.
 //   - F5: evaluating allocates nothing, and needs at most MaxScratch float32s of
 //     scratch whatever the program and the number of points.
 //   - F6: Compile(p.String()) has the hash of p if p came from Compile, and

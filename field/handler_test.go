@@ -218,26 +218,3 @@ func TestHandlersThere(t *testing.T) {
 		require.NotZero(t, handlersAVX512[h], "handler %d", h)
 	}
 }
-
-func copied(p Planes) Planes {
-	return Planes{X: append([]float32(nil), p.X...), Y: append([]float32(nil), p.Y...), Z: append([]float32(nil), p.Z...)}
-}
-
-func requireSameBits(t testing.TB, want, got []float32) {
-	t.Helper()
-	require.Len(t, got, len(want))
-	for i := range want {
-		if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
-			require.Failf(t, "bits differ", "at %d: %x, not %x", i, got[i], want[i])
-		}
-	}
-}
-
-// requireCanonical compares an output with what it would be without the end.
-func requireCanonical(t testing.TB, want, got Planes) {
-	t.Helper()
-	for lane, plane := range want.lanes() {
-		canonical(plane)
-		requireSameBits(t, plane, got.lanes()[lane])
-	}
-}

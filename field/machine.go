@@ -37,14 +37,14 @@ func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error
 	if len(p.code) == 0 {
 		return nil // the zero Program
 	}
-	c := p.prepare(env, scratch[p.workSize():], false)
-	c.run(points, out, scratch[:p.workSize()])
+	c := p.prepare(env, scratch[p.workSize():])
+	c.run(points, out, scratch[:p.workSize()], false)
 	return nil
 }
 
 // interpret runs the portable instructions: what faster kernels are held to, and
 // where there are none.
-func (c *call) interpret(points, out Planes, scratch []float32) {
+func (c *call) interpret(points, out Planes, scratch []float32, clip bool) {
 	var m machine
 	p, n := c.program, len(points.X)
 	lanes := min(n, BlockPoints)
@@ -62,16 +62,16 @@ func (c *call) interpret(points, out Planes, scratch []float32) {
 			}
 		}
 		from, to := points.from(at).to(lanes), out.from(at).to(lanes)
-		m.begin(c, from, to, scratch)
+		m.begin(c, from, to, scratch, clip)
 		m.run(p, &c.env)
-		if c.clip {
-			c.give(from, to, spare(scratch, 3).to(lanes))
+		if clip {
+			c.give(from, to, spare(scratch, 3).to(lanes), true)
 		}
 	}
 }
 
 // begin brings the points and the output of a block into the planes.
-func (m *machine) begin(c *call, points, out Planes, scratch []float32) {
+func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip bool) {
 	n := len(points.X)
 	positions, sum := points.lanes(), out.lanes()
 	if c.env.Origin != [3]float32{} {
@@ -82,7 +82,7 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32) {
 			}
 		}
 	}
-	if c.clip {
+	if clip {
 		sum = spare(scratch, 3).to(n).lanes()
 		for lane, plane := range out.lanes() {
 			copy(sum[lane], plane)
@@ -94,19 +94,31 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32) {
 
 // check finds what the caller did wrong.
 func (p *Program) check(points, out Planes, env Env, scratch []float32) error {
+	if err := p.checkParams(env); err != nil {
+		return err
+	}
+	return checkMemory(points, out, scratch, p.Scratch())
+}
+
+func (p *Program) checkParams(env Env) error {
+	if env.Params != nil && len(env.Params) != len(p.params) {
+		return fmt.Errorf("%w: %d; this program has %d, see Program.Params", ErrParams, len(env.Params), len(p.params))
+	}
+	return nil
+}
+
+// checkMemory looks at the slices of a call that wants so much scratch.
+func checkMemory(points, out Planes, scratch []float32, want int) error {
 	n := len(points.X)
 	if len(points.Y) != n || len(points.Z) != n || len(out.X) != n || len(out.Y) != n || len(out.Z) != n {
 		return fmt.Errorf("%w: points %d, %d, %d, out %d, %d, %d; give all six one length", ErrPlanes,
 			n, len(points.Y), len(points.Z), len(out.X), len(out.Y), len(out.Z))
 	}
-	if want := p.Scratch(); len(scratch) < want {
-		return fmt.Errorf("%w: %d float32s; this program wants %d, see Program.Scratch", ErrScratch, len(scratch), want)
+	if len(scratch) < want {
+		return fmt.Errorf("%w: %d float32s; %d are wanted, see Scratch", ErrScratch, len(scratch), want)
 	}
-	if env.Params != nil && len(env.Params) != len(p.params) {
-		return fmt.Errorf("%w: %d; this program has %d, see Program.Params", ErrParams, len(env.Params), len(p.params))
-	}
-	read := [3][]float32{points.X, points.Y, points.Z}
-	written := [4][]float32{out.X, out.Y, out.Z, scratch[:p.Scratch()]}
+	read := points.lanes()
+	written := [4][]float32{out.X, out.Y, out.Z, scratch[:want]}
 	for i, w := range written {
 		if overlap(w, read[0]) || overlap(w, read[1]) || overlap(w, read[2]) {
 			return fmt.Errorf("%w: give out and the scratch memory of their own", ErrOverlap)

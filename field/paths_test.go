@@ -79,8 +79,8 @@ func requirePaths(t testing.TB, p *Program, r *rand.Rand, n int) {
 }
 
 func runOn(p *Program, points, out *fenced, env Env, clip bool) *fenced {
-	c := p.prepare(env, make([]float32, p.poolSize()), clip)
-	c.run(points.Planes, out.Planes, make([]float32, p.workSize()))
+	c := p.prepare(env, make([]float32, p.poolSize()))
+	c.run(points.Planes, out.Planes, make([]float32, p.workSize()), clip && p.boxed)
 	return out
 }
 

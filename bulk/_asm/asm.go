@@ -16,6 +16,7 @@ const (
 func main() {
 	ConstraintExpr("amd64,!purego")
 	addScaled()
+	appendMembers()
 	Generate()
 }
 

@@ -44,6 +44,7 @@ func main() {
 	for _, p := range []path{avx512, avx2} {
 		write(fmt.Sprintf("../handlers_%s_amd64.s", strings.ToLower(p.name)), p.assembly(all))
 	}
+	write("../bounds_amd64.s", allBounds())
 	source, err := format.Source(table(all))
 	if err != nil {
 		log.Fatal(err)

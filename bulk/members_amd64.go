@@ -1,0 +1,41 @@
+//go:build !purego
+
+package bulk
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// appendRunFast is appendRun, if the CPU has what it takes and half of the run's
+// summary words have members: the kernel looks at all of them.
+func (b *Bitset) appendRunFast(list []uint32, s int, some uint32) ([]uint32, bool) {
+	groups := min(runGroups, len(b.summary)-s)
+	if bits.OnesCount32(some)*2 < groups || !hasAppendMembers() {
+		return list, false
+	}
+	words, summary := b.words[s*wordLen:(s+groups)*wordLen], b.summary[s:s+groups]
+	for {
+		room := list[len(list):cap(list)]
+		n := appendMembersAVX512(unsafe.SliceData(room), len(room),
+			unsafe.SliceData(words), unsafe.SliceData(summary), groups, uint32(s)<<(2*wordShift))
+		if n >= 0 {
+			return list[:len(list)+n], true
+		}
+		need := 0
+		for _, word := range words {
+			need += bits.OnesCount64(word)
+		}
+		list = slices.Grow(list, need)
+	}
+}
+
+// hasAppendMembers: Intel's servers have all of it since Ice Lake, AMD's since
+// Zen 4. Compressing bytes is the rarest.
+func hasAppendMembers() bool {
+	x := &cpu.X86
+	return x.HasAVX512VBMI2 && x.HasAVX512VPOPCNTDQ && x.HasAVX512BW && x.HasBMI2 && x.HasPOPCNT
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"log"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// allBounds is the file of the kernels that find how far points reach: the twins of
+// boundsGo, one for each path.
+func allBounds() []byte {
+	c := build.NewContext()
+	c.ConstraintExpr("amd64,!purego")
+	for _, p := range []path{avx512, avx2} {
+		a := &assembler{Context: c, path: p}
+		c.Function("bounds" + p.name)
+		c.Attributes(attr.NOSPLIT)
+		c.SignatureExpr("func(x, y, z *float32, blocks int, to *[9]uint32)")
+		a.bounds()
+	}
+	file, err := c.Result()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		log.Fatal(err)
+	}
+	text, err := printer.NewGoAsm(printer.Config{Name: "field/_asm", Pkg: "field"}).Print(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return text
+}
+
+// chains is how many vectors are gathered beside each other, so that none waits
+// for the one before.
+const chains = 2
+
+// bounds goes through the blocks of three planes.
+func (a *assembler) bounds() {
+	to := a.Load(a.Param("to"), a.GP64()).(reg.GPVirtual)
+	infinity := a.GP32()
+	for lane, plane := range []string{"x", "y", "z"} {
+		at := a.Load(a.Param(plane), a.GP64()).(reg.GPVirtual)
+		blocks := a.Load(a.Param("blocks"), a.GP64()).(reg.GPVirtual)
+		var least, greatest [chains]reg.VecVirtual
+		for i := range chains {
+			least[i], greatest[i] = a.vector(), a.vector()
+			a.repeat(0x7f800000, infinity, least[i])
+			a.repeat(0xff800000, infinity, greatest[i])
+		}
+		nan := a.zero()
+		a.Label("block" + plane)
+		for i := 0; i < a.vectors(); i += chains {
+			var v [chains]reg.VecVirtual
+			for j := range v {
+				v[j] = a.load(operand.Mem{Base: at, Disp: (i + j) * a.vectorBytes()})
+				a.min(v[j], least[j], least[j])
+				a.max(v[j], greatest[j], greatest[j])
+			}
+			a.markNaN(v, nan)
+		}
+		a.ADDQ(operand.U32(planeBytes), at)
+		a.DECQ(blocks)
+		a.JNE(operand.LabelRef("block" + plane))
+
+		a.reduce(least, func(x, y, to operand.Op) { a.VMINPS(y, x, to) }, operand.Mem{Base: to, Disp: 12 * lane})
+		a.reduce(greatest, func(x, y, to operand.Op) { a.VMAXPS(y, x, to) }, operand.Mem{Base: to, Disp: 12*lane + 4})
+		a.storeMarks(nan, operand.Mem{Base: to, Disp: 12*lane + 8})
+	}
+	a.VZEROUPPER()
+	a.RET()
+}
+
+// repeat brings a number into all lanes.
+func (a *assembler) repeat(bits uint32, through reg.GPVirtual, to reg.VecVirtual) {
+	a.MOVL(operand.U32(bits), through)
+	a.VMOVD(through, to.AsX())
+	a.VBROADCASTSS(to.AsX(), to)
+}
+
+// markNaN sets the lanes where one of two vectors is NaN.
+func (a *assembler) markNaN(v [chains]reg.VecVirtual, marks reg.VecVirtual) {
+	if a.wide() {
+		k := a.K()
+		a.VCMPPS(operand.U8(isUnordered), v[0], v[1], k)
+		a.VPTERNLOGD(operand.U8(0xff), marks, marks, k, marks)
+		return
+	}
+	nan := a.vector()
+	a.VCMPPS(operand.U8(isUnordered), v[0], v[1], nan)
+	a.VORPS(nan, marks, marks)
+}
+
+// storeMarks stores a number that is 0 if no lane is set.
+func (a *assembler) storeMarks(marks reg.VecVirtual, to operand.Mem) {
+	some := a.GP32()
+	if a.wide() {
+		k := a.K()
+		a.VPMOVD2M(marks, k)
+		a.KMOVW(k, some)
+	} else {
+		a.VMOVMSKPS(marks, some)
+	}
+	a.MOVL(some, to)
+}
+
+// reduce combines all lanes of all chains into one.
+func (a *assembler) reduce(v [chains]reg.VecVirtual, combine func(x, y, to operand.Op), to operand.Mem) {
+	combine(v[0], v[1], v[0])
+	if a.wide() {
+		high := a.YMM()
+		a.VEXTRACTF64X4(operand.U8(1), v[0], high)
+		combine(v[0].AsY(), high, v[0].AsY())
+	}
+	x, high := v[0].AsX(), a.XMM()
+	a.VEXTRACTF128(operand.U8(1), v[0].AsY(), high)
+	combine(x, high, x)
+	for _, turn := range []uint8{0x4e, 0xb1} {
+		a.VPERMILPS(operand.U8(turn), x, high)
+		combine(x, high, x)
+	}
+	a.VMOVSS(x, to)
+}
