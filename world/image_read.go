@@ -154,7 +154,7 @@ func readArray[T fixed](d *imageDecoder, n int) []T {
 	s := make([]T, n)
 	d.bytes(bytesOf(s))
 	if !littleEndian() {
-		swapped(s)
+		swapBytes(s)
 	}
 	return s
 }
@@ -173,7 +173,7 @@ func (d *imageDecoder) set(s *bulk.Bitset, most int, what string) {
 // setup reads and compares what the world must have been set up with.
 func (d *imageDecoder) setup() {
 	img := d.img
-	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32()), RestTicks: int(d.u32())}
+	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32()), RestTicks: int(d.u32()), Compaction: Compaction(d.length(math.MaxUint8, "kinds of compaction"))}
 	img.config.CellMetres, img.config.HalfExtent = d.f32(), d.vec()
 	img.config.Gravity, img.config.RestSpeed = d.f32(), d.f32()
 	if d.err == nil {
@@ -221,10 +221,13 @@ func (d *imageDecoder) entities() {
 func (d *imageDecoder) rows() {
 	rows, slots := &d.img.rows, len(d.img.entities.Generations)
 	rows.awake = d.length(slots, "rows awake")
-	d.set(&rows.goSleep, slots, "rows to sleep")
-	d.set(&rows.goWake, slots, "rows to wake")
+	d.set(&rows.inPlace, slots, "rows awake in place")
+	rows.flips = readList[uint32](d, slots, "rows to change")
 	rows.slot = readList[uint32](d, slots, "rows")
-	n, moving := len(rows.slot), rows.awake+rows.goWake.Count()
+	n, moving := len(rows.slot), 0
+	for range rows.moving {
+		moving++
+	}
 	rows.kind = readArray[KindID](d, n)
 	for _, c := range []*[]float32{&rows.posX, &rows.posY, &rows.posZ} {
 		*c = readArray[float32](d, n)

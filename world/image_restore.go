@@ -83,7 +83,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 
 func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	slots := len(s.Generations)
-	w.rowOf = restored(w.rowOf, nil, slots)
+	w.rowOf = restored(w.rowOf, slots)
 	w.generations = append(w.generations[:0], s.Generations...)
 	for slot, g := range w.generations {
 		w.rowOf[slot] = noRow

@@ -227,9 +227,9 @@ func bytesOf[T fixed](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
-// swapped turns an array's elements from the machine's byte order into the
+// swapBytes turns an array's elements from the machine's byte order into the
 // file's, or back.
-func swapped[T fixed](s []T) {
+func swapBytes[T fixed](s []T) {
 	size := int(unsafe.Sizeof(*new(T)))
 	for b := bytesOf(s); len(b) > 0; b = b[size:] {
 		reverse(b, size)

@@ -50,7 +50,7 @@ func writeArray[T fixed](e *imageEncoder, s []T) {
 	for len(s) > 0 {
 		part := append([]T(nil), s[:min(len(s), 4096)]...)
 		s = s[len(part):]
-		swapped(part)
+		swapBytes(part)
 		e.bytes(bytesOf(part))
 	}
 }
@@ -121,7 +121,7 @@ func (img *Image) Save(path string) error {
 func (e *imageEncoder) setup(img *Image) {
 	c := &img.config
 	e.u64(c.Seed)
-	for _, n := range []int{c.TickHz, c.MaxEntities, c.RestTicks} {
+	for _, n := range []int{c.TickHz, c.MaxEntities, c.RestTicks, int(c.Compaction)} {
 		e.u32(uint32(n))
 	}
 	e.f32s(c.CellMetres, c.HalfExtent.X, c.HalfExtent.Y, c.HalfExtent.Z, c.Gravity, c.RestSpeed)
@@ -165,8 +165,8 @@ func (e *imageEncoder) entities(img *Image) {
 
 func (e *imageEncoder) rows(img *rowImage) {
 	e.u32(uint32(img.awake))
-	e.set(&img.goSleep)
-	e.set(&img.goWake)
+	e.set(&img.inPlace)
+	writeList(e, img.flips)
 	writeList(e, img.slot)
 	writeArray(e, img.kind)
 	for _, c := range [][]float32{img.posX, img.posY, img.posZ, img.velX, img.velY, img.velZ} {

@@ -21,8 +21,8 @@ import (
 //	frames x { length u32 | sum u64 | bytes }
 //	the last frame, if the recording was closed, is empty
 //
-// A frame is one step: what happened ahead of it, in order, and the hashes after
-// it. A sum is xxhash64 of all frames up to and with its own.
+// A frame is one step: its tick, what happened ahead of it, in order, and the
+// hashes after it. A sum is xxhash64 of all frames up to and with its own.
 const (
 	recordMagic      = "wrec"
 	recordVersion    = 1
@@ -151,9 +151,10 @@ func (w *World) recording() *Recorder {
 	return w.recorder
 }
 
-// begin begins a frame.
+// begin begins the frame of the next step with its number.
 func (r *Recorder) begin() {
 	r.frame = append(r.frame[:0], make([]byte, frameHeaderBytes)...)
+	r.u64(r.w.tick + 1)
 }
 
 // beforeStep adds what can only be known now.
