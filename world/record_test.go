@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/world"
 )
 
@@ -84,7 +85,7 @@ func record(t testing.TB, s *scene, ticks int, every uint64) ([]byte, map[uint64
 
 func TestReplayOfTenMinutes(t *testing.T) {
 	ticks := 10 * 60 * 60
-	if testing.Short() {
+	if testing.Short() || invariants.Enabled {
 		ticks /= 20
 	}
 	s := newScene(t, 7, 30, 2, 1)
@@ -243,6 +244,9 @@ func TestRecordingThatCannotGoOn(t *testing.T) {
 }
 
 func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("audits allocate")
+	}
 	s := newScene(t, 7, 50, 1, 1)
 	var img world.Image
 	s.TakeImage(&img)
