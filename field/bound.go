@@ -14,7 +14,7 @@ import (
 // The memory of a call, in float32s:
 //
 //	scratch  6 spare planes │ planes of the code
-//	pool     origin 3 │ box 6 │ uniforms and literals │ what is computed of them
+//	pool     origin 3 │ box 6 │ uniforms and literals │ what is computed of them │ copies
 type bound struct {
 	kernels cpu.Kernels
 	code    []boundInstruction
@@ -23,6 +23,7 @@ type bound struct {
 	literals []float32     // the pool as it is before a call fills in the rest
 	uniforms []poolUniform // what a call is given
 	hoisted  []hoisted     // what a call computes once, for all points
+	triples  []poolTriple  // what it copies, so that three constants follow each other
 
 	blocks int // that one call of assembly may take, so that it can't be long
 }
@@ -49,6 +50,12 @@ type hoisted struct {
 	operands [4]uint16
 }
 
+// A poolTriple is three constants that an operand wants one after another.
+type poolTriple struct {
+	from [3]uint16
+	to   uint16
+}
+
 // The beginning of every pool.
 const (
 	poolOrigin   = 0
@@ -72,6 +79,10 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 		h := &b.hoisted[i]
 		o := &h.operands
 		pool[h.to] = evaluate(h.op, pool[o[0]], pool[o[1]], pool[o[2]], pool[o[3]])
+	}
+	for i := range b.triples {
+		t := &b.triples[i]
+		pool[t.to], pool[t.to+1], pool[t.to+2] = pool[t.from[0]], pool[t.from[1]], pool[t.from[2]]
 	}
 }
 

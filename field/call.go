@@ -12,34 +12,35 @@ type call struct {
 
 // prepare makes a call. The pool has at least poolSize float32s and belongs to the
 // call.
-func (p *Program) prepare(env Env, pool []float32) call {
-	c := call{program: p, env: env, bound: p.here}
-	if env.Origin != [3]float32{} {
+func (c *call) prepare(p *Program, env *Env, pool []float32) {
+	c.program, c.env, c.bound = p, *env, p.here
+	if env.Origin == [3]float32{} {
+		c.env.Origin = [3]float32{} // -0 is not taken away either
+	} else {
 		c.bound = p.placed
 	}
 	if c.bound != nil {
 		c.pool = pool[:len(c.bound.literals)]
 		c.bound.fill(c.pool, p, &c.env)
 	}
-	return c
 }
 
-// run adds the effect at the points to out. The scratch has workSize float32s. With
-// clip, points outside of the box keep their output bit for bit: those where a
-// lane of point - Origin is not from the least to the greatest of the box's, or is
-// NaN. A program that acts everywhere can't be clipped.
-func (c *call) run(points, out Planes, scratch []float32, clip bool) {
+// run adds the effect to out at the points from from to to, without to. The scratch
+// has workSize float32s. With clip, points outside of the box keep their output bit
+// for bit: those where a lane of point - Origin is not from the least to the
+// greatest of the box's, or is NaN. A program that acts everywhere can't be clipped.
+func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bool) {
 	scratch = aligned(scratch)
 	if c.bound == nil {
-		c.interpret(points, out, scratch, clip)
+		c.interpret(points.cut(from, to), out.cut(from, to), scratch, clip)
 		return
 	}
-	whole := len(points.X) &^ (BlockPoints - 1)
-	if whole > 0 {
-		c.bound.run(points.to(whole), out.to(whole), c.pool, scratch, clip)
+	whole := from + (to-from)&^(BlockPoints-1)
+	if whole > from {
+		c.bound.run(points, out, from, whole, c.pool, scratch, clip)
 	}
-	if whole < len(points.X) {
-		c.runRest(points.from(whole), out.from(whole), scratch, clip)
+	if whole < to {
+		c.runRest(points.cut(whole, to), out.cut(whole, to), scratch, clip)
 	}
 }
 
@@ -53,7 +54,7 @@ func (c *call) runRest(points, out Planes, scratch []float32, clip bool) {
 		fill(sum.lanes()[lane], 0)
 		copy(sum.lanes()[lane], out.lanes()[lane])
 	}
-	c.bound.run(padded, sum, c.pool, scratch, false)
+	c.bound.run(&padded, &sum, 0, BlockPoints, c.pool, scratch, false)
 	c.give(points, out, sum, clip)
 }
 
@@ -101,11 +102,12 @@ func spare(scratch []float32, first int) Planes {
 	return Planes{X: plane(first), Y: plane(first + 1), Z: plane(first + 2)}
 }
 
-func (p Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
+func (p *Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
 
-// from and to cut the planes at a point.
-func (p Planes) from(i int) Planes { return Planes{X: p.X[i:], Y: p.Y[i:], Z: p.Z[i:]} }
-func (p Planes) to(i int) Planes   { return Planes{X: p.X[:i], Y: p.Y[:i], Z: p.Z[:i]} }
+// cut gives the points from from to to, without it.
+func (p *Planes) cut(from, to int) Planes {
+	return Planes{X: p.X[from:to], Y: p.Y[from:to], Z: p.Z[from:to]}
+}
 
 // blockNanoseconds estimates what a block takes, generously.
 func (c *call) blockNanoseconds() int {

@@ -169,7 +169,7 @@ func TestCallersFault(t *testing.T) {
 		"short out":         {points: points, out: cut(planes(100), 0, 99), scratch: scratch, want: field.ErrPlanes, text: "points 100, 100, 100, out 99, 99, 99"},
 		"one plane long":    {points: points, out: field.Planes{X: make([]float32, 100), Y: make([]float32, 101), Z: make([]float32, 100)}, scratch: scratch, want: field.ErrPlanes},
 		"no z":              {points: field.Planes{X: points.X, Y: points.Y}, out: planes(100), scratch: scratch, want: field.ErrPlanes},
-		"no scratch":        {points: points, out: planes(100), want: field.ErrScratch, text: "0 float32s; this program wants"},
+		"no scratch":        {points: points, out: planes(100), want: field.ErrScratch, text: "0 float32s; "},
 		"one float short":   {points: points, out: planes(100), scratch: scratch[1:], want: field.ErrScratch},
 		"no parameters":     {points: points, out: planes(100), env: field.Env{Params: []field.Vec4{}}, scratch: scratch, want: field.ErrParams, text: "0; this program has 1"},
 		"two parameters":    {points: points, out: planes(100), env: field.Env{Params: make([]field.Vec4, 2)}, scratch: scratch, want: field.ErrParams},

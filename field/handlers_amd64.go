@@ -45,6 +45,9 @@ const (
 	handlerRsqrtP
 	handlerSinP
 	handlerSaturateP
+	handlerExp2P
+	handlerHashPPP
+	handlerHashPPC
 	handlerSelectLTPPPP
 	handlerSelectLTPPPC
 	handlerSelectLTPPCP
@@ -93,6 +96,59 @@ const (
 	handlerOutNmadYPC
 	handlerOutNmadZPP
 	handlerOutNmadZPC
+	handlerTowardsV
+	handlerTowardsA
+	handlerLessVV
+	handlerLessAV
+	handlerLessVA
+	handlerLessAA
+	handlerStretchVV
+	handlerStretchAV
+	handlerStretchVA
+	handlerStretchAA
+	handlerScaleVV
+	handlerScaleAV
+	handlerScaleVA
+	handlerScaleAA
+	handlerAxisVV
+	handlerAxisAV
+	handlerAxisVA
+	handlerAxisAA
+	handlerCrossVV
+	handlerCrossAV
+	handlerCrossVA
+	handlerCrossAA
+	handlerTowardsSquareV
+	handlerTowardsSquareA
+	handlerCylinderV
+	handlerCylinderA
+	handlerSquareV
+	handlerSquareA
+	handlerDotCV
+	handlerDotCA
+	handlerDotV
+	handlerDotA
+	handlerDistanceSquare
+	handlerDistanceSquareXZ
+	handlerOutAddV
+	handlerOutAddA
+	handlerOutMadPV
+	handlerOutMadPA
+	handlerOutMadCV
+	handlerOutMadCA
+	handlerOutCrossV
+	handlerOutCrossA
+	handlerOutMadPT
+	handlerRsqrtBelow
+	handlerSmooth
+	handlerSaturateMad
+	handlerSmoothMad
+	handlerSaturateNmad
+	handlerSmoothNmad
+	handlerSinMad
+	handlerMulMulPPP
+	handlerMulMulPCP
+	handlerMulMulPPC
 	handlers // how many there are
 )
 
@@ -114,6 +170,8 @@ var plainHandlers = [opcodes][1 << 4]handler{
 	opRsqrt:    {0b0: handlerRsqrtP},
 	opSin:      {0b0: handlerSinP},
 	opSaturate: {0b0: handlerSaturateP},
+	opExp2:     {0b0: handlerExp2P},
+	opHash:     {0b0: handlerHashPPP, 0b100: handlerHashPPC},
 	opSelectLT: {0b0: handlerSelectLTPPPP, 0b1000: handlerSelectLTPPPC, 0b100: handlerSelectLTPPCP, 0b1100: handlerSelectLTPPCC, 0b10: handlerSelectLTPCPP, 0b1010: handlerSelectLTPCPC, 0b110: handlerSelectLTPCCP, 0b1110: handlerSelectLTPCCC, 0b1: handlerSelectLTCPPP, 0b1001: handlerSelectLTCPPC, 0b101: handlerSelectLTCPCP, 0b1101: handlerSelectLTCPCC},
 	opSelectGE: {0b0: handlerSelectGEPPPP, 0b1000: handlerSelectGEPPPC, 0b100: handlerSelectGEPPCP, 0b1100: handlerSelectGEPPCC, 0b10: handlerSelectGEPCPP, 0b1010: handlerSelectGEPCPC, 0b110: handlerSelectGEPCCP, 0b1110: handlerSelectGEPCCC, 0b1: handlerSelectGECPPP, 0b1001: handlerSelectGECPPC, 0b101: handlerSelectGECPCP, 0b1101: handlerSelectGECPCC},
 }

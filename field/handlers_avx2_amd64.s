@@ -1628,28 +1628,28 @@ TEXT absP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), CX
 	ADDQ    DI, CX
 	VMOVUPS (CX), Y0
-	VANDPS  literalsAVX2<>+64(SB), Y0, Y0
+	VANDPS  literalsAVX2<>+96(SB), Y0, Y0
 	VMOVUPS Y0, (AX)
 	VMOVUPS 32(CX), Y0
-	VANDPS  literalsAVX2<>+64(SB), Y0, Y0
+	VANDPS  literalsAVX2<>+96(SB), Y0, Y0
 	VMOVUPS Y0, 32(AX)
 	VMOVUPS 64(CX), Y0
-	VANDPS  literalsAVX2<>+64(SB), Y0, Y0
+	VANDPS  literalsAVX2<>+96(SB), Y0, Y0
 	VMOVUPS Y0, 64(AX)
 	VMOVUPS 96(CX), Y0
-	VANDPS  literalsAVX2<>+64(SB), Y0, Y0
+	VANDPS  literalsAVX2<>+96(SB), Y0, Y0
 	VMOVUPS Y0, 96(AX)
 	VMOVUPS 128(CX), Y0
-	VANDPS  literalsAVX2<>+64(SB), Y0, Y0
+	VANDPS  literalsAVX2<>+96(SB), Y0, Y0
 	VMOVUPS Y0, 128(AX)
 	VMOVUPS 160(CX), Y0
-	VANDPS  literalsAVX2<>+64(SB), Y0, Y0
+	VANDPS  literalsAVX2<>+96(SB), Y0, Y0
 	VMOVUPS Y0, 160(AX)
 	VMOVUPS 192(CX), Y0
-	VANDPS  literalsAVX2<>+64(SB), Y0, Y0
+	VANDPS  literalsAVX2<>+96(SB), Y0, Y0
 	VMOVUPS Y0, 192(AX)
 	VMOVUPS 224(CX), Y0
-	VANDPS  literalsAVX2<>+64(SB), Y0, Y0
+	VANDPS  literalsAVX2<>+96(SB), Y0, Y0
 	VMOVUPS Y0, 224(AX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
@@ -1661,28 +1661,28 @@ TEXT negP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 10(SI), CX
 	ADDQ    DI, CX
 	VMOVUPS (CX), Y0
-	VXORPS  literalsAVX2<>+32(SB), Y0, Y0
+	VXORPS  literalsAVX2<>+64(SB), Y0, Y0
 	VMOVUPS Y0, (AX)
 	VMOVUPS 32(CX), Y0
-	VXORPS  literalsAVX2<>+32(SB), Y0, Y0
+	VXORPS  literalsAVX2<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 32(AX)
 	VMOVUPS 64(CX), Y0
-	VXORPS  literalsAVX2<>+32(SB), Y0, Y0
+	VXORPS  literalsAVX2<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 64(AX)
 	VMOVUPS 96(CX), Y0
-	VXORPS  literalsAVX2<>+32(SB), Y0, Y0
+	VXORPS  literalsAVX2<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 96(AX)
 	VMOVUPS 128(CX), Y0
-	VXORPS  literalsAVX2<>+32(SB), Y0, Y0
+	VXORPS  literalsAVX2<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 128(AX)
 	VMOVUPS 160(CX), Y0
-	VXORPS  literalsAVX2<>+32(SB), Y0, Y0
+	VXORPS  literalsAVX2<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 160(AX)
 	VMOVUPS 192(CX), Y0
-	VXORPS  literalsAVX2<>+32(SB), Y0, Y0
+	VXORPS  literalsAVX2<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 192(AX)
 	VMOVUPS 224(CX), Y0
-	VXORPS  literalsAVX2<>+32(SB), Y0, Y0
+	VXORPS  literalsAVX2<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 224(AX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
@@ -1760,107 +1760,107 @@ TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      10(SI), CX
 	ADDQ         DI, CX
 	VMOVUPS      (CX), Y0
-	VMAXPS       literalsAVX2<>+96(SB), Y0, Y2
-	VMULPS       literalsAVX2<>+160(SB), Y2, Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
 	VPSRLD       $0x01, Y2, Y2
-	VMOVUPS      literalsAVX2<>+128(SB), Y1
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
 	VPSUBD       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+192(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      32(CX), Y0
-	VMAXPS       literalsAVX2<>+96(SB), Y0, Y2
-	VMULPS       literalsAVX2<>+160(SB), Y2, Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
 	VPSRLD       $0x01, Y2, Y2
-	VMOVUPS      literalsAVX2<>+128(SB), Y1
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
 	VPSUBD       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+192(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      64(CX), Y0
-	VMAXPS       literalsAVX2<>+96(SB), Y0, Y2
-	VMULPS       literalsAVX2<>+160(SB), Y2, Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
 	VPSRLD       $0x01, Y2, Y2
-	VMOVUPS      literalsAVX2<>+128(SB), Y1
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
 	VPSUBD       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+192(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, 64(AX)
 	VMOVUPS      96(CX), Y0
-	VMAXPS       literalsAVX2<>+96(SB), Y0, Y2
-	VMULPS       literalsAVX2<>+160(SB), Y2, Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
 	VPSRLD       $0x01, Y2, Y2
-	VMOVUPS      literalsAVX2<>+128(SB), Y1
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
 	VPSUBD       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+192(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, 96(AX)
 	VMOVUPS      128(CX), Y0
-	VMAXPS       literalsAVX2<>+96(SB), Y0, Y2
-	VMULPS       literalsAVX2<>+160(SB), Y2, Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
 	VPSRLD       $0x01, Y2, Y2
-	VMOVUPS      literalsAVX2<>+128(SB), Y1
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
 	VPSUBD       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+192(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, 128(AX)
 	VMOVUPS      160(CX), Y0
-	VMAXPS       literalsAVX2<>+96(SB), Y0, Y2
-	VMULPS       literalsAVX2<>+160(SB), Y2, Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
 	VPSRLD       $0x01, Y2, Y2
-	VMOVUPS      literalsAVX2<>+128(SB), Y1
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
 	VPSUBD       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+192(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, 160(AX)
 	VMOVUPS      192(CX), Y0
-	VMAXPS       literalsAVX2<>+96(SB), Y0, Y2
-	VMULPS       literalsAVX2<>+160(SB), Y2, Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
 	VPSRLD       $0x01, Y2, Y2
-	VMOVUPS      literalsAVX2<>+128(SB), Y1
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
 	VPSUBD       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+192(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, 192(AX)
 	VMOVUPS      224(CX), Y0
-	VMAXPS       literalsAVX2<>+96(SB), Y0, Y2
-	VMULPS       literalsAVX2<>+160(SB), Y2, Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
 	VPSRLD       $0x01, Y2, Y2
-	VMOVUPS      literalsAVX2<>+128(SB), Y1
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
 	VPSUBD       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+192(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y1, Y2
-	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	VMOVUPS      Y1, 224(AX)
 	ADDQ         $0x20, SI
@@ -1873,171 +1873,171 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     10(SI), CX
 	ADDQ        DI, CX
 	VMOVUPS     (CX), Y0
-	VADDPS      literalsAVX2<>+256(SB), Y0, Y1
-	VSUBPS      literalsAVX2<>+256(SB), Y1, Y1
+	VADDPS      literalsAVX2<>+288(SB), Y0, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y1
 	VSUBPS      Y1, Y0, Y1
-	VANDPS      literalsAVX2<>+64(SB), Y1, Y0
-	VSUBPS      literalsAVX2<>+288(SB), Y0, Y0
-	VANDPS      literalsAVX2<>+64(SB), Y0, Y0
-	VMOVUPS     literalsAVX2<>+288(SB), Y2
+	VANDPS      literalsAVX2<>+96(SB), Y1, Y0
+	VSUBPS      literalsAVX2<>+320(SB), Y0, Y0
+	VANDPS      literalsAVX2<>+96(SB), Y0, Y0
+	VMOVUPS     literalsAVX2<>+320(SB), Y2
 	VSUBPS      Y0, Y2, Y0
 	VXORPS      Y2, Y2, Y2
 	VMAXPS      Y0, Y2, Y0
 	VMULPS      Y0, Y0, Y2
-	VMOVUPS     literalsAVX2<>+320(SB), Y3
-	VFMADD213PS literalsAVX2<>+352(SB), Y2, Y3
+	VMOVUPS     literalsAVX2<>+352(SB), Y3
 	VFMADD213PS literalsAVX2<>+384(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+416(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+480(SB), Y2, Y3
 	VMULPS      Y0, Y3, Y3
-	VANDPS      literalsAVX2<>+32(SB), Y1, Y1
+	VANDPS      literalsAVX2<>+64(SB), Y1, Y1
 	VXORPS      Y1, Y3, Y3
 	VMOVUPS     Y3, (AX)
 	VMOVUPS     32(CX), Y0
-	VADDPS      literalsAVX2<>+256(SB), Y0, Y1
-	VSUBPS      literalsAVX2<>+256(SB), Y1, Y1
+	VADDPS      literalsAVX2<>+288(SB), Y0, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y1
 	VSUBPS      Y1, Y0, Y1
-	VANDPS      literalsAVX2<>+64(SB), Y1, Y0
-	VSUBPS      literalsAVX2<>+288(SB), Y0, Y0
-	VANDPS      literalsAVX2<>+64(SB), Y0, Y0
-	VMOVUPS     literalsAVX2<>+288(SB), Y2
+	VANDPS      literalsAVX2<>+96(SB), Y1, Y0
+	VSUBPS      literalsAVX2<>+320(SB), Y0, Y0
+	VANDPS      literalsAVX2<>+96(SB), Y0, Y0
+	VMOVUPS     literalsAVX2<>+320(SB), Y2
 	VSUBPS      Y0, Y2, Y0
 	VXORPS      Y2, Y2, Y2
 	VMAXPS      Y0, Y2, Y0
 	VMULPS      Y0, Y0, Y2
-	VMOVUPS     literalsAVX2<>+320(SB), Y3
-	VFMADD213PS literalsAVX2<>+352(SB), Y2, Y3
+	VMOVUPS     literalsAVX2<>+352(SB), Y3
 	VFMADD213PS literalsAVX2<>+384(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+416(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+480(SB), Y2, Y3
 	VMULPS      Y0, Y3, Y3
-	VANDPS      literalsAVX2<>+32(SB), Y1, Y1
+	VANDPS      literalsAVX2<>+64(SB), Y1, Y1
 	VXORPS      Y1, Y3, Y3
 	VMOVUPS     Y3, 32(AX)
 	VMOVUPS     64(CX), Y0
-	VADDPS      literalsAVX2<>+256(SB), Y0, Y1
-	VSUBPS      literalsAVX2<>+256(SB), Y1, Y1
+	VADDPS      literalsAVX2<>+288(SB), Y0, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y1
 	VSUBPS      Y1, Y0, Y1
-	VANDPS      literalsAVX2<>+64(SB), Y1, Y0
-	VSUBPS      literalsAVX2<>+288(SB), Y0, Y0
-	VANDPS      literalsAVX2<>+64(SB), Y0, Y0
-	VMOVUPS     literalsAVX2<>+288(SB), Y2
+	VANDPS      literalsAVX2<>+96(SB), Y1, Y0
+	VSUBPS      literalsAVX2<>+320(SB), Y0, Y0
+	VANDPS      literalsAVX2<>+96(SB), Y0, Y0
+	VMOVUPS     literalsAVX2<>+320(SB), Y2
 	VSUBPS      Y0, Y2, Y0
 	VXORPS      Y2, Y2, Y2
 	VMAXPS      Y0, Y2, Y0
 	VMULPS      Y0, Y0, Y2
-	VMOVUPS     literalsAVX2<>+320(SB), Y3
-	VFMADD213PS literalsAVX2<>+352(SB), Y2, Y3
+	VMOVUPS     literalsAVX2<>+352(SB), Y3
 	VFMADD213PS literalsAVX2<>+384(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+416(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+480(SB), Y2, Y3
 	VMULPS      Y0, Y3, Y3
-	VANDPS      literalsAVX2<>+32(SB), Y1, Y1
+	VANDPS      literalsAVX2<>+64(SB), Y1, Y1
 	VXORPS      Y1, Y3, Y3
 	VMOVUPS     Y3, 64(AX)
 	VMOVUPS     96(CX), Y0
-	VADDPS      literalsAVX2<>+256(SB), Y0, Y1
-	VSUBPS      literalsAVX2<>+256(SB), Y1, Y1
+	VADDPS      literalsAVX2<>+288(SB), Y0, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y1
 	VSUBPS      Y1, Y0, Y1
-	VANDPS      literalsAVX2<>+64(SB), Y1, Y0
-	VSUBPS      literalsAVX2<>+288(SB), Y0, Y0
-	VANDPS      literalsAVX2<>+64(SB), Y0, Y0
-	VMOVUPS     literalsAVX2<>+288(SB), Y2
+	VANDPS      literalsAVX2<>+96(SB), Y1, Y0
+	VSUBPS      literalsAVX2<>+320(SB), Y0, Y0
+	VANDPS      literalsAVX2<>+96(SB), Y0, Y0
+	VMOVUPS     literalsAVX2<>+320(SB), Y2
 	VSUBPS      Y0, Y2, Y0
 	VXORPS      Y2, Y2, Y2
 	VMAXPS      Y0, Y2, Y0
 	VMULPS      Y0, Y0, Y2
-	VMOVUPS     literalsAVX2<>+320(SB), Y3
-	VFMADD213PS literalsAVX2<>+352(SB), Y2, Y3
+	VMOVUPS     literalsAVX2<>+352(SB), Y3
 	VFMADD213PS literalsAVX2<>+384(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+416(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+480(SB), Y2, Y3
 	VMULPS      Y0, Y3, Y3
-	VANDPS      literalsAVX2<>+32(SB), Y1, Y1
+	VANDPS      literalsAVX2<>+64(SB), Y1, Y1
 	VXORPS      Y1, Y3, Y3
 	VMOVUPS     Y3, 96(AX)
 	VMOVUPS     128(CX), Y0
-	VADDPS      literalsAVX2<>+256(SB), Y0, Y1
-	VSUBPS      literalsAVX2<>+256(SB), Y1, Y1
+	VADDPS      literalsAVX2<>+288(SB), Y0, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y1
 	VSUBPS      Y1, Y0, Y1
-	VANDPS      literalsAVX2<>+64(SB), Y1, Y0
-	VSUBPS      literalsAVX2<>+288(SB), Y0, Y0
-	VANDPS      literalsAVX2<>+64(SB), Y0, Y0
-	VMOVUPS     literalsAVX2<>+288(SB), Y2
+	VANDPS      literalsAVX2<>+96(SB), Y1, Y0
+	VSUBPS      literalsAVX2<>+320(SB), Y0, Y0
+	VANDPS      literalsAVX2<>+96(SB), Y0, Y0
+	VMOVUPS     literalsAVX2<>+320(SB), Y2
 	VSUBPS      Y0, Y2, Y0
 	VXORPS      Y2, Y2, Y2
 	VMAXPS      Y0, Y2, Y0
 	VMULPS      Y0, Y0, Y2
-	VMOVUPS     literalsAVX2<>+320(SB), Y3
-	VFMADD213PS literalsAVX2<>+352(SB), Y2, Y3
+	VMOVUPS     literalsAVX2<>+352(SB), Y3
 	VFMADD213PS literalsAVX2<>+384(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+416(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+480(SB), Y2, Y3
 	VMULPS      Y0, Y3, Y3
-	VANDPS      literalsAVX2<>+32(SB), Y1, Y1
+	VANDPS      literalsAVX2<>+64(SB), Y1, Y1
 	VXORPS      Y1, Y3, Y3
 	VMOVUPS     Y3, 128(AX)
 	VMOVUPS     160(CX), Y0
-	VADDPS      literalsAVX2<>+256(SB), Y0, Y1
-	VSUBPS      literalsAVX2<>+256(SB), Y1, Y1
+	VADDPS      literalsAVX2<>+288(SB), Y0, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y1
 	VSUBPS      Y1, Y0, Y1
-	VANDPS      literalsAVX2<>+64(SB), Y1, Y0
-	VSUBPS      literalsAVX2<>+288(SB), Y0, Y0
-	VANDPS      literalsAVX2<>+64(SB), Y0, Y0
-	VMOVUPS     literalsAVX2<>+288(SB), Y2
+	VANDPS      literalsAVX2<>+96(SB), Y1, Y0
+	VSUBPS      literalsAVX2<>+320(SB), Y0, Y0
+	VANDPS      literalsAVX2<>+96(SB), Y0, Y0
+	VMOVUPS     literalsAVX2<>+320(SB), Y2
 	VSUBPS      Y0, Y2, Y0
 	VXORPS      Y2, Y2, Y2
 	VMAXPS      Y0, Y2, Y0
 	VMULPS      Y0, Y0, Y2
-	VMOVUPS     literalsAVX2<>+320(SB), Y3
-	VFMADD213PS literalsAVX2<>+352(SB), Y2, Y3
+	VMOVUPS     literalsAVX2<>+352(SB), Y3
 	VFMADD213PS literalsAVX2<>+384(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+416(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+480(SB), Y2, Y3
 	VMULPS      Y0, Y3, Y3
-	VANDPS      literalsAVX2<>+32(SB), Y1, Y1
+	VANDPS      literalsAVX2<>+64(SB), Y1, Y1
 	VXORPS      Y1, Y3, Y3
 	VMOVUPS     Y3, 160(AX)
 	VMOVUPS     192(CX), Y0
-	VADDPS      literalsAVX2<>+256(SB), Y0, Y1
-	VSUBPS      literalsAVX2<>+256(SB), Y1, Y1
+	VADDPS      literalsAVX2<>+288(SB), Y0, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y1
 	VSUBPS      Y1, Y0, Y1
-	VANDPS      literalsAVX2<>+64(SB), Y1, Y0
-	VSUBPS      literalsAVX2<>+288(SB), Y0, Y0
-	VANDPS      literalsAVX2<>+64(SB), Y0, Y0
-	VMOVUPS     literalsAVX2<>+288(SB), Y2
+	VANDPS      literalsAVX2<>+96(SB), Y1, Y0
+	VSUBPS      literalsAVX2<>+320(SB), Y0, Y0
+	VANDPS      literalsAVX2<>+96(SB), Y0, Y0
+	VMOVUPS     literalsAVX2<>+320(SB), Y2
 	VSUBPS      Y0, Y2, Y0
 	VXORPS      Y2, Y2, Y2
 	VMAXPS      Y0, Y2, Y0
 	VMULPS      Y0, Y0, Y2
-	VMOVUPS     literalsAVX2<>+320(SB), Y3
-	VFMADD213PS literalsAVX2<>+352(SB), Y2, Y3
+	VMOVUPS     literalsAVX2<>+352(SB), Y3
 	VFMADD213PS literalsAVX2<>+384(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+416(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+480(SB), Y2, Y3
 	VMULPS      Y0, Y3, Y3
-	VANDPS      literalsAVX2<>+32(SB), Y1, Y1
+	VANDPS      literalsAVX2<>+64(SB), Y1, Y1
 	VXORPS      Y1, Y3, Y3
 	VMOVUPS     Y3, 192(AX)
 	VMOVUPS     224(CX), Y0
-	VADDPS      literalsAVX2<>+256(SB), Y0, Y1
-	VSUBPS      literalsAVX2<>+256(SB), Y1, Y1
+	VADDPS      literalsAVX2<>+288(SB), Y0, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y1
 	VSUBPS      Y1, Y0, Y1
-	VANDPS      literalsAVX2<>+64(SB), Y1, Y0
-	VSUBPS      literalsAVX2<>+288(SB), Y0, Y0
-	VANDPS      literalsAVX2<>+64(SB), Y0, Y0
-	VMOVUPS     literalsAVX2<>+288(SB), Y2
+	VANDPS      literalsAVX2<>+96(SB), Y1, Y0
+	VSUBPS      literalsAVX2<>+320(SB), Y0, Y0
+	VANDPS      literalsAVX2<>+96(SB), Y0, Y0
+	VMOVUPS     literalsAVX2<>+320(SB), Y2
 	VSUBPS      Y0, Y2, Y0
 	VXORPS      Y2, Y2, Y2
 	VMAXPS      Y0, Y2, Y0
 	VMULPS      Y0, Y0, Y2
-	VMOVUPS     literalsAVX2<>+320(SB), Y3
-	VFMADD213PS literalsAVX2<>+352(SB), Y2, Y3
+	VMOVUPS     literalsAVX2<>+352(SB), Y3
 	VFMADD213PS literalsAVX2<>+384(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+416(SB), Y2, Y3
 	VFMADD213PS literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+480(SB), Y2, Y3
 	VMULPS      Y0, Y3, Y3
-	VANDPS      literalsAVX2<>+32(SB), Y1, Y1
+	VANDPS      literalsAVX2<>+64(SB), Y1, Y1
 	VXORPS      Y1, Y3, Y3
 	VMOVUPS     Y3, 224(AX)
 	ADDQ        $0x20, SI
@@ -2052,45 +2052,721 @@ TEXT saturateP<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
-	VMINPS  literalsAVX2<>+0(SB), Y0, Y0
+	VMINPS  literalsAVX2<>+32(SB), Y0, Y0
 	VMOVUPS Y0, (AX)
 	VMOVUPS 32(CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
-	VMINPS  literalsAVX2<>+0(SB), Y0, Y0
+	VMINPS  literalsAVX2<>+32(SB), Y0, Y0
 	VMOVUPS Y0, 32(AX)
 	VMOVUPS 64(CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
-	VMINPS  literalsAVX2<>+0(SB), Y0, Y0
+	VMINPS  literalsAVX2<>+32(SB), Y0, Y0
 	VMOVUPS Y0, 64(AX)
 	VMOVUPS 96(CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
-	VMINPS  literalsAVX2<>+0(SB), Y0, Y0
+	VMINPS  literalsAVX2<>+32(SB), Y0, Y0
 	VMOVUPS Y0, 96(AX)
 	VMOVUPS 128(CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
-	VMINPS  literalsAVX2<>+0(SB), Y0, Y0
+	VMINPS  literalsAVX2<>+32(SB), Y0, Y0
 	VMOVUPS Y0, 128(AX)
 	VMOVUPS 160(CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
-	VMINPS  literalsAVX2<>+0(SB), Y0, Y0
+	VMINPS  literalsAVX2<>+32(SB), Y0, Y0
 	VMOVUPS Y0, 160(AX)
 	VMOVUPS 192(CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
-	VMINPS  literalsAVX2<>+0(SB), Y0, Y0
+	VMINPS  literalsAVX2<>+32(SB), Y0, Y0
 	VMOVUPS Y0, 192(AX)
 	VMOVUPS 224(CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
-	VMINPS  literalsAVX2<>+0(SB), Y0, Y0
+	VMINPS  literalsAVX2<>+32(SB), Y0, Y0
 	VMOVUPS Y0, 224(AX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
+
+// Requires: AVX, AVX2, FMA3
+TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     (CX), Y0
+	VMINPS      literalsAVX2<>+512(SB), Y0, Y2
+	VADDPS      literalsAVX2<>+288(SB), Y2, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     literalsAVX2<>+576(SB), Y3
+	VFMADD213PS literalsAVX2<>+608(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+640(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+672(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+704(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+32(SB), Y2, Y3
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      Y1, Y3, Y3
+	VCMPPS      $0x1d, literalsAVX2<>+544(SB), Y0, Y1
+	VANDPS      Y1, Y3, Y3
+	VMOVUPS     Y3, (AX)
+	VMOVUPS     32(CX), Y0
+	VMINPS      literalsAVX2<>+512(SB), Y0, Y2
+	VADDPS      literalsAVX2<>+288(SB), Y2, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     literalsAVX2<>+576(SB), Y3
+	VFMADD213PS literalsAVX2<>+608(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+640(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+672(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+704(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+32(SB), Y2, Y3
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      Y1, Y3, Y3
+	VCMPPS      $0x1d, literalsAVX2<>+544(SB), Y0, Y1
+	VANDPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 32(AX)
+	VMOVUPS     64(CX), Y0
+	VMINPS      literalsAVX2<>+512(SB), Y0, Y2
+	VADDPS      literalsAVX2<>+288(SB), Y2, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     literalsAVX2<>+576(SB), Y3
+	VFMADD213PS literalsAVX2<>+608(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+640(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+672(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+704(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+32(SB), Y2, Y3
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      Y1, Y3, Y3
+	VCMPPS      $0x1d, literalsAVX2<>+544(SB), Y0, Y1
+	VANDPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 64(AX)
+	VMOVUPS     96(CX), Y0
+	VMINPS      literalsAVX2<>+512(SB), Y0, Y2
+	VADDPS      literalsAVX2<>+288(SB), Y2, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     literalsAVX2<>+576(SB), Y3
+	VFMADD213PS literalsAVX2<>+608(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+640(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+672(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+704(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+32(SB), Y2, Y3
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      Y1, Y3, Y3
+	VCMPPS      $0x1d, literalsAVX2<>+544(SB), Y0, Y1
+	VANDPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 96(AX)
+	VMOVUPS     128(CX), Y0
+	VMINPS      literalsAVX2<>+512(SB), Y0, Y2
+	VADDPS      literalsAVX2<>+288(SB), Y2, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     literalsAVX2<>+576(SB), Y3
+	VFMADD213PS literalsAVX2<>+608(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+640(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+672(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+704(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+32(SB), Y2, Y3
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      Y1, Y3, Y3
+	VCMPPS      $0x1d, literalsAVX2<>+544(SB), Y0, Y1
+	VANDPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 128(AX)
+	VMOVUPS     160(CX), Y0
+	VMINPS      literalsAVX2<>+512(SB), Y0, Y2
+	VADDPS      literalsAVX2<>+288(SB), Y2, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     literalsAVX2<>+576(SB), Y3
+	VFMADD213PS literalsAVX2<>+608(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+640(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+672(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+704(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+32(SB), Y2, Y3
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      Y1, Y3, Y3
+	VCMPPS      $0x1d, literalsAVX2<>+544(SB), Y0, Y1
+	VANDPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 160(AX)
+	VMOVUPS     192(CX), Y0
+	VMINPS      literalsAVX2<>+512(SB), Y0, Y2
+	VADDPS      literalsAVX2<>+288(SB), Y2, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     literalsAVX2<>+576(SB), Y3
+	VFMADD213PS literalsAVX2<>+608(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+640(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+672(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+704(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+32(SB), Y2, Y3
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      Y1, Y3, Y3
+	VCMPPS      $0x1d, literalsAVX2<>+544(SB), Y0, Y1
+	VANDPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 192(AX)
+	VMOVUPS     224(CX), Y0
+	VMINPS      literalsAVX2<>+512(SB), Y0, Y2
+	VADDPS      literalsAVX2<>+288(SB), Y2, Y1
+	VSUBPS      literalsAVX2<>+288(SB), Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VMOVUPS     literalsAVX2<>+576(SB), Y3
+	VFMADD213PS literalsAVX2<>+608(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+640(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+672(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+704(SB), Y2, Y3
+	VFMADD213PS literalsAVX2<>+32(SB), Y2, Y3
+	VPSLLD      $0x17, Y1, Y1
+	VPADDD      Y1, Y3, Y3
+	VCMPPS      $0x1d, literalsAVX2<>+544(SB), Y0, Y1
+	VANDPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 224(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX, AVX2
+TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX   8(SI), AX
+	ADDQ      DI, AX
+	MOVWLZX   10(SI), CX
+	ADDQ      DI, CX
+	MOVWLZX   12(SI), DX
+	ADDQ      DI, DX
+	MOVWLZX   14(SI), BX
+	ADDQ      DI, BX
+	VMOVUPS   (CX), Y0
+	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD    $0x0f, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS   (DX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VMOVUPS   (BX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+896(SB), Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPSRLD    $0x08, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VMOVUPS   32(CX), Y0
+	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD    $0x0f, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS   32(DX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VMOVUPS   32(BX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+896(SB), Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPSRLD    $0x08, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	VMOVUPS   64(CX), Y0
+	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD    $0x0f, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS   64(DX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VMOVUPS   64(BX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+896(SB), Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPSRLD    $0x08, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
+	VMOVUPS   Y0, 64(AX)
+	VMOVUPS   96(CX), Y0
+	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD    $0x0f, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS   96(DX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VMOVUPS   96(BX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+896(SB), Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPSRLD    $0x08, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
+	VMOVUPS   Y0, 96(AX)
+	VMOVUPS   128(CX), Y0
+	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD    $0x0f, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS   128(DX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VMOVUPS   128(BX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+896(SB), Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPSRLD    $0x08, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
+	VMOVUPS   Y0, 128(AX)
+	VMOVUPS   160(CX), Y0
+	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD    $0x0f, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS   160(DX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VMOVUPS   160(BX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+896(SB), Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPSRLD    $0x08, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
+	VMOVUPS   Y0, 160(AX)
+	VMOVUPS   192(CX), Y0
+	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD    $0x0f, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS   192(DX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VMOVUPS   192(BX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+896(SB), Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPSRLD    $0x08, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
+	VMOVUPS   Y0, 192(AX)
+	VMOVUPS   224(CX), Y0
+	VMAXPS    literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS    literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD    $0x0f, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+768(SB), Y0, Y0
+	VMOVUPS   224(DX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+800(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VMOVUPS   224(BX), Y1
+	VMAXPS    literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS    literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD    $0x0f, Y1, Y2
+	VXORPS    Y2, Y1, Y1
+	VPMULLD   literalsAVX2<>+832(SB), Y1, Y1
+	VPADDD    Y1, Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+864(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPMULLD   literalsAVX2<>+896(SB), Y0, Y0
+	VPSRLD    $0x10, Y0, Y1
+	VXORPS    Y1, Y0, Y0
+	VPSRLD    $0x08, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    literalsAVX2<>+928(SB), Y0, Y0
+	VMOVUPS   Y0, 224(AX)
+	ADDQ      $0x20, SI
+	JMP       (SI)
+
+// Requires: AVX, AVX2
+TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         R8, BX
+	VBROADCASTSS (BX), Y0
+	VMOVUPS      (CX), Y1
+	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD       $0x0f, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
+	VMOVUPS      (DX), Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      Y0, Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
+	VPSRLD       $0x0d, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+896(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD       $0x0f, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
+	VMOVUPS      32(DX), Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      Y0, Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
+	VPSRLD       $0x0d, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+896(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD       $0x0f, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
+	VMOVUPS      64(DX), Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      Y0, Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
+	VPSRLD       $0x0d, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+896(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD       $0x0f, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
+	VMOVUPS      96(DX), Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      Y0, Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
+	VPSRLD       $0x0d, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+896(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD       $0x0f, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
+	VMOVUPS      128(DX), Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      Y0, Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
+	VPSRLD       $0x0d, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+896(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD       $0x0f, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
+	VMOVUPS      160(DX), Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      Y0, Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
+	VPSRLD       $0x0d, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+896(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD       $0x0f, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
+	VMOVUPS      192(DX), Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      Y0, Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+832(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
+	VPSRLD       $0x0d, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+896(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VMAXPS       literalsAVX2<>+736(SB), Y1, Y1
+	VADDPS       literalsAVX2<>+0(SB), Y1, Y1
+	VPSRLD       $0x0f, Y1, Y2
+	VXORPS       Y2, Y1, Y1
+	VPMULLD      literalsAVX2<>+768(SB), Y1, Y1
+	VMOVUPS      224(DX), Y2
+	VMAXPS       literalsAVX2<>+736(SB), Y2, Y2
+	VADDPS       literalsAVX2<>+0(SB), Y2, Y2
+	VPSRLD       $0x0f, Y2, Y3
+	VXORPS       Y3, Y2, Y2
+	VPMULLD      literalsAVX2<>+800(SB), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      Y0, Y0
+	VMAXPS       literalsAVX2<>+736(SB), Y0, Y0
+	VADDPS       literalsAVX2<>+0(SB), Y0, Y0
+	VPSRLD       $0x0f, Y0, Y2
+	VXORPS       Y2, Y0, Y0
+	VPMULLD      literalsAVX2<>+832(SB), Y0, Y0
+	VPADDD       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y0
+	VXORPS       Y0, Y1, Y1
+	VPMULLD      literalsAVX2<>+864(SB), Y1, Y1
+	VPSRLD       $0x0d, Y1, Y0
+	VXORPS       Y0, Y1, Y1
+	VPMULLD      literalsAVX2<>+896(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y0
+	VXORPS       Y0, Y1, Y1
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       literalsAVX2<>+928(SB), Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
 
 // Requires: AVX
 TEXT selectLTPPPP<>(SB), NOSPLIT|NOFRAME, $0
@@ -4352,135 +5028,3110 @@ TEXT outNmadZPC<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
-DATA literalsAVX2<>+0(SB)/4, $0x3f800000
-DATA literalsAVX2<>+4(SB)/4, $0x3f800000
-DATA literalsAVX2<>+8(SB)/4, $0x3f800000
-DATA literalsAVX2<>+12(SB)/4, $0x3f800000
-DATA literalsAVX2<>+16(SB)/4, $0x3f800000
-DATA literalsAVX2<>+20(SB)/4, $0x3f800000
-DATA literalsAVX2<>+24(SB)/4, $0x3f800000
-DATA literalsAVX2<>+28(SB)/4, $0x3f800000
-DATA literalsAVX2<>+32(SB)/4, $0x80000000
-DATA literalsAVX2<>+36(SB)/4, $0x80000000
-DATA literalsAVX2<>+40(SB)/4, $0x80000000
-DATA literalsAVX2<>+44(SB)/4, $0x80000000
-DATA literalsAVX2<>+48(SB)/4, $0x80000000
-DATA literalsAVX2<>+52(SB)/4, $0x80000000
-DATA literalsAVX2<>+56(SB)/4, $0x80000000
-DATA literalsAVX2<>+60(SB)/4, $0x80000000
-DATA literalsAVX2<>+64(SB)/4, $0x7fffffff
-DATA literalsAVX2<>+68(SB)/4, $0x7fffffff
-DATA literalsAVX2<>+72(SB)/4, $0x7fffffff
-DATA literalsAVX2<>+76(SB)/4, $0x7fffffff
-DATA literalsAVX2<>+80(SB)/4, $0x7fffffff
-DATA literalsAVX2<>+84(SB)/4, $0x7fffffff
-DATA literalsAVX2<>+88(SB)/4, $0x7fffffff
-DATA literalsAVX2<>+92(SB)/4, $0x7fffffff
-DATA literalsAVX2<>+96(SB)/4, $0x2b8cbccc
-DATA literalsAVX2<>+100(SB)/4, $0x2b8cbccc
-DATA literalsAVX2<>+104(SB)/4, $0x2b8cbccc
-DATA literalsAVX2<>+108(SB)/4, $0x2b8cbccc
-DATA literalsAVX2<>+112(SB)/4, $0x2b8cbccc
-DATA literalsAVX2<>+116(SB)/4, $0x2b8cbccc
-DATA literalsAVX2<>+120(SB)/4, $0x2b8cbccc
-DATA literalsAVX2<>+124(SB)/4, $0x2b8cbccc
-DATA literalsAVX2<>+128(SB)/4, $0x5f370000
-DATA literalsAVX2<>+132(SB)/4, $0x5f370000
-DATA literalsAVX2<>+136(SB)/4, $0x5f370000
-DATA literalsAVX2<>+140(SB)/4, $0x5f370000
-DATA literalsAVX2<>+144(SB)/4, $0x5f370000
-DATA literalsAVX2<>+148(SB)/4, $0x5f370000
-DATA literalsAVX2<>+152(SB)/4, $0x5f370000
-DATA literalsAVX2<>+156(SB)/4, $0x5f370000
-DATA literalsAVX2<>+160(SB)/4, $0x3f009c63
-DATA literalsAVX2<>+164(SB)/4, $0x3f009c63
-DATA literalsAVX2<>+168(SB)/4, $0x3f009c63
-DATA literalsAVX2<>+172(SB)/4, $0x3f009c63
-DATA literalsAVX2<>+176(SB)/4, $0x3f009c63
-DATA literalsAVX2<>+180(SB)/4, $0x3f009c63
-DATA literalsAVX2<>+184(SB)/4, $0x3f009c63
-DATA literalsAVX2<>+188(SB)/4, $0x3f009c63
-DATA literalsAVX2<>+192(SB)/4, $0x3fc03630
-DATA literalsAVX2<>+196(SB)/4, $0x3fc03630
-DATA literalsAVX2<>+200(SB)/4, $0x3fc03630
-DATA literalsAVX2<>+204(SB)/4, $0x3fc03630
-DATA literalsAVX2<>+208(SB)/4, $0x3fc03630
-DATA literalsAVX2<>+212(SB)/4, $0x3fc03630
-DATA literalsAVX2<>+216(SB)/4, $0x3fc03630
-DATA literalsAVX2<>+220(SB)/4, $0x3fc03630
-DATA literalsAVX2<>+224(SB)/4, $0x3fc04e17
-DATA literalsAVX2<>+228(SB)/4, $0x3fc04e17
-DATA literalsAVX2<>+232(SB)/4, $0x3fc04e17
-DATA literalsAVX2<>+236(SB)/4, $0x3fc04e17
-DATA literalsAVX2<>+240(SB)/4, $0x3fc04e17
-DATA literalsAVX2<>+244(SB)/4, $0x3fc04e17
-DATA literalsAVX2<>+248(SB)/4, $0x3fc04e17
-DATA literalsAVX2<>+252(SB)/4, $0x3fc04e17
-DATA literalsAVX2<>+256(SB)/4, $0x4b400000
-DATA literalsAVX2<>+260(SB)/4, $0x4b400000
-DATA literalsAVX2<>+264(SB)/4, $0x4b400000
-DATA literalsAVX2<>+268(SB)/4, $0x4b400000
-DATA literalsAVX2<>+272(SB)/4, $0x4b400000
-DATA literalsAVX2<>+276(SB)/4, $0x4b400000
-DATA literalsAVX2<>+280(SB)/4, $0x4b400000
-DATA literalsAVX2<>+284(SB)/4, $0x4b400000
-DATA literalsAVX2<>+288(SB)/4, $0x3e800000
-DATA literalsAVX2<>+292(SB)/4, $0x3e800000
-DATA literalsAVX2<>+296(SB)/4, $0x3e800000
-DATA literalsAVX2<>+300(SB)/4, $0x3e800000
-DATA literalsAVX2<>+304(SB)/4, $0x3e800000
-DATA literalsAVX2<>+308(SB)/4, $0x3e800000
-DATA literalsAVX2<>+312(SB)/4, $0x3e800000
-DATA literalsAVX2<>+316(SB)/4, $0x3e800000
-DATA literalsAVX2<>+320(SB)/4, $0x421e2597
-DATA literalsAVX2<>+324(SB)/4, $0x421e2597
-DATA literalsAVX2<>+328(SB)/4, $0x421e2597
-DATA literalsAVX2<>+332(SB)/4, $0x421e2597
-DATA literalsAVX2<>+336(SB)/4, $0x421e2597
-DATA literalsAVX2<>+340(SB)/4, $0x421e2597
-DATA literalsAVX2<>+344(SB)/4, $0x421e2597
-DATA literalsAVX2<>+348(SB)/4, $0x421e2597
-DATA literalsAVX2<>+352(SB)/4, $0xc299197d
-DATA literalsAVX2<>+356(SB)/4, $0xc299197d
-DATA literalsAVX2<>+360(SB)/4, $0xc299197d
-DATA literalsAVX2<>+364(SB)/4, $0xc299197d
-DATA literalsAVX2<>+368(SB)/4, $0xc299197d
-DATA literalsAVX2<>+372(SB)/4, $0xc299197d
-DATA literalsAVX2<>+376(SB)/4, $0xc299197d
-DATA literalsAVX2<>+380(SB)/4, $0xc299197d
-DATA literalsAVX2<>+384(SB)/4, $0x42a333b7
-DATA literalsAVX2<>+388(SB)/4, $0x42a333b7
-DATA literalsAVX2<>+392(SB)/4, $0x42a333b7
-DATA literalsAVX2<>+396(SB)/4, $0x42a333b7
-DATA literalsAVX2<>+400(SB)/4, $0x42a333b7
-DATA literalsAVX2<>+404(SB)/4, $0x42a333b7
-DATA literalsAVX2<>+408(SB)/4, $0x42a333b7
-DATA literalsAVX2<>+412(SB)/4, $0x42a333b7
-DATA literalsAVX2<>+416(SB)/4, $0xc2255ddb
-DATA literalsAVX2<>+420(SB)/4, $0xc2255ddb
-DATA literalsAVX2<>+424(SB)/4, $0xc2255ddb
-DATA literalsAVX2<>+428(SB)/4, $0xc2255ddb
-DATA literalsAVX2<>+432(SB)/4, $0xc2255ddb
-DATA literalsAVX2<>+436(SB)/4, $0xc2255ddb
-DATA literalsAVX2<>+440(SB)/4, $0xc2255ddb
-DATA literalsAVX2<>+444(SB)/4, $0xc2255ddb
-DATA literalsAVX2<>+448(SB)/4, $0x40c90fda
-DATA literalsAVX2<>+452(SB)/4, $0x40c90fda
-DATA literalsAVX2<>+456(SB)/4, $0x40c90fda
-DATA literalsAVX2<>+460(SB)/4, $0x40c90fda
-DATA literalsAVX2<>+464(SB)/4, $0x40c90fda
-DATA literalsAVX2<>+468(SB)/4, $0x40c90fda
-DATA literalsAVX2<>+472(SB)/4, $0x40c90fda
-DATA literalsAVX2<>+476(SB)/4, $0x40c90fda
-DATA literalsAVX2<>+480(SB)/4, $0x00000088
-DATA literalsAVX2<>+484(SB)/4, $0x00000088
-DATA literalsAVX2<>+488(SB)/4, $0x00000088
-DATA literalsAVX2<>+492(SB)/4, $0x00000088
-DATA literalsAVX2<>+496(SB)/4, $0x00000088
-DATA literalsAVX2<>+500(SB)/4, $0x00000088
-DATA literalsAVX2<>+504(SB)/4, $0x00000088
-DATA literalsAVX2<>+508(SB)/4, $0x00000088
-GLOBL literalsAVX2<>(SB), RODATA|NOPTR, $512
+// Requires: AVX
+TEXT towardsV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         R8, BX
+	VBROADCASTSS (BX), Y0
+	VBROADCASTSS 4(BX), Y1
+	VBROADCASTSS 8(BX), Y2
+	VMOVUPS      (R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      (R12), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	VMOVUPS      (R13), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (DX)
+	VMOVUPS      32(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      32(R12), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      32(R13), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 32(DX)
+	VMOVUPS      64(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      64(R12), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 64(CX)
+	VMOVUPS      64(R13), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 64(DX)
+	VMOVUPS      96(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      96(R12), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 96(CX)
+	VMOVUPS      96(R13), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 96(DX)
+	VMOVUPS      128(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      128(R12), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 128(CX)
+	VMOVUPS      128(R13), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 128(DX)
+	VMOVUPS      160(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      160(R12), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 160(CX)
+	VMOVUPS      160(R13), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 160(DX)
+	VMOVUPS      192(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      192(R12), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 192(CX)
+	VMOVUPS      192(R13), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 192(DX)
+	VMOVUPS      224(R11), Y3
+	VSUBPS       Y0, Y3, Y0
+	VMOVUPS      Y0, 224(AX)
+	VMOVUPS      224(R12), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 224(CX)
+	VMOVUPS      224(R13), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 224(DX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT lessVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         DI, BX
+	MOVWLZX      16(SI), R10
+	ADDQ         DI, R10
+	MOVWLZX      18(SI), R14
+	ADDQ         DI, R14
+	MOVWLZX      20(SI), R15
+	ADDQ         R8, R15
+	VBROADCASTSS (R15), Y0
+	VBROADCASTSS 4(R15), Y1
+	VBROADCASTSS 8(R15), Y2
+	VMOVUPS      (BX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      (R10), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	VMOVUPS      (R14), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (DX)
+	VMOVUPS      32(BX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      32(R10), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      32(R14), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 32(DX)
+	VMOVUPS      64(BX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      64(R10), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 64(CX)
+	VMOVUPS      64(R14), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 64(DX)
+	VMOVUPS      96(BX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      96(R10), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 96(CX)
+	VMOVUPS      96(R14), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 96(DX)
+	VMOVUPS      128(BX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      128(R10), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 128(CX)
+	VMOVUPS      128(R14), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 128(DX)
+	VMOVUPS      160(BX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      160(R10), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 160(CX)
+	VMOVUPS      160(R14), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 160(DX)
+	VMOVUPS      192(BX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      192(R10), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 192(CX)
+	VMOVUPS      192(R14), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 192(DX)
+	VMOVUPS      224(BX), Y3
+	VSUBPS       Y0, Y3, Y0
+	VMOVUPS      Y0, 224(AX)
+	VMOVUPS      224(R10), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 224(CX)
+	VMOVUPS      224(R14), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 224(DX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT stretchVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         DI, BX
+	MOVWLZX      16(SI), R10
+	ADDQ         DI, R10
+	MOVWLZX      18(SI), R14
+	ADDQ         DI, R14
+	MOVWLZX      20(SI), R15
+	ADDQ         R8, R15
+	VBROADCASTSS (R15), Y0
+	VBROADCASTSS 4(R15), Y1
+	VBROADCASTSS 8(R15), Y2
+	VMOVUPS      (BX), Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      (R10), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	VMOVUPS      (R14), Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (DX)
+	VMOVUPS      32(BX), Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      32(R10), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      32(R14), Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 32(DX)
+	VMOVUPS      64(BX), Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      64(R10), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 64(CX)
+	VMOVUPS      64(R14), Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 64(DX)
+	VMOVUPS      96(BX), Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      96(R10), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 96(CX)
+	VMOVUPS      96(R14), Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 96(DX)
+	VMOVUPS      128(BX), Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      128(R10), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 128(CX)
+	VMOVUPS      128(R14), Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 128(DX)
+	VMOVUPS      160(BX), Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      160(R10), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 160(CX)
+	VMOVUPS      160(R14), Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 160(DX)
+	VMOVUPS      192(BX), Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      192(R10), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 192(CX)
+	VMOVUPS      192(R14), Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 192(DX)
+	VMOVUPS      224(BX), Y3
+	VMULPS       Y0, Y3, Y0
+	VMOVUPS      Y0, 224(AX)
+	VMOVUPS      224(R10), Y0
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 224(CX)
+	VMOVUPS      224(R14), Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 224(DX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT scaleVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX 8(SI), AX
+	ADDQ    DI, AX
+	MOVWLZX 10(SI), CX
+	ADDQ    DI, CX
+	MOVWLZX 12(SI), DX
+	ADDQ    DI, DX
+	MOVWLZX 14(SI), BX
+	ADDQ    DI, BX
+	MOVWLZX 16(SI), R10
+	ADDQ    DI, R10
+	MOVWLZX 18(SI), R14
+	ADDQ    DI, R14
+	MOVWLZX 20(SI), R15
+	ADDQ    DI, R15
+	VMOVUPS (BX), Y0
+	VMULPS  (R15), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS (R10), Y0
+	VMULPS  (R15), Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS (R14), Y0
+	VMULPS  (R15), Y0, Y0
+	VMOVUPS Y0, (DX)
+	VMOVUPS 32(BX), Y0
+	VMULPS  32(R15), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 32(R10), Y0
+	VMULPS  32(R15), Y0, Y0
+	VMOVUPS Y0, 32(CX)
+	VMOVUPS 32(R14), Y0
+	VMULPS  32(R15), Y0, Y0
+	VMOVUPS Y0, 32(DX)
+	VMOVUPS 64(BX), Y0
+	VMULPS  64(R15), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 64(R10), Y0
+	VMULPS  64(R15), Y0, Y0
+	VMOVUPS Y0, 64(CX)
+	VMOVUPS 64(R14), Y0
+	VMULPS  64(R15), Y0, Y0
+	VMOVUPS Y0, 64(DX)
+	VMOVUPS 96(BX), Y0
+	VMULPS  96(R15), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	VMOVUPS 96(R10), Y0
+	VMULPS  96(R15), Y0, Y0
+	VMOVUPS Y0, 96(CX)
+	VMOVUPS 96(R14), Y0
+	VMULPS  96(R15), Y0, Y0
+	VMOVUPS Y0, 96(DX)
+	VMOVUPS 128(BX), Y0
+	VMULPS  128(R15), Y0, Y0
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS 128(R10), Y0
+	VMULPS  128(R15), Y0, Y0
+	VMOVUPS Y0, 128(CX)
+	VMOVUPS 128(R14), Y0
+	VMULPS  128(R15), Y0, Y0
+	VMOVUPS Y0, 128(DX)
+	VMOVUPS 160(BX), Y0
+	VMULPS  160(R15), Y0, Y0
+	VMOVUPS Y0, 160(AX)
+	VMOVUPS 160(R10), Y0
+	VMULPS  160(R15), Y0, Y0
+	VMOVUPS Y0, 160(CX)
+	VMOVUPS 160(R14), Y0
+	VMULPS  160(R15), Y0, Y0
+	VMOVUPS Y0, 160(DX)
+	VMOVUPS 192(BX), Y0
+	VMULPS  192(R15), Y0, Y0
+	VMOVUPS Y0, 192(AX)
+	VMOVUPS 192(R10), Y0
+	VMULPS  192(R15), Y0, Y0
+	VMOVUPS Y0, 192(CX)
+	VMOVUPS 192(R14), Y0
+	VMULPS  192(R15), Y0, Y0
+	VMOVUPS Y0, 192(DX)
+	VMOVUPS 224(BX), Y0
+	VMULPS  224(R15), Y0, Y0
+	VMOVUPS Y0, 224(AX)
+	VMOVUPS 224(R10), Y0
+	VMULPS  224(R15), Y0, Y0
+	VMOVUPS Y0, 224(CX)
+	VMOVUPS 224(R14), Y0
+	VMULPS  224(R15), Y0, Y0
+	VMOVUPS Y0, 224(DX)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// Requires: AVX, FMA3
+TEXT axisVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      (BX), Y0
+	VMOVUPS      32(BX), Y1
+	VMOVUPS      64(BX), Y2
+	VMOVUPS      96(BX), Y3
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      160(BX), Y5
+	VMOVUPS      192(BX), Y6
+	VMOVUPS      224(BX), Y7
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	MOVWLZX      18(SI), R10
+	ADDQ         DI, R10
+	MOVWLZX      20(SI), R14
+	ADDQ         DI, R14
+	MOVWLZX      22(SI), R15
+	ADDQ         R8, R15
+	VBROADCASTSS (R15), Y8
+	VBROADCASTSS 4(R15), Y9
+	VBROADCASTSS 8(R15), Y10
+	VMOVUPS      (BX), Y11
+	VFNMADD231PS Y8, Y0, Y11
+	VMOVUPS      Y11, (AX)
+	VMOVUPS      32(BX), Y11
+	VFNMADD231PS Y8, Y1, Y11
+	VMOVUPS      Y11, 32(AX)
+	VMOVUPS      64(BX), Y11
+	VFNMADD231PS Y8, Y2, Y11
+	VMOVUPS      Y11, 64(AX)
+	VMOVUPS      96(BX), Y11
+	VFNMADD231PS Y8, Y3, Y11
+	VMOVUPS      Y11, 96(AX)
+	VMOVUPS      128(BX), Y11
+	VFNMADD231PS Y8, Y4, Y11
+	VMOVUPS      Y11, 128(AX)
+	VMOVUPS      160(BX), Y11
+	VFNMADD231PS Y8, Y5, Y11
+	VMOVUPS      Y11, 160(AX)
+	VMOVUPS      192(BX), Y11
+	VFNMADD231PS Y8, Y6, Y11
+	VMOVUPS      Y11, 192(AX)
+	VMOVUPS      224(BX), Y11
+	VFNMADD231PS Y8, Y7, Y11
+	VMOVUPS      Y11, 224(AX)
+	VMOVUPS      (R10), Y8
+	VFNMADD231PS Y9, Y0, Y8
+	VMOVUPS      Y8, (CX)
+	VMOVUPS      32(R10), Y8
+	VFNMADD231PS Y9, Y1, Y8
+	VMOVUPS      Y8, 32(CX)
+	VMOVUPS      64(R10), Y8
+	VFNMADD231PS Y9, Y2, Y8
+	VMOVUPS      Y8, 64(CX)
+	VMOVUPS      96(R10), Y8
+	VFNMADD231PS Y9, Y3, Y8
+	VMOVUPS      Y8, 96(CX)
+	VMOVUPS      128(R10), Y8
+	VFNMADD231PS Y9, Y4, Y8
+	VMOVUPS      Y8, 128(CX)
+	VMOVUPS      160(R10), Y8
+	VFNMADD231PS Y9, Y5, Y8
+	VMOVUPS      Y8, 160(CX)
+	VMOVUPS      192(R10), Y8
+	VFNMADD231PS Y9, Y6, Y8
+	VMOVUPS      Y8, 192(CX)
+	VMOVUPS      224(R10), Y8
+	VFNMADD231PS Y9, Y7, Y8
+	VMOVUPS      Y8, 224(CX)
+	VMOVUPS      (R14), Y8
+	VFNMADD231PS Y10, Y0, Y8
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      32(R14), Y0
+	VFNMADD231PS Y10, Y1, Y0
+	VMOVUPS      Y0, 32(DX)
+	VMOVUPS      64(R14), Y0
+	VFNMADD231PS Y10, Y2, Y0
+	VMOVUPS      Y0, 64(DX)
+	VMOVUPS      96(R14), Y0
+	VFNMADD231PS Y10, Y3, Y0
+	VMOVUPS      Y0, 96(DX)
+	VMOVUPS      128(R14), Y0
+	VFNMADD231PS Y10, Y4, Y0
+	VMOVUPS      Y0, 128(DX)
+	VMOVUPS      160(R14), Y0
+	VFNMADD231PS Y10, Y5, Y0
+	VMOVUPS      Y0, 160(DX)
+	VMOVUPS      192(R14), Y0
+	VFNMADD231PS Y10, Y6, Y0
+	VMOVUPS      Y0, 192(DX)
+	VMOVUPS      224(R14), Y0
+	VFNMADD231PS Y10, Y7, Y0
+	VMOVUPS      Y0, 224(DX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT crossVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         DI, BX
+	MOVWLZX      16(SI), R10
+	ADDQ         DI, R10
+	MOVWLZX      18(SI), R14
+	ADDQ         DI, R14
+	MOVWLZX      20(SI), R15
+	ADDQ         R8, R15
+	VBROADCASTSS (R15), Y0
+	VBROADCASTSS 4(R15), Y1
+	VBROADCASTSS 8(R15), Y2
+	VMOVUPS      (R14), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      (R10), Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      (BX), Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      (R14), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      (R10), Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      (BX), Y6
+	VFNMADD231PS Y1, Y6, Y5
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      Y4, (CX)
+	VMOVUPS      Y5, (DX)
+	VMOVUPS      32(R14), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      32(R10), Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      32(BX), Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      32(R14), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      32(R10), Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      32(BX), Y6
+	VFNMADD231PS Y1, Y6, Y5
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      Y4, 32(CX)
+	VMOVUPS      Y5, 32(DX)
+	VMOVUPS      64(R14), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      64(R10), Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      64(BX), Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      64(R14), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      64(R10), Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      64(BX), Y6
+	VFNMADD231PS Y1, Y6, Y5
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y4, 64(CX)
+	VMOVUPS      Y5, 64(DX)
+	VMOVUPS      96(R14), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      96(R10), Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      96(BX), Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      96(R14), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      96(R10), Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      96(BX), Y6
+	VFNMADD231PS Y1, Y6, Y5
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, 96(CX)
+	VMOVUPS      Y5, 96(DX)
+	VMOVUPS      128(R14), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      128(R10), Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      128(BX), Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      128(R14), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      128(R10), Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      128(BX), Y6
+	VFNMADD231PS Y1, Y6, Y5
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      Y4, 128(CX)
+	VMOVUPS      Y5, 128(DX)
+	VMOVUPS      160(R14), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      160(R10), Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      160(BX), Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      160(R14), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      160(R10), Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      160(BX), Y6
+	VFNMADD231PS Y1, Y6, Y5
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      Y4, 160(CX)
+	VMOVUPS      Y5, 160(DX)
+	VMOVUPS      192(R14), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      192(R10), Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      192(BX), Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      192(R14), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      192(R10), Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      192(BX), Y6
+	VFNMADD231PS Y1, Y6, Y5
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      Y4, 192(CX)
+	VMOVUPS      Y5, 192(DX)
+	VMOVUPS      224(R14), Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      224(R10), Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      224(BX), Y4
+	VMULPS       Y2, Y4, Y2
+	VMOVUPS      224(R14), Y4
+	VFNMADD231PS Y0, Y4, Y2
+	VMOVUPS      224(R10), Y4
+	VMULPS       Y0, Y4, Y0
+	VMOVUPS      224(BX), Y4
+	VFNMADD231PS Y1, Y4, Y0
+	VMOVUPS      Y3, 224(AX)
+	VMOVUPS      Y2, 224(CX)
+	VMOVUPS      Y0, 224(DX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT towardsSquareV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         DI, BX
+	MOVWLZX      16(SI), R10
+	ADDQ         R8, R10
+	VBROADCASTSS (R10), Y0
+	VBROADCASTSS 4(R10), Y1
+	VBROADCASTSS 8(R10), Y2
+	VMOVUPS      (R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      (R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      Y4, (CX)
+	VMOVUPS      (R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMOVUPS      Y5, (DX)
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, (BX)
+	VMOVUPS      32(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      32(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 32(CX)
+	VMOVUPS      32(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMOVUPS      Y5, 32(DX)
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 32(BX)
+	VMOVUPS      64(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      64(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 64(CX)
+	VMOVUPS      64(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMOVUPS      Y5, 64(DX)
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 64(BX)
+	VMOVUPS      96(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      96(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 96(CX)
+	VMOVUPS      96(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMOVUPS      Y5, 96(DX)
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 96(BX)
+	VMOVUPS      128(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      128(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 128(CX)
+	VMOVUPS      128(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMOVUPS      Y5, 128(DX)
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 128(BX)
+	VMOVUPS      160(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      160(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 160(CX)
+	VMOVUPS      160(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMOVUPS      Y5, 160(DX)
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 160(BX)
+	VMOVUPS      192(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      192(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      Y4, 192(CX)
+	VMOVUPS      192(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMOVUPS      Y5, 192(DX)
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 192(BX)
+	VMOVUPS      224(R11), Y3
+	VSUBPS       Y0, Y3, Y0
+	VMOVUPS      Y0, 224(AX)
+	VMOVUPS      224(R12), Y3
+	VSUBPS       Y1, Y3, Y1
+	VMOVUPS      Y1, 224(CX)
+	VMOVUPS      224(R13), Y3
+	VSUBPS       Y2, Y3, Y2
+	VMOVUPS      Y2, 224(DX)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y1, Y1, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VMOVUPS      Y0, 224(BX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT cylinderV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         DI, BX
+	MOVWLZX      16(SI), R10
+	ADDQ         R8, R10
+	VBROADCASTSS (R10), Y0
+	VBROADCASTSS 4(R10), Y1
+	VBROADCASTSS 8(R10), Y2
+	MOVWLZX      18(SI), R10
+	ADDQ         R8, R10
+	VBROADCASTSS (R10), Y3
+	VBROADCASTSS 4(R10), Y4
+	VBROADCASTSS 8(R10), Y5
+	VMOVUPS      (R11), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      (R12), Y7
+	VSUBPS       Y1, Y7, Y7
+	VMOVUPS      (R13), Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y3, Y6, Y9
+	VFMADD231PS  Y4, Y7, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VFNMADD231PS Y3, Y9, Y6
+	VMOVUPS      Y6, (AX)
+	VFNMADD231PS Y4, Y9, Y7
+	VMOVUPS      Y7, (CX)
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, (DX)
+	VMULPS       Y6, Y6, Y6
+	VFMADD231PS  Y7, Y7, Y6
+	VFMADD231PS  Y8, Y8, Y6
+	VMOVUPS      Y6, (BX)
+	VMOVUPS      32(R11), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      32(R12), Y7
+	VSUBPS       Y1, Y7, Y7
+	VMOVUPS      32(R13), Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y3, Y6, Y9
+	VFMADD231PS  Y4, Y7, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VFNMADD231PS Y3, Y9, Y6
+	VMOVUPS      Y6, 32(AX)
+	VFNMADD231PS Y4, Y9, Y7
+	VMOVUPS      Y7, 32(CX)
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 32(DX)
+	VMULPS       Y6, Y6, Y6
+	VFMADD231PS  Y7, Y7, Y6
+	VFMADD231PS  Y8, Y8, Y6
+	VMOVUPS      Y6, 32(BX)
+	VMOVUPS      64(R11), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      64(R12), Y7
+	VSUBPS       Y1, Y7, Y7
+	VMOVUPS      64(R13), Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y3, Y6, Y9
+	VFMADD231PS  Y4, Y7, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VFNMADD231PS Y3, Y9, Y6
+	VMOVUPS      Y6, 64(AX)
+	VFNMADD231PS Y4, Y9, Y7
+	VMOVUPS      Y7, 64(CX)
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 64(DX)
+	VMULPS       Y6, Y6, Y6
+	VFMADD231PS  Y7, Y7, Y6
+	VFMADD231PS  Y8, Y8, Y6
+	VMOVUPS      Y6, 64(BX)
+	VMOVUPS      96(R11), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      96(R12), Y7
+	VSUBPS       Y1, Y7, Y7
+	VMOVUPS      96(R13), Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y3, Y6, Y9
+	VFMADD231PS  Y4, Y7, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VFNMADD231PS Y3, Y9, Y6
+	VMOVUPS      Y6, 96(AX)
+	VFNMADD231PS Y4, Y9, Y7
+	VMOVUPS      Y7, 96(CX)
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 96(DX)
+	VMULPS       Y6, Y6, Y6
+	VFMADD231PS  Y7, Y7, Y6
+	VFMADD231PS  Y8, Y8, Y6
+	VMOVUPS      Y6, 96(BX)
+	VMOVUPS      128(R11), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      128(R12), Y7
+	VSUBPS       Y1, Y7, Y7
+	VMOVUPS      128(R13), Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y3, Y6, Y9
+	VFMADD231PS  Y4, Y7, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VFNMADD231PS Y3, Y9, Y6
+	VMOVUPS      Y6, 128(AX)
+	VFNMADD231PS Y4, Y9, Y7
+	VMOVUPS      Y7, 128(CX)
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 128(DX)
+	VMULPS       Y6, Y6, Y6
+	VFMADD231PS  Y7, Y7, Y6
+	VFMADD231PS  Y8, Y8, Y6
+	VMOVUPS      Y6, 128(BX)
+	VMOVUPS      160(R11), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      160(R12), Y7
+	VSUBPS       Y1, Y7, Y7
+	VMOVUPS      160(R13), Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y3, Y6, Y9
+	VFMADD231PS  Y4, Y7, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VFNMADD231PS Y3, Y9, Y6
+	VMOVUPS      Y6, 160(AX)
+	VFNMADD231PS Y4, Y9, Y7
+	VMOVUPS      Y7, 160(CX)
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 160(DX)
+	VMULPS       Y6, Y6, Y6
+	VFMADD231PS  Y7, Y7, Y6
+	VFMADD231PS  Y8, Y8, Y6
+	VMOVUPS      Y6, 160(BX)
+	VMOVUPS      192(R11), Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      192(R12), Y7
+	VSUBPS       Y1, Y7, Y7
+	VMOVUPS      192(R13), Y8
+	VSUBPS       Y2, Y8, Y8
+	VMULPS       Y3, Y6, Y9
+	VFMADD231PS  Y4, Y7, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VFNMADD231PS Y3, Y9, Y6
+	VMOVUPS      Y6, 192(AX)
+	VFNMADD231PS Y4, Y9, Y7
+	VMOVUPS      Y7, 192(CX)
+	VFNMADD231PS Y5, Y9, Y8
+	VMOVUPS      Y8, 192(DX)
+	VMULPS       Y6, Y6, Y6
+	VFMADD231PS  Y7, Y7, Y6
+	VFMADD231PS  Y8, Y8, Y6
+	VMOVUPS      Y6, 192(BX)
+	VMOVUPS      224(R11), Y6
+	VSUBPS       Y0, Y6, Y0
+	VMOVUPS      224(R12), Y6
+	VSUBPS       Y1, Y6, Y1
+	VMOVUPS      224(R13), Y6
+	VSUBPS       Y2, Y6, Y2
+	VMULPS       Y3, Y0, Y6
+	VFMADD231PS  Y4, Y1, Y6
+	VFMADD231PS  Y5, Y2, Y6
+	VFNMADD231PS Y3, Y6, Y0
+	VMOVUPS      Y0, 224(AX)
+	VFNMADD231PS Y4, Y6, Y1
+	VMOVUPS      Y1, 224(CX)
+	VFNMADD231PS Y5, Y6, Y2
+	VMOVUPS      Y2, 224(DX)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y1, Y1, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VMOVUPS      Y0, 224(BX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT squareV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        DI, CX
+	MOVWLZX     12(SI), DX
+	ADDQ        DI, DX
+	MOVWLZX     14(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     (CX), Y0
+	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y2
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VFMADD231PS Y2, Y2, Y0
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     32(CX), Y0
+	VMOVUPS     32(DX), Y1
+	VMOVUPS     32(BX), Y2
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VFMADD231PS Y2, Y2, Y0
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     64(CX), Y0
+	VMOVUPS     64(DX), Y1
+	VMOVUPS     64(BX), Y2
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VFMADD231PS Y2, Y2, Y0
+	VMOVUPS     Y0, 64(AX)
+	VMOVUPS     96(CX), Y0
+	VMOVUPS     96(DX), Y1
+	VMOVUPS     96(BX), Y2
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VFMADD231PS Y2, Y2, Y0
+	VMOVUPS     Y0, 96(AX)
+	VMOVUPS     128(CX), Y0
+	VMOVUPS     128(DX), Y1
+	VMOVUPS     128(BX), Y2
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VFMADD231PS Y2, Y2, Y0
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     160(CX), Y0
+	VMOVUPS     160(DX), Y1
+	VMOVUPS     160(BX), Y2
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VFMADD231PS Y2, Y2, Y0
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     192(CX), Y0
+	VMOVUPS     192(DX), Y1
+	VMOVUPS     192(BX), Y2
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VFMADD231PS Y2, Y2, Y0
+	VMOVUPS     Y0, 192(AX)
+	VMOVUPS     224(CX), Y0
+	VMOVUPS     224(DX), Y1
+	VMOVUPS     224(BX), Y2
+	VMULPS      Y0, Y0, Y0
+	VFMADD231PS Y1, Y1, Y0
+	VFMADD231PS Y2, Y2, Y0
+	VMOVUPS     Y0, 224(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX, FMA3
+TEXT dotCV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         DI, BX
+	MOVWLZX      16(SI), R10
+	ADDQ         R8, R10
+	VBROADCASTSS (R10), Y0
+	VBROADCASTSS 4(R10), Y1
+	VBROADCASTSS 8(R10), Y2
+	VMOVUPS      (CX), Y3
+	VMOVUPS      (DX), Y4
+	VMOVUPS      (BX), Y5
+	VMULPS       Y0, Y3, Y3
+	VFMADD231PS  Y1, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      32(CX), Y3
+	VMOVUPS      32(DX), Y4
+	VMOVUPS      32(BX), Y5
+	VMULPS       Y0, Y3, Y3
+	VFMADD231PS  Y1, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      64(CX), Y3
+	VMOVUPS      64(DX), Y4
+	VMOVUPS      64(BX), Y5
+	VMULPS       Y0, Y3, Y3
+	VFMADD231PS  Y1, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      96(CX), Y3
+	VMOVUPS      96(DX), Y4
+	VMOVUPS      96(BX), Y5
+	VMULPS       Y0, Y3, Y3
+	VFMADD231PS  Y1, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      128(CX), Y3
+	VMOVUPS      128(DX), Y4
+	VMOVUPS      128(BX), Y5
+	VMULPS       Y0, Y3, Y3
+	VFMADD231PS  Y1, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      160(CX), Y3
+	VMOVUPS      160(DX), Y4
+	VMOVUPS      160(BX), Y5
+	VMULPS       Y0, Y3, Y3
+	VFMADD231PS  Y1, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      192(CX), Y3
+	VMOVUPS      192(DX), Y4
+	VMOVUPS      192(BX), Y5
+	VMULPS       Y0, Y3, Y3
+	VFMADD231PS  Y1, Y4, Y3
+	VFMADD231PS  Y2, Y5, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      224(CX), Y3
+	VMOVUPS      224(DX), Y4
+	VMOVUPS      224(BX), Y5
+	VMULPS       Y0, Y3, Y0
+	VFMADD231PS  Y1, Y4, Y0
+	VFMADD231PS  Y2, Y5, Y0
+	VMOVUPS      Y0, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT dotV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        DI, CX
+	MOVWLZX     12(SI), DX
+	ADDQ        DI, DX
+	MOVWLZX     14(SI), BX
+	ADDQ        DI, BX
+	MOVWLZX     16(SI), R10
+	ADDQ        DI, R10
+	MOVWLZX     18(SI), R14
+	ADDQ        DI, R14
+	MOVWLZX     20(SI), R15
+	ADDQ        DI, R15
+	VMOVUPS     (CX), Y0
+	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y2
+	VMULPS      (R10), Y0, Y0
+	VFMADD231PS (R14), Y1, Y0
+	VFMADD231PS (R15), Y2, Y0
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     32(CX), Y0
+	VMOVUPS     32(DX), Y1
+	VMOVUPS     32(BX), Y2
+	VMULPS      32(R10), Y0, Y0
+	VFMADD231PS 32(R14), Y1, Y0
+	VFMADD231PS 32(R15), Y2, Y0
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     64(CX), Y0
+	VMOVUPS     64(DX), Y1
+	VMOVUPS     64(BX), Y2
+	VMULPS      64(R10), Y0, Y0
+	VFMADD231PS 64(R14), Y1, Y0
+	VFMADD231PS 64(R15), Y2, Y0
+	VMOVUPS     Y0, 64(AX)
+	VMOVUPS     96(CX), Y0
+	VMOVUPS     96(DX), Y1
+	VMOVUPS     96(BX), Y2
+	VMULPS      96(R10), Y0, Y0
+	VFMADD231PS 96(R14), Y1, Y0
+	VFMADD231PS 96(R15), Y2, Y0
+	VMOVUPS     Y0, 96(AX)
+	VMOVUPS     128(CX), Y0
+	VMOVUPS     128(DX), Y1
+	VMOVUPS     128(BX), Y2
+	VMULPS      128(R10), Y0, Y0
+	VFMADD231PS 128(R14), Y1, Y0
+	VFMADD231PS 128(R15), Y2, Y0
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     160(CX), Y0
+	VMOVUPS     160(DX), Y1
+	VMOVUPS     160(BX), Y2
+	VMULPS      160(R10), Y0, Y0
+	VFMADD231PS 160(R14), Y1, Y0
+	VFMADD231PS 160(R15), Y2, Y0
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     192(CX), Y0
+	VMOVUPS     192(DX), Y1
+	VMOVUPS     192(BX), Y2
+	VMULPS      192(R10), Y0, Y0
+	VFMADD231PS 192(R14), Y1, Y0
+	VFMADD231PS 192(R15), Y2, Y0
+	VMOVUPS     Y0, 192(AX)
+	VMOVUPS     224(CX), Y0
+	VMOVUPS     224(DX), Y1
+	VMOVUPS     224(BX), Y2
+	VMULPS      224(R10), Y0, Y0
+	VFMADD231PS 224(R14), Y1, Y0
+	VFMADD231PS 224(R15), Y2, Y0
+	VMOVUPS     Y0, 224(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX, FMA3
+TEXT distanceSquare<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VBROADCASTSS 8(CX), Y2
+	VMOVUPS      (R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      (R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      (R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      32(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      32(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      32(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      64(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      64(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      64(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      96(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      96(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      96(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      128(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      128(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      128(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      160(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      160(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      160(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      192(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      192(R12), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      192(R13), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMULPS       Y3, Y3, Y3
+	VFMADD231PS  Y4, Y4, Y3
+	VFMADD231PS  Y5, Y5, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      224(R11), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      224(R12), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      224(R13), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y3, Y3, Y2
+	VFMADD231PS  Y0, Y0, Y2
+	VFMADD231PS  Y1, Y1, Y2
+	VMOVUPS      Y2, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT distanceSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y0
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y1
+	VMOVUPS      (R11), Y2
+	VMOVUPS      (R13), Y3
+	VSUBPS       Y0, Y2, Y2
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VFMADD231PS  Y3, Y3, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      32(R11), Y2
+	VMOVUPS      32(R13), Y3
+	VSUBPS       Y0, Y2, Y2
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VFMADD231PS  Y3, Y3, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      64(R11), Y2
+	VMOVUPS      64(R13), Y3
+	VSUBPS       Y0, Y2, Y2
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VFMADD231PS  Y3, Y3, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      96(R11), Y2
+	VMOVUPS      96(R13), Y3
+	VSUBPS       Y0, Y2, Y2
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VFMADD231PS  Y3, Y3, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      128(R11), Y2
+	VMOVUPS      128(R13), Y3
+	VSUBPS       Y0, Y2, Y2
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VFMADD231PS  Y3, Y3, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      160(R11), Y2
+	VMOVUPS      160(R13), Y3
+	VSUBPS       Y0, Y2, Y2
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VFMADD231PS  Y3, Y3, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      192(R11), Y2
+	VMOVUPS      192(R13), Y3
+	VSUBPS       Y0, Y2, Y2
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VFMADD231PS  Y3, Y3, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      224(R11), Y2
+	VMOVUPS      224(R13), Y3
+	VSUBPS       Y0, Y2, Y2
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y2, Y2, Y0
+	VFMADD231PS  Y3, Y3, Y0
+	VMOVUPS      Y0, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT outAddV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX 8(SI), AX
+	ADDQ    DI, AX
+	MOVWLZX 10(SI), CX
+	ADDQ    DI, CX
+	MOVWLZX 12(SI), DX
+	ADDQ    DI, DX
+	MOVQ    24(R9), BX
+	VMOVUPS (BX), Y0
+	VADDPS  (AX), Y0, Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS 32(BX), Y0
+	VADDPS  32(AX), Y0, Y0
+	VMOVUPS Y0, 32(BX)
+	VMOVUPS 64(BX), Y0
+	VADDPS  64(AX), Y0, Y0
+	VMOVUPS Y0, 64(BX)
+	VMOVUPS 96(BX), Y0
+	VADDPS  96(AX), Y0, Y0
+	VMOVUPS Y0, 96(BX)
+	VMOVUPS 128(BX), Y0
+	VADDPS  128(AX), Y0, Y0
+	VMOVUPS Y0, 128(BX)
+	VMOVUPS 160(BX), Y0
+	VADDPS  160(AX), Y0, Y0
+	VMOVUPS Y0, 160(BX)
+	VMOVUPS 192(BX), Y0
+	VADDPS  192(AX), Y0, Y0
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS 224(BX), Y0
+	VADDPS  224(AX), Y0, Y0
+	VMOVUPS Y0, 224(BX)
+	MOVQ    32(R9), AX
+	VMOVUPS (AX), Y0
+	VADDPS  (CX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(AX), Y0
+	VADDPS  32(CX), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(AX), Y0
+	VADDPS  64(CX), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(AX), Y0
+	VADDPS  96(CX), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	VMOVUPS 128(AX), Y0
+	VADDPS  128(CX), Y0, Y0
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS 160(AX), Y0
+	VADDPS  160(CX), Y0, Y0
+	VMOVUPS Y0, 160(AX)
+	VMOVUPS 192(AX), Y0
+	VADDPS  192(CX), Y0, Y0
+	VMOVUPS Y0, 192(AX)
+	VMOVUPS 224(AX), Y0
+	VADDPS  224(CX), Y0, Y0
+	VMOVUPS Y0, 224(AX)
+	MOVQ    40(R9), AX
+	VMOVUPS (AX), Y0
+	VADDPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(AX), Y0
+	VADDPS  32(DX), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(AX), Y0
+	VADDPS  64(DX), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(AX), Y0
+	VADDPS  96(DX), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	VMOVUPS 128(AX), Y0
+	VADDPS  128(DX), Y0, Y0
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS 160(AX), Y0
+	VADDPS  160(DX), Y0, Y0
+	VMOVUPS Y0, 160(AX)
+	VMOVUPS 192(AX), Y0
+	VADDPS  192(DX), Y0, Y0
+	VMOVUPS Y0, 192(AX)
+	VMOVUPS 224(AX), Y0
+	VADDPS  224(DX), Y0, Y0
+	VMOVUPS Y0, 224(AX)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// Requires: AVX, FMA3
+TEXT outMadPV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
+	MOVWLZX     10(SI), CX
+	ADDQ        DI, CX
+	MOVWLZX     12(SI), DX
+	ADDQ        DI, DX
+	MOVWLZX     14(SI), BX
+	ADDQ        DI, BX
+	MOVQ        24(R9), R10
+	VMOVUPS     (R10), Y0
+	VMOVUPS     (BX), Y1
+	VFMADD231PS (AX), Y1, Y0
+	VMOVUPS     Y0, (R10)
+	VMOVUPS     32(R10), Y0
+	VMOVUPS     32(BX), Y1
+	VFMADD231PS 32(AX), Y1, Y0
+	VMOVUPS     Y0, 32(R10)
+	VMOVUPS     64(R10), Y0
+	VMOVUPS     64(BX), Y1
+	VFMADD231PS 64(AX), Y1, Y0
+	VMOVUPS     Y0, 64(R10)
+	VMOVUPS     96(R10), Y0
+	VMOVUPS     96(BX), Y1
+	VFMADD231PS 96(AX), Y1, Y0
+	VMOVUPS     Y0, 96(R10)
+	VMOVUPS     128(R10), Y0
+	VMOVUPS     128(BX), Y1
+	VFMADD231PS 128(AX), Y1, Y0
+	VMOVUPS     Y0, 128(R10)
+	VMOVUPS     160(R10), Y0
+	VMOVUPS     160(BX), Y1
+	VFMADD231PS 160(AX), Y1, Y0
+	VMOVUPS     Y0, 160(R10)
+	VMOVUPS     192(R10), Y0
+	VMOVUPS     192(BX), Y1
+	VFMADD231PS 192(AX), Y1, Y0
+	VMOVUPS     Y0, 192(R10)
+	VMOVUPS     224(R10), Y0
+	VMOVUPS     224(BX), Y1
+	VFMADD231PS 224(AX), Y1, Y0
+	VMOVUPS     Y0, 224(R10)
+	MOVQ        32(R9), AX
+	VMOVUPS     (AX), Y0
+	VMOVUPS     (BX), Y1
+	VFMADD231PS (CX), Y1, Y0
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     32(AX), Y0
+	VMOVUPS     32(BX), Y1
+	VFMADD231PS 32(CX), Y1, Y0
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     64(AX), Y0
+	VMOVUPS     64(BX), Y1
+	VFMADD231PS 64(CX), Y1, Y0
+	VMOVUPS     Y0, 64(AX)
+	VMOVUPS     96(AX), Y0
+	VMOVUPS     96(BX), Y1
+	VFMADD231PS 96(CX), Y1, Y0
+	VMOVUPS     Y0, 96(AX)
+	VMOVUPS     128(AX), Y0
+	VMOVUPS     128(BX), Y1
+	VFMADD231PS 128(CX), Y1, Y0
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     160(AX), Y0
+	VMOVUPS     160(BX), Y1
+	VFMADD231PS 160(CX), Y1, Y0
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     192(AX), Y0
+	VMOVUPS     192(BX), Y1
+	VFMADD231PS 192(CX), Y1, Y0
+	VMOVUPS     Y0, 192(AX)
+	VMOVUPS     224(AX), Y0
+	VMOVUPS     224(BX), Y1
+	VFMADD231PS 224(CX), Y1, Y0
+	VMOVUPS     Y0, 224(AX)
+	MOVQ        40(R9), AX
+	VMOVUPS     (AX), Y0
+	VMOVUPS     (BX), Y1
+	VFMADD231PS (DX), Y1, Y0
+	VMOVUPS     Y0, (AX)
+	VMOVUPS     32(AX), Y0
+	VMOVUPS     32(BX), Y1
+	VFMADD231PS 32(DX), Y1, Y0
+	VMOVUPS     Y0, 32(AX)
+	VMOVUPS     64(AX), Y0
+	VMOVUPS     64(BX), Y1
+	VFMADD231PS 64(DX), Y1, Y0
+	VMOVUPS     Y0, 64(AX)
+	VMOVUPS     96(AX), Y0
+	VMOVUPS     96(BX), Y1
+	VFMADD231PS 96(DX), Y1, Y0
+	VMOVUPS     Y0, 96(AX)
+	VMOVUPS     128(AX), Y0
+	VMOVUPS     128(BX), Y1
+	VFMADD231PS 128(DX), Y1, Y0
+	VMOVUPS     Y0, 128(AX)
+	VMOVUPS     160(AX), Y0
+	VMOVUPS     160(BX), Y1
+	VFMADD231PS 160(DX), Y1, Y0
+	VMOVUPS     Y0, 160(AX)
+	VMOVUPS     192(AX), Y0
+	VMOVUPS     192(BX), Y1
+	VFMADD231PS 192(DX), Y1, Y0
+	VMOVUPS     Y0, 192(AX)
+	VMOVUPS     224(AX), Y0
+	VMOVUPS     224(BX), Y1
+	VFMADD231PS 224(DX), Y1, Y0
+	VMOVUPS     Y0, 224(AX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX, FMA3
+TEXT outMadCV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         R8, BX
+	VBROADCASTSS (BX), Y0
+	VBROADCASTSS 4(BX), Y1
+	VBROADCASTSS 8(BX), Y2
+	MOVQ         24(R9), BX
+	VMOVUPS      (BX), Y3
+	VMOVUPS      (AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, (BX)
+	VMOVUPS      32(BX), Y3
+	VMOVUPS      32(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 32(BX)
+	VMOVUPS      64(BX), Y3
+	VMOVUPS      64(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 64(BX)
+	VMOVUPS      96(BX), Y3
+	VMOVUPS      96(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 96(BX)
+	VMOVUPS      128(BX), Y3
+	VMOVUPS      128(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 128(BX)
+	VMOVUPS      160(BX), Y3
+	VMOVUPS      160(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 160(BX)
+	VMOVUPS      192(BX), Y3
+	VMOVUPS      192(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 192(BX)
+	VMOVUPS      224(BX), Y3
+	VMOVUPS      224(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 224(BX)
+	MOVQ         32(R9), AX
+	VMOVUPS      (AX), Y0
+	VMOVUPS      (CX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y0
+	VMOVUPS      32(CX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 32(AX)
+	VMOVUPS      64(AX), Y0
+	VMOVUPS      64(CX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 64(AX)
+	VMOVUPS      96(AX), Y0
+	VMOVUPS      96(CX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 96(AX)
+	VMOVUPS      128(AX), Y0
+	VMOVUPS      128(CX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 128(AX)
+	VMOVUPS      160(AX), Y0
+	VMOVUPS      160(CX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 160(AX)
+	VMOVUPS      192(AX), Y0
+	VMOVUPS      192(CX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 192(AX)
+	VMOVUPS      224(AX), Y0
+	VMOVUPS      224(CX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 224(AX)
+	MOVQ         40(R9), AX
+	VMOVUPS      (AX), Y0
+	VMOVUPS      (DX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(AX), Y0
+	VMOVUPS      32(DX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 32(AX)
+	VMOVUPS      64(AX), Y0
+	VMOVUPS      64(DX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 64(AX)
+	VMOVUPS      96(AX), Y0
+	VMOVUPS      96(DX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 96(AX)
+	VMOVUPS      128(AX), Y0
+	VMOVUPS      128(DX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 128(AX)
+	VMOVUPS      160(AX), Y0
+	VMOVUPS      160(DX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 160(AX)
+	VMOVUPS      192(AX), Y0
+	VMOVUPS      192(DX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 192(AX)
+	VMOVUPS      224(AX), Y0
+	VMOVUPS      224(DX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT outCrossV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         R8, BX
+	VBROADCASTSS (BX), Y0
+	VBROADCASTSS 4(BX), Y1
+	VBROADCASTSS 8(BX), Y2
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	MOVQ         24(R9), R10
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (BX), Y4
+	VMOVUPS      (DX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      (CX), Y6
+	VFNMADD231PS Y2, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, (R10)
+	VMOVUPS      32(R10), Y3
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      32(DX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      32(CX), Y6
+	VFNMADD231PS Y2, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 32(R10)
+	VMOVUPS      64(R10), Y3
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      64(DX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      64(CX), Y6
+	VFNMADD231PS Y2, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 64(R10)
+	VMOVUPS      96(R10), Y3
+	VMOVUPS      96(BX), Y4
+	VMOVUPS      96(DX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      96(CX), Y6
+	VFNMADD231PS Y2, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 96(R10)
+	VMOVUPS      128(R10), Y3
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      128(DX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      128(CX), Y6
+	VFNMADD231PS Y2, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 128(R10)
+	VMOVUPS      160(R10), Y3
+	VMOVUPS      160(BX), Y4
+	VMOVUPS      160(DX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      160(CX), Y6
+	VFNMADD231PS Y2, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 160(R10)
+	VMOVUPS      192(R10), Y3
+	VMOVUPS      192(BX), Y4
+	VMOVUPS      192(DX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      192(CX), Y6
+	VFNMADD231PS Y2, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 192(R10)
+	VMOVUPS      224(R10), Y3
+	VMOVUPS      224(BX), Y4
+	VMOVUPS      224(DX), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      224(CX), Y6
+	VFNMADD231PS Y2, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 224(R10)
+	MOVQ         32(R9), R10
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (BX), Y4
+	VMOVUPS      (AX), Y5
+	VMULPS       Y2, Y5, Y5
+	VMOVUPS      (DX), Y6
+	VFNMADD231PS Y0, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, (R10)
+	VMOVUPS      32(R10), Y3
+	VMOVUPS      32(BX), Y4
+	VMOVUPS      32(AX), Y5
+	VMULPS       Y2, Y5, Y5
+	VMOVUPS      32(DX), Y6
+	VFNMADD231PS Y0, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 32(R10)
+	VMOVUPS      64(R10), Y3
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      64(AX), Y5
+	VMULPS       Y2, Y5, Y5
+	VMOVUPS      64(DX), Y6
+	VFNMADD231PS Y0, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 64(R10)
+	VMOVUPS      96(R10), Y3
+	VMOVUPS      96(BX), Y4
+	VMOVUPS      96(AX), Y5
+	VMULPS       Y2, Y5, Y5
+	VMOVUPS      96(DX), Y6
+	VFNMADD231PS Y0, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 96(R10)
+	VMOVUPS      128(R10), Y3
+	VMOVUPS      128(BX), Y4
+	VMOVUPS      128(AX), Y5
+	VMULPS       Y2, Y5, Y5
+	VMOVUPS      128(DX), Y6
+	VFNMADD231PS Y0, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 128(R10)
+	VMOVUPS      160(R10), Y3
+	VMOVUPS      160(BX), Y4
+	VMOVUPS      160(AX), Y5
+	VMULPS       Y2, Y5, Y5
+	VMOVUPS      160(DX), Y6
+	VFNMADD231PS Y0, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 160(R10)
+	VMOVUPS      192(R10), Y3
+	VMOVUPS      192(BX), Y4
+	VMOVUPS      192(AX), Y5
+	VMULPS       Y2, Y5, Y5
+	VMOVUPS      192(DX), Y6
+	VFNMADD231PS Y0, Y6, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VMOVUPS      Y3, 192(R10)
+	VMOVUPS      224(R10), Y3
+	VMOVUPS      224(BX), Y4
+	VMOVUPS      224(AX), Y5
+	VMULPS       Y2, Y5, Y2
+	VMOVUPS      224(DX), Y5
+	VFNMADD231PS Y0, Y5, Y2
+	VFMADD231PS  Y4, Y2, Y3
+	VMOVUPS      Y3, 224(R10)
+	MOVQ         40(R9), DX
+	VMOVUPS      (DX), Y2
+	VMOVUPS      (BX), Y3
+	VMOVUPS      (CX), Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      (AX), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VMOVUPS      Y2, (DX)
+	VMOVUPS      32(DX), Y2
+	VMOVUPS      32(BX), Y3
+	VMOVUPS      32(CX), Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      32(AX), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VMOVUPS      Y2, 32(DX)
+	VMOVUPS      64(DX), Y2
+	VMOVUPS      64(BX), Y3
+	VMOVUPS      64(CX), Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      64(AX), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VMOVUPS      Y2, 64(DX)
+	VMOVUPS      96(DX), Y2
+	VMOVUPS      96(BX), Y3
+	VMOVUPS      96(CX), Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      96(AX), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VMOVUPS      Y2, 96(DX)
+	VMOVUPS      128(DX), Y2
+	VMOVUPS      128(BX), Y3
+	VMOVUPS      128(CX), Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      128(AX), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VMOVUPS      Y2, 128(DX)
+	VMOVUPS      160(DX), Y2
+	VMOVUPS      160(BX), Y3
+	VMOVUPS      160(CX), Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      160(AX), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VMOVUPS      Y2, 160(DX)
+	VMOVUPS      192(DX), Y2
+	VMOVUPS      192(BX), Y3
+	VMOVUPS      192(CX), Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      192(AX), Y5
+	VFNMADD231PS Y1, Y5, Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VMOVUPS      Y2, 192(DX)
+	VMOVUPS      224(DX), Y2
+	VMOVUPS      224(BX), Y3
+	VMOVUPS      224(CX), Y4
+	VMULPS       Y0, Y4, Y0
+	VMOVUPS      224(AX), Y4
+	VFNMADD231PS Y1, Y4, Y0
+	VFMADD231PS  Y3, Y0, Y2
+	VMOVUPS      Y2, 224(DX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT outMadPT<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         R8, AX
+	VBROADCASTSS (AX), Y0
+	VBROADCASTSS 4(AX), Y1
+	VBROADCASTSS 8(AX), Y2
+	MOVWLZX      10(SI), AX
+	ADDQ         DI, AX
+	MOVQ         24(R9), CX
+	VMOVUPS      (CX), Y3
+	VMOVUPS      (AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, (CX)
+	VMOVUPS      32(CX), Y3
+	VMOVUPS      32(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      64(CX), Y3
+	VMOVUPS      64(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 64(CX)
+	VMOVUPS      96(CX), Y3
+	VMOVUPS      96(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 96(CX)
+	VMOVUPS      128(CX), Y3
+	VMOVUPS      128(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 128(CX)
+	VMOVUPS      160(CX), Y3
+	VMOVUPS      160(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 160(CX)
+	VMOVUPS      192(CX), Y3
+	VMOVUPS      192(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 192(CX)
+	VMOVUPS      224(CX), Y3
+	VMOVUPS      224(AX), Y4
+	VFMADD231PS  Y0, Y4, Y3
+	VMOVUPS      Y3, 224(CX)
+	MOVQ         32(R9), CX
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (AX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      32(CX), Y0
+	VMOVUPS      32(AX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      64(CX), Y0
+	VMOVUPS      64(AX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 64(CX)
+	VMOVUPS      96(CX), Y0
+	VMOVUPS      96(AX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 96(CX)
+	VMOVUPS      128(CX), Y0
+	VMOVUPS      128(AX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      160(CX), Y0
+	VMOVUPS      160(AX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 160(CX)
+	VMOVUPS      192(CX), Y0
+	VMOVUPS      192(AX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 192(CX)
+	VMOVUPS      224(CX), Y0
+	VMOVUPS      224(AX), Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMOVUPS      Y0, 224(CX)
+	MOVQ         40(R9), CX
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (AX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      32(CX), Y0
+	VMOVUPS      32(AX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      64(CX), Y0
+	VMOVUPS      64(AX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 64(CX)
+	VMOVUPS      96(CX), Y0
+	VMOVUPS      96(AX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 96(CX)
+	VMOVUPS      128(CX), Y0
+	VMOVUPS      128(AX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 128(CX)
+	VMOVUPS      160(CX), Y0
+	VMOVUPS      160(AX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 160(CX)
+	VMOVUPS      192(CX), Y0
+	VMOVUPS      192(AX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 192(CX)
+	VMOVUPS      224(CX), Y0
+	VMOVUPS      224(AX), Y1
+	VFMADD231PS  Y2, Y1, Y0
+	VMOVUPS      Y0, 224(CX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, AVX2, FMA3
+TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	MOVWLZX      16(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y2
+	VMOVUPS      (CX), Y3
+	VMAXPS       literalsAVX2<>+128(SB), Y3, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VCMPPS       $0x11, Y0, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y2, Y3
+	VMOVUPS      Y3, (AX)
+	VMOVUPS      32(CX), Y3
+	VMAXPS       literalsAVX2<>+128(SB), Y3, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VCMPPS       $0x11, Y0, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y2, Y3
+	VMOVUPS      Y3, 32(AX)
+	VMOVUPS      64(CX), Y3
+	VMAXPS       literalsAVX2<>+128(SB), Y3, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VCMPPS       $0x11, Y0, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y2, Y3
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      96(CX), Y3
+	VMAXPS       literalsAVX2<>+128(SB), Y3, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VCMPPS       $0x11, Y0, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y2, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      128(CX), Y3
+	VMAXPS       literalsAVX2<>+128(SB), Y3, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VCMPPS       $0x11, Y0, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y2, Y3
+	VMOVUPS      Y3, 128(AX)
+	VMOVUPS      160(CX), Y3
+	VMAXPS       literalsAVX2<>+128(SB), Y3, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VCMPPS       $0x11, Y0, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y2, Y3
+	VMOVUPS      Y3, 160(AX)
+	VMOVUPS      192(CX), Y3
+	VMAXPS       literalsAVX2<>+128(SB), Y3, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VCMPPS       $0x11, Y0, Y3, Y3
+	VBLENDVPS    Y3, Y5, Y2, Y3
+	VMOVUPS      Y3, 192(AX)
+	VMOVUPS      224(CX), Y3
+	VMAXPS       literalsAVX2<>+128(SB), Y3, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VCMPPS       $0x11, Y0, Y3, Y0
+	VBLENDVPS    Y0, Y5, Y2, Y0
+	VMOVUPS      Y0, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT smooth<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      (CX), Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y1, Y3
+	VFNMADD231PS Y0, Y2, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      32(CX), Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y1, Y3
+	VFNMADD231PS Y0, Y2, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      64(CX), Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y1, Y3
+	VFNMADD231PS Y0, Y2, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      96(CX), Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y1, Y3
+	VFNMADD231PS Y0, Y2, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      128(CX), Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y1, Y3
+	VFNMADD231PS Y0, Y2, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      160(CX), Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y1, Y3
+	VFNMADD231PS Y0, Y2, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      192(CX), Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y1, Y3
+	VFNMADD231PS Y0, Y2, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      224(CX), Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS Y0, Y2, Y1
+	VMULPS       Y2, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT saturateMad<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      Y1, Y2
+	VMOVUPS      (CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      32(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      64(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      96(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      128(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      160(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      192(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VFMADD231PS  Y0, Y2, Y1
+	VXORPS       Y0, Y0, Y0
+	VMAXPS       Y0, Y1, Y1
+	VMINPS       literalsAVX2<>+32(SB), Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	MOVWLZX      16(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y2
+	MOVWLZX      18(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y3
+	VMOVUPS      Y1, Y4
+	VMOVUPS      (CX), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      32(CX), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      64(CX), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 64(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      96(CX), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 96(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      128(CX), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 128(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      160(CX), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 160(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      192(CX), Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 192(AX)
+	VMOVUPS      Y1, Y1
+	VMOVUPS      224(CX), Y4
+	VFMADD231PS  Y0, Y4, Y1
+	VXORPS       Y0, Y0, Y0
+	VMAXPS       Y0, Y1, Y1
+	VMINPS       literalsAVX2<>+32(SB), Y1, Y1
+	VMOVUPS      Y3, Y0
+	VFNMADD231PS Y2, Y1, Y0
+	VMULPS       Y1, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT saturateNmad<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      Y1, Y2
+	VMOVUPS      (CX), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, (AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      32(CX), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      64(CX), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      96(CX), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 96(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      128(CX), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 128(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      160(CX), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 160(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      192(CX), Y3
+	VFNMADD231PS Y0, Y3, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y2, Y2
+	VMINPS       literalsAVX2<>+32(SB), Y2, Y2
+	VMOVUPS      Y2, 192(AX)
+	VMOVUPS      Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VFNMADD231PS Y0, Y2, Y1
+	VXORPS       Y0, Y0, Y0
+	VMAXPS       Y0, Y1, Y1
+	VMINPS       literalsAVX2<>+32(SB), Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	MOVWLZX      16(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y2
+	MOVWLZX      18(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y3
+	VMOVUPS      Y1, Y4
+	VMOVUPS      (CX), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      32(CX), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      64(CX), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 64(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      96(CX), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 96(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      128(CX), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 128(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      160(CX), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 160(AX)
+	VMOVUPS      Y1, Y4
+	VMOVUPS      192(CX), Y5
+	VFNMADD231PS Y0, Y5, Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y4, Y4
+	VMINPS       literalsAVX2<>+32(SB), Y4, Y4
+	VMOVUPS      Y3, Y5
+	VFNMADD231PS Y2, Y4, Y5
+	VMULPS       Y4, Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 192(AX)
+	VMOVUPS      Y1, Y1
+	VMOVUPS      224(CX), Y4
+	VFNMADD231PS Y0, Y4, Y1
+	VXORPS       Y0, Y0, Y0
+	VMAXPS       Y0, Y1, Y1
+	VMINPS       literalsAVX2<>+32(SB), Y1, Y1
+	VMOVUPS      Y3, Y0
+	VFNMADD231PS Y2, Y1, Y0
+	VMULPS       Y1, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, FMA3
+TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      Y1, Y2
+	VMOVUPS      (CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VADDPS       literalsAVX2<>+288(SB), Y2, Y3
+	VSUBPS       literalsAVX2<>+288(SB), Y3, Y3
+	VSUBPS       Y3, Y2, Y3
+	VANDPS       literalsAVX2<>+96(SB), Y3, Y2
+	VSUBPS       literalsAVX2<>+320(SB), Y2, Y2
+	VANDPS       literalsAVX2<>+96(SB), Y2, Y2
+	VMOVUPS      literalsAVX2<>+320(SB), Y4
+	VSUBPS       Y2, Y4, Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      literalsAVX2<>+352(SB), Y5
+	VFMADD213PS  literalsAVX2<>+384(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+416(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+448(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+480(SB), Y4, Y5
+	VMULPS       Y2, Y5, Y5
+	VANDPS       literalsAVX2<>+64(SB), Y3, Y3
+	VXORPS       Y3, Y5, Y5
+	VMOVUPS      Y5, (AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      32(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VADDPS       literalsAVX2<>+288(SB), Y2, Y3
+	VSUBPS       literalsAVX2<>+288(SB), Y3, Y3
+	VSUBPS       Y3, Y2, Y3
+	VANDPS       literalsAVX2<>+96(SB), Y3, Y2
+	VSUBPS       literalsAVX2<>+320(SB), Y2, Y2
+	VANDPS       literalsAVX2<>+96(SB), Y2, Y2
+	VMOVUPS      literalsAVX2<>+320(SB), Y4
+	VSUBPS       Y2, Y4, Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      literalsAVX2<>+352(SB), Y5
+	VFMADD213PS  literalsAVX2<>+384(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+416(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+448(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+480(SB), Y4, Y5
+	VMULPS       Y2, Y5, Y5
+	VANDPS       literalsAVX2<>+64(SB), Y3, Y3
+	VXORPS       Y3, Y5, Y5
+	VMOVUPS      Y5, 32(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      64(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VADDPS       literalsAVX2<>+288(SB), Y2, Y3
+	VSUBPS       literalsAVX2<>+288(SB), Y3, Y3
+	VSUBPS       Y3, Y2, Y3
+	VANDPS       literalsAVX2<>+96(SB), Y3, Y2
+	VSUBPS       literalsAVX2<>+320(SB), Y2, Y2
+	VANDPS       literalsAVX2<>+96(SB), Y2, Y2
+	VMOVUPS      literalsAVX2<>+320(SB), Y4
+	VSUBPS       Y2, Y4, Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      literalsAVX2<>+352(SB), Y5
+	VFMADD213PS  literalsAVX2<>+384(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+416(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+448(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+480(SB), Y4, Y5
+	VMULPS       Y2, Y5, Y5
+	VANDPS       literalsAVX2<>+64(SB), Y3, Y3
+	VXORPS       Y3, Y5, Y5
+	VMOVUPS      Y5, 64(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      96(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VADDPS       literalsAVX2<>+288(SB), Y2, Y3
+	VSUBPS       literalsAVX2<>+288(SB), Y3, Y3
+	VSUBPS       Y3, Y2, Y3
+	VANDPS       literalsAVX2<>+96(SB), Y3, Y2
+	VSUBPS       literalsAVX2<>+320(SB), Y2, Y2
+	VANDPS       literalsAVX2<>+96(SB), Y2, Y2
+	VMOVUPS      literalsAVX2<>+320(SB), Y4
+	VSUBPS       Y2, Y4, Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      literalsAVX2<>+352(SB), Y5
+	VFMADD213PS  literalsAVX2<>+384(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+416(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+448(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+480(SB), Y4, Y5
+	VMULPS       Y2, Y5, Y5
+	VANDPS       literalsAVX2<>+64(SB), Y3, Y3
+	VXORPS       Y3, Y5, Y5
+	VMOVUPS      Y5, 96(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      128(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VADDPS       literalsAVX2<>+288(SB), Y2, Y3
+	VSUBPS       literalsAVX2<>+288(SB), Y3, Y3
+	VSUBPS       Y3, Y2, Y3
+	VANDPS       literalsAVX2<>+96(SB), Y3, Y2
+	VSUBPS       literalsAVX2<>+320(SB), Y2, Y2
+	VANDPS       literalsAVX2<>+96(SB), Y2, Y2
+	VMOVUPS      literalsAVX2<>+320(SB), Y4
+	VSUBPS       Y2, Y4, Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      literalsAVX2<>+352(SB), Y5
+	VFMADD213PS  literalsAVX2<>+384(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+416(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+448(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+480(SB), Y4, Y5
+	VMULPS       Y2, Y5, Y5
+	VANDPS       literalsAVX2<>+64(SB), Y3, Y3
+	VXORPS       Y3, Y5, Y5
+	VMOVUPS      Y5, 128(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      160(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VADDPS       literalsAVX2<>+288(SB), Y2, Y3
+	VSUBPS       literalsAVX2<>+288(SB), Y3, Y3
+	VSUBPS       Y3, Y2, Y3
+	VANDPS       literalsAVX2<>+96(SB), Y3, Y2
+	VSUBPS       literalsAVX2<>+320(SB), Y2, Y2
+	VANDPS       literalsAVX2<>+96(SB), Y2, Y2
+	VMOVUPS      literalsAVX2<>+320(SB), Y4
+	VSUBPS       Y2, Y4, Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      literalsAVX2<>+352(SB), Y5
+	VFMADD213PS  literalsAVX2<>+384(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+416(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+448(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+480(SB), Y4, Y5
+	VMULPS       Y2, Y5, Y5
+	VANDPS       literalsAVX2<>+64(SB), Y3, Y3
+	VXORPS       Y3, Y5, Y5
+	VMOVUPS      Y5, 160(AX)
+	VMOVUPS      Y1, Y2
+	VMOVUPS      192(CX), Y3
+	VFMADD231PS  Y0, Y3, Y2
+	VADDPS       literalsAVX2<>+288(SB), Y2, Y3
+	VSUBPS       literalsAVX2<>+288(SB), Y3, Y3
+	VSUBPS       Y3, Y2, Y3
+	VANDPS       literalsAVX2<>+96(SB), Y3, Y2
+	VSUBPS       literalsAVX2<>+320(SB), Y2, Y2
+	VANDPS       literalsAVX2<>+96(SB), Y2, Y2
+	VMOVUPS      literalsAVX2<>+320(SB), Y4
+	VSUBPS       Y2, Y4, Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      literalsAVX2<>+352(SB), Y5
+	VFMADD213PS  literalsAVX2<>+384(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+416(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+448(SB), Y4, Y5
+	VFMADD213PS  literalsAVX2<>+480(SB), Y4, Y5
+	VMULPS       Y2, Y5, Y5
+	VANDPS       literalsAVX2<>+64(SB), Y3, Y3
+	VXORPS       Y3, Y5, Y5
+	VMOVUPS      Y5, 192(AX)
+	VMOVUPS      Y1, Y1
+	VMOVUPS      224(CX), Y2
+	VFMADD231PS  Y0, Y2, Y1
+	VADDPS       literalsAVX2<>+288(SB), Y1, Y0
+	VSUBPS       literalsAVX2<>+288(SB), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	VANDPS       literalsAVX2<>+96(SB), Y0, Y1
+	VSUBPS       literalsAVX2<>+320(SB), Y1, Y1
+	VANDPS       literalsAVX2<>+96(SB), Y1, Y1
+	VMOVUPS      literalsAVX2<>+320(SB), Y2
+	VSUBPS       Y1, Y2, Y1
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVUPS      literalsAVX2<>+352(SB), Y3
+	VFMADD213PS  literalsAVX2<>+384(SB), Y2, Y3
+	VFMADD213PS  literalsAVX2<>+416(SB), Y2, Y3
+	VFMADD213PS  literalsAVX2<>+448(SB), Y2, Y3
+	VFMADD213PS  literalsAVX2<>+480(SB), Y2, Y3
+	VMULPS       Y1, Y3, Y3
+	VANDPS       literalsAVX2<>+64(SB), Y0, Y0
+	VXORPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT mulMulPPP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX 8(SI), AX
+	ADDQ    DI, AX
+	MOVWLZX 10(SI), CX
+	ADDQ    DI, CX
+	MOVWLZX 12(SI), DX
+	ADDQ    DI, DX
+	MOVWLZX 14(SI), BX
+	ADDQ    DI, BX
+	VMOVUPS (CX), Y0
+	VMULPS  (DX), Y0, Y0
+	VMULPS  (BX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  32(DX), Y0, Y0
+	VMULPS  32(BX), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMULPS  64(DX), Y0, Y0
+	VMULPS  64(BX), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  96(DX), Y0, Y0
+	VMULPS  96(BX), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	VMOVUPS 128(CX), Y0
+	VMULPS  128(DX), Y0, Y0
+	VMULPS  128(BX), Y0, Y0
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS 160(CX), Y0
+	VMULPS  160(DX), Y0, Y0
+	VMULPS  160(BX), Y0, Y0
+	VMOVUPS Y0, 160(AX)
+	VMOVUPS 192(CX), Y0
+	VMULPS  192(DX), Y0, Y0
+	VMULPS  192(BX), Y0, Y0
+	VMOVUPS Y0, 192(AX)
+	VMOVUPS 224(CX), Y0
+	VMULPS  224(DX), Y0, Y0
+	VMULPS  224(BX), Y0, Y0
+	VMOVUPS Y0, 224(AX)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// Requires: AVX
+TEXT mulMulPCP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VBROADCASTSS (DX), Y0
+	MOVWLZX      14(SI), DX
+	ADDQ         DI, DX
+	VMOVUPS      (CX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       (DX), Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       32(DX), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       64(DX), Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       96(DX), Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       128(DX), Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       160(DX), Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       192(DX), Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMULPS       224(DX), Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX
+TEXT mulMulPPC<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      10(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      14(SI), BX
+	ADDQ         R8, BX
+	VBROADCASTSS (BX), Y0
+	VMOVUPS      (CX), Y1
+	VMULPS       (DX), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VMULPS       32(DX), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VMULPS       64(DX), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VMULPS       96(DX), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	VMOVUPS      128(CX), Y1
+	VMULPS       128(DX), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 128(AX)
+	VMOVUPS      160(CX), Y1
+	VMULPS       160(DX), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 160(AX)
+	VMOVUPS      192(CX), Y1
+	VMULPS       192(DX), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 192(AX)
+	VMOVUPS      224(CX), Y1
+	VMULPS       224(DX), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(AX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+DATA literalsAVX2<>+0(SB)/4, $0x00000000
+DATA literalsAVX2<>+4(SB)/4, $0x00000000
+DATA literalsAVX2<>+8(SB)/4, $0x00000000
+DATA literalsAVX2<>+12(SB)/4, $0x00000000
+DATA literalsAVX2<>+16(SB)/4, $0x00000000
+DATA literalsAVX2<>+20(SB)/4, $0x00000000
+DATA literalsAVX2<>+24(SB)/4, $0x00000000
+DATA literalsAVX2<>+28(SB)/4, $0x00000000
+DATA literalsAVX2<>+32(SB)/4, $0x3f800000
+DATA literalsAVX2<>+36(SB)/4, $0x3f800000
+DATA literalsAVX2<>+40(SB)/4, $0x3f800000
+DATA literalsAVX2<>+44(SB)/4, $0x3f800000
+DATA literalsAVX2<>+48(SB)/4, $0x3f800000
+DATA literalsAVX2<>+52(SB)/4, $0x3f800000
+DATA literalsAVX2<>+56(SB)/4, $0x3f800000
+DATA literalsAVX2<>+60(SB)/4, $0x3f800000
+DATA literalsAVX2<>+64(SB)/4, $0x80000000
+DATA literalsAVX2<>+68(SB)/4, $0x80000000
+DATA literalsAVX2<>+72(SB)/4, $0x80000000
+DATA literalsAVX2<>+76(SB)/4, $0x80000000
+DATA literalsAVX2<>+80(SB)/4, $0x80000000
+DATA literalsAVX2<>+84(SB)/4, $0x80000000
+DATA literalsAVX2<>+88(SB)/4, $0x80000000
+DATA literalsAVX2<>+92(SB)/4, $0x80000000
+DATA literalsAVX2<>+96(SB)/4, $0x7fffffff
+DATA literalsAVX2<>+100(SB)/4, $0x7fffffff
+DATA literalsAVX2<>+104(SB)/4, $0x7fffffff
+DATA literalsAVX2<>+108(SB)/4, $0x7fffffff
+DATA literalsAVX2<>+112(SB)/4, $0x7fffffff
+DATA literalsAVX2<>+116(SB)/4, $0x7fffffff
+DATA literalsAVX2<>+120(SB)/4, $0x7fffffff
+DATA literalsAVX2<>+124(SB)/4, $0x7fffffff
+DATA literalsAVX2<>+128(SB)/4, $0x2b8cbccc
+DATA literalsAVX2<>+132(SB)/4, $0x2b8cbccc
+DATA literalsAVX2<>+136(SB)/4, $0x2b8cbccc
+DATA literalsAVX2<>+140(SB)/4, $0x2b8cbccc
+DATA literalsAVX2<>+144(SB)/4, $0x2b8cbccc
+DATA literalsAVX2<>+148(SB)/4, $0x2b8cbccc
+DATA literalsAVX2<>+152(SB)/4, $0x2b8cbccc
+DATA literalsAVX2<>+156(SB)/4, $0x2b8cbccc
+DATA literalsAVX2<>+160(SB)/4, $0x5f370000
+DATA literalsAVX2<>+164(SB)/4, $0x5f370000
+DATA literalsAVX2<>+168(SB)/4, $0x5f370000
+DATA literalsAVX2<>+172(SB)/4, $0x5f370000
+DATA literalsAVX2<>+176(SB)/4, $0x5f370000
+DATA literalsAVX2<>+180(SB)/4, $0x5f370000
+DATA literalsAVX2<>+184(SB)/4, $0x5f370000
+DATA literalsAVX2<>+188(SB)/4, $0x5f370000
+DATA literalsAVX2<>+192(SB)/4, $0x3f009c63
+DATA literalsAVX2<>+196(SB)/4, $0x3f009c63
+DATA literalsAVX2<>+200(SB)/4, $0x3f009c63
+DATA literalsAVX2<>+204(SB)/4, $0x3f009c63
+DATA literalsAVX2<>+208(SB)/4, $0x3f009c63
+DATA literalsAVX2<>+212(SB)/4, $0x3f009c63
+DATA literalsAVX2<>+216(SB)/4, $0x3f009c63
+DATA literalsAVX2<>+220(SB)/4, $0x3f009c63
+DATA literalsAVX2<>+224(SB)/4, $0x3fc03630
+DATA literalsAVX2<>+228(SB)/4, $0x3fc03630
+DATA literalsAVX2<>+232(SB)/4, $0x3fc03630
+DATA literalsAVX2<>+236(SB)/4, $0x3fc03630
+DATA literalsAVX2<>+240(SB)/4, $0x3fc03630
+DATA literalsAVX2<>+244(SB)/4, $0x3fc03630
+DATA literalsAVX2<>+248(SB)/4, $0x3fc03630
+DATA literalsAVX2<>+252(SB)/4, $0x3fc03630
+DATA literalsAVX2<>+256(SB)/4, $0x3fc04e17
+DATA literalsAVX2<>+260(SB)/4, $0x3fc04e17
+DATA literalsAVX2<>+264(SB)/4, $0x3fc04e17
+DATA literalsAVX2<>+268(SB)/4, $0x3fc04e17
+DATA literalsAVX2<>+272(SB)/4, $0x3fc04e17
+DATA literalsAVX2<>+276(SB)/4, $0x3fc04e17
+DATA literalsAVX2<>+280(SB)/4, $0x3fc04e17
+DATA literalsAVX2<>+284(SB)/4, $0x3fc04e17
+DATA literalsAVX2<>+288(SB)/4, $0x4b400000
+DATA literalsAVX2<>+292(SB)/4, $0x4b400000
+DATA literalsAVX2<>+296(SB)/4, $0x4b400000
+DATA literalsAVX2<>+300(SB)/4, $0x4b400000
+DATA literalsAVX2<>+304(SB)/4, $0x4b400000
+DATA literalsAVX2<>+308(SB)/4, $0x4b400000
+DATA literalsAVX2<>+312(SB)/4, $0x4b400000
+DATA literalsAVX2<>+316(SB)/4, $0x4b400000
+DATA literalsAVX2<>+320(SB)/4, $0x3e800000
+DATA literalsAVX2<>+324(SB)/4, $0x3e800000
+DATA literalsAVX2<>+328(SB)/4, $0x3e800000
+DATA literalsAVX2<>+332(SB)/4, $0x3e800000
+DATA literalsAVX2<>+336(SB)/4, $0x3e800000
+DATA literalsAVX2<>+340(SB)/4, $0x3e800000
+DATA literalsAVX2<>+344(SB)/4, $0x3e800000
+DATA literalsAVX2<>+348(SB)/4, $0x3e800000
+DATA literalsAVX2<>+352(SB)/4, $0x421e2597
+DATA literalsAVX2<>+356(SB)/4, $0x421e2597
+DATA literalsAVX2<>+360(SB)/4, $0x421e2597
+DATA literalsAVX2<>+364(SB)/4, $0x421e2597
+DATA literalsAVX2<>+368(SB)/4, $0x421e2597
+DATA literalsAVX2<>+372(SB)/4, $0x421e2597
+DATA literalsAVX2<>+376(SB)/4, $0x421e2597
+DATA literalsAVX2<>+380(SB)/4, $0x421e2597
+DATA literalsAVX2<>+384(SB)/4, $0xc299197d
+DATA literalsAVX2<>+388(SB)/4, $0xc299197d
+DATA literalsAVX2<>+392(SB)/4, $0xc299197d
+DATA literalsAVX2<>+396(SB)/4, $0xc299197d
+DATA literalsAVX2<>+400(SB)/4, $0xc299197d
+DATA literalsAVX2<>+404(SB)/4, $0xc299197d
+DATA literalsAVX2<>+408(SB)/4, $0xc299197d
+DATA literalsAVX2<>+412(SB)/4, $0xc299197d
+DATA literalsAVX2<>+416(SB)/4, $0x42a333b7
+DATA literalsAVX2<>+420(SB)/4, $0x42a333b7
+DATA literalsAVX2<>+424(SB)/4, $0x42a333b7
+DATA literalsAVX2<>+428(SB)/4, $0x42a333b7
+DATA literalsAVX2<>+432(SB)/4, $0x42a333b7
+DATA literalsAVX2<>+436(SB)/4, $0x42a333b7
+DATA literalsAVX2<>+440(SB)/4, $0x42a333b7
+DATA literalsAVX2<>+444(SB)/4, $0x42a333b7
+DATA literalsAVX2<>+448(SB)/4, $0xc2255ddb
+DATA literalsAVX2<>+452(SB)/4, $0xc2255ddb
+DATA literalsAVX2<>+456(SB)/4, $0xc2255ddb
+DATA literalsAVX2<>+460(SB)/4, $0xc2255ddb
+DATA literalsAVX2<>+464(SB)/4, $0xc2255ddb
+DATA literalsAVX2<>+468(SB)/4, $0xc2255ddb
+DATA literalsAVX2<>+472(SB)/4, $0xc2255ddb
+DATA literalsAVX2<>+476(SB)/4, $0xc2255ddb
+DATA literalsAVX2<>+480(SB)/4, $0x40c90fda
+DATA literalsAVX2<>+484(SB)/4, $0x40c90fda
+DATA literalsAVX2<>+488(SB)/4, $0x40c90fda
+DATA literalsAVX2<>+492(SB)/4, $0x40c90fda
+DATA literalsAVX2<>+496(SB)/4, $0x40c90fda
+DATA literalsAVX2<>+500(SB)/4, $0x40c90fda
+DATA literalsAVX2<>+504(SB)/4, $0x40c90fda
+DATA literalsAVX2<>+508(SB)/4, $0x40c90fda
+DATA literalsAVX2<>+512(SB)/4, $0x43000000
+DATA literalsAVX2<>+516(SB)/4, $0x43000000
+DATA literalsAVX2<>+520(SB)/4, $0x43000000
+DATA literalsAVX2<>+524(SB)/4, $0x43000000
+DATA literalsAVX2<>+528(SB)/4, $0x43000000
+DATA literalsAVX2<>+532(SB)/4, $0x43000000
+DATA literalsAVX2<>+536(SB)/4, $0x43000000
+DATA literalsAVX2<>+540(SB)/4, $0x43000000
+DATA literalsAVX2<>+544(SB)/4, $0xc2fc0000
+DATA literalsAVX2<>+548(SB)/4, $0xc2fc0000
+DATA literalsAVX2<>+552(SB)/4, $0xc2fc0000
+DATA literalsAVX2<>+556(SB)/4, $0xc2fc0000
+DATA literalsAVX2<>+560(SB)/4, $0xc2fc0000
+DATA literalsAVX2<>+564(SB)/4, $0xc2fc0000
+DATA literalsAVX2<>+568(SB)/4, $0xc2fc0000
+DATA literalsAVX2<>+572(SB)/4, $0xc2fc0000
+DATA literalsAVX2<>+576(SB)/4, $0x3aaddd0a
+DATA literalsAVX2<>+580(SB)/4, $0x3aaddd0a
+DATA literalsAVX2<>+584(SB)/4, $0x3aaddd0a
+DATA literalsAVX2<>+588(SB)/4, $0x3aaddd0a
+DATA literalsAVX2<>+592(SB)/4, $0x3aaddd0a
+DATA literalsAVX2<>+596(SB)/4, $0x3aaddd0a
+DATA literalsAVX2<>+600(SB)/4, $0x3aaddd0a
+DATA literalsAVX2<>+604(SB)/4, $0x3aaddd0a
+DATA literalsAVX2<>+608(SB)/4, $0x3c1e7544
+DATA literalsAVX2<>+612(SB)/4, $0x3c1e7544
+DATA literalsAVX2<>+616(SB)/4, $0x3c1e7544
+DATA literalsAVX2<>+620(SB)/4, $0x3c1e7544
+DATA literalsAVX2<>+624(SB)/4, $0x3c1e7544
+DATA literalsAVX2<>+628(SB)/4, $0x3c1e7544
+DATA literalsAVX2<>+632(SB)/4, $0x3c1e7544
+DATA literalsAVX2<>+636(SB)/4, $0x3c1e7544
+DATA literalsAVX2<>+640(SB)/4, $0x3d635ba9
+DATA literalsAVX2<>+644(SB)/4, $0x3d635ba9
+DATA literalsAVX2<>+648(SB)/4, $0x3d635ba9
+DATA literalsAVX2<>+652(SB)/4, $0x3d635ba9
+DATA literalsAVX2<>+656(SB)/4, $0x3d635ba9
+DATA literalsAVX2<>+660(SB)/4, $0x3d635ba9
+DATA literalsAVX2<>+664(SB)/4, $0x3d635ba9
+DATA literalsAVX2<>+668(SB)/4, $0x3d635ba9
+DATA literalsAVX2<>+672(SB)/4, $0x3e75fcde
+DATA literalsAVX2<>+676(SB)/4, $0x3e75fcde
+DATA literalsAVX2<>+680(SB)/4, $0x3e75fcde
+DATA literalsAVX2<>+684(SB)/4, $0x3e75fcde
+DATA literalsAVX2<>+688(SB)/4, $0x3e75fcde
+DATA literalsAVX2<>+692(SB)/4, $0x3e75fcde
+DATA literalsAVX2<>+696(SB)/4, $0x3e75fcde
+DATA literalsAVX2<>+700(SB)/4, $0x3e75fcde
+DATA literalsAVX2<>+704(SB)/4, $0x3f317215
+DATA literalsAVX2<>+708(SB)/4, $0x3f317215
+DATA literalsAVX2<>+712(SB)/4, $0x3f317215
+DATA literalsAVX2<>+716(SB)/4, $0x3f317215
+DATA literalsAVX2<>+720(SB)/4, $0x3f317215
+DATA literalsAVX2<>+724(SB)/4, $0x3f317215
+DATA literalsAVX2<>+728(SB)/4, $0x3f317215
+DATA literalsAVX2<>+732(SB)/4, $0x3f317215
+DATA literalsAVX2<>+736(SB)/4, $0xff800000
+DATA literalsAVX2<>+740(SB)/4, $0xff800000
+DATA literalsAVX2<>+744(SB)/4, $0xff800000
+DATA literalsAVX2<>+748(SB)/4, $0xff800000
+DATA literalsAVX2<>+752(SB)/4, $0xff800000
+DATA literalsAVX2<>+756(SB)/4, $0xff800000
+DATA literalsAVX2<>+760(SB)/4, $0xff800000
+DATA literalsAVX2<>+764(SB)/4, $0xff800000
+DATA literalsAVX2<>+768(SB)/4, $0x9e3779b1
+DATA literalsAVX2<>+772(SB)/4, $0x9e3779b1
+DATA literalsAVX2<>+776(SB)/4, $0x9e3779b1
+DATA literalsAVX2<>+780(SB)/4, $0x9e3779b1
+DATA literalsAVX2<>+784(SB)/4, $0x9e3779b1
+DATA literalsAVX2<>+788(SB)/4, $0x9e3779b1
+DATA literalsAVX2<>+792(SB)/4, $0x9e3779b1
+DATA literalsAVX2<>+796(SB)/4, $0x9e3779b1
+DATA literalsAVX2<>+800(SB)/4, $0x85ebca77
+DATA literalsAVX2<>+804(SB)/4, $0x85ebca77
+DATA literalsAVX2<>+808(SB)/4, $0x85ebca77
+DATA literalsAVX2<>+812(SB)/4, $0x85ebca77
+DATA literalsAVX2<>+816(SB)/4, $0x85ebca77
+DATA literalsAVX2<>+820(SB)/4, $0x85ebca77
+DATA literalsAVX2<>+824(SB)/4, $0x85ebca77
+DATA literalsAVX2<>+828(SB)/4, $0x85ebca77
+DATA literalsAVX2<>+832(SB)/4, $0xc2b2ae3d
+DATA literalsAVX2<>+836(SB)/4, $0xc2b2ae3d
+DATA literalsAVX2<>+840(SB)/4, $0xc2b2ae3d
+DATA literalsAVX2<>+844(SB)/4, $0xc2b2ae3d
+DATA literalsAVX2<>+848(SB)/4, $0xc2b2ae3d
+DATA literalsAVX2<>+852(SB)/4, $0xc2b2ae3d
+DATA literalsAVX2<>+856(SB)/4, $0xc2b2ae3d
+DATA literalsAVX2<>+860(SB)/4, $0xc2b2ae3d
+DATA literalsAVX2<>+864(SB)/4, $0x85ebca6b
+DATA literalsAVX2<>+868(SB)/4, $0x85ebca6b
+DATA literalsAVX2<>+872(SB)/4, $0x85ebca6b
+DATA literalsAVX2<>+876(SB)/4, $0x85ebca6b
+DATA literalsAVX2<>+880(SB)/4, $0x85ebca6b
+DATA literalsAVX2<>+884(SB)/4, $0x85ebca6b
+DATA literalsAVX2<>+888(SB)/4, $0x85ebca6b
+DATA literalsAVX2<>+892(SB)/4, $0x85ebca6b
+DATA literalsAVX2<>+896(SB)/4, $0xc2b2ae35
+DATA literalsAVX2<>+900(SB)/4, $0xc2b2ae35
+DATA literalsAVX2<>+904(SB)/4, $0xc2b2ae35
+DATA literalsAVX2<>+908(SB)/4, $0xc2b2ae35
+DATA literalsAVX2<>+912(SB)/4, $0xc2b2ae35
+DATA literalsAVX2<>+916(SB)/4, $0xc2b2ae35
+DATA literalsAVX2<>+920(SB)/4, $0xc2b2ae35
+DATA literalsAVX2<>+924(SB)/4, $0xc2b2ae35
+DATA literalsAVX2<>+928(SB)/4, $0x33800000
+DATA literalsAVX2<>+932(SB)/4, $0x33800000
+DATA literalsAVX2<>+936(SB)/4, $0x33800000
+DATA literalsAVX2<>+940(SB)/4, $0x33800000
+DATA literalsAVX2<>+944(SB)/4, $0x33800000
+DATA literalsAVX2<>+948(SB)/4, $0x33800000
+DATA literalsAVX2<>+952(SB)/4, $0x33800000
+DATA literalsAVX2<>+956(SB)/4, $0x33800000
+DATA literalsAVX2<>+960(SB)/4, $0x00000088
+DATA literalsAVX2<>+964(SB)/4, $0x00000088
+DATA literalsAVX2<>+968(SB)/4, $0x00000088
+DATA literalsAVX2<>+972(SB)/4, $0x00000088
+DATA literalsAVX2<>+976(SB)/4, $0x00000088
+DATA literalsAVX2<>+980(SB)/4, $0x00000088
+DATA literalsAVX2<>+984(SB)/4, $0x00000088
+DATA literalsAVX2<>+988(SB)/4, $0x00000088
+GLOBL literalsAVX2<>(SB), RODATA|NOPTR, $992
 
 DATA ·handlersAVX2+8(SB)/8, $begin<>(SB)
 DATA ·handlersAVX2+16(SB)/8, $end<>(SB)
@@ -4519,55 +8170,86 @@ DATA ·handlersAVX2+272(SB)/8, $sqrtP<>(SB)
 DATA ·handlersAVX2+280(SB)/8, $rsqrtP<>(SB)
 DATA ·handlersAVX2+288(SB)/8, $sinP<>(SB)
 DATA ·handlersAVX2+296(SB)/8, $saturateP<>(SB)
-DATA ·handlersAVX2+304(SB)/8, $selectLTPPPP<>(SB)
-DATA ·handlersAVX2+312(SB)/8, $selectLTPPPC<>(SB)
-DATA ·handlersAVX2+320(SB)/8, $selectLTPPCP<>(SB)
-DATA ·handlersAVX2+328(SB)/8, $selectLTPPCC<>(SB)
-DATA ·handlersAVX2+336(SB)/8, $selectLTPCPP<>(SB)
-DATA ·handlersAVX2+344(SB)/8, $selectLTPCPC<>(SB)
-DATA ·handlersAVX2+352(SB)/8, $selectLTPCCP<>(SB)
-DATA ·handlersAVX2+360(SB)/8, $selectLTPCCC<>(SB)
-DATA ·handlersAVX2+368(SB)/8, $selectLTCPPP<>(SB)
-DATA ·handlersAVX2+376(SB)/8, $selectLTCPPC<>(SB)
-DATA ·handlersAVX2+384(SB)/8, $selectLTCPCP<>(SB)
-DATA ·handlersAVX2+392(SB)/8, $selectLTCPCC<>(SB)
-DATA ·handlersAVX2+400(SB)/8, $selectGEPPPP<>(SB)
-DATA ·handlersAVX2+408(SB)/8, $selectGEPPPC<>(SB)
-DATA ·handlersAVX2+416(SB)/8, $selectGEPPCP<>(SB)
-DATA ·handlersAVX2+424(SB)/8, $selectGEPPCC<>(SB)
-DATA ·handlersAVX2+432(SB)/8, $selectGEPCPP<>(SB)
-DATA ·handlersAVX2+440(SB)/8, $selectGEPCPC<>(SB)
-DATA ·handlersAVX2+448(SB)/8, $selectGEPCCP<>(SB)
-DATA ·handlersAVX2+456(SB)/8, $selectGEPCCC<>(SB)
-DATA ·handlersAVX2+464(SB)/8, $selectGECPPP<>(SB)
-DATA ·handlersAVX2+472(SB)/8, $selectGECPPC<>(SB)
-DATA ·handlersAVX2+480(SB)/8, $selectGECPCP<>(SB)
-DATA ·handlersAVX2+488(SB)/8, $selectGECPCC<>(SB)
-DATA ·handlersAVX2+496(SB)/8, $outAddXP<>(SB)
-DATA ·handlersAVX2+504(SB)/8, $outAddXC<>(SB)
-DATA ·handlersAVX2+512(SB)/8, $outAddYP<>(SB)
-DATA ·handlersAVX2+520(SB)/8, $outAddYC<>(SB)
-DATA ·handlersAVX2+528(SB)/8, $outAddZP<>(SB)
-DATA ·handlersAVX2+536(SB)/8, $outAddZC<>(SB)
-DATA ·handlersAVX2+544(SB)/8, $outSubXP<>(SB)
-DATA ·handlersAVX2+552(SB)/8, $outSubXC<>(SB)
-DATA ·handlersAVX2+560(SB)/8, $outSubYP<>(SB)
-DATA ·handlersAVX2+568(SB)/8, $outSubYC<>(SB)
-DATA ·handlersAVX2+576(SB)/8, $outSubZP<>(SB)
-DATA ·handlersAVX2+584(SB)/8, $outSubZC<>(SB)
-DATA ·handlersAVX2+592(SB)/8, $outMadXPP<>(SB)
-DATA ·handlersAVX2+600(SB)/8, $outMadXPC<>(SB)
-DATA ·handlersAVX2+608(SB)/8, $outMadYPP<>(SB)
-DATA ·handlersAVX2+616(SB)/8, $outMadYPC<>(SB)
-DATA ·handlersAVX2+624(SB)/8, $outMadZPP<>(SB)
-DATA ·handlersAVX2+632(SB)/8, $outMadZPC<>(SB)
-DATA ·handlersAVX2+640(SB)/8, $outNmadXPP<>(SB)
-DATA ·handlersAVX2+648(SB)/8, $outNmadXPC<>(SB)
-DATA ·handlersAVX2+656(SB)/8, $outNmadYPP<>(SB)
-DATA ·handlersAVX2+664(SB)/8, $outNmadYPC<>(SB)
-DATA ·handlersAVX2+672(SB)/8, $outNmadZPP<>(SB)
-DATA ·handlersAVX2+680(SB)/8, $outNmadZPC<>(SB)
-GLOBL ·handlersAVX2(SB), NOPTR|RODATA, $688
+DATA ·handlersAVX2+304(SB)/8, $exp2P<>(SB)
+DATA ·handlersAVX2+312(SB)/8, $hashPPP<>(SB)
+DATA ·handlersAVX2+320(SB)/8, $hashPPC<>(SB)
+DATA ·handlersAVX2+328(SB)/8, $selectLTPPPP<>(SB)
+DATA ·handlersAVX2+336(SB)/8, $selectLTPPPC<>(SB)
+DATA ·handlersAVX2+344(SB)/8, $selectLTPPCP<>(SB)
+DATA ·handlersAVX2+352(SB)/8, $selectLTPPCC<>(SB)
+DATA ·handlersAVX2+360(SB)/8, $selectLTPCPP<>(SB)
+DATA ·handlersAVX2+368(SB)/8, $selectLTPCPC<>(SB)
+DATA ·handlersAVX2+376(SB)/8, $selectLTPCCP<>(SB)
+DATA ·handlersAVX2+384(SB)/8, $selectLTPCCC<>(SB)
+DATA ·handlersAVX2+392(SB)/8, $selectLTCPPP<>(SB)
+DATA ·handlersAVX2+400(SB)/8, $selectLTCPPC<>(SB)
+DATA ·handlersAVX2+408(SB)/8, $selectLTCPCP<>(SB)
+DATA ·handlersAVX2+416(SB)/8, $selectLTCPCC<>(SB)
+DATA ·handlersAVX2+424(SB)/8, $selectGEPPPP<>(SB)
+DATA ·handlersAVX2+432(SB)/8, $selectGEPPPC<>(SB)
+DATA ·handlersAVX2+440(SB)/8, $selectGEPPCP<>(SB)
+DATA ·handlersAVX2+448(SB)/8, $selectGEPPCC<>(SB)
+DATA ·handlersAVX2+456(SB)/8, $selectGEPCPP<>(SB)
+DATA ·handlersAVX2+464(SB)/8, $selectGEPCPC<>(SB)
+DATA ·handlersAVX2+472(SB)/8, $selectGEPCCP<>(SB)
+DATA ·handlersAVX2+480(SB)/8, $selectGEPCCC<>(SB)
+DATA ·handlersAVX2+488(SB)/8, $selectGECPPP<>(SB)
+DATA ·handlersAVX2+496(SB)/8, $selectGECPPC<>(SB)
+DATA ·handlersAVX2+504(SB)/8, $selectGECPCP<>(SB)
+DATA ·handlersAVX2+512(SB)/8, $selectGECPCC<>(SB)
+DATA ·handlersAVX2+520(SB)/8, $outAddXP<>(SB)
+DATA ·handlersAVX2+528(SB)/8, $outAddXC<>(SB)
+DATA ·handlersAVX2+536(SB)/8, $outAddYP<>(SB)
+DATA ·handlersAVX2+544(SB)/8, $outAddYC<>(SB)
+DATA ·handlersAVX2+552(SB)/8, $outAddZP<>(SB)
+DATA ·handlersAVX2+560(SB)/8, $outAddZC<>(SB)
+DATA ·handlersAVX2+568(SB)/8, $outSubXP<>(SB)
+DATA ·handlersAVX2+576(SB)/8, $outSubXC<>(SB)
+DATA ·handlersAVX2+584(SB)/8, $outSubYP<>(SB)
+DATA ·handlersAVX2+592(SB)/8, $outSubYC<>(SB)
+DATA ·handlersAVX2+600(SB)/8, $outSubZP<>(SB)
+DATA ·handlersAVX2+608(SB)/8, $outSubZC<>(SB)
+DATA ·handlersAVX2+616(SB)/8, $outMadXPP<>(SB)
+DATA ·handlersAVX2+624(SB)/8, $outMadXPC<>(SB)
+DATA ·handlersAVX2+632(SB)/8, $outMadYPP<>(SB)
+DATA ·handlersAVX2+640(SB)/8, $outMadYPC<>(SB)
+DATA ·handlersAVX2+648(SB)/8, $outMadZPP<>(SB)
+DATA ·handlersAVX2+656(SB)/8, $outMadZPC<>(SB)
+DATA ·handlersAVX2+664(SB)/8, $outNmadXPP<>(SB)
+DATA ·handlersAVX2+672(SB)/8, $outNmadXPC<>(SB)
+DATA ·handlersAVX2+680(SB)/8, $outNmadYPP<>(SB)
+DATA ·handlersAVX2+688(SB)/8, $outNmadYPC<>(SB)
+DATA ·handlersAVX2+696(SB)/8, $outNmadZPP<>(SB)
+DATA ·handlersAVX2+704(SB)/8, $outNmadZPC<>(SB)
+DATA ·handlersAVX2+712(SB)/8, $towardsV<>(SB)
+DATA ·handlersAVX2+728(SB)/8, $lessVV<>(SB)
+DATA ·handlersAVX2+760(SB)/8, $stretchVV<>(SB)
+DATA ·handlersAVX2+792(SB)/8, $scaleVV<>(SB)
+DATA ·handlersAVX2+824(SB)/8, $axisVV<>(SB)
+DATA ·handlersAVX2+856(SB)/8, $crossVV<>(SB)
+DATA ·handlersAVX2+888(SB)/8, $towardsSquareV<>(SB)
+DATA ·handlersAVX2+904(SB)/8, $cylinderV<>(SB)
+DATA ·handlersAVX2+920(SB)/8, $squareV<>(SB)
+DATA ·handlersAVX2+936(SB)/8, $dotCV<>(SB)
+DATA ·handlersAVX2+952(SB)/8, $dotV<>(SB)
+DATA ·handlersAVX2+968(SB)/8, $distanceSquare<>(SB)
+DATA ·handlersAVX2+976(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX2+984(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX2+1000(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX2+1016(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX2+1032(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX2+1048(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX2+1056(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX2+1064(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX2+1072(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX2+1080(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX2+1088(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX2+1096(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX2+1104(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX2+1112(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX2+1120(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX2+1128(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX2(SB), NOPTR|RODATA, $1136
 
 // func threadAVX2(f *frame)
 TEXT ·threadAVX2(SB), NOSPLIT|NOFRAME, $0-8

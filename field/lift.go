@@ -38,11 +38,13 @@ type lifter struct {
 	values    []lifted
 	registers [planeCount]ref
 	places    []uint16 // by uniform: its place in the pool, 0 if it has none yet
+	one       ref      // the constant 1; a value if there is none
 }
 
 // lift gives the values of a program, in the order of its instructions. If placed,
-// positions are what is left of them after the origin is taken away.
-func lift(p *Program, b *bound, placed bool) []lifted {
+// positions are what is left of them after the origin is taken away. It also gives
+// the constant 1, or a value if there is none.
+func lift(p *Program, b *bound, placed bool) (values []lifted, one ref) {
 	l := lifter{
 		program: p, bound: b,
 		values: make([]lifted, 0, len(p.code)+6),
@@ -61,7 +63,7 @@ func lift(p *Program, b *bound, placed bool) []lifted {
 	for i := range p.code {
 		l.instruction(&p.code[i])
 	}
-	return countUses(l.values)
+	return countUses(l.values), l.one
 }
 
 func (l *lifter) add(v lifted) ref {
@@ -109,6 +111,9 @@ func (l *lifter) uniform(number uint16) uint16 {
 	l.places[number] = at
 	if i := int(number) - uniformParams - 4*len(l.program.params); i >= 0 {
 		b.literals = append(b.literals, l.program.literals[i])
+		if l.program.literals[i] == 1 {
+			l.one = constantRef(int(at))
+		}
 		return at
 	}
 	b.literals = append(b.literals, 0)

@@ -75,7 +75,8 @@ func newEffects() (effects, error) {
 
 // AddEffect adds an effect to the field and wakes the bodies in its box, or all
 // of them if it has none. The error is the caller's: no program, an unknown mode,
-// parameters of another number than the program's or not finite, or ErrFull.
+// parameters of another number than the program's, not finite or outside of the
+// range that the program gives them, or ErrFull.
 func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if d.Program == nil {
 		return 0, fmt.Errorf("%w: the effect has no program", ErrValue)
@@ -122,6 +123,9 @@ func effectParams(p *field.Program, given []field.Vec4) ([]field.Vec4, error) {
 	for i, v := range given {
 		if !finiteVec4(v) {
 			return nil, fmt.Errorf("%w: effect parameter %q is %v: not finite", ErrValue, declared[i].Name, v)
+		}
+		if d := declared[i]; !d.Allows(v) {
+			return nil, fmt.Errorf("%w: effect parameter %q is %v; its range is %v to %v", ErrValue, d.Name, v, d.Min, d.Max)
 		}
 	}
 	copy(params, given)
@@ -176,7 +180,7 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 		return false
 	}
 	own := w.effects.params[id.Index()]
-	if len(params) != len(own) {
+	if !w.effects.programs[id.Index()].Allows(params) {
 		return false
 	}
 	for _, v := range params {

@@ -85,6 +85,7 @@ func (a *assembler) accumulator(lane, i int) reg.VecPhysical {
 type source struct {
 	at       reg.Register
 	constant bool
+	lane     int            // of three constants, one after another
 	held     reg.VecVirtual // AVX2: the constant, in all lanes
 }
 
@@ -95,13 +96,20 @@ type broadcast struct{ operand.Mem }
 func (a *assembler) plane() source { return source{at: a.next(scratchAt)} }
 
 // constant takes it as the offset of a constant.
-func (a *assembler) constant() source {
-	s := source{at: a.next(poolAt), constant: true}
-	if !a.wide() {
-		s.held = a.vector()
-		a.VBROADCASTSS(operand.Mem{Base: s.at}, s.held)
+func (a *assembler) constant() source { return a.constants(1)[0] }
+
+// constants takes it as the offset of several, one after another.
+func (a *assembler) constants(n int) (all []source) {
+	at := a.next(poolAt)
+	for lane := range n {
+		s := source{at: at, constant: true, lane: lane}
+		if !a.wide() {
+			s.held = a.vector()
+			a.VBROADCASTSS(operand.Mem{Base: at, Disp: 4 * lane}, s.held)
+		}
+		all = append(all, s)
 	}
-	return s
+	return all
 }
 
 // operand takes it as either, by the letter of its kind.
@@ -126,7 +134,7 @@ func (a *assembler) at(s source, i int) operand.Op {
 	case !s.constant:
 		return operand.Mem{Base: s.at, Disp: i * a.vectorBytes()}
 	case a.wide():
-		return broadcast{operand.Mem{Base: s.at}}
+		return broadcast{operand.Mem{Base: s.at, Disp: 4 * s.lane}}
 	}
 	return s.held
 }
@@ -181,6 +189,7 @@ func (a *assembler) jump() {
 
 // Literals are numbers of the arithmetic, by their bits.
 var literals = []uint32{
+	0,
 	0x3f800000, // 1
 	0x80000000, // the sign
 	0x7fffffff, // all but the sign
@@ -189,11 +198,15 @@ var literals = []uint32{
 	math.Float32bits(0.5023863), math.Float32bits(1.5016537), math.Float32bits(1.5023831),
 	math.Float32bits(12582912), math.Float32bits(0.25),
 	math.Float32bits(39.53671), math.Float32bits(-76.54978), math.Float32bits(81.601006), math.Float32bits(-41.341656), math.Float32bits(6.283185),
+	math.Float32bits(128), math.Float32bits(-126), // the bounds of exp2
+	math.Float32bits(0.0013264727), math.Float32bits(0.009671513), math.Float32bits(0.055507336), math.Float32bits(0.24022242), math.Float32bits(0.693147),
+	minusInfinity, 0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x85ebca6b, 0xc2b2ae35, math.Float32bits(1.0 / (1 << 24)), // of hash
 	0x88, // for VFIXUPIMMPS: both kinds of NaN become +0, all else stays
 }
 
 const (
 	literalOne, literalSign, literalMagnitude = 0x3f800000, 0x80000000, 0x7fffffff
+	minusInfinity                             = 0xff800000
 	literalNoNaN                              = 0x88
 )
 

@@ -41,6 +41,7 @@ func main() {
 	all = append(all, control()...)
 	all = append(all, plain()...)
 	all = append(all, sums()...)
+	all = append(all, fused()...)
 	for _, p := range []path{avx512, avx2} {
 		write(fmt.Sprintf("../handlers_%s_amd64.s", strings.ToLower(p.name)), p.assembly(all))
 	}

@@ -37,6 +37,10 @@ var families = []family{
 	{"opRsqrt", "rsqrt", unary, func(a *assembler, o []source, i int) operand.Op { return a.rsqrt(a.load(a.at(o[0], i))) }},
 	{"opSin", "sin", unary, func(a *assembler, o []source, i int) operand.Op { return a.sin(a.load(a.at(o[0], i))) }},
 	{"opSaturate", "saturate", unary, in1(func(a *assembler, x reg.VecVirtual) { a.saturate(x) })},
+	{"opExp2", "exp2", unary, func(a *assembler, o []source, i int) operand.Op { return a.exp2(a.load(a.at(o[0], i))) }},
+	{"opHash", "hash", []string{"PPP", "PPC"}, func(a *assembler, o []source, i int) operand.Op {
+		return a.hash([3]operand.Op{a.at(o[0], i), a.at(o[1], i), a.at(o[2], i)})
+	}},
 	{"opSelectLT", "selectLT", selects(), choice(isLess)},
 	{"opSelectGE", "selectGE", selects(), choice(isAtLeast)},
 }
