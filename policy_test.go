@@ -40,6 +40,7 @@ internal/scenes     bulk field internal/spelling world yaml
 internal/fieldyard
 internal/fieldyard/fused    C
 internal/fieldyard/fastmath C internal/fieldyard/fused
+internal/fieldpicture field x/image
 
 bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
@@ -50,7 +51,7 @@ server              bulk world replication replication/wire quic-go zap promethe
 client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire hdrhistogram zap
 loadtest            client loadtest/bot replication/wire hdrhistogram kong zap
-cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes kong zap yaml prometheus
+cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes internal/fieldpicture kong zap yaml prometheus
 `
 
 // modules: the third parties by the names used above, and the version for those
@@ -62,6 +63,7 @@ msgpack      github.com/vmihailenco/msgpack/v5         v5.3.6
 prometheus   github.com/prometheus/client_golang
 quic-go      github.com/quic-go/quic-go                v0.64.1
 renameio     github.com/google/renameio/v2
+x/image      golang.org/x/image
 x/sys        golang.org/x/sys/cpu
 x/time       golang.org/x/time/rate
 yaml         github.com/goccy/go-yaml

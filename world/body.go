@@ -74,6 +74,7 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	b.say(row, true)
 	w.grid.insert(b.cell[row], slot)
 	w.rowOf[slot] = int32(row)
+	w.wakefulness.newborn.Set(slot)
 }
 
 // removeBody closes the gap of an awake row with the last awake one, and the gap
@@ -82,6 +83,8 @@ func (w *World) removeBody(row int) {
 	b := &w.bodies
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
+	w.wakefulness.awake.Clear(b.slot[row])
+	w.wakefulness.newborn.Clear(b.slot[row])
 	if b.isAwake(row) {
 		b.awake--
 		if b.mode != InPlace {

@@ -48,7 +48,7 @@ func (w *World) checkRows() error {
 	b, bodies := &w.bodies, 0
 	for slot := range w.pool.Slots() {
 		e, row := w.pool.HandleAt(slot), w.rowOf[slot]
-		embodied := e != 0 && w.kinds[w.pool.At(slot).kind].def.Body != nil
+		embodied := e != 0 && w.kinds[w.pool.At(slot).kind].def.Body != nil && !w.deferred.reserved.Has(slot)
 		switch {
 		case !embodied && row != noRow:
 			return breach(1, "slot %d (%v) has no body but row %d", slot, e, row)
@@ -79,6 +79,9 @@ func (w *World) checkBodies() error {
 	}
 	for row := range b.len() {
 		at, v := b.position(row), b.velocity(row)
+		if awake := w.wakefulness.awake.Has(b.slot[row]); awake != b.isAwake(row) {
+			return breach(12, "row %d, slot %d: awake by slot is %v", row, b.slot[row], awake)
+		}
 		if !b.wakeful(row) && (v != Vec3{} || b.rest[row] != 0) {
 			return breach(4, "row %d sleeps with velocity %v and rest %d", row, v, b.rest[row])
 		}
@@ -139,9 +142,18 @@ func (w *World) checkGrid() error {
 }
 
 func (w *World) checkBits() error {
-	sets := map[string]*bulk.Bitset{"dirty": &w.dirty, "doomed": &w.doomed, "mortal": &w.mortal}
+	sets := map[string]*bulk.Bitset{
+		"dirty": &w.dirty, "doomed": &w.doomed, "mortal": &w.mortal, "reserved": &w.deferred.reserved, "furnished": &w.furnished,
+		"awake": &w.wakefulness.awake, "newborn": &w.wakefulness.newborn,
+	}
 	for _, c := range w.components {
-		sets["component "+c.info().Name] = c.present()
+		name := "component " + c.info().Name
+		sets[name] = c.present()
+		for _, marks := range []*bulk.Bitset{&c.changed().past, &c.changed().next} {
+			for word, mask := range bulk.AndNot(marks, c.present()) {
+				return breach(7, "%s is marked changed in word %d, slots %#x, which lack it", name, word, mask)
+			}
+		}
 	}
 	for name, set := range sets {
 		for slot := range set.All() {

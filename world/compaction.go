@@ -142,6 +142,11 @@ type rowColumn interface {
 // of owner, up to date (W1). The result is a function of the sets of words.
 func (c *compaction) flush(rowOf []int32) {
 	c.collect()
+	c.carryOut(rowOf)
+}
+
+// carryOut is the rest of a flush.
+func (c *compaction) carryOut(rowOf []int32) {
 	to := c.awake - len(c.low) + len(c.high)
 	switch c.mode {
 	case Exchange:

@@ -8,7 +8,11 @@
 //
 //   - entity: a bulk.Handle from the world's pool; its index is the slot.
 //   - component: a pointer-free Go type registered under a name, stored in a
-//     column parallel to the slots, with a presence bit for each slot.
+//     column parallel to the slots, with a presence bit for each slot. A local
+//     component may point to anything, and is no part of the state.
+//   - query: an operation on presence bits, run over words of 64 slots.
+//   - deferred: a change of structure that waits until its system returns.
+//   - reserved: an entity whose spawn is deferred: live, with nothing yet.
 //   - kind: a named way to spawn: a body or none, and default components.
 //   - body: position, velocity and rest timer of an entity, one row in columns.
 //   - awake: a body that is stepped. asleep: a body that costs nothing.
@@ -39,10 +43,38 @@
 // issue 199, and Stable is its method: mended, since body 0 is a body, those who
 // change are saved before spans move over them, and both maps are rewritten.
 //
+// # Queries
+//
+// A query combines the bits of components, word by word, and skips what is empty
+// by the summaries of bulk.Bitset:
+//
+//	presence of a    1 1 0 1 1 0 ...
+//	presence of b    1 0 0 1 1 1 ...
+//	without c        0 0 0 1 0 0 ...
+//	meets            1 0 0 0 1 0 ...    one mask for 64 slots
+//
+// Query.Words gives words and masks, to be used with the columns' Word and
+// MutWord: the fast path. All1 to All3 give one entity after the other, to read,
+// and Mut1 to Mut3 to write. They come in ascending order of slots, always.
+// Values never move, so that anything may be spawned, changed and destroyed in
+// the middle of a loop; what is to be kept out of the loop is deferred.
+//
+// # Handles of other worlds
+//
+// An entity's handle is refused by whoever is asked about it, unless its slot
+// has a tenant of that very generation. Components, queries and kinds know their
+// world, handles do not: two worlds whose generations start alike give out the
+// same handles. Worlds whose handles might meet, such as the runs of one server
+// (H5) or the zones of one process, are given ranges of generations that do not
+// overlap, by Config.FirstGeneration: then each finds the other's handles Stale
+// or Unissued.
+//
 // # One step
 //
-//	systems Before -> sleep flush -> field forces -> integrate -> grid
-//	  -> systems After -> expiry -> deferred destroys -> (events readable)
+//	deferred changes -> systems Before -> sleep flush -> field forces -> integrate
+//	  -> grid -> systems After -> expiry -> destroys -> (events readable)
+//
+// What a system defers is carried out as it returns.
 //
 // # Time travel
 //
@@ -59,8 +91,8 @@
 // CheckInvariants audits all of them; builds with -tags invariants or -race do
 // so after every step.
 //
-//	W1   Every live entity whose kind has a body owns exactly one row; slot->row
-//	     and row->slot are inverse; nothing else owns a row.
+//	W1   Every live entity whose kind has a body owns exactly one row, unless it is
+//	     reserved; slot->row and row->slot are inverse; nothing else owns a row.
 //	W2   Rows [0, awake) are awake, rows [awake, rows) asleep; in place, the rows
 //	     of a bitset are awake, which are so many.
 //	W3   Every word is about a row, and the summary of words knows of it.
@@ -70,7 +102,8 @@
 //	     above MaxSpeed.
 //	W6   Every body is in the grid cell of its position exactly once, the slots
 //	     of a cell ascend, and the grid holds nothing else.
-//	W7   Presence, dirty and doomed bits belong to live slots.
+//	W7   Presence, change, dirty, doomed and reserved bits belong to live slots,
+//	     and change bits to those that have the component.
 //	W8   An entity with a lifetime is in the wheel bucket of its last tick, once,
 //	     and its last tick is still to come.
 //	W9   An effect's centre and parameters are finite, its scratch fits.
@@ -78,4 +111,5 @@
 //	     by slot is long enough.
 //	W11  The outcome of a step does not depend on the order of rows: a body reads
 //	     its own row and the effects, nothing else. (Tested, not audited.)
+//	W12  The awake bits by slot are those of the rows that are awake.
 package world

@@ -60,6 +60,9 @@ func (w *World) StateHash() uint64 {
 		h = w.hashEntity(h, slot)
 	}
 	for id, c := range w.components {
+		if c.info().Local {
+			continue
+		}
 		h = h.add(uint64(id))
 		present := c.present()
 		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {

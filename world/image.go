@@ -12,7 +12,8 @@ import (
 // on. The zero value is ready for TakeImage.
 //
 // What code adds to a world is not in it: kinds, components and systems. They
-// are set up again by the same code, and Restore checks that they fit.
+// are set up again by the same code, and Restore checks that they fit. Neither
+// are local components: after a Restore nobody has any.
 type Image struct {
 	// Extra is what the game keeps outside the world, in whatever form: set it
 	// after TakeImage, in the same moment. At most MaxExtraBytes.
@@ -27,6 +28,7 @@ type Image struct {
 	bodiless   kindList // live entities without body
 	mortals    lastTicks
 	doomed     bulk.Bitset
+	newborn    bulk.Bitset // bodies that no flush has seen
 	rows       rowImage
 	components []columnImage
 	effects    effectImage
@@ -69,12 +71,15 @@ func (img *Image) Entities() int {
 // TakeImage copies the world's state into img, reusing its memory: what it costs
 // is copying. A world of a million sleeping bodies is copied in a few
 // milliseconds, into an image that held as much before; a first image is slower,
-// since its memory is new: take one before the clock runs. It must not be called
-// by a system, and panics then: the middle of a step is no moment.
+// since its memory is new: take one before the clock runs. Deferred changes that
+// wait are carried out first, as the next step would. It must not be called by a
+// system, and panics then: the middle of a step is no moment.
 func (w *World) TakeImage(img *Image) {
 	if w.running {
 		panic("world: TakeImage was called by a system")
 	}
+	w.ApplyDeferred()
+	w.markFurnished()
 	img.Extra = img.Extra[:0]
 	img.config, img.tick, img.counts = w.cfg, w.tick, w.counts
 	img.random, _ = w.pcg.AppendBinary(img.random[:0]) // the error is always nil
@@ -110,6 +115,7 @@ func (w *World) takeEntities(img *Image) {
 		img.mortals.expires = append(img.mortals.expires, w.pool.At(slot).expires)
 	}
 	img.doomed.CopyFrom(&w.doomed)
+	img.newborn.CopyFrom(&w.wakefulness.newborn)
 }
 
 func (w *World) takeEffects(img *effectImage) {

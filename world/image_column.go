@@ -12,24 +12,31 @@ import (
 type columnImage struct {
 	name string
 	shape
-	has    bulk.Bitset
-	values []byte // in the memory's own form
+	has     bulk.Bitset
+	changed bulk.Bitset // since the last step
+	values  []byte      // in the memory's own form
 }
 
 // wordBytes is the size of the values of 64 neighbouring slots.
 func (img *columnImage) wordBytes() int { return int(64 * img.size) }
 
 func (w *World) takeComponents(img *Image) {
-	for len(img.components) < len(w.components) {
-		img.components = append(img.components, columnImage{})
-	}
-	img.components = img.components[:len(w.components)]
-	for i, c := range w.components {
-		own, info := &img.components[i], c.info()
+	n := 0
+	for _, c := range w.components {
+		info := c.info()
+		if info.Local {
+			continue
+		}
+		if n == len(img.components) {
+			img.components = append(img.components, columnImage{})
+		}
+		own := &img.components[n]
+		n++
 		if own.name != info.Name || own.of != info.Type {
 			*own = columnImage{name: info.Name, shape: newShape(info.Type)}
 		}
 		own.has.CopyFrom(c.present())
+		own.changed.CopyFrom(&c.changed().next)
 		own.values = own.values[:0]
 		for word := range own.has.WordCount() {
 			if own.has.Word(word) != 0 {
@@ -37,6 +44,7 @@ func (w *World) takeComponents(img *Image) {
 			}
 		}
 	}
+	img.components = img.components[:n]
 }
 
 // memoryOf returns the memory of a component's values on 64 neighbouring slots,
@@ -66,13 +74,16 @@ func (img *columnImage) check() error {
 // if there is none.
 func restoreColumn(c column, img *columnImage, slots uint32) {
 	present := c.present()
-	for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
-		c.clear(slot)
+	for word := range present.WordCount() {
+		if mask := present.Word(word); mask != 0 {
+			c.clear(word, mask)
+		}
 	}
 	c.grow(slots)
 	if img == nil {
 		return
 	}
+	c.changed().next.CopyFrom(&img.changed)
 	rest, n := img.values, img.wordBytes()
 	for word := range img.has.WordCount() {
 		mask := img.has.Word(word)

@@ -216,6 +216,7 @@ func (d *imageDecoder) entities() {
 	img.mortals.slots = readList[uint32](d, slots, "lifetimes")
 	img.mortals.expires = readArray[uint64](d, len(img.mortals.slots))
 	d.set(&img.doomed, slots, "doomed slots")
+	d.set(&img.newborn, slots, "new bodies")
 }
 
 func (d *imageDecoder) rows() {
@@ -243,6 +244,7 @@ func (d *imageDecoder) columns() {
 	for i := range d.img.components {
 		c := &d.img.components[i]
 		d.set(&c.has, slots, "slots with "+c.name)
+		d.set(&c.changed, slots, "changes of "+c.name)
 		words := 0
 		for word := range c.has.WordCount() {
 			if c.has.Word(word) != 0 {

@@ -100,6 +100,11 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	for i, slot := range img.bodiless.slots {
 		w.pool.At(slot).kind = m.kinds[img.bodiless.kinds[i]]
 	}
+	w.deferred = deferred{}
+	for _, c := range w.components {
+		c.dropDeferred()
+	}
+	w.furnished.Reset()
 	w.doomed.CopyFrom(&img.doomed)
 	w.dirty.CopyFrom(w.pool.Live())
 	w.mortal.Reset()
@@ -115,9 +120,14 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 func (w *World) restoreBodies(img *Image, m matched) {
 	b := &w.bodies
 	b.restore(&img.rows, m.kinds)
+	w.wakefulness = wakefulness{}
+	w.wakefulness.newborn.CopyFrom(&img.newborn)
 	for row, slot := range b.slot {
 		w.rowOf[slot] = int32(row)
 		w.pool.At(slot).kind = b.kind[row]
+		if b.isAwake(row) {
+			w.wakefulness.awake.Set(slot)
+		}
 	}
 	w.grid = newGrid(w.cfg)
 	for slot, row := range w.rowOf { // ascending slots: each goes to the end of its cell
@@ -160,13 +170,13 @@ func (w *World) restoreEffects(img *effectImage) {
 // the names that their targets have now.
 func (w *World) renameHandles(old *bulk.PoolState) {
 	for _, c := range w.components {
-		offsets, present := newShape(c.info().Type).handles, c.present()
-		if len(offsets) == 0 {
+		references, present := c.references(), c.present()
+		if len(references) == 0 {
 			continue
 		}
 		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
-			for _, offset := range offsets {
-				h := (*bulk.Handle)(unsafe.Add(c.at(slot), offset))
+			for _, r := range references {
+				h := (*bulk.Handle)(unsafe.Add(c.at(slot), r.offset))
 				if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
 					*h = w.pool.HandleAt(i)
 				}
@@ -211,7 +221,7 @@ func (img *Image) match(w *World) (matched, error) {
 	for i := range img.components {
 		c, id := &img.components[i], -1
 		for j, own := range w.components {
-			if own.info().Name == c.name {
+			if own.info().Name == c.name && !own.info().Local {
 				id = j
 			}
 		}
@@ -299,9 +309,13 @@ func (img *Image) isLive(slot uint32) bool {
 // checkBits wants sets by slot to hold live slots only (W7), and lifetimes that
 // are not over (W8).
 func (img *Image) checkBits(*World) error {
-	sets := []*bulk.Bitset{&img.doomed}
+	sets := []*bulk.Bitset{&img.doomed, &img.newborn}
 	for i := range img.components {
-		sets = append(sets, &img.components[i].has)
+		c := &img.components[i]
+		for word := range bulk.AndNot(&c.changed, &c.has) {
+			return fmt.Errorf("component %q has changed in word %d, where nobody has it", c.name, word)
+		}
+		sets = append(sets, &c.has)
 	}
 	for i, set := range sets {
 		for slot, ok := set.Next(0); ok; slot, ok = set.Next(slot + 1) {

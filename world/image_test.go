@@ -32,6 +32,49 @@ func read(t testing.TB, w *world.World, file []byte) *world.Image {
 	return img
 }
 
+// sight is what the system of watched saw of an entity.
+type sight struct{ Changes, Wakes, Sleeps, Spawns, Steps uint16 }
+
+// watched is newScene with a system that writes down what systems are told of
+// the time before their step: changes, events, who is awake.
+func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scene {
+	s := newScene(t, seed, crates, blasts, sparksPerTick)
+	sights, err := world.Register[sight](s.World, "sight")
+	require.NoError(t, err)
+	changed, err := s.NewQuery(world.QueryDef{Changed: []world.Term{s.health}})
+	require.NoError(t, err)
+	awake, err := s.NewQuery(world.QueryDef{Awake: true})
+	require.NoError(t, err)
+	see := func(e world.Entity, f func(*sight)) {
+		v := sight{}
+		if old := sights.Get(e); old != nil {
+			v = *old
+		}
+		f(&v)
+		sights.Set(e, v)
+	}
+	for _, phase := range []world.Phase{world.Before, world.After} {
+		require.NoError(t, s.AddSystem(phase, "watch "+phase.String(), func(w *world.World) {
+			for e := range changed.All() {
+				see(e, func(v *sight) { v.Changes++ })
+			}
+			for e := range awake.All() {
+				see(e, func(v *sight) { v.Steps++ })
+			}
+			for _, e := range w.Woke() {
+				see(e, func(v *sight) { v.Wakes++ })
+			}
+			for _, e := range w.Slept() {
+				see(e, func(v *sight) { v.Sleeps++ })
+			}
+			for _, e := range w.Spawned() {
+				see(e, func(v *sight) { v.Spawns++ })
+			}
+		}))
+	}
+	return s
+}
+
 // commands are what somebody outside the systems does to a scene between steps.
 type commands struct {
 	r        *rand.Rand
@@ -61,7 +104,7 @@ func TestRestoredWorldGoesOn(t *testing.T) {
 		seeds, after = 1, 100
 	}
 	for seed := range seeds {
-		a, b := newScene(t, 7, 100, 2, 2), newScene(t, 7, 30, 2, 1)
+		a, b := watched(t, 7, 100, 2, 2), watched(t, 7, 30, 2, 1)
 		r := rand.New(rand.NewPCG(seed, 2))
 		ca, cb := newCommands(t, seed), newCommands(t, seed)
 		last := 0
@@ -73,7 +116,7 @@ func TestRestoredWorldGoesOn(t *testing.T) {
 				b.Destroy(b.HandleAt(uint32(tick % 100)))
 			}
 			if tick < 300 && r.IntN(12) == 0 || tick == 0 || tick == 299 {
-				b = newScene(t, 7, r.IntN(50), 2, 2) // with systems of its own, and something to lose
+				b = watched(t, 7, r.IntN(50), 2, 2) // with systems of its own, and something to lose
 				steps(b.World, r.IntN(5))
 				if r.IntN(3) == 0 {
 					b = a // into itself
@@ -83,7 +126,7 @@ func TestRestoredWorldGoesOn(t *testing.T) {
 				require.NoError(t, b.CheckInvariants())
 				require.Equal(t, file, written(t, b.World), "restored, and taken again")
 				if b == a {
-					b = newScene(t, 7, 9, 2, 2)
+					b = watched(t, 7, 9, 2, 2)
 					require.NoError(t, b.Restore(read(t, b.World, file)))
 				}
 				last = tick

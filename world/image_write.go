@@ -161,6 +161,7 @@ func (e *imageEncoder) entities(img *Image) {
 	writeList(e, img.mortals.slots)
 	writeArray(e, img.mortals.expires)
 	e.set(&img.doomed)
+	e.set(&img.newborn)
 }
 
 func (e *imageEncoder) rows(img *rowImage) {
@@ -178,6 +179,7 @@ func (e *imageEncoder) rows(img *rowImage) {
 // column writes a component's values in pieces, made portable.
 func (e *imageEncoder) column(img *columnImage) {
 	e.set(&img.has)
+	e.set(&img.changed)
 	if img.size == 0 {
 		return
 	}

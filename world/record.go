@@ -36,6 +36,8 @@ const (
 // in a step is not told: they do it again.
 const (
 	opSpawn = iota + 1
+	opDeferSpawn
+	opApplyDeferred
 	opDestroy
 	opPosition
 	opVelocity
@@ -60,7 +62,6 @@ type Recorder struct {
 	every    uint64
 	sum      xxhash.Digest
 	frame    []byte
-	opened   []mutable // by Mut since the last step
 	programs map[*field.Program]uint32
 	random   []byte // at the end of the last step
 	now      []byte
@@ -69,20 +70,14 @@ type Recorder struct {
 	err      error
 }
 
-// mutable is a value that somebody may be writing to.
-type mutable struct {
-	component int
-	entity    Entity
-}
-
 // Record begins to record the world into to: the image, which must have been
 // taken since the last step, then a frame in each Step, in one Write. Every
 // so many ticks a frame holds the hashes of all parts of the state; 0 means
 // every tick, which costs about as much as two StateHashes.
 //
 // Until Close every call that changes the world between two steps is recorded.
-// What is written through a pointer of Component.Mut is recorded if it is done
-// by the next Step. Kinds, components and systems must be set up before, and the
+// What is written through Component.Mut and its like is recorded if it is done by
+// the next Step. Kinds, components and systems must be set up before, and the
 // world must not be restored meanwhile: both end the recording with an error.
 func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error) {
 	if w.recorder != nil {
@@ -157,21 +152,19 @@ func (r *Recorder) begin() {
 	r.u64(r.w.tick + 1)
 }
 
-// beforeStep adds what can only be known now.
+// beforeStep adds what is known only now: what has become of the values that
+// were set, or opened to be written to, and of the random generator.
 func (r *Recorder) beforeStep() {
-	slices.SortFunc(r.opened, func(a, b mutable) int {
-		if a.component != b.component {
-			return a.component - b.component
+	r.w.ApplyDeferred()
+	for _, c := range r.w.components {
+		changed := &c.changed().next
+		if c.info().Local {
+			continue
 		}
-		return int(a.entity.Index()) - int(b.entity.Index())
-	})
-	for _, m := range slices.Compact(r.opened) {
-		c := r.w.components[m.component]
-		if r.w.pool.Get(m.entity) != nil && c.present().Has(m.entity.Index()) {
-			r.set(c, m.entity)
+		for slot, ok := changed.Next(0); ok; slot, ok = changed.Next(slot + 1) {
+			r.set(c, r.w.tenant(slot))
 		}
 	}
-	r.opened = r.opened[:0]
 	r.now, _ = r.w.pcg.AppendBinary(r.now[:0]) // the error is always nil
 	if !slices.Equal(r.now, r.random) {
 		r.op(opRandom)
@@ -225,8 +218,8 @@ func (r *Recorder) vec4(v field.Vec4) {
 
 // The calls, each with its arguments, and with the handle that came of it.
 
-func (r *Recorder) spawn(e Entity, k KindID, at, velocity Vec3, lifeTicks uint32) {
-	r.op(opSpawn)
+func (r *Recorder) spawn(code byte, e Entity, k KindID, at, velocity Vec3, lifeTicks uint32) {
+	r.op(code)
 	r.u16(uint16(k))
 	r.vec(at)
 	r.vec(velocity)

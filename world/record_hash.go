@@ -14,6 +14,9 @@ const (
 func (w *World) hashParts() []string {
 	names := []string{partState, partClock, partEntities, partBodies, partEffects}
 	for _, c := range w.components {
+		if c.info().Local {
+			continue
+		}
 		names = append(names, "component "+c.info().Name)
 	}
 	return names
@@ -27,6 +30,9 @@ func (w *World) appendHashes(list []uint64) []uint64 {
 	list = append(list, w.StateHash(), uint64(clock.bytes(random)))
 	list = append(list, w.hashTenants(), w.hashBodies(), uint64(w.hashEffects(0)))
 	for _, c := range w.components {
+		if c.info().Local {
+			continue
+		}
 		h, present := hash(0), c.present()
 		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
 			h = c.hash(h.add(uint64(slot)), slot)

@@ -19,7 +19,7 @@ import (
 func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 	e := s.HandleAt(uint32(r.IntN(60)))
 	at := world.Vec3{X: spread(s.Rand(), 20), Y: 3, Z: spread(r, 20)} // a draw from the world's generator
-	switch r.IntN(12) {
+	switch r.IntN(17) {
 	case 0:
 		_, _ = s.SpawnFor(s.crate, at, world.Vec3{Y: 5}, uint32(r.IntN(200)))
 	case 1:
@@ -51,6 +51,20 @@ func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 		s.SetEffectParams(id, []field.Vec4{{r.Float32(), 1, 2, 3}})
 		if r.IntN(9) == 0 {
 			s.RemoveEffect(id)
+		}
+	case 12:
+		e, _ = s.DeferSpawn(s.crate, at, world.Vec3{X: 1}, uint32(r.IntN(100)))
+		s.health.DeferSet(e, health{Current: 3})
+	case 13:
+		s.health.DeferSet(e, health{Max: 4})
+	case 14:
+		s.health.DeferRemove(e)
+	case 15:
+		s.ApplyDeferred()
+		s.SetPosition(e, at)
+	case 16:
+		if values := s.health.MutWord(0, 1<<7); s.health.Presence().Has(7) {
+			values[7].Max++
 		}
 	}
 }
@@ -88,9 +102,9 @@ func TestReplayOfTenMinutes(t *testing.T) {
 	if testing.Short() || invariants.Enabled {
 		ticks /= 20
 	}
-	s := newScene(t, 7, 30, 2, 1)
+	s := watched(t, 7, 30, 2, 1)
 	file, hashes := record(t, s, ticks, 1)
-	again := newScene(t, 7, 0, 2, 1)
+	again := watched(t, 7, 0, 2, 1)
 	replay, err := again.Replay(bytes.NewReader(file))
 	require.NoError(t, err)
 	for err = replay.Next(); err == nil; err = replay.Next() {
@@ -108,10 +122,10 @@ func TestReplayOfTenMinutes(t *testing.T) {
 // A recording that begins in the middle, with hashes now and then, of a world
 // whose kinds and components have other numbers than the replaying one's.
 func TestReplayFromTheMiddle(t *testing.T) {
-	s := newScene(t, 7, 30, 2, 1)
+	s := watched(t, 7, 30, 2, 1)
 	play(t, s, 5, 300, func(uint64, uint64) {})
 	file, _ := record(t, s, 200, 7)
-	again := newScene(t, 7, 5, 2, 1)
+	again := watched(t, 7, 5, 2, 1)
 	addKind(t, again.World, world.Kind{Name: "stranger"})
 	_, err := world.Register[int64](again.World, "strange")
 	require.NoError(t, err)

@@ -212,7 +212,7 @@ func (r *Replay) apply() error {
 }
 
 var opNames = [...]string{
-	opSpawn: "Spawn", opDestroy: "Destroy", opPosition: "SetPosition", opVelocity: "SetVelocity", opWake: "Wake",
+	opSpawn: "Spawn", opDeferSpawn: "DeferSpawn", opApplyDeferred: "ApplyDeferred", opDestroy: "Destroy", opPosition: "SetPosition", opVelocity: "SetVelocity", opWake: "Wake",
 	opSleep: "Sleep", opSet: "Set", opUnset: "Remove", opAddEffect: "AddEffect", opMoveEffect: "MoveEffect",
 	opEffectParams: "SetEffectParams", opRemoveEffect: "RemoveEffect", opRandom: "Rand", opHashes: "",
 }
@@ -222,8 +222,11 @@ var opNames = [...]string{
 func (r *Replay) applyOp(code byte) bool {
 	w := r.w
 	switch code {
-	case opSpawn:
-		return r.spawn()
+	case opSpawn, opDeferSpawn:
+		return r.spawn(code)
+	case opApplyDeferred:
+		w.ApplyDeferred()
+		return true
 	case opDestroy:
 		return w.Destroy(r.handle())
 	case opPosition:
@@ -257,12 +260,16 @@ func (r *Replay) applyOp(code byte) bool {
 	return true
 }
 
-func (r *Replay) spawn() bool {
+func (r *Replay) spawn(code byte) bool {
 	k, at, velocity, life, want := r.u16(), r.vec(), r.vec(), r.u32(), r.handle()
 	if int(k) >= len(r.matched.kinds) {
 		return false
 	}
-	e, err := r.w.SpawnFor(r.matched.kinds[k], at, velocity, life)
+	spawn := r.w.SpawnFor
+	if code == opDeferSpawn {
+		spawn = r.w.DeferSpawn
+	}
+	e, err := spawn(r.matched.kinds[k], at, velocity, life)
 	return err == nil && e == want
 }
 
@@ -274,9 +281,8 @@ func (r *Replay) component(code byte) bool {
 	c := r.w.components[r.matched.components[number]]
 	live := r.w.pool.Get(e) != nil
 	if code == opUnset {
-		if live {
-			c.clear(e.Index())
-			r.w.dirty.Set(e.Index())
+		if live && c.present().Has(e.Index()) { // else what was set is told later
+			c.clear(wordOf(e.Index()))
 		}
 		return live
 	}
@@ -288,6 +294,7 @@ func (r *Replay) component(code byte) bool {
 	copy(valueOf(c, e.Index()), value)
 	shape.convert(valueOf(c, e.Index()))
 	c.present().Set(e.Index())
+	c.changed().add(wordOf(e.Index()))
 	r.w.dirty.Set(e.Index())
 	return true
 }

@@ -12,19 +12,18 @@ import (
 
 // shape is what a component type's bytes mean, for values in files.
 type shape struct {
-	text    string // names, kinds and places of the fields: a type that was changed has another
-	of      reflect.Type
-	size    uintptr
-	numbers layout
-	gaps    []uintptr // bytes that belong to no number
-	handles []uintptr // where handles are
-	plain   bool      // the memory's form is the file's
+	text string // names, kinds and places of the fields: a type that was changed has another
+	of   reflect.Type
+	size uintptr
+	layout
+	gaps  []uintptr // bytes that belong to no number
+	plain bool      // the memory's form is the file's
 }
 
 // newShape takes a type that Register accepted.
 func newShape(t reflect.Type) shape {
-	s := shape{text: shapeText(t), of: t, size: t.Size(), handles: handlesIn(t, 0)}
-	s.numbers, _ = layoutOf(t) // no error: see above
+	s := shape{text: shapeText(t), of: t, size: t.Size()}
+	s.layout, _ = layoutOf(t) // no error: see above
 	next := uintptr(0)
 	for _, n := range s.numbers {
 		for ; next < n.offset; next++ {
@@ -55,23 +54,6 @@ func shapeText(t reflect.Type) string {
 		return "handle"
 	}
 	return fmt.Sprintf("%s:%d", t.Kind(), t.Size())
-}
-
-func handlesIn(t reflect.Type, offset uintptr) (offsets []uintptr) {
-	switch {
-	case t == reflect.TypeFor[bulk.Handle]():
-		return []uintptr{offset}
-	case t.Kind() == reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			offsets = append(offsets, handlesIn(f.Type, offset+f.Offset)...)
-		}
-	case t.Kind() == reflect.Array:
-		for i := range t.Len() {
-			offsets = append(offsets, handlesIn(t.Elem(), offset+uintptr(i)*t.Elem().Size())...)
-		}
-	}
-	return offsets
 }
 
 // convert turns values from the memory's form into the file's, or back: the

@@ -71,9 +71,14 @@ func (w *World) Step() {
 	}
 	w.running = true
 	w.events.begin()
+	for _, c := range w.components {
+		c.changed().begin()
+	}
+	w.ApplyDeferred()
+	w.markFurnished()
 	w.tick++
 	w.runSystems(Before)
-	w.bodies.flush(w.rowOf)
+	w.flushSleep()
 	w.move()
 	w.updateGrid()
 	w.runSystems(After)
@@ -81,6 +86,9 @@ func (w *World) Step() {
 	w.expireEffects()
 	w.destroyDoomed()
 	w.events.end()
+	for _, c := range w.components {
+		c.changed().end()
+	}
 	w.running = false
 	if w.recorder != nil {
 		w.recorder.afterStep()
@@ -93,5 +101,7 @@ func (w *World) Step() {
 func (w *World) runSystems(p Phase) {
 	for _, s := range w.systems[p] {
 		s.run(w)
+		w.ApplyDeferred()
+		w.markFurnished()
 	}
 }

@@ -33,20 +33,24 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest ever issued
 	doomed      bulk.Bitset
+	furnished   bulk.Bitset // spawned, and its components not marked as changed yet
 	dirty       bulk.Bitset
 	wheel       wheel
 	mortal      bulk.Bitset // slots that are in the wheel
 
 	kinds      []kind
 	components []column
+	presences  []*bulk.Bitset // of the components
+	deferred   deferred
 	systems    [2][]system
 
-	bodies  bodies
-	grid    grid
-	effects effects
-	forces  forces
-	events  events
-	counts  counts
+	bodies      bodies
+	wakefulness wakefulness
+	grid        grid
+	effects     effects
+	forces      forces
+	events      events
+	counts      counts
 
 	recorder *Recorder // nil: nobody records
 }
