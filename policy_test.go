@@ -36,7 +36,6 @@ internal/fault
 internal/cpu        x/sys
 internal/spelling
 internal/scenes     bulk field internal/spelling world yaml
-
 internal/fieldyard
 internal/fieldyard/fused    C
 internal/fieldyard/fastmath C internal/fieldyard/fused
@@ -51,7 +50,7 @@ server              bulk world replication replication/wire quic-go zap promethe
 client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire hdrhistogram zap
 loadtest            client loadtest/bot replication/wire hdrhistogram kong zap
-cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes internal/fieldpicture kong zap yaml prometheus
+cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus
 `
 
 // modules: the third parties by the names used above, and the version for those

@@ -12,7 +12,7 @@ import (
 // comment, and returns the first breach. O(everything).
 func (w *World) CheckInvariants() error {
 	for _, check := range []func() error{
-		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects,
+		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects, w.checkLeftovers,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -136,6 +136,21 @@ func (w *World) checkGrid() error {
 		}
 		if _, found := slices.BinarySearch(w.grid.slots(c), b.slot[row]); !found {
 			return breach(6, "cell %d does not list slot %d", c, b.slot[row])
+		}
+	}
+	return nil
+}
+
+// checkLeftovers audits what a step notes down for itself.
+func (w *World) checkLeftovers() error {
+	for row, i := range w.contacts.local {
+		if i != 0 {
+			return breach(13, "row %d is still contact body %d", row, i-1)
+		}
+	}
+	for word, bits := range w.bodies.moved {
+		if bits != 0 {
+			return breach(13, "rows of word %d moved and were not followed: %#x", word, bits)
 		}
 	}
 	return nil

@@ -257,7 +257,7 @@ func (w *World) wakeAll() {
 
 func (w *World) wakeByForce(row int) {
 	if w.kinds[w.bodies.kind[row]].params.invMass != 0 {
-		w.bodies.wake(row)
+		w.wake(row)
 	}
 }
 

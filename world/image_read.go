@@ -173,7 +173,9 @@ func (d *imageDecoder) set(s *bulk.Bitset, most int, what string) {
 // setup reads and compares what the world must have been set up with.
 func (d *imageDecoder) setup() {
 	img := d.img
-	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32()), RestTicks: int(d.u32()), Compaction: Compaction(d.length(math.MaxUint8, "kinds of compaction"))}
+	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32()), RestTicks: int(d.u32())}
+	img.config.Compaction = Compaction(d.length(int(InPlace), "as compaction"))
+	img.config.Bounds = Bounds(d.length(int(BoundsDestroy), "as bounds"))
 	img.config.CellMetres, img.config.HalfExtent = d.f32(), d.vec()
 	img.config.Gravity, img.config.RestSpeed = d.f32(), d.f32()
 	if d.err == nil {
@@ -182,7 +184,7 @@ func (d *imageDecoder) setup() {
 	for range d.length(len(d.w.kinds), "kinds for this world") {
 		k := Kind{Name: string(d.blob(maxTextBytes, "a name"))}
 		if d.bit() {
-			k.Body = &BodyDef{Mass: d.f32(), Drag: d.f32(), Radius: d.f32(), Friction: d.f32(), Restitution: d.f32(), Kinematic: d.bit()}
+			k.Body = &BodyDef{Mass: d.f32(), Drag: d.f32(), Radius: d.f32(), Friction: d.f32(), Restitution: d.f32(), Solid: d.bit(), Kinematic: d.bit()}
 		}
 		img.kinds = append(img.kinds, k)
 	}

@@ -296,3 +296,22 @@ func TestImageInAStepPanics(t *testing.T) {
 		active = false
 	}
 }
+
+// The golden scenes, saved and restored on their way, come to rest as they do
+// otherwise: piles in contact, and every way to keep rows.
+func TestRestoredGoldenScenes(t *testing.T) {
+	for i, scene := range golden {
+		mode := world.Compaction(i)
+		w := scene.build(t, world.Config{Compaction: mode})
+		for range 4 {
+			steps(w, 21)
+			next := scene.build(t, world.Config{Compaction: mode})
+			require.NoError(t, next.Restore(read(t, next, written(t, w))))
+			require.NoError(t, next.CheckInvariants())
+			w = next
+		}
+		tick := fallAsleep(t, w, 3000)
+		require.Equal(t, scene.hash, w.StateHash(), "%s, %v", scene.name, mode)
+		require.Equal(t, scene.tick, tick, "%s, %v", scene.name, mode)
+	}
+}

@@ -121,7 +121,7 @@ func (img *Image) Save(path string) error {
 func (e *imageEncoder) setup(img *Image) {
 	c := &img.config
 	e.u64(c.Seed)
-	for _, n := range []int{c.TickHz, c.MaxEntities, c.RestTicks, int(c.Compaction)} {
+	for _, n := range []int{c.TickHz, c.MaxEntities, c.RestTicks, int(c.Compaction), int(c.Bounds)} {
 		e.u32(uint32(n))
 	}
 	e.f32s(c.CellMetres, c.HalfExtent.X, c.HalfExtent.Y, c.HalfExtent.Z, c.Gravity, c.RestSpeed)
@@ -131,6 +131,7 @@ func (e *imageEncoder) setup(img *Image) {
 		e.bit(k.Body != nil)
 		if b := k.Body; b != nil {
 			e.f32s(b.Mass, b.Drag, b.Radius, b.Friction, b.Restitution)
+			e.bit(b.Solid)
 			e.bit(b.Kinematic)
 		}
 	}

@@ -44,6 +44,13 @@ type World struct {
 	deferred   deferred
 	systems    [2][]system
 
+	solid       bool    // some kind is
+	solidRadius float32 // of the largest solid kind
+	contacts    contacts
+	mover       Mover
+	moving      Moving
+	roused      []int32 // memory of rouse
+
 	bodies      bodies
 	wakefulness wakefulness
 	grid        grid

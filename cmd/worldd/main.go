@@ -4,7 +4,7 @@
 //	worldd demo --bots 50 --duration 60s                  a server, and bots that load and check it
 //	worldd check my-world.yaml                            say what is wrong with a world file
 //	worldd replay my.recording                            repeat what a server did, and compare
-//	worldd effect check|render|hash FILE                  for authors of effects: mistakes, pictures
+//	worldd effect check|render|fmt|explain|hash FILE      for authors of effects: mistakes, pictures
 //	worldd version
 //
 // A world is one of the embedded ones, "storm" and "calm", or a file. What a

@@ -81,7 +81,7 @@ const (
 	MaxCoordinate = 1e6  // metres from the origin, in any direction
 	MinExtent     = 1e-3 // metres of the shorter side,
 	MinShare      = 1e-4 // and how much of the greatest coordinate it is at least
-	MaxAspect     = 6    // how much longer one side is than the other
+	MaxAspect     = 4    // how much longer one side is than the other
 	MaxTime       = 1e6  // seconds before and after 0
 )
 

@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 		{"reversed", func(v *View) { v.Min, v.Max = v.Max, v.Min }, "wrong way round"},
 		{"empty", func(v *View) { v.Max[0] = v.Min[0] }, "too small"},
 		{"below the resolution", func(v *View) { v.Min, v.Max = [2]float32{9e5, 9e5}, [2]float32{9e5 + 10, 9e5 + 10} }, "too small there"},
-		{"narrow", func(v *View) { v.Max[1] = v.Min[1] + 1 }, "at most 6 times as long"},
+		{"narrow", func(v *View) { v.Max[1] = v.Min[1] + 1 }, "at most 4 times as long"},
 		{"parameters", func(v *View) { v.Params = make([][4]float32, 2) }, "0 parameters, and there are values for 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
