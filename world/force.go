@@ -27,6 +27,7 @@ type chunk struct {
 	points      planes // relative to the effect's centre
 	result      planes // of a boxed effect, by point
 	index       [chunkRows]uint16
+	rates       rates
 	scratch     []float32 // of the field machine
 	windy       bool      // wind holds something
 	pushed      bool      // push holds something

@@ -11,6 +11,15 @@ const overflow = math.MaxFloat32
 // before they are added (the compiler must not fuse them), so that every machine
 // gets the same bits.
 func (w *World) integrate(c *chunk, from, to int) {
+	if to-from < shortRun {
+		w.integrateRows(c, from, to)
+	} else {
+		w.integrateColumns(c, from, to)
+	}
+}
+
+// integrateRows is integrate, one row after the other: the definition.
+func (w *World) integrateRows(c *chunk, from, to int) {
 	b := &w.bodies
 	for row := from; row < to; row++ {
 		at, v := b.position(row), b.velocity(row)
