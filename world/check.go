@@ -149,8 +149,8 @@ func (w *World) checkLeftovers() error {
 		}
 	}
 	for word, bits := range w.bodies.moved {
-		if bits != 0 {
-			return breach(13, "rows of word %d moved and were not followed: %#x", word, bits)
+		if bits|w.bodies.crossed[word] != 0 {
+			return breach(13, "rows of word %d moved and were not followed: %#x, %#x", word, bits, w.bodies.crossed[word])
 		}
 	}
 	return nil
@@ -213,8 +213,8 @@ func (w *World) checkEffects() error {
 	f := &w.effects
 	for id, e := range f.pool.All() {
 		p := f.programs[id.Index()]
-		if p == nil || !e.center.finite() || len(f.scratch) < p.Scratch() {
-			return breach(9, "effect %v at %v, scratch %d", id, e.center, len(f.scratch))
+		if p == nil || !e.center.finite() || f.scratch < p.Scratch() {
+			return breach(9, "effect %v at %v, scratch %d", id, e.center, f.scratch)
 		}
 		params := f.params[id.Index()]
 		broken := func(v field.Vec4) bool { return !finiteVec4(v) }

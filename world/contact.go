@@ -153,11 +153,12 @@ func (w *World) writeBack(body *contactBody) {
 	if body.weight == 0 {
 		return
 	}
-	at, v := w.enclosed(body.params, body.start.Add(body.way), w.limited(body.v))
+	at, v := w.enclosed(body.params, body.start.Add(body.way), w.workers.chunks[0].limited(body.v))
 	if at == b.position(row) && v == b.velocity(row) {
 		return
 	}
 	b.setPosition(row, at)
 	b.setVelocity(row, v)
-	w.followed(row)
+	w.dirty.Set(b.slot[row])
+	w.place(row)
 }

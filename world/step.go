@@ -83,6 +83,7 @@ func (w *World) Step() {
 	w.follow()
 	w.collide()
 	w.settle()
+	w.countQuarantined()
 	w.runSystems(After)
 	w.expireEntities()
 	w.expireEffects()
