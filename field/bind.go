@@ -41,21 +41,27 @@ func bind(p *Program, kernels cpu.Kernels, placed bool) *bound {
 	if kernels == cpu.Go || len(p.code) == 0 {
 		return nil
 	}
-	b := &bound{kernels: kernels}
-	values, one := lift(p, b, placed)
-	m := binder{fuser: fuse(values, one, b), steps: make([]step, 0, len(values)+8), done: make([]bool, len(values), len(values)+8), weight: blockWeight}
+	f := newFuser(p, &bound{kernels: kernels}, placed)
+	f.fuse()
+	return bindFused(f)
+}
+
+// bindFused makes the code of fused values.
+func bindFused(f *fuser) *bound {
+	n := len(f.values)
+	m := binder{fuser: f, steps: make([]step, 0, n+8), done: make([]bool, n), weight: blockWeight}
 	m.steps = append(m.steps, newStep(handlerBegin, 0))
-	for id := range values {
-		if v := &values[id]; v.op != opNone && (v.sum || v.uses > 0) && m.of[id] != swallowed {
+	for id := range n {
+		if v := &m.values[id]; v.op != opNone && (v.sum || v.uses > 0) && m.of[id] != swallowed {
 			m.emit(ref(id))
 		}
 	}
 	m.steps = append(m.steps, newStep(handlerEnd, 0))
-	if m.failed || !m.place(b) {
+	if m.failed || !m.place(f.bound) {
 		return nil
 	}
-	b.blocks = max(1, callNanoseconds/m.weight)
-	return b
+	f.bound.blocks = max(1, callNanoseconds/m.weight)
+	return f.bound
 }
 
 // emit writes the step that makes a value, or the fusion that it belongs to, unless
@@ -74,10 +80,14 @@ func (m *binder) emit(id ref) {
 		m.steps = append(m.steps, newStep(handlerPositionX+handler(id), 1, id))
 		return
 	}
+	m.weight += weight(v.op)
+	if from := v.operands[0]; v.op == opSub && !v.sum && from >= 0 && from < 3 && v.operands[1].constant() {
+		m.steps = append(m.steps, newStep(handlerTowardsX+handler(from), 1, id, v.operands[1]))
+		return
+	}
 	for _, r := range v.operands[:v.operandCount()] {
 		m.need(r)
 	}
-	m.weight += weight(v.op)
 	m.plain(id, v.operands, v.operandCount())
 }
 
@@ -162,8 +172,8 @@ func weight(o Opcode) int {
 	switch o {
 	case opDiv, opSqrt:
 		return 24
-	case opRsqrt, opSin:
-		return 12
+	case opRsqrt, opSin, opExp2, opHashSum:
+		return 15
 	}
 	return 5
 }

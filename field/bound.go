@@ -1,10 +1,8 @@
+//go:build amd64 && !purego
+
 package field
 
-import (
-	"unsafe"
-
-	"github.com/worldd/worldd/internal/cpu"
-)
+import "github.com/worldd/worldd/internal/cpu"
 
 // A bound program is the code that assembly runs: instructions that name their
 // handler by its address, with planes and constants at offsets into the scratch
@@ -14,7 +12,7 @@ import (
 // The memory of a call, in float32s:
 //
 //	scratch  6 spare planes │ planes of the code
-//	pool     origin 3 │ box 6 │ uniforms and literals │ what is computed of them │ copies
+//	pool     origin 3 │ box 6 │ 0 │ uniforms and literals │ what is computed of them │ copies
 type bound struct {
 	kernels cpu.Kernels
 	code    []boundInstruction
@@ -60,11 +58,9 @@ type poolTriple struct {
 const (
 	poolOrigin   = 0
 	poolBox      = 3 // the least of each lane, then the greatest
-	poolUniforms = 9
+	poolZero     = 9
+	poolUniforms = 10
 )
-
-// lineFloats is a line of the cache. Scratch has room to begin at one.
-const lineFloats = 16
 
 // fill writes the constants of a call into its pool.
 func (b *bound) fill(pool []float32, p *Program, env *Env) {
@@ -78,7 +74,7 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	for i := range b.hoisted {
 		h := &b.hoisted[i]
 		o := &h.operands
-		pool[h.to] = evaluate(h.op, pool[o[0]], pool[o[1]], pool[o[2]], pool[o[3]])
+		pool[h.to] = evaluateBound(h.op, pool[o[0]], pool[o[1]], pool[o[2]], pool[o[3]])
 	}
 	for i := range b.triples {
 		t := &b.triples[i]
@@ -86,8 +82,5 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	}
 }
 
-// aligned is scratch from the first whole line of the cache on.
-func aligned(scratch []float32) []float32 {
-	at := int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))/4) % lineFloats
-	return scratch[(lineFloats-at)%lineFloats:]
-}
+// blockNanoseconds estimates what a block takes, generously.
+func (b *bound) blockNanoseconds() int { return callNanoseconds / b.blocks }

@@ -1,5 +1,7 @@
 package field
 
+import "unsafe"
+
 // A call is a program made ready to run: with its environment, and the constants
 // of its bound code filled in. It may be run over many pieces of the same points,
 // each by itself, and costs nothing but the run from then on.
@@ -45,14 +47,14 @@ func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bo
 }
 
 // runRest runs an incomplete block in the spare planes, so that nothing beyond the
-// caller's memory is touched. The lanes that nobody asked for repeat the first.
+// caller's memory is touched. The lanes that nobody asked for are 0.
 func (c *call) runRest(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {
-		fill(padded.lanes()[lane], plane[0])
-		copy(padded.lanes()[lane], plane)
-		fill(sum.lanes()[lane], 0)
-		copy(sum.lanes()[lane], out.lanes()[lane])
+		// Not by fill: a wide load waits until all small stores to it are done.
+		point, total := padded.lanes()[lane], sum.lanes()[lane]
+		clear(point[copy(point, plane):])
+		clear(total[copy(total, out.lanes()[lane]):])
 	}
 	c.bound.run(&padded, &sum, 0, BlockPoints, c.pool, scratch, false)
 	c.give(points, out, sum, clip)
@@ -96,6 +98,15 @@ func (p *Program) workSize() int {
 	return lineFloats + (spareBlocks+planes)*BlockPoints
 }
 
+// lineFloats is a line of the cache. Scratch has room to begin at one.
+const lineFloats = 16
+
+// aligned is scratch from the first whole line of the cache on.
+func aligned(scratch []float32) []float32 {
+	at := int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))/4) % lineFloats
+	return scratch[(lineFloats-at)%lineFloats:]
+}
+
 // spare gives three of the spare planes that scratch begins with.
 func spare(scratch []float32, first int) Planes {
 	plane := func(i int) []float32 { return scratch[i*BlockPoints:][:BlockPoints:BlockPoints] }
@@ -113,7 +124,7 @@ func (p *Planes) cut(from, to int) Planes {
 func (c *call) blockNanoseconds() int {
 	const perInstruction = 100 // without assembly
 	if c.bound != nil {
-		return callNanoseconds / c.bound.blocks
+		return c.bound.blockNanoseconds()
 	}
 	return perInstruction * len(c.program.code)
 }

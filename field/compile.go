@@ -18,26 +18,30 @@ func Compile(source string) (*Program, error) {
 	if err := c.lower(text); err != nil {
 		return nil, err
 	}
-	return assemble(text, c.graph)
+	p, _, err := assemble(text, c.graph)
+	return p, err
 }
 
 // assemble gives the values registers and makes a program of them. If there are too
-// few, it tries again with less to remember.
-func assemble(text *effectText, g *graph) (*Program, error) {
+// few, it tries again with less to remember: the graph is the one that was made use
+// of in the end.
+func assemble(text *effectText, g *graph) (*Program, *graph, error) {
 	program := func() *Program {
 		return &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
 	}
 	p := program()
 	at, why := p.allocate(g)
 	if why == "" {
-		return p.seal(), nil
+		return p.seal(), g, nil
 	}
-	p = program()
-	if _, still := p.allocate(g.recomputed()); still == "" {
-		return p.seal(), nil
+	if g = g.recomputed(); g != nil {
+		p = program()
+		if _, still := p.allocate(g); still == "" {
+			return p.seal(), g, nil
+		}
 	}
 	l := text.lineOf(at)
-	return nil, l.fail(1, "a simpler effect", "%s", why)
+	return nil, nil, l.fail(1, "a simpler effect", "%s", why)
 }
 
 // lineOf finds the line of a statement by its number. What was there before the

@@ -282,8 +282,8 @@
 //
 //	text ─ parse ─► statements ─ lower ─► values ─ allocate ─► instructions ─┐
 //	                over vectors          over lanes           over planes   │
-//	                (products sink)       (folded, shared,                   ▼
-//	                                       live ones only)     bytes ◄─► Program
+//	                (calls written out,   (folded, shared,                   ▼
+//	                 products sink)        live ones only)     bytes ◄─► Program
 //	                                                         verify
 //
 //	points  x x x x│x x x x│x x     for each block, for each instruction:

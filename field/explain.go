@@ -7,8 +7,9 @@ import (
 
 // Explain shows what the compiler makes of an effect, stage by stage: the text as it
 // was understood, the values over single lanes that it means, those that are left
-// when what is known, equal or not needed is gone, and the instructions with their
-// registers. It is for people; the form may change. Errors are those of Compile.
+// when what is known, equal or not needed is gone (and again if registers made the
+// compiler change them), and the instructions with their registers. It is for people;
+// the form may change. Errors are those of Compile.
 func Explain(source string) (string, error) {
 	text, err := parse(source)
 	if err != nil {
@@ -23,7 +24,7 @@ func Explain(source string) (string, error) {
 	if err := c.lower(text); err != nil {
 		return "", err
 	}
-	p, err := assemble(text, c.graph)
+	p, used, err := assemble(text, c.graph)
 	if err != nil {
 		return "", err
 	}
@@ -35,6 +36,9 @@ func Explain(source string) (string, error) {
 	e.text(text)
 	e.values("values", raw.graph, all)
 	e.values("values, simplified and shared, that are needed", c.graph, c.graph.live())
+	if used != c.graph {
+		e.values("values, some computed again, because registers are short", used, used.live())
+	}
 	e.code()
 	return e.b.String(), nil
 }

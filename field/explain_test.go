@@ -26,6 +26,9 @@ func TestExplain(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(want), got)
 	}
+	crowd, err := Explain("output += curl_noise2(position) * noise3(position)")
+	require.NoError(t, err)
+	require.Contains(t, crowd, "values, some computed again, because registers are short\nv0 = floor position.x\n")
 	for _, text := range []string{"output += ", "output += 5", "let a = 1", "output += (1, 2, 3) * falloff(position)"} {
 		_, want := Compile(text)
 		_, err := Explain(text)

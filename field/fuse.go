@@ -22,6 +22,9 @@ type fuser struct {
 	one     ref // the constant 1, or a value if there is none
 	fusions []fusion
 	of      []int16 // by value: number of its fusion, or one of these
+
+	position ref         // the first of its lanes; see lift
+	whole    [][2][3]ref // vectors that some lanes of the position are in, and what stands for them
 }
 
 const (
@@ -29,18 +32,41 @@ const (
 	swallowed = -2 // a fusion computes it on its way
 )
 
-func fuse(values []lifted, one ref, b *bound) *fuser {
-	f := &fuser{values: values, bound: b, one: one, of: make([]int16, len(values)), fusions: make([]fusion, 0, len(values)/3+1)}
+// newFuser has fused nothing yet.
+func newFuser(p *Program, b *bound, placed bool) *fuser {
+	f := &fuser{bound: b}
+	f.values, f.one = lift(p, b, placed)
+	if placed {
+		f.position = 3
+	}
+	f.fusions = make([]fusion, 0, len(f.values)/3+1)
+	f.of = make([]int16, len(f.values), len(f.values)+8)
 	for i := range f.of {
 		f.of[i] = alone
 	}
+	return f
+}
+
+// fuse looks for all patterns, those first that others could take pieces of.
+func (f *fuser) fuse() {
+	f.each(opMul, (*fuser).smooth)
 	f.sums()
-	for id := len(values) - 1; id >= 0; id-- {
-		if v := &values[id]; !v.sum && v.uses > 0 && f.of[id] == alone {
-			f.value(ref(id), v)
+	f.each(opMad, (*fuser).product)
+	f.each(opSelectLT, (*fuser).below)
+	f.each(opSaturate, (*fuser).saturate)
+	f.each(opSin, (*fuser).sin)
+	f.each(opMul, (*fuser).times)
+	f.each(opMul, (*fuser).factors)
+	f.origin()
+}
+
+// each looks for a pattern that ends in some operation.
+func (f *fuser) each(o Opcode, pattern func(f *fuser, id ref, operands [4]ref) bool) {
+	for id := len(f.values) - 1; id >= 0; id-- {
+		if v := f.is(ref(id), o); v != nil && v.uses > 0 {
+			pattern(f, ref(id), v.operands)
 		}
 	}
-	return f
 }
 
 // add makes a fusion of values that it gives, or sums that it adds.
@@ -101,69 +127,89 @@ func split(a, b ref) (value, constant ref, ok bool) {
 	return a, b, !a.constant() && b.constant()
 }
 
-// value looks for a pattern that ends in a value.
-func (f *fuser) value(id ref, v *lifted) {
-	o := &v.operands
-	switch v.op {
-	case opMad:
-		f.product(id)
-	case opMul:
-		if !f.smooth(id, o[0], o[1]) && !f.smooth(id, o[1], o[0]) {
-			f.factors(id, o)
-		}
-	case opSelectLT:
-		f.below(id, o)
-	case opSaturate:
-		f.bent(id, o[0], handlerSaturateMad, handlerSaturateNmad)
-	case opSin:
-		f.bent(id, o[0], handlerSinMad, handlerNone)
-	}
-}
-
 // below is a < limit ? rsqrt(a) * factor : other.
-func (f *fuser) below(id ref, o *[4]ref) {
+func (f *fuser) below(id ref, o [4]ref) bool {
 	m := f.once(o[2], opMul)
 	if m == nil || o[0].constant() || !o[1].constant() || !o[3].constant() {
-		return
+		return false
 	}
 	root, factor, ok := split(m.operands[0], m.operands[1])
 	if !ok {
-		return
+		return false
 	}
-	if r := f.once(root, opRsqrt); r != nil && r.operands[0] == o[0] {
-		f.claim(swallowed, o[2], root)
-		f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], o[1], factor, o[3]), id)
+	r := f.once(root, opRsqrt)
+	if r == nil || r.operands[0] != o[0] {
+		return false
 	}
+	f.claim(swallowed, o[2], root)
+	f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], o[1], factor, o[3]), id)
+	return true
 }
 
-// bend is a mad or nmad of a plane and two constants.
-func (f *fuser) bend(r ref, o Opcode) (x, factor, sum ref, ok bool) {
-	m := f.once(r, o)
-	if m == nil || !m.operands[2].constant() {
-		return 0, 0, 0, false
-	}
-	x, factor, ok = split(m.operands[0], m.operands[1])
-	return x, factor, m.operands[2], ok
+func (f *fuser) saturate(id ref, o [4]ref) bool {
+	return f.bent(id, o[0], [bends]handler{handlerSaturateMad, handlerSaturateNmad, handlerSaturateSubMul, handlerSaturateDivSub})
 }
 
-// bent is an operation on a bend.
-func (f *fuser) bent(id, r ref, mad, nmad handler, more ...ref) bool {
-	h := mad
-	x, factor, sum, ok := f.bend(r, opMad)
-	if !ok {
-		h = nmad
-		x, factor, sum, ok = f.bend(r, opNmad)
+func (f *fuser) sin(id ref, o [4]ref) bool {
+	return f.bent(id, o[0], [bends]handler{bendMad: handlerSinMad})
+}
+
+// The ways to take a plane to where a falloff begins, with two constants.
+const (
+	bendMad    = iota // x*c + d
+	bendNmad          // d - x*c
+	bendSubMul        // (x - c) * d
+	bendDivSub        // d - x/c
+	bends
+)
+
+// bend finds out whether a value is one of these, and what goes into it. The value
+// swallowed, if it is not 0, is on the way.
+func (f *fuser) bend(r ref) (kind int, x, c, d, within ref) {
+	if r.constant() || f.of[r] != alone || f.values[r].uses != 1 || f.values[r].sum {
+		return bends, 0, 0, 0, 0
 	}
-	if !ok || h == handlerNone {
+	v := &f.values[r]
+	o := &v.operands
+	switch v.op {
+	case opMad, opNmad:
+		if x, c, ok := split(o[0], o[1]); ok && o[2].constant() {
+			return bendMad + int(v.op-opMad), x, c, o[2], 0
+		}
+	case opMul:
+		if y, d, ok := split(o[0], o[1]); ok {
+			if s := f.once(y, opSub); s != nil && s.operands[1].constant() {
+				return bendSubMul, s.operands[0], s.operands[1], d, y
+			}
+		}
+	case opSub:
+		if q := f.once(o[1], opDiv); q != nil && o[0].constant() && q.operands[1].constant() {
+			return bendDivSub, q.operands[0], q.operands[1], o[0], o[1]
+		}
+	}
+	return bends, 0, 0, 0, 0
+}
+
+// bent is an operation on a bend, which has a handler for each or some of them.
+func (f *fuser) bent(id, r ref, of [bends]handler, more ...ref) bool {
+	kind, x, c, d, within := f.bend(r)
+	if kind == bends || of[kind] == handlerNone {
 		return false
 	}
 	f.claim(swallowed, r)
-	f.add(newFusion(h, 1, append([]ref{id, x, factor, sum}, more...)...), id)
+	if within != 0 {
+		f.claim(swallowed, within)
+	}
+	f.add(newFusion(of[kind], 1, append([]ref{id, x, c, d}, more...)...), id)
 	return true
 }
 
 // smooth is s*s * (c - s*k), s saturated, perhaps from a bend.
-func (f *fuser) smooth(id, square, rest ref) bool {
+func (f *fuser) smooth(id ref, o [4]ref) bool {
+	return f.smoothOf(id, o[0], o[1]) || f.smoothOf(id, o[1], o[0])
+}
+
+func (f *fuser) smoothOf(id, square, rest ref) bool {
 	m, n := f.once(square, opMul), f.once(rest, opNmad)
 	if m == nil || n == nil || m.operands[0] != m.operands[1] || !n.operands[2].constant() {
 		return false
@@ -177,14 +223,44 @@ func (f *fuser) smooth(id, square, rest ref) bool {
 		return false
 	}
 	f.claim(swallowed, square, rest, s)
-	if !f.bent(id, v.operands[0], handlerSmoothMad, handlerSmoothNmad, k, n.operands[2]) {
+	if !f.bent(id, v.operands[0], [bends]handler{handlerSmoothMad, handlerSmoothNmad, handlerSmoothSubMul, handlerSmoothDivSub}, k, n.operands[2]) {
 		f.add(newFusion(handlerSmooth, 1, id, v.operands[0], k, n.operands[2]), id)
 	}
 	return true
 }
 
+// times is a factor behind an inverse root, a falloff or a wave.
+func (f *fuser) times(id ref, o [4]ref) bool {
+	for i := range 2 {
+		a, factor := o[i], o[1-i]
+		if a.constant() || factor.constant() || f.values[a].uses != 1 {
+			continue
+		}
+		if r := f.is(a, opRsqrt); r != nil {
+			f.claim(swallowed, a)
+			f.add(newFusion(handlerRsqrtTimes, 1, id, r.operands[0], factor), id)
+			return true
+		}
+		at := f.of[a]
+		if at < 0 {
+			continue
+		}
+		g := &f.fusions[at]
+		switch g.handler {
+		case handlerSmooth, handlerSmoothMad, handlerSmoothNmad, handlerSmoothSubMul, handlerSmoothDivSub, handlerSinMad:
+			g.handler++
+			g.refs[0], g.refs[g.count] = id, factor
+			g.count++
+			f.claim(swallowed, a)
+			f.claim(at, id)
+			return true
+		}
+	}
+	return false
+}
+
 // factors is a product of three.
-func (f *fuser) factors(id ref, o *[4]ref) {
+func (f *fuser) factors(id ref, o [4]ref) bool {
 	for i := range 2 {
 		m := f.once(o[i], opMul)
 		if m == nil {
@@ -204,8 +280,9 @@ func (f *fuser) factors(id ref, o *[4]ref) {
 		}
 		f.claim(swallowed, o[i])
 		f.add(newFusion(h, 1, id, a, b, c), id)
-		return
+		return true
 	}
+	return false
 }
 
 // sums fuses what is added to all three lanes of the output.
@@ -219,6 +296,36 @@ func (f *fuser) sums() {
 	for i := len(all) - 3; i >= 0; i-- {
 		if f.sum([3]ref(all[i:])) {
 			i -= 2
+		}
+	}
+	for i := len(all) - 2; i >= 0; i-- {
+		if f.of[all[i]] == alone && f.of[all[i+1]] == alone {
+			f.turn(all[i], all[i+1])
+		}
+	}
+}
+
+// turn fuses the sums of what goes round a vertical axis, which follow each other.
+func (f *fuser) turn(first, second ref) {
+	x, z := &f.values[first], &f.values[second]
+	if x.lane != 0 || z.lane != 2 {
+		return
+	}
+	h := handlerOutMadXNmadZ
+	switch {
+	case x.op == opMad && z.op == opNmad:
+	case x.op == opNmad && z.op == opMad:
+		h = handlerOutNmadXMadZ
+	default:
+		return
+	}
+	for i := range 2 {
+		for j := range 2 {
+			a, b, s := x.operands[1-i], z.operands[1-j], x.operands[i]
+			if s == z.operands[j] && !s.constant() && !a.constant() && !b.constant() {
+				f.add(newFusion(h, 0, a, b, s), first, second)
+				return
+			}
 		}
 	}
 }
@@ -238,7 +345,7 @@ func (f *fuser) sum(s [3]ref) bool {
 		if anyConstant(a) {
 			return false
 		}
-		f.vector(a)
+		a = f.vector(a)
 		f.add(newFusion(handlerOutAddV, 0, a[:]...).taking(0), s[:]...)
 		return true
 	case opMad:
@@ -259,11 +366,11 @@ func (f *fuser) sumProduct(s, v, k [3]ref) bool {
 		if c, w, ok := f.crossed(v); ok && f.fresh(v, 1) {
 			f.swallowCross(v)
 			f.claim(swallowed, v[:]...)
-			f.vector(w)
+			w = f.vector(w)
 			f.add(newFusion(handlerOutCrossV, 0, w[0], w[1], w[2], f.triple(c), k[0]).taking(0), s[:]...)
 			return true
 		}
-		f.vector(v)
+		v = f.vector(v)
 		f.add(newFusion(handlerOutMadPV, 0, v[0], v[1], v[2], k[0]).taking(0), s[:]...)
 	default:
 		for lane := range v {
@@ -274,7 +381,7 @@ func (f *fuser) sumProduct(s, v, k [3]ref) bool {
 		if anyConstant(v) || !allConstant(k) {
 			return false
 		}
-		f.vector(v)
+		v = f.vector(v)
 		f.add(newFusion(handlerOutMadCV, 0, v[0], v[1], v[2], f.triple(k)).taking(0), s[:]...)
 	}
 	return true

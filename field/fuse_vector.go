@@ -2,11 +2,55 @@
 
 package field
 
-// vector fuses the values that make a vector, if they are of a pattern.
-func (f *fuser) vector(v [3]ref) {
+// vector fuses the values that make a vector, if they are of a pattern. It gives
+// the vector, or one that stands for it.
+func (f *fuser) vector(v [3]ref) [3]ref {
 	if anyConstant(v) || v[0] == v[1] || v[1] == v[2] || v[0] == v[2] {
-		return
+		return v
 	}
+	v = f.completed(v)
+	f.fuseVector(v)
+	return v
+}
+
+// completed gives a vector of differences for one that is only in part, since the
+// compiler leaves out where nothing is taken away: x - c, y, z - d.
+func (f *fuser) completed(v [3]ref) [3]ref {
+	for i := range f.whole {
+		if f.whole[i][0] == v {
+			return f.whole[i][1]
+		}
+	}
+	var missing [3]bool
+	taken, uses := 0, f.values[v[0]].uses
+	for lane, r := range v {
+		position := f.position + ref(lane)
+		if missing[lane] = r == position; missing[lane] {
+			continue
+		}
+		d := f.is(r, opSub)
+		if d == nil || d.operands[0] != position || !d.operands[1].constant() {
+			return v
+		}
+		taken++
+		uses = d.uses // all that know the vector know this lane of it
+	}
+	if taken == 3 || taken == 0 && f.position != 0 {
+		return v
+	}
+	whole := v
+	for lane, missing := range missing {
+		if missing {
+			f.values = append(f.values, lifted{op: opSub, uses: uses, operands: [4]ref{v[lane], constantRef(poolZero)}})
+			f.of = append(f.of, alone)
+			whole[lane] = ref(len(f.values) - 1)
+		}
+	}
+	f.whole = append(f.whole, [2][3]ref{v, whole})
+	return whole
+}
+
+func (f *fuser) fuseVector(v [3]ref) {
 	for _, r := range v {
 		if f.of[r] != alone || f.values[r].op != f.values[v[0]].op {
 			return
@@ -22,10 +66,57 @@ func (f *fuser) vector(v [3]ref) {
 		f.difference(v, a, b)
 	case opMul:
 		f.scaled(v, a, b)
+	case opMad:
+		f.scaleShift(v, a, b, c)
+	case opSelectLT:
+		f.vectorBelow(v, a, b, c)
 	case opNmad:
 		if !f.axis(v, a, b, c) {
 			f.cross(v)
 		}
+	}
+}
+
+// origin fuses what remains of the position beside the origin, if the vectors
+// that are left need more than one lane of it.
+func (f *fuser) origin() {
+	if f.position == 0 {
+		return
+	}
+	v, c, used := [3]ref{3, 4, 5}, [3]ref{}, 0 // see lift
+	for lane, r := range v {
+		d := f.is(r, opSub)
+		if d == nil || d.operands[0] != ref(lane) || !d.operands[1].constant() {
+			return
+		}
+		c[lane] = d.operands[1]
+		used += int(min(d.uses, 1))
+	}
+	if used > 1 {
+		f.add(giving(handlerTowardsV, 3, v[0], v[1], v[2], f.triple(c)), v[:]...)
+	}
+}
+
+// vectorBelow is s < limit ? w : c.
+func (f *fuser) vectorBelow(v, s, limit, w [3]ref) {
+	var c [3]ref
+	for lane, r := range v {
+		c[lane] = f.values[r].operands[3]
+	}
+	if same(s) && same(limit) && !s[0].constant() && limit[0].constant() && !anyConstant(w) && allConstant(c) {
+		w = f.vector(w)
+		f.add(giving(handlerBelowVV, 3, v[0], v[1], v[2], s[0], w[0], w[1], w[2], limit[0], f.triple(c)).taking(4), v[:]...)
+	}
+}
+
+// scaleShift is v*s + c.
+func (f *fuser) scaleShift(v, a, b, c [3]ref) {
+	if same(a) && !same(b) {
+		a, b = b, a
+	}
+	if same(b) && !anyConstant(a) && !b[0].constant() && allConstant(c) {
+		a = f.vector(a)
+		f.add(giving(handlerScaleShiftVV, 3, v[0], v[1], v[2], b[0], a[0], a[1], a[2], f.triple(c)).taking(4), v[:]...)
 	}
 }
 
@@ -38,8 +129,8 @@ func (f *fuser) difference(v, a, b [3]ref) {
 	case f.isPosition(a):
 		f.add(giving(handlerTowardsV, 3, v[0], v[1], v[2], f.triple(b)), v[:]...)
 	default:
+		a = f.vector(a)
 		f.add(giving(handlerLessVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], f.triple(b)).taking(3), v[:]...)
-		f.vector(a)
 	}
 }
 
@@ -54,15 +145,13 @@ func (f *fuser) scaled(v, a, b [3]ref) {
 	}
 	switch {
 	case anyConstant(a):
-		return
 	case allConstant(b):
+		a = f.vector(a)
 		f.add(giving(handlerStretchVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], f.triple(b)).taking(3), v[:]...)
-	case same(b):
+	case same(b) && !b[0].constant():
+		a = f.vector(a)
 		f.add(giving(handlerScaleVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], b[0]).taking(3), v[:]...)
-	default:
-		return
 	}
-	f.vector(a)
 }
 
 // axis is d - c*s, with a constant c: what remains of d beside an axis.
@@ -76,8 +165,8 @@ func (f *fuser) axis(v, a, b, d [3]ref) bool {
 	if !same(a) {
 		return false
 	}
+	d = f.vector(d)
 	f.add(giving(handlerAxisVV, 3, v[0], v[1], v[2], a[0], d[0], d[1], d[2], f.triple(b)).taking(4), v[:]...)
-	f.vector(d)
 	return true
 }
 
@@ -114,8 +203,8 @@ func (f *fuser) crossed(v [3]ref) (c, w [3]ref, ok bool) {
 func (f *fuser) cross(v [3]ref) {
 	if c, w, ok := f.crossed(v); ok {
 		f.swallowCross(v)
+		w = f.vector(w)
 		f.add(giving(handlerCrossVV, 3, v[0], v[1], v[2], w[0], w[1], w[2], f.triple(c)).taking(3), v[:]...)
-		f.vector(w)
 	}
 }
 
@@ -133,61 +222,62 @@ func (f *fuser) swallowCross(v [3]ref) {
 }
 
 // product is a dot product, or a square, of two or three lanes.
-func (f *fuser) product(id ref) {
-	o := &f.values[id].operands
+func (f *fuser) product(id ref, o [4]ref) bool {
 	if m := f.once(o[2], opMul); m != nil {
-		f.squareXZ(id, m)
-		return
+		return f.squareXZ(id, m.operands, o)
 	}
 	n := f.once(o[2], opMad)
 	if n == nil {
-		return
+		return false
 	}
 	m := f.once(n.operands[2], opMul)
 	if m == nil {
-		return
+		return false
 	}
 	a := [3]ref{m.operands[0], n.operands[0], o[0]}
 	b := [3]ref{m.operands[1], n.operands[1], o[1]}
+	inner := [2]ref{o[2], n.operands[2]}
 	if a == b && !anyConstant(a) {
-		f.claim(swallowed, o[2], n.operands[2])
-		f.square(id, a)
-		return
+		f.claim(swallowed, inner[:]...)
+		f.square(id, f.vector(a))
+		return true
 	}
 	for lane := range a {
 		if a[lane].constant() {
 			a[lane], b[lane] = b[lane], a[lane]
 		}
 	}
-	var g fusion
-	switch {
-	case anyConstant(a):
-		return
-	case allConstant(b):
-		g = newFusion(handlerDotCV, 1, id, a[0], a[1], a[2], f.triple(b))
-	case !anyConstant(b):
-		g = newFusion(handlerDotV, 1, id, a[0], a[1], a[2], b[0], b[1], b[2])
-	default:
-		return
+	if anyConstant(a) || anyConstant(b) && !allConstant(b) {
+		return false
 	}
-	f.claim(swallowed, o[2], n.operands[2])
+	f.claim(swallowed, inner[:]...)
+	a = f.vector(a)
+	g := newFusion(handlerDotV, 1, id, a[0], a[1], a[2], b[0], b[1], b[2])
+	if allConstant(b) {
+		g = newFusion(handlerDotCV, 1, id, a[0], a[1], a[2], f.triple(b))
+	}
 	f.add(g.taking(1), id)
-	f.vector(a)
+	return true
 }
 
-// squareXZ is the square of the distance from a vertical line.
-func (f *fuser) squareXZ(id ref, m *lifted) {
-	o := &f.values[id].operands
-	x, z := m.operands[0], o[0]
-	if x != m.operands[1] || z != o[1] {
-		return
+// squareXZ is the square of the distance from a vertical line, or of two numbers.
+func (f *fuser) squareXZ(id ref, m, o [4]ref) bool {
+	x, z := m[0], o[0]
+	if x != m[1] || z != o[1] || x.constant() || z.constant() {
+		return false
 	}
+	f.claim(swallowed, o[2])
 	dx, dz := f.is(x, opSub), f.is(z, opSub)
-	if dx == nil || dz == nil || dx.operands[0] != 0 || dz.operands[0] != 2 || dx.uses != 2 || dz.uses != 2 {
-		return
+	switch {
+	case dx == nil || dz == nil || dx.operands[0] != 0 || dz.operands[0] != 2 || !dx.operands[1].constant() || !dz.operands[1].constant():
+		f.add(newFusion(handlerSquareTwo, 1, id, x, z), id)
+	case dx.uses == 2 && dz.uses == 2:
+		f.claim(swallowed, x, z)
+		f.add(newFusion(handlerDistanceSquareXZ, 1, id, dx.operands[1], dz.operands[1]), id)
+	default:
+		f.add(newFusion(handlerTowardsSquareXZ, 3, x, z, id, dx.operands[1], dz.operands[1]), x, z, id)
 	}
-	f.claim(swallowed, o[2], x, z)
-	f.add(newFusion(handlerDistanceSquareXZ, 1, id, dx.operands[1], dz.operands[1]), id)
+	return true
 }
 
 // given finds the fusion that gives a vector; -1 if there is none.
@@ -204,7 +294,6 @@ func (f *fuser) given(v [3]ref) int16 {
 
 // square fuses |v|² with what gives the vector, if it can.
 func (f *fuser) square(id ref, v [3]ref) {
-	f.vector(v)
 	at := f.given(v)
 	switch {
 	case at < 0:
@@ -238,7 +327,9 @@ func (f *fuser) cylinder(id ref, at int16, v [3]ref) bool {
 		return false
 	}
 	if f.of[s] == alone {
-		f.value(s, &f.values[s])
+		if v := f.is(s, opMad); v != nil {
+			f.product(s, v.operands)
+		}
 	}
 	if f.of[s] < 0 {
 		return false

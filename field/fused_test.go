@@ -29,6 +29,7 @@ type fusedCase struct {
 	name     string
 	handler  handler
 	gives    bool // a vector
+	pair     bool // x and z of one, in planes
 	number   bool // a number, after the vector if there is one
 	operands string
 	f        func(p *fusedPoint)
@@ -63,62 +64,107 @@ func smoothOf(s, k, c float32) float32 {
 }
 
 var fusedCases = []fusedCase{
-	{"towards", handlerTowardsV, true, false, "T", func(p *fusedPoint) { p.v = towards(p, p.t) }},
-	{"less", handlerLessVV, true, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return p.v[l] - p.t[l] }) }},
-	{"stretch", handlerStretchVV, true, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.t[l]) }) }},
-	{"scale", handlerScaleVV, true, false, "VP", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.s) }) }},
-	{"axis", handlerAxisVV, true, false, "PVT", func(p *fusedPoint) { p.v = besideAxis(p.v, p.t, p.s) }},
-	{"cross", handlerCrossVV, true, false, "VT", func(p *fusedPoint) { p.v = crossOf(p.t, p.v) }},
-	{"towards square", handlerTowardsSquareV, true, true, "T", func(p *fusedPoint) {
+	{"towards", handlerTowardsV, true, false, false, "T", func(p *fusedPoint) { p.v = towards(p, p.t) }},
+	{"less", handlerLessVV, true, false, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return p.v[l] - p.t[l] }) }},
+	{"stretch", handlerStretchVV, true, false, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.t[l]) }) }},
+	{"scale", handlerScaleVV, true, false, false, "VP", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.s) }) }},
+	{"scale and shift", handlerScaleShiftVV, true, false, false, "PVT", func(p *fusedPoint) {
+		p.v = eachLane(func(l int) float32 { return fma32(p.v[l], p.s, p.t[l]) })
+	}},
+	{"below", handlerBelowVV, true, false, false, "PVCT", func(p *fusedPoint) {
+		p.v = eachLane(func(l int) float32 { return selectLT32(p.s, p.c[0], p.v[l], p.t[l]) })
+	}},
+	{"axis", handlerAxisVV, true, false, false, "PVT", func(p *fusedPoint) { p.v = besideAxis(p.v, p.t, p.s) }},
+	{"cross", handlerCrossVV, true, false, false, "VT", func(p *fusedPoint) { p.v = crossOf(p.t, p.v) }},
+	{"towards square", handlerTowardsSquareV, true, false, true, "T", func(p *fusedPoint) {
 		p.v = towards(p, p.t)
 		p.s = dotOf(p.v, p.v)
 	}},
-	{"cylinder", handlerCylinderV, true, true, "TU", func(p *fusedPoint) {
+	{"cylinder", handlerCylinderV, true, false, true, "TU", func(p *fusedPoint) {
 		d := towards(p, p.t)
 		p.v = besideAxis(d, p.u, dotOf(d, p.u))
 		p.s = dotOf(p.v, p.v)
 	}},
-	{"square", handlerSquareV, false, true, "V", func(p *fusedPoint) { p.s = dotOf(p.v, p.v) }},
-	{"dot with constants", handlerDotCV, false, true, "VT", func(p *fusedPoint) { p.s = dotOf(p.v, p.t) }},
-	{"dot", handlerDotV, false, true, "VW", func(p *fusedPoint) { p.s = dotOf(p.v, p.w) }},
-	{"distance square", handlerDistanceSquare, false, true, "T", func(p *fusedPoint) {
+	{"square", handlerSquareV, false, false, true, "V", func(p *fusedPoint) { p.s = dotOf(p.v, p.v) }},
+	{"dot with constants", handlerDotCV, false, false, true, "VT", func(p *fusedPoint) { p.s = dotOf(p.v, p.t) }},
+	{"dot", handlerDotV, false, false, true, "VW", func(p *fusedPoint) { p.s = dotOf(p.v, p.w) }},
+	{"distance square", handlerDistanceSquare, false, false, true, "T", func(p *fusedPoint) {
 		d := towards(p, p.t)
 		p.s = dotOf(d, d)
 	}},
-	{"distance square xz", handlerDistanceSquareXZ, false, true, "CC", func(p *fusedPoint) {
+	{"distance square xz", handlerDistanceSquareXZ, false, false, true, "CC", func(p *fusedPoint) {
 		x, z := p.position[0]-p.c[0], p.position[2]-p.c[1]
 		p.s = fma32(z, z, mul32(x, x))
 	}},
-	{"out add", handlerOutAddV, false, false, "V", func(p *fusedPoint) { p.out = eachLane(func(l int) float32 { return p.out[l] + p.v[l] }) }},
-	{"out mad", handlerOutMadPV, false, false, "VP", func(p *fusedPoint) {
+	{"out add", handlerOutAddV, false, false, false, "V", func(p *fusedPoint) { p.out = eachLane(func(l int) float32 { return p.out[l] + p.v[l] }) }},
+	{"out mad", handlerOutMadPV, false, false, false, "VP", func(p *fusedPoint) {
 		p.out = eachLane(func(l int) float32 { return fma32(p.v[l], p.s, p.out[l]) })
 	}},
-	{"out mad with constants", handlerOutMadCV, false, false, "VT", func(p *fusedPoint) {
+	{"out mad with constants", handlerOutMadCV, false, false, false, "VT", func(p *fusedPoint) {
 		p.out = eachLane(func(l int) float32 { return fma32(p.v[l], p.t[l], p.out[l]) })
 	}},
-	{"out mad of constants", handlerOutMadPT, false, false, "TP", func(p *fusedPoint) {
+	{"out mad of constants", handlerOutMadPT, false, false, false, "TP", func(p *fusedPoint) {
 		p.out = eachLane(func(l int) float32 { return fma32(p.t[l], p.s, p.out[l]) })
 	}},
-	{"out cross", handlerOutCrossV, false, false, "VTP", func(p *fusedPoint) {
+	{"out cross", handlerOutCrossV, false, false, false, "VTP", func(p *fusedPoint) {
 		c := crossOf(p.t, p.v)
 		p.out = eachLane(func(l int) float32 { return fma32(c[l], p.s, p.out[l]) })
 	}},
-	{"rsqrt below", handlerRsqrtBelow, false, true, "PCCC", func(p *fusedPoint) {
+	{"towards square xz", handlerTowardsSquareXZ, false, true, true, "CC", func(p *fusedPoint) {
+		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
+		p.s = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
+	}},
+	{"rsqrt below", handlerRsqrtBelow, false, false, true, "PCCC", func(p *fusedPoint) {
 		p.s = selectLT32(p.s, p.c[0], mul32(rsqrt32(p.s), p.c[1]), p.c[2])
 	}},
-	{"saturate of mad", handlerSaturateMad, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(fma32(p.s, p.c[0], p.c[1])) }},
-	{"saturate of nmad", handlerSaturateNmad, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(fma32(-p.s, p.c[0], p.c[1])) }},
-	{"smooth", handlerSmooth, false, true, "PCC", func(p *fusedPoint) { p.s = smoothOf(p.s, p.c[0], p.c[1]) }},
-	{"smooth of mad", handlerSmoothMad, false, true, "PCCCC", func(p *fusedPoint) {
+	{"saturate of mad", handlerSaturateMad, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(fma32(p.s, p.c[0], p.c[1])) }},
+	{"saturate of nmad", handlerSaturateNmad, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(fma32(-p.s, p.c[0], p.c[1])) }},
+	{"smooth", handlerSmooth, false, false, true, "PCC", func(p *fusedPoint) { p.s = smoothOf(p.s, p.c[0], p.c[1]) }},
+	{"smooth of mad", handlerSmoothMad, false, false, true, "PCCCC", func(p *fusedPoint) {
 		p.s = smoothOf(fma32(p.s, p.c[0], p.c[1]), p.c[2], p.c[3])
 	}},
-	{"smooth of nmad", handlerSmoothNmad, false, true, "PCCCC", func(p *fusedPoint) {
+	{"smooth of nmad", handlerSmoothNmad, false, false, true, "PCCCC", func(p *fusedPoint) {
 		p.s = smoothOf(fma32(-p.s, p.c[0], p.c[1]), p.c[2], p.c[3])
 	}},
-	{"sin of mad", handlerSinMad, false, true, "PCC", func(p *fusedPoint) { p.s = sin32(fma32(p.s, p.c[0], p.c[1])) }},
-	{"product of three planes", handlerMulMulPPP, false, true, "PXY", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.w[1]) }},
-	{"product with a constant inside", handlerMulMulPCP, false, true, "PCX", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.c[0]), p.w[0]) }},
-	{"product with a constant", handlerMulMulPPC, false, true, "PXC", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.c[0]) }},
+	{"saturate of sub and mul", handlerSaturateSubMul, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(mul32(p.s-p.c[0], p.c[1])) }},
+	{"saturate of div and sub", handlerSaturateDivSub, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(p.c[1] - p.s/p.c[0]) }},
+	{"smooth of sub and mul", handlerSmoothSubMul, false, false, true, "PCCCC", func(p *fusedPoint) {
+		p.s = smoothOf(mul32(p.s-p.c[0], p.c[1]), p.c[2], p.c[3])
+	}},
+	{"smooth of div and sub", handlerSmoothDivSub, false, false, true, "PCCCC", func(p *fusedPoint) {
+		p.s = smoothOf(p.c[1]-p.s/p.c[0], p.c[2], p.c[3])
+	}},
+	{"rsqrt times", handlerRsqrtTimes, false, false, true, "PX", func(p *fusedPoint) { p.s = mul32(rsqrt32(p.s), p.w[0]) }},
+	{"smooth times", handlerSmooth + 1, false, false, true, "PCCX", func(p *fusedPoint) { p.s = mul32(smoothOf(p.s, p.c[0], p.c[1]), p.w[0]) }},
+	{"smooth of mad times", handlerSmoothMad + 1, false, false, true, "PCCCCX", func(p *fusedPoint) {
+		p.s = mul32(smoothOf(fma32(p.s, p.c[0], p.c[1]), p.c[2], p.c[3]), p.w[0])
+	}},
+	{"smooth of nmad times", handlerSmoothNmad + 1, false, false, true, "PCCCCX", func(p *fusedPoint) {
+		p.s = mul32(smoothOf(fma32(-p.s, p.c[0], p.c[1]), p.c[2], p.c[3]), p.w[0])
+	}},
+	{"smooth of sub and mul times", handlerSmoothSubMul + 1, false, false, true, "PCCCCX", func(p *fusedPoint) {
+		p.s = mul32(smoothOf(mul32(p.s-p.c[0], p.c[1]), p.c[2], p.c[3]), p.w[0])
+	}},
+	{"smooth of div and sub times", handlerSmoothDivSub + 1, false, false, true, "PCCCCX", func(p *fusedPoint) {
+		p.s = mul32(smoothOf(p.c[1]-p.s/p.c[0], p.c[2], p.c[3]), p.w[0])
+	}},
+	{"sin of mad times", handlerSinMad + 1, false, false, true, "PCCX", func(p *fusedPoint) {
+		p.s = mul32(sin32(fma32(p.s, p.c[0], p.c[1])), p.w[0])
+	}},
+	{"out turned one way", handlerOutMadXNmadZ, false, false, false, "XYP", func(p *fusedPoint) {
+		p.out[0], p.out[2] = fma32(p.w[0], p.s, p.out[0]), fma32(-p.w[1], p.s, p.out[2])
+	}},
+	{"out turned the other way", handlerOutNmadXMadZ, false, false, false, "XYP", func(p *fusedPoint) {
+		p.out[0], p.out[2] = fma32(-p.w[0], p.s, p.out[0]), fma32(p.w[1], p.s, p.out[2])
+	}},
+	{"square of two", handlerSquareTwo, false, false, true, "PX", func(p *fusedPoint) { p.s = fma32(p.w[0], p.w[0], mul32(p.s, p.s)) }},
+	{"towards x", handlerTowardsX, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[0] - p.c[0] }},
+	{"towards y", handlerTowardsY, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[1] - p.c[0] }},
+	{"towards z", handlerTowardsZ, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[2] - p.c[0] }},
+	{"sin of mad", handlerSinMad, false, false, true, "PCC", func(p *fusedPoint) { p.s = sin32(fma32(p.s, p.c[0], p.c[1])) }},
+	{"product of three planes", handlerMulMulPPP, false, false, true, "PXY", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.w[1]) }},
+	{"product with a constant inside", handlerMulMulPCP, false, false, true, "PCX", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.c[0]), p.w[0]) }},
+	{"product with a constant", handlerMulMulPPC, false, false, true, "PXC", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.c[0]) }},
 }
 
 // Where the bench has what. X and Y are the first lanes of W, one by one.
@@ -172,6 +218,9 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 	if c.gives && !given {
 		operands = append(operands, planeOperand(planeGiven), planeOperand(planeGiven+1), planeOperand(planeGiven+2))
 	}
+	if c.pair {
+		operands = append(operands, planeOperand(planeGiven), planeOperand(planeGiven+2))
+	}
 	if c.number {
 		operands = append(operands, planeOperand(planeNumber))
 	}
@@ -193,7 +242,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 	}
 	for i := range want {
 		for lane := range 3 {
-			if c.gives {
+			if c.gives || c.pair && lane != 1 {
 				same(want[i].v[lane], b.plane(planeGiven + lane)[i], "the vector")
 			}
 			if want[i].out[lane] != want[i].out[lane] {
@@ -206,7 +255,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 		}
 	}
 	for plane := range planeNumber + 1 {
-		if !(c.gives && plane >= planeGiven && plane < planeGiven+3) && !(c.number && plane == planeNumber) {
+		if !((c.gives || c.pair) && plane >= planeGiven && plane < planeGiven+3) && !(c.number && plane == planeNumber) {
 			requireSameBits(t, before[(spareBlocks+plane)*BlockPoints:][:BlockPoints], b.plane(plane))
 		}
 	}

@@ -114,7 +114,7 @@ func sameNumber(a, b float32) bool {
 // arithmetic (F1), and sees to it that nothing else is written.
 func TestPlainHandlers(t *testing.T) {
 	for _, k := range kernelsHere() {
-		for o := range opcodes {
+		for o := range boundOpcodes {
 			for which, h := range plainHandlers[o] {
 				if h == 0 {
 					continue
@@ -138,7 +138,7 @@ func requirePlain(t *testing.T, b *bench, o Opcode, which int, h handler, inPlac
 	at := 0
 	for i := range 4 {
 		switch {
-		case i >= o.operands():
+		case i >= boundOperandCount(o):
 			values[i] = make([]float32, BlockPoints)
 		case which>>i&1 != 0:
 			operands = append(operands, constantOperand(20+i))
@@ -154,8 +154,8 @@ func requirePlain(t *testing.T, b *bench, o Opcode, which int, h handler, inPlac
 	out := copied(b.out)
 	b.run(t, h, operands...)
 	for i := range BlockPoints {
-		want := evaluate(o, values[0][i], values[1][i], values[2][i], values[3][i])
-		if !sameNumber(want, b.plane(to)[i]) {
+		want := evaluateBound(o, values[0][i], values[1][i], values[2][i], values[3][i])
+		if !sameNumber(want, b.plane(to)[i]) || o >= opcodes && math.Float32bits(want) != math.Float32bits(b.plane(to)[i]) {
 			t.Fatalf("%v, %v %#b of %x, %x, %x, %x: %x, not %x", b.bound.kernels, o, which,
 				values[0][i], values[1][i], values[2][i], values[3][i], b.plane(to)[i], want)
 		}
@@ -230,9 +230,13 @@ func TestControlHandlers(t *testing.T) {
 func TestHandlersThere(t *testing.T) {
 	tested := map[handler]bool{handlerBegin: true, handlerEnd: true, handlerFill: true, handlerPositionX: true, handlerPositionY: true, handlerPositionZ: true}
 	accumulated := map[handler]bool{}
-	for o := range opcodes {
+	for o := range boundOpcodes {
 		for which := range plainHandlers[o] {
 			tested[plainHandlers[o][which]] = true
+		}
+	}
+	for o := range opcodes {
+		for which := range sumHandlers[o][0] {
 			for lane := range 3 {
 				tested[sumHandlers[o][lane][which]] = true
 			}

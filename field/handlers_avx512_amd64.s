@@ -190,11 +190,11 @@ nan:
 
 // Requires: AVX512F
 TEXT fill<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	VBROADCASTSS (AX), Z0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	VBROADCASTSS (CX), Z0
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z0, 64(AX)
 	VMOVUPS      Z0, 128(AX)
@@ -204,9 +204,9 @@ TEXT fill<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT positionX<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS (R11), Z0
 	MOVWLZX 8(SI), AX
 	ADDQ    DI, AX
-	VMOVUPS (R11), Z0
 	VMOVUPS Z0, (AX)
 	VMOVUPS 64(R11), Z0
 	VMOVUPS Z0, 64(AX)
@@ -219,9 +219,9 @@ TEXT positionX<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT positionY<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS (R12), Z0
 	MOVWLZX 8(SI), AX
 	ADDQ    DI, AX
-	VMOVUPS (R12), Z0
 	VMOVUPS Z0, (AX)
 	VMOVUPS 64(R12), Z0
 	VMOVUPS Z0, 64(AX)
@@ -234,9 +234,9 @@ TEXT positionY<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT positionZ<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS (R13), Z0
 	MOVWLZX 8(SI), AX
 	ADDQ    DI, AX
-	VMOVUPS (R13), Z0
 	VMOVUPS Z0, (AX)
 	VMOVUPS 64(R13), Z0
 	VMOVUPS Z0, 64(AX)
@@ -248,696 +248,830 @@ TEXT positionZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX512F
+TEXT towardsX<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS     (R11), Z0
+	MOVWLZX     10(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT towardsY<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS     (R12), Z0
+	MOVWLZX     10(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(R12), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(R12), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(R12), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT towardsZ<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS     (R13), Z0
+	MOVWLZX     10(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(R13), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(R13), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(R13), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
 TEXT addPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	VADDPS  (CX), Z0, Z0
+	MOVWLZX 8(SI), DX
 	ADDQ    DI, DX
-	VMOVUPS (CX), Z0
-	VADDPS  (DX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VADDPS  64(DX), Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
-	VADDPS  128(DX), Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VADDPS  192(DX), Z0, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, (DX)
+	VMOVUPS 64(AX), Z0
+	VADDPS  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS 128(AX), Z0
+	VADDPS  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS 192(AX), Z0
+	VADDPS  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(DX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT addPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	VMOVUPS     (CX), Z0
-	VADDPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VADDPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VADDPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VADDPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VADDPS.BCST (CX), Z0, Z0
+	MOVWLZX     8(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(AX), Z0
+	VADDPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(AX), Z0
+	VADDPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(AX), Z0
+	VADDPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(DX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT subPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	VSUBPS  (CX), Z0, Z0
+	MOVWLZX 8(SI), DX
 	ADDQ    DI, DX
-	VMOVUPS (CX), Z0
-	VSUBPS  (DX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VSUBPS  64(DX), Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
-	VSUBPS  128(DX), Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VSUBPS  192(DX), Z0, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, (DX)
+	VMOVUPS 64(AX), Z0
+	VSUBPS  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS 128(AX), Z0
+	VSUBPS  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS 192(AX), Z0
+	VSUBPS  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(DX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT subPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	VMOVUPS     (CX), Z0
-	VSUBPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VSUBPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VSUBPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VSUBPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VSUBPS.BCST (CX), Z0, Z0
+	MOVWLZX     8(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(DX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT subCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	VBROADCASTSS (AX), Z0
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	VSUBPS       (CX), Z0, Z0
+	MOVWLZX      8(SI), DX
 	ADDQ         DI, DX
-	VBROADCASTSS (CX), Z0
-	VSUBPS       (DX), Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VSUBPS       64(DX), Z0, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VSUBPS       128(DX), Z0, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VSUBPS       192(DX), Z0, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (DX)
+	VBROADCASTSS (AX), Z0
+	VSUBPS       64(CX), Z0, Z0
+	VMOVUPS      Z0, 64(DX)
+	VBROADCASTSS (AX), Z0
+	VSUBPS       128(CX), Z0, Z0
+	VMOVUPS      Z0, 128(DX)
+	VBROADCASTSS (AX), Z0
+	VSUBPS       192(CX), Z0, Z0
+	VMOVUPS      Z0, 192(DX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT mulPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	VMULPS  (CX), Z0, Z0
+	MOVWLZX 8(SI), DX
 	ADDQ    DI, DX
-	VMOVUPS (CX), Z0
-	VMULPS  (DX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMULPS  64(DX), Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
-	VMULPS  128(DX), Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VMULPS  192(DX), Z0, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, (DX)
+	VMOVUPS 64(AX), Z0
+	VMULPS  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS 128(AX), Z0
+	VMULPS  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS 192(AX), Z0
+	VMULPS  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(DX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT mulPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	VMOVUPS     (CX), Z0
-	VMULPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VMULPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VMULPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VMULPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VMULPS.BCST (CX), Z0, Z0
+	MOVWLZX     8(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(DX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT divPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	VDIVPS  (CX), Z0, Z0
+	MOVWLZX 8(SI), DX
 	ADDQ    DI, DX
-	VMOVUPS (CX), Z0
-	VDIVPS  (DX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VDIVPS  64(DX), Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
-	VDIVPS  128(DX), Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VDIVPS  192(DX), Z0, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, (DX)
+	VMOVUPS 64(AX), Z0
+	VDIVPS  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS 128(AX), Z0
+	VDIVPS  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS 192(AX), Z0
+	VDIVPS  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(DX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT divPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	VMOVUPS     (CX), Z0
-	VDIVPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VDIVPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VDIVPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VDIVPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VDIVPS.BCST (CX), Z0, Z0
+	MOVWLZX     8(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(AX), Z0
+	VDIVPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(AX), Z0
+	VDIVPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(AX), Z0
+	VDIVPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(DX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT divCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	VBROADCASTSS (AX), Z0
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	VDIVPS       (CX), Z0, Z0
+	MOVWLZX      8(SI), DX
 	ADDQ         DI, DX
-	VBROADCASTSS (CX), Z0
-	VDIVPS       (DX), Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VDIVPS       64(DX), Z0, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VDIVPS       128(DX), Z0, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VDIVPS       192(DX), Z0, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (DX)
+	VBROADCASTSS (AX), Z0
+	VDIVPS       64(CX), Z0, Z0
+	VMOVUPS      Z0, 64(DX)
+	VBROADCASTSS (AX), Z0
+	VDIVPS       128(CX), Z0, Z0
+	VMOVUPS      Z0, 128(DX)
+	VBROADCASTSS (AX), Z0
+	VDIVPS       192(CX), Z0, Z0
+	VMOVUPS      Z0, 192(DX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT madPPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     14(SI), CX
 	ADDQ        DI, CX
+	VMOVUPS     (CX), Z1
 	MOVWLZX     12(SI), DX
 	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     (CX), Z0
-	VMOVUPS     (BX), Z1
 	VFMADD231PS (DX), Z0, Z1
-	VMOVUPS     Z1, (AX)
-	VMOVUPS     64(CX), Z0
-	VMOVUPS     64(BX), Z1
+	MOVWLZX     8(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z1, (BX)
+	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(CX), Z1
 	VFMADD231PS 64(DX), Z0, Z1
-	VMOVUPS     Z1, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VMOVUPS     128(BX), Z1
+	VMOVUPS     Z1, 64(BX)
+	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(CX), Z1
 	VFMADD231PS 128(DX), Z0, Z1
-	VMOVUPS     Z1, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VMOVUPS     192(BX), Z1
+	VMOVUPS     Z1, 128(BX)
+	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(CX), Z1
 	VFMADD231PS 192(DX), Z0, Z1
-	VMOVUPS     Z1, 192(AX)
+	VMOVUPS     Z1, 192(BX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT madPCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
+	MOVWLZX          10(SI), AX
 	ADDQ             DI, AX
-	MOVWLZX          10(SI), CX
+	VMOVUPS          (AX), Z0
+	MOVWLZX          14(SI), CX
 	ADDQ             DI, CX
+	VMOVUPS          (CX), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
-	MOVWLZX          14(SI), BX
+	VFMADD231PS.BCST (DX), Z0, Z1
+	MOVWLZX          8(SI), BX
 	ADDQ             DI, BX
-	VMOVUPS          (CX), Z0
-	VMOVUPS          (BX), Z1
+	VMOVUPS          Z1, (BX)
+	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, (AX)
-	VMOVUPS          64(CX), Z0
-	VMOVUPS          64(BX), Z1
+	VMOVUPS          Z1, 64(BX)
+	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 64(AX)
-	VMOVUPS          128(CX), Z0
-	VMOVUPS          128(BX), Z1
+	VMOVUPS          Z1, 128(BX)
+	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 128(AX)
-	VMOVUPS          192(CX), Z0
-	VMOVUPS          192(BX), Z1
-	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 192(AX)
+	VMOVUPS          Z1, 192(BX)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT madPPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         DI, CX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      14(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Z1
 	MOVWLZX      12(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	VMOVUPS      (CX), Z0
-	VBROADCASTSS (BX), Z1
 	VFMADD231PS  (DX), Z0, Z1
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      64(CX), Z0
-	VBROADCASTSS (BX), Z1
+	MOVWLZX      8(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z1, (BX)
+	VMOVUPS      64(AX), Z0
+	VBROADCASTSS (CX), Z1
 	VFMADD231PS  64(DX), Z0, Z1
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VBROADCASTSS (BX), Z1
+	VMOVUPS      Z1, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VBROADCASTSS (CX), Z1
 	VFMADD231PS  128(DX), Z0, Z1
-	VMOVUPS      Z1, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VBROADCASTSS (BX), Z1
+	VMOVUPS      Z1, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VBROADCASTSS (CX), Z1
 	VFMADD231PS  192(DX), Z0, Z1
-	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      Z1, 192(BX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT madPCC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
+	MOVWLZX          10(SI), AX
 	ADDQ             DI, AX
-	MOVWLZX          10(SI), CX
-	ADDQ             DI, CX
+	VMOVUPS          (AX), Z0
+	MOVWLZX          14(SI), CX
+	ADDQ             R8, CX
+	VBROADCASTSS     (CX), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
-	MOVWLZX          14(SI), BX
-	ADDQ             R8, BX
-	VMOVUPS          (CX), Z0
-	VBROADCASTSS     (BX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, (AX)
-	VMOVUPS          64(CX), Z0
-	VBROADCASTSS     (BX), Z1
+	MOVWLZX          8(SI), BX
+	ADDQ             DI, BX
+	VMOVUPS          Z1, (BX)
+	VMOVUPS          64(AX), Z0
+	VBROADCASTSS     (CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 64(AX)
-	VMOVUPS          128(CX), Z0
-	VBROADCASTSS     (BX), Z1
+	VMOVUPS          Z1, 64(BX)
+	VMOVUPS          128(AX), Z0
+	VBROADCASTSS     (CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 128(AX)
-	VMOVUPS          192(CX), Z0
-	VBROADCASTSS     (BX), Z1
+	VMOVUPS          Z1, 128(BX)
+	VMOVUPS          192(AX), Z0
+	VBROADCASTSS     (CX), Z1
 	VFMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS          Z1, 192(AX)
+	VMOVUPS          Z1, 192(BX)
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
+TEXT madCCP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          10(SI), AX
+	ADDQ             R8, AX
+	VBROADCASTSS     (AX), Z0
+	MOVWLZX          14(SI), CX
+	ADDQ             DI, CX
+	VMOVUPS          (CX), Z1
+	MOVWLZX          12(SI), DX
+	ADDQ             R8, DX
+	VFMADD231PS.BCST (DX), Z0, Z1
+	MOVWLZX          8(SI), BX
+	ADDQ             DI, BX
+	VMOVUPS          Z1, (BX)
+	VBROADCASTSS     (AX), Z0
+	VMOVUPS          64(CX), Z1
+	VFMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS          Z1, 64(BX)
+	VBROADCASTSS     (AX), Z0
+	VMOVUPS          128(CX), Z1
+	VFMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS          Z1, 128(BX)
+	VBROADCASTSS     (AX), Z0
+	VMOVUPS          192(CX), Z1
+	VFMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS          Z1, 192(BX)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT nmadPPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      14(SI), CX
 	ADDQ         DI, CX
+	VMOVUPS      (CX), Z1
 	MOVWLZX      12(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      (CX), Z0
-	VMOVUPS      (BX), Z1
 	VFNMADD231PS (DX), Z0, Z1
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      64(CX), Z0
-	VMOVUPS      64(BX), Z1
+	MOVWLZX      8(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z1, (BX)
+	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(CX), Z1
 	VFNMADD231PS 64(DX), Z0, Z1
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VMOVUPS      128(BX), Z1
+	VMOVUPS      Z1, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(CX), Z1
 	VFNMADD231PS 128(DX), Z0, Z1
-	VMOVUPS      Z1, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VMOVUPS      192(BX), Z1
+	VMOVUPS      Z1, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(CX), Z1
 	VFNMADD231PS 192(DX), Z0, Z1
-	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      Z1, 192(BX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT nmadPCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           10(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           14(SI), CX
 	ADDQ              DI, CX
+	VMOVUPS           (CX), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
-	MOVWLZX           14(SI), BX
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	MOVWLZX           8(SI), BX
 	ADDQ              DI, BX
-	VMOVUPS           (CX), Z0
-	VMOVUPS           (BX), Z1
+	VMOVUPS           Z1, (BX)
+	VMOVUPS           64(AX), Z0
+	VMOVUPS           64(CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, (AX)
-	VMOVUPS           64(CX), Z0
-	VMOVUPS           64(BX), Z1
+	VMOVUPS           Z1, 64(BX)
+	VMOVUPS           128(AX), Z0
+	VMOVUPS           128(CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 64(AX)
-	VMOVUPS           128(CX), Z0
-	VMOVUPS           128(BX), Z1
+	VMOVUPS           Z1, 128(BX)
+	VMOVUPS           192(AX), Z0
+	VMOVUPS           192(CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 128(AX)
-	VMOVUPS           192(CX), Z0
-	VMOVUPS           192(BX), Z1
-	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 192(AX)
+	VMOVUPS           Z1, 192(BX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT nmadPPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         DI, CX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      14(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Z1
 	MOVWLZX      12(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	VMOVUPS      (CX), Z0
-	VBROADCASTSS (BX), Z1
 	VFNMADD231PS (DX), Z0, Z1
-	VMOVUPS      Z1, (AX)
-	VMOVUPS      64(CX), Z0
-	VBROADCASTSS (BX), Z1
+	MOVWLZX      8(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z1, (BX)
+	VMOVUPS      64(AX), Z0
+	VBROADCASTSS (CX), Z1
 	VFNMADD231PS 64(DX), Z0, Z1
-	VMOVUPS      Z1, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VBROADCASTSS (BX), Z1
+	VMOVUPS      Z1, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VBROADCASTSS (CX), Z1
 	VFNMADD231PS 128(DX), Z0, Z1
-	VMOVUPS      Z1, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VBROADCASTSS (BX), Z1
+	VMOVUPS      Z1, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VBROADCASTSS (CX), Z1
 	VFNMADD231PS 192(DX), Z0, Z1
-	VMOVUPS      Z1, 192(AX)
+	VMOVUPS      Z1, 192(BX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT nmadPCC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           10(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           14(SI), CX
+	ADDQ              R8, CX
+	VBROADCASTSS      (CX), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	VMOVUPS           (CX), Z0
-	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, (AX)
-	VMOVUPS           64(CX), Z0
-	VBROADCASTSS      (BX), Z1
+	MOVWLZX           8(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           Z1, (BX)
+	VMOVUPS           64(AX), Z0
+	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 64(AX)
-	VMOVUPS           128(CX), Z0
-	VBROADCASTSS      (BX), Z1
+	VMOVUPS           Z1, 64(BX)
+	VMOVUPS           128(AX), Z0
+	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 128(AX)
-	VMOVUPS           192(CX), Z0
-	VBROADCASTSS      (BX), Z1
+	VMOVUPS           Z1, 128(BX)
+	VMOVUPS           192(AX), Z0
+	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
-	VMOVUPS           Z1, 192(AX)
+	VMOVUPS           Z1, 192(BX)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT nmadCCP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           10(SI), AX
+	ADDQ              R8, AX
+	VBROADCASTSS      (AX), Z0
+	MOVWLZX           14(SI), CX
+	ADDQ              DI, CX
+	VMOVUPS           (CX), Z1
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	MOVWLZX           8(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           Z1, (BX)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           64(CX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS           Z1, 64(BX)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           128(CX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS           Z1, 128(BX)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           192(CX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMOVUPS           Z1, 192(BX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT minPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	VMINPS  (CX), Z0, Z0
+	MOVWLZX 8(SI), DX
 	ADDQ    DI, DX
-	VMOVUPS (CX), Z0
-	VMINPS  (DX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMINPS  64(DX), Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
-	VMINPS  128(DX), Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VMINPS  192(DX), Z0, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, (DX)
+	VMOVUPS 64(AX), Z0
+	VMINPS  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS 128(AX), Z0
+	VMINPS  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS 192(AX), Z0
+	VMINPS  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(DX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT minPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	VMOVUPS     (CX), Z0
-	VMINPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VMINPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VMINPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VMINPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VMINPS.BCST (CX), Z0, Z0
+	MOVWLZX     8(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(AX), Z0
+	VMINPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(AX), Z0
+	VMINPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(AX), Z0
+	VMINPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(DX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT minCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	VBROADCASTSS (AX), Z0
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	VMINPS       (CX), Z0, Z0
+	MOVWLZX      8(SI), DX
 	ADDQ         DI, DX
-	VBROADCASTSS (CX), Z0
-	VMINPS       (DX), Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VMINPS       64(DX), Z0, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VMINPS       128(DX), Z0, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VMINPS       192(DX), Z0, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (DX)
+	VBROADCASTSS (AX), Z0
+	VMINPS       64(CX), Z0, Z0
+	VMOVUPS      Z0, 64(DX)
+	VBROADCASTSS (AX), Z0
+	VMINPS       128(CX), Z0, Z0
+	VMOVUPS      Z0, 128(DX)
+	VBROADCASTSS (AX), Z0
+	VMINPS       192(CX), Z0, Z0
+	VMOVUPS      Z0, 192(DX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT maxPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	VMAXPS  (CX), Z0, Z0
+	MOVWLZX 8(SI), DX
 	ADDQ    DI, DX
-	VMOVUPS (CX), Z0
-	VMAXPS  (DX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VMAXPS  64(DX), Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
-	VMAXPS  128(DX), Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VMAXPS  192(DX), Z0, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, (DX)
+	VMOVUPS 64(AX), Z0
+	VMAXPS  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(DX)
+	VMOVUPS 128(AX), Z0
+	VMAXPS  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(DX)
+	VMOVUPS 192(AX), Z0
+	VMAXPS  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(DX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT maxPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	VMOVUPS     (CX), Z0
-	VMAXPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VMAXPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VMAXPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VMAXPS.BCST (DX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VMAXPS.BCST (CX), Z0, Z0
+	MOVWLZX     8(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(AX), Z0
+	VMAXPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(AX), Z0
+	VMAXPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(AX), Z0
+	VMAXPS.BCST (CX), Z0, Z0
+	VMOVUPS     Z0, 192(DX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT maxCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	VBROADCASTSS (AX), Z0
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	VMAXPS       (CX), Z0, Z0
+	MOVWLZX      8(SI), DX
 	ADDQ         DI, DX
-	VBROADCASTSS (CX), Z0
-	VMAXPS       (DX), Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VMAXPS       64(DX), Z0, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VMAXPS       128(DX), Z0, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VMAXPS       192(DX), Z0, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (DX)
+	VBROADCASTSS (AX), Z0
+	VMAXPS       64(CX), Z0, Z0
+	VMOVUPS      Z0, 64(DX)
+	VBROADCASTSS (AX), Z0
+	VMAXPS       128(CX), Z0, Z0
+	VMOVUPS      Z0, 128(DX)
+	VBROADCASTSS (AX), Z0
+	VMAXPS       192(CX), Z0, Z0
+	VMOVUPS      Z0, 192(DX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT absP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	VMOVUPS     (AX), Z0
+	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
+	MOVWLZX     8(SI), CX
 	ADDQ        DI, CX
-	VMOVUPS     (CX), Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(AX), Z0
 	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(AX), Z0
 	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(AX), Z0
 	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VPANDD.BCST literalsAVX512<>+12(SB), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, 192(CX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT negP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	VMOVUPS     (AX), Z0
+	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
+	MOVWLZX     8(SI), CX
 	ADDQ        DI, CX
-	VMOVUPS     (CX), Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(AX), Z0
 	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(AX), Z0
 	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(AX), Z0
 	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VPXORD.BCST literalsAVX512<>+8(SB), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, 192(CX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT floorP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	VMOVUPS     (AX), Z0
+	VRNDSCALEPS $0x09, Z0, Z0
+	MOVWLZX     8(SI), CX
 	ADDQ        DI, CX
-	VMOVUPS     (CX), Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(AX), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(AX), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(AX), Z0
 	VRNDSCALEPS $0x09, Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VRNDSCALEPS $0x09, Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, 192(CX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT sqrtP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	VSQRTPS Z0, Z0
+	MOVWLZX 8(SI), CX
 	ADDQ    DI, CX
-	VMOVUPS (CX), Z0
+	VMOVUPS Z0, (CX)
+	VMOVUPS 64(AX), Z0
 	VSQRTPS Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
+	VMOVUPS Z0, 64(CX)
+	VMOVUPS 128(AX), Z0
 	VSQRTPS Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
+	VMOVUPS Z0, 128(CX)
+	VMOVUPS 192(AX), Z0
 	VSQRTPS Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VSQRTPS Z0, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, 192(CX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           10(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
+	VMOVUPS           (AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	MOVWLZX           8(SI), CX
 	ADDQ              DI, CX
-	VMOVUPS           (CX), Z0
+	VMOVUPS           Z1, (CX)
+	VMOVUPS           64(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -949,8 +1083,8 @@ TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z2
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
-	VMOVUPS           Z1, (AX)
-	VMOVUPS           64(CX), Z0
+	VMOVUPS           Z1, 64(CX)
+	VMOVUPS           128(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -962,8 +1096,8 @@ TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z2
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
-	VMOVUPS           Z1, 64(AX)
-	VMOVUPS           128(CX), Z0
+	VMOVUPS           Z1, 128(CX)
+	VMOVUPS           192(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
 	VPSRLD            $0x01, Z2, Z2
@@ -975,30 +1109,15 @@ TEXT rsqrtP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z1, Z1, Z2
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
 	VMULPS            Z2, Z1, Z1
-	VMOVUPS           Z1, 128(AX)
-	VMOVUPS           192(CX), Z0
-	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
-	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
-	VPSRLD            $0x01, Z2, Z2
-	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
-	VPSUBD            Z2, Z1, Z1
-	VMULPS            Z1, Z1, Z2
-	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
-	VMULPS            Z2, Z1, Z1
-	VMULPS            Z1, Z1, Z2
-	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
-	VMULPS            Z2, Z1, Z1
-	VMOVUPS           Z1, 192(AX)
+	VMOVUPS           Z1, 192(CX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
+	MOVWLZX          10(SI), AX
 	ADDQ             DI, AX
-	MOVWLZX          10(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          (CX), Z0
+	VMOVUPS          (AX), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
@@ -1018,8 +1137,10 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS           Z0, Z6, Z6
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
 	VPXORD           Z1, Z6, Z6
-	VMOVUPS          Z6, (AX)
-	VMOVUPS          64(CX), Z0
+	MOVWLZX          8(SI), CX
+	ADDQ             DI, CX
+	VMOVUPS          Z6, (CX)
+	VMOVUPS          64(AX), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
@@ -1039,8 +1160,8 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS           Z0, Z3, Z3
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
 	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 64(AX)
-	VMOVUPS          128(CX), Z0
+	VMOVUPS          Z3, 64(CX)
+	VMOVUPS          128(AX), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
@@ -1060,8 +1181,8 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS           Z0, Z3, Z3
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
 	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 128(AX)
-	VMOVUPS          192(CX), Z0
+	VMOVUPS          Z3, 128(CX)
+	VMOVUPS          192(AX), Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
 	VSUBPS           Z1, Z0, Z1
@@ -1081,46 +1202,62 @@ TEXT sinP<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS           Z0, Z3, Z3
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
 	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 192(AX)
+	VMOVUPS          Z3, 192(CX)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT saturateP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	VMOVUPS     (CX), Z0
+	VMOVUPS     (AX), Z0
 	VPXORD      Z1, Z1, Z1
 	VMAXPS      Z1, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(AX), Z0
 	VPXORD      Z2, Z2, Z2
 	VMAXPS      Z2, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(AX), Z0
 	VPXORD      Z3, Z3, Z3
 	VMAXPS      Z3, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(AX), Z0
 	VPXORD      Z4, Z4, Z4
 	VMAXPS      Z4, Z0, Z0
 	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, 192(CX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
+	MOVWLZX          10(SI), AX
 	ADDQ             DI, AX
-	MOVWLZX          10(SI), CX
+	VMOVUPS          (AX), Z0
+	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
+	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
+	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
+	VSUBPS           Z3, Z2, Z2
+	VBROADCASTSS     literalsAVX512<>+72(SB), Z3
+	VFMADD213PS.BCST literalsAVX512<>+76(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+80(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+84(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+88(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+4(SB), Z2, Z3
+	VPSLLD           $0x17, Z1, Z1
+	VPADDD           Z1, Z3, Z3
+	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
+	VMOVAPS.Z        Z3, K1, Z3
+	MOVWLZX          8(SI), CX
 	ADDQ             DI, CX
-	VMOVUPS          (CX), Z0
+	VMOVUPS          Z3, (CX)
+	VMOVUPS          64(AX), Z0
 	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
@@ -1135,8 +1272,8 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	VPADDD           Z1, Z3, Z3
 	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
 	VMOVAPS.Z        Z3, K1, Z3
-	VMOVUPS          Z3, (AX)
-	VMOVUPS          64(CX), Z0
+	VMOVUPS          Z3, 64(CX)
+	VMOVUPS          128(AX), Z0
 	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
@@ -1151,8 +1288,8 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	VPADDD           Z1, Z3, Z3
 	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
 	VMOVAPS.Z        Z3, K1, Z3
-	VMOVUPS          Z3, 64(AX)
-	VMOVUPS          128(CX), Z0
+	VMOVUPS          Z3, 128(CX)
+	VMOVUPS          192(AX), Z0
 	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
@@ -1167,197 +1304,132 @@ TEXT exp2P<>(SB), NOSPLIT|NOFRAME, $0
 	VPADDD           Z1, Z3, Z3
 	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
 	VMOVAPS.Z        Z3, K1, Z3
-	VMOVUPS          Z3, 128(AX)
-	VMOVUPS          192(CX), Z0
-	VMINPS.BCST      literalsAVX512<>+64(SB), Z0, Z2
-	VADDPS.BCST      literalsAVX512<>+36(SB), Z2, Z1
-	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z3
-	VSUBPS           Z3, Z2, Z2
-	VBROADCASTSS     literalsAVX512<>+72(SB), Z3
-	VFMADD213PS.BCST literalsAVX512<>+76(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+80(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+84(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+88(SB), Z2, Z3
-	VFMADD213PS.BCST literalsAVX512<>+4(SB), Z2, Z3
-	VPSLLD           $0x17, Z1, Z1
-	VPADDD           Z1, Z3, Z3
-	VCMPPS.BCST      $0x1d, literalsAVX512<>+68(SB), Z0, K1
-	VMOVAPS.Z        Z3, K1, Z3
-	VMOVUPS          Z3, 192(AX)
+	VMOVUPS          Z3, 192(CX)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
-TEXT hashPPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+TEXT hashXP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	VMOVUPS      (AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
+	MOVWLZX      8(SI), CX
 	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         DI, BX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      64(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      (DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VMOVUPS      (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VPSRLD       $0x10, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
-	VPSRLD       $0x0d, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
-	VPSRLD       $0x10, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPSRLD       $0x08, Z0, Z0
-	VCVTDQ2PS    Z0, Z0
-	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
+	VMOVUPS      Z0, 64(CX)
+	VMOVUPS      128(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      64(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VMOVUPS      64(BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VPSRLD       $0x10, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
-	VPSRLD       $0x0d, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
-	VPSRLD       $0x10, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPSRLD       $0x08, Z0, Z0
-	VCVTDQ2PS    Z0, Z0
-	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
+	VMOVUPS      Z0, 128(CX)
+	VMOVUPS      192(AX), Z0
 	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
 	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
 	VPSRLD       $0x0f, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      128(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VMOVUPS      128(BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VPSRLD       $0x10, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
-	VPSRLD       $0x0d, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
-	VPSRLD       $0x10, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPSRLD       $0x08, Z0, Z0
-	VCVTDQ2PS    Z0, Z0
-	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      192(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VMOVUPS      192(BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VPSRLD       $0x10, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
-	VPSRLD       $0x0d, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
-	VPSRLD       $0x10, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPSRLD       $0x08, Z0, Z0
-	VCVTDQ2PS    Z0, Z0
-	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, 192(CX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
-TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+TEXT hashYP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	VMOVUPS      (AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
+	MOVWLZX      8(SI), CX
 	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      64(AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
+	VMOVUPS      Z0, 64(CX)
+	VMOVUPS      128(AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
+	VMOVUPS      Z0, 128(CX)
+	VMOVUPS      192(AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+100(SB), Z0, Z0
+	VMOVUPS      Z0, 192(CX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT hashZP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      10(SI), AX
+	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
+	MOVWLZX      8(SI), CX
+	ADDQ         DI, CX
+	VMOVUPS      Z0, (CX)
+	VMOVUPS      64(AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
+	VMOVUPS      Z0, 64(CX)
+	VMOVUPS      128(AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
+	VMOVUPS      Z0, 128(CX)
+	VMOVUPS      192(AX), Z0
+	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
+	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
+	VPSRLD       $0x0f, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+104(SB), Z0, Z0
+	VMOVUPS      Z0, 192(CX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT hashSumPPP<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      10(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	VMOVUPS      (CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      (DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VBROADCASTSS (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VMOVUPS      (AX), Z0
+	VPADDD       (CX), Z0, Z0
+	VPADDD       (DX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1369,27 +1441,12 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      64(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VBROADCASTSS (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	MOVWLZX      8(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z0, (BX)
+	VMOVUPS      64(AX), Z0
+	VPADDD       64(CX), Z0, Z0
+	VPADDD       64(DX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1401,27 +1458,10 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      128(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VBROADCASTSS (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VPADDD       128(CX), Z0, Z0
+	VPADDD       128(DX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1433,27 +1473,10 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z0, Z0
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z0, Z0
-	VPSRLD       $0x0f, Z0, Z1
-	VPXORD       Z1, Z0, Z0
-	VPMULLD.BCST literalsAVX512<>+96(SB), Z0, Z0
-	VMOVUPS      192(DX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+100(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
-	VBROADCASTSS (BX), Z1
-	VMAXPS.BCST  literalsAVX512<>+92(SB), Z1, Z1
-	VADDPS.BCST  literalsAVX512<>+0(SB), Z1, Z1
-	VPSRLD       $0x0f, Z1, Z2
-	VPXORD       Z2, Z1, Z1
-	VPMULLD.BCST literalsAVX512<>+104(SB), Z1, Z1
-	VPADDD       Z1, Z0, Z0
+	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VPADDD       192(CX), Z0, Z0
+	VPADDD       192(DX), Z0, Z0
 	VPSRLD       $0x10, Z0, Z1
 	VPXORD       Z1, Z0, Z0
 	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
@@ -1465,847 +1488,993 @@ TEXT hashPPC<>(SB), NOSPLIT|NOFRAME, $0
 	VPSRLD       $0x08, Z0, Z0
 	VCVTDQ2PS    Z0, Z0
 	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, 192(BX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT hashSumPPC<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      10(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VMOVUPS      (AX), Z0
+	VPADDD       (CX), Z0, Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	MOVWLZX      8(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z0, (BX)
+	VMOVUPS      64(AX), Z0
+	VPADDD       64(CX), Z0, Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VPADDD       128(CX), Z0, Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VPADDD       192(CX), Z0, Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 192(BX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT hashSumPCC<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      10(SI), AX
+	ADDQ         DI, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	VMOVUPS      (AX), Z0
+	VPADDD.BCST  (CX), Z0, Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	MOVWLZX      8(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z0, (BX)
+	VMOVUPS      64(AX), Z0
+	VPADDD.BCST  (CX), Z0, Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VPADDD.BCST  (CX), Z0, Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VPADDD.BCST  (CX), Z0, Z0
+	VPADDD.BCST  (DX), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+108(SB), Z0, Z0
+	VPSRLD       $0x0d, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPMULLD.BCST literalsAVX512<>+112(SB), Z0, Z0
+	VPSRLD       $0x10, Z0, Z1
+	VPXORD       Z1, Z0, Z0
+	VPSRLD       $0x08, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS.BCST  literalsAVX512<>+116(SB), Z0, Z0
+	VMOVUPS      Z0, 192(BX)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTPPPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	MOVWLZX 14(SI), DX
 	ADDQ    DI, DX
-	MOVWLZX 14(SI), BX
+	MOVWLZX 16(SI), BX
 	ADDQ    DI, BX
-	MOVWLZX 16(SI), R10
+	VMOVUPS (AX), Z0
+	VCMPPS  $0x11, (CX), Z0, K1
+	VMOVUPS (BX), Z0
+	VMOVUPS (DX), K1, Z0
+	MOVWLZX 8(SI), R10
 	ADDQ    DI, R10
-	VMOVUPS (CX), Z0
-	VCMPPS  $0x11, (DX), Z0, K1
-	VMOVUPS (R10), Z0
-	VMOVUPS (BX), K1, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VCMPPS  $0x11, 64(DX), Z0, K1
-	VMOVUPS 64(R10), Z0
-	VMOVUPS 64(BX), K1, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
-	VCMPPS  $0x11, 128(DX), Z0, K1
-	VMOVUPS 128(R10), Z0
-	VMOVUPS 128(BX), K1, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VCMPPS  $0x11, 192(DX), Z0, K1
-	VMOVUPS 192(R10), Z0
-	VMOVUPS 192(BX), K1, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, (R10)
+	VMOVUPS 64(AX), Z0
+	VCMPPS  $0x11, 64(CX), Z0, K1
+	VMOVUPS 64(BX), Z0
+	VMOVUPS 64(DX), K1, Z0
+	VMOVUPS Z0, 64(R10)
+	VMOVUPS 128(AX), Z0
+	VCMPPS  $0x11, 128(CX), Z0, K1
+	VMOVUPS 128(BX), Z0
+	VMOVUPS 128(DX), K1, Z0
+	VMOVUPS Z0, 128(R10)
+	VMOVUPS 192(AX), Z0
+	VCMPPS  $0x11, 192(CX), Z0, K1
+	VMOVUPS 192(BX), Z0
+	VMOVUPS 192(DX), K1, Z0
+	VMOVUPS Z0, 192(R10)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT selectLTPPPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	MOVWLZX      12(SI), CX
 	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      14(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         DI, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS       $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS       $0x11, 64(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      64(BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS       $0x11, 128(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      128(BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS       $0x11, 192(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      192(BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	MOVWLZX      16(SI), BX
+	ADDQ         R8, BX
+	VMOVUPS      (AX), Z0
+	VCMPPS       $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS       $0x11, 64(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      64(DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS       $0x11, 128(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      128(DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS       $0x11, 192(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      192(DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTPPCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	MOVWLZX      12(SI), CX
 	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      (AX), Z0
+	VCMPPS       $0x11, (CX), Z0, K1
+	VMOVUPS      (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
 	ADDQ         DI, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS       $0x11, (DX), Z0, K1
-	VMOVUPS      (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS       $0x11, 64(DX), Z0, K1
-	VMOVUPS      64(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS       $0x11, 128(DX), Z0, K1
-	VMOVUPS      128(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS       $0x11, 192(DX), Z0, K1
-	VMOVUPS      192(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS       $0x11, 64(CX), Z0, K1
+	VMOVUPS      64(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS       $0x11, 128(CX), Z0, K1
+	VMOVUPS      128(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS       $0x11, 192(CX), Z0, K1
+	VMOVUPS      192(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTPPCC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	MOVWLZX      12(SI), CX
 	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      16(SI), BX
 	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS       $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS       $0x11, 64(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS       $0x11, 128(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS       $0x11, 192(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      (AX), Z0
+	VCMPPS       $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS       $0x11, 64(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS       $0x11, 128(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS       $0x11, 192(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTPCPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	MOVWLZX     14(SI), BX
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	MOVWLZX     14(SI), DX
+	ADDQ        DI, DX
+	MOVWLZX     16(SI), BX
 	ADDQ        DI, BX
-	MOVWLZX     16(SI), R10
+	VMOVUPS     (AX), Z0
+	VCMPPS.BCST $0x11, (CX), Z0, K1
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (DX), K1, Z0
+	MOVWLZX     8(SI), R10
 	ADDQ        DI, R10
-	VMOVUPS     (CX), Z0
-	VCMPPS.BCST $0x11, (DX), Z0, K1
-	VMOVUPS     (R10), Z0
-	VMOVUPS     (BX), K1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VCMPPS.BCST $0x11, (DX), Z0, K1
-	VMOVUPS     64(R10), Z0
-	VMOVUPS     64(BX), K1, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VCMPPS.BCST $0x11, (DX), Z0, K1
-	VMOVUPS     128(R10), Z0
-	VMOVUPS     128(BX), K1, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VCMPPS.BCST $0x11, (DX), Z0, K1
-	VMOVUPS     192(R10), Z0
-	VMOVUPS     192(BX), K1, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, (R10)
+	VMOVUPS     64(AX), Z0
+	VCMPPS.BCST $0x11, (CX), Z0, K1
+	VMOVUPS     64(BX), Z0
+	VMOVUPS     64(DX), K1, Z0
+	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     128(AX), Z0
+	VCMPPS.BCST $0x11, (CX), Z0, K1
+	VMOVUPS     128(BX), Z0
+	VMOVUPS     128(DX), K1, Z0
+	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     192(AX), Z0
+	VCMPPS.BCST $0x11, (CX), Z0, K1
+	VMOVUPS     192(BX), Z0
+	VMOVUPS     192(DX), K1, Z0
+	VMOVUPS     Z0, 192(R10)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT selectLTPCPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         R8, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         DI, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      64(BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      128(BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      192(BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      14(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      16(SI), BX
+	ADDQ         R8, BX
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      64(DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      128(DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      192(DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTPCCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         R8, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VMOVUPS      (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
 	ADDQ         DI, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VMOVUPS      (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VMOVUPS      64(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VMOVUPS      128(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VMOVUPS      192(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VMOVUPS      64(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VMOVUPS      128(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VMOVUPS      192(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTPCCC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         R8, DX
-	MOVWLZX      14(SI), BX
+	MOVWLZX      16(SI), BX
 	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS.BCST  $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTCPPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
+	MOVWLZX      16(SI), BX
 	ADDQ         DI, BX
-	MOVWLZX      16(SI), R10
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, (CX), Z0, K1
+	VMOVUPS      (BX), Z0
+	VMOVUPS      (DX), K1, Z0
+	MOVWLZX      8(SI), R10
 	ADDQ         DI, R10
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, (DX), Z0, K1
-	VMOVUPS      (R10), Z0
-	VMOVUPS      (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 64(DX), Z0, K1
-	VMOVUPS      64(R10), Z0
-	VMOVUPS      64(BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 128(DX), Z0, K1
-	VMOVUPS      128(R10), Z0
-	VMOVUPS      128(BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 192(DX), Z0, K1
-	VMOVUPS      192(R10), Z0
-	VMOVUPS      192(BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 64(CX), Z0, K1
+	VMOVUPS      64(BX), Z0
+	VMOVUPS      64(DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 128(CX), Z0, K1
+	VMOVUPS      128(BX), Z0
+	VMOVUPS      128(DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 192(CX), Z0, K1
+	VMOVUPS      192(BX), Z0
+	VMOVUPS      192(DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTCPPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         DI, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 64(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      64(BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 128(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      128(BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 192(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      192(BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	MOVWLZX      16(SI), BX
+	ADDQ         R8, BX
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 64(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      64(DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 128(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      128(DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 192(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      192(DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTCPCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, (CX), Z0, K1
+	VMOVUPS      (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
 	ADDQ         DI, R10
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, (DX), Z0, K1
-	VMOVUPS      (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 64(DX), Z0, K1
-	VMOVUPS      64(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 128(DX), Z0, K1
-	VMOVUPS      128(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 192(DX), Z0, K1
-	VMOVUPS      192(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 64(CX), Z0, K1
+	VMOVUPS      64(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 128(CX), Z0, K1
+	VMOVUPS      128(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 192(CX), Z0, K1
+	VMOVUPS      192(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectLTCPCC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      16(SI), BX
 	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 64(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 128(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x11, 192(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 64(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 128(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x11, 192(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGEPPPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	MOVWLZX 14(SI), DX
 	ADDQ    DI, DX
-	MOVWLZX 14(SI), BX
+	MOVWLZX 16(SI), BX
 	ADDQ    DI, BX
-	MOVWLZX 16(SI), R10
+	VMOVUPS (AX), Z0
+	VCMPPS  $0x1d, (CX), Z0, K1
+	VMOVUPS (BX), Z0
+	VMOVUPS (DX), K1, Z0
+	MOVWLZX 8(SI), R10
 	ADDQ    DI, R10
-	VMOVUPS (CX), Z0
-	VCMPPS  $0x1d, (DX), Z0, K1
-	VMOVUPS (R10), Z0
-	VMOVUPS (BX), K1, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
-	VCMPPS  $0x1d, 64(DX), Z0, K1
-	VMOVUPS 64(R10), Z0
-	VMOVUPS 64(BX), K1, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
-	VCMPPS  $0x1d, 128(DX), Z0, K1
-	VMOVUPS 128(R10), Z0
-	VMOVUPS 128(BX), K1, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
-	VCMPPS  $0x1d, 192(DX), Z0, K1
-	VMOVUPS 192(R10), Z0
-	VMOVUPS 192(BX), K1, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, (R10)
+	VMOVUPS 64(AX), Z0
+	VCMPPS  $0x1d, 64(CX), Z0, K1
+	VMOVUPS 64(BX), Z0
+	VMOVUPS 64(DX), K1, Z0
+	VMOVUPS Z0, 64(R10)
+	VMOVUPS 128(AX), Z0
+	VCMPPS  $0x1d, 128(CX), Z0, K1
+	VMOVUPS 128(BX), Z0
+	VMOVUPS 128(DX), K1, Z0
+	VMOVUPS Z0, 128(R10)
+	VMOVUPS 192(AX), Z0
+	VCMPPS  $0x1d, 192(CX), Z0, K1
+	VMOVUPS 192(BX), Z0
+	VMOVUPS 192(DX), K1, Z0
+	VMOVUPS Z0, 192(R10)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT selectGEPPPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	MOVWLZX      12(SI), CX
 	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      14(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         DI, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS       $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS       $0x1d, 64(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      64(BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS       $0x1d, 128(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      128(BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS       $0x1d, 192(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      192(BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	MOVWLZX      16(SI), BX
+	ADDQ         R8, BX
+	VMOVUPS      (AX), Z0
+	VCMPPS       $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS       $0x1d, 64(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      64(DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS       $0x1d, 128(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      128(DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS       $0x1d, 192(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      192(DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGEPPCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	MOVWLZX      12(SI), CX
 	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      (AX), Z0
+	VCMPPS       $0x1d, (CX), Z0, K1
+	VMOVUPS      (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
 	ADDQ         DI, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS       $0x1d, (DX), Z0, K1
-	VMOVUPS      (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS       $0x1d, 64(DX), Z0, K1
-	VMOVUPS      64(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS       $0x1d, 128(DX), Z0, K1
-	VMOVUPS      128(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS       $0x1d, 192(DX), Z0, K1
-	VMOVUPS      192(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS       $0x1d, 64(CX), Z0, K1
+	VMOVUPS      64(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS       $0x1d, 128(CX), Z0, K1
+	VMOVUPS      128(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS       $0x1d, 192(CX), Z0, K1
+	VMOVUPS      192(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGEPPCC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
+	MOVWLZX      12(SI), CX
 	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      16(SI), BX
 	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS       $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS       $0x1d, 64(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS       $0x1d, 128(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS       $0x1d, 192(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      (AX), Z0
+	VCMPPS       $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS       $0x1d, 64(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS       $0x1d, 128(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS       $0x1d, 192(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGEPCPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	MOVWLZX     14(SI), BX
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	MOVWLZX     14(SI), DX
+	ADDQ        DI, DX
+	MOVWLZX     16(SI), BX
 	ADDQ        DI, BX
-	MOVWLZX     16(SI), R10
+	VMOVUPS     (AX), Z0
+	VCMPPS.BCST $0x1d, (CX), Z0, K1
+	VMOVUPS     (BX), Z0
+	VMOVUPS     (DX), K1, Z0
+	MOVWLZX     8(SI), R10
 	ADDQ        DI, R10
-	VMOVUPS     (CX), Z0
-	VCMPPS.BCST $0x1d, (DX), Z0, K1
-	VMOVUPS     (R10), Z0
-	VMOVUPS     (BX), K1, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VCMPPS.BCST $0x1d, (DX), Z0, K1
-	VMOVUPS     64(R10), Z0
-	VMOVUPS     64(BX), K1, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VCMPPS.BCST $0x1d, (DX), Z0, K1
-	VMOVUPS     128(R10), Z0
-	VMOVUPS     128(BX), K1, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VCMPPS.BCST $0x1d, (DX), Z0, K1
-	VMOVUPS     192(R10), Z0
-	VMOVUPS     192(BX), K1, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, (R10)
+	VMOVUPS     64(AX), Z0
+	VCMPPS.BCST $0x1d, (CX), Z0, K1
+	VMOVUPS     64(BX), Z0
+	VMOVUPS     64(DX), K1, Z0
+	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     128(AX), Z0
+	VCMPPS.BCST $0x1d, (CX), Z0, K1
+	VMOVUPS     128(BX), Z0
+	VMOVUPS     128(DX), K1, Z0
+	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     192(AX), Z0
+	VCMPPS.BCST $0x1d, (CX), Z0, K1
+	VMOVUPS     192(BX), Z0
+	VMOVUPS     192(DX), K1, Z0
+	VMOVUPS     Z0, 192(R10)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT selectGEPCPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         R8, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         DI, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      64(BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      128(BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      192(BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      14(SI), DX
+	ADDQ         DI, DX
+	MOVWLZX      16(SI), BX
+	ADDQ         R8, BX
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      64(DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      128(DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      192(DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGEPCCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         R8, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VMOVUPS      (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
 	ADDQ         DI, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VMOVUPS      (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VMOVUPS      64(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VMOVUPS      128(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VMOVUPS      192(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VMOVUPS      64(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VMOVUPS      128(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VMOVUPS      192(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGEPCCC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
+	MOVWLZX      10(SI), AX
 	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         DI, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      12(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         R8, DX
-	MOVWLZX      14(SI), BX
+	MOVWLZX      16(SI), BX
 	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VMOVUPS      (CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VMOVUPS      64(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VMOVUPS      128(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VMOVUPS      192(CX), Z0
-	VCMPPS.BCST  $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGECPPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
+	MOVWLZX      16(SI), BX
 	ADDQ         DI, BX
-	MOVWLZX      16(SI), R10
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, (CX), Z0, K1
+	VMOVUPS      (BX), Z0
+	VMOVUPS      (DX), K1, Z0
+	MOVWLZX      8(SI), R10
 	ADDQ         DI, R10
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, (DX), Z0, K1
-	VMOVUPS      (R10), Z0
-	VMOVUPS      (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 64(DX), Z0, K1
-	VMOVUPS      64(R10), Z0
-	VMOVUPS      64(BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 128(DX), Z0, K1
-	VMOVUPS      128(R10), Z0
-	VMOVUPS      128(BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 192(DX), Z0, K1
-	VMOVUPS      192(R10), Z0
-	VMOVUPS      192(BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 64(CX), Z0, K1
+	VMOVUPS      64(BX), Z0
+	VMOVUPS      64(DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 128(CX), Z0, K1
+	VMOVUPS      128(BX), Z0
+	VMOVUPS      128(DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 192(CX), Z0, K1
+	VMOVUPS      192(BX), Z0
+	VMOVUPS      192(DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGECPPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
 	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         DI, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 64(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      64(BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 128(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      128(BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 192(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VMOVUPS      192(BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	MOVWLZX      16(SI), BX
+	ADDQ         R8, BX
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 64(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      64(DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 128(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      128(DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 192(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVUPS      192(DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGECPCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
-	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      16(SI), BX
+	ADDQ         DI, BX
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, (CX), Z0, K1
+	VMOVUPS      (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
 	ADDQ         DI, R10
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, (DX), Z0, K1
-	VMOVUPS      (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 64(DX), Z0, K1
-	VMOVUPS      64(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 128(DX), Z0, K1
-	VMOVUPS      128(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 192(DX), Z0, K1
-	VMOVUPS      192(R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 64(CX), Z0, K1
+	VMOVUPS      64(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 128(CX), Z0, K1
+	VMOVUPS      128(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 192(CX), Z0, K1
+	VMOVUPS      192(BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // Requires: AVX512F
 TEXT selectGECPCC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	ADDQ         DI, AX
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         DI, DX
-	MOVWLZX      14(SI), BX
+	MOVWLZX      10(SI), AX
+	ADDQ         R8, AX
+	MOVWLZX      12(SI), CX
+	ADDQ         DI, CX
+	MOVWLZX      14(SI), DX
+	ADDQ         R8, DX
+	MOVWLZX      16(SI), BX
 	ADDQ         R8, BX
-	MOVWLZX      16(SI), R10
-	ADDQ         R8, R10
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, (DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, (AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 64(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 64(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 128(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 128(AX)
-	VBROADCASTSS (CX), Z0
-	VCMPPS       $0x1d, 192(DX), Z0, K1
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (BX), K1, Z0
-	VMOVUPS      Z0, 192(AX)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 64(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 128(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VBROADCASTSS (AX), Z0
+	VCMPPS       $0x1d, 192(CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VBROADCASTSS (DX), K1, Z0
+	VMOVUPS      Z0, 192(R10)
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
@@ -2445,9 +2614,9 @@ TEXT outSubZC<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outMadXPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	ADDQ        DI, AX
+	VMOVUPS     (AX), Z0
 	MOVWLZX     10(SI), CX
 	ADDQ        DI, CX
-	VMOVUPS     (AX), Z0
 	VFMADD231PS (CX), Z0, Z20
 	VMOVUPS     64(AX), Z0
 	VFMADD231PS 64(CX), Z0, Z21
@@ -2462,9 +2631,9 @@ TEXT outMadXPP<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outMadXPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
 	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
 	MOVWLZX          10(SI), CX
 	ADDQ             R8, CX
-	VMOVUPS          (AX), Z0
 	VFMADD231PS.BCST (CX), Z0, Z20
 	VMOVUPS          64(AX), Z0
 	VFMADD231PS.BCST (CX), Z0, Z21
@@ -2479,9 +2648,9 @@ TEXT outMadXPC<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outMadYPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	ADDQ        DI, AX
+	VMOVUPS     (AX), Z0
 	MOVWLZX     10(SI), CX
 	ADDQ        DI, CX
-	VMOVUPS     (AX), Z0
 	VFMADD231PS (CX), Z0, Z24
 	VMOVUPS     64(AX), Z0
 	VFMADD231PS 64(CX), Z0, Z25
@@ -2496,9 +2665,9 @@ TEXT outMadYPP<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outMadYPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
 	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
 	MOVWLZX          10(SI), CX
 	ADDQ             R8, CX
-	VMOVUPS          (AX), Z0
 	VFMADD231PS.BCST (CX), Z0, Z24
 	VMOVUPS          64(AX), Z0
 	VFMADD231PS.BCST (CX), Z0, Z25
@@ -2513,9 +2682,9 @@ TEXT outMadYPC<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outMadZPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	ADDQ        DI, AX
+	VMOVUPS     (AX), Z0
 	MOVWLZX     10(SI), CX
 	ADDQ        DI, CX
-	VMOVUPS     (AX), Z0
 	VFMADD231PS (CX), Z0, Z28
 	VMOVUPS     64(AX), Z0
 	VFMADD231PS 64(CX), Z0, Z29
@@ -2530,9 +2699,9 @@ TEXT outMadZPP<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outMadZPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
 	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
 	MOVWLZX          10(SI), CX
 	ADDQ             R8, CX
-	VMOVUPS          (AX), Z0
 	VFMADD231PS.BCST (CX), Z0, Z28
 	VMOVUPS          64(AX), Z0
 	VFMADD231PS.BCST (CX), Z0, Z29
@@ -2547,9 +2716,9 @@ TEXT outMadZPC<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outNmadXPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
 	MOVWLZX      10(SI), CX
 	ADDQ         DI, CX
-	VMOVUPS      (AX), Z0
 	VFNMADD231PS (CX), Z0, Z20
 	VMOVUPS      64(AX), Z0
 	VFNMADD231PS 64(CX), Z0, Z21
@@ -2564,9 +2733,9 @@ TEXT outNmadXPP<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outNmadXPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
 	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              R8, CX
-	VMOVUPS           (AX), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z20
 	VMOVUPS           64(AX), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z21
@@ -2581,9 +2750,9 @@ TEXT outNmadXPC<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outNmadYPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
 	MOVWLZX      10(SI), CX
 	ADDQ         DI, CX
-	VMOVUPS      (AX), Z0
 	VFNMADD231PS (CX), Z0, Z24
 	VMOVUPS      64(AX), Z0
 	VFNMADD231PS 64(CX), Z0, Z25
@@ -2598,9 +2767,9 @@ TEXT outNmadYPP<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outNmadYPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
 	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              R8, CX
-	VMOVUPS           (AX), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z24
 	VMOVUPS           64(AX), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z25
@@ -2615,9 +2784,9 @@ TEXT outNmadYPC<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outNmadZPP<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      8(SI), AX
 	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
 	MOVWLZX      10(SI), CX
 	ADDQ         DI, CX
-	VMOVUPS      (AX), Z0
 	VFNMADD231PS (CX), Z0, Z28
 	VMOVUPS      64(AX), Z0
 	VFNMADD231PS 64(CX), Z0, Z29
@@ -2632,9 +2801,9 @@ TEXT outNmadZPP<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outNmadZPC<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX           8(SI), AX
 	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              R8, CX
-	VMOVUPS           (AX), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z28
 	VMOVUPS           64(AX), Z0
 	VFNMADD231PS.BCST (CX), Z0, Z29
@@ -2647,58 +2816,58 @@ TEXT outNmadZPC<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT towardsV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        R8, BX
 	VMOVUPS     (R11), Z0
-	VSUBPS.BCST (BX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     (R12), Z0
-	VSUBPS.BCST 4(BX), Z0, Z0
+	MOVWLZX     14(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
 	VMOVUPS     Z0, (CX)
-	VMOVUPS     (R13), Z0
-	VSUBPS.BCST 8(BX), Z0, Z0
+	VMOVUPS     (R12), Z0
+	VSUBPS.BCST 4(AX), Z0, Z0
+	MOVWLZX     10(SI), DX
+	ADDQ        DI, DX
 	VMOVUPS     Z0, (DX)
+	VMOVUPS     (R13), Z0
+	VSUBPS.BCST 8(AX), Z0, Z0
+	MOVWLZX     12(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z0, (BX)
 	VMOVUPS     64(R11), Z0
-	VSUBPS.BCST (BX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     64(R12), Z0
-	VSUBPS.BCST 4(BX), Z0, Z0
+	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     64(R13), Z0
-	VSUBPS.BCST 8(BX), Z0, Z0
+	VMOVUPS     64(R12), Z0
+	VSUBPS.BCST 4(AX), Z0, Z0
 	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     64(R13), Z0
+	VSUBPS.BCST 8(AX), Z0, Z0
+	VMOVUPS     Z0, 64(BX)
 	VMOVUPS     128(R11), Z0
-	VSUBPS.BCST (BX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     128(R12), Z0
-	VSUBPS.BCST 4(BX), Z0, Z0
+	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     128(R13), Z0
-	VSUBPS.BCST 8(BX), Z0, Z0
+	VMOVUPS     128(R12), Z0
+	VSUBPS.BCST 4(AX), Z0, Z0
 	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     128(R13), Z0
+	VSUBPS.BCST 8(AX), Z0, Z0
+	VMOVUPS     Z0, 128(BX)
 	VMOVUPS     192(R11), Z0
-	VSUBPS.BCST (BX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
-	VMOVUPS     192(R12), Z0
-	VSUBPS.BCST 4(BX), Z0, Z0
+	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     Z0, 192(CX)
-	VMOVUPS     192(R13), Z0
-	VSUBPS.BCST 8(BX), Z0, Z0
+	VMOVUPS     192(R12), Z0
+	VSUBPS.BCST 4(AX), Z0, Z0
 	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     192(R13), Z0
+	VSUBPS.BCST 8(AX), Z0, Z0
+	VMOVUPS     Z0, 192(BX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT towardsA<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS     (R11), Z0
 	MOVWLZX     8(SI), AX
 	ADDQ        R8, AX
-	VMOVUPS     (R11), Z0
 	VSUBPS.BCST (AX), Z0, Z8
 	VMOVUPS     (R12), Z0
 	VSUBPS.BCST 4(AX), Z0, Z12
@@ -2727,56 +2896,56 @@ TEXT towardsA<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT lessVV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     14(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     20(SI), CX
+	ADDQ        R8, CX
+	VSUBPS.BCST (CX), Z0, Z0
+	MOVWLZX     8(SI), DX
 	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
+	VMOVUPS     Z0, (DX)
+	MOVWLZX     16(SI), BX
 	ADDQ        DI, BX
-	MOVWLZX     16(SI), R10
+	VMOVUPS     (BX), Z0
+	VSUBPS.BCST 4(CX), Z0, Z0
+	MOVWLZX     10(SI), R10
 	ADDQ        DI, R10
+	VMOVUPS     Z0, (R10)
 	MOVWLZX     18(SI), R14
 	ADDQ        DI, R14
-	MOVWLZX     20(SI), R15
-	ADDQ        R8, R15
-	VMOVUPS     (BX), Z0
-	VSUBPS.BCST (R15), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     (R10), Z0
-	VSUBPS.BCST 4(R15), Z0, Z0
-	VMOVUPS     Z0, (CX)
 	VMOVUPS     (R14), Z0
-	VSUBPS.BCST 8(R15), Z0, Z0
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(BX), Z0
-	VSUBPS.BCST (R15), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     64(R10), Z0
-	VSUBPS.BCST 4(R15), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     64(R14), Z0
-	VSUBPS.BCST 8(R15), Z0, Z0
+	VSUBPS.BCST 8(CX), Z0, Z0
+	MOVWLZX     12(SI), R15
+	ADDQ        DI, R15
+	VMOVUPS     Z0, (R15)
+	VMOVUPS     64(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
 	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(BX), Z0
-	VSUBPS.BCST (R15), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     128(R10), Z0
-	VSUBPS.BCST 4(R15), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     128(R14), Z0
-	VSUBPS.BCST 8(R15), Z0, Z0
+	VMOVUPS     64(BX), Z0
+	VSUBPS.BCST 4(CX), Z0, Z0
+	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     64(R14), Z0
+	VSUBPS.BCST 8(CX), Z0, Z0
+	VMOVUPS     Z0, 64(R15)
+	VMOVUPS     128(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
 	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(BX), Z0
-	VSUBPS.BCST (R15), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
-	VMOVUPS     192(R10), Z0
-	VSUBPS.BCST 4(R15), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
-	VMOVUPS     192(R14), Z0
-	VSUBPS.BCST 8(R15), Z0, Z0
+	VMOVUPS     128(BX), Z0
+	VSUBPS.BCST 4(CX), Z0, Z0
+	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     128(R14), Z0
+	VSUBPS.BCST 8(CX), Z0, Z0
+	VMOVUPS     Z0, 128(R15)
+	VMOVUPS     192(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
 	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     192(BX), Z0
+	VSUBPS.BCST 4(CX), Z0, Z0
+	VMOVUPS     Z0, 192(R10)
+	VMOVUPS     192(R14), Z0
+	VSUBPS.BCST 8(CX), Z0, Z0
+	VMOVUPS     Z0, 192(R15)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -2784,73 +2953,73 @@ TEXT lessVV<>(SB), NOSPLIT|NOFRAME, $0
 TEXT lessAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        R8, BX
 	VMOVUPS     (AX), Z0
-	VSUBPS.BCST (BX), Z0, Z8
-	VMOVUPS     (CX), Z0
-	VSUBPS.BCST 4(BX), Z0, Z12
+	MOVWLZX     14(SI), CX
+	ADDQ        R8, CX
+	VSUBPS.BCST (CX), Z0, Z8
+	MOVWLZX     10(SI), DX
+	ADDQ        DI, DX
 	VMOVUPS     (DX), Z0
-	VSUBPS.BCST 8(BX), Z0, Z16
+	VSUBPS.BCST 4(CX), Z0, Z12
+	MOVWLZX     12(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     (BX), Z0
+	VSUBPS.BCST 8(CX), Z0, Z16
 	VMOVUPS     64(AX), Z0
-	VSUBPS.BCST (BX), Z0, Z9
-	VMOVUPS     64(CX), Z0
-	VSUBPS.BCST 4(BX), Z0, Z13
+	VSUBPS.BCST (CX), Z0, Z9
 	VMOVUPS     64(DX), Z0
-	VSUBPS.BCST 8(BX), Z0, Z17
+	VSUBPS.BCST 4(CX), Z0, Z13
+	VMOVUPS     64(BX), Z0
+	VSUBPS.BCST 8(CX), Z0, Z17
 	VMOVUPS     128(AX), Z0
-	VSUBPS.BCST (BX), Z0, Z10
-	VMOVUPS     128(CX), Z0
-	VSUBPS.BCST 4(BX), Z0, Z14
+	VSUBPS.BCST (CX), Z0, Z10
 	VMOVUPS     128(DX), Z0
-	VSUBPS.BCST 8(BX), Z0, Z18
+	VSUBPS.BCST 4(CX), Z0, Z14
+	VMOVUPS     128(BX), Z0
+	VSUBPS.BCST 8(CX), Z0, Z18
 	VMOVUPS     192(AX), Z0
-	VSUBPS.BCST (BX), Z0, Z11
-	VMOVUPS     192(CX), Z0
-	VSUBPS.BCST 4(BX), Z0, Z15
+	VSUBPS.BCST (CX), Z0, Z11
 	VMOVUPS     192(DX), Z0
-	VSUBPS.BCST 8(BX), Z0, Z19
+	VSUBPS.BCST 4(CX), Z0, Z15
+	VMOVUPS     192(BX), Z0
+	VSUBPS.BCST 8(CX), Z0, Z19
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT lessVA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	MOVWLZX     14(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z8, Z0
+	MOVWLZX     8(SI), CX
 	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        R8, BX
-	VSUBPS.BCST (BX), Z8, Z0
-	VMOVUPS     Z0, (AX)
-	VSUBPS.BCST 4(BX), Z12, Z0
 	VMOVUPS     Z0, (CX)
-	VSUBPS.BCST 8(BX), Z16, Z0
+	VSUBPS.BCST 4(AX), Z12, Z0
+	MOVWLZX     10(SI), DX
+	ADDQ        DI, DX
 	VMOVUPS     Z0, (DX)
-	VSUBPS.BCST (BX), Z9, Z0
-	VMOVUPS     Z0, 64(AX)
-	VSUBPS.BCST 4(BX), Z13, Z0
+	VSUBPS.BCST 8(AX), Z16, Z0
+	MOVWLZX     12(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z0, (BX)
+	VSUBPS.BCST (AX), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
-	VSUBPS.BCST 8(BX), Z17, Z0
+	VSUBPS.BCST 4(AX), Z13, Z0
 	VMOVUPS     Z0, 64(DX)
-	VSUBPS.BCST (BX), Z10, Z0
-	VMOVUPS     Z0, 128(AX)
-	VSUBPS.BCST 4(BX), Z14, Z0
+	VSUBPS.BCST 8(AX), Z17, Z0
+	VMOVUPS     Z0, 64(BX)
+	VSUBPS.BCST (AX), Z10, Z0
 	VMOVUPS     Z0, 128(CX)
-	VSUBPS.BCST 8(BX), Z18, Z0
+	VSUBPS.BCST 4(AX), Z14, Z0
 	VMOVUPS     Z0, 128(DX)
-	VSUBPS.BCST (BX), Z11, Z0
-	VMOVUPS     Z0, 192(AX)
-	VSUBPS.BCST 4(BX), Z15, Z0
+	VSUBPS.BCST 8(AX), Z18, Z0
+	VMOVUPS     Z0, 128(BX)
+	VSUBPS.BCST (AX), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	VSUBPS.BCST 8(BX), Z19, Z0
+	VSUBPS.BCST 4(AX), Z15, Z0
 	VMOVUPS     Z0, 192(DX)
+	VSUBPS.BCST 8(AX), Z19, Z0
+	VMOVUPS     Z0, 192(BX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -2875,56 +3044,56 @@ TEXT lessAA<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT stretchVV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     14(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     20(SI), CX
+	ADDQ        R8, CX
+	VMULPS.BCST (CX), Z0, Z0
+	MOVWLZX     8(SI), DX
 	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
+	VMOVUPS     Z0, (DX)
+	MOVWLZX     16(SI), BX
 	ADDQ        DI, BX
-	MOVWLZX     16(SI), R10
+	VMOVUPS     (BX), Z0
+	VMULPS.BCST 4(CX), Z0, Z0
+	MOVWLZX     10(SI), R10
 	ADDQ        DI, R10
+	VMOVUPS     Z0, (R10)
 	MOVWLZX     18(SI), R14
 	ADDQ        DI, R14
-	MOVWLZX     20(SI), R15
-	ADDQ        R8, R15
-	VMOVUPS     (BX), Z0
-	VMULPS.BCST (R15), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     (R10), Z0
-	VMULPS.BCST 4(R15), Z0, Z0
-	VMOVUPS     Z0, (CX)
 	VMOVUPS     (R14), Z0
-	VMULPS.BCST 8(R15), Z0, Z0
-	VMOVUPS     Z0, (DX)
-	VMOVUPS     64(BX), Z0
-	VMULPS.BCST (R15), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     64(R10), Z0
-	VMULPS.BCST 4(R15), Z0, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     64(R14), Z0
-	VMULPS.BCST 8(R15), Z0, Z0
+	VMULPS.BCST 8(CX), Z0, Z0
+	MOVWLZX     12(SI), R15
+	ADDQ        DI, R15
+	VMOVUPS     Z0, (R15)
+	VMOVUPS     64(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
 	VMOVUPS     Z0, 64(DX)
-	VMOVUPS     128(BX), Z0
-	VMULPS.BCST (R15), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     128(R10), Z0
-	VMULPS.BCST 4(R15), Z0, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     128(R14), Z0
-	VMULPS.BCST 8(R15), Z0, Z0
+	VMOVUPS     64(BX), Z0
+	VMULPS.BCST 4(CX), Z0, Z0
+	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     64(R14), Z0
+	VMULPS.BCST 8(CX), Z0, Z0
+	VMOVUPS     Z0, 64(R15)
+	VMOVUPS     128(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
 	VMOVUPS     Z0, 128(DX)
-	VMOVUPS     192(BX), Z0
-	VMULPS.BCST (R15), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
-	VMOVUPS     192(R10), Z0
-	VMULPS.BCST 4(R15), Z0, Z0
-	VMOVUPS     Z0, 192(CX)
-	VMOVUPS     192(R14), Z0
-	VMULPS.BCST 8(R15), Z0, Z0
+	VMOVUPS     128(BX), Z0
+	VMULPS.BCST 4(CX), Z0, Z0
+	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     128(R14), Z0
+	VMULPS.BCST 8(CX), Z0, Z0
+	VMOVUPS     Z0, 128(R15)
+	VMOVUPS     192(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
 	VMOVUPS     Z0, 192(DX)
+	VMOVUPS     192(BX), Z0
+	VMULPS.BCST 4(CX), Z0, Z0
+	VMOVUPS     Z0, 192(R10)
+	VMOVUPS     192(R14), Z0
+	VMULPS.BCST 8(CX), Z0, Z0
+	VMOVUPS     Z0, 192(R15)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -2932,73 +3101,73 @@ TEXT stretchVV<>(SB), NOSPLIT|NOFRAME, $0
 TEXT stretchAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        R8, BX
 	VMOVUPS     (AX), Z0
-	VMULPS.BCST (BX), Z0, Z8
-	VMOVUPS     (CX), Z0
-	VMULPS.BCST 4(BX), Z0, Z12
+	MOVWLZX     14(SI), CX
+	ADDQ        R8, CX
+	VMULPS.BCST (CX), Z0, Z8
+	MOVWLZX     10(SI), DX
+	ADDQ        DI, DX
 	VMOVUPS     (DX), Z0
-	VMULPS.BCST 8(BX), Z0, Z16
+	VMULPS.BCST 4(CX), Z0, Z12
+	MOVWLZX     12(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     (BX), Z0
+	VMULPS.BCST 8(CX), Z0, Z16
 	VMOVUPS     64(AX), Z0
-	VMULPS.BCST (BX), Z0, Z9
-	VMOVUPS     64(CX), Z0
-	VMULPS.BCST 4(BX), Z0, Z13
+	VMULPS.BCST (CX), Z0, Z9
 	VMOVUPS     64(DX), Z0
-	VMULPS.BCST 8(BX), Z0, Z17
+	VMULPS.BCST 4(CX), Z0, Z13
+	VMOVUPS     64(BX), Z0
+	VMULPS.BCST 8(CX), Z0, Z17
 	VMOVUPS     128(AX), Z0
-	VMULPS.BCST (BX), Z0, Z10
-	VMOVUPS     128(CX), Z0
-	VMULPS.BCST 4(BX), Z0, Z14
+	VMULPS.BCST (CX), Z0, Z10
 	VMOVUPS     128(DX), Z0
-	VMULPS.BCST 8(BX), Z0, Z18
+	VMULPS.BCST 4(CX), Z0, Z14
+	VMOVUPS     128(BX), Z0
+	VMULPS.BCST 8(CX), Z0, Z18
 	VMOVUPS     192(AX), Z0
-	VMULPS.BCST (BX), Z0, Z11
-	VMOVUPS     192(CX), Z0
-	VMULPS.BCST 4(BX), Z0, Z15
+	VMULPS.BCST (CX), Z0, Z11
 	VMOVUPS     192(DX), Z0
-	VMULPS.BCST 8(BX), Z0, Z19
+	VMULPS.BCST 4(CX), Z0, Z15
+	VMOVUPS     192(BX), Z0
+	VMULPS.BCST 8(CX), Z0, Z19
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT stretchVA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	MOVWLZX     14(SI), AX
+	ADDQ        R8, AX
+	VMULPS.BCST (AX), Z8, Z0
+	MOVWLZX     8(SI), CX
 	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        R8, BX
-	VMULPS.BCST (BX), Z8, Z0
-	VMOVUPS     Z0, (AX)
-	VMULPS.BCST 4(BX), Z12, Z0
 	VMOVUPS     Z0, (CX)
-	VMULPS.BCST 8(BX), Z16, Z0
+	VMULPS.BCST 4(AX), Z12, Z0
+	MOVWLZX     10(SI), DX
+	ADDQ        DI, DX
 	VMOVUPS     Z0, (DX)
-	VMULPS.BCST (BX), Z9, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMULPS.BCST 4(BX), Z13, Z0
+	VMULPS.BCST 8(AX), Z16, Z0
+	MOVWLZX     12(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z0, (BX)
+	VMULPS.BCST (AX), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
-	VMULPS.BCST 8(BX), Z17, Z0
+	VMULPS.BCST 4(AX), Z13, Z0
 	VMOVUPS     Z0, 64(DX)
-	VMULPS.BCST (BX), Z10, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMULPS.BCST 4(BX), Z14, Z0
+	VMULPS.BCST 8(AX), Z17, Z0
+	VMOVUPS     Z0, 64(BX)
+	VMULPS.BCST (AX), Z10, Z0
 	VMOVUPS     Z0, 128(CX)
-	VMULPS.BCST 8(BX), Z18, Z0
+	VMULPS.BCST 4(AX), Z14, Z0
 	VMOVUPS     Z0, 128(DX)
-	VMULPS.BCST (BX), Z11, Z0
-	VMOVUPS     Z0, 192(AX)
-	VMULPS.BCST 4(BX), Z15, Z0
+	VMULPS.BCST 8(AX), Z18, Z0
+	VMOVUPS     Z0, 128(BX)
+	VMULPS.BCST (AX), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	VMULPS.BCST 8(BX), Z19, Z0
+	VMULPS.BCST 4(AX), Z15, Z0
 	VMOVUPS     Z0, 192(DX)
+	VMULPS.BCST 8(AX), Z19, Z0
+	VMOVUPS     Z0, 192(BX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -3023,56 +3192,56 @@ TEXT stretchAA<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT scaleVV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 14(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	MOVWLZX 20(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	VMULPS  (CX), Z0, Z0
+	MOVWLZX 8(SI), DX
 	ADDQ    DI, DX
-	MOVWLZX 14(SI), BX
+	VMOVUPS Z0, (DX)
+	MOVWLZX 16(SI), BX
 	ADDQ    DI, BX
-	MOVWLZX 16(SI), R10
+	VMOVUPS (BX), Z0
+	VMULPS  (CX), Z0, Z0
+	MOVWLZX 10(SI), R10
 	ADDQ    DI, R10
+	VMOVUPS Z0, (R10)
 	MOVWLZX 18(SI), R14
 	ADDQ    DI, R14
-	MOVWLZX 20(SI), R15
-	ADDQ    DI, R15
-	VMOVUPS (BX), Z0
-	VMULPS  (R15), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS (R10), Z0
-	VMULPS  (R15), Z0, Z0
-	VMOVUPS Z0, (CX)
 	VMOVUPS (R14), Z0
-	VMULPS  (R15), Z0, Z0
-	VMOVUPS Z0, (DX)
-	VMOVUPS 64(BX), Z0
-	VMULPS  64(R15), Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 64(R10), Z0
-	VMULPS  64(R15), Z0, Z0
-	VMOVUPS Z0, 64(CX)
-	VMOVUPS 64(R14), Z0
-	VMULPS  64(R15), Z0, Z0
+	VMULPS  (CX), Z0, Z0
+	MOVWLZX 12(SI), R15
+	ADDQ    DI, R15
+	VMOVUPS Z0, (R15)
+	VMOVUPS 64(AX), Z0
+	VMULPS  64(CX), Z0, Z0
 	VMOVUPS Z0, 64(DX)
-	VMOVUPS 128(BX), Z0
-	VMULPS  128(R15), Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 128(R10), Z0
-	VMULPS  128(R15), Z0, Z0
-	VMOVUPS Z0, 128(CX)
-	VMOVUPS 128(R14), Z0
-	VMULPS  128(R15), Z0, Z0
+	VMOVUPS 64(BX), Z0
+	VMULPS  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(R10)
+	VMOVUPS 64(R14), Z0
+	VMULPS  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(R15)
+	VMOVUPS 128(AX), Z0
+	VMULPS  128(CX), Z0, Z0
 	VMOVUPS Z0, 128(DX)
-	VMOVUPS 192(BX), Z0
-	VMULPS  192(R15), Z0, Z0
-	VMOVUPS Z0, 192(AX)
-	VMOVUPS 192(R10), Z0
-	VMULPS  192(R15), Z0, Z0
-	VMOVUPS Z0, 192(CX)
-	VMOVUPS 192(R14), Z0
-	VMULPS  192(R15), Z0, Z0
+	VMOVUPS 128(BX), Z0
+	VMULPS  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(R10)
+	VMOVUPS 128(R14), Z0
+	VMULPS  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(R15)
+	VMOVUPS 192(AX), Z0
+	VMULPS  192(CX), Z0, Z0
 	VMOVUPS Z0, 192(DX)
+	VMOVUPS 192(BX), Z0
+	VMULPS  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(R10)
+	VMOVUPS 192(R14), Z0
+	VMULPS  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(R15)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -3080,73 +3249,73 @@ TEXT scaleVV<>(SB), NOSPLIT|NOFRAME, $0
 TEXT scaleAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 8(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
-	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
-	ADDQ    DI, DX
-	MOVWLZX 14(SI), BX
-	ADDQ    DI, BX
 	VMOVUPS (AX), Z0
-	VMULPS  (BX), Z0, Z8
-	VMOVUPS (CX), Z0
-	VMULPS  (BX), Z0, Z12
+	MOVWLZX 14(SI), CX
+	ADDQ    DI, CX
+	VMULPS  (CX), Z0, Z8
+	MOVWLZX 10(SI), DX
+	ADDQ    DI, DX
 	VMOVUPS (DX), Z0
-	VMULPS  (BX), Z0, Z16
+	VMULPS  (CX), Z0, Z12
+	MOVWLZX 12(SI), BX
+	ADDQ    DI, BX
+	VMOVUPS (BX), Z0
+	VMULPS  (CX), Z0, Z16
 	VMOVUPS 64(AX), Z0
-	VMULPS  64(BX), Z0, Z9
-	VMOVUPS 64(CX), Z0
-	VMULPS  64(BX), Z0, Z13
+	VMULPS  64(CX), Z0, Z9
 	VMOVUPS 64(DX), Z0
-	VMULPS  64(BX), Z0, Z17
+	VMULPS  64(CX), Z0, Z13
+	VMOVUPS 64(BX), Z0
+	VMULPS  64(CX), Z0, Z17
 	VMOVUPS 128(AX), Z0
-	VMULPS  128(BX), Z0, Z10
-	VMOVUPS 128(CX), Z0
-	VMULPS  128(BX), Z0, Z14
+	VMULPS  128(CX), Z0, Z10
 	VMOVUPS 128(DX), Z0
-	VMULPS  128(BX), Z0, Z18
+	VMULPS  128(CX), Z0, Z14
+	VMOVUPS 128(BX), Z0
+	VMULPS  128(CX), Z0, Z18
 	VMOVUPS 192(AX), Z0
-	VMULPS  192(BX), Z0, Z11
-	VMOVUPS 192(CX), Z0
-	VMULPS  192(BX), Z0, Z15
+	VMULPS  192(CX), Z0, Z11
 	VMOVUPS 192(DX), Z0
-	VMULPS  192(BX), Z0, Z19
+	VMULPS  192(CX), Z0, Z15
+	VMOVUPS 192(BX), Z0
+	VMULPS  192(CX), Z0, Z19
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT scaleVA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 14(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMULPS  (AX), Z8, Z0
+	MOVWLZX 8(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
-	ADDQ    DI, DX
-	MOVWLZX 14(SI), BX
-	ADDQ    DI, BX
-	VMULPS  (BX), Z8, Z0
-	VMOVUPS Z0, (AX)
-	VMULPS  (BX), Z12, Z0
 	VMOVUPS Z0, (CX)
-	VMULPS  (BX), Z16, Z0
+	VMULPS  (AX), Z12, Z0
+	MOVWLZX 10(SI), DX
+	ADDQ    DI, DX
 	VMOVUPS Z0, (DX)
-	VMULPS  64(BX), Z9, Z0
-	VMOVUPS Z0, 64(AX)
-	VMULPS  64(BX), Z13, Z0
+	VMULPS  (AX), Z16, Z0
+	MOVWLZX 12(SI), BX
+	ADDQ    DI, BX
+	VMOVUPS Z0, (BX)
+	VMULPS  64(AX), Z9, Z0
 	VMOVUPS Z0, 64(CX)
-	VMULPS  64(BX), Z17, Z0
+	VMULPS  64(AX), Z13, Z0
 	VMOVUPS Z0, 64(DX)
-	VMULPS  128(BX), Z10, Z0
-	VMOVUPS Z0, 128(AX)
-	VMULPS  128(BX), Z14, Z0
+	VMULPS  64(AX), Z17, Z0
+	VMOVUPS Z0, 64(BX)
+	VMULPS  128(AX), Z10, Z0
 	VMOVUPS Z0, 128(CX)
-	VMULPS  128(BX), Z18, Z0
+	VMULPS  128(AX), Z14, Z0
 	VMOVUPS Z0, 128(DX)
-	VMULPS  192(BX), Z11, Z0
-	VMOVUPS Z0, 192(AX)
-	VMULPS  192(BX), Z15, Z0
+	VMULPS  128(AX), Z18, Z0
+	VMOVUPS Z0, 128(BX)
+	VMULPS  192(AX), Z11, Z0
 	VMOVUPS Z0, 192(CX)
-	VMULPS  192(BX), Z19, Z0
+	VMULPS  192(AX), Z15, Z0
 	VMOVUPS Z0, 192(DX)
+	VMULPS  192(AX), Z19, Z0
+	VMOVUPS Z0, 192(BX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -3170,62 +3339,282 @@ TEXT scaleAA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX512F
+TEXT scaleShiftVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          14(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
+	VMOVUPS          64(AX), Z1
+	VMOVUPS          128(AX), Z2
+	VMOVUPS          192(AX), Z3
+	MOVWLZX          16(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z4
+	MOVWLZX          22(SI), CX
+	ADDQ             R8, CX
+	VFMADD213PS.BCST (CX), Z0, Z4
+	MOVWLZX          8(SI), DX
+	ADDQ             DI, DX
+	VMOVUPS          Z4, (DX)
+	VMOVUPS          64(AX), Z4
+	VFMADD213PS.BCST (CX), Z1, Z4
+	VMOVUPS          Z4, 64(DX)
+	VMOVUPS          128(AX), Z4
+	VFMADD213PS.BCST (CX), Z2, Z4
+	VMOVUPS          Z4, 128(DX)
+	VMOVUPS          192(AX), Z4
+	VFMADD213PS.BCST (CX), Z3, Z4
+	VMOVUPS          Z4, 192(DX)
+	MOVWLZX          18(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z4
+	VFMADD213PS.BCST 4(CX), Z0, Z4
+	MOVWLZX          10(SI), DX
+	ADDQ             DI, DX
+	VMOVUPS          Z4, (DX)
+	VMOVUPS          64(AX), Z4
+	VFMADD213PS.BCST 4(CX), Z1, Z4
+	VMOVUPS          Z4, 64(DX)
+	VMOVUPS          128(AX), Z4
+	VFMADD213PS.BCST 4(CX), Z2, Z4
+	VMOVUPS          Z4, 128(DX)
+	VMOVUPS          192(AX), Z4
+	VFMADD213PS.BCST 4(CX), Z3, Z4
+	VMOVUPS          Z4, 192(DX)
+	MOVWLZX          20(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z4
+	VFMADD213PS.BCST 8(CX), Z0, Z4
+	MOVWLZX          12(SI), DX
+	ADDQ             DI, DX
+	VMOVUPS          Z4, (DX)
+	VMOVUPS          64(AX), Z0
+	VFMADD213PS.BCST 8(CX), Z1, Z0
+	VMOVUPS          Z0, 64(DX)
+	VMOVUPS          128(AX), Z0
+	VFMADD213PS.BCST 8(CX), Z2, Z0
+	VMOVUPS          Z0, 128(DX)
+	VMOVUPS          192(AX), Z0
+	VFMADD213PS.BCST 8(CX), Z3, Z0
+	VMOVUPS          Z0, 192(DX)
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
+TEXT scaleShiftAV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          8(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z3
+	VMOVUPS          64(AX), Z2
+	VMOVUPS          128(AX), Z1
+	VMOVUPS          192(AX), Z0
+	MOVWLZX          10(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z4
+	MOVWLZX          16(SI), CX
+	ADDQ             R8, CX
+	VFMADD213PS.BCST (CX), Z3, Z4
+	VMOVAPS          Z4, Z8
+	VMOVUPS          64(AX), Z4
+	VFMADD213PS.BCST (CX), Z2, Z4
+	VMOVAPS          Z4, Z9
+	VMOVUPS          128(AX), Z4
+	VFMADD213PS.BCST (CX), Z1, Z4
+	VMOVAPS          Z4, Z10
+	VMOVUPS          192(AX), Z4
+	VFMADD213PS.BCST (CX), Z0, Z4
+	VMOVAPS          Z4, Z11
+	MOVWLZX          12(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z4
+	VFMADD213PS.BCST 4(CX), Z3, Z4
+	VMOVAPS          Z4, Z12
+	VMOVUPS          64(AX), Z4
+	VFMADD213PS.BCST 4(CX), Z2, Z4
+	VMOVAPS          Z4, Z13
+	VMOVUPS          128(AX), Z4
+	VFMADD213PS.BCST 4(CX), Z1, Z4
+	VMOVAPS          Z4, Z14
+	VMOVUPS          192(AX), Z4
+	VFMADD213PS.BCST 4(CX), Z0, Z4
+	VMOVAPS          Z4, Z15
+	MOVWLZX          14(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z4
+	VFMADD213PS.BCST 8(CX), Z3, Z4
+	VMOVAPS          Z4, Z16
+	VMOVUPS          64(AX), Z3
+	VFMADD213PS.BCST 8(CX), Z2, Z3
+	VMOVAPS          Z3, Z17
+	VMOVUPS          128(AX), Z2
+	VFMADD213PS.BCST 8(CX), Z1, Z2
+	VMOVAPS          Z2, Z18
+	VMOVUPS          192(AX), Z1
+	VFMADD213PS.BCST 8(CX), Z0, Z1
+	VMOVAPS          Z1, Z19
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
+TEXT scaleShiftVA<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          14(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
+	VMOVUPS          64(AX), Z1
+	VMOVUPS          128(AX), Z2
+	VMOVUPS          192(AX), Z3
+	VMOVUPS          Z8, Z4
+	MOVWLZX          16(SI), AX
+	ADDQ             R8, AX
+	VFMADD213PS.BCST (AX), Z0, Z4
+	MOVWLZX          8(SI), CX
+	ADDQ             DI, CX
+	VMOVUPS          Z4, (CX)
+	VMOVUPS          Z9, Z4
+	VFMADD213PS.BCST (AX), Z1, Z4
+	VMOVUPS          Z4, 64(CX)
+	VMOVUPS          Z10, Z4
+	VFMADD213PS.BCST (AX), Z2, Z4
+	VMOVUPS          Z4, 128(CX)
+	VMOVUPS          Z11, Z4
+	VFMADD213PS.BCST (AX), Z3, Z4
+	VMOVUPS          Z4, 192(CX)
+	VMOVUPS          Z12, Z4
+	VFMADD213PS.BCST 4(AX), Z0, Z4
+	MOVWLZX          10(SI), CX
+	ADDQ             DI, CX
+	VMOVUPS          Z4, (CX)
+	VMOVUPS          Z13, Z4
+	VFMADD213PS.BCST 4(AX), Z1, Z4
+	VMOVUPS          Z4, 64(CX)
+	VMOVUPS          Z14, Z4
+	VFMADD213PS.BCST 4(AX), Z2, Z4
+	VMOVUPS          Z4, 128(CX)
+	VMOVUPS          Z15, Z4
+	VFMADD213PS.BCST 4(AX), Z3, Z4
+	VMOVUPS          Z4, 192(CX)
+	VMOVUPS          Z16, Z4
+	VFMADD213PS.BCST 8(AX), Z0, Z4
+	MOVWLZX          12(SI), CX
+	ADDQ             DI, CX
+	VMOVUPS          Z4, (CX)
+	VMOVUPS          Z17, Z0
+	VFMADD213PS.BCST 8(AX), Z1, Z0
+	VMOVUPS          Z0, 64(CX)
+	VMOVUPS          Z18, Z0
+	VFMADD213PS.BCST 8(AX), Z2, Z0
+	VMOVUPS          Z0, 128(CX)
+	VMOVUPS          Z19, Z0
+	VFMADD213PS.BCST 8(AX), Z3, Z0
+	VMOVUPS          Z0, 192(CX)
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
+TEXT scaleShiftAA<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          8(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
+	VMOVUPS          64(AX), Z1
+	VMOVUPS          128(AX), Z2
+	VMOVUPS          192(AX), Z3
+	VMOVUPS          Z8, Z4
+	MOVWLZX          10(SI), AX
+	ADDQ             R8, AX
+	VFMADD213PS.BCST (AX), Z0, Z4
+	VMOVAPS          Z4, Z8
+	VMOVUPS          Z9, Z4
+	VFMADD213PS.BCST (AX), Z1, Z4
+	VMOVAPS          Z4, Z9
+	VMOVUPS          Z10, Z4
+	VFMADD213PS.BCST (AX), Z2, Z4
+	VMOVAPS          Z4, Z10
+	VMOVUPS          Z11, Z4
+	VFMADD213PS.BCST (AX), Z3, Z4
+	VMOVAPS          Z4, Z11
+	VMOVUPS          Z12, Z4
+	VFMADD213PS.BCST 4(AX), Z0, Z4
+	VMOVAPS          Z4, Z12
+	VMOVUPS          Z13, Z4
+	VFMADD213PS.BCST 4(AX), Z1, Z4
+	VMOVAPS          Z4, Z13
+	VMOVUPS          Z14, Z4
+	VFMADD213PS.BCST 4(AX), Z2, Z4
+	VMOVAPS          Z4, Z14
+	VMOVUPS          Z15, Z4
+	VFMADD213PS.BCST 4(AX), Z3, Z4
+	VMOVAPS          Z4, Z15
+	VMOVUPS          Z16, Z4
+	VFMADD213PS.BCST 8(AX), Z0, Z4
+	VMOVAPS          Z4, Z16
+	VMOVUPS          Z17, Z0
+	VFMADD213PS.BCST 8(AX), Z1, Z0
+	VMOVAPS          Z0, Z17
+	VMOVUPS          Z18, Z0
+	VFMADD213PS.BCST 8(AX), Z2, Z0
+	VMOVAPS          Z0, Z18
+	VMOVUPS          Z19, Z0
+	VFMADD213PS.BCST 8(AX), Z3, Z0
+	VMOVAPS          Z0, Z19
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
 TEXT axisVV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           14(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
+	VMOVUPS           (AX), Z0
+	VMOVUPS           64(AX), Z1
+	VMOVUPS           128(AX), Z2
+	VMOVUPS           192(AX), Z3
+	MOVWLZX           16(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z4
+	MOVWLZX           22(SI), CX
+	ADDQ              R8, CX
+	VFNMADD231PS.BCST (CX), Z0, Z4
+	MOVWLZX           8(SI), DX
+	ADDQ              DI, DX
+	VMOVUPS           Z4, (DX)
+	VMOVUPS           64(AX), Z4
+	VFNMADD231PS.BCST (CX), Z1, Z4
+	VMOVUPS           Z4, 64(DX)
+	VMOVUPS           128(AX), Z4
+	VFNMADD231PS.BCST (CX), Z2, Z4
+	VMOVUPS           Z4, 128(DX)
+	VMOVUPS           192(AX), Z4
+	VFNMADD231PS.BCST (CX), Z3, Z4
+	VMOVUPS           Z4, 192(DX)
+	MOVWLZX           18(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z4
+	VFNMADD231PS.BCST 4(CX), Z0, Z4
+	MOVWLZX           10(SI), DX
+	ADDQ              DI, DX
+	VMOVUPS           Z4, (DX)
+	VMOVUPS           64(AX), Z4
+	VFNMADD231PS.BCST 4(CX), Z1, Z4
+	VMOVUPS           Z4, 64(DX)
+	VMOVUPS           128(AX), Z4
+	VFNMADD231PS.BCST 4(CX), Z2, Z4
+	VMOVUPS           Z4, 128(DX)
+	VMOVUPS           192(AX), Z4
+	VFNMADD231PS.BCST 4(CX), Z3, Z4
+	VMOVUPS           Z4, 192(DX)
+	MOVWLZX           20(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z4
+	VFNMADD231PS.BCST 8(CX), Z0, Z4
 	MOVWLZX           12(SI), DX
 	ADDQ              DI, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           (BX), Z0
-	VMOVUPS           64(BX), Z1
-	VMOVUPS           128(BX), Z2
-	VMOVUPS           192(BX), Z3
-	MOVWLZX           16(SI), BX
-	ADDQ              DI, BX
-	MOVWLZX           18(SI), R10
-	ADDQ              DI, R10
-	MOVWLZX           20(SI), R14
-	ADDQ              DI, R14
-	MOVWLZX           22(SI), R15
-	ADDQ              R8, R15
-	VMOVUPS           (BX), Z4
-	VFNMADD231PS.BCST (R15), Z0, Z4
-	VMOVUPS           Z4, (AX)
-	VMOVUPS           64(BX), Z4
-	VFNMADD231PS.BCST (R15), Z1, Z4
-	VMOVUPS           Z4, 64(AX)
-	VMOVUPS           128(BX), Z4
-	VFNMADD231PS.BCST (R15), Z2, Z4
-	VMOVUPS           Z4, 128(AX)
-	VMOVUPS           192(BX), Z4
-	VFNMADD231PS.BCST (R15), Z3, Z4
-	VMOVUPS           Z4, 192(AX)
-	VMOVUPS           (R10), Z4
-	VFNMADD231PS.BCST 4(R15), Z0, Z4
-	VMOVUPS           Z4, (CX)
-	VMOVUPS           64(R10), Z4
-	VFNMADD231PS.BCST 4(R15), Z1, Z4
-	VMOVUPS           Z4, 64(CX)
-	VMOVUPS           128(R10), Z4
-	VFNMADD231PS.BCST 4(R15), Z2, Z4
-	VMOVUPS           Z4, 128(CX)
-	VMOVUPS           192(R10), Z4
-	VFNMADD231PS.BCST 4(R15), Z3, Z4
-	VMOVUPS           Z4, 192(CX)
-	VMOVUPS           (R14), Z4
-	VFNMADD231PS.BCST 8(R15), Z0, Z4
 	VMOVUPS           Z4, (DX)
-	VMOVUPS           64(R14), Z0
-	VFNMADD231PS.BCST 8(R15), Z1, Z0
+	VMOVUPS           64(AX), Z0
+	VFNMADD231PS.BCST 8(CX), Z1, Z0
 	VMOVUPS           Z0, 64(DX)
-	VMOVUPS           128(R14), Z0
-	VFNMADD231PS.BCST 8(R15), Z2, Z0
+	VMOVUPS           128(AX), Z0
+	VFNMADD231PS.BCST 8(CX), Z2, Z0
 	VMOVUPS           Z0, 128(DX)
-	VMOVUPS           192(R14), Z0
-	VFNMADD231PS.BCST 8(R15), Z3, Z0
+	VMOVUPS           192(AX), Z0
+	VFNMADD231PS.BCST 8(CX), Z3, Z0
 	VMOVUPS           Z0, 192(DX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
@@ -3240,103 +3629,103 @@ TEXT axisAV<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS           192(AX), Z0
 	MOVWLZX           10(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           12(SI), CX
-	ADDQ              DI, CX
-	MOVWLZX           14(SI), DX
-	ADDQ              DI, DX
-	MOVWLZX           16(SI), BX
-	ADDQ              R8, BX
 	VMOVUPS           (AX), Z4
-	VFNMADD231PS.BCST (BX), Z3, Z4
+	MOVWLZX           16(SI), CX
+	ADDQ              R8, CX
+	VFNMADD231PS.BCST (CX), Z3, Z4
 	VMOVAPS           Z4, Z8
 	VMOVUPS           64(AX), Z4
-	VFNMADD231PS.BCST (BX), Z2, Z4
+	VFNMADD231PS.BCST (CX), Z2, Z4
 	VMOVAPS           Z4, Z9
 	VMOVUPS           128(AX), Z4
-	VFNMADD231PS.BCST (BX), Z1, Z4
+	VFNMADD231PS.BCST (CX), Z1, Z4
 	VMOVAPS           Z4, Z10
 	VMOVUPS           192(AX), Z4
-	VFNMADD231PS.BCST (BX), Z0, Z4
+	VFNMADD231PS.BCST (CX), Z0, Z4
 	VMOVAPS           Z4, Z11
-	VMOVUPS           (CX), Z4
-	VFNMADD231PS.BCST 4(BX), Z3, Z4
+	MOVWLZX           12(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z4
+	VFNMADD231PS.BCST 4(CX), Z3, Z4
 	VMOVAPS           Z4, Z12
-	VMOVUPS           64(CX), Z4
-	VFNMADD231PS.BCST 4(BX), Z2, Z4
+	VMOVUPS           64(AX), Z4
+	VFNMADD231PS.BCST 4(CX), Z2, Z4
 	VMOVAPS           Z4, Z13
-	VMOVUPS           128(CX), Z4
-	VFNMADD231PS.BCST 4(BX), Z1, Z4
+	VMOVUPS           128(AX), Z4
+	VFNMADD231PS.BCST 4(CX), Z1, Z4
 	VMOVAPS           Z4, Z14
-	VMOVUPS           192(CX), Z4
-	VFNMADD231PS.BCST 4(BX), Z0, Z4
+	VMOVUPS           192(AX), Z4
+	VFNMADD231PS.BCST 4(CX), Z0, Z4
 	VMOVAPS           Z4, Z15
-	VMOVUPS           (DX), Z4
-	VFNMADD231PS.BCST 8(BX), Z3, Z4
+	MOVWLZX           14(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z4
+	VFNMADD231PS.BCST 8(CX), Z3, Z4
 	VMOVAPS           Z4, Z16
-	VMOVUPS           64(DX), Z3
-	VFNMADD231PS.BCST 8(BX), Z2, Z3
+	VMOVUPS           64(AX), Z3
+	VFNMADD231PS.BCST 8(CX), Z2, Z3
 	VMOVAPS           Z3, Z17
-	VMOVUPS           128(DX), Z2
-	VFNMADD231PS.BCST 8(BX), Z1, Z2
+	VMOVUPS           128(AX), Z2
+	VFNMADD231PS.BCST 8(CX), Z1, Z2
 	VMOVAPS           Z2, Z18
-	VMOVUPS           192(DX), Z1
-	VFNMADD231PS.BCST 8(BX), Z0, Z1
+	VMOVUPS           192(AX), Z1
+	VFNMADD231PS.BCST 8(CX), Z0, Z1
 	VMOVAPS           Z1, Z19
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT axisVA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           14(SI), AX
 	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	VMOVUPS           64(AX), Z1
+	VMOVUPS           128(AX), Z2
+	VMOVUPS           192(AX), Z3
+	VMOVUPS           Z8, Z4
+	MOVWLZX           16(SI), AX
+	ADDQ              R8, AX
+	VFNMADD231PS.BCST (AX), Z0, Z4
+	MOVWLZX           8(SI), CX
+	ADDQ              DI, CX
+	VMOVUPS           Z4, (CX)
+	VMOVUPS           Z9, Z4
+	VFNMADD231PS.BCST (AX), Z1, Z4
+	VMOVUPS           Z4, 64(CX)
+	VMOVUPS           Z10, Z4
+	VFNMADD231PS.BCST (AX), Z2, Z4
+	VMOVUPS           Z4, 128(CX)
+	VMOVUPS           Z11, Z4
+	VFNMADD231PS.BCST (AX), Z3, Z4
+	VMOVUPS           Z4, 192(CX)
+	VMOVUPS           Z12, Z4
+	VFNMADD231PS.BCST 4(AX), Z0, Z4
 	MOVWLZX           10(SI), CX
 	ADDQ              DI, CX
-	MOVWLZX           12(SI), DX
-	ADDQ              DI, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              DI, BX
-	VMOVUPS           (BX), Z0
-	VMOVUPS           64(BX), Z1
-	VMOVUPS           128(BX), Z2
-	VMOVUPS           192(BX), Z3
-	MOVWLZX           16(SI), BX
-	ADDQ              R8, BX
-	VMOVUPS           Z8, Z4
-	VFNMADD231PS.BCST (BX), Z0, Z4
-	VMOVUPS           Z4, (AX)
-	VMOVUPS           Z9, Z4
-	VFNMADD231PS.BCST (BX), Z1, Z4
-	VMOVUPS           Z4, 64(AX)
-	VMOVUPS           Z10, Z4
-	VFNMADD231PS.BCST (BX), Z2, Z4
-	VMOVUPS           Z4, 128(AX)
-	VMOVUPS           Z11, Z4
-	VFNMADD231PS.BCST (BX), Z3, Z4
-	VMOVUPS           Z4, 192(AX)
-	VMOVUPS           Z12, Z4
-	VFNMADD231PS.BCST 4(BX), Z0, Z4
 	VMOVUPS           Z4, (CX)
 	VMOVUPS           Z13, Z4
-	VFNMADD231PS.BCST 4(BX), Z1, Z4
+	VFNMADD231PS.BCST 4(AX), Z1, Z4
 	VMOVUPS           Z4, 64(CX)
 	VMOVUPS           Z14, Z4
-	VFNMADD231PS.BCST 4(BX), Z2, Z4
+	VFNMADD231PS.BCST 4(AX), Z2, Z4
 	VMOVUPS           Z4, 128(CX)
 	VMOVUPS           Z15, Z4
-	VFNMADD231PS.BCST 4(BX), Z3, Z4
+	VFNMADD231PS.BCST 4(AX), Z3, Z4
 	VMOVUPS           Z4, 192(CX)
 	VMOVUPS           Z16, Z4
-	VFNMADD231PS.BCST 8(BX), Z0, Z4
-	VMOVUPS           Z4, (DX)
+	VFNMADD231PS.BCST 8(AX), Z0, Z4
+	MOVWLZX           12(SI), CX
+	ADDQ              DI, CX
+	VMOVUPS           Z4, (CX)
 	VMOVUPS           Z17, Z0
-	VFNMADD231PS.BCST 8(BX), Z1, Z0
-	VMOVUPS           Z0, 64(DX)
+	VFNMADD231PS.BCST 8(AX), Z1, Z0
+	VMOVUPS           Z0, 64(CX)
 	VMOVUPS           Z18, Z0
-	VFNMADD231PS.BCST 8(BX), Z2, Z0
-	VMOVUPS           Z0, 128(DX)
+	VFNMADD231PS.BCST 8(AX), Z2, Z0
+	VMOVUPS           Z0, 128(CX)
 	VMOVUPS           Z19, Z0
-	VFNMADD231PS.BCST 8(BX), Z3, Z0
-	VMOVUPS           Z0, 192(DX)
+	VFNMADD231PS.BCST 8(AX), Z3, Z0
+	VMOVUPS           Z0, 192(CX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -3348,9 +3737,9 @@ TEXT axisAA<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS           64(AX), Z1
 	VMOVUPS           128(AX), Z2
 	VMOVUPS           192(AX), Z3
+	VMOVUPS           Z8, Z4
 	MOVWLZX           10(SI), AX
 	ADDQ              R8, AX
-	VMOVUPS           Z8, Z4
 	VFNMADD231PS.BCST (AX), Z0, Z4
 	VMOVAPS           Z4, Z8
 	VMOVUPS           Z9, Z4
@@ -3390,151 +3779,483 @@ TEXT axisAA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP               (SI)
 
 // Requires: AVX512F
+TEXT belowVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      14(SI), AX
+	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      22(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      16(SI), DX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	MOVWLZX      24(SI), BX
+	ADDQ         R8, BX
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	MOVWLZX      8(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      (AX), Z0
+	MOVWLZX      18(SI), DX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	MOVWLZX      10(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 192(R10)
+	VMOVUPS      (AX), Z0
+	MOVWLZX      20(SI), DX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	MOVWLZX      12(SI), R10
+	ADDQ         DI, R10
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 64(R10)
+	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 128(R10)
+	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVUPS      Z0, 192(R10)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT belowAV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      16(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      10(SI), DX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	MOVWLZX      18(SI), BX
+	ADDQ         R8, BX
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z8
+	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z9
+	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z10
+	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z11
+	VMOVUPS      (AX), Z0
+	MOVWLZX      12(SI), DX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z12
+	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z13
+	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z14
+	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z15
+	VMOVUPS      (AX), Z0
+	MOVWLZX      14(SI), DX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z16
+	VMOVUPS      64(AX), Z0
+	VMOVUPS      64(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z17
+	VMOVUPS      128(AX), Z0
+	VMOVUPS      128(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z18
+	VMOVUPS      192(AX), Z0
+	VMOVUPS      192(DX), Z1
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(BX), Z0
+	VMOVAPS      Z1, K1, Z0
+	VMOVAPS      Z0, Z19
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT belowVA<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      14(SI), AX
+	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      16(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      18(SI), DX
+	ADDQ         R8, DX
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z8, K1, Z0
+	MOVWLZX      8(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z0, (BX)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z9, K1, Z0
+	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z10, K1, Z0
+	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z11, K1, Z0
+	VMOVUPS      Z0, 192(BX)
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(DX), Z0
+	VMOVAPS      Z12, K1, Z0
+	MOVWLZX      10(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z0, (BX)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(DX), Z0
+	VMOVAPS      Z13, K1, Z0
+	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(DX), Z0
+	VMOVAPS      Z14, K1, Z0
+	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(DX), Z0
+	VMOVAPS      Z15, K1, Z0
+	VMOVUPS      Z0, 192(BX)
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(DX), Z0
+	VMOVAPS      Z16, K1, Z0
+	MOVWLZX      12(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z0, (BX)
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(DX), Z0
+	VMOVAPS      Z17, K1, Z0
+	VMOVUPS      Z0, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(DX), Z0
+	VMOVAPS      Z18, K1, Z0
+	VMOVUPS      Z0, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(DX), Z0
+	VMOVAPS      Z19, K1, Z0
+	VMOVUPS      Z0, 192(BX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT belowAA<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      8(SI), AX
+	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      10(SI), CX
+	ADDQ         R8, CX
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z8, K1, Z0
+	VMOVAPS      Z0, Z8
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z9, K1, Z0
+	VMOVAPS      Z0, Z9
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z10, K1, Z0
+	VMOVAPS      Z0, Z10
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS (DX), Z0
+	VMOVAPS      Z11, K1, Z0
+	VMOVAPS      Z0, Z11
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(DX), Z0
+	VMOVAPS      Z12, K1, Z0
+	VMOVAPS      Z0, Z12
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(DX), Z0
+	VMOVAPS      Z13, K1, Z0
+	VMOVAPS      Z0, Z13
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(DX), Z0
+	VMOVAPS      Z14, K1, Z0
+	VMOVAPS      Z0, Z14
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 4(DX), Z0
+	VMOVAPS      Z15, K1, Z0
+	VMOVAPS      Z0, Z15
+	VMOVUPS      (AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(DX), Z0
+	VMOVAPS      Z16, K1, Z0
+	VMOVAPS      Z0, Z16
+	VMOVUPS      64(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(DX), Z0
+	VMOVAPS      Z17, K1, Z0
+	VMOVAPS      Z0, Z17
+	VMOVUPS      128(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(DX), Z0
+	VMOVAPS      Z18, K1, Z0
+	VMOVAPS      Z0, Z18
+	VMOVUPS      192(AX), Z0
+	VCMPPS.BCST  $0x11, (CX), Z0, K1
+	VBROADCASTSS 8(DX), Z0
+	VMOVAPS      Z19, K1, Z0
+	VMOVAPS      Z0, Z19
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
 TEXT crossVV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           18(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	MOVWLZX           12(SI), DX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           20(SI), CX
+	ADDQ              R8, CX
+	VMULPS.BCST       4(CX), Z0, Z0
+	MOVWLZX           16(SI), DX
 	ADDQ              DI, DX
+	VMOVUPS           (DX), Z1
+	VFNMADD231PS.BCST 8(CX), Z1, Z0
 	MOVWLZX           14(SI), BX
 	ADDQ              DI, BX
-	MOVWLZX           16(SI), R10
-	ADDQ              DI, R10
-	MOVWLZX           18(SI), R14
-	ADDQ              DI, R14
-	MOVWLZX           20(SI), R15
-	ADDQ              R8, R15
-	VMOVUPS           (R14), Z0
-	VMULPS.BCST       4(R15), Z0, Z0
-	VMOVUPS           (R10), Z1
-	VFNMADD231PS.BCST 8(R15), Z1, Z0
 	VMOVUPS           (BX), Z1
-	VMULPS.BCST       8(R15), Z1, Z1
-	VMOVUPS           (R14), Z2
-	VFNMADD231PS.BCST (R15), Z2, Z1
-	VMOVUPS           (R10), Z2
-	VMULPS.BCST       (R15), Z2, Z2
+	VMULPS.BCST       8(CX), Z1, Z1
+	VMOVUPS           (AX), Z2
+	VFNMADD231PS.BCST (CX), Z2, Z1
+	VMOVUPS           (DX), Z2
+	VMULPS.BCST       (CX), Z2, Z2
 	VMOVUPS           (BX), Z3
-	VFNMADD231PS.BCST 4(R15), Z3, Z2
-	VMOVUPS           Z0, (AX)
-	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (DX)
-	VMOVUPS           64(R14), Z0
-	VMULPS.BCST       4(R15), Z0, Z0
-	VMOVUPS           64(R10), Z1
-	VFNMADD231PS.BCST 8(R15), Z1, Z0
+	VFNMADD231PS.BCST 4(CX), Z3, Z2
+	MOVWLZX           8(SI), R10
+	ADDQ              DI, R10
+	VMOVUPS           Z0, (R10)
+	MOVWLZX           10(SI), R14
+	ADDQ              DI, R14
+	VMOVUPS           Z1, (R14)
+	MOVWLZX           12(SI), R15
+	ADDQ              DI, R15
+	VMOVUPS           Z2, (R15)
+	VMOVUPS           64(AX), Z0
+	VMULPS.BCST       4(CX), Z0, Z0
+	VMOVUPS           64(DX), Z1
+	VFNMADD231PS.BCST 8(CX), Z1, Z0
 	VMOVUPS           64(BX), Z1
-	VMULPS.BCST       8(R15), Z1, Z1
-	VMOVUPS           64(R14), Z2
-	VFNMADD231PS.BCST (R15), Z2, Z1
-	VMOVUPS           64(R10), Z2
-	VMULPS.BCST       (R15), Z2, Z2
+	VMULPS.BCST       8(CX), Z1, Z1
+	VMOVUPS           64(AX), Z2
+	VFNMADD231PS.BCST (CX), Z2, Z1
+	VMOVUPS           64(DX), Z2
+	VMULPS.BCST       (CX), Z2, Z2
 	VMOVUPS           64(BX), Z3
-	VFNMADD231PS.BCST 4(R15), Z3, Z2
-	VMOVUPS           Z0, 64(AX)
-	VMOVUPS           Z1, 64(CX)
-	VMOVUPS           Z2, 64(DX)
-	VMOVUPS           128(R14), Z0
-	VMULPS.BCST       4(R15), Z0, Z0
-	VMOVUPS           128(R10), Z1
-	VFNMADD231PS.BCST 8(R15), Z1, Z0
+	VFNMADD231PS.BCST 4(CX), Z3, Z2
+	VMOVUPS           Z0, 64(R10)
+	VMOVUPS           Z1, 64(R14)
+	VMOVUPS           Z2, 64(R15)
+	VMOVUPS           128(AX), Z0
+	VMULPS.BCST       4(CX), Z0, Z0
+	VMOVUPS           128(DX), Z1
+	VFNMADD231PS.BCST 8(CX), Z1, Z0
 	VMOVUPS           128(BX), Z1
-	VMULPS.BCST       8(R15), Z1, Z1
-	VMOVUPS           128(R14), Z2
-	VFNMADD231PS.BCST (R15), Z2, Z1
-	VMOVUPS           128(R10), Z2
-	VMULPS.BCST       (R15), Z2, Z2
+	VMULPS.BCST       8(CX), Z1, Z1
+	VMOVUPS           128(AX), Z2
+	VFNMADD231PS.BCST (CX), Z2, Z1
+	VMOVUPS           128(DX), Z2
+	VMULPS.BCST       (CX), Z2, Z2
 	VMOVUPS           128(BX), Z3
-	VFNMADD231PS.BCST 4(R15), Z3, Z2
-	VMOVUPS           Z0, 128(AX)
-	VMOVUPS           Z1, 128(CX)
-	VMOVUPS           Z2, 128(DX)
-	VMOVUPS           192(R14), Z0
-	VMULPS.BCST       4(R15), Z0, Z0
-	VMOVUPS           192(R10), Z1
-	VFNMADD231PS.BCST 8(R15), Z1, Z0
+	VFNMADD231PS.BCST 4(CX), Z3, Z2
+	VMOVUPS           Z0, 128(R10)
+	VMOVUPS           Z1, 128(R14)
+	VMOVUPS           Z2, 128(R15)
+	VMOVUPS           192(AX), Z0
+	VMULPS.BCST       4(CX), Z0, Z0
+	VMOVUPS           192(DX), Z1
+	VFNMADD231PS.BCST 8(CX), Z1, Z0
 	VMOVUPS           192(BX), Z1
-	VMULPS.BCST       8(R15), Z1, Z1
-	VMOVUPS           192(R14), Z2
-	VFNMADD231PS.BCST (R15), Z2, Z1
-	VMOVUPS           192(R10), Z2
-	VMULPS.BCST       (R15), Z2, Z2
+	VMULPS.BCST       8(CX), Z1, Z1
+	VMOVUPS           192(AX), Z2
+	VFNMADD231PS.BCST (CX), Z2, Z1
+	VMOVUPS           192(DX), Z2
+	VMULPS.BCST       (CX), Z2, Z2
 	VMOVUPS           192(BX), Z3
-	VFNMADD231PS.BCST 4(R15), Z3, Z2
-	VMOVUPS           Z0, 192(AX)
-	VMOVUPS           Z1, 192(CX)
-	VMOVUPS           Z2, 192(DX)
+	VFNMADD231PS.BCST 4(CX), Z3, Z2
+	VMOVUPS           Z0, 192(R10)
+	VMOVUPS           Z1, 192(R14)
+	VMOVUPS           Z2, 192(R15)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT crossAV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           12(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	MOVWLZX           12(SI), DX
-	ADDQ              DI, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	VMOVUPS           (DX), Z0
-	VMULPS.BCST       4(BX), Z0, Z2
-	VMOVUPS           (CX), Z0
-	VFNMADD231PS.BCST 8(BX), Z0, Z2
 	VMOVUPS           (AX), Z0
-	VMULPS.BCST       8(BX), Z0, Z1
+	MOVWLZX           14(SI), CX
+	ADDQ              R8, CX
+	VMULPS.BCST       4(CX), Z0, Z2
+	MOVWLZX           10(SI), DX
+	ADDQ              DI, DX
 	VMOVUPS           (DX), Z0
-	VFNMADD231PS.BCST (BX), Z0, Z1
-	VMOVUPS           (CX), Z0
-	VMULPS.BCST       (BX), Z0, Z0
-	VMOVUPS           (AX), Z3
-	VFNMADD231PS.BCST 4(BX), Z3, Z0
+	VFNMADD231PS.BCST 8(CX), Z0, Z2
+	MOVWLZX           8(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           (BX), Z0
+	VMULPS.BCST       8(CX), Z0, Z1
+	VMOVUPS           (AX), Z0
+	VFNMADD231PS.BCST (CX), Z0, Z1
+	VMOVUPS           (DX), Z0
+	VMULPS.BCST       (CX), Z0, Z0
+	VMOVUPS           (BX), Z3
+	VFNMADD231PS.BCST 4(CX), Z3, Z0
 	VMOVAPS           Z2, Z8
 	VMOVAPS           Z1, Z12
 	VMOVAPS           Z0, Z16
-	VMOVUPS           64(DX), Z0
-	VMULPS.BCST       4(BX), Z0, Z2
-	VMOVUPS           64(CX), Z0
-	VFNMADD231PS.BCST 8(BX), Z0, Z2
 	VMOVUPS           64(AX), Z0
-	VMULPS.BCST       8(BX), Z0, Z1
+	VMULPS.BCST       4(CX), Z0, Z2
 	VMOVUPS           64(DX), Z0
-	VFNMADD231PS.BCST (BX), Z0, Z1
-	VMOVUPS           64(CX), Z0
-	VMULPS.BCST       (BX), Z0, Z0
-	VMOVUPS           64(AX), Z3
-	VFNMADD231PS.BCST 4(BX), Z3, Z0
+	VFNMADD231PS.BCST 8(CX), Z0, Z2
+	VMOVUPS           64(BX), Z0
+	VMULPS.BCST       8(CX), Z0, Z1
+	VMOVUPS           64(AX), Z0
+	VFNMADD231PS.BCST (CX), Z0, Z1
+	VMOVUPS           64(DX), Z0
+	VMULPS.BCST       (CX), Z0, Z0
+	VMOVUPS           64(BX), Z3
+	VFNMADD231PS.BCST 4(CX), Z3, Z0
 	VMOVAPS           Z2, Z9
 	VMOVAPS           Z1, Z13
 	VMOVAPS           Z0, Z17
-	VMOVUPS           128(DX), Z0
-	VMULPS.BCST       4(BX), Z0, Z2
-	VMOVUPS           128(CX), Z0
-	VFNMADD231PS.BCST 8(BX), Z0, Z2
 	VMOVUPS           128(AX), Z0
-	VMULPS.BCST       8(BX), Z0, Z1
+	VMULPS.BCST       4(CX), Z0, Z2
 	VMOVUPS           128(DX), Z0
-	VFNMADD231PS.BCST (BX), Z0, Z1
-	VMOVUPS           128(CX), Z0
-	VMULPS.BCST       (BX), Z0, Z0
-	VMOVUPS           128(AX), Z3
-	VFNMADD231PS.BCST 4(BX), Z3, Z0
+	VFNMADD231PS.BCST 8(CX), Z0, Z2
+	VMOVUPS           128(BX), Z0
+	VMULPS.BCST       8(CX), Z0, Z1
+	VMOVUPS           128(AX), Z0
+	VFNMADD231PS.BCST (CX), Z0, Z1
+	VMOVUPS           128(DX), Z0
+	VMULPS.BCST       (CX), Z0, Z0
+	VMOVUPS           128(BX), Z3
+	VFNMADD231PS.BCST 4(CX), Z3, Z0
 	VMOVAPS           Z2, Z10
 	VMOVAPS           Z1, Z14
 	VMOVAPS           Z0, Z18
-	VMOVUPS           192(DX), Z0
-	VMULPS.BCST       4(BX), Z0, Z2
-	VMOVUPS           192(CX), Z0
-	VFNMADD231PS.BCST 8(BX), Z0, Z2
 	VMOVUPS           192(AX), Z0
-	VMULPS.BCST       8(BX), Z0, Z1
+	VMULPS.BCST       4(CX), Z0, Z2
 	VMOVUPS           192(DX), Z0
-	VFNMADD231PS.BCST (BX), Z0, Z1
-	VMOVUPS           192(CX), Z0
-	VMULPS.BCST       (BX), Z0, Z0
-	VMOVUPS           192(AX), Z3
-	VFNMADD231PS.BCST 4(BX), Z3, Z0
+	VFNMADD231PS.BCST 8(CX), Z0, Z2
+	VMOVUPS           192(BX), Z0
+	VMULPS.BCST       8(CX), Z0, Z1
+	VMOVUPS           192(AX), Z0
+	VFNMADD231PS.BCST (CX), Z0, Z1
+	VMOVUPS           192(DX), Z0
+	VMULPS.BCST       (CX), Z0, Z0
+	VMOVUPS           192(BX), Z3
+	VFNMADD231PS.BCST 4(CX), Z3, Z0
 	VMOVAPS           Z2, Z11
 	VMOVAPS           Z1, Z15
 	VMOVAPS           Z0, Z19
@@ -3543,50 +4264,50 @@ TEXT crossAV<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT crossVA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
+	MOVWLZX           14(SI), AX
+	ADDQ              R8, AX
+	VMULPS.BCST       4(AX), Z16, Z0
+	VFNMADD231PS.BCST 8(AX), Z12, Z0
+	VMULPS.BCST       8(AX), Z8, Z1
+	VFNMADD231PS.BCST (AX), Z16, Z1
+	VMULPS.BCST       (AX), Z12, Z2
+	VFNMADD231PS.BCST 4(AX), Z8, Z2
+	MOVWLZX           8(SI), CX
 	ADDQ              DI, CX
-	MOVWLZX           12(SI), DX
+	VMOVUPS           Z0, (CX)
+	MOVWLZX           10(SI), DX
 	ADDQ              DI, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	VMULPS.BCST       4(BX), Z16, Z0
-	VFNMADD231PS.BCST 8(BX), Z12, Z0
-	VMULPS.BCST       8(BX), Z8, Z1
-	VFNMADD231PS.BCST (BX), Z16, Z1
-	VMULPS.BCST       (BX), Z12, Z2
-	VFNMADD231PS.BCST 4(BX), Z8, Z2
-	VMOVUPS           Z0, (AX)
-	VMOVUPS           Z1, (CX)
-	VMOVUPS           Z2, (DX)
-	VMULPS.BCST       4(BX), Z17, Z0
-	VFNMADD231PS.BCST 8(BX), Z13, Z0
-	VMULPS.BCST       8(BX), Z9, Z1
-	VFNMADD231PS.BCST (BX), Z17, Z1
-	VMULPS.BCST       (BX), Z13, Z2
-	VFNMADD231PS.BCST 4(BX), Z9, Z2
-	VMOVUPS           Z0, 64(AX)
-	VMOVUPS           Z1, 64(CX)
-	VMOVUPS           Z2, 64(DX)
-	VMULPS.BCST       4(BX), Z18, Z0
-	VFNMADD231PS.BCST 8(BX), Z14, Z0
-	VMULPS.BCST       8(BX), Z10, Z1
-	VFNMADD231PS.BCST (BX), Z18, Z1
-	VMULPS.BCST       (BX), Z14, Z2
-	VFNMADD231PS.BCST 4(BX), Z10, Z2
-	VMOVUPS           Z0, 128(AX)
-	VMOVUPS           Z1, 128(CX)
-	VMOVUPS           Z2, 128(DX)
-	VMULPS.BCST       4(BX), Z19, Z0
-	VFNMADD231PS.BCST 8(BX), Z15, Z0
-	VMULPS.BCST       8(BX), Z11, Z1
-	VFNMADD231PS.BCST (BX), Z19, Z1
-	VMULPS.BCST       (BX), Z15, Z2
-	VFNMADD231PS.BCST 4(BX), Z11, Z2
-	VMOVUPS           Z0, 192(AX)
-	VMOVUPS           Z1, 192(CX)
-	VMOVUPS           Z2, 192(DX)
+	VMOVUPS           Z1, (DX)
+	MOVWLZX           12(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           Z2, (BX)
+	VMULPS.BCST       4(AX), Z17, Z0
+	VFNMADD231PS.BCST 8(AX), Z13, Z0
+	VMULPS.BCST       8(AX), Z9, Z1
+	VFNMADD231PS.BCST (AX), Z17, Z1
+	VMULPS.BCST       (AX), Z13, Z2
+	VFNMADD231PS.BCST 4(AX), Z9, Z2
+	VMOVUPS           Z0, 64(CX)
+	VMOVUPS           Z1, 64(DX)
+	VMOVUPS           Z2, 64(BX)
+	VMULPS.BCST       4(AX), Z18, Z0
+	VFNMADD231PS.BCST 8(AX), Z14, Z0
+	VMULPS.BCST       8(AX), Z10, Z1
+	VFNMADD231PS.BCST (AX), Z18, Z1
+	VMULPS.BCST       (AX), Z14, Z2
+	VFNMADD231PS.BCST 4(AX), Z10, Z2
+	VMOVUPS           Z0, 128(CX)
+	VMOVUPS           Z1, 128(DX)
+	VMOVUPS           Z2, 128(BX)
+	VMULPS.BCST       4(AX), Z19, Z0
+	VFNMADD231PS.BCST 8(AX), Z15, Z0
+	VMULPS.BCST       8(AX), Z11, Z1
+	VFNMADD231PS.BCST (AX), Z19, Z1
+	VMULPS.BCST       (AX), Z15, Z2
+	VFNMADD231PS.BCST 4(AX), Z11, Z2
+	VMOVUPS           Z0, 192(CX)
+	VMOVUPS           Z1, 192(DX)
+	VMOVUPS           Z2, 192(BX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
@@ -3635,64 +4356,322 @@ TEXT crossAA<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT towardsSquareV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        DI, BX
-	MOVWLZX     16(SI), R10
-	ADDQ        R8, R10
 	VMOVUPS     (R11), Z0
-	VSUBPS.BCST (R10), Z0, Z0
-	VMOVUPS     Z0, (AX)
+	MOVWLZX     16(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
 	VMOVUPS     (R12), Z1
-	VSUBPS.BCST 4(R10), Z1, Z1
-	VMOVUPS     Z1, (CX)
+	VSUBPS.BCST 4(AX), Z1, Z1
+	MOVWLZX     10(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z1, (DX)
 	VMOVUPS     (R13), Z2
-	VSUBPS.BCST 8(R10), Z2, Z2
-	VMOVUPS     Z2, (DX)
+	VSUBPS.BCST 8(AX), Z2, Z2
+	MOVWLZX     12(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z2, (BX)
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, (BX)
+	MOVWLZX     14(SI), R10
+	ADDQ        DI, R10
+	VMOVUPS     Z0, (R10)
 	VMOVUPS     64(R11), Z0
-	VSUBPS.BCST (R10), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 64(CX)
 	VMOVUPS     64(R12), Z1
-	VSUBPS.BCST 4(R10), Z1, Z1
-	VMOVUPS     Z1, 64(CX)
+	VSUBPS.BCST 4(AX), Z1, Z1
+	VMOVUPS     Z1, 64(DX)
 	VMOVUPS     64(R13), Z2
-	VSUBPS.BCST 8(R10), Z2, Z2
-	VMOVUPS     Z2, 64(DX)
+	VSUBPS.BCST 8(AX), Z2, Z2
+	VMOVUPS     Z2, 64(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VFMADD231PS Z2, Z2, Z0
+	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     128(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     128(R12), Z1
+	VSUBPS.BCST 4(AX), Z1, Z1
+	VMOVUPS     Z1, 128(DX)
+	VMOVUPS     128(R13), Z2
+	VSUBPS.BCST 8(AX), Z2, Z2
+	VMOVUPS     Z2, 128(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VFMADD231PS Z2, Z2, Z0
+	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     192(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     192(R12), Z1
+	VSUBPS.BCST 4(AX), Z1, Z1
+	VMOVUPS     Z1, 192(DX)
+	VMOVUPS     192(R13), Z2
+	VSUBPS.BCST 8(AX), Z2, Z2
+	VMOVUPS     Z2, 192(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VFMADD231PS Z2, Z2, Z0
+	VMOVUPS     Z0, 192(R10)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT towardsSquareA<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS     (R11), Z0
+	MOVWLZX     10(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z8
+	VMOVUPS     (R12), Z0
+	VSUBPS.BCST 4(AX), Z0, Z12
+	VMOVUPS     (R13), Z0
+	VSUBPS.BCST 8(AX), Z0, Z16
+	VMULPS      Z8, Z8, Z0
+	VFMADD231PS Z12, Z12, Z0
+	VFMADD231PS Z16, Z16, Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z9
+	VMOVUPS     64(R12), Z0
+	VSUBPS.BCST 4(AX), Z0, Z13
+	VMOVUPS     64(R13), Z0
+	VSUBPS.BCST 8(AX), Z0, Z17
+	VMULPS      Z9, Z9, Z0
+	VFMADD231PS Z13, Z13, Z0
+	VFMADD231PS Z17, Z17, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z10
+	VMOVUPS     128(R12), Z0
+	VSUBPS.BCST 4(AX), Z0, Z14
+	VMOVUPS     128(R13), Z0
+	VSUBPS.BCST 8(AX), Z0, Z18
+	VMULPS      Z10, Z10, Z0
+	VFMADD231PS Z14, Z14, Z0
+	VFMADD231PS Z18, Z18, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z11
+	VMOVUPS     192(R12), Z0
+	VSUBPS.BCST 4(AX), Z0, Z15
+	VMOVUPS     192(R13), Z0
+	VSUBPS.BCST 8(AX), Z0, Z19
+	VMULPS      Z11, Z11, Z0
+	VFMADD231PS Z15, Z15, Z0
+	VFMADD231PS Z19, Z19, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT cylinderV<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS           (R11), Z0
+	MOVWLZX           16(SI), AX
+	ADDQ              R8, AX
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           (R12), Z1
+	VSUBPS.BCST       4(AX), Z1, Z1
+	VMOVUPS           (R13), Z2
+	VSUBPS.BCST       8(AX), Z2, Z2
+	MOVWLZX           18(SI), CX
+	ADDQ              R8, CX
+	VMULPS.BCST       (CX), Z0, Z3
+	VFMADD231PS.BCST  4(CX), Z1, Z3
+	VFMADD231PS.BCST  8(CX), Z2, Z3
+	VFNMADD231PS.BCST (CX), Z3, Z0
+	MOVWLZX           8(SI), DX
+	ADDQ              DI, DX
+	VMOVUPS           Z0, (DX)
+	VFNMADD231PS.BCST 4(CX), Z3, Z1
+	MOVWLZX           10(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           Z1, (BX)
+	VFNMADD231PS.BCST 8(CX), Z3, Z2
+	MOVWLZX           12(SI), R10
+	ADDQ              DI, R10
+	VMOVUPS           Z2, (R10)
+	VMULPS            Z0, Z0, Z0
+	VFMADD231PS       Z1, Z1, Z0
+	VFMADD231PS       Z2, Z2, Z0
+	MOVWLZX           14(SI), R14
+	ADDQ              DI, R14
+	VMOVUPS           Z0, (R14)
+	VMOVUPS           64(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           64(R12), Z1
+	VSUBPS.BCST       4(AX), Z1, Z1
+	VMOVUPS           64(R13), Z2
+	VSUBPS.BCST       8(AX), Z2, Z2
+	VMULPS.BCST       (CX), Z0, Z3
+	VFMADD231PS.BCST  4(CX), Z1, Z3
+	VFMADD231PS.BCST  8(CX), Z2, Z3
+	VFNMADD231PS.BCST (CX), Z3, Z0
+	VMOVUPS           Z0, 64(DX)
+	VFNMADD231PS.BCST 4(CX), Z3, Z1
+	VMOVUPS           Z1, 64(BX)
+	VFNMADD231PS.BCST 8(CX), Z3, Z2
+	VMOVUPS           Z2, 64(R10)
+	VMULPS            Z0, Z0, Z0
+	VFMADD231PS       Z1, Z1, Z0
+	VFMADD231PS       Z2, Z2, Z0
+	VMOVUPS           Z0, 64(R14)
+	VMOVUPS           128(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           128(R12), Z1
+	VSUBPS.BCST       4(AX), Z1, Z1
+	VMOVUPS           128(R13), Z2
+	VSUBPS.BCST       8(AX), Z2, Z2
+	VMULPS.BCST       (CX), Z0, Z3
+	VFMADD231PS.BCST  4(CX), Z1, Z3
+	VFMADD231PS.BCST  8(CX), Z2, Z3
+	VFNMADD231PS.BCST (CX), Z3, Z0
+	VMOVUPS           Z0, 128(DX)
+	VFNMADD231PS.BCST 4(CX), Z3, Z1
+	VMOVUPS           Z1, 128(BX)
+	VFNMADD231PS.BCST 8(CX), Z3, Z2
+	VMOVUPS           Z2, 128(R10)
+	VMULPS            Z0, Z0, Z0
+	VFMADD231PS       Z1, Z1, Z0
+	VFMADD231PS       Z2, Z2, Z0
+	VMOVUPS           Z0, 128(R14)
+	VMOVUPS           192(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           192(R12), Z1
+	VSUBPS.BCST       4(AX), Z1, Z1
+	VMOVUPS           192(R13), Z2
+	VSUBPS.BCST       8(AX), Z2, Z2
+	VMULPS.BCST       (CX), Z0, Z3
+	VFMADD231PS.BCST  4(CX), Z1, Z3
+	VFMADD231PS.BCST  8(CX), Z2, Z3
+	VFNMADD231PS.BCST (CX), Z3, Z0
+	VMOVUPS           Z0, 192(DX)
+	VFNMADD231PS.BCST 4(CX), Z3, Z1
+	VMOVUPS           Z1, 192(BX)
+	VFNMADD231PS.BCST 8(CX), Z3, Z2
+	VMOVUPS           Z2, 192(R10)
+	VMULPS            Z0, Z0, Z0
+	VFMADD231PS       Z1, Z1, Z0
+	VFMADD231PS       Z2, Z2, Z0
+	VMOVUPS           Z0, 192(R14)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT cylinderA<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS           (R11), Z0
+	MOVWLZX           10(SI), AX
+	ADDQ              R8, AX
+	VSUBPS.BCST       (AX), Z0, Z8
+	VMOVUPS           (R12), Z0
+	VSUBPS.BCST       4(AX), Z0, Z12
+	VMOVUPS           (R13), Z0
+	VSUBPS.BCST       8(AX), Z0, Z16
+	MOVWLZX           12(SI), CX
+	ADDQ              R8, CX
+	VMULPS.BCST       (CX), Z8, Z0
+	VFMADD231PS.BCST  4(CX), Z12, Z0
+	VFMADD231PS.BCST  8(CX), Z16, Z0
+	VFNMADD231PS.BCST (CX), Z0, Z8
+	VFNMADD231PS.BCST 4(CX), Z0, Z12
+	VFNMADD231PS.BCST 8(CX), Z0, Z16
+	VMULPS            Z8, Z8, Z0
+	VFMADD231PS       Z12, Z12, Z0
+	VFMADD231PS       Z16, Z16, Z0
+	MOVWLZX           8(SI), DX
+	ADDQ              DI, DX
+	VMOVUPS           Z0, (DX)
+	VMOVUPS           64(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z9
+	VMOVUPS           64(R12), Z0
+	VSUBPS.BCST       4(AX), Z0, Z13
+	VMOVUPS           64(R13), Z0
+	VSUBPS.BCST       8(AX), Z0, Z17
+	VMULPS.BCST       (CX), Z9, Z0
+	VFMADD231PS.BCST  4(CX), Z13, Z0
+	VFMADD231PS.BCST  8(CX), Z17, Z0
+	VFNMADD231PS.BCST (CX), Z0, Z9
+	VFNMADD231PS.BCST 4(CX), Z0, Z13
+	VFNMADD231PS.BCST 8(CX), Z0, Z17
+	VMULPS            Z9, Z9, Z0
+	VFMADD231PS       Z13, Z13, Z0
+	VFMADD231PS       Z17, Z17, Z0
+	VMOVUPS           Z0, 64(DX)
+	VMOVUPS           128(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z10
+	VMOVUPS           128(R12), Z0
+	VSUBPS.BCST       4(AX), Z0, Z14
+	VMOVUPS           128(R13), Z0
+	VSUBPS.BCST       8(AX), Z0, Z18
+	VMULPS.BCST       (CX), Z10, Z0
+	VFMADD231PS.BCST  4(CX), Z14, Z0
+	VFMADD231PS.BCST  8(CX), Z18, Z0
+	VFNMADD231PS.BCST (CX), Z0, Z10
+	VFNMADD231PS.BCST 4(CX), Z0, Z14
+	VFNMADD231PS.BCST 8(CX), Z0, Z18
+	VMULPS            Z10, Z10, Z0
+	VFMADD231PS       Z14, Z14, Z0
+	VFMADD231PS       Z18, Z18, Z0
+	VMOVUPS           Z0, 128(DX)
+	VMOVUPS           192(R11), Z0
+	VSUBPS.BCST       (AX), Z0, Z11
+	VMOVUPS           192(R12), Z0
+	VSUBPS.BCST       4(AX), Z0, Z15
+	VMOVUPS           192(R13), Z0
+	VSUBPS.BCST       8(AX), Z0, Z19
+	VMULPS.BCST       (CX), Z11, Z0
+	VFMADD231PS.BCST  4(CX), Z15, Z0
+	VFMADD231PS.BCST  8(CX), Z19, Z0
+	VFNMADD231PS.BCST (CX), Z0, Z11
+	VFNMADD231PS.BCST 4(CX), Z0, Z15
+	VFNMADD231PS.BCST 8(CX), Z0, Z19
+	VMULPS            Z11, Z11, Z0
+	VFMADD231PS       Z15, Z15, Z0
+	VFMADD231PS       Z19, Z19, Z0
+	VMOVUPS           Z0, 192(DX)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT squareV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     10(SI), AX
+	ADDQ        DI, AX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     (CX), Z1
+	MOVWLZX     14(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     (DX), Z2
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VFMADD231PS Z2, Z2, Z0
+	MOVWLZX     8(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z0, (BX)
+	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(CX), Z1
+	VMOVUPS     64(DX), Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
 	VMOVUPS     Z0, 64(BX)
-	VMOVUPS     128(R11), Z0
-	VSUBPS.BCST (R10), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     128(R12), Z1
-	VSUBPS.BCST 4(R10), Z1, Z1
-	VMOVUPS     Z1, 128(CX)
-	VMOVUPS     128(R13), Z2
-	VSUBPS.BCST 8(R10), Z2, Z2
-	VMOVUPS     Z2, 128(DX)
+	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(CX), Z1
+	VMOVUPS     128(DX), Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
 	VMOVUPS     Z0, 128(BX)
-	VMOVUPS     192(R11), Z0
-	VSUBPS.BCST (R10), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
-	VMOVUPS     192(R12), Z1
-	VSUBPS.BCST 4(R10), Z1, Z1
-	VMOVUPS     Z1, 192(CX)
-	VMOVUPS     192(R13), Z2
-	VSUBPS.BCST 8(R10), Z2, Z2
-	VMOVUPS     Z2, 192(DX)
+	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(CX), Z1
+	VMOVUPS     192(DX), Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
@@ -3701,270 +4680,12 @@ TEXT towardsSquareV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT towardsSquareA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        R8, CX
-	VMOVUPS     (R11), Z0
-	VSUBPS.BCST (CX), Z0, Z8
-	VMOVUPS     (R12), Z0
-	VSUBPS.BCST 4(CX), Z0, Z12
-	VMOVUPS     (R13), Z0
-	VSUBPS.BCST 8(CX), Z0, Z16
-	VMULPS      Z8, Z8, Z0
-	VFMADD231PS Z12, Z12, Z0
-	VFMADD231PS Z16, Z16, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(R11), Z0
-	VSUBPS.BCST (CX), Z0, Z9
-	VMOVUPS     64(R12), Z0
-	VSUBPS.BCST 4(CX), Z0, Z13
-	VMOVUPS     64(R13), Z0
-	VSUBPS.BCST 8(CX), Z0, Z17
-	VMULPS      Z9, Z9, Z0
-	VFMADD231PS Z13, Z13, Z0
-	VFMADD231PS Z17, Z17, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(R11), Z0
-	VSUBPS.BCST (CX), Z0, Z10
-	VMOVUPS     128(R12), Z0
-	VSUBPS.BCST 4(CX), Z0, Z14
-	VMOVUPS     128(R13), Z0
-	VSUBPS.BCST 8(CX), Z0, Z18
-	VMULPS      Z10, Z10, Z0
-	VFMADD231PS Z14, Z14, Z0
-	VFMADD231PS Z18, Z18, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(R11), Z0
-	VSUBPS.BCST (CX), Z0, Z11
-	VMOVUPS     192(R12), Z0
-	VSUBPS.BCST 4(CX), Z0, Z15
-	VMOVUPS     192(R13), Z0
-	VSUBPS.BCST 8(CX), Z0, Z19
-	VMULPS      Z11, Z11, Z0
-	VFMADD231PS Z15, Z15, Z0
-	VFMADD231PS Z19, Z19, Z0
-	VMOVUPS     Z0, 192(AX)
-	ADDQ        $0x20, SI
-	JMP         (SI)
-
-// Requires: AVX512F
-TEXT cylinderV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	MOVWLZX           12(SI), DX
-	ADDQ              DI, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              DI, BX
-	MOVWLZX           16(SI), R10
-	ADDQ              R8, R10
-	MOVWLZX           18(SI), R14
-	ADDQ              R8, R14
-	VMOVUPS           (R11), Z0
-	VSUBPS.BCST       (R10), Z0, Z0
-	VMOVUPS           (R12), Z1
-	VSUBPS.BCST       4(R10), Z1, Z1
-	VMOVUPS           (R13), Z2
-	VSUBPS.BCST       8(R10), Z2, Z2
-	VMULPS.BCST       (R14), Z0, Z3
-	VFMADD231PS.BCST  4(R14), Z1, Z3
-	VFMADD231PS.BCST  8(R14), Z2, Z3
-	VFNMADD231PS.BCST (R14), Z3, Z0
-	VMOVUPS           Z0, (AX)
-	VFNMADD231PS.BCST 4(R14), Z3, Z1
-	VMOVUPS           Z1, (CX)
-	VFNMADD231PS.BCST 8(R14), Z3, Z2
-	VMOVUPS           Z2, (DX)
-	VMULPS            Z0, Z0, Z0
-	VFMADD231PS       Z1, Z1, Z0
-	VFMADD231PS       Z2, Z2, Z0
-	VMOVUPS           Z0, (BX)
-	VMOVUPS           64(R11), Z0
-	VSUBPS.BCST       (R10), Z0, Z0
-	VMOVUPS           64(R12), Z1
-	VSUBPS.BCST       4(R10), Z1, Z1
-	VMOVUPS           64(R13), Z2
-	VSUBPS.BCST       8(R10), Z2, Z2
-	VMULPS.BCST       (R14), Z0, Z3
-	VFMADD231PS.BCST  4(R14), Z1, Z3
-	VFMADD231PS.BCST  8(R14), Z2, Z3
-	VFNMADD231PS.BCST (R14), Z3, Z0
-	VMOVUPS           Z0, 64(AX)
-	VFNMADD231PS.BCST 4(R14), Z3, Z1
-	VMOVUPS           Z1, 64(CX)
-	VFNMADD231PS.BCST 8(R14), Z3, Z2
-	VMOVUPS           Z2, 64(DX)
-	VMULPS            Z0, Z0, Z0
-	VFMADD231PS       Z1, Z1, Z0
-	VFMADD231PS       Z2, Z2, Z0
-	VMOVUPS           Z0, 64(BX)
-	VMOVUPS           128(R11), Z0
-	VSUBPS.BCST       (R10), Z0, Z0
-	VMOVUPS           128(R12), Z1
-	VSUBPS.BCST       4(R10), Z1, Z1
-	VMOVUPS           128(R13), Z2
-	VSUBPS.BCST       8(R10), Z2, Z2
-	VMULPS.BCST       (R14), Z0, Z3
-	VFMADD231PS.BCST  4(R14), Z1, Z3
-	VFMADD231PS.BCST  8(R14), Z2, Z3
-	VFNMADD231PS.BCST (R14), Z3, Z0
-	VMOVUPS           Z0, 128(AX)
-	VFNMADD231PS.BCST 4(R14), Z3, Z1
-	VMOVUPS           Z1, 128(CX)
-	VFNMADD231PS.BCST 8(R14), Z3, Z2
-	VMOVUPS           Z2, 128(DX)
-	VMULPS            Z0, Z0, Z0
-	VFMADD231PS       Z1, Z1, Z0
-	VFMADD231PS       Z2, Z2, Z0
-	VMOVUPS           Z0, 128(BX)
-	VMOVUPS           192(R11), Z0
-	VSUBPS.BCST       (R10), Z0, Z0
-	VMOVUPS           192(R12), Z1
-	VSUBPS.BCST       4(R10), Z1, Z1
-	VMOVUPS           192(R13), Z2
-	VSUBPS.BCST       8(R10), Z2, Z2
-	VMULPS.BCST       (R14), Z0, Z3
-	VFMADD231PS.BCST  4(R14), Z1, Z3
-	VFMADD231PS.BCST  8(R14), Z2, Z3
-	VFNMADD231PS.BCST (R14), Z3, Z0
-	VMOVUPS           Z0, 192(AX)
-	VFNMADD231PS.BCST 4(R14), Z3, Z1
-	VMOVUPS           Z1, 192(CX)
-	VFNMADD231PS.BCST 8(R14), Z3, Z2
-	VMOVUPS           Z2, 192(DX)
-	VMULPS            Z0, Z0, Z0
-	VFMADD231PS       Z1, Z1, Z0
-	VFMADD231PS       Z2, Z2, Z0
-	VMOVUPS           Z0, 192(BX)
-	ADDQ              $0x20, SI
-	JMP               (SI)
-
-// Requires: AVX512F
-TEXT cylinderA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              R8, CX
-	MOVWLZX           12(SI), DX
-	ADDQ              R8, DX
-	VMOVUPS           (R11), Z0
-	VSUBPS.BCST       (CX), Z0, Z8
-	VMOVUPS           (R12), Z0
-	VSUBPS.BCST       4(CX), Z0, Z12
-	VMOVUPS           (R13), Z0
-	VSUBPS.BCST       8(CX), Z0, Z16
-	VMULPS.BCST       (DX), Z8, Z0
-	VFMADD231PS.BCST  4(DX), Z12, Z0
-	VFMADD231PS.BCST  8(DX), Z16, Z0
-	VFNMADD231PS.BCST (DX), Z0, Z8
-	VFNMADD231PS.BCST 4(DX), Z0, Z12
-	VFNMADD231PS.BCST 8(DX), Z0, Z16
-	VMULPS            Z8, Z8, Z0
-	VFMADD231PS       Z12, Z12, Z0
-	VFMADD231PS       Z16, Z16, Z0
-	VMOVUPS           Z0, (AX)
-	VMOVUPS           64(R11), Z0
-	VSUBPS.BCST       (CX), Z0, Z9
-	VMOVUPS           64(R12), Z0
-	VSUBPS.BCST       4(CX), Z0, Z13
-	VMOVUPS           64(R13), Z0
-	VSUBPS.BCST       8(CX), Z0, Z17
-	VMULPS.BCST       (DX), Z9, Z0
-	VFMADD231PS.BCST  4(DX), Z13, Z0
-	VFMADD231PS.BCST  8(DX), Z17, Z0
-	VFNMADD231PS.BCST (DX), Z0, Z9
-	VFNMADD231PS.BCST 4(DX), Z0, Z13
-	VFNMADD231PS.BCST 8(DX), Z0, Z17
-	VMULPS            Z9, Z9, Z0
-	VFMADD231PS       Z13, Z13, Z0
-	VFMADD231PS       Z17, Z17, Z0
-	VMOVUPS           Z0, 64(AX)
-	VMOVUPS           128(R11), Z0
-	VSUBPS.BCST       (CX), Z0, Z10
-	VMOVUPS           128(R12), Z0
-	VSUBPS.BCST       4(CX), Z0, Z14
-	VMOVUPS           128(R13), Z0
-	VSUBPS.BCST       8(CX), Z0, Z18
-	VMULPS.BCST       (DX), Z10, Z0
-	VFMADD231PS.BCST  4(DX), Z14, Z0
-	VFMADD231PS.BCST  8(DX), Z18, Z0
-	VFNMADD231PS.BCST (DX), Z0, Z10
-	VFNMADD231PS.BCST 4(DX), Z0, Z14
-	VFNMADD231PS.BCST 8(DX), Z0, Z18
-	VMULPS            Z10, Z10, Z0
-	VFMADD231PS       Z14, Z14, Z0
-	VFMADD231PS       Z18, Z18, Z0
-	VMOVUPS           Z0, 128(AX)
-	VMOVUPS           192(R11), Z0
-	VSUBPS.BCST       (CX), Z0, Z11
-	VMOVUPS           192(R12), Z0
-	VSUBPS.BCST       4(CX), Z0, Z15
-	VMOVUPS           192(R13), Z0
-	VSUBPS.BCST       8(CX), Z0, Z19
-	VMULPS.BCST       (DX), Z11, Z0
-	VFMADD231PS.BCST  4(DX), Z15, Z0
-	VFMADD231PS.BCST  8(DX), Z19, Z0
-	VFNMADD231PS.BCST (DX), Z0, Z11
-	VFNMADD231PS.BCST 4(DX), Z0, Z15
-	VFNMADD231PS.BCST 8(DX), Z0, Z19
-	VMULPS            Z11, Z11, Z0
-	VFMADD231PS       Z15, Z15, Z0
-	VFMADD231PS       Z19, Z19, Z0
-	VMOVUPS           Z0, 192(AX)
-	ADDQ              $0x20, SI
-	JMP               (SI)
-
-// Requires: AVX512F
-TEXT squareV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        DI, BX
-	VMOVUPS     (CX), Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VMULPS      Z0, Z0, Z0
-	VFMADD231PS Z1, Z1, Z0
-	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
-	VMULPS      Z0, Z0, Z0
-	VFMADD231PS Z1, Z1, Z0
-	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VMOVUPS     128(DX), Z1
-	VMOVUPS     128(BX), Z2
-	VMULPS      Z0, Z0, Z0
-	VFMADD231PS Z1, Z1, Z0
-	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VMOVUPS     192(DX), Z1
-	VMOVUPS     192(BX), Z2
-	VMULPS      Z0, Z0, Z0
-	VFMADD231PS Z1, Z1, Z0
-	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 192(AX)
-	ADDQ        $0x20, SI
-	JMP         (SI)
-
-// Requires: AVX512F
 TEXT squareA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
 	VMULPS      Z8, Z8, Z0
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z16, Z16, Z0
+	MOVWLZX     8(SI), AX
+	ADDQ        DI, AX
 	VMOVUPS     Z0, (AX)
 	VMULPS      Z9, Z9, Z0
 	VFMADD231PS Z13, Z13, Z0
@@ -3983,233 +4704,284 @@ TEXT squareA<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT dotCV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
+	MOVWLZX          10(SI), AX
 	ADDQ             DI, AX
-	MOVWLZX          10(SI), CX
+	VMOVUPS          (AX), Z0
+	MOVWLZX          12(SI), CX
 	ADDQ             DI, CX
-	MOVWLZX          12(SI), DX
+	VMOVUPS          (CX), Z1
+	MOVWLZX          14(SI), DX
 	ADDQ             DI, DX
-	MOVWLZX          14(SI), BX
-	ADDQ             DI, BX
-	MOVWLZX          16(SI), R10
-	ADDQ             R8, R10
-	VMOVUPS          (CX), Z0
-	VMOVUPS          (DX), Z1
-	VMOVUPS          (BX), Z2
-	VMULPS.BCST      (R10), Z0, Z0
-	VFMADD231PS.BCST 4(R10), Z1, Z0
-	VFMADD231PS.BCST 8(R10), Z2, Z0
-	VMOVUPS          Z0, (AX)
-	VMOVUPS          64(CX), Z0
-	VMOVUPS          64(DX), Z1
-	VMOVUPS          64(BX), Z2
-	VMULPS.BCST      (R10), Z0, Z0
-	VFMADD231PS.BCST 4(R10), Z1, Z0
-	VFMADD231PS.BCST 8(R10), Z2, Z0
-	VMOVUPS          Z0, 64(AX)
-	VMOVUPS          128(CX), Z0
-	VMOVUPS          128(DX), Z1
-	VMOVUPS          128(BX), Z2
-	VMULPS.BCST      (R10), Z0, Z0
-	VFMADD231PS.BCST 4(R10), Z1, Z0
-	VFMADD231PS.BCST 8(R10), Z2, Z0
-	VMOVUPS          Z0, 128(AX)
-	VMOVUPS          192(CX), Z0
-	VMOVUPS          192(DX), Z1
-	VMOVUPS          192(BX), Z2
-	VMULPS.BCST      (R10), Z0, Z0
-	VFMADD231PS.BCST 4(R10), Z1, Z0
-	VFMADD231PS.BCST 8(R10), Z2, Z0
-	VMOVUPS          Z0, 192(AX)
+	VMOVUPS          (DX), Z2
+	MOVWLZX          16(SI), BX
+	ADDQ             R8, BX
+	VMULPS.BCST      (BX), Z0, Z0
+	VFMADD231PS.BCST 4(BX), Z1, Z0
+	VFMADD231PS.BCST 8(BX), Z2, Z0
+	MOVWLZX          8(SI), R10
+	ADDQ             DI, R10
+	VMOVUPS          Z0, (R10)
+	VMOVUPS          64(AX), Z0
+	VMOVUPS          64(CX), Z1
+	VMOVUPS          64(DX), Z2
+	VMULPS.BCST      (BX), Z0, Z0
+	VFMADD231PS.BCST 4(BX), Z1, Z0
+	VFMADD231PS.BCST 8(BX), Z2, Z0
+	VMOVUPS          Z0, 64(R10)
+	VMOVUPS          128(AX), Z0
+	VMOVUPS          128(CX), Z1
+	VMOVUPS          128(DX), Z2
+	VMULPS.BCST      (BX), Z0, Z0
+	VFMADD231PS.BCST 4(BX), Z1, Z0
+	VFMADD231PS.BCST 8(BX), Z2, Z0
+	VMOVUPS          Z0, 128(R10)
+	VMOVUPS          192(AX), Z0
+	VMOVUPS          192(CX), Z1
+	VMOVUPS          192(DX), Z2
+	VMULPS.BCST      (BX), Z0, Z0
+	VFMADD231PS.BCST 4(BX), Z1, Z0
+	VFMADD231PS.BCST 8(BX), Z2, Z0
+	VMOVUPS          Z0, 192(R10)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT dotCA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
-	MOVWLZX          10(SI), CX
-	ADDQ             R8, CX
-	VMULPS.BCST      (CX), Z8, Z0
-	VFMADD231PS.BCST 4(CX), Z12, Z0
-	VFMADD231PS.BCST 8(CX), Z16, Z0
-	VMOVUPS          Z0, (AX)
-	VMULPS.BCST      (CX), Z9, Z0
-	VFMADD231PS.BCST 4(CX), Z13, Z0
-	VFMADD231PS.BCST 8(CX), Z17, Z0
-	VMOVUPS          Z0, 64(AX)
-	VMULPS.BCST      (CX), Z10, Z0
-	VFMADD231PS.BCST 4(CX), Z14, Z0
-	VFMADD231PS.BCST 8(CX), Z18, Z0
-	VMOVUPS          Z0, 128(AX)
-	VMULPS.BCST      (CX), Z11, Z0
-	VFMADD231PS.BCST 4(CX), Z15, Z0
-	VFMADD231PS.BCST 8(CX), Z19, Z0
-	VMOVUPS          Z0, 192(AX)
+	MOVWLZX          10(SI), AX
+	ADDQ             R8, AX
+	VMULPS.BCST      (AX), Z8, Z0
+	VFMADD231PS.BCST 4(AX), Z12, Z0
+	VFMADD231PS.BCST 8(AX), Z16, Z0
+	MOVWLZX          8(SI), CX
+	ADDQ             DI, CX
+	VMOVUPS          Z0, (CX)
+	VMULPS.BCST      (AX), Z9, Z0
+	VFMADD231PS.BCST 4(AX), Z13, Z0
+	VFMADD231PS.BCST 8(AX), Z17, Z0
+	VMOVUPS          Z0, 64(CX)
+	VMULPS.BCST      (AX), Z10, Z0
+	VFMADD231PS.BCST 4(AX), Z14, Z0
+	VFMADD231PS.BCST 8(AX), Z18, Z0
+	VMOVUPS          Z0, 128(CX)
+	VMULPS.BCST      (AX), Z11, Z0
+	VFMADD231PS.BCST 4(AX), Z15, Z0
+	VFMADD231PS.BCST 8(AX), Z19, Z0
+	VMOVUPS          Z0, 192(CX)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT dotV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
 	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
+	VMOVUPS     (CX), Z1
+	MOVWLZX     14(SI), DX
 	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
+	VMOVUPS     (DX), Z2
+	MOVWLZX     16(SI), BX
 	ADDQ        DI, BX
-	MOVWLZX     16(SI), R10
+	VMULPS      (BX), Z0, Z0
+	MOVWLZX     18(SI), R10
 	ADDQ        DI, R10
-	MOVWLZX     18(SI), R14
+	VFMADD231PS (R10), Z1, Z0
+	MOVWLZX     20(SI), R14
 	ADDQ        DI, R14
-	MOVWLZX     20(SI), R15
+	VFMADD231PS (R14), Z2, Z0
+	MOVWLZX     8(SI), R15
 	ADDQ        DI, R15
-	VMOVUPS     (CX), Z0
-	VMOVUPS     (DX), Z1
-	VMOVUPS     (BX), Z2
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VFMADD231PS (R15), Z2, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VMOVUPS     64(DX), Z1
-	VMOVUPS     64(BX), Z2
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R14), Z1, Z0
-	VFMADD231PS 64(R15), Z2, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VMOVUPS     128(DX), Z1
-	VMOVUPS     128(BX), Z2
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R14), Z1, Z0
-	VFMADD231PS 128(R15), Z2, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VMOVUPS     192(DX), Z1
-	VMOVUPS     192(BX), Z2
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R14), Z1, Z0
-	VFMADD231PS 192(R15), Z2, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, (R15)
+	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(CX), Z1
+	VMOVUPS     64(DX), Z2
+	VMULPS      64(BX), Z0, Z0
+	VFMADD231PS 64(R10), Z1, Z0
+	VFMADD231PS 64(R14), Z2, Z0
+	VMOVUPS     Z0, 64(R15)
+	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(CX), Z1
+	VMOVUPS     128(DX), Z2
+	VMULPS      128(BX), Z0, Z0
+	VFMADD231PS 128(R10), Z1, Z0
+	VFMADD231PS 128(R14), Z2, Z0
+	VMOVUPS     Z0, 128(R15)
+	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(CX), Z1
+	VMOVUPS     192(DX), Z2
+	VMULPS      192(BX), Z0, Z0
+	VFMADD231PS 192(R10), Z1, Z0
+	VFMADD231PS 192(R14), Z2, Z0
+	VMOVUPS     Z0, 192(R15)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT dotA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	VMULPS      (AX), Z8, Z0
+	MOVWLZX     12(SI), CX
 	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
+	VFMADD231PS (CX), Z12, Z0
+	MOVWLZX     14(SI), DX
 	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
+	VFMADD231PS (DX), Z16, Z0
+	MOVWLZX     8(SI), BX
 	ADDQ        DI, BX
-	VMULPS      (CX), Z8, Z0
-	VFMADD231PS (DX), Z12, Z0
-	VFMADD231PS (BX), Z16, Z0
-	VMOVUPS     Z0, (AX)
-	VMULPS      64(CX), Z9, Z0
-	VFMADD231PS 64(DX), Z13, Z0
-	VFMADD231PS 64(BX), Z17, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMULPS      128(CX), Z10, Z0
-	VFMADD231PS 128(DX), Z14, Z0
-	VFMADD231PS 128(BX), Z18, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMULPS      192(CX), Z11, Z0
-	VFMADD231PS 192(DX), Z15, Z0
-	VFMADD231PS 192(BX), Z19, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, (BX)
+	VMULPS      64(AX), Z9, Z0
+	VFMADD231PS 64(CX), Z13, Z0
+	VFMADD231PS 64(DX), Z17, Z0
+	VMOVUPS     Z0, 64(BX)
+	VMULPS      128(AX), Z10, Z0
+	VFMADD231PS 128(CX), Z14, Z0
+	VFMADD231PS 128(DX), Z18, Z0
+	VMOVUPS     Z0, 128(BX)
+	VMULPS      192(AX), Z11, Z0
+	VFMADD231PS 192(CX), Z15, Z0
+	VFMADD231PS 192(DX), Z19, Z0
+	VMOVUPS     Z0, 192(BX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT distanceSquare<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        R8, CX
 	VMOVUPS     (R11), Z0
-	VSUBPS.BCST (CX), Z0, Z0
+	MOVWLZX     10(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     (R12), Z1
-	VSUBPS.BCST 4(CX), Z1, Z1
+	VSUBPS.BCST 4(AX), Z1, Z1
 	VMOVUPS     (R13), Z2
-	VSUBPS.BCST 8(CX), Z2, Z2
+	VSUBPS.BCST 8(AX), Z2, Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, (AX)
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
 	VMOVUPS     64(R11), Z0
-	VSUBPS.BCST (CX), Z0, Z0
+	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     64(R12), Z1
-	VSUBPS.BCST 4(CX), Z1, Z1
+	VSUBPS.BCST 4(AX), Z1, Z1
 	VMOVUPS     64(R13), Z2
-	VSUBPS.BCST 8(CX), Z2, Z2
+	VSUBPS.BCST 8(AX), Z2, Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     Z0, 64(CX)
 	VMOVUPS     128(R11), Z0
-	VSUBPS.BCST (CX), Z0, Z0
+	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     128(R12), Z1
-	VSUBPS.BCST 4(CX), Z1, Z1
+	VSUBPS.BCST 4(AX), Z1, Z1
 	VMOVUPS     128(R13), Z2
-	VSUBPS.BCST 8(CX), Z2, Z2
+	VSUBPS.BCST 8(AX), Z2, Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 128(AX)
+	VMOVUPS     Z0, 128(CX)
 	VMOVUPS     192(R11), Z0
-	VSUBPS.BCST (CX), Z0, Z0
+	VSUBPS.BCST (AX), Z0, Z0
 	VMOVUPS     192(R12), Z1
-	VSUBPS.BCST 4(CX), Z1, Z1
+	VSUBPS.BCST 4(AX), Z1, Z1
 	VMOVUPS     192(R13), Z2
-	VSUBPS.BCST 8(CX), Z2, Z2
+	VSUBPS.BCST 8(AX), Z2, Z2
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
 	VFMADD231PS Z2, Z2, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT towardsSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS     (R11), Z0
+	MOVWLZX     14(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
+	MOVWLZX     8(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     (R13), Z1
+	MOVWLZX     16(SI), DX
+	ADDQ        R8, DX
+	VSUBPS.BCST (DX), Z1, Z1
+	MOVWLZX     10(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z1, (BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	MOVWLZX     12(SI), R10
+	ADDQ        DI, R10
+	VMOVUPS     Z0, (R10)
+	VMOVUPS     64(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     64(R13), Z1
+	VSUBPS.BCST (DX), Z1, Z1
+	VMOVUPS     Z1, 64(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 64(R10)
+	VMOVUPS     128(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     128(R13), Z1
+	VSUBPS.BCST (DX), Z1, Z1
+	VMOVUPS     Z1, 128(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 128(R10)
+	VMOVUPS     192(R11), Z0
+	VSUBPS.BCST (AX), Z0, Z0
+	VMOVUPS     Z0, 192(CX)
+	VMOVUPS     192(R13), Z1
+	VSUBPS.BCST (DX), Z1, Z1
+	VMOVUPS     Z1, 192(BX)
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 192(R10)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT distanceSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
-	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        R8, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
 	VMOVUPS     (R11), Z0
 	VMOVUPS     (R13), Z1
-	VSUBPS.BCST (CX), Z0, Z0
-	VSUBPS.BCST (DX), Z1, Z1
+	MOVWLZX     10(SI), AX
+	ADDQ        R8, AX
+	VSUBPS.BCST (AX), Z0, Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VSUBPS.BCST (CX), Z1, Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, (AX)
+	MOVWLZX     8(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z0, (DX)
 	VMOVUPS     64(R11), Z0
 	VMOVUPS     64(R13), Z1
-	VSUBPS.BCST (CX), Z0, Z0
-	VSUBPS.BCST (DX), Z1, Z1
+	VSUBPS.BCST (AX), Z0, Z0
+	VSUBPS.BCST (CX), Z1, Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 64(AX)
+	VMOVUPS     Z0, 64(DX)
 	VMOVUPS     128(R11), Z0
 	VMOVUPS     128(R13), Z1
-	VSUBPS.BCST (CX), Z0, Z0
-	VSUBPS.BCST (DX), Z1, Z1
+	VSUBPS.BCST (AX), Z0, Z0
+	VSUBPS.BCST (CX), Z1, Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 128(AX)
+	VMOVUPS     Z0, 128(DX)
 	VMOVUPS     192(R11), Z0
 	VMOVUPS     192(R13), Z1
-	VSUBPS.BCST (CX), Z0, Z0
-	VSUBPS.BCST (DX), Z1, Z1
+	VSUBPS.BCST (AX), Z0, Z0
+	VSUBPS.BCST (CX), Z1, Z1
 	VMULPS      Z0, Z0, Z0
 	VFMADD231PS Z1, Z1, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, 192(DX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -4217,22 +4989,22 @@ TEXT distanceSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outAddV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX 8(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
-	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
-	ADDQ    DI, DX
 	VADDPS  (AX), Z20, Z20
 	VADDPS  64(AX), Z21, Z21
 	VADDPS  128(AX), Z22, Z22
 	VADDPS  192(AX), Z23, Z23
-	VADDPS  (CX), Z24, Z24
-	VADDPS  64(CX), Z25, Z25
-	VADDPS  128(CX), Z26, Z26
-	VADDPS  192(CX), Z27, Z27
-	VADDPS  (DX), Z28, Z28
-	VADDPS  64(DX), Z29, Z29
-	VADDPS  128(DX), Z30, Z30
-	VADDPS  192(DX), Z31, Z31
+	MOVWLZX 10(SI), AX
+	ADDQ    DI, AX
+	VADDPS  (AX), Z24, Z24
+	VADDPS  64(AX), Z25, Z25
+	VADDPS  128(AX), Z26, Z26
+	VADDPS  192(AX), Z27, Z27
+	MOVWLZX 12(SI), AX
+	ADDQ    DI, AX
+	VADDPS  (AX), Z28, Z28
+	VADDPS  64(AX), Z29, Z29
+	VADDPS  128(AX), Z30, Z30
+	VADDPS  192(AX), Z31, Z31
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
@@ -4255,30 +5027,30 @@ TEXT outAddA<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT outMadPV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     14(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     8(SI), CX
 	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
+	VFMADD231PS (CX), Z0, Z20
+	MOVWLZX     10(SI), DX
 	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
+	VFMADD231PS (DX), Z0, Z24
+	MOVWLZX     12(SI), BX
 	ADDQ        DI, BX
-	VMOVUPS     (BX), Z0
-	VFMADD231PS (AX), Z0, Z20
-	VFMADD231PS (CX), Z0, Z24
-	VFMADD231PS (DX), Z0, Z28
-	VMOVUPS     64(BX), Z0
-	VFMADD231PS 64(AX), Z0, Z21
-	VFMADD231PS 64(CX), Z0, Z25
-	VFMADD231PS 64(DX), Z0, Z29
-	VMOVUPS     128(BX), Z0
-	VFMADD231PS 128(AX), Z0, Z22
-	VFMADD231PS 128(CX), Z0, Z26
-	VFMADD231PS 128(DX), Z0, Z30
-	VMOVUPS     192(BX), Z0
-	VFMADD231PS 192(AX), Z0, Z23
-	VFMADD231PS 192(CX), Z0, Z27
-	VFMADD231PS 192(DX), Z0, Z31
+	VFMADD231PS (BX), Z0, Z28
+	VMOVUPS     64(AX), Z0
+	VFMADD231PS 64(CX), Z0, Z21
+	VFMADD231PS 64(DX), Z0, Z25
+	VFMADD231PS 64(BX), Z0, Z29
+	VMOVUPS     128(AX), Z0
+	VFMADD231PS 128(CX), Z0, Z22
+	VFMADD231PS 128(DX), Z0, Z26
+	VFMADD231PS 128(BX), Z0, Z30
+	VMOVUPS     192(AX), Z0
+	VFMADD231PS 192(CX), Z0, Z23
+	VFMADD231PS 192(DX), Z0, Z27
+	VFMADD231PS 192(BX), Z0, Z31
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -4309,36 +5081,36 @@ TEXT outMadPA<>(SB), NOSPLIT|NOFRAME, $0
 TEXT outMadCV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          8(SI), AX
 	ADDQ             DI, AX
-	MOVWLZX          10(SI), CX
-	ADDQ             DI, CX
-	MOVWLZX          12(SI), DX
-	ADDQ             DI, DX
-	MOVWLZX          14(SI), BX
-	ADDQ             R8, BX
 	VMOVUPS          (AX), Z0
-	VFMADD231PS.BCST (BX), Z0, Z20
+	MOVWLZX          14(SI), CX
+	ADDQ             R8, CX
+	VFMADD231PS.BCST (CX), Z0, Z20
 	VMOVUPS          64(AX), Z0
-	VFMADD231PS.BCST (BX), Z0, Z21
+	VFMADD231PS.BCST (CX), Z0, Z21
 	VMOVUPS          128(AX), Z0
-	VFMADD231PS.BCST (BX), Z0, Z22
+	VFMADD231PS.BCST (CX), Z0, Z22
 	VMOVUPS          192(AX), Z0
-	VFMADD231PS.BCST (BX), Z0, Z23
-	VMOVUPS          (CX), Z0
-	VFMADD231PS.BCST 4(BX), Z0, Z24
-	VMOVUPS          64(CX), Z0
-	VFMADD231PS.BCST 4(BX), Z0, Z25
-	VMOVUPS          128(CX), Z0
-	VFMADD231PS.BCST 4(BX), Z0, Z26
-	VMOVUPS          192(CX), Z0
-	VFMADD231PS.BCST 4(BX), Z0, Z27
-	VMOVUPS          (DX), Z0
-	VFMADD231PS.BCST 8(BX), Z0, Z28
-	VMOVUPS          64(DX), Z0
-	VFMADD231PS.BCST 8(BX), Z0, Z29
-	VMOVUPS          128(DX), Z0
-	VFMADD231PS.BCST 8(BX), Z0, Z30
-	VMOVUPS          192(DX), Z0
-	VFMADD231PS.BCST 8(BX), Z0, Z31
+	VFMADD231PS.BCST (CX), Z0, Z23
+	MOVWLZX          10(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
+	VFMADD231PS.BCST 4(CX), Z0, Z24
+	VMOVUPS          64(AX), Z0
+	VFMADD231PS.BCST 4(CX), Z0, Z25
+	VMOVUPS          128(AX), Z0
+	VFMADD231PS.BCST 4(CX), Z0, Z26
+	VMOVUPS          192(AX), Z0
+	VFMADD231PS.BCST 4(CX), Z0, Z27
+	MOVWLZX          12(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
+	VFMADD231PS.BCST 8(CX), Z0, Z28
+	VMOVUPS          64(AX), Z0
+	VFMADD231PS.BCST 8(CX), Z0, Z29
+	VMOVUPS          128(AX), Z0
+	VFMADD231PS.BCST 8(CX), Z0, Z30
+	VMOVUPS          192(AX), Z0
+	VFMADD231PS.BCST 8(CX), Z0, Z31
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
@@ -4363,170 +5135,264 @@ TEXT outMadCA<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT outCrossV<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           16(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           12(SI), CX
 	ADDQ              DI, CX
-	MOVWLZX           12(SI), DX
-	ADDQ              DI, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	MOVWLZX           16(SI), R10
-	ADDQ              DI, R10
-	VMOVUPS           (R10), Z0
-	VMOVUPS           (DX), Z1
-	VMULPS.BCST       4(BX), Z1, Z1
-	VMOVUPS           (CX), Z2
-	VFNMADD231PS.BCST 8(BX), Z2, Z1
-	VFMADD231PS       Z0, Z1, Z20
-	VMOVUPS           (AX), Z1
-	VMULPS.BCST       8(BX), Z1, Z1
-	VMOVUPS           (DX), Z2
-	VFNMADD231PS.BCST (BX), Z2, Z1
-	VFMADD231PS       Z0, Z1, Z24
 	VMOVUPS           (CX), Z1
-	VMULPS.BCST       (BX), Z1, Z1
-	VMOVUPS           (AX), Z2
-	VFNMADD231PS.BCST 4(BX), Z2, Z1
+	MOVWLZX           14(SI), DX
+	ADDQ              R8, DX
+	VMULPS.BCST       4(DX), Z1, Z1
+	MOVWLZX           10(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           (BX), Z2
+	VFNMADD231PS.BCST 8(DX), Z2, Z1
+	VFMADD231PS       Z0, Z1, Z20
+	MOVWLZX           8(SI), R10
+	ADDQ              DI, R10
+	VMOVUPS           (R10), Z1
+	VMULPS.BCST       8(DX), Z1, Z1
+	VMOVUPS           (CX), Z2
+	VFNMADD231PS.BCST (DX), Z2, Z1
+	VFMADD231PS       Z0, Z1, Z24
+	VMOVUPS           (BX), Z1
+	VMULPS.BCST       (DX), Z1, Z1
+	VMOVUPS           (R10), Z2
+	VFNMADD231PS.BCST 4(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z28
-	VMOVUPS           64(R10), Z0
-	VMOVUPS           64(DX), Z1
-	VMULPS.BCST       4(BX), Z1, Z1
-	VMOVUPS           64(CX), Z2
-	VFNMADD231PS.BCST 8(BX), Z2, Z1
-	VFMADD231PS       Z0, Z1, Z21
-	VMOVUPS           64(AX), Z1
-	VMULPS.BCST       8(BX), Z1, Z1
-	VMOVUPS           64(DX), Z2
-	VFNMADD231PS.BCST (BX), Z2, Z1
-	VFMADD231PS       Z0, Z1, Z25
+	VMOVUPS           64(AX), Z0
 	VMOVUPS           64(CX), Z1
-	VMULPS.BCST       (BX), Z1, Z1
-	VMOVUPS           64(AX), Z2
-	VFNMADD231PS.BCST 4(BX), Z2, Z1
+	VMULPS.BCST       4(DX), Z1, Z1
+	VMOVUPS           64(BX), Z2
+	VFNMADD231PS.BCST 8(DX), Z2, Z1
+	VFMADD231PS       Z0, Z1, Z21
+	VMOVUPS           64(R10), Z1
+	VMULPS.BCST       8(DX), Z1, Z1
+	VMOVUPS           64(CX), Z2
+	VFNMADD231PS.BCST (DX), Z2, Z1
+	VFMADD231PS       Z0, Z1, Z25
+	VMOVUPS           64(BX), Z1
+	VMULPS.BCST       (DX), Z1, Z1
+	VMOVUPS           64(R10), Z2
+	VFNMADD231PS.BCST 4(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z29
-	VMOVUPS           128(R10), Z0
-	VMOVUPS           128(DX), Z1
-	VMULPS.BCST       4(BX), Z1, Z1
-	VMOVUPS           128(CX), Z2
-	VFNMADD231PS.BCST 8(BX), Z2, Z1
-	VFMADD231PS       Z0, Z1, Z22
-	VMOVUPS           128(AX), Z1
-	VMULPS.BCST       8(BX), Z1, Z1
-	VMOVUPS           128(DX), Z2
-	VFNMADD231PS.BCST (BX), Z2, Z1
-	VFMADD231PS       Z0, Z1, Z26
+	VMOVUPS           128(AX), Z0
 	VMOVUPS           128(CX), Z1
-	VMULPS.BCST       (BX), Z1, Z1
-	VMOVUPS           128(AX), Z2
-	VFNMADD231PS.BCST 4(BX), Z2, Z1
+	VMULPS.BCST       4(DX), Z1, Z1
+	VMOVUPS           128(BX), Z2
+	VFNMADD231PS.BCST 8(DX), Z2, Z1
+	VFMADD231PS       Z0, Z1, Z22
+	VMOVUPS           128(R10), Z1
+	VMULPS.BCST       8(DX), Z1, Z1
+	VMOVUPS           128(CX), Z2
+	VFNMADD231PS.BCST (DX), Z2, Z1
+	VFMADD231PS       Z0, Z1, Z26
+	VMOVUPS           128(BX), Z1
+	VMULPS.BCST       (DX), Z1, Z1
+	VMOVUPS           128(R10), Z2
+	VFNMADD231PS.BCST 4(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z30
-	VMOVUPS           192(R10), Z0
-	VMOVUPS           192(DX), Z1
-	VMULPS.BCST       4(BX), Z1, Z1
-	VMOVUPS           192(CX), Z2
-	VFNMADD231PS.BCST 8(BX), Z2, Z1
-	VFMADD231PS       Z0, Z1, Z23
-	VMOVUPS           192(AX), Z1
-	VMULPS.BCST       8(BX), Z1, Z1
-	VMOVUPS           192(DX), Z2
-	VFNMADD231PS.BCST (BX), Z2, Z1
-	VFMADD231PS       Z0, Z1, Z27
+	VMOVUPS           192(AX), Z0
 	VMOVUPS           192(CX), Z1
-	VMULPS.BCST       (BX), Z1, Z1
-	VMOVUPS           192(AX), Z2
-	VFNMADD231PS.BCST 4(BX), Z2, Z1
+	VMULPS.BCST       4(DX), Z1, Z1
+	VMOVUPS           192(BX), Z2
+	VFNMADD231PS.BCST 8(DX), Z2, Z1
+	VFMADD231PS       Z0, Z1, Z23
+	VMOVUPS           192(R10), Z1
+	VMULPS.BCST       8(DX), Z1, Z1
+	VMOVUPS           192(CX), Z2
+	VFNMADD231PS.BCST (DX), Z2, Z1
+	VFMADD231PS       Z0, Z1, Z27
+	VMOVUPS           192(BX), Z1
+	VMULPS.BCST       (DX), Z1, Z1
+	VMOVUPS           192(R10), Z2
+	VFNMADD231PS.BCST 4(DX), Z2, Z1
 	VFMADD231PS       Z0, Z1, Z31
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT outCrossA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
-	ADDQ              R8, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	VMOVUPS           (CX), Z0
-	VMULPS.BCST       4(AX), Z16, Z1
-	VFNMADD231PS.BCST 8(AX), Z12, Z1
+	MOVWLZX           10(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           8(SI), CX
+	ADDQ              R8, CX
+	VMULPS.BCST       4(CX), Z16, Z1
+	VFNMADD231PS.BCST 8(CX), Z12, Z1
 	VFMADD231PS       Z0, Z1, Z20
-	VMULPS.BCST       8(AX), Z8, Z1
-	VFNMADD231PS.BCST (AX), Z16, Z1
+	VMULPS.BCST       8(CX), Z8, Z1
+	VFNMADD231PS.BCST (CX), Z16, Z1
 	VFMADD231PS       Z0, Z1, Z24
-	VMULPS.BCST       (AX), Z12, Z1
-	VFNMADD231PS.BCST 4(AX), Z8, Z1
+	VMULPS.BCST       (CX), Z12, Z1
+	VFNMADD231PS.BCST 4(CX), Z8, Z1
 	VFMADD231PS       Z0, Z1, Z28
-	VMOVUPS           64(CX), Z0
-	VMULPS.BCST       4(AX), Z17, Z1
-	VFNMADD231PS.BCST 8(AX), Z13, Z1
+	VMOVUPS           64(AX), Z0
+	VMULPS.BCST       4(CX), Z17, Z1
+	VFNMADD231PS.BCST 8(CX), Z13, Z1
 	VFMADD231PS       Z0, Z1, Z21
-	VMULPS.BCST       8(AX), Z9, Z1
-	VFNMADD231PS.BCST (AX), Z17, Z1
+	VMULPS.BCST       8(CX), Z9, Z1
+	VFNMADD231PS.BCST (CX), Z17, Z1
 	VFMADD231PS       Z0, Z1, Z25
-	VMULPS.BCST       (AX), Z13, Z1
-	VFNMADD231PS.BCST 4(AX), Z9, Z1
+	VMULPS.BCST       (CX), Z13, Z1
+	VFNMADD231PS.BCST 4(CX), Z9, Z1
 	VFMADD231PS       Z0, Z1, Z29
-	VMOVUPS           128(CX), Z0
-	VMULPS.BCST       4(AX), Z18, Z1
-	VFNMADD231PS.BCST 8(AX), Z14, Z1
+	VMOVUPS           128(AX), Z0
+	VMULPS.BCST       4(CX), Z18, Z1
+	VFNMADD231PS.BCST 8(CX), Z14, Z1
 	VFMADD231PS       Z0, Z1, Z22
-	VMULPS.BCST       8(AX), Z10, Z1
-	VFNMADD231PS.BCST (AX), Z18, Z1
+	VMULPS.BCST       8(CX), Z10, Z1
+	VFNMADD231PS.BCST (CX), Z18, Z1
 	VFMADD231PS       Z0, Z1, Z26
-	VMULPS.BCST       (AX), Z14, Z1
-	VFNMADD231PS.BCST 4(AX), Z10, Z1
+	VMULPS.BCST       (CX), Z14, Z1
+	VFNMADD231PS.BCST 4(CX), Z10, Z1
 	VFMADD231PS       Z0, Z1, Z30
-	VMOVUPS           192(CX), Z0
-	VMULPS.BCST       4(AX), Z19, Z1
-	VFNMADD231PS.BCST 8(AX), Z15, Z1
+	VMOVUPS           192(AX), Z0
+	VMULPS.BCST       4(CX), Z19, Z1
+	VFNMADD231PS.BCST 8(CX), Z15, Z1
 	VFMADD231PS       Z0, Z1, Z23
-	VMULPS.BCST       8(AX), Z11, Z1
-	VFNMADD231PS.BCST (AX), Z19, Z1
+	VMULPS.BCST       8(CX), Z11, Z1
+	VFNMADD231PS.BCST (CX), Z19, Z1
 	VFMADD231PS       Z0, Z1, Z27
-	VMULPS.BCST       (AX), Z15, Z1
-	VFNMADD231PS.BCST 4(AX), Z11, Z1
+	VMULPS.BCST       (CX), Z15, Z1
+	VFNMADD231PS.BCST 4(CX), Z11, Z1
 	VFMADD231PS       Z0, Z1, Z31
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
+TEXT outMadXNmadZ<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      12(SI), AX
+	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      8(SI), CX
+	ADDQ         DI, CX
+	VFMADD231PS  (CX), Z0, Z20
+	MOVWLZX      10(SI), DX
+	ADDQ         DI, DX
+	VFNMADD231PS (DX), Z0, Z28
+	VMOVUPS      64(AX), Z0
+	VFMADD231PS  64(CX), Z0, Z21
+	VFNMADD231PS 64(DX), Z0, Z29
+	VMOVUPS      128(AX), Z0
+	VFMADD231PS  128(CX), Z0, Z22
+	VFNMADD231PS 128(DX), Z0, Z30
+	VMOVUPS      192(AX), Z0
+	VFMADD231PS  192(CX), Z0, Z23
+	VFNMADD231PS 192(DX), Z0, Z31
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT outNmadXMadZ<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      12(SI), AX
+	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      8(SI), CX
+	ADDQ         DI, CX
+	VFNMADD231PS (CX), Z0, Z20
+	MOVWLZX      10(SI), DX
+	ADDQ         DI, DX
+	VFMADD231PS  (DX), Z0, Z28
+	VMOVUPS      64(AX), Z0
+	VFNMADD231PS 64(CX), Z0, Z21
+	VFMADD231PS  64(DX), Z0, Z29
+	VMOVUPS      128(AX), Z0
+	VFNMADD231PS 128(CX), Z0, Z22
+	VFMADD231PS  128(DX), Z0, Z30
+	VMOVUPS      192(AX), Z0
+	VFNMADD231PS 192(CX), Z0, Z23
+	VFMADD231PS  192(DX), Z0, Z31
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
 TEXT outMadPT<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
-	ADDQ             R8, AX
-	MOVWLZX          10(SI), CX
-	ADDQ             DI, CX
-	VMOVUPS          (CX), Z0
-	VFMADD231PS.BCST (AX), Z0, Z20
-	VFMADD231PS.BCST 4(AX), Z0, Z24
-	VFMADD231PS.BCST 8(AX), Z0, Z28
-	VMOVUPS          64(CX), Z0
-	VFMADD231PS.BCST (AX), Z0, Z21
-	VFMADD231PS.BCST 4(AX), Z0, Z25
-	VFMADD231PS.BCST 8(AX), Z0, Z29
-	VMOVUPS          128(CX), Z0
-	VFMADD231PS.BCST (AX), Z0, Z22
-	VFMADD231PS.BCST 4(AX), Z0, Z26
-	VFMADD231PS.BCST 8(AX), Z0, Z30
-	VMOVUPS          192(CX), Z0
-	VFMADD231PS.BCST (AX), Z0, Z23
-	VFMADD231PS.BCST 4(AX), Z0, Z27
-	VFMADD231PS.BCST 8(AX), Z0, Z31
+	MOVWLZX          10(SI), AX
+	ADDQ             DI, AX
+	VMOVUPS          (AX), Z0
+	MOVWLZX          8(SI), CX
+	ADDQ             R8, CX
+	VFMADD231PS.BCST (CX), Z0, Z20
+	VFMADD231PS.BCST 4(CX), Z0, Z24
+	VFMADD231PS.BCST 8(CX), Z0, Z28
+	VMOVUPS          64(AX), Z0
+	VFMADD231PS.BCST (CX), Z0, Z21
+	VFMADD231PS.BCST 4(CX), Z0, Z25
+	VFMADD231PS.BCST 8(CX), Z0, Z29
+	VMOVUPS          128(AX), Z0
+	VFMADD231PS.BCST (CX), Z0, Z22
+	VFMADD231PS.BCST 4(CX), Z0, Z26
+	VFMADD231PS.BCST 8(CX), Z0, Z30
+	VMOVUPS          192(AX), Z0
+	VFMADD231PS.BCST (CX), Z0, Z23
+	VFMADD231PS.BCST 4(CX), Z0, Z27
+	VFMADD231PS.BCST 8(CX), Z0, Z31
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
+TEXT squareTwo<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     10(SI), AX
+	ADDQ        DI, AX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        DI, CX
+	VMOVUPS     (CX), Z1
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	MOVWLZX     8(SI), DX
+	ADDQ        DI, DX
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     64(AX), Z0
+	VMOVUPS     64(CX), Z1
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 64(DX)
+	VMOVUPS     128(AX), Z0
+	VMOVUPS     128(CX), Z1
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 128(DX)
+	VMOVUPS     192(AX), Z0
+	VMOVUPS     192(CX), Z1
+	VMULPS      Z0, Z0, Z0
+	VFMADD231PS Z1, Z1, Z0
+	VMOVUPS     Z0, 192(DX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
 TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           10(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
+	VMOVUPS           (AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
+	VPSRLD            $0x01, Z3, Z3
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z2
+	VPSUBD            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z1, Z3
+	VMULPS            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
+	VMULPS            Z3, Z2, Z2
+	MOVWLZX           14(SI), CX
+	ADDQ              R8, CX
+	VMULPS.BCST       (CX), Z2, Z2
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
-	MOVWLZX           14(SI), BX
+	MOVWLZX           16(SI), BX
 	ADDQ              R8, BX
-	MOVWLZX           16(SI), R10
-	ADDQ              R8, R10
-	VMOVUPS           (CX), Z0
+	VCMPPS.BCST       $0x11, (DX), Z0, K1
+	VBROADCASTSS      (BX), Z0
+	VMOVAPS           Z2, K1, Z0
+	MOVWLZX           8(SI), R10
+	ADDQ              DI, R10
+	VMOVUPS           Z0, (R10)
+	VMOVUPS           64(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
 	VPSRLD            $0x01, Z3, Z3
@@ -4538,12 +5404,12 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z2, Z3
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
 	VMULPS            Z3, Z2, Z2
-	VMULPS.BCST       (BX), Z2, Z2
+	VMULPS.BCST       (CX), Z2, Z2
 	VCMPPS.BCST       $0x11, (DX), Z0, K1
-	VBROADCASTSS      (R10), Z0
+	VBROADCASTSS      (BX), Z0
 	VMOVAPS           Z2, K1, Z0
-	VMOVUPS           Z0, (AX)
-	VMOVUPS           64(CX), Z0
+	VMOVUPS           Z0, 64(R10)
+	VMOVUPS           128(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
 	VPSRLD            $0x01, Z3, Z3
@@ -4555,12 +5421,12 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z2, Z3
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
 	VMULPS            Z3, Z2, Z2
-	VMULPS.BCST       (BX), Z2, Z2
+	VMULPS.BCST       (CX), Z2, Z2
 	VCMPPS.BCST       $0x11, (DX), Z0, K1
-	VBROADCASTSS      (R10), Z0
+	VBROADCASTSS      (BX), Z0
 	VMOVAPS           Z2, K1, Z0
-	VMOVUPS           Z0, 64(AX)
-	VMOVUPS           128(CX), Z0
+	VMOVUPS           Z0, 128(R10)
+	VMOVUPS           192(AX), Z0
 	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
 	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
 	VPSRLD            $0x01, Z3, Z3
@@ -4572,296 +5438,883 @@ TEXT rsqrtBelow<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS            Z2, Z2, Z3
 	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
 	VMULPS            Z3, Z2, Z2
-	VMULPS.BCST       (BX), Z2, Z2
+	VMULPS.BCST       (CX), Z2, Z2
 	VCMPPS.BCST       $0x11, (DX), Z0, K1
-	VBROADCASTSS      (R10), Z0
+	VBROADCASTSS      (BX), Z0
 	VMOVAPS           Z2, K1, Z0
-	VMOVUPS           Z0, 128(AX)
-	VMOVUPS           192(CX), Z0
-	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
-	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z1
-	VPSRLD            $0x01, Z3, Z3
-	VBROADCASTSS      literalsAVX512<>+20(SB), Z2
-	VPSUBD            Z3, Z2, Z2
-	VMULPS            Z2, Z2, Z3
-	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z1, Z3
-	VMULPS            Z3, Z2, Z2
-	VMULPS            Z2, Z2, Z3
-	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z1, Z3
-	VMULPS            Z3, Z2, Z2
-	VMULPS.BCST       (BX), Z2, Z2
-	VCMPPS.BCST       $0x11, (DX), Z0, K1
-	VBROADCASTSS      (R10), Z0
-	VMOVAPS           Z2, K1, Z0
-	VMOVUPS           Z0, 192(AX)
+	VMOVUPS           Z0, 192(R10)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT rsqrtTimes<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           10(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	MOVWLZX           12(SI), CX
+	ADDQ              DI, CX
+	VMULPS            (CX), Z1, Z1
+	MOVWLZX           8(SI), DX
+	ADDQ              DI, DX
+	VMOVUPS           Z1, (DX)
+	VMOVUPS           64(AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            64(CX), Z1, Z1
+	VMOVUPS           Z1, 64(DX)
+	VMOVUPS           128(AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            128(CX), Z1, Z1
+	VMOVUPS           Z1, 128(DX)
+	VMOVUPS           192(AX), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            192(CX), Z1, Z1
+	VMOVUPS           Z1, 192(DX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT smooth<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
+	MOVWLZX           10(SI), AX
 	ADDQ              DI, AX
-	MOVWLZX           10(SI), CX
-	ADDQ              DI, CX
-	MOVWLZX           12(SI), DX
-	ADDQ              R8, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	VMOVUPS           (CX), Z0
+	VMOVUPS           (AX), Z0
 	VPXORD            Z1, Z1, Z1
 	VMAXPS            Z1, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (BX), Z1
+	MOVWLZX           14(SI), CX
+	ADDQ              R8, CX
+	VBROADCASTSS      (CX), Z1
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, (AX)
-	VMOVUPS           64(CX), Z0
+	MOVWLZX           8(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           Z0, (BX)
+	VMOVUPS           64(AX), Z0
 	VPXORD            Z2, Z2, Z2
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (BX), Z1
+	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 64(AX)
-	VMOVUPS           128(CX), Z0
+	VMOVUPS           Z0, 64(BX)
+	VMOVUPS           128(AX), Z0
 	VPXORD            Z3, Z3, Z3
 	VMAXPS            Z3, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (BX), Z1
+	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 128(AX)
-	VMOVUPS           192(CX), Z0
+	VMOVUPS           Z0, 128(BX)
+	VMOVUPS           192(AX), Z0
 	VPXORD            Z4, Z4, Z4
 	VMAXPS            Z4, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (BX), Z1
+	VBROADCASTSS      (CX), Z1
 	VFNMADD231PS.BCST (DX), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 192(AX)
+	VMOVUPS           Z0, 192(BX)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT smoothTimes<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           10(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	VPXORD            Z1, Z1, Z1
+	VMAXPS            Z1, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	MOVWLZX           14(SI), CX
+	ADDQ              R8, CX
+	VBROADCASTSS      (CX), Z1
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	MOVWLZX           16(SI), BX
+	ADDQ              DI, BX
+	VMULPS            (BX), Z0, Z0
+	MOVWLZX           8(SI), R10
+	ADDQ              DI, R10
+	VMOVUPS           Z0, (R10)
+	VMOVUPS           64(AX), Z0
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (CX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            64(BX), Z0, Z0
+	VMOVUPS           Z0, 64(R10)
+	VMOVUPS           128(AX), Z0
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (CX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            128(BX), Z0, Z0
+	VMOVUPS           Z0, 128(R10)
+	VMOVUPS           192(AX), Z0
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (CX), Z1
+	VFNMADD231PS.BCST (DX), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            192(BX), Z0, Z0
+	VMOVUPS           Z0, 192(R10)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT saturateMad<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
+	MOVWLZX          14(SI), AX
+	ADDQ             R8, AX
+	VBROADCASTSS     (AX), Z0
 	MOVWLZX          10(SI), CX
 	ADDQ             DI, CX
+	VMOVUPS          (CX), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
-	MOVWLZX          14(SI), BX
-	ADDQ             R8, BX
-	VBROADCASTSS     (BX), Z0
-	VMOVUPS          (CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VPXORD           Z2, Z2, Z2
 	VMAXPS           Z2, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS          Z0, (AX)
-	VBROADCASTSS     (BX), Z0
+	MOVWLZX          8(SI), BX
+	ADDQ             DI, BX
+	VMOVUPS          Z0, (BX)
+	VBROADCASTSS     (AX), Z0
 	VMOVUPS          64(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VPXORD           Z3, Z3, Z3
 	VMAXPS           Z3, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS          Z0, 64(AX)
-	VBROADCASTSS     (BX), Z0
+	VMOVUPS          Z0, 64(BX)
+	VBROADCASTSS     (AX), Z0
 	VMOVUPS          128(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VPXORD           Z4, Z4, Z4
 	VMAXPS           Z4, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS          Z0, 128(AX)
-	VBROADCASTSS     (BX), Z0
+	VMOVUPS          Z0, 128(BX)
+	VBROADCASTSS     (AX), Z0
 	VMOVUPS          192(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VPXORD           Z5, Z5, Z5
 	VMAXPS           Z5, Z0, Z0
 	VMINPS.BCST      literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS          Z0, 192(AX)
+	VMOVUPS          Z0, 192(BX)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT smoothMad<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
+	MOVWLZX           14(SI), AX
+	ADDQ              R8, AX
+	VBROADCASTSS      (AX), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              DI, CX
+	VMOVUPS           (CX), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	MOVWLZX           16(SI), R10
-	ADDQ              R8, R10
-	MOVWLZX           18(SI), R14
-	ADDQ              R8, R14
-	VBROADCASTSS      (BX), Z0
-	VMOVUPS           (CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VPXORD            Z2, Z2, Z2
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (R14), Z1
+	MOVWLZX           18(SI), BX
+	ADDQ              R8, BX
+	VBROADCASTSS      (BX), Z1
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, (AX)
-	VBROADCASTSS      (BX), Z0
+	MOVWLZX           8(SI), R14
+	ADDQ              DI, R14
+	VMOVUPS           Z0, (R14)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           64(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VPXORD            Z3, Z3, Z3
 	VMAXPS            Z3, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (R14), Z1
+	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 64(AX)
-	VBROADCASTSS      (BX), Z0
+	VMOVUPS           Z0, 64(R14)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           128(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VPXORD            Z4, Z4, Z4
 	VMAXPS            Z4, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (R14), Z1
+	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 128(AX)
-	VBROADCASTSS      (BX), Z0
+	VMOVUPS           Z0, 128(R14)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           192(CX), Z1
 	VFMADD231PS.BCST  (DX), Z1, Z0
 	VPXORD            Z5, Z5, Z5
 	VMAXPS            Z5, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (R14), Z1
+	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 192(AX)
+	VMOVUPS           Z0, 192(R14)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT smoothMadTimes<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           14(SI), AX
+	ADDQ              R8, AX
+	VBROADCASTSS      (AX), Z0
+	MOVWLZX           10(SI), CX
+	ADDQ              DI, CX
+	VMOVUPS           (CX), Z1
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	VFMADD231PS.BCST  (DX), Z1, Z0
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	MOVWLZX           18(SI), BX
+	ADDQ              R8, BX
+	VBROADCASTSS      (BX), Z1
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	MOVWLZX           20(SI), R14
+	ADDQ              DI, R14
+	VMULPS            (R14), Z0, Z0
+	MOVWLZX           8(SI), R15
+	ADDQ              DI, R15
+	VMOVUPS           Z0, (R15)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           64(CX), Z1
+	VFMADD231PS.BCST  (DX), Z1, Z0
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            64(R14), Z0, Z0
+	VMOVUPS           Z0, 64(R15)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           128(CX), Z1
+	VFMADD231PS.BCST  (DX), Z1, Z0
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            128(R14), Z0, Z0
+	VMOVUPS           Z0, 128(R15)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           192(CX), Z1
+	VFMADD231PS.BCST  (DX), Z1, Z0
+	VPXORD            Z5, Z5, Z5
+	VMAXPS            Z5, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            192(R14), Z0, Z0
+	VMOVUPS           Z0, 192(R15)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT saturateNmad<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
+	MOVWLZX           14(SI), AX
+	ADDQ              R8, AX
+	VBROADCASTSS      (AX), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              DI, CX
+	VMOVUPS           (CX), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	VBROADCASTSS      (BX), Z0
-	VMOVUPS           (CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VPXORD            Z2, Z2, Z2
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS           Z0, (AX)
-	VBROADCASTSS      (BX), Z0
+	MOVWLZX           8(SI), BX
+	ADDQ              DI, BX
+	VMOVUPS           Z0, (BX)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           64(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VPXORD            Z3, Z3, Z3
 	VMAXPS            Z3, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS           Z0, 64(AX)
-	VBROADCASTSS      (BX), Z0
+	VMOVUPS           Z0, 64(BX)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           128(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VPXORD            Z4, Z4, Z4
 	VMAXPS            Z4, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS           Z0, 128(AX)
-	VBROADCASTSS      (BX), Z0
+	VMOVUPS           Z0, 128(BX)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           192(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VPXORD            Z5, Z5, Z5
 	VMAXPS            Z5, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VMOVUPS           Z0, 192(AX)
+	VMOVUPS           Z0, 192(BX)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT smoothNmad<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX           8(SI), AX
-	ADDQ              DI, AX
+	MOVWLZX           14(SI), AX
+	ADDQ              R8, AX
+	VBROADCASTSS      (AX), Z0
 	MOVWLZX           10(SI), CX
 	ADDQ              DI, CX
+	VMOVUPS           (CX), Z1
 	MOVWLZX           12(SI), DX
 	ADDQ              R8, DX
-	MOVWLZX           14(SI), BX
-	ADDQ              R8, BX
-	MOVWLZX           16(SI), R10
-	ADDQ              R8, R10
-	MOVWLZX           18(SI), R14
-	ADDQ              R8, R14
-	VBROADCASTSS      (BX), Z0
-	VMOVUPS           (CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VPXORD            Z2, Z2, Z2
 	VMAXPS            Z2, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (R14), Z1
+	MOVWLZX           18(SI), BX
+	ADDQ              R8, BX
+	VBROADCASTSS      (BX), Z1
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, (AX)
-	VBROADCASTSS      (BX), Z0
+	MOVWLZX           8(SI), R14
+	ADDQ              DI, R14
+	VMOVUPS           Z0, (R14)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           64(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VPXORD            Z3, Z3, Z3
 	VMAXPS            Z3, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (R14), Z1
+	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 64(AX)
-	VBROADCASTSS      (BX), Z0
+	VMOVUPS           Z0, 64(R14)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           128(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VPXORD            Z4, Z4, Z4
 	VMAXPS            Z4, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (R14), Z1
+	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 128(AX)
-	VBROADCASTSS      (BX), Z0
+	VMOVUPS           Z0, 128(R14)
+	VBROADCASTSS      (AX), Z0
 	VMOVUPS           192(CX), Z1
 	VFNMADD231PS.BCST (DX), Z1, Z0
 	VPXORD            Z5, Z5, Z5
 	VMAXPS            Z5, Z0, Z0
 	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
-	VBROADCASTSS      (R14), Z1
+	VBROADCASTSS      (BX), Z1
 	VFNMADD231PS.BCST (R10), Z0, Z1
 	VMULPS            Z0, Z0, Z0
 	VMULPS            Z1, Z0, Z0
-	VMOVUPS           Z0, 192(AX)
+	VMOVUPS           Z0, 192(R14)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT smoothNmadTimes<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           14(SI), AX
+	ADDQ              R8, AX
+	VBROADCASTSS      (AX), Z0
+	MOVWLZX           10(SI), CX
+	ADDQ              DI, CX
+	VMOVUPS           (CX), Z1
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	VFNMADD231PS.BCST (DX), Z1, Z0
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	MOVWLZX           18(SI), BX
+	ADDQ              R8, BX
+	VBROADCASTSS      (BX), Z1
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	MOVWLZX           20(SI), R14
+	ADDQ              DI, R14
+	VMULPS            (R14), Z0, Z0
+	MOVWLZX           8(SI), R15
+	ADDQ              DI, R15
+	VMOVUPS           Z0, (R15)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           64(CX), Z1
+	VFNMADD231PS.BCST (DX), Z1, Z0
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            64(R14), Z0, Z0
+	VMOVUPS           Z0, 64(R15)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           128(CX), Z1
+	VFNMADD231PS.BCST (DX), Z1, Z0
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            128(R14), Z0, Z0
+	VMOVUPS           Z0, 128(R15)
+	VBROADCASTSS      (AX), Z0
+	VMOVUPS           192(CX), Z1
+	VFNMADD231PS.BCST (DX), Z1, Z0
+	VPXORD            Z5, Z5, Z5
+	VMAXPS            Z5, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            192(R14), Z0, Z0
+	VMOVUPS           Z0, 192(R15)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT saturateSubMul<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX     10(SI), AX
+	ADDQ        DI, AX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VSUBPS.BCST (CX), Z0, Z0
+	MOVWLZX     14(SI), DX
+	ADDQ        R8, DX
+	VMULPS.BCST (DX), Z0, Z0
+	VPXORD      Z1, Z1, Z1
+	VMAXPS      Z1, Z0, Z0
+	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
+	MOVWLZX     8(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z0, (BX)
+	VMOVUPS     64(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMULPS.BCST (DX), Z0, Z0
+	VPXORD      Z2, Z2, Z2
+	VMAXPS      Z2, Z0, Z0
+	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
+	VMOVUPS     Z0, 64(BX)
+	VMOVUPS     128(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMULPS.BCST (DX), Z0, Z0
+	VPXORD      Z3, Z3, Z3
+	VMAXPS      Z3, Z0, Z0
+	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
+	VMOVUPS     Z0, 128(BX)
+	VMOVUPS     192(AX), Z0
+	VSUBPS.BCST (CX), Z0, Z0
+	VMULPS.BCST (DX), Z0, Z0
+	VPXORD      Z4, Z4, Z4
+	VMAXPS      Z4, Z0, Z0
+	VMINPS.BCST literalsAVX512<>+4(SB), Z0, Z0
+	VMOVUPS     Z0, 192(BX)
+	ADDQ        $0x20, SI
+	JMP         (SI)
+
+// Requires: AVX512F
+TEXT smoothSubMul<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           10(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           12(SI), CX
+	ADDQ              R8, CX
+	VSUBPS.BCST       (CX), Z0, Z0
+	MOVWLZX           14(SI), DX
+	ADDQ              R8, DX
+	VMULPS.BCST       (DX), Z0, Z0
+	VPXORD            Z1, Z1, Z1
+	VMAXPS            Z1, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	MOVWLZX           18(SI), BX
+	ADDQ              R8, BX
+	VBROADCASTSS      (BX), Z1
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	MOVWLZX           8(SI), R14
+	ADDQ              DI, R14
+	VMOVUPS           Z0, (R14)
+	VMOVUPS           64(AX), Z0
+	VSUBPS.BCST       (CX), Z0, Z0
+	VMULPS.BCST       (DX), Z0, Z0
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, 64(R14)
+	VMOVUPS           128(AX), Z0
+	VSUBPS.BCST       (CX), Z0, Z0
+	VMULPS.BCST       (DX), Z0, Z0
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, 128(R14)
+	VMOVUPS           192(AX), Z0
+	VSUBPS.BCST       (CX), Z0, Z0
+	VMULPS.BCST       (DX), Z0, Z0
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMOVUPS           Z0, 192(R14)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT smoothSubMulTimes<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           10(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           12(SI), CX
+	ADDQ              R8, CX
+	VSUBPS.BCST       (CX), Z0, Z0
+	MOVWLZX           14(SI), DX
+	ADDQ              R8, DX
+	VMULPS.BCST       (DX), Z0, Z0
+	VPXORD            Z1, Z1, Z1
+	VMAXPS            Z1, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	MOVWLZX           18(SI), BX
+	ADDQ              R8, BX
+	VBROADCASTSS      (BX), Z1
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	MOVWLZX           20(SI), R14
+	ADDQ              DI, R14
+	VMULPS            (R14), Z0, Z0
+	MOVWLZX           8(SI), R15
+	ADDQ              DI, R15
+	VMOVUPS           Z0, (R15)
+	VMOVUPS           64(AX), Z0
+	VSUBPS.BCST       (CX), Z0, Z0
+	VMULPS.BCST       (DX), Z0, Z0
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            64(R14), Z0, Z0
+	VMOVUPS           Z0, 64(R15)
+	VMOVUPS           128(AX), Z0
+	VSUBPS.BCST       (CX), Z0, Z0
+	VMULPS.BCST       (DX), Z0, Z0
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            128(R14), Z0, Z0
+	VMOVUPS           Z0, 128(R15)
+	VMOVUPS           192(AX), Z0
+	VSUBPS.BCST       (CX), Z0, Z0
+	VMULPS.BCST       (DX), Z0, Z0
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z0, Z0
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z0, Z0
+	VBROADCASTSS      (BX), Z1
+	VFNMADD231PS.BCST (R10), Z0, Z1
+	VMULPS            Z0, Z0, Z0
+	VMULPS            Z1, Z0, Z0
+	VMULPS            192(R14), Z0, Z0
+	VMOVUPS           Z0, 192(R15)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT saturateDivSub<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      10(SI), AX
+	ADDQ         DI, AX
+	VMOVUPS      (AX), Z0
+	MOVWLZX      14(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Z1
+	MOVWLZX      12(SI), DX
+	ADDQ         R8, DX
+	VDIVPS.BCST  (DX), Z0, Z0
+	VSUBPS       Z0, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VMAXPS       Z2, Z1, Z1
+	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
+	MOVWLZX      8(SI), BX
+	ADDQ         DI, BX
+	VMOVUPS      Z1, (BX)
+	VMOVUPS      64(AX), Z0
+	VBROADCASTSS (CX), Z1
+	VDIVPS.BCST  (DX), Z0, Z0
+	VSUBPS       Z0, Z1, Z1
+	VPXORD       Z3, Z3, Z3
+	VMAXPS       Z3, Z1, Z1
+	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
+	VMOVUPS      Z1, 64(BX)
+	VMOVUPS      128(AX), Z0
+	VBROADCASTSS (CX), Z1
+	VDIVPS.BCST  (DX), Z0, Z0
+	VSUBPS       Z0, Z1, Z1
+	VPXORD       Z4, Z4, Z4
+	VMAXPS       Z4, Z1, Z1
+	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
+	VMOVUPS      Z1, 128(BX)
+	VMOVUPS      192(AX), Z0
+	VBROADCASTSS (CX), Z1
+	VDIVPS.BCST  (DX), Z0, Z0
+	VSUBPS       Z0, Z1, Z1
+	VPXORD       Z5, Z5, Z5
+	VMAXPS       Z5, Z1, Z1
+	VMINPS.BCST  literalsAVX512<>+4(SB), Z1, Z1
+	VMOVUPS      Z1, 192(BX)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX512F
+TEXT smoothDivSub<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           10(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           14(SI), CX
+	ADDQ              R8, CX
+	VBROADCASTSS      (CX), Z1
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	MOVWLZX           18(SI), BX
+	ADDQ              R8, BX
+	VBROADCASTSS      (BX), Z0
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	MOVWLZX           8(SI), R14
+	ADDQ              DI, R14
+	VMOVUPS           Z1, (R14)
+	VMOVUPS           64(AX), Z0
+	VBROADCASTSS      (CX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (BX), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMOVUPS           Z1, 64(R14)
+	VMOVUPS           128(AX), Z0
+	VBROADCASTSS      (CX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (BX), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMOVUPS           Z1, 128(R14)
+	VMOVUPS           192(AX), Z0
+	VBROADCASTSS      (CX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z5, Z5, Z5
+	VMAXPS            Z5, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (BX), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMOVUPS           Z1, 192(R14)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT smoothDivSubTimes<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           10(SI), AX
+	ADDQ              DI, AX
+	VMOVUPS           (AX), Z0
+	MOVWLZX           14(SI), CX
+	ADDQ              R8, CX
+	VBROADCASTSS      (CX), Z1
+	MOVWLZX           12(SI), DX
+	ADDQ              R8, DX
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	MOVWLZX           18(SI), BX
+	ADDQ              R8, BX
+	VBROADCASTSS      (BX), Z0
+	MOVWLZX           16(SI), R10
+	ADDQ              R8, R10
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	MOVWLZX           20(SI), R14
+	ADDQ              DI, R14
+	VMULPS            (R14), Z1, Z1
+	MOVWLZX           8(SI), R15
+	ADDQ              DI, R15
+	VMOVUPS           Z1, (R15)
+	VMOVUPS           64(AX), Z0
+	VBROADCASTSS      (CX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z3, Z3, Z3
+	VMAXPS            Z3, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (BX), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMULPS            64(R14), Z1, Z1
+	VMOVUPS           Z1, 64(R15)
+	VMOVUPS           128(AX), Z0
+	VBROADCASTSS      (CX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z4, Z4, Z4
+	VMAXPS            Z4, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (BX), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMULPS            128(R14), Z1, Z1
+	VMOVUPS           Z1, 128(R15)
+	VMOVUPS           192(AX), Z0
+	VBROADCASTSS      (CX), Z1
+	VDIVPS.BCST       (DX), Z0, Z0
+	VSUBPS            Z0, Z1, Z1
+	VPXORD            Z5, Z5, Z5
+	VMAXPS            Z5, Z1, Z1
+	VMINPS.BCST       literalsAVX512<>+4(SB), Z1, Z1
+	VBROADCASTSS      (BX), Z0
+	VFNMADD231PS.BCST (R10), Z1, Z0
+	VMULPS            Z1, Z1, Z1
+	VMULPS            Z0, Z1, Z1
+	VMULPS            192(R14), Z1, Z1
+	VMOVUPS           Z1, 192(R15)
 	ADDQ              $0x20, SI
 	JMP               (SI)
 
 // Requires: AVX512F
 TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX          8(SI), AX
-	ADDQ             DI, AX
+	MOVWLZX          14(SI), AX
+	ADDQ             R8, AX
+	VBROADCASTSS     (AX), Z0
 	MOVWLZX          10(SI), CX
 	ADDQ             DI, CX
+	VMOVUPS          (CX), Z1
 	MOVWLZX          12(SI), DX
 	ADDQ             R8, DX
-	MOVWLZX          14(SI), BX
-	ADDQ             R8, BX
-	VBROADCASTSS     (BX), Z0
-	VMOVUPS          (CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
 	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
@@ -4882,8 +6335,10 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS           Z0, Z6, Z6
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
 	VPXORD           Z1, Z6, Z6
-	VMOVUPS          Z6, (AX)
-	VBROADCASTSS     (BX), Z0
+	MOVWLZX          8(SI), BX
+	ADDQ             DI, BX
+	VMOVUPS          Z6, (BX)
+	VBROADCASTSS     (AX), Z0
 	VMOVUPS          64(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
@@ -4905,8 +6360,8 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS           Z0, Z3, Z3
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
 	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 64(AX)
-	VBROADCASTSS     (BX), Z0
+	VMOVUPS          Z3, 64(BX)
+	VBROADCASTSS     (AX), Z0
 	VMOVUPS          128(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
@@ -4928,8 +6383,8 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS           Z0, Z3, Z3
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
 	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 128(AX)
-	VBROADCASTSS     (BX), Z0
+	VMOVUPS          Z3, 128(BX)
+	VBROADCASTSS     (AX), Z0
 	VMOVUPS          192(CX), Z1
 	VFMADD231PS.BCST (DX), Z1, Z0
 	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
@@ -4951,94 +6406,205 @@ TEXT sinMad<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS           Z0, Z3, Z3
 	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
 	VPXORD           Z1, Z3, Z3
-	VMOVUPS          Z3, 192(AX)
+	VMOVUPS          Z3, 192(BX)
+	ADDQ             $0x20, SI
+	JMP              (SI)
+
+// Requires: AVX512F
+TEXT sinMadTimes<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX          14(SI), AX
+	ADDQ             R8, AX
+	VBROADCASTSS     (AX), Z0
+	MOVWLZX          10(SI), CX
+	ADDQ             DI, CX
+	VMOVUPS          (CX), Z1
+	MOVWLZX          12(SI), DX
+	ADDQ             R8, DX
+	VFMADD231PS.BCST (DX), Z1, Z0
+	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
+	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
+	VSUBPS           Z1, Z0, Z1
+	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
+	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
+	VBROADCASTSS     literalsAVX512<>+40(SB), Z6
+	VSUBPS           Z0, Z6, Z0
+	VPXORD           Z2, Z2, Z2
+	VMAXPS           Z0, Z2, Z0
+	VMULPS           Z0, Z0, Z2
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z6
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z6
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z6
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z6
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z6
+	VMULPS           Z0, Z6, Z6
+	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
+	VPXORD           Z1, Z6, Z6
+	MOVWLZX          16(SI), BX
+	ADDQ             DI, BX
+	VMULPS           (BX), Z6, Z6
+	MOVWLZX          8(SI), R10
+	ADDQ             DI, R10
+	VMOVUPS          Z6, (R10)
+	VBROADCASTSS     (AX), Z0
+	VMOVUPS          64(CX), Z1
+	VFMADD231PS.BCST (DX), Z1, Z0
+	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
+	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
+	VSUBPS           Z1, Z0, Z1
+	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
+	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
+	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
+	VSUBPS           Z0, Z2, Z0
+	VPXORD           Z3, Z3, Z3
+	VMAXPS           Z0, Z3, Z0
+	VMULPS           Z0, Z0, Z2
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
+	VMULPS           Z0, Z3, Z3
+	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
+	VPXORD           Z1, Z3, Z3
+	VMULPS           64(BX), Z3, Z3
+	VMOVUPS          Z3, 64(R10)
+	VBROADCASTSS     (AX), Z0
+	VMOVUPS          128(CX), Z1
+	VFMADD231PS.BCST (DX), Z1, Z0
+	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
+	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
+	VSUBPS           Z1, Z0, Z1
+	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
+	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
+	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
+	VSUBPS           Z0, Z2, Z0
+	VPXORD           Z4, Z4, Z4
+	VMAXPS           Z0, Z4, Z0
+	VMULPS           Z0, Z0, Z2
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
+	VMULPS           Z0, Z3, Z3
+	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
+	VPXORD           Z1, Z3, Z3
+	VMULPS           128(BX), Z3, Z3
+	VMOVUPS          Z3, 128(R10)
+	VBROADCASTSS     (AX), Z0
+	VMOVUPS          192(CX), Z1
+	VFMADD231PS.BCST (DX), Z1, Z0
+	VADDPS.BCST      literalsAVX512<>+36(SB), Z0, Z1
+	VSUBPS.BCST      literalsAVX512<>+36(SB), Z1, Z1
+	VSUBPS           Z1, Z0, Z1
+	VPANDD.BCST      literalsAVX512<>+12(SB), Z1, Z0
+	VSUBPS.BCST      literalsAVX512<>+40(SB), Z0, Z0
+	VPANDD.BCST      literalsAVX512<>+12(SB), Z0, Z0
+	VBROADCASTSS     literalsAVX512<>+40(SB), Z2
+	VSUBPS           Z0, Z2, Z0
+	VPXORD           Z5, Z5, Z5
+	VMAXPS           Z0, Z5, Z0
+	VMULPS           Z0, Z0, Z2
+	VBROADCASTSS     literalsAVX512<>+44(SB), Z3
+	VFMADD213PS.BCST literalsAVX512<>+48(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+52(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+56(SB), Z2, Z3
+	VFMADD213PS.BCST literalsAVX512<>+60(SB), Z2, Z3
+	VMULPS           Z0, Z3, Z3
+	VPANDD.BCST      literalsAVX512<>+8(SB), Z1, Z1
+	VPXORD           Z1, Z3, Z3
+	VMULPS           192(BX), Z3, Z3
+	VMOVUPS          Z3, 192(R10)
 	ADDQ             $0x20, SI
 	JMP              (SI)
 
 // Requires: AVX512F
 TEXT mulMulPPP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX 8(SI), AX
+	MOVWLZX 10(SI), AX
 	ADDQ    DI, AX
-	MOVWLZX 10(SI), CX
+	VMOVUPS (AX), Z0
+	MOVWLZX 12(SI), CX
 	ADDQ    DI, CX
-	MOVWLZX 12(SI), DX
+	VMULPS  (CX), Z0, Z0
+	MOVWLZX 14(SI), DX
 	ADDQ    DI, DX
-	MOVWLZX 14(SI), BX
-	ADDQ    DI, BX
-	VMOVUPS (CX), Z0
 	VMULPS  (DX), Z0, Z0
-	VMULPS  (BX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VMOVUPS 64(CX), Z0
+	MOVWLZX 8(SI), BX
+	ADDQ    DI, BX
+	VMOVUPS Z0, (BX)
+	VMOVUPS 64(AX), Z0
+	VMULPS  64(CX), Z0, Z0
 	VMULPS  64(DX), Z0, Z0
-	VMULPS  64(BX), Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VMOVUPS 128(CX), Z0
+	VMOVUPS Z0, 64(BX)
+	VMOVUPS 128(AX), Z0
+	VMULPS  128(CX), Z0, Z0
 	VMULPS  128(DX), Z0, Z0
-	VMULPS  128(BX), Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VMOVUPS 192(CX), Z0
+	VMOVUPS Z0, 128(BX)
+	VMOVUPS 192(AX), Z0
+	VMULPS  192(CX), Z0, Z0
 	VMULPS  192(DX), Z0, Z0
-	VMULPS  192(BX), Z0, Z0
-	VMOVUPS Z0, 192(AX)
+	VMOVUPS Z0, 192(BX)
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // Requires: AVX512F
 TEXT mulMulPCP<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
-	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        R8, DX
-	MOVWLZX     14(SI), BX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
+	ADDQ        R8, CX
+	VMULPS.BCST (CX), Z0, Z0
+	MOVWLZX     14(SI), DX
+	ADDQ        DI, DX
+	VMULPS      (DX), Z0, Z0
+	MOVWLZX     8(SI), BX
 	ADDQ        DI, BX
-	VMOVUPS     (CX), Z0
-	VMULPS.BCST (DX), Z0, Z0
-	VMULPS      (BX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VMULPS.BCST (DX), Z0, Z0
-	VMULPS      64(BX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VMULPS.BCST (DX), Z0, Z0
-	VMULPS      128(BX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VMULPS.BCST (DX), Z0, Z0
-	VMULPS      192(BX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMOVUPS     Z0, (BX)
+	VMOVUPS     64(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
+	VMULPS      64(DX), Z0, Z0
+	VMOVUPS     Z0, 64(BX)
+	VMOVUPS     128(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
+	VMULPS      128(DX), Z0, Z0
+	VMOVUPS     Z0, 128(BX)
+	VMOVUPS     192(AX), Z0
+	VMULPS.BCST (CX), Z0, Z0
+	VMULPS      192(DX), Z0, Z0
+	VMOVUPS     Z0, 192(BX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
 // Requires: AVX512F
 TEXT mulMulPPC<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX     8(SI), AX
+	MOVWLZX     10(SI), AX
 	ADDQ        DI, AX
-	MOVWLZX     10(SI), CX
+	VMOVUPS     (AX), Z0
+	MOVWLZX     12(SI), CX
 	ADDQ        DI, CX
-	MOVWLZX     12(SI), DX
-	ADDQ        DI, DX
-	MOVWLZX     14(SI), BX
-	ADDQ        R8, BX
-	VMOVUPS     (CX), Z0
-	VMULPS      (DX), Z0, Z0
-	VMULPS.BCST (BX), Z0, Z0
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(DX), Z0, Z0
-	VMULPS.BCST (BX), Z0, Z0
-	VMOVUPS     Z0, 64(AX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(DX), Z0, Z0
-	VMULPS.BCST (BX), Z0, Z0
-	VMOVUPS     Z0, 128(AX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(DX), Z0, Z0
-	VMULPS.BCST (BX), Z0, Z0
-	VMOVUPS     Z0, 192(AX)
+	VMULPS      (CX), Z0, Z0
+	MOVWLZX     14(SI), DX
+	ADDQ        R8, DX
+	VMULPS.BCST (DX), Z0, Z0
+	MOVWLZX     8(SI), BX
+	ADDQ        DI, BX
+	VMOVUPS     Z0, (BX)
+	VMOVUPS     64(AX), Z0
+	VMULPS      64(CX), Z0, Z0
+	VMULPS.BCST (DX), Z0, Z0
+	VMOVUPS     Z0, 64(BX)
+	VMOVUPS     128(AX), Z0
+	VMULPS      128(CX), Z0, Z0
+	VMULPS.BCST (DX), Z0, Z0
+	VMOVUPS     Z0, 128(BX)
+	VMOVUPS     192(AX), Z0
+	VMULPS      192(CX), Z0, Z0
+	VMULPS.BCST (DX), Z0, Z0
+	VMOVUPS     Z0, 192(BX)
 	ADDQ        $0x20, SI
 	JMP         (SI)
 
@@ -5081,142 +6647,174 @@ DATA ·handlersAVX512+24(SB)/8, $fill<>(SB)
 DATA ·handlersAVX512+32(SB)/8, $positionX<>(SB)
 DATA ·handlersAVX512+40(SB)/8, $positionY<>(SB)
 DATA ·handlersAVX512+48(SB)/8, $positionZ<>(SB)
-DATA ·handlersAVX512+56(SB)/8, $addPP<>(SB)
-DATA ·handlersAVX512+64(SB)/8, $addPC<>(SB)
-DATA ·handlersAVX512+72(SB)/8, $subPP<>(SB)
-DATA ·handlersAVX512+80(SB)/8, $subPC<>(SB)
-DATA ·handlersAVX512+88(SB)/8, $subCP<>(SB)
-DATA ·handlersAVX512+96(SB)/8, $mulPP<>(SB)
-DATA ·handlersAVX512+104(SB)/8, $mulPC<>(SB)
-DATA ·handlersAVX512+112(SB)/8, $divPP<>(SB)
-DATA ·handlersAVX512+120(SB)/8, $divPC<>(SB)
-DATA ·handlersAVX512+128(SB)/8, $divCP<>(SB)
-DATA ·handlersAVX512+136(SB)/8, $madPPP<>(SB)
-DATA ·handlersAVX512+144(SB)/8, $madPCP<>(SB)
-DATA ·handlersAVX512+152(SB)/8, $madPPC<>(SB)
-DATA ·handlersAVX512+160(SB)/8, $madPCC<>(SB)
-DATA ·handlersAVX512+168(SB)/8, $nmadPPP<>(SB)
-DATA ·handlersAVX512+176(SB)/8, $nmadPCP<>(SB)
-DATA ·handlersAVX512+184(SB)/8, $nmadPPC<>(SB)
-DATA ·handlersAVX512+192(SB)/8, $nmadPCC<>(SB)
-DATA ·handlersAVX512+200(SB)/8, $minPP<>(SB)
-DATA ·handlersAVX512+208(SB)/8, $minPC<>(SB)
-DATA ·handlersAVX512+216(SB)/8, $minCP<>(SB)
-DATA ·handlersAVX512+224(SB)/8, $maxPP<>(SB)
-DATA ·handlersAVX512+232(SB)/8, $maxPC<>(SB)
-DATA ·handlersAVX512+240(SB)/8, $maxCP<>(SB)
-DATA ·handlersAVX512+248(SB)/8, $absP<>(SB)
-DATA ·handlersAVX512+256(SB)/8, $negP<>(SB)
-DATA ·handlersAVX512+264(SB)/8, $floorP<>(SB)
-DATA ·handlersAVX512+272(SB)/8, $sqrtP<>(SB)
-DATA ·handlersAVX512+280(SB)/8, $rsqrtP<>(SB)
-DATA ·handlersAVX512+288(SB)/8, $sinP<>(SB)
-DATA ·handlersAVX512+296(SB)/8, $saturateP<>(SB)
-DATA ·handlersAVX512+304(SB)/8, $exp2P<>(SB)
-DATA ·handlersAVX512+312(SB)/8, $hashPPP<>(SB)
-DATA ·handlersAVX512+320(SB)/8, $hashPPC<>(SB)
-DATA ·handlersAVX512+328(SB)/8, $selectLTPPPP<>(SB)
-DATA ·handlersAVX512+336(SB)/8, $selectLTPPPC<>(SB)
-DATA ·handlersAVX512+344(SB)/8, $selectLTPPCP<>(SB)
-DATA ·handlersAVX512+352(SB)/8, $selectLTPPCC<>(SB)
-DATA ·handlersAVX512+360(SB)/8, $selectLTPCPP<>(SB)
-DATA ·handlersAVX512+368(SB)/8, $selectLTPCPC<>(SB)
-DATA ·handlersAVX512+376(SB)/8, $selectLTPCCP<>(SB)
-DATA ·handlersAVX512+384(SB)/8, $selectLTPCCC<>(SB)
-DATA ·handlersAVX512+392(SB)/8, $selectLTCPPP<>(SB)
-DATA ·handlersAVX512+400(SB)/8, $selectLTCPPC<>(SB)
-DATA ·handlersAVX512+408(SB)/8, $selectLTCPCP<>(SB)
-DATA ·handlersAVX512+416(SB)/8, $selectLTCPCC<>(SB)
-DATA ·handlersAVX512+424(SB)/8, $selectGEPPPP<>(SB)
-DATA ·handlersAVX512+432(SB)/8, $selectGEPPPC<>(SB)
-DATA ·handlersAVX512+440(SB)/8, $selectGEPPCP<>(SB)
-DATA ·handlersAVX512+448(SB)/8, $selectGEPPCC<>(SB)
-DATA ·handlersAVX512+456(SB)/8, $selectGEPCPP<>(SB)
-DATA ·handlersAVX512+464(SB)/8, $selectGEPCPC<>(SB)
-DATA ·handlersAVX512+472(SB)/8, $selectGEPCCP<>(SB)
-DATA ·handlersAVX512+480(SB)/8, $selectGEPCCC<>(SB)
-DATA ·handlersAVX512+488(SB)/8, $selectGECPPP<>(SB)
-DATA ·handlersAVX512+496(SB)/8, $selectGECPPC<>(SB)
-DATA ·handlersAVX512+504(SB)/8, $selectGECPCP<>(SB)
-DATA ·handlersAVX512+512(SB)/8, $selectGECPCC<>(SB)
-DATA ·handlersAVX512+520(SB)/8, $outAddXP<>(SB)
-DATA ·handlersAVX512+528(SB)/8, $outAddXC<>(SB)
-DATA ·handlersAVX512+536(SB)/8, $outAddYP<>(SB)
-DATA ·handlersAVX512+544(SB)/8, $outAddYC<>(SB)
-DATA ·handlersAVX512+552(SB)/8, $outAddZP<>(SB)
-DATA ·handlersAVX512+560(SB)/8, $outAddZC<>(SB)
-DATA ·handlersAVX512+568(SB)/8, $outSubXP<>(SB)
-DATA ·handlersAVX512+576(SB)/8, $outSubXC<>(SB)
-DATA ·handlersAVX512+584(SB)/8, $outSubYP<>(SB)
-DATA ·handlersAVX512+592(SB)/8, $outSubYC<>(SB)
-DATA ·handlersAVX512+600(SB)/8, $outSubZP<>(SB)
-DATA ·handlersAVX512+608(SB)/8, $outSubZC<>(SB)
-DATA ·handlersAVX512+616(SB)/8, $outMadXPP<>(SB)
-DATA ·handlersAVX512+624(SB)/8, $outMadXPC<>(SB)
-DATA ·handlersAVX512+632(SB)/8, $outMadYPP<>(SB)
-DATA ·handlersAVX512+640(SB)/8, $outMadYPC<>(SB)
-DATA ·handlersAVX512+648(SB)/8, $outMadZPP<>(SB)
-DATA ·handlersAVX512+656(SB)/8, $outMadZPC<>(SB)
-DATA ·handlersAVX512+664(SB)/8, $outNmadXPP<>(SB)
-DATA ·handlersAVX512+672(SB)/8, $outNmadXPC<>(SB)
-DATA ·handlersAVX512+680(SB)/8, $outNmadYPP<>(SB)
-DATA ·handlersAVX512+688(SB)/8, $outNmadYPC<>(SB)
-DATA ·handlersAVX512+696(SB)/8, $outNmadZPP<>(SB)
-DATA ·handlersAVX512+704(SB)/8, $outNmadZPC<>(SB)
-DATA ·handlersAVX512+712(SB)/8, $towardsV<>(SB)
-DATA ·handlersAVX512+720(SB)/8, $towardsA<>(SB)
-DATA ·handlersAVX512+728(SB)/8, $lessVV<>(SB)
-DATA ·handlersAVX512+736(SB)/8, $lessAV<>(SB)
-DATA ·handlersAVX512+744(SB)/8, $lessVA<>(SB)
-DATA ·handlersAVX512+752(SB)/8, $lessAA<>(SB)
-DATA ·handlersAVX512+760(SB)/8, $stretchVV<>(SB)
-DATA ·handlersAVX512+768(SB)/8, $stretchAV<>(SB)
-DATA ·handlersAVX512+776(SB)/8, $stretchVA<>(SB)
-DATA ·handlersAVX512+784(SB)/8, $stretchAA<>(SB)
-DATA ·handlersAVX512+792(SB)/8, $scaleVV<>(SB)
-DATA ·handlersAVX512+800(SB)/8, $scaleAV<>(SB)
-DATA ·handlersAVX512+808(SB)/8, $scaleVA<>(SB)
-DATA ·handlersAVX512+816(SB)/8, $scaleAA<>(SB)
-DATA ·handlersAVX512+824(SB)/8, $axisVV<>(SB)
-DATA ·handlersAVX512+832(SB)/8, $axisAV<>(SB)
-DATA ·handlersAVX512+840(SB)/8, $axisVA<>(SB)
-DATA ·handlersAVX512+848(SB)/8, $axisAA<>(SB)
-DATA ·handlersAVX512+856(SB)/8, $crossVV<>(SB)
-DATA ·handlersAVX512+864(SB)/8, $crossAV<>(SB)
-DATA ·handlersAVX512+872(SB)/8, $crossVA<>(SB)
-DATA ·handlersAVX512+880(SB)/8, $crossAA<>(SB)
-DATA ·handlersAVX512+888(SB)/8, $towardsSquareV<>(SB)
-DATA ·handlersAVX512+896(SB)/8, $towardsSquareA<>(SB)
-DATA ·handlersAVX512+904(SB)/8, $cylinderV<>(SB)
-DATA ·handlersAVX512+912(SB)/8, $cylinderA<>(SB)
-DATA ·handlersAVX512+920(SB)/8, $squareV<>(SB)
-DATA ·handlersAVX512+928(SB)/8, $squareA<>(SB)
-DATA ·handlersAVX512+936(SB)/8, $dotCV<>(SB)
-DATA ·handlersAVX512+944(SB)/8, $dotCA<>(SB)
-DATA ·handlersAVX512+952(SB)/8, $dotV<>(SB)
-DATA ·handlersAVX512+960(SB)/8, $dotA<>(SB)
-DATA ·handlersAVX512+968(SB)/8, $distanceSquare<>(SB)
-DATA ·handlersAVX512+976(SB)/8, $distanceSquareXZ<>(SB)
-DATA ·handlersAVX512+984(SB)/8, $outAddV<>(SB)
-DATA ·handlersAVX512+992(SB)/8, $outAddA<>(SB)
-DATA ·handlersAVX512+1000(SB)/8, $outMadPV<>(SB)
-DATA ·handlersAVX512+1008(SB)/8, $outMadPA<>(SB)
-DATA ·handlersAVX512+1016(SB)/8, $outMadCV<>(SB)
-DATA ·handlersAVX512+1024(SB)/8, $outMadCA<>(SB)
-DATA ·handlersAVX512+1032(SB)/8, $outCrossV<>(SB)
-DATA ·handlersAVX512+1040(SB)/8, $outCrossA<>(SB)
-DATA ·handlersAVX512+1048(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX512+1056(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX512+1064(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX512+1072(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX512+1080(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX512+1088(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX512+1096(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX512+1104(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX512+1112(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX512+1120(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX512+1128(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1136
+DATA ·handlersAVX512+56(SB)/8, $towardsX<>(SB)
+DATA ·handlersAVX512+64(SB)/8, $towardsY<>(SB)
+DATA ·handlersAVX512+72(SB)/8, $towardsZ<>(SB)
+DATA ·handlersAVX512+80(SB)/8, $addPP<>(SB)
+DATA ·handlersAVX512+88(SB)/8, $addPC<>(SB)
+DATA ·handlersAVX512+96(SB)/8, $subPP<>(SB)
+DATA ·handlersAVX512+104(SB)/8, $subPC<>(SB)
+DATA ·handlersAVX512+112(SB)/8, $subCP<>(SB)
+DATA ·handlersAVX512+120(SB)/8, $mulPP<>(SB)
+DATA ·handlersAVX512+128(SB)/8, $mulPC<>(SB)
+DATA ·handlersAVX512+136(SB)/8, $divPP<>(SB)
+DATA ·handlersAVX512+144(SB)/8, $divPC<>(SB)
+DATA ·handlersAVX512+152(SB)/8, $divCP<>(SB)
+DATA ·handlersAVX512+160(SB)/8, $madPPP<>(SB)
+DATA ·handlersAVX512+168(SB)/8, $madPCP<>(SB)
+DATA ·handlersAVX512+176(SB)/8, $madPPC<>(SB)
+DATA ·handlersAVX512+184(SB)/8, $madPCC<>(SB)
+DATA ·handlersAVX512+192(SB)/8, $madCCP<>(SB)
+DATA ·handlersAVX512+200(SB)/8, $nmadPPP<>(SB)
+DATA ·handlersAVX512+208(SB)/8, $nmadPCP<>(SB)
+DATA ·handlersAVX512+216(SB)/8, $nmadPPC<>(SB)
+DATA ·handlersAVX512+224(SB)/8, $nmadPCC<>(SB)
+DATA ·handlersAVX512+232(SB)/8, $nmadCCP<>(SB)
+DATA ·handlersAVX512+240(SB)/8, $minPP<>(SB)
+DATA ·handlersAVX512+248(SB)/8, $minPC<>(SB)
+DATA ·handlersAVX512+256(SB)/8, $minCP<>(SB)
+DATA ·handlersAVX512+264(SB)/8, $maxPP<>(SB)
+DATA ·handlersAVX512+272(SB)/8, $maxPC<>(SB)
+DATA ·handlersAVX512+280(SB)/8, $maxCP<>(SB)
+DATA ·handlersAVX512+288(SB)/8, $absP<>(SB)
+DATA ·handlersAVX512+296(SB)/8, $negP<>(SB)
+DATA ·handlersAVX512+304(SB)/8, $floorP<>(SB)
+DATA ·handlersAVX512+312(SB)/8, $sqrtP<>(SB)
+DATA ·handlersAVX512+320(SB)/8, $rsqrtP<>(SB)
+DATA ·handlersAVX512+328(SB)/8, $sinP<>(SB)
+DATA ·handlersAVX512+336(SB)/8, $saturateP<>(SB)
+DATA ·handlersAVX512+344(SB)/8, $exp2P<>(SB)
+DATA ·handlersAVX512+352(SB)/8, $hashXP<>(SB)
+DATA ·handlersAVX512+360(SB)/8, $hashYP<>(SB)
+DATA ·handlersAVX512+368(SB)/8, $hashZP<>(SB)
+DATA ·handlersAVX512+376(SB)/8, $hashSumPPP<>(SB)
+DATA ·handlersAVX512+384(SB)/8, $hashSumPPC<>(SB)
+DATA ·handlersAVX512+392(SB)/8, $hashSumPCC<>(SB)
+DATA ·handlersAVX512+400(SB)/8, $selectLTPPPP<>(SB)
+DATA ·handlersAVX512+408(SB)/8, $selectLTPPPC<>(SB)
+DATA ·handlersAVX512+416(SB)/8, $selectLTPPCP<>(SB)
+DATA ·handlersAVX512+424(SB)/8, $selectLTPPCC<>(SB)
+DATA ·handlersAVX512+432(SB)/8, $selectLTPCPP<>(SB)
+DATA ·handlersAVX512+440(SB)/8, $selectLTPCPC<>(SB)
+DATA ·handlersAVX512+448(SB)/8, $selectLTPCCP<>(SB)
+DATA ·handlersAVX512+456(SB)/8, $selectLTPCCC<>(SB)
+DATA ·handlersAVX512+464(SB)/8, $selectLTCPPP<>(SB)
+DATA ·handlersAVX512+472(SB)/8, $selectLTCPPC<>(SB)
+DATA ·handlersAVX512+480(SB)/8, $selectLTCPCP<>(SB)
+DATA ·handlersAVX512+488(SB)/8, $selectLTCPCC<>(SB)
+DATA ·handlersAVX512+496(SB)/8, $selectGEPPPP<>(SB)
+DATA ·handlersAVX512+504(SB)/8, $selectGEPPPC<>(SB)
+DATA ·handlersAVX512+512(SB)/8, $selectGEPPCP<>(SB)
+DATA ·handlersAVX512+520(SB)/8, $selectGEPPCC<>(SB)
+DATA ·handlersAVX512+528(SB)/8, $selectGEPCPP<>(SB)
+DATA ·handlersAVX512+536(SB)/8, $selectGEPCPC<>(SB)
+DATA ·handlersAVX512+544(SB)/8, $selectGEPCCP<>(SB)
+DATA ·handlersAVX512+552(SB)/8, $selectGEPCCC<>(SB)
+DATA ·handlersAVX512+560(SB)/8, $selectGECPPP<>(SB)
+DATA ·handlersAVX512+568(SB)/8, $selectGECPPC<>(SB)
+DATA ·handlersAVX512+576(SB)/8, $selectGECPCP<>(SB)
+DATA ·handlersAVX512+584(SB)/8, $selectGECPCC<>(SB)
+DATA ·handlersAVX512+592(SB)/8, $outAddXP<>(SB)
+DATA ·handlersAVX512+600(SB)/8, $outAddXC<>(SB)
+DATA ·handlersAVX512+608(SB)/8, $outAddYP<>(SB)
+DATA ·handlersAVX512+616(SB)/8, $outAddYC<>(SB)
+DATA ·handlersAVX512+624(SB)/8, $outAddZP<>(SB)
+DATA ·handlersAVX512+632(SB)/8, $outAddZC<>(SB)
+DATA ·handlersAVX512+640(SB)/8, $outSubXP<>(SB)
+DATA ·handlersAVX512+648(SB)/8, $outSubXC<>(SB)
+DATA ·handlersAVX512+656(SB)/8, $outSubYP<>(SB)
+DATA ·handlersAVX512+664(SB)/8, $outSubYC<>(SB)
+DATA ·handlersAVX512+672(SB)/8, $outSubZP<>(SB)
+DATA ·handlersAVX512+680(SB)/8, $outSubZC<>(SB)
+DATA ·handlersAVX512+688(SB)/8, $outMadXPP<>(SB)
+DATA ·handlersAVX512+696(SB)/8, $outMadXPC<>(SB)
+DATA ·handlersAVX512+704(SB)/8, $outMadYPP<>(SB)
+DATA ·handlersAVX512+712(SB)/8, $outMadYPC<>(SB)
+DATA ·handlersAVX512+720(SB)/8, $outMadZPP<>(SB)
+DATA ·handlersAVX512+728(SB)/8, $outMadZPC<>(SB)
+DATA ·handlersAVX512+736(SB)/8, $outNmadXPP<>(SB)
+DATA ·handlersAVX512+744(SB)/8, $outNmadXPC<>(SB)
+DATA ·handlersAVX512+752(SB)/8, $outNmadYPP<>(SB)
+DATA ·handlersAVX512+760(SB)/8, $outNmadYPC<>(SB)
+DATA ·handlersAVX512+768(SB)/8, $outNmadZPP<>(SB)
+DATA ·handlersAVX512+776(SB)/8, $outNmadZPC<>(SB)
+DATA ·handlersAVX512+784(SB)/8, $towardsV<>(SB)
+DATA ·handlersAVX512+792(SB)/8, $towardsA<>(SB)
+DATA ·handlersAVX512+800(SB)/8, $lessVV<>(SB)
+DATA ·handlersAVX512+808(SB)/8, $lessAV<>(SB)
+DATA ·handlersAVX512+816(SB)/8, $lessVA<>(SB)
+DATA ·handlersAVX512+824(SB)/8, $lessAA<>(SB)
+DATA ·handlersAVX512+832(SB)/8, $stretchVV<>(SB)
+DATA ·handlersAVX512+840(SB)/8, $stretchAV<>(SB)
+DATA ·handlersAVX512+848(SB)/8, $stretchVA<>(SB)
+DATA ·handlersAVX512+856(SB)/8, $stretchAA<>(SB)
+DATA ·handlersAVX512+864(SB)/8, $scaleVV<>(SB)
+DATA ·handlersAVX512+872(SB)/8, $scaleAV<>(SB)
+DATA ·handlersAVX512+880(SB)/8, $scaleVA<>(SB)
+DATA ·handlersAVX512+888(SB)/8, $scaleAA<>(SB)
+DATA ·handlersAVX512+896(SB)/8, $scaleShiftVV<>(SB)
+DATA ·handlersAVX512+904(SB)/8, $scaleShiftAV<>(SB)
+DATA ·handlersAVX512+912(SB)/8, $scaleShiftVA<>(SB)
+DATA ·handlersAVX512+920(SB)/8, $scaleShiftAA<>(SB)
+DATA ·handlersAVX512+928(SB)/8, $axisVV<>(SB)
+DATA ·handlersAVX512+936(SB)/8, $axisAV<>(SB)
+DATA ·handlersAVX512+944(SB)/8, $axisVA<>(SB)
+DATA ·handlersAVX512+952(SB)/8, $axisAA<>(SB)
+DATA ·handlersAVX512+960(SB)/8, $belowVV<>(SB)
+DATA ·handlersAVX512+968(SB)/8, $belowAV<>(SB)
+DATA ·handlersAVX512+976(SB)/8, $belowVA<>(SB)
+DATA ·handlersAVX512+984(SB)/8, $belowAA<>(SB)
+DATA ·handlersAVX512+992(SB)/8, $crossVV<>(SB)
+DATA ·handlersAVX512+1000(SB)/8, $crossAV<>(SB)
+DATA ·handlersAVX512+1008(SB)/8, $crossVA<>(SB)
+DATA ·handlersAVX512+1016(SB)/8, $crossAA<>(SB)
+DATA ·handlersAVX512+1024(SB)/8, $towardsSquareV<>(SB)
+DATA ·handlersAVX512+1032(SB)/8, $towardsSquareA<>(SB)
+DATA ·handlersAVX512+1040(SB)/8, $cylinderV<>(SB)
+DATA ·handlersAVX512+1048(SB)/8, $cylinderA<>(SB)
+DATA ·handlersAVX512+1056(SB)/8, $squareV<>(SB)
+DATA ·handlersAVX512+1064(SB)/8, $squareA<>(SB)
+DATA ·handlersAVX512+1072(SB)/8, $dotCV<>(SB)
+DATA ·handlersAVX512+1080(SB)/8, $dotCA<>(SB)
+DATA ·handlersAVX512+1088(SB)/8, $dotV<>(SB)
+DATA ·handlersAVX512+1096(SB)/8, $dotA<>(SB)
+DATA ·handlersAVX512+1104(SB)/8, $distanceSquare<>(SB)
+DATA ·handlersAVX512+1112(SB)/8, $towardsSquareXZ<>(SB)
+DATA ·handlersAVX512+1120(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX512+1128(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX512+1136(SB)/8, $outAddA<>(SB)
+DATA ·handlersAVX512+1144(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX512+1152(SB)/8, $outMadPA<>(SB)
+DATA ·handlersAVX512+1160(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX512+1168(SB)/8, $outMadCA<>(SB)
+DATA ·handlersAVX512+1176(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX512+1184(SB)/8, $outCrossA<>(SB)
+DATA ·handlersAVX512+1192(SB)/8, $outMadXNmadZ<>(SB)
+DATA ·handlersAVX512+1200(SB)/8, $outNmadXMadZ<>(SB)
+DATA ·handlersAVX512+1208(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX512+1216(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX512+1224(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX512+1232(SB)/8, $rsqrtTimes<>(SB)
+DATA ·handlersAVX512+1240(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX512+1248(SB)/8, $smoothTimes<>(SB)
+DATA ·handlersAVX512+1256(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX512+1264(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX512+1272(SB)/8, $smoothMadTimes<>(SB)
+DATA ·handlersAVX512+1280(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX512+1288(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX512+1296(SB)/8, $smoothNmadTimes<>(SB)
+DATA ·handlersAVX512+1304(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX512+1312(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX512+1320(SB)/8, $smoothSubMulTimes<>(SB)
+DATA ·handlersAVX512+1328(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX512+1336(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX512+1344(SB)/8, $smoothDivSubTimes<>(SB)
+DATA ·handlersAVX512+1352(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX512+1360(SB)/8, $sinMadTimes<>(SB)
+DATA ·handlersAVX512+1368(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX512+1376(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX512+1384(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1392
 
 // func threadAVX512(f *frame)
 TEXT ·threadAVX512(SB), NOSPLIT|NOFRAME, $0-8

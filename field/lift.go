@@ -28,7 +28,7 @@ func (v *lifted) operandCount() int {
 	if v.sum {
 		return v.op.operands() - 1
 	}
-	return v.op.operands()
+	return boundOperandCount(v.op)
 }
 
 // A lifter turns the instructions of a program into values.
@@ -38,7 +38,8 @@ type lifter struct {
 	values    []lifted
 	registers [planeCount]ref
 	places    []uint16 // by uniform: its place in the pool, 0 if it has none yet
-	one       ref      // the constant 1; a value if there is none
+	hashParts map[hashPart]ref
+	one       ref // the constant 1; a value if there is none
 }
 
 // lift gives the values of a program, in the order of its instructions. If placed,
@@ -97,6 +98,8 @@ func (l *lifter) instruction(in *instruction) {
 		l.add(v)
 	case fixed:
 		l.registers[in.to] = constantRef(int(l.hoist(&v, n)))
+	case v.op == opHash:
+		l.registers[in.to] = l.add(l.hash(v.operands))
 	default:
 		l.registers[in.to] = l.add(v)
 	}

@@ -18,6 +18,9 @@
 //   - body: position, velocity and rest timer of an entity, one row in columns.
 //   - awake: a body that is stepped. asleep: a body that costs nothing.
 //   - effect: one field program placed in the world, a wind or an acceleration.
+//   - image: the whole world at one moment, to be saved and restored.
+//   - recording: an image, and what happened to the world from outside since.
+//   - run: the life of one server's world; a restored one is another (H5).
 //   - doomed: destroyed by somebody, live until the end of the step.
 //
 // # Rows
@@ -84,6 +87,16 @@
 // effect, a moving neighbour or the loss of one wakes all sleepers that can be
 // reached by touch. It is no physics engine: RATIONALE.md says where the line is,
 // and SetMover puts an engine in its place.
+//
+// # Time travel
+//
+// TakeImage copies the state between two steps, Image.Save writes it to a file
+// beside them, Restore goes back to it. A Recorder writes every call that changes
+// the world between steps, and hashes of each part of the state after each;
+// Replay makes the calls again. Systems are not recorded, they run again: they
+// may keep nothing of their own that they do not work out from the world, and
+// must draw from World.Rand. Where one does not, DivergenceError names the tick
+// and the part of the state.
 //
 // # Invariants
 //

@@ -102,6 +102,9 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	}
 	w.effects.keep(id.Index(), d.Program, params)
 	w.wakeEffect(e)
+	if r := w.recording(); r != nil {
+		r.addEffect(id, &d, params)
+	}
 	return id, nil
 }
 
@@ -152,6 +155,9 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	if e.center == to {
 		return true
 	}
+	if r := w.recording(); r != nil {
+		r.move(opMoveEffect, id, to)
+	}
 	old := *e
 	e.center = to
 	if !e.boxed {
@@ -187,6 +193,9 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	}
 	if changed {
 		w.wakeEffect(e)
+		if r := w.recording(); r != nil {
+			r.effectParams(id, params)
+		}
 	}
 	return true
 }
@@ -197,6 +206,9 @@ func (w *World) RemoveEffect(id EffectID) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil {
 		return false
+	}
+	if r := w.recording(); r != nil {
+		r.word(opRemoveEffect, id)
 	}
 	w.wakeEffect(e)
 	slot := id.Index()

@@ -54,6 +54,9 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	w.recell(row)
 	w.rouse(row)
 	w.dirty.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.move(opPosition, e, to)
+	}
 	return true
 }
 
@@ -72,6 +75,9 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 		w.rouse(row)
 	}
 	w.dirty.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.move(opVelocity, e, v)
+	}
 	return true
 }
 
@@ -97,6 +103,9 @@ func (w *World) Wake(e Entity) bool {
 	row, ok := w.row(e)
 	if ok {
 		w.wake(row)
+		if r := w.recording(); r != nil {
+			r.word(opWake, e)
+		}
 	}
 	return ok
 }
@@ -113,6 +122,9 @@ func (w *World) Sleep(e Entity) bool {
 		w.dirty.Set(e.Index())
 	}
 	w.bodies.sleep(row)
+	if r := w.recording(); r != nil {
+		r.word(opSleep, e)
+	}
 	return true
 }
 

@@ -55,6 +55,7 @@ func (w *World) AddSystem(p Phase, name string, f func(*World)) error {
 		}
 	}
 	w.systems[p] = append(w.systems[p], system{name, f})
+	w.changesSetup()
 	return nil
 }
 
@@ -64,6 +65,9 @@ func (w *World) AddSystem(p Phase, name string, f func(*World)) error {
 func (w *World) Step() {
 	if w.running {
 		panic("world: Step was called by a system of the same step")
+	}
+	if w.recorder != nil {
+		w.recorder.beforeStep()
 	}
 	w.running = true
 	w.events.begin()
@@ -89,6 +93,9 @@ func (w *World) Step() {
 		c.changed().end()
 	}
 	w.running = false
+	if w.recorder != nil {
+		w.recorder.afterStep()
+	}
 	if invariants.Enabled {
 		invariants.Check(w.CheckInvariants())
 	}

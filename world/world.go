@@ -36,6 +36,7 @@ type World struct {
 	furnished   bulk.Bitset // spawned, and its components not marked as changed yet
 	dirty       bulk.Bitset
 	wheel       wheel
+	mortal      bulk.Bitset // slots that are in the wheel
 
 	kinds      []kind
 	components []column
@@ -58,6 +59,8 @@ type World struct {
 	workers     *workers
 	events      events
 	counts      counts
+
+	recorder *Recorder // nil: nobody records
 }
 
 // entity is what the pool keeps by slot.

@@ -13,14 +13,16 @@ import (
 
 // effectCommand is what authors of effects want.
 type effectCommand struct {
-	Check  effectCheckCommand  `cmd:"" help:"Say what is wrong with effects, by line and column."`
-	Render effectRenderCommand `cmd:"" help:"Draw an effect: a slice of it, or particles that it carries."`
-	Hash   effectHashCommand   `cmd:"" help:"Print the hashes of effects, the same on every machine."`
+	Check   effectCheckCommand   `cmd:"" help:"Say what is wrong with effects, by line and column."`
+	Render  effectRenderCommand  `cmd:"" help:"Draw an effect: a slice of it, or particles that it carries."`
+	Fmt     effectFmtCommand     `cmd:"" help:"Lay out the text of effects."`
+	Explain effectExplainCommand `cmd:"" help:"Show what the compiler makes of an effect, stage by stage."`
+	Hash    effectHashCommand    `cmd:"" help:"Print the hashes of effects, the same on every machine."`
 }
 
 // effectCheckCommand compiles effects.
 type effectCheckCommand struct {
-	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects."`
+	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of those that come with worldd."`
 }
 
 // Run prints a line for each effect, or what is wrong with it.
@@ -33,7 +35,7 @@ func (c *effectCheckCommand) Run(_ context.Context, std streams) error {
 
 // effectHashCommand prints what names programs.
 type effectHashCommand struct {
-	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects."`
+	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of those that come with worldd."`
 }
 
 // Run prints a line for each effect, as sha256sum would.
@@ -47,16 +49,23 @@ func (c *effectHashCommand) Run(_ context.Context, std streams) error {
 // eachEffect compiles all files and does something with those that are right. The
 // mistakes of the others are printed; then it fails in the end.
 func eachEffect(paths []string, std streams, do func(path string, p *field.Program) error) error {
-	failed := false
-	for _, path := range paths {
+	return eachFile(paths, std, func(path string) error {
 		p, err := compileEffect(path)
 		if err != nil {
+			return err
+		}
+		return do(path, p)
+	})
+}
+
+// eachFile does something with all files. What fails is printed; then it fails in
+// the end.
+func eachFile(paths []string, std streams, do func(path string) error) error {
+	failed := false
+	for _, path := range paths {
+		if err := do(path); err != nil {
 			failed = true
 			fmt.Fprintln(std.err, err)
-			continue
-		}
-		if err := do(path, p); err != nil {
-			return err
 		}
 	}
 	if failed {
@@ -78,12 +87,16 @@ func compileEffect(path string) (*field.Program, error) {
 	return p, nil
 }
 
-// readEffect reads the text of an effect, of which it takes no more than there
-// may be, however long the file is.
+// readEffect reads the text of an effect: of one that comes with worldd by its
+// name, and else of a file. It takes no more of that than an effect may have.
 func readEffect(path string) (string, error) {
+	if text, ok := field.Shipped(path); ok {
+		return text, nil
+	}
 	file, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("%s: the effect cannot be read: %w", path, errors.Unwrap(err))
+		return "", fmt.Errorf("%s: the effect cannot be read: %w (those that come with worldd are %s)",
+			path, errors.Unwrap(err), strings.Join(field.ShippedNames(), ", "))
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.IsDir() {
@@ -96,7 +109,7 @@ func readEffect(path string) (string, error) {
 	case len(text) > field.MaxSourceBytes:
 		return "", fmt.Errorf("%s: the file is longer than the %d bytes that an effect may have", path, field.MaxSourceBytes)
 	case len(strings.TrimSpace(string(text))) == 0:
-		return "", fmt.Errorf("%s: the file is empty; an effect has a line like \"output = add output, (0, 1, 0)\" at least", path)
+		return "", fmt.Errorf("%s: the file is empty; an effect has a line like \"output += (0, 1, 0)\" at least", path)
 	}
 	return strings.TrimPrefix(string(text), "\ufeff"), nil
 }

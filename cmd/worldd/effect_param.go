@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/spelling"
 )
 
 // setParams changes values, which are in the order of the effect's parameters, as
@@ -22,7 +23,7 @@ func setParams(values []field.Vec4, p *field.Program, settings []string) error {
 		}
 		i := slices.IndexFunc(params, func(p field.Param) bool { return p.Name == name })
 		if i < 0 {
-			return fmt.Errorf("--param %s: the effect has no parameter %q; %s", setting, name, knownParams(params))
+			return fmt.Errorf("--param %s: the effect has no parameter %q; %s", setting, name, knownParams(name, params))
 		}
 		if set[name] {
 			return fmt.Errorf("--param %s: %s has a value already", setting, name)
@@ -32,12 +33,16 @@ func setParams(values []field.Vec4, p *field.Program, settings []string) error {
 		if err != nil {
 			return fmt.Errorf("--param %s: %w", setting, err)
 		}
+		if err := allowed(&params[i], text, value); err != nil {
+			return fmt.Errorf("--param %s: %w", setting, err)
+		}
 		values[i] = value
 	}
 	return nil
 }
 
-func knownParams(params []field.Param) string {
+// knownParams says what could have been meant by a name.
+func knownParams(name string, params []field.Param) string {
 	if len(params) == 0 {
 		return "it has none"
 	}
@@ -45,7 +50,22 @@ func knownParams(params []field.Param) string {
 	for i, p := range params {
 		names[i] = p.Name
 	}
-	return "it has " + strings.Join(names, ", ")
+	all := "it has " + strings.Join(names, ", ")
+	if near := spelling.Nearest(name, names); near != "" {
+		return fmt.Sprintf("did you mean %s? (%s)", near, all)
+	}
+	return all
+}
+
+// allowed says whether a parameter may have the value that the text gave.
+func allowed(p *field.Param, text string, value field.Vec4) error {
+	switch {
+	case p.Scalar && strings.Contains(text, "("):
+		return fmt.Errorf("%s is a number, and no vector", p.Name)
+	case !p.Allows(value):
+		return fmt.Errorf("%s may be from %g to %g", p.Name, p.Min, p.Max)
+	}
+	return nil
 }
 
 // parseVector reads a value as the text of an effect has it: a number stands for

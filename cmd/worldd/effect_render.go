@@ -20,7 +20,7 @@ import (
 // effectRenderCommand draws an effect. Its flags have no variables in the
 // environment: what belongs to one picture is nobody's setting.
 type effectRenderCommand struct {
-	File     string   `arg:"" placeholder:"FILE" help:"An effect."`
+	File     string   `arg:"" placeholder:"FILE" help:"An effect: a file, or the name of one that comes with worldd."`
 	Output   string   `short:"o" env:"-" required:"" placeholder:"FILE" help:"Where to write: a .png or, with --animate, a .gif. What is there is replaced."`
 	Plane    string   `env:"-" default:"xz" help:"The slice: xz (from above), xy or zy (${default})."`
 	At       *float32 `env:"-" placeholder:"METRES" help:"Where the slice is, on the third axis (the middle of the box)."`

@@ -15,7 +15,7 @@ import (
 )
 
 const updraft = `effect updraft
-param strength = 9
+param strength = 9 in 0..100
 param drift = (1, 0, 0.5)
 box (-4, 0, -4) (4, 20, 4)
 wind = mul (0, 1, 0), strength
@@ -81,7 +81,7 @@ func TestWrongEffects(t *testing.T) {
 		{"a world", "../../internal/scenes/worlds/storm.yaml", ":5:5: the character"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, command := range [][]string{{"check"}, {"hash"}, {"render", "--output", picture}} {
+			for _, command := range [][]string{{"check"}, {"hash"}, {"fmt"}, {"fmt", "-w"}, {"explain"}, {"render", "--output", picture}} {
 				status, out, err := worldd(t, append(append([]string{"effect"}, command...), c.path)...)
 				require.Equal(t, exitError, status)
 				require.Empty(t, out)
@@ -151,10 +151,13 @@ func TestWrongPictures(t *testing.T) {
 		{[]string{"--region=1,2"}, `--region: "1,2" has to be four numbers, as in --region=-10,-5,10,5`},
 		{[]string{"--region=1,2,3,x"}, `--region: "1,2,3,x" has to be four numbers`},
 		{[]string{"--region=5,5,-5,-5"}, "the wrong way round"},
-		{[]string{"--region=0,0,1,100"}, "at most 6 times as long"},
+		{[]string{"--region=0,0,1,100"}, "at most 4 times as long"},
 		{[]string{"--at=NaN"}, "y is NaN, and has to be from -1e+06 to 1e+06"},
 		{[]string{"--time=1e9"}, "time is 1e+09"},
-		{[]string{"--param=strenght=4"}, `the effect has no parameter "strenght"`},
+		{[]string{"--param=strenght=4"}, `the effect has no parameter "strenght"; did you mean strength? (it has strength, drift)`},
+		{[]string{"--param=power=4"}, `the effect has no parameter "power"; it has strength, drift`},
+		{[]string{"--param=strength=101"}, "--param strength=101: strength may be from 0 to 100"},
+		{[]string{"--param=strength=(1, 2, 3)"}, "strength is a number, and no vector"},
 		{[]string{"--param=strength"}, "a value is missing; expected NAME=VALUE"},
 		{[]string{"--param=strength=much"}, `"much" is no number; expected one like 80`},
 		{[]string{"--param=strength=Inf"}, `"Inf" is no number`},

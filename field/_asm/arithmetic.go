@@ -142,21 +142,25 @@ func (a *assembler) exp2(x operand.Op) operand.Op {
 	return p
 }
 
-// hash mixes the bits of three numbers.
-func (a *assembler) hash(x [3]operand.Op) operand.Op {
-	var h operand.Op
-	for i, factor := range []uint32{0x9e3779b1, 0x85ebca77, 0xc2b2ae3d} {
-		u := a.load(x[i])
-		a.max(u, a.literal(minusInfinity), u)
-		a.add(u, a.literal(0), u)
-		a.mix(u, 15)
-		a.multiply(u, factor)
-		if i == 0 {
-			h = u
-		} else {
-			a.VPADDD(u, h, h)
-		}
-	}
+// A hash is made in two steps, since many hashes have numbers in common: each
+// number is mixed by itself, once, and the sum of three is mixed again. What is
+// between the steps are integers.
+
+// hashPart mixes the bits of a number.
+func (a *assembler) hashPart(x operand.Op, factor uint32) operand.Op {
+	u := a.load(x)
+	a.max(u, a.literal(minusInfinity), u)
+	a.add(u, a.literal(0), u)
+	a.mix(u, 15)
+	a.multiply(u, factor)
+	return u
+}
+
+// hashSum mixes the sum of three parts.
+func (a *assembler) hashSum(x [3]operand.Op) operand.Op {
+	h := a.load(x[0])
+	a.emit(a.VPADDD, a.VPADDD_BCST, x[1], h, h)
+	a.emit(a.VPADDD, a.VPADDD_BCST, x[2], h, h)
 	a.mix(h, 16)
 	a.multiply(h, 0x85ebca6b)
 	a.mix(h, 13)

@@ -36,6 +36,14 @@ func (a *assembler) of(t triple, lane, i int) operand.Op {
 	return a.at(t.lanes[lane], i)
 }
 
+// lane is the same, in a register.
+func (a *assembler) lane(t triple, lane, i int) operand.Op {
+	if t.accumulator {
+		return a.accumulator(lane, i)
+	}
+	return a.load(a.at(t.lanes[lane], i))
+}
+
 // keep stores a lane of a result.
 func (a *assembler) keep(v operand.Op, t triple, lane, i int) {
 	if t.accumulator {
@@ -112,6 +120,19 @@ func vectors() (all []handler) {
 		to, v, s := a.triple(kinds[0]), a.triple(kinds[1]), a.plane()
 		a.lanewise(to, v, func(_, i int, x, d operand.Op) { a.mul(x, a.at(s, i), d) })
 	}))
+	add(accumulate("scaleShift", 2, func(a *assembler, kinds string) { // v*s + c
+		to, s := a.triple(kinds[0]), a.plane()
+		var k []operand.Op
+		a.each(func(i int) { k = append(k, a.load(a.at(s, i))) })
+		v, c := a.triple(kinds[1]), a.triple('T')
+		for lane := range 3 {
+			a.each(func(i int) {
+				d := a.load(a.of(v, lane, i))
+				a.madInto(d, k[i], a.of(c, lane, i))
+				a.keep(d, to, lane, i)
+			})
+		}
+	}))
 	add(accumulate("axis", 2, func(a *assembler, kinds string) { // v - c*s
 		to, s := a.triple(kinds[0]), a.plane()
 		var k []operand.Op
@@ -121,6 +142,16 @@ func vectors() (all []handler) {
 			a.each(func(i int) {
 				d := a.load(a.of(v, lane, i))
 				a.nmad(k[i], a.of(c, lane, i), d)
+				a.keep(d, to, lane, i)
+			})
+		}
+	}))
+	add(accumulate("below", 2, func(a *assembler, kinds string) { // s < limit ? v : c
+		to, s, v, limit, c := a.triple(kinds[0]), a.plane(), a.triple(kinds[1]), a.constant(), a.triple('T')
+		for lane := range 3 {
+			a.each(func(i int) {
+				x := a.load(a.at(s, i))
+				d := a.chooseIn(isLess, x, a.at(limit, i), a.lane(v, lane, i), a.of(c, lane, i))
 				a.keep(d, to, lane, i)
 			})
 		}
@@ -144,10 +175,7 @@ func vectors() (all []handler) {
 func (a *assembler) lanewise(to, v triple, f func(lane, i int, x, d operand.Op)) {
 	a.each(func(i int) {
 		for lane := range 3 {
-			x := a.of(v, lane, i)
-			if !v.accumulator {
-				x = a.load(x)
-			}
+			x := a.lane(v, lane, i)
 			d := a.target(to, lane, i)
 			f(lane, i, x, d)
 			a.settle(d, to, lane, i)
@@ -159,15 +187,9 @@ func (a *assembler) lanewise(to, v triple, f func(lane, i int, x, d operand.Op))
 func (a *assembler) cross(c, v triple, lane, i int) operand.Op {
 	j, k := (lane+1)%3, (lane+2)%3
 	t := a.vector()
-	x := a.of(v, k, i)
-	if !v.accumulator {
-		x = a.load(x)
-	}
+	x := a.lane(v, k, i)
 	a.mul(x, a.of(c, j, i), t)
-	y := a.of(v, j, i)
-	if !v.accumulator {
-		y = a.load(y)
-	}
+	y := a.lane(v, j, i)
 	a.nmad(y, a.of(c, k, i), t)
 	return t
 }
@@ -243,6 +265,21 @@ func squares() (all []handler) {
 			a.step()
 			return true
 		}},
+		{"towardsSquareXZ", func(a *assembler) bool { // x and z of position - c, and the sum of their squares
+			to, s, c := [2]source{a.plane(), a.plane()}, a.plane(), [2]source{a.constant(), a.constant()}
+			a.each(func(i int) {
+				var d [2]operand.Op
+				for n, lane := range [2]int{0, 2} {
+					v := a.load(a.position(lane, i))
+					a.sub(v, a.at(c[n], i), v)
+					a.store(v, to[n], i)
+					d[n] = v
+				}
+				a.store(a.square(d[:]...), s, i)
+			})
+			a.step()
+			return true
+		}},
 		{"distanceSquareXZ", func(a *assembler) bool { // the same without y
 			s, cx, cz := a.plane(), a.constant(), a.constant()
 			a.each(func(i int) {
@@ -260,10 +297,7 @@ func squares() (all []handler) {
 
 func (a *assembler) loads(v triple, i int) (d []operand.Op) {
 	for lane := range 3 {
-		x := a.of(v, lane, i)
-		if !v.accumulator {
-			x = a.load(x)
-		}
+		x := a.lane(v, lane, i)
 		d = append(d, x)
 	}
 	return d
@@ -292,10 +326,7 @@ func outputs() (all []handler) {
 	add(accumulate("outMadC", 1, func(a *assembler, kinds string) { // out += v*c, lane by lane
 		v, c := a.triple(kinds[0]), a.triple('T')
 		a.toOutput(func(lane, i int, to operand.Op) {
-			x := a.of(v, lane, i)
-			if !v.accumulator {
-				x = a.load(x)
-			}
+			x := a.lane(v, lane, i)
 			a.mad(x, a.of(c, lane, i), to)
 		})
 	}))
@@ -303,6 +334,25 @@ func outputs() (all []handler) {
 		v, c, s := a.triple(kinds[0]), a.triple('T'), a.plane()
 		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(a.cross(c, v, lane, i), k, to) })
 	}))
+	for _, turn := range []struct {
+		name string
+		x, z func(a *assembler, x, y, to operand.Op)
+	}{
+		{"outMadXNmadZ", (*assembler).mad, (*assembler).nmad},
+		{"outNmadXMadZ", (*assembler).nmad, (*assembler).mad},
+	} {
+		add([]handler{{turn.name, func(a *assembler) bool { // out.x += o0*s, out.z -= o1*s, or the other way round
+			x, z, s := a.plane(), a.plane(), a.plane()
+			outX, outZ := a.outputs(0), a.outputs(2)
+			a.each(func(i int) {
+				k := a.load(a.at(s, i))
+				outX.change(i, func(to operand.Op) { turn.x(a, k, a.at(x, i), to) })
+				outZ.change(i, func(to operand.Op) { turn.z(a, k, a.at(z, i), to) })
+			})
+			a.step()
+			return true
+		}}})
+	}
 	add([]handler{{"outMadPT", func(a *assembler) bool { // out += c*s
 		c, s := a.triple('T'), a.plane()
 		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(k, a.of(c, lane, i), to) })
@@ -348,40 +398,39 @@ func scalars() (all []handler) {
 			return true
 		}})
 	}
+	one("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
+		return a.square(a.load(a.at(o[0], i)), a.load(a.at(o[1], i)))
+	})
 	one("rsqrtBelow", "PCCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : o3
 		x := a.load(a.at(o[0], i))
 		y := a.rsqrt(x)
 		a.mul(y, a.at(o[2], i), y)
 		return a.chooseIn(isLess, x, a.at(o[1], i), y, a.at(o[3], i))
 	})
-	for _, bend := range []struct {
-		name string
-		f    func(a *assembler, o []source, i int) operand.Op
-	}{
-		{"", func(a *assembler, o []source, i int) operand.Op { return a.load(a.at(o[0], i)) }},
-		{"Mad", bent((*assembler).mad)},
-		{"Nmad", bent((*assembler).nmad)},
-	} {
-		kinds := "P"
-		if bend.name != "" {
-			kinds = "PCC"
-			one("saturate"+bend.name, kinds, func(a *assembler, o []source, i int) operand.Op {
-				v := bend.f(a, o, i)
-				a.saturate(v)
-				return v
-			})
-		}
-		one("smooth"+bend.name, kinds+"CC", func(a *assembler, o []source, i int) operand.Op { // s*s*(c1 - s*c0), s saturated
-			v := bend.f(a, o, i)
-			a.saturate(v)
-			t := a.load(a.at(o[len(o)-1], i))
-			a.nmad(v, a.at(o[len(o)-2], i), t)
-			a.mul(v, v, v)
-			a.mul(v, t, v)
+	// times is also made with a factor, which is the next handler by number.
+	times := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
+		one(name, kinds, f)
+		one(name+"Times", kinds+"P", func(a *assembler, o []source, i int) operand.Op {
+			v := f(a, o, i)
+			a.mul(v, a.at(o[len(kinds)], i), v)
 			return v
 		})
 	}
-	one("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bent((*assembler).mad)(a, o, i)) })
+	one("rsqrtTimes", "PP", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1
+		v := a.rsqrt(a.load(a.at(o[0], i)))
+		a.mul(v, a.at(o[1], i), v)
+		return v
+	})
+	times("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.load(a.at(o[0], i)), o[1:], i) })
+	for _, b := range bends {
+		one("saturate"+b.name, "PCC", func(a *assembler, o []source, i int) operand.Op {
+			v := b.f(a, o, i)
+			a.saturate(v)
+			return v
+		})
+		times("smooth"+b.name, "PCCCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(b.f(a, o, i), o[3:], i) })
+	}
+	times("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
 	for _, kinds := range []string{"PPP", "PCP", "PPC"} {
 		one("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
 			v := a.load(a.at(o[0], i))
@@ -393,11 +442,41 @@ func scalars() (all []handler) {
 	return all
 }
 
-// bent is a plane times a constant, with another constant.
-func bent(f func(a *assembler, x, y, to operand.Op)) func(a *assembler, o []source, i int) operand.Op {
-	return func(a *assembler, o []source, i int) operand.Op {
+// Bends take a plane to where a falloff begins, with two constants.
+var bends = []struct {
+	name string
+	f    func(a *assembler, o []source, i int) operand.Op
+}{
+	{"Mad", func(a *assembler, o []source, i int) operand.Op { // x*c0 + c1
 		t := a.load(a.at(o[2], i))
-		f(a, a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		a.mad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
 		return t
-	}
+	}},
+	{"Nmad", func(a *assembler, o []source, i int) operand.Op { // c1 - x*c0
+		t := a.load(a.at(o[2], i))
+		a.nmad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		return t
+	}},
+	{"SubMul", func(a *assembler, o []source, i int) operand.Op { // (x - c0) * c1
+		v := a.load(a.at(o[0], i))
+		a.sub(v, a.at(o[1], i), v)
+		a.mul(v, a.at(o[2], i), v)
+		return v
+	}},
+	{"DivSub", func(a *assembler, o []source, i int) operand.Op { // c1 - x/c0
+		v, t := a.load(a.at(o[0], i)), a.load(a.at(o[2], i))
+		a.div(v, a.at(o[1], i), v)
+		a.sub(t, v, t)
+		return t
+	}},
+}
+
+// smooth is s*s*(c1 - s*c0), s saturated.
+func (a *assembler) smooth(s operand.Op, c []source, i int) operand.Op {
+	a.saturate(s)
+	t := a.load(a.at(c[1], i))
+	a.nmad(s, a.at(c[0], i), t)
+	a.mul(s, s, s)
+	a.mul(s, t, s)
+	return s
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // particleArea is how many pixels of a panel there are to a particle.
-const particleArea = 300
+const particleArea = 420
 
 // Durations of motion, in seconds of the effect's own time. One that is shown as
 // fast as it happens takes RealTime.

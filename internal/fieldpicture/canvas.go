@@ -60,7 +60,7 @@ func (c canvas) fill(clip image.Rectangle, with ink, corners ...corner) {
 	shape := outline(corners)
 	for y := reach.Min.Y; y < reach.Max.Y; y++ {
 		for x := reach.Min.X; x < reach.Max.X; x++ {
-			c.shade(x, y, with, shape.coverage(x, y)*shades/samples)
+			c.shade(x, y, with, (shape.coverage(x, y)*shades+samples/2)/samples)
 		}
 	}
 }
@@ -142,7 +142,8 @@ func (c canvas) shade(x, y int, with ink, thirds int) {
 }
 
 // line draws a straight line, width pixels thick, between two points given in
-// pixels.
+// pixels. It is half a pixel longer at both ends, so that lines which follow each
+// other have no gap.
 func (c canvas) line(clip image.Rectangle, with ink, width, ax, ay, bx, by float64) {
 	dx, dy := bx-ax, by-ay
 	length := math.Sqrt(float64(dx*dx) + float64(dy*dy))
@@ -150,6 +151,8 @@ func (c canvas) line(clip image.Rectangle, with ink, width, ax, ay, bx, by float
 		return
 	}
 	nx, ny := float64(dx/length*width)/2, float64(dy/length*width)/2
+	ex, ey := dx/length/2, dy/length/2
+	ax, ay, bx, by = ax-ex, ay-ey, bx+ex, by+ey
 	c.fill(clip, with, cornerAt(ax+ny, ay-nx), cornerAt(bx+ny, by-nx), cornerAt(bx-ny, by+nx), cornerAt(ax-ny, ay+nx))
 }
 

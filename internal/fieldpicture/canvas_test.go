@@ -33,7 +33,7 @@ func TestFill(t *testing.T) {
 	at := func(x, y int) int { return int(c.image.ColorIndexAt(x, y)) }
 	require.Equal(t, inkIndex, at(2, 2))
 	require.Equal(t, inkIndex, at(4, 3))
-	require.Equal(t, 1, at(3, 4), "half covered: a third, rounded down")
+	require.Equal(t, 2, at(3, 4), "half covered: one and a half thirds, rounded")
 	require.Zero(t, at(1, 2))
 	require.Zero(t, at(5, 2))
 	require.Equal(t, 9, inked(c, all))

@@ -18,9 +18,10 @@ const (
 	footer       = 2*lineHeight + 6
 	panelGap     = 14
 	tickLength   = 4
-	tickSpacing  = 56 // about
-	leastTicks   = 3  // the steps that a narrow axis has about: fewer may be none
-	overhang     = 6  // of labels
+	tickSpacing  = 40 // at least
+	leastAcross  = 3  // steps that a short axis has about: fewer may be no tick
+	leastDown    = 4
+	overhang     = 6 // of labels
 	scaleWidth   = 14
 	panelCaption = lineHeight + 2 // above each panel: its time, and the name of the axis
 	minTextWidth = 46 * letterWidth
@@ -75,7 +76,7 @@ func (v View) panelSize(longest int) (width, height int) {
 
 // caption says in lines of so many letters what is seen.
 func (v View) caption(program *field.Program, timed bool, letters int) []string {
-	_, _, through := v.Plane.Axes()
+	_, _, through := v.Plane.axisNames()
 	first := fmt.Sprintf("%s at %s = %s m", v.Plane, through, number(v.At))
 	if timed {
 		first += ", time " + seconds(v.Time)
@@ -138,7 +139,7 @@ func fit(line string, letters int) string {
 func (f *figure) drawFrame(p *panel, verticalAxis, horizontalAxis bool) {
 	f.canvas.block(p.rect.Inset(-1), frameIndex)
 	f.canvas.block(p.rect, 0)
-	right, vertical, _ := p.view.Plane.Axes()
+	right, vertical, _ := p.view.Plane.axisNames()
 	if verticalAxis {
 		f.drawVerticalAxis(p, vertical)
 	}
@@ -148,7 +149,7 @@ func (f *figure) drawFrame(p *panel, verticalAxis, horizontalAxis bool) {
 }
 
 func (f *figure) drawHorizontalAxis(p *panel, name string) {
-	step := stepFor(float64(p.view.Max[0])-float64(p.view.Min[0]), max(leastTicks, p.rect.Dx()/tickSpacing))
+	step := stepFor(float64(p.view.Max[0])-float64(p.view.Min[0]), max(leastAcross, p.rect.Dx()/tickSpacing))
 	y := p.rect.Max.Y + 1
 	for _, i := range step.within(float64(p.view.Min[0]), float64(p.view.Max[0])) {
 		at, _ := p.toPixel(float32(step.value(i)), p.view.Min[1])
@@ -166,7 +167,7 @@ func (f *figure) drawHorizontalAxis(p *panel, name string) {
 }
 
 func (f *figure) drawVerticalAxis(p *panel, name string) {
-	step := stepFor(float64(p.view.Max[1])-float64(p.view.Min[1]), max(leastTicks, p.rect.Dy()/tickSpacing))
+	step := stepFor(float64(p.view.Max[1])-float64(p.view.Min[1]), max(leastDown, p.rect.Dy()/tickSpacing))
 	x := p.rect.Min.X - 1
 	for _, i := range step.within(float64(p.view.Min[1]), float64(p.view.Max[1])) {
 		_, at := p.toPixel(p.view.Min[0], float32(step.value(i)))
@@ -208,5 +209,5 @@ func (f *figure) drawScale(s scale, unit string) {
 		}
 		f.canvas.text(bar.Max.X+tickLength+5, y-lineHeight/2, dimIndex, plainFace, label)
 	}
-	f.canvas.text(bar.Min.X, bar.Min.Y-panelCaption-4, dimIndex, plainFace, unit)
+	f.canvas.text(bar.Min.X, bar.Min.Y-panelCaption-1, dimIndex, plainFace, unit)
 }

@@ -141,21 +141,29 @@ func (p *panel) drawBox(c canvas, program *field.Program) {
 	axes := &planes[p.view.Plane]
 	ax, ay := p.toPixel(box.Min[axes.right], box.Min[axes.vertical])
 	bx, by := p.toPixel(box.Max[axes.right], box.Max[axes.vertical])
-	// A box may reach far out of the panel: what is drawn of it is not more.
-	left, right := max(min(ax, bx), float64(p.rect.Min.X-1)), min(max(ax, bx), float64(p.rect.Max.X+1))
-	top, bottom := max(min(ay, by), float64(p.rect.Min.Y-1)), min(max(ay, by), float64(p.rect.Max.Y+1))
+	// A box may reach far out of the panel: what is drawn of it does not.
+	near := p.rect.Inset(-1)
+	left, right := max(int(max(min(ax, bx), -1)), near.Min.X), min(int(min(max(ax, bx), 1e6)), near.Max.X)
+	top, bottom := max(int(max(min(ay, by), -1)), near.Min.Y), min(int(min(max(ay, by), 1e6)), near.Max.Y)
 	for x := left; x < right; x += dash + gap {
-		p.drawDash(c, x, top, min(x+dash, right), top)
-		p.drawDash(c, x, bottom, min(x+dash, right), bottom)
+		p.drawDash(c, image.Rect(x, top, min(x+dash, right), top+1))
+		p.drawDash(c, image.Rect(x, bottom, min(x+dash, right), bottom+1))
 	}
 	for y := top; y < bottom; y += dash + gap {
-		p.drawDash(c, left, y, left, min(y+dash, bottom))
-		p.drawDash(c, right, y, right, min(y+dash, bottom))
+		p.drawDash(c, image.Rect(left, y, left+1, min(y+dash, bottom)))
+		p.drawDash(c, image.Rect(right, y, right+1, min(y+dash, bottom)))
 	}
 }
 
-func (p *panel) drawDash(c canvas, ax, ay, bx, by float64) {
-	c.line(p.rect, c.inkAt(p.rect, ax, ay), 1, ax, ay, bx, by)
+// drawDash draws what of a dash is in the panel, fainter than arrows are.
+func (p *panel) drawDash(c canvas, r image.Rectangle) {
+	r = r.Intersect(p.rect)
+	with := c.inkAt(p.rect, float64(r.Min.X), float64(r.Min.Y))
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			c.shade(x, y, with, shades-1)
+		}
+	}
 }
 
 // inkAt is the ink that shows on what is at a place of a panel.

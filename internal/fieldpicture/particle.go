@@ -10,7 +10,7 @@ import (
 // How particles are moved, and how much of their way is shown, in steps.
 const (
 	stepsPerFrame = 2
-	windTrace     = 24
+	windTrace     = 18
 	// Speed takes time to gain: an acceleration is seen by all of the way.
 	accelerationTrace = frames * stepsPerFrame
 	// In a wind a particle lives from half of to all of maxLife steps, then starts
@@ -33,6 +33,7 @@ type swarm struct {
 	random *rand.Rand
 	step   float32 // seconds
 	steps  int     // made so far
+	starts uint32  // of particles, so far
 
 	position, velocity, middle field.Planes
 	life                       []int
@@ -69,12 +70,19 @@ func newSwarm(program *field.Program, v View, n int, step float32) *swarm {
 	return s
 }
 
-// start puts a particle at rest somewhere in the slice.
+// Multiples of these, as parts of 2^32, fill a square evenly: however many there
+// are, none are close together and no gap is left (M. Roberts' R2 sequence, 2018).
+const spreadRight, spreadVertical = 0xc13fa9a9, 0x91e10da5
+
+// start puts a particle at rest somewhere in the slice, away from those before.
 func (s *swarm) start(i int) {
 	right, vertical, through := s.view.Plane.turn(s.position)
-	between := func(lo, hi float32) float32 { return lo + float32(s.random.Float32()*(hi-lo)) }
-	right[i] = between(s.view.Min[0], s.view.Max[0])
-	vertical[i] = between(s.view.Min[1], s.view.Max[1])
+	between := func(lo, hi float32, part uint32) float32 {
+		return lo + float32(float32(float64(part)/(1<<32))*(hi-lo))
+	}
+	s.starts++
+	right[i] = between(s.view.Min[0], s.view.Max[0], s.starts*spreadRight)
+	vertical[i] = between(s.view.Min[1], s.view.Max[1], s.starts*spreadVertical)
 	through[i] = s.view.At
 	s.velocity.X[i], s.velocity.Y[i], s.velocity.Z[i] = 0, 0, 0
 	s.life[i] = maxLife/2 + s.random.IntN(maxLife/2)
@@ -159,8 +167,8 @@ func (s *swarm) record(i int) {
 // and how long a line of it at least. Many short ones would leave gaps, because
 // none of them covers much of a pixel.
 const (
-	traceTail    = 0.75
-	traceHead    = 2
+	traceTail    = 0.6
+	traceHead    = 1.8
 	shortestLine = 3
 )
 
@@ -177,7 +185,7 @@ func (s *swarm) draw(c canvas, p *panel) {
 		}
 		x, y := place(0)
 		with := c.inkAt(p.rect, x, y)
-		c.dot(p.rect, with, traceHead*0.75, x, y)
+		c.dot(p.rect, with, traceHead, x, y)
 		last := min(t.count, len(t.points))
 		for age := range last - 1 {
 			width := traceHead - float64((traceHead-traceTail)*float64(age))/float64(len(t.points))
