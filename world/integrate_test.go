@@ -25,8 +25,12 @@ func TestColumnsMoveLikeRows(t *testing.T) {
 		a, b := &rows.bodies, &columns.bodies
 		for row := range n {
 			for i, pair := range [][2]float32{
-				{a.posX[row], b.posX[row]}, {a.posY[row], b.posY[row]}, {a.posZ[row], b.posZ[row]},
-				{a.velX[row], b.velX[row]}, {a.velY[row], b.velY[row]}, {a.velZ[row], b.velZ[row]},
+				{a.posX[row], b.posX[row]},
+				{a.posY[row], b.posY[row]},
+				{a.posZ[row], b.posZ[row]},
+				{a.velX[row], b.velX[row]},
+				{a.velY[row], b.velY[row]},
+				{a.velZ[row], b.velZ[row]},
 			} {
 				if math.Float32bits(pair[0]) != math.Float32bits(pair[1]) {
 					require.Fail(t, "bits", "round %d, row %d of %d, column %d: %v by row, %v by column", round, row, n, i, pair[0], pair[1])
