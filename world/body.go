@@ -75,6 +75,7 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.grid.insert(b.cell[row], slot)
 	w.rowOf[slot] = int32(row)
 	w.wakefulness.newborn.Set(slot)
+	w.noteMove(row, true)
 	w.rouse(row)
 }
 

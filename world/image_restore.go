@@ -72,6 +72,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	w.restoreComponents(img, m)
 	w.restoreEffects(&img.effects)
 	w.events = events{}
+	w.history.reset(w.cfg.HistoryTicks, w.tick)
 	if renewed {
 		w.renameHandles(&img.entities)
 	} else {
@@ -193,7 +194,7 @@ type matched struct {
 
 // fits says whether a world of configuration w goes on like one of c.
 func (c Config) fits(w Config) error {
-	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
+	c.MaxEntities, c.FirstGeneration, c.HistoryTicks = w.MaxEntities, w.FirstGeneration, w.HistoryTicks
 	if c != w {
 		return fmt.Errorf("%w: its settings are %+v, the world's %+v", ErrImageWorld, c, w)
 	}

@@ -49,6 +49,7 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	if !ok || !to.finite() {
 		return false
 	}
+	w.noteMove(row, false)
 	w.rouse(row) // where it was
 	w.bodies.setPosition(row, w.clamped(to))
 	w.recell(row)

@@ -79,6 +79,7 @@ func (w *World) Step() {
 	w.tick++
 	w.runSystems(Before)
 	w.flushSleep()
+	w.noteAwake()
 	w.move()
 	w.follow()
 	w.collide()
@@ -88,6 +89,7 @@ func (w *World) Step() {
 	w.expireEffects()
 	w.destroyDoomed()
 	w.events.end()
+	w.history.turn()
 	for _, c := range w.components {
 		c.changed().end()
 	}

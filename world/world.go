@@ -58,6 +58,7 @@ type World struct {
 	forces      forces
 	events      events
 	counts      counts
+	history     history
 
 	recorder *Recorder // nil: nobody records
 }
@@ -93,6 +94,7 @@ func New(cfg Config) (*World, error) {
 	w.rand = rand.New(w.pcg)
 	w.bodies.init(cfg.Compaction)
 	w.grid = newGrid(cfg)
+	w.history.reset(cfg.HistoryTicks, 0)
 	if w.effects, err = newEffects(); err != nil {
 		return nil, err
 	}
