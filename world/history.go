@@ -6,11 +6,11 @@ package world
 // The records of one body are a chain, newest first, through a ring of lists by
 // tick.
 type history struct {
-	ticks  uint64     // how far back; 0: nothing is kept
-	since  uint64     // first tick that is known
-	now    uint64     // the tick of the step under way, or of the next
+	ticks  uint64        // how far back; 0: nothing is kept
+	since  uint64        // first tick that is known
+	now    uint64        // the tick of the step under way, or of the next
 	rings  [][]pastPlace // by tick of the move
-	newest []recordID // by slot
+	newest []recordID    // by slot
 }
 
 // pastPlace says where a body was at the end of the tick before the one in which it
