@@ -247,18 +247,14 @@ func (d *imageDecoder) columns() {
 		c := &d.img.components[i]
 		d.set(&c.has, slots, "slots with "+c.name)
 		d.set(&c.changed, slots, "changes of "+c.name)
-		words := 0
-		for word := range c.has.WordCount() {
-			if c.has.Word(word) != 0 {
-				words++
-			}
-		}
 		if d.err != nil {
 			return
 		}
-		c.values = make([]byte, words*c.wordBytes())
-		d.bytes(c.values)
-		c.convert(c.values)
+		c.makeRoom(c.highestWord())
+		for _, values := range c.words {
+			d.bytes(values)
+			c.convert(values)
+		}
 	}
 }
 

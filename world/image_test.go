@@ -282,8 +282,9 @@ func TestImageInAStepPanics(t *testing.T) {
 	var img world.Image
 	s.TakeImage(&img)
 	for name, f := range map[string]func(){
-		"TakeImage": func() { s.TakeImage(&img) },
-		"Restore":   func() { _ = s.Restore(&img) },
+		"TakeImage":    func() { s.TakeImage(&img) },
+		"Restore":      func() { _ = s.Restore(&img) },
+		"PrepareImage": func() { _ = s.PrepareImage(&img) },
 	} {
 		active := false
 		require.NoError(t, s.AddSystem(world.Before, name, func(*world.World) {
@@ -314,4 +315,52 @@ func TestRestoredGoldenScenes(t *testing.T) {
 		require.Equal(t, scene.hash, w.StateHash(), "%s, %v", scene.name, mode)
 		require.Equal(t, scene.tick, tick, "%s, %v", scene.name, mode)
 	}
+}
+
+// bulky makes a word of 64 slots as much as PrepareImage copies in one call.
+type bulky [8192]uint64
+
+// However much is copied ahead, and whatever happens meanwhile, the image is the
+// one that would have been copied at once.
+func TestPreparedImageIsTheSame(t *testing.T) {
+	s := newScene(t, 7, 250, 2, 2)
+	large, err := world.Register[bulky](s.World, "bulky")
+	require.NoError(t, err)
+	r, programs := rand.New(rand.NewPCG(4, 1)), []*field.Program{compile(t, gust), compile(t, blast)}
+	anybody := func() world.Entity { return s.HandleAt(uint32(r.IntN(300))) }
+	require.NoError(t, s.AddSystem(world.Before, "inside", func(*world.World) {
+		if v := large.Mut(anybody()); v != nil {
+			v[7]++
+		}
+		large.Remove(anybody())
+		large.DeferSet(anybody(), bulky{1})
+	}))
+	for slot := range s.Slots() {
+		large.Set(s.HandleAt(slot), bulky{uint64(slot)})
+	}
+	var img, whole world.Image
+	calls := 0
+	for range 12 {
+		for ready := false; !ready; calls++ {
+			s.Step()
+			ready = s.PrepareImage(&img)
+			outside(s, r, programs)
+			large.Set(anybody(), bulky{2})
+		}
+		if r.IntN(2) == 0 {
+			s.Step()
+		}
+		if r.IntN(4) == 0 {
+			s.PrepareImage(&whole) // another one: what was prepared is void
+		}
+		s.TakeImage(&img)
+		s.TakeImage(&whole)
+		var a, b bytes.Buffer
+		_, err := img.WriteTo(&a)
+		require.NoError(t, err)
+		_, err = whole.WriteTo(&b)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(a.Bytes(), b.Bytes()))
+	}
+	require.Greater(t, calls, 12*3)
 }

@@ -177,24 +177,17 @@ func (e *imageEncoder) rows(img *rowImage) {
 	writeArray(e, img.rest)
 }
 
-// column writes a component's values in pieces, made portable.
+// column writes a component's values, made portable.
 func (e *imageEncoder) column(img *columnImage) {
 	e.set(&img.has)
 	e.set(&img.changed)
-	if img.size == 0 {
-		return
-	}
-	piece := max(chunkBytes/16/int(img.size), 1) * int(img.size)
-	for rest := img.values; len(rest) > 0; {
-		n := min(piece, len(rest))
-		if img.plain {
-			e.bytes(rest[:n])
-		} else {
-			e.scratch = append(e.scratch[:0], rest[:n]...)
-			img.convert(e.scratch)
-			e.bytes(e.scratch)
+	for _, values := range img.words {
+		if !img.plain {
+			e.scratch = append(e.scratch[:0], values...)
+			values = e.scratch
+			img.convert(values)
 		}
-		rest = rest[n:]
+		e.bytes(values)
 	}
 }
 

@@ -94,6 +94,7 @@ func (w *World) Step() {
 		c.changed().end()
 	}
 	w.running = false
+	w.followPrepared()
 	if w.recorder != nil {
 		w.recorder.afterStep()
 	}

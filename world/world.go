@@ -59,6 +59,7 @@ type World struct {
 	events      events
 	counts      counts
 	history     history
+	preparing   *Image // by PrepareImage
 
 	recorder *Recorder // nil: nobody records
 }
