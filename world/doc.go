@@ -18,6 +18,8 @@
 //   - awake: a body that is stepped. asleep: a body that costs nothing.
 //   - effect: one field program placed in the world, a wind or an acceleration.
 //   - doomed: destroyed by somebody, live until the end of the step.
+//   - system: a function that runs in every step, before bodies move or after.
+//   - quarantined: a body stopped because a number of its was not finite.
 //
 // # Rows
 //
@@ -71,7 +73,12 @@
 //	deferred changes -> systems Before -> sleep flush -> field forces -> integrate
 //	  -> grid -> systems After -> expiry -> destroys -> (events readable)
 //
-// What a system defers is carried out as it returns.
+// What a system defers is carried out as it returns. Systems run in the order in
+// which they were added, or as Follows and Precedes say.
+//
+// What happened is told by lists that are valid until the next step: Spawned,
+// Destroyed, Slept, Woke and Quarantined. Systems that run After see all but the
+// destroyed of their own step.
 //
 // # Invariants
 //

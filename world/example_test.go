@@ -3,6 +3,7 @@ package world_test
 import (
 	"fmt"
 	"math/bits"
+	"time"
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/world"
@@ -99,6 +100,31 @@ func ExampleWorld_NewQuery() {
 	// 2v1 guards 0v1 live
 	// 1v1 guards 0v1 stale
 	// 2v1 guards 0v1 stale
+}
+
+// Systems that are added in any order run in the declared one, and a clock of
+// the caller's says what each costs.
+func ExampleWorld_AddSystem() {
+	w, _ := world.New(world.Config{})
+	began := time.Now()
+	w.SetClock(func() time.Duration { return time.Since(began) })
+	say := func(what string) func(*world.World) {
+		return func(w *world.World) { fmt.Println("tick", w.Tick(), what) }
+	}
+	_ = w.AddSystem(world.Before, "shoot", say("shoots"), world.Follows("aim"))
+	_ = w.AddSystem(world.Before, "aim", say("aims"))
+	_ = w.AddSystem(world.After, "score", say("counts"))
+	w.Step()
+	for _, s := range w.Stats().Systems {
+		fmt.Println(s.Name, s.Phase, s.Runs, s.Total >= 0)
+	}
+	// Output:
+	// tick 1 aims
+	// tick 1 shoots
+	// tick 1 counts
+	// aim before 1 true
+	// shoot before 1 true
+	// score after 1 true
 }
 
 // The fast path takes 64 slots at a time: a mask of those that match, and their

@@ -19,7 +19,7 @@ func (w *World) integrate(from, to int) {
 			next = w.pushed(params, row-from, v)
 		}
 		if square := next.Dot(next); !(square <= MaxSpeed*MaxSpeed) {
-			next = w.restrained(square, next)
+			next = w.restrained(row, square, next)
 		}
 		place, next := w.advanced(params, at, next)
 		if place != at || next != v {
@@ -52,11 +52,11 @@ func (w *World) pushed(params *bodyParams, i int, v Vec3) Vec3 {
 
 // restrained caps a velocity, and stops one that is not a number: the body stays
 // at its last finite place.
-func (w *World) restrained(square float32, v Vec3) Vec3 {
+func (w *World) restrained(row int, square float32, v Vec3) Vec3 {
 	if square <= overflow {
 		return v.capped()
 	}
-	w.counts.quarantined++
+	w.quarantine(w.bodies.slot[row])
 	return Vec3{}
 }
 
