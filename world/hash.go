@@ -101,7 +101,10 @@ func (w *World) hashEffects(h hash) hash {
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := pool.At(slot)
 		h = h.add(uint64(pool.HandleAt(slot))).add(e.born).add(e.expires)
-		h = h.add(uint64(e.mode)).vec(e.center).add(w.effects.programs[slot].Hash())
+		h = h.add(uint64(e.mode) | uint64(e.layers)<<8).vec(e.center).add(w.effects.programs[slot].Hash())
+		if e.follows != 0 {
+			h = h.add(uint64(e.follows)).vec(e.offset)
+		}
 		for _, p := range w.effects.params[slot] {
 			for _, x := range p {
 				h = h.float(x)

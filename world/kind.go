@@ -23,6 +23,7 @@ type BodyDef struct {
 	Radius      float32 // metres: it touches the ground with its centre that high
 	Friction    float32 // Coulomb's coefficient on the ground
 	Restitution float32 // 0 to 1: share of the speed of impact that a bounce keeps
+	Layers      Layers  // that it is in; 0 means DefaultLayer
 	Kinematic   bool    // moved by SetVelocity and SetPosition alone: no forces, no gravity, no ground
 }
 
@@ -68,6 +69,7 @@ type bodyParams struct {
 	radius      float32
 	friction    float32
 	restitution float32
+	layers      Layers
 }
 
 // AddKind adds a kind. Its number counts up from 0. The error is the caller's:
@@ -92,6 +94,9 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 		body := *k.Body
 		if body.Mass == 0 {
 			body.Mass = 1
+		}
+		if body.Layers == 0 {
+			body.Layers = DefaultLayer
 		}
 		if err := w.checkBody(k.Name, body); err != nil {
 			return 0, err
@@ -124,7 +129,7 @@ func (w *World) checkBody(name string, b BodyDef) error {
 // paramsOf prepares a tick's numbers. The coupling is the implicit form of
 // dv/dt = drag*(wind-v), which no drag and no tick length makes unstable.
 func (w *World) paramsOf(b BodyDef) bodyParams {
-	p := bodyParams{radius: b.Radius, friction: b.Friction, restitution: b.Restitution}
+	p := bodyParams{radius: b.Radius, friction: b.Friction, restitution: b.Restitution, layers: b.Layers}
 	d := float32(b.Drag * w.dt)
 	p.coupling = d / (1 + d)
 	if !b.Kinematic {

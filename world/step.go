@@ -20,6 +20,7 @@ func (w *World) Step() {
 	w.markFurnished()
 	w.tick++
 	w.runSystems(Before)
+	w.followEntities()
 	w.flushSleep()
 	w.move()
 	w.updateGrid()
@@ -27,6 +28,7 @@ func (w *World) Step() {
 	w.expireEntities()
 	w.expireEffects()
 	w.destroyDoomed()
+	w.followEntities()
 	w.events.end()
 	for _, c := range w.components {
 		c.changed().end()
