@@ -75,6 +75,7 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.grid.insert(b.cell[row], slot)
 	w.rowOf[slot] = int32(row)
 	w.wakefulness.newborn.Set(slot)
+	w.volumes.displace(slot)
 }
 
 // removeBody closes the gap of an awake row with the last awake one, and the gap
@@ -85,6 +86,7 @@ func (w *World) removeBody(row int) {
 	w.rowOf[b.slot[row]] = noRow
 	w.wakefulness.awake.Clear(b.slot[row])
 	w.wakefulness.newborn.Clear(b.slot[row])
+	w.volumes.displaced.Clear(b.slot[row])
 	if b.isAwake(row) {
 		b.awake--
 		if b.mode != InPlace {

@@ -17,6 +17,9 @@
 //   - body: position, velocity and rest timer of an entity, one row in columns.
 //   - awake: a body that is stepped. asleep: a body that costs nothing.
 //   - effect: one field program placed in the world, a wind or an acceleration.
+//   - layer: a bit that the game gives meaning to, for kinds to be in and for
+//     effects and volumes to be about.
+//   - volume: a sphere or a box that notices which bodies cross its surface.
 //   - doomed: destroyed by somebody, live until the end of the step.
 //   - system: a function that runs in every step, before bodies move or after.
 //   - quarantined: a body stopped because a number of its was not finite.
@@ -71,13 +74,13 @@
 // # One step
 //
 //	deferred changes -> systems Before -> sleep flush -> field forces -> integrate
-//	  -> grid -> systems After -> expiry -> destroys -> (events readable)
+//	  -> grid -> volumes -> systems After -> expiry -> destroys -> (events readable)
 //
 // What a system defers is carried out as it returns. Systems run in the order in
 // which they were added, or as Follows and Precedes say.
 //
 // What happened is told by lists that are valid until the next step: Spawned,
-// Destroyed, Slept, Woke and Quarantined. Systems that run After see all but the
+// Destroyed, Slept, Woke, Entered, Left and Quarantined. Systems that run After see all but the
 // destroyed of their own step.
 //
 // # Invariants
@@ -106,4 +109,5 @@
 //	W11  The outcome of a step does not depend on the order of rows: a body reads
 //	     its own row and the effects, nothing else. (Tested, not audited.)
 //	W12  The awake bits by slot are those of the rows that are awake.
+//	W13  A known volume is its slot's tenant's, and who is inside has a body.
 package world

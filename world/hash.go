@@ -69,7 +69,18 @@ func (w *World) StateHash() uint64 {
 			h = c.hash(h.add(uint64(slot)), slot)
 		}
 	}
-	return uint64(w.hashEffects(h))
+	return uint64(w.hashVolumes(w.hashEffects(h)))
+}
+
+// hashVolumes takes who is inside: who will leave depends on it.
+func (w *World) hashVolumes(h hash) hash {
+	for slot := range w.volumes.known.All() {
+		h = h.add(uint64(slot))
+		for member := range w.volumes.triggers[slot].members.All() {
+			h = h.add(uint64(member))
+		}
+	}
+	return h
 }
 
 // hashEntity takes two numbers of 32 bits at a time.

@@ -53,6 +53,7 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	w.bodies.setPosition(row, w.clamped(to))
 	w.bodies.wake(row)
 	w.recell(row)
+	w.volumes.displace(e.Index())
 	w.dirty.Set(e.Index())
 	return true
 }

@@ -13,6 +13,7 @@ func (w *World) Step() {
 	}
 	w.running = true
 	w.events.begin()
+	w.volumes.begin()
 	for _, c := range w.components {
 		c.changed().begin()
 	}
@@ -24,9 +25,11 @@ func (w *World) Step() {
 	w.flushSleep()
 	w.move()
 	w.updateGrid()
+	w.updateVolumes()
 	w.runSystems(After)
 	w.expireEntities()
 	w.expireEffects()
+	w.leaveDoomed()
 	w.destroyDoomed()
 	w.followEntities()
 	w.events.end()

@@ -52,6 +52,7 @@ type World struct {
 	wakefulness wakefulness
 	grid        grid
 	effects     effects
+	volumes     volumes
 	forces      forces
 	events      events
 	counts      counts
