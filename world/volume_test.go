@@ -93,7 +93,7 @@ func (c *crowd) within(v, e world.Entity) bool {
 }
 
 func (c *crowd) step(t *rapid.T) {
-	for range rapid.IntRange(1, 5).Draw(t, "steps") {
+	for range rapid.IntRange(1, 20).Draw(t, "steps") {
 		c.w.Step()
 		var lost []world.Crossing
 		for p := range c.inside {
@@ -123,7 +123,7 @@ func (c *crowd) spawn(t *rapid.T) {
 	if c.w.Stats().Entities == 150 {
 		t.Skip("full")
 	}
-	e, err := c.w.Spawn(rapid.SampledFrom(c.kinds).Draw(t, "kind"), vec(t, "at", 20), vec(t, "v", 10))
+	e, err := c.w.Spawn(rapid.SampledFrom(c.kinds).Draw(t, "kind"), vec(t, "at", 20), vec(t, "v", 60))
 	require.NoError(t, err)
 	c.ever = append(c.ever, e)
 	if rapid.Bool().Draw(t, "asleep") {
