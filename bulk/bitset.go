@@ -96,15 +96,6 @@ func (b *Bitset) Any() bool {
 	return false
 }
 
-// Count returns the number of members. It looks at every word that has one.
-func (b *Bitset) Count() int {
-	n := 0
-	for w, ok := b.nextWord(0); ok; w, ok = b.nextWord(w + 1) {
-		n += bits.OnesCount64(b.words[w])
-	}
-	return n
-}
-
 // Next returns the lowest member that is at least from, or false.
 func (b *Bitset) Next(from uint32) (uint32, bool) {
 	w := from >> wordShift

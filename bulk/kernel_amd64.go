@@ -11,3 +11,26 @@ func addScaledAVX(to *float32, from *float32, n int, k float32)
 // words that groups summary words, 1 to 32, say are not empty. It returns how many, or -1
 // if they do not fit into room: then some of the room is written, and nothing beyond.
 func appendMembersAVX512(list *uint32, room int, words *uint64, summary *uint64, groups int, base uint32) int
+
+// intersectAVX512 sets 64 words at to to the intersection of those at a and b, and returns
+// which of them are not zero. Any of the three may be the same.
+//
+//go:noescape
+func intersectAVX512(to *uint64, a *uint64, b *uint64) uint64
+
+// uniteAVX512 sets 64 words at to to the union of those at a and b, and returns
+// which of them are not zero. Any of the three may be the same.
+//
+//go:noescape
+func uniteAVX512(to *uint64, a *uint64, b *uint64) uint64
+
+// subtractAVX512 sets 64 words at to to the difference of those at a and b, and returns
+// which of them are not zero. Any of the three may be the same.
+//
+//go:noescape
+func subtractAVX512(to *uint64, a *uint64, b *uint64) uint64
+
+// countAVX512 counts the bits of 64 words for each of the groups, of which there must be one.
+//
+//go:noescape
+func countAVX512(words *uint64, groups int) int

@@ -2,7 +2,7 @@ package bulk
 
 import "math/bits"
 
-// runGroups is how many summary words AppendTo does at a time: 131,072 slots.
+// runGroups is how many summary words AppendTo and Count do at a time: 131,072 slots.
 // The assembly is made for that many. It cannot be preempted, and takes some 20
 // microseconds if all slots are in the set.
 const runGroups = 32
@@ -43,4 +43,35 @@ func (b *Bitset) appendRun(list []uint32, s int, some uint32) []uint32 {
 		}
 	}
 	return list
+}
+
+// Count returns the number of members. Like AppendTo, it uses vector
+// instructions where there are some.
+func (b *Bitset) Count() int {
+	n := 0
+	for s := 0; s < len(b.summary); s += runGroups {
+		some := uint32(b.top[s>>wordShift] >> (s & wordMask))
+		if some == 0 {
+			continue
+		}
+		run, done := b.countRunFast(s, some)
+		if !done {
+			run = b.countRun(s)
+		}
+		n += run
+	}
+	return n
+}
+
+// countRun counts the members of the run from summary word s on, at each word
+// that has one.
+func (b *Bitset) countRun(s int) int {
+	n := 0
+	for i, summary := range b.summary[s:min(s+runGroups, len(b.summary))] {
+		group := (*[wordLen]uint64)(b.words[(s+i)<<wordShift:])
+		for ; summary != 0; summary &= summary - 1 {
+			n += bits.OnesCount64(group[bits.TrailingZeros64(summary)&wordMask])
+		}
+	}
+	return n
 }

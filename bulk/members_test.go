@@ -45,7 +45,7 @@ func requireTwins(t *testing.T, b *Bitset) {
 		if len(want) > 1 { // room for all but one
 			memory[len(want)-1] = guard
 			requireSame(t, want, b.AppendTo(memory[:1:len(want)-1]))
-			require.EqualValues(t, guard, memory[len(want)-1], "written behind the capacity")
+			require.Equal(t, uint32(guard), memory[len(want)-1], "written behind the capacity")
 		}
 	}
 }

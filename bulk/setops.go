@@ -96,24 +96,31 @@ func (b *Bitset) assign(op operation, first *Bitset, others []*Bitset) {
 	for _, o := range others {
 		tops = max(tops, len(o.top))
 	}
+	var spare spareGroups
 	for t := range uint32(tops) {
 		some := level(first.top, t)
 		for _, o := range others {
 			some = op.may(some, level(o.top, t))
 		}
 		for some |= level(b.top, t); some != 0; some &= some - 1 {
-			b.assignGroup(op, first, others, t<<wordShift|uint32(bits.TrailingZeros64(some)))
+			b.assignGroup(op, first, others, t<<wordShift|uint32(bits.TrailingZeros64(some)), &spare)
 		}
 	}
 }
 
 // assignGroup is assign for the 64 words of summary word s.
-func (b *Bitset) assignGroup(op operation, first *Bitset, others []*Bitset, s uint32) {
+func (b *Bitset) assignGroup(op operation, first *Bitset, others []*Bitset, s uint32, spare *spareGroups) {
 	some := level(first.summary, s)
 	for _, o := range others {
 		some = op.may(some, level(o.summary, s))
 	}
-	for some |= level(b.summary, s); some != 0; some &= some - 1 {
+	some |= level(b.summary, s)
+	// A union has members where its operands have; else b must not grow for nothing.
+	if bits.OnesCount64(some) >= wholeFrom() && (op == union || s < uint32(len(b.summary))) {
+		b.assignWhole(op, first, others, s, spare)
+		return
+	}
+	for ; some != 0; some &= some - 1 {
 		w := s<<wordShift | uint32(bits.TrailingZeros64(some))
 		word := level(first.words, w)
 		for _, o := range others {

@@ -67,8 +67,18 @@ func BenchmarkExplosion(b *testing.B) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _ = Compile(explosionPrinted)
+	texts := map[string]string{"explosion": explosionPrinted}
+	for _, name := range []string{"whirl", "storm_cell"} {
+		texts[name], _ = Shipped(name)
+	}
+	for _, name := range []string{"explosion", "whirl", "storm_cell"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Compile(texts[name]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -8,15 +8,6 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// Vec4 is four lanes: x, y, z, w.
-type Vec4 = [4]float32
-
-// Param is a parameter of an effect: a vector that each evaluation is given.
-type Param struct {
-	Name    string
-	Default Vec4
-}
-
 // Box is a region in the effect's own space, in metres, faces included.
 type Box struct{ Min, Max [3]float32 }
 

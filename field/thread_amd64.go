@@ -50,43 +50,36 @@ func handlersOf(k cpu.Kernels) *[handlers]uintptr {
 	return &handlersAVX2
 }
 
-// run executes bound code on whole blocks: all slices have a multiple of
-// BlockPoints. The scratch is aligned.
-func (b *bound) run(points, out Planes, pool, scratch []float32, clip bool) {
+// run executes bound code on whole blocks of points, from from to to. The scratch
+// is aligned.
+func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, clip bool) {
+	raceRead(points.X[from:to], points.Y[from:to], points.Z[from:to])
+	raceWrite(out.X[from:to], out.Y[from:to], out.Z[from:to])
 	f := frame{
-		points: planePointers(points), out: planePointers(out),
 		code:    unsafe.Pointer(unsafe.SliceData(b.code)),
 		scratch: unsafe.Pointer(unsafe.SliceData(scratch)),
 		pool:    unsafe.Pointer(unsafe.SliceData(pool)),
 	}
-	raceRead(points)
-	raceWrite(out)
-	for n := len(points.X) / BlockPoints; n > 0; {
-		blocks := min(n, b.blocks)
-		f.blocks = uintptr(blocks)
-		if clip {
-			f.clip = 1
-		}
-		if b.kernels == cpu.AVX512 {
+	if clip {
+		f.clip = 1
+	}
+	for step := b.blocks * BlockPoints; from < to; from += step {
+		f.blocks = uintptr(min(step, to-from) / BlockPoints)
+		f.points, f.out = points.pointers(from), out.pointers(from)
+		switch {
+		case b.kernels == cpu.AVX512:
 			threadAVX512(&f)
-		} else {
-			if clip {
-				f.target = f.out
-				f.out = planePointers(spare(scratch, 3))
-			}
+		case clip:
+			sum := spare(scratch, 3)
+			f.target, f.out = f.out, sum.pointers(0)
 			threadAVX2(&f)
-			if clip {
-				f.out = f.target
-			}
-		}
-		n -= blocks
-		if n > 0 {
-			points, out = points.from(blocks*BlockPoints), out.from(blocks*BlockPoints)
-			f.points, f.out = planePointers(points), planePointers(out)
+		default:
+			threadAVX2(&f)
 		}
 	}
 }
 
-func planePointers(p Planes) [3]unsafe.Pointer {
-	return [3]unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(p.X)), unsafe.Pointer(unsafe.SliceData(p.Y)), unsafe.Pointer(unsafe.SliceData(p.Z))}
+// pointers are the places of a point.
+func (p *Planes) pointers(i int) [3]unsafe.Pointer {
+	return [3]unsafe.Pointer{unsafe.Pointer(&p.X[i]), unsafe.Pointer(&p.Y[i]), unsafe.Pointer(&p.Z[i])}
 }

@@ -12,7 +12,8 @@ import (
 // comment, and returns the first breach. O(everything).
 func (w *World) CheckInvariants() error {
 	for _, check := range []func() error{
-		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects, w.checkVolumes,
+		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects, w.checkLeftovers,
+		w.checkVolumes,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -141,6 +142,23 @@ func (w *World) checkGrid() error {
 	return nil
 }
 
+// checkLeftovers audits what a step notes down for itself.
+func (w *World) checkLeftovers() error {
+	for row, i := range w.contacts.local {
+		if i != 0 {
+			return breach(13, "row %d is still contact body %d", row, i-1)
+		}
+	}
+	for _, rows := range [][]uint64{w.bodies.moved, w.bodies.halted} {
+		for word, bits := range rows {
+			if bits != 0 {
+				return breach(13, "rows of word %d moved or were stopped, and nobody took note: %#x", word, bits)
+			}
+		}
+	}
+	return nil
+}
+
 func (w *World) checkBits() error {
 	sets := map[string]*bulk.Bitset{
 		"dirty": &w.dirty, "doomed": &w.doomed, "reserved": &w.deferred.reserved, "furnished": &w.furnished,
@@ -217,17 +235,17 @@ func (w *World) checkVolumes() error {
 	v := &w.volumes
 	for slot, t := range v.triggers {
 		if v.known.Has(uint32(slot)) != (t != nil) {
-			return breach(13, "slot %d: the volume is known: %v", slot, t == nil)
+			return breach(14, "slot %d: the volume is known: %v", slot, t == nil)
 		}
 		if t == nil {
 			continue
 		}
 		if t.volume != w.pool.HandleAt(uint32(slot)) || t.members.Has(uint32(slot)) {
-			return breach(13, "%v at slot %d: not its tenant, or inside itself", t.volume, slot)
+			return breach(14, "%v at slot %d: not its tenant, or inside itself", t.volume, slot)
 		}
 		for member := range t.members.All() {
 			if uint64(member) >= uint64(len(w.rowOf)) || w.rowOf[member] == noRow {
-				return breach(13, "slot %d has no body, and is inside %v", member, t.volume)
+				return breach(14, "slot %d has no body, and is inside %v", member, t.volume)
 			}
 		}
 	}

@@ -74,14 +74,25 @@
 // # One step
 //
 //	deferred changes -> systems Before -> sleep flush -> field forces -> integrate
-//	  -> grid -> volumes -> systems After -> expiry -> destroys -> (events readable)
+//	  -> grid -> contacts -> rest -> volumes -> systems After -> expiry
+//	  -> destroys -> (events readable)
 //
 // What a system defers is carried out as it returns. Systems run in the order in
 // which they were added, or as Follows and Precedes say.
 //
 // What happened is told by lists that are valid until the next step: Spawned,
-// Destroyed, Slept, Woke, Entered, Left and Quarantined. Systems that run After see all but the
-// destroyed of their own step.
+// Destroyed, Slept, Woke, Entered, Left and Quarantined. Systems that run After
+// see all but the destroyed of their own step.
+//
+// # Touching
+//
+// A body of a Solid kind is a sphere that other solid bodies cannot enter. Bodies
+// that touch are moved through the tick once more, together, in small steps (see
+// solve). They make up groups, by union-find, that sleep together: only when all
+// have rested for RestTicks. They wake together, too: an impulse, a command, an
+// effect, a moving neighbour or the loss of one wakes all sleepers that can be
+// reached by touch. It is no physics engine: RATIONALE.md says where the line is,
+// and SetMover puts an engine in its place.
 //
 // # Invariants
 //
@@ -107,7 +118,10 @@
 //	W10  The pools of entities and effects pass their own audits, and every array
 //	     by slot is long enough.
 //	W11  The outcome of a step does not depend on the order of rows: a body reads
-//	     its own row and the effects, nothing else. (Tested, not audited.)
+//	     its own row, the effects, and the bodies that it touches, which are taken
+//	     in the order of slots. (Tested, not audited.)
 //	W12  The awake bits by slot are those of the rows that are awake.
-//	W13  A known volume is its slot's tenant's, and who is inside has a body.
+//	W13  What a step notes down for itself (contacts, who moved) is empty again
+//	     when it ends.
+//	W14  A known volume is its slot's tenant's, and who is inside has a body.
 package world

@@ -81,8 +81,9 @@ func newEffects() (effects, error) {
 
 // AddEffect adds an effect to the field and wakes the bodies in its box, or all
 // of them if it has none. The error is the caller's: no program, an unknown mode,
-// parameters of another number than the program's or not finite, nobody to follow
-// who is live and has a body, or ErrFull.
+// parameters of another number than the program's, not finite or outside of the
+// range that the program gives them, nobody to follow who is live and has a body,
+// or ErrFull.
 func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if d.Program == nil {
 		return 0, fmt.Errorf("%w: the effect has no program", ErrValue)
@@ -138,6 +139,9 @@ func effectParams(p *field.Program, given []field.Vec4) ([]field.Vec4, error) {
 	for i, v := range given {
 		if !finiteVec4(v) {
 			return nil, fmt.Errorf("%w: effect parameter %q is %v: not finite", ErrValue, declared[i].Name, v)
+		}
+		if d := declared[i]; !d.Allows(v) {
+			return nil, fmt.Errorf("%w: effect parameter %q is %v; its range is %v to %v", ErrValue, d.Name, v, d.Min, d.Max)
 		}
 	}
 	copy(params, given)
@@ -199,7 +203,7 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 		return false
 	}
 	own := w.effects.params[id.Index()]
-	if len(params) != len(own) {
+	if !w.effects.programs[id.Index()].Allows(params) {
 		return false
 	}
 	for _, v := range params {
@@ -269,7 +273,7 @@ func (w *World) wakeEffect(e *effect) {
 // wakeByForce wakes a body if it feels the effect.
 func (w *World) wakeByForce(e *effect, row int) {
 	if params := &w.kinds[w.bodies.kind[row]].params; params.invMass != 0 && e.layers.has(params.layers) {
-		w.bodies.wake(row)
+		w.wake(row)
 	}
 }
 

@@ -35,9 +35,19 @@ type forces struct {
 // (W11), so that forces of one chunk may follow the integration of another.
 func (w *World) move() {
 	b := &w.bodies
+	for len(b.moved)*64 < b.len() {
+		b.moved, b.halted = append(b.moved, 0), append(b.halted, 0)
+	}
 	for from, to := b.run(0, chunkRows); from < to; from, to = b.run(to, chunkRows) {
 		w.sumForces(from, to)
-		w.integrate(from, to)
+		if w.mover == nil {
+			w.integrate(from, to)
+		} else {
+			w.accelerate(from, to)
+		}
+	}
+	if w.mover != nil {
+		w.letMove()
 	}
 }
 

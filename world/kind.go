@@ -20,11 +20,12 @@ type Kind struct {
 type BodyDef struct {
 	Mass        float32 // kg; 0 means 1
 	Drag        float32 // 1/s: how fast the body takes on the velocity of the wind, or of still air
-	Radius      float32 // metres: it touches the ground with its centre that high
-	Friction    float32 // Coulomb's coefficient on the ground
-	Restitution float32 // 0 to 1: share of the speed of impact that a bounce keeps
+	Radius      float32 // metres: it touches the ground with its centre that high, and other bodies if Solid
+	Friction    float32 // Coulomb's coefficient on the ground; between two bodies, the geometric mean
+	Restitution float32 // 0 to 1: share of the speed of impact that a bounce keeps; between two bodies, the larger
+	Solid       bool    // a sphere of Radius that other solid bodies cannot enter
 	Layers      Layers  // that it is in; 0 means DefaultLayer
-	Kinematic   bool    // moved by SetVelocity and SetPosition alone: no forces, no gravity, no ground
+	Kinematic   bool    // moved by SetVelocity and SetPosition alone: no forces, no gravity, no ground, no contacts push it
 }
 
 // kind keeps what a body's row looks up each tick, and which components a spawn
@@ -70,6 +71,7 @@ type bodyParams struct {
 	friction    float32
 	restitution float32
 	layers      Layers
+	solid       bool
 }
 
 // AddKind adds a kind. Its number counts up from 0. The error is the caller's:
@@ -103,6 +105,9 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 		}
 		next.def.Body = &body
 		next.params = w.paramsOf(body)
+		if body.Solid {
+			w.solid, w.solidRadius = true, max(w.solidRadius, body.Radius)
+		}
 	}
 	w.kinds = append(w.kinds, next)
 	return KindID(len(w.kinds) - 1), nil
@@ -129,7 +134,9 @@ func (w *World) checkBody(name string, b BodyDef) error {
 // paramsOf prepares a tick's numbers. The coupling is the implicit form of
 // dv/dt = drag*(wind-v), which no drag and no tick length makes unstable.
 func (w *World) paramsOf(b BodyDef) bodyParams {
-	p := bodyParams{radius: b.Radius, friction: b.Friction, restitution: b.Restitution, layers: b.Layers}
+	p := bodyParams{
+		radius: b.Radius, friction: b.Friction, restitution: b.Restitution, layers: b.Layers, solid: b.Solid,
+	}
 	d := float32(b.Drag * w.dt)
 	p.coupling = d / (1 + d)
 	if !b.Kinematic {

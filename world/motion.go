@@ -1,5 +1,7 @@
 package world
 
+import "math/bits"
+
 // row returns the row of a live entity's body.
 func (w *World) row(e Entity) (int, bool) {
 	if w.pool.Get(e) == nil {
@@ -38,7 +40,8 @@ func (w *World) Body(slot uint32) (position, velocity Vec3, ok bool) {
 	return w.bodies.position(row), w.bodies.velocity(row), true
 }
 
-// SetPosition puts a body somewhere else, clamped to the bounds, and wakes it.
+// SetPosition puts a body somewhere else, clamped to the bounds, and wakes it and
+// what it touches, there and here.
 // False, and nothing happens, unless the entity is live, has a body, and the
 // position is finite; a system that gives one which is not has the body
 // Quarantined.
@@ -50,10 +53,11 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	if !to.finite() {
 		return w.refuse(e, row)
 	}
+	w.rouse(row) // where it was
 	w.bodies.setPosition(row, w.clamped(to))
-	w.bodies.wake(row)
 	w.recell(row)
 	w.volumes.displace(e.Index())
+	w.rouse(row)
 	w.dirty.Set(e.Index())
 	return true
 }
@@ -70,7 +74,11 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 		return w.refuse(e, row)
 	}
 	w.bodies.setVelocity(row, v.capped())
-	w.bodies.wake(row)
+	if w.drowsy(&w.kinds[w.bodies.kind[row]].params, v) {
+		w.wake(row)
+	} else {
+		w.rouse(row)
+	}
 	w.dirty.Set(e.Index())
 	return true
 }
@@ -97,7 +105,7 @@ func (w *World) Impulse(e Entity, push Vec3) bool {
 func (w *World) Wake(e Entity) bool {
 	row, ok := w.row(e)
 	if ok {
-		w.bodies.wake(row)
+		w.wake(row)
 	}
 	return ok
 }
@@ -124,16 +132,6 @@ func (w *World) Awake(e Entity) bool {
 	return ok && w.bodies.wakeful(row)
 }
 
-// clamped returns v within the bounds.
-func (w *World) clamped(v Vec3) Vec3 {
-	e := &w.cfg.HalfExtent
-	return Vec3{
-		max(min(v.X, e.X), -e.X),
-		max(min(v.Y, e.Y), 0),
-		max(min(v.Z, e.Z), -e.Z),
-	}
-}
-
 // recell brings the grid up to date with a row's position.
 func (w *World) recell(row int) {
 	b := &w.bodies
@@ -146,12 +144,28 @@ func (w *World) recell(row int) {
 	b.cell[row] = c
 }
 
-// updateGrid follows the bodies that may have moved.
-func (w *World) updateGrid() {
+// follow tells the grid, and who reads Dirty, of the bodies that integration
+// moved.
+func (w *World) follow() {
+	moved := w.bodies.moved
+	for i, word := range moved {
+		for ; word != 0; word &= word - 1 {
+			w.followed(i<<6 | bits.TrailingZeros64(word))
+		}
+		moved[i] = 0
+	}
+}
+
+// followed is follow for one row. Who left the bounds to be destroyed for it is
+// still on them for the rest of the step (W5).
+func (w *World) followed(row int) {
 	b := &w.bodies
-	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
-		for row := from; row < to; row++ {
-			w.recell(row)
+	if w.cfg.Bounds == BoundsDestroy {
+		if at := b.position(row); w.clamped(at) != at {
+			b.setPosition(row, w.clamped(at))
+			w.doomed.Set(b.slot[row])
 		}
 	}
+	w.dirty.Set(b.slot[row])
+	w.recell(row)
 }

@@ -177,6 +177,41 @@ func TestVolumesAgainstModel(t *testing.T) {
 	})
 }
 
+// A ball that flies through is noticed by a volume that does not move, on the way
+// in and on the way out, and so is one that falls asleep inside and is called
+// away.
+func TestVolumeOnTheWay(t *testing.T) {
+	w, crate, ghost, lift := newWorld(t, world.Config{RestTicks: 3})
+	volumes := register[world.Volume](t, w, "volume")
+	gate := spawn(t, w, ghost, world.Vec3{})
+	volumes.Set(gate, world.Volume{Center: world.Vec3{X: 20, Y: 5}, Half: world.Vec3{X: 3, Y: 5, Z: 10}})
+	sleeper := spawn(t, w, crate, world.Vec3{X: 21, Y: 0.5})
+	flyer, err := w.Spawn(lift, world.Vec3{Y: 4}, world.Vec3{X: 30})
+	require.NoError(t, err)
+	var log []world.Entity
+	for range 60 {
+		w.Step()
+		for _, c := range w.Entered() {
+			require.Equal(t, gate, c.Volume)
+			log = append(log, c.Entity)
+			at, _ := w.Position(c.Entity)
+			require.InDelta(t, 20, at.X, 3)
+		}
+		for _, c := range w.Left() {
+			log = append(log, -c.Entity)
+			at, _ := w.Position(c.Entity)
+			require.Greater(t, at.X, float32(23))
+		}
+	}
+	require.Equal(t, []world.Entity{sleeper, flyer, -flyer}, log)
+	require.False(t, w.Awake(sleeper))
+	require.True(t, w.Inside(gate, sleeper))
+	w.SetPosition(sleeper, world.Vec3{X: -100})
+	w.Sleep(sleeper)
+	w.Step()
+	require.Equal(t, []world.Crossing{{Volume: gate, Entity: sleeper}}, w.Left())
+}
+
 func TestVolumeOfStrangeNumbers(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	w, crate, ghost, _ := newWorld(t, world.Config{})

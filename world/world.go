@@ -48,6 +48,13 @@ type World struct {
 	clock      func() time.Duration
 	stats      []SystemStats // memory of Stats
 
+	solid       bool    // some kind is
+	solidRadius float32 // of the largest solid kind
+	contacts    contacts
+	mover       Mover
+	moving      Moving
+	roused      []int32 // memory of rouse
+
 	bodies      bodies
 	wakefulness wakefulness
 	grid        grid

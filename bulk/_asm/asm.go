@@ -17,6 +17,8 @@ func main() {
 	ConstraintExpr("amd64,!purego")
 	addScaled()
 	appendMembers()
+	combines()
+	countGroups()
 	Generate()
 }
 

@@ -45,6 +45,9 @@ func control() []handler {
 		{"positionX", position(0)},
 		{"positionY", position(1)},
 		{"positionZ", position(2)},
+		{"towardsX", towardsLane(0)},
+		{"towardsY", towardsLane(1)},
+		{"towardsZ", towardsLane(2)},
 	}
 }
 
@@ -53,6 +56,20 @@ func position(lane int) func(a *assembler) bool {
 	return func(a *assembler) bool {
 		to := a.plane()
 		a.each(func(i int) { a.store(a.load(a.position(lane, i)), to, i) })
+		a.step()
+		return true
+	}
+}
+
+// towardsLane takes a constant away from it.
+func towardsLane(lane int) func(a *assembler) bool {
+	return func(a *assembler) bool {
+		to, c := a.plane(), a.constant()
+		a.each(func(i int) {
+			v := a.load(a.position(lane, i))
+			a.sub(v, a.at(c, i), v)
+			a.store(v, to, i)
+		})
 		a.step()
 		return true
 	}

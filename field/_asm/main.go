@@ -41,6 +41,7 @@ func main() {
 	all = append(all, control()...)
 	all = append(all, plain()...)
 	all = append(all, sums()...)
+	all = append(all, fused()...)
 	for _, p := range []path{avx512, avx2} {
 		write(fmt.Sprintf("../handlers_%s_amd64.s", strings.ToLower(p.name)), p.assembly(all))
 	}
@@ -141,7 +142,7 @@ func table(all []handler) []byte {
 	}
 	b.WriteString("handlers // how many there are\n)\n\n")
 	b.WriteString("// plainHandlers has the handler of an operation by which of its operands are constants,\n// a bit each; 0 if there is none.\n")
-	b.WriteString("var plainHandlers = [opcodes][1 << 4]handler{\n")
+	b.WriteString("var plainHandlers = [boundOpcodes][1 << 4]handler{\n")
 	for _, f := range families {
 		fmt.Fprintf(&b, "%s: {", f.opcode)
 		for _, k := range f.kinds {

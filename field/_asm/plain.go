@@ -18,7 +18,7 @@ var (
 	unary    = []string{"P"}
 	commutes = []string{"PP", "PC"}
 	ordered  = []string{"PP", "PC", "CP"}
-	products = []string{"PPP", "PCP", "PPC", "PCC"}
+	products = []string{"PPP", "PCP", "PPC", "PCC", "CCP"}
 )
 
 var families = []family{
@@ -37,6 +37,13 @@ var families = []family{
 	{"opRsqrt", "rsqrt", unary, func(a *assembler, o []source, i int) operand.Op { return a.rsqrt(a.load(a.at(o[0], i))) }},
 	{"opSin", "sin", unary, func(a *assembler, o []source, i int) operand.Op { return a.sin(a.load(a.at(o[0], i))) }},
 	{"opSaturate", "saturate", unary, in1(func(a *assembler, x reg.VecVirtual) { a.saturate(x) })},
+	{"opExp2", "exp2", unary, func(a *assembler, o []source, i int) operand.Op { return a.exp2(a.load(a.at(o[0], i))) }},
+	{"opHashX", "hashX", unary, hashPart(0x9e3779b1)},
+	{"opHashY", "hashY", unary, hashPart(0x85ebca77)},
+	{"opHashZ", "hashZ", unary, hashPart(0xc2b2ae3d)},
+	{"opHashSum", "hashSum", []string{"PPP", "PPC", "PCC"}, func(a *assembler, o []source, i int) operand.Op {
+		return a.hashSum([3]operand.Op{a.at(o[0], i), a.at(o[1], i), a.at(o[2], i)})
+	}},
 	{"opSelectLT", "selectLT", selects(), choice(isLess)},
 	{"opSelectGE", "selectGE", selects(), choice(isAtLeast)},
 }
@@ -79,6 +86,10 @@ func choice(compare uint8) func(*assembler, []source, int) operand.Op {
 	return func(a *assembler, o []source, i int) operand.Op {
 		return a.choose(compare, a.at(o[0], i), a.at(o[1], i), a.at(o[2], i), a.at(o[3], i))
 	}
+}
+
+func hashPart(factor uint32) func(*assembler, []source, int) operand.Op {
+	return func(a *assembler, o []source, i int) operand.Op { return a.hashPart(a.at(o[0], i), factor) }
 }
 
 func plain() (all []handler) {

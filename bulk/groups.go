@@ -1,0 +1,74 @@
+package bulk
+
+// A group is the 64 words that a summary word speaks for. Where most of them
+// have members, they are combined all at once: no word asks for its place, and
+// their summary word is made on the way.
+
+// spareGroups is memory for assign: a group without members, for those operands
+// that end before it, and one for what lies between the operands.
+type spareGroups struct{ empty, between [wordLen]uint64 }
+
+// group returns the words of summary word s, and empty beyond the end.
+func (b *Bitset) group(s uint32, empty *[wordLen]uint64) *[wordLen]uint64 {
+	if s < uint32(len(b.summary)) {
+		return (*[wordLen]uint64)(b.words[s<<wordShift:])
+	}
+	return empty
+}
+
+// assignWhole is assign for all words of summary word s. Only the last operand
+// is combined into b, which may itself be any of them.
+func (b *Bitset) assignWhole(op operation, first *Bitset, others []*Bitset, s uint32, spare *spareGroups) {
+	if s >= uint32(len(b.summary)) {
+		b.grow(s << wordShift)
+	}
+	to := b.group(s, nil)
+	words := first.group(s, &spare.empty)
+	if len(others) == 0 {
+		b.setSummary(s, union.combine(to, words, words))
+		return
+	}
+	last := len(others) - 1
+	for _, o := range others[:last] {
+		op.combine(&spare.between, words, o.group(s, &spare.empty))
+		words = &spare.between
+	}
+	b.setSummary(s, op.combine(to, words, others[last].group(s, &spare.empty)))
+}
+
+// setSummary replaces summary word s, and tells the top level (B1).
+func (b *Bitset) setSummary(s uint32, summary uint64) {
+	b.summary[s] = summary
+	if summary == 0 {
+		b.top[s>>wordShift] &^= 1 << (s & wordMask)
+	} else {
+		b.top[s>>wordShift] |= 1 << (s & wordMask)
+	}
+}
+
+// combineGo sets to to what op makes of a and b, word by word, and returns its
+// summary word: the definition of combine, and what other machines run. Any of
+// the three may be the same.
+func (op operation) combineGo(to, a, b *[wordLen]uint64) (summary uint64) {
+	switch op {
+	case intersection:
+		for i := range to {
+			to[i] = a[i] & b[i]
+			summary = summary>>1 | nonzero(to[i])
+		}
+	case union:
+		for i := range to {
+			to[i] = a[i] | b[i]
+			summary = summary>>1 | nonzero(to[i])
+		}
+	case difference:
+		for i := range to {
+			to[i] = a[i] &^ b[i]
+			summary = summary>>1 | nonzero(to[i])
+		}
+	}
+	return summary
+}
+
+// nonzero is the highest bit if word is not zero, without a branch.
+func nonzero(word uint64) uint64 { return (word | -word) &^ (allOnes >> 1) }

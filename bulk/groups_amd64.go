@@ -1,0 +1,43 @@
+//go:build !purego
+
+package bulk
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// wholeFrom is how many words of a group must be looked at, for assignWhole to
+// be faster than one by one.
+func wholeFrom() int {
+	if cpu.X86.HasAVX512DQ {
+		return 8
+	}
+	return 16
+}
+
+// combine is combineGo.
+func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
+	if !cpu.X86.HasAVX512DQ {
+		return op.combineGo(to, a, b)
+	}
+	switch op {
+	case intersection:
+		return intersectAVX512(&to[0], &a[0], &b[0])
+	case union:
+		return uniteAVX512(&to[0], &a[0], &b[0])
+	}
+	return subtractAVX512(&to[0], &a[0], &b[0])
+}
+
+// countRunFast is countRun, if the CPU has what it takes and half of the run's
+// summary words have members: the kernel counts all of their words.
+func (b *Bitset) countRunFast(s int, some uint32) (int, bool) {
+	groups := min(runGroups, len(b.summary)-s)
+	if bits.OnesCount32(some)*2 < groups || !cpu.X86.HasAVX512VPOPCNTDQ {
+		return 0, false
+	}
+	return countAVX512(unsafe.SliceData(b.words[s*wordLen:(s+groups)*wordLen]), groups), true
+}

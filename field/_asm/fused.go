@@ -1,0 +1,482 @@
+package main
+
+import "github.com/mmcloughlin/avo/operand"
+
+// Superinstructions do what several operations do, in the same order and with the
+// same roundings, without the planes between them.
+//
+// Their operands have kinds too: P is a plane, C a constant, V a vector in three
+// planes, T three constants that follow each other in the pool, A the vector in the accumulator, which needs
+// no operand. Results come first.
+
+// A triple is an operand of three lanes.
+type triple struct {
+	lanes       [3]source
+	accumulator bool
+}
+
+func (a *assembler) triple(kind byte) (t triple) {
+	if t.accumulator = kind == 'A'; t.accumulator {
+		return t
+	}
+	if kind == 'T' {
+		return triple{lanes: [3]source(a.constants(3))}
+	}
+	for lane := range t.lanes {
+		t.lanes[lane] = a.plane()
+	}
+	return t
+}
+
+// of is a lane of a triple at vector i.
+func (a *assembler) of(t triple, lane, i int) operand.Op {
+	if t.accumulator {
+		return a.accumulator(lane, i)
+	}
+	return a.at(t.lanes[lane], i)
+}
+
+// lane is the same, in a register.
+func (a *assembler) lane(t triple, lane, i int) operand.Op {
+	if t.accumulator {
+		return a.accumulator(lane, i)
+	}
+	return a.load(a.at(t.lanes[lane], i))
+}
+
+// keep stores a lane of a result.
+func (a *assembler) keep(v operand.Op, t triple, lane, i int) {
+	if t.accumulator {
+		a.VMOVAPS(v, a.accumulator(lane, i))
+		return
+	}
+	a.store(v, t.lanes[lane], i)
+}
+
+// target is where a lane of a result is computed: the accumulator or a register.
+func (a *assembler) target(t triple, lane, i int) operand.Op {
+	if t.accumulator {
+		return a.accumulator(lane, i)
+	}
+	return a.vector()
+}
+
+// settle stores what was computed in a target, unless that is its place.
+func (a *assembler) settle(v operand.Op, t triple, lane, i int) {
+	if !t.accumulator {
+		a.store(v, t.lanes[lane], i)
+	}
+}
+
+// accumulate makes a handler of each choice of planes or accumulator for its
+// vectors: those of the result count first.
+func accumulate(name string, vectors int, emit func(a *assembler, kinds string)) (all []handler) {
+	for which := range 1 << vectors {
+		kinds := ""
+		for v := range vectors {
+			kinds += string("VA"[which>>v&1])
+		}
+		all = append(all, handler{name + kinds, func(a *assembler) bool {
+			if which != 0 && !a.wide() {
+				return false
+			}
+			emit(a, kinds)
+			a.step()
+			return true
+		}})
+	}
+	return all
+}
+
+func fused() (all []handler) {
+	for _, some := range [][]handler{vectors(), squares(), outputs(), scalars()} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// vectors are those that give one.
+func vectors() (all []handler) {
+	add := func(more []handler) { all = append(all, more...) }
+	add(accumulate("towards", 1, func(a *assembler, kinds string) { // position - c
+		to, c := a.triple(kinds[0]), a.triple('T')
+		a.each(func(i int) {
+			for lane := range 3 {
+				d := a.target(to, lane, i)
+				a.sub(a.load(a.position(lane, i)), a.of(c, lane, i), d)
+				a.settle(d, to, lane, i)
+			}
+		})
+	}))
+	add(accumulate("less", 2, func(a *assembler, kinds string) { // v - c
+		to, v, c := a.triple(kinds[0]), a.triple(kinds[1]), a.triple('T')
+		a.lanewise(to, v, func(lane, i int, x, d operand.Op) { a.sub(x, a.of(c, lane, i), d) })
+	}))
+	add(accumulate("stretch", 2, func(a *assembler, kinds string) { // v * c, lane by lane
+		to, v, c := a.triple(kinds[0]), a.triple(kinds[1]), a.triple('T')
+		a.lanewise(to, v, func(lane, i int, x, d operand.Op) { a.mul(x, a.of(c, lane, i), d) })
+	}))
+	add(accumulate("scale", 2, func(a *assembler, kinds string) { // v * s
+		to, v, s := a.triple(kinds[0]), a.triple(kinds[1]), a.plane()
+		a.lanewise(to, v, func(_, i int, x, d operand.Op) { a.mul(x, a.at(s, i), d) })
+	}))
+	add(accumulate("scaleShift", 2, func(a *assembler, kinds string) { // v*s + c
+		to, s := a.triple(kinds[0]), a.plane()
+		var k []operand.Op
+		a.each(func(i int) { k = append(k, a.load(a.at(s, i))) })
+		v, c := a.triple(kinds[1]), a.triple('T')
+		for lane := range 3 {
+			a.each(func(i int) {
+				d := a.load(a.of(v, lane, i))
+				a.madInto(d, k[i], a.of(c, lane, i))
+				a.keep(d, to, lane, i)
+			})
+		}
+	}))
+	add(accumulate("axis", 2, func(a *assembler, kinds string) { // v - c*s
+		to, s := a.triple(kinds[0]), a.plane()
+		var k []operand.Op
+		a.each(func(i int) { k = append(k, a.load(a.at(s, i))) }) // first, so that the register of its place is free again
+		v, c := a.triple(kinds[1]), a.triple('T')
+		for lane := range 3 {
+			a.each(func(i int) {
+				d := a.load(a.of(v, lane, i))
+				a.nmad(k[i], a.of(c, lane, i), d)
+				a.keep(d, to, lane, i)
+			})
+		}
+	}))
+	add(accumulate("below", 2, func(a *assembler, kinds string) { // s < limit ? v : c
+		to, s, v, limit, c := a.triple(kinds[0]), a.plane(), a.triple(kinds[1]), a.constant(), a.triple('T')
+		for lane := range 3 {
+			a.each(func(i int) {
+				x := a.load(a.at(s, i))
+				d := a.chooseIn(isLess, x, a.at(limit, i), a.lane(v, lane, i), a.of(c, lane, i))
+				a.keep(d, to, lane, i)
+			})
+		}
+	}))
+	add(accumulate("cross", 2, func(a *assembler, kinds string) { // c x v
+		to, v, c := a.triple(kinds[0]), a.triple(kinds[1]), a.triple('T')
+		a.each(func(i int) {
+			var t [3]operand.Op
+			for lane := range 3 {
+				t[lane] = a.cross(c, v, lane, i)
+			}
+			for lane := range 3 {
+				a.keep(t[lane], to, lane, i)
+			}
+		})
+	}))
+	return all
+}
+
+// lanewise computes each lane of a result from that lane of an operand.
+func (a *assembler) lanewise(to, v triple, f func(lane, i int, x, d operand.Op)) {
+	a.each(func(i int) {
+		for lane := range 3 {
+			x := a.lane(v, lane, i)
+			d := a.target(to, lane, i)
+			f(lane, i, x, d)
+			a.settle(d, to, lane, i)
+		}
+	})
+}
+
+// cross is a lane of c x v.
+func (a *assembler) cross(c, v triple, lane, i int) operand.Op {
+	j, k := (lane+1)%3, (lane+2)%3
+	t := a.vector()
+	x := a.lane(v, k, i)
+	a.mul(x, a.of(c, j, i), t)
+	y := a.lane(v, j, i)
+	a.nmad(y, a.of(c, k, i), t)
+	return t
+}
+
+// square is the sum of the squares of registers.
+func (a *assembler) square(d ...operand.Op) operand.Op {
+	t := a.vector()
+	a.mul(d[0], d[0], t)
+	for _, x := range d[1:] {
+		a.mad(x, x, t)
+	}
+	return t
+}
+
+// squares are those that give a product of vectors, some with a vector besides.
+func squares() (all []handler) {
+	add := func(more []handler) { all = append(all, more...) }
+	add(accumulate("towardsSquare", 1, func(a *assembler, kinds string) { // d = position - c, |d|²
+		to, s, c := a.triple(kinds[0]), a.plane(), a.triple('T')
+		a.each(func(i int) {
+			var d [3]operand.Op
+			for lane := range d {
+				d[lane] = a.target(to, lane, i)
+				a.sub(a.load(a.position(lane, i)), a.of(c, lane, i), d[lane])
+				a.settle(d[lane], to, lane, i)
+			}
+			a.store(a.square(d[:]...), s, i)
+		})
+	}))
+	add(accumulate("cylinder", 1, func(a *assembler, kinds string) { // d = position - c; r = d - axis*(d·axis), |r|²
+		to, s, c, axis := a.triple(kinds[0]), a.plane(), a.triple('T'), a.triple('T')
+		a.each(func(i int) {
+			var d [3]operand.Op
+			for lane := range d {
+				d[lane] = a.target(to, lane, i)
+				a.sub(a.load(a.position(lane, i)), a.of(c, lane, i), d[lane])
+			}
+			h := a.vector()
+			a.mul(d[0], a.of(axis, 0, i), h)
+			a.mad(d[1], a.of(axis, 1, i), h)
+			a.mad(d[2], a.of(axis, 2, i), h)
+			for lane := range d {
+				a.nmad(h, a.of(axis, lane, i), d[lane])
+				a.settle(d[lane], to, lane, i)
+			}
+			a.store(a.square(d[:]...), s, i)
+		})
+	}))
+	add(accumulate("square", 1, func(a *assembler, kinds string) { // |v|²
+		s, v := a.plane(), a.triple(kinds[0])
+		a.each(func(i int) { a.store(a.square(a.loads(v, i)...), s, i) })
+	}))
+	add(accumulate("dotC", 1, func(a *assembler, kinds string) { // v·c
+		s, v, c := a.plane(), a.triple(kinds[0]), a.triple('T')
+		a.each(func(i int) { a.store(a.dot(v, c, i), s, i) })
+	}))
+	add(accumulate("dot", 1, func(a *assembler, kinds string) { // v·w
+		s, v, w := a.plane(), a.triple(kinds[0]), a.triple('V')
+		a.each(func(i int) { a.store(a.dot(v, w, i), s, i) })
+	}))
+	add([]handler{
+		{"distanceSquare", func(a *assembler) bool { // |position - c|²
+			s, c := a.plane(), a.triple('T')
+			a.each(func(i int) {
+				var d [3]operand.Op
+				for lane := range d {
+					v := a.load(a.position(lane, i))
+					a.sub(v, a.of(c, lane, i), v)
+					d[lane] = v
+				}
+				a.store(a.square(d[:]...), s, i)
+			})
+			a.step()
+			return true
+		}},
+		{"towardsSquareXZ", func(a *assembler) bool { // x and z of position - c, and the sum of their squares
+			to, s, c := [2]source{a.plane(), a.plane()}, a.plane(), [2]source{a.constant(), a.constant()}
+			a.each(func(i int) {
+				var d [2]operand.Op
+				for n, lane := range [2]int{0, 2} {
+					v := a.load(a.position(lane, i))
+					a.sub(v, a.at(c[n], i), v)
+					a.store(v, to[n], i)
+					d[n] = v
+				}
+				a.store(a.square(d[:]...), s, i)
+			})
+			a.step()
+			return true
+		}},
+		{"distanceSquareXZ", func(a *assembler) bool { // the same without y
+			s, cx, cz := a.plane(), a.constant(), a.constant()
+			a.each(func(i int) {
+				x, z := a.load(a.position(0, i)), a.load(a.position(2, i))
+				a.sub(x, a.at(cx, i), x)
+				a.sub(z, a.at(cz, i), z)
+				a.store(a.square(x, z), s, i)
+			})
+			a.step()
+			return true
+		}},
+	})
+	return all
+}
+
+func (a *assembler) loads(v triple, i int) (d []operand.Op) {
+	for lane := range 3 {
+		x := a.lane(v, lane, i)
+		d = append(d, x)
+	}
+	return d
+}
+
+func (a *assembler) dot(v, w triple, i int) operand.Op {
+	t := a.vector()
+	x := a.loads(v, i)
+	a.mul(x[0], a.of(w, 0, i), t)
+	a.mad(x[1], a.of(w, 1, i), t)
+	a.mad(x[2], a.of(w, 2, i), t)
+	return t
+}
+
+// outputs are those that add to all lanes of the output.
+func outputs() (all []handler) {
+	add := func(more []handler) { all = append(all, more...) }
+	add(accumulate("outAdd", 1, func(a *assembler, kinds string) { // out += v
+		v := a.triple(kinds[0])
+		a.toOutput(func(lane, i int, to operand.Op) { a.add(to, a.of(v, lane, i), to) })
+	}))
+	add(accumulate("outMadP", 1, func(a *assembler, kinds string) { // out += v*s
+		v, s := a.triple(kinds[0]), a.plane()
+		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(k, a.of(v, lane, i), to) })
+	}))
+	add(accumulate("outMadC", 1, func(a *assembler, kinds string) { // out += v*c, lane by lane
+		v, c := a.triple(kinds[0]), a.triple('T')
+		a.toOutput(func(lane, i int, to operand.Op) {
+			x := a.lane(v, lane, i)
+			a.mad(x, a.of(c, lane, i), to)
+		})
+	}))
+	add(accumulate("outCross", 1, func(a *assembler, kinds string) { // out += (c x v)*s
+		v, c, s := a.triple(kinds[0]), a.triple('T'), a.plane()
+		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(a.cross(c, v, lane, i), k, to) })
+	}))
+	for _, turn := range []struct {
+		name string
+		x, z func(a *assembler, x, y, to operand.Op)
+	}{
+		{"outMadXNmadZ", (*assembler).mad, (*assembler).nmad},
+		{"outNmadXMadZ", (*assembler).nmad, (*assembler).mad},
+	} {
+		add([]handler{{turn.name, func(a *assembler) bool { // out.x += o0*s, out.z -= o1*s, or the other way round
+			x, z, s := a.plane(), a.plane(), a.plane()
+			outX, outZ := a.outputs(0), a.outputs(2)
+			a.each(func(i int) {
+				k := a.load(a.at(s, i))
+				outX.change(i, func(to operand.Op) { turn.x(a, k, a.at(x, i), to) })
+				outZ.change(i, func(to operand.Op) { turn.z(a, k, a.at(z, i), to) })
+			})
+			a.step()
+			return true
+		}}})
+	}
+	add([]handler{{"outMadPT", func(a *assembler) bool { // out += c*s
+		c, s := a.triple('T'), a.plane()
+		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(k, a.of(c, lane, i), to) })
+		a.step()
+		return true
+	}}})
+	return all
+}
+
+// toOutput changes all lanes of the output.
+func (a *assembler) toOutput(f func(lane, i int, to operand.Op)) {
+	for lane := range 3 {
+		out := a.outputs(lane)
+		a.each(func(i int) { out.change(i, func(to operand.Op) { f(lane, i, to) }) })
+	}
+}
+
+// scaled does so with a plane in a register.
+func (a *assembler) scaled(s source, f func(lane, i int, k, to operand.Op)) {
+	if !a.wide() {
+		a.toOutput(func(lane, i int, to operand.Op) { f(lane, i, a.load(a.at(s, i)), to) })
+		return
+	}
+	a.each(func(i int) {
+		k := a.load(a.at(s, i))
+		for lane := range 3 {
+			f(lane, i, k, a.output(lane, i))
+		}
+	})
+}
+
+// scalars are those of single lanes.
+func scalars() (all []handler) {
+	one := func(name string, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
+		all = append(all, handler{name, func(a *assembler) bool {
+			to := a.plane()
+			var o []source
+			for i := range len(kinds) {
+				o = append(o, a.operand(kinds[i]))
+			}
+			a.each(func(i int) { a.store(f(a, o, i), to, i) })
+			a.step()
+			return true
+		}})
+	}
+	one("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
+		return a.square(a.load(a.at(o[0], i)), a.load(a.at(o[1], i)))
+	})
+	one("rsqrtBelow", "PCCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : o3
+		x := a.load(a.at(o[0], i))
+		y := a.rsqrt(x)
+		a.mul(y, a.at(o[2], i), y)
+		return a.chooseIn(isLess, x, a.at(o[1], i), y, a.at(o[3], i))
+	})
+	// times is also made with a factor, which is the next handler by number.
+	times := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
+		one(name, kinds, f)
+		one(name+"Times", kinds+"P", func(a *assembler, o []source, i int) operand.Op {
+			v := f(a, o, i)
+			a.mul(v, a.at(o[len(kinds)], i), v)
+			return v
+		})
+	}
+	one("rsqrtTimes", "PP", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1
+		v := a.rsqrt(a.load(a.at(o[0], i)))
+		a.mul(v, a.at(o[1], i), v)
+		return v
+	})
+	times("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.load(a.at(o[0], i)), o[1:], i) })
+	for _, b := range bends {
+		one("saturate"+b.name, "PCC", func(a *assembler, o []source, i int) operand.Op {
+			v := b.f(a, o, i)
+			a.saturate(v)
+			return v
+		})
+		times("smooth"+b.name, "PCCCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(b.f(a, o, i), o[3:], i) })
+	}
+	times("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
+	for _, kinds := range []string{"PPP", "PCP", "PPC"} {
+		one("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
+			v := a.load(a.at(o[0], i))
+			a.mul(v, a.at(o[1], i), v)
+			a.mul(v, a.at(o[2], i), v)
+			return v
+		})
+	}
+	return all
+}
+
+// Bends take a plane to where a falloff begins, with two constants.
+var bends = []struct {
+	name string
+	f    func(a *assembler, o []source, i int) operand.Op
+}{
+	{"Mad", func(a *assembler, o []source, i int) operand.Op { // x*c0 + c1
+		t := a.load(a.at(o[2], i))
+		a.mad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		return t
+	}},
+	{"Nmad", func(a *assembler, o []source, i int) operand.Op { // c1 - x*c0
+		t := a.load(a.at(o[2], i))
+		a.nmad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		return t
+	}},
+	{"SubMul", func(a *assembler, o []source, i int) operand.Op { // (x - c0) * c1
+		v := a.load(a.at(o[0], i))
+		a.sub(v, a.at(o[1], i), v)
+		a.mul(v, a.at(o[2], i), v)
+		return v
+	}},
+	{"DivSub", func(a *assembler, o []source, i int) operand.Op { // c1 - x/c0
+		v, t := a.load(a.at(o[0], i)), a.load(a.at(o[2], i))
+		a.div(v, a.at(o[1], i), v)
+		a.sub(t, v, t)
+		return t
+	}},
+}
+
+// smooth is s*s*(c1 - s*c0), s saturated.
+func (a *assembler) smooth(s operand.Op, c []source, i int) operand.Op {
+	a.saturate(s)
+	t := a.load(a.at(c[1], i))
+	a.nmad(s, a.at(c[0], i), t)
+	a.mul(s, s, s)
+	a.mul(s, t, s)
+	return s
+}

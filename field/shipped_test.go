@@ -1,0 +1,55 @@
+package field
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestShipped: each is called like its file, and stirs the air in its box, but not
+// beyond reason.
+func TestShipped(t *testing.T) {
+	require.Equal(t, []string{"explosion", "gust", "storm_cell", "updraft", "whirl", "wind"}, ShippedNames())
+	for _, name := range ShippedNames() {
+		t.Run(name, func(t *testing.T) {
+			text, ok := Shipped(name)
+			require.True(t, ok)
+			p, err := Compile(text)
+			require.NoError(t, err)
+			require.Equal(t, name, p.Name())
+			requireRoundTrip(t, p)
+			t.Log(len(p.code), "instructions", p.registers, "registers")
+
+			box, boxed := p.Box()
+			require.Equal(t, name != "wind", boxed)
+			points := somewhere(rand.New(rand.NewPCG(5, 9)), 4000, 1)
+			n := len(points.X)
+			for i := range n {
+				for lane, plane := range [3][]float32{points.X, points.Y, points.Z} {
+					if plane[i] *= 60; boxed {
+						plane[i] = (box.Min[lane]+box.Max[lane])/2 + float32(plane[i]/120*(box.Max[lane]-box.Min[lane]))
+					}
+				}
+			}
+			out := Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
+			require.NoError(t, p.Evaluate(points, out, Env{Time: 0.125}, make([]float32, p.Scratch())))
+			blown := 0
+			for i := range n {
+				for _, f := range []float32{out.X[i], out.Y[i], out.Z[i]} {
+					require.Less(t, abs32(f), float32(100))
+				}
+				if out.X[i] != 0 || out.Y[i] != 0 || out.Z[i] != 0 {
+					blown++
+				}
+			}
+			require.Greater(t, blown, 80)
+		})
+	}
+	_, ok := Shipped("nothing")
+	require.False(t, ok)
+	_, ok = Shipped("../shipped")
+	require.False(t, ok)
+	require.True(t, slices.IsSorted(ShippedNames()))
+}
