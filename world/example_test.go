@@ -127,6 +127,43 @@ func ExampleWorld_AddSystem() {
 	// score after 1 true
 }
 
+// A volume that a body carries tells who comes near it, and an effect that
+// follows it ends with it.
+func ExampleVolume() {
+	program, err := field.Compile(blast)
+	if err != nil {
+		panic(err)
+	}
+	const people, debris world.Layers = 1, 2
+	w, _ := world.New(world.Config{})
+	volumes, _ := world.Register[world.Volume](w, "volume")
+	person, _ := w.AddKind(world.Kind{Name: "person", Body: &world.BodyDef{Kinematic: true, Layers: people}})
+	drone, _ := w.AddKind(world.Kind{Name: "drone", Body: &world.BodyDef{Kinematic: true, Layers: debris}})
+	_ = w.AddSystem(world.After, "alarm", func(w *world.World) {
+		for _, c := range w.Entered() {
+			fmt.Println("tick", w.Tick(), c.Entity, "comes near", c.Volume)
+		}
+		for _, c := range w.Left() {
+			fmt.Println("tick", w.Tick(), c.Entity, "goes")
+		}
+	})
+
+	d, _ := w.Spawn(drone, world.Vec3{Y: 2}, world.Vec3{X: 60})
+	volumes.Set(d, world.Volume{Radius: 4, Layers: people})
+	_, _ = w.AddEffect(world.EffectDef{Program: program, Follow: d, Layers: debris})
+	_, _ = w.Spawn(person, world.Vec3{X: 10}, world.Vec3{})
+	for range 20 {
+		w.Step()
+	}
+	w.Destroy(d)
+	w.Step()
+	fmt.Println(w.Stats().Effects, "effects")
+	// Output:
+	// tick 7 1v1 comes near 0v1
+	// tick 14 1v1 goes
+	// 0 effects
+}
+
 // The fast path takes 64 slots at a time: a mask of those that match, and their
 // values in a row.
 func ExampleQuery_Words() {
