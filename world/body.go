@@ -19,6 +19,7 @@ type bodies struct {
 	cell             []int32
 	kind             []KindID
 	moved            []uint64 // by row, a bit: integrated to another place or velocity, and not followed yet
+	halted           []uint64 // by row, a bit: stopped, since its velocity was not finite, and not quarantined yet
 
 	compaction // of all the above
 }
@@ -76,6 +77,7 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.rowOf[slot] = int32(row)
 	w.wakefulness.newborn.Set(slot)
 	w.noteMove(row, true)
+	w.volumes.displace(slot)
 	w.rouse(row)
 }
 
@@ -88,6 +90,7 @@ func (w *World) removeBody(row int) {
 	w.rowOf[b.slot[row]] = noRow
 	w.wakefulness.awake.Clear(b.slot[row])
 	w.wakefulness.newborn.Clear(b.slot[row])
+	w.volumes.displaced.Clear(b.slot[row])
 	if b.isAwake(row) {
 		b.awake--
 		if b.mode != InPlace {

@@ -125,6 +125,9 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 		}
 	}
 	c := &Component[T]{w: w, name: name, id: len(w.components), local: local, layout: l}
+	if err := w.volumes.adopt(c); err != nil {
+		return nil, err
+	}
 	c.changes.marks = &c.changes.next
 	if w.running {
 		c.changes.marks = &c.changes.past

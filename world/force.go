@@ -36,7 +36,7 @@ type forces struct {
 func (w *World) move() {
 	b := &w.bodies
 	for len(b.moved)*64 < b.len() {
-		b.moved = append(b.moved, 0)
+		b.moved, b.halted = append(b.moved, 0), append(b.halted, 0)
 	}
 	for from, to := b.run(0, chunkRows); from < to; from, to = b.run(to, chunkRows) {
 		w.sumForces(from, to)
@@ -62,15 +62,19 @@ func (w *World) sumForces(from, to int) {
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := pool.At(slot)
-		if !e.boxed {
+		if !e.boxed && e.layers == 0 {
 			w.addEverywhere(e, slot, from, to)
+			continue
+		}
+		if !e.boxed {
+			w.addSome(e, slot, from, to)
 			continue
 		}
 		if !bounded {
 			bounds, bounded = w.bodies.bounds(from, to), true
 		}
 		if !e.misses(&bounds) {
-			w.addBoxed(e, slot, from, to)
+			w.addSome(e, slot, from, to)
 		}
 	}
 }
@@ -104,13 +108,14 @@ func (w *World) addEverywhere(e *effect, slot uint32, from, to int) {
 	w.evaluate(e, slot, points, f.sum(e.mode, n).first(n))
 }
 
-// addBoxed gathers the points in the effect's box, evaluates them together and
-// adds the results. Which other points are in the chunk has no influence.
-func (w *World) addBoxed(e *effect, slot uint32, from, to int) {
+// addSome gathers the bodies that feel the effect, by its box and its layers,
+// evaluates their points together and adds the results. Which other points are
+// in the chunk has no influence.
+func (w *World) addSome(e *effect, slot uint32, from, to int) {
 	b, f, n := &w.bodies, &w.forces, 0
 	for row := from; row < to; row++ {
 		x, y, z := b.posX[row]-e.center.X, b.posY[row]-e.center.Y, b.posZ[row]-e.center.Z
-		if !boxHas(&e.box, x, y, z) {
+		if e.boxed && !boxHas(&e.box, x, y, z) || !e.layers.has(w.kinds[b.kind[row]].params.layers) {
 			continue
 		}
 		f.points.x[n], f.points.y[n], f.points.z[n] = x, y, z

@@ -72,6 +72,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	w.restoreBodies(img, m)
 	w.restoreComponents(img, m)
 	w.restoreEffects(&img.effects)
+	w.restoreVolumes(img)
 	w.events = events{}
 	w.history.reset(w.cfg.HistoryTicks, w.tick)
 	if renewed {
@@ -156,10 +157,14 @@ func (w *World) restoreEffects(img *effectImage) {
 	f := &w.effects
 	clear(f.programs)
 	clear(f.params)
+	f.bound = 0
 	params, i := img.params, 0
 	live := f.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		*f.pool.At(slot) = img.records[i]
+		if img.records[i].follows != 0 {
+			f.bound++
+		}
 		p := img.programs[i]
 		n := len(p.Params())
 		f.keep(slot, p, append([]field.Vec4(nil), params[:n]...))
@@ -168,9 +173,14 @@ func (w *World) restoreEffects(img *effectImage) {
 	}
 }
 
-// renameHandles gives the handles in components that were live in the old run
-// the names that their targets have now.
+// renameHandles gives the handles in components and effects that were live in
+// the old run the names that their targets have now.
 func (w *World) renameHandles(old *bulk.PoolState) {
+	rename := func(h *bulk.Handle) {
+		if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
+			*h = w.pool.HandleAt(i)
+		}
+	}
 	for _, c := range w.components {
 		references, present := c.references(), c.present()
 		if len(references) == 0 {
@@ -178,12 +188,12 @@ func (w *World) renameHandles(old *bulk.PoolState) {
 		}
 		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
 			for _, r := range references {
-				h := (*bulk.Handle)(unsafe.Add(c.at(slot), r.offset))
-				if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
-					*h = w.pool.HandleAt(i)
-				}
+				rename((*bulk.Handle)(unsafe.Add(c.at(slot), r.offset)))
 			}
 		}
+	}
+	for _, e := range w.effects.pool.All() {
+		rename(&e.follows)
 	}
 }
 
@@ -250,7 +260,7 @@ func (img *Image) check(w *World) (matched, error) {
 	if err != nil {
 		return m, err
 	}
-	for _, part := range []func(*World) error{img.checkState, img.checkTenants, img.checkBits, img.checkEffects} {
+	for _, part := range []func(*World) error{img.checkState, img.checkTenants, img.checkBits, img.checkEffects, img.checkVolumes} {
 		if err := part(w); err != nil {
 			return m, fmt.Errorf("%w: %w", ErrImage, err)
 		}
@@ -311,7 +321,7 @@ func (img *Image) isLive(slot uint32) bool {
 // checkBits wants sets by slot to hold live slots only (W7), and lifetimes that
 // are not over (W8).
 func (img *Image) checkBits(*World) error {
-	sets := []*bulk.Bitset{&img.doomed, &img.newborn}
+	sets := []*bulk.Bitset{&img.doomed, &img.newborn, &img.displaced}
 	for i := range img.components {
 		c := &img.components[i]
 		for word := range bulk.AndNot(&c.changed, &c.has) {
@@ -343,7 +353,7 @@ func (img *Image) checkEffects(*World) error {
 	params := img.effects.params
 	for i, p := range img.effects.programs {
 		e := &img.effects.records[i]
-		if !e.center.finite() || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
+		if !e.center.finite() || !e.offset.finite() || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
 			return fmt.Errorf("effect %d is at %v, from tick %d to %d, at tick %d", i, e.center, e.born, e.expires, img.tick)
 		}
 		for range p.Params() {

@@ -91,6 +91,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 		e.column(&img.components[i])
 	}
 	e.effects(&img.effects)
+	e.volumes(img)
 	e.events(&img.spawned)
 	e.events(&img.destroyed)
 	e.blob(img.Extra)
@@ -131,6 +132,7 @@ func (e *imageEncoder) setup(img *Image) {
 		e.bit(k.Body != nil)
 		if b := k.Body; b != nil {
 			e.f32s(b.Mass, b.Drag, b.Radius, b.Friction, b.Restitution)
+			e.u32(uint32(b.Layers))
 			e.bit(b.Solid)
 			e.bit(b.Kinematic)
 		}
@@ -202,6 +204,9 @@ func (e *imageEncoder) effects(img *effectImage) {
 		e.u64(r.expires)
 		e.f32s(r.center.X, r.center.Y, r.center.Z)
 		e.u32(uint32(r.mode))
+		e.u32(uint32(r.layers))
+		e.u64(uint64(r.follows))
+		e.f32s(r.offset.X, r.offset.Y, r.offset.Z)
 		for range p.Params() {
 			e.f32s(params[0][:]...)
 			params = params[1:]

@@ -15,7 +15,7 @@ func (w *World) integrate(from, to int) {
 	for row := from; row < to; row++ {
 		at, v := b.position(row), b.velocity(row)
 		params := &w.kinds[b.kind[row]].params
-		next := w.limited(w.pushed(params, row-from, v))
+		next := w.limited(row, w.pushed(params, row-from, v))
 		place, next := w.advanced(params, at, next)
 		if place != at || next != v {
 			b.setPosition(row, place)
@@ -49,7 +49,7 @@ func (w *World) pushed(params *bodyParams, i int, v Vec3) Vec3 {
 
 // limited caps a velocity, and stops one that is not a number: the body stays at
 // its last finite place.
-func (w *World) limited(v Vec3) Vec3 {
+func (w *World) limited(row int, v Vec3) Vec3 {
 	square := v.Dot(v)
 	switch {
 	case square <= MaxSpeed*MaxSpeed:
@@ -57,7 +57,7 @@ func (w *World) limited(v Vec3) Vec3 {
 	case square <= overflow:
 		return v.capped()
 	}
-	w.counts.quarantined++
+	w.bodies.halted[row>>6] |= 1 << (row & 63)
 	return Vec3{}
 }
 

@@ -312,6 +312,7 @@ func (r *Replay) addEffect() bool {
 		return false
 	}
 	d := EffectDef{Program: r.programs[number], Mode: EffectMode(r.byte()), Center: r.vec(), LifeTicks: r.u32()}
+	d.Follow, d.Layers = r.handle(), Layers(r.u32())
 	for range d.Program.Params() {
 		d.Params = append(d.Params, r.vec4())
 	}

@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/worldd/worldd/bulk"
 )
@@ -42,7 +43,11 @@ type World struct {
 	components []column
 	presences  []*bulk.Bitset // of the components
 	deferred   deferred
-	systems    [2][]system
+	added      []*system // in the order of AddSystem
+	systems    []*system // in the order in which they run
+	current    string    // name of the one that runs
+	clock      func() time.Duration
+	stats      []SystemStats // memory of Stats
 
 	solid       bool    // some kind is
 	solidRadius float32 // of the largest solid kind
@@ -55,6 +60,7 @@ type World struct {
 	wakefulness wakefulness
 	grid        grid
 	effects     effects
+	volumes     volumes
 	forces      forces
 	events      events
 	counts      counts
@@ -149,6 +155,8 @@ type Stats struct {
 	Reused      uint64 // spawns into a slot that had a tenant before
 	Quarantined uint64 // times a body's velocity was not finite, and the body was stopped where it was
 	Retired     int    // slots that have used up their generations (H4)
+
+	Systems []SystemStats // in the order in which they run; valid until the next Stats
 }
 
 // Stats returns the counts of this moment. Awake and Asleep count pending words
@@ -165,5 +173,6 @@ func (w *World) Stats() Stats {
 		Reused:      w.counts.reused,
 		Quarantined: w.counts.quarantined,
 		Retired:     w.pool.Retired(),
+		Systems:     w.systemStats(),
 	}
 }
