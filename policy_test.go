@@ -43,7 +43,7 @@ internal/fieldpicture field x/image
 
 bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
-world               bulk field
+world               bulk field renameio xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk world replication/wire
 server              bulk world replication replication/wire quic-go zap prometheus hdrhistogram x/time
@@ -61,11 +61,14 @@ kong         github.com/alecthomas/kong
 msgpack      github.com/vmihailenco/msgpack/v5         v5.3.6
 prometheus   github.com/prometheus/client_golang
 quic-go      github.com/quic-go/quic-go                v0.64.1
+renameio     github.com/google/renameio/v2
 x/image      golang.org/x/image
 x/sys        golang.org/x/sys/cpu
 x/time       golang.org/x/time/rate
 yaml         github.com/goccy/go-yaml
+xxhash       github.com/cespare/xxhash/v2
 zap          go.uber.org/zap
+zstd         github.com/klauspost/compress/zstd
 `
 
 // pure: packages to which time, randomness and the link are arguments.

@@ -34,9 +34,11 @@ func assemble(text *effectText, g *graph) (*Program, *graph, error) {
 	if why == "" {
 		return p.seal(), g, nil
 	}
-	p, g = program(), g.recomputed()
-	if _, still := p.allocate(g); still == "" {
-		return p.seal(), g, nil
+	if g = g.recomputed(); g != nil {
+		p = program()
+		if _, still := p.allocate(g); still == "" {
+			return p.seal(), g, nil
+		}
 	}
 	l := text.lineOf(at)
 	return nil, nil, l.fail(1, "a simpler effect", "%s", why)

@@ -68,7 +68,8 @@ func FuzzCompile(f *testing.F) {
 }
 
 // FuzzLoad: no bytes make Load panic; what loads can be evaluated, has one form
-// only, and its text, if it compiles, gives the same results.
+// only, and its text, if it compiles, gives the same results, unless a text is read
+// otherwise than the instructions say.
 func FuzzLoad(f *testing.F) {
 	f.Add(small().encode())
 	for seed := range uint64(6) {
@@ -92,7 +93,34 @@ func requireLoad(t *testing.T, b []byte, points Planes) (loaded bool) {
 	require.Equal(t, b, p.encode())
 	want := evaluateAt(t, p, points)
 	if again, err := Compile(p.String()); err == nil {
-		require.Equal(t, want, evaluateAt(t, again, points), "%s\n%s", p, again)
+		requireRoundTrip(t, again)
+		if isLiteral(p) {
+			require.Equal(t, want, evaluateAt(t, again, points), "%s\n%s", p, again)
+		}
+	}
+	return true
+}
+
+// isLiteral says whether a text does what the instructions say, one by one: there
+// is no number 0, which would be nothing, neither written nor computed of what is
+// written.
+func isLiteral(p *Program) bool {
+	var written [planeCount]bool
+	for _, in := range p.code {
+		known := in.op == opLoad && int(in.uniform) >= uniformParams+4*len(p.params)
+		if known && p.literals[int(in.uniform)-uniformParams-4*len(p.params)] == 0 {
+			return false
+		}
+		if in.op != opLoad && in.op != opEnd {
+			known = true
+			for _, o := range in.operands[:in.op.operands()] {
+				known = known && written[o]
+			}
+			if known {
+				return false
+			}
+		}
+		written[in.to] = known
 	}
 	return true
 }
@@ -103,11 +131,14 @@ func TestMutations(t *testing.T) {
 	if testing.Short() {
 		programs = 12
 	}
-	points, accepted := fuzzPoints(), 0
+	points, accepted, literal := fuzzPoints(), 0, 0
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
 		p, err := Compile(randomText(r, 10))
 		require.NoError(t, err)
+		if isLiteral(p) {
+			literal++
+		}
 		good := p.encode()
 		for range mutations {
 			b := append([]byte(nil), good...)
@@ -128,4 +159,5 @@ func TestMutations(t *testing.T) {
 		}
 	}
 	require.Greater(t, accepted, programs*mutations/100, "some mutants must be programs too")
+	require.Greater(t, literal, programs/6, "some texts must be read to the letter")
 }

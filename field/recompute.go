@@ -24,7 +24,8 @@ type recomputer struct {
 }
 
 // recomputed is the graph without what nobody needs, and with values that are used
-// far apart computed several times. Nothing is shared by it: it is for allocate.
+// far apart computed several times; nil if that is more than a program may have.
+// Nothing is shared by it: it is for allocate.
 //
 // The first copy of a value stays where it was, and is used. So what compiles the
 // printed program finds, by sharing, the graph that this one was made of (F6).
@@ -35,6 +36,9 @@ func (g *graph) recomputed() *graph {
 	}
 	live := g.live()
 	for id := range g.values {
+		if r.clock >= MaxInstructions {
+			return nil // also so that no text makes this large
+		}
 		v := &g.values[id]
 		r.used[id] = -1
 		switch {

@@ -8,7 +8,8 @@ import (
 // String is the program as text, instruction by instruction. Compile makes the
 // same program of it (the same Hash) if it was made by Compile. One that was put
 // together by hand may hold what the compiler would leave out or could not do;
-// then the text gives one of the same results, if any.
+// then the text gives one of the same results, if any, but for what a text means
+// by 0 (the package comment, Arithmetic).
 func (p *Program) String() string {
 	w := writer{program: p, prefix: p.registerPrefix()}
 	w.header()

@@ -161,7 +161,7 @@ func (w *World) checkLeftovers() error {
 
 func (w *World) checkBits() error {
 	sets := map[string]*bulk.Bitset{
-		"dirty": &w.dirty, "doomed": &w.doomed, "reserved": &w.deferred.reserved, "furnished": &w.furnished,
+		"dirty": &w.dirty, "doomed": &w.doomed, "mortal": &w.mortal, "reserved": &w.deferred.reserved, "furnished": &w.furnished,
 		"awake": &w.wakefulness.awake, "newborn": &w.wakefulness.newborn,
 	}
 	for _, c := range w.components {
@@ -198,9 +198,12 @@ func (w *World) checkWheel() error {
 			prev, next = next, record.next
 		}
 	}
-	for _, record := range w.pool.All() {
+	for e, record := range w.pool.All() {
 		if record.expires != 0 {
 			mortal++
+		}
+		if w.mortal.Has(e.Index()) != (record.expires != 0) {
+			return breach(8, "%v: last tick %d, noted as mortal: %t", e, record.expires, w.mortal.Has(e.Index()))
 		}
 	}
 	if listed != mortal {

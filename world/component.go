@@ -135,6 +135,7 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 	c.grow(w.pool.Slots())
 	w.components = append(w.components, c)
 	w.presences = append(w.presences, &c.presence)
+	w.changesSetup()
 	return c, nil
 }
 
@@ -147,6 +148,7 @@ func Default[T any](w *World, k KindID, c *Component[T], v T) error {
 	if c == nil || c.w != w {
 		return fmt.Errorf("%w: the component was not registered with this world", ErrUnknown)
 	}
+	w.changesSetup()
 	d := kindDefault{component: c.id, into: &c.storage, value: unsafe.Pointer(&v), size: unsafe.Sizeof(v)}
 	if c.local {
 		d.local = func(slot uint32) { *c.values.At(slot) = v }
@@ -213,6 +215,9 @@ func (c *Component[T]) Remove(e Entity) bool {
 	}
 	c.clear(wordOf(e.Index()))
 	c.w.dirty.Set(e.Index())
+	if r := c.w.recording(); r != nil {
+		r.unset(c.id, e)
+	}
 	return true
 }
 

@@ -43,6 +43,9 @@ func (w *World) DeferSpawn(k KindID, at, velocity Vec3, lifeTicks uint32) (Entit
 	d.reserved.Set(e.Index())
 	d.changes = append(d.changes, deferredChange{e, deferredSpawning, uint32(len(d.spawns))})
 	d.spawns = append(d.spawns, deferredSpawn{at, velocity, lifeTicks})
+	if r := w.recording(); r != nil {
+		r.spawn(opDeferSpawn, e, k, at, velocity, lifeTicks)
+	}
 	return e, nil
 }
 
@@ -77,6 +80,10 @@ func (w *World) ApplyDeferred() {
 	if len(d.changes) == 0 {
 		return
 	}
+	r := w.recording()
+	if r != nil {
+		r.op(opApplyDeferred)
+	}
 	for _, change := range d.changes {
 		slot := change.entity.Index() // live: only the end of a step destroys
 		if change.component == deferredSpawning {
@@ -90,6 +97,9 @@ func (w *World) ApplyDeferred() {
 			c.setDeferred(slot, change.value)
 		} else if c.present().Has(slot) {
 			c.clear(wordOf(slot))
+			if r != nil {
+				r.unset(c.info().ID, change.entity)
+			}
 		}
 		w.dirty.Set(slot)
 	}

@@ -20,6 +20,9 @@
 //   - layer: a bit that the game gives meaning to, for kinds to be in and for
 //     effects and volumes to be about.
 //   - volume: a sphere or a box that notices which bodies cross its surface.
+//   - image: the whole world at one moment, to be saved and restored.
+//   - recording: an image, and what happened to the world from outside since.
+//   - run: the life of one server's world; a restored one is another (H5).
 //   - doomed: destroyed by somebody, live until the end of the step.
 //   - system: a function that runs in every step, before bodies move or after.
 //   - quarantined: a body stopped because a number of its was not finite.
@@ -93,6 +96,16 @@
 // effect, a moving neighbour or the loss of one wakes all sleepers that can be
 // reached by touch. It is no physics engine: RATIONALE.md says where the line is,
 // and SetMover puts an engine in its place.
+//
+// # Time travel
+//
+// TakeImage copies the state between two steps, Image.Save writes it to a file
+// beside them, Restore goes back to it. A Recorder writes every call that changes
+// the world between steps, and hashes of each part of the state after each;
+// Replay makes the calls again. Systems are not recorded, they run again: they
+// may keep nothing of their own that they do not work out from the world, and
+// must draw from World.Rand. Where one does not, DivergenceError names the tick
+// and the part of the state.
 //
 // # Invariants
 //

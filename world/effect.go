@@ -121,6 +121,9 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	}
 	w.effects.keep(id.Index(), d.Program, params)
 	w.wakeEffect(e)
+	if r := w.recording(); r != nil {
+		r.addEffect(id, &d, params)
+	}
 	return id, nil
 }
 
@@ -170,6 +173,9 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	if e == nil || !to.finite() {
 		return false
 	}
+	if r := w.recording(); r != nil {
+		r.move(opMoveEffect, id, to)
+	}
 	if e.follows != 0 {
 		e.offset = to
 		w.followEntity(e)
@@ -218,6 +224,9 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	}
 	if changed {
 		w.wakeEffect(e)
+		if r := w.recording(); r != nil {
+			r.effectParams(id, params)
+		}
 	}
 	return true
 }
@@ -228,6 +237,9 @@ func (w *World) RemoveEffect(id EffectID) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil {
 		return false
+	}
+	if r := w.recording(); r != nil {
+		r.word(opRemoveEffect, id)
 	}
 	w.wakeEffect(e)
 	if e.follows != 0 {

@@ -23,6 +23,9 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 		return 0, err
 	}
 	w.furnish(e, at, velocity, lifeTicks)
+	if r := w.recording(); r != nil {
+		r.spawn(opSpawn, e, k, at, velocity, lifeTicks)
+	}
 	return e, nil
 }
 
@@ -58,6 +61,7 @@ func (w *World) furnish(e Entity, at, velocity Vec3, lifeTicks uint32) {
 	if lifeTicks != 0 {
 		record.expires = w.tick + uint64(lifeTicks)
 		w.wheel.insert(w.pool, slot)
+		w.mortal.Set(slot)
 	}
 	kind := &w.kinds[record.kind]
 	if kind.def.Body != nil {
@@ -95,6 +99,9 @@ func (w *World) Destroy(e Entity) bool {
 		return false
 	}
 	w.doomed.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.word(opDestroy, e)
+	}
 	return true
 }
 
@@ -122,6 +129,7 @@ func (w *World) remove(word uint32, mask uint64) {
 	for slot := range bulk.Bits(word<<6, mask) {
 		if w.pool.At(slot).expires != 0 {
 			w.wheel.remove(w.pool, slot)
+			w.mortal.Clear(slot)
 		}
 		if row := w.rowOf[slot]; row != noRow {
 			w.removeBody(int(row))

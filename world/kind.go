@@ -110,6 +110,7 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 		}
 	}
 	w.kinds = append(w.kinds, next)
+	w.changesSetup()
 	return KindID(len(w.kinds) - 1), nil
 }
 

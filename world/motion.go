@@ -59,6 +59,9 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	w.volumes.displace(e.Index())
 	w.rouse(row)
 	w.dirty.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.move(opPosition, e, to)
+	}
 	return true
 }
 
@@ -80,6 +83,9 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 		w.rouse(row)
 	}
 	w.dirty.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.move(opVelocity, e, v)
+	}
 	return true
 }
 
@@ -106,6 +112,9 @@ func (w *World) Wake(e Entity) bool {
 	row, ok := w.row(e)
 	if ok {
 		w.wake(row)
+		if r := w.recording(); r != nil {
+			r.word(opWake, e)
+		}
 	}
 	return ok
 }
@@ -122,6 +131,9 @@ func (w *World) Sleep(e Entity) bool {
 		w.dirty.Set(e.Index())
 	}
 	w.bodies.sleep(row)
+	if r := w.recording(); r != nil {
+		r.word(opSleep, e)
+	}
 	return true
 }
 

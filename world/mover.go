@@ -20,6 +20,7 @@ func (w *World) SetMover(f Mover) error {
 		return fmt.Errorf("%w: SetMover inside a step", ErrValue)
 	}
 	w.mover = f
+	w.changesSetup()
 	return nil
 }
 

@@ -11,6 +11,9 @@ func (w *World) Step() {
 	if w.running {
 		panic("world: Step was called by a system of the same step")
 	}
+	if w.recorder != nil {
+		w.recorder.beforeStep()
+	}
 	w.running = true
 	w.events.begin()
 	w.volumes.begin()
@@ -40,6 +43,9 @@ func (w *World) Step() {
 		c.changed().end()
 	}
 	w.running = false
+	if w.recorder != nil {
+		w.recorder.afterStep()
+	}
 	if invariants.Enabled {
 		invariants.Check(w.CheckInvariants())
 	}

@@ -79,6 +79,7 @@ func (w *World) AddSystem(p Phase, name string, f func(*World), order ...Order) 
 		return err
 	}
 	w.added, w.systems = added, sorted
+	w.changesSetup()
 	return nil
 }
 

@@ -37,6 +37,7 @@ type World struct {
 	furnished   bulk.Bitset // spawned, and its components not marked as changed yet
 	dirty       bulk.Bitset
 	wheel       wheel
+	mortal      bulk.Bitset // slots that are in the wheel
 
 	kinds      []kind
 	components []column
@@ -63,6 +64,8 @@ type World struct {
 	forces      forces
 	events      events
 	counts      counts
+
+	recorder *Recorder // nil: nobody records
 }
 
 // entity is what the pool keeps by slot.

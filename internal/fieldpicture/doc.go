@@ -31,8 +31,9 @@
 // # Invariants
 //
 //   - P1: the same program and the same view make the same bytes on every machine.
-//     Products are rounded before they are added to anything, shapes are drawn in
-//     whole numbers, letters are bitmaps, and randomness has a fixed seed.
+//     Products are rounded before they are added to anything (but halves, which are
+//     exact), shapes are drawn in whole numbers, letters are bitmaps, and randomness
+//     has a fixed seed.
 //   - P2: a view that Check lets pass is drawn in bounded time and memory,
 //     whatever the program.
 package fieldpicture

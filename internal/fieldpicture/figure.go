@@ -76,7 +76,7 @@ func (v View) panelSize(longest int) (width, height int) {
 
 // caption says in lines of so many letters what is seen.
 func (v View) caption(program *field.Program, timed bool, letters int) []string {
-	_, _, through := v.Plane.Axes()
+	_, _, through := v.Plane.axisNames()
 	first := fmt.Sprintf("%s at %s = %s m", v.Plane, through, number(v.At))
 	if timed {
 		first += ", time " + seconds(v.Time)
@@ -139,7 +139,7 @@ func fit(line string, letters int) string {
 func (f *figure) drawFrame(p *panel, verticalAxis, horizontalAxis bool) {
 	f.canvas.block(p.rect.Inset(-1), frameIndex)
 	f.canvas.block(p.rect, 0)
-	right, vertical, _ := p.view.Plane.Axes()
+	right, vertical, _ := p.view.Plane.axisNames()
 	if verticalAxis {
 		f.drawVerticalAxis(p, vertical)
 	}

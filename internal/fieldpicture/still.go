@@ -12,10 +12,15 @@ const stillSize = 448
 // Still draws the effect at one moment: magnitudes as colours, directions as
 // arrows. An error wraps ErrView.
 func Still(program *field.Program, v View) (*image.Paletted, error) {
+	return still(program, v, stillSize)
+}
+
+// still is Still with a panel of any size.
+func still(program *field.Program, v View, size int) (*image.Paletted, error) {
 	if err := v.Check(program); err != nil {
 		return nil, err
 	}
-	f := newFigure(program, []View{v}, 1, stillSize)
+	f := newFigure(program, []View{v}, 1, size)
 	p := &f.panels[0]
 	magnitudes := p.magnitudes(program)
 	s := scaleOf(magnitudes)

@@ -160,8 +160,11 @@ func TestCaptions(t *testing.T) {
 	require.Equal(t, "parameter_0 (0, 0.25, -1e-07), parameter_1 (1, 0.25, -1e-07),", lines[1])
 	require.Equal(t, "...", lines[3])
 	require.Len(t, lines, 4)
-	for _, line := range lines {
-		require.LessOrEqual(t, len(line), 61)
+	for letters := 45; letters < 75; letters++ {
+		for _, line := range v.caption(p, true, letters)[:3] {
+			require.LessOrEqual(t, len(line), letters)
+			require.NotContains(t, line, "...", "entries are whole")
+		}
 	}
 	_, err := Still(p, v)
 	require.NoError(t, err)

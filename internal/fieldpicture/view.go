@@ -41,8 +41,8 @@ func ParsePlane(name string) (Plane, error) {
 
 func (p Plane) String() string { return planes[p].name }
 
-// Axes names the axes: to the right, vertical, and through the plane.
-func (p Plane) Axes() (right, vertical, through string) {
+// axisNames are the axes to the right, vertical, and through the plane.
+func (p Plane) axisNames() (right, vertical, through string) {
 	const names = "xyz"
 	at := &planes[p]
 	return names[at.right : at.right+1], names[at.vertical : at.vertical+1], names[at.through : at.through+1]
@@ -126,7 +126,7 @@ var ErrView = errors.New("there is no picture of this view")
 // Check says whether the view can be drawn: every number finite, and within the
 // bounds of views; the parameters are as many as the program has.
 func (v View) Check(p *field.Program) error {
-	right, vertical, through := v.Plane.Axes()
+	right, vertical, through := v.Plane.axisNames()
 	within := func(what string, value, bound float32) error {
 		if !(value >= -bound && value <= bound) { // NaN too
 			return fmt.Errorf("%w: %s is %g, and has to be from %g to %g", ErrView, what, value, -bound, bound)

@@ -103,3 +103,35 @@ func TestPixelsAndPoints(t *testing.T) {
 		require.Equal(t, high, y)
 	}
 }
+
+// TestAnyView: P2. What Check lets pass is drawn, with its labels in the picture.
+func TestAnyView(t *testing.T) {
+	wind := compile(t, "effect wind\nparam v = (2, 0, 1)\nbox (-3, -3, -3) (3, 3, 3)\na = mul position, time\noutput = mad a, v, output")
+	const size = 48
+	drawn := 0
+	rapid.Check(t, func(t *rapid.T) {
+		coordinate := func(name string) float32 {
+			size := math.Pow(10, rapid.Float64Range(-4, 6.2).Draw(t, name))
+			return float32(size) * float32(rapid.IntRange(-1, 1).Draw(t, "sign"))
+		}
+		v := Around(wind, Plane(rapid.IntRange(0, len(planes)-1).Draw(t, "plane")))
+		v.Mode = Mode(rapid.IntRange(0, 1).Draw(t, "mode"))
+		v.At, v.Time = coordinate("at"), coordinate("time")
+		v.Min = [2]float32{coordinate("right"), coordinate("vertical")}
+		width := float32(math.Pow(10, rapid.Float64Range(-4, 6.2).Draw(t, "width")))
+		v.Max = [2]float32{v.Min[0] + width, v.Min[1] + width*rapid.Float32Range(0.2, 5).Draw(t, "aspect")}
+		v.Params = [][4]float32{{coordinate("param"), 1, 2, 3}}
+		if v.Check(wind) != nil {
+			return
+		}
+		drawn++
+		picture, err := still(wind, v, size)
+		require.NoError(t, err)
+		require.LessOrEqual(t, picture.Rect.Dx()*picture.Rect.Dy(), 200_000)
+		m, err := newMotion(wind, v, 1, size, frames)
+		require.NoError(t, err)
+		m.advance()
+		m.drawOn(newFigure(wind, m.views, 1, size), 0, 0)
+	})
+	require.Positive(t, drawn)
+}
