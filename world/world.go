@@ -34,7 +34,7 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest ever issued
 	doomed      bulk.Bitset
-	furnished   bulk.Bitset // spawned, and its components not marked as changed yet
+	furnished   bulk.Bitset // spawned, and not marked as dirty yet, nor its components as changed
 	dirty       bulk.Bitset
 	wheel       wheel
 	mortal      bulk.Bitset // slots that are in the wheel
@@ -123,10 +123,16 @@ func (w *World) Rand() *rand.Rand { return w.rand }
 // Dirty returns the slots whose replicated state may have changed since
 // ClearDirty: spawned, moved, or a component set, removed or opened with Mut.
 // Only live slots are in it. Read only.
-func (w *World) Dirty() *bulk.Bitset { return &w.dirty }
+func (w *World) Dirty() *bulk.Bitset {
+	w.markFurnished()
+	return &w.dirty
+}
 
 // ClearDirty empties Dirty.
-func (w *World) ClearDirty() { w.dirty.Reset() }
+func (w *World) ClearDirty() {
+	w.markFurnished()
+	w.dirty.Reset()
+}
 
 // Live returns the live slots. Read only.
 func (w *World) Live() *bulk.Bitset { return w.pool.Live() }
