@@ -13,6 +13,9 @@ const MaxSpeed = 128
 // maxCells bounds the memory of the grid: 4 Mi cells are 64 MiB.
 const maxCells = 1 << 22
 
+// maxWorkers bounds goroutines and the memory of their chunks, 16 KiB each.
+const maxWorkers = 64
+
 // Config describes a world. The zero value of a field means its default.
 type Config struct {
 	TickHz          int        // steps per second of simulated time; default 60
@@ -26,6 +29,7 @@ type Config struct {
 	RestTicks       int        // ticks of rest after which it falls asleep, if all it touches have rested too; default 30
 	Bounds          Bounds     // what happens to bodies that move out of the world; default BoundsClamp
 	Compaction      Compaction // where rows of bodies go that fall asleep or wake; default Exchange
+	Workers         int        // goroutines that step bodies, the caller's included; default 1. More than 1 wants a Close
 }
 
 func (c Config) withDefaults() Config {
@@ -49,6 +53,9 @@ func (c Config) withDefaults() Config {
 		c.Gravity = 9.81
 	case c.Gravity < 0:
 		c.Gravity = 0
+	}
+	if c.Workers == 0 {
+		c.Workers = 1
 	}
 	if c.RestSpeed == 0 {
 		c.RestSpeed = 0.08
@@ -84,6 +91,7 @@ func (c Config) Validate() error {
 	complain(!negativeGravity && !within(c.Gravity, 0, 1000), "Gravity is %v; choose at most 1000 m/s2, negative for none", c.Gravity)
 	complain(!within(c.RestSpeed, 1e-6, MaxSpeed), "RestSpeed is %v; choose 0.000001 to %d m/s", c.RestSpeed, MaxSpeed)
 	complain(c.RestTicks < 1 || c.RestTicks > math.MaxUint16, "RestTicks is %d; choose 1 to %d", c.RestTicks, math.MaxUint16)
+	complain(c.Workers < 1 || c.Workers > maxWorkers, "Workers is %d; choose 1 to %d", c.Workers, maxWorkers)
 	complain(c.Bounds > BoundsDestroy, "Bounds is %d; choose BoundsClamp, BoundsBounce or BoundsDestroy", c.Bounds)
 	complain(c.Compaction > InPlace, "Compaction is %d; choose Exchange, Stable or InPlace", c.Compaction)
 	return errors.Join(all...)

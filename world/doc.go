@@ -1,6 +1,7 @@
 // Package world is the authoritative simulation: entities with components, and
 // bodies moved by gravity, by the ground and by fields of force, in fixed
-// steps. It knows no clock, no socket and no goroutine. Time is a number of
+// steps. It knows no clock and no socket, and no goroutine but those that
+// Config.Workers asks for, which work only during Step. Time is a number of
 // ticks, randomness a seed, and two worlds that are given the same calls hold
 // the same bits on every machine.
 //

@@ -105,6 +105,7 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 		}
 		next.def.Body = &body
 		next.params = w.paramsOf(body)
+		w.radius = max(w.radius, body.Radius)
 		if body.Solid {
 			w.solid, w.solidRadius = true, max(w.solidRadius, body.Radius)
 		}

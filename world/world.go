@@ -51,6 +51,7 @@ type World struct {
 
 	solid       bool    // some kind is
 	solidRadius float32 // of the largest solid kind
+	radius      float32 // of the largest kind
 	contacts    contacts
 	mover       Mover
 	moving      Moving
@@ -61,7 +62,7 @@ type World struct {
 	grid        grid
 	effects     effects
 	volumes     volumes
-	forces      forces
+	workers     *workers
 	events      events
 	counts      counts
 
@@ -102,8 +103,13 @@ func New(cfg Config) (*World, error) {
 	if w.effects, err = newEffects(); err != nil {
 		return nil, err
 	}
+	w.workers = newWorkers(cfg.Workers, w.moveBlock)
 	return w, nil
 }
+
+// Close ends the goroutines of a world with several workers; it has none
+// otherwise. A closed world still works, in the goroutine that calls Step.
+func (w *World) Close() { w.workers.close() }
 
 // Config returns the configuration with its defaults filled in.
 func (w *World) Config() Config { return w.cfg }
