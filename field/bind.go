@@ -57,6 +57,9 @@ func bindFused(f *fuser) *bound {
 		}
 	}
 	m.steps = append(m.steps, newStep(handlerEnd, 0))
+	if m.weight > longBlock {
+		m.steps[0].handler = handlerBeginAhead
+	}
 	if m.failed || !m.place(f.bound) {
 		return nil
 	}
@@ -162,6 +165,8 @@ const (
 	// blockWeight is what a block costs when its points and output come from far
 	// away.
 	blockWeight = 64
+	// longBlock is the weight from which on the next block is fetched ahead.
+	longBlock = 150
 	// fusionWeight is what most superinstructions cost for a block; see weight.
 	fusionWeight = 15
 )

@@ -21,7 +21,7 @@ type bound struct {
 	literals []float32     // the pool as it is before a call fills in the rest
 	uniforms []poolUniform // what a call is given
 	hoisted  []hoisted     // what a call computes once, for all points
-	triples  []poolTriple  // what it copies, so that three constants follow each other
+	copies   []poolCopy    // what it copies, so that constants follow each other
 
 	blocks int // that one call of assembly may take, so that it can't be long
 }
@@ -48,11 +48,8 @@ type hoisted struct {
 	operands [4]uint16
 }
 
-// A poolTriple is three constants that an operand wants one after another.
-type poolTriple struct {
-	from [3]uint16
-	to   uint16
-}
+// A poolCopy brings a constant to where an operand wants it: beside others.
+type poolCopy struct{ from, to uint16 }
 
 // The beginning of every pool.
 const (
@@ -76,9 +73,8 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 		o := &h.operands
 		pool[h.to] = evaluateBound(h.op, pool[o[0]], pool[o[1]], pool[o[2]], pool[o[3]])
 	}
-	for i := range b.triples {
-		t := &b.triples[i]
-		pool[t.to], pool[t.to+1], pool[t.to+2] = pool[t.from[0]], pool[t.from[1]], pool[t.from[2]]
+	for _, c := range b.copies {
+		pool[c.to] = pool[c.from]
 	}
 }
 

@@ -37,18 +37,16 @@ func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bo
 		c.interpret(points.cut(from, to), out.cut(from, to), scratch, clip)
 		return
 	}
-	whole := from + (to-from)&^(BlockPoints-1)
-	if whole > from {
-		c.bound.run(points, out, from, whole, c.pool, scratch, clip)
+	if to-from < BlockPoints {
+		c.runFew(points.cut(from, to), out.cut(from, to), scratch, clip)
+		return
 	}
-	if whole < to {
-		c.runRest(points.cut(whole, to), out.cut(whole, to), scratch, clip)
-	}
+	c.bound.run(points, out, from, to, c.pool, scratch, clip)
 }
 
-// runRest runs an incomplete block in the spare planes, so that nothing beyond the
+// runFew runs less than a block in the spare planes, so that nothing beyond the
 // caller's memory is touched. The lanes that nobody asked for are 0.
-func (c *call) runRest(points, out Planes, scratch []float32, clip bool) {
+func (c *call) runFew(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {
 		// Not by fill: a wide load waits until all small stores to it are done.

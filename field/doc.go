@@ -292,6 +292,30 @@
 //	scratch r r r r   one block of each register, used again for every block
 //	out    += += +=│+= += +=│+=
 //
+// # The fast machine
+//
+// On amd64 with AVX2 and FMA, or AVX-512 (F, DQ, VL), a verified program is bound
+// to generated assembly when it is made. The instructions above stay what is
+// stored, hashed and sent, and what runs elsewhere; both give the same bits (F1).
+//
+//	instructions ─ lift ─► values ─ fuse ─► steps ─ place ─► bound code
+//	               (registers and loads    (super-           (handlers by address, planes
+//	                gone; what no point     instructions)     and constants by offset)
+//	                changes, hoisted)
+//
+// A handler is one operation, or several that often stand together, over the 64
+// points of a block, without a loop. It ends in a jump to the handler of the next
+// instruction (direct threading), and checks nothing: the verifier has. Numbers of
+// a call (time, parameters, literals, and what is computed of them alone) are in a
+// pool of constants that is filled once a call. With AVX-512 the output stays in
+// registers for a block, and so does one vector, the accumulator. Each program is
+// bound twice: for an Origin of zero, and for one that has to be taken away, which
+// is part of the first instruction where it can be.
+//
+// One call of assembly takes at most some 20 µs, since nothing can interrupt it.
+// The environment variable WORLDD_KERNELS (go, avx2, avx512) forces a path; the
+// build tag purego leaves the assembly out.
+//
 // # Invariants
 //
 // Code and tests cite them.

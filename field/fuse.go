@@ -2,12 +2,9 @@
 
 package field
 
-import "slices"
-
-// Fusing: operations that stand together become one superinstruction. It goes
-// from the last value to the first, and takes the largest pattern that fits.
-// Patterns are of operations in their order; nothing is regrouped, so no bit
-// changes (F1). What a pattern swallows is read by nobody else.
+// Fusing: operations that stand together become one superinstruction. Each kind
+// of pattern is looked for from the last value to the first. Patterns are of
+// operations in their order; nothing is regrouped, so no bit changes (F1).
 
 // A fusion is a superinstruction.
 type fusion struct {
@@ -52,12 +49,38 @@ func (f *fuser) fuse() {
 	f.each(opMul, (*fuser).smooth)
 	f.sums()
 	f.each(opMad, (*fuser).product)
+	f.each(opSqrt, (*fuser).length)
 	f.each(opSelectLT, (*fuser).below)
 	f.each(opSaturate, (*fuser).saturate)
 	f.each(opSin, (*fuser).sin)
 	f.each(opMul, (*fuser).times)
+	f.each(opMul, (*fuser).times) // a second factor
 	f.each(opMul, (*fuser).factors)
+	f.explosions()
 	f.origin()
+}
+
+// explosions fuses what the article begins with, as a whole.
+func (f *fuser) explosions() {
+	for i := range f.fusions {
+		g := &f.fusions[i]
+		if g.handler != handlerOutMadPV {
+			continue
+		}
+		v, s := [3]ref(g.refs[:]), g.refs[3]
+		from := f.given(v)
+		if f.of[s] < 0 || from < 0 || f.values[s].uses != 3 || !f.usedBy(v, 3) {
+			continue
+		}
+		d, k := &f.fusions[from], &f.fusions[f.of[s]]
+		square := d.refs[3]
+		if d.handler != handlerTowardsSquareV || k.handler != handlerRsqrtBelow || k.refs[1] != square || f.values[square].uses != 2 {
+			continue
+		}
+		c := d.refs[4]
+		g.step = newStep(handlerOutExplosion, 0, f.row(c, c-1, c-2, k.refs[2], k.refs[3]))
+		f.claim(swallowed, v[0], v[1], v[2], s, square)
+	}
 }
 
 // each looks for a pattern that ends in some operation.
@@ -127,10 +150,22 @@ func split(a, b ref) (value, constant ref, ok bool) {
 	return a, b, !a.constant() && b.constant()
 }
 
-// below is a < limit ? rsqrt(a) * factor : other.
+// length is the root of a square of two lanes.
+func (f *fuser) length(id ref, o [4]ref) bool {
+	at := f.of[o[0]]
+	if at < 0 || f.fusions[at].handler != handlerTowardsSquareXZ {
+		return false
+	}
+	g := &f.fusions[at].step
+	*g = newStep(handlerTowardsLengthXZ, 4, g.refs[0], g.refs[1], g.refs[2], id, g.refs[3], g.refs[4])
+	f.claim(at, id)
+	return true
+}
+
+// below is a < limit ? rsqrt(a) * factor : 0.
 func (f *fuser) below(id ref, o [4]ref) bool {
 	m := f.once(o[2], opMul)
-	if m == nil || o[0].constant() || !o[1].constant() || !o[3].constant() {
+	if m == nil || o[0].constant() || !o[1].constant() || o[3] != constantRef(poolZero) {
 		return false
 	}
 	root, factor, ok := split(m.operands[0], m.operands[1])
@@ -142,7 +177,7 @@ func (f *fuser) below(id ref, o [4]ref) bool {
 		return false
 	}
 	f.claim(swallowed, o[2], root)
-	f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], o[1], factor, o[3]), id)
+	f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], o[1], factor), id)
 	return true
 }
 
@@ -233,10 +268,10 @@ func (f *fuser) smoothOf(id, square, rest ref) bool {
 func (f *fuser) times(id ref, o [4]ref) bool {
 	for i := range 2 {
 		a, factor := o[i], o[1-i]
-		if a.constant() || factor.constant() || f.values[a].uses != 1 {
+		if a.constant() || f.values[a].uses != 1 {
 			continue
 		}
-		if r := f.is(a, opRsqrt); r != nil {
+		if r := f.is(a, opRsqrt); r != nil && !factor.constant() {
 			f.claim(swallowed, a)
 			f.add(newFusion(handlerRsqrtTimes, 1, id, r.operands[0], factor), id)
 			return true
@@ -246,6 +281,15 @@ func (f *fuser) times(id ref, o [4]ref) bool {
 			continue
 		}
 		g := &f.fusions[at]
+		if g.handler == handlerRsqrtTimes && factor.constant() {
+			f.claim(swallowed, a)
+			f.fusions[at] = newFusion(handlerRsqrtTimesC, 1, id, g.refs[1], g.refs[2], factor)
+			f.claim(at, id)
+			return true
+		}
+		if factor.constant() {
+			continue
+		}
 		switch g.handler {
 		case handlerSmooth, handlerSmoothMad, handlerSmoothNmad, handlerSmoothSubMul, handlerSmoothDivSub, handlerSinMad:
 			g.handler++
@@ -401,19 +445,48 @@ func same(v [3]ref) bool        { return v[0] == v[1] && v[1] == v[2] }
 func anyConstant(v [3]ref) bool { return v[0].constant() || v[1].constant() || v[2].constant() }
 func allConstant(v [3]ref) bool { return v[0].constant() && v[1].constant() && v[2].constant() }
 
-// triple gives three constants places in the pool that follow each other, if they
-// do not yet, and the first of them.
-func (f *fuser) triple(c [3]ref) ref {
-	b, first := f.bound, c[0].place()
-	if c[1].place() == first+1 && c[2].place() == first+2 {
+func (f *fuser) triple(c [3]ref) ref { return f.row(c[:]...) }
+
+// row gives constants places in the pool that follow each other, if they do not
+// yet, and the first of them.
+func (f *fuser) row(c ...ref) ref {
+	b, first := f.bound, int(c[0].place())
+	if f.isRow(first, c) {
 		return c[0]
 	}
-	from := [3]uint16{first, c[1].place(), c[2].place()}
-	at := slices.IndexFunc(b.triples, func(t poolTriple) bool { return t.from == from })
-	if at < 0 {
-		at = len(b.triples)
-		b.triples = append(b.triples, poolTriple{from: from, to: uint16(len(b.literals))})
-		b.literals = append(b.literals, 0, 0, 0)
+	for i := range b.copies {
+		if to := int(b.copies[i].to); f.copied(i, c) {
+			return constantRef(to)
+		}
 	}
-	return constantRef(int(b.triples[at].to))
+	to := len(b.literals)
+	for i, r := range c {
+		b.copies = append(b.copies, poolCopy{from: r.place(), to: uint16(to + i)})
+		b.literals = append(b.literals, 0)
+	}
+	return constantRef(to)
+}
+
+func (f *fuser) isRow(first int, c []ref) bool {
+	for i, r := range c {
+		if int(r.place()) != first+i {
+			return false
+		}
+	}
+	return true
+}
+
+// copied says whether constants have been copied to follow each other, from the
+// copy at i on.
+func (f *fuser) copied(i int, c []ref) bool {
+	copies := f.bound.copies[i:]
+	if len(copies) < len(c) {
+		return false
+	}
+	for k, r := range c {
+		if copies[k] != (poolCopy{from: r.place(), to: copies[0].to + uint16(k)}) {
+			return false
+		}
+	}
+	return true
 }

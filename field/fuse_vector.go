@@ -223,14 +223,14 @@ func (f *fuser) swallowCross(v [3]ref) {
 
 // product is a dot product, or a square, of two or three lanes.
 func (f *fuser) product(id ref, o [4]ref) bool {
-	if m := f.once(o[2], opMul); m != nil {
+	if m := f.is(o[2], opMul); m != nil {
 		return f.squareXZ(id, m.operands, o)
 	}
-	n := f.once(o[2], opMad)
+	n := f.is(o[2], opMad)
 	if n == nil {
 		return false
 	}
-	m := f.once(n.operands[2], opMul)
+	m := f.is(n.operands[2], opMul)
 	if m == nil {
 		return false
 	}
@@ -238,7 +238,7 @@ func (f *fuser) product(id ref, o [4]ref) bool {
 	b := [3]ref{m.operands[1], n.operands[1], o[1]}
 	inner := [2]ref{o[2], n.operands[2]}
 	if a == b && !anyConstant(a) {
-		f.claim(swallowed, inner[:]...)
+		f.swallow(inner)
 		f.square(id, f.vector(a))
 		return true
 	}
@@ -250,7 +250,7 @@ func (f *fuser) product(id ref, o [4]ref) bool {
 	if anyConstant(a) || anyConstant(b) && !allConstant(b) {
 		return false
 	}
-	f.claim(swallowed, inner[:]...)
+	f.swallow(inner)
 	a = f.vector(a)
 	g := newFusion(handlerDotV, 1, id, a[0], a[1], a[2], b[0], b[1], b[2])
 	if allConstant(b) {
@@ -260,13 +260,23 @@ func (f *fuser) product(id ref, o [4]ref) bool {
 	return true
 }
 
+// swallow claims what a product is made of. What others read too stays, though it
+// is computed twice then: nearly nothing beside what the fusion saves.
+func (f *fuser) swallow(inner [2]ref) {
+	for _, r := range inner {
+		if f.values[r].uses == 1 {
+			f.claim(swallowed, r)
+		}
+	}
+}
+
 // squareXZ is the square of the distance from a vertical line, or of two numbers.
 func (f *fuser) squareXZ(id ref, m, o [4]ref) bool {
 	x, z := m[0], o[0]
 	if x != m[1] || z != o[1] || x.constant() || z.constant() {
 		return false
 	}
-	f.claim(swallowed, o[2])
+	f.swallow([2]ref{o[2], o[2]})
 	dx, dz := f.is(x, opSub), f.is(z, opSub)
 	switch {
 	case dx == nil || dz == nil || dx.operands[0] != 0 || dz.operands[0] != 2 || !dx.operands[1].constant() || !dz.operands[1].constant():

@@ -4,6 +4,7 @@ package field
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/worldd/worldd/internal/cpu"
@@ -24,7 +25,8 @@ type fusedPoint struct {
 
 // A fusedCase says what a superinstruction does, by the operations that it stands
 // for. Its operands are, in their order: V the vector that it takes, W another in
-// planes, P a number, T and U three constants, C one.
+// planes, X and Y lanes of that one, P a number, T and U three constants, C one. Z is
+// where the root of the number goes.
 type fusedCase struct {
 	name     string
 	handler  handler
@@ -110,12 +112,16 @@ var fusedCases = []fusedCase{
 		c := crossOf(p.t, p.v)
 		p.out = eachLane(func(l int) float32 { return fma32(c[l], p.s, p.out[l]) })
 	}},
+	{"towards length xz", handlerTowardsLengthXZ, false, true, true, "ZCC", func(p *fusedPoint) {
+		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
+		p.s = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
+	}},
 	{"towards square xz", handlerTowardsSquareXZ, false, true, true, "CC", func(p *fusedPoint) {
 		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
 		p.s = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
 	}},
-	{"rsqrt below", handlerRsqrtBelow, false, false, true, "PCCC", func(p *fusedPoint) {
-		p.s = selectLT32(p.s, p.c[0], mul32(rsqrt32(p.s), p.c[1]), p.c[2])
+	{"rsqrt below", handlerRsqrtBelow, false, false, true, "PCC", func(p *fusedPoint) {
+		p.s = selectLT32(p.s, p.c[0], mul32(rsqrt32(p.s), p.c[1]), 0)
 	}},
 	{"saturate of mad", handlerSaturateMad, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(fma32(p.s, p.c[0], p.c[1])) }},
 	{"saturate of nmad", handlerSaturateNmad, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(fma32(-p.s, p.c[0], p.c[1])) }},
@@ -151,6 +157,15 @@ var fusedCases = []fusedCase{
 	{"sin of mad times", handlerSinMad + 1, false, false, true, "PCCX", func(p *fusedPoint) {
 		p.s = mul32(sin32(fma32(p.s, p.c[0], p.c[1])), p.w[0])
 	}},
+	{"rsqrt times two", handlerRsqrtTimesC, false, false, true, "PXC", func(p *fusedPoint) {
+		p.s = mul32(mul32(rsqrt32(p.s), p.w[0]), p.c[0])
+	}},
+	{"explosion", handlerOutExplosion, false, false, false, "C", func(p *fusedPoint) {
+		d := towards(p, vec3{p.c[0], p.c[1], p.c[2]})
+		square := dotOf(d, d)
+		s := selectLT32(square, p.c[3], mul32(rsqrt32(square), p.c[4]), 0)
+		p.out = eachLane(func(l int) float32 { return fma32(d[l], s, p.out[l]) })
+	}},
 	{"out turned one way", handlerOutMadXNmadZ, false, false, false, "XYP", func(p *fusedPoint) {
 		p.out[0], p.out[2] = fma32(p.w[0], p.s, p.out[0]), fma32(-p.w[1], p.s, p.out[2])
 	}},
@@ -169,8 +184,8 @@ var fusedCases = []fusedCase{
 
 // Where the bench has what. X and Y are the first lanes of W, one by one.
 const (
-	planeV, planeW, planeP, planeGiven, planeNumber = 0, 3, 6, 7, 10
-	constantT, constantU, constantC, constantZero   = 20, 23, 30, 40
+	planeV, planeW, planeP, planeGiven, planeNumber, planeRoot = 0, 3, 6, 7, 10, 11
+	constantT, constantU, constantC, constantZero              = 20, 23, 30, 40
 )
 
 // TestFusedHandlers holds every superinstruction, with its vectors in planes and in
@@ -252,6 +267,9 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 		}
 		if c.number {
 			same(want[i].s, b.plane(planeNumber)[i], "the number")
+			if strings.Contains(c.operands, "Z") {
+				same(sqrt32(want[i].s), b.plane(planeRoot)[i], "its root")
+			}
 		}
 	}
 	for plane := range planeNumber + 1 {
@@ -276,6 +294,8 @@ func (c *fusedCase) encode(taken bool) (operands []uint16) {
 			operands = append(operands, planeOperand(planeW))
 		case 'Y':
 			operands = append(operands, planeOperand(planeW+1))
+		case 'Z':
+			operands = append(operands, planeOperand(planeRoot))
 		case 'P':
 			operands = append(operands, planeOperand(planeP))
 		case 'T':

@@ -228,7 +228,7 @@ func TestControlHandlers(t *testing.T) {
 // TestHandlersThere: AVX-512 has all handlers, AVX2 those that need no accumulator,
 // and every one is held to the arithmetic by a test of this package.
 func TestHandlersThere(t *testing.T) {
-	tested := map[handler]bool{handlerBegin: true, handlerEnd: true, handlerFill: true, handlerPositionX: true, handlerPositionY: true, handlerPositionZ: true}
+	tested := map[handler]bool{handlerBegin: true, handlerBeginAhead: true, handlerEnd: true, handlerFill: true, handlerPositionX: true, handlerPositionY: true, handlerPositionZ: true}
 	accumulated := map[handler]bool{}
 	for o := range boundOpcodes {
 		for which := range plainHandlers[o] {

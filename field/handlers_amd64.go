@@ -9,6 +9,7 @@ package field
 const (
 	handlerNone handler = iota
 	handlerBegin
+	handlerBeginAhead
 	handlerEnd
 	handlerFill
 	handlerPositionX
@@ -147,6 +148,7 @@ const (
 	handlerDotA
 	handlerDistanceSquare
 	handlerTowardsSquareXZ
+	handlerTowardsLengthXZ
 	handlerDistanceSquareXZ
 	handlerOutAddV
 	handlerOutAddA
@@ -156,11 +158,13 @@ const (
 	handlerOutMadCA
 	handlerOutCrossV
 	handlerOutCrossA
+	handlerOutExplosion
 	handlerOutMadXNmadZ
 	handlerOutNmadXMadZ
 	handlerOutMadPT
 	handlerSquareTwo
 	handlerRsqrtBelow
+	handlerRsqrtTimesC
 	handlerRsqrtTimes
 	handlerSmooth
 	handlerSmoothTimes

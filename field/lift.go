@@ -2,6 +2,8 @@
 
 package field
 
+import "math"
+
 // Binding begins by lifting the instructions back to values: each computed once,
 // registers and loads gone. What depends on no point is hoisted into the pool.
 
@@ -111,16 +113,20 @@ func (l *lifter) uniform(number uint16) uint16 {
 		return at
 	}
 	b, at := l.bound, uint16(len(l.bound.literals))
-	l.places[number] = at
-	if i := int(number) - uniformParams - 4*len(l.program.params); i >= 0 {
+	i := int(number) - uniformParams - 4*len(l.program.params)
+	switch {
+	case i < 0:
+		b.literals = append(b.literals, 0)
+		b.uniforms = append(b.uniforms, poolUniform{at: at, number: number})
+	case math.Float32bits(l.program.literals[i]) == 0:
+		at = poolZero
+	default:
 		b.literals = append(b.literals, l.program.literals[i])
 		if l.program.literals[i] == 1 {
 			l.one = constantRef(int(at))
 		}
-		return at
 	}
-	b.literals = append(b.literals, 0)
-	b.uniforms = append(b.uniforms, poolUniform{at: at, number: number})
+	l.places[number] = at
 	return at
 }
 

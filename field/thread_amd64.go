@@ -3,6 +3,7 @@
 package field
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/worldd/worldd/internal/cpu"
@@ -22,8 +23,10 @@ type frame struct {
 	scratch unsafe.Pointer    // 56
 	pool    unsafe.Pointer    // 64
 	blocks  uintptr           // 72: to do
-	clip    uintptr           // 80: 1 if points outside of the box keep their output
-	target  [3]unsafe.Pointer // 88: where the output belongs, if AVX2 clips
+	masked  uintptr           // 80: 1 if points that lanes leaves out, or that are clipped, keep their output
+	target  [3]unsafe.Pointer // 88: where the output belongs, if AVX2 is masked
+	clip    uintptr           // 112: 1 if points outside of the box keep their output
+	lanes   uint64            // 120: a bit for each point of a block
 }
 
 // The addresses of the handlers, by number; 0 for those that a path does not have.
@@ -50,8 +53,9 @@ func handlersOf(k cpu.Kernels) *[handlers]uintptr {
 	return &handlersAVX2
 }
 
-// run executes bound code on whole blocks of points, from from to to. The scratch
-// is aligned.
+// run executes bound code on points, from from to to, at least a block of them. A
+// last block that is not whole begins further in front, and changes the output of
+// those points alone that no block has been to. The scratch is aligned.
 func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, clip bool) {
 	raceRead(points.X[from:to], points.Y[from:to], points.Z[from:to])
 	raceWrite(out.X[from:to], out.Y[from:to], out.Z[from:to])
@@ -59,23 +63,38 @@ func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, 
 		code:    unsafe.Pointer(unsafe.SliceData(b.code)),
 		scratch: unsafe.Pointer(unsafe.SliceData(scratch)),
 		pool:    unsafe.Pointer(unsafe.SliceData(pool)),
+		lanes:   math.MaxUint64,
 	}
 	if clip {
-		f.clip = 1
+		f.masked, f.clip = 1, 1
 	}
-	for step := b.blocks * BlockPoints; from < to; from += step {
-		f.blocks = uintptr(min(step, to-from) / BlockPoints)
-		f.points, f.out = points.pointers(from), out.pointers(from)
-		switch {
-		case b.kernels == cpu.AVX512:
-			threadAVX512(&f)
-		case clip:
-			sum := spare(scratch, 3)
-			f.target, f.out = f.out, sum.pointers(0)
-			threadAVX2(&f)
-		default:
-			threadAVX2(&f)
+	for step := b.blocks * BlockPoints; to-from >= BlockPoints; {
+		n := min(step, (to-from)&^(BlockPoints-1))
+		f.blocks = uintptr(n / BlockPoints)
+		b.thread(&f, points, out, from, scratch)
+		from += n
+	}
+	if from < to {
+		f.masked, f.blocks, f.lanes = 1, 1, math.MaxUint64<<(BlockPoints-(to-from))
+		b.thread(&f, points, out, to-BlockPoints, scratch)
+	}
+}
+
+// thread is one call of assembly.
+func (b *bound) thread(f *frame, points, out *Planes, at int, scratch []float32) {
+	f.points, f.out = points.pointers(at), out.pointers(at)
+	switch {
+	case b.kernels == cpu.AVX512:
+		threadAVX512(f)
+	case f.masked != 0:
+		sum, lanes := spare(scratch, 3), scratch[BlockPoints:][:BlockPoints]
+		for i := range lanes {
+			lanes[i] = math.Float32frombits(-uint32(f.lanes >> i & 1))
 		}
+		f.target, f.out = f.out, sum.pointers(0)
+		threadAVX2(f)
+	default:
+		threadAVX2(f)
 	}
 }
 

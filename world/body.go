@@ -18,7 +18,8 @@ type bodies struct {
 	slot             []uint32
 	cell             []int32
 	kind             []KindID
-	moved            []uint64 // by row, a bit: integrated to another place or velocity, and not followed yet
+	moved            []uint64 // by row, a bit: got another place or velocity, and was not followed yet
+	crossed          []uint64 // by row, a bit: and another grid cell, perhaps
 	halted           []uint64 // by row, a bit: stopped, since its velocity was not finite, and not quarantined yet
 
 	compaction // of all the above

@@ -149,10 +149,10 @@ func (w *World) checkLeftovers() error {
 			return breach(13, "row %d is still contact body %d", row, i-1)
 		}
 	}
-	for _, rows := range [][]uint64{w.bodies.moved, w.bodies.halted} {
+	for _, rows := range [][]uint64{w.bodies.moved, w.bodies.crossed, w.bodies.halted} {
 		for word, bits := range rows {
 			if bits != 0 {
-				return breach(13, "rows of word %d moved or were stopped, and nobody took note: %#x", word, bits)
+				return breach(13, "rows of word %d moved, crossed or were stopped, and nobody took note: %#x", word, bits)
 			}
 		}
 	}
@@ -219,8 +219,8 @@ func (w *World) checkEffects() error {
 			bound++
 		}
 		p := f.programs[id.Index()]
-		if p == nil || !e.center.finite() || len(f.scratch) < p.Scratch() {
-			return breach(9, "effect %v at %v, scratch %d", id, e.center, len(f.scratch))
+		if p == nil || !e.center.finite() || f.scratch < p.Scratch() {
+			return breach(9, "effect %v at %v, scratch %d", id, e.center, f.scratch)
 		}
 		params := f.params[id.Index()]
 		broken := func(v field.Vec4) bool { return !finiteVec4(v) }

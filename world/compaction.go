@@ -107,6 +107,14 @@ func (c *compaction) run(from, limit int) (first, end int) {
 	return first, int(clear)
 }
 
+// end is the row behind the last that can be awake, of so many.
+func (c *compaction) end(rows int) int {
+	if c.mode == InPlace {
+		return rows
+	}
+	return c.awake
+}
+
 // moveBits gives row to, which nobody owns any more, the bits of row from, and
 // keeps the word about it.
 func (c *compaction) moveBits(to, from uint32) {

@@ -159,5 +159,6 @@ func (w *World) writeBack(body *contactBody) {
 	}
 	b.setPosition(row, at)
 	b.setVelocity(row, v)
-	w.followed(row)
+	w.dirty.Set(b.slot[row])
+	w.place(row)
 }

@@ -1,6 +1,7 @@
 // Package world is the authoritative simulation: entities with components, and
 // bodies moved by gravity, by the ground and by fields of force, in fixed
-// steps. It knows no clock, no socket and no goroutine. Time is a number of
+// steps. It knows no clock and no socket, and no goroutine but those that
+// Config.Workers asks for, which work only during Step. Time is a number of
 // ticks, randomness a seed, and two worlds that are given the same calls hold
 // the same bits on every machine.
 //
@@ -17,12 +18,12 @@
 //   - body: position, velocity and rest timer of an entity, one row in columns.
 //   - awake: a body that is stepped. asleep: a body that costs nothing.
 //   - effect: one field program placed in the world, a wind or an acceleration.
-//   - image: the whole world at one moment, to be saved and restored.
-//   - recording: an image, and what happened to the world from outside since.
-//   - run: the life of one server's world; a restored one is another (H5).
 //   - layer: a bit that the game gives meaning to, for kinds to be in and for
 //     effects and volumes to be about.
 //   - volume: a sphere or a box that notices which bodies cross its surface.
+//   - image: the whole world at one moment, to be saved and restored.
+//   - recording: an image, and what happened to the world from outside since.
+//   - run: the life of one server's world; a restored one is another (H5).
 //   - doomed: destroyed by somebody, live until the end of the step.
 //   - system: a function that runs in every step, before bodies move or after.
 //   - quarantined: a body stopped because a number of its was not finite.

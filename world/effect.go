@@ -55,8 +55,8 @@ type effects struct {
 	pool     *bulk.Pool[effect]
 	programs []*field.Program
 	params   [][]field.Vec4
-	scratch  []float32 // enough for every program
-	bound    int       // how many follow an entity
+	scratch  int // what the most demanding program wants of it
+	bound    int // how many follow an entity
 }
 
 type effect struct {
@@ -160,9 +160,7 @@ func (f *effects) keep(slot uint32, p *field.Program, params []field.Vec4) {
 		f.programs, f.params = append(f.programs, nil), append(f.params, nil)
 	}
 	f.programs[slot], f.params[slot] = p, params
-	if n := p.Scratch(); n > len(f.scratch) {
-		f.scratch = make([]float32, n)
-	}
+	f.scratch = max(f.scratch, p.Scratch())
 }
 
 // MoveEffect puts the effect's centre somewhere else, relative to the body that
@@ -173,7 +171,7 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	if e == nil || !to.finite() {
 		return false
 	}
-	if r := w.recording(); r != nil && (e.follows != 0 || e.center != to) {
+	if r := w.recording(); r != nil {
 		r.move(opMoveEffect, id, to)
 	}
 	if e.follows != 0 {

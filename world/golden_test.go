@@ -10,7 +10,7 @@ import (
 
 // golden scenes: the state in the tick in which the last body fell asleep, and
 // that tick, on every machine, with every set of instructions, for each way to
-// keep rows. Who changes the rules of motion, or a program's arithmetic, changes
+// keep rows, and with 1, 2 and 4 workers. Who changes the rules of motion, or a program's arithmetic, changes
 // them, and says why.
 var golden = []struct {
 	name  string
@@ -63,8 +63,9 @@ func TestGoldenScenes(t *testing.T) {
 		if testing.Short() {
 			modes = []world.Compaction{world.Compaction(i)}
 		}
-		for _, mode := range modes {
-			w := scene.build(t, world.Config{Compaction: mode})
+		for i, mode := range modes {
+			w := scene.build(t, world.Config{Compaction: mode, Workers: 1 << i})
+			defer w.Close()
 			tick := fallAsleep(t, w, 3000)
 			require.Equal(t, scene.hash, w.StateHash(), "%s, %v: hash %#x, tick %d, %+v", scene.name, mode, w.StateHash(), tick, w.Stats())
 			require.Equal(t, scene.tick, tick, "%s, %v", scene.name, mode)

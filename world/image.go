@@ -32,8 +32,7 @@ type Image struct {
 	rows       rowImage
 	components []columnImage
 	effects    effectImage
-	volumes    []volumeImage // ascending by slot
-	displaced  bulk.Bitset   // bodies put somewhere since the last look at volumes
+	volumes    volumeImage
 	spawned    eventList
 	destroyed  eventList
 }
@@ -94,7 +93,7 @@ func (w *World) TakeImage(img *Image) {
 	img.rows.take(&w.bodies)
 	w.takeComponents(img)
 	w.takeEffects(&img.effects)
-	w.takeVolumes(img)
+	w.takeVolumes(&img.volumes)
 	img.spawned.copyFrom(&w.events.spawned)
 	img.destroyed.copyFrom(&w.events.destroyed)
 }

@@ -72,7 +72,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	w.restoreBodies(img, m)
 	w.restoreComponents(img, m)
 	w.restoreEffects(&img.effects)
-	w.restoreVolumes(img)
+	w.restoreVolumes(&img.volumes)
 	w.events = events{}
 	w.history.reset(w.cfg.HistoryTicks, w.tick)
 	if renewed {
@@ -176,10 +176,13 @@ func (w *World) restoreEffects(img *effectImage) {
 // renameHandles gives the handles in components and effects that were live in
 // the old run the names that their targets have now.
 func (w *World) renameHandles(old *bulk.PoolState) {
-	rename := func(h *bulk.Handle) {
+	rename := func(h *Entity) {
 		if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
 			*h = w.pool.HandleAt(i)
 		}
+	}
+	for _, e := range w.effects.pool.All() {
+		rename(&e.follows)
 	}
 	for _, c := range w.components {
 		references, present := c.references(), c.present()
@@ -188,12 +191,9 @@ func (w *World) renameHandles(old *bulk.PoolState) {
 		}
 		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
 			for _, r := range references {
-				rename((*bulk.Handle)(unsafe.Add(c.at(slot), r.offset)))
+				rename((*Entity)(unsafe.Add(c.at(slot), r.offset)))
 			}
 		}
-	}
-	for _, e := range w.effects.pool.All() {
-		rename(&e.follows)
 	}
 }
 
@@ -205,7 +205,8 @@ type matched struct {
 
 // fits says whether a world of configuration w goes on like one of c.
 func (c Config) fits(w Config) error {
-	c.MaxEntities, c.FirstGeneration, c.HistoryTicks = w.MaxEntities, w.FirstGeneration, w.HistoryTicks
+	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
+	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers
 	if c != w {
 		return fmt.Errorf("%w: its settings are %+v, the world's %+v", ErrImageWorld, c, w)
 	}
@@ -321,7 +322,7 @@ func (img *Image) isLive(slot uint32) bool {
 // checkBits wants sets by slot to hold live slots only (W7), and lifetimes that
 // are not over (W8).
 func (img *Image) checkBits(*World) error {
-	sets := []*bulk.Bitset{&img.doomed, &img.newborn, &img.displaced}
+	sets := []*bulk.Bitset{&img.doomed, &img.newborn, &img.volumes.displaced}
 	for i := range img.components {
 		c := &img.components[i]
 		for word := range bulk.AndNot(&c.changed, &c.has) {

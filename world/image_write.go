@@ -91,7 +91,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 		e.column(&img.components[i])
 	}
 	e.effects(&img.effects)
-	e.volumes(img)
+	e.volumes(&img.volumes)
 	e.events(&img.spawned)
 	e.events(&img.destroyed)
 	e.blob(img.Extra)

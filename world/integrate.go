@@ -10,27 +10,38 @@ const overflow = math.MaxFloat32
 // Euler, ground, bounds, and notes which of them moved. All products are rounded
 // before they are added (the compiler must not fuse them), so that every machine
 // gets the same bits.
-func (w *World) integrate(from, to int) {
+func (w *World) integrate(c *chunk, from, to int) {
+	if to-from < shortRun {
+		w.integrateRows(c, from, to)
+	} else {
+		w.integrateColumns(c, from, to)
+	}
+}
+
+// integrateRows is integrate, one row after the other: the definition.
+func (w *World) integrateRows(c *chunk, from, to int) {
 	b := &w.bodies
 	for row := from; row < to; row++ {
 		at, v := b.position(row), b.velocity(row)
 		params := &w.kinds[b.kind[row]].params
-		next := w.limited(row, w.pushed(params, row-from, v))
+		next := w.limited(row, w.pushed(c, params, row-from, v))
 		place, next := w.advanced(params, at, next)
 		if place != at || next != v {
 			b.setPosition(row, place)
 			b.setVelocity(row, next)
 			b.moved[row>>6] |= 1 << (row & 63)
+			if w.grid.cellOf(place.X, place.Z) != b.cell[row] {
+				b.crossed[row>>6] |= 1 << (row & 63)
+			}
 		}
 	}
 }
 
 // pushed returns the velocity after the field's and gravity's share of a tick.
-func (w *World) pushed(params *bodyParams, i int, v Vec3) Vec3 {
+func (w *World) pushed(f *chunk, params *bodyParams, i int, v Vec3) Vec3 {
 	if params.invMass == 0 {
 		return v
 	}
-	f := &w.forces
 	var wind Vec3
 	if f.windy {
 		wind = Vec3{f.wind.x[i], f.wind.y[i], f.wind.z[i]}

@@ -37,8 +37,8 @@ type kind struct {
 }
 
 // kindDefault is a component's value for the entities of a kind. All that a
-// spawn needs is here, since it does several in a row, and a call through the
-// component's interface takes twice as long as the copy.
+// spawn needs is here, since it does several in a row: a tenth less for a spawn
+// and a destroy of five components than a method of each component.
 type kindDefault struct {
 	component int
 	into      *storage
@@ -105,6 +105,7 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 		}
 		next.def.Body = &body
 		next.params = w.paramsOf(body)
+		w.radius = max(w.radius, body.Radius)
 		if body.Solid {
 			w.solid, w.solidRadius = true, max(w.solidRadius, body.Radius)
 		}

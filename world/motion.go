@@ -157,21 +157,32 @@ func (w *World) recell(row int) {
 	b.cell[row] = c
 }
 
-// follow tells the grid, and who reads Dirty, of the bodies that integration
-// moved.
+// follow tells who reads Dirty of the bodies that moved, and the grid of those
+// that left their cell.
 func (w *World) follow() {
-	moved := w.bodies.moved
-	for i, word := range moved {
-		for ; word != 0; word &= word - 1 {
-			w.followed(i<<6 | bits.TrailingZeros64(word))
+	b := &w.bodies
+	for i, word := range b.moved[:(b.end(b.len())+63)>>6] {
+		if word == 0 {
+			continue
 		}
-		moved[i] = 0
+		b.moved[i] = 0
+		for rest := word; rest != 0; rest &= rest - 1 {
+			w.dirty.Set(b.slot[i<<6|bits.TrailingZeros64(rest)])
+		}
+		crossed := b.crossed[i]
+		b.crossed[i] = 0
+		if w.cfg.Bounds == BoundsDestroy {
+			crossed = word
+		}
+		for ; crossed != 0; crossed &= crossed - 1 {
+			w.place(i<<6 | bits.TrailingZeros64(crossed))
+		}
 	}
 }
 
-// followed is follow for one row. Who left the bounds to be destroyed for it is
-// still on them for the rest of the step (W5).
-func (w *World) followed(row int) {
+// place puts a row that moved where it belongs. Who left the bounds to be
+// destroyed for it is still on them for the rest of the step (W5).
+func (w *World) place(row int) {
 	b := &w.bodies
 	if w.cfg.Bounds == BoundsDestroy {
 		if at := b.position(row); w.clamped(at) != at {
@@ -179,6 +190,5 @@ func (w *World) followed(row int) {
 			w.doomed.Set(b.slot[row])
 		}
 	}
-	w.dirty.Set(b.slot[row])
 	w.recell(row)
 }

@@ -64,14 +64,15 @@ func (m *Moving) Set(i int, position, velocity Vec3) {
 	b.setPosition(row, position)
 	b.setVelocity(row, velocity)
 	b.moved[row>>6] |= 1 << (row & 63)
+	b.crossed[row>>6] |= 1 << (row & 63)
 }
 
 // accelerate gives rows [from, to) the velocities that a Mover starts with.
-func (w *World) accelerate(from, to int) {
+func (w *World) accelerate(c *chunk, from, to int) {
 	b := &w.bodies
 	for row := from; row < to; row++ {
 		v := b.velocity(row)
-		next := w.limited(row, w.pushed(&w.kinds[b.kind[row]].params, row-from, v))
+		next := w.limited(row, w.pushed(c, &w.kinds[b.kind[row]].params, row-from, v))
 		if next != v {
 			b.setVelocity(row, next)
 			b.moved[row>>6] |= 1 << (row & 63)

@@ -165,7 +165,7 @@ func TestAuditFindsDamage(t *testing.T) {
 		"W8":  func(w *World) { w.pool.At(1).expires = 9 },
 		"W9":  func(w *World) { w.effects.pool.Add(); w.effects.programs = append(w.effects.programs, nil) },
 		"W10": func(w *World) { w.generations[0]++ },
-		"W13": func(w *World) { w.bodies.moved = []uint64{4} },
+		"W13": func(w *World) { w.bodies.moved, w.bodies.crossed = []uint64{4}, []uint64{0} },
 	} {
 		w := sleepers(t, 10, 5)
 		require.NoError(t, w.CheckInvariants())

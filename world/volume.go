@@ -142,11 +142,11 @@ func (w *World) shapeOf(slot uint32) Volume {
 
 // contains compares in double precision: what is far away does not seem near.
 func (s *Volume) contains(p Vec3) bool {
+	x, y, z := float64(p.X)-float64(s.Center.X), float64(p.Y)-float64(s.Center.Y), float64(p.Z)-float64(s.Center.Z)
 	if s.Radius != 0 {
 		r := float64(s.Radius)
-		return r > 0 && distanceSquared(p, s.Center) <= float64(r*r)
+		return r > 0 && float64(x*x)+float64(y*y)+float64(z*z) <= float64(r*r)
 	}
-	x, y, z := float64(p.X)-float64(s.Center.X), float64(p.Y)-float64(s.Center.Y), float64(p.Z)-float64(s.Center.Z)
 	hx, hy, hz := float64(s.Half.X), float64(s.Half.Y), float64(s.Half.Z)
 	return -hx <= x && x <= hx && -hy <= y && y <= hy && -hz <= z && z <= hz
 }

@@ -34,7 +34,7 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest ever issued
 	doomed      bulk.Bitset
-	furnished   bulk.Bitset // spawned, and its components not marked as changed yet
+	furnished   bulk.Bitset // spawned, and not marked as dirty yet, nor its components as changed
 	dirty       bulk.Bitset
 	wheel       wheel
 	mortal      bulk.Bitset // slots that are in the wheel
@@ -51,6 +51,7 @@ type World struct {
 
 	solid       bool    // some kind is
 	solidRadius float32 // of the largest solid kind
+	radius      float32 // of the largest kind
 	contacts    contacts
 	mover       Mover
 	moving      Moving
@@ -61,7 +62,7 @@ type World struct {
 	grid        grid
 	effects     effects
 	volumes     volumes
-	forces      forces
+	workers     *workers
 	events      events
 	counts      counts
 	history     history
@@ -105,8 +106,13 @@ func New(cfg Config) (*World, error) {
 	if w.effects, err = newEffects(); err != nil {
 		return nil, err
 	}
+	w.workers = newWorkers(cfg.Workers, w.moveBlock)
 	return w, nil
 }
+
+// Close ends the goroutines of a world with several workers; it has none
+// otherwise. A closed world still works, in the goroutine that calls Step.
+func (w *World) Close() { w.workers.close() }
 
 // Config returns the configuration with its defaults filled in.
 func (w *World) Config() Config { return w.cfg }
@@ -126,10 +132,16 @@ func (w *World) Rand() *rand.Rand { return w.rand }
 // Dirty returns the slots whose replicated state may have changed since
 // ClearDirty: spawned, moved, or a component set, removed or opened with Mut.
 // Only live slots are in it. Read only.
-func (w *World) Dirty() *bulk.Bitset { return &w.dirty }
+func (w *World) Dirty() *bulk.Bitset {
+	w.markFurnished()
+	return &w.dirty
+}
 
 // ClearDirty empties Dirty.
-func (w *World) ClearDirty() { w.dirty.Reset() }
+func (w *World) ClearDirty() {
+	w.markFurnished()
+	w.dirty.Reset()
+}
 
 // Live returns the live slots. Read only.
 func (w *World) Live() *bulk.Bitset { return w.pool.Live() }

@@ -58,6 +58,9 @@ var gallery = map[string][2][]string{
 // TestGallery keeps field's README true: it shows all shipped effects as they are,
 // with the pictures that the commands in it make today.
 func TestGallery(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a dozen pictures are slow under the race detector")
+	}
 	var text strings.Builder
 	for _, name := range field.ShippedNames() {
 		views, listed := gallery[name]

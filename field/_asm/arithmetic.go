@@ -54,14 +54,32 @@ func (a *assembler) xor(x, y, to operand.Op) {
 	a.VXORPS(y, x, to)
 }
 
-func (a *assembler) zero() reg.VecVirtual {
+// cleared is a register that begins as 0.
+func (a *assembler) cleared() reg.VecVirtual {
 	z := a.vector()
 	a.xor(z, z, z)
 	return z
 }
 
+// zero is a register of 0 that stays so, one for all vectors of a handler.
+func (a *assembler) zero() reg.VecVirtual {
+	if a.nothing == nil {
+		a.nothing = a.cleared()
+	}
+	return a.nothing
+}
+
+// quarter is one of 0.25.
+func (a *assembler) quarter() reg.VecVirtual {
+	if a.fourth == nil {
+		a.fourth = a.load(a.number(0.25))
+	}
+	return a.fourth
+}
+
 const (
-	roundDown = 9 // to the next integer below, quietly
+	xorOfAnd  = 0x78 // of the bits of three: the third xor (the second and the first)
+	roundDown = 9    // to the next integer below, quietly
 	// Comparisons, quiet ones. Except for isUnordered a NaN makes them false.
 	isUnordered = 3
 	isOrdered   = 7
@@ -100,10 +118,9 @@ func (a *assembler) sin(t operand.Op) reg.VecVirtual {
 	a.sub(q, a.number(12582912), q)
 	a.sub(t, q, q)
 	a.and(q, a.literal(literalMagnitude), v)
-	a.sub(v, a.number(0.25), v)
+	a.sub(v, a.quarter(), v)
 	a.and(v, a.literal(literalMagnitude), v)
-	u := a.load(a.number(0.25))
-	a.sub(u, v, v)
+	a.sub(a.quarter(), v, v)
 	a.max(a.zero(), v, v)
 	w := a.vector()
 	a.mul(v, v, w)
@@ -112,6 +129,10 @@ func (a *assembler) sin(t operand.Op) reg.VecVirtual {
 		a.madInto(p, w, a.number(k))
 	}
 	a.mul(p, v, p)
+	if a.wide() {
+		a.VPTERNLOGD_BCST(operand.U8(xorOfAnd), a.literal(literalSign).(broadcast).Mem, q, p)
+		return p
+	}
 	a.and(q, a.literal(literalSign), q)
 	a.xor(p, q, p)
 	return p
@@ -206,6 +227,22 @@ func (a *assembler) choose(compare uint8, p, q, x, y operand.Op) reg.VecVirtual 
 	a.VCMPPS(operand.U8(compare), q, pv, pv)
 	v := a.load(y)
 	a.VBLENDVPS(pv, x, v, v)
+	return v
+}
+
+// scaledBelow gives x*y where p is less than q, and 0 elsewhere.
+func (a *assembler) scaledBelow(p, q, x, y operand.Op) operand.Op {
+	v := a.vector()
+	if a.wide() {
+		k := a.K()
+		a.compare(isLess, p, q, k)
+		a.emit(func(o ...operand.Op) { a.VMULPS_Z(o[0], o[1], o[2], o[3]) }, func(o ...operand.Op) { a.VMULPS_BCST_Z(o[0], o[1], o[2], o[3]) }, y, x, k, v)
+		return v
+	}
+	below := a.vector()
+	a.VCMPPS(operand.U8(isLess), q, p, below)
+	a.mul(x, y, v)
+	a.VANDPS(below, v, v)
 	return v
 }
 

@@ -42,8 +42,10 @@ const (
 	frameOut    = 24
 	frameCode   = 48
 	frameBlocks = 72
-	frameClip   = 80
+	frameMasked = 80
 	frameTarget = 88
+	frameClip   = 112
+	frameLanes  = 120
 )
 
 // An assembler writes one handler.
@@ -52,9 +54,11 @@ type assembler struct {
 	path
 	operands int // given out so far
 	returns  int // written so far
+
+	nothing, fourth reg.VecVirtual // registers of 0 and 0.25, if they are in use
 }
 
-// masks say which points are inside of the box of a call that clips (AVX-512).
+// masks say which points of a masked call get their output (AVX-512).
 var masks = [4]reg.OpmaskPhysical{reg.K4, reg.K5, reg.K6, reg.K7}
 
 func (a *assembler) wide() bool { return a.lanes == avx512.lanes }
@@ -94,8 +98,9 @@ type source struct {
 type slot struct {
 	number int
 	base   reg.GPPhysical
-	at     reg.Register
-	held   [3]reg.Register // AVX2: the constants, in all lanes
+	offset reg.Register    // from base
+	at     reg.Register    // the sum
+	held   [5]reg.Register // AVX2: the constants, in all lanes
 }
 
 // A broadcast is a number in memory that stands for all lanes (AVX-512).
@@ -129,15 +134,33 @@ func (a *assembler) next(base reg.GPPhysical) *slot {
 	return &slot{number: a.operands - 1, base: base}
 }
 
-// place brings the address of an operand into a register.
-func (a *assembler) place(s *slot) reg.Register {
-	if s.at == nil {
+// distance brings the offset of an operand into a register.
+func (a *assembler) distance(s *slot) reg.Register {
+	if s.offset == nil {
 		p := a.GP64()
 		a.MOVWLZX(operand.Mem{Base: instructionAt, Disp: operandsAt + operandBytes*s.number}, p.As32())
+		s.offset = p
+	}
+	return s.offset
+}
+
+// place brings its address there.
+func (a *assembler) place(s *slot) reg.Register {
+	if s.at == nil {
+		p := a.distance(s)
 		a.ADDQ(s.base, p)
-		s.at = p
+		s.at, s.offset = p, p
 	}
 	return s.at
+}
+
+// moved is vector i of a plane, for a load or a store by itself: those add up an
+// address at no cost, which arithmetic on memory does not.
+func (a *assembler) moved(s source, i int) operand.Op {
+	if s.constant || s.at != nil {
+		return a.at(s, i)
+	}
+	return operand.Mem{Base: s.base, Index: a.distance(s.slot), Scale: 1, Disp: i * a.vectorBytes()}
 }
 
 // at is vector i of an operand.
@@ -178,7 +201,10 @@ func (a *assembler) move(o, to operand.Op) {
 	a.VMOVUPS(o, to)
 }
 
-func (a *assembler) store(v operand.Op, to source, i int) { a.VMOVUPS(v, a.at(to, i)) }
+func (a *assembler) store(v operand.Op, to source, i int) { a.VMOVUPS(v, a.moved(to, i)) }
+
+// take loads a vector of an operand.
+func (a *assembler) take(s source, i int) reg.VecVirtual { return a.load(a.moved(s, i)) }
 
 // step ends a handler: on to the next instruction. avo knows no indirect jump; the
 // inputs keep it from using what the next handler relies on.

@@ -41,7 +41,7 @@ func (a *assembler) lane(t triple, lane, i int) operand.Op {
 	if t.accumulator {
 		return a.accumulator(lane, i)
 	}
-	return a.load(a.at(t.lanes[lane], i))
+	return a.take(t.lanes[lane], i)
 }
 
 // keep stores a lane of a result.
@@ -123,7 +123,7 @@ func vectors() (all []handler) {
 	add(accumulate("scaleShift", 2, func(a *assembler, kinds string) { // v*s + c
 		to, s := a.triple(kinds[0]), a.plane()
 		var k []operand.Op
-		a.each(func(i int) { k = append(k, a.load(a.at(s, i))) })
+		a.each(func(i int) { k = append(k, a.take(s, i)) })
 		v, c := a.triple(kinds[1]), a.triple('T')
 		for lane := range 3 {
 			a.each(func(i int) {
@@ -136,7 +136,7 @@ func vectors() (all []handler) {
 	add(accumulate("axis", 2, func(a *assembler, kinds string) { // v - c*s
 		to, s := a.triple(kinds[0]), a.plane()
 		var k []operand.Op
-		a.each(func(i int) { k = append(k, a.load(a.at(s, i))) }) // first, so that the register of its place is free again
+		a.each(func(i int) { k = append(k, a.take(s, i)) }) // first, so that the register of its place is free again
 		v, c := a.triple(kinds[1]), a.triple('T')
 		for lane := range 3 {
 			a.each(func(i int) {
@@ -150,7 +150,7 @@ func vectors() (all []handler) {
 		to, s, v, limit, c := a.triple(kinds[0]), a.plane(), a.triple(kinds[1]), a.constant(), a.triple('T')
 		for lane := range 3 {
 			a.each(func(i int) {
-				x := a.load(a.at(s, i))
+				x := a.take(s, i)
 				d := a.chooseIn(isLess, x, a.at(limit, i), a.lane(v, lane, i), a.of(c, lane, i))
 				a.keep(d, to, lane, i)
 			})
@@ -265,21 +265,8 @@ func squares() (all []handler) {
 			a.step()
 			return true
 		}},
-		{"towardsSquareXZ", func(a *assembler) bool { // x and z of position - c, and the sum of their squares
-			to, s, c := [2]source{a.plane(), a.plane()}, a.plane(), [2]source{a.constant(), a.constant()}
-			a.each(func(i int) {
-				var d [2]operand.Op
-				for n, lane := range [2]int{0, 2} {
-					v := a.load(a.position(lane, i))
-					a.sub(v, a.at(c[n], i), v)
-					a.store(v, to[n], i)
-					d[n] = v
-				}
-				a.store(a.square(d[:]...), s, i)
-			})
-			a.step()
-			return true
-		}},
+		{"towardsSquareXZ", towardsXZ(false)},
+		{"towardsLengthXZ", towardsXZ(true)},
 		{"distanceSquareXZ", func(a *assembler) bool { // the same without y
 			s, cx, cz := a.plane(), a.constant(), a.constant()
 			a.each(func(i int) {
@@ -293,6 +280,35 @@ func squares() (all []handler) {
 		}},
 	})
 	return all
+}
+
+// towardsXZ gives x and z of position - c, the sum of their squares, and its root.
+func towardsXZ(root bool) func(a *assembler) bool {
+	return func(a *assembler) bool {
+		to, s := [2]source{a.plane(), a.plane()}, a.plane()
+		var length source
+		if root {
+			length = a.plane()
+		}
+		c := [2]source{a.constant(), a.constant()}
+		a.each(func(i int) {
+			var d [2]operand.Op
+			for n, lane := range [2]int{0, 2} {
+				v := a.load(a.position(lane, i))
+				a.sub(v, a.at(c[n], i), v)
+				a.store(v, to[n], i)
+				d[n] = v
+			}
+			square := a.square(d[:]...)
+			a.store(square, s, i)
+			if root {
+				a.VSQRTPS(square, square)
+				a.store(square, length, i)
+			}
+		})
+		a.step()
+		return true
+	}
 }
 
 func (a *assembler) loads(v triple, i int) (d []operand.Op) {
@@ -334,6 +350,25 @@ func outputs() (all []handler) {
 		v, c, s := a.triple(kinds[0]), a.triple('T'), a.plane()
 		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(a.cross(c, v, lane, i), k, to) })
 	}))
+	add([]handler{{"outExplosion", func(a *assembler) bool { // d = position - c; out += d * (|d|² < c3 ? rsqrt(|d|²)*c4 : 0)
+		c := a.constants(5)
+		outs := [3]outputLane{a.outputs(0), a.outputs(1), a.outputs(2)}
+		a.each(func(i int) {
+			var d [3]operand.Op
+			for lane := range d {
+				v := a.load(a.position(lane, i))
+				a.sub(v, a.at(c[lane], i), v)
+				d[lane] = v
+			}
+			square := a.square(d[:]...)
+			k := a.scaledBelow(square, a.at(c[3], i), a.rsqrt(square), a.at(c[4], i))
+			for lane := range d {
+				outs[lane].change(i, func(to operand.Op) { a.mad(k, d[lane], to) })
+			}
+		})
+		a.step()
+		return true
+	}}})
 	for _, turn := range []struct {
 		name string
 		x, z func(a *assembler, x, y, to operand.Op)
@@ -345,7 +380,7 @@ func outputs() (all []handler) {
 			x, z, s := a.plane(), a.plane(), a.plane()
 			outX, outZ := a.outputs(0), a.outputs(2)
 			a.each(func(i int) {
-				k := a.load(a.at(s, i))
+				k := a.take(s, i)
 				outX.change(i, func(to operand.Op) { turn.x(a, k, a.at(x, i), to) })
 				outZ.change(i, func(to operand.Op) { turn.z(a, k, a.at(z, i), to) })
 			})
@@ -373,11 +408,11 @@ func (a *assembler) toOutput(f func(lane, i int, to operand.Op)) {
 // scaled does so with a plane in a register.
 func (a *assembler) scaled(s source, f func(lane, i int, k, to operand.Op)) {
 	if !a.wide() {
-		a.toOutput(func(lane, i int, to operand.Op) { f(lane, i, a.load(a.at(s, i)), to) })
+		a.toOutput(func(lane, i int, to operand.Op) { f(lane, i, a.take(s, i), to) })
 		return
 	}
 	a.each(func(i int) {
-		k := a.load(a.at(s, i))
+		k := a.take(s, i)
 		for lane := range 3 {
 			f(lane, i, k, a.output(lane, i))
 		}
@@ -399,13 +434,11 @@ func scalars() (all []handler) {
 		}})
 	}
 	one("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
-		return a.square(a.load(a.at(o[0], i)), a.load(a.at(o[1], i)))
+		return a.square(a.take(o[0], i), a.take(o[1], i))
 	})
-	one("rsqrtBelow", "PCCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : o3
-		x := a.load(a.at(o[0], i))
-		y := a.rsqrt(x)
-		a.mul(y, a.at(o[2], i), y)
-		return a.chooseIn(isLess, x, a.at(o[1], i), y, a.at(o[3], i))
+	one("rsqrtBelow", "PCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : 0
+		x := a.take(o[0], i)
+		return a.scaledBelow(x, a.at(o[1], i), a.rsqrt(x), a.at(o[2], i))
 	})
 	// times is also made with a factor, which is the next handler by number.
 	times := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
@@ -416,12 +449,18 @@ func scalars() (all []handler) {
 			return v
 		})
 	}
+	one("rsqrtTimesC", "PPC", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1 * o2
+		v := a.rsqrt(a.take(o[0], i))
+		a.mul(v, a.at(o[1], i), v)
+		a.mul(v, a.at(o[2], i), v)
+		return v
+	})
 	one("rsqrtTimes", "PP", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1
-		v := a.rsqrt(a.load(a.at(o[0], i)))
+		v := a.rsqrt(a.take(o[0], i))
 		a.mul(v, a.at(o[1], i), v)
 		return v
 	})
-	times("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.load(a.at(o[0], i)), o[1:], i) })
+	times("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.take(o[0], i), o[1:], i) })
 	for _, b := range bends {
 		one("saturate"+b.name, "PCC", func(a *assembler, o []source, i int) operand.Op {
 			v := b.f(a, o, i)
@@ -433,7 +472,7 @@ func scalars() (all []handler) {
 	times("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
 	for _, kinds := range []string{"PPP", "PCP", "PPC"} {
 		one("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
-			v := a.load(a.at(o[0], i))
+			v := a.take(o[0], i)
 			a.mul(v, a.at(o[1], i), v)
 			a.mul(v, a.at(o[2], i), v)
 			return v
@@ -448,23 +487,23 @@ var bends = []struct {
 	f    func(a *assembler, o []source, i int) operand.Op
 }{
 	{"Mad", func(a *assembler, o []source, i int) operand.Op { // x*c0 + c1
-		t := a.load(a.at(o[2], i))
-		a.mad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		t := a.take(o[2], i)
+		a.mad(a.take(o[0], i), a.at(o[1], i), t)
 		return t
 	}},
 	{"Nmad", func(a *assembler, o []source, i int) operand.Op { // c1 - x*c0
-		t := a.load(a.at(o[2], i))
-		a.nmad(a.load(a.at(o[0], i)), a.at(o[1], i), t)
+		t := a.take(o[2], i)
+		a.nmad(a.take(o[0], i), a.at(o[1], i), t)
 		return t
 	}},
 	{"SubMul", func(a *assembler, o []source, i int) operand.Op { // (x - c0) * c1
-		v := a.load(a.at(o[0], i))
+		v := a.take(o[0], i)
 		a.sub(v, a.at(o[1], i), v)
 		a.mul(v, a.at(o[2], i), v)
 		return v
 	}},
 	{"DivSub", func(a *assembler, o []source, i int) operand.Op { // c1 - x/c0
-		v, t := a.load(a.at(o[0], i)), a.load(a.at(o[2], i))
+		v, t := a.take(o[0], i), a.take(o[2], i)
 		a.div(v, a.at(o[1], i), v)
 		a.sub(t, v, t)
 		return t
@@ -474,7 +513,7 @@ var bends = []struct {
 // smooth is s*s*(c1 - s*c0), s saturated.
 func (a *assembler) smooth(s operand.Op, c []source, i int) operand.Op {
 	a.saturate(s)
-	t := a.load(a.at(c[1], i))
+	t := a.take(c[1], i)
 	a.nmad(s, a.at(c[0], i), t)
 	a.mul(s, s, s)
 	a.mul(s, t, s)

@@ -24,6 +24,7 @@ import (
 const (
 	blockPoints      = 64
 	planeBytes       = 4 * blockPoints
+	cacheLineBytes   = 64
 	instructionBytes = 32
 	operandsAt       = 8 // in an instruction: after the address of its handler
 	operandBytes     = 2
