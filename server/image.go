@@ -58,9 +58,11 @@ type Images struct {
 // save at a time runs beside it.
 type saver struct {
 	config ImageConfig
+	world  *world.World
 	log    *zap.Logger
 	due    time.Time
 	image  world.Image
+	ready  bool // the image is prepared
 	saving sync.WaitGroup
 	idle   chan struct{} // holds a token while no save is under way
 
@@ -78,7 +80,7 @@ func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 			return nil
 		}
 	}
-	s := &saver{config: c, log: log, idle: make(chan struct{}, 1)}
+	s := &saver{config: c, world: w, log: log, idle: make(chan struct{}, 1)}
 	s.idle <- struct{}{}
 	return s
 }
@@ -92,7 +94,8 @@ func (s *saver) begin() error {
 	return s.saveNow()
 }
 
-// afterTick saves if it is time. A save that takes longer than the interval is
+// afterTick saves if it is time: a part of the world is copied after each of
+// some ticks, and the rest at once. A save that takes longer than the interval is
 // waited for: the next is late.
 func (s *saver) afterTick(now time.Time) {
 	if s.config.Path == "" || now.Before(s.due) {
@@ -103,12 +106,15 @@ func (s *saver) afterTick(now time.Time) {
 	default:
 		return
 	}
-	s.due = now.Add(s.config.Every)
+	if !s.ready {
+		s.ready = s.world.PrepareImage(&s.image)
+		s.block(time.Since(now))
+		s.idle <- struct{}{}
+		return
+	}
+	s.ready, s.due = false, now.Add(s.config.Every)
 	err := s.config.Take(&s.image)
-	blocked := time.Since(now)
-	s.mu.Lock()
-	s.images.Blocked = max(s.images.Blocked, blocked)
-	s.mu.Unlock()
+	s.block(time.Since(now))
 	if err != nil {
 		s.saved(now, err)
 		s.idle <- struct{}{}
@@ -118,6 +124,13 @@ func (s *saver) afterTick(now time.Time) {
 		s.saved(now, s.image.Save(s.config.Path))
 		s.idle <- struct{}{}
 	})
+}
+
+// block notes how long a tick was kept waiting.
+func (s *saver) block(d time.Duration) {
+	s.mu.Lock()
+	s.images.Blocked = max(s.images.Blocked, d)
+	s.mu.Unlock()
 }
 
 // end waits for the save under way, and saves for the last time.

@@ -41,7 +41,7 @@ func TestWorldIsSavedAtTheBeginningInBetweenAndAtTheEnd(t *testing.T) {
 		runFor(t, l, 2500*time.Millisecond)
 		l.saver.saving.Wait()
 		require.Equal(t, uint64(3), l.report().Images.Saved)
-		require.InDelta(t, 100, savedTick(t, path), 2, "two seconds of 50 ticks")
+		require.InDelta(t, 102, savedTick(t, path), 2, "two seconds of 50 ticks, and one to prepare each")
 		require.NoError(t, l.saver.end())
 		require.Equal(t, l.core.world.Tick(), savedTick(t, path))
 		require.Equal(t, uint64(4), l.report().Images.Saved)

@@ -7,7 +7,7 @@ import "github.com/worldd/worldd/bulk"
 type wakefulness struct {
 	awake   bulk.Bitset // bodies that were awake after the flush
 	newborn bulk.Bitset // bodies added since: they have neither slept nor woken
-	turned  bulk.Bitset // memory of noteTurned
+	turned  bulk.Bitset // memory: slots, to be taken in ascending order
 }
 
 // flushSleep carries out the words about who is to sleep and who to wake, and

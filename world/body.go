@@ -20,6 +20,7 @@ type bodies struct {
 	kind             []KindID
 	moved            []uint64 // by row, a bit: got another place or velocity, and was not followed yet
 	crossed          []uint64 // by row, a bit: and another grid cell, perhaps
+	halted           []uint64 // by row, a bit: stopped, since its velocity was not finite, and not quarantined yet
 
 	compaction // of all the above
 }
@@ -76,6 +77,8 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.grid.insert(b.cell[row], slot)
 	w.rowOf[slot] = int32(row)
 	w.wakefulness.newborn.Set(slot)
+	w.noteMove(row, true)
+	w.volumes.displace(slot)
 	w.rouse(row)
 }
 
@@ -88,6 +91,7 @@ func (w *World) removeBody(row int) {
 	w.rowOf[b.slot[row]] = noRow
 	w.wakefulness.awake.Clear(b.slot[row])
 	w.wakefulness.newborn.Clear(b.slot[row])
+	w.volumes.displaced.Clear(b.slot[row])
 	if b.isAwake(row) {
 		b.awake--
 		if b.mode != InPlace {

@@ -13,6 +13,7 @@ import (
 func (w *World) CheckInvariants() error {
 	for _, check := range []func() error{
 		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects, w.checkLeftovers,
+		w.checkVolumes,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -148,9 +149,11 @@ func (w *World) checkLeftovers() error {
 			return breach(13, "row %d is still contact body %d", row, i-1)
 		}
 	}
-	for word, bits := range w.bodies.moved {
-		if bits|w.bodies.crossed[word] != 0 {
-			return breach(13, "rows of word %d moved and were not followed: %#x, %#x", word, bits, w.bodies.crossed[word])
+	for _, rows := range [][]uint64{w.bodies.moved, w.bodies.crossed, w.bodies.halted} {
+		for word, bits := range rows {
+			if bits != 0 {
+				return breach(13, "rows of word %d moved, crossed or were stopped, and nobody took note: %#x", word, bits)
+			}
 		}
 	}
 	return nil
@@ -210,8 +213,11 @@ func (w *World) checkWheel() error {
 }
 
 func (w *World) checkEffects() error {
-	f := &w.effects
+	f, bound := &w.effects, 0
 	for id, e := range f.pool.All() {
+		if e.follows != 0 {
+			bound++
+		}
 		p := f.programs[id.Index()]
 		if p == nil || !e.center.finite() || f.scratch < p.Scratch() {
 			return breach(9, "effect %v at %v, scratch %d", id, e.center, f.scratch)
@@ -220,6 +226,30 @@ func (w *World) checkEffects() error {
 		broken := func(v field.Vec4) bool { return !finiteVec4(v) }
 		if len(params) != len(p.Params()) || slices.ContainsFunc(params, broken) {
 			return breach(9, "effect %v has parameters %v", id, params)
+		}
+	}
+	if bound != f.bound {
+		return breach(9, "%d effects follow an entity, %d counted", bound, f.bound)
+	}
+	return nil
+}
+
+func (w *World) checkVolumes() error {
+	v := &w.volumes
+	for slot, t := range v.triggers {
+		if v.known.Has(uint32(slot)) != (t != nil) {
+			return breach(14, "slot %d: the volume is known: %v", slot, t == nil)
+		}
+		if t == nil {
+			continue
+		}
+		if t.volume != w.pool.HandleAt(uint32(slot)) || t.members.Has(uint32(slot)) {
+			return breach(14, "%v at slot %d: not its tenant, or inside itself", t.volume, slot)
+		}
+		for member := range t.members.All() {
+			if uint64(member) >= uint64(len(w.rowOf)) || w.rowOf[member] == noRow {
+				return breach(14, "slot %d has no body, and is inside %v", member, t.volume)
+			}
 		}
 	}
 	return nil

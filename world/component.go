@@ -49,11 +49,13 @@ func (c *changeMarks) forget(word uint32, mask uint64) {
 	c.next.SetWord(word, c.next.Word(word)&^mask)
 }
 
-// markFurnished marks what spawns have given as changed: 64 slots at a time, as
-// a system returns, for a spawn has more to do than to mark each component.
+// markFurnished marks who was spawned as dirty, and what they were given as
+// changed: 64 slots at a time, as a system returns or somebody asks, for a spawn
+// has more to do than to mark each component.
 func (w *World) markFurnished() {
 	for word := range bulk.And(&w.furnished) {
 		mask := w.furnished.Word(word)
+		w.dirty.SetWord(word, w.dirty.Word(word)|mask)
 		for id, present := range w.presences {
 			if has := present.Word(word) & mask; has != 0 {
 				w.components[id].changed().add(word, has)
@@ -125,6 +127,9 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 		}
 	}
 	c := &Component[T]{w: w, name: name, id: len(w.components), local: local, layout: l}
+	if err := w.volumes.adopt(c); err != nil {
+		return nil, err
+	}
 	c.changes.marks = &c.changes.next
 	if w.running {
 		c.changes.marks = &c.changes.past

@@ -27,6 +27,7 @@ type Config struct {
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
 	RestSpeed       float32    // m/s up to which a body rests, and up to twice of which it does not move either; default 0.08
 	RestTicks       int        // ticks of rest after which it falls asleep, if all it touches have rested too; default 30
+	HistoryTicks    int        // how many ticks PositionAt looks back, at most 1200; costs 24 bytes for each body that moves in each; default none
 	Bounds          Bounds     // what happens to bodies that move out of the world; default BoundsClamp
 	Compaction      Compaction // where rows of bodies go that fall asleep or wake; default Exchange
 	Workers         int        // goroutines that step bodies, the caller's included; default 1. More than 1 wants a Close
@@ -94,6 +95,7 @@ func (c Config) Validate() error {
 	complain(c.Workers < 1 || c.Workers > maxWorkers, "Workers is %d; choose 1 to %d", c.Workers, maxWorkers)
 	complain(c.Bounds > BoundsDestroy, "Bounds is %d; choose BoundsClamp, BoundsBounce or BoundsDestroy", c.Bounds)
 	complain(c.Compaction > InPlace, "Compaction is %d; choose Exchange, Stable or InPlace", c.Compaction)
+	complain(c.HistoryTicks < 0 || c.HistoryTicks > 1200, "HistoryTicks is %d; choose 0 to 1200", c.HistoryTicks)
 	return errors.Join(all...)
 }
 

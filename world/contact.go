@@ -153,7 +153,7 @@ func (w *World) writeBack(body *contactBody) {
 	if body.weight == 0 {
 		return
 	}
-	at, v := w.enclosed(body.params, body.start.Add(body.way), w.workers.chunks[0].limited(body.v))
+	at, v := w.enclosed(body.params, body.start.Add(body.way), w.limited(row, body.v))
 	if at == b.position(row) && v == b.velocity(row) {
 		return
 	}

@@ -18,10 +18,15 @@
 //   - body: position, velocity and rest timer of an entity, one row in columns.
 //   - awake: a body that is stepped. asleep: a body that costs nothing.
 //   - effect: one field program placed in the world, a wind or an acceleration.
+//   - layer: a bit that the game gives meaning to, for kinds to be in and for
+//     effects and volumes to be about.
+//   - volume: a sphere or a box that notices which bodies cross its surface.
 //   - image: the whole world at one moment, to be saved and restored.
 //   - recording: an image, and what happened to the world from outside since.
 //   - run: the life of one server's world; a restored one is another (H5).
 //   - doomed: destroyed by somebody, live until the end of the step.
+//   - system: a function that runs in every step, before bodies move or after.
+//   - quarantined: a body stopped because a number of its was not finite.
 //
 // # Rows
 //
@@ -73,10 +78,15 @@
 // # One step
 //
 //	deferred changes -> systems Before -> sleep flush -> field forces -> integrate
-//	  -> grid -> contacts -> rest -> systems After -> expiry -> destroys
-//	  -> (events readable)
+//	  -> grid -> contacts -> rest -> volumes -> systems After -> expiry
+//	  -> destroys -> (events readable)
 //
-// What a system defers is carried out as it returns.
+// What a system defers is carried out as it returns. Systems run in the order in
+// which they were added, or as Follows and Precedes say.
+//
+// What happened is told by lists that are valid until the next step: Spawned,
+// Destroyed, Slept, Woke, Entered, Left and Quarantined. Systems that run After
+// see all but the destroyed of their own step.
 //
 // # Touching
 //
@@ -127,4 +137,5 @@
 //	W12  The awake bits by slot are those of the rows that are awake.
 //	W13  What a step notes down for itself (contacts, who moved) is empty again
 //	     when it ends.
+//	W14  A known volume is its slot's tenant's, and who is inside has a body.
 package world

@@ -214,6 +214,7 @@ func TestQuarantine(t *testing.T) {
 	require.Equal(t, before, p, "back at its last finite place")
 	require.Zero(t, v)
 	require.EqualValues(t, 3, w.Stats().Quarantined)
+	require.Equal(t, []world.Quarantine{{Entity: e}}, w.Quarantined(), "by no system")
 	require.NoError(t, w.CheckInvariants())
 	w.RemoveEffect(id)
 	w.Step()

@@ -70,7 +70,6 @@ func (w *World) furnish(e Entity, at, velocity Vec3, lifeTicks uint32) {
 	for i := range kind.defaults {
 		kind.defaults[i].fill(slot)
 	}
-	w.dirty.Set(slot)
 	w.furnished.Set(slot)
 	w.counts.spawned++
 	w.events.spawned.add(e)
@@ -126,11 +125,11 @@ func (w *World) destroyDoomed() {
 // remove removes some tenants of 64 neighbouring slots. What is kept by bits
 // goes word by word.
 func (w *World) remove(word uint32, mask uint64) {
+	for slot := range bulk.Bits(word<<6, mask&w.mortal.Word(word)) {
+		w.wheel.remove(w.pool, slot)
+		w.mortal.Clear(slot)
+	}
 	for slot := range bulk.Bits(word<<6, mask) {
-		if w.pool.At(slot).expires != 0 {
-			w.wheel.remove(w.pool, slot)
-			w.mortal.Clear(slot)
-		}
 		if row := w.rowOf[slot]; row != noRow {
 			w.removeBody(int(row))
 		}

@@ -1,5 +1,7 @@
 package world
 
+import "github.com/worldd/worldd/bulk"
+
 // eventList keeps what happened since the end of the step before last: what a
 // reader saw after the last step is dropped when the next one begins, and what
 // was added in between survives it.
@@ -18,12 +20,18 @@ func (l *eventList) begin() {
 type events struct {
 	spawned, destroyed eventList
 	slept, woke        []Entity // of one flush, in a step
+	quarantined        []Quarantine
+	stopped            bulk.Bitset // the slots in quarantined
 }
 
 func (e *events) begin() {
 	e.spawned.begin()
 	e.destroyed.begin()
 	e.slept, e.woke = e.slept[:0], e.woke[:0]
+	e.quarantined = e.quarantined[:0]
+	if e.stopped.Any() {
+		e.stopped.Reset()
+	}
 }
 
 func (e *events) end() {

@@ -3,6 +3,7 @@ package world_test
 import (
 	"fmt"
 	"math/bits"
+	"time"
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/world"
@@ -99,6 +100,68 @@ func ExampleWorld_NewQuery() {
 	// 2v1 guards 0v1 live
 	// 1v1 guards 0v1 stale
 	// 2v1 guards 0v1 stale
+}
+
+// Systems that are added in any order run in the declared one, and a clock of
+// the caller's says what each costs.
+func ExampleWorld_AddSystem() {
+	w, _ := world.New(world.Config{})
+	began := time.Now()
+	w.SetClock(func() time.Duration { return time.Since(began) })
+	say := func(what string) func(*world.World) {
+		return func(w *world.World) { fmt.Println("tick", w.Tick(), what) }
+	}
+	_ = w.AddSystem(world.Before, "shoot", say("shoots"), world.Follows("aim"))
+	_ = w.AddSystem(world.Before, "aim", say("aims"))
+	_ = w.AddSystem(world.After, "score", say("counts"))
+	w.Step()
+	for _, s := range w.Stats().Systems {
+		fmt.Println(s.Name, s.Phase, s.Runs, s.Total >= 0)
+	}
+	// Output:
+	// tick 1 aims
+	// tick 1 shoots
+	// tick 1 counts
+	// aim before 1 true
+	// shoot before 1 true
+	// score after 1 true
+}
+
+// A volume that a body carries tells who comes near it, and an effect that
+// follows it ends with it.
+func ExampleVolume() {
+	program, err := field.Compile(blast)
+	if err != nil {
+		panic(err)
+	}
+	const people, debris world.Layers = 1, 2
+	w, _ := world.New(world.Config{})
+	volumes, _ := world.Register[world.Volume](w, "volume")
+	person, _ := w.AddKind(world.Kind{Name: "person", Body: &world.BodyDef{Kinematic: true, Layers: people}})
+	drone, _ := w.AddKind(world.Kind{Name: "drone", Body: &world.BodyDef{Kinematic: true, Layers: debris}})
+	_ = w.AddSystem(world.After, "alarm", func(w *world.World) {
+		for _, c := range w.Entered() {
+			fmt.Println("tick", w.Tick(), c.Entity, "comes near", c.Volume)
+		}
+		for _, c := range w.Left() {
+			fmt.Println("tick", w.Tick(), c.Entity, "goes")
+		}
+	})
+
+	d, _ := w.Spawn(drone, world.Vec3{Y: 2}, world.Vec3{X: 60})
+	volumes.Set(d, world.Volume{Radius: 4, Layers: people})
+	_, _ = w.AddEffect(world.EffectDef{Program: program, Follow: d, Layers: debris})
+	_, _ = w.Spawn(person, world.Vec3{X: 10}, world.Vec3{})
+	for range 20 {
+		w.Step()
+	}
+	w.Destroy(d)
+	w.Step()
+	fmt.Println(w.Stats().Effects, "effects")
+	// Output:
+	// tick 7 1v1 comes near 0v1
+	// tick 14 1v1 goes
+	// 0 effects
 }
 
 // The fast path takes 64 slots at a time: a mask of those that match, and their

@@ -23,15 +23,14 @@ func (p *planes) zero(n int) {
 
 // chunk is one worker's memory for the rows that it steps.
 type chunk struct {
-	wind, push  planes // sums of the effects, by row
-	points      planes // relative to the effect's centre
-	result      planes // of a boxed effect, by point
-	index       [chunkRows]uint16
-	rates       rates
-	scratch     []float32 // of the field machine
-	windy       bool      // wind holds something
-	pushed      bool      // push holds something
-	quarantined uint64    // rows stopped in this step
+	wind, push planes // sums of the effects, by row
+	points     planes // relative to the effect's centre
+	result     planes // of a boxed effect, by point
+	index      [chunkRows]uint16
+	rates      rates
+	scratch    []float32 // of the field machine
+	windy      bool      // wind holds something
+	pushed     bool      // push holds something
 }
 
 // move steps the awake rows, in blocks of rows that are independent of each other
@@ -39,7 +38,7 @@ type chunk struct {
 func (w *World) move() {
 	b := &w.bodies
 	for len(b.moved)*64 < b.len() {
-		b.moved, b.crossed = append(b.moved, 0), append(b.crossed, 0)
+		b.moved, b.crossed, b.halted = append(b.moved, 0), append(b.crossed, 0), append(b.halted, 0)
 	}
 	for i := range w.workers.chunks {
 		if c := &w.workers.chunks[i]; len(c.scratch) < w.effects.scratch {
@@ -78,15 +77,19 @@ func (w *World) sumForces(f *chunk, from, to int) {
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := pool.At(slot)
-		if !e.boxed {
+		if !e.boxed && e.layers == 0 {
 			w.addEverywhere(f, e, slot, from, to)
+			continue
+		}
+		if !e.boxed {
+			w.addSome(f, e, slot, from, to)
 			continue
 		}
 		if !bounded {
 			bounds, bounded = w.bodies.bounds(from, to), true
 		}
 		if !e.misses(&bounds) {
-			w.addBoxed(f, e, slot, from, to)
+			w.addSome(f, e, slot, from, to)
 		}
 	}
 }
@@ -120,13 +123,14 @@ func (w *World) addEverywhere(f *chunk, e *effect, slot uint32, from, to int) {
 	w.evaluate(f, e, slot, points, f.sum(e.mode, n).first(n))
 }
 
-// addBoxed gathers the points in the effect's box, evaluates them together and
-// adds the results. Which other points are in the chunk has no influence.
-func (w *World) addBoxed(f *chunk, e *effect, slot uint32, from, to int) {
+// addSome gathers the bodies that feel the effect, by its box and its layers,
+// evaluates their points together and adds the results. Which other points are
+// in the chunk has no influence.
+func (w *World) addSome(f *chunk, e *effect, slot uint32, from, to int) {
 	b, n := &w.bodies, 0
 	for row := from; row < to; row++ {
 		x, y, z := b.posX[row]-e.center.X, b.posY[row]-e.center.Y, b.posZ[row]-e.center.Z
-		if !boxHas(&e.box, x, y, z) {
+		if e.boxed && !boxHas(&e.box, x, y, z) || !e.layers.has(w.kinds[b.kind[row]].params.layers) {
 			continue
 		}
 		f.points.x[n], f.points.y[n], f.points.z[n] = x, y, z

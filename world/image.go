@@ -32,6 +32,7 @@ type Image struct {
 	rows       rowImage
 	components []columnImage
 	effects    effectImage
+	volumes    volumeImage
 	spawned    eventList
 	destroyed  eventList
 }
@@ -92,6 +93,7 @@ func (w *World) TakeImage(img *Image) {
 	img.rows.take(&w.bodies)
 	w.takeComponents(img)
 	w.takeEffects(&img.effects)
+	w.takeVolumes(&img.volumes)
 	img.spawned.copyFrom(&w.events.spawned)
 	img.destroyed.copyFrom(&w.events.destroyed)
 }

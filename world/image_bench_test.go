@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,6 +68,31 @@ func BenchmarkTakeImageMillion(b *testing.B) {
 			for b.Loop() {
 				w.TakeImage(&img)
 			}
+		})
+	}
+}
+
+// The same after PrepareImage, while a thousand values change in each tick; and
+// the longest call of PrepareImage.
+func BenchmarkTakePreparedImageMillion(b *testing.B) {
+	for _, c := range awakes[:2] {
+		b.Run(c.name, func(b *testing.B) {
+			w := million(b, c.awake)
+			var img world.Image
+			w.TakeImage(&img)
+			longest := time.Duration(0)
+			for b.Loop() {
+				b.StopTimer()
+				for ready := false; !ready; {
+					w.Step()
+					began := time.Now()
+					ready = w.PrepareImage(&img)
+					longest = max(longest, time.Since(began))
+				}
+				b.StartTimer()
+				w.TakeImage(&img)
+			}
+			b.ReportMetric(longest.Seconds()*1e3, "ms-prepare-max")
 		})
 	}
 }

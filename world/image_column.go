@@ -1,10 +1,13 @@
 package world
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
 )
 
 // columnImage holds a component: who has it, and the values of every 64 slots
@@ -14,13 +17,39 @@ type columnImage struct {
 	shape
 	has     bulk.Bitset
 	changed bulk.Bitset // since the last step
-	values  []byte      // in the memory's own form
+	values  []byte      // in the memory's own form, by word; undefined where nobody has it
+
+	ahead   uint32      // words below it were copied by PrepareImage
+	touched bulk.Bitset // slots whose values may have changed since
 }
 
 // wordBytes is the size of the values of 64 neighbouring slots.
 func (img *columnImage) wordBytes() int { return int(64 * img.size) }
 
-func (w *World) takeComponents(img *Image) {
+// word is the values of 64 slots.
+func (img *columnImage) word(word uint32) []byte {
+	n := img.wordBytes()
+	return img.values[int(word)*n:][:n:n]
+}
+
+// words yields the words with values, ascending.
+func (img *columnImage) words(yield func(word uint32, values []byte) bool) {
+	for word := range img.has.WordCount() {
+		if img.has.Word(word) != 0 && !yield(word, img.word(word)) {
+			return
+		}
+	}
+}
+
+// makeRoom is for the values of so many words.
+func (img *columnImage) makeRoom(words uint32) {
+	n := int(words) * img.wordBytes()
+	img.values = slices.Grow(img.values[:min(len(img.values), n)], n-min(len(img.values), n))[:n]
+}
+
+// eachColumn calls f with the components that are saved and their images, which
+// it makes if need be.
+func (w *World) eachColumn(img *Image, f func(column, *columnImage)) {
 	n := 0
 	for _, c := range w.components {
 		info := c.info()
@@ -35,16 +64,47 @@ func (w *World) takeComponents(img *Image) {
 		if own.name != info.Name || own.of != info.Type {
 			*own = columnImage{name: info.Name, shape: newShape(info.Type)}
 		}
-		own.has.CopyFrom(c.present())
-		own.changed.CopyFrom(&c.changed().next)
-		own.values = own.values[:0]
-		for word := range own.has.WordCount() {
-			if own.has.Word(word) != 0 {
-				own.values = append(own.values, memoryOf(c, word, own.wordBytes())...)
+		f(c, own)
+	}
+	img.components = img.components[:n]
+}
+
+func (w *World) takeComponents(img *Image) {
+	prepared := w.preparing == img
+	w.preparing = nil
+	w.eachColumn(img, func(c column, own *columnImage) {
+		if !prepared {
+			own.ahead = 0
+		}
+		own.take(c)
+	})
+}
+
+// take copies what was not copied ahead, or has changed since.
+func (img *columnImage) take(c column) {
+	marks, present := c.changed(), c.present()
+	words := present.WordCount()
+	img.makeRoom(words)
+	for word := range words {
+		mask := present.Word(word)
+		if word < img.ahead && mask == img.has.Word(word) &&
+			img.touched.Word(word)|marks.next.Word(word) == 0 {
+			continue
+		}
+		if mask != 0 {
+			copy(img.word(word), memoryOf(c, word, img.wordBytes()))
+		}
+	}
+	img.ahead = 0
+	img.has.CopyFrom(present)
+	img.changed.CopyFrom(&marks.next)
+	if invariants.Enabled {
+		for word, values := range img.words {
+			if !bytes.Equal(values, memoryOf(c, word, img.wordBytes())) {
+				panic(fmt.Sprintf("world: component %q was written to in word %d without Mut, Set or their like", img.name, word))
 			}
 		}
 	}
-	img.components = img.components[:n]
 }
 
 // memoryOf returns the memory of a component's values on 64 neighbouring slots,
@@ -55,19 +115,23 @@ func memoryOf(c column, word uint32, n int) []byte {
 
 // check says what is wrong with the values, which came from a file.
 func (img *columnImage) check() error {
-	words := 0
-	for word := range img.has.WordCount() {
-		if img.has.Word(word) != 0 {
-			words++
+	if len(img.values) < int(img.highestWord())*img.wordBytes() {
+		return fmt.Errorf("component %q has %d bytes of values", img.name, len(img.values))
+	}
+	for word, values := range img.words {
+		if !img.sound(values) {
+			return fmt.Errorf("component %q has a bool that is neither true nor false in word %d", img.name, word)
 		}
 	}
-	if len(img.values) != words*img.wordBytes() {
-		return fmt.Errorf("component %q has %d bytes for %d words", img.name, len(img.values), words)
-	}
-	if !img.sound(img.values) {
-		return fmt.Errorf("component %q has a bool that is neither true nor false", img.name)
-	}
 	return nil
+}
+
+// highestWord is one more than the number of the last word with values.
+func (img *columnImage) highestWord() (n uint32) {
+	if slot, ok := img.has.Prev(1<<32 - 1); ok {
+		n = slot>>6 + 1
+	}
+	return n
 }
 
 // restoreColumn gives the component to those who have it in the image, to nobody
@@ -84,15 +148,10 @@ func restoreColumn(c column, img *columnImage, slots uint32) {
 		return
 	}
 	c.changed().next.CopyFrom(&img.changed)
-	rest, n := img.values, img.wordBytes()
-	for word := range img.has.WordCount() {
+	for word, values := range img.words {
 		mask := img.has.Word(word)
-		if mask == 0 {
-			continue
-		}
-		memory := memoryOf(c, word, n)
-		copy(memory, rest[:n])
-		rest = rest[n:]
+		memory := memoryOf(c, word, len(values))
+		copy(memory, values)
 		for i := range 64 {
 			if mask>>i&1 == 0 { // W7: who lacks it has zeros
 				clear(memory[i*int(img.size) : (i+1)*int(img.size)])

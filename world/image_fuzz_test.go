@@ -26,6 +26,8 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 	}
 	c, err := Register[fuzzed](w, "fuzzed")
 	require.NoError(t, err)
+	zones, err := Register[Volume](w, "zone")
+	require.NoError(t, err)
 	if !inhabited {
 		return w
 	}
@@ -43,9 +45,14 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 			w.Destroy(e)
 		}
 	}
+	zones.Set(w.HandleAt(2), Volume{Half: Vec3{9, 9, 9}})
+	zones.Set(w.HandleAt(3), Volume{Radius: 5, Layers: 1})
+	_, err = w.AddEffect(EffectDef{Program: p, Follow: w.HandleAt(3), Layers: 2})
+	require.NoError(t, err)
 	for range 3 {
 		w.Step()
 	}
+	w.SetPosition(w.HandleAt(4), Vec3{1, 1, 1})
 	w.Sleep(w.HandleAt(1))
 	_, err = w.Spawn(0, Vec3{}, Vec3{1, 1, 1})
 	require.NoError(t, err)

@@ -70,7 +70,7 @@ func (w *World) LoadImage(path string) (*Image, error) {
 // given, or says why not.
 func (w *World) decodeImage(read func([]byte) error) (*Image, error) {
 	d := &imageDecoder{read: read, w: w, img: &Image{}}
-	for _, part := range []func(){d.setup, d.entities, d.rows, d.columns, d.effects, d.rest} {
+	for _, part := range []func(){d.setup, d.entities, d.rows, d.columns, d.effects, d.volumes, d.rest} {
 		if part(); d.err != nil {
 			return nil, d.err
 		}
@@ -184,7 +184,7 @@ func (d *imageDecoder) setup() {
 	for range d.length(len(d.w.kinds), "kinds for this world") {
 		k := Kind{Name: string(d.blob(maxTextBytes, "a name"))}
 		if d.bit() {
-			k.Body = &BodyDef{Mass: d.f32(), Drag: d.f32(), Radius: d.f32(), Friction: d.f32(), Restitution: d.f32(), Solid: d.bit(), Kinematic: d.bit()}
+			k.Body = &BodyDef{Mass: d.f32(), Drag: d.f32(), Radius: d.f32(), Friction: d.f32(), Restitution: d.f32(), Layers: Layers(d.u32()), Solid: d.bit(), Kinematic: d.bit()}
 		}
 		img.kinds = append(img.kinds, k)
 	}
@@ -247,18 +247,14 @@ func (d *imageDecoder) columns() {
 		c := &d.img.components[i]
 		d.set(&c.has, slots, "slots with "+c.name)
 		d.set(&c.changed, slots, "changes of "+c.name)
-		words := 0
-		for word := range c.has.WordCount() {
-			if c.has.Word(word) != 0 {
-				words++
-			}
-		}
 		if d.err != nil {
 			return
 		}
-		c.values = make([]byte, words*c.wordBytes())
-		d.bytes(c.values)
-		c.convert(c.values)
+		c.makeRoom(c.highestWord())
+		for _, values := range c.words {
+			d.bytes(values)
+			c.convert(values)
+		}
 	}
 }
 
@@ -279,7 +275,8 @@ func (d *imageDecoder) effects() {
 		if mode > uint32(Acceleration) {
 			d.refuse("no effect mode %d", mode)
 		}
-		e.mode = EffectMode(mode)
+		e.mode, e.layers = EffectMode(mode), Layers(d.u32())
+		e.follows, e.offset = Entity(d.u64()), d.vec()
 		e.box, e.boxed = p.Box()
 		img.records, img.programs = append(img.records, e), append(img.programs, p)
 		for range p.Params() {

@@ -67,11 +67,14 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 		panic("world: a random state that was checked: " + err.Error())
 	}
 	w.changesSetup()
+	w.preparing = nil
 	w.restoreEntities(img, entities, m)
 	w.restoreBodies(img, m)
 	w.restoreComponents(img, m)
 	w.restoreEffects(&img.effects)
+	w.restoreVolumes(&img.volumes)
 	w.events = events{}
+	w.history.reset(w.cfg.HistoryTicks, w.tick)
 	if renewed {
 		w.renameHandles(&img.entities)
 	} else {
@@ -154,10 +157,14 @@ func (w *World) restoreEffects(img *effectImage) {
 	f := &w.effects
 	clear(f.programs)
 	clear(f.params)
+	f.bound = 0
 	params, i := img.params, 0
 	live := f.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		*f.pool.At(slot) = img.records[i]
+		if img.records[i].follows != 0 {
+			f.bound++
+		}
 		p := img.programs[i]
 		n := len(p.Params())
 		f.keep(slot, p, append([]field.Vec4(nil), params[:n]...))
@@ -166,9 +173,17 @@ func (w *World) restoreEffects(img *effectImage) {
 	}
 }
 
-// renameHandles gives the handles in components that were live in the old run
-// the names that their targets have now.
+// renameHandles gives the handles in components and effects that were live in
+// the old run the names that their targets have now.
 func (w *World) renameHandles(old *bulk.PoolState) {
+	rename := func(h *Entity) {
+		if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
+			*h = w.pool.HandleAt(i)
+		}
+	}
+	for _, e := range w.effects.pool.All() {
+		rename(&e.follows)
+	}
 	for _, c := range w.components {
 		references, present := c.references(), c.present()
 		if len(references) == 0 {
@@ -176,10 +191,7 @@ func (w *World) renameHandles(old *bulk.PoolState) {
 		}
 		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
 			for _, r := range references {
-				h := (*bulk.Handle)(unsafe.Add(c.at(slot), r.offset))
-				if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
-					*h = w.pool.HandleAt(i)
-				}
+				rename((*Entity)(unsafe.Add(c.at(slot), r.offset)))
 			}
 		}
 	}
@@ -194,7 +206,7 @@ type matched struct {
 // fits says whether a world of configuration w goes on like one of c.
 func (c Config) fits(w Config) error {
 	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
-	c.Workers = w.Workers // who computes it does not matter (W11)
+	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // who computes it does not matter (W11)
 	if c != w {
 		return fmt.Errorf("%w: its settings are %+v, the world's %+v", ErrImageWorld, c, w)
 	}
@@ -249,7 +261,7 @@ func (img *Image) check(w *World) (matched, error) {
 	if err != nil {
 		return m, err
 	}
-	for _, part := range []func(*World) error{img.checkState, img.checkTenants, img.checkBits, img.checkEffects} {
+	for _, part := range []func(*World) error{img.checkState, img.checkTenants, img.checkBits, img.checkEffects, img.checkVolumes} {
 		if err := part(w); err != nil {
 			return m, fmt.Errorf("%w: %w", ErrImage, err)
 		}
@@ -310,7 +322,7 @@ func (img *Image) isLive(slot uint32) bool {
 // checkBits wants sets by slot to hold live slots only (W7), and lifetimes that
 // are not over (W8).
 func (img *Image) checkBits(*World) error {
-	sets := []*bulk.Bitset{&img.doomed, &img.newborn}
+	sets := []*bulk.Bitset{&img.doomed, &img.newborn, &img.volumes.displaced}
 	for i := range img.components {
 		c := &img.components[i]
 		for word := range bulk.AndNot(&c.changed, &c.has) {
@@ -342,7 +354,7 @@ func (img *Image) checkEffects(*World) error {
 	params := img.effects.params
 	for i, p := range img.effects.programs {
 		e := &img.effects.records[i]
-		if !e.center.finite() || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
+		if !e.center.finite() || !e.offset.finite() || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
 			return fmt.Errorf("effect %d is at %v, from tick %d to %d, at tick %d", i, e.center, e.born, e.expires, img.tick)
 		}
 		for range p.Params() {

@@ -91,6 +91,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 		e.column(&img.components[i])
 	}
 	e.effects(&img.effects)
+	e.volumes(&img.volumes)
 	e.events(&img.spawned)
 	e.events(&img.destroyed)
 	e.blob(img.Extra)
@@ -131,6 +132,7 @@ func (e *imageEncoder) setup(img *Image) {
 		e.bit(k.Body != nil)
 		if b := k.Body; b != nil {
 			e.f32s(b.Mass, b.Drag, b.Radius, b.Friction, b.Restitution)
+			e.u32(uint32(b.Layers))
 			e.bit(b.Solid)
 			e.bit(b.Kinematic)
 		}
@@ -177,24 +179,17 @@ func (e *imageEncoder) rows(img *rowImage) {
 	writeArray(e, img.rest)
 }
 
-// column writes a component's values in pieces, made portable.
+// column writes a component's values, made portable.
 func (e *imageEncoder) column(img *columnImage) {
 	e.set(&img.has)
 	e.set(&img.changed)
-	if img.size == 0 {
-		return
-	}
-	piece := max(chunkBytes/16/int(img.size), 1) * int(img.size)
-	for rest := img.values; len(rest) > 0; {
-		n := min(piece, len(rest))
-		if img.plain {
-			e.bytes(rest[:n])
-		} else {
-			e.scratch = append(e.scratch[:0], rest[:n]...)
-			img.convert(e.scratch)
-			e.bytes(e.scratch)
+	for _, values := range img.words {
+		if !img.plain {
+			e.scratch = append(e.scratch[:0], values...)
+			values = e.scratch
+			img.convert(values)
 		}
-		rest = rest[n:]
+		e.bytes(values)
 	}
 }
 
@@ -209,6 +204,9 @@ func (e *imageEncoder) effects(img *effectImage) {
 		e.u64(r.expires)
 		e.f32s(r.center.X, r.center.Y, r.center.Z)
 		e.u32(uint32(r.mode))
+		e.u32(uint32(r.layers))
+		e.u64(uint64(r.follows))
+		e.f32s(r.offset.X, r.offset.Y, r.offset.Z)
 		for range p.Params() {
 			e.f32s(params[0][:]...)
 			params = params[1:]

@@ -24,7 +24,7 @@ func (w *World) integrateRows(c *chunk, from, to int) {
 	for row := from; row < to; row++ {
 		at, v := b.position(row), b.velocity(row)
 		params := &w.kinds[b.kind[row]].params
-		next := c.limited(w.pushed(c, params, row-from, v))
+		next := w.limited(row, w.pushed(c, params, row-from, v))
 		place, next := w.advanced(params, at, next)
 		if place != at || next != v {
 			b.setPosition(row, place)
@@ -60,7 +60,7 @@ func (w *World) pushed(f *chunk, params *bodyParams, i int, v Vec3) Vec3 {
 
 // limited caps a velocity, and stops one that is not a number: the body stays at
 // its last finite place.
-func (c *chunk) limited(v Vec3) Vec3 {
+func (w *World) limited(row int, v Vec3) Vec3 {
 	square := v.Dot(v)
 	switch {
 	case square <= MaxSpeed*MaxSpeed:
@@ -68,17 +68,8 @@ func (c *chunk) limited(v Vec3) Vec3 {
 	case square <= overflow:
 		return v.capped()
 	}
-	c.quarantined++
+	w.bodies.halted[row>>6] |= 1 << (row & 63)
 	return Vec3{}
-}
-
-// countQuarantined adds up what the workers, and the contacts, stopped.
-func (w *World) countQuarantined() {
-	for i := range w.workers.chunks {
-		c := &w.workers.chunks[i]
-		w.counts.quarantined += c.quarantined
-		c.quarantined = 0
-	}
 }
 
 // advanced returns the body's place and velocity after a tick at velocity v. The

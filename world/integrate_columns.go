@@ -58,7 +58,7 @@ func (w *World) accelerateColumns(c *chunk, from, to int) {
 	for i := range x {
 		v := Vec3{x[i], y[i], z[i]}
 		if square := v.Dot(v); !(square <= MaxSpeed*MaxSpeed) {
-			b.setVelocity(from+i, c.limited(v))
+			b.setVelocity(from+i, w.limited(from+i, v))
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestColumnsMoveLikeRows(t *testing.T) {
 		}
 		require.Equal(t, a.moved, b.moved)
 		require.Equal(t, a.crossed, b.crossed)
-		require.Equal(t, byRow.quarantined, byColumn.quarantined)
+		require.Equal(t, a.halted, b.halted)
 	}
 }
 
@@ -77,7 +77,7 @@ func turbulent(t *testing.T, rule Bounds, n int, seed uint64) (*World, *chunk) {
 	}
 	w.flushSleep()
 	b := &w.bodies
-	b.moved, b.crossed = make([]uint64, n/64+1), make([]uint64, n/64+1)
+	b.moved, b.crossed, b.halted = make([]uint64, n/64+1), make([]uint64, n/64+1), make([]uint64, n/64+1)
 	require.Equal(t, n, b.awake)
 	return w, c
 }

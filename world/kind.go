@@ -24,6 +24,7 @@ type BodyDef struct {
 	Friction    float32 // Coulomb's coefficient on the ground; between two bodies, the geometric mean
 	Restitution float32 // 0 to 1: share of the speed of impact that a bounce keeps; between two bodies, the larger
 	Solid       bool    // a sphere of Radius that other solid bodies cannot enter
+	Layers      Layers  // that it is in; 0 means DefaultLayer
 	Kinematic   bool    // moved by SetVelocity and SetPosition alone: no forces, no gravity, no ground, no contacts push it
 }
 
@@ -36,8 +37,8 @@ type kind struct {
 }
 
 // kindDefault is a component's value for the entities of a kind. All that a
-// spawn needs is here, since it does several in a row, and a call through the
-// component's interface takes twice as long as the copy.
+// spawn needs is here, since it does several in a row: a tenth less for a spawn
+// and a destroy of five components than a method of each component.
 type kindDefault struct {
 	component int
 	into      *storage
@@ -69,6 +70,7 @@ type bodyParams struct {
 	radius      float32
 	friction    float32
 	restitution float32
+	layers      Layers
 	solid       bool
 }
 
@@ -94,6 +96,9 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 		body := *k.Body
 		if body.Mass == 0 {
 			body.Mass = 1
+		}
+		if body.Layers == 0 {
+			body.Layers = DefaultLayer
 		}
 		if err := w.checkBody(k.Name, body); err != nil {
 			return 0, err
@@ -131,7 +136,9 @@ func (w *World) checkBody(name string, b BodyDef) error {
 // paramsOf prepares a tick's numbers. The coupling is the implicit form of
 // dv/dt = drag*(wind-v), which no drag and no tick length makes unstable.
 func (w *World) paramsOf(b BodyDef) bodyParams {
-	p := bodyParams{radius: b.Radius, friction: b.Friction, restitution: b.Restitution, solid: b.Solid}
+	p := bodyParams{
+		radius: b.Radius, friction: b.Friction, restitution: b.Restitution, layers: b.Layers, solid: b.Solid,
+	}
 	d := float32(b.Drag * w.dt)
 	p.coupling = d / (1 + d)
 	if !b.Kinematic {

@@ -43,15 +43,21 @@ func (w *World) Body(slot uint32) (position, velocity Vec3, ok bool) {
 // SetPosition puts a body somewhere else, clamped to the bounds, and wakes it and
 // what it touches, there and here.
 // False, and nothing happens, unless the entity is live, has a body, and the
-// position is finite.
+// position is finite; a system that gives one which is not has the body
+// Quarantined.
 func (w *World) SetPosition(e Entity, to Vec3) bool {
 	row, ok := w.row(e)
-	if !ok || !to.finite() {
+	if !ok {
 		return false
 	}
+	if !to.finite() {
+		return w.refuse(e, row)
+	}
+	w.noteMove(row, false)
 	w.rouse(row) // where it was
 	w.bodies.setPosition(row, w.clamped(to))
 	w.recell(row)
+	w.volumes.displace(e.Index())
 	w.rouse(row)
 	w.dirty.Set(e.Index())
 	if r := w.recording(); r != nil {
@@ -62,11 +68,14 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 
 // SetVelocity gives a body a velocity, capped at MaxSpeed, and wakes it. False,
 // and nothing happens, unless the entity is live, has a body, and the velocity
-// is finite.
+// is finite; a system that gives one which is not has the body Quarantined.
 func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	row, ok := w.row(e)
-	if !ok || !v.finite() {
+	if !ok {
 		return false
+	}
+	if !v.finite() {
+		return w.refuse(e, row)
 	}
 	w.bodies.setVelocity(row, v.capped())
 	if w.drowsy(&w.kinds[w.bodies.kind[row]].params, v) {
@@ -83,7 +92,8 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 
 // Impulse pushes a body by so many N s, and wakes it. False, and nothing happens,
 // unless the entity is live, has a body that is not kinematic, and the impulse
-// and the velocity that it leads to are finite.
+// and the velocity that it leads to are finite; a system whose impulse does not
+// lead to one has the body Quarantined.
 func (w *World) Impulse(e Entity, push Vec3) bool {
 	row, ok := w.row(e)
 	if !ok {
@@ -91,7 +101,7 @@ func (w *World) Impulse(e Entity, push Vec3) bool {
 	}
 	params := &w.kinds[w.bodies.kind[row]].params
 	v := w.bodies.velocity(row).Add(push.Scale(params.invMass))
-	if params.invMass == 0 || !v.finite() {
+	if params.invMass == 0 {
 		return false
 	}
 	return w.SetVelocity(e, v)

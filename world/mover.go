@@ -48,14 +48,14 @@ func (m *Moving) Body(i int) (position, velocity Vec3) {
 
 // Set puts body i somewhere else with a velocity, within the bounds and at most
 // at MaxSpeed. A body that is given a number which is not finite is stopped where
-// it is, and counted as quarantined.
+// it is, and Quarantined.
 func (m *Moving) Set(i int, position, velocity Vec3) {
 	w := m.w
 	row := int(w.rowOf[m.slots[i]])
 	b := &w.bodies
 	if !position.finite() || !velocity.finite() {
 		position, velocity = b.position(row), Vec3{}
-		w.counts.quarantined++
+		b.halted[row>>6] |= 1 << (row & 63)
 	}
 	position, velocity = w.enclosed(&w.kinds[b.kind[row]].params, position, velocity.capped())
 	if position == b.position(row) && velocity == b.velocity(row) {
@@ -72,7 +72,7 @@ func (w *World) accelerate(c *chunk, from, to int) {
 	b := &w.bodies
 	for row := from; row < to; row++ {
 		v := b.velocity(row)
-		next := c.limited(w.pushed(c, &w.kinds[b.kind[row]].params, row-from, v))
+		next := w.limited(row, w.pushed(c, &w.kinds[b.kind[row]].params, row-from, v))
 		if next != v {
 			b.setVelocity(row, next)
 			b.moved[row>>6] |= 1 << (row & 63)

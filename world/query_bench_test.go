@@ -210,3 +210,33 @@ func BenchmarkQuery(b *testing.B) {
 		perEntity(b)
 	})
 }
+
+// BenchmarkVolumes steps 10,000 sleeping crates and 500 that fly, with no volume,
+// with 100 that stay where they are, and with 100 that are carried along.
+func BenchmarkVolumes(b *testing.B) {
+	for _, c := range []struct {
+		name           string
+		count, carried int
+	}{{"none", 0, 0}, {"100 at rest", 100, 0}, {"100 carried", 100, 100}} {
+		b.Run(c.name, func(b *testing.B) {
+			w, up := resting(b, 500)
+			volumes := register[world.Volume](b, w, "volume")
+			ghost := addKind(b, w, world.Kind{Name: "post"})
+			for i := range c.count {
+				at, _ := w.Position(up[i])
+				if i < c.carried {
+					volumes.Set(up[i], world.Volume{Radius: 12})
+				} else {
+					volumes.Set(spawn(b, w, ghost, world.Vec3{}), world.Volume{Center: at, Radius: 12})
+				}
+			}
+			w.Step()
+			b.ReportAllocs()
+			for b.Loop() {
+				lift(w, up)
+				w.Step()
+				w.ClearDirty()
+			}
+		})
+	}
+}

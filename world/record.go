@@ -271,6 +271,8 @@ func (r *Recorder) addEffect(id EffectID, d *EffectDef, params []field.Vec4) {
 	}
 	r.op(byte(d.Mode))
 	r.vec(d.Center)
+	r.u32(uint32(d.Layers))
+	r.handle(d.Follow)
 	r.u32(d.LifeTicks)
 	for _, p := range params {
 		r.vec4(p)

@@ -8,11 +8,12 @@ const (
 	partEntities = "entities"
 	partBodies   = "bodies"
 	partEffects  = "effects"
+	partVolumes  = "volumes"
 )
 
 // hashParts names what appendHashes appends, in order.
 func (w *World) hashParts() []string {
-	names := []string{partState, partClock, partEntities, partBodies, partEffects}
+	names := []string{partState, partClock, partEntities, partBodies, partEffects, partVolumes}
 	for _, c := range w.components {
 		if c.info().Local {
 			continue
@@ -28,7 +29,7 @@ func (w *World) appendHashes(list []uint64) []uint64 {
 	var state [64]byte
 	random, _ := w.pcg.AppendBinary(state[:0]) // the error is always nil
 	list = append(list, w.StateHash(), uint64(clock.bytes(random)))
-	list = append(list, w.hashTenants(), w.hashBodies(), uint64(w.hashEffects(0)))
+	list = append(list, w.hashTenants(), w.hashBodies(), uint64(w.hashEffects(0)), uint64(w.hashVolumes(0)))
 	for _, c := range w.components {
 		if c.info().Local {
 			continue

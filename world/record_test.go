@@ -19,6 +19,7 @@ import (
 func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 	e := s.HandleAt(uint32(r.IntN(60)))
 	at := world.Vec3{X: spread(s.Rand(), 20), Y: 3, Z: spread(r, 20)} // a draw from the world's generator
+	zone(s, uint32(r.IntN(60)), r.IntN(1000))
 	switch r.IntN(17) {
 	case 0:
 		_, _ = s.SpawnFor(s.crate, at, world.Vec3{Y: 5}, uint32(r.IntN(200)))

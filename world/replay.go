@@ -311,7 +311,10 @@ func (r *Replay) addEffect() bool {
 	if int(number) >= len(r.programs) {
 		return false
 	}
-	d := EffectDef{Program: r.programs[number], Mode: EffectMode(r.byte()), Center: r.vec(), LifeTicks: r.u32()}
+	d := EffectDef{
+		Program: r.programs[number], Mode: EffectMode(r.byte()), Center: r.vec(),
+		Layers: Layers(r.u32()), Follow: r.handle(), LifeTicks: r.u32(),
+	}
 	for range d.Program.Params() {
 		d.Params = append(d.Params, r.vec4())
 	}

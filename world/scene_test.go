@@ -20,6 +20,9 @@ type scene struct {
 	health       *world.Component[health]
 	blasts       []world.EffectID
 	sparks       int // a tick
+
+	zones *world.Component[world.Volume] // nil: none
+	pull  *field.Program
 }
 
 func newScene(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scene {

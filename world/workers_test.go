@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/world"
 )
@@ -37,6 +38,40 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			require.Equal(t, scenes[0].Stats(), s.Stats())
 		}
 	}
+}
+
+// The same with volumes, followers, layers and velocities that are no numbers:
+// what systems are told does not depend on workers either.
+func TestWorkersTellTheSame(t *testing.T) {
+	var scenes []*scene
+	var volumes []*world.Component[world.Volume]
+	for _, workers := range []int{1, 2, 4} {
+		s := newSceneIn(t, world.Config{Seed: 7, Workers: workers}, 5000, 1, 2)
+		defer s.Close()
+		v := register[world.Volume](t, s.World, "volume")
+		for slot := uint32(0); slot < 5000; slot += 100 {
+			e := s.HandleAt(slot)
+			v.Set(e, world.Volume{Radius: 15})
+			addEffect(t, s.World, world.EffectDef{
+				Program: compile(t, gust), Params: []field.Vec4{{3e38, 0, 3e38}}, Mode: world.Acceleration,
+				Follow: e, Layers: 1 << (slot / 100 % 3), LifeTicks: 1 + slot/400,
+			})
+		}
+		scenes, volumes = append(scenes, s), append(volumes, v)
+	}
+	told := 0
+	for range 12 {
+		for i, s := range scenes {
+			s.Step()
+			require.Equal(t, scenes[0].StateHash(), s.StateHash(), "tick %d", s.Tick())
+			require.Equal(t, scenes[0].Quarantined(), s.Quarantined())
+			require.Equal(t, scenes[0].Entered(), s.Entered())
+			require.Equal(t, scenes[0].Left(), s.Left())
+			require.Equal(t, volumes[0].Presence().Count(), volumes[i].Presence().Count())
+		}
+		told += len(scenes[0].Quarantined()) * len(scenes[0].Entered())
+	}
+	require.NotZero(t, told)
 }
 
 func TestCloseEndsTheWorkers(t *testing.T) {
