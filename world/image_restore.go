@@ -206,7 +206,7 @@ type matched struct {
 // fits says whether a world of configuration w goes on like one of c.
 func (c Config) fits(w Config) error {
 	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
-	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers
+	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // who computes it does not matter (W11)
 	if c != w {
 		return fmt.Errorf("%w: its settings are %+v, the world's %+v", ErrImageWorld, c, w)
 	}
