@@ -32,13 +32,6 @@ func read(t testing.TB, w *world.World, file []byte) *world.Image {
 	return img
 }
 
-// counted are the scene's Stats, without those of its systems.
-func counted(s *scene) world.Stats {
-	all := s.Stats()
-	all.Systems = nil
-	return all
-}
-
 // zone does something to volumes and to effects that follow.
 func zone(s *scene, slot uint32, choice int) {
 	e := s.HandleAt(slot)
