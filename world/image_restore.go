@@ -203,7 +203,8 @@ type matched struct {
 
 // fits says whether a world of configuration w goes on like one of c.
 func (c Config) fits(w Config) error {
-	c.MaxEntities, c.FirstGeneration, c.Workers = w.MaxEntities, w.FirstGeneration, w.Workers
+	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
+	c.Workers = w.Workers // who computes it does not matter (W11)
 	if c != w {
 		return fmt.Errorf("%w: its settings are %+v, the world's %+v", ErrImageWorld, c, w)
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// extent is what a query looks in: the points of a box that are close enough to a
+// zone is what a query looks in: the points of a box that are close enough to a
 // centre, with or without regard to height.
-type extent struct {
+type zone struct {
 	low, high Vec3
 	center    Vec3
 	limit     float64 // square of the largest distance
@@ -19,7 +19,7 @@ func everywhere() (low, high Vec3) {
 	return Vec3{-inf, -inf, -inf}, Vec3{inf, inf, inf}
 }
 
-func (s *extent) has(p Vec3) bool {
+func (s *zone) has(p Vec3) bool {
 	x, y, z := float64(p.X)-float64(s.center.X), float64(p.Y)-float64(s.center.Y), float64(p.Z)-float64(s.center.Z)
 	y = float64(y * s.upright)
 	return float64(x*x)+float64(y*y)+float64(z*z) <= s.limit &&
@@ -47,7 +47,7 @@ func (w *World) WithinCircle(center Vec3, radius float32, f func(Entity, Vec3) b
 }
 
 func (w *World) withinRound(center Vec3, radius float32, upright float64, f func(Entity, Vec3) bool) {
-	s := extent{center: center, limit: float64(radius) * float64(radius), upright: upright}
+	s := zone{center: center, limit: float64(radius) * float64(radius), upright: upright}
 	s.low, s.high = everywhere()
 	x, z, r := float64(center.X), float64(center.Z), float64(radius)
 	w.visit(w.grid.cover(x-r, x+r, z-r, z+r), &s, f)
@@ -59,11 +59,11 @@ func (w *World) WithinBox(low, high Vec3, f func(Entity, Vec3) bool) {
 	if !(low.X <= high.X && low.Y <= high.Y && low.Z <= high.Z) {
 		return
 	}
-	s := extent{low: low, high: high, limit: math.Inf(1)}
+	s := zone{low: low, high: high, limit: math.Inf(1)}
 	w.visit(w.grid.cover(float64(low.X), float64(high.X), float64(low.Z), float64(high.Z)), &s, f)
 }
 
-func (w *World) visit(cover region, s *extent, f func(Entity, Vec3) bool) {
+func (w *World) visit(cover region, s *zone, f func(Entity, Vec3) bool) {
 	for z := cover.z0; z <= cover.z1; z++ {
 		for x := cover.x0; x <= cover.x1; x++ {
 			if !w.visitCell(z*w.grid.columns+x, s, f) {
@@ -73,7 +73,7 @@ func (w *World) visit(cover region, s *extent, f func(Entity, Vec3) bool) {
 	}
 }
 
-func (w *World) visitCell(c int32, s *extent, f func(Entity, Vec3) bool) bool {
+func (w *World) visitCell(c int32, s *zone, f func(Entity, Vec3) bool) bool {
 	g := &w.grid
 	list, version := g.slots(c), g.version
 	for i := 0; i < len(list); i++ {

@@ -94,13 +94,16 @@ func textOf(format string, effects ...fused.Effect) string {
 }
 
 // textFor is the text of one of fused's effects.
-func textFor(what int, s *fused.Scene) string {
+func textFor(what int, s *fused.Scene) string { return textWith(explosionText, what, s) }
+
+// textWith has its explosions in another form.
+func textWith(explosion string, what int, s *fused.Scene) string {
 	switch what {
 	case fused.Explosion:
-		return textOf(explosionText, s.Explosions[0])
+		return textOf(explosion, s.Explosions[0])
 	case fused.Whirl:
 		return textOf(whirlText, s.Whirls[0])
 	}
-	return textOf(explosionText, s.Explosions[:]...) + textOf(whirlText, s.Whirls[:]...) +
+	return textOf(explosion, s.Explosions[:]...) + textOf(whirlText, s.Whirls[:]...) +
 		textOf(windText, s.Winds[:]...) + textOf(updraftText, s.Updrafts[:]...)
 }

@@ -129,8 +129,8 @@ func TestYardstick(t *testing.T) {
 				near(p, &s.Explosions[0])
 			}
 			variants := variantsOf(t, what, p, s)
-			if what == fused.Explosion {
-				unsunk := evaluating(t, textOf(unsunkText, s.Explosions[0]), p, s)
+			if what != fused.Whirl {
+				unsunk := evaluating(t, textWith(unsunkText, what, s), p, s)
 				variants = append(variants, variant{"six ops as written", unsunk})
 			}
 			if n == 1_000_000 {
