@@ -71,7 +71,7 @@ func (w *World) look(c *chunk, from, to int) {
 		params := &w.kinds[kind].params
 		r.coupling[i%chunkRows], r.fall[i%chunkRows], r.floor[i%chunkRows] = params.coupling, w.gravity, params.radius
 		if params.invMass == 0 {
-			r.kinematic, r.floor[i%chunkRows] = true, -1 // no ground: bounds are above it
+			r.kinematic = true
 		}
 	}
 }
