@@ -12,8 +12,8 @@ type call struct {
 	pool    []float32
 }
 
-// prepare makes a call. The pool has at least poolSize float32s and belongs to the
-// call.
+// prepare makes a call. The pool belongs to it, and has as many float32s as the
+// program says, or more.
 func (c *call) prepare(p *Program, env *Env, pool []float32) {
 	c.program, c.env, c.bound = p, *env, p.here
 	if env.Origin == [3]float32{} {
@@ -28,9 +28,10 @@ func (c *call) prepare(p *Program, env *Env, pool []float32) {
 }
 
 // run adds the effect to out at the points from from to to, without to. The scratch
-// has workSize float32s. With clip, points outside of the box keep their output bit
-// for bit: those where a lane of point - Origin is not from the least to the
-// greatest of the box's, or is NaN. A program that acts everywhere can't be clipped.
+// has as many float32s as the program says, or more. With clip, points outside of
+// the box keep their output bit for bit: those where a lane of point - Origin is
+// not from the least to the greatest of the box's, or is NaN. A program that acts
+// everywhere can't be clipped.
 func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bool) {
 	scratch = aligned(scratch)
 	if c.bound == nil {
@@ -79,21 +80,15 @@ func (b *Box) holds(x, y, z float32) bool {
 	return x >= b.Min[0] && x <= b.Max[0] && y >= b.Min[1] && y <= b.Max[1] && z >= b.Min[2] && z <= b.Max[2]
 }
 
-// poolSize is how many float32s of constants a call needs.
-func (p *Program) poolSize() int {
-	if p.here == nil {
-		return 0
-	}
-	return max(len(p.here.literals), len(p.placed.literals))
-}
-
-// workSize is how many float32s of scratch a run needs.
-func (p *Program) workSize() int {
+// measure finds out how much memory calls of a program want.
+func (p *Program) measure() {
 	planes := p.registers
+	p.pool = 0
 	if p.here != nil {
 		planes = max(p.here.planes, p.placed.planes)
+		p.pool = max(len(p.here.literals), len(p.placed.literals))
 	}
-	return lineFloats + (spareBlocks+planes)*BlockPoints
+	p.work = lineFloats + (spareBlocks+planes)*BlockPoints
 }
 
 // lineFloats is a line of the cache. Scratch has room to begin at one.

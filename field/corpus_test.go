@@ -211,8 +211,8 @@ func (c *corpusCase) on(k cpu.Kernels) uint32 {
 	p := c.program.with(k)
 	out := Planes{X: append([]float32(nil), c.out.X...), Y: append([]float32(nil), c.out.Y...), Z: append([]float32(nil), c.out.Z...)}
 	var prepared call
-	prepared.prepare(p, &c.env, make([]float32, p.poolSize()))
-	prepared.run(&c.points, &out, 0, len(out.X), make([]float32, p.workSize()), c.clip && p.boxed)
+	prepared.prepare(p, &c.env, make([]float32, p.pool))
+	prepared.run(&c.points, &out, 0, len(out.X), make([]float32, p.work), c.clip && p.boxed)
 	h := uint32(2166136261) // FNV-1a over words
 	for _, plane := range out.lanes() {
 		for _, f := range plane {

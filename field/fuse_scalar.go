@@ -29,7 +29,7 @@ func (f *fuser) below(id ref, o [4]ref) bool {
 		return false
 	}
 	f.claim(swallowed, o[2], root)
-	f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], o[1], factor), id)
+	f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], f.row(o[1], factor)), id)
 	return true
 }
 
@@ -87,7 +87,7 @@ func (f *fuser) bent(id, r ref, of [bends]handler, more ...ref) bool {
 	if within != 0 {
 		f.claim(swallowed, within)
 	}
-	f.add(newFusion(of[kind], 1, append([]ref{id, x, c, d}, more...)...), id)
+	f.add(newFusion(of[kind], 1, id, x, f.row(append([]ref{c, d}, more...)...)), id)
 	return true
 }
 
@@ -111,7 +111,7 @@ func (f *fuser) smoothOf(id, square, rest ref) bool {
 	}
 	f.claim(swallowed, square, rest, s)
 	if !f.bent(id, v.operands[0], [bends]handler{handlerSmoothMad, handlerSmoothNmad, handlerSmoothSubMul, handlerSmoothDivSub}, k, n.operands[2]) {
-		f.add(newFusion(handlerSmooth, 1, id, v.operands[0], k, n.operands[2]), id)
+		f.add(newFusion(handlerSmooth, 1, id, v.operands[0], f.row(k, n.operands[2])), id)
 	}
 	return true
 }

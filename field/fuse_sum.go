@@ -122,7 +122,7 @@ func (f *fuser) explosions() {
 			continue
 		}
 		c := d.refs[4]
-		g.step = newStep(handlerOutExplosion, 0, f.row(c, c-1, c-2, k.refs[2], k.refs[3]))
+		g.step = newStep(handlerOutExplosion, 0, f.row(c, c-1, c-2, k.refs[2], k.refs[2]-1))
 		f.claim(swallowed, v[0], v[1], v[2], s, square)
 	}
 }

@@ -93,7 +93,10 @@ func TestFusedSameBits(t *testing.T) {
 			q := p.with(k)
 			bare := *q
 			bare.here, bare.placed = bindBare(p, k, false), bindBare(p, k, true)
-			if q.here == nil || bare.here == nil || bare.placed == nil || bare.Scratch() > MaxScratch {
+			if q.here == nil || bare.here == nil || bare.placed == nil {
+				continue
+			}
+			if bare.measure(); bare.Scratch() > MaxScratch {
 				continue
 			}
 			points, start := newFenced(r, 64), newFenced(r, 64)
@@ -165,6 +168,7 @@ func BenchmarkPaths(b *testing.B) {
 		for _, k := range kernelsHere() {
 			bare := *p
 			bare.here, bare.placed = bindBare(p, k, false), bindBare(p, k, true)
+			bare.measure()
 			for _, c := range []struct {
 				name    string
 				program *Program

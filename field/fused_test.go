@@ -25,7 +25,7 @@ type fusedPoint struct {
 
 // A fusedCase says what a superinstruction does, by the operations that it stands
 // for. Its operands are, in their order: V the vector that it takes, W another in
-// planes, X and Y lanes of that one, P a number, T and U three constants, C one. Z is
+// planes, X and Y lanes of that one, P a number, T and U three constants, C one, R a row of them. Z is
 // where the root of the number goes.
 type fusedCase struct {
 	name     string
@@ -120,47 +120,47 @@ var fusedCases = []fusedCase{
 		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
 		p.s = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
 	}},
-	{"rsqrt below", handlerRsqrtBelow, false, false, true, "PCC", func(p *fusedPoint) {
+	{"rsqrt below", handlerRsqrtBelow, false, false, true, "PR", func(p *fusedPoint) {
 		p.s = selectLT32(p.s, p.c[0], mul32(rsqrt32(p.s), p.c[1]), 0)
 	}},
-	{"saturate of mad", handlerSaturateMad, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(fma32(p.s, p.c[0], p.c[1])) }},
-	{"saturate of nmad", handlerSaturateNmad, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(fma32(-p.s, p.c[0], p.c[1])) }},
-	{"smooth", handlerSmooth, false, false, true, "PCC", func(p *fusedPoint) { p.s = smoothOf(p.s, p.c[0], p.c[1]) }},
-	{"smooth of mad", handlerSmoothMad, false, false, true, "PCCCC", func(p *fusedPoint) {
+	{"saturate of mad", handlerSaturateMad, false, false, true, "PR", func(p *fusedPoint) { p.s = saturate32(fma32(p.s, p.c[0], p.c[1])) }},
+	{"saturate of nmad", handlerSaturateNmad, false, false, true, "PR", func(p *fusedPoint) { p.s = saturate32(fma32(-p.s, p.c[0], p.c[1])) }},
+	{"smooth", handlerSmooth, false, false, true, "PR", func(p *fusedPoint) { p.s = smoothOf(p.s, p.c[0], p.c[1]) }},
+	{"smooth of mad", handlerSmoothMad, false, false, true, "PR", func(p *fusedPoint) {
 		p.s = smoothOf(fma32(p.s, p.c[0], p.c[1]), p.c[2], p.c[3])
 	}},
-	{"smooth of nmad", handlerSmoothNmad, false, false, true, "PCCCC", func(p *fusedPoint) {
+	{"smooth of nmad", handlerSmoothNmad, false, false, true, "PR", func(p *fusedPoint) {
 		p.s = smoothOf(fma32(-p.s, p.c[0], p.c[1]), p.c[2], p.c[3])
 	}},
-	{"saturate of sub and mul", handlerSaturateSubMul, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(mul32(p.s-p.c[0], p.c[1])) }},
-	{"saturate of div and sub", handlerSaturateDivSub, false, false, true, "PCC", func(p *fusedPoint) { p.s = saturate32(p.c[1] - p.s/p.c[0]) }},
-	{"smooth of sub and mul", handlerSmoothSubMul, false, false, true, "PCCCC", func(p *fusedPoint) {
+	{"saturate of sub and mul", handlerSaturateSubMul, false, false, true, "PR", func(p *fusedPoint) { p.s = saturate32(mul32(p.s-p.c[0], p.c[1])) }},
+	{"saturate of div and sub", handlerSaturateDivSub, false, false, true, "PR", func(p *fusedPoint) { p.s = saturate32(p.c[1] - p.s/p.c[0]) }},
+	{"smooth of sub and mul", handlerSmoothSubMul, false, false, true, "PR", func(p *fusedPoint) {
 		p.s = smoothOf(mul32(p.s-p.c[0], p.c[1]), p.c[2], p.c[3])
 	}},
-	{"smooth of div and sub", handlerSmoothDivSub, false, false, true, "PCCCC", func(p *fusedPoint) {
+	{"smooth of div and sub", handlerSmoothDivSub, false, false, true, "PR", func(p *fusedPoint) {
 		p.s = smoothOf(p.c[1]-p.s/p.c[0], p.c[2], p.c[3])
 	}},
 	{"rsqrt times", handlerRsqrtTimes, false, false, true, "PX", func(p *fusedPoint) { p.s = mul32(rsqrt32(p.s), p.w[0]) }},
-	{"smooth times", handlerSmooth + 1, false, false, true, "PCCX", func(p *fusedPoint) { p.s = mul32(smoothOf(p.s, p.c[0], p.c[1]), p.w[0]) }},
-	{"smooth of mad times", handlerSmoothMad + 1, false, false, true, "PCCCCX", func(p *fusedPoint) {
+	{"smooth times", handlerSmooth + 1, false, false, true, "PRX", func(p *fusedPoint) { p.s = mul32(smoothOf(p.s, p.c[0], p.c[1]), p.w[0]) }},
+	{"smooth of mad times", handlerSmoothMad + 1, false, false, true, "PRX", func(p *fusedPoint) {
 		p.s = mul32(smoothOf(fma32(p.s, p.c[0], p.c[1]), p.c[2], p.c[3]), p.w[0])
 	}},
-	{"smooth of nmad times", handlerSmoothNmad + 1, false, false, true, "PCCCCX", func(p *fusedPoint) {
+	{"smooth of nmad times", handlerSmoothNmad + 1, false, false, true, "PRX", func(p *fusedPoint) {
 		p.s = mul32(smoothOf(fma32(-p.s, p.c[0], p.c[1]), p.c[2], p.c[3]), p.w[0])
 	}},
-	{"smooth of sub and mul times", handlerSmoothSubMul + 1, false, false, true, "PCCCCX", func(p *fusedPoint) {
+	{"smooth of sub and mul times", handlerSmoothSubMul + 1, false, false, true, "PRX", func(p *fusedPoint) {
 		p.s = mul32(smoothOf(mul32(p.s-p.c[0], p.c[1]), p.c[2], p.c[3]), p.w[0])
 	}},
-	{"smooth of div and sub times", handlerSmoothDivSub + 1, false, false, true, "PCCCCX", func(p *fusedPoint) {
+	{"smooth of div and sub times", handlerSmoothDivSub + 1, false, false, true, "PRX", func(p *fusedPoint) {
 		p.s = mul32(smoothOf(p.c[1]-p.s/p.c[0], p.c[2], p.c[3]), p.w[0])
 	}},
-	{"sin of mad times", handlerSinMad + 1, false, false, true, "PCCX", func(p *fusedPoint) {
+	{"sin of mad times", handlerSinMad + 1, false, false, true, "PRX", func(p *fusedPoint) {
 		p.s = mul32(sin32(fma32(p.s, p.c[0], p.c[1])), p.w[0])
 	}},
 	{"rsqrt times two", handlerRsqrtTimesC, false, false, true, "PXC", func(p *fusedPoint) {
 		p.s = mul32(mul32(rsqrt32(p.s), p.w[0]), p.c[0])
 	}},
-	{"explosion", handlerOutExplosion, false, false, false, "C", func(p *fusedPoint) {
+	{"explosion", handlerOutExplosion, false, false, false, "R", func(p *fusedPoint) {
 		d := towards(p, vec3{p.c[0], p.c[1], p.c[2]})
 		square := dotOf(d, d)
 		s := selectLT32(square, p.c[3], mul32(rsqrt32(square), p.c[4]), 0)
@@ -176,7 +176,7 @@ var fusedCases = []fusedCase{
 	{"towards x", handlerTowardsX, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[0] - p.c[0] }},
 	{"towards y", handlerTowardsY, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[1] - p.c[0] }},
 	{"towards z", handlerTowardsZ, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[2] - p.c[0] }},
-	{"sin of mad", handlerSinMad, false, false, true, "PCC", func(p *fusedPoint) { p.s = sin32(fma32(p.s, p.c[0], p.c[1])) }},
+	{"sin of mad", handlerSinMad, false, false, true, "PR", func(p *fusedPoint) { p.s = sin32(fma32(p.s, p.c[0], p.c[1])) }},
 	{"product of three planes", handlerMulMulPPP, false, false, true, "PXY", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.w[1]) }},
 	{"product with a constant inside", handlerMulMulPCP, false, false, true, "PCX", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.c[0]), p.w[0]) }},
 	{"product with a constant", handlerMulMulPPC, false, false, true, "PXC", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.c[0]) }},
@@ -302,6 +302,8 @@ func (c *fusedCase) encode(taken bool) (operands []uint16) {
 			operands = append(operands, constantOperand(constantT))
 		case 'U':
 			operands = append(operands, constantOperand(constantU))
+		case 'R':
+			operands = append(operands, constantOperand(constantC))
 		case 'C':
 			operands = append(operands, constantOperand(constant))
 			constant++

@@ -38,7 +38,7 @@ func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error
 		return nil // the zero Program
 	}
 	var c call
-	c.prepare(p, &env, scratch[p.workSize():])
+	c.prepare(p, &env, scratch[p.work:])
 	c.run(&points, &out, 0, len(points.X), scratch, false)
 	return nil
 }

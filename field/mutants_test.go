@@ -89,8 +89,8 @@ func (p *prison) run(program *Program, n int, env Env, clip, upper bool) (out [3
 	points, sum := Planes{planes[0], planes[1], planes[2]}, Planes{planes[3], planes[4], planes[5]}
 	if clip {
 		var c call
-		c.prepare(program, &env, scratch[program.workSize():])
-		c.run(&points, &sum, 0, n, scratch[:program.workSize()], program.boxed)
+		c.prepare(program, &env, scratch[program.work:])
+		c.run(&points, &sum, 0, n, scratch[:program.work], program.boxed)
 	} else if err := program.Evaluate(points, sum, env, scratch); err != nil {
 		return out, err
 	}

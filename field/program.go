@@ -26,6 +26,7 @@ type Program struct {
 	hash      uint64 // derived from all of the above
 
 	here, placed *bound // derived too, for the kernels of this process: without and with an origin
+	work, pool   int    // derived of those: float32s of scratch that a run wants, and of constants
 }
 
 // seal computes what is derived. The program does not change after it.
@@ -46,9 +47,13 @@ func (p *Program) seal() *Program {
 // need more scratch than MaxScratch with one of them.
 func (p *Program) bind(k cpu.Kernels) {
 	p.here, p.placed = bind(p, k, false), bind(p, k, true)
-	if p.here == nil || p.placed == nil || p.Scratch() > MaxScratch {
-		p.here, p.placed = nil, nil
+	if p.here != nil && p.placed != nil {
+		if p.measure(); p.Scratch() <= MaxScratch {
+			return
+		}
 	}
+	p.here, p.placed = nil, nil
+	p.measure()
 }
 
 // Name is what the text calls the effect; empty if it does not.
@@ -69,4 +74,4 @@ func (p *Program) Hash() uint64 { return p.hash }
 
 // Scratch is the number of float32s of scratch that Evaluate wants: at most
 // MaxScratch, whatever the number of points (F5).
-func (p *Program) Scratch() int { return p.workSize() + p.poolSize() }
+func (p *Program) Scratch() int { return p.work + p.pool }

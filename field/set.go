@@ -74,12 +74,12 @@ func (s *Set) Add(p *Program, env Env) error {
 	if len(p.code) == 0 {
 		return nil // the zero Program
 	}
-	from, to := len(s.pool), len(s.pool)+p.poolSize()
+	from, to := len(s.pool), len(s.pool)+p.pool
 	s.pool = slices.Grow(s.pool, to-from)[:to]
 	s.calls = append(s.calls, call{})
 	s.calls[len(s.calls)-1].prepare(p, &env, s.pool[from:])
 	s.places = append(s.places, place{env.Origin, p.box, p.boxed})
-	s.work = max(s.work, p.workSize())
+	s.work = max(s.work, p.work)
 	return nil
 }
 

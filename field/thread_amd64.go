@@ -22,7 +22,7 @@ type frame struct {
 	code    unsafe.Pointer    // 48
 	scratch unsafe.Pointer    // 56
 	pool    unsafe.Pointer    // 64
-	blocks  uintptr           // 72: to do
+	bytes   uintptr           // 72: of each plane, to do
 	masked  uintptr           // 80: 1 if points that lanes leaves out, or that are clipped, keep their output
 	target  [3]unsafe.Pointer // 88: where the output belongs, if AVX2 is masked
 	clip    uintptr           // 112: 1 if points outside of the box keep their output
@@ -70,12 +70,12 @@ func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, 
 	}
 	for step := b.blocks * BlockPoints; to-from >= BlockPoints; {
 		n := min(step, (to-from)&^(BlockPoints-1))
-		f.blocks = uintptr(n / BlockPoints)
+		f.bytes = uintptr(4 * n)
 		b.thread(&f, points, out, from, scratch)
 		from += n
 	}
 	if from < to {
-		f.masked, f.blocks, f.lanes = 1, 1, math.MaxUint64<<(BlockPoints-(to-from))
+		f.masked, f.bytes, f.lanes = 1, planeBytes, math.MaxUint64<<(BlockPoints-(to-from))
 		b.thread(&f, points, out, to-BlockPoints, scratch)
 	}
 }

@@ -66,3 +66,18 @@ func BenchmarkStepDense(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkHeap is the step of a heap that is shaken awake, in cells of two sizes.
+func BenchmarkHeap(b *testing.B) {
+	for _, cell := range []float32{2, 8} {
+		b.Run(fmt.Sprintf("rocks=500/cell=%v", cell), func(b *testing.B) {
+			w := heap(b, world.Config{Seed: 3, CellMetres: cell}, 500)
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Wake(w.HandleAt(uint32(w.Tick() % 500)))
+				w.Step()
+			}
+			b.ReportMetric(float64(w.Stats().Awake), "awake")
+		})
+	}
+}

@@ -34,6 +34,7 @@ var (
 	poolAt        = reg.R8
 	frameAt       = reg.R9
 	positionsAt   = [3]reg.GPPhysical{reg.R11, reg.R12, reg.R13}
+	blockAt       = reg.R10 // AVX-512: the block's distance from the first one, in a plane
 )
 
 // Offsets in type frame of the Go side.
@@ -41,7 +42,7 @@ const (
 	framePoints = 0
 	frameOut    = 24
 	frameCode   = 48
-	frameBlocks = 72
+	frameBytes  = 72
 	frameMasked = 80
 	frameTarget = 88
 	frameClip   = 112
@@ -220,6 +221,7 @@ func (a *assembler) jump() {
 		live = append(live, p)
 	}
 	if a.wide() {
+		live = append(live, blockAt)
 		for n := 8; n < 32; n++ {
 			live = append(live, a.pinned(n))
 		}

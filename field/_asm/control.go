@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // The first constants of the pool, in float32s: the origin, and the faces of the
@@ -62,14 +63,14 @@ func begin(a *assembler) bool {
 func (a *assembler) ahead() {
 	for line := 0; line < planeBytes; line += cacheLineBytes {
 		for _, p := range positionsAt {
-			a.PREFETCHT0(operand.Mem{Base: p, Disp: planeBytes + line})
+			a.PREFETCHT0(a.inBlock(p, planeBytes+line))
 		}
 	}
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		for line := 0; line < planeBytes; line += cacheLineBytes {
-			a.PREFETCHT0(operand.Mem{Base: p, Disp: planeBytes + line})
+			a.PREFETCHT0(a.inBlock(p, planeBytes+line))
 		}
 	}
 }
@@ -99,7 +100,17 @@ func towardsLane(lane int) func(a *assembler) bool {
 }
 
 func (a *assembler) position(lane, i int) operand.Mem {
-	return operand.Mem{Base: positionsAt[lane], Disp: i * a.vectorBytes()}
+	return a.inBlock(positionsAt[lane], i*a.vectorBytes())
+}
+
+// inBlock is a place in a plane of the caller's at the block at hand. AVX2 moves the
+// pointers themselves, as it has the output of a masked call elsewhere.
+func (a *assembler) inBlock(plane reg.Register, bytes int) operand.Mem {
+	m := operand.Mem{Base: plane, Disp: bytes}
+	if a.wide() {
+		m.Index, m.Scale = blockAt, 1
+	}
+	return m
 }
 
 func (a *assembler) pool(number int) operand.Mem { return operand.Mem{Base: poolAt, Disp: 4 * number} }
@@ -113,7 +124,7 @@ func (a *assembler) beginWide() {
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
-		a.each(func(i int) { a.VMOVUPS(operand.Mem{Base: p, Disp: i * a.vectorBytes()}, a.output(lane, i)) })
+		a.each(func(i int) { a.VMOVUPS(a.inBlock(p, i*a.vectorBytes()), a.output(lane, i)) })
 	}
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
@@ -182,7 +193,7 @@ func (a *assembler) storeOutput(store func(lane, i int, to operand.Mem)) {
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
-		a.each(func(i int) { store(lane, i, operand.Mem{Base: p, Disp: i * a.vectorBytes()}) })
+		a.each(func(i int) { store(lane, i, a.inBlock(p, i*a.vectorBytes())) })
 	}
 }
 
@@ -292,13 +303,19 @@ func (a *assembler) end() {
 
 // advance goes on to the next block, or back to the caller.
 func (a *assembler) advance(out int) {
-	a.DECQ(a.frame(frameBlocks))
 	done := fmt.Sprintf("done%d", a.returns)
 	a.returns++
-	a.JEQ(operand.LabelRef(done))
-	for lane := range 3 {
-		a.ADDQ(operand.U32(planeBytes), positionsAt[lane])
-		a.ADDQ(operand.U32(planeBytes), a.frame(out+8*lane))
+	if a.wide() {
+		a.ADDQ(operand.U32(planeBytes), blockAt)
+		a.CMPQ(blockAt, a.frame(frameBytes))
+		a.JEQ(operand.LabelRef(done))
+	} else {
+		a.SUBQ(operand.U32(planeBytes), a.frame(frameBytes))
+		a.JEQ(operand.LabelRef(done))
+		for lane := range 3 {
+			a.ADDQ(operand.U32(planeBytes), positionsAt[lane])
+			a.ADDQ(operand.U32(planeBytes), a.frame(out+8*lane))
+		}
 	}
 	a.MOVQ(a.frame(frameCode), instructionAt)
 	a.jump()

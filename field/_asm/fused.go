@@ -135,11 +135,11 @@ func squares() (all []handler) {
 	}))
 	add(accumulate("dotC", 1, func(a *assembler, kinds string) { // v·c
 		s, v, c := a.plane(), a.triple(kinds[0]), a.triple('T')
-		a.each(func(i int) { a.store(a.dot(v, c, i), s, i) })
+		a.dot(v, c, s)
 	}))
 	add(accumulate("dot", 1, func(a *assembler, kinds string) { // v·w
 		s, v, w := a.plane(), a.triple(kinds[0]), a.triple('V')
-		a.each(func(i int) { a.store(a.dot(v, w, i), s, i) })
+		a.dot(v, w, s)
 	}))
 	add([]handler{
 		{"distanceSquare", func(a *assembler) bool { // |position - c|²
@@ -210,23 +210,33 @@ func (a *assembler) loads(v triple, i int) (d []operand.Op) {
 	return d
 }
 
-func (a *assembler) dot(v, w triple, i int) operand.Op {
-	t := a.vector()
-	x := a.loads(v, i)
-	a.mul(x[0], a.of(w, 0, i), t)
-	a.mad(x[1], a.of(w, 1, i), t)
-	a.mad(x[2], a.of(w, 2, i), t)
-	return t
+// dot stores v·w, lane after lane, so that few places are needed at once.
+func (a *assembler) dot(v, w triple, to source) {
+	var sum []operand.Op
+	a.each(func(i int) {
+		t := a.vector()
+		a.mul(a.lane(v, 0, i), a.of(w, 0, i), t)
+		sum = append(sum, t)
+	})
+	for lane := 1; lane < 3; lane++ {
+		a.each(func(i int) { a.mad(a.lane(v, lane, i), a.of(w, lane, i), sum[i]) })
+	}
+	a.each(func(i int) { a.store(sum[i], to, i) })
 }
 
-// scalars are those of single lanes.
+// scalars are those of single lanes. A figure among their kinds is so many
+// constants that follow each other in the pool.
 func scalars() (all []handler) {
 	one := func(name string, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
 		all = append(all, handler{name, func(a *assembler) bool {
 			to := a.plane()
 			var o []source
 			for i := range len(kinds) {
-				o = append(o, a.operand(kinds[i]))
+				if n := int(kinds[i] - '0'); n < 10 {
+					o = append(o, a.constants(n)...)
+				} else {
+					o = append(o, a.operand(kinds[i]))
+				}
 			}
 			a.each(func(i int) { a.store(f(a, o, i), to, i) })
 			a.step()
@@ -236,7 +246,7 @@ func scalars() (all []handler) {
 	one("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
 		return a.square(a.take(o[0], i), a.take(o[1], i))
 	})
-	one("rsqrtBelow", "PCC", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : 0
+	one("rsqrtBelow", "P2", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : 0
 		x := a.take(o[0], i)
 		return a.scaledBelow(x, a.at(o[1], i), a.rsqrt(x), a.at(o[2], i))
 	})
@@ -245,7 +255,7 @@ func scalars() (all []handler) {
 		one(name, kinds, f)
 		one(name+"Times", kinds+"P", func(a *assembler, o []source, i int) operand.Op {
 			v := f(a, o, i)
-			a.mul(v, a.at(o[len(kinds)], i), v)
+			a.mul(v, a.at(o[len(o)-1], i), v)
 			return v
 		})
 	}
@@ -260,16 +270,16 @@ func scalars() (all []handler) {
 		a.mul(v, a.at(o[1], i), v)
 		return v
 	})
-	times("smooth", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.take(o[0], i), o[1:], i) })
+	times("smooth", "P2", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.take(o[0], i), o[1:], i) })
 	for _, b := range bends {
-		one("saturate"+b.name, "PCC", func(a *assembler, o []source, i int) operand.Op {
+		one("saturate"+b.name, "P2", func(a *assembler, o []source, i int) operand.Op {
 			v := b.f(a, o, i)
 			a.saturate(v)
 			return v
 		})
-		times("smooth"+b.name, "PCCCC", func(a *assembler, o []source, i int) operand.Op { return a.smooth(b.f(a, o, i), o[3:], i) })
+		times("smooth"+b.name, "P4", func(a *assembler, o []source, i int) operand.Op { return a.smooth(b.f(a, o, i), o[3:], i) })
 	}
-	times("sinMad", "PCC", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
+	times("sinMad", "P2", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
 	for _, kinds := range []string{"PPP", "PCP", "PPC"} {
 		one("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
 			v := a.take(o[0], i)

@@ -65,6 +65,12 @@ func vectors() (all []handler) {
 	}))
 	add(accumulate("cross", 2, func(a *assembler, kinds string) { // c x v
 		to, v, c := a.triple(kinds[0]), a.triple(kinds[1]), a.triple('T')
+		if !to.accumulator { // its planes are none of the operand's
+			for lane := range 3 {
+				a.each(func(i int) { a.keep(a.cross(c, v, lane, i), to, lane, i) })
+			}
+			return
+		}
 		a.each(func(i int) {
 			var t [3]operand.Op
 			for lane := range 3 {
@@ -80,14 +86,14 @@ func vectors() (all []handler) {
 
 // lanewise computes each lane of a result from that lane of an operand.
 func (a *assembler) lanewise(to, v triple, f func(lane, i int, x, d operand.Op)) {
-	a.each(func(i int) {
-		for lane := range 3 {
+	for lane := range 3 {
+		a.each(func(i int) {
 			x := a.lane(v, lane, i)
 			d := a.target(to, lane, i)
 			f(lane, i, x, d)
 			a.settle(d, to, lane, i)
-		}
-	})
+		})
+	}
 }
 
 // cross is a lane of c x v.

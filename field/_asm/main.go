@@ -125,6 +125,7 @@ TEXT ·thread%[1]s(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ 48(R9), SI
 	MOVQ 56(R9), DI
 	MOVQ 64(R9), R8
+	XORL R10, R10
 	JMP  (SI)
 `
 
