@@ -186,6 +186,7 @@ func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *P
 	switch u.kind {
 	case unitPosition:
 		for i := range 3 {
+			f.along(i)
 			c.appendResidual(w, lanePosition+i, words[u.word+i], uint32(f.position[i]), u.wide, s.fields[u.field+i].bits, f)
 		}
 	case unitRotation:
@@ -288,6 +289,7 @@ func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, pa
 		words[u.word] ^= 1
 	case unitPosition:
 		for i := range 3 {
+			f.along(i)
 			words[u.word+i] = c.readResidual(r, lanePosition+i, uint32(f.position[i]), &s.fields[u.field+i], u.wide, s.fields[u.field+i].bits, f)
 		}
 	case unitRotation:

@@ -63,9 +63,9 @@ func place(words []uint32, at int) [3]int64 {
 // Contexts of a forecast.
 const (
 	attachments  = 4  // how well the row kept its place on its parent; 3: it did not, or has none
-	speeds       = 3  // how fast it moves
+	speeds       = 5  // how fast it moves
 	headContexts = 48 // 6 speeds, 4 margins of the largest component, 2 states of the flag
-	features     = 7  // what the scale of residuals depends on
+	features     = 11 // what the scale of residuals depends on
 )
 
 // Features.
@@ -77,6 +77,10 @@ const (
 	featureTurn     // angle that it is expected to turn
 	featureMissTurn // residuals of the rotation so far
 	featureDispute  // distance between the forecasts by its own motion and by its parent's
+	featureAxis     // own displacement along the axis of the residual
+	featureOff      // mismatch along the axis
+	featureTwist    // angle by which it turned on its parent
+	featureQuarrel  // angle between the forecasts of its rotation
 )
 
 // forecast is what is expected of one component of a row.
@@ -173,11 +177,11 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 		f.feature[featureDispute] = magnitude(length(&dispute) >> fractionBits)
 	}
 	f.feature[featureSpeed] = magnitude(speed >> fractionBits)
-	f.speed = step(speed>>fractionBits, 4, 32)
+	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
 	most := int64(p.units[p.position].wide)
 	for i := range f.position {
 		w := &c.tables.position[i][f.attached][f.speed]
-		sum := own[i]*int64(w[0]) + carried[i]*int64(w[1]) + mismatch[i]*int64(w[2]) + int64(w[3])<<fractionBits
+		sum := own[i]*int64(w[0]) + carried[i]*int64(w[1]) + mismatch[i]*int64(w[2]) + int64(w[3])<<(fractionBits+3)
 		f.position[i] = min(max(from[i]+(sum+1<<15)>>16, 0), most)
 	}
 	return speed >> fractionBits
@@ -217,11 +221,16 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns int64,
 		if a := past.Anchor; a != nil {
 			f.turning[1] = a.onward.times(q).towards(q).minus(q)
 			if a.moved && past.Older != nil {
-				f.turning[2] = q.minus(a.before.times(older).towards(q))
+				twist := q.minus(a.before.times(older).towards(q))
+				for i := range twist {
+					f.turning[2][i] = int32(int64(twist[i]) * int64(past.Age) / int64(past.Gap))
+				}
 			}
+			f.feature[featureTwist] = magnitude(f.turning[2].size() >> 3)
+			f.feature[featureQuarrel] = magnitude(f.turning[0].minus(f.turning[1]).size() >> 3)
 		}
 		turns = f.turning[0].size()
-		w := &c.tables.rotation[f.attached][step(turns, 45, 400)]
+		w := &c.tables.rotation[f.attached][step(turns, 100, 500, 2000, 5000)]
 		var sum [4]int64
 		for i := range sum {
 			sum[i] = int64(q[i]) + (int64(f.turning[0][i])*int64(w[0])+int64(f.turning[1][i])*int64(w[1])+int64(f.turning[2][i])*int64(w[2])+1<<7)>>8
@@ -231,6 +240,12 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns int64,
 	f.feature[featureTurn] = magnitude(turns >> 3)
 	f.largest, margin = f.turned.largest()
 	return turns, margin
+}
+
+// along readies f for a residual of the position along an axis.
+func (f *forecast) along(axis int) {
+	f.feature[featureAxis] = magnitude(absolute(f.motion[0][axis]) >> fractionBits)
+	f.feature[featureOff] = magnitude(absolute(f.motion[2][axis]) >> fractionBits)
 }
 
 func (q rotation) minus(r rotation) rotation {

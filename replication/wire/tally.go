@@ -72,7 +72,7 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 		if now, base := place(words, at), place(past.Base, at); now != base {
 			for i := range now {
 				off := float64(absolute(now[i] - f.position[i]))
-				x := [4]float64{float64(f.motion[0][i]) / unit, float64(f.motion[1][i]) / unit, float64(f.motion[2][i]) / unit, 1. / unit}
+				x := [4]float64{float64(f.motion[0][i]) / unit, float64(f.motion[1][i]) / unit, float64(f.motion[2][i]) / unit, 8}
 				n.position[i][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), 1/(off+1))
 			}
 		}
@@ -83,7 +83,7 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 			return
 		}
 		now := unpackRotation(words[u.word], u.bits).towards(f.base)
-		sums := n.rotation[f.attached][step(f.turning[0].size(), 45, 400)]
+		sums := n.rotation[f.attached][step(f.turning[0].size(), 100, 500, 2000, 5000)]
 		for i := range now {
 			off := float64(absolute(int64(now[i] - f.turned[i])))
 			x := [3]float64{float64(f.turning[0][i]), float64(f.turning[1][i]), float64(f.turning[2][i])}
