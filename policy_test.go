@@ -35,6 +35,7 @@ internal/simtest
 internal/fault
 internal/cpu        x/sys
 internal/scenes     bulk field world yaml
+internal/cubesbench bulk replication/wire
 
 bulk                internal/cpu x/sys
 field               internal/cpu x/sys

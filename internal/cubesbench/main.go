@@ -41,7 +41,7 @@ func main() {
 	age := flag.Int("age", 6, "how many frames back the newest baseline is")
 	apart := flag.Int("apart", 3, "how many frames older the second baseline is, at least")
 	loss := flag.Float64("loss", 0, "part of the packets that are lost, at random")
-	passes := flag.Int("passes", 3, "how often to measure; the least time counts")
+	passes := flag.Int("passes", 3, "how often to code each frame; the least time counts")
 	tables := flag.String("tables", "", "file to write the trained tables to")
 	asJSON := flag.Bool("json", false, "print JSON")
 	flag.Parse()
@@ -56,7 +56,7 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 	if err != nil {
 		return err
 	}
-	tables := wire.DefaultTables()
+	var tables *wire.Tables
 	if train != "" {
 		var recordings []*recording
 		for _, name := range strings.Split(train, ",") {
@@ -66,12 +66,14 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 			}
 			recordings = append(recordings, r)
 		}
-		tables = wire.Train(s, samples(s, tables, recordings, age, apart))
+		tables = wire.Train(s, samples(s, recordings, age, apart))
 		if save != "" {
 			if err := os.WriteFile(save, tables.Bytes(), 0o644); err != nil {
 				return err
 			}
 		}
+	} else {
+		tables = wire.DefaultTables()
 	}
 	if test == "" {
 		return nil
@@ -96,9 +98,9 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 }
 
 // samples are all rows of recordings, as the packets tell of them.
-func samples(s *wire.Schema, tables *wire.Tables, recordings []*recording, age, apart int) func(yield func(wire.Sample) bool) {
+func samples(s *wire.Schema, recordings []*recording, age, apart int) func(yield func(wire.Sample) bool) {
 	return func(yield func(wire.Sample) bool) {
-		c := coder{codec: wire.NewCodec(s, tables)}
+		c := coder{codec: wire.NewCodec(s, wire.UntrainedTables())}
 		for _, r := range recordings {
 			b := newBaselines(len(r.frames), age, apart, 0)
 			for frame := age; frame < len(r.frames); frame++ {
@@ -111,21 +113,23 @@ func samples(s *wire.Schema, tables *wire.Tables, recordings []*recording, age, 
 	}
 }
 
+// measure codes and decodes every frame several times, and takes for each the
+// least times: on a shared machine the others are somebody else's.
 func measure(codec *wire.Codec, r *recording, b *baselines, passes int) (result, error) {
 	res := result{Test: r.name, Age: b.age}
 	encoder, decoder := coder{codec: codec}, coder{codec: codec}
 	out := make([]uint32, cubes*rowWords)
-	best := [3]time.Duration{1 << 62, 1 << 62, 1 << 62}
+	var spent [3]time.Duration
 	total, rows := 0, 0
-	for range passes {
-		var spent [3]time.Duration
-		total, rows, res.Packets = 0, 0, 0
-		for frame := b.age; frame < len(r.frames); frame++ {
-			base, older := b.of(frame)
+	for frame := b.age; frame < len(r.frames); frame++ {
+		base, older := b.of(frame)
+		best := [3]time.Duration{1 << 62, 1 << 62, 1 << 62}
+		var packet []byte
+		for range passes {
 			start := time.Now()
 			encoder.encode(r, frame, base, older)
 			encoded := time.Now()
-			packet := encoder.assemble()
+			packet = encoder.assemble()
 			assembled := time.Now()
 			err := decoder.decode(r, frame, base, older, packet, out)
 			decoded := time.Now()
@@ -136,24 +140,24 @@ func measure(codec *wire.Codec, r *recording, b *baselines, passes int) (result,
 				return res, fmt.Errorf("frame %d comes back as another", frame)
 			}
 			for i, d := range [...]time.Duration{encoded.Sub(start), assembled.Sub(encoded), decoded.Sub(assembled)} {
-				spent[i] += d
+				best[i] = min(best[i], d)
 			}
-			total += len(packet)
-			rows += len(encoder.parts)
-			res.Packets++
-			res.LargestBytes = max(res.LargestBytes, len(packet))
 		}
-		for i, d := range spent {
-			best[i] = min(best[i], d)
+		for i, d := range best {
+			spent[i] += d
 		}
+		total += len(packet)
+		rows += len(encoder.parts)
+		res.Packets++
+		res.LargestBytes = max(res.LargestBytes, len(packet))
 	}
 	objects := float64(res.Packets * cubes)
 	res.BytesPacket = float64(total) / float64(res.Packets)
 	res.Kbps = res.BytesPacket * 8 * packetsHz / 1000
 	res.Rows = float64(rows) / float64(res.Packets)
-	res.EncodeNs = float64(best[0]) / objects
-	res.FurtherNs = float64(best[1]) / float64(rows)
-	res.DecodeNs = float64(best[2]) / objects
-	res.DecodeRowNs = float64(best[2]) / float64(rows)
+	res.EncodeNs = float64(spent[0]) / objects
+	res.FurtherNs = float64(spent[1]) / float64(rows)
+	res.DecodeNs = float64(spent[2]) / objects
+	res.DecodeRowNs = float64(spent[2]) / float64(rows)
 	return res, nil
 }

@@ -28,6 +28,7 @@ func NewCodec(s *Schema, t *Tables) *Codec {
 	c.gaps = newCode(t.gaps[:])
 	for i := range s.components {
 		p := s.planPart(i)
+		p.ground = t.groundOf(p.shape)
 		for g := range p.groups {
 			p.groups[g].heads = t.headsOf(p.shape, g, p.groups[g].ways)
 		}

@@ -64,8 +64,9 @@ func place(words []uint32, at int) [3]int64 {
 const (
 	attachments  = 4  // how well the row kept its place on its parent; 3: it did not, or has none
 	speeds       = 5  // how fast it moves
+	zones        = 4  // where it is, in bounds that training found; 3: not known
 	headContexts = 48 // 6 speeds, 4 margins of the largest component, 2 states of the flag
-	features     = 11 // what the scale of residuals depends on
+	features     = 12 // what the scale of residuals depends on
 )
 
 // Features.
@@ -80,6 +81,7 @@ const (
 	featureAxis     // own displacement along the axis of the residual
 	featureOff      // mismatch along the axis
 	featureTwist    // angle by which it turned on its parent
+	featureHeight   // distance above the lowest zone
 	featureQuarrel  // angle between the forecasts of its rotation
 )
 
@@ -90,6 +92,7 @@ type forecast struct {
 	largest  int
 	attached int
 	speed    int
+	zone     int
 	context  int // of heads
 	feature  [features]int32
 	missed   int64 // sums of residuals
@@ -116,7 +119,7 @@ func length(v *[3]int64) int64 { return absolute(v[0]) + absolute(v[1]) + absolu
 
 // forecast fills f for part p.
 func (c *Codec) forecast(p *part, past *Past, f *forecast) {
-	*f = forecast{attached: attachments - 1}
+	*f = forecast{attached: attachments - 1, zone: zones - 1}
 	f.feature[featureOne] = 16
 	base := past.Base
 	var moves int64
@@ -177,10 +180,14 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 		f.feature[featureDispute] = magnitude(length(&dispute) >> fractionBits)
 	}
 	f.feature[featureSpeed] = magnitude(speed >> fractionBits)
+	if g := p.ground; g != nil {
+		f.zone = step(from[g.axis], g.bounds[:]...)
+		f.feature[featureHeight] = magnitude(max(from[g.axis]-g.bounds[0], 0))
+	}
 	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
 	most := int64(p.units[p.position].wide)
 	for i := range f.position {
-		w := &c.tables.position[i][f.attached][f.speed]
+		w := &c.tables.position[i][f.zone][f.attached][f.speed]
 		sum := own[i]*int64(w[0]) + carried[i]*int64(w[1]) + mismatch[i]*int64(w[2]) + int64(w[3])<<(fractionBits+3)
 		f.position[i] = min(max(from[i]+(sum+1<<15)>>16, 0), most)
 	}
@@ -230,7 +237,7 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns int64,
 			f.feature[featureQuarrel] = magnitude(f.turning[0].minus(f.turning[1]).size() >> 3)
 		}
 		turns = f.turning[0].size()
-		w := &c.tables.rotation[f.attached][step(turns, 100, 500, 2000, 5000)]
+		w := &c.tables.rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
 		var sum [4]int64
 		for i := range sum {
 			sum[i] = int64(q[i]) + (int64(f.turning[0][i])*int64(w[0])+int64(f.turning[1][i])*int64(w[1])+int64(f.turning[2][i])*int64(w[2])+1<<7)>>8

@@ -32,9 +32,10 @@ type part struct {
 	rotation int // the unit that is the rotation, or -1: the first one
 	flag     int // word of the first bool, which heads depend on, or -1
 	linear   bool
-	turning  bool   // the rotation is predicted, too
-	anchor   int    // word of the parent's handle, or -1
-	shape    string // what units there are: a table of heads belongs to a shape
+	turning  bool    // the rotation is predicted, too
+	anchor   int     // word of the parent's handle, or -1
+	ground   *ground // what the tables know of places, or nil
+	shape    string  // what units there are: a table of heads belongs to a shape
 }
 
 // group is a run of units that share a head: one symbol that holds a digit of

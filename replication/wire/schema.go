@@ -75,12 +75,12 @@ type component struct {
 type kind uint8
 
 const (
-	kindBool   kind = iota // 1 bit
-	kindNumber             // an integer below a modulus; deltas are shorter
-	kindRaw32              // 32 bits as they are: float32
-	kindRaw64              // two words: float64, and integers of 64 bits
-	kindRef                // a handle: index word, generation word
-	kindRotation           // a unit quaternion, smallest three; max is that of each
+	kindBool     kind = iota // 1 bit
+	kindNumber               // an integer below a modulus; deltas are shorter
+	kindRaw32                // 32 bits as they are: float32
+	kindRaw64                // two words: float64, and integers of 64 bits
+	kindRef                  // a handle: index word, generation word
+	kindRotation             // a unit quaternion, smallest three; max is that of each
 )
 
 // memory says how a field lies in the struct.
@@ -112,8 +112,8 @@ type field struct {
 	angle  bool // quantised by the whole turn
 	enum   bool
 	always bool
-	linear bool // predicted from its last two states
-	vector bool // the first of three that are a vector
+	linear bool   // predicted from its last two states
+	vector bool   // the first of three that are a vector
 	bits   uint   // width on the wire of an absolute number
 	max    uint32 // largest number; the modulus of deltas is max+1
 	low    float64

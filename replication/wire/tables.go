@@ -13,15 +13,25 @@ import (
 type Tables struct {
 	// Weights of displacements in a forecast, in 1/256: of the row's own, its
 	// parent's, the mismatch, and 1/256 of a quantum.
-	position [3][attachments][speeds][4]int32
-	rotation [attachments][speeds][3]int32
+	position [3][zones][attachments][speeds][4]int32
+	rotation [zones][attachments][speeds][3]int32
 	// Weights of features in the scale of a residual, in 1/256.
 	scale [lanes][attachments][features]int32
 	// Lengths of codes.
 	residuals [lanes][scales][residualCodes]uint8
 	gaps      [residualCodes]uint8
 	heads     []headLengths
+	grounds   []ground
 	version   uint32
+}
+
+// ground is what training found of the places of one shape of component: bounds
+// along one axis between which rows move differently, like lying on a floor and
+// falling.
+type ground struct {
+	shape  string
+	axis   int
+	bounds [zones - 2]int64
 }
 
 // headLengths are the codes of one group of one shape of component.
@@ -57,24 +67,23 @@ func DefaultTables() *Tables {
 // Version tells tables apart: FNV-1a, 32 bits, of their bytes.
 func (t *Tables) Version() uint32 { return t.version }
 
-// untrained makes tables that know nothing of what they will code: own motion
+// UntrainedTables makes tables that know nothing of what they will code: own motion
 // goes on, what stuck to its parent moves with it, and residuals are spread
 // around a size that grows with the motion.
-func untrained() *Tables {
+func UntrainedTables() *Tables {
 	t := &Tables{}
-	for axis := range t.position {
+	for z := range zones {
 		for a := range attachments {
-			for s := range speeds {
-				t.position[axis][a][s] = [4]int32{0: 256}
-				if a < attachments-1 {
-					t.position[axis][a][s] = [4]int32{1: 256}
-				}
+			own := 0
+			if a < attachments-1 {
+				own = 1 // its parent's motion instead
 			}
-		}
-	}
-	for a := range attachments {
-		for s := range speeds {
-			t.rotation[a][s] = [3]int32{0: 256}
+			for s := range speeds {
+				for axis := range t.position {
+					t.position[axis][z][a][s][own] = 256
+				}
+				t.rotation[z][a][s][own] = 256
+			}
 		}
 	}
 	for lane := range t.residuals {
@@ -103,6 +112,16 @@ func expectedCounts(scale int, total float64) []uint64 {
 	}
 	counts[symbolEscape] = 1
 	return counts
+}
+
+// groundOf is what is known of the places of a shape, nil if nothing.
+func (t *Tables) groundOf(shape string) *ground {
+	for i := range t.grounds {
+		if t.grounds[i].shape == shape {
+			return &t.grounds[i]
+		}
+	}
+	return nil
 }
 
 // headsOf are the codes for a group. A shape that the tables were not trained
@@ -138,6 +157,14 @@ func (t *Tables) append(b []byte) []byte {
 	for _, lengths := range t.codes() {
 		b = append(b, lengths...)
 	}
+	b = appendUvarint(b, uint32(len(t.grounds)))
+	for _, g := range t.grounds {
+		b = append(append(b, byte(len(g.shape))), g.shape...)
+		b = append(b, byte(g.axis))
+		for _, bound := range g.bounds {
+			b = appendUvarint(b, uint32(bound))
+		}
+	}
 	b = appendUvarint(b, uint32(len(t.heads)))
 	for i := range t.heads {
 		h := &t.heads[i]
@@ -152,19 +179,17 @@ func (t *Tables) append(b []byte) []byte {
 
 // weights are all weights, in the order of the file.
 func (t *Tables) weights() (all []*int32) {
-	for i := range t.position {
-		for a := range t.position[i] {
-			for s := range t.position[i][a] {
-				for w := range t.position[i][a][s] {
-					all = append(all, &t.position[i][a][s][w])
+	for z := range zones {
+		for a := range attachments {
+			for s := range speeds {
+				for axis := range t.position {
+					for w := range t.position[axis][z][a][s] {
+						all = append(all, &t.position[axis][z][a][s][w])
+					}
 				}
-			}
-		}
-	}
-	for a := range t.rotation {
-		for s := range t.rotation[a] {
-			for w := range t.rotation[a][s] {
-				all = append(all, &t.rotation[a][s][w])
+				for w := range t.rotation[z][a][s] {
+					all = append(all, &t.rotation[z][a][s][w])
+				}
 			}
 		}
 	}
@@ -206,6 +231,16 @@ func ParseTables(b []byte) (*Tables, error) {
 	}
 	for _, lengths := range t.codes() {
 		c.lengths(lengths)
+	}
+	for range c.uvarint(maxHeads, "number of grounds") {
+		g := ground{shape: string(c.bytes(int(c.byte("shape")), "shape")), axis: int(c.byte("axis"))}
+		for i := range g.bounds {
+			g.bounds[i] = int64(c.uvarint(1<<32-1, "bound"))
+		}
+		if c.err == nil && g.axis > 2 {
+			c.fail("tables: ground along axis %d, want 0 to 2", g.axis)
+		}
+		t.grounds = append(t.grounds, g)
 	}
 	for range c.uvarint(maxHeads, "number of heads") {
 		h := headLengths{shape: string(c.bytes(int(c.byte("shape")), "shape"))}

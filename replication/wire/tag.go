@@ -252,6 +252,9 @@ func (p *planner) handle(t reflect.Type, offset uintptr, path string, g tag, own
 }
 
 func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
+	if g.quat {
+		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
+	}
 	f := field{offset: offset, always: g.always, linear: g.linear, path: path}
 	size := uint(t.Size() * 8)
 	switch t.Kind() {
@@ -272,7 +275,7 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 			}
 			f.kind, f.angle, f.bits, f.max = kindNumber, true, g.bits, uint32(1<<g.bits-1)
 		} else if g.bits != 0 || g.enum != 0 {
-			return p.complain(path, t, "bits and enum are for integers: want range=LOW..HIGH,step=STEP, or angle,bits=N")
+			return p.complain(path, t, "bits is for integers, and enum: want range=LOW..HIGH,step=STEP, or angle,bits=N")
 		}
 		if g.ranged {
 			if err := f.quantise(g); err != nil {
@@ -311,9 +314,6 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 		return p.complain(path, t, "its size differs between machines: want int32 or int64 and the like")
 	default:
 		return p.complain(path, t, "type not supported: want numbers, bools, handles, and structs and arrays of them, or `net:\"-\"`")
-	}
-	if g.quat && own {
-		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
 	}
 	if f.linear && f.kind != kindNumber {
 		return p.complain(path, t, "predict=linear is for numbers of at most 32 bits: give a float a range and a step")

@@ -5,11 +5,12 @@ type tally struct {
 	residuals [lanes][scales][residualCodes]uint64
 	gaps      [residualCodes]uint64
 	heads     map[headKey]*[headContexts][]uint64
-	position  [3][attachments][speeds]*normal
-	rotation  [attachments][speeds]*normal
+	position  [3][zones][attachments][speeds]*normal
+	rotation  [zones][attachments][speeds]*normal
 	scale     [lanes][attachments]*normal
 	tables    *Tables // that the rows are coded with
 	fitting   bool    // position and rotation
+	places    places
 }
 
 type headKey struct {
@@ -21,11 +22,11 @@ type headKey struct {
 func newTally(t *Tables) *tally {
 	n := &tally{heads: map[headKey]*[headContexts][]uint64{}, tables: t}
 	for a := range attachments {
-		for s := range speeds {
+		for s := range zones * speeds {
 			for axis := range n.position {
-				n.position[axis][a][s] = newNormal(4)
+				n.position[axis][s/speeds][a][s%speeds] = newNormal(4)
 			}
-			n.rotation[a][s] = newNormal(3)
+			n.rotation[s/speeds][a][s%speeds] = newNormal(3)
 		}
 		for lane := range n.scale {
 			n.scale[lane][a] = newNormal(features)
@@ -68,12 +69,16 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 	}
 	const unit = 1 << fractionBits
 	if p.position >= 0 {
+		n.places.see(p, words, past, f)
 		at := p.units[p.position].word
 		if now, base := place(words, at), place(past.Base, at); now != base {
 			for i := range now {
 				off := float64(absolute(now[i] - f.position[i]))
 				x := [4]float64{float64(f.motion[0][i]) / unit, float64(f.motion[1][i]) / unit, float64(f.motion[2][i]) / unit, 8}
-				n.position[i][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), 1/(off+1))
+				n.position[i][f.zone][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), 1/(off+1))
+				if f.zone != zones-1 {
+					n.position[i][zones-1][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), 1/(off+1))
+				}
 			}
 		}
 	}
@@ -83,11 +88,14 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 			return
 		}
 		now := unpackRotation(words[u.word], u.bits).towards(f.base)
-		sums := n.rotation[f.attached][step(f.turning[0].size(), 100, 500, 2000, 5000)]
+		turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
 		for i := range now {
 			off := float64(absolute(int64(now[i] - f.turned[i])))
 			x := [3]float64{float64(f.turning[0][i]), float64(f.turning[1][i]), float64(f.turning[2][i])}
-			sums.add(x[:], float64(now[i]-f.base[i]), 1/(off+30))
+			n.rotation[f.zone][f.attached][turns].add(x[:], float64(now[i]-f.base[i]), 1/(off+30))
+			if f.zone != zones-1 {
+				n.rotation[zones-1][f.attached][turns].add(x[:], float64(now[i]-f.base[i]), 1/(off+30))
+			}
 		}
 	}
 }

@@ -18,12 +18,14 @@ type Sample struct {
 // and again: samples must yield the same ones in the same order each time. The
 // same samples give the same tables, on any machine.
 //
-// The weights of forecasts are fitted first, by repeated least squares, to the
+// Places between which rows move differently are looked for first. The weights
+// of forecasts are fitted next, by repeated least squares, to the
 // least absolute error; then those of the scales, with which codes are chosen,
 // to the magnitude of what is left over; then the codes to the symbols.
 func Train(s *Schema, samples func(yield func(Sample) bool)) *Tables {
 	const rounds, scaleRounds = 8, 3
-	t := untrained()
+	t := UntrainedTables()
+	t.grounds = pass(s, t, samples, true).places.grounds()
 	for range rounds {
 		t = pass(s, t, samples, true).fitted(t)
 	}
@@ -58,10 +60,12 @@ func (n *tally) fitted(t *Tables) *Tables {
 	fit := *t
 	for a := range attachments {
 		for s := range speeds {
-			for axis := range n.position {
-				n.position[axis][a][s].solve(fit.position[axis][a][s][:])
+			for z := range zones {
+				for axis := range n.position {
+					n.position[axis][z][a][s].solve(fit.position[axis][z][a][s][:])
+				}
+				n.rotation[z][a][s].solve(fit.rotation[z][a][s][:])
 			}
-			n.rotation[a][s].solve(fit.rotation[a][s][:])
 		}
 		for lane := range n.scale {
 			n.scale[lane][a].solve(fit.scale[lane][a][:])
