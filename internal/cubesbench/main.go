@@ -108,6 +108,7 @@ func samples(s *wire.Schema, recordings []*recording, age, apart int) func(yield
 				c.each(r, frame, base, older, func(row wire.Row, gap int) {
 					yield(wire.Sample{Row: row, Past: &c.past, Gap: gap})
 				})
+				yield(wire.Sample{})
 			}
 		}
 	}

@@ -178,7 +178,7 @@ func (u *unit) expected(p *part, i int, past *Past, f *forecast) expectation {
 	if i == p.rotation {
 		return expectation{f.turned, f.largest}
 	}
-	q := unpackRotation(wordOf(past.Base, u.word), u.bits)
+	q := u.rotation(wordOf(past.Base, u.word))
 	return expectation{q, int(wordOf(past.Base, u.word) & 3)}
 }
 

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -254,8 +255,8 @@ func codecSample(t testing.TB, seed uint64) (c *wire.Codec, row wire.Row, past *
 // Golden bytes: the same on every machine.
 func TestCodecGolden(t *testing.T) {
 	_, _, _, bytes := codecSample(t, 5)
-	require.Equal(t, "3288f88887c75f611efe840200000000000000", fmt.Sprintf("%x", bytes))
-	require.Equal(t, uint32(0x3d2f7689), wire.DefaultTables().Version())
+	require.Equal(t, "3288f88887c7af300f7f420100000000000000", fmt.Sprintf("%x", bytes))
+	require.Equal(t, uint32(0x4820e9f7), wire.DefaultTables().Version())
 }
 
 // Cut anywhere, and with any bit flipped, a row is read to its end or refused.
@@ -337,7 +338,7 @@ func TestCodecAllocatesNothing(t *testing.T) {
 	got := newRow(c.Schema(), 1)
 	chunk := chunks.Add(c, row, past)
 	past.Anchor = &anchor
-	require.Zero(t, testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		c.SetAnchor(&anchor, 0, row.Words, past.Base, past.Older)
 		chunks.Reset()
 		chunk = chunks.Add(c, row, past)
@@ -345,8 +346,11 @@ func TestCodecAllocatesNothing(t *testing.T) {
 		chunks.Copy(&w, chunk)
 		r.Reset(w.Bytes())
 		must(c.Read(&r, &got, past))
-	}))
+	})
 	require.Equal(t, row, got)
+	if !invariants.Enabled { // checked builds format their assertions
+		require.Zero(t, n)
+	}
 }
 
 func TestTablesAreReadWhole(t *testing.T) {

@@ -21,6 +21,18 @@ type Past struct {
 	Anchor *Anchor
 }
 
+// maxRatio bounds how far motion is gone on with.
+const maxRatio = 32
+
+// ratio is the time that is forecast in terms of the time that is known, in
+// 1/65536; 0 if none is.
+func (past *Past) ratio() int64 {
+	if past.Older == nil || past.Gap == 0 {
+		return 0
+	}
+	return min(int64(past.Age)<<ratioBits/int64(past.Gap), maxRatio<<ratioBits)
+}
+
 // Anchor is the motion of a parent, in whole and between the same ticks as the
 // rows that stand on it: from Older to Base, and from Base to the state that is
 // coded, which the receiver must have got before.
@@ -40,9 +52,9 @@ func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
 	a.moved = older != nil
 	if p.rotation >= 0 {
 		u := &p.units[p.rotation]
-		to, from = unpackRotation(now[u.word], u.bits), unpackRotation(base[u.word], u.bits)
+		to, from = u.rotation(now[u.word]), u.rotation(base[u.word])
 		if a.moved {
-			before = unpackRotation(older[u.word], u.bits)
+			before = u.rotation(older[u.word])
 		}
 	}
 	word := p.units[p.position].word
@@ -154,11 +166,11 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 	word := p.units[p.position].word
 	from := place(past.Base, word)
 	own, carried, mismatch := &f.motion[0], &f.motion[1], &f.motion[2]
-	age, gap := int64(past.Age), int64(past.Gap)
+	ratio := past.ratio()
 	if past.Older != nil {
 		older := place(past.Older, word)
 		for i := range own {
-			own[i] = (from[i] - older[i]) << fractionBits * age / gap
+			own[i] = (from[i] - older[i]) * ratio >> (ratioBits - fractionBits)
 		}
 	}
 	speed := length(own)
@@ -171,7 +183,7 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 			older := place(past.Older, word)
 			arm = a.turned.turn([3]int64{older[0] - a.older[0], older[1] - a.older[1], older[2] - a.older[2]})
 			for i := range mismatch {
-				mismatch[i] = ((from[i]-a.base[i])<<fractionBits - arm[i]) * age / gap
+				mismatch[i] = ((from[i]-a.base[i])<<fractionBits - arm[i]) * ratio >> ratioBits
 			}
 			f.attached = attachment(length(mismatch), speed)
 		}
@@ -216,21 +228,22 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns int64,
 	if past.Base != nil {
 		word = past.Base[u.word]
 	}
-	q := unpackRotation(word, u.bits)
+	q := u.rotation(word)
 	f.base, f.turned = q, q
 	if p.turning && past.Base != nil {
 		older := q
 		if past.Older != nil && past.Older[u.word] != word {
-			older = unpackRotation(past.Older[u.word], u.bits)
-			spin := q.times(older.conjugate()).power(int64(past.Age), int64(past.Gap))
+			older = u.rotation(past.Older[u.word])
+			spin := q.times(older.conjugate()).power(past.ratio())
 			f.turning[0] = spin.times(q).towards(q).minus(q)
 		}
 		if a := past.Anchor; a != nil {
 			f.turning[1] = a.onward.times(q).towards(q).minus(q)
 			if a.moved && past.Older != nil {
 				twist := q.minus(a.before.times(older).towards(q))
+				ratio := past.ratio()
 				for i := range twist {
-					f.turning[2][i] = int32(int64(twist[i]) * int64(past.Age) / int64(past.Gap))
+					f.turning[2][i] = int32(int64(twist[i]) * ratio >> ratioBits)
 				}
 			}
 			f.feature[featureTwist] = magnitude(f.turning[2].size() >> 3)
@@ -274,7 +287,7 @@ func (f *field) forecast(past *Past) (expected uint32, moves int64) {
 		return base, 0
 	}
 	d := ringDifference(base, past.Older[f.word], f.max)
-	if moves = d * int64(past.Age) / int64(past.Gap); f.linear {
+	if moves = d * past.ratio() >> ratioBits; f.linear {
 		modulus := int64(f.max) + 1
 		switch v := int64(base) + moves; {
 		case f.ranged:

@@ -10,6 +10,7 @@ type unit struct {
 	words int    // how many
 	bits  uint   // of a rotation's three components
 	wide  uint32 // largest number, of each
+	level []int16
 }
 
 type unitKind uint8
@@ -66,6 +67,7 @@ func (s *Schema) planPart(i int) part {
 			}
 		case f.kind == kindRotation:
 			u.kind, u.ways, u.bits = unitRotation, 5, (f.bits-2)/3
+			u.level = levels(u.bits)
 			if p.rotation < 0 {
 				p.rotation, p.turning = len(p.units), f.linear
 			}
@@ -93,6 +95,9 @@ func (s *Schema) planPart(i int) part {
 	p.group()
 	return p
 }
+
+// rotation is the rotation that a word of the unit stands for.
+func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.level, u.bits) }
 
 // letter is the unit's part in the shape of its component: capital if it is
 // predicted.

@@ -23,10 +23,21 @@ func isqrt(v int64) int64 {
 	return int64(math.Sqrt(float64(v)))
 }
 
-// unpackRotation reads a smallest-three word of n bits a component: the number
-// of the largest component in the lowest 2 bits, then the others in order.
-func unpackRotation(word uint32, n uint) rotation {
+// levels are the values that a component of n bits stands for: 2^n of them,
+// evenly from -rotationRange to rotationRange.
+func levels(n uint) []int16 {
 	most := int64(1)<<n - 1
+	all := make([]int16, most+1)
+	for i := range all {
+		all[i] = int16((2*int64(i) - most) * rotationRange / most)
+	}
+	return all
+}
+
+// unpackRotation reads a smallest-three word whose components have these
+// levels, n bits each: the number of the largest in the lowest 2 bits, then the
+// others in order.
+func unpackRotation(word uint32, levels []int16, n uint) rotation {
 	largest := int(word & 3)
 	word >>= 2
 	var q rotation
@@ -35,7 +46,7 @@ func unpackRotation(word uint32, n uint) rotation {
 		if i == largest {
 			continue
 		}
-		v := (2*int64(word&uint32(most)) - most) * rotationRange / most
+		v := int64(levels[int(word)&(len(levels)-1)])
 		word >>= n
 		q[i] = int32(v)
 		rest -= v * v
@@ -105,40 +116,46 @@ func (q rotation) towards(r rotation) rotation {
 
 // toUnit scales v, in any unit below 2^24, to length 1; no direction gives r.
 func toUnit(v [4]int64, r rotation) rotation {
+	const shift = 24
 	length := isqrt(v[0]*v[0] + v[1]*v[1] + v[2]*v[2] + v[3]*v[3])
 	if length == 0 {
 		return r
 	}
+	scale := rotationOne << shift / length
 	var q rotation
 	for i := range q {
-		q[i] = int32(v[i] * rotationOne / length)
+		q[i] = int32((v[i]*scale + 1<<(shift-1)) >> shift)
 	}
 	return q
 }
 
-// power is r to the power of age/gap: the rotation of gap ticks, gone on with
-// for age ticks. It takes the tangent of the half angle, t, to that of the
-// scaled one by three terms of the series of arctangent and tangent; beyond a
-// half angle of about 0.9 the result turns too little, which costs bits and
-// nothing else.
-func (r rotation) power(age, gap int64) rotation {
+// ratioBits is how fine ratios of times are.
+const ratioBits = 16
+
+// power is r to the power of ratio, in 1/65536: a turn gone on with. It takes
+// the tangent of the half angle, t, to that of the scaled one by three terms of
+// the series of arctangent and tangent; beyond a half angle of about 0.9 the
+// result turns too little, which costs bits and nothing else.
+func (r rotation) power(ratio int64) rotation {
 	if r[3] < 0 {
 		r = rotation{-r[0], -r[1], -r[2], -r[3]}
 	}
-	w := max(int64(r[3]), rotationOne/8)
+	const third, fifth, twoFifteenths = rotationOne / 3, rotationOne / 5, rotationOne * 2 / 15
+	inverse := int64(1<<(2*rotationBits)) / max(int64(r[3]), rotationOne/8)
 	var v [3]int64
-	var t2 int64 // of the tangent, squared, in 1/2^14
+	var t2 int64 // of the tangent, squared
 	for i := range v {
-		v[i] = int64(r[i]) * rotationOne / w
+		v[i] = int64(r[i]) * inverse >> rotationBits
 		t2 += v[i] * v[i] >> rotationBits
 	}
 	t2 = min(t2, rotationOne)
 	// arctangent(t)/t = 1 - t2/3 + t2^2/5
-	scale := rotationOne - t2/3 + (t2*t2>>rotationBits)/5
-	scale = scale * age / gap
+	scale := rotationOne - t2*third>>rotationBits + (t2*t2>>rotationBits)*fifth>>rotationBits
+	scale = min(scale*ratio>>ratioBits, 8*rotationOne)
 	a2 := min((t2*scale>>rotationBits)*scale>>rotationBits, rotationOne)
 	// tangent(a)/a = 1 + a2/3 + 2*a2^2/15
-	scale = scale * (rotationOne + a2/3 + 2*(a2*a2>>rotationBits)/15) >> rotationBits
+	series := rotationOne + a2*third>>rotationBits + (a2*a2>>rotationBits)*twoFifteenths>>rotationBits
+	scale = scale * series >> rotationBits
 	return toUnit([4]int64{
 		v[0] * scale >> rotationBits, v[1] * scale >> rotationBits, v[2] * scale >> rotationBits, rotationOne,
 	}, rotation{0, 0, 0, rotationOne})

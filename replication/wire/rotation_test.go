@@ -28,7 +28,7 @@ func TestRotationsPackAsTheyUnpack(t *testing.T) {
 	for range 20_000 {
 		n := uint(2 + r.IntN(maxRotationBits-1))
 		word := r.Uint32() & (1<<(2+3*n) - 1)
-		three := unpackRotation(word, n).packThree(int(word&3), n)
+		three := unpackRotation(word, levels(n), n).packThree(int(word&3), n)
 		for i, v := range three {
 			require.Equal(t, word>>(2+uint(i)*n)&(1<<n-1), v, "%d of %#x, %d bits", i, word, n)
 		}
@@ -54,7 +54,7 @@ func TestPowerGoesOnTurning(t *testing.T) {
 		}
 		age, gap := 1+r.Int64N(8), 1+r.Int64N(4)
 		if k := float64(age) / float64(gap); half*k < 0.7 {
-			require.Less(t, angleBetween(turn(half).power(age, gap), turn(half*k)), 0.01+0.001*k, "%v to the power of %v", half, k)
+			require.Less(t, angleBetween(turn(half).power(age<<ratioBits/gap), turn(half*k)), 0.01+0.001*k, "%v to the power of %v", half, k)
 		}
 	}
 }

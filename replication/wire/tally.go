@@ -87,7 +87,7 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 		if words[u.word] == past.Base[u.word] {
 			return
 		}
-		now := unpackRotation(words[u.word], u.bits).towards(f.base)
+		now := u.rotation(words[u.word]).towards(f.base)
 		turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
 		for i := range now {
 			off := float64(absolute(int64(now[i] - f.turned[i])))

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// A Sample is one row as it was coded once: what tables are trained on.
+// A Sample is one row as it was coded once: what tables are trained on. One
+// without a Past is no row, but the end of those that are told of by gaps.
 type Sample struct {
 	Row  Row
 	Past *Past
@@ -44,6 +45,10 @@ func pass(s *Schema, t *Tables, samples func(yield func(Sample) bool), fitting b
 	var w BitWriter
 	var buffer []byte
 	for sample := range samples {
+		if sample.Past == nil {
+			c.tally.gaps[symbolEscape]++
+			continue
+		}
 		w.Reset(buffer[:0])
 		c.Append(&w, sample.Row, sample.Past)
 		buffer = w.Bytes()
