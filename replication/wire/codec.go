@@ -105,7 +105,7 @@ func ringSum(was uint32, d int64, most uint32) uint32 {
 
 // scale is the code for a residual of a lane, by what is known by then.
 func (c *Codec) scale(lane int, f *forecast) int {
-	w := &c.tables.scale[lane][f.attached]
+	w := &c.tables.scale[lane][f.attached][f.speed]
 	sum := int32(128)
 	for i := range w {
 		sum += w[i] * f.feature[i]

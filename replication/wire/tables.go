@@ -16,7 +16,7 @@ type Tables struct {
 	position [3][zones][attachments][speeds][4]int32
 	rotation [zones][attachments][speeds][3]int32
 	// Weights of features in the scale of a residual, in 1/256.
-	scale [lanes][attachments][features]int32
+	scale [lanes][attachments][speeds][features]int32
 	// Lengths of codes.
 	residuals [lanes][scales][residualCodes]uint8
 	gaps      [residualCodes]uint8
@@ -88,7 +88,9 @@ func UntrainedTables() *Tables {
 	}
 	for lane := range t.residuals {
 		for a := range attachments {
-			t.scale[lane][a] = [features]int32{featureOne: 64, featureSpeed: 160, featureMissed: 64}
+			for s := range speeds {
+				t.scale[lane][a][s] = [features]int32{featureOne: 64, featureSpeed: 160, featureMissed: 64}
+			}
 		}
 		for s := range scales {
 			t.residuals[lane][s] = [residualCodes]uint8(codeLengths(expectedCounts(s, 1<<20)))
@@ -195,8 +197,10 @@ func (t *Tables) weights() (all []*int32) {
 	}
 	for lane := range t.scale {
 		for a := range t.scale[lane] {
-			for w := range t.scale[lane][a] {
-				all = append(all, &t.scale[lane][a][w])
+			for s := range t.scale[lane][a] {
+				for w := range t.scale[lane][a][s] {
+					all = append(all, &t.scale[lane][a][s][w])
+				}
 			}
 		}
 	}

@@ -204,13 +204,13 @@ func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own 
 		return p.quaternion(t, offset, path, g)
 	case t.Kind() == reflect.Array:
 		if own && g.parent != "" {
-			if t.Len() != 3 || !g.ranged || p.parent != "" {
+			if t.Len() != 3 || !isFloat(t.Elem()) || !g.ranged || p.parent != "" {
 				return p.complain(path, t, "parent is for one position in a component: an array of 3 floats with range and step")
 			}
 			p.parent = path[:len(path)-len(lastName(path))] + g.parent
 			p.anchored, g.parent = len(p.fields), ""
 		}
-		if t.Len() == 3 && g.ranged && !g.always {
+		if t.Len() == 3 && isFloat(t.Elem()) && g.ranged && !g.always {
 			p.vector = 3
 		}
 		for i := range t.Len() {
@@ -224,6 +224,10 @@ func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own 
 		return p.complain(path, t, "parent is for a position: an array of 3 floats with range and step")
 	}
 	return p.scalar(t, offset, path, g, own)
+}
+
+func isFloat(t reflect.Type) bool {
+	return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64
 }
 
 // lastName is what follows the last dot of a path.

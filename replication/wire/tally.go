@@ -7,7 +7,7 @@ type tally struct {
 	heads     map[headKey]*[headContexts][]uint64
 	position  [3][zones][attachments][speeds]*normal
 	rotation  [zones][attachments][speeds]*normal
-	scale     [lanes][attachments]*normal
+	scale     [lanes][attachments][speeds]*normal
 	tables    *Tables // that the rows are coded with
 	fitting   bool    // position and rotation
 	places    places
@@ -29,7 +29,9 @@ func newTally(t *Tables) *tally {
 			n.rotation[s/speeds][a][s%speeds] = newNormal(3)
 		}
 		for lane := range n.scale {
-			n.scale[lane][a] = newNormal(features)
+			for s := range speeds {
+				n.scale[lane][a][s] = newNormal(features)
+			}
 		}
 	}
 	return n
@@ -57,7 +59,7 @@ func (n *tally) residual(lane, scale, symbol int, d int64, f *forecast) {
 	for i := range x {
 		x[i] = float64(f.feature[i])
 	}
-	n.scale[lane][f.attached].add(x[:], float64(magnitude(absolute(d))), 1)
+	n.scale[lane][f.attached][f.speed].add(x[:], float64(magnitude(absolute(d))), 1)
 }
 
 // see notes how a row moved, for the weights of its forecast. Each sample is

@@ -73,7 +73,9 @@ func (n *tally) fitted(t *Tables) *Tables {
 			}
 		}
 		for lane := range n.scale {
-			n.scale[lane][a].solve(fit.scale[lane][a][:])
+			for s := range speeds {
+				n.scale[lane][a][s].solve(fit.scale[lane][a][s][:])
+			}
 		}
 	}
 	return &fit
