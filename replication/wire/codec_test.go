@@ -50,7 +50,10 @@ var codecKinds = func() (all []codecKind) {
 			all = append(all, codecKind{f.Type, f.Tag})
 		}
 	}
-	return append(all, codecKind{reflect.TypeFor[[3]float32](), `net:"range=-8..8,step=1/64,predict=linear"`})
+	return append(all,
+		codecKind{reflect.TypeFor[[3]float32](), `net:"range=-8..8,step=1/64,predict=linear"`},
+		codecKind{reflect.TypeFor[[4]float32](), `net:"quat,bits=7,always"`},
+		codecKind{reflect.TypeFor[[4]float32](), `net:"range=-1..1,step=1/64"`})
 }()
 
 // randomSchema has up to three components of random fields.

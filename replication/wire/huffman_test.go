@@ -48,6 +48,13 @@ func TestCodesStayShort(t *testing.T) {
 	require.LessOrEqual(t, lengths[39], uint8(2))
 }
 
+func TestPlainHeadsAreComplete(t *testing.T) {
+	for ways := 2; ways <= maxSymbols; ways++ {
+		require.True(t, checkLengths(plainHead(ways)), "%d: %v", ways, plainHead(ways))
+		require.Equal(t, uint8(1), plainHead(ways)[0])
+	}
+}
+
 func TestIncompleteCodesAreRefused(t *testing.T) {
 	for _, lengths := range [][]uint8{{1}, {0, 1}, {1, 2}, {1, 1, 1}, {13, 13}, {}} {
 		require.False(t, checkLengths(lengths), "%v", lengths)

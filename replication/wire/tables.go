@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -126,8 +127,8 @@ func (t *Tables) groundOf(shape string) *ground {
 	return nil
 }
 
-// headsOf are the codes for a group. A shape that the tables were not trained
-// with has codes that take "unchanged" for likely where little moves.
+// headsOf are the codes for a group, those of plainHead for a shape that the
+// tables were not trained with.
 func (t *Tables) headsOf(shape string, g, ways int) (heads [headContexts]*code) {
 	for i := range t.heads {
 		if h := &t.heads[i]; h.shape == shape && h.group == g && h.ways == ways {
@@ -137,15 +138,27 @@ func (t *Tables) headsOf(shape string, g, ways int) (heads [headContexts]*code) 
 			return heads
 		}
 	}
-	flat := make([]uint64, ways)
-	for i := range flat {
-		flat[i] = 1
-	}
-	common := newCode(codeLengths(flat))
+	common := newCode(plainHead(ways))
 	for context := range heads {
 		heads[context] = common
 	}
 	return heads
+}
+
+// plainHead are the lengths of a code that says in one bit that nothing
+// changed, and takes everything else for equally likely.
+func plainHead(ways int) []uint8 {
+	rest := ways - 1
+	short := bits.Len(uint(rest)) - 1
+	lengths := make([]uint8, ways)
+	lengths[0] = 1
+	for i := range rest {
+		lengths[1+i] = uint8(short) + 1
+		if i >= rest-2*(rest-1<<short) {
+			lengths[1+i]++
+		}
+	}
+	return lengths
 }
 
 // Bytes is the form in which tables are kept in files; ParseTables reads it.
