@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -12,7 +11,9 @@ type coder struct {
 	codec  *wire.Codec
 	anchor wire.Anchor
 	past   wire.Past
-	still  []int // rows not expected to change
+	base   []uint32 // frames
+	older  []uint32 // nil: none
+	still  []int    // rows not expected to change
 	chunks wire.Chunks
 	parts  []piece
 	writer wire.BitWriter
@@ -27,16 +28,20 @@ type piece struct {
 
 func (c *coder) begin(r *recording, frame, base, older int) {
 	c.past = wire.Past{Age: uint32(frame - base)}
+	c.base, c.older = r.frames[base], nil
 	if older >= 0 {
 		c.past.Gap = uint32(base - older)
+		c.older = r.frames[older]
 	}
 	c.still = c.still[:0]
 }
 
-func (c *coder) remember(r *recording, base, older, i int) {
-	c.past.Base, c.past.Older, c.past.Anchor = r.row(base, i), nil, nil
-	if older >= 0 {
-		c.past.Older = r.row(older, i)
+// remember makes row i the one whose past is known.
+func (c *coder) remember(i int) {
+	at := i * rowWords
+	c.past.Base = c.base[at : at+rowWords]
+	if c.older != nil {
+		c.past.Older = c.older[at : at+rowWords]
 	}
 	if i > 0 {
 		c.past.Anchor = &c.anchor
@@ -47,7 +52,7 @@ func (c *coder) remember(r *recording, base, older, i int) {
 func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, gap int)) {
 	c.begin(r, frame, base, older)
 	for i := range cubes {
-		c.remember(r, base, older, i)
+		c.remember(i)
 		if i > 0 && !wire.Moved(&c.past) {
 			c.still = append(c.still, i)
 			continue
@@ -60,11 +65,11 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, 
 	gap := 0
 	for _, i := range c.still {
 		now := r.row(frame, i)
-		if slices.Equal(now, r.row(base, i)) {
+		if [rowWords]uint32(now) == [rowWords]uint32(c.base[i*rowWords:]) {
 			gap++
 			continue
 		}
-		c.remember(r, base, older, i)
+		c.remember(i)
 		f(wire.Row{Mask: 1, Words: now}, gap)
 		gap = 0
 	}
@@ -104,7 +109,7 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 	}
 	c.begin(r, frame, base, older)
 	for i := range cubes {
-		c.remember(r, base, older, i)
+		c.remember(i)
 		if i > 0 && !wire.Moved(&c.past) {
 			c.still = append(c.still, i)
 			continue
@@ -124,7 +129,7 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 		if at += int(gap); at >= len(c.still) {
 			return fmt.Errorf("a gap goes beyond the last row")
 		}
-		c.remember(r, base, older, c.still[at])
+		c.remember(c.still[at])
 		if err := read(c.still[at]); err != nil {
 			return err
 		}

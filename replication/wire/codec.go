@@ -1,6 +1,10 @@
 package wire
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/internal/invariants"
+)
 
 // Codec writes rows of a schema in few bits, and reads them: each field as how
 // it differs from what its past leads to expect, in Huffman codes that are
@@ -116,6 +120,9 @@ func (c *Codec) scale(lane int, f *forecast) int {
 // Append writes row as it follows from past. row.Mask is known to the reader.
 func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
 	c.schema.mustFit(row)
+	if invariants.Enabled {
+		mustHold(past.Age > 0 && (past.Older == nil || past.Gap > 0 && past.Base != nil), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
+	}
 	var f forecast
 	for i := range c.parts {
 		if row.Mask>>i&1 == 0 {

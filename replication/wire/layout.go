@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"bytes"
+	"unsafe"
+)
+
 // Rows that moved between the two states that both sides know, and so are
 // expected to have changed, are told of one after the other, in the order of
 // their slots; the head of one that did not says so. Of the others only those
@@ -10,12 +15,12 @@ func Moved(past *Past) bool {
 	if past.Base == nil || past.Older == nil {
 		return false
 	}
-	for i, v := range past.Older {
-		if past.Base[i] != v {
-			return true
-		}
-	}
-	return false
+	return !bytes.Equal(bytesOf(past.Base), bytesOf(past.Older))
+}
+
+// bytesOf is the memory of words, which is compared many words at a time.
+func bytesOf(words []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
 }
 
 // AppendGap writes how many rows were passed over, below 2^20.

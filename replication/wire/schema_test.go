@@ -435,6 +435,14 @@ func TestTurnsQuantiseAsTheyRestore(t *testing.T) {
 	}
 }
 
+func TestTurnsFormat(t *testing.T) {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[turns](s, "turns"))
+	row := newRow(s, 0)
+	set(t, s, &row, "turns", turns{A: -math.Pi, E: 3})
+	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row))
+}
+
 func TestTurnsAreNear(t *testing.T) {
 	s := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[turns](s, "turns"))
