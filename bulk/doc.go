@@ -57,7 +57,8 @@
 //	0 --Add--> 1 --Rem.--> 2 --Add--> 3 --Rem.--> 4 ... MaxGeneration --Rem.--> (0)
 //
 // AddAt moves a slot ahead to any later odd generation, for those who mirror
-// another pool; what it skips is Stale.
+// another pool; what it skips is Stale. State and SetState carry all of it, and
+// the order of the holes, from a pool to its image and back.
 //
 // # Invariants
 //

@@ -99,6 +99,11 @@ func (p *Pool[T]) place(i uint32) (unsafe.Pointer, uintptr) {
 	return p.regions[i>>(p.shift&31)], uintptr(i & p.mask)
 }
 
+// generationsAt are the generations of n neighbouring slots of a region.
+func generationsAt(region unsafe.Pointer, at uintptr, n uint32) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Add(region, at*generationBytes)), n)
+}
+
 // generation is that of a slot below room.
 func (p *Pool[T]) generation(i uint32) *uint32 {
 	region, at := p.place(i)

@@ -9,7 +9,7 @@ import (
 )
 
 // Registers are given out in one pass over the values in their order: the lowest
-// free one is taken, and is free again after the last use. Nothing is spilled.
+// free one is taken, and is free again after the last use. Nothing is spilled, but see recompute.go.
 //
 // Uniforms must be loaded into a register to be used. As many of the most used
 // ones as there is room for stay in one for the whole call (they are loaded

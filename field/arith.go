@@ -187,7 +187,12 @@ func exp232(a float32) float32 {
 // NaN. Whole numbers differ in high bits only, which a product moves further up and
 // out: hence the shift before each one. The end is the finisher of MurmurHash3.
 func hash32(a, b, c float32) float32 {
-	h := hashBits(a)*0x9e3779b1 + hashBits(b)*0x85ebca77 + hashBits(c)*0xc2b2ae3d
+	return hashSum(hashBits(a)*hashFactorX + hashBits(b)*hashFactorY + hashBits(c)*hashFactorZ)
+}
+
+const hashFactorX, hashFactorY, hashFactorZ = 0x9e3779b1, 0x85ebca77, 0xc2b2ae3d
+
+func hashSum(h uint32) float32 {
 	h = (h ^ h>>16) * 0x85ebca6b
 	h = (h ^ h>>13) * 0xc2b2ae35
 	return float32((h^h>>16)>>8) * (1.0 / (1 << 24))

@@ -3,6 +3,7 @@ package field
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -67,8 +68,40 @@ func BenchmarkExplosion(b *testing.B) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _ = Compile(explosionPrinted)
+	texts := map[string]string{"explosion": explosionPrinted}
+	for _, name := range []string{"whirl", "storm_cell"} {
+		texts[name], _ = Shipped(name)
+	}
+	for _, name := range []string{"explosion", "whirl", "storm_cell"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Compile(texts[name]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkShipped is what the package's own effects cost.
+func BenchmarkShipped(b *testing.B) {
+	const n = 20_000
+	points := somewhere(rand.New(rand.NewPCG(1, 1)), n, 30)
+	out := Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
+	scratch := make([]float32, MaxScratch)
+	for _, name := range ShippedNames() {
+		text, _ := Shipped(name)
+		p, err := Compile(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_ = p.Evaluate(points, out, Env{Time: 0.125}, scratch)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/point")
+		})
 	}
 }

@@ -12,14 +12,17 @@ import (
 //	magic "wfld" | version u8 | flags u8 (1: a box) | length of name u8 | params u8
 //	literals u16 | preloads u16 | instructions u16
 //	name
-//	params x { length of name u8 | name | default 4 x f32 }
+//	params x { length of name u8 | name | default 4 x f32 }, or in version 2
+//	params x { length of name u8 | name | kind u8 (1: a number, 2: a range) | default 4 x f32 | range 2 x f32, if there is one }
 //	box 6 x f32, if there is one
 //	literals x f32
 //	instructions x { op u8 | to u8 | operands 4 x u8 | uniform u16 }
 const (
 	magic       = "wfld"
-	newest      = 2 // 2: exp2 and hash
+	newest      = 2 // has exp2 and hash, numbers and ranges
 	flagBox     = 1
+	kindScalar  = 1 // kinds of parameters, bits
+	kindBounded = 2
 	headerBytes = 14
 	boxBytes    = 24
 )
@@ -41,7 +44,13 @@ func (p *Program) encode() []byte {
 	b = append(b, p.name...)
 	for _, q := range p.params {
 		b = append(append(b, byte(len(q.Name))), q.Name...)
+		if p.version() > 1 {
+			b = append(b, q.kind())
+		}
 		b = appendFloats(b, q.Default[:])
+		if q.Bounded {
+			b = appendFloats(b, []float32{q.Min, q.Max})
+		}
 	}
 	if p.boxed {
 		b = appendFloats(appendFloats(b, p.box.Min[:]), p.box.Max[:])
@@ -54,9 +63,24 @@ func (p *Program) encode() []byte {
 	return b
 }
 
-// version is the lowest that has all operations of the program.
+func (p Param) kind() (k byte) {
+	if p.Scalar {
+		k |= kindScalar
+	}
+	if p.Bounded {
+		k |= kindBounded
+	}
+	return k
+}
+
+// version is the lowest that has all that the program has.
 func (p *Program) version() byte {
 	lowest := byte(1)
+	for _, q := range p.params {
+		if q.kind() != 0 {
+			lowest = 2
+		}
+	}
 	for _, in := range p.code {
 		if in.op < opcodes {
 			lowest = max(lowest, in.op.since())
@@ -130,9 +154,7 @@ func (r *reader) program() *Program {
 	}
 	p := &Program{name: string(r.take(name)), boxed: flags == flagBox, preloads: preloads}
 	for range params {
-		q := Param{Name: string(r.take(int(r.byte())))}
-		r.floats(q.Default[:])
-		p.params = append(p.params, q)
+		p.params = append(p.params, r.param(v))
 	}
 	if p.boxed {
 		r.floats(p.box.Min[:])
@@ -147,10 +169,28 @@ func (r *reader) program() *Program {
 		copy(in.operands[:], r.take(len(in.operands)))
 		in.uniform = r.uint16()
 	}
-	if least := p.version(); v != least {
+	if least := p.version(); v != least && r.fault == "" && !r.short {
 		r.fault = fmt.Sprintf("it says version %d, but is of version %d", v, least)
 	}
 	return p
+}
+
+func (r *reader) param(version byte) Param {
+	q := Param{Name: string(r.take(int(r.byte())))}
+	if version > 1 {
+		kind := r.byte()
+		if kind&^(kindScalar|kindBounded) != 0 {
+			r.fault = fmt.Sprintf("unknown kind %#x of a parameter", kind)
+		}
+		q.Scalar, q.Bounded = kind&kindScalar != 0, kind&kindBounded != 0
+	}
+	r.floats(q.Default[:])
+	if q.Bounded {
+		var ends [2]float32
+		r.floats(ends[:])
+		q.Min, q.Max = ends[0], ends[1]
+	}
+	return q
 }
 
 func (r *reader) take(n int) []byte {

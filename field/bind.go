@@ -3,7 +3,6 @@
 package field
 
 import (
-	"math"
 	"math/bits"
 
 	"github.com/worldd/worldd/internal/cpu"
@@ -12,62 +11,120 @@ import (
 // A step is one instruction of the bound code before it has planes: a handler, and
 // its operands in the order that the handler takes them, results first.
 type step struct {
-	handler handler
+	handler handler // for vectors in planes; those for the accumulator follow it
 	results uint8
 	count   uint8
+	gives   bool // the first three results are a vector
+	takes   int8 // where three operands are a vector; -1 if none are
 	refs    [boundOperands]ref
+}
+
+func newStep(h handler, results int, refs ...ref) step {
+	s := step{handler: h, results: uint8(results), count: uint8(len(refs)), takes: -1}
+	copy(s.refs[:], refs)
+	return s
 }
 
 // A binder makes bound code of lifted values.
 type binder struct {
-	values    []lifted
-	steps     []step
-	positions [3]bool // lanes that are in a plane
-	weight    int     // of a block, in nanoseconds
+	*fuser
+	steps  []step
+	done   []bool // by value: it is in a plane
+	weight int    // of a block, in nanoseconds
+	failed bool   // an operation has no handler, or fusions wait for each other
 }
 
 // bind makes the code of a program for some kernels, placed or not (see lift). It
-// gives nil if there is no code for them, or if the memory of a call would not
-// suffice: then the portable instructions run as they are.
+// gives nil if there is no code for them: then the portable instructions run as
+// they are.
 func bind(p *Program, kernels cpu.Kernels, placed bool) *bound {
 	if kernels == cpu.Go || len(p.code) == 0 {
 		return nil
 	}
-	b := &bound{kernels: kernels}
-	m := binder{values: lift(p, b, placed), weight: blockWeight}
-	m.steps = make([]step, 0, len(m.values)+8)
-	m.emit(handlerBegin, 0)
-	for i := range len(m.values) {
-		if v := &m.values[i]; v.op != opNone && (v.sum || v.uses > 0) && !m.value(ref(i)) {
-			return nil
+	f := newFuser(p, &bound{kernels: kernels}, placed)
+	f.fuse()
+	return bindFused(f)
+}
+
+// bindFused makes the code of fused values.
+func bindFused(f *fuser) *bound {
+	n := len(f.values)
+	m := binder{fuser: f, steps: make([]step, 0, n+8), done: make([]bool, n), weight: blockWeight}
+	m.steps = append(m.steps, newStep(handlerBegin, 0))
+	for id := range n {
+		if v := &m.values[id]; v.op != opNone && (v.sum || v.uses > 0) && m.of[id] != swallowed {
+			m.emit(ref(id))
 		}
 	}
-	m.emit(handlerEnd, 0)
-	if !m.place(b) {
+	m.steps = append(m.steps, newStep(handlerEnd, 0))
+	if m.weight > longBlock {
+		m.steps[0].handler = handlerBeginAhead
+	}
+	if m.failed || !m.place(f.bound) {
 		return nil
 	}
-	b.blocks = max(1, callNanoseconds/m.weight)
-	return b
+	f.bound.blocks = max(1, callNanoseconds/m.weight)
+	return f.bound
 }
 
-func (m *binder) emit(h handler, results int, refs ...ref) {
-	s := step{handler: h, results: uint8(results), count: uint8(len(refs))}
-	copy(s.refs[:], refs)
-	m.steps = append(m.steps, s)
-}
-
-// value emits the instruction of a value, one that has a handler of its own.
-func (m *binder) value(id ref) bool {
+// emit writes the step that makes a value, or the fusion that it belongs to, unless
+// it is there; before it, what its operands need.
+func (m *binder) emit(id ref) {
+	if at := m.of[id]; at >= 0 {
+		m.emitFusion(&m.fusions[at])
+		return
+	}
+	if m.done[id] {
+		return
+	}
+	m.done[id] = true
 	v := &m.values[id]
-	variants, n := &plainHandlers[v.op], v.operandCount()
+	if v.op == opNone {
+		m.steps = append(m.steps, newStep(handlerPositionX+handler(id), 1, id))
+		return
+	}
+	m.weight += weight(v.op)
+	if from := v.operands[0]; v.op == opSub && !v.sum && from >= 0 && from < 3 && v.operands[1].constant() {
+		m.steps = append(m.steps, newStep(handlerTowardsX+handler(from), 1, id, v.operands[1]))
+		return
+	}
+	for _, r := range v.operands[:v.operandCount()] {
+		m.need(r)
+	}
+	m.plain(id, v.operands, v.operandCount())
+}
+
+func (m *binder) need(r ref) {
+	if !r.constant() {
+		m.emit(r)
+	}
+}
+
+func (m *binder) emitFusion(g *fusion) {
+	if g.done {
+		return
+	}
+	if g.begun {
+		m.failed = true
+		return
+	}
+	g.begun = true
+	for _, r := range g.refs[g.results:g.count] {
+		m.need(r)
+	}
+	g.done = true
+	m.weight += fusionWeight
+	m.steps = append(m.steps, g.step)
+}
+
+// plain writes the step of an operation that stands alone. Constants that the
+// handlers do not take as such are brought into planes.
+func (m *binder) plain(id ref, o [4]ref, n int) {
+	v := m.values[id]
+	variants := &plainHandlers[v.op]
 	if v.sum {
 		variants = &sumHandlers[v.op][v.lane]
 	}
-	o := v.operands
-	for i := range n {
-		m.position(o[i])
-	}
-	m.weight += weight(v.op)
 	for {
 		which := 0
 		for i, r := range o[:n] {
@@ -75,112 +132,31 @@ func (m *binder) value(id ref) bool {
 				which |= 1 << i
 			}
 		}
-		if h := variants[which]; h != 0 {
-			if v.sum {
-				m.emit(h, 0, o[:n]...)
-			} else {
-				m.emit(h, 1, append([]ref{id}, o[:n]...)...)
-			}
-			return true
-		}
-		if which&1 != 0 && commutes(v.op) && !o[1].constant() {
+		switch h := variants[which]; {
+		case h != 0 && v.sum:
+			m.steps = append(m.steps, newStep(h, 0, o[:n]...))
+			return
+		case h != 0:
+			m.steps = append(m.steps, newStep(h, 1, id, o[0], o[1], o[2], o[3]))
+			m.steps[len(m.steps)-1].count = uint8(1 + n)
+			return
+		case which == 0:
+			m.failed = true
+			return
+		case which&1 != 0 && commutes(v.op) && !o[1].constant():
 			o[0], o[1] = o[1], o[0]
 			continue
-		}
-		if which == 0 {
-			return false
 		}
 		at := bits.TrailingZeros(uint(which))
 		m.values = append(m.values, lifted{})
 		filled := ref(len(m.values) - 1)
-		m.emit(handlerFill, 1, filled, o[at])
+		m.steps = append(m.steps, newStep(handlerFill, 1, filled, o[at]))
 		o[at] = filled
 	}
 }
 
 // commutes says whether the first two operands may change places.
 func commutes(o Opcode) bool { return o == opAdd || o == opMul || o == opMad || o == opNmad }
-
-// position brings a lane of the position into a plane, if that is what r is and it
-// is not there yet.
-func (m *binder) position(r ref) {
-	if r.constant() || m.values[r].op != opNone || int(r) >= len(m.positions) || m.positions[r] {
-		return
-	}
-	m.positions[r] = true
-	m.emit(handlerPositionX+handler(r), 1, r)
-}
-
-// place gives each value a plane from the step that makes it to the last that
-// reads it, and writes the code. False if there are too many.
-func (m *binder) place(b *bound) bool {
-	last := make([]int16, len(m.values))
-	for i := range m.steps {
-		s := &m.steps[i]
-		for _, r := range s.refs[:s.count] {
-			if !r.constant() {
-				last[r] = int16(i)
-			}
-		}
-	}
-	l := layout{last: last, plane: make([]uint8, len(m.values)), free: math.MaxUint64}
-	addresses := handlersOf(b.kernels)
-	b.code = make([]boundInstruction, len(m.steps))
-	for i := range m.steps {
-		s, in := &m.steps[i], &b.code[i]
-		if in.handler = addresses[s.handler]; in.handler == 0 || !l.step(s, i) {
-			return false
-		}
-		for k, r := range s.refs[:s.count] {
-			if r.constant() {
-				in.operands[k] = 4 * r.place()
-			} else {
-				in.operands[k] = planeBytes * (spareBlocks + uint16(l.plane[r]))
-			}
-		}
-	}
-	b.planes = l.planes
-	return true
-}
-
-// A layout knows which planes are free at the step that it has come to.
-type layout struct {
-	last   []int16 // by value: the last step that names it
-	plane  []uint8 // by value
-	free   uint64  // a bit for each plane
-	planes int
-}
-
-// step gives planes to the results of a step, and takes back those of operands
-// that nobody reads later. A handler of one result has read all of a vector when
-// it writes it, so that its result may take the plane of an operand.
-func (l *layout) step(s *step, i int) bool {
-	results, operands := s.refs[:s.results], s.refs[s.results:s.count]
-	if s.results == 1 {
-		l.release(operands, i)
-	}
-	for _, r := range results {
-		at := bits.TrailingZeros64(l.free)
-		if at >= maxPlanes {
-			return false
-		}
-		l.free &^= 1 << at
-		l.plane[r], l.planes = uint8(at), max(l.planes, at+1)
-	}
-	if s.results != 1 {
-		l.release(operands, i)
-	}
-	l.release(results, i)
-	return true
-}
-
-func (l *layout) release(refs []ref, i int) {
-	for _, r := range refs {
-		if !r.constant() && int(l.last[r]) == i {
-			l.free |= 1 << l.plane[r]
-		}
-	}
-}
 
 const (
 	planeBytes = 4 * BlockPoints
@@ -189,6 +165,10 @@ const (
 	// blockWeight is what a block costs when its points and output come from far
 	// away.
 	blockWeight = 64
+	// longBlock is the weight from which on the next block is fetched ahead.
+	longBlock = 150
+	// fusionWeight is what most superinstructions cost for a block; see weight.
+	fusionWeight = 15
 )
 
 // weight is a generous estimate of what an operation costs for a block, in
@@ -197,8 +177,8 @@ func weight(o Opcode) int {
 	switch o {
 	case opDiv, opSqrt:
 		return 24
-	case opRsqrt, opSin:
-		return 12
+	case opRsqrt, opSin, opExp2, opHashSum:
+		return 15
 	}
 	return 5
 }

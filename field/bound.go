@@ -1,10 +1,8 @@
+//go:build amd64 && !purego
+
 package field
 
-import (
-	"unsafe"
-
-	"github.com/worldd/worldd/internal/cpu"
-)
+import "github.com/worldd/worldd/internal/cpu"
 
 // A bound program is the code that assembly runs: instructions that name their
 // handler by its address, with planes and constants at offsets into the scratch
@@ -14,7 +12,7 @@ import (
 // The memory of a call, in float32s:
 //
 //	scratch  6 spare planes │ planes of the code
-//	pool     origin 3 │ box 6 │ uniforms and literals │ what is computed of them
+//	pool     origin 3 │ box 6 │ 0 │ uniforms and literals │ what is computed of them │ copies
 type bound struct {
 	kernels cpu.Kernels
 	code    []boundInstruction
@@ -23,6 +21,7 @@ type bound struct {
 	literals []float32     // the pool as it is before a call fills in the rest
 	uniforms []poolUniform // what a call is given
 	hoisted  []hoisted     // what a call computes once, for all points
+	copies   []poolCopy    // what it copies, so that constants follow each other
 
 	blocks int // that one call of assembly may take, so that it can't be long
 }
@@ -49,15 +48,16 @@ type hoisted struct {
 	operands [4]uint16
 }
 
+// A poolCopy brings a constant to where an operand wants it: beside others.
+type poolCopy struct{ from, to uint16 }
+
 // The beginning of every pool.
 const (
 	poolOrigin   = 0
 	poolBox      = 3 // the least of each lane, then the greatest
-	poolUniforms = 9
+	poolZero     = 9
+	poolUniforms = 10
 )
-
-// lineFloats is a line of the cache. Scratch has room to begin at one.
-const lineFloats = 16
 
 // fill writes the constants of a call into its pool.
 func (b *bound) fill(pool []float32, p *Program, env *Env) {
@@ -71,12 +71,12 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	for i := range b.hoisted {
 		h := &b.hoisted[i]
 		o := &h.operands
-		pool[h.to] = evaluate(h.op, pool[o[0]], pool[o[1]], pool[o[2]], pool[o[3]])
+		pool[h.to] = evaluateBound(h.op, pool[o[0]], pool[o[1]], pool[o[2]], pool[o[3]])
+	}
+	for _, c := range b.copies {
+		pool[c.to] = pool[c.from]
 	}
 }
 
-// aligned is scratch from the first whole line of the cache on.
-func aligned(scratch []float32) []float32 {
-	at := int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))/4) % lineFloats
-	return scratch[(lineFloats-at)%lineFloats:]
-}
+// blockNanoseconds estimates what a block takes, generously.
+func (b *bound) blockNanoseconds() int { return callNanoseconds / b.blocks }

@@ -40,5 +40,5 @@ func boundsBy(k cpu.Kernels, points Planes) bounds {
 		f := found[3*lane:]
 		b[lane] = extent{least: math.Float32frombits(f[0]), greatest: math.Float32frombits(f[1]), nan: f[2] != 0}
 	}
-	return boundsGo(b, points.from(blocks*BlockPoints))
+	return boundsGo(b, points.cut(blocks*BlockPoints, len(points.X)))
 }

@@ -1,5 +1,7 @@
 package field
 
+import "unsafe"
+
 // A call is a program made ready to run: with its environment, and the constants
 // of its bound code filled in. It may be run over many pieces of the same points,
 // each by itself, and costs nothing but the run from then on.
@@ -10,50 +12,50 @@ type call struct {
 	pool    []float32
 }
 
-// prepare makes a call. The pool has at least poolSize float32s and belongs to the
-// call.
-func (p *Program) prepare(env Env, pool []float32) call {
-	c := call{program: p, env: env, bound: p.here}
-	if env.Origin != [3]float32{} {
+// prepare makes a call. The pool belongs to it, and has as many float32s as the
+// program says, or more.
+func (c *call) prepare(p *Program, env *Env, pool []float32) {
+	c.program, c.env, c.bound = p, *env, p.here
+	if env.Origin == [3]float32{} {
+		c.env.Origin = [3]float32{} // -0 is not taken away either
+	} else {
 		c.bound = p.placed
 	}
 	if c.bound != nil {
 		c.pool = pool[:len(c.bound.literals)]
 		c.bound.fill(c.pool, p, &c.env)
 	}
-	return c
 }
 
-// run adds the effect at the points to out. The scratch has workSize float32s. With
-// clip, points outside of the box keep their output bit for bit: those where a
-// lane of point - Origin is not from the least to the greatest of the box's, or is
-// NaN. A program that acts everywhere can't be clipped.
-func (c *call) run(points, out Planes, scratch []float32, clip bool) {
+// run adds the effect to out at the points from from to to, without to. The scratch
+// has as many float32s as the program says, or more. With clip, points outside of
+// the box keep their output bit for bit: those where a lane of point - Origin is
+// not from the least to the greatest of the box's, or is NaN. A program that acts
+// everywhere can't be clipped.
+func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bool) {
 	scratch = aligned(scratch)
 	if c.bound == nil {
-		c.interpret(points, out, scratch, clip)
+		c.interpret(points.cut(from, to), out.cut(from, to), scratch, clip)
 		return
 	}
-	whole := len(points.X) &^ (BlockPoints - 1)
-	if whole > 0 {
-		c.bound.run(points.to(whole), out.to(whole), c.pool, scratch, clip)
+	if to-from < BlockPoints {
+		c.runFew(points.cut(from, to), out.cut(from, to), scratch, clip)
+		return
 	}
-	if whole < len(points.X) {
-		c.runRest(points.from(whole), out.from(whole), scratch, clip)
-	}
+	c.bound.run(points, out, from, to, c.pool, scratch, clip)
 }
 
-// runRest runs an incomplete block in the spare planes, so that nothing beyond the
-// caller's memory is touched. The lanes that nobody asked for repeat the first.
-func (c *call) runRest(points, out Planes, scratch []float32, clip bool) {
+// runFew runs less than a block in the spare planes, so that nothing beyond the
+// caller's memory is touched. The lanes that nobody asked for are 0.
+func (c *call) runFew(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {
-		fill(padded.lanes()[lane], plane[0])
-		copy(padded.lanes()[lane], plane)
-		fill(sum.lanes()[lane], 0)
-		copy(sum.lanes()[lane], out.lanes()[lane])
+		// Not by fill: a wide load waits until all small stores to it are done.
+		point, total := padded.lanes()[lane], sum.lanes()[lane]
+		clear(point[copy(point, plane):])
+		clear(total[copy(total, out.lanes()[lane]):])
 	}
-	c.bound.run(padded, sum, c.pool, scratch, false)
+	c.bound.run(&padded, &sum, 0, BlockPoints, c.pool, scratch, false)
 	c.give(points, out, sum, clip)
 }
 
@@ -78,21 +80,24 @@ func (b *Box) holds(x, y, z float32) bool {
 	return x >= b.Min[0] && x <= b.Max[0] && y >= b.Min[1] && y <= b.Max[1] && z >= b.Min[2] && z <= b.Max[2]
 }
 
-// poolSize is how many float32s of constants a call needs.
-func (p *Program) poolSize() int {
-	if p.here == nil {
-		return 0
-	}
-	return max(len(p.here.literals), len(p.placed.literals))
-}
-
-// workSize is how many float32s of scratch a run needs.
-func (p *Program) workSize() int {
+// measure finds out how much memory calls of a program want.
+func (p *Program) measure() {
 	planes := p.registers
+	p.pool = 0
 	if p.here != nil {
 		planes = max(p.here.planes, p.placed.planes)
+		p.pool = max(len(p.here.literals), len(p.placed.literals))
 	}
-	return lineFloats + (spareBlocks+planes)*BlockPoints
+	p.work = lineFloats + (spareBlocks+planes)*BlockPoints
+}
+
+// lineFloats is a line of the cache. Scratch has room to begin at one.
+const lineFloats = 16
+
+// aligned is scratch from the first whole line of the cache on.
+func aligned(scratch []float32) []float32 {
+	at := int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))/4) % lineFloats
+	return scratch[(lineFloats-at)%lineFloats:]
 }
 
 // spare gives three of the spare planes that scratch begins with.
@@ -101,17 +106,18 @@ func spare(scratch []float32, first int) Planes {
 	return Planes{X: plane(first), Y: plane(first + 1), Z: plane(first + 2)}
 }
 
-func (p Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
+func (p *Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
 
-// from and to cut the planes at a point.
-func (p Planes) from(i int) Planes { return Planes{X: p.X[i:], Y: p.Y[i:], Z: p.Z[i:]} }
-func (p Planes) to(i int) Planes   { return Planes{X: p.X[:i], Y: p.Y[:i], Z: p.Z[:i]} }
+// cut gives the points from from to to, without it.
+func (p *Planes) cut(from, to int) Planes {
+	return Planes{X: p.X[from:to], Y: p.Y[from:to], Z: p.Z[from:to]}
+}
 
 // blockNanoseconds estimates what a block takes, generously.
 func (c *call) blockNanoseconds() int {
 	const perInstruction = 100 // without assembly
 	if c.bound != nil {
-		return callNanoseconds / c.bound.blocks
+		return c.bound.blockNanoseconds()
 	}
 	return perInstruction * len(c.program.code)
 }

@@ -15,20 +15,33 @@ func Compile(source string) (*Program, error) {
 		return nil, err
 	}
 	c := newCompiler(text)
-	for i := range text.statements {
-		if err := c.statement(&text.statements[i]); err != nil {
-			return nil, err
+	if err := c.lower(text); err != nil {
+		return nil, err
+	}
+	p, _, err := assemble(text, c.graph)
+	return p, err
+}
+
+// assemble gives the values registers and makes a program of them. If there are too
+// few, it tries again with less to remember: the graph is the one that was made use
+// of in the end.
+func assemble(text *effectText, g *graph) (*Program, *graph, error) {
+	program := func() *Program {
+		return &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
+	}
+	p := program()
+	at, why := p.allocate(g)
+	if why == "" {
+		return p.seal(), g, nil
+	}
+	if g = g.recomputed(); g != nil {
+		p = program()
+		if _, still := p.allocate(g); still == "" {
+			return p.seal(), g, nil
 		}
 	}
-	if c.graph.sums == 0 {
-		return nil, text.last.fail(1, `a line like "output = add output, wind"`, "the effect never adds to output, so it does nothing")
-	}
-	p := &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
-	if at, why := p.allocate(c.graph); why != "" {
-		l := text.lineOf(at)
-		return nil, l.fail(1, "a simpler effect", "%s", why)
-	}
-	return p.seal(), nil
+	l := text.lineOf(at)
+	return nil, nil, l.fail(1, "a simpler effect", "%s", why)
 }
 
 // lineOf finds the line of a statement by its number. What was there before the
@@ -44,41 +57,76 @@ func (t *effectText) lineOf(number int32) *line {
 
 // A compiler knows what the names mean at the place that it has come to.
 type compiler struct {
-	graph  *graph
-	names  map[string]term
-	params map[string]bool
+	graph     *graph
+	names     map[string]term
+	kinds     map[string]kind // of the names, in an expression
+	params    map[string]bool
+	functions []*function          // of the text
+	library   map[string]*function // that were looked for; nil if there is none
+	work      int                  // parts of functions that were evaluated
 }
 
 func newCompiler(text *effectText) *compiler {
 	g := &graph{known: map[value]valueID{}}
-	c := &compiler{graph: g, names: map[string]term{}, params: map[string]bool{}}
+	c := &compiler{graph: g, names: map[string]term{}, params: map[string]bool{}, library: map[string]*function{}}
+	c.kinds = map[string]kind{"position": kindVector, "time": kindNumber}
 	c.names["position"] = term{lanes: vector{g.position(0), g.position(1), g.position(2), g.literal(0)}, reach: givenReach}
 	c.names["time"] = number(g.uniform(uniformTime), givenReach)
 	for i, p := range text.params {
+		c.params[p.Name] = true
+		first := uniformParams + 4*i
+		if p.Scalar {
+			c.names[p.Name], c.kinds[p.Name] = number(g.uniform(first), givenReach), kindNumber
+			continue
+		}
 		var v vector
 		for lane := range v {
-			v[lane] = g.uniform(uniformParams + 4*i + lane)
+			v[lane] = g.uniform(first + lane)
 		}
-		c.names[p.Name], c.params[p.Name] = term{lanes: v, reach: givenReach}, true
+		c.names[p.Name], c.kinds[p.Name] = term{lanes: v, reach: givenReach}, kindVector
 	}
 	return c
+}
+
+// lower makes values of the whole text.
+func (c *compiler) lower(text *effectText) error {
+	for _, f := range text.functions {
+		if err := c.define(f); err != nil {
+			return err
+		}
+	}
+	for i := range text.statements {
+		if err := c.statement(&text.statements[i]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.graph.sums > 0:
+	case c.graph.empty > 0:
+		c.graph.nothing()
+	default:
+		return text.last.fail(1, `a line like "output += wind", or "output = add output, wind"`, "the effect never adds to output, so it does nothing")
+	}
+	return nil
 }
 
 func (c *compiler) statement(s *statement) error {
 	c.graph.line = int32(s.line.number)
 	name := s.target.text
 	switch {
-	case name == "output":
+	case s.form == formSum:
+		return c.sumExpression(s)
+	case name == "output" && s.form == formOperation:
 		return c.sum(s)
 	case isReserved(name):
 		return s.line.fail(s.target.column, "another name", "%s is given and can't be assigned to", name)
 	case c.params[name]:
 		return s.line.fail(s.target.column, "another name", "%s is a parameter and can't be assigned to", name)
 	}
-	o, ok := operationOf(s.op.text)
-	if !ok {
-		return s.unknownOperation()
+	if s.form == formLet {
+		return c.let(s)
 	}
+	o, _ := operationOf(s.op.text) // the parser has seen that it is one
 	if err := s.arity(o.operands); err != nil {
 		return err
 	}
@@ -89,25 +137,23 @@ func (c *compiler) statement(s *statement) error {
 			return err
 		}
 	}
+	kind := c.kindOf(s)
 	result := c.graph.apply(o, operands)
 	if lane := s.target.lane; lane != wholeVector {
 		old, ok := c.names[name]
 		if !ok {
-			return c.unknown(s, s.target)
+			return c.unknown(&s.line, s.target)
 		}
 		old.lanes[lane] = result.lanes[lane]
-		result = term{lanes: old.lanes, reach: max(old.reach, result.reach)}
+		result, kind = term{lanes: old.lanes, reach: max(old.reach, result.reach)}, kindVector
 	}
-	c.names[name] = result
+	c.names[name], c.kinds[name] = result, kind
 	return nil
 }
 
 // sum lowers an assignment to the output. That nothing else can be done with
 // the output is what makes a field the sum of its effects (F4).
 func (c *compiler) sum(s *statement) error {
-	if _, ok := operationOf(s.op.text); !ok {
-		return s.unknownOperation()
-	}
 	o, ok := accumulates(s.op.text)
 	at := o.accumulator()
 	if !ok || len(s.operands) > at && (s.operands[at].token.text != "output" || s.operands[at].token.lane != s.target.lane) {
@@ -132,17 +178,13 @@ func (c *compiler) sum(s *statement) error {
 			return err
 		}
 	}
-	o, operands = c.graph.sinkSum(o, operands)
-	for lane := range 3 {
-		if s.target.lane == wholeVector || s.target.lane == lane {
-			c.graph.sum(o, lane, [4]valueID{operands[0].lanes[lane], operands[1].lanes[lane], operands[2].lanes[lane]})
-		}
-	}
+	c.accumulate(o, s.target.lane, operands)
 	return nil
 }
 
 func (s *statement) unknownOperation() error {
-	return s.line.fail(s.op.column, "one of "+operationNames, "there is no operation %q", s.op.text)
+	guess := suggestion(s.op.text, strings.Split(operationNames, ", "))
+	return s.line.fail(s.op.column, guess+"one of "+operationNames+s.target.letHint(), "there is no operation %q", s.op.text)
 }
 
 // arity checks the number of operands.
@@ -171,11 +213,11 @@ func (c *compiler) operand(s *statement, i int) (term, error) {
 		return c.graph.literalTerm(o.value), nil
 	}
 	if o.token.text == "output" {
-		return term{}, s.line.fail(o.token.column, "a name, a number or a vector", "output can't be read: an effect does not know what others add")
+		return term{}, s.line.outputRead(o.token)
 	}
 	v, ok := c.names[o.token.text]
 	if !ok {
-		return term{}, c.unknown(s, o.token)
+		return term{}, c.unknown(&s.line, o.token)
 	}
 	if o.token.lane != wholeVector {
 		v = number(v.lanes[o.token.lane], v.reach)
@@ -183,16 +225,22 @@ func (c *compiler) operand(s *statement, i int) (term, error) {
 	return v, nil
 }
 
+// outputRead is the error of an output that is read.
+func (l *line) outputRead(t token) error {
+	return l.fail(t.column, "a name, a number or a vector", "output can't be read: an effect does not know what others add")
+}
+
 // unknown is the error of a name that means nothing yet.
-func (c *compiler) unknown(s *statement, t token) error {
+func (c *compiler) unknown(l *line, t token) error {
 	const most = 12
 	var known []string
 	for name := range c.names {
 		known = append(known, name)
 	}
 	slices.Sort(known)
+	guess := suggestion(t.text, known)
 	if len(known) > most {
 		known = append(known[:most], "...")
 	}
-	return s.line.fail(t.column, "a name that a line above defines: "+strings.Join(known, ", "), "%s is not defined", t.text)
+	return l.fail(t.column, guess+"a name that a line above defines: "+strings.Join(known, ", "), "%s is not defined", t.text)
 }

@@ -12,31 +12,156 @@
 // operation over a block. A uniform is a number that is the same for all points
 // of a call: time, a lane of a parameter, or a literal.
 //
-// # Text
+// # Writing an effect
 //
-// An effect is lines of the form `name = operation a, b`, over vectors of four
-// lanes (x, y, z, w):
+// An effect is a few lines of text, at most one thing a line. What follows a # is
+// for people.
 //
-//	effect explosion                  # header: all of it may be left out
-//	param strength = 50               # a number stands for four equal lanes
-//	box (-3,-1,-5) (7,9,5)            # where it acts; or: everywhere
+//	effect explosion                      # its name; may be left out
+//	param strength = 50 in 0..1000        # m/s²; a number and its range
+//	param center = (0, 1, 0)              # a vector
+//	box (-12, -12, -12) (12, 12, 12)      # where it acts; or: everywhere
+//
+//	let away = position - center
+//	let fade = saturate(1 - time / 0.4)
+//	output += normalize(away) * (strength * fade * falloff(length(away), 12))
+//
+// It is worked out at each point for itself. It is given position, the point, in
+// metres and in the effect's own space (y is up, the effect's centre is the origin);
+// time, in seconds since the effect began; and its parameters. It adds to output: a
+// velocity in m/s or an acceleration in m/s², as whoever runs it takes it. The
+// output can be added to (+=) and subtracted from (-=), as often as one likes, also by
+// lane (output.y += 3), but not read: a field is the sum of its effects, and none
+// knows the others.
+//
+// Values are numbers and vectors. A vector has the lanes x, y, z and w; w is 0 unless
+// it is given, and is there to carry a fourth number along. (x, y, z) and
+// (x, y, z, w) make a vector of numbers, v.y is a lane of one. Where a number meets a
+// vector it stands for four equal lanes: v + 1, min(v, 0). let gives a value a name,
+// for good; there is no other way to keep one.
+//
+//	a + b   a - b   a * b   a / b   -a     lane by lane; * and / before + and -
+//	select(a < b, this, that)              this where a < b, lane by lane; or >, <=, >=
+//
+// A comparison stands nowhere but in select, and select is a function and not a
+// branch: both values are always computed. Angles are in TURNS: sin(0.25) is 1, and
+// an angle in radians is sin(angle / (2 * pi)).
+//
+//	abs(a)                 without its sign
+//	floor(a)  fract(a)     the next whole number below; a - floor(a), from 0 to 1
+//	sign(a)                -1, 0 or 1
+//	min(a, b)  max(a, b)   the smaller, the larger
+//	clamp(a, low, high)    a, but not below low and not above high
+//	saturate(a)            clamp(a, 0, 1)
+//	mix(a, b, t)           a at t = 0, b at t = 1, in a straight line
+//	step(edge, a)          0 below the edge, 1 from it on
+//	smoothstep(a, b, x)    0 at x = a, 1 at x = b, smooth at both; a may be above b
+//	smooth(a)              smoothstep(0, 1, a)
+//	sqrt(a)  rsqrt(a)      the square root; its inverse
+//	sin(a)  cos(a)         of a turns
+//	exp(a)  exp2(a)        e and 2 to the power of a
+//	hash(a, b, c)          a random number in [0, 1), always the same for the same three
+//	dot(v, w)              a number: x*x + y*y + z*z
+//	cross(v, w)            a vector across both
+//	length(v)              a number: in metres, of something in metres
+//	normalize(v)           the same direction, of length 1; of (0, 0, 0) itself
+//	noise(v)               a smooth random number from -1 to 1, about 0.4 off 0 in the
+//	                       mean; its grain is 1: divide the position by the size wanted
+//	curl_noise(v)          a smooth random vector, of length 3 in the mean, whose field neither
+//	                       gathers nor spreads; the same grain
+//
+// All but the last six work lane by lane on vectors too. pi is 3.1415927.
+//
+// These functions are written in the language itself; library.field has their bodies.
+//
+//	falloff(r, radius)                1 at r = 0, and 0 from the radius on, smooth
+//	falloff_linear(r, radius)         the same in a straight line
+//	falloff_inverse_square(r, core)   1 at r = 0, 1/2 at the core, never 0
+//	shell(r, middle, thickness)       1 at the middle, 0 beyond the thickness beside it
+//	attack_sustain_release(t, a, s, r)  up to 1 in a seconds, 1 for s, down to 0 in r
+//	pulse(t, period, share)           1 in the first share of each period, then 0
+//	swell(t, period)                  a smooth wave from 0 over 1 to 0
+//	level(v)                          v with y = 0
+//	along(v, d)                       the part of v along d, whose length is 1
+//	axis_distance(p)                  metres from the y axis
+//	outward(p)  axis_outward(p)       the direction away from the middle, from the y axis
+//	around(p)  around_axis(p, axis)   that round the y axis, from x to -z; round any axis
+//	whirl(p, round, inward, upward)   air that turns round the y axis, at three speeds
+//	vortex(p, speed, core)            air that turns like a solid within the core, and
+//	                                  slower outside
+//	updraft(p, radius, speed)         air that rises in a column
+//	explosion(p, radius)              outward, 1 at the middle, 0 at the radius
+//	shock(p, t, speed, thickness)     the front of an explosion on its way out
+//	noise3(v)  curl_noise2(v)         noise of three sizes at once; of two
+//
+// A text can define its own, each an expression over its arguments, and over nothing
+// else: what it needs it is given. It may call those that were defined before it.
+// One that nobody calls costs nothing, and what is computed twice is computed once.
+//
+//	def ring(r, radius) = shell(r, radius, 0.2 * radius)
+//
+// A parameter is a number if its default is one, and else a vector. It is given for
+// each evaluation as four lanes (Env.Params); of a number only x counts. The range
+// is for people, and for whoever takes values from people (Param.Allows): Evaluate
+// itself does not look at it. The range of a vector is that of its x, y and z.
+//
+// The box tells callers where the effect can be left out. It does not clip: what
+// should end at a radius has to fall off to 0 before the box does.
+//
+// # Three effects
+//
+// A wind with eddies that it carries along. Where noise is looked up moves with the
+// air, and so the eddies do.
+//
+//	effect wind
+//	param velocity = (2, 0, 1) in -100..100
+//	param eddies = 0.5 in 0..20
+//	everywhere
+//	output += velocity + curl_noise((position - velocity * time) / 12) * eddies
+//
+// A fountain of air: pulses that run up a column.
+//
+//	effect geyser
+//	param speed = 12 in 0..50
+//	box (-3, 0, -3) (3, 20, 3)
+//	let front = 24 * fract(time / 2)
+//	let push = shell(position.y, front, 4) * falloff(axis_distance(position), 3)
+//	output.y += speed * push
+//
+// A dust devil that wanders on a circle, comes and goes, and leans with the height.
+//
+//	effect dust_devil
+//	param spin = 10 in -50..50
+//	box (-24, 0, -24) (24, 16, 24)
+//
+//	def circle(turns, radius) = (radius * cos(turns), 0, radius * sin(turns))
+//
+//	let lean = (0.2 * position.y, 0, 0)
+//	let p = position - circle(time / 20, 12) - lean
+//	let strength = attack_sustain_release(time, 2, 30, 5) * falloff(position.y, 16)
+//	let wall = smoothstep(8, 5, axis_distance(p))
+//	output += whirl(p, spin, 2, 4) * (strength * wall)
+//
+// Shipped gives more of them: explosion, gust, storm_cell, updraft, whirl, wind.
+// Format lays a text out, Explain shows what becomes of it.
+//
+// # Assembly
+//
+// The language that expressions are made into is one too, and a text may mix both.
+// Its lines are `name = operation a, b`, over vectors of four lanes:
+//
 //	direction = sub position, (2,4,0) # a fourth lane that is left out is 0
 //	lensqr = dot direction, direction
 //	direction = normalize direction
-//	direction = mul direction, strength
+//	direction = mul direction, 50     # a number stands for four equal lanes
 //	direction = select_lt lensqr, 25, direction, 0
 //	output = add output, direction
 //
-// These names are there from the start: position (metres, in the effect's own
-// space; w is 0), time (seconds, in all lanes), the parameters, and output. All
-// other names get their meaning from the last line above that assigns to them.
-// `name.y` as an operand is that lane in all four lanes. As the target of an
-// assignment it is that lane alone; the other three stay.
-//
-// The output can only be added to: `output = add output, a` (or sub), and with a
-// product `output = mad a, b, output` (or nmad). Its w is ignored.
-//
-// The box tells callers where the effect can be left out. It does not clip.
+// A name gets its meaning from the last line above that assigns to it. `name.y` as an
+// operand is that lane in all four lanes. As the target of an assignment it is that
+// lane alone; the other three stay. The output can only be added to:
+// `output = add output, a` (or sub), and with a product `output = mad a, b, output`
+// (or nmad). Its w is ignored.
 //
 //	mov a         a                        min a, b     a < b ? a : b
 //	add a, b      a + b                    max a, b     a > b ? a : b
@@ -60,10 +185,11 @@
 // means; and it makes an effect cheaper, as one number is computed with instead of
 // three lanes.
 //
-// A number is: a literal with four equal lanes, time, one lane of anything, what
-// dot and length give, and what any other operation but cross gives if all that it
-// is given are numbers. All else is a vector: position, parameters, cross, and a
-// name that one lane was assigned to. In the following, v is a vector, and s and t
+// A number is: a literal with four equal lanes, time, a parameter whose default is a
+// number, one lane of anything, what dot and length give, and what any other
+// operation but cross gives if all that it is given are numbers. All else is a
+// vector: position, other parameters, cross, and a name that one lane was assigned
+// to. In the following, v is a vector, and s and t
 // are numbers.
 //
 //   - mul v, s (or s, v) is the product v·s, and mul (v·s), t is v·(s*t).
@@ -79,13 +205,13 @@
 //
 // v is bounded if it is finite wherever position, time and parameters are within
 // 2^30 of 0, as far as these rules tell. Lanes count together, and bounds are
-// powers of 2: a literal's is the next above it, at least 1; that of saturate is 1,
-// of smooth and sin 2, of rsqrt 2^20. That of add and sub is twice the larger one;
-// of mul the product; of mad and nmad twice the larger of product and sum; of dot 4
-// times the product, of cross twice; of length twice the operand's if dot has one;
-// of min, max and select the larger; of the others the operand's. What could be
-// above 2^127, and what div and sqrt give, is not bounded, nor is what is made of
-// it, except by saturate and smooth.
+// powers of 2: a literal's is the next above it, at least 1; that of saturate and
+// hash is 1, of smooth and sin 2, of rsqrt 2^20. That of add and sub is twice the
+// larger one; of mul the product; of mad and nmad twice the larger of product and
+// addend; of dot 4 times the product, of cross twice; of length twice the operand's
+// if dot has one; of min, max and select the larger; of the others the operand's.
+// What could be above 2^127, and what div, sqrt and exp2 give, is not bounded, nor
+// is what is made of it, except by saturate, smooth and hash.
 //
 // # Arithmetic
 //
@@ -95,6 +221,13 @@
 //
 //   - add, sub, mul, div and sqrt are rounded once, to nearest, and are never
 //     fused. mad and nmad always are: IEEE fusedMultiplyAdd, one rounding.
+//   - A lane that the text says is 0 (or -0) is nothing in a sum or a product: 0*x
+//     is 0, x + 0, x - 0 and mad 0, y, x are x, 0 - x is neg x, and mad 1, x, 0 is x,
+//     whatever x is, infinity, NaN and -0 included. So a vector like (1,0,1) costs
+//     two lanes, and adding 0 to the output does nothing. The text says what a lane
+//     is by a literal, by the w of position or of cross, by computing with nothing
+//     but lanes that it says (if the result is finite), and by a select of two
+//     equal ones or with a condition of two.
 //   - dot a, b is mad(a.z, b.z, mad(a.y, b.y, a.x*b.x)).
 //     cross a, b has x = nmad(a.z, b.y, a.y*b.z), y = nmad(a.x, b.z, a.z*b.x),
 //     z = nmad(a.y, b.x, a.x*b.y). smooth is (s*s) * nmad(s, 2, 3).
@@ -123,6 +256,25 @@
 //     h = (h xor h>>16) * 0x85ebca6b; h = (h xor h>>13) * 0xc2b2ae35; h = h xor
 //     h>>16, all modulo 2^32. The result is (h>>8) / 2^24. Both zeros are one
 //     number to it, and so are all NaN and -infinity.
+//   - An expression means operations, one each, in its order: a + b is add, -a is neg,
+//     a < b in a select is select_lt a, b and a > b is select_lt b, a; >= and <= are
+//     select_ge likewise. But a sum with a product is one operation: a*b + c and
+//     c + a*b are mad a, b, c, of two products with the left one, c - a*b is nmad,
+//     and a*b - 2 is mad a, b, -2. A product is what is written as one there, and a
+//     vector times a number (see Products) wherever it was computed. So is it with
+//     output += a*b.
+//   - clamp is min(max(a, low), high); mix is mad(t, b - a, a); step is a >= edge;
+//     smoothstep is smooth((x - a) * (1 / (b - a))); sign of NaN is 0; cos a is
+//     sin(a + 0.25); exp a is exp2(a * 1.442695), whose error grows with a: it is
+//     below 2e-7 + 1e-7 * abs(a) of the result.
+//   - noise p: by axis, c = floor p, t = p - c, and f = ((t*t)*t) * mad(t, mad(t, 6,
+//     -15), 10). The corners have the hashes of c or c + 1. A mix is mad(f, b - a, a):
+//     four along x, two along y, one along z; noise is mad(mix, 2, -1).
+//   - curl_noise p is (c_y - b_z, a_z - c_x, b_x - a_y), of the derivatives of three
+//     noises a, b and c, whose corners are moved by 1031, 2063 and 4093 along x. With
+//     g = (s*s) * 60, s = t * (t - 1), by axis, that along y is g.y times the mix,
+//     along z, of the differences along y of the four mixes; along z accordingly; and
+//     that along x is g.x times the mix, along y and z, of the differences along x.
 //   - At the end of an effect, what is NaN in out becomes +0. Nothing before that
 //     depends on which NaN a NaN is.
 //
@@ -130,8 +282,8 @@
 //
 //	text ─ parse ─► statements ─ lower ─► values ─ allocate ─► instructions ─┐
 //	                over vectors          over lanes           over planes   │
-//	                (products sink)       (folded, shared,                   ▼
-//	                                       live ones only)     bytes ◄─► Program
+//	                (calls written out,   (folded, shared,                   ▼
+//	                 products sink)        live ones only)     bytes ◄─► Program
 //	                                                         verify
 //
 //	points  x x x x│x x x x│x x     for each block, for each instruction:
@@ -139,6 +291,30 @@
 //	        z z z z│z z z z│z z
 //	scratch r r r r   one block of each register, used again for every block
 //	out    += += +=│+= += +=│+=
+//
+// # The fast machine
+//
+// On amd64 with AVX2 and FMA, or AVX-512 (F, DQ, VL), a verified program is bound
+// to generated assembly when it is made. The instructions above stay what is
+// stored, hashed and sent, and what runs elsewhere; both give the same bits (F1).
+//
+//	instructions ─ lift ─► values ─ fuse ─► steps ─ place ─► bound code
+//	               (registers and loads    (super-           (handlers by address, planes
+//	                gone; what no point     instructions)     and constants by offset)
+//	                changes, hoisted)
+//
+// A handler is one operation, or several that often stand together, over the 64
+// points of a block, without a loop. It ends in a jump to the handler of the next
+// instruction (direct threading), and checks nothing: the verifier has. Numbers of
+// a call (time, parameters, literals, and what is computed of them alone) are in a
+// pool of constants that is filled once a call. With AVX-512 the output stays in
+// registers for a block, and so does one vector, the accumulator. Each program is
+// bound twice: for an Origin of zero, and for one that has to be taken away, which
+// is part of the first instruction where it can be.
+//
+// One call of assembly takes at most some 20 µs, since nothing can interrupt it.
+// The environment variable WORLDD_KERNELS (go, avx2, avx512) forces a path; the
+// build tag purego leaves the assembly out.
 //
 // # Invariants
 //
@@ -164,5 +340,6 @@
 // Niklas Frykholm, "A data-oriented, data-driven system for vector fields"
 // (Bitsquid, three parts, 2012): superposition, the language, one instruction
 // over many points, scratch from the caller. His chunks of thousands of points
-// fall out of the first-level cache today; blocks of 64 do not.
+// fall out of the first-level cache today; blocks of 64 do not. noise.go names the
+// sources of noise.
 package field

@@ -6,8 +6,30 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// The explosion of the article, at its centre, near it and out of reach.
+// An explosion, at its centre, near it and out of reach.
 func Example() {
+	p, err := field.Compile(`
+effect explosion
+param strength = 50 in 0..1000 # m/s²
+box (-6, -6, -6) (6, 6, 6)
+let r = length(position)
+output += normalize(position) * (strength * falloff_linear(r, 5))
+`)
+	if err != nil {
+		panic(err)
+	}
+	points := field.Planes{X: []float32{0, 0, 0}, Y: []float32{0, 1, 5.5}, Z: []float32{0, 0, 0}}
+	push := field.Planes{X: make([]float32, 3), Y: make([]float32, 3), Z: make([]float32, 3)}
+	scratch := make([]float32, p.Scratch())
+	if err := p.Evaluate(points, push, field.Env{}, scratch); err != nil {
+		panic(err)
+	}
+	fmt.Printf("%.2f\n", push.Y)
+	// Output: [0.00 40.00 0.00]
+}
+
+// The explosion of Frykholm's article, verbatim: the assembly form.
+func ExampleCompile() {
 	p, err := field.Compile(`
 direction = sub position, (2,4,0,0)
 lensqr = dot direction, direction
@@ -20,12 +42,12 @@ output = add output, direction
 		panic(err)
 	}
 	points := field.Planes{X: []float32{2, 2, 2}, Y: []float32{4, 5, 9}, Z: []float32{0, 0, 0}}
-	wind := field.Planes{X: make([]float32, 3), Y: make([]float32, 3), Z: make([]float32, 3)}
+	push := field.Planes{X: make([]float32, 3), Y: make([]float32, 3), Z: make([]float32, 3)}
 	scratch := make([]float32, p.Scratch())
-	if err := p.Evaluate(points, wind, field.Env{}, scratch); err != nil {
+	if err := p.Evaluate(points, push, field.Env{}, scratch); err != nil {
 		panic(err)
 	}
-	fmt.Printf("%.2f\n", wind.Y)
+	fmt.Printf("%.2f\n", push.Y)
 	// Output: [0.00 50.00 0.00]
 }
 
@@ -35,13 +57,13 @@ func ExampleEnv() {
 effect updraft
 param strength = 9
 box (-4, 0, -4) (4, 30, 4)
-output.y = add output.y, strength
+output.y += strength
 `)
 	if err != nil {
 		panic(err)
 	}
 	box, _ := p.Box()
-	fmt.Println(p.Name(), p.Params(), box.Min, box.Max)
+	fmt.Println(p.Name(), p.Params()[0].Name, box.Min, box.Max)
 	height := []float32{0}
 	out := field.Planes{X: []float32{0}, Y: []float32{0}, Z: []float32{0}}
 	scratch := make([]float32, p.Scratch())
@@ -51,17 +73,57 @@ output.y = add output.y, strength
 		fmt.Println(out.Y[0])
 	}
 	// Output:
-	// updraft [{strength [9 9 9 9]}] [-4 0 -4] [4 30 4]
+	// updraft strength [-4 0 -4] [4 30 4]
 	// 9
 	// 11
 }
 
-// A mistake is shown where it is.
+// A mistake is shown where it is, with what belongs there.
 func ExampleSyntaxError() {
-	_, err := field.Compile("direction = normalise position\noutput = add output, direction\n")
+	_, err := field.Compile("let away = nomralize(position)\noutput += away\n")
 	wrong := err.(*field.SyntaxError)
 	fmt.Println(wrong.Line, wrong.Column, wrong.Message)
-	// Output: 1 13 there is no operation "normalise"
+	fmt.Println(wrong.Expected[:len("normalize?")])
+	// Output:
+	// 1 12 there is no function nomralize
+	// normalize?
+}
+
+// Whoever takes parameters from others asks whether the author allows them.
+func ExampleParam_Allows() {
+	p, err := field.Compile("param strength = 9 in 0..50\noutput.y += strength")
+	if err != nil {
+		panic(err)
+	}
+	strength := p.Params()[0]
+	for _, f := range []float32{0, 50, 51} {
+		fmt.Print(strength.Allows(field.Vec4{f, f, f, f}), " ")
+	}
+	// Output: true true false
+}
+
+// The effects that come with the package are texts: to use, and to learn from.
+func ExampleShipped() {
+	for _, name := range field.ShippedNames() {
+		text, _ := field.Shipped(name)
+		p, err := field.Compile(text)
+		fmt.Println(p.Name(), len(p.Params()), err)
+	}
+	// Output:
+	// explosion 4 <nil>
+	// gust 3 <nil>
+	// storm_cell 5 <nil>
+	// updraft 5 <nil>
+	// whirl 5 <nil>
+	// wind 3 <nil>
+}
+
+func ExampleFormat() {
+	text, _ := field.Format("let d=position-( 1,2, 3 )\noutput+=normalize( d )*-2 # inwards")
+	fmt.Print(text)
+	// Output:
+	// let d = position - (1, 2, 3)
+	// output += normalize(d) * -2 # inwards
 }
 
 // Bytes from the network are verified before they are a program.
@@ -75,5 +137,5 @@ func ExampleLoad() {
 	fmt.Println(err)
 	// Output:
 	// true <nil>
-	// field: bytecode refused at instruction 4 (opcode 99): no such operation
+	// field: bytecode refused at instruction 1 (opcode 99): no such operation
 }

@@ -46,6 +46,8 @@ type graph struct {
 	known  map[value]valueID
 	line   int32 // that is being lowered
 	sums   int   // how many values are sums
+	empty  int   // how many sums of 0 were left out
+	plain  bool  // nothing is simplified or shared, to be looked at
 }
 
 func (g *graph) add(v value) valueID {
@@ -80,20 +82,33 @@ func (g *graph) position(lane int) valueID {
 func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	v := value{kind: valueComputed, op: o}
 	copy(v.operands[:], operands[:o.operands()])
-	v = g.normal(v)
-	if id, ok := g.identity(v); ok {
-		return id
+	if g.plain {
+		return g.add(v)
 	}
+	v = g.normal(v)
 	if f, ok := g.fold(v); ok {
 		return g.literal(f)
+	}
+	if id, ok := g.identity(v); ok {
+		return id
 	}
 	return g.share(v)
 }
 
 // sum adds to a lane of the output. Sums are never shared and keep their order.
 func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
-	g.add(g.normal(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands}))
+	v := g.normal(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
+	if g.isZero(v.operands[1]) && (v.op == opAdd || v.op == opSub) {
+		g.empty++
+		return
+	}
+	g.add(v)
 	g.sums++
+}
+
+// nothing makes the program of an effect whose sums are all empty.
+func (g *graph) nothing() {
+	g.add(value{kind: valueSum, op: opSub, operands: [4]valueID{theOutput, g.literal(0)}})
 }
 
 // live marks the values that the sums need.

@@ -71,17 +71,29 @@ func (b *bench) plane(i int) []float32 {
 func planeOperand(i int) uint16    { return planeBytes * uint16(spareBlocks+i) }
 func constantOperand(i int) uint16 { return 4 * uint16(i) }
 
+// A benchInstruction is a handler by its number, and operands.
+type benchInstruction struct {
+	handler  handler
+	operands []uint16
+}
+
+// execute runs code on the block.
+func (b *bench) execute(t testing.TB, code []benchInstruction) {
+	t.Helper()
+	addresses := handlersOf(b.bound.kernels)
+	b.bound.code = make([]boundInstruction, len(code))
+	for i, in := range code {
+		require.NotZero(t, addresses[in.handler], "%v has no handler %d", b.bound.kernels, in.handler)
+		b.bound.code[i].handler = addresses[in.handler]
+		copy(b.bound.code[i].operands[:], in.operands)
+	}
+	b.bound.run(&b.points, &b.out, 0, BlockPoints, b.pool, b.scratch, false)
+}
+
 // run executes one handler between a begin and an end.
 func (b *bench) run(t testing.TB, h handler, operands ...uint16) {
 	t.Helper()
-	addresses := handlersOf(b.bound.kernels)
-	require.NotZero(t, addresses[h], "%v has no handler %d", b.bound.kernels, h)
-	b.bound.code = make([]boundInstruction, 3)
-	for i, h := range []handler{handlerBegin, h, handlerEnd} {
-		b.bound.code[i].handler = addresses[h]
-	}
-	copy(b.bound.code[1].operands[:], operands)
-	b.bound.run(b.points, b.out, b.pool, b.scratch, false)
+	b.execute(t, []benchInstruction{{handlerBegin, nil}, {h, operands}, {handlerEnd, nil}})
 }
 
 // kernelsHere are the sets of kernels that this processor has, without Go.
@@ -102,7 +114,7 @@ func sameNumber(a, b float32) bool {
 // arithmetic (F1), and sees to it that nothing else is written.
 func TestPlainHandlers(t *testing.T) {
 	for _, k := range kernelsHere() {
-		for o := range opcodes {
+		for o := range boundOpcodes {
 			for which, h := range plainHandlers[o] {
 				if h == 0 {
 					continue
@@ -126,7 +138,7 @@ func requirePlain(t *testing.T, b *bench, o Opcode, which int, h handler, inPlac
 	at := 0
 	for i := range 4 {
 		switch {
-		case i >= o.operands():
+		case i >= boundOperandCount(o):
 			values[i] = make([]float32, BlockPoints)
 		case which>>i&1 != 0:
 			operands = append(operands, constantOperand(20+i))
@@ -142,9 +154,11 @@ func requirePlain(t *testing.T, b *bench, o Opcode, which int, h handler, inPlac
 	out := copied(b.out)
 	b.run(t, h, operands...)
 	for i := range BlockPoints {
-		want := evaluate(o, values[0][i], values[1][i], values[2][i], values[3][i])
-		require.True(t, sameNumber(want, b.plane(to)[i]), "%v, %v %#b of %x, %x, %x, %x: %x, not %x", b.bound.kernels, o, which,
-			values[0][i], values[1][i], values[2][i], values[3][i], b.plane(to)[i], want)
+		want := evaluateBound(o, values[0][i], values[1][i], values[2][i], values[3][i])
+		if !sameNumber(want, b.plane(to)[i]) || o >= opcodes && math.Float32bits(want) != math.Float32bits(b.plane(to)[i]) {
+			t.Fatalf("%v, %v %#b of %x, %x, %x, %x: %x, not %x", b.bound.kernels, o, which,
+				values[0][i], values[1][i], values[2][i], values[3][i], b.plane(to)[i], want)
+		}
 	}
 	copy(b.plane(to), before[(spareBlocks+to)*BlockPoints:])
 	requireSameBits(t, before, b.scratch)
@@ -211,10 +225,38 @@ func TestControlHandlers(t *testing.T) {
 	}
 }
 
-// TestHandlersThere: all paths have the same handlers.
+// TestHandlersThere: AVX-512 has all handlers, AVX2 those that need no accumulator,
+// and every one is held to the arithmetic by a test of this package.
 func TestHandlersThere(t *testing.T) {
+	tested := map[handler]bool{handlerBegin: true, handlerBeginAhead: true, handlerEnd: true, handlerFill: true, handlerPositionX: true, handlerPositionY: true, handlerPositionZ: true}
+	accumulated := map[handler]bool{}
+	for o := range boundOpcodes {
+		for which := range plainHandlers[o] {
+			tested[plainHandlers[o][which]] = true
+		}
+	}
+	for o := range opcodes {
+		for which := range sumHandlers[o][0] {
+			for lane := range 3 {
+				tested[sumHandlers[o][lane][which]] = true
+			}
+		}
+	}
+	for i := range fusedCases {
+		c, variants := &fusedCases[i], handler(1)
+		if c.gives {
+			variants *= 2
+		}
+		if c.takes() {
+			variants *= 2
+		}
+		for v := range variants {
+			tested[c.handler+v], accumulated[c.handler+v] = true, v > 0
+		}
+	}
 	for h := handlerBegin; h < handlers; h++ {
-		require.NotZero(t, handlersAVX2[h], "handler %d", h)
+		require.True(t, tested[h], "handler %d", h)
 		require.NotZero(t, handlersAVX512[h], "handler %d", h)
+		require.Equal(t, accumulated[h], handlersAVX2[h] == 0, "handler %d", h)
 	}
 }

@@ -9,11 +9,15 @@ package field
 const (
 	handlerNone handler = iota
 	handlerBegin
+	handlerBeginAhead
 	handlerEnd
 	handlerFill
 	handlerPositionX
 	handlerPositionY
 	handlerPositionZ
+	handlerTowardsX
+	handlerTowardsY
+	handlerTowardsZ
 	handlerAddPP
 	handlerAddPC
 	handlerSubPP
@@ -28,10 +32,12 @@ const (
 	handlerMadPCP
 	handlerMadPPC
 	handlerMadPCC
+	handlerMadCCP
 	handlerNmadPPP
 	handlerNmadPCP
 	handlerNmadPPC
 	handlerNmadPCC
+	handlerNmadCCP
 	handlerMinPP
 	handlerMinPC
 	handlerMinCP
@@ -45,6 +51,13 @@ const (
 	handlerRsqrtP
 	handlerSinP
 	handlerSaturateP
+	handlerExp2P
+	handlerHashXP
+	handlerHashYP
+	handlerHashZP
+	handlerHashSumPPP
+	handlerHashSumPPC
+	handlerHashSumPCC
 	handlerSelectLTPPPP
 	handlerSelectLTPPPC
 	handlerSelectLTPPCP
@@ -93,18 +106,97 @@ const (
 	handlerOutNmadYPC
 	handlerOutNmadZPP
 	handlerOutNmadZPC
+	handlerTowardsV
+	handlerTowardsA
+	handlerLessVV
+	handlerLessAV
+	handlerLessVA
+	handlerLessAA
+	handlerStretchVV
+	handlerStretchAV
+	handlerStretchVA
+	handlerStretchAA
+	handlerScaleVV
+	handlerScaleAV
+	handlerScaleVA
+	handlerScaleAA
+	handlerScaleShiftVV
+	handlerScaleShiftAV
+	handlerScaleShiftVA
+	handlerScaleShiftAA
+	handlerAxisVV
+	handlerAxisAV
+	handlerAxisVA
+	handlerAxisAA
+	handlerBelowVV
+	handlerBelowAV
+	handlerBelowVA
+	handlerBelowAA
+	handlerCrossVV
+	handlerCrossAV
+	handlerCrossVA
+	handlerCrossAA
+	handlerTowardsSquareV
+	handlerTowardsSquareA
+	handlerCylinderV
+	handlerCylinderA
+	handlerSquareV
+	handlerSquareA
+	handlerDotCV
+	handlerDotCA
+	handlerDotV
+	handlerDotA
+	handlerDistanceSquare
+	handlerTowardsSquareXZ
+	handlerTowardsLengthXZ
+	handlerDistanceSquareXZ
+	handlerOutAddV
+	handlerOutAddA
+	handlerOutMadPV
+	handlerOutMadPA
+	handlerOutMadCV
+	handlerOutMadCA
+	handlerOutCrossV
+	handlerOutCrossA
+	handlerOutExplosion
+	handlerOutMadXNmadZ
+	handlerOutNmadXMadZ
+	handlerOutMadPT
+	handlerSquareTwo
+	handlerRsqrtBelow
+	handlerRsqrtTimesC
+	handlerRsqrtTimes
+	handlerSmooth
+	handlerSmoothTimes
+	handlerSaturateMad
+	handlerSmoothMad
+	handlerSmoothMadTimes
+	handlerSaturateNmad
+	handlerSmoothNmad
+	handlerSmoothNmadTimes
+	handlerSaturateSubMul
+	handlerSmoothSubMul
+	handlerSmoothSubMulTimes
+	handlerSaturateDivSub
+	handlerSmoothDivSub
+	handlerSmoothDivSubTimes
+	handlerSinMad
+	handlerSinMadTimes
+	handlerMulMulPPP
+	handlerMulMulPCP
+	handlerMulMulPPC
 	handlers // how many there are
 )
 
 // plainHandlers has the handler of an operation by which of its operands are constants,
 // a bit each; 0 if there is none.
-var plainHandlers = [opcodes][1 << 4]handler{
+var plainHandlers = [boundOpcodes][1 << 4]handler{
 	opAdd:      {0b0: handlerAddPP, 0b10: handlerAddPC},
 	opSub:      {0b0: handlerSubPP, 0b10: handlerSubPC, 0b1: handlerSubCP},
 	opMul:      {0b0: handlerMulPP, 0b10: handlerMulPC},
 	opDiv:      {0b0: handlerDivPP, 0b10: handlerDivPC, 0b1: handlerDivCP},
-	opMad:      {0b0: handlerMadPPP, 0b10: handlerMadPCP, 0b100: handlerMadPPC, 0b110: handlerMadPCC},
-	opNmad:     {0b0: handlerNmadPPP, 0b10: handlerNmadPCP, 0b100: handlerNmadPPC, 0b110: handlerNmadPCC},
+	opMad:      {0b0: handlerMadPPP, 0b10: handlerMadPCP, 0b100: handlerMadPPC, 0b110: handlerMadPCC, 0b11: handlerMadCCP},
+	opNmad:     {0b0: handlerNmadPPP, 0b10: handlerNmadPCP, 0b100: handlerNmadPPC, 0b110: handlerNmadPCC, 0b11: handlerNmadCCP},
 	opMin:      {0b0: handlerMinPP, 0b10: handlerMinPC, 0b1: handlerMinCP},
 	opMax:      {0b0: handlerMaxPP, 0b10: handlerMaxPC, 0b1: handlerMaxCP},
 	opAbs:      {0b0: handlerAbsP},
@@ -114,6 +206,11 @@ var plainHandlers = [opcodes][1 << 4]handler{
 	opRsqrt:    {0b0: handlerRsqrtP},
 	opSin:      {0b0: handlerSinP},
 	opSaturate: {0b0: handlerSaturateP},
+	opExp2:     {0b0: handlerExp2P},
+	opHashX:    {0b0: handlerHashXP},
+	opHashY:    {0b0: handlerHashYP},
+	opHashZ:    {0b0: handlerHashZP},
+	opHashSum:  {0b0: handlerHashSumPPP, 0b100: handlerHashSumPPC, 0b110: handlerHashSumPCC},
 	opSelectLT: {0b0: handlerSelectLTPPPP, 0b1000: handlerSelectLTPPPC, 0b100: handlerSelectLTPPCP, 0b1100: handlerSelectLTPPCC, 0b10: handlerSelectLTPCPP, 0b1010: handlerSelectLTPCPC, 0b110: handlerSelectLTPCCP, 0b1110: handlerSelectLTPCCC, 0b1: handlerSelectLTCPPP, 0b1001: handlerSelectLTCPPC, 0b101: handlerSelectLTCPCP, 0b1101: handlerSelectLTCPCC},
 	opSelectGE: {0b0: handlerSelectGEPPPP, 0b1000: handlerSelectGEPPPC, 0b100: handlerSelectGEPPCP, 0b1100: handlerSelectGEPPCC, 0b10: handlerSelectGEPCPP, 0b1010: handlerSelectGEPCPC, 0b110: handlerSelectGEPCCP, 0b1110: handlerSelectGEPCCC, 0b1: handlerSelectGECPPP, 0b1001: handlerSelectGECPPC, 0b101: handlerSelectGECPCP, 0b1101: handlerSelectGECPCC},
 }

@@ -26,6 +26,7 @@ const (
 )
 
 const (
+	between     = ".." // the bounds of a range
 	laneNames   = "xyzw"
 	wholeVector = -1
 )
@@ -69,9 +70,7 @@ func (l *line) unexpected(t token, expected string) error {
 
 // next reads a token.
 func (l *line) next() (token, error) {
-	for l.at < len(l.source) && (l.source[l.at] == ' ' || l.source[l.at] == '\t') {
-		l.at++
-	}
+	l.skipBlanks()
 	start := l.at
 	if start == len(l.source) || l.source[start] == '#' {
 		l.at = len(l.source)
@@ -107,7 +106,7 @@ func (l *line) word(start int) (token, error) {
 		l.at++
 	}
 	lane := l.source[dot+1 : l.at]
-	if t.lane = strings.Index(laneNames, lane); len(lane) != 1 || t.lane < 0 {
+	if t.lane = laneOf(lane); t.lane < 0 {
 		return t, l.fail(dot+1, "x, y, z or w after the dot", "%q has no lane %q", t.text, lane)
 	}
 	return t, nil
@@ -118,6 +117,9 @@ func (l *line) word(start int) (token, error) {
 func (l *line) numeral(start int) (token, error) {
 	for l.at++; l.at < len(l.source); l.at++ {
 		c, before := l.source[l.at], l.source[l.at-1]|0x20
+		if strings.HasPrefix(l.source[l.at:], between) {
+			break // 0..100 is two numbers
+		}
 		if !isDigit(c) && !isLetter(c) && c != '.' && (c != '-' && c != '+' || before != 'e') {
 			break
 		}

@@ -2,6 +2,8 @@
 
 package field
 
+import "math"
+
 // Binding begins by lifting the instructions back to values: each computed once,
 // registers and loads gone. What depends on no point is hoisted into the pool.
 
@@ -28,7 +30,7 @@ func (v *lifted) operandCount() int {
 	if v.sum {
 		return v.op.operands() - 1
 	}
-	return v.op.operands()
+	return boundOperandCount(v.op)
 }
 
 // A lifter turns the instructions of a program into values.
@@ -38,11 +40,14 @@ type lifter struct {
 	values    []lifted
 	registers [planeCount]ref
 	places    []uint16 // by uniform: its place in the pool, 0 if it has none yet
+	hashParts map[hashPart]ref
+	one       ref // the constant 1; a value if there is none
 }
 
 // lift gives the values of a program, in the order of its instructions. If placed,
-// positions are what is left of them after the origin is taken away.
-func lift(p *Program, b *bound, placed bool) []lifted {
+// positions are what is left of them after the origin is taken away. It also gives
+// the constant 1, or a value if there is none.
+func lift(p *Program, b *bound, placed bool) (values []lifted, one ref) {
 	l := lifter{
 		program: p, bound: b,
 		values: make([]lifted, 0, len(p.code)+6),
@@ -61,7 +66,7 @@ func lift(p *Program, b *bound, placed bool) []lifted {
 	for i := range p.code {
 		l.instruction(&p.code[i])
 	}
-	return countUses(l.values)
+	return countUses(l.values), l.one
 }
 
 func (l *lifter) add(v lifted) ref {
@@ -95,6 +100,8 @@ func (l *lifter) instruction(in *instruction) {
 		l.add(v)
 	case fixed:
 		l.registers[in.to] = constantRef(int(l.hoist(&v, n)))
+	case v.op == opHash:
+		l.registers[in.to] = l.add(l.hash(v.operands))
 	default:
 		l.registers[in.to] = l.add(v)
 	}
@@ -106,13 +113,20 @@ func (l *lifter) uniform(number uint16) uint16 {
 		return at
 	}
 	b, at := l.bound, uint16(len(l.bound.literals))
-	l.places[number] = at
-	if i := int(number) - uniformParams - 4*len(l.program.params); i >= 0 {
+	i := int(number) - uniformParams - 4*len(l.program.params)
+	switch {
+	case i < 0:
+		b.literals = append(b.literals, 0)
+		b.uniforms = append(b.uniforms, poolUniform{at: at, number: number})
+	case math.Float32bits(l.program.literals[i]) == 0:
+		at = poolZero
+	default:
 		b.literals = append(b.literals, l.program.literals[i])
-		return at
+		if l.program.literals[i] == 1 {
+			l.one = constantRef(int(at))
+		}
 	}
-	b.literals = append(b.literals, 0)
-	b.uniforms = append(b.uniforms, poolUniform{at: at, number: number})
+	l.places[number] = at
 	return at
 }
 

@@ -16,6 +16,17 @@ const (
 	MaxNameBytes = 64
 	// MaxParams bounds the parameters of an effect.
 	MaxParams = 64
+	// MaxDepth bounds how deep an expression is nested, and MaxCalls how deep
+	// functions call each other.
+	MaxDepth = 64
+	MaxCalls = 32
+	// MaxFunctions bounds the functions that a text defines, and MaxArguments what
+	// is in one pair of parentheses.
+	MaxFunctions = 256
+	MaxArguments = 16
+	// MaxWork bounds what the functions of an effect come to when every call of
+	// them is written out, in parts of an expression.
+	MaxWork = 1 << 15
 	// MaxLiterals bounds the different numbers in a program.
 	MaxLiterals = 1024
 	// MaxInstructions bounds a program, and so the time that a point can take:
@@ -23,7 +34,8 @@ const (
 	MaxInstructions = 1024
 	// MaxRegisters bounds how many values are alive at once. 32 planes of
 	// BlockPoints lanes are 8 KiB: they stay in the first-level cache beside the
-	// points, so nothing is ever spilled; a program that needs more is refused.
+	// points, so nothing is ever spilled; of a program that needs more, values are
+	// computed again, and if that does not help it is refused.
 	MaxRegisters = 32
 	// BlockPoints is how many points one instruction handles at a time.
 	BlockPoints = 64
@@ -33,7 +45,7 @@ const (
 	// no constants.
 	MaxScratch = 10 << 10 / 4
 	// MaxBinaryBytes bounds the portable form.
-	MaxBinaryBytes = headerBytes + MaxNameBytes + MaxParams*(1+MaxNameBytes+16) + boxBytes + 4*MaxLiterals + instructionBytes*MaxInstructions
+	MaxBinaryBytes = headerBytes + MaxNameBytes + MaxParams*(1+MaxNameBytes+1+16+8) + boxBytes + 4*MaxLiterals + instructionBytes*MaxInstructions
 )
 
 // spareBlocks are planes for the points and the output of a block that can't be

@@ -61,3 +61,71 @@ func TestAtEachLimit(t *testing.T) {
 		})
 	}
 }
+
+// TestExpressionLimits: what a text says in expressions and functions is bounded
+// too, and takes a bounded time to refuse.
+func TestExpressionLimits(t *testing.T) {
+	const end = "\noutput += position\n"
+	chain := func(n int) string { // f0 is called 2^n times in the end
+		text := "def f0(a) = a + a\n"
+		for i := range n {
+			text += fmt.Sprintf("def f%d(a) = f%d(a) + f%d(a)\n", i+1, i, i)
+		}
+		return text + fmt.Sprintf("output += f%d(position)\n", n)
+	}
+	deep := func(n int) string {
+		text := "def f0(a) = a\n"
+		for i := range n {
+			text += fmt.Sprintf("def f%d(a) = f%d(a)\n", i+1, i)
+		}
+		return text + fmt.Sprintf("output += f%d(position)\n", n)
+	}
+	functions := func(n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf("def f%d(a) = a\n", i)
+		}
+		return text + end
+	}
+	arguments := func(n int) string {
+		names := "a"
+		for i := range n - 1 {
+			names += fmt.Sprintf(", a%d", i)
+		}
+		return "def f(" + names + ") = a\nlet b = f(1" + strings.Repeat(", 1", n-1) + ")" + end
+	}
+	nested := func(n int) string {
+		return "let a = " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) + end
+	}
+	for _, c := range []struct {
+		name         string
+		right, wrong string
+		message      string
+	}{
+		{"depth", nested(MaxDepth - 1), nested(MaxDepth), "the expression is nested deeper than 64"},
+		{"signs", "let a = " + strings.Repeat("-", MaxDepth-1) + "1" + end, "let a = " + strings.Repeat("-", MaxDepth) + "1" + end, "the expression is nested deeper than 64"},
+		{"calls", deep(MaxCalls - 1), deep(MaxCalls), "functions call each other deeper than 32 (called in line 34)"},
+		{"functions", functions(MaxFunctions), functions(MaxFunctions + 1), "more than 256 functions"},
+		{"arguments", arguments(MaxArguments), arguments(MaxArguments + 1), "more than 16 arguments"},
+		{"values", "", "let a = min(1" + strings.Repeat(", 1", MaxArguments) + ")" + end, "more than 16 values in parentheses"},
+		{"work", chain(10), chain(31), "the functions of the effect come to more than 32768 parts when they are written out (called in line 33)"},
+		{"noise", "", manyNoises(300), "the functions of the effect come to more than 32768 parts when they are written out"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.right != "" {
+				_, err := Compile(c.right)
+				require.NoError(t, err)
+			}
+			_, err := Compile(c.wrong)
+			var fault *SyntaxError
+			require.ErrorAs(t, err, &fault)
+			require.Equal(t, c.message, fault.Message)
+		})
+	}
+}
+
+func manyNoises(n int) (text string) {
+	for i := range n {
+		text += fmt.Sprintf("let a%d = curl_noise(position * %d)\n", i, i)
+	}
+	return text + "output += a1\n"
+}

@@ -31,14 +31,15 @@ type Env struct {
 // The errors ErrPlanes, ErrOverlap, ErrScratch and ErrParams are the caller's
 // fault, and leave out as it was.
 func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error {
-	if err := p.check(points, out, env, scratch); err != nil {
+	if err := p.check(&points, &out, &env, scratch); err != nil {
 		return err
 	}
 	if len(p.code) == 0 {
 		return nil // the zero Program
 	}
-	c := p.prepare(env, scratch[p.workSize():])
-	c.run(points, out, scratch[:p.workSize()], false)
+	var c call
+	c.prepare(p, &env, scratch[p.work:])
+	c.run(&points, &out, 0, len(points.X), scratch, false)
 	return nil
 }
 
@@ -61,11 +62,12 @@ func (c *call) interpret(points, out Planes, scratch []float32, clip bool) {
 				m.planes[r] = m.planes[r][:lanes]
 			}
 		}
-		from, to := points.from(at).to(lanes), out.from(at).to(lanes)
+		from, to := points.cut(at, at+lanes), out.cut(at, at+lanes)
 		m.begin(c, from, to, scratch, clip)
 		m.run(p, &c.env)
 		if clip {
-			c.give(from, to, spare(scratch, 3).to(lanes), true)
+			sum := spare(scratch, 3)
+			c.give(from, to, sum.cut(0, lanes), true)
 		}
 	}
 }
@@ -75,7 +77,9 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip boo
 	n := len(points.X)
 	positions, sum := points.lanes(), out.lanes()
 	if c.env.Origin != [3]float32{} {
-		positions = spare(scratch, 0).to(n).lanes()
+		moved := spare(scratch, 0)
+		moved = moved.cut(0, n)
+		positions = moved.lanes()
 		for lane, plane := range points.lanes() {
 			for i, v := range plane {
 				positions[lane][i] = v - c.env.Origin[lane]
@@ -83,7 +87,9 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip boo
 		}
 	}
 	if clip {
-		sum = spare(scratch, 3).to(n).lanes()
+		copied := spare(scratch, 3)
+		copied = copied.cut(0, n)
+		sum = copied.lanes()
 		for lane, plane := range out.lanes() {
 			copy(sum[lane], plane)
 		}
@@ -93,14 +99,14 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip boo
 }
 
 // check finds what the caller did wrong.
-func (p *Program) check(points, out Planes, env Env, scratch []float32) error {
+func (p *Program) check(points, out *Planes, env *Env, scratch []float32) error {
 	if err := p.checkParams(env); err != nil {
 		return err
 	}
 	return checkMemory(points, out, scratch, p.Scratch())
 }
 
-func (p *Program) checkParams(env Env) error {
+func (p *Program) checkParams(env *Env) error {
 	if env.Params != nil && len(env.Params) != len(p.params) {
 		return fmt.Errorf("%w: %d; this program has %d, see Program.Params", ErrParams, len(env.Params), len(p.params))
 	}
@@ -108,7 +114,7 @@ func (p *Program) checkParams(env Env) error {
 }
 
 // checkMemory looks at the slices of a call that wants so much scratch.
-func checkMemory(points, out Planes, scratch []float32, want int) error {
+func checkMemory(points, out *Planes, scratch []float32, want int) error {
 	n := len(points.X)
 	if len(points.Y) != n || len(points.Z) != n || len(out.X) != n || len(out.Y) != n || len(out.Z) != n {
 		return fmt.Errorf("%w: points %d, %d, %d, out %d, %d, %d; give all six one length", ErrPlanes,
@@ -117,28 +123,28 @@ func checkMemory(points, out Planes, scratch []float32, want int) error {
 	if len(scratch) < want {
 		return fmt.Errorf("%w: %d float32s; %d are wanted, see Scratch", ErrScratch, len(scratch), want)
 	}
-	read := points.lanes()
-	written := [4][]float32{out.X, out.Y, out.Z, scratch[:want]}
-	for i, w := range written {
-		if overlap(w, read[0]) || overlap(w, read[1]) || overlap(w, read[2]) {
-			return fmt.Errorf("%w: give out and the scratch memory of their own", ErrOverlap)
-		}
-		for _, other := range written[:i] {
-			if overlap(w, other) {
-				return fmt.Errorf("%w: give each plane of out and the scratch memory of their own", ErrOverlap)
-			}
-		}
+	if n > 0 && overlap(points, out, scratch[:want]) {
+		return fmt.Errorf("%w: give each plane of out and the scratch memory of their own", ErrOverlap)
 	}
 	return nil
 }
 
-// overlap says whether two slices share a float32.
-func overlap(a, b []float32) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return false
+// overlap says whether a plane of out or the scratch shares a float32 with another
+// slice of a call. The planes have one length, which is not 0.
+func overlap(points, out *Planes, scratch []float32) bool {
+	size, work := uintptr(len(points.X))*4, uintptr(len(scratch))*4
+	start := func(s []float32) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
+	x, y, z, s := start(out.X), start(out.Y), start(out.Z), start(scratch)
+	// Two of one size overlap if one begins less than that before or behind the
+	// other: from -size+1 to size-1, with one comparison.
+	near := func(a, b uintptr) bool { return a-b+size-1 < 2*size-1 }
+	beside := func(a uintptr) bool { return a < s+work && s < a+size }
+	for _, in := range [3]uintptr{start(points.X), start(points.Y), start(points.Z)} {
+		if near(in, x) || near(in, y) || near(in, z) || beside(in) {
+			return true
+		}
 	}
-	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
-	return x < y+uintptr(len(b))*4 && y < x+uintptr(len(a))*4
+	return near(x, y) || near(y, z) || near(x, z) || beside(x) || beside(y) || beside(z)
 }
 
 // uniform gives the value of a uniform in this call.

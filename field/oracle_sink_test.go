@@ -5,15 +5,82 @@ import "math"
 // An oracleTerm is the oracle's idea of a name: its lanes, whether they are one
 // number, how far they reach, and the vector and the factor if it is a product.
 type oracleTerm struct {
-	v            Vec4
-	scalar, zero bool
-	reach        int
+	v      oracleLanes
+	scalar bool
+	reach  int
 
 	product     bool
-	vector      Vec4
+	vector      oracleLanes
 	vectorReach int
-	factor      float32
+	factor      oracleNumber
 	factorReach int
+}
+
+// An oracleNumber is a lane, and whether it comes from the numbers of the text
+// alone.
+type oracleNumber struct {
+	f     float32
+	known bool
+}
+
+type oracleLanes = [4]oracleNumber
+
+func oracleAll(n oracleNumber) oracleLanes { return oracleLanes{n, n, n, n} }
+
+func (n oracleNumber) isZero() bool { return n.known && n.f == 0 }
+
+// oracleOperands counts what the operations over lanes read.
+var oracleOperands = map[string]int{
+	"add": 2, "sub": 2, "mul": 2, "div": 2, "min": 2, "max": 2, "mad": 3, "nmad": 3, "hash": 3, "select_lt": 4, "select_ge": 4,
+}
+
+// oracleCompute is an operation over one lane. A number 0 is nothing.
+func oracleCompute(op string, a, b, c, d oracleNumber) oracleNumber {
+	known, operands := true, [4]oracleNumber{a, b, c, d}
+	for _, n := range operands[:max(1, oracleOperands[op])] {
+		known = known && n.known
+	}
+	r := oracleNumber{f: oracleLane(op, a.f, b.f, c.f, d.f)}
+	if r.known = known && isFinite(r.f); r.known {
+		return r
+	}
+	switch op {
+	case "mad", "nmad":
+		if one := (oracleNumber{1, true}); a == one || b == one {
+			if b != one {
+				a = b
+			}
+			return oracleCompute(map[string]string{"mad": "add", "nmad": "sub"}[op], c, a, d, d)
+		}
+		if a.isZero() || b.isZero() {
+			return c
+		}
+	case "mul":
+		if a.isZero() || b.isZero() {
+			return oracleNumber{0, true}
+		}
+	case "add", "sub":
+		if b.isZero() {
+			return a
+		}
+		if op == "add" && a.isZero() {
+			return b
+		}
+		if a.isZero() {
+			return oracleNumber{f: -b.f}
+		}
+	case "select_lt", "select_ge":
+		if c.known && d.known && math.Float32bits(c.f) == math.Float32bits(d.f) {
+			return c
+		}
+		if a.known && b.known {
+			if oracleLane(op, a.f, b.f, 1, 0) == 1 {
+				return c
+			}
+			return d
+		}
+	}
+	return r
 }
 
 const oracleNowhere = 1000 // the reach of what may be infinite
@@ -26,30 +93,28 @@ func oracleReach(r int) int {
 }
 
 func oracleLiteral(v Vec4) oracleTerm {
-	t := oracleTerm{v: v, scalar: true}
-	for _, f := range v {
+	t := oracleTerm{scalar: true}
+	for i, f := range v {
+		t.v[i] = oracleNumber{f, true}
 		t.scalar = t.scalar && math.Float32bits(f) == math.Float32bits(v[0])
 		for r := 0; math.Abs(float64(f)) >= math.Ldexp(1, t.reach); r++ {
 			t.reach = r
 		}
 	}
-	t.zero = t.scalar && v[0] == 0
 	t.reach = oracleReach(t.reach)
 	return t
 }
 
-func oracleProduct(v Vec4, reach int, factor float32, factorReach int) oracleTerm {
+func oracleProduct(v oracleLanes, reach int, factor oracleNumber, factorReach int) oracleTerm {
 	t := oracleTerm{reach: oracleReach(reach + factorReach), product: true, vector: v, vectorReach: reach, factor: factor, factorReach: factorReach}
-	for i := range v {
-		t.v[i] = float32(v[i] * factor)
-	}
+	t.v = oracleOperation("mul", v, oracleAll(factor), v, v)
 	return t
 }
 
 // oracleTimes is a vector, maybe a product, times a number.
-func oracleTimes(t oracleTerm, factor float32, reach int) oracleTerm {
+func oracleTimes(t oracleTerm, factor oracleNumber, reach int) oracleTerm {
 	if t.product {
-		return oracleProduct(t.vector, t.vectorReach, float32(t.factor*factor), oracleReach(t.factorReach+reach))
+		return oracleProduct(t.vector, t.vectorReach, oracleCompute("mul", t.factor, factor, factor, factor), oracleReach(t.factorReach+reach))
 	}
 	return oracleProduct(t.v, t.reach, factor, reach)
 }
@@ -70,33 +135,30 @@ func oracleStatement(op string, t [4]oracleTerm) oracleTerm {
 	case "normalize":
 		if !a.scalar {
 			square := oracleOperation("dot", a.v, a.v, a.v, a.v)
-			return oracleProduct(a.v, a.reach, oracleRsqrt(square[0]), oracleRootReach(20, a.reach))
+			return oracleProduct(a.v, a.reach, oracleCompute("rsqrt", square[0], square[0], square[0], square[0]), oracleRootReach(20, a.reach))
 		}
 	case "neg":
 		if a.product {
-			return oracleProduct(a.vector, a.vectorReach, -a.factor, a.factorReach)
+			return oracleProduct(a.vector, a.vectorReach, oracleCompute("neg", a.factor, a.factor, a.factor, a.factor), a.factorReach)
 		}
 	case "cross":
 		return oracleCross(a, b)
 	case "select_lt", "select_ge":
-		first := a.v[0] < b.v[0]
-		if op == "select_ge" {
-			first = a.v[0] >= b.v[0]
+		if !a.scalar || !b.scalar {
+			break
 		}
-		for range 2 {
-			if a.scalar && b.scalar && c.product && d.zero && c.vectorReach != oracleNowhere {
-				factor := d.v[0]
-				if first {
-					factor = c.factor
-				}
+		if c.product && d.scalar && d.v[0].isZero() {
+			if c.vectorReach != oracleNowhere {
+				factor := oracleCompute(op, a.v[0], b.v[0], c.factor, d.v[0])
 				return oracleProduct(c.vector, c.vectorReach, factor, max(c.factorReach, d.reach))
 			}
-			c, d, first = d, c, !first
+		} else if d.product && c.scalar && c.v[0].isZero() && d.vectorReach != oracleNowhere {
+			factor := oracleCompute(op, a.v[0], b.v[0], c.v[0], d.factor)
+			return oracleProduct(d.vector, d.vectorReach, factor, max(d.factorReach, c.reach))
 		}
 	}
-	n := map[string]int{"mul": 2, "add": 2, "sub": 2, "div": 2, "min": 2, "max": 2, "mad": 3, "nmad": 3, "select_lt": 4, "select_ge": 4}[op]
-	scalar := a.scalar
-	for _, o := range t[:max(n, 1)] {
+	scalar := a.scalar && op != "cross"
+	for _, o := range t[:max(oracleOperands[op], 1)] {
 		scalar = scalar && o.scalar
 	}
 	return oracleTerm{v: lanes, scalar: scalar || op == "dot" || op == "length", reach: oracleReachOf(op, a.reach, b.reach, c.reach, d.reach)}
@@ -121,22 +183,22 @@ func oracleCross(a, b oracleTerm) oracleTerm {
 }
 
 // oracleSum is an assignment to the output: mad if a product is added.
-func oracleSum(op string, t [4]oracleTerm) Vec4 {
+func oracleSum(op string, t [4]oracleTerm) oracleLanes {
 	a, b, c := t[0], t[1], t[2]
 	switch op {
 	case "add", "sub":
-		c, op = a, map[string]string{"add": "mad", "sub": "nmad"}[op]
-		if a, b = b, oracleLiteral(Vec4{1, 1, 1, 1}); !a.product {
+		if !b.product {
 			break
 		}
-		a, b = oracleTerm{v: a.vector}, oracleTerm{v: Vec4{a.factor, a.factor, a.factor, a.factor}}
+		op = map[string]string{"add": "mad", "sub": "nmad"}[op]
+		a, b, c = oracleTerm{v: b.vector}, oracleTerm{v: oracleAll(b.factor)}, a
 	default:
 		if b.product && a.scalar {
 			a, b = b, a
 		}
 		if a.product && b.scalar {
 			p := oracleTimes(a, b.v[0], 0)
-			a, b = oracleTerm{v: p.vector}, oracleTerm{v: Vec4{p.factor, p.factor, p.factor, p.factor}}
+			a, b = oracleTerm{v: p.vector}, oracleTerm{v: oracleAll(p.factor)}
 		}
 	}
 	return oracleOperation(op, a.v, b.v, c.v, c.v)
@@ -154,7 +216,7 @@ func oracleRootReach(r, lane int) int {
 func oracleReachOf(op string, a, b, c, d int) int {
 	worst := max(a, b, c, d)
 	switch {
-	case op == "saturate":
+	case op == "saturate" || op == "hash":
 		return 0
 	case op == "smooth":
 		return 1
@@ -184,5 +246,5 @@ func oracleReachOf(op string, a, b, c, d int) int {
 	case "sin":
 		return 1
 	}
-	return oracleNowhere // div, sqrt
+	return oracleNowhere // div, sqrt, exp2
 }

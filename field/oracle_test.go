@@ -17,18 +17,20 @@ import (
 // multiply-add from arbitrary precision.
 func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]float32 {
 	const given = 30
-	all := func(f float32) Vec4 { return Vec4{f, f, f, f} }
 	names := map[string]oracleTerm{
-		"position": {v: Vec4{point[0], point[1], point[2], 0}, reach: given},
-		"time":     {v: all(env.Time), scalar: true, reach: given},
-		"output":   {v: Vec4{out[0], out[1], out[2], 0}},
+		"position": {v: oracleLanes{{point[0], false}, {point[1], false}, {point[2], false}, {0, true}}, reach: given},
+		"time":     {v: oracleAll(oracleNumber{env.Time, false}), scalar: true, reach: given},
+		"output":   {v: oracleLanes{{out[0], false}, {out[1], false}, {out[2], false}}},
 	}
 	for i, p := range text.params {
 		v := p.Default
 		if env.Params != nil {
 			v = env.Params[i]
 		}
-		names[p.Name] = oracleTerm{v: v, reach: given}
+		names[p.Name] = oracleTerm{v: oracleLanes{{v[0], false}, {v[1], false}, {v[2], false}, {v[3], false}}, reach: given}
+		if p.Scalar {
+			names[p.Name] = oracleTerm{v: oracleAll(oracleNumber{v[0], false}), scalar: true, reach: given}
+		}
 	}
 	for _, s := range text.statements {
 		var v [4]oracleTerm
@@ -39,7 +41,7 @@ func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]floa
 			}
 			v[i] = names[o.token.text]
 			if lane := o.token.lane; lane != wholeVector && o.token.text != "output" {
-				v[i] = oracleTerm{v: all(v[i].v[lane]), scalar: true, reach: v[i].reach}
+				v[i] = oracleTerm{v: oracleAll(v[i].v[lane]), scalar: true, reach: v[i].reach}
 			}
 		}
 		var result oracleTerm
@@ -56,34 +58,39 @@ func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]floa
 		names[s.target.text] = result
 	}
 	for i := range out {
-		if out[i] = names["output"].v[i]; out[i] != out[i] {
+		if out[i] = names["output"].v[i].f; out[i] != out[i] {
 			out[i] = 0
 		}
 	}
 	return out
 }
 
-func oracleOperation(op string, a, b, c, d Vec4) (r Vec4) {
-	all := func(f float32) Vec4 { return Vec4{f, f, f, f} }
-	dot := func(a, b Vec4) float32 { return oracleFMA(a[2], b[2], oracleFMA(a[1], b[1], float32(a[0]*b[0]))) }
+// oracleOperation is an operation over four lanes.
+func oracleOperation(op string, a, b, c, d oracleLanes) (r oracleLanes) {
+	lane := func(op string, a, b, c oracleNumber) oracleNumber { return oracleCompute(op, a, b, c, oracleNumber{}) }
+	dot := func(a, b oracleLanes) oracleNumber {
+		x := lane("mul", a[0], b[0], oracleNumber{})
+		return lane("mad", a[2], b[2], lane("mad", a[1], b[1], x))
+	}
 	switch op {
 	case "mov":
 		return a
 	case "dot":
-		return all(dot(a, b))
+		return oracleAll(dot(a, b))
 	case "length":
-		return all(float32(math.Sqrt(float64(dot(a, a)))))
+		return oracleAll(lane("sqrt", dot(a, a), oracleNumber{}, oracleNumber{}))
 	case "cross":
 		for i := range 3 {
 			j, k := (i+1)%3, (i+2)%3
-			r[i] = oracleFMA(-a[k], b[j], float32(a[j]*b[k]))
+			r[i] = lane("nmad", a[k], b[j], lane("mul", a[j], b[k], oracleNumber{}))
 		}
+		r[3] = oracleNumber{0, true}
 		return r
 	case "normalize":
-		return oracleOperation("mul", a, oracleOperation("rsqrt", all(dot(a, a)), b, c, d), c, d)
+		return oracleOperation("mul", a, oracleOperation("rsqrt", oracleAll(dot(a, a)), b, c, d), c, d)
 	}
 	for i := range r {
-		r[i] = oracleLane(op, a[i], b[i], c[i], d[i])
+		r[i] = oracleCompute(op, a[i], b[i], c[i], d[i])
 	}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // parallelNanoseconds is the work from which on others help: to wake them takes a
@@ -22,28 +23,41 @@ func (s *Set) EvaluateParallel(points, out Planes, scratches [][]float32) error 
 		return fmt.Errorf("%w: there is none", ErrScratch)
 	}
 	for i, scratch := range scratches {
-		if err := checkMemory(points, out, scratch, s.work); err != nil {
+		if err := checkMemory(&points, &out, scratch, s.work); err != nil {
 			return err
 		}
 		for _, other := range scratches[:i] {
-			if overlap(scratch, other) {
+			if share(scratch[:s.work], other[:s.work]) {
 				return fmt.Errorf("%w: give each goroutine scratch of its own", ErrOverlap)
 			}
 		}
 	}
-	if len(scratches) > 1 && s.isMuch(points) {
-		s.share(points, out, scratches)
+	if len(scratches) > 1 && s.isMuch(&points) {
+		s.evaluateBy(&points, &out, scratches)
 		return nil
 	}
 	return s.Evaluate(points, out, scratches[0])
 }
 
-// share hands out regions to whoever is free.
-func (s *Set) share(points, out Planes, scratches [][]float32) {
+// share says whether two pieces of scratch of one length share a float32.
+func share(a, b []float32) bool {
+	if len(a) == 0 {
+		return false
+	}
+	x, y := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return max(x, y)-min(x, y) < 4*uintptr(len(a))
+}
+
+// evaluateBy hands out regions to whoever is free.
+func (s *Set) evaluateBy(points, out *Planes, scratches [][]float32) {
 	var next atomic.Int64
 	work := func(scratch []float32) {
-		for r := int(next.Add(1)) - 1; r < regions(points); r = int(next.Add(1)) - 1 {
-			s.region(region(points, r), region(out, r), scratch)
+		for {
+			at := int(next.Add(regionPoints)) - regionPoints
+			if at >= len(points.X) {
+				return
+			}
+			s.region(points, out, at, scratch)
 		}
 	}
 	var others sync.WaitGroup
@@ -56,23 +70,25 @@ func (s *Set) share(points, out Planes, scratches [][]float32) {
 
 // isMuch estimates whether a set is worth sharing: it looks at one region in
 // four, and counts the effects that are somewhere in it.
-func (s *Set) isMuch(points Planes) bool {
-	const step = 4
-	nanoseconds, n := 0, regions(points)
-	for r := 0; r < n && nanoseconds <= parallelNanoseconds; r += step {
-		nanoseconds += min(step, n-r) * s.estimate(region(points, r))
+func (s *Set) isMuch(points *Planes) bool {
+	const step = 4 * regionPoints
+	nanoseconds := 0
+	for at := 0; at < len(points.X) && nanoseconds <= parallelNanoseconds; at += step {
+		regions := (min(step, len(points.X)-at) + regionPoints - 1) / regionPoints
+		nanoseconds += regions * s.estimate(points, at)
 	}
 	return nanoseconds > parallelNanoseconds
 }
 
-// estimate is what a region takes, in nanoseconds.
-func (s *Set) estimate(points Planes) (nanoseconds int) {
+// estimate is what the region that begins at a point takes, in nanoseconds.
+func (s *Set) estimate(points *Planes, at int) (nanoseconds int) {
 	var chunks [regionChunks]bounds
-	near := s.survey(points, &chunks)
+	near := s.survey(points, at, &chunks)
+	count := min(regionChunks, (len(points.X)-at+chunkPoints-1)/chunkPoints)
 	for w, word := range near[:(len(s.calls)+63)/64] {
 		for ; word != 0; word &= word - 1 {
 			i := w<<6 | bits.TrailingZeros64(word)
-			for c := range (len(points.X) + chunkPoints - 1) / chunkPoints {
+			for c := range chunks[:count] {
 				if !s.places[i].misses(&chunks[c]) {
 					nanoseconds += s.calls[i].blockNanoseconds() * (chunkPoints / BlockPoints)
 				}

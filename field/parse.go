@@ -10,19 +10,31 @@ import (
 type effectText struct {
 	name       string
 	params     []Param
+	functions  []*function
 	boxed      bool
 	box        Box
 	statements []statement
 	last       line // where the text ends
 }
 
-// A statement is `target = op operand, operand`.
+// A statement is `target = op operand, operand`; or, with an expression, `let
+// target = body`, `output += body` or `output -= body`.
 type statement struct {
 	line     line
+	form     statementForm
 	target   token
-	op       token
+	op       token // the operation, or the sign
 	operands []operandText
+	body     *node
 }
+
+type statementForm uint8
+
+const (
+	formOperation statementForm = iota
+	formLet
+	formSum
+)
 
 // An operandText is a name, or a literal.
 type operandText struct {
@@ -57,7 +69,7 @@ func parse(source string) (*effectText, error) {
 	return &p.text, nil
 }
 
-const lineForms = `"name = op a, b", or a header line: effect, param, box or everywhere`
+const lineForms = `"let name = ...", "output += ...", "name = op a, b", or a header line: effect, param, box, everywhere or def`
 
 func (p *parser) line(l *line) error {
 	first, err := l.next()
@@ -66,6 +78,9 @@ func (p *parser) line(l *line) error {
 	}
 	if first.kind != tokenWord {
 		return l.unexpected(first, lineForms)
+	}
+	if sign, ok := l.sumSign(); ok {
+		return p.sum(l, first, sign)
 	}
 	after := l.at
 	second, err := l.next()
@@ -76,6 +91,14 @@ func (p *parser) line(l *line) error {
 		return p.statement(l, first)
 	}
 	l.at = after
+	if second.kind == tokenWord {
+		switch first.spelling() {
+		case "let":
+			return p.let(l)
+		case "def":
+			return p.def(l)
+		}
+	}
 	if first.lane == wholeVector {
 		switch first.text {
 		case "effect", "param", "box", "everywhere":
@@ -87,16 +110,20 @@ func (p *parser) line(l *line) error {
 
 // statement reads what follows `target =`.
 func (p *parser) statement(l *line, target token) error {
-	if len(p.text.statements) == MaxStatements {
-		return l.fail(target.column, "", "more than %d assignments", MaxStatements)
-	}
 	s := statement{target: target}
 	var err error
 	if s.op, err = l.next(); err != nil {
 		return err
 	}
 	if s.op.kind != tokenWord || s.op.lane != wholeVector {
-		return l.unexpected(s.op, "an operation: "+operationNames)
+		return l.unexpected(s.op, "an operation: "+operationNames+s.target.letHint())
+	}
+	s.line = *l
+	if l.atSign() {
+		return l.fail(s.op.column, `"let `+target.text+` = ..."`, "an expression needs a let")
+	}
+	if _, ok := operationOf(s.op.text); !ok {
+		return s.unknownOperation()
 	}
 	for more := true; more; {
 		o, err := l.operand()
@@ -111,6 +138,13 @@ func (p *parser) statement(l *line, target token) error {
 		if more = t.is(","); !more && t.kind != tokenEnd {
 			return l.unexpected(t, `"," and another operand, or the end of the line`)
 		}
+	}
+	return p.append(l, s)
+}
+
+func (p *parser) append(l *line, s statement) error {
+	if len(p.text.statements) == MaxStatements {
+		return l.fail(s.target.column, "", "more than %d assignments", MaxStatements)
 	}
 	s.line = *l
 	p.text.statements = append(p.text.statements, s)
@@ -246,8 +280,52 @@ func (p *parser) param(l *line) error {
 		return l.unexpected(first, "a number or a vector like (1, 2, 3, 0)")
 	}
 	v, err := l.literal(first)
-	p.text.params = append(p.text.params, Param{t.text, v})
-	return err
+	if err != nil {
+		return err
+	}
+	q := Param{Name: t.text, Default: v, Scalar: first.kind == tokenNumber}
+	if err := l.bounds(&q, first); err != nil {
+		return err
+	}
+	p.text.params = append(p.text.params, q)
+	return nil
+}
+
+// bounds reads ` in 0..100` behind a default, if it is there.
+func (l *line) bounds(q *Param, first token) error {
+	after := l.at
+	word, err := l.next()
+	if err != nil || word.kind != tokenWord || word.spelling() != "in" {
+		l.at = after
+		return nil // the caller sees what it is
+	}
+	q.Bounded = true
+	if q.Min, err = l.bound(); err != nil {
+		return err
+	}
+	l.skipBlanks()
+	if !strings.HasPrefix(l.source[l.at:], between) {
+		return l.fail(l.at+1, `".." and the highest value`, "the range has one end")
+	}
+	l.at += len(between)
+	if q.Max, err = l.bound(); err != nil {
+		return err
+	}
+	switch {
+	case q.Min > q.Max:
+		return l.fail(word.column, "the lowest value, then the highest", "the range is empty: from %v to %v", q.Min, q.Max)
+	case !q.Allows(q.Default):
+		return l.fail(first.column, fmt.Sprintf("%v to %v", q.Min, q.Max), "the default is outside of its own range")
+	}
+	return nil
+}
+
+func (l *line) bound() (float32, error) {
+	t, err := l.next()
+	if err == nil && t.kind != tokenNumber {
+		err = l.unexpected(t, "a range like 0..100")
+	}
+	return t.value, err
 }
 
 // region reads `box (x,y,z) (x,y,z)`, with or without a comma in between, or

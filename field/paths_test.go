@@ -79,8 +79,9 @@ func requirePaths(t testing.TB, p *Program, r *rand.Rand, n int) {
 }
 
 func runOn(p *Program, points, out *fenced, env Env, clip bool) *fenced {
-	c := p.prepare(env, make([]float32, p.poolSize()))
-	c.run(points.Planes, out.Planes, make([]float32, p.workSize()), clip && p.boxed)
+	var c call
+	c.prepare(p, &env, make([]float32, p.pool))
+	c.run(&points.Planes, &out.Planes, 0, len(out.X), make([]float32, p.work), clip && p.boxed)
 	return out
 }
 

@@ -8,15 +8,6 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// Vec4 is four lanes: x, y, z, w.
-type Vec4 = [4]float32
-
-// Param is a parameter of an effect: a vector that each evaluation is given.
-type Param struct {
-	Name    string
-	Default Vec4
-}
-
 // Box is a region in the effect's own space, in metres, faces included.
 type Box struct{ Min, Max [3]float32 }
 
@@ -35,6 +26,7 @@ type Program struct {
 	hash      uint64 // derived from all of the above
 
 	here, placed *bound // derived too, for the kernels of this process: without and with an origin
+	work, pool   int    // derived of those: float32s of scratch that a run wants, and of constants
 }
 
 // seal computes what is derived. The program does not change after it.
@@ -55,9 +47,13 @@ func (p *Program) seal() *Program {
 // need more scratch than MaxScratch with one of them.
 func (p *Program) bind(k cpu.Kernels) {
 	p.here, p.placed = bind(p, k, false), bind(p, k, true)
-	if p.here == nil || p.placed == nil || p.Scratch() > MaxScratch {
-		p.here, p.placed = nil, nil
+	if p.here != nil && p.placed != nil {
+		if p.measure(); p.Scratch() <= MaxScratch {
+			return
+		}
 	}
+	p.here, p.placed = nil, nil
+	p.measure()
 }
 
 // Name is what the text calls the effect; empty if it does not.
@@ -78,4 +74,4 @@ func (p *Program) Hash() uint64 { return p.hash }
 
 // Scratch is the number of float32s of scratch that Evaluate wants: at most
 // MaxScratch, whatever the number of points (F5).
-func (p *Program) Scratch() int { return p.workSize() + p.poolSize() }
+func (p *Program) Scratch() int { return p.work + p.pool }

@@ -49,7 +49,7 @@ output = add output, lean
 `)
 	require.Equal(t, "vent", p.Name())
 	require.Equal(t, []field.Param{
-		{Name: "strength", Default: field.Vec4{9, 9, 9, 9}}, {Name: "lean", Default: field.Vec4{0.5, -1, 0.2, 0}}, {Name: "full", Default: field.Vec4{1, 2, 3, 4}},
+		{Name: "strength", Default: field.Vec4{9, 9, 9, 9}, Scalar: true}, {Name: "lean", Default: field.Vec4{0.5, -1, 0.2, 0}}, {Name: "full", Default: field.Vec4{1, 2, 3, 4}},
 	}, p.Params())
 	box, ok := p.Box()
 	require.True(t, ok)

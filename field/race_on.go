@@ -1,4 +1,4 @@
-//go:build race
+//go:build race && amd64 && !purego
 
 package field
 
@@ -9,14 +9,14 @@ import (
 
 // The race detector does not see what assembly does, so it is told.
 
-func raceRead(p Planes) {
-	for _, plane := range [3][]float32{p.X, p.Y, p.Z} {
+func raceRead(x, y, z []float32) {
+	for _, plane := range [3][]float32{x, y, z} {
 		runtime.RaceReadRange(unsafe.Pointer(unsafe.SliceData(plane)), 4*len(plane))
 	}
 }
 
-func raceWrite(p Planes) {
-	for _, plane := range [3][]float32{p.X, p.Y, p.Z} {
+func raceWrite(x, y, z []float32) {
+	for _, plane := range [3][]float32{x, y, z} {
 		runtime.RaceWriteRange(unsafe.Pointer(unsafe.SliceData(plane)), 4*len(plane))
 	}
 }

@@ -31,11 +31,11 @@ func reachOfLiteral(v Vec4) (r reach) {
 }
 
 // reachOf is the reach of an operation of the text. Those that are not named here
-// (div, sqrt) can make what is not finite of numbers that are small.
+// (div, sqrt, exp2) can make what is not finite of numbers that are small.
 func reachOf(name string, v [4]term) reach {
 	a, b, c, d := v[0].reach, v[1].reach, v[2].reach, v[3].reach
 	switch name {
-	case "saturate":
+	case "saturate", "hash":
 		return 0 // of NaN too
 	case "smooth":
 		return 1

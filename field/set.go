@@ -68,17 +68,18 @@ func (s *Set) Add(p *Program, env Env) error {
 	if len(s.calls) == MaxEffects {
 		return fmt.Errorf("%w: %d effects", ErrFull, MaxEffects)
 	}
-	if err := p.checkParams(env); err != nil {
+	if err := p.checkParams(&env); err != nil {
 		return err
 	}
 	if len(p.code) == 0 {
 		return nil // the zero Program
 	}
-	from, to := len(s.pool), len(s.pool)+p.poolSize()
+	from, to := len(s.pool), len(s.pool)+p.pool
 	s.pool = slices.Grow(s.pool, to-from)[:to]
-	s.calls = append(s.calls, p.prepare(env, s.pool[from:]))
+	s.calls = append(s.calls, call{})
+	s.calls[len(s.calls)-1].prepare(p, &env, s.pool[from:])
 	s.places = append(s.places, place{env.Origin, p.box, p.boxed})
-	s.work = max(s.work, p.workSize())
+	s.work = max(s.work, p.work)
 	return nil
 }
 
@@ -91,51 +92,43 @@ func (s *Set) Scratch() int { return s.work }
 // goes for this, too. The errors ErrPlanes, ErrOverlap and ErrScratch are the
 // caller's fault, and leave out as it was.
 func (s *Set) Evaluate(points, out Planes, scratch []float32) error {
-	if err := checkMemory(points, out, scratch, s.work); err != nil {
+	if err := checkMemory(&points, &out, scratch, s.work); err != nil {
 		return err
 	}
-	for r := range regions(points) {
-		s.region(region(points, r), region(out, r), scratch)
+	for at := 0; at < len(points.X); at += regionPoints {
+		s.region(&points, &out, at, scratch)
 	}
 	return nil
 }
 
-// regions is the number of regions that points make.
-func regions(points Planes) int { return (len(points.X) + regionPoints - 1) / regionPoints }
-
-func region(p Planes, r int) Planes {
-	p = p.from(r * regionPoints)
-	return p.to(min(len(p.X), regionPoints))
-}
-
-// region evaluates the effects that are somewhere in a region.
-func (s *Set) region(points, out Planes, scratch []float32) {
+// region evaluates the effects that are somewhere in the region that begins at a
+// point.
+func (s *Set) region(points, out *Planes, at int, scratch []float32) {
 	var chunks [regionChunks]bounds
-	near := s.survey(points, &chunks)
-	for c, at := 0, 0; at < len(points.X); c, at = c+1, at+chunkPoints {
-		n := min(len(points.X)-at, chunkPoints)
-		from, to := points.from(at).to(n), out.from(at).to(n)
+	near := s.survey(points, at, &chunks)
+	for c := 0; c < regionChunks && at < len(points.X); c++ {
+		end := min(at+chunkPoints, len(points.X))
 		for w, word := range near[:(len(s.calls)+63)/64] {
 			for ; word != 0; word &= word - 1 {
 				i := w<<6 | bits.TrailingZeros64(word)
 				if p := &s.places[i]; !p.misses(&chunks[c]) {
-					s.calls[i].run(from, to, scratch, !p.contains(&chunks[c]))
+					s.calls[i].run(points, out, at, end, scratch, !p.contains(&chunks[c]))
 				}
 			}
 		}
+		at = end
 	}
 }
 
-// survey measures the chunks of a region, and finds the effects that are somewhere
-// in it.
-func (s *Set) survey(points Planes, chunks *[regionChunks]bounds) (near [MaxEffects / 64]uint64) {
-	var all bounds
-	for c, at := 0, 0; at < len(points.X); c, at = c+1, at+chunkPoints {
-		chunks[c] = boundsOf(points.from(at).to(min(len(points.X)-at, chunkPoints)))
-		if c == 0 {
-			all = chunks[0]
-		}
+// survey measures the chunks of the region that begins at a point, and finds the
+// effects that are somewhere in it.
+func (s *Set) survey(points *Planes, at int, chunks *[regionChunks]bounds) (near [MaxEffects / 64]uint64) {
+	all := nowhere
+	for c := 0; c < regionChunks && at < len(points.X); c++ {
+		end := min(at+chunkPoints, len(points.X))
+		chunks[c] = boundsOf(points.cut(at, end))
 		all.join(&chunks[c])
+		at = end
 	}
 	for i := range s.places {
 		if !s.places[i].misses(&all) {

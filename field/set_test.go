@@ -44,12 +44,12 @@ func scattered(t testing.TB, r *rand.Rand, k cpu.Kernels, n int) (s *Set, points
 	return s, points
 }
 
-// alone is what the set means: each effect by itself, each point by itself.
-func alone(s *Set, points, out Planes) {
+// byThemselves is what the set means: each effect by itself, each point by itself.
+func byThemselves(s *Set, points, out Planes) {
 	scratch := make([]float32, s.Scratch())
 	for i := range s.calls {
 		for at := range points.X {
-			s.calls[i].run(points.from(at).to(1), out.from(at).to(1), scratch, s.places[i].boxed)
+			s.calls[i].run(&points, &out, at, at+1, scratch, s.places[i].boxed)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestSet(t *testing.T) {
 			s, points := scattered(t, r, k, n)
 			start := randomPoints(r, n)
 			want, got := copied(start), copied(start)
-			alone(s, points, want)
+			byThemselves(s, points, want)
 			require.NoError(t, s.Evaluate(points, got, make([]float32, s.Scratch())))
 			requireCanonical(t, want, got)
 
@@ -90,9 +90,9 @@ func TestSetLeavesOut(t *testing.T) {
 		points.X[i], points.Y[i], points.Z[i] = float32(i)/100, float32(i%12)-4, float32(i%7)-4
 	}
 	missed, inside, pairs := 0, 0, 0
-	for r := range regions(points) {
+	for at := 0; at < len(points.X); at += regionPoints {
 		var chunks [regionChunks]bounds
-		s.survey(region(points, r), &chunks)
+		s.survey(&points, at, &chunks)
 		for c := range chunks {
 			for i := range s.places {
 				pairs++
@@ -119,7 +119,7 @@ func TestSetErrors(t *testing.T) {
 	points, out := randomPoints(rand.New(rand.NewPCG(1, 1)), 10), Planes{X: make([]float32, 10), Y: make([]float32, 10), Z: make([]float32, 10)}
 	scratch := make([]float32, s.Scratch())
 	require.ErrorIs(t, s.Evaluate(points, out, scratch[1:]), ErrScratch)
-	require.ErrorIs(t, s.Evaluate(points.to(9), out, scratch), ErrPlanes)
+	require.ErrorIs(t, s.Evaluate(points.cut(0, 9), out, scratch), ErrPlanes)
 	require.ErrorIs(t, s.Evaluate(points, points, scratch), ErrOverlap)
 	require.ErrorIs(t, s.EvaluateParallel(points, out, nil), ErrScratch)
 	require.ErrorIs(t, s.EvaluateParallel(points, out, [][]float32{scratch, scratch}), ErrOverlap)
@@ -181,8 +181,8 @@ func TestParallelDecides(t *testing.T) {
 	var s Set
 	require.NoError(t, s.Add(p, Env{}))
 	few, many := randomPoints(rand.New(rand.NewPCG(1, 35)), 2*regionPoints), randomPoints(rand.New(rand.NewPCG(1, 35)), 100*regionPoints)
-	require.False(t, s.isMuch(few))
-	require.True(t, s.isMuch(many))
+	require.False(t, s.isMuch(&few))
+	require.True(t, s.isMuch(&many))
 }
 
 // TestBounds: each place of each lane counts, on each path, and a NaN at each is
@@ -252,7 +252,7 @@ func benchmarkSet(b *testing.B, n, count int) {
 	b.Run("whole", func(b *testing.B) {
 		for b.Loop() {
 			for i := range s.calls {
-				s.calls[i].run(points, out, scratch, false)
+				s.calls[i].run(&points, &out, 0, n, scratch, false)
 			}
 		}
 		perPoint(b)
@@ -268,7 +268,7 @@ func benchmarkSet(b *testing.B, n, count int) {
 	b.Run("bounds", func(b *testing.B) {
 		for b.Loop() {
 			for at := 0; at+chunkPoints <= n; at += chunkPoints {
-				_ = boundsOf(points.from(at).to(chunkPoints))
+				_ = boundsOf(points.cut(at, at+chunkPoints))
 			}
 		}
 		perPoint(b)

@@ -5,8 +5,10 @@ import (
 	"math"
 )
 
-// What the compiler computes or leaves out by itself. None of it changes a bit of
-// a result, whatever the operands are: a NaN has no bits of its own.
+// What the compiler computes or leaves out by itself. A number 0 in the text, or
+// what comes to 0 by computing with the numbers of the text, is nothing: 0*x is 0
+// and x + 0 is x, whatever x is (the package comment, Arithmetic). All else here
+// changes no bit of a result: a NaN has no bits of its own.
 
 // normal gives an operation its cheapest form, and operands that may be exchanged
 // one order: what varies from point to point first, literals last. So equal values
@@ -23,6 +25,7 @@ func (g *graph) normal(v value) value {
 	case opMad, opNmad:
 		v = g.normalProduct(v)
 	}
+	v = g.unsigned(v)
 	switch v.op {
 	case opAdd, opMul, opMad, opNmad:
 		a, b := v.operands[0], v.operands[1]
@@ -33,14 +36,42 @@ func (g *graph) normal(v value) value {
 	return v
 }
 
+// unsigned moves the signs of operands into the operation: a + neg b is a - b.
+func (g *graph) unsigned(v value) value {
+	opposite := [opcodes]Opcode{opAdd: opSub, opSub: opAdd, opMad: opNmad, opNmad: opMad}
+	for opposite[v.op] != opNone {
+		at := 1
+		if g.isNeg(v.operands[0]) && !g.isNeg(v.operands[1]) {
+			switch v.op {
+			case opAdd:
+				v.operands[0], v.operands[1] = v.operands[1], v.operands[0]
+			case opMad, opNmad:
+				at = 0
+			}
+		}
+		if !g.isNeg(v.operands[at]) {
+			break
+		}
+		v.op = opposite[v.op]
+		v.operands[at] = g.values[v.operands[at]].operands[0]
+	}
+	return v
+}
+
+func (g *graph) isNeg(id valueID) bool { return id != theOutput && g.values[id].op == opNeg }
+
 // normalProduct makes a sum of a mad whose product needs no rounding: that of
-// anything by 1, and that of two literals if it is a float32.
+// anything by 1 or 0, and that of two literals if it is a float32.
 func (g *graph) normalProduct(v value) value {
 	a, b, c := v.operands[0], v.operands[1], v.operands[2]
 	if g.isLiteral(a, oneBits) {
 		a, b = b, a
 	}
-	if !g.isLiteral(b, oneBits) {
+	switch {
+	case g.isLiteral(b, oneBits):
+	case g.isZero(a) || g.isZero(b):
+		a = g.literal(0)
+	default:
 		x, isX := g.literalOf(a)
 		y, isY := g.literalOf(b)
 		exact := float64(x) * float64(y)
@@ -80,21 +111,29 @@ func (g *graph) fold(v value) (float32, bool) {
 	return r, isFinite(r)
 }
 
-const zeroBits, minusZeroBits, oneBits = 0, signBit, 0x3f800000
+const oneBits = 0x3f800000
 
-// identity finds operations that are one of their operands, whatever it is. That
-// is stricter than algebra: x + 0 is not x when x is -0.
+// identity finds operations that need not be done: they are one of their operands,
+// or 0.
 func (g *graph) identity(v value) (valueID, bool) {
 	a, b := v.operands[0], v.operands[1]
 	switch v.op {
 	case opAdd:
-		return a, g.isLiteral(b, minusZeroBits) || g.isLiteral(b, zeroBits) && g.isPlus(a)
+		return a, g.isZero(b)
 	case opSub:
-		return a, g.isLiteral(b, zeroBits)
+		if g.isZero(a) {
+			return g.value(opNeg, b), true
+		}
+		return a, g.isZero(b)
 	case opMul:
+		if g.isZero(b) {
+			return g.literal(0), true
+		}
 		return a, g.isLiteral(b, oneBits)
 	case opSaturate:
 		return a, g.values[a].op == opSaturate
+	case opNeg:
+		return g.values[a].operands[0], g.isNeg(a)
 	case opSelectLT, opSelectGE:
 		return g.chosen(v)
 	}
@@ -115,19 +154,10 @@ func (g *graph) chosen(v value) (valueID, bool) {
 	return v.operands[2], true
 }
 
-// isPlus says whether a value has no minus sign at any point: squares, sums of
-// squares and what is alike.
-func (g *graph) isPlus(id valueID) bool {
-	v := &g.values[id]
-	switch v.op {
-	case opAbs, opRsqrt, opSaturate:
-		return true
-	case opMul:
-		return v.operands[0] == v.operands[1]
-	case opMad:
-		return v.operands[0] == v.operands[1] && g.isPlus(v.operands[2])
-	}
-	return false
+// isZero says whether a value is the number 0, of either sign.
+func (g *graph) isZero(id valueID) bool {
+	f, ok := g.literalOf(id)
+	return ok && f == 0
 }
 
 func (g *graph) isLiteral(id valueID, bits uint32) bool {

@@ -2,13 +2,14 @@ package field
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestSimplify pins what the compiler does by itself. That it changes no bit is
-// what the oracles of the random programs see to.
+// TestSimplify pins what the compiler does by itself. That it changes no other bit
+// than those of 0 is what the oracles of the random programs see to.
 func TestSimplify(t *testing.T) {
 	for text, want := range map[string]string{
 		"a = div a, 4":                             "mul(x, 0.25)",
@@ -29,12 +30,27 @@ func TestSimplify(t *testing.T) {
 		"a = mad 2, 3, a":                          "add(x, 6)",
 		"a = nmad 2, 3, a":                         "sub(x, 6)",
 		"a = nmad 0, 0, a":                         "x",
-		"a = mad 0, -0, a":                         "x",
-		"a = mad 0, 0, a":                          "add(x, 0)",
+		"a = mad a, -0, b":                         "y",
+		"a = mad a, b, 0":                          "mad(x, y, 0)",
 		"a = mad 0.1, 0.1, a":                      "mad(0.1, 0.1, x)", // the product has more bits than a float32
-		"a = abs a\na = add a, 0":                  "abs(x)",
-		"a = mul a, a\na = add a, 0":               "mul(x, x)",
-		"a = mul a, b\na = add a, 0":               "add(mul(x, y), 0)",
+		"a = add a, -0":                            "x",
+		"a = add 0, a":                             "x",
+		"a = sub a, 0":                             "x",
+		"a = sub 0, a":                             "sub(out, x)",
+		"a = mad a, 1, 0":                          "x",
+		"b = sub 1, 1\na = mad a, b, 3":            "3", // 0 by computing
+		"a = mul a, 0\na = add a, 3":               "3",
+		"a = div a, 0\na = max a, 0":               "max(div(x, 0), 0)",
+		"b = neg b\na = add a, b":                  "sub(x, y)",
+		"a = neg a\na = add a, b":                  "sub(y, x)",
+		"b = neg b\na = sub a, b":                  "add(x, y)",
+		"a = neg a\na = neg a":                     "x",
+		"b = neg b\na = neg a\na = sub a, b":       "sub(y, x)",
+		"a = neg a\na = sub a, b":                  "sub(neg(x), y)",
+		"a = neg a\na = mad a, b, 3":               "nmad(x, y, 3)",
+		"a = neg a\nb = neg b\na = mad a, b, 3":    "mad(x, y, 3)",
+		"b = neg b\na = nmad a, b, 3":              "mad(x, y, 3)",
+		"a = neg a\nb = neg b\na = add a, b":       "sub(neg(x), y)",
 		"a = select_lt 1, 2, a, b":                 "x",
 		"a = select_ge 1, 2, a, b":                 "y",
 		"a = select_lt a, 2, b, b":                 "y",
@@ -44,9 +60,44 @@ func TestSimplify(t *testing.T) {
 	} {
 		p, err := Compile("a = mov position.x\nb = mov position.y\n" + text + "\noutput.x = add output.x, a")
 		require.NoError(t, err)
-		require.Equal(t, "add(out, "+want+")", addedToX(p), "%s", text)
+		if !strings.HasPrefix(want, "sub(out") {
+			want = "add(out, " + want + ")"
+		}
+		require.Equal(t, want, addedToX(p), "%s", text)
 		requireRoundTrip(t, p)
 	}
+}
+
+// TestNothing: a number 0 adds nothing, not even a +0 to a -0; an effect of
+// nothing is one all the same.
+func TestNothing(t *testing.T) {
+	for text, code := range map[string]int{
+		"output = add output, 0":                                                       2, // a sum that changes nothing, and the end
+		"output = sub output, (0,-0,0)":                                                2,
+		"output = mad position, 0, output":                                             2,
+		"a = mul position, (1,0,1)\noutput = add output, a":                            3,
+		"a = mul position, (1,0,1)\noutput.y = sub output.y, a":                        2,
+		"v = cross (0,1,0), position\noutput = add output, v":                          3, // z and -x
+		"v = mul position, (0,2,0)\nv = mul v, position.y\noutput = nmad v, 3, output": 4,
+	} {
+		p, err := Compile(text)
+		require.NoError(t, err)
+		loads := 0
+		for _, in := range p.code {
+			if in.op == opLoad {
+				loads++
+			}
+		}
+		require.Equal(t, code, len(p.code)-loads, "%s:\n%s", text, p)
+		requireRoundTrip(t, p)
+	}
+	p, err := Compile("output = add output, 0")
+	require.NoError(t, err)
+	minus := float32(math.Copysign(0, -1))
+	one := []float32{minus}
+	points, out := Planes{[]float32{1}, []float32{2}, []float32{3}}, Planes{one, []float32{minus}, []float32{minus}}
+	require.NoError(t, p.Evaluate(points, out, Env{}, make([]float32, p.Scratch())))
+	require.Equal(t, uint32(signBit), math.Float32bits(one[0]))
 }
 
 // TestExactInverse: dividing and multiplying are the same for all that is not

@@ -12,7 +12,6 @@ package field
 type term struct {
 	lanes  vector
 	scalar bool     // the four lanes are one number, by the way that it was made
-	zero   bool     // it was written as the number 0
 	reach  reach    // of the lane that has the most
 	of     *product // what the lanes are multiplied from, if they are
 }
@@ -29,8 +28,7 @@ func (g *graph) literalTerm(v Vec4) term {
 	for lane, f := range v {
 		lanes[lane] = g.literal(f)
 	}
-	scalar := lanes == splat(lanes[0])
-	return term{lanes: lanes, scalar: scalar, zero: scalar && v[0] == 0, reach: reachOfLiteral(v)}
+	return term{lanes: lanes, scalar: lanes == splat(lanes[0]), reach: reachOfLiteral(v)}
 }
 
 // apply is an operation of the text over terms.
@@ -130,9 +128,9 @@ func (g *graph) sinkSelect(o Opcode, v [4]term) (term, bool) {
 	}
 	p := v[2].of
 	switch {
-	case p != nil && v[3].zero:
+	case p != nil && v[3].scalar && g.isZero(v[3].lanes[0]):
 		v[2] = p.factor
-	case v[3].of != nil && v[2].zero:
+	case v[3].of != nil && v[2].scalar && g.isZero(v[2].lanes[0]):
 		p = v[3].of
 		v[3] = p.factor
 	default:

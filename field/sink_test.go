@@ -16,7 +16,7 @@ func TestSink(t *testing.T) {
 		"subtracted":                 {"v = mul v, a\noutput = sub output, v", "nmad(x, y, out)"},
 		"mad by a number":            {"v = mul v, a\noutput = nmad b, v, output", "nmad(x, mul(y, z), out)"},
 		"mad by a vector":            {"v = mul v, a\noutput = mad v, position, output", "mad(mul(x, y), x, out)"},
-		"negated":                    {"v = mul v, a\nv = neg v\noutput = add output, v", "mad(x, neg(y), out)"},
+		"negated":                    {"v = mul v, a\nv = neg v\noutput = add output, v", "nmad(x, y, out)"},
 		"in one lane of the output":  {"v = mul v, a\noutput.x = add output.x, v", "mad(x, y, out)"},
 		"one lane of it":             {"v = mul v, a\noutput.x = add output.x, v.x", "add(out, mul(x, y))"},
 		"normalized":                 {"v.y = mov 0\nv.z = mov 0\nv = normalize v\nv = mul v, a\noutput = add output, v", "mad(x, mul(y, rsqrt(mul(x, x))), out)"},

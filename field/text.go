@@ -1,7 +1,6 @@
 package field
 
 import (
-	"math"
 	"strconv"
 	"strings"
 )
@@ -9,7 +8,8 @@ import (
 // String is the program as text, instruction by instruction. Compile makes the
 // same program of it (the same Hash) if it was made by Compile. One that was put
 // together by hand may hold what the compiler would leave out or could not do;
-// then the text gives one of the same results, if any.
+// then the text gives one of the same results, if any, but for what a text means
+// by 0 (the package comment, Arithmetic).
 func (p *Program) String() string {
 	w := writer{program: p, prefix: p.registerPrefix()}
 	w.header()
@@ -43,7 +43,11 @@ func (w *writer) header() {
 		w.b.WriteString("effect " + p.name + "\n")
 	}
 	for _, q := range p.params {
-		w.b.WriteString("param " + q.Name + " = " + spellDefault(q.Default) + "\n")
+		w.b.WriteString("param " + q.Name + " = " + q.spellDefault())
+		if q.Bounded {
+			w.b.WriteString(" in " + spell(q.Min) + between + spell(q.Max))
+		}
+		w.b.WriteByte('\n')
 	}
 	if p.boxed {
 		w.b.WriteString("box " + spellVector(p.box.Min[:]) + " " + spellVector(p.box.Max[:]) + "\n")
@@ -105,15 +109,11 @@ func (p *Program) spellUniform(number uint16) string {
 // spell writes the shortest number that is read as the same float32.
 func spell(f float32) string { return strconv.FormatFloat(float64(f), 'g', -1, 32) }
 
-// spellDefault writes a number for four lanes that are the same to the bit.
-func spellDefault(v Vec4) string {
-	first := math.Float32bits(v[0])
-	for _, f := range v {
-		if math.Float32bits(f) != first {
-			return spellVector(v[:])
-		}
+func (p Param) spellDefault() string {
+	if p.Scalar {
+		return spell(p.Default[0])
 	}
-	return spell(v[0])
+	return spellVector(p.Default[:])
 }
 
 func spellVector(v []float32) string {

@@ -3,6 +3,7 @@
 package field
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/worldd/worldd/internal/cpu"
@@ -21,9 +22,11 @@ type frame struct {
 	code    unsafe.Pointer    // 48
 	scratch unsafe.Pointer    // 56
 	pool    unsafe.Pointer    // 64
-	blocks  uintptr           // 72: to do
-	clip    uintptr           // 80: 1 if points outside of the box keep their output
-	target  [3]unsafe.Pointer // 88: where the output belongs, if AVX2 clips
+	bytes   uintptr           // 72: of each plane, to do
+	masked  uintptr           // 80: 1 if points that lanes leaves out, or that are clipped, keep their output
+	target  [3]unsafe.Pointer // 88: where the output belongs, if AVX2 is masked
+	clip    uintptr           // 112: 1 if points outside of the box keep their output
+	lanes   uint64            // 120: a bit for each point of a block
 }
 
 // The addresses of the handlers, by number; 0 for those that a path does not have.
@@ -50,43 +53,52 @@ func handlersOf(k cpu.Kernels) *[handlers]uintptr {
 	return &handlersAVX2
 }
 
-// run executes bound code on whole blocks: all slices have a multiple of
-// BlockPoints. The scratch is aligned.
-func (b *bound) run(points, out Planes, pool, scratch []float32, clip bool) {
+// run executes bound code on points, from from to to, at least a block of them. A
+// last block that is not whole begins further in front, and changes the output of
+// those points alone that no block has been to. The scratch is aligned.
+func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, clip bool) {
+	raceRead(points.X[from:to], points.Y[from:to], points.Z[from:to])
+	raceWrite(out.X[from:to], out.Y[from:to], out.Z[from:to])
 	f := frame{
-		points: planePointers(points), out: planePointers(out),
 		code:    unsafe.Pointer(unsafe.SliceData(b.code)),
 		scratch: unsafe.Pointer(unsafe.SliceData(scratch)),
 		pool:    unsafe.Pointer(unsafe.SliceData(pool)),
+		lanes:   math.MaxUint64,
 	}
-	raceRead(points)
-	raceWrite(out)
-	for n := len(points.X) / BlockPoints; n > 0; {
-		blocks := min(n, b.blocks)
-		f.blocks = uintptr(blocks)
-		if clip {
-			f.clip = 1
-		}
-		if b.kernels == cpu.AVX512 {
-			threadAVX512(&f)
-		} else {
-			if clip {
-				f.target = f.out
-				f.out = planePointers(spare(scratch, 3))
-			}
-			threadAVX2(&f)
-			if clip {
-				f.out = f.target
-			}
-		}
-		n -= blocks
-		if n > 0 {
-			points, out = points.from(blocks*BlockPoints), out.from(blocks*BlockPoints)
-			f.points, f.out = planePointers(points), planePointers(out)
-		}
+	if clip {
+		f.masked, f.clip = 1, 1
+	}
+	for step := b.blocks * BlockPoints; to-from >= BlockPoints; {
+		n := min(step, (to-from)&^(BlockPoints-1))
+		f.bytes = uintptr(4 * n)
+		b.thread(&f, points, out, from, scratch)
+		from += n
+	}
+	if from < to {
+		f.masked, f.bytes, f.lanes = 1, planeBytes, math.MaxUint64<<(BlockPoints-(to-from))
+		b.thread(&f, points, out, to-BlockPoints, scratch)
 	}
 }
 
-func planePointers(p Planes) [3]unsafe.Pointer {
-	return [3]unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(p.X)), unsafe.Pointer(unsafe.SliceData(p.Y)), unsafe.Pointer(unsafe.SliceData(p.Z))}
+// thread is one call of assembly.
+func (b *bound) thread(f *frame, points, out *Planes, at int, scratch []float32) {
+	f.points, f.out = points.pointers(at), out.pointers(at)
+	switch {
+	case b.kernels == cpu.AVX512:
+		threadAVX512(f)
+	case f.masked != 0:
+		sum, lanes := spare(scratch, 3), scratch[BlockPoints:][:BlockPoints]
+		for i := range lanes {
+			lanes[i] = math.Float32frombits(-uint32(f.lanes >> i & 1))
+		}
+		f.target, f.out = f.out, sum.pointers(0)
+		threadAVX2(f)
+	default:
+		threadAVX2(f)
+	}
+}
+
+// pointers are the places of a point.
+func (p *Planes) pointers(i int) [3]unsafe.Pointer {
+	return [3]unsafe.Pointer{unsafe.Pointer(&p.X[i]), unsafe.Pointer(&p.Y[i]), unsafe.Pointer(&p.Z[i])}
 }

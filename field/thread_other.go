@@ -4,9 +4,17 @@ package field
 
 import "github.com/worldd/worldd/internal/cpu"
 
-// bind makes nothing: here the portable instructions run as they are.
+// Here the portable instructions run as they are: nothing is ever bound, so that
+// there is no bound to call a method of.
+type bound struct {
+	planes   int
+	literals []float32
+}
+
 func bind(*Program, cpu.Kernels, bool) *bound { return nil }
 
-func (*bound) run(_, _ Planes, _, _ []float32, _ bool) {
-	panic("field: there is no bound code here")
-}
+func (*bound) fill([]float32, *Program, *Env) {}
+
+func (*bound) run(_, _ *Planes, _, _ int, _, _ []float32, _ bool) {}
+
+func (*bound) blockNanoseconds() int { panic("field: there is no bound code here") }

@@ -24,8 +24,8 @@ type vectorOracle struct {
 // vectorInterpret adds the effect at one point to out.
 func vectorInterpret(text string, point [3]float32, time float32, out [3]float32) [3]float32 {
 	o := vectorOracle{names: map[string]vectorTerm{
-		"position": {lanes: [4]float32{point[0], point[1], point[2], 0}, size: vectorGiven},
-		"time":     vectorSingle(time, vectorGiven),
+		"position": {lanes: [4]float32{point[0], point[1], point[2], 0}, fixed: [4]bool{3: true}, size: vectorGiven},
+		"time":     vectorSingle(time, false, vectorGiven),
 	}, out: out}
 	for row := range strings.SplitSeq(text, "\n") {
 		target, right, assigns := strings.Cut(row, " = ")
@@ -33,6 +33,9 @@ func vectorInterpret(text string, point [3]float32, time float32, out [3]float32
 		switch {
 		case isParam:
 			o.names[name] = vectorTerm{lanes: o.operand(right).lanes, size: vectorGiven}
+			if right[0] != '(' {
+				o.names[name] = vectorSingle(o.operand(right).lanes[0], false, vectorGiven)
+			}
 		case assigns:
 			o.assign(target, right)
 		}
@@ -61,8 +64,8 @@ func (o *vectorOracle) assign(target, right string) {
 	if at < 0 {
 		result := vectorApply(operation, v)
 		if old := o.names[base]; lane >= 0 {
-			old.lanes[lane] = result.lanes[lane]
-			result = vectorTerm{lanes: old.lanes, size: math.Max(old.size, result.size)}
+			old.lanes[lane], old.fixed[lane] = result.lanes[lane], result.fixed[lane]
+			result = vectorTerm{lanes: old.lanes, fixed: old.fixed, size: math.Max(old.size, result.size)}
 		}
 		o.names[base] = result
 		return
@@ -126,35 +129,9 @@ func (o *vectorOracle) operand(s string) vectorTerm {
 		panic("the test made a text that does not know " + base)
 	}
 	if lane >= 0 {
-		v = vectorSingle(v.lanes[lane], v.size)
+		v = vectorSingle(v.lanes[lane], v.fixed[lane], v.size)
 	}
 	return v
-}
-
-func vectorVector(operation string, v [4][4]float32) (r [4]float32) {
-	dot := func(a, b [4]float32) float32 {
-		return vectorOnceFMA(a[2], b[2], vectorOnceFMA(a[1], b[1], float32(a[0]*b[0])))
-	}
-	cross := func(i, j int) float32 { return vectorOnceFMA(-v[0][j], v[1][i], float32(v[0][i]*v[1][j])) }
-	for i := range r {
-		a := v[0][i]
-		switch operation {
-		case "dot":
-			r[i] = dot(v[0], v[1])
-		case "cross":
-			r = [4]float32{cross(1, 2), cross(2, 0), cross(0, 1), 0}
-		case "length":
-			r[i] = float32(math.Sqrt(float64(dot(v[0], v[0]))))
-		case "normalize":
-			r[i] = float32(a * vectorInverseRoot(dot(v[0], v[0])))
-		case "smooth":
-			s := vectorClamp(a)
-			r[i] = float32(float32(s*s) * vectorOnceFMA(-s, 2, 3))
-		default:
-			r[i] = vectorNumber(operation, a, v[1][i], v[2][i], v[3][i])
-		}
-	}
-	return r
 }
 
 func vectorNumber(operation string, a, b, c, d float32) float32 {
@@ -197,6 +174,9 @@ func vectorNumber(operation string, a, b, c, d float32) float32 {
 		return vectorSine(a)
 	case "saturate":
 		return vectorClamp(a)
+	case "smooth":
+		s := vectorClamp(a)
+		return float32(float32(s*s) * vectorOnceFMA(-s, 2, 3))
 	case "exp2":
 		return vectorPower(a)
 	case "hash":

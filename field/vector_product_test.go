@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// A vectorTerm is four numbers and what the package comment asks about them: is it
-// one number, a written zero, a vector times a number, and how large can it get.
+// A vectorTerm is four numbers and what the package comment asks about them: are
+// they fixed by the text, is it one number, a vector times a number, and how large
+// can it get.
 type vectorTerm struct {
 	lanes  [4]float32
+	fixed  [4]bool // lanes that come from the numbers of the text alone
 	single bool
-	zero   bool
 	size   float64 // a power of 2; infinite if there is no bound
 	parts  []vectorTerm
 }
@@ -25,19 +26,21 @@ func vectorMost(size float64) float64 {
 	return size
 }
 
-func vectorSingle(f float32, size float64) vectorTerm {
-	return vectorTerm{lanes: [4]float32{f, f, f, f}, single: true, size: size}
+func vectorSingle(f float32, fixed bool, size float64) vectorTerm {
+	return vectorTerm{lanes: [4]float32{f, f, f, f}, fixed: [4]bool{fixed, fixed, fixed, fixed}, single: true, size: size}
 }
 
+func (t *vectorTerm) isNothing(lane int) bool { return t.fixed[lane] && t.lanes[lane] == 0 }
+
 func vectorWritten(v [4]float32) vectorTerm {
-	t := vectorTerm{lanes: v, single: true, size: 1}
+	t := vectorTerm{lanes: v, fixed: [4]bool{true, true, true, true}, single: true, size: 1}
 	for _, f := range v {
 		t.single = t.single && f == v[0] && math.Signbit(float64(f)) == math.Signbit(float64(v[0]))
 		for t.size <= math.Abs(float64(f)) {
 			t.size *= 2
 		}
 	}
-	t.zero, t.size = t.single && v[0] == 0, vectorMost(t.size)
+	t.size = vectorMost(t.size)
 	return t
 }
 
@@ -45,13 +48,11 @@ func vectorWritten(v [4]float32) vectorTerm {
 func vectorTimes(v, s vectorTerm) vectorTerm {
 	if v.parts != nil {
 		f := v.parts[1]
-		s = vectorSingle(float32(f.lanes[0]*s.lanes[0]), vectorMost(f.size*s.size))
+		s = vectorApply("mul", [4]vectorTerm{f, s})
 		v = v.parts[0]
 	}
-	r := vectorTerm{size: vectorMost(v.size * s.size), parts: []vectorTerm{v, s}}
-	for i := range r.lanes {
-		r.lanes[i] = float32(v.lanes[i] * s.lanes[0])
-	}
+	r := vectorLanes("mul", [4]vectorTerm{v, s})
+	r.size, r.parts = vectorMost(v.size*s.size), []vectorTerm{v, s}
 	return r
 }
 
@@ -60,16 +61,86 @@ func vectorApply(operation string, t [4]vectorTerm) vectorTerm {
 	if r, ok := vectorKept(operation, t); ok {
 		return r
 	}
-	var v [4][4]float32
 	largest, single := 0.0, operation != "cross"
 	for i := range vectorOperandCounts[operation] {
-		v[i] = t[i].lanes
 		largest = math.Max(largest, t[i].size)
 		single = single && t[i].single
 	}
-	r := vectorTerm{lanes: vectorVector(operation, v), single: single || operation == "dot" || operation == "length"}
+	r := vectorLanes(operation, t)
+	r.single = single || operation == "dot" || operation == "length"
 	r.size = vectorSize(operation, t, largest)
 	return r
+}
+
+// vectorLanes computes the four lanes; what is not lane by lane is taken apart.
+func vectorLanes(operation string, t [4]vectorTerm) (r vectorTerm) {
+	one := func(operation string, operands ...vectorTerm) vectorTerm {
+		var t [4]vectorTerm
+		copy(t[:], operands)
+		return vectorLanes(operation, t)
+	}
+	lane := func(t vectorTerm, i int) vectorTerm { return vectorSingle(t.lanes[i], t.fixed[i], 0) }
+	a, b := t[0], t[1]
+	switch operation {
+	case "dot":
+		x := one("mul", lane(a, 0), lane(b, 0))
+		return one("mad", lane(a, 2), lane(b, 2), one("mad", lane(a, 1), lane(b, 1), x))
+	case "length":
+		return one("sqrt", one("dot", a, a))
+	case "normalize":
+		return one("mul", a, one("rsqrt", one("dot", a, a)))
+	case "cross":
+		for i, j := range [3]int{1, 2, 0} {
+			k := 3 - i - j
+			c := one("nmad", lane(a, k), lane(b, j), one("mul", lane(a, j), lane(b, k)))
+			r.lanes[i], r.fixed[i] = c.lanes[0], c.fixed[0]
+		}
+		r.fixed[3] = true
+		return r
+	}
+	for i := range r.lanes {
+		r.lanes[i], r.fixed[i] = vectorLane(operation, t, i)
+	}
+	return r
+}
+
+// vectorLane computes one. A number 0 of the text is nothing.
+func vectorLane(operation string, t [4]vectorTerm, i int) (f float32, fixed bool) {
+	a, b, c, d := &t[0], &t[1], &t[2], &t[3]
+	f, fixed = vectorNumber(operation, a.lanes[i], b.lanes[i], c.lanes[i], d.lanes[i]), true
+	for n := range vectorOperandCounts[operation] {
+		fixed = fixed && t[n].fixed[i]
+	}
+	if fixed && !math.IsInf(float64(f), 0) && f == f {
+		return f, true
+	}
+	isOne := func(t *vectorTerm) bool { return t.fixed[i] && t.lanes[i] == 1 }
+	switch {
+	case operation == "mul" && (a.isNothing(i) || b.isNothing(i)):
+		return 0, true
+	case strings.HasSuffix(operation, "mad") && (a.isNothing(i) || b.isNothing(i)):
+		return c.lanes[i], c.fixed[i]
+	case strings.HasSuffix(operation, "mad") && c.isNothing(i) && (isOne(a) || isOne(b)):
+		f = float32(a.lanes[i] * b.lanes[i])
+		if operation == "nmad" {
+			f = -f
+		}
+		return f, false
+	case (operation == "add" || operation == "sub") && b.isNothing(i):
+		return a.lanes[i], a.fixed[i]
+	case operation == "add" && a.isNothing(i):
+		return b.lanes[i], b.fixed[i]
+	case operation == "sub" && a.isNothing(i):
+		return -b.lanes[i], false
+	case strings.HasPrefix(operation, "select") && c.fixed[i] && d.fixed[i]:
+		return f, math.Float32bits(c.lanes[i]) == math.Float32bits(d.lanes[i])
+	case strings.HasPrefix(operation, "select") && a.fixed[i] && b.fixed[i]:
+		if vectorNumber(operation, a.lanes[i], b.lanes[i], 1, 0) == 1 {
+			return f, c.fixed[i]
+		}
+		return f, d.fixed[i]
+	}
+	return f, false
 }
 
 // vectorKept are the operations that make products and keep them.
@@ -97,9 +168,9 @@ func vectorKept(operation string, t [4]vectorTerm) (vectorTerm, bool) {
 		return vectorTimes(r, a.parts[1]), true
 	case operation == "cross" && b.parts != nil:
 		return vectorTimes(vectorApply("cross", [4]vectorTerm{a, b.parts[0]}), b.parts[1]), true
-	case isSelect && c.parts != nil && d.zero && !math.IsInf(c.parts[0].size, 0):
+	case isSelect && c.parts != nil && d.single && d.isNothing(0) && !math.IsInf(c.parts[0].size, 0):
 		return vectorTimes(c.parts[0], vectorApply(operation, [4]vectorTerm{a, b, c.parts[1], d})), true
-	case isSelect && d.parts != nil && c.zero && !math.IsInf(d.parts[0].size, 0):
+	case isSelect && d.parts != nil && c.single && c.isNothing(0) && !math.IsInf(d.parts[0].size, 0):
 		return vectorTimes(d.parts[0], vectorApply(operation, [4]vectorTerm{a, b, c, d.parts[1]})), true
 	}
 	return vectorTerm{}, false
@@ -123,13 +194,13 @@ func vectorAdd(operation string, t [4]vectorTerm) [4]float32 {
 	if parts != nil {
 		t[0], t[1] = parts[0], parts[1]
 	}
-	return vectorVector(operation, [4][4]float32{t[0].lanes, t[1].lanes, t[2].lanes})
+	return vectorLanes(operation, t).lanes
 }
 
 func vectorSize(operation string, t [4]vectorTerm, largest float64) float64 {
 	a, b := t[0].size, t[1].size
 	switch operation {
-	case "saturate":
+	case "saturate", "hash":
 		return 1
 	case "smooth":
 		return 2

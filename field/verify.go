@@ -34,6 +34,12 @@ func (p *Program) verifyHeader() error {
 			return refuse("two parameters are called %q", q.Name)
 		case !allFinite(q.Default[:]):
 			return refuse("the default of parameter %q is not finite", q.Name)
+		case q.Scalar && !q.isNumber():
+			return refuse("parameter %q is a number, but the lanes of its default differ", q.Name)
+		case q.Bounded && (!allFinite([]float32{q.Min, q.Max}) || q.Min > q.Max):
+			return refuse("the range of parameter %q is none", q.Name)
+		case !q.Allows(q.Default):
+			return refuse("the default of parameter %q is outside of its range", q.Name)
 		}
 		seen[q.Name] = true
 	}

@@ -2,6 +2,7 @@ package field
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +12,7 @@ import (
 // output.y += r1, end.
 func small() *Program {
 	return (&Program{
-		name: "e", params: []Param{{"p", Vec4{1, 2, 3, 4}}}, literals: []float32{5}, preloads: 1,
+		name: "e", params: []Param{{Name: "p", Default: Vec4{1, 2, 3, 4}}}, literals: []float32{5}, preloads: 1,
 		code: []instruction{
 			{op: opLoad, to: 0, uniform: 5},
 			{op: opAdd, to: 1, operands: [4]uint8{planePosition, 0}},
@@ -104,7 +105,6 @@ func TestLoadHeader(t *testing.T) {
 		"magic":        {0, 'x', "does not begin with wfld"},
 		"version 0":    {4, 0, "version 0; only 1 to 2 are known"},
 		"version":      {4, 3, "version 3; only 1 to 2 are known"},
-		"too new":      {4, 2, "it says version 2, but is of version 1"},
 		"flags":        {5, 2, "unknown flags 0x2"},
 		"parameters":   {7, MaxParams + 1, "at most"},
 		"literals":     {9, MaxLiterals>>8 + 1, "at most"},
@@ -131,24 +131,76 @@ func TestPortableForm(t *testing.T) {
 	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nr1 = add position.x, 5\noutput.y = add output.y, r1\n", small().String())
 }
 
-// TestPortableForm2 pins the bytes of a program with operations of version 2, and
-// that these are nothing to version 1.
-func TestPortableForm2(t *testing.T) {
+// small2 is a program with all that came with version 2 of the portable form.
+func small2() *Program {
 	p := small()
-	p.code[1] = instruction{op: opExp2, to: 1, operands: [4]uint8{0}}
-	p.code[2] = instruction{op: opHash, to: 2, operands: [4]uint8{0, 1, planePosition}}
-	p.code = append(p.code[:3], instruction{op: opAdd, to: planeOutput, operands: [4]uint8{planeOutput, 2}}, instruction{op: opEnd})
-	p.seal()
+	p.params = []Param{
+		{Name: "p", Default: Vec4{1, 2, 3, 4}},
+		{Name: "q", Default: Vec4{2, 2, 2, 2}, Scalar: true, Bounded: true, Min: -1, Max: 2},
+	}
+	p.code = []instruction{
+		{op: opLoad, to: 0, uniform: 5},
+		{op: opExp2, to: 1, operands: [4]uint8{0}},
+		{op: opHash, to: 2, operands: [4]uint8{0, 1, planePosition}},
+		{op: opAdd, to: planeOutput, operands: [4]uint8{planeOutput, 2}},
+		{op: opEnd},
+	}
+	return p.seal()
+}
+
+// TestPortableForm2 pins the bytes of version 2, and that each program has one
+// version only.
+func TestPortableForm2(t *testing.T) {
+	p := small2()
+	require.NoError(t, p.verify())
+	const head, code = "\x01\x00\x01\x00\x05\x00" + "e", "\x14\x01\x00\x00\x00\x00\x00\x00" + "\x15\x02\x00\x01\x20\x00\x00\x00"
+	const first = "\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x40\x40\x00\x00\x80\x40"
+	want := "wfld\x02\x00\x01\x02" + head +
+		"\x01p\x00" + first +
+		"\x01q\x03" + strings.Repeat("\x00\x00\x00\x40", 4) + "\x00\x00\x80\xbf\x00\x00\x00\x40" +
+		"\x00\x00\xa0\x40" +
+		"\x02\x00\x00\x00\x00\x00\x05\x00" + code + "\x03\x23\x23\x02\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00"
 	b := p.encode()
-	require.Equal(t, byte(2), b[4])
-	require.Equal(t, "\x14\x01\x00\x00\x00\x00\x00\x00"+"\x15\x02\x00\x01\x20\x00\x00\x00", string(b[len(b)-4*instructionBytes:len(b)-2*instructionBytes]))
+	require.Equal(t, want, string(b))
 	again, err := Load(b)
 	require.NoError(t, err)
 	require.Equal(t, p.Hash(), again.Hash())
-	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nr1 = exp2 5\nr2 = hash 5, r1, position.x\noutput.x = add output.x, r2\n", p.String())
-	b[4] = 1
+	require.Equal(t, p.Params(), again.Params())
+	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nparam q = 2 in -1..2\n"+
+		"r1 = exp2 q.x\nr2 = hash q.x, r1, position.x\noutput.x = add output.x, r2\n", p.String())
+
+	old := strings.Replace(strings.Replace(string(b), "d\x02", "d\x01", 1), "p\x00", "p", 1)
+	old = strings.Replace(old, "q\x03"+strings.Repeat("\x00\x00\x00\x40", 4)+"\x00\x00\x80\xbf\x00\x00\x00\x40", "q"+strings.Repeat("\x00\x00\x00\x40", 4), 1)
+	_, err = Load([]byte(old))
+	require.ErrorContains(t, err, "it says version 1, but is of version 2", "operations of version 2")
+	newer := strings.Replace(strings.Replace(string(small().encode()), "d\x01", "d\x02", 1), "p", "p\x00", 1)
+	_, err = Load([]byte(newer))
+	require.ErrorContains(t, err, "it says version 2, but is of version 1", "nothing of version 2")
+	b[len("wfld")+10+len("e")+2] = 4
 	_, err = Load(b)
-	require.ErrorContains(t, err, "it says version 1, but is of version 2")
+	require.ErrorContains(t, err, "unknown kind 0x4 of a parameter")
+}
+
+// TestVerifyParams: what a text could not declare is refused.
+func TestVerifyParams(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(q *Param)
+		reason string
+	}{
+		"lanes differ":    {func(q *Param) { q.Default[2] = 1 }, "a number, but the lanes of its default differ"},
+		"range of NaN":    {func(q *Param) { q.Max = float32(math.NaN()) }, "the range of parameter"},
+		"range is empty":  {func(q *Param) { q.Min = 3 }, "the range of parameter"},
+		"default outside": {func(q *Param) { q.Max = 1 }, "the default of parameter \"q\" is outside of its range"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := small2()
+			c.change(&p.params[1])
+			_, err := Load(p.encode())
+			var wrong *VerifyError
+			require.ErrorAs(t, err, &wrong)
+			require.ErrorContains(t, err, c.reason)
+		})
+	}
 }
 
 func TestOpcodeNames(t *testing.T) {
@@ -163,7 +215,7 @@ func TestOpcodeNames(t *testing.T) {
 
 // TestRegisterNames: a parameter may be called like a register of String.
 func TestRegisterNames(t *testing.T) {
-	p, err := Compile("param r1 = 2\nparam _r = 3\nparam _r7 = 3\na = mul position, r1\noutput = add output, a")
+	p, err := Compile("param r1 = 2\nparam _r = 3\nparam _r7 = 3\na = sin position\noutput = mad a, r1, output")
 	require.NoError(t, err)
 	require.Contains(t, p.String(), "__r")
 	requireRoundTrip(t, p)

@@ -41,6 +41,9 @@ func bind(w *world.World, s *wire.Schema) ([]int, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: component %q is in the schema and not registered in the world", ErrSchema, spec.Name)
 		}
+		if info.Local {
+			return nil, fmt.Errorf("%w: component %q is local to the server's process and cannot travel: register it with world.Register", ErrSchema, spec.Name)
+		}
 		if info.Type != spec.Type {
 			return nil, fmt.Errorf("%w: component %q is %v in the schema and %v in the world", ErrSchema, spec.Name, spec.Type, info.Type)
 		}

@@ -26,6 +26,8 @@ type Config struct {
 	// DrainTimeout is how long clients are given to take their goodbyes when
 	// the server ends. Default 3 s.
 	DrainTimeout time.Duration
+	// Image says how the world is saved; the zero value saves nothing.
+	Image ImageConfig
 	// Log is told of sessions and faults; nil is silent.
 	Log *zap.Logger
 }
@@ -54,6 +56,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxSessions < 0 {
 		errs = append(errs, fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", c.MaxSessions, DefaultMaxSessions))
+	}
+	if err := c.Image.validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("server: drain timeout %v: want a positive duration, or 0 for %v", c.DrainTimeout, defaultDrainTimeout))

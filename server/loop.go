@@ -28,6 +28,7 @@ const (
 type loop struct {
 	core     *Core
 	traffic  *traffic
+	saver    *saver
 	interval time.Duration
 	slept    *time.Timer
 
@@ -48,6 +49,7 @@ type Report struct {
 	Active      int // sessions that have joined
 	Replication replication.Stats
 	Traffic     Traffic
+	Images      Images
 	LastTick    time.Time
 }
 
@@ -62,10 +64,10 @@ type TickReport struct {
 	Receive, Step, Replicate time.Duration
 }
 
-func newLoop(core *Core, t *traffic) *loop {
+func newLoop(core *Core, t *traffic, s *saver) *loop {
 	hz := core.world.TickHz()
 	l := &loop{
-		core: core, traffic: t, interval: time.Second / time.Duration(hz),
+		core: core, traffic: t, saver: s, interval: time.Second / time.Duration(hz),
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.snapshot.Tick.RateHz = hz
@@ -89,6 +91,7 @@ func (l *loop) run(ctx context.Context) {
 		}
 		due = due.Add(l.interval)
 		l.tick()
+		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.world.TickHz()) == 0 {
 			l.publish()
 		}
@@ -152,6 +155,7 @@ func (l *loop) report() Report {
 		Receive: l.spent[phaseReceive], Step: l.spent[phaseStep], Replicate: l.spent[phaseReplicate],
 	}
 	r.Traffic = l.traffic.load()
+	r.Images = l.saver.report()
 	r.LastTick = l.lastTick
 	return r
 }

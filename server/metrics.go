@@ -43,6 +43,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for code, n := range r.Sessions.Closed {
 		counter(n, "worldd_sessions_ended_total", "Sessions that ended, by code.", "code", code.String())
 	}
+	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
+	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
+	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "The longest that a save has kept a tick waiting.")
 	age := prometheus.NewDesc("worldd_snapshot_age_seconds", "Time from making a snapshot to sending it.", nil, nil)
 	out <- prometheus.MustNewConstSummary(age, r.Traffic.Snapshots, r.Traffic.SnapshotAge.Seconds(), nil)
 	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes that wait for a sender, of all sessions.")

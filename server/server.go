@@ -66,7 +66,7 @@ func Listen(c Config) (*Server, error) {
 		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate),
 		places: make(chan struct{}, core.config.MaxSessions+spareConnections),
 	}
-	s.loop = newLoop(core, &s.traffic)
+	s.loop = newLoop(core, &s.traffic, newSaver(c.Image, core.world, c.Log))
 	if err := s.listen(*certificate); err != nil {
 		return nil, err
 	}
@@ -143,6 +143,9 @@ func (s *Server) Fingerprint() string { return s.fingerprint }
 // nothing went wrong. It may be called once.
 func (s *Server) Serve(ctx context.Context) error {
 	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.fingerprint))
+	if err := s.loop.saver.begin(); err != nil {
+		return errors.Join(err, s.closeSockets())
+	}
 	var operators sync.WaitGroup
 	if s.admin != nil {
 		operators.Go(s.admin.serve)
@@ -153,8 +156,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.loop.run(ctx)
 	stopAccepting()
 	s.loop.drain()
+	unsaved := s.loop.saver.end()
 	s.awaitFarewells()
-	err := s.closeSockets()
+	err := errors.Join(unsaved, s.closeSockets())
 	s.connections.Wait()
 	operators.Wait()
 	s.log.Info("ended")

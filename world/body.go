@@ -18,6 +18,9 @@ type bodies struct {
 	slot             []uint32
 	cell             []int32
 	kind             []KindID
+	moved            []uint64 // by row, a bit: got another place or velocity, and was not followed yet
+	crossed          []uint64 // by row, a bit: and another grid cell, perhaps
+	halted           []uint64 // by row, a bit: stopped, since its velocity was not finite, and not quarantined yet
 
 	compaction // of all the above
 }
@@ -71,17 +74,24 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	b.kind = append(b.kind, k)
 	b.cell = append(b.cell, w.grid.cellOf(at.X, at.Z))
 	b.flips.reserve(row + 1)
-	b.say(row, true)
 	w.grid.insert(b.cell[row], slot)
 	w.rowOf[slot] = int32(row)
+	w.wakefulness.newborn.Set(slot)
+	w.noteMove(row, true)
+	w.volumes.displace(slot)
+	w.rouse(row)
 }
 
 // removeBody closes the gap of an awake row with the last awake one, and the gap
 // that this leaves, like that of a sleeping row, with the last of all (W2).
 func (w *World) removeBody(row int) {
 	b := &w.bodies
+	w.rouse(row) // what touches it
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
+	w.wakefulness.awake.Clear(b.slot[row])
+	w.wakefulness.newborn.Clear(b.slot[row])
+	w.volumes.displaced.Clear(b.slot[row])
 	if b.isAwake(row) {
 		b.awake--
 		if b.mode != InPlace {

@@ -12,7 +12,8 @@ import (
 // comment, and returns the first breach. O(everything).
 func (w *World) CheckInvariants() error {
 	for _, check := range []func() error{
-		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects,
+		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects, w.checkLeftovers,
+		w.checkVolumes,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -48,7 +49,7 @@ func (w *World) checkRows() error {
 	b, bodies := &w.bodies, 0
 	for slot := range w.pool.Slots() {
 		e, row := w.pool.HandleAt(slot), w.rowOf[slot]
-		embodied := e != 0 && w.kinds[w.pool.At(slot).kind].def.Body != nil
+		embodied := e != 0 && w.kinds[w.pool.At(slot).kind].def.Body != nil && !w.deferred.reserved.Has(slot)
 		switch {
 		case !embodied && row != noRow:
 			return breach(1, "slot %d (%v) has no body but row %d", slot, e, row)
@@ -79,6 +80,9 @@ func (w *World) checkBodies() error {
 	}
 	for row := range b.len() {
 		at, v := b.position(row), b.velocity(row)
+		if awake := w.wakefulness.awake.Has(b.slot[row]); awake != b.isAwake(row) {
+			return breach(12, "row %d, slot %d: awake by slot is %v", row, b.slot[row], awake)
+		}
 		if !b.wakeful(row) && (v != Vec3{} || b.rest[row] != 0) {
 			return breach(4, "row %d sleeps with velocity %v and rest %d", row, v, b.rest[row])
 		}
@@ -138,10 +142,36 @@ func (w *World) checkGrid() error {
 	return nil
 }
 
+// checkLeftovers audits what a step notes down for itself.
+func (w *World) checkLeftovers() error {
+	for row, i := range w.contacts.local {
+		if i != 0 {
+			return breach(13, "row %d is still contact body %d", row, i-1)
+		}
+	}
+	for _, rows := range [][]uint64{w.bodies.moved, w.bodies.crossed, w.bodies.halted} {
+		for word, bits := range rows {
+			if bits != 0 {
+				return breach(13, "rows of word %d moved, crossed or were stopped, and nobody took note: %#x", word, bits)
+			}
+		}
+	}
+	return nil
+}
+
 func (w *World) checkBits() error {
-	sets := map[string]*bulk.Bitset{"dirty": &w.dirty, "doomed": &w.doomed}
+	sets := map[string]*bulk.Bitset{
+		"dirty": &w.dirty, "doomed": &w.doomed, "mortal": &w.mortal, "reserved": &w.deferred.reserved, "furnished": &w.furnished,
+		"awake": &w.wakefulness.awake, "newborn": &w.wakefulness.newborn,
+	}
 	for _, c := range w.components {
-		sets["component "+c.info().Name] = c.present()
+		name := "component " + c.info().Name
+		sets[name] = c.present()
+		for _, marks := range []*bulk.Bitset{&c.changed().past, &c.changed().next} {
+			for word, mask := range bulk.AndNot(marks, c.present()) {
+				return breach(7, "%s is marked changed in word %d, slots %#x, which lack it", name, word, mask)
+			}
+		}
 	}
 	for name, set := range sets {
 		for slot := range set.All() {
@@ -168,9 +198,12 @@ func (w *World) checkWheel() error {
 			prev, next = next, record.next
 		}
 	}
-	for _, record := range w.pool.All() {
+	for e, record := range w.pool.All() {
 		if record.expires != 0 {
 			mortal++
+		}
+		if w.mortal.Has(e.Index()) != (record.expires != 0) {
+			return breach(8, "%v: last tick %d, noted as mortal: %t", e, record.expires, w.mortal.Has(e.Index()))
 		}
 	}
 	if listed != mortal {
@@ -180,16 +213,43 @@ func (w *World) checkWheel() error {
 }
 
 func (w *World) checkEffects() error {
-	f := &w.effects
+	f, bound := &w.effects, 0
 	for id, e := range f.pool.All() {
+		if e.follows != 0 {
+			bound++
+		}
 		p := f.programs[id.Index()]
-		if p == nil || !e.center.finite() || len(f.scratch) < p.Scratch() {
-			return breach(9, "effect %v at %v, scratch %d", id, e.center, len(f.scratch))
+		if p == nil || !e.center.finite() || f.scratch < p.Scratch() {
+			return breach(9, "effect %v at %v, scratch %d", id, e.center, f.scratch)
 		}
 		params := f.params[id.Index()]
 		broken := func(v field.Vec4) bool { return !finiteVec4(v) }
 		if len(params) != len(p.Params()) || slices.ContainsFunc(params, broken) {
 			return breach(9, "effect %v has parameters %v", id, params)
+		}
+	}
+	if bound != f.bound {
+		return breach(9, "%d effects follow an entity, %d counted", bound, f.bound)
+	}
+	return nil
+}
+
+func (w *World) checkVolumes() error {
+	v := &w.volumes
+	for slot, t := range v.triggers {
+		if v.known.Has(uint32(slot)) != (t != nil) {
+			return breach(14, "slot %d: the volume is known: %v", slot, t == nil)
+		}
+		if t == nil {
+			continue
+		}
+		if t.volume != w.pool.HandleAt(uint32(slot)) || t.members.Has(uint32(slot)) {
+			return breach(14, "%v at slot %d: not its tenant, or inside itself", t.volume, slot)
+		}
+		for member := range t.members.All() {
+			if uint64(member) >= uint64(len(w.rowOf)) || w.rowOf[member] == noRow {
+				return breach(14, "slot %d has no body, and is inside %v", member, t.volume)
+			}
 		}
 	}
 	return nil

@@ -107,6 +107,14 @@ func (c *compaction) run(from, limit int) (first, end int) {
 	return first, int(clear)
 }
 
+// end is the row behind the last that can be awake, of so many.
+func (c *compaction) end(rows int) int {
+	if c.mode == InPlace {
+		return rows
+	}
+	return c.awake
+}
+
 // moveBits gives row to, which nobody owns any more, the bits of row from, and
 // keeps the word about it.
 func (c *compaction) moveBits(to, from uint32) {
@@ -142,6 +150,11 @@ type rowColumn interface {
 // of owner, up to date (W1). The result is a function of the sets of words.
 func (c *compaction) flush(rowOf []int32) {
 	c.collect()
+	c.carryOut(rowOf)
+}
+
+// carryOut is the rest of a flush.
+func (c *compaction) carryOut(rowOf []int32) {
 	to := c.awake - len(c.low) + len(c.high)
 	switch c.mode {
 	case Exchange:

@@ -173,11 +173,11 @@ func BenchmarkSleepAndWake(b *testing.B) {
 		for _, e := range sets[n%len(sets)] {
 			w.Sleep(e)
 		}
-		w.bodies.flush(w.rowOf)
+		w.flushSleep()
 		for _, e := range sets[n%len(sets)] {
 			w.Wake(e)
 		}
-		w.bodies.flush(w.rowOf)
+		w.flushSleep()
 		n++
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(sets[0])), "ns/body")

@@ -2,7 +2,9 @@ package world
 
 import (
 	"fmt"
+	"math/bits"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
@@ -10,43 +12,112 @@ import (
 
 // Component is a registered type: where its values are kept.
 type Component[T any] struct {
-	w        *World
-	name     string
-	id       int
-	layout   layout
-	values   bulk.Column[T]
-	presence bulk.Bitset
-	defaults []kindDefault[T]
+	w      *World
+	name   string
+	id     int
+	local  bool
+	layout layout
+	values bulk.Column[T]
+	storage
+	changes  changeMarks
+	deferred []T // values of sets that wait, in order
 }
 
-type kindDefault[T any] struct {
-	kind  KindID
-	value T
+// changeMarks keeps which slots were marked, by the reckoning of Changed.
+type changeMarks struct {
+	past  bulk.Bitset  // what Changed returns
+	next  bulk.Bitset  // marked between two steps, for the one to come
+	marks *bulk.Bitset // where a mark goes now: past during a step, else next
+}
+
+func (c *changeMarks) begin() {
+	c.marks = &c.past
+	if c.next.Any() || c.past.Any() {
+		c.past.SetOr(&c.next)
+		c.next.Reset()
+	}
+}
+
+func (c *changeMarks) end() { c.marks = &c.next }
+
+func (c *changeMarks) add(word uint32, mask uint64) {
+	c.marks.SetWord(word, c.marks.Word(word)|mask)
+}
+
+func (c *changeMarks) forget(word uint32, mask uint64) {
+	c.past.SetWord(word, c.past.Word(word)&^mask)
+	c.next.SetWord(word, c.next.Word(word)&^mask)
+}
+
+// markFurnished marks who was spawned as dirty, and what they were given as
+// changed: 64 slots at a time, as a system returns or somebody asks, for a spawn
+// has more to do than to mark each component.
+func (w *World) markFurnished() {
+	for word := range bulk.And(&w.furnished) {
+		mask := w.furnished.Word(word)
+		w.dirty.SetWord(word, w.dirty.Word(word)|mask)
+		for id, present := range w.presences {
+			if has := present.Word(word) & mask; has != 0 {
+				w.components[id].changed().add(word, has)
+			}
+		}
+		w.furnished.SetWord(word, 0)
+	}
+}
+
+// storage is what is alike for components of all types.
+type storage struct {
+	presence bulk.Bitset
+	blocks   []unsafe.Pointer // of the column
+}
+
+// place is where a slot's value of so many bytes is.
+func (s *storage) place(slot uint32, size uintptr) unsafe.Pointer {
+	return unsafe.Add(s.blocks[slot/bulk.BlockLen], uintptr(slot%bulk.BlockLen)*size)
 }
 
 // column is a Component of any type.
 type column interface {
 	info() ComponentInfo
 	present() *bulk.Bitset
+	changed() *changeMarks
+	references() []reference
 	at(slot uint32) unsafe.Pointer
 	grow(slots uint32)
-	fill(slot uint32, k KindID) // with the kind's default
-	clear(slot uint32)
+	clear(word uint32, mask uint64) // slots that have it
 	hash(h hash, slot uint32) hash
+	setDeferred(slot, n uint32) // to the n-th value that waits
+	dropDeferred()
 }
 
 // ComponentInfo describes a registered component.
 type ComponentInfo struct {
-	ID   int
-	Name string
-	Type reflect.Type
+	ID    int
+	Name  string
+	Type  reflect.Type
+	Local bool // registered with RegisterLocal
 }
 
 // Register adds a component type to the world under a name. T must hold its
 // values in itself: no pointer, string, slice, map, interface, function or
-// channel at any depth; the error names the field. Entities that exist already
-// do not have the component.
+// channel at any depth; the error names the field. RegisterLocal takes those.
+// Entities that exist already do not have the component.
 func Register[T any](w *World, name string) (*Component[T], error) {
+	layout, err := layoutOf(reflect.TypeFor[T]())
+	if err != nil {
+		return nil, fmt.Errorf("%w: component %q: %w", ErrType, name, err)
+	}
+	return register[T](w, name, layout, false)
+}
+
+// RegisterLocal is Register for what stays in this process: a path being
+// walked, a connection, a cache. T may be any type. The component is no part of
+// the world's state: it is not in StateHash, not saved and not replicated.
+func RegisterLocal[T any](w *World, name string) (*Component[T], error) {
+	return register[T](w, name, layout{}, true)
+}
+
+func register[T any](w *World, name string, l layout, local bool) (*Component[T], error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: a component needs one", ErrName)
 	}
@@ -55,13 +126,18 @@ func Register[T any](w *World, name string) (*Component[T], error) {
 			return nil, fmt.Errorf("%w: component %q was registered already", ErrName, name)
 		}
 	}
-	layout, err := layoutOf(reflect.TypeFor[T]())
-	if err != nil {
-		return nil, fmt.Errorf("%w: component %q: %w", ErrType, name, err)
+	c := &Component[T]{w: w, name: name, id: len(w.components), local: local, layout: l}
+	if err := w.volumes.adopt(c); err != nil {
+		return nil, err
 	}
-	c := &Component[T]{w: w, name: name, id: len(w.components), layout: layout}
-	c.values.Grow(w.pool.Slots())
+	c.changes.marks = &c.changes.next
+	if w.running {
+		c.changes.marks = &c.changes.past
+	}
+	c.grow(w.pool.Slots())
 	w.components = append(w.components, c)
+	w.presences = append(w.presences, &c.presence)
+	w.changesSetup()
 	return c, nil
 }
 
@@ -74,25 +150,18 @@ func Default[T any](w *World, k KindID, c *Component[T], v T) error {
 	if c == nil || c.w != w {
 		return fmt.Errorf("%w: the component was not registered with this world", ErrUnknown)
 	}
-	for i := range c.defaults {
-		if c.defaults[i].kind == k {
-			c.defaults[i].value = v
-			return nil
-		}
+	w.changesSetup()
+	d := kindDefault{component: c.id, into: &c.storage, value: unsafe.Pointer(&v), size: unsafe.Sizeof(v)}
+	if c.local {
+		d.local = func(slot uint32) { *c.values.At(slot) = v }
 	}
-	c.defaults = append(c.defaults, kindDefault[T]{k, v})
-	w.kinds[k].addDefault(c.id)
+	kind := &w.kinds[k]
+	i, found := slices.BinarySearchFunc(kind.defaults, c.id, func(d kindDefault, id int) int { return d.component - id })
+	if !found {
+		kind.defaults = slices.Insert(kind.defaults, i, kindDefault{})
+	}
+	kind.defaults[i] = d
 	return nil
-}
-
-func (k *kind) addDefault(id int) {
-	i := len(k.defaults)
-	for i > 0 && k.defaults[i-1] > id {
-		i--
-	}
-	k.defaults = append(k.defaults, 0)
-	copy(k.defaults[i+1:], k.defaults[i:])
-	k.defaults[i] = id
 }
 
 // Get returns the entity's value to read, nil unless the entity is live and has
@@ -105,14 +174,29 @@ func (c *Component[T]) Get(e Entity) *T {
 	return c.values.At(slot)
 }
 
-// Mut is Get to write: it marks the entity Dirty. What is written through it
-// after the next ClearDirty is not seen as a change.
+// Mut is Get to write: it marks the value Changed and the entity Dirty. What is
+// written through it in a later step is not seen as a change.
 func (c *Component[T]) Mut(e Entity) *T {
 	v := c.Get(e)
 	if v != nil {
-		c.w.dirty.Set(e.Index())
+		c.mark(e.Index())
 	}
 	return v
+}
+
+// Word returns the values of the slots 64*word to 64*word+63 to read: the
+// partner of a word of Query.Words. Those who lack the component have zeros.
+// Nil beyond Slots.
+func (c *Component[T]) Word(word uint32) *[64]T { return c.values.Word(word) }
+
+// MutWord is Word to write: it marks the values of those in mask that have the
+// component as Changed, and the entities as Dirty. Only they may be written to.
+func (c *Component[T]) MutWord(word uint32, mask uint64) *[64]T {
+	if mask &= c.presence.Word(word); mask != 0 {
+		c.changes.add(word, mask)
+		c.w.dirty.SetWord(word, c.w.dirty.Word(word)|mask)
+	}
+	return c.values.Word(word)
 }
 
 // Set gives the entity the value, and the component if it lacks it. False unless
@@ -121,9 +205,8 @@ func (c *Component[T]) Set(e Entity, v T) bool {
 	if c.w.pool.Get(e) == nil {
 		return false
 	}
-	slot := e.Index()
-	c.put(slot, v)
-	c.w.dirty.Set(slot)
+	c.put(e.Index(), &v)
+	c.mark(e.Index())
 	return true
 }
 
@@ -132,8 +215,11 @@ func (c *Component[T]) Remove(e Entity) bool {
 	if !c.Has(e) {
 		return false
 	}
-	c.clear(e.Index())
+	c.clear(wordOf(e.Index()))
 	c.w.dirty.Set(e.Index())
+	if r := c.w.recording(); r != nil {
+		r.unset(c.id, e)
+	}
 	return true
 }
 
@@ -146,44 +232,59 @@ func (c *Component[T]) Name() string { return c.name }
 // ID returns its number: 0 for the first component registered, and so on.
 func (c *Component[T]) ID() int { return c.id }
 
-// Presence returns the slots that have the component, for queries with bulk.And
-// and bulk.AndNot. Read only.
+// Presence returns the slots that have the component. Read only.
 func (c *Component[T]) Presence() *bulk.Bitset { return &c.presence }
 
-func (c *Component[T]) put(slot uint32, v T) {
-	*c.values.At(slot) = v
+// Changed returns the slots whose value was set, opened with Mut or MutWord, or
+// given by a spawn, since the end of the step before the last one. What is
+// marked between two steps counts for the later one, and what a spawn gives
+// counts when its system returns. So who looks once after every step sees every
+// change once. A component that is taken away is not a change of it; the entity
+// is Dirty. Read only.
+func (c *Component[T]) Changed() *bulk.Bitset { return &c.changes.past }
+
+func (c *Component[T]) owner() *World { return c.w }
+
+func (c *Component[T]) mark(slot uint32) {
+	c.changes.marks.Set(slot)
+	c.w.dirty.Set(slot)
+}
+
+// put leaves it to the caller to mark the change.
+func (c *Component[T]) put(slot uint32, v *T) {
+	*c.values.At(slot) = *v
 	c.presence.Set(slot)
 }
 
 func (c *Component[T]) info() ComponentInfo {
-	return ComponentInfo{ID: c.id, Name: c.name, Type: reflect.TypeFor[T]()}
+	return ComponentInfo{ID: c.id, Name: c.name, Type: reflect.TypeFor[T](), Local: c.local}
 }
 
 func (c *Component[T]) present() *bulk.Bitset { return &c.presence }
+
+func (c *Component[T]) changed() *changeMarks { return &c.changes }
+
+func (c *Component[T]) references() []reference { return c.layout.references }
 
 func (c *Component[T]) at(slot uint32) unsafe.Pointer {
 	return unsafe.Pointer(c.values.At(slot))
 }
 
-func (c *Component[T]) grow(slots uint32) { c.values.Grow(slots) }
-
-func (c *Component[T]) fill(slot uint32, k KindID) {
-	for i := range c.defaults {
-		if c.defaults[i].kind == k {
-			c.put(slot, c.defaults[i].value)
-			return
-		}
+func (c *Component[T]) grow(slots uint32) {
+	c.values.Grow(slots)
+	for first := uint32(len(c.blocks)) * bulk.BlockLen; first < slots; first += bulk.BlockLen {
+		c.blocks = append(c.blocks, unsafe.Pointer(c.values.At(first)))
 	}
 }
 
-// clear zeroes the value too: what is free must not keep the past.
-func (c *Component[T]) clear(slot uint32) {
-	if !c.presence.Has(slot) {
-		return
-	}
-	c.presence.Clear(slot)
+// clear zeroes the values too: what is free must not keep the past.
+func (c *Component[T]) clear(word uint32, mask uint64) {
+	c.presence.SetWord(word, c.presence.Word(word)&^mask)
+	c.changes.forget(word, mask)
 	var zero T
-	*c.values.At(slot) = zero
+	for values := c.values.Word(word); mask != 0; mask &= mask - 1 {
+		values[bits.TrailingZeros64(mask)&63] = zero
+	}
 }
 
 func (c *Component[T]) hash(h hash, slot uint32) hash {
@@ -207,3 +308,6 @@ func (w *World) ComponentData(id int, slot uint32) unsafe.Pointer {
 	}
 	return w.components[id].at(slot)
 }
+
+// wordOf returns the word of 64 slots that a slot is in, and its bit.
+func wordOf(slot uint32) (word uint32, bit uint64) { return slot >> 6, 1 << (slot & 63) }

@@ -13,18 +13,24 @@ const MaxSpeed = 128
 // maxCells bounds the memory of the grid: 4 Mi cells are 64 MiB.
 const maxCells = 1 << 22
 
+// maxWorkers bounds goroutines and the memory of their chunks, 16 KiB each.
+const maxWorkers = 64
+
 // Config describes a world. The zero value of a field means its default.
 type Config struct {
 	TickHz          int        // steps per second of simulated time; default 60
 	Seed            uint64     // of Rand
 	MaxEntities     int        // most slots ever used; default 65,536
 	FirstGeneration uint32     // of every slot, odd; default 1. A restored server passes one above all it may have issued (H5)
-	CellMetres      float32    // edge of a grid cell; default 8
+	CellMetres      float32    // edge of a grid cell; default 8. Contacts want a few radii of solid bodies, interest wants more
 	HalfExtent      Vec3       // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
-	RestSpeed       float32    // m/s below which a body rests; default 0.08
-	RestTicks       int        // ticks of rest after which it falls asleep; default 30
+	RestSpeed       float32    // m/s up to which a body rests, and up to twice of which it does not move either; default 0.08
+	RestTicks       int        // ticks of rest after which it falls asleep, if all it touches have rested too; default 30
+	HistoryTicks    int        // how many ticks PositionAt looks back, at most 1200; costs 24 bytes for each body that moves in each; default none
+	Bounds          Bounds     // what happens to bodies that move out of the world; default BoundsClamp
 	Compaction      Compaction // where rows of bodies go that fall asleep or wake; default Exchange
+	Workers         int        // goroutines that step bodies, the caller's included; default 1. More than 1 wants a Close
 }
 
 func (c Config) withDefaults() Config {
@@ -48,6 +54,9 @@ func (c Config) withDefaults() Config {
 		c.Gravity = 9.81
 	case c.Gravity < 0:
 		c.Gravity = 0
+	}
+	if c.Workers == 0 {
+		c.Workers = 1
 	}
 	if c.RestSpeed == 0 {
 		c.RestSpeed = 0.08
@@ -83,7 +92,10 @@ func (c Config) Validate() error {
 	complain(!negativeGravity && !within(c.Gravity, 0, 1000), "Gravity is %v; choose at most 1000 m/s2, negative for none", c.Gravity)
 	complain(!within(c.RestSpeed, 1e-6, MaxSpeed), "RestSpeed is %v; choose 0.000001 to %d m/s", c.RestSpeed, MaxSpeed)
 	complain(c.RestTicks < 1 || c.RestTicks > math.MaxUint16, "RestTicks is %d; choose 1 to %d", c.RestTicks, math.MaxUint16)
+	complain(c.Workers < 1 || c.Workers > maxWorkers, "Workers is %d; choose 1 to %d", c.Workers, maxWorkers)
+	complain(c.Bounds > BoundsDestroy, "Bounds is %d; choose BoundsClamp, BoundsBounce or BoundsDestroy", c.Bounds)
 	complain(c.Compaction > InPlace, "Compaction is %d; choose Exchange, Stable or InPlace", c.Compaction)
+	complain(c.HistoryTicks < 0 || c.HistoryTicks > 1200, "HistoryTicks is %d; choose 0 to 1200", c.HistoryTicks)
 	return errors.Join(all...)
 }
 

@@ -41,6 +41,8 @@ type EffectDef struct {
 	Params    []field.Vec4 // copied; nil means the program's defaults
 	Mode      EffectMode
 	Center    Vec3
+	Follow    Entity // zero, or whose body Center is relative to; the effect ends with the entity
+	Layers    Layers // of the kinds that feel it; 0 means all
 	LifeTicks uint32 // removed at the end of the step to Tick() + LifeTicks; 0 means no limit
 }
 
@@ -53,14 +55,18 @@ type effects struct {
 	pool     *bulk.Pool[effect]
 	programs []*field.Program
 	params   [][]field.Vec4
-	scratch  []float32 // enough for every program
+	scratch  int // what the most demanding program wants of it
+	bound    int // how many follow an entity
 }
 
 type effect struct {
 	born    uint64 // tick at which it was added
 	expires uint64 // last tick, 0 for none
+	follows Entity // or 0
+	offset  Vec3   // of the centre from the one that it follows
 	center  Vec3
 	box     field.Box
+	layers  Layers
 	boxed   bool
 	mode    EffectMode
 }
@@ -75,7 +81,9 @@ func newEffects() (effects, error) {
 
 // AddEffect adds an effect to the field and wakes the bodies in its box, or all
 // of them if it has none. The error is the caller's: no program, an unknown mode,
-// parameters of another number than the program's or not finite, or ErrFull.
+// parameters of another number than the program's, not finite or outside of the
+// range that the program gives them, nobody to follow who is live and has a body,
+// or ErrFull.
 func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if d.Program == nil {
 		return 0, fmt.Errorf("%w: the effect has no program", ErrValue)
@@ -90,17 +98,32 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if err != nil {
 		return 0, err
 	}
+	center := d.Center
+	if d.Follow != 0 {
+		at, ok := w.Position(d.Follow)
+		if !ok {
+			return 0, fmt.Errorf("%w: the effect is to follow %v, which is %v, or has no body", ErrValue, d.Follow, w.Status(d.Follow))
+		}
+		center = at.Add(d.Center)
+	}
 	id, e := w.effects.pool.Add()
 	if e == nil {
 		return 0, fmt.Errorf("%w: %d effects are the most", ErrFull, maxEffects)
 	}
-	e.born, e.center, e.mode = w.tick, d.Center, d.Mode
+	e.born, e.center, e.mode, e.layers = w.tick, center, d.Mode, d.Layers
+	if d.Follow != 0 {
+		e.follows, e.offset = d.Follow, d.Center
+		w.effects.bound++
+	}
 	e.box, e.boxed = d.Program.Box()
 	if d.LifeTicks != 0 {
 		e.expires = w.tick + uint64(d.LifeTicks)
 	}
 	w.effects.keep(id.Index(), d.Program, params)
 	w.wakeEffect(e)
+	if r := w.recording(); r != nil {
+		r.addEffect(id, &d, params)
+	}
 	return id, nil
 }
 
@@ -120,6 +143,9 @@ func effectParams(p *field.Program, given []field.Vec4) ([]field.Vec4, error) {
 		if !finiteVec4(v) {
 			return nil, fmt.Errorf("%w: effect parameter %q is %v: not finite", ErrValue, declared[i].Name, v)
 		}
+		if d := declared[i]; !d.Allows(v) {
+			return nil, fmt.Errorf("%w: effect parameter %q is %v; its range is %v to %v", ErrValue, d.Name, v, d.Min, d.Max)
+		}
 	}
 	copy(params, given)
 	return params, nil
@@ -134,30 +160,41 @@ func (f *effects) keep(slot uint32, p *field.Program, params []field.Vec4) {
 		f.programs, f.params = append(f.programs, nil), append(f.params, nil)
 	}
 	f.programs[slot], f.params[slot] = p, params
-	if n := p.Scratch(); n > len(f.scratch) {
-		f.scratch = make([]float32, n)
-	}
+	f.scratch = max(f.scratch, p.Scratch())
 }
 
-// MoveEffect puts the effect's centre somewhere else, and wakes the bodies in
-// its old and new box. False, and nothing happens, unless the effect is live and
-// the place finite.
+// MoveEffect puts the effect's centre somewhere else, relative to the body that
+// it follows if it does, and wakes the bodies in its old and new box. False, and
+// nothing happens, unless the effect is live and the place finite.
 func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil || !to.finite() {
 		return false
 	}
-	if e.center == to {
+	if r := w.recording(); r != nil {
+		r.move(opMoveEffect, id, to)
+	}
+	if e.follows != 0 {
+		e.offset = to
+		w.followEntity(e)
 		return true
+	}
+	w.center(e, to)
+	return true
+}
+
+// center moves an effect's centre.
+func (w *World) center(e *effect, to Vec3) {
+	if e.center == to {
+		return
 	}
 	old := *e
 	e.center = to
-	if !e.boxed {
-		w.wakeAll()
-		return true
+	if e.boxed {
+		w.wakeBoxes(&old, e)
+	} else {
+		w.wakeEffect(e)
 	}
-	w.wakeBoxes(&old, e)
-	return true
 }
 
 // SetEffectParams changes the effect's parameters, in the order of the program's
@@ -170,7 +207,7 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 		return false
 	}
 	own := w.effects.params[id.Index()]
-	if len(params) != len(own) {
+	if !w.effects.programs[id.Index()].Allows(params) {
 		return false
 	}
 	for _, v := range params {
@@ -185,6 +222,9 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	}
 	if changed {
 		w.wakeEffect(e)
+		if r := w.recording(); r != nil {
+			r.effectParams(id, params)
+		}
 	}
 	return true
 }
@@ -196,7 +236,13 @@ func (w *World) RemoveEffect(id EffectID) bool {
 	if e == nil {
 		return false
 	}
+	if r := w.recording(); r != nil {
+		r.word(opRemoveEffect, id)
+	}
 	w.wakeEffect(e)
+	if e.follows != 0 {
+		w.effects.bound--
+	}
 	slot := id.Index()
 	w.effects.programs[slot], w.effects.params[slot] = nil, nil
 	w.effects.pool.Remove(id)
@@ -227,21 +273,17 @@ func boxHas(b *field.Box, x, y, z float32) bool {
 func (w *World) wakeEffect(e *effect) {
 	if e.boxed {
 		w.wakeBoxes(e, e)
-	} else {
-		w.wakeAll()
+		return
 	}
-}
-
-// wakeAll wakes every body that is not kinematic: fields do not move those.
-func (w *World) wakeAll() {
 	for row := range w.bodies.len() {
-		w.wakeByForce(row)
+		w.wakeByForce(e, row)
 	}
 }
 
-func (w *World) wakeByForce(row int) {
-	if w.kinds[w.bodies.kind[row]].params.invMass != 0 {
-		w.bodies.wake(row)
+// wakeByForce wakes a body if it feels the effect.
+func (w *World) wakeByForce(e *effect, row int) {
+	if params := &w.kinds[w.bodies.kind[row]].params; params.invMass != 0 && e.layers.has(params.layers) {
+		w.wake(row)
 	}
 }
 
@@ -265,7 +307,7 @@ func (w *World) wakeRegion(r region, a, b *effect) {
 			for _, slot := range w.grid.slots(z*w.grid.columns + x) {
 				row := int(w.rowOf[slot])
 				if p := w.bodies.position(row); a.contains(p) || b.contains(p) {
-					w.wakeByForce(row)
+					w.wakeByForce(a, row)
 				}
 			}
 		}

@@ -21,18 +21,23 @@ func TestEffectRefusals(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	nan := float32(math.NaN())
 	wind := compile(t, gust)
+	bounded := compile(t, "param strength = 5 in 0..9\noutput += position * strength")
 	for what, d := range map[string]world.EffectDef{
 		"program":    {},
 		"mode":       {Program: wind, Mode: 9},
 		"centre":     {Program: wind, Center: world.Vec3{X: nan}},
 		"declares 1": {Program: wind, Params: make([]field.Vec4, 2)},
 		`"wind" is`:  {Program: wind, Params: []field.Vec4{{nan}}},
+		"0 to 9":     {Program: bounded, Params: []field.Vec4{{10}}},
 	} {
 		_, err := w.AddEffect(d)
 		require.ErrorIs(t, err, world.ErrValue)
 		require.ErrorContains(t, err, what)
 	}
-	id := addEffect(t, w, world.EffectDef{Program: wind})
+	id := addEffect(t, w, world.EffectDef{Program: bounded, Params: []field.Vec4{{9}}})
+	require.False(t, w.SetEffectParams(id, []field.Vec4{{-1}}))
+	require.True(t, w.RemoveEffect(id))
+	id = addEffect(t, w, world.EffectDef{Program: wind})
 	require.False(t, w.MoveEffect(id, world.Vec3{Y: nan}))
 	require.False(t, w.SetEffectParams(id, nil))
 	require.False(t, w.SetEffectParams(id, []field.Vec4{{nan}}))
@@ -209,6 +214,7 @@ func TestQuarantine(t *testing.T) {
 	require.Equal(t, before, p, "back at its last finite place")
 	require.Zero(t, v)
 	require.EqualValues(t, 3, w.Stats().Quarantined)
+	require.Equal(t, []world.Quarantine{{Entity: e}}, w.Quarantined(), "by no system")
 	require.NoError(t, w.CheckInvariants())
 	w.RemoveEffect(id)
 	w.Step()

@@ -18,12 +18,25 @@ func (w *World) Spawn(k KindID, at, velocity Vec3) (Entity, error) {
 // at the end of the step that brings the world to Tick() + lifeTicks, which is
 // after so many steps for one that is spawned between steps. Zero means no limit.
 func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity, error) {
+	e, err := w.reserve(k, at, velocity)
+	if err != nil {
+		return 0, err
+	}
+	w.furnish(e, at, velocity, lifeTicks)
+	if r := w.recording(); r != nil {
+		r.spawn(opSpawn, e, k, at, velocity, lifeTicks)
+	}
+	return e, nil
+}
+
+// reserve takes a slot for an entity, which is live from here on and has nothing
+// yet but its kind.
+func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, error) {
 	if int(k) >= len(w.kinds) {
 		return 0, fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
 	}
-	kind := &w.kinds[k]
-	if kind.def.Body != nil && !(at.finite() && velocity.finite()) {
-		return 0, fmt.Errorf("%w: spawn of %q at %v with velocity %v: not finite", ErrValue, kind.def.Name, at, velocity)
+	if def := &w.kinds[k].def; def.Body != nil && !(at.finite() && velocity.finite()) {
+		return 0, fmt.Errorf("%w: spawn of %q at %v with velocity %v: not finite", ErrValue, def.Name, at, velocity)
 	}
 	used := w.pool.Slots()
 	e, record := w.pool.Add()
@@ -33,24 +46,33 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 	slot := e.Index()
 	if slot < used {
 		w.counts.reused++
+	} else {
+		w.growSlots()
 	}
-	w.growSlots()
 	w.generations[slot] = e.Generation()
 	record.kind = k
+	return e, nil
+}
+
+// furnish gives a reserved entity what its kind says.
+func (w *World) furnish(e Entity, at, velocity Vec3, lifeTicks uint32) {
+	slot := e.Index()
+	record := w.pool.At(slot)
 	if lifeTicks != 0 {
 		record.expires = w.tick + uint64(lifeTicks)
 		w.wheel.insert(w.pool, slot)
+		w.mortal.Set(slot)
 	}
+	kind := &w.kinds[record.kind]
 	if kind.def.Body != nil {
-		w.addBody(slot, k, w.clamped(at), velocity.capped())
+		w.addBody(slot, record.kind, w.clamped(at), velocity.capped())
 	}
-	for _, id := range kind.defaults {
-		w.components[id].fill(slot, k)
+	for i := range kind.defaults {
+		kind.defaults[i].fill(slot)
 	}
-	w.dirty.Set(slot)
+	w.furnished.Set(slot)
 	w.counts.spawned++
 	w.events.spawned.add(e)
-	return e, nil
 }
 
 // growSlots makes every array by slot as long as the pool.
@@ -76,6 +98,9 @@ func (w *World) Destroy(e Entity) bool {
 		return false
 	}
 	w.doomed.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.word(opDestroy, e)
+	}
 	return true
 }
 
@@ -91,27 +116,37 @@ func (w *World) KindOf(e Entity) (KindID, bool) {
 // destroyDoomed removes the doomed in ascending order of slots, so that rows and
 // events depend on the set alone.
 func (w *World) destroyDoomed() {
-	for slot, ok := w.doomed.Next(0); ok; slot, ok = w.doomed.Next(slot + 1) {
-		w.remove(slot)
+	for word := range bulk.And(&w.doomed) {
+		w.remove(word, w.doomed.Word(word))
+		w.doomed.SetWord(word, 0)
 	}
-	w.doomed.Reset()
 }
 
-func (w *World) remove(slot uint32) {
-	if record := w.pool.At(slot); record.expires != 0 {
+// remove removes some tenants of 64 neighbouring slots. What is kept by bits
+// goes word by word.
+func (w *World) remove(word uint32, mask uint64) {
+	for slot := range bulk.Bits(word<<6, mask&w.mortal.Word(word)) {
 		w.wheel.remove(w.pool, slot)
+		w.mortal.Clear(slot)
 	}
-	if row := w.rowOf[slot]; row != noRow {
-		w.removeBody(int(row))
+	for slot := range bulk.Bits(word<<6, mask) {
+		if row := w.rowOf[slot]; row != noRow {
+			w.removeBody(int(row))
+		}
 	}
-	for _, c := range w.components {
-		c.clear(slot)
+	for id, present := range w.presences {
+		if has := present.Word(word) & mask; has != 0 {
+			w.components[id].clear(word, has)
+		}
 	}
-	w.dirty.Clear(slot)
-	e := w.pool.HandleAt(slot)
-	w.pool.Remove(e)
-	w.counts.destroyed++
-	w.events.destroyed.add(e)
+	w.dirty.SetWord(word, w.dirty.Word(word)&^mask)
+	w.furnished.SetWord(word, w.furnished.Word(word)&^mask)
+	for slot := range bulk.Bits(word<<6, mask) {
+		e := w.tenant(slot)
+		w.pool.Remove(e)
+		w.counts.destroyed++
+		w.events.destroyed.add(e)
+	}
 }
 
 // expireEntities dooms whoever has this tick as the last.

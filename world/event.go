@@ -1,5 +1,7 @@
 package world
 
+import "github.com/worldd/worldd/bulk"
+
 // eventList keeps what happened since the end of the step before last: what a
 // reader saw after the last step is dropped when the next one begins, and what
 // was added in between survives it.
@@ -15,11 +17,21 @@ func (l *eventList) begin() {
 	l.list, l.seen = l.list[:n], 0
 }
 
-type events struct{ spawned, destroyed eventList }
+type events struct {
+	spawned, destroyed eventList
+	slept, woke        []Entity // of one flush, in a step
+	quarantined        []Quarantine
+	stopped            bulk.Bitset // the slots in quarantined
+}
 
 func (e *events) begin() {
 	e.spawned.begin()
 	e.destroyed.begin()
+	e.slept, e.woke = e.slept[:0], e.woke[:0]
+	e.quarantined = e.quarantined[:0]
+	if e.stopped.Any() {
+		e.stopped.Reset()
+	}
 }
 
 func (e *events) end() {
@@ -37,3 +49,13 @@ func (w *World) Spawned() []Entity { return w.events.spawned.list }
 // Destroyed returns the entities that the last step destroyed, in ascending
 // order of slots. They are Stale already. Valid until the next Step; read only.
 func (w *World) Destroyed() []Entity { return w.events.destroyed.list }
+
+// Slept returns the bodies that the last step's flush put to sleep, in ascending
+// order of slots. Valid until the next Step, in which systems that run After see
+// its own; read only.
+func (w *World) Slept() []Entity { return w.events.slept }
+
+// Woke returns the bodies that the last step's flush woke, in ascending order of
+// slots. A new body is not among them, though its life begins awake. Valid until
+// the next Step, in which systems that run After see its own; read only.
+func (w *World) Woke() []Entity { return w.events.woke }

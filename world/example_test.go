@@ -2,8 +2,9 @@ package world_test
 
 import (
 	"fmt"
+	"math/bits"
+	"time"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/world"
 )
@@ -45,16 +46,147 @@ func ExampleRegister() {
 			burning.Set(e, Burning{Ticks: 60})
 		}
 	}
-	for word, bits := range bulk.And(health.Presence(), burning.Presence()) {
-		for slot := range bulk.Bits(word*64, bits) {
-			e := w.HandleAt(slot)
-			health.Mut(e).Points--
-			fmt.Println(e, health.Get(e).Points)
-		}
+	aflame, _ := w.NewQuery(world.QueryDef{With: []world.Term{burning}})
+	for e, h := range world.Mut1(aflame, health) {
+		h.Points--
+		fmt.Println(e, h.Points)
 	}
 	// Output:
 	// 0v1 19
 	// 2v1 19
+}
+
+// A system over a query: guards follow whom they guard, and what they guard may
+// be gone. Whatever the loop spawns comes after it.
+func ExampleWorld_NewQuery() {
+	type Guard struct{ Ward world.Entity }
+	type Gold struct{ Coins int32 }
+	w, _ := world.New(world.Config{})
+	guards, _ := world.Register[Guard](w, "guard")
+	gold, _ := world.Register[Gold](w, "gold")
+	king, _ := w.AddKind(world.Kind{Name: "king"})
+	knight, _ := w.AddKind(world.Kind{Name: "knight"})
+	purse, _ := w.AddKind(world.Kind{Name: "purse"})
+	_ = world.Default(w, king, gold, Gold{Coins: 100})
+
+	poor, _ := w.NewQuery(world.QueryDef{Without: []world.Term{gold}})
+	_ = w.AddSystem(world.Before, "wages", func(w *world.World) {
+		for e, guard := range world.All1(poor, guards) {
+			treasure, status := gold.Resolve(guard.Ward)
+			fmt.Println(e, "guards", guard.Ward, status)
+			if treasure != nil {
+				gold.Mut(guard.Ward).Coins -= 10
+				p, _ := w.DeferSpawn(purse, world.Vec3{}, world.Vec3{}, 0)
+				gold.DeferSet(p, Gold{Coins: 10})
+			}
+		}
+	})
+
+	arthur, _ := w.Spawn(king, world.Vec3{}, world.Vec3{})
+	for range 2 {
+		e, _ := w.Spawn(knight, world.Vec3{}, world.Vec3{})
+		guards.Set(e, Guard{Ward: arthur})
+	}
+	w.Step()
+	fmt.Println("the king keeps", gold.Get(arthur).Coins)
+	w.Destroy(arthur)
+	w.Step()
+	w.Step()
+	// Output:
+	// 1v1 guards 0v1 live
+	// 2v1 guards 0v1 live
+	// the king keeps 80
+	// 1v1 guards 0v1 live
+	// 2v1 guards 0v1 live
+	// 1v1 guards 0v1 stale
+	// 2v1 guards 0v1 stale
+}
+
+// Systems that are added in any order run in the declared one, and a clock of
+// the caller's says what each costs.
+func ExampleWorld_AddSystem() {
+	w, _ := world.New(world.Config{})
+	began := time.Now()
+	w.SetClock(func() time.Duration { return time.Since(began) })
+	say := func(what string) func(*world.World) {
+		return func(w *world.World) { fmt.Println("tick", w.Tick(), what) }
+	}
+	_ = w.AddSystem(world.Before, "shoot", say("shoots"), world.Follows("aim"))
+	_ = w.AddSystem(world.Before, "aim", say("aims"))
+	_ = w.AddSystem(world.After, "score", say("counts"))
+	w.Step()
+	for _, s := range w.Stats().Systems {
+		fmt.Println(s.Name, s.Phase, s.Runs, s.Total >= 0)
+	}
+	// Output:
+	// tick 1 aims
+	// tick 1 shoots
+	// tick 1 counts
+	// aim before 1 true
+	// shoot before 1 true
+	// score after 1 true
+}
+
+// A volume that a body carries tells who comes near it, and an effect that
+// follows it ends with it.
+func ExampleVolume() {
+	program, err := field.Compile(blast)
+	if err != nil {
+		panic(err)
+	}
+	const people, debris world.Layers = 1, 2
+	w, _ := world.New(world.Config{})
+	volumes, _ := world.Register[world.Volume](w, "volume")
+	person, _ := w.AddKind(world.Kind{Name: "person", Body: &world.BodyDef{Kinematic: true, Layers: people}})
+	drone, _ := w.AddKind(world.Kind{Name: "drone", Body: &world.BodyDef{Kinematic: true, Layers: debris}})
+	_ = w.AddSystem(world.After, "alarm", func(w *world.World) {
+		for _, c := range w.Entered() {
+			fmt.Println("tick", w.Tick(), c.Entity, "comes near", c.Volume)
+		}
+		for _, c := range w.Left() {
+			fmt.Println("tick", w.Tick(), c.Entity, "goes")
+		}
+	})
+
+	d, _ := w.Spawn(drone, world.Vec3{Y: 2}, world.Vec3{X: 60})
+	volumes.Set(d, world.Volume{Radius: 4, Layers: people})
+	_, _ = w.AddEffect(world.EffectDef{Program: program, Follow: d, Layers: debris})
+	_, _ = w.Spawn(person, world.Vec3{X: 10}, world.Vec3{})
+	for range 20 {
+		w.Step()
+	}
+	w.Destroy(d)
+	w.Step()
+	fmt.Println(w.Stats().Effects, "effects")
+	// Output:
+	// tick 7 1v1 comes near 0v1
+	// tick 14 1v1 goes
+	// 0 effects
+}
+
+// The fast path takes 64 slots at a time: a mask of those that match, and their
+// values in a row.
+func ExampleQuery_Words() {
+	type Heat struct{ Degrees float32 }
+	w, _ := world.New(world.Config{})
+	heat, _ := world.Register[Heat](w, "heat")
+	stone, _ := w.AddKind(world.Kind{Name: "stone"})
+	_ = world.Default(w, stone, heat, Heat{Degrees: 100})
+	for range 130 {
+		_, _ = w.Spawn(stone, world.Vec3{}, world.Vec3{})
+	}
+	hot, _ := w.NewQuery(world.QueryDef{With: []world.Term{heat}})
+	for word, mask := range hot.Words() {
+		values := heat.MutWord(word, mask)
+		for rest := mask; rest != 0; rest &= rest - 1 {
+			values[bits.TrailingZeros64(rest)].Degrees -= 1
+		}
+		fmt.Println(bits.OnesCount64(mask), "cooled")
+	}
+	// Output:
+	// 64 cooled
+	// 64 cooled
+	// 2 cooled
 }
 
 // An explosion is data: a program's text, placed and moved by the world.

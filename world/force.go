@@ -21,29 +21,54 @@ func (p *planes) zero(n int) {
 	clear(p.z[:n])
 }
 
-// forces is the working memory of one chunk.
-type forces struct {
+// chunk is one worker's memory for the rows that it steps.
+type chunk struct {
 	wind, push planes // sums of the effects, by row
 	points     planes // relative to the effect's centre
 	result     planes // of a boxed effect, by point
 	index      [chunkRows]uint16
-	windy      bool // wind holds something
-	pushed     bool // push holds something
+	rates      rates
+	scratch    []float32 // of the field machine
+	windy      bool      // wind holds something
+	pushed     bool      // push holds something
 }
 
-// move steps the awake rows, a chunk at a time. Rows do not read each other
-// (W11), so that forces of one chunk may follow the integration of another.
+// move steps the awake rows, in blocks of rows that are independent of each other
+// (W11).
 func (w *World) move() {
 	b := &w.bodies
-	for from, to := b.run(0, chunkRows); from < to; from, to = b.run(to, chunkRows) {
-		w.sumForces(from, to)
-		w.integrate(from, to)
+	for len(b.moved)*64 < b.len() {
+		b.moved, b.crossed, b.halted = append(b.moved, 0), append(b.crossed, 0), append(b.halted, 0)
+	}
+	for i := range w.workers.chunks {
+		if c := &w.workers.chunks[i]; len(c.scratch) < w.effects.scratch {
+			c.scratch = make([]float32, w.effects.scratch)
+		}
+	}
+	w.workers.run((b.end(b.len()) + chunkRows - 1) / chunkRows)
+	if w.mover != nil {
+		w.letMove()
+	}
+}
+
+// moveBlock steps the awake rows of one block.
+func (w *World) moveBlock(c *chunk, block int) {
+	b := &w.bodies
+	end := min((block+1)*chunkRows, b.end(b.len()))
+	for from, to := b.run(block*chunkRows, chunkRows); from < to && from < end; from, to = b.run(to, chunkRows) {
+		to = min(to, end)
+		w.sumForces(c, from, to)
+		if w.mover == nil {
+			w.integrate(c, from, to)
+		} else {
+			w.accelerate(c, from, to)
+		}
 	}
 }
 
 // sumForces adds up the effects at rows [from, to), in the order of their slots.
-func (w *World) sumForces(from, to int) {
-	f, pool := &w.forces, w.effects.pool
+func (w *World) sumForces(f *chunk, from, to int) {
+	pool := w.effects.pool
 	f.windy, f.pushed = false, false
 	if pool.Len() == 0 {
 		return
@@ -52,21 +77,25 @@ func (w *World) sumForces(from, to int) {
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := pool.At(slot)
+		if !e.boxed && e.layers == 0 {
+			w.addEverywhere(f, e, slot, from, to)
+			continue
+		}
 		if !e.boxed {
-			w.addEverywhere(e, slot, from, to)
+			w.addSome(f, e, slot, from, to)
 			continue
 		}
 		if !bounded {
 			bounds, bounded = w.bodies.bounds(from, to), true
 		}
 		if !e.misses(&bounds) {
-			w.addBoxed(e, slot, from, to)
+			w.addSome(f, e, slot, from, to)
 		}
 	}
 }
 
 // sum returns the planes that an effect adds to, zeroed when it is the first.
-func (f *forces) sum(m EffectMode, n int) *planes {
+func (f *chunk) sum(m EffectMode, n int) *planes {
 	sum, used := &f.wind, &f.windy
 	if m == Acceleration {
 		sum, used = &f.push, &f.pushed
@@ -79,8 +108,8 @@ func (f *forces) sum(m EffectMode, n int) *planes {
 }
 
 // addEverywhere evaluates an effect without box straight into the sums.
-func (w *World) addEverywhere(e *effect, slot uint32, from, to int) {
-	b, f, n := &w.bodies, &w.forces, to-from
+func (w *World) addEverywhere(f *chunk, e *effect, slot uint32, from, to int) {
+	b, n := &w.bodies, to-from
 	points := field.Planes{X: b.posX[from:to], Y: b.posY[from:to], Z: b.posZ[from:to]}
 	if e.center != (Vec3{}) {
 		c := e.center
@@ -91,16 +120,17 @@ func (w *World) addEverywhere(e *effect, slot uint32, from, to int) {
 		}
 		points = f.points.first(n)
 	}
-	w.evaluate(e, slot, points, f.sum(e.mode, n).first(n))
+	w.evaluate(f, e, slot, points, f.sum(e.mode, n).first(n))
 }
 
-// addBoxed gathers the points in the effect's box, evaluates them together and
-// adds the results. Which other points are in the chunk has no influence.
-func (w *World) addBoxed(e *effect, slot uint32, from, to int) {
-	b, f, n := &w.bodies, &w.forces, 0
+// addSome gathers the bodies that feel the effect, by its box and its layers,
+// evaluates their points together and adds the results. Which other points are
+// in the chunk has no influence.
+func (w *World) addSome(f *chunk, e *effect, slot uint32, from, to int) {
+	b, n := &w.bodies, 0
 	for row := from; row < to; row++ {
 		x, y, z := b.posX[row]-e.center.X, b.posY[row]-e.center.Y, b.posZ[row]-e.center.Z
-		if !boxHas(&e.box, x, y, z) {
+		if e.boxed && !boxHas(&e.box, x, y, z) || !e.layers.has(w.kinds[b.kind[row]].params.layers) {
 			continue
 		}
 		f.points.x[n], f.points.y[n], f.points.z[n] = x, y, z
@@ -111,7 +141,7 @@ func (w *World) addBoxed(e *effect, slot uint32, from, to int) {
 		return
 	}
 	f.result.zero(n)
-	w.evaluate(e, slot, f.points.first(n), f.result.first(n))
+	w.evaluate(f, e, slot, f.points.first(n), f.result.first(n))
 	sum := f.sum(e.mode, to-from)
 	for i, at := range f.index[:n] {
 		sum.x[at%chunkRows] += f.result.x[i]
@@ -120,10 +150,10 @@ func (w *World) addBoxed(e *effect, slot uint32, from, to int) {
 	}
 }
 
-func (w *World) evaluate(e *effect, slot uint32, points, out field.Planes) {
+func (w *World) evaluate(f *chunk, e *effect, slot uint32, points, out field.Planes) {
 	age := float32(float64(w.tick-e.born) / float64(w.cfg.TickHz))
 	env := field.Env{Time: age, Params: w.effects.params[slot]}
-	if err := w.effects.programs[slot].Evaluate(points, out, env, w.effects.scratch); err != nil {
+	if err := w.effects.programs[slot].Evaluate(points, out, env, f.scratch); err != nil {
 		panic("world: W9: an effect that was checked when it was added: " + err.Error())
 	}
 }

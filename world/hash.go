@@ -60,13 +60,27 @@ func (w *World) StateHash() uint64 {
 		h = w.hashEntity(h, slot)
 	}
 	for id, c := range w.components {
+		if c.info().Local {
+			continue
+		}
 		h = h.add(uint64(id))
 		present := c.present()
 		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
 			h = c.hash(h.add(uint64(slot)), slot)
 		}
 	}
-	return uint64(w.hashEffects(h))
+	return uint64(w.hashVolumes(w.hashEffects(h)))
+}
+
+// hashVolumes takes who is inside: who will leave depends on it.
+func (w *World) hashVolumes(h hash) hash {
+	for slot := range w.volumes.known.All() {
+		h = h.add(uint64(slot))
+		for member := range w.volumes.triggers[slot].members.All() {
+			h = h.add(uint64(member))
+		}
+	}
+	return h
 }
 
 // hashEntity takes two numbers of 32 bits at a time.
@@ -98,7 +112,10 @@ func (w *World) hashEffects(h hash) hash {
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := pool.At(slot)
 		h = h.add(uint64(pool.HandleAt(slot))).add(e.born).add(e.expires)
-		h = h.add(uint64(e.mode)).vec(e.center).add(w.effects.programs[slot].Hash())
+		h = h.add(uint64(e.mode) | uint64(e.layers)<<8).vec(e.center).add(w.effects.programs[slot].Hash())
+		if e.follows != 0 {
+			h = h.add(uint64(e.follows)).vec(e.offset)
+		}
 		for _, p := range w.effects.params[slot] {
 			for _, x := range p {
 				h = h.float(x)

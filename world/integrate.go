@@ -7,33 +7,41 @@ import "math"
 const overflow = math.MaxFloat32
 
 // integrate moves rows [from, to) by one tick: forces, gravity, semi-implicit
-// Euler, bounds, ground. All products are rounded before they are added (the
-// compiler must not fuse them), so that every machine gets the same bits.
-func (w *World) integrate(from, to int) {
+// Euler, ground, bounds, and notes which of them moved. All products are rounded
+// before they are added (the compiler must not fuse them), so that every machine
+// gets the same bits.
+func (w *World) integrate(c *chunk, from, to int) {
+	if to-from < shortRun {
+		w.integrateRows(c, from, to)
+	} else {
+		w.integrateColumns(c, from, to)
+	}
+}
+
+// integrateRows is integrate, one row after the other: the definition.
+func (w *World) integrateRows(c *chunk, from, to int) {
 	b := &w.bodies
 	for row := from; row < to; row++ {
 		at, v := b.position(row), b.velocity(row)
 		params := &w.kinds[b.kind[row]].params
-		next := v
-		if params.invMass != 0 {
-			next = w.pushed(params, row-from, v)
-		}
-		if square := next.Dot(next); !(square <= MaxSpeed*MaxSpeed) {
-			next = w.restrained(square, next)
-		}
+		next := w.limited(row, w.pushed(c, params, row-from, v))
 		place, next := w.advanced(params, at, next)
 		if place != at || next != v {
 			b.setPosition(row, place)
 			b.setVelocity(row, next)
-			w.dirty.Set(b.slot[row])
+			b.moved[row>>6] |= 1 << (row & 63)
+			if w.grid.cellOf(place.X, place.Z) != b.cell[row] {
+				b.crossed[row>>6] |= 1 << (row & 63)
+			}
 		}
-		w.countRest(params, row, next)
 	}
 }
 
 // pushed returns the velocity after the field's and gravity's share of a tick.
-func (w *World) pushed(params *bodyParams, i int, v Vec3) Vec3 {
-	f := &w.forces
+func (w *World) pushed(f *chunk, params *bodyParams, i int, v Vec3) Vec3 {
+	if params.invMass == 0 {
+		return v
+	}
 	var wind Vec3
 	if f.windy {
 		wind = Vec3{f.wind.x[i], f.wind.y[i], f.wind.z[i]}
@@ -50,13 +58,17 @@ func (w *World) pushed(params *bodyParams, i int, v Vec3) Vec3 {
 	return v
 }
 
-// restrained caps a velocity, and stops one that is not a number: the body stays
-// at its last finite place.
-func (w *World) restrained(square float32, v Vec3) Vec3 {
-	if square <= overflow {
+// limited caps a velocity, and stops one that is not a number: the body stays at
+// its last finite place.
+func (w *World) limited(row int, v Vec3) Vec3 {
+	square := v.Dot(v)
+	switch {
+	case square <= MaxSpeed*MaxSpeed:
+		return v
+	case square <= overflow:
 		return v.capped()
 	}
-	w.counts.quarantined++
+	w.bodies.halted[row>>6] |= 1 << (row & 63)
 	return Vec3{}
 }
 
@@ -66,35 +78,29 @@ func (w *World) restrained(square float32, v Vec3) Vec3 {
 func (w *World) advanced(params *bodyParams, at, v Vec3) (Vec3, Vec3) {
 	at.Y += float32(v.Y * w.dt)
 	if at.Y <= params.radius && params.invMass != 0 {
+		depth := params.radius - at.Y
 		at.Y = params.radius
-		v = w.landed(params, v)
+		v = w.landed(params, v, depth)
 	}
 	at.X += float32(v.X * w.dt)
 	at.Z += float32(v.Z * w.dt)
-	inside := w.clamped(at)
-	if inside.X != at.X {
-		v.X = 0
-	}
-	if inside.Y != at.Y {
-		v.Y = 0
-	}
-	if inside.Z != at.Z {
-		v.Z = 0
-	}
-	return inside, v
+	return w.enclosed(params, at, v)
 }
 
-// landed returns the velocity after touching the ground. Friction takes at most
+// landed returns the velocity after touching the ground, into which the body would
+// have got so deep. It was slower when it touched it: without taking that off, a
+// body that is lifted back to the ground gains energy with each bounce, and does
+// not come to rest. Friction takes at most
 // its coefficient times the change of the vertical velocity: what gravity alone
 // presses a body down with in one tick holds it against a light wind, and a body
 // that lands hard skids less far.
-func (w *World) landed(params *bodyParams, v Vec3) Vec3 {
+func (w *World) landed(params *bodyParams, v Vec3, depth float32) Vec3 {
 	if v.Y >= 0 {
 		return v
 	}
 	bounce := float32(0)
-	if -v.Y > w.bounce {
-		bounce = float32(-v.Y * params.restitution)
+	if square := float32(v.Y*v.Y) - float32(2*w.cfg.Gravity*depth); square > float32(w.bounce*w.bounce) {
+		bounce = float32(sqrt(square) * params.restitution)
 	}
 	grip := float32(params.friction * (bounce - v.Y))
 	v.Y = bounce
@@ -106,29 +112,4 @@ func (w *World) landed(params *bodyParams, v Vec3) Vec3 {
 	keep := 1 - grip/sqrt(slip)
 	v.X, v.Z = float32(v.X*keep), float32(v.Z*keep)
 	return v
-}
-
-// countRest puts a row to sleep that has been slow for long enough.
-func (w *World) countRest(params *bodyParams, row int, v Vec3) {
-	b := &w.bodies
-	if !w.slow(params, v) {
-		b.rest[row] = 0
-		return
-	}
-	b.rest[row]++
-	if b.rest[row] >= uint32(w.cfg.RestTicks) {
-		if v != (Vec3{}) {
-			w.dirty.Set(b.slot[row])
-		}
-		b.sleep(row)
-	}
-}
-
-// slow says whether a velocity counts as rest. A kinematic body rests only when
-// it does not move at all: somebody steers it. (Its square may well underflow.)
-func (w *World) slow(params *bodyParams, v Vec3) bool {
-	if params.invMass == 0 {
-		return v == Vec3{}
-	}
-	return v.Dot(v) <= float32(w.cfg.RestSpeed*w.cfg.RestSpeed)
 }

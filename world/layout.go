@@ -8,17 +8,26 @@ import (
 
 // layout lists the numbers of a component type by offset, so that its values
 // are hashed field by field: without padding, and alike on every byte order.
-type layout []number
+type layout struct {
+	numbers    []number
+	references []reference
+}
 
 type number struct {
 	offset uintptr
 	kind   reflect.Kind
 }
 
+// reference is a number that is a handle.
+type reference struct {
+	offset uintptr
+	path   string // from the type's name on: "Guard.Master"
+}
+
 func layoutOf(t reflect.Type) (layout, error) {
 	var l layout
 	if err := l.walk(t, 0, t.String()); err != nil {
-		return nil, err
+		return layout{}, err
 	}
 	return l, nil
 }
@@ -40,20 +49,22 @@ func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
 		if t.Len() == 0 {
 			return nil
 		}
-		if err := l.walk(t.Elem(), offset, path+"[0]"); err != nil {
-			return err
-		}
-		for i := 1; i < t.Len(); i++ {
-			_ = l.walk(t.Elem(), offset+uintptr(i)*t.Elem().Size(), path)
+		for i := range t.Len() {
+			if err := l.walk(t.Elem(), offset+uintptr(i)*t.Elem().Size(), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
 		}
 		return nil
+	}
+	if t == reflect.TypeFor[Entity]() {
+		l.references = append(l.references, reference{offset, path})
 	}
 	switch t.Kind() {
 	case reflect.Bool,
 		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
 		reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
-		*l = append(*l, numbers(t.Kind(), offset)...)
+		l.numbers = append(l.numbers, numbers(t.Kind(), offset)...)
 		return nil
 	}
 	return fmt.Errorf("%s is a %s, which refers to other memory; use numbers, booleans, arrays and structs of them, and a bulk.Handle to refer to an entity", path, t)
@@ -76,7 +87,7 @@ func holdsPointers(t reflect.Type) bool {
 }
 
 func (l layout) hash(h hash, p unsafe.Pointer) hash {
-	for _, n := range l {
+	for _, n := range l.numbers {
 		h = h.add(n.load(unsafe.Add(p, n.offset)))
 	}
 	return h

@@ -77,8 +77,9 @@ func (m *model) move(b *modelBody) {
 	at := b.at
 	at.Y += float32(v.Y * dt)
 	if !def.Kinematic && at.Y <= def.Radius {
+		deep := def.Radius - at.Y
 		at.Y = def.Radius
-		v = m.ground(def, v)
+		v = m.ground(def, v, deep)
 	}
 	at.X += float32(v.X * dt)
 	at.Z += float32(v.Z * dt)
@@ -110,14 +111,15 @@ func wall(v, at, low, high float32) (float32, float32) {
 	return v, at
 }
 
-func (m *model) ground(def *world.BodyDef, v world.Vec3) world.Vec3 {
+func (m *model) ground(def *world.BodyDef, v world.Vec3, deep float32) world.Vec3 {
 	if v.Y >= 0 {
 		return v
 	}
 	g := float32(m.cfg.Gravity * float32(1/float64(m.cfg.TickHz)))
 	up := float32(0)
-	if -v.Y > 2*g+0.25 {
-		up = float32(-v.Y * def.Restitution)
+	slow := float32(2*g) + 0.25
+	if square := float32(v.Y*v.Y) - float32(2*m.cfg.Gravity*deep); square > float32(slow*slow) {
+		up = float32(float32(math.Sqrt(float64(square))) * def.Restitution)
 	}
 	grip := float32(def.Friction * (up - v.Y))
 	slide := world.Vec3{X: v.X, Z: v.Z}

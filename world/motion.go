@@ -1,5 +1,7 @@
 package world
 
+import "math/bits"
+
 // row returns the row of a live entity's body.
 func (w *World) row(e Entity) (int, bool) {
 	if w.pool.Get(e) == nil {
@@ -38,38 +40,60 @@ func (w *World) Body(slot uint32) (position, velocity Vec3, ok bool) {
 	return w.bodies.position(row), w.bodies.velocity(row), true
 }
 
-// SetPosition puts a body somewhere else, clamped to the bounds, and wakes it.
+// SetPosition puts a body somewhere else, clamped to the bounds, and wakes it and
+// what it touches, there and here.
 // False, and nothing happens, unless the entity is live, has a body, and the
-// position is finite.
+// position is finite; a system that gives one which is not has the body
+// Quarantined.
 func (w *World) SetPosition(e Entity, to Vec3) bool {
 	row, ok := w.row(e)
-	if !ok || !to.finite() {
+	if !ok {
 		return false
 	}
+	if !to.finite() {
+		return w.refuse(e, row)
+	}
+	w.noteMove(row, false)
+	w.rouse(row) // where it was
 	w.bodies.setPosition(row, w.clamped(to))
-	w.bodies.wake(row)
 	w.recell(row)
+	w.volumes.displace(e.Index())
+	w.rouse(row)
 	w.dirty.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.move(opPosition, e, to)
+	}
 	return true
 }
 
 // SetVelocity gives a body a velocity, capped at MaxSpeed, and wakes it. False,
 // and nothing happens, unless the entity is live, has a body, and the velocity
-// is finite.
+// is finite; a system that gives one which is not has the body Quarantined.
 func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	row, ok := w.row(e)
-	if !ok || !v.finite() {
+	if !ok {
 		return false
 	}
+	if !v.finite() {
+		return w.refuse(e, row)
+	}
 	w.bodies.setVelocity(row, v.capped())
-	w.bodies.wake(row)
+	if w.drowsy(&w.kinds[w.bodies.kind[row]].params, v) {
+		w.wake(row)
+	} else {
+		w.rouse(row)
+	}
 	w.dirty.Set(e.Index())
+	if r := w.recording(); r != nil {
+		r.move(opVelocity, e, v)
+	}
 	return true
 }
 
 // Impulse pushes a body by so many N s, and wakes it. False, and nothing happens,
 // unless the entity is live, has a body that is not kinematic, and the impulse
-// and the velocity that it leads to are finite.
+// and the velocity that it leads to are finite; a system whose impulse does not
+// lead to one has the body Quarantined.
 func (w *World) Impulse(e Entity, push Vec3) bool {
 	row, ok := w.row(e)
 	if !ok {
@@ -77,7 +101,7 @@ func (w *World) Impulse(e Entity, push Vec3) bool {
 	}
 	params := &w.kinds[w.bodies.kind[row]].params
 	v := w.bodies.velocity(row).Add(push.Scale(params.invMass))
-	if params.invMass == 0 || !v.finite() {
+	if params.invMass == 0 {
 		return false
 	}
 	return w.SetVelocity(e, v)
@@ -88,7 +112,10 @@ func (w *World) Impulse(e Entity, push Vec3) bool {
 func (w *World) Wake(e Entity) bool {
 	row, ok := w.row(e)
 	if ok {
-		w.bodies.wake(row)
+		w.wake(row)
+		if r := w.recording(); r != nil {
+			r.word(opWake, e)
+		}
 	}
 	return ok
 }
@@ -105,6 +132,9 @@ func (w *World) Sleep(e Entity) bool {
 		w.dirty.Set(e.Index())
 	}
 	w.bodies.sleep(row)
+	if r := w.recording(); r != nil {
+		r.word(opSleep, e)
+	}
 	return true
 }
 
@@ -113,16 +143,6 @@ func (w *World) Sleep(e Entity) bool {
 func (w *World) Awake(e Entity) bool {
 	row, ok := w.row(e)
 	return ok && w.bodies.wakeful(row)
-}
-
-// clamped returns v within the bounds.
-func (w *World) clamped(v Vec3) Vec3 {
-	e := &w.cfg.HalfExtent
-	return Vec3{
-		max(min(v.X, e.X), -e.X),
-		max(min(v.Y, e.Y), 0),
-		max(min(v.Z, e.Z), -e.Z),
-	}
 }
 
 // recell brings the grid up to date with a row's position.
@@ -137,12 +157,38 @@ func (w *World) recell(row int) {
 	b.cell[row] = c
 }
 
-// updateGrid follows the bodies that may have moved.
-func (w *World) updateGrid() {
+// follow tells who reads Dirty of the bodies that moved, and the grid of those
+// that left their cell.
+func (w *World) follow() {
 	b := &w.bodies
-	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
-		for row := from; row < to; row++ {
-			w.recell(row)
+	for i, word := range b.moved[:(b.end(b.len())+63)>>6] {
+		if word == 0 {
+			continue
+		}
+		b.moved[i] = 0
+		for rest := word; rest != 0; rest &= rest - 1 {
+			w.dirty.Set(b.slot[i<<6|bits.TrailingZeros64(rest)])
+		}
+		crossed := b.crossed[i]
+		b.crossed[i] = 0
+		if w.cfg.Bounds == BoundsDestroy {
+			crossed = word
+		}
+		for ; crossed != 0; crossed &= crossed - 1 {
+			w.place(i<<6 | bits.TrailingZeros64(crossed))
 		}
 	}
+}
+
+// place puts a row that moved where it belongs. Who left the bounds to be
+// destroyed for it is still on them for the rest of the step (W5).
+func (w *World) place(row int) {
+	b := &w.bodies
+	if w.cfg.Bounds == BoundsDestroy {
+		if at := b.position(row); w.clamped(at) != at {
+			b.setPosition(row, w.clamped(at))
+			w.doomed.Set(b.slot[row])
+		}
+	}
+	w.recell(row)
 }

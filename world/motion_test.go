@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/world"
 )
 
@@ -41,7 +42,7 @@ func TestBounceAndFriction(t *testing.T) {
 	require.NoError(t, err)
 	w.Step()
 	v, _ := w.Velocity(b)
-	require.InDelta(t, 4.08, v.Y, 0.01)
+	require.InDelta(t, 4, v.Y, 0.01, "it touched the ground at 8 m/s")
 	require.Equal(t, float32(3), v.X, "no friction")
 	start := w.Tick()
 	for {
@@ -73,6 +74,62 @@ func TestBounds(t *testing.T) {
 	p, _ = w.Position(k)
 	require.Zero(t, p.Y)
 	require.NoError(t, w.CheckInvariants())
+}
+
+func TestBoundsBounce(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{
+		HalfExtent: world.Vec3{X: 10, Y: 5, Z: 10}, Gravity: -1, Bounds: world.BoundsBounce,
+	})
+	ball := addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Restitution: 0.5}})
+	e, err := w.Spawn(ball, world.Vec3{X: 10, Y: 2, Z: -10}, world.Vec3{X: 6, Y: 1, Z: -0.2})
+	require.NoError(t, err)
+	w.Step()
+	v, _ := w.Velocity(e)
+	require.Equal(t, world.Vec3{X: -3, Y: 1}, v, "slow impacts do not bounce")
+	p, _ := w.Position(e)
+	require.Equal(t, float32(10), p.X)
+}
+
+func TestBoundsDestroy(t *testing.T) {
+	w, crate, _, lift := newWorld(t, world.Config{
+		HalfExtent: world.Vec3{X: 10, Y: 5, Z: 10}, Gravity: -1, Bounds: world.BoundsDestroy,
+	})
+	var leavers []world.Entity
+	for kind, v := range map[world.KindID]world.Vec3{crate: {X: -9}, lift: {Y: 20}} {
+		e, err := w.Spawn(kind, world.Vec3{X: -9.95, Y: 4.95}, v)
+		require.NoError(t, err)
+		leavers = append(leavers, e)
+	}
+	stays := spawn(t, w, crate, world.Vec3{X: 99})
+	require.NoError(t, w.AddSystem(world.After, "look", func(w *world.World) {
+		p, ok := w.Position(leavers[0])
+		require.True(t, ok, "live until the step ends")
+		require.True(t, p.X >= -10 && p.Y <= 5)
+	}))
+	w.Step()
+	require.ElementsMatch(t, leavers, w.Destroyed())
+	require.Equal(t, bulk.Live, w.Status(stays), "on the bound is not beyond it")
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestBoundsNames(t *testing.T) {
+	require.Equal(t, "clamp", world.BoundsClamp.String())
+	require.Equal(t, "bounce", world.BoundsBounce.String())
+	require.Equal(t, "destroy", world.BoundsDestroy.String())
+	require.Equal(t, "Bounds(9)", world.Bounds(9).String())
+	require.ErrorContains(t, world.Config{Bounds: 3}.Validate(), "Bounds is 3")
+}
+
+// A ball that bounces loses energy each time, and comes to rest.
+func TestBounceDiesDown(t *testing.T) {
+	for hz := 20; hz <= 120; hz += 20 {
+		w, _, _, _ := newWorld(t, world.Config{TickHz: hz, HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}})
+		ball := addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.4, Restitution: 0.8}})
+		e := spawn(t, w, ball, world.Vec3{Y: 10})
+		fallAsleep(t, w, 15*hz)
+		p, _ := w.Position(e)
+		require.Equal(t, float32(0.4), p.Y)
+	}
 }
 
 func TestSpeedIsCapped(t *testing.T) {

@@ -28,7 +28,7 @@ func compacted(t testing.TB, mode Compaction, n, awake int) *World {
 	for i := awake; i < n; i++ {
 		w.bodies.sleep(i)
 	}
-	w.bodies.flush(w.rowOf)
+	w.flushSleep()
 	require.Equal(t, awake, w.bodies.awake)
 	return w
 }
@@ -42,14 +42,14 @@ func TestFlushMovesOnlyWhoChangedSides(t *testing.T) {
 		w.bodies.sleep(20)
 		w.bodies.wake(20)
 	}
-	w.bodies.flush(w.rowOf)
+	w.flushSleep()
 	require.Equal(t, before, w.bodies.slot, "words that were taken back move nobody")
 
 	w.bodies.sleep(0) // body 0 is a body
 	w.bodies.sleep(7)
 	w.bodies.wake(199)
 	w.bodies.wake(120)
-	w.bodies.flush(w.rowOf)
+	w.flushSleep()
 	want := slices.Clone(before)
 	want[0], want[120] = want[120], want[0]
 	want[7], want[199] = want[199], want[7]
@@ -62,12 +62,12 @@ func TestFlushShiftsTheBoundary(t *testing.T) {
 	for _, row := range []int{5, 6, 9} { // two are in place at once
 		w.bodies.wake(row)
 	}
-	w.bodies.flush(w.rowOf)
+	w.flushSleep()
 	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6, 9, 8, 7}, w.bodies.slot)
 	for _, row := range []int{1, 6, 7} {
 		w.bodies.sleep(row)
 	}
-	w.bodies.flush(w.rowOf)
+	w.flushSleep()
 	require.Equal(t, []uint32{0, 5, 2, 3, 4, 1, 6, 9, 8, 7}, w.bodies.slot)
 	require.Equal(t, 5, w.bodies.awake)
 	require.NoError(t, w.CheckInvariants())
@@ -88,8 +88,8 @@ func TestFlushIsAFunctionOfTheSets(t *testing.T) {
 			say(b, row, r.IntN(2) == 0)
 			say(b, row, wish[row])
 		}
-		a.bodies.flush(a.rowOf)
-		b.bodies.flush(b.rowOf)
+		a.flushSleep()
+		b.flushSleep()
 		require.Equal(t, a.bodies.slot, b.bodies.slot)
 		require.Equal(t, a.rowOf, b.rowOf)
 		require.Equal(t, a.bodies.awake, b.bodies.awake)
@@ -142,13 +142,13 @@ func removeAll(t *testing.T, w *World) {
 		for row, slot := range w.bodies.slot {
 			wish[slot] = w.bodies.wakeful(row)
 		}
-		w.remove(w.bodies.slot[row])
+		w.remove(wordOf(w.bodies.slot[row]))
 		require.NoError(t, w.CheckInvariants())
 		for row, slot := range w.bodies.slot {
 			require.Equal(t, wish[slot], w.bodies.wakeful(row), "pending words move with their row")
 		}
 		if r.IntN(4) == 0 {
-			w.bodies.flush(w.rowOf)
+			w.flushSleep()
 		}
 	}
 }
@@ -165,6 +165,7 @@ func TestAuditFindsDamage(t *testing.T) {
 		"W8":  func(w *World) { w.pool.At(1).expires = 9 },
 		"W9":  func(w *World) { w.effects.pool.Add(); w.effects.programs = append(w.effects.programs, nil) },
 		"W10": func(w *World) { w.generations[0]++ },
+		"W13": func(w *World) { w.bodies.moved, w.bodies.crossed = []uint64{4}, []uint64{0} },
 	} {
 		w := sleepers(t, 10, 5)
 		require.NoError(t, w.CheckInvariants())

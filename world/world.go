@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/worldd/worldd/bulk"
 )
@@ -33,19 +34,41 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest ever issued
 	doomed      bulk.Bitset
+	furnished   bulk.Bitset // spawned, and not marked as dirty yet, nor its components as changed
 	dirty       bulk.Bitset
 	wheel       wheel
+	mortal      bulk.Bitset // slots that are in the wheel
 
 	kinds      []kind
 	components []column
-	systems    [2][]system
+	presences  []*bulk.Bitset // of the components
+	deferred   deferred
+	added      []*system // in the order of AddSystem
+	systems    []*system // in the order in which they run
+	current    string    // name of the one that runs
+	clock      func() time.Duration
+	stats      []SystemStats // memory of Stats
 
-	bodies  bodies
-	grid    grid
-	effects effects
-	forces  forces
-	events  events
-	counts  counts
+	solid       bool    // some kind is
+	solidRadius float32 // of the largest solid kind
+	radius      float32 // of the largest kind
+	contacts    contacts
+	mover       Mover
+	moving      Moving
+	roused      []int32 // memory of rouse
+
+	bodies      bodies
+	wakefulness wakefulness
+	grid        grid
+	effects     effects
+	volumes     volumes
+	workers     *workers
+	events      events
+	counts      counts
+	history     history
+	preparing   *Image // by PrepareImage
+
+	recorder *Recorder // nil: nobody records
 }
 
 // entity is what the pool keeps by slot.
@@ -79,11 +102,17 @@ func New(cfg Config) (*World, error) {
 	w.rand = rand.New(w.pcg)
 	w.bodies.init(cfg.Compaction)
 	w.grid = newGrid(cfg)
+	w.history.reset(cfg.HistoryTicks, 0)
 	if w.effects, err = newEffects(); err != nil {
 		return nil, err
 	}
+	w.workers = newWorkers(cfg.Workers, w.moveBlock)
 	return w, nil
 }
+
+// Close ends the goroutines of a world with several workers; it has none
+// otherwise. A closed world still works, in the goroutine that calls Step.
+func (w *World) Close() { w.workers.close() }
 
 // Config returns the configuration with its defaults filled in.
 func (w *World) Config() Config { return w.cfg }
@@ -103,10 +132,16 @@ func (w *World) Rand() *rand.Rand { return w.rand }
 // Dirty returns the slots whose replicated state may have changed since
 // ClearDirty: spawned, moved, or a component set, removed or opened with Mut.
 // Only live slots are in it. Read only.
-func (w *World) Dirty() *bulk.Bitset { return &w.dirty }
+func (w *World) Dirty() *bulk.Bitset {
+	w.markFurnished()
+	return &w.dirty
+}
 
 // ClearDirty empties Dirty.
-func (w *World) ClearDirty() { w.dirty.Reset() }
+func (w *World) ClearDirty() {
+	w.markFurnished()
+	w.dirty.Reset()
+}
 
 // Live returns the live slots. Read only.
 func (w *World) Live() *bulk.Bitset { return w.pool.Live() }
@@ -132,6 +167,8 @@ type Stats struct {
 	Reused      uint64 // spawns into a slot that had a tenant before
 	Quarantined uint64 // times a body's velocity was not finite, and the body was stopped where it was
 	Retired     int    // slots that have used up their generations (H4)
+
+	Systems []SystemStats // in the order in which they run; valid until the next Stats
 }
 
 // Stats returns the counts of this moment. Awake and Asleep count pending words
@@ -148,5 +185,6 @@ func (w *World) Stats() Stats {
 		Reused:      w.counts.reused,
 		Quarantined: w.counts.quarantined,
 		Retired:     w.pool.Retired(),
+		Systems:     w.systemStats(),
 	}
 }

@@ -3,6 +3,8 @@
 //	worldd serve --listen 127.0.0.1:4433 --world storm    host a world
 //	worldd demo --bots 50 --duration 60s                  a server, and bots that load and check it
 //	worldd check my-world.yaml                            say what is wrong with a world file
+//	worldd replay my.recording                            repeat what a server did, and compare
+//	worldd effect check|render|fmt|explain|hash FILE      for authors of effects: mistakes, pictures
 //	worldd version
 //
 // A world is one of the embedded ones, "storm" and "calm", or a file. What a
@@ -15,8 +17,8 @@
 //	                      └─ stdin, stdout ─► worldd bots (a child process) ══ QUIC ══►
 //
 // Exit status: 0 when all went well, which in demo means that every bot
-// connected, none failed and no handle lied; 1 when not; 2 for a wrong command
-// line or a wrong world file, and then nothing was started.
+// connected, none failed and no handle lied; 1 when not, and for a wrong effect;
+// 2 for a wrong command line or a wrong world file, and then nothing was started.
 package main
 
 import (
@@ -44,6 +46,8 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Host a world until SIGINT or SIGTERM."`
 	Demo    demoCommand    `cmd:"" help:"Start a server and bots that load and check it; show what they find."`
 	Check   checkCommand   `cmd:"" help:"Say what is wrong with a world file, by line and column."`
+	Replay  replayCommand  `cmd:"" help:"Repeat a recording and name the first tick that differs."`
+	Effect  effectCommand  `cmd:"" help:"Check and draw effects: for their authors."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 	Bots    botsCommand    `cmd:"" hidden:"" help:"The demo's child process."`
 }

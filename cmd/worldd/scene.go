@@ -51,8 +51,7 @@ func host(file *scenes.File) (*game, server.CoreConfig, error) {
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		},
-		GenerationFloor: 1, // no run of this world came before: it is made anew
-		MaxSessions:     file.Limits.MaxPlayers,
+		MaxSessions: file.Limits.MaxPlayers,
 	}, nil
 }
 

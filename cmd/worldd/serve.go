@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,9 +12,14 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
 )
+
+// recordedHashTicks is how often a recording holds hashes: a difference is named
+// to the second, and most ticks pay for none.
+const recordedHashTicks = 60
 
 // serveCommand hosts a world.
 type serveCommand struct {
@@ -23,12 +29,19 @@ type serveCommand struct {
 	Cert        string `type:"path" and:"cert" placeholder:"FILE" help:"Certificate chain, PEM. Without one the server makes its own."`
 	Key         string `type:"path" and:"cert" placeholder:"FILE" help:"Private key of the certificate, PEM."`
 	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
+
+	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there."`
+	ImageEvery time.Duration `default:"30s" placeholder:"TIME" help:"Time between two saves (${default})."`
+	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay."`
 }
 
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
 	if c.MaxSessions < 0 {
 		return fmt.Errorf("--max-sessions is %d, want more than 0", c.MaxSessions)
+	}
+	if c.ImageEvery <= 0 || c.ImageEvery > time.Hour {
+		return fmt.Errorf("--image-every is %v, want more than 0 and at most 1h", c.ImageEvery)
 	}
 	return nil
 }
@@ -49,6 +62,16 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	config := server.Config{
 		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin, Log: newLog(std.err, zapcore.InfoLevel),
 	}
+	if c.Image != "" {
+		resumed, err := resume(g.scene, c.Image)
+		if err != nil {
+			return err
+		}
+		if resumed {
+			fmt.Fprintf(std.out, "worldd: restored from %s: tick %d, %d entities\n", c.Image, g.scene.World.Tick(), g.scene.World.Stats().Entities)
+		}
+		config.Image = server.ImageConfig{Path: c.Image, Every: c.ImageEvery, Take: g.scene.TakeImage}
+	}
 	if c.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 		if err != nil {
@@ -65,9 +88,26 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
 	}
 	began := time.Now()
-	err = s.Serve(ctx)
+	err = c.serve(ctx, s, g.scene)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
+}
+
+// serve runs the server, and records it if asked.
+func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene) error {
+	if c.Record == "" {
+		return s.Serve(ctx)
+	}
+	file, err := createRecord(c.Record)
+	if err != nil {
+		return err
+	}
+	recorder, err := scene.Record(file, recordedHashTicks)
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	err = s.Serve(ctx)
+	return errors.Join(err, recorder.Close(), file.Close())
 }
 
 // writeServed sums up what a server did, for people.
@@ -84,6 +124,9 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 	line("world", "%d entities: %d awake, %d asleep; %d spawned, %d destroyed", world.Entities, world.Awake, world.Asleep, world.Spawned, world.Destroyed)
 	line("", "state hash %s", world.StateHash)
 	line("sent", "%.1f MB in %d datagrams, %.1f MB on streams", float64(r.Traffic.DatagramBytes)/1e6, r.Traffic.Datagrams, float64(r.Traffic.StreamBytes)/1e6)
+	if i := r.Images; i.Saved+i.Failed > 0 {
+		line("images", "%d saved, %d not; at most %v in all, %v of it in the tick", i.Saved, i.Failed, i.Took.Round(time.Millisecond), i.Blocked.Round(10*time.Microsecond))
+	}
 	line("commands", "%d executed, %d rejected", sessions.Executed, sessions.Rejected)
 	if confusions > 0 {
 		line("confusions", "%d commands named a handle by another identity", confusions)

@@ -34,6 +34,7 @@ var (
 	poolAt        = reg.R8
 	frameAt       = reg.R9
 	positionsAt   = [3]reg.GPPhysical{reg.R11, reg.R12, reg.R13}
+	blockAt       = reg.R10 // AVX-512: the block's distance from the first one, in a plane
 )
 
 // Offsets in type frame of the Go side.
@@ -41,9 +42,11 @@ const (
 	framePoints = 0
 	frameOut    = 24
 	frameCode   = 48
-	frameBlocks = 72
-	frameClip   = 80
+	frameBytes  = 72
+	frameMasked = 80
 	frameTarget = 88
+	frameClip   = 112
+	frameLanes  = 120
 )
 
 // An assembler writes one handler.
@@ -52,9 +55,11 @@ type assembler struct {
 	path
 	operands int // given out so far
 	returns  int // written so far
+
+	nothing, fourth reg.VecVirtual // registers of 0 and 0.25, if they are in use
 }
 
-// masks say which points are inside of the box of a call that clips (AVX-512).
+// masks say which points of a masked call get their output (AVX-512).
 var masks = [4]reg.OpmaskPhysical{reg.K4, reg.K5, reg.K6, reg.K7}
 
 func (a *assembler) wide() bool { return a.lanes == avx512.lanes }
@@ -81,27 +86,40 @@ func (a *assembler) accumulator(lane, i int) reg.VecPhysical {
 	return a.pinned(8 + lane*a.vectors() + i)
 }
 
-// A source is an operand of the instruction: a plane, or a constant.
+// A source is an operand of the instruction: a plane, or one of the constants that
+// begin at its place.
 type source struct {
-	at       reg.Register
+	*slot
 	constant bool
-	held     reg.VecVirtual // AVX2: the constant, in all lanes
+	lane     int
+}
+
+// A slot is where the operand stands in the instruction. It is read when it is
+// first used: there are few registers.
+type slot struct {
+	number int
+	base   reg.GPPhysical
+	offset reg.Register    // from base
+	at     reg.Register    // the sum
+	held   [5]reg.Register // AVX2: the constants, in all lanes
 }
 
 // A broadcast is a number in memory that stands for all lanes (AVX-512).
 type broadcast struct{ operand.Mem }
 
 // plane takes the next operand of the instruction as the offset of a plane.
-func (a *assembler) plane() source { return source{at: a.next(scratchAt)} }
+func (a *assembler) plane() source { return source{slot: a.next(scratchAt)} }
 
 // constant takes it as the offset of a constant.
-func (a *assembler) constant() source {
-	s := source{at: a.next(poolAt), constant: true}
-	if !a.wide() {
-		s.held = a.vector()
-		a.VBROADCASTSS(operand.Mem{Base: s.at}, s.held)
+func (a *assembler) constant() source { return a.constants(1)[0] }
+
+// constants takes it as the offset of several, one after another.
+func (a *assembler) constants(n int) (all []source) {
+	s := a.next(poolAt)
+	for lane := range n {
+		all = append(all, source{slot: s, constant: true, lane: lane})
 	}
-	return s
+	return all
 }
 
 // operand takes it as either, by the letter of its kind.
@@ -112,23 +130,54 @@ func (a *assembler) operand(kind byte) source {
 	return a.plane()
 }
 
-func (a *assembler) next(base reg.GPPhysical) reg.Register {
-	p := a.GP64()
-	a.MOVWLZX(operand.Mem{Base: instructionAt, Disp: operandsAt + operandBytes*a.operands}, p.As32())
-	a.ADDQ(base, p)
+func (a *assembler) next(base reg.GPPhysical) *slot {
 	a.operands++
-	return p
+	return &slot{number: a.operands - 1, base: base}
+}
+
+// distance brings the offset of an operand into a register.
+func (a *assembler) distance(s *slot) reg.Register {
+	if s.offset == nil {
+		p := a.GP64()
+		a.MOVWLZX(operand.Mem{Base: instructionAt, Disp: operandsAt + operandBytes*s.number}, p.As32())
+		s.offset = p
+	}
+	return s.offset
+}
+
+// place brings its address there.
+func (a *assembler) place(s *slot) reg.Register {
+	if s.at == nil {
+		p := a.distance(s)
+		a.ADDQ(s.base, p)
+		s.at, s.offset = p, p
+	}
+	return s.at
+}
+
+// moved is vector i of a plane, for a load or a store by itself: those add up an
+// address at no cost, which arithmetic on memory does not.
+func (a *assembler) moved(s source, i int) operand.Op {
+	if s.constant || s.at != nil {
+		return a.at(s, i)
+	}
+	return operand.Mem{Base: s.base, Index: a.distance(s.slot), Scale: 1, Disp: i * a.vectorBytes()}
 }
 
 // at is vector i of an operand.
 func (a *assembler) at(s source, i int) operand.Op {
 	switch {
 	case !s.constant:
-		return operand.Mem{Base: s.at, Disp: i * a.vectorBytes()}
+		return operand.Mem{Base: a.place(s.slot), Disp: i * a.vectorBytes()}
 	case a.wide():
-		return broadcast{operand.Mem{Base: s.at}}
+		return broadcast{operand.Mem{Base: a.place(s.slot), Disp: 4 * s.lane}}
 	}
-	return s.held
+	if s.held[s.lane] == nil {
+		v := a.vector()
+		a.VBROADCASTSS(operand.Mem{Base: a.place(s.slot), Disp: 4 * s.lane}, v)
+		s.held[s.lane] = v
+	}
+	return s.held[s.lane]
 }
 
 // each writes the body for all vectors of a block.
@@ -153,7 +202,10 @@ func (a *assembler) move(o, to operand.Op) {
 	a.VMOVUPS(o, to)
 }
 
-func (a *assembler) store(v operand.Op, to source, i int) { a.VMOVUPS(v, a.at(to, i)) }
+func (a *assembler) store(v operand.Op, to source, i int) { a.VMOVUPS(v, a.moved(to, i)) }
+
+// take loads a vector of an operand.
+func (a *assembler) take(s source, i int) reg.VecVirtual { return a.load(a.moved(s, i)) }
 
 // step ends a handler: on to the next instruction. avo knows no indirect jump; the
 // inputs keep it from using what the next handler relies on.
@@ -169,6 +221,7 @@ func (a *assembler) jump() {
 		live = append(live, p)
 	}
 	if a.wide() {
+		live = append(live, blockAt)
 		for n := 8; n < 32; n++ {
 			live = append(live, a.pinned(n))
 		}
@@ -181,6 +234,7 @@ func (a *assembler) jump() {
 
 // Literals are numbers of the arithmetic, by their bits.
 var literals = []uint32{
+	0,
 	0x3f800000, // 1
 	0x80000000, // the sign
 	0x7fffffff, // all but the sign
@@ -189,11 +243,15 @@ var literals = []uint32{
 	math.Float32bits(0.5023863), math.Float32bits(1.5016537), math.Float32bits(1.5023831),
 	math.Float32bits(12582912), math.Float32bits(0.25),
 	math.Float32bits(39.53671), math.Float32bits(-76.54978), math.Float32bits(81.601006), math.Float32bits(-41.341656), math.Float32bits(6.283185),
+	math.Float32bits(128), math.Float32bits(-126), // the bounds of exp2
+	math.Float32bits(0.0013264727), math.Float32bits(0.009671513), math.Float32bits(0.055507336), math.Float32bits(0.24022242), math.Float32bits(0.693147),
+	minusInfinity, 0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x85ebca6b, 0xc2b2ae35, math.Float32bits(1.0 / (1 << 24)), // of hash
 	0x88, // for VFIXUPIMMPS: both kinds of NaN become +0, all else stays
 }
 
 const (
 	literalOne, literalSign, literalMagnitude = 0x3f800000, 0x80000000, 0x7fffffff
+	minusInfinity                             = 0xff800000
 	literalNoNaN                              = 0x88
 )
 

@@ -54,7 +54,7 @@ func (a *assembler) bounds() {
 			a.repeat(0x7f800000, infinity, least[i])
 			a.repeat(0xff800000, infinity, greatest[i])
 		}
-		nan := a.zero()
+		nan := a.cleared()
 		a.Label("block" + plane)
 		for i := 0; i < a.vectors(); i += chains {
 			var v [chains]reg.VecVirtual

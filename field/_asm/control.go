@@ -19,13 +19,10 @@ const (
 func control() []handler {
 	return []handler{
 		{"none", func(*assembler) bool { return false }},
-		{"begin", func(a *assembler) bool {
-			if a.wide() {
-				a.beginWide()
-			} else {
-				a.begin()
-			}
-			return true
+		{"begin", begin},
+		{"beginAhead", func(a *assembler) bool {
+			a.ahead()
+			return begin(a)
 		}},
 		{"end", func(a *assembler) bool {
 			if a.wide() {
@@ -45,6 +42,36 @@ func control() []handler {
 		{"positionX", position(0)},
 		{"positionY", position(1)},
 		{"positionZ", position(2)},
+		{"towardsX", towardsLane(0)},
+		{"towardsY", towardsLane(1)},
+		{"towardsZ", towardsLane(2)},
+	}
+}
+
+func begin(a *assembler) bool {
+	if a.wide() {
+		a.beginWide()
+	} else {
+		a.begin()
+	}
+	return true
+}
+
+// ahead fetches the points and the output of the next block, for code that takes so
+// long for one that the machine does not see the next in time. What is beyond the
+// last block is not touched by it.
+func (a *assembler) ahead() {
+	for line := 0; line < planeBytes; line += cacheLineBytes {
+		for _, p := range positionsAt {
+			a.PREFETCHT0(a.inBlock(p, planeBytes+line))
+		}
+	}
+	for lane := range 3 {
+		p := a.GP64()
+		a.MOVQ(a.frame(frameOut+8*lane), p)
+		for line := 0; line < planeBytes; line += cacheLineBytes {
+			a.PREFETCHT0(a.inBlock(p, planeBytes+line))
+		}
 	}
 }
 
@@ -58,40 +85,65 @@ func position(lane int) func(a *assembler) bool {
 	}
 }
 
+// towardsLane takes a constant away from it.
+func towardsLane(lane int) func(a *assembler) bool {
+	return func(a *assembler) bool {
+		to, c := a.plane(), a.constant()
+		a.each(func(i int) {
+			v := a.load(a.position(lane, i))
+			a.sub(v, a.at(c, i), v)
+			a.store(v, to, i)
+		})
+		a.step()
+		return true
+	}
+}
+
 func (a *assembler) position(lane, i int) operand.Mem {
-	return operand.Mem{Base: positionsAt[lane], Disp: i * a.vectorBytes()}
+	return a.inBlock(positionsAt[lane], i*a.vectorBytes())
+}
+
+// inBlock is a place in a plane of the caller's at the block at hand. AVX2 moves the
+// pointers themselves, as it has the output of a masked call elsewhere.
+func (a *assembler) inBlock(plane reg.Register, bytes int) operand.Mem {
+	m := operand.Mem{Base: plane, Disp: bytes}
+	if a.wide() {
+		m.Index, m.Scale = blockAt, 1
+	}
+	return m
 }
 
 func (a *assembler) pool(number int) operand.Mem { return operand.Mem{Base: poolAt, Disp: 4 * number} }
 
 func (a *assembler) frame(offset int) operand.Mem { return operand.Mem{Base: frameAt, Disp: offset} }
 
-// beginWide takes the output into registers. If the call clips, K4 to K7 say which
-// points are inside of the box; a block that has none is done already.
+// beginWide takes the output into registers. In a masked call K4 to K7 say which
+// points get theirs: those that the call names, and if it clips, only those inside
+// of the box. A block that has none is done already.
 func (a *assembler) beginWide() {
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
-		a.each(func(i int) { a.VMOVUPS(operand.Mem{Base: p, Disp: i * a.vectorBytes()}, a.output(lane, i)) })
+		a.each(func(i int) { a.VMOVUPS(a.inBlock(p, i*a.vectorBytes()), a.output(lane, i)) })
 	}
-	a.CMPQ(a.frame(frameClip), operand.U8(0))
-	a.JNE(operand.LabelRef("clip"))
+	a.CMPQ(a.frame(frameMasked), operand.U8(0))
+	a.JNE(operand.LabelRef("masked"))
 	a.step()
 
-	a.Label("clip")
+	a.Label("masked")
+	a.each(func(i int) { a.KMOVW(a.frame(frameLanes+2*i), masks[i]) })
+	a.CMPQ(a.frame(frameClip), operand.U8(0))
+	a.JEQ(operand.LabelRef("known"))
 	a.each(func(i int) {
 		k := masks[i]
 		for lane := range 3 {
 			v := a.load(a.position(lane, i))
 			a.sub(v, broadcast{a.pool(poolOrigin + lane)}, v)
-			if lane == 0 {
-				a.VCMPPS_BCST(operand.U8(isAtLeast), a.pool(poolMin), v, k)
-			} else {
-				a.VCMPPS_BCST(operand.U8(isAtLeast), a.pool(poolMin+lane), v, k, k)
-			}
+			a.VCMPPS_BCST(operand.U8(isAtLeast), a.pool(poolMin+lane), v, k, k)
 			a.VCMPPS_BCST(operand.U8(isAtMost), a.pool(poolMax+lane), v, k, k)
 		}
 	})
+	a.Label("known")
 	x, y := a.K(), a.K()
 	a.KORW(masks[0], masks[1], x)
 	a.KORW(masks[2], masks[3], y)
@@ -118,12 +170,12 @@ func (a *assembler) endWide() {
 	a.KORTESTW(k, k)
 	a.JCC(operand.LabelRef("nan"))
 	a.Label("numbers")
-	a.CMPQ(a.frame(frameClip), operand.U8(0))
-	a.JNE(operand.LabelRef("clip"))
+	a.CMPQ(a.frame(frameMasked), operand.U8(0))
+	a.JNE(operand.LabelRef("masked"))
 	a.storeOutput(func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), to) })
 	a.advance(frameOut)
 
-	a.Label("clip")
+	a.Label("masked")
 	a.storeOutput(func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), masks[i], to) })
 	a.advance(frameOut)
 
@@ -141,22 +193,29 @@ func (a *assembler) storeOutput(store func(lane, i int, to operand.Mem)) {
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
-		a.each(func(i int) { store(lane, i, operand.Mem{Base: p, Disp: i * a.vectorBytes()}) })
+		a.each(func(i int) { store(lane, i, a.inBlock(p, i*a.vectorBytes())) })
 	}
 }
 
-// begin does nothing unless the call clips: the output is worked on where it is. A
-// call that clips works on a copy of it in scratch, so that what is outside can
-// stay, and remembers in the first plane of scratch which points are inside.
+// begin does nothing unless the call is masked: the output is worked on where it
+// is. A masked call works on a copy of it in scratch, so that the rest can stay. The
+// second plane of scratch has the points that the call names; the first gets those
+// of them that are inside of the box, if it clips.
 func (a *assembler) begin() {
-	a.CMPQ(a.frame(frameClip), operand.U8(0))
-	a.JNE(operand.LabelRef("clip"))
+	a.CMPQ(a.frame(frameMasked), operand.U8(0))
+	a.JNE(operand.LabelRef("masked"))
 	a.step()
 
+	a.Label("masked")
+	a.CMPQ(a.frame(frameClip), operand.U8(0))
+	a.JNE(operand.LabelRef("clip"))
+	a.each(func(i int) { a.VMOVUPS(a.load(a.spare(1, i)), a.spare(0, i)) })
+	a.JMP(operand.LabelRef("known"))
+
 	a.Label("clip")
-	any := a.zero()
+	any := a.cleared()
 	a.each(func(i int) {
-		var inside reg.VecVirtual
+		inside := a.load(a.spare(1, i))
 		for lane := range 3 {
 			v, face := a.vector(), a.vector()
 			a.VBROADCASTSS(a.pool(poolOrigin+lane), face)
@@ -164,20 +223,16 @@ func (a *assembler) begin() {
 			a.sub(v, face, v)
 			for f, how := range [2]uint8{isAtLeast, isAtMost} {
 				a.VBROADCASTSS(a.pool(poolMin+3*f+lane), face)
-				if lane+f == 0 {
-					inside = a.vector()
-					a.VCMPPS(operand.U8(how), face, v, inside)
-					continue
-				}
 				a.VCMPPS(operand.U8(how), face, v, face)
 				a.VANDPS(face, inside, inside)
 			}
 		}
-		a.VMOVUPS(inside, operand.Mem{Base: scratchAt, Disp: i * a.vectorBytes()})
+		a.VMOVUPS(inside, a.spare(0, i))
 		a.VORPS(inside, any, any)
 	})
 	a.VTESTPS(any, any)
 	a.JEQ(operand.LabelRef("outside"))
+	a.Label("known")
 	for lane := range 3 {
 		from, to := a.GP64(), a.GP64()
 		a.MOVQ(a.frame(frameTarget+8*lane), from)
@@ -192,9 +247,14 @@ func (a *assembler) begin() {
 	a.advance(frameTarget)
 }
 
-// end makes NaN +0; a call that clips copies what is inside to where it belongs.
+// spare is a vector of one of the planes that scratch begins with.
+func (a *assembler) spare(plane, i int) operand.Mem {
+	return operand.Mem{Base: scratchAt, Disp: plane*planeBytes + i*a.vectorBytes()}
+}
+
+// end makes NaN +0; a masked call copies what it may to where it belongs.
 func (a *assembler) end() {
-	any := a.zero()
+	any := a.cleared()
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
@@ -207,17 +267,17 @@ func (a *assembler) end() {
 	a.VTESTPS(any, any)
 	a.JNE(operand.LabelRef("nan"))
 	a.Label("numbers")
-	a.CMPQ(a.frame(frameClip), operand.U8(0))
-	a.JNE(operand.LabelRef("clip"))
+	a.CMPQ(a.frame(frameMasked), operand.U8(0))
+	a.JNE(operand.LabelRef("masked"))
 	a.advance(frameOut)
 
-	a.Label("clip")
+	a.Label("masked")
 	for lane := range 3 {
 		from, to := a.GP64(), a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), from)
 		a.MOVQ(a.frame(frameTarget+8*lane), to)
 		a.each(func(i int) {
-			inside := a.load(operand.Mem{Base: scratchAt, Disp: i * a.vectorBytes()})
+			inside := a.load(a.spare(0, i))
 			m := operand.Mem{Base: to, Disp: i * a.vectorBytes()}
 			v := a.load(m)
 			a.VBLENDVPS(inside, operand.Mem{Base: from, Disp: i * a.vectorBytes()}, v, v)
@@ -243,13 +303,19 @@ func (a *assembler) end() {
 
 // advance goes on to the next block, or back to the caller.
 func (a *assembler) advance(out int) {
-	a.DECQ(a.frame(frameBlocks))
 	done := fmt.Sprintf("done%d", a.returns)
 	a.returns++
-	a.JEQ(operand.LabelRef(done))
-	for lane := range 3 {
-		a.ADDQ(operand.U32(planeBytes), positionsAt[lane])
-		a.ADDQ(operand.U32(planeBytes), a.frame(out+8*lane))
+	if a.wide() {
+		a.ADDQ(operand.U32(planeBytes), blockAt)
+		a.CMPQ(blockAt, a.frame(frameBytes))
+		a.JEQ(operand.LabelRef(done))
+	} else {
+		a.SUBQ(operand.U32(planeBytes), a.frame(frameBytes))
+		a.JEQ(operand.LabelRef(done))
+		for lane := range 3 {
+			a.ADDQ(operand.U32(planeBytes), positionsAt[lane])
+			a.ADDQ(operand.U32(planeBytes), a.frame(out+8*lane))
+		}
 	}
 	a.MOVQ(a.frame(frameCode), instructionAt)
 	a.jump()

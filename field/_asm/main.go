@@ -24,6 +24,7 @@ import (
 const (
 	blockPoints      = 64
 	planeBytes       = 4 * blockPoints
+	cacheLineBytes   = 64
 	instructionBytes = 32
 	operandsAt       = 8 // in an instruction: after the address of its handler
 	operandBytes     = 2
@@ -41,6 +42,7 @@ func main() {
 	all = append(all, control()...)
 	all = append(all, plain()...)
 	all = append(all, sums()...)
+	all = append(all, fused()...)
 	for _, p := range []path{avx512, avx2} {
 		write(fmt.Sprintf("../handlers_%s_amd64.s", strings.ToLower(p.name)), p.assembly(all))
 	}
@@ -123,6 +125,7 @@ TEXT ·thread%[1]s(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ 48(R9), SI
 	MOVQ 56(R9), DI
 	MOVQ 64(R9), R8
+	XORL R10, R10
 	JMP  (SI)
 `
 
@@ -141,7 +144,7 @@ func table(all []handler) []byte {
 	}
 	b.WriteString("handlers // how many there are\n)\n\n")
 	b.WriteString("// plainHandlers has the handler of an operation by which of its operands are constants,\n// a bit each; 0 if there is none.\n")
-	b.WriteString("var plainHandlers = [opcodes][1 << 4]handler{\n")
+	b.WriteString("var plainHandlers = [boundOpcodes][1 << 4]handler{\n")
 	for _, f := range families {
 		fmt.Fprintf(&b, "%s: {", f.opcode)
 		for _, k := range f.kinds {

@@ -18,7 +18,7 @@ var (
 	unary    = []string{"P"}
 	commutes = []string{"PP", "PC"}
 	ordered  = []string{"PP", "PC", "CP"}
-	products = []string{"PPP", "PCP", "PPC", "PCC"}
+	products = []string{"PPP", "PCP", "PPC", "PCC", "CCP"}
 )
 
 var families = []family{
@@ -34,9 +34,16 @@ var families = []family{
 	{"opNeg", "neg", unary, in1(func(a *assembler, x reg.VecVirtual) { a.xor(x, a.literal(literalSign), x) })},
 	{"opFloor", "floor", unary, in1(func(a *assembler, x reg.VecVirtual) { a.floor(x) })},
 	{"opSqrt", "sqrt", unary, in1(func(a *assembler, x reg.VecVirtual) { a.VSQRTPS(x, x) })},
-	{"opRsqrt", "rsqrt", unary, func(a *assembler, o []source, i int) operand.Op { return a.rsqrt(a.load(a.at(o[0], i))) }},
-	{"opSin", "sin", unary, func(a *assembler, o []source, i int) operand.Op { return a.sin(a.load(a.at(o[0], i))) }},
+	{"opRsqrt", "rsqrt", unary, func(a *assembler, o []source, i int) operand.Op { return a.rsqrt(a.take(o[0], i)) }},
+	{"opSin", "sin", unary, func(a *assembler, o []source, i int) operand.Op { return a.sin(a.take(o[0], i)) }},
 	{"opSaturate", "saturate", unary, in1(func(a *assembler, x reg.VecVirtual) { a.saturate(x) })},
+	{"opExp2", "exp2", unary, func(a *assembler, o []source, i int) operand.Op { return a.exp2(a.take(o[0], i)) }},
+	{"opHashX", "hashX", unary, hashPart(0x9e3779b1)},
+	{"opHashY", "hashY", unary, hashPart(0x85ebca77)},
+	{"opHashZ", "hashZ", unary, hashPart(0xc2b2ae3d)},
+	{"opHashSum", "hashSum", []string{"PPP", "PPC", "PCC"}, func(a *assembler, o []source, i int) operand.Op {
+		return a.hashSum([3]operand.Op{a.at(o[0], i), a.at(o[1], i), a.at(o[2], i)})
+	}},
 	{"opSelectLT", "selectLT", selects(), choice(isLess)},
 	{"opSelectGE", "selectGE", selects(), choice(isAtLeast)},
 }
@@ -53,7 +60,7 @@ func selects() (kinds []string) {
 
 func binary(f func(a *assembler, x, y, to operand.Op)) func(*assembler, []source, int) operand.Op {
 	return func(a *assembler, o []source, i int) operand.Op {
-		v := a.load(a.at(o[0], i))
+		v := a.take(o[0], i)
 		f(a, v, a.at(o[1], i), v)
 		return v
 	}
@@ -61,7 +68,7 @@ func binary(f func(a *assembler, x, y, to operand.Op)) func(*assembler, []source
 
 func product(f func(a *assembler, x, y, to operand.Op)) func(*assembler, []source, int) operand.Op {
 	return func(a *assembler, o []source, i int) operand.Op {
-		v, sum := a.load(a.at(o[0], i)), a.load(a.at(o[2], i))
+		v, sum := a.take(o[0], i), a.take(o[2], i)
 		f(a, v, a.at(o[1], i), sum)
 		return sum
 	}
@@ -69,7 +76,7 @@ func product(f func(a *assembler, x, y, to operand.Op)) func(*assembler, []sourc
 
 func in1(f func(a *assembler, x reg.VecVirtual)) func(*assembler, []source, int) operand.Op {
 	return func(a *assembler, o []source, i int) operand.Op {
-		v := a.load(a.at(o[0], i))
+		v := a.take(o[0], i)
 		f(a, v)
 		return v
 	}
@@ -79,6 +86,10 @@ func choice(compare uint8) func(*assembler, []source, int) operand.Op {
 	return func(a *assembler, o []source, i int) operand.Op {
 		return a.choose(compare, a.at(o[0], i), a.at(o[1], i), a.at(o[2], i), a.at(o[3], i))
 	}
+}
+
+func hashPart(factor uint32) func(*assembler, []source, int) operand.Op {
+	return func(a *assembler, o []source, i int) operand.Op { return a.hashPart(a.at(o[0], i), factor) }
 }
 
 func plain() (all []handler) {
@@ -110,10 +121,10 @@ var sumFamilies = []struct {
 	{"opAdd", "outAdd", []string{"P", "C"}, func(a *assembler, o []source, i int, to operand.Op) { a.add(to, a.at(o[0], i), to) }},
 	{"opSub", "outSub", []string{"P", "C"}, func(a *assembler, o []source, i int, to operand.Op) { a.sub(to, a.at(o[0], i), to) }},
 	{"opMad", "outMad", commutes, func(a *assembler, o []source, i int, to operand.Op) {
-		a.mad(a.load(a.at(o[0], i)), a.at(o[1], i), to)
+		a.mad(a.take(o[0], i), a.at(o[1], i), to)
 	}},
 	{"opNmad", "outNmad", commutes, func(a *assembler, o []source, i int, to operand.Op) {
-		a.nmad(a.load(a.at(o[0], i)), a.at(o[1], i), to)
+		a.nmad(a.take(o[0], i), a.at(o[1], i), to)
 	}},
 }
 

@@ -95,7 +95,7 @@ func (s *Scene) spawnGrid(kind world.KindID, g *Grid) error {
 func (s *Scene) addEffects() error {
 	for i := range s.File.Effects {
 		e := &s.File.Effects[i]
-		program, err := field.Compile(e.Text)
+		program, err := field.Compile(e.source())
 		if err != nil {
 			return err
 		}
@@ -109,6 +109,15 @@ func (s *Scene) addEffects() error {
 		}
 	}
 	return s.World.AddSystem(world.Before, "scenes/effects", s.moveEffects)
+}
+
+// source is the effect's text, wherever it stands.
+func (e *Effect) source() string {
+	if e.Shipped == "" {
+		return e.Text
+	}
+	text, _ := field.Shipped(e.Shipped) // Validate has seen that it is there
+	return text
 }
 
 // paramsOf lays the file's parameters over the program's defaults.

@@ -60,9 +60,13 @@
 //	mode                                       wind: output is a velocity of the air in m/s,
 //	                                           felt by what has drag; acceleration: m/s²
 //	text                                       the program, as a literal block: `text: |`
+//	shipped                   none             instead of it, the name of an effect that
+//	                                           comes with package field: explosion, gust,
+//	                                           storm_cell, updraft, whirl or wind
 //	center                    [0, 0, 0]        where it is, or the middle of its orbit
-//	params                    the text's       mapping: parameter -> a number for all four
-//	                                           parts, [x, y, z] or [x, y, z, w]
+//	params                    the text's       mapping: parameter -> a number (of a vector: all
+//	                                           four parts), [x, y, z] or [x, y, z, w]; within
+//	                                           the range that the effect gives it
 //	orbit.radius              0                the effect runs on a level circle
 //	orbit.period_s            60               seconds a turn; negative: the other way round
 //	orbit.phase               0                0 to 1: where in its turn it begins
@@ -108,7 +112,7 @@
 //	    params: {velocity: [3, 0, 0]}
 //	    text: |
 //	      param velocity = (1, 0, 0)
-//	      output = add output, velocity
+//	      output += velocity
 //	spawns:
 //	  - kind: ball
 //	    count: 100

@@ -60,13 +60,14 @@ type Body struct {
 // Effect is one field effect. With neither Orbit nor Pulse it stays at Center
 // for good.
 type Effect struct {
-	Name   string  `yaml:",key"`
-	Mode   string  `yaml:"mode"` // ModeWind or ModeAcceleration
-	Text   string  `yaml:"text,block"`
-	Center Vec     `yaml:"center"`
-	Params []Param `yaml:"params"`
-	Orbit  *Orbit  `yaml:"orbit"`
-	Pulse  *Pulse  `yaml:"pulse"`
+	Name    string  `yaml:",key"`
+	Mode    string  `yaml:"mode"`       // ModeWind or ModeAcceleration
+	Text    string  `yaml:"text,block"` // or:
+	Shipped string  `yaml:"shipped"`    // the name of an effect that comes with package field
+	Center  Vec     `yaml:"center"`
+	Params  []Param `yaml:"params"`
+	Orbit   *Orbit  `yaml:"orbit"`
+	Pulse   *Pulse  `yaml:"pulse"`
 }
 
 // The two modes of an effect.

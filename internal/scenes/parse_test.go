@@ -113,6 +113,11 @@ func TestMistakes(t *testing.T) {
 		{"no effect text", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "", 16, 5, "effects.breeze.text is missing", "literal block"},
 		{"unknown parameter", "mode: wind", "mode: wind\n    params: {strength: 1}", 17, 14, `the text of effects.breeze declares no parameter "strength"`, "nothing"},
 		{"moves without a box", "mode: wind", "mode: wind\n    orbit: {radius: 5}", 18, 11, "effects.breeze.text has no box", "a box"},
+		{"shipped and text", "mode: wind", "mode: wind\n    shipped: whirl", 17, 14, "effects.breeze.shipped stands beside text", "one of the two"},
+		{"nothing of the name is shipped", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "    shipped: whril\n", 17, 14, `effects.breeze.shipped is "whril"`, "whirl? (one of explosion, "},
+		{"shipped, and moves without a box", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "    shipped: wind\n    orbit: {radius: 5}\n", 17, 14, "effects.breeze.shipped has no box", "a box"},
+		{"parameter out of its range", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "    shipped: whirl\n    params: {radius: 17}\n", 18, 22, "effects.breeze.params.radius is outside of the effect's range", "1 to 16"},
+		{"parameter is a number", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "    shipped: whirl\n    params: {radius: [1, 2, 3]}\n", 18, 22, "effects.breeze.params.radius is a list", "a number"},
 		{"orbit and pulse", "mode: wind", "mode: wind\n    orbit: {radius: 5}\n    pulse: {per_second: 1, life_s: 1, region: {min: [0, 0, 0], max: [1, 1, 1]}}", 18, 12, "effects.breeze.pulse stands beside orbit", "one of the two"},
 
 		{"duplicate key", "seed: 1", "seed: 1\nseed: 2", 3, 1, `mapping key "seed" already defined at [2:1]`, "each key once"},

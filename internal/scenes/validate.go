@@ -230,34 +230,57 @@ func (c *checker) effects() {
 // the world file.
 func (c *checker) program(path string, e Effect) *field.Program {
 	at := path + ".text"
+	_, known := field.Shipped(e.Shipped)
 	switch {
+	case e.Shipped != "" && e.Text != "":
+		c.wrong(path+".shipped", " stands beside text", "one of the two")
+		return nil
+	case e.Shipped != "" && !known:
+		c.wrong(path+".shipped", fmt.Sprintf(" is %q", shorten(e.Shipped)), suggest(e.Shipped, field.ShippedNames()))
+		return nil
+	case e.Shipped != "":
+		at = path + ".shipped"
 	case strings.TrimSpace(e.Text) == "":
-		c.wrong(at, " is missing", "the effect in field's text form, as a literal block (`text: |`)")
+		c.wrong(at, " is missing", "the effect in field's text form, as a literal block (`text: |`), or shipped: the name of one")
 		return nil
 	case len(e.Text) > MaxEffectTextBytes:
 		c.wrong(at, fmt.Sprintf(" has %d bytes", len(e.Text)), fmt.Sprintf("at most %d", MaxEffectTextBytes))
 		return nil
 	}
-	program, err := field.Compile(e.Text)
+	program, err := field.Compile(e.source())
 	if err != nil {
 		c.syntax(at, err)
 		return nil
 	}
+	c.params(path, e, program.Params())
+	return program
+}
+
+// params holds what the file says against what the effect declares.
+func (c *checker) params(path string, e Effect, declared []field.Param) {
 	var known []string
-	for _, p := range program.Params() {
-		known = append(known, p.Name)
+	for _, d := range declared {
+		known = append(known, d.Name)
 	}
 	for _, p := range e.Params {
-		if !slices.Contains(known, p.Name) {
-			at := path + ".params." + p.Name
+		at := path + ".params." + p.Name
+		i := slices.Index(known, p.Name)
+		if i < 0 {
 			where := c.place(at)
 			if key, ok := c.places[at+"#"]; ok {
 				where = key
 			}
 			c.add(where, at, fmt.Sprintf("the text of %s declares no parameter %q", path, shorten(p.Name)), suggest(p.Name, known))
+			continue
+		}
+		d, v := declared[i], p.Value
+		switch {
+		case d.Scalar && v != [4]float32{v[0], v[0], v[0], v[0]}:
+			c.wrong(at, " is a list", "a number: the effect declares it as one")
+		case !d.Allows(v):
+			c.wrong(at, " is outside of the effect's range", fmt.Sprintf("%v to %v", d.Min, d.Max))
 		}
 	}
-	return program
 }
 
 func (c *checker) syntax(at string, err error) {
@@ -294,7 +317,11 @@ func (c *checker) motion(path string, e Effect, program *field.Program) {
 		return
 	}
 	if _, ok := program.Box(); !ok {
-		c.wrong(path+".text", " has no box, but the effect moves: it would wake the whole world at every step", "a box in the text")
+		at := path + ".text"
+		if e.Shipped != "" {
+			at = path + ".shipped"
+		}
+		c.wrong(at, " has no box, but the effect moves: it would wake the whole world at every step", "a box in the text")
 	}
 }
 

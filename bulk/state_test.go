@@ -1,0 +1,149 @@
+package bulk_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// churn adds and removes at random. What it does is a function of r and of what
+// the pool answers.
+func churn(p *bulk.Pool[tenant], r *rand.Rand, steps int) (given []bulk.Handle) {
+	for range steps {
+		switch at := r.IntN(400); {
+		case r.IntN(3) == 0:
+			h, _ := p.Add()
+			given = append(given, h)
+		case r.IntN(40) == 0:
+			_, _ = p.AddAt(bulk.NewHandle(uint32(at), p.MaxGenerationUsed()))
+		default:
+			p.Remove(p.HandleAt(uint32(at)))
+		}
+	}
+	return given
+}
+
+// A pool that is given the state of another goes on as that one does, whatever
+// was in it, wherever its memory comes from.
+func TestStateGivesTheSameNextHandles(t *testing.T) {
+	for _, order := range orders {
+		for i, memory := range memories {
+			for _, first := range []uint32{1, 7, bulk.MaxGeneration - 6} {
+				t.Run(fmt.Sprint(order, memory, first), func(t *testing.T) {
+					p := newPool[tenant](t, bulk.Options{MaxSlots: 300, Order: order, Memory: memory, FirstGeneration: first})
+					q := newPool[tenant](t, bulk.Options{MaxSlots: 300, Order: order, Memory: memories[(i+1)%len(memories)]})
+					churn(q, rand.New(rand.NewPCG(3, 4)), 500)
+					q.Tag("old").Set(0)
+					var s bulk.PoolState
+					for round := range uint64(6) {
+						churn(p, rand.New(rand.NewPCG(1, round)), 300)
+						p.State(&s)
+						require.NoError(t, q.SetState(&s))
+						require.NoError(t, q.CheckInvariants())
+						require.True(t, p.Live().Equal(q.Live()))
+						require.Equal(t, p.Stats().Retired, q.Stats().Retired)
+						require.False(t, q.Tag("old").Any())
+						for _, now := range q.All() {
+							require.Zero(t, *now)
+						}
+						var again bulk.PoolState
+						q.State(&again)
+						require.Equal(t, s.Generations, again.Generations)
+						require.True(t, slices.Equal(s.Holes, again.Holes))
+						want := churn(p, rand.New(rand.NewPCG(2, round)), 300)
+						require.Equal(t, want, churn(q, rand.New(rand.NewPCG(2, round)), 300))
+						require.NoError(t, q.CheckInvariants())
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestStateThatIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		order bulk.Order
+		spoil func(*bulk.PoolState)
+		want  error
+	}{
+		{"as it was taken", bulk.FIFO, func(*bulk.PoolState) {}, nil},
+		{"even first generation", bulk.LowestFree, func(s *bulk.PoolState) { s.FirstGeneration = 2 }, bulk.ErrState},
+		{"newest below first", bulk.LowestFree, func(s *bulk.PoolState) { s.FirstGeneration = 99 }, bulk.ErrState},
+		{"even newest", bulk.LowestFree, func(s *bulk.PoolState) { s.Newest++ }, bulk.ErrState},
+		{"generation of the future", bulk.LowestFree, func(s *bulk.PoolState) { s.Generations[3] = s.Newest + 2 }, bulk.ErrState},
+		{"retired before the time", bulk.LowestFree, func(s *bulk.PoolState) { s.Generations[3], s.Retired = 0, []uint32{3} }, bulk.ErrState},
+		{"retired beyond the slots", bulk.LowestFree, func(s *bulk.PoolState) { s.Newest, s.Retired = bulk.MaxGeneration, []uint32{99} }, bulk.ErrState},
+		{"holes with LowestFree", bulk.LowestFree, func(s *bulk.PoolState) { s.Holes = []uint32{2} }, bulk.ErrState},
+		{"hole left out", bulk.FIFO, func(s *bulk.PoolState) { s.Holes = s.Holes[1:] }, bulk.ErrState},
+		{"hole twice", bulk.FIFO, func(s *bulk.PoolState) { s.Holes[0] = s.Holes[1] }, bulk.ErrState},
+		{"hole where somebody lives", bulk.FreeList, func(s *bulk.PoolState) { s.Holes[0] = 9 }, bulk.ErrState},
+		{"hole beyond the slots", bulk.FreeList, func(s *bulk.PoolState) { s.Holes[0] = 1 << 31 }, bulk.ErrState},
+		{"the list's own slot as a hole", bulk.FreeList, func(s *bulk.PoolState) { s.Holes[0] = 0 }, bulk.ErrState},
+		{"a tenant in the list's own slot", bulk.FreeList, func(s *bulk.PoolState) { s.Generations[0] = 1 }, bulk.ErrState},
+		{"too many slots", bulk.LowestFree, func(s *bulk.PoolState) { s.Generations = make([]uint32, 21) }, bulk.ErrLimit},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPool[tenant](t, bulk.Options{MaxSlots: 20, Order: c.order})
+			for range 12 {
+				p.Add()
+			}
+			for _, i := range []uint32{2, 7, 4} {
+				p.Remove(p.HandleAt(i))
+			}
+			var s, now bulk.PoolState
+			p.State(&s)
+			c.spoil(&s)
+			err := p.SetState(&s)
+			if c.want == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, c.want)
+			require.NoError(t, p.CheckInvariants())
+			p.State(&now)
+			require.Len(t, now.Generations, int(p.Slots()), "the pool is as it was")
+			require.Equal(t, uint32(1), now.FirstGeneration)
+		})
+	}
+}
+
+// After Renew nobody is who they were, and nobody has a name that could have
+// been given within the skip (H5).
+func TestRenewedState(t *testing.T) {
+	p := newPool[tenant](t, bulk.Options{MaxSlots: 300, Order: bulk.FIFO})
+	churn(p, rand.New(rand.NewPCG(1, 1)), 2000)
+	var s bulk.PoolState
+	p.State(&s)
+	old := []bulk.Handle{}
+	for h := range p.All() {
+		old = append(old, h)
+	}
+	const skip = 1000
+	later := churn(p, rand.New(rand.NewPCG(1, 2)), 900) // a slot gives at most 450 generations here
+	require.NoError(t, s.Renew(skip))
+	q := newPool[tenant](t, bulk.Options{MaxSlots: 300, Order: bulk.FIFO})
+	require.NoError(t, q.SetState(&s))
+	require.NoError(t, q.CheckInvariants())
+	require.Equal(t, len(old), q.Len())
+	for _, h := range append(old, later...) {
+		if h != 0 {
+			require.Equal(t, bulk.Stale, q.Status(h), h)
+			require.Less(t, h.Generation(), s.FirstGeneration)
+		}
+	}
+	for _, h := range old {
+		require.Equal(t, bulk.NewHandle(h.Index(), s.FirstGeneration), q.HandleAt(h.Index()))
+	}
+	h, _ := q.Add()
+	require.GreaterOrEqual(t, h.Generation(), s.FirstGeneration)
+
+	last := bulk.PoolState{FirstGeneration: bulk.MaxGeneration - skip, Generations: []uint32{5}}
+	require.ErrorIs(t, last.Renew(skip), bulk.ErrState)
+	require.Equal(t, []uint32{5}, last.Generations)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/fieldpicture"
+)
+
+// effectRenderCommand draws an effect. Its flags have no variables in the
+// environment: what belongs to one picture is nobody's setting.
+type effectRenderCommand struct {
+	File     string   `arg:"" placeholder:"FILE" help:"An effect: a file, or the name of one that comes with worldd."`
+	Output   string   `short:"o" env:"-" required:"" placeholder:"FILE" help:"Where to write: a .png or, with --animate, a .gif. What is there is replaced."`
+	Plane    string   `env:"-" default:"xz" help:"The slice: xz (from above), xy or zy (${default})."`
+	At       *float32 `env:"-" placeholder:"METRES" help:"Where the slice is, on the third axis (the middle of the box)."`
+	Region   string   `env:"-" placeholder:"A,B,C,D" help:"What of the slice, in metres: from A to C on its first axis, from B to D on its second (the box and a little around it)."`
+	Time     float32  `env:"-" placeholder:"SECONDS" help:"The moment, or where an animation begins (0)."`
+	Params   []string `name:"param" env:"-" sep:"none" placeholder:"NAME=VALUE" help:"A parameter: a number or \"(x, y, z)\". Once for each."`
+	Mode     string   `env:"-" default:"wind" help:"What the vectors are: wind (m/s) or acceleration (m/s²) (${default})."`
+	Animate  bool     `env:"-" help:"Particles that the effect carries: a .gif moves, a .png has six pictures."`
+	Duration *float32 `env:"-" placeholder:"SECONDS" help:"What an animation shows of the effect's time; below 2.4 is slow motion (2.4)."`
+
+	plane  fieldpicture.Plane
+	mode   fieldpicture.Mode
+	region []float32
+}
+
+// Validate is called by kong.
+func (c *effectRenderCommand) Validate() (err error) {
+	if c.plane, err = fieldpicture.ParsePlane(c.Plane); err != nil {
+		return fmt.Errorf("--plane: %w", err)
+	}
+	switch c.Mode {
+	case "wind":
+		c.mode = fieldpicture.Wind
+	case "acceleration":
+		c.mode = fieldpicture.Acceleration
+	default:
+		return fmt.Errorf("--mode: there is no mode %q: it is wind or acceleration", c.Mode)
+	}
+	switch extension := strings.ToLower(filepath.Ext(c.Output)); {
+	case c.Output == "":
+		return nil // kong says that it is missing
+	case extension == ".gif" && !c.Animate:
+		return errors.New("--output: a .gif moves: add --animate, or write a .png")
+	case extension != ".gif" && extension != ".png":
+		return fmt.Errorf("--output: %s has to end in .png or, with --animate, in .gif", c.Output)
+	case c.Duration != nil && !c.Animate:
+		return errors.New("--duration belongs to --animate")
+	}
+	return c.parseRegion()
+}
+
+// parseRegion reads the two corners, if the flag is given.
+func (c *effectRenderCommand) parseRegion() error {
+	if c.Region == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(c.Region, ",") {
+		f, err := strconv.ParseFloat(strings.TrimSpace(part), 32)
+		if err != nil {
+			break
+		}
+		c.region = append(c.region, float32(f))
+	}
+	if len(c.region) != 4 || strings.Count(c.Region, ",") != 3 {
+		return fmt.Errorf("--region: %q has to be four numbers, as in --region=-10,-5,10,5", c.Region)
+	}
+	return nil
+}
+
+// Run writes the picture, and says what it shows.
+func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
+	p, err := compileEffect(c.File)
+	if err != nil {
+		fmt.Fprintln(std.err, err)
+		return errFailed
+	}
+	v, err := c.view(p)
+	if err != nil {
+		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+	}
+	picture, err := c.draw(p, v)
+	switch {
+	case errors.Is(err, fieldpicture.ErrView):
+		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+	case err != nil:
+		return err
+	}
+	if err := os.WriteFile(c.Output, picture, 0o644); err != nil {
+		return fmt.Errorf("the picture cannot be written: %w", err)
+	}
+	_, err = fmt.Fprintf(std.out, "%s: %s, %d bytes\n", c.Output, describeEffect(p), len(picture))
+	return err
+}
+
+// view is what the flags ask for.
+func (c *effectRenderCommand) view(p *field.Program) (fieldpicture.View, error) {
+	v := fieldpicture.Around(p, c.plane)
+	if v.Title == "" {
+		v.Title = strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))
+	}
+	v.Time, v.Mode = c.Time, c.mode
+	if c.At != nil {
+		v.At = *c.At
+	}
+	if c.region != nil {
+		v.Min, v.Max = [2]float32(c.region[:2]), [2]float32(c.region[2:])
+	}
+	return v, setParams(v.Params, p, c.Params)
+}
+
+// draw makes the bytes of the file.
+func (c *effectRenderCommand) draw(p *field.Program, v fieldpicture.View) ([]byte, error) {
+	duration := float32(fieldpicture.RealTime)
+	if c.Duration != nil {
+		duration = *c.Duration
+	}
+	var file bytes.Buffer
+	if strings.EqualFold(filepath.Ext(c.Output), ".gif") {
+		film, err := fieldpicture.Animation(p, v, duration)
+		if err != nil {
+			return nil, err
+		}
+		err = gif.EncodeAll(&file, film)
+		return file.Bytes(), err
+	}
+	still, err := c.still(p, v, duration)
+	if err != nil {
+		return nil, err
+	}
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	err = encoder.Encode(&file, still)
+	return file.Bytes(), err
+}
+
+func (c *effectRenderCommand) still(p *field.Program, v fieldpicture.View, duration float32) (*image.Paletted, error) {
+	if c.Animate {
+		return fieldpicture.Sheet(p, v, duration)
+	}
+	return fieldpicture.Still(p, v)
+}

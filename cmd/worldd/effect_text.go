@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/worldd/worldd/field"
+)
+
+// effectFmtCommand lays out effects.
+type effectFmtCommand struct {
+	Write bool     `short:"w" env:"-" help:"Change the files; else the texts are printed."`
+	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of those that come with worldd."`
+}
+
+// Run prints the texts, or the paths of the files that it changed.
+func (c *effectFmtCommand) Run(_ context.Context, std streams) error {
+	return eachFile(c.Files, std, func(path string) error {
+		source, err := readEffect(path)
+		if err != nil {
+			return err
+		}
+		text, err := field.Format(source)
+		switch {
+		case err != nil:
+			return inFile(path, err)
+		case !c.Write:
+			_, err = io.WriteString(std.out, text)
+			return err
+		case text == source:
+			return nil
+		}
+		if err := replaceFile(path, text); err != nil {
+			return fmt.Errorf("%s: the file is as it was: %w", path, err)
+		}
+		_, err = fmt.Fprintln(std.out, path)
+		return err
+	})
+}
+
+// replaceFile gives a file another text, wholly or not at all.
+func replaceFile(path, text string) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = next.WriteString(text)
+	if err = errors.Join(err, next.Chmod(info.Mode().Perm()), next.Close()); err == nil {
+		err = os.Rename(next.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next.Name()))
+	}
+	return nil
+}
+
+// effectExplainCommand shows the compiler's work.
+type effectExplainCommand struct {
+	File string `arg:"" placeholder:"FILE" help:"An effect: a file, or the name of one that comes with worldd."`
+}
+
+// Run prints all stages.
+func (c *effectExplainCommand) Run(_ context.Context, std streams) error {
+	return eachFile([]string{c.File}, std, func(path string) error {
+		source, err := readEffect(path)
+		if err != nil {
+			return err
+		}
+		text, err := field.Explain(source)
+		if err != nil {
+			return inFile(path, err)
+		}
+		_, err = io.WriteString(std.out, text)
+		return err
+	})
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	goflag "flag"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+)
+
+var drawGallery = goflag.Bool("draw", false, "draw the pictures of the shipped effects, and write the gallery in field's README, anew")
+
+// Where the gallery is, and what is around it in the README.
+const (
+	fieldFolder    = "../../field/"
+	pictureFolder  = "pictures/"
+	galleryBegins  = "<!-- gallery: go test ./cmd/worldd -run Gallery -draw -->\n"
+	galleryEnds    = "<!-- end of gallery -->\n"
+	mostPictureLen = 60_000
+)
+
+// gallery: how the shipped effects are looked at, a still and a motion of each.
+var gallery = map[string][2][]string{
+	"explosion": {
+		{"--plane", "xy", "--mode", "acceleration"},
+		{"--plane", "xy", "--mode", "acceleration", "--animate", "--duration", "0.4"},
+	},
+	"gust": {
+		{"--at", "4", "--time", "3"},
+		{"--at", "4", "--animate", "--duration", "6"},
+	},
+	"storm_cell": {
+		{"--plane", "xy"},
+		{"--at", "8", "--animate", "--duration", "4"},
+	},
+	"updraft": {
+		{"--plane", "xy", "--region=-12,-2,12,34"},
+		{"--plane", "xy", "--region=-12,-2,12,34", "--param", "depth=1", "--animate", "--duration", "6"},
+	},
+	"whirl": {
+		{"--at", "10"},
+		{"--at", "10", "--animate"},
+	},
+	"wind": {
+		{"--param", "eddies=1"},
+		{"--param", "eddies=1", "--animate", "--duration", "8"},
+	},
+}
+
+// TestGallery keeps field's README true: it shows all shipped effects as they are,
+// with the pictures that the commands in it make today.
+func TestGallery(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a dozen pictures are slow under the race detector")
+	}
+	var text strings.Builder
+	for _, name := range field.ShippedNames() {
+		views, listed := gallery[name]
+		require.True(t, listed, "how is %s looked at?", name)
+		source, _ := field.Shipped(name)
+		fmt.Fprintf(&text, "### %s\n\n```\n%s```\n", name, source)
+		for i, suffix := range []string{"", "_motion"} {
+			picture := name + suffix + ".png"
+			fmt.Fprintf(&text, "\n    worldd effect render %s -o %s %s\n\n![%s](%s)\n",
+				name, picture, strings.Join(views[i], " "), alt(name, i), pictureFolder+picture)
+			checkPicture(t, name, picture, views[i])
+		}
+		text.WriteString("\n")
+	}
+	readme := contents(t, fieldFolder+"README.md")
+	before, rest, begun := strings.Cut(readme, galleryBegins)
+	_, after, ended := strings.Cut(rest, galleryEnds)
+	require.True(t, begun && ended, "the README has a place for the gallery")
+	want := before + galleryBegins + "\n" + text.String() + galleryEnds + after
+	if *drawGallery {
+		require.NoError(t, os.WriteFile(fieldFolder+"README.md", []byte(want), 0o644))
+		return
+	}
+	require.True(t, readme == want, "the gallery in field/README.md is stale: go test ./cmd/worldd -run Gallery -draw")
+}
+
+// alt says what a picture shows, to those who can't see it.
+func alt(name string, view int) string {
+	return fmt.Sprintf([]string{"A slice of %s: its strength as colours, its direction as arrows", "Six moments of particles that %s carries"}[view], name)
+}
+
+// checkPicture draws a picture, and compares it with the one in the repository.
+func checkPicture(t *testing.T, name, picture string, flags []string) {
+	t.Helper()
+	drawn := filepath.Join(t.TempDir(), picture)
+	status, _, err := worldd(t, append([]string{"effect", "render", name, "-o", drawn}, flags...)...)
+	require.Equal(t, exitOK, status, "%s", err)
+	file := fieldFolder + pictureFolder + picture
+	if *drawGallery {
+		require.NoError(t, os.WriteFile(file, []byte(contents(t, drawn)), 0o644))
+	}
+	kept := contents(t, file)
+	require.Less(t, len(kept), mostPictureLen, "%s", picture)
+	require.True(t, samePixels(t, kept, contents(t, drawn)), "%s is stale: go test ./cmd/worldd -run Gallery -draw", picture)
+}
+
+// samePixels is true of two pictures that look the same, however they were
+// compressed.
+func samePixels(t *testing.T, a, b string) bool {
+	t.Helper()
+	pixels := func(file string) *image.Paletted {
+		decoded, err := png.Decode(strings.NewReader(file))
+		require.NoError(t, err)
+		return decoded.(*image.Paletted)
+	}
+	x, y := pixels(a), pixels(b)
+	return x.Rect == y.Rect && bytes.Equal(x.Pix, y.Pix) && fmt.Sprint(x.Palette) == fmt.Sprint(y.Palette)
+}

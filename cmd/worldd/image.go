@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/world"
+)
+
+// resume restores the scene from an image file, if there is one; false if the
+// world begins anew. A file that is there and cannot be used is an error: to
+// begin anew would be to overwrite what somebody may still rescue.
+func resume(scene *scenes.Scene, path string) (bool, error) {
+	img, err := scene.World.LoadImage(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = scene.RestoreRun(img)
+	}
+	switch {
+	case errors.Is(err, world.ErrImageWorld):
+		return false, fmt.Errorf("the image %s cannot be restored: %w; serve the world file that it was made with, or move the image away to begin anew", path, err)
+	case err != nil:
+		return false, fmt.Errorf("the image %s cannot be restored: %w; put an older copy in its place, or move it away to begin anew", path, err)
+	}
+	return true, nil
+}
+
+// queuedSteps bounds the recorded steps that wait for the disk: some seconds of
+// a busy world.
+const queuedSteps = 1024
+
+// errSlowDisk ends a recording, so that the tick never waits.
+var errSlowDisk = errors.New("the disk is too slow for the recording")
+
+// recordFile writes a recording to a file on a goroutine of its own.
+type recordFile struct {
+	queue chan []byte
+	done  sync.WaitGroup
+
+	mu  sync.Mutex
+	err error // of the file
+}
+
+func createRecord(path string) (*recordFile, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("the recording cannot be made: %w", err)
+	}
+	r := &recordFile{queue: make(chan []byte, queuedSteps)}
+	r.done.Go(func() { r.drain(file) })
+	return r, nil
+}
+
+// drain writes what is queued. It flushes whenever nothing is, so that little is
+// lost if the process is killed.
+func (r *recordFile) drain(file io.WriteCloser) {
+	to := bufio.NewWriterSize(file, 1<<20)
+	for b := range r.queue {
+		_, err := to.Write(b)
+		if err == nil && len(r.queue) == 0 {
+			err = to.Flush()
+		}
+		r.note(err)
+	}
+	r.note(errors.Join(to.Flush(), file.Close()))
+}
+
+func (r *recordFile) note(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *recordFile) fault() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Write queues a copy. The error is that of an earlier write, or errSlowDisk.
+func (r *recordFile) Write(b []byte) (int, error) {
+	if err := r.fault(); err != nil {
+		return 0, err
+	}
+	select {
+	case r.queue <- append([]byte(nil), b...):
+		return len(b), nil
+	default:
+		return 0, errSlowDisk
+	}
+}
+
+// Close waits for the disk.
+func (r *recordFile) Close() error {
+	close(r.queue)
+	r.done.Wait()
+	return r.fault()
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// serving is worldd serve, as a process.
+type serving struct {
+	t                 *testing.T
+	process           *exec.Cmd
+	addr, fingerprint string
+	said              []string // ahead of its address
+}
+
+func startServing(t *testing.T, args ...string) *serving {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	s := &serving{t: t, process: exec.Command(self, append([]string{"serve", "--listen=127.0.0.1:0", "--world=storm"}, args...)...)}
+	s.process.Env = append(os.Environ(), asMain+"=1")
+	out, err := s.process.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.process.Start())
+	t.Cleanup(func() { _ = s.process.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	address := regexp.MustCompile(`on (\S+), fingerprint (\S+)`)
+	for lines.Scan() {
+		if found := address.FindStringSubmatch(lines.Text()); found != nil {
+			s.addr, s.fingerprint = found[1], found[2]
+			go func() {
+				for lines.Scan() { // so that it never waits for us
+				}
+			}()
+			return s
+		}
+		s.said = append(s.said, lines.Text())
+	}
+	require.Fail(t, "it does not serve", "%v", s.process.Wait())
+	return nil
+}
+
+func (s *serving) end(signal os.Signal) {
+	require.NoError(s.t, s.process.Process.Signal(signal))
+	_ = s.process.Wait()
+}
+
+// guest is a client that remembers every handle, and whom each was.
+type guest struct {
+	*client.Client
+	met     map[bulk.Handle]uint64
+	results []client.Result
+}
+
+func (s *serving) dial(ctx context.Context, epoch uint64) (*guest, error) {
+	g := &guest{met: map[bulk.Handle]uint64{}}
+	schema, err := newSchema()
+	require.NoError(s.t, err)
+	identity, err := client.ComponentOf[scenes.Identity](schema, scenes.IdentityName)
+	require.NoError(s.t, err)
+	g.Client, err = client.Dial(ctx, client.Config{
+		Addr: s.addr, Fingerprint: s.fingerprint,
+		SessionConfig: client.SessionConfig{
+			Schema: schema, Name: "guest", Epoch: epoch,
+			Result: func(r client.Result) { g.results = append(g.results, r) },
+			Observer: client.Observer{Enter: func(e *client.Entity) {
+				if v, ok := identity.Get(e); ok {
+					g.met[e.Handle()] = v.Value
+				}
+			}},
+		},
+	})
+	return g, err
+}
+
+// until updates until done.
+func (g *guest) until(t *testing.T, ctx context.Context, done func() bool) {
+	t.Helper()
+	for !done() {
+		require.NoError(t, g.Wait(ctx))
+		require.NoError(t, g.Update())
+	}
+}
+
+// A server is killed and started again from its image. What a client knew of the
+// old run is no entity of the new one, whoever asks: its handles are Stale on the
+// client, commands that name them are refused, and no identity is met again
+// under an old handle (H5).
+func TestKilledServerComesBack(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	image, record := filepath.Join(dir, "storm.image"), filepath.Join(dir, "storm.recording")
+	old := map[bulk.Handle]uint64{}
+	var epoch uint64
+	for run := range 3 {
+		s := startServing(t, "--image="+image, "--image-every=100ms", "--record="+record)
+		if run > 0 {
+			require.Contains(t, strings.Join(s.said, "\n"), "restored from "+image)
+			_, err := s.dial(ctx, epoch)
+			require.Equal(t, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
+		}
+		g, err := s.dial(ctx, 0)
+		require.NoError(t, err)
+		began := g.Replica().Tick()
+		g.until(t, ctx, func() bool { return g.Replica().Tick() > began+60 })
+		welcome, _ := g.Session().Welcome()
+		require.NotEqual(t, epoch, welcome.Epoch)
+		epoch = welcome.Epoch
+		var asked int
+		for h := range old {
+			require.Less(t, h.Generation(), welcome.GenerationFloor)
+			require.Equal(t, wire.Stale, g.Resolve(h))
+			require.NotContains(t, g.met, h)
+			if asked < 5 {
+				asked++
+				_, err := g.Command("poke", h, nil)
+				require.NoError(t, err)
+			}
+		}
+		g.until(t, ctx, func() bool { return len(g.results) == asked })
+		for _, r := range g.results {
+			require.Error(t, r.Err)
+			require.Equal(t, wire.Stale, r.Verdict)
+		}
+		require.Greater(t, len(g.met), 100)
+		for h, identity := range g.met {
+			require.Equal(t, scenes.IdentityOf(h, seedOfStorm(t)), identity)
+			old[h] = identity
+		}
+		if run == 1 {
+			s.end(syscall.SIGTERM)
+		} else {
+			s.end(syscall.SIGKILL)
+		}
+		require.NoError(t, g.Close())
+	}
+
+	// What the last run did before it was killed can be seen again.
+	_, out, complaint := worldd(t, "replay", record)
+	require.Contains(t, out, "replayed", complaint)
+	require.NotContains(t, complaint, "differs")
+}
+
+func seedOfStorm(t *testing.T) uint64 {
+	file, err := scenes.Named("storm")
+	require.NoError(t, err)
+	return file.Seed
+}
+
+// A broken image is not written over.
+func TestServeRefusesABrokenImage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "storm.image")
+	broken := []byte("wimg but not really")
+	require.NoError(t, os.WriteFile(path, broken, 0o600))
+	status, _, err := worldd(t, "serve", "--listen=127.0.0.1:0", "--image", path)
+	require.Equal(t, exitError, status)
+	require.Contains(t, err, "cannot be restored")
+	require.Contains(t, err, "move it away to begin anew")
+	now, readErr := os.ReadFile(path)
+	require.NoError(t, readErr)
+	require.Equal(t, broken, now)
+
+	status, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--image", filepath.Join(path, "x"))
+	require.Equal(t, exitError, status, err)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/world"
+)
+
+// recording is of a scene's first second and a half.
+func recording(t *testing.T, name string, system func(*world.World)) []byte {
+	t.Helper()
+	file, err := scenes.Named(name)
+	require.NoError(t, err)
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	if system != nil {
+		require.NoError(t, scene.World.AddSystem(world.After, "mod", system))
+	}
+	var b bytes.Buffer
+	rec, err := scene.Record(&b, 1)
+	require.NoError(t, err)
+	for range 90 {
+		if scene.World.Tick() == 30 {
+			_, err := scene.Join()
+			require.NoError(t, err)
+		}
+		scene.World.Step()
+	}
+	require.NoError(t, rec.Close())
+	return b.Bytes()
+}
+
+func TestReplayCommand(t *testing.T) {
+	good := recording(t, "calm", nil)
+	other := recording(t, "calm", func(w *world.World) {
+		if w.Tick() == 70 {
+			w.Impulse(w.HandleAt(3), world.Vec3{Y: 1})
+		}
+	})
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)-100] ^= 4
+	for _, c := range []struct {
+		name   string
+		file   []byte
+		world  string
+		status int
+		out    string
+		err    string
+	}{
+		{"good", good, "calm", exitOK, "ticks 0 to 90 replayed, 90 compared", ""},
+		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
+		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},
+		{"damaged", flipped, "calm", exitError, "", "recording damaged"},
+		{"other world", good, "storm", exitError, "", "world: image of another world"},
+		{"no recording", []byte("hello, world"), "calm", exitError, "", "no recording"},
+		{"no such world", good, "none", exitUsage, "", "embedded worlds"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.recording")
+			require.NoError(t, os.WriteFile(path, c.file, 0o600))
+			status, out, err := worldd(t, "replay", "--world", c.world, path)
+			require.Equal(t, c.status, status, err)
+			require.Contains(t, out, c.out)
+			require.Contains(t, err, c.err)
+		})
+	}
+	status, _, err := worldd(t, "replay", filepath.Join(t.TempDir(), "none"))
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, err, "cannot be read")
+}

@@ -1,0 +1,70 @@
+package field
+
+// let lowers `let name = body`. A name stands for one value, and for one alone.
+func (c *compiler) let(s *statement) error {
+	name := s.target.text
+	if _, ok := c.names[name]; ok {
+		return s.line.fail(s.target.column, "another name", "there is a value %s already", name)
+	}
+	f := &scope{compiler: c, line: &s.line}
+	v, err := f.value(s.body)
+	c.names[name], c.kinds[name] = v.term, v.kind
+	return err
+}
+
+// sumExpression lowers `output += body`, or one lane of it.
+func (c *compiler) sumExpression(s *statement) error {
+	f := &scope{compiler: c, line: &s.line}
+	v, of, err := f.factors(s.body)
+	if err != nil {
+		return err
+	}
+	switch whole := s.target.lane == wholeVector; {
+	case whole && v.kind != kindVector:
+		return s.line.fail(s.target.column, "(x, y, z), or a lane like output.y", "output is a vector, and what is added to it is a number")
+	case !whole && v.kind != kindNumber:
+		return s.line.fail(s.target.column, "a number, like a.x", "%s is a number, and what is added to it is a vector", s.target.spelling())
+	}
+	out := term{lanes: splat(theOutput)}
+	o, operands := opAdd, [4]term{out, v.term}
+	if of != nil {
+		o, operands = opMad, [4]term{of.vector, of.factor, out}
+	}
+	switch {
+	case s.op.is("+="):
+	case of != nil:
+		o = opNmad
+	default:
+		o = opSub
+	}
+	c.accumulate(o, s.target.lane, operands)
+	return nil
+}
+
+// accumulate adds to the output, or to one lane of it.
+func (c *compiler) accumulate(o Opcode, to int, v [4]term) {
+	o, v = c.graph.sinkSum(o, v)
+	for lane := range 3 {
+		if to == wholeVector || to == lane {
+			c.graph.sum(o, lane, [4]valueID{v[0].lanes[lane], v[1].lanes[lane], v[2].lanes[lane]})
+		}
+	}
+}
+
+// kindOf is what an operation of the line form gives, for expressions: what is
+// written as a number, and what is computed of numbers alone, is a number.
+func (c *compiler) kindOf(s *statement) kind {
+	switch s.op.text {
+	case "dot", "length":
+		return kindNumber
+	case "cross":
+		return kindVector
+	}
+	for _, o := range s.operands {
+		t := o.token
+		if t.is("(") || t.kind == tokenWord && t.lane == wholeVector && c.kinds[t.text] == kindVector {
+			return kindVector
+		}
+	}
+	return kindNumber
+}

@@ -1,0 +1,286 @@
+package field
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A typed is the value of an expression and what it is.
+type typed struct {
+	term
+	kind kind
+}
+
+// A scope is an expression under evaluation: that of a statement, or the body of a
+// function under call.
+type scope struct {
+	compiler *compiler
+	line     *line
+	function *function // of which it is the body, if it is one
+	args     []typed
+	call     *node  // of the function, in the scope above
+	above    *scope // nil for a statement
+	depth    int    // how many are above
+}
+
+// fail makes the error of a place in an expression. One inside of a function of the
+// library is the fault of whoever calls it, and shown there.
+func (f *scope) fail(n *node, expected, format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
+	for f.function != nil && f.function.library {
+		message = "in " + f.function.name.text + ": " + message
+		n, f = f.call, f.above
+	}
+	if f.function != nil && f.above != nil {
+		bottom := f
+		for bottom.above != nil {
+			bottom = bottom.above
+		}
+		message += fmt.Sprintf(" (called in line %d)", bottom.line.number)
+	}
+	return f.line.fail(n.token.column, expected, "%s", message)
+}
+
+func (f *scope) value(n *node) (typed, error) {
+	if f.above != nil {
+		if err := f.spend(n, 1); err != nil {
+			return typed{}, err
+		}
+	}
+	g := f.compiler.graph
+	switch n.kind {
+	case nodeNumber:
+		return typed{g.numberTerm(n.token.value), kindNumber}, nil
+	case nodeName:
+		return f.name(n)
+	case nodeLane:
+		of, err := f.value(n.args[0])
+		if err != nil {
+			return typed{}, err
+		}
+		return typed{number(of.lanes[n.token.lane], of.reach), kindNumber}, nil
+	case nodeNegate:
+		of, err := f.value(n.args[0])
+		return typed{g.operate("neg", of.term), of.kind}, err
+	case nodeBinary:
+		return f.binary(n)
+	case nodeVector:
+		return f.vector(n)
+	case nodeCall:
+		return f.called(n)
+	}
+	return typed{}, f.comparisonIsNoValue(n)
+}
+
+// spend counts the work of functions, which a short text can have much of.
+func (f *scope) spend(n *node, work int) error {
+	if f.compiler.work += work; f.compiler.work > MaxWork {
+		return f.fail(n, "fewer calls", "the functions of the effect come to more than %d parts when they are written out", MaxWork)
+	}
+	return nil
+}
+
+// pi is there for angles in radians: sin(angle / (2 * pi)).
+const pi = 3.1415927
+
+func (f *scope) name(n *node) (typed, error) {
+	name := n.token.text
+	if f.function != nil {
+		if i := slices.Index(f.function.args, name); i >= 0 {
+			return f.args[i], nil
+		}
+	} else if t, ok := f.compiler.names[name]; ok {
+		return typed{t, f.compiler.kinds[name]}, nil
+	}
+	if name == "pi" {
+		return typed{f.compiler.graph.numberTerm(pi), kindNumber}, nil
+	}
+	if name == "output" {
+		return typed{}, f.line.outputRead(n.token)
+	}
+	return typed{}, f.compiler.unknown(f.line, n.token)
+}
+
+// vector makes one of three or four numbers.
+func (f *scope) vector(n *node) (typed, error) {
+	t := typed{term{lanes: splat(f.compiler.graph.literal(0))}, kindVector}
+	for i, arg := range n.args {
+		lane, err := f.value(arg)
+		if err != nil {
+			return typed{}, err
+		}
+		if lane.kind == kindVector {
+			return typed{}, f.fail(arg, "a number, like a.x", "%s of a vector must be a number, and this is a vector", laneNames[i:i+1])
+		}
+		t.lanes[i], t.reach = lane.lanes[0], max(t.reach, lane.reach)
+	}
+	return t, nil
+}
+
+// joined is the kind of what is made of several values lane by lane: a number
+// stands for four equal lanes beside a vector.
+func joined(v ...typed) kind {
+	for _, t := range v {
+		if t.kind == kindVector {
+			return kindVector
+		}
+	}
+	return kindNumber
+}
+
+func (f *scope) binary(n *node) (typed, error) {
+	a, left, err := f.factors(n.args[0])
+	if err != nil {
+		return typed{}, err
+	}
+	b, right, err := f.factors(n.args[1])
+	if err != nil {
+		return typed{}, err
+	}
+	g := f.compiler.graph
+	r := typed{kind: joined(a, b)}
+	subtracted := n.token.text == "-"
+	switch {
+	case n.token.text == "*":
+		r.term = g.operate("mul", a.term, b.term)
+	case n.token.text == "/":
+		r.term = g.operate("div", a.term, b.term)
+	case left != nil && !subtracted:
+		r.term = g.operate("mad", left.vector, left.factor, b.term)
+	case left != nil && n.args[1].kind == nodeNumber:
+		r.term = g.operate("mad", left.vector, left.factor, g.operate("neg", b.term))
+	case right != nil && subtracted:
+		r.term = g.operate("nmad", right.vector, right.factor, a.term)
+	case right != nil:
+		r.term = g.operate("mad", right.vector, right.factor, a.term)
+	case subtracted:
+		r.term = g.operate("sub", a.term, b.term)
+	default:
+		r.term = g.operate("add", a.term, b.term)
+	}
+	return r, nil
+}
+
+// factors is the value of an expression and, if it is a product, what of: a sum
+// with it is a mad then.
+func (f *scope) factors(n *node) (typed, *product, error) {
+	if n.kind != nodeBinary || n.token.text != "*" {
+		t, err := f.value(n)
+		return t, t.of, err
+	}
+	a, err := f.value(n.args[0])
+	if err != nil {
+		return typed{}, nil, err
+	}
+	b, err := f.value(n.args[1])
+	if err != nil {
+		return typed{}, nil, err
+	}
+	t := typed{f.compiler.graph.operate("mul", a.term, b.term), joined(a, b)}
+	if t.of != nil {
+		return t, t.of, nil
+	}
+	return t, &product{a.term, b.term}, nil
+}
+
+// called is the value of a call.
+func (f *scope) called(n *node) (typed, error) {
+	name := n.token.text
+	if name == "select" {
+		return f.selected(n)
+	}
+	fn, err := f.callee(n)
+	if err != nil {
+		return typed{}, err
+	}
+	args := make([]typed, len(n.args))
+	for i, a := range n.args {
+		if args[i], err = f.value(a); err != nil {
+			return typed{}, err
+		}
+	}
+	if b, ok := builtinOf(name); ok {
+		return f.builtin(n, b, args)
+	}
+	if f.depth == MaxCalls {
+		return typed{}, f.fail(n, "", "functions call each other deeper than %d", MaxCalls)
+	}
+	below := &scope{compiler: f.compiler, line: &fn.line, function: fn, args: args, call: n, above: f, depth: f.depth + 1}
+	return below.value(fn.body)
+}
+
+func (f *scope) builtin(n *node, b builtin, args []typed) (typed, error) {
+	var v [4]term
+	r := typed{kind: b.gives}
+	for i, a := range args {
+		if b.takes == kindVector && a.kind != kindVector {
+			return typed{}, f.fail(n.args[i], "a vector like (x, y, z)", "%s takes vectors, and this is a number", n.token.text)
+		}
+		v[i] = a.term
+	}
+	if r.kind == kindEither {
+		r.kind = joined(args...)
+	}
+	if err := f.spend(n, b.work); err != nil {
+		return typed{}, err
+	}
+	r.term = b.lower(f.compiler.graph, v)
+	return r, nil
+}
+
+// selected lowers select(a < b, this, that).
+func (f *scope) selected(n *node) (typed, error) {
+	parts, err := f.selectParts(n)
+	if err != nil {
+		return typed{}, err
+	}
+	var v [4]typed
+	for i, p := range parts {
+		if v[i], err = f.value(p); err != nil {
+			return typed{}, err
+		}
+	}
+	sign, operation := n.args[0].token.text, "select_ge"
+	if sign == ">" || sign == "<=" {
+		v[0], v[1] = v[1], v[0]
+	}
+	if sign == "<" || sign == ">" {
+		operation = "select_lt"
+	}
+	return typed{f.compiler.graph.operate(operation, v[0].term, v[1].term, v[2].term, v[3].term), joined(v[:]...)}, nil
+}
+
+// selectParts gives what a select compares, and what it takes.
+func (f *scope) selectParts(n *node) (parts [4]*node, err error) {
+	const form = "select(a < b, this, that); or >, <=, >="
+	if len(n.args) != 3 {
+		return parts, f.fail(n, form, "select has %d arguments", len(n.args))
+	}
+	compare := n.args[0]
+	if compare.kind != nodeCompare {
+		return parts, f.fail(compare, form, "select begins with a comparison")
+	}
+	return [4]*node{compare.args[0], compare.args[1], n.args[1], n.args[2]}, nil
+}
+
+func (f *scope) comparisonIsNoValue(n *node) error {
+	return f.fail(n, "select(a < b, this, that)", "a comparison is no value")
+}
+
+// callee finds what a call means: the text's own function, the library's or, with
+// none, a builtin. It checks the number of arguments.
+func (f *scope) callee(n *node) (*function, error) {
+	name, want := n.token.text, 0
+	var fn *function
+	if b, ok := builtinOf(name); ok {
+		want = b.operands
+	} else if fn = f.compiler.function(name, f.function); fn != nil {
+		want = len(fn.args)
+	} else {
+		return nil, f.fail(n, f.compiler.suggestFunction(name), "there is no function %s", name)
+	}
+	if have := len(n.args); have != want {
+		return nil, f.fail(n, fmt.Sprintf("%d", want), "%s has %d arguments", name, have)
+	}
+	return fn, nil
+}

@@ -1,0 +1,37 @@
+package field
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what Explain shows anew")
+
+// TestExplain pins what is shown of the article's explosion, and of the same effect
+// as one would write it in expressions.
+func TestExplain(t *testing.T) {
+	for _, name := range []string{"explosion", "push"} {
+		text, err := os.ReadFile("testdata/explain/" + name + ".field")
+		require.NoError(t, err)
+		got, err := Explain(string(text))
+		require.NoError(t, err)
+		file := "testdata/explain/" + name + ".txt"
+		if *rewrite {
+			require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		}
+		want, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, string(want), got)
+	}
+	crowd, err := Explain("output += curl_noise2(position) * noise3(position)")
+	require.NoError(t, err)
+	require.Contains(t, crowd, "values, some computed again, because registers are short\nv0 = floor position.x\n")
+	for _, text := range []string{"output += ", "output += 5", "let a = 1", "output += (1, 2, 3) * falloff(position)"} {
+		_, want := Compile(text)
+		_, err := Explain(text)
+		require.EqualError(t, err, want.Error())
+	}
+}

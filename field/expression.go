@@ -1,0 +1,271 @@
+package field
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A node is a part of an expression.
+type node struct {
+	kind  nodeKind
+	token token // its name, number or sign, and where errors about it point
+	args  []*node
+}
+
+type nodeKind uint8
+
+const (
+	nodeNumber  nodeKind = iota
+	nodeName             // of a vector or a number
+	nodeLane             // token.lane of its argument
+	nodeNegate           // of its argument
+	nodeBinary           // + - * /
+	nodeCompare          // < > <= >=
+	nodeVector           // of three or four numbers
+	nodeCall             // of a function
+)
+
+// An expressionParser reads an expression, one token ahead.
+type expressionParser struct {
+	line  *line
+	token token
+	depth int // of parentheses, calls and signs around the token
+}
+
+const expressionStart = "a number, a name, a function, a vector like (x, y, z) or a parenthesis"
+
+// expression reads the rest of the line as one.
+func (l *line) expression() (*node, error) {
+	p := &expressionParser{line: l}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	n, err := p.comparison()
+	if err != nil {
+		return nil, err
+	}
+	if p.token.kind != tokenEnd {
+		return nil, p.line.unexpected(p.token, "+ - * /, or the end of the line")
+	}
+	return n, nil
+}
+
+func (p *expressionParser) advance() (err error) {
+	p.token, err = p.line.nextInExpression()
+	return err
+}
+
+// comparison reads a < b, or just a. It does not go on: a < b < c is a mistake.
+func (p *expressionParser) comparison() (*node, error) {
+	left, err := p.sum()
+	if err != nil || !p.token.is("<") && !p.token.is(">") && !p.token.is("<=") && !p.token.is(">=") {
+		return left, err
+	}
+	n := &node{kind: nodeCompare, token: p.token}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	right, err := p.sum()
+	n.args = []*node{left, right}
+	return n, err
+}
+
+func (p *expressionParser) sum() (*node, error) {
+	return p.chain("+", "-", (*expressionParser).product)
+}
+
+func (p *expressionParser) product() (*node, error) {
+	return p.chain("*", "/", (*expressionParser).signed)
+}
+
+// chain reads operands with one of two signs in between; the left ones belong
+// together.
+func (p *expressionParser) chain(one, other string, operand func(*expressionParser) (*node, error)) (*node, error) {
+	left, err := operand(p)
+	for err == nil && (p.token.is(one) || p.token.is(other)) {
+		n := &node{kind: nodeBinary, token: p.token}
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		var right *node
+		right, err = operand(p)
+		n.args = []*node{left, right}
+		left = n
+	}
+	return left, err
+}
+
+// signed reads an operand with minus signs before it, and lanes picked behind it.
+func (p *expressionParser) signed() (*node, error) {
+	if p.depth++; p.depth > MaxDepth {
+		return nil, p.line.fail(p.token.column, `a name for a part of it: "let part = ..."`, "the expression is nested deeper than %d", MaxDepth)
+	}
+	defer func() { p.depth-- }()
+	if p.token.is("-") {
+		n := &node{kind: nodeNegate, token: p.token}
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		operand, err := p.signed()
+		if err == nil && operand.kind == nodeNumber {
+			operand.token.value = -operand.token.value // -2 is a number, so that -0 is one
+			return operand, nil
+		}
+		n.args = []*node{operand}
+		return n, err
+	}
+	n, err := p.primary()
+	for err == nil && p.token.is(".") && n.kind != nodeNumber { // 5.x would be a strange number
+		n, err = p.lane(n)
+	}
+	return n, err
+}
+
+// lane reads what follows the dot behind a parenthesis.
+func (p *expressionParser) lane(of *node) (*node, error) {
+	dot := p.token
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	lane := laneOf(p.token.spelling())
+	if p.token.kind != tokenWord || lane < 0 {
+		return nil, p.line.unexpected(p.token, "x, y, z or w after the dot")
+	}
+	dot.lane = lane
+	return &node{kind: nodeLane, token: dot, args: []*node{of}}, p.advance()
+}
+
+func (p *expressionParser) primary() (*node, error) {
+	t := p.token
+	switch {
+	case t.kind == tokenNumber:
+		return &node{kind: nodeNumber, token: t}, p.advance()
+	case t.kind == tokenWord:
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		return p.name(t)
+	case t.is("("):
+		args, err := p.arguments()
+		switch {
+		case err != nil:
+			return nil, err
+		case len(args) == 1:
+			return args[0], nil
+		case len(args) == 3 || len(args) == 4:
+			return &node{kind: nodeVector, token: t, args: args}, nil
+		}
+		return nil, p.line.fail(t.column, "(a) or (x, y, z), or (x, y, z, w)", "%d values in parentheses", len(args))
+	}
+	return nil, p.line.unexpected(t, expressionStart)
+}
+
+// name makes a node of a word: a call if a parenthesis follows.
+func (p *expressionParser) name(t token) (*node, error) {
+	if p.token.is("(") {
+		if t.lane != wholeVector {
+			return nil, p.line.fail(t.column, "", "%s is no function", t.spelling())
+		}
+		args, err := p.arguments()
+		return &node{kind: nodeCall, token: t, args: args}, err
+	}
+	n := &node{kind: nodeName, token: t}
+	if t.lane != wholeVector {
+		whole := t
+		whole.lane = wholeVector
+		n = &node{kind: nodeLane, token: t, args: []*node{{kind: nodeName, token: whole}}}
+	}
+	return n, nil
+}
+
+// arguments reads a list in parentheses, at whose opening the parser stands.
+func (p *expressionParser) arguments() (args []*node, err error) {
+	for {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		a, err := p.comparison()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, a)
+		switch {
+		case p.token.is(")"):
+			return args, p.advance()
+		case !p.token.is(","):
+			return nil, p.line.unexpected(p.token, `+ - * /, "," or ")"`)
+		case len(args) == MaxArguments:
+			return nil, p.line.fail(p.token.column, `")"`, "more than %d values in parentheses", MaxArguments)
+		}
+	}
+}
+
+// nextInExpression reads a token of an expression, where + and - are signs of
+// their own.
+func (l *line) nextInExpression() (token, error) {
+	l.skipBlanks()
+	if l.at == len(l.source) {
+		return l.next()
+	}
+	start, c := l.at, l.source[l.at]
+	length := 0
+	switch {
+	case strings.IndexByte("<>+-", c) >= 0 && strings.HasPrefix(l.source[start+1:], "="):
+		length = 2
+	case strings.HasPrefix(l.source[start:], between):
+		length = len(between)
+	case c == '.' && (start+1 == len(l.source) || !isDigit(l.source[start+1])):
+		length = 1
+	case c == '+' || c == '-' || c == '*' || c == '/' || c == '<' || c == '>':
+		length = 1
+	default:
+		return l.next()
+	}
+	l.at += length
+	return token{kind: tokenSign, text: l.source[start:l.at], lane: wholeVector, column: start + 1}, nil
+}
+
+func (l *line) skipBlanks() {
+	for l.at < len(l.source) && (l.source[l.at] == ' ' || l.source[l.at] == '\t') {
+		l.at++
+	}
+}
+
+// laneOf is the number of a lane by its name; below 0 if there is none.
+func laneOf(name string) int {
+	for i := range len(laneNames) {
+		if laneNames[i:i+1] == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// String is the expression with a parenthesis around every operation, for Explain
+// and for tests.
+func (n *node) String() string {
+	list := func(open string) string {
+		for i, a := range n.args {
+			if i > 0 {
+				open += ", "
+			}
+			open += a.String()
+		}
+		return open + ")"
+	}
+	switch n.kind {
+	case nodeNumber:
+		return spell(n.token.value)
+	case nodeName:
+		return n.token.text
+	case nodeLane:
+		return n.args[0].String() + "." + laneNames[n.token.lane:][:1]
+	case nodeNegate:
+		return "(-" + n.args[0].String() + ")"
+	case nodeVector:
+		return list("(")
+	case nodeCall:
+		return list(n.token.text + "(")
+	}
+	return fmt.Sprintf("(%v %s %v)", n.args[0], n.token.text, n.args[1])
+}

@@ -1,0 +1,122 @@
+package field
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Format gives the text of an effect in its one canonical layout: one space where
+// there is any, none within parentheses and lanes, no more than one empty line in a
+// row. Comments, names, numbers and parentheses stay as the author wrote them, and
+// so does the meaning: Compile makes the same program of both, and Format changes
+// nothing a second time. The error is that of a text that is not well formed, or
+// whose lines would be too long; it is a *SyntaxError.
+func Format(source string) (string, error) {
+	if _, err := parse(source); err != nil {
+		return "", err
+	}
+	var lines []string
+	number := 0
+	for text := range strings.SplitSeq(source, "\n") {
+		number++
+		l := line{source: strings.TrimSuffix(text, "\r"), number: number}
+		laidOut, err := l.format()
+		if err != nil {
+			return "", err
+		}
+		if laidOut != "" || len(lines) > 0 && lines[len(lines)-1] != "" {
+			lines = append(lines, laidOut)
+		}
+	}
+	formatted := strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+	if len(formatted) > MaxSourceBytes {
+		l := line{number: number}
+		return "", l.fail(1, fmt.Sprintf("at most %d", MaxSourceBytes), "the formatted effect has %d bytes", len(formatted))
+	}
+	return formatted, nil
+}
+
+// format lays out one line, whose text is well formed.
+func (l *line) format() (string, error) {
+	var tokens []token
+	for {
+		t, err := l.nextInExpression()
+		if err != nil {
+			return "", err
+		}
+		if t.kind == tokenEnd {
+			break
+		}
+		tokens = append(tokens, t)
+	}
+	form := spacingOf(tokens)
+	var b strings.Builder
+	for i, t := range tokens {
+		if form == spacingBox && t.is(",") && tokens[i-1].is(")") {
+			continue // between the corners
+		}
+		if i > 0 && form.spaced(tokens, i) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.spelling())
+	}
+	if comment := strings.TrimRight(l.source[l.end():], " \t\r"); comment != "" {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(comment)
+	}
+	if b.Len() > MaxLineBytes {
+		return "", l.fail(1, fmt.Sprintf("at most %d: give a part of it a name", MaxLineBytes), "the formatted line has %d bytes", b.Len())
+	}
+	return b.String(), nil
+}
+
+// A spacing is where a line has blanks.
+type spacing uint8
+
+const (
+	spacingPlain      spacing = iota // an operation, or a header
+	spacingBox                       // of the header
+	spacingExpression                // let, def and sums
+)
+
+func spacingOf(tokens []token) spacing {
+	if len(tokens) < 2 || tokens[0].kind != tokenWord {
+		return spacingPlain
+	}
+	first, second := tokens[0].spelling(), tokens[1]
+	switch {
+	case second.is("+=") || second.is("-="):
+		return spacingExpression
+	case (first == "let" || first == "def") && second.kind == tokenWord:
+		return spacingExpression
+	case first == "box" && second.is("("):
+		return spacingBox
+	}
+	return spacingPlain
+}
+
+// spaced says whether there is a space before token i, which is not the first.
+func (f spacing) spaced(tokens []token, i int) bool {
+	before, t := tokens[i-1], tokens[i]
+	switch {
+	case t.is(between):
+		return strings.HasSuffix(before.text, ".") // 0. ..1, where 0...1 would be 0 to .1
+	case t.is(",") || t.is(")") || t.is("."):
+		return false
+	case before.is("(") || before.is(".") || before.is(between):
+		return false
+	case t.is("("):
+		return f != spacingExpression || before.kind != tokenWord // a call has none
+	case before.is("-") || before.is("+"):
+		return !f.unary(tokens, i-1)
+	}
+	return true
+}
+
+// unary says whether the plus or minus at i belongs to what follows it alone.
+func (f spacing) unary(tokens []token, i int) bool {
+	before := tokens[i-1]
+	return f != spacingExpression || before.kind == tokenSign && !before.is(")")
+}

@@ -1,0 +1,119 @@
+package field
+
+// A builtin is a function that the language has from the start.
+type builtin struct {
+	operands int
+	lower    func(g *graph, v [4]term) term
+	takes    kind // of all operands
+	gives    kind
+	work     int // in parts of an expression
+}
+
+// A kind is what an expression can be.
+type kind uint8
+
+const (
+	kindEither kind = iota // of a builtin: a number if all operands are numbers
+	kindNumber
+	kindVector
+)
+
+func (k kind) String() string {
+	if k == kindVector {
+		return "a vector"
+	}
+	return "a number"
+}
+
+// builtinNames lists them for error messages; select is one too.
+var builtinNames = [...]string{
+	"abs", "clamp", "cos", "cross", "curl_noise", "dot", "exp", "exp2", "floor", "fract", "hash", "length", "max", "min",
+	"mix", "noise", "normalize", "rsqrt", "saturate", "select", "sign", "sin", "smooth", "smoothstep", "sqrt", "step",
+}
+
+// builtinOf finds a builtin by its name.
+func builtinOf(name string) (builtin, bool) {
+	switch name {
+	case "abs", "floor", "sqrt", "rsqrt", "sin", "exp2", "saturate", "smooth", "min", "max", "hash":
+		o, _ := operationOf(name)
+		return builtin{operands: o.operands, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
+	case "dot", "length":
+		o, _ := operationOf(name)
+		return builtin{operands: o.operands, takes: kindVector, gives: kindNumber, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
+	case "cross", "normalize":
+		o, _ := operationOf(name)
+		return builtin{operands: o.operands, takes: kindVector, gives: kindVector, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
+	case "cos":
+		return builtin{operands: 1, lower: (*graph).cos}, true
+	case "exp":
+		return builtin{operands: 1, lower: (*graph).exp}, true
+	case "fract":
+		return builtin{operands: 1, lower: (*graph).fract}, true
+	case "sign":
+		return builtin{operands: 1, lower: (*graph).sign}, true
+	case "step":
+		return builtin{operands: 2, lower: (*graph).step}, true
+	case "clamp":
+		return builtin{operands: 3, lower: (*graph).clamp}, true
+	case "mix":
+		return builtin{operands: 3, lower: (*graph).mix}, true
+	case "smoothstep":
+		return builtin{operands: 3, lower: (*graph).smoothstep}, true
+	case "noise":
+		return builtin{operands: 1, takes: kindVector, gives: kindNumber, lower: (*graph).noise, work: 50}, true
+	case "curl_noise":
+		return builtin{operands: 1, takes: kindVector, gives: kindVector, lower: (*graph).curlNoise, work: 120}, true
+	}
+	return builtin{}, false
+}
+
+// operate applies an operation of the text, by its name.
+func (g *graph) operate(name string, v ...term) term {
+	o, ok := operationOf(name)
+	if !ok {
+		panic("field: no operation " + name)
+	}
+	var operands [4]term
+	copy(operands[:], v)
+	return g.apply(o, operands)
+}
+
+func (g *graph) numberTerm(f float32) term { return g.literalTerm(Vec4{f, f, f, f}) }
+
+// log2e is the binary logarithm of e: exp of a is exp2 of a times it.
+const log2e = 1.442695
+
+func (g *graph) cos(v [4]term) term {
+	return g.operate("sin", g.operate("add", v[0], g.numberTerm(0.25)))
+}
+
+func (g *graph) exp(v [4]term) term {
+	return g.operate("exp2", g.operate("mul", v[0], g.numberTerm(log2e)))
+}
+
+func (g *graph) fract(v [4]term) term { return g.operate("sub", v[0], g.operate("floor", v[0])) }
+
+func (g *graph) sign(v [4]term) term {
+	zero := g.numberTerm(0)
+	above := g.operate("select_lt", zero, v[0], g.numberTerm(1), zero)
+	return g.operate("select_lt", v[0], zero, g.numberTerm(-1), above)
+}
+
+func (g *graph) step(v [4]term) term {
+	return g.operate("select_ge", v[1], v[0], g.numberTerm(1), g.numberTerm(0))
+}
+
+func (g *graph) clamp(v [4]term) term {
+	return g.operate("min", g.operate("max", v[0], v[1]), v[2])
+}
+
+func (g *graph) mix(v [4]term) term {
+	return g.operate("mad", v[2], g.operate("sub", v[1], v[0]), v[0])
+}
+
+// smoothstep multiplies by the inverse of the width, which is mostly the same for
+// all points.
+func (g *graph) smoothstep(v [4]term) term {
+	inverse := g.operate("div", g.numberTerm(1), g.operate("sub", v[1], v[0]))
+	return g.operate("smooth", g.operate("mul", g.operate("sub", v[2], v[0]), inverse))
+}

@@ -1,0 +1,188 @@
+//go:build amd64 && !purego
+
+package field
+
+// Fusing: operations that stand together become one superinstruction. Each kind
+// of pattern is looked for from the last value to the first. Patterns are of
+// operations in their order; nothing is regrouped, so no bit changes (F1).
+
+// A fusion is a superinstruction.
+type fusion struct {
+	step
+	begun, done bool // its operands are being emitted; it is emitted
+}
+
+// A fuser knows which fusion each value belongs to.
+type fuser struct {
+	values  []lifted
+	bound   *bound
+	one     ref // the constant 1, or a value if there is none
+	fusions []fusion
+	of      []int16 // by value: number of its fusion, or one of these
+
+	position ref         // the first of its lanes; see lift
+	whole    [][2][3]ref // vectors that some lanes of the position are in, and what stands for them
+}
+
+const (
+	alone     = -1 // it has an instruction of its own
+	swallowed = -2 // a fusion computes it on its way
+)
+
+// newFuser has fused nothing yet.
+func newFuser(p *Program, b *bound, placed bool) *fuser {
+	f := &fuser{bound: b}
+	f.values, f.one = lift(p, b, placed)
+	if placed {
+		f.position = 3
+	}
+	f.fusions = make([]fusion, 0, len(f.values)/3+1)
+	f.of = make([]int16, len(f.values), len(f.values)+8)
+	for i := range f.of {
+		f.of[i] = alone
+	}
+	return f
+}
+
+// fuse looks for all patterns, those first that others could take pieces of.
+func (f *fuser) fuse() {
+	f.each(opMul, (*fuser).smooth)
+	f.sums()
+	f.each(opMad, (*fuser).product)
+	f.each(opSqrt, (*fuser).length)
+	f.each(opSelectLT, (*fuser).below)
+	f.each(opSaturate, (*fuser).saturate)
+	f.each(opSin, (*fuser).sin)
+	f.each(opMul, (*fuser).times)
+	f.each(opMul, (*fuser).times) // a second factor
+	f.each(opMul, (*fuser).factors)
+	f.explosions()
+	f.origin()
+}
+
+// each looks for a pattern that ends in some operation.
+func (f *fuser) each(o Opcode, pattern func(f *fuser, id ref, operands [4]ref) bool) {
+	for id := len(f.values) - 1; id >= 0; id-- {
+		if v := f.is(ref(id), o); v != nil && v.uses > 0 {
+			pattern(f, ref(id), v.operands)
+		}
+	}
+}
+
+// add makes a fusion of values that it gives, or sums that it adds.
+func (f *fuser) add(g fusion, members ...ref) int16 {
+	f.fusions = append(f.fusions, g)
+	at := int16(len(f.fusions) - 1)
+	f.claim(at, members...)
+	return at
+}
+
+func (f *fuser) claim(at int16, members ...ref) {
+	for _, r := range members {
+		f.of[r] = at
+	}
+}
+
+func newFusion(h handler, results int, refs ...ref) fusion {
+	return fusion{step: newStep(h, results, refs...)}
+}
+
+// giving is a fusion whose first three results are a vector.
+func giving(h handler, results int, refs ...ref) fusion {
+	g := newFusion(h, results, refs...)
+	g.gives = true
+	return g
+}
+
+// taking is one that takes a vector, in the operands from refs[at] on.
+func (g fusion) taking(at int) fusion {
+	g.takes = int8(at)
+	return g
+}
+
+// is gives a value if it is an operation that no fusion has claimed.
+func (f *fuser) is(r ref, o Opcode) *lifted {
+	if r.constant() || f.of[r] != alone {
+		return nil
+	}
+	if v := &f.values[r]; v.op == o && !v.sum {
+		return v
+	}
+	return nil
+}
+
+// once is is for a value that has one user only.
+func (f *fuser) once(r ref, o Opcode) *lifted {
+	if v := f.is(r, o); v != nil && v.uses == 1 {
+		return v
+	}
+	return nil
+}
+
+// split orders two factors: the one that is no constant, and the one that is.
+func split(a, b ref) (value, constant ref, ok bool) {
+	if a.constant() {
+		a, b = b, a
+	}
+	return a, b, !a.constant() && b.constant()
+}
+
+// fresh says whether three values belong to no fusion and have so many users each.
+func (f *fuser) fresh(v [3]ref, uses uint16) bool {
+	for _, r := range v {
+		if r.constant() || f.of[r] != alone || f.values[r].uses != uses {
+			return false
+		}
+	}
+	return true
+}
+
+func same(v [3]ref) bool        { return v[0] == v[1] && v[1] == v[2] }
+func anyConstant(v [3]ref) bool { return v[0].constant() || v[1].constant() || v[2].constant() }
+func allConstant(v [3]ref) bool { return v[0].constant() && v[1].constant() && v[2].constant() }
+
+func (f *fuser) triple(c [3]ref) ref { return f.row(c[:]...) }
+
+// row gives constants places in the pool that follow each other, if they do not
+// yet, and the first of them.
+func (f *fuser) row(c ...ref) ref {
+	b, first := f.bound, int(c[0].place())
+	if f.isRow(first, c) {
+		return c[0]
+	}
+	for i := range b.copies {
+		if to := int(b.copies[i].to); f.copied(i, c) {
+			return constantRef(to)
+		}
+	}
+	to := len(b.literals)
+	for i, r := range c {
+		b.copies = append(b.copies, poolCopy{from: r.place(), to: uint16(to + i)})
+		b.literals = append(b.literals, 0)
+	}
+	return constantRef(to)
+}
+
+func (f *fuser) isRow(first int, c []ref) bool {
+	for i, r := range c {
+		if int(r.place()) != first+i {
+			return false
+		}
+	}
+	return true
+}
+
+// copied says whether constants have been copied to follow each other, from the
+// copy at i on.
+func (f *fuser) copied(i int, c []ref) bool {
+	copies := f.bound.copies[i:]
+	if len(copies) < len(c) {
+		return false
+	}
+	for k, r := range c {
+		if copies[k] != (poolCopy{from: r.place(), to: copies[0].to + uint16(k)}) {
+			return false
+		}
+	}
+	return true
+}

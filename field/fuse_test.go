@@ -1,0 +1,196 @@
+//go:build amd64 && !purego
+
+package field
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
+
+// codeOf gives the handlers of bound code by their numbers.
+func codeOf(b *bound) (code []handler) {
+	for _, in := range b.code {
+		for h, address := range handlersOf(b.kernels) {
+			if address == in.handler && h > 0 {
+				code = append(code, handler(h))
+				break
+			}
+		}
+	}
+	return code
+}
+
+// bindBare is bind without superinstructions.
+func bindBare(p *Program, k cpu.Kernels, placed bool) *bound {
+	return bindFused(newFuser(p, &bound{kernels: k}, placed))
+}
+
+// TestFusions: the patterns that matter are found, on both paths, and positions
+// beside an origin are taken over.
+func TestFusions(t *testing.T) {
+	for name, c := range map[string]struct {
+		text         string
+		here, placed []handler // for vectors in planes: the accumulator's handlers follow them
+	}{
+		"explosion": {
+			text: "d = sub position, (2,4,0)\nq = dot d, d\nd = normalize d\nd = mul d, 50\nd = select_lt q, 25, d, 0\noutput = add output, d",
+			here: []handler{handlerBegin, handlerOutExplosion, handlerEnd},
+		},
+		"explosion at the origin": {
+			text:   "q = dot position, position\nd = normalize position\nd = mul d, 50\nd = select_lt q, 25, d, 0\noutput = add output, d",
+			here:   []handler{handlerBegin, handlerOutExplosion, handlerEnd},
+			placed: []handler{handlerBegin, handlerOutExplosion, handlerEnd},
+		},
+		"wind with a falloff": {
+			text: "d = sub position, (2,4,1)\nq = dot d, d\ns = nmad q, 0.04, 1\ns = saturate s\noutput = mad (2,3,4), s, output",
+			here: []handler{handlerBegin, handlerDistanceSquare, handlerSaturateNmad, handlerOutMadPT, handlerEnd},
+		},
+		"whirl round an axis": {
+			text: "d = sub position, (2,4,1)\nh = dot d, (0.5,0.6,0.7)\nd = nmad (0.5,0.6,0.7), h, d\nr = length d\ns = nmad r, 0.2, 1\ns = smooth s\n" +
+				"c = cross (0.5,0.6,0.7), d\noutput = mad c, s, output",
+			here: []handler{handlerBegin, handlerCylinderV, handlerSqrtP, handlerSmoothNmad, handlerOutCrossV, handlerEnd},
+		},
+		"whirl round the vertical": {
+			text: "d = sub position, (2,0,1)\nd = mul d, (1,0,1)\nr = length d\ns = mad r, -0.2, 1\ns = smooth s\nw = mad r, 0.3, time\nw = sin w\n" +
+				"s = mul s, w\nd = normalize d\nd = cross (0,1,0), d\nd = mul d, s\nd = mul d, 7\noutput = add output, d",
+			here: []handler{handlerBegin, handlerTowardsLengthXZ, handlerSinMad, handlerSmoothMad + 1, handlerRsqrtTimesC, handlerOutMadXNmadZ, handlerEnd},
+		},
+	} {
+		p, err := Compile(c.text)
+		require.NoError(t, err)
+		for _, k := range kernelsHere() {
+			for _, variant := range []struct {
+				placed bool
+				want   []handler
+			}{{false, c.here}, {true, c.placed}} {
+				if variant.want == nil {
+					continue
+				}
+				got := codeOf(bind(p, k, variant.placed))
+				require.Len(t, got, len(variant.want), "%s, %v: %v", name, k, got)
+				for i, h := range variant.want {
+					accumulator := h == handlerCylinderV || h == handlerOutCrossV || h == handlerSmoothMad
+					require.True(t, got[i] == h || accumulator && k == cpu.AVX512 && got[i] == h+1 || h == handlerBegin && got[i] == handlerBeginAhead,
+						"%s, %v, instruction %d: %d, not %d", name, k, i, got[i], h)
+				}
+			}
+		}
+	}
+}
+
+// TestFusedSameBits: with superinstructions and without, the same bits (F1).
+func TestFusedSameBits(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 31))
+		p, err := Compile(randomText(r, 1+r.IntN(20)))
+		require.NoError(t, err)
+		for _, k := range kernelsHere() {
+			q := p.with(k)
+			bare := *q
+			bare.here, bare.placed = bindBare(p, k, false), bindBare(p, k, true)
+			if q.here == nil || bare.here == nil || bare.placed == nil {
+				continue
+			}
+			if bare.measure(); bare.Scratch() > MaxScratch {
+				continue
+			}
+			points, start := newFenced(r, 64), newFenced(r, 64)
+			env := Env{Time: 2, Origin: [3]float32{float32(seed % 2), 0, 3}}
+			want, got := runOn(&bare, points, start.clone(), env, false), runOn(q, points, start.clone(), env, false)
+			for lane := range want.memory {
+				require.NoError(t, firstDifference(want.memory[lane], got.memory[lane]), "seed %d, %v, lane %d", seed, k, lane)
+			}
+		}
+	}
+}
+
+// TestFusionsThatWait: a vector one of whose lanes is computed from another is none
+// for a superinstruction. Such a program, which no text is compiled to, runs on the
+// portable instructions.
+func TestFusionsThatWait(t *testing.T) {
+	const x, y, z, s = 0, 1, 2, 3
+	out := func(lane, v uint8) instruction {
+		return instruction{op: opMad, to: planeOutput + lane, operands: [4]uint8{v, s, planeOutput + lane}}
+	}
+	p := (&Program{code: []instruction{
+		{op: opSqrt, to: s, operands: [4]uint8{planePosition}},
+		{op: opMul, to: x, operands: [4]uint8{planePosition, s}},
+		{op: opMul, to: y, operands: [4]uint8{planePosition + 1, s}},
+		{op: opAbs, to: z, operands: [4]uint8{x}},
+		{op: opMul, to: z, operands: [4]uint8{z, s}},
+		out(0, x), out(1, y), out(2, z),
+		{op: opEnd},
+	}})
+	require.NoError(t, p.verify())
+	p.seal()
+	for _, k := range kernelsHere() {
+		require.Nil(t, bind(p, k, false), "%v", k)
+	}
+	requirePaths(t, p, rand.New(rand.NewPCG(6, 6)), 100)
+}
+
+// TestTooLarge: what does not fit into the scratch of a call is not bound.
+func TestTooLarge(t *testing.T) {
+	p := &Program{}
+	for i := range MaxLiterals {
+		p.literals = append(p.literals, float32(i)+1.5)
+	}
+	for r := range uint8(MaxRegisters - 1) {
+		p.code = append(p.code, instruction{op: opLoad, to: 31, uniform: uniformParams + uint16(r)},
+			instruction{op: opMul, to: r, operands: [4]uint8{planePosition, 31}})
+	}
+	for i := range uint16(400) {
+		p.code = append(p.code, instruction{op: opLoad, to: 31, uniform: uniformParams + i},
+			instruction{op: opMul, to: 0, operands: [4]uint8{0, 31}})
+	}
+	for r := range uint8(MaxRegisters - 1) {
+		p.code = append(p.code, instruction{op: opAdd, to: planeOutput, operands: [4]uint8{planeOutput, r}})
+	}
+	p.code = append(p.code, instruction{op: opEnd})
+	require.NoError(t, p.verify())
+	p.seal()
+	require.Nil(t, p.here)
+	require.LessOrEqual(t, p.Scratch(), MaxScratch)
+	requirePaths(t, p, rand.New(rand.NewPCG(7, 7)), 100)
+}
+
+// BenchmarkPaths is what a point costs on each path, with superinstructions and
+// without, here and placed. Go by hand is in BenchmarkExplosion and
+// BenchmarkSixteen, C in internal/fieldyard.
+func BenchmarkPaths(b *testing.B) {
+	for _, name := range []string{"explosion", "whirl", "random2"} {
+		p := golden(b, name)
+		for _, k := range kernelsHere() {
+			bare := *p
+			bare.here, bare.placed = bindBare(p, k, false), bindBare(p, k, true)
+			bare.measure()
+			for _, c := range []struct {
+				name    string
+				program *Program
+				origin  float32
+			}{{"fused", p.with(k), 0}, {"placed", p.with(k), 1}, {"bare", &bare, 0}} {
+				for _, n := range []int{1_000, 20_000} {
+					b.Run(fmt.Sprintf("%s/%v/%s/%d", name, k, c.name, n), func(b *testing.B) { overPath(b, c.program, c.origin, n) })
+				}
+			}
+		}
+	}
+}
+
+func overPath(b *testing.B, p *Program, origin float32, n int) {
+	r := rand.New(rand.NewPCG(1, 1))
+	points, out := Planes{}, Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
+	for range n {
+		points.X, points.Y, points.Z = append(points.X, r.Float32()*16-8), append(points.Y, r.Float32()*16-8), append(points.Z, r.Float32()*16-8)
+	}
+	scratch := make([]float32, MaxScratch)
+	for b.Loop() {
+		_ = p.Evaluate(points, out, Env{Origin: [3]float32{origin}}, scratch)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/point")
+}

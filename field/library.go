@@ -1,0 +1,125 @@
+package field
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+
+	"github.com/worldd/worldd/internal/spelling"
+)
+
+// libraryText is the standard library: functions in the language itself, one a
+// line, each after those that it calls.
+//
+//go:embed library.field
+var libraryText string
+
+const definition = "def "
+
+// libraryFunction reads a function of the library; nil if it has none of the name.
+// Functions that nobody calls are not even read.
+func libraryFunction(name string) *function {
+	head := definition + name + "("
+	for source := range strings.SplitSeq(libraryText, "\n") {
+		if !strings.HasPrefix(source, head) {
+			continue
+		}
+		l := line{source: source, at: len(definition)}
+		f, err := l.function()
+		if err != nil {
+			panic("field: the library is wrong: " + err.Error())
+		}
+		f.library = true
+		return f
+	}
+	return nil
+}
+
+// libraryNames lists the functions of the library.
+func libraryNames() (names []string) {
+	for source := range strings.SplitSeq(libraryText, "\n") {
+		if rest, ok := strings.CutPrefix(source, definition); ok {
+			name, _, _ := strings.Cut(rest, "(")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// function finds what a name means where it is called: within a function (nil for
+// none), only those that were defined before it, so that none can call itself. A
+// text may define what the library has; the library keeps to its own.
+func (c *compiler) function(name string, within *function) *function {
+	if within == nil || !within.library {
+		for _, f := range c.functions {
+			if f == within {
+				break
+			}
+			if f.name.text == name {
+				return f
+			}
+		}
+	}
+	f, ok := c.library[name]
+	if !ok {
+		f = libraryFunction(name)
+		c.library[name] = f
+	}
+	return f
+}
+
+// suggestFunction says what was expected instead of an unknown function.
+func (c *compiler) suggestFunction(name string) string {
+	own := make([]string, 0, len(c.functions))
+	for _, f := range c.functions {
+		own = append(own, f.name.text)
+	}
+	known := slices.Concat(builtinNames[:], own, libraryNames())
+	return suggestion(name, known) + "one of " + strings.Join(known, ", ")
+}
+
+// suggestion begins what was expected with the nearest known word, if one is near.
+func suggestion(word string, known []string) string {
+	if best := spelling.Nearest(word, known); best != "" {
+		return best + "? or "
+	}
+	return ""
+}
+
+// define makes a function known, after checking what can be checked before it is
+// called: that its names are its arguments, and that the functions that it calls
+// are there and take as many.
+func (c *compiler) define(f *function) error {
+	c.functions = append(c.functions, f)
+	within := &scope{compiler: c, line: &f.line, function: f}
+	return within.check(f.body)
+}
+
+func (f *scope) check(n *node) error {
+	args := n.args
+	switch n.kind {
+	case nodeName:
+		if !slices.Contains(f.function.args, n.token.text) && n.token.text != "pi" {
+			known := suggestion(n.token.text, f.function.args) + "an argument: " + strings.Join(f.function.args, ", ")
+			return f.fail(n, known, "%s is no argument of %s, which knows nothing else", n.token.text, f.function.name.text)
+		}
+	case nodeCompare:
+		return f.comparisonIsNoValue(n)
+	case nodeCall:
+		if n.token.text == "select" {
+			parts, err := f.selectParts(n)
+			if err != nil {
+				return err
+			}
+			args = parts[:]
+		} else if _, err := f.callee(n); err != nil {
+			return err
+		}
+	}
+	for _, a := range args {
+		if err := f.check(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

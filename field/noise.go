@@ -1,0 +1,109 @@
+package field
+
+// Value noise: a random number at every point of the lattice of whole numbers, and
+// in between a smooth mix of the eight around; K. Perlin's fade of degree five (2002)
+// makes it smooth to the second derivative. The random numbers are hashes.
+
+// A cell is where in the lattice a point is, by axis.
+type cell struct {
+	low, high [3]valueID // the whole numbers around it
+	fade      [3]valueID // 0 at the low one to 1 at the high one
+	rest      [3]valueID // the same, linear
+}
+
+func (g *graph) cell(p vector) (c cell) {
+	one := g.literal(1)
+	for i := range 3 {
+		c.low[i] = g.value(opFloor, p[i])
+		c.high[i] = g.value(opAdd, c.low[i], one)
+		t := g.value(opSub, p[i], c.low[i])
+		s := g.value(opMad, t, g.literal(6), g.literal(-15))
+		s = g.value(opMad, t, s, g.literal(10))
+		cube := g.value(opMul, g.value(opMul, t, t), t)
+		c.rest[i], c.fade[i] = t, g.value(opMul, cube, s)
+	}
+	return c
+}
+
+// slope is the derivative of the fade along an axis, twice, because noise is twice
+// the mix: 60 t² (t - 1)².
+func (g *graph) slope(c *cell, axis int) valueID {
+	t := c.rest[axis]
+	s := g.value(opMul, t, g.value(opSub, t, g.literal(1)))
+	return g.value(opMul, g.value(opMul, s, s), g.literal(60))
+}
+
+func (g *graph) mixed(a, b, t valueID) valueID {
+	return g.value(opMad, t, g.value(opSub, b, a), a)
+}
+
+// edges are the four edges of a cell that run along x, by y and z: what the noise
+// rises by from the low corner to the high one, and its mix at the point.
+type edges struct{ rise, mix [2][2]valueID }
+
+// edges hashes the corners. Moved along x by so many whole numbers it is other
+// noise.
+func (g *graph) edges(c *cell, moved float32) (e edges) {
+	x := [2]valueID{c.low[0], c.high[0]}
+	if moved != 0 {
+		x[0] = g.value(opAdd, c.low[0], g.literal(moved))
+		x[1] = g.value(opAdd, c.low[0], g.literal(moved+1))
+	}
+	y, z := [2]valueID{c.low[1], c.high[1]}, [2]valueID{c.low[2], c.high[2]}
+	for k := range 2 {
+		for j := range 2 {
+			a := g.value(opHash, x[0], y[j], z[k])
+			b := g.value(opHash, x[1], y[j], z[k])
+			e.rise[j][k] = g.value(opSub, b, a)
+			e.mix[j][k] = g.value(opMad, c.fade[0], e.rise[j][k], a)
+		}
+	}
+	return e
+}
+
+// across mixes what the four edges have along y and z.
+func (g *graph) across(c *cell, e *[2][2]valueID) valueID {
+	low := g.mixed(e[0][0], e[1][0], c.fade[1])
+	high := g.mixed(e[0][1], e[1][1], c.fade[1])
+	return g.mixed(low, high, c.fade[2])
+}
+
+func (g *graph) noise(v [4]term) term {
+	c := g.cell(v[0].lanes)
+	e := g.edges(&c, 0)
+	n := g.value(opMad, g.across(&c, &e.mix), g.literal(2), g.literal(-1))
+	return number(n, 1)
+}
+
+// curlNoise is the curl of three noises, and so has no divergence: nothing gathers
+// anywhere (R. Bridson, J. Hourihan, M. Nordenstam, "Curl-noise for procedural fluid
+// flow", 2007), here by derivatives in closed form. The three are
+// one noise, moved far apart, also from what noise gives.
+func (g *graph) curlNoise(v [4]term) term {
+	c := g.cell(v[0].lanes)
+	var slope [3]valueID
+	for axis := range slope {
+		slope[axis] = g.slope(&c, axis)
+	}
+	a, b, d := g.gradient(&c, &slope, 1031), g.gradient(&c, &slope, 2063), g.gradient(&c, &slope, 4093)
+	lanes := vector{
+		g.value(opSub, d[1], b[2]),
+		g.value(opSub, a[2], d[0]),
+		g.value(opSub, b[0], a[1]),
+		g.literal(0),
+	}
+	return term{lanes: lanes, reach: 4}
+}
+
+// gradient is that of a noise. What of it nobody needs the compiler drops.
+func (g *graph) gradient(c *cell, slope *[3]valueID, moved float32) [3]valueID {
+	e := g.edges(c, moved)
+	m := &e.mix
+	alongY := g.mixed(g.value(opSub, m[1][0], m[0][0]), g.value(opSub, m[1][1], m[0][1]), c.fade[2])
+	alongZ := g.mixed(g.value(opSub, m[0][1], m[0][0]), g.value(opSub, m[1][1], m[1][0]), c.fade[1])
+	return [3]valueID{
+		g.value(opMul, slope[0], g.across(c, &e.rise)),
+		g.value(opMul, slope[1], alongY),
+		g.value(opMul, slope[2], alongZ),
+	}
+}

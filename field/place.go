@@ -1,0 +1,166 @@
+//go:build amd64 && !purego
+
+package field
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
+
+// place gives each value a plane from the step that makes it to the last that
+// reads it, or the accumulator, and writes the code. False if there are too many.
+func (m *binder) place(b *bound) bool {
+	l := layout{
+		last: make([]int16, len(m.values)), reads: make([]int16, len(m.values)),
+		plane: make([]uint8, len(m.values)), free: math.MaxUint64,
+	}
+	for i := range m.steps {
+		s := &m.steps[i]
+		for k, r := range s.refs[:s.count] {
+			if !r.constant() {
+				l.last[r] = int16(i)
+				if k >= int(s.results) {
+					l.reads[r]++
+				}
+			}
+		}
+	}
+	if b.kernels == cpu.AVX512 {
+		l.accumulate(m.steps)
+	}
+	addresses := handlersOf(b.kernels)
+	b.code = make([]boundInstruction, len(m.steps))
+	for i := range m.steps {
+		s := &m.steps[i]
+		if !l.step(s, i) {
+			return false
+		}
+		b.code[i].handler = addresses[l.variant(s)]
+		l.operands(&b.code[i], s)
+	}
+	b.planes = l.planes
+	return true
+}
+
+// A layout knows which planes are free at the step that it has come to.
+type layout struct {
+	last   []int16 // by value: the last step that names it
+	reads  []int16 // by value: how many operands it is
+	plane  []uint8 // by value
+	free   uint64  // a bit for each plane
+	planes int
+}
+
+// inAccumulator stands for a plane.
+const inAccumulator = math.MaxUint8
+
+// accumulate finds vectors for the accumulator. One that all of its readers take as
+// a vector may be there, and the first in the order of the steps is, until it is
+// read for the last time. A step may replace the vector that it takes.
+func (l *layout) accumulate(steps []step) {
+	taken := make([]int16, len(l.reads)) // by value, the first lane of a vector: how many steps take it
+	for i := range steps {
+		if s := &steps[i]; s.takes >= 0 && !s.refs[s.takes].constant() {
+			taken[s.refs[s.takes]]++
+		}
+	}
+	free := 0
+	for i := range steps {
+		s := &steps[i]
+		if !s.gives || i < free {
+			continue
+		}
+		v := [3]ref(s.refs[:])
+		n := taken[v[0]]
+		if l.reads[v[0]] != n || l.reads[v[1]] != n || l.reads[v[2]] != n || !takenWhole(steps[i:], v, n) {
+			continue
+		}
+		for _, r := range v {
+			l.plane[r] = inAccumulator
+			free = max(free, int(l.last[r]))
+		}
+	}
+}
+
+// takenWhole says whether so many steps take a vector in the order of its lanes.
+func takenWhole(steps []step, v [3]ref, n int16) bool {
+	for i := range steps {
+		if n == 0 {
+			break
+		}
+		if s := &steps[i]; s.takes >= 0 && s.refs[s.takes] == v[0] {
+			if [3]ref(s.refs[s.takes:]) != v {
+				return false
+			}
+			n--
+		}
+	}
+	return n == 0
+}
+
+// variant is the handler of a step for where its vectors are.
+func (l *layout) variant(s *step) handler {
+	h, bit := s.handler, handler(1)
+	if s.gives {
+		if l.plane[s.refs[0]] == inAccumulator {
+			h += bit
+		}
+		bit = 2
+	}
+	if s.takes >= 0 && l.plane[s.refs[s.takes]] == inAccumulator {
+		h += bit
+	}
+	return h
+}
+
+// operands writes those of an instruction: nothing for the accumulator.
+func (l *layout) operands(in *boundInstruction, s *step) {
+	n := 0
+	for _, r := range s.refs[:s.count] {
+		switch {
+		case r.constant():
+			in.operands[n] = 4 * r.place()
+		case l.plane[r] == inAccumulator:
+			continue
+		default:
+			in.operands[n] = planeBytes * (spareBlocks + uint16(l.plane[r]))
+		}
+		n++
+	}
+}
+
+// step gives planes to the results of a step, and takes back those of operands
+// that nobody reads later. A handler of one result has read all of a vector when
+// it writes it, so that its result may take the plane of an operand.
+func (l *layout) step(s *step, i int) bool {
+	results, operands := s.refs[:s.results], s.refs[s.results:s.count]
+	if s.results == 1 {
+		l.release(operands, i)
+	}
+	for _, r := range results {
+		if l.plane[r] == inAccumulator {
+			continue
+		}
+		at := bits.TrailingZeros64(l.free)
+		if at >= maxPlanes {
+			return false
+		}
+		l.free &^= 1 << at
+		l.plane[r], l.planes = uint8(at), max(l.planes, at+1)
+	}
+	if s.results != 1 {
+		l.release(operands, i)
+	}
+	l.release(results, i)
+	return true
+}
+
+func (l *layout) release(refs []ref, i int) {
+	for _, r := range refs {
+		if !r.constant() && int(l.last[r]) == i && l.plane[r] != inAccumulator {
+			l.free |= 1 << l.plane[r]
+		}
+	}
+}

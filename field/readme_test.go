@@ -1,0 +1,97 @@
+package field_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+)
+
+// The example in the README.
+func Example_fountain() {
+	p, err := field.Compile(`
+effect fountain
+param speed = 12 in 0..50 # m/s
+box (-3, 0, -3) (3, 20, 3)
+output.y += speed * falloff(axis_distance(position), 3)
+`)
+	if err != nil {
+		log.Fatal(err) // the line, the column, and what was expected there
+	}
+	points := field.Planes{X: []float32{0, 1.5, 3}, Y: []float32{1, 1, 1}, Z: []float32{0, 0, 0}}
+	air := field.Planes{X: make([]float32, 3), Y: make([]float32, 3), Z: make([]float32, 3)}
+	scratch := make([]float32, p.Scratch()) // a few kilobytes, however many points there are
+	env := field.Env{Time: 0.5, Params: []field.Vec4{{20}}}
+	if err := p.Evaluate(points, air, env, scratch); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(air.Y) // on the axis, half way out, and at the edge
+	// Output: [20 10 0]
+}
+
+// TestReadmeExample: the README shows the example above, letter by letter.
+func TestReadmeExample(t *testing.T) {
+	source, err := os.ReadFile("readme_test.go")
+	require.NoError(t, err)
+	_, body, found := strings.Cut(string(source), "func Example_fountain() {\n")
+	require.True(t, found)
+	body, _, _ = strings.Cut(body, "\n}\n")
+	body = strings.ReplaceAll("\n"+body, "\n\t", "\n") + "\n"
+	require.Contains(t, readme(t), "```go"+body+"```\n")
+}
+
+// TestReadmeFunctions: the README's table names the functions of the language, no
+// others and none of the library left out; each is in the package comment too.
+func TestReadmeFunctions(t *testing.T) {
+	_, table, found := strings.Cut(readme(t), "| functions | |\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	named := map[string]bool{}
+	for _, match := range regexp.MustCompile("`([a-z0-9_]+)`").FindAllStringSubmatch(table, -1) {
+		named[match[1]] = true
+		require.Regexp(t, `(?m)^//\t.*\b`+match[1]+`\(`, string(doc), "in the package comment")
+		_, err := field.Compile("output += " + match[1] + "()")
+		require.NotContains(t, err.Error(), "there is no function")
+	}
+	library, err := os.ReadFile("library.field")
+	require.NoError(t, err)
+	definitions := regexp.MustCompile(`(?m)^def ([a-z0-9_]+)`).FindAllStringSubmatch(string(library), -1)
+	require.NotEmpty(t, definitions)
+	for _, match := range definitions {
+		require.True(t, named[match[1]], "%s is in the library", match[1])
+	}
+}
+
+// TestReadmeEffects: what the README shows as effects are effects, laid out.
+func TestReadmeEffects(t *testing.T) {
+	fences := strings.Split(readme(t), "```")
+	shown := 0
+	for i := 1; i < len(fences); i += 2 {
+		if strings.HasPrefix(fences[i], "go\n") {
+			continue
+		}
+		shown++
+		text := strings.TrimPrefix(fences[i], "\n")
+		_, err := field.Compile(text)
+		require.NoError(t, err)
+		formatted, err := field.Format(text)
+		require.NoError(t, err)
+		require.Equal(t, formatted, text)
+	}
+	require.Equal(t, 1+len(field.ShippedNames()), shown)
+}
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	return string(text)
+}

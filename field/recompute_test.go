@@ -1,0 +1,66 @@
+package field
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// crowded is a text that comes back to many values after a while.
+func crowded(r *rand.Rand) string {
+	var b strings.Builder
+	b.WriteString("param p = (0.5, -2, 1e-3, 4)\nparam q = 3\ns = mov 0\n")
+	values := 20 + r.IntN(30)
+	for i := range values {
+		lane := laneNames[r.IntN(3):][:1]
+		fmt.Fprintf(&b, "a%d = mad position.%s, %d.25, p.%s\n", i, lane, i, lane)
+		if r.IntN(3) == 0 {
+			fmt.Fprintf(&b, "a%d = floor a%d\n", i, r.IntN(i+1))
+		}
+		fmt.Fprintf(&b, "s = max s, a%d\n", i)
+	}
+	for range 2 * values {
+		switch i := r.IntN(values); r.IntN(8) {
+		case 0:
+			fmt.Fprintf(&b, "output.%s = add output.%[1]s, s\n", laneNames[r.IntN(3):][:1])
+		case 1:
+			fmt.Fprintf(&b, "a%d = sin s\n", i)
+		default:
+			fmt.Fprintf(&b, "s = mad s, q, a%d\n", i)
+		}
+	}
+	b.WriteString("output.x = add output.x, s\n")
+	return b.String()
+}
+
+// TestRecomputed: where registers are short, programs mean the same, and F6 holds.
+func TestRecomputed(t *testing.T) {
+	programs, short := 300, 0
+	if testing.Short() {
+		programs = 60
+	}
+	for seed := range programs {
+		r := rand.New(rand.NewPCG(uint64(seed), 31))
+		source := crowded(r)
+		text, err := parse(source)
+		require.NoError(t, err)
+		c := newCompiler(text)
+		require.NoError(t, c.lower(text))
+		_, why := (&Program{params: text.params}).allocate(c.graph)
+		p, err := Compile(source)
+		if err != nil {
+			require.NotEmpty(t, why)
+			continue
+		}
+		if why != "" {
+			short++
+			require.NoError(t, p.verify())
+			requireRoundTrip(t, p)
+			requireOracle(t, text, p, randomPoints(r, 40), Env{})
+		}
+	}
+	require.Greater(t, short, programs/10, "many are meant to be short of registers")
+}

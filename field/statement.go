@@ -1,0 +1,149 @@
+package field
+
+import (
+	"slices"
+	"strings"
+)
+
+// A function is a name for an expression with arguments. Its body knows these and
+// the functions that were defined before it, and nothing else, so that a function
+// means the same in every effect.
+type function struct {
+	name    token
+	line    line
+	args    []string
+	body    *node
+	library bool // it is the package's, not the text's
+}
+
+// sumSign takes += or -=, if it comes next.
+func (l *line) sumSign() (token, bool) {
+	l.skipBlanks()
+	t := token{kind: tokenSign, lane: wholeVector, column: l.at + 1}
+	for _, t.text = range []string{"+=", "-="} {
+		if strings.HasPrefix(l.source[l.at:], t.text) {
+			l.at += len(t.text)
+			return t, true
+		}
+	}
+	return t, false
+}
+
+// atSign says whether the text goes on like an expression and not like an
+// operation: with a parenthesis at once, or with a sign that stands alone.
+func (l *line) atSign() bool {
+	if strings.HasPrefix(l.source[l.at:], "(") {
+		return true
+	}
+	rest := strings.TrimLeft(l.source[l.at:], " \t")
+	if rest == "" || strings.IndexByte("+-*/", rest[0]) < 0 {
+		return false
+	}
+	return rest[0] == '*' || rest[0] == '/' || len(rest) > 1 && !isDigit(rest[1]) && rest[1] != '.'
+}
+
+// letHint is for whoever has forgotten the let before a name.
+func (t token) letHint() string {
+	return `, or "let ` + t.text + ` = ..." for an expression`
+}
+
+// sum reads what follows `output +=`.
+func (p *parser) sum(l *line, target, sign token) error {
+	if target.text != "output" {
+		return l.fail(target.column, `"output `+sign.text+` ..."`, "only output can be added to")
+	}
+	if target.lane == 3 {
+		return l.fail(target.column, "x, y or z", "output has no w")
+	}
+	body, err := l.expression()
+	if err != nil {
+		return err
+	}
+	return p.append(l, statement{form: formSum, target: target, op: sign, body: body})
+}
+
+// let reads what follows the word.
+func (p *parser) let(l *line) error {
+	name, err := l.name("the name of a value")
+	if err != nil {
+		return err
+	}
+	if err := l.sign("="); err != nil {
+		return err
+	}
+	body, err := l.expression()
+	if err != nil {
+		return err
+	}
+	return p.append(l, statement{form: formLet, target: name, body: body})
+}
+
+// def reads what follows the word: `name(a, b) = body`.
+func (p *parser) def(l *line) error {
+	f, err := l.function()
+	if err != nil {
+		return err
+	}
+	if _, ok := builtinOf(f.name.text); ok {
+		return l.fail(f.name.column, "another name", "there is a function %s from the start", f.name.text)
+	}
+	for _, g := range p.text.functions {
+		if g.name.text == f.name.text {
+			return l.fail(f.name.column, "another name", "there is a function %s already, in line %d", f.name.text, g.line.number)
+		}
+	}
+	if len(p.text.functions) == MaxFunctions {
+		return l.fail(f.name.column, "", "more than %d functions", MaxFunctions)
+	}
+	p.text.functions = append(p.text.functions, f)
+	return nil
+}
+
+// function reads `name(a, b) = body`.
+func (l *line) function() (*function, error) {
+	name, err := l.name("the function's name")
+	if err != nil {
+		return nil, err
+	}
+	f := &function{name: name}
+	if err := l.sign("("); err != nil {
+		return nil, err
+	}
+	for more := true; more; {
+		a, err := l.name("an argument's name")
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(f.args, a.text) {
+			return nil, l.fail(a.column, "another name", "there is an argument %s already", a.text)
+		}
+		if len(f.args) == MaxArguments {
+			return nil, l.fail(a.column, "", "more than %d arguments", MaxArguments)
+		}
+		f.args = append(f.args, a.text)
+		t, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		if more = t.is(","); !more && !t.is(")") {
+			return nil, l.unexpected(t, `"," or ")"`)
+		}
+	}
+	if err := l.sign("="); err != nil {
+		return nil, err
+	}
+	if f.body, err = l.expression(); err != nil {
+		return nil, err
+	}
+	f.line = *l
+	return f, nil
+}
+
+// sign reads one that has to be there.
+func (l *line) sign(want string) error {
+	t, err := l.next()
+	if err == nil && !t.is(want) {
+		err = l.unexpected(t, `"`+want+`"`)
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package fieldpicture
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/worldd/worldd/field"
+)
+
+// A Plane is the direction of a slice, by its axes to the right and up.
+type Plane uint8
+
+// The planes; the package comment says from where they are seen.
+const (
+	XZ Plane = iota
+	XY
+	ZY
+)
+
+// planes: the name, the axes right, vertical and through the plane (0 is x), the
+// sign of what lies further up in the picture, and of what points at the viewer.
+var planes = [...]struct {
+	name                     string
+	right, vertical, through int
+	up, towards              float32
+}{
+	XZ: {"xz", 0, 2, 1, -1, 1},
+	XY: {"xy", 0, 1, 2, 1, 1},
+	ZY: {"zy", 2, 1, 0, 1, -1},
+}
+
+// ParsePlane reads the name of a plane.
+func ParsePlane(name string) (Plane, error) {
+	for i := range planes {
+		if planes[i].name == name {
+			return Plane(i), nil
+		}
+	}
+	return 0, fmt.Errorf("there is no plane %q: it is xz (from above), xy or zy", name)
+}
+
+func (p Plane) String() string { return planes[p].name }
+
+// axisNames are the axes to the right, vertical, and through the plane.
+func (p Plane) axisNames() (right, vertical, through string) {
+	const names = "xyz"
+	at := &planes[p]
+	return names[at.right : at.right+1], names[at.vertical : at.vertical+1], names[at.through : at.through+1]
+}
+
+// A Mode says what the vectors of an effect do to particles. An effect itself
+// does not say; a world does.
+type Mode uint8
+
+// The modes, as in a world file.
+const (
+	Wind         Mode = iota // metres a second: particles move with it
+	Acceleration             // metres a second squared: particles gain speed, and nothing brakes them
+)
+
+func (m Mode) unit() string {
+	if m == Acceleration {
+		return "m/s²"
+	}
+	return "m/s"
+}
+
+// A View is what is drawn of an effect.
+type View struct {
+	Title    string // over the picture
+	Plane    Plane
+	At       float32    // where on the axis through the plane, in metres
+	Min, Max [2]float32 // the region: right and vertical axis, in metres
+	Time     float32    // seconds
+	Params   []field.Vec4
+	Mode     Mode
+}
+
+// Bounds of views (P2). They keep the ticks readable and a metre above nothing.
+const (
+	MaxCoordinate = 1e6  // metres from the origin, in any direction
+	MinExtent     = 1e-3 // metres of the shorter side,
+	MinShare      = 1e-4 // and how much of the greatest coordinate it is at least
+	MaxAspect     = 4    // how much longer one side is than the other
+	MaxTime       = 1e6  // seconds before and after 0
+)
+
+// Half the extent of a view of an effect that is everywhere, in metres; of one
+// that is not, as a part of its box; and at least as a part of the longer side.
+const (
+	everywhereReach = 20
+	boxReach        = 0.625
+	leastReach      = 0.2
+)
+
+// Around is the view of the middle of an effect's box, with some of what is
+// around it, at time 0 and with the default parameters.
+func Around(p *field.Program, plane Plane) View {
+	v := View{Title: p.Name(), Plane: plane}
+	for _, param := range p.Params() {
+		v.Params = append(v.Params, param.Default)
+	}
+	axes := &planes[plane]
+	box, bounded := p.Box()
+	if !bounded {
+		v.Min, v.Max = [2]float32{-everywhereReach, -everywhereReach}, [2]float32{everywhereReach, everywhereReach}
+		return v
+	}
+	middle := func(axis int) float32 { return box.Min[axis]/2 + box.Max[axis]/2 }
+	extent := func(axis int) float32 { return box.Max[axis] - box.Min[axis] }
+	v.At = middle(axes.through)
+	longest := max(extent(axes.right), extent(axes.vertical), MinExtent)
+	for i, axis := range []int{axes.right, axes.vertical} {
+		half := max(float32(extent(axis)*boxReach), float32(longest*leastReach))
+		v.Min[i], v.Max[i] = middle(axis)-half, middle(axis)+half
+	}
+	return v
+}
+
+func (v *View) longerSide() float32 { return max(v.Max[0]-v.Min[0], v.Max[1]-v.Min[1]) }
+
+// ErrView is what Check returns, wrapped with what is wrong. The fault is with
+// whoever chose the view.
+var ErrView = errors.New("there is no picture of this view")
+
+// Check says whether the view can be drawn: every number finite, and within the
+// bounds of views; the parameters are as many as the program has.
+func (v View) Check(p *field.Program) error {
+	right, vertical, through := v.Plane.axisNames()
+	within := func(what string, value, bound float32) error {
+		if !(value >= -bound && value <= bound) { // NaN too
+			return fmt.Errorf("%w: %s is %g, and has to be from %g to %g", ErrView, what, value, -bound, bound)
+		}
+		return nil
+	}
+	err := errors.Join(
+		within(through, v.At, MaxCoordinate),
+		within(right, v.Min[0], MaxCoordinate), within(right, v.Max[0], MaxCoordinate),
+		within(vertical, v.Min[1], MaxCoordinate), within(vertical, v.Max[1], MaxCoordinate),
+		within("time", v.Time, MaxTime),
+	)
+	if err != nil {
+		return err
+	}
+	width, height := v.Max[0]-v.Min[0], v.Max[1]-v.Min[1]
+	far := max(-v.Min[0], v.Max[0], -v.Min[1], v.Max[1])
+	switch {
+	case min(width, height) < max(MinExtent, MinShare*far):
+		return fmt.Errorf("%w: the region is %g m by %g m, which is too small there, or the wrong way round", ErrView, width, height)
+	case max(width, height) > float32(MaxAspect*min(width, height)):
+		return fmt.Errorf("%w: the region is %g m by %g m; one side may be at most %d times as long as the other", ErrView, width, height, MaxAspect)
+	case len(v.Params) != len(p.Params()):
+		return fmt.Errorf("%w: the effect has %d parameters, and there are values for %d", ErrView, len(p.Params()), len(v.Params))
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+//go:build yardstick && cgo && amd64 && linux
+
+package fastmath
+
+/*
+#cgo CFLAGS: -O3 -march=native -ffast-math
+#include "../fused/effects.h"
+void plain_any(const planes *, const scene *, int what, int times);
+void plain_512(const planes *, const scene *, int what, int times);
+void copy_planes(const planes *, int times);
+void add_planes(const planes *, int times);
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/worldd/worldd/internal/fieldyard/fused"
+)
+
+// Run adds the effect to the output so many times, with vectors of the width that
+// the compiler prefers, or wide ones of 512 bits.
+func Run(wide bool, p *fused.Planes, s *fused.Scene, what, times int) {
+	p.Pinned(func(a unsafe.Pointer) {
+		planes, scene := (*C.planes)(a), (*C.scene)(unsafe.Pointer(s))
+		if wide {
+			C.plain_512(planes, scene, C.int(what), C.int(times))
+			return
+		}
+		C.plain_any(planes, scene, C.int(what), C.int(times))
+	})
+}
+
+// Copy copies the points to the output so many times: 24 bytes read or written for
+// a point.
+func Copy(p *fused.Planes, times int) {
+	p.Pinned(func(a unsafe.Pointer) { C.copy_planes((*C.planes)(a), C.int(times)) })
+}
+
+// Add adds the points to the output so many times: 36 bytes read or written for a
+// point, as of an effect.
+func Add(p *fused.Planes, times int) {
+	p.Pinned(func(a unsafe.Pointer) { C.add_planes((*C.planes)(a), C.int(times)) })
+}

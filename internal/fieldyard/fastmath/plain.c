@@ -1,0 +1,4 @@
+//go:build yardstick && cgo && amd64 && linux
+
+#define SUFFIX any
+#include "plain.h"

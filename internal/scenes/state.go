@@ -1,0 +1,132 @@
+package scenes
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/worldd/worldd/world"
+)
+
+// state is what a scene keeps outside its world: the Extra of its images.
+type state struct {
+	Name    string           // of the world file
+	Orbits  []world.EffectID // by moving effect; 0 for a pulse
+	Pulses  [][]pulseState   // by moving effect
+	Avatars []avatarState
+}
+
+type pulseState struct {
+	ID               world.EffectID
+	Velocity, Center world.Vec3
+	Until            uint64
+}
+
+type avatarState struct {
+	Entity world.Entity
+	Steer  [2]float32
+}
+
+// TakeImage copies the whole scene into img, as World.TakeImage does.
+func (s *Scene) TakeImage(img *world.Image) error {
+	now := state{Name: s.File.Name}
+	for i := range s.effects {
+		e := &s.effects[i]
+		now.Orbits = append(now.Orbits, e.id)
+		pulses := []pulseState{}
+		for _, p := range e.live {
+			pulses = append(pulses, pulseState{p.id, p.velocity, p.center, p.until})
+		}
+		now.Pulses = append(now.Pulses, pulses)
+	}
+	for _, e := range slices.Sorted(maps.Keys(s.avatars)) {
+		now.Avatars = append(now.Avatars, avatarState{e, s.avatars[e]})
+	}
+	extra, err := json.Marshal(now)
+	if err != nil {
+		return fmt.Errorf("scenes: image: %w", err)
+	}
+	s.World.TakeImage(img)
+	img.Extra = append(img.Extra, extra...)
+	return nil
+}
+
+// stateOf reads the state of an image of this scene.
+func (s *Scene) stateOf(img *world.Image) (state, error) {
+	var then state
+	if err := json.Unmarshal(img.Extra, &then); err != nil {
+		return then, fmt.Errorf("%w: it is of no scene: %w", world.ErrImage, err)
+	}
+	if then.Name != s.File.Name {
+		return then, fmt.Errorf("%w: it is of the world %q, and this is %q", world.ErrImageWorld, then.Name, s.File.Name)
+	}
+	if len(then.Orbits) != len(s.effects) || len(then.Pulses) != len(s.effects) {
+		return then, fmt.Errorf("%w: it has %d effects that move, the world file %d", world.ErrImageWorld, len(then.Orbits), len(s.effects))
+	}
+	return then, nil
+}
+
+// resume takes over the state of an image that the world was restored from.
+func (s *Scene) resume(then state) {
+	for i := range s.effects {
+		e := &s.effects[i]
+		e.id, e.live = then.Orbits[i], nil
+		for _, p := range then.Pulses[i] {
+			e.live = append(e.live, pulse{p.ID, p.Velocity, p.Center, p.Until})
+		}
+	}
+	clear(s.avatars)
+}
+
+// RestoreRun starts a new run from an image of a scene of the same file; see
+// World.RestoreRun. The players of the old run are gone: their avatars end with
+// the first step. The scene is as it was if there is an error, which is the
+// image's: world.ErrImage, world.ErrImageWorld.
+func (s *Scene) RestoreRun(img *world.Image) error {
+	then, err := s.stateOf(img)
+	if err != nil {
+		return err
+	}
+	if err := s.World.RestoreRun(img); err != nil {
+		return err
+	}
+	s.resume(then)
+	for slot := range s.World.Slots() {
+		if e := s.World.HandleAt(slot); e != 0 {
+			s.identity.Set(e, Identity{s.Identity(e)}) // S2: it has a new handle
+		}
+	}
+	for _, a := range then.Avatars {
+		s.World.Destroy(s.World.HandleAt(a.Entity.Index()))
+	}
+	return nil
+}
+
+// Record begins to record the scene; see World.Record.
+func (s *Scene) Record(to io.Writer, every uint64) (*world.Recorder, error) {
+	var img world.Image
+	if err := s.TakeImage(&img); err != nil {
+		return nil, err
+	}
+	return s.World.Record(to, &img, every)
+}
+
+// Replay begins to repeat a recording of a scene of the same file; see
+// World.Replay.
+func (s *Scene) Replay(from io.Reader) (*world.Replay, error) {
+	r, err := s.World.Replay(from)
+	if err != nil {
+		return nil, err
+	}
+	then, err := s.stateOf(r.Image())
+	if err != nil {
+		return nil, err
+	}
+	s.resume(then)
+	for _, a := range then.Avatars {
+		s.avatars[a.Entity] = a.Steer
+	}
+	return r, nil
+}

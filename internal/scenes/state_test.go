@@ -1,0 +1,113 @@
+package scenes
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// players join, leave, steer and poke.
+func players(t *testing.T, s *Scene, ticks int) {
+	r := rand.New(rand.NewPCG(6, 6))
+	var in []world.Entity
+	for range ticks {
+		switch r.IntN(20) {
+		case 0:
+			e, err := s.Join()
+			require.NoError(t, err)
+			in = append(in, e)
+		case 1:
+			if len(in) > 3 {
+				require.True(t, s.Leave(in[0]))
+				in = in[1:]
+			}
+		case 2:
+			_ = s.Poke(s.World.HandleAt(uint32(r.IntN(500))))
+		}
+		for _, e := range in {
+			s.Steer(e, [2]float32{r.Float32() - 0.5, r.Float32()})
+		}
+		s.World.Step()
+	}
+}
+
+func ticksOf(t *testing.T) int {
+	if testing.Short() {
+		return 40
+	}
+	return 400
+}
+
+// S1, with players, effects under way and sparks in the air: what was recorded
+// from the middle on is what a replay does.
+func TestReplayOfTheStorm(t *testing.T) {
+	s := build(t, "storm")
+	players(t, s, ticksOf(t))
+	var file bytes.Buffer
+	rec, err := s.Record(&file, 5)
+	require.NoError(t, err)
+	players(t, s, ticksOf(t))
+	require.NoError(t, rec.Close())
+	again := build(t, "storm")
+	replay, err := again.Replay(&file)
+	require.NoError(t, err)
+	for err == nil {
+		err = replay.Next()
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, s.World.StateHash(), again.World.StateHash())
+	require.Equal(t, uint64(ticksOf(t)/5), replay.Checked())
+}
+
+// A new run goes on where the image was taken, without the players, and with
+// names that the old run cannot have given (S2, H5).
+func TestRestoreRunOfTheStorm(t *testing.T) {
+	s := build(t, "storm")
+	players(t, s, ticksOf(t))
+	require.Positive(t, s.Players())
+	path := filepath.Join(t.TempDir(), "storm.image")
+	var img world.Image
+	require.NoError(t, s.TakeImage(&img))
+	require.NoError(t, img.Save(path))
+
+	again := build(t, "storm")
+	loaded, err := again.World.LoadImage(path)
+	require.NoError(t, err)
+	require.NoError(t, again.RestoreRun(loaded))
+	require.Equal(t, s.World.Tick(), again.World.Tick())
+	require.Equal(t, s.World.Stats().Entities, again.World.Stats().Entities)
+	requireIdentities(t, again)
+	for slot := range s.World.Live().All() {
+		require.Equal(t, bulk.Stale, again.World.Status(s.World.HandleAt(slot)))
+	}
+	require.Zero(t, again.Players())
+	again.World.Step()
+	for e := range s.avatars {
+		ghost := bulk.NewHandle(e.Index(), again.World.Config().FirstGeneration)
+		require.Equal(t, bulk.Stale, again.World.Status(ghost), "nobody steers %v", ghost)
+	}
+	players(t, again, ticksOf(t))
+	requireIdentities(t, again)
+	require.NoError(t, again.World.CheckInvariants())
+}
+
+func TestImageOfAnotherScene(t *testing.T) {
+	s, other := build(t, "storm"), build(t, "calm")
+	var img world.Image
+	require.NoError(t, s.TakeImage(&img))
+	before := other.World.StateHash()
+	require.ErrorIs(t, other.RestoreRun(&img), world.ErrImageWorld)
+	img.Extra = []byte("{")
+	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImage)
+	s.World.TakeImage(&img)
+	img.Extra = []byte(`{"Name":"storm"}`)
+	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImageWorld)
+	require.Equal(t, before, other.World.StateHash())
+}

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/world"
+)
+
+// ImageConfig says whether, where and when a server saves its world. It saves
+// before the first tick, so that a path that cannot be written to is found out
+// at once; then in intervals, beside the ticks; and at its end. To start from an
+// image is up to who makes the world: see world.World.RestoreRun.
+type ImageConfig struct {
+	// Path is of the image file, which is replaced in one go; empty: the world
+	// is not saved.
+	Path string
+	// Every is the time from one save to the next. Default 30 s. What happened
+	// since the last save is lost when the process is killed. A new run skips
+	// world.RunGenerations generations, which is enough for hours: at most one.
+	Every time.Duration
+	// Take takes the image, on the goroutine that owns the world, with what the
+	// game keeps outside the world as its Extra. nil is world.TakeImage.
+	Take func(*world.Image) error
+}
+
+const (
+	defaultImageEvery = 30 * time.Second
+	// maxImageEvery is well below the time in which a slot could use up
+	// RunGenerations: 2.4 hours at 60 ticks a second.
+	maxImageEvery = time.Hour
+)
+
+func (c ImageConfig) validate() error {
+	switch {
+	case c.Every < 0 || c.Every > maxImageEvery:
+		return fmt.Errorf("server: an image every %v: want at most %v, or 0 for %v", c.Every, maxImageEvery, defaultImageEvery)
+	case c.Path == "" && (c.Every != 0 || c.Take != nil):
+		return errors.New("server: images without a Path")
+	}
+	return nil
+}
+
+// Images tells of a server's saves.
+type Images struct {
+	Saved, Failed uint64
+	// Blocked is the longest that a save has kept the tick waiting, the first
+	// save, ahead of all ticks, apart; Took the longest that one has taken.
+	Blocked, Took time.Duration
+	LastSaved     time.Time
+}
+
+// saver saves the world. Its methods belong to the goroutine that ticks; one
+// save at a time runs beside it.
+type saver struct {
+	config ImageConfig
+	world  *world.World
+	log    *zap.Logger
+	due    time.Time
+	image  world.Image
+	ready  bool // the image is prepared
+	saving sync.WaitGroup
+	idle   chan struct{} // holds a token while no save is under way
+
+	mu     sync.Mutex
+	images Images
+}
+
+func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
+	if c.Every == 0 {
+		c.Every = defaultImageEvery
+	}
+	if c.Take == nil {
+		c.Take = func(img *world.Image) error {
+			w.TakeImage(img)
+			return nil
+		}
+	}
+	s := &saver{config: c, world: w, log: log, idle: make(chan struct{}, 1)}
+	s.idle <- struct{}{}
+	return s
+}
+
+// begin saves for the first time.
+func (s *saver) begin() error {
+	if s.config.Path == "" {
+		return nil
+	}
+	s.due = time.Now().Add(s.config.Every)
+	return s.saveNow()
+}
+
+// afterTick saves if it is time: a part of the world is copied after each of
+// some ticks, and the rest at once. A save that takes longer than the interval is
+// waited for: the next is late.
+func (s *saver) afterTick(now time.Time) {
+	if s.config.Path == "" || now.Before(s.due) {
+		return
+	}
+	select {
+	case <-s.idle:
+	default:
+		return
+	}
+	if !s.ready {
+		s.ready = s.world.PrepareImage(&s.image)
+		s.block(time.Since(now))
+		s.idle <- struct{}{}
+		return
+	}
+	s.ready, s.due = false, now.Add(s.config.Every)
+	err := s.config.Take(&s.image)
+	s.block(time.Since(now))
+	if err != nil {
+		s.saved(now, err)
+		s.idle <- struct{}{}
+		return
+	}
+	s.saving.Go(func() {
+		s.saved(now, s.image.Save(s.config.Path))
+		s.idle <- struct{}{}
+	})
+}
+
+// block notes how long a tick was kept waiting.
+func (s *saver) block(d time.Duration) {
+	s.mu.Lock()
+	s.images.Blocked = max(s.images.Blocked, d)
+	s.mu.Unlock()
+}
+
+// end waits for the save under way, and saves for the last time.
+func (s *saver) end() error {
+	if s.config.Path == "" {
+		return nil
+	}
+	s.saving.Wait()
+	return s.saveNow()
+}
+
+func (s *saver) saveNow() error {
+	began := time.Now()
+	err := s.config.Take(&s.image)
+	if err == nil {
+		err = s.image.Save(s.config.Path)
+	}
+	s.saved(began, err)
+	if err != nil {
+		return fmt.Errorf("server: the world can't be saved: %w", err)
+	}
+	return nil
+}
+
+// saved counts a save that began then, and says if it failed.
+func (s *saver) saved(began time.Time, err error) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.images.Took = max(s.images.Took, now.Sub(began))
+	if err != nil {
+		s.images.Failed++
+		s.log.Error("the world was not saved", zap.String("path", s.config.Path), zap.Error(err), zap.Time("last saved", s.images.LastSaved))
+		return
+	}
+	s.images.Saved++
+	s.images.LastSaved = now
+}
+
+func (s *saver) report() Images {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.images
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/world"
+)
+
+// savingLoop is a loop that saves its world every second, and the path.
+func savingLoop(t *testing.T, change func(*ImageConfig)) (*loop, string, *observer.ObservedLogs) {
+	l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+	logs, seen := observer.New(zap.InfoLevel)
+	c := ImageConfig{Path: filepath.Join(t.TempDir(), "world.image"), Every: time.Second}
+	change(&c)
+	l.saver = newSaver(c, l.core.world, zap.New(logs))
+	return l, c.Path, seen
+}
+
+func savedTick(t *testing.T, path string) uint64 {
+	w, err := world.New(world.Config{TickHz: 50})
+	require.NoError(t, err)
+	img, err := w.LoadImage(path)
+	require.NoError(t, err)
+	return img.Tick()
+}
+
+func TestWorldIsSavedAtTheBeginningInBetweenAndAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, path, _ := savingLoop(t, func(*ImageConfig) {})
+		require.NoError(t, l.saver.begin())
+		require.Zero(t, savedTick(t, path))
+		runFor(t, l, 2500*time.Millisecond)
+		l.saver.saving.Wait()
+		require.Equal(t, uint64(3), l.report().Images.Saved)
+		require.InDelta(t, 102, savedTick(t, path), 2, "two seconds of 50 ticks, and one to prepare each")
+		require.NoError(t, l.saver.end())
+		require.Equal(t, l.core.world.Tick(), savedTick(t, path))
+		require.Equal(t, uint64(4), l.report().Images.Saved)
+		require.Zero(t, l.report().Images.Failed)
+	})
+}
+
+// While a save is slow the world ticks on; the next waits for it.
+func TestSlowSaveDelaysTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, path, _ := savingLoop(t, func(*ImageConfig) {})
+		require.NoError(t, l.saver.begin())
+		<-l.saver.idle // as if one were under way
+		runFor(t, l, 3*time.Second)
+		require.Greater(t, l.core.world.Tick(), uint64(140))
+		require.Zero(t, savedTick(t, path))
+		l.saver.idle <- struct{}{}
+		runFor(t, l, 100*time.Millisecond)
+		l.saver.saving.Wait()
+		require.NotZero(t, savedTick(t, path))
+	})
+}
+
+// A save that fails is told of, and the server goes on; what was saved before
+// is there. At the beginning and at the end it is an error.
+func TestSaveThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fault error
+		l, path, logs := savingLoop(t, func(c *ImageConfig) {
+			c.Take = func(img *world.Image) error {
+				if img.Tick() == 0 {
+					img.Extra = append(img.Extra[:0], "x"...)
+				}
+				return fault
+			}
+		})
+		l.core.world.TakeImage(&l.saver.image)
+		require.NoError(t, l.saver.begin())
+		good, err := os.ReadFile(path)
+		require.NoError(t, err)
+		fault = errors.New("the game is in a bad mood")
+		runFor(t, l, 2500*time.Millisecond)
+		require.Equal(t, uint64(2), l.report().Images.Failed)
+		require.Equal(t, 2, logs.FilterMessage("the world was not saved").Len())
+		now, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, good, now)
+		require.ErrorIs(t, l.saver.end(), fault)
+	})
+	l, _, _ := savingLoop(t, func(c *ImageConfig) { c.Path = filepath.Join(c.Path, "nowhere", "x") })
+	require.ErrorContains(t, l.saver.begin(), "can't be saved")
+}
+
+func TestImageConfig(t *testing.T) {
+	require.NoError(t, ImageConfig{}.validate())
+	require.NoError(t, ImageConfig{Path: "x", Every: time.Hour}.validate())
+	require.ErrorContains(t, ImageConfig{Path: "x", Every: 2 * time.Hour}.validate(), "at most 1h")
+	require.ErrorContains(t, ImageConfig{Path: "x", Every: -1}.validate(), "at most 1h")
+	require.ErrorContains(t, ImageConfig{Every: time.Second}.validate(), "without a Path")
+}

@@ -1,0 +1,123 @@
+package world
+
+import "github.com/worldd/worldd/bulk"
+
+// deferred is the list of changes that wait, in the order in which they were
+// asked for. The values of sets wait in their components.
+type deferred struct {
+	changes  []deferredChange
+	spawns   []deferredSpawn
+	reserved bulk.Bitset // slots whose spawn waits
+}
+
+type deferredChange struct {
+	entity    Entity
+	component int32  // or deferredSpawning
+	value     uint32 // number of the spawn or of the component's value; noValue: remove
+}
+
+type deferredSpawn struct {
+	at, velocity Vec3
+	lifeTicks    uint32
+}
+
+const (
+	deferredSpawning = -1
+	noValue          = 1<<32 - 1
+)
+
+// DeferSpawn is SpawnFor at a later moment: when the running system returns, or
+// when the next Step begins. The handle is good at once, to be kept and referred
+// to, and for further deferred changes, and Destroy; until then the entity is
+// live, has nothing yet, and no query meets it. Errors are those of SpawnFor.
+//
+// Deferred changes are carried out in the order in which they were asked for.
+// They keep a loop over a query from meeting what it makes itself. (Destroy
+// needs none of this: it always waits for the end of the step.)
+func (w *World) DeferSpawn(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity, error) {
+	e, err := w.reserve(k, at, velocity)
+	if err != nil {
+		return 0, err
+	}
+	d := &w.deferred
+	d.reserved.Set(e.Index())
+	d.changes = append(d.changes, deferredChange{e, deferredSpawning, uint32(len(d.spawns))})
+	d.spawns = append(d.spawns, deferredSpawn{at, velocity, lifeTicks})
+	if r := w.recording(); r != nil {
+		r.spawn(opDeferSpawn, e, k, at, velocity, lifeTicks)
+	}
+	return e, nil
+}
+
+// DeferSet is Set at the later moment that DeferSpawn explains. False unless the
+// entity is live.
+func (c *Component[T]) DeferSet(e Entity, v T) bool {
+	if c.w.pool.Get(e) == nil {
+		return false
+	}
+	d := &c.w.deferred
+	d.changes = append(d.changes, deferredChange{e, int32(c.id), uint32(len(c.deferred))})
+	c.deferred = append(c.deferred, v)
+	return true
+}
+
+// DeferRemove is Remove at the later moment that DeferSpawn explains. False
+// unless the entity is live; whether it has the component is seen then.
+func (c *Component[T]) DeferRemove(e Entity) bool {
+	if c.w.pool.Get(e) == nil {
+		return false
+	}
+	d := &c.w.deferred
+	d.changes = append(d.changes, deferredChange{e, int32(c.id), noValue})
+	return true
+}
+
+// ApplyDeferred carries out the deferred changes that wait, now. Who defers
+// changes between two steps calls it to see them before the next step does.
+// Not while a query is being ranged over.
+func (w *World) ApplyDeferred() {
+	d := &w.deferred
+	if len(d.changes) == 0 {
+		return
+	}
+	r := w.recording()
+	if r != nil {
+		r.op(opApplyDeferred)
+	}
+	for _, change := range d.changes {
+		slot := change.entity.Index() // live: only the end of a step destroys
+		if change.component == deferredSpawning {
+			spawn := &d.spawns[change.value]
+			d.reserved.Clear(slot)
+			w.furnish(change.entity, spawn.at, spawn.velocity, spawn.lifeTicks)
+			continue
+		}
+		c := w.components[change.component]
+		if change.value != noValue {
+			c.setDeferred(slot, change.value)
+		} else if c.present().Has(slot) {
+			c.clear(wordOf(slot))
+			if r != nil {
+				r.unset(c.info().ID, change.entity)
+			}
+		}
+		w.dirty.Set(slot)
+	}
+	for _, c := range w.components {
+		c.dropDeferred()
+	}
+	d.changes, d.spawns = d.changes[:0], d.spawns[:0]
+}
+
+func (c *Component[T]) setDeferred(slot, n uint32) {
+	c.put(slot, &c.deferred[n])
+	c.mark(slot)
+}
+
+// dropDeferred lets go of what a local component's values point to.
+func (c *Component[T]) dropDeferred() {
+	if c.local {
+		clear(c.deferred)
+	}
+	c.deferred = c.deferred[:0]
+}

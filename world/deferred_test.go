@@ -1,0 +1,192 @@
+package world_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+func TestDeferredSpawnInALoop(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{MaxEntities: 100})
+	level, parent := register[int32](t, w, "level"), register[world.Entity](t, w, "parent")
+	require.NoError(t, world.Default(w, crate, level, 0))
+	q := newQuery(t, w, world.QueryDef{With: terms(level)})
+	spawn(t, w, crate, world.Vec3{})
+	spawn(t, w, ghost, world.Vec3{})
+	var children []world.Entity
+	require.NoError(t, w.AddSystem(world.Before, "double", func(w *world.World) {
+		before := w.Stats().Spawned
+		for e, n := range world.All1(q, level) {
+			child, err := w.DeferSpawn(crate, world.Vec3{X: 3}, world.Vec3{}, 4)
+			require.NoError(t, err)
+			require.Equal(t, bulk.Live, w.Status(child))
+			kind, ok := w.KindOf(child)
+			require.True(t, ok)
+			require.Equal(t, crate, kind)
+			require.Nil(t, level.Get(child), "nothing yet")
+			_, ok = w.Position(child)
+			require.False(t, ok)
+			require.True(t, level.DeferSet(child, *n+1))
+			require.True(t, parent.DeferSet(child, e))
+			children = append(children, child)
+		}
+		require.Equal(t, before, w.Stats().Spawned)
+	}))
+	require.NoError(t, w.AddSystem(world.Before, "see", func(w *world.World) {
+		for _, child := range children {
+			at, ok := w.Position(child)
+			require.True(t, ok, "each system sees what the one before has deferred")
+			require.EqualValues(t, 3, at.X)
+			target, status := level.Resolve(*parent.Get(child))
+			require.Equal(t, bulk.Live, status)
+			require.Equal(t, *target+1, *level.Get(child))
+		}
+	}))
+	w.Step()
+	require.Len(t, children, 1)
+	w.Step()
+	require.Len(t, children, 3, "one and two: a loop does not meet what it makes")
+	require.Equal(t, children[1:], w.Spawned())
+	children = nil
+	steps(w, 3)
+	require.Len(t, children, 4+8+16)
+	require.Equal(t, 1+1+31-1, w.Stats().Entities, "the first child lived for four ticks")
+}
+
+func TestDeferredChangesKeepTheirOrder(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{MaxEntities: 3})
+	n := register[int32](t, w, "n")
+	a, b := spawn(t, w, crate, world.Vec3{}), spawn(t, w, crate, world.Vec3{})
+	n.DeferSet(a, 1)
+	n.DeferSet(b, 10)
+	n.DeferRemove(a)
+	n.DeferSet(a, 2)
+	n.DeferSet(b, 11)
+	n.DeferRemove(b)
+	c, err := w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 0)
+	require.NoError(t, err)
+	_, err = w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 0)
+	require.ErrorIs(t, err, world.ErrFull, "places are counted at once")
+	_, err = w.DeferSpawn(99, world.Vec3{}, world.Vec3{}, 0)
+	require.ErrorIs(t, err, world.ErrUnknown)
+	require.True(t, w.Destroy(c))
+	require.False(t, n.Has(a))
+	require.NoError(t, w.CheckInvariants(), "an entity may wait for its body")
+	w.ApplyDeferred()
+	require.EqualValues(t, 2, *n.Get(a))
+	require.False(t, n.Has(b))
+	_, ok := w.Position(c)
+	require.True(t, ok)
+	w.Step()
+	require.Equal(t, bulk.Stale, w.Status(c))
+	require.Equal(t, []world.Entity{c}, w.Destroyed())
+	require.False(t, n.DeferSet(c, 1))
+	require.False(t, n.DeferRemove(c))
+	n.DeferSet(a, 3)
+	w.Step()
+	require.EqualValues(t, 3, *n.Get(a), "at the latest when the next step begins")
+	require.True(t, n.Changed().Has(a.Index()))
+}
+
+func TestLocalComponent(t *testing.T) {
+	type session struct {
+		Name string
+		Path []world.Vec3
+	}
+	w, crate, _, _ := newWorld(t, world.Config{})
+	local, err := world.RegisterLocal[session](w, "session")
+	require.NoError(t, err)
+	_, err = world.RegisterLocal[int](w, "session")
+	require.ErrorIs(t, err, world.ErrName)
+	e := spawn(t, w, crate, world.Vec3{})
+	before := w.StateHash()
+	require.True(t, local.Set(e, session{Name: "ann", Path: make([]world.Vec3, 3)}))
+	require.Equal(t, before, w.StateHash(), "it is no part of the state")
+	require.True(t, w.Components()[0].Local)
+	require.True(t, local.DeferSet(e, session{Name: "bob"}))
+	w.Step()
+	require.Equal(t, "bob", local.Get(e).Name)
+	w.Destroy(e)
+	value := local.Get(e)
+	w.Step()
+	require.Zero(t, *value, "what it pointed to is let go")
+}
+
+func TestReferences(t *testing.T) {
+	type crew struct {
+		Captain world.Entity
+		Mates   [3]world.Entity
+		Age     uint64
+		Ship    struct{ Home world.Entity }
+	}
+	w, crate, _, _ := newWorld(t, world.Config{})
+	crews, hp := register[crew](t, w, "crew"), register[health](t, w, "health")
+	e, friend, gone := spawn(t, w, crate, world.Vec3{}), spawn(t, w, crate, world.Vec3{}), spawn(t, w, crate, world.Vec3{})
+	hp.Set(friend, health{Current: 3, Healer: e})
+	w.Destroy(gone)
+	w.Step()
+	heir := spawn(t, w, crate, world.Vec3{})
+	require.Equal(t, gone.Index(), heir.Index())
+	forged := bulk.NewHandle(heir.Index(), heir.Generation()+2)
+
+	v := crew{Captain: friend, Mates: [3]world.Entity{1: gone, 2: heir}, Age: uint64(friend)}
+	v.Ship.Home = forged
+	crews.Set(e, v)
+	var fields []string
+	var verdicts []bulk.Status
+	for r, status := range w.References(e) {
+		require.Equal(t, "crew", r.Component)
+		fields, verdicts = append(fields, r.Field), append(verdicts, status)
+	}
+	require.Equal(t, []string{"world_test.crew.Captain", "world_test.crew.Mates[1]", "world_test.crew.Mates[2]", "world_test.crew.Ship.Home"}, fields)
+	require.Equal(t, []bulk.Status{bulk.Live, bulk.Stale, bulk.Live, bulk.Unissued}, verdicts)
+	for r := range w.References(friend) {
+		require.Equal(t, world.Reference{Component: "health", Field: "world_test.health.Healer", Target: e}, r)
+	}
+	for range w.References(gone) {
+		t.Fatal("nobody is there")
+	}
+
+	target, status := hp.Resolve(friend)
+	require.Equal(t, bulk.Live, status)
+	require.EqualValues(t, 3, target.Current)
+	target, status = hp.Resolve(heir)
+	require.Equal(t, bulk.Live, status)
+	require.Nil(t, target, "it has no health")
+	target, status = hp.Resolve(gone)
+	require.Equal(t, bulk.Stale, status)
+	require.Nil(t, target)
+}
+
+// Two worlds in one process tell their handles apart if their generations do not
+// meet.
+func TestHandleOfAnotherWorld(t *testing.T) {
+	const apart = 1 << 24
+	worlds := make([]*world.World, 2)
+	handles := make([]world.Entity, 2)
+	for i := range worlds {
+		w, crate, _, _ := newWorld(t, world.Config{FirstGeneration: 1 + uint32(i)*apart})
+		hp := register[health](t, w, "health")
+		require.NoError(t, world.Default(w, crate, hp, health{Current: 5}))
+		worlds[i], handles[i] = w, spawn(t, w, crate, world.Vec3{})
+	}
+	for i, w := range worlds {
+		foreign := handles[1-i]
+		require.Equal(t, []bulk.Status{bulk.Unissued, bulk.Stale}[i], w.Status(foreign), "later, and earlier")
+		require.False(t, w.Destroy(foreign))
+		require.False(t, w.SetVelocity(foreign, world.Vec3{X: 1}))
+		_, ok := w.Position(foreign)
+		require.False(t, ok)
+		require.False(t, w.Awake(foreign))
+		for r := range w.References(foreign) {
+			t.Fatal(r)
+		}
+		w.Step()
+		require.Empty(t, w.Destroyed())
+	}
+	require.False(t, slices.Equal(handles[:1], handles[1:]))
+}

@@ -1,0 +1,75 @@
+package world_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+// golden scenes: the state in the tick in which the last body fell asleep, and
+// that tick, on every machine, with every set of instructions, for each way to
+// keep rows, and with 1, 2 and 4 workers. Who changes the rules of motion, or a program's arithmetic, changes
+// them, and says why.
+var golden = []struct {
+	name  string
+	build func(testing.TB, world.Config) *world.World
+	hash  uint64
+	tick  uint64
+}{
+	{"storm", storm, 0xc28e6d82953b1765, 474},
+	{"heap", rockHeap, 0xbf55a2983abc7f52, 408},
+	{"bouncing", bouncing, 0x2d475c9d912a6ec3, 835},
+}
+
+// storm is five seconds of the scene with everything in it, and then calm.
+func storm(t testing.TB, cfg world.Config) *world.World {
+	cfg.Seed = 7
+	s := newSceneIn(t, cfg, 300, 2, 2)
+	steps(s.World, 300)
+	for _, id := range s.blasts {
+		s.RemoveEffect(id)
+	}
+	s.blasts, s.sparks = nil, 0
+	return s.World
+}
+
+func rockHeap(t testing.TB, cfg world.Config) *world.World {
+	cfg.Seed, cfg.CellMetres = 3, 2
+	return heap(t, cfg, 100)
+}
+
+// bouncing is a box of balls that lose a fifth of their speed at every wall and
+// with each other.
+func bouncing(t testing.TB, cfg world.Config) *world.World {
+	cfg.Seed, cfg.CellMetres, cfg.HalfExtent, cfg.Bounds = 5, 2, world.Vec3{X: 8, Y: 16, Z: 8}, world.BoundsBounce
+	w, _, _, _ := newWorld(t, cfg)
+	ball := addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{
+		Radius: 0.4, Drag: 0.05, Friction: 0.3, Restitution: 0.8, Solid: true,
+	}})
+	r := w.Rand()
+	for range 100 {
+		at := world.Vec3{X: spread(r, 7), Y: 8 + spread(r, 7), Z: spread(r, 7)}
+		_, err := w.Spawn(ball, at, world.Vec3{X: spread(r, 20), Y: spread(r, 20), Z: spread(r, 20)})
+		require.NoError(t, err)
+	}
+	return w
+}
+
+func TestGoldenScenes(t *testing.T) {
+	modes := []world.Compaction{world.Exchange, world.Stable, world.InPlace}
+	for i, scene := range golden {
+		if testing.Short() {
+			modes = []world.Compaction{world.Compaction(i)}
+		}
+		for i, mode := range modes {
+			w := scene.build(t, world.Config{Compaction: mode, Workers: 1 << i})
+			defer w.Close()
+			tick := fallAsleep(t, w, 3000)
+			require.Equal(t, scene.hash, w.StateHash(), "%s, %v: hash %#x, tick %d, %+v", scene.name, mode, w.StateHash(), tick, w.Stats())
+			require.Equal(t, scene.tick, tick, "%s, %v", scene.name, mode)
+			require.NoError(t, w.CheckInvariants())
+		}
+	}
+}

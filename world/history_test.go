@@ -1,0 +1,132 @@
+package world_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/world"
+)
+
+// Against a list of where everybody was at the end of every tick.
+func TestPositionAtAgainstAList(t *testing.T) {
+	const back = 20
+	s := newSceneIn(t, world.Config{Seed: 7, HistoryTicks: back}, 40, 2, 1)
+	r, programs := rand.New(rand.NewPCG(3, 3)), []*field.Program{compile(t, gust), compile(t, blast)}
+	var then []map[world.Entity]world.Vec3 // by tick
+	note := func() {
+		now := map[world.Entity]world.Vec3{}
+		for slot := range s.Live().All() {
+			if at, _, ok := s.Body(slot); ok {
+				now[s.HandleAt(slot)] = at
+			}
+		}
+		then = append(then, now)
+	}
+	then = append(then, nil) // who is there before the first step came after tick 0
+	asked, found := 0, 0
+	check := func(e world.Entity, tick uint64) {
+		want, was := then[tick][e]
+		_, is := s.Position(e)
+		at, ok := s.PositionAt(e, tick)
+		require.Equal(t, was && is, ok, "%v at %d, now %d", e, tick, s.Tick())
+		if ok {
+			require.Equal(t, want, at, "%v at %d, now %d", e, tick, s.Tick())
+			found++
+		}
+		asked++
+	}
+	require.NoError(t, s.AddSystem(world.After, "ask", func(w *world.World) {
+		if w.Tick() > 1 {
+			check(s.HandleAt(uint32(r.IntN(60))), w.Tick()-1) // inside a step, where it began
+		}
+	}))
+	for range 600 {
+		for r.IntN(2) == 0 {
+			outside(s, r, programs)
+		}
+		s.Step()
+		note()
+		for r.IntN(2) == 0 {
+			outside(s, r, programs) // after the tick: what was at its end is history already
+		}
+		for range 8 {
+			tick := s.Tick() - uint64(r.IntN(back+1))
+			if tick > s.Tick() {
+				continue
+			}
+			check(s.HandleAt(uint32(r.IntN(60))), tick)
+		}
+	}
+	require.Greater(t, found, asked/2)
+
+	e := s.HandleAt(s.Slots() - 1)
+	for slot := range s.Live().All() {
+		e = s.HandleAt(slot)
+		break
+	}
+	_, ok := s.PositionAt(e, s.Tick()-back-1)
+	require.False(t, ok, "too long ago")
+	_, ok = s.PositionAt(e, s.Tick()+1)
+	require.False(t, ok, "not yet")
+	_, ok = s.PositionAt(e+1<<32, s.Tick())
+	require.False(t, ok, "nobody")
+
+	var img world.Image
+	s.TakeImage(&img)
+	require.NoError(t, s.Restore(&img))
+	_, ok = s.PositionAt(e, s.Tick())
+	require.True(t, ok)
+	_, ok = s.PositionAt(e, s.Tick()-1)
+	require.False(t, ok, "a restored world knows nothing of before")
+}
+
+func TestWithoutHistory(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	e := spawn(t, w, crate, world.Vec3{Y: 9})
+	steps(w, 3)
+	at, ok := w.PositionAt(e, 3)
+	now, _ := w.Position(e)
+	require.True(t, ok)
+	require.Equal(t, now, at)
+	_, ok = w.PositionAt(e, 2)
+	require.False(t, ok)
+	_, err := world.New(world.Config{HistoryTicks: -1})
+	require.ErrorContains(t, err, "HistoryTicks")
+}
+
+func TestWarmHistoryAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("the audit allocates")
+	}
+	s := newSceneIn(t, world.Config{Seed: 7, HistoryTicks: 10}, 100, 2, 2)
+	steps(s.World, 900)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		s.Step()
+		s.ClearDirty()
+	}))
+}
+
+// What a memory of a second costs a step in which 10,000 bodies move.
+func BenchmarkHistory(b *testing.B) {
+	for name, ticks := range map[string]int{"none": 0, "60 ticks": 60} {
+		b.Run(name, func(b *testing.B) {
+			w, err := world.New(world.Config{HistoryTicks: ticks, Gravity: -1})
+			require.NoError(b, err)
+			kind := addKind(b, w, world.Kind{Name: "bird", Body: &world.BodyDef{}})
+			r := w.Rand()
+			for range 10_000 {
+				_, err := w.Spawn(kind, world.Vec3{X: spread(r, 500), Y: 100, Z: spread(r, 500)}, world.Vec3{X: spread(r, 1) + 2})
+				require.NoError(b, err)
+			}
+			steps(w, 70)
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Step()
+			}
+		})
+	}
+}

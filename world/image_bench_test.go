@@ -1,0 +1,139 @@
+package world_test
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+// million is a world of a million bodies with two components, of which a share
+// is awake.
+func million(b *testing.B, awake int) *world.World {
+	b.Helper()
+	const n = 1_000_000
+	w := millionSetup(b, n)
+	r := rand.New(rand.NewPCG(1, 2))
+	identity, err := world.Register[uint64](w, "identity")
+	require.NoError(b, err)
+	points, err := world.Register[health](w, "health")
+	require.NoError(b, err)
+	all := make([]world.Entity, 0, n)
+	for i := range n {
+		e := spawn(b, w, 0, world.Vec3{X: spread(r, 2000), Y: 0.5, Z: spread(r, 2000)})
+		identity.Set(e, uint64(e)*0x9e3779b97f4a7c15)
+		if i%4 == 0 {
+			points.Set(e, health{Current: int16(i), Max: 100})
+		}
+		all = append(all, e)
+	}
+	for _, e := range all {
+		w.Sleep(e)
+	}
+	w.Step()
+	for i := range awake {
+		w.SetVelocity(all[i*(n/awake)], world.Vec3{X: 3, Y: 5})
+	}
+	w.Step()
+	require.Equal(b, awake, w.Stats().Awake)
+	return w
+}
+
+func millionSetup(b *testing.B, n int) *world.World {
+	w, err := world.New(world.Config{MaxEntities: n + 1000, HalfExtent: world.Vec3{X: 2048, Y: 64, Z: 2048}, RestTicks: 60000})
+	require.NoError(b, err)
+	_, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Restitution: 1}})
+	require.NoError(b, err)
+	return w
+}
+
+var awakes = []struct {
+	name  string
+	awake int
+}{{"awake=1%", 10_000}, {"awake=10%", 100_000}, {"awake=all", 1_000_000}}
+
+// What a save takes of the tick.
+func BenchmarkTakeImageMillion(b *testing.B) {
+	for _, c := range awakes {
+		b.Run(c.name, func(b *testing.B) {
+			w := million(b, c.awake)
+			var img world.Image
+			w.TakeImage(&img)
+			for b.Loop() {
+				w.TakeImage(&img)
+			}
+		})
+	}
+}
+
+// The same after PrepareImage, while a thousand values change in each tick; and
+// the longest call of PrepareImage.
+func BenchmarkTakePreparedImageMillion(b *testing.B) {
+	for _, c := range awakes[:2] {
+		b.Run(c.name, func(b *testing.B) {
+			w := million(b, c.awake)
+			var img world.Image
+			w.TakeImage(&img)
+			longest := time.Duration(0)
+			for b.Loop() {
+				b.StopTimer()
+				for ready := false; !ready; {
+					w.Step()
+					began := time.Now()
+					ready = w.PrepareImage(&img)
+					longest = max(longest, time.Since(began))
+				}
+				b.StartTimer()
+				w.TakeImage(&img)
+			}
+			b.ReportMetric(longest.Seconds()*1e3, "ms-prepare-max")
+		})
+	}
+}
+
+// What a save takes beside it: to memory, and to a file that is synced.
+func BenchmarkWriteImageMillion(b *testing.B) {
+	for _, c := range awakes {
+		w := million(b, c.awake)
+		var img world.Image
+		w.TakeImage(&img)
+		b.Run(c.name+"/discard", func(b *testing.B) {
+			for b.Loop() {
+				n, err := img.WriteTo(io.Discard)
+				require.NoError(b, err)
+				b.ReportMetric(float64(n)/1e6, "MB")
+			}
+		})
+		b.Run(c.name+"/file", func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "world.image")
+			for b.Loop() {
+				require.NoError(b, img.Save(path))
+			}
+		})
+	}
+}
+
+func BenchmarkRestoreMillion(b *testing.B) {
+	for _, c := range awakes {
+		w := million(b, c.awake)
+		file := written(b, w)
+		b.Run(c.name+"/read", func(b *testing.B) {
+			for b.Loop() {
+				_, err := w.ReadImage(bytes.NewReader(file))
+				require.NoError(b, err)
+			}
+		})
+		img := read(b, w, file)
+		b.Run(c.name+"/restore", func(b *testing.B) {
+			for b.Loop() {
+				require.NoError(b, w.Restore(img))
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package world
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
+)
+
+// columnImage holds a component: who has it, and the values of every 64 slots
+// among which somebody has.
+type columnImage struct {
+	name string
+	shape
+	has     bulk.Bitset
+	changed bulk.Bitset // since the last step
+	values  []byte      // in the memory's own form, by word; undefined where nobody has it
+
+	ahead   uint32      // words below it were copied by PrepareImage
+	touched bulk.Bitset // slots whose values may have changed since
+}
+
+// wordBytes is the size of the values of 64 neighbouring slots.
+func (img *columnImage) wordBytes() int { return int(64 * img.size) }
+
+// word is the values of 64 slots.
+func (img *columnImage) word(word uint32) []byte {
+	n := img.wordBytes()
+	return img.values[int(word)*n:][:n:n]
+}
+
+// words yields the words with values, ascending.
+func (img *columnImage) words(yield func(word uint32, values []byte) bool) {
+	for word := range img.has.WordCount() {
+		if img.has.Word(word) != 0 && !yield(word, img.word(word)) {
+			return
+		}
+	}
+}
+
+// makeRoom is for the values of so many words.
+func (img *columnImage) makeRoom(words uint32) {
+	n := int(words) * img.wordBytes()
+	img.values = slices.Grow(img.values[:min(len(img.values), n)], n-min(len(img.values), n))[:n]
+}
+
+// eachColumn calls f with the components that are saved and their images, which
+// it makes if need be.
+func (w *World) eachColumn(img *Image, f func(column, *columnImage)) {
+	n := 0
+	for _, c := range w.components {
+		info := c.info()
+		if info.Local {
+			continue
+		}
+		if n == len(img.components) {
+			img.components = append(img.components, columnImage{})
+		}
+		own := &img.components[n]
+		n++
+		if own.name != info.Name || own.of != info.Type {
+			*own = columnImage{name: info.Name, shape: newShape(info.Type)}
+		}
+		f(c, own)
+	}
+	img.components = img.components[:n]
+}
+
+func (w *World) takeComponents(img *Image) {
+	prepared := w.preparing == img
+	w.preparing = nil
+	w.eachColumn(img, func(c column, own *columnImage) {
+		if !prepared {
+			own.ahead = 0
+		}
+		own.take(c)
+	})
+}
+
+// take copies what was not copied ahead, or has changed since.
+func (img *columnImage) take(c column) {
+	marks, present := c.changed(), c.present()
+	words := present.WordCount()
+	img.makeRoom(words)
+	for word := range words {
+		mask := present.Word(word)
+		if word < img.ahead && mask == img.has.Word(word) &&
+			img.touched.Word(word)|marks.next.Word(word) == 0 {
+			continue
+		}
+		if mask != 0 {
+			copy(img.word(word), memoryOf(c, word, img.wordBytes()))
+		}
+	}
+	img.ahead = 0
+	img.has.CopyFrom(present)
+	img.changed.CopyFrom(&marks.next)
+	if invariants.Enabled {
+		for word, values := range img.words {
+			if !bytes.Equal(values, memoryOf(c, word, img.wordBytes())) {
+				panic(fmt.Sprintf("world: component %q was written to in word %d without Mut, Set or their like", img.name, word))
+			}
+		}
+	}
+}
+
+// memoryOf returns the memory of a component's values on 64 neighbouring slots,
+// which lie in one block.
+func memoryOf(c column, word uint32, n int) []byte {
+	return unsafe.Slice((*byte)(c.at(word*64)), n)
+}
+
+// check says what is wrong with the values, which came from a file.
+func (img *columnImage) check() error {
+	if len(img.values) < int(img.highestWord())*img.wordBytes() {
+		return fmt.Errorf("component %q has %d bytes of values", img.name, len(img.values))
+	}
+	for word, values := range img.words {
+		if !img.sound(values) {
+			return fmt.Errorf("component %q has a bool that is neither true nor false in word %d", img.name, word)
+		}
+	}
+	return nil
+}
+
+// highestWord is one more than the number of the last word with values.
+func (img *columnImage) highestWord() (n uint32) {
+	if slot, ok := img.has.Prev(1<<32 - 1); ok {
+		n = slot>>6 + 1
+	}
+	return n
+}
+
+// restoreColumn gives the component to those who have it in the image, to nobody
+// if there is none.
+func restoreColumn(c column, img *columnImage, slots uint32) {
+	present := c.present()
+	for word := range present.WordCount() {
+		if mask := present.Word(word); mask != 0 {
+			c.clear(word, mask)
+		}
+	}
+	c.grow(slots)
+	if img == nil {
+		return
+	}
+	c.changed().next.CopyFrom(&img.changed)
+	for word, values := range img.words {
+		mask := img.has.Word(word)
+		memory := memoryOf(c, word, len(values))
+		copy(memory, values)
+		for i := range 64 {
+			if mask>>i&1 == 0 { // W7: who lacks it has zeros
+				clear(memory[i*int(img.size) : (i+1)*int(img.size)])
+			}
+		}
+		present.SetWord(word, mask)
+	}
+}
+
+// valueOf returns the memory of one slot's value.
+func valueOf(c column, slot uint32) []byte {
+	return unsafe.Slice((*byte)(c.at(slot)), c.info().Type.Size())
+}

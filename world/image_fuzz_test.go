@@ -1,0 +1,128 @@
+package world
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+)
+
+type fuzzed struct {
+	Flag   bool
+	Number int32
+}
+
+// fuzzWorld is set up alike each time; with something in it if asked.
+func fuzzWorld(t testing.TB, inhabited bool) *World {
+	w, err := New(Config{MaxEntities: 200, HalfExtent: Vec3{20, 20, 20}, RestTicks: 5})
+	require.NoError(t, err)
+	for _, k := range []Kind{{Name: "stone", Body: &BodyDef{Radius: 0.5}}, {Name: "lift", Body: &BodyDef{Kinematic: true}}, {Name: "ghost"}} {
+		_, err := w.AddKind(k)
+		require.NoError(t, err)
+	}
+	c, err := Register[fuzzed](w, "fuzzed")
+	require.NoError(t, err)
+	zones, err := Register[Volume](w, "zone")
+	require.NoError(t, err)
+	if !inhabited {
+		return w
+	}
+	p, err := field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n")
+	require.NoError(t, err)
+	_, err = w.AddEffect(EffectDef{Program: p, Mode: Acceleration, LifeTicks: 9})
+	require.NoError(t, err)
+	for i := range uint32(20) {
+		e, err := w.SpawnFor(KindID(i%3), Vec3{float32(i) - 10, 1, 2}, Vec3{1, 2, 3}, i%5*20)
+		require.NoError(t, err)
+		if i%4 == 0 {
+			c.Set(e, fuzzed{true, int32(i)})
+		}
+		if i%7 == 0 {
+			w.Destroy(e)
+		}
+	}
+	zones.Set(w.HandleAt(2), Volume{Half: Vec3{9, 9, 9}})
+	zones.Set(w.HandleAt(3), Volume{Radius: 5, Layers: 1})
+	_, err = w.AddEffect(EffectDef{Program: p, Follow: w.HandleAt(3), Layers: 2})
+	require.NoError(t, err)
+	for range 3 {
+		w.Step()
+	}
+	w.SetPosition(w.HandleAt(4), Vec3{1, 1, 1})
+	w.Sleep(w.HandleAt(1))
+	_, err = w.Spawn(0, Vec3{}, Vec3{1, 1, 1})
+	require.NoError(t, err)
+	return w
+}
+
+// unpacked is what is in the chunks of an image.
+func unpacked(t testing.TB, w *World) []byte {
+	var img Image
+	w.TakeImage(&img)
+	img.Extra = []byte("x")
+	var file bytes.Buffer
+	_, err := img.WriteTo(&file)
+	require.NoError(t, err)
+	r, err := newChunkReader(&file)
+	require.NoError(t, err)
+	defer r.close()
+	var all []byte
+	for {
+		require.NoError(t, r.next())
+		if r.ended {
+			return all
+		}
+		all = append(all, r.rest...)
+	}
+}
+
+// FuzzDecodeImage feeds contents whose checksums would be right: what is not
+// refused must make a sound world, and one that still runs.
+func FuzzDecodeImage(f *testing.F) {
+	f.Add(unpacked(f, fuzzWorld(f, true)))
+	f.Add(unpacked(f, fuzzWorld(f, false)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w := fuzzWorld(t, false)
+		from := bytes.NewReader(b)
+		img, err := w.decodeImage(func(b []byte) error {
+			if _, err := io.ReadFull(from, b); err != nil {
+				return errors.Join(ErrImage, err)
+			}
+			return nil
+		})
+		if err != nil {
+			require.True(t, errors.Is(err, ErrImage) || errors.Is(err, ErrImageWorld), "%v", err)
+			return
+		}
+		require.NoError(t, w.Restore(img))
+		require.NoError(t, w.CheckInvariants())
+		for range 3 {
+			w.Step()
+			require.NoError(t, w.CheckInvariants())
+		}
+		if w.RestoreRun(img) == nil {
+			require.NoError(t, w.CheckInvariants())
+		}
+	})
+}
+
+// FuzzReadImage feeds whole files.
+func FuzzReadImage(f *testing.F) {
+	var img Image
+	fuzzWorld(f, true).TakeImage(&img)
+	var file bytes.Buffer
+	_, err := img.WriteTo(&file)
+	require.NoError(f, err)
+	f.Add(file.Bytes())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w := fuzzWorld(t, false)
+		if img, err := w.ReadImage(bytes.NewReader(b)); err == nil {
+			require.NoError(t, w.Restore(img))
+			require.NoError(t, w.CheckInvariants())
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package world_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+// isImageError says whether a reader may answer that to bytes of whatever kind.
+func isImageError(err error) bool {
+	return errors.Is(err, world.ErrImage) || errors.Is(err, world.ErrImageVersion) || errors.Is(err, world.ErrImageWorld)
+}
+
+func busyScene(t testing.TB) *scene {
+	s := newScene(t, 7, 40, 2, 2)
+	steps(s.World, 90)
+	return s
+}
+
+func TestImageCutAnywhere(t *testing.T) {
+	s := busyScene(t)
+	file := written(t, s.World)
+	for n := range file {
+		img, err := s.ReadImage(bytes.NewReader(file[:n]))
+		require.ErrorIs(t, err, world.ErrImage, "cut at %d of %d", n, len(file))
+		require.True(t, img == nil)
+	}
+	_, err := s.ReadImage(bytes.NewReader(append(file[:len(file):len(file)], 0)))
+	require.ErrorIs(t, err, world.ErrImage)
+	require.ErrorContains(t, err, "more behind its end")
+}
+
+func TestImageWithFlippedBits(t *testing.T) {
+	s := busyScene(t)
+	file := written(t, s.World)
+	before := s.StateHash()
+	r := rand.New(rand.NewPCG(4, 4))
+	for range 2000 {
+		bit := r.IntN(len(file) * 8)
+		flipped := slices.Clone(file)
+		flipped[bit/8] ^= 1 << (bit % 8)
+		img, err := s.ReadImage(bytes.NewReader(flipped))
+		require.True(t, isImageError(err), "bit %d: %v", bit, err)
+		require.True(t, img == nil)
+	}
+	require.Equal(t, before, s.StateHash())
+}
+
+func TestImageOfAnotherVersion(t *testing.T) {
+	s := busyScene(t)
+	file := written(t, s.World)
+	binary.LittleEndian.PutUint32(file[4:], 99)
+	_, err := s.ReadImage(bytes.NewReader(file))
+	require.ErrorIs(t, err, world.ErrImageVersion)
+	require.ErrorContains(t, err, "version 99")
+}
+
+// A claim of size is no reason to allocate more than a chunk, or than the world
+// itself may hold.
+func TestImageThatClaimsMuch(t *testing.T) {
+	s := busyScene(t)
+	file := written(t, s.World)
+	for _, claim := range []uint32{1 << 20, 1<<20 + 1, 1<<32 - 1} {
+		binary.LittleEndian.PutUint32(file[8:], claim)
+		binary.LittleEndian.PutUint32(file[12:], claim)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := s.ReadImage(bytes.NewReader(file))
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, world.ErrImage)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
+	}
+}
+
+func TestImageOfAnotherWorld(t *testing.T) {
+	setup := func(c world.Config, health string, kinds ...world.Kind) *world.World {
+		w, err := world.New(c)
+		require.NoError(t, err)
+		for _, k := range kinds {
+			addKind(t, w, k)
+		}
+		switch health {
+		case "int16":
+			_, err = world.Register[int16](w, "health")
+		case "int32":
+			_, err = world.Register[int32](w, "health")
+		}
+		require.NoError(t, err)
+		return w
+	}
+	rock, ghost := world.Kind{Name: "rock", Body: &world.BodyDef{}}, world.Kind{Name: "ghost"}
+	heavy := world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 9}}
+	w := setup(world.Config{}, "int16", rock, ghost)
+	spawn(t, w, 0, world.Vec3{})
+	spawn(t, w, 1, world.Vec3{})
+	w.Step()
+	file := written(t, w)
+	for _, c := range []struct {
+		name  string
+		world *world.World
+		want  string
+	}{
+		{"the same", setup(world.Config{}, "int16", rock, ghost), ""},
+		{"kinds in another order, and more", setup(world.Config{}, "int16", world.Kind{Name: "tree"}, ghost, rock), ""},
+		{"more room", setup(world.Config{MaxEntities: 2}, "int16", rock, ghost), ""},
+		{"less room", setup(world.Config{MaxEntities: 1}, "int16", rock, ghost), "2 slots; at most 1"},
+		{"tick rate", setup(world.Config{TickHz: 30}, "int16", rock, ghost), "settings"},
+		{"seed", setup(world.Config{Seed: 5}, "int16", rock, ghost), "settings"},
+		{"size", setup(world.Config{HalfExtent: world.Vec3{X: 1, Y: 1, Z: 1}}, "int16", rock, ghost), "settings"},
+		{"kind is gone", setup(world.Config{}, "int16", rock, world.Kind{Name: "tree"}), `kind "ghost"`},
+		{"fewer kinds", setup(world.Config{}, "int16", rock), "2 kinds"},
+		{"kind with another body", setup(world.Config{}, "int16", heavy, ghost), "another body"},
+		{"kind without body", setup(world.Config{}, "int16", world.Kind{Name: "rock"}, ghost), "another body"},
+		{"component is gone", setup(world.Config{}, "", rock, ghost), "1 components"},
+		{"component of another type", setup(world.Config{}, "int32", rock, ghost), "int16:2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := c.world.StateHash()
+			img, err := c.world.ReadImage(bytes.NewReader(file))
+			if c.want == "" {
+				require.NoError(t, err)
+				require.NoError(t, c.world.Restore(img))
+				require.NoError(t, c.world.CheckInvariants())
+				at, ok := c.world.Position(c.world.HandleAt(0))
+				require.True(t, ok)
+				kind, _ := c.world.KindOf(c.world.HandleAt(1))
+				require.Equal(t, "ghost", c.world.Kinds()[kind].Name)
+				require.Equal(t, world.Vec3{}, at)
+				return
+			}
+			require.True(t, isImageError(err), "%v", err)
+			require.ErrorContains(t, err, c.want)
+			// Neither can it be brought in by way of a world that can read it.
+			img, err = w.ReadImage(bytes.NewReader(file))
+			require.NoError(t, err)
+			require.True(t, isImageError(c.world.Restore(img)))
+			require.True(t, isImageError(c.world.RestoreRun(img)))
+			require.Equal(t, before, c.world.StateHash())
+		})
+	}
+}
+
+// failingWriter takes so many bytes, and then has no room.
+type failingWriter struct{ room int }
+
+var errFull = errors.New("no space left")
+
+func (f *failingWriter) Write(b []byte) (int, error) {
+	if len(b) > f.room {
+		n := f.room
+		f.room = 0
+		return n, errFull
+	}
+	f.room -= len(b)
+	return len(b), nil
+}
+
+func TestImageToAFullDisk(t *testing.T) {
+	s := busyScene(t)
+	var img world.Image
+	s.TakeImage(&img)
+	file := written(t, s.World)
+	for n := 0; n < len(file); n += 11 {
+		written, err := img.WriteTo(&failingWriter{n})
+		require.ErrorIs(t, err, errFull)
+		require.Equal(t, int64(n), written)
+	}
+	_, err := s.ReadImage(iotest.ErrReader(errFull))
+	require.ErrorIs(t, err, errFull)
+	require.False(t, isImageError(err), "the disk's fault, not the image's")
+}
+
+// Whatever goes wrong in a save, the file that was there is there.
+func TestSaveThatFails(t *testing.T) {
+	s := busyScene(t)
+	path := filepath.Join(t.TempDir(), "world.image")
+	var img world.Image
+	s.TakeImage(&img)
+	require.NoError(t, img.Save(path))
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	steps(s.World, 20)
+	s.TakeImage(&img)
+	img.Extra = make([]byte, world.MaxExtraBytes+1)
+	require.ErrorIs(t, img.Save(path), world.ErrValue)
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, good, now)
+	left, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "no half image is left behind")
+
+	img.Extra = []byte("weather")
+	require.NoError(t, img.Save(path))
+	again, err := s.LoadImage(path)
+	require.NoError(t, err)
+	require.Equal(t, "weather", string(again.Extra))
+	require.NoError(t, s.Restore(again))
+
+	require.Error(t, img.Save(filepath.Join(path, "under a file")))
+	_, err = s.LoadImage(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.Truncate(path, 100))
+	_, err = s.LoadImage(path)
+	require.ErrorIs(t, err, world.ErrImage)
+	require.ErrorContains(t, err, path)
+}

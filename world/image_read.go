@@ -1,0 +1,304 @@
+package world
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+)
+
+// maxTextBytes bounds a name, and the shape of a component.
+const maxTextBytes = 1 << 16
+
+// ReadImage reads what WriteTo wrote, up to the end of r, for this world: it must
+// be set up as the image's was, with the same settings, and with the same kinds
+// and components under the same names; it may have more of these. The world
+// itself is not touched. Every length is checked against it before memory is
+// allocated, so that what a file claims does not matter.
+//
+// The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's.
+func (w *World) ReadImage(r io.Reader) (*Image, error) {
+	img, err := w.readImage(r)
+	if err != nil {
+		return nil, err
+	}
+	var more [1]byte
+	if _, err := io.ReadFull(r, more[:]); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: there is more behind its end", ErrImage)
+	}
+	return img, nil
+}
+
+// readImage reads an image, and nothing of what follows it.
+func (w *World) readImage(r io.Reader) (*Image, error) {
+	chunks, err := newChunkReader(r)
+	if err != nil {
+		return nil, err
+	}
+	defer chunks.close()
+	img, err := w.decodeImage(chunks.read)
+	if err != nil {
+		return nil, err
+	}
+	if err := chunks.end(); err != nil {
+		return nil, err
+	}
+	return img, nil
+}
+
+// LoadImage reads an image from a file, as ReadImage does.
+func (w *World) LoadImage(path string) (*Image, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("world: image: %w", err)
+	}
+	img, err := w.ReadImage(bufio.NewReaderSize(file, chunkBytes))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return img, nil
+}
+
+// decodeImage reads an image's contents and checks them. read fills what it is
+// given, or says why not.
+func (w *World) decodeImage(read func([]byte) error) (*Image, error) {
+	d := &imageDecoder{read: read, w: w, img: &Image{}}
+	for _, part := range []func(){d.setup, d.entities, d.rows, d.columns, d.effects, d.volumes, d.rest} {
+		if part(); d.err != nil {
+			return nil, d.err
+		}
+	}
+	if _, err := d.img.check(w); err != nil {
+		return nil, err
+	}
+	return d.img, nil
+}
+
+// imageDecoder reads an image's contents in the order of WriteTo. After an error
+// it reads zeros.
+type imageDecoder struct {
+	read func([]byte) error
+	w    *World
+	img  *Image
+	err  error
+	buf  [8]byte
+}
+
+// refuse notes the first error.
+func (d *imageDecoder) refuse(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: "+format, append([]any{ErrImage}, args...)...)
+	}
+}
+
+func (d *imageDecoder) bytes(b []byte) {
+	if d.err == nil {
+		d.err = d.read(b)
+	}
+	if d.err != nil {
+		clear(b)
+	}
+}
+
+func (d *imageDecoder) u32() uint32 {
+	d.bytes(d.buf[:4])
+	return binary.LittleEndian.Uint32(d.buf[:])
+}
+
+func (d *imageDecoder) u64() uint64 {
+	d.bytes(d.buf[:8])
+	return binary.LittleEndian.Uint64(d.buf[:])
+}
+
+func (d *imageDecoder) f32() float32 { return math.Float32frombits(d.u32()) }
+func (d *imageDecoder) vec() Vec3    { return Vec3{d.f32(), d.f32(), d.f32()} }
+
+func (d *imageDecoder) bit() bool {
+	v := d.u32()
+	if v > 1 {
+		d.refuse("%d is no truth value", v)
+	}
+	return v == 1
+}
+
+// length reads a number of things, of which there are most at the most.
+func (d *imageDecoder) length(most int, what string) int {
+	n := d.u32()
+	if uint64(n) > uint64(most) {
+		d.refuse("%d %s; at most %d are possible", n, what, most)
+	}
+	if d.err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+func (d *imageDecoder) blob(most int, what string) []byte {
+	b := make([]byte, d.length(most, "bytes of "+what))
+	d.bytes(b)
+	return b
+}
+
+// readArray reads n elements, a number that was checked.
+func readArray[T fixed](d *imageDecoder, n int) []T {
+	if d.err != nil {
+		return nil
+	}
+	s := make([]T, n)
+	d.bytes(bytesOf(s))
+	if !littleEndian() {
+		swapBytes(s)
+	}
+	return s
+}
+
+func readList[T fixed](d *imageDecoder, most int, what string) []T {
+	return readArray[T](d, d.length(most, what))
+}
+
+// set reads a bitset of members below most.
+func (d *imageDecoder) set(s *bulk.Bitset, most int, what string) {
+	for word := range uint32(d.length((most+63)/64, "words of "+what)) {
+		s.SetWord(word, d.u64())
+	}
+}
+
+// setup reads and compares what the world must have been set up with.
+func (d *imageDecoder) setup() {
+	img := d.img
+	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32()), RestTicks: int(d.u32())}
+	img.config.Compaction = Compaction(d.length(int(InPlace), "as compaction"))
+	img.config.Bounds = Bounds(d.length(int(BoundsDestroy), "as bounds"))
+	img.config.CellMetres, img.config.HalfExtent = d.f32(), d.vec()
+	img.config.Gravity, img.config.RestSpeed = d.f32(), d.f32()
+	if d.err == nil {
+		d.err = img.config.fits(d.w.cfg)
+	}
+	for range d.length(len(d.w.kinds), "kinds for this world") {
+		k := Kind{Name: string(d.blob(maxTextBytes, "a name"))}
+		if d.bit() {
+			k.Body = &BodyDef{Mass: d.f32(), Drag: d.f32(), Radius: d.f32(), Friction: d.f32(), Restitution: d.f32(), Layers: Layers(d.u32()), Solid: d.bit(), Kinematic: d.bit()}
+		}
+		img.kinds = append(img.kinds, k)
+	}
+	for range d.length(len(d.w.components), "components for this world") {
+		img.components = append(img.components, columnImage{
+			name: string(d.blob(maxTextBytes, "a name")), shape: shape{text: string(d.blob(maxTextBytes, "a shape"))},
+		})
+	}
+	if d.err == nil {
+		_, d.err = img.match(d.w)
+	}
+	img.tick = d.u64()
+	img.random = d.blob(64, "random state")
+	img.counts = counts{spawned: d.u64(), destroyed: d.u64(), reused: d.u64(), quarantined: d.u64()}
+}
+
+func (d *imageDecoder) pool(s *bulk.PoolState, most int) {
+	s.FirstGeneration, s.Newest = d.u32(), d.u32()
+	s.Generations = readList[uint32](d, most, "slots")
+	s.Retired = readList[uint32](d, len(s.Generations), "retired slots")
+	s.Holes = readList[uint32](d, len(s.Generations), "holes")
+}
+
+func (d *imageDecoder) entities() {
+	img := d.img
+	d.pool(&img.entities, d.w.cfg.MaxEntities)
+	img.config.FirstGeneration = img.entities.FirstGeneration
+	slots := len(img.entities.Generations)
+	img.bodiless.slots = readList[uint32](d, slots, "bodiless entities")
+	img.bodiless.kinds = readArray[KindID](d, len(img.bodiless.slots))
+	img.mortals.slots = readList[uint32](d, slots, "lifetimes")
+	img.mortals.expires = readArray[uint64](d, len(img.mortals.slots))
+	d.set(&img.doomed, slots, "doomed slots")
+	d.set(&img.newborn, slots, "new bodies")
+}
+
+func (d *imageDecoder) rows() {
+	rows, slots := &d.img.rows, len(d.img.entities.Generations)
+	rows.awake = d.length(slots, "rows awake")
+	d.set(&rows.inPlace, slots, "rows awake in place")
+	rows.flips = readList[uint32](d, slots, "rows to change")
+	rows.slot = readList[uint32](d, slots, "rows")
+	n, moving := len(rows.slot), 0
+	for range rows.moving {
+		moving++
+	}
+	rows.kind = readArray[KindID](d, n)
+	for _, c := range []*[]float32{&rows.posX, &rows.posY, &rows.posZ} {
+		*c = readArray[float32](d, n)
+	}
+	for _, c := range []*[]float32{&rows.velX, &rows.velY, &rows.velZ} {
+		*c = readArray[float32](d, moving)
+	}
+	rows.rest = readArray[uint32](d, rows.awake)
+}
+
+func (d *imageDecoder) columns() {
+	slots := len(d.img.entities.Generations)
+	for i := range d.img.components {
+		c := &d.img.components[i]
+		d.set(&c.has, slots, "slots with "+c.name)
+		d.set(&c.changed, slots, "changes of "+c.name)
+		if d.err != nil {
+			return
+		}
+		c.makeRoom(c.highestWord())
+		for _, values := range c.words {
+			d.bytes(values)
+			c.convert(values)
+		}
+	}
+}
+
+func (d *imageDecoder) effects() {
+	img := &d.img.effects
+	d.pool(&img.pool, maxEffects)
+	for _, generation := range img.pool.Generations {
+		if generation&1 == 0 || d.err != nil {
+			continue
+		}
+		p, err := field.Load(d.blob(field.MaxBinaryBytes, "an effect's program"))
+		if err != nil {
+			d.refuse("%w", err)
+			return
+		}
+		e := effect{born: d.u64(), expires: d.u64(), center: d.vec()}
+		mode := d.u32()
+		if mode > uint32(Acceleration) {
+			d.refuse("no effect mode %d", mode)
+		}
+		e.mode, e.layers = EffectMode(mode), Layers(d.u32())
+		e.follows, e.offset = Entity(d.u64()), d.vec()
+		e.box, e.boxed = p.Box()
+		img.records, img.programs = append(img.records, e), append(img.programs, p)
+		for range p.Params() {
+			img.params = append(img.params, field.Vec4{d.f32(), d.f32(), d.f32(), d.f32()})
+		}
+	}
+}
+
+func (d *imageDecoder) rest() {
+	d.events(&d.img.spawned)
+	d.events(&d.img.destroyed)
+	d.img.Extra = d.blob(MaxExtraBytes, "extra")
+}
+
+// events reads handles. A slot has at most two tenants in the time that a list
+// spans: one that the last step destroyed, and one since.
+func (d *imageDecoder) events(l *eventList) {
+	slots := len(d.img.entities.Generations)
+	l.seen = int(d.u32())
+	l.list = readList[Entity](d, 2*slots, "events")
+	strange := func(e Entity) bool { return !e.Valid() || int(e.Index()) >= slots }
+	if l.seen > len(l.list) || slices.ContainsFunc(l.list, strange) {
+		d.refuse("events of %d entities, %d of them seen: no such entities", len(l.list), l.seen)
+	}
+}

@@ -1,0 +1,368 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"unsafe"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+)
+
+// RunGenerations is how many generations RestoreRun skips. A slot uses two of
+// them a tick at most (a tenant and a hole), so that it covers an image that was
+// 524,288 ticks old when its world ended: 2.4 hours at 60 Hz. A world can be
+// started over 4,095 times.
+const RunGenerations = 1 << 20
+
+// Restore makes the world that of the image: from here on it does what the world
+// did that the image was taken of, with the same hashes and the same next
+// handles, if its systems are the same and keep nothing of their own. Whatever
+// was in the world is gone. This rewinds: handles that were issued after the
+// image was taken will be issued again, to others. Who may still hold some,
+// clients above all, must not meet this world; see RestoreRun.
+//
+// The error wraps ErrImage or ErrImageWorld; then the world is as it was.
+// Restore must not be called by a system; it panics then.
+func (w *World) Restore(img *Image) error {
+	return w.restore(img, &img.entities, false)
+}
+
+// RestoreRun is Restore for a new run of a server, which does not know what the
+// old one did after the image was taken. Every entity lives on under a new
+// handle of the same slot, FirstGeneration is now RunGenerations above all that
+// the image knows of, and every handle of the old run is Stale (H5). Handles in
+// components that named a live entity name it still. Spawned and Destroyed are
+// empty. The error may also be that the generations are used up (ErrImage); a
+// world must then begin anew, under a new epoch.
+func (w *World) RestoreRun(img *Image) error {
+	renewed := bulk.PoolState{
+		FirstGeneration: img.entities.FirstGeneration, Newest: img.entities.Newest,
+		Generations: append([]uint32(nil), img.entities.Generations...),
+		Retired:     img.entities.Retired, Holes: img.entities.Holes,
+	}
+	if err := renewed.Renew(RunGenerations); err != nil {
+		return fmt.Errorf("%w: %w", ErrImage, err)
+	}
+	return w.restore(img, &renewed, true)
+}
+
+func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) error {
+	if w.running {
+		panic("world: Restore was called by a system")
+	}
+	m, err := img.check(w)
+	if err != nil {
+		return err
+	}
+	if err := w.pool.SetState(entities); err != nil {
+		return fmt.Errorf("%w: %w", ErrImage, err)
+	}
+	if err := w.effects.pool.SetState(&img.effects.pool); err != nil {
+		panic("world: W10: effects that were checked: " + err.Error())
+	}
+	w.cfg.FirstGeneration = entities.FirstGeneration
+	w.tick, w.counts = img.tick, img.counts
+	if err := w.pcg.UnmarshalBinary(img.random); err != nil {
+		panic("world: a random state that was checked: " + err.Error())
+	}
+	w.changesSetup()
+	w.preparing = nil
+	w.restoreEntities(img, entities, m)
+	w.restoreBodies(img, m)
+	w.restoreComponents(img, m)
+	w.restoreEffects(&img.effects)
+	w.restoreVolumes(&img.volumes)
+	w.events = events{}
+	w.history.reset(w.cfg.HistoryTicks, w.tick)
+	if renewed {
+		w.renameHandles(&img.entities)
+	} else {
+		w.events.spawned.copyFrom(&img.spawned)
+		w.events.destroyed.copyFrom(&img.destroyed)
+	}
+	return nil
+}
+
+func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
+	slots := len(s.Generations)
+	w.rowOf = restored(w.rowOf, slots)
+	w.generations = append(w.generations[:0], s.Generations...)
+	for slot, g := range w.generations {
+		w.rowOf[slot] = noRow
+		switch {
+		case g == s.FirstGeneration-1:
+			w.generations[slot] = 0 // nobody lived here yet
+		case g&1 == 0:
+			w.generations[slot] = g - 1
+		}
+	}
+	for _, slot := range s.Retired {
+		w.generations[slot] = bulk.MaxGeneration
+	}
+	for i, slot := range img.bodiless.slots {
+		w.pool.At(slot).kind = m.kinds[img.bodiless.kinds[i]]
+	}
+	w.deferred = deferred{}
+	for _, c := range w.components {
+		c.dropDeferred()
+	}
+	w.furnished.Reset()
+	w.doomed.CopyFrom(&img.doomed)
+	w.dirty.CopyFrom(w.pool.Live())
+	w.mortal.Reset()
+	w.wheel = wheel{}
+	for i, slot := range img.mortals.slots {
+		w.pool.At(slot).expires = img.mortals.expires[i]
+		w.wheel.insert(w.pool, slot)
+		w.mortal.Set(slot)
+	}
+}
+
+// restoreBodies sets the rows, and what is worked out from them.
+func (w *World) restoreBodies(img *Image, m matched) {
+	b := &w.bodies
+	b.restore(&img.rows, m.kinds)
+	w.wakefulness = wakefulness{}
+	w.wakefulness.newborn.CopyFrom(&img.newborn)
+	for row, slot := range b.slot {
+		w.rowOf[slot] = int32(row)
+		w.pool.At(slot).kind = b.kind[row]
+		if b.isAwake(row) {
+			w.wakefulness.awake.Set(slot)
+		}
+	}
+	w.grid = newGrid(w.cfg)
+	for slot, row := range w.rowOf { // ascending slots: each goes to the end of its cell
+		if row != noRow {
+			b.cell[row] = w.grid.cellOf(b.posX[row], b.posZ[row])
+			w.grid.insert(b.cell[row], uint32(slot))
+		}
+	}
+}
+
+func (w *World) restoreComponents(img *Image, m matched) {
+	for _, c := range w.components {
+		var own *columnImage
+		for i, id := range m.components {
+			if id == c.info().ID {
+				own = &img.components[i]
+			}
+		}
+		restoreColumn(c, own, w.pool.Slots())
+	}
+}
+
+func (w *World) restoreEffects(img *effectImage) {
+	f := &w.effects
+	clear(f.programs)
+	clear(f.params)
+	f.bound = 0
+	params, i := img.params, 0
+	live := f.pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		*f.pool.At(slot) = img.records[i]
+		if img.records[i].follows != 0 {
+			f.bound++
+		}
+		p := img.programs[i]
+		n := len(p.Params())
+		f.keep(slot, p, append([]field.Vec4(nil), params[:n]...))
+		params = params[n:]
+		i++
+	}
+}
+
+// renameHandles gives the handles in components and effects that were live in
+// the old run the names that their targets have now.
+func (w *World) renameHandles(old *bulk.PoolState) {
+	rename := func(h *Entity) {
+		if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
+			*h = w.pool.HandleAt(i)
+		}
+	}
+	for _, e := range w.effects.pool.All() {
+		rename(&e.follows)
+	}
+	for _, c := range w.components {
+		references, present := c.references(), c.present()
+		if len(references) == 0 {
+			continue
+		}
+		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
+			for _, r := range references {
+				rename((*Entity)(unsafe.Add(c.at(slot), r.offset)))
+			}
+		}
+	}
+}
+
+// matched says which kinds and components of the world are those of an image.
+type matched struct {
+	kinds      []KindID
+	components []int
+}
+
+// fits says whether a world of configuration w goes on like one of c.
+func (c Config) fits(w Config) error {
+	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
+	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // who computes it does not matter (W11)
+	if c != w {
+		return fmt.Errorf("%w: its settings are %+v, the world's %+v", ErrImageWorld, c, w)
+	}
+	return nil
+}
+
+// match finds the image's kinds and components in the world by their names.
+func (img *Image) match(w *World) (matched, error) {
+	var m matched
+	for _, k := range img.kinds {
+		id := -1
+		for i := range w.kinds {
+			if w.kinds[i].def.Name == k.Name {
+				id = i
+			}
+		}
+		if id < 0 {
+			return m, fmt.Errorf("%w: it has entities of kind %q, which the world lacks", ErrImageWorld, k.Name)
+		}
+		if own := w.kinds[id].def.Body; (own == nil) != (k.Body == nil) || own != nil && *own != *k.Body {
+			return m, fmt.Errorf("%w: its kind %q has another body", ErrImageWorld, k.Name)
+		}
+		m.kinds = append(m.kinds, KindID(id))
+	}
+	for i := range img.components {
+		c, id := &img.components[i], -1
+		for j, own := range w.components {
+			if own.info().Name == c.name && !own.info().Local {
+				id = j
+			}
+		}
+		if id < 0 {
+			return m, fmt.Errorf("%w: it has component %q, which the world lacks", ErrImageWorld, c.name)
+		}
+		own := newShape(w.components[id].info().Type)
+		if own.text != c.text {
+			return m, fmt.Errorf("%w: its component %q is %s, the world's %s", ErrImageWorld, c.name, c.text, own.text)
+		}
+		c.shape = own
+		m.components = append(m.components, id)
+	}
+	return m, nil
+}
+
+// check says whether the world can be restored from the image, and audits
+// everything in it that the invariants ask for: it may come from a file.
+func (img *Image) check(w *World) (matched, error) {
+	if err := img.config.fits(w.cfg); err != nil {
+		return matched{}, err
+	}
+	m, err := img.match(w)
+	if err != nil {
+		return m, err
+	}
+	for _, part := range []func(*World) error{img.checkState, img.checkTenants, img.checkBits, img.checkEffects, img.checkVolumes} {
+		if err := part(w); err != nil {
+			return m, fmt.Errorf("%w: %w", ErrImage, err)
+		}
+	}
+	if err := img.rows.check(w); err != nil {
+		return m, fmt.Errorf("%w: %w", ErrImage, err)
+	}
+	return m, nil
+}
+
+func (img *Image) checkState(w *World) error {
+	if err := w.pool.CheckState(&img.entities); err != nil {
+		return err
+	}
+	if err := w.effects.pool.CheckState(&img.effects.pool); err != nil {
+		return err
+	}
+	return new(rand.PCG).UnmarshalBinary(img.random)
+}
+
+// checkTenants wants every live slot once, in the rows or among the bodiless.
+func (img *Image) checkTenants(*World) error {
+	var seen bulk.Bitset
+	tenant := func(slot uint32, k KindID, embodied bool) error {
+		if !img.isLive(slot) || seen.Has(slot) {
+			return fmt.Errorf("slot %d is listed, and free or listed before", slot)
+		}
+		if int(k) >= len(img.kinds) || (img.kinds[k].Body != nil) != embodied {
+			return fmt.Errorf("slot %d has kind %d, and a body: %t", slot, k, embodied)
+		}
+		seen.Set(slot)
+		return nil
+	}
+	for row, slot := range img.rows.slot {
+		if err := tenant(slot, img.rows.kind[row], true); err != nil {
+			return err
+		}
+	}
+	for i, slot := range img.bodiless.slots {
+		if err := tenant(slot, img.bodiless.kinds[i], false); err != nil {
+			return err
+		}
+	}
+	live := 0
+	for _, g := range img.entities.Generations {
+		live += int(g & 1)
+	}
+	if live != img.Entities() {
+		return fmt.Errorf("%d slots are live, %d are listed", live, img.Entities())
+	}
+	return nil
+}
+
+func (img *Image) isLive(slot uint32) bool {
+	return uint64(slot) < uint64(len(img.entities.Generations)) && img.entities.Generations[slot]&1 != 0
+}
+
+// checkBits wants sets by slot to hold live slots only (W7), and lifetimes that
+// are not over (W8).
+func (img *Image) checkBits(*World) error {
+	sets := []*bulk.Bitset{&img.doomed, &img.newborn, &img.volumes.displaced}
+	for i := range img.components {
+		c := &img.components[i]
+		for word := range bulk.AndNot(&c.changed, &c.has) {
+			return fmt.Errorf("component %q has changed in word %d, where nobody has it", c.name, word)
+		}
+		sets = append(sets, &c.has)
+	}
+	for i, set := range sets {
+		for slot, ok := set.Next(0); ok; slot, ok = set.Next(slot + 1) {
+			if !img.isLive(slot) {
+				return fmt.Errorf("slot %d is free, and in set %d", slot, i)
+			}
+		}
+	}
+	for i := range img.components {
+		if err := img.components[i].check(); err != nil {
+			return err
+		}
+	}
+	for i, slot := range img.mortals.slots {
+		if !img.isLive(slot) || i > 0 && img.mortals.slots[i-1] >= slot || img.mortals.expires[i] <= img.tick {
+			return fmt.Errorf("slot %d has last tick %d, at tick %d", slot, img.mortals.expires[i], img.tick)
+		}
+	}
+	return nil
+}
+
+func (img *Image) checkEffects(*World) error {
+	params := img.effects.params
+	for i, p := range img.effects.programs {
+		e := &img.effects.records[i]
+		if !e.center.finite() || !e.offset.finite() || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
+			return fmt.Errorf("effect %d is at %v, from tick %d to %d, at tick %d", i, e.center, e.born, e.expires, img.tick)
+		}
+		for range p.Params() {
+			if !finiteVec4(params[0]) {
+				return fmt.Errorf("effect %d has a parameter %v", i, params[0])
+			}
+			params = params[1:]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// rowImage holds the rows of bodies in their order. A body that is asleep, and
+// not about to wake, has no velocity and no rest (W4): only the others have an
+// entry in those.
+type rowImage struct {
+	awake            int
+	inPlace          bulk.Bitset // the awake rows, if compaction is InPlace; else those below awake
+	flips            []uint32    // rows that the next flush changes, ascending
+	slot             []uint32
+	kind             []KindID
+	posX, posY, posZ []float32
+	velX, velY, velZ []float32 // of the awake rows, then of those in flips that are not
+	rest             []uint32  // of the awake rows
+}
+
+func (img *rowImage) take(b *bodies) {
+	img.awake = b.awake
+	img.inPlace.CopyFrom(&b.inPlace)
+	img.flips = b.flips.appendTo(img.flips[:0])
+	img.slot = append(img.slot[:0], b.slot...)
+	img.kind = append(img.kind[:0], b.kind...)
+	img.posX = append(img.posX[:0], b.posX...)
+	img.posY = append(img.posY[:0], b.posY...)
+	img.posZ = append(img.posZ[:0], b.posZ...)
+	img.velX, img.velY, img.velZ, img.rest = img.velX[:0], img.velY[:0], img.velZ[:0], img.rest[:0]
+	for first, end := b.run(0, b.len()); first < end; first, end = b.run(end, b.len()) {
+		img.velX = append(img.velX, b.velX[first:end]...)
+		img.velY = append(img.velY, b.velY[first:end]...)
+		img.velZ = append(img.velZ, b.velZ[first:end]...)
+		img.rest = append(img.rest, b.rest[first:end]...)
+	}
+	for _, row := range img.flips {
+		if !b.isAwake(int(row)) {
+			img.velX = append(img.velX, b.velX[row])
+			img.velY = append(img.velY, b.velY[row])
+			img.velZ = append(img.velZ, b.velZ[row])
+		}
+	}
+}
+
+// isAwake is that of the rows' compaction.
+func (img *rowImage) isAwake(row uint32) bool {
+	return int(row) < img.awake && !img.inPlace.Any() || img.inPlace.Has(row)
+}
+
+// moving yields the rows that have a velocity, in the order of velX, and whether
+// each is awake.
+func (img *rowImage) moving(yield func(row uint32, awake bool) bool) {
+	if img.inPlace.Any() {
+		for row := range img.inPlace.All() {
+			if !yield(row, true) {
+				return
+			}
+		}
+	} else {
+		for row := range uint32(img.awake) {
+			if !yield(row, true) {
+				return
+			}
+		}
+	}
+	for _, row := range img.flips {
+		if !img.isAwake(row) && !yield(row, false) {
+			return
+		}
+	}
+}
+
+// check says what is wrong with the rows, for a world of that configuration.
+// Which slots they have is checked by the image.
+func (img *rowImage) check(w *World) error {
+	n := len(img.slot)
+	if img.awake < 0 || img.awake > n {
+		return fmt.Errorf("%d rows awake of %d", img.awake, n)
+	}
+	if inPlace := img.inPlace.Count(); inPlace > 0 && w.cfg.Compaction != InPlace || w.cfg.Compaction == InPlace && inPlace != img.awake {
+		return fmt.Errorf("%d rows awake, %d in place", img.awake, inPlace)
+	}
+	if row, ok := img.inPlace.Next(uint32(n)); ok {
+		return fmt.Errorf("row %d is awake, of %d", row, n)
+	}
+	for i, row := range img.flips {
+		if int64(row) >= int64(n) || i > 0 && img.flips[i-1] >= row {
+			return fmt.Errorf("row %d is to change, of %d", row, n)
+		}
+	}
+	for row := range n {
+		at := Vec3{img.posX[row], img.posY[row], img.posZ[row]}
+		if !at.finite() || w.clamped(at) != at {
+			return fmt.Errorf("row %d is at %v", row, at)
+		}
+	}
+	return img.checkMoving(w)
+}
+
+func (img *rowImage) checkMoving(w *World) error {
+	moving := 0
+	for range img.moving {
+		moving++
+	}
+	if len(img.velX) != moving || len(img.velY) != moving || len(img.velZ) != moving || len(img.rest) != img.awake {
+		return fmt.Errorf("%d velocities for %d bodies, %d timers for %d", len(img.velX), moving, len(img.rest), img.awake)
+	}
+	i := -1
+	for row, awake := range img.moving {
+		i++
+		v := Vec3{img.velX[i], img.velY[i], img.velZ[i]}
+		if !v.finite() || v.capped().Sub(v).Len() > MaxSpeed*1e-4 {
+			return fmt.Errorf("row %d has velocity %v", row, v)
+		}
+		if !awake {
+			continue
+		}
+		_, flips := slices.BinarySearch(img.flips, row)
+		if flips && (v != Vec3{} || img.rest[i] != 0) || int64(img.rest[i]) > int64(w.cfg.RestTicks) {
+			return fmt.Errorf("row %d has rested for %d ticks at %v, about to sleep: %t", row, img.rest[i], v, flips)
+		}
+	}
+	return nil
+}
+
+// restore makes the rows those of the image. Cells and the slots' rows follow.
+func (b *bodies) restore(img *rowImage, kinds []KindID) {
+	n := len(img.slot)
+	b.awake = img.awake
+	b.inPlace.CopyFrom(&img.inPlace)
+	b.flips.reset()
+	b.flips.reserve(n)
+	for _, row := range img.flips {
+		b.flips.put(row, true)
+	}
+	b.slot = append(b.slot[:0], img.slot...)
+	b.posX = append(b.posX[:0], img.posX...)
+	b.posY = append(b.posY[:0], img.posY...)
+	b.posZ = append(b.posZ[:0], img.posZ...)
+	b.velX, b.velY, b.velZ = restored(b.velX, n), restored(b.velY, n), restored(b.velZ, n)
+	b.rest, b.cell, b.kind = restored(b.rest, n), restored(b.cell, n), restored(b.kind, n)
+	i := 0
+	for row, awake := range img.moving {
+		b.velX[row], b.velY[row], b.velZ[row] = img.velX[i], img.velY[i], img.velZ[i]
+		if awake {
+			b.rest[row] = img.rest[i]
+		}
+		i++
+	}
+	for row, k := range img.kind {
+		b.kind[row] = kinds[k]
+	}
+}
+
+// restored returns column as n zeros.
+func restored[T any](column []T, n int) []T {
+	if cap(column) < n {
+		return make([]T, n)
+	}
+	column = column[:n]
+	clear(column)
+	return column
+}

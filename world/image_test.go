@@ -1,0 +1,435 @@
+package world_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world"
+)
+
+// written is the file of the world's image.
+func written(t testing.TB, w *world.World) []byte {
+	t.Helper()
+	var img world.Image
+	w.TakeImage(&img)
+	var b bytes.Buffer
+	n, err := img.WriteTo(&b)
+	require.NoError(t, err)
+	require.Equal(t, int64(b.Len()), n)
+	return b.Bytes()
+}
+
+func read(t testing.TB, w *world.World, file []byte) *world.Image {
+	t.Helper()
+	img, err := w.ReadImage(bytes.NewReader(file))
+	require.NoError(t, err)
+	return img
+}
+
+// zone does something to volumes and to effects that follow.
+func zone(s *scene, slot uint32, choice int) {
+	e := s.HandleAt(slot)
+	if s.zones == nil {
+		return
+	}
+	switch choice % 5 {
+	case 0:
+		s.zones.Set(e, world.Volume{Radius: 6})
+	case 1:
+		s.zones.Set(e, world.Volume{Half: world.Vec3{X: 9, Y: 9, Z: 9}, Center: world.Vec3{X: float32(choice % 7)}, Layers: 1})
+	case 2:
+		s.zones.Remove(e)
+	case 3:
+		if id, err := s.AddEffect(world.EffectDef{
+			Program: s.pull, Center: world.Vec3{X: 1}, Follow: e, Layers: 1, LifeTicks: uint32(30 + choice%200),
+		}); err == nil {
+			s.MoveEffect(id, world.Vec3{Z: 1})
+		}
+	case 4:
+		s.SetPosition(e, world.Vec3{X: float32(choice % 50), Y: 1})
+		s.Sleep(e) // displaced, and never awake
+	}
+}
+
+// sight is what the system of watched saw of an entity.
+type sight struct{ Changes, Wakes, Sleeps, Spawns, Steps, Enters, Leaves, Followed uint16 }
+
+// watched is newScene with a system that writes down what systems are told of
+// the time before their step: changes, events, who is awake, who crosses volumes.
+// Some crates carry volumes, and one after the other a gust that others feel.
+func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scene {
+	s := newScene(t, seed, crates, blasts, sparksPerTick)
+	s.pull = compile(t, blast)
+	sights, err := world.Register[sight](s.World, "sight")
+	require.NoError(t, err)
+	volumes, err := world.Register[world.Volume](s.World, "volume")
+	require.NoError(t, err)
+	s.zones = volumes
+	wind := compile(t, gust)
+	for e := range world.All1(newQuery(t, s.World, world.QueryDef{}), s.health) {
+		switch e.Index() % 10 {
+		case 0:
+			volumes.Set(e, world.Volume{Radius: 12})
+		case 5:
+			volumes.Set(e, world.Volume{Half: world.Vec3{X: 9, Y: 2, Z: 9}, Layers: world.DefaultLayer})
+		}
+	}
+	require.NoError(t, s.AddSystem(world.Before, "carry", func(w *world.World) {
+		e := w.HandleAt(uint32(w.Tick()) % w.Slots())
+		if _, placed := w.Position(e); placed && w.Tick()%5 == 0 {
+			def := world.EffectDef{Program: wind, Params: []field.Vec4{{1, 0, 3}}, Follow: e, Layers: 1, LifeTicks: 12}
+			_, err := w.AddEffect(def)
+			require.NoError(t, err)
+		}
+	}))
+	changed, err := s.NewQuery(world.QueryDef{Changed: []world.Term{s.health}})
+	require.NoError(t, err)
+	awake, err := s.NewQuery(world.QueryDef{Awake: true})
+	require.NoError(t, err)
+	see := func(e world.Entity, f func(*sight)) {
+		v := sight{}
+		if old := sights.Get(e); old != nil {
+			v = *old
+		}
+		f(&v)
+		sights.Set(e, v)
+	}
+	for _, phase := range []world.Phase{world.Before, world.After} {
+		require.NoError(t, s.AddSystem(phase, "watch "+phase.String(), func(w *world.World) {
+			for e := range changed.All() {
+				see(e, func(v *sight) { v.Changes++ })
+			}
+			for e := range awake.All() {
+				see(e, func(v *sight) { v.Steps++ })
+			}
+			for _, e := range w.Woke() {
+				see(e, func(v *sight) { v.Wakes++ })
+			}
+			for _, e := range w.Slept() {
+				see(e, func(v *sight) { v.Sleeps++ })
+			}
+			for _, c := range w.Entered() {
+				see(c.Entity, func(v *sight) { v.Enters++ })
+				see(c.Volume, func(v *sight) { v.Enters += 100 })
+			}
+			for _, c := range w.Left() {
+				see(c.Entity, func(v *sight) { v.Leaves++ })
+			}
+			for _, e := range w.Spawned() {
+				see(e, func(v *sight) { v.Spawns++ })
+			}
+			for _, c := range w.Entered() {
+				see(c.Volume, func(v *sight) { v.Enters++ })
+				see(c.Entity, func(v *sight) { v.Followed++ })
+			}
+			for _, c := range w.Left() {
+				see(c.Volume, func(v *sight) { v.Leaves++ })
+			}
+		}))
+	}
+	return s
+}
+
+// commands are what somebody outside the systems does to a scene between steps.
+type commands struct {
+	r        *rand.Rand
+	programs []*field.Program
+}
+
+func newCommands(t testing.TB, seed uint64) *commands {
+	return &commands{rand.New(rand.NewPCG(seed, 1)), []*field.Program{compile(t, gust), compile(t, blast)}}
+}
+
+func (c *commands) give(s *scene) {
+	var b [400]byte
+	for i := range b {
+		b[i] = byte(c.r.Uint32())
+	}
+	in := tape{b[:]}
+	for range 6 {
+		command(s.World, s.health, c.programs, &in)
+	}
+}
+
+// A world that is restored, again and again, into another world or into itself,
+// goes on like the one that never was: same hashes, same handles, same bytes.
+func TestRestoredWorldGoesOn(t *testing.T) {
+	seeds, after := uint64(3), 1000 // ticks
+	if testing.Short() {
+		seeds, after = 1, 100
+	}
+	for seed := range seeds {
+		a, b := watched(t, 7, 100, 2, 2), watched(t, 7, 30, 2, 1)
+		r := rand.New(rand.NewPCG(seed, 2))
+		ca, cb := newCommands(t, seed), newCommands(t, seed)
+		last := 0
+		for tick := range 300 + after {
+			if tick%3 == 0 {
+				ca.give(a)
+				cb.give(b)
+				for _, s := range []*scene{a, b} {
+					zone(s, uint32(tick*7%90), tick)
+				}
+				a.Destroy(a.HandleAt(uint32(tick % 100))) // doomed when the image is taken
+				b.Destroy(b.HandleAt(uint32(tick % 100)))
+			}
+			if tick < 300 && r.IntN(12) == 0 || tick == 0 || tick == 299 {
+				b = watched(t, 7, r.IntN(50), 2, 2) // with systems of its own, and something to lose
+				steps(b.World, r.IntN(5))
+				if r.IntN(3) == 0 {
+					b = a // into itself
+				}
+				file := written(t, a.World)
+				require.NoError(t, b.Restore(read(t, b.World, file)))
+				require.NoError(t, b.CheckInvariants())
+				require.Equal(t, file, written(t, b.World), "restored, and taken again")
+				if b == a {
+					b = watched(t, 7, 9, 2, 2)
+					require.NoError(t, b.Restore(read(t, b.World, file)))
+				}
+				last = tick
+				*cb.r = *rand.New(rand.NewPCG(uint64(tick), 3))
+				*ca.r = *rand.New(rand.NewPCG(uint64(tick), 3))
+			}
+			require.Equal(t, a.StateHash(), b.StateHash(), "tick %d, restored at %d", tick, last)
+			require.True(t, slices.Equal(a.Spawned(), b.Spawned()))
+			require.True(t, slices.Equal(a.Destroyed(), b.Destroyed()))
+			stats := b.Stats()
+			stats.Systems = a.Stats().Systems // of this process
+			require.Equal(t, a.Stats(), stats)
+			a.Step()
+			b.Step()
+		}
+		require.Greater(t, a.Stats().Reused, uint64(500), "slots were reused, so generations counted")
+	}
+}
+
+type mixed struct {
+	Small  int8
+	Target bulk.Handle
+	Flag   bool
+	Others [2]bulk.Handle
+	Count  int
+	_      uint16
+	Exact  float64
+}
+
+type mark struct{}
+
+// Values of any shape come back, and padding does not go out.
+func TestImageOfComponents(t *testing.T) {
+	setup := func() (*world.World, world.KindID, *world.Component[mixed], *world.Component[mark], *world.Component[int16]) {
+		w, crate, _, ghost := newWorld(t, world.Config{})
+		_ = crate
+		m, err := world.Register[mixed](w, "mixed")
+		require.NoError(t, err)
+		k, err := world.Register[mark](w, "mark")
+		require.NoError(t, err)
+		n, err := world.Register[int16](w, "lone")
+		require.NoError(t, err)
+		return w, ghost, m, k, n
+	}
+	w, ghost, m, k, n := setup()
+	r := rand.New(rand.NewPCG(5, 5))
+	var all []world.Entity
+	for range 300 {
+		e, err := w.Spawn(ghost, world.Vec3{}, world.Vec3{})
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	for i, e := range all {
+		if r.IntN(2) == 0 {
+			m.Set(e, mixed{-5, all[r.IntN(300)], r.IntN(2) == 0, [2]bulk.Handle{all[r.IntN(300)], bulk.NewHandle(uint32(i), 99)}, -1, 7, 0.25})
+		}
+		if r.IntN(3) == 0 {
+			k.Set(e, mark{})
+		}
+	}
+	n.Set(all[77], -32768)
+	file := written(t, w)
+	w2, _, m2, k2, n2 := setup()
+	require.NoError(t, w2.Restore(read(t, w2, file)))
+	for i, e := range all {
+		require.Equal(t, m.Has(e), m2.Has(e))
+		require.Equal(t, k.Has(e), k2.Has(e))
+		require.Equal(t, i == 77, n2.Has(e))
+		if v := m.Get(e); v != nil {
+			want := *v
+			want.Exact = m2.Get(e).Exact
+			require.EqualExportedValues(t, want, *m2.Get(e))
+		}
+	}
+	require.Equal(t, int16(-32768), *n2.Get(all[77]))
+	require.Equal(t, w.StateHash(), w2.StateHash())
+
+	// Into a world whose slots hold something else: nothing of it is left.
+	for _, e := range all {
+		m2.Set(e, mixed{Small: 1, Count: 9})
+		n2.Set(e, 9)
+	}
+	require.NoError(t, w2.Restore(read(t, w2, file)))
+	require.Equal(t, w.StateHash(), w2.StateHash())
+	require.Equal(t, file, written(t, w2))
+}
+
+// In a new run everybody has a new name that the old run cannot have given, and
+// finds the others by theirs (H5).
+func TestRestoreRun(t *testing.T) {
+	s := newScene(t, 7, 60, 1, 2)
+	refs, err := world.Register[mixed](s.World, "refs")
+	require.NoError(t, err)
+	steps(s.World, 200)
+	var old []world.Entity
+	s.Live().All()(func(slot uint32) bool {
+		old = append(old, s.HandleAt(slot))
+		return true
+	})
+	gone := bulk.NewHandle(old[0].Index(), old[0].Generation()+2)
+	for i, e := range old {
+		refs.Set(e, mixed{Target: old[(i+1)%len(old)], Others: [2]bulk.Handle{gone, 0}})
+	}
+	addEffect(t, s.World, world.EffectDef{Program: compile(t, blast), Follow: old[0]})
+	file, effects := written(t, s.World), s.Stats().Effects
+	ahead := s.Stats().Spawned
+	steps(s.World, 500) // what the server did before it died
+	require.Greater(t, s.Stats().Spawned, ahead)
+
+	again := newScene(t, 7, 5, 1, 2)
+	refs2, err := world.Register[mixed](again.World, "refs")
+	require.NoError(t, err)
+	require.NoError(t, again.RestoreRun(read(t, again.World, file)))
+	require.NoError(t, again.CheckInvariants())
+	first := again.Config().FirstGeneration
+	require.GreaterOrEqual(t, first, uint32(world.RunGenerations))
+	require.Empty(t, again.Spawned())
+	for i, e := range old {
+		require.Equal(t, bulk.Stale, again.Status(e))
+		now := again.HandleAt(e.Index())
+		require.Equal(t, bulk.NewHandle(e.Index(), first), now)
+		ref := refs2.Get(now)
+		require.Equal(t, again.HandleAt(old[(i+1)%len(old)].Index()), ref.Target)
+		require.Equal(t, [2]bulk.Handle{gone, 0}, ref.Others, "who was not live keeps a name that nobody has")
+	}
+	for slot := range s.Slots() { // whatever the dead server handed out
+		if e := s.HandleAt(slot); e != 0 {
+			require.NotEqual(t, bulk.Live, again.Status(e))
+		}
+	}
+	again.Step()
+	require.Equal(t, effects, again.Stats().Effects, "what follows somebody still does")
+	steps(again.World, 300)
+	require.NoError(t, again.CheckInvariants())
+
+	// And once more: an image of the new run starts over from there.
+	third := newScene(t, 7, 5, 1, 2)
+	_, err = world.Register[mixed](third.World, "refs")
+	require.NoError(t, err)
+	require.NoError(t, third.RestoreRun(read(t, third.World, written(t, again.World))))
+	require.Greater(t, third.Config().FirstGeneration, first)
+	require.Equal(t, bulk.Stale, third.Status(bulk.NewHandle(0, first)))
+}
+
+func TestTakeImageWarmAllocatesNothing(t *testing.T) {
+	s := newScene(t, 7, 200, 2, 2)
+	steps(s.World, 200)
+	var img world.Image
+	s.TakeImage(&img)
+	s.Step()
+	require.Zero(t, testing.AllocsPerRun(10, func() { s.TakeImage(&img) }))
+	require.Equal(t, s.Tick(), img.Tick())
+	require.Equal(t, s.Stats().Entities, img.Entities())
+}
+
+func TestImageInAStepPanics(t *testing.T) {
+	s := newScene(t, 7, 3, 0, 0)
+	var img world.Image
+	s.TakeImage(&img)
+	for name, f := range map[string]func(){
+		"TakeImage":    func() { s.TakeImage(&img) },
+		"Restore":      func() { _ = s.Restore(&img) },
+		"PrepareImage": func() { _ = s.PrepareImage(&img) },
+	} {
+		active := false
+		require.NoError(t, s.AddSystem(world.Before, name, func(*world.World) {
+			if active {
+				require.PanicsWithValue(t, "world: "+name+" was called by a system", f)
+			}
+		}))
+		active = true
+		s.Step()
+		active = false
+	}
+}
+
+// The golden scenes, saved and restored on their way, come to rest as they do
+// otherwise: piles in contact, and every way to keep rows.
+func TestRestoredGoldenScenes(t *testing.T) {
+	for i, scene := range golden {
+		mode := world.Compaction(i)
+		w := scene.build(t, world.Config{Compaction: mode})
+		for range 4 {
+			steps(w, 21)
+			next := scene.build(t, world.Config{Compaction: mode})
+			require.NoError(t, next.Restore(read(t, next, written(t, w))))
+			require.NoError(t, next.CheckInvariants())
+			w = next
+		}
+		tick := fallAsleep(t, w, 3000)
+		require.Equal(t, scene.hash, w.StateHash(), "%s, %v", scene.name, mode)
+		require.Equal(t, scene.tick, tick, "%s, %v", scene.name, mode)
+	}
+}
+
+// bulky makes a word of 64 slots as much as PrepareImage copies in one call.
+type bulky [8192]uint64
+
+// However much is copied ahead, and whatever happens meanwhile, the image is the
+// one that would have been copied at once.
+func TestPreparedImageIsTheSame(t *testing.T) {
+	s := newScene(t, 7, 250, 2, 2)
+	large, err := world.Register[bulky](s.World, "bulky")
+	require.NoError(t, err)
+	r, programs := rand.New(rand.NewPCG(4, 1)), []*field.Program{compile(t, gust), compile(t, blast)}
+	anybody := func() world.Entity { return s.HandleAt(uint32(r.IntN(300))) }
+	require.NoError(t, s.AddSystem(world.Before, "inside", func(*world.World) {
+		if v := large.Mut(anybody()); v != nil {
+			v[7]++
+		}
+		large.Remove(anybody())
+		large.DeferSet(anybody(), bulky{1})
+	}))
+	for slot := range s.Slots() {
+		large.Set(s.HandleAt(slot), bulky{uint64(slot)})
+	}
+	var img, whole world.Image
+	calls := 0
+	for range 12 {
+		for ready := false; !ready; calls++ {
+			s.Step()
+			ready = s.PrepareImage(&img)
+			outside(s, r, programs)
+			large.Set(anybody(), bulky{2})
+		}
+		if r.IntN(2) == 0 {
+			s.Step()
+		}
+		if r.IntN(4) == 0 {
+			s.PrepareImage(&whole) // another one: what was prepared is void
+		}
+		s.TakeImage(&img)
+		s.TakeImage(&whole)
+		var a, b bytes.Buffer
+		_, err := img.WriteTo(&a)
+		require.NoError(t, err)
+		_, err = whole.WriteTo(&b)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(a.Bytes(), b.Bytes()))
+	}
+	require.Greater(t, calls, 12*3)
+}

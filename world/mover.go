@@ -1,0 +1,88 @@
+package world
+
+import "fmt"
+
+// Mover moves the awake bodies of a step in place of the world's own motion: an
+// engine of the user's. It is called once a step with velocities that forces and
+// gravity have changed already (Config.Gravity below zero leaves gravity to the
+// engine), and says with Moving.Set where each body gets to. Ground, bounds,
+// friction and contacts are then its business, but not sleep: a body that is slow
+// for long enough is put to sleep by itself, touching others or not, unless the
+// engine keeps it awake with World.Wake.
+//
+// What it does must follow from the state of the world alone, or replays differ.
+type Mover func(w *World, m *Moving)
+
+// SetMover makes every later step use f; nil gives the motion back to the world.
+// The error is ErrValue, for a call inside a step.
+func (w *World) SetMover(f Mover) error {
+	if w.running {
+		return fmt.Errorf("%w: SetMover inside a step", ErrValue)
+	}
+	w.mover = f
+	w.changesSetup()
+	return nil
+}
+
+// Moving is the awake bodies of one step, numbered from 0 in ascending order of
+// slots. It is valid until the Mover returns.
+type Moving struct {
+	w     *World
+	slots []uint32
+}
+
+// Len returns the number of bodies.
+func (m *Moving) Len() int { return len(m.slots) }
+
+// Entity returns body i's entity.
+func (m *Moving) Entity(i int) Entity { return m.w.pool.HandleAt(m.slots[i]) }
+
+// Kind returns body i's kind.
+func (m *Moving) Kind(i int) KindID { return m.w.bodies.kind[m.w.rowOf[m.slots[i]]] }
+
+// Body returns where body i is, and its velocity after the forces.
+func (m *Moving) Body(i int) (position, velocity Vec3) {
+	row := int(m.w.rowOf[m.slots[i]])
+	return m.w.bodies.position(row), m.w.bodies.velocity(row)
+}
+
+// Set puts body i somewhere else with a velocity, within the bounds and at most
+// at MaxSpeed. A body that is given a number which is not finite is stopped where
+// it is, and Quarantined.
+func (m *Moving) Set(i int, position, velocity Vec3) {
+	w := m.w
+	row := int(w.rowOf[m.slots[i]])
+	b := &w.bodies
+	if !position.finite() || !velocity.finite() {
+		position, velocity = b.position(row), Vec3{}
+		b.halted[row>>6] |= 1 << (row & 63)
+	}
+	position, velocity = w.enclosed(&w.kinds[b.kind[row]].params, position, velocity.capped())
+	if position == b.position(row) && velocity == b.velocity(row) {
+		return
+	}
+	b.setPosition(row, position)
+	b.setVelocity(row, velocity)
+	b.moved[row>>6] |= 1 << (row & 63)
+	b.crossed[row>>6] |= 1 << (row & 63)
+}
+
+// accelerate gives rows [from, to) the velocities that a Mover starts with.
+func (w *World) accelerate(c *chunk, from, to int) {
+	b := &w.bodies
+	for row := from; row < to; row++ {
+		v := b.velocity(row)
+		next := w.limited(row, w.pushed(c, &w.kinds[b.kind[row]].params, row-from, v))
+		if next != v {
+			b.setVelocity(row, next)
+			b.moved[row>>6] |= 1 << (row & 63)
+		}
+	}
+}
+
+// letMove calls the Mover.
+func (w *World) letMove() {
+	w.moving.w = w
+	w.moving.slots = w.wakefulness.awake.AppendTo(w.moving.slots[:0])
+	w.mover(w, &w.moving)
+}

@@ -1,0 +1,77 @@
+package world_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+func TestMoverTakesTheMotionOver(t *testing.T) {
+	w, crate, _, lift := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}})
+	a, b := spawn(t, w, crate, world.Vec3{Y: 5}), spawn(t, w, lift, world.Vec3{Y: 5})
+	c := spawn(t, w, crate, world.Vec3{X: 3, Y: 5})
+	w.Sleep(b)
+	w.Wake(b) // behind the others, in the order of rows
+	calls := 0
+	require.NoError(t, w.SetMover(func(in *world.World, m *world.Moving) {
+		calls++
+		require.Same(t, w, in)
+		require.Equal(t, 3, m.Len())
+		for i, e := range []world.Entity{a, b, c} {
+			require.Equal(t, e, m.Entity(i), "ascending slots")
+			kind, _ := w.KindOf(e)
+			require.Equal(t, kind, m.Kind(i))
+		}
+		p, v := m.Body(0)
+		require.Equal(t, world.Vec3{Y: 5}, p, "it has not moved")
+		require.InDelta(t, -9.81/60, v.Y, 1e-3, "gravity has acted")
+		_, v = m.Body(1)
+		require.Zero(t, v, "but not on what is kinematic")
+		m.Set(0, world.Vec3{X: 99, Y: 7}, world.Vec3{X: 500})
+		m.Set(2, world.Vec3{X: float32(math.NaN())}, world.Vec3{})
+		require.ErrorIs(t, w.SetMover(nil), world.ErrValue)
+	}))
+	w.ClearDirty()
+	w.Step()
+	require.Equal(t, 1, calls)
+	p, _ := w.Position(a)
+	v, _ := w.Velocity(a)
+	require.Equal(t, world.Vec3{X: 20, Y: 7}, p, "bounds hold")
+	require.Zero(t, v.X)
+	p, _ = w.Position(c)
+	v, _ = w.Velocity(c)
+	require.Equal(t, world.Vec3{X: 3, Y: 5}, p)
+	require.Zero(t, v)
+	require.EqualValues(t, 1, w.Stats().Quarantined)
+	require.True(t, w.Dirty().Has(a.Index()))
+	require.True(t, w.Dirty().Has(c.Index()), "its velocity was accelerated, and stopped")
+	require.False(t, w.Dirty().Has(b.Index()))
+	require.NoError(t, w.CheckInvariants())
+
+	require.NoError(t, w.SetMover(nil))
+	w.Step()
+	require.Equal(t, 1, calls)
+	v, _ = w.Velocity(a)
+	require.Less(t, v.Y, float32(0))
+}
+
+// A mover that stops everybody lets them fall asleep, one by one.
+func TestMoverAndSleep(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{})
+	kind := rock(t, w)
+	a, b := spawn(t, w, kind, world.Vec3{Y: 5}), spawn(t, w, kind, world.Vec3{Y: 6})
+	require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
+		for i := range m.Len() {
+			p, _ := m.Body(i)
+			m.Set(i, p, world.Vec3{})
+		}
+		w.Wake(b)
+	}))
+	steps(w, 31)
+	require.False(t, w.Awake(a), "the world knows nothing of contacts then")
+	require.True(t, w.Awake(b))
+	require.NoError(t, w.CheckInvariants())
+}

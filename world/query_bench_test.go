@@ -1,0 +1,242 @@
+package world_test
+
+import (
+	"math/bits"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+// five components, as a game has them.
+type (
+	place  struct{ X, Y, Z float32 }
+	motion struct{ X, Y, Z float32 }
+	armour struct{ Points, Max int32 }
+	team   struct{ Number uint8 }
+	owner  struct{ Entity world.Entity }
+)
+
+type fiveComponents struct {
+	*world.World
+	place  *world.Component[place]
+	motion *world.Component[motion]
+	armour *world.Component[armour]
+	kind   world.KindID
+}
+
+func register[T any](tb testing.TB, w *world.World, name string) *world.Component[T] {
+	tb.Helper()
+	c, err := world.Register[T](w, name)
+	require.NoError(tb, err)
+	return c
+}
+
+func newFive(tb testing.TB, max int, body *world.BodyDef) fiveComponents {
+	w, err := world.New(world.Config{MaxEntities: max})
+	require.NoError(tb, err)
+	f := fiveComponents{
+		World: w, place: register[place](tb, w, "place"), motion: register[motion](tb, w, "motion"),
+		armour: register[armour](tb, w, "armour"), kind: addKind(tb, w, world.Kind{Name: "five", Body: body}),
+	}
+	require.NoError(tb, world.Default(w, f.kind, f.place, place{1, 2, 3}))
+	require.NoError(tb, world.Default(w, f.kind, f.motion, motion{1, 0, 0}))
+	require.NoError(tb, world.Default(w, f.kind, f.armour, armour{10, 10}))
+	require.NoError(tb, world.Default(w, f.kind, register[team](tb, w, "team"), team{1}))
+	require.NoError(tb, world.Default(w, f.kind, register[owner](tb, w, "owner"), owner{}))
+	return f
+}
+
+// fiveFields is what one writes first: a struct in a map by number, or in a
+// slice with a list of the free places.
+type fiveFields struct {
+	place  place
+	motion motion
+	armour armour
+	team   team
+	owner  owner
+	live   bool
+}
+
+var anyFive = fiveFields{place{1, 2, 3}, motion{1, 0, 0}, armour{10, 10}, team{1}, owner{}, true}
+
+// BenchmarkSpawnDestroy spawns and destroys 1,000 entities a step, of 10,000
+// that stay. The time is of one pair, the step's share included.
+func BenchmarkSpawnDestroy(b *testing.B) {
+	const pairs = 1000
+	perPair := func(b *testing.B) {
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pairs, "ns/pair")
+	}
+	atOnce := func(f fiveComponents, i int) world.Entity {
+		e, _ := f.Spawn(f.kind, world.Vec3{X: float32(i%100)*10 - 495, Z: float32(i/100)*10 - 495}, world.Vec3{})
+		return e
+	}
+	run := func(body *world.BodyDef, spawn func(f fiveComponents, i int) world.Entity) func(*testing.B) {
+		return func(b *testing.B) {
+			f := newFive(b, 65536, body)
+			for i := range 10_000 {
+				atOnce(f, i)
+			}
+			var list [pairs]world.Entity
+			step := func() {
+				for i := range list {
+					list[i] = spawn(f, i)
+				}
+				for _, e := range list {
+					f.Destroy(e)
+				}
+				f.Step()
+			}
+			steps(f.World, 31) // those that stay fall asleep
+			step()
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
+			}
+			perPair(b)
+		}
+	}
+	b.Run("at once", run(nil, atOnce))
+	b.Run("deferred", run(nil, func(f fiveComponents, _ int) world.Entity {
+		e, _ := f.DeferSpawn(f.kind, world.Vec3{}, world.Vec3{}, 0)
+		return e
+	}))
+	b.Run("with a body", run(&world.BodyDef{Kinematic: true}, atOnce))
+	b.Run("plain map", func(b *testing.B) {
+		m, next := map[uint64]*fiveFields{}, uint64(0)
+		for range 10_000 {
+			v := anyFive
+			m[next] = &v
+			next++
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			first := next
+			for range pairs {
+				v := anyFive
+				m[next] = &v
+				next++
+			}
+			for e := first; e < next; e++ {
+				delete(m, e)
+			}
+		}
+		perPair(b)
+	})
+	b.Run("plain slice", func(b *testing.B) {
+		all, free := make([]fiveFields, 11_000), []uint32{}
+		for i := 10_999; i >= 10_000; i-- {
+			free = append(free, uint32(i))
+		}
+		var list [pairs]uint32
+		b.ReportAllocs()
+		for b.Loop() {
+			for i := range list {
+				list[i] = free[len(free)-1]
+				free = free[:len(free)-1]
+				all[list[i]] = anyFive
+			}
+			for _, i := range list {
+				all[i] = fiveFields{}
+				free = append(free, i)
+			}
+		}
+		perPair(b)
+	})
+}
+
+// BenchmarkQuery moves 100,000 entities, nine of ten of which match.
+func BenchmarkQuery(b *testing.B) {
+	const n = 100_000
+	f := newFive(b, n, nil)
+	still := register[struct{}](b, f.World, "still")
+	plain := make([]fiveFields, n)
+	for i := range plain {
+		e := spawn(b, f.World, f.kind, world.Vec3{})
+		plain[i] = anyFive
+		if i%10 == 0 {
+			still.Set(e, struct{}{})
+			plain[i].live = false
+		}
+	}
+	q, err := f.NewQuery(world.QueryDef{With: []world.Term{f.place, f.motion}, Without: []world.Term{still}})
+	require.NoError(b, err)
+	require.Equal(b, n/10*9, q.Count())
+	perEntity := func(b *testing.B) {
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n/10*9), "ns/entity")
+	}
+	b.Run("Words", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for word, mask := range q.Words() {
+				places, motions := f.place.MutWord(word, mask), f.motion.Word(word)
+				for ; mask != 0; mask &= mask - 1 {
+					i := bits.TrailingZeros64(mask) & 63
+					places[i].X += motions[i].X
+				}
+			}
+		}
+		perEntity(b)
+	})
+	b.Run("All2", func(b *testing.B) {
+		b.ReportAllocs()
+		sum := float32(0)
+		for b.Loop() {
+			for _, v := range world.All2(q, f.place, f.motion) {
+				sum += v.A.X + v.B.X
+			}
+		}
+		perEntity(b)
+	})
+	b.Run("Mut2", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, v := range world.Mut2(q, f.place, f.motion) {
+				v.A.X += v.B.X
+			}
+		}
+		perEntity(b)
+	})
+	b.Run("plain slice", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for i := range plain {
+				if p := &plain[i]; p.live {
+					p.place.X += p.motion.X
+				}
+			}
+		}
+		perEntity(b)
+	})
+}
+
+// BenchmarkVolumes steps 10,000 sleeping crates and 500 that fly, with no volume,
+// with 100 that stay where they are, and with 100 that are carried along.
+func BenchmarkVolumes(b *testing.B) {
+	for _, c := range []struct {
+		name           string
+		count, carried int
+	}{{"none", 0, 0}, {"100 at rest", 100, 0}, {"100 carried", 100, 100}} {
+		b.Run(c.name, func(b *testing.B) {
+			w, up := resting(b, 500)
+			volumes := register[world.Volume](b, w, "volume")
+			ghost := addKind(b, w, world.Kind{Name: "post"})
+			for i := range c.count {
+				at, _ := w.Position(up[i])
+				if i < c.carried {
+					volumes.Set(up[i], world.Volume{Radius: 12})
+				} else {
+					volumes.Set(spawn(b, w, ghost, world.Vec3{}), world.Volume{Center: at, Radius: 12})
+				}
+			}
+			w.Step()
+			b.ReportAllocs()
+			for b.Loop() {
+				lift(w, up)
+				w.Step()
+				w.ClearDirty()
+			}
+		})
+	}
+}

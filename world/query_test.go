@@ -1,0 +1,361 @@
+package world_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/world"
+)
+
+func newQuery(t testing.TB, w *world.World, d world.QueryDef) *world.Query {
+	t.Helper()
+	q, err := w.NewQuery(d)
+	require.NoError(t, err)
+	return q
+}
+
+func terms(list ...world.Term) []world.Term { return list }
+
+// population is a world with two components and a map that says who has what,
+// and what was changed.
+type population struct {
+	w          *world.World
+	kinds      []world.KindID
+	a          *world.Component[int32]
+	b          *world.Component[float64]
+	model      map[world.Entity]*citizen
+	waiting    []func() // deferred changes
+	queries    map[string]*world.Query
+	conditions map[string]func(*citizen) bool
+}
+
+type citizen struct {
+	body                 bool
+	a                    *int32
+	b                    *float64
+	changed, changedNext bool // a
+	doomed, unborn       bool
+}
+
+func newPopulation(t *testing.T) *population {
+	w, crate, ghost, _ := newWorld(t, world.Config{MaxEntities: 300, RestTicks: 2})
+	p := &population{
+		w: w, kinds: []world.KindID{crate, ghost}, model: map[world.Entity]*citizen{},
+		a: register[int32](t, w, "a"), b: register[float64](t, w, "b"),
+	}
+	require.NoError(t, world.Default(w, ghost, p.a, 7))
+	p.queries = map[string]*world.Query{
+		"all":       newQuery(t, w, world.QueryDef{}),
+		"a":         newQuery(t, w, world.QueryDef{With: terms(p.a)}),
+		"a and b":   newQuery(t, w, world.QueryDef{With: terms(p.a, p.b)}),
+		"a not b":   newQuery(t, w, world.QueryDef{With: terms(p.a), Without: terms(p.b)}),
+		"neither":   newQuery(t, w, world.QueryDef{Without: terms(p.a, p.b)}),
+		"changed":   newQuery(t, w, world.QueryDef{Changed: terms(p.a)}),
+		"changed b": newQuery(t, w, world.QueryDef{Changed: terms(p.a), With: terms(p.b)}),
+	}
+	p.conditions = map[string]func(*citizen) bool{
+		"all":       func(*citizen) bool { return true },
+		"a":         func(c *citizen) bool { return c.a != nil },
+		"a and b":   func(c *citizen) bool { return c.a != nil && c.b != nil },
+		"a not b":   func(c *citizen) bool { return c.a != nil && c.b == nil },
+		"neither":   func(c *citizen) bool { return c.a == nil && c.b == nil },
+		"changed":   func(c *citizen) bool { return c.a != nil && c.changed },
+		"changed b": func(c *citizen) bool { return c.a != nil && c.b != nil && c.changed },
+	}
+	return p
+}
+
+// any draws somebody who was live once.
+func (p *population) any(t *rapid.T) (world.Entity, *citizen) {
+	if len(p.model) == 0 {
+		t.Skip("nobody")
+	}
+	all := slices.SortedFunc(maps.Keys(p.model), func(x, y world.Entity) int { return int(x.Index()) - int(y.Index()) })
+	e := rapid.SampledFrom(all).Draw(t, "entity")
+	return e, p.model[e]
+}
+
+func (c *citizen) setA(v int32) {
+	c.a = &v
+	c.changedNext = true
+}
+
+func (c *citizen) born(ghost bool) {
+	c.unborn = false
+	if ghost {
+		c.setA(7)
+	}
+}
+
+func (p *population) spawn(t *rapid.T) {
+	kind := rapid.IntRange(0, 1).Draw(t, "kind")
+	c := &citizen{body: kind == 0}
+	if rapid.Bool().Draw(t, "deferred") {
+		e, err := p.w.DeferSpawn(p.kinds[kind], world.Vec3{Y: 1}, world.Vec3{}, 0)
+		require.NoError(t, err)
+		c.unborn = true
+		p.model[e] = c
+		p.waiting = append(p.waiting, func() { c.born(kind == 1) })
+		return
+	}
+	e, err := p.w.Spawn(p.kinds[kind], world.Vec3{Y: 1}, world.Vec3{})
+	require.NoError(t, err)
+	c.born(kind == 1)
+	p.model[e] = c
+}
+
+func (p *population) destroy(t *rapid.T) {
+	e, c := p.any(t)
+	require.Equal(t, !c.doomed, p.w.Destroy(e))
+	c.doomed = true
+}
+
+func (p *population) set(t *rapid.T) {
+	e, c := p.any(t)
+	v := rapid.Int32().Draw(t, "a")
+	switch rapid.IntRange(0, 4).Draw(t, "how") {
+	case 0:
+		require.True(t, p.a.Set(e, v))
+		c.setA(v)
+	case 1:
+		require.True(t, p.a.DeferSet(e, v))
+		p.waiting = append(p.waiting, func() { c.setA(v) })
+	case 2:
+		require.Equal(t, c.a != nil, p.a.Mut(e) != nil)
+		if c.a != nil {
+			*p.a.Mut(e) = v
+			c.setA(v)
+		}
+	case 3:
+		f := float64(v)
+		require.True(t, p.b.Set(e, f))
+		c.b = &f
+	case 4:
+		f := float64(v)
+		require.True(t, p.b.DeferSet(e, f))
+		p.waiting = append(p.waiting, func() { c.b = &f })
+	}
+}
+
+func (p *population) remove(t *rapid.T) {
+	e, c := p.any(t)
+	switch rapid.IntRange(0, 2).Draw(t, "how") {
+	case 0:
+		require.Equal(t, c.a != nil, p.a.Remove(e))
+		c.a, c.changed, c.changedNext = nil, false, false
+	case 1:
+		require.True(t, p.a.DeferRemove(e))
+		p.waiting = append(p.waiting, func() { c.a, c.changed, c.changedNext = nil, false, false })
+	case 2:
+		require.True(t, p.b.DeferRemove(e))
+		p.waiting = append(p.waiting, func() { c.b = nil })
+	}
+}
+
+func (p *population) apply(*rapid.T) {
+	p.w.ApplyDeferred()
+	p.applied()
+}
+
+func (p *population) applied() {
+	for _, f := range p.waiting {
+		f()
+	}
+	p.waiting = nil
+}
+
+func (p *population) step(*rapid.T) {
+	p.w.Step()
+	p.applied()
+	for e, c := range p.model {
+		c.changed, c.changedNext = c.changedNext, false
+		if c.doomed {
+			delete(p.model, e)
+		}
+	}
+}
+
+func (p *population) compare(t *rapid.T) {
+	require.NoError(t, p.w.CheckInvariants())
+	for name, q := range p.queries {
+		var want []world.Entity
+		for e, c := range p.model {
+			if p.conditions[name](c) && !c.unborn {
+				want = append(want, e)
+			}
+		}
+		slices.SortFunc(want, func(x, y world.Entity) int { return int(x.Index()) - int(y.Index()) })
+		require.Equal(t, want, slices.Collect(q.All()), name)
+		require.Equal(t, len(want), q.Count(), name)
+	}
+	n := 0
+	for e, v := range world.All2(p.queries["all"], p.a, p.b) {
+		require.Equal(t, *p.model[e].a, *v.A)
+		require.Equal(t, *p.model[e].b, *v.B)
+		n++
+	}
+	require.Equal(t, p.queries["a and b"].Count(), n)
+}
+
+func TestQueriesAgainstModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := newPopulation(t)
+		r.Repeat(map[string]func(*rapid.T){
+			"spawn": p.spawn, "spawn2": p.spawn, "spawn3": p.spawn, "destroy": p.destroy, "set": p.set, "set2": p.set,
+			"remove": p.remove, "apply": p.apply, "step": p.step, "": p.compare,
+		})
+	})
+}
+
+func TestQueryAwake(t *testing.T) {
+	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
+		w, crate, ghost, lift := newWorld(t, world.Config{RestTicks: 1, Compaction: mode})
+		tag := register[uint8](t, w, "tag")
+		require.NoError(t, world.Default(w, crate, tag, 1))
+		q := newQuery(t, w, world.QueryDef{With: terms(tag), Awake: true})
+		anyone := newQuery(t, w, world.QueryDef{Awake: true})
+		a, b := spawn(t, w, crate, world.Vec3{Y: 50}), spawn(t, w, crate, world.Vec3{X: 8, Y: 0.5})
+		spawn(t, w, ghost, world.Vec3{})
+		l, err := w.Spawn(lift, world.Vec3{}, world.Vec3{X: 1})
+		require.NoError(t, err)
+		require.Empty(t, slices.Collect(q.All()), "%v: before the first flush", mode)
+		w.Step()
+		require.Equal(t, []world.Entity{a, b}, slices.Collect(q.All()), "%v", mode)
+		require.Equal(t, []world.Entity{a, b, l}, slices.Collect(anyone.All()), "%v", mode)
+		require.Empty(t, w.Woke(), "%v: a new body does not wake", mode)
+		w.Step()
+		require.Equal(t, []world.Entity{a}, slices.Collect(q.All()), "%v: the other lies on the ground", mode)
+		require.Equal(t, []world.Entity{b}, w.Slept())
+		w.Sleep(a)
+		w.Wake(b)
+		require.Equal(t, []world.Entity{a}, slices.Collect(q.All()), "%v: words are not carried out yet", mode)
+		w.Step()
+		require.Equal(t, []world.Entity{b}, slices.Collect(q.All()), "%v", mode)
+		require.Equal(t, []world.Entity{a}, w.Slept())
+		require.Equal(t, []world.Entity{b}, w.Woke())
+		w.Destroy(b)
+		w.Step()
+		require.Equal(t, []world.Entity{l}, slices.Collect(anyone.All()), "%v: asleep or gone", mode)
+		require.NoError(t, w.CheckInvariants())
+	}
+}
+
+func TestLoopsOverComponents(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	a, b, c := register[int32](t, w, "a"), register[int64](t, w, "b"), register[uint8](t, w, "c")
+	all := newQuery(t, w, world.QueryDef{})
+	var list []world.Entity
+	for i := range 200 {
+		e := spawn(t, w, crate, world.Vec3{})
+		list = append(list, e)
+		a.Set(e, int32(i))
+		b.Set(e, int64(i)*10)
+		if i%3 == 0 {
+			c.Set(e, uint8(i))
+		}
+	}
+	w.Step()
+	w.Step()
+	w.ClearDirty()
+	require.False(t, a.Changed().Any(), "the changes of an earlier step")
+
+	sum := int64(0)
+	for e, v := range world.All3(all, a, b, c) {
+		i := e.Index()
+		require.EqualValues(t, i, *v.A)
+		require.EqualValues(t, i*10, *v.B)
+		require.EqualValues(t, i, *v.C)
+		sum += *v.B
+	}
+	require.EqualValues(t, 10*3*66*67/2, sum)
+	require.False(t, w.Dirty().Any(), "to look is not to change")
+	for e, v := range world.Mut3(all, a, c, b) {
+		*v.A = -*v.A
+		require.EqualValues(t, e.Index(), *v.B)
+	}
+	for _, v := range world.Mut2(all, b, c) {
+		*v.A++
+	}
+	require.True(t, w.Dirty().Equal(c.Presence()))
+	require.EqualValues(t, -3, *a.Get(list[3]))
+	require.EqualValues(t, 31, *b.Get(list[3]))
+	require.False(t, a.Changed().Any(), "marked between two steps, for the next")
+	w.Step()
+	require.True(t, a.Changed().Equal(c.Presence()))
+	require.True(t, b.Changed().Equal(c.Presence()))
+	require.False(t, c.Changed().Any())
+	w.Step()
+	require.False(t, a.Changed().Any())
+
+	met := 0
+	for e := range world.Mut1(all, a) {
+		if met++; met == 2 {
+			a.Remove(list[2])
+			a.Remove(list[199])
+			require.Equal(t, list[1], e)
+		}
+		require.NotEqual(t, list[2], e, "it lost the component before its turn")
+	}
+	require.Equal(t, 198, met)
+	for range world.All1(all, a) {
+		break
+	}
+}
+
+func TestQueryOfAnotherWorld(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{})
+	other, _, _, _ := newWorld(t, world.Config{})
+	own, foreign := register[int](t, w, "n"), register[int](t, other, "n")
+	for _, d := range []world.QueryDef{
+		{With: terms(foreign)},
+		{Without: terms(own, foreign)},
+		{Changed: terms(foreign)},
+	} {
+		_, err := w.NewQuery(d)
+		require.ErrorIs(t, err, world.ErrUnknown)
+	}
+	q := newQuery(t, w, world.QueryDef{})
+	require.Panics(t, func() {
+		for range world.All2(q, own, foreign) {
+			t.Fatal("met")
+		}
+	})
+}
+
+func TestLoopsAllocateNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("audits allocate")
+	}
+	w, crate, _, _ := newWorld(t, world.Config{})
+	a, b := register[int32](t, w, "a"), register[int32](t, w, "b")
+	require.NoError(t, world.Default(w, crate, a, 1))
+	require.NoError(t, world.Default(w, crate, b, 2))
+	q := newQuery(t, w, world.QueryDef{With: terms(a), Changed: terms(b), Awake: true})
+	all := newQuery(t, w, world.QueryDef{})
+	churn := func() {
+		e, _ := w.DeferSpawn(crate, world.Vec3{Y: 50}, world.Vec3{}, 0)
+		a.DeferSet(e, 5)
+		b.DeferRemove(e)
+		_, _ = w.SpawnFor(crate, world.Vec3{Y: 50}, world.Vec3{}, 2)
+		w.Step()
+		w.Destroy(e)
+		for word, mask := range q.Words() {
+			a.MutWord(word, mask)[0]++
+		}
+		for _, v := range world.Mut2(all, a, b) {
+			*v.A += *v.B
+		}
+		for e := range q.All() {
+			b.Mut(e)
+		}
+	}
+	for range 100 {
+		churn()
+	}
+	require.Zero(t, testing.AllocsPerRun(100, churn))
+}

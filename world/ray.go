@@ -1,0 +1,136 @@
+package world
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Hit is a body that a ray meets.
+type Hit struct {
+	Entity   Entity
+	Distance float32 // metres from the start to where the ray enters the body; 0 if it starts inside
+}
+
+// AppendRay appends to list the bodies that a straight line between two points
+// meets, if every body is a sphere of its kind's radius and the line is a
+// thickness wide on all sides: the nearest first, and by slot where two are
+// equally near. It marches through the grid, row by row of cells. Nothing is
+// found if a point or the thickness is not finite, or that is negative.
+func (w *World) AppendRay(list []Hit, from, to Vec3, thickness float32) []Hit {
+	if !from.finite() || !to.finite() || !(thickness >= 0) || math.IsInf(float64(thickness), 1) {
+		return list
+	}
+	g, first := &w.grid, len(list)
+	r := rayOf(from, to, float64(thickness))
+	wide := float64(thickness) + float64(w.radius)
+	rows := g.cover(0, 0, min(r.from[2], r.to[2])-wide, max(r.from[2], r.to[2])+wide)
+	for z := rows.z0; z <= rows.z1; z++ {
+		low, high := g.rowBounds(z)
+		lowX, highX, ok := r.across(low-wide, high+wide)
+		if !ok {
+			continue
+		}
+		columns := g.cover(lowX-wide, highX+wide, 0, 0)
+		for x := columns.x0; x <= columns.x1; x++ {
+			list = w.rayCell(list, &r, z*g.columns+x)
+		}
+	}
+	slices.SortFunc(list[first:], func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.Entity.Index(), b.Entity.Index()))
+	})
+	return list
+}
+
+// rowBounds is the range of z in which a row of cells lists bodies, with slack
+// for what rounding takes; without end for the outermost.
+func (g *grid) rowBounds(z int32) (low, high float64) {
+	edge, slack := 1/float64(g.perMetre), 0.01+float64(2e-6*float64(g.halfZ))
+	low = float64(float64(z)*edge) - float64(g.halfZ) - slack
+	high = low + edge + float64(2*slack)
+	if z == 0 {
+		low = math.Inf(-1)
+	}
+	if z == g.rows-1 {
+		high = math.Inf(1)
+	}
+	return low, high
+}
+
+// ray is a line in double precision, so that it is straight in large worlds, too.
+type ray struct {
+	from, to, along [3]float64 // along has length 1, or 0
+	length          float64
+	thickness       float64
+}
+
+func rayOf(from, to Vec3, thickness float64) ray {
+	r := ray{
+		from: [3]float64{float64(from.X), float64(from.Y), float64(from.Z)},
+		to:   [3]float64{float64(to.X), float64(to.Y), float64(to.Z)}, thickness: thickness,
+	}
+	square := 0.0
+	for i := range r.along {
+		r.along[i] = r.to[i] - r.from[i]
+		square += float64(r.along[i] * r.along[i])
+	}
+	r.length = math.Sqrt(square)
+	for i := range r.along {
+		if r.length > 0 {
+			r.along[i] /= r.length
+		}
+	}
+	return r
+}
+
+// across returns the range of x in which the ray is between two z.
+func (r *ray) across(low, high float64) (lowX, highX float64, ok bool) {
+	a, b := 0.0, 1.0 // the part of the ray, from its start to its end
+	z, dz := r.from[2], r.to[2]-r.from[2]
+	if dz == 0 {
+		if z < low || z > high {
+			return 0, 0, false
+		}
+	} else {
+		enter, leave := (low-z)/dz, (high-z)/dz
+		a, b = max(a, min(enter, leave)), min(b, max(enter, leave))
+		if a > b {
+			return 0, 0, false
+		}
+	}
+	dx := r.to[0] - r.from[0]
+	x0, x1 := r.from[0]+float64(dx*a), r.from[0]+float64(dx*b)
+	return min(x0, x1), max(x0, x1), true
+}
+
+func (w *World) rayCell(list []Hit, r *ray, c int32) []Hit {
+	b := &w.bodies
+	for _, slot := range w.grid.slots(c) {
+		row := int(w.rowOf[slot])
+		if d, ok := r.meets(b.position(row), float64(w.kinds[b.kind[row]].params.radius)); ok {
+			list = append(list, Hit{w.pool.HandleAt(slot), d})
+		}
+	}
+	return list
+}
+
+// meets returns how far along the ray it enters a sphere.
+func (r *ray) meets(center Vec3, radius float64) (float32, bool) {
+	m := [3]float64{float64(center.X) - r.from[0], float64(center.Y) - r.from[1], float64(center.Z) - r.from[2]}
+	var forward, square float64
+	for i := range m {
+		forward += float64(m[i] * r.along[i])
+		square += float64(m[i] * m[i])
+	}
+	reach := radius + r.thickness
+	outside := square - float64(reach*reach)
+	if outside <= 0 {
+		return 0, true
+	}
+	root := float64(forward*forward) - outside
+	if forward <= 0 || root < 0 {
+		return 0, false
+	}
+	enters := forward - math.Sqrt(root)
+	return float32(enters), enters <= r.length
+}

@@ -1,0 +1,300 @@
+package world
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/worldd/worldd/field"
+)
+
+// The file of a recording, all of it little-endian:
+//
+//	magic "wrec" | version u32 | ticks between hashes u32
+//	image (with its own magic and end)
+//	parts u32 x { length u32 | name }
+//	frames x { length u32 | sum u64 | bytes }
+//	the last frame, if the recording was closed, is empty
+//
+// A frame is one step: its tick, what happened ahead of it, in order, and the
+// hashes after it. A sum is xxhash64 of all frames up to and with its own.
+const (
+	recordMagic      = "wrec"
+	recordVersion    = 1
+	frameHeaderBytes = 12
+	// maxFrameBytes bounds what a reader takes for a step: a million spawns are
+	// 50 MB.
+	maxFrameBytes = 1 << 28
+)
+
+// What happens to a world from outside, as a frame tells it. Whatever systems do
+// in a step is not told: they do it again.
+const (
+	opSpawn = iota + 1
+	opDeferSpawn
+	opApplyDeferred
+	opDestroy
+	opPosition
+	opVelocity
+	opWake
+	opSleep
+	opSet
+	opUnset
+	opAddEffect
+	opMoveEffect
+	opEffectParams
+	opRemoveEffect
+	opRandom
+	opHashes
+)
+
+// Recorder writes what happens to a world, so that Replay can repeat it. It
+// belongs to the world's goroutine. A write error ends the recording, not the
+// world: see Err.
+type Recorder struct {
+	w        *World
+	to       io.Writer
+	every    uint64
+	sum      xxhash.Digest
+	frame    []byte
+	programs map[*field.Program]uint32
+	random   []byte // at the end of the last step
+	now      []byte
+	hashes   []uint64
+	shapes   []shape // of the components
+	err      error
+}
+
+// Record begins to record the world into to: the image, which must have been
+// taken since the last step, then a frame in each Step, in one Write. Every
+// so many ticks a frame holds the hashes of all parts of the state; 0 means
+// every tick, which costs about as much as two StateHashes.
+//
+// Until Close every call that changes the world between two steps is recorded.
+// What is written through Component.Mut and its like is recorded if it is done by
+// the next Step. Kinds, components and systems must be set up before, and the
+// world must not be restored meanwhile: both end the recording with an error.
+func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error) {
+	if w.recorder != nil {
+		return nil, fmt.Errorf("%w: the world is being recorded already", ErrValue)
+	}
+	if img.tick != w.tick || w.running {
+		return nil, fmt.Errorf("%w: the image was taken at tick %d, and it is %d", ErrValue, img.tick, w.tick)
+	}
+	r := &Recorder{w: w, to: to, every: max(every, 1), programs: map[*field.Program]uint32{}}
+	r.sum.Reset()
+	head := binary.LittleEndian.AppendUint32([]byte(recordMagic), recordVersion)
+	if _, err := to.Write(binary.LittleEndian.AppendUint32(head, uint32(r.every))); err != nil {
+		return nil, fmt.Errorf("world: recording: %w", err)
+	}
+	if _, err := img.WriteTo(to); err != nil {
+		return nil, err
+	}
+	names := w.hashParts()
+	head = binary.LittleEndian.AppendUint32(head[:0], uint32(len(names)))
+	for _, name := range names {
+		head = append(binary.LittleEndian.AppendUint32(head, uint32(len(name))), name...)
+	}
+	if _, err := to.Write(head); err != nil {
+		return nil, fmt.Errorf("world: recording: %w", err)
+	}
+	r.random = append(r.random, img.random...)
+	r.shapes = w.shapes()
+	r.begin()
+	w.recorder = r
+	return r, nil
+}
+
+// Err returns why the recording ended before Close; nil if it did not.
+func (r *Recorder) Err() error { return r.err }
+
+// Close ends the recording. What happened since the last step is not in it. It
+// returns Err, or the writer's error. The writer stays open.
+func (r *Recorder) Close() error {
+	if r.w.recorder == r {
+		r.w.recorder = nil
+		r.frame = r.frame[:frameHeaderBytes]
+		r.write()
+	}
+	return r.err
+}
+
+// shapes are those of the components, by ID.
+func (w *World) shapes() (all []shape) {
+	for _, c := range w.components {
+		all = append(all, newShape(c.info().Type))
+	}
+	return all
+}
+
+// fail ends the recording.
+func (r *Recorder) fail(err error) {
+	r.err = err
+	r.w.recorder = nil
+}
+
+// recording returns the recorder, if there is one and this is not a step.
+func (w *World) recording() *Recorder {
+	if w.running {
+		return nil
+	}
+	return w.recorder
+}
+
+// begin begins the frame of the next step with its number.
+func (r *Recorder) begin() {
+	r.frame = append(r.frame[:0], make([]byte, frameHeaderBytes)...)
+	r.u64(r.w.tick + 1)
+}
+
+// beforeStep adds what is known only now: what has become of the values that
+// were set, or opened to be written to, and of the random generator.
+func (r *Recorder) beforeStep() {
+	r.w.ApplyDeferred()
+	for _, c := range r.w.components {
+		changed := &c.changed().next
+		if c.info().Local {
+			continue
+		}
+		for slot, ok := changed.Next(0); ok; slot, ok = changed.Next(slot + 1) {
+			r.set(c, r.w.tenant(slot))
+		}
+	}
+	r.now, _ = r.w.pcg.AppendBinary(r.now[:0]) // the error is always nil
+	if !slices.Equal(r.now, r.random) {
+		r.op(opRandom)
+		r.frame = append(r.frame, byte(len(r.now)))
+		r.frame = append(r.frame, r.now...)
+	}
+}
+
+// afterStep ends the frame and writes it.
+func (r *Recorder) afterStep() {
+	if r.w.tick%r.every == 0 {
+		r.op(opHashes)
+		r.hashes = r.w.appendHashes(r.hashes[:0])
+		for _, h := range r.hashes {
+			r.u64(h)
+		}
+	}
+	r.random, _ = r.w.pcg.AppendBinary(r.random[:0])
+	r.write()
+}
+
+func (r *Recorder) write() {
+	n := len(r.frame) - frameHeaderBytes
+	if n > maxFrameBytes {
+		r.fail(fmt.Errorf("%w: a recorded step of %d bytes; at most %d", ErrFull, n, maxFrameBytes))
+		return
+	}
+	_, _ = r.sum.Write(r.frame[frameHeaderBytes:]) // never fails
+	binary.LittleEndian.PutUint32(r.frame, uint32(n))
+	binary.LittleEndian.PutUint64(r.frame[4:], r.sum.Sum64())
+	_, err := r.to.Write(r.frame)
+	if err != nil {
+		r.fail(fmt.Errorf("world: recording: tick %d: %w", r.w.tick, err))
+		return
+	}
+	r.begin()
+}
+
+func (r *Recorder) op(code byte)    { r.frame = append(r.frame, code) }
+func (r *Recorder) u16(v uint16)    { r.frame = binary.LittleEndian.AppendUint16(r.frame, v) }
+func (r *Recorder) u32(v uint32)    { r.frame = binary.LittleEndian.AppendUint32(r.frame, v) }
+func (r *Recorder) u64(v uint64)    { r.frame = binary.LittleEndian.AppendUint64(r.frame, v) }
+func (r *Recorder) f32(v float32)   { r.u32(math.Float32bits(v)) }
+func (r *Recorder) handle(h Entity) { r.u64(uint64(h)) }
+func (r *Recorder) vec(v Vec3)      { r.f32(v.X); r.f32(v.Y); r.f32(v.Z) }
+func (r *Recorder) vec4(v field.Vec4) {
+	for _, x := range v {
+		r.f32(x)
+	}
+}
+
+// The calls, each with its arguments, and with the handle that came of it.
+
+func (r *Recorder) spawn(code byte, e Entity, k KindID, at, velocity Vec3, lifeTicks uint32) {
+	r.op(code)
+	r.u16(uint16(k))
+	r.vec(at)
+	r.vec(velocity)
+	r.u32(lifeTicks)
+	r.handle(e)
+}
+
+// word is a call about an entity that takes nothing else.
+func (r *Recorder) word(code byte, e Entity) {
+	r.op(code)
+	r.handle(e)
+}
+
+// move is a call about an entity or an effect that takes a vector.
+func (r *Recorder) move(code byte, h Entity, v Vec3) {
+	r.op(code)
+	r.handle(h)
+	r.vec(v)
+}
+
+func (r *Recorder) set(c column, e Entity) {
+	id := c.info().ID
+	r.op(opSet)
+	r.u16(uint16(id))
+	r.handle(e)
+	from := len(r.frame)
+	r.frame = append(r.frame, valueOf(c, e.Index())...)
+	r.shapes[id].convert(r.frame[from:])
+}
+
+func (r *Recorder) unset(component int, e Entity) {
+	r.op(opUnset)
+	r.u16(uint16(component))
+	r.handle(e)
+}
+
+func (r *Recorder) addEffect(id EffectID, d *EffectDef, params []field.Vec4) {
+	r.op(opAddEffect)
+	number, known := r.programs[d.Program]
+	if !known {
+		number = uint32(len(r.programs))
+		r.programs[d.Program] = number
+	}
+	r.u32(number)
+	if !known {
+		text, _ := d.Program.MarshalBinary() // the error is always nil
+		r.u32(uint32(len(text)))
+		r.frame = append(r.frame, text...)
+	}
+	r.op(byte(d.Mode))
+	r.vec(d.Center)
+	r.u32(uint32(d.Layers))
+	r.handle(d.Follow)
+	r.u32(d.LifeTicks)
+	for _, p := range params {
+		r.vec4(p)
+	}
+	r.handle(id)
+}
+
+func (r *Recorder) effectParams(id EffectID, params []field.Vec4) {
+	r.op(opEffectParams)
+	r.handle(id)
+	for _, p := range params {
+		r.vec4(p)
+	}
+}
+
+// errSetup ends a recording whose world is set up further: a replay begins with
+// the image, and could not know.
+var errSetup = errors.New("world: recording: the world was set up further, or restored, while it was recorded")
+
+// changesSetup is called by what a recording cannot hold.
+func (w *World) changesSetup() {
+	if w.recorder != nil {
+		w.recorder.fail(errSetup)
+	}
+}

@@ -1,0 +1,77 @@
+package world
+
+// The parts that a recording hashes apart, ahead of the components: so that a
+// difference can be named.
+const (
+	partState    = "state" // StateHash
+	partClock    = "clock and random generator"
+	partEntities = "entities"
+	partBodies   = "bodies"
+	partEffects  = "effects"
+	partVolumes  = "volumes"
+)
+
+// hashParts names what appendHashes appends, in order.
+func (w *World) hashParts() []string {
+	names := []string{partState, partClock, partEntities, partBodies, partEffects, partVolumes}
+	for _, c := range w.components {
+		if c.info().Local {
+			continue
+		}
+		names = append(names, "component "+c.info().Name)
+	}
+	return names
+}
+
+// appendHashes appends the StateHash and a hash of each part of the state.
+func (w *World) appendHashes(list []uint64) []uint64 {
+	clock := hash(w.tick)
+	var state [64]byte
+	random, _ := w.pcg.AppendBinary(state[:0]) // the error is always nil
+	list = append(list, w.StateHash(), uint64(clock.bytes(random)))
+	list = append(list, w.hashTenants(), w.hashBodies(), uint64(w.hashEffects(0)), uint64(w.hashVolumes(0)))
+	for _, c := range w.components {
+		if c.info().Local {
+			continue
+		}
+		h, present := hash(0), c.present()
+		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
+			h = c.hash(h.add(uint64(slot)), slot)
+		}
+		list = append(list, uint64(h))
+	}
+	return list
+}
+
+// hashTenants covers who is live, as what, for how long, and the generations.
+func (w *World) hashTenants() uint64 {
+	h := hash(len(w.generations))
+	for _, g := range w.generations {
+		h = h.add(uint64(g))
+	}
+	live := w.pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		record, doomed := w.pool.At(slot), uint64(0)
+		if w.doomed.Has(slot) {
+			doomed = 1
+		}
+		h = h.add(uint64(slot) | uint64(record.kind)<<32 | doomed<<48).add(record.expires)
+	}
+	return uint64(h)
+}
+
+// hashBodies covers places, velocities and rest, by slot.
+func (w *World) hashBodies() uint64 {
+	h, b := hash(0), &w.bodies
+	for slot, row := range w.rowOf {
+		if row == noRow {
+			continue
+		}
+		var awake uint64
+		if b.wakeful(int(row)) {
+			awake = 1
+		}
+		h = h.add(uint64(slot) | awake<<32).vec(b.position(int(row))).vec(b.velocity(int(row))).add(uint64(b.rest[row]))
+	}
+	return uint64(h)
+}

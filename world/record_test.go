@@ -1,0 +1,281 @@
+package world_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/world"
+)
+
+// outside does to a scene what its systems do not, between two steps.
+func outside(s *scene, r *rand.Rand, programs []*field.Program) {
+	e := s.HandleAt(uint32(r.IntN(60)))
+	at := world.Vec3{X: spread(s.Rand(), 20), Y: 3, Z: spread(r, 20)} // a draw from the world's generator
+	zone(s, uint32(r.IntN(60)), r.IntN(1000))
+	switch r.IntN(17) {
+	case 0:
+		_, _ = s.SpawnFor(s.crate, at, world.Vec3{Y: 5}, uint32(r.IntN(200)))
+	case 1:
+		s.Destroy(e)
+	case 2:
+		s.SetPosition(e, at)
+	case 3:
+		s.SetVelocity(e, at)
+	case 4:
+		s.Impulse(e, at)
+	case 5:
+		s.Wake(e)
+	case 6:
+		s.Sleep(e)
+	case 7:
+		s.health.Set(e, health{Current: int16(r.IntN(9)), Healer: s.HandleAt(uint32(r.IntN(60)))})
+	case 8:
+		s.health.Remove(e)
+	case 9:
+		if h := s.health.Mut(e); h != nil {
+			s.health.Mut(e)
+			h.Max = r.Float32()
+		}
+	case 10:
+		_, _ = s.AddEffect(world.EffectDef{Program: programs[r.IntN(2)], Center: at, LifeTicks: uint32(1 + r.IntN(90))})
+	case 11:
+		id := bulk.NewHandle(uint32(r.IntN(6)), uint32(r.IntN(8)*2+1))
+		s.MoveEffect(id, at)
+		s.SetEffectParams(id, []field.Vec4{{r.Float32(), 1, 2, 3}})
+		if r.IntN(9) == 0 {
+			s.RemoveEffect(id)
+		}
+	case 12:
+		e, _ = s.DeferSpawn(s.crate, at, world.Vec3{X: 1}, uint32(r.IntN(100)))
+		s.health.DeferSet(e, health{Current: 3})
+	case 13:
+		s.health.DeferSet(e, health{Max: 4})
+	case 14:
+		s.health.DeferRemove(e)
+	case 15:
+		s.ApplyDeferred()
+		s.SetPosition(e, at)
+	case 16:
+		if values := s.health.MutWord(0, 1<<7); s.health.Presence().Has(7) {
+			values[7].Max++
+		}
+	}
+}
+
+// play plays a scene for so many ticks, and tells hash what it is after each.
+func play(t testing.TB, s *scene, seed uint64, ticks int, hash func(tick, hash uint64)) {
+	r, programs := rand.New(rand.NewPCG(seed, 9)), []*field.Program{compile(t, gust), compile(t, blast)}
+	for range ticks {
+		for r.IntN(3) == 0 {
+			outside(s, r, programs)
+		}
+		s.Step()
+		s.ClearDirty()
+		hash(s.Tick(), s.StateHash())
+	}
+}
+
+// record plays a scene that has begun, and returns the recording and the hashes.
+func record(t testing.TB, s *scene, ticks int, every uint64) ([]byte, map[uint64]uint64) {
+	t.Helper()
+	var file bytes.Buffer
+	var img world.Image
+	s.TakeImage(&img)
+	img.Extra = []byte("extra")
+	rec, err := s.Record(&file, &img, every)
+	require.NoError(t, err)
+	hashes := map[uint64]uint64{}
+	play(t, s, 1, ticks, func(tick, hash uint64) { hashes[tick] = hash })
+	require.NoError(t, rec.Close())
+	return file.Bytes(), hashes
+}
+
+func TestReplayOfTenMinutes(t *testing.T) {
+	ticks := 10 * 60 * 60
+	if testing.Short() || invariants.Enabled {
+		ticks /= 20
+	}
+	s := watched(t, 7, 30, 2, 1)
+	file, hashes := record(t, s, ticks, 1)
+	again := watched(t, 7, 0, 2, 1)
+	replay, err := again.Replay(bytes.NewReader(file))
+	require.NoError(t, err)
+	for err = replay.Next(); err == nil; err = replay.Next() {
+		if again.StateHash() != hashes[again.Tick()] {
+			t.Fatalf("tick %d: another hash", again.Tick())
+		}
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, uint64(ticks), again.Tick())
+	require.Equal(t, uint64(ticks), replay.Checked())
+	require.Greater(t, again.Stats().Reused, uint64(ticks/2))
+	require.NoError(t, again.CheckInvariants())
+}
+
+// A recording that begins in the middle, with hashes now and then, of a world
+// whose kinds and components have other numbers than the replaying one's.
+func TestReplayFromTheMiddle(t *testing.T) {
+	s := watched(t, 7, 30, 2, 1)
+	play(t, s, 5, 300, func(uint64, uint64) {})
+	file, _ := record(t, s, 200, 7)
+	again := watched(t, 7, 5, 2, 1)
+	addKind(t, again.World, world.Kind{Name: "stranger"})
+	_, err := world.Register[int64](again.World, "strange")
+	require.NoError(t, err)
+	replay, err := again.Replay(bytes.NewReader(file))
+	require.NoError(t, err)
+	require.Equal(t, "extra", string(replay.Image().Extra))
+	require.Equal(t, uint64(300), replay.Image().Tick())
+	for err = replay.Next(); err == nil; err = replay.Next() {
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, uint64(500), again.Tick())
+	require.Equal(t, uint64(29), replay.Checked())
+	at, _ := s.Position(s.HandleAt(5))
+	same, _ := again.Position(s.HandleAt(5))
+	require.Equal(t, at, same)
+}
+
+// What a replay names: the first step that differs, and what differs.
+func TestReplayThatDiffers(t *testing.T) {
+	file, _ := record(t, newScene(t, 7, 30, 2, 1), 100, 1)
+	for _, c := range []struct {
+		name   string
+		system func(s *scene)
+		parts  []string
+	}{
+		{"component", func(s *scene) { s.health.Set(s.HandleAt(0), health{Current: 77}) }, []string{"component health"}},
+		{"body", func(s *scene) { s.Impulse(s.HandleAt(1), world.Vec3{Y: 1e-4}) }, []string{"bodies"}},
+		{"draw", func(s *scene) { s.Rand().Uint64() }, []string{"clock and random generator"}},
+		{"effect", func(s *scene) { s.MoveEffect(s.blasts[1], world.Vec3{X: 99, Y: 50, Z: 99}) }, []string{"effects"}},
+		{"life", func(s *scene) { s.Destroy(s.HandleAt(2)) }, []string{"entities", "bodies", "component health"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			again := newScene(t, 7, 0, 2, 1)
+			require.NoError(t, again.AddSystem(world.After, "wrong", func(w *world.World) {
+				if w.Tick() == 42 {
+					c.system(again)
+				}
+			}))
+			replay, err := again.Replay(bytes.NewReader(file))
+			require.NoError(t, err)
+			for err = replay.Next(); err == nil; err = replay.Next() {
+			}
+			var d *world.DivergenceError
+			require.ErrorAs(t, err, &d)
+			require.Equal(t, uint64(42), d.Tick)
+			require.Equal(t, c.parts, d.Parts)
+			require.ErrorContains(t, err, "first after tick 42: in "+c.parts[0])
+		})
+	}
+}
+
+// The server died: everything up to the last whole step is there.
+func TestReplayOfARecordingCutAnywhere(t *testing.T) {
+	file, hashes := record(t, newScene(t, 7, 10, 1, 1), 40, 1)
+	ticks := uint64(0)
+	for n := 0; n < len(file); n += 13 {
+		again := newScene(t, 7, 0, 1, 1)
+		replay, err := again.Replay(bytes.NewReader(file[:n]))
+		if err == nil {
+			for err = replay.Next(); err == nil; err = replay.Next() {
+				require.Equal(t, hashes[again.Tick()], again.StateHash())
+			}
+			require.GreaterOrEqual(t, again.Tick(), ticks, "more bytes, more steps")
+			ticks = again.Tick()
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			require.ErrorIs(t, err, world.ErrRecording)
+		} else {
+			require.True(t, isImageError(err) || errors.Is(err, world.ErrRecording), "%v", err)
+		}
+	}
+	require.Equal(t, uint64(40), ticks)
+}
+
+func TestReplayOfADamagedRecording(t *testing.T) {
+	file, _ := record(t, newScene(t, 7, 10, 1, 1), 40, 1)
+	r := rand.New(rand.NewPCG(8, 8))
+	for range 300 {
+		bit := r.IntN(len(file) * 8)
+		flipped := bytes.Clone(file)
+		flipped[bit/8] ^= 1 << (bit % 8)
+		again := newScene(t, 7, 0, 1, 1)
+		replay, err := again.Replay(bytes.NewReader(flipped))
+		for err == nil {
+			err = replay.Next()
+		}
+		require.True(t, isImageError(err) || errors.Is(err, world.ErrRecording), "bit %d: %v", bit, err)
+	}
+	_, err := newScene(t, 7, 0, 1, 1).Replay(bytes.NewReader(written(t, newScene(t, 7, 0, 1, 1).World)))
+	require.ErrorContains(t, err, "no recording")
+}
+
+func TestRecordingThatCannotGoOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*scene, *failingWriter)
+		want  string
+	}{
+		"kind":      {func(s *scene, _ *failingWriter) { addKind(t, s.World, world.Kind{Name: "new"}) }, "set up further"},
+		"component": {func(s *scene, _ *failingWriter) { _, _ = world.Register[int](s.World, "new") }, "set up further"},
+		"default":   {func(s *scene, _ *failingWriter) { _ = world.Default(s.World, s.crate, s.health, health{}) }, "set up further"},
+		"system":    {func(s *scene, _ *failingWriter) { _ = s.AddSystem(world.After, "new", func(*world.World) {}) }, "set up further"},
+		"restored": {func(s *scene, _ *failingWriter) {
+			var img world.Image
+			s.TakeImage(&img)
+			_ = s.Restore(&img)
+		}, "restored"},
+		"disk": {func(_ *scene, f *failingWriter) { f.room = 100 }, errFull.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, 7, 10, 1, 1)
+			var img world.Image
+			s.TakeImage(&img)
+			disk := &failingWriter{1 << 20}
+			rec, err := s.Record(disk, &img, 1)
+			require.NoError(t, err)
+			_, err = s.Record(io.Discard, &img, 1)
+			require.ErrorIs(t, err, world.ErrValue, "one at a time")
+			s.Step()
+			require.NoError(t, rec.Err())
+			c.spoil(s, disk)
+			steps(s.World, 100)
+			require.ErrorContains(t, rec.Err(), c.want)
+			require.ErrorContains(t, rec.Close(), c.want)
+			_, err = s.Record(io.Discard, &img, 1)
+			require.ErrorContains(t, err, "taken at tick 0", "the image is old")
+			s.TakeImage(&img)
+			_, err = s.Record(io.Discard, &img, 1)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("audits allocate")
+	}
+	s := newScene(t, 7, 50, 1, 1)
+	var img world.Image
+	s.TakeImage(&img)
+	_, err := s.Record(io.Discard, &img, 1)
+	require.NoError(t, err)
+	step := func() {
+		e := s.HandleAt(3)
+		s.health.Set(e, health{Current: 5})
+		s.health.Mut(e).Max = 9
+		s.SetVelocity(e, world.Vec3{Y: 3})
+		s.Step()
+	}
+	for range 900 {
+		step()
+	}
+	require.Zero(t, testing.AllocsPerRun(100, step))
+}

@@ -1,0 +1,356 @@
+package world
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+)
+
+// ErrRecording: the bytes are no recording, a damaged one, or one of another
+// version. What was replayed up to there is right. If errors.Is finds
+// io.ErrUnexpectedEOF in it, too, the recording was not closed: its server died.
+var ErrRecording = errors.New("world: recording damaged")
+
+// DivergenceError says that a replay does not do what was recorded: a system
+// keeps state of its own, draws from another source than World.Rand, or was
+// changed; or two machines do not compute alike.
+type DivergenceError struct {
+	Tick  uint64   // the first step after which something differs
+	Parts []string // what differs: "bodies", "component health", ...
+}
+
+// Error names the tick and the parts.
+func (e *DivergenceError) Error() string {
+	return fmt.Sprintf("world: the replay differs from the recording, first after tick %d: in %s", e.Tick, strings.Join(e.Parts, ", "))
+}
+
+// Replay repeats a recording in a world.
+type Replay struct {
+	w        *World
+	from     io.Reader
+	image    *Image
+	matched  matched
+	sum      xxhash.Digest
+	frame    []byte
+	rest     []byte // of the frame, not read yet
+	programs []*field.Program
+	shapes   []shape // of the components
+	parts    []string
+	wanted   []uint64
+	hashes   []uint64
+	checked  uint64
+}
+
+// Replay restores the image at the beginning of a recording, as Restore does;
+// Next then repeats it step by step. The world must be set up like the recorded
+// one, with the same systems: they run again. The error wraps ErrRecording, or
+// is what ReadImage and Restore return.
+func (w *World) Replay(from io.Reader) (*Replay, error) {
+	var head [12]byte
+	if _, err := io.ReadFull(from, head[:]); err != nil {
+		return nil, cut(err, "its head")
+	}
+	if string(head[:4]) != recordMagic {
+		return nil, fmt.Errorf("%w: it does not begin with %q: it is no recording", ErrRecording, recordMagic)
+	}
+	if version := binary.LittleEndian.Uint32(head[4:]); version != recordVersion {
+		return nil, fmt.Errorf("%w: it has version %d, this program reads %d", ErrRecording, version, recordVersion)
+	}
+	img, err := w.readImage(from)
+	if err != nil {
+		return nil, err
+	}
+	r := &Replay{w: w, from: from, image: img, shapes: w.shapes()}
+	r.sum.Reset()
+	if r.matched, err = img.match(w); err != nil {
+		return nil, err
+	}
+	if err := r.readParts(); err != nil {
+		return nil, err
+	}
+	return r, w.Restore(img)
+}
+
+// cut is the error of a recording that ends too early, or of its reader.
+func cut(err error, where string) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: it ends in %s: %w", ErrRecording, where, io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("world: recording: reading: %w", err)
+}
+
+// readParts reads the names of what was hashed: those of this world, whose
+// components may have other numbers.
+func (r *Replay) readParts() error {
+	own := r.w.hashParts()
+	n, err := r.number("the names of its parts")
+	if err != nil {
+		return err
+	}
+	if int(n) > len(own) {
+		return fmt.Errorf("%w: it has %d parts, the world %d", ErrRecording, n, len(own))
+	}
+	for range n {
+		length, err := r.number("the names of its parts")
+		if err != nil {
+			return err
+		}
+		name := make([]byte, min(length, maxTextBytes))
+		if _, err := io.ReadFull(r.from, name); err != nil {
+			return cut(err, "the names of its parts")
+		}
+		if !slices.Contains(own, string(name)) {
+			return fmt.Errorf("%w: it has a part %q, which the world lacks", ErrRecording, name)
+		}
+		r.parts = append(r.parts, string(name))
+	}
+	return nil
+}
+
+func (r *Replay) number(where string) (uint32, error) {
+	var b [4]byte
+	if _, err := io.ReadFull(r.from, b[:]); err != nil {
+		return 0, cut(err, where)
+	}
+	return binary.LittleEndian.Uint32(b[:]), nil
+}
+
+// Image returns the image that the recording begins with, for its Extra.
+func (r *Replay) Image() *Image { return r.image }
+
+// Checked returns how many steps were compared with recorded hashes.
+func (r *Replay) Checked() uint64 { return r.checked }
+
+// Next repeats a step: what was recorded ahead of it, the step, and a comparison
+// of the hashes, if some were recorded. It returns io.EOF at the end of a
+// recording that was closed, a *DivergenceError, or an error that wraps
+// ErrRecording; after each of them the replay is over.
+func (r *Replay) Next() error {
+	if err := r.readFrame(); err != nil {
+		return err
+	}
+	if err := r.apply(); err != nil {
+		return err
+	}
+	r.w.Step()
+	if len(r.wanted) == 0 {
+		return nil
+	}
+	r.checked++
+	r.hashes = r.w.appendHashes(r.hashes[:0])
+	own := r.w.hashParts()
+	var differ []string
+	for i, name := range r.parts {
+		if r.hashes[slices.Index(own, name)] != r.wanted[i] && name != partState {
+			differ = append(differ, name)
+		}
+	}
+	// A world with further components has another StateHash for that alone.
+	if len(differ) == 0 && r.hashes[0] != r.wanted[0] && slices.Equal(own, r.parts) {
+		differ = []string{partState}
+	}
+	if len(differ) > 0 {
+		return &DivergenceError{Tick: r.w.tick, Parts: differ}
+	}
+	return nil
+}
+
+func (r *Replay) readFrame() error {
+	where := fmt.Sprintf("the step after tick %d", r.w.tick)
+	var head [frameHeaderBytes]byte
+	if _, err := io.ReadFull(r.from, head[:]); err != nil {
+		return cut(err, where)
+	}
+	n := binary.LittleEndian.Uint32(head[:])
+	if n > maxFrameBytes {
+		return fmt.Errorf("%w: %s has %d bytes; at most %d", ErrRecording, where, n, maxFrameBytes)
+	}
+	r.frame = r.frame[:0]
+	for uint32(len(r.frame)) < n { // as it comes, not as it is claimed
+		part := min(int(n)-len(r.frame), chunkBytes)
+		r.frame = slices.Grow(r.frame, part)[:len(r.frame)+part]
+		if _, err := io.ReadFull(r.from, r.frame[len(r.frame)-part:]); err != nil {
+			return cut(err, where)
+		}
+	}
+	_, _ = r.sum.Write(r.frame) // never fails
+	if r.sum.Sum64() != binary.LittleEndian.Uint64(head[4:]) {
+		return fmt.Errorf("%w: the checksum of %s is wrong", ErrRecording, where)
+	}
+	if n == 0 {
+		return io.EOF
+	}
+	r.rest, r.wanted = r.frame, r.wanted[:0]
+	if tick := r.u64(); tick != r.w.tick+1 {
+		return fmt.Errorf("%w: the step after tick %d has the number %d", ErrRecording, r.w.tick, tick)
+	}
+	return nil
+}
+
+// apply does what a frame tells.
+func (r *Replay) apply() error {
+	for len(r.rest) > 0 {
+		code := r.byte()
+		if !r.applyOp(code) {
+			return &DivergenceError{Tick: r.w.tick + 1, Parts: []string{opNames[code] + " ahead of it"}}
+		}
+		if r.rest == nil {
+			return fmt.Errorf("%w: the step after tick %d is incomplete", ErrRecording, r.w.tick)
+		}
+	}
+	return nil
+}
+
+var opNames = [...]string{
+	opSpawn: "Spawn", opDeferSpawn: "DeferSpawn", opApplyDeferred: "ApplyDeferred", opDestroy: "Destroy", opPosition: "SetPosition", opVelocity: "SetVelocity", opWake: "Wake",
+	opSleep: "Sleep", opSet: "Set", opUnset: "Remove", opAddEffect: "AddEffect", opMoveEffect: "MoveEffect",
+	opEffectParams: "SetEffectParams", opRemoveEffect: "RemoveEffect", opRandom: "Rand", opHashes: "",
+}
+
+// applyOp makes a call again. False if it does not do what it did: all that is
+// recorded had succeeded.
+func (r *Replay) applyOp(code byte) bool {
+	w := r.w
+	switch code {
+	case opSpawn, opDeferSpawn:
+		return r.spawn(code)
+	case opApplyDeferred:
+		w.ApplyDeferred()
+		return true
+	case opDestroy:
+		return w.Destroy(r.handle())
+	case opPosition:
+		return w.SetPosition(r.handle(), r.vec())
+	case opVelocity:
+		return w.SetVelocity(r.handle(), r.vec())
+	case opWake:
+		return w.Wake(r.handle())
+	case opSleep:
+		return w.Sleep(r.handle())
+	case opSet, opUnset:
+		return r.component(code)
+	case opAddEffect:
+		return r.addEffect()
+	case opMoveEffect:
+		return w.MoveEffect(r.handle(), r.vec())
+	case opEffectParams:
+		return r.effectParams()
+	case opRemoveEffect:
+		return w.RemoveEffect(r.handle())
+	case opRandom:
+		state := r.take(int(r.byte()))
+		return new(rand.PCG).UnmarshalBinary(state) == nil && w.pcg.UnmarshalBinary(state) == nil
+	case opHashes:
+		for range r.parts {
+			r.wanted = append(r.wanted, r.u64())
+		}
+		return true
+	}
+	r.rest = nil
+	return true
+}
+
+func (r *Replay) spawn(code byte) bool {
+	k, at, velocity, life, want := r.u16(), r.vec(), r.vec(), r.u32(), r.handle()
+	if int(k) >= len(r.matched.kinds) {
+		return false
+	}
+	spawn := r.w.SpawnFor
+	if code == opDeferSpawn {
+		spawn = r.w.DeferSpawn
+	}
+	e, err := spawn(r.matched.kinds[k], at, velocity, life)
+	return err == nil && e == want
+}
+
+func (r *Replay) component(code byte) bool {
+	number, e := r.u16(), r.handle()
+	if int(number) >= len(r.matched.components) {
+		return false
+	}
+	c := r.w.components[r.matched.components[number]]
+	live := r.w.pool.Get(e) != nil
+	if code == opUnset {
+		if live && c.present().Has(e.Index()) { // else what was set is told later
+			c.clear(wordOf(e.Index()))
+		}
+		return live
+	}
+	shape := &r.shapes[c.info().ID]
+	value := r.take(int(shape.size))
+	if !live || !shape.sound(value) {
+		return false
+	}
+	copy(valueOf(c, e.Index()), value)
+	shape.convert(valueOf(c, e.Index()))
+	c.present().Set(e.Index())
+	c.changed().add(wordOf(e.Index()))
+	r.w.dirty.Set(e.Index())
+	return true
+}
+
+func (r *Replay) addEffect() bool {
+	number := r.u32()
+	if int(number) == len(r.programs) {
+		p, err := field.Load(r.take(int(min(r.u32(), field.MaxBinaryBytes))))
+		if err != nil {
+			return false
+		}
+		r.programs = append(r.programs, p)
+	}
+	if int(number) >= len(r.programs) {
+		return false
+	}
+	d := EffectDef{
+		Program: r.programs[number], Mode: EffectMode(r.byte()), Center: r.vec(),
+		Layers: Layers(r.u32()), Follow: r.handle(), LifeTicks: r.u32(),
+	}
+	for range d.Program.Params() {
+		d.Params = append(d.Params, r.vec4())
+	}
+	want := r.handle()
+	id, err := r.w.AddEffect(d)
+	return err == nil && id == want
+}
+
+func (r *Replay) effectParams() bool {
+	id := r.handle()
+	if r.w.effects.pool.Get(id) == nil {
+		return false
+	}
+	var params []field.Vec4
+	for range r.w.effects.params[id.Index()] {
+		params = append(params, r.vec4())
+	}
+	return r.w.SetEffectParams(id, params)
+}
+
+// take reads from the frame. Behind its end there are zeros, and rest is nil.
+func (r *Replay) take(n int) []byte {
+	if r.rest == nil || n > len(r.rest) {
+		r.rest = nil
+		return make([]byte, n)
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *Replay) byte() byte          { return r.take(1)[0] }
+func (r *Replay) u16() uint16         { return binary.LittleEndian.Uint16(r.take(2)) }
+func (r *Replay) u32() uint32         { return binary.LittleEndian.Uint32(r.take(4)) }
+func (r *Replay) u64() uint64         { return binary.LittleEndian.Uint64(r.take(8)) }
+func (r *Replay) f32() float32        { return math.Float32frombits(r.u32()) }
+func (r *Replay) handle() bulk.Handle { return bulk.Handle(r.u64()) }
+func (r *Replay) vec() Vec3           { return Vec3{r.f32(), r.f32(), r.f32()} }
+func (r *Replay) vec4() field.Vec4    { return field.Vec4{r.f32(), r.f32(), r.f32(), r.f32()} }

@@ -1,0 +1,150 @@
+package world
+
+// wakeful speeds are this many times RestSpeed. Between the two, a body neither
+// rests nor moves: its rest timer stands still, so that a speed which trembles
+// around the limit does not keep a body awake for ever.
+const hysteresis = 2
+
+// settle counts the ticks for which awake bodies have rested, and puts those to
+// sleep that have rested long enough: a group of bodies that touch each other all
+// at once, or not at all.
+func (w *World) settle() {
+	b, c := &w.bodies, &w.contacts
+	limit := uint32(w.cfg.RestTicks)
+	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
+		for row := from; row < to; row++ {
+			w.countRest(row, limit)
+			if b.rest[row] >= limit && (len(c.bodies) == 0 || c.local[row] == 0) {
+				w.fallAsleep(row)
+			}
+		}
+	}
+	if len(c.bodies) != 0 {
+		w.settleGroups(limit)
+	}
+}
+
+func (w *World) countRest(row int, limit uint32) {
+	b := &w.bodies
+	params, v := &w.kinds[b.kind[row]].params, b.velocity(row)
+	switch {
+	case w.slow(params, v):
+		b.rest[row] = min(b.rest[row]+1, limit)
+	case !w.drowsy(params, v):
+		b.rest[row] = 0
+	}
+}
+
+// slow says whether a velocity counts as rest. A kinematic body rests only when
+// it does not move at all: somebody steers it. (Its square may well underflow.)
+func (w *World) slow(params *bodyParams, v Vec3) bool {
+	if params.invMass == 0 {
+		return v == Vec3{}
+	}
+	return v.Dot(v) <= float32(w.cfg.RestSpeed*w.cfg.RestSpeed)
+}
+
+// drowsy says whether a velocity is not yet that of a body that moves.
+func (w *World) drowsy(params *bodyParams, v Vec3) bool {
+	if params.invMass == 0 {
+		return v == Vec3{}
+	}
+	limit := float32(hysteresis * w.cfg.RestSpeed)
+	return v.Dot(v) <= float32(limit*limit)
+}
+
+func (w *World) fallAsleep(row int) {
+	b := &w.bodies
+	if b.velocity(row) != (Vec3{}) {
+		w.dirty.Set(b.slot[row])
+	}
+	b.sleep(row)
+}
+
+// settleGroups puts to sleep the groups of touching bodies that have all rested
+// long enough. A group is what contacts of rested bodies connect; a contact with
+// an awake body that has not rested keeps it awake. Bodies that sleep already
+// count as ground.
+func (w *World) settleGroups(limit uint32) {
+	b, c := &w.bodies, &w.contacts
+	c.group, c.kept = c.group[:0], c.kept[:0]
+	for i := range c.bodies {
+		c.group = append(c.group, int32(i))
+		c.kept = append(c.kept, false)
+	}
+	rested := func(i int32) bool { return b.rest[c.bodies[i].row] >= limit }
+	for _, pair := range c.list {
+		switch {
+		case !b.wakeful(int(c.bodies[pair.b].row)):
+		case rested(pair.a) && rested(pair.b):
+			c.join(pair.a, pair.b)
+		default:
+			c.kept[pair.a], c.kept[pair.b] = true, true
+		}
+	}
+	for i := range c.bodies {
+		if root := c.root(int32(i)); c.kept[i] {
+			c.kept[root] = true
+		}
+	}
+	for i := range c.bodies {
+		row := int(c.bodies[i].row)
+		c.local[row] = 0
+		if b.isAwake(row) && rested(int32(i)) && !c.kept[c.root(int32(i))] {
+			w.fallAsleep(row)
+		}
+	}
+}
+
+// join makes one group of two. A still kinematic body is ground to others, and
+// joins nobody.
+func (c *contacts) join(a, b int32) {
+	if c.bodies[a].params.invMass == 0 || c.bodies[b].params.invMass == 0 {
+		return
+	}
+	c.group[c.root(a)] = c.root(b)
+}
+
+// root returns the body that stands for the whole group, and shortens the way
+// to it.
+func (c *contacts) root(i int32) int32 {
+	for c.group[i] != i {
+		c.group[i] = c.group[c.group[i]]
+		i = c.group[i]
+	}
+	return i
+}
+
+// rouse wakes a body, and if it is solid, all sleepers that touch it, and theirs:
+// a group wakes together. Whatever rested on a body that leaves would hang in the
+// air otherwise.
+func (w *World) rouse(row int) {
+	b := &w.bodies
+	b.wake(row)
+	if !w.kinds[b.kind[row]].params.solid {
+		return
+	}
+	list := append(w.roused[:0], int32(row))
+	for i := 0; i < len(list); i++ {
+		end := len(list)
+		list = w.touching(int(list[i]), list)
+		for _, other := range list[end:] {
+			if !b.wakeful(int(other)) && w.kinds[b.kind[other]].params.invMass != 0 {
+				b.wake(int(other))
+				list[end] = other
+				end++
+			}
+		}
+		list = list[:end]
+	}
+	w.roused = list
+}
+
+// wake wakes a sleeper with its group, and makes others count their rest anew.
+func (w *World) wake(row int) {
+	if w.bodies.wakeful(row) {
+		w.bodies.wake(row)
+	} else {
+		w.rouse(row)
+	}
+}

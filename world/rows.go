@@ -1,0 +1,113 @@
+package world
+
+import (
+	"iter"
+	"math/bits"
+)
+
+// Pair points to the values of two components of one entity.
+type Pair[A, B any] struct {
+	A *A
+	B *B
+}
+
+// Triple points to the values of three components of one entity.
+type Triple[A, B, C any] struct {
+	A *A
+	B *B
+	C *C
+}
+
+// All1 yields the entities that the query meets and that have the component, and
+// its values, to read; to write, use Mut1, or Mut for those that need it. An
+// entity that loses the component in the loop, before its turn, is not met. All1
+// panics if query and component are of two worlds, as do all of its family.
+func All1[A any](q *Query, a *Component[A]) iter.Seq2[Entity, *A] {
+	return func(yield func(Entity, *A) bool) { each1(q, a, false, yield) }
+}
+
+// All2 is All1 for two components.
+func All2[A, B any](q *Query, a *Component[A], b *Component[B]) iter.Seq2[Entity, Pair[A, B]] {
+	return func(yield func(Entity, Pair[A, B]) bool) { each2(q, a, b, false, yield) }
+}
+
+// All3 is All1 for three components.
+func All3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[C]) iter.Seq2[Entity, Triple[A, B, C]] {
+	return func(yield func(Entity, Triple[A, B, C]) bool) { each3(q, a, b, c, false, yield) }
+}
+
+// Mut1 is All1 to write: every value that is met is marked, as by Mut.
+func Mut1[A any](q *Query, a *Component[A]) iter.Seq2[Entity, *A] {
+	return func(yield func(Entity, *A) bool) { each1(q, a, true, yield) }
+}
+
+// Mut2 is All2 to write the first component's values, and to read the other's.
+func Mut2[A, B any](q *Query, a *Component[A], b *Component[B]) iter.Seq2[Entity, Pair[A, B]] {
+	return func(yield func(Entity, Pair[A, B]) bool) { each2(q, a, b, true, yield) }
+}
+
+// Mut3 is All3 to write the first component's values, and to read the others'.
+func Mut3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[C]) iter.Seq2[Entity, Triple[A, B, C]] {
+	return func(yield func(Entity, Triple[A, B, C]) bool) { each3(q, a, b, c, true, yield) }
+}
+
+func each1[A any](q *Query, a *Component[A], write bool, yield func(Entity, *A) bool) {
+	q.mustOwn(a)
+	for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
+		values := a.opened(word, mask, write)
+		for mask &= a.presence.Word(word); mask != 0; mask &= (mask - 1) & a.presence.Word(word) {
+			i := uint32(bits.TrailingZeros64(mask)) & 63
+			if !yield(q.w.tenant(word<<6|i), &values[i]) {
+				return
+			}
+		}
+	}
+}
+
+func each2[A, B any](q *Query, a *Component[A], b *Component[B], write bool, yield func(Entity, Pair[A, B]) bool) {
+	q.mustOwn(a)
+	q.mustOwn(b)
+	for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
+		mask &= b.presence.Word(word)
+		as, bs := a.opened(word, mask, write), b.values.Word(word)
+		mask &= a.presence.Word(word)
+		for ; mask != 0; mask &= (mask - 1) & a.presence.Word(word) & b.presence.Word(word) {
+			i := uint32(bits.TrailingZeros64(mask)) & 63
+			if !yield(q.w.tenant(word<<6|i), Pair[A, B]{&as[i], &bs[i]}) {
+				return
+			}
+		}
+	}
+}
+
+func each3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[C], write bool, yield func(Entity, Triple[A, B, C]) bool) {
+	q.mustOwn(a)
+	q.mustOwn(b)
+	q.mustOwn(c)
+	for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
+		mask &= b.presence.Word(word) & c.presence.Word(word)
+		as, bs, cs := a.opened(word, mask, write), b.values.Word(word), c.values.Word(word)
+		mask &= a.presence.Word(word)
+		for ; mask != 0; mask &= (mask - 1) & a.presence.Word(word) & b.presence.Word(word) & c.presence.Word(word) {
+			i := uint32(bits.TrailingZeros64(mask)) & 63
+			if !yield(q.w.tenant(word<<6|i), Triple[A, B, C]{&as[i], &bs[i], &cs[i]}) {
+				return
+			}
+		}
+	}
+}
+
+// opened is Word or MutWord.
+func (c *Component[T]) opened(word uint32, mask uint64, write bool) *[64]T {
+	if write {
+		return c.MutWord(word, mask)
+	}
+	return c.values.Word(word)
+}
+
+// mustOwn panics unless a component that is looped over is of the query's world.
+func (q *Query) mustOwn(t Term) {
+	if t.owner() != q.w {
+		panic("world: a loop over a query asks for a component that was not registered with the query's world")
+	}
+}

@@ -1,0 +1,161 @@
+package world
+
+// substeps is into how many parts a tick is divided for bodies that touch. A
+// stack hands its weight down one contact at a time: the more parts, the less it
+// sinks in, and the better friction holds.
+const substeps = 8
+
+// loosenings is how often bodies that were put into each other are looked at
+// before that: out of one may be into the next.
+const loosenings = 4
+
+// solve moves the bodies that touch through the tick anew, in small steps, in
+// which it pushes apart those that are inside each other and gives them the
+// velocities of the way that they are pushed. It is position-based dynamics in
+// small steps (Müller and others, 2007 and 2020): a pile at rest is a fixed point,
+// in which contacts move back exactly what gravity moves, so that velocities are
+// zero without any memory of earlier forces. Spheres do not turn; friction holds
+// them like crates.
+func (c *contacts) solve(w *World) {
+	for i := range c.list {
+		pair := &c.list[i]
+		a, b := &c.bodies[pair.a], &c.bodies[pair.b]
+		pair.offset = b.start.Sub(a.start)
+		pair.friction = sqrt(float32(a.params.friction * b.params.friction))
+	}
+	for range loosenings {
+		for i := range c.list {
+			c.loosen(&c.list[i])
+		}
+	}
+	h := w.dt / substeps
+	cling := 2 * w.gravity / substeps
+	for range substeps {
+		for i := range c.bodies {
+			c.bodies[i].advance(h)
+		}
+		for i := range c.list {
+			c.separate(&c.list[i])
+		}
+		for i := range c.bodies {
+			c.bodies[i].press()
+			c.bodies[i].derive(h)
+		}
+		for i := range c.list {
+			c.part(&c.list[i], w.bounce, cling)
+		}
+	}
+}
+
+// loosen moves two bodies that are deep inside each other out, to where they
+// merely touch, without giving them speed: they were put there.
+func (c *contacts) loosen(pair *contact) {
+	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
+	weights := a.weight + b.weight
+	d, reach := pair.between(a, b), a.params.radius+b.params.radius-touch
+	square := d.Dot(d)
+	if weights == 0 || reach < 0 || square >= float32(reach*reach) {
+		return
+	}
+	push := direction(d).Scale((reach - sqrt(square)) / weights)
+	a.way, b.way = a.way.Sub(push.Scale(a.weight)), b.way.Add(push.Scale(b.weight))
+}
+
+// advance moves a body freely for h seconds.
+func (body *contactBody) advance(h float32) {
+	if body.weight != 0 {
+		body.v.Y -= float32(body.gravity * h)
+	}
+	body.before, body.from = body.v, body.way
+	body.way = body.way.Add(body.v.Scale(h))
+}
+
+// derive gives a body the velocity of the way it went in the last h seconds.
+func (body *contactBody) derive(h float32) {
+	if body.weight != 0 {
+		body.v = body.way.Sub(body.from).Scale(1 / h)
+	}
+}
+
+// between is the vector from a to b.
+func (pair *contact) between(a, b *contactBody) Vec3 {
+	return pair.offset.Add(b.way.Sub(a.way))
+}
+
+// direction returns v with length 1; upwards if it has none.
+func direction(v Vec3) Vec3 {
+	if length := v.Len(); length > 0 {
+		return v.Scale(1 / length)
+	}
+	return Vec3{Y: 1}
+}
+
+// separate moves two bodies out of each other, by their weights, and takes back
+// what they slid along each other, as far as friction allows: its coefficient
+// times what it pushed.
+func (c *contacts) separate(pair *contact) {
+	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
+	d := pair.between(a, b)
+	reach := a.params.radius + b.params.radius
+	square := d.Dot(d)
+	weights := a.weight + b.weight
+	pair.met = weights != 0 && square < float32(reach*reach)
+	if !pair.met {
+		return
+	}
+	pair.normal = direction(d)
+	depth := reach - sqrt(square)
+	push := pair.normal.Scale(depth / weights)
+	a.way, b.way = a.way.Sub(push.Scale(a.weight)), b.way.Add(push.Scale(b.weight))
+
+	slip := b.way.Sub(b.from).Sub(a.way.Sub(a.from))
+	slip = slip.Sub(pair.normal.Scale(slip.Dot(pair.normal)))
+	slip = held(slip, float32(pair.friction*depth)).Scale(1 / weights)
+	a.way, b.way = a.way.Add(slip.Scale(a.weight)), b.way.Sub(slip.Scale(b.weight))
+}
+
+// held returns the part of a slip that friction with so much grip takes back.
+func held(slip Vec3, grip float32) Vec3 {
+	square := slip.Dot(slip)
+	if square <= float32(grip*grip) {
+		return slip
+	}
+	return slip.Scale(grip / sqrt(square))
+}
+
+// press keeps a body that others push down on the ground, which holds it by
+// friction like any contact.
+func (body *contactBody) press() {
+	if body.weight == 0 {
+		return
+	}
+	if depth := body.params.radius - (body.start.Y + body.way.Y); depth > 0 {
+		body.way.Y += depth
+		slip := body.way.Sub(body.from)
+		slip.Y = 0
+		body.way = body.way.Sub(held(slip, float32(body.params.friction*depth)))
+	}
+}
+
+// part gives two bodies that met the speed along their normal that they are to
+// part with: a share of that of the impact, or none if it was slow, but never
+// what comes from having been pushed apart.
+//
+// What they slide is slowed as if each carried twice its own weight, whatever it
+// carries: the position pass underrates the load of a contact, and a heap would
+// creep apart for minutes.
+func (c *contacts) part(pair *contact, slow, cling float32) {
+	if !pair.met {
+		return
+	}
+	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
+	before, now := b.before.Sub(a.before).Dot(pair.normal), b.v.Sub(a.v).Dot(pair.normal)
+	want := max(before, 0)
+	if before < -slow {
+		want = float32(-before * max(a.params.restitution, b.params.restitution))
+	}
+	change := pair.normal.Scale((want - now) / (a.weight + b.weight))
+	slip := b.v.Sub(a.v).Sub(pair.normal.Scale(now))
+	change = change.Sub(held(slip, float32(pair.friction*cling)).Scale(1 / (a.weight + b.weight)))
+	a.v, b.v = a.v.Sub(change.Scale(a.weight)), b.v.Add(change.Scale(b.weight))
+}

@@ -1,0 +1,83 @@
+package world_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/worldd/worldd/world"
+)
+
+// flock returns a world of so many bodies on a square, every tenth of a metre
+// apart per thousand of them, of which the first so many are awake: they fly in
+// circles of their own, up to 20 m/s, and never come down.
+func flock(b *testing.B, cfg world.Config, bodies, awake int) *world.World {
+	cfg.MaxEntities, cfg.Gravity = bodies, -1
+	w, _, _, _ := newWorld(b, cfg)
+	bird := addKind(b, w, world.Kind{Name: "bird", Body: &world.BodyDef{Drag: 0.001, Radius: 0.5}})
+	r := w.Rand()
+	for i := range bodies {
+		at := world.Vec3{X: spread(r, 500), Y: 100 + spread(r, 50), Z: spread(r, 500)}
+		e, err := w.Spawn(bird, at, world.Vec3{X: spread(r, 20), Y: spread(r, 1), Z: spread(r, 20)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if i*awake/bodies == (i+1)*awake/bodies {
+			w.Sleep(e)
+		}
+	}
+	w.Step()
+	return w
+}
+
+// BenchmarkStepSparse is the step of 10,000 bodies, alone and among a million.
+func BenchmarkStepSparse(b *testing.B) {
+	for _, bodies := range []int{10_000, 1_000_000} {
+		for _, mode := range []world.Compaction{world.Exchange, world.InPlace} {
+			b.Run(fmt.Sprintf("bodies=%d/%v", bodies, mode), func(b *testing.B) {
+				w := flock(b, world.Config{Compaction: mode}, bodies, 10_000)
+				b.ReportAllocs()
+				for b.Loop() {
+					w.Step()
+					w.ClearDirty()
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkStepDense is the step of 100,000 awake bodies: with nothing but
+// motion and grid, and with eight effects.
+func BenchmarkStepDense(b *testing.B) {
+	for _, effects := range []int{0, 8} {
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("effects=%d/workers=%d", effects, workers), func(b *testing.B) {
+				w := flock(b, world.Config{Workers: workers}, 100_000, 100_000)
+				defer w.Close()
+				boom := compile(b, blast)
+				for i := range effects {
+					addEffect(b, w, world.EffectDef{Program: boom, Mode: world.Acceleration, Center: wander(0, i).Add(world.Vec3{Y: 99})})
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					w.Step()
+					w.ClearDirty()
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkHeap is the step of a heap that is shaken awake, in cells of two sizes.
+func BenchmarkHeap(b *testing.B) {
+	for _, cell := range []float32{2, 8} {
+		b.Run(fmt.Sprintf("rocks=500/cell=%v", cell), func(b *testing.B) {
+			w := heap(b, world.Config{Seed: 3, CellMetres: cell}, 500)
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Wake(w.HandleAt(uint32(w.Tick() % 500)))
+				w.Step()
+			}
+			b.ReportMetric(float64(w.Stats().Awake), "awake")
+		})
+	}
+}

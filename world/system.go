@@ -1,0 +1,179 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Phase says when in a step a system runs.
+type Phase int
+
+const (
+	// Before: ahead of the sleep flush and the forces. What a system sets here
+	// moves in this step.
+	Before Phase = iota
+	// After: when bodies have moved and the grid is up to date, ahead of the
+	// deferred destroys.
+	After
+)
+
+// String returns "before" or "after".
+func (p Phase) String() string {
+	switch p {
+	case Before:
+		return "before"
+	case After:
+		return "after"
+	}
+	return fmt.Sprintf("Phase(%d)", int(p))
+}
+
+// system is what AddSystem was given, and what it has cost.
+type system struct {
+	name     string
+	phase    Phase
+	run      func(*World)
+	order    []Order
+	runs     uint64
+	last     time.Duration
+	longest  time.Duration
+	duration time.Duration // of all runs
+}
+
+// Order says where among the others a system runs.
+type Order struct {
+	other  string
+	before bool
+}
+
+// Follows is the order of a system that runs after another one, wherever that
+// one is. There need be no system of that name, now or ever.
+func Follows(name string) Order { return Order{other: name} }
+
+// Precedes is the order of a system that runs before another one; see Follows.
+func Precedes(name string) Order { return Order{other: name, before: true} }
+
+// AddSystem adds f to a phase of every step, under a name that Stats and
+// Quarantined report it by. All of Before comes ahead of all of After; within a
+// phase, systems run in the order in which they were added, except where Follows
+// and Precedes say otherwise. The error names an unknown phase, an empty or taken
+// name, a missing function, or the systems whose orders contradict each other.
+func (w *World) AddSystem(p Phase, name string, f func(*World), order ...Order) error {
+	if p != Before && p != After {
+		return fmt.Errorf("%w: system %q: no phase %d; use Before or After", ErrValue, name, int(p))
+	}
+	if f == nil {
+		return fmt.Errorf("%w: system %q has no function", ErrValue, name)
+	}
+	if name == "" {
+		return fmt.Errorf("%w: a system needs one", ErrName)
+	}
+	if slices.ContainsFunc(w.added, func(s *system) bool { return s.name == name }) {
+		return fmt.Errorf("%w: system %q was added already", ErrName, name)
+	}
+	added := append(slices.Clip(w.added), &system{name: name, phase: p, run: f, order: slices.Clone(order)})
+	sorted, err := inOrder(added)
+	if err != nil {
+		return err
+	}
+	w.added, w.systems = added, sorted
+	w.changesSetup()
+	return nil
+}
+
+// inOrder sorts systems: again and again the first of those left that follows
+// none of the others left.
+func inOrder(added []*system) ([]*system, error) {
+	left, sorted := slices.Clone(added), make([]*system, 0, len(added))
+	for len(left) > 0 {
+		next := slices.IndexFunc(left, func(s *system) bool {
+			return !slices.ContainsFunc(left, func(other *system) bool { return other.precedes(s) })
+		})
+		if next < 0 {
+			return nil, fmt.Errorf("%w: the orders of systems contradict each other, or their phases: %s", ErrValue, circle(left))
+		}
+		sorted = append(sorted, left[next])
+		left = slices.Delete(left, next, next+1)
+	}
+	return sorted, nil
+}
+
+func (s *system) precedes(other *system) bool {
+	return s.phase < other.phase ||
+		slices.Contains(s.order, Precedes(other.name)) ||
+		slices.Contains(other.order, Follows(s.name))
+}
+
+// circle describes a way through systems each of which is preceded by another,
+// until it meets itself.
+func circle(left []*system) string {
+	path := []*system{left[0]}
+	for {
+		last := path[len(path)-1]
+		i := slices.IndexFunc(left, func(s *system) bool { return s.precedes(last) })
+		if start := slices.Index(path, left[i]); start >= 0 {
+			path = append(path[start:], left[i])
+			break
+		}
+		path = append(path, left[i])
+	}
+	slices.Reverse(path)
+	names := make([]string, len(path))
+	for i, s := range path {
+		names[i] = fmt.Sprintf("%q (%v)", s.name, s.phase)
+	}
+	return strings.Join(names, " before ")
+}
+
+// SetClock gives the world a clock to time systems by: any number that grows with
+// time, such as the time since the process began. Without one, or with nil, they
+// are not timed. What it says reaches Stats and nothing else.
+func (w *World) SetClock(now func() time.Duration) { w.clock = now }
+
+// SystemStats says what a system has cost. The durations are zero without a
+// clock.
+type SystemStats struct {
+	Name    string
+	Phase   Phase
+	Runs    uint64
+	Last    time.Duration // of the last run, deferred changes included
+	Longest time.Duration
+	Total   time.Duration
+}
+
+// systemStats describes the systems in the order in which they run.
+func (w *World) systemStats() []SystemStats {
+	w.stats = w.stats[:0]
+	for _, s := range w.systems {
+		w.stats = append(w.stats, SystemStats{s.name, s.phase, s.runs, s.last, s.longest, s.duration})
+	}
+	return w.stats
+}
+
+func (w *World) runSystems(p Phase) {
+	for _, s := range w.systems {
+		if s.phase == p {
+			w.runSystem(s)
+		}
+	}
+}
+
+func (w *World) runSystem(s *system) {
+	var from time.Duration
+	if w.clock != nil {
+		from = w.clock()
+	}
+	w.current = s.name
+	s.run(w)
+	w.current = ""
+	w.ApplyDeferred()
+	w.markFurnished()
+	s.runs++
+	if w.clock != nil {
+		s.last = w.clock() - from
+		s.longest = max(s.longest, s.last)
+		s.duration += s.last
+	}
+}

@@ -1,0 +1,267 @@
+package world_test
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/world"
+)
+
+// crowd is a world with volumes, and what one would write first: in every step,
+// everybody is compared with every volume.
+type crowd struct {
+	w       *world.World
+	volumes *world.Component[world.Volume]
+	kinds   []world.KindID
+	layers  map[world.KindID]world.Layers
+	ever    []world.Entity
+	live    []world.Entity // by slot, as of the last After
+	doomed  map[world.Entity]bool
+	inside  map[world.Crossing]bool
+	entered []world.Crossing
+	left    []world.Crossing
+}
+
+func newCrowd(t testing.TB) *crowd {
+	w, crate, ghost, lift := newWorld(t, world.Config{
+		HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestTicks: 2, MaxEntities: 150, CellMetres: 4,
+	})
+	ship := addKind(t, w, world.Kind{Name: "ship", Body: &world.BodyDef{Radius: 0.5, Friction: 0.2, Layers: 6}})
+	c := &crowd{
+		w: w, volumes: register[world.Volume](t, w, "volume"), kinds: []world.KindID{crate, ghost, lift, ship},
+		layers: map[world.KindID]world.Layers{crate: 1, lift: 1, ship: 6},
+		doomed: map[world.Entity]bool{}, inside: map[world.Crossing]bool{},
+	}
+	require.NoError(t, w.AddSystem(world.After, "look", func(w *world.World) {
+		c.look()
+		require.Equal(t, fill(c.entered), fill(w.Entered()), "tick %d", w.Tick())
+		require.Equal(t, fill(c.left), fill(w.Left()), "tick %d", w.Tick())
+	}))
+	return c
+}
+
+// fill makes an empty list of nil.
+func fill(list []world.Crossing) []world.Crossing { return append([]world.Crossing{}, list...) }
+
+// look compares everybody with every volume.
+func (c *crowd) look() {
+	c.live, c.entered, c.left = c.live[:0], nil, nil
+	for slot := range c.w.Live().All() {
+		c.live = append(c.live, c.w.HandleAt(slot))
+	}
+	for _, v := range c.live {
+		for _, e := range c.live {
+			p := world.Crossing{Volume: v, Entity: e}
+			now := c.within(v, e)
+			if now && !c.inside[p] {
+				c.entered = append(c.entered, p)
+				c.inside[p] = true
+			}
+			if !now && c.inside[p] {
+				c.left = append(c.left, p)
+				delete(c.inside, p)
+			}
+		}
+	}
+}
+
+func (c *crowd) within(v, e world.Entity) bool {
+	shape, kind := c.volumes.Get(v), world.KindID(0)
+	at, ok := c.w.Position(e)
+	if shape == nil || !ok || v == e {
+		return false
+	}
+	kind, _ = c.w.KindOf(e)
+	if shape.Layers != 0 && shape.Layers&c.layers[kind] == 0 {
+		return false
+	}
+	center := shape.Center
+	if carrier, ok := c.w.Position(v); ok {
+		center = carrier.Add(center)
+	}
+	d := [3]float64{float64(at.X) - float64(center.X), float64(at.Y) - float64(center.Y), float64(at.Z) - float64(center.Z)}
+	if r := float64(shape.Radius); r != 0 {
+		return r > 0 && d[0]*d[0]+d[1]*d[1]+d[2]*d[2] <= r*r
+	}
+	return math.Abs(d[0]) <= float64(shape.Half.X) && math.Abs(d[1]) <= float64(shape.Half.Y) && math.Abs(d[2]) <= float64(shape.Half.Z)
+}
+
+func (c *crowd) step(t *rapid.T) {
+	for range rapid.IntRange(1, 20).Draw(t, "steps") {
+		c.w.Step()
+		var lost []world.Crossing
+		for p := range c.inside {
+			if c.doomed[p.Volume] || c.doomed[p.Entity] {
+				lost = append(lost, p)
+				delete(c.inside, p)
+			}
+		}
+		clear(c.doomed)
+		slices.SortFunc(lost, func(a, b world.Crossing) int {
+			return cmp.Or(cmp.Compare(a.Volume.Index(), b.Volume.Index()), cmp.Compare(a.Entity.Index(), b.Entity.Index()))
+		})
+		require.Equal(t, append(fill(c.left), lost...), fill(c.w.Left()), "those that the end of the step destroys come last")
+	}
+}
+
+func (c *crowd) compare(t *rapid.T) {
+	require.NoError(t, c.w.CheckInvariants())
+	for _, v := range c.live {
+		for _, e := range c.live {
+			require.Equal(t, c.inside[world.Crossing{Volume: v, Entity: e}], c.w.Inside(v, e))
+		}
+	}
+}
+
+func (c *crowd) spawn(t *rapid.T) {
+	if c.w.Stats().Entities == 150 {
+		t.Skip("full")
+	}
+	e, err := c.w.Spawn(rapid.SampledFrom(c.kinds).Draw(t, "kind"), vec(t, "at", 20), vec(t, "v", 60))
+	require.NoError(t, err)
+	c.ever = append(c.ever, e)
+	if rapid.Bool().Draw(t, "asleep") {
+		c.w.Sleep(e)
+	}
+}
+
+func (c *crowd) any(t *rapid.T) world.Entity {
+	if len(c.ever) == 0 {
+		t.Skip("nobody yet")
+	}
+	return rapid.SampledFrom(c.ever).Draw(t, "entity")
+}
+
+func (c *crowd) destroy(t *rapid.T) {
+	if e := c.any(t); c.w.Destroy(e) {
+		c.doomed[e] = true
+	}
+}
+
+func (c *crowd) move(t *rapid.T) {
+	e := c.any(t)
+	c.w.SetPosition(e, vec(t, "to", 20))
+	if rapid.Bool().Draw(t, "asleep") {
+		c.w.Sleep(e)
+	}
+}
+
+func (c *crowd) change(t *rapid.T) {
+	e := c.any(t)
+	if rapid.IntRange(0, 3).Draw(t, "what") == 0 {
+		c.volumes.Remove(e)
+		return
+	}
+	v := world.Volume{Center: vec(t, "center", 15), Layers: rapid.SampledFrom([]world.Layers{0, 0, 1, 2, 8}).Draw(t, "layers")}
+	if rapid.Bool().Draw(t, "sphere") {
+		v.Radius = rapid.Float32Range(-1, 30).Draw(t, "radius")
+	} else {
+		v.Half = vec(t, "half", 25)
+	}
+	c.volumes.Set(e, v)
+}
+
+func TestVolumesAgainstModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		c := newCrowd(t)
+		r.Repeat(map[string]func(*rapid.T){
+			"spawn": c.spawn, "spawn2": c.spawn, "destroy": c.destroy, "move": c.move, "change": c.change, "change2": c.change,
+			"step": c.step, "step2": c.step, "": c.compare,
+		})
+	})
+}
+
+// A ball that flies through is noticed by a volume that does not move, on the way
+// in and on the way out, and so is one that falls asleep inside and is called
+// away.
+func TestVolumeOnTheWay(t *testing.T) {
+	w, crate, ghost, lift := newWorld(t, world.Config{RestTicks: 3})
+	volumes := register[world.Volume](t, w, "volume")
+	gate := spawn(t, w, ghost, world.Vec3{})
+	volumes.Set(gate, world.Volume{Center: world.Vec3{X: 20, Y: 5}, Half: world.Vec3{X: 3, Y: 5, Z: 10}})
+	sleeper := spawn(t, w, crate, world.Vec3{X: 21, Y: 0.5})
+	flyer, err := w.Spawn(lift, world.Vec3{Y: 4}, world.Vec3{X: 30})
+	require.NoError(t, err)
+	var log []world.Entity
+	for range 60 {
+		w.Step()
+		for _, c := range w.Entered() {
+			require.Equal(t, gate, c.Volume)
+			log = append(log, c.Entity)
+			at, _ := w.Position(c.Entity)
+			require.InDelta(t, 20, at.X, 3)
+		}
+		for _, c := range w.Left() {
+			log = append(log, -c.Entity)
+			at, _ := w.Position(c.Entity)
+			require.Greater(t, at.X, float32(23))
+		}
+	}
+	require.Equal(t, []world.Entity{sleeper, flyer, -flyer}, log)
+	require.False(t, w.Awake(sleeper))
+	require.True(t, w.Inside(gate, sleeper))
+	w.SetPosition(sleeper, world.Vec3{X: -100})
+	w.Sleep(sleeper)
+	w.Step()
+	require.Equal(t, []world.Crossing{{Volume: gate, Entity: sleeper}}, w.Left())
+}
+
+func TestVolumeOfStrangeNumbers(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	volumes := register[world.Volume](t, w, "volume")
+	_, err := world.Register[world.Volume](w, "another")
+	require.ErrorIs(t, err, world.ErrType)
+	_, err = world.RegisterLocal[world.Volume](w, "note")
+	require.NoError(t, err, "a local one is a mere value")
+	e := spawn(t, w, crate, world.Vec3{Y: 1})
+	for name, v := range map[string]world.Volume{
+		"radius":   {Radius: nan},
+		"centre":   {Radius: 5, Center: world.Vec3{X: nan}},
+		"far":      {Half: world.Vec3{X: 5, Y: 5, Z: 5}, Center: world.Vec3{Z: inf}},
+		"half":     {Half: world.Vec3{X: nan, Y: inf, Z: inf}},
+		"nothing":  {},
+		"negative": {Half: world.Vec3{X: -5, Y: -5, Z: -5}},
+	} {
+		volumes.Set(spawn(t, w, ghost, world.Vec3{}), v)
+		w.Step()
+		require.Empty(t, w.Entered(), name)
+	}
+	all := spawn(t, w, ghost, world.Vec3{})
+	volumes.Set(all, world.Volume{Half: world.Vec3{X: inf, Y: inf, Z: inf}})
+	w.Step()
+	require.Equal(t, []world.Crossing{{Volume: all, Entity: e}}, w.Entered())
+	require.NoError(t, w.CheckInvariants())
+}
+
+func TestVolumesCostNothingWarm(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("audits allocate")
+	}
+	w, crate, _, lift := newWorld(t, world.Config{})
+	volumes := register[world.Volume](t, w, "volume")
+	for i := range 50 {
+		e, err := w.Spawn(lift, world.Vec3{X: float32(i) * 4}, world.Vec3{X: 3 - float32(i%7)})
+		require.NoError(t, err)
+		volumes.Set(e, world.Volume{Radius: 6})
+		spawn(t, w, crate, world.Vec3{X: float32(i) * 4, Z: 3})
+	}
+	crossings := 0
+	churn := func() {
+		e, _ := w.SpawnFor(crate, world.Vec3{X: 20}, world.Vec3{X: 50}, 3)
+		volumes.Set(e, world.Volume{Half: world.Vec3{X: 2, Y: 2, Z: 2}})
+		w.Step()
+		crossings += len(w.Entered()) + len(w.Left())
+	}
+	for range 200 {
+		churn()
+	}
+	require.Zero(t, testing.AllocsPerRun(100, churn))
+	require.NotZero(t, crossings)
+}
