@@ -34,18 +34,18 @@ func drift(t *testing.T, frames int) string {
 }
 
 func TestMeasure(t *testing.T) {
-	r, err := load(drift(t, 40))
+	r, err := load(drift(t, 16))
 	require.NoError(t, err)
-	require.Len(t, r.frames, 40)
+	require.Len(t, r.frames, 16)
 	s, err := newSchema()
 	require.NoError(t, err)
 	trained := wire.Train(s, samples(s, []*recording{r}, 6, 3))
 	for _, loss := range []float64{0, 0.3} {
-		plain, err := measure(wire.NewCodec(s, wire.UntrainedTables()), r, newBaselines(40, 6, 3, loss), 1)
+		plain, err := measure(wire.NewCodec(s, wire.UntrainedTables()), r, newBaselines(16, 6, 3, loss), 1)
 		require.NoError(t, err)
-		taught, err := measure(wire.NewCodec(s, trained), r, newBaselines(40, 6, 3, loss), 1)
+		taught, err := measure(wire.NewCodec(s, trained), r, newBaselines(16, 6, 3, loss), 1)
 		require.NoError(t, err)
-		require.Equal(t, 34, taught.Packets)
+		require.Equal(t, 10, taught.Packets)
 		require.Less(t, taught.BytesPacket, plain.BytesPacket)
 		require.InDelta(t, 91, taught.Rows, 2, "what moved, and the player")
 	}
