@@ -35,6 +35,7 @@ internal/simtest
 internal/fault
 internal/cpu        x/sys
 internal/spelling
+internal/cubesbench bulk replication/wire
 internal/scenes     bulk field internal/spelling world yaml
 internal/fieldyard
 internal/fieldyard/fused    C

@@ -125,6 +125,28 @@ func (r *BitReader) gather(at int, shift, n uint) uint64 {
 	return v
 }
 
+// peek returns at least the next 56 bits without taking them; beyond the end
+// they are zeros.
+func (r *BitReader) peek() uint64 {
+	at, shift := r.pos>>3, uint(r.pos&7)
+	if at+8 <= len(r.buf) {
+		return binary.LittleEndian.Uint64(r.buf[at:]) >> shift
+	}
+	var last [8]byte
+	if at < len(r.buf) {
+		copy(last[:], r.buf[at:])
+	}
+	return binary.LittleEndian.Uint64(last[:]) >> shift
+}
+
+// skip takes n bits that were peeked at.
+func (r *BitReader) skip(n uint) {
+	if r.pos += int(n); r.pos > len(r.buf)*8 {
+		r.pos = len(r.buf) * 8
+		r.fail("ends inside a symbol")
+	}
+}
+
 // ReadBool returns the next bit.
 func (r *BitReader) ReadBool() bool { return r.Read(1) != 0 }
 

@@ -26,6 +26,7 @@ type (
 		n          int
 		largest    uint64
 		always     bool
+		linear     bool
 		words      int
 	}
 	strangerComponent struct {

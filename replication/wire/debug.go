@@ -172,6 +172,10 @@ func (f *field) format(words []uint32) string {
 		return bulk.NewHandle(at[0], at[1]).String()
 	case f.kind == kindBool:
 		return strconv.FormatBool(at[0] != 0)
+	case f.kind == kindRotation:
+		return fmt.Sprint(f.quaternion(at[0]))
+	case f.angle:
+		return strconv.FormatFloat(f.radians(at[0]), 'g', -1, 64)
 	case f.ranged:
 		return strconv.FormatFloat(f.value(at[0]), 'g', -1, 64)
 	case f.memory == memFloat32:

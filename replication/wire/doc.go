@@ -20,6 +20,11 @@
 //
 //	struct ──Quantise──► words ──AppendDelta──► bits ──ReadDelta──► words ──Restore──► struct
 //
+// A Codec writes rows in fewer bits than a delta, by Tables: CODEC.md is its
+// normative text. Protocol version 1 carries delta rows only.
+//
+//	words, Past ──forecast──► residuals ──Huffman──► Chunk ──Copy──► every viewer's bits
+//
 // Invariants, cited in tests:
 //
 //	P1 What is read is checked always, and gives an *Error with BadMessage;
@@ -30,6 +35,9 @@
 //	P4 Quantising a restored value gives the number it came from, and every
 //	   number is the same on every machine.
 //	P5 The bits of a delta row are read without knowing its baseline's values.
+//	P6 The bits of a coded row depend on the row, its past and the tables alone,
+//	   so that a chunk serves everybody who knows that past; all of it is
+//	   computed in integers.
 //
 // Results of Parse functions are copies, with three exceptions for the sake of
 // P3: Structure, Input and the BitReader of a State datagram alias their bytes.

@@ -22,15 +22,21 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 		to := out[f.word-c.Offset:]
 		switch f.memory {
 		case memFloat32:
-			if f.ranged {
+			switch {
+			case f.ranged:
 				to[0] = f.number(float64(*(*float32)(at)))
-			} else {
+			case f.angle:
+				to[0] = f.turn(float64(*(*float32)(at)))
+			default:
 				to[0] = math.Float32bits(*(*float32)(at))
 			}
 		case memFloat64:
-			if f.ranged {
+			switch {
+			case f.ranged:
 				to[0] = f.number(*(*float64)(at))
-			} else {
+			case f.angle:
+				to[0] = f.turn(*(*float64)(at))
+			default:
 				putWords(to, math.Float64bits(*(*float64)(at)))
 			}
 		case memBool:
@@ -44,6 +50,8 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 				h = 0
 			}
 			to[0], to[1] = h.Index(), h.Generation()
+		case memRotation:
+			to[0] = f.smallestThree((*[4]float32)(at))
 		default:
 			f.quantiseInteger(at, to)
 		}
@@ -121,21 +129,29 @@ func (s *Schema) Restore(component int, in []uint32, p unsafe.Pointer) {
 		from := in[f.word-c.Offset:]
 		switch f.memory {
 		case memFloat32:
-			if f.ranged {
+			switch {
+			case f.ranged:
 				*(*float32)(at) = float32(f.value(from[0]))
-			} else {
+			case f.angle:
+				*(*float32)(at) = float32(f.radians(from[0]))
+			default:
 				*(*float32)(at) = math.Float32frombits(from[0])
 			}
 		case memFloat64:
-			if f.ranged {
+			switch {
+			case f.ranged:
 				*(*float64)(at) = f.value(from[0])
-			} else {
+			case f.angle:
+				*(*float64)(at) = f.radians(from[0])
+			default:
 				*(*float64)(at) = math.Float64frombits(getWords(from))
 			}
 		case memBool:
 			*(*bool)(at) = from[0] != 0
 		case memHandle:
 			*(*bulk.Handle)(at) = bulk.NewHandle(from[0], from[1])
+		case memRotation:
+			*(*[4]float32)(at) = f.quaternion(from[0])
 		default:
 			f.restoreInteger(at, from)
 		}
@@ -171,3 +187,71 @@ func (f *field) restoreInteger(at unsafe.Pointer, from []uint32) {
 func putWords(to []uint32, v uint64) { to[0], to[1] = uint32(v), uint32(v>>32) }
 
 func getWords(from []uint32) uint64 { return uint64(from[0]) | uint64(from[1])<<32 }
+
+// turn quantises an angle in radians: floor(x/(2*pi)*2^bits + 0.5), modulo
+// 2^bits. What is not finite is 0.
+func (f *field) turn(x float64) uint32 {
+	t := x / (2 * math.Pi)
+	if t -= math.Floor(t); t != t {
+		return 0
+	}
+	return uint32(uint64(math.Ldexp(t, int(f.bits))+0.5)) & f.max
+}
+
+// radians is the angle that a number stands for, from -pi to below pi.
+func (f *field) radians(n uint32) float64 {
+	unused := 32 - f.bits
+	return math.Ldexp(float64(int32(n<<unused)>>unused), -int(f.bits)) * (2 * math.Pi)
+}
+
+// maxRotationBits is the most that one of three components can have in a word.
+const maxRotationBits = 10
+
+// smallestThree quantises a unit quaternion: which component is the largest in
+// magnitude, the first of equals, in 2 bits; then the others in order, each as
+// the nearest of 2^n numbers from -1/sqrt(2) to 1/sqrt(2), with the signs that
+// make the largest positive. Four zeros are no rotation: 0, 0, 0, 1.
+func (f *field) smallestThree(q *[4]float32) uint32 {
+	largest := 0
+	for i, v := range q {
+		if !(math.Abs(float64(v)) <= math.Abs(float64(q[largest]))) {
+			largest = i
+		}
+	}
+	sign := math.Copysign(1, float64(q[largest]))
+	if q[largest] == 0 || q[largest] != q[largest] {
+		q, largest, sign = &[4]float32{3: 1}, 3, 1
+	}
+	word, shift := uint32(largest), 2
+	for i, v := range q {
+		if i == largest {
+			continue
+		}
+		n := float64((float64(float64(v)*sign*math.Sqrt2)+1)*float64(f.max)/2) + 0.5
+		word |= uint32(max(0, min(n, float64(f.max)))) << shift
+		shift += int(f.bits-2) / 3
+	}
+	return word
+}
+
+// quaternion is what a smallest-three word stands for: the largest component
+// makes the length 1, or, where the others' rounding leaves it smaller than one
+// of them, is the next float32 above that one, so that quantising the result
+// gives the word again.
+func (f *field) quaternion(word uint32) (q [4]float32) {
+	largest := word & 3
+	word >>= 2
+	rest, above := 1.0, float32(0)
+	for i := range q {
+		if uint32(i) == largest {
+			continue
+		}
+		v := (float64(2*(word&f.max))/float64(f.max) - 1) / math.Sqrt2
+		word >>= (f.bits - 2) / 3
+		rest -= float64(v * v)
+		q[i] = float32(v)
+		above = max(above, float32(math.Abs(v)))
+	}
+	q[largest] = max(float32(math.Sqrt(max(rest, 0))), math.Nextafter32(above, 2))
+	return q
+}

@@ -24,8 +24,18 @@ import (
 //	Target bulk.Handle `net:"ref"`                       // a handle; the tag is required
 //	Look   [3]float32  `net:"range=-1..1,step=1/127"`    // arrays and nested structs are flattened
 //	Health int16       `net:"always"`                    // in full in every row; with range, bits, ref too
+//	State  uint8       `net:"enum=5"`                    // 0 to 4, saturating
+//	Yaw    float32     `net:"angle,bits=12"`             // radians, any turn; the whole turn is 2^12 steps
+//	Facing [4]float32  `net:"quat,bits=9"`               // unit quaternion x, y, z, w: smallest three, 9 bits each
 //	Serial uint64                                        // no tag: full width
 //	Cache  int32       `net:"-"`                         // not replicated
+//
+// With predict=linear a number, angle or quaternion is expected to change as it
+// did before; the coder writes how it differs from that. A position, which is an
+// array of three ranged floats, may add parent=FIELD, the path of a handle in
+// the same struct: if the entity that it names has the same component, the
+// position, and the first quaternion of the struct with it, is also expected to
+// move with that one as if fixed to it.
 //
 // The tag of a nested struct or of an array applies to all numbers in it that
 // have no tag of their own; a field's own tag replaces it wholly.
@@ -56,6 +66,8 @@ type Row struct {
 type component struct {
 	ComponentSpec
 	first, last int  // its fields are Schema.fields[first:last]
+	anchored    int  // first field of the position that is predicted by a parent
+	anchor      int  // the field that names the parent; -1: none
 	always      bool // written without asking whether it changed
 }
 
@@ -63,11 +75,12 @@ type component struct {
 type kind uint8
 
 const (
-	kindBool   kind = iota // 1 bit
-	kindNumber             // an integer below a modulus; deltas are shorter
-	kindRaw32              // 32 bits as they are: float32
-	kindRaw64              // two words: float64, and integers of 64 bits
-	kindRef                // a handle: index word, generation word
+	kindBool     kind = iota // 1 bit
+	kindNumber               // an integer below a modulus; deltas are shorter
+	kindRaw32                // 32 bits as they are: float32
+	kindRaw64                // two words: float64, and integers of 64 bits
+	kindRef                  // a handle: index word, generation word
+	kindRotation             // a unit quaternion, smallest three; max is that of each
 )
 
 // memory says how a field lies in the struct.
@@ -86,6 +99,7 @@ const (
 	memFloat32
 	memFloat64
 	memHandle
+	memRotation
 )
 
 // field is one step of a component's flat plan.
@@ -95,7 +109,11 @@ type field struct {
 	kind   kind
 	memory memory
 	ranged bool // quantised by low and step
+	angle  bool // quantised by the whole turn
+	enum   bool
 	always bool
+	linear bool   // predicted from its last two states
+	vector bool   // the first of three that are a vector
 	bits   uint   // width on the wire of an absolute number
 	max    uint32 // largest number; the modulus of deltas is max+1
 	low    float64
@@ -133,6 +151,10 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	if err := p.structure(t, 0, "", tag{}); err != nil {
 		return err
 	}
+	anchor, err := p.findParent(t)
+	if err != nil {
+		return err
+	}
 	bits := 2                    // in the mask of a full row, and "changed"
 	always := len(p.fields) == 0 // "changed" would say nothing
 	for i := range p.fields {
@@ -148,8 +170,11 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	s.byName[name] = len(s.components)
 	s.components = append(s.components, component{
 		ComponentSpec: ComponentSpec{Name: name, Type: t, Words: p.word - s.words, Offset: s.words},
-		first:         first, last: len(s.fields), always: always,
+		first:         first, last: len(s.fields), always: always, anchored: first + p.anchored, anchor: anchor,
 	})
+	if anchor >= 0 {
+		s.components[len(s.components)-1].anchor += first
+	}
 	s.words = p.word
 	s.rowBits += bits
 	return nil
@@ -194,6 +219,9 @@ func (s *Schema) Text() string {
 		for j := c.first; j < c.last; j++ {
 			b = s.fields[j].appendText(b)
 		}
+		if c.anchor >= 0 {
+			b = fmt.Appendf(b, "parent %s %s\n", s.fields[c.anchored].path, s.fields[c.anchor].path)
+		}
 	}
 	return string(b)
 }
@@ -201,6 +229,12 @@ func (s *Schema) Text() string {
 func (f *field) appendText(b []byte) []byte {
 	b = append(append(b, f.path...), ' ')
 	switch {
+	case f.kind == kindRotation:
+		b = fmt.Appendf(b, "quat %d", (f.bits-2)/3)
+	case f.angle:
+		b = fmt.Appendf(b, "angle %d", f.bits)
+	case f.enum:
+		b = fmt.Appendf(b, "enum %d", uint64(f.max)+1)
 	case f.ranged:
 		b = fmt.Appendf(b, "range %016x %016x %d", math.Float64bits(f.low), math.Float64bits(f.step), f.max)
 	case f.kind == kindBool:
@@ -218,6 +252,9 @@ func (f *field) appendText(b []byte) []byte {
 	}
 	if f.always {
 		b = append(b, " always"...)
+	}
+	if f.linear {
+		b = append(b, " linear"...)
 	}
 	return append(b, '\n')
 }

@@ -91,6 +91,68 @@ func TestSchemaTagErrors(t *testing.T) {
 			i int32 `net:"bits=3"`
 		}{}, []string{"field i", "not exported"}},
 		{struct{ A [65]uint8 }{}, []string{"field A[64]", "64 fields"}},
+		{struct {
+			Q [4]float32 `net:"quat"`
+		}{}, []string{"field Q", "want bits=N"}},
+		{struct {
+			Q [4]float32 `net:"quat,bits=11"`
+		}{}, []string{"field Q", "2 to 10"}},
+		{struct {
+			Q [3]float32 `net:"quat,bits=9"`
+		}{}, []string{"field Q", "[4]float32"}},
+		{struct {
+			Q float32 `net:"quat,bits=9"`
+		}{}, []string{"field Q", "[4]float32"}},
+		{struct {
+			A float32 `net:"angle"`
+		}{}, []string{"field A", "want bits=N"}},
+		{struct {
+			A float32 `net:"angle,bits=23"`
+		}{}, []string{"field A", "at most 22"}},
+		{struct {
+			A int32 `net:"angle,bits=9"`
+		}{}, []string{"field A", "for floats"}},
+		{struct {
+			A float32 `net:"angle,quat,bits=9"`
+		}{}, []string{"exclude each other"}},
+		{struct {
+			E uint8 `net:"enum=1"`
+		}{}, []string{"enum=1", "2 to 65535"}},
+		{struct {
+			E uint8 `net:"enum=257"`
+		}{}, []string{"field E", "0 to 256"}},
+		{struct {
+			E int8 `net:"enum=5"`
+		}{}, []string{"field E", "unsigned"}},
+		{struct {
+			E uint8 `net:"enum=5,bits=3"`
+		}{}, []string{"exclude each other"}},
+		{struct {
+			B bool `net:"enum=2"`
+		}{}, []string{"a bool takes one bit"}},
+		{struct {
+			F float32 `net:"predict=linear"`
+		}{}, []string{"field F", "give a float a range"}},
+		{struct {
+			F float32 `net:"range=0..1,step=1,predict=cubic"`
+		}{}, []string{"predict=cubic", "predict=linear"}},
+		{struct {
+			F float32 `net:"range=0..1,step=1,predict=linear,always"`
+		}{}, []string{"nothing to predict"}},
+		{struct {
+			P [3]float32 `net:"range=0..1,step=1,parent=On"`
+		}{}, []string{"parent wants predict=linear"}},
+		{struct {
+			P [3]float32 `net:"range=0..1,step=1,predict=linear,parent=On"`
+		}{}, []string{"field P[0]", "parent=On", "no replicated handle"}},
+		{struct {
+			P  float32     `net:"range=0..1,step=1,predict=linear,parent=On"`
+			On bulk.Handle `net:"ref"`
+		}{}, []string{"field P", "array of 3"}},
+		{struct {
+			P, Q [3]float32  `net:"range=0..1,step=1,predict=linear,parent=On"`
+			On   bulk.Handle `net:"ref"`
+		}{}, []string{"field Q", "one position"}},
 		{int32(0), []string{"want a struct"}},
 	} {
 		s := wire.NewSchema()
@@ -98,6 +160,12 @@ func TestSchemaTagErrors(t *testing.T) {
 		require.Error(t, err, "%T", c.component)
 		for _, want := range c.want {
 			require.ErrorContains(t, err, want)
+		}
+		if reflect.TypeOf(c.component).Kind() == reflect.Struct {
+			fault := &wire.TagError{}
+			require.ErrorAs(t, err, &fault)
+			require.NotEmpty(t, fault.Path)
+			require.Equal(t, "c", fault.Component)
 		}
 		require.Zero(t, s.Components(), "an error leaves the schema alone")
 		require.Zero(t, s.Words())
@@ -172,6 +240,29 @@ func TestSchemaHashSeesEverything(t *testing.T) {
 		}{})),
 		"finer": hashOf(as("a", struct {
 			X float32 `net:"range=0..1,step=1/8"`
+		}{})),
+		"linear": hashOf(as("a", struct {
+			X int32 `net:"bits=32,predict=linear"`
+		}{})),
+		"enum": hashOf(as("a", struct {
+			X uint8 `net:"enum=5"`
+		}{})),
+		"angle": hashOf(as("a", struct {
+			X float32 `net:"angle,bits=8"`
+		}{})),
+		"quat": hashOf(as("a", struct {
+			X [4]float32 `net:"quat,bits=8"`
+		}{})),
+		"finer quat": hashOf(as("a", struct {
+			X [4]float32 `net:"quat,bits=9"`
+		}{})),
+		"parent": hashOf(as("a", struct {
+			X    [3]float32  `net:"range=0..1,step=1,predict=linear,parent=Y"`
+			Y, Z bulk.Handle `net:"ref"`
+		}{})),
+		"other parent": hashOf(as("a", struct {
+			X    [3]float32  `net:"range=0..1,step=1,predict=linear,parent=Z"`
+			Y, Z bulk.Handle `net:"ref"`
 		}{})),
 		"lower": hashOf(as("a", struct {
 			X float32 `net:"range=-1..0,step=1/4"`
@@ -306,4 +397,68 @@ func TestSchemaFormat(t *testing.T) {
 	row := newRow(s, 0)
 	set(t, s, &row, "health", health{Now: -7, Max: 9, Alive: true})
 	require.Equal(t, "health{Now=-7 Max=9 Alive=true Tiny=0}", s.Format(row))
+}
+
+type turns struct {
+	Q    [4]float32 `net:"quat,bits=9"`
+	A    float32    `net:"angle,bits=12"`
+	B    float64    `net:"angle,bits=32"`
+	E    uint8      `net:"enum=5"`
+	Wide [4]float32 `net:"quat,bits=10"`
+}
+
+// P4 for rotations and angles, whatever they are quantised from.
+func TestTurnsQuantiseAsTheyRestore(t *testing.T) {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[turns](s, "turns"))
+	words, again := make([]uint32, s.Words()), make([]uint32, s.Words())
+	rapid.Check(t, func(t *rapid.T) {
+		f := rapid.Float32()
+		v := turns{A: f.Draw(t, "A"), B: rapid.Float64().Draw(t, "B"), E: rapid.Uint8().Draw(t, "E")}
+		for i := range v.Q {
+			v.Q[i], v.Wide[i] = rapid.Float32Range(-1, 1).Draw(t, "Q"), f.Draw(t, "Wide")
+		}
+		s.Quantise(0, unsafe.Pointer(&v), words)
+		s.Restore(0, words, unsafe.Pointer(&v))
+		s.Quantise(0, unsafe.Pointer(&v), again)
+		require.Equal(t, words, again)
+		require.Less(t, v.E, uint8(5))
+	})
+	// every word of a rotation, too, of which most are of no unit quaternion
+	for word := uint32(0); word < 1<<29; word += 4099 {
+		words[0], words[4] = word, word*2+word&3
+		var v turns
+		s.Restore(0, words, unsafe.Pointer(&v))
+		s.Quantise(0, unsafe.Pointer(&v), again)
+		require.Equal(t, words[0], again[0], "%#x: %v", word, v.Q)
+		require.Equal(t, words[4], again[4], "%#x: %v", words[4], v.Wide)
+	}
+}
+
+func TestTurnsFormat(t *testing.T) {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[turns](s, "turns"))
+	row := newRow(s, 0)
+	set(t, s, &row, "turns", turns{A: -math.Pi, E: 3})
+	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row))
+}
+
+func TestTurnsAreNear(t *testing.T) {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[turns](s, "turns"))
+	words := make([]uint32, s.Words())
+	through := func(v turns) (back turns) {
+		s.Quantise(0, unsafe.Pointer(&v), words)
+		s.Restore(0, words, unsafe.Pointer(&back))
+		return back
+	}
+	back := through(turns{Q: [4]float32{0.1, -0.7, 0.1, 0.7}, A: 3 * math.Pi / 2, B: -math.Pi})
+	for i, want := range [4]float64{-0.1, 0.7, -0.1, -0.7} {
+		require.InDelta(t, want, back.Q[i], 0.01, "the largest is positive: the same rotation")
+	}
+	require.InDelta(t, -math.Pi/2, back.A, 1e-6)
+	require.Equal(t, -math.Pi, back.B)
+	back = through(turns{A: float32(math.Inf(1)), B: math.NaN(), E: 200})
+	require.Equal(t, turns{Q: [4]float32{back.Q[0], back.Q[1], back.Q[2], back.Q[3]}, Wide: back.Wide, E: 4}, back)
+	require.Greater(t, back.Q[3], float32(0.999), "four zeros are no rotation")
 }

@@ -22,6 +22,25 @@ type tag struct {
 	low    float64
 	high   float64
 	step   float64
+	enum   uint32 // how many values; 0: not given
+	angle  bool
+	quat   bool
+	linear bool
+	parent string
+}
+
+// A TagError says why a component type cannot be added to a schema: which
+// field is at fault, and what to write instead.
+type TagError struct {
+	Component string       // the name that it was to be added under
+	Path      string       // the field, like Aim.Pitch[2]
+	Type      reflect.Type // the field's
+	Detail    string
+}
+
+// Error gives all of it in one line.
+func (e *TagError) Error() string {
+	return fmt.Sprintf("wire: component %q, field %s (%v): %s", e.Component, e.Path, e.Type, e.Detail)
 }
 
 // parseTag reads the text of a net tag.
@@ -40,6 +59,24 @@ func parseTag(text string) (tag, error) {
 			t.ref = true
 		case "always":
 			t.always = true
+		case "angle":
+			t.angle = true
+		case "quat":
+			t.quat = true
+		case "predict":
+			if t.linear = value == "linear"; !t.linear {
+				err = fmt.Errorf("predict=%s: want predict=linear", value)
+			}
+		case "parent":
+			if t.parent = value; value == "" {
+				err = fmt.Errorf("parent names no field: want that of a handle beside it, like parent=Vehicle")
+			}
+		case "enum":
+			var n uint64
+			n, err = strconv.ParseUint(value, 10, 16)
+			if t.enum = uint32(n); err != nil || n < 2 {
+				err = fmt.Errorf("enum=%s: want how many values there are, 2 to 65535", value)
+			}
 		case "bits":
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 8)
@@ -61,7 +98,7 @@ func parseTag(text string) (tag, error) {
 				err = fmt.Errorf("step=%s: want a positive number or quotient, like step=1/512", value)
 			}
 		default:
-			err = fmt.Errorf("unknown option %q: want range=LOW..HIGH,step=STEP or bits=N or ref, and always; or - alone", option)
+			err = fmt.Errorf("unknown option %q: want range=LOW..HIGH,step=STEP or bits=N or enum=N or ref, or angle or quat with bits=N; and always, predict=linear, parent=FIELD; or - alone", option)
 		}
 		if err != nil {
 			return tag{}, err
@@ -70,10 +107,29 @@ func parseTag(text string) (tag, error) {
 	if t.ranged != hasStep {
 		return tag{}, fmt.Errorf("range and step belong together")
 	}
-	if t.ranged && (t.bits != 0 || t.ref) || t.ref && t.bits != 0 {
-		return tag{}, fmt.Errorf("range, bits and ref exclude each other")
+	if count(t.ranged, t.bits != 0, t.ref, t.enum != 0) > 1 {
+		return tag{}, fmt.Errorf("range, bits, enum and ref exclude each other")
+	}
+	if count(t.angle, t.quat) > 1 || (t.angle || t.quat) && t.bits == 0 {
+		return tag{}, fmt.Errorf("angle and quat exclude each other, and want bits=N")
+	}
+	if t.linear && t.always {
+		return tag{}, fmt.Errorf("always is written in full, so there is nothing to predict")
+	}
+	if t.parent != "" && !t.linear {
+		return tag{}, fmt.Errorf("parent wants predict=linear")
 	}
 	return t, nil
+}
+
+// count is how many of these are true.
+func count(all ...bool) (n int) {
+	for _, one := range all {
+		if one {
+			n++
+		}
+	}
+	return n
 }
 
 // parseNumber reads a decimal number or a quotient of two.
@@ -96,10 +152,13 @@ type planner struct {
 	component string
 	word      int
 	fields    []field
+	vector    int    // how many of the next fields are the rest of a vector
+	anchored  int    // the first field of the position that has a parent
+	parent    string // path of the handle that a position's tag names
 }
 
 func (p *planner) complain(path string, t reflect.Type, format string, args ...any) error {
-	return fmt.Errorf("wire: component %q, field %s (%v): %s", p.component, path, t, fmt.Sprintf(format, args...))
+	return &TagError{p.component, path, t, fmt.Sprintf(format, args...)}
 }
 
 func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer tag) error {
@@ -141,7 +200,19 @@ func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own 
 			return p.complain(path, t, "ref is for bulk.Handle")
 		}
 		return p.structure(t, offset, path+".", g)
+	case t.Kind() == reflect.Array && g.quat:
+		return p.quaternion(t, offset, path, g)
 	case t.Kind() == reflect.Array:
+		if own && g.parent != "" {
+			if t.Len() != 3 || !isFloat(t.Elem()) || !g.ranged || p.parent != "" {
+				return p.complain(path, t, "parent is for one position in a component: an array of 3 floats with range and step")
+			}
+			p.parent = path[:len(path)-len(lastName(path))] + g.parent
+			p.anchored, g.parent = len(p.fields), ""
+		}
+		if t.Len() == 3 && isFloat(t.Elem()) && g.ranged && !g.always {
+			p.vector = 3
+		}
 		for i := range t.Len() {
 			if err := p.value(t.Elem(), offset+uintptr(i)*t.Elem().Size(), fmt.Sprintf("%s[%d]", path, i), g, own); err != nil {
 				return err
@@ -149,7 +220,32 @@ func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own 
 		}
 		return nil
 	}
+	if own && g.parent != "" {
+		return p.complain(path, t, "parent is for a position: an array of 3 floats with range and step")
+	}
 	return p.scalar(t, offset, path, g, own)
+}
+
+func isFloat(t reflect.Type) bool {
+	return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64
+}
+
+// lastName is what follows the last dot of a path.
+func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// quaternion plans a rotation: one word, the smallest three components and
+// which is the largest.
+func (p *planner) quaternion(t reflect.Type, offset uintptr, path string, g tag) error {
+	if t.Len() != 4 || t.Elem().Kind() != reflect.Float32 {
+		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
+	}
+	if g.bits < 2 || g.bits > maxRotationBits {
+		return p.complain(path, t, "quat,bits=%d: want 2 to %d for each of the three components sent", g.bits, maxRotationBits)
+	}
+	return p.add(t, field{
+		offset: offset, kind: kindRotation, memory: memRotation, always: g.always, linear: g.linear,
+		bits: 2 + 3*g.bits, max: 1<<g.bits - 1, path: path,
+	}, 1)
 }
 
 func (p *planner) handle(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
@@ -160,21 +256,30 @@ func (p *planner) handle(t reflect.Type, offset uintptr, path string, g tag, own
 }
 
 func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
-	f := field{offset: offset, always: g.always, path: path}
+	if g.quat {
+		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
+	}
+	f := field{offset: offset, always: g.always, linear: g.linear, path: path}
 	size := uint(t.Size() * 8)
 	switch t.Kind() {
 	case reflect.Bool:
 		f.kind, f.memory, f.bits = kindBool, memBool, 1
-		if own && (g.ranged || g.bits != 0) {
-			return p.complain(path, t, "range and bits are for numbers; a bool takes one bit by itself")
+		if own && (g.ranged || g.bits != 0 || g.enum != 0 || g.linear) {
+			return p.complain(path, t, "range, bits, enum and predict are for numbers; a bool takes one bit by itself")
 		}
+		f.linear = false
 	case reflect.Float32, reflect.Float64:
 		f.kind, f.memory, f.bits = kindRaw32, memFloat32, size
 		if size == 64 {
 			f.kind, f.memory = kindRaw64, memFloat64
 		}
-		if g.bits != 0 {
-			return p.complain(path, t, "bits is for integers: want range=LOW..HIGH,step=STEP")
+		if g.angle {
+			if g.bits > size/2+6 {
+				return p.complain(path, t, "angle,bits=%d is finer than the type resolves: want at most %d", g.bits, size/2+6)
+			}
+			f.kind, f.angle, f.bits, f.max = kindNumber, true, g.bits, uint32(1<<g.bits-1)
+		} else if g.bits != 0 || g.enum != 0 {
+			return p.complain(path, t, "bits is for integers, and enum: want range=LOW..HIGH,step=STEP, or angle,bits=N")
 		}
 		if g.ranged {
 			if err := f.quantise(g); err != nil {
@@ -187,6 +292,16 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 		f.kind, f.bits = kindNumber, size
 		if g.ranged {
 			return p.complain(path, t, "range is for floats: want bits=N")
+		}
+		if g.angle {
+			return p.complain(path, t, "angle is for floats, in radians")
+		}
+		if g.enum != 0 {
+			if f.signed() || uint64(g.enum) > 1<<size {
+				return p.complain(path, t, "enum=%d is for unsigned integers that hold 0 to %d", g.enum, g.enum-1)
+			}
+			f.enum, f.max, f.bits = true, g.enum-1, uint(bits.Len32(g.enum-1))
+			break
 		}
 		if g.bits > size {
 			return p.complain(path, t, "bits=%d is more than the type has", g.bits)
@@ -204,6 +319,9 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 	default:
 		return p.complain(path, t, "type not supported: want numbers, bools, handles, and structs and arrays of them, or `net:\"-\"`")
 	}
+	if f.linear && f.kind != kindNumber {
+		return p.complain(path, t, "predict=linear is for numbers of at most 32 bits: give a float a range and a step")
+	}
 	if g.ref && own {
 		return p.complain(path, t, "ref is for bulk.Handle")
 	}
@@ -220,6 +338,10 @@ func (p *planner) add(t reflect.Type, f field, words int) error {
 	}
 	f.word = p.word
 	p.word += words
+	if p.vector > 0 {
+		f.vector = p.vector == 3
+		p.vector--
+	}
 	p.fields = append(p.fields, f)
 	return nil
 }
@@ -266,4 +388,17 @@ func integerMemory(k reflect.Kind) memory {
 		return memUint32
 	}
 	return memUint64
+}
+
+// findParent is the field that the parent= of a position names, -1 if none does.
+func (p *planner) findParent(t reflect.Type) (int, error) {
+	if p.parent == "" {
+		return -1, nil
+	}
+	for i := range p.fields {
+		if p.fields[i].path == p.parent && p.fields[i].kind == kindRef {
+			return i, nil
+		}
+	}
+	return -1, p.complain(p.fields[p.anchored].path, t, "its parent=%s is no replicated handle", p.parent)
 }

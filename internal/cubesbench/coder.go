@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// coder is one direction of one link.
+type coder struct {
+	codec  *wire.Codec
+	anchor wire.Anchor
+	past   wire.Past
+	base   []uint32 // frames
+	older  []uint32 // nil: none
+	still  []int    // rows not expected to change
+	chunks wire.Chunks
+	parts  []piece
+	writer wire.BitWriter
+	packet []byte
+}
+
+// piece is a row in a packet: the rows passed over before it, and its bits.
+type piece struct {
+	gap   int // -1: it was expected
+	chunk wire.Chunk
+}
+
+func (c *coder) begin(r *recording, frame, base, older int) {
+	c.past = wire.Past{Age: uint32(frame - base)}
+	c.base, c.older = r.frames[base], nil
+	if older >= 0 {
+		c.past.Gap = uint32(base - older)
+		c.older = r.frames[older]
+	}
+	c.still = c.still[:0]
+}
+
+// remember makes row i the one whose past is known.
+func (c *coder) remember(i int) {
+	at := i * rowWords
+	c.past.Base = c.base[at : at+rowWords]
+	if c.older != nil {
+		c.past.Older = c.older[at : at+rowWords]
+	}
+	if i > 0 {
+		c.past.Anchor = &c.anchor
+	}
+}
+
+// each calls f with every row of a frame that a packet tells of.
+func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, gap int)) {
+	c.begin(r, frame, base, older)
+	for i := range cubes {
+		c.remember(i)
+		if i > 0 && !wire.Moved(&c.past) {
+			c.still = append(c.still, i)
+			continue
+		}
+		f(wire.Row{Mask: 1, Words: r.row(frame, i)}, -1)
+		if i == 0 {
+			c.codec.SetAnchor(&c.anchor, 0, r.row(frame, 0), c.past.Base, c.past.Older)
+		}
+	}
+	gap := 0
+	for _, i := range c.still {
+		now := r.row(frame, i)
+		if [rowWords]uint32(now) == [rowWords]uint32(c.base[i*rowWords:]) {
+			gap++
+			continue
+		}
+		c.remember(i)
+		f(wire.Row{Mask: 1, Words: now}, gap)
+		gap = 0
+	}
+}
+
+// encode makes the pieces of a frame, for all who have the same baselines.
+func (c *coder) encode(r *recording, frame, base, older int) {
+	c.chunks.Reset()
+	c.parts = c.parts[:0]
+	c.each(r, frame, base, older, func(row wire.Row, gap int) {
+		c.parts = append(c.parts, piece{gap, c.chunks.Add(c.codec, row, &c.past)})
+	})
+}
+
+// assemble makes the packet of one of them.
+func (c *coder) assemble() []byte {
+	c.writer.Reset(c.packet[:0])
+	for _, p := range c.parts {
+		if p.gap >= 0 {
+			c.codec.AppendGap(&c.writer, uint32(p.gap))
+		}
+		c.chunks.Copy(&c.writer, p.chunk)
+	}
+	c.codec.AppendEnd(&c.writer)
+	c.packet = c.writer.Bytes()
+	return c.packet
+}
+
+// decode reads a packet into out, using nothing of r but its baselines.
+func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out []uint32) error {
+	var reader wire.BitReader
+	reader.Reset(packet)
+	copy(out, r.frames[base])
+	read := func(i int) error {
+		row := wire.Row{Mask: 1, Words: out[i*rowWords : (i+1)*rowWords]}
+		return c.codec.Read(&reader, &row, &c.past)
+	}
+	c.begin(r, frame, base, older)
+	for i := range cubes {
+		c.remember(i)
+		if i > 0 && !wire.Moved(&c.past) {
+			c.still = append(c.still, i)
+			continue
+		}
+		if err := read(i); err != nil {
+			return err
+		}
+		if i == 0 {
+			c.codec.SetAnchor(&c.anchor, 0, out[:rowWords], c.past.Base, c.past.Older)
+		}
+	}
+	for at := 0; ; at++ {
+		gap, more := c.codec.ReadGap(&reader)
+		if !more {
+			return wire.ExpectEnd(&reader)
+		}
+		if at += int(gap); at >= len(c.still) {
+			return fmt.Errorf("a gap goes beyond the last row")
+		}
+		c.remember(c.still[at])
+		if err := read(c.still[at]); err != nil {
+			return err
+		}
+	}
+}

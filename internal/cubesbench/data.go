@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+const (
+	cubes       = 901
+	cubeBytes   = 8 * 4
+	frameBytes  = cubes * cubeBytes
+	packetsHz   = 60
+	middle      = 256 * 512 // the number of position 0
+	rotationBit = 9
+)
+
+// cube is one object of the data, as a game would declare it. Every cube but
+// the player's own says that it may stick to the player's.
+type cube struct {
+	Position    [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
+	Orientation [4]float32 `net:"quat,bits=9,predict=linear"`
+	Interacting bool
+	Holder      bulk.Handle `net:"ref"`
+}
+
+// Words of a row, in the order of the fields.
+const (
+	wordPosition    = 0
+	wordRotation    = 3
+	wordInteracting = 4
+	wordHolder      = 5
+	rowWords        = 7
+)
+
+// recording is frames of quantised rows.
+type recording struct {
+	name   string
+	frames [][]uint32 // rowWords for each cube
+}
+
+func (r *recording) row(frame, cube int) []uint32 {
+	at := cube * rowWords
+	return r.frames[frame][at : at+rowWords : at+rowWords]
+}
+
+// load reads a file of frames, unpacked or as .xz.
+func load(name string) (*recording, error) {
+	data, err := os.ReadFile(name)
+	if err == nil && strings.HasSuffix(name, ".xz") {
+		data, err = unpack(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 || len(data)%frameBytes != 0 {
+		return nil, fmt.Errorf("%s: %d bytes are no whole number of frames of %d", name, len(data), frameBytes)
+	}
+	r := &recording{name: name}
+	for ; len(data) > 0; data = data[frameBytes:] {
+		frame := make([]uint32, 0, cubes*rowWords)
+		for i := range cubes {
+			if frame, err = appendCube(frame, data[i*cubeBytes:], i); err != nil {
+				return nil, fmt.Errorf("%s: frame %d: %w", name, len(r.frames), err)
+			}
+		}
+		r.frames = append(r.frames, frame)
+	}
+	return r, nil
+}
+
+func unpack(data []byte) ([]byte, error) {
+	var out, complaint bytes.Buffer
+	xz := exec.Command("xz", "-dc")
+	xz.Stdin, xz.Stdout, xz.Stderr = bytes.NewReader(data), &out, &complaint
+	if err := xz.Run(); err != nil {
+		return nil, fmt.Errorf("xz -dc: %w: %s", err, complaint.String())
+	}
+	return out.Bytes(), nil
+}
+
+// appendCube appends the row of one cube of the data.
+func appendCube(words []uint32, data []byte, i int) ([]uint32, error) {
+	var v [8]int32
+	for j := range v {
+		v[j] = int32(binary.LittleEndian.Uint32(data[4*j:]))
+	}
+	for j, most := range [...]int32{3, 511, 511, 511} {
+		if v[j] < 0 || v[j] > most {
+			return nil, fmt.Errorf("cube %d: orientation %v", i, v[:4])
+		}
+	}
+	for _, x := range v[4:7] {
+		if x < -middle || x > middle {
+			return nil, fmt.Errorf("cube %d: position %v", i, v[4:7])
+		}
+	}
+	holder := bulk.NewHandle(0, 1)
+	if i == 0 {
+		holder = 0
+	}
+	return append(words,
+		uint32(v[4]+middle), uint32(v[5]+middle), uint32(v[6]+middle),
+		uint32(v[0])|uint32(v[1])<<2|uint32(v[2])<<(2+rotationBit)|uint32(v[3])<<(2+2*rotationBit),
+		uint32(v[7]&1), holder.Index(), holder.Generation()), nil
+}
+
+func newSchema() (*wire.Schema, error) {
+	s := wire.NewSchema()
+	if err := wire.AddComponent[cube](s, "cube"); err != nil {
+		return nil, err
+	}
+	if s.Words() != rowWords {
+		return nil, fmt.Errorf("a row has %d words, want %d", s.Words(), rowWords)
+	}
+	return s, nil
+}

@@ -1,0 +1,164 @@
+// Command cubesbench measures the product's row codec on recorded physics: 901
+// cubes, quantised, coded against a frame some frames back, and decoded and
+// compared bit for bit. The data's format is that of the networked physics data
+// compression challenge of 2015: frames of 901 records of 8 int32, which are
+// largest component and smallest three of the orientation (9 bits), position in
+// 1/512 m, and whether the cube touches the player's.
+//
+//	go run ./internal/cubesbench -train one.bin.xz,two.bin.xz -test three.bin.xz
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+type result struct {
+	Test         string  `json:"test"`
+	Age          int     `json:"age"`
+	Loss         float64 `json:"loss"`
+	Packets      int     `json:"packets"`
+	BytesPacket  float64 `json:"bytes_per_packet"`
+	LargestBytes int     `json:"largest_packet_bytes"`
+	Kbps         float64 `json:"kbps"`
+	Rows         float64 `json:"rows_per_packet"`
+	EncodeNs     float64 `json:"encode_ns_per_object"`
+	FurtherNs    float64 `json:"further_viewer_ns_per_row"`
+	DecodeNs     float64 `json:"decode_ns_per_object"`
+	DecodeRowNs  float64 `json:"decode_ns_per_row"`
+}
+
+func main() {
+	train := flag.String("train", "", "files to train tables on, separated by commas; none: the default tables")
+	test := flag.String("test", "", "file to measure")
+	age := flag.Int("age", 6, "how many frames back the newest baseline is")
+	apart := flag.Int("apart", 3, "how many frames older the second baseline is, at least")
+	loss := flag.Float64("loss", 0, "part of the packets that are lost, at random")
+	passes := flag.Int("passes", 3, "how often to code each frame; the least time counts")
+	tables := flag.String("tables", "", "file to write the trained tables to")
+	asJSON := flag.Bool("json", false, "print JSON")
+	flag.Parse()
+	if err := run(*train, *test, *tables, *age, *apart, *passes, *loss, *asJSON); err != nil {
+		fmt.Fprintln(os.Stderr, "cubesbench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(train, test, save string, age, apart, passes int, loss float64, asJSON bool) error {
+	s, err := newSchema()
+	if err != nil {
+		return err
+	}
+	var tables *wire.Tables
+	if train != "" {
+		var recordings []*recording
+		for _, name := range strings.Split(train, ",") {
+			r, err := load(name)
+			if err != nil {
+				return err
+			}
+			recordings = append(recordings, r)
+		}
+		tables = wire.Train(s, samples(s, recordings, age, apart))
+		if save != "" {
+			if err := os.WriteFile(save, tables.Bytes(), 0o644); err != nil {
+				return err
+			}
+		}
+	} else {
+		tables = wire.DefaultTables()
+	}
+	if test == "" {
+		return nil
+	}
+	r, err := load(test)
+	if err != nil {
+		return err
+	}
+	res, err := measure(wire.NewCodec(s, tables), r, newBaselines(len(r.frames), age, apart, loss), passes)
+	if err != nil {
+		return err
+	}
+	res.Loss = loss
+	if asJSON {
+		return json.NewEncoder(os.Stdout).Encode(res)
+	}
+	fmt.Printf("%s, age %d, loss %g: %.1f kbps at %d Hz, %.1f bytes a packet (largest %d), %.1f rows\n",
+		res.Test, res.Age, res.Loss, res.Kbps, packetsHz, res.BytesPacket, res.LargestBytes, res.Rows)
+	fmt.Printf("encode %.1f ns an object (first viewer), %.1f ns a row (further viewer), decode %.1f ns an object, %.0f a row\n",
+		res.EncodeNs, res.FurtherNs, res.DecodeNs, res.DecodeRowNs)
+	return nil
+}
+
+// samples are all rows of recordings, as the packets tell of them.
+func samples(s *wire.Schema, recordings []*recording, age, apart int) func(yield func(wire.Sample) bool) {
+	return func(yield func(wire.Sample) bool) {
+		c := coder{codec: wire.NewCodec(s, wire.UntrainedTables())}
+		for _, r := range recordings {
+			b := newBaselines(len(r.frames), age, apart, 0)
+			for frame := age; frame < len(r.frames); frame++ {
+				base, older := b.of(frame)
+				c.each(r, frame, base, older, func(row wire.Row, gap int) {
+					yield(wire.Sample{Row: row, Past: &c.past, Gap: gap})
+				})
+				yield(wire.Sample{})
+			}
+		}
+	}
+}
+
+// measure codes and decodes every frame several times, and takes for each the
+// least times: on a shared machine the others are somebody else's.
+func measure(codec *wire.Codec, r *recording, b *baselines, passes int) (result, error) {
+	res := result{Test: r.name, Age: b.age}
+	encoder, decoder := coder{codec: codec}, coder{codec: codec}
+	out := make([]uint32, cubes*rowWords)
+	var spent [3]time.Duration
+	total, rows := 0, 0
+	for frame := b.age; frame < len(r.frames); frame++ {
+		base, older := b.of(frame)
+		best := [3]time.Duration{1 << 62, 1 << 62, 1 << 62}
+		var packet []byte
+		for range passes {
+			start := time.Now()
+			encoder.encode(r, frame, base, older)
+			encoded := time.Now()
+			packet = encoder.assemble()
+			assembled := time.Now()
+			err := decoder.decode(r, frame, base, older, packet, out)
+			decoded := time.Now()
+			if err != nil {
+				return res, fmt.Errorf("frame %d: %w", frame, err)
+			}
+			if !slices.Equal(out, r.frames[frame]) {
+				return res, fmt.Errorf("frame %d comes back as another", frame)
+			}
+			for i, d := range [...]time.Duration{encoded.Sub(start), assembled.Sub(encoded), decoded.Sub(assembled)} {
+				best[i] = min(best[i], d)
+			}
+		}
+		for i, d := range best {
+			spent[i] += d
+		}
+		total += len(packet)
+		rows += len(encoder.parts)
+		res.Packets++
+		res.LargestBytes = max(res.LargestBytes, len(packet))
+	}
+	objects := float64(res.Packets * cubes)
+	res.BytesPacket = float64(total) / float64(res.Packets)
+	res.Kbps = res.BytesPacket * 8 * packetsHz / 1000
+	res.Rows = float64(rows) / float64(res.Packets)
+	res.EncodeNs = float64(spent[0]) / objects
+	res.FurtherNs = float64(spent[1]) / float64(rows)
+	res.DecodeNs = float64(spent[2]) / objects
+	res.DecodeRowNs = float64(spent[2]) / float64(rows)
+	return res, nil
+}

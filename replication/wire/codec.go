@@ -1,0 +1,349 @@
+package wire
+
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/internal/invariants"
+)
+
+// Codec writes rows of a schema in few bits, and reads them: each field as how
+// it differs from what its past leads to expect, in Huffman codes that are
+// chosen by how far off such a forecast usually is. The codes come from Tables
+// and never change, so that the bits of a row depend on the row and its past
+// alone: they are a chunk, which is made once and copied for whoever has the
+// same baseline. A Codec is read-only and may be shared.
+type Codec struct {
+	schema    *Schema
+	tables    *Tables
+	parts     []part
+	residuals [lanes][scales]*code
+	gaps      *code
+	tally     *tally // of a Trainer; nil in every other Codec
+}
+
+// NewCodec makes the codec of a schema, which must be complete, and tables.
+func NewCodec(s *Schema, t *Tables) *Codec {
+	c := &Codec{schema: s, tables: t}
+	for i := range c.residuals {
+		for j := range c.residuals[i] {
+			c.residuals[i][j] = newCode(t.residuals[i][j][:])
+		}
+	}
+	c.gaps = newCode(t.gaps[:])
+	for i := range s.components {
+		p := s.planPart(i)
+		p.ground = t.groundOf(p.shape)
+		for g := range p.groups {
+			p.groups[g].heads = t.headsOf(p.shape, g, p.groups[g].ways)
+		}
+		c.parts = append(c.parts, p)
+	}
+	return c
+}
+
+// Schema is the schema that the rows are of.
+func (c *Codec) Schema() *Schema { return c.schema }
+
+// Lanes of residuals: whose they are. Each has codes of its own.
+const (
+	lanePosition = 0 // and 1, 2: the axes
+	laneRotation = 3 // and 4, 5: the smaller components, in order
+	laneLinear   = 6 // predicted numbers
+	laneNumber   = 7
+	lanes        = 8
+	scales       = 32 // codes of a lane, by the expected size of a residual
+)
+
+// Symbols of a residual: magnitudes 0 to 7, then two for each power of two, then
+// the number itself.
+const (
+	exact         = 8
+	largestPower  = 19
+	symbolEscape  = exact + 2*(largestPower-2)
+	residualCodes = symbolEscape + 1
+)
+
+// bucket is the symbol of a magnitude, and how many of its low bits follow.
+func bucket(m uint64) (symbol int, low uint) {
+	if m < exact {
+		return int(m), 0
+	}
+	n := uint(bits.Len64(m)) - 1
+	if n > largestPower {
+		return symbolEscape, 0
+	}
+	return exact + int(n-3)*2 + int(m>>(n-1)&1), n - 1
+}
+
+// magnitudeOf is the least magnitude of a symbol, and how many low bits follow.
+func magnitudeOf(symbol int) (least uint64, low uint) {
+	if symbol < exact {
+		return uint64(symbol), 0
+	}
+	low = uint(symbol-exact)/2 + 2
+	return uint64(2+(symbol-exact)&1) << low, low
+}
+
+// ringDifference is now-was among the numbers 0 to max, which are a ring, the
+// short way round.
+func ringDifference(now, was, most uint32) int64 {
+	d, modulus := int64(now)-int64(was), int64(most)+1
+	switch {
+	case 2*d > modulus:
+		return d - modulus
+	case 2*d <= -modulus:
+		return d + modulus
+	}
+	return d
+}
+
+func ringSum(was uint32, d int64, most uint32) uint32 {
+	v, modulus := int64(was)+d, int64(most)+1
+	if v < 0 {
+		v += modulus
+	} else if v >= modulus {
+		v -= modulus
+	}
+	return uint32(v)
+}
+
+// scale is the code for a residual of a lane, by what is known by then.
+func (c *Codec) scale(lane int, f *forecast) int {
+	w := &c.tables.scale[lane][f.attached][f.speed]
+	sum := int32(128)
+	for i := range w {
+		sum += w[i] * f.feature[i]
+	}
+	return int(min(max(sum>>8, 0), scales-1))
+}
+
+// Append writes row as it follows from past. row.Mask is known to the reader.
+func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
+	c.schema.mustFit(row)
+	if invariants.Enabled {
+		mustHold(past.Age > 0 && (past.Older == nil || past.Gap > 0 && past.Base != nil), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
+	}
+	var f forecast
+	for i := range c.parts {
+		if row.Mask>>i&1 == 0 {
+			continue
+		}
+		p := &c.parts[i]
+		c.forecast(p, past, &f)
+		if c.tally != nil {
+			c.tally.see(p, row.Words, past, &f)
+		}
+		c.appendHeads(w, p, row.Words, past, &f)
+		for j := range p.units {
+			u := &p.units[j]
+			if u.kind == unitAlways || u.kind != unitBool && u.changed(row.Words, past.Base) {
+				c.appendUnit(w, p, j, row.Words, past, &f)
+			}
+		}
+	}
+}
+
+func (u *unit) changed(words, base []uint32) bool {
+	for i := u.word; i < u.word+u.words; i++ {
+		if words[i] != wordOf(base, i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Codec) appendHeads(w *BitWriter, p *part, words []uint32, past *Past, f *forecast) {
+	for g := range p.groups {
+		symbol := 0
+		for i := p.groups[g].first; i < p.groups[g].last; i++ {
+			u := &p.units[i]
+			digit := 0
+			if u.kind != unitAlways && u.changed(words, past.Base) {
+				digit = 1
+				if u.kind == unitRotation {
+					digit += (int(words[u.word]) - u.expected(p, i, past, f).number) & 3
+				}
+			}
+			symbol = symbol*u.ways + digit
+		}
+		if c.tally != nil {
+			c.tally.head(p, g, f.context, symbol)
+		}
+		p.groups[g].heads[f.context].write(w, symbol, 0, 0)
+	}
+}
+
+// expectation is what is expected of a rotation.
+type expectation struct {
+	rotation rotation
+	number   int // of the largest component
+}
+
+// expected is the forecast for the component's rotation, and the baseline for
+// any other.
+func (u *unit) expected(p *part, i int, past *Past, f *forecast) expectation {
+	if i == p.rotation {
+		return expectation{f.turned, f.largest}
+	}
+	q := u.rotation(wordOf(past.Base, u.word))
+	return expectation{q, int(wordOf(past.Base, u.word) & 3)}
+}
+
+func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *Past, f *forecast) {
+	s, u := c.schema, &p.units[j]
+	switch u.kind {
+	case unitPosition:
+		for i := range 3 {
+			f.along(i)
+			c.appendResidual(w, lanePosition+i, words[u.word+i], uint32(f.position[i]), u.wide, s.fields[u.field+i].bits, f)
+		}
+	case unitRotation:
+		word := words[u.word]
+		three := u.expected(p, j, past, f).rotation.packThree(int(word&3), u.bits)
+		word >>= 2
+		for i := range three {
+			c.appendResidual(w, laneRotation+i, word&u.wide, three[i], u.wide, u.bits, f)
+			word >>= u.bits
+		}
+	case unitVector, unitNumber:
+		for i := range u.words {
+			fd := &s.fields[u.field+i]
+			lane, expected := fd.expect(past, f)
+			c.appendResidual(w, lane, words[fd.word], expected, fd.max, fd.bits, f)
+		}
+	default:
+		s.fields[u.field].append(w, words)
+	}
+}
+
+// expect readies f for a number that is no part of the position or rotation.
+func (fd *field) expect(past *Past, f *forecast) (lane int, expected uint32) {
+	expected, moves := fd.forecast(past)
+	f.feature[featureSpeed] = magnitude(moves)
+	if fd.linear {
+		return laneLinear, expected
+	}
+	return laneNumber, expected
+}
+
+// miss notes a residual, on which the scales of the next ones depend.
+func (f *forecast) miss(lane int, d int64) {
+	if lane >= laneRotation && lane < laneRotation+3 {
+		f.missTurn += absolute(d)
+		f.feature[featureMissTurn] = magnitude(f.missTurn)
+		return
+	}
+	f.missed += absolute(d)
+	f.feature[featureMissed] = magnitude(f.missed)
+}
+
+func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint32, width uint, f *forecast) {
+	d := ringDifference(now, expected, most)
+	m := uint64(absolute(d))
+	scale := c.scale(lane, f)
+	symbol, low := bucket(m)
+	if c.tally != nil {
+		c.tally.residual(lane, scale, symbol, d, f)
+	}
+	f.miss(lane, d)
+	code := c.residuals[lane][scale]
+	switch {
+	case symbol == symbolEscape:
+		code.write(w, symbol, uint64(now), width)
+	case m == 0:
+		code.write(w, symbol, 0, 0)
+	default:
+		code.write(w, symbol, m&(1<<low-1)|uint64(d)>>63<<low, low+1)
+	}
+}
+
+// Read reads what Append wrote into row, whose Words have the schema's length
+// and are no part of past. row.Mask says which components it has; words of
+// others become zero. After an error row holds anything.
+func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
+	if past.Base == nil {
+		clear(row.Words)
+	} else {
+		copy(row.Words, past.Base)
+	}
+	var f forecast
+	for i := range c.parts {
+		if row.Mask>>i&1 == 0 {
+			continue
+		}
+		p := &c.parts[i]
+		c.forecast(p, past, &f)
+		var digits [MaxFieldsPerComponent]uint8
+		for g := range p.groups {
+			symbol := p.groups[g].heads[f.context].read(r)
+			for j := p.groups[g].last - 1; j >= p.groups[g].first; j-- {
+				digits[j] = uint8(symbol % p.units[j].ways)
+				symbol /= p.units[j].ways
+			}
+		}
+		for j := range p.units {
+			if u := &p.units[j]; u.kind == unitAlways || digits[j] != 0 {
+				c.readUnit(r, p, j, int(digits[j]), row.Words, past, &f)
+			}
+		}
+	}
+	return r.Err()
+}
+
+func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, past *Past, f *forecast) {
+	s, u := c.schema, &p.units[j]
+	switch u.kind {
+	case unitBool:
+		words[u.word] ^= 1
+	case unitPosition:
+		for i := range 3 {
+			f.along(i)
+			words[u.word+i] = c.readResidual(r, lanePosition+i, uint32(f.position[i]), &s.fields[u.field+i], u.wide, s.fields[u.field+i].bits, f)
+		}
+	case unitRotation:
+		e := u.expected(p, j, past, f)
+		largest := (e.number + digit - 1) & 3
+		three := e.rotation.packThree(largest, u.bits)
+		word := uint32(largest)
+		for i := range three {
+			word |= c.readResidual(r, laneRotation+i, three[i], &s.fields[u.field], u.wide, u.bits, f) << (2 + uint(i)*u.bits)
+		}
+		words[u.word] = word
+	case unitVector, unitNumber:
+		for i := range u.words {
+			fd := &s.fields[u.field+i]
+			lane, expected := fd.expect(past, f)
+			words[fd.word] = c.readResidual(r, lane, expected, fd, fd.max, fd.bits, f)
+		}
+	default:
+		s.fields[u.field].read(r, words)
+	}
+}
+
+func (c *Codec) readResidual(r *BitReader, lane int, expected uint32, fd *field, most uint32, width uint, f *forecast) uint32 {
+	symbol := c.residuals[lane][c.scale(lane, f)].read(r)
+	if symbol == symbolEscape {
+		v := uint32(r.Read(width))
+		if v > most {
+			r.fail("%s is %d, at most %d is allowed", fd.path, v, most)
+			return 0
+		}
+		f.miss(lane, ringDifference(v, expected, most))
+		return v
+	}
+	least, low := magnitudeOf(symbol)
+	d := int64(0)
+	if least > 0 {
+		v := r.Read(low + 1)
+		d = int64(least | v&(1<<low-1))
+		if v>>low != 0 {
+			d = -d
+		}
+	}
+	if 2*absolute(d) > int64(most)+1 {
+		r.fail("%s differs by %d, among %d numbers", fd.path, d, uint64(most)+1)
+		return 0
+	}
+	f.miss(lane, d)
+	return ringSum(expected, d, most)
+}

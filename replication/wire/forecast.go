@@ -1,0 +1,300 @@
+package wire
+
+import "math/bits"
+
+// fractionBits is how fine displacements are: 1/256 of a quantum.
+const fractionBits = 8
+
+// Past is what both sides know of a row when a state of it is coded.
+type Past struct {
+	// Base is the baseline: words of the row as the receiver is known to have
+	// them. nil: the zero row.
+	Base []uint32
+	// Older is a state before the baseline, from which it is known how the row
+	// moves; nil if there is none.
+	Older []uint32
+	// Age is how many ticks the state is newer than Base, Gap how many Base is
+	// newer than Older; both at least 1, Gap only if there is an Older.
+	Age, Gap uint32
+	// Anchor is how the parent moved, nil if the parent or its motion is not
+	// known to the receiver.
+	Anchor *Anchor
+}
+
+// maxRatio bounds how far motion is gone on with.
+const maxRatio = 32
+
+// ratio is the time that is forecast in terms of the time that is known, in
+// 1/65536; 0 if none is.
+func (past *Past) ratio() int64 {
+	if past.Older == nil || past.Gap == 0 {
+		return 0
+	}
+	return min(int64(past.Age)<<ratioBits/int64(past.Gap), maxRatio<<ratioBits)
+}
+
+// Anchor is the motion of a parent, in whole and between the same ticks as the
+// rows that stand on it: from Older to Base, and from Base to the state that is
+// coded, which the receiver must have got before.
+type Anchor struct {
+	now, base, older [3]int64
+	onward, before   rotation // from base to now; from older to base
+	turn, turned     matrix   // the same
+	moved            bool     // older is known
+}
+
+// SetAnchor makes a the motion of a parent, from its words in component i. older
+// may be nil.
+func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
+	p := &c.parts[i]
+	still := rotation{3: rotationOne}
+	to, from, before := still, still, still
+	a.moved = older != nil
+	if p.rotation >= 0 {
+		u := &p.units[p.rotation]
+		to, from = u.rotation(now[u.word]), u.rotation(base[u.word])
+		if a.moved {
+			before = u.rotation(older[u.word])
+		}
+	}
+	word := p.units[p.position].word
+	a.now, a.base = place(now, word), place(base, word)
+	a.onward = to.times(from.conjugate())
+	a.turn = a.onward.matrix()
+	if a.moved {
+		a.older = place(older, word)
+		a.before = from.times(before.conjugate())
+		a.turned = a.before.matrix()
+	}
+}
+
+func place(words []uint32, at int) [3]int64 {
+	return [3]int64{int64(words[at]), int64(words[at+1]), int64(words[at+2])}
+}
+
+// Contexts of a forecast.
+const (
+	attachments  = 4  // how well the row kept its place on its parent; 3: it did not, or has none
+	speeds       = 5  // how fast it moves
+	zones        = 4  // where it is, in bounds that training found; 3: not known
+	headContexts = 48 // 6 speeds, 4 margins of the largest component, 2 states of the flag
+	features     = 12 // what the scale of residuals depends on
+)
+
+// Features.
+const (
+	featureOne      = iota
+	featureSpeed    // distance that the row is expected to move
+	featureMismatch // distance from where its parent would have moved it
+	featureMissed   // residuals so far
+	featureTurn     // angle that it is expected to turn
+	featureMissTurn // residuals of the rotation so far
+	featureDispute  // distance between the forecasts by its own motion and by its parent's
+	featureAxis     // own displacement along the axis of the residual
+	featureOff      // mismatch along the axis
+	featureTwist    // angle by which it turned on its parent
+	featureHeight   // distance above the lowest zone
+	featureQuarrel  // angle between the forecasts of its rotation
+)
+
+// forecast is what is expected of one component of a row.
+type forecast struct {
+	position [3]int64
+	turned   rotation
+	largest  int
+	attached int
+	speed    int
+	zone     int
+	context  int // of heads
+	feature  [features]int32
+	missed   int64 // sums of residuals
+	missTurn int64
+
+	motion  [3][3]int64 // own displacement, parent's, mismatch: what position is weighted from
+	turning [3]rotation // the same of the rotation, as differences
+	base    rotation
+}
+
+// magnitude is 4*log2(1+v), by a straight line between powers of two.
+func magnitude(v int64) int32 {
+	v = min(v+1, 1<<40)
+	n := uint(bits.Len64(uint64(v))) - 1
+	if n >= 2 {
+		return int32(4*n) + int32(v>>(n-2)&3)
+	}
+	return int32(4*n) + int32(v<<(2-n)&3)
+}
+
+func absolute(v int64) int64 { return max(v, -v) }
+
+func length(v *[3]int64) int64 { return absolute(v[0]) + absolute(v[1]) + absolute(v[2]) }
+
+// forecast fills f for part p.
+func (c *Codec) forecast(p *part, past *Past, f *forecast) {
+	*f = forecast{attached: attachments - 1, zone: zones - 1}
+	f.feature[featureOne] = 16
+	base := past.Base
+	var moves int64
+	if p.position >= 0 && base != nil {
+		moves = c.forecastPosition(p, past, f)
+	}
+	margin := 3
+	if p.rotation >= 0 {
+		turns, gap := c.forecastRotation(p, past, f)
+		moves += turns >> 4
+		margin = step(int64(gap), 100, 400, 1600)
+	}
+	f.context = margin
+	if moves > 0 {
+		f.context += 4 * (1 + step(moves-1, 2, 8, 32, 128))
+	}
+	f.context *= 2
+	if p.flag >= 0 && base != nil && base[p.flag] != 0 {
+		f.context++
+	}
+}
+
+// step is how many of the bounds v has reached.
+func step(v int64, bounds ...int64) (n int) {
+	for n < len(bounds) && v >= bounds[n] {
+		n++
+	}
+	return n
+}
+
+func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64) {
+	word := p.units[p.position].word
+	from := place(past.Base, word)
+	own, carried, mismatch := &f.motion[0], &f.motion[1], &f.motion[2]
+	ratio := past.ratio()
+	if past.Older != nil {
+		older := place(past.Older, word)
+		for i := range own {
+			own[i] = (from[i] - older[i]) * ratio >> (ratioBits - fractionBits)
+		}
+	}
+	speed := length(own)
+	if a := past.Anchor; a != nil {
+		arm := a.turn.turn([3]int64{from[0] - a.base[0], from[1] - a.base[1], from[2] - a.base[2]})
+		for i := range carried {
+			carried[i] = (a.now[i]-from[i])<<fractionBits + arm[i]
+		}
+		if past.Older != nil && a.moved {
+			older := place(past.Older, word)
+			arm = a.turned.turn([3]int64{older[0] - a.older[0], older[1] - a.older[1], older[2] - a.older[2]})
+			for i := range mismatch {
+				mismatch[i] = ((from[i]-a.base[i])<<fractionBits - arm[i]) * ratio >> ratioBits
+			}
+			f.attached = attachment(length(mismatch), speed)
+		}
+		f.feature[featureMismatch] = magnitude(length(mismatch) >> fractionBits)
+		dispute := [3]int64{carried[0] - own[0], carried[1] - own[1], carried[2] - own[2]}
+		f.feature[featureDispute] = magnitude(length(&dispute) >> fractionBits)
+	}
+	f.feature[featureSpeed] = magnitude(speed >> fractionBits)
+	if g := p.ground; g != nil {
+		f.zone = step(from[g.axis], g.bounds[:]...)
+		f.feature[featureHeight] = magnitude(max(from[g.axis]-g.bounds[0], 0))
+	}
+	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
+	most := int64(p.units[p.position].wide)
+	for i := range f.position {
+		w := &c.tables.position[i][f.zone][f.attached][f.speed]
+		sum := own[i]*int64(w[0]) + carried[i]*int64(w[1]) + mismatch[i]*int64(w[2]) + int64(w[3])<<(fractionBits+3)
+		f.position[i] = min(max(from[i]+(sum+1<<15)>>16, 0), most)
+	}
+	return speed >> fractionBits
+}
+
+// attachment says how well a row that moved this far kept its place.
+func attachment(mismatch, speed int64) int {
+	const quantum = 1 << fractionBits
+	switch {
+	case mismatch < speed*15/100+3*quantum:
+		return 0
+	case mismatch < speed*40/100+6*quantum:
+		return 1
+	case mismatch < speed*80/100:
+		return 2
+	}
+	return 3
+}
+
+// forecastRotation returns by how much the row is expected to turn, and how far
+// the largest component stands out.
+func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns int64, margin int32) {
+	u := &p.units[p.rotation]
+	word := uint32(0)
+	if past.Base != nil {
+		word = past.Base[u.word]
+	}
+	q := u.rotation(word)
+	f.base, f.turned = q, q
+	if p.turning && past.Base != nil {
+		older := q
+		if past.Older != nil && past.Older[u.word] != word {
+			older = u.rotation(past.Older[u.word])
+			spin := q.times(older.conjugate()).power(past.ratio())
+			f.turning[0] = spin.times(q).towards(q).minus(q)
+		}
+		if a := past.Anchor; a != nil {
+			f.turning[1] = a.onward.times(q).towards(q).minus(q)
+			if a.moved && past.Older != nil {
+				twist := q.minus(a.before.times(older).towards(q))
+				ratio := past.ratio()
+				for i := range twist {
+					f.turning[2][i] = int32(int64(twist[i]) * ratio >> ratioBits)
+				}
+			}
+			f.feature[featureTwist] = magnitude(f.turning[2].size() >> 3)
+			f.feature[featureQuarrel] = magnitude(f.turning[0].minus(f.turning[1]).size() >> 3)
+		}
+		turns = f.turning[0].size()
+		w := &c.tables.rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
+		var sum [4]int64
+		for i := range sum {
+			sum[i] = int64(q[i]) + (int64(f.turning[0][i])*int64(w[0])+int64(f.turning[1][i])*int64(w[1])+int64(f.turning[2][i])*int64(w[2])+1<<7)>>8
+		}
+		f.turned = toUnit(sum, q)
+	}
+	f.feature[featureTurn] = magnitude(turns >> 3)
+	f.largest, margin = f.turned.largest()
+	return turns, margin
+}
+
+// along readies f for a residual of the position along an axis.
+func (f *forecast) along(axis int) {
+	f.feature[featureAxis] = magnitude(absolute(f.motion[0][axis]) >> fractionBits)
+	f.feature[featureOff] = magnitude(absolute(f.motion[2][axis]) >> fractionBits)
+}
+
+func (q rotation) minus(r rotation) rotation {
+	return rotation{q[0] - r[0], q[1] - r[1], q[2] - r[2], q[3] - r[3]}
+}
+
+func (q rotation) size() int64 {
+	return absolute(int64(q[0])) + absolute(int64(q[1])) + absolute(int64(q[2])) + absolute(int64(q[3]))
+}
+
+// number is what is expected of one number: where, and how far it is from the
+// baseline.
+func (f *field) forecast(past *Past) (expected uint32, moves int64) {
+	if past.Base == nil {
+		return 0, 0
+	}
+	base := past.Base[f.word]
+	if past.Older == nil {
+		return base, 0
+	}
+	d := ringDifference(base, past.Older[f.word], f.max)
+	if moves = d * past.ratio() >> ratioBits; f.linear {
+		modulus := int64(f.max) + 1
+		switch v := int64(base) + moves; {
+		case f.ranged:
+			base = uint32(min(max(v, 0), int64(f.max)))
+		default:
+			base = uint32((v%modulus + modulus) % modulus)
+		}
+	}
+	return base, absolute(moves)
+}

@@ -1,0 +1,99 @@
+package wire
+
+import (
+	"cmp"
+	"slices"
+)
+
+// places is what a Trainer collects to find grounds: where rows were that
+// nothing carried, and how they went on otherwise than before.
+type places map[string]*[3][]placed
+
+// placed is one of them, along one axis.
+type placed struct {
+	at    int64
+	error float64
+}
+
+func (n *places) see(p *part, words []uint32, past *Past, f *forecast) {
+	if f.attached != attachments-1 || f.speed == 0 {
+		return
+	}
+	if *n == nil {
+		*n = places{}
+	}
+	if (*n)[p.shape] == nil {
+		(*n)[p.shape] = new([3][]placed)
+	}
+	at := p.units[p.position].word
+	now, base := place(words, at), place(past.Base, at)
+	for axis := range now {
+		off := float64((now[axis]-base[axis])<<fractionBits - f.motion[0][axis])
+		(*n)[p.shape][axis] = append((*n)[p.shape][axis], placed{base[axis], off})
+	}
+}
+
+// grounds finds for each shape the axis and the bounds along it that explain
+// most of the errors: the sum over zones of the square of the errors' sum,
+// divided by their number, is the largest.
+func (n places) grounds() (found []ground) {
+	for shape, axes := range n {
+		best := ground{shape: shape}
+		most := 0.0
+		for axis, all := range axes {
+			if len(all) < 1000 {
+				continue
+			}
+			if bounds, explained := split(all); explained > most {
+				most, best.axis, best.bounds = explained, axis, bounds
+			}
+		}
+		if most > 0 {
+			found = append(found, best)
+		}
+	}
+	slices.SortFunc(found, func(a, b ground) int { return cmp.Compare(a.shape, b.shape) })
+	return found
+}
+
+// split finds the two bounds, among 64 quantiles, that explain most, and how
+// much more they do than none.
+func split(all []placed) (bounds [zones - 2]int64, most float64) {
+	const quantiles = 64
+	slices.SortFunc(all, func(a, b placed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.error, b.error)) })
+	var at [quantiles + 1]int
+	var sum [quantiles + 1]float64
+	running := 0.0
+	q := 1
+	for i := range all {
+		if q < quantiles && i >= q*len(all)/quantiles && all[i].at != all[max(i-1, 0)].at {
+			at[q], sum[q] = i, running
+			for q++; q < quantiles && i >= q*len(all)/quantiles; q++ {
+				at[q], sum[q] = i, running
+			}
+		}
+		running += all[i].error
+	}
+	for ; q <= quantiles; q++ {
+		at[q], sum[q] = len(all), running
+	}
+	explains := func(from, to int) float64 {
+		if at[to] == at[from] {
+			return 0
+		}
+		d := sum[to] - sum[from]
+		return float64(d*d) / float64(at[to]-at[from])
+	}
+	none := explains(0, quantiles)
+	for i := 1; i < quantiles-1; i++ {
+		for j := i + 1; j < quantiles; j++ {
+			if at[j] >= len(all) {
+				continue
+			}
+			if v := explains(0, i) + explains(i, j) + explains(j, quantiles) - none; v > most {
+				most, bounds = v, [zones - 2]int64{all[at[i]].at, all[at[j]].at}
+			}
+		}
+	}
+	return bounds, most
+}

@@ -1,0 +1,126 @@
+package wire
+
+// A codec works through the units of a component: what is said to have changed
+// or not as a whole.
+type unit struct {
+	kind  unitKind
+	field int    // the first of its fields, in Schema.fields
+	ways  int    // digits that it has in a head: 0 is always "unchanged"
+	word  int    // first word, in the row
+	words int    // how many
+	bits  uint   // of a rotation's three components
+	wide  uint32 // largest number, of each
+	level []int16
+}
+
+type unitKind uint8
+
+const (
+	unitAlways   unitKind = iota // in full in every row; no digit
+	unitBool                     // digit 1: flipped
+	unitPosition                 // digit 1: three residuals against the forecast
+	unitRotation                 // digit 1+k: largest component k beyond the forecast's, three residuals
+	unitVector                   // digit 1: three residuals
+	unitNumber                   // digit 1: a residual
+	unitPlain                    // digit 1: in full
+)
+
+// part is the plan of one component.
+type part struct {
+	units    []unit
+	groups   []group
+	position int // the unit that is the position, or -1: the first predicted vector
+	rotation int // the unit that is the rotation, or -1: the first one
+	flag     int // word of the first bool, which heads depend on, or -1
+	linear   bool
+	turning  bool    // the rotation is predicted, too
+	anchor   int     // word of the parent's handle, or -1
+	ground   *ground // what the tables know of places, or nil
+	shape    string  // what units there are: a table of heads belongs to a shape
+}
+
+// group is a run of units that share a head: one symbol that holds a digit of
+// each.
+type group struct {
+	first, last int // units[first:last]
+	ways        int // symbols
+	heads       [headContexts]*code
+}
+
+// planPart makes the plan of component i.
+func (s *Schema) planPart(i int) part {
+	c := &s.components[i]
+	p := part{position: -1, rotation: -1, flag: -1, anchor: -1}
+	if c.anchor >= 0 {
+		p.anchor = s.fields[c.anchor].word
+	}
+	for j := c.first; j < c.last; {
+		f := &s.fields[j]
+		u := unit{field: j, ways: 2, word: f.word, words: 1, wide: f.max}
+		switch {
+		case f.always:
+			u.kind, u.ways = unitAlways, 1
+		case f.kind == kindBool:
+			u.kind = unitBool
+			if p.flag < 0 {
+				p.flag = f.word
+			}
+		case f.kind == kindRotation:
+			u.kind, u.ways, u.bits = unitRotation, 5, (f.bits-2)/3
+			u.level = levels(u.bits)
+			if p.rotation < 0 {
+				p.rotation, p.turning = len(p.units), f.linear
+			}
+		case f.vector:
+			u.kind, u.words = unitVector, 3
+			if f.linear && p.position < 0 && (c.anchor < 0 || j == c.anchored) {
+				u.kind, p.position, p.linear = unitPosition, len(p.units), true
+			}
+		case f.kind == kindNumber && f.bits > classStep:
+			u.kind = unitNumber
+		default:
+			u.kind = unitPlain
+			if f.kind == kindRaw64 || f.kind == kindRef {
+				u.words = 2
+			}
+		}
+		p.units = append(p.units, u)
+		p.shape += u.letter(f)
+		if u.kind == unitVector || u.kind == unitPosition {
+			j += 3
+		} else {
+			j++
+		}
+	}
+	p.group()
+	return p
+}
+
+// rotation is the rotation that a word of the unit stands for.
+func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.level, u.bits) }
+
+// letter is the unit's part in the shape of its component: capital if it is
+// predicted.
+func (u unit) letter(f *field) string {
+	const plain, predicted = "abpqvnf", "abPQVNf"
+	if f.linear {
+		return predicted[u.kind : u.kind+1]
+	}
+	return plain[u.kind : u.kind+1]
+}
+
+// group shares out the units among heads, as many to one as its code can tell
+// apart.
+func (p *part) group() {
+	g := group{ways: 1}
+	for i, u := range p.units {
+		if g.ways*u.ways > maxSymbols {
+			p.groups = append(p.groups, g)
+			g = group{first: i, ways: 1}
+		}
+		g.last, g.ways = i+1, g.ways*u.ways
+	}
+	if g.ways > 1 {
+		p.groups = append(p.groups, g)
+	}
+}

@@ -1,0 +1,294 @@
+package wire
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Tables are the numbers that a Codec forecasts and codes with. They are made
+// from recorded rows by a Trainer, or are the defaults, and are read-only. Both
+// sides must have the same: Hello and Welcome compare their Version.
+type Tables struct {
+	// Weights of displacements in a forecast, in 1/256: of the row's own, its
+	// parent's, the mismatch, and 1/256 of a quantum.
+	position [3][zones][attachments][speeds][4]int32
+	rotation [zones][attachments][speeds][3]int32
+	// Weights of features in the scale of a residual, in 1/256.
+	scale [lanes][attachments][speeds][features]int32
+	// Lengths of codes.
+	residuals [lanes][scales][residualCodes]uint8
+	gaps      [residualCodes]uint8
+	heads     []headLengths
+	grounds   []ground
+	version   uint32
+}
+
+// ground is what training found of the places of one shape of component: bounds
+// along one axis between which rows move differently, like lying on a floor and
+// falling.
+type ground struct {
+	shape  string
+	axis   int
+	bounds [zones - 2]int64
+}
+
+// headLengths are the codes of one group of one shape of component.
+type headLengths struct {
+	shape   string
+	group   int
+	ways    int
+	lengths [headContexts][]uint8
+}
+
+const (
+	tablesMagic = "worldd tables 1\n"
+	// maxWeight bounds weights, so that no forecast overflows.
+	maxWeight = 1 << 12
+	// maxHeads bounds the groups that tables have codes for.
+	maxHeads = 256
+)
+
+//go:embed default.tables
+var defaultTables []byte
+
+// DefaultTables are those that ship with this version of the protocol. They are
+// trained on bodies that roll, fall, are stacked and are carried, at a baseline
+// of a tenth of a second.
+func DefaultTables() *Tables {
+	t, err := ParseTables(defaultTables)
+	if err != nil {
+		panic("wire: the default tables that were compiled in: " + err.Error())
+	}
+	return t
+}
+
+// Version tells tables apart: FNV-1a, 32 bits, of their bytes.
+func (t *Tables) Version() uint32 { return t.version }
+
+// UntrainedTables makes tables that know nothing of what they will code: own motion
+// goes on, what stuck to its parent moves with it, and residuals are spread
+// around a size that grows with the motion.
+func UntrainedTables() *Tables {
+	t := &Tables{}
+	for z := range zones {
+		for a := range attachments {
+			own := 0
+			if a < attachments-1 {
+				own = 1 // its parent's motion instead
+			}
+			for s := range speeds {
+				for axis := range t.position {
+					t.position[axis][z][a][s][own] = 256
+				}
+				t.rotation[z][a][s][own] = 256
+			}
+		}
+	}
+	for lane := range t.residuals {
+		for a := range attachments {
+			for s := range speeds {
+				t.scale[lane][a][s] = [features]int32{featureOne: 64, featureSpeed: 160, featureMissed: 64}
+			}
+		}
+		for s := range scales {
+			t.residuals[lane][s] = [residualCodes]uint8(codeLengths(expectedCounts(s, 1<<20)))
+		}
+	}
+	t.gaps = [residualCodes]uint8(codeLengths(expectedCounts(16, 1<<20)))
+	t.version = versionOf(t.append(nil))
+	return t
+}
+
+// expectedCounts shares out total over the symbols of a residual whose magnitude
+// falls off by half every 2^(scale/4).
+func expectedCounts(scale int, total float64) []uint64 {
+	counts := make([]uint64, residualCodes)
+	half := math.Exp2(float64(scale) / 4)
+	survive := func(m float64) float64 { return math.Exp2(-m / half) }
+	for symbol := range symbolEscape {
+		least, low := magnitudeOf(symbol)
+		p := survive(float64(least)) - survive(float64(least+1<<low))
+		counts[symbol] = 1 + uint64(p*total)
+	}
+	counts[symbolEscape] = 1
+	return counts
+}
+
+// groundOf is what is known of the places of a shape, nil if nothing.
+func (t *Tables) groundOf(shape string) *ground {
+	for i := range t.grounds {
+		if t.grounds[i].shape == shape {
+			return &t.grounds[i]
+		}
+	}
+	return nil
+}
+
+// headsOf are the codes for a group, those of plainHead for a shape that the
+// tables were not trained with.
+func (t *Tables) headsOf(shape string, g, ways int) (heads [headContexts]*code) {
+	for i := range t.heads {
+		if h := &t.heads[i]; h.shape == shape && h.group == g && h.ways == ways {
+			for context := range heads {
+				heads[context] = newCode(h.lengths[context])
+			}
+			return heads
+		}
+	}
+	common := newCode(plainHead(ways))
+	for context := range heads {
+		heads[context] = common
+	}
+	return heads
+}
+
+// plainHead are the lengths of a code that says in one bit that nothing
+// changed, and takes everything else for equally likely.
+func plainHead(ways int) []uint8 {
+	rest := ways - 1
+	short := bits.Len(uint(rest)) - 1
+	lengths := make([]uint8, ways)
+	lengths[0] = 1
+	for i := range rest {
+		lengths[1+i] = uint8(short) + 1
+		if i >= rest-2*(rest-1<<short) {
+			lengths[1+i]++
+		}
+	}
+	return lengths
+}
+
+// Bytes is the form in which tables are kept in files; ParseTables reads it.
+func (t *Tables) Bytes() []byte { return t.append(nil) }
+
+func (t *Tables) append(b []byte) []byte {
+	b = append(b, tablesMagic...)
+	for _, w := range t.weights() {
+		b = binary.AppendVarint(b, int64(*w))
+	}
+	for _, lengths := range t.codes() {
+		b = append(b, lengths...)
+	}
+	b = appendUvarint(b, uint32(len(t.grounds)))
+	for _, g := range t.grounds {
+		b = append(append(b, byte(len(g.shape))), g.shape...)
+		b = append(b, byte(g.axis))
+		for _, bound := range g.bounds {
+			b = appendUvarint(b, uint32(bound))
+		}
+	}
+	b = appendUvarint(b, uint32(len(t.heads)))
+	for i := range t.heads {
+		h := &t.heads[i]
+		b = append(append(b, byte(len(h.shape))), h.shape...)
+		b = append(b, byte(h.group), byte(h.ways))
+		for _, lengths := range h.lengths {
+			b = append(b, lengths...)
+		}
+	}
+	return b
+}
+
+// weights are all weights, in the order of the file.
+func (t *Tables) weights() (all []*int32) {
+	for z := range zones {
+		for a := range attachments {
+			for s := range speeds {
+				for axis := range t.position {
+					for w := range t.position[axis][z][a][s] {
+						all = append(all, &t.position[axis][z][a][s][w])
+					}
+				}
+				for w := range t.rotation[z][a][s] {
+					all = append(all, &t.rotation[z][a][s][w])
+				}
+			}
+		}
+	}
+	for lane := range t.scale {
+		for a := range t.scale[lane] {
+			for s := range t.scale[lane][a] {
+				for w := range t.scale[lane][a][s] {
+					all = append(all, &t.scale[lane][a][s][w])
+				}
+			}
+		}
+	}
+	return all
+}
+
+// codes are the lengths of all codes of residuals and gaps, in the order of the
+// file.
+func (t *Tables) codes() (all [][]uint8) {
+	for lane := range t.residuals {
+		for s := range t.residuals[lane] {
+			all = append(all, t.residuals[lane][s][:])
+		}
+	}
+	return append(all, t.gaps[:])
+}
+
+// ParseTables reads tables from a file's bytes. Whatever they are, a Codec with
+// tables that are accepted reads any input without harm.
+func ParseTables(b []byte) (*Tables, error) {
+	if len(b) < len(tablesMagic) || string(b[:len(tablesMagic)]) != tablesMagic {
+		return nil, bad("these bytes are no tables: they do not begin with %q", tablesMagic)
+	}
+	t := &Tables{version: versionOf(b)}
+	c := cursor{rest: b[len(tablesMagic):]}
+	for _, w := range t.weights() {
+		v, n := binary.Varint(c.rest)
+		if n <= 0 || v < -maxWeight || v > maxWeight {
+			return nil, bad("tables: a weight is cut off or beyond %d", maxWeight)
+		}
+		*w, c.rest = int32(v), c.rest[n:]
+	}
+	for _, lengths := range t.codes() {
+		c.lengths(lengths)
+	}
+	for range c.uvarint(maxHeads, "number of grounds") {
+		g := ground{shape: string(c.bytes(int(c.byte("shape")), "shape")), axis: int(c.byte("axis"))}
+		for i := range g.bounds {
+			g.bounds[i] = int64(c.uvarint(1<<32-1, "bound"))
+		}
+		if c.err == nil && g.axis > 2 {
+			c.fail("tables: ground along axis %d, want 0 to 2", g.axis)
+		}
+		t.grounds = append(t.grounds, g)
+	}
+	for range c.uvarint(maxHeads, "number of heads") {
+		h := headLengths{shape: string(c.bytes(int(c.byte("shape")), "shape"))}
+		h.group, h.ways = int(c.byte("group")), int(c.byte("ways"))
+		if c.err == nil && (h.ways < 2 || h.ways > maxSymbols) {
+			c.fail("tables: head of %d symbols, want 2 to %d", h.ways, maxSymbols)
+		}
+		for i := range h.lengths {
+			if c.err != nil {
+				return nil, c.err
+			}
+			h.lengths[i] = make([]uint8, h.ways)
+			c.lengths(h.lengths[i])
+		}
+		t.heads = append(t.heads, h)
+	}
+	return t, c.end()
+}
+
+// lengths reads the lengths of one code.
+func (c *cursor) lengths(to []uint8) {
+	copy(to, c.bytes(len(to), "lengths of a code"))
+	if c.err == nil && !checkLengths(to) {
+		c.fail("tables: lengths %v are of no complete code", slices.Clone(to))
+	}
+}
+
+func versionOf(b []byte) uint32 {
+	h := uint32(0x811c9dc5)
+	for _, c := range b {
+		h = (h ^ uint32(c)) * 0x01000193
+	}
+	return h
+}

@@ -1,0 +1,171 @@
+package wire
+
+// tally is what a Trainer notes while rows are coded.
+type tally struct {
+	residuals [lanes][scales][residualCodes]uint64
+	gaps      [residualCodes]uint64
+	heads     map[headKey]*[headContexts][]uint64
+	position  [3][zones][attachments][speeds]*normal
+	rotation  [zones][attachments][speeds]*normal
+	scale     [lanes][attachments][speeds]*normal
+	tables    *Tables // that the rows are coded with
+	fitting   bool    // position and rotation
+	places    places
+}
+
+type headKey struct {
+	shape string
+	group int
+	ways  int
+}
+
+func newTally(t *Tables) *tally {
+	n := &tally{heads: map[headKey]*[headContexts][]uint64{}, tables: t}
+	for a := range attachments {
+		for s := range zones * speeds {
+			for axis := range n.position {
+				n.position[axis][s/speeds][a][s%speeds] = newNormal(4)
+			}
+			n.rotation[s/speeds][a][s%speeds] = newNormal(3)
+		}
+		for lane := range n.scale {
+			for s := range speeds {
+				n.scale[lane][a][s] = newNormal(features)
+			}
+		}
+	}
+	return n
+}
+
+func (n *tally) head(p *part, g, context, symbol int) {
+	key := headKey{p.shape, g, p.groups[g].ways}
+	counts := n.heads[key]
+	if counts == nil {
+		counts = new([headContexts][]uint64)
+		for i := range counts {
+			counts[i] = make([]uint64, key.ways)
+		}
+		n.heads[key] = counts
+	}
+	counts[context][symbol]++
+}
+
+func (n *tally) residual(lane, scale, symbol int, d int64, f *forecast) {
+	n.residuals[lane][scale][symbol]++
+	if n.fitting {
+		return
+	}
+	var x [features]float64
+	for i := range x {
+		x[i] = float64(f.feature[i])
+	}
+	n.scale[lane][f.attached][f.speed].add(x[:], float64(magnitude(absolute(d))), 1)
+}
+
+// see notes how a row moved, for the weights of its forecast. Each sample is
+// weighted by how far off the present forecast is, so that repeated fits come
+// to the least sum of absolute errors.
+func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
+	if !n.fitting || past.Base == nil {
+		return
+	}
+	const unit = 1 << fractionBits
+	if p.position >= 0 {
+		n.places.see(p, words, past, f)
+		at := p.units[p.position].word
+		if now, base := place(words, at), place(past.Base, at); now != base {
+			for i := range now {
+				off := float64(absolute(now[i] - f.position[i]))
+				x := [4]float64{float64(f.motion[0][i]) / unit, float64(f.motion[1][i]) / unit, float64(f.motion[2][i]) / unit, 8}
+				n.position[i][f.zone][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), 1/(off+1))
+				if f.zone != zones-1 {
+					n.position[i][zones-1][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), 1/(off+1))
+				}
+			}
+		}
+	}
+	if p.rotation >= 0 && p.turning {
+		u := &p.units[p.rotation]
+		if words[u.word] == past.Base[u.word] {
+			return
+		}
+		now := u.rotation(words[u.word]).towards(f.base)
+		turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
+		for i := range now {
+			off := float64(absolute(int64(now[i] - f.turned[i])))
+			x := [3]float64{float64(f.turning[0][i]), float64(f.turning[1][i]), float64(f.turning[2][i])}
+			n.rotation[f.zone][f.attached][turns].add(x[:], float64(now[i]-f.base[i]), 1/(off+30))
+			if f.zone != zones-1 {
+				n.rotation[zones-1][f.attached][turns].add(x[:], float64(now[i]-f.base[i]), 1/(off+30))
+			}
+		}
+	}
+}
+
+// normal are the normal equations of a weighted linear fit.
+type normal struct {
+	a [][]float64
+	b []float64
+	n int
+}
+
+func newNormal(size int) *normal {
+	m := &normal{a: make([][]float64, size), b: make([]float64, size)}
+	for i := range m.a {
+		m.a[i] = make([]float64, size)
+	}
+	return m
+}
+
+// add notes a sample: y should be the weighted sum of x. Products are converted
+// so that every machine trains the same tables.
+func (m *normal) add(x []float64, y, weight float64) {
+	m.n++
+	for i := range x {
+		wx := float64(x[i] * weight)
+		m.b[i] += float64(wx * y)
+		for j := range x {
+			m.a[i][j] += float64(wx * x[j])
+		}
+	}
+}
+
+// solve gives the weights, in 1/256 and in bounds; now, if there is too little
+// to go by. A small ridge towards now keeps what is not determined as it is.
+func (m *normal) solve(now []int32) {
+	if m.n < 64 {
+		return
+	}
+	size := len(m.b)
+	var trace float64
+	for i := range size {
+		trace += m.a[i][i]
+	}
+	rows := make([][]float64, size)
+	for i := range size {
+		ridge := float64(m.a[i][i]*1e-4) + float64(trace*1e-9) + 1e-9
+		rows[i] = append(append([]float64(nil), m.a[i]...), m.b[i]+float64(ridge*float64(now[i])/256))
+		rows[i][i] += ridge
+	}
+	for i := range size {
+		most := i
+		for j := i + 1; j < size; j++ {
+			if max(rows[j][i], -rows[j][i]) > max(rows[most][i], -rows[most][i]) {
+				most = j
+			}
+		}
+		rows[i], rows[most] = rows[most], rows[i]
+		for j := range size {
+			if j == i {
+				continue
+			}
+			k := rows[j][i] / rows[i][i]
+			for at := i; at <= size; at++ {
+				rows[j][at] -= float64(k * rows[i][at])
+			}
+		}
+	}
+	for i := range size {
+		now[i] = int32(max(-maxWeight, min(maxWeight, rows[i][size]/rows[i][i]*256)))
+	}
+}

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Sample is one row as it was coded once: what tables are trained on. One
+// without a Past is no row, but the end of those that are told of by gaps.
+type Sample struct {
+	Row  Row
+	Past *Past
+	// Gap is how many rows that did not change were left out before this one,
+	// or -1 if it was not told of by its place.
+	Gap int
+}
+
+// Train makes tables for rows like the given ones, which are gone through again
+// and again: samples must yield the same ones in the same order each time. The
+// same samples give the same tables, on any machine.
+//
+// Places between which rows move differently are looked for first. The weights
+// of forecasts are fitted next, by repeated least squares, to the
+// least absolute error; then those of the scales, with which codes are chosen,
+// to the magnitude of what is left over; then the codes to the symbols.
+func Train(s *Schema, samples func(yield func(Sample) bool)) *Tables {
+	const rounds, scaleRounds = 8, 3
+	t := UntrainedTables()
+	t.grounds = pass(s, t, samples, true).places.grounds()
+	for range rounds {
+		t = pass(s, t, samples, true).fitted(t)
+	}
+	for range scaleRounds {
+		t = pass(s, t, samples, false).fitted(t)
+	}
+	t = pass(s, t, samples, false).coded(t)
+	t.version = versionOf(t.append(nil))
+	return t
+}
+
+func pass(s *Schema, t *Tables, samples func(yield func(Sample) bool), fitting bool) *tally {
+	c := NewCodec(s, t)
+	c.tally = newTally(t)
+	c.tally.fitting = fitting
+	var w BitWriter
+	var buffer []byte
+	for sample := range samples {
+		if sample.Past == nil {
+			c.tally.gaps[symbolEscape]++
+			continue
+		}
+		w.Reset(buffer[:0])
+		c.Append(&w, sample.Row, sample.Past)
+		buffer = w.Bytes()
+		if sample.Gap >= 0 {
+			symbol, _ := bucket(uint64(sample.Gap))
+			c.tally.gaps[symbol]++
+		}
+	}
+	return c.tally
+}
+
+// fitted is t with its weights fitted to what was seen.
+func (n *tally) fitted(t *Tables) *Tables {
+	fit := *t
+	for a := range attachments {
+		for s := range speeds {
+			for z := range zones {
+				for axis := range n.position {
+					n.position[axis][z][a][s].solve(fit.position[axis][z][a][s][:])
+				}
+				n.rotation[z][a][s].solve(fit.rotation[z][a][s][:])
+			}
+		}
+		for lane := range n.scale {
+			for s := range speeds {
+				n.scale[lane][a][s].solve(fit.scale[lane][a][s][:])
+			}
+		}
+	}
+	return &fit
+}
+
+// coded is t with codes for the symbols that were seen.
+func (n *tally) coded(t *Tables) *Tables {
+	fit := *t
+	for lane := range n.residuals {
+		for s := range n.residuals[lane] {
+			fit.residuals[lane][s] = [residualCodes]uint8(codeLengths(n.smoothed(lane, s)))
+		}
+	}
+	fit.gaps = [residualCodes]uint8(codeLengths(blend(n.gaps[:], 16)))
+	fit.heads = nil
+	for key, counts := range n.heads {
+		h := headLengths{shape: key.shape, group: key.group, ways: key.ways}
+		for context := range counts {
+			h.lengths[context] = codeLengths(headCounts(counts, context))
+		}
+		fit.heads = append(fit.heads, h)
+	}
+	slices.SortFunc(fit.heads, func(a, b headLengths) int {
+		return cmp.Or(cmp.Compare(a.shape, b.shape), cmp.Compare(a.group, b.group), cmp.Compare(a.ways, b.ways))
+	})
+	return &fit
+}
+
+// smoothed are the counts of one code with a little of its neighbours'.
+func (n *tally) smoothed(lane, scale int) []uint64 {
+	counts := make([]uint64, residualCodes)
+	for symbol := range counts {
+		counts[symbol] = 16 * n.residuals[lane][scale][symbol]
+		if scale > 0 {
+			counts[symbol] += n.residuals[lane][scale-1][symbol]
+		}
+		if scale < scales-1 {
+			counts[symbol] += n.residuals[lane][scale+1][symbol]
+		}
+	}
+	return blend(counts, scale)
+}
+
+// blend adds what is expected without having seen anything: it is all there is
+// for a code that was never used, and keeps symbols that were not seen possible.
+func blend(counts []uint64, scale int) []uint64 {
+	prior := expectedCounts(scale, 256)
+	sum := slices.Clone(counts)
+	for i := range sum {
+		sum[i] = 16*sum[i] + prior[i]
+	}
+	return sum
+}
+
+// headCounts are the counts of one context, with a little of all contexts'.
+func headCounts(counts *[headContexts][]uint64, context int) []uint64 {
+	sum := make([]uint64, len(counts[context]))
+	var total uint64
+	for _, c := range counts {
+		for i, n := range c {
+			sum[i] += n
+			total += n
+		}
+	}
+	for i := range sum {
+		sum[i] = 1 + sum[i]*64/max(total, 1) + 64*counts[context][i]
+	}
+	return sum
+}
