@@ -37,6 +37,14 @@ type everything struct {
 	Identity uint64 `net:"always"`
 }
 
+// carried has the shape that the default tables were trained with.
+type carried struct {
+	Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
+	Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
+	Lit      bool
+	Holder   bulk.Handle `net:"ref"`
+}
+
 type codecKind struct {
 	of  reflect.Type
 	tag reflect.StructTag
@@ -59,8 +67,11 @@ var codecKinds = func() (all []codecKind) {
 // randomSchema has up to three components of random fields.
 func randomSchema(t require.TestingT, r *rand.Rand) *wire.Schema {
 	s := wire.NewSchema()
-	if r.IntN(2) == 0 {
-		require.NoError(t, wire.AddComponent[everything](s, "everything"))
+	switch r.IntN(3) {
+	case 0:
+		require.NoError(t, wire.AddComponent[everything](s, "posed"))
+	case 1:
+		require.NoError(t, wire.AddComponent[carried](s, "posed"))
 	}
 	for i := range 1 + r.IntN(2) {
 		var fields []reflect.StructField
@@ -148,7 +159,7 @@ func randomPast(c *wire.Codec, r *rand.Rand, rows, carriers []wire.Row) *wire.Pa
 	if r.IntN(4) > 0 {
 		past.Older = rows[0].Words
 	}
-	if i, ok := c.Schema().ByName("everything"); ok && r.IntN(2) == 0 {
+	if i, ok := c.Schema().ByName("posed"); ok && r.IntN(2) == 0 {
 		past.Anchor = new(wire.Anchor)
 		c.SetAnchor(past.Anchor, i, carriers[2].Words, carriers[1].Words, past.Older)
 	}

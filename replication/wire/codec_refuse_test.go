@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// charge has 131 numbers, which take 8 bits and a residual of 65 at most.
+type charge struct {
+	Now float32 `net:"range=0..130,step=1"`
+}
+
+func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
+	s := NewSchema()
+	require.NoError(t, AddComponent[charge](s, "charge"))
+	c := NewCodec(s, DefaultTables())
+	past := &Past{Base: []uint32{100}, Age: 1}
+	var f forecast
+	c.forecast(&c.parts[0], past, &f)
+	head := c.parts[0].groups[0].heads[f.context]
+	s.fields[0].expect(past, &f)
+	residual := c.residuals[laneNumber][c.scale(laneNumber, &f)]
+	read := func(write func(w *BitWriter)) (uint32, error) {
+		var w BitWriter
+		head.write(&w, 1, 0, 0)
+		write(&w)
+		var r BitReader
+		r.Reset(w.Bytes())
+		row := Row{Mask: 1, Words: make([]uint32, 1)}
+		err := c.Read(&r, &row, past)
+		return row.Words[0], err
+	}
+	whole := func(n uint64) func(w *BitWriter) {
+		return func(w *BitWriter) { residual.write(w, symbolEscape, n, 8) }
+	}
+	by := func(m, sign uint64) func(w *BitWriter) {
+		return func(w *BitWriter) {
+			symbol, low := bucket(m)
+			residual.write(w, symbol, m&(1<<low-1)|sign<<low, low+1)
+		}
+	}
+	refused := &Error{Code: BadMessage}
+	for name, c := range map[string]struct {
+		write func(w *BitWriter)
+		want  uint32
+		ok    bool
+	}{
+		"the last number":     {whole(130), 130, true},
+		"one beyond":          {whole(131), 0, false},
+		"the way up":          {by(30, 0), 130, true},
+		"around the ring":     {by(31, 0), 0, true},
+		"down":                {by(65, 1), 35, true},
+		"farther than halves": {by(66, 1), 0, false},
+		"far beyond":          {by(1000, 0), 0, false},
+	} {
+		got, err := read(c.write)
+		if !c.ok {
+			require.ErrorIs(t, err, refused, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got, name)
+	}
+}
