@@ -4,46 +4,91 @@
 
 #include "textflag.h"
 
-// func boundsAVX512(x *float32, y *float32, z *float32, blocks int, to *[9]uint32)
+// func boundsAVX512(x *float32, y *float32, z *float32, chunks int, to *[9]uint32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·boundsAVX512(SB), NOSPLIT, $0-40
-	MOVQ         to+32(FP), AX
-	MOVQ         x+0(FP), DX
-	MOVQ         blocks+24(FP), BX
-	MOVL         $0x7f800000, CX
-	VMOVD        CX, X0
-	VBROADCASTSS X0, Z0
-	MOVL         $0xff800000, CX
-	VMOVD        CX, X1
-	VBROADCASTSS X1, Z1
-	MOVL         $0x7f800000, CX
-	VMOVD        CX, X2
-	VBROADCASTSS X2, Z2
-	MOVL         $0xff800000, CX
-	VMOVD        CX, X3
-	VBROADCASTSS X3, Z3
-	VPXORD       Z4, Z4, Z4
+	MOVQ x+0(FP), CX
+	MOVQ chunks+24(FP), DX
+	MOVQ to+32(FP), BX
 
-blockx:
-	VMOVUPS       (DX), Z5
+chunkx:
+	MOVL          $0x7f800000, AX
+	VMOVD         AX, X0
+	VBROADCASTSS  X0, Z0
+	MOVL          $0xff800000, AX
+	VMOVD         AX, X1
+	VBROADCASTSS  X1, Z1
+	MOVL          $0x7f800000, AX
+	VMOVD         AX, X2
+	VBROADCASTSS  X2, Z2
+	MOVL          $0xff800000, AX
+	VMOVD         AX, X3
+	VBROADCASTSS  X3, Z3
+	VPXORD        Z4, Z4, Z4
+	VMOVUPS       (CX), Z5
 	VMINPS        Z0, Z5, Z0
 	VMAXPS        Z1, Z5, Z1
-	VMOVUPS       64(DX), Z6
+	VMOVUPS       64(CX), Z6
 	VMINPS        Z2, Z6, Z2
 	VMAXPS        Z3, Z6, Z3
 	VCMPPS        $0x03, Z5, Z6, K1
 	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
-	VMOVUPS       128(DX), Z5
+	VMOVUPS       128(CX), Z5
 	VMINPS        Z0, Z5, Z0
 	VMAXPS        Z1, Z5, Z1
-	VMOVUPS       192(DX), Z6
+	VMOVUPS       192(CX), Z6
 	VMINPS        Z2, Z6, Z2
 	VMAXPS        Z3, Z6, Z3
 	VCMPPS        $0x03, Z5, Z6, K1
 	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
-	ADDQ          $0x00000100, DX
-	DECQ          BX
-	JNE           blockx
+	VMOVUPS       256(CX), Z5
+	VMINPS        Z0, Z5, Z0
+	VMAXPS        Z1, Z5, Z1
+	VMOVUPS       320(CX), Z6
+	VMINPS        Z2, Z6, Z2
+	VMAXPS        Z3, Z6, Z3
+	VCMPPS        $0x03, Z5, Z6, K1
+	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
+	VMOVUPS       384(CX), Z5
+	VMINPS        Z0, Z5, Z0
+	VMAXPS        Z1, Z5, Z1
+	VMOVUPS       448(CX), Z6
+	VMINPS        Z2, Z6, Z2
+	VMAXPS        Z3, Z6, Z3
+	VCMPPS        $0x03, Z5, Z6, K1
+	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
+	VMOVUPS       512(CX), Z5
+	VMINPS        Z0, Z5, Z0
+	VMAXPS        Z1, Z5, Z1
+	VMOVUPS       576(CX), Z6
+	VMINPS        Z2, Z6, Z2
+	VMAXPS        Z3, Z6, Z3
+	VCMPPS        $0x03, Z5, Z6, K1
+	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
+	VMOVUPS       640(CX), Z5
+	VMINPS        Z0, Z5, Z0
+	VMAXPS        Z1, Z5, Z1
+	VMOVUPS       704(CX), Z6
+	VMINPS        Z2, Z6, Z2
+	VMAXPS        Z3, Z6, Z3
+	VCMPPS        $0x03, Z5, Z6, K1
+	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
+	VMOVUPS       768(CX), Z5
+	VMINPS        Z0, Z5, Z0
+	VMAXPS        Z1, Z5, Z1
+	VMOVUPS       832(CX), Z6
+	VMINPS        Z2, Z6, Z2
+	VMAXPS        Z3, Z6, Z3
+	VCMPPS        $0x03, Z5, Z6, K1
+	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
+	VMOVUPS       896(CX), Z5
+	VMINPS        Z0, Z5, Z0
+	VMAXPS        Z1, Z5, Z1
+	VMOVUPS       960(CX), Z6
+	VMINPS        Z2, Z6, Z2
+	VMAXPS        Z3, Z6, Z3
+	VCMPPS        $0x03, Z5, Z6, K1
+	VPTERNLOGD    $0xff, Z4, Z4, K1, Z4
 	VMINPS        Z2, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y2
 	VMINPS        Y2, Y0, Y0
@@ -53,7 +98,7 @@ blockx:
 	VMINPS        X2, X0, X0
 	VPERMILPS     $0xb1, X0, X2
 	VMINPS        X2, X0, X0
-	VMOVSS        X0, (AX)
+	VMOVSS        X0, (BX)
 	VMAXPS        Z3, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y1
@@ -63,46 +108,96 @@ blockx:
 	VMAXPS        X0, X1, X1
 	VPERMILPS     $0xb1, X1, X0
 	VMAXPS        X0, X1, X1
-	VMOVSS        X1, 4(AX)
+	VMOVSS        X1, 4(BX)
 	VPMOVD2M      Z4, K1
-	KMOVW         K1, CX
-	MOVL          CX, 8(AX)
-	MOVQ          y+8(FP), DX
-	MOVQ          blocks+24(FP), BX
-	MOVL          $0x7f800000, CX
-	VMOVD         CX, X0
+	KMOVW         K1, AX
+	MOVL          AX, 8(BX)
+	ADDQ          $0x00000400, CX
+	ADDQ          $0x24, BX
+	DECQ          DX
+	JNE           chunkx
+	MOVQ          y+8(FP), CX
+	MOVQ          chunks+24(FP), DX
+	MOVQ          to+32(FP), BX
+
+chunky:
+	MOVL          $0x7f800000, AX
+	VMOVD         AX, X0
 	VBROADCASTSS  X0, Z0
-	MOVL          $0xff800000, CX
-	VMOVD         CX, X1
+	MOVL          $0xff800000, AX
+	VMOVD         AX, X1
 	VBROADCASTSS  X1, Z1
-	MOVL          $0x7f800000, CX
-	VMOVD         CX, X2
+	MOVL          $0x7f800000, AX
+	VMOVD         AX, X2
 	VBROADCASTSS  X2, Z2
-	MOVL          $0xff800000, CX
-	VMOVD         CX, X3
+	MOVL          $0xff800000, AX
+	VMOVD         AX, X3
 	VBROADCASTSS  X3, Z3
 	VPXORD        Z7, Z7, Z7
-
-blocky:
-	VMOVUPS       (DX), Z4
+	VMOVUPS       (CX), Z4
 	VMINPS        Z0, Z4, Z0
 	VMAXPS        Z1, Z4, Z1
-	VMOVUPS       64(DX), Z5
+	VMOVUPS       64(CX), Z5
 	VMINPS        Z2, Z5, Z2
 	VMAXPS        Z3, Z5, Z3
 	VCMPPS        $0x03, Z4, Z5, K1
 	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
-	VMOVUPS       128(DX), Z4
+	VMOVUPS       128(CX), Z4
 	VMINPS        Z0, Z4, Z0
 	VMAXPS        Z1, Z4, Z1
-	VMOVUPS       192(DX), Z5
+	VMOVUPS       192(CX), Z5
 	VMINPS        Z2, Z5, Z2
 	VMAXPS        Z3, Z5, Z3
 	VCMPPS        $0x03, Z4, Z5, K1
 	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
-	ADDQ          $0x00000100, DX
-	DECQ          BX
-	JNE           blocky
+	VMOVUPS       256(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       320(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
+	VMOVUPS       384(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       448(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
+	VMOVUPS       512(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       576(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
+	VMOVUPS       640(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       704(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
+	VMOVUPS       768(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       832(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
+	VMOVUPS       896(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       960(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z7, Z7, K1, Z7
 	VMINPS        Z2, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y2
 	VMINPS        Y2, Y0, Y0
@@ -112,7 +207,7 @@ blocky:
 	VMINPS        X2, X0, X0
 	VPERMILPS     $0xb1, X0, X2
 	VMINPS        X2, X0, X0
-	VMOVSS        X0, 12(AX)
+	VMOVSS        X0, 12(BX)
 	VMAXPS        Z3, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y1
@@ -122,46 +217,96 @@ blocky:
 	VMAXPS        X0, X1, X1
 	VPERMILPS     $0xb1, X1, X0
 	VMAXPS        X0, X1, X1
-	VMOVSS        X1, 16(AX)
+	VMOVSS        X1, 16(BX)
 	VPMOVD2M      Z7, K1
-	KMOVW         K1, CX
-	MOVL          CX, 20(AX)
-	MOVQ          z+16(FP), DX
-	MOVQ          blocks+24(FP), BX
-	MOVL          $0x7f800000, CX
-	VMOVD         CX, X0
+	KMOVW         K1, AX
+	MOVL          AX, 20(BX)
+	ADDQ          $0x00000400, CX
+	ADDQ          $0x24, BX
+	DECQ          DX
+	JNE           chunky
+	MOVQ          z+16(FP), CX
+	MOVQ          chunks+24(FP), DX
+	MOVQ          to+32(FP), BX
+
+chunkz:
+	MOVL          $0x7f800000, AX
+	VMOVD         AX, X0
 	VBROADCASTSS  X0, Z0
-	MOVL          $0xff800000, CX
-	VMOVD         CX, X1
+	MOVL          $0xff800000, AX
+	VMOVD         AX, X1
 	VBROADCASTSS  X1, Z1
-	MOVL          $0x7f800000, CX
-	VMOVD         CX, X2
+	MOVL          $0x7f800000, AX
+	VMOVD         AX, X2
 	VBROADCASTSS  X2, Z2
-	MOVL          $0xff800000, CX
-	VMOVD         CX, X3
+	MOVL          $0xff800000, AX
+	VMOVD         AX, X3
 	VBROADCASTSS  X3, Z3
 	VPXORD        Z8, Z8, Z8
-
-blockz:
-	VMOVUPS       (DX), Z4
+	VMOVUPS       (CX), Z4
 	VMINPS        Z0, Z4, Z0
 	VMAXPS        Z1, Z4, Z1
-	VMOVUPS       64(DX), Z5
+	VMOVUPS       64(CX), Z5
 	VMINPS        Z2, Z5, Z2
 	VMAXPS        Z3, Z5, Z3
 	VCMPPS        $0x03, Z4, Z5, K1
 	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
-	VMOVUPS       128(DX), Z4
+	VMOVUPS       128(CX), Z4
 	VMINPS        Z0, Z4, Z0
 	VMAXPS        Z1, Z4, Z1
-	VMOVUPS       192(DX), Z5
+	VMOVUPS       192(CX), Z5
 	VMINPS        Z2, Z5, Z2
 	VMAXPS        Z3, Z5, Z3
 	VCMPPS        $0x03, Z4, Z5, K1
 	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
-	ADDQ          $0x00000100, DX
-	DECQ          BX
-	JNE           blockz
+	VMOVUPS       256(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       320(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
+	VMOVUPS       384(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       448(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
+	VMOVUPS       512(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       576(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
+	VMOVUPS       640(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       704(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
+	VMOVUPS       768(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       832(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
+	VMOVUPS       896(CX), Z4
+	VMINPS        Z0, Z4, Z0
+	VMAXPS        Z1, Z4, Z1
+	VMOVUPS       960(CX), Z5
+	VMINPS        Z2, Z5, Z2
+	VMAXPS        Z3, Z5, Z3
+	VCMPPS        $0x03, Z4, Z5, K1
+	VPTERNLOGD    $0xff, Z8, Z8, K1, Z8
 	VMINPS        Z2, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y2
 	VMINPS        Y2, Y0, Y0
@@ -171,7 +316,7 @@ blockz:
 	VMINPS        X2, X0, X0
 	VPERMILPS     $0xb1, X0, X2
 	VMINPS        X2, X0, X0
-	VMOVSS        X0, 24(AX)
+	VMOVSS        X0, 24(BX)
 	VMAXPS        Z3, Z1, Z1
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y1
@@ -181,69 +326,166 @@ blockz:
 	VMAXPS        X0, X1, X1
 	VPERMILPS     $0xb1, X1, X0
 	VMAXPS        X0, X1, X1
-	VMOVSS        X1, 28(AX)
+	VMOVSS        X1, 28(BX)
 	VPMOVD2M      Z8, K1
-	KMOVW         K1, CX
-	MOVL          CX, 32(AX)
+	KMOVW         K1, AX
+	MOVL          AX, 32(BX)
+	ADDQ          $0x00000400, CX
+	ADDQ          $0x24, BX
+	DECQ          DX
+	JNE           chunkz
 	VZEROUPPER
 	RET
 
-// func boundsAVX2(x *float32, y *float32, z *float32, blocks int, to *[9]uint32)
+// func boundsAVX2(x *float32, y *float32, z *float32, chunks int, to *[9]uint32)
 // Requires: AVX, AVX2
 TEXT ·boundsAVX2(SB), NOSPLIT, $0-40
-	MOVQ         to+32(FP), AX
-	MOVQ         x+0(FP), DX
-	MOVQ         blocks+24(FP), BX
-	MOVL         $0x7f800000, CX
-	VMOVD        CX, X0
+	MOVQ x+0(FP), CX
+	MOVQ chunks+24(FP), DX
+	MOVQ to+32(FP), BX
+
+chunkx:
+	MOVL         $0x7f800000, AX
+	VMOVD        AX, X0
 	VBROADCASTSS X0, Y0
-	MOVL         $0xff800000, CX
-	VMOVD        CX, X1
+	MOVL         $0xff800000, AX
+	VMOVD        AX, X1
 	VBROADCASTSS X1, Y1
-	MOVL         $0x7f800000, CX
-	VMOVD        CX, X2
+	MOVL         $0x7f800000, AX
+	VMOVD        AX, X2
 	VBROADCASTSS X2, Y2
-	MOVL         $0xff800000, CX
-	VMOVD        CX, X3
+	MOVL         $0xff800000, AX
+	VMOVD        AX, X3
 	VBROADCASTSS X3, Y3
 	VXORPS       Y4, Y4, Y4
-
-blockx:
-	VMOVUPS      (DX), Y5
+	VMOVUPS      (CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      32(DX), Y6
+	VMOVUPS      32(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      64(DX), Y5
+	VMOVUPS      64(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      96(DX), Y6
+	VMOVUPS      96(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      128(DX), Y5
+	VMOVUPS      128(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      160(DX), Y6
+	VMOVUPS      160(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      192(DX), Y5
+	VMOVUPS      192(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      224(DX), Y6
+	VMOVUPS      224(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	ADDQ         $0x00000100, DX
-	DECQ         BX
-	JNE          blockx
+	VMOVUPS      256(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      288(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      320(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      352(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      384(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      416(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      448(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      480(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      512(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      544(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      576(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      608(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      640(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      672(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      704(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      736(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      768(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      800(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      832(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      864(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      896(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      928(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      960(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      992(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
 	VMINPS       Y2, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X2
 	VMINPS       X2, X0, X0
@@ -251,7 +493,7 @@ blockx:
 	VMINPS       X2, X0, X0
 	VPERMILPS    $0xb1, X0, X2
 	VMINPS       X2, X0, X0
-	VMOVSS       X0, (AX)
+	VMOVSS       X0, (BX)
 	VMAXPS       Y3, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VMAXPS       X0, X1, X1
@@ -259,61 +501,159 @@ blockx:
 	VMAXPS       X0, X1, X1
 	VPERMILPS    $0xb1, X1, X0
 	VMAXPS       X0, X1, X1
-	VMOVSS       X1, 4(AX)
-	VMOVMSKPS    Y4, CX
-	MOVL         CX, 8(AX)
-	MOVQ         y+8(FP), DX
-	MOVQ         blocks+24(FP), BX
-	MOVL         $0x7f800000, CX
-	VMOVD        CX, X0
+	VMOVSS       X1, 4(BX)
+	VMOVMSKPS    Y4, AX
+	MOVL         AX, 8(BX)
+	ADDQ         $0x00000400, CX
+	ADDQ         $0x24, BX
+	DECQ         DX
+	JNE          chunkx
+	MOVQ         y+8(FP), CX
+	MOVQ         chunks+24(FP), DX
+	MOVQ         to+32(FP), BX
+
+chunky:
+	MOVL         $0x7f800000, AX
+	VMOVD        AX, X0
 	VBROADCASTSS X0, Y0
-	MOVL         $0xff800000, CX
-	VMOVD        CX, X1
+	MOVL         $0xff800000, AX
+	VMOVD        AX, X1
 	VBROADCASTSS X1, Y1
-	MOVL         $0x7f800000, CX
-	VMOVD        CX, X2
+	MOVL         $0x7f800000, AX
+	VMOVD        AX, X2
 	VBROADCASTSS X2, Y2
-	MOVL         $0xff800000, CX
-	VMOVD        CX, X3
+	MOVL         $0xff800000, AX
+	VMOVD        AX, X3
 	VBROADCASTSS X3, Y3
 	VXORPS       Y4, Y4, Y4
-
-blocky:
-	VMOVUPS      (DX), Y5
+	VMOVUPS      (CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      32(DX), Y6
+	VMOVUPS      32(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      64(DX), Y5
+	VMOVUPS      64(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      96(DX), Y6
+	VMOVUPS      96(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      128(DX), Y5
+	VMOVUPS      128(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      160(DX), Y6
+	VMOVUPS      160(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      192(DX), Y5
+	VMOVUPS      192(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      224(DX), Y6
+	VMOVUPS      224(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	ADDQ         $0x00000100, DX
-	DECQ         BX
-	JNE          blocky
+	VMOVUPS      256(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      288(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      320(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      352(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      384(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      416(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      448(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      480(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      512(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      544(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      576(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      608(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      640(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      672(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      704(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      736(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      768(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      800(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      832(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      864(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      896(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      928(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      960(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      992(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
 	VMINPS       Y2, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X2
 	VMINPS       X2, X0, X0
@@ -321,7 +661,7 @@ blocky:
 	VMINPS       X2, X0, X0
 	VPERMILPS    $0xb1, X0, X2
 	VMINPS       X2, X0, X0
-	VMOVSS       X0, 12(AX)
+	VMOVSS       X0, 12(BX)
 	VMAXPS       Y3, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VMAXPS       X0, X1, X1
@@ -329,61 +669,159 @@ blocky:
 	VMAXPS       X0, X1, X1
 	VPERMILPS    $0xb1, X1, X0
 	VMAXPS       X0, X1, X1
-	VMOVSS       X1, 16(AX)
-	VMOVMSKPS    Y4, CX
-	MOVL         CX, 20(AX)
-	MOVQ         z+16(FP), DX
-	MOVQ         blocks+24(FP), BX
-	MOVL         $0x7f800000, CX
-	VMOVD        CX, X0
+	VMOVSS       X1, 16(BX)
+	VMOVMSKPS    Y4, AX
+	MOVL         AX, 20(BX)
+	ADDQ         $0x00000400, CX
+	ADDQ         $0x24, BX
+	DECQ         DX
+	JNE          chunky
+	MOVQ         z+16(FP), CX
+	MOVQ         chunks+24(FP), DX
+	MOVQ         to+32(FP), BX
+
+chunkz:
+	MOVL         $0x7f800000, AX
+	VMOVD        AX, X0
 	VBROADCASTSS X0, Y0
-	MOVL         $0xff800000, CX
-	VMOVD        CX, X1
+	MOVL         $0xff800000, AX
+	VMOVD        AX, X1
 	VBROADCASTSS X1, Y1
-	MOVL         $0x7f800000, CX
-	VMOVD        CX, X2
+	MOVL         $0x7f800000, AX
+	VMOVD        AX, X2
 	VBROADCASTSS X2, Y2
-	MOVL         $0xff800000, CX
-	VMOVD        CX, X3
+	MOVL         $0xff800000, AX
+	VMOVD        AX, X3
 	VBROADCASTSS X3, Y3
 	VXORPS       Y4, Y4, Y4
-
-blockz:
-	VMOVUPS      (DX), Y5
+	VMOVUPS      (CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      32(DX), Y6
+	VMOVUPS      32(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      64(DX), Y5
+	VMOVUPS      64(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      96(DX), Y6
+	VMOVUPS      96(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      128(DX), Y5
+	VMOVUPS      128(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      160(DX), Y6
+	VMOVUPS      160(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	VMOVUPS      192(DX), Y5
+	VMOVUPS      192(CX), Y5
 	VMINPS       Y0, Y5, Y0
 	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      224(DX), Y6
+	VMOVUPS      224(CX), Y6
 	VMINPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y6, Y3
 	VCMPPS       $0x03, Y5, Y6, Y5
 	VORPS        Y5, Y4, Y4
-	ADDQ         $0x00000100, DX
-	DECQ         BX
-	JNE          blockz
+	VMOVUPS      256(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      288(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      320(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      352(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      384(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      416(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      448(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      480(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      512(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      544(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      576(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      608(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      640(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      672(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      704(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      736(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      768(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      800(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      832(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      864(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      896(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      928(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
+	VMOVUPS      960(CX), Y5
+	VMINPS       Y0, Y5, Y0
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      992(CX), Y6
+	VMINPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y6, Y3
+	VCMPPS       $0x03, Y5, Y6, Y5
+	VORPS        Y5, Y4, Y4
 	VMINPS       Y2, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X2
 	VMINPS       X2, X0, X0
@@ -391,7 +829,7 @@ blockz:
 	VMINPS       X2, X0, X0
 	VPERMILPS    $0xb1, X0, X2
 	VMINPS       X2, X0, X0
-	VMOVSS       X0, 24(AX)
+	VMOVSS       X0, 24(BX)
 	VMAXPS       Y3, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
 	VMAXPS       X0, X1, X1
@@ -399,8 +837,12 @@ blockz:
 	VMAXPS       X0, X1, X1
 	VPERMILPS    $0xb1, X1, X0
 	VMAXPS       X0, X1, X1
-	VMOVSS       X1, 28(AX)
-	VMOVMSKPS    Y4, CX
-	MOVL         CX, 32(AX)
+	VMOVSS       X1, 28(BX)
+	VMOVMSKPS    Y4, AX
+	MOVL         AX, 32(BX)
+	ADDQ         $0x00000400, CX
+	ADDQ         $0x24, BX
+	DECQ         DX
+	JNE          chunkz
 	VZEROUPPER
 	RET

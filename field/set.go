@@ -41,7 +41,7 @@ type place struct {
 }
 
 // Points are looked at by chunks, and chunks by regions: what is nowhere in the
-// region is not looked at again for each of its chunks. Chunks of 128 and 512
+// region is not looked at again for each of its chunks. Chunks of 64 and 128
 // points take longer (BENCHMARKS.md).
 const (
 	chunkPoints  = 256
@@ -102,33 +102,41 @@ func (s *Set) Evaluate(points, out Planes, scratch []float32) error {
 }
 
 // region evaluates the effects that are somewhere in the region that begins at a
-// point.
+// point: one effect after the other, and chunks next to each other in one run.
 func (s *Set) region(points, out *Planes, at int, scratch []float32) {
 	var chunks [regionChunks]bounds
 	near := s.survey(points, at, &chunks)
-	for c := 0; c < regionChunks && at < len(points.X); c++ {
-		end := min(at+chunkPoints, len(points.X))
-		for w, word := range near[:(len(s.calls)+63)/64] {
-			for ; word != 0; word &= word - 1 {
-				i := w<<6 | bits.TrailingZeros64(word)
-				if p := &s.places[i]; !p.misses(&chunks[c]) {
-					s.calls[i].run(points, out, at, end, scratch, !p.contains(&chunks[c]))
+	end := min(at+regionPoints, len(points.X))
+	count := (end - at + chunkPoints - 1) / chunkPoints
+	for w, word := range near[:(len(s.calls)+63)/64] {
+		for ; word != 0; word &= word - 1 {
+			i := w<<6 | bits.TrailingZeros64(word)
+			c, p := &s.calls[i], &s.places[i]
+			for from := 0; from < count; {
+				if p.misses(&chunks[from]) {
+					from++
+					continue
 				}
+				clip, to := !p.contains(&chunks[from]), from+1
+				for to < count && !p.misses(&chunks[to]) && clip == !p.contains(&chunks[to]) {
+					to++
+				}
+				c.run(points, out, at+from*chunkPoints, min(at+to*chunkPoints, end), scratch, clip)
+				from = to
 			}
 		}
-		at = end
 	}
 }
 
 // survey measures the chunks of the region that begins at a point, and finds the
 // effects that are somewhere in it.
 func (s *Set) survey(points *Planes, at int, chunks *[regionChunks]bounds) (near [MaxEffects / 64]uint64) {
+	end := min(at+regionPoints, len(points.X))
+	measured := chunks[:(end-at+chunkPoints-1)/chunkPoints]
+	boundsOf(measured, points.cut(at, end))
 	all := nowhere
-	for c := 0; c < regionChunks && at < len(points.X); c++ {
-		end := min(at+chunkPoints, len(points.X))
-		chunks[c] = boundsOf(points.cut(at, end))
-		all.join(&chunks[c])
-		at = end
+	for c := range measured {
+		all.join(&measured[c])
 	}
 	for i := range s.places {
 		if !s.places[i].misses(&all) {
@@ -159,7 +167,7 @@ func (p *place) contains(b *bounds) bool {
 	}
 	for lane := range b {
 		e := &b[lane]
-		if e.nan || !(e.least-p.origin[lane] >= p.box.Min[lane] && e.greatest-p.origin[lane] <= p.box.Max[lane]) {
+		if e.nan != 0 || !(e.least-p.origin[lane] >= p.box.Min[lane] && e.greatest-p.origin[lane] <= p.box.Max[lane]) {
 			return false
 		}
 	}

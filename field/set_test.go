@@ -188,27 +188,38 @@ func TestParallelDecides(t *testing.T) {
 // TestBounds: each place of each lane counts, on each path, and a NaN at each is
 // seen.
 func TestBounds(t *testing.T) {
-	for n := range 200 {
-		points := randomPoints(rand.New(rand.NewPCG(uint64(n), 36)), n) // some are not numbers
-		want := boundsGo(nowhere, points)
-		for k := cpu.Go; k <= cpu.Best(); k++ {
-			require.Equal(t, want, boundsBy(k, points), "%v, %d points", k, n)
+	measure := func(k cpu.Kernels, points Planes) []bounds {
+		to := make([]bounds, (len(points.X)+chunkPoints-1)/chunkPoints)
+		for c := boundsBy(k, to, points); c < len(to); c++ {
+			to[c] = boundsGo(nowhere, points.cut(c*chunkPoints, min((c+1)*chunkPoints, len(points.X))))
 		}
-		for lane, plane := range points.lanes() {
-			for i := range plane {
-				plane[i] = 0
+		for c := range to {
+			for lane := range to[c] {
+				to[c][lane].nan = min(to[c][lane].nan, 1)
 			}
-			for i := range plane {
-				for k := cpu.Go; k <= cpu.Best(); k++ {
-					plane[i] = 1000
-					require.Equal(t, float32(1000), boundsBy(k, points)[lane].greatest)
-					plane[i] = -1000
-					require.Equal(t, float32(-1000), boundsBy(k, points)[lane].least)
-					plane[i] = float32(math.NaN())
-					require.True(t, boundsBy(k, points)[lane].nan)
-					plane[i] = 0
-					require.False(t, boundsBy(k, points)[lane].nan)
-				}
+		}
+		return to
+	}
+	for _, n := range []int{0, 1, chunkPoints - 1, chunkPoints, chunkPoints + 1, 3 * chunkPoints, regionPoints} {
+		points := randomPoints(rand.New(rand.NewPCG(uint64(n), 36)), n) // some are not numbers
+		want := measure(cpu.Go, points)
+		for k := cpu.AVX2; k <= cpu.Best(); k++ {
+			require.Equal(t, want, measure(k, points), "%v, %d points", k, n)
+		}
+	}
+	zeros := Planes{make([]float32, 2*chunkPoints), make([]float32, 2*chunkPoints), make([]float32, 2*chunkPoints)}
+	for lane, plane := range zeros.lanes() {
+		for i := range plane {
+			for k := cpu.Go; k <= cpu.Best(); k++ {
+				at := i / chunkPoints
+				plane[i] = 1000
+				require.Equal(t, float32(1000), measure(k, zeros)[at][lane].greatest)
+				plane[i] = -1000
+				require.Equal(t, float32(-1000), measure(k, zeros)[at][lane].least)
+				plane[i] = float32(math.NaN())
+				require.Equal(t, uint32(1), measure(k, zeros)[at][lane].nan)
+				plane[i] = 0
+				require.Zero(t, measure(k, zeros)[at][lane].nan)
 			}
 		}
 	}
@@ -267,8 +278,10 @@ func benchmarkSet(b *testing.B, n, count int) {
 	})
 	b.Run("bounds", func(b *testing.B) {
 		for b.Loop() {
-			for at := 0; at+chunkPoints <= n; at += chunkPoints {
-				_ = boundsOf(points.cut(at, at+chunkPoints))
+			var chunks [regionChunks]bounds
+			for at := 0; at < n; at += regionPoints {
+				end := min(at+regionPoints, n)
+				boundsOf(chunks[:(end-at+chunkPoints-1)/chunkPoints], points.cut(at, end))
 			}
 		}
 		perPoint(b)

@@ -20,7 +20,7 @@ func allBounds() []byte {
 		a := &assembler{Context: c, path: p}
 		c.Function("bounds" + p.name)
 		c.Attributes(attr.NOSPLIT)
-		c.SignatureExpr("func(x, y, z *float32, blocks int, to *[9]uint32)")
+		c.SignatureExpr("func(x, y, z *float32, chunks int, to *[9]uint32)")
 		a.bounds()
 	}
 	file, err := c.Result()
@@ -41,22 +41,26 @@ func allBounds() []byte {
 // for the one before.
 const chains = 2
 
-// bounds goes through the blocks of three planes.
+// chunkPoints is how many points a Set looks at together: as in set.go.
+const chunkPoints = 256
+
+// bounds goes through the chunks of three planes, one plane after the other.
 func (a *assembler) bounds() {
-	to := a.Load(a.Param("to"), a.GP64()).(reg.GPVirtual)
 	infinity := a.GP32()
 	for lane, plane := range []string{"x", "y", "z"} {
 		at := a.Load(a.Param(plane), a.GP64()).(reg.GPVirtual)
-		blocks := a.Load(a.Param("blocks"), a.GP64()).(reg.GPVirtual)
+		chunks := a.Load(a.Param("chunks"), a.GP64()).(reg.GPVirtual)
+		to := a.Load(a.Param("to"), a.GP64()).(reg.GPVirtual)
+		a.Label("chunk" + plane)
 		var least, greatest [chains]reg.VecVirtual
 		for i := range chains {
 			least[i], greatest[i] = a.vector(), a.vector()
 			a.repeat(0x7f800000, infinity, least[i])
 			a.repeat(0xff800000, infinity, greatest[i])
 		}
-		nan := a.cleared()
-		a.Label("block" + plane)
-		for i := 0; i < a.vectors(); i += chains {
+		nan := a.vector()
+		a.xor(nan, nan, nan)
+		for i := 0; i < chunkPoints/a.lanes; i += chains {
 			var v [chains]reg.VecVirtual
 			for j := range v {
 				v[j] = a.load(operand.Mem{Base: at, Disp: (i + j) * a.vectorBytes()})
@@ -65,13 +69,13 @@ func (a *assembler) bounds() {
 			}
 			a.markNaN(v, nan)
 		}
-		a.ADDQ(operand.U32(planeBytes), at)
-		a.DECQ(blocks)
-		a.JNE(operand.LabelRef("block" + plane))
-
 		a.reduce(least, func(x, y, to operand.Op) { a.VMINPS(y, x, to) }, operand.Mem{Base: to, Disp: 12 * lane})
 		a.reduce(greatest, func(x, y, to operand.Op) { a.VMAXPS(y, x, to) }, operand.Mem{Base: to, Disp: 12*lane + 4})
 		a.storeMarks(nan, operand.Mem{Base: to, Disp: 12*lane + 8})
+		a.ADDQ(operand.U32(4*chunkPoints), at)
+		a.ADDQ(operand.U8(36), to)
+		a.DECQ(chunks)
+		a.JNE(operand.LabelRef("chunk" + plane))
 	}
 	a.VZEROUPPER()
 	a.RET()

@@ -119,39 +119,42 @@ func (a *assembler) frame(offset int) operand.Mem { return operand.Mem{Base: fra
 
 // beginWide takes the output into registers. In a masked call K4 to K7 say which
 // points get theirs: those that the call names, and if it clips, only those inside
-// of the box. A block that has none is done already.
+// of the box. A block that has none is done already, before its output is read: of
+// the blocks that a set looks at, most are such.
 func (a *assembler) beginWide() {
+	a.CMPQ(a.frame(frameMasked), operand.U8(0))
+	a.JNE(operand.LabelRef("masked"))
+	a.Label("some")
 	for lane := range 3 {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		a.each(func(i int) { a.VMOVUPS(a.inBlock(p, i*a.vectorBytes()), a.output(lane, i)) })
 	}
-	a.CMPQ(a.frame(frameMasked), operand.U8(0))
-	a.JNE(operand.LabelRef("masked"))
 	a.step()
 
 	a.Label("masked")
 	a.each(func(i int) { a.KMOVW(a.frame(frameLanes+2*i), masks[i]) })
 	a.CMPQ(a.frame(frameClip), operand.U8(0))
 	a.JEQ(operand.LabelRef("known"))
-	a.each(func(i int) {
-		k := masks[i]
-		for lane := range 3 {
+	for lane := range 3 {
+		origin, low, high := a.vector(), a.vector(), a.vector()
+		a.VBROADCASTSS(a.pool(poolOrigin+lane), origin)
+		a.VBROADCASTSS(a.pool(poolMin+lane), low)
+		a.VBROADCASTSS(a.pool(poolMax+lane), high)
+		a.each(func(i int) {
+			k := masks[i]
 			v := a.load(a.position(lane, i))
-			a.sub(v, broadcast{a.pool(poolOrigin + lane)}, v)
-			a.VCMPPS_BCST(operand.U8(isAtLeast), a.pool(poolMin+lane), v, k, k)
-			a.VCMPPS_BCST(operand.U8(isAtMost), a.pool(poolMax+lane), v, k, k)
-		}
-	})
+			a.sub(v, origin, v)
+			a.VCMPPS(operand.U8(isAtLeast), low, v, k, k)
+			a.VCMPPS(operand.U8(isAtMost), high, v, k, k)
+		})
+	}
 	a.Label("known")
 	x, y := a.K(), a.K()
 	a.KORW(masks[0], masks[1], x)
 	a.KORW(masks[2], masks[3], y)
 	a.KORTESTW(x, y)
-	a.JEQ(operand.LabelRef("outside"))
-	a.step()
-
-	a.Label("outside")
+	a.JNE(operand.LabelRef("some"))
 	a.advance(frameOut)
 }
 
