@@ -69,10 +69,8 @@ func (m *model) move(b *modelBody) {
 		v = v.Add(wind.Sub(v).Scale(k)).Add(push.Scale(dt))
 		v.Y -= float32(m.cfg.Gravity * dt)
 	}
-	if v.Len() > world.MaxSpeed {
-		x, y, z := float64(v.X), float64(v.Y), float64(v.Z)
-		s := world.MaxSpeed / math.Sqrt(float64(x*x)+float64(y*y)+float64(z*z))
-		v = world.Vec3{X: float32(x * s), Y: float32(y * s), Z: float32(z * s)}
+	if v.Dot(v) > world.MaxSpeed*world.MaxSpeed {
+		v = capped(v)
 	}
 	at := b.at
 	at.Y += float32(v.Y * dt)
@@ -108,6 +106,17 @@ func (m *model) rested(def *world.BodyDef, rest int, v world.Vec3) int {
 		return 0
 	}
 	return rest
+}
+
+// capped is a velocity of MaxSpeed at most, in double precision.
+func capped(v world.Vec3) world.Vec3 {
+	x, y, z := float64(v.X), float64(v.Y), float64(v.Z)
+	square := float64(x*x) + float64(y*y) + float64(z*z)
+	if square <= world.MaxSpeed*world.MaxSpeed {
+		return v
+	}
+	s := world.MaxSpeed / math.Sqrt(square)
+	return world.Vec3{X: float32(x * s), Y: float32(y * s), Z: float32(z * s)}
 }
 
 func wall(v, at, low, high float32) (float32, float32) {
@@ -299,19 +308,19 @@ func (p *pair) put(t *rapid.T) {
 
 func (p *pair) push(t *rapid.T) {
 	e, b := p.entity(t)
-	v := vec(t, "push", 30)
+	v := vec(t, "push", 150)
 	if rapid.Bool().Draw(t, "impulse") {
 		steered := b != nil && p.m.kinds[b.kind].Body.Kinematic
 		require.Equal(t, b != nil && !steered, p.w.Impulse(e, v))
 		if b != nil && !steered {
-			b.v = b.v.Add(v.Scale(1 / p.m.kinds[b.kind].Body.Mass))
+			b.v = capped(b.v.Add(v.Scale(1 / p.m.kinds[b.kind].Body.Mass)))
 			b.wake()
 		}
 		return
 	}
 	require.Equal(t, b != nil, p.w.SetVelocity(e, v))
 	if b != nil {
-		b.v = v
+		b.v = capped(v)
 		b.wake()
 	}
 }
@@ -354,10 +363,11 @@ func (p *pair) changeEffect(t *rapid.T) {
 			p.m.wakeIn(e)
 		}
 	case 1:
-		params := []field.Vec4{{rapid.Float32Range(-50, 50).Draw(t, "param"), 1, 2, 0}}
+		strength := rapid.OneOf(rapid.Just(float32(6)), rapid.Float32Range(-50, 50))
+		params := []field.Vec4{{strength.Draw(t, "param"), 1, 2, 0}}
 		has := e != nil && len(e.def.Program.Params()) == 1
 		require.Equal(t, has, p.w.SetEffectParams(id, params))
-		if has {
+		if has && !slices.Equal(e.def.Params, params) {
 			e.def.Params = params
 			p.m.wakeIn(e)
 		}
