@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
@@ -198,9 +199,10 @@ func (w *World) center(e *effect, to Vec3) {
 }
 
 // SetEffectParams changes the effect's parameters, in the order of the program's
-// declarations, and wakes the bodies in its box. False, and nothing happens,
-// unless the effect is live and the parameters are as many as declared, and
-// finite.
+// declarations, and wakes the bodies in its box; parameters that are equal to
+// those it has change nothing, and wake nobody. False, and nothing happens,
+// unless the effect is live and the parameters are as many as declared, within
+// their ranges, and finite.
 func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil {
@@ -215,16 +217,13 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 			return false
 		}
 	}
-	changed := false
-	for i, v := range params {
-		changed = changed || own[i] != v
-		own[i] = v
+	if slices.Equal(own, params) {
+		return true // and stays as it is to the bit, zeros of either sign too: recordings do not hold this
 	}
-	if changed {
-		w.wakeEffect(e)
-		if r := w.recording(); r != nil {
-			r.effectParams(id, params)
-		}
+	copy(own, params)
+	w.wakeEffect(e)
+	if r := w.recording(); r != nil {
+		r.effectParams(id, params)
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -142,6 +143,34 @@ func TestReplayFromTheMiddle(t *testing.T) {
 	at, _ := s.Position(s.HandleAt(5))
 	same, _ := again.Position(s.HandleAt(5))
 	require.Equal(t, at, same)
+}
+
+// What changes nothing is not recorded, so it must not change the state either:
+// a zero equals a zero of the other sign, and has other bits.
+func TestReplayOfWhatChangesNothing(t *testing.T) {
+	s, again := newScene(t, 7, 0, 0, 0), newScene(t, 7, 0, 0, 0)
+	negative := float32(math.Copysign(0, -1))
+	id := addEffect(t, s.World, world.EffectDef{Program: compile(t, gust), Params: []field.Vec4{{0, 1, 2}}})
+	var img world.Image
+	s.TakeImage(&img)
+	var file bytes.Buffer
+	rec, err := s.Record(&file, &img, 1)
+	require.NoError(t, err)
+	before := s.StateHash()
+	require.True(t, s.SetEffectParams(id, []field.Vec4{{negative, 1, 2, negative}}))
+	require.True(t, s.MoveEffect(id, world.Vec3{X: negative}))
+	require.Equal(t, before, s.StateHash())
+	s.Step()
+	require.True(t, s.SetEffectParams(id, []field.Vec4{{negative, 1, 3}}))
+	require.NotEqual(t, before, s.StateHash())
+	s.Step()
+	require.NoError(t, rec.Close())
+	replay, err := again.Replay(&file)
+	require.NoError(t, err)
+	for err = replay.Next(); err == nil; err = replay.Next() {
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, s.StateHash(), again.StateHash())
 }
 
 // What a replay names: the first step that differs, and what differs.
