@@ -219,8 +219,8 @@ func (w *World) checkEffects() error {
 			bound++
 		}
 		p := f.programs[id.Index()]
-		if p == nil || !e.center.finite() || f.scratch < p.Scratch() {
-			return breach(9, "effect %v at %v, scratch %d", id, e.center, f.scratch)
+		if p == nil || !e.center.finite() {
+			return breach(9, "effect %v at %v", id, e.center)
 		}
 		params := f.params[id.Index()]
 		broken := func(v field.Vec4) bool { return !finiteVec4(v) }

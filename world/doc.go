@@ -128,7 +128,7 @@
 //	     and change bits to those that have the component.
 //	W8   An entity with a lifetime is in the wheel bucket of its last tick, once,
 //	     and its last tick is still to come.
-//	W9   An effect's centre and parameters are finite, its scratch fits.
+//	W9   An effect's centre and parameters are finite.
 //	W10  The pools of entities and effects pass their own audits, and every array
 //	     by slot is long enough.
 //	W11  The outcome of a step does not depend on the order of rows: a body reads

@@ -56,8 +56,8 @@ type effects struct {
 	pool     *bulk.Pool[effect]
 	programs []*field.Program
 	params   [][]field.Vec4
-	scratch  int // what the most demanding program wants of it
-	bound    int // how many follow an entity
+	groups   []effectGroup // the field of this step
+	bound    int           // how many follow an entity
 }
 
 type effect struct {
@@ -161,7 +161,6 @@ func (f *effects) keep(slot uint32, p *field.Program, params []field.Vec4) {
 		f.programs, f.params = append(f.programs, nil), append(f.params, nil)
 	}
 	f.programs[slot], f.params[slot] = p, params
-	f.scratch = max(f.scratch, p.Scratch())
 }
 
 // MoveEffect puts the effect's centre somewhere else, relative to the body that

@@ -18,7 +18,7 @@ type rates struct {
 func (w *World) integrateColumns(c *chunk, from, to int) {
 	w.accelerateColumns(c, from, to)
 	b, n := &w.bodies, to-from
-	old := &c.points
+	old := &c.places
 	copy(old.x[:n], b.posX[from:to])
 	copy(old.y[:n], b.posY[from:to])
 	copy(old.z[:n], b.posZ[from:to])
@@ -29,11 +29,11 @@ func (w *World) integrateColumns(c *chunk, from, to int) {
 }
 
 // accelerateColumns gives a run of rows their velocities after forces, gravity
-// and limits. The velocities before stay in c.result.
+// and limits. The velocities before stay in c.velocities.
 func (w *World) accelerateColumns(c *chunk, from, to int) {
 	b, n := &w.bodies, to-from
 	x, y, z := b.velX[from:to], b.velY[from:to], b.velZ[from:to]
-	old := &c.result
+	old := &c.velocities
 	copy(old.x[:n], x)
 	copy(old.y[:n], y)
 	copy(old.z[:n], z)
@@ -89,7 +89,7 @@ func (w *World) restoreKinematic(c *chunk, from, to int) {
 	b := &w.bodies
 	for i, kind := range b.kind[from:to] {
 		if w.kinds[kind].params.invMass == 0 {
-			b.setVelocity(from+i, Vec3{c.result.x[i], c.result.y[i], c.result.z[i]})
+			b.setVelocity(from+i, Vec3{c.velocities.x[i], c.velocities.y[i], c.velocities.z[i]})
 		}
 	}
 }
@@ -101,14 +101,14 @@ func (w *World) arrive(c *chunk, from, to int) {
 	for i := range to - from {
 		row := from + i
 		at, v := b.position(row), b.velocity(row)
-		was := Vec3{c.points.x[i], c.points.y[i], c.points.z[i]}
+		was := Vec3{c.places.x[i], c.places.y[i], c.places.z[i]}
 		free := at.Y > c.rates.floor[i] && at.Y >= 0 && at.Y <= e.Y && at.X >= -e.X && at.X <= e.X && at.Z >= -e.Z && at.Z <= e.Z
 		if !free {
 			at, v = w.advanced(&w.kinds[b.kind[row]].params, was, v)
 			b.setPosition(row, at)
 			b.setVelocity(row, v)
 		}
-		if at != was || v != (Vec3{c.result.x[i], c.result.y[i], c.result.z[i]}) {
+		if at != was || v != (Vec3{c.velocities.x[i], c.velocities.y[i], c.velocities.z[i]}) {
 			b.moved[row>>6] |= 1 << (row & 63)
 			if w.grid.cellOf(at.X, at.Z) != b.cell[row] {
 				b.crossed[row>>6] |= 1 << (row & 63)

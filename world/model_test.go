@@ -161,10 +161,8 @@ func (m *model) forces(at world.Vec3) (wind, push world.Vec3) {
 		if e.def.Mode == world.Acceleration {
 			sum = &push
 		}
-		if _, boxed := e.def.Program.Box(); !boxed {
+		if _, boxed := e.def.Program.Box(); !boxed || e.has(at) {
 			*sum = m.evaluate(e, at, *sum)
-		} else if e.has(at) {
-			*sum = sum.Add(m.evaluate(e, at, world.Vec3{}))
 		}
 	}
 	return wind, push
