@@ -17,7 +17,7 @@ func TestShippedResults(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"explosion":  0x8fed60f1e1889625,
 		"gust":       0x8fed60f1e1889625,
-		"storm_cell": 0x56845c923002c05e,
+		"storm_cell": 0x1418a665b754717d,
 		"updraft":    0x55eca9caab9215be,
 		"whirl":      0xf89735a5f8a5752b,
 		"wind":       0x6828c08ae6c88835,
