@@ -15,6 +15,7 @@ type fusion struct {
 // A fuser knows which fusion each value belongs to.
 type fuser struct {
 	values  []lifted
+	lanes   uint8 // of the output that the program adds to: its sums
 	bound   *bound
 	one     ref // the constant 1, or a value if there is none
 	fusions []fusion
@@ -31,7 +32,7 @@ const (
 
 // newFuser has fused nothing yet.
 func newFuser(p *Program, b *bound, placed bool) *fuser {
-	f := &fuser{bound: b}
+	f := &fuser{bound: b, lanes: p.sums}
 	f.values, f.one = lift(p, b, placed)
 	if placed {
 		f.position = 3
