@@ -65,6 +65,7 @@ func bindFused(f *fuser) *bound {
 	if m.failed || !m.place(f.bound) {
 		return nil
 	}
+	f.bound.settle()
 	f.bound.blocks = max(1, callNanoseconds/m.weight)
 	return f.bound
 }
@@ -81,13 +82,13 @@ func (m *binder) emit(id ref) {
 	}
 	m.done[id] = true
 	v := &m.values[id]
-	if v.op == opNone {
-		m.steps = append(m.steps, newStep(handlerPositionX+handler(id), 1, id))
-		return
-	}
 	m.weight += weight(v.op)
-	if from := v.operands[0]; v.op == opSub && !v.sum && from >= 0 && from < 3 && v.operands[1].constant() {
-		m.steps = append(m.steps, newStep(handlerTowardsX+handler(from), 1, id, v.operands[1]))
+	if from := v.operands[0]; v.op == opSub && !v.sum && from >= 0 && from < pointLanes {
+		if v.operands[1] == constantRef(poolZero) {
+			m.steps = append(m.steps, newStep(handlerPositionX+handler(from), 1, id))
+		} else {
+			m.steps = append(m.steps, newStep(handlerTowardsX+handler(from), 1, id, v.operands[1]))
+		}
 		return
 	}
 	for _, r := range v.operands[:v.operandCount()] {

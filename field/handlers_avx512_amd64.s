@@ -267,11 +267,22 @@ known:
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
 	JNE      some
-	ADDQ     $0x00000100, R10
-	CMPQ     R10, 72(R9)
-	JEQ      done0
+	CMPQ     128(R9), $0x00
+	JEQ      next0
+	MOVQ     112(R9), AX
+	MOVQ     AX, 80(R9)
+	MOVQ     $-1, 120(R9)
+	MOVQ     $0x00000000, 128(R9)
+	XORL     R10, R10
 	MOVQ     48(R9), SI
 	JMP      (SI)
+
+next0:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done0
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done0:
 	VZEROUPPER
@@ -361,11 +372,22 @@ known:
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
 	JNE      some
-	ADDQ     $0x00000100, R10
-	CMPQ     R10, 72(R9)
-	JEQ      done0
+	CMPQ     128(R9), $0x00
+	JEQ      next0
+	MOVQ     112(R9), AX
+	MOVQ     AX, 80(R9)
+	MOVQ     $-1, 120(R9)
+	MOVQ     $0x00000000, 128(R9)
+	XORL     R10, R10
 	MOVQ     48(R9), SI
 	JMP      (SI)
+
+next0:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done0
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done0:
 	VZEROUPPER
@@ -460,11 +482,22 @@ known:
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
 	JNE      some
-	ADDQ     $0x00000100, R10
-	CMPQ     R10, 72(R9)
-	JEQ      done0
+	CMPQ     128(R9), $0x00
+	JEQ      next0
+	MOVQ     112(R9), AX
+	MOVQ     AX, 80(R9)
+	MOVQ     $-1, 120(R9)
+	MOVQ     $0x00000000, 128(R9)
+	XORL     R10, R10
 	MOVQ     48(R9), SI
 	JMP      (SI)
+
+next0:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done0
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done0:
 	VZEROUPPER
@@ -554,11 +587,22 @@ known:
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
 	JNE      some
-	ADDQ     $0x00000100, R10
-	CMPQ     R10, 72(R9)
-	JEQ      done0
+	CMPQ     128(R9), $0x00
+	JEQ      next0
+	MOVQ     112(R9), AX
+	MOVQ     AX, 80(R9)
+	MOVQ     $-1, 120(R9)
+	MOVQ     $0x00000000, 128(R9)
+	XORL     R10, R10
 	MOVQ     48(R9), SI
 	JMP      (SI)
+
+next0:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done0
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done0:
 	VZEROUPPER
@@ -653,11 +697,22 @@ known:
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
 	JNE      some
-	ADDQ     $0x00000100, R10
-	CMPQ     R10, 72(R9)
-	JEQ      done0
+	CMPQ     128(R9), $0x00
+	JEQ      next0
+	MOVQ     112(R9), AX
+	MOVQ     AX, 80(R9)
+	MOVQ     $-1, 120(R9)
+	MOVQ     $0x00000000, 128(R9)
+	XORL     R10, R10
 	MOVQ     48(R9), SI
 	JMP      (SI)
+
+next0:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done0
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done0:
 	VZEROUPPER
@@ -752,11 +807,22 @@ known:
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
 	JNE      some
-	ADDQ     $0x00000100, R10
-	CMPQ     R10, 72(R9)
-	JEQ      done0
+	CMPQ     128(R9), $0x00
+	JEQ      next0
+	MOVQ     112(R9), AX
+	MOVQ     AX, 80(R9)
+	MOVQ     $-1, 120(R9)
+	MOVQ     $0x00000000, 128(R9)
+	XORL     R10, R10
 	MOVQ     48(R9), SI
 	JMP      (SI)
+
+next0:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done0
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done0:
 	VZEROUPPER
@@ -856,11 +922,22 @@ known:
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
 	JNE      some
-	ADDQ     $0x00000100, R10
-	CMPQ     R10, 72(R9)
-	JEQ      done0
+	CMPQ     128(R9), $0x00
+	JEQ      next0
+	MOVQ     112(R9), AX
+	MOVQ     AX, 80(R9)
+	MOVQ     $-1, 120(R9)
+	MOVQ     $0x00000000, 128(R9)
+	XORL     R10, R10
 	MOVQ     48(R9), SI
 	JMP      (SI)
+
+next0:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done0
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done0:
 	VZEROUPPER
@@ -897,11 +974,22 @@ masked:
 	VMOVUPS Z21, K5, 64(AX)(R10*1)
 	VMOVUPS Z22, K6, 128(AX)(R10*1)
 	VMOVUPS Z23, K7, 192(AX)(R10*1)
-	ADDQ    $0x00000100, R10
-	CMPQ    R10, 72(R9)
-	JEQ     done1
+	CMPQ    128(R9), $0x00
+	JEQ     next1
+	MOVQ    112(R9), AX
+	MOVQ    AX, 80(R9)
+	MOVQ    $-1, 120(R9)
+	MOVQ    $0x00000000, 128(R9)
+	XORL    R10, R10
 	MOVQ    48(R9), SI
 	JMP     (SI)
+
+next1:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done1
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done1:
 	VZEROUPPER
@@ -945,11 +1033,22 @@ masked:
 	VMOVUPS Z25, K5, 64(AX)(R10*1)
 	VMOVUPS Z26, K6, 128(AX)(R10*1)
 	VMOVUPS Z27, K7, 192(AX)(R10*1)
-	ADDQ    $0x00000100, R10
-	CMPQ    R10, 72(R9)
-	JEQ     done1
+	CMPQ    128(R9), $0x00
+	JEQ     next1
+	MOVQ    112(R9), AX
+	MOVQ    AX, 80(R9)
+	MOVQ    $-1, 120(R9)
+	MOVQ    $0x00000000, 128(R9)
+	XORL    R10, R10
 	MOVQ    48(R9), SI
 	JMP     (SI)
+
+next1:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done1
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done1:
 	VZEROUPPER
@@ -1005,11 +1104,22 @@ masked:
 	VMOVUPS Z25, K5, 64(AX)(R10*1)
 	VMOVUPS Z26, K6, 128(AX)(R10*1)
 	VMOVUPS Z27, K7, 192(AX)(R10*1)
-	ADDQ    $0x00000100, R10
-	CMPQ    R10, 72(R9)
-	JEQ     done1
+	CMPQ    128(R9), $0x00
+	JEQ     next1
+	MOVQ    112(R9), AX
+	MOVQ    AX, 80(R9)
+	MOVQ    $-1, 120(R9)
+	MOVQ    $0x00000000, 128(R9)
+	XORL    R10, R10
 	MOVQ    48(R9), SI
 	JMP     (SI)
+
+next1:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done1
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done1:
 	VZEROUPPER
@@ -1057,11 +1167,22 @@ masked:
 	VMOVUPS Z29, K5, 64(AX)(R10*1)
 	VMOVUPS Z30, K6, 128(AX)(R10*1)
 	VMOVUPS Z31, K7, 192(AX)(R10*1)
-	ADDQ    $0x00000100, R10
-	CMPQ    R10, 72(R9)
-	JEQ     done1
+	CMPQ    128(R9), $0x00
+	JEQ     next1
+	MOVQ    112(R9), AX
+	MOVQ    AX, 80(R9)
+	MOVQ    $-1, 120(R9)
+	MOVQ    $0x00000000, 128(R9)
+	XORL    R10, R10
 	MOVQ    48(R9), SI
 	JMP     (SI)
+
+next1:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done1
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done1:
 	VZEROUPPER
@@ -1117,11 +1238,22 @@ masked:
 	VMOVUPS Z29, K5, 64(AX)(R10*1)
 	VMOVUPS Z30, K6, 128(AX)(R10*1)
 	VMOVUPS Z31, K7, 192(AX)(R10*1)
-	ADDQ    $0x00000100, R10
-	CMPQ    R10, 72(R9)
-	JEQ     done1
+	CMPQ    128(R9), $0x00
+	JEQ     next1
+	MOVQ    112(R9), AX
+	MOVQ    AX, 80(R9)
+	MOVQ    $-1, 120(R9)
+	MOVQ    $0x00000000, 128(R9)
+	XORL    R10, R10
 	MOVQ    48(R9), SI
 	JMP     (SI)
+
+next1:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done1
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done1:
 	VZEROUPPER
@@ -1181,11 +1313,22 @@ masked:
 	VMOVUPS Z29, K5, 64(AX)(R10*1)
 	VMOVUPS Z30, K6, 128(AX)(R10*1)
 	VMOVUPS Z31, K7, 192(AX)(R10*1)
-	ADDQ    $0x00000100, R10
-	CMPQ    R10, 72(R9)
-	JEQ     done1
+	CMPQ    128(R9), $0x00
+	JEQ     next1
+	MOVQ    112(R9), AX
+	MOVQ    AX, 80(R9)
+	MOVQ    $-1, 120(R9)
+	MOVQ    $0x00000000, 128(R9)
+	XORL    R10, R10
 	MOVQ    48(R9), SI
 	JMP     (SI)
+
+next1:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done1
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done1:
 	VZEROUPPER
@@ -1257,11 +1400,22 @@ masked:
 	VMOVUPS Z29, K5, 64(AX)(R10*1)
 	VMOVUPS Z30, K6, 128(AX)(R10*1)
 	VMOVUPS Z31, K7, 192(AX)(R10*1)
-	ADDQ    $0x00000100, R10
-	CMPQ    R10, 72(R9)
-	JEQ     done1
+	CMPQ    128(R9), $0x00
+	JEQ     next1
+	MOVQ    112(R9), AX
+	MOVQ    AX, 80(R9)
+	MOVQ    $-1, 120(R9)
+	MOVQ    $0x00000000, 128(R9)
+	XORL    R10, R10
 	MOVQ    48(R9), SI
 	JMP     (SI)
+
+next1:
+	ADDQ $0x00000100, R10
+	CMPQ R10, 72(R9)
+	JEQ  done1
+	MOVQ 48(R9), SI
+	JMP  (SI)
 
 done1:
 	VZEROUPPER
@@ -7733,5 +7887,5 @@ TEXT ·threadAVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ 48(R9), SI
 	MOVQ 56(R9), DI
 	MOVQ 64(R9), R8
-	XORL R10, R10
+	MOVQ 128(R9), R10
 	JMP  (SI)

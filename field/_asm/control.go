@@ -160,7 +160,7 @@ func (a *assembler) beginWide(lanes []int) {
 	a.KORW(masks[2], masks[3], y)
 	a.KORTESTW(x, y)
 	a.JNE(operand.LabelRef("some"))
-	a.advance(frameOut, lanes)
+	a.advanceMasked(lanes)
 }
 
 // endWide stores the output, NaN as +0.
@@ -185,7 +185,7 @@ func (a *assembler) endWide(lanes []int) {
 
 	a.Label("masked")
 	a.storeOutput(lanes, func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), masks[i], to) })
-	a.advance(frameOut, lanes)
+	a.advanceMasked(lanes)
 
 	a.Label("nan")
 	for _, lane := range lanes {
@@ -307,6 +307,25 @@ func (a *assembler) end(lanes []int) {
 		})
 	}
 	a.JMP(operand.LabelRef("numbers"))
+}
+
+// advanceMasked is advance behind a masked block (AVX-512). The block that a call may
+// be masked for is the one at its end, and it comes first: the others follow, from the
+// beginning.
+func (a *assembler) advanceMasked(lanes []int) {
+	next := fmt.Sprintf("next%d", a.returns)
+	a.CMPQ(a.frame(frameTail), operand.U8(0))
+	a.JEQ(operand.LabelRef(next))
+	clip := a.GP64()
+	a.MOVQ(a.frame(frameClip), clip)
+	a.MOVQ(clip, a.frame(frameMasked))
+	a.MOVQ(operand.I32(-1), a.frame(frameLanes))
+	a.MOVQ(operand.U32(0), a.frame(frameTail))
+	a.XORL(blockAt.As32(), blockAt.As32())
+	a.MOVQ(a.frame(frameCode), instructionAt)
+	a.jump()
+	a.Label(next)
+	a.advance(frameOut, lanes)
 }
 
 // advance goes on to the next block, or back to the caller.
