@@ -35,11 +35,14 @@ type simClient struct {
 	arrived  lane // and as the client has received it
 	known    []knowledge
 	snaps    map[uint32]*snap // by sequence number
+	newest   uint32           // of them
 	intents  map[uint32]intent
 	closed   wire.Code // by the server
 	stamp    uint32
 	corrupt  int  // datagrams whose fold is yet to be broken
 	mislead  int  // datagrams that are yet to name a wrong structure number
+	boasted  bool // the server must end the session for it
+	lied     bool // the client must end the session for it
 	misled   bool // by then its states may be of another life of their entity, but of no other entity
 	spoilt   uint64
 	targets  client.Component[Target]
@@ -148,7 +151,7 @@ func (c *simClient) SendSnapshot(ds [][]byte) {
 			n.spoilt, h.Structure = true, h.Structure-3
 			n.structure = h.Structure
 		}
-		c.snaps[h.Seq] = n
+		c.snaps[h.Seq], c.newest = n, h.Seq
 		d = append(wire.AppendStateHeader(nil, h), rest...)
 		wire.StampState(d, c.stamp, 0)
 		if len(d) > wire.MaxDatagram {
@@ -207,7 +210,14 @@ func (c *simClient) step() {
 func (c *simClient) ended(err error) {
 	s := c.sim
 	switch code := wire.CodeOf(err); {
+	case code == wire.BadMessage && c.closed == code && c.boasted:
+		s.tally.boasts++
+		c.comeAgain()
 	case code == wire.Timeout && c.closed == code: // too long in this weather
+		c.comeAgain()
+	case code == wire.BadMessage && c.lied:
+		s.tally.lies++
+		c.server.Gone()
 		c.comeAgain()
 	case code == wire.EpochMismatch && c.closed == code:
 		if c.epoch == s.epoch {
@@ -276,6 +286,57 @@ func (c *simClient) judgeAcked(seq uint32) {
 		c.sim.fail("H6", "client %d acknowledges snapshot %d, whose structure %d has not arrived", c.number, seq, n.structure)
 	}
 	n.acked = true
+}
+
+// boast acknowledges what was never sent: snapshots, or structure.
+func (c *simClient) boast(ahead uint32) {
+	if !c.sent.joined || c.closed != wire.OK || c.newest == 0 {
+		return
+	}
+	ack := wire.Ack{Seen: true, Newest: c.newest, Structure: c.sent.records}
+	if ahead%2 == 0 {
+		ack.Newest += ahead
+	} else {
+		ack.Structure += ahead
+	}
+	c.boasted = true
+	c.sendAck(ack)
+}
+
+// revive puts the Enter of a dead handle on the stream: after its Destroy, the
+// next record that the client expects.
+func (c *simClient) revive(from int) {
+	for i := range c.known {
+		l := c.sim.order[nth(from+i, len(c.known))]
+		if k := c.of(l); k.enter != nil && k.verdict == wire.Stale && !c.lied && c.closed == wire.OK {
+			body := wire.AppendStructureHeader(nil, c.sent.records+1, 1)
+			body = wire.AppendRecord(body, *k.enter)
+			c.down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
+			c.lied, c.arrived.lied = true, true
+			return
+		}
+	}
+}
+
+// sendAck has the server receive an acknowledgement that is none of the
+// session's.
+func (c *simClient) sendAck(a wire.Ack) {
+	in := wire.Input{Stamp: 1, Ack: a}
+	_, err := c.server.ReceiveDatagram(in.Append(nil))
+	c.sim.must(err)
+}
+
+// rewind acknowledges less than it did before, which changes nothing.
+func (c *simClient) rewind(back uint32) {
+	if r := c.session.Replica(); r != nil && c.closed == wire.OK && r.Ack().Newest > 0 {
+		ack := r.Ack()
+		ack.Newest -= back % ack.Newest
+		ack.Mask = 0
+		ack.Structure -= back % (ack.Structure + 1)
+		if c.snaps[ack.Newest] != nil && c.snaps[ack.Newest].acked {
+			c.sendAck(ack)
+		}
+	}
 }
 
 // check holds an entity's new state against what the server had at that tick.

@@ -143,6 +143,11 @@ func (g *generator) mishaps() {
 		g.add(sometime(), "join")
 	}
 	if d(5) == 0 {
+		g.add(sometime(), "boast", g.any(), g.any())
+		g.add(sometime(), "revive", g.any(), g.any())
+		g.often(5, "rewind", func() []int { return []int{g.any(), g.any()} })
+	}
+	if d(5) == 0 {
 		for range 1 + d(10) {
 			g.add(sometime(), []string{"corrupt", "mislead"}[d(2)], g.any())
 		}

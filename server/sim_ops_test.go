@@ -93,6 +93,12 @@ func (c *simClient) do(o op) {
 		c.corrupt++
 	case "mislead":
 		c.mislead++
+	case "boast":
+		c.boast(uint32(1 + nth(o.args[1], 1<<20)))
+	case "revive":
+		c.revive(o.args[1])
+	case "rewind":
+		c.rewind(uint32(nth(o.args[1], 1<<20)))
 	case "reconnect":
 		c.server.Gone()
 		c.comeAgain()

@@ -20,6 +20,7 @@ type knowledge struct {
 	seen    bool         // it was sent as an entity
 	dead    bool         // the client was told of its death
 	entered bool         // the server has written its Enter, or that it is the client's
+	enter   *wire.Record // the newest Enter
 	buried  bool         // the server has written what makes it Stale
 }
 
@@ -29,6 +30,7 @@ type lane struct {
 	records uint32
 	joined  bool
 	floor   uint32
+	lied    bool // a record was slipped in
 }
 
 // of returns what c knows of l.
@@ -63,7 +65,7 @@ func (n *lane) read(s *sim, p []byte, record func(wire.Record), control func(bul
 		case wire.TypeStructure:
 			m, err := wire.ParseStructure(body)
 			s.must(err)
-			if m.First != n.records+1 {
+			if m.First != n.records+1 && !n.lied {
 				s.fail("R4", "structure record %d follows %d", m.First, n.records)
 			}
 			for r, err := range m.Records() {
@@ -91,7 +93,10 @@ func (c *simClient) noteSent(p []byte) {
 		case r.Op == wire.OpDestroy && status != bulk.Stale:
 			s.fail("H3", "client %d is sent the destroy of %v, which is %v", c.number, r.Handle, status)
 		}
-		c.of(l).entered = c.of(l).entered || r.Op == wire.OpEnter
+		if r.Op == wire.OpEnter {
+			r.Row = slices.Clone(r.Row)
+			c.of(l).entered, c.of(l).enter = true, &r
+		}
 		c.eachEarlier(r, func(k *knowledge) { k.buried = true })
 	}, func(h bulk.Handle) { c.of(s.lives[h]).entered = true })
 }
@@ -240,8 +245,13 @@ func (c *simClient) unsettled() *failure {
 	lacks := func(invariant, format string, args ...any) *failure {
 		return &failure{invariant, s.tick, fmt.Sprintf(format, args...)}
 	}
-	if r == nil {
+	switch {
+	case r == nil:
 		return lacks("S3", "never joined")
+	case c.lied:
+		return lacks("C3", "somebody dead entered, and it went on")
+	case c.boasted:
+		return lacks("H6", "it acknowledged what was never sent, and was believed")
 	}
 	c.interest()
 	shown := 0

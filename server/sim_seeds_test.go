@@ -116,6 +116,8 @@ func (t *tally) add(o tally) {
 	t.leaves += o.leaves
 	t.retired += o.retired
 	t.refused += o.refused
+	t.boasts += o.boasts
+	t.lies += o.lies
 }
 
 // requireAll asks for some of everything: what did not happen was not tested.
@@ -129,7 +131,7 @@ func (t *tally) requireAll(tb testing.TB) {
 		"commands executed": t.executed, "commands rejected": t.rejected, "verdicts timed": t.timed,
 		"datagrams spoilt": t.corrupted,
 		"faults":           int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
-		"clients of an earlier run": t.refused,
+		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

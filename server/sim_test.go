@@ -119,6 +119,8 @@ type tally struct {
 	resyncs   uint64
 	leaves    uint64
 	retired   int
+	boasts    int // sessions that were ended for acknowledging what was never sent
+	lies      int // sessions that clients ended, for the dead came to life
 	refused   int // sessions that came with the handles of another run
 }
 
@@ -359,6 +361,9 @@ func (s *sim) settle() {
 	}
 	for _, c := range s.clients {
 		c.judgeSettled()
+	}
+	if asked := s.core.Stats().Resyncs; asked > 0 && s.core.Replication().Resyncs == 0 {
+		s.fail("R3", "%d clients asked for everything anew, and none was sent it", asked)
 	}
 }
 
