@@ -26,9 +26,9 @@ func TestModelTurnsAtTheTop(t *testing.T) {
 	breeze := world.EffectDef{Program: p.programs[0], Params: []field.Vec4{{1, 1, 2, 0}}}
 	p.m.effects[addEffect(t, p.w, breeze)] = &modelEffect{def: breeze}
 	v := world.Vec3{X: 1, Y: -3.546875, Z: 1}
-	e, err := p.w.Spawn(0, world.Vec3{X: 1, Z: 1}, v)
+	e, err := p.w.Spawn(kindCrate, world.Vec3{X: 1, Z: 1}, v)
 	require.NoError(t, err)
-	p.adopt(e, 0, world.Vec3{X: 1, Z: 1}, v)
+	p.adopt(e, kindCrate, world.Vec3{X: 1, Z: 1}, v)
 
 	limit := p.m.cfg.RestSpeed
 	var speeds []float32
@@ -50,22 +50,21 @@ func TestModelTurnsAtTheTop(t *testing.T) {
 // the hit, in which it was not yet awake.
 func TestModelIsPushedIntoAVolume(t *testing.T) {
 	p := newPair(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, Gravity: -1, HistoryTicks: 9})
-	const ball, gate = 4, 1
 	put := func(k world.KindID, at, v world.Vec3) world.Entity {
 		e, err := p.w.Spawn(k, at, v)
 		require.NoError(t, err)
 		p.adopt(e, k, at, v)
 		return e
 	}
-	sleeper := put(ball, world.Vec3{Y: 5}, world.Vec3{})
+	sleeper := put(kindBall, world.Vec3{Y: 5}, world.Vec3{})
 	p.w.Sleep(sleeper)
 	p.m.entities[sleeper].sleep()
-	volume := put(gate, world.Vec3{}, world.Vec3{})
+	volume := put(kindGhost, world.Vec3{}, world.Vec3{})
 	shape := world.Volume{Center: world.Vec3{X: 10.001, Y: 5}, Radius: 10}
 	require.True(t, p.zones.Set(volume, shape))
 	p.m.volumes[volume] = shape
 	p.steps(t, 3)
-	put(ball, world.Vec3{X: -1.3, Y: 5}, world.Vec3{X: 20})
+	put(kindBall, world.Vec3{X: -1.3, Y: 5}, world.Vec3{X: 20})
 	p.steps(t, 2)
 	require.True(t, p.w.Inside(volume, sleeper))
 	p.steps(t, 60)

@@ -37,18 +37,38 @@ func (p *pair) spawn(t *rapid.T) {
 	}
 }
 
-// spawnSome makes a heap of one kind, at rest or into each other.
+// spawnSome makes some of a kind, in each other, or in a row on the ground in which
+// each touches the next.
 func (p *pair) spawnSome(t *rapid.T) {
-	k := world.KindID(rapid.IntRange(0, len(p.m.kinds)-1).Draw(t, "kind"))
+	k := rapid.SampledFrom([]world.KindID{kindBall, kindBall, kindRock, kindRam, kindCrate}).Draw(t, "kind")
 	at, by := p.place(t, "at"), vec(t, "by", 1.5)
+	if rapid.Bool().Draw(t, "in a row") {
+		r := p.m.kinds[k].Body.Radius
+		at.Y, by = r, world.Vec3{Z: 2 * r}
+	}
+	asleep := rapid.Bool().Draw(t, "asleep")
 	for range rapid.IntRange(2, 12).Draw(t, "number") {
 		if len(p.m.entities) == p.m.cfg.MaxEntities {
 			return
 		}
 		e, err := p.w.Spawn(k, at, world.Vec3{})
 		require.NoError(t, err)
-		p.adopt(e, k, at, world.Vec3{})
+		b := p.adopt(e, k, at, world.Vec3{})
+		if asleep {
+			p.w.Sleep(e)
+			b.sleep()
+		}
 		at = at.Add(by)
+	}
+}
+
+// lull puts everybody to sleep, in the air too.
+func (p *pair) lull(*rapid.T) {
+	for _, e := range p.m.everybody() {
+		if b := p.m.entities[e]; b.def != nil {
+			p.w.Sleep(e)
+			b.sleep()
+		}
 	}
 }
 

@@ -21,17 +21,28 @@ type pair struct {
 	effects  []world.EffectID
 }
 
-// newPair makes a world with a kind of each sort, those of newWorld first.
+// The kinds of a pair, those of newWorld first.
+const (
+	kindCrate world.KindID = iota
+	kindGhost
+	kindLift
+	kindIce
+	kindBall
+	kindRock
+	kindRam
+)
+
+// newPair makes a world with a kind of each sort.
 func newPair(t testing.TB, cfg world.Config) *pair {
 	cfg.RestTicks, cfg.MaxEntities = 4, 200
 	w, _, _, _ := newWorld(t, cfg)
-	for _, k := range []world.Kind{
+	for i, k := range []world.Kind{
 		{Name: "ice", Body: &world.BodyDef{Radius: 0.25, Drag: 1, Restitution: 0.9, Layers: 2}},
 		{Name: "ball", Body: &world.BodyDef{Radius: 0.6, Restitution: 0.7, Friction: 0.2, Drag: 0.1, Solid: true}},
 		{Name: "rock", Body: &world.BodyDef{Mass: 7, Radius: 1.1, Friction: 0.9, Drag: 0.05, Solid: true, Layers: 6}},
 		{Name: "ram", Body: &world.BodyDef{Radius: 0.9, Friction: 0.5, Solid: true, Kinematic: true, Layers: 4}},
 	} {
-		addKind(t, w, k)
+		require.Equal(t, kindIce+world.KindID(i), addKind(t, w, k))
 	}
 	return &pair{
 		w: w, zones: register[world.Volume](t, w, "zone"),
@@ -161,7 +172,7 @@ func TestAgainstModel(t *testing.T) {
 		p := newPair(t, configs(r))
 		r.Repeat(map[string]func(*rapid.T){
 			"spawn": p.spawn, "spawn some": p.spawnSome, "destroy": p.destroy, "word": p.word, "put": p.put, "push": p.push,
-			"add effect": p.addEffect, "change effect": p.changeEffect, "volume": p.volume,
+			"add effect": p.addEffect, "change effect": p.changeEffect, "volume": p.volume, "lull": p.lull,
 			"step": p.someSteps, "steps": p.someSteps, "query": p.query, "image": p.image,
 			"": func(t *rapid.T) { p.compare(t) },
 		})
