@@ -260,7 +260,9 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestAdmin(t *testing.T) {
-	h := openHouse(t)
+	h := openHouseWith(t, func(c *server.Config) {
+		require.NoError(t, c.World.AddSystem(world.After, "idle", func(*world.World) {}))
+	})
 	c := h.dial()
 	before := c.Replica().Tick()
 	h.until(c, "a second passes", func() bool { return c.Replica().Tick() > before+90 })
@@ -282,7 +284,8 @@ func TestAdmin(t *testing.T) {
 	code, body := get("/metrics")
 	require.Equal(t, http.StatusOK, code)
 	for _, metric := range []string{
-		`worldd_tick_duration_seconds_count{phase="step"}`, "worldd_tick_overruns_total", `worldd_entities{state="awake"}`,
+		`worldd_tick_duration_seconds_count{phase="step"}`, `worldd_system_duration_seconds_count{phase="after",system="idle"}`,
+		`worldd_system_duration_seconds{phase="after",system="idle",quantile="1"}`, "worldd_tick_overruns_total", `worldd_entities{state="awake"}`,
 		`worldd_clients{transport="quic"} 1`, `worldd_handshakes_total{result="ok"} 1`, `worldd_datagrams_total{dir="out",result="sent"}`,
 		`worldd_bytes_total{component="state",dir="out"}`, `worldd_handle_verdicts_total{side="server",verdict="stale"}`,
 		`worldd_commands_total{result="executed"}`, "go_goroutines", "worldd_snapshot_age_seconds_count", "worldd_send_queue_depth",

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,8 +44,8 @@ type loop struct {
 // Report is what a server tells of itself.
 type Report struct {
 	Tick        TickReport
-	World       world.Stats
-	StateHash   uint64 // of a tick within the last second, or the last one of all
+	World       world.Stats // its systems timed
+	StateHash   uint64      // of a tick within the last second, or the last one of all
 	Sessions    Stats
 	Active      int // sessions that have joined
 	Replication replication.Stats
@@ -71,6 +72,8 @@ func newLoop(core *Core, t *traffic, s *saver) *loop {
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.snapshot.Tick.RateHz = hz
+	began := time.Now()
+	core.world.SetClock(func() time.Duration { return time.Since(began) })
 	return l
 }
 
@@ -139,6 +142,7 @@ func (l *loop) publish() {
 	r := Report{
 		World: c.world.Stats(), StateHash: c.world.StateHash(), Sessions: c.Stats(), Active: c.Active(), Replication: c.Replication(),
 	}
+	r.World.Systems = slices.Clone(r.World.Systems) // which the world writes over
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.snapshot = r

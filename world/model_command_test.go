@@ -123,6 +123,10 @@ func (p *pair) put(t *rapid.T) {
 		p.m.rouse(b)
 		b.at = p.m.clamped(v)
 		p.m.rouse(b)
+		if rapid.Bool().Draw(t, "asleep") {
+			p.w.Sleep(e)
+			b.sleep()
+		}
 	}
 }
 
