@@ -170,7 +170,11 @@ func (s *saver) saved(began time.Time, err error) {
 	s.images.Took = max(s.images.Took, now.Sub(began))
 	if err != nil {
 		s.images.Failed++
-		s.log.Error("the world was not saved", zap.String("path", s.config.Path), zap.Error(err), zap.Time("last saved", s.images.LastSaved))
+		last := zap.Skip() // what was saved by an earlier run is the operator's
+		if s.images.Saved > 0 {
+			last = zap.Time("last saved", s.images.LastSaved)
+		}
+		s.log.Error("the world was not saved", zap.String("path", s.config.Path), zap.Error(err), last)
 		return
 	}
 	s.images.Saved++

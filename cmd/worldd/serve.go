@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -108,7 +109,7 @@ func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scene
 		return errors.Join(err, file.Close())
 	}
 	err = s.Serve(ctx)
-	return errors.Join(err, recorder.Close(), file.Close())
+	return errors.Join(err, cmp.Or(recorder.Close(), file.Close())) // of one fault, not both
 }
 
 // writeServed sums up what a server did, for people.
