@@ -7,7 +7,6 @@ import (
 	"io"
 	"testing"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,10 +17,9 @@ func framed(t testing.TB, steps [][]byte) []byte {
 	var img Image
 	w.TakeImage(&img)
 	var file bytes.Buffer
-	_, err := w.Record(&file, &img, 1)
+	recorder, err := w.Record(&file, &img, 1)
 	require.NoError(t, err)
-	var sum xxhash.Digest
-	sum.Reset()
+	sum := recorder.sum // of what precedes the frames
 	for i, step := range steps {
 		step = append(binary.LittleEndian.AppendUint64(nil, img.tick+uint64(i)+1), step...)
 		_, _ = sum.Write(step)
