@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
@@ -257,6 +258,38 @@ func TestNobodyThere(t *testing.T) {
 		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: deskSchema(t)},
 	})
 	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9: no answer: is the server running there")
+}
+
+// A recording ends with the last tick, and so does what the server tells of its
+// end: the guest that is sent away has no say in it.
+func TestLastHashIsThatOfTheRecording(t *testing.T) {
+	var file bytes.Buffer
+	var recorder *world.Recorder
+	h := openHouseWith(t, func(c *server.Config) {
+		var img world.Image
+		c.World.TakeImage(&img)
+		var err error
+		recorder, err = c.World.Record(&file, &img, 1)
+		require.NoError(t, err)
+	})
+	c := h.dial()
+	h.until(c, "it is there", func() bool { return c.Replica().Len() == 6 })
+	h.stop()
+	require.NoError(t, <-h.ended)
+	h.ended <- nil // for who cleans up
+	require.NoError(t, recorder.Close())
+
+	again, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	_, err = again.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
+	require.NoError(t, err)
+	replay, err := again.Replay(&file)
+	require.NoError(t, err)
+	for err == nil {
+		err = replay.Next()
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, again.StateHash(), h.server.Report().StateHash)
 }
 
 func TestAdmin(t *testing.T) {
