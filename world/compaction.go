@@ -144,6 +144,8 @@ func (c *compaction) dropBits(row uint32) {
 type rowColumn interface {
 	exchange(low, high []uint32)
 	partition(awake int, sleepers, wakers []uint32)
+	reserve(count int)
+	gather(first int, source []uint32)
 }
 
 // flush carries out the words since the last one, and brings rowOf, the inverse
