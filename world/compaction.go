@@ -18,7 +18,9 @@ const (
 	Exchange Compaction = iota
 	// Stable keeps the order of rows, within the awake and within the sleeping,
 	// by moving whole spans. It costs what lies between the first and the last
-	// row that changes. (A destroyed body's row is still filled with another.)
+	// row that changes. (A destroyed body's row is still filled with another, and
+	// the order that is kept is at times made anew, by place: see Rows in the
+	// package comment.)
 	Stable
 	// InPlace moves nothing and steps the rows that a bitset names. A step then
 	// pays for scattered rows instead.

@@ -1,9 +1,6 @@
 package world
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
 // The awake rows are put into the order of their places from time to time, along
 // a Morton curve through the cells of the grid, so that the rows of a chunk are
@@ -21,8 +18,8 @@ const (
 	// lossTicks is how often losses are counted, and rows may be sorted.
 	lossTicks = 8
 	// sortPoints is what a sort costs for a row, in points at which an effect is
-	// run: 20 ns against 0.4 (BENCHMARKS.md).
-	sortPoints = 50
+	// run: some 30 ns against 0.4 (BENCHMARKS.md).
+	sortPoints = 72
 )
 
 // order knows when to sort, and is the memory to do so.
@@ -56,9 +53,14 @@ func (w *World) sortRows() {
 func (w *World) watchOrder() {
 	o, b := &w.order, &w.bodies
 	o.counting = w.tick%lossTicks == 0 && w.effects.boxed != 0 && b.awake > chunkRows && b.mode != InPlace
-	if !o.counting || cap(o.source) >= b.awake {
-		return
+	if o.counting && cap(o.source) < b.awake {
+		w.reserveOrder()
 	}
+}
+
+// reserveOrder makes room to sort the awake rows.
+func (w *World) reserveOrder() {
+	o, b := &w.order, &w.bodies
 	o.slots, o.source = slices.Grow(o.slots[:0], b.awake), slices.Grow(o.source[:0], b.awake)
 	o.keys, o.spare = slices.Grow(o.keys[:0], b.awake), slices.Grow(o.spare[:0], b.awake)
 	for _, column := range b.columns {
@@ -133,8 +135,7 @@ func sortDigit(to, keys []uint64, shift int) {
 func (g *grid) alongCurve(cell int32) uint32 {
 	z := cell / g.columns
 	x := cell - z*g.columns
-	coarse := max(bits.Len32(uint32(max(g.columns, g.rows)-1))-digitBits, 0)
-	return everySecond(uint32(x)>>coarse) | everySecond(uint32(z)>>coarse)<<1
+	return everySecond(uint32(x)>>g.coarse) | everySecond(uint32(z)>>g.coarse)<<1
 }
 
 // everySecond spreads 16 bits over the even ones of 32.
