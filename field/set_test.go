@@ -83,6 +83,28 @@ func scratches(s *Set, n int) (all [][]float32) {
 	return all
 }
 
+// TestSetWork: it counts the chunks that an effect does not miss, point by point.
+func TestSetWork(t *testing.T) {
+	for _, n := range []int{0, 1, 256, 300, 2*regionPoints + 77} {
+		s, points := scattered(t, rand.New(rand.NewPCG(1, 33)), cpu.Best(), n)
+		want := 0
+		for i := range s.places {
+			for at := 0; at < n; at += chunkPoints {
+				end := min(at+chunkPoints, n)
+				b := boundsGo(nowhere, points.cut(at, end))
+				if !s.places[i].misses(&b) {
+					want += end - at
+				}
+			}
+		}
+		require.Equal(t, want, s.Work(points))
+		if n > regionPoints {
+			require.NotZero(t, want)
+			require.Less(t, want, n*s.Len(), "something is left out")
+		}
+	}
+}
+
 // TestSetLeavesOut: the point of it all.
 func TestSetLeavesOut(t *testing.T) {
 	s, points := scattered(t, rand.New(rand.NewPCG(1, 32)), cpu.Best(), 2*regionPoints)
