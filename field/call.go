@@ -15,7 +15,10 @@ type call struct {
 // prepare makes a call. The pool belongs to it, and has as many float32s as the
 // program says, or more.
 func (c *call) prepare(p *Program, env *Env, pool []float32) {
-	c.program, c.env, c.bound = p, *env, p.here
+	c.program, c.bound = p, p.here
+	// One by one: what is copied in larger pieces than it was stored in has to wait
+	// for the stores.
+	c.env.Time, c.env.Params, c.env.Origin = env.Time, env.Params, env.Origin
 	if env.Origin == [3]float32{} {
 		c.env.Origin = [3]float32{} // -0 is not taken away either
 	} else {

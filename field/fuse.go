@@ -48,7 +48,7 @@ func (f *fuser) fuse() {
 	f.each(opMul, (*fuser).smooth)
 	f.sums()
 	f.each(opMad, (*fuser).product)
-	f.each(opSqrt, (*fuser).length)
+	f.each(opSqrt, (*fuser).root)
 	f.each(opSelectLT, (*fuser).below)
 	f.each(opSaturate, (*fuser).saturate)
 	f.each(opSin, (*fuser).sin)

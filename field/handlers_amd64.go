@@ -167,6 +167,8 @@ const (
 	handlerDistanceSquare
 	handlerTowardsSquareXZ
 	handlerTowardsLengthXZ
+	handlerTowardsRootsXZ
+	handlerRoots
 	handlerDistanceSquareXZ
 	handlerOutAddV
 	handlerOutAddA

@@ -9830,6 +9830,325 @@ TEXT towardsLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x20, SI
 	JMP          (SI)
 
+// Requires: AVX, AVX2, FMA3
+TEXT towardsRootsXZ<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS      (R11), Y0
+	MOVWLZX      16(SI), AX
+	ADDQ         R8, AX
+	VBROADCASTSS (AX), Y1
+	VSUBPS       Y1, Y0, Y0
+	MOVWLZX      8(SI), AX
+	VMOVUPS      Y0, (DI)(AX*1)
+	VMOVUPS      (R13), Y2
+	MOVWLZX      18(SI), CX
+	ADDQ         R8, CX
+	VBROADCASTSS (CX), Y3
+	VSUBPS       Y3, Y2, Y2
+	MOVWLZX      10(SI), CX
+	VMOVUPS      Y2, (DI)(CX*1)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VSQRTPS      Y0, Y2
+	MOVWLZX      12(SI), DX
+	VMOVUPS      Y2, (DI)(DX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y4
+	VMULPS       literalsAVX2<>+192(SB), Y4, Y0
+	VPSRLD       $0x01, Y4, Y4
+	VMOVUPS      literalsAVX2<>+160(SB), Y2
+	VPSUBD       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	MOVWLZX      14(SI), BX
+	VMOVUPS      Y2, (DI)(BX*1)
+	VMOVUPS      32(R11), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(AX*1)
+	VMOVUPS      32(R13), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 32(DI)(CX*1)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VSQRTPS      Y0, Y2
+	VMOVUPS      Y2, 32(DI)(DX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y4
+	VMULPS       literalsAVX2<>+192(SB), Y4, Y0
+	VPSRLD       $0x01, Y4, Y4
+	VMOVUPS      literalsAVX2<>+160(SB), Y2
+	VPSUBD       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 32(DI)(BX*1)
+	VMOVUPS      64(R11), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 64(DI)(AX*1)
+	VMOVUPS      64(R13), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 64(DI)(CX*1)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VSQRTPS      Y0, Y2
+	VMOVUPS      Y2, 64(DI)(DX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y4
+	VMULPS       literalsAVX2<>+192(SB), Y4, Y0
+	VPSRLD       $0x01, Y4, Y4
+	VMOVUPS      literalsAVX2<>+160(SB), Y2
+	VPSUBD       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 64(DI)(BX*1)
+	VMOVUPS      96(R11), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 96(DI)(AX*1)
+	VMOVUPS      96(R13), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 96(DI)(CX*1)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VSQRTPS      Y0, Y2
+	VMOVUPS      Y2, 96(DI)(DX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y4
+	VMULPS       literalsAVX2<>+192(SB), Y4, Y0
+	VPSRLD       $0x01, Y4, Y4
+	VMOVUPS      literalsAVX2<>+160(SB), Y2
+	VPSUBD       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 96(DI)(BX*1)
+	VMOVUPS      128(R11), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 128(DI)(AX*1)
+	VMOVUPS      128(R13), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 128(DI)(CX*1)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VSQRTPS      Y0, Y2
+	VMOVUPS      Y2, 128(DI)(DX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y4
+	VMULPS       literalsAVX2<>+192(SB), Y4, Y0
+	VPSRLD       $0x01, Y4, Y4
+	VMOVUPS      literalsAVX2<>+160(SB), Y2
+	VPSUBD       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 128(DI)(BX*1)
+	VMOVUPS      160(R11), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 160(DI)(AX*1)
+	VMOVUPS      160(R13), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 160(DI)(CX*1)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VSQRTPS      Y0, Y2
+	VMOVUPS      Y2, 160(DI)(DX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y4
+	VMULPS       literalsAVX2<>+192(SB), Y4, Y0
+	VPSRLD       $0x01, Y4, Y4
+	VMOVUPS      literalsAVX2<>+160(SB), Y2
+	VPSUBD       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 160(DI)(BX*1)
+	VMOVUPS      192(R11), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 192(DI)(AX*1)
+	VMOVUPS      192(R13), Y2
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 192(DI)(CX*1)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y2, Y2, Y0
+	VSQRTPS      Y0, Y2
+	VMOVUPS      Y2, 192(DI)(DX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y4
+	VMULPS       literalsAVX2<>+192(SB), Y4, Y0
+	VPSRLD       $0x01, Y4, Y4
+	VMOVUPS      literalsAVX2<>+160(SB), Y2
+	VPSUBD       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 192(DI)(BX*1)
+	VMOVUPS      224(R11), Y0
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 224(DI)(AX*1)
+	VMOVUPS      224(R13), Y1
+	VSUBPS       Y3, Y1, Y1
+	VMOVUPS      Y1, 224(DI)(CX*1)
+	VMULPS       Y0, Y0, Y0
+	VFMADD231PS  Y1, Y1, Y0
+	VSQRTPS      Y0, Y1
+	VMOVUPS      Y1, 224(DI)(DX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 224(DI)(BX*1)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// Requires: AVX, AVX2, FMA3
+TEXT roots<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      12(SI), AX
+	VMOVUPS      (DI)(AX*1), Y0
+	VSQRTPS      Y0, Y1
+	MOVWLZX      8(SI), CX
+	VMOVUPS      Y1, (DI)(CX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	MOVWLZX      10(SI), DX
+	VMOVUPS      Y1, (DI)(DX*1)
+	VMOVUPS      32(DI)(AX*1), Y0
+	VSQRTPS      Y0, Y1
+	VMOVUPS      Y1, 32(DI)(CX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(DI)(DX*1)
+	VMOVUPS      64(DI)(AX*1), Y0
+	VSQRTPS      Y0, Y1
+	VMOVUPS      Y1, 64(DI)(CX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 64(DI)(DX*1)
+	VMOVUPS      96(DI)(AX*1), Y0
+	VSQRTPS      Y0, Y1
+	VMOVUPS      Y1, 96(DI)(CX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 96(DI)(DX*1)
+	VMOVUPS      128(DI)(AX*1), Y0
+	VSQRTPS      Y0, Y1
+	VMOVUPS      Y1, 128(DI)(CX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 128(DI)(DX*1)
+	VMOVUPS      160(DI)(AX*1), Y0
+	VSQRTPS      Y0, Y1
+	VMOVUPS      Y1, 160(DI)(CX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 160(DI)(DX*1)
+	VMOVUPS      192(DI)(AX*1), Y0
+	VSQRTPS      Y0, Y1
+	VMOVUPS      Y1, 192(DI)(CX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 192(DI)(DX*1)
+	VMOVUPS      224(DI)(AX*1), Y0
+	VSQRTPS      Y0, Y1
+	VMOVUPS      Y1, 224(DI)(CX*1)
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 224(DI)(DX*1)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
 // Requires: AVX, FMA3
 TEXT distanceSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R11), Y0
@@ -13476,39 +13795,41 @@ DATA ·handlersAVX2+1240(SB)/8, $dotV<>(SB)
 DATA ·handlersAVX2+1256(SB)/8, $distanceSquare<>(SB)
 DATA ·handlersAVX2+1264(SB)/8, $towardsSquareXZ<>(SB)
 DATA ·handlersAVX2+1272(SB)/8, $towardsLengthXZ<>(SB)
-DATA ·handlersAVX2+1280(SB)/8, $distanceSquareXZ<>(SB)
-DATA ·handlersAVX2+1288(SB)/8, $outAddV<>(SB)
-DATA ·handlersAVX2+1304(SB)/8, $outMadPV<>(SB)
-DATA ·handlersAVX2+1320(SB)/8, $outMadCV<>(SB)
-DATA ·handlersAVX2+1336(SB)/8, $outCrossV<>(SB)
-DATA ·handlersAVX2+1352(SB)/8, $outExplosion<>(SB)
-DATA ·handlersAVX2+1360(SB)/8, $outMadXNmadZ<>(SB)
-DATA ·handlersAVX2+1368(SB)/8, $outNmadXMadZ<>(SB)
-DATA ·handlersAVX2+1376(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX2+1384(SB)/8, $squareTwo<>(SB)
-DATA ·handlersAVX2+1392(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX2+1400(SB)/8, $rsqrtTimesC<>(SB)
-DATA ·handlersAVX2+1408(SB)/8, $rsqrtTimes<>(SB)
-DATA ·handlersAVX2+1416(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX2+1424(SB)/8, $smoothTimes<>(SB)
-DATA ·handlersAVX2+1432(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX2+1440(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX2+1448(SB)/8, $smoothMadTimes<>(SB)
-DATA ·handlersAVX2+1456(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX2+1464(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX2+1472(SB)/8, $smoothNmadTimes<>(SB)
-DATA ·handlersAVX2+1480(SB)/8, $saturateSubMul<>(SB)
-DATA ·handlersAVX2+1488(SB)/8, $smoothSubMul<>(SB)
-DATA ·handlersAVX2+1496(SB)/8, $smoothSubMulTimes<>(SB)
-DATA ·handlersAVX2+1504(SB)/8, $saturateDivSub<>(SB)
-DATA ·handlersAVX2+1512(SB)/8, $smoothDivSub<>(SB)
-DATA ·handlersAVX2+1520(SB)/8, $smoothDivSubTimes<>(SB)
-DATA ·handlersAVX2+1528(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX2+1536(SB)/8, $sinMadTimes<>(SB)
-DATA ·handlersAVX2+1544(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX2+1552(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX2+1560(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX2(SB), NOPTR|RODATA, $1568
+DATA ·handlersAVX2+1280(SB)/8, $towardsRootsXZ<>(SB)
+DATA ·handlersAVX2+1288(SB)/8, $roots<>(SB)
+DATA ·handlersAVX2+1296(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX2+1304(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX2+1320(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX2+1336(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX2+1352(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX2+1368(SB)/8, $outExplosion<>(SB)
+DATA ·handlersAVX2+1376(SB)/8, $outMadXNmadZ<>(SB)
+DATA ·handlersAVX2+1384(SB)/8, $outNmadXMadZ<>(SB)
+DATA ·handlersAVX2+1392(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX2+1400(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX2+1408(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX2+1416(SB)/8, $rsqrtTimesC<>(SB)
+DATA ·handlersAVX2+1424(SB)/8, $rsqrtTimes<>(SB)
+DATA ·handlersAVX2+1432(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX2+1440(SB)/8, $smoothTimes<>(SB)
+DATA ·handlersAVX2+1448(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX2+1456(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX2+1464(SB)/8, $smoothMadTimes<>(SB)
+DATA ·handlersAVX2+1472(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX2+1480(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX2+1488(SB)/8, $smoothNmadTimes<>(SB)
+DATA ·handlersAVX2+1496(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX2+1504(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX2+1512(SB)/8, $smoothSubMulTimes<>(SB)
+DATA ·handlersAVX2+1520(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX2+1528(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX2+1536(SB)/8, $smoothDivSubTimes<>(SB)
+DATA ·handlersAVX2+1544(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX2+1552(SB)/8, $sinMadTimes<>(SB)
+DATA ·handlersAVX2+1560(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX2+1568(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX2+1576(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX2(SB), NOPTR|RODATA, $1584
 
 // func threadAVX2(f *frame)
 TEXT ·threadAVX2(SB), NOSPLIT|NOFRAME, $0-8

@@ -6006,6 +6006,175 @@ TEXT towardsLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
+TEXT towardsRootsXZ<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS           (R11)(R10*1), Z0
+	MOVWLZX           16(SI), AX
+	ADDQ              R8, AX
+	VSUBPS.BCST       (AX), Z0, Z0
+	MOVWLZX           8(SI), CX
+	VMOVUPS           Z0, (DI)(CX*1)
+	VMOVUPS           (R13)(R10*1), Z1
+	MOVWLZX           18(SI), DX
+	ADDQ              R8, DX
+	VSUBPS.BCST       (DX), Z1, Z1
+	MOVWLZX           10(SI), BX
+	VMOVUPS           Z1, (DI)(BX*1)
+	VMULPS            Z0, Z0, Z0
+	VFMADD231PS       Z1, Z1, Z0
+	VSQRTPS           Z0, Z1
+	MOVWLZX           12(SI), R14
+	VMOVUPS           Z1, (DI)(R14*1)
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	MOVWLZX           14(SI), R15
+	VMOVUPS           Z1, (DI)(R15*1)
+	VMOVUPS           64(R11)(R10*1), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           Z0, 64(DI)(CX*1)
+	VMOVUPS           64(R13)(R10*1), Z1
+	VSUBPS.BCST       (DX), Z1, Z1
+	VMOVUPS           Z1, 64(DI)(BX*1)
+	VMULPS            Z0, Z0, Z0
+	VFMADD231PS       Z1, Z1, Z0
+	VSQRTPS           Z0, Z1
+	VMOVUPS           Z1, 64(DI)(R14*1)
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, 64(DI)(R15*1)
+	VMOVUPS           128(R11)(R10*1), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           Z0, 128(DI)(CX*1)
+	VMOVUPS           128(R13)(R10*1), Z1
+	VSUBPS.BCST       (DX), Z1, Z1
+	VMOVUPS           Z1, 128(DI)(BX*1)
+	VMULPS            Z0, Z0, Z0
+	VFMADD231PS       Z1, Z1, Z0
+	VSQRTPS           Z0, Z1
+	VMOVUPS           Z1, 128(DI)(R14*1)
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, 128(DI)(R15*1)
+	VMOVUPS           192(R11)(R10*1), Z0
+	VSUBPS.BCST       (AX), Z0, Z0
+	VMOVUPS           Z0, 192(DI)(CX*1)
+	VMOVUPS           192(R13)(R10*1), Z1
+	VSUBPS.BCST       (DX), Z1, Z1
+	VMOVUPS           Z1, 192(DI)(BX*1)
+	VMULPS            Z0, Z0, Z0
+	VFMADD231PS       Z1, Z1, Z0
+	VSQRTPS           Z0, Z1
+	VMOVUPS           Z1, 192(DI)(R14*1)
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, 192(DI)(R15*1)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT roots<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           12(SI), AX
+	VMOVUPS           (DI)(AX*1), Z0
+	VSQRTPS           Z0, Z1
+	MOVWLZX           8(SI), CX
+	VMOVUPS           Z1, (DI)(CX*1)
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	MOVWLZX           10(SI), DX
+	VMOVUPS           Z1, (DI)(DX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
+	VSQRTPS           Z0, Z1
+	VMOVUPS           Z1, 64(DI)(CX*1)
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, 64(DI)(DX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
+	VSQRTPS           Z0, Z1
+	VMOVUPS           Z1, 128(DI)(CX*1)
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, 128(DI)(DX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
+	VSQRTPS           Z0, Z1
+	VMOVUPS           Z1, 192(DI)(CX*1)
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, 192(DI)(DX*1)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
 TEXT distanceSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11)(R10*1), Z0
 	VMOVUPS     (R13)(R10*1), Z1
@@ -7840,43 +8009,45 @@ DATA ·handlersAVX512+1248(SB)/8, $dotA<>(SB)
 DATA ·handlersAVX512+1256(SB)/8, $distanceSquare<>(SB)
 DATA ·handlersAVX512+1264(SB)/8, $towardsSquareXZ<>(SB)
 DATA ·handlersAVX512+1272(SB)/8, $towardsLengthXZ<>(SB)
-DATA ·handlersAVX512+1280(SB)/8, $distanceSquareXZ<>(SB)
-DATA ·handlersAVX512+1288(SB)/8, $outAddV<>(SB)
-DATA ·handlersAVX512+1296(SB)/8, $outAddA<>(SB)
-DATA ·handlersAVX512+1304(SB)/8, $outMadPV<>(SB)
-DATA ·handlersAVX512+1312(SB)/8, $outMadPA<>(SB)
-DATA ·handlersAVX512+1320(SB)/8, $outMadCV<>(SB)
-DATA ·handlersAVX512+1328(SB)/8, $outMadCA<>(SB)
-DATA ·handlersAVX512+1336(SB)/8, $outCrossV<>(SB)
-DATA ·handlersAVX512+1344(SB)/8, $outCrossA<>(SB)
-DATA ·handlersAVX512+1352(SB)/8, $outExplosion<>(SB)
-DATA ·handlersAVX512+1360(SB)/8, $outMadXNmadZ<>(SB)
-DATA ·handlersAVX512+1368(SB)/8, $outNmadXMadZ<>(SB)
-DATA ·handlersAVX512+1376(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX512+1384(SB)/8, $squareTwo<>(SB)
-DATA ·handlersAVX512+1392(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX512+1400(SB)/8, $rsqrtTimesC<>(SB)
-DATA ·handlersAVX512+1408(SB)/8, $rsqrtTimes<>(SB)
-DATA ·handlersAVX512+1416(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX512+1424(SB)/8, $smoothTimes<>(SB)
-DATA ·handlersAVX512+1432(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX512+1440(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX512+1448(SB)/8, $smoothMadTimes<>(SB)
-DATA ·handlersAVX512+1456(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX512+1464(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX512+1472(SB)/8, $smoothNmadTimes<>(SB)
-DATA ·handlersAVX512+1480(SB)/8, $saturateSubMul<>(SB)
-DATA ·handlersAVX512+1488(SB)/8, $smoothSubMul<>(SB)
-DATA ·handlersAVX512+1496(SB)/8, $smoothSubMulTimes<>(SB)
-DATA ·handlersAVX512+1504(SB)/8, $saturateDivSub<>(SB)
-DATA ·handlersAVX512+1512(SB)/8, $smoothDivSub<>(SB)
-DATA ·handlersAVX512+1520(SB)/8, $smoothDivSubTimes<>(SB)
-DATA ·handlersAVX512+1528(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX512+1536(SB)/8, $sinMadTimes<>(SB)
-DATA ·handlersAVX512+1544(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX512+1552(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX512+1560(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1568
+DATA ·handlersAVX512+1280(SB)/8, $towardsRootsXZ<>(SB)
+DATA ·handlersAVX512+1288(SB)/8, $roots<>(SB)
+DATA ·handlersAVX512+1296(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX512+1304(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX512+1312(SB)/8, $outAddA<>(SB)
+DATA ·handlersAVX512+1320(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX512+1328(SB)/8, $outMadPA<>(SB)
+DATA ·handlersAVX512+1336(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX512+1344(SB)/8, $outMadCA<>(SB)
+DATA ·handlersAVX512+1352(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX512+1360(SB)/8, $outCrossA<>(SB)
+DATA ·handlersAVX512+1368(SB)/8, $outExplosion<>(SB)
+DATA ·handlersAVX512+1376(SB)/8, $outMadXNmadZ<>(SB)
+DATA ·handlersAVX512+1384(SB)/8, $outNmadXMadZ<>(SB)
+DATA ·handlersAVX512+1392(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX512+1400(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX512+1408(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX512+1416(SB)/8, $rsqrtTimesC<>(SB)
+DATA ·handlersAVX512+1424(SB)/8, $rsqrtTimes<>(SB)
+DATA ·handlersAVX512+1432(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX512+1440(SB)/8, $smoothTimes<>(SB)
+DATA ·handlersAVX512+1448(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX512+1456(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX512+1464(SB)/8, $smoothMadTimes<>(SB)
+DATA ·handlersAVX512+1472(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX512+1480(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX512+1488(SB)/8, $smoothNmadTimes<>(SB)
+DATA ·handlersAVX512+1496(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX512+1504(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX512+1512(SB)/8, $smoothSubMulTimes<>(SB)
+DATA ·handlersAVX512+1520(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX512+1528(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX512+1536(SB)/8, $smoothDivSubTimes<>(SB)
+DATA ·handlersAVX512+1544(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX512+1552(SB)/8, $sinMadTimes<>(SB)
+DATA ·handlersAVX512+1560(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX512+1568(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX512+1576(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1584
 
 // func threadAVX512(f *frame)
 TEXT ·threadAVX512(SB), NOSPLIT|NOFRAME, $0-8

@@ -89,7 +89,10 @@ func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, 
 
 // thread is one call of assembly.
 func (b *bound) thread(f *frame, points, out *Planes, at int, scratch []float32) {
-	f.points, f.out = points.pointers(at), out.pointers(at)
+	// One by one: what is copied in larger pieces than it was stored in has to wait
+	// for the stores.
+	f.points[0], f.points[1], f.points[2] = unsafe.Pointer(&points.X[at]), unsafe.Pointer(&points.Y[at]), unsafe.Pointer(&points.Z[at])
+	f.out[0], f.out[1], f.out[2] = unsafe.Pointer(&out.X[at]), unsafe.Pointer(&out.Y[at]), unsafe.Pointer(&out.Z[at])
 	switch {
 	case b.kernels == cpu.AVX512:
 		threadAVX512(f)
@@ -98,14 +101,10 @@ func (b *bound) thread(f *frame, points, out *Planes, at int, scratch []float32)
 		for i := range lanes {
 			lanes[i] = math.Float32frombits(-uint32(f.lanes >> i & 1))
 		}
-		f.target, f.out = f.out, sum.pointers(0)
+		f.target = f.out
+		f.out = [3]unsafe.Pointer{unsafe.Pointer(&sum.X[0]), unsafe.Pointer(&sum.Y[0]), unsafe.Pointer(&sum.Z[0])}
 		threadAVX2(f)
 	default:
 		threadAVX2(f)
 	}
-}
-
-// pointers are the places of a point.
-func (p *Planes) pointers(i int) [3]unsafe.Pointer {
-	return [3]unsafe.Pointer{unsafe.Pointer(&p.X[i]), unsafe.Pointer(&p.Y[i]), unsafe.Pointer(&p.Z[i])}
 }
