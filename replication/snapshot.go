@@ -1,22 +1,29 @@
 package replication
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxBaselineAge is the oldest snapshot that a row's baseline code can name.
-const maxBaselineAge = wire.MaxBaselineAge
+// waitingRow is a row that waits for its place in a snapshot.
+type waitingRow struct {
+	place    int // in Viewer.rows
+	handle   bulk.Handle
+	priority float32
+}
 
 // selectRows gathers the rows whose newest state the client is not known to
 // have, most urgent first, and says whether there are any. Priority grows each
 // time that a row waits, so every row's turn comes.
 func (v *Viewer) selectRows() bool {
 	r := v.replicator
-	v.candidates = v.candidates[:0]
+	v.waiting = v.waiting[:0]
 	for i := range v.rows {
 		row := &v.rows[i]
+		row.due = false
 		t := &r.frame.tenants[row.handle.Index()]
 		version := t.version()
 		if v.entersAnew(row) {
@@ -26,14 +33,23 @@ func (v *Viewer) selectRows() bool {
 			row.priority = 0 // dormant
 			continue
 		}
-		if row.sentSeq != 0 && row.sentTick >= version && v.seq-row.sentSeq < resendAfter {
+		if row.waiting && row.sentTick >= version && r.frame.tick-row.sentTick <= resendAfter*r.interval {
 			continue // on its way
 		}
 		row.priority += v.gain(t)
-		v.candidates = append(v.candidates, candidate{row.handle, row.priority})
+		row.due = true
+		v.waiting = append(v.waiting, waitingRow{i, row.handle, row.priority})
 	}
-	slices.SortFunc(v.candidates, func(a, b candidate) int { return byWeight(b.weight, a.weight, a, b) })
-	return len(v.candidates) > 0
+	slices.SortFunc(v.waiting, func(a, b waitingRow) int {
+		switch {
+		case a.priority > b.priority:
+			return -1
+		case a.priority < b.priority:
+			return 1
+		}
+		return cmp.Compare(a.handle, b.handle)
+	})
+	return len(v.waiting) > 0
 }
 
 // gain is what a row's priority grows by for each snapshot it waits: its
@@ -47,64 +63,148 @@ func (v *Viewer) gain(t *tenant) float32 {
 	return base / (1 + 4*distance/v.replicator.config.EnterRadius)
 }
 
-// encodeSnapshots fills datagrams with the candidates in order, until the
+// encodeSnapshots fills datagrams with the waiting rows in order, until the
 // budget or the number of datagrams is reached. There is always one, since an
 // empty snapshot carries the clock and the acknowledgement of inputs.
 func (v *Viewer) encodeSnapshots() [][]byte {
 	e := &v.encoder
-	e.begin()
-	rest := v.candidates
+	e.begin(v.usual())
+	rest := v.waiting
 	for n := 0; n == 0 || (n < maxDatagrams && len(rest) > 0 && v.tokens > minSnapshotBytes); n++ {
 		rest = v.encodeSnapshot(rest)
 	}
 	return e.datagrams
 }
 
-// encodeSnapshot makes one datagram and returns the candidates that did not fit.
-func (v *Viewer) encodeSnapshot(rows []candidate) []candidate {
+// usual is how far apart in slots the waiting rows are, and the baseline that
+// most of them have, if there is one that most of them have: the one that is
+// left when different ones cancel each other out.
+func (v *Viewer) usual() (spacing uint32, b wire.Baseline) {
+	if len(v.waiting) == 0 {
+		return 0, b
+	}
+	lead := 0
+	least, most := v.waiting[0].handle.Index(), uint32(0)
+	for i := range v.waiting {
+		slot := v.waiting[i].handle.Index()
+		least, most = min(least, slot), max(most, slot)
+		switch own := v.baseline(&v.rows[v.waiting[i].place]); {
+		case lead == 0:
+			b, lead = own, 1
+		case own == b:
+			lead++
+		default:
+			lead--
+		}
+	}
+	return (most - least) / uint32(len(v.waiting)), b
+}
+
+// encodeSnapshot makes one datagram and returns the rows that did not fit.
+func (v *Viewer) encodeSnapshot(waiting []waitingRow) []waitingRow {
 	r, e := v.replicator, &v.encoder
 	v.seq++
 	sent := v.remember(v.seq)
-	limit := min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes))
-	e.open(limit)
+	e.open(min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes)))
 	n := 0
-	for ; n < len(rows); n++ {
-		row := v.row(rows[n].handle)
-		code, base := v.baseline(row)
-		t := &r.frame.tenants[row.handle.Index()]
-		current := r.frame.current(t)
-		if !e.add(r.frame.schema, row.handle, code, current, base) {
+	for ; n < len(waiting); n++ {
+		if row := &v.rows[waiting[n].place]; row.due && !v.encodeFamily(row, sent) {
 			break
-		}
-		r.frame.schema.References(current, v.teach)
-		row.priority, row.sentSeq, row.sentTick = 0, v.seq, r.frame.tick
-		sent.rows = append(sent.rows, sentRow{row.handle, row.entered})
-		r.stats.Rows++
-		if code == wire.BaselineNone {
-			r.stats.RowsWhole++
 		}
 	}
 	// The structure number is taken last: Teach may have written records that
 	// the rows' references stand on (R4).
-	size := e.close(wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: v.structure.written})
+	sent.structure = v.structure.written
+	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: sent.structure})
 	v.tokens -= size
 	r.stats.Snapshots++
 	r.stats.StateBytes += uint64(size)
-	return rows[n:]
+	for n < len(waiting) && !v.rows[waiting[n].place].due {
+		n++ // went with a row that it is the parent of
+	}
+	return waiting[n:]
 }
 
-// baseline chooses the newest state of row that the client is known to have
-// and that both sides still remember (R3).
-func (v *Viewer) baseline(row *viewerRow) (code uint8, base wire.Row) {
+// encodeFamily puts a row into the open datagram, after the row of its parent if
+// that one waits, too: whether a row is anchored is not said, but follows from
+// what else is in the datagram. It returns false if not all fit.
+func (v *Viewer) encodeFamily(row *viewerRow, sent *sentSnapshot) bool {
+	key := codingKey{slot: row.handle.Index(), baseline: v.baseline(row)}
+	anchor := v.anchor(row, key.baseline)
+	if anchor == nil {
+		return v.encodeRow(row, key, nil, sent)
+	}
+	if anchor.due && !v.encodeFamily(anchor, sent) {
+		return false
+	}
+	key.anchored = v.encoder.has(anchor.handle.Index(), key.baseline)
+	return v.encodeRow(row, key, &v.replicator.frame.tenants[anchor.handle.Index()], sent)
+}
+
+func (v *Viewer) encodeRow(row *viewerRow, key codingKey, anchor *tenant, sent *sentSnapshot) bool {
+	r, e := v.replicator, &v.encoder
+	chunks, chunk := r.frame.code(key, anchor, &e.own)
+	if !e.add(encodedRow{key, chunks, chunk}) {
+		return false
+	}
+	r.frame.schema.References(r.frame.current(&r.frame.tenants[key.slot]), v.teach)
+	row.priority, row.sentTick, row.waiting, row.due = 0, r.frame.tick, true, false
+	sent.rows = append(sent.rows, key.slot)
+	r.stats.Rows++
+	if key.baseline.Age == 0 {
+		r.stats.RowsWhole++
+	}
+	return true
+}
+
+// baseline chooses the states that row is coded against: the newest that the
+// client is known to have, and one before it, as far as both sides remember
+// them (R3).
+func (v *Viewer) baseline(row *viewerRow) (b wire.Baseline) {
+	r := v.replicator
+	t := &r.frame.tenants[row.handle.Index()]
+	if !v.keeps(row, row.ackedTick) || !t.reaches(row.ackedTick) {
+		return b
+	}
+	b.Age = r.frame.tick - row.ackedTick
+	gap := row.ackedTick - row.olderTick
+	if row.olderTick != 0 && b.Age <= maxMotionRatio*gap && v.keeps(row, row.olderTick) && t.reaches(row.olderTick) {
+		b.Gap = gap
+	}
+	return b
+}
+
+// keeps says whether the client has kept the state of row at a tick at which it
+// had one: at most a state for each interval since can have been sent.
+func (v *Viewer) keeps(row *viewerRow, tick uint32) bool {
+	return row.sentTick < tick+(wire.MaxStates-1)*v.replicator.interval
+}
+
+// anchor is the row of the parent of row, coded against b, if it is in view and
+// the two have the same baselines. A row that has a parent itself is no anchor,
+// so that anchors come first, and none depends on another.
+func (v *Viewer) anchor(row *viewerRow, b wire.Baseline) *viewerRow {
+	if b.Age == 0 {
+		return nil
+	}
 	f := v.replicator.frame
-	t := &f.tenants[row.handle.Index()]
-	if age := v.seq - row.ackedSeq; row.ackedSeq != 0 && age <= maxBaselineAge {
-		if base, ok := f.at(t, row.ackedTick); ok {
-			return uint8(age), base
-		}
+	component, h := f.parent(&f.tenants[row.handle.Index()], b)
+	if h == 0 {
+		return nil
 	}
-	if base, ok := f.at(t, row.enterTick); ok {
-		return wire.BaselineEnter, base
+	anchor := v.row(h)
+	if anchor == nil || v.entersAnew(anchor) || v.baseline(anchor) != b {
+		return nil
 	}
-	return wire.BaselineNone, wire.Row{}
+	t := &f.tenants[h.Index()]
+	if _, grandparent := f.parent(t, b); t.mask>>component&1 == 0 || grandparent != 0 {
+		return nil
+	}
+	return anchor
+}
+
+// parent is the entity that t named as its parent in its baseline, and in which
+// component.
+func (f *Frame) parent(t *tenant, b wire.Baseline) (component int, h bulk.Handle) {
+	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(t, f.tick-b.Age)})
 }
