@@ -141,6 +141,16 @@ func tickOf(r server.Report) *bot.Tick {
 	return &bot.Tick{RateHz: t.RateHz, Count: t.Count, P50Ms: ms(t.P50), P99Ms: ms(t.P99), MaxMs: ms(t.Max), Late: t.Late}
 }
 
+// serverNow is the server now, compared with a moment before.
+func serverNow(before, now server.Report) *bot.ServerNow {
+	s := &bot.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep}
+	if n := now.Tick.Count - before.Tick.Count; n > 0 {
+		spent := func(r server.Report) time.Duration { return r.Tick.Receive + r.Tick.Step + r.Tick.Replicate }
+		s.TickMeanMs = (spent(now) - spent(before)).Seconds() * 1000 / float64(n)
+	}
+	return s
+}
+
 func worldOf(r server.Report) *bot.World {
 	w := r.World
 	return &bot.World{
