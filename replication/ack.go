@@ -10,7 +10,6 @@ import (
 // taken for lost, or overwritten.
 type sentSnapshot struct {
 	seq, tick uint32
-	structure uint32 // that it stands on
 	waiting   bool
 	rows      []uint32 // slots
 }
@@ -52,17 +51,10 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	return nil
 }
 
-// rowOf returns the row of one of the slots of s, or nil if the slot was
-// entered since, which is another life of it, or is not in view.
-func (v *Viewer) rowOf(s *sentSnapshot, slot uint32) *viewerRow {
-	if i, ok := v.index[slot]; ok && v.rows[i].entered <= s.structure {
-		return &v.rows[i]
-	}
-	return nil
-}
-
 // applied moves the baselines of all rows of snapshot seq (R3). An older
-// snapshot than a row's baseline tells nothing new.
+// snapshot than a row's baseline tells nothing new; nor does one of another life
+// of the slot, which ended before the tick of the Enter that is the first
+// baseline of this one.
 func (v *Viewer) applied(seq uint32) {
 	s := &v.sent[seq%sentWindow]
 	if s.seq != seq || !s.waiting {
@@ -70,8 +62,8 @@ func (v *Viewer) applied(seq uint32) {
 	}
 	s.waiting = false
 	for _, slot := range s.rows {
-		if row := v.rowOf(s, slot); row != nil && row.ackedTick < s.tick {
-			row.acknowledge(s.tick)
+		if i, ok := v.index[slot]; ok && v.rows[i].ackedTick < s.tick {
+			v.rows[i].acknowledge(s.tick)
 		}
 	}
 }
@@ -90,8 +82,8 @@ func (row *viewerRow) acknowledge(tick uint32) {
 func (v *Viewer) lost(s *sentSnapshot) {
 	s.waiting = false
 	for _, slot := range s.rows {
-		if row := v.rowOf(s, slot); row != nil && row.sentTick == s.tick && row.waiting {
-			row.waiting = false
+		if i, ok := v.index[slot]; ok && v.rows[i].sentTick == s.tick && v.rows[i].waiting {
+			v.rows[i].waiting = false
 			v.replicator.stats.RowsLost++
 		}
 	}

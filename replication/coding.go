@@ -70,17 +70,17 @@ func (c *codings) room() bool {
 // code codes the present state of the tenant in key.slot, or finds how it was
 // coded. anchor is its parent's tenant if key.anchored. The chunk is in the
 // chunks returned: own's, if there is no more room to keep it.
-func (f *Frame) code(key codingKey, anchor *tenant, own *wire.Chunks) (*wire.Chunks, wire.Chunk) {
+func (f *Frame) code(key codingKey, anchor *tenant, own *wire.Chunks) (in *wire.Chunks, chunk wire.Chunk, copied bool) {
 	c := &f.codings
 	if !c.room() {
-		return own, f.encode(own, key, anchor)
+		return own, f.encode(own, key, anchor), false
 	}
 	p := c.find(key)
-	if p.frame != c.frame {
+	if copied = p.frame == c.frame; !copied {
 		*p = coding{key, c.frame, f.encode(&c.chunks, key, anchor)}
 		c.count++
 	}
-	return &c.chunks, p.chunk
+	return &c.chunks, p.chunk, copied
 }
 
 func (f *Frame) encode(chunks *wire.Chunks, key codingKey, parent *tenant) wire.Chunk {

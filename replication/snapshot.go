@@ -114,8 +114,7 @@ func (v *Viewer) encodeSnapshot(waiting []waitingRow) []waitingRow {
 	}
 	// The structure number is taken last: Teach may have written records that
 	// the rows' references stand on (R4).
-	sent.structure = v.structure.written
-	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: sent.structure})
+	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: v.structure.written})
 	v.tokens -= size
 	r.stats.Snapshots++
 	r.stats.StateBytes += uint64(size)
@@ -143,7 +142,7 @@ func (v *Viewer) encodeFamily(row *viewerRow, sent *sentSnapshot) bool {
 
 func (v *Viewer) encodeRow(row *viewerRow, key codingKey, anchor *tenant, sent *sentSnapshot) bool {
 	r, e := v.replicator, &v.encoder
-	chunks, chunk := r.frame.code(key, anchor, &e.own)
+	chunks, chunk, copied := r.frame.code(key, anchor, &e.own)
 	if !e.add(encodedRow{key, chunks, chunk}) {
 		return false
 	}
@@ -151,8 +150,14 @@ func (v *Viewer) encodeRow(row *viewerRow, key codingKey, anchor *tenant, sent *
 	row.priority, row.sentTick, row.waiting, row.due = 0, r.frame.tick, true, false
 	sent.rows = append(sent.rows, key.slot)
 	r.stats.Rows++
+	if copied {
+		r.stats.RowsCopied++
+	}
 	if key.baseline.Age == 0 {
 		r.stats.RowsWhole++
+	}
+	if key.anchored {
+		r.stats.RowsAnchored++
 	}
 	return true
 }

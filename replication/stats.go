@@ -9,6 +9,8 @@ type Stats struct {
 	Snapshots      uint64 // State datagrams made
 	Rows           uint64 // rows in them
 	RowsWhole      uint64 // rows without a baseline
+	RowsAnchored   uint64 // rows that are told of by the motion of their parent
+	RowsCopied     uint64 // rows whose bits were there already, made for another viewer
 	RowsLost       uint64 // rows of snapshots taken for lost, to be sent again
 	StructureBytes uint64
 	StateBytes     uint64
