@@ -68,20 +68,30 @@ func (c *codings) room() bool {
 }
 
 // code codes the present state of the tenant in key.slot, or finds how it was
-// coded. anchor is its parent's tenant if key.anchored. The chunk is in the
-// chunks returned: own's, if there is no more room to keep it.
-func (f *Frame) code(key codingKey, anchor *tenant, own *wire.Chunks) (in *wire.Chunks, chunk wire.Chunk, copied bool) {
+// coded. anchor is its parent's tenant if key.anchored. The chunk is in own if
+// there is no more room to keep it.
+func (f *Frame) code(key codingKey, anchor *tenant, own *wire.Chunks) (chunk wire.Chunk, how coded) {
 	c := &f.codings
 	if !c.room() {
-		return own, f.encode(own, key, anchor), false
+		return f.encode(own, key, anchor), codedApart
 	}
 	p := c.find(key)
-	if copied = p.frame == c.frame; !copied {
-		*p = coding{key, c.frame, f.encode(&c.chunks, key, anchor)}
-		c.count++
+	if p.frame == c.frame {
+		return p.chunk, codedBefore
 	}
-	return &c.chunks, p.chunk, copied
+	*p = coding{key, c.frame, f.encode(&c.chunks, key, anchor)}
+	c.count++
+	return p.chunk, codedFirst
 }
+
+// coded says how a row came by its bits.
+type coded uint8
+
+const (
+	codedFirst  coded = iota // for this viewer, and kept for others
+	codedBefore              // for another viewer
+	codedApart               // for this viewer alone
+)
 
 func (f *Frame) encode(chunks *wire.Chunks, key codingKey, parent *tenant) wire.Chunk {
 	t := &f.tenants[key.slot]
@@ -102,6 +112,9 @@ func (f *Frame) encode(chunks *wire.Chunks, key codingKey, parent *tenant) wire.
 		}
 		f.codec.SetAnchor(&f.anchor, component, f.state(parent, 0), f.at(parent, f.tick-b.Age), older)
 		past.Anchor = &f.anchor
+	}
+	if f.coded != nil {
+		f.coded(f.current(t), past)
 	}
 	return chunks.Add(f.codec, f.current(t), past)
 }

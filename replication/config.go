@@ -26,6 +26,10 @@ type Config struct {
 	// Tables are those that rows are coded by; clients must have the same.
 	// Default wire.DefaultTables.
 	Tables *wire.Tables
+	// Coded is told of every row that is coded, once for all viewers that have
+	// the same past of it, for training tables. Both are valid during the call.
+	// nil: nobody asks.
+	Coded func(row wire.Row, past *wire.Past)
 }
 
 // WithDefaults returns c with every zero field replaced by its default.

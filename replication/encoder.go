@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -25,9 +26,10 @@ type encoder struct {
 
 // encodedRow is a row of the open datagram; they ascend by slot.
 type encodedRow struct {
-	key    codingKey
-	chunks *wire.Chunks
-	chunk  wire.Chunk
+	key        codingKey
+	generation uint32
+	chunk      wire.Chunk
+	how        coded
 }
 
 // full encodes a row for an Enter record. The result is valid until the next
@@ -39,19 +41,33 @@ func (e *encoder) full(s *wire.Schema, row wire.Row) []byte {
 	return e.enter
 }
 
-// begin starts a snapshot whose rows are about spacing slots apart, and most of
-// which have the usual baseline.
-func (e *encoder) begin(spacing uint32, usual wire.Baseline) {
-	e.datagrams = e.datagrams[:0]
-	e.coding.SkipBits = uint8(min(bits.Len32(spacing/2), wire.MaxSkipBits))
-	e.coding.Usual = usual
-}
-
 // open starts a datagram of at most limit bytes.
 func (e *encoder) open(limit int) {
 	e.own.Reset()
 	e.rows, e.used = e.rows[:0], 0
 	e.limit = (limit-wire.StateHeaderBytes)*8 - e.coding.Bits()
+}
+
+// gather puts a row into the open datagram, in any order, and returns false if
+// the rows may not all fit: they do if their number, spread evenly over all
+// slots up to most, which makes headers longest, fits.
+func (e *encoder) gather(r encodedRow, most uint32) bool {
+	if len(e.rows) == wire.MaxRows {
+		return false
+	}
+	e.rows = append(e.rows, r)
+	e.used += r.chunk.Bits() + wire.RowHeaderBits(e.coding, 0, r.key.baseline)
+	n := len(e.rows)
+	spread := bits.Len32(most>>e.coding.SkipBits/uint32(n) + 1)
+	return e.used+2*n*spread <= e.limit
+}
+
+// sort orders rows that were gathered.
+func (e *encoder) sort() {
+	bySlot := func(a, b encodedRow) int { return int(a.key.slot) - int(b.key.slot) }
+	if !slices.IsSortedFunc(e.rows, bySlot) {
+		slices.SortFunc(e.rows, bySlot)
+	}
 }
 
 // has says whether the open datagram holds the row of a slot, coded against b.
@@ -103,8 +119,11 @@ func (e *encoder) headerCost(place int, k *codingKey) int {
 // depends on the rows.
 func (e *encoder) close(f *Frame, h wire.StateHeader) int {
 	var fold uint64
+	anchored := false
 	for i := range e.rows {
-		fold = wire.Fold(fold, f.tenants[e.rows[i].key.slot].handle)
+		r := &e.rows[i]
+		fold = wire.Fold(fold, bulk.NewHandle(r.key.slot, r.generation))
+		anchored = anchored || r.key.anchored
 	}
 	h.Fold, h.Rows = wire.Fold16(fold), len(e.rows)
 	n := len(e.datagrams)
@@ -119,14 +138,26 @@ func (e *encoder) close(f *Frame, h wire.StateHeader) int {
 		wire.AppendRowHeader(w, e.coding, k.slot-next, k.baseline)
 		next = k.slot + 1
 	}
-	for _, anchored := range [...]bool{false, true} {
-		for i := range e.rows {
-			if r := &e.rows[i]; r.key.anchored == anchored {
-				r.chunks.Copy(w, r.chunk)
-			}
-		}
+	e.copyRows(f, false)
+	if anchored {
+		e.copyRows(f, true)
 	}
 	e.buffers[n] = w.Bytes()
 	e.datagrams = append(e.datagrams, e.buffers[n])
 	return len(e.buffers[n])
+}
+
+// copyRows writes the rows of one of the two runs.
+func (e *encoder) copyRows(f *Frame, anchored bool) {
+	for i := range e.rows {
+		r := &e.rows[i]
+		if r.key.anchored != anchored {
+			continue
+		}
+		chunks := &f.codings.chunks
+		if r.how == codedApart {
+			chunks = &e.own
+		}
+		chunks.Copy(&e.writer, r.chunk)
+	}
 }

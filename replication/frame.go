@@ -27,6 +27,7 @@ type Frame struct {
 	tenants []tenant
 	scratch wire.Row
 	body    wire.Body
+	coded   func(wire.Row, *wire.Past) // Config.Coded
 	past    wire.Past
 	anchor  wire.Anchor
 }

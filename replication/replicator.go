@@ -38,6 +38,7 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 		return nil, err
 	}
 	f := newFrame(wire.NewCodec(s, c.Tables), bound)
+	f.coded = c.Coded
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	return &Replicator{world: w, config: c, frame: f, floor: w.Config().FirstGeneration, interval: uint32(w.TickHz() / c.SnapshotHz)}, nil
 }

@@ -2,6 +2,7 @@ package replication
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -13,11 +14,12 @@ type waitingRow struct {
 	place    int // in Viewer.rows
 	handle   bulk.Handle
 	priority float32
+	baseline wire.Baseline
 }
 
 // selectRows gathers the rows whose newest state the client is not known to
-// have, most urgent first, and says whether there are any. Priority grows each
-// time that a row waits, so every row's turn comes.
+// have, and says whether there are any. Priority grows each time that a row
+// waits, so every row's turn comes.
 func (v *Viewer) selectRows() bool {
 	r := v.replicator
 	v.waiting = v.waiting[:0]
@@ -38,8 +40,13 @@ func (v *Viewer) selectRows() bool {
 		}
 		row.priority += v.gain(t)
 		row.due = true
-		v.waiting = append(v.waiting, waitingRow{i, row.handle, row.priority})
+		v.waiting = append(v.waiting, waitingRow{place: i, handle: row.handle, priority: row.priority})
 	}
+	return len(v.waiting) > 0
+}
+
+// sortWaiting puts the most urgent rows first.
+func (v *Viewer) sortWaiting() {
 	slices.SortFunc(v.waiting, func(a, b waitingRow) int {
 		switch {
 		case a.priority > b.priority:
@@ -49,7 +56,6 @@ func (v *Viewer) selectRows() bool {
 		}
 		return cmp.Compare(a.handle, b.handle)
 	})
-	return len(v.waiting) > 0
 }
 
 // gain is what a row's priority grows by for each snapshot it waits: its
@@ -63,61 +69,110 @@ func (v *Viewer) gain(t *tenant) float32 {
 	return base / (1 + 4*distance/v.replicator.config.EnterRadius)
 }
 
-// encodeSnapshots fills datagrams with the waiting rows in order, until the
-// budget or the number of datagrams is reached. There is always one, since an
-// empty snapshot carries the clock and the acknowledgement of inputs.
+// encodeSnapshots fills datagrams with the waiting rows, until the budget or the
+// number of datagrams is reached. There is always one, since an empty snapshot
+// carries the clock and the acknowledgement of inputs.
 func (v *Viewer) encodeSnapshots() [][]byte {
 	e := &v.encoder
-	e.begin(v.usual())
+	most := v.prepare()
+	e.datagrams = e.datagrams[:0]
+	if v.encodeAll(most) {
+		return e.datagrams
+	}
+	v.sortWaiting()
 	rest := v.waiting
 	for n := 0; n == 0 || (n < maxDatagrams && len(rest) > 0 && v.tokens > minSnapshotBytes); n++ {
-		rest = v.encodeSnapshot(rest)
+		rest = v.encodeSome(rest)
 	}
 	return e.datagrams
 }
 
-// usual is how far apart in slots the waiting rows are, and the baseline that
-// most of them have, if there is one that most of them have: the one that is
-// left when different ones cancel each other out.
-func (v *Viewer) usual() (spacing uint32, b wire.Baseline) {
-	if len(v.waiting) == 0 {
-		return 0, b
-	}
+// prepare finds the baselines of the waiting rows and how their headers are
+// written: by how far apart in slots they are, and by the baseline that most of
+// them have, if there is one that most of them have, which is left when
+// different ones cancel each other out. It returns the highest slot.
+func (v *Viewer) prepare() (most uint32) {
+	var c wire.RowCoding
 	lead := 0
-	least, most := v.waiting[0].handle.Index(), uint32(0)
+	least := uint32(wire.MaxSlots)
 	for i := range v.waiting {
-		slot := v.waiting[i].handle.Index()
+		w := &v.waiting[i]
+		slot := w.handle.Index()
 		least, most = min(least, slot), max(most, slot)
-		switch own := v.baseline(&v.rows[v.waiting[i].place]); {
+		w.baseline = v.baseline(&v.rows[w.place])
+		switch {
 		case lead == 0:
-			b, lead = own, 1
-		case own == b:
+			c.Usual, lead = w.baseline, 1
+		case w.baseline == c.Usual:
 			lead++
 		default:
 			lead--
 		}
 	}
-	return (most - least) / uint32(len(v.waiting)), b
+	if n := len(v.waiting); n > 0 {
+		c.SkipBits = uint8(min(bits.Len32((most-least)/uint32(n)/2), wire.MaxSkipBits))
+	}
+	v.encoder.coding = c
+	return most
 }
 
-// encodeSnapshot makes one datagram and returns the rows that did not fit.
-func (v *Viewer) encodeSnapshot(waiting []waitingRow) []waitingRow {
+// encodeAll makes one datagram of all waiting rows, in no order, if they are
+// sure to fit. It is the common case, and needs no order of urgency.
+func (v *Viewer) encodeAll(most uint32) bool {
 	r, e := v.replicator, &v.encoder
-	v.seq++
-	sent := v.remember(v.seq)
 	e.open(min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes)))
-	n := 0
-	for ; n < len(waiting); n++ {
-		if row := &v.rows[waiting[n].place]; row.due && !v.encodeFamily(row, sent) {
-			break
+	for i := range v.waiting {
+		w := &v.waiting[i]
+		key := codingKey{slot: w.handle.Index(), baseline: w.baseline}
+		var anchor *tenant
+		if row := v.anchor(&v.rows[w.place], w.baseline); row != nil && row.due {
+			key.anchored, anchor = true, &r.frame.tenants[row.handle.Index()]
+		}
+		chunk, how := r.frame.code(key, anchor, &e.own)
+		if !e.gather(encodedRow{key, w.handle.Generation(), chunk, how}, most) {
+			return false
 		}
 	}
-	// The structure number is taken last: Teach may have written records that
-	// the rows' references stand on (R4).
+	e.sort()
+	sent := v.beginSnapshot()
+	for i := range v.waiting {
+		v.send(&v.rows[v.waiting[i].place], sent)
+	}
+	v.closeSnapshot()
+	return true
+}
+
+func (v *Viewer) beginSnapshot() *sentSnapshot {
+	v.seq++
+	return v.remember(v.seq)
+}
+
+// closeSnapshot writes the open datagram. The structure number is taken last:
+// Teach may have written records that the rows' references stand on (R4).
+func (v *Viewer) closeSnapshot() {
+	r, e := v.replicator, &v.encoder
+	for i := range e.rows {
+		row := &e.rows[i]
+		r.stats.count(row)
+	}
 	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: v.structure.written})
 	v.tokens -= size
 	r.stats.Snapshots++
 	r.stats.StateBytes += uint64(size)
+}
+
+// encodeSome makes one datagram of the most urgent rows, and returns those that
+// did not fit.
+func (v *Viewer) encodeSome(waiting []waitingRow) []waitingRow {
+	v.encoder.open(min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes)))
+	sent := v.beginSnapshot()
+	n := 0
+	for ; n < len(waiting); n++ {
+		if row := &v.rows[waiting[n].place]; row.due && !v.encodeFamily(row, waiting[n].baseline, sent) {
+			break
+		}
+	}
+	v.closeSnapshot()
 	for n < len(waiting) && !v.rows[waiting[n].place].due {
 		n++ // went with a row that it is the parent of
 	}
@@ -127,13 +182,13 @@ func (v *Viewer) encodeSnapshot(waiting []waitingRow) []waitingRow {
 // encodeFamily puts a row into the open datagram, after the row of its parent if
 // that one waits, too: whether a row is anchored is not said, but follows from
 // what else is in the datagram. It returns false if not all fit.
-func (v *Viewer) encodeFamily(row *viewerRow, sent *sentSnapshot) bool {
-	key := codingKey{slot: row.handle.Index(), baseline: v.baseline(row)}
-	anchor := v.anchor(row, key.baseline)
+func (v *Viewer) encodeFamily(row *viewerRow, b wire.Baseline, sent *sentSnapshot) bool {
+	key := codingKey{slot: row.handle.Index(), baseline: b}
+	anchor := v.anchor(row, b)
 	if anchor == nil {
 		return v.encodeRow(row, key, nil, sent)
 	}
-	if anchor.due && !v.encodeFamily(anchor, sent) {
+	if anchor.due && !v.encodeFamily(anchor, b, sent) {
 		return false
 	}
 	key.anchored = v.encoder.has(anchor.handle.Index(), key.baseline)
@@ -141,25 +196,24 @@ func (v *Viewer) encodeFamily(row *viewerRow, sent *sentSnapshot) bool {
 }
 
 func (v *Viewer) encodeRow(row *viewerRow, key codingKey, anchor *tenant, sent *sentSnapshot) bool {
-	r, e := v.replicator, &v.encoder
-	chunks, chunk, copied := r.frame.code(key, anchor, &e.own)
-	if !e.add(encodedRow{key, chunks, chunk}) {
+	e := &v.encoder
+	chunk, how := v.replicator.frame.code(key, anchor, &e.own)
+	if !e.add(encodedRow{key, row.handle.Generation(), chunk, how}) {
 		return false
 	}
-	r.frame.schema.References(r.frame.current(&r.frame.tenants[key.slot]), v.teach)
-	row.priority, row.sentTick, row.waiting, row.due = 0, r.frame.tick, true, false
-	sent.rows = append(sent.rows, key.slot)
-	r.stats.Rows++
-	if copied {
-		r.stats.RowsCopied++
-	}
-	if key.baseline.Age == 0 {
-		r.stats.RowsWhole++
-	}
-	if key.anchored {
-		r.stats.RowsAnchored++
-	}
+	v.send(row, sent)
 	return true
+}
+
+// send notes that row is in the open datagram.
+func (v *Viewer) send(row *viewerRow, sent *sentSnapshot) {
+	f := v.replicator.frame
+	slot := row.handle.Index()
+	if f.schema.Refers() {
+		f.schema.References(f.current(&f.tenants[slot]), v.teach)
+	}
+	row.priority, row.sentTick, row.waiting, row.due = 0, f.tick, true, false
+	sent.rows = append(sent.rows, slot)
 }
 
 // baseline chooses the states that row is coded against: the newest that the
@@ -189,10 +243,10 @@ func (v *Viewer) keeps(row *viewerRow, tick uint32) bool {
 // the two have the same baselines. A row that has a parent itself is no anchor,
 // so that anchors come first, and none depends on another.
 func (v *Viewer) anchor(row *viewerRow, b wire.Baseline) *viewerRow {
-	if b.Age == 0 {
+	f := v.replicator.frame
+	if b.Age == 0 || !f.schema.Carries() {
 		return nil
 	}
-	f := v.replicator.frame
 	component, h := f.parent(&f.tenants[row.handle.Index()], b)
 	if h == 0 {
 		return nil

@@ -16,3 +16,17 @@ type Stats struct {
 	StateBytes     uint64
 	Resyncs        uint64 // viewers sent their whole interest set again
 }
+
+// count adds one row of a datagram.
+func (s *Stats) count(r *encodedRow) {
+	s.Rows++
+	if r.how == codedBefore {
+		s.RowsCopied++
+	}
+	if r.key.anchored {
+		s.RowsAnchored++
+	}
+	if r.key.baseline.Age == 0 {
+		s.RowsWhole++
+	}
+}

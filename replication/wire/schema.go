@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,7 @@ type Schema struct {
 	fields     []field // of all components, in order
 	byName     map[string]int
 	carried    []int // components with a parent line
+	refers     bool  // a field is a handle
 	words      int
 	rowBits    int // bits of a row that has everything, in its longest form
 }
@@ -172,6 +174,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 			name, t, rowHeaderBits+bits, MaxRowBytes*8)
 	}
 	s.rowBits += s.longest(len(s.components) - 1)
+	s.refers = s.refers || slices.ContainsFunc(s.fields[first:], func(f field) bool { return f.kind == kindRef })
 	if anchor >= 0 {
 		s.carried = append(s.carried, len(s.components)-1)
 	}
@@ -276,6 +279,12 @@ func (s *Schema) References(row Row, f func(bulk.Handle)) {
 		}
 	}
 }
+
+// Carries says whether a component has a parent line.
+func (s *Schema) Carries() bool { return len(s.carried) > 0 }
+
+// Refers says whether a field is a handle.
+func (s *Schema) Refers() bool { return s.refers }
 
 // Parent is the handle of the entity that row names as its parent, and the
 // component that does: the first present one that has a parent line. It is 0 if
