@@ -46,7 +46,7 @@ func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bo
 }
 
 // runFew runs less than a block in the spare planes, so that nothing beyond the
-// caller's memory is touched. The lanes that nobody asked for are 0.
+// caller's memory is touched. The points that nobody asked for are 0.
 func (c *call) runFew(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {

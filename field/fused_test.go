@@ -240,7 +240,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 		operands = append(operands, planeOperand(planeNumber))
 	}
 	operands = append(operands, c.encode(taken)...)
-	code := []benchInstruction{{handlerBegin, nil}}
+	code := []benchInstruction{{handlerBeginXYZ, nil}}
 	if taken {
 		code = append(code, benchInstruction{handlerLessVV + 1, []uint16{planeOperand(planeV), planeOperand(planeV + 1), planeOperand(planeV + 2), constantOperand(constantZero)}})
 	}
@@ -249,7 +249,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 		code = append(code, benchInstruction{handlerLessVV + 2, []uint16{planeOperand(planeGiven), planeOperand(planeGiven + 1), planeOperand(planeGiven + 2), constantOperand(constantZero)}})
 	}
 	before := append([]float32(nil), b.scratch...)
-	b.execute(t, append(code, benchInstruction{handlerEnd, nil}))
+	b.execute(t, append(code, benchInstruction{handlerEndXYZ, nil}))
 	same := func(want, got float32, what string) {
 		if !sameNumber(want, got) {
 			t.Fatalf("%v, %s, %s: %x, not %x", b.bound.kernels, c.name, what, got, want)

@@ -35,6 +35,7 @@ import (
 
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
+	"github.com/worldd/worldd/server/token"
 )
 
 // Exit statuses.
@@ -59,6 +60,8 @@ type flags struct {
 	Area        float64       `default:"80" placeholder:"METRES" help:"How far from the middle bots roam (${default} m)."`
 	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, as it prints at its start."`
 	InsecureDev bool          `xor:"trust" help:"Believe whoever answers: for development on one machine."`
+	TokenKey    string        `type:"path" placeholder:"FILE" help:"Secret key to make the bots' connect tokens with, as 'worldd token new' writes it."`
+	Audience    string        `default:"worldd" placeholder:"NAME" help:"What the tokens are made for (${default})."`
 	Admin       string        `placeholder:"HOST:PORT" help:"The server's operator port: shows its ticks too."`
 	Profile     string        `placeholder:"DIR" help:"Fetch the server's CPU, heap and goroutine profiles while all bots play (needs --admin)."`
 	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with 1 if this came true; may be given more than once."`
@@ -67,6 +70,7 @@ type flags struct {
 
 	thresholds []bot.Threshold
 	admin      *admin
+	issuer     *token.Issuer
 }
 
 // Validate is called by kong: what it returns is shown with the usage.
@@ -88,6 +92,15 @@ func (f *flags) Validate() error {
 		}
 		f.thresholds = append(f.thresholds, t)
 	}
+	if f.TokenKey != "" {
+		secret, err := os.ReadFile(f.TokenKey)
+		if err == nil {
+			f.issuer, err = token.NewIssuer(string(secret))
+		}
+		if err != nil {
+			return fmt.Errorf("--token-key: %w", err)
+		}
+	}
 	var err error
 	if f.Admin != "" {
 		f.admin, err = newAdmin(f.Admin)
@@ -100,7 +113,7 @@ func (f *flags) config() bot.Config {
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario,
 		Link: bot.Link{Loss: f.Loss, Delay: f.Delay, Jitter: f.Jitter, Reorder: f.Reorder},
-		Seed: f.Seed, AreaMetres: f.Area,
+		Seed: f.Seed, AreaMetres: f.Area, Issuer: f.issuer, Audience: f.Audience,
 	}
 }
 

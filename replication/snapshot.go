@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -35,7 +36,7 @@ func (v *Viewer) selectRows() bool {
 			row.priority = 0 // dormant
 			continue
 		}
-		if row.waiting && row.sentTick >= version && r.frame.tick-row.sentTick <= resendAfter*r.interval {
+		if row.waiting && row.sentTick >= version && (r.frame.tick-row.sentTick <= resendAfter*r.interval || fault.NeverResend) {
 			continue // on its way
 		}
 		row.priority += v.gain(t)
@@ -155,7 +156,11 @@ func (v *Viewer) closeSnapshot() {
 		row := &e.rows[i]
 		r.stats.count(row)
 	}
-	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: v.structure.written})
+	structure := v.structure.written
+	if fault.StructureOneLess {
+		structure--
+	}
+	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: structure})
 	v.tokens -= size
 	r.stats.Snapshots++
 	r.stats.StateBytes += uint64(size)
@@ -213,6 +218,9 @@ func (v *Viewer) send(row *viewerRow, sent *sentSnapshot) {
 		f.schema.References(f.current(&f.tenants[slot]), v.teach)
 	}
 	row.priority, row.sentTick, row.waiting, row.due = 0, f.tick, true, false
+	if fault.AckOnSend {
+		row.acknowledge(f.tick)
+	}
 	sent.rows = append(sent.rows, slot)
 }
 

@@ -5,6 +5,7 @@
 //	worldd check my-world.yaml                            say what is wrong with a world file
 //	worldd replay my.recording                            repeat what a server did, and compare
 //	worldd effect check|render|fmt|explain|hash FILE      for authors of effects: mistakes, pictures
+//	worldd token new|issue                                keys, and tokens for users who may join
 //	worldd version
 //
 // A world is one of the embedded ones, "storm" and "calm", or a file. What a
@@ -49,6 +50,7 @@ type commands struct {
 	Replay  replayCommand  `cmd:"" help:"Repeat a recording and name the first tick that differs."`
 	Train   trainCommand   `cmd:"" help:"Make coding tables from a recording."`
 	Effect  effectCommand  `cmd:"" help:"Check and draw effects: for their authors."`
+	Token   tokenCommand   `cmd:"" help:"Make keys, and connect tokens for users."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 	Bots    botsCommand    `cmd:"" hidden:"" help:"The demo's child process."`
 }

@@ -85,7 +85,10 @@ func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.S
 	a.done.Sessions++
 	stream, err := conn.OpenStreamSync(dialing)
 	if err == nil {
-		_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: a.schema, Tables: wire.DefaultTables().Version(), Name: "attacker"}))
+		var ticket []byte // attackers are users too
+		if ticket, err = a.config.ticket("attacker"); err == nil {
+			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: a.schema, Tables: wire.DefaultTables().Version(), Token: ticket, Name: "attacker"}))
+		}
 	}
 	if err != nil {
 		a.close(conn)

@@ -110,9 +110,14 @@ func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	b.begun = time.Now()
+	name := fmt.Sprintf("bot-%d", b.number)
+	ticket, err := b.config.ticket(name)
+	if err != nil {
+		return err
+	}
 	c, err := client.Dial(ctx, client.Config{
 		SessionConfig: client.SessionConfig{
-			Schema: schema, Name: fmt.Sprintf("bot-%d", b.number), Observer: b.observer(), Result: b.result,
+			Schema: schema, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
 		},
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Socket: b.socket(),

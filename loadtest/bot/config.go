@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/server/token"
 )
 
 // Config says whom to load, and how. The zero value of a field means its
@@ -19,6 +21,10 @@ type Config struct {
 	// the certificate must be one that this machine trusts.
 	Fingerprint string
 	InsecureDev bool
+	// Issuer makes each bot a connect token for Audience, as the user that it
+	// calls itself; nil: bots bring none.
+	Issuer   *token.Issuer
+	Audience string
 	// Bots is how many. Default 50.
 	Bots int
 	// Duration is how long, from the first dial. Default 30 s.
@@ -87,4 +93,13 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("bot: a fingerprint and insecure-dev: want one of them"))
 	}
 	return errors.Join(errs...)
+}
+
+// ticket is a connect token for a bot, if it needs one.
+func (c Config) ticket(user string) ([]byte, error) {
+	if c.Issuer == nil {
+		return nil, nil
+	}
+	text, err := c.Issuer.Issue(user, c.Audience, time.Now(), dialTimeout)
+	return []byte(text), err
 }
