@@ -24,8 +24,8 @@ func (v *Viewer) CheckInvariants() error {
 		if row.entered > v.structure.written {
 			return fmt.Errorf("R4: %v entered at record %d of %d", row.handle, row.entered, v.structure.written)
 		}
-		if row.ackedSeq > v.seq || row.ackedTick > r.frame.tick {
-			return fmt.Errorf("R3: %v has baseline %d of snapshot %d", row.handle, row.ackedSeq, v.seq)
+		if row.ackedTick > r.frame.tick || row.olderTick >= row.ackedTick || row.nextTick > row.ackedTick || row.sentTick > r.frame.tick {
+			return fmt.Errorf("R3: %v has baselines of ticks %d and %d, then %d, at tick %d", row.handle, row.ackedTick, row.olderTick, row.nextTick, r.frame.tick)
 		}
 	}
 	for slot := range v.known.All() {

@@ -9,10 +9,10 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// candidate is an entity that waits for a place in the budget.
+// candidate is an entity that waits to enter.
 type candidate struct {
 	handle bulk.Handle
-	weight float32 // enters: squared distance, least first; rows: priority, most first
+	weight float32 // squared distance, least first
 }
 
 // updateInterest finds who enters and removes who left. An entity enters
@@ -124,9 +124,9 @@ func (v *Viewer) enter(h bulk.Handle) int {
 		v.index[h.Index()] = i
 	}
 	before := v.rows[i]
-	v.rows[i] = viewerRow{handle: h, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, seen: v.scan}
+	v.rows[i] = viewerRow{handle: h, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, nextTick: r.frame.tick, seen: v.scan}
 	if fault.KeepBaseline {
-		v.rows[i].ackedSeq, v.rows[i].ackedTick = before.ackedSeq, before.ackedTick
+		v.rows[i].ackedTick, v.rows[i].olderTick, v.rows[i].nextTick = before.ackedTick, before.olderTick, before.nextTick
 	}
 	r.stats.Enters++
 	return n

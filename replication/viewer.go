@@ -26,12 +26,12 @@ type Viewer struct {
 	sent      [sentWindow]sentSnapshot
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 
-	wanted     []candidate
-	candidates []candidate
-	resync     bool
-	encoder    encoder
-	teach      func(bulk.Handle)                   // Teach; bound once, since binding allocates
-	near       func(world.Entity, world.Vec3) bool // wants an entity within the enter radius
+	wanted  []candidate
+	waiting []waitingRow
+	resync  bool
+	encoder encoder
+	teach   func(bulk.Handle)                   // Teach; bound once, since binding allocates
+	near    func(world.Entity, world.Vec3) bool // wants an entity within the enter radius
 }
 
 // viewerRow is one entity of the interest set.
@@ -39,12 +39,14 @@ type viewerRow struct {
 	handle    bulk.Handle
 	entered   uint32 // number of its Enter record
 	enterTick uint32 // tick of the state in that record
-	ackedSeq  uint32 // snapshot whose state is the baseline; 0: the Enter record
 	ackedTick uint32 // tick of the baseline
-	sentSeq   uint32 // newest snapshot it rode in that may yet arrive; 0: none
-	sentTick  uint32
+	olderTick uint32 // tick of the state before it that motion is taken from; 0: none
+	nextTick  uint32 // tick of the state that takes its place next
+	sentTick  uint32 // newest snapshot it rode in; 0: none
 	priority  float32
 	seen      uint32
+	waiting   bool // that snapshot may yet arrive
+	due       bool // it waits for its place in the snapshot that is being made
 }
 
 // Update is what one Snapshot call produced. The slices are valid until the
