@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -52,7 +53,7 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 		return differ(wire.ProtocolVersion, "version", uint64(h.Protocol), wire.Version)
 	case h.Schema != own:
 		return differ(wire.SchemaMismatch, "schema", h.Schema, own)
-	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
+	case h.Epoch != 0 && h.Epoch != c.config.Epoch && !fault.AnyEpoch:
 		return differ(wire.EpochMismatch, "epoch", h.Epoch, c.config.Epoch)
 	}
 	return nil, ""
