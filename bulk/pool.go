@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -396,7 +397,7 @@ func (p *Pool[T]) vacate(i uint32, after uint64) {
 		p.live.unmark(w)
 	}
 	p.untag(i)
-	retires := *p.generation(i) == 0
+	retires := *p.generation(i) == 0 && !fault.ReuseOnRetire
 	if retires { // H4: nobody lives here ever again
 		p.dead.Set(i)
 		p.retired++

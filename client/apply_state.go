@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -51,8 +52,11 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 		r.stats.Duplicates++
 		return Duplicate, nil
 	}
-	if h.Structure > r.applied {
+	if h.Structure > r.applied && !fault.IgnoreStructure {
 		r.hold(h, datagram)
+		if fault.AckOnReceive {
+			r.acks.add(h.Seq)
+		}
 		return Held, nil
 	}
 	readable, err := r.decode(h)
@@ -61,10 +65,16 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 	}
 	if !readable {
 		r.stats.Unreadable++
+		if fault.AckUnreadable {
+			r.acks.add(h.Seq)
+		}
 		return Unreadable, nil
 	}
-	if r.fold != h.Fold {
+	if r.fold != h.Fold && !fault.SkipFold {
 		r.stats.Faults++
+		if fault.AckFaulty {
+			r.acks.add(h.Seq)
+		}
 		return Faulty, nil
 	}
 	r.publish(h)
@@ -145,7 +155,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 			e.forget(h.Seq - uint32(d.code))
 		}
 		e.keep(h.Seq, d.words)
-		if h.Seq < e.seq {
+		if h.Seq < e.seq && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue
 		}

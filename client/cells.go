@@ -62,7 +62,7 @@ func (c *cell) begin(generation, since, mask uint32) {
 // newest. It fails when the slot changed hands more than once since.
 func (c *cell) asOf(s uint32) (tenancy, bool) {
 	switch {
-	case c.now.generation != 0 && c.now.since <= s:
+	case c.now.generation != 0 && (c.now.since <= s || fault.PresentTenant):
 		return c.now, true
 	case c.prior.generation != 0 && c.prior.since <= s:
 		return c.prior, true

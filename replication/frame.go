@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -122,7 +123,7 @@ func (t *tenant) version() uint32 { return t.ticks[t.newest] }
 // state has fallen out of the history.
 func (f *Frame) at(t *tenant, tick uint32) (wire.Row, bool) {
 	for age := range t.count {
-		if t.ticks[(t.newest+historyDepth-age)%historyDepth] <= tick {
+		if fault.BaselineNewest || t.ticks[(t.newest+historyDepth-age)%historyDepth] <= tick {
 			return wire.Row{Mask: t.mask, Words: f.state(t, age)}, true
 		}
 	}

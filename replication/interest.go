@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -75,6 +76,9 @@ func (v *Viewer) leaveDistant() {
 		if row.handle != v.focus && t.placed && distance2 > limit {
 			h := row.handle
 			v.removeRow(h) // puts another row in place i
+			if fault.ForgetOnLeave {
+				v.known.Clear(h.Index())
+			}
 			v.tell(wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: h})
 			r.stats.Leaves++
 			continue
@@ -119,7 +123,11 @@ func (v *Viewer) enter(h bulk.Handle) int {
 		v.rows = append(v.rows, viewerRow{})
 		v.index[h.Index()] = i
 	}
+	before := v.rows[i]
 	v.rows[i] = viewerRow{handle: h, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, seen: v.scan}
+	if fault.KeepBaseline {
+		v.rows[i].ackedSeq, v.rows[i].ackedTick = before.ackedSeq, before.ackedTick
+	}
 	r.stats.Enters++
 	return n
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -54,6 +55,9 @@ func (r *Replicator) Due(phase uint64) bool {
 // It is called after every step, replicated or not: between two frames a slot
 // may change hands more than once, and each tenant is another handle (H4, R5).
 func (r *Replicator) AfterStep() {
+	if fault.FramesOnly && !r.Due(0) {
+		return
+	}
 	for _, h := range r.world.Destroyed() {
 		r.frame.vacate(h)
 		r.unplaced.Clear(h.Index())

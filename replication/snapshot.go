@@ -3,6 +3,7 @@ package replication
 import (
 	"slices"
 
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -26,7 +27,7 @@ func (v *Viewer) selectRows() bool {
 			row.priority = 0 // dormant
 			continue
 		}
-		if row.sentSeq != 0 && row.sentTick >= version && v.seq-row.sentSeq < resendAfter {
+		if row.sentSeq != 0 && row.sentTick >= version && (v.seq-row.sentSeq < resendAfter || fault.NeverResend) {
 			continue // on its way
 		}
 		row.priority += v.gain(t)
@@ -78,6 +79,9 @@ func (v *Viewer) encodeSnapshot(rows []candidate) []candidate {
 		}
 		r.frame.schema.References(current, v.teach)
 		row.priority, row.sentSeq, row.sentTick = 0, v.seq, r.frame.tick
+		if fault.AckOnSend {
+			row.ackedSeq, row.ackedTick = v.seq, r.frame.tick
+		}
 		sent.rows = append(sent.rows, sentRow{row.handle, row.entered})
 		r.stats.Rows++
 		if code == wire.BaselineNone {
@@ -86,7 +90,11 @@ func (v *Viewer) encodeSnapshot(rows []candidate) []candidate {
 	}
 	// The structure number is taken last: Teach may have written records that
 	// the rows' references stand on (R4).
-	size := e.close(wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: v.structure.written})
+	structure := v.structure.written
+	if fault.StructureOneLess {
+		structure--
+	}
+	size := e.close(wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: structure})
 	v.tokens -= size
 	r.stats.Snapshots++
 	r.stats.StateBytes += uint64(size)

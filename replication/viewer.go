@@ -2,6 +2,7 @@ package replication
 
 import (
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -108,13 +109,15 @@ func (v *Viewer) Teach(h bulk.Handle) {
 	slot := h.Index()
 	switch v.replicator.world.Status(h) {
 	case bulk.Live:
-		v.known.Set(slot)
+		if !fault.DropKnown {
+			v.known.Set(slot)
+		}
 		delete(v.toldDead, slot)
 	case bulk.Stale:
 		if i, ok := v.index[slot]; ok && v.rows[i].handle.Generation() > h.Generation() {
 			return // the client knows a later tenant, so h is stale to it
 		}
-		if v.toldDead[slot] >= h.Generation() {
+		if v.toldDead[slot] >= h.Generation() || fault.SilentDead {
 			return
 		}
 		v.toldDead[slot] = h.Generation()
@@ -128,6 +131,9 @@ func (v *Viewer) Teach(h bulk.Handle) {
 // it is destroyed; Pending if the client was never sent it, which is also the
 // answer for a handle that was never issued, so that probing reveals nothing.
 func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
+	if fault.ResolveByIndex {
+		h = v.replicator.world.HandleAt(h.Index())
+	}
 	if !h.Valid() {
 		return wire.Pending
 	}
@@ -147,7 +153,7 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 
 // Resync makes the next snapshots enter the whole interest set again, for a
 // client that found its state at fault.
-func (v *Viewer) Resync() { v.resync = true }
+func (v *Viewer) Resync() { v.resync = !fault.IgnoreResync }
 
 func (v *Viewer) reenterAll() {
 	v.resync = false

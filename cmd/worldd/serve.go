@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
 )
 
 // recordedHashTicks is how often a recording holds hashes: a difference is named
@@ -29,6 +31,9 @@ type serveCommand struct {
 	Cert        string `type:"path" and:"cert" placeholder:"FILE" help:"Certificate chain, PEM. Without one the server makes its own."`
 	Key         string `type:"path" and:"cert" placeholder:"FILE" help:"Private key of the certificate, PEM."`
 	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
+
+	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
+	Audience  string   `default:"worldd" placeholder:"NAME" help:"What tokens for this server are made for (${default})."`
 
 	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there."`
 	ImageEvery time.Duration `default:"30s" placeholder:"TIME" help:"Time between two saves (${default})."`
@@ -62,6 +67,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	config := server.Config{
 		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin, Log: newLog(std.err, zapcore.InfoLevel),
 	}
+	if config.Admit, err = c.admission(); err != nil {
+		return err
+	}
 	if c.Image != "" {
 		resumed, err := resume(g.scene, c.Image)
 		if err != nil {
@@ -84,21 +92,24 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	fmt.Fprintf(std.out, "worldd: world %s on %v, fingerprint %s\n", file.Name, s.Addr(), s.Fingerprint())
+	if config.Admit == nil {
+		fmt.Fprintln(std.out, "worldd: anybody may join: development only (--token-keys asks for tokens)")
+	}
 	if admin := s.AdminAddr(); admin != nil {
 		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
 	}
 	began := time.Now()
-	err = c.serve(ctx, s, g.scene)
+	err = c.serve(ctx, s, g.scene, config.Log)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
 }
 
 // serve runs the server, and records it if asked.
-func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene) error {
+func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene, log *zap.Logger) error {
 	if c.Record == "" {
 		return s.Serve(ctx)
 	}
-	file, err := createRecord(c.Record)
+	file, err := createRecord(c.Record, log)
 	if err != nil {
 		return err
 	}
@@ -107,7 +118,7 @@ func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scene
 		return errors.Join(err, file.Close())
 	}
 	err = s.Serve(ctx)
-	return errors.Join(err, recorder.Close(), file.Close())
+	return errors.Join(err, cmp.Or(recorder.Close(), file.Close())) // of one fault, not both
 }
 
 // writeServed sums up what a server did, for people.
@@ -123,6 +134,9 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 	line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %d steps at %d Hz, %d late", t.P50Ms, t.P99Ms, t.MaxMs, t.Count, t.RateHz, t.Late)
 	line("world", "%d entities: %d awake, %d asleep; %d spawned, %d destroyed", world.Entities, world.Awake, world.Asleep, world.Spawned, world.Destroyed)
 	line("", "state hash %s", world.StateHash)
+	for _, s := range r.World.Systems {
+		line("", "system %s: %v a tick, at most %v", s.Name, mean(s).Round(10*time.Nanosecond), s.Longest.Round(time.Microsecond))
+	}
 	line("sent", "%.1f MB in %d datagrams, %.1f MB on streams", float64(r.Traffic.DatagramBytes)/1e6, r.Traffic.Datagrams, float64(r.Traffic.StreamBytes)/1e6)
 	if i := r.Images; i.Saved+i.Failed > 0 {
 		line("images", "%d saved, %d not; at most %v in all, %v of it in the tick", i.Saved, i.Failed, i.Took.Round(time.Millisecond), i.Blocked.Round(10*time.Microsecond))
@@ -134,11 +148,26 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 	_, _ = io.WriteString(w, b.String()) // a closed terminal is no reason to fail
 }
 
+// mean is what a run of a system took.
+func mean(s world.SystemStats) time.Duration {
+	return s.Total / time.Duration(max(s.Runs, 1))
+}
+
 // tickOf and worldOf are the server's part of a bot.Report.
 func tickOf(r server.Report) *bot.Tick {
 	t := r.Tick
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return &bot.Tick{RateHz: t.RateHz, Count: t.Count, P50Ms: ms(t.P50), P99Ms: ms(t.P99), MaxMs: ms(t.Max), Late: t.Late}
+}
+
+// serverNow is the server now, compared with a moment before.
+func serverNow(before, now server.Report) *bot.ServerNow {
+	s := &bot.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep}
+	if n := now.Tick.Count - before.Tick.Count; n > 0 {
+		spent := func(r server.Report) time.Duration { return r.Tick.Receive + r.Tick.Step + r.Tick.Replicate }
+		s.TickMeanMs = (spent(now) - spent(before)).Seconds() * 1000 / float64(n)
+	}
+	return s
 }
 
 func worldOf(r server.Report) *bot.World {

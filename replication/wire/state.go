@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -127,7 +128,9 @@ func Fold(acc uint64, h bulk.Handle) uint64 {
 	x := uint32(acc)
 	x = (x ^ h.Index()) * 0x9e3779b1
 	x ^= x >> 15
-	x = (x ^ h.Generation()) * 0x85ebca77
+	if !fault.FoldIndexOnly {
+		x = (x ^ h.Generation()) * 0x85ebca77
+	}
 	x ^= x >> 13
 	return uint64(x)
 }
