@@ -3,6 +3,8 @@ package replication
 import (
 	"errors"
 	"fmt"
+
+	"github.com/worldd/worldd/bulk"
 )
 
 // Config says what viewers see and what it may cost. The zero value of a field
@@ -21,6 +23,13 @@ type Config struct {
 	// BudgetBytesPerSecond bounds what one viewer is sent, structure and state
 	// together. Destroys and leaves are always sent and are charged. Default 64,000.
 	BudgetBytesPerSecond int
+	// Always is the set of slots whose entities are relevant to every viewer at
+	// any distance, say the Presence of a component. It is read at each snapshot.
+	// Default none.
+	Always *bulk.Bitset
+	// Private is the set of slots whose entities only viewers see that own them
+	// (Viewer.Own). Default none.
+	Private *bulk.Bitset
 }
 
 // WithDefaults returns c with every zero field replaced by its default.

@@ -1,125 +1,142 @@
 package replication
 
 import (
-	"cmp"
-	"slices"
+	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// candidate is an entity that waits for a place in the budget.
-type candidate struct {
-	handle bulk.Handle
-	weight float32 // enters: squared distance, least first; rows: priority, most first
-}
-
-// updateInterest finds who enters and removes who left. An entity enters
-// within the enter radius and leaves beyond the leave radius.
+// updateInterest finds who enters, removes who left or died, and notes whose
+// state changed. An entity enters within the enter radius and leaves beyond the
+// leave radius.
 func (v *Viewer) updateInterest() {
 	r := v.replicator
+	v.bury()
+	at := v.center
 	if t := r.frame.tenantOf(v.focus); t != nil {
-		v.center = t.position
+		at = t.position
 	}
-	v.scan++
-	v.wanted = v.wanted[:0]
-	r.world.Within(v.center, r.config.EnterRadius, v.near)
-	for slot := range r.unplaced.All() {
-		v.want(r.frame.tenants[slot].handle, 0)
+	r.wanted = r.wanted[:0]
+	if at == v.center && v.quiet() {
+		v.captured = r.changes.captures
+		return
 	}
-	v.leaveDistant()
-	slices.SortFunc(v.wanted, func(a, b candidate) int { return byWeight(a.weight, b.weight, a, b) })
+	v.center, v.ruleChanged = at, false
+	s := &r.sweep
+	s.reserve(len(r.frame.tenants))
+	s.look(&r.places, v.center, r.config.EnterRadius)
+	v.sift(s)
+	v.compare(s, r.changes.since(v.captured))
+	v.captured = r.changes.captures
+	s.take(v.want)
+	v.joinQueue()
 }
 
-// byWeight compares weights, and handles where they are equal, so that the
-// order depends on nothing else. It is written out because it is most of what
-// sorting costs; weights are never NaN.
-func byWeight(low, high float32, a, b candidate) int {
-	switch {
-	case low < high:
-		return -1
-	case low > high:
-		return 1
-	}
-	return cmp.Compare(a.handle, b.handle)
+// quiet says whether the interest set is what it was at the last snapshot, and
+// nobody in it changed. What depends on sets of the game's is looked at always.
+func (v *Viewer) quiet() bool {
+	r := v.replicator
+	return v.seq > 0 && !v.ruleChanged && len(v.waiting) == 0 && len(v.owned) == 0 && !v.ruled() && !v.dying &&
+		len(v.filter.Also) == 0 && r.config.Always == nil && r.unplacedChanged <= v.captured &&
+		r.places.quiet(v.center, r.config.LeaveRadius, v.captured)
 }
 
-func (v *Viewer) want(h bulk.Handle, distance2 float32) {
-	if row := v.row(h); row != nil {
-		row.seen = v.scan
-		if !v.entersAnew(row) {
-			return
+// compare goes through the interest set by words. Where nobody came, left or
+// changed, 64 neighbours take three loads and an AND each. It leaves in s who is
+// inside and not in the interest set.
+func (v *Viewer) compare(s *sweep, changed *bulk.Bitset) {
+	m := &v.members
+	v.compact()
+	from := 0
+	for i, word := range m.numbers {
+		mask := m.masks[i]
+		inside := s.inside[word]
+		news := mask
+		if changed != nil {
+			news &= changed.Word(word)
 		}
+		rows := m.rows[from : from+bits.OnesCount64(mask)]
+		from += len(rows)
+		living := mask
+		if news != 0 {
+			living = v.hear(word, mask, news, rows)
+		}
+		if outside := living &^ inside; outside != 0 {
+			v.leave(word, mask, outside, rows)
+		}
+		s.inside[word] = inside &^ living
 	}
-	v.wanted = append(v.wanted, candidate{h, distance2})
+	v.compact()
 }
 
-// entersAnew says whether the client must be sent the whole of row again: its
-// set of components changed, or the client asked for a resync.
-func (v *Viewer) entersAnew(row *viewerRow) bool {
-	return v.replicator.frame.tenants[row.handle.Index()].shape > row.enterTick
+// compact takes the members out that have left or died.
+func (v *Viewer) compact() {
+	if v.dying {
+		v.members.compact()
+		v.dying = false
+	}
 }
 
-func (v *Viewer) leaveDistant() {
+// hear takes note of members that changed, and returns the mask without those
+// that died.
+func (v *Viewer) hear(word uint32, mask, news uint64, rows []uint32) (living uint64) {
+	tenants := v.replicator.frame.tenants
+	living = mask
+	for ; news != 0; news &= news - 1 {
+		bit := news & -news
+		at := bits.OnesCount64(mask & (bit - 1))
+		row := &v.rows[rows[at]]
+		if row.handle == tenants[row.handle.Index()].handle {
+			v.activate(rows[at])
+			continue
+		}
+		living &^= bit
+		v.die(&rows[at])
+	}
+	return living
+}
+
+// die tells the client that a member is no more (R5).
+func (v *Viewer) die(place *uint32) {
+	v.tellDestroyed(v.rows[*place].handle)
+	v.release(place)
+}
+
+// leave takes those out of the interest set who are hidden by a rule or beyond
+// the leave radius, of 64 neighbours who are not inside.
+func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 	r := v.replicator
 	limit := float32(r.config.LeaveRadius * r.config.LeaveRadius)
-	for i := 0; i < len(v.rows); {
-		row := &v.rows[i]
-		t := &r.frame.tenants[row.handle.Index()]
-		if row.seen == v.scan {
-			i++
+	allowed := v.allowed(word)
+	for ; outside != 0; outside &= outside - 1 {
+		bit := outside & -outside
+		slot := word<<6 | uint32(bits.TrailingZeros64(bit))
+		reason := wire.ReasonLeftInterest
+		if allowed&bit == 0 {
+			reason = wire.ReasonHiddenByRule
+		} else if b := r.places.body(slot); b != nil && b.distance2(v.center) <= limit {
 			continue
 		}
-		d := t.position.Sub(v.center)
-		distance2 := d.Dot(d)
-		if row.handle != v.focus && t.placed && distance2 > limit {
-			h := row.handle
-			v.removeRow(h) // puts another row in place i
-			v.tell(wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: h})
-			r.stats.Leaves++
-			continue
-		}
-		if v.entersAnew(row) {
-			v.wanted = append(v.wanted, candidate{row.handle, distance2})
-		}
-		i++
+		place := &rows[bits.OnesCount64(mask&(bit-1))]
+		v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.rows[*place].handle})
+		r.stats.Leaves++
+		v.hidden.set(slot)
+		v.release(place)
 	}
 }
 
-// enterWanted writes Enter records, nearest first, while the budget and the
-// client keep up. While rows wait for their turn, enters may take half of the
-// budget: a crowd that joins must not starve what moves.
-func (v *Viewer) enterWanted(rowsWait bool) {
-	allowance := v.tokens
-	if rowsWait {
-		allowance /= 2
-	}
-	for _, c := range v.wanted {
-		if allowance <= 0 || v.structure.outstanding() >= maxOutstandingBytes {
+// wantAll lists those of 64 neighbours that are to enter. Sets of the game's may
+// name slots that nobody holds in this frame.
+func (v *Viewer) wantAll(word uint32, mask uint64) {
+	r := v.replicator
+	for ; mask != 0; mask &= mask - 1 {
+		slot := word<<6 | uint32(bits.TrailingZeros64(mask))
+		if int(slot) >= len(r.frame.tenants) {
 			return
 		}
-		allowance -= v.enter(c.handle)
+		if h := r.frame.tenants[slot].handle; h != 0 {
+			r.wanted = append(r.wanted, wanted{handle: h, since: r.frame.tick, place: noRow})
+		}
 	}
-}
-
-// enter sends the whole present state of h and takes it into the interest set.
-func (v *Viewer) enter(h bulk.Handle) int {
-	r := v.replicator
-	t := &r.frame.tenants[h.Index()]
-	row := r.frame.current(t)
-	r.frame.schema.References(row, v.teach)
-	n := v.tell(wire.Record{
-		Op: wire.OpEnter, Handle: h, Kind: uint32(t.kind), Row: v.encoder.full(r.frame.schema, row),
-	})
-	v.known.Set(h.Index())
-	delete(v.toldDead, h.Index())
-	i, ok := v.index[h.Index()]
-	if !ok {
-		i = len(v.rows)
-		v.rows = append(v.rows, viewerRow{})
-		v.index[h.Index()] = i
-	}
-	v.rows[i] = viewerRow{handle: h, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, seen: v.scan}
-	r.stats.Enters++
-	return n
 }

@@ -1,51 +1,9 @@
 package replication
 
-import (
-	"slices"
-
-	"github.com/worldd/worldd/replication/wire"
-)
+import "github.com/worldd/worldd/replication/wire"
 
 // maxBaselineAge is the oldest snapshot that a row's baseline code can name.
 const maxBaselineAge = wire.MaxBaselineAge
-
-// selectRows gathers the rows whose newest state the client is not known to
-// have, most urgent first, and says whether there are any. Priority grows each
-// time that a row waits, so every row's turn comes.
-func (v *Viewer) selectRows() bool {
-	r := v.replicator
-	v.candidates = v.candidates[:0]
-	for i := range v.rows {
-		row := &v.rows[i]
-		t := &r.frame.tenants[row.handle.Index()]
-		version := t.version()
-		if v.entersAnew(row) {
-			continue
-		}
-		if version <= row.ackedTick {
-			row.priority = 0 // dormant
-			continue
-		}
-		if row.sentSeq != 0 && row.sentTick >= version && v.seq-row.sentSeq < resendAfter {
-			continue // on its way
-		}
-		row.priority += v.gain(t)
-		v.candidates = append(v.candidates, candidate{row.handle, row.priority})
-	}
-	slices.SortFunc(v.candidates, func(a, b candidate) int { return byWeight(b.weight, a.weight, a, b) })
-	return len(v.candidates) > 0
-}
-
-// gain is what a row's priority grows by for each snapshot it waits: its
-// kind's priority, halved at a quarter of the enter radius.
-func (v *Viewer) gain(t *tenant) float32 {
-	base := v.replicator.priorityOf(t.kind)
-	if !t.placed {
-		return base
-	}
-	distance := t.position.Sub(v.center).Len()
-	return base / (1 + 4*distance/v.replicator.config.EnterRadius)
-}
 
 // encodeSnapshots fills datagrams with the candidates in order, until the
 // budget or the number of datagrams is reached. There is always one, since an
@@ -69,7 +27,7 @@ func (v *Viewer) encodeSnapshot(rows []candidate) []candidate {
 	e.open(limit)
 	n := 0
 	for ; n < len(rows); n++ {
-		row := v.row(rows[n].handle)
+		row := &v.rows[rows[n].place]
 		code, base := v.baseline(row)
 		t := &r.frame.tenants[row.handle.Index()]
 		current := r.frame.current(t)
