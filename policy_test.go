@@ -47,11 +47,13 @@ field               internal/cpu internal/spelling x/sys
 world               bulk field renameio xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk world replication/wire
+server/token        paseto
 server              bulk world replication replication/wire quic-go zap prometheus hdrhistogram x/time
 client              bulk internal/fault replication/wire quic-go zap
-loadtest/bot        bulk client replication/wire hdrhistogram zap
-loadtest            client loadtest/bot replication/wire hdrhistogram kong zap
-cmd/worldd          bulk field world replication replication/wire server client loadtest/bot internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus
+loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
+loadtest/page       loadtest/bot
+loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus
 `
 
 // modules: the third parties by the names used above, and the version for those
@@ -60,7 +62,10 @@ const modules = `
 hdrhistogram github.com/HdrHistogram/hdrhistogram-go
 kong         github.com/alecthomas/kong
 msgpack      github.com/vmihailenco/msgpack/v5         v5.3.6
+paseto       aidanwoods.dev/go-paseto
 prometheus   github.com/prometheus/client_golang
+promtext     github.com/prometheus/common
+prommodel    github.com/prometheus/client_model/go
 quic-go      github.com/quic-go/quic-go                v0.64.1
 renameio     github.com/google/renameio/v2
 x/image      golang.org/x/image

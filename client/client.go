@@ -53,7 +53,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	socket, err := openSocket()
+	socket, err := openSocket(c.Socket)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,10 @@ type Config struct {
 	// TLS replaces the default of verifying the certificate against the
 	// system's authorities. Its NextProtos is overwritten.
 	TLS *tls.Config
+	// Socket opens the socket that the connection goes over, which Close closes:
+	// for a test that puts a bad link between client and server, or a game that
+	// has its own way to the network. nil is a UDP socket of the system's.
+	Socket func() (net.PacketConn, error)
 	// Log is told of the connection's life; nil is silent.
 	Log *zap.Logger
 }

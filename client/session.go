@@ -20,7 +20,8 @@ type SessionConfig struct {
 	// come with 0. Handles of one run say nothing in another, where the same
 	// number may name another entity.
 	Epoch uint64
-	// Token is for servers that admit by token. Package server asks for none yet.
+	// Token is the connect token, for servers that admit by token: good for one
+	// connection.
 	Token []byte
 	// Name shows up in the server's logs.
 	Name string

@@ -14,12 +14,15 @@ import (
 // the transport library's, which closes one some time after its connection:
 // after Close none may be left.
 type socket struct {
-	udp       *net.UDPConn
+	udp       net.PacketConn
 	transport *quic.Transport
 }
 
-func openSocket() (*socket, error) {
-	udp, err := net.ListenUDP("udp", nil)
+func openSocket(open func() (net.PacketConn, error)) (*socket, error) {
+	if open == nil {
+		open = func() (net.PacketConn, error) { return net.ListenUDP("udp", nil) }
+	}
+	udp, err := open()
 	if err != nil {
 		return nil, fmt.Errorf("client: can't open a UDP socket: %w", err)
 	}

@@ -4,10 +4,19 @@
 //	go run ./loadtest --addr 127.0.0.1:4433 --insecure-dev --bots 50 --duration 30s
 //
 // A line a second goes to standard error, the summary to standard output. With
-// --json one JSON object is all that is on standard output. The exit status is
-// 0 if every bot connected, none failed and no handle lied; 1 if not, or if
-// there was nobody to connect to; 2 for a wrong command line. Flags may also be
-// given as WORLDD_ADDR, WORLDD_BOTS and so on; the command line wins.
+// --json one JSON object is all that is on standard output; --html writes a page
+// with plots that opens without a network. --admin names the server's operator
+// port, from which its ticks come, and with --profile its profiles.
+//
+// --scenario says what the bots do, and --loss, --delay, --jitter and --reorder
+// put a bad link between each of them and the server. For a CI of one's own:
+// --fail 'latency_p99_ms>50', as often as wanted, with any number of the JSON by
+// its name (those of tick and world as tick_p99_ms).
+//
+// The exit status is 0 if every bot connected, none failed, no handle lied and
+// no --fail came true; 1 if not, or if there was nobody to connect to; 2 for a
+// wrong command line. Flags may also be given as WORLDD_ADDR, WORLDD_BOTS and so
+// on; the command line wins.
 package main
 
 import (
@@ -16,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,6 +34,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/loadtest/page"
+	"github.com/worldd/worldd/server/token"
 )
 
 // Exit statuses.
@@ -38,11 +50,27 @@ type flags struct {
 	Addr        string        `required:"" placeholder:"HOST:PORT" help:"The server."`
 	Bots        int           `default:"50" help:"How many bots."`
 	Duration    time.Duration `default:"30s" help:"How long, from the first dial."`
+	Ramp        time.Duration `placeholder:"TIME" help:"Over how long the first dials are spread (10 ms a bot, half of the duration at most)."`
+	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks) (${default})."`
+	Loss        float64       `placeholder:"SHARE" help:"Packets lost between bot and server, each way: 0.05 is 5 %."`
+	Delay       time.Duration `placeholder:"TIME" help:"How long each packet takes more, one way."`
+	Jitter      time.Duration `placeholder:"TIME" help:"On top of the delay, evenly spread from 0."`
+	Reorder     float64       `placeholder:"SHARE" help:"Packets held back so that later ones overtake them."`
 	Seed        uint64        `default:"1" help:"Of all that bots do by chance."`
 	Area        float64       `default:"80" placeholder:"METRES" help:"How far from the middle bots roam (${default} m)."`
 	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, as it prints at its start."`
 	InsecureDev bool          `xor:"trust" help:"Believe whoever answers: for development on one machine."`
+	TokenKey    string        `type:"path" placeholder:"FILE" help:"Secret key to make the bots' connect tokens with, as 'worldd token new' writes it."`
+	Audience    string        `default:"worldd" placeholder:"NAME" help:"What the tokens are made for (${default})."`
+	Admin       string        `placeholder:"HOST:PORT" help:"The server's operator port: shows its ticks too."`
+	Profile     string        `placeholder:"DIR" help:"Fetch the server's CPU, heap and goroutine profiles while all bots play (needs --admin)."`
+	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with 1 if this came true; may be given more than once."`
+	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON        bool          `name:"json" help:"Print one JSON object and nothing else."`
+
+	thresholds []bot.Threshold
+	admin      *admin
+	issuer     *token.Issuer
 }
 
 // Validate is called by kong: what it returns is shown with the usage.
@@ -54,8 +82,39 @@ func (f *flags) Validate() error {
 		return fmt.Errorf("--duration is %v, want more than 0", f.Duration)
 	case !(f.Area > 0):
 		return fmt.Errorf("--area is %v, want more than 0 metres", f.Area)
+	case f.Profile != "" && f.Admin == "":
+		return errors.New("--profile needs --admin: the profiles come from the operator port")
 	}
-	return nil
+	for _, text := range f.Fail {
+		t, err := bot.ParseThreshold(text)
+		if err != nil {
+			return err
+		}
+		f.thresholds = append(f.thresholds, t)
+	}
+	if f.TokenKey != "" {
+		secret, err := os.ReadFile(f.TokenKey)
+		if err == nil {
+			f.issuer, err = token.NewIssuer(string(secret))
+		}
+		if err != nil {
+			return fmt.Errorf("--token-key: %w", err)
+		}
+	}
+	var err error
+	if f.Admin != "" {
+		f.admin, err = newAdmin(f.Admin)
+	}
+	return errors.Join(err, f.config().Validate())
+}
+
+func (f *flags) config() bot.Config {
+	return bot.Config{
+		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
+		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario,
+		Link: bot.Link{Loss: f.Loss, Delay: f.Delay, Jitter: f.Jitter, Reorder: f.Reorder},
+		Seed: f.Seed, AreaMetres: f.Area, Issuer: f.issuer, Audience: f.Audience,
+	}
 }
 
 func main() {
@@ -75,38 +134,91 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if !ok {
 		return status
 	}
-	live := bot.NewLive(stderr, false)
-	report, err := bot.Run(ctx, bot.Config{
-		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
-		Bots: f.Bots, Duration: f.Duration, Seed: f.Seed, AreaMetres: f.Area,
-	}, func(p bot.Progress) { live.Row(p, nil) })
+	began := time.Now()
+	report, err := f.play(ctx, stderr)
 	if err == nil {
-		err = write(report, f.JSON, stdout, stderr)
+		err = f.write(report, began, stdout, stderr)
 	}
 	switch {
 	case err != nil:
 		fmt.Fprintln(stderr, "loadtest:", err)
 		return exitError
-	case !report.OK():
+	case !report.OK() || crossed(report, f.thresholds):
 		return exitError
 	}
 	return exitOK
 }
 
+// play runs the bots, and asks the server meanwhile if it may be asked.
+func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error) {
+	live := bot.NewLive(stderr, f.admin != nil)
+	if f.admin != nil {
+		if _, err := f.admin.now(ctx); err != nil { // better now than after the run
+			return nil, err
+		}
+		defer http.DefaultClient.CloseIdleConnections()
+	}
+	profiled := f.profile(ctx)
+	report, err := bot.Run(ctx, f.config(), func(p *bot.Progress) {
+		if f.admin != nil {
+			p.Server, _ = f.admin.now(ctx) // a second without an answer is a gap in the plot
+		}
+		live.Row(*p)
+	})
+	if report != nil && f.admin != nil {
+		report.Tick = &f.admin.tick // since the server's start, which may be before the run's
+	}
+	return report, errors.Join(err, profiled())
+}
+
+// profile fetches profiles in the background, from the end of the ramp on. The
+// function that it returns waits for them.
+func (f *flags) profile(ctx context.Context) func() error {
+	if f.Profile == "" {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() {
+		ramp := f.config().RampEnd()
+		select {
+		case <-ctx.Done():
+			done <- nil // interrupted before there was a plateau
+		case <-time.After(ramp):
+			done <- f.admin.profile(ctx, f.Profile, f.Duration-ramp)
+		}
+	}()
+	return func() error { return <-done }
+}
+
+func crossed(report *bot.Report, thresholds []bot.Threshold) bool {
+	for _, t := range thresholds {
+		if crossed, _ := t.Crossed(report); crossed {
+			return true
+		}
+	}
+	return false
+}
+
 // write prints the result. The summary is worth having in JSON mode too: on
 // standard error.
-func write(report *bot.Report, asJSON bool, stdout, stderr io.Writer) error {
+func (f *flags) write(report *bot.Report, began time.Time, stdout, stderr io.Writer) error {
 	summary := stdout
-	if asJSON {
+	if f.JSON {
 		summary = stderr
 	}
 	if _, err := fmt.Fprintln(summary); err != nil {
 		return err
 	}
-	if err := report.WriteSummary(summary, bot.IsTerminal(summary)); err != nil {
+	if err := report.WriteSummary(summary, bot.IsTerminal(summary), f.thresholds...); err != nil {
 		return err
 	}
-	if asJSON {
+	if f.HTML != "" {
+		if err := page.WriteFile(f.HTML, report, page.About{Addr: f.Addr, Began: began, Thresholds: f.thresholds}); err != nil {
+			return err
+		}
+		fmt.Fprintf(summary, "\n  page       %s\n", f.HTML)
+	}
+	if f.JSON {
 		return json.NewEncoder(stdout).Encode(report)
 	}
 	return nil

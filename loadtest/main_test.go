@@ -29,6 +29,14 @@ func TestUsage(t *testing.T) {
 		{"not a number", []string{"--addr=127.0.0.1:1", "--bots=many"}, exitUsage, "", "--bots"},
 		{"no time", []string{"--addr=127.0.0.1:1", "--duration=0s"}, exitUsage, "", "--duration is 0s"},
 		{"no area", []string{"--addr=127.0.0.1:1", "--area=-1"}, exitUsage, "", "--area is -1"},
+		{"no port", []string{"--addr=nowhere"}, exitUsage, "", "HOST:PORT"},
+		{"no such scenario", []string{"--addr=127.0.0.1:1", "--scenario=rome"}, exitUsage, "", `did you mean "roam"?`},
+		{"more than all lost", []string{"--addr=127.0.0.1:1", "--loss=5"}, exitUsage, "", "a loss of 5"},
+		{"a ramp without end", []string{"--addr=127.0.0.1:1", "--ramp=1m"}, exitUsage, "", "a ramp of 1m0s"},
+		{"no such metric", []string{"--addr=127.0.0.1:1", "--fail=latencyp99_ms>5"}, exitUsage, "", "did you mean latency_p99_ms?"},
+		{"no limit", []string{"--addr=127.0.0.1:1", "--fail=latency_p99_ms"}, exitUsage, "", "METRIC>NUMBER"},
+		{"profiles of nobody", []string{"--addr=127.0.0.1:1", "--profile=x"}, exitUsage, "", "--profile needs --admin"},
+		{"no operator port", []string{"--addr=127.0.0.1:1", "--admin=http://"}, exitUsage, "", "--admin"},
 		{"both trusts", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--fingerprint=00"}, exitUsage, "", "--insecure-dev"},
 		{"help", []string{"--help"}, exitOK, "WORLDD_ADDR", ""},
 	} {
@@ -50,7 +58,7 @@ func TestNobodyThere(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
-	for _, addr := range []string{silent.LocalAddr().String(), "nowhere", "127.0.0.1:99999"} {
+	for _, addr := range []string{silent.LocalAddr().String(), "127.0.0.1:99999"} {
 		var out, err bytes.Buffer
 		require.Equal(t, exitError, run(t.Context(), []string{"--addr=" + addr, "--insecure-dev", "--json"}, &out, &err))
 		require.Empty(t, out.String())

@@ -34,6 +34,11 @@ type CoreConfig struct {
 	// issued by an earlier run, and is stale (H5). 0 takes the world's
 	// FirstGeneration; anything else must be it.
 	GenerationFloor uint32
+	// Admit takes a client's connect token and returns whose it is; an error
+	// refuses the session, as Game.Join's does, Unauthorized if it is no
+	// *wire.Error. It is called from the connection's goroutine, so several at a
+	// time. nil lets everybody in, whatever they bring: for development.
+	Admit func(token []byte) (user string, err error)
 	// MaxSessions bounds the sessions at any one time. Default 1,024.
 	MaxSessions int
 }

@@ -18,11 +18,15 @@ func (s *Session) greet(h wire.Hello) {
 		s.fail(refusal)
 		return
 	}
+	if refusal := s.identify(); refusal != nil {
+		s.fail(refusal)
+		return
+	}
 	s.name = h.Name
 	if join := c.config.Game.Join; join != nil {
 		entity, err := join(s)
 		if err != nil {
-			s.fail(refusal(err))
+			s.fail(refusalOf(err, wire.ServerFull))
 			return
 		}
 		s.entity = entity
@@ -54,13 +58,22 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	return nil, ""
 }
 
-// refusal is what a client is told of a game's error.
-func refusal(err error) *wire.Error {
+// identify takes over whose token it was, or says why it was not taken.
+func (s *Session) identify() *wire.Error {
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	s.user = s.inbox.user
+	return s.inbox.refusal
+}
+
+// refusalOf is what a client is told of a game's error: its own code, or else
+// the given one with its text.
+func refusalOf(err error, code wire.Code) *wire.Error {
 	var e *wire.Error
 	if errors.As(err, &e) && e.Code != wire.OK {
 		return e
 	}
-	return &wire.Error{Code: wire.ServerFull, Detail: err.Error()}
+	return &wire.Error{Code: code, Detail: err.Error()}
 }
 
 func (c *Core) welcome(s *Session) wire.Welcome {

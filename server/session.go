@@ -34,6 +34,7 @@ type Session struct {
 
 	state     state
 	name      string
+	user      string
 	entity    world.Entity
 	viewer    *replication.Viewer
 	update    replication.Update // of this tick, to be delivered
@@ -53,6 +54,8 @@ type inbox struct {
 	frames  wire.FrameReader
 	greeted bool
 	hello   *wire.Hello
+	user    string      // whose token the Hello has
+	refusal *wire.Error // why the token is not taken
 	asked   []wire.Command
 	inputs  []wire.Input
 	resync  bool
@@ -75,6 +78,10 @@ func (s *Session) ID() uint64 { return s.id }
 // Name is what the client calls itself. It is not verified.
 func (s *Session) Name() string { return s.name }
 
+// User is whose connect token the client has shown; empty if the server asks
+// for none.
+func (s *Session) User() string { return s.user }
+
 // Entity is the entity that the session controls, as Game.Join returned it.
 func (s *Session) Entity() world.Entity { return s.entity }
 
@@ -93,7 +100,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 	for {
 		kind, body, ok, err := in.frames.Next()
 		if err == nil && ok {
-			err = in.take(kind, body)
+			err = in.take(kind, body, s.core.config.Admit)
 		}
 		if err != nil {
 			return in.blame(err)
@@ -104,8 +111,9 @@ func (s *Session) ReceiveStream(p []byte) error {
 	}
 }
 
-// take queues one message for the tick.
-func (in *inbox) take(kind byte, body []byte) error {
+// take queues one message for the tick. The token of a Hello is looked at here:
+// a signature is too much work for the tick.
+func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)) error {
 	if !in.greeted && kind != wire.TypeHello {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
 	}
@@ -119,6 +127,11 @@ func (in *inbox) take(kind byte, body []byte) error {
 			return err
 		}
 		in.greeted, in.hello = true, &hello
+		if admit != nil {
+			if in.user, err = admit(hello.Token); err != nil {
+				in.refusal = refusalOf(err, wire.Unauthorized)
+			}
+		}
 	case wire.TypeCommand:
 		command, err := wire.ParseCommand(body)
 		if err != nil {

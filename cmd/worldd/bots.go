@@ -65,7 +65,7 @@ func (c *botsCommand) Run(ctx context.Context, std streams) error {
 	out := json.NewEncoder(std.out)
 	report, err := bot.Run(ctx, bot.Config{
 		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area,
-	}, func(p bot.Progress) { _ = out.Encode(childLine{Progress: &p}) }) // a parent that is gone needs none
+	}, func(p *bot.Progress) { _ = out.Encode(childLine{Progress: p}) }) // a parent that is gone needs none
 	if err != nil {
 		return out.Encode(childLine{Error: err.Error()})
 	}

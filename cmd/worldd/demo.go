@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/loadtest/page"
 	"github.com/worldd/worldd/server"
 )
 
@@ -22,6 +23,7 @@ type demoCommand struct {
 	Duration time.Duration `default:"60s" help:"How long, from the first dial."`
 	World    string        `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
 	Seed     *uint64       `placeholder:"N" help:"Of the world and of the bots (the world file's)."`
+	HTML     string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON     bool          `name:"json" help:"Print one JSON object and nothing else; the rest goes to standard error."`
 }
 
@@ -57,6 +59,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	if c.JSON {
 		talk = std.err
 	}
+	began := time.Now()
 	fmt.Fprintf(talk, "worldd demo: world %s, %s for %v over QUIC on %v\n\n", file.Name, count(c.Bots, "bot"), c.Duration, s.Addr())
 	report, err := c.play(ctx, s, file, std.err, bot.NewLive(talk, true))
 	if err != nil {
@@ -66,6 +69,11 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	confusions, recorded := g.confused()
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
+	if c.HTML != "" {
+		if err := page.WriteFile(c.HTML, report, page.About{Addr: s.Addr().String(), Began: began}); err != nil {
+			return err
+		}
+	}
 	return c.conclude(report, talk, std.out)
 }
 
@@ -79,16 +87,21 @@ func (c *demoCommand) play(ctx context.Context, s *server.Server, file *scenes.F
 	child := &botsCommand{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: file.Seed, Area: areaOf(file),
 	}
+	before := s.Report()
+	var series []bot.Progress
 	report, err := runChild(ctx, child, stderr, func(p bot.Progress) {
 		now := s.Report()
-		live.Row(p, &bot.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep})
+		p.Server = serverNow(before, now)
+		before = now
+		series = append(series, p)
+		live.Row(p)
 	})
 	stop()
 	if err := errors.Join(err, <-served); err != nil {
 		return nil, err
 	}
 	last := s.Report()
-	report.Tick, report.World = tickOf(last), worldOf(last)
+	report.Tick, report.World, report.Series = tickOf(last), worldOf(last), series
 	return report, nil
 }
 

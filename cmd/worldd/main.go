@@ -5,6 +5,7 @@
 //	worldd check my-world.yaml                            say what is wrong with a world file
 //	worldd replay my.recording                            repeat what a server did, and compare
 //	worldd effect check|render|fmt|explain|hash FILE      for authors of effects: mistakes, pictures
+//	worldd token new|issue                                keys, and tokens for users who may join
 //	worldd version
 //
 // A world is one of the embedded ones, "storm" and "calm", or a file. What a
@@ -48,6 +49,7 @@ type commands struct {
 	Check   checkCommand   `cmd:"" help:"Say what is wrong with a world file, by line and column."`
 	Replay  replayCommand  `cmd:"" help:"Repeat a recording and name the first tick that differs."`
 	Effect  effectCommand  `cmd:"" help:"Check and draw effects: for their authors."`
+	Token   tokenCommand   `cmd:"" help:"Make keys, and connect tokens for users."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 	Bots    botsCommand    `cmd:"" hidden:"" help:"The demo's child process."`
 }

@@ -30,6 +30,9 @@ type serveCommand struct {
 	Key         string `type:"path" and:"cert" placeholder:"FILE" help:"Private key of the certificate, PEM."`
 	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
 
+	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
+	Audience  string   `default:"worldd" placeholder:"NAME" help:"What tokens for this server are made for (${default})."`
+
 	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there."`
 	ImageEvery time.Duration `default:"30s" placeholder:"TIME" help:"Time between two saves (${default})."`
 	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay."`
@@ -62,6 +65,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	config := server.Config{
 		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin, Log: newLog(std.err, zapcore.InfoLevel),
 	}
+	if config.Admit, err = c.admission(); err != nil {
+		return err
+	}
 	if c.Image != "" {
 		resumed, err := resume(g.scene, c.Image)
 		if err != nil {
@@ -84,6 +90,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	fmt.Fprintf(std.out, "worldd: world %s on %v, fingerprint %s\n", file.Name, s.Addr(), s.Fingerprint())
+	if config.Admit == nil {
+		fmt.Fprintln(std.out, "worldd: anybody may join: development only (--token-keys asks for tokens)")
+	}
 	if admin := s.AdminAddr(); admin != nil {
 		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
 	}
@@ -139,6 +148,16 @@ func tickOf(r server.Report) *bot.Tick {
 	t := r.Tick
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return &bot.Tick{RateHz: t.RateHz, Count: t.Count, P50Ms: ms(t.P50), P99Ms: ms(t.P99), MaxMs: ms(t.Max), Late: t.Late}
+}
+
+// serverNow is the server now, compared with a moment before.
+func serverNow(before, now server.Report) *bot.ServerNow {
+	s := &bot.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep}
+	if n := now.Tick.Count - before.Tick.Count; n > 0 {
+		spent := func(r server.Report) time.Duration { return r.Tick.Receive + r.Tick.Step + r.Tick.Replicate }
+		s.TickMeanMs = (spent(now) - spent(before)).Seconds() * 1000 / float64(n)
+	}
+	return s
 }
 
 func worldOf(r server.Report) *bot.World {

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/worldd/worldd/bulk"
@@ -47,7 +48,7 @@ func (b *bot) choose(question int) bulk.Handle {
 	}
 	switch {
 	case question%8 == 0 || h == 0:
-		return b.forged()
+		return forge(b.rng, b.oracle.slots)
 	case question%8 == 4:
 		return neighbour(h)
 	}
@@ -69,13 +70,13 @@ func (o *oracle) draw(want told, dice func(int) int) bulk.Handle {
 	return 0
 }
 
-// forged makes a handle up: any 64 bits, or the shape of real ones, low
+// forge makes a handle up: any 64 bits, or the shape of real ones, low
 // generations as likely as high ones.
-func (b *bot) forged() bulk.Handle {
-	if b.rng.IntN(4) == 0 {
-		return bulk.Handle(b.rng.Uint64())
+func forge(dice *rand.Rand, slots uint32) bulk.Handle {
+	if dice.IntN(4) == 0 {
+		return bulk.Handle(dice.Uint64())
 	}
-	return bulk.NewHandle(b.rng.Uint32N(max(b.oracle.slots, 1)), 2*b.rng.Uint32N(1<<b.rng.UintN(17))+1)
+	return bulk.NewHandle(dice.Uint32N(max(slots, 1)), 2*dice.Uint32N(1<<dice.UintN(17))+1)
 }
 
 // neighbour is the next tenant of h's slot: not there yet, or known.
@@ -85,7 +86,7 @@ func neighbour(h bulk.Handle) bulk.Handle {
 
 // poke sends the next command, when it is due.
 func (b *bot) poke(now time.Time) error {
-	if now.Before(b.nextPoke) || len(b.unanswered) >= maxUnanswered {
+	if b.config.Scenario == Idle || now.Before(b.nextPoke) || len(b.unanswered) >= maxUnanswered {
 		return nil
 	}
 	b.nextPoke = now.Add(time.Second / pokesPerSecond)

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
@@ -26,7 +25,7 @@ type bot struct {
 	oracle   *oracle
 	pilot    pilot
 	handles  Handles
-	latency  *hdrhistogram.Histogram // µs
+	past     outcome // of visits that are over
 
 	unanswered map[uint32]bulk.Handle // command -> its target
 	nextPoke   time.Time
@@ -37,6 +36,7 @@ type bot struct {
 	highestSeq uint32
 	begun      time.Time
 	published  time.Time
+	latencies  []int64 // µs, since published
 	board      board
 }
 
@@ -45,8 +45,9 @@ type board struct {
 	mu        sync.Mutex
 	connected bool
 	failed    bool
-	bytes     uint64
+	total     outcome
 	handles   Handles
+	latencies []int64 // µs, not collected yet
 }
 
 // outcome is what one bot adds to the report.
@@ -57,6 +58,17 @@ type outcome struct {
 	bytes     uint64
 	expected  uint64
 	received  uint64
+	joins     []time.Duration // from each dial to its first snapshot
+}
+
+// plus is both outcomes of one bot, one after the other.
+func (o outcome) plus(next outcome) outcome {
+	return outcome{
+		failure: next.failure, connected: o.connected || next.connected,
+		seconds: o.seconds + next.seconds, bytes: o.bytes + next.bytes,
+		expected: o.expected + next.expected, received: o.received + next.received,
+		joins: append(o.joins, next.joins...),
+	}
 }
 
 func newBot(number int, c Config, schema *wire.Schema) (*bot, error) {
@@ -73,7 +85,6 @@ func newBot(number int, c Config, schema *wire.Schema) (*bot, error) {
 		number: number, config: c, rng: rng, body: body, identity: identity,
 		oracle:     newOracle(number, rememberedHandles, 0, wire.MaxSlots),
 		pilot:      pilot{rng: rng, area: c.AreaMetres},
-		latency:    hdrhistogram.New(1, latencyHighest, latencyDigits),
 		unanswered: map[uint32]bulk.Handle{},
 	}
 	return b, nil
@@ -98,20 +109,45 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
+	b.begun = time.Now()
+	name := fmt.Sprintf("bot-%d", b.number)
+	ticket, err := b.config.ticket(name)
+	if err != nil {
+		return err
+	}
 	c, err := client.Dial(ctx, client.Config{
 		SessionConfig: client.SessionConfig{
-			Schema: schema, Name: fmt.Sprintf("bot-%d", b.number), Observer: b.observer(), Result: b.result,
+			Schema: schema, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
 		},
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
+		Socket: b.socket(),
 	})
 	if err != nil {
 		return err
 	}
-	b.client, b.begun = c, time.Now()
+	b.client = c
 	welcome, _ := c.Session().Welcome()
 	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
-	b.publish(b.begun, true)
+	b.publish(time.Now(), true)
 	return nil
+}
+
+// socket is nil, for the system's, unless the link is to be a bad one.
+func (b *bot) socket() func() (net.PacketConn, error) {
+	if b.config.Link == (Link{}) {
+		return nil
+	}
+	return func() (net.PacketConn, error) { return openImpaired(b.config.Link, b.rng.Uint64()) }
+}
+
+// renew makes the bot forget everything but what it counts: the next dial is
+// somebody else's.
+func (b *bot) renew() {
+	next := newOracle(b.number, rememberedHandles, 0, wire.MaxSlots)
+	next.forgotten, next.confusions, next.recorded = b.oracle.forgotten, b.oracle.confusions, b.oracle.recorded
+	b.oracle, b.client = next, nil
+	clear(b.unanswered)
+	b.snapshots, b.rttSeen, b.firstSeq, b.highestSeq = 0, 0, 0, 0
 }
 
 // play goes on until ctx ends, which is nil, or the session breaks.
@@ -142,9 +178,7 @@ func (b *bot) step(now time.Time) error {
 		b.snapshots = n
 		b.measure()
 		b.probe()
-		x, z, seen := b.position()
-		input := b.pilot.steer(x, z, seen)
-		if err := b.client.SetInput(input[:]); err != nil {
+		if err := b.steer(); err != nil {
 			return err
 		}
 	}
@@ -155,6 +189,16 @@ func (b *bot) step(now time.Time) error {
 		b.publish(now, true)
 	}
 	return nil
+}
+
+// steer sends where the bot wants to go.
+func (b *bot) steer() error {
+	if b.config.Scenario == Idle {
+		return nil
+	}
+	x, z, seen := b.position()
+	input := b.pilot.steer(x, z, seen)
+	return b.client.SetInput(input[:])
 }
 
 // position is where the bot's own body is, if it is in view.
@@ -171,25 +215,21 @@ func (b *bot) position() (x, z float64, seen bool) {
 func (b *bot) measure() {
 	if rtt := b.client.Session().RTT(); rtt.Count != b.rttSeen {
 		b.rttSeen = rtt.Count
-		half := (rtt.Newest / 2).Microseconds()
-		_ = b.latency.RecordValue(min(max(half, 1), latencyHighest)) // in range, so there is no error
+		b.latencies = append(b.latencies, (rtt.Newest / 2).Microseconds())
 	}
 	b.highestSeq = b.client.Replica().Ack().Newest
 	if b.firstSeq == 0 {
 		b.firstSeq = b.highestSeq
+		b.past.joins = append(b.past.joins, time.Since(b.begun))
 	}
 }
 
-// end closes the session and adds up what it saw.
-func (b *bot) end(failure error) outcome {
-	o := outcome{failure: failure, connected: b.client != nil}
+// visit is what the present visit has come to.
+func (b *bot) visit(now time.Time) outcome {
 	if b.client == nil {
-		b.fail()
-		return o
+		return outcome{}
 	}
-	now := time.Now()
-	o.seconds = now.Sub(b.begun).Seconds()
-	o.bytes = b.client.Stats().BytesReceived
+	o := outcome{connected: true, seconds: now.Sub(b.begun).Seconds(), bytes: b.client.Stats().BytesReceived}
 	if b.firstSeq != 0 {
 		s := b.client.Replica().Stats()
 		o.expected = uint64(b.highestSeq - b.firstSeq + 1)
@@ -197,12 +237,23 @@ func (b *bot) end(failure error) outcome {
 		// much waited, did arrive.
 		o.received = min(s.Snapshots+s.Unreadable+s.Overflowed, o.expected)
 	}
+	return o
+}
+
+// end closes the session and adds up what all visits saw.
+func (b *bot) end(failure error) outcome {
+	now := time.Now()
+	o := b.visit(now)
+	o.failure = failure
 	b.publish(now, false)
+	b.past = b.past.plus(o)
 	if failure != nil {
 		b.fail()
 	}
-	_ = b.client.Close() // there is nobody left to tell
-	return o
+	if b.client != nil {
+		_ = b.client.Close() // there is nobody left to tell
+	}
+	return b.past
 }
 
 func (b *bot) fail() {
@@ -218,6 +269,8 @@ func (b *bot) publish(now time.Time, connected bool) {
 	b.board.mu.Lock()
 	defer b.board.mu.Unlock()
 	b.board.connected = connected
-	b.board.bytes = b.client.Stats().BytesReceived
+	b.board.total = b.past.plus(b.visit(now))
 	b.board.handles = b.handles
+	b.board.latencies = append(b.board.latencies, b.latencies...)
+	b.latencies = b.latencies[:0]
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/server/token"
 )
 
 // Config says whom to load, and how. The zero value of a field means its
@@ -19,10 +21,23 @@ type Config struct {
 	// the certificate must be one that this machine trusts.
 	Fingerprint string
 	InsecureDev bool
+	// Issuer makes each bot a connect token for Audience, as the user that it
+	// calls itself; nil: bots bring none.
+	Issuer   *token.Issuer
+	Audience string
 	// Bots is how many. Default 50.
 	Bots int
 	// Duration is how long, from the first dial. Default 30 s.
 	Duration time.Duration
+	// Ramp is over how long the first dials are spread, evenly. Default: 10 ms a
+	// bot, since a handshake costs a server about a millisecond and a crowd that
+	// comes at once measures nothing else, but half of Duration at most.
+	Ramp time.Duration
+	// Scenario is what the bots do. Default Roam.
+	Scenario Scenario
+	// Link is what lies between each bot and the server. The zero value is the
+	// network as it is.
+	Link Link
 	// Seed is of all that bots do by chance. Two runs differ all the same, as
 	// the network does.
 	Seed uint64
@@ -38,6 +53,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Duration == 0 {
 		c.Duration = 30 * time.Second
+	}
+	if c.Scenario == "" {
+		c.Scenario = Roam
+	}
+	if c.Ramp == 0 {
+		c.Ramp = min(time.Duration(c.Bots)*time.Second/dialsPerSecond, c.Duration/2)
 	}
 	if c.AreaMetres == 0 {
 		c.AreaMetres = 80
@@ -61,6 +82,10 @@ func (c Config) Validate() error {
 	if c.Duration < 0 {
 		errs = append(errs, fmt.Errorf("bot: duration %v: want more than 0", c.Duration))
 	}
+	if c.Ramp < 0 || c.Ramp > 0 && c.Ramp >= c.Duration {
+		errs = append(errs, fmt.Errorf("bot: a ramp of %v in a run of %v: want less, or the last bots never join", c.Ramp, c.Duration))
+	}
+	errs = append(errs, c.Scenario.validate(), c.Link.validate())
 	if c.AreaMetres < 0 {
 		errs = append(errs, fmt.Errorf("bot: area of %v m: want more than 0", c.AreaMetres))
 	}
@@ -68,4 +93,13 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("bot: a fingerprint and insecure-dev: want one of them"))
 	}
 	return errors.Join(errs...)
+}
+
+// ticket is a connect token for a bot, if it needs one.
+func (c Config) ticket(user string) ([]byte, error) {
+	if c.Issuer == nil {
+		return nil, nil
+	}
+	text, err := c.Issuer.Issue(user, c.Audience, time.Now(), dialTimeout)
+	return []byte(text), err
 }

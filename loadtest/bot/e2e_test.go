@@ -24,7 +24,7 @@ func TestBotsFindNoConfusion(t *testing.T) {
 			seen := 0
 			report, err := bot.Run(t.Context(), bot.Config{
 				Addr: h.addr, Fingerprint: h.fingerprint, Bots: 5, Duration: 3 * time.Second, Seed: 3,
-			}, func(p bot.Progress) {
+			}, func(p *bot.Progress) {
 				seen++
 				require.Equal(t, 5, p.Bots)
 			})
@@ -42,8 +42,8 @@ func TestBotsFindNoConfusion(t *testing.T) {
 			require.NotZero(t, n.SnapshotsReceived)
 			require.LessOrEqual(t, n.SnapshotsReceived, n.SnapshotsExpected)
 			require.NotNil(t, n.DeliveredRatio)
-			require.NotNil(t, n.LatencyP50Ms)
-			require.LessOrEqual(t, *n.LatencyP50Ms, *n.LatencyP99Ms)
+			require.NotNil(t, n.P50Ms)
+			require.LessOrEqual(t, *n.P50Ms, *n.P99Ms)
 			require.Positive(t, n.BytesPerClientS)
 
 			a := report.Handles
@@ -67,7 +67,7 @@ func TestInterrupted(t *testing.T) {
 	h := host(t, "calm")
 	ctx, cancel := context.WithCancel(t.Context())
 	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 3, Duration: time.Hour},
-		func(bot.Progress) { cancel() })
+		func(*bot.Progress) { cancel() })
 	require.NoError(t, err)
 	require.True(t, report.Interrupted)
 	require.True(t, report.OK(), "%+v", report)
@@ -77,7 +77,7 @@ func TestInterrupted(t *testing.T) {
 func TestServerIsFull(t *testing.T) {
 	h := host(t, "calm") // 64 players
 	ctx, cancel := context.WithCancel(t.Context())
-	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 66, Duration: time.Minute}, func(p bot.Progress) {
+	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 66, Duration: time.Minute}, func(p *bot.Progress) {
 		if p.Connected+p.Failed == p.Bots {
 			cancel()
 		}

@@ -22,9 +22,17 @@ const (
 	maxUnanswered = 64
 	// searches bounds the draws for a handle of a wanted kind.
 	searches = 12
-	// dialsPerSecond is the ramp: a handshake costs a server about a
-	// millisecond, and a crowd that comes at once measures nothing else.
+	// dialsPerSecond is the ramp of a run that asks for none.
 	dialsPerSecond = 100
+	// stormAfter is how long the first bots of a join storm are left alone, so
+	// that there is something to compare the storm with.
+	stormAfter = 5 * time.Second
+	// shortestStay and longestStay bound how long a bot of Churn stays.
+	shortestStay = 5 * time.Second
+	longestStay  = 15 * time.Second
+	// attackPause is how long an attacker rests between two connections, so
+	// that what is measured is the server, and not two cores full of handshakes.
+	attackPause = 100 * time.Millisecond
 	// dialTimeout is how long a bot waits for its Welcome.
 	dialTimeout = 10 * time.Second
 	// publishEvery is how often a bot hands its counters to the progress.

@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-// ServerNow is the server's part of a live line.
-type ServerNow struct {
-	TickP99Ms     float64 // since the start
-	Awake, Asleep int
-}
-
 // Live writes a run as a table that grows by a line a second, so that what
 // happened stays to be read.
 type Live struct {
@@ -27,8 +21,8 @@ const headerEvery = 24
 // only whoever runs the server can fill.
 func NewLive(w io.Writer, server bool) *Live { return &Live{w: w, server: server} }
 
-// Row writes a line. now may be nil if the table has no columns of the server.
-func (l *Live) Row(p Progress, now *ServerNow) {
+// Row writes a line.
+func (l *Live) Row(p Progress) {
 	if l.rows%headerEvery == 0 {
 		l.header()
 	}
@@ -36,13 +30,14 @@ func (l *Live) Row(p Progress, now *ServerNow) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%6.0f s", p.ElapsedS)
 	if l.server {
+		now := p.Server
 		if now == nil {
 			now = &ServerNow{}
 		}
 		fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, grouped(now.Awake), grouped(now.Asleep))
 	}
 	h := p.Handles
-	fmt.Fprintf(&b, " %9s %6.1f %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.BytesPerClientS/1000,
+	fmt.Fprintf(&b, " %9s %6.1f %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.Net.BytesPerClientS/1000,
 		short(h.Live), short(h.Hidden), short(h.Pending), short(h.Stale), grouped(h.Confusions))
 	if p.Failed > 0 {
 		fmt.Fprintf(&b, "   %d failed", p.Failed)

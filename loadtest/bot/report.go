@@ -5,14 +5,21 @@ import "fmt"
 // Report is the result of a run, in the form that `--json` prints. What only
 // the server knows is nil, null in JSON, unless whoever runs both fills it in.
 type Report struct {
-	Bots      int     `json:"bots"`
-	Connected int     `json:"connected"`  // bots that were welcomed
-	Failed    int     `json:"failed"`     // bots that were not, or whose session broke
-	DurationS float64 `json:"duration_s"` // from the first dial to the last goodbye
-	Tick      *Tick   `json:"tick"`
-	World     *World  `json:"world"`
-	Net       Net     `json:"net"`
-	Handles   Handles `json:"handles"`
+	Scenario  Scenario `json:"scenario"`
+	Seed      uint64   `json:"seed"`
+	Bots      int      `json:"bots"`       // attackers not counted
+	Connected int      `json:"connected"`  // bots that were welcomed
+	Failed    int      `json:"failed"`     // bots that were not, or whose session broke
+	DurationS float64  `json:"duration_s"` // from the first dial to the last goodbye
+	Tick      *Tick    `json:"tick"`
+	World     *World   `json:"world"`
+	Net       Net      `json:"net"`
+	Handles   Handles  `json:"handles"`
+	Joins     Joins    `json:"joins"`
+	Storm     *Storm   `json:"storm"`   // of a JoinStorm
+	Attacks   *Attacks `json:"attacks"` // of a Hostile run
+	// Series is the run second by second.
+	Series []Progress `json:"series"`
 
 	Interrupted bool        `json:"-"` // ended before its time
 	Confusions  []Confusion `json:"-"` // the first ReportedConfusions
@@ -56,8 +63,36 @@ type Net struct {
 	// Latency is half of a round trip: from a bot's input datagram going out to
 	// the arrival of a snapshot that echoes it, less the time that the server
 	// held the echo. One sample a snapshot; nil if there was none.
-	LatencyP50Ms *float64 `json:"latency_p50_ms"`
-	LatencyP99Ms *float64 `json:"latency_p99_ms"`
+	Latency
+}
+
+// Latency is of a set of samples; all nil if there was none.
+type Latency struct {
+	P50Ms  *float64 `json:"latency_p50_ms"`
+	P90Ms  *float64 `json:"latency_p90_ms"`
+	P99Ms  *float64 `json:"latency_p99_ms"`
+	P999Ms *float64 `json:"latency_p999_ms"`
+	MaxMs  *float64 `json:"latency_max_ms"`
+}
+
+// Joins is how long bots took from dialling to their first snapshot.
+type Joins struct {
+	Count uint64   `json:"join_count"`
+	P50Ms *float64 `json:"join_p50_ms"`
+	P99Ms *float64 `json:"join_p99_ms"`
+	MaxMs *float64 `json:"join_max_ms"`
+}
+
+// Storm is what a JoinStorm did to those who were there before, from its
+// begin to the end of the run.
+type Storm struct {
+	Witnesses         int      `json:"witnesses"`
+	SnapshotsExpected uint64   `json:"storm_snapshots_expected"`
+	SnapshotsReceived uint64   `json:"storm_snapshots_received"`
+	DeliveredRatio    *float64 `json:"storm_delivered_ratio"`
+	// AllInS is from the first dial of the storm to the first snapshot of its
+	// last bot; nil if not all came in.
+	AllInS *float64 `json:"storm_all_in_s"`
 }
 
 // Handles is how the bots proved that handles do not lie.
@@ -110,7 +145,17 @@ type Progress struct {
 	Bots      int     `json:"bots"`
 	Connected int     `json:"connected"` // at present
 	Failed    int     `json:"failed"`
-	// BytesPerClientS is of the last second.
-	BytesPerClientS float64 `json:"bytes_per_client_s"`
-	Handles         Handles `json:"handles"` // since the start
+	// Net is of the last second.
+	Net     Net     `json:"net"`
+	Handles Handles `json:"handles"` // since the start
+	// Server is what the server says of itself; nil if nobody asked it.
+	Server *ServerNow `json:"server"`
+}
+
+// ServerNow is the server at one moment of a run.
+type ServerNow struct {
+	TickMeanMs float64 `json:"tick_mean_ms"` // of the steps of the last second
+	TickP99Ms  float64 `json:"tick_p99_ms"`  // since the server started
+	Awake      int     `json:"awake"`
+	Asleep     int     `json:"asleep"`
 }

@@ -15,21 +15,33 @@ import (
 // TestReportKeys: the JSON object is a contract, with exactly these keys in
 // this order.
 func TestReportKeys(t *testing.T) {
-	ratio, p50, p99 := 0.99, 1.5, 2.5
+	ratio, p50, p90, p99, p999, most := 0.99, 1.5, 2.5, 3.5, 4.5, 5.5
+	l := Latency{&p50, &p90, &p99, &p999, &most}
 	full := Report{
-		Bots: 1, Connected: 2, Failed: 3, DurationS: 4.5,
+		Scenario: Roam, Seed: 7, Bots: 1, Connected: 2, Failed: 3, DurationS: 4.5,
 		Tick:    &Tick{RateHz: 60, Count: 5, P50Ms: 6.5, P99Ms: 7.5, MaxMs: 8.5, Late: 9},
 		World:   &World{Entities: 10, Awake: 11, Asleep: 12, Spawned: 13, Destroyed: 14, StateHash: "00000000deadbeef", Reused: 99},
-		Net:     Net{SnapshotsExpected: 15, SnapshotsReceived: 16, DeliveredRatio: &ratio, BytesPerClientS: 17.5, LatencyP50Ms: &p50, LatencyP99Ms: &p99},
+		Net:     Net{SnapshotsExpected: 15, SnapshotsReceived: 16, DeliveredRatio: &ratio, BytesPerClientS: 17.5, Latency: l},
 		Handles: Handles{Live: 18, Hidden: 19, Pending: 20, Stale: 21, Probes: 22, Confusions: 23, CommandsSent: 24, CommandsExecuted: 25, CommandsRejected: 26},
+		Joins:   Joins{Count: 27, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
+		Storm:   &Storm{Witnesses: 28, SnapshotsExpected: 29, SnapshotsReceived: 30, DeliveredRatio: &ratio, AllInS: &p50},
+		Attacks: &Attacks{Attackers: 31, Sessions: 32, HalfOpen: 33, Messages: 34, Closed: map[string]uint64{"too-slow": 35}},
+		Series:  []Progress{{ElapsedS: 1.5, Bots: 36, Connected: 37, Failed: 38, Server: &ServerNow{TickMeanMs: 39, TickP99Ms: 40, Awake: 41, Asleep: 42}}},
 	}
 	got, err := json.Marshal(full)
 	require.NoError(t, err)
-	require.Equal(t, `{"bots":1,"connected":2,"failed":3,"duration_s":4.5,`+
+	require.Equal(t, `{"scenario":"roam","seed":7,"bots":1,"connected":2,"failed":3,"duration_s":4.5,`+
 		`"tick":{"rate_hz":60,"count":5,"p50_ms":6.5,"p99_ms":7.5,"max_ms":8.5,"late":9},`+
 		`"world":{"entities":10,"awake":11,"asleep":12,"spawned":13,"destroyed":14,"state_hash":"00000000deadbeef"},`+
-		`"net":{"snapshots_expected":15,"snapshots_received":16,"delivered_ratio":0.99,"bytes_per_client_s":17.5,"latency_p50_ms":1.5,"latency_p99_ms":2.5},`+
-		`"handles":{"live":18,"hidden":19,"pending":20,"stale":21,"probes":22,"confusions":23,"commands_sent":24,"commands_executed":25,"commands_rejected":26}}`,
+		`"net":{"snapshots_expected":15,"snapshots_received":16,"delivered_ratio":0.99,"bytes_per_client_s":17.5,"latency_p50_ms":1.5,"latency_p90_ms":2.5,"latency_p99_ms":3.5,"latency_p999_ms":4.5,"latency_max_ms":5.5},`+
+		`"handles":{"live":18,"hidden":19,"pending":20,"stale":21,"probes":22,"confusions":23,"commands_sent":24,"commands_executed":25,"commands_rejected":26},`+
+		`"joins":{"join_count":27,"join_p50_ms":1.5,"join_p99_ms":3.5,"join_max_ms":5.5},`+
+		`"storm":{"witnesses":28,"storm_snapshots_expected":29,"storm_snapshots_received":30,"storm_delivered_ratio":0.99,"storm_all_in_s":1.5},`+
+		`"attacks":{"attackers":31,"sessions":32,"half_open":33,"messages":34,"closed":{"too-slow":35}},`+
+		`"series":[{"elapsed_s":1.5,"bots":36,"connected":37,"failed":38,`+
+		`"net":{"snapshots_expected":0,"snapshots_received":0,"delivered_ratio":null,"bytes_per_client_s":0,"latency_p50_ms":null,"latency_p90_ms":null,"latency_p99_ms":null,"latency_p999_ms":null,"latency_max_ms":null},`+
+		`"handles":{"live":0,"hidden":0,"pending":0,"stale":0,"probes":0,"confusions":0,"commands_sent":0,"commands_executed":0,"commands_rejected":0},`+
+		`"server":{"tick_mean_ms":39,"tick_p99_ms":40,"awake":41,"asleep":42}}]}`,
 		string(got))
 
 	remote, err := json.Marshal(Report{})
@@ -55,13 +67,17 @@ func TestReportOK(t *testing.T) {
 
 // sampleReport has everything that a summary can show.
 func sampleReport() *Report {
-	ratio, p50, p99 := 0.99723, 0.41, 3.2
+	ratio, p50, p90, p99, p999, most, all := 0.99723, 0.41, 1.1, 3.2, 5.25, 11.0, 1.75
 	return &Report{
+		Scenario: JoinStorm, Seed: 1,
 		Bots: 50, Connected: 50, Failed: 1, DurationS: 60.04,
 		Tick:      &Tick{RateHz: 60, Count: 3602, P50Ms: 1.234, P99Ms: 4.567, MaxMs: 9.1, Late: 2},
 		World:     &World{Entities: 10953, Awake: 1210, Asleep: 9743, Spawned: 28050, Destroyed: 17097, StateHash: "0123456789abcdef", Reused: 17001},
-		Net:       Net{SnapshotsExpected: 120000, SnapshotsReceived: 119667, DeliveredRatio: &ratio, BytesPerClientS: 38234, LatencyP50Ms: &p50, LatencyP99Ms: &p99},
+		Net:       Net{SnapshotsExpected: 120000, SnapshotsReceived: 119667, DeliveredRatio: &ratio, BytesPerClientS: 38234, Latency: Latency{&p50, &p90, &p99, &p999, &most}},
 		Handles:   Handles{Live: 201220, Hidden: 33100, Pending: 98000, Stale: 80011, Probes: 412331, Confusions: 1, CommandsSent: 11700, CommandsExecuted: 4100, CommandsRejected: 7590},
+		Joins:     Joins{Count: 50, P50Ms: &p90, P99Ms: &most, MaxMs: &most},
+		Storm:     &Storm{Witnesses: 10, SnapshotsExpected: 3000, SnapshotsReceived: 2992, DeliveredRatio: &ratio, AllInS: &all},
+		Attacks:   &Attacks{Attackers: 4, Sessions: 1200, HalfOpen: 12000, Messages: 34, Closed: map[string]uint64{"too-slow": 35, "bad-message": 1150}},
 		Forgotten: 1201,
 		Failures: []Failure{
 			{Bot: 7, Why: "wire: timeout: nothing came from the server"},
@@ -76,7 +92,7 @@ func sampleReport() *Report {
 // writes it anew.
 func TestSummaryAndLive(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, sampleReport().WriteSummary(&b, false))
+	require.NoError(t, sampleReport().WriteSummary(&b, false, Threshold{"latency_p99_ms", ">", 3}, Threshold{"tick_p99_ms", ">", 8}, Threshold{"handshakes", "<", 1}))
 	golden(t, "summary.txt", b.Bytes())
 
 	b.Reset()
@@ -86,11 +102,12 @@ func TestSummaryAndLive(t *testing.T) {
 
 	b.Reset()
 	for _, table := range []*Live{NewLive(&b, false), NewLive(&b, true)} {
-		table.Row(Progress{ElapsedS: 1.002, Bots: 50, Connected: 49}, nil)
+		table.Row(Progress{ElapsedS: 1.002, Bots: 50, Connected: 49})
 		table.Row(Progress{
-			ElapsedS: 12.1, Bots: 50, Connected: 49, Failed: 1, BytesPerClientS: 38234,
+			ElapsedS: 12.1, Bots: 50, Connected: 49, Failed: 1, Net: Net{BytesPerClientS: 38234},
 			Handles: Handles{Live: 201220, Hidden: 33100, Pending: 999, Stale: 1800011, Confusions: 1234},
-		}, &ServerNow{TickP99Ms: 4.567, Awake: 1210, Asleep: 9743})
+			Server:  &ServerNow{TickP99Ms: 4.567, Awake: 1210, Asleep: 9743},
+		})
 	}
 	golden(t, "live.txt", b.Bytes())
 
@@ -116,7 +133,7 @@ func TestLiveRepeatsItsHeader(t *testing.T) {
 	var b bytes.Buffer
 	table := NewLive(&b, false)
 	for range 2 * headerEvery {
-		table.Row(Progress{}, nil)
+		table.Row(Progress{})
 	}
 	require.Equal(t, 2, bytes.Count(b.Bytes(), []byte("time")))
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -21,8 +19,9 @@ import (
 //
 // The end of ctx ends the run early, and lawfully: the report then says
 // Interrupted. progress, if not nil, is called once a second, never twice at a
-// time. Nothing is left running when Run returns.
-func Run(ctx context.Context, c Config, progress func(Progress)) (*Report, error) {
+// time, and may fill in what it knows of the server. Nothing is left running
+// when Run returns.
+func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, error) {
 	c = c.withDefaults()
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -31,8 +30,11 @@ func Run(ctx context.Context, c Config, progress func(Progress)) (*Report, error
 	if err != nil {
 		return nil, err
 	}
-	r := &run{config: c, schema: schema, begun: time.Now()}
+	r := &run{config: c, schema: schema, begun: time.Now(), sampler: newSampler()}
 	for i := range c.Bots {
+		if c.attacks(i) {
+			continue
+		}
 		b, err := newBot(i, c, schema)
 		if err != nil {
 			return nil, err
@@ -56,60 +58,130 @@ type run struct {
 	config   Config
 	schema   *wire.Schema
 	begun    time.Time
-	bots     []*bot
-	outcomes []outcome // by bot; read when all have ended
-	bytes    uint64    // at the last progress
-	looked   time.Time
+	bots     []*bot // those that do not attack
+	outcomes []outcome
+	sampler  *sampler
+	storm    outcome // what the witnesses of a storm had seen when it began
+	attacks  Attacks
 }
 
 // play lets all bots join and play until ctx ends.
-func (r *run) play(ctx context.Context, progress func(Progress)) {
+func (r *run) play(ctx context.Context, progress func(*Progress)) {
 	r.outcomes = make([]outcome, len(r.bots))
 	var playing sync.WaitGroup
 	for i, b := range r.bots {
-		playing.Go(func() { r.outcomes[i] = r.life(ctx, i, b) })
+		playing.Go(func() { r.outcomes[i] = r.life(ctx, b) })
 	}
+	r.attack(ctx, &playing)
 	over := make(chan struct{})
 	go func() {
 		playing.Wait()
 		close(over)
 	}()
+	r.watch(ctx, over, progress)
+}
+
+// watch takes a sample each second until the run is over.
+func (r *run) watch(ctx context.Context, over <-chan struct{}, progress func(*Progress)) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	r.looked = r.begun
+	var storm <-chan time.Time
+	if r.config.Scenario == JoinStorm {
+		timer := time.NewTimer(time.Until(r.begun.Add(r.config.storm())))
+		defer timer.Stop()
+		storm = timer.C
+	}
 	for {
 		select {
 		case <-over:
 			return
+		case <-storm:
+			r.storm = r.witnessed()
 		case now := <-second.C:
-			if progress != nil && ctx.Err() == nil { // at the end bots have left already
-				progress(r.progress(now))
+			if ctx.Err() != nil { // bots have left already
+				continue
 			}
+			p := r.sampler.sample(now.Sub(r.begun), r.bots)
+			if progress != nil {
+				progress(&p)
+			}
+			r.sampler.series = append(r.sampler.series, p)
 		}
 	}
 }
 
+// witnessed adds up what the first bots of a join storm have seen so far.
+func (r *run) witnessed() (sum outcome) {
+	for _, b := range r.bots[:r.config.witnesses()] {
+		b.board.mu.Lock()
+		sum = sum.plus(b.board.total)
+		b.board.mu.Unlock()
+	}
+	return sum
+}
+
+// attack starts the attackers, which end with ctx.
+func (r *run) attack(ctx context.Context, playing *sync.WaitGroup) {
+	r.attacks.Closed = map[string]uint64{}
+	var mu sync.Mutex
+	for i := range r.config.Bots {
+		if !r.config.attacks(i) {
+			continue
+		}
+		a := newAttacker(i, r.config, r.schema)
+		playing.Go(func() {
+			pause(ctx, r.config.turn(i))
+			done := a.attack(ctx, i/2)
+			mu.Lock()
+			r.attacks.add(done)
+			mu.Unlock()
+		})
+	}
+}
+
 // life is one bot's, from its turn to dial until its end.
-func (r *run) life(ctx context.Context, i int, b *bot) outcome {
-	if i > 0 {
-		turn := time.NewTimer(time.Duration(i) * time.Second / dialsPerSecond)
-		defer turn.Stop()
-		select {
-		case <-turn.C:
-		case <-ctx.Done():
+func (r *run) life(ctx context.Context, b *bot) outcome {
+	if b.number > 0 {
+		pause(ctx, r.config.turn(b.number))
+		if ctx.Err() != nil {
 			return outcome{} // never tried: not connected, and not failed
 		}
 		if err := b.dial(ctx, r.schema); err != nil {
-			if ctx.Err() != nil {
-				return outcome{}
-			}
-			return r.broken(b, err)
+			return r.stranded(ctx, b, err)
 		}
 	}
-	if err := b.play(ctx); err != nil {
-		return r.broken(b, err)
+	for {
+		staying, leave := r.stay(ctx, b)
+		err := b.play(staying)
+		leave()
+		if err != nil {
+			return r.broken(b, err)
+		}
+		total := b.end(nil)
+		if ctx.Err() != nil {
+			return total
+		}
+		b.renew()
+		if err := b.dial(ctx, r.schema); err != nil {
+			return r.stranded(ctx, b, err)
+		}
 	}
-	return b.end(nil)
+}
+
+// stay is how long a visit lasts: until the end, but in Churn.
+func (r *run) stay(ctx context.Context, b *bot) (context.Context, context.CancelFunc) {
+	if r.config.Scenario != Churn {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, shortestStay+time.Duration(b.rng.Int64N(int64(longestStay-shortestStay))))
+}
+
+// stranded is the end of a bot that could not dial: lawful at the end of the run.
+func (r *run) stranded(ctx context.Context, b *bot, err error) outcome {
+	if ctx.Err() != nil {
+		return b.past
+	}
+	return r.broken(b, err)
 }
 
 func (r *run) broken(b *bot, err error) outcome {
@@ -117,35 +189,13 @@ func (r *run) broken(b *bot, err error) outcome {
 	return b.end(err)
 }
 
-// progress adds up the boards.
-func (r *run) progress(now time.Time) Progress {
-	p := Progress{ElapsedS: now.Sub(r.begun).Seconds(), Bots: len(r.bots)}
-	var bytes uint64
-	for _, b := range r.bots {
-		b.board.mu.Lock()
-		if b.board.connected {
-			p.Connected++
-		}
-		if b.board.failed {
-			p.Failed++
-		}
-		bytes += b.board.bytes
-		p.Handles.add(b.board.handles)
-		b.board.mu.Unlock()
-	}
-	if p.Connected > 0 {
-		p.BytesPerClientS = float64(bytes-r.bytes) / now.Sub(r.looked).Seconds() / float64(p.Connected)
-	}
-	r.bytes, r.looked = bytes, now
-	return p
-}
-
 // report adds up everything, once all bots have ended.
 func (r *run) report(interrupted bool) *Report {
-	report := &Report{Bots: len(r.bots), DurationS: rounded(time.Since(r.begun).Seconds(), 3), Interrupted: interrupted}
-	latency := hdrhistogram.New(1, latencyHighest, latencyDigits)
-	var bytes uint64
-	var seconds float64
+	report := &Report{
+		Scenario: r.config.Scenario, Seed: r.config.Seed, Bots: len(r.bots),
+		DurationS: rounded(time.Since(r.begun).Seconds(), 3), Interrupted: interrupted,
+	}
+	var total outcome
 	for i, b := range r.bots {
 		o := r.outcomes[i]
 		if o.connected {
@@ -154,13 +204,10 @@ func (r *run) report(interrupted bool) *Report {
 		if o.failure != nil {
 			report.Failed++
 			if len(report.Failures) < ReportedFailures {
-				report.Failures = append(report.Failures, Failure{i, oneLine(o.failure)})
+				report.Failures = append(report.Failures, Failure{b.number, oneLine(o.failure)})
 			}
 		}
-		bytes += o.bytes
-		seconds += o.seconds
-		report.Net.SnapshotsExpected += o.expected
-		report.Net.SnapshotsReceived += o.received
+		total = total.plus(o)
 		report.Handles.add(b.board.handles)
 		report.Forgotten += b.oracle.forgotten
 		for _, c := range b.oracle.recorded {
@@ -168,32 +215,41 @@ func (r *run) report(interrupted bool) *Report {
 				report.Confusions = append(report.Confusions, c)
 			}
 		}
-		latency.Merge(b.latency)
+		r.sampler.collect(b)
 	}
-	report.Net.complete(bytes, seconds, latency)
+	report.Net = total.net()
+	report.Net.Latency = latencyOf(r.sampler.all)
+	report.Joins = joinsOf(total.joins)
+	report.Series = r.sampler.series
+	switch r.config.Scenario {
+	case JoinStorm:
+		report.Storm = r.stormReport()
+	case Hostile:
+		report.Attacks = &r.attacks
+	}
 	return report
 }
 
-func (n *Net) complete(bytes uint64, seconds float64, latency *hdrhistogram.Histogram) {
-	if seconds > 0 {
-		n.BytesPerClientS = rounded(float64(bytes)/seconds, 1)
+// stormReport compares what the witnesses saw at the end with what they had
+// seen when it began.
+func (r *run) stormReport() *Storm {
+	first := r.config.witnesses()
+	var end outcome
+	for _, o := range r.outcomes[:first] {
+		end = end.plus(o)
 	}
-	if n.SnapshotsExpected > 0 {
-		ratio := rounded(float64(n.SnapshotsReceived)/float64(n.SnapshotsExpected), 6)
-		n.DeliveredRatio = &ratio
+	n := outcome{expected: end.expected - r.storm.expected, received: end.received - r.storm.received}.net()
+	s := &Storm{Witnesses: first, SnapshotsExpected: n.SnapshotsExpected, SnapshotsReceived: n.SnapshotsReceived, DeliveredRatio: n.DeliveredRatio}
+	var last time.Duration
+	for _, o := range r.outcomes[first:] {
+		if len(o.joins) == 0 {
+			return s
+		}
+		last = max(last, o.joins[0])
 	}
-	if latency.TotalCount() > 0 {
-		p50 := float64(latency.ValueAtPercentile(50)) / 1000
-		p99 := float64(latency.ValueAtPercentile(99)) / 1000
-		n.LatencyP50Ms, n.LatencyP99Ms = &p50, &p99
-	}
-}
-
-// rounded leaves the digits that mean something. It rounds down, so that a
-// ratio of 1 says that nothing is missing.
-func rounded(v float64, digits int) float64 {
-	unit := math.Pow10(digits)
-	return math.Floor(v*unit) / unit
+	in := rounded(last.Seconds(), 3)
+	s.AllInS = &in
+	return s
 }
 
 // oneLine is an error without line breaks: it goes into a table.

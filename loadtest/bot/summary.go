@@ -3,14 +3,17 @@ package bot
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
 // WriteSummary writes the result of a run for people: what was checked, with ✓
-// or ✗, then the figures. color marks them green and red.
-func (r *Report) WriteSummary(w io.Writer, color bool) error {
+// or ✗, then the figures. color marks them green and red. Thresholds are checks
+// too.
+func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) error {
 	var b strings.Builder
-	r.writeChecks(&b, color)
+	r.writeChecks(&b, color, thresholds)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-10s", name)
 		fmt.Fprintf(&b, format+"\n", args...)
@@ -37,10 +40,14 @@ func (r *Report) WriteSummary(w io.Writer, color bool) error {
 	n := r.Net
 	line("snapshots", "%s of %s received%s", grouped(n.SnapshotsReceived), grouped(n.SnapshotsExpected), percent(n.DeliveredRatio))
 	line("download", "%.1f kB/s a client", n.BytesPerClientS/1000)
-	if n.LatencyP50Ms != nil && n.LatencyP99Ms != nil {
-		line("latency", "p50 %.2f ms   p99 %.2f ms", *n.LatencyP50Ms, *n.LatencyP99Ms)
+	if l := n.Latency; l.MaxMs != nil {
+		line("latency", "p50 %.2f   p90 %.2f   p99 %.2f   p99.9 %.2f   max %.2f ms", *l.P50Ms, *l.P90Ms, *l.P99Ms, *l.P999Ms, *l.MaxMs)
 		line("", "(half of: input sent to its echo in a snapshot, less the server's hold)")
 	}
+	if j := r.Joins; j.MaxMs != nil {
+		line("joins", "%s: p50 %.0f   p99 %.0f   max %.0f ms from dial to first snapshot", grouped(j.Count), *j.P50Ms, *j.P99Ms, *j.MaxMs)
+	}
+	r.writeScenario(line)
 	h := r.Handles
 	line("probes", "%s live   %s hidden   %s pending   %s stale", grouped(h.Live), grouped(h.Hidden), grouped(h.Pending), grouped(h.Stale))
 	if r.Forgotten > 0 {
@@ -52,7 +59,25 @@ func (r *Report) WriteSummary(w io.Writer, color bool) error {
 	return err
 }
 
-func (r *Report) writeChecks(b *strings.Builder, color bool) {
+// writeScenario writes what only some scenarios measure.
+func (r *Report) writeScenario(line func(name, format string, args ...any)) {
+	if s := r.Storm; s != nil {
+		in := "not all came in"
+		if s.AllInS != nil {
+			in = fmt.Sprintf("all in after %.2f s", *s.AllInS)
+		}
+		line("storm", "%s; those %s who were there before received %s of %s snapshots%s", in, grouped(s.Witnesses),
+			grouped(s.SnapshotsReceived), grouped(s.SnapshotsExpected), percent(s.DeliveredRatio))
+	}
+	if a := r.Attacks; a != nil {
+		line("attacks", "%s attackers: %s sessions, %s half-open handshakes, %s messages", grouped(a.Attackers), grouped(a.Sessions), grouped(a.HalfOpen), grouped(a.Messages))
+		for _, code := range slices.Sorted(maps.Keys(a.Closed)) {
+			line("", "%s closed as %s", grouped(a.Closed[code]), code)
+		}
+	}
+}
+
+func (r *Report) writeChecks(b *strings.Builder, color bool, thresholds []Threshold) {
 	check := func(ok bool, what, figures string) {
 		mark, on, off := "✓", "\x1b[32m", "\x1b[0m"
 		if !ok {
@@ -68,6 +93,14 @@ func (r *Report) writeChecks(b *strings.Builder, color bool) {
 	check(r.Failed == 0, "no bot failed", fmt.Sprintf("%s failed", grouped(r.Failed)))
 	check(h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes and %s commands",
 		grouped(h.Confusions), grouped(h.Probes), grouped(h.CommandsSent)))
+	for _, t := range thresholds {
+		crossed, value := t.Crossed(r)
+		measured := "not measured"
+		if value != nil {
+			measured = fmt.Sprintf("%.6g", *value)
+		}
+		check(!crossed, "not "+t.String(), measured)
+	}
 }
 
 // writeTroubles lists the first failures and confusions.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/worldd/worldd/server/token"
+)
+
+// tokenCommand makes what a server with --token-keys asks for.
+type tokenCommand struct {
+	New   tokenNewCommand   `cmd:"" help:"Make a pair of keys: FILE is the secret one, for who issues tokens; FILE.pub is for servers."`
+	Issue tokenIssueCommand `cmd:"" help:"Print a token that lets a user join once."`
+}
+
+// tokenNewCommand makes keys.
+type tokenNewCommand struct {
+	File string `arg:"" type:"path" help:"Where the secret key goes; it must not exist yet."`
+}
+
+// Run never overwrites a key: nobody could join with the tokens of the old one.
+func (c *tokenNewCommand) Run(_ context.Context, std streams) error {
+	secret, public := token.NewKeys()
+	if err := writeNew(c.File, secret, 0o600); err != nil {
+		return err
+	}
+	if err := writeNew(c.File+".pub", public, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "secret key in %s: keep it with who issues tokens\npublic key in %s.pub: worldd serve --token-keys %s.pub\n", c.File, c.File, c.File)
+	return nil
+}
+
+func writeNew(name, text string, mode os.FileMode) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fmt.Errorf("the key cannot be written: %w", err)
+	}
+	_, err = fmt.Fprintln(f, text)
+	return errors.Join(err, f.Close())
+}
+
+// tokenIssueCommand makes one token.
+type tokenIssueCommand struct {
+	Key      string        `required:"" type:"path" placeholder:"FILE" help:"The secret key."`
+	User     string        `required:"" placeholder:"NAME" help:"Whose token it is."`
+	Audience string        `default:"worldd" placeholder:"NAME" help:"The server's --audience (${default})."`
+	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long it is good for (${default})."`
+}
+
+// Run prints the token and nothing else.
+func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
+	secret, err := os.ReadFile(c.Key)
+	if err != nil {
+		return wrongUsage{fmt.Errorf("the secret key cannot be read: %w", err)}
+	}
+	issuer, err := token.NewIssuer(string(secret))
+	if err != nil {
+		return wrongUsage{err}
+	}
+	text, err := issuer.Issue(c.User, c.Audience, time.Now(), c.Lifetime)
+	if err != nil {
+		return wrongUsage{err}
+	}
+	_, err = fmt.Fprintln(std.out, text)
+	return err
+}
+
+// admission is how serve looks at tokens; nil if it asks for none.
+func (c *serveCommand) admission() (func([]byte) (string, error), error) {
+	if len(c.TokenKeys) == 0 {
+		return nil, nil
+	}
+	var public []string
+	for _, name := range c.TokenKeys {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, wrongUsage{fmt.Errorf("a token key cannot be read: %w", err)}
+		}
+		public = append(public, string(text))
+	}
+	verifier, err := token.NewVerifier(c.Audience, public...)
+	if err != nil {
+		return nil, wrongUsage{err}
+	}
+	return func(text []byte) (string, error) { return verifier.Verify(text, time.Now()) }, nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/server/token"
+)
+
+// TestTokens: keys, a token, a server that asks for them, and bots with and
+// without.
+func TestTokens(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	status, out, errs := worldd(t, "token", "new", key)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, out, "--token-keys "+key+".pub")
+	info, err := os.Stat(key)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	status, _, errs = worldd(t, "token", "new", key)
+	require.Equal(t, exitError, status, "a key is never overwritten")
+	require.Contains(t, errs, "exists")
+
+	status, out, errs = worldd(t, "token", "issue", "--key", key, "--user", "alice", "--audience", "here")
+	require.Equal(t, exitOK, status, errs)
+	public, err := os.ReadFile(key + ".pub")
+	require.NoError(t, err)
+	verifier, err := token.NewVerifier("here", string(public))
+	require.NoError(t, err)
+	user, err := verifier.Verify([]byte(strings.TrimSpace(out)), time.Now())
+	require.NoError(t, err)
+	require.Equal(t, "alice", user)
+
+	s := startServing(t, "--token-keys="+key+".pub", "--audience=here")
+	require.NotContains(t, strings.Join(s.said, "\n"), "anybody may join")
+	secret, err := os.ReadFile(key)
+	require.NoError(t, err)
+	issuer, err := token.NewIssuer(string(secret))
+	require.NoError(t, err)
+	c := bot.Config{Addr: s.addr, Fingerprint: s.fingerprint, Bots: 2, Duration: time.Second}
+	_, err = bot.Run(t.Context(), c, nil)
+	require.ErrorContains(t, err, "unauthorized")
+	c.Issuer, c.Audience = issuer, "elsewhere"
+	_, err = bot.Run(t.Context(), c, nil)
+	require.ErrorContains(t, err, "another server")
+	c.Audience = "here"
+	report, err := bot.Run(t.Context(), c, nil)
+	require.NoError(t, err)
+	require.True(t, report.OK(), "%+v", report)
+	s.end(syscall.SIGTERM)
+}
+
+func TestTokenMistakes(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	for _, args := range [][]string{
+		{"token"},
+		{"token", "issue", "--user=a"},
+		{"token", "issue", "--key=" + empty, "--user=a"},
+		{"token", "issue", "--key=" + empty + "no", "--user=a"},
+		{"serve", "--listen=127.0.0.1:0", "--token-keys=" + empty},
+		{"serve", "--listen=127.0.0.1:0", "--token-keys=" + empty + "no"},
+	} {
+		status, _, errs := worldd(t, args...)
+		require.Equal(t, exitUsage, status, "%v: %s", args, errs)
+		require.NotEmpty(t, errs)
+	}
+}

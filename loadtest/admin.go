@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/worldd/worldd/loadtest/bot"
+)
+
+const (
+	// adminTimeout bounds a question to the operator's port. It is asked once a
+	// second, between two samples.
+	adminTimeout = 500 * time.Millisecond
+	// longestProfile is how much of a long plateau is profiled: enough for
+	// thousands of samples.
+	longestProfile = 30 * time.Second
+)
+
+// admin is the operator's port of the server, as DESIGN's metrics name things.
+type admin struct {
+	base   string
+	before steps
+	first  steps
+	tick   bot.Tick // as of the last answer
+}
+
+// steps is what the server's metrics say of its ticks since its start.
+type steps struct {
+	count, seconds float64
+	asked          time.Time
+}
+
+// newAdmin takes the port's address, HOST:PORT or a URL.
+func newAdmin(address string) (*admin, error) {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("--admin %q: want HOST:PORT, as the server's --admin-listen", address)
+	}
+	return &admin{base: u.Scheme + "://" + u.Host}, nil
+}
+
+func (a *admin) get(ctx context.Context, path string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("the admin port does not answer: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		response.Body.Close()
+		return nil, fmt.Errorf("the admin port answers %s with %s", path, response.Status)
+	}
+	return response.Body, nil
+}
+
+// now asks the server for its metrics.
+func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	body, err := a.get(ctx, "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(body)
+	if err != nil {
+		return nil, fmt.Errorf("the admin port's metrics cannot be read: %w", err)
+	}
+	now := &bot.ServerNow{TickMeanMs: a.ticks(families, time.Now()), TickP99Ms: a.tick.P99Ms}
+	for _, m := range families["worldd_entities"].GetMetric() {
+		if len(m.GetLabel()) != 1 {
+			continue
+		}
+		switch m.GetLabel()[0].GetValue() {
+		case "awake":
+			now.Awake = int(m.GetGauge().GetValue())
+		case "asleep":
+			now.Asleep = int(m.GetGauge().GetValue())
+		}
+	}
+	return now, nil
+}
+
+// ticks takes the server's ticks from its metrics, and returns the mean of those
+// since the last answer, in milliseconds; 0 if there are none to compare.
+func (a *admin) ticks(families map[string]*dto.MetricFamily, asked time.Time) (meanMs float64) {
+	for _, m := range families["worldd_tick_duration_seconds"].GetMetric() {
+		if len(m.GetLabel()) != 1 || m.GetLabel()[0].GetValue() != "all" {
+			continue
+		}
+		total := steps{float64(m.GetSummary().GetSampleCount()), m.GetSummary().GetSampleSum(), asked}
+		if a.first.asked.IsZero() {
+			a.first, a.before = total, total
+		}
+		if n := total.count - a.before.count; n > 0 {
+			meanMs = 1000 * (total.seconds - a.before.seconds) / n
+		}
+		if lasted := total.asked.Sub(a.first.asked).Seconds(); lasted > 0 {
+			a.tick.RateHz = int(math.Round((total.count - a.first.count) / lasted))
+		}
+		a.before, a.tick.Count = total, uint64(total.count)
+		for _, q := range m.GetSummary().GetQuantile() {
+			ms := 1000 * q.GetValue()
+			switch q.GetQuantile() {
+			case 0.5:
+				a.tick.P50Ms = ms
+			case 0.99:
+				a.tick.P99Ms = ms
+			case 1:
+				a.tick.MaxMs = ms
+			}
+		}
+	}
+	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {
+		a.tick.Late = uint64(m.GetCounter().GetValue())
+	}
+	return meanMs
+}
+
+// profile fetches a CPU profile of the plateau, and at its end the heap and the
+// goroutines, into files in dir.
+func (a *admin) profile(ctx context.Context, dir string, plateau time.Duration) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	seconds := max(1, int(min(plateau*3/4, longestProfile).Seconds()))
+	var errs []error
+	for _, p := range []struct{ path, file string }{
+		{fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds), "cpu.pprof"},
+		{"/debug/pprof/heap", "heap.pprof"},
+		{"/debug/pprof/goroutine", "goroutine.pprof"},
+	} {
+		errs = append(errs, a.save(ctx, p.path, filepath.Join(dir, p.file)))
+	}
+	return errors.Join(errs...)
+}
+
+func (a *admin) save(ctx context.Context, path, file string) error {
+	body, err := a.get(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, body)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,207 @@
+package bot
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Attacks counts what the attackers of a Hostile run did and what became of it.
+type Attacks struct {
+	Attackers int    `json:"attackers"`
+	Sessions  uint64 `json:"sessions"` // connections that got through the handshake
+	HalfOpen  uint64 `json:"half_open"`
+	Messages  uint64 `json:"messages"` // stream messages and datagrams sent
+	// Closed counts connections that the server ended, by the name of the code.
+	Closed map[string]uint64 `json:"closed"`
+}
+
+func (a *Attacks) add(o Attacks) {
+	a.Attackers += o.Attackers
+	a.Sessions += o.Sessions
+	a.HalfOpen += o.HalfOpen
+	a.Messages += o.Messages
+	for code, n := range o.Closed {
+		a.Closed[code] += n
+	}
+}
+
+// attacker is one hostile bot. It speaks to the server without the client
+// library, which would keep it honest.
+type attacker struct {
+	config Config
+	schema uint64
+	rng    *rand.Rand
+	tls    *tls.Config
+	done   Attacks
+}
+
+func newAttacker(number int, c Config, schema *wire.Schema) *attacker {
+	return &attacker{
+		config: c, schema: schema.Hash(), rng: rand.New(rand.NewPCG(c.Seed, uint64(number))),
+		// It sends nothing worth protecting, to whoever it is.
+		tls:  &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}},
+		done: Attacks{Attackers: 1, Closed: map[string]uint64{}},
+	}
+}
+
+// attack goes on until ctx ends.
+func (a *attacker) attack(ctx context.Context, kind int) Attacks {
+	kinds := []func(context.Context){a.garbage, a.flood, a.deaf, a.halfOpen}
+	for ctx.Err() == nil {
+		kinds[kind%len(kinds)](ctx)
+		pause(ctx, attackPause)
+	}
+	return a.done
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// open connects with windows of that size and says a valid Hello.
+func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.Stream, error) {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := quic.DialAddr(dialing, a.config.Addr, a.tls, &quic.Config{
+		EnableDatagrams: true, KeepAlivePeriod: time.Second,
+		InitialStreamReceiveWindow: window, MaxStreamReceiveWindow: window,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	a.done.Sessions++
+	stream, err := conn.OpenStreamSync(dialing)
+	if err == nil {
+		var ticket []byte // attackers are users too
+		if ticket, err = a.config.ticket("attacker"); err == nil {
+			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: a.schema, Token: ticket, Name: "attacker"}))
+		}
+	}
+	if err != nil {
+		a.close(conn)
+		return nil, nil, err
+	}
+	return conn, stream, nil
+}
+
+// close ends a connection, and counts who ended it and why.
+func (a *attacker) close(conn *quic.Conn) {
+	var app *quic.ApplicationError
+	if errors.As(context.Cause(conn.Context()), &app) && app.Remote {
+		a.done.Closed[wire.Code(min(app.ErrorCode, 1<<16-1)).String()]++
+	}
+	_ = conn.CloseWithError(0, "")
+}
+
+// garbage sends random bytes on the stream and as datagrams until it is shown
+// the door.
+func (a *attacker) garbage(ctx context.Context) {
+	conn, stream, err := a.open(ctx, 1<<16)
+	if err != nil {
+		return
+	}
+	defer a.close(conn)
+	for ctx.Err() == nil && conn.Context().Err() == nil {
+		p := make([]byte, 1+a.rng.IntN(wire.MaxDatagram))
+		for i := range p {
+			p[i] = byte(a.rng.Uint32())
+		}
+		a.done.Messages++
+		if a.rng.IntN(4) > 0 {
+			_ = conn.SendDatagram(p) // if that fails, the connection is over
+		} else if _, err := stream.Write(p); err != nil {
+			return
+		}
+		pause(ctx, 10*time.Millisecond)
+	}
+}
+
+// flood sends a hundred times as many inputs as a client does, with made-up
+// acknowledgements, and commands about made-up handles.
+func (a *attacker) flood(ctx context.Context) {
+	conn, stream, err := a.open(ctx, 1<<16)
+	if err != nil {
+		return
+	}
+	defer a.close(conn)
+	_ = stream.SetReadDeadline(time.Now().Add(dialTimeout))
+	if _, err := stream.Read(make([]byte, 1)); err != nil { // welcomed: inputs are allowed from here on
+		return
+	}
+	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {
+		in := wire.Input{Stamp: id, Ack: wire.Ack{
+			Seen: true, Newest: a.rng.Uint32(), Mask: a.rng.Uint64(), Structure: a.rng.Uint32(),
+		}}
+		_ = conn.SendDatagram(in.Append(nil))
+		a.done.Messages++
+		if id%64 == 0 {
+			c := wire.Command{ID: id, Name: pokeName, Target: forge(a.rng, wire.MaxSlots)}
+			if _, err := stream.Write(wire.AppendMessage(nil, c)); err != nil {
+				return
+			}
+			a.done.Messages++
+		}
+		pause(ctx, 300*time.Microsecond)
+	}
+}
+
+// deaf looks alive and never reads a byte.
+func (a *attacker) deaf(ctx context.Context) {
+	conn, _, err := a.open(ctx, 1<<10)
+	if err != nil {
+		return
+	}
+	defer a.close(conn)
+	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {
+		in := wire.Input{Stamp: id}
+		_ = conn.SendDatagram(in.Append(nil))
+		a.done.Messages++
+		pause(ctx, 50*time.Millisecond)
+	}
+}
+
+// halfOpen begins a handshake and is not there for the answer.
+func (a *attacker) halfOpen(ctx context.Context) {
+	addr, err := net.ResolveUDPAddr("udp", a.config.Addr)
+	if err != nil {
+		return
+	}
+	socket, err := openImpaired(Link{}, 0)
+	if err != nil {
+		return
+	}
+	defer socket.Close()
+	transport := quic.Transport{Conn: mute{socket}}
+	defer transport.Close()
+	dialing, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	a.done.HalfOpen++
+	if conn, err := transport.Dial(dialing, addr, a.tls, &quic.Config{}); err == nil {
+		a.close(conn)
+	}
+}
+
+// mute hears nothing.
+type mute struct{ *impaired }
+
+// ReadFrom throws away whatever comes.
+func (m mute) ReadFrom(buf []byte) (int, net.Addr, error) {
+	for {
+		if _, _, err := m.impaired.ReadFrom(buf); err != nil {
+			return 0, nil, err
+		}
+	}
+}

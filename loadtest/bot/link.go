@@ -1,0 +1,174 @@
+package bot
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// Link is a bad network, the same in both directions: what happens to each UDP
+// packet between a bot and the server. The zero value does nothing. Who is
+// lost and who is late depends on the seed and on the packet's number alone.
+type Link struct {
+	Loss    float64       // the share of packets that are lost, 0 to 1
+	Delay   time.Duration // that every packet takes, one way
+	Jitter  time.Duration // on top, evenly spread from 0 to this; packets overtake each other by it
+	Reorder float64       // the share of packets that are held back by reorderHold, 0 to 1
+}
+
+// reorderHold is how much later a reordered packet comes: more than the
+// interval of two snapshots at 30 Hz, so that it is really overtaken.
+const reorderHold = 70 * time.Millisecond
+
+// longestLink bounds Delay and Jitter: what is later than this is as good as
+// lost, to QUIC too.
+const longestLink = 2 * time.Second
+
+func (l Link) validate() error {
+	var errs []error
+	for _, share := range []struct {
+		name  string
+		value float64
+	}{{"loss", l.Loss}, {"reorder", l.Reorder}} {
+		if !(share.value >= 0 && share.value <= 1) {
+			errs = append(errs, fmt.Errorf("bot: a %s of %v: want a share from 0 to 1", share.name, share.value))
+		}
+	}
+	if l.Delay < 0 || l.Delay > longestLink || l.Jitter < 0 || l.Jitter > longestLink {
+		errs = append(errs, fmt.Errorf("bot: delay %v, jitter %v: want 0 to %v", l.Delay, l.Jitter, longestLink))
+	}
+	return errors.Join(errs...)
+}
+
+// fate throws the dice for one packet: always as many, so that no packet's luck
+// depends on another's.
+func (l Link) fate(dice *rand.Rand) (lost bool, late time.Duration) {
+	lost = dice.Float64() < l.Loss
+	late = l.Delay + time.Duration(dice.Float64()*float64(l.Jitter))
+	if dice.Float64() < l.Reorder {
+		late += reorderHold
+	}
+	return lost, late
+}
+
+// packet is one that has come, or what came instead of it.
+type packet struct {
+	data []byte
+	from net.Addr
+	err  error
+}
+
+// impaired is a UDP socket behind a Link. What it has in common with a plain one
+// is written out, so that QUIC finds no faster way around it.
+type impaired struct {
+	udp  *net.UDPConn
+	link Link
+
+	sending  sync.Mutex
+	sendDice *rand.Rand
+
+	mu      sync.Mutex
+	come    *sync.Cond
+	arrived []packet
+	expired bool // the read deadline is over
+}
+
+// openImpaired opens a socket whose packets have the luck that seed gives them.
+func openImpaired(l Link, seed uint64) (*impaired, error) {
+	udp, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		return nil, err
+	}
+	c := &impaired{udp: udp, link: l, sendDice: rand.New(rand.NewPCG(seed, 1))}
+	c.come = sync.NewCond(&c.mu)
+	go c.receive(rand.New(rand.NewPCG(seed, 2)))
+	return c, nil
+}
+
+// receive reads the socket until that is closed.
+func (c *impaired) receive(dice *rand.Rand) {
+	buf := make([]byte, 1<<16)
+	for {
+		n, from, err := c.udp.ReadFrom(buf)
+		if err != nil {
+			c.arrive(packet{err: err})
+			return
+		}
+		lost, late := c.link.fate(dice)
+		if lost {
+			continue
+		}
+		p := packet{data: append([]byte(nil), buf[:n]...), from: from}
+		if late == 0 {
+			c.arrive(p)
+			continue
+		}
+		time.AfterFunc(late, func() { c.arrive(p) })
+	}
+}
+
+func (c *impaired) arrive(p packet) {
+	c.mu.Lock()
+	c.arrived = append(c.arrived, p)
+	c.mu.Unlock()
+	c.come.Signal()
+}
+
+// ReadFrom waits for a packet, the end of the socket, or a deadline.
+func (c *impaired) ReadFrom(buf []byte) (int, net.Addr, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.arrived) == 0 && !c.expired {
+		c.come.Wait()
+	}
+	if c.expired {
+		return 0, nil, os.ErrDeadlineExceeded
+	}
+	p := c.arrived[0]
+	if p.err != nil {
+		return 0, nil, p.err // and stays: nothing comes after it
+	}
+	c.arrived = c.arrived[1:]
+	return copy(buf, p.data), p.from, nil
+}
+
+// SetReadDeadline knows two times, which are all that QUIC uses to end a read:
+// now and never.
+func (c *impaired) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	c.expired = !t.IsZero()
+	c.mu.Unlock()
+	c.come.Broadcast()
+	return nil
+}
+
+// WriteTo sends a packet, or does not; the sender can't tell.
+func (c *impaired) WriteTo(p []byte, to net.Addr) (int, error) {
+	c.sending.Lock()
+	lost, late := c.link.fate(c.sendDice)
+	c.sending.Unlock()
+	switch {
+	case lost:
+		return len(p), nil
+	case late == 0:
+		return c.udp.WriteTo(p, to)
+	}
+	copied := append([]byte(nil), p...)
+	// An error then is a packet lost: the socket was closed meanwhile.
+	time.AfterFunc(late, func() { _, _ = c.udp.WriteTo(copied, to) })
+	return len(p), nil
+}
+
+// Close, and the rest, are the socket's own.
+func (c *impaired) Close() error        { return c.udp.Close() }
+func (c *impaired) LocalAddr() net.Addr { return c.udp.LocalAddr() }
+func (c *impaired) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+func (c *impaired) SetWriteDeadline(t time.Time) error { return c.udp.SetWriteDeadline(t) }
+func (c *impaired) SetReadBuffer(bytes int) error      { return c.udp.SetReadBuffer(bytes) }
+func (c *impaired) SetWriteBuffer(bytes int) error     { return c.udp.SetWriteBuffer(bytes) }

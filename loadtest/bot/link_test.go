@@ -1,0 +1,82 @@
+package bot
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFate: a packet's luck depends on the seed and its number alone.
+func TestFate(t *testing.T) {
+	lost, reordered := 0, 0
+	a, b := rand.New(rand.NewPCG(1, 1)), rand.New(rand.NewPCG(1, 1))
+	bad, worse := Link{Loss: 0.1, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond}, Link{Loss: 0.3, Reorder: 0.25}
+	for range 10_000 {
+		gone, late := bad.fate(a)
+		moreGone, held := worse.fate(b)
+		require.False(t, gone && !moreGone, "who is lost at 10 % is lost at 30 %")
+		require.GreaterOrEqual(t, late, 10*time.Millisecond)
+		require.Less(t, late, 15*time.Millisecond)
+		if gone {
+			lost++
+		}
+		if held > 0 {
+			require.Equal(t, reorderHold, held)
+			reordered++
+		}
+	}
+	require.InDelta(t, 1000, lost, 150)
+	require.InDelta(t, 2500, reordered, 200)
+}
+
+// pair is an impaired socket and a plain one that talk to each other.
+func pair(t *testing.T, l Link) (net.PacketConn, net.PacketConn) {
+	bad, err := openImpaired(l, 1)
+	require.NoError(t, err)
+	good, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { good.Close(); bad.Close() })
+	return bad, good
+}
+
+// TestImpaired: what is lost does not come, in either direction, and the rest
+// does.
+func TestImpaired(t *testing.T) {
+	const packets = 100
+	bad, good := pair(t, Link{Loss: 0.5, Delay: time.Millisecond, Jitter: time.Millisecond})
+	to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: bad.LocalAddr().(*net.UDPAddr).Port}
+	for range packets {
+		_, err := bad.WriteTo([]byte{1}, good.LocalAddr())
+		require.NoError(t, err)
+		_, err = good.WriteTo([]byte{2}, to)
+		require.NoError(t, err)
+	}
+	count := func(c net.PacketConn) (n int) {
+		timer := time.AfterFunc(300*time.Millisecond, func() { _ = c.SetReadDeadline(time.Now()) })
+		defer timer.Stop()
+		for {
+			if _, _, err := c.ReadFrom(make([]byte, 10)); err != nil {
+				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+				return n
+			}
+			n++
+		}
+	}
+	require.InDelta(t, packets/2, count(good), 20)
+	require.InDelta(t, packets/2, count(bad), 20)
+}
+
+// TestImpairedEnds: a closed socket ends its reader, again and again.
+func TestImpairedEnds(t *testing.T) {
+	bad, _ := pair(t, Link{})
+	require.NoError(t, bad.Close())
+	for range 2 {
+		_, _, err := bad.ReadFrom(make([]byte, 10))
+		require.True(t, errors.Is(err, net.ErrClosed), "%v", err)
+	}
+}

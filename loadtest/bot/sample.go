@@ -1,0 +1,104 @@
+package bot
+
+import (
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// sampler looks at all bots once a second.
+type sampler struct {
+	all    *hdrhistogram.Histogram // latencies of the whole run, µs
+	recent *hdrhistogram.Histogram // of the last second
+	series []Progress
+	before outcome // the sum at the last look
+	looked time.Duration
+}
+
+func newSampler() *sampler {
+	return &sampler{
+		all:    hdrhistogram.New(1, latencyHighest, latencyDigits),
+		recent: hdrhistogram.New(1, latencyHighest, latencyDigits),
+	}
+}
+
+// sample adds up the boards, and takes what is new of the latencies.
+func (s *sampler) sample(elapsed time.Duration, bots []*bot) Progress {
+	p := Progress{ElapsedS: elapsed.Seconds(), Bots: len(bots)}
+	var now outcome
+	for _, b := range bots {
+		s.collect(b)
+		b.board.mu.Lock()
+		if b.board.connected {
+			p.Connected++
+		}
+		if b.board.failed {
+			p.Failed++
+		}
+		t := b.board.total
+		now.bytes, now.expected, now.received = now.bytes+t.bytes, now.expected+t.expected, now.received+t.received
+		p.Handles.add(b.board.handles)
+		b.board.mu.Unlock()
+	}
+	p.Net = outcome{
+		bytes: now.bytes - s.before.bytes, expected: now.expected - s.before.expected, received: now.received - s.before.received,
+		seconds: (elapsed - s.looked).Seconds() * float64(p.Connected),
+	}.net()
+	p.Net.Latency = latencyOf(s.recent)
+	s.recent.Reset()
+	s.before, s.looked = now, elapsed
+	return p
+}
+
+// collect takes the latencies from a bot's board.
+func (s *sampler) collect(b *bot) {
+	b.board.mu.Lock()
+	defer b.board.mu.Unlock()
+	for _, v := range b.board.latencies {
+		v = min(max(v, 1), latencyHighest) // in range, so there is no error
+		_ = s.all.RecordValue(v)
+		_ = s.recent.RecordValue(v)
+	}
+	b.board.latencies = b.board.latencies[:0]
+}
+
+// net is what an outcome says of the network; it knows no latencies.
+func (o outcome) net() Net {
+	n := Net{SnapshotsExpected: o.expected, SnapshotsReceived: min(o.received, o.expected)}
+	if o.seconds > 0 {
+		n.BytesPerClientS = rounded(float64(o.bytes)/o.seconds, 1)
+	}
+	if o.expected > 0 {
+		ratio := rounded(float64(n.SnapshotsReceived)/float64(o.expected), 6)
+		n.DeliveredRatio = &ratio
+	}
+	return n
+}
+
+func latencyOf(h *hdrhistogram.Histogram) Latency {
+	if h.TotalCount() == 0 {
+		return Latency{}
+	}
+	at := func(percentile float64) *float64 {
+		v := float64(h.ValueAtPercentile(percentile)) / 1000
+		return &v
+	}
+	return Latency{P50Ms: at(50), P90Ms: at(90), P99Ms: at(99), P999Ms: at(99.9), MaxMs: at(100)}
+}
+
+func joinsOf(joins []time.Duration) Joins {
+	h := hdrhistogram.New(1, latencyHighest, latencyDigits)
+	for _, d := range joins {
+		_ = h.RecordValue(min(max(d.Microseconds(), 1), latencyHighest)) // in range, so there is no error
+	}
+	l := latencyOf(h)
+	return Joins{Count: uint64(len(joins)), P50Ms: l.P50Ms, P99Ms: l.P99Ms, MaxMs: l.MaxMs}
+}
+
+// rounded leaves the digits that mean something. It rounds down, so that a
+// ratio of 1 says that nothing is missing.
+func rounded(v float64, digits int) float64 {
+	unit := math.Pow10(digits)
+	return math.Floor(v*unit) / unit
+}

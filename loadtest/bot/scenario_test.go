@@ -1,0 +1,81 @@
+//go:build !fault_generation
+
+package bot_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// play runs a scenario against a world in which slots are reused all the time.
+func play(t *testing.T, c bot.Config) *bot.Report {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	h := host(t, "storm")
+	c.Addr, c.Fingerprint, c.Seed = h.addr, h.fingerprint, 5
+	report, err := bot.Run(t.Context(), c, nil)
+	require.NoError(t, err)
+	require.True(t, report.OK(), "%+v", report)
+	require.Equal(t, c.Scenario, report.Scenario)
+	require.NotZero(t, report.Net.SnapshotsReceived)
+	return report
+}
+
+// TestIdle: who does nothing costs no command, and is asked about handles.
+func TestIdle(t *testing.T) {
+	report := play(t, bot.Config{Scenario: bot.Idle, Bots: 2, Duration: 2 * time.Second})
+	require.Zero(t, report.Handles.CommandsSent)
+	require.NotZero(t, report.Handles.Probes)
+	require.Equal(t, uint64(2), report.Joins.Count)
+}
+
+// TestChurn: bots come back, and what they count goes on.
+func TestChurn(t *testing.T) {
+	report := play(t, bot.Config{Scenario: bot.Churn, Bots: 4, Duration: 12 * time.Second})
+	require.Greater(t, report.Joins.Count, uint64(4))
+	require.Equal(t, 4, report.Connected)
+	var probes uint64
+	for _, p := range report.Series {
+		require.GreaterOrEqual(t, p.Handles.Probes, probes, "counters fall")
+		probes = p.Handles.Probes
+	}
+}
+
+// TestJoinStorm: those who were there are told apart from those who come.
+func TestJoinStorm(t *testing.T) {
+	report := play(t, bot.Config{Scenario: bot.JoinStorm, Bots: 15, Ramp: 100 * time.Millisecond, Duration: 8 * time.Second})
+	require.NotNil(t, report.Storm)
+	require.Equal(t, 3, report.Storm.Witnesses)
+	require.NotNil(t, report.Storm.AllInS)
+	require.NotZero(t, report.Storm.SnapshotsReceived)
+	require.Less(t, report.Storm.SnapshotsReceived, report.Net.SnapshotsReceived)
+	before := report.Series[3]
+	require.Equal(t, 3, before.Connected, "the storm broke loose too early")
+}
+
+// TestHostile: attackers are thrown out, and the others notice nothing.
+func TestHostile(t *testing.T) {
+	report := play(t, bot.Config{Scenario: bot.Hostile, Bots: 16, Duration: 4 * time.Second})
+	require.Equal(t, 8, report.Bots)
+	a := report.Attacks
+	require.NotNil(t, a)
+	require.Equal(t, 8, a.Attackers)
+	require.NotZero(t, a.HalfOpen)
+	require.NotZero(t, a.Closed[wire.BadMessage.String()], "%v", a.Closed)
+}
+
+// TestBadLink: snapshots are lost, and no handle lies.
+func TestBadLink(t *testing.T) {
+	report := play(t, bot.Config{Bots: 3, Duration: 4 * time.Second, Scenario: bot.Roam, Link: bot.Link{
+		Loss: 0.1, Delay: 20 * time.Millisecond, Jitter: 10 * time.Millisecond, Reorder: 0.05,
+	}})
+	require.Less(t, *report.Net.DeliveredRatio, 0.97)
+	require.Greater(t, *report.Net.P50Ms, 20.0)
+}

@@ -1,0 +1,118 @@
+package bot
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/worldd/worldd/internal/spelling"
+)
+
+// Threshold is a limit to a run: the run has failed if the comparison holds. It
+// is written like `latency_p99_ms>50`.
+type Threshold struct {
+	Metric string // a name of the report's JSON, which occurs once in it
+	Op     string // one of comparisons
+	Limit  float64
+}
+
+// comparisons, those with two characters first: they begin like the others.
+var comparisons = []string{">=", "<=", ">", "<"}
+
+// ParseThreshold reads a Threshold. A metric that no report has is an error.
+func ParseThreshold(text string) (Threshold, error) {
+	for _, op := range comparisons {
+		metric, limit, found := strings.Cut(text, op)
+		if !found {
+			continue
+		}
+		t := Threshold{Metric: strings.TrimSpace(metric), Op: op}
+		var err error
+		if t.Limit, err = strconv.ParseFloat(strings.TrimSpace(limit), 64); err != nil {
+			return Threshold{}, fmt.Errorf("threshold %q: %q is no number", text, strings.TrimSpace(limit))
+		}
+		known := slices.Sorted(maps.Keys(metricsOf(measured())))
+		if slices.Contains(known, t.Metric) {
+			return t, nil
+		}
+		hint := ""
+		if near := spelling.Nearest(t.Metric, known); near != "" {
+			hint = fmt.Sprintf(" (did you mean %s?)", near)
+		}
+		return Threshold{}, fmt.Errorf("threshold %q: there is no metric %q%s: want one of %s", text, t.Metric, hint, strings.Join(known, ", "))
+	}
+	return Threshold{}, fmt.Errorf("threshold %q: want METRIC>NUMBER, with >, >=, < or <=", text)
+}
+
+// String is the form that ParseThreshold reads.
+func (t Threshold) String() string { return fmt.Sprintf("%s%s%v", t.Metric, t.Op, t.Limit) }
+
+// Crossed says whether a run has failed by t, and what was measured: nil if
+// nothing was, which is a failure too, since nobody knows better.
+func (t Threshold) Crossed(r *Report) (crossed bool, value *float64) {
+	v, ok := metricsOf(r)[t.Metric]
+	if !ok {
+		return true, nil
+	}
+	switch t.Op {
+	case ">":
+		crossed = v > t.Limit
+	case ">=":
+		crossed = v >= t.Limit
+	case "<":
+		crossed = v < t.Limit
+	case "<=":
+		crossed = v <= t.Limit
+	}
+	return crossed, &v
+}
+
+// metricsOf is every number of a report by its JSON name, the series apart. The
+// JSON is the contract, so the names are taken from there.
+func metricsOf(r *Report) map[string]float64 {
+	copied := *r
+	copied.Series = nil
+	text, err := json.Marshal(copied)
+	if err != nil {
+		panic("bot: a report has no JSON: " + err.Error()) // numbers and strings only
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		panic("bot: a report's JSON is none: " + err.Error())
+	}
+	metrics := map[string]float64{}
+	flatten(tree, metrics)
+	return metrics
+}
+
+func flatten(tree map[string]any, metrics map[string]float64) {
+	for name, value := range tree {
+		switch v := value.(type) {
+		case float64:
+			metrics[name] = v
+		case map[string]any:
+			if name == "tick" || name == "world" { // their names are short
+				for inner, n := range v {
+					if n, ok := n.(float64); ok {
+						metrics[name+"_"+inner] = n
+					}
+				}
+				continue
+			}
+			flatten(v, metrics)
+		}
+	}
+}
+
+// measured is a report in which everything was measured.
+func measured() *Report {
+	v := 0.0
+	l := Latency{&v, &v, &v, &v, &v}
+	return &Report{
+		Tick: &Tick{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l},
+		Joins: Joins{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Storm: &Storm{DeliveredRatio: &v, AllInS: &v}, Attacks: &Attacks{},
+	}
+}

@@ -1,0 +1,145 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// chart is a plot of lines over the seconds of a run.
+type chart struct {
+	Title string
+	Unit  string
+	Lines []line
+}
+
+// line is one series. A NaN is a gap.
+type line struct {
+	Name  string
+	X, Y  []float64
+	color string
+}
+
+// The plot's measures, in units of its view box; the page scales it.
+const (
+	chartWidth, chartHeight = 640.0, 220.0
+	leftMargin, rightMargin = 52.0, 12.0
+	topMargin, bottomMargin = 10.0, 26.0
+)
+
+// palette is told apart by the colour-blind too (M. Okabe, K. Ito, 2008).
+var palette = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"}
+
+// empty says that nothing was measured.
+func (c chart) empty() bool {
+	for _, l := range c.Lines {
+		for _, y := range l.Y {
+			if !math.IsNaN(y) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// span is the range of both axes; y begins at 0.
+func (c chart) span() (x, y float64) {
+	for _, l := range c.Lines {
+		for i := range l.X {
+			x = max(x, l.X[i])
+			if !math.IsNaN(l.Y[i]) {
+				y = max(y, l.Y[i])
+			}
+		}
+	}
+	if x == 0 {
+		x = 1
+	}
+	if y == 0 {
+		y = 1
+	}
+	return x, y
+}
+
+// step is a round distance between ticks, so that about n of them fit.
+func step(span float64, n int) float64 {
+	raw := span / float64(n)
+	unit := math.Pow(10, math.Floor(math.Log10(raw)))
+	for _, m := range []float64{1, 2, 5} {
+		if raw <= m*unit {
+			return m * unit
+		}
+	}
+	return 10 * unit
+}
+
+// SVG draws the chart. All text in it is this package's own or escaped.
+func (c chart) SVG() template.HTML {
+	var b strings.Builder
+	spanX, spanY := c.span()
+	stepX, stepY := step(spanX, 8), step(spanY, 4)
+	spanY = math.Ceil(spanY/stepY) * stepY
+	px := func(x float64) float64 { return leftMargin + x/spanX*(chartWidth-leftMargin-rightMargin) }
+	py := func(y float64) float64 {
+		return chartHeight - bottomMargin - y/spanY*(chartHeight-topMargin-bottomMargin)
+	}
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight, template.HTMLEscapeString(c.Title))
+	for i := 0.0; i*stepY <= spanY*1.0001; i++ {
+		y := py(i * stepY)
+		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, leftMargin, y, chartWidth-rightMargin, y)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`, leftMargin-6, y+4, tick(i*stepY))
+	}
+	for i := 0.0; i*stepX <= spanX*1.0001; i++ {
+		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s s</text>`, px(i*stepX), chartHeight-8, tick(i*stepX))
+	}
+	for i, l := range c.Lines {
+		l.color = palette[i%len(palette)]
+		l.draw(&b, c.Unit, px, py)
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// draw writes a line in as many pieces as gaps leave, and a dot with its value
+// for each point, which a browser shows under the pointer.
+func (l line) draw(b *strings.Builder, unit string, px, py func(float64) float64) {
+	var piece []string
+	flush := func() {
+		if len(piece) > 1 {
+			fmt.Fprintf(b, `<polyline points="%s" stroke="%s"/>`, strings.Join(piece, " "), l.color)
+		}
+		piece = piece[:0]
+	}
+	for i, y := range l.Y {
+		if math.IsNaN(y) {
+			flush()
+			continue
+		}
+		piece = append(piece, fmt.Sprintf("%.1f,%.1f", px(l.X[i]), py(y)))
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2" fill="%s"><title>%s at %s s: %s %s</title></circle>`,
+			px(l.X[i]), py(y), l.color, template.HTMLEscapeString(l.Name), number(l.X[i]), number(y), template.HTMLEscapeString(unit))
+	}
+	flush()
+}
+
+// Legend is the names of the lines in their colours.
+func (c chart) Legend() template.HTML {
+	var b strings.Builder
+	for i, l := range c.Lines {
+		fmt.Fprintf(&b, `<span style="color:%s">%s</span> `, palette[i%len(palette)], template.HTMLEscapeString(l.Name))
+	}
+	return template.HTML(b.String())
+}
+
+// tick writes a round number.
+func tick(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// number writes three digits, without an exponent where people read none.
+func number(v float64) string {
+	if v != 0 && math.Abs(v) < 1e6 && math.Abs(v) >= 1e-3 {
+		return strconv.FormatFloat(v, 'f', max(0, 2-int(math.Floor(math.Log10(math.Abs(v))))), 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}

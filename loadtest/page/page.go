@@ -1,0 +1,194 @@
+package page
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/worldd/worldd/loadtest/bot"
+)
+
+//go:embed page.html
+var source string
+
+// About is what a page says of a run that its report does not know.
+type About struct {
+	Addr       string
+	Began      time.Time
+	Thresholds []bot.Threshold
+}
+
+// Write writes the page of a report.
+func Write(w io.Writer, r *bot.Report, about About) error {
+	t, err := template.New("page").Parse(source)
+	if err != nil {
+		return fmt.Errorf("page: the template is broken: %w", err)
+	}
+	return t.Execute(w, view{Report: r, About: about, Checks: checks(r, about.Thresholds), Figures: figures(r), Charts: charts(r)})
+}
+
+// WriteFile writes the page of a report into a file.
+func WriteFile(name string, r *bot.Report, about About) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("the page cannot be written: %w", err)
+	}
+	return errors.Join(Write(f, r, about), f.Close())
+}
+
+// view is what the template shows.
+type view struct {
+	Report  *bot.Report
+	About   About
+	Checks  []check
+	Figures []figure
+	Charts  []chart
+}
+
+// Passed says whether all checks did.
+func (v view) Passed() bool {
+	for _, c := range v.Checks {
+		if !c.Passed {
+			return false
+		}
+	}
+	return true
+}
+
+// Began is when the run did, for people.
+func (v view) Began() string { return v.About.Began.Format("2006-01-02 15:04:05 MST") }
+
+// check is a line with a tick or a cross.
+type check struct {
+	Passed bool
+	What   string
+	Found  string
+}
+
+func checks(r *bot.Report, thresholds []bot.Threshold) []check {
+	all := []check{
+		{r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%d of %d", r.Connected, r.Bots)},
+		{r.Failed == 0, "no bot failed", fmt.Sprintf("%d failed", r.Failed)},
+		{
+			r.Handles.Confusions == 0, "no handle lied",
+			fmt.Sprintf("%d confusions in %d probes and %d commands", r.Handles.Confusions, r.Handles.Probes, r.Handles.CommandsSent),
+		},
+	}
+	for _, t := range thresholds {
+		crossed, value := t.Crossed(r)
+		found := "not measured"
+		if value != nil {
+			found = number(*value)
+		}
+		all = append(all, check{!crossed, "not " + t.String(), found})
+	}
+	return all
+}
+
+// figure is a number that people ask for first.
+type figure struct{ Name, Value string }
+
+func figures(r *bot.Report) []figure {
+	var all []figure
+	add := func(name string, v *float64, format string) {
+		if v != nil {
+			all = append(all, figure{name, fmt.Sprintf(format, *v)})
+		}
+	}
+	n := r.Net
+	if t := r.Tick; t != nil {
+		all = append(all, figure{"tick p50 / p99 / max", fmt.Sprintf("%.2f / %.2f / %.2f ms", t.P50Ms, t.P99Ms, t.MaxMs)})
+		all = append(all, figure{"late ticks", fmt.Sprintf("%d of %d", t.Late, t.Count)})
+	}
+	if l := n.Latency; l.MaxMs != nil {
+		all = append(all, figure{"latency p50 / p99 / max", fmt.Sprintf("%.2f / %.2f / %.1f ms", *l.P50Ms, *l.P99Ms, *l.MaxMs)})
+	}
+	if n.DeliveredRatio != nil {
+		all = append(all, figure{"snapshots", fmt.Sprintf("%d of %d (%.3f %%)", n.SnapshotsReceived, n.SnapshotsExpected, 100**n.DeliveredRatio)})
+	}
+	all = append(all, figure{"download a client", fmt.Sprintf("%.1f kB/s", n.BytesPerClientS/1000)})
+	add("join p99", r.Joins.P99Ms, "%.0f ms")
+	if s := r.Storm; s != nil {
+		add("storm: all in after", s.AllInS, "%.2f s")
+		add("storm: witnesses' snapshots", s.DeliveredRatio, "%.5f")
+	}
+	return all
+}
+
+// charts are the plots of a run; those of which nothing was measured are left
+// out.
+func charts(r *bot.Report) []chart {
+	over := func(name string, of func(i int) float64) line {
+		l := line{Name: name}
+		for i, p := range r.Series {
+			l.X = append(l.X, p.ElapsedS)
+			l.Y = append(l.Y, of(i))
+		}
+		return l
+	}
+	ms := func(of func(bot.Latency) *float64) func(int) float64 {
+		return func(i int) float64 { return orGap(of(r.Series[i].Net.Latency)) }
+	}
+	server := func(of func(*bot.ServerNow) float64) func(int) float64 {
+		return func(i int) float64 {
+			if s := r.Series[i].Server; s != nil {
+				return of(s)
+			}
+			return math.NaN()
+		}
+	}
+	rate := func(of func(bot.Handles) uint64) func(int) float64 {
+		return func(i int) float64 {
+			if i == 0 {
+				return math.NaN()
+			}
+			now, before := r.Series[i], r.Series[i-1]
+			return float64(of(now.Handles)-of(before.Handles)) / (now.ElapsedS - before.ElapsedS)
+		}
+	}
+	all := []chart{
+		{"Tick", "ms", []line{
+			over("mean of the second", server(func(s *bot.ServerNow) float64 { return s.TickMeanMs })),
+			over("p99 since the start", server(func(s *bot.ServerNow) float64 { return s.TickP99Ms })),
+		}},
+		{"Latency", "ms", []line{
+			over("p50", ms(func(l bot.Latency) *float64 { return l.P50Ms })),
+			over("p99", ms(func(l bot.Latency) *float64 { return l.P99Ms })),
+		}},
+		{"Download a client", "kB/s", []line{over("stream and datagrams", func(i int) float64 { return r.Series[i].Net.BytesPerClientS / 1000 })}},
+		{"Snapshots delivered", "%", []line{over("of those expected", func(i int) float64 { return 100 * orGap(r.Series[i].Net.DeliveredRatio) })}},
+		{"Bots", "", []line{
+			over("connected", func(i int) float64 { return float64(r.Series[i].Connected) }),
+			over("failed", func(i int) float64 { return float64(r.Series[i].Failed) }),
+		}},
+		{"Verdicts", "a second", []line{
+			over("live", rate(func(h bot.Handles) uint64 { return h.Live })),
+			over("hidden", rate(func(h bot.Handles) uint64 { return h.Hidden })),
+			over("pending", rate(func(h bot.Handles) uint64 { return h.Pending })),
+			over("stale", rate(func(h bot.Handles) uint64 { return h.Stale })),
+		}},
+		{"Entities", "", []line{
+			over("awake", server(func(s *bot.ServerNow) float64 { return float64(s.Awake) })),
+			over("asleep", server(func(s *bot.ServerNow) float64 { return float64(s.Asleep) })),
+		}},
+	}
+	shown := all[:0]
+	for _, c := range all {
+		if !c.empty() {
+			shown = append(shown, c)
+		}
+	}
+	return shown
+}
+
+func orGap(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}

@@ -1,0 +1,123 @@
+package page
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/loadtest/bot"
+)
+
+// sample is a report of n seconds, with a hostile name in it.
+func sample(n int) *bot.Report {
+	r := &bot.Report{Scenario: bot.Roam, Bots: 3, Connected: 3, DurationS: float64(n), Failures: []bot.Failure{{Bot: 1, Why: "<script>alert(1)</script>"}}}
+	for i := range n {
+		p50, p99, ratio := 1+float64(i%3), 5+float64(i%5), 0.999
+		r.Series = append(r.Series, bot.Progress{
+			ElapsedS: float64(i + 1), Bots: 3, Connected: min(i, 3),
+			Net:     bot.Net{BytesPerClientS: 35_000, DeliveredRatio: &ratio, Latency: bot.Latency{P50Ms: &p50, P99Ms: &p99}},
+			Handles: bot.Handles{Live: uint64(100 * i), Stale: uint64(10 * i)},
+		})
+	}
+	return r
+}
+
+func render(t *testing.T, r *bot.Report, about About) string {
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, r, about))
+	return b.String()
+}
+
+// TestPageIsSelfContained: nothing in it is fetched from anywhere, and what
+// comes from strangers is text.
+func TestPageIsSelfContained(t *testing.T) {
+	html := render(t, sample(10), About{Addr: "127.0.0.1:1", Began: time.Unix(0, 0).UTC()})
+	require.Empty(t, regexp.MustCompile(`(?i)(src|href)\s*=|https?:|url\(|@import|<script`).FindAllString(html, -1))
+	require.Contains(t, html, "&lt;script&gt;")
+	require.Contains(t, html, "1970-01-01 00:00:00 UTC")
+	require.Contains(t, html, ">passed<")
+}
+
+// TestChecks: a threshold that came true fails the page.
+func TestChecks(t *testing.T) {
+	ratio := 0.5
+	r := sample(3)
+	r.Net.DeliveredRatio = &ratio
+	limit, err := bot.ParseThreshold("delivered_ratio<0.9")
+	require.NoError(t, err)
+	missing, err := bot.ParseThreshold("tick_p99_ms>8")
+	require.NoError(t, err)
+	html := render(t, r, About{Thresholds: []bot.Threshold{limit, missing}})
+	require.Contains(t, html, ">failed<")
+	require.Contains(t, html, "delivered_ratio&lt;0.9")
+	require.Contains(t, html, "not measured")
+}
+
+// TestChartsOfWhatWasMeasured: what nobody measured has no plot.
+func TestChartsOfWhatWasMeasured(t *testing.T) {
+	names := func(r *bot.Report) (titles []string) {
+		for _, c := range charts(r) {
+			titles = append(titles, c.Title)
+		}
+		return titles
+	}
+	r := sample(5)
+	require.Equal(t, []string{"Latency", "Download a client", "Snapshots delivered", "Bots", "Verdicts"}, names(r))
+	r.Series[2].Server = &bot.ServerNow{TickMeanMs: 1}
+	require.Contains(t, names(r), "Tick")
+	require.Empty(t, names(&bot.Report{}))
+	require.Contains(t, render(t, &bot.Report{}, About{}), "Load test")
+}
+
+// TestSVG: the drawing is XML, all of it is inside of its box, and gaps cut
+// lines into pieces.
+func TestSVG(t *testing.T) {
+	nan := math.NaN()
+	c := chart{"a<b", "ms", []line{
+		{Name: "one", X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{0, 7.3, nan, 2, 3, nan}},
+		{Name: "two", X: []float64{1, 2}, Y: []float64{nan, 1e7}},
+	}}
+	svg := string(c.SVG())
+	decoder := xml.NewDecoder(strings.NewReader(svg))
+	pieces, dots := 0, 0
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		switch start.Name.Local {
+		case "polyline":
+			pieces++
+		case "circle":
+			dots++
+		}
+	}
+	require.Equal(t, 2, pieces)
+	require.Equal(t, 5, dots)
+	for _, at := range regexp.MustCompile(`c?[xy][12]?="(-?[0-9.]+)"`).FindAllStringSubmatch(svg, -1) {
+		require.NotContains(t, at[1], "-", svg)
+	}
+	require.NotContains(t, svg, "NaN")
+}
+
+func TestStepsAreRound(t *testing.T) {
+	for span, want := range map[float64]float64{1: 0.5, 4: 1, 7: 2, 35: 10, 100: 50, 0.03: 0.01} {
+		require.InDelta(t, want, step(span, 4), want/1e6, "%v", span)
+	}
+	for v, want := range map[float64]string{0: "0", 0.5: "0.500", 35.04: "35.0", 1234: "1234", 1e7: "1e+07"} {
+		require.Equal(t, want, number(v))
+	}
+}

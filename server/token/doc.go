@@ -1,0 +1,19 @@
+// Package token makes and checks connect tokens: what a game's backend gives a
+// user who may play, and what a server asks of a client at the door.
+//
+//	backend: Issuer (secret key) ──token──► client ──Hello──► server: Verifier (public keys) ──► user
+//
+// A token is PASETO v4.public (Ed25519) with the claims sub (the user), aud (the
+// server, or the group of servers, that it is for), exp, iat, and jti, and at
+// most MaxBytes long. It is good once: whoever reads one from a log or a proxy
+// cannot come in behind its owner. The server needs public keys only, two of
+// them while one replaces the other.
+//
+// Invariants, cited in tests:
+//
+//	K1 What is not signed by one of the keys says nothing, whatever it claims.
+//	K2 A token is for one audience, and not before it was issued nor from its
+//	   expiry on.
+//	K3 A token is taken once by a Verifier. What it remembers is bounded: by the
+//	   tokens' lifetimes, and by MaxRemembered.
+package token

@@ -1,0 +1,61 @@
+package token
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"aidanwoods.dev/go-paseto"
+)
+
+const (
+	// MaxBytes is the longest token that a Hello carries.
+	MaxBytes = 2048
+	// MaxUser bounds a user's name, in bytes.
+	MaxUser = 128
+	// MaxAudience bounds an audience's, in bytes.
+	MaxAudience = 128
+	// MaxLifetime is the longest that a token may be good: a Verifier has to
+	// remember it for that long.
+	MaxLifetime = 24 * time.Hour
+)
+
+// NewKeys makes a pair of keys, in hexadecimal: the secret one for the issuer,
+// the public one for servers.
+func NewKeys() (secret, public string) {
+	key := paseto.NewV4AsymmetricSecretKey()
+	return key.ExportHex(), key.Public().ExportHex()
+}
+
+// Issuer signs tokens. It may be used by several goroutines.
+type Issuer struct{ key paseto.V4AsymmetricSecretKey }
+
+// NewIssuer takes a secret key, as NewKeys makes it.
+func NewIssuer(secret string) (*Issuer, error) {
+	key, err := paseto.NewV4AsymmetricSecretKeyFromHex(strings.TrimSpace(secret))
+	if err != nil {
+		return nil, errors.New("token: the secret key is not the 128 hex digits that NewKeys makes")
+	}
+	return &Issuer{key}, nil
+}
+
+// Issue makes a token for a user, good at one audience for a time from now on.
+func (i *Issuer) Issue(user, audience string, now time.Time, lifetime time.Duration) (string, error) {
+	switch {
+	case user == "" || len(user) > MaxUser:
+		return "", fmt.Errorf("token: a user of %d bytes: want 1 to %d", len(user), MaxUser)
+	case audience == "" || len(audience) > MaxAudience:
+		return "", fmt.Errorf("token: an audience of %d bytes: want 1 to %d", len(audience), MaxAudience)
+	case lifetime <= 0 || lifetime > MaxLifetime:
+		return "", fmt.Errorf("token: a lifetime of %v: want more than 0, at most %v", lifetime, MaxLifetime)
+	}
+	t := paseto.NewToken()
+	t.SetSubject(user)
+	t.SetAudience(audience)
+	t.SetJti(rand.Text())
+	t.SetIssuedAt(now)
+	t.SetExpiration(now.Add(lifetime))
+	return t.V4Sign(i.key, nil), nil
+}

@@ -1,0 +1,155 @@
+package token
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"aidanwoods.dev/go-paseto"
+	"github.com/stretchr/testify/require"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const home = "eu-1"
+
+func pair(t testing.TB) (*Issuer, *Verifier) {
+	secret, public := NewKeys()
+	issuer, err := NewIssuer(secret + "\n")
+	require.NoError(t, err)
+	verifier, err := NewVerifier(home, public+"\n")
+	require.NoError(t, err)
+	return issuer, verifier
+}
+
+func issue(t testing.TB, i *Issuer, user string) []byte {
+	text, err := i.Issue(user, home, noon, time.Minute)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(text), MaxBytes)
+	return []byte(text)
+}
+
+func TestTakenOnce(t *testing.T) {
+	issuer, verifier := pair(t)
+	text := issue(t, issuer, "alice")
+	user, err := verifier.Verify(text, noon.Add(30*time.Second))
+	require.NoError(t, err)
+	require.Equal(t, "alice", user)
+	_, err = verifier.Verify(text, noon.Add(31*time.Second))
+	require.ErrorIs(t, err, ErrUsed)
+	_, err = verifier.Verify(issue(t, issuer, "alice"), noon)
+	require.NoError(t, err, "another token of the same user's")
+}
+
+// TestTimes: K2.
+func TestTimes(t *testing.T) {
+	issuer, verifier := pair(t)
+	for late, want := range map[time.Duration]error{
+		-leeway: nil, -leeway - time.Second: ErrExpired, 0: nil,
+		time.Minute - time.Nanosecond: nil, time.Minute: ErrExpired, time.Hour: ErrExpired,
+	} {
+		_, err := verifier.Verify(issue(t, issuer, "bob"), noon.Add(late))
+		require.ErrorIs(t, err, want, "%v", late)
+	}
+}
+
+// TestForged: K1. Every byte matters, and so does every other key.
+func TestForged(t *testing.T) {
+	issuer, verifier := pair(t)
+	stranger, _ := pair(t)
+	text := issue(t, issuer, "carol")
+	for i := range text {
+		for _, flip := range []byte{1, 0x20, 0x80} {
+			bad := append([]byte(nil), text...)
+			bad[i] ^= flip
+			_, err := verifier.Verify(bad, noon)
+			require.ErrorIs(t, err, ErrForged, "byte %d", i)
+		}
+		_, err := verifier.Verify(text[:i], noon)
+		require.ErrorIs(t, err, ErrForged, "cut at %d", i)
+	}
+	for _, bad := range [][]byte{nil, issue(t, stranger, "carol"), []byte(strings.Repeat("x", MaxBytes+1)), []byte("v4.public." + strings.Repeat("A", 2000))} {
+		_, err := verifier.Verify(bad, noon)
+		require.ErrorIs(t, err, ErrForged)
+	}
+	_, err := verifier.Verify(text, noon)
+	require.NoError(t, err, "the attempts have not used it up")
+}
+
+// TestClaims: signed is not enough.
+func TestClaims(t *testing.T) {
+	issuer, verifier := pair(t)
+	for name, spoil := range map[string]func(*paseto.Token){
+		"another audience": func(k *paseto.Token) { k.SetAudience("us-1") },
+		"no user":          func(k *paseto.Token) { k.SetSubject("") },
+		"a long user":      func(k *paseto.Token) { k.SetSubject(strings.Repeat("u", MaxUser+1)) },
+		"no identifier":    func(k *paseto.Token) { k.SetJti("") },
+		"good for ever":    func(k *paseto.Token) { k.SetExpiration(noon.Add(MaxLifetime + time.Second)) },
+	} {
+		k := paseto.NewToken()
+		k.SetAudience(home)
+		k.SetSubject("dave")
+		k.SetJti("1")
+		k.SetIssuedAt(noon)
+		k.SetExpiration(noon.Add(time.Minute))
+		spoil(&k)
+		_, err := verifier.Verify([]byte(k.V4Sign(issuer.key, nil)), noon)
+		require.ErrorIs(t, err, ErrClaims, name)
+	}
+	empty := paseto.NewToken()
+	_, err := verifier.Verify([]byte(empty.V4Sign(issuer.key, nil)), noon)
+	require.ErrorIs(t, err, ErrClaims)
+}
+
+// TestRotation: two keys are good while one replaces the other.
+func TestRotation(t *testing.T) {
+	oldSecret, oldPublic := NewKeys()
+	newSecret, newPublic := NewKeys()
+	verifier, err := NewVerifier(home, oldPublic, newPublic)
+	require.NoError(t, err)
+	for _, secret := range []string{oldSecret, newSecret} {
+		issuer, err := NewIssuer(secret)
+		require.NoError(t, err)
+		_, err = verifier.Verify(issue(t, issuer, "erin"), noon)
+		require.NoError(t, err)
+	}
+}
+
+// TestMemoryIsBounded: K3.
+func TestMemoryIsBounded(t *testing.T) {
+	_, verifier := pair(t)
+	for i := range MaxRemembered {
+		require.NoError(t, verifier.take(fmt.Sprint(i), noon.Add(time.Minute), noon))
+	}
+	require.ErrorIs(t, verifier.take("one more", noon.Add(time.Minute), noon), ErrBusy)
+	require.ErrorIs(t, verifier.take("17", noon.Add(time.Minute), noon), ErrUsed, "full or not")
+	require.NoError(t, verifier.take("later", noon.Add(2*time.Minute), noon.Add(time.Minute)))
+	require.Len(t, verifier.taken, 1)
+}
+
+func TestRefusedArguments(t *testing.T) {
+	issuer, _ := pair(t)
+	for name, f := range map[string]func() error{
+		"no user":           func() error { _, err := issuer.Issue("", home, noon, time.Minute); return err },
+		"no audience":       func() error { _, err := issuer.Issue("u", "", noon, time.Minute); return err },
+		"no time":           func() error { _, err := issuer.Issue("u", home, noon, 0); return err },
+		"too much time":     func() error { _, err := issuer.Issue("u", home, noon, MaxLifetime+1); return err },
+		"no secret":         func() error { _, err := NewIssuer("00"); return err },
+		"no public keys":    func() error { _, err := NewVerifier(home); return err },
+		"a bad public key":  func() error { _, err := NewVerifier(home, "zz"); return err },
+		"nobody's verifier": func() error { _, err := NewVerifier("", "00"); return err },
+	} {
+		require.ErrorContains(t, f(), "token: ", name)
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	issuer, _ := pair(f)
+	_, verifier := pair(f)
+	f.Add(issue(f, issuer, "u"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, err := verifier.Verify(text, noon)
+		require.ErrorIs(t, err, ErrForged)
+	})
+}
