@@ -2,6 +2,7 @@ package replication
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
 )
@@ -19,12 +20,12 @@ func (v *Viewer) CheckInvariants() error {
 		if mask == 0 || i > 0 && m.numbers[i] <= m.numbers[i-1] {
 			return fmt.Errorf("R1: word %d of the members is number %d, %x", i, m.numbers[i], mask)
 		}
+		first := m.numbers[i]<<6 | uint32(bits.TrailingZeros64(mask))
+		if place, ok := m.find(first); !ok || place != m.rows[n] {
+			return fmt.Errorf("R1: member %d, slot %d, is found at %d, want %d", n, first, place, m.rows[n])
+		}
 		for slot := range bulk.Bits(m.numbers[i]<<6, mask) {
-			place, ok := m.find(slot)
-			if !ok || place != m.rows[n] {
-				return fmt.Errorf("R1: member %d, slot %d, is found at %d, want %d", n, slot, place, m.rows[n])
-			}
-			if err := v.checkRow(slot, &v.rows[place]); err != nil {
+			if err := v.checkRow(slot, &v.rows[m.rows[n]]); err != nil {
 				return err
 			}
 			n++

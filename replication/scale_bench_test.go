@@ -25,7 +25,6 @@ type arena struct {
 	written  []uint32 // structure records sent, by viewer
 	rand     *rand.Rand
 	half     float32
-	rows     int
 	bytes    int
 	messages wire.FrameReader
 }
