@@ -16,7 +16,7 @@ type Viewer struct {
 
 	owned       []bulk.Handle
 	filter      Filter
-	ruleChanged bool // filter or owned, since the last snapshot
+	ruleChanged bool // focus, owned or filter, since the last snapshot
 
 	rows     []viewerRow       // by place, which a row keeps while it is in the interest set
 	free     []uint32          // places without a row
@@ -186,6 +186,10 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	}
 	return wire.Pending
 }
+
+// Follow makes h what the viewer sees the world from, from the next snapshot on.
+// While h is not in the frame, it sees from where it was.
+func (v *Viewer) Follow(h bulk.Handle) { v.focus, v.ruleChanged = h, true }
 
 // Resync makes the next snapshots enter the whole interest set again, for a
 // client that found its state at fault.
