@@ -17,35 +17,33 @@ func (v *Viewer) updateInterest() {
 	if t := r.frame.tenantOf(v.focus); t != nil {
 		at = t.position
 	}
-	r.wanted = r.wanted[:0]
-	if at == v.center && v.quiet() {
-		v.captured = r.changes.captures
-		return
+	s, changed := &r.sweep, r.changes.since(v.captured)
+	calm, from := at == v.center && changed != nil && v.calm(), uint64(0)
+	if calm {
+		from = v.captured
 	}
-	v.center, v.ruleChanged = at, false
-	s := &r.sweep
+	v.center, v.ruleChanged, v.captured = at, false, r.changes.captures
 	s.reserve(len(r.frame.tenants))
-	s.look(&r.places, v.center, r.config.EnterRadius)
+	s.look(&r.places, v.center, r.config.EnterRadius, from)
 	v.sift(s)
-	v.compare(s, r.changes.since(v.captured))
-	v.captured = r.changes.captures
+	v.compare(s, changed, calm)
+	r.wanted = r.wanted[:0]
 	s.take(v.want)
 	v.joinQueue()
 }
 
-// quiet says whether the interest set is what it was at the last snapshot, and
-// nobody in it changed. What depends on sets of the game's is looked at always.
-func (v *Viewer) quiet() bool {
-	r := v.replicator
-	return v.seq > 0 && !v.ruleChanged && len(v.waiting) == 0 && len(v.owned) == 0 && !v.ruled() && !v.dying &&
-		len(v.filter.Also) == 0 && r.config.Always == nil && r.unplacedChanged <= v.captured &&
-		r.places.quiet(v.center, r.config.LeaveRadius, v.captured)
+// calm says whether only an entity that changed can enter or leave, as long as
+// the viewer's centre stays where it is. What depends on sets of the game's can
+// change without notice.
+func (v *Viewer) calm() bool {
+	return v.seq > 0 && !v.ruleChanged && !v.ruled() && len(v.waiting) == 0 &&
+		len(v.filter.Also) == 0 && v.replicator.config.Always == nil
 }
 
 // compare goes through the interest set by words. Where nobody came, left or
 // changed, 64 neighbours take three loads and an AND each. It leaves in s who is
-// inside and not in the interest set.
-func (v *Viewer) compare(s *sweep, changed *bulk.Bitset) {
+// inside and not in the interest set. If calm, s knows only of those that changed.
+func (v *Viewer) compare(s *sweep, changed *bulk.Bitset, calm bool) {
 	m := &v.members
 	v.compact()
 	from := 0
@@ -62,7 +60,11 @@ func (v *Viewer) compare(s *sweep, changed *bulk.Bitset) {
 		if news != 0 {
 			living = v.hear(word, mask, news, rows)
 		}
-		if outside := living &^ inside; outside != 0 {
+		outside := living &^ inside
+		if calm {
+			outside &= news
+		}
+		if outside != 0 {
 			v.leave(word, mask, outside, rows)
 		}
 		s.inside[word] = inside &^ living

@@ -18,25 +18,24 @@ type scene struct {
 	*stage
 	rand    *rand.Rand
 	crowd   []bulk.Handle
-	always  *world.Component[everywhere]
+	always  bulk.Bitset // a set of the game's own: it changes behind the world's back
+	fog     bulk.Bitset // likewise
 	private *world.Component[secret]
 	team    *world.Component[team]
-	stealth *world.Component[stealth]
 	idea    world.KindID // without a body
 	owned   map[bulk.Handle]bool
 	shown   map[bulk.Handle]bool // by the records
-	filter  int                  // which of the three filters is in force
+	filter  int                  // which of the four filters is in force
 	written uint32
-	ruled   bool       // Config has Always and Private
+	ruled   bool       // Config has Private
+	lit     bool       // Config has Always
 	hasty   bool       // much changes in each tick
 	center  world.Vec3 // where the focus is, or died
 }
 
 type (
-	everywhere struct{}
-	secret     struct{}
-	team       struct{}
-	stealth    struct{}
+	secret struct{}
+	team   struct{}
 )
 
 const sceneEnter, sceneLeave = 40, 50
@@ -49,8 +48,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 	w, err := world.New(world.Config{Seed: seed, Gravity: -1, HalfExtent: world.Vec3{X: 100, Y: 60, Z: 100}})
 	require.NoError(t, err)
 	s.world = w
-	s.always, s.private = register[everywhere](t, w, "everywhere"), register[secret](t, w, "secret")
-	s.team, s.stealth = register[team](t, w, "team"), register[stealth](t, w, "stealth")
+	s.private, s.team = register[secret](t, w, "secret"), register[team](t, w, "team")
 	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	s.idea, err = w.AddKind(world.Kind{Name: "idea"})
@@ -58,9 +56,12 @@ func newScene(t *testing.T, seed uint64) *scene {
 	schema := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
 	c := replication.Config{SnapshotHz: 60, EnterRadius: sceneEnter, LeaveRadius: sceneLeave, BudgetBytesPerSecond: 60_000_000}
-	s.ruled, s.hasty = seed%2 == 0, seed%4 < 2
+	s.ruled, s.lit, s.hasty = seed%3 == 0, seed%3 < 2, seed%4 < 2
 	if s.ruled {
-		c.Always, c.Private = s.always.Presence(), s.private.Presence()
+		c.Private = s.private.Presence()
+	}
+	if s.lit {
+		c.Always = &s.always
 	}
 	s.rep, err = replication.New(w, schema, c)
 	require.NoError(t, err)
@@ -87,7 +88,7 @@ func (s *scene) change() {
 		}
 		return s.crowd[s.rand.IntN(len(s.crowd))]
 	}
-	switch s.rand.IntN(14) {
+	switch s.rand.IntN(16) {
 	case 0, 1, 2:
 		at := s.anywhere()
 		h, err := s.world.Spawn(s.crate, at, world.Vec3{})
@@ -110,11 +111,11 @@ func (s *scene) change() {
 			s.world.Destroy(s.focus)
 		}
 	case 9:
-		toggle(s.always, pick(), everywhere{})
+		flip(&s.always, pick())
 		toggle(s.private, pick(), secret{})
 	case 10:
 		toggle(s.team, pick(), team{})
-		toggle(s.stealth, pick(), stealth{})
+		flip(&s.fog, pick())
 	case 11:
 		h := pick()
 		if s.owned[h] {
@@ -125,14 +126,17 @@ func (s *scene) change() {
 			s.owned[h] = true
 		}
 	case 12:
-		s.filter = s.rand.IntN(3)
+		s.filter = s.rand.IntN(4)
 		s.viewer.SetFilter([]replication.Filter{
 			{},
-			{Not: []*bulk.Bitset{s.stealth.Presence()}},
-			{Only: []*bulk.Bitset{s.team.Presence()}, Also: []*bulk.Bitset{s.stealth.Presence()}},
+			{Not: []*bulk.Bitset{&s.fog}},
+			{Only: []*bulk.Bitset{s.team.Presence()}, Also: []*bulk.Bitset{&s.fog}},
+			{Also: []*bulk.Bitset{&s.fog}},
 		}[s.filter])
 	case 13:
 		s.viewer.Teach(pick())
+	case 14, 15:
+		flip(&s.fog, pick())
 	}
 }
 
@@ -141,6 +145,14 @@ func toggle[T any](c *world.Component[T], h bulk.Handle, value T) {
 		c.Remove(h)
 	} else {
 		c.Set(h, value)
+	}
+}
+
+func flip(set *bulk.Bitset, h bulk.Handle) {
+	if set.Has(h.Index()) {
+		set.Clear(h.Index())
+	} else {
+		set.Set(h.Index())
 	}
 }
 
@@ -153,11 +165,11 @@ func (s *scene) must(h bulk.Handle, was bool) (show, forbidden bool) {
 	if h == s.focus || s.owned[h] {
 		return true, false
 	}
-	forbidden = s.ruled && has(s.private.Presence()) || s.filter == 1 && has(s.stealth.Presence()) || s.filter == 2 && !has(s.team.Presence())
+	forbidden = s.ruled && has(s.private.Presence()) || s.filter == 1 && has(&s.fog) || s.filter == 2 && !has(s.team.Presence())
 	if forbidden {
 		return false, true
 	}
-	if s.ruled && has(s.always.Presence()) || s.filter == 2 && has(s.stealth.Presence()) {
+	if s.lit && has(&s.always) || s.filter >= 2 && has(&s.fog) {
 		return true, false
 	}
 	at, placed := s.world.Position(h)
@@ -188,6 +200,10 @@ func TestInterestModel(t *testing.T) {
 				s.change()
 			}
 			s.world.Step()
+			for _, h := range s.world.Destroyed() {
+				s.always.Clear(h.Index())
+				s.fog.Clear(h.Index())
+			}
 			s.rep.AfterStep()
 			if s.rand.IntN(3) == 0 {
 				continue // a tick without a frame

@@ -152,20 +152,3 @@ func (p *places) settle() {
 	}
 	p.loose = p.loose[:0]
 }
-
-// quiet says whether nothing has changed within a radius, and a little beyond,
-// after a capture.
-func (p *places) quiet(center world.Vec3, radius float32, capture uint64) bool {
-	radius += p.edge / slackShare
-	x0, x1 := p.column(center.X-radius), p.column(center.X+radius)
-	z0, z1 := p.row(center.Z-radius), p.row(center.Z+radius)
-	for z := z0; z <= z1; z++ {
-		cells := p.cells[z*p.columns+x0 : z*p.columns+x1+1]
-		for i := range cells {
-			if cells[i].changed > capture {
-				return false
-			}
-		}
-	}
-	return true
-}

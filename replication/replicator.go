@@ -21,10 +21,9 @@ type Replicator struct {
 	floor   uint32 // the world's first generation
 	// unplaced holds the slots of entities without a body: they are nowhere,
 	// so they are relevant to everybody.
-	unplaced        bulk.Bitset
-	unplacedChanged uint64 // the last capture for which one of them came, went or changed
-	places          places
-	changes         changes
+	unplaced bulk.Bitset
+	places   places
+	changes  changes
 	// deaths are the handles that were destroyed, from number forgotten on;
 	// viewers that know of them have yet to tell their clients.
 	deaths    []bulk.Handle
@@ -74,7 +73,7 @@ func (r *Replicator) AfterStep() {
 	for _, h := range r.world.Destroyed() {
 		slot := h.Index()
 		r.frame.vacate(h)
-		r.setPlaced(slot)
+		r.unplaced.Clear(slot)
 		r.places.remove(slot)
 		r.changes.open().Set(slot)
 		r.deaths = append(r.deaths, h)
@@ -118,20 +117,11 @@ func (r *Replicator) place(slot uint32) {
 	switch t := &r.frame.tenants[slot]; {
 	case t.handle == 0: // AfterStep took it out
 	case t.placed:
-		r.setPlaced(slot)
+		r.unplaced.Clear(slot)
 		r.places.put(slot, t.position)
 	default:
 		r.unplaced.Set(slot)
-		r.unplacedChanged = r.places.now
 		r.places.remove(slot)
-	}
-}
-
-// setPlaced takes a slot out of those without a place.
-func (r *Replicator) setPlaced(slot uint32) {
-	if r.unplaced.Has(slot) {
-		r.unplaced.Clear(slot)
-		r.unplacedChanged = r.places.now
 	}
 }
 

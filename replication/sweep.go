@@ -39,8 +39,9 @@ func (s *sweep) add(word uint32, mask uint64) {
 // outside of its cell, and some more: cells are at least 1/256 of the world.
 const slackShare = 1024
 
-// look finds the bodies within a radius of a centre, its surface included.
-func (s *sweep) look(p *places, center world.Vec3, radius float32) {
+// look finds the bodies within a radius of a centre, its surface included, in
+// the cells that changed after a capture.
+func (s *sweep) look(p *places, center world.Vec3, radius float32, capture uint64) {
 	limit := float32(radius * radius)
 	slack := p.edge / slackShare
 	x0, x1 := p.column(center.X-radius-slack), p.column(center.X+radius+slack)
@@ -61,7 +62,7 @@ func (s *sweep) look(p *places, center world.Vec3, radius float32) {
 		farX := s.far[from-x0:][:len(cells)]
 		for i := range cells {
 			c := &cells[i]
-			if len(c.bodies) == 0 {
+			if c.changed <= capture || len(c.bodies) == 0 {
 				continue
 			}
 			if y := max(center.Y-c.low, c.high-center.Y); farX[i]+far+float32(y*y) <= limit {

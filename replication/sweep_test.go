@@ -18,6 +18,7 @@ func TestSweepFindsAll(t *testing.T) {
 		radius := []float32{0.5, 7, 48, 300}[seed%4]
 		half := world.Vec3{X: 100, Y: 100, Z: 60}
 		p := newPlaces(half, radius)
+		p.now = 1
 		where := map[uint32]world.Vec3{}
 		at := func() world.Vec3 {
 			return world.Vec3{X: (2*r.Float32() - 1) * 110, Y: r.Float32() * 100, Z: (2*r.Float32() - 1) * 70}
@@ -60,7 +61,7 @@ func requireSwept(t *testing.T, p *places, s *sweep, center world.Vec3, radius f
 		}
 	}
 	got := map[uint32]bool{}
-	s.look(p, center, radius)
+	s.look(p, center, radius, 0)
 	s.take(func(word uint32, mask uint64) {
 		for bit := range uint32(64) {
 			if mask>>bit&1 != 0 {
@@ -93,33 +94,41 @@ func TestSettleMeasuresHeights(t *testing.T) {
 // What is no number is somewhere, and within no radius.
 func TestNoNumberIsNowhere(t *testing.T) {
 	p := newPlaces(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
+	p.now = 1
 	nan := float32(math.NaN())
 	p.put(1, world.Vec3{X: nan})
 	var s sweep
 	s.reserve(64)
-	s.look(&p, world.Vec3{}, 1000)
-	s.look(&p, world.Vec3{X: -50, Z: -50}, 10)
+	s.look(&p, world.Vec3{}, 1000, 0)
+	s.look(&p, world.Vec3{X: -50, Z: -50}, 10, 0)
 	require.Zero(t, s.inside[0])
 	p.remove(1)
 	require.Nil(t, p.body(1))
 }
 
-func TestQuiet(t *testing.T) {
+// A sweep for what is new passes over the cells in which nothing is.
+func TestSweepForWhatIsNew(t *testing.T) {
 	p := newPlaces(world.Vec3{X: 100, Y: 50, Z: 100}, 10)
+	var s sweep
+	s.reserve(64)
+	found := func(capture uint64) (all uint64) {
+		s.look(&p, world.Vec3{}, 10, capture)
+		s.take(func(_ uint32, mask uint64) { all = mask })
+		return all
+	}
 	p.now = 1
 	p.put(1, world.Vec3{})
 	p.put(2, world.Vec3{X: 60})
-	require.False(t, p.quiet(world.Vec3{}, 12, 0))
-	require.True(t, p.quiet(world.Vec3{}, 12, 1))
+	p.put(3, world.Vec3{X: 6})
+	require.Equal(t, uint64(1<<1|1<<3), found(0))
+	require.Zero(t, found(1))
 	p.now = 2
-	p.put(2, world.Vec3{X: 61})
-	require.True(t, p.quiet(world.Vec3{}, 12, 1), "far away")
-	p.put(2, world.Vec3{X: 11})
-	require.False(t, p.quiet(world.Vec3{}, 12, 1), "came close")
+	p.put(2, world.Vec3{X: 6})
+	require.Equal(t, uint64(1<<2|1<<3), found(1), "came close")
 	p.now = 3
 	p.put(2, world.Vec3{X: 60})
-	require.False(t, p.quiet(world.Vec3{}, 12, 2), "went away")
+	require.Equal(t, uint64(1<<3), found(2), "went away")
 	p.now = 4
-	p.remove(1)
-	require.False(t, p.quiet(world.Vec3{}, 12, 3), "died")
+	p.put(3, world.Vec3{X: 5.9})
+	require.Equal(t, uint64(1<<3), found(3), "moved a little")
 }
