@@ -51,8 +51,8 @@ func (v *Viewer) checkRow(slot uint32, row *viewerRow) error {
 	if row.entered > v.structure.written {
 		return fmt.Errorf("R4: %v entered at record %d of %d", row.handle, row.entered, v.structure.written)
 	}
-	if row.ackedSeq > v.seq || row.ackedTick > f.tick {
-		return fmt.Errorf("R3: %v has baseline %d of snapshot %d", row.handle, row.ackedSeq, v.seq)
+	if row.ackedTick > f.tick || row.olderTick >= row.ackedTick || row.nextTick > row.ackedTick || row.sentTick > f.tick {
+		return fmt.Errorf("R3: %v has baselines of ticks %d and %d, then %d, at tick %d", row.handle, row.ackedTick, row.olderTick, row.nextTick, f.tick)
 	}
 	if !row.active && (t.version() > row.ackedTick || t.shape > row.enterTick) {
 		return fmt.Errorf("R6: %v is dormant, and its state of tick %d not acknowledged", row.handle, t.version())

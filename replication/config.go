@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // Config says what viewers see and what it may cost. The zero value of a field
@@ -30,6 +31,13 @@ type Config struct {
 	// Private is the set of slots whose entities only viewers see that own them
 	// (Viewer.Own). Default none.
 	Private *bulk.Bitset
+	// Tables are those that rows are coded by; clients must have the same.
+	// Default wire.DefaultTables.
+	Tables *wire.Tables
+	// Coded is told of every row that is coded, once for all viewers that have
+	// the same past of it, for training tables. Both are valid during the call.
+	// nil: nobody asks.
+	Coded func(row wire.Row, past *wire.Past)
 }
 
 // WithDefaults returns c with every zero field replaced by its default.
@@ -45,6 +53,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.BudgetBytesPerSecond == 0 {
 		c.BudgetBytesPerSecond = 64_000
+	}
+	if c.Tables == nil {
+		c.Tables = wire.DefaultTables()
 	}
 	return c
 }

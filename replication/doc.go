@@ -4,7 +4,7 @@
 // Terms. A frame is the quantised state of the world at one tick, made once
 // for all viewers. A viewer is one session's point of view. Its interest set
 // is what it should know; a snapshot is what it is sent of one frame. A
-// baseline is the acknowledged state of a row that a delta is coded against.
+// baseline is the acknowledged state of a row that a later one is coded against.
 // Structure is enter, leave and destroy: reliable, ordered and numbered. A row
 // is dormant when its newest state is acknowledged.
 //
@@ -23,6 +23,7 @@
 //	   handle of its present tenant (H3).
 //	R3 A row's baseline is a state that the client has applied (H6): the Enter
 //	   record, or a snapshot that it acknowledged.
+//	   Both that are named are still among the states that the client keeps.
 //	R4 A datagram names the number of structure records written before it, and
 //	   every row in it was entered by one of those (H1).
 //	R5 A destroyed handle whose slot is known yields exactly one Destroy

@@ -23,7 +23,7 @@ const leastEnterBytes = 6
 // joinQueue lets newcomers that wait already keep their places. Both lists are in
 // ascending order of slots.
 func (v *Viewer) joinQueue() {
-	waiting := v.waiting
+	waiting := v.queue
 	for i := range v.replicator.wanted {
 		w := &v.replicator.wanted[i]
 		for len(waiting) > 0 && waiting[0].handle.Index() < w.handle.Index() {
@@ -53,7 +53,7 @@ func (v *Viewer) enterWanted(newcomers int, rowsWait bool) {
 			allowance -= v.enter(&r.wanted[uint32(key)])
 		}
 	}
-	v.queue(r.wanted[:newcomers])
+	v.admit(r.wanted[:newcomers])
 }
 
 // byUrgency returns a sort key for each of the wanted: urgency, then place in
@@ -117,7 +117,7 @@ func sink(heap []uint64, i int) {
 }
 
 // enter sends the whole present state of an entity and takes it into the
-// interest set. A newcomer's row is found by its slot only after queue.
+// interest set. A newcomer's row is found by its slot only after admit.
 func (v *Viewer) enter(w *wanted) int {
 	r := v.replicator
 	slot := w.handle.Index()
@@ -134,7 +134,7 @@ func (v *Viewer) enter(w *wanted) int {
 	}
 	active := v.rows[w.place].active
 	v.rows[w.place] = viewerRow{
-		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, active: active,
+		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, nextTick: r.frame.tick, active: active,
 	}
 	r.stats.Enters++
 	return n
@@ -145,22 +145,22 @@ func (v *Viewer) entering(slot uint32) bool {
 	return slices.ContainsFunc(v.replicator.newcomers, func(c newcomer) bool { return c.slot == slot })
 }
 
-// queue makes the newcomers that were entered members, and has the others wait.
-func (v *Viewer) queue(list []wanted) {
+// admit makes the newcomers that were entered members, and has the others wait.
+func (v *Viewer) admit(list []wanted) {
 	r := v.replicator
 	r.newcomers = r.newcomers[:0]
-	v.waiting = v.waiting[:0]
+	v.queue = v.queue[:0]
 	for i := range list {
 		w := &list[i]
 		if w.place == noRow {
-			v.waiting = append(v.waiting, waiter{w.handle, w.since})
+			v.queue = append(v.queue, queued{w.handle, w.since})
 			continue
 		}
 		v.hidden.clear(w.handle.Index())
 		r.newcomers = append(r.newcomers, newcomer{w.handle.Index(), w.place})
 	}
-	if len(v.waiting) == 0 && cap(v.waiting) > keptWaiting {
-		v.waiting = nil // what a crowd took
+	if len(v.queue) == 0 && cap(v.queue) > keptQueue {
+		v.queue = nil // what a crowd took
 	}
 	v.members.insert(r.newcomers)
 	r.newcomers = r.newcomers[:0]

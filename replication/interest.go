@@ -36,7 +36,7 @@ func (v *Viewer) updateInterest() {
 // the viewer's centre stays where it is. What depends on sets of the game's can
 // change without notice.
 func (v *Viewer) calm() bool {
-	return v.seq > 0 && !v.ruleChanged && !v.ruled() && len(v.waiting) == 0 &&
+	return v.seq > 0 && !v.ruleChanged && !v.ruled() && len(v.queue) == 0 &&
 		len(v.filter.Also) == 0 && v.replicator.config.Always == nil
 }
 

@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
 )
 
-// candidate is a row that waits for a place in the budget.
-type candidate struct {
-	handle bulk.Handle
-	weight float32 // priority, most first
-	place  uint32
+// waitingRow is a row that waits for its place in a snapshot.
+type waitingRow struct {
+	place    uint32 // in Viewer.rows
+	handle   bulk.Handle
+	priority float32
+	baseline wire.Baseline
 }
 
 // activate has a row looked at in each snapshot, until its newest state is
@@ -24,15 +26,15 @@ func (v *Viewer) activate(place uint32) {
 }
 
 // selectRows gathers the rows whose newest state the client is not known to
-// have, most urgent first, and says whether there are any; and the members that
-// must be entered anew. Priority grows each time that a row waits, so every
-// row's turn comes.
+// have, and says whether there are any; and the members that must be entered
+// anew. Priority grows each time that a row waits, so every row's turn comes.
 func (v *Viewer) selectRows() bool {
 	r := v.replicator
-	v.candidates = v.candidates[:0]
+	v.waiting = v.waiting[:0]
 	kept := v.active[:0]
 	for _, place := range v.active {
 		row := &v.rows[place]
+		row.due = false
 		if row.handle == 0 { // it left, or died
 			row.active = false
 			v.free = append(v.free, place)
@@ -40,38 +42,45 @@ func (v *Viewer) selectRows() bool {
 		}
 		t := &r.frame.tenants[row.handle.Index()]
 		version := t.version()
-		if t.shape > row.enterTick { // another set of components, or a resync
+		if v.entersAnew(row) {
 			r.wanted = append(r.wanted, wanted{row.handle, row.enterTick, place})
 			kept = append(kept, place)
 			continue
 		}
 		if version <= row.ackedTick {
-			row.priority, row.active = 0, false
+			row.priority, row.active = 0, false // dormant
 			continue
 		}
 		kept = append(kept, place)
-		if row.sentSeq != 0 && row.sentTick >= version && v.seq-row.sentSeq < resendAfter {
+		if row.waiting && row.sentTick >= version && r.frame.tick-row.sentTick <= resendAfter*r.interval {
 			continue // on its way
 		}
 		row.priority += v.gain(t)
-		v.candidates = append(v.candidates, candidate{row.handle, row.priority, place})
+		row.due = true
+		v.waiting = append(v.waiting, waitingRow{place: place, handle: row.handle, priority: row.priority})
 	}
 	v.active = kept
-	slices.SortFunc(v.candidates, byPriority)
-	return len(v.candidates) > 0
+	return len(v.waiting) > 0
 }
 
-// byPriority compares priorities, and handles where they are equal, so that the
-// order depends on nothing else. It is written out because it is most of what
-// sorting costs; priorities are never NaN.
-func byPriority(a, b candidate) int {
-	switch {
-	case b.weight < a.weight:
-		return -1
-	case b.weight > a.weight:
-		return 1
-	}
-	return cmp.Compare(a.handle, b.handle)
+// entersAnew says whether the client must be sent the whole of row again: its
+// set of components changed, or the client asked for a resync.
+func (v *Viewer) entersAnew(row *viewerRow) bool {
+	return v.replicator.frame.tenants[row.handle.Index()].shape > row.enterTick
+}
+
+// sortWaiting puts the most urgent rows first; where priorities are equal, by
+// handles, so that the order depends on nothing else. Priorities are never NaN.
+func (v *Viewer) sortWaiting() {
+	slices.SortFunc(v.waiting, func(a, b waitingRow) int {
+		switch {
+		case a.priority > b.priority:
+			return -1
+		case a.priority < b.priority:
+			return 1
+		}
+		return cmp.Compare(a.handle, b.handle)
+	})
 }
 
 // gain is what a row's priority grows by for each snapshot it waits: its

@@ -19,6 +19,8 @@ type Replicator struct {
 	stats   Stats
 	kinds   []world.Kind
 	floor   uint32 // the world's first generation
+	// interval is how many ticks there are from one snapshot to the next.
+	interval uint32
 	// unplaced holds the slots of entities without a body: they are nowhere,
 	// so they are relevant to everybody.
 	unplaced bulk.Bitset
@@ -47,13 +49,18 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFrame(s, bound)
+	f := newFrame(wire.NewCodec(s, c.Tables), bound)
+	f.coded = c.Coded
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	return &Replicator{
 		world: w, config: c, frame: f, floor: w.Config().FirstGeneration,
-		places: newPlaces(w.Config().HalfExtent, c.EnterRadius),
+		interval: uint32(w.TickHz() / c.SnapshotHz),
+		places:   newPlaces(w.Config().HalfExtent, c.EnterRadius),
 	}, nil
 }
+
+// Codec is what rows are coded with.
+func (r *Replicator) Codec() *wire.Codec { return r.frame.codec }
 
 // Config returns the configuration in force, defaults filled in.
 func (r *Replicator) Config() Config { return r.config }

@@ -24,7 +24,7 @@ type Viewer struct {
 	active   []uint32          // places of the rows that are not dormant
 	hidden   slotSet           // slots whose tenant the client knows and has not in view
 	toldDead map[uint32]uint32 // slot -> generation that a Destroy went out for without its ever being known
-	waiting  []waiter          // newcomers that the budget has not let in, ascending by slot
+	queue    []queued          // newcomers that the budget has not let in, ascending by slot
 	dying    bool              // members has some without a row
 	captured uint64            // captures up to the last snapshot
 	buried   uint64            // deaths that the client was told of, as far as they concern it
@@ -34,16 +34,16 @@ type Viewer struct {
 	sent      [sentWindow]sentSnapshot
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 
-	candidates []candidate
-	resync     bool
-	encoder    encoder
-	teach      func(bulk.Handle)              // Teach; bound once, since binding allocates
-	want       func(word uint32, mask uint64) // wantAll, likewise
-	allowed    func(word uint32) uint64       // allowedOf, likewise
+	waiting []waitingRow
+	resync  bool
+	encoder encoder
+	teach   func(bulk.Handle)              // Teach; bound once, since binding allocates
+	want    func(word uint32, mask uint64) // wantAll, likewise
+	allowed func(word uint32) uint64       // allowedOf, likewise
 }
 
-// waiter is an entity that has been wanted since a tick.
-type waiter struct {
+// queued is an entity that has waited to enter since a tick.
+type queued struct {
 	handle bulk.Handle
 	since  uint32
 }
@@ -53,12 +53,14 @@ type viewerRow struct {
 	handle    bulk.Handle
 	entered   uint32 // number of its Enter record
 	enterTick uint32 // tick of the state in that record
-	ackedSeq  uint32 // snapshot whose state is the baseline; 0: the Enter record
 	ackedTick uint32 // tick of the baseline
-	sentSeq   uint32 // newest snapshot it rode in that may yet arrive; 0: none
-	sentTick  uint32
+	olderTick uint32 // tick of the state before it that motion is taken from; 0: none
+	nextTick  uint32 // tick of the state that takes its place next
+	sentTick  uint32 // newest snapshot it rode in; 0: none
 	priority  float32
 	active    bool // its place is in Viewer.active
+	waiting   bool // the snapshot of sentTick may yet arrive
+	due       bool // it waits for its place in the snapshot that is being made
 }
 
 // Update is what one Snapshot call produced. The slices are valid until the
