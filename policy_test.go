@@ -42,13 +42,13 @@ internal/fieldyard/fused    C
 internal/fieldyard/fastmath C internal/fieldyard/fused
 internal/fieldpicture field x/image
 
-bulk                internal/cpu x/sys
+bulk                internal/cpu internal/fault x/sys
 field               internal/cpu internal/spelling x/sys
-world               bulk field renameio xxhash zstd
+world               bulk field internal/fault renameio xxhash zstd
 replication/wire    bulk msgpack
-replication         bulk world replication/wire
+replication         bulk internal/fault world replication/wire
 server/token        paseto
-server              bulk world replication replication/wire quic-go zap prometheus hdrhistogram x/time
+server              bulk internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram x/time
 client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -55,20 +56,29 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 		r.stats.Duplicates++
 		return Duplicate, nil
 	}
-	if h.Structure > r.applied {
+	if h.Structure > r.applied && !fault.IgnoreStructure {
 		r.hold(h, datagram)
+		if fault.AckOnReceive {
+			r.acks.add(h.Seq)
+		}
 		return Held, nil
 	}
 	fold, readable, err := r.readHeaders(h)
 	if err != nil {
 		return Unreadable, err
 	}
-	if readable && fold != h.Fold {
+	if readable && fold != h.Fold && !fault.SkipFold {
 		r.stats.Faults++
+		if fault.AckFaulty {
+			r.acks.add(h.Seq)
+		}
 		return Faulty, nil
 	}
 	if !readable || !r.findBaselines(h) {
 		r.stats.Unreadable++
+		if fault.AckUnreadable {
+			r.acks.add(h.Seq)
+		}
 		return Unreadable, nil
 	}
 	if err := r.decode(); err != nil {
@@ -101,7 +111,7 @@ func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, readable bool,
 		}
 		c := r.cells.peek(next + skip)
 		next += skip + 1
-		if c == nil || c.state != wire.Live || c.entity.entered > h.Structure {
+		if c == nil || c.state != wire.Live || c.entity.entered > h.Structure && !fault.PresentTenant {
 			readable = false
 			continue
 		}
@@ -207,7 +217,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 			e.states.name(h.Tick - b.Age - b.Gap)
 		}
 		e.states.keep(h.Tick, d.words)
-		if h.Tick <= e.tick {
+		if h.Tick <= e.tick && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -41,7 +42,7 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
 		return protocolError("%v of impossible handle %v", record.Op, h)
 	}
 	c := r.cells.at(h.Index())
-	if h.Generation() < c.generation {
+	if h.Generation() < c.generation && !fault.AcceptOldEnter {
 		return nil // about a tenant that is known to be gone (H1)
 	}
 	switch record.Op {
@@ -50,7 +51,9 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
 	case wire.OpLeave:
 		if h.Generation() == c.generation && c.state == wire.Live {
 			r.drop(c)
-			c.state = wire.Hidden
+			if c.state = wire.Hidden; fault.LeaveIsDeath {
+				c.state = wire.Stale
+			}
 			r.stats.Leaves++
 			if f := r.observer.Leave; f != nil {
 				f(h, record.Reason)
@@ -66,6 +69,10 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
 // that was never heard of dies all the same, and stays dead: a reference to it
 // may still arrive.
 func (r *Replica) destroy(c *cell, h bulk.Handle, why wire.Reason) {
+	if fault.ForgetEarlyKill && h.Generation() > c.generation ||
+		fault.ForgetHidden && c.state == wire.Hidden {
+		return
+	}
 	if c.state == wire.Stale && h.Generation() == c.generation {
 		return // a later reference to the dead has the server say it again
 	}
@@ -98,7 +105,7 @@ func (r *Replica) tellDestroyed(h bulk.Handle, why wire.Reason) {
 
 func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
 	h := record.Handle
-	if c.state == wire.Stale && h.Generation() == c.generation {
+	if c.state == wire.Stale && h.Generation() == c.generation && !fault.AcceptSecondEnter {
 		return protocolError("enter of %v, which was destroyed", h)
 	}
 	row := wire.Row{Words: make([]uint32, r.codec.Schema().Words())}

@@ -3,6 +3,7 @@ package client
 import (
 	"slices"
 
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -39,7 +40,7 @@ func (s *history) keep(tick uint32, words []uint32) {
 	}
 	switch {
 	case len(s.ticks) > 0 && s.ticks[place] < s.floor:
-	case len(s.ticks) < wire.MaxStates:
+	case len(s.ticks) < wire.MaxStates && !(fault.ForgetStates && len(s.ticks) == 1):
 		place = len(s.ticks)
 		s.ticks = append(s.ticks, 0)
 		s.words = append(s.words, words...)

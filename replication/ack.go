@@ -3,6 +3,7 @@ package replication
 import (
 	"fmt"
 
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -33,7 +34,7 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if !a.Seen {
 		return nil
 	}
-	if a.Newest == 0 || a.Newest > v.seq {
+	if a.Newest == 0 || a.Newest > v.seq && !fault.AckAhead {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d", a.Newest, v.seq)}
 	}
 	// Oldest first, so that what comes to be known of a row is how it moved.
@@ -62,7 +63,7 @@ func (v *Viewer) applied(seq uint32) {
 	}
 	s.waiting = false
 	for _, slot := range s.rows {
-		if place, ok := v.members.find(slot); ok && v.rows[place].ackedTick < s.tick {
+		if place, ok := v.members.find(slot); ok && (v.rows[place].ackedTick < s.tick || fault.AckAnyLife) {
 			v.rows[place].acknowledge(s.tick)
 		}
 	}
@@ -75,6 +76,9 @@ func (row *viewerRow) acknowledge(tick uint32) {
 		row.olderTick, row.nextTick = row.nextTick, tick
 	}
 	row.ackedTick = tick
+	if fault.OlderUnknown {
+		row.olderTick = tick - 1
+	}
 }
 
 // lost makes the rows of s that have not been sent again since eligible at
@@ -82,7 +86,7 @@ func (row *viewerRow) acknowledge(tick uint32) {
 func (v *Viewer) lost(s *sentSnapshot) {
 	s.waiting = false
 	for _, slot := range s.rows {
-		if place, ok := v.members.find(slot); ok && v.rows[place].sentTick == s.tick && v.rows[place].waiting {
+		if place, ok := v.members.find(slot); ok && v.rows[place].sentTick == s.tick && v.rows[place].waiting && !fault.NeverResend {
 			v.rows[place].waiting = false
 			v.replicator.stats.RowsLost++
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -132,9 +133,13 @@ func (v *Viewer) enter(w *wanted) int {
 		r.newcomers = append(r.newcomers, newcomer{slot, w.place})
 		delete(v.toldDead, slot)
 	}
-	active := v.rows[w.place].active
+	before := v.rows[w.place]
 	v.rows[w.place] = viewerRow{
-		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, nextTick: r.frame.tick, active: active,
+		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, nextTick: r.frame.tick,
+		active: before.active,
+	}
+	if row := &v.rows[w.place]; fault.KeepBaseline {
+		row.ackedTick, row.olderTick, row.nextTick = before.ackedTick, before.olderTick, before.nextTick
 	}
 	r.stats.Enters++
 	return n

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -123,7 +124,9 @@ func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 		place := &rows[bits.OnesCount64(mask&(bit-1))]
 		v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.rows[*place].handle})
 		r.stats.Leaves++
-		v.hidden.set(slot)
+		if !fault.ForgetOnLeave {
+			v.hidden.set(slot)
+		}
 		v.release(place)
 	}
 }

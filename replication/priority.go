@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -52,7 +53,7 @@ func (v *Viewer) selectRows() bool {
 			continue
 		}
 		kept = append(kept, place)
-		if row.waiting && row.sentTick >= version && r.frame.tick-row.sentTick <= resendAfter*r.interval {
+		if row.waiting && row.sentTick >= version && (r.frame.tick-row.sentTick <= resendAfter*r.interval || fault.NeverResend) {
 			continue // on its way
 		}
 		row.priority += v.gain(t)

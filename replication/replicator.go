@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -76,6 +77,9 @@ func (r *Replicator) Due(phase uint64) bool {
 // every step, replicated or not: between two frames a slot may change hands more
 // than once, and each tenant is another handle (H4, R5).
 func (r *Replicator) AfterStep() {
+	if fault.FramesOnly && !r.Due(0) {
+		return
+	}
 	r.places.now = r.changes.captures + 1
 	for _, h := range r.world.Destroyed() {
 		slot := h.Index()

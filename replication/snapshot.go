@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -93,7 +94,11 @@ func (v *Viewer) closeSnapshot() {
 		row := &e.rows[i]
 		r.stats.count(row)
 	}
-	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: v.structure.written})
+	structure := v.structure.written
+	if fault.StructureOneLess {
+		structure--
+	}
+	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: structure})
 	v.tokens -= size
 	r.stats.Snapshots++
 	r.stats.StateBytes += uint64(size)
@@ -151,6 +156,9 @@ func (v *Viewer) send(row *viewerRow, sent *sentSnapshot) {
 		f.schema.References(f.current(&f.tenants[slot]), v.teach)
 	}
 	row.priority, row.sentTick, row.waiting, row.due = 0, f.tick, true, false
+	if fault.AckOnSend {
+		row.acknowledge(f.tick)
+	}
 	sent.rows = append(sent.rows, slot)
 }
 

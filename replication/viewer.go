@@ -2,6 +2,7 @@ package replication
 
 import (
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -141,12 +142,14 @@ func (v *Viewer) Teach(h bulk.Handle) {
 	switch status := v.replicator.world.Status(h); {
 	case v.shown(slot) == h: // or its Destroy is due
 	case status == bulk.Live:
-		v.hidden.set(slot)
+		if !fault.DropKnown {
+			v.hidden.set(slot)
+		}
 		delete(v.toldDead, slot)
 	case status == bulk.Stale:
 		// That the client was sent a later tenant's handle is not enough: what
 		// it was sent in a datagram may be lost.
-		if v.shown(slot).Generation() > h.Generation() || v.entering(slot) || v.toldDead[slot] >= h.Generation() {
+		if v.shown(slot).Generation() > h.Generation() || v.entering(slot) || v.toldDead[slot] >= h.Generation() || fault.SilentDead {
 			return // the client has a later tenant, or was told
 		}
 		if v.toldDead == nil {
@@ -171,6 +174,9 @@ func (v *Viewer) shown(slot uint32) bulk.Handle {
 // it is destroyed; Pending if the client was never sent it, which is also the
 // answer for a handle that was never issued, so that probing reveals nothing.
 func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
+	if fault.ResolveByIndex {
+		h = v.replicator.world.HandleAt(h.Index())
+	}
 	if !h.Valid() {
 		return wire.Pending
 	}
@@ -195,7 +201,7 @@ func (v *Viewer) Follow(h bulk.Handle) { v.focus, v.ruleChanged = h, true }
 
 // Resync makes the next snapshots enter the whole interest set again, for a
 // client that found its state at fault.
-func (v *Viewer) Resync() { v.resync = true }
+func (v *Viewer) Resync() { v.resync = !fault.IgnoreResync }
 
 func (v *Viewer) reenterAll() {
 	v.resync = false

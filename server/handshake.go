@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -58,7 +59,7 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 		return differ(wire.SchemaMismatch, "schema", h.Schema, own)
 	case uint64(h.Tables) != tables:
 		return differ(wire.TablesMismatch, "tables", uint64(h.Tables), tables)
-	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
+	case h.Epoch != 0 && h.Epoch != c.config.Epoch && !fault.AnyEpoch:
 		return differ(wire.EpochMismatch, "epoch", h.Epoch, c.config.Epoch)
 	}
 	return nil, ""

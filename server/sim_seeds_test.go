@@ -3,32 +3,27 @@ package server_test
 import (
 	"flag"
 	"fmt"
-	"sync/atomic"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 200, "how many seeds the simulation runs")
-	simSeed  = flag.Uint64("sim.seed", 0, "run this one seed only")
+	simSeeds   = flag.Int("sim.seeds", 400, "how many seeds the simulation runs")
+	simSeed    = flag.Uint64("sim.seed", 0, "run this one seed only")
+	simViewers = flag.Int("sim.viewers", 3, "how many viewers a seed has, about; 64 at most")
 )
 
-// conditionsOf makes the weather of a seed.
-func conditionsOf(seed uint64) simtest.Conditions {
-	return simtest.Conditions{
-		Loss: float64(seed%7) * 0.05, Duplicate: float64(seed%3) * 0.1, Reorder: float64(seed%5) * 0.1,
-		DelayMin: int64(seed % 40), DelayMax: int64(seed%40) + int64(seed%11)*20, ReorderExtra: 120,
-	}
-}
-
 // TestHandlesNeverLie holds H1 to H6 against the server's full history, under
-// loss, duplication, reordering and delay, while slots change hands all the
-// time. Run one seed again with -sim.seed.
+// loss, duplication, reordering, delay and cuts, while slots change hands all
+// the time, clients reconnect and the server restarts. Run one seed again with
+// -sim.seed.
 func TestHandlesNeverLie(t *testing.T) {
 	first, n := uint64(1), *simSeeds
 	if testing.Short() {
@@ -37,86 +32,128 @@ func TestHandlesNeverLie(t *testing.T) {
 	if *simSeed != 0 {
 		first, n = *simSeed, 1
 	}
-	var executed atomic.Int64
+	var mu sync.Mutex
+	var sum tally
 	t.Cleanup(func() {
-		if n > 1 {
-			require.NotZero(t, executed.Load(), "no command was ever executed: the test proves nothing")
+		if n >= 24 && !t.Failed() {
+			sum.requireAll(t)
 		}
 	})
 	for seed := first; seed < first+uint64(n); seed++ {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
-			executed.Add(int64(runSeed(t, seed)))
+			got := requireRun(t, generate(seed, min(*simViewers, 64)))
+			mu.Lock()
+			defer mu.Unlock()
+			sum.add(got)
 		})
 	}
 }
 
-// TestHelloTakesTooLong is a seed whose weather keeps a Hello for longer than
-// the server waits: the client is refused and comes again.
-func TestHelloTakesTooLong(t *testing.T) { runSeed(t, 559) }
-
-// runSeed returns how many commands were executed.
-func runSeed(t *testing.T, seed uint64) int {
-	o := simOptions{
-		clients: 3, entities: 60, first: 1, links: conditionsOf(seed), maxSlots: 4096,
-		budget: []int{4_000, 16_000, 64_000}[seed%3], faultyFold: seed%6 == 0,
+// Many viewers of one world: what one of them does is nobody else's business.
+func TestHandlesNeverLieToMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the seeds of TestHandlesNeverLie do")
 	}
-	if seed%4 == 0 {
-		o.first = bulk.MaxGeneration - 6 // slots retire after four tenants (H4)
-	}
-	s := newSim(t, seed, o)
-	for i := range 300 {
-		s.step()
-		if seed%5 == 0 && i == 150 && seed%4 != 0 {
-			s.restart()
-		}
-		if seed%9 == 0 && i == 100 {
-			s.setLinks(simtest.Conditions{Loss: 1, DelayMin: 30, DelayMax: 30}) // a stall
-		}
-		if seed%9 == 0 && i == 160 {
-			s.setLinks(conditionsOf(seed))
-		}
-	}
-	s.settle()
-	if o.faultyFold {
-		faults := uint64(0)
-		for _, c := range s.clients {
-			faults += c.session.Replica().Stats().Faults
-		}
-		require.NotZero(t, faults, "the fold was broken on purpose and nobody noticed")
-		if seed%5 != 0 || seed%4 == 0 { // else another core was asked
-			require.NotZero(t, s.core.Replication().Resyncs, "the clients asked for everything anew")
-		}
-	}
-	return s.executed
+	s := generate(1, 64)
+	s.viewers = 64
+	requireRun(t, s)
 }
 
 // TestStaleWithinRoundTrip is the first half of H3: on a working link, every
 // handle that a client was ever sent is Stale on it one round trip and one
 // send interval after its destruction.
 func TestStaleWithinRoundTrip(t *testing.T) {
-	const oneWay = 48
-	s := newSim(t, 7, simOptions{
-		clients: 3, entities: 60, first: 1, maxSlots: 4096, budget: 64_000,
-		links: simtest.Conditions{DelayMin: oneWay, DelayMax: oneWay},
-	})
-	const bound = 2*oneWay + 3*simTickMs
-	judged := 0
-	for range 600 {
-		s.step()
-		for _, c := range s.clients {
-			for h := range c.heard {
-				if died := s.lives[h].died; died != 0 && s.now-died > bound {
-					require.Equal(t, wire.Stale, c.session.Resolve(h), "H3: %v died at %d ms; %s", h, died, s.where())
-					judged++
-				}
-			}
+	s := generate(7, 3)
+	s.budget, s.ticks = 64_000, 600
+	s.ops = slices.DeleteFunc(s.ops, func(o op) bool { return o.do == "link" || o.do == "restart" })
+	s.ops = slices.Insert(s.ops, 0, op{do: "link", args: []int{everybody, 0, 0, 0, 48, 48, 0}})
+	got := requireRun(t, s)
+	require.Greater(t, got.timed, 1000)
+	require.NotZero(t, got.leaves, "nothing ever left interest")
+}
+
+// requireRun plays a script. One that fails is shrunk and printed: put it into
+// testdata/sim, with a line on what it was.
+func requireRun(t *testing.T, s *script) tally {
+	got, f := s.run()
+	if f != nil {
+		small := s.shrink(f.invariant)
+		_, last := small.run()
+		t.Fatalf("%v\n\nthe smallest script that fails by %s, with %v:\n\n%s", f, f.invariant, last, small)
+	}
+	return got
+}
+
+// TestScriptsThatFailed runs the scripts that failed once.
+func TestScriptsThatFailed(t *testing.T) {
+	files, err := filepath.Glob("testdata/sim/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			s, err := parseScript(string(text))
+			require.NoError(t, err)
+			requireRun(t, s)
+		})
+	}
+}
+
+func (t *tally) add(o tally) {
+	for side := range t.verdicts {
+		for v := range t.verdicts[side] {
+			t.verdicts[side][v] += o.verdicts[side][v]
 		}
 	}
-	require.Greater(t, judged, 1000)
-	hidden := uint64(0)
-	for _, c := range s.clients {
-		hidden += c.session.Replica().Stats().Leaves
+	t.executed += o.executed
+	t.rejected += o.rejected
+	t.timed += o.timed
+	t.corrupted += o.corrupted
+	t.faults += o.faults
+	t.resyncs += o.resyncs
+	t.leaves += o.leaves
+	t.retired += o.retired
+	t.refused += o.refused
+	t.boasts += o.boasts
+	t.lies += o.lies
+}
+
+// requireAll asks for some of everything: what did not happen was not tested.
+func (t *tally) requireAll(tb testing.TB) {
+	for side := range t.verdicts {
+		for v, n := range t.verdicts[side] {
+			require.NotZero(tb, n, "verdict %v of side %d", wire.Verdict(v), side)
+		}
 	}
-	require.NotZero(t, hidden, "nothing ever left interest")
+	for name, n := range map[string]int{
+		"commands executed": t.executed, "commands rejected": t.rejected, "verdicts timed": t.timed,
+		"datagrams spoilt": t.corrupted,
+		"faults":           int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
+		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
+	} {
+		require.NotZero(tb, n, "%s: none", name)
+	}
+}
+
+// The text form says all that a script does.
+func TestScriptText(t *testing.T) {
+	for seed := range uint64(6) {
+		s := generate(seed+1, 3)
+		again, err := parseScript(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s.String(), again.String())
+		a, _ := s.run()
+		b, _ := again.run()
+		require.Equal(t, a, b, "seed %d", seed+1)
+	}
+	for _, wrong := range []string{
+		"seed=1", "seed=1 first=1 slots=1 budget=1 hz=1 entities=1 viewers=1 tocks=1",
+		generate(1, 3).String() + "@900 dance 1", generate(1, 3).String() + "@900 join 1", generate(1, 3).String() + "@1 join",
+		generate(1, 3).String() + "join", generate(1, 3).String() + "@900 kill x",
+	} {
+		_, err := parseScript(wrong)
+		require.Error(t, err, "%.80s", wrong)
+	}
 }

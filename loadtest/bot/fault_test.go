@@ -1,4 +1,4 @@
-//go:build fault_generation
+//go:build faults
 
 package bot_test
 
@@ -8,12 +8,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // TestFaultIsReported runs with a client that compares handles by index alone:
 // the bots must notice.
 func TestFaultIsReported(t *testing.T) {
+	fault.Inject("IgnoreGeneration")
+	defer fault.Inject("")
 	for _, world := range []string{"calm", "storm"} {
 		t.Run(world, func(t *testing.T) {
 			h := host(t, world)

@@ -1,0 +1,129 @@
+package server_test
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// do carries out one operation of the script.
+func (s *sim) do(o op) {
+	a := func(i int) int { return o.args[i] }
+	f := func(i int) float32 { return float32(o.args[i]) }
+	kind := func(i int) world.KindID { return []world.KindID{s.crate, s.ghost}[nth(a(i), 2)] }
+	switch o.do {
+	case "spawn":
+		s.spawn(kind(0), f(1), f(2), f(3), f(4))
+	case "destroy":
+		if h := s.pick(a(0)); !s.controlled(h) {
+			s.world.Destroy(h)
+		}
+	case "flip":
+		s.world.Destroy(s.lastFlip)
+		s.lastFlip = s.spawn(s.crate, f(0), f(1), 0, 0)
+	case "flash":
+		s.world.Destroy(s.spawn(kind(0), f(1), f(2), 0, 0))
+	case "push":
+		s.world.SetVelocity(s.pick(a(0)), world.Vec3{X: f(1), Z: f(2)})
+	case "move":
+		s.world.SetPosition(s.pick(a(0)), world.Vec3{X: f(1), Y: 1, Z: f(2)})
+	case "refer":
+		s.refer(s.pick(a(0)), a(1))
+	case "unrefer":
+		s.target.Remove(s.pick(a(0)))
+	case "save":
+		s.image = &world.Image{}
+		s.world.TakeImage(s.image)
+	case "restart":
+		s.restart()
+	case "join":
+		s.clients = append(s.clients, s.connect(len(s.clients), 0))
+	case "link":
+		s.doLink(o)
+	default:
+		if len(s.clients) > 0 {
+			s.clients[nth(a(0), len(s.clients))].do(o)
+		}
+	}
+}
+
+// pick returns a living handle, or 0 if nobody lives.
+func (s *sim) pick(i int) bulk.Handle {
+	if len(s.living) == 0 {
+		return 0
+	}
+	return s.living[nth(i, len(s.living))].handle
+}
+
+// refer has an entity name any handle ever issued that this run knows of: a
+// forged one would be taken out on the way.
+func (s *sim) refer(h bulk.Handle, i int) {
+	if len(s.order) == 0 {
+		return
+	}
+	if to := s.order[nth(i, len(s.order))]; s.world.Status(to.handle) != bulk.Unissued {
+		to.named = s.target.Set(h, Target{to.handle}) || to.named
+	}
+}
+
+func (s *sim) controlled(h bulk.Handle) bool {
+	return slices.ContainsFunc(s.clients, func(c *simClient) bool { return c.server.Entity() == h })
+}
+
+func (s *sim) doLink(o op) {
+	c := o.conditions()
+	if o.args[0] == everybody {
+		s.links = c
+		for _, x := range s.clients {
+			x.setLinks(c)
+		}
+	} else if len(s.clients) > 0 {
+		s.clients[nth(o.args[0], len(s.clients))].setLinks(c)
+	}
+}
+
+// do carries out an operation of one client.
+func (c *simClient) do(o op) {
+	s := c.sim
+	switch o.do {
+	case "kill":
+		s.world.Destroy(c.server.Entity())
+	case "corrupt":
+		c.corrupt++
+	case "mislead":
+		c.mislead++
+	case "boast":
+		c.boast(uint32(1 + nth(o.args[1], 1<<20)))
+	case "revive":
+		c.revive(o.args[1])
+	case "rewind":
+		c.rewind(uint32(nth(o.args[1], 1<<20)))
+	case "reconnect":
+		c.server.Gone()
+		c.comeAgain()
+	case "poke":
+		if len(s.order) > 0 {
+			c.command(s.order[nth(o.args[1], len(s.order))].handle)
+		}
+	case "touch":
+		if r := c.session.Replica(); r != nil && r.Len() > 0 {
+			i := nth(o.args[1], r.Len())
+			for e := range r.All() {
+				if i == 0 {
+					c.command(e.Handle())
+				}
+				i--
+			}
+		}
+	case "forge":
+		slot := uint32(nth(o.args[1], s.script.slots))
+		generation := s.world.Config().FirstGeneration
+		if all := s.tenants[slot]; len(all) > 0 {
+			generation = all[len(all)-1].handle.Generation()
+		}
+		if ahead := uint32(2 * o.args[2]); generation <= bulk.MaxGeneration-ahead {
+			c.command(bulk.NewHandle(slot, generation+ahead))
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// The oracle. Every client's and every viewer's verdict on every handle ever
+// issued is worked out a second time, from the history of the world and from
+// the structure records on the stream, and compared in every tick.
+
+// knowledge is what one connection knows of one handle.
+type knowledge struct {
+	verdict wire.Verdict // that the client must give
+	heard   bool         // it was sent, as an entity or in a component
+	since   int          // tick of that, if it was by the answer to a command
+	seen    bool         // it was sent as an entity
+	dead    bool         // the client was told of its death
+	entered bool         // the server has written its Enter, or that it is the client's
+	enter   *wire.Record // the newest Enter
+	buried  bool         // the server has written what makes it Stale
+}
+
+// lane reads one direction of the stream along.
+type lane struct {
+	frames  wire.FrameReader
+	records uint32
+	joined  bool
+	floor   uint32
+	lied    bool // a record was slipped in
+}
+
+// of returns what c knows of l.
+func (c *simClient) of(l *life) *knowledge {
+	for len(c.known) <= l.number {
+		c.known = append(c.known, knowledge{})
+	}
+	return &c.known[l.number]
+}
+
+// read takes bytes of the stream and hands on each structure record, and each
+// handle that the client is told to control.
+func (n *lane) read(s *sim, p []byte, record func(wire.Record), control func(bulk.Handle)) {
+	n.frames.Feed(p)
+	for {
+		kind, body, ok, err := n.frames.Next()
+		s.must(err)
+		if !ok {
+			return
+		}
+		switch kind {
+		case wire.TypeWelcome:
+			w, err := wire.ParseWelcome(body)
+			s.must(err)
+			n.joined, n.floor = true, w.GenerationFloor
+		case wire.TypeControl:
+			m, err := wire.ParseControl(body)
+			s.must(err)
+			if m.Entity != 0 {
+				control(m.Entity)
+			}
+		case wire.TypeStructure:
+			m, err := wire.ParseStructure(body)
+			s.must(err)
+			if m.First != n.records+1 && !n.lied {
+				s.fail("R4", "structure record %d follows %d", m.First, n.records)
+			}
+			for r, err := range m.Records() {
+				s.must(err)
+				n.records++
+				record(r)
+			}
+		}
+	}
+}
+
+// noteSent reads along what the server writes: nothing may enter that is dead,
+// and nothing be destroyed that lives.
+func (c *simClient) noteSent(p []byte) {
+	s := c.sim
+	c.sent.read(s, p, func(r wire.Record) {
+		l := s.lives[r.Handle]
+		if l == nil || l.run != s.run {
+			s.fail("H5", "client %d is sent %v of %v, not of this run", c.number, r.Op, r.Handle)
+		}
+		status := s.world.Status(r.Handle)
+		switch {
+		case r.Op == wire.OpEnter && status != bulk.Live:
+			s.fail("H1", "client %d is sent the enter of %v, which is %v", c.number, r.Handle, status)
+		case r.Op == wire.OpDestroy && status != bulk.Stale:
+			s.fail("H3", "client %d is sent the destroy of %v, which is %v", c.number, r.Handle, status)
+		}
+		if r.Op == wire.OpEnter {
+			r.Row = slices.Clone(r.Row)
+			c.of(l).entered, c.of(l).enter = true, &r
+		}
+		c.eachEarlier(r, func(k *knowledge) { k.buried = true })
+	}, func(h bulk.Handle) { c.of(s.lives[h]).entered = true })
+}
+
+// noteArrived reads along what the client receives, and works out its verdicts.
+func (c *simClient) noteArrived(p []byte) {
+	s := c.sim
+	c.arrived.read(s, p, func(r wire.Record) {
+		k := c.of(s.lives[r.Handle])
+		c.eachEarlier(r, func(k *knowledge) { k.verdict = wire.Stale })
+		switch {
+		case k.verdict == wire.Stale:
+		case r.Op == wire.OpEnter:
+			k.verdict = wire.Live
+		case r.Op == wire.OpLeave && k.verdict == wire.Live:
+			k.verdict = wire.Hidden
+		}
+	}, func(h bulk.Handle) { c.of(s.lives[h]).heard = true })
+}
+
+// eachEarlier calls f for everybody who is dead by the word of r: earlier tenants
+// of its slot, and its own if it is a Destroy.
+func (c *simClient) eachEarlier(r wire.Record, f func(*knowledge)) {
+	for _, l := range c.sim.tenants[r.Handle.Index()] {
+		if g := l.handle.Generation(); g < r.Handle.Generation() || g == r.Handle.Generation() && r.Op == wire.OpDestroy {
+			f(c.of(l))
+		}
+	}
+}
+
+// judgeAll compares both ends' verdicts on every handle ever issued, and on some
+// that never were.
+func (c *simClient) judgeAll() {
+	s := c.sim
+	if n := len(s.order); n > 0 {
+		c.of(s.order[n-1]) // so that there is one for everybody
+	}
+	serves := c.sent.joined && c.closed == wire.OK
+	c.interest()
+	for i, l := range s.order {
+		k := &c.known[i]
+		c.judgeClient(l, k)
+		if serves {
+			c.judgeServer(l, k)
+		}
+	}
+	for range 2 {
+		forged := bulk.Handle(s.rng.Uint64())
+		if v := c.session.Resolve(forged); s.lives[forged] == nil && (v == wire.Live || v == wire.Hidden) {
+			s.fail("H1", "client %d calls %v %v, which was made up", c.number, forged, v)
+		}
+	}
+	if r := c.session.Replica(); r != nil && r.Stats().Faults > c.spoilt {
+		s.fail("H1", "client %d: the fold of an honest datagram did not match", c.number)
+	}
+}
+
+// interest fills sim.interestSlots with the slots of the interest set.
+func (c *simClient) interest() {
+	s := c.sim
+	s.interestSlots = append(s.interestSlots[:0], make([]bool, s.world.Slots())...)
+	c.server.InterestSet(func(h bulk.Handle) bool {
+		if s.world.Status(h) != bulk.Live {
+			s.fail("R1", "%v is in the interest set of client %d and not live", h, c.number)
+		}
+		s.interestSlots[h.Index()] = true
+		return true
+	})
+}
+
+func (c *simClient) judgeClient(l *life, k *knowledge) {
+	s := c.sim
+	want := k.verdict
+	switch {
+	case !c.arrived.joined:
+		want = wire.Pending
+	case l.handle.Generation() < c.arrived.floor:
+		want = wire.Stale // H5
+	}
+	got := c.session.Resolve(l.handle)
+	s.tally.verdicts[0][got]++
+	if k.heard && l.died != 0 && l.run == s.run && !c.lossy && c.closed == wire.OK {
+		// H3 on a working link: one way and one send interval, where a round
+		// trip is allowed. The client looks once a tick.
+		if late := int64(s.tick-max(l.died, k.since)-60/s.script.hz-1)*simTickMs - c.slowest; late > 0 {
+			s.tally.timed++
+			if got != wire.Stale {
+				s.fail("H3", "client %d calls %v %v, %d ms after it should know of its death", c.number, l.handle, got, late)
+			}
+		}
+	}
+	if got == want && (got != wire.Stale || l.died != 0) {
+		return
+	}
+	switch {
+	case got == wire.Stale && l.died == 0:
+		s.fail("H3", "client %d calls %v stale, which lives", c.number, l.handle)
+	case l.run != s.run:
+		s.fail("H5", "client %d calls %v of an earlier run %v, want %v", c.number, l.handle, got, want)
+	case want == wire.Stale:
+		s.fail("H3", "client %d calls %v %v, want stale", c.number, l.handle, got)
+	}
+	s.fail("H1", "client %d calls %v %v, want %v", c.number, l.handle, got, want)
+}
+
+// judgeServer checks what the server would answer to a command (H2), and that it
+// has told of a death in time (H3).
+func (c *simClient) judgeServer(l *life, k *knowledge) {
+	s := c.sim
+	got := c.server.Resolve(l.handle)
+	s.tally.verdicts[1][got]++
+	if l.died != 0 {
+		if got != wire.Stale {
+			s.fail("H2", "the server calls %v %v to client %d; it is dead", l.handle, got, c.number)
+		}
+		interval := 60 / s.script.hz
+		if (k.entered || k.heard) && !k.buried && l.run == s.run && s.tick-max(l.died, k.since) > interval {
+			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was not told", l.handle, s.tick-l.died, c.number)
+		}
+		return
+	}
+	shown := s.interestSlots[l.handle.Index()]
+	switch {
+	case (got == wire.Live) != shown:
+		s.fail("H2", "the server calls %v %v to client %d; shown is %v", l.handle, got, c.number, shown)
+	case got == wire.Stale:
+		s.fail("H2", "the server calls %v stale, which lives", l.handle)
+	case got == wire.Pending && (k.entered || k.heard):
+		s.fail("R2", "the server calls %v pending, and client %d was sent it", l.handle, c.number)
+	case got == wire.Hidden && !k.entered && !l.named:
+		s.fail("R2", "the server calls %v hidden, and client %d was never sent it", l.handle, c.number)
+	}
+}
+
+// judgeSettled is the end of a script: everything has arrived.
+func (c *simClient) judgeSettled() {
+	if f := c.unsettled(); f != nil {
+		c.sim.fail(f.invariant, "at the end: client %d: %s", c.number, f.text)
+	}
+	c.judgeInterest()
+}
+
+// unsettled says what a client lacks to be up to date, or nil.
+func (c *simClient) unsettled() *failure {
+	s, r := c.sim, c.session.Replica()
+	lacks := func(invariant, format string, args ...any) *failure {
+		return &failure{invariant, s.tick, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case r == nil:
+		return lacks("S3", "never joined")
+	case c.lied:
+		return lacks("C3", "somebody dead entered, and it went on")
+	case c.boasted:
+		return lacks("H6", "it acknowledged what was never sent, and was believed")
+	}
+	c.interest()
+	shown := 0
+	for _, in := range s.interestSlots {
+		if in {
+			shown++
+		}
+	}
+	if r.Len() != shown {
+		return lacks("R3", "%d entities in the replica, %d in the interest set", r.Len(), shown)
+	}
+	for e := range r.All() {
+		h := e.Handle()
+		if s.world.Status(h) != bulk.Live || !s.interestSlots[h.Index()] {
+			return lacks("H3", "%v is in the replica and not in the interest set", h)
+		}
+		if !slices.Equal(s.quantised(h), e.AppendWords(nil)) && !c.misled {
+			return lacks("R3", "%v is not up to date", h)
+		}
+	}
+	for i := range c.known {
+		l := s.order[i]
+		if k := &c.known[i]; k.heard && l.died != 0 && c.session.Resolve(l.handle) != wire.Stale {
+			return lacks("H3", "%v is dead and %v", l.handle, c.session.Resolve(l.handle))
+		}
+	}
+	if len(c.intents) > 0 {
+		return lacks("H2", "%d commands without an answer", len(c.intents))
+	}
+	return nil
+}
+
+// judgeInterest holds what a client is shown against where everybody is.
+func (c *simClient) judgeInterest() {
+	s := c.sim
+	focus := c.server.Entity()
+	at, _, placed := s.world.Body(focus.Index())
+	if s.world.Status(focus) != bulk.Live || !placed {
+		return
+	}
+	c.interest()
+	for _, l := range s.living {
+		slot := l.handle.Index()
+		p, _, placed := s.world.Body(slot)
+		shown := s.interestSlots[slot]
+		switch distance := p.Sub(at).Len(); {
+		case (!placed || distance < simEnterRadius) && !shown:
+			s.fail("R1", "%v is %v m away and not shown to client %d", l.handle, distance, c.number)
+		case placed && distance > simLeaveRadius && shown:
+			s.fail("R1", "%v is %v m away and shown to client %d", l.handle, distance, c.number)
+		}
+	}
+}
+
+func (c *simClient) sum() {
+	t := &c.sim.tally
+	t.faults += c.departed.faults
+	t.leaves += c.departed.leaves
+	if r := c.session.Replica(); r != nil {
+		t.faults += r.Stats().Faults
+		t.leaves += r.Stats().Leaves
+	}
+	t.corrupted += int(c.spoilt)
+}
