@@ -63,8 +63,8 @@ func (v *Viewer) applied(seq uint32) {
 	}
 	s.waiting = false
 	for _, slot := range s.rows {
-		if i, ok := v.index[slot]; ok && (v.rows[i].ackedTick < s.tick || fault.AckAnyLife) {
-			v.rows[i].acknowledge(s.tick)
+		if place, ok := v.members.find(slot); ok && (v.rows[place].ackedTick < s.tick || fault.AckAnyLife) {
+			v.rows[place].acknowledge(s.tick)
 		}
 	}
 }
@@ -86,8 +86,8 @@ func (row *viewerRow) acknowledge(tick uint32) {
 func (v *Viewer) lost(s *sentSnapshot) {
 	s.waiting = false
 	for _, slot := range s.rows {
-		if i, ok := v.index[slot]; ok && v.rows[i].sentTick == s.tick && v.rows[i].waiting && !fault.NeverResend {
-			v.rows[i].waiting = false
+		if place, ok := v.members.find(slot); ok && v.rows[place].sentTick == s.tick && v.rows[place].waiting && !fault.NeverResend {
+			v.rows[place].waiting = false
 			v.replicator.stats.RowsLost++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -23,6 +24,13 @@ type Config struct {
 	// BudgetBytesPerSecond bounds what one viewer is sent, structure and state
 	// together. Destroys and leaves are always sent and are charged. Default 64,000.
 	BudgetBytesPerSecond int
+	// Always is the set of slots whose entities are relevant to every viewer at
+	// any distance, say the Presence of a component. It is read at each snapshot.
+	// Default none.
+	Always *bulk.Bitset
+	// Private is the set of slots whose entities only viewers see that own them
+	// (Viewer.Own). Default none.
+	Private *bulk.Bitset
 	// Tables are those that rows are coded by; clients must have the same.
 	// Default wire.DefaultTables.
 	Tables *wire.Tables

@@ -39,4 +39,13 @@ const (
 	minSnapshotBytes = 64
 	// burstSnapshots is how many snapshots' worth of unused budget are kept.
 	burstSnapshots = 2
+	// maxDeaths is how many destroyed handles are remembered for viewers that
+	// are not sent snapshots; at this number they are all brought up to date.
+	maxDeaths = 1 << 16
+	// keptQueue is how long a queue of newcomers stays allocated when
+	// it has emptied: crowds come seldom, and viewers are many.
+	keptQueue = 16
+	// keptStructureBytes is how much a viewer's buffers of structure may keep
+	// when there is none to send, for the same reason.
+	keptStructureBytes = 2 << 10
 )

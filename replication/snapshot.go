@@ -1,74 +1,12 @@
 package replication
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
-
-// waitingRow is a row that waits for its place in a snapshot.
-type waitingRow struct {
-	place    int // in Viewer.rows
-	handle   bulk.Handle
-	priority float32
-	baseline wire.Baseline
-}
-
-// selectRows gathers the rows whose newest state the client is not known to
-// have, and says whether there are any. Priority grows each time that a row
-// waits, so every row's turn comes.
-func (v *Viewer) selectRows() bool {
-	r := v.replicator
-	v.waiting = v.waiting[:0]
-	for i := range v.rows {
-		row := &v.rows[i]
-		row.due = false
-		t := &r.frame.tenants[row.handle.Index()]
-		version := t.version()
-		if v.entersAnew(row) {
-			continue
-		}
-		if version <= row.ackedTick {
-			row.priority = 0 // dormant
-			continue
-		}
-		if row.waiting && row.sentTick >= version && (r.frame.tick-row.sentTick <= resendAfter*r.interval || fault.NeverResend) {
-			continue // on its way
-		}
-		row.priority += v.gain(t)
-		row.due = true
-		v.waiting = append(v.waiting, waitingRow{place: i, handle: row.handle, priority: row.priority})
-	}
-	return len(v.waiting) > 0
-}
-
-// sortWaiting puts the most urgent rows first.
-func (v *Viewer) sortWaiting() {
-	slices.SortFunc(v.waiting, func(a, b waitingRow) int {
-		switch {
-		case a.priority > b.priority:
-			return -1
-		case a.priority < b.priority:
-			return 1
-		}
-		return cmp.Compare(a.handle, b.handle)
-	})
-}
-
-// gain is what a row's priority grows by for each snapshot it waits: its
-// kind's priority, halved at a quarter of the enter radius.
-func (v *Viewer) gain(t *tenant) float32 {
-	base := v.replicator.priorityOf(t.kind)
-	if !t.placed {
-		return base
-	}
-	distance := t.position.Sub(v.center).Len()
-	return base / (1 + 4*distance/v.replicator.config.EnterRadius)
-}
 
 // encodeSnapshots fills datagrams with the waiting rows, until the budget or the
 // number of datagrams is reached. There is always one, since an empty snapshot

@@ -24,15 +24,18 @@ func (s *Session) greet(h wire.Hello) {
 		return
 	}
 	s.name = h.Name
+	s.viewer = c.replicator.AddViewer(0) // Join may say what it sees
 	if join := c.config.Game.Join; join != nil {
 		entity, err := join(s)
 		if err != nil {
+			c.replicator.RemoveViewer(s.viewer)
+			s.viewer = nil
 			s.fail(refusalOf(err, wire.ServerFull))
 			return
 		}
 		s.entity = entity
 	}
-	s.viewer = c.replicator.AddViewer(s.entity)
+	s.viewer.Follow(s.entity)
 	s.state = stateActive
 	s.silence = 0
 	c.stats.Joined++
