@@ -1,4 +1,4 @@
-//go:build !fault_generation
+//go:build !faults
 
 package bot_test
 
@@ -132,7 +132,7 @@ func TestTheCheckCanFail(t *testing.T) {
 	}
 	goCommand := "go" // `go test` puts its own first in PATH
 	out, err := exec.CommandContext(t.Context(), goCommand, "test", "-count=1", "-v",
-		"-tags", "fault_generation", "-run", "^TestFaultIsReported$", ".").CombinedOutput()
+		"-tags", "faults", "-run", "^TestFaultIsReported$", ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--- PASS: TestFaultIsReported", "it must have run: %s", out)
 }

@@ -1,4 +1,4 @@
-//go:build !fault_generation
+//go:build !faults
 
 package bot_test
 
