@@ -300,8 +300,10 @@ func (s *sim) step(stir func()) {
 	for i := range s.clients {
 		s.clients[i].step()
 	}
-	for _, c := range s.clients {
-		c.judgeAll()
+	if s.tick%judgeEvery() == 0 {
+		for _, c := range s.clients {
+			c.judgeAll()
+		}
 	}
 }
 
