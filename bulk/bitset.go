@@ -41,6 +41,17 @@ func (b *Bitset) Set(i uint32) {
 	b.words[w] |= 1 << (i & wordMask)
 }
 
+// Join adds the bits in mask to word w, if that has a member already; else it
+// reports false, having done nothing, and Set or SetWord is to be called. It is
+// the part of them that inlines.
+func (b *Bitset) Join(w uint32, mask uint64) bool {
+	if w >= uint32(len(b.words)) || b.words[w] == 0 {
+		return false
+	}
+	b.words[w] |= mask
+	return true
+}
+
 // Clear removes i.
 func (b *Bitset) Clear(i uint32) {
 	w := i >> wordShift

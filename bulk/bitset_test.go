@@ -253,6 +253,17 @@ func TestBitsetEqualAndCopy(t *testing.T) {
 	require.False(t, c.Any())
 }
 
+func TestBitsetJoin(t *testing.T) {
+	var b bulk.Bitset
+	require.False(t, b.Join(0, 1), "there is no word yet")
+	b.Set(70)
+	require.False(t, b.Join(0, 1), "an empty word has no summary")
+	require.False(t, b.Has(0))
+	require.True(t, b.Join(1, 5))
+	require.Equal(t, uint64(1<<6|5), b.Word(1))
+	require.Equal(t, 3, b.Count())
+}
+
 func TestBitsetReadsBeyondItsEnd(t *testing.T) {
 	var s bulk.Bitset
 	require.False(t, s.Has(1<<32-1))

@@ -344,6 +344,50 @@ func (p *Pool[T]) Remove(h Handle) bool {
 	return true
 }
 
+// RemoveWord frees those of the slots 64*w to 64*w+63 that are live and in mask, as
+// Remove would one by one, and returns which these are.
+func (p *Pool[T]) RemoveWord(w uint32, mask uint64) uint64 {
+	mask &= p.live.Word(w)
+	if mask == 0 {
+		return 0
+	}
+	first, rest := w<<wordShift, mask
+	region, at := p.place(first)
+	generations := (*[wordLen]uint32)(unsafe.Add(region, at*generationBytes))
+	plain := uint64(0) // those that Remove has nothing special to do for
+	if !p.special && !p.clears && !invariants.Enabled && len(p.tags) == 0 {
+		for ; rest != 0; rest &= rest - 1 {
+			i := bits.TrailingZeros64(rest) & wordMask
+			if generations[i] != MaxGeneration {
+				generations[i]++
+				plain |= 1 << i
+			}
+		}
+		p.vacateWord(w, plain)
+	}
+	for rest = mask &^ plain; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros64(rest) & wordMask
+		p.Remove(NewHandle(first|uint32(i), generations[i]))
+	}
+	return mask
+}
+
+// vacateWord is vacate for slots of a word of a pool without tags, of order
+// LowestFree. None of them retires.
+func (p *Pool[T]) vacateWord(w uint32, vacated uint64) {
+	if vacated == 0 {
+		return
+	}
+	p.live.SetWord(w, p.live.Word(w)&^vacated)
+	p.count -= bits.OnesCount64(vacated)
+	p.open.Set(w)
+	if w < p.hint {
+		p.hint, p.free = w, 0
+	} else if w == p.hint && p.free != 0 {
+		p.free |= vacated
+	}
+}
+
 // vacate is the rest of Remove, where there is any.
 //
 //go:noinline

@@ -4,6 +4,7 @@ package field
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/worldd/worldd/internal/cpu"
 )
@@ -50,19 +51,21 @@ func bind(p *Program, kernels cpu.Kernels, placed bool) *bound {
 func bindFused(f *fuser) *bound {
 	n := len(f.values)
 	m := binder{fuser: f, steps: make([]step, 0, n+8), done: make([]bool, n), weight: blockWeight}
-	m.steps = append(m.steps, newStep(handlerBegin, 0))
+	lanes := handler(f.lanes - 1) // there are handlers for each choice, in the order of the bits
+	m.steps = append(m.steps, newStep(handlerBeginX+lanes, 0))
 	for id := range n {
 		if v := &m.values[id]; v.op != opNone && (v.sum || v.uses > 0) && m.of[id] != swallowed {
 			m.emit(ref(id))
 		}
 	}
-	m.steps = append(m.steps, newStep(handlerEnd, 0))
+	m.steps = append(m.steps, newStep(handlerEndX+lanes, 0))
 	if m.weight > longBlock {
-		m.steps[0].handler = handlerBeginAhead
+		m.steps = slices.Insert(m.steps, 0, newStep(handlerAheadX+lanes, 0))
 	}
 	if m.failed || !m.place(f.bound) {
 		return nil
 	}
+	f.bound.settle()
 	f.bound.blocks = max(1, callNanoseconds/m.weight)
 	return f.bound
 }
@@ -79,13 +82,13 @@ func (m *binder) emit(id ref) {
 	}
 	m.done[id] = true
 	v := &m.values[id]
-	if v.op == opNone {
-		m.steps = append(m.steps, newStep(handlerPositionX+handler(id), 1, id))
-		return
-	}
 	m.weight += weight(v.op)
-	if from := v.operands[0]; v.op == opSub && !v.sum && from >= 0 && from < 3 && v.operands[1].constant() {
-		m.steps = append(m.steps, newStep(handlerTowardsX+handler(from), 1, id, v.operands[1]))
+	if from := v.operands[0]; v.op == opSub && !v.sum && from >= 0 && from < pointLanes {
+		if v.operands[1] == constantRef(poolZero) {
+			m.steps = append(m.steps, newStep(handlerPositionX+handler(from), 1, id))
+		} else {
+			m.steps = append(m.steps, newStep(handlerTowardsX+handler(from), 1, id, v.operands[1]))
+		}
 		return
 	}
 	for _, r := range v.operands[:v.operandCount()] {

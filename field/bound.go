@@ -18,10 +18,10 @@ type bound struct {
 	code    []boundInstruction
 	planes  int // that the code uses
 
-	literals []float32     // the pool as it is before a call fills in the rest
+	literals []float32     // the pool as it is before a call fills in the rest, with the box
 	uniforms []poolUniform // what a call is given
 	hoisted  []hoisted     // what a call computes once, for all points
-	copies   []poolCopy    // what it copies, so that constants follow each other
+	copies   []poolCopy    // what it copies of all that, so that constants follow each other
 
 	blocks int // that one call of assembly may take, so that it can't be long
 }
@@ -62,9 +62,7 @@ const (
 // fill writes the constants of a call into its pool.
 func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	copy(pool, b.literals)
-	copy(pool[poolOrigin:], env.Origin[:])
-	copy(pool[poolBox:], p.box.Min[:])
-	copy(pool[poolBox+3:], p.box.Max[:])
+	*(*[3]float32)(pool[poolOrigin:]) = env.Origin
 	for _, u := range b.uniforms {
 		pool[u.at] = p.uniform(u.number, env)
 	}
@@ -76,6 +74,30 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	for _, c := range b.copies {
 		pool[c.to] = pool[c.from]
 	}
+}
+
+// settle does those copies at once that are the same for all calls: of literals.
+func (b *bound) settle() {
+	given := make([]bool, len(b.literals))
+	for at := range poolBox {
+		given[at] = true
+	}
+	for _, u := range b.uniforms {
+		given[u.at] = true
+	}
+	for i := range b.hoisted {
+		given[b.hoisted[i].to] = true
+	}
+	left := b.copies[:0]
+	for _, c := range b.copies {
+		if given[c.from] {
+			given[c.to] = true
+			left = append(left, c)
+		} else {
+			b.literals[c.to] = b.literals[c.from]
+		}
+	}
+	b.copies = left
 }
 
 // blockNanoseconds estimates what a block takes, generously.

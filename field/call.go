@@ -15,7 +15,10 @@ type call struct {
 // prepare makes a call. The pool belongs to it, and has as many float32s as the
 // program says, or more.
 func (c *call) prepare(p *Program, env *Env, pool []float32) {
-	c.program, c.env, c.bound = p, *env, p.here
+	c.program, c.bound = p, p.here
+	// One by one: what is copied in larger pieces than it was stored in has to wait
+	// for the stores.
+	c.env.Time, c.env.Params, c.env.Origin = env.Time, env.Params, env.Origin
 	if env.Origin == [3]float32{} {
 		c.env.Origin = [3]float32{} // -0 is not taken away either
 	} else {
@@ -46,7 +49,7 @@ func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bo
 }
 
 // runFew runs less than a block in the spare planes, so that nothing beyond the
-// caller's memory is touched. The lanes that nobody asked for are 0.
+// caller's memory is touched. The points that nobody asked for are 0.
 func (c *call) runFew(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {

@@ -275,8 +275,8 @@
 //     g = (s*s) * 60, s = t * (t - 1), by axis, that along y is g.y times the mix,
 //     along z, of the differences along y of the four mixes; along z accordingly; and
 //     that along x is g.x times the mix, along y and z, of the differences along x.
-//   - At the end of an effect, what is NaN in out becomes +0. Nothing before that
-//     depends on which NaN a NaN is.
+//   - At the end of an effect, what is NaN becomes +0 in the lanes of out that the
+//     effect adds to (F7). Nothing before that depends on which NaN a NaN is.
 //
 // # Shape
 //
@@ -334,6 +334,10 @@
 //     scratch whatever the program and the number of points.
 //   - F6: Compile(p.String()) has the hash of p if p came from Compile, and
 //     Load(p.MarshalBinary()) has it always.
+//   - F7: a program changes the lanes of out that an instruction of it adds to, and in
+//     them makes NaN +0. The other lanes keep their bits, NaN and all. An effect adds to
+//     a lane unless the text says that all it adds there is 0; one that adds nothing
+//     at all takes 0 away from x. Of effects one after another each keeps to its own.
 //
 // # Sources
 //

@@ -15,13 +15,14 @@ type fusion struct {
 // A fuser knows which fusion each value belongs to.
 type fuser struct {
 	values  []lifted
+	lanes   uint8 // of the output that the program adds to: its sums
 	bound   *bound
 	one     ref // the constant 1, or a value if there is none
 	fusions []fusion
 	of      []int16 // by value: number of its fusion, or one of these
 
-	position ref         // the first of its lanes; see lift
-	whole    [][2][3]ref // vectors that some lanes of the position are in, and what stands for them
+	positions []ref       // each part's, its first lane; see lift
+	whole     [][2][3]ref // vectors that some lanes of a position are in, and what stands for them
 }
 
 const (
@@ -31,11 +32,9 @@ const (
 
 // newFuser has fused nothing yet.
 func newFuser(p *Program, b *bound, placed bool) *fuser {
-	f := &fuser{bound: b}
-	f.values, f.one = lift(p, b, placed)
-	if placed {
-		f.position = 3
-	}
+	f := &fuser{bound: b, lanes: p.sums}
+	l := lift(p, b, placed)
+	f.values, f.one, f.positions = l.values, l.one, l.positions
 	f.fusions = make([]fusion, 0, len(f.values)/3+1)
 	f.of = make([]int16, len(f.values), len(f.values)+8)
 	for i := range f.of {
@@ -49,7 +48,7 @@ func (f *fuser) fuse() {
 	f.each(opMul, (*fuser).smooth)
 	f.sums()
 	f.each(opMad, (*fuser).product)
-	f.each(opSqrt, (*fuser).length)
+	f.each(opSqrt, (*fuser).root)
 	f.each(opSelectLT, (*fuser).below)
 	f.each(opSaturate, (*fuser).saturate)
 	f.each(opSin, (*fuser).sin)
@@ -57,7 +56,7 @@ func (f *fuser) fuse() {
 	f.each(opMul, (*fuser).times) // a second factor
 	f.each(opMul, (*fuser).factors)
 	f.explosions()
-	f.origin()
+	f.origins()
 }
 
 // each looks for a pattern that ends in some operation.

@@ -2,16 +2,38 @@
 
 package field
 
-// length is the root of a square of two lanes.
-func (f *fuser) length(id ref, o [4]ref) bool {
-	at := f.of[o[0]]
-	if at < 0 || f.fusions[at].handler != handlerTowardsSquareXZ {
+// root is one of a square of two lanes, or one of a value whose inverse root is
+// wanted too: a direction and a distance.
+func (f *fuser) root(id ref, o [4]ref) bool {
+	inverse, both := f.inverse(o[0])
+	var g *step
+	if at := f.of[o[0]]; at >= 0 && f.fusions[at].handler == handlerTowardsSquareXZ {
+		g = &f.fusions[at].step
+	}
+	switch square := &f.values[o[0]]; {
+	case g != nil && !both:
+		*g = newStep(handlerTowardsLengthXZ, 4, g.refs[0], g.refs[1], g.refs[2], id, g.refs[3], g.refs[4])
+		f.claim(f.of[o[0]], id)
+	case g != nil && square.uses == 2:
+		*g = newStep(handlerTowardsRootsXZ, 4, g.refs[0], g.refs[1], id, inverse, g.refs[3], g.refs[4])
+		f.claim(f.of[o[0]], id, inverse)
+		f.claim(swallowed, o[0])
+	case both:
+		f.add(newFusion(handlerRoots, 2, id, inverse, o[0]), id, inverse)
+	default:
 		return false
 	}
-	g := &f.fusions[at].step
-	*g = newStep(handlerTowardsLengthXZ, 4, g.refs[0], g.refs[1], g.refs[2], id, g.refs[3], g.refs[4])
-	f.claim(at, id)
 	return true
+}
+
+// inverse finds the inverse root of a value.
+func (f *fuser) inverse(of ref) (ref, bool) {
+	for id := range f.values {
+		if r := f.is(ref(id), opRsqrt); r != nil && r.uses > 0 && r.operands[0] == of {
+			return ref(id), true
+		}
+	}
+	return 0, false
 }
 
 // below is a < limit ? rsqrt(a) * factor : 0.

@@ -38,27 +38,31 @@ func TestFusions(t *testing.T) {
 		here, placed []handler // for vectors in planes: the accumulator's handlers follow them
 	}{
 		"explosion": {
-			text: "d = sub position, (2,4,0)\nq = dot d, d\nd = normalize d\nd = mul d, 50\nd = select_lt q, 25, d, 0\noutput = add output, d",
-			here: []handler{handlerBegin, handlerOutExplosion, handlerEnd},
+			text: explosionAt("2,4,0"),
+			here: []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
 		},
 		"explosion at the origin": {
 			text:   "q = dot position, position\nd = normalize position\nd = mul d, 50\nd = select_lt q, 25, d, 0\noutput = add output, d",
-			here:   []handler{handlerBegin, handlerOutExplosion, handlerEnd},
-			placed: []handler{handlerBegin, handlerOutExplosion, handlerEnd},
+			here:   []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
+			placed: []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
 		},
 		"wind with a falloff": {
 			text: "d = sub position, (2,4,1)\nq = dot d, d\ns = nmad q, 0.04, 1\ns = saturate s\noutput = mad (2,3,4), s, output",
-			here: []handler{handlerBegin, handlerDistanceSquare, handlerSaturateNmad, handlerOutMadPT, handlerEnd},
+			here: []handler{handlerBeginXYZ, handlerDistanceSquare, handlerSaturateNmad, handlerOutMadPT, handlerEndXYZ},
 		},
 		"whirl round an axis": {
 			text: "d = sub position, (2,4,1)\nh = dot d, (0.5,0.6,0.7)\nd = nmad (0.5,0.6,0.7), h, d\nr = length d\ns = nmad r, 0.2, 1\ns = smooth s\n" +
 				"c = cross (0.5,0.6,0.7), d\noutput = mad c, s, output",
-			here: []handler{handlerBegin, handlerCylinderV, handlerSqrtP, handlerSmoothNmad, handlerOutCrossV, handlerEnd},
+			here: []handler{handlerBeginXYZ, handlerCylinderV, handlerSqrtP, handlerSmoothNmad, handlerOutCrossV, handlerEndXYZ},
 		},
 		"whirl round the vertical": {
 			text: "d = sub position, (2,0,1)\nd = mul d, (1,0,1)\nr = length d\ns = mad r, -0.2, 1\ns = smooth s\nw = mad r, 0.3, time\nw = sin w\n" +
 				"s = mul s, w\nd = normalize d\nd = cross (0,1,0), d\nd = mul d, s\nd = mul d, 7\noutput = add output, d",
-			here: []handler{handlerBegin, handlerTowardsLengthXZ, handlerSinMad, handlerSmoothMad + 1, handlerRsqrtTimesC, handlerOutMadXNmadZ, handlerEnd},
+			here: []handler{handlerBeginXZ, handlerTowardsRootsXZ, handlerSinMad, handlerSmoothMad + 1, handlerMulMulPPC, handlerOutMadXNmadZ, handlerEndXZ},
+		},
+		"effects that have coordinates in common": {
+			text: explosionAt("2,4,1") + explosionAt("2,0,1") + "d = sub position, (2,0,0)\nd = mul d, (1,0,1)\nq = dot d, d\nq = select_lt q, 9, 3, 0\noutput.y = add output.y, q\n",
+			here: []handler{handlerBeginXYZ, handlerOutExplosion, handlerOutExplosion, handlerDistanceSquareXZ, handlerSelectLTPCCC, handlerOutAddYP, handlerEndXYZ},
 		},
 	} {
 		p, err := Compile(c.text)
@@ -72,13 +76,38 @@ func TestFusions(t *testing.T) {
 					continue
 				}
 				got := codeOf(bind(p, k, variant.placed))
+				if h := got[0]; h >= handlerAheadX && h <= handlerAheadXYZ {
+					got = got[1:]
+				}
 				require.Len(t, got, len(variant.want), "%s, %v: %v", name, k, got)
 				for i, h := range variant.want {
 					accumulator := h == handlerCylinderV || h == handlerOutCrossV || h == handlerSmoothMad
-					require.True(t, got[i] == h || accumulator && k == cpu.AVX512 && got[i] == h+1 || h == handlerBegin && got[i] == handlerBeginAhead,
+					require.True(t, got[i] == h || accumulator && k == cpu.AVX512 && got[i] == h+1,
 						"%s, %v, instruction %d: %d, not %d", name, k, i, got[i], h)
 				}
 			}
+		}
+	}
+}
+
+func explosionAt(centre string) string {
+	return "d = sub position, (" + centre + ")\nq = dot d, d\nd = normalize d\nd = mul d, 50\nd = select_lt q, 25, d, 0\noutput = add output, d\n"
+}
+
+// TestFusedParameters: what a call is given gets into the constants of a
+// superinstruction, also those that are copied more than once to follow each other.
+func TestFusedParameters(t *testing.T) {
+	p, err := Compile("param strength = 3\nparam centre = (9,9,9)\nparam near = 2\n" +
+		"d = sub position, centre\nq = dot d, d\nd = normalize d\nd = mul d, strength\nd = select_lt q, near, d, 0\noutput = add output, d")
+	require.NoError(t, err)
+	env := Env{Params: []Vec4{{7}, {1, 2, 3}, {90}}}
+	points, start := newFenced(rand.New(rand.NewPCG(1, 2)), 70), newFenced(rand.New(rand.NewPCG(3, 4)), 70)
+	want := runOn(p.with(cpu.Go), points, start.clone(), env, false)
+	for _, k := range kernelsHere() {
+		require.Contains(t, codeOf(bind(p, k, false)), handlerOutExplosion)
+		got := runOn(p.with(k), points, start.clone(), env, false)
+		for lane := range want.memory {
+			require.NoError(t, firstDifference(want.memory[lane], got.memory[lane]), "%v, lane %d", k, lane)
 		}
 	}
 }

@@ -22,20 +22,19 @@ func (f *fuser) completed(v [3]ref) [3]ref {
 		}
 	}
 	var missing [3]bool
-	taken, uses := 0, f.values[v[0]].uses
+	taken, uses := 0, uint16(0)
 	for lane, r := range v {
-		position := f.position + ref(lane)
-		if missing[lane] = r == position; missing[lane] {
+		if missing[lane] = f.isOrigin(r, lane); missing[lane] {
 			continue
 		}
 		d := f.is(r, opSub)
-		if d == nil || d.operands[0] != position || !d.operands[1].constant() {
+		if d == nil || !d.operands[1].constant() || !f.isOrigin(d.operands[0], lane) {
 			return v
 		}
 		taken++
 		uses = d.uses // all that know the vector know this lane of it
 	}
-	if taken == 3 || taken == 0 && f.position != 0 {
+	if taken == 3 || taken == 0 {
 		return v
 	}
 	whole := v
@@ -48,6 +47,15 @@ func (f *fuser) completed(v [3]ref) [3]ref {
 	}
 	f.whole = append(f.whole, [2][3]ref{v, whole})
 	return whole
+}
+
+// isOrigin says whether a value is a lane of the points less the origin.
+func (f *fuser) isOrigin(r ref, lane int) bool {
+	if r.constant() {
+		return false
+	}
+	d := &f.values[r]
+	return d.op == opSub && d.operands[0] == ref(lane) && d.operands[1] == constantRef(poolOrigin+lane)
 }
 
 func (f *fuser) fuseVector(v [3]ref) {
@@ -77,23 +85,20 @@ func (f *fuser) fuseVector(v [3]ref) {
 	}
 }
 
-// origin fuses what remains of the position beside the origin, if the vectors
-// that are left need more than one lane of it.
-func (f *fuser) origin() {
-	if f.position == 0 {
-		return
-	}
-	v, c, used := [3]ref{3, 4, 5}, [3]ref{}, 0 // see lift
-	for lane, r := range v {
-		d := f.is(r, opSub)
-		if d == nil || d.operands[0] != ref(lane) || !d.operands[1].constant() {
-			return
+// origins fuses what remains of positions, if the vectors that are left need more than
+// one lane of one.
+func (f *fuser) origins() {
+	for _, first := range f.positions {
+		v, c, used := [3]ref{first, first + 1, first + 2}, [3]ref{}, 0
+		for lane, r := range v {
+			if d := f.is(r, opSub); d != nil {
+				c[lane] = d.operands[1]
+				used += int(min(d.uses, 1))
+			}
 		}
-		c[lane] = d.operands[1]
-		used += int(min(d.uses, 1))
-	}
-	if used > 1 {
-		f.add(giving(handlerTowardsV, 3, v[0], v[1], v[2], f.triple(c)), v[:]...)
+		if used > 1 && allConstant(c) {
+			f.add(giving(handlerTowardsV, 3, v[0], v[1], v[2], f.triple(c)), v[:]...)
+		}
 	}
 }
 
@@ -120,13 +125,13 @@ func (f *fuser) scaleShift(v, a, b, c [3]ref) {
 	}
 }
 
-// isPosition says whether three values are the position.
-func (f *fuser) isPosition(v [3]ref) bool { return v == [3]ref{0, 1, 2} }
+// arePoints says whether three values are the points.
+func (f *fuser) arePoints(v [3]ref) bool { return v == [3]ref{0, 1, 2} }
 
 func (f *fuser) difference(v, a, b [3]ref) {
 	switch {
 	case anyConstant(a) || !allConstant(b):
-	case f.isPosition(a):
+	case f.arePoints(a):
 		f.add(giving(handlerTowardsV, 3, v[0], v[1], v[2], f.triple(b)), v[:]...)
 	default:
 		a = f.vector(a)

@@ -20,13 +20,14 @@ type fusedPoint struct {
 	s              float32
 	t, u           vec3       // constants in threes
 	c              [5]float32 // and one by one
+	square         float32
 	out            vec3
 }
 
 // A fusedCase says what a superinstruction does, by the operations that it stands
 // for. Its operands are, in their order: V the vector that it takes, W another in
 // planes, X and Y lanes of that one, P a number, T and U three constants, C one, R a row of them. Z is
-// where the root of the number goes.
+// where the root of the number goes, I where the inverse root of the square does.
 type fusedCase struct {
 	name     string
 	handler  handler
@@ -120,6 +121,12 @@ var fusedCases = []fusedCase{
 		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
 		p.s = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
 	}},
+	{"towards roots xz", handlerTowardsRootsXZ, false, true, true, "ICC", func(p *fusedPoint) {
+		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
+		p.square = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
+		p.s = sqrt32(p.square)
+	}},
+	{"roots", handlerRoots, false, false, true, "IP", func(p *fusedPoint) { p.square, p.s = p.s, sqrt32(p.s) }},
 	{"rsqrt below", handlerRsqrtBelow, false, false, true, "PR", func(p *fusedPoint) {
 		p.s = selectLT32(p.s, p.c[0], mul32(rsqrt32(p.s), p.c[1]), 0)
 	}},
@@ -240,7 +247,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 		operands = append(operands, planeOperand(planeNumber))
 	}
 	operands = append(operands, c.encode(taken)...)
-	code := []benchInstruction{{handlerBegin, nil}}
+	code := []benchInstruction{{handlerBeginXYZ, nil}}
 	if taken {
 		code = append(code, benchInstruction{handlerLessVV + 1, []uint16{planeOperand(planeV), planeOperand(planeV + 1), planeOperand(planeV + 2), constantOperand(constantZero)}})
 	}
@@ -249,7 +256,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 		code = append(code, benchInstruction{handlerLessVV + 2, []uint16{planeOperand(planeGiven), planeOperand(planeGiven + 1), planeOperand(planeGiven + 2), constantOperand(constantZero)}})
 	}
 	before := append([]float32(nil), b.scratch...)
-	b.execute(t, append(code, benchInstruction{handlerEnd, nil}))
+	b.execute(t, append(code, benchInstruction{handlerEndXYZ, nil}))
 	same := func(want, got float32, what string) {
 		if !sameNumber(want, got) {
 			t.Fatalf("%v, %s, %s: %x, not %x", b.bound.kernels, c.name, what, got, want)
@@ -269,6 +276,9 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 			same(want[i].s, b.plane(planeNumber)[i], "the number")
 			if strings.Contains(c.operands, "Z") {
 				same(sqrt32(want[i].s), b.plane(planeRoot)[i], "its root")
+			}
+			if strings.Contains(c.operands, "I") {
+				same(rsqrt32(want[i].square), b.plane(planeRoot)[i], "the inverse root")
 			}
 		}
 	}
@@ -294,7 +304,7 @@ func (c *fusedCase) encode(taken bool) (operands []uint16) {
 			operands = append(operands, planeOperand(planeW))
 		case 'Y':
 			operands = append(operands, planeOperand(planeW+1))
-		case 'Z':
+		case 'Z', 'I':
 			operands = append(operands, planeOperand(planeRoot))
 		case 'P':
 			operands = append(operands, planeOperand(planeP))

@@ -93,7 +93,7 @@ func (b *bench) execute(t testing.TB, code []benchInstruction) {
 // run executes one handler between a begin and an end.
 func (b *bench) run(t testing.TB, h handler, operands ...uint16) {
 	t.Helper()
-	b.execute(t, []benchInstruction{{handlerBegin, nil}, {h, operands}, {handlerEnd, nil}})
+	b.execute(t, []benchInstruction{{handlerBeginXYZ, nil}, {h, operands}, {handlerEndXYZ, nil}})
 }
 
 // kernelsHere are the sets of kernels that this processor has, without Go.
@@ -228,8 +228,11 @@ func TestControlHandlers(t *testing.T) {
 // TestHandlersThere: AVX-512 has all handlers, AVX2 those that need no accumulator,
 // and every one is held to the arithmetic by a test of this package.
 func TestHandlersThere(t *testing.T) {
-	tested := map[handler]bool{handlerBegin: true, handlerBeginAhead: true, handlerEnd: true, handlerFill: true, handlerPositionX: true, handlerPositionY: true, handlerPositionZ: true}
+	tested := map[handler]bool{handlerFill: true, handlerPositionX: true, handlerPositionY: true, handlerPositionZ: true}
 	accumulated := map[handler]bool{}
+	for lanes := range handler(7) { // TestLanesOfTheOutput
+		tested[handlerAheadX+lanes], tested[handlerBeginX+lanes], tested[handlerEndX+lanes] = true, true, true
+	}
 	for o := range boundOpcodes {
 		for which := range plainHandlers[o] {
 			tested[plainHandlers[o][which]] = true
@@ -254,7 +257,7 @@ func TestHandlersThere(t *testing.T) {
 			tested[c.handler+v], accumulated[c.handler+v] = true, v > 0
 		}
 	}
-	for h := handlerBegin; h < handlers; h++ {
+	for h := handlerNone + 1; h < handlers; h++ {
 		require.True(t, tested[h], "handler %d", h)
 		require.NotZero(t, handlersAVX512[h], "handler %d", h)
 		require.Equal(t, accumulated[h], handlersAVX2[h] == 0, "handler %d", h)

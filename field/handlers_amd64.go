@@ -8,9 +8,27 @@ package field
 // that is a constant of the pool.
 const (
 	handlerNone handler = iota
-	handlerBegin
-	handlerBeginAhead
-	handlerEnd
+	handlerAheadX
+	handlerAheadY
+	handlerAheadXY
+	handlerAheadZ
+	handlerAheadXZ
+	handlerAheadYZ
+	handlerAheadXYZ
+	handlerBeginX
+	handlerBeginY
+	handlerBeginXY
+	handlerBeginZ
+	handlerBeginXZ
+	handlerBeginYZ
+	handlerBeginXYZ
+	handlerEndX
+	handlerEndY
+	handlerEndXY
+	handlerEndZ
+	handlerEndXZ
+	handlerEndYZ
+	handlerEndXYZ
 	handlerFill
 	handlerPositionX
 	handlerPositionY
@@ -149,6 +167,8 @@ const (
 	handlerDistanceSquare
 	handlerTowardsSquareXZ
 	handlerTowardsLengthXZ
+	handlerTowardsRootsXZ
+	handlerRoots
 	handlerDistanceSquareXZ
 	handlerOutAddV
 	handlerOutAddA

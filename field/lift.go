@@ -34,44 +34,66 @@ func (v *lifted) operandCount() int {
 }
 
 // A lifter turns the instructions of a program into values.
+//
+// What stands between two runs of sums is a part of the program, in a superposition
+// an effect. What is cheap is not shared between parts, only within one: how far a
+// point is from a place along a lane, and the square of it. To compute it again costs
+// what to read it back would, and an effect that shares nothing with others is fused
+// as if it were alone.
 type lifter struct {
 	program   *Program
 	bound     *bound
+	placed    bool
 	values    []lifted
-	registers [planeCount]ref
+	registers [MaxRegisters]ref
 	places    []uint16 // by uniform: its place in the pool, 0 if it has none yet
 	hashParts map[hashPart]ref
 	one       ref // the constant 1; a value if there is none
+
+	part      ref      // the first value of the part at hand
+	summed    bool     // the last instruction was a sum: the next that is none begins a part
+	positions []ref    // by part that reads it: the position, its first lane
+	again     [][2]ref // values of earlier parts, and what this part has for them
 }
 
-// lift gives the values of a program, in the order of its instructions. If placed,
-// positions are what is left of them after the origin is taken away. It also gives
-// the constant 1, or a value if there is none.
-func lift(p *Program, b *bound, placed bool) (values []lifted, one ref) {
+// A liftedProgram is what lift makes of one.
+type liftedProgram struct {
+	values    []lifted // in the order of the instructions; those before pointLanes are the points
+	one       ref      // the constant 1, or a value if there is none
+	positions []ref    // each part's position, its first lane of three
+}
+
+// pointLanes are the first values: what the caller gives.
+const pointLanes = 3
+
+// lift gives the values of a program. The position is the points less the origin, if
+// placed, and else less nothing.
+func lift(p *Program, b *bound, placed bool) liftedProgram {
 	l := lifter{
-		program: p, bound: b,
-		values: make([]lifted, 0, len(p.code)+6),
+		program: p, bound: b, placed: placed,
+		values: make([]lifted, 0, len(p.code)+3*pointLanes),
 		places: make([]uint16, uniformParams+4*len(p.params)+len(p.literals)),
 	}
 	b.literals = make([]float32, poolUniforms, poolUniforms+len(l.places))
-	for lane := range 3 {
-		l.registers[planePosition+lane] = l.add(lifted{lane: uint8(lane)})
-	}
-	if placed {
-		for lane := range 3 {
-			from := [4]ref{l.registers[planePosition+lane], constantRef(poolOrigin + lane)}
-			l.registers[planePosition+lane] = l.add(lifted{op: opSub, operands: from})
-		}
+	copy(b.literals[poolBox:], p.box.Min[:])
+	copy(b.literals[poolBox+3:], p.box.Max[:])
+	for lane := range pointLanes {
+		l.add(lifted{lane: uint8(lane)})
 	}
 	for i := range p.code {
 		l.instruction(&p.code[i])
 	}
-	return countUses(l.values), l.one
+	return liftedProgram{countUses(l.values), l.one, l.positions}
 }
 
 func (l *lifter) add(v lifted) ref {
 	l.values = append(l.values, v)
 	return ref(len(l.values) - 1)
+}
+
+// difference adds a lane less a constant.
+func (l *lifter) difference(lane, c ref) ref {
+	return l.add(lifted{op: opSub, operands: [4]ref{lane, c}})
 }
 
 func (l *lifter) instruction(in *instruction) {
@@ -85,15 +107,21 @@ func (l *lifter) instruction(in *instruction) {
 	v := lifted{op: in.op}
 	if v.sum = in.to >= planeOutput; v.sum {
 		v.lane = in.to - planeOutput
+	} else if l.summed {
+		l.part, l.again = ref(len(l.values)), l.again[:0]
 	}
+	l.summed = v.sum
 	n, fixed := 0, true
 	for i, plane := range in.operands[:in.op.operands()] {
 		if v.sum && i == in.op.accumulator() {
 			continue
 		}
-		r := l.registers[plane]
+		r := l.operand(plane)
 		v.operands[n], fixed = r, fixed && r.constant()
 		n++
+	}
+	if from := in.operands[0]; in.op == opSub && from >= planePosition && !v.sum && !l.placed && v.operands[1].constant() {
+		v.operands[0] = ref(from - planePosition)
 	}
 	switch {
 	case v.sum:
@@ -105,6 +133,67 @@ func (l *lifter) instruction(in *instruction) {
 	default:
 		l.registers[in.to] = l.add(v)
 	}
+}
+
+// operand is what an instruction reads.
+func (l *lifter) operand(plane uint8) ref {
+	if plane >= planePosition {
+		return l.position() + ref(plane-planePosition)
+	}
+	return l.own(l.registers[plane])
+}
+
+// position is the first lane of the position that this part has.
+func (l *lifter) position() ref {
+	if n := len(l.positions); n > 0 && l.positions[n-1] >= l.part {
+		return l.positions[n-1]
+	}
+	first := ref(len(l.values))
+	for lane := range ref(pointLanes) {
+		c := constantRef(poolZero)
+		if l.placed {
+			c = constantRef(poolOrigin + int(lane))
+		}
+		l.difference(lane, c)
+	}
+	l.positions = append(l.positions, first)
+	return first
+}
+
+// own is a value, or one of this part's for it.
+func (l *lifter) own(r ref) ref {
+	if r >= l.part || r.constant() {
+		return r
+	}
+	for _, a := range l.again {
+		if a[0] == r {
+			return a[1]
+		}
+	}
+	v, own := l.values[r], r
+	switch d := v.operands[0]; {
+	case v.op == opSub && d >= 0 && d < pointLanes && v.operands[1].constant():
+		own = l.difference(d, v.operands[1])
+	case v.op == opSub && l.placed && l.isPosition(d) && v.operands[1].constant():
+		lane := l.values[d].operands[0]
+		own = l.difference(l.position()+lane, v.operands[1])
+	case v.op == opMul && d == v.operands[1]:
+		if d = l.own(d); d != v.operands[0] {
+			own = l.add(lifted{op: opMul, operands: [4]ref{d, d}})
+		}
+	}
+	l.again = append(l.again, [2]ref{r, own})
+	return own
+}
+
+// isPosition says whether a value is a lane of the position of some part.
+func (l *lifter) isPosition(r ref) bool {
+	for _, first := range l.positions {
+		if r >= first && r < first+pointLanes {
+			return true
+		}
+	}
+	return false
 }
 
 // uniform gives the place of a uniform in the pool.

@@ -26,7 +26,8 @@ type Env struct {
 // its content before nor after means anything. Nothing is allocated.
 //
 // What one point gets depends on that point, the environment and out alone, not
-// on its neighbours or on how many there are (F2). Afterwards no NaN is in out.
+// on its neighbours or on how many there are (F2). Afterwards no NaN is in the lanes
+// of out that the effect adds to; the others keep their bits (F7).
 //
 // The errors ErrPlanes, ErrOverlap, ErrScratch and ErrParams are the caller's
 // fault, and leave out as it was.
@@ -177,9 +178,11 @@ func (m *machine) run(p *Program, env *Env) {
 		c, d := m.planes[in.operands[2]], m.planes[in.operands[3]]
 		switch in.op {
 		case opEnd:
-			canonical(m.planes[planeOutput])
-			canonical(m.planes[planeOutput+1])
-			canonical(m.planes[planeOutput+2])
+			for lane, out := range m.planes[planeOutput:] {
+				if p.addsTo(lane) {
+					canonical(out)
+				}
+			}
 		case opLoad:
 			fill(to, p.uniform(in.uniform, env))
 		case opAdd:

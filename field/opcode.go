@@ -8,7 +8,7 @@ type Opcode uint8
 // The operations. The numbers are part of the portable form and never change.
 const (
 	opNone Opcode = iota // not an operation
-	opEnd                // the effect is over: NaN in out becomes +0
+	opEnd                // the effect is over: NaN in the lanes that it added to becomes +0
 	opLoad               // a register gets a uniform, the same for all points
 	opAdd
 	opSub

@@ -23,6 +23,7 @@ type Program struct {
 	preloads int
 
 	registers int    // derived from code
+	sums      uint8  // derived from it too: the lanes of the output that it adds to, a bit each (F7)
 	hash      uint64 // derived from all of the above
 
 	here, placed *bound // derived too, for the kernels of this process: without and with an origin
@@ -31,10 +32,14 @@ type Program struct {
 
 // seal computes what is derived. The program does not change after it.
 func (p *Program) seal() *Program {
-	p.registers = 0
+	p.registers, p.sums = 0, 0
 	for _, in := range p.code {
-		if in.op != opEnd && in.to < MaxRegisters {
+		switch {
+		case in.op == opEnd:
+		case in.to < MaxRegisters:
 			p.registers = max(p.registers, int(in.to)+1)
+		default:
+			p.sums |= 1 << (in.to - planeOutput)
 		}
 	}
 	sum := sha256.Sum256(p.encode())
@@ -55,6 +60,10 @@ func (p *Program) bind(k cpu.Kernels) {
 	p.here, p.placed = nil, nil
 	p.measure()
 }
+
+// addsTo says whether an instruction adds to a lane of the output. One to which none
+// does keeps its bits (F7).
+func (p *Program) addsTo(lane int) bool { return p.sums>>lane&1 != 0 }
 
 // Name is what the text calls the effect; empty if it does not.
 func (p *Program) Name() string { return p.name }

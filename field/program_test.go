@@ -136,8 +136,8 @@ func TestParameters(t *testing.T) {
 	require.Equal(t, [3]float32{6, 0, 0}, at(t, p, [3]float32{}, field.Env{Params: []field.Vec4{{2, 0, 0}, {3, 3, 3}}}))
 }
 
-// TestNaN: a NaN in the output becomes zero, whoever put it there, and nothing
-// else does (F4).
+// TestNaN: a NaN becomes zero, whoever put it there, in the lanes that the program adds
+// to, and nothing else does (F7).
 func TestNaN(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	p := compile(t, "output = add output, position")
@@ -147,6 +147,12 @@ func TestNaN(t *testing.T) {
 	require.Equal(t, []float32{0, 0}, out.X)
 	require.Equal(t, []float32{0, -inf}, out.Y)
 	require.Equal(t, []uint32{0, 1 << 31}, []uint32{math.Float32bits(out.Z[0]), math.Float32bits(out.Z[1])})
+
+	const other = 0x7fc54321
+	out.X[0], out.Y[0], out.Z[0] = nan, math.Float32frombits(other), nan
+	p = compile(t, "output = add output, (3,0,4)")
+	require.NoError(t, p.Evaluate(points, out, field.Env{}, make([]float32, p.Scratch())))
+	require.Equal(t, []uint32{0, other, 0}, []uint32{math.Float32bits(out.X[0]), math.Float32bits(out.Y[0]), math.Float32bits(out.Z[0])})
 }
 
 func TestSuperposition(t *testing.T) {

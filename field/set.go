@@ -101,6 +101,29 @@ func (s *Set) Evaluate(points, out Planes, scratch []float32) error {
 	return nil
 }
 
+// Work counts for how many points each effect is run by Evaluate, and adds that up
+// over the effects: what culling leaves, which tells whether the order of the points
+// is a good one. It costs about as much as an evaluation that has nothing to run.
+func (s *Set) Work(points Planes) int {
+	var chunks [regionChunks]bounds
+	n := 0
+	for at := 0; at < len(points.X); at += regionPoints {
+		near := s.survey(&points, at, &chunks)
+		end := min(at+regionPoints, len(points.X))
+		for w, word := range near[:(len(s.calls)+63)/64] {
+			for ; word != 0; word &= word - 1 {
+				p := &s.places[w<<6|bits.TrailingZeros64(word)]
+				for c, from := 0, at; from < end; c, from = c+1, from+chunkPoints {
+					if !p.misses(&chunks[c]) {
+						n += min(chunkPoints, end-from)
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
 // region evaluates the effects that are somewhere in the region that begins at a
 // point: one effect after the other, and chunks next to each other in one run.
 func (s *Set) region(points, out *Planes, at int, scratch []float32) {

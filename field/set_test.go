@@ -67,11 +67,11 @@ func TestSet(t *testing.T) {
 			want, got := copied(start), copied(start)
 			byThemselves(s, points, want)
 			require.NoError(t, s.Evaluate(points, got, make([]float32, s.Scratch())))
-			requireCanonical(t, want, got)
+			requireSame(t, want, got)
 
 			parallel := copied(start)
 			require.NoError(t, s.EvaluateParallel(points, parallel, scratches(s, 3)))
-			requireCanonical(t, want, parallel)
+			requireSame(t, want, parallel)
 		}
 	}
 }
@@ -81,6 +81,28 @@ func scratches(s *Set, n int) (all [][]float32) {
 		all = append(all, make([]float32, s.Scratch()))
 	}
 	return all
+}
+
+// TestSetWork: it counts the chunks that an effect does not miss, point by point.
+func TestSetWork(t *testing.T) {
+	for _, n := range []int{0, 1, 256, 300, 2*regionPoints + 77} {
+		s, points := scattered(t, rand.New(rand.NewPCG(1, 33)), cpu.Best(), n)
+		want := 0
+		for i := range s.places {
+			for at := 0; at < n; at += chunkPoints {
+				end := min(at+chunkPoints, n)
+				b := boundsGo(nowhere, points.cut(at, end))
+				if !s.places[i].misses(&b) {
+					want += end - at
+				}
+			}
+		}
+		require.Equal(t, want, s.Work(points))
+		if n > regionPoints {
+			require.NotZero(t, want)
+			require.Less(t, want, n*s.Len(), "something is left out")
+		}
+	}
 }
 
 // TestSetLeavesOut: the point of it all.
@@ -379,6 +401,13 @@ func requireSameBits(t testing.TB, want, got []float32) {
 		if math.Float32bits(want[i]) != math.Float32bits(got[i]) {
 			require.Failf(t, "bits differ", "at %d: %x, not %x", i, got[i], want[i])
 		}
+	}
+}
+
+func requireSame(t testing.TB, want, got Planes) {
+	t.Helper()
+	for lane, plane := range want.lanes() {
+		requireSameBits(t, plane, got.lanes()[lane])
 	}
 }
 

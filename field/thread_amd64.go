@@ -27,6 +27,7 @@ type frame struct {
 	target  [3]unsafe.Pointer // 88: where the output belongs, if AVX2 is masked
 	clip    uintptr           // 112: 1 if points outside of the box keep their output
 	lanes   uint64            // 120: a bit for each point of a block
+	tail    uintptr           // 128: where the block that is masked by lanes begins, in bytes; 0 if there is none (AVX-512)
 }
 
 // The addresses of the handlers, by number; 0 for those that a path does not have.
@@ -55,7 +56,8 @@ func handlersOf(k cpu.Kernels) *[handlers]uintptr {
 
 // run executes bound code on points, from from to to, at least a block of them. A
 // last block that is not whole begins further in front, and changes the output of
-// those points alone that no block has been to. The scratch is aligned.
+// those points alone that no other block gets to. It comes first, or it would have to
+// wait until what it reads of the one before has been written. The scratch is aligned.
 func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, clip bool) {
 	raceRead(points.X[from:to], points.Y[from:to], points.Z[from:to])
 	raceWrite(out.X[from:to], out.Y[from:to], out.Z[from:to])
@@ -68,21 +70,29 @@ func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, 
 	if clip {
 		f.masked, f.clip = 1, 1
 	}
-	for step := b.blocks * BlockPoints; to-from >= BlockPoints; {
-		n := min(step, (to-from)&^(BlockPoints-1))
-		f.bytes = uintptr(4 * n)
-		b.thread(&f, points, out, from, scratch)
-		from += n
+	if rest := (to - from) % BlockPoints; rest > 0 {
+		f.masked, f.lanes = 1, math.MaxUint64<<(BlockPoints-rest)
+		if b.kernels == cpu.AVX512 {
+			f.tail = uintptr(4 * (to - BlockPoints - from))
+		} else {
+			f.bytes = planeBytes
+			b.thread(&f, points, out, to-BlockPoints, scratch)
+			f.masked, f.lanes = f.clip, math.MaxUint64
+		}
+		to -= rest
 	}
-	if from < to {
-		f.masked, f.bytes, f.lanes = 1, planeBytes, math.MaxUint64<<(BlockPoints-(to-from))
-		b.thread(&f, points, out, to-BlockPoints, scratch)
+	for step := b.blocks * BlockPoints; from < to; from += step {
+		f.bytes = uintptr(4 * min(step, to-from))
+		b.thread(&f, points, out, from, scratch)
 	}
 }
 
 // thread is one call of assembly.
 func (b *bound) thread(f *frame, points, out *Planes, at int, scratch []float32) {
-	f.points, f.out = points.pointers(at), out.pointers(at)
+	// One by one: what is copied in larger pieces than it was stored in has to wait
+	// for the stores.
+	f.points[0], f.points[1], f.points[2] = unsafe.Pointer(&points.X[at]), unsafe.Pointer(&points.Y[at]), unsafe.Pointer(&points.Z[at])
+	f.out[0], f.out[1], f.out[2] = unsafe.Pointer(&out.X[at]), unsafe.Pointer(&out.Y[at]), unsafe.Pointer(&out.Z[at])
 	switch {
 	case b.kernels == cpu.AVX512:
 		threadAVX512(f)
@@ -91,14 +101,10 @@ func (b *bound) thread(f *frame, points, out *Planes, at int, scratch []float32)
 		for i := range lanes {
 			lanes[i] = math.Float32frombits(-uint32(f.lanes >> i & 1))
 		}
-		f.target, f.out = f.out, sum.pointers(0)
+		f.target = f.out
+		f.out = [3]unsafe.Pointer{unsafe.Pointer(&sum.X[0]), unsafe.Pointer(&sum.Y[0]), unsafe.Pointer(&sum.Z[0])}
 		threadAVX2(f)
 	default:
 		threadAVX2(f)
 	}
-}
-
-// pointers are the places of a point.
-func (p *Planes) pointers(i int) [3]unsafe.Pointer {
-	return [3]unsafe.Pointer{unsafe.Pointer(&p.X[i]), unsafe.Pointer(&p.Y[i]), unsafe.Pointer(&p.Z[i])}
 }

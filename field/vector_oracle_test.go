@@ -19,6 +19,7 @@ import (
 type vectorOracle struct {
 	names map[string]vectorTerm
 	out   [3]float32
+	added [3]bool // to a lane of out
 }
 
 // vectorInterpret adds the effect at one point to out.
@@ -40,8 +41,11 @@ func vectorInterpret(text string, point [3]float32, time float32, out [3]float32
 			o.assign(target, right)
 		}
 	}
+	if o.added == [3]bool{} {
+		o.added[0] = true
+	}
 	for i, v := range o.out {
-		if v != v {
+		if v != v && o.added[i] {
 			o.out[i] = 0
 		}
 	}
@@ -70,10 +74,10 @@ func (o *vectorOracle) assign(target, right string) {
 		o.names[base] = result
 		return
 	}
-	result := vectorAdd(operation, v)
+	result, added := vectorAdd(operation, v)
 	for i := range o.out {
-		if lane < 0 || lane == i {
-			o.out[i] = result[i]
+		if (lane < 0 || lane == i) && added[i] {
+			o.out[i], o.added[i] = result[i], true
 		}
 	}
 }

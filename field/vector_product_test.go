@@ -176,8 +176,9 @@ func vectorKept(operation string, t [4]vectorTerm) (vectorTerm, bool) {
 	return vectorTerm{}, false
 }
 
-// vectorAdd is an addition to the output.
-func vectorAdd(operation string, t [4]vectorTerm) [4]float32 {
+// vectorAdd is an addition to the output. Nothing is added to a lane where the text
+// says so.
+func vectorAdd(operation string, t [4]vectorTerm) (sum [4]float32, added [4]bool) {
 	parts := t[1].parts
 	if strings.HasSuffix(operation, "mad") {
 		parts = nil
@@ -194,7 +195,10 @@ func vectorAdd(operation string, t [4]vectorTerm) [4]float32 {
 	if parts != nil {
 		t[0], t[1] = parts[0], parts[1]
 	}
-	return vectorLanes(operation, t).lanes
+	for i := range added {
+		added[i] = !t[1].isNothing(i) && !(strings.HasSuffix(operation, "mad") && t[0].isNothing(i))
+	}
+	return vectorLanes(operation, t).lanes, added
 }
 
 func vectorSize(operation string, t [4]vectorTerm, largest float64) float64 {

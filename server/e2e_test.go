@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
@@ -259,8 +260,42 @@ func TestNobodyThere(t *testing.T) {
 	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9: no answer: is the server running there")
 }
 
+// A recording ends with the last tick, and so does what the server tells of its
+// end: the guest that is sent away has no say in it.
+func TestLastHashIsThatOfTheRecording(t *testing.T) {
+	var file bytes.Buffer
+	var recorder *world.Recorder
+	h := openHouseWith(t, func(c *server.Config) {
+		var img world.Image
+		c.World.TakeImage(&img)
+		var err error
+		recorder, err = c.World.Record(&file, &img, 1)
+		require.NoError(t, err)
+	})
+	c := h.dial()
+	h.until(c, "it is there", func() bool { return c.Replica().Len() == 6 })
+	h.stop()
+	require.NoError(t, <-h.ended)
+	h.ended <- nil // for who cleans up
+	require.NoError(t, recorder.Close())
+
+	again, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	_, err = again.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
+	require.NoError(t, err)
+	replay, err := again.Replay(&file)
+	require.NoError(t, err)
+	for err == nil {
+		err = replay.Next()
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, again.StateHash(), h.server.Report().StateHash)
+}
+
 func TestAdmin(t *testing.T) {
-	h := openHouse(t)
+	h := openHouseWith(t, func(c *server.Config) {
+		require.NoError(t, c.World.AddSystem(world.After, "idle", func(*world.World) {}))
+	})
 	c := h.dial()
 	before := c.Replica().Tick()
 	h.until(c, "a second passes", func() bool { return c.Replica().Tick() > before+90 })
@@ -282,7 +317,8 @@ func TestAdmin(t *testing.T) {
 	code, body := get("/metrics")
 	require.Equal(t, http.StatusOK, code)
 	for _, metric := range []string{
-		`worldd_tick_duration_seconds_count{phase="step"}`, "worldd_tick_overruns_total", `worldd_entities{state="awake"}`,
+		`worldd_tick_duration_seconds_count{phase="step"}`, `worldd_system_duration_seconds_count{phase="after",system="idle"}`,
+		`worldd_system_duration_seconds{phase="after",system="idle",quantile="1"}`, "worldd_tick_overruns_total", `worldd_entities{state="awake"}`,
 		`worldd_clients{transport="quic"} 1`, `worldd_handshakes_total{result="ok"} 1`, `worldd_datagrams_total{dir="out",result="sent"}`,
 		`worldd_bytes_total{component="state",dir="out"}`, `worldd_handle_verdicts_total{side="server",verdict="stale"}`,
 		`worldd_commands_total{result="executed"}`, "go_goroutines", "worldd_snapshot_age_seconds_count", "worldd_send_queue_depth",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,8 +14,10 @@ import (
 
 // ImageConfig says whether, where and when a server saves its world. It saves
 // before the first tick, so that a path that cannot be written to is found out
-// at once; then in intervals, beside the ticks; and at its end. To start from an
-// image is up to who makes the world: see world.World.RestoreRun.
+// at once; then in intervals, beside the ticks; and at its end. A full disk does
+// not keep a server from starting: it is logged and counted like that of any later
+// save, the image that is there stays, and the next save may find room. To start
+// from an image is up to who makes the world: see world.World.RestoreRun.
 type ImageConfig struct {
 	// Path is of the image file, which is replaced in one go; empty: the world
 	// is not saved.
@@ -91,7 +94,11 @@ func (s *saver) begin() error {
 		return nil
 	}
 	s.due = time.Now().Add(s.config.Every)
-	return s.saveNow()
+	err := s.saveNow()
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil // a world that nobody can enter would be the greater loss
+	}
+	return err
 }
 
 // afterTick saves if it is time: a part of the world is copied after each of
@@ -163,7 +170,11 @@ func (s *saver) saved(began time.Time, err error) {
 	s.images.Took = max(s.images.Took, now.Sub(began))
 	if err != nil {
 		s.images.Failed++
-		s.log.Error("the world was not saved", zap.String("path", s.config.Path), zap.Error(err), zap.Time("last saved", s.images.LastSaved))
+		last := zap.Skip() // what was saved by an earlier run is the operator's
+		if s.images.Saved > 0 {
+			last = zap.Time("last saved", s.images.LastSaved)
+		}
+		s.log.Error("the world was not saved", zap.String("path", s.config.Path), zap.Error(err), last)
 		return
 	}
 	s.images.Saved++

@@ -2,8 +2,10 @@ package server
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,7 +94,28 @@ func TestSaveThatFails(t *testing.T) {
 		require.ErrorIs(t, l.saver.end(), fault)
 	})
 	l, _, _ := savingLoop(t, func(c *ImageConfig) { c.Path = filepath.Join(c.Path, "nowhere", "x") })
-	require.ErrorContains(t, l.saver.begin(), "can't be saved")
+	require.ErrorContains(t, l.saver.begin(), "can't be saved", "who starts it has to mend that")
+}
+
+// A disk that is full when the server starts is told of, and not the end of it.
+func TestStartOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fault := error(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+		l, path, logs := savingLoop(t, func(c *ImageConfig) { c.Take = func(*world.Image) error { return fault } })
+		l.core.world.TakeImage(&l.saver.image)
+		require.NoError(t, l.saver.begin())
+		require.Equal(t, 1, logs.FilterMessage("the world was not saved").Len())
+		require.Equal(t, uint64(1), l.report().Images.Failed)
+		require.NoFileExists(t, path)
+		fault = nil
+		runFor(t, l, 1500*time.Millisecond)
+		l.saver.saving.Wait()
+		require.Equal(t, uint64(1), l.report().Images.Saved, "there is room again")
+		require.FileExists(t, path)
+		fault = syscall.EDQUOT
+		require.NoError(t, l.saver.begin())
+		require.ErrorIs(t, l.saver.end(), syscall.EDQUOT, "the last is owed")
+	})
 }
 
 func TestImageConfig(t *testing.T) {

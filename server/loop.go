@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,8 +44,8 @@ type loop struct {
 // Report is what a server tells of itself.
 type Report struct {
 	Tick        TickReport
-	World       world.Stats
-	StateHash   uint64 // of a tick within the last second, or the last one of all
+	World       world.Stats // its systems timed
+	StateHash   uint64      // of a tick within the last second, or the last one of all
 	Sessions    Stats
 	Active      int // sessions that have joined
 	Replication replication.Stats
@@ -71,6 +72,8 @@ func newLoop(core *Core, t *traffic, s *saver) *loop {
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.snapshot.Tick.RateHz = hz
+	began := time.Now()
+	core.world.SetClock(func() time.Duration { return time.Since(began) })
 	return l
 }
 
@@ -93,10 +96,10 @@ func (l *loop) run(ctx context.Context) {
 		l.tick()
 		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.world.TickHz()) == 0 {
-			l.publish()
+			l.publish(l.core.world.StateHash())
 		}
 	}
-	l.publish()
+	l.publish(l.core.world.StateHash())
 }
 
 func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
@@ -134,11 +137,12 @@ func (l *loop) tick() {
 }
 
 // publish copies what belongs to this goroutine for report.
-func (l *loop) publish() {
+func (l *loop) publish(hash uint64) {
 	c := l.core
 	r := Report{
-		World: c.world.Stats(), StateHash: c.world.StateHash(), Sessions: c.Stats(), Active: c.Active(), Replication: c.Replication(),
+		World: c.world.Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Replication: c.Replication(),
 	}
+	r.World.Systems = slices.Clone(r.World.Systems) // which the world writes over
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.snapshot = r
@@ -160,10 +164,12 @@ func (l *loop) report() Report {
 	return r
 }
 
-// drain says goodbye to all sessions and ends them.
+// drain says goodbye to all sessions and ends them. The hash stays that of the
+// last tick: what their leaving does to the world is for a tick that will not come,
+// and no replay of a recording gets there.
 func (l *loop) drain() {
 	l.core.Receive() // those that have just come are told too
 	l.core.Drain()
 	l.core.reap()
-	l.publish()
+	l.publish(l.snapshot.StateHash)
 }

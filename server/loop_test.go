@@ -44,6 +44,13 @@ func TestLoopKeepsTime(t *testing.T) {
 		require.Zero(t, r.Tick.Late)
 		require.Equal(t, 500*testInterval/2, r.Tick.Step)
 		require.InEpsilon(t, testInterval/2, r.Tick.P99, 0.01)
+		require.Equal(t, []world.SystemStats{{
+			Name: "work", Phase: world.Before, Runs: 500,
+			Last: testInterval / 2, Longest: testInterval / 2, Total: 500 * testInterval / 2,
+		}}, r.World.Systems)
+		l.core.world.Step() // and l.core.world.Stats() are not for who reads reports
+		l.core.world.Stats()
+		require.EqualValues(t, 500, r.World.Systems[0].Runs)
 	})
 }
 

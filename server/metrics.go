@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // collector turns a Report into metrics when it is asked for them; the tick
@@ -31,6 +32,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		send(prometheus.GaugeValue, value, name, help, labels...)
 	}
 	collectTick(r, counter, out)
+	collectSystems(r.World.Systems, out)
 	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
@@ -67,6 +69,15 @@ func collectTick(r Report, counter countFunc, out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Step.Seconds(), nil, "step")
 	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Replicate.Seconds(), nil, "replicate")
 	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
+}
+
+// collectSystems tells what each system of the world has cost. There are as many
+// as the game added.
+func collectSystems(systems []world.SystemStats, out chan<- prometheus.Metric) {
+	desc := prometheus.NewDesc("worldd_system_duration_seconds", "Duration of the world's systems: the longest run, and the sum.", []string{"system", "phase"}, nil)
+	for _, s := range systems {
+		out <- prometheus.MustNewConstSummary(desc, s.Runs, s.Total.Seconds(), map[float64]float64{1: s.Longest.Seconds()}, s.Name, s.Phase.String())
+	}
 }
 
 func collectTraffic(t Traffic, counter countFunc) {

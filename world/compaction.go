@@ -18,7 +18,9 @@ const (
 	Exchange Compaction = iota
 	// Stable keeps the order of rows, within the awake and within the sleeping,
 	// by moving whole spans. It costs what lies between the first and the last
-	// row that changes. (A destroyed body's row is still filled with another.)
+	// row that changes. (A destroyed body's row is still filled with another, and
+	// the order that is kept is at times made anew, by place: see Rows in the
+	// package comment.)
 	Stable
 	// InPlace moves nothing and steps the rows that a bitset names. A step then
 	// pays for scattered rows instead.
@@ -144,6 +146,8 @@ func (c *compaction) dropBits(row uint32) {
 type rowColumn interface {
 	exchange(low, high []uint32)
 	partition(awake int, sleepers, wakers []uint32)
+	reserve(count int)
+	gather(first int, source []uint32)
 }
 
 // flush carries out the words since the last one, and brings rowOf, the inverse

@@ -281,8 +281,13 @@ func (c *Component[T]) grow(slots uint32) {
 func (c *Component[T]) clear(word uint32, mask uint64) {
 	c.presence.SetWord(word, c.presence.Word(word)&^mask)
 	c.changes.forget(word, mask)
+	values := c.values.Word(word)
+	if mask == 1<<64-1 {
+		clear(values[:])
+		return
+	}
 	var zero T
-	for values := c.values.Word(word); mask != 0; mask &= mask - 1 {
+	for ; mask != 0; mask &= mask - 1 {
 		values[bits.TrailingZeros64(mask)&63] = zero
 	}
 }

@@ -157,6 +157,10 @@ func (w *World) writeBack(body *contactBody) {
 	if at == b.position(row) && v == b.velocity(row) {
 		return
 	}
+	if !b.isAwake(row) { // hit: the step had not meant to move it
+		w.noteMove(row, false)
+		w.volumes.displace(b.slot[row])
+	}
 	b.setPosition(row, at)
 	b.setVelocity(row, v)
 	w.dirty.Set(b.slot[row])

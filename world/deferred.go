@@ -84,14 +84,14 @@ func (w *World) ApplyDeferred() {
 	if r != nil {
 		r.op(opApplyDeferred)
 	}
-	for _, change := range d.changes {
-		slot := change.entity.Index() // live: only the end of a step destroys
+	for i := 0; i < len(d.changes); {
+		change := d.changes[i]
 		if change.component == deferredSpawning {
-			spawn := &d.spawns[change.value]
-			d.reserved.Clear(slot)
-			w.furnish(change.entity, spawn.at, spawn.velocity, spawn.lifeTicks)
+			i += w.furnishDeferred(d.changes[i:])
 			continue
 		}
+		i++
+		slot := change.entity.Index() // live: only the end of a step destroys
 		c := w.components[change.component]
 		if change.value != noValue {
 			c.setDeferred(slot, change.value)
@@ -107,6 +107,31 @@ func (w *World) ApplyDeferred() {
 		c.dropDeferred()
 	}
 	d.changes, d.spawns = d.changes[:0], d.spawns[:0]
+}
+
+// furnishDeferred carries out the spawn that is first of some changes, and with it
+// those right after it that are of the same kind and in the same word of 64 slots:
+// what is kept by bits goes word by word. It returns how many changes these are.
+func (w *World) furnishDeferred(changes []deferredChange) int {
+	d, n := &w.deferred, 0
+	first := changes[0].entity.Index()
+	of, word, mask := w.pool.At(first).kind, first>>6, uint64(0)
+	for _, change := range changes {
+		slot := change.entity.Index()
+		if change.component != deferredSpawning || slot>>6 != word || w.pool.At(slot).kind != of {
+			break
+		}
+		spawn := &d.spawns[change.value]
+		w.embody(slot, spawn.at, spawn.velocity, spawn.lifeTicks)
+		w.events.spawned.add(change.entity)
+		mask |= 1 << (slot & 63)
+		n++
+	}
+	d.reserved.SetWord(word, d.reserved.Word(word)&^mask)
+	w.kinds[of].fillWord(word, mask)
+	w.furnished.SetWord(word, w.furnished.Word(word)|mask)
+	w.counts.spawned += uint64(n)
+	return n
 }
 
 func (c *Component[T]) setDeferred(slot, n uint32) {

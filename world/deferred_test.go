@@ -1,8 +1,12 @@
 package world_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,6 +59,90 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 	steps(w, 3)
 	require.Len(t, children, 4+8+16)
 	require.Equal(t, 1+1+31-1, w.Stats().Entities, "the first child lived for four ticks")
+}
+
+// A spawn writes a value of any size, and nothing beside it, at once and deferred;
+// runs of one kind in one word go together, and others do not.
+func TestSpawnsFillAllSizes(t *testing.T) {
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	all, some := addKind(t, w, world.Kind{Name: "all"}), addKind(t, w, world.Kind{Name: "some"})
+	sizes := []sized{
+		newSized[struct{}](t, w, all), newSized[[1]byte](t, w, all), newSized[[2]byte](t, w, all), newSized[[3]byte](t, w, all),
+		newSized[[4]byte](t, w, all), newSized[[5]byte](t, w, all), newSized[[7]byte](t, w, all), newSized[[8]byte](t, w, all),
+		newSized[[9]byte](t, w, all), newSized[[16]byte](t, w, all), newSized[[17]byte](t, w, all), newSized[[100]byte](t, w, all),
+	}
+	local, err := world.RegisterLocal[*int](w, "local")
+	require.NoError(t, err)
+	number := 5
+	require.NoError(t, world.Default(w, all, local, &number))
+
+	var kinds []world.KindID
+	var entities []world.Entity
+	check := func() {
+		for i, e := range entities {
+			for _, s := range sizes {
+				s.check(t, e, kinds[i] == all)
+			}
+			require.Equal(t, kinds[i] == all, local.Has(e))
+			require.True(t, kinds[i] != all || *local.Get(e) == &number)
+		}
+		require.NoError(t, w.CheckInvariants())
+	}
+	r := rand.New(rand.NewPCG(1, 3))
+	for round := range 12 {
+		for range r.IntN(150) {
+			k := all
+			if r.IntN(round+2) == 0 {
+				k = some
+			}
+			e, err := w.Spawn(k, world.Vec3{}, world.Vec3{})
+			if round%2 == 0 {
+				w.Destroy(e)
+				e, err = w.DeferSpawn(k, world.Vec3{}, world.Vec3{}, 0)
+			}
+			require.NoError(t, err)
+			kinds, entities = append(kinds, k), append(entities, e)
+		}
+		before := len(w.Spawned())
+		w.ApplyDeferred()
+		if round%2 == 0 {
+			require.Equal(t, entities[len(entities)-len(w.Spawned())+before:], w.Spawned()[before:])
+		}
+		check()
+		w.Step()
+		for i := len(entities) - 1; i >= 0; i -= 1 + r.IntN(3) {
+			w.Destroy(entities[i])
+			kinds, entities = slices.Delete(kinds, i, i+1), slices.Delete(entities, i, i+1)
+		}
+		w.Step()
+		check()
+	}
+}
+
+// sized is a component of some size.
+type sized struct {
+	check func(t *testing.T, e world.Entity, has bool)
+}
+
+func newSized[T any](t *testing.T, w *world.World, k world.KindID) sized {
+	c := register[T](t, w, fmt.Sprintf("%T", *new(T)))
+	var value T
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&value)), unsafe.Sizeof(value))
+	for i := range bytes {
+		bytes[i] = byte(i + 1)
+	}
+	require.NoError(t, world.Default(w, k, c, value))
+	return sized{func(t *testing.T, e world.Entity, has bool) {
+		require.Equal(t, has, c.Has(e), "%T", value)
+		if has && !reflect.DeepEqual(*c.Get(e), value) {
+			require.Equal(t, value, *c.Get(e))
+		}
+		word := c.Word(e.Index() >> 6)
+		if zero := *new(T); !has && !reflect.DeepEqual(word[e.Index()&63], zero) {
+			require.Equal(t, zero, word[e.Index()&63], "who lacks it has zeros")
+		}
+	}}
 }
 
 func TestDeferredChangesKeepTheirOrder(t *testing.T) {

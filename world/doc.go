@@ -49,6 +49,12 @@
 // issue 199, and Stable is its method: mended, since body 0 is a body, those who
 // change are saved before spans move over them, and both maps are rewritten.
 //
+// Rows that are next to each other are stepped together, and effects that are not
+// near to any of them are left out. So that this is the rule, the awake rows are
+// sorted by the cells that their bodies are in, along a Morton curve, and by slot
+// within a cell, whenever enough was lost to pay for it (Exchange and Stable; see
+// order). Then, too, the order of rows is a function of sets, and of places.
+//
 // # Queries
 //
 // A query combines the bits of components, word by word, and skips what is empty
@@ -77,7 +83,7 @@
 //
 // # One step
 //
-//	deferred changes -> systems Before -> sleep flush -> field forces -> integrate
+//	deferred changes -> systems Before -> sleep flush -> sort -> field forces -> integrate
 //	  -> grid -> contacts -> rest -> volumes -> systems After -> expiry
 //	  -> destroys -> (events readable)
 //

@@ -57,6 +57,7 @@ type effects struct {
 	programs []*field.Program
 	params   [][]field.Vec4
 	groups   []effectGroup // the field of this step
+	boxed    int           // how many of it have a box
 	bound    int           // how many follow an entity
 }
 

@@ -57,6 +57,15 @@ func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, error) {
 // furnish gives a reserved entity what its kind says.
 func (w *World) furnish(e Entity, at, velocity Vec3, lifeTicks uint32) {
 	slot := e.Index()
+	kind := w.embody(slot, at, velocity, lifeTicks)
+	kind.fill(slot)
+	w.furnished.Set(slot)
+	w.counts.spawned++
+	w.events.spawned.add(e)
+}
+
+// embody is what of furnish is done by slot: the lifetime and the body.
+func (w *World) embody(slot uint32, at, velocity Vec3, lifeTicks uint32) *kind {
 	record := w.pool.At(slot)
 	if lifeTicks != 0 {
 		record.expires = w.tick + uint64(lifeTicks)
@@ -67,12 +76,7 @@ func (w *World) furnish(e Entity, at, velocity Vec3, lifeTicks uint32) {
 	if kind.def.Body != nil {
 		w.addBody(slot, record.kind, w.clamped(at), velocity.capped())
 	}
-	for i := range kind.defaults {
-		kind.defaults[i].fill(slot)
-	}
-	w.furnished.Set(slot)
-	w.counts.spawned++
-	w.events.spawned.add(e)
+	return kind
 }
 
 // growSlots makes every array by slot as long as the pool.
@@ -141,11 +145,9 @@ func (w *World) remove(word uint32, mask uint64) {
 	}
 	w.dirty.SetWord(word, w.dirty.Word(word)&^mask)
 	w.furnished.SetWord(word, w.furnished.Word(word)&^mask)
-	for slot := range bulk.Bits(word<<6, mask) {
-		e := w.tenant(slot)
-		w.pool.Remove(e)
+	for slot := range bulk.Bits(word<<6, w.pool.RemoveWord(word, mask)) {
 		w.counts.destroyed++
-		w.events.destroyed.add(e)
+		w.events.destroyed.add(w.tenant(slot))
 	}
 }
 

@@ -29,6 +29,7 @@ type chunk struct {
 	places     planes // where bodies were, while they move
 	velocities planes // what they had before
 	rates      rates
+	points     int       // at which effects were run, if this step counts them
 	scratch    []float32 // of the field machine
 	windy      bool      // wind holds something
 	pushed     bool      // push holds something
@@ -42,7 +43,11 @@ func (w *World) move() {
 		b.moved, b.crossed, b.halted = append(b.moved, 0), append(b.crossed, 0), append(b.halted, 0)
 	}
 	w.gatherEffects()
+	w.watchOrder()
 	w.workers.run((b.end(b.len()) + chunkRows - 1) / chunkRows)
+	if w.order.counting {
+		w.learnLoss()
+	}
 	if w.mover != nil {
 		w.letMove()
 	}
@@ -74,7 +79,7 @@ type effectGroup struct {
 // gatherEffects puts the effects into groups, in the order of their slots.
 func (w *World) gatherEffects() {
 	f := &w.effects
-	f.groups = f.groups[:0]
+	f.groups, f.boxed = f.groups[:0], 0
 	live := f.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := f.pool.At(slot)
@@ -85,6 +90,9 @@ func (w *World) gatherEffects() {
 		}
 		if err := f.group(e.mode, e.layers).set.Add(f.programs[slot], env); err != nil {
 			panic("world: W9: an effect that was checked when it was added: " + err.Error())
+		}
+		if e.boxed {
+			f.boxed++
 		}
 	}
 	for i := range w.workers.chunks {
@@ -127,6 +135,9 @@ func (w *World) sumForces(c *chunk, from, to int) {
 		points := field.Planes{X: b.posX[from:to], Y: b.posY[from:to], Z: b.posZ[from:to]}
 		if err := g.set.Evaluate(points, out.first(n), c.scratch); err != nil {
 			panic("world: W9: forces at rows of bodies: " + err.Error())
+		}
+		if w.order.counting {
+			c.points += g.set.Work(points)
 		}
 		if g.layers != 0 {
 			w.addFelt(c, g, from, to)

@@ -2,6 +2,7 @@ package world
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -14,6 +15,7 @@ type grid struct {
 	perMetre     float32 // cells a metre
 	columns      int32   // cells along x
 	rows         int32   // cells along z
+	coarse       int     // bits by which a cell's coordinates are too long for alongCurve
 	cells        []cell  // by z*columns + x
 	version      uint64  // counts insertions and removals
 	store        store
@@ -32,6 +34,7 @@ func newGrid(cfg Config) grid {
 		columns:  int32(cellCount(cfg.HalfExtent.X, cfg.CellMetres)),
 		rows:     int32(cellCount(cfg.HalfExtent.Z, cfg.CellMetres)),
 	}
+	g.coarse = max(bits.Len32(uint32(max(g.columns, g.rows)-1))-digitBits, 0)
 	g.cells = make([]cell, int(g.columns)*int(g.rows))
 	return g
 }

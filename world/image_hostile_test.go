@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"testing"
 	"testing/iotest"
 
@@ -26,35 +24,6 @@ func busyScene(t testing.TB) *scene {
 	s := newScene(t, 7, 40, 2, 2)
 	steps(s.World, 90)
 	return s
-}
-
-func TestImageCutAnywhere(t *testing.T) {
-	s := busyScene(t)
-	file := written(t, s.World)
-	for n := range file {
-		img, err := s.ReadImage(bytes.NewReader(file[:n]))
-		require.ErrorIs(t, err, world.ErrImage, "cut at %d of %d", n, len(file))
-		require.True(t, img == nil)
-	}
-	_, err := s.ReadImage(bytes.NewReader(append(file[:len(file):len(file)], 0)))
-	require.ErrorIs(t, err, world.ErrImage)
-	require.ErrorContains(t, err, "more behind its end")
-}
-
-func TestImageWithFlippedBits(t *testing.T) {
-	s := busyScene(t)
-	file := written(t, s.World)
-	before := s.StateHash()
-	r := rand.New(rand.NewPCG(4, 4))
-	for range 2000 {
-		bit := r.IntN(len(file) * 8)
-		flipped := slices.Clone(file)
-		flipped[bit/8] ^= 1 << (bit % 8)
-		img, err := s.ReadImage(bytes.NewReader(flipped))
-		require.True(t, isImageError(err), "bit %d: %v", bit, err)
-		require.True(t, img == nil)
-	}
-	require.Equal(t, before, s.StateHash())
 }
 
 func TestImageOfAnotherVersion(t *testing.T) {

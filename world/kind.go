@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"unsafe"
 )
 
@@ -47,19 +48,54 @@ type kindDefault struct {
 	local     func(slot uint32) // instead of the copy, where pointers may be: the collector must see them move
 }
 
-func (d *kindDefault) fill(slot uint32) {
-	d.into.presence.Set(slot)
-	if d.local != nil {
-		d.local(slot)
-		return
+// fill gives a slot all components of the kind, with its values. Small ones are
+// moved in two halves, which may overlap, without a call.
+func (k *kind) fill(slot uint32) {
+	word, bit := wordOf(slot)
+	for i := range k.defaults {
+		d := &k.defaults[i]
+		if !d.into.presence.Join(word, bit) {
+			d.into.presence.Set(slot)
+		}
+		if d.local != nil {
+			d.local(slot)
+			continue
+		}
+		to, from := d.into.place(slot, d.size), d.value
+		switch {
+		case d.size-8 <= 8:
+			head, tail := *(*uint64)(from), *(*uint64)(unsafe.Add(from, d.size-8))
+			*(*uint64)(to), *(*uint64)(unsafe.Add(to, d.size-8)) = head, tail
+		case d.size == 1:
+			*(*uint8)(to) = *(*uint8)(from)
+		case d.size-4 <= 4:
+			head, tail := *(*uint32)(from), *(*uint32)(unsafe.Add(from, d.size-4))
+			*(*uint32)(to), *(*uint32)(unsafe.Add(to, d.size-4)) = head, tail
+		default:
+			copy(unsafe.Slice((*byte)(to), d.size), unsafe.Slice((*byte)(from), d.size))
+		}
 	}
-	to := d.into.place(slot, d.size)
-	if last := d.size - 8; last <= 8 { // two moves, which may overlap, and no call
-		head, tail := *(*uint64)(d.value), *(*uint64)(unsafe.Add(d.value, last))
-		*(*uint64)(to), *(*uint64)(unsafe.Add(to, last)) = head, tail
-		return
+}
+
+// fillWord is fill for some of 64 neighbouring slots: a component at a time.
+func (k *kind) fillWord(word uint32, mask uint64) {
+	for i := range k.defaults {
+		d := &k.defaults[i]
+		d.into.presence.SetWord(word, d.into.presence.Word(word)|mask)
+		values := d.into.place(word<<6, d.size)
+		from := unsafe.Slice((*byte)(d.value), d.size)
+		for rest := mask; rest != 0; rest &= rest - 1 {
+			slot := uint32(bits.TrailingZeros64(rest))
+			switch to := unsafe.Add(values, uintptr(slot)*d.size); {
+			case d.local != nil:
+				d.local(word<<6 | slot)
+			case d.size-8 <= 8:
+				*(*uint64)(to), *(*uint64)(unsafe.Add(to, d.size-8)) = *(*uint64)(d.value), *(*uint64)(unsafe.Add(d.value, d.size-8))
+			default:
+				copy(unsafe.Slice((*byte)(to), d.size), from)
+			}
+		}
 	}
-	copy(unsafe.Slice((*byte)(to), d.size), unsafe.Slice((*byte)(d.value), d.size))
 }
 
 // bodyParams are by kind, not by row: a few cache lines for all bodies instead

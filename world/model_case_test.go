@@ -13,23 +13,29 @@ import (
 func (p *pair) steps(t *testing.T, n int) {
 	t.Helper()
 	for range n {
-		p.w.Step()
-		p.m.step()
+		p.step()
 		p.compare(t)
 	}
+}
+
+// add spawns somebody in both.
+func (p *pair) add(t *testing.T, k world.KindID, at, v world.Vec3) world.Entity {
+	t.Helper()
+	e, err := p.w.Spawn(k, at, v)
+	require.NoError(t, err)
+	p.adopt(e, k, at, v)
+	return e
 }
 
 // A crate that is put into the ground in a breeze is thrown up, is slow for one
 // tick at the top, falls for one at a speed between RestSpeed and twice that, and
 // lies still: the tick at the top counts.
 func TestModelTurnsAtTheTop(t *testing.T) {
-	p := newPair(t, world.Exchange)
+	p := newPair(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}})
 	breeze := world.EffectDef{Program: p.programs[0], Params: []field.Vec4{{1, 1, 2, 0}}}
 	p.m.effects[addEffect(t, p.w, breeze)] = &modelEffect{def: breeze}
 	v := world.Vec3{X: 1, Y: -3.546875, Z: 1}
-	e, err := p.w.Spawn(p.kinds[0], world.Vec3{X: 1, Z: 1}, v)
-	require.NoError(t, err)
-	p.m.bodies[e] = &modelBody{kind: p.kinds[0], at: world.Vec3{X: 1, Z: 1}, v: v, awake: true}
+	e := p.add(t, kindCrate, world.Vec3{X: 1, Z: 1}, v)
 
 	limit := p.m.cfg.RestSpeed
 	var speeds []float32
@@ -45,4 +51,39 @@ func TestModelTurnsAtTheTop(t *testing.T) {
 	require.True(t, p.w.Awake(e))
 	p.steps(t, 1)
 	require.False(t, p.w.Awake(e), "the rest of the ticks, less one")
+}
+
+// A sleeper that is hit is pushed across the surface of a volume in the step of
+// the hit, in which it was not yet awake.
+func TestModelIsPushedIntoAVolume(t *testing.T) {
+	p := newPair(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, Gravity: -1, HistoryTicks: 9})
+	sleeper := p.add(t, kindBall, world.Vec3{Y: 5}, world.Vec3{})
+	p.w.Sleep(sleeper)
+	p.m.entities[sleeper].sleep()
+	volume := p.add(t, kindGhost, world.Vec3{}, world.Vec3{})
+	shape := world.Volume{Center: world.Vec3{X: 10.001, Y: 5}, Radius: 10}
+	require.True(t, p.zones.Set(volume, shape))
+	p.m.volumes[volume] = shape
+	p.steps(t, 3)
+	p.add(t, kindBall, world.Vec3{X: -1.3, Y: 5}, world.Vec3{X: 20})
+	p.steps(t, 2)
+	require.True(t, p.w.Inside(volume, sleeper))
+	p.steps(t, 60)
+}
+
+// A kinematic body that stands still is ground: who touches it on one side sleeps,
+// though somebody on the other does not, which keeps the body itself awake.
+func TestModelStandsBetweenTwo(t *testing.T) {
+	p := newPair(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, Gravity: -1})
+	ram := p.add(t, kindRam, world.Vec3{Y: 5}, world.Vec3{})
+	sleepy := p.add(t, kindBall, world.Vec3{X: 1.5, Y: 5}, world.Vec3{})
+	restless := p.add(t, kindBall, world.Vec3{X: -1.5, Y: 5}, world.Vec3{})
+	for range p.m.cfg.RestTicks + 1 {
+		p.steps(t, 1)
+		p.w.Wake(restless)
+		p.m.wake(p.m.entities[restless])
+	}
+	require.False(t, p.w.Awake(sleepy))
+	require.True(t, p.w.Awake(ram))
+	require.True(t, p.w.Awake(restless))
 }

@@ -2,110 +2,152 @@ package world_test
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
-	"testing"
 
-	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
-
-	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/world"
 )
 
-// model is a world as one would write it first: a map of bodies that know
+// model is a world as one would write it first: a map of entities that know
 // themselves whether they are awake, all of them visited each tick, all effects
-// evaluated one point at a time, queries by looking at everybody.
+// evaluated one point at a time, contacts and volumes by comparing everybody with
+// everybody. It is written from what the comments of package world say, and has
+// no rows, no cells and no memory of anything but the state.
 type model struct {
-	cfg     world.Config
-	tick    uint64
-	kinds   []world.Kind
-	bodies  map[world.Entity]*modelBody
-	effects map[world.EffectID]*modelEffect
+	cfg      world.Config
+	tick     uint64
+	kinds    []world.Kind
+	entities map[world.Entity]*modelEntity
+	effects  map[world.EffectID]*modelEffect
+	volumes  map[world.Entity]world.Volume
+	inside   map[world.Crossing]bool
+
+	slept, woke, destroyed []world.Entity
+	entered, left          []world.Crossing
+	past                   map[uint64]map[world.Entity]world.Vec3 // by tick, at its end
 }
 
-type modelBody struct {
+// remember keeps where everybody is now as the end of the tick.
+func (m *model) remember() {
+	places := map[world.Entity]world.Vec3{}
+	for e, b := range m.entities {
+		if b.def != nil {
+			places[e] = b.at
+		}
+	}
+	m.past[m.tick] = places
+}
+
+type modelEntity struct {
 	kind    world.KindID
+	def     *world.BodyDef // nil: it has no body
 	at, v   world.Vec3
 	rest    int
 	awake   bool
+	stepped bool // awake in the last step
+	newborn bool
 	doomed  bool
 	expires uint64
 }
 
-type modelEffect struct {
-	def     world.EffectDef
-	born    uint64
-	expires uint64
+// everybody is all entities by slot.
+func (m *model) everybody() []world.Entity {
+	return slices.SortedFunc(maps.Keys(m.entities), bySlot)
 }
+
+func bySlot(a, b world.Entity) int { return cmp.Compare(a.Index(), b.Index()) }
+
+func (m *model) dt() float32 { return float32(1 / float64(m.cfg.TickHz)) }
+
+// fall is the speed that gravity gives in one tick.
+func (m *model) fall() float32 { return float32(m.cfg.Gravity * m.dt()) }
+
+// slowest is the speed of impact up to which nothing bounces.
+func (m *model) slowest() float32 { return float32(2*m.fall()) + 0.25 }
 
 func (m *model) step() {
 	m.tick++
-	for _, b := range m.bodies {
-		if b.awake {
+	m.followAll()
+	m.flush()
+	all := m.everybody()
+	for _, e := range all {
+		if b := m.entities[e]; b.stepped {
 			m.move(b)
 		}
 	}
-	for e, b := range m.bodies {
-		if b.doomed || b.expires == m.tick {
-			delete(m.bodies, e)
-		}
-	}
-	for id, e := range m.effects {
-		if e.expires == m.tick {
+	m.settle(all, m.collide(all))
+	m.look(all)
+	for _, id := range m.effectIDs() {
+		if m.effects[id].expires == m.tick {
 			m.removeEffect(id)
 		}
 	}
+	m.end(all)
+	m.followAll()
+	m.remember()
 }
 
-func (m *model) move(b *modelBody) {
-	def := m.kinds[b.kind].Body
-	dt := float32(1 / float64(m.cfg.TickHz))
+// flush notes who will be moved in this step, and who was in the last.
+func (m *model) flush() {
+	m.slept, m.woke = nil, nil
+	for _, e := range m.everybody() {
+		b := m.entities[e]
+		if b.stepped && !b.awake {
+			m.slept = append(m.slept, e)
+		}
+		if !b.stepped && b.awake && !b.newborn {
+			m.woke = append(m.woke, e)
+		}
+		b.stepped, b.newborn = b.awake, false
+	}
+}
+
+// end destroys who has to go, and wakes what touches them. They leave volumes
+// before the first of them is gone.
+func (m *model) end(all []world.Entity) {
+	m.destroyed = nil
+	for _, e := range all {
+		if b := m.entities[e]; b.doomed || b.expires == m.tick {
+			m.destroyed = append(m.destroyed, e)
+		}
+	}
+	m.leaveForGood()
+	for _, e := range m.destroyed {
+		m.rouse(m.entities[e])
+		delete(m.entities, e)
+		delete(m.volumes, e)
+	}
+}
+
+func (m *model) move(b *modelEntity) {
 	v := b.v
-	if !def.Kinematic {
-		wind, push := m.forces(b.at)
-		d := float32(def.Drag * dt)
+	if !b.def.Kinematic {
+		wind, push := m.forces(b)
+		d := float32(b.def.Drag * m.dt())
 		k := d / (1 + d)
-		v = v.Add(wind.Sub(v).Scale(k)).Add(push.Scale(dt))
-		v.Y -= float32(m.cfg.Gravity * dt)
+		v = v.Add(wind.Sub(v).Scale(k)).Add(push.Scale(m.dt()))
+		v.Y -= m.fall()
 	}
-	if v.Dot(v) > world.MaxSpeed*world.MaxSpeed {
-		v = capped(v)
-	}
+	v = limited(v)
 	at := b.at
-	at.Y += float32(v.Y * dt)
-	if !def.Kinematic && at.Y <= def.Radius {
-		deep := def.Radius - at.Y
-		at.Y = def.Radius
-		v = m.ground(def, v, deep)
+	at.Y += float32(v.Y * m.dt())
+	if !b.def.Kinematic && at.Y <= b.def.Radius {
+		deep := b.def.Radius - at.Y
+		at.Y = b.def.Radius
+		v = m.ground(b.def, v, deep)
 	}
-	at.X += float32(v.X * dt)
-	at.Z += float32(v.Z * dt)
-	e := m.cfg.HalfExtent
-	v.X, at.X = wall(v.X, at.X, -e.X, e.X)
-	v.Y, at.Y = wall(v.Y, at.Y, 0, e.Y)
-	v.Z, at.Z = wall(v.Z, at.Z, -e.Z, e.Z)
-	b.at, b.v = at, v
-	b.rest = m.rested(def, b.rest, v)
-	if b.rest >= m.cfg.RestTicks {
-		b.sleep()
-	}
+	at.X += float32(v.X * m.dt())
+	at.Z += float32(v.Z * m.dt())
+	m.put(b, at, v)
 }
 
-// rested is a rest timer after a tick that ended at velocity v: one more for a
-// body that rests, nothing for one that moves, and as much as before for one
-// between Config.RestSpeed and twice that. A kinematic body rests or moves.
-func (m *model) rested(def *world.BodyDef, rest int, v world.Vec3) int {
-	slow, fast := m.cfg.RestSpeed, float32(2*m.cfg.RestSpeed)
-	switch square := v.Dot(v); {
-	case def.Kinematic && v != world.Vec3{}:
-		return 0
-	case def.Kinematic || square <= float32(slow*slow):
-		return rest + 1
-	case square > float32(fast*fast):
-		return 0
+// limited caps the speed of a step, whose square is that of single precision.
+func limited(v world.Vec3) world.Vec3 {
+	if v.Dot(v) > world.MaxSpeed*world.MaxSpeed {
+		return capped(v)
 	}
-	return rest
+	return v
 }
 
 // capped is a velocity of MaxSpeed at most, in double precision.
@@ -119,25 +161,40 @@ func capped(v world.Vec3) world.Vec3 {
 	return world.Vec3{X: float32(x * s), Y: float32(y * s), Z: float32(z * s)}
 }
 
-func wall(v, at, low, high float32) (float32, float32) {
-	if at < low {
-		return 0, low
+func (m *model) clamped(v world.Vec3) world.Vec3 {
+	e := m.cfg.HalfExtent
+	return world.Vec3{X: min(max(v.X, -e.X), e.X), Y: min(max(v.Y, 0), e.Y), Z: min(max(v.Z, -e.Z), e.Z)}
+}
+
+// put moves a body to a place, or to the bounds, which have it stop, return or
+// end.
+func (m *model) put(b *modelEntity, at, v world.Vec3) {
+	b.at, b.v = m.clamped(at), v
+	if m.cfg.Bounds == world.BoundsDestroy {
+		b.doomed = b.doomed || b.at != at
+		return
 	}
-	if at > high {
-		return 0, high
+	for _, axis := range []struct {
+		out bool
+		v   *float32
+	}{{b.at.X != at.X, &b.v.X}, {b.at.Y != at.Y, &b.v.Y}, {b.at.Z != at.Z, &b.v.Z}} {
+		bounces := m.cfg.Bounds == world.BoundsBounce && (*axis.v > m.slowest() || *axis.v < -m.slowest())
+		switch {
+		case axis.out && bounces:
+			*axis.v = -float32(*axis.v * b.def.Restitution)
+		case axis.out:
+			*axis.v = 0
+		}
 	}
-	return v, at
 }
 
 func (m *model) ground(def *world.BodyDef, v world.Vec3, deep float32) world.Vec3 {
 	if v.Y >= 0 {
 		return v
 	}
-	g := float32(m.cfg.Gravity * float32(1/float64(m.cfg.TickHz)))
 	up := float32(0)
-	slow := float32(2*g) + 0.25
-	if square := float32(v.Y*v.Y) - float32(2*m.cfg.Gravity*deep); square > float32(slow*slow) {
-		up = float32(float32(math.Sqrt(float64(square))) * def.Restitution)
+	if square := float32(v.Y*v.Y) - float32(2*m.cfg.Gravity*deep); square > float32(m.slowest()*m.slowest()) {
+		up = float32(root(square) * def.Restitution)
 	}
 	grip := float32(def.Friction * (up - v.Y))
 	slide := world.Vec3{X: v.X, Z: v.Z}
@@ -149,284 +206,60 @@ func (m *model) ground(def *world.BodyDef, v world.Vec3, deep float32) world.Vec
 	return slide
 }
 
-func (m *model) forces(at world.Vec3) (wind, push world.Vec3) {
-	ids := make([]world.EffectID, 0, len(m.effects))
-	for id := range m.effects {
-		ids = append(ids, id)
+func root(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
+// rested is a rest timer after a tick: one more for a body that rests, nothing
+// for one that moves, and as much as before for one between Config.RestSpeed and
+// twice that. A kinematic body rests or moves.
+func (m *model) rested(b *modelEntity) int {
+	slow := m.cfg.RestSpeed
+	switch square := b.v.Dot(b.v); {
+	case b.def.Kinematic && b.v == world.Vec3{}, !b.def.Kinematic && square <= float32(slow*slow):
+		return b.rest + 1
+	case m.moves(b, b.v):
+		return 0
 	}
-	slices.SortFunc(ids, func(a, b world.EffectID) int { return cmp.Compare(a.Index(), b.Index()) })
-	for _, id := range ids {
-		e := m.effects[id]
-		sum := &wind
-		if e.def.Mode == world.Acceleration {
-			sum = &push
-		}
-		if _, boxed := e.def.Program.Box(); !boxed || e.has(at) {
-			*sum = m.evaluate(e, at, *sum)
-		}
+	return b.rest
+}
+
+// moves says whether a velocity of a body is more than unrest.
+func (m *model) moves(b *modelEntity, v world.Vec3) bool {
+	if b.def.Kinematic {
+		return v != world.Vec3{}
 	}
-	return wind, push
+	fast := float32(2 * m.cfg.RestSpeed)
+	return v.Dot(v) > float32(fast*fast)
 }
 
-func (m *model) evaluate(e *modelEffect, at, sum world.Vec3) world.Vec3 {
-	p := at.Sub(e.def.Center)
-	points := field.Planes{X: []float32{p.X}, Y: []float32{p.Y}, Z: []float32{p.Z}}
-	out := field.Planes{X: []float32{sum.X}, Y: []float32{sum.Y}, Z: []float32{sum.Z}}
-	env := field.Env{Time: float32(float64(m.tick-e.born) / float64(m.cfg.TickHz)), Params: e.def.Params}
-	if err := e.def.Program.Evaluate(points, out, env, make([]float32, e.def.Program.Scratch())); err != nil {
-		panic(err)
-	}
-	return world.Vec3{X: out.X[0], Y: out.Y[0], Z: out.Z[0]}
-}
+func (b *modelEntity) sleep() { b.awake, b.rest, b.v = false, 0, world.Vec3{} }
 
-func (e *modelEffect) has(at world.Vec3) bool {
-	box, boxed := e.def.Program.Box()
-	p := at.Sub(e.def.Center)
-	for i, x := range []float32{p.X, p.Y, p.Z} {
-		if boxed && (x < box.Min[i] || x > box.Max[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (b *modelBody) wake() { b.awake, b.rest = true, 0 }
-
-func (b *modelBody) sleep() { b.awake, b.rest, b.v = false, 0, world.Vec3{} }
-
-func (m *model) wakeIn(e *modelEffect) {
-	for _, b := range m.bodies {
-		if !m.kinds[b.kind].Body.Kinematic && e.has(b.at) {
-			b.wake()
-		}
-	}
-}
-
-func (m *model) removeEffect(id world.EffectID) {
-	m.wakeIn(m.effects[id])
-	delete(m.effects, id)
-}
-
-// pair is the world and its model, given the same commands.
-type pair struct {
-	w        *world.World
-	m        *model
-	kinds    []world.KindID
-	programs []*field.Program
-	ever     []world.Entity
-	effects  []world.EffectID
-}
-
-func newPair(t testing.TB, mode world.Compaction) *pair {
-	w, crate, _, lift := newWorld(t, world.Config{
-		HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestTicks: 4, MaxEntities: 200, Compaction: mode,
-	})
-	ice := addKind(t, w, world.Kind{Name: "ice", Body: &world.BodyDef{Radius: 0.2, Restitution: 0.9, Drag: 1}})
-	return &pair{
-		w: w, kinds: []world.KindID{crate, ice, lift},
-		m: &model{
-			cfg: w.Config(), kinds: w.Kinds(),
-			bodies: map[world.Entity]*modelBody{}, effects: map[world.EffectID]*modelEffect{},
-		},
-		programs: []*field.Program{compile(t, gust), compile(t, blast), compile(t, updraft)},
-	}
-}
-
-func vec(t *rapid.T, name string, limit float32) world.Vec3 {
-	part := rapid.Float32Range(-limit, limit)
-	return world.Vec3{X: part.Draw(t, name+".x"), Y: part.Draw(t, name+".y"), Z: part.Draw(t, name+".z")}
-}
-
-func (p *pair) clamp(v world.Vec3) world.Vec3 {
-	e := p.m.cfg.HalfExtent
-	return world.Vec3{X: min(max(v.X, -e.X), e.X), Y: min(max(v.Y, 0), e.Y), Z: min(max(v.Z, -e.Z), e.Z)}
-}
-
-func (p *pair) spawn(t *rapid.T) {
-	k := rapid.SampledFrom(p.kinds).Draw(t, "kind")
-	at, v := vec(t, "at", 45), vec(t, "v", 20)
-	life := rapid.SampledFrom([]uint32{0, 0, 1, 7, 30}).Draw(t, "life")
-	e, err := p.w.SpawnFor(k, at, v, life)
-	if len(p.m.bodies) == p.m.cfg.MaxEntities {
-		require.ErrorIs(t, err, world.ErrFull)
+// wake makes who is awake count its rest anew, and rouses who sleeps.
+func (m *model) wake(b *modelEntity) {
+	if b.awake {
+		b.rest = 0
 		return
 	}
-	require.NoError(t, err)
-	b := &modelBody{kind: k, at: p.clamp(at), v: v, awake: true}
-	if life != 0 {
-		b.expires = p.m.tick + uint64(life)
-	}
-	p.m.bodies[e] = b
-	p.ever = append(p.ever, e)
+	m.rouse(b)
 }
 
-// entity draws one that was live once, and its model if it still is.
-func (p *pair) entity(t *rapid.T) (world.Entity, *modelBody) {
-	if len(p.ever) == 0 {
-		t.Skip("nobody yet")
-	}
-	e := rapid.SampledFrom(p.ever).Draw(t, "entity")
-	return e, p.m.bodies[e]
-}
-
-func (p *pair) destroy(t *rapid.T) {
-	e, b := p.entity(t)
-	require.Equal(t, b != nil && !b.doomed, p.w.Destroy(e))
-	if b != nil {
-		b.doomed = true
-	}
-}
-
-func (p *pair) word(t *rapid.T) {
-	e, b := p.entity(t)
-	wake := rapid.Bool().Draw(t, "wake")
-	say := p.w.Sleep
-	if wake {
-		say = p.w.Wake
-	}
-	require.Equal(t, b != nil, say(e))
-	switch {
-	case b == nil:
-	case wake:
-		b.wake()
-	default:
-		b.sleep()
-	}
-}
-
-func (p *pair) put(t *rapid.T) {
-	e, b := p.entity(t)
-	v := vec(t, "to", 50)
-	require.Equal(t, b != nil, p.w.SetPosition(e, v))
-	if b != nil {
-		b.at = p.clamp(v)
-		b.wake()
-	}
-}
-
-func (p *pair) push(t *rapid.T) {
-	e, b := p.entity(t)
-	v := vec(t, "push", 150)
-	if rapid.Bool().Draw(t, "impulse") {
-		steered := b != nil && p.m.kinds[b.kind].Body.Kinematic
-		require.Equal(t, b != nil && !steered, p.w.Impulse(e, v))
-		if b != nil && !steered {
-			b.v = capped(b.v.Add(v.Scale(1 / p.m.kinds[b.kind].Body.Mass)))
-			b.wake()
-		}
+// rouse wakes a body, and all sleepers that can be reached from it by touch.
+func (m *model) rouse(b *modelEntity) {
+	if b.def == nil {
 		return
 	}
-	require.Equal(t, b != nil, p.w.SetVelocity(e, v))
-	if b != nil {
-		b.v = capped(v)
-		b.wake()
-	}
-}
-
-func (p *pair) addEffect(t *rapid.T) {
-	if len(p.m.effects) == 6 {
-		t.Skip("enough")
-	}
-	def := world.EffectDef{
-		Program: rapid.SampledFrom(p.programs).Draw(t, "program"), Center: vec(t, "center", 30),
-		LifeTicks: rapid.SampledFrom([]uint32{0, 1, 20}).Draw(t, "life"),
-	}
-	if def.Program == p.programs[2] {
-		def.Mode = world.Acceleration
-	}
-	id, err := p.w.AddEffect(def)
-	require.NoError(t, err)
-	e := &modelEffect{def: def, born: p.m.tick}
-	if def.LifeTicks != 0 {
-		e.expires = p.m.tick + uint64(def.LifeTicks)
-	}
-	p.m.effects[id] = e
-	p.effects = append(p.effects, id)
-	p.m.wakeIn(e)
-}
-
-func (p *pair) changeEffect(t *rapid.T) {
-	if len(p.effects) == 0 {
-		t.Skip("none yet")
-	}
-	id := rapid.SampledFrom(p.effects).Draw(t, "effect")
-	e := p.m.effects[id]
-	switch rapid.IntRange(0, 2).Draw(t, "change") {
-	case 0:
-		to := vec(t, "center", 30)
-		require.Equal(t, e != nil, p.w.MoveEffect(id, to))
-		if e != nil && e.def.Center != to {
-			p.m.wakeIn(e)
-			e.def.Center = to
-			p.m.wakeIn(e)
-		}
-	case 1:
-		strength := rapid.OneOf(rapid.Just(float32(6)), rapid.Float32Range(-50, 50))
-		params := []field.Vec4{{strength.Draw(t, "param"), 1, 2, 0}}
-		has := e != nil && len(e.def.Program.Params()) == 1
-		require.Equal(t, has, p.w.SetEffectParams(id, params))
-		if has && !slices.Equal(e.def.Params, params) {
-			e.def.Params = params
-			p.m.wakeIn(e)
-		}
-	case 2:
-		require.Equal(t, e != nil, p.w.RemoveEffect(id))
-		if e != nil {
-			p.m.removeEffect(id)
+	b.awake, b.rest = true, 0
+	for _, other := range m.entities {
+		if b.def.Solid && !other.awake && m.touch(b, other) && !other.def.Kinematic {
+			m.rouse(other)
 		}
 	}
 }
 
-func (p *pair) step(t *rapid.T) {
-	for range rapid.IntRange(1, 8).Draw(t, "steps") {
-		p.w.Step()
-		p.m.step()
+// touch says whether two solid bodies are a centimetre apart, or less.
+func (m *model) touch(a, b *modelEntity) bool {
+	if a == b || b.def == nil || !a.def.Solid || !b.def.Solid {
+		return false
 	}
-}
-
-// compare is run after every command.
-func (p *pair) compare(t require.TestingT) {
-	require.NoError(t, p.w.CheckInvariants())
-	require.Equal(t, len(p.m.bodies), p.w.Stats().Entities)
-	require.Equal(t, len(p.m.effects), p.w.Stats().Effects)
-	awake := 0
-	for e, b := range p.m.bodies {
-		at, _ := p.w.Position(e)
-		v, _ := p.w.Velocity(e)
-		require.Equal(t, b.at, at, "position of %v at tick %d", e, p.m.tick)
-		require.Equal(t, b.v, v, "velocity of %v at tick %d", e, p.m.tick)
-		require.Equal(t, b.awake, p.w.Awake(e), "%v at tick %d", e, p.m.tick)
-		if b.awake {
-			awake++
-		}
-	}
-	require.Equal(t, awake, p.w.Stats().Awake)
-}
-
-func (p *pair) query(t *rapid.T) {
-	center, radius := vec(t, "center", 50), rapid.Float32Range(0, 40).Draw(t, "radius")
-	var got, want []world.Entity
-	p.w.Within(center, radius, func(e world.Entity, at world.Vec3) bool {
-		require.Equal(t, p.m.bodies[e].at, at)
-		got = append(got, e)
-		return true
-	})
-	for e, b := range p.m.bodies {
-		d := [3]float64{float64(b.at.X) - float64(center.X), float64(b.at.Y) - float64(center.Y), float64(b.at.Z) - float64(center.Z)}
-		if d[0]*d[0]+d[1]*d[1]+d[2]*d[2] <= float64(radius)*float64(radius) {
-			want = append(want, e)
-		}
-	}
-	require.ElementsMatch(t, want, got)
-}
-
-func TestAgainstModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		mode := rapid.SampledFrom([]world.Compaction{world.Exchange, world.Stable, world.InPlace})
-		p := newPair(t, mode.Draw(r, "compaction"))
-		r.Repeat(map[string]func(*rapid.T){
-			"spawn": p.spawn, "spawn2": p.spawn, "destroy": p.destroy, "word": p.word, "put": p.put, "push": p.push,
-			"addEffect": p.addEffect, "changeEffect": p.changeEffect, "step": p.step, "query": p.query, "": func(t *rapid.T) { p.compare(t) },
-		})
-	})
+	d, reach := b.at.Sub(a.at), a.def.Radius+b.def.Radius+0.01
+	return d.Dot(d) <= float32(reach*reach)
 }

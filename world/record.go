@@ -22,10 +22,11 @@ import (
 //	the last frame, if the recording was closed, is empty
 //
 // A frame is one step: its tick, what happened ahead of it, in order, and the
-// hashes after it. A sum is xxhash64 of all frames up to and with its own.
+// hashes after it. A sum is xxhash64 of all that the image does not guard itself:
+// what precedes it, the parts, and all frames up to and with its own.
 const (
 	recordMagic      = "wrec"
-	recordVersion    = 1
+	recordVersion    = 2
 	frameHeaderBytes = 12
 	// maxFrameBytes bounds what a reader takes for a step: a million spawns are
 	// 50 MB.
@@ -89,8 +90,9 @@ func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error
 	r := &Recorder{w: w, to: to, every: max(every, 1), programs: map[*field.Program]uint32{}}
 	r.sum.Reset()
 	head := binary.LittleEndian.AppendUint32([]byte(recordMagic), recordVersion)
-	if _, err := to.Write(binary.LittleEndian.AppendUint32(head, uint32(r.every))); err != nil {
-		return nil, fmt.Errorf("world: recording: %w", err)
+	head = binary.LittleEndian.AppendUint32(head, uint32(r.every))
+	if err := r.writeHead(head); err != nil {
+		return nil, err
 	}
 	if _, err := img.WriteTo(to); err != nil {
 		return nil, err
@@ -100,14 +102,23 @@ func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error
 	for _, name := range names {
 		head = append(binary.LittleEndian.AppendUint32(head, uint32(len(name))), name...)
 	}
-	if _, err := to.Write(head); err != nil {
-		return nil, fmt.Errorf("world: recording: %w", err)
+	if err := r.writeHead(head); err != nil {
+		return nil, err
 	}
 	r.random = append(r.random, img.random...)
 	r.shapes = w.shapes()
 	r.begin()
 	w.recorder = r
 	return r, nil
+}
+
+// writeHead writes what is no frame and no image.
+func (r *Recorder) writeHead(b []byte) error {
+	_, _ = r.sum.Write(b) // never fails
+	if _, err := r.to.Write(b); err != nil {
+		return fmt.Errorf("world: recording: %w", err)
+	}
+	return nil
 }
 
 // Err returns why the recording ended before Close; nil if it did not.

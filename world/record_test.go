@@ -2,7 +2,6 @@ package world_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -205,46 +204,6 @@ func TestReplayThatDiffers(t *testing.T) {
 			require.ErrorContains(t, err, "first after tick 42: in "+c.parts[0])
 		})
 	}
-}
-
-// The server died: everything up to the last whole step is there.
-func TestReplayOfARecordingCutAnywhere(t *testing.T) {
-	file, hashes := record(t, newScene(t, 7, 10, 1, 1), 40, 1)
-	ticks := uint64(0)
-	for n := 0; n < len(file); n += 13 {
-		again := newScene(t, 7, 0, 1, 1)
-		replay, err := again.Replay(bytes.NewReader(file[:n]))
-		if err == nil {
-			for err = replay.Next(); err == nil; err = replay.Next() {
-				require.Equal(t, hashes[again.Tick()], again.StateHash())
-			}
-			require.GreaterOrEqual(t, again.Tick(), ticks, "more bytes, more steps")
-			ticks = again.Tick()
-			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-			require.ErrorIs(t, err, world.ErrRecording)
-		} else {
-			require.True(t, isImageError(err) || errors.Is(err, world.ErrRecording), "%v", err)
-		}
-	}
-	require.Equal(t, uint64(40), ticks)
-}
-
-func TestReplayOfADamagedRecording(t *testing.T) {
-	file, _ := record(t, newScene(t, 7, 10, 1, 1), 40, 1)
-	r := rand.New(rand.NewPCG(8, 8))
-	for range 300 {
-		bit := r.IntN(len(file) * 8)
-		flipped := bytes.Clone(file)
-		flipped[bit/8] ^= 1 << (bit % 8)
-		again := newScene(t, 7, 0, 1, 1)
-		replay, err := again.Replay(bytes.NewReader(flipped))
-		for err == nil {
-			err = replay.Next()
-		}
-		require.True(t, isImageError(err) || errors.Is(err, world.ErrRecording), "bit %d: %v", bit, err)
-	}
-	_, err := newScene(t, 7, 0, 1, 1).Replay(bytes.NewReader(written(t, newScene(t, 7, 0, 1, 1).World)))
-	require.ErrorContains(t, err, "no recording")
 }
 
 func TestRecordingThatCannotGoOn(t *testing.T) {

@@ -72,6 +72,7 @@ func (w *World) Replay(from io.Reader) (*Replay, error) {
 	}
 	r := &Replay{w: w, from: from, image: img, shapes: w.shapes()}
 	r.sum.Reset()
+	_, _ = r.sum.Write(head[:]) // never fails
 	if r.matched, err = img.match(w); err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func cut(err error, where string) error {
 // components may have other numbers.
 func (r *Replay) readParts() error {
 	own := r.w.hashParts()
-	n, err := r.number("the names of its parts")
+	n, err := r.number()
 	if err != nil {
 		return err
 	}
@@ -101,13 +102,13 @@ func (r *Replay) readParts() error {
 		return fmt.Errorf("%w: it has %d parts, the world %d", ErrRecording, n, len(own))
 	}
 	for range n {
-		length, err := r.number("the names of its parts")
+		length, err := r.number()
 		if err != nil {
 			return err
 		}
 		name := make([]byte, min(length, maxTextBytes))
-		if _, err := io.ReadFull(r.from, name); err != nil {
-			return cut(err, "the names of its parts")
+		if err := r.readHead(name); err != nil {
+			return err
 		}
 		if !slices.Contains(own, string(name)) {
 			return fmt.Errorf("%w: it has a part %q, which the world lacks", ErrRecording, name)
@@ -117,12 +118,19 @@ func (r *Replay) readParts() error {
 	return nil
 }
 
-func (r *Replay) number(where string) (uint32, error) {
+func (r *Replay) number() (uint32, error) {
 	var b [4]byte
-	if _, err := io.ReadFull(r.from, b[:]); err != nil {
-		return 0, cut(err, where)
+	err := r.readHead(b[:])
+	return binary.LittleEndian.Uint32(b[:]), err
+}
+
+// readHead reads a piece of the names, whose sum the first frame tells.
+func (r *Replay) readHead(b []byte) error {
+	if _, err := io.ReadFull(r.from, b); err != nil {
+		return cut(err, "the names of its parts")
 	}
-	return binary.LittleEndian.Uint32(b[:]), nil
+	_, _ = r.sum.Write(b) // never fails
+	return nil
 }
 
 // Image returns the image that the recording begins with, for its Extra.

@@ -11,25 +11,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// framed puts each step's bytes, which a stranger wrote, into a frame whose sum
-// is right, behind a good head.
-func framed(t testing.TB, steps [][]byte) []byte {
+// head is a good beginning of a recording, up to its first frame, and the sum of
+// what of it no image guards.
+type head struct {
+	file []byte
+	tick uint64
+	sum  xxhash.Digest
+}
+
+func newHead(t testing.TB) *head {
 	w := fuzzWorld(t, true)
 	var img Image
 	w.TakeImage(&img)
 	var file bytes.Buffer
-	_, err := w.Record(&file, &img, 1)
+	recorder, err := w.Record(&file, &img, 1)
 	require.NoError(t, err)
-	var sum xxhash.Digest
-	sum.Reset()
+	return &head{file.Bytes(), img.tick, recorder.sum}
+}
+
+// framed puts each step's bytes, which a stranger wrote, into a frame whose sum is
+// right, behind the head.
+func (h *head) framed(steps [][]byte) []byte {
+	file, sum := bytes.Clone(h.file), h.sum
 	for i, step := range steps {
-		step = append(binary.LittleEndian.AppendUint64(nil, img.tick+uint64(i)+1), step...)
+		step = append(binary.LittleEndian.AppendUint64(nil, h.tick+uint64(i)+1), step...)
 		_, _ = sum.Write(step)
-		head := binary.LittleEndian.AppendUint32(nil, uint32(len(step)))
-		file.Write(binary.LittleEndian.AppendUint64(head, sum.Sum64()))
-		file.Write(step)
+		file = binary.LittleEndian.AppendUint32(file, uint32(len(step)))
+		file = binary.LittleEndian.AppendUint64(file, sum.Sum64())
+		file = append(file, step...)
 	}
-	return file.Bytes()
+	return file
 }
 
 // recordedSteps are the contents of the frames of a recording.
@@ -65,11 +76,11 @@ func (f writerFunc) Write(b []byte) (int, error) {
 // FuzzReplay feeds two steps whose checksums are right. Whatever they hold, the
 // world stays sound.
 func FuzzReplay(f *testing.F) {
-	steps := recordedSteps(f)
+	steps, head := recordedSteps(f), newHead(f)
 	f.Add(steps[0], steps[1])
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		w := fuzzWorld(t, false)
-		replay, err := w.Replay(bytes.NewReader(framed(t, [][]byte{first, second})))
+		replay, err := w.Replay(bytes.NewReader(head.framed([][]byte{first, second})))
 		require.NoError(t, err)
 		for err == nil {
 			err = replay.Next()

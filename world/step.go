@@ -26,6 +26,7 @@ func (w *World) Step() {
 	w.runSystems(Before)
 	w.followEntities()
 	w.flushSleep()
+	w.sortRows()
 	w.noteAwake()
 	w.move()
 	w.follow()

@@ -12,8 +12,9 @@ import (
 // with its entity's body, if that has one, and ends with the entity.
 //
 // It is a sphere if Radius is not zero, else a box; what is on the surface is
-// inside. A body is where its centre is. Nobody is inside a volume whose numbers
-// are not finite or negative, nor inside itself.
+// inside. A body is where its centre is. A volume may be infinitely large. Nobody
+// is inside one whose size is negative or no number, or whose centre is not finite,
+// nor inside itself.
 type Volume struct {
 	Center Vec3    // relative to the entity's body; to the origin if it has none
 	Radius float32 // metres
@@ -142,6 +143,9 @@ func (w *World) shapeOf(slot uint32) Volume {
 
 // contains compares in double precision: what is far away does not seem near.
 func (s *Volume) contains(p Vec3) bool {
+	if !s.Center.finite() {
+		return false // however large it is
+	}
 	x, y, z := float64(p.X)-float64(s.Center.X), float64(p.Y)-float64(s.Center.Y), float64(p.Z)-float64(s.Center.Z)
 	if s.Radius != 0 {
 		r := float64(s.Radius)

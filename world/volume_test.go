@@ -226,6 +226,8 @@ func TestVolumeOfStrangeNumbers(t *testing.T) {
 		"centre":   {Radius: 5, Center: world.Vec3{X: nan}},
 		"far":      {Half: world.Vec3{X: 5, Y: 5, Z: 5}, Center: world.Vec3{Z: inf}},
 		"half":     {Half: world.Vec3{X: nan, Y: inf, Z: inf}},
+		"all far":  {Half: world.Vec3{X: inf, Y: inf, Z: inf}, Center: world.Vec3{Z: inf}},
+		"far ball": {Radius: inf, Center: world.Vec3{Y: -inf}},
 		"nothing":  {},
 		"negative": {Half: world.Vec3{X: -5, Y: -5, Z: -5}},
 	} {

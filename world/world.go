@@ -59,6 +59,7 @@ type World struct {
 
 	bodies      bodies
 	wakefulness wakefulness
+	order       order
 	grid        grid
 	effects     effects
 	volumes     volumes

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/world"
 )
@@ -40,8 +42,12 @@ const queuedSteps = 1024
 // errSlowDisk ends a recording, so that the tick never waits.
 var errSlowDisk = errors.New("the disk is too slow for the recording")
 
-// recordFile writes a recording to a file on a goroutine of its own.
+// recordFile writes a recording to a file on a goroutine of its own. The first
+// thing that goes wrong is logged, when it does: the server goes on without a
+// recording, for days perhaps.
 type recordFile struct {
+	path  string
+	log   *zap.Logger
 	queue chan []byte
 	done  sync.WaitGroup
 
@@ -49,12 +55,12 @@ type recordFile struct {
 	err error // of the file
 }
 
-func createRecord(path string) (*recordFile, error) {
+func createRecord(path string, log *zap.Logger) (*recordFile, error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("the recording cannot be made: %w", err)
 	}
-	r := &recordFile{queue: make(chan []byte, queuedSteps)}
+	r := &recordFile{path: path, log: log, queue: make(chan []byte, queuedSteps)}
 	r.done.Go(func() { r.drain(file) })
 	return r, nil
 }
@@ -76,8 +82,9 @@ func (r *recordFile) drain(file io.WriteCloser) {
 func (r *recordFile) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err == nil {
+	if r.err == nil && err != nil {
 		r.err = err
+		r.log.Error("the recording ended", zap.String("path", r.path), zap.Error(err))
 	}
 }
 
@@ -96,6 +103,7 @@ func (r *recordFile) Write(b []byte) (int, error) {
 	case r.queue <- append([]byte(nil), b...):
 		return len(b), nil
 	default:
+		r.note(errSlowDisk)
 		return 0, errSlowDisk
 	}
 }

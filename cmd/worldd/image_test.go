@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
@@ -178,4 +180,23 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 
 	status, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--image", filepath.Join(path, "x"))
 	require.Equal(t, exitError, status, err)
+}
+
+// A recording that has no room is told of when that happens, once, and what ends
+// it is the disk's error.
+func TestRecordingToAFullDisk(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("no disk that is always full")
+	}
+	logs, seen := observer.New(zap.InfoLevel)
+	r, err := createRecord(full, zap.New(logs))
+	require.NoError(t, err)
+	_, err = r.Write(make([]byte, 2<<20))
+	require.NoError(t, err, "it is queued")
+	_, _ = r.Write([]byte("more"))
+	require.ErrorIs(t, r.Close(), syscall.ENOSPC)
+	told := seen.FilterMessage("the recording ended").All()
+	require.Len(t, told, 1)
+	require.Equal(t, full, told[0].ContextMap()["path"])
 }

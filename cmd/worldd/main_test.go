@@ -107,7 +107,13 @@ func TestWrongWorlds(t *testing.T) {
 			require.Equal(t, exitUsage, status)
 			require.Empty(t, out)
 			require.Contains(t, err, missing)
-			require.Contains(t, err, "calm, storm")
+			require.Contains(t, err, "(the embedded worlds are calm, storm)")
+			require.NotContains(t, err, "did you mean")
+
+			status, out, err = worldd(t, append(command, "strom")...)
+			require.Equal(t, exitUsage, status)
+			require.Empty(t, out)
+			require.Contains(t, err, "; did you mean storm? (the embedded worlds are calm, storm)")
 
 			status, out, err = worldd(t, append(command, t.TempDir())...)
 			require.Equal(t, exitUsage, status)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/spelling"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
 )
@@ -24,13 +25,23 @@ func loadWorld(name string) (*scenes.File, error) {
 	file, err := load(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, wrongUsage{fmt.Errorf("worldd: %w (the embedded worlds are %s)", err, strings.Join(scenes.Names(), ", "))}
+		return nil, wrongUsage{fmt.Errorf("worldd: %w%s", err, knownWorlds(name))}
 	case errors.As(err, new(*fs.PathError)):
 		return nil, wrongUsage{fmt.Errorf("worldd: %w", err)}
 	case err != nil:
 		return nil, wrongUsage{err}
 	}
 	return file, nil
+}
+
+// knownWorlds says what could have been meant by the name of no file.
+func knownWorlds(name string) string {
+	all := scenes.Names()
+	guess := ""
+	if near := spelling.Nearest(name, all); near != "" {
+		guess = fmt.Sprintf("; did you mean %s?", near)
+	}
+	return fmt.Sprintf("%s (the embedded worlds are %s)", guess, strings.Join(all, ", "))
 }
 
 // host makes the world of file, the game in it and the part of the server's

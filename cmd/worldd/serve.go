@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
 )
 
 // recordedHashTicks is how often a recording holds hashes: a difference is named
@@ -97,17 +99,17 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
 	}
 	began := time.Now()
-	err = c.serve(ctx, s, g.scene)
+	err = c.serve(ctx, s, g.scene, config.Log)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
 }
 
 // serve runs the server, and records it if asked.
-func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene) error {
+func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene, log *zap.Logger) error {
 	if c.Record == "" {
 		return s.Serve(ctx)
 	}
-	file, err := createRecord(c.Record)
+	file, err := createRecord(c.Record, log)
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scene
 		return errors.Join(err, file.Close())
 	}
 	err = s.Serve(ctx)
-	return errors.Join(err, recorder.Close(), file.Close())
+	return errors.Join(err, cmp.Or(recorder.Close(), file.Close())) // of one fault, not both
 }
 
 // writeServed sums up what a server did, for people.
@@ -132,6 +134,9 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 	line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %d steps at %d Hz, %d late", t.P50Ms, t.P99Ms, t.MaxMs, t.Count, t.RateHz, t.Late)
 	line("world", "%d entities: %d awake, %d asleep; %d spawned, %d destroyed", world.Entities, world.Awake, world.Asleep, world.Spawned, world.Destroyed)
 	line("", "state hash %s", world.StateHash)
+	for _, s := range r.World.Systems {
+		line("", "system %s: %v a tick, at most %v", s.Name, mean(s).Round(10*time.Nanosecond), s.Longest.Round(time.Microsecond))
+	}
 	line("sent", "%.1f MB in %d datagrams, %.1f MB on streams", float64(r.Traffic.DatagramBytes)/1e6, r.Traffic.Datagrams, float64(r.Traffic.StreamBytes)/1e6)
 	if i := r.Images; i.Saved+i.Failed > 0 {
 		line("images", "%d saved, %d not; at most %v in all, %v of it in the tick", i.Saved, i.Failed, i.Took.Round(time.Millisecond), i.Blocked.Round(10*time.Microsecond))
@@ -141,6 +146,11 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 		line("confusions", "%d commands named a handle by another identity", confusions)
 	}
 	_, _ = io.WriteString(w, b.String()) // a closed terminal is no reason to fail
+}
+
+// mean is what a run of a system took.
+func mean(s world.SystemStats) time.Duration {
+	return s.Total / time.Duration(max(s.Runs, 1))
 }
 
 // tickOf and worldOf are the server's part of a bot.Report.

@@ -47,6 +47,7 @@ const (
 	frameTarget = 88
 	frameClip   = 112
 	frameLanes  = 120
+	frameTail   = 128
 )
 
 // An assembler writes one handler.

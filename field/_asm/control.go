@@ -17,21 +17,11 @@ const (
 
 // control is what stands before and after the operations of a block.
 func control() []handler {
-	return []handler{
-		{"none", func(*assembler) bool { return false }},
-		{"begin", begin},
-		{"beginAhead", func(a *assembler) bool {
-			a.ahead()
-			return begin(a)
-		}},
-		{"end", func(a *assembler) bool {
-			if a.wide() {
-				a.endWide()
-			} else {
-				a.end()
-			}
-			return true
-		}},
+	all := []handler{{"none", func(*assembler) bool { return false }}}
+	all = append(all, forLanes("ahead", (*assembler).ahead, (*assembler).ahead)...)
+	all = append(all, forLanes("begin", (*assembler).beginWide, (*assembler).begin)...)
+	all = append(all, forLanes("end", (*assembler).endWide, (*assembler).end)...)
+	return append(all, []handler{
 		{"fill", func(a *assembler) bool {
 			to, c := a.plane(), a.constant()
 			v := a.load(a.at(c, 0))
@@ -45,34 +35,49 @@ func control() []handler {
 		{"towardsX", towardsLane(0)},
 		{"towardsY", towardsLane(1)},
 		{"towardsZ", towardsLane(2)},
-	}
+	}...)
 }
 
-func begin(a *assembler) bool {
-	if a.wide() {
-		a.beginWide()
-	} else {
-		a.begin()
+// forLanes makes a handler for each choice of lanes of the output, in the order of the
+// bits of Program.sums: lanes that no instruction adds to are not touched (F7).
+func forLanes(name string, wide, narrow func(a *assembler, lanes []int)) (all []handler) {
+	for sums := 1; sums < 1<<3; sums++ {
+		var lanes []int
+		which := ""
+		for lane, of := range laneNames {
+			if sums>>lane&1 != 0 {
+				lanes, which = append(lanes, lane), which+of
+			}
+		}
+		all = append(all, handler{name + which, func(a *assembler) bool {
+			if a.wide() {
+				wide(a, lanes)
+			} else {
+				narrow(a, lanes)
+			}
+			return true
+		}})
 	}
-	return true
+	return all
 }
 
 // ahead fetches the points and the output of the next block, for code that takes so
 // long for one that the machine does not see the next in time. What is beyond the
 // last block is not touched by it.
-func (a *assembler) ahead() {
+func (a *assembler) ahead(lanes []int) {
 	for line := 0; line < planeBytes; line += cacheLineBytes {
 		for _, p := range positionsAt {
 			a.PREFETCHT0(a.inBlock(p, planeBytes+line))
 		}
 	}
-	for lane := range 3 {
+	for _, lane := range lanes {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		for line := 0; line < planeBytes; line += cacheLineBytes {
 			a.PREFETCHT0(a.inBlock(p, planeBytes+line))
 		}
 	}
+	a.step()
 }
 
 // position copies a lane of the position to a plane.
@@ -121,11 +126,11 @@ func (a *assembler) frame(offset int) operand.Mem { return operand.Mem{Base: fra
 // points get theirs: those that the call names, and if it clips, only those inside
 // of the box. A block that has none is done already, before its output is read: of
 // the blocks that a set looks at, most are such.
-func (a *assembler) beginWide() {
+func (a *assembler) beginWide(lanes []int) {
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
 	a.Label("some")
-	for lane := range 3 {
+	for _, lane := range lanes {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		a.each(func(i int) { a.VMOVUPS(a.inBlock(p, i*a.vectorBytes()), a.output(lane, i)) })
@@ -155,15 +160,15 @@ func (a *assembler) beginWide() {
 	a.KORW(masks[2], masks[3], y)
 	a.KORTESTW(x, y)
 	a.JNE(operand.LabelRef("some"))
-	a.advance(frameOut)
+	a.advanceMasked(lanes)
 }
 
 // endWide stores the output, NaN as +0.
-func (a *assembler) endWide() {
+func (a *assembler) endWide(lanes []int) {
 	k := a.K()
 	v := a.vectors()
-	for n := 0; n < 3*v; n += 2 {
-		x, y := a.output(n/v, n%v), a.output((n+1)/v, (n+1)%v)
+	for n := 0; n < len(lanes)*v; n += 2 {
+		x, y := a.output(lanes[n/v], n%v), a.output(lanes[(n+1)/v], (n+1)%v)
 		if n == 0 {
 			a.VCMPPS(operand.U8(isOrdered), x, y, k)
 		} else {
@@ -175,15 +180,15 @@ func (a *assembler) endWide() {
 	a.Label("numbers")
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
-	a.storeOutput(func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), to) })
-	a.advance(frameOut)
+	a.storeOutput(lanes, func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), to) })
+	a.advance(frameOut, lanes)
 
 	a.Label("masked")
-	a.storeOutput(func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), masks[i], to) })
-	a.advance(frameOut)
+	a.storeOutput(lanes, func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), masks[i], to) })
+	a.advanceMasked(lanes)
 
 	a.Label("nan")
-	for lane := range 3 {
+	for _, lane := range lanes {
 		a.each(func(i int) {
 			o := a.output(lane, i)
 			a.VFIXUPIMMPS_BCST(operand.U8(0), a.literal(literalNoNaN).(broadcast).Mem, o, o)
@@ -192,8 +197,8 @@ func (a *assembler) endWide() {
 	a.JMP(operand.LabelRef("numbers"))
 }
 
-func (a *assembler) storeOutput(store func(lane, i int, to operand.Mem)) {
-	for lane := range 3 {
+func (a *assembler) storeOutput(lanes []int, store func(lane, i int, to operand.Mem)) {
+	for _, lane := range lanes {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		a.each(func(i int) { store(lane, i, a.inBlock(p, i*a.vectorBytes())) })
@@ -204,7 +209,7 @@ func (a *assembler) storeOutput(store func(lane, i int, to operand.Mem)) {
 // is. A masked call works on a copy of it in scratch, so that the rest can stay. The
 // second plane of scratch has the points that the call names; the first gets those
 // of them that are inside of the box, if it clips.
-func (a *assembler) begin() {
+func (a *assembler) begin(lanes []int) {
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
 	a.step()
@@ -236,7 +241,7 @@ func (a *assembler) begin() {
 	a.VTESTPS(any, any)
 	a.JEQ(operand.LabelRef("outside"))
 	a.Label("known")
-	for lane := range 3 {
+	for _, lane := range lanes {
 		from, to := a.GP64(), a.GP64()
 		a.MOVQ(a.frame(frameTarget+8*lane), from)
 		a.MOVQ(a.frame(frameOut+8*lane), to)
@@ -247,7 +252,7 @@ func (a *assembler) begin() {
 	a.step()
 
 	a.Label("outside")
-	a.advance(frameTarget)
+	a.advance(frameTarget, lanes)
 }
 
 // spare is a vector of one of the planes that scratch begins with.
@@ -256,9 +261,9 @@ func (a *assembler) spare(plane, i int) operand.Mem {
 }
 
 // end makes NaN +0; a masked call copies what it may to where it belongs.
-func (a *assembler) end() {
+func (a *assembler) end(lanes []int) {
 	any := a.cleared()
-	for lane := range 3 {
+	for _, lane := range lanes {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		for i := 0; i < a.vectors(); i += 2 {
@@ -272,10 +277,10 @@ func (a *assembler) end() {
 	a.Label("numbers")
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
-	a.advance(frameOut)
+	a.advance(frameOut, lanes)
 
 	a.Label("masked")
-	for lane := range 3 {
+	for _, lane := range lanes {
 		from, to := a.GP64(), a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), from)
 		a.MOVQ(a.frame(frameTarget+8*lane), to)
@@ -287,10 +292,10 @@ func (a *assembler) end() {
 			a.VMOVUPS(v, m)
 		})
 	}
-	a.advance(frameTarget)
+	a.advance(frameTarget, lanes)
 
 	a.Label("nan")
-	for lane := range 3 {
+	for _, lane := range lanes {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		a.each(func(i int) {
@@ -304,8 +309,27 @@ func (a *assembler) end() {
 	a.JMP(operand.LabelRef("numbers"))
 }
 
+// advanceMasked is advance behind a masked block (AVX-512). The block that a call may
+// be masked for is the one at its end, and it comes first: the others follow, from the
+// beginning.
+func (a *assembler) advanceMasked(lanes []int) {
+	next := fmt.Sprintf("next%d", a.returns)
+	a.CMPQ(a.frame(frameTail), operand.U8(0))
+	a.JEQ(operand.LabelRef(next))
+	clip := a.GP64()
+	a.MOVQ(a.frame(frameClip), clip)
+	a.MOVQ(clip, a.frame(frameMasked))
+	a.MOVQ(operand.I32(-1), a.frame(frameLanes))
+	a.MOVQ(operand.U32(0), a.frame(frameTail))
+	a.XORL(blockAt.As32(), blockAt.As32())
+	a.MOVQ(a.frame(frameCode), instructionAt)
+	a.jump()
+	a.Label(next)
+	a.advance(frameOut, lanes)
+}
+
 // advance goes on to the next block, or back to the caller.
-func (a *assembler) advance(out int) {
+func (a *assembler) advance(out int, lanes []int) {
 	done := fmt.Sprintf("done%d", a.returns)
 	a.returns++
 	if a.wide() {
@@ -315,8 +339,10 @@ func (a *assembler) advance(out int) {
 	} else {
 		a.SUBQ(operand.U32(planeBytes), a.frame(frameBytes))
 		a.JEQ(operand.LabelRef(done))
-		for lane := range 3 {
-			a.ADDQ(operand.U32(planeBytes), positionsAt[lane])
+		for _, p := range positionsAt {
+			a.ADDQ(operand.U32(planeBytes), p)
+		}
+		for _, lane := range lanes {
 			a.ADDQ(operand.U32(planeBytes), a.frame(out+8*lane))
 		}
 	}

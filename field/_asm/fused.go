@@ -156,8 +156,26 @@ func squares() (all []handler) {
 			a.step()
 			return true
 		}},
-		{"towardsSquareXZ", towardsXZ(false)},
-		{"towardsLengthXZ", towardsXZ(true)},
+		{"towardsSquareXZ", towardsXZ(func(a *assembler) func(square operand.Op, i int) {
+			to := a.plane()
+			return func(square operand.Op, i int) { a.store(square, to, i) }
+		})},
+		{"towardsLengthXZ", towardsXZ(func(a *assembler) func(square operand.Op, i int) {
+			to, root := a.plane(), a.plane()
+			return func(square operand.Op, i int) {
+				a.store(square, to, i)
+				a.VSQRTPS(square, square)
+				a.store(square, root, i)
+			}
+		})},
+		{"towardsRootsXZ", towardsXZ((*assembler).roots)},
+		{"roots", func(a *assembler) bool { // sqrt(o), rsqrt(o)
+			both := a.roots()
+			o := a.plane()
+			a.each(func(i int) { both(a.take(o, i), i) })
+			a.step()
+			return true
+		}},
 		{"distanceSquareXZ", func(a *assembler) bool { // the same without y
 			s, cx, cz := a.plane(), a.constant(), a.constant()
 			a.each(func(i int) {
@@ -173,14 +191,12 @@ func squares() (all []handler) {
 	return all
 }
 
-// towardsXZ gives x and z of position - c, the sum of their squares, and its root.
-func towardsXZ(root bool) func(a *assembler) bool {
+// towardsXZ gives x and z of position - c, and what results says of the sum of their
+// squares.
+func towardsXZ(results func(a *assembler) func(square operand.Op, i int)) func(a *assembler) bool {
 	return func(a *assembler) bool {
-		to, s := [2]source{a.plane(), a.plane()}, a.plane()
-		var length source
-		if root {
-			length = a.plane()
-		}
+		to := [2]source{a.plane(), a.plane()}
+		give := results(a)
 		c := [2]source{a.constant(), a.constant()}
 		a.each(func(i int) {
 			var d [2]operand.Op
@@ -190,15 +206,22 @@ func towardsXZ(root bool) func(a *assembler) bool {
 				a.store(v, to[n], i)
 				d[n] = v
 			}
-			square := a.square(d[:]...)
-			a.store(square, s, i)
-			if root {
-				a.VSQRTPS(square, square)
-				a.store(square, length, i)
-			}
+			give(a.square(d[:]...), i)
 		})
 		a.step()
 		return true
+	}
+}
+
+// roots gives the root of a square and its inverse. The inverse does not wait for the
+// root, which takes longer, and neither does what comes next and needs it.
+func (a *assembler) roots() func(square operand.Op, i int) {
+	root, inverse := a.plane(), a.plane()
+	return func(square operand.Op, i int) {
+		r := a.vector()
+		a.VSQRTPS(square, r)
+		a.store(r, root, i)
+		a.store(a.rsqrt(square), inverse, i)
 	}
 }
 

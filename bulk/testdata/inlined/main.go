@@ -26,6 +26,7 @@ func main() {
 		count += uint64(h.Generation()) // want inline
 	}
 	live.Clear(64)                 // want inline
+	live.Join(0, 1)                // want inline
 	for _, b := range pool.All() { // want inline
 		sum += b.x
 	}

@@ -1,0 +1,65 @@
+package world_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/world"
+)
+
+// kernelsDir is set for a process that is one leg of TestImageAcrossKernels: the
+// directory of the images that it reads and writes.
+const kernelsDir = "WORLDD_TEST_KERNELS_DIR"
+
+// A world is carried from one set of kernels to the next by its image, a process
+// each, and gets to where it gets without ever being saved.
+func TestImageAcrossKernels(t *testing.T) {
+	if dir := os.Getenv(kernelsDir); dir != "" {
+		kernelsLeg(t, dir)
+		return
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	s := kernelsScene(t)
+	legs := []cpu.Kernels{cpu.Best()}
+	for k := range cpu.Best() {
+		legs = append(legs, k) // from the best to the plainest, and back up
+	}
+	for _, k := range append(legs, cpu.Best()) {
+		steps(s.World, 60)
+		leg := exec.CommandContext(t.Context(), self, "-test.run=^TestImageAcrossKernels$")
+		leg.Env = append(os.Environ(), kernelsDir+"="+dir, cpu.Variable+"="+k.String())
+		out, err := leg.CombinedOutput()
+		require.NoError(t, err, "%v: %s", k, out)
+		img, err := s.LoadImage(filepath.Join(dir, "image"))
+		require.NoError(t, err)
+		require.Equal(t, s.Tick(), img.Tick())
+		carried := kernelsScene(t)
+		require.NoError(t, carried.Restore(img))
+		require.Equal(t, s.StateHash(), carried.StateHash(), "carried by %v to tick %d", k, s.Tick())
+	}
+}
+
+// kernelsScene has more bodies awake than one chunk, in wind and blasts.
+func kernelsScene(t testing.TB) *scene { return watched(t, 7, 300, 2, 3) }
+
+// kernelsLeg goes on for a second from the image that is there, if one is.
+func kernelsLeg(t *testing.T, dir string) {
+	path := filepath.Join(dir, "image")
+	s := kernelsScene(t)
+	if _, err := os.Stat(path); err == nil {
+		img, err := s.LoadImage(path)
+		require.NoError(t, err)
+		require.NoError(t, s.Restore(img))
+	}
+	steps(s.World, 60)
+	var img world.Image
+	s.TakeImage(&img)
+	require.NoError(t, img.Save(path))
+}

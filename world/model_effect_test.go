@@ -1,0 +1,124 @@
+package world_test
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world"
+)
+
+type modelEffect struct {
+	def     world.EffectDef // its centre relative to whom it follows
+	center  world.Vec3
+	born    uint64
+	expires uint64
+}
+
+// effectIDs is all effects by slot.
+func (m *model) effectIDs() []world.EffectID {
+	return slices.SortedFunc(maps.Keys(m.effects), bySlot)
+}
+
+// forces adds up what a body feels. Effects of one mode that are about the same
+// layers are one sum, in the order of the first of them; what is about all layers
+// is added to the total at once.
+func (m *model) forces(b *modelEntity) (wind, push world.Vec3) {
+	type group struct {
+		mode   world.EffectMode
+		layers world.Layers
+	}
+	var order []group
+	members := map[group][]*modelEffect{}
+	for _, id := range m.effectIDs() {
+		e := m.effects[id]
+		g := group{e.def.Mode, e.def.Layers}
+		if members[g] == nil {
+			order = append(order, g)
+		}
+		members[g] = append(members[g], e)
+	}
+	for _, g := range order {
+		total := &wind
+		if g.mode == world.Acceleration {
+			total = &push
+		}
+		switch {
+		case g.layers == 0:
+			*total = m.sum(members[g], b.at, *total)
+		case g.layers&b.def.Layers != 0:
+			*total = total.Add(m.sum(members[g], b.at, world.Vec3{}))
+		}
+	}
+	return wind, push
+}
+
+func (m *model) sum(effects []*modelEffect, at, sum world.Vec3) world.Vec3 {
+	for _, e := range effects {
+		if e.has(at) {
+			sum = m.evaluate(e, at, sum)
+		}
+	}
+	return sum
+}
+
+func (m *model) evaluate(e *modelEffect, at, sum world.Vec3) world.Vec3 {
+	p := at.Sub(e.center)
+	points := field.Planes{X: []float32{p.X}, Y: []float32{p.Y}, Z: []float32{p.Z}}
+	out := field.Planes{X: []float32{sum.X}, Y: []float32{sum.Y}, Z: []float32{sum.Z}}
+	env := field.Env{Time: float32(float64(m.tick-e.born) / float64(m.cfg.TickHz)), Params: e.def.Params}
+	if err := e.def.Program.Evaluate(points, out, env, make([]float32, e.def.Program.Scratch())); err != nil {
+		panic(err)
+	}
+	return world.Vec3{X: out.X[0], Y: out.Y[0], Z: out.Z[0]}
+}
+
+// has says whether a place is in the effect's box.
+func (e *modelEffect) has(at world.Vec3) bool {
+	box, boxed := e.def.Program.Box()
+	p := at.Sub(e.center)
+	for i, x := range []float32{p.X, p.Y, p.Z} {
+		if boxed && (x < box.Min[i] || x > box.Max[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// wakeIn wakes who is in the effect's box and feels it.
+func (m *model) wakeIn(e *modelEffect) {
+	for _, b := range m.entities {
+		if b.def != nil && !b.def.Kinematic && e.has(b.at) && (e.def.Layers == 0 || e.def.Layers&b.def.Layers != 0) {
+			m.wake(b)
+		}
+	}
+}
+
+func (m *model) removeEffect(id world.EffectID) {
+	m.wakeIn(m.effects[id])
+	delete(m.effects, id)
+}
+
+// center moves an effect. Who is in both its boxes counts its rest anew once.
+func (m *model) center(e *modelEffect, to world.Vec3) {
+	if e.center != to {
+		m.wakeIn(e)
+		e.center = to
+		m.wakeIn(e)
+	}
+}
+
+// followAll brings effects to whom they follow, and ends those whose entity is
+// gone.
+func (m *model) followAll() {
+	for _, id := range m.effectIDs() {
+		e := m.effects[id]
+		switch leader := m.entities[e.def.Follow]; {
+		case e.def.Follow == 0:
+		case leader == nil:
+			m.removeEffect(id)
+		default:
+			m.center(e, leader.at.Add(e.def.Center))
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package world_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world"
+)
+
+// pair is the world and its model, given the same commands.
+type pair struct {
+	w        *world.World
+	m        *model
+	zones    *world.Component[world.Volume]
+	programs []*field.Program
+	ever     []world.Entity
+	effects  []world.EffectID
+}
+
+// The kinds of a pair, those of newWorld first.
+const (
+	kindCrate world.KindID = iota
+	kindGhost
+	kindLift
+	kindIce
+	kindBall
+	kindRock
+	kindRam
+)
+
+// newPair makes a world with a kind of each sort.
+func newPair(t testing.TB, cfg world.Config) *pair {
+	cfg.RestTicks, cfg.MaxEntities = 4, 200
+	w, _, _, _ := newWorld(t, cfg)
+	for i, k := range []world.Kind{
+		{Name: "ice", Body: &world.BodyDef{Radius: 0.25, Drag: 1, Restitution: 0.9, Layers: 2}},
+		{Name: "ball", Body: &world.BodyDef{Radius: 0.6, Restitution: 0.7, Friction: 0.2, Drag: 0.1, Solid: true}},
+		{Name: "rock", Body: &world.BodyDef{Mass: 7, Radius: 1.1, Friction: 0.9, Drag: 0.05, Solid: true, Layers: 6}},
+		{Name: "ram", Body: &world.BodyDef{Radius: 0.9, Friction: 0.5, Solid: true, Kinematic: true, Layers: 4}},
+	} {
+		require.Equal(t, kindIce+world.KindID(i), addKind(t, w, k))
+	}
+	return &pair{
+		w: w, zones: register[world.Volume](t, w, "zone"),
+		m: &model{
+			cfg: w.Config(), kinds: w.Kinds(),
+			entities: map[world.Entity]*modelEntity{}, effects: map[world.EffectID]*modelEffect{},
+			volumes: map[world.Entity]world.Volume{}, inside: map[world.Crossing]bool{},
+			past: map[uint64]map[world.Entity]world.Vec3{0: {}},
+		},
+		programs: []*field.Program{compile(t, gust), compile(t, blast), compile(t, updraft)},
+	}
+}
+
+func (p *pair) step() {
+	p.w.Step()
+	p.m.step()
+}
+
+// adopt tells the model of an entity that was just spawned.
+func (p *pair) adopt(e world.Entity, k world.KindID, at, v world.Vec3) *modelEntity {
+	b := &modelEntity{kind: k, def: p.m.kinds[k].Body}
+	p.m.entities[e] = b
+	p.ever = append(p.ever, e)
+	if b.def != nil {
+		b.at, b.v, b.newborn = p.m.clamped(at), capped(v), true
+		p.m.rouse(b)
+	}
+	return b
+}
+
+// compare is run after every command.
+func (p *pair) compare(t require.TestingT) {
+	require.NoError(t, p.w.CheckInvariants())
+	require.Equal(t, len(p.m.entities), p.w.Stats().Entities)
+	require.Equal(t, len(p.m.effects), p.w.Stats().Effects)
+	awake := 0
+	for e, b := range p.m.entities {
+		at, ok := p.w.Position(e)
+		v, _ := p.w.Velocity(e)
+		require.Equal(t, b.def != nil, ok, "%v has a body", e)
+		require.Equal(t, b.at, at, "position of %v at tick %d", e, p.m.tick)
+		require.Equal(t, b.v, v, "velocity of %v at tick %d", e, p.m.tick)
+		require.Equal(t, b.awake, p.w.Awake(e), "%v at tick %d", e, p.m.tick)
+		if b.awake {
+			awake++
+		}
+		p.compareHistory(t, e)
+		for volume := range p.m.volumes {
+			inside := p.m.inside[world.Crossing{Volume: volume, Entity: e}]
+			require.Equal(t, inside, p.w.Inside(volume, e), "%v in %v at tick %d", e, volume, p.m.tick)
+		}
+	}
+	require.Equal(t, awake, p.w.Stats().Awake)
+	p.compareEvents(t)
+}
+
+// compareHistory asks where a body was, beyond what the world remembers too.
+func (p *pair) compareHistory(t require.TestingT, e world.Entity) {
+	back := uint64(p.m.cfg.HistoryTicks)
+	if back == 0 {
+		return
+	}
+	for tick := max(p.m.tick, back+1) - back - 1; tick <= p.m.tick+1; tick++ {
+		want, known := p.m.past[tick][e]
+		if p.m.tick-tick > back && tick <= p.m.tick {
+			want, known = world.Vec3{}, false
+		}
+		got, ok := p.w.PositionAt(e, tick)
+		require.Equal(t, known, ok, "%v was there at tick %d, seen from %d", e, tick, p.m.tick)
+		require.Equal(t, want, got)
+	}
+}
+
+func (p *pair) compareEvents(t require.TestingT) {
+	same(t, p.m.slept, p.w.Slept(), "fell asleep", p.m.tick)
+	same(t, p.m.woke, p.w.Woke(), "woke", p.m.tick)
+	same(t, p.m.destroyed, p.w.Destroyed(), "were destroyed", p.m.tick)
+	same(t, p.m.entered, p.w.Entered(), "entered", p.m.tick)
+	same(t, p.m.left, p.w.Left(), "left", p.m.tick)
+}
+
+// same compares lists, of which nil is as empty as any.
+func same[T any](t require.TestingT, want, got []T, what string, tick uint64) {
+	if len(want) != 0 || len(got) != 0 {
+		require.Equal(t, want, got, "who %s at tick %d", what, tick)
+	}
+}
+
+// image has the world go on as its own image, which no event survives that is
+// valid until the next step, but for who spawned and who was destroyed, nor any
+// history.
+func (p *pair) image(t *rapid.T) {
+	var img world.Image
+	p.w.TakeImage(&img)
+	var file bytes.Buffer
+	_, err := img.WriteTo(&file)
+	require.NoError(t, err)
+	before := p.w.StateHash()
+	for range rapid.IntRange(0, 3).Draw(t, "steps that are undone") {
+		p.w.Step()
+	}
+	read, err := p.w.ReadImage(&file)
+	require.NoError(t, err)
+	require.NoError(t, p.w.Restore(read))
+	require.Equal(t, before, p.w.StateHash())
+	p.m.slept, p.m.woke, p.m.entered, p.m.left = nil, nil, nil, nil
+	clear(p.m.past)
+	p.m.remember()
+}
+
+// configs draws what the model is to know of: the bounds and what happens there,
+// whether it is narrow, so that bodies touch, and how rows are kept.
+func configs(t *rapid.T) world.Config {
+	return world.Config{
+		HalfExtent:   rapid.SampledFrom([]world.Vec3{{X: 40, Y: 30, Z: 24}, {X: 4, Y: 7, Z: 3}, {X: 2, Y: 9, Z: 8.5}}).Draw(t, "half extent"),
+		CellMetres:   rapid.SampledFrom([]float32{8, 3, 1.3}).Draw(t, "cells"),
+		HistoryTicks: rapid.SampledFrom([]int{0, 6}).Draw(t, "history"),
+		Gravity:      rapid.SampledFrom([]float32{0, 0, -1, 2}).Draw(t, "gravity"),
+		TickHz:       rapid.SampledFrom([]int{60, 60, 20}).Draw(t, "rate"),
+		Bounds:       rapid.SampledFrom([]world.Bounds{world.BoundsClamp, world.BoundsBounce, world.BoundsDestroy}).Draw(t, "bounds"),
+		Compaction:   rapid.SampledFrom([]world.Compaction{world.Exchange, world.Stable, world.InPlace}).Draw(t, "compaction"),
+	}
+}
+
+func TestAgainstModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := newPair(t, configs(r))
+		r.Repeat(map[string]func(*rapid.T){
+			"spawn": p.spawn, "spawn some": p.spawnSome, "destroy": p.destroy, "word": p.word, "put": p.put, "push": p.push,
+			"add effect": p.addEffect, "change effect": p.changeEffect, "volume": p.volume, "lull": p.lull,
+			"step": p.someSteps, "steps": p.someSteps, "query": p.query, "image": p.image,
+			"": func(t *rapid.T) { p.compare(t) },
+		})
+	})
+}
