@@ -171,7 +171,7 @@ func (s *sim) now() int64 { return int64(s.tick) * simTickMs }
 
 func (s *sim) play() {
 	s.makeSchema()
-	s.begin(uint32(s.script.first), nil)
+	s.begin(s.script.firstGeneration(), nil)
 	for range s.script.entities {
 		s.spawn(s.crate, s.scatter(), s.scatter(), 0, 0)
 	}
