@@ -22,7 +22,7 @@ const (
 	Applied    Outcome = iota // applied whole, and will be acknowledged
 	Held                      // overtook its structure; waits for it
 	Duplicate                 // applied before, or too old
-	Unreadable                // refers to tenants or baselines no longer known; will be resent
+	Unreadable                // refers to entities or baselines no longer known; will be resent
 	Faulty                    // its fold does not match the handles that its rows mean
 )
 
@@ -36,9 +36,13 @@ type heldDatagram struct {
 // decodedRow is a row read and not yet applied: nothing is applied before the
 // whole datagram has proved itself.
 type decodedRow struct {
-	entity *Entity // nil: moot
-	code   uint8
-	words  []uint32
+	entity   *Entity
+	baseline wire.Baseline
+	base     []uint32
+	older    []uint32 // nil: none
+	words    []uint32
+	anchor   *decodedRow
+	part     int // the component that the anchor is for
 }
 
 // ApplyState applies a State datagram, whole or not at all. It returns an
@@ -59,107 +63,165 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 		}
 		return Held, nil
 	}
-	readable, err := r.decode(h)
+	fold, readable, err := r.readHeaders(h)
 	if err != nil {
 		return Unreadable, err
 	}
-	if !readable {
-		r.stats.Unreadable++
-		if fault.AckUnreadable {
-			r.acks.add(h.Seq)
-		}
-		return Unreadable, nil
-	}
-	if r.fold != h.Fold && !fault.SkipFold {
+	if readable && fold != h.Fold && !fault.SkipFold {
 		r.stats.Faults++
 		if fault.AckFaulty {
 			r.acks.add(h.Seq)
 		}
 		return Faulty, nil
 	}
+	if !readable || !r.findBaselines(h) {
+		r.stats.Unreadable++
+		if fault.AckUnreadable {
+			r.acks.add(h.Seq)
+		}
+		return Unreadable, nil
+	}
+	if err := r.decode(); err != nil {
+		return Unreadable, err
+	}
 	r.publish(h)
 	return Applied, nil
 }
 
-// decode reads all rows into scratch. It returns false if a row means a tenant
-// or a baseline that this client no longer remembers.
-func (r *Replica) decode(h wire.StateHeader) (bool, error) {
-	r.rows, r.arena = r.rows[:0], r.arena[:0]
-	var fold uint64
-	slot := uint32(0)
-	for i := range h.Rows {
-		gap, code, err := wire.ReadRowHeader(&r.reader)
-		if err != nil {
-			return false, err
-		}
-		if gap >= r.maxSlots || slot+gap >= r.maxSlots {
-			return false, protocolError("row of slot %d, beyond the world's %d", uint64(slot)+uint64(gap), r.maxSlots)
-		}
-		slot += gap
-		if i > 0 && gap == 0 {
-			return false, protocolError("two rows of slot %d", slot)
-		}
-		c := r.cells.peek(slot)
-		if c == nil {
-			return false, nil
-		}
-		tenant, ok := c.asOf(h.Structure)
-		if !ok {
-			return false, nil
-		}
-		fold = wire.Fold(fold, bulk.NewHandle(slot, tenant.generation))
-		ok, err = r.decodeRow(c, tenant, code, h)
-		if !ok || err != nil {
-			return false, err
-		}
+// readHeaders finds out which entities the rows mean, and folds their handles:
+// whether both sides mean the same is proved before a row is read. It is not
+// readable if one of the entities has left, died or entered anew since the
+// datagram was made; its slot means nobody then whose row could be read.
+func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, readable bool, err error) {
+	r.rows = r.rows[:0]
+	if h.Rows == 0 {
+		return wire.Fold16(0), true, nil
 	}
-	r.fold = wire.Fold16(fold)
-	return true, wire.ExpectEnd(&r.reader)
+	var fold uint64
+	readable = true
+	coding := wire.ReadRowCoding(&r.reader, h.Tick)
+	next := uint32(0)
+	for range h.Rows {
+		skip, baseline := wire.ReadRowHeader(&r.reader, coding, h.Tick)
+		if err := r.reader.Err(); err != nil {
+			return 0, false, err
+		}
+		if skip >= r.maxSlots || next+skip >= r.maxSlots {
+			return 0, false, protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), r.maxSlots)
+		}
+		c := r.cells.peek(next + skip)
+		next += skip + 1
+		if c == nil || c.state != wire.Live || c.entity.entered > h.Structure && !fault.PresentTenant {
+			readable = false
+			continue
+		}
+		fold = wire.Fold(fold, c.entity.handle)
+		c.entity.decoded = len(r.rows)
+		r.rows = append(r.rows, decodedRow{entity: c.entity, baseline: baseline})
+	}
+	return wire.Fold16(fold), readable, nil
 }
 
-// decodeRow reads one row. A row is moot when its entity left, died or entered
-// anew after the datagram was made: it is read, to get at the next one, and
-// dropped.
-func (r *Replica) decodeRow(c *cell, tenant tenancy, code uint8, h wire.StateHeader) (bool, error) {
-	n := r.schema.Words()
-	r.arena = slices.Grow(r.arena, n)
-	words := r.arena[len(r.arena) : len(r.arena)+n]
-	r.arena = r.arena[:len(r.arena)+n]
-	row := wire.Row{Mask: tenant.mask, Words: words}
-	base := wire.Row{Mask: tenant.mask}
-	var e *Entity
-	if c.state == wire.Live && c.now == tenant {
-		e = c.entity
-		if code != wire.BaselineNone {
-			if base.Words = e.find(code, h.Seq); base.Words == nil {
-				return false, nil
+// findBaselines finds the states that the rows stand on. It returns false if
+// one is not known any more.
+func (r *Replica) findBaselines(h wire.StateHeader) bool {
+	n := r.codec.Schema().Words()
+	r.arena = slices.Grow(r.arena[:0], n*len(r.rows))[:n*len(r.rows)]
+	for i := range r.rows {
+		d := &r.rows[i]
+		d.words = r.arena[i*n : (i+1)*n : (i+1)*n]
+		if d.baseline.Age == 0 {
+			continue
+		}
+		tick := h.Tick - d.baseline.Age
+		if d.base = d.entity.states.find(tick, n); d.base == nil && n > 0 {
+			return false
+		}
+		if d.baseline.Gap == 0 {
+			continue
+		}
+		if d.older = d.entity.states.find(tick-d.baseline.Gap, n); d.older == nil && n > 0 {
+			return false
+		}
+	}
+	for i := range r.rows {
+		r.findAnchor(i)
+	}
+	return true
+}
+
+// findAnchor finds the row whose motion a row is expected to follow: that of its
+// parent, if it is in the datagram too, has the same baselines, and no parent
+// itself.
+func (r *Replica) findAnchor(i int) {
+	d := &r.rows[i]
+	part, h := r.parent(d)
+	if h == 0 {
+		return
+	}
+	e := r.Entity(h)
+	if e == nil || e.decoded >= len(r.rows) || r.rows[e.decoded].entity != e {
+		return
+	}
+	anchor := &r.rows[e.decoded]
+	if _, grandparent := r.parent(anchor); anchor.baseline == d.baseline && grandparent == 0 && e.row.Mask>>part&1 != 0 {
+		d.anchor, d.part = anchor, part
+	}
+}
+
+// parent is the handle that the entity of d named as its parent in its
+// baseline, and in which component.
+func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
+	if d.baseline.Age == 0 {
+		return 0, 0
+	}
+	return r.codec.Schema().Parent(wire.Row{Mask: d.entity.row.Mask, Words: d.base})
+}
+
+// decode reads all rows into scratch: first those that have no anchor, then the
+// others.
+func (r *Replica) decode() error {
+	for _, anchored := range [...]bool{false, true} {
+		for i := range r.rows {
+			d := &r.rows[i]
+			if (d.anchor != nil) != anchored {
+				continue
+			}
+			if err := r.decodeRow(d); err != nil {
+				return err
 			}
 		}
 	}
-	if err := r.schema.ReadDelta(&r.reader, base, &row); err != nil {
-		return false, err
+	return wire.ExpectEnd(&r.reader)
+}
+
+func (r *Replica) decodeRow(d *decodedRow) error {
+	row := wire.Row{Mask: d.entity.row.Mask, Words: d.words}
+	if d.baseline.Age == 0 {
+		return r.codec.Read(&r.reader, &row, nil)
 	}
-	r.rows = append(r.rows, decodedRow{entity: e, code: code, words: words})
-	return true, nil
+	r.past = wire.Past{Base: d.base, Older: d.older, Age: d.baseline.Age, Gap: d.baseline.Gap}
+	if a := d.anchor; a != nil {
+		r.codec.SetAnchor(&r.anchor, d.part, a.words, a.base, a.older)
+		r.past.Anchor = &r.anchor
+	}
+	return r.codec.Read(&r.reader, &row, &r.past)
 }
 
 // publish applies the decoded rows and marks the datagram for acknowledgement.
 func (r *Replica) publish(h wire.StateHeader) {
-	for _, d := range r.rows {
+	for i := range r.rows {
+		d := &r.rows[i]
 		e := d.entity
-		if e == nil {
-			r.stats.RowsMoot++
-			continue
+		if b := d.baseline; b.Gap != 0 {
+			e.states.name(h.Tick - b.Age - b.Gap)
 		}
-		if d.code != wire.BaselineNone && d.code != wire.BaselineEnter {
-			e.forget(h.Seq - uint32(d.code))
-		}
-		e.keep(h.Seq, d.words)
-		if h.Seq < e.seq && !fault.LateRowWins {
+		e.states.keep(h.Tick, d.words)
+		if h.Tick <= e.tick && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue
 		}
-		e.seq, e.tick = h.Seq, h.Tick
+		e.tick = h.Tick
 		copy(e.row.Words, d.words)
 		r.stats.Rows++
 		if f := r.observer.Update; f != nil {

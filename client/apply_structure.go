@@ -42,14 +42,14 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
 		return protocolError("%v of impossible handle %v", record.Op, h)
 	}
 	c := r.cells.at(h.Index())
-	if h.Generation() < c.now.generation && !fault.AcceptOldEnter {
+	if h.Generation() < c.generation && !fault.AcceptOldEnter {
 		return nil // about a tenant that is known to be gone (H1)
 	}
 	switch record.Op {
 	case wire.OpEnter:
 		return r.enter(c, record, tick)
 	case wire.OpLeave:
-		if h.Generation() == c.now.generation && c.state == wire.Live {
+		if h.Generation() == c.generation && c.state == wire.Live {
 			r.drop(c)
 			if c.state = wire.Hidden; fault.LeaveIsDeath {
 				c.state = wire.Stale
@@ -69,18 +69,15 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
 // that was never heard of dies all the same, and stays dead: a reference to it
 // may still arrive.
 func (r *Replica) destroy(c *cell, h bulk.Handle, why wire.Reason) {
-	if fault.ForgetEarlyKill && h.Generation() > c.now.generation ||
+	if fault.ForgetEarlyKill && h.Generation() > c.generation ||
 		fault.ForgetHidden && c.state == wire.Hidden {
 		return
 	}
-	if c.state == wire.Stale && h.Generation() == c.now.generation {
+	if c.state == wire.Stale && h.Generation() == c.generation {
 		return // a later reference to the dead has the server say it again
 	}
 	r.replace(c, h)
-	if h.Generation() > c.now.generation {
-		c.begin(h.Generation(), r.applied, 0)
-	}
-	c.state = wire.Stale
+	c.generation, c.state = h.Generation(), wire.Stale
 	r.tellDestroyed(h, why)
 }
 
@@ -108,12 +105,12 @@ func (r *Replica) tellDestroyed(h bulk.Handle, why wire.Reason) {
 
 func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
 	h := record.Handle
-	if c.state == wire.Stale && h.Generation() == c.now.generation && !fault.AcceptSecondEnter {
+	if c.state == wire.Stale && h.Generation() == c.generation && !fault.AcceptSecondEnter {
 		return protocolError("enter of %v, which was destroyed", h)
 	}
-	row := wire.Row{Words: make([]uint32, r.schema.Words())}
+	row := wire.Row{Words: make([]uint32, r.codec.Schema().Words())}
 	r.reader.Reset(record.Row)
-	if err := r.schema.ReadFull(&r.reader, &row); err != nil {
+	if err := r.codec.Schema().ReadFull(&r.reader, &row); err != nil {
 		return err
 	}
 	if err := wire.ExpectEnd(&r.reader); err != nil {
@@ -121,11 +118,10 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
 	}
 	r.replace(c, h)
 	e := &Entity{
-		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row,
-		enter: append([]uint32(nil), row.Words...), place: len(r.entities),
+		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row, place: len(r.entities),
 	}
-	c.begin(h.Generation(), r.applied, row.Mask)
-	c.state, c.entity = wire.Live, e
+	e.states.keep(tick, row.Words)
+	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
 	r.entities = append(r.entities, e)
 	r.stats.Enters++
 	if f := r.observer.Enter; f != nil {

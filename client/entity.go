@@ -14,18 +14,11 @@ type Entity struct {
 	handle  bulk.Handle
 	kind    uint32
 	entered uint32 // number of its Enter record
-	seq     uint32 // snapshot of the current state; 0: the Enter record
-	tick    uint32
-	place   int // in Replica.entities
+	tick    uint32 // of the current state
+	place   int    // in Replica.entities
 	row     wire.Row
-	enter   []uint32 // state of the Enter record
-	states  []baseline
-}
-
-// baseline is a past state that the server may code a delta against.
-type baseline struct {
-	seq   uint32
-	words []uint32
+	states  history
+	decoded int // its place among the rows of the datagram that is being read
 }
 
 // Handle names the entity, here and on the server.
@@ -36,50 +29,6 @@ func (e *Entity) Kind() uint32 { return e.kind }
 
 // Tick is the server's tick of its current state.
 func (e *Entity) Tick() uint32 { return e.tick }
-
-// find returns the words of the state that a baseline code names, or nil.
-func (e *Entity) find(code uint8, seq uint32) []uint32 {
-	if code == wire.BaselineEnter {
-		return e.enter
-	}
-	if uint32(code) >= seq {
-		return nil // there is no snapshot 0: it marks what was forgotten
-	}
-	want := seq - uint32(code)
-	for i := range e.states {
-		if e.states[i].seq == want {
-			return e.states[i].words
-		}
-	}
-	return nil
-}
-
-// keep stores a state as a possible baseline, in place of one that no delta
-// can name any more.
-func (e *Entity) keep(seq uint32, words []uint32) {
-	oldest := -1
-	for i := range e.states {
-		if e.states[i].seq+wire.MaxBaselineAge < seq && (oldest < 0 || e.states[i].seq < e.states[oldest].seq) {
-			oldest = i
-		}
-	}
-	if oldest < 0 {
-		e.states = append(e.states, baseline{words: make([]uint32, len(words))})
-		oldest = len(e.states) - 1
-	}
-	e.states[oldest].seq = seq
-	copy(e.states[oldest].words, words)
-}
-
-// forget makes room of the states older than seq: the server's baseline of a
-// row never goes back.
-func (e *Entity) forget(seq uint32) {
-	for i := range e.states {
-		if e.states[i].seq < seq {
-			e.states[i].seq = 0
-		}
-	}
-}
 
 // Component reads one component of entities, in the struct type that the
 // server writes it from.

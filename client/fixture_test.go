@@ -22,6 +22,7 @@ type friend struct {
 type peer struct {
 	t       testing.TB
 	schema  *wire.Schema
+	codec   *wire.Codec
 	replica *client.Replica
 	health  client.Component[health]
 	number  uint32 // structure records sent
@@ -32,7 +33,8 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 	p := &peer{t: t, schema: wire.NewSchema()}
 	require.NoError(t, wire.AddComponent[health](p.schema, "health"))
 	require.NoError(t, wire.AddComponent[friend](p.schema, "friend"))
-	p.replica = client.NewReplica(p.schema, floor, maxSlots, client.Observer{
+	p.codec = wire.NewCodec(p.schema, wire.DefaultTables())
+	p.replica = client.NewReplica(p.codec, floor, maxSlots, client.Observer{
 		Enter:  func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
 		Update: func(e *client.Entity) { p.heard = append(p.heard, "update "+e.Handle().String()) },
 		Leave:  func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "leave "+h.String()) },
@@ -67,7 +69,7 @@ func destroy(h bulk.Handle) wire.Record {
 
 // structure makes the body of a message with the next records.
 func (p *peer) structure(records ...wire.Record) []byte {
-	b := wire.AppendStructureHeader(nil, p.number+1, 10)
+	b := wire.AppendStructureHeader(nil, p.number+1, enterTick)
 	for _, r := range records {
 		b = wire.AppendRecord(b, r)
 		p.number++
@@ -82,25 +84,49 @@ func (p *peer) send(records ...wire.Record) {
 // update is one row of a datagram.
 type update struct {
 	h         bulk.Handle
-	code      uint8
+	age       uint32 // in snapshots, which are a tick apart here; whole, or entered
 	now, base uint32
+	gap       uint32
+	older     uint32
 }
+
+const (
+	whole     = 0
+	entered   = 1 << 16
+	enterTick = 10
+)
 
 // state makes a datagram of updates in ascending slots.
 func (p *peer) state(seq, structure uint32, updates ...update) []byte {
+	tick := 100 + seq
 	var fold uint64
 	for _, u := range updates {
 		fold = wire.Fold(fold, u.h)
 	}
 	var w wire.BitWriter
 	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
-		Seq: seq, Tick: 100 + seq, Structure: structure, Fold: wire.Fold16(fold), Rows: len(updates),
+		Seq: seq, Tick: tick, Structure: structure, Fold: wire.Fold16(fold), Rows: len(updates),
 	}))
+	if len(updates) > 0 {
+		wire.AppendRowCoding(&w, wire.RowCoding{})
+	}
 	slot := uint32(0)
+	for i, u := range updates {
+		if u.age == entered {
+			updates[i].age = tick - enterTick
+		}
+		wire.AppendRowHeader(&w, wire.RowCoding{}, u.h.Index()-slot, wire.Baseline{Age: updates[i].age, Gap: u.gap})
+		slot = u.h.Index() + 1
+	}
 	for _, u := range updates {
-		wire.AppendRowHeader(&w, u.h.Index()-slot, u.code)
-		slot = u.h.Index()
-		p.schema.AppendDelta(&w, row(u.now), row(u.base))
+		var past *wire.Past
+		if u.age != whole {
+			past = &wire.Past{Base: row(u.base).Words, Age: u.age}
+		}
+		if u.gap != 0 {
+			past.Gap, past.Older = u.gap, row(u.older).Words
+		}
+		p.codec.Append(&w, row(u.now), past)
 	}
 	return w.Bytes()
 }

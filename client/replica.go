@@ -26,7 +26,7 @@ type Observer struct {
 // handle it was ever sent. It does no input or output: bytes go in, verdicts
 // come out. It belongs to one goroutine.
 type Replica struct {
-	schema   *wire.Schema
+	codec    *wire.Codec
 	floor    uint32 // generations below it are of an earlier run (H5)
 	maxSlots uint32
 	observer Observer
@@ -39,7 +39,8 @@ type Replica struct {
 	held     []heldDatagram
 	rows     []decodedRow // of the datagram being read
 	arena    []uint32     // their words
-	fold     uint16       // of their handles
+	past     wire.Past
+	anchor   wire.Anchor
 	reader   wire.BitReader
 	stats    ReplicaStats
 }
@@ -50,11 +51,10 @@ type ReplicaStats struct {
 	Duplicates uint64 // dropped: applied before, or too old to tell
 	Held       uint64 // overtook their structure and waited
 	Overflowed uint64 // dropped unacknowledged: too many waited
-	Unreadable uint64 // dropped unacknowledged: their slots changed hands, or their baseline is gone
+	Unreadable uint64 // dropped unacknowledged: a row's entity left, died or entered anew since, or its baseline is gone
 	Faults     uint64 // fold mismatches: refused whole
 	Rows       uint64 // rows that became current
 	RowsLate   uint64 // rows older than what was current
-	RowsMoot   uint64 // rows whose entity left, died or entered anew since
 	Enters     uint64
 	Leaves     uint64
 	Destroys   uint64
@@ -63,9 +63,10 @@ type ReplicaStats struct {
 
 // NewReplica makes an empty replica. floor and maxSlots are the Welcome's:
 // every handle below generation floor is of an earlier run of the server and
-// is Stale (H5), and no slot is at or above maxSlots.
-func NewReplica(s *wire.Schema, floor, maxSlots uint32, o Observer) *Replica {
-	return &Replica{schema: s, floor: floor, maxSlots: maxSlots, observer: o}
+// is Stale (H5), and no slot is at or above maxSlots. Schema
+// and tables of the codec are the server's.
+func NewReplica(c *wire.Codec, floor, maxSlots uint32, o Observer) *Replica {
+	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, observer: o}
 }
 
 // Resolve says what became of h:

@@ -68,7 +68,7 @@ func TestEnterOverALiveTenant(t *testing.T) {
 func TestStateOvertakesStructure(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
-	p.apply(client.Held, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	p.apply(client.Held, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
 	require.False(t, p.replica.Ack().Seen, "H6: received is not applied")
 	require.NoError(t, p.replica.ApplyStructure(body))
 	require.Equal(t, 8, p.points(h(5, 1)))
@@ -81,9 +81,9 @@ func TestHeldGoOldestFirst(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	first := p.structure(p.enter(h(5, 1), 7), p.enter(h(6, 1), 7))
 	second := p.structure(p.enter(h(7, 1), 7))
-	p.apply(client.Held, p.state(3, 3, update{h(7, 1), wire.BaselineEnter, 8, 7}))
-	p.apply(client.Held, p.state(2, 2, update{h(5, 1), wire.BaselineEnter, 9, 7}))
-	p.apply(client.Held, p.state(1, 2, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	p.apply(client.Held, p.state(3, 3, update{h: h(7, 1), age: entered, now: 8, base: 7}))
+	p.apply(client.Held, p.state(2, 2, update{h: h(5, 1), age: entered, now: 9, base: 7}))
+	p.apply(client.Held, p.state(1, 2, update{h: h(5, 1), age: entered, now: 8, base: 7}))
 	require.NoError(t, p.replica.ApplyStructure(first))
 	require.EqualValues(t, 2, p.replica.Ack().Newest)
 	require.NoError(t, p.replica.ApplyStructure(second))
@@ -94,8 +94,8 @@ func TestHeldAreBounded(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
 	for seq := uint32(1); seq <= 40; seq++ {
-		p.apply(client.Held, p.state(seq, 1, update{h(5, 1), wire.BaselineNone, seq, 0}))
-		p.apply(client.Held, p.state(seq, 1, update{h(5, 1), wire.BaselineNone, seq, 0}))
+		p.apply(client.Held, p.state(seq, 1, update{h: h(5, 1), age: whole, now: seq, base: 0}))
+		p.apply(client.Held, p.state(seq, 1, update{h: h(5, 1), age: whole, now: seq, base: 0}))
 	}
 	require.NoError(t, p.replica.ApplyStructure(body))
 	require.Equal(t, 40, p.points(h(5, 1)))
@@ -103,36 +103,38 @@ func TestHeldAreBounded(t *testing.T) {
 	require.EqualValues(t, 16, p.replica.Stats().Snapshots)
 }
 
+// A row stands on what it was made for; when that has gone since, the datagram
+// is dropped whole and sent again.
 func TestRowOfAnEarlierTenant(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7), p.enter(h(6, 1), 1))
 	p.send(destroy(h(5, 1)), p.enter(h(5, 3), 9))
-	late := p.state(1, 2, update{h(5, 1), wire.BaselineEnter, 100, 7}, update{h(6, 1), wire.BaselineEnter, 2, 1})
-	p.apply(client.Applied, late)
+	late := p.state(1, 2, update{h: h(5, 1), age: entered, now: 100, base: 7}, update{h: h(6, 1), age: entered, now: 2, base: 1})
+	p.apply(client.Unreadable, late)
 	require.Equal(t, 9, p.points(h(5, 3)), "H1: not applied to the later tenant")
+	require.Equal(t, 1, p.points(h(6, 1)), "C1: nothing is applied")
+	require.Equal(t, wire.Ack{Structure: 4}, p.replica.Ack(), "H6: not acknowledged: sent again")
+	p.apply(client.Applied, p.state(2, 4, update{h: h(5, 3), age: entered, now: 100, base: 9}, update{h: h(6, 1), age: entered, now: 2, base: 1}))
+	require.Equal(t, 100, p.points(h(5, 3)))
 	require.Equal(t, 2, p.points(h(6, 1)))
-	require.EqualValues(t, 1, p.replica.Stats().RowsMoot)
-
-	p.send(destroy(h(5, 3)), p.enter(h(5, 5), 11))
-	p.apply(client.Unreadable, p.state(2, 2, update{h(5, 1), wire.BaselineEnter, 100, 7}))
-	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 6}, p.replica.Ack(), "not acknowledged: sent again")
 }
 
 func TestRowAfterLeaveAndReenter(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	p.send(leave(h(5, 1)))
-	p.apply(client.Applied, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
+	p.apply(client.Unreadable, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
 	require.Equal(t, wire.Hidden, p.replica.Resolve(h(5, 1)), "a late row brings nobody back")
 	p.send(p.enter(h(5, 1), 20))
-	p.apply(client.Applied, p.state(2, 1, update{h(5, 1), wire.BaselineEnter, 9, 7}))
+	p.apply(client.Unreadable, p.state(2, 1, update{h: h(5, 1), age: entered, now: 9, base: 7}))
 	require.Equal(t, 20, p.points(h(5, 1)), "a row of its life before the leave")
+	p.apply(client.Unreadable, p.state(3, 3, update{h: h(5, 1), age: 1, now: 9, base: 7}))
 }
 
 func TestFoldProvesIdentity(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
-	d := p.state(1, 1, update{h(5, 3), wire.BaselineEnter, 8, 7})
+	d := p.state(1, 1, update{h: h(5, 3), age: entered, now: 8, base: 7})
 	p.apply(client.Faulty, d)
 	require.Equal(t, 7, p.points(h(5, 1)), "C1: nothing is applied")
 	require.False(t, p.replica.Ack().Seen)
@@ -142,18 +144,42 @@ func TestFoldProvesIdentity(t *testing.T) {
 func TestBaselines(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
-	p.apply(client.Applied, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
-	p.apply(client.Applied, p.state(2, 1, update{h(5, 1), 1, 9, 8}))
-	p.apply(client.Applied, p.state(4, 1, update{h(5, 1), 2, 11, 9}))
+	p.apply(client.Applied, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
+	p.apply(client.Applied, p.state(2, 1, update{h: h(5, 1), age: 1, now: 9, base: 8}))
+	p.apply(client.Applied, p.state(4, 1, update{h: h(5, 1), age: 2, now: 11, base: 9, gap: 1, older: 8}))
 	require.Equal(t, 11, p.points(h(5, 1)))
-	p.apply(client.Applied, p.state(3, 1, update{h(5, 1), 1, 10, 9}))
+	p.apply(client.Applied, p.state(3, 1, update{h: h(5, 1), age: 1, now: 10, base: 9, gap: 1, older: 8}))
 	require.Equal(t, 11, p.points(h(5, 1)), "late, so not current")
-	p.apply(client.Applied, p.state(5, 1, update{h(5, 1), 2, 12, 10}))
+	p.apply(client.Applied, p.state(5, 1, update{h: h(5, 1), age: 2, now: 12, base: 10}))
 	require.Equal(t, 12, p.points(h(5, 1)), "and yet a baseline")
-	p.apply(client.Unreadable, p.state(6, 1, update{h(5, 1), 5, 13, 8}))
-	p.apply(client.Applied, p.state(7, 1, update{h(5, 1), wire.BaselineNone, 14, 0}))
+	p.apply(client.Unreadable, p.state(6, 1, update{h: h(5, 1), age: 6, now: 13, base: 8}))
+	p.apply(client.Unreadable, p.state(6, 1, update{h: h(5, 1), age: 1, now: 13, base: 12, gap: 5, older: 8}))
+	p.apply(client.Applied, p.state(7, 1, update{h: h(5, 1), age: whole, now: 14}))
 	require.Equal(t, 14, p.points(h(5, 1)))
-	p.apply(client.Duplicate, p.state(5, 1, update{h(5, 1), 2, 12, 10}))
+	p.apply(client.Duplicate, p.state(5, 1, update{h: h(5, 1), age: 2, now: 12, base: 10}))
+}
+
+// The newest states are kept whatever was named; older ones than were named make
+// room.
+func TestStatesAreKept(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	const n = 2 * wire.MaxStates
+	for seq := uint32(1); seq <= n; seq++ {
+		p.apply(client.Applied, p.state(seq, 1, update{h: h(5, 1), age: whole, now: seq}))
+	}
+	p.apply(client.Unreadable, p.state(n+1, 1, update{h: h(5, 1), age: wire.MaxStates + 1, now: 1, base: n - wire.MaxStates}))
+	p.apply(client.Applied, p.state(n+1, 1, update{h: h(5, 1), age: wire.MaxStates, now: 1, base: n + 1 - wire.MaxStates}))
+	require.Equal(t, 1, p.points(h(5, 1)))
+	// The server names newer ones twice, and never goes back.
+	p.apply(client.Applied, p.state(n+2, 1, update{h: h(5, 1), age: 3, now: 2, base: n - 1, gap: 1, older: n - 2}))
+	p.apply(client.Applied, p.state(n+3, 1, update{h: h(5, 1), age: 3, now: 3, base: n, gap: 1, older: n - 1}))
+	for seq := uint32(n + 4); seq < n+40; seq++ {
+		p.apply(client.Applied, p.state(seq, 1, update{h: h(5, 1), age: seq - n, now: 3, base: n, gap: 1, older: n - 1}))
+		if seq-n > wire.MaxStates-3 {
+			break // the newest ones fill it
+		}
+	}
 }
 
 func TestAckWindow(t *testing.T) {
@@ -207,10 +233,10 @@ func TestDeathIsToldOnce(t *testing.T) {
 func TestNoBaselineBeforeTheFirst(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
-	p.apply(client.Applied, p.state(1, 1, update{h(5, 1), wire.BaselineEnter, 8, 7}))
-	p.apply(client.Applied, p.state(2, 1, update{h(5, 1), wire.BaselineEnter, 9, 7}))
-	p.apply(client.Applied, p.state(3, 1, update{h(5, 1), 1, 10, 9}))
-	p.apply(client.Unreadable, p.state(4, 1, update{h(5, 1), 4, 500, 8}))
+	p.apply(client.Applied, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
+	p.apply(client.Applied, p.state(2, 1, update{h: h(5, 1), age: entered, now: 9, base: 7}))
+	p.apply(client.Applied, p.state(3, 1, update{h: h(5, 1), age: 1, now: 10, base: 9}))
+	p.apply(client.Unreadable, p.state(4, 1, update{h: h(5, 1), age: 4, now: 500, base: 8}))
 	require.Equal(t, 10, p.points(h(5, 1)))
 }
 
@@ -237,7 +263,7 @@ func FuzzReplica(f *testing.F) {
 				_ = p.replica.ApplyStructure(p.structure(destroy(target)))
 			default:
 				seq += uint32(op % 3)
-				d := p.state(seq+1, p.number-min(p.number, uint32(a%4)), update{target, b % 32, uint32(a), 0})
+				d := p.state(seq+1, p.number-min(p.number, uint32(a%4)), update{h: target, age: uint32(b % 32), now: uint32(a)})
 				_, _ = p.replica.ApplyState(p.bend(script, d))
 			}
 			p.number = p.replica.Structure()

@@ -14,6 +14,9 @@ type SessionConfig struct {
 	// Schema must be the server's: same components, types and tags, in the
 	// same order. Required.
 	Schema *wire.Schema
+	// Tables are those that rows are coded by, and must be the server's. nil
+	// takes wire.DefaultTables.
+	Tables *wire.Tables
 	// Epoch is the run of the world that the caller has handles of, as its
 	// Welcome told; 0 takes any, and is for callers who have none. A server that
 	// runs another refuses with wire.EpochMismatch: forget the handles, then
@@ -46,6 +49,7 @@ type Result struct {
 // clock: bytes and times go in, bytes come out. It belongs to one goroutine.
 type Session struct {
 	config  SessionConfig
+	codec   *wire.Codec
 	frames  wire.FrameReader
 	replica *Replica
 	welcome *wire.Welcome
@@ -76,8 +80,11 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if c.Schema == nil {
 		return nil, fmt.Errorf("client: Schema is nil: pass the schema that the server uses")
 	}
-	s := &Session{config: c}
-	hello := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
+	if c.Tables == nil {
+		c.Tables = wire.DefaultTables()
+	}
+	s := &Session{config: c, codec: wire.NewCodec(c.Schema, c.Tables)}
+	hello := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
 	s.send(wire.TypeHello, hello.Append(nil))
 	return s, nil
 }
@@ -159,6 +166,8 @@ func (s *Session) welcomed(body []byte) error {
 		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
 	case m.Schema != s.config.Schema.Hash():
 		return &wire.Error{Code: wire.SchemaMismatch, Detail: fmt.Sprintf("server has schema %016x, client %016x", m.Schema, s.config.Schema.Hash())}
+	case m.Tables != s.config.Tables.Version():
+		return &wire.Error{Code: wire.TablesMismatch, Detail: fmt.Sprintf("server has tables %08x, client %08x", m.Tables, s.config.Tables.Version())}
 	case s.config.Epoch != 0 && m.Epoch != s.config.Epoch:
 		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
 	case m.MaxSlots > wire.MaxSlots:
@@ -167,7 +176,7 @@ func (s *Session) welcomed(body []byte) error {
 		return protocolError("tick rate %d Hz, snapshot rate %d Hz", m.TickHz, m.SnapshotHz)
 	}
 	s.welcome = &m
-	s.replica = NewReplica(s.config.Schema, m.GenerationFloor, m.MaxSlots, s.config.Observer)
+	s.replica = NewReplica(s.codec, m.GenerationFloor, m.MaxSlots, s.config.Observer)
 	return nil
 }
 

@@ -67,8 +67,9 @@ type compiler struct {
 }
 
 func newCompiler(text *effectText) *compiler {
-	g := &graph{known: map[value]valueID{}}
-	c := &compiler{graph: g, names: map[string]term{}, params: map[string]bool{}, library: map[string]*function{}}
+	room := valuesPerStatement * len(text.statements)
+	g := &graph{known: make(map[valueKey]valueID, room), values: make([]value, 0, room), lines: make([]int32, 0, room)}
+	c := &compiler{graph: g, names: make(map[string]term, len(text.statements)), params: map[string]bool{}, library: map[string]*function{}}
 	c.kinds = map[string]kind{"position": kindVector, "time": kindNumber}
 	c.names["position"] = term{lanes: vector{g.position(0), g.position(1), g.position(2), g.literal(0)}, reach: givenReach}
 	c.names["time"] = number(g.uniform(uniformTime), givenReach)

@@ -155,6 +155,11 @@ func (f *fuser) scaled(v, a, b [3]ref) {
 		f.add(giving(handlerStretchVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], f.triple(b)).taking(3), v[:]...)
 	case same(b) && !b[0].constant():
 		a = f.vector(a)
+		if r := f.is(b[0], opRsqrt); r != nil && r.uses == 3 { // normalised, and the lanes wanted
+			f.claim(swallowed, b[0])
+			f.add(giving(handlerScaleRsqrtVV, 3, v[0], v[1], v[2], r.operands[0], a[0], a[1], a[2]).taking(4), v[:]...)
+			return
+		}
 		f.add(giving(handlerScaleVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], b[0]).taking(3), v[:]...)
 	}
 }

@@ -71,6 +71,10 @@ var fusedCases = []fusedCase{
 	{"less", handlerLessVV, true, false, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return p.v[l] - p.t[l] }) }},
 	{"stretch", handlerStretchVV, true, false, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.t[l]) }) }},
 	{"scale", handlerScaleVV, true, false, false, "VP", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.s) }) }},
+	{"scale by inverse root", handlerScaleRsqrtVV, true, false, false, "PV", func(p *fusedPoint) {
+		k := rsqrt32(p.s)
+		p.v = eachLane(func(l int) float32 { return mul32(p.v[l], k) })
+	}},
 	{"scale and shift", handlerScaleShiftVV, true, false, false, "PVT", func(p *fusedPoint) {
 		p.v = eachLane(func(l int) float32 { return fma32(p.v[l], p.s, p.t[l]) })
 	}},

@@ -22,7 +22,7 @@ const (
 	valueLiteral                   // a number
 )
 
-// A value is comparable: two that are equal are one.
+// Two values that are equal are one.
 type value struct {
 	kind     valueKind
 	op       Opcode
@@ -30,6 +30,18 @@ type value struct {
 	uniform  uint16     // number of the uniform
 	bits     uint32     // of the literal
 	operands [4]valueID // unused ones are 0
+}
+
+// A valueKey is all of a value without gaps: it is hashed in one piece.
+type valueKey [3]uint64
+
+func (v *value) key() valueKey {
+	two := func(low, high valueID) uint64 { return uint64(uint32(low)) | uint64(uint32(high))<<32 }
+	number := v.bits | uint32(v.uniform) // one of them is 0: no literal is a uniform
+	return valueKey{
+		uint64(v.kind) | uint64(v.op)<<8 | uint64(v.lane)<<16 | uint64(number)<<32,
+		two(v.operands[0], v.operands[1]), two(v.operands[2], v.operands[3]),
+	}
 }
 
 // isUniform says whether the value is the same for all points without computing.
@@ -40,10 +52,14 @@ type vector [4]valueID
 
 func splat(v valueID) vector { return vector{v, v, v, v} }
 
+// valuesPerStatement is about what effects that ship with the package have: room that
+// a graph begins with.
+const valuesPerStatement = 6
+
 type graph struct {
 	values []value
 	lines  []int32 // of the text, for messages about a value
-	known  map[value]valueID
+	known  map[valueKey]valueID
 	line   int32 // that is being lowered
 	sums   int   // how many values are sums
 	empty  int   // how many sums of 0 were left out
@@ -58,10 +74,11 @@ func (g *graph) add(v value) valueID {
 }
 
 func (g *graph) share(v value) valueID {
-	id, ok := g.known[v]
+	key := v.key()
+	id, ok := g.known[key]
 	if !ok {
 		id = g.add(v)
-		g.known[v] = id
+		g.known[key] = id
 	}
 	return id
 }

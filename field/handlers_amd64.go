@@ -138,6 +138,10 @@ const (
 	handlerScaleAV
 	handlerScaleVA
 	handlerScaleAA
+	handlerScaleRsqrtVV
+	handlerScaleRsqrtAV
+	handlerScaleRsqrtVA
+	handlerScaleRsqrtAA
 	handlerScaleShiftVV
 	handlerScaleShiftAV
 	handlerScaleShiftVA

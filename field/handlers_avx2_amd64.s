@@ -8579,6 +8579,186 @@ TEXT scaleVV<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x20, SI
 	JMP     (SI)
 
+// Requires: AVX, AVX2, FMA3
+TEXT scaleRsqrtVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX      14(SI), AX
+	VMOVUPS      (DI)(AX*1), Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y2
+	VMULPS       literalsAVX2<>+192(SB), Y2, Y0
+	VPSRLD       $0x01, Y2, Y2
+	VMOVUPS      literalsAVX2<>+160(SB), Y1
+	VPSUBD       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      32(DI)(AX*1), Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y3
+	VMULPS       literalsAVX2<>+192(SB), Y3, Y0
+	VPSRLD       $0x01, Y3, Y3
+	VMOVUPS      literalsAVX2<>+160(SB), Y2
+	VPSUBD       Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y3
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y3
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      64(DI)(AX*1), Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y4
+	VMULPS       literalsAVX2<>+192(SB), Y4, Y0
+	VPSRLD       $0x01, Y4, Y4
+	VMOVUPS      literalsAVX2<>+160(SB), Y3
+	VPSUBD       Y4, Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y4
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      96(DI)(AX*1), Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y5
+	VMULPS       literalsAVX2<>+192(SB), Y5, Y0
+	VPSRLD       $0x01, Y5, Y5
+	VMOVUPS      literalsAVX2<>+160(SB), Y4
+	VPSUBD       Y5, Y4, Y4
+	VMULPS       Y4, Y4, Y5
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y5
+	VMULPS       Y5, Y4, Y4
+	VMULPS       Y4, Y4, Y5
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      128(DI)(AX*1), Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y6
+	VMULPS       literalsAVX2<>+192(SB), Y6, Y0
+	VPSRLD       $0x01, Y6, Y6
+	VMOVUPS      literalsAVX2<>+160(SB), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y6
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y5, Y5, Y6
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      160(DI)(AX*1), Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y7
+	VMULPS       literalsAVX2<>+192(SB), Y7, Y0
+	VPSRLD       $0x01, Y7, Y7
+	VMOVUPS      literalsAVX2<>+160(SB), Y6
+	VPSUBD       Y7, Y6, Y6
+	VMULPS       Y6, Y6, Y7
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y7
+	VMULPS       Y7, Y6, Y6
+	VMULPS       Y6, Y6, Y7
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      192(DI)(AX*1), Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y8
+	VMULPS       literalsAVX2<>+192(SB), Y8, Y0
+	VPSRLD       $0x01, Y8, Y8
+	VMOVUPS      literalsAVX2<>+160(SB), Y7
+	VPSUBD       Y8, Y7, Y7
+	VMULPS       Y7, Y7, Y8
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y8
+	VMULPS       Y8, Y7, Y7
+	VMULPS       Y7, Y7, Y8
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      224(DI)(AX*1), Y0
+	VMAXPS       literalsAVX2<>+128(SB), Y0, Y9
+	VMULPS       literalsAVX2<>+192(SB), Y9, Y0
+	VPSRLD       $0x01, Y9, Y9
+	VMOVUPS      literalsAVX2<>+160(SB), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMULPS       Y8, Y8, Y9
+	VFNMADD213PS literalsAVX2<>+224(SB), Y0, Y9
+	VMULPS       Y9, Y8, Y8
+	VMULPS       Y8, Y8, Y9
+	VFNMADD213PS literalsAVX2<>+256(SB), Y0, Y9
+	VMULPS       Y9, Y8, Y8
+	MOVWLZX      16(SI), AX
+	VMOVUPS      (DI)(AX*1), Y0
+	VMULPS       Y1, Y0, Y0
+	MOVWLZX      8(SI), CX
+	VMOVUPS      Y0, (DI)(CX*1)
+	VMOVUPS      32(DI)(AX*1), Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(CX*1)
+	VMOVUPS      64(DI)(AX*1), Y0
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      Y0, 64(DI)(CX*1)
+	VMOVUPS      96(DI)(AX*1), Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 96(DI)(CX*1)
+	VMOVUPS      128(DI)(AX*1), Y0
+	VMULPS       Y5, Y0, Y0
+	VMOVUPS      Y0, 128(DI)(CX*1)
+	VMOVUPS      160(DI)(AX*1), Y0
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, 160(DI)(CX*1)
+	VMOVUPS      192(DI)(AX*1), Y0
+	VMULPS       Y7, Y0, Y0
+	VMOVUPS      Y0, 192(DI)(CX*1)
+	VMOVUPS      224(DI)(AX*1), Y0
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      Y0, 224(DI)(CX*1)
+	MOVWLZX      18(SI), AX
+	VMOVUPS      (DI)(AX*1), Y0
+	VMULPS       Y1, Y0, Y0
+	MOVWLZX      10(SI), CX
+	VMOVUPS      Y0, (DI)(CX*1)
+	VMOVUPS      32(DI)(AX*1), Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(CX*1)
+	VMOVUPS      64(DI)(AX*1), Y0
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      Y0, 64(DI)(CX*1)
+	VMOVUPS      96(DI)(AX*1), Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 96(DI)(CX*1)
+	VMOVUPS      128(DI)(AX*1), Y0
+	VMULPS       Y5, Y0, Y0
+	VMOVUPS      Y0, 128(DI)(CX*1)
+	VMOVUPS      160(DI)(AX*1), Y0
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, 160(DI)(CX*1)
+	VMOVUPS      192(DI)(AX*1), Y0
+	VMULPS       Y7, Y0, Y0
+	VMOVUPS      Y0, 192(DI)(CX*1)
+	VMOVUPS      224(DI)(AX*1), Y0
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      Y0, 224(DI)(CX*1)
+	MOVWLZX      20(SI), AX
+	VMOVUPS      (DI)(AX*1), Y0
+	VMULPS       Y1, Y0, Y0
+	MOVWLZX      12(SI), CX
+	VMOVUPS      Y0, (DI)(CX*1)
+	VMOVUPS      32(DI)(AX*1), Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(DI)(CX*1)
+	VMOVUPS      64(DI)(AX*1), Y0
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      Y0, 64(DI)(CX*1)
+	VMOVUPS      96(DI)(AX*1), Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 96(DI)(CX*1)
+	VMOVUPS      128(DI)(AX*1), Y0
+	VMULPS       Y5, Y0, Y0
+	VMOVUPS      Y0, 128(DI)(CX*1)
+	VMOVUPS      160(DI)(AX*1), Y0
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, 160(DI)(CX*1)
+	VMOVUPS      192(DI)(AX*1), Y0
+	VMULPS       Y7, Y0, Y0
+	VMOVUPS      Y0, 192(DI)(CX*1)
+	VMOVUPS      224(DI)(AX*1), Y0
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      Y0, 224(DI)(CX*1)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
 // Requires: AVX, FMA3
 TEXT scaleShiftVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      14(SI), AX
@@ -13783,53 +13963,54 @@ DATA ·handlersAVX2+936(SB)/8, $towardsV<>(SB)
 DATA ·handlersAVX2+952(SB)/8, $lessVV<>(SB)
 DATA ·handlersAVX2+984(SB)/8, $stretchVV<>(SB)
 DATA ·handlersAVX2+1016(SB)/8, $scaleVV<>(SB)
-DATA ·handlersAVX2+1048(SB)/8, $scaleShiftVV<>(SB)
-DATA ·handlersAVX2+1080(SB)/8, $axisVV<>(SB)
-DATA ·handlersAVX2+1112(SB)/8, $belowVV<>(SB)
-DATA ·handlersAVX2+1144(SB)/8, $crossVV<>(SB)
-DATA ·handlersAVX2+1176(SB)/8, $towardsSquareV<>(SB)
-DATA ·handlersAVX2+1192(SB)/8, $cylinderV<>(SB)
-DATA ·handlersAVX2+1208(SB)/8, $squareV<>(SB)
-DATA ·handlersAVX2+1224(SB)/8, $dotCV<>(SB)
-DATA ·handlersAVX2+1240(SB)/8, $dotV<>(SB)
-DATA ·handlersAVX2+1256(SB)/8, $distanceSquare<>(SB)
-DATA ·handlersAVX2+1264(SB)/8, $towardsSquareXZ<>(SB)
-DATA ·handlersAVX2+1272(SB)/8, $towardsLengthXZ<>(SB)
-DATA ·handlersAVX2+1280(SB)/8, $towardsRootsXZ<>(SB)
-DATA ·handlersAVX2+1288(SB)/8, $roots<>(SB)
-DATA ·handlersAVX2+1296(SB)/8, $distanceSquareXZ<>(SB)
-DATA ·handlersAVX2+1304(SB)/8, $outAddV<>(SB)
-DATA ·handlersAVX2+1320(SB)/8, $outMadPV<>(SB)
-DATA ·handlersAVX2+1336(SB)/8, $outMadCV<>(SB)
-DATA ·handlersAVX2+1352(SB)/8, $outCrossV<>(SB)
-DATA ·handlersAVX2+1368(SB)/8, $outExplosion<>(SB)
-DATA ·handlersAVX2+1376(SB)/8, $outMadXNmadZ<>(SB)
-DATA ·handlersAVX2+1384(SB)/8, $outNmadXMadZ<>(SB)
-DATA ·handlersAVX2+1392(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX2+1400(SB)/8, $squareTwo<>(SB)
-DATA ·handlersAVX2+1408(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX2+1416(SB)/8, $rsqrtTimesC<>(SB)
-DATA ·handlersAVX2+1424(SB)/8, $rsqrtTimes<>(SB)
-DATA ·handlersAVX2+1432(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX2+1440(SB)/8, $smoothTimes<>(SB)
-DATA ·handlersAVX2+1448(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX2+1456(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX2+1464(SB)/8, $smoothMadTimes<>(SB)
-DATA ·handlersAVX2+1472(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX2+1480(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX2+1488(SB)/8, $smoothNmadTimes<>(SB)
-DATA ·handlersAVX2+1496(SB)/8, $saturateSubMul<>(SB)
-DATA ·handlersAVX2+1504(SB)/8, $smoothSubMul<>(SB)
-DATA ·handlersAVX2+1512(SB)/8, $smoothSubMulTimes<>(SB)
-DATA ·handlersAVX2+1520(SB)/8, $saturateDivSub<>(SB)
-DATA ·handlersAVX2+1528(SB)/8, $smoothDivSub<>(SB)
-DATA ·handlersAVX2+1536(SB)/8, $smoothDivSubTimes<>(SB)
-DATA ·handlersAVX2+1544(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX2+1552(SB)/8, $sinMadTimes<>(SB)
-DATA ·handlersAVX2+1560(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX2+1568(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX2+1576(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX2(SB), NOPTR|RODATA, $1584
+DATA ·handlersAVX2+1048(SB)/8, $scaleRsqrtVV<>(SB)
+DATA ·handlersAVX2+1080(SB)/8, $scaleShiftVV<>(SB)
+DATA ·handlersAVX2+1112(SB)/8, $axisVV<>(SB)
+DATA ·handlersAVX2+1144(SB)/8, $belowVV<>(SB)
+DATA ·handlersAVX2+1176(SB)/8, $crossVV<>(SB)
+DATA ·handlersAVX2+1208(SB)/8, $towardsSquareV<>(SB)
+DATA ·handlersAVX2+1224(SB)/8, $cylinderV<>(SB)
+DATA ·handlersAVX2+1240(SB)/8, $squareV<>(SB)
+DATA ·handlersAVX2+1256(SB)/8, $dotCV<>(SB)
+DATA ·handlersAVX2+1272(SB)/8, $dotV<>(SB)
+DATA ·handlersAVX2+1288(SB)/8, $distanceSquare<>(SB)
+DATA ·handlersAVX2+1296(SB)/8, $towardsSquareXZ<>(SB)
+DATA ·handlersAVX2+1304(SB)/8, $towardsLengthXZ<>(SB)
+DATA ·handlersAVX2+1312(SB)/8, $towardsRootsXZ<>(SB)
+DATA ·handlersAVX2+1320(SB)/8, $roots<>(SB)
+DATA ·handlersAVX2+1328(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX2+1336(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX2+1352(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX2+1368(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX2+1384(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX2+1400(SB)/8, $outExplosion<>(SB)
+DATA ·handlersAVX2+1408(SB)/8, $outMadXNmadZ<>(SB)
+DATA ·handlersAVX2+1416(SB)/8, $outNmadXMadZ<>(SB)
+DATA ·handlersAVX2+1424(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX2+1432(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX2+1440(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX2+1448(SB)/8, $rsqrtTimesC<>(SB)
+DATA ·handlersAVX2+1456(SB)/8, $rsqrtTimes<>(SB)
+DATA ·handlersAVX2+1464(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX2+1472(SB)/8, $smoothTimes<>(SB)
+DATA ·handlersAVX2+1480(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX2+1488(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX2+1496(SB)/8, $smoothMadTimes<>(SB)
+DATA ·handlersAVX2+1504(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX2+1512(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX2+1520(SB)/8, $smoothNmadTimes<>(SB)
+DATA ·handlersAVX2+1528(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX2+1536(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX2+1544(SB)/8, $smoothSubMulTimes<>(SB)
+DATA ·handlersAVX2+1552(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX2+1560(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX2+1568(SB)/8, $smoothDivSubTimes<>(SB)
+DATA ·handlersAVX2+1576(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX2+1584(SB)/8, $sinMadTimes<>(SB)
+DATA ·handlersAVX2+1592(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX2+1600(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX2+1608(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX2(SB), NOPTR|RODATA, $1616
 
 // func threadAVX2(f *frame)
 TEXT ·threadAVX2(SB), NOSPLIT|NOFRAME, $0-8

@@ -4418,6 +4418,330 @@ TEXT scaleAA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX512F
+TEXT scaleRsqrtVV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           14(SI), AX
+	VMOVUPS           (DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z0
+	VPSRLD            $0x01, Z3, Z3
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z2
+	VPSUBD            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z3
+	VMULPS            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z3
+	VMULPS            Z3, Z2, Z2
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z4
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z4, Z0
+	VPSRLD            $0x01, Z4, Z4
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z3
+	VPSUBD            Z4, Z3, Z3
+	VMULPS            Z3, Z3, Z4
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z4
+	VMULPS            Z4, Z3, Z3
+	VMULPS            Z3, Z3, Z4
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z4
+	VMULPS            Z4, Z3, Z3
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z5
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z5, Z0
+	VPSRLD            $0x01, Z5, Z5
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z4
+	VPSUBD            Z5, Z4, Z4
+	VMULPS            Z4, Z4, Z5
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z5
+	VMULPS            Z5, Z4, Z4
+	VMULPS            Z4, Z4, Z5
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z5
+	VMULPS            Z5, Z4, Z4
+	MOVWLZX           16(SI), AX
+	VMOVUPS           (DI)(AX*1), Z0
+	VMULPS            Z1, Z0, Z0
+	MOVWLZX           8(SI), CX
+	VMOVUPS           Z0, (DI)(CX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMULPS            Z2, Z0, Z0
+	VMOVUPS           Z0, 64(DI)(CX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMULPS            Z3, Z0, Z0
+	VMOVUPS           Z0, 128(DI)(CX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           Z0, 192(DI)(CX*1)
+	MOVWLZX           18(SI), AX
+	VMOVUPS           (DI)(AX*1), Z0
+	VMULPS            Z1, Z0, Z0
+	MOVWLZX           10(SI), CX
+	VMOVUPS           Z0, (DI)(CX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMULPS            Z2, Z0, Z0
+	VMOVUPS           Z0, 64(DI)(CX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMULPS            Z3, Z0, Z0
+	VMOVUPS           Z0, 128(DI)(CX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           Z0, 192(DI)(CX*1)
+	MOVWLZX           20(SI), AX
+	VMOVUPS           (DI)(AX*1), Z0
+	VMULPS            Z1, Z0, Z0
+	MOVWLZX           12(SI), CX
+	VMOVUPS           Z0, (DI)(CX*1)
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMULPS            Z2, Z0, Z0
+	VMOVUPS           Z0, 64(DI)(CX*1)
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMULPS            Z3, Z0, Z0
+	VMOVUPS           Z0, 128(DI)(CX*1)
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           Z0, 192(DI)(CX*1)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT scaleRsqrtAV<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           8(SI), AX
+	VMOVUPS           (DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z1
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z1, Z0
+	VPSRLD            $0x01, Z1, Z1
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z3
+	VPSUBD            Z1, Z3, Z3
+	VMULPS            Z3, Z3, Z1
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z1
+	VMULPS            Z1, Z3, Z3
+	VMULPS            Z3, Z3, Z1
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z1
+	VMULPS            Z1, Z3, Z3
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z1
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z1, Z0
+	VPSRLD            $0x01, Z1, Z1
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z2
+	VPSUBD            Z1, Z2, Z2
+	VMULPS            Z2, Z2, Z1
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z1
+	VMULPS            Z1, Z2, Z2
+	VMULPS            Z2, Z2, Z1
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z1
+	VMULPS            Z1, Z2, Z2
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z4
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z4, Z0
+	VPSRLD            $0x01, Z4, Z4
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z4, Z1, Z1
+	VMULPS            Z1, Z1, Z4
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z4
+	VMULPS            Z4, Z1, Z1
+	VMULPS            Z1, Z1, Z4
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z4
+	VMULPS            Z4, Z1, Z1
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z5
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z5, Z4
+	VPSRLD            $0x01, Z5, Z5
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z0
+	VPSUBD            Z5, Z0, Z0
+	VMULPS            Z0, Z0, Z5
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z4, Z5
+	VMULPS            Z5, Z0, Z0
+	VMULPS            Z0, Z0, Z5
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z4, Z5
+	VMULPS            Z5, Z0, Z0
+	MOVWLZX           10(SI), AX
+	VMOVUPS           (DI)(AX*1), Z4
+	VMULPS            Z3, Z4, Z8
+	VMOVUPS           64(DI)(AX*1), Z4
+	VMULPS            Z2, Z4, Z9
+	VMOVUPS           128(DI)(AX*1), Z4
+	VMULPS            Z1, Z4, Z10
+	VMOVUPS           192(DI)(AX*1), Z4
+	VMULPS            Z0, Z4, Z11
+	MOVWLZX           12(SI), AX
+	VMOVUPS           (DI)(AX*1), Z4
+	VMULPS            Z3, Z4, Z12
+	VMOVUPS           64(DI)(AX*1), Z4
+	VMULPS            Z2, Z4, Z13
+	VMOVUPS           128(DI)(AX*1), Z4
+	VMULPS            Z1, Z4, Z14
+	VMOVUPS           192(DI)(AX*1), Z4
+	VMULPS            Z0, Z4, Z15
+	MOVWLZX           14(SI), AX
+	VMOVUPS           (DI)(AX*1), Z4
+	VMULPS            Z3, Z4, Z16
+	VMOVUPS           64(DI)(AX*1), Z3
+	VMULPS            Z2, Z3, Z17
+	VMOVUPS           128(DI)(AX*1), Z2
+	VMULPS            Z1, Z2, Z18
+	VMOVUPS           192(DI)(AX*1), Z1
+	VMULPS            Z0, Z1, Z19
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT scaleRsqrtVA<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           14(SI), AX
+	VMOVUPS           (DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z0
+	VPSRLD            $0x01, Z3, Z3
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z2
+	VPSUBD            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z3
+	VMULPS            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z3
+	VMULPS            Z3, Z2, Z2
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z4
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z4, Z0
+	VPSRLD            $0x01, Z4, Z4
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z3
+	VPSUBD            Z4, Z3, Z3
+	VMULPS            Z3, Z3, Z4
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z4
+	VMULPS            Z4, Z3, Z3
+	VMULPS            Z3, Z3, Z4
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z4
+	VMULPS            Z4, Z3, Z3
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z5
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z5, Z0
+	VPSRLD            $0x01, Z5, Z5
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z4
+	VPSUBD            Z5, Z4, Z4
+	VMULPS            Z4, Z4, Z5
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z5
+	VMULPS            Z5, Z4, Z4
+	VMULPS            Z4, Z4, Z5
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z5
+	VMULPS            Z5, Z4, Z4
+	VMULPS            Z1, Z8, Z0
+	MOVWLZX           8(SI), AX
+	VMOVUPS           Z0, (DI)(AX*1)
+	VMULPS            Z2, Z9, Z0
+	VMOVUPS           Z0, 64(DI)(AX*1)
+	VMULPS            Z3, Z10, Z0
+	VMOVUPS           Z0, 128(DI)(AX*1)
+	VMULPS            Z4, Z11, Z0
+	VMOVUPS           Z0, 192(DI)(AX*1)
+	VMULPS            Z1, Z12, Z0
+	MOVWLZX           10(SI), AX
+	VMOVUPS           Z0, (DI)(AX*1)
+	VMULPS            Z2, Z13, Z0
+	VMOVUPS           Z0, 64(DI)(AX*1)
+	VMULPS            Z3, Z14, Z0
+	VMOVUPS           Z0, 128(DI)(AX*1)
+	VMULPS            Z4, Z15, Z0
+	VMOVUPS           Z0, 192(DI)(AX*1)
+	VMULPS            Z1, Z16, Z0
+	MOVWLZX           12(SI), AX
+	VMOVUPS           Z0, (DI)(AX*1)
+	VMULPS            Z2, Z17, Z0
+	VMOVUPS           Z0, 64(DI)(AX*1)
+	VMULPS            Z3, Z18, Z0
+	VMOVUPS           Z0, 128(DI)(AX*1)
+	VMULPS            Z4, Z19, Z0
+	VMOVUPS           Z0, 192(DI)(AX*1)
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
+TEXT scaleRsqrtAA<>(SB), NOSPLIT|NOFRAME, $0
+	MOVWLZX           8(SI), AX
+	VMOVUPS           (DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z2
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z2, Z0
+	VPSRLD            $0x01, Z2, Z2
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z1
+	VPSUBD            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z2
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           64(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z3
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z3, Z0
+	VPSRLD            $0x01, Z3, Z3
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z2
+	VPSUBD            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z3
+	VMULPS            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z3
+	VMULPS            Z3, Z2, Z2
+	VMOVUPS           128(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z4
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z4, Z0
+	VPSRLD            $0x01, Z4, Z4
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z3
+	VPSUBD            Z4, Z3, Z3
+	VMULPS            Z3, Z3, Z4
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z4
+	VMULPS            Z4, Z3, Z3
+	VMULPS            Z3, Z3, Z4
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z4
+	VMULPS            Z4, Z3, Z3
+	VMOVUPS           192(DI)(AX*1), Z0
+	VMAXPS.BCST       literalsAVX512<>+16(SB), Z0, Z5
+	VMULPS.BCST       literalsAVX512<>+24(SB), Z5, Z0
+	VPSRLD            $0x01, Z5, Z5
+	VBROADCASTSS      literalsAVX512<>+20(SB), Z4
+	VPSUBD            Z5, Z4, Z4
+	VMULPS            Z4, Z4, Z5
+	VFNMADD213PS.BCST literalsAVX512<>+28(SB), Z0, Z5
+	VMULPS            Z5, Z4, Z4
+	VMULPS            Z4, Z4, Z5
+	VFNMADD213PS.BCST literalsAVX512<>+32(SB), Z0, Z5
+	VMULPS            Z5, Z4, Z4
+	VMULPS            Z1, Z8, Z8
+	VMULPS            Z2, Z9, Z9
+	VMULPS            Z3, Z10, Z10
+	VMULPS            Z4, Z11, Z11
+	VMULPS            Z1, Z12, Z12
+	VMULPS            Z2, Z13, Z13
+	VMULPS            Z3, Z14, Z14
+	VMULPS            Z4, Z15, Z15
+	VMULPS            Z1, Z16, Z16
+	VMULPS            Z2, Z17, Z17
+	VMULPS            Z3, Z18, Z18
+	VMULPS            Z4, Z19, Z19
+	ADDQ              $0x20, SI
+	JMP               (SI)
+
+// Requires: AVX512F
 TEXT scaleShiftVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX          14(SI), AX
 	VMOVUPS          (DI)(AX*1), Z0
@@ -5085,73 +5409,33 @@ TEXT belowVA<>(SB), NOSPLIT|NOFRAME, $0
 
 // Requires: AVX512F
 TEXT belowAA<>(SB), NOSPLIT|NOFRAME, $0
-	MOVWLZX      8(SI), AX
-	VMOVUPS      (DI)(AX*1), Z0
-	MOVWLZX      10(SI), CX
-	ADDQ         R8, CX
-	MOVWLZX      12(SI), DX
-	ADDQ         R8, DX
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z8, K1, Z0
-	VMOVAPS      Z0, Z8
-	VMOVUPS      64(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z9, K1, Z0
-	VMOVAPS      Z0, Z9
-	VMOVUPS      128(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z10, K1, Z0
-	VMOVAPS      Z0, Z10
-	VMOVUPS      192(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS (DX), Z0
-	VMOVAPS      Z11, K1, Z0
-	VMOVAPS      Z0, Z11
-	VMOVUPS      (DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS 4(DX), Z0
-	VMOVAPS      Z12, K1, Z0
-	VMOVAPS      Z0, Z12
-	VMOVUPS      64(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS 4(DX), Z0
-	VMOVAPS      Z13, K1, Z0
-	VMOVAPS      Z0, Z13
-	VMOVUPS      128(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS 4(DX), Z0
-	VMOVAPS      Z14, K1, Z0
-	VMOVAPS      Z0, Z14
-	VMOVUPS      192(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS 4(DX), Z0
-	VMOVAPS      Z15, K1, Z0
-	VMOVAPS      Z0, Z15
-	VMOVUPS      (DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS 8(DX), Z0
-	VMOVAPS      Z16, K1, Z0
-	VMOVAPS      Z0, Z16
-	VMOVUPS      64(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS 8(DX), Z0
-	VMOVAPS      Z17, K1, Z0
-	VMOVAPS      Z0, Z17
-	VMOVUPS      128(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS 8(DX), Z0
-	VMOVAPS      Z18, K1, Z0
-	VMOVAPS      Z0, Z18
-	VMOVUPS      192(DI)(AX*1), Z0
-	VCMPPS.BCST  $0x11, (CX), Z0, K1
-	VBROADCASTSS 8(DX), Z0
-	VMOVAPS      Z19, K1, Z0
-	VMOVAPS      Z0, Z19
-	ADDQ         $0x20, SI
-	JMP          (SI)
+	MOVWLZX        8(SI), AX
+	VMOVUPS        (DI)(AX*1), Z0
+	MOVWLZX        10(SI), CX
+	ADDQ           R8, CX
+	VCMPPS.BCST    $0x15, (CX), Z0, K1
+	MOVWLZX        12(SI), DX
+	ADDQ           R8, DX
+	VBLENDMPS.BCST (DX), Z8, K1, Z8
+	VBLENDMPS.BCST 4(DX), Z12, K1, Z12
+	VBLENDMPS.BCST 8(DX), Z16, K1, Z16
+	VMOVUPS        64(DI)(AX*1), Z0
+	VCMPPS.BCST    $0x15, (CX), Z0, K1
+	VBLENDMPS.BCST (DX), Z9, K1, Z9
+	VBLENDMPS.BCST 4(DX), Z13, K1, Z13
+	VBLENDMPS.BCST 8(DX), Z17, K1, Z17
+	VMOVUPS        128(DI)(AX*1), Z0
+	VCMPPS.BCST    $0x15, (CX), Z0, K1
+	VBLENDMPS.BCST (DX), Z10, K1, Z10
+	VBLENDMPS.BCST 4(DX), Z14, K1, Z14
+	VBLENDMPS.BCST 8(DX), Z18, K1, Z18
+	VMOVUPS        192(DI)(AX*1), Z0
+	VCMPPS.BCST    $0x15, (CX), Z0, K1
+	VBLENDMPS.BCST (DX), Z11, K1, Z11
+	VBLENDMPS.BCST 4(DX), Z15, K1, Z15
+	VBLENDMPS.BCST 8(DX), Z19, K1, Z19
+	ADDQ           $0x20, SI
+	JMP            (SI)
 
 // Requires: AVX512F
 TEXT crossVV<>(SB), NOSPLIT|NOFRAME, $0
@@ -7980,74 +8264,78 @@ DATA ·handlersAVX512+1016(SB)/8, $scaleVV<>(SB)
 DATA ·handlersAVX512+1024(SB)/8, $scaleAV<>(SB)
 DATA ·handlersAVX512+1032(SB)/8, $scaleVA<>(SB)
 DATA ·handlersAVX512+1040(SB)/8, $scaleAA<>(SB)
-DATA ·handlersAVX512+1048(SB)/8, $scaleShiftVV<>(SB)
-DATA ·handlersAVX512+1056(SB)/8, $scaleShiftAV<>(SB)
-DATA ·handlersAVX512+1064(SB)/8, $scaleShiftVA<>(SB)
-DATA ·handlersAVX512+1072(SB)/8, $scaleShiftAA<>(SB)
-DATA ·handlersAVX512+1080(SB)/8, $axisVV<>(SB)
-DATA ·handlersAVX512+1088(SB)/8, $axisAV<>(SB)
-DATA ·handlersAVX512+1096(SB)/8, $axisVA<>(SB)
-DATA ·handlersAVX512+1104(SB)/8, $axisAA<>(SB)
-DATA ·handlersAVX512+1112(SB)/8, $belowVV<>(SB)
-DATA ·handlersAVX512+1120(SB)/8, $belowAV<>(SB)
-DATA ·handlersAVX512+1128(SB)/8, $belowVA<>(SB)
-DATA ·handlersAVX512+1136(SB)/8, $belowAA<>(SB)
-DATA ·handlersAVX512+1144(SB)/8, $crossVV<>(SB)
-DATA ·handlersAVX512+1152(SB)/8, $crossAV<>(SB)
-DATA ·handlersAVX512+1160(SB)/8, $crossVA<>(SB)
-DATA ·handlersAVX512+1168(SB)/8, $crossAA<>(SB)
-DATA ·handlersAVX512+1176(SB)/8, $towardsSquareV<>(SB)
-DATA ·handlersAVX512+1184(SB)/8, $towardsSquareA<>(SB)
-DATA ·handlersAVX512+1192(SB)/8, $cylinderV<>(SB)
-DATA ·handlersAVX512+1200(SB)/8, $cylinderA<>(SB)
-DATA ·handlersAVX512+1208(SB)/8, $squareV<>(SB)
-DATA ·handlersAVX512+1216(SB)/8, $squareA<>(SB)
-DATA ·handlersAVX512+1224(SB)/8, $dotCV<>(SB)
-DATA ·handlersAVX512+1232(SB)/8, $dotCA<>(SB)
-DATA ·handlersAVX512+1240(SB)/8, $dotV<>(SB)
-DATA ·handlersAVX512+1248(SB)/8, $dotA<>(SB)
-DATA ·handlersAVX512+1256(SB)/8, $distanceSquare<>(SB)
-DATA ·handlersAVX512+1264(SB)/8, $towardsSquareXZ<>(SB)
-DATA ·handlersAVX512+1272(SB)/8, $towardsLengthXZ<>(SB)
-DATA ·handlersAVX512+1280(SB)/8, $towardsRootsXZ<>(SB)
-DATA ·handlersAVX512+1288(SB)/8, $roots<>(SB)
-DATA ·handlersAVX512+1296(SB)/8, $distanceSquareXZ<>(SB)
-DATA ·handlersAVX512+1304(SB)/8, $outAddV<>(SB)
-DATA ·handlersAVX512+1312(SB)/8, $outAddA<>(SB)
-DATA ·handlersAVX512+1320(SB)/8, $outMadPV<>(SB)
-DATA ·handlersAVX512+1328(SB)/8, $outMadPA<>(SB)
-DATA ·handlersAVX512+1336(SB)/8, $outMadCV<>(SB)
-DATA ·handlersAVX512+1344(SB)/8, $outMadCA<>(SB)
-DATA ·handlersAVX512+1352(SB)/8, $outCrossV<>(SB)
-DATA ·handlersAVX512+1360(SB)/8, $outCrossA<>(SB)
-DATA ·handlersAVX512+1368(SB)/8, $outExplosion<>(SB)
-DATA ·handlersAVX512+1376(SB)/8, $outMadXNmadZ<>(SB)
-DATA ·handlersAVX512+1384(SB)/8, $outNmadXMadZ<>(SB)
-DATA ·handlersAVX512+1392(SB)/8, $outMadPT<>(SB)
-DATA ·handlersAVX512+1400(SB)/8, $squareTwo<>(SB)
-DATA ·handlersAVX512+1408(SB)/8, $rsqrtBelow<>(SB)
-DATA ·handlersAVX512+1416(SB)/8, $rsqrtTimesC<>(SB)
-DATA ·handlersAVX512+1424(SB)/8, $rsqrtTimes<>(SB)
-DATA ·handlersAVX512+1432(SB)/8, $smooth<>(SB)
-DATA ·handlersAVX512+1440(SB)/8, $smoothTimes<>(SB)
-DATA ·handlersAVX512+1448(SB)/8, $saturateMad<>(SB)
-DATA ·handlersAVX512+1456(SB)/8, $smoothMad<>(SB)
-DATA ·handlersAVX512+1464(SB)/8, $smoothMadTimes<>(SB)
-DATA ·handlersAVX512+1472(SB)/8, $saturateNmad<>(SB)
-DATA ·handlersAVX512+1480(SB)/8, $smoothNmad<>(SB)
-DATA ·handlersAVX512+1488(SB)/8, $smoothNmadTimes<>(SB)
-DATA ·handlersAVX512+1496(SB)/8, $saturateSubMul<>(SB)
-DATA ·handlersAVX512+1504(SB)/8, $smoothSubMul<>(SB)
-DATA ·handlersAVX512+1512(SB)/8, $smoothSubMulTimes<>(SB)
-DATA ·handlersAVX512+1520(SB)/8, $saturateDivSub<>(SB)
-DATA ·handlersAVX512+1528(SB)/8, $smoothDivSub<>(SB)
-DATA ·handlersAVX512+1536(SB)/8, $smoothDivSubTimes<>(SB)
-DATA ·handlersAVX512+1544(SB)/8, $sinMad<>(SB)
-DATA ·handlersAVX512+1552(SB)/8, $sinMadTimes<>(SB)
-DATA ·handlersAVX512+1560(SB)/8, $mulMulPPP<>(SB)
-DATA ·handlersAVX512+1568(SB)/8, $mulMulPCP<>(SB)
-DATA ·handlersAVX512+1576(SB)/8, $mulMulPPC<>(SB)
-GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1584
+DATA ·handlersAVX512+1048(SB)/8, $scaleRsqrtVV<>(SB)
+DATA ·handlersAVX512+1056(SB)/8, $scaleRsqrtAV<>(SB)
+DATA ·handlersAVX512+1064(SB)/8, $scaleRsqrtVA<>(SB)
+DATA ·handlersAVX512+1072(SB)/8, $scaleRsqrtAA<>(SB)
+DATA ·handlersAVX512+1080(SB)/8, $scaleShiftVV<>(SB)
+DATA ·handlersAVX512+1088(SB)/8, $scaleShiftAV<>(SB)
+DATA ·handlersAVX512+1096(SB)/8, $scaleShiftVA<>(SB)
+DATA ·handlersAVX512+1104(SB)/8, $scaleShiftAA<>(SB)
+DATA ·handlersAVX512+1112(SB)/8, $axisVV<>(SB)
+DATA ·handlersAVX512+1120(SB)/8, $axisAV<>(SB)
+DATA ·handlersAVX512+1128(SB)/8, $axisVA<>(SB)
+DATA ·handlersAVX512+1136(SB)/8, $axisAA<>(SB)
+DATA ·handlersAVX512+1144(SB)/8, $belowVV<>(SB)
+DATA ·handlersAVX512+1152(SB)/8, $belowAV<>(SB)
+DATA ·handlersAVX512+1160(SB)/8, $belowVA<>(SB)
+DATA ·handlersAVX512+1168(SB)/8, $belowAA<>(SB)
+DATA ·handlersAVX512+1176(SB)/8, $crossVV<>(SB)
+DATA ·handlersAVX512+1184(SB)/8, $crossAV<>(SB)
+DATA ·handlersAVX512+1192(SB)/8, $crossVA<>(SB)
+DATA ·handlersAVX512+1200(SB)/8, $crossAA<>(SB)
+DATA ·handlersAVX512+1208(SB)/8, $towardsSquareV<>(SB)
+DATA ·handlersAVX512+1216(SB)/8, $towardsSquareA<>(SB)
+DATA ·handlersAVX512+1224(SB)/8, $cylinderV<>(SB)
+DATA ·handlersAVX512+1232(SB)/8, $cylinderA<>(SB)
+DATA ·handlersAVX512+1240(SB)/8, $squareV<>(SB)
+DATA ·handlersAVX512+1248(SB)/8, $squareA<>(SB)
+DATA ·handlersAVX512+1256(SB)/8, $dotCV<>(SB)
+DATA ·handlersAVX512+1264(SB)/8, $dotCA<>(SB)
+DATA ·handlersAVX512+1272(SB)/8, $dotV<>(SB)
+DATA ·handlersAVX512+1280(SB)/8, $dotA<>(SB)
+DATA ·handlersAVX512+1288(SB)/8, $distanceSquare<>(SB)
+DATA ·handlersAVX512+1296(SB)/8, $towardsSquareXZ<>(SB)
+DATA ·handlersAVX512+1304(SB)/8, $towardsLengthXZ<>(SB)
+DATA ·handlersAVX512+1312(SB)/8, $towardsRootsXZ<>(SB)
+DATA ·handlersAVX512+1320(SB)/8, $roots<>(SB)
+DATA ·handlersAVX512+1328(SB)/8, $distanceSquareXZ<>(SB)
+DATA ·handlersAVX512+1336(SB)/8, $outAddV<>(SB)
+DATA ·handlersAVX512+1344(SB)/8, $outAddA<>(SB)
+DATA ·handlersAVX512+1352(SB)/8, $outMadPV<>(SB)
+DATA ·handlersAVX512+1360(SB)/8, $outMadPA<>(SB)
+DATA ·handlersAVX512+1368(SB)/8, $outMadCV<>(SB)
+DATA ·handlersAVX512+1376(SB)/8, $outMadCA<>(SB)
+DATA ·handlersAVX512+1384(SB)/8, $outCrossV<>(SB)
+DATA ·handlersAVX512+1392(SB)/8, $outCrossA<>(SB)
+DATA ·handlersAVX512+1400(SB)/8, $outExplosion<>(SB)
+DATA ·handlersAVX512+1408(SB)/8, $outMadXNmadZ<>(SB)
+DATA ·handlersAVX512+1416(SB)/8, $outNmadXMadZ<>(SB)
+DATA ·handlersAVX512+1424(SB)/8, $outMadPT<>(SB)
+DATA ·handlersAVX512+1432(SB)/8, $squareTwo<>(SB)
+DATA ·handlersAVX512+1440(SB)/8, $rsqrtBelow<>(SB)
+DATA ·handlersAVX512+1448(SB)/8, $rsqrtTimesC<>(SB)
+DATA ·handlersAVX512+1456(SB)/8, $rsqrtTimes<>(SB)
+DATA ·handlersAVX512+1464(SB)/8, $smooth<>(SB)
+DATA ·handlersAVX512+1472(SB)/8, $smoothTimes<>(SB)
+DATA ·handlersAVX512+1480(SB)/8, $saturateMad<>(SB)
+DATA ·handlersAVX512+1488(SB)/8, $smoothMad<>(SB)
+DATA ·handlersAVX512+1496(SB)/8, $smoothMadTimes<>(SB)
+DATA ·handlersAVX512+1504(SB)/8, $saturateNmad<>(SB)
+DATA ·handlersAVX512+1512(SB)/8, $smoothNmad<>(SB)
+DATA ·handlersAVX512+1520(SB)/8, $smoothNmadTimes<>(SB)
+DATA ·handlersAVX512+1528(SB)/8, $saturateSubMul<>(SB)
+DATA ·handlersAVX512+1536(SB)/8, $smoothSubMul<>(SB)
+DATA ·handlersAVX512+1544(SB)/8, $smoothSubMulTimes<>(SB)
+DATA ·handlersAVX512+1552(SB)/8, $saturateDivSub<>(SB)
+DATA ·handlersAVX512+1560(SB)/8, $smoothDivSub<>(SB)
+DATA ·handlersAVX512+1568(SB)/8, $smoothDivSubTimes<>(SB)
+DATA ·handlersAVX512+1576(SB)/8, $sinMad<>(SB)
+DATA ·handlersAVX512+1584(SB)/8, $sinMadTimes<>(SB)
+DATA ·handlersAVX512+1592(SB)/8, $mulMulPPP<>(SB)
+DATA ·handlersAVX512+1600(SB)/8, $mulMulPCP<>(SB)
+DATA ·handlersAVX512+1608(SB)/8, $mulMulPPC<>(SB)
+GLOBL ·handlersAVX512(SB), NOPTR|RODATA, $1616
 
 // func threadAVX512(f *frame)
 TEXT ·threadAVX512(SB), NOSPLIT|NOFRAME, $0-8

@@ -54,6 +54,7 @@ func parse(source string) (*effectText, error) {
 		return nil, &SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the effect has %d bytes", len(source)), Expected: fmt.Sprintf("at most %d", MaxSourceBytes)}
 	}
 	var p parser
+	p.text.statements = make([]statement, 0, min(1+strings.Count(source, "\n"), MaxStatements))
 	number := 0
 	for text := range strings.SplitSeq(source, "\n") {
 		number++

@@ -3,7 +3,6 @@ package replication
 import (
 	"fmt"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -13,12 +12,7 @@ import (
 type sentSnapshot struct {
 	seq, tick uint32
 	waiting   bool
-	rows      []sentRow
-}
-
-type sentRow struct {
-	handle  bulk.Handle
-	entered uint32
+	rows      []uint32 // slots
 }
 
 func (v *Viewer) remember(seq uint32) *sentSnapshot {
@@ -43,12 +37,13 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if a.Newest == 0 || a.Newest > v.seq && !fault.AckAhead {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d", a.Newest, v.seq)}
 	}
-	v.applied(a.Newest)
-	for i := range uint32(64) {
-		if a.Mask>>i&1 != 0 && a.Newest > i+1 {
-			v.applied(a.Newest - 1 - i)
+	// Oldest first, so that what comes to be known of a row is how it moved.
+	for i := uint32(64); i > 0; i-- {
+		if a.Mask>>(i-1)&1 != 0 && a.Newest > i {
+			v.applied(a.Newest - i)
 		}
 	}
+	v.applied(a.Newest)
 	for i := range v.sent {
 		if s := &v.sent[i]; s.waiting && s.seq+lossWindow <= a.Newest {
 			v.lost(s)
@@ -57,21 +52,32 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	return nil
 }
 
-// applied moves the baselines of all rows of snapshot seq (R3). A row that was
-// entered again since is another life of it, and an older snapshot than the
-// baseline's tells nothing new.
+// applied moves the baselines of all rows of snapshot seq (R3). An older
+// snapshot than a row's baseline tells nothing new; nor does one of another life
+// of the slot, which ended before the tick of the Enter that is the first
+// baseline of this one.
 func (v *Viewer) applied(seq uint32) {
 	s := &v.sent[seq%sentWindow]
 	if s.seq != seq || !s.waiting {
 		return
 	}
 	s.waiting = false
-	for _, sr := range s.rows {
-		row := v.row(sr.handle)
-		if row == nil || row.entered != sr.entered && !fault.AckAnyLife || row.ackedSeq >= seq {
-			continue
+	for _, slot := range s.rows {
+		if place, ok := v.members.find(slot); ok && (v.rows[place].ackedTick < s.tick || fault.AckAnyLife) {
+			v.rows[place].acknowledge(s.tick)
 		}
-		row.ackedSeq, row.ackedTick = seq, s.tick
+	}
+}
+
+// acknowledge makes the state at tick the baseline. The one before it that
+// motion is taken from is some ticks older, so that there is motion.
+func (row *viewerRow) acknowledge(tick uint32) {
+	if tick-row.nextTick >= motionTicks {
+		row.olderTick, row.nextTick = row.nextTick, tick
+	}
+	row.ackedTick = tick
+	if fault.OlderUnknown {
+		row.olderTick = tick - 1
 	}
 }
 
@@ -79,9 +85,9 @@ func (v *Viewer) applied(seq uint32) {
 // once. They go out with their latest state, never with the one that was lost.
 func (v *Viewer) lost(s *sentSnapshot) {
 	s.waiting = false
-	for _, sr := range s.rows {
-		if row := v.row(sr.handle); row != nil && row.sentSeq == s.seq && !fault.NeverResend {
-			row.sentSeq = 0
+	for _, slot := range s.rows {
+		if place, ok := v.members.find(slot); ok && v.rows[place].sentTick == s.tick && v.rows[place].waiting && !fault.NeverResend {
+			v.rows[place].waiting = false
 			v.replicator.stats.RowsLost++
 		}
 	}

@@ -3,6 +3,9 @@ package replication
 import (
 	"errors"
 	"fmt"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // Config says what viewers see and what it may cost. The zero value of a field
@@ -21,6 +24,20 @@ type Config struct {
 	// BudgetBytesPerSecond bounds what one viewer is sent, structure and state
 	// together. Destroys and leaves are always sent and are charged. Default 64,000.
 	BudgetBytesPerSecond int
+	// Always is the set of slots whose entities are relevant to every viewer at
+	// any distance, say the Presence of a component. It is read at each snapshot.
+	// Default none.
+	Always *bulk.Bitset
+	// Private is the set of slots whose entities only viewers see that own them
+	// (Viewer.Own). Default none.
+	Private *bulk.Bitset
+	// Tables are those that rows are coded by; clients must have the same.
+	// Default wire.DefaultTables.
+	Tables *wire.Tables
+	// Coded is told of every row that is coded, once for all viewers that have
+	// the same past of it, for training tables. Both are valid during the call.
+	// nil: nobody asks.
+	Coded func(row wire.Row, past *wire.Past)
 }
 
 // WithDefaults returns c with every zero field replaced by its default.
@@ -36,6 +53,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.BudgetBytesPerSecond == 0 {
 		c.BudgetBytesPerSecond = 64_000
+	}
+	if c.Tables == nil {
+		c.Tables = wire.DefaultTables()
 	}
 	return c
 }

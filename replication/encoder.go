@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -8,24 +9,27 @@ import (
 )
 
 // encoder packs rows into datagrams. Rows come by priority and travel by slot,
-// so each is encoded by itself first, and its bits are copied in order when the
-// datagram is closed. Its buffers are reused: a warm encoder allocates nothing.
+// so their codings are gathered first, and their bits are copied in order when
+// the datagram is closed. Its buffers are reused: a warm encoder allocates
+// nothing.
 type encoder struct {
 	writer    wire.BitWriter
-	reader    wire.BitReader
-	enter     []byte       // the newest full row
-	scratch   []byte       // rows of the open datagram, each from a byte boundary
-	rows      []encodedRow // ascending by slot
-	used      int          // bits that the rows take
-	limit     int          // bits that they may take
+	enter     []byte      // the newest full row
+	own       wire.Chunks // codings that the frame had no room for
+	rows      []encodedRow
+	coding    wire.RowCoding
+	used      int // bits that the rows take
+	limit     int // bits that they may take
 	datagrams [][]byte
 	buffers   [maxDatagrams][]byte
 }
 
+// encodedRow is a row of the open datagram; they ascend by slot.
 type encodedRow struct {
-	handle   bulk.Handle
-	code     uint8
-	at, bits int // place in scratch: byte offset, length in bits
+	key        codingKey
+	generation uint32
+	chunk      wire.Chunk
+	how        coded
 }
 
 // full encodes a row for an Enter record. The result is valid until the next
@@ -37,100 +41,123 @@ func (e *encoder) full(s *wire.Schema, row wire.Row) []byte {
 	return e.enter
 }
 
-// begin starts a snapshot.
-func (e *encoder) begin() { e.datagrams = e.datagrams[:0] }
-
 // open starts a datagram of at most limit bytes.
 func (e *encoder) open(limit int) {
-	e.scratch, e.rows, e.used = e.scratch[:0], e.rows[:0], 0
-	e.limit = (limit - wire.StateHeaderBytes) * 8
+	e.own.Reset()
+	e.rows, e.used = e.rows[:0], 0
+	e.limit = (limit-wire.StateHeaderBytes)*8 - e.coding.Bits()
 }
 
-// add encodes a row into the open datagram. It returns false, and the datagram
-// is as before, if the row does not fit. A first row always fits: the schema
-// bounds its length (wire.MaxRowBytes).
-func (e *encoder) add(s *wire.Schema, h bulk.Handle, code uint8, row, base wire.Row) bool {
+// gather puts a row into the open datagram, in any order, and returns false if
+// the rows may not all fit: they do if their number, spread evenly over all
+// slots up to most, which makes headers longest, fits.
+func (e *encoder) gather(r encodedRow, most uint32) bool {
 	if len(e.rows) == wire.MaxRows {
 		return false
 	}
-	at := len(e.scratch)
-	e.writer.Reset(e.scratch)
-	if code == wire.BaselineNone {
-		s.AppendAbsolute(&e.writer, row)
-	} else {
-		s.AppendDelta(&e.writer, row, base)
+	e.rows = append(e.rows, r)
+	e.used += r.chunk.Bits() + wire.RowHeaderBits(e.coding, 0, r.key.baseline)
+	n := len(e.rows)
+	spread := bits.Len32(most>>e.coding.SkipBits/uint32(n) + 1)
+	return e.used+2*n*spread <= e.limit
+}
+
+// sort orders rows that were gathered.
+func (e *encoder) sort() {
+	bySlot := func(a, b encodedRow) int { return int(a.key.slot) - int(b.key.slot) }
+	if !slices.IsSortedFunc(e.rows, bySlot) {
+		slices.SortFunc(e.rows, bySlot)
 	}
-	encoded := encodedRow{handle: h, code: code, at: at, bits: e.writer.Bits()}
-	place, cost := e.placeOf(encoded)
+}
+
+// has says whether the open datagram holds the row of a slot, coded against b.
+func (e *encoder) has(slot uint32, b wire.Baseline) bool {
+	i, ok := e.find(slot)
+	return ok && e.rows[i].key.baseline == b
+}
+
+func (e *encoder) find(slot uint32) (int, bool) {
+	return slices.BinarySearchFunc(e.rows, slot, func(r encodedRow, slot uint32) int {
+		return int(r.key.slot) - int(slot)
+	})
+}
+
+// add puts a row into the open datagram. It returns false, and the datagram is
+// as before, if the row does not fit. A first row always fits: the schema bounds
+// its length (wire.MaxRowBytes).
+func (e *encoder) add(r encodedRow) bool {
+	if len(e.rows) == wire.MaxRows {
+		return false
+	}
+	place, _ := e.find(r.key.slot)
+	cost := r.chunk.Bits() + e.headerCost(place, &r.key)
 	if e.used+cost > e.limit && len(e.rows) > 0 {
 		return false
 	}
-	e.scratch = e.writer.Bytes()
-	e.rows = slices.Insert(e.rows, place, encoded)
+	e.rows = slices.Insert(e.rows, place, r)
 	e.used += cost
 	return true
 }
 
-// placeOf finds where a row goes among those that are there, and the bits that
-// it adds: its own, its header's, and the change of the next row's header,
-// whose gap it shortens.
-func (e *encoder) placeOf(r encodedRow) (place, cost int) {
-	slot := r.handle.Index()
-	place, _ = slices.BinarySearchFunc(e.rows, slot, func(r encodedRow, slot uint32) int {
-		return int(r.handle.Index()) - int(slot)
-	})
-	before := uint32(0)
+// headerCost is how many bits the headers grow by for a row at place: its own,
+// less what the next row's becomes shorter by.
+func (e *encoder) headerCost(place int, k *codingKey) int {
+	previous := uint32(0) // the slot after that of the row before
 	if place > 0 {
-		before = e.rows[place-1].handle.Index()
+		previous = e.rows[place-1].key.slot + 1
 	}
-	cost = r.bits + rowHeaderBits(slot-before)
+	cost := wire.RowHeaderBits(e.coding, k.slot-previous, k.baseline)
 	if place < len(e.rows) {
-		after := e.rows[place].handle.Index()
-		cost += rowHeaderBits(after-slot) - rowHeaderBits(after-before)
+		next := &e.rows[place].key
+		cost += wire.RowHeaderBits(e.coding, next.slot-k.slot-1, next.baseline) -
+			wire.RowHeaderBits(e.coding, next.slot-previous, next.baseline)
 	}
-	return place, cost
-}
-
-// rowHeaderBits is what the header of a row takes when its slot is gap after
-// that of the row before it.
-func rowHeaderBits(gap uint32) int {
-	const codeBits = 5
-	switch {
-	case gap < 1<<4:
-		return 2 + 4 + codeBits
-	case gap < 1<<8:
-		return 2 + 8 + codeBits
-	case gap < 1<<16:
-		return 2 + 16 + codeBits
-	}
-	return 2 + 32 + codeBits
+	return cost
 }
 
 // close writes the open datagram and returns its size. h lacks only what
 // depends on the rows.
-func (e *encoder) close(h wire.StateHeader) int {
+func (e *encoder) close(f *Frame, h wire.StateHeader) int {
 	var fold uint64
-	for _, r := range e.rows {
-		fold = wire.Fold(fold, r.handle)
+	anchored := false
+	for i := range e.rows {
+		r := &e.rows[i]
+		fold = wire.Fold(fold, bulk.NewHandle(r.key.slot, r.generation))
+		anchored = anchored || r.key.anchored
 	}
 	h.Fold, h.Rows = wire.Fold16(fold), len(e.rows)
 	n := len(e.datagrams)
-	e.writer.Reset(wire.AppendStateHeader(e.buffers[n][:0], h))
-	previous := uint32(0)
-	for _, r := range e.rows {
-		wire.AppendRowHeader(&e.writer, r.handle.Index()-previous, r.code)
-		previous = r.handle.Index()
-		e.copyBits(e.scratch[r.at:], r.bits)
+	w := &e.writer
+	w.Reset(wire.AppendStateHeader(e.buffers[n][:0], h))
+	if len(e.rows) > 0 {
+		wire.AppendRowCoding(w, e.coding)
 	}
-	e.buffers[n] = e.writer.Bytes()
+	next := uint32(0)
+	for i := range e.rows {
+		k := &e.rows[i].key
+		wire.AppendRowHeader(w, e.coding, k.slot-next, k.baseline)
+		next = k.slot + 1
+	}
+	e.copyRows(f, false)
+	if anchored {
+		e.copyRows(f, true)
+	}
+	e.buffers[n] = w.Bytes()
 	e.datagrams = append(e.datagrams, e.buffers[n])
 	return len(e.buffers[n])
 }
 
-func (e *encoder) copyBits(from []byte, n int) {
-	e.reader.Reset(from)
-	for ; n > 56; n -= 56 {
-		e.writer.Write(e.reader.Read(56), 56)
+// copyRows writes the rows of one of the two runs.
+func (e *encoder) copyRows(f *Frame, anchored bool) {
+	for i := range e.rows {
+		r := &e.rows[i]
+		if r.key.anchored != anchored {
+			continue
+		}
+		chunks := &f.codings.chunks
+		if r.how == codedApart {
+			chunks = &e.own
+		}
+		chunks.Copy(&e.writer, r.chunk)
 	}
-	e.writer.Write(e.reader.Read(uint(n)), uint(n))
 }

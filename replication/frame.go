@@ -21,11 +21,16 @@ const historyDepth = 48
 type Frame struct {
 	tick    uint32
 	schema  *wire.Schema
+	codec   *wire.Codec
+	codings codings
 	bound   []int
 	issued  func(bulk.Handle) bool // says whether the world ever gave out a handle
 	tenants []tenant
 	scratch wire.Row
 	body    wire.Body
+	coded   func(wire.Row, *wire.Past) // Config.Coded
+	past    wire.Past
+	anchor  wire.Anchor
 }
 
 // tenant is the entity in one slot as of the frame.
@@ -42,14 +47,16 @@ type tenant struct {
 	words         []uint32 // one row, or historyDepth of them once it changed
 }
 
-func newFrame(s *wire.Schema, bound []int) *Frame {
-	return &Frame{schema: s, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
+func newFrame(c *wire.Codec, bound []int) *Frame {
+	s := c.Schema()
+	return &Frame{schema: s, codec: c, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
 }
 
 // capture brings the frame to the world's present tick. Only dirty slots are
 // read: the cost is what changed, not what exists.
 func (f *Frame) capture(w *world.World) {
 	f.tick = uint32(w.Tick())
+	f.codings.reset()
 	if n := int(w.Slots()); n > len(f.tenants) {
 		f.tenants = slices.Grow(f.tenants, n-len(f.tenants))[:n]
 	}
@@ -119,15 +126,18 @@ func (f *Frame) current(t *tenant) wire.Row {
 // version is the tick at which the newest state of t came about.
 func (t *tenant) version() uint32 { return t.ticks[t.newest] }
 
-// at returns the row of t as it was at an earlier tick, and false if that
-// state has fallen out of the history.
-func (f *Frame) at(t *tenant, tick uint32) (wire.Row, bool) {
-	for age := range t.count {
-		if fault.BaselineNewest || t.ticks[(t.newest+historyDepth-age)%historyDepth] <= tick {
-			return wire.Row{Mask: t.mask, Words: f.state(t, age)}, true
-		}
+// reaches says whether it is known how t was at an earlier tick.
+func (t *tenant) reaches(tick uint32) bool {
+	return t.ticks[(t.newest+historyDepth+1-t.count)%historyDepth] <= tick
+}
+
+// at returns the words of t as they were at a tick that its history reaches.
+func (f *Frame) at(t *tenant, tick uint32) []uint32 {
+	age := uint8(0)
+	for t.ticks[(t.newest+historyDepth-age)%historyDepth] > tick && !fault.BaselineNewest {
+		age++
 	}
-	return wire.Row{}, false
+	return f.state(t, age)
 }
 
 // tenantOf returns the tenant that h names, or nil if h names nobody in this

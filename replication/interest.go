@@ -1,133 +1,147 @@
 package replication
 
 import (
-	"cmp"
-	"slices"
+	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// candidate is an entity that waits for a place in the budget.
-type candidate struct {
-	handle bulk.Handle
-	weight float32 // enters: squared distance, least first; rows: priority, most first
-}
-
-// updateInterest finds who enters and removes who left. An entity enters
-// within the enter radius and leaves beyond the leave radius.
+// updateInterest finds who enters, removes who left or died, and notes whose
+// state changed. An entity enters within the enter radius and leaves beyond the
+// leave radius.
 func (v *Viewer) updateInterest() {
 	r := v.replicator
+	v.bury()
+	at := v.center
 	if t := r.frame.tenantOf(v.focus); t != nil {
-		v.center = t.position
+		at = t.position
 	}
-	v.scan++
-	v.wanted = v.wanted[:0]
-	r.world.Within(v.center, r.config.EnterRadius, v.near)
-	for slot := range r.unplaced.All() {
-		v.want(r.frame.tenants[slot].handle, 0)
+	s, changed := &r.sweep, r.changes.since(v.captured)
+	calm, from := at == v.center && changed != nil && v.calm(), uint64(0)
+	if calm {
+		from = v.captured
 	}
-	v.leaveDistant()
-	slices.SortFunc(v.wanted, func(a, b candidate) int { return byWeight(a.weight, b.weight, a, b) })
+	v.center, v.ruleChanged, v.captured = at, false, r.changes.captures
+	s.reserve(len(r.frame.tenants))
+	s.look(&r.places, v.center, r.config.EnterRadius, from)
+	v.sift(s)
+	v.compare(s, changed, calm)
+	r.wanted = r.wanted[:0]
+	s.take(v.want)
+	v.joinQueue()
 }
 
-// byWeight compares weights, and handles where they are equal, so that the
-// order depends on nothing else. It is written out because it is most of what
-// sorting costs; weights are never NaN.
-func byWeight(low, high float32, a, b candidate) int {
-	switch {
-	case low < high:
-		return -1
-	case low > high:
-		return 1
-	}
-	return cmp.Compare(a.handle, b.handle)
+// calm says whether only an entity that changed can enter or leave, as long as
+// the viewer's centre stays where it is. What depends on sets of the game's can
+// change without notice.
+func (v *Viewer) calm() bool {
+	return v.seq > 0 && !v.ruleChanged && !v.ruled() && len(v.queue) == 0 &&
+		len(v.filter.Also) == 0 && v.replicator.config.Always == nil
 }
 
-func (v *Viewer) want(h bulk.Handle, distance2 float32) {
-	if row := v.row(h); row != nil {
-		row.seen = v.scan
-		if !v.entersAnew(row) {
-			return
+// compare goes through the interest set by words. Where nobody came, left or
+// changed, 64 neighbours take three loads and an AND each. It leaves in s who is
+// inside and not in the interest set. If calm, s knows only of those that changed.
+func (v *Viewer) compare(s *sweep, changed *bulk.Bitset, calm bool) {
+	m := &v.members
+	v.compact()
+	from := 0
+	for i, word := range m.numbers {
+		mask := m.masks[i]
+		inside := s.inside[word]
+		news := mask
+		if changed != nil {
+			news &= changed.Word(word)
 		}
+		rows := m.rows[from : from+bits.OnesCount64(mask)]
+		from += len(rows)
+		living := mask
+		if news != 0 {
+			living = v.hear(word, mask, news, rows)
+		}
+		outside := living &^ inside
+		if calm {
+			outside &= news
+		}
+		if outside != 0 {
+			v.leave(word, mask, outside, rows)
+		}
+		s.inside[word] = inside &^ living
 	}
-	v.wanted = append(v.wanted, candidate{h, distance2})
+	v.compact()
 }
 
-// entersAnew says whether the client must be sent the whole of row again: its
-// set of components changed, or the client asked for a resync.
-func (v *Viewer) entersAnew(row *viewerRow) bool {
-	return v.replicator.frame.tenants[row.handle.Index()].shape > row.enterTick
+// compact takes the members out that have left or died.
+func (v *Viewer) compact() {
+	if v.dying {
+		v.members.compact()
+		v.dying = false
+	}
 }
 
-func (v *Viewer) leaveDistant() {
+// hear takes note of members that changed, and returns the mask without those
+// that died.
+func (v *Viewer) hear(word uint32, mask, news uint64, rows []uint32) (living uint64) {
+	tenants := v.replicator.frame.tenants
+	living = mask
+	for ; news != 0; news &= news - 1 {
+		bit := news & -news
+		at := bits.OnesCount64(mask & (bit - 1))
+		row := &v.rows[rows[at]]
+		if row.handle == tenants[row.handle.Index()].handle {
+			v.activate(rows[at])
+			continue
+		}
+		living &^= bit
+		v.die(&rows[at])
+	}
+	return living
+}
+
+// die tells the client that a member is no more (R5).
+func (v *Viewer) die(place *uint32) {
+	v.tellDestroyed(v.rows[*place].handle)
+	v.release(place)
+}
+
+// leave takes those out of the interest set who are hidden by a rule or beyond
+// the leave radius, of 64 neighbours who are not inside.
+func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 	r := v.replicator
 	limit := float32(r.config.LeaveRadius * r.config.LeaveRadius)
-	for i := 0; i < len(v.rows); {
-		row := &v.rows[i]
-		t := &r.frame.tenants[row.handle.Index()]
-		if row.seen == v.scan {
-			i++
+	allowed := v.allowed(word)
+	for ; outside != 0; outside &= outside - 1 {
+		bit := outside & -outside
+		slot := word<<6 | uint32(bits.TrailingZeros64(bit))
+		reason := wire.ReasonLeftInterest
+		if allowed&bit == 0 {
+			reason = wire.ReasonHiddenByRule
+		} else if b := r.places.body(slot); b != nil && b.distance2(v.center) <= limit {
 			continue
 		}
-		d := t.position.Sub(v.center)
-		distance2 := d.Dot(d)
-		if row.handle != v.focus && t.placed && distance2 > limit {
-			h := row.handle
-			v.removeRow(h) // puts another row in place i
-			if fault.ForgetOnLeave {
-				v.known.Clear(h.Index())
-			}
-			v.tell(wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: h})
-			r.stats.Leaves++
-			continue
+		place := &rows[bits.OnesCount64(mask&(bit-1))]
+		v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.rows[*place].handle})
+		r.stats.Leaves++
+		if !fault.ForgetOnLeave {
+			v.hidden.set(slot)
 		}
-		if v.entersAnew(row) {
-			v.wanted = append(v.wanted, candidate{row.handle, distance2})
-		}
-		i++
+		v.release(place)
 	}
 }
 
-// enterWanted writes Enter records, nearest first, while the budget and the
-// client keep up. While rows wait for their turn, enters may take half of the
-// budget: a crowd that joins must not starve what moves.
-func (v *Viewer) enterWanted(rowsWait bool) {
-	allowance := v.tokens
-	if rowsWait {
-		allowance /= 2
-	}
-	for _, c := range v.wanted {
-		if allowance <= 0 || v.structure.outstanding() >= maxOutstandingBytes {
+// wantAll lists those of 64 neighbours that are to enter. Sets of the game's may
+// name slots that nobody holds in this frame.
+func (v *Viewer) wantAll(word uint32, mask uint64) {
+	r := v.replicator
+	for ; mask != 0; mask &= mask - 1 {
+		slot := word<<6 | uint32(bits.TrailingZeros64(mask))
+		if int(slot) >= len(r.frame.tenants) {
 			return
 		}
-		allowance -= v.enter(c.handle)
+		if h := r.frame.tenants[slot].handle; h != 0 {
+			r.wanted = append(r.wanted, wanted{handle: h, since: r.frame.tick, place: noRow})
+		}
 	}
-}
-
-// enter sends the whole present state of h and takes it into the interest set.
-func (v *Viewer) enter(h bulk.Handle) int {
-	r := v.replicator
-	t := &r.frame.tenants[h.Index()]
-	row := r.frame.current(t)
-	r.frame.schema.References(row, v.teach)
-	n := v.tell(wire.Record{
-		Op: wire.OpEnter, Handle: h, Kind: uint32(t.kind), Row: v.encoder.full(r.frame.schema, row),
-	})
-	v.known.Set(h.Index())
-	delete(v.toldDead, h.Index())
-	i, ok := v.index[h.Index()]
-	if !ok {
-		i = len(v.rows)
-		v.rows = append(v.rows, viewerRow{})
-		v.index[h.Index()] = i
-	}
-	before := v.rows[i]
-	v.rows[i] = viewerRow{handle: h, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, seen: v.scan}
-	if fault.KeepBaseline {
-		v.rows[i].ackedSeq, v.rows[i].ackedTick = before.ackedSeq, before.ackedTick
-	}
-	r.stats.Enters++
-	return n
 }

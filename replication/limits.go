@@ -26,8 +26,26 @@ const (
 	// resendAfter is for how many snapshots an unchanged row is presumed to be
 	// on its way before it is sent again without news of a loss.
 	resendAfter = 8
+	// motionTicks is how many ticks there are at least between the two baselines
+	// of a row. Fewer show less of how it moves; more, and it moves otherwise.
+	motionTicks = 3
+	// maxMotionRatio is how many times longer than the motion that is known the
+	// motion that is foretold may be.
+	maxMotionRatio = 16
+	// maxCachedRows bounds the codings of rows that a frame keeps for further
+	// viewers, at about 60 bytes each, index included.
+	maxCachedRows = 1 << 16
 	// minSnapshotBytes is what a snapshot needs for its header and one row.
 	minSnapshotBytes = 64
 	// burstSnapshots is how many snapshots' worth of unused budget are kept.
 	burstSnapshots = 2
+	// maxDeaths is how many destroyed handles are remembered for viewers that
+	// are not sent snapshots; at this number they are all brought up to date.
+	maxDeaths = 1 << 16
+	// keptQueue is how long a queue of newcomers stays allocated when
+	// it has emptied: crowds come seldom, and viewers are many.
+	keptQueue = 16
+	// keptStructureBytes is how much a viewer's buffers of structure may keep
+	// when there is none to send, for the same reason.
+	keptStructureBytes = 2 << 10
 )

@@ -20,9 +20,23 @@ type Replicator struct {
 	stats   Stats
 	kinds   []world.Kind
 	floor   uint32 // the world's first generation
+	// interval is how many ticks there are from one snapshot to the next.
+	interval uint32
 	// unplaced holds the slots of entities without a body: they are nowhere,
 	// so they are relevant to everybody.
 	unplaced bulk.Bitset
+	places   places
+	changes  changes
+	// deaths are the handles that were destroyed, from number forgotten on;
+	// viewers that know of them have yet to tell their clients.
+	deaths    []bulk.Handle
+	forgotten uint64
+
+	// Scratch of a snapshot in the making.
+	sweep     sweep
+	wanted    []wanted
+	keys      []uint64
+	newcomers []newcomer
 }
 
 // New makes a Replicator. Every component of the schema must be registered in
@@ -36,10 +50,18 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFrame(s, bound)
+	f := newFrame(wire.NewCodec(s, c.Tables), bound)
+	f.coded = c.Coded
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
-	return &Replicator{world: w, config: c, frame: f, floor: w.Config().FirstGeneration}, nil
+	return &Replicator{
+		world: w, config: c, frame: f, floor: w.Config().FirstGeneration,
+		interval: uint32(w.TickHz() / c.SnapshotHz),
+		places:   newPlaces(w.Config().HalfExtent, c.EnterRadius),
+	}, nil
 }
+
+// Codec is what rows are coded with.
+func (r *Replicator) Codec() *wire.Codec { return r.frame.codec }
 
 // Config returns the configuration in force, defaults filled in.
 func (r *Replicator) Config() Config { return r.config }
@@ -51,33 +73,67 @@ func (r *Replicator) Due(phase uint64) bool {
 	return (r.world.Tick()+phase)%uint64(r.world.TickHz()/r.config.SnapshotHz) == 0
 }
 
-// AfterStep tells every viewer of the entities that the last step destroyed.
-// It is called after every step, replicated or not: between two frames a slot
-// may change hands more than once, and each tenant is another handle (H4, R5).
+// AfterStep takes in which entities the last step destroyed. It is called after
+// every step, replicated or not: between two frames a slot may change hands more
+// than once, and each tenant is another handle (H4, R5).
 func (r *Replicator) AfterStep() {
 	if fault.FramesOnly && !r.Due(0) {
 		return
 	}
+	r.places.now = r.changes.captures + 1
 	for _, h := range r.world.Destroyed() {
+		slot := h.Index()
 		r.frame.vacate(h)
-		r.unplaced.Clear(h.Index())
-		for _, v := range r.viewers {
-			v.destroyed(h)
-		}
+		r.unplaced.Clear(slot)
+		r.places.remove(slot)
+		r.changes.open().Set(slot)
+		r.deaths = append(r.deaths, h)
 	}
+	r.forget()
+}
+
+// forget drops the deaths that all viewers have told their clients of.
+func (r *Replicator) forget() {
+	told := r.forgotten + uint64(len(r.deaths))
+	for _, v := range r.viewers {
+		if len(r.deaths) > maxDeaths {
+			v.bury()
+		}
+		told = min(told, v.buried)
+	}
+	r.deaths = slices.Delete(r.deaths, 0, int(told-r.forgotten))
+	r.forgotten = told
 }
 
 // Capture makes the frame of the present tick. Snapshots are taken of it.
 func (r *Replicator) Capture() {
-	for slot := range r.world.Dirty().All() {
-		if _, _, placed := r.world.Body(slot); !placed {
-			r.unplaced.Set(slot)
-		} else {
-			r.unplaced.Clear(slot)
+	changed := r.changes.capture()
+	r.places.now = r.changes.captures
+	changed.SetOr(changed, r.world.Dirty())
+	r.frame.capture(r.world)
+	for word, mask := range bulk.Or(changed) {
+		for slot := range bulk.Bits(word<<6, mask) {
+			r.place(slot)
 		}
 	}
-	r.frame.capture(r.world)
+	r.places.settle()
 	r.stats.Frames++
+}
+
+// place notes where the tenant of a slot is, if it has one.
+func (r *Replicator) place(slot uint32) {
+	if int(slot) >= len(r.frame.tenants) {
+		return
+	}
+	switch t := &r.frame.tenants[slot]; {
+	case t.handle == 0: // AfterStep took it out
+	case t.placed:
+		r.unplaced.Clear(slot)
+		r.places.put(slot, t.position)
+	default:
+		r.unplaced.Set(slot)
+		r.places.remove(slot)
+	}
 }
 
 // priorityOf is the priority of a kind; kinds are only ever added.
@@ -93,15 +149,11 @@ func (r *Replicator) priorityOf(k world.KindID) float32 {
 
 // AddViewer makes a viewer that looks from where focus is.
 func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
-	v := &Viewer{replicator: r, focus: focus, index: map[uint32]int{}, toldDead: map[uint32]uint32{}}
-	v.teach = v.Teach
-	v.near = func(h world.Entity, at world.Vec3) bool {
-		if r.frame.tenantOf(h) != nil { // else it was spawned since: R1
-			d := at.Sub(v.center)
-			v.want(h, d.Dot(d))
-		}
-		return true
+	v := &Viewer{
+		replicator: r, focus: focus,
+		captured: r.changes.captures, buried: r.forgotten + uint64(len(r.deaths)),
 	}
+	v.teach, v.want, v.allowed = v.Teach, v.wantAll, v.allowedOf
 	r.viewers = append(r.viewers, v)
 	return v
 }

@@ -1,118 +1,215 @@
 package replication
 
 import (
-	"slices"
+	"math/bits"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxBaselineAge is the oldest snapshot that a row's baseline code can name.
-const maxBaselineAge = wire.MaxBaselineAge
-
-// selectRows gathers the rows whose newest state the client is not known to
-// have, most urgent first, and says whether there are any. Priority grows each
-// time that a row waits, so every row's turn comes.
-func (v *Viewer) selectRows() bool {
-	r := v.replicator
-	v.candidates = v.candidates[:0]
-	for i := range v.rows {
-		row := &v.rows[i]
-		t := &r.frame.tenants[row.handle.Index()]
-		version := t.version()
-		if v.entersAnew(row) {
-			continue
-		}
-		if version <= row.ackedTick {
-			row.priority = 0 // dormant
-			continue
-		}
-		if row.sentSeq != 0 && row.sentTick >= version && (v.seq-row.sentSeq < resendAfter || fault.NeverResend) {
-			continue // on its way
-		}
-		row.priority += v.gain(t)
-		v.candidates = append(v.candidates, candidate{row.handle, row.priority})
-	}
-	slices.SortFunc(v.candidates, func(a, b candidate) int { return byWeight(b.weight, a.weight, a, b) })
-	return len(v.candidates) > 0
-}
-
-// gain is what a row's priority grows by for each snapshot it waits: its
-// kind's priority, halved at a quarter of the enter radius.
-func (v *Viewer) gain(t *tenant) float32 {
-	base := v.replicator.priorityOf(t.kind)
-	if !t.placed {
-		return base
-	}
-	distance := t.position.Sub(v.center).Len()
-	return base / (1 + 4*distance/v.replicator.config.EnterRadius)
-}
-
-// encodeSnapshots fills datagrams with the candidates in order, until the
-// budget or the number of datagrams is reached. There is always one, since an
-// empty snapshot carries the clock and the acknowledgement of inputs.
+// encodeSnapshots fills datagrams with the waiting rows, until the budget or the
+// number of datagrams is reached. There is always one, since an empty snapshot
+// carries the clock and the acknowledgement of inputs.
 func (v *Viewer) encodeSnapshots() [][]byte {
 	e := &v.encoder
-	e.begin()
-	rest := v.candidates
+	most := v.prepare()
+	e.datagrams = e.datagrams[:0]
+	if v.encodeAll(most) {
+		return e.datagrams
+	}
+	v.sortWaiting()
+	rest := v.waiting
 	for n := 0; n == 0 || (n < maxDatagrams && len(rest) > 0 && v.tokens > minSnapshotBytes); n++ {
-		rest = v.encodeSnapshot(rest)
+		rest = v.encodeSome(rest)
 	}
 	return e.datagrams
 }
 
-// encodeSnapshot makes one datagram and returns the candidates that did not fit.
-func (v *Viewer) encodeSnapshot(rows []candidate) []candidate {
-	r, e := v.replicator, &v.encoder
-	v.seq++
-	sent := v.remember(v.seq)
-	limit := min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes))
-	e.open(limit)
-	n := 0
-	for ; n < len(rows); n++ {
-		row := v.row(rows[n].handle)
-		code, base := v.baseline(row)
-		t := &r.frame.tenants[row.handle.Index()]
-		current := r.frame.current(t)
-		if !e.add(r.frame.schema, row.handle, code, current, base) {
-			break
-		}
-		r.frame.schema.References(current, v.teach)
-		row.priority, row.sentSeq, row.sentTick = 0, v.seq, r.frame.tick
-		if fault.AckOnSend {
-			row.ackedSeq, row.ackedTick = v.seq, r.frame.tick
-		}
-		sent.rows = append(sent.rows, sentRow{row.handle, row.entered})
-		r.stats.Rows++
-		if code == wire.BaselineNone {
-			r.stats.RowsWhole++
+// prepare finds the baselines of the waiting rows and how their headers are
+// written: by how far apart in slots they are, and by the baseline that most of
+// them have, if there is one that most of them have, which is left when
+// different ones cancel each other out. It returns the highest slot.
+func (v *Viewer) prepare() (most uint32) {
+	var c wire.RowCoding
+	lead := 0
+	least := uint32(wire.MaxSlots)
+	for i := range v.waiting {
+		w := &v.waiting[i]
+		slot := w.handle.Index()
+		least, most = min(least, slot), max(most, slot)
+		w.baseline = v.baseline(&v.rows[w.place])
+		switch {
+		case lead == 0:
+			c.Usual, lead = w.baseline, 1
+		case w.baseline == c.Usual:
+			lead++
+		default:
+			lead--
 		}
 	}
-	// The structure number is taken last: Teach may have written records that
-	// the rows' references stand on (R4).
+	if n := len(v.waiting); n > 0 {
+		c.SkipBits = uint8(min(bits.Len32((most-least)/uint32(n)/2), wire.MaxSkipBits))
+	}
+	v.encoder.coding = c
+	return most
+}
+
+// encodeAll makes one datagram of all waiting rows, in no order, if they are
+// sure to fit. It is the common case, and needs no order of urgency.
+func (v *Viewer) encodeAll(most uint32) bool {
+	r, e := v.replicator, &v.encoder
+	e.open(min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes)))
+	for i := range v.waiting {
+		w := &v.waiting[i]
+		key := codingKey{slot: w.handle.Index(), baseline: w.baseline}
+		var anchor *tenant
+		if row := v.anchor(&v.rows[w.place], w.baseline); row != nil && row.due {
+			key.anchored, anchor = true, &r.frame.tenants[row.handle.Index()]
+		}
+		chunk, how := r.frame.code(key, anchor, &e.own)
+		if !e.gather(encodedRow{key, w.handle.Generation(), chunk, how}, most) {
+			return false
+		}
+	}
+	e.sort()
+	sent := v.beginSnapshot()
+	for i := range v.waiting {
+		v.send(&v.rows[v.waiting[i].place], sent)
+	}
+	v.closeSnapshot()
+	return true
+}
+
+func (v *Viewer) beginSnapshot() *sentSnapshot {
+	v.seq++
+	return v.remember(v.seq)
+}
+
+// closeSnapshot writes the open datagram. The structure number is taken last:
+// Teach may have written records that the rows' references stand on (R4).
+func (v *Viewer) closeSnapshot() {
+	r, e := v.replicator, &v.encoder
+	for i := range e.rows {
+		row := &e.rows[i]
+		r.stats.count(row)
+	}
 	structure := v.structure.written
 	if fault.StructureOneLess {
 		structure--
 	}
-	size := e.close(wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: structure})
+	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: structure})
 	v.tokens -= size
 	r.stats.Snapshots++
 	r.stats.StateBytes += uint64(size)
-	return rows[n:]
 }
 
-// baseline chooses the newest state of row that the client is known to have
-// and that both sides still remember (R3).
-func (v *Viewer) baseline(row *viewerRow) (code uint8, base wire.Row) {
-	f := v.replicator.frame
-	t := &f.tenants[row.handle.Index()]
-	if age := v.seq - row.ackedSeq; row.ackedSeq != 0 && age <= maxBaselineAge {
-		if base, ok := f.at(t, row.ackedTick); ok {
-			return uint8(age), base
+// encodeSome makes one datagram of the most urgent rows, and returns those that
+// did not fit.
+func (v *Viewer) encodeSome(waiting []waitingRow) []waitingRow {
+	v.encoder.open(min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes)))
+	sent := v.beginSnapshot()
+	n := 0
+	for ; n < len(waiting); n++ {
+		if row := &v.rows[waiting[n].place]; row.due && !v.encodeFamily(row, waiting[n].baseline, sent) {
+			break
 		}
 	}
-	if base, ok := f.at(t, row.enterTick); ok {
-		return wire.BaselineEnter, base
+	v.closeSnapshot()
+	for n < len(waiting) && !v.rows[waiting[n].place].due {
+		n++ // went with a row that it is the parent of
 	}
-	return wire.BaselineNone, wire.Row{}
+	return waiting[n:]
+}
+
+// encodeFamily puts a row into the open datagram, after the row of its parent if
+// that one waits, too: whether a row is anchored is not said, but follows from
+// what else is in the datagram. It returns false if not all fit.
+func (v *Viewer) encodeFamily(row *viewerRow, b wire.Baseline, sent *sentSnapshot) bool {
+	key := codingKey{slot: row.handle.Index(), baseline: b}
+	anchor := v.anchor(row, b)
+	if anchor == nil {
+		return v.encodeRow(row, key, nil, sent)
+	}
+	if anchor.due && !v.encodeFamily(anchor, b, sent) {
+		return false
+	}
+	key.anchored = v.encoder.has(anchor.handle.Index(), key.baseline)
+	return v.encodeRow(row, key, &v.replicator.frame.tenants[anchor.handle.Index()], sent)
+}
+
+func (v *Viewer) encodeRow(row *viewerRow, key codingKey, anchor *tenant, sent *sentSnapshot) bool {
+	e := &v.encoder
+	chunk, how := v.replicator.frame.code(key, anchor, &e.own)
+	if !e.add(encodedRow{key, row.handle.Generation(), chunk, how}) {
+		return false
+	}
+	v.send(row, sent)
+	return true
+}
+
+// send notes that row is in the open datagram.
+func (v *Viewer) send(row *viewerRow, sent *sentSnapshot) {
+	f := v.replicator.frame
+	slot := row.handle.Index()
+	if f.schema.Refers() {
+		f.schema.References(f.current(&f.tenants[slot]), v.teach)
+	}
+	row.priority, row.sentTick, row.waiting, row.due = 0, f.tick, true, false
+	if fault.AckOnSend {
+		row.acknowledge(f.tick)
+	}
+	sent.rows = append(sent.rows, slot)
+}
+
+// baseline chooses the states that row is coded against: the newest that the
+// client is known to have, and one before it, as far as both sides remember
+// them (R3).
+func (v *Viewer) baseline(row *viewerRow) (b wire.Baseline) {
+	r := v.replicator
+	t := &r.frame.tenants[row.handle.Index()]
+	if !v.keeps(row, row.ackedTick) || !t.reaches(row.ackedTick) {
+		return b
+	}
+	b.Age = r.frame.tick - row.ackedTick
+	gap := row.ackedTick - row.olderTick
+	if row.olderTick != 0 && b.Age <= maxMotionRatio*gap && v.keeps(row, row.olderTick) && t.reaches(row.olderTick) {
+		b.Gap = gap
+	}
+	return b
+}
+
+// keeps says whether the client has kept the state of row at a tick at which it
+// had one: at most a state for each interval since can have been sent.
+func (v *Viewer) keeps(row *viewerRow, tick uint32) bool {
+	return row.sentTick < tick+(wire.MaxStates-1)*v.replicator.interval
+}
+
+// anchor is the row of the parent of row, coded against b, if it is in view and
+// the two have the same baselines. A row that has a parent itself is no anchor,
+// so that anchors come first, and none depends on another.
+func (v *Viewer) anchor(row *viewerRow, b wire.Baseline) *viewerRow {
+	f := v.replicator.frame
+	if b.Age == 0 || !f.schema.Carries() {
+		return nil
+	}
+	component, h := f.parent(&f.tenants[row.handle.Index()], b)
+	if h == 0 {
+		return nil
+	}
+	anchor := v.row(h)
+	if anchor == nil || v.entersAnew(anchor) || v.baseline(anchor) != b {
+		return nil
+	}
+	t := &f.tenants[h.Index()]
+	if _, grandparent := f.parent(t, b); t.mask>>component&1 == 0 || grandparent != 0 {
+		return nil
+	}
+	return anchor
+}
+
+// parent is the entity that t named as its parent in its baseline, and in which
+// component.
+func (f *Frame) parent(t *tenant, b wire.Baseline) (component int, h bulk.Handle) {
+	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(t, f.tick-b.Age)})
 }

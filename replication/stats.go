@@ -9,8 +9,24 @@ type Stats struct {
 	Snapshots      uint64 // State datagrams made
 	Rows           uint64 // rows in them
 	RowsWhole      uint64 // rows without a baseline
+	RowsAnchored   uint64 // rows that are told of by the motion of their parent
+	RowsCopied     uint64 // rows whose bits were there already, made for another viewer
 	RowsLost       uint64 // rows of snapshots taken for lost, to be sent again
 	StructureBytes uint64
 	StateBytes     uint64
 	Resyncs        uint64 // viewers sent their whole interest set again
+}
+
+// count adds one row of a datagram.
+func (s *Stats) count(r *encodedRow) {
+	s.Rows++
+	if r.how == codedBefore {
+		s.RowsCopied++
+	}
+	if r.key.anchored {
+		s.RowsAnchored++
+	}
+	if r.key.baseline.Age == 0 {
+		s.RowsWhole++
+	}
 }

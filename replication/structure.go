@@ -70,6 +70,9 @@ func (s *structure) close(tick uint32) {
 // next append.
 func (s *structure) take(tick uint32) []byte {
 	s.close(tick)
+	if len(s.stream) == 0 && cap(s.batch)+cap(s.stream) > keptStructureBytes {
+		s.batch, s.stream, s.message = nil, nil, nil // what a crowd took
+	}
 	out := s.stream
 	s.stream = s.stream[:0]
 	return out

@@ -15,23 +15,38 @@ type Viewer struct {
 	focus      bulk.Handle
 	center     world.Vec3
 
-	known    bulk.Bitset       // R2
+	owned       []bulk.Handle
+	filter      Filter
+	ruleChanged bool // focus, owned or filter, since the last snapshot
+
+	rows     []viewerRow       // by place, which a row keeps while it is in the interest set
+	free     []uint32          // places without a row
+	members  members           // the interest set: places by slot
+	active   []uint32          // places of the rows that are not dormant
+	hidden   slotSet           // slots whose tenant the client knows and has not in view
 	toldDead map[uint32]uint32 // slot -> generation that a Destroy went out for without its ever being known
-	rows     []viewerRow       // the interest set, in no order
-	index    map[uint32]int    // slot -> place in rows
-	scan     uint32            // counts interest scans; marks the rows seen by one
+	queue    []queued          // newcomers that the budget has not let in, ascending by slot
+	dying    bool              // members has some without a row
+	captured uint64            // captures up to the last snapshot
+	buried   uint64            // deaths that the client was told of, as far as they concern it
 
 	structure structure
 	seq       uint32 // newest snapshot's sequence number; the first is 1
 	sent      [sentWindow]sentSnapshot
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 
-	wanted     []candidate
-	candidates []candidate
-	resync     bool
-	encoder    encoder
-	teach      func(bulk.Handle)                   // Teach; bound once, since binding allocates
-	near       func(world.Entity, world.Vec3) bool // wants an entity within the enter radius
+	waiting []waitingRow
+	resync  bool
+	encoder encoder
+	teach   func(bulk.Handle)              // Teach; bound once, since binding allocates
+	want    func(word uint32, mask uint64) // wantAll, likewise
+	allowed func(word uint32) uint64       // allowedOf, likewise
+}
+
+// queued is an entity that has waited to enter since a tick.
+type queued struct {
+	handle bulk.Handle
+	since  uint32
 }
 
 // viewerRow is one entity of the interest set.
@@ -39,12 +54,14 @@ type viewerRow struct {
 	handle    bulk.Handle
 	entered   uint32 // number of its Enter record
 	enterTick uint32 // tick of the state in that record
-	ackedSeq  uint32 // snapshot whose state is the baseline; 0: the Enter record
 	ackedTick uint32 // tick of the baseline
-	sentSeq   uint32 // newest snapshot it rode in that may yet arrive; 0: none
-	sentTick  uint32
+	olderTick uint32 // tick of the state before it that motion is taken from; 0: none
+	nextTick  uint32 // tick of the state that takes its place next
+	sentTick  uint32 // newest snapshot it rode in; 0: none
 	priority  float32
-	seen      uint32
+	active    bool // its place is in Viewer.active
+	waiting   bool // the snapshot of sentTick may yet arrive
+	due       bool // it waits for its place in the snapshot that is being made
 }
 
 // Update is what one Snapshot call produced. The slices are valid until the
@@ -61,8 +78,9 @@ func (v *Viewer) Snapshot() Update {
 		v.reenterAll()
 	}
 	v.updateInterest()
+	newcomers := len(v.replicator.wanted)
 	rowsWait := v.selectRows()
-	v.enterWanted(rowsWait)
+	v.enterWanted(newcomers, rowsWait)
 	v.tokens -= v.structure.bill()
 	datagrams := v.encodeSnapshots()
 	stream := v.structure.take(v.replicator.frame.tick)
@@ -87,14 +105,24 @@ func (v *Viewer) tell(r wire.Record) int {
 	return v.structure.append(r)
 }
 
-// destroyed tells the client that h is no more, if it ever heard of it (R5).
-func (v *Viewer) destroyed(h bulk.Handle) {
-	slot := h.Index()
-	if !v.known.Has(slot) {
+// bury tells the client of the deaths among those that it knows and has not in
+// view (R5). Those in view are found by comparing frames.
+func (v *Viewer) bury() {
+	r := v.replicator
+	deaths := r.deaths[v.buried-r.forgotten:]
+	v.buried += uint64(len(deaths))
+	if v.hidden.size == 0 {
 		return
 	}
-	v.known.Clear(slot)
-	v.removeRow(h)
+	for _, h := range deaths {
+		if slot := h.Index(); v.hidden.has(slot) {
+			v.hidden.clear(slot)
+			v.tellDestroyed(h)
+		}
+	}
+}
+
+func (v *Viewer) tellDestroyed(h bulk.Handle) {
 	v.tell(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
 	v.replicator.stats.Destroys++
 }
@@ -106,24 +134,39 @@ func (v *Viewer) Teach(h bulk.Handle) {
 	if !h.Valid() || h.Generation() < v.replicator.floor {
 		return // not a handle, or of an earlier run: Stale to everybody at once (H5)
 	}
+	v.bury()
 	slot := h.Index()
-	switch v.replicator.world.Status(h) {
-	case bulk.Live:
+	if old := v.shown(slot); old != 0 && old.Generation() < h.Generation() {
+		v.die(v.members.at(slot)) // the client hears of the tenants of a slot in their order
+	}
+	switch status := v.replicator.world.Status(h); {
+	case v.shown(slot) == h: // or its Destroy is due
+	case status == bulk.Live:
 		if !fault.DropKnown {
-			v.known.Set(slot)
+			v.hidden.set(slot)
 		}
 		delete(v.toldDead, slot)
-	case bulk.Stale:
-		if i, ok := v.index[slot]; ok && v.rows[i].handle.Generation() > h.Generation() {
-			return // the client knows a later tenant, so h is stale to it
+	case status == bulk.Stale:
+		// That the client was sent a later tenant's handle is not enough: what
+		// it was sent in a datagram may be lost.
+		if v.shown(slot).Generation() > h.Generation() || v.entering(slot) || v.toldDead[slot] >= h.Generation() || fault.SilentDead {
+			return // the client has a later tenant, or was told
 		}
-		if v.toldDead[slot] >= h.Generation() || fault.SilentDead {
-			return
+		if v.toldDead == nil {
+			v.toldDead = map[uint32]uint32{}
 		}
 		v.toldDead[slot] = h.Generation()
-		v.tell(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
-		v.replicator.stats.Destroys++
+		v.tellDestroyed(h)
 	}
+}
+
+// shown returns the handle of the member in a slot, or none. Its tenant may have
+// died since the last snapshot.
+func (v *Viewer) shown(slot uint32) bulk.Handle {
+	if place, ok := v.members.find(slot); ok {
+		return v.rows[place].handle
+	}
+	return 0
 }
 
 // Resolve says what this viewer's client may do with h: Live if it is in the
@@ -141,15 +184,20 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	case bulk.Stale:
 		return wire.Stale
 	case bulk.Live:
-		if v.row(h) != nil {
+		if v.shown(h.Index()) == h {
 			return wire.Live
 		}
-		if v.known.Has(h.Index()) {
+		v.bury()
+		if v.hidden.has(h.Index()) {
 			return wire.Hidden
 		}
 	}
 	return wire.Pending
 }
+
+// Follow makes h what the viewer sees the world from, from the next snapshot on.
+// While h is not in the frame, it sees from where it was.
+func (v *Viewer) Follow(h bulk.Handle) { v.focus, v.ruleChanged = h, true }
 
 // Resync makes the next snapshots enter the whole interest set again, for a
 // client that found its state at fault.
@@ -158,43 +206,54 @@ func (v *Viewer) Resync() { v.resync = !fault.IgnoreResync }
 func (v *Viewer) reenterAll() {
 	v.resync = false
 	v.replicator.stats.Resyncs++
-	for i := range v.rows {
-		v.rows[i].enterTick = 0 // before any shape: entersAnew
+	for _, place := range v.members.rows {
+		if place != noRow {
+			v.rows[place].enterTick = 0 // before any shape: it enters anew
+			v.activate(place)
+		}
 	}
 }
 
 // row returns the row of h, or nil if h is not in the interest set.
 func (v *Viewer) row(h bulk.Handle) *viewerRow {
-	if i, ok := v.index[h.Index()]; ok && v.rows[i].handle == h {
-		return &v.rows[i]
+	if place, ok := v.members.find(h.Index()); ok && v.rows[place].handle == h {
+		return &v.rows[place]
 	}
 	return nil
 }
 
-func (v *Viewer) removeRow(h bulk.Handle) {
-	i, ok := v.index[h.Index()]
-	if !ok || v.rows[i].handle != h {
-		return
+// allot returns a place for a row.
+func (v *Viewer) allot() uint32 {
+	if n := len(v.free); n > 0 {
+		place := v.free[n-1]
+		v.free = v.free[:n-1]
+		return place
 	}
-	delete(v.index, h.Index())
-	last := len(v.rows) - 1
-	if i != last {
-		v.rows[i] = v.rows[last]
-		v.index[v.rows[i].handle.Index()] = i
+	v.rows = grown(v.rows, 1)
+	return uint32(len(v.rows) - 1)
+}
+
+// release gives a member's row up. Its place is free at once, or when the list of
+// the active lets it go.
+func (v *Viewer) release(place *uint32) {
+	row := &v.rows[*place]
+	*row = viewerRow{active: row.active}
+	if !row.active {
+		v.free = append(v.free, *place)
 	}
-	v.rows = v.rows[:last]
+	*place, v.dying = noRow, true
 }
 
 // Seq is the sequence number of the newest snapshot made.
 func (v *Viewer) Seq() uint32 { return v.seq }
 
 // Interest is the number of entities in the interest set.
-func (v *Viewer) Interest() int { return len(v.rows) }
+func (v *Viewer) Interest() int { return len(v.members.rows) }
 
 // InterestSet yields the handles of the interest set, in no order.
 func (v *Viewer) InterestSet(yield func(bulk.Handle) bool) {
-	for i := range v.rows {
-		if !yield(v.rows[i].handle) {
+	for _, place := range v.members.rows {
+		if h := v.rows[place].handle; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
 			return
 		}
 	}

@@ -212,7 +212,7 @@ func TestGarbageEndsItsSenderAlone(t *testing.T) {
 	h.wantClosed(conn, wire.BadState)
 
 	conn, stream = h.raw()
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
 	_, err = stream.Write(wire.AppendMessage(nil, hello))
 	require.NoError(t, err)
 	require.NoError(t, conn.SendDatagram([]byte("garbage")))

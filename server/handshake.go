@@ -24,15 +24,18 @@ func (s *Session) greet(h wire.Hello) {
 		return
 	}
 	s.name = h.Name
+	s.viewer = c.replicator.AddViewer(0) // Join may say what it sees
 	if join := c.config.Game.Join; join != nil {
 		entity, err := join(s)
 		if err != nil {
+			c.replicator.RemoveViewer(s.viewer)
+			s.viewer = nil
 			s.fail(refusalOf(err, wire.ServerFull))
 			return
 		}
 		s.entity = entity
 	}
-	s.viewer = c.replicator.AddViewer(s.entity)
+	s.viewer.Follow(s.entity)
 	s.state = stateActive
 	s.silence = 0
 	c.stats.Joined++
@@ -48,11 +51,14 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	differ := func(code wire.Code, what string, client, server uint64) (*wire.Error, string) {
 		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %x, server %x", what, client, server)}, fmt.Sprintf("%x", server)
 	}
+	tables := uint64(c.replicator.Codec().Tables().Version())
 	switch own := c.config.Schema.Hash(); {
 	case h.Protocol != wire.Version:
 		return differ(wire.ProtocolVersion, "version", uint64(h.Protocol), wire.Version)
 	case h.Schema != own:
 		return differ(wire.SchemaMismatch, "schema", h.Schema, own)
+	case uint64(h.Tables) != tables:
+		return differ(wire.TablesMismatch, "tables", uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch && !fault.AnyEpoch:
 		return differ(wire.EpochMismatch, "epoch", h.Epoch, c.config.Epoch)
 	}
@@ -79,7 +85,7 @@ func refusalOf(err error, code wire.Code) *wire.Error {
 
 func (c *Core) welcome(s *Session) wire.Welcome {
 	return wire.Welcome{
-		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Epoch: c.config.Epoch,
+		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
 		GenerationFloor: c.config.GenerationFloor,
 		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: uint32(c.world.Tick()),

@@ -36,7 +36,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 	defer conn.CloseWithError(0, "")
 	stream, err := conn.OpenStreamSync(h.ctx)
 	require.NoError(t, err)
-	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}))
+	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
 	require.NoError(t, err)
 	command := wire.AppendMessage(nil, wire.Command{ID: 1, Name: strings.Repeat("x", wire.MaxName)})
 	for conn.Context().Err() == nil {
@@ -116,7 +116,7 @@ func TestLongReason(t *testing.T) {
 		c.Game.Join = func(*server.Session) (world.Entity, error) { return 0, errors.New(strings.Repeat("no ", 2000)) }
 	})
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}))
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
 	require.NoError(t, err)
 	h.wantClosed(conn, wire.ServerFull)
 }

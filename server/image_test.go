@@ -101,8 +101,13 @@ func TestSaveThatFails(t *testing.T) {
 func TestStartOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fault := error(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
-		l, path, logs := savingLoop(t, func(c *ImageConfig) { c.Take = func(*world.Image) error { return fault } })
-		l.core.world.TakeImage(&l.saver.image)
+		var l *loop
+		l, path, logs := savingLoop(t, func(c *ImageConfig) {
+			c.Take = func(img *world.Image) error {
+				l.core.world.TakeImage(img)
+				return fault
+			}
+		})
 		require.NoError(t, l.saver.begin())
 		require.Equal(t, 1, logs.FilterMessage("the world was not saved").Len())
 		require.Equal(t, uint64(1), l.report().Images.Failed)

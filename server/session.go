@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -271,25 +270,9 @@ func (s *Session) sendStream(p []byte) {
 	}
 }
 
-// Resolve says what this session's client may do with h.
-func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
-	if s.viewer == nil {
-		return wire.Pending
-	}
-	return s.viewer.Resolve(h)
-}
-
 func (c *Core) countClosed(code wire.Code) {
 	if c.stats.Closed == nil {
 		c.stats.Closed = map[wire.Code]uint64{}
 	}
 	c.stats.Closed[code]++
-}
-
-// InterestSet yields the handles that the session's client is shown, in no
-// particular order.
-func (s *Session) InterestSet(yield func(bulk.Handle) bool) {
-	if s.viewer != nil {
-		s.viewer.InterestSet(yield)
-	}
 }

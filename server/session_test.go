@@ -102,7 +102,7 @@ func (d *desk) sit() *seat {
 
 func (d *desk) join() *seat {
 	c := d.sit()
-	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Epoch: deskEpoch, Name: "hand"})
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch, Name: "hand"})
 	c.want("joins", wire.TypeWelcome)
 	c.want("steers", wire.TypeControl)
 	return c
@@ -147,10 +147,11 @@ func (c *seat) wantClosed(why string, code wire.Code) {
 }
 
 func TestHandshakeRefusals(t *testing.T) {
-	good := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Epoch: deskEpoch}
+	good := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch}
 	for code, change := range map[wire.Code]func(*wire.Hello){
 		wire.ProtocolVersion: func(h *wire.Hello) { h.Protocol++ },
 		wire.SchemaMismatch:  func(h *wire.Hello) { h.Schema++ },
+		wire.TablesMismatch:  func(h *wire.Hello) { h.Tables++ },
 		wire.EpochMismatch:   func(h *wire.Hello) { h.Epoch++ },
 	} {
 		d := newDesk(t)
@@ -179,7 +180,7 @@ func TestServerFull(t *testing.T) {
 	d.join()
 	b := d.join()
 	c := d.sit()
-	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()})
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()})
 	m, err := wire.ParseRefused(c.want("two is all", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.ServerFull, m.Code)
@@ -394,7 +395,7 @@ func TestDrain(t *testing.T) {
 	require.Equal(t, wire.Draining, m.Code)
 	c.wantClosed("then closed", wire.Draining)
 	late := d.sit()
-	late.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()})
+	late.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()})
 	r, err := wire.ParseRefused(late.want("nobody new", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, r.Code)
@@ -434,7 +435,7 @@ func TestWarmTickAllocatesNothing(t *testing.T) {
 		moving = append(moving, d.spawn(float32(x%8)))
 	}
 	session := d.core.Open(mute{})
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
 	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, hello)))
 	input := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: 1, Data: []byte("go")}}}
 	datagram := input.Append(nil)
@@ -458,7 +459,7 @@ func TestWelcomeIsNotTaken(t *testing.T) {
 	d := newDesk(t)
 	c := d.sit()
 	c.full = true
-	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Epoch: deskEpoch})
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch})
 	c.wantClosed("the stream takes nothing", wire.TooSlow)
 	require.Equal(t, 1, d.left, "joined, so it leaves")
 }

@@ -117,11 +117,14 @@ func (c *compaction) check(rows int) error {
 func (w *World) checkGrid() error {
 	b, listed := &w.bodies, 0
 	for c := range w.grid.cells {
-		list := w.grid.slots(int32(c))
-		for i, slot := range list {
-			if i > 0 && list[i-1] >= slot {
-				return breach(6, "cell %d lists slot %d behind %d", c, slot, list[i-1])
+		settled, recent := w.grid.runs(int32(c))
+		for _, run := range [][]uint32{settled, recent} {
+			if !slices.IsSorted(run) {
+				return breach(6, "cell %d has a run that does not ascend: %v", c, run)
 			}
+		}
+		list := w.grid.slots(int32(c))
+		for _, slot := range list {
 			if int(slot) >= len(w.rowOf) || w.rowOf[slot] == noRow {
 				return breach(6, "cell %d lists slot %d, which has no body", c, slot)
 			}
@@ -135,7 +138,7 @@ func (w *World) checkGrid() error {
 		if want := w.grid.cellOf(b.posX[row], b.posZ[row]); c != want {
 			return breach(6, "row %d is noted in cell %d, not %d", row, c, want)
 		}
-		if _, found := slices.BinarySearch(w.grid.slots(c), b.slot[row]); !found {
+		if !slices.Contains(w.grid.slots(c), b.slot[row]) {
 			return breach(6, "cell %d does not list slot %d", c, b.slot[row])
 		}
 	}

@@ -48,17 +48,31 @@ func (w *World) touching(row int, list []int32) []int32 {
 	cover := g.cover(x-r, x+r, z-r, z+r)
 	for cz := cover.z0; cz <= cover.z1; cz++ {
 		for cx := cover.x0; cx <= cover.x1; cx++ {
-			for _, slot := range g.slots(cz*g.columns + cx) {
-				other := int(w.rowOf[slot])
-				params := &w.kinds[b.kind[other]].params
-				if !params.solid || other == row {
-					continue
-				}
-				d, reach := b.position(other).Sub(at), own+params.radius+touch
-				if d.Dot(d) <= float32(reach*reach) {
-					list = append(list, int32(other))
-				}
+			settled, recent := g.runs(cz*g.columns + cx)
+			for len(recent) != 0 {
+				var slots []uint32
+				slots, settled, recent = lowest(settled, recent)
+				list = w.touchingOf(slots, row, at, own, list)
 			}
+			list = w.touchingOf(settled, row, at, own, list)
+		}
+	}
+	return list
+}
+
+// touchingOf is touching among some slots, for a body at a place with a radius of
+// its own.
+func (w *World) touchingOf(slots []uint32, row int, at Vec3, own float32, list []int32) []int32 {
+	b := &w.bodies
+	for _, slot := range slots {
+		other := int(w.rowOf[slot])
+		params := &w.kinds[b.kind[other]].params
+		if !params.solid || other == row {
+			continue
+		}
+		d, reach := b.position(other).Sub(at), own+params.radius+touch
+		if d.Dot(d) <= float32(reach*reach) {
+			list = append(list, int32(other))
 		}
 	}
 	return list

@@ -129,7 +129,7 @@
 //	W5   Positions are finite and inside the bounds, velocities finite and not
 //	     above MaxSpeed.
 //	W6   Every body is in the grid cell of its position exactly once, the slots
-//	     of a cell ascend, and the grid holds nothing else.
+//	     of both runs of a cell ascend, and the grid holds nothing else.
 //	W7   Presence, change, dirty, doomed and reserved bits belong to live slots,
 //	     and change bits to those that have the component.
 //	W8   An entity with a lifetime is in the wheel bucket of its last tick, once,

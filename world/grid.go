@@ -7,9 +7,14 @@ import (
 )
 
 // grid finds bodies by place: dense cells over the bounds, seen from above
-// (height is not divided, since worlds are flat). A cell lists its slots in
+// (height is not divided, since worlds are flat). A cell gives its slots in
 // ascending order, so that what a query visits is a function of the positions,
 // not of the way they came about (W6).
+//
+// A cell's list is two runs, each of which ascends: a long one of those that have
+// been there for some time, and a short one of newcomers. A body that moves on
+// through cells full of sleepers is put at the end of each and taken from there:
+// in one line of the cache, wherever its slot belongs among theirs.
 type grid struct {
 	halfX, halfZ float32
 	perMetre     float32 // cells a metre
@@ -24,6 +29,7 @@ type grid struct {
 type cell struct {
 	offset uint32 // of its slots in the store
 	count  uint32
+	recent uint8 // how many of them, at the end, are newcomers
 	class  uint8 // its room is 1<<class slots; 0: none
 }
 
@@ -60,6 +66,39 @@ func (g *grid) cellOf(x, z float32) int32 {
 	return along(z, g.halfZ, g.perMetre, g.rows)*g.columns + along(x, g.halfX, g.perMetre, g.columns)
 }
 
+// maxRecent is how many newcomers a cell has, at most: a line of the cache.
+const maxRecent = 16
+
+// runs are the two of a cell, to be taken by lowest until none is left.
+func (g *grid) runs(c int32) (settled, recent []uint32) {
+	list := g.slots(c)
+	n := len(list) - int(g.cells[c].recent)
+	return list[:n], list[n:]
+}
+
+// lowest takes the lowest slots of two runs, as many as follow each other in one of
+// them, and returns what is left of the two. It is for cells with newcomers: looking
+// up cells is half of most queries, and so who visits them calls it for no others.
+func lowest(settled, recent []uint32) (slots, settledRest, recentRest []uint32) {
+	if len(settled) == 0 {
+		return recent, nil, nil
+	}
+	if recent[0] < settled[0] {
+		n, _ := slices.BinarySearch(recent, settled[0])
+		return recent[:n], settled, recent[n:]
+	}
+	n, _ := slices.BinarySearch(settled, recent[0])
+	return settled[:n], settled[n:], recent
+}
+
+// above leaves out the slots of a run up to one.
+func above(slot uint32, run []uint32) []uint32 {
+	i, _ := slices.BinarySearch(run, slot+1)
+	return run[i:]
+}
+
+// slots is the list of a cell: both runs, one after the other, for whom it does
+// not matter in which order they come.
 func (g *grid) slots(c int32) []uint32 {
 	cell := &g.cells[c]
 	return g.store.room[cell.offset : cell.offset+cell.count]
@@ -71,18 +110,53 @@ func (g *grid) insert(c int32, slot uint32) {
 	if cell.count == cell.room() {
 		g.store.enlarge(cell)
 	}
-	list := g.store.room[cell.offset : cell.offset+cell.count+1]
-	i, _ := slices.BinarySearch(list[:cell.count], slot)
-	copy(list[i+1:], list[i:cell.count])
-	list[i] = slot
+	if cell.recent == maxRecent {
+		g.settle(c)
+	}
+	end := cell.count
 	cell.count++
+	list := g.slots(c)
+	if cell.recent == 0 && (end == 0 || list[end-1] < slot) {
+		list[end] = slot // the run goes on
+		return
+	}
+	recent := list[end-uint32(cell.recent):]
+	cell.recent++
+	i, _ := slices.BinarySearch(recent[:len(recent)-1], slot)
+	copy(recent[i+1:], recent[i:])
+	recent[i] = slot
+}
+
+// settle makes one run of the two.
+func (g *grid) settle(c int32) {
+	var recent [maxRecent]uint32
+	list := g.slots(c)
+	end := len(list) - int(g.cells[c].recent)
+	n := copy(recent[:], list[end:])
+	for at := len(list) - 1; n > 0; at-- {
+		if end > 0 && list[end-1] > recent[n-1] {
+			end--
+			list[at] = list[end]
+		} else {
+			n--
+			list[at] = recent[n]
+		}
+	}
+	g.cells[c].recent = 0
 }
 
 func (g *grid) remove(c int32, slot uint32) {
 	cell := &g.cells[c]
 	g.version++
 	list := g.slots(c)
-	i, _ := slices.BinarySearch(list, slot)
+	end := len(list) - int(cell.recent)
+	i, found := slices.BinarySearch(list[end:], slot)
+	if found {
+		i += end
+		cell.recent--
+	} else {
+		i, _ = slices.BinarySearch(list[:end], slot)
+	}
 	copy(list[i:], list[i+1:])
 	cell.count--
 	if cell.count == 0 {
@@ -131,9 +205,9 @@ func (s *store) enlarge(c *cell) {
 	class := max(c.class+1, firstClass)
 	offset := s.take(class)
 	copy(s.room[offset:], s.room[c.offset:c.offset+c.count])
-	count := c.count
+	moved := cell{offset, c.count, c.recent, class}
 	s.free(c)
-	c.offset, c.count, c.class = offset, count, class
+	*c = moved
 }
 
 func (s *store) take(class uint8) uint32 {

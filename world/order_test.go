@@ -96,10 +96,10 @@ func TestSortedRowsHaveNoHistory(t *testing.T) {
 func TestSortsDoNotMatter(t *testing.T) {
 	var worlds []*World
 	for i, mode := range compactions {
-		worlds = append(worlds, swarm(t, Config{Compaction: mode, Workers: 1 << i}, 1500, 40, puff))
+		worlds = append(worlds, swarm(t, Config{Compaction: mode, Workers: 1 << i}, 1000, 40, puff))
 	}
-	never := swarm(t, Config{}, 1500, 40, puff)
-	for range 50 {
+	never := swarm(t, Config{}, 1000, 40, puff)
+	for range 32 {
 		never.order.loss = 0
 		never.Step()
 		for _, w := range worlds {
@@ -137,14 +137,14 @@ func TestSortsWhenItPays(t *testing.T) {
 		}
 		return sorts, before, work()
 	}
-	sorts, before, after := count(4000, 60, 64, puff)
+	sorts, before, after := count(2000, 60, 40, puff)
 	require.Equal(t, 1, sorts, "bodies that fly some metres are in order still")
-	require.Less(t, 4*after, before)
-	sorts, _, _ = count(4000, 1, 64, puff)
+	require.Less(t, 2*after, before)
+	sorts, _, _ = count(2000, 1, 40, puff)
 	require.Zero(t, sorts, "one small effect is not worth a sort in so short a time")
-	sorts, _, _ = count(200, 60, 64, puff)
+	sorts, _, _ = count(200, 60, 40, puff)
 	require.Zero(t, sorts, "a chunk is in order by itself")
-	sorts, before, after = count(1000, 60, 64, "output += (0, 0.1, 0)\n")
+	sorts, before, after = count(600, 60, 40, "output += (0, 0.1, 0)\n")
 	require.Zero(t, sorts, "an effect that is everywhere is never left out")
 	require.Equal(t, before, after)
 }
@@ -152,9 +152,9 @@ func TestSortsWhenItPays(t *testing.T) {
 // No order helps if the effects are as large as the world, which is learnt by one
 // sort.
 func TestSortsInVainOnce(t *testing.T) {
-	w := swarm(t, Config{}, 1000, 60, "box (-200,-200,-200) (200,200,200)\noutput += (0, 0.1, 0)\n")
+	w := swarm(t, Config{}, 600, 60, "box (-200,-200,-200) (200,200,200)\noutput += (0, 0.1, 0)\n")
 	last, sorts := uint64(0), 0
-	for range 100 {
+	for range 60 {
 		w.Step()
 		if last != w.order.sorted {
 			last = w.order.sorted

@@ -105,7 +105,7 @@ func (r *ray) across(low, high float64) (lowX, highX float64, ok bool) {
 
 func (w *World) rayCell(list []Hit, r *ray, c int32) []Hit {
 	b := &w.bodies
-	for _, slot := range w.grid.slots(c) {
+	for _, slot := range w.grid.slots(c) { // in any order: hits are sorted
 		row := int(w.rowOf[slot])
 		if d, ok := r.meets(b.position(row), float64(w.kinds[b.kind[row]].params.radius)); ok {
 			list = append(list, Hit{w.pool.HandleAt(slot), d})

@@ -1,9 +1,6 @@
 package world
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // zone is what a query looks in: the points of a box that are close enough to a
 // centre, with or without regard to height.
@@ -75,20 +72,32 @@ func (w *World) visit(cover region, s *zone, f func(Entity, Vec3) bool) {
 
 func (w *World) visitCell(c int32, s *zone, f func(Entity, Vec3) bool) bool {
 	g := &w.grid
-	list, version := g.slots(c), g.version
-	for i := 0; i < len(list); i++ {
-		slot := list[i]
-		p := w.bodies.position(int(w.rowOf[slot]))
-		if !s.has(p) {
-			continue
+	if g.cells[c].count == 0 {
+		return true
+	}
+	settled, recent := g.runs(c)
+	version := g.version
+	for len(settled)+len(recent) != 0 {
+		slots := settled
+		if len(recent) == 0 {
+			settled = nil
+		} else {
+			slots, settled, recent = lowest(settled, recent)
 		}
-		if !f(w.pool.HandleAt(slot), p) {
-			return false
-		}
-		if g.version != version { // f moved, spawned or stepped: go on behind the slot
-			list, version = g.slots(c), g.version
-			i, _ = slices.BinarySearch(list, slot+1)
-			i--
+		for _, slot := range slots {
+			p := w.bodies.position(int(w.rowOf[slot]))
+			if !s.has(p) {
+				continue
+			}
+			if !f(w.pool.HandleAt(slot), p) {
+				return false
+			}
+			if g.version != version { // f moved, spawned or stepped: go on behind the slot
+				settled, recent = g.runs(c)
+				settled, recent = above(slot, settled), above(slot, recent)
+				version = g.version
+				break
+			}
 		}
 	}
 	return true

@@ -48,6 +48,7 @@ type commands struct {
 	Demo    demoCommand    `cmd:"" help:"Start a server and bots that load and check it; show what they find."`
 	Check   checkCommand   `cmd:"" help:"Say what is wrong with a world file, by line and column."`
 	Replay  replayCommand  `cmd:"" help:"Repeat a recording and name the first tick that differs."`
+	Train   trainCommand   `cmd:"" help:"Make coding tables from a recording."`
 	Effect  effectCommand  `cmd:"" help:"Check and draw effects: for their authors."`
 	Token   tokenCommand   `cmd:"" help:"Make keys, and connect tokens for users."`
 	Version versionCommand `cmd:"" help:"Print the version."`

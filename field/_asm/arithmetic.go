@@ -80,8 +80,9 @@ func (a *assembler) quarter() reg.VecVirtual {
 const (
 	xorOfAnd  = 0x78 // of the bits of three: the third xor (the second and the first)
 	roundDown = 9    // to the next integer below, quietly
-	// Comparisons, quiet ones. Except for isUnordered a NaN makes them false.
+	// Comparisons, quiet ones. Except for isUnordered and isNotLess a NaN makes them false.
 	isUnordered = 3
+	isNotLess   = 21
 	isOrdered   = 7
 	isLess      = 17
 	isAtMost    = 18

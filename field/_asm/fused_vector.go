@@ -27,6 +27,13 @@ func vectors() (all []handler) {
 		to, v, s := a.triple(kinds[0]), a.triple(kinds[1]), a.plane()
 		a.lanewise(to, v, func(_, i int, x, d operand.Op) { a.mul(x, a.at(s, i), d) })
 	}))
+	add(accumulate("scaleRsqrt", 2, func(a *assembler, kinds string) { // v * rsqrt(s)
+		to, s := a.triple(kinds[0]), a.plane()
+		var k []operand.Op
+		a.each(func(i int) { k = append(k, a.rsqrt(a.take(s, i))) })
+		v := a.triple(kinds[1])
+		a.lanewise(to, v, func(_, i int, x, d operand.Op) { a.mul(x, k[i], d) })
+	}))
 	add(accumulate("scaleShift", 2, func(a *assembler, kinds string) { // v*s + c
 		to, s := a.triple(kinds[0]), a.plane()
 		var k []operand.Op
@@ -55,6 +62,18 @@ func vectors() (all []handler) {
 	}))
 	add(accumulate("below", 2, func(a *assembler, kinds string) { // s < limit ? v : c
 		to, s, v, limit, c := a.triple(kinds[0]), a.plane(), a.triple(kinds[1]), a.constant(), a.triple('T')
+		if to.accumulator && v.accumulator { // else there are too few registers for the places
+			a.each(func(i int) {
+				k := a.K()
+				a.compare(isNotLess, a.take(s, i), a.at(limit, i), k)
+				for lane := range 3 {
+					d := a.target(to, lane, i)
+					a.VBLENDMPS_BCST(a.of(c, lane, i).(broadcast).Mem, a.lane(v, lane, i), k, d)
+					a.settle(d, to, lane, i)
+				}
+			})
+			return
+		}
 		for lane := range 3 {
 			a.each(func(i int) {
 				x := a.take(s, i)

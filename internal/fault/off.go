@@ -20,6 +20,7 @@ const (
 	ForgetHidden      = false // the Destroy of a handle out of interest is dropped
 	LeaveIsDeath      = false // who leaves interest is called Stale
 	IgnoreFloor       = false // handles of an earlier run are judged by their slot
+	ForgetStates      = false // only one state of a row is kept as a baseline
 	AcceptSecondEnter = false // an Enter of a handle that was destroyed revives it
 
 	// Server.
@@ -31,13 +32,13 @@ const (
 	ResolveByIndex   = false // commands are judged by the slot's present tenant
 	CommandHidden    = false // a command is executed on what the client is not shown
 	KeepBaseline     = false // a row that enters again keeps the baseline of its earlier life
-	AckAnyLife       = false // an acknowledgement of an earlier life of a row moves its baseline
+	AckAnyLife       = false // an acknowledgement of an earlier state or life of a row moves its baseline
 	AckOnSend        = false // what was sent is taken for acknowledged
 	AckAhead         = false // an acknowledgement of what was never sent is believed
 	NeverResend      = false // a row that was lost is not sent again until it changes
 	StructureOneLess = false // a datagram names one structure record too few
+	OlderUnknown     = false // the older state that a row is coded from is one that was not acknowledged
 	BaselineNewest   = false // a row is coded against its newest state instead of the acknowledged one
-	FoldIndexOnly    = false // the fold leaves generations out
 	AnyEpoch         = false // handles of another run are welcome
 	IgnoreResync     = false // a client that asks for everything anew gets nothing
 	ReuseOnRetire    = false // a slot whose generations are used up starts again

@@ -17,6 +17,7 @@ var (
 	ForgetHidden      bool
 	LeaveIsDeath      bool
 	IgnoreFloor       bool
+	ForgetStates      bool
 	AcceptSecondEnter bool
 	DropKnown         bool
 	ForgetOnLeave     bool
@@ -30,8 +31,8 @@ var (
 	AckAhead          bool
 	NeverResend       bool
 	StructureOneLess  bool
+	OlderUnknown      bool
 	BaselineNewest    bool
-	FoldIndexOnly     bool
 	AnyEpoch          bool
 	IgnoreResync      bool
 	ReuseOnRetire     bool
@@ -54,6 +55,7 @@ func All() map[string]*bool {
 		"ForgetHidden":      &ForgetHidden,
 		"LeaveIsDeath":      &LeaveIsDeath,
 		"IgnoreFloor":       &IgnoreFloor,
+		"ForgetStates":      &ForgetStates,
 		"AcceptSecondEnter": &AcceptSecondEnter,
 		"DropKnown":         &DropKnown,
 		"ForgetOnLeave":     &ForgetOnLeave,
@@ -67,8 +69,8 @@ func All() map[string]*bool {
 		"AckAhead":          &AckAhead,
 		"NeverResend":       &NeverResend,
 		"StructureOneLess":  &StructureOneLess,
+		"OlderUnknown":      &OlderUnknown,
 		"BaselineNewest":    &BaselineNewest,
-		"FoldIndexOnly":     &FoldIndexOnly,
 		"AnyEpoch":          &AnyEpoch,
 		"IgnoreResync":      &IgnoreResync,
 		"ReuseOnRetire":     &ReuseOnRetire,

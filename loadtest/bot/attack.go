@@ -87,7 +87,9 @@ func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.S
 	if err == nil {
 		var ticket []byte // attackers are users too
 		if ticket, err = a.config.ticket("attacker"); err == nil {
-			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: a.schema, Token: ticket, Name: "attacker"}))
+			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{
+				Protocol: wire.Version, Schema: a.schema, Tables: wire.DefaultTables().Version(), Token: ticket, Name: "attacker",
+			}))
 		}
 	}
 	if err != nil {

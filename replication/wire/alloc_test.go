@@ -14,7 +14,7 @@ import (
 func TestNoAllocations(t *testing.T) {
 	s := sampleSchema(t)
 	row, base := sampleRow(t, s, 3), sampleRow(t, s, 9)
-	out := newRow(s, 0)
+	out := newRow(s, row.Mask)
 	body := wire.Body{Position: [3]float32{1, 2, 3}}
 	state, _, _ := sampleState(t, s)
 	input := wire.Input{Ack: wire.Ack{Seen: true, Newest: 3}, Inputs: []wire.TickInput{{Tick: 2, Data: []byte{1}}, {Tick: 1}}}
@@ -25,23 +25,26 @@ func TestNoAllocations(t *testing.T) {
 	var w wire.BitWriter
 	var r wire.BitReader
 	w.Reset(buffer)
-	s.AppendDelta(&w, row, base)
-	delta := append([]byte(nil), w.Bytes()...)
+	c := wire.NewCodec(s, wire.DefaultTables())
+	past := &wire.Past{Base: base.Words, Age: 1}
+	c.Append(&w, row, past)
+	coded := append([]byte(nil), w.Bytes()...)
 	var parsed wire.Input
 	for name, f := range map[string]func(){
 		"quantise": func() { s.Quantise(0, unsafe.Pointer(&body), out.Words) },
 		"restore":  func() { s.Restore(0, row.Words, unsafe.Pointer(&body)) },
 		"append state": func() {
 			w.Reset(wire.AppendStateHeader(buffer, wire.StateHeader{Seq: 1, Rows: 1}))
-			wire.AppendRowHeader(&w, 17, 3)
-			s.AppendDelta(&w, row, base)
-			s.AppendAbsolute(&w, row)
+			wire.AppendRowCoding(&w, wire.RowCoding{SkipBits: 3})
+			wire.AppendRowHeader(&w, wire.RowCoding{SkipBits: 3}, 17, wire.Baseline{Age: 3})
+			c.Append(&w, row, past)
+			c.Append(&w, row, nil)
 			_ = w.Bytes()
 		},
 		"append full":   func() { w.Reset(buffer); s.AppendFull(&w, row) },
 		"append record": func() { _ = wire.AppendRecord(buffer, record) },
 		"append input":  func() { _ = input.Append(buffer) },
-		"read delta":    func() { r.Reset(delta); must(s.ReadDelta(&r, base, &out)) },
+		"read row":      func() { r.Reset(coded); must(c.Read(&r, &out, past)) },
 		"read header":   func() { _, err := wire.ParseStateHeader(state, &r); must(err) },
 		"parse input":   func() { must(parsed.Parse(datagram)) },
 		"check msgpack": func() { must(wire.CheckMsgpack(message)) },

@@ -58,6 +58,22 @@ func (w *BitWriter) WriteSized(v uint32) {
 	w.Write(uint64(class)|uint64(v)<<2, 2+4<<class)
 }
 
+// WriteGolomb appends v in the exponential Golomb form of order k: let u = v +
+// 2^k; as many ones as u is longer than k+1 bits, a zero, and the bits of u
+// without its highest. Small numbers are short, and k says what small is.
+func (w *BitWriter) WriteGolomb(v uint32, k uint) {
+	u := uint64(v) + 1<<k
+	low := uint(bits.Len64(u)) - 1
+	ones := low - k
+	w.Write(1<<ones-1, ones+1)
+	w.Write(u&(1<<low-1), low)
+}
+
+// GolombBits is what WriteGolomb takes.
+func GolombBits(v uint32, k uint) int {
+	return 2*bits.Len64(uint64(v)>>k+1) - 1 + int(k)
+}
+
 // Bits is the number of bits written since Reset.
 func (w *BitWriter) Bits() int { return (len(w.buf)-w.start)*8 + int(w.n) }
 
@@ -159,6 +175,26 @@ func (r *BitReader) ReadSized() uint32 {
 		return 0
 	}
 	return v
+}
+
+// ReadGolomb returns a number in the exponential Golomb form of order k, which
+// must be at most most.
+func (r *BitReader) ReadGolomb(k uint, most uint32) uint32 {
+	ones := uint(bits.TrailingZeros64(^r.peek()))
+	if ones > 32-k {
+		ones = 32 - k
+	}
+	r.skip(ones)
+	if r.Read(1) != 0 {
+		r.fail("a number of more than 32 bits")
+		return 0
+	}
+	v := 1<<(ones+k) | r.Read(ones+k)
+	if v -= 1 << k; v > uint64(most) {
+		r.fail("number %d, at most %d is allowed", v, most)
+		return 0
+	}
+	return uint32(v)
 }
 
 // Left is the number of bits not read yet, padding included.

@@ -25,7 +25,10 @@ func (k Chunk) Bits() int { return int(k.bits) }
 // Reset forgets all chunks and keeps the memory.
 func (k *Chunks) Reset() { k.bits = k.bits[:0] }
 
-// Add codes a row.
+// Len is how many bytes all chunks take.
+func (k *Chunks) Len() int { return len(k.bits) }
+
+// Add codes a row, in full if past is nil.
 func (k *Chunks) Add(c *Codec, row Row, past *Past) Chunk {
 	at := max(len(k.bits)-chunkPadding, 0)
 	k.writer.Reset(k.bits[:at])

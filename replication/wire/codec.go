@@ -13,23 +13,15 @@ import (
 // alone: they are a chunk, which is made once and copied for whoever has the
 // same baseline. A Codec is read-only and may be shared.
 type Codec struct {
-	schema    *Schema
-	tables    *Tables
-	parts     []part
-	residuals [lanes][scales]*code
-	gaps      *code
-	tally     *tally // of a Trainer; nil in every other Codec
+	schema *Schema
+	tables *Tables
+	parts  []part
+	tally  *tally // of a Trainer; nil in every other Codec
 }
 
 // NewCodec makes the codec of a schema, which must be complete, and tables.
 func NewCodec(s *Schema, t *Tables) *Codec {
 	c := &Codec{schema: s, tables: t}
-	for i := range c.residuals {
-		for j := range c.residuals[i] {
-			c.residuals[i][j] = newCode(t.residuals[i][j][:])
-		}
-	}
-	c.gaps = newCode(t.gaps[:])
 	for i := range s.components {
 		p := s.planPart(i)
 		p.ground = t.groundOf(p.shape)
@@ -43,6 +35,9 @@ func NewCodec(s *Schema, t *Tables) *Codec {
 
 // Schema is the schema that the rows are of.
 func (c *Codec) Schema() *Schema { return c.schema }
+
+// Tables are those that the codes come from.
+func (c *Codec) Tables() *Tables { return c.tables }
 
 // Lanes of residuals: whose they are. Each has codes of its own.
 const (
@@ -117,11 +112,16 @@ func (c *Codec) scale(lane int, f *forecast) int {
 	return int(min(max(sum>>8, 0), scales-1))
 }
 
-// Append writes row as it follows from past. row.Mask is known to the reader.
+// Append writes row as it follows from past, or in full if past is nil.
+// row.Mask is known to the reader.
 func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
+	if past == nil {
+		c.schema.appendFields(w, row)
+		return
+	}
 	c.schema.mustFit(row)
 	if invariants.Enabled {
-		mustHold(past.Age > 0 && (past.Older == nil || past.Gap > 0 && past.Base != nil), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
+		mustHold(past.Age > 0 && (past.Older == nil || past.Gap > 0), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
 	}
 	var f forecast
 	for i := range c.parts {
@@ -145,7 +145,7 @@ func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
 
 func (u *unit) changed(words, base []uint32) bool {
 	for i := u.word; i < u.word+u.words; i++ {
-		if words[i] != wordOf(base, i) {
+		if words[i] != base[i] {
 			return true
 		}
 	}
@@ -185,8 +185,8 @@ func (u *unit) expected(p *part, i int, past *Past, f *forecast) expectation {
 	if i == p.rotation {
 		return expectation{f.turned, f.largest}
 	}
-	q := u.rotation(wordOf(past.Base, u.word))
-	return expectation{q, int(wordOf(past.Base, u.word) & 3)}
+	word := past.Base[u.word]
+	return expectation{u.rotation(word), int(word & 3)}
 }
 
 func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *Past, f *forecast) {
@@ -246,7 +246,7 @@ func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint3
 		c.tally.residual(lane, scale, symbol, d, f)
 	}
 	f.miss(lane, d)
-	code := c.residuals[lane][scale]
+	code := c.tables.residualCodes[lane][scale]
 	switch {
 	case symbol == symbolEscape:
 		code.write(w, symbol, uint64(now), width)
@@ -261,11 +261,11 @@ func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint3
 // and are no part of past. row.Mask says which components it has; words of
 // others become zero. After an error row holds anything.
 func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
-	if past.Base == nil {
-		clear(row.Words)
-	} else {
-		copy(row.Words, past.Base)
+	if past == nil {
+		c.schema.readFields(r, row)
+		return r.Err()
 	}
+	copy(row.Words, past.Base)
 	var f forecast
 	for i := range c.parts {
 		if row.Mask>>i&1 == 0 {
@@ -321,7 +321,7 @@ func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, pa
 }
 
 func (c *Codec) readResidual(r *BitReader, lane int, expected uint32, fd *field, most uint32, width uint, f *forecast) uint32 {
-	symbol := c.residuals[lane][c.scale(lane, f)].read(r)
+	symbol := c.tables.residualCodes[lane][c.scale(lane, f)].read(r)
 	if symbol == symbolEscape {
 		v := uint32(r.Read(width))
 		if v > most {

@@ -50,45 +50,11 @@ type (
 	}
 )
 
-// codecParts reads section 2 off the schema's text.
-func codecParts(text string) (parts []codecPart) {
-	var fields [][]strangerField
-	parents := map[int]string{}
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n")[1:] {
-		w := strings.Fields(line)
-		switch w[0] {
-		case "component":
-			fields = append(fields, nil)
-			continue
-		case "parent":
-			parents[len(fields)-1] = w[1]
-			continue
-		}
-		f := strangerField{path: w[0], kind: w[1], words: 1}
-		if last := w[len(w)-1]; last == "always" || last == "linear" {
-			f.always, f.linear = last == "always", last == "linear"
-			w = w[:len(w)-1]
-		}
-		switch f.kind {
-		case "bool":
-			f.n = 1
-		case "ref":
-			f.words = 2
-		case "range":
-			f.largest, _ = strconv.ParseUint(w[4], 10, 32)
-			f.n = bits.Len64(f.largest)
-		case "enum":
-			k, _ := strconv.ParseUint(w[2], 10, 32)
-			f.largest, f.n = k-1, bits.Len64(k-1)
-		default:
-			f.n, _ = strconv.Atoi(w[2])
-			f.words = (f.n + 31) / 32
-			f.largest = 1<<f.n - 1
-		}
-		fields[len(fields)-1] = append(fields[len(fields)-1], f)
-	}
+// codecParts reads section 2 off the schema.
+func codecParts(schema []strangerComponent) (parts []codecPart) {
 	word := 0
-	for i, all := range fields {
+	for _, c := range schema {
+		all := c.fields
 		p := codecPart{position: -1, rotation: -1, flag: -1}
 		for j := 0; j < len(all); {
 			f := all[j]
@@ -110,7 +76,7 @@ func codecParts(text string) (parts []codecPart) {
 				}
 			case vector:
 				u.letter, u.fields = "v", all[j:j+3]
-				if parent, ok := parents[i]; f.linear && p.position < 0 && (!ok || parent == f.path) {
+				if f.linear && p.position < 0 && (c.parent == "" || c.parent == f.path) {
 					u.letter, p.position = "p", len(p.units)
 				}
 			case f.largest > 0 && f.kind != "float" && f.n > 4 && f.n <= 32:
@@ -332,13 +298,7 @@ type strangerPast struct {
 	base, older []uint32
 	r           int64
 	anchor      *[3][]uint32 // now, base, older
-}
-
-func (p *strangerPast) word(at int) uint32 {
-	if p.base == nil {
-		return 0
-	}
-	return p.base[at]
+	anchored    int          // the component that it is for
 }
 
 func at(words []uint32, i int) vector {
@@ -347,16 +307,19 @@ func at(words []uint32, i int) vector {
 
 func minus(a, b vector) vector { return vector{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
 
-// forecast is section 5; anchorPart is the plan of the parent's component.
-func (t *strangerTables) forecast(p, anchorPart *codecPart, past *strangerPast) (f strangerWay) {
+// forecast is section 5, of component i.
+func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f strangerWay) {
 	f.attached, f.zone = 3, 3
 	f.feature[0] = 16
 	var moves int64
 	identity := quaternion{3: 1 << 14}
 	onward, before := identity, identity
 	a := past.anchor
-	if a != nil && anchorPart.rotation >= 0 {
-		u := anchorPart.units[anchorPart.rotation]
+	if past.anchored != i {
+		a = nil
+	}
+	if a != nil && p.rotation >= 0 {
+		u := p.units[p.rotation]
 		most := int64(1)<<u.fields[0].n - 1
 		now, base := unpacked(a[0][u.word], most), unpacked(a[1][u.word], most)
 		onward = now.product(base.conj())
@@ -364,7 +327,7 @@ func (t *strangerTables) forecast(p, anchorPart *codecPart, past *strangerPast) 
 			before = base.product(unpacked(a[2][u.word], most).conj())
 		}
 	}
-	if p.position >= 0 && past.base != nil {
+	if p.position >= 0 {
 		u := p.units[p.position]
 		B := at(past.base, u.word)
 		var carried vector
@@ -375,14 +338,13 @@ func (t *strangerTables) forecast(p, anchorPart *codecPart, past *strangerPast) 
 		}
 		size := f.own.size()
 		if a != nil {
-			w := anchorPart.units[anchorPart.position].word
-			arm := onward.turn(minus(B, at(a[1], w)))
-			for i, d := range minus(at(a[0], w), B) {
+			arm := onward.turn(minus(B, at(a[1], u.word)))
+			for i, d := range minus(at(a[0], u.word), B) {
 				carried[i] = d*256 + arm[i]
 			}
 			if past.older != nil {
-				arm = before.turn(minus(at(past.older, u.word), at(a[2], w)))
-				for i, d := range minus(B, at(a[1], w)) {
+				arm = before.turn(minus(at(past.older, u.word), at(a[2], u.word)))
+				for i, d := range minus(B, at(a[1], u.word)) {
 					f.mismatch[i] = (d*256 - arm[i]) * past.r >> 16
 				}
 				switch m := f.mismatch.size(); {
@@ -413,10 +375,10 @@ func (t *strangerTables) forecast(p, anchorPart *codecPart, past *strangerPast) 
 	if p.rotation >= 0 {
 		u := p.units[p.rotation]
 		most := int64(1)<<u.fields[0].n - 1
-		q := unpacked(past.word(u.word), most)
+		q := unpacked(past.base[u.word], most)
 		f.facing = q
 		var turns int64
-		if u.fields[0].linear && past.base != nil {
+		if u.fields[0].linear {
 			var turn, ride, twist quaternion
 			o := q
 			if past.older != nil && past.older[u.word] != past.base[u.word] {
@@ -456,13 +418,13 @@ func (t *strangerTables) forecast(p, anchorPart *codecPart, past *strangerPast) 
 	}
 	f.context = 2 * margin
 	if p.flag >= 0 {
-		f.context += int(past.word(p.flag))
+		f.context += int(past.base[p.flag])
 	}
 	return f
 }
 
 // codedRow reads section 6.
-func (s *stranger) codedRow(t *strangerTables, parts []codecPart, anchorPart *codecPart, mask uint32, past *strangerPast, out []uint32) {
+func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, past *strangerPast, out []uint32) {
 	clear(out)
 	copy(out, past.base)
 	for i := range parts {
@@ -470,7 +432,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, anchorPart *co
 			continue
 		}
 		p := &parts[i]
-		f := t.forecast(p, anchorPart, past)
+		f := t.forecast(i, p, past)
 		digits := make([]int, len(p.units))
 		for g, span := range p.groups {
 			ways := 1
@@ -553,7 +515,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, anchorPart *co
 				most := int64(1)<<one.n - 1
 				e, q := f.largest, f.facing
 				if j != p.rotation {
-					e, q = int(past.word(u.word)&3), unpacked(past.word(u.word), most)
+					e, q = int(past.base[u.word]&3), unpacked(past.base[u.word], most)
 				}
 				largest := (e + digits[j] - 1) & 3
 				if q[largest] < 0 {
@@ -572,9 +534,9 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, anchorPart *co
 			case "v", "n":
 				for n, fd := range u.fields {
 					ring := int64(fd.largest) + 1
-					expected, lane := int64(past.word(u.word+n)), 7
+					expected, lane := int64(past.base[u.word+n]), 7
 					var move int64
-					if past.older != nil && past.base != nil {
+					if past.older != nil {
 						d := expected - int64(past.older[u.word+n])
 						if 2*d > ring {
 							d -= ring
@@ -595,9 +557,6 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, anchorPart *co
 					out[u.word+n] = residual(lane, expected, ring-1, fd.n)
 				}
 			default:
-				if one.kind == "quat" {
-					one.n = 2 + 3*one.n
-				}
 				s.full(strangerComponent{}, one, out[u.word:u.word+one.words])
 			}
 		}
@@ -610,10 +569,13 @@ func TestCodecConformance(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		s := randomSchema(t, r)
-		parts := codecParts(s.Text())
+		parts := codecParts(strangerSchema(t, s.Text()))
 		c := wire.NewCodec(s, tables)
 		rows, carriers := states(s, r, 3), states(s, r, 3)
 		past := randomPast(c, r, rows, carriers)
+		if past == nil {
+			continue // in full, as an Enter
+		}
 		known := &strangerPast{base: past.Base, older: past.Older}
 		if past.Older != nil {
 			known.r = min(int64(past.Age)<<16/int64(past.Gap), 32<<16)
@@ -631,7 +593,7 @@ func TestCodecConformance(t *testing.T) {
 					require.Fail(t, "the page and the package differ", "seed %d: %v\n%s", seed, err, s.Text())
 				}
 			}()
-			stranger.codedRow(&theirs, parts, &parts[0], rows[2].Mask, known, out)
+			stranger.codedRow(&theirs, parts, rows[2].Mask, known, out)
 			stranger.done()
 		}()
 		require.Equal(t, rows[2].Words, out, "seed %d: %s", seed, s.Text())
@@ -641,7 +603,7 @@ func TestCodecConformance(t *testing.T) {
 func TestCodecConformanceShapes(t *testing.T) {
 	s := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[everything](s, "everything"))
-	parts := codecParts(s.Text())
+	parts := codecParts(strangerSchema(t, s.Text()))
 	require.Equal(t, "PQfqvNnNNffnbbffa", parts[0].shape)
 	require.Equal(t, [][2]int{{0, 3}, {3, 7}, {7, 13}, {13, 17}}, parts[0].groups)
 }

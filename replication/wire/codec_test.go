@@ -148,14 +148,14 @@ func states(s *wire.Schema, r *rand.Rand, n int) []wire.Row {
 	return rows
 }
 
-// randomPast is what may be known of rows[2] from rows[1] and rows[0]; carriers
+// randomPast is what may be known of rows[2] from rows[1] and rows[0], nil if
+// nothing is; carriers
 // are the same states of a parent.
 func randomPast(c *wire.Codec, r *rand.Rand, rows, carriers []wire.Row) *wire.Past {
-	past := &wire.Past{Age: 1 + r.Uint32N(30), Gap: 1 + r.Uint32N(8)}
 	if r.IntN(8) == 0 {
-		return past
+		return nil
 	}
-	past.Base = rows[1].Words
+	past := &wire.Past{Base: rows[1].Words, Age: 1 + r.Uint32N(30), Gap: 1 + r.Uint32N(8)}
 	if r.IntN(4) > 0 {
 		past.Older = rows[0].Words
 	}
@@ -217,7 +217,7 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 	}
 	require.Equal(t, direct.Bytes(), copied.Bytes())
 	chunks.Reset()
-	again := chunks.Add(c, newRow(s, 0), &wire.Past{Age: 1})
+	again := chunks.Add(c, newRow(s, 0), nil)
 	require.Equal(t, 0, again.Bits())
 }
 

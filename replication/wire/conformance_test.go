@@ -7,6 +7,7 @@ package wire_test
 
 import (
 	"fmt"
+	"math/bits"
 	"os"
 	"reflect"
 	"regexp"
@@ -32,7 +33,8 @@ type (
 	strangerComponent struct {
 		name   string
 		fields []strangerField
-		always bool
+		parent string // the field that has one: path of its position
+		holder int    // word of the handle that names it
 	}
 	stranger struct {
 		b     []byte
@@ -116,43 +118,45 @@ func strangerSchema(t testing.TB, text string) []strangerComponent {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	require.Equal(t, "worldd schema 1", lines[0])
 	var all []strangerComponent
+	places := map[string]int{} // words of the fields of the last component
+	word := 0
 	for _, line := range lines[1:] {
 		w := strings.Fields(line)
-		if w[0] == "component" {
+		switch w[0] {
+		case "component":
 			all = append(all, strangerComponent{name: w[1]})
+			clear(places)
+			continue
+		case "parent":
+			c := &all[len(all)-1]
+			c.parent, c.holder = w[1], places[w[2]]
 			continue
 		}
 		f := strangerField{path: w[0], kind: w[1], words: 1}
-		if w[len(w)-1] == "always" {
-			f.always = true
+		if last := w[len(w)-1]; last == "always" || last == "linear" {
+			f.always, f.linear = last == "always", last == "linear"
 			w = w[:len(w)-1]
 		}
 		switch f.kind {
 		case "bool":
 			f.n = 1
-		case "range":
-			f.largest, _ = strconv.ParseUint(w[4], 10, 32)
-			for f.largest>>f.n != 0 {
-				f.n++
-			}
 		case "ref":
 			f.words = 2
+		case "range":
+			f.largest, _ = strconv.ParseUint(w[4], 10, 32)
+			f.n = bits.Len64(f.largest)
+		case "enum":
+			k, _ := strconv.ParseUint(w[2], 10, 32)
+			f.largest, f.n = k-1, bits.Len64(k-1)
 		default:
 			f.n, _ = strconv.Atoi(w[2])
 			f.words = (f.n + 31) / 32
-			if f.n <= 32 && f.kind != "float" {
-				f.largest = 1<<f.n - 1
-				f.kind = "range" // a number
-			}
+			f.largest = 1<<f.n - 1
 		}
+		places[f.path] = word
+		word += f.words
 		c := &all[len(all)-1]
 		c.fields = append(c.fields, f)
-	}
-	for i := range all {
-		all[i].always = len(all[i].fields) == 0
-		for _, f := range all[i].fields {
-			all[i].always = all[i].always || f.always
-		}
 	}
 	return all
 }
@@ -174,67 +178,33 @@ func (s *stranger) full(c strangerComponent, f strangerField, out []uint32) {
 	case f.words == 2:
 		out[0], out[1] = uint32(s.take(32)), uint32(s.take(32))
 		s.note(from, "%s = %#x", name, uint64(out[1])<<32|uint64(out[0]))
+	case f.kind == "quat":
+		out[0] = uint32(s.take(2 + 3*f.n))
+		s.note(from, "%s = %#x", name, out[0])
 	default:
 		out[0] = uint32(s.take(f.n))
 		s.note(from, "%s = %d", name, out[0])
-		if f.kind == "range" && uint64(out[0]) > f.largest {
+		if f.kind != "bool" && uint64(out[0]) > f.largest {
 			s.fail("%s: above %d", name, f.largest)
 		}
 	}
 }
 
-// change reads a field of a delta row, section 7; out holds the baseline.
-func (s *stranger) change(c strangerComponent, f strangerField, out []uint32) {
-	if f.always {
-		s.full(c, f, out)
-		return
+func (s *stranger) fullRow(schema []strangerComponent) wire.Row {
+	mask := uint32(0)
+	for i, c := range schema {
+		mask |= uint32(s.named(1, "has "+c.name)) << i
 	}
-	from, name := s.bit, c.name+"."+f.path
-	if s.take(1) == 0 {
-		return
-	}
-	s.note(from, "%s changed", name)
-	switch {
-	case f.kind == "bool":
-		out[0] = 1 - out[0]
-	case f.kind == "range" && f.n > 4:
-		from = s.bit
-		class := int(s.take(2))
-		s.note(from, "%s class %d", name, class)
-		if class == 3 {
-			s.full(c, f, out)
-			return
-		}
-		w := 4 + 4*class
-		if w >= f.n {
-			s.fail("%s: class %d", name, class)
-		}
-		from = s.bit
-		z := int64(s.take(w))
-		if z < 1<<(4*class) {
-			s.fail("%s: difference %d in class %d", name, z, class)
-		}
-		d := z / 2
-		if z%2 == 1 {
-			d = -(z + 1) / 2
-		}
-		ring := int64(f.largest) + 1
-		out[0] = uint32(((int64(out[0])+d)%ring + ring) % ring)
-		s.note(from, "%s difference %+d, so %d", name, d, out[0])
-	default:
-		s.full(c, f, out)
-	}
+	return s.wholeRow(schema, mask)
 }
 
-func (s *stranger) fullRow(schema []strangerComponent) wire.Row {
-	var row wire.Row
-	for i, c := range schema {
-		row.Mask |= uint32(s.named(1, "has "+c.name)) << i
-	}
+// wholeRow reads a full row whose mask is known.
+func (s *stranger) wholeRow(schema []strangerComponent, mask uint32) wire.Row {
+	row := wire.Row{Mask: mask}
 	for i, c := range schema {
 		for _, f := range c.fields {
 			out := make([]uint32, f.words)
-			if row.Mask>>i&1 == 1 {
+			if mask>>i&1 == 1 {
 				s.full(c, f, out)
 			}
 			row.Words = append(row.Words, out...)
@@ -243,60 +213,146 @@ func (s *stranger) fullRow(schema []strangerComponent) wire.Row {
 	return row
 }
 
-func (s *stranger) deltaRow(schema []strangerComponent, base wire.Row) wire.Row {
-	row := wire.Row{Mask: base.Mask, Words: append([]uint32(nil), base.Words...)}
-	at := 0
-	for i, c := range schema {
-		present := row.Mask>>i&1 == 1
-		if present && !c.always {
-			present = s.named(1, c.name+" changed") == 1
-		}
-		for _, f := range c.fields {
-			if present {
-				s.change(c, f, row.Words[at:at+f.words])
-			}
-			at += f.words
+// golomb reads section 2's golomb(k, v).
+func (s *stranger) golomb(k int, name string) uint64 {
+	from, ones := s.bit, 0
+	for s.take(1) == 1 {
+		if ones++; ones+k > 32 {
+			s.fail("%s: too long", name)
 		}
 	}
-	return row
+	v := uint64(1)<<(ones+k) + s.take(ones+k) - 1<<k
+	if v > 1<<32-1 {
+		s.fail("%s: %d", name, v)
+	}
+	s.note(from, "%s = %d", name, v)
+	return v
+}
+
+// baseline reads the names of two states, section 8.
+func (s *stranger) baseline(tick uint64) (age, gap uint64) {
+	if age = s.golomb(4, "age"); age >= tick {
+		s.fail("age %d at tick %d", age, tick)
+	}
+	if age > 0 {
+		if gap = s.golomb(2, "gap"); gap >= tick-age {
+			s.fail("gap %d before tick %d", gap, tick-age)
+		}
+	}
+	return age, gap
+}
+
+// strangerRow is a row of a State datagram.
+type strangerRow struct {
+	who      tenant
+	age, gap uint64
+	past     *strangerPast
+	now      wire.Row
 }
 
 // state reads a State datagram, sections 8 and 9.
-func (s *stranger) state(schema []strangerComponent, tenants map[uint32]tenant) []wire.Row {
+func (s *stranger) state(schema []strangerComponent, tables *strangerTables, tenants map[uint32]tenant) []wire.Row {
 	if s.named(8, "type") != 64 {
 		s.fail("not a State datagram")
 	}
 	s.named(32, "echo")
 	s.named(16, "hold")
 	s.named(32, "seq")
-	s.named(32, "tick")
+	tick := s.named(32, "tick")
 	s.named(32, "structure")
 	fold := uint32(s.named(16, "fold"))
 	n := s.uvarint("rows")
-	var rows []wire.Row
-	var slot, x uint32
-	for i := range n {
-		gap := uint32(s.sized("gap"))
-		code := uint8(s.named(5, "baseline code"))
-		if slot += gap; i > 0 && gap == 0 {
-			s.fail("slot %d twice", slot)
+	var rows []*strangerRow
+	var x uint32
+	if n > 0 {
+		k := int(s.named(4, "order of skips"))
+		usualAge, usualGap := s.baseline(tick)
+		slot := uint32(0)
+		for range n {
+			slot += uint32(s.golomb(k, "skip"))
+			row := &strangerRow{who: tenants[slot], age: usualAge, gap: usualGap}
+			if s.named(1, "own baseline") == 1 {
+				if row.age, row.gap = s.baseline(tick); row.age == usualAge && row.gap == usualGap {
+					s.fail("the usual baseline")
+				}
+			}
+			rows = append(rows, row)
+			slot++
+			x = (x ^ row.who.handle.Index()) * 0x9e3779b1
+			x ^= x >> 15
+			x = (x ^ row.who.handle.Generation()) * 0x85ebca77
+			x ^= x >> 13
 		}
-		h := tenants[slot].handle
-		base, ok := tenants[slot].baselines[code]
-		if !ok {
-			s.fail("slot %d, baseline %d", slot, code)
-		}
-		rows = append(rows, s.deltaRow(schema, base))
-		x = (x ^ h.Index()) * 0x9e3779b1
-		x ^= x >> 15
-		x = (x ^ h.Generation()) * 0x85ebca77
-		x ^= x >> 13
 	}
-	s.done()
 	if (x^x>>16)&0xffff != fold {
 		s.fail("fold %04x, want %04x", (x^x>>16)&0xffff, fold)
 	}
-	return rows
+	s.rows(schema, tables, uint32(tick), rows)
+	s.done()
+	var all []wire.Row
+	for _, row := range rows {
+		all = append(all, row.now)
+	}
+	return all
+}
+
+// parent is the handle that a row's base names, and in which component.
+func (row *strangerRow) parent(schema []strangerComponent) (int, bulk.Handle) {
+	for i, c := range schema {
+		if row.past != nil && c.parent != "" && row.who.mask>>i&1 == 1 {
+			return i, bulk.NewHandle(row.past.base[c.holder], row.past.base[c.holder+1])
+		}
+	}
+	return 0, 0
+}
+
+// rows reads the rows themselves: those with an anchor come last.
+func (s *stranger) rows(schema []strangerComponent, tables *strangerTables, tick uint32, rows []*strangerRow) {
+	for _, row := range rows {
+		if row.age == 0 {
+			continue
+		}
+		base := tick - uint32(row.age)
+		if row.past = (&strangerPast{base: row.who.states[base]}); row.past.base == nil {
+			s.fail("%v has no state of tick %d", row.who.handle, base)
+		}
+		if row.gap > 0 {
+			if row.past.older = row.who.states[base-uint32(row.gap)]; row.past.older == nil {
+				s.fail("%v has no state of tick %d", row.who.handle, base-uint32(row.gap))
+			}
+			row.past.r = min(int64(row.age)<<16/int64(row.gap), 32<<16)
+		}
+	}
+	anchors := map[*strangerRow]*strangerRow{}
+	for _, row := range rows {
+		component, h := row.parent(schema)
+		for _, other := range rows {
+			_, grandparent := other.parent(schema)
+			if h != 0 && other.who.handle == h && other.age == row.age && other.gap == row.gap &&
+				other.who.mask>>component&1 == 1 && grandparent == 0 {
+				anchors[row], row.past.anchored = other, component
+			}
+		}
+	}
+	for pass := range 2 {
+		for _, row := range rows {
+			anchor := anchors[row]
+			if (anchor == nil) != (pass == 0) {
+				continue
+			}
+			from := s.bit
+			if row.age == 0 {
+				row.now = s.wholeRow(schema, row.who.mask)
+				continue
+			}
+			if anchor != nil {
+				row.past.anchor = &[3][]uint32{anchor.now.Words, anchor.past.base, anchor.past.older}
+			}
+			row.now = wire.Row{Mask: row.who.mask, Words: make([]uint32, len(row.past.base))}
+			s.codedRow(tables, codecParts(schema), row.who.mask, row.past, row.now.Words)
+			s.note(from, "row of %v: %v", row.who.handle, row.now.Words)
+		}
+	}
 }
 
 // structure reads the body of a Structure message, section 6.
@@ -377,7 +433,7 @@ func (s *stranger) message(elements []string) (values []any) {
 			} else if c > 0x7f {
 				s.fail("%s: %#x", e, c)
 			}
-			if bits, _ := strconv.Atoi(w[1][1:]); bits < 64 && v>>bits != 0 {
+			if width, _ := strconv.Atoi(w[1][1:]); width < 64 && v>>width != 0 {
 				s.fail("%s: %d", e, v)
 			}
 			values = append(values, v)
@@ -435,7 +491,8 @@ func readByStranger(t testing.TB, m sample) (notes []string) {
 	switch m.name {
 	case "state":
 		_, tenants, rows := sampleState(t, schema)
-		require.Equal(t, rows, s.state(theirs, tenants))
+		tables := readTables(wire.DefaultTables().Bytes())
+		require.Equal(t, rows, s.state(theirs, &tables, tenants))
 	case "structure":
 		require.Equal(t, m.want, s.structure(theirs))
 	case "input":

@@ -14,14 +14,14 @@ import (
 
 // String shows all but the token.
 func (m Hello) String() string {
-	return fmt.Sprintf("Hello{protocol %d, schema %016x, epoch %016x, token of %d bytes, name %q}",
-		m.Protocol, m.Schema, m.Epoch, len(m.Token), m.Name)
+	return fmt.Sprintf("Hello{protocol %d, schema %016x, tables %08x, epoch %016x, token of %d bytes, name %q}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, len(m.Token), m.Name)
 }
 
 // String shows all fields.
 func (m Welcome) String() string {
-	return fmt.Sprintf("Welcome{protocol %d, schema %016x, epoch %016x, generation floor %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d}",
-		m.Protocol, m.Schema, m.Epoch, m.GenerationFloor, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick)
+	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generation floor %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick)
 }
 
 // String shows all fields.

@@ -6,9 +6,9 @@
 //
 // Terms. A frame (here) is one message on the stream; a row is the quantised
 // state of one entity, as words; a full row is written without a baseline, in
-// an Enter record; a delta row is written against a baseline, in a State
-// datagram. A schema says which components rows have and how their fields are
-// quantised.
+// an Enter record; a coded row is written from its past, in a State datagram. A
+// schema says which components rows have and how their fields are quantised, a
+// Codec how they are coded, by Tables; CODEC.md is its normative text.
 //
 //	             stream: uvarint length | type | body
 //	Hello, Command, Bye, Resync ─────►                   msgpack arrays
@@ -16,13 +16,9 @@
 //	                ◄───── Structure: first | tick | records   (Enter, Leave, Destroy)
 //	             datagrams
 //	Input:  stamp | acknowledgement | inputs ────────►
-//	                ◄────── State: header | fold | rows
+//	                ◄────── State: header | fold | row headers | rows
 //
-//	struct ──Quantise──► words ──AppendDelta──► bits ──ReadDelta──► words ──Restore──► struct
-//
-// A Codec writes rows in fewer bits than a delta, by Tables: CODEC.md is its
-// normative text. Protocol version 1 carries delta rows only.
-//
+//	struct ──Quantise──► words ──Codec.Append──► bits ──Codec.Read──► words ──Restore──► struct
 //	words, Past ──forecast──► residuals ──Huffman──► Chunk ──Copy──► every viewer's bits
 //
 // Invariants, cited in tests:
@@ -34,7 +30,8 @@
 //	P3 Nothing per row, per record or per datagram allocates.
 //	P4 Quantising a restored value gives the number it came from, and every
 //	   number is the same on every machine.
-//	P5 The bits of a delta row are read without knowing its baseline's values.
+//	P5 A coded row is read only with the very past that it was written from, so
+//	   whose rows follow, and on which states they stand, is said before them.
 //	P6 The bits of a coded row depend on the row, its past and the tables alone,
 //	   so that a chunk serves everybody who knows that past; all of it is
 //	   computed in integers.

@@ -28,6 +28,7 @@ const (
 	Internal        Code = 12
 	Kicked          Code = 13
 	IdentityFault   Code = 14
+	TablesMismatch  Code = 15
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -87,6 +88,7 @@ var codes = [...]CodeInfo{
 	{Internal, "internal", Server, true, "the server failed: its log says why"},
 	{Kicked, "kicked", Nobody, false, "the operator or the game ended the session"},
 	{IdentityFault, "identity-fault", Server, true, "the two sides disagree on which entity holds a slot: connect again, and report it"},
+	{TablesMismatch, "tables-mismatch", Client, false, "the two sides code rows by different tables: give both the same file"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: forget the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was never shown to this client"},

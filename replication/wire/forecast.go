@@ -8,7 +8,7 @@ const fractionBits = 8
 // Past is what both sides know of a row when a state of it is coded.
 type Past struct {
 	// Base is the baseline: words of the row as the receiver is known to have
-	// them. nil: the zero row.
+	// them.
 	Base []uint32
 	// Older is a state before the baseline, from which it is known how the row
 	// moves; nil if there is none.
@@ -17,7 +17,7 @@ type Past struct {
 	// newer than Older; both at least 1, Gap only if there is an Older.
 	Age, Gap uint32
 	// Anchor is how the parent moved, nil if the parent or its motion is not
-	// known to the receiver.
+	// known to the receiver. It is for one component of the row.
 	Anchor *Anchor
 }
 
@@ -41,6 +41,7 @@ type Anchor struct {
 	onward, before   rotation // from base to now; from older to base
 	turn, turned     matrix   // the same
 	moved            bool     // older is known
+	part             int      // the component, of the parent and of the row
 }
 
 // SetAnchor makes a the motion of a parent, from its words in component i. older
@@ -49,7 +50,7 @@ func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
 	p := &c.parts[i]
 	still := rotation{3: rotationOne}
 	to, from, before := still, still, still
-	a.moved = older != nil
+	a.moved, a.part = older != nil, i
 	if p.rotation >= 0 {
 		u := &p.units[p.rotation]
 		to, from = u.rotation(now[u.word]), u.rotation(base[u.word])
@@ -133,9 +134,8 @@ func length(v *[3]int64) int64 { return absolute(v[0]) + absolute(v[1]) + absolu
 func (c *Codec) forecast(p *part, past *Past, f *forecast) {
 	*f = forecast{attached: attachments - 1, zone: zones - 1}
 	f.feature[featureOne] = 16
-	base := past.Base
 	var moves int64
-	if p.position >= 0 && base != nil {
+	if p.position >= 0 {
 		moves = c.forecastPosition(p, past, f)
 	}
 	margin := 3
@@ -149,7 +149,7 @@ func (c *Codec) forecast(p *part, past *Past, f *forecast) {
 		f.context += 4 * (1 + step(moves-1, 2, 8, 32, 128))
 	}
 	f.context *= 2
-	if p.flag >= 0 && base != nil && base[p.flag] != 0 {
+	if p.flag >= 0 && past.Base[p.flag] != 0 {
 		f.context++
 	}
 }
@@ -174,7 +174,7 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 		}
 	}
 	speed := length(own)
-	if a := past.Anchor; a != nil {
+	if a := past.Anchor; a != nil && a.part == p.component {
 		arm := a.turn.turn([3]int64{from[0] - a.base[0], from[1] - a.base[1], from[2] - a.base[2]})
 		for i := range carried {
 			carried[i] = (a.now[i]-from[i])<<fractionBits + arm[i]
@@ -224,20 +224,17 @@ func attachment(mismatch, speed int64) int {
 // the largest component stands out.
 func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns int64, margin int32) {
 	u := &p.units[p.rotation]
-	word := uint32(0)
-	if past.Base != nil {
-		word = past.Base[u.word]
-	}
+	word := past.Base[u.word]
 	q := u.rotation(word)
 	f.base, f.turned = q, q
-	if p.turning && past.Base != nil {
+	if p.turning {
 		older := q
 		if past.Older != nil && past.Older[u.word] != word {
 			older = u.rotation(past.Older[u.word])
 			spin := q.times(older.conjugate()).power(past.ratio())
 			f.turning[0] = spin.times(q).towards(q).minus(q)
 		}
-		if a := past.Anchor; a != nil {
+		if a := past.Anchor; a != nil && a.part == p.component {
 			f.turning[1] = a.onward.times(q).towards(q).minus(q)
 			if a.moved && past.Older != nil {
 				twist := q.minus(a.before.times(older).towards(q))
@@ -279,9 +276,6 @@ func (q rotation) size() int64 {
 // number is what is expected of one number: where, and how far it is from the
 // baseline.
 func (f *field) forecast(past *Past) (expected uint32, moves int64) {
-	if past.Base == nil {
-		return 0, 0
-	}
 	base := past.Base[f.word]
 	if past.Older == nil {
 		return base, 0

@@ -55,7 +55,7 @@ func FuzzState(f *testing.F) {
 	d, tenants, _ := sampleState(f, s)
 	f.Add(d)
 	f.Add(d[:22])
-	f.Add(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1}))
+	f.Add(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1}))
 	f.Fuzz(func(t *testing.T, d []byte) {
 		h, rows, err := readState(s, d, tenants)
 		if err != nil {

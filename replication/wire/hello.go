@@ -6,13 +6,14 @@ import "math"
 type Hello struct {
 	Protocol uint16 // Version
 	Schema   uint64 // Schema.Hash
+	Tables   uint32 // Tables.Version
 	Epoch    uint64 // the world that the client's handles are of; 0: any
 	Token    []byte // the connect token; empty if the server wants none
 	Name     string // for logs and other players
 }
 
 var helloElements = []element{
-	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("epoch", math.MaxUint64),
+	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
 	binaryOf("token", MaxToken), text("name", MaxName),
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Moved says whether a row is expected to have changed.
 func Moved(past *Past) bool {
-	if past.Base == nil || past.Older == nil {
+	if past.Older == nil {
 		return false
 	}
 	return !bytes.Equal(bytesOf(past.Base), bytesOf(past.Older))
@@ -26,15 +26,15 @@ func bytesOf(words []uint32) []byte {
 // AppendGap writes how many rows were passed over, below 2^20.
 func (c *Codec) AppendGap(w *BitWriter, gap uint32) {
 	symbol, low := bucket(uint64(gap))
-	c.gaps.write(w, symbol, uint64(gap)&(1<<low-1), low)
+	c.tables.gapCode.write(w, symbol, uint64(gap)&(1<<low-1), low)
 }
 
 // AppendEnd writes that no other row follows.
-func (c *Codec) AppendEnd(w *BitWriter) { c.gaps.write(w, symbolEscape, 0, 0) }
+func (c *Codec) AppendEnd(w *BitWriter) { c.tables.gapCode.write(w, symbolEscape, 0, 0) }
 
 // ReadGap reads what AppendGap or AppendEnd wrote.
 func (c *Codec) ReadGap(r *BitReader) (gap uint32, more bool) {
-	symbol := c.gaps.read(r)
+	symbol := c.tables.gapCode.read(r)
 	if symbol == symbolEscape || r.err != nil {
 		return 0, false
 	}

@@ -19,8 +19,8 @@ const (
 	MaxClientMessage = 4 << 10
 
 	// MaxRows bounds the rows of one State datagram, and so the work that its
-	// bytes can ask of a client. At 18 bits for the smallest row that tells
-	// anything, more would not fit.
+	// bytes can ask of a client. At 19 bits for a row, which is a small one,
+	// more would not fit.
 	MaxRows = 512
 
 	// MaxComponents is the number of component types a schema can hold: the
@@ -32,10 +32,10 @@ const (
 	// bit says whether a component changed.
 	MaxFieldsPerComponent = 64
 
-	// MaxRowBytes bounds a row in its longest form, so that every row fits into
-	// a datagram, also without a baseline. The schema refuses a component with
-	// which it could grow longer.
-	MaxRowBytes = 1024
+	// MaxRowBytes bounds a row and its header in their longest form, so that
+	// every row fits into a datagram of its own. The schema refuses a component
+	// with which it could grow longer.
+	MaxRowBytes = 1152
 
 	// MaxEnterBytes bounds the full row inside an Enter record.
 	MaxEnterBytes = MaxRowBytes
@@ -72,16 +72,9 @@ const (
 	// MaxMsgpackDepth bounds the nesting of msgpack values. Decoders recurse;
 	// ours needs 2 levels, a command's arguments seldom more than 4.
 	MaxMsgpackDepth = 16
-)
 
-// Baseline codes in row headers.
-const (
-	// BaselineNone: the row stands on the zero row.
-	BaselineNone = 0
-	// MaxBaselineAge is the largest code that means "the state of this row in
-	// the snapshot that many sequence numbers ago". At 20 snapshots a second
-	// it reaches 1.5 s back, beyond every playable round trip.
-	MaxBaselineAge = 30
-	// BaselineEnter: the row stands on the state in the Enter record.
-	BaselineEnter = 31
+	// MaxStates is how many states of a row a client keeps at least, the newest
+	// ones, for a server to name as baselines. At 20 snapshots a second they
+	// reach 1.5 s back, beyond every playable round trip.
+	MaxStates = 32
 )

@@ -13,18 +13,15 @@ import (
 )
 
 func TestLimitsFitTogether(t *testing.T) {
-	// A row without a baseline fits into a datagram of its own.
-	require.LessOrEqual(t, wire.StateHeaderBytes+wire.MaxRowBytes, wire.MaxDatagram)
+	// Any row fits into a datagram of its own.
+	require.LessOrEqual(t, wire.StateHeaderBytes*8+wire.MaxRowCodingBits+wire.MaxRowBytes*8, wire.MaxDatagram*8)
 	require.LessOrEqual(t, wire.MaxEnterBytes, wire.MaxRowBytes)
 	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)
 	require.Len(t, wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Rows: wire.MaxRows}), wire.StateHeaderBytes)
-	// Every row of a full datagram would have less than 18 bits.
+	// Every row of a full datagram would have less than 19 bits.
 	require.Less(t, (wire.MaxDatagram-wire.StateHeaderBytes)*8/wire.MaxRows, 19)
-	// A code is 5 bits: none, an age, or Enter.
-	require.Equal(t, wire.BaselineEnter, wire.MaxBaselineAge+1)
-	require.Equal(t, 31, wire.BaselineEnter)
-	// An Ack (newest and 64 before it) reaches every baseline that can be named.
-	require.LessOrEqual(t, wire.MaxBaselineAge, 64)
+	// An Ack (newest and 64 before it) tells of every state that can be named.
+	require.LessOrEqual(t, wire.MaxStates, 64)
 	// Row.Mask has a bit for every component.
 	require.Equal(t, 32, wire.MaxComponents)
 	require.LessOrEqual(t, wire.MaxClientMessage, wire.MaxStreamMessage)
@@ -81,6 +78,7 @@ func TestProtocolPageRepeatsTheTables(t *testing.T) {
 		"| rows in a snapshot | " + comma(wire.MaxRows) + " |",
 		fmt.Sprintf("| components; fields of one | %d; %d |", wire.MaxComponents, wire.MaxFieldsPerComponent),
 		"| one row, in its longest form, with its header | " + comma(wire.MaxRowBytes) + " bytes |",
+		fmt.Sprintf("| states of a row that a client keeps | %d |", wire.MaxStates),
 		"| slots; kinds | 2^24; " + comma(wire.MaxKinds) + " |",
 		fmt.Sprintf("| names; texts; tokens; command arguments | %d; %d; %s; %s bytes |", wire.MaxName, wire.MaxText, comma(wire.MaxToken), comma(wire.MaxCommandArgs)),
 		fmt.Sprintf("| inputs in a datagram; one input | %d; %d bytes |", wire.MaxInputs, wire.MaxInputBytes),

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
@@ -139,7 +140,7 @@ func TestStructureRefuses(t *testing.T) {
 		"even generation":    append(bytes.Clone(head), 3, 1, 1, 2),
 		"slot too high":      append(bytes.Clone(head), 3, 1, 0x80, 0x80, 0x80, 0x08, 1),
 		"kind too high":      append(bytes.Clone(head), 1, 0, 1, 1, 0x80, 0x80, 0x04, 0),
-		"row too long":       append(append(bytes.Clone(head), 1, 0, 1, 1, 0, 0x81, 0x08), make([]byte, 1025)...),
+		"row too long":       append(append(bytes.Clone(head), 1, 0, 1, 1, 0, 0x81, 0x09), make([]byte, 1153)...),
 		"numbers run out":    append(wire.AppendStructureHeader(nil, 1<<32-1, 0), 3, 1, 1, 1, 3, 1, 2, 1),
 	} {
 		_, err := wire.ParseStructure(body)
@@ -172,11 +173,12 @@ func TestInputRefuses(t *testing.T) {
 func TestStateRefuses(t *testing.T) {
 	refused := &wire.Error{Code: wire.BadMessage}
 	var r wire.BitReader
-	good := wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1})
+	good := wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 5})
 	_, err := wire.ParseStateHeader(good, &r)
 	require.NoError(t, err)
 	for name, d := range map[string][]byte{
 		"seq 0":            append(append(bytes.Clone(good[:7]), 0, 0, 0, 0), good[11:]...),
+		"tick 0":           append(append(bytes.Clone(good[:11]), 0, 0, 0, 0), good[15:]...),
 		"513 rows":         append(bytes.Clone(good[:21]), 0x81, 0x04),
 		"another datagram": append([]byte{wire.TypeInput}, good[1:]...),
 		"too long":         append(bytes.Clone(good), make([]byte, wire.MaxDatagram)...),
@@ -185,15 +187,84 @@ func TestStateRefuses(t *testing.T) {
 		require.ErrorIs(t, err, refused, name)
 		require.Zero(t, r.Left(), "no rows of a datagram that was refused")
 	}
-	for gap, want := range map[uint32]error{wire.MaxSlots - 1: nil, wire.MaxSlots: refused} {
+}
+
+func TestRowHeaders(t *testing.T) {
+	const tick = 1000
+	baselines := []wire.Baseline{{}, {Age: 1}, {Age: 6, Gap: 3}, {Age: 999}, {Age: 500, Gap: 499}}
+	rapid.Check(t, func(t *rapid.T) {
+		c := wire.RowCoding{
+			SkipBits: uint8(rapid.IntRange(0, wire.MaxSkipBits).Draw(t, "order")),
+			Usual:    rapid.SampledFrom(baselines).Draw(t, "usual"),
+		}
+		skip := rapid.Uint32Max(wire.MaxSlots-1).Draw(t, "skip") >> rapid.IntRange(0, 24).Draw(t, "less")
+		b := rapid.SampledFrom(baselines).Draw(t, "baseline")
 		var w wire.BitWriter
-		w.WriteSized(gap)
-		w.Write(7, 5)
+		wire.AppendRowCoding(&w, c)
+		require.Equal(t, c.Bits(), w.Bits())
+		wire.AppendRowHeader(&w, c, skip, b)
+		require.Equal(t, c.Bits()+wire.RowHeaderBits(c, skip, b), w.Bits())
+		var r wire.BitReader
 		r.Reset(w.Bytes())
-		got, code, err := wire.ReadRowHeader(&r)
-		require.ErrorIs(t, err, want)
-		require.Equal(t, gap, got)
-		require.Equal(t, uint8(7), code)
+		require.Equal(t, c, wire.ReadRowCoding(&r, tick))
+		gotSkip, got := wire.ReadRowHeader(&r, c, tick)
+		require.Equal(t, skip, gotSkip)
+		require.Equal(t, b, got)
+		require.NoError(t, wire.ExpectEnd(&r))
+	})
+}
+
+func TestRowHeadersRefuse(t *testing.T) {
+	refused := &wire.Error{Code: wire.BadMessage}
+	coding := wire.RowCoding{SkipBits: 2, Usual: wire.Baseline{Age: 6, Gap: 3}}
+	for name, c := range map[string]struct {
+		write func(w *wire.BitWriter)
+		tick  uint32
+		ok    bool
+	}{
+		"the last skip":          {func(w *wire.BitWriter) { w.WriteGolomb(wire.MaxSlots-1, 2); w.Write(0, 1) }, 10, true},
+		"a skip beyond":          {func(w *wire.BitWriter) { w.WriteGolomb(wire.MaxSlots, 2); w.Write(0, 1) }, 10, false},
+		"ones without an end":    {func(w *wire.BitWriter) { w.Write(1<<56-1, 56) }, 10, false},
+		"the first tick":         {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(9, 4); w.WriteGolomb(0, 2) }, 10, true},
+		"the tick before it":     {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(10, 4); w.WriteGolomb(0, 2) }, 10, false},
+		"a gap to the first":     {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(4, 2) }, 10, true},
+		"a gap beyond it":        {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(5, 2) }, 10, false},
+		"the usual one by name":  {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(6, 4); w.WriteGolomb(3, 2) }, 10, false},
+		"none, which has no gap": {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(0, 4) }, 10, true},
+	} {
+		var w wire.BitWriter
+		c.write(&w)
+		var r wire.BitReader
+		r.Reset(w.Bytes())
+		wire.ReadRowHeader(&r, coding, c.tick)
+		if c.ok {
+			require.NoError(t, wire.ExpectEnd(&r), name)
+		} else {
+			require.ErrorIs(t, r.Err(), refused, name)
+		}
+	}
+}
+
+// The Golomb form has one form, and its length is what is said.
+func TestGolombHasOneForm(t *testing.T) {
+	for k := range uint(16) {
+		for _, v := range []uint32{0, 1, 2, 15, 16, 17, 255, 65_535, 1 << 24, 1<<32 - 1} {
+			if k < 2 && v > 1<<24 {
+				continue // orders of numbers that large are 2 and 4
+			}
+			var w wire.BitWriter
+			w.WriteGolomb(v, k)
+			require.Equal(t, wire.GolombBits(v, k), w.Bits())
+			var r wire.BitReader
+			r.Reset(w.Bytes())
+			require.Equal(t, v, r.ReadGolomb(k, v))
+			require.NoError(t, wire.ExpectEnd(&r))
+			if v > 0 {
+				r.Reset(w.Bytes())
+				r.ReadGolomb(k, v-1)
+				require.Error(t, r.Err())
+			}
+		}
 	}
 }
 

@@ -27,16 +27,17 @@ const (
 
 // part is the plan of one component.
 type part struct {
-	units    []unit
-	groups   []group
-	position int // the unit that is the position, or -1: the first predicted vector
-	rotation int // the unit that is the rotation, or -1: the first one
-	flag     int // word of the first bool, which heads depend on, or -1
-	linear   bool
-	turning  bool    // the rotation is predicted, too
-	anchor   int     // word of the parent's handle, or -1
-	ground   *ground // what the tables know of places, or nil
-	shape    string  // what units there are: a table of heads belongs to a shape
+	component int
+	units     []unit
+	groups    []group
+	position  int // the unit that is the position, or -1: the first predicted vector
+	rotation  int // the unit that is the rotation, or -1: the first one
+	flag      int // word of the first bool, which heads depend on, or -1
+	linear    bool
+	turning   bool    // the rotation is predicted, too
+	anchor    int     // word of the parent's handle, or -1
+	ground    *ground // what the tables know of places, or nil
+	shape     string  // what units there are: a table of heads belongs to a shape
 }
 
 // group is a run of units that share a head: one symbol that holds a digit of
@@ -47,10 +48,14 @@ type group struct {
 	heads       [headContexts]*code
 }
 
+// narrowBits is the width up to which a number is written in full when it
+// changed: no residual would be shorter.
+const narrowBits = 4
+
 // planPart makes the plan of component i.
 func (s *Schema) planPart(i int) part {
 	c := &s.components[i]
-	p := part{position: -1, rotation: -1, flag: -1, anchor: -1}
+	p := part{component: i, position: -1, rotation: -1, flag: -1, anchor: -1}
 	if c.anchor >= 0 {
 		p.anchor = s.fields[c.anchor].word
 	}
@@ -76,7 +81,7 @@ func (s *Schema) planPart(i int) part {
 			if f.linear && p.position < 0 && (c.anchor < 0 || j == c.anchored) {
 				u.kind, p.position, p.linear = unitPosition, len(p.units), true
 			}
-		case f.kind == kindNumber && f.bits > classStep:
+		case f.kind == kindNumber && f.bits > narrowBits:
 			u.kind = unitNumber
 		default:
 			u.kind = unitPlain
@@ -123,4 +128,42 @@ func (p *part) group() {
 	if g.ways > 1 {
 		p.groups = append(p.groups, g)
 	}
+}
+
+// longest is the most bits that component i can take in a row, be it in full or
+// coded.
+func (s *Schema) longest(i int) int {
+	p := s.planPart(i)
+	full, coded := 1, len(p.groups)*maxCodeBits // 1: in the mask of a full row
+	for j := range p.units {
+		u := &p.units[j]
+		switch f := &s.fields[u.field]; u.kind {
+		case unitBool:
+			full++
+		case unitRotation:
+			full += int(f.bits)
+			coded += 3 * longestResidual(u.bits)
+		case unitPosition, unitVector, unitNumber:
+			full += u.words * int(f.bits)
+			coded += u.words * longestResidual(f.bits)
+		default:
+			full += f.longest()
+			coded += f.longest()
+		}
+	}
+	return max(full, coded)
+}
+
+// longestResidual is the most bits of a residual of a number of this width: a
+// symbol, then either the number or low bits and a sign.
+func longestResidual(width uint) int {
+	return maxCodeBits + int(max(width, largestPower))
+}
+
+// longest is the most bits that the field takes in full.
+func (f *field) longest() int {
+	if f.kind == kindRef {
+		return 1 + 34 + 34
+	}
+	return int(f.bits)
 }

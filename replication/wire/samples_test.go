@@ -41,6 +41,10 @@ type (
 		Deep   [2][2]int8
 	}
 	empty struct{}
+	ride  struct {
+		At [3]float32  `net:"range=-64..64,step=1/64,predict=linear,parent=On"`
+		On bulk.Handle `net:"ref"`
+	}
 )
 
 // sampleSchema holds all of them.
@@ -51,6 +55,7 @@ func sampleSchema(t testing.TB) *wire.Schema {
 	require.NoError(t, wire.AddComponent[link](s, "link"))
 	require.NoError(t, wire.AddComponent[empty](s, "empty"))
 	require.NoError(t, wire.AddComponent[aim](s, "aim"))
+	require.NoError(t, wire.AddComponent[ride](s, "ride"))
 	return s
 }
 
@@ -79,95 +84,147 @@ func sampleRow(t testing.TB, s *wire.Schema, n int) wire.Row {
 	a.Look.Yaw, a.Look.Locked, a.Look.Zoom = x/100, true, 0.25
 	a.Deep[1][0] = int8(-n)
 	set(t, s, &row, "aim", a)
+	set(t, s, &row, "ride", ride{At: [3]float32{x / 2, 1, -x}})
 	return row
 }
 
 // tenant is what a client knows of a slot.
 type tenant struct {
-	handle    bulk.Handle
-	baselines map[uint8]wire.Row // by code, 0 and 31 always
+	handle bulk.Handle
+	mask   uint32
+	states map[uint32][]uint32 // by tick
 }
 
 // sampleState is a State datagram over five slots with all kinds of baselines,
-// what it stands on, and what its rows are.
+// what it stands on, and what its rows are. The entity in slot 1 rides on that
+// in slot 700.
 func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]tenant, rows []wire.Row) {
+	const tick = 1234
 	slots := []uint32{0, 1, 40, 700, 70_000}
-	codes := []uint8{wire.BaselineNone, 1, wire.BaselineEnter, 6, wire.MaxBaselineAge}
+	baselines := []wire.Baseline{{}, {Age: 6, Gap: 3}, {Age: 1000}, {Age: 6, Gap: 3}, {Age: 6, Gap: 3}}
 	tenants = map[uint32]tenant{}
-	var w wire.BitWriter
+	c := wire.NewCodec(s, wire.DefaultTables())
 	var fold uint64
+	pasts := make([]*wire.Past, len(slots))
 	for i, slot := range slots {
 		h := bulk.NewHandle(slot, uint32(2*i+1))
-		base := sampleRow(t, s, i+1)
-		row := sampleRow(t, s, i*i+1)
+		older, base, row := sampleRow(t, s, i), sampleRow(t, s, i+1), sampleRow(t, s, i*i+3)
 		if i == 2 { // body alone, and only its height changed
-			base.Mask = 1
-			row.Mask = 1
+			base.Mask, row.Mask = 1, 1
 			clear(base.Words[s.Component(0).Words:])
 			copy(row.Words, base.Words)
 			row.Words[1] += 5
 		}
-		zero := newRow(s, row.Mask)
-		if codes[i] == wire.BaselineNone {
-			base = zero
+		if i == 1 {
+			on := bulk.NewHandle(700, 7)
+			for _, words := range [][]uint32{older.Words, base.Words, row.Words} {
+				words[len(words)-2], words[len(words)-1] = on.Index(), on.Generation()
+			}
 		}
-		tenants[slot] = tenant{handle: h, baselines: map[uint8]wire.Row{0: zero, codes[i]: base}}
+		who := tenant{handle: h, mask: row.Mask, states: map[uint32][]uint32{}}
+		if b := baselines[i]; b.Age != 0 {
+			pasts[i] = &wire.Past{Base: base.Words, Age: b.Age, Gap: b.Gap}
+			who.states[tick-b.Age] = base.Words
+			if b.Gap != 0 {
+				pasts[i].Older = older.Words
+				who.states[tick-b.Age-b.Gap] = older.Words
+			}
+		}
+		tenants[slot] = who
 		rows = append(rows, row)
 		fold = wire.Fold(fold, h)
 	}
-	d = wire.AppendStateHeader(nil, wire.StateHeader{Seq: 77, Tick: 1234, Structure: 9, Fold: wire.Fold16(fold), Rows: len(rows)})
+	d = wire.AppendStateHeader(nil, wire.StateHeader{Seq: 77, Tick: tick, Structure: 9, Fold: wire.Fold16(fold), Rows: len(rows)})
+	var w wire.BitWriter
 	w.Reset(d)
-	previous := uint32(0)
+	coding := wire.RowCoding{SkipBits: 5, Usual: wire.Baseline{Age: 6, Gap: 3}}
+	wire.AppendRowCoding(&w, coding)
+	next := uint32(0)
 	for i, slot := range slots {
-		wire.AppendRowHeader(&w, slot-previous, codes[i])
-		previous = slot
-		s.AppendDelta(&w, rows[i], tenants[slot].baselines[codes[i]])
+		wire.AppendRowHeader(&w, coding, slot-next, baselines[i])
+		next = slot + 1
 	}
+	for _, i := range []int{0, 2, 3, 4} {
+		c.Append(&w, rows[i], pasts[i])
+	}
+	pasts[1].Anchor = new(wire.Anchor)
+	n, _ := s.ByName("ride")
+	c.SetAnchor(pasts[1].Anchor, n, rows[3].Words, pasts[3].Base, pasts[3].Older)
+	c.Append(&w, rows[1], pasts[1])
 	d = w.Bytes()
 	wire.StampState(d, 0x01020304, 250)
 	require.LessOrEqual(t, len(d), wire.MaxDatagram)
 	return d, tenants, rows
 }
 
-// readState reads a State datagram with the package's own readers, as a client
-// does.
+// readState reads the datagram of sampleState with the package's own readers, as
+// a client does; which row has an anchor is known.
 func readState(s *wire.Schema, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []wire.Row, error) {
+	c := wire.NewCodec(s, wire.DefaultTables())
 	var r wire.BitReader
 	h, err := wire.ParseStateHeader(d, &r)
-	if err != nil {
+	if err != nil || h.Rows == 0 {
 		return h, nil, err
 	}
-	var rows []wire.Row
 	var fold uint64
+	var order []uint32 // slots
+	pasts := map[uint32]*wire.Past{}
+	coding := wire.ReadRowCoding(&r, h.Tick)
 	slot := uint32(0)
-	for i := range h.Rows {
-		gap, code, err := wire.ReadRowHeader(&r)
-		if err != nil {
-			return h, nil, err
-		}
-		slot += gap
+	for range h.Rows {
+		skip, b := wire.ReadRowHeader(&r, coding, h.Tick)
+		slot += skip
 		who, ok := tenants[slot]
-		if !ok || i > 0 && gap == 0 {
+		if !ok {
 			return h, nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("slot %d", slot)}
 		}
-		base, ok := who.baselines[code]
-		if !ok {
-			return h, nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("baseline %d", code)}
+		if b.Age != 0 {
+			base := h.Tick - b.Age
+			past := &wire.Past{Base: who.states[base], Age: b.Age, Gap: b.Gap}
+			if b.Gap != 0 {
+				past.Older = who.states[base-b.Gap]
+			}
+			if past.Base == nil || b.Gap != 0 && past.Older == nil {
+				return h, nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("baseline %v", b)}
+			}
+			pasts[slot] = past
 		}
-		row := newRow(s, 0)
-		if err := s.ReadDelta(&r, base, &row); err != nil {
-			return h, nil, err
-		}
+		order = append(order, slot)
 		fold = wire.Fold(fold, who.handle)
-		rows = append(rows, row)
-	}
-	if err := wire.ExpectEnd(&r); err != nil {
-		return h, nil, err
+		slot++
 	}
 	if wire.Fold16(fold) != h.Fold {
 		return h, nil, &wire.Error{Code: wire.IdentityFault}
 	}
-	return h, rows, nil
+	bySlot := map[uint32]wire.Row{}
+	read := func(slot uint32) error {
+		row := newRow(s, tenants[slot].mask)
+		bySlot[slot] = row
+		return c.Read(&r, &row, pasts[slot])
+	}
+	rider, carrier := pasts[1], pasts[700]
+	anchored := rider != nil && carrier != nil && rider.Age == carrier.Age && rider.Gap == carrier.Gap
+	for _, slot := range order {
+		if slot == 1 && anchored {
+			continue
+		}
+		if err := read(slot); err != nil {
+			return h, nil, err
+		}
+	}
+	if anchored {
+		rider.Anchor = new(wire.Anchor)
+		n, _ := s.ByName("ride")
+		c.SetAnchor(rider.Anchor, n, bySlot[700].Words, carrier.Base, carrier.Older)
+		if err := read(1); err != nil {
+			return h, nil, err
+		}
+	}
+	var rows []wire.Row
+	for _, slot := range order {
+		rows = append(rows, bySlot[slot])
+	}
+	return h, rows, wire.ExpectEnd(&r)
 }
 
 // sample is one message with what it must be read back as.
@@ -258,12 +315,12 @@ func samples(t testing.TB) []sample {
 	}
 	header.Fold = wire.Fold16(fold)
 	return []sample{
-		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Epoch: 7, Token: []byte("token"), Name: "Zoë"}, wire.ParseHello),
+		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 7, Token: []byte("token"), Name: "Zoë"}, wire.ParseHello),
 		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}}, wire.ParseCommand),
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.ParseBye),
 		ofMessage("resync", wire.Resync{}, wire.ParseResync),
 		ofMessage("welcome", wire.Welcome{
-			Protocol: wire.Version, Schema: s.Hash(), Epoch: 1 << 63, GenerationFloor: 1001, TickHz: 60, SnapshotHz: 20,
+			Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, TickHz: 60, SnapshotHz: 20,
 			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000,
 		}, wire.ParseWelcome),
 		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1"}, wire.ParseRefused),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,8 @@ type Schema struct {
 	components []component
 	fields     []field // of all components, in order
 	byName     map[string]int
+	carried    []int // components with a parent line
+	refers     bool  // a field is a handle
 	words      int
 	rowBits    int // bits of a row that has everything, in its longest form
 }
@@ -65,10 +68,9 @@ type Row struct {
 
 type component struct {
 	ComponentSpec
-	first, last int  // its fields are Schema.fields[first:last]
-	anchored    int  // first field of the position that is predicted by a parent
-	anchor      int  // the field that names the parent; -1: none
-	always      bool // written without asking whether it changed
+	first, last int // its fields are Schema.fields[first:last]
+	anchored    int // first field of the position that is predicted by a parent
+	anchor      int // the field that names the parent; -1: none
 }
 
 // kind says how a field looks on the wire.
@@ -155,28 +157,28 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	bits := 2                    // in the mask of a full row, and "changed"
-	always := len(p.fields) == 0 // "changed" would say nothing
-	for i := range p.fields {
-		bits += p.fields[i].longest()
-		always = always || p.fields[i].always
-	}
-	if rowHeaderBits+s.rowBits+bits > MaxRowBytes*8 {
-		return fmt.Errorf("wire: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
-			name, t, rowHeaderBits+s.rowBits+bits, MaxRowBytes*8)
-	}
 	first := len(s.fields)
 	s.fields = append(s.fields, p.fields...)
 	s.byName[name] = len(s.components)
 	s.components = append(s.components, component{
 		ComponentSpec: ComponentSpec{Name: name, Type: t, Words: p.word - s.words, Offset: s.words},
-		first:         first, last: len(s.fields), always: always, anchored: first + p.anchored, anchor: anchor,
+		first:         first, last: len(s.fields), anchored: first + p.anchored, anchor: anchor,
 	})
 	if anchor >= 0 {
 		s.components[len(s.components)-1].anchor += first
 	}
+	if bits := s.rowBits + s.longest(len(s.components)-1); rowHeaderBits+bits > MaxRowBytes*8 {
+		s.fields, s.components = s.fields[:first], s.components[:len(s.components)-1]
+		delete(s.byName, name)
+		return fmt.Errorf("wire: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
+			name, t, rowHeaderBits+bits, MaxRowBytes*8)
+	}
+	s.rowBits += s.longest(len(s.components) - 1)
+	s.refers = s.refers || slices.ContainsFunc(s.fields[first:], func(f field) bool { return f.kind == kindRef })
+	if anchor >= 0 {
+		s.carried = append(s.carried, len(s.components)-1)
+	}
 	s.words = p.word
-	s.rowBits += bits
 	return nil
 }
 
@@ -261,19 +263,6 @@ func (f *field) appendText(b []byte) []byte {
 
 func (f *field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
 
-// longest is the most bits that the field can take in any row.
-func (f *field) longest() int {
-	switch f.kind {
-	case kindBool:
-		return 1
-	case kindNumber:
-		return 3 + int(f.bits)
-	case kindRef:
-		return 1 + 1 + 34 + 34
-	}
-	return 1 + int(f.bits)
-}
-
 // References calls f with every handle in the present components of row, in
 // order; fields that hold none are skipped. A viewer that is sent the row is
 // sent these handles.
@@ -289,6 +278,25 @@ func (s *Schema) References(row Row, f func(bulk.Handle)) {
 			}
 		}
 	}
+}
+
+// Carries says whether a component has a parent line.
+func (s *Schema) Carries() bool { return len(s.carried) > 0 }
+
+// Refers says whether a field is a handle.
+func (s *Schema) Refers() bool { return s.refers }
+
+// Parent is the handle of the entity that row names as its parent, and the
+// component that does: the first present one that has a parent line. It is 0 if
+// there is none.
+func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
+	for _, i := range s.carried {
+		if row.Mask>>i&1 != 0 {
+			at := s.fields[s.components[i].anchor].word
+			return i, bulk.NewHandle(row.Words[at], row.Words[at+1])
+		}
+	}
+	return 0, 0
 }
 
 // KeepReferences makes none of every reference of row that keep is false for.

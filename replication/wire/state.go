@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -34,9 +33,6 @@ const (
 	StateHeaderBytes = stateFixedBytes + 2
 	stateEchoAt      = 1
 	stateHoldAt      = 5
-	// rowHeaderBits is the most that the header of a row takes.
-	rowHeaderBits = 2 + 32 + baselineBits
-	baselineBits  = 5
 )
 
 // AppendStateHeader appends h; the rows' bits begin at the next byte.
@@ -72,9 +68,9 @@ func StateStamp(d []byte) (echo uint32, hold uint16) {
 	return binary.LittleEndian.Uint32(d[stateEchoAt:]), binary.LittleEndian.Uint16(d[stateHoldAt:])
 }
 
-// ParseStateHeader reads the header of a State datagram and leaves rows at the
-// first row, aliasing d. The caller reads h.Rows times ReadRowHeader and
-// Schema.ReadDelta, and then ExpectEnd.
+// ParseStateHeader reads the header of a State datagram and leaves rows behind
+// it, aliasing d. If there are rows, the caller reads a RowCoding, h.Rows row
+// headers, the rows with Codec.Read in the order of Order, and then ExpectEnd.
 func ParseStateHeader(d []byte, rows *BitReader) (StateHeader, error) {
 	rows.Reset(nil)
 	if len(d) > MaxDatagram {
@@ -88,6 +84,9 @@ func ParseStateHeader(d []byte, rows *BitReader) (StateHeader, error) {
 		Echo: c.uint32("echo"), Hold: c.uint16("hold"), Seq: c.uint32("seq"), Tick: c.uint32("tick"),
 		Structure: c.uint32("structure"), Fold: c.uint16("fold"), Rows: int(c.uvarint(MaxRows, "row count")),
 	}
+	if c.err == nil && h.Tick == 0 {
+		c.fail("tick is 0: ticks are counted from 1")
+	}
 	if c.err == nil && h.Seq == 0 {
 		c.fail("seq is 0: snapshots are counted from 1")
 	}
@@ -98,27 +97,116 @@ func ParseStateHeader(d []byte, rows *BitReader) (StateHeader, error) {
 	return h, nil
 }
 
-// AppendRowHeader writes what precedes a delta row: gap is the row's slot minus
-// the slot of the row before it, or minus 0 for the first row, so that it is 0
-// for a first row of slot 0 and nowhere else. baseline is BaselineNone, 1 to
-// MaxBaselineAge, or BaselineEnter.
-func AppendRowHeader(w *BitWriter, gap uint32, baseline uint8) {
-	if invariants.Enabled {
-		mustHold(gap < MaxSlots && baseline < 1<<baselineBits, "row with gap %d, baseline %d", gap, baseline)
-	}
-	w.WriteSized(gap)
-	w.Write(uint64(baseline), baselineBits)
+// Baseline names the states of a row that it is coded against, by their ticks:
+// every state that a client has of a row is of another tick. It is comparable.
+type Baseline struct {
+	// Age is how many ticks the baseline is older than the datagram. 0: there
+	// is none, the row is in full.
+	Age uint32
+	// Gap is how many ticks the state before the baseline is older than it. 0:
+	// none is used.
+	Gap uint32
 }
 
-// ReadRowHeader reads what AppendRowHeader wrote. The caller checks that slots
-// ascend and stay below the world's.
-func ReadRowHeader(r *BitReader) (gap uint32, baseline uint8, err error) {
-	gap = r.ReadSized()
-	baseline = uint8(r.Read(baselineBits))
-	if gap >= MaxSlots {
-		r.fail("row with gap %d, slots end at %d", gap, MaxSlots)
+// RowCoding says how the headers of a datagram's rows are written. It precedes
+// them, if there are any.
+type RowCoding struct {
+	// SkipBits is the order of the Golomb form of the slots passed over, up to
+	// MaxSkipBits.
+	SkipBits uint8
+	// Usual is the baseline of rows that name none.
+	Usual Baseline
+}
+
+const (
+	// MaxSkipBits bounds RowCoding.SkipBits.
+	MaxSkipBits  = 1<<skipBitsBits - 1
+	skipBitsBits = 4
+	ageOrder     = 4 // of the Golomb forms of ages, and
+	gapOrder     = 2 // of gaps
+	// MaxRowCodingBits is the most that a RowCoding takes, rowHeaderBits the
+	// most that the header of a row does.
+	MaxRowCodingBits = skipBitsBits + baselineBits
+	rowHeaderBits    = 2*24 + 1 + 1 + baselineBits
+	baselineBits     = (2*(32-ageOrder) + 1 + ageOrder) + (2*(32-gapOrder) + 1 + gapOrder)
+)
+
+// AppendRowCoding writes c, ahead of the row headers.
+func AppendRowCoding(w *BitWriter, c RowCoding) {
+	w.Write(uint64(c.SkipBits), skipBitsBits)
+	c.Usual.append(w)
+}
+
+// Bits is what AppendRowCoding takes.
+func (c RowCoding) Bits() int { return skipBitsBits + c.Usual.bits() }
+
+// ReadRowCoding reads what AppendRowCoding wrote into a datagram of a tick.
+func ReadRowCoding(r *BitReader, tick uint32) (c RowCoding) {
+	c.SkipBits = uint8(r.Read(skipBitsBits))
+	c.Usual = readBaseline(r, tick)
+	return c
+}
+
+func (b Baseline) append(w *BitWriter) {
+	w.WriteGolomb(b.Age, ageOrder)
+	if b.Age != 0 {
+		w.WriteGolomb(b.Gap, gapOrder)
 	}
-	return gap, baseline, r.err
+}
+
+// bits is what append takes.
+func (b Baseline) bits() int {
+	n := GolombBits(b.Age, ageOrder)
+	if b.Age != 0 {
+		n += GolombBits(b.Gap, gapOrder)
+	}
+	return n
+}
+
+// readBaseline refuses ticks before the first, which is 1.
+func readBaseline(r *BitReader, tick uint32) (b Baseline) {
+	b.Age = r.ReadGolomb(ageOrder, max(tick, 1)-1)
+	if b.Age != 0 {
+		b.Gap = r.ReadGolomb(gapOrder, tick-b.Age-1)
+	}
+	return b
+}
+
+// AppendRowHeader writes one of the row headers, which precede all rows: skip is
+// how many slots are passed over since the row before, or since before slot 0.
+func AppendRowHeader(w *BitWriter, c RowCoding, skip uint32, b Baseline) {
+	if invariants.Enabled {
+		mustHold(skip < MaxSlots, "row after %d slots", skip)
+	}
+	w.WriteGolomb(skip, uint(c.SkipBits))
+	if b == c.Usual {
+		w.Write(0, 1)
+		return
+	}
+	w.Write(1, 1)
+	b.append(w)
+}
+
+// RowHeaderBits is what AppendRowHeader takes.
+func RowHeaderBits(c RowCoding, skip uint32, b Baseline) int {
+	n := GolombBits(skip, uint(c.SkipBits)) + 1
+	if b != c.Usual {
+		n += b.bits()
+	}
+	return n
+}
+
+// ReadRowHeader reads what AppendRowHeader wrote into a datagram of a tick. The
+// caller checks that slots stay below the world's.
+func ReadRowHeader(r *BitReader, c RowCoding, tick uint32) (skip uint32, b Baseline) {
+	skip = r.ReadGolomb(uint(c.SkipBits), MaxSlots-1)
+	if !r.ReadBool() {
+		return skip, c.Usual
+	}
+	if b = readBaseline(r, tick); b == c.Usual {
+		r.fail("a row names the usual baseline")
+	}
+	return skip, b
 }
 
 // Fold adds a handle to the fold of those before it; the first is added to 0.
@@ -128,9 +216,7 @@ func Fold(acc uint64, h bulk.Handle) uint64 {
 	x := uint32(acc)
 	x = (x ^ h.Index()) * 0x9e3779b1
 	x ^= x >> 15
-	if !fault.FoldIndexOnly {
-		x = (x ^ h.Generation()) * 0x85ebca77
-	}
+	x = (x ^ h.Generation()) * 0x85ebca77
 	x ^= x >> 13
 	return uint64(x)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // Tables are the numbers that a Codec forecasts and codes with. They are made
@@ -24,6 +25,10 @@ type Tables struct {
 	heads     []headLengths
 	grounds   []ground
 	version   uint32
+
+	// The codes themselves, so that all codecs share them.
+	residualCodes [lanes][scales]*code
+	gapCode       *code
 }
 
 // ground is what training found of the places of one shape of component: bounds
@@ -41,6 +46,7 @@ type headLengths struct {
 	group   int
 	ways    int
 	lengths [headContexts][]uint8
+	codes   [headContexts]*code
 }
 
 const (
@@ -54,16 +60,18 @@ const (
 //go:embed default.tables
 var defaultTables []byte
 
-// DefaultTables are those that ship with this version of the protocol. They are
-// trained on bodies that roll, fall, are stacked and are carried, at a baseline
-// of a tenth of a second.
-func DefaultTables() *Tables {
+var parseDefaults = sync.OnceValue(func() *Tables {
 	t, err := ParseTables(defaultTables)
 	if err != nil {
 		panic("wire: the default tables that were compiled in: " + err.Error())
 	}
 	return t
-}
+})
+
+// DefaultTables are those that ship with this version of the protocol. They are
+// trained on bodies that roll, fall, are stacked and are carried, at a baseline
+// of a tenth of a second.
+func DefaultTables() *Tables { return parseDefaults() }
 
 // Version tells tables apart: FNV-1a, 32 bits, of their bytes.
 func (t *Tables) Version() uint32 { return t.version }
@@ -99,6 +107,7 @@ func UntrainedTables() *Tables {
 	}
 	t.gaps = [residualCodes]uint8(codeLengths(expectedCounts(16, 1<<20)))
 	t.version = versionOf(t.append(nil))
+	t.compile()
 	return t
 }
 
@@ -117,6 +126,22 @@ func expectedCounts(scale int, total float64) []uint64 {
 	return counts
 }
 
+// compile makes the codes of the lengths.
+func (t *Tables) compile() {
+	for lane := range t.residuals {
+		for s := range t.residuals[lane] {
+			t.residualCodes[lane][s] = newCode(t.residuals[lane][s][:])
+		}
+	}
+	t.gapCode = newCode(t.gaps[:])
+	for i := range t.heads {
+		h := &t.heads[i]
+		for context := range h.codes {
+			h.codes[context] = newCode(h.lengths[context])
+		}
+	}
+}
+
 // groundOf is what is known of the places of a shape, nil if nothing.
 func (t *Tables) groundOf(shape string) *ground {
 	for i := range t.grounds {
@@ -132,10 +157,7 @@ func (t *Tables) groundOf(shape string) *ground {
 func (t *Tables) headsOf(shape string, g, ways int) (heads [headContexts]*code) {
 	for i := range t.heads {
 		if h := &t.heads[i]; h.shape == shape && h.group == g && h.ways == ways {
-			for context := range heads {
-				heads[context] = newCode(h.lengths[context])
-			}
-			return heads
+			return h.codes
 		}
 	}
 	common := newCode(plainHead(ways))
@@ -274,7 +296,11 @@ func ParseTables(b []byte) (*Tables, error) {
 		}
 		t.heads = append(t.heads, h)
 	}
-	return t, c.end()
+	if err := c.end(); err != nil {
+		return nil, err
+	}
+	t.compile()
+	return t, nil
 }
 
 // lengths reads the lengths of one code.

@@ -66,7 +66,7 @@ func (n *tally) residual(lane, scale, symbol int, d int64, f *forecast) {
 // weighted by how far off the present forecast is, so that repeated fits come
 // to the least sum of absolute errors.
 func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
-	if !n.fitting || past.Base == nil {
+	if !n.fitting {
 		return
 	}
 	const unit = 1 << fractionBits

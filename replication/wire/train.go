@@ -35,6 +35,7 @@ func Train(s *Schema, samples func(yield func(Sample) bool)) *Tables {
 	}
 	t = pass(s, t, samples, false).coded(t)
 	t.version = versionOf(t.append(nil))
+	t.compile()
 	return t
 }
 

@@ -6,6 +6,7 @@ import "math"
 type Welcome struct {
 	Protocol        uint16 // Version
 	Schema          uint64 // Schema.Hash
+	Tables          uint32 // Tables.Version
 	Epoch           uint64 // names this world; handles of another are stale
 	GenerationFloor uint32 // handles with a lower generation are stale (H5)
 	TickHz          uint16 // steps a second
@@ -16,7 +17,7 @@ type Welcome struct {
 }
 
 var welcomeElements = []element{
-	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("epoch", math.MaxUint64),
+	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
 	number("generation floor", math.MaxUint32), number("tick rate", math.MaxUint16), number("snapshot rate", math.MaxUint16),
 	number("max slots", MaxSlots), number("session", math.MaxUint64), number("tick", math.MaxUint32),
 }

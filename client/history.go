@@ -1,0 +1,59 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// history is the states of an entity that the server may name as baselines: by
+// tick, in no order. It keeps the newest wire.MaxStates of them, and forgets
+// those before the oldest that the server named, since it never goes back; but
+// one naming later than it could, for the sake of datagrams that were
+// overtaken.
+type history struct {
+	ticks []uint32
+	words []uint32 // of all states, one after the other
+	named uint32   // the oldest tick that was named by the newest row, and
+	floor uint32   // by the one that named another before
+}
+
+// find returns the words of the state of a tick, or nil.
+func (s *history) find(tick uint32, words int) []uint32 {
+	if i := slices.Index(s.ticks, tick); i >= 0 {
+		return s.words[i*words : (i+1)*words]
+	}
+	return nil
+}
+
+// keep adds the state of a tick.
+func (s *history) keep(tick uint32, words []uint32) {
+	if tick < s.floor || slices.Contains(s.ticks, tick) {
+		return
+	}
+	place := 0
+	for i, t := range s.ticks {
+		if t < s.ticks[place] {
+			place = i
+		}
+	}
+	switch {
+	case len(s.ticks) > 0 && s.ticks[place] < s.floor:
+	case len(s.ticks) < wire.MaxStates && !(fault.ForgetStates && len(s.ticks) == 1):
+		place = len(s.ticks)
+		s.ticks = append(s.ticks, 0)
+		s.words = append(s.words, words...)
+	case tick < s.ticks[place]:
+		return
+	}
+	s.ticks[place] = tick
+	copy(s.words[place*len(words):], words)
+}
+
+// name notes that the server took the state of a tick for the older of two.
+func (s *history) name(tick uint32) {
+	if tick > s.named {
+		s.named, s.floor = tick, s.named
+	}
+}

@@ -1,0 +1,172 @@
+package replication
+
+import (
+	"math"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// wanted is an entity that is to be entered: a newcomer, or a member whose set
+// of components changed.
+type wanted struct {
+	handle bulk.Handle
+	since  uint32 // tick at which it was first wanted; of a member, of its last Enter
+	place  uint32 // of its row; noRow: a newcomer that has none yet
+}
+
+// leastEnterBytes is less than any Enter record takes. It bounds how many can be
+// afforded, so that a crowd which waits is not put in order for nothing.
+const leastEnterBytes = 6
+
+// joinQueue lets newcomers that wait already keep their places. Both lists are in
+// ascending order of slots.
+func (v *Viewer) joinQueue() {
+	waiting := v.queue
+	for i := range v.replicator.wanted {
+		w := &v.replicator.wanted[i]
+		for len(waiting) > 0 && waiting[0].handle.Index() < w.handle.Index() {
+			waiting = waiting[1:]
+		}
+		if len(waiting) > 0 && waiting[0].handle == w.handle {
+			w.since = waiting[0].since
+		}
+	}
+}
+
+// enterWanted writes Enter records, most urgent first, while the budget and the
+// client keep up. While rows wait for their turn, enters may take half of the
+// budget: a crowd that joins must not starve what moves. newcomers is how many
+// of the wanted are that; members follow them.
+func (v *Viewer) enterWanted(newcomers int, rowsWait bool) {
+	r := v.replicator
+	allowance := v.tokens
+	if rowsWait {
+		allowance /= 2
+	}
+	if allowance > 0 {
+		for _, key := range first(v.byUrgency(), allowance/leastEnterBytes+1) {
+			if allowance <= 0 || v.structure.outstanding() >= maxOutstandingBytes {
+				break
+			}
+			allowance -= v.enter(&r.wanted[uint32(key)])
+		}
+	}
+	v.admit(r.wanted[:newcomers])
+}
+
+// byUrgency returns a sort key for each of the wanted: urgency, then place in
+// the list. Urgency is what a row's priority would be had it waited as long. It
+// grows while one waits, and starts anew with each Enter: so neither a member
+// whose components change all the time nor a stream of newcomers close by keeps
+// the others out for ever.
+func (v *Viewer) byUrgency() []uint64 {
+	r := v.replicator
+	r.keys = r.keys[:0]
+	for i := range r.wanted {
+		w := &r.wanted[i]
+		urgency := v.gain(&r.frame.tenants[w.handle.Index()]) * float32(1+r.frame.tick-w.since)
+		r.keys = append(r.keys, descending(urgency, uint32(i)))
+	}
+	return r.keys
+}
+
+// descending makes a key that sorts by a weight, most first, then by a number.
+// The bits of positive floats are in the order of their values.
+func descending(weight float32, number uint32) uint64 {
+	return uint64(^math.Float32bits(weight))<<32 | uint64(number)
+}
+
+// first returns the n lowest keys in order, or all. It keeps them in a heap with
+// the highest on top, so that most of a crowd costs one comparison each.
+func first(keys []uint64, n int) []uint64 {
+	if n < len(keys) {
+		heap := keys[:n]
+		for i := n/2 - 1; i >= 0; i-- {
+			sink(heap, i)
+		}
+		for _, key := range keys[n:] {
+			if key < heap[0] {
+				heap[0] = key
+				sink(heap, 0)
+			}
+		}
+		keys = heap
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// sink restores the heap below i.
+func sink(heap []uint64, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(heap) {
+			return
+		}
+		if child+1 < len(heap) && heap[child+1] > heap[child] {
+			child++
+		}
+		if heap[i] >= heap[child] {
+			return
+		}
+		heap[i], heap[child] = heap[child], heap[i]
+		i = child
+	}
+}
+
+// enter sends the whole present state of an entity and takes it into the
+// interest set. A newcomer's row is found by its slot only after admit.
+func (v *Viewer) enter(w *wanted) int {
+	r := v.replicator
+	slot := w.handle.Index()
+	t := &r.frame.tenants[slot]
+	row := r.frame.current(t)
+	r.frame.schema.References(row, v.teach)
+	n := v.tell(wire.Record{
+		Op: wire.OpEnter, Handle: w.handle, Kind: uint32(t.kind), Row: v.encoder.full(r.frame.schema, row),
+	})
+	if w.place == noRow {
+		w.place = v.allot()
+		r.newcomers = append(r.newcomers, newcomer{slot, w.place})
+		delete(v.toldDead, slot)
+	}
+	before := v.rows[w.place]
+	v.rows[w.place] = viewerRow{
+		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, nextTick: r.frame.tick,
+		active: before.active,
+	}
+	if row := &v.rows[w.place]; fault.KeepBaseline {
+		row.ackedTick, row.olderTick, row.nextTick = before.ackedTick, before.olderTick, before.nextTick
+	}
+	r.stats.Enters++
+	return n
+}
+
+// entering says whether a newcomer in a slot was entered and is not a member yet.
+func (v *Viewer) entering(slot uint32) bool {
+	return slices.ContainsFunc(v.replicator.newcomers, func(c newcomer) bool { return c.slot == slot })
+}
+
+// admit makes the newcomers that were entered members, and has the others wait.
+func (v *Viewer) admit(list []wanted) {
+	r := v.replicator
+	r.newcomers = r.newcomers[:0]
+	v.queue = v.queue[:0]
+	for i := range list {
+		w := &list[i]
+		if w.place == noRow {
+			v.queue = append(v.queue, queued{w.handle, w.since})
+			continue
+		}
+		v.hidden.clear(w.handle.Index())
+		r.newcomers = append(r.newcomers, newcomer{w.handle.Index(), w.place})
+	}
+	if len(v.queue) == 0 && cap(v.queue) > keptQueue {
+		v.queue = nil // what a crowd took
+	}
+	v.members.insert(r.newcomers)
+	r.newcomers = r.newcomers[:0]
+}

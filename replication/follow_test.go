@@ -1,0 +1,224 @@
+package replication_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// pose is where something is that may ride on something else.
+type pose struct {
+	Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=On"`
+	Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
+	Lit      bool
+	On       bulk.Handle `net:"ref"`
+	Yaw      float32     `net:"angle,bits=12,predict=linear"`
+}
+
+// convoy is a world of riders and what they ride on, its viewers, and replicas
+// at the other ends of bad links.
+type convoy struct {
+	t      testing.TB
+	seed   uint64
+	rng    *rand.Rand
+	now    int64
+	world  *world.World
+	rep    *replication.Replicator
+	schema *wire.Schema
+	poses  *world.Component[pose]
+	kind   world.KindID
+	live   []bulk.Handle
+	ends   []*end
+	states map[tickOf][]uint32
+}
+
+type tickOf struct {
+	tick   uint32
+	handle bulk.Handle
+}
+
+// end is one viewer, its links and its replica.
+type end struct {
+	viewer  *replication.Viewer
+	replica *client.Replica
+	frames  wire.FrameReader
+	down    *simtest.Stream
+	downD   *simtest.Link
+	up      *simtest.Link
+	acks    map[byte]wire.Ack // under way, by their number
+	number  byte
+	applied int
+}
+
+func newConvoy(t testing.TB, seed uint64, viewers int, links simtest.Conditions, budget int) *convoy {
+	w, err := world.New(world.Config{Seed: seed})
+	require.NoError(t, err)
+	c := &convoy{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), world: w, states: map[tickOf][]uint32{}}
+	c.poses, err = world.Register[pose](w, "pose")
+	require.NoError(t, err)
+	c.kind, err = w.AddKind(world.Kind{Name: "thing"})
+	require.NoError(t, err)
+	c.schema = wire.NewSchema()
+	require.NoError(t, wire.AddComponent[pose](c.schema, "pose"))
+	c.rep, err = replication.New(w, c.schema, replication.Config{BudgetBytesPerSecond: budget})
+	require.NoError(t, err)
+	for i := range uint64(viewers) {
+		e := &end{
+			viewer: c.rep.AddViewer(0), down: simtest.NewStream(seed+i, links),
+			downD: simtest.NewLink(seed+i+100, links), up: simtest.NewLink(seed+i+200, links), acks: map[byte]wire.Ack{},
+		}
+		e.replica = client.NewReplica(c.rep.Codec(), 1, 1<<16, client.Observer{Enter: c.check, Update: c.check})
+		c.ends = append(c.ends, e)
+	}
+	for range 40 {
+		c.spawn()
+	}
+	return c
+}
+
+func (c *convoy) spawn() {
+	h, err := c.world.Spawn(c.kind, world.Vec3{}, world.Vec3{})
+	require.NoError(c.t, err)
+	p := pose{Position: [3]float32{c.rng.Float32()*100 - 50, c.rng.Float32() * 10, c.rng.Float32()*100 - 50}, Facing: [4]float32{3: 1}}
+	if len(c.live) > 0 && c.rng.IntN(3) > 0 {
+		p.On = c.live[c.rng.IntN(len(c.live))] // riders of riders, too, and of the dead by and by
+	}
+	c.poses.Set(h, p)
+	c.live = append(c.live, h)
+}
+
+// move drives everything that rides on nothing, and takes riders along.
+func (c *convoy) move() {
+	for i, h := range c.live {
+		p := *c.poses.Get(h)
+		switch on := c.poses.Get(p.On); {
+		case c.rng.IntN(60) == 0:
+			p.On = c.live[c.rng.IntN(len(c.live))] // another one, or oneself
+		case c.rng.IntN(4) == 0:
+			continue
+		case on != nil:
+			p.Position = on.Position
+			p.Position[0] += float32(i%3) + c.rng.Float32()/64
+			p.Facing = on.Facing
+		case i%5 > 0:
+			angle := float64(c.world.Tick()) / float64(20+i)
+			p.Position[0] += float32(math.Cos(angle) / 8)
+			p.Position[2] += float32(math.Sin(angle) / 8)
+			p.Facing = [4]float32{0, float32(math.Sin(angle / 2)), 0, float32(math.Cos(angle / 2))}
+			p.Yaw = float32(angle)
+			p.Lit = c.rng.IntN(30) == 0
+		}
+		c.poses.Set(h, p)
+	}
+	if c.rng.IntN(10) == 0 {
+		i := c.rng.IntN(len(c.live))
+		c.world.Destroy(c.live[i])
+		c.live = append(c.live[:i], c.live[i+1:]...)
+		c.spawn()
+	}
+}
+
+// step is one tick of the world and of everybody.
+func (c *convoy) step() {
+	c.now += 16
+	for _, e := range c.ends {
+		for _, d := range e.up.Receive(c.now) {
+			require.NoError(c.t, e.viewer.Acknowledge(e.acks[d[0]]))
+		}
+	}
+	c.move()
+	c.world.Step()
+	c.rep.AfterStep()
+	if c.rep.Due(0) {
+		c.rep.Capture()
+		for _, h := range c.live {
+			p := *c.poses.Get(h)
+			words := make([]uint32, c.schema.Words())
+			c.schema.Quantise(0, unsafe.Pointer(&p), words)
+			c.states[tickOf{uint32(c.world.Tick()), h}] = words
+		}
+		for _, e := range c.ends {
+			if c.rng.IntN(30) == 0 {
+				e.viewer.Resync() // everybody begins another life
+			}
+			u := e.viewer.Snapshot()
+			e.down.Send(c.now, u.Stream)
+			for _, d := range u.Datagrams {
+				e.downD.Send(c.now, append([]byte(nil), d...))
+			}
+		}
+	}
+	for _, e := range c.ends {
+		c.receive(e)
+	}
+}
+
+func (c *convoy) receive(e *end) {
+	e.frames.Feed(e.down.Receive(c.now))
+	for {
+		_, body, ok, err := e.frames.Next()
+		require.NoError(c.t, err, c.where())
+		if !ok {
+			break
+		}
+		require.NoError(c.t, e.replica.ApplyStructure(body), c.where())
+	}
+	for _, d := range e.downD.Receive(c.now) {
+		outcome, err := e.replica.ApplyState(d)
+		require.NoError(c.t, err, c.where())
+		require.NotEqual(c.t, client.Faulty, outcome, c.where())
+		if outcome == client.Applied {
+			e.applied++
+		}
+		e.number++
+		e.acks[e.number] = e.replica.Ack()
+		e.up.Send(c.now, []byte{e.number})
+	}
+}
+
+func (c *convoy) where() string { return fmt.Sprintf("seed %d, tick %d", c.seed, c.world.Tick()) }
+
+// check holds an entity against what the server had.
+func (c *convoy) check(e *client.Entity) {
+	require.Equal(c.t, c.states[tickOf{e.Tick(), e.Handle()}], e.AppendWords(nil), "%v of tick %d; %s", e.Handle(), e.Tick(), c.where())
+}
+
+// TestReplicasFollow holds replicas against the server, whatever the links do to
+// datagrams and acknowledgements: rows with one baseline, with two, with none,
+// and on their parents, which come and go, leave and are replaced.
+func TestReplicasFollow(t *testing.T) {
+	var total replication.Stats
+	for seed := range uint64(20) {
+		links := simtest.Conditions{
+			Loss: float64(seed%4) * 0.04, Duplicate: float64(seed%3) * 0.1, Reorder: float64(seed%2) * 0.2,
+			DelayMin: int64(seed % 5 * 20), DelayMax: int64(seed % 5 * 40), ReorderExtra: 100,
+		}
+		c := newConvoy(t, seed, 3, links, []int{6_000, 20_000, 64_000}[seed%3])
+		for range 250 {
+			c.step()
+		}
+		for i, e := range c.ends {
+			require.Greater(t, e.applied, 10, "viewer %d heard little; %s", i, c.where())
+		}
+		s := c.rep.Stats()
+		total.Rows += s.Rows
+		total.RowsAnchored += s.RowsAnchored
+		total.RowsCopied += s.RowsCopied
+		total.RowsWhole += s.RowsWhole
+	}
+	require.Greater(t, total.RowsAnchored, total.Rows/50, "few rows were told of by their parents")
+	require.Greater(t, total.RowsCopied, total.Rows/10, "few rows were shared by viewers")
+	require.NotZero(t, total.RowsWhole, "no row was ever sent without a baseline")
+	t.Logf("%d rows: %d anchored, %d copied, %d whole", total.Rows, total.RowsAnchored, total.RowsCopied, total.RowsWhole)
+}

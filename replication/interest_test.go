@@ -1,0 +1,258 @@
+package replication_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// scene is a stage whose entities walk, die, lose their place and fall under
+// rules, beside a plain account of whom the viewer must be shown.
+type scene struct {
+	*stage
+	rand    *rand.Rand
+	crowd   []bulk.Handle
+	always  bulk.Bitset // a set of the game's own: it changes behind the world's back
+	fog     bulk.Bitset // likewise
+	private *world.Component[secret]
+	team    *world.Component[team]
+	idea    world.KindID // without a body
+	owned   map[bulk.Handle]bool
+	shown   map[bulk.Handle]bool // by the records
+	filter  int                  // which of the four filters is in force
+	written uint32
+	ruled   bool       // Config has Private
+	lit     bool       // Config has Always
+	hasty   bool       // much changes in each tick
+	center  world.Vec3 // where the focus is, or died
+}
+
+type (
+	secret struct{}
+	team   struct{}
+)
+
+const sceneEnter, sceneLeave = 40, 50
+
+func newScene(t *testing.T, seed uint64) *scene {
+	s := &scene{
+		stage: &stage{t: t}, rand: rand.New(rand.NewPCG(seed, 5)),
+		owned: map[bulk.Handle]bool{}, shown: map[bulk.Handle]bool{},
+	}
+	w, err := world.New(world.Config{Seed: seed, Gravity: -1, HalfExtent: world.Vec3{X: 100, Y: 60, Z: 100}})
+	require.NoError(t, err)
+	s.world = w
+	s.private, s.team = register[secret](t, w, "secret"), register[team](t, w, "team")
+	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
+	require.NoError(t, err)
+	s.idea, err = w.AddKind(world.Kind{Name: "idea"})
+	require.NoError(t, err)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	c := replication.Config{SnapshotHz: 60, EnterRadius: sceneEnter, LeaveRadius: sceneLeave, BudgetBytesPerSecond: 60_000_000}
+	s.ruled, s.lit, s.hasty = seed%3 == 0, seed%3 < 2, seed%4 < 2
+	if s.ruled {
+		c.Private = s.private.Presence()
+	}
+	if s.lit {
+		c.Always = &s.always
+	}
+	s.rep, err = replication.New(w, schema, c)
+	require.NoError(t, err)
+	s.focus = s.spawn(0, 0)
+	s.viewer = s.rep.AddViewer(s.focus)
+	return s
+}
+
+func register[T any](t *testing.T, w *world.World, name string) *world.Component[T] {
+	c, err := world.Register[T](w, name)
+	require.NoError(t, err)
+	return c
+}
+
+func (s *scene) anywhere() world.Vec3 {
+	return world.Vec3{X: (2*s.rand.Float32() - 1) * 99, Y: s.rand.Float32() * 59, Z: (2*s.rand.Float32() - 1) * 99}
+}
+
+// change does something to the world or to the rules.
+func (s *scene) change() {
+	pick := func() bulk.Handle {
+		if len(s.crowd) == 0 {
+			return s.focus
+		}
+		return s.crowd[s.rand.IntN(len(s.crowd))]
+	}
+	switch s.rand.IntN(16) {
+	case 0, 1, 2:
+		at := s.anywhere()
+		h, err := s.world.Spawn(s.crate, at, world.Vec3{})
+		require.NoError(s.t, err)
+		s.crowd = append(s.crowd, h)
+	case 3:
+		h, err := s.world.Spawn(s.idea, world.Vec3{}, world.Vec3{})
+		require.NoError(s.t, err)
+		s.crowd = append(s.crowd, h)
+	case 4, 5:
+		s.world.Destroy(pick())
+	case 6:
+		s.world.SetPosition(pick(), s.anywhere())
+	case 7:
+		v := s.anywhere()
+		s.world.SetVelocity(pick(), v.Scale(float32(s.rand.IntN(2))))
+	case 8:
+		s.world.SetPosition(s.focus, s.anywhere())
+		if s.rand.IntN(200) == 0 {
+			s.world.Destroy(s.focus)
+		}
+	case 9:
+		flip(&s.always, pick())
+		toggle(s.private, pick(), secret{})
+	case 10:
+		toggle(s.team, pick(), team{})
+		flip(&s.fog, pick())
+	case 11:
+		h := pick()
+		if s.owned[h] {
+			s.viewer.Disown(h)
+			delete(s.owned, h)
+		} else if h != s.focus {
+			s.viewer.Own(h)
+			s.owned[h] = true
+		}
+	case 12:
+		s.filter = s.rand.IntN(4)
+		s.viewer.SetFilter([]replication.Filter{
+			{},
+			{Not: []*bulk.Bitset{&s.fog}},
+			{Only: []*bulk.Bitset{s.team.Presence()}, Also: []*bulk.Bitset{&s.fog}},
+			{Also: []*bulk.Bitset{&s.fog}},
+		}[s.filter])
+	case 13:
+		s.viewer.Teach(pick())
+	case 14, 15:
+		flip(&s.fog, pick())
+	}
+}
+
+func toggle[T any](c *world.Component[T], h bulk.Handle, value T) {
+	if c.Presence().Has(h.Index()) {
+		c.Remove(h)
+	} else {
+		c.Set(h, value)
+	}
+}
+
+func flip(set *bulk.Bitset, h bulk.Handle) {
+	if set.Has(h.Index()) {
+		set.Clear(h.Index())
+	} else {
+		set.Set(h.Index())
+	}
+}
+
+// must says whether the viewer is to be shown h now, and whether a rule forbids it.
+func (s *scene) must(h bulk.Handle, was bool) (show, forbidden bool) {
+	has := func(set *bulk.Bitset) bool { return set.Has(h.Index()) }
+	if s.world.Status(h) != bulk.Live {
+		return false, false
+	}
+	if h == s.focus || s.owned[h] {
+		return true, false
+	}
+	forbidden = s.ruled && has(s.private.Presence()) || s.filter == 1 && has(&s.fog) || s.filter == 2 && !has(s.team.Presence())
+	if forbidden {
+		return false, true
+	}
+	if s.lit && has(&s.always) || s.filter >= 2 && has(&s.fog) {
+		return true, false
+	}
+	at, placed := s.world.Position(h)
+	if !placed {
+		return true, false
+	}
+	d := at.Sub(s.center)
+	if was {
+		return d.Dot(d) <= sceneLeave*sceneLeave, false
+	}
+	return d.Dot(d) <= sceneEnter*sceneEnter, false
+}
+
+// TestInterestModel compares the interest set and the records with the account.
+func TestInterestModel(t *testing.T) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
+		s := newScene(t, seed)
+		for tick := range 250 {
+			changes := s.rand.IntN(6)
+			if !s.hasty {
+				changes = s.rand.IntN(2) * s.rand.IntN(2)
+			}
+			for range changes {
+				s.change()
+			}
+			s.world.Step()
+			for _, h := range s.world.Destroyed() {
+				s.always.Clear(h.Index())
+				s.fog.Clear(h.Index())
+			}
+			s.rep.AfterStep()
+			if s.rand.IntN(3) == 0 {
+				continue // a tick without a frame
+			}
+			s.rep.Capture()
+			if s.rand.IntN(3) == 0 {
+				continue // a frame without a snapshot
+			}
+			s.audit(seed, tick, s.viewer.Snapshot())
+		}
+	}
+}
+
+// audit applies the records of a snapshot, and compares.
+func (s *scene) audit(seed uint64, tick int, u replication.Update) {
+	if at, ok := s.world.Position(s.focus); ok {
+		s.center = at
+	}
+	for _, r := range records(s.t, u) {
+		s.written++
+		show, forbidden := s.must(r.Handle, s.shown[r.Handle])
+		switch r.Op {
+		case wire.OpEnter:
+			require.True(s.t, show, "seed %d tick %d: %v entered", seed, tick, r.Handle)
+			s.shown[r.Handle] = true
+		case wire.OpLeave:
+			require.True(s.t, s.shown[r.Handle] && !show, "seed %d tick %d: %v left", seed, tick, r.Handle)
+			require.Equal(s.t, forbidden, r.Reason == wire.ReasonHiddenByRule, "seed %d tick %d: %v left: %v", seed, tick, r.Handle, r.Reason)
+			delete(s.shown, r.Handle)
+		case wire.OpDestroy:
+			require.Equal(s.t, bulk.Stale, s.world.Status(r.Handle), "seed %d tick %d: %v", seed, tick, r.Handle)
+			delete(s.shown, r.Handle)
+		}
+	}
+	require.NoError(s.t, s.viewer.CheckInvariants(), "seed %d tick %d", seed, tick)
+	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: 1<<64 - 1, Structure: s.written}))
+	got := map[bulk.Handle]bool{}
+	for h := range s.viewer.InterestSet {
+		got[h] = true
+		require.Equal(s.t, wire.Live, s.viewer.Resolve(h))
+	}
+	require.Equal(s.t, s.shown, got, "seed %d tick %d", seed, tick)
+	alive := s.crowd[:0]
+	for _, h := range append(s.crowd, s.focus) {
+		show, _ := s.must(h, got[h])
+		require.Equal(s.t, show, got[h], "seed %d tick %d: %v", seed, tick, h)
+		if h != s.focus && s.world.Status(h) == bulk.Live {
+			alive = append(alive, h)
+		}
+	}
+	s.crowd = alive
+}

@@ -1,0 +1,82 @@
+package replication
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// slotSet is a set of slots that takes memory by what is in it, not by the size
+// of the world: 8 bytes for each 64 neighbours with a member, and 32 for each
+// 4,096 slots below the highest.
+type slotSet struct {
+	groups []slotGroup
+	size   int
+}
+
+// slotGroup is 64 words of 64 slots, of which those with a member are kept.
+type slotGroup struct {
+	summary uint64 // the words that are kept
+	words   []uint64
+}
+
+// locate returns the place of a slot's word among those kept.
+func (g *slotGroup) locate(slot uint32) (at int, kept bool) {
+	bit := uint64(1) << (slot >> 6 & 63)
+	return bits.OnesCount64(g.summary & (bit - 1)), g.summary&bit != 0
+}
+
+func (s *slotSet) has(slot uint32) bool {
+	if int(slot>>12) >= len(s.groups) {
+		return false
+	}
+	g := &s.groups[slot>>12]
+	at, kept := g.locate(slot)
+	return kept && g.words[at]>>(slot&63)&1 != 0
+}
+
+func (s *slotSet) set(slot uint32) {
+	if need := int(slot>>12) + 1 - len(s.groups); need > 0 {
+		s.groups = grown(s.groups, need)
+	}
+	g := &s.groups[slot>>12]
+	at, kept := g.locate(slot)
+	if !kept {
+		g.words = slices.Insert(g.words, at, 0)
+		g.summary |= 1 << (slot >> 6 & 63)
+	}
+	if bit := uint64(1) << (slot & 63); g.words[at]&bit == 0 {
+		g.words[at] |= bit
+		s.size++
+	}
+}
+
+func (s *slotSet) clear(slot uint32) {
+	if !s.has(slot) {
+		return
+	}
+	g := &s.groups[slot>>12]
+	at, _ := g.locate(slot)
+	s.size--
+	if g.words[at] &^= 1 << (slot & 63); g.words[at] == 0 {
+		g.words = slices.Delete(g.words, at, at+1)
+		g.summary &^= 1 << (slot >> 6 & 63)
+	}
+}
+
+// each calls f for all members, in ascending order.
+func (s *slotSet) each(f func(slot uint32) error) error {
+	for i := range s.groups {
+		g := &s.groups[i]
+		at := 0
+		for rest := g.summary; rest != 0; rest &= rest - 1 {
+			base := uint32(i)<<12 | uint32(bits.TrailingZeros64(rest))<<6
+			for word := g.words[at]; word != 0; word &= word - 1 {
+				if err := f(base | uint32(bits.TrailingZeros64(word))); err != nil {
+					return err
+				}
+			}
+			at++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package replication
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Members against a map: batches come and go, of slots close together and far
+// apart.
+func TestMembersModel(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var m members
+		model := map[uint32]uint32{}
+		spread := uint32(100) << r.UintN(14)
+		for place := range uint32(60) {
+			come := map[uint32]uint32{}
+			for i := range r.UintN(80) {
+				if slot := r.Uint32N(spread); model[slot] == 0 {
+					come[slot] = place<<8 + uint32(i) + 1
+				}
+			}
+			var list []newcomer
+			for _, slot := range slices.Sorted(maps.Keys(come)) {
+				list = append(list, newcomer{slot, come[slot]})
+				model[slot] = come[slot]
+			}
+			m.insert(list)
+			requireMembers(t, &m, model, spread)
+			for slot := range model {
+				if r.UintN(3) == 0 {
+					*m.at(slot) = noRow
+					_, ok := m.find(slot)
+					require.False(t, ok, "without a row it is not found")
+					delete(model, slot)
+				}
+			}
+			m.compact()
+			requireMembers(t, &m, model, spread)
+		}
+	}
+}
+
+func requireMembers(t *testing.T, m *members, model map[uint32]uint32, spread uint32) {
+	require.Len(t, m.rows, len(model))
+	require.Equal(t, len(m.numbers), len(m.masks))
+	require.NotContains(t, m.masks, uint64(0), "a word without a member takes memory")
+	for slot, place := range model {
+		got, ok := m.find(slot)
+		if !ok || got != place {
+			require.Fail(t, "not found", "%d: at %d, want %d", slot, got, place)
+		}
+	}
+	for slot := range min(spread, 500) {
+		_, ok := m.find(slot)
+		if ok != (model[slot] != 0) {
+			require.Fail(t, "found", "%d: %v", slot, ok)
+		}
+	}
+}
+
+func TestSlotSetModel(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var s slotSet
+		model := map[uint32]bool{}
+		spread := uint32(200) << r.UintN(12)
+		for range 1000 {
+			slot := r.Uint32N(spread)
+			if r.UintN(2) == 0 {
+				s.set(slot)
+				model[slot] = true
+			} else {
+				s.clear(slot)
+				delete(model, slot)
+			}
+			if s.has(slot) != model[slot] || s.size != len(model) {
+				require.Fail(t, "differs", "%d: %v, %d members of %d", slot, s.has(slot), s.size, len(model))
+			}
+		}
+		var got []uint32
+		require.NoError(t, s.each(func(slot uint32) error { got = append(got, slot); return nil }))
+		require.Equal(t, slices.Sorted(maps.Keys(model)), got)
+		require.False(t, s.has(1<<30), "beyond what was ever set")
+	}
+}
+
+func TestChangesSince(t *testing.T) {
+	var c changes
+	var history []uint32
+	for n := range uint32(100) {
+		c.open().Set(n)
+		c.capture()
+		history = append(history, n)
+		for back := range uint32(changesKept + 2) {
+			if back > n+1 {
+				break
+			}
+			set := c.since(uint64(n + 1 - back))
+			if back >= changesKept {
+				require.Nil(t, set, "forgotten: everything may have changed")
+				continue
+			}
+			require.Equal(t, history[len(history)-int(back):], append([]uint32{}, slices.Collect(set.All())...), "%d back of %d", back, n)
+		}
+	}
+}
+
+func TestFirst(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 300 {
+		keys := make([]uint64, r.UintN(200))
+		for i := range keys {
+			keys[i] = r.Uint64N(100)
+		}
+		n := int(r.UintN(220)) + 1
+		want := slices.Sorted(slices.Values(keys))
+		want = append([]uint64{}, want[:min(n, len(want))]...)
+		require.Equal(t, want, first(keys, n))
+	}
+}

@@ -1,0 +1,63 @@
+package replication_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/world"
+)
+
+// TestViewerMemory: what a viewer takes depends on what it knows, not on the
+// slots of the world. Everybody's 1,000 entities are spread at random over a
+// million slots, so that hardly two are in the same word.
+func TestViewerMemory(t *testing.T) {
+	if testing.Short() || invariants.Enabled {
+		t.Skip("a world of a million slots")
+	}
+	const slots, groups, near, viewers = 1_000_000, 100, 1_000, 500
+	a := newArena(t, 0, 0, near, replication.Config{SnapshotHz: 30, EnterRadius: 12, BudgetBytesPerSecond: 1_200_000})
+	// Groups of 1,000 stand apart, everybody else where nobody looks.
+	place := func(group int) world.Vec3 {
+		return world.Vec3{X: float32(group%10)*40 - 180, Y: 1, Z: float32(group/10)*40 - 180}
+	}
+	inGroup := map[int][]int{}
+	for i := range slots {
+		at := world.Vec3{X: -400, Y: 60, Z: -400}
+		if a.rand.IntN(slots) < groups*near {
+			group := a.rand.IntN(groups)
+			at = place(group)
+			inGroup[group] = append(inGroup[group], i)
+		}
+		h, err := a.world.Spawn(a.crate, at, world.Vec3{})
+		require.NoError(t, err)
+		a.crowd = append(a.crowd, h)
+	}
+	a.written = make([]uint32, 1+viewers)
+	look := func(group int) {
+		a.viewers = append(a.viewers, a.rep.AddViewer(a.crowd[inGroup[group%groups][0]]))
+	}
+	look(0) // what is made once for all viewers
+	a.settle()
+	before, interest := inUse(), a.interest()
+	for i := range viewers {
+		look(i)
+	}
+	a.settle()
+	bytes, known := float64(inUse()-before)/viewers, float64(a.interest()-interest)/viewers
+	t.Logf("%.0f bytes a viewer, %.0f entities each", bytes, known)
+	require.Greater(t, known, near*0.9)
+	require.Less(t, bytes, 64.0*1024)
+}
+
+// inUse is the memory that live objects take.
+func inUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,122 @@
+package replication_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// TestCrowdJoins has 10,000 visible entities enter a viewer that has 40 moving
+// ones in view: the budget is kept, what moves is sent in every snapshot, and
+// everybody gets in.
+func TestCrowdJoins(t *testing.T) {
+	const budget, movers, crowd = 64_000, 40, 10_000
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget, EnterRadius: 200})
+	var moving []bulk.Handle
+	for i := range movers {
+		moving = append(moving, s.spawn(float32(i)/4, 1))
+	}
+	structure := uint32(0)
+	for s.viewer.Interest() <= movers {
+		structure += uint32(len(records(t, s.snapshot())))
+		s.acknowledge(structure)
+	}
+	for i := range crowd {
+		s.spawn(float32(i%100)-50, float32(i/100)-50)
+	}
+	snapshots, total, limit := 0, 0, crowd/20
+	if testing.Short() {
+		limit = 60
+	}
+	for ; s.viewer.Interest() <= movers+crowd && snapshots < limit; snapshots++ {
+		for i, h := range moving {
+			s.world.SetVelocity(h, world.Vec3{X: float32(1 - (snapshots+i)%2*2)})
+		}
+		u := s.snapshot()
+		total += len(u.Stream)
+		for _, d := range u.Datagrams {
+			total += len(d)
+		}
+		entered := len(records(t, u))
+		structure += uint32(entered)
+		require.GreaterOrEqual(t, rows(t, u), movers, "snapshot %d: all that move ride in it", snapshots)
+		require.NotZero(t, entered, "snapshot %d: the crowd goes on", snapshots)
+		s.acknowledge(structure)
+	}
+	require.LessOrEqual(t, total, budget/20*(snapshots+2), "budget")
+	if !testing.Short() {
+		require.Equal(t, movers+crowd+1, s.viewer.Interest(), "everybody is in")
+	}
+}
+
+// TestFlapDoesNotStarve: an entity next to the viewer whose set of components is
+// another in each snapshot would be the nearest to enter, always. Under the least
+// budget there is, those who are far away get in all the same.
+func TestFlapDoesNotStarve(t *testing.T) {
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
+	var near, far []bulk.Handle
+	for i := range 8 {
+		near = append(near, s.spawn(0.5, float32(i)/8))
+	}
+	structure := uint32(0)
+	for range 80 {
+		structure += uint32(len(records(t, s.snapshot())))
+		s.acknowledge(structure)
+	}
+	require.Equal(t, 9, s.viewer.Interest())
+	for i := range 20 {
+		far = append(far, s.spawn(49, float32(i)/8))
+	}
+	again := 0
+	for i := range 200 {
+		for _, h := range near {
+			if i%2 == 0 {
+				s.link.Set(h, link{s.focus})
+			} else {
+				s.link.Remove(h)
+			}
+		}
+		for _, r := range records(t, s.snapshot()) {
+			structure++
+			if r.Handle.Index() <= near[7].Index() {
+				again++
+			}
+		}
+		s.acknowledge(structure)
+	}
+	for _, h := range far {
+		require.Equal(t, wire.Live, s.viewer.Resolve(h), "%v waits for ever", h)
+	}
+	require.Greater(t, again, 50, "those that flap have their turns, too")
+}
+
+// TestNewcomersDoNotStarve: a stream of short lives next to the viewer must not
+// keep out for ever who is far away and stays.
+func TestNewcomersDoNotStarve(t *testing.T) {
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
+	s.snapshot()
+	far := s.spawn(49, 0)
+	var sparks []bulk.Handle
+	structure := uint32(1)
+	for snapshot := range 100 {
+		for _, h := range sparks {
+			s.world.Destroy(h)
+		}
+		sparks = sparks[:0]
+		for i := range 10 {
+			sparks = append(sparks, s.spawn(float32(i)/10, 0.5))
+		}
+		structure += uint32(len(records(t, s.snapshot())))
+		s.acknowledge(structure)
+		if s.viewer.Resolve(far) == wire.Live {
+			require.Positive(t, snapshot, "under this budget it has to wait")
+			return
+		}
+	}
+	require.Fail(t, "it waits for ever")
+}

@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
+)
+
+// AppendFull writes row as an Enter record carries it: the mask, then every
+// field of the present components in full.
+func (s *Schema) AppendFull(w *BitWriter, row Row) {
+	w.Write(uint64(row.Mask), uint(len(s.components)))
+	s.appendFields(w, row)
+}
+
+// appendFields writes a full row without its mask.
+func (s *Schema) appendFields(w *BitWriter, row Row) {
+	s.mustFit(row)
+	for i := range s.components {
+		if row.Mask>>i&1 == 0 {
+			continue
+		}
+		c := &s.components[i]
+		for j := c.first; j < c.last; j++ {
+			s.fields[j].append(w, row.Words)
+		}
+	}
+}
+
+// mustFit asserts that row is one of this schema.
+func (s *Schema) mustFit(row Row) {
+	if invariants.Enabled {
+		mustHold(len(row.Words) == s.words, "row has %d words, its schema %d", len(row.Words), s.words)
+		mustHold(row.Mask&^s.mask() == 0, "row has components %b, its schema %d of them", row.Mask, len(s.components))
+	}
+}
+
+// append writes the field in full.
+func (f *field) append(w *BitWriter, words []uint32) {
+	at := words[f.word:]
+	switch f.kind {
+	case kindRaw64:
+		w.Write(uint64(at[0]), 32)
+		w.Write(uint64(at[1]), 32)
+	case kindRef:
+		if at[1] == 0 {
+			w.Write(0, 1)
+			return
+		}
+		w.Write(1, 1)
+		w.WriteSized(at[0])
+		w.WriteSized(at[1])
+	default:
+		w.Write(uint64(at[0]), f.bits)
+	}
+}
+
+// ReadFull reads what AppendFull wrote into row, whose Words must have the
+// schema's length. After an error row holds anything.
+func (s *Schema) ReadFull(r *BitReader, row *Row) error {
+	row.Mask = uint32(r.Read(uint(len(s.components))))
+	s.readFields(r, row)
+	return r.Err()
+}
+
+// readFields reads a full row whose mask is known.
+func (s *Schema) readFields(r *BitReader, row *Row) {
+	clear(row.Words)
+	for i := range s.components {
+		if row.Mask>>i&1 == 0 {
+			continue
+		}
+		c := &s.components[i]
+		for j := c.first; j < c.last; j++ {
+			s.fields[j].read(r, row.Words)
+		}
+	}
+}
+
+// read reads the field in full.
+func (f *field) read(r *BitReader, words []uint32) {
+	at := words[f.word:]
+	switch f.kind {
+	case kindRaw64:
+		at[0], at[1] = uint32(r.Read(32)), uint32(r.Read(32))
+	case kindRef:
+		at[0], at[1] = 0, 0
+		if r.ReadBool() {
+			at[0], at[1] = r.ReadSized(), r.ReadSized()
+			if r.err == nil && (at[0] >= MaxSlots || !bulk.NewHandle(at[0], at[1]).Valid()) {
+				r.fail("%s refers to slot %d, generation %d: no handle", f.path, at[0], at[1])
+			}
+		}
+	case kindNumber:
+		if at[0] = uint32(r.Read(f.bits)); at[0] > f.max {
+			r.fail("%s is %d, at most %d is allowed", f.path, at[0], f.max)
+		}
+	default:
+		at[0] = uint32(r.Read(f.bits))
+	}
+}

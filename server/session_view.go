@@ -1,0 +1,50 @@
+package server
+
+import (
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// What a session is shown is up to the game from Join on, Leave included; at any
+// other time these do nothing.
+
+// Own makes the session an owner of h: its client is shown h at any distance and
+// through any filter, replication.Config.Private included. What Join returned is
+// the session's own already.
+func (s *Session) Own(h bulk.Handle) {
+	if s.viewer != nil {
+		s.viewer.Own(h)
+	}
+}
+
+// Disown is the reverse of Own.
+func (s *Session) Disown(h bulk.Handle) {
+	if s.viewer != nil {
+		s.viewer.Disown(h)
+	}
+}
+
+// SetFilter replaces the rule of what the session's client may see, from the next
+// snapshot on.
+func (s *Session) SetFilter(f replication.Filter) {
+	if s.viewer != nil {
+		s.viewer.SetFilter(f)
+	}
+}
+
+// Resolve says what this session's client may do with h.
+func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
+	if s.viewer == nil {
+		return wire.Pending
+	}
+	return s.viewer.Resolve(h)
+}
+
+// InterestSet yields the handles that the session's client is shown, in no
+// particular order.
+func (s *Session) InterestSet(yield func(bulk.Handle) bool) {
+	if s.viewer != nil {
+		s.viewer.InterestSet(yield)
+	}
+}
