@@ -147,7 +147,7 @@ func neighbours(t *testing.T, act func(*intruder, int)) ([]uint64, *intruder) {
 	for i := range 60 {
 		near = append(near, spawn(crate, float32(i%8)*4-16, float32(i/8)*4-16))
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Epoch: deskEpoch}
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch}
 	var all []*neighbour
 	for range 3 {
 		n := &neighbour{t: t, sum: fnv.New64a()}
