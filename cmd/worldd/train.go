@@ -20,6 +20,8 @@ const (
 	trainingViewers = 8
 	// maxTrainingRows bounds the memory of a training, at about 300 bytes each.
 	maxTrainingRows = 300_000
+	// heldPerSecond: every fourth of so many parts of a second is held back.
+	heldPerSecond = 4
 )
 
 // trainCommand makes tables for the rows of a recorded world.
@@ -30,7 +32,7 @@ type trainCommand struct {
 }
 
 // Run repeats the recording before viewers, and trains with what they are sent.
-// Every fourth second is held back, to measure with.
+// Of every second a quarter is held back, to measure with.
 func (c *trainCommand) Run(ctx context.Context, std streams) error {
 	file, err := loadWorld(c.World)
 	if err != nil {
@@ -150,7 +152,7 @@ func (a *audience) take(row wire.Row, past *wire.Past) {
 	}
 	row.Words = append([]uint32(nil), row.Words...)
 	sample := wire.Sample{Row: row, Past: &own, Gap: -1}
-	if second := a.world.Tick() / uint64(a.world.TickHz()); second%4 == 3 {
+	if a.world.Tick()*heldPerSecond/uint64(a.world.TickHz())%4 == 3 {
 		a.held = append(a.held, sample)
 	} else {
 		a.learn = append(a.learn, sample)

@@ -19,9 +19,9 @@ const (
 	MaxClientMessage = 4 << 10
 
 	// MaxRows bounds the rows of one State datagram, and so the work that its
-	// bytes can ask of a client. At 19 bits for a row, which is a small one,
-	// more would not fit.
-	MaxRows = 512
+	// bytes can ask of a client: to forecast a row costs the same whether its
+	// bits say little or much. At 37 bits for a row, more would not fit.
+	MaxRows = 256
 
 	// MaxComponents is the number of component types a schema can hold: the
 	// width of Row.Mask.

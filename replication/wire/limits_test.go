@@ -18,8 +18,8 @@ func TestLimitsFitTogether(t *testing.T) {
 	require.LessOrEqual(t, wire.MaxEnterBytes, wire.MaxRowBytes)
 	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)
 	require.Len(t, wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Rows: wire.MaxRows}), wire.StateHeaderBytes)
-	// Every row of a full datagram would have less than 19 bits.
-	require.Less(t, (wire.MaxDatagram-wire.StateHeaderBytes)*8/wire.MaxRows, 19)
+	// A full datagram of as many rows as there may be has 36 bits for each.
+	require.Equal(t, 36, (wire.MaxDatagram-wire.StateHeaderBytes)*8/wire.MaxRows)
 	// An Ack (newest and 64 before it) tells of every state that can be named.
 	require.LessOrEqual(t, wire.MaxStates, 64)
 	// Row.Mask has a bit for every component.

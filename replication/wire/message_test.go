@@ -179,7 +179,7 @@ func TestStateRefuses(t *testing.T) {
 	for name, d := range map[string][]byte{
 		"seq 0":            append(append(bytes.Clone(good[:7]), 0, 0, 0, 0), good[11:]...),
 		"tick 0":           append(append(bytes.Clone(good[:11]), 0, 0, 0, 0), good[15:]...),
-		"513 rows":         append(bytes.Clone(good[:21]), 0x81, 0x04),
+		"257 rows":         append(bytes.Clone(good[:21]), 0x81, 0x02),
 		"another datagram": append([]byte{wire.TypeInput}, good[1:]...),
 		"too long":         append(bytes.Clone(good), make([]byte, wire.MaxDatagram)...),
 	} {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Tables that were trained on a world code it in fewer bits than the defaults.
+func TestTrainCommand(t *testing.T) {
+	dir := t.TempDir()
+	path, out := filepath.Join(dir, "a.recording"), filepath.Join(dir, "a.tables")
+	require.NoError(t, os.WriteFile(path, recording(t, "storm", nil), 0o600))
+	status, said, complained := worldd(t, "train", "--out", out, path)
+	require.Equal(t, exitOK, status, complained)
+	require.Regexp(t, `\d+ rows learned, \d+ held back`, said)
+	written, err := os.ReadFile(out)
+	require.NoError(t, err)
+	tables, err := wire.ParseTables(written)
+	require.NoError(t, err)
+	require.NotEqual(t, wire.DefaultTables().Version(), tables.Version())
+	require.Contains(t, said, filepath.Base(out))
+
+	status, _, complained = worldd(t, "train", "--out", out, filepath.Join(dir, "none"))
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, complained, "cannot be read")
+	status, _, _ = worldd(t, "train", path)
+	require.Equal(t, exitUsage, status, "--out is required")
+}

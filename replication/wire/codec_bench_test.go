@@ -1,0 +1,53 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// BenchmarkBodyRow is one row of a body that moves and slows down: coded for
+// the first viewer, copied for a further one, and read.
+func BenchmarkBodyRow(b *testing.B) {
+	s := wire.NewSchema()
+	require.NoError(b, wire.AddComponent[wire.Body](s, "body"))
+	c := wire.NewCodec(s, wire.DefaultTables())
+	state := func(x, v float32) []uint32 {
+		row := newRow(s, 0)
+		set(b, s, &row, "body", wire.Body{Position: [3]float32{x, 1, -7}, Velocity: [3]float32{v, 0, 1}})
+		return row.Words
+	}
+	past := &wire.Past{Base: state(10.15, 3), Older: state(10, 3.1), Age: 6, Gap: 3}
+	row := wire.Row{Mask: 1, Words: state(10.44, 2.8)}
+	var chunks wire.Chunks
+	var w wire.BitWriter
+	buffer := make([]byte, 0, 256)
+	b.Run("append", func(b *testing.B) {
+		for b.Loop() {
+			chunks.Reset()
+			chunks.Add(c, row, past)
+		}
+	})
+	chunks.Reset()
+	chunk := chunks.Add(c, row, past)
+	b.Run("copy", func(b *testing.B) {
+		for b.Loop() {
+			w.Reset(buffer)
+			chunks.Copy(&w, chunk)
+		}
+	})
+	w.Reset(buffer)
+	chunks.Copy(&w, chunk)
+	bits := w.Bytes()
+	out := newRow(s, 1)
+	var r wire.BitReader
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			r.Reset(bits)
+			must(c.Read(&r, &out, past))
+		}
+	})
+	require.Equal(b, row, out)
+}
