@@ -36,6 +36,7 @@ internal/fault
 internal/cpu        x/sys
 internal/spelling
 internal/cubesbench bulk replication/wire
+internal/vectors    bulk client replication/wire
 internal/scenes     bulk field internal/spelling world yaml
 internal/fieldyard
 internal/fieldyard/fused    C

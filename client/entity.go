@@ -61,6 +61,9 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 	return v, true
 }
 
+// Mask has a bit for each component that e has, as the schema numbers them.
+func (e *Entity) Mask() uint32 { return e.row.Mask }
+
 // AppendWords appends the whole quantised state, as the schema lays out a row,
 // to dst.
 func (e *Entity) AppendWords(dst []uint32) []uint32 { return append(dst, e.row.Words...) }

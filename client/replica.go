@@ -58,6 +58,7 @@ type ReplicaStats struct {
 	Enters     uint64
 	Leaves     uint64
 	Destroys   uint64
+	Verdicts   [4]uint64 // given by Resolve, by wire.Verdict
 }
 
 // NewReplica makes an empty replica. floor and maxSlots are the Welcome's:
@@ -78,6 +79,12 @@ func NewReplica(c *wire.Codec, floor, maxSlots uint32, o Observer) *Replica {
 // Any 64-bit value may be asked for; one that could never name an entity is
 // Stale.
 func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
+	v := r.resolve(h)
+	r.stats.Verdicts[v]++
+	return v
+}
+
+func (r *Replica) resolve(h bulk.Handle) wire.Verdict {
 	if !h.Valid() || h.Generation() < r.floor && !fault.IgnoreFloor || h.Index() >= r.maxSlots {
 		return wire.Stale
 	}
@@ -90,7 +97,7 @@ func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
 
 // Entity returns the entity that h names, or nil unless h is Live.
 func (r *Replica) Entity(h bulk.Handle) *Entity {
-	if r.Resolve(h) != wire.Live {
+	if r.resolve(h) != wire.Live {
 		return nil
 	}
 	return r.cells.peek(h.Index()).entity

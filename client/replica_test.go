@@ -39,6 +39,7 @@ func TestVerdicts(t *testing.T) {
 	verdict(wire.Stale, h(6, 7), "and all before it")
 	verdict(wire.Pending, h(6, 11), "but none after it")
 	p.wantHeard("enter 5v5", "leave 5v5", "enter 5v5", "leave 5v5", "destroy 5v5", "destroy 6v9")
+	require.Equal(t, [4]uint64{wire.Pending: 3, wire.Live: 2, wire.Hidden: 1, wire.Stale: 10}, p.replica.Stats().Verdicts, "those that the callbacks asked for, too")
 	require.Error(t, p.replica.ApplyStructure(p.structure(p.enter(h(6, 9), 1))), "C3: stale is final")
 }
 

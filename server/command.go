@@ -21,6 +21,10 @@ func (s *Session) execute(commands []wire.Command) {
 			stats.Executed++
 		} else {
 			stats.Rejected++
+			if stats.Rejections == nil {
+				stats.Rejections = map[wire.Code]uint64{}
+			}
+			stats.Rejections[code]++
 		}
 		s.sendMessage(wire.TypeResult, wire.Result{ID: command.ID, Code: code, Target: command.Target, Verdict: verdict}.Append(nil))
 	}

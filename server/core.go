@@ -211,7 +211,7 @@ func (c *Core) Active() int { return c.active() }
 // Stats returns the counters since the start.
 func (c *Core) Stats() Stats {
 	s := c.stats
-	s.Closed = maps.Clone(s.Closed)
+	s.Closed, s.Rejections = maps.Clone(s.Closed), maps.Clone(s.Rejections)
 	return s
 }
 

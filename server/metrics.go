@@ -42,6 +42,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	counter(r.Sessions.Executed, "worldd_commands_total", "Commands, by result.", "result", "executed")
 	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
+	for code, n := range r.Sessions.Rejections {
+		counter(n, "worldd_command_rejections_total", "Rejected commands, by code.", "code", code.String())
+	}
+	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Times that a client found its state at fault and asked for everything anew.")
 	for code, n := range r.Sessions.Closed {
 		counter(n, "worldd_sessions_ended_total", "Sessions that ended, by code.", "code", code.String())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -183,6 +184,7 @@ func (c *simClient) deliverUp() {
 func (c *simClient) step() {
 	s := c.sim
 	if p := c.down.Receive(s.now()); len(p) > 0 {
+		s.tape.keep(c, vectors.Step{Stream: p})
 		c.noteArrived(p)
 		if err := c.session.ReceiveStream(p); err != nil {
 			c.ended(err)
@@ -244,6 +246,7 @@ func (c *simClient) datagram(d []byte) {
 	if n.spoilt {
 		c.spoilt++
 	}
+	s.tape.keep(c, vectors.Step{Datagram: d})
 	outcome, err := c.session.ReceiveDatagram(d, time.Duration(s.now())*time.Millisecond)
 	switch {
 	case err != nil && !n.spoilt:

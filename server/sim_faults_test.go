@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/internal/vectors"
 )
 
 var (
@@ -40,10 +41,10 @@ func TestFaultsAreCaught(t *testing.T) {
 	for i := range lines {
 		l := &lines[i]
 		fault.Inject(l.name)
-		l.caught = catch(t, kebab(l.name))
+		l.caught = catch(t, kebab(l.name)) + " | " + catchByVectors(t)
 		fault.Inject("")
 		t.Logf("%-20s %s", l.name, l.caught)
-		if l.caught == "" {
+		if strings.HasPrefix(l.caught, " ") {
 			t.Errorf("fault %s survives %d seeds: %s", l.name, *simSeeds, l.breaks)
 		}
 	}
@@ -65,6 +66,26 @@ func catch(t *testing.T, name string) string {
 			require.NoError(t, os.WriteFile(filepath.Join("testdata", "sim", name+".txt"), []byte(text), 0o644))
 		}
 		return fmt.Sprintf("simulation, %s | %d", f.invariant, seed)
+	}
+	return ""
+}
+
+// catchByVectors names the first conformance vector that the fault breaks.
+func catchByVectors(t *testing.T) string {
+	files, err := filepath.Glob(vectorsAt + "/*.jsonl")
+	require.NoError(t, err)
+	schema := simSchema(t)
+	for _, file := range files {
+		f, err := os.Open(file)
+		require.NoError(t, err)
+		defer f.Close()
+		cases, err := vectors.Read(f)
+		require.NoError(t, err)
+		for i := range cases {
+			if cases[i].Check(schema) != nil {
+				return cases[i].Name
+			}
+		}
 	}
 	return ""
 }
@@ -122,7 +143,7 @@ func checkFaultTable(t *testing.T, lines []faultLine) {
 	require.True(t, begins && ends, "%s has no table of faults", path)
 	if *faultTable {
 		var b strings.Builder
-		b.WriteString("| fault | what is wrong | caught by | seeds |\n|---|---|---|---|\n")
+		b.WriteString("| fault | what is wrong | caught by | seeds | vector |\n|---|---|---|---|---|\n")
 		for _, l := range lines {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", kebab(l.name), l.breaks, l.caught)
 		}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/worldd/worldd/bulk"
 )
 
 // generate makes the script of a seed. Seeds differ in everything: weather,
@@ -22,7 +20,7 @@ func generate(seed uint64, viewers int) *script {
 		g.s.viewers = viewers/2 + d(viewers/2) + 1
 	}
 	if d(4) == 0 {
-		g.s.first = bulk.MaxGeneration - 6 // slots retire after four tenants (H4)
+		g.s.first = -6 // slots retire after four tenants (H4)
 		g.s.slots = 64 << d(6)
 	}
 	g.weather()

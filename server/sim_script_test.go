@@ -24,7 +24,7 @@ import (
 // are, so that any part of a script is a script, too.
 type script struct {
 	seed     int // of the world and of the links
-	first    int // generation
+	first    int // generation; negative: so many below the last
 	slots    int // at most
 	budget   int // bytes a second and viewer
 	hz       int // snapshots a second
@@ -222,4 +222,12 @@ func (s *script) shrink(invariant string) *script {
 }
 
 // retiring says whether the slots of s are near their last generation (H4).
-func (s *script) retiring() bool { return uint32(s.first) > bulk.MaxGeneration/2 }
+func (s *script) retiring() bool { return s.first < 0 }
+
+// firstGeneration is the generation that all slots begin with.
+func (s *script) firstGeneration() uint32 {
+	if s.retiring() {
+		return bulk.MaxGeneration - uint32(-s.first)
+	}
+	return uint32(s.first)
+}

@@ -104,6 +104,7 @@ type sim struct {
 	clients       []*simClient
 	links         simtest.Conditions // of whoever connects
 	tally         tally
+	tape          *tape  // of the first client; may be nil
 	resyncs       uint64 // of earlier runs
 	interestSlots []bool // scratch
 }
@@ -126,23 +127,31 @@ type tally struct {
 
 // run plays the script to its end. A failure is the first invariant found
 // broken.
-func (s *script) run() (t tally, f *failure) {
-	x := &sim{
+func (s *script) run() (tally, *failure) {
+	x := newSim(s)
+	f := x.simulate()
+	return x.tally, f
+}
+
+func newSim(s *script) *sim {
+	return &sim{
 		script: s, rng: rand.New(rand.NewPCG(uint64(s.seed), 1)),
 		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{},
 	}
+}
+
+func (s *sim) simulate() (f *failure) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case *failure:
 			f = r
 		default:
-			f = &failure{"panic", x.tick, fmt.Sprintf("%v\n%s", r, debug.Stack())}
+			f = &failure{"panic", s.tick, fmt.Sprintf("%v\n%s", r, debug.Stack())}
 		}
-		t = x.tally
 	}()
-	x.play()
-	return
+	s.play()
+	return nil
 }
 
 // fail ends the simulation.
@@ -161,12 +170,8 @@ func (s *sim) must(err error) {
 func (s *sim) now() int64 { return int64(s.tick) * simTickMs }
 
 func (s *sim) play() {
-	s.schema = wire.NewSchema()
-	s.must(wire.AddComponent[wire.Body](s.schema, replication.BodyComponent))
-	s.must(wire.AddComponent[Identity](s.schema, "identity"))
-	s.must(wire.AddComponent[Target](s.schema, "target"))
-	s.words = make([]uint32, s.schema.Words())
-	s.begin(uint32(s.script.first), nil)
+	s.makeSchema()
+	s.begin(s.script.firstGeneration(), nil)
 	for range s.script.entities {
 		s.spawn(s.crate, s.scatter(), s.scatter(), 0, 0)
 	}
@@ -186,6 +191,14 @@ func (s *sim) play() {
 	}
 	s.settle()
 	s.sum()
+}
+
+func (s *sim) makeSchema() {
+	s.schema = wire.NewSchema()
+	s.must(wire.AddComponent[wire.Body](s.schema, replication.BodyComponent))
+	s.must(wire.AddComponent[Identity](s.schema, "identity"))
+	s.must(wire.AddComponent[Target](s.schema, "target"))
+	s.words = make([]uint32, s.schema.Words())
 }
 
 func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
@@ -300,8 +313,10 @@ func (s *sim) step(stir func()) {
 	for i := range s.clients {
 		s.clients[i].step()
 	}
-	for _, c := range s.clients {
-		c.judgeAll()
+	if s.tick%judgeEvery() == 0 {
+		for _, c := range s.clients {
+			c.judgeAll()
+		}
 	}
 }
 

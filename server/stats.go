@@ -14,5 +14,6 @@ type Stats struct {
 	Rejected        uint64
 	Resyncs         uint64
 	CommandVerdicts [4]uint64 // by wire.Verdict of the target
+	Rejections      map[wire.Code]uint64
 	Closed          map[wire.Code]uint64
 }

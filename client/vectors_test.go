@@ -1,0 +1,55 @@
+package client_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/vectors"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// The components of the conformance vectors.
+type (
+	vectorIdentity struct {
+		Value uint64 `net:"always"`
+	}
+	vectorTarget struct {
+		Handle bulk.Handle `net:"ref"`
+	}
+)
+
+// TestConformance plays the conformance vectors: the files that clients in any
+// language are held against.
+func TestConformance(t *testing.T) {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
+	require.NoError(t, wire.AddComponent[vectorIdentity](s, "identity"))
+	require.NoError(t, wire.AddComponent[vectorTarget](s, "target"))
+	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	outcomes, codes := map[string]int{}, map[string]int{}
+	for _, file := range files {
+		f, err := os.Open(file)
+		require.NoError(t, err)
+		cases, err := vectors.Read(f)
+		require.NoError(t, err, file)
+		require.NoError(t, f.Close())
+		for _, c := range cases {
+			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(s)) })
+			for _, step := range c.Steps {
+				outcomes[step.Expect.Outcome]++
+				codes[step.Expect.Error]++
+			}
+		}
+	}
+	for _, outcome := range []string{"applied", "held", "duplicate", "unreadable", "faulty"} {
+		require.NotZero(t, outcomes[outcome], "no datagram is %s", outcome)
+	}
+	require.NotZero(t, codes["bad-message"])
+	require.NotZero(t, codes["draining"])
+}

@@ -1,0 +1,104 @@
+package vectors
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Player gives a session what the steps of a case say, and tells what it makes
+// of them.
+type Player struct {
+	session  *client.Session
+	handles  []bulk.Handle
+	verdicts map[bulk.Handle]string
+	entities map[bulk.Handle]Entity
+}
+
+// NewPlayer begins a session of a client that was built with schema.
+func NewPlayer(schema *wire.Schema, handles []bulk.Handle) (*Player, error) {
+	s, err := client.NewSession(client.SessionConfig{Schema: schema})
+	if err != nil {
+		return nil, err
+	}
+	return &Player{session: s, handles: handles, verdicts: map[bulk.Handle]string{}, entities: map[bulk.Handle]Entity{}}, nil
+}
+
+// outcomes are the names of client.Outcome.
+var outcomes = [...]string{
+	client.Applied: "applied", client.Held: "held", client.Duplicate: "duplicate",
+	client.Unreadable: "unreadable", client.Faulty: "faulty",
+}
+
+// Play takes one step and returns what is to be expected after it.
+func (p *Player) Play(s Step) Expect {
+	var e Expect
+	var err error
+	if len(s.Datagram) > 0 {
+		var outcome client.Outcome
+		if outcome, err = p.session.ReceiveDatagram(s.Datagram, 0); err == nil {
+			e.Outcome = outcomes[outcome]
+		}
+	} else {
+		err = p.session.ReceiveStream(s.Stream)
+	}
+	if err != nil {
+		e.Error = wire.CodeOf(err).String()
+	}
+	e.Mask = fmt.Sprintf("%016x", 0)
+	r := p.session.Replica()
+	if r == nil {
+		return e
+	}
+	ack := r.Ack()
+	e.Structure, e.Newest, e.Mask, e.Faults = ack.Structure, ack.Newest, fmt.Sprintf("%016x", ack.Mask), r.Stats().Faults
+	for _, h := range p.handles {
+		if v := p.session.Resolve(h).String(); v != p.verdicts[h] {
+			p.verdicts[h] = v
+			if e.Verdicts == nil {
+				e.Verdicts = map[bulk.Handle]string{}
+			}
+			e.Verdicts[h] = v
+		}
+	}
+	e.Entities = p.changed(r)
+	return e
+}
+
+// changed returns the entities that are new or other than they were.
+func (p *Player) changed(r *client.Replica) (changed []Entity) {
+	present := map[bulk.Handle]Entity{}
+	for x := range r.All() {
+		now := Entity{Handle: x.Handle(), Kind: x.Kind(), Tick: x.Tick(), Components: x.Mask(), Words: x.AppendWords(nil)}
+		present[now.Handle] = now
+		if !reflect.DeepEqual(p.entities[now.Handle], now) {
+			changed = append(changed, now)
+		}
+	}
+	p.entities = present
+	slices.SortFunc(changed, func(a, b Entity) int { return cmp.Compare(a.Handle, b.Handle) })
+	return changed
+}
+
+// Check plays a case and compares. The error says which step went wrong, and how.
+func (c *Case) Check(schema *wire.Schema) error {
+	if hash := fmt.Sprintf("%016x", schema.Hash()); c.Protocol != wire.Version || c.SchemaHash != hash || c.Schema != schema.Text() {
+		return fmt.Errorf("vectors: case %q is of protocol %d and schema %s, want %d and %s: go test ./server -run Vectors -vectors.update",
+			c.Name, c.Protocol, c.SchemaHash, wire.Version, hash)
+	}
+	p, err := NewPlayer(schema, c.Handles)
+	if err != nil {
+		return err
+	}
+	for i, s := range c.Steps {
+		if got := p.Play(s); !reflect.DeepEqual(got, s.Expect) {
+			return fmt.Errorf("vectors: case %q, step %d:\n got %+v\nwant %+v", c.Name, i+1, got, s.Expect)
+		}
+	}
+	return nil
+}

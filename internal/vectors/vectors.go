@@ -1,0 +1,105 @@
+// Package vectors is the form of the conformance vectors: what a client receives,
+// byte by byte, and what it must make of it.
+//
+// A file is JSON, one value a line. A line with a name begins a case, and a new
+// session with it; the lines after it are its steps. replication/wire/testdata/
+// vectors/README.md describes the form for clients in other languages. A Player
+// is how ours is held against them.
+package vectors
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// Case is one session.
+type Case struct {
+	Name       string        `json:"case"`
+	About      string        `json:"about"`
+	Protocol   int           `json:"protocol"`
+	Schema     string        `json:"schema"` // wire.Schema.Text
+	SchemaHash string        `json:"schema_hash"`
+	Handles    []bulk.Handle `json:"handles"` // whose verdicts are asked for after every step
+	Steps      []Step        `json:"-"`
+}
+
+// Step is something that arrives, and what the client is like afterwards.
+type Step struct {
+	Stream   []byte `json:"stream,omitempty"`   // bytes of the reliable stream
+	Datagram []byte `json:"datagram,omitempty"` // one datagram
+	Expect   Expect `json:"expect"`
+}
+
+// Expect is what a client is like after a step. Verdicts and Entities are what
+// differs from the step before.
+type Expect struct {
+	Outcome   string                 `json:"outcome,omitempty"` // of a datagram
+	Error     string                 `json:"error,omitempty"`   // name of the code; on the stream it ends the session
+	Structure uint32                 `json:"structure"`
+	Newest    uint32                 `json:"newest"`
+	Mask      string                 `json:"mask"`
+	Faults    uint64                 `json:"faults"`
+	Verdicts  map[bulk.Handle]string `json:"verdicts,omitempty"`
+	Entities  []Entity               `json:"entities,omitempty"` // ascending by handle
+}
+
+// Entity is one replica.
+type Entity struct {
+	Handle     bulk.Handle `json:"handle"`
+	Kind       uint32      `json:"kind"`
+	Tick       uint32      `json:"tick"`
+	Components uint32      `json:"components"`
+	Words      []uint32    `json:"words"`
+}
+
+// Append appends c in its text form.
+func (c *Case) Append(b []byte) ([]byte, error) {
+	lines := []any{c}
+	for i := range c.Steps {
+		lines = append(lines, &c.Steps[i])
+	}
+	for _, line := range lines {
+		text, err := json.Marshal(line)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, text...), '\n')
+	}
+	return b, nil
+}
+
+// Read reads all cases of a file.
+func Read(r io.Reader) ([]Case, error) {
+	var cases []Case
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<24)
+	for n := 1; lines.Scan(); n++ {
+		if bytes.HasPrefix(lines.Bytes(), []byte(`{"case":`)) {
+			cases = append(cases, Case{})
+			if err := strictly(lines.Bytes(), &cases[len(cases)-1]); err != nil {
+				return nil, fmt.Errorf("vectors: line %d: %w", n, err)
+			}
+			continue
+		}
+		if len(cases) == 0 {
+			return nil, fmt.Errorf("vectors: line %d: a step before the first case", n)
+		}
+		c := &cases[len(cases)-1]
+		c.Steps = append(c.Steps, Step{})
+		if err := strictly(lines.Bytes(), &c.Steps[len(c.Steps)-1]); err != nil {
+			return nil, fmt.Errorf("vectors: line %d: %w", n, err)
+		}
+	}
+	return cases, lines.Err()
+}
+
+func strictly(line []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
