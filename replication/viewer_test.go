@@ -243,13 +243,13 @@ func TestBudget(t *testing.T) {
 // TestNoStarvation gives every row its turn although the budget is far too
 // small for all.
 func TestNoStarvation(t *testing.T) {
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 200_000, EnterRadius: 100})
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
 	var crowd []bulk.Handle
 	for i := range 300 {
 		crowd = append(crowd, s.spawn(float32(i%20)*4-40, float32(i/20)*4-30))
 	}
 	structure := uint32(0)
-	for range 20 {
+	for range 400 {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
@@ -258,7 +258,7 @@ func TestNoStarvation(t *testing.T) {
 		s.world.SetVelocity(h, world.Vec3{X: 0.5})
 	}
 	seen := map[uint32]int{}
-	for range 60 {
+	for range 200 {
 		u := s.snapshot()
 		for _, d := range u.Datagrams {
 			for _, slot := range slots(t, d) {
