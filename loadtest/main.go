@@ -35,6 +35,7 @@ import (
 
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -60,6 +61,7 @@ type flags struct {
 	Area        float64       `default:"80" placeholder:"METRES" help:"How far from the middle bots roam (${default} m)."`
 	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, as it prints at its start."`
 	InsecureDev bool          `xor:"trust" help:"Believe whoever answers: for development on one machine."`
+	Tables      string        `type:"path" placeholder:"FILE" help:"Coding tables of the server's, as 'worldd train' writes them."`
 	TokenKey    string        `type:"path" placeholder:"FILE" help:"Secret key to make the bots' connect tokens with, as 'worldd token new' writes it."`
 	Audience    string        `default:"worldd" placeholder:"NAME" help:"What the tokens are made for (${default})."`
 	Admin       string        `placeholder:"HOST:PORT" help:"The server's operator port: shows its ticks too."`
@@ -71,6 +73,7 @@ type flags struct {
 	thresholds []bot.Threshold
 	admin      *admin
 	issuer     *token.Issuer
+	tables     *wire.Tables
 }
 
 // Validate is called by kong: what it returns is shown with the usage.
@@ -91,6 +94,15 @@ func (f *flags) Validate() error {
 			return err
 		}
 		f.thresholds = append(f.thresholds, t)
+	}
+	if f.Tables != "" {
+		text, err := os.ReadFile(f.Tables)
+		if err == nil {
+			f.tables, err = wire.ParseTables(text)
+		}
+		if err != nil {
+			return fmt.Errorf("--tables: %w", err)
+		}
 	}
 	if f.TokenKey != "" {
 		secret, err := os.ReadFile(f.TokenKey)
@@ -113,7 +125,7 @@ func (f *flags) config() bot.Config {
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario,
 		Link: bot.Link{Loss: f.Loss, Delay: f.Delay, Jitter: f.Jitter, Reorder: f.Reorder},
-		Seed: f.Seed, AreaMetres: f.Area, Issuer: f.issuer, Audience: f.Audience,
+		Seed: f.Seed, AreaMetres: f.Area, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}
 }
 

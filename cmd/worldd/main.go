@@ -4,6 +4,7 @@
 //	worldd demo --bots 50 --duration 60s                  a server, and bots that load and check it
 //	worldd check my-world.yaml                            say what is wrong with a world file
 //	worldd replay my.recording                            repeat what a server did, and compare
+//	worldd inspect my.recording                           say which fields cost how many bits
 //	worldd effect check|render|fmt|explain|hash FILE      for authors of effects: mistakes, pictures
 //	worldd token new|issue                                keys, and tokens for users who may join
 //	worldd version
@@ -50,6 +51,7 @@ type commands struct {
 	Replay  replayCommand  `cmd:"" help:"Repeat a recording and name the first tick that differs."`
 	Train   trainCommand   `cmd:"" help:"Make coding tables from a recording."`
 	Effect  effectCommand  `cmd:"" help:"Check and draw effects: for their authors."`
+	Inspect inspectCommand `cmd:"" help:"Say which fields of a recorded world cost how many bits."`
 	Token   tokenCommand   `cmd:"" help:"Make keys, and connect tokens for users."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 	Bots    botsCommand    `cmd:"" hidden:"" help:"The demo's child process."`

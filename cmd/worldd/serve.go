@@ -32,6 +32,7 @@ type serveCommand struct {
 	Key         string `type:"path" and:"cert" placeholder:"FILE" help:"Private key of the certificate, PEM."`
 	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
 
+	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables that worldd train made; clients need the same."`
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
 	Audience  string   `default:"worldd" placeholder:"NAME" help:"What tokens for this server are made for (${default})."`
 
@@ -66,6 +67,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	config := server.Config{
 		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin, Log: newLog(std.err, zapcore.InfoLevel),
+	}
+	if config.Replication.Tables, err = loadTables(c.Tables); err != nil {
+		return err
 	}
 	if config.Admit, err = c.admission(); err != nil {
 		return err

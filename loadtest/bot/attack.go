@@ -88,7 +88,7 @@ func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.S
 		var ticket []byte // attackers are users too
 		if ticket, err = a.config.ticket("attacker"); err == nil {
 			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{
-				Protocol: wire.Version, Schema: a.schema, Tables: wire.DefaultTables().Version(), Token: ticket, Name: "attacker",
+				Protocol: wire.Version, Schema: a.schema, Tables: a.config.Tables.Version(), Token: ticket, Name: "attacker",
 			}))
 		}
 	}

@@ -117,7 +117,7 @@ func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 	}
 	c, err := client.Dial(ctx, client.Config{
 		SessionConfig: client.SessionConfig{
-			Schema: schema, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
+			Schema: schema, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
 		},
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Socket: b.socket(),

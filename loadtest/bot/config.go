@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -21,6 +22,8 @@ type Config struct {
 	// the certificate must be one that this machine trusts.
 	Fingerprint string
 	InsecureDev bool
+	// Tables are those that the server codes with; nil means the default ones.
+	Tables *wire.Tables
 	// Issuer makes each bot a connect token for Audience, as the user that it
 	// calls itself; nil: bots bring none.
 	Issuer   *token.Issuer
@@ -62,6 +65,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.AreaMetres == 0 {
 		c.AreaMetres = 80
+	}
+	if c.Tables == nil {
+		c.Tables = wire.DefaultTables()
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()

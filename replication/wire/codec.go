@@ -136,11 +136,16 @@ func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
 		c.appendHeads(w, p, row.Words, past, &f)
 		for j := range p.units {
 			u := &p.units[j]
-			if u.kind == unitAlways || u.kind != unitBool && u.changed(row.Words, past.Base) {
+			if u.written(row.Words, past.Base) {
 				c.appendUnit(w, p, j, row.Words, past, &f)
 			}
 		}
 	}
+}
+
+// written says whether the unit has bits of its own behind the heads.
+func (u *unit) written(words, base []uint32) bool {
+	return u.kind == unitAlways || u.kind != unitBool && u.changed(words, base)
 }
 
 func (u *unit) changed(words, base []uint32) bool {

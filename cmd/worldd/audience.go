@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// audience is viewers of a world that is replayed, each around one entity, and
+// what was coded for them.
+type audience struct {
+	world       *world.World
+	rep         *replication.Replicator
+	viewers     []*watcher
+	learn, held samples
+	ticks       int
+	sent        traffic
+}
+
+// traffic is what all viewers were sent.
+type traffic struct {
+	datagramBytes, streamBytes int
+	rows                       int // in datagrams
+	enters, enterBytes         int // of them, the rows in full
+}
+
+// watcher is a viewer whose client takes in everything, and says so late.
+type watcher struct {
+	viewer    *replication.Viewer
+	lateTicks uint64
+	frames    wire.FrameReader
+	structure uint32 // number of the newest record
+	acks      []lateAck
+}
+
+type lateAck struct {
+	due uint64 // tick
+	ack wire.Ack
+}
+
+func newAudience(w *world.World, s *wire.Schema, t *wire.Tables) (*audience, error) {
+	a := &audience{world: w}
+	var err error
+	a.rep, err = replication.New(w, s, replication.Config{Coded: a.take, Tables: t})
+	return a, err
+}
+
+func (a *audience) full() bool { return len(a.learn)+len(a.held) >= maxTrainingRows }
+
+// take keeps a row that was coded.
+func (a *audience) take(row wire.Row, past *wire.Past) {
+	own := *past
+	own.Base = append([]uint32(nil), past.Base...)
+	own.Older = append([]uint32(nil), past.Older...)
+	if past.Anchor != nil {
+		anchor := *past.Anchor
+		own.Anchor = &anchor
+	}
+	row.Words = append([]uint32(nil), row.Words...)
+	sample := wire.Sample{Row: row, Past: &own, Gap: -1}
+	if a.world.Tick()*heldPerSecond/uint64(a.world.TickHz())%4 == 3 {
+		a.held = append(a.held, sample)
+	} else {
+		a.learn = append(a.learn, sample)
+	}
+}
+
+// watch shows the newest tick to everybody.
+func (a *audience) watch() error {
+	a.rep.AfterStep()
+	a.ticks++
+	if len(a.viewers) == 0 {
+		a.seat()
+	}
+	if !a.rep.Due(0) {
+		return nil
+	}
+	a.rep.Capture()
+	for _, v := range a.viewers {
+		if err := v.look(a.world.Tick(), &a.sent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seat places viewers at entities that are spread over the world's slots.
+func (a *audience) seat() {
+	slots := a.world.Slots()
+	for i := range uint64(trainingViewers) {
+		if h := a.world.HandleAt(uint32(i * uint64(slots) / trainingViewers)); h != 0 {
+			a.viewers = append(a.viewers, &watcher{viewer: a.rep.AddViewer(h), lateTicks: 2 + 2*i})
+		}
+	}
+}
+
+// look takes a snapshot of a tick, and acknowledges those of long ago.
+func (w *watcher) look(tick uint64, sent *traffic) error {
+	for len(w.acks) > 0 && w.acks[0].due <= tick {
+		if err := w.viewer.Acknowledge(w.acks[0].ack); err != nil {
+			return err
+		}
+		w.acks = w.acks[1:]
+	}
+	update := w.viewer.Snapshot()
+	for _, d := range update.Datagrams {
+		h, err := wire.ParseStateHeader(d, new(wire.BitReader))
+		if err != nil {
+			return err
+		}
+		sent.datagramBytes += len(d)
+		sent.rows += h.Rows
+	}
+	sent.streamBytes += len(update.Stream)
+	w.frames.Feed(update.Stream)
+	for {
+		_, body, ok, err := w.frames.Next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		m, err := wire.ParseStructure(body)
+		if err != nil {
+			return err
+		}
+		w.structure = m.First + uint32(m.Count) - 1
+		for record := range m.Records() {
+			if record.Op == wire.OpEnter {
+				sent.enters++
+				sent.enterBytes += len(record.Row)
+			}
+		}
+	}
+	w.acks = append(w.acks, lateAck{tick + w.lateTicks, wire.Ack{Seen: true, Newest: w.viewer.Seq(), Mask: 1<<64 - 1, Structure: w.structure}})
+	return nil
+}
+
+// watchRecording repeats a recording before viewers.
+func watchRecording(ctx context.Context, name, worldFile string, schema *wire.Schema, tables *wire.Tables) (*audience, error) {
+	file, err := loadWorld(worldFile)
+	if err != nil {
+		return nil, err
+	}
+	scene, err := scenes.Build(file)
+	if err != nil {
+		return nil, wrongUsage{err}
+	}
+	recording, err := os.Open(name)
+	if err != nil {
+		return nil, wrongUsage{fmt.Errorf("worldd: the recording cannot be read: %w", err)}
+	}
+	defer func() { _ = recording.Close() }() // it was only read
+	replay, err := scene.Replay(bufio.NewReaderSize(recording, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	a, err := newAudience(scene.World, schema, tables)
+	if err != nil {
+		return nil, err
+	}
+	for err == nil && ctx.Err() == nil && !a.full() {
+		if err = replay.Next(); err == nil {
+			err = a.watch()
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted before the end of the recording")
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return a, nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// inspectCommand says what the components of a recorded world cost.
+type inspectCommand struct {
+	File   string `arg:"" type:"path" placeholder:"FILE" help:"A recording that serve --record made."`
+	World  string `default:"storm" placeholder:"FILE" help:"The world file that was served, or the name of an embedded world (${default})."`
+	Tables string `type:"path" placeholder:"FILE" help:"Tables that worldd train made, in place of the default ones."`
+}
+
+// Run repeats the recording before viewers, and takes apart what they are sent.
+func (c *inspectCommand) Run(ctx context.Context, std streams) error {
+	tables, err := loadTables(c.Tables)
+	if err != nil {
+		return err
+	}
+	schema, err := newSchema()
+	if err != nil {
+		return err
+	}
+	a, err := watchRecording(ctx, c.File, c.World, schema, tables)
+	if err != nil {
+		return err
+	}
+	rows := append(a.learn, a.held...)
+	if len(rows) == 0 {
+		return fmt.Errorf("%s: nothing moves in it before anybody: there is nothing to inspect", c.File)
+	}
+	return a.report(std.out, rows.costs(wire.NewCodec(schema, tables)), len(rows))
+}
+
+// loadTables reads tables; an empty name means the default ones.
+func loadTables(name string) (*wire.Tables, error) {
+	if name == "" {
+		return wire.DefaultTables(), nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, wrongUsage{fmt.Errorf("worldd: the tables cannot be read: %w", err)}
+	}
+	tables, err := wire.ParseTables(text)
+	if err != nil {
+		return nil, wrongUsage{fmt.Errorf("%s: %w", name, err)}
+	}
+	return tables, nil
+}
+
+// cost is what one field takes in all rows.
+type cost struct {
+	component, field string
+	bits             int
+	rows             int // in which it takes any
+}
+
+// costs takes all rows apart; the dearest field comes first.
+func (s samples) costs(codec *wire.Codec) []cost {
+	var all []cost
+	var w wire.BitWriter
+	var buffer []byte
+	for i := range s {
+		w.Reset(buffer[:0])
+		codec.Cost(&w, s[i].Row, s[i].Past, func(component, field string, bits int) {
+			if bits == 0 {
+				return
+			}
+			at := slices.IndexFunc(all, func(c cost) bool { return c.component == component && c.field == field })
+			if at < 0 {
+				at = len(all)
+				all = append(all, cost{component: component, field: field})
+			}
+			all[at].bits += bits
+			all[at].rows++
+		})
+		buffer = w.Bytes()
+	}
+	slices.SortStableFunc(all, func(a, b cost) int { return cmp.Compare(b.bits, a.bits) })
+	return all
+}
+
+// report writes what fields cost, and what is sent besides.
+func (a *audience) report(out io.Writer, costs []cost, rows int) error {
+	total := 0
+	for _, c := range costs {
+		total += c.bits
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "component\tfield\tbits a row\tshare\trows with it\n")
+	percent := func(part, whole int) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(whole, 1))) }
+	for _, c := range costs {
+		field := c.field
+		if field == "" {
+			field = "(what has changed)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%s\t%s\n", c.component, field, float64(c.bits)/float64(rows), percent(c.bits, total), percent(c.rows, rows))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	seconds := float64(a.ticks) / float64(a.world.TickHz())
+	viewers := float64(max(len(a.viewers), 1))
+	s := a.sent
+	_, err := fmt.Fprintf(out, `
+%d rows coded, %.1f bits each; %d sent in all, since a coding serves everybody who knows the same
+sent to each of %d viewers, a second, for %.1f s: %.1f rows in %.0f bytes of datagrams, %.1f bytes a row with all headers;
+  %.0f bytes of structure, of which %.0f are the rows of %.1f entities that enter
+`, rows, float64(total)/float64(rows), s.rows, len(a.viewers), seconds,
+		float64(s.rows)/seconds/viewers, float64(s.datagramBytes)/seconds/viewers, float64(s.datagramBytes)/float64(max(s.rows, 1)),
+		float64(s.streamBytes)/seconds/viewers, float64(s.enterBytes)/seconds/viewers, float64(s.enters)/seconds/viewers)
+	return err
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestInspectCommand: every field that costs bits has a line, the dearest first.
+func TestInspectCommand(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.recording")
+	require.NoError(t, os.WriteFile(path, recording(t, "storm", nil), 0o600))
+	status, said, complained := worldd(t, "inspect", path)
+	require.Equal(t, exitOK, status, complained)
+	require.Regexp(t, `^component +field +bits a row +share +rows with it\nidentity +Value +64\.00 +\d+\.\d % +100\.0 %\nbody +`, said)
+	require.Contains(t, said, "(what has changed)")
+	require.Regexp(t, `sent to each of 8 viewers`, said)
+	require.Regexp(t, `\d+ rows coded`, said)
+
+	bad := filepath.Join(dir, "bad.tables")
+	require.NoError(t, os.WriteFile(bad, []byte("tables"), 0o600))
+	for _, args := range [][]string{
+		{"inspect"},
+		{"inspect", filepath.Join(dir, "none")},
+		{"inspect", path, "--tables", bad},
+		{"inspect", path, "--tables", bad + "no"},
+		{"serve", "--listen=127.0.0.1:0", "--tables", bad},
+	} {
+		status, _, complained := worldd(t, args...)
+		require.Equal(t, exitUsage, status, "%v: %s", args, complained)
+	}
+}

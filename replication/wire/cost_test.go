@@ -1,0 +1,52 @@
+package wire_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// TestCostIsWhatAppendWrites: the same bits, and every one of them is
+// somebody's, with a past and without.
+func TestCostIsWhatAppendWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		s := randomSchema(t, r)
+		c := wire.NewCodec(s, wire.DefaultTables())
+		rows := states(s, r, 3)
+		past := randomPast(c, r, rows, states(s, r, 3))
+		if r.IntN(4) == 0 {
+			past = nil
+		}
+		var plain, told wire.BitWriter
+		c.Append(&plain, rows[2], past)
+		bits := 0
+		c.Cost(&told, rows[2], past, func(component, field string, n int) {
+			_, known := s.ByName(component)
+			require.True(t, known, component)
+			require.GreaterOrEqual(t, n, 0)
+			bits += n
+		})
+		require.Equal(t, plain.Bytes(), told.Bytes())
+		require.Equal(t, plain.Bits(), bits)
+	})
+}
+
+// TestCostNamesFields: vectors by their name, elements by theirs.
+func TestCostNamesFields(t *testing.T) {
+	c, row, past, _ := codecSample(t, 5)
+	costs := map[string]int{}
+	var w wire.BitWriter
+	c.Cost(&w, row, past, func(_, field string, bits int) { costs[field] += bits })
+	for _, field := range []string{"", "Position", "Facing", "Ammo"} {
+		require.Positive(t, costs[field], field)
+	}
+	require.Equal(t, 64, costs["Identity"])
+	require.Zero(t, costs["Serial"], "it did not change")
+	require.Contains(t, costs, "Serial")
+	require.NotContains(t, costs, "Position[0]")
+}
