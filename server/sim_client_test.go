@@ -44,7 +44,7 @@ type simClient struct {
 	mislead  int  // datagrams that are yet to name a wrong structure number
 	boasted  bool // the server must end the session for it
 	lied     bool // the client must end the session for it
-	misled   bool // by then its states may be of another life of their entity, but of no other entity
+	misled   bool // a structure number was wrong: states may be of another life of their entity, but of no other entity
 	spoilt   uint64
 	targets  client.Component[Target]
 	names    client.Component[Identity]
@@ -315,7 +315,7 @@ func (c *simClient) revive(from int) {
 			body := wire.AppendStructureHeader(nil, c.sent.records+1, 1)
 			body = wire.AppendRecord(body, *k.enter)
 			c.down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
-			c.lied, c.arrived.lied = true, true
+			c.lied, c.misled, c.arrived.lied = true, true, true
 			return
 		}
 	}
