@@ -139,9 +139,8 @@ func (p *Pool[T]) setHoles(holes []uint32) {
 	switch p.order {
 	case LowestFree:
 		for w := range uint32(p.room >> wordShift) {
-			if p.live.words[w]|p.dead.Word(w) != allOnes {
-				p.open.Set(w)
-			}
+			p.open.Set(w)
+			p.shut(w) // B4: makeRoom has opened them all
 		}
 	case FreeList:
 		if p.room == 0 {

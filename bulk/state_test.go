@@ -65,6 +65,35 @@ func TestStateGivesTheSameNextHandles(t *testing.T) {
 	}
 }
 
+// So does a pool that had no memory yet, where words of the state are full: who
+// makes room opens all of it.
+func TestStateOfFullWordsInANewPool(t *testing.T) {
+	for _, order := range orders {
+		for _, memory := range memories {
+			for _, tenants := range []int{1, 63, 64, 65, 128, 4096, 4097} {
+				t.Run(fmt.Sprint(order, memory, tenants), func(t *testing.T) {
+					o := bulk.Options{MaxSlots: 10_000, Order: order, Memory: memory}
+					p, q := newPool[tenant](t, o), newPool[tenant](t, o)
+					for range tenants {
+						p.Add()
+					}
+					var s bulk.PoolState
+					p.State(&s)
+					require.NoError(t, q.SetState(&s))
+					require.NoError(t, q.CheckInvariants())
+					for range 130 {
+						want, _ := p.Add()
+						got, _ := q.Add()
+						require.NotZero(t, want)
+						require.Equal(t, want, got)
+					}
+					require.NoError(t, q.CheckInvariants())
+				})
+			}
+		}
+	}
+}
+
 func TestStateThatIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name  string
