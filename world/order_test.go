@@ -260,3 +260,23 @@ func BenchmarkSortRows(b *testing.B) {
 		})
 	}
 }
+
+// A world whose effects go loses less than just after its last sort. That is no
+// credit, which would put off the next sort for as long as it lasts.
+func TestLossIsNeverCredit(t *testing.T) {
+	w := swarm(t, Config{}, 2000, 60, puff)
+	for w.order.sorted == 0 {
+		w.Step()
+	}
+	var effects []EffectID
+	for h := range w.effects.pool.All() {
+		effects = append(effects, h)
+	}
+	for _, h := range effects[:50] {
+		require.True(t, w.RemoveEffect(h))
+	}
+	for range 10 * lossTicks {
+		w.Step()
+		require.GreaterOrEqual(t, w.order.loss, 0)
+	}
+}
