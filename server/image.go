@@ -94,6 +94,7 @@ func (s *saver) begin() error {
 		return nil
 	}
 	s.due = time.Now().Add(s.config.Every)
+	s.sweep()
 	err := s.saveNow()
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return nil // a world that nobody can enter would be the greater loss
