@@ -14,7 +14,7 @@ func TestSweep(t *testing.T) {
 	l, path, seen := savingLoop(t, func(*ImageConfig) {})
 	dir := filepath.Dir(path)
 	// The library's own name for it, as if the process ended here.
-	pending, err := renameio.NewPendingFile(path)
+	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir))
 	require.NoError(t, err)
 	require.NoError(t, pending.File.Close())
 	kept := []string{"world.image", ".world.image", ".world.image1a", ".world.images12", "world.image12", ".other.image12"}

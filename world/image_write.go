@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 
 	"github.com/google/renameio/v2"
 
@@ -102,9 +103,11 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Save writes the image to a file, which is replaced in one go: whoever reads it,
-// also after a crash or on a full disk, finds the old image or the new one.
+// also after a crash or on a full disk, finds the old image or the new one. It is
+// written beside it under another name, a dot in front and a number behind, which
+// a process that is killed meanwhile leaves there.
 func (img *Image) Save(path string) error {
-	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
 	if err != nil {
 		return fmt.Errorf("world: image: %w", err)
 	}
