@@ -54,7 +54,7 @@ client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus systemd
 `
 
 // modules: the third parties by the names used above, and the version for those
@@ -69,6 +69,7 @@ promtext     github.com/prometheus/common
 prommodel    github.com/prometheus/client_model/go
 quic-go      github.com/quic-go/quic-go                v0.64.1
 renameio     github.com/google/renameio/v2
+systemd      github.com/coreos/go-systemd/v22/daemon
 x/image      golang.org/x/image
 x/sys        golang.org/x/sys/cpu
 x/time       golang.org/x/time/rate

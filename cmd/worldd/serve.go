@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -110,6 +111,13 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 
 // serve runs the server, and records it if asked.
 func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene, log *zap.Logger) error {
+	telling, ended := context.WithCancel(ctx)
+	var supervisor sync.WaitGroup
+	supervisor.Go(func() { supervised(telling, s) })
+	defer func() {
+		ended()
+		supervisor.Wait()
+	}()
 	if c.Record == "" {
 		return s.Serve(ctx)
 	}
