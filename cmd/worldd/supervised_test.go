@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/json"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,4 +66,60 @@ func TestDeployment(t *testing.T) {
 		require.Equal(t, exitOK, status, args)
 		require.IsType(t, &serveCommand{}, c)
 	}
+}
+
+// TestDashboard: every metric that the dashboard shows is one that the server has,
+// with the labels that it is picked by.
+func TestDashboard(t *testing.T) {
+	admin := freePort(t)
+	s := startServing(t, "--admin="+admin, "--image="+filepath.Join(t.TempDir(), "image"))
+	g, err := s.dial(t.Context(), 0)
+	require.NoError(t, err)
+	_, err = g.Command("poke", 0, nil) // rejected, so that there is a rejection
+	require.NoError(t, err)
+	for len(g.results) == 0 {
+		require.NoError(t, g.Wait(t.Context()))
+		require.NoError(t, g.Update())
+	}
+	require.NoError(t, g.Close())
+	var metrics string
+	require.Eventually(t, func() bool {
+		response, err := http.Get("http://" + admin + "/metrics")
+		require.NoError(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		metrics = string(text)
+		return strings.Contains(metrics, "worldd_sessions_ended_total")
+	}, 10*time.Second, 20*time.Millisecond)
+	text, err := os.ReadFile("deploy/grafana.json")
+	require.NoError(t, err)
+	var dashboard struct {
+		Panels []struct {
+			Targets []struct{ Expr string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &dashboard))
+	shown := 0
+	selector := regexp.MustCompile(`(worldd_\w+)\{([^}]*)\}`)
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			for _, found := range selector.FindAllStringSubmatch(target.Expr, -1) {
+				shown++
+				require.Regexp(t, `(?m)^`+found[1]+`[ {]`, metrics, target.Expr)
+				for _, label := range regexp.MustCompile(`(\w+)="([^"]*)"`).FindAllString(found[2], -1) {
+					require.Regexp(t, `(?m)^`+found[1]+`\{.*`+regexp.QuoteMeta(label), metrics, target.Expr)
+				}
+			}
+		}
+	}
+	require.Greater(t, shown, 20)
+}
+
+// freePort is a loopback address that nobody listens on at present.
+func freePort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
 }
