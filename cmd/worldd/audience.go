@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
-	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -147,23 +144,11 @@ func (w *watcher) look(tick uint64, sent *traffic) error {
 
 // watchRecording repeats a recording before viewers.
 func watchRecording(ctx context.Context, name, worldFile string, schema *wire.Schema, tables *wire.Tables) (*audience, error) {
-	file, err := loadWorld(worldFile)
+	scene, replay, finish, err := openReplay(name, worldFile)
 	if err != nil {
 		return nil, err
 	}
-	scene, err := scenes.Build(file)
-	if err != nil {
-		return nil, wrongUsage{err}
-	}
-	recording, err := os.Open(name)
-	if err != nil {
-		return nil, wrongUsage{fmt.Errorf("worldd: the recording cannot be read: %w", err)}
-	}
-	defer func() { _ = recording.Close() }() // it was only read
-	replay, err := scene.Replay(bufio.NewReaderSize(recording, 1<<20))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
+	defer finish()
 	a, err := newAudience(scene.World, schema, tables)
 	if err != nil {
 		return nil, err

@@ -20,23 +20,11 @@ type replayCommand struct {
 
 // Run repeats the recording, and compares its hashes with those of the record.
 func (c *replayCommand) Run(ctx context.Context, std streams) error {
-	file, err := loadWorld(c.World)
+	scene, replay, finish, err := openReplay(c.File, c.World)
 	if err != nil {
 		return err
 	}
-	scene, err := scenes.Build(file)
-	if err != nil {
-		return wrongUsage{err}
-	}
-	recording, err := os.Open(c.File)
-	if err != nil {
-		return wrongUsage{fmt.Errorf("worldd: the recording cannot be read: %w", err)}
-	}
-	defer func() { _ = recording.Close() }() // it was only read
-	replay, err := scene.Replay(bufio.NewReaderSize(recording, 1<<20))
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
-	}
+	defer finish()
 	for err == nil && ctx.Err() == nil {
 		err = replay.Next()
 	}
@@ -53,4 +41,26 @@ func (c *replayCommand) Run(ctx context.Context, std streams) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", c.File, err)
+}
+
+// openReplay builds the world that a recording is of, ready to repeat it. finish
+// is to be called at the end.
+func openReplay(name, worldFile string) (scene *scenes.Scene, replay *world.Replay, finish func(), err error) {
+	file, err := loadWorld(worldFile)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if scene, err = scenes.Build(file); err != nil {
+		return nil, nil, nil, wrongUsage{err}
+	}
+	recording, err := os.Open(name)
+	if err != nil {
+		return nil, nil, nil, wrongUsage{fmt.Errorf("worldd: the recording cannot be read: %w", err)}
+	}
+	finish = func() { _ = recording.Close() } // it was only read
+	if replay, err = scene.Replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
+		finish()
+		return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return scene, replay, finish, nil
 }
