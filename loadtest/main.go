@@ -146,10 +146,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if !ok {
 		return status
 	}
+	html, err := page.Create(f.HTML)
+	if err != nil {
+		fmt.Fprintln(stderr, "loadtest:", err)
+		return exitError
+	}
 	began := time.Now()
 	report, err := f.play(ctx, stderr)
 	if err == nil {
-		err = f.write(report, began, stdout, stderr)
+		unwritten := page.Finish(html, report, page.About{Addr: f.Addr, Began: began, Thresholds: f.thresholds})
+		err = errors.Join(f.write(report, stdout, stderr), unwritten)
 	}
 	switch {
 	case err != nil:
@@ -213,7 +219,7 @@ func crossed(report *bot.Report, thresholds []bot.Threshold) bool {
 
 // write prints the result. The summary is worth having in JSON mode too: on
 // standard error.
-func (f *flags) write(report *bot.Report, began time.Time, stdout, stderr io.Writer) error {
+func (f *flags) write(report *bot.Report, stdout, stderr io.Writer) error {
 	summary := stdout
 	if f.JSON {
 		summary = stderr
@@ -225,9 +231,6 @@ func (f *flags) write(report *bot.Report, began time.Time, stdout, stderr io.Wri
 		return err
 	}
 	if f.HTML != "" {
-		if err := page.WriteFile(f.HTML, report, page.About{Addr: f.Addr, Began: began, Thresholds: f.thresholds}); err != nil {
-			return err
-		}
 		fmt.Fprintf(summary, "\n  page       %s\n", f.HTML)
 	}
 	if f.JSON {

@@ -53,6 +53,15 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestPageThatCannotBe: known before anybody dials, and not after the run.
+func TestPageThatCannotBe(t *testing.T) {
+	var out, err bytes.Buffer
+	status := run(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--html", filepath.Join(t.TempDir(), "no", "page")}, &out, &err)
+	require.Equal(t, exitError, status)
+	require.Empty(t, out.String())
+	require.Regexp(t, `^loadtest: the page cannot be written: .*\n$`, err.String())
+}
+
 // TestNobodyThere: one clear line, and nothing that could be taken for a result.
 func TestNobodyThere(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,6 +48,10 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	if c.Seed != nil {
 		file.Seed = *c.Seed
 	}
+	html, err := page.Create(c.HTML)
+	if err != nil {
+		return err
+	}
 	g, core, err := host(file)
 	if err != nil {
 		return err
@@ -69,12 +74,8 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	confusions, recorded := g.confused()
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
-	if c.HTML != "" {
-		if err := page.WriteFile(c.HTML, report, page.About{Addr: s.Addr().String(), Began: began}); err != nil {
-			return err
-		}
-	}
-	return c.conclude(report, talk, std.out)
+	unwritten := page.Finish(html, report, page.About{Addr: s.Addr().String(), Began: began})
+	return cmp.Or(c.conclude(report, talk, std.out), unwritten)
 }
 
 // play runs the server for as long as the bots play, and puts both reports

@@ -32,11 +32,25 @@ func Write(w io.Writer, r *bot.Report, about About) error {
 	return t.Execute(w, view{Report: r, About: about, Checks: checks(r, about.Thresholds), Figures: figures(r), Charts: charts(r)})
 }
 
-// WriteFile writes the page of a report into a file.
-func WriteFile(name string, r *bot.Report, about About) error {
+// Create makes the file of a page that is written after a run: ahead of it, since
+// a name that cannot be written to is better known before. An empty name makes
+// none, which is no error.
+func Create(name string) (*os.File, error) {
+	if name == "" {
+		return nil, nil
+	}
 	f, err := os.Create(name)
 	if err != nil {
-		return fmt.Errorf("the page cannot be written: %w", err)
+		return nil, fmt.Errorf("the page cannot be written: %w", err)
+	}
+	return f, nil
+}
+
+// Finish writes the page of a report into a file of Create's, and closes it. It
+// does nothing without a file.
+func Finish(f *os.File, r *bot.Report, about About) error {
+	if f == nil {
+		return nil
 	}
 	return errors.Join(Write(f, r, about), f.Close())
 }
