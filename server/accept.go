@@ -80,6 +80,8 @@ func (s *Server) serve(conn *quic.Conn) {
 	var once sync.Once
 	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), counters: &s.traffic}
 	session := s.core.Open(c)
+	s.carried.began(c, session)
+	defer s.carried.over(c)
 	log := s.log.With(zap.Uint64("session", session.ID()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
 	s.connections.Go(c.send)

@@ -37,6 +37,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
 	collectTraffic(r.Traffic, counter)
+	collectPackets(c.server.carried.packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
 		counter(n, "worldd_handle_verdicts_total", "Verdicts on handles in commands.", "side", "server", "verdict", wire.Verdict(verdict).String())
 	}
@@ -78,6 +79,12 @@ func collectSystems(systems []world.SystemStats, out chan<- prometheus.Metric) {
 	for _, s := range systems {
 		out <- prometheus.MustNewConstSummary(desc, s.Runs, s.Total.Seconds(), map[float64]float64{1: s.Longest.Seconds()}, s.Name, s.Phase.String())
 	}
+}
+
+func collectPackets(p Packets, counter countFunc) {
+	const packets = "UDP packets of clients that got through the handshake, by direction."
+	counter(p.Sent, "worldd_packets_total", packets, "dir", "out")
+	counter(p.Received, "worldd_packets_total", packets, "dir", "in")
 }
 
 func collectTraffic(t Traffic, counter countFunc) {

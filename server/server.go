@@ -33,6 +33,7 @@ type Server struct {
 	places      chan struct{}  // one for each connection
 	connections sync.WaitGroup // their goroutines
 	traffic     traffic
+	carried     carried
 	loop        *loop
 }
 
