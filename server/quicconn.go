@@ -28,6 +28,7 @@ type quicConn struct {
 	conn   *quic.Conn
 	stream *quic.Stream
 	wake   chan struct{} // holds a token while something waits for the sender
+	intake intake
 
 	mu       sync.Mutex
 	out      []byte    // of the stream, unsent

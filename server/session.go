@@ -39,6 +39,7 @@ type Session struct {
 	update    replication.Update // of this tick, to be delivered
 	age       int                // ticks since it was opened
 	silence   int                // ticks since the last datagram
+	progress  progress           // of its acknowledgements
 	inputTick uint32
 	commands  *rate.Limiter
 	resyncs   *rate.Limiter
