@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -107,7 +108,8 @@ func TestSetLimits(t *testing.T) {
 	} {
 		require.Error(t, h.server.SetLimits(bad), name)
 	}
-	h.dial() // the third still has its place
+	time.Sleep(50 * time.Millisecond) // a few ticks, in which a bad one would take hold
+	h.dial()                          // the third still has its place
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 2}))
 	h.refused(wire.ServerFull)
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 100, MaxSessionsPerAddress: 4}))

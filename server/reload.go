@@ -41,22 +41,19 @@ func (l Limits) validate() error {
 // may be called from any goroutine.
 func (s *Server) SetLimits(l Limits) error {
 	l = l.withDefaults()
-	if err := errors.Join(l.validate(), s.core.setLimits(l)); err != nil {
+	config := s.core.config.Replication
+	config.BudgetBytesPerSecond = l.BudgetBytesPerSecond
+	if err := errors.Join(l.validate(), config.Validate(s.core.world.TickHz())); err != nil {
 		return err
 	}
+	s.core.setLimits(l.MaxSessions, config.WithDefaults().BudgetBytesPerSecond)
 	s.door.set(l)
 	return nil
 }
 
-// setLimits keeps l for the tick.
-func (c *Core) setLimits(l Limits) error {
-	config := c.config.Replication
-	config.BudgetBytesPerSecond = l.BudgetBytesPerSecond
-	if err := config.Validate(c.world.TickHz()); err != nil {
-		return err
-	}
+// setLimits keeps them for the tick.
+func (c *Core) setLimits(maxSessions, budget int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.maxSessions, c.budget = l.MaxSessions, config.WithDefaults().BudgetBytesPerSecond
-	return nil
+	c.maxSessions, c.budget = maxSessions, budget
 }
