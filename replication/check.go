@@ -54,7 +54,7 @@ func (v *Viewer) checkRow(slot uint32, row *viewerRow) error {
 	if row.ackedTick > f.tick || row.olderTick >= row.ackedTick || row.nextTick > row.ackedTick || row.sentTick > f.tick {
 		return fmt.Errorf("R3: %v has baselines of ticks %d and %d, then %d, at tick %d", row.handle, row.ackedTick, row.olderTick, row.nextTick, f.tick)
 	}
-	if !row.active && (t.version() > row.ackedTick || t.shape > row.enterTick) {
+	if !row.active && (t.as(row.owned).version() > row.ackedTick || t.shape > row.enterTick) {
 		return fmt.Errorf("R6: %v is dormant, and its state of tick %d not acknowledged", row.handle, t.version())
 	}
 	return nil

@@ -18,6 +18,7 @@ type codingKey struct {
 	slot     uint32
 	baseline wire.Baseline
 	anchored bool
+	owned    bool // for an owner, of a tenant that has something for owners
 }
 
 type coding struct {
@@ -39,6 +40,9 @@ func (c *codings) find(key codingKey) *coding {
 	h := uint64(key.slot)<<32 ^ uint64(key.baseline.Age)<<8 ^ uint64(key.baseline.Gap)
 	if key.anchored {
 		h = ^h
+	}
+	if key.owned {
+		h ^= 1 << 31
 	}
 	h *= 0x9e3779b97f4a7c15
 	mask := uint64(len(c.table) - 1)
@@ -96,25 +100,26 @@ const (
 func (f *Frame) encode(chunks *wire.Chunks, key codingKey, parent *tenant) wire.Chunk {
 	t := &f.tenants[key.slot]
 	b := key.baseline
+	row, states := f.current(t, key.owned), t.as(key.owned)
 	if b.Age == 0 {
-		return chunks.Add(f.codec, f.current(t), nil)
+		return chunks.Add(f.codec, row, nil)
 	}
 	past := &f.past
-	*past = wire.Past{Base: f.at(t, f.tick-b.Age), Age: b.Age, Gap: b.Gap}
+	*past = wire.Past{Base: f.at(states, f.tick-b.Age), Age: b.Age, Gap: b.Gap}
 	if b.Gap != 0 {
-		past.Older = f.at(t, f.tick-b.Age-b.Gap)
+		past.Older = f.at(states, f.tick-b.Age-b.Gap)
 	}
 	if key.anchored {
 		component, _ := f.schema.Parent(wire.Row{Mask: t.mask, Words: past.Base})
 		var older []uint32
 		if b.Gap != 0 {
-			older = f.at(parent, f.tick-b.Age-b.Gap)
+			older = f.at(&parent.history, f.tick-b.Age-b.Gap)
 		}
-		f.codec.SetAnchor(&f.anchor, component, f.state(parent, 0), f.at(parent, f.tick-b.Age), older)
+		f.codec.SetAnchor(&f.anchor, component, f.state(&parent.history, 0), f.at(&parent.history, f.tick-b.Age), older)
 		past.Anchor = &f.anchor
 	}
 	if f.coded != nil {
-		f.coded(f.current(t), past)
+		f.coded(row, past)
 	}
-	return chunks.Add(f.codec, f.current(t), past)
+	return chunks.Add(f.codec, row, past)
 }

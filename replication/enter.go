@@ -123,10 +123,14 @@ func (v *Viewer) enter(w *wanted) int {
 	r := v.replicator
 	slot := w.handle.Index()
 	t := &r.frame.tenants[slot]
-	row := r.frame.current(t)
+	row := r.frame.current(t, v.Owns(w.handle))
 	r.frame.schema.References(row, v.teach)
+	reason := wire.Reason(0)
+	if row.Owned {
+		reason = wire.ReasonOwned
+	}
 	n := v.tell(wire.Record{
-		Op: wire.OpEnter, Handle: w.handle, Kind: uint32(t.kind), Row: v.encoder.full(r.frame.schema, row),
+		Op: wire.OpEnter, Reason: reason, Handle: w.handle, Kind: uint32(t.kind), Row: v.encoder.full(r.frame.schema, row),
 	})
 	if w.place == noRow {
 		w.place = v.allot()
@@ -136,7 +140,7 @@ func (v *Viewer) enter(w *wanted) int {
 	before := v.rows[w.place]
 	v.rows[w.place] = viewerRow{
 		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, nextTick: r.frame.tick,
-		active: before.active,
+		active: before.active, owned: row.Owned,
 	}
 	if row := &v.rows[w.place]; fault.KeepBaseline {
 		row.ackedTick, row.olderTick, row.nextTick = before.ackedTick, before.olderTick, before.nextTick

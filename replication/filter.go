@@ -29,10 +29,12 @@ func (v *Viewer) SetFilter(f Filter) {
 }
 
 // Own makes the viewer an owner of h: it is shown at any distance and through
-// any filter, Config.Private included. An entity may have several owners.
+// any filter, Config.Private included, and is sent those of its fields that only
+// owners are. An entity may have several owners.
 func (v *Viewer) Own(h bulk.Handle) {
 	if h.Valid() && !v.Owns(h) {
 		v.owned = append(v.owned, h)
+		v.ownershipChanged(h)
 	}
 }
 
@@ -40,6 +42,16 @@ func (v *Viewer) Own(h bulk.Handle) {
 func (v *Viewer) Disown(h bulk.Handle) {
 	v.owned = slices.DeleteFunc(v.owned, func(o bulk.Handle) bool { return o == h })
 	v.ruleChanged = true
+	v.ownershipChanged(h)
+}
+
+// ownershipChanged has h enter anew, if the client was told otherwise at its
+// Enter: what it is sent is another row (R7).
+func (v *Viewer) ownershipChanged(h bulk.Handle) {
+	place, ok := v.members.find(h.Index())
+	if row := v.row(h); ok && row != nil && row.owned != v.Owns(h) {
+		v.reenter(place)
+	}
 }
 
 // Owns says whether h is what the viewer sees the world from, or was given to it

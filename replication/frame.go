@@ -13,7 +13,8 @@ import (
 // that changes in each of 60 ticks a second is remembered for 0.8 s: beyond any
 // round trip that is playable. A row whose baseline has fallen out is sent
 // whole. Memory: 250 bytes a used slot, one row for a tenant that never
-// changed, and historyDepth rows for any other.
+// changed, and historyDepth rows for any other; as much again for one with
+// fields that only owners are sent.
 const historyDepth = 48
 
 // Frame is the quantised state of the world at one tick. It keeps the last
@@ -42,9 +43,24 @@ type tenant struct {
 	position world.Vec3
 	placed   bool // has a body, so it can be near or far
 
+	history          // as everybody is sent it: less what only owners are
+	whole   *history // as owners are sent it; nil: as everybody is
+}
+
+// history is the last states of a row. What only owners are sent has one of its
+// own, so that nobody else's baselines depend on how often it changes.
+type history struct {
 	newest, count uint8 // ring of states: ticks[newest] is the newest
 	ticks         [historyDepth]uint32
 	words         []uint32 // one row, or historyDepth of them once it changed
+}
+
+// as is the history of what is sent to owners, or to everybody else.
+func (t *tenant) as(owned bool) *history {
+	if owned && t.whole != nil {
+		return t.whole
+	}
+	return &t.history
 }
 
 func newFrame(c *wire.Codec, bound []int) *Frame {
@@ -69,7 +85,8 @@ func (f *Frame) capture(w *world.World) {
 // vacate empties the slot of a destroyed entity, which no later frame holds.
 func (f *Frame) vacate(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
-		t.handle, t.count = 0, 0
+		t.handle = 0
+		t.forget()
 	}
 }
 
@@ -79,7 +96,8 @@ func (f *Frame) update(w *world.World, slot uint32) {
 	t := &f.tenants[slot]
 	h := w.HandleAt(slot)
 	if h != t.handle {
-		t.handle, t.count, t.shape = h, 0, f.tick
+		t.handle, t.shape = h, f.tick
+		t.forget()
 	}
 	t.kind, _ = w.KindOf(h)
 	t.position, _, t.placed = w.Body(slot)
@@ -87,15 +105,34 @@ func (f *Frame) update(w *world.World, slot uint32) {
 	if t.mask != f.scratch.Mask {
 		// Deltas need equal masks, so another set of components is another
 		// life of the row: viewers are sent Enter again.
-		t.mask, t.count, t.shape = f.scratch.Mask, 0, f.tick
+		t.mask, t.shape = f.scratch.Mask, f.tick
+		t.forget()
 	}
-	if t.count == 0 || !slices.Equal(f.state(t, 0), f.scratch.Words) {
-		f.push(t)
+	if f.schema.OwnedMask()&t.mask != 0 {
+		if t.whole == nil {
+			t.whole = &history{}
+		}
+		f.push(t.whole)
+		f.schema.HideOwned(f.scratch)
+	} else {
+		t.whole = nil
+	}
+	f.push(&t.history)
+}
+
+// forget drops all states, of a tenant that died or has another set of components.
+func (t *tenant) forget() {
+	t.count = 0
+	if t.whole != nil {
+		t.whole.count = 0
 	}
 }
 
-// push makes the scratch row the newest state of t.
-func (f *Frame) push(t *tenant) {
+// push makes the scratch row the newest state of a history, if it is another one.
+func (f *Frame) push(t *history) {
+	if t.count > 0 && slices.Equal(f.state(t, 0), f.scratch.Words) {
+		return
+	}
 	switch n := f.schema.Words(); {
 	case t.words == nil:
 		t.words = make([]uint32, n)
@@ -112,27 +149,28 @@ func (f *Frame) push(t *tenant) {
 }
 
 // state returns the words of the age-th newest state of t.
-func (f *Frame) state(t *tenant, age uint8) []uint32 {
+func (f *Frame) state(t *history, age uint8) []uint32 {
 	n := f.schema.Words()
 	at := int((t.newest+historyDepth-age)%historyDepth) * n
 	return t.words[at : at+n : at+n]
 }
 
-// current returns the newest row of t.
-func (f *Frame) current(t *tenant) wire.Row {
-	return wire.Row{Mask: t.mask, Words: f.state(t, 0)}
+// current returns the newest row of t, as its owners are sent it or everybody
+// else.
+func (f *Frame) current(t *tenant, owned bool) wire.Row {
+	return wire.Row{Mask: t.mask, Owned: owned, Words: f.state(t.as(owned), 0)}
 }
 
 // version is the tick at which the newest state of t came about.
-func (t *tenant) version() uint32 { return t.ticks[t.newest] }
+func (t *history) version() uint32 { return t.ticks[t.newest] }
 
 // reaches says whether it is known how t was at an earlier tick.
-func (t *tenant) reaches(tick uint32) bool {
+func (t *history) reaches(tick uint32) bool {
 	return t.ticks[(t.newest+historyDepth+1-t.count)%historyDepth] <= tick
 }
 
 // at returns the words of t as they were at a tick that its history reaches.
-func (f *Frame) at(t *tenant, tick uint32) []uint32 {
+func (f *Frame) at(t *history, tick uint32) []uint32 {
 	age := uint8(0)
 	for t.ticks[(t.newest+historyDepth-age)%historyDepth] > tick && !fault.BaselineNewest {
 		age++

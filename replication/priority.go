@@ -42,7 +42,7 @@ func (v *Viewer) selectRows() bool {
 			continue
 		}
 		t := &r.frame.tenants[row.handle.Index()]
-		version := t.version()
+		version := t.as(row.owned).version()
 		if v.entersAnew(row) {
 			r.wanted = append(r.wanted, wanted{row.handle, row.enterTick, place})
 			kept = append(kept, place)
@@ -65,7 +65,7 @@ func (v *Viewer) selectRows() bool {
 }
 
 // entersAnew says whether the client must be sent the whole of row again: its
-// set of components changed, or the client asked for a resync.
+// set of components changed, or who owns it, or the client asked for a resync.
 func (v *Viewer) entersAnew(row *viewerRow) bool {
 	return v.replicator.frame.tenants[row.handle.Index()].shape > row.enterTick
 }

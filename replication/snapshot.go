@@ -62,7 +62,7 @@ func (v *Viewer) encodeAll(most uint32) bool {
 	e.open(min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes)))
 	for i := range v.waiting {
 		w := &v.waiting[i]
-		key := codingKey{slot: w.handle.Index(), baseline: w.baseline}
+		key := v.key(&v.rows[w.place], w.baseline)
 		var anchor *tenant
 		if row := v.anchor(&v.rows[w.place], w.baseline); row != nil && row.due {
 			key.anchored, anchor = true, &r.frame.tenants[row.handle.Index()]
@@ -126,7 +126,7 @@ func (v *Viewer) encodeSome(waiting []waitingRow) []waitingRow {
 // that one waits, too: whether a row is anchored is not said, but follows from
 // what else is in the datagram. It returns false if not all fit.
 func (v *Viewer) encodeFamily(row *viewerRow, b wire.Baseline, sent *sentSnapshot) bool {
-	key := codingKey{slot: row.handle.Index(), baseline: b}
+	key := v.key(row, b)
 	anchor := v.anchor(row, b)
 	if anchor == nil {
 		return v.encodeRow(row, key, nil, sent)
@@ -136,6 +136,12 @@ func (v *Viewer) encodeFamily(row *viewerRow, b wire.Baseline, sent *sentSnapsho
 	}
 	key.anchored = v.encoder.has(anchor.handle.Index(), key.baseline)
 	return v.encodeRow(row, key, &v.replicator.frame.tenants[anchor.handle.Index()], sent)
+}
+
+// key names how row is coded against b, but for an anchor.
+func (v *Viewer) key(row *viewerRow, b wire.Baseline) codingKey {
+	slot := row.handle.Index()
+	return codingKey{slot: slot, baseline: b, owned: row.owned && v.replicator.frame.tenants[slot].whole != nil}
 }
 
 func (v *Viewer) encodeRow(row *viewerRow, key codingKey, anchor *tenant, sent *sentSnapshot) bool {
@@ -153,7 +159,7 @@ func (v *Viewer) send(row *viewerRow, sent *sentSnapshot) {
 	f := v.replicator.frame
 	slot := row.handle.Index()
 	if f.schema.Refers() {
-		f.schema.References(f.current(&f.tenants[slot]), v.teach)
+		f.schema.References(f.current(&f.tenants[slot], row.owned), v.teach)
 	}
 	row.priority, row.sentTick, row.waiting, row.due = 0, f.tick, true, false
 	if fault.AckOnSend {
@@ -167,7 +173,7 @@ func (v *Viewer) send(row *viewerRow, sent *sentSnapshot) {
 // them (R3).
 func (v *Viewer) baseline(row *viewerRow) (b wire.Baseline) {
 	r := v.replicator
-	t := &r.frame.tenants[row.handle.Index()]
+	t := r.frame.tenants[row.handle.Index()].as(row.owned)
 	if !v.keeps(row, row.ackedTick) || !t.reaches(row.ackedTick) {
 		return b
 	}
@@ -211,5 +217,5 @@ func (v *Viewer) anchor(row *viewerRow, b wire.Baseline) *viewerRow {
 // parent is the entity that t named as its parent in its baseline, and in which
 // component.
 func (f *Frame) parent(t *tenant, b wire.Baseline) (component int, h bulk.Handle) {
-	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(t, f.tick-b.Age)})
+	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(&t.history, f.tick-b.Age)})
 }

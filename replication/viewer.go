@@ -59,6 +59,7 @@ type viewerRow struct {
 	nextTick  uint32 // tick of the state that takes its place next
 	sentTick  uint32 // newest snapshot it rode in; 0: none
 	priority  float32
+	owned     bool // the client was told at the Enter that it owns it
 	active    bool // its place is in Viewer.active
 	waiting   bool // the snapshot of sentTick may yet arrive
 	due       bool // it waits for its place in the snapshot that is being made
@@ -197,7 +198,12 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 
 // Follow makes h what the viewer sees the world from, from the next snapshot on.
 // While h is not in the frame, it sees from where it was.
-func (v *Viewer) Follow(h bulk.Handle) { v.focus, v.ruleChanged = h, true }
+func (v *Viewer) Follow(h bulk.Handle) {
+	before := v.focus
+	v.focus, v.ruleChanged = h, true
+	v.ownershipChanged(before)
+	v.ownershipChanged(h)
+}
 
 // Resync makes the next snapshots enter the whole interest set again, for a
 // client that found its state at fault.
@@ -208,10 +214,16 @@ func (v *Viewer) reenterAll() {
 	v.replicator.stats.Resyncs++
 	for _, place := range v.members.rows {
 		if place != noRow {
-			v.rows[place].enterTick = 0 // before any shape: it enters anew
-			v.activate(place)
+			v.reenter(place)
 		}
 	}
+}
+
+// reenter has the next snapshots enter the row in a place again, and send
+// nothing of it before.
+func (v *Viewer) reenter(place uint32) {
+	v.rows[place].enterTick = 0 // before any shape
+	v.activate(place)
 }
 
 // row returns the row of h, or nil if h is not in the interest set.

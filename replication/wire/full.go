@@ -6,7 +6,7 @@ import (
 )
 
 // AppendFull writes row as an Enter record carries it: the mask, then every
-// field of the present components in full.
+// field of the present components in full, as far as the receiver is sent it.
 func (s *Schema) AppendFull(w *BitWriter, row Row) {
 	w.Write(uint64(row.Mask), uint(len(s.components)))
 	s.appendFields(w, row)
@@ -21,7 +21,9 @@ func (s *Schema) appendFields(w *BitWriter, row Row) {
 		}
 		c := &s.components[i]
 		for j := c.first; j < c.last; j++ {
-			s.fields[j].append(w, row.Words)
+			if s.fields[j].sentTo(row.Owned) {
+				s.fields[j].append(w, row.Words)
+			}
 		}
 	}
 }
@@ -55,7 +57,7 @@ func (f *field) append(w *BitWriter, words []uint32) {
 }
 
 // ReadFull reads what AppendFull wrote into row, whose Words must have the
-// schema's length. After an error row holds anything.
+// schema's length; row.Owned says which fields are there. After an error row holds anything.
 func (s *Schema) ReadFull(r *BitReader, row *Row) error {
 	row.Mask = uint32(r.Read(uint(len(s.components))))
 	s.readFields(r, row)
@@ -71,7 +73,9 @@ func (s *Schema) readFields(r *BitReader, row *Row) {
 		}
 		c := &s.components[i]
 		for j := c.first; j < c.last; j++ {
-			s.fields[j].read(r, row.Words)
+			if s.fields[j].sentTo(row.Owned) {
+				s.fields[j].read(r, row.Words)
+			}
 		}
 	}
 }
