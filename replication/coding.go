@@ -2,90 +2,90 @@ package replication
 
 import "github.com/worldd/worldd/replication/wire"
 
-// codings are the present states of rows as they were coded for some viewer, so
-// that for the next one with the same baselines bits are copied. They are an
-// open hash table: the bits of a row depend on nothing but its coding's key in
-// one frame (P6 of package wire). Filled by one goroutine.
-type codings struct {
-	chunks wire.Chunks
-	table  []coding // a power of two, or nil
-	count  int      // places in use
-	frame  uint32   // marks the places in use
+// codingKey names one way of coding the present state of a tenant: its slot, the
+// baseline, whether it is told of by the motion of its parent, and whether it is
+// an owner's who is sent more than others. Keys ascend by slot.
+type codingKey uint64
+
+// The parts of a codingKey, from its low end. They bound what serves as a
+// baseline, of rows that slept for days and of snapshots minutes apart.
+const (
+	anchoredKey codingKey = 1
+	ownedKey    codingKey = 2
+	gapShift              = 2
+	gapBits               = 15 // ticks; more than a client keeps states for, at 8 snapshots a minute
+	ageShift              = gapShift + gapBits
+	ageBits               = 23 // ticks: a day and a half, at 60 a second
+	slotShift             = ageShift + ageBits
+	pastMask    codingKey = 1<<slotShift - 1<<gapShift
+)
+
+func newCodingKey(slot uint32, b wire.Baseline) codingKey {
+	return codingKey(slot)<<slotShift | codingKey(b.Age)<<ageShift | codingKey(b.Gap)<<gapShift
 }
 
-// codingKey names one way of coding the present state of a tenant.
-type codingKey struct {
-	slot     uint32
-	baseline wire.Baseline
-	anchored bool
-	owned    bool // for an owner, of a tenant that has something for owners
+func (k codingKey) slot() uint32   { return uint32(k >> slotShift) }
+func (k codingKey) anchored() bool { return k&anchoredKey != 0 }
+func (k codingKey) owned() bool    { return k&ownedKey != 0 }
+
+// past is the part of the key that is the baseline.
+func (k codingKey) past() codingKey { return k & pastMask }
+
+func (k codingKey) age() uint32 { return uint32(k>>ageShift) & (1<<ageBits - 1) }
+func (k codingKey) gap() uint32 { return uint32(k>>gapShift) & (1<<gapBits - 1) }
+
+func (k codingKey) baseline() wire.Baseline { return wire.Baseline{Age: k.age(), Gap: k.gap()} }
+
+// codings are the present states of rows as they were coded for some viewer, so
+// that for the next one with the same baselines bits are copied: the bits of a
+// row depend on nothing but its coding's key in one frame (P6 of package wire).
+// The codings of a slot are a list, which is short: most viewers acknowledge
+// the same snapshots. Filled by one goroutine.
+type codings struct {
+	chunks wire.Chunks
+	list   []coding
+	heads  []uint32 // by slot: the number of its newest coding, counted from 1
+	past   wire.Past
+	anchor wire.Anchor
 }
 
 type coding struct {
 	key   codingKey
-	frame uint32
 	chunk wire.Chunk
+	next  uint32 // number of the slot's coding before it; 0: none
 }
 
-const leastCodings = 1 << 10
-
-func (c *codings) reset() {
+// reset forgets all codings, and makes room for so many slots.
+func (c *codings) reset(slots int) {
 	c.chunks.Reset()
-	c.count = 0
-	c.frame++
+	for i := range c.list {
+		c.heads[c.list[i].key.slot()] = 0
+	}
+	c.list = c.list[:0]
+	if slots > len(c.heads) {
+		c.heads = make([]uint32, slots+slots/4)
+	}
 }
 
-// find returns the place of key: where it is, or where it would be put.
-func (c *codings) find(key codingKey) *coding {
-	h := uint64(key.slot)<<32 ^ uint64(key.baseline.Age)<<8 ^ uint64(key.baseline.Gap)
-	if key.anchored {
-		h = ^h
-	}
-	if key.owned {
-		h ^= 1 << 31
-	}
-	h *= 0x9e3779b97f4a7c15
-	mask := uint64(len(c.table) - 1)
-	for i := h >> 32 & mask; ; i = (i + 1) & mask {
-		if p := &c.table[i]; p.frame != c.frame || p.key == key {
-			return p
+// code codes the present state of the tenant in key's slot, or finds how it was
+// coded. anchor is its parent's tenant if the key is anchored. The chunk is in
+// own if there is no more room to keep it.
+func (c *codings) code(f *Frame, key codingKey, anchor *tenant, own *wire.Chunks) (chunk wire.Chunk, how coded) {
+	head := &c.heads[key.slot()]
+	for i := *head; i != 0; {
+		found := &c.list[i-1]
+		if found.key == key {
+			return found.chunk, codedBefore
 		}
+		i = found.next
 	}
-}
-
-// room makes sure that a key can be added.
-func (c *codings) room() bool {
-	switch n := len(c.table); {
-	case 2*c.count < n:
-		return true
-	case n == 2*maxCachedRows:
-		return false
+	if len(c.list) == maxCachedRows {
+		return c.encode(f, own, key, anchor), codedApart
 	}
-	old := c.table
-	c.table = make([]coding, max(2*len(old), leastCodings))
-	for i := range old {
-		if old[i].frame == c.frame {
-			*c.find(old[i].key) = old[i]
-		}
-	}
-	return true
-}
-
-// code codes the present state of the tenant in key.slot, or finds how it was
-// coded. anchor is its parent's tenant if key.anchored. The chunk is in own if
-// there is no more room to keep it.
-func (f *Frame) code(key codingKey, anchor *tenant, own *wire.Chunks) (chunk wire.Chunk, how coded) {
-	c := &f.codings
-	if !c.room() {
-		return f.encode(own, key, anchor), codedApart
-	}
-	p := c.find(key)
-	if p.frame == c.frame {
-		return p.chunk, codedBefore
-	}
-	*p = coding{key, c.frame, f.encode(&c.chunks, key, anchor)}
-	c.count++
-	return p.chunk, codedFirst
+	chunk = c.encode(f, &c.chunks, key, anchor)
+	c.list = append(c.list, coding{key, chunk, *head})
+	*head = uint32(len(c.list))
+	return chunk, codedFirst
 }
 
 // coded says how a row came by its bits.
@@ -97,26 +97,26 @@ const (
 	codedApart               // for this viewer alone
 )
 
-func (f *Frame) encode(chunks *wire.Chunks, key codingKey, parent *tenant) wire.Chunk {
-	t := &f.tenants[key.slot]
-	b := key.baseline
-	row, states := f.current(t, key.owned), t.as(key.owned)
+func (c *codings) encode(f *Frame, chunks *wire.Chunks, key codingKey, parent *tenant) wire.Chunk {
+	t := &f.tenants[key.slot()]
+	b := key.baseline()
+	row, states := f.current(t, key.owned()), t.as(key.owned())
 	if b.Age == 0 {
 		return chunks.Add(f.codec, row, nil)
 	}
-	past := &f.past
+	past := &c.past
 	*past = wire.Past{Base: f.at(states, f.tick-b.Age), Age: b.Age, Gap: b.Gap}
 	if b.Gap != 0 {
 		past.Older = f.at(states, f.tick-b.Age-b.Gap)
 	}
-	if key.anchored {
+	if key.anchored() {
 		component, _ := f.schema.Parent(wire.Row{Mask: t.mask, Words: past.Base})
 		var older []uint32
 		if b.Gap != 0 {
 			older = f.at(&parent.history, f.tick-b.Age-b.Gap)
 		}
-		f.codec.SetAnchor(&f.anchor, component, f.state(&parent.history, 0), f.at(&parent.history, f.tick-b.Age), older)
-		past.Anchor = &f.anchor
+		f.codec.SetAnchor(&c.anchor, component, f.state(&parent.history, 0), f.at(&parent.history, f.tick-b.Age), older)
+		past.Anchor = &c.anchor
 	}
 	if f.coded != nil {
 		f.coded(row, past)

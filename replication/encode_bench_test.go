@@ -63,32 +63,35 @@ func BenchmarkEncode(b *testing.B) {
 		step()
 		for i, v := range r.viewers {
 			v.Snapshot()
-			if v.seq > late(i) {
-				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.seq - late(i), Mask: 1<<64 - 1, Structure: v.structure.written}))
+			if v.Seq() > late(i) {
+				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.structure.written}))
 			}
 		}
 	}
-	before := r.stats
+	before := r.Stats()
 	var spent time.Duration
 	n := 0
 	for b.Loop() {
 		step()
 		for i, v := range r.viewers {
-			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.seq - late(i), Mask: 1<<64 - 1, Structure: v.structure.written}))
+			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.structure.written}))
+			v.work.turnTo(r)
 			v.refill()
-			v.selectRows()
+			v.updateInterest()
 		}
 		start := time.Now()
 		for _, v := range r.viewers {
+			v.selectRows()
 			v.encodeSnapshots()
 		}
 		spent += time.Since(start)
 		n++
 	}
-	rows := float64(r.stats.Rows - before.Rows)
+	after := r.Stats()
+	rows := float64(after.Rows - before.Rows)
 	b.ReportMetric(float64(spent.Microseconds())/float64(n), "µs/tick")
 	b.ReportMetric(rows/float64(n), "rows/tick")
 	b.ReportMetric(float64(spent.Nanoseconds())/rows, "ns/row")
-	b.ReportMetric(float64(r.stats.RowsCopied-before.RowsCopied)/rows, "copied")
-	b.ReportMetric(float64(r.stats.StateBytes-before.StateBytes)/float64(n)/viewers, "bytes/viewer")
+	b.ReportMetric(float64(after.RowsCopied-before.RowsCopied)/rows, "copied")
+	b.ReportMetric(float64(after.StateBytes-before.StateBytes)/float64(n)/viewers, "bytes/viewer")
 }

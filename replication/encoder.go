@@ -1,44 +1,29 @@
 package replication
 
 import (
-	"math/bits"
 	"slices"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// encoder packs rows into datagrams. Rows come by priority and travel by slot,
+// encoder packs rows into a datagram. Rows come by priority and travel by slot,
 // so their codings are gathered first, and their bits are copied in order when
 // the datagram is closed. Its buffers are reused: a warm encoder allocates
 // nothing.
 type encoder struct {
-	writer    wire.BitWriter
-	enter     []byte      // the newest full row
-	own       wire.Chunks // codings that the frame had no room for
-	rows      []encodedRow
-	coding    wire.RowCoding
-	used      int // bits that the rows take
-	limit     int // bits that they may take
-	datagrams [][]byte
-	buffers   [maxDatagrams][]byte
+	writer wire.BitWriter
+	own    wire.Chunks // codings that the workspace had no room for
+	rows   []encodedRow
+	coding wire.RowCoding
+	used   int // bits that the rows take
+	limit  int // bits that they may take
 }
 
 // encodedRow is a row of the open datagram; they ascend by slot.
 type encodedRow struct {
-	key        codingKey
-	generation uint32
-	chunk      wire.Chunk
-	how        coded
-}
-
-// full encodes a row for an Enter record. The result is valid until the next
-// call.
-func (e *encoder) full(s *wire.Schema, row wire.Row) []byte {
-	e.writer.Reset(e.enter[:0])
-	s.AppendFull(&e.writer, row)
-	e.enter = e.writer.Bytes()
-	return e.enter
+	key   codingKey
+	chunk wire.Chunk
+	how   coded
 }
 
 // open starts a datagram of at most limit bytes.
@@ -48,37 +33,23 @@ func (e *encoder) open(limit int) {
 	e.limit = (limit-wire.StateHeaderBytes)*8 - e.coding.Bits()
 }
 
-// gather puts a row into the open datagram, in any order, and returns false if
-// the rows may not all fit: they do if their number, spread evenly over all
-// slots up to most, which makes headers longest, fits.
-func (e *encoder) gather(r encodedRow, most uint32) bool {
-	if len(e.rows) == wire.MaxRows {
-		return false
-	}
+// append puts a row behind the others. It returns false if it does not fit.
+func (e *encoder) append(r encodedRow) bool {
+	e.used += r.chunk.Bits() + e.headerCost(len(e.rows), r.key)
 	e.rows = append(e.rows, r)
-	e.used += r.chunk.Bits() + wire.RowHeaderBits(e.coding, 0, r.key.baseline)
-	n := len(e.rows)
-	spread := bits.Len32(most>>e.coding.SkipBits/uint32(n) + 1)
-	return e.used+2*n*spread <= e.limit
+	return e.used <= e.limit
 }
 
-// sort orders rows that were gathered.
-func (e *encoder) sort() {
-	bySlot := func(a, b encodedRow) int { return int(a.key.slot) - int(b.key.slot) }
-	if !slices.IsSortedFunc(e.rows, bySlot) {
-		slices.SortFunc(e.rows, bySlot)
-	}
-}
-
-// has says whether the open datagram holds the row of a slot, coded against b.
-func (e *encoder) has(slot uint32, b wire.Baseline) bool {
-	i, ok := e.find(slot)
-	return ok && e.rows[i].key.baseline == b
+// has says whether the open datagram holds the row of a key's slot, coded against
+// its baseline.
+func (e *encoder) has(k codingKey) bool {
+	i, ok := e.find(k.slot())
+	return ok && e.rows[i].key.past() == k.past()
 }
 
 func (e *encoder) find(slot uint32) (int, bool) {
 	return slices.BinarySearchFunc(e.rows, slot, func(r encodedRow, slot uint32) int {
-		return int(r.key.slot) - int(slot)
+		return int(r.key.slot()) - int(slot)
 	})
 }
 
@@ -89,8 +60,8 @@ func (e *encoder) add(r encodedRow) bool {
 	if len(e.rows) == wire.MaxRows {
 		return false
 	}
-	place, _ := e.find(r.key.slot)
-	cost := r.chunk.Bits() + e.headerCost(place, &r.key)
+	place, _ := e.find(r.key.slot())
+	cost := r.chunk.Bits() + e.headerCost(place, r.key)
 	if e.used+cost > e.limit && len(e.rows) > 0 {
 		return false
 	}
@@ -101,63 +72,82 @@ func (e *encoder) add(r encodedRow) bool {
 
 // headerCost is how many bits the headers grow by for a row at place: its own,
 // less what the next row's becomes shorter by.
-func (e *encoder) headerCost(place int, k *codingKey) int {
+func (e *encoder) headerCost(place int, k codingKey) int {
 	previous := uint32(0) // the slot after that of the row before
 	if place > 0 {
-		previous = e.rows[place-1].key.slot + 1
+		previous = e.rows[place-1].key.slot() + 1
 	}
-	cost := wire.RowHeaderBits(e.coding, k.slot-previous, k.baseline)
+	cost := wire.RowHeaderBits(e.coding, k.slot()-previous, k.baseline())
 	if place < len(e.rows) {
-		next := &e.rows[place].key
-		cost += wire.RowHeaderBits(e.coding, next.slot-k.slot-1, next.baseline) -
-			wire.RowHeaderBits(e.coding, next.slot-previous, next.baseline)
+		next := e.rows[place].key
+		cost += wire.RowHeaderBits(e.coding, next.slot()-k.slot()-1, next.baseline()) -
+			wire.RowHeaderBits(e.coding, next.slot()-previous, next.baseline())
 	}
 	return cost
 }
 
-// close writes the open datagram and returns its size. h lacks only what
-// depends on the rows.
-func (e *encoder) close(f *Frame, h wire.StateHeader) int {
+// fold is the check that both sides mean the same entities.
+func (e *encoder) fold(f *Frame) uint16 {
 	var fold uint64
-	anchored := false
 	for i := range e.rows {
-		r := &e.rows[i]
-		fold = wire.Fold(fold, bulk.NewHandle(r.key.slot, r.generation))
-		anchored = anchored || r.key.anchored
+		fold = wire.Fold(fold, f.present[e.rows[i].key.slot()].handle)
 	}
-	h.Fold, h.Rows = wire.Fold16(fold), len(e.rows)
-	n := len(e.datagrams)
+	return wire.Fold16(fold)
+}
+
+// write appends what follows a datagram's header to b.
+func (e *encoder) write(b []byte, chunks *wire.Chunks) []byte {
+	if len(e.rows) == 0 {
+		return b
+	}
 	w := &e.writer
-	w.Reset(wire.AppendStateHeader(e.buffers[n][:0], h))
-	if len(e.rows) > 0 {
-		wire.AppendRowCoding(w, e.coding)
-	}
-	next := uint32(0)
+	w.Reset(b)
+	wire.AppendRowCoding(w, e.coding)
+	next, anchored := uint32(0), codingKey(0)
 	for i := range e.rows {
-		k := &e.rows[i].key
-		wire.AppendRowHeader(w, e.coding, k.slot-next, k.baseline)
-		next = k.slot + 1
+		k := e.rows[i].key
+		wire.AppendRowHeader(w, e.coding, k.slot()-next, k.baseline())
+		next = k.slot() + 1
+		anchored |= k
 	}
-	e.copyRows(f, false)
-	if anchored {
-		e.copyRows(f, true)
+	e.copyRows(chunks, false)
+	if anchored.anchored() {
+		e.copyRows(chunks, true)
 	}
-	e.buffers[n] = w.Bytes()
-	e.datagrams = append(e.datagrams, e.buffers[n])
-	return len(e.buffers[n])
+	return w.Bytes()
 }
 
 // copyRows writes the rows of one of the two runs.
-func (e *encoder) copyRows(f *Frame, anchored bool) {
+func (e *encoder) copyRows(chunks *wire.Chunks, anchored bool) {
+	for i := range e.rows {
+		switch r := &e.rows[i]; {
+		case r.key.anchored() != anchored:
+		case r.how == codedApart:
+			e.own.Copy(&e.writer, r.chunk)
+		default:
+			chunks.Copy(&e.writer, r.chunk)
+		}
+	}
+}
+
+// rowCounts is what Stats tells of rows, of one datagram.
+type rowCounts struct {
+	rows, whole, anchored, copied uint32
+}
+
+func (e *encoder) counts() (n rowCounts) {
+	n.rows = uint32(len(e.rows))
 	for i := range e.rows {
 		r := &e.rows[i]
-		if r.key.anchored != anchored {
-			continue
+		if r.key.age() == 0 {
+			n.whole++
 		}
-		chunks := &f.codings.chunks
-		if r.how == codedApart {
-			chunks = &e.own
+		if r.key.anchored() {
+			n.anchored++
 		}
-		chunks.Copy(&e.writer, r.chunk)
+		if r.how == codedBefore {
+			n.copied++
+		}
 	}
+	return n
 }

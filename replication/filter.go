@@ -34,23 +34,27 @@ func (v *Viewer) SetFilter(f Filter) {
 func (v *Viewer) Own(h bulk.Handle) {
 	if h.Valid() && !v.Owns(h) {
 		v.owned = append(v.owned, h)
-		v.ownershipChanged(h)
+		v.reenter(h)
 	}
 }
 
 // Disown is the reverse of Own. What the viewer sees the world from stays its own.
 func (v *Viewer) Disown(h bulk.Handle) {
+	mine := v.Owns(h)
 	v.owned = slices.DeleteFunc(v.owned, func(o bulk.Handle) bool { return o == h })
 	v.ruleChanged = true
-	v.ownershipChanged(h)
+	if mine && !v.Owns(h) {
+		v.reenter(h)
+	}
 }
 
-// ownershipChanged has h enter anew, if the client was told otherwise at its
-// Enter: what it is sent is another row (R7).
-func (v *Viewer) ownershipChanged(h bulk.Handle) {
-	place, ok := v.members.find(h.Index())
-	if row := v.row(h); ok && row != nil && row.owned != v.Owns(h) {
-		v.reenter(place)
+// reenter has the next snapshots enter h again, and send nothing of it before: it
+// became the viewer's own, or ceased to be, so that what the client is sent of it
+// is another row (R7).
+func (v *Viewer) reenter(h bulk.Handle) {
+	if place, ok := v.members.find(h.Index()); ok && v.rows[place].handle == h {
+		v.rows[place].enterTick = 0 // before any shape
+		v.members.activate(h.Index())
 	}
 }
 

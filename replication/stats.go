@@ -17,16 +17,12 @@ type Stats struct {
 	Resyncs        uint64 // viewers sent their whole interest set again
 }
 
-// count adds one row of a datagram.
-func (s *Stats) count(r *encodedRow) {
-	s.Rows++
-	if r.how == codedBefore {
-		s.RowsCopied++
-	}
-	if r.key.anchored {
-		s.RowsAnchored++
-	}
-	if r.key.baseline.Age == 0 {
-		s.RowsWhole++
-	}
+// datagram counts a State datagram.
+func (s *Stats) datagram(rows rowCounts, bytes int) {
+	s.Snapshots++
+	s.StateBytes += uint64(bytes)
+	s.Rows += uint64(rows.rows)
+	s.RowsCopied += uint64(rows.copied)
+	s.RowsAnchored += uint64(rows.anchored)
+	s.RowsWhole += uint64(rows.whole)
 }
