@@ -133,12 +133,20 @@ func (e *encoder) copyRows(chunks *wire.Chunks, anchored bool) {
 // rowCounts is what Stats tells of rows, of one datagram.
 type rowCounts struct {
 	rows, whole, anchored, copied uint32
+	shares                        wire.Shares
 }
 
-func (e *encoder) counts() (n rowCounts) {
+// counts needs the chunks that are not the encoder's own, and how many components
+// the schema has.
+func (e *encoder) counts(chunks *wire.Chunks, components int) (n rowCounts) {
 	n.rows = uint32(len(e.rows))
 	for i := range e.rows {
 		r := &e.rows[i]
+		if r.how == codedApart {
+			e.own.AddShares(&n.shares, r.chunk, components)
+		} else {
+			chunks.AddShares(&n.shares, r.chunk, components)
+		}
 		if r.key.age() == 0 {
 			n.whole++
 		}

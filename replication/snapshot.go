@@ -59,7 +59,7 @@ func (v *Viewer) encodeAll() bool {
 		}
 	}
 	v.sendAll()
-	fold, rows := e.fold(f), e.counts()
+	fold, rows := e.fold(f), e.counts(&w.codings.chunks, f.schema.Components())
 	v.closeSnapshot(fold, rows, func(b []byte) []byte {
 		all := e.write(b, &w.codings.chunks)
 		if rows.rows > 0 {
@@ -143,7 +143,8 @@ func (v *Viewer) closeSnapshot(fold uint16, rows rowCounts, write func([]byte) [
 	}))
 	v.datagrams = append(v.datagrams, v.buffers[n])
 	v.tokens -= len(v.buffers[n])
-	v.work.stats.datagram(rows, len(v.buffers[n]))
+	v.work.stats.datagram(&rows, len(v.buffers[n]), v.replicator.frame.schema.Components())
+	v.stats.datagram(rows.rows, len(v.buffers[n]))
 }
 
 // encodeByPriority makes datagrams of the most urgent rows.
@@ -163,7 +164,7 @@ func (v *Viewer) encodeByPriority() {
 // encodeSome makes one datagram of the most urgent rows, and returns those that
 // did not fit.
 func (v *Viewer) encodeSome(order []uint64) []uint64 {
-	w, e := v.work, &v.work.encoder
+	w, e, f := v.work, &v.work.encoder, v.replicator.frame
 	e.open(v.allowance())
 	v.beginSnapshot()
 	n := 0
@@ -172,7 +173,7 @@ func (v *Viewer) encodeSome(order []uint64) []uint64 {
 			break
 		}
 	}
-	v.closeSnapshot(e.fold(v.replicator.frame), e.counts(), func(b []byte) []byte {
+	v.closeSnapshot(e.fold(f), e.counts(&w.codings.chunks, f.schema.Components()), func(b []byte) []byte {
 		return e.write(b, &w.codings.chunks)
 	})
 	for n < len(order) && w.written[uint32(order[n])] {

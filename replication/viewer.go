@@ -33,6 +33,7 @@ type Viewer struct {
 	sent      sentLog
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 	resync    bool
+	stats     ViewerStats
 	datagrams [][]byte // of the newest snapshots
 	buffers   [maxDatagrams][]byte
 
@@ -72,6 +73,7 @@ func (v *Viewer) Snapshot() Update {
 	stream := v.structure.take(v.replicator.frame.tick)
 	v.tokens -= v.structure.bill()
 	w.stats.StructureBytes += uint64(len(stream))
+	v.stats.StructureBytes += uint64(len(stream))
 	v.replicator.audit(v)
 	return Update{Stream: stream, Datagrams: datagrams}
 }

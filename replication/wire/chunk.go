@@ -7,13 +7,15 @@ import "encoding/binary"
 // be read by many after.
 type Chunks struct {
 	bits   []byte
+	shares []uint64 // of each chunk, as many words as it has for the schema
 	writer BitWriter
 }
 
 // Chunk is the place of one row's bits.
 type Chunk struct {
-	at   uint32 // byte
-	bits uint32
+	at     uint32 // byte
+	bits   uint32
+	shares uint32 // the first of them
 }
 
 // chunkPadding follows the last chunk, so that copies can read whole words.
@@ -23,7 +25,7 @@ const chunkPadding = 8
 func (k Chunk) Bits() int { return int(k.bits) }
 
 // Reset forgets all chunks and keeps the memory.
-func (k *Chunks) Reset() { k.bits = k.bits[:0] }
+func (k *Chunks) Reset() { k.bits, k.shares = k.bits[:0], k.shares[:0] }
 
 // Len is how many bytes all chunks take.
 func (k *Chunks) Len() int { return len(k.bits) }
@@ -32,8 +34,9 @@ func (k *Chunks) Len() int { return len(k.bits) }
 func (k *Chunks) Add(c *Codec, row Row, past *Past) Chunk {
 	at := max(len(k.bits)-chunkPadding, 0)
 	k.writer.Reset(k.bits[:at])
-	c.Append(&k.writer, row, past)
-	chunk := Chunk{uint32(at), uint32(k.writer.Bits())}
+	shares := c.Append(&k.writer, row, past)
+	chunk := Chunk{uint32(at), uint32(k.writer.Bits()), uint32(len(k.shares))}
+	k.shares = append(k.shares, shares[:shareWords(c.schema.Components())]...)
 	k.bits = append(k.writer.Bytes(), make([]byte, chunkPadding)...)
 	return chunk
 }
@@ -46,4 +49,12 @@ func (k *Chunks) Copy(w *BitWriter, chunk Chunk) {
 		from = from[7:]
 	}
 	w.Write(binary.LittleEndian.Uint64(from)&(1<<n-1), n)
+}
+
+// AddShares adds what the components of the chunk's row take, in bits, to sum, for
+// rows of a schema with so many of them.
+func (k *Chunks) AddShares(sum *Shares, chunk Chunk, components int) {
+	for i := range shareWords(components) {
+		sum[i] += k.shares[int(chunk.shares)+i]
+	}
 }

@@ -132,11 +132,10 @@ func (c *Codec) scale(lane int, f *forecast) int {
 }
 
 // Append writes row as it follows from past, or in full if past is nil.
-// row.Mask is known to the reader.
-func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
+// row.Mask is known to the reader. It returns what each component takes.
+func (c *Codec) Append(w *BitWriter, row Row, past *Past) (shares Shares) {
 	if past == nil {
-		c.schema.appendFields(w, row)
-		return
+		return c.schema.appendFields(w, row)
 	}
 	c.schema.mustFit(row)
 	if invariants.Enabled {
@@ -149,6 +148,7 @@ func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
 			continue
 		}
 		p := &parts[i]
+		from := w.Bits()
 		c.forecast(p, past, &f)
 		if c.tally != nil {
 			c.tally.see(p, row.Words, past, &f)
@@ -160,7 +160,9 @@ func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
 				c.appendUnit(w, p, j, row.Words, past, &f)
 			}
 		}
+		shares.note(i, w.Bits()-from)
 	}
+	return shares
 }
 
 // written says whether the unit has bits of its own behind the heads.

@@ -215,11 +215,15 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 	var chunks wire.Chunks
 	var made []wire.Chunk
 	var direct, copied wire.BitWriter
+	want := make([]uint64, s.Components())
 	for range 200 {
 		rows := states(s, r, 3)
 		past := randomPast(c, r, rows, states(s, r, 3))
 		before := direct.Bits()
-		c.Append(&direct, rows[2], past)
+		shares := c.Append(&direct, rows[2], past)
+		for i := range want {
+			want[i] += shares.Bits(i)
+		}
 		made = append(made, chunks.Add(c, rows[2], past))
 		require.Equal(t, direct.Bits()-before, made[len(made)-1].Bits())
 	}
@@ -227,6 +231,16 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 		chunks.Copy(&copied, chunk)
 	}
 	require.Equal(t, direct.Bytes(), copied.Bytes())
+	got := make([]uint64, len(want))
+	for _, chunk := range made { // a few hundred rows are more than a sum holds
+		var sum wire.Shares
+		chunks.AddShares(&sum, chunk, len(got))
+		chunks.AddShares(&sum, chunk, len(got))
+		for i := range got {
+			got[i] += sum.Bits(i) / 2
+		}
+	}
+	require.Equal(t, want, got)
 	chunks.Reset()
 	again := chunks.Add(c, newRow(s, 0), nil)
 	require.Equal(t, 0, again.Bits())

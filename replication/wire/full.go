@@ -6,26 +6,30 @@ import (
 )
 
 // AppendFull writes row as an Enter record carries it: the mask, then every
-// field of the present components in full, as far as the receiver is sent it.
-func (s *Schema) AppendFull(w *BitWriter, row Row) {
+// field of the present components in full, as far as the receiver is sent it. It
+// returns what each component takes, which is all but the mask.
+func (s *Schema) AppendFull(w *BitWriter, row Row) Shares {
 	w.Write(uint64(row.Mask), uint(len(s.components)))
-	s.appendFields(w, row)
+	return s.appendFields(w, row)
 }
 
 // appendFields writes a full row without its mask.
-func (s *Schema) appendFields(w *BitWriter, row Row) {
+func (s *Schema) appendFields(w *BitWriter, row Row) (shares Shares) {
 	s.mustFit(row)
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
 		c := &s.components[i]
+		from := w.Bits()
 		for j := c.first; j < c.last; j++ {
 			if s.fields[j].sentTo(row.Owned) {
 				s.fields[j].append(w, row.Words)
 			}
 		}
+		shares.note(i, w.Bits()-from)
 	}
+	return shares
 }
 
 // mustFit asserts that row is one of this schema.
