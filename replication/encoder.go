@@ -12,60 +12,47 @@ import (
 // nothing.
 type encoder struct {
 	writer wire.BitWriter
-	own    wire.Chunks // codings that the workspace had no room for
-	rows   []encodedRow
+	keys   []codingKey  // of the rows of the open datagram, ascending by slot
+	chunks []wire.Chunk // their bits
 	coding wire.RowCoding
 	used   int // bits that the rows take
 	limit  int // bits that they may take
-}
-
-// encodedRow is a row of the open datagram; they ascend by slot.
-type encodedRow struct {
-	key   codingKey
-	chunk wire.Chunk
-	how   coded
+	packed []byte
 }
 
 // open starts a datagram of at most limit bytes.
 func (e *encoder) open(limit int) {
-	e.own.Reset()
-	e.rows, e.used = e.rows[:0], 0
+	e.keys, e.chunks, e.used = e.keys[:0], e.chunks[:0], 0
 	e.limit = (limit-wire.StateHeaderBytes)*8 - e.coding.Bits()
-}
-
-// append puts a row behind the others. It returns false if it does not fit.
-func (e *encoder) append(r encodedRow) bool {
-	e.used += r.chunk.Bits() + e.headerCost(len(e.rows), r.key)
-	e.rows = append(e.rows, r)
-	return e.used <= e.limit
 }
 
 // has says whether the open datagram holds the row of a key's slot, coded against
 // its baseline.
 func (e *encoder) has(k codingKey) bool {
-	i, ok := e.find(k.slot())
-	return ok && e.rows[i].key.past() == k.past()
+	i := e.find(k)
+	return i < len(e.keys) && e.keys[i].slot() == k.slot() && e.keys[i].past() == k.past()
 }
 
-func (e *encoder) find(slot uint32) (int, bool) {
-	return slices.BinarySearchFunc(e.rows, slot, func(r encodedRow, slot uint32) int {
-		return int(r.key.slot()) - int(slot)
-	})
+// find returns the first row of the slot of k or of one behind it.
+func (e *encoder) find(k codingKey) int {
+	i, _ := slices.BinarySearch(e.keys, k&^(1<<slotShift-1))
+	return i
 }
 
 // add puts a row into the open datagram. It returns false, and the datagram is
 // as before, if the row does not fit. A first row always fits: the schema bounds
 // its length (wire.MaxRowBytes).
-func (e *encoder) add(r encodedRow) bool {
-	if len(e.rows) == wire.MaxRows {
+func (e *encoder) add(k codingKey, chunk wire.Chunk) bool {
+	if len(e.keys) == wire.MaxRows {
 		return false
 	}
-	place, _ := e.find(r.key.slot())
-	cost := r.chunk.Bits() + e.headerCost(place, r.key)
-	if e.used+cost > e.limit && len(e.rows) > 0 {
+	place := e.find(k)
+	cost := chunk.Bits() + e.headerCost(place, k)
+	if e.used+cost > e.limit && len(e.keys) > 0 {
 		return false
 	}
-	e.rows = slices.Insert(e.rows, place, r)
+	e.keys = slices.Insert(e.keys, place, k)
+	e.chunks = slices.Insert(e.chunks, place, chunk)
 	e.used += cost
 	return true
 }
@@ -75,87 +62,63 @@ func (e *encoder) add(r encodedRow) bool {
 func (e *encoder) headerCost(place int, k codingKey) int {
 	previous := uint32(0) // the slot after that of the row before
 	if place > 0 {
-		previous = e.rows[place-1].key.slot() + 1
+		previous = e.keys[place-1].slot() + 1
 	}
 	cost := wire.RowHeaderBits(e.coding, k.slot()-previous, k.baseline())
-	if place < len(e.rows) {
-		next := e.rows[place].key
+	if place < len(e.keys) {
+		next := e.keys[place]
 		cost += wire.RowHeaderBits(e.coding, next.slot()-k.slot()-1, next.baseline()) -
 			wire.RowHeaderBits(e.coding, next.slot()-previous, next.baseline())
 	}
 	return cost
 }
 
-// fold is the check that both sides mean the same entities.
-func (e *encoder) fold(f *Frame) uint16 {
-	var fold uint64
-	for i := range e.rows {
-		fold = wire.Fold(fold, f.present[e.rows[i].key.slot()].handle)
-	}
-	return wire.Fold16(fold)
-}
-
-// write appends what follows a datagram's header to b.
-func (e *encoder) write(b []byte, chunks *wire.Chunks) []byte {
-	if len(e.rows) == 0 {
-		return b
+// pack writes the rows of keys, whose bits are in chunks, as what follows a
+// datagram's header, to b.
+func (e *encoder) pack(b []byte, f *Frame, keys []codingKey, chunks []wire.Chunk, from *wire.Chunks) (p packed) {
+	if len(keys) == 0 {
+		return packed{bytes: b}
 	}
 	w := &e.writer
 	w.Reset(b)
 	wire.AppendRowCoding(w, e.coding)
-	next, anchored := uint32(0), codingKey(0)
-	for i := range e.rows {
-		k := e.rows[i].key
-		wire.AppendRowHeader(w, e.coding, k.slot()-next, k.baseline())
-		next = k.slot() + 1
-		anchored |= k
+	p.rows = uint32(len(keys))
+	next, fold, components := uint32(0), uint64(0), f.schema.Components()
+	for i, k := range keys {
+		slot, b := k.slot(), k.baseline()
+		wire.AppendRowHeader(w, e.coding, slot-next, b)
+		fold = wire.Fold(fold, f.present[slot].handle)
+		next = slot + 1
+		from.AddShares(&p.shares, chunks[i], components)
+		p.anchored += uint32(k&anchoredKey) / uint32(anchoredKey)
+		if b.Age == 0 {
+			p.whole++
+		}
 	}
-	e.copyRows(chunks, false)
-	if anchored.anchored() {
-		e.copyRows(chunks, true)
+	p.fold = wire.Fold16(fold)
+	for i, k := range keys {
+		if !k.anchored() {
+			from.Copy(w, chunks[i])
+		}
 	}
-	return w.Bytes()
+	if p.anchored > 0 {
+		for i, k := range keys {
+			if k.anchored() {
+				from.Copy(w, chunks[i])
+			}
+		}
+	}
+	p.bytes = w.Bytes()
+	return p
 }
 
-// copyRows writes the rows of one of the two runs.
-func (e *encoder) copyRows(chunks *wire.Chunks, anchored bool) {
-	for i := range e.rows {
-		switch r := &e.rows[i]; {
-		case r.key.anchored() != anchored:
-		case r.how == codedApart:
-			e.own.Copy(&e.writer, r.chunk)
-		default:
-			chunks.Copy(&e.writer, r.chunk)
-		}
-	}
-}
-
-// rowCounts is what Stats tells of rows, of one datagram.
-type rowCounts struct {
-	rows, whole, anchored, copied uint32
-	shares                        wire.Shares
-}
-
-// counts needs the chunks that are not the encoder's own, and how many components
-// the schema has.
-func (e *encoder) counts(chunks *wire.Chunks, components int) (n rowCounts) {
-	n.rows = uint32(len(e.rows))
-	for i := range e.rows {
-		r := &e.rows[i]
-		if r.how == codedApart {
-			e.own.AddShares(&n.shares, r.chunk, components)
-		} else {
-			chunks.AddShares(&n.shares, r.chunk, components)
-		}
-		if r.key.age() == 0 {
-			n.whole++
-		}
-		if r.key.anchored() {
-			n.anchored++
-		}
-		if r.how == codedBefore {
-			n.copied++
-		}
-	}
-	return n
+// packed is what follows a datagram's header.
+type packed struct {
+	bytes []byte
+	fold  uint16 // the check that both sides mean the same entities
+	rows  uint32
+	// Of the rows, those without a baseline, those that are anchored, and those
+	// whose bits were made for another viewer.
+	whole, anchored, copied uint32
+	shares                  wire.Shares // of all rows
 }

@@ -59,7 +59,7 @@ type tenant struct {
 // whole is a row with what only owners are sent. It has versions and a history of
 // its own, so that nobody else's baselines depend on how often that changes (R7).
 type whole struct {
-	present present // version and oldest
+	present present // but for handle and secret
 	history history
 }
 
@@ -137,6 +137,7 @@ func (f *Frame) update(w *world.World, slot uint32) {
 		if t.whole == nil {
 			t.whole = &whole{}
 		}
+		t.whole.present.shape = p.shape
 		f.push(&t.whole.present, &t.whole.history)
 		f.schema.HideOwned(f.scratch)
 	} else {

@@ -50,22 +50,25 @@ func (v *Viewer) calm() bool {
 func (v *Viewer) compare(s *sweep, changed, replaced *bulk.Bitset, calm bool) {
 	m := &v.members
 	v.compact()
+	anyNew, anyOther := changed == nil || changed.Any(), replaced == nil || replaced.Any()
 	from := 0
 	for i, word := range m.numbers {
-		mask := m.masks[i]
-		inside := s.inside[word]
-		news, others := mask, mask
-		if changed != nil {
-			news &= changed.Word(word)
-			others &= replaced.Word(word)
+		mask, news, others := m.masks[i], uint64(0), uint64(0)
+		if anyNew {
+			news = within(mask, changed, word)
+		}
+		if anyOther {
+			others = within(mask, replaced, word)
 		}
 		rows := m.rows[from : from+bits.OnesCount64(mask)]
 		from += len(rows)
-		living := mask
+		living, inside := mask, s.inside[word]
 		if others != 0 {
 			living = v.survivors(word, mask, others, rows)
 		}
-		m.active[i] |= news & living
+		if news != 0 {
+			m.active[i] |= news & living
+		}
 		outside := living &^ inside
 		if calm {
 			outside &= news
@@ -73,9 +76,19 @@ func (v *Viewer) compare(s *sweep, changed, replaced *bulk.Bitset, calm bool) {
 		if outside != 0 {
 			v.leave(word, mask, outside, rows)
 		}
-		s.inside[word] = inside &^ living
+		if inside != 0 {
+			s.inside[word] = inside &^ living
+		}
 	}
 	v.compact()
+}
+
+// within returns those of 64 neighbours that are in a set; nil holds everybody.
+func within(mask uint64, set *bulk.Bitset, word uint32) uint64 {
+	if set == nil {
+		return mask
+	}
+	return mask & set.Word(word)
 }
 
 // compact takes the members out that have left or died.

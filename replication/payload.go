@@ -10,11 +10,9 @@ import "slices"
 type payloads [payloadPlaces]payload
 
 type payload struct {
+	packed
 	capture uint64      // the frame
-	keys    []codingKey // of its rows, in the order of the datagram
-	bytes   []byte
-	fold    uint16
-	rows    rowCounts
+	keys    []codingKey // of its rows
 }
 
 // of returns the place for a datagram with these rows.
@@ -32,8 +30,7 @@ func (p *payload) holds(capture uint64, keys []codingKey) bool {
 }
 
 // keep makes p the datagram of these rows.
-func (p *payload) keep(capture uint64, keys []codingKey, bytes []byte, fold uint16, rows rowCounts) {
-	p.capture, p.fold, p.rows = capture, fold, rows
+func (p *payload) keep(capture uint64, keys []codingKey, made packed) {
+	p.capture, p.packed = capture, made
 	p.keys = append(p.keys[:0], keys...)
-	p.bytes = append(p.bytes[:0], bytes...)
 }

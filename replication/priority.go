@@ -11,69 +11,61 @@ import (
 // have, in ascending order of slots, and says whether there are any; and the
 // members that must be entered anew. What is dormant is not looked at.
 func (v *Viewer) selectRows() bool {
-	w, m := v.work, &v.members
-	w.waiting, w.places = w.waiting[:0], w.places[:0]
+	r, w, m := v.replicator, v.work, &v.members
+	rows, present, resend := v.rows, r.frame.present, resendAfter*r.interval
+	past := horizon{r.frame.tick, (wire.MaxStates - 1) * r.interval}
+	waiting, places := w.waiting[:0], w.places[:0]
 	from := 0
 	for i, mask := range m.masks {
 		first := from
 		from += bits.OnesCount64(mask)
-		if m.active[i] != 0 {
-			m.active[i] &^= v.selectWord(m.numbers[i], mask, m.active[i], m.rows[first:from])
+		for rest := m.active[i]; rest != 0; rest &= rest - 1 {
+			bit := rest & -rest
+			slot := m.numbers[i]<<6 | uint32(bits.TrailingZeros64(bit))
+			place := m.rows[first+bits.OnesCount64(mask&(bit-1))]
+			row, p, owned := &rows[place], &present[slot], codingKey(0)
+			if p.secret && v.Owns(row.handle) {
+				p, owned = &r.frame.tenants[slot].whole.present, ownedKey
+			}
+			switch {
+			case p.shape > row.enterTick:
+				w.wanted = append(w.wanted, wanted{row.handle, row.enterTick, place})
+			case p.version <= row.ackedTick:
+				m.active[i] &^= bit // dormant
+				row.priority = 0
+			case row.waiting && row.sentTick >= p.version && (past.tick-row.sentTick <= resend || fault.NeverResend):
+				// On its way.
+			default:
+				waiting = append(waiting, past.key(slot, row, p)|owned)
+				places = append(places, place)
+			}
 		}
 	}
-	return len(w.waiting) > 0
+	w.waiting, w.places = waiting, places
+	return len(waiting) > 0
 }
 
-// selectWord does so for 64 neighbours, and returns those that fell dormant.
-func (v *Viewer) selectWord(word uint32, mask, active uint64, places []uint32) (dormant uint64) {
-	r, w := v.replicator, v.work
-	for ; active != 0; active &= active - 1 {
-		bit := active & -active
-		slot := word<<6 | uint32(bits.TrailingZeros64(bit))
-		place := places[bits.OnesCount64(mask&(bit-1))]
-		row, p := &v.rows[place], &r.frame.present[slot]
-		seen, owned := p, codingKey(0)
-		if p.secret && v.Owns(row.handle) {
-			seen, owned = &r.frame.tenants[slot].whole.present, ownedKey
-		}
-		switch {
-		case p.shape > row.enterTick:
-			w.wanted = append(w.wanted, wanted{row.handle, row.enterTick, place})
-		case seen.version <= row.ackedTick:
-			row.priority = 0
-			dormant |= bit
-		case row.waiting && row.sentTick >= seen.version && (r.frame.tick-row.sentTick <= resendAfter*r.interval || fault.NeverResend):
-			// On its way.
-		default:
-			w.waiting = append(w.waiting, newCodingKey(slot, v.baseline(row, seen))|owned)
-			w.places = append(w.places, place)
-		}
-	}
-	return dormant
+// horizon says how far back a frame's rows have baselines.
+type horizon struct {
+	tick uint32 // of the frame
+	kept uint32 // ticks for which a client keeps a state at least: one for each interval can have been sent
 }
 
-// baseline chooses the states that row is coded against: the newest that the
-// client is known to have, and one before it, as far as both sides remember
-// them (R3).
-func (v *Viewer) baseline(row *viewerRow, p *present) (b wire.Baseline) {
-	r := v.replicator
-	age := r.frame.tick - row.ackedTick
-	if !v.keeps(row, row.ackedTick) || p.oldest > row.ackedTick || age >= 1<<ageBits {
-		return b
+// key chooses the states that a row is coded against: the newest that the client
+// is known to have, and one before it, as far as both sides remember them (R3).
+func (h horizon) key(slot uint32, row *viewerRow, p *present) codingKey {
+	k := codingKey(slot)<<slotShift | someKey
+	base, age := row.ackedTick, h.tick-row.ackedTick
+	if row.sentTick >= base+h.kept || p.oldest > base || age >= 1<<ageBits {
+		return k
 	}
-	b.Age = age
+	k |= codingKey(age) << ageShift
 	gap := uint32(row.olderGap)
-	older := row.ackedTick - gap
-	if gap != 0 && gap < 1<<gapBits && age <= maxMotionRatio*gap && v.keeps(row, older) && p.oldest <= older {
-		b.Gap = gap
+	older := base - gap
+	if gap-1 < 1<<gapBits-1 && age <= maxMotionRatio*gap && row.sentTick < older+h.kept && p.oldest <= older {
+		k |= codingKey(gap) << gapShift
 	}
-	return b
-}
-
-// keeps says whether the client has kept the state of row at a tick at which it
-// had one: at most a state for each interval since can have been sent.
-func (v *Viewer) keeps(row *viewerRow, tick uint32) bool {
-	return row.sentTick < tick+(wire.MaxStates-1)*v.replicator.interval
+	return k
 }
 
 // byPriority returns a sort key for each of the rows that wait: priority, then

@@ -38,6 +38,14 @@ func (row *viewerRow) acknowledge(tick uint32) {
 	}
 }
 
+// send notes that the row is in the open snapshot, which is of a tick.
+func (row *viewerRow) send(tick uint32) {
+	row.priority, row.sentTick, row.waiting = 0, tick, true
+	if fault.AckOnSend {
+		row.acknowledge(tick)
+	}
+}
+
 // shortGap is a gap, or none if it is one of minutes: no client keeps states
 // for so long.
 func shortGap(ticks uint32) uint16 {

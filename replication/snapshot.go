@@ -28,45 +28,48 @@ func (v *Viewer) allowance() int {
 // encodeAll makes one datagram of all waiting rows, if they fit. It is the common
 // case, and needs no order of urgency.
 func (v *Viewer) encodeAll() bool {
-	w, f := v.work, v.replicator.frame
+	w := v.work
 	if len(w.waiting) > wire.MaxRows {
 		return false
 	}
-	if f.schema.Carries() {
+	if v.replicator.frame.schema.Carries() {
 		v.anchorAll()
 	}
-	limit := v.allowance()
+	most := v.allowance() - wire.StateHeaderBytes
 	made := w.payloads.of(w.waiting)
-	if made.holds(w.capture, w.waiting) && len(made.bytes) <= limit-wire.StateHeaderBytes {
-		v.sendAll()
-		rows := made.rows
-		rows.copied = rows.rows
-		v.closeSnapshot(made.fold, rows, func(b []byte) []byte { return append(b, made.bytes...) })
-		return true
+	if made.holds(w.capture, w.waiting) {
+		made.copied = made.rows
+	} else if !v.packAll(made, most) {
+		return false
 	}
-	e := &w.encoder
-	e.coding = v.rowCoding()
-	e.open(limit)
+	if len(made.bytes) > most {
+		return false
+	}
+	v.beginSnapshot()
+	v.sent.add(w.places...)
+	v.sendAll()
+	v.closeSnapshot(&made.packed)
+	return true
+}
+
+// packAll packs all waiting rows. It leaves off and returns false when they are
+// found to take more than most bytes.
+func (v *Viewer) packAll(to *payload, most int) bool {
+	w, f, e := v.work, v.replicator.frame, &v.work.encoder
+	defer w.codings.trim()
+	made, bits := w.codings.made, 0
+	e.chunks = e.chunks[:0]
 	for i, key := range w.waiting {
-		var anchor *tenant
-		if key.anchored() {
-			at, _ := v.anchor(i)
-			anchor = &f.tenants[w.waiting[at].slot()]
-		}
-		chunk, how := w.codings.code(f, key, anchor, &e.own)
-		if !e.append(encodedRow{key, chunk, how}) {
+		chunk := w.codings.code(f, key, v.anchorTenant(i))
+		e.chunks = append(e.chunks, chunk)
+		if bits += chunk.Bits(); bits > 8*most {
 			return false
 		}
 	}
-	v.sendAll()
-	fold, rows := e.fold(f), e.counts(&w.codings.chunks, f.schema.Components())
-	v.closeSnapshot(fold, rows, func(b []byte) []byte {
-		all := e.write(b, &w.codings.chunks)
-		if rows.rows > 0 {
-			made.keep(w.capture, w.waiting, all[len(b):], fold, rows)
-		}
-		return all
-	})
+	e.coding = v.rowCoding()
+	p := e.pack(to.bytes[:0], f, w.waiting, e.chunks, &w.codings.chunks)
+	p.copied = p.rows - uint32(w.codings.made-made)
+	to.keep(w.capture, w.waiting, p)
 	return true
 }
 
@@ -105,46 +108,40 @@ func (v *Viewer) rowCoding() (c wire.RowCoding) {
 	return wire.RowCoding{Usual: usual.baseline(), SkipBits: uint8(min(bits.Len32(spread/2), wire.MaxSkipBits))}
 }
 
-// sendAll notes that all waiting rows are in the snapshot that it begins.
+// sendAll notes that all waiting rows are in the open snapshot.
 func (v *Viewer) sendAll() {
-	w := v.work
-	v.beginSnapshot()
-	v.sent.add(w.places...)
-	for i := range w.places {
-		v.send(i)
+	w, tick := v.work, v.replicator.frame.tick
+	for i, place := range w.places {
+		v.rows[place].send(tick)
+		v.teachReferences(w.waiting[i])
 	}
 }
 
-// send notes that the i-th of the waiting rows is in the open datagram.
-func (v *Viewer) send(i int) {
-	w, f := v.work, v.replicator.frame
-	if f.schema.Refers() {
-		k := w.waiting[i]
+// teachReferences notes that the client is about to be sent the handles that a
+// row holds.
+func (v *Viewer) teachReferences(k codingKey) {
+	if f := v.replicator.frame; f.schema.Refers() {
 		f.schema.References(f.current(&f.tenants[k.slot()], k.owned()), v.teach)
-	}
-	row := &v.rows[w.places[i]]
-	row.priority, row.sentTick, row.waiting = 0, f.tick, true
-	if fault.AckOnSend {
-		row.acknowledge(f.tick)
 	}
 }
 
 // closeSnapshot makes the datagram of the open snapshot. The structure number is
 // taken last: Teach may have written records that the rows' references stand on
 // (R4).
-func (v *Viewer) closeSnapshot(fold uint16, rows rowCounts, write func([]byte) []byte) {
+func (v *Viewer) closeSnapshot(p *packed) {
 	structure := v.structure.written
 	if fault.StructureOneLess {
 		structure--
 	}
 	n := len(v.datagrams)
-	v.buffers[n] = write(wire.AppendStateHeader(v.buffers[n][:0], wire.StateHeader{
-		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, Fold: fold, Rows: int(rows.rows),
-	}))
+	b := wire.AppendStateHeader(v.buffers[n][:0], wire.StateHeader{
+		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, Fold: p.fold, Rows: int(p.rows),
+	})
+	v.buffers[n] = append(b, p.bytes...)
 	v.datagrams = append(v.datagrams, v.buffers[n])
 	v.tokens -= len(v.buffers[n])
-	v.work.stats.datagram(&rows, len(v.buffers[n]), v.replicator.frame.schema.Components())
-	v.stats.datagram(rows.rows, len(v.buffers[n]))
+	v.work.stats.datagram(p, len(v.buffers[n]), v.replicator.frame.schema.Components())
+	v.stats.datagram(p.rows, len(v.buffers[n]))
 }
 
 // encodeByPriority makes datagrams of the most urgent rows.
@@ -164,7 +161,8 @@ func (v *Viewer) encodeByPriority() {
 // encodeSome makes one datagram of the most urgent rows, and returns those that
 // did not fit.
 func (v *Viewer) encodeSome(order []uint64) []uint64 {
-	w, e, f := v.work, &v.work.encoder, v.replicator.frame
+	w, e := v.work, &v.work.encoder
+	made := w.codings.made
 	e.open(v.allowance())
 	v.beginSnapshot()
 	n := 0
@@ -173,9 +171,11 @@ func (v *Viewer) encodeSome(order []uint64) []uint64 {
 			break
 		}
 	}
-	v.closeSnapshot(e.fold(f), e.counts(&w.codings.chunks, f.schema.Components()), func(b []byte) []byte {
-		return e.write(b, &w.codings.chunks)
-	})
+	p := e.pack(e.packed[:0], v.replicator.frame, e.keys, e.chunks, &w.codings.chunks)
+	p.copied = p.rows - min(p.rows, uint32(w.codings.made-made))
+	e.packed = p.bytes
+	v.closeSnapshot(&p)
+	w.codings.trim()
 	for n < len(order) && w.written[uint32(order[n])] {
 		n++ // went with a row that it is the parent of
 	}
@@ -204,19 +204,30 @@ func (v *Viewer) encodeFamily(i int) bool {
 // encodeRow puts a row into the open datagram if it fits, anchored to its
 // parent's tenant if there is one.
 func (v *Viewer) encodeRow(i int, anchor *tenant) bool {
-	w, e := v.work, &v.work.encoder
+	w, f := v.work, v.replicator.frame
 	key := w.waiting[i]
 	if anchor != nil {
 		key |= anchoredKey
 	}
-	chunk, how := w.codings.code(v.replicator.frame, key, anchor, &e.own)
-	if !e.add(encodedRow{key, chunk, how}) {
+	if !w.encoder.add(key, w.codings.code(f, key, anchor)) {
 		return false
 	}
 	w.written[i] = true
 	v.sent.add(w.places[i])
-	v.send(i)
+	v.rows[w.places[i]].send(f.tick)
+	v.teachReferences(key)
 	return true
+}
+
+// anchorTenant is the tenant that the i-th of the waiting rows is anchored to, if
+// it is.
+func (v *Viewer) anchorTenant(i int) *tenant {
+	w := v.work
+	if !w.waiting[i].anchored() {
+		return nil
+	}
+	at, _ := v.anchor(i)
+	return &v.replicator.frame.tenants[w.waiting[at].slot()]
 }
 
 // anchor finds the parent of the i-th of the waiting rows among those that wait,

@@ -24,14 +24,14 @@ type Stats struct {
 }
 
 // datagram counts a State datagram.
-func (s *Stats) datagram(rows *rowCounts, bytes, components int) {
-	addShares(&s.StateRowBits, &rows.shares, components)
+func (s *Stats) datagram(p *packed, bytes, components int) {
+	addShares(&s.StateRowBits, &p.shares, components)
 	s.Snapshots++
 	s.StateBytes += uint64(bytes)
-	s.Rows += uint64(rows.rows)
-	s.RowsCopied += uint64(rows.copied)
-	s.RowsAnchored += uint64(rows.anchored)
-	s.RowsWhole += uint64(rows.whole)
+	s.Rows += uint64(p.rows)
+	s.RowsCopied += uint64(p.copied)
+	s.RowsAnchored += uint64(p.anchored)
+	s.RowsWhole += uint64(p.whole)
 }
 
 func addShares(sum *[wire.MaxComponents]uint64, shares *wire.Shares, components int) {

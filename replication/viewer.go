@@ -214,6 +214,10 @@ func (v *Viewer) reenterAll() {
 	copy(v.members.active, v.members.masks)
 }
 
+// StructureWaits says whether structure was sent that the client has not
+// acknowledged as applied.
+func (v *Viewer) StructureWaits() bool { return v.structure.applied != v.structure.written }
+
 // Seq is the sequence number of the newest snapshot made.
 func (v *Viewer) Seq() uint32 { return v.sent.newest }
 

@@ -28,7 +28,7 @@ type workspace struct {
 func (w *workspace) turnTo(r *Replicator) {
 	if w.capture != r.changes.captures {
 		w.capture = r.changes.captures
-		w.codings.reset(len(r.frame.tenants))
+		w.codings.reset()
 	}
 }
 

@@ -7,15 +7,14 @@ import "encoding/binary"
 // be read by many after.
 type Chunks struct {
 	bits   []byte
-	shares []uint64 // of each chunk, as many words as it has for the schema
 	writer BitWriter
 }
 
-// Chunk is the place of one row's bits.
+// Chunk is the place of one row's bits. Its shares are before it, in words of 8
+// bytes, as many as the schema's components need.
 type Chunk struct {
-	at     uint32 // byte
-	bits   uint32
-	shares uint32 // the first of them
+	at   uint32 // byte
+	bits uint32
 }
 
 // chunkPadding follows the last chunk, so that copies can read whole words.
@@ -25,19 +24,26 @@ const chunkPadding = 8
 func (k Chunk) Bits() int { return int(k.bits) }
 
 // Reset forgets all chunks and keeps the memory.
-func (k *Chunks) Reset() { k.bits, k.shares = k.bits[:0], k.shares[:0] }
+func (k *Chunks) Reset() { k.bits = k.bits[:0] }
+
+// Cut forgets the chunks that were added since Len was n.
+func (k *Chunks) Cut(n int) { k.bits = k.bits[:n] }
 
 // Len is how many bytes all chunks take.
 func (k *Chunks) Len() int { return len(k.bits) }
 
 // Add codes a row, in full if past is nil.
 func (k *Chunks) Add(c *Codec, row Row, past *Past) Chunk {
-	at := max(len(k.bits)-chunkPadding, 0)
-	k.writer.Reset(k.bits[:at])
+	before := max(len(k.bits)-chunkPadding, 0)
+	at := before + 8*shareWords(c.schema.Components())
+	k.bits = append(k.bits[:before], make([]byte, at-before)...)
+	k.writer.Reset(k.bits)
 	shares := c.Append(&k.writer, row, past)
-	chunk := Chunk{uint32(at), uint32(k.writer.Bits()), uint32(len(k.shares))}
-	k.shares = append(k.shares, shares[:shareWords(c.schema.Components())]...)
+	chunk := Chunk{uint32(at), uint32(k.writer.Bits())}
 	k.bits = append(k.writer.Bytes(), make([]byte, chunkPadding)...)
+	for i := before; i < at; i += 8 {
+		binary.LittleEndian.PutUint64(k.bits[i:], shares[(i-before)/8])
+	}
 	return chunk
 }
 
@@ -54,7 +60,9 @@ func (k *Chunks) Copy(w *BitWriter, chunk Chunk) {
 // AddShares adds what the components of the chunk's row take, in bits, to sum, for
 // rows of a schema with so many of them.
 func (k *Chunks) AddShares(sum *Shares, chunk Chunk, components int) {
-	for i := range shareWords(components) {
-		sum[i] += k.shares[int(chunk.shares)+i]
+	words := shareWords(components)
+	from := k.bits[int(chunk.at)-8*words:]
+	for i := range words {
+		sum[i] += binary.LittleEndian.Uint64(from[8*i:])
 	}
 }
