@@ -64,7 +64,7 @@ func (s *Server) serve(conn *quic.Conn) {
 	}
 	s.traffic.handshakes.Add(1)
 	var once sync.Once
-	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic}
+	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic, timings: s.timings}
 	session := s.core.Open(c)
 	s.carried.began(c, session)
 	defer s.carried.over(c)

@@ -29,6 +29,7 @@ const (
 type loop struct {
 	core     *Core
 	traffic  *traffic
+	timings  *timings
 	saver    *saver
 	interval time.Duration
 	slept    *time.Timer
@@ -65,10 +66,10 @@ type TickReport struct {
 	Receive, Step, Replicate time.Duration
 }
 
-func newLoop(core *Core, t *traffic, s *saver) *loop {
+func newLoop(core *Core, t *traffic, timed *timings, s *saver) *loop {
 	hz := core.world.TickHz()
 	l := &loop{
-		core: core, traffic: t, saver: s, interval: time.Second / time.Duration(hz),
+		core: core, traffic: t, timings: timed, saver: s, interval: time.Second / time.Duration(hz),
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.snapshot.Tick.RateHz = hz
@@ -127,12 +128,14 @@ func (l *loop) tick() {
 	stepped := time.Now()
 	l.core.Send()
 	ended := time.Now()
+	spent := [phases]time.Duration{phaseReceive: received.Sub(began), phaseStep: stepped.Sub(received), phaseReplicate: ended.Sub(stepped)}
+	l.timings.tick(spent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.ticks.RecordValue(max(ended.Sub(began).Microseconds(), 1)) // a minute and more is a minute
-	l.spent[phaseReceive] += received.Sub(began)
-	l.spent[phaseStep] += stepped.Sub(received)
-	l.spent[phaseReplicate] += ended.Sub(stepped)
+	for phase, d := range spent {
+		l.spent[phase] += d
+	}
 	l.lastTick = ended
 }
 

@@ -33,6 +33,7 @@ type Server struct {
 	connections sync.WaitGroup // their goroutines
 	traffic     traffic
 	carried     carried
+	timings     *timings
 	loop        *loop
 }
 
@@ -63,10 +64,10 @@ func Listen(c Config) (*Server, error) {
 		certificate = &own
 	}
 	s := &Server{
-		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate),
+		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate), timings: newTimings(),
 	}
 	s.door = newDoor(c.limits(), &s.traffic)
-	s.loop = newLoop(core, &s.traffic, newSaver(c.Image, core.world, c.Log))
+	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log))
 	if err := s.listen(*certificate); err != nil {
 		return nil, err
 	}
