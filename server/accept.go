@@ -27,8 +27,9 @@ const (
 	packetSize = 1280
 )
 
-func quicConfig() *quic.Config {
+func (s *Server) quicConfig() *quic.Config {
 	return &quic.Config{
+		Tracer:               s.qlogs.tracer(),
 		HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: idleTimeout,
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,

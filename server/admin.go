@@ -42,6 +42,8 @@ func listenAdmin(s *Server) (*admin, error) {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("/healthz", s.healthz)
 	mux.HandleFunc("/readyz", s.readyz)
+	mux.HandleFunc("GET /sessions", s.sessions)
+	mux.HandleFunc("POST /sessions/{id}/qlog", s.qlog)
 	return &admin{listener, &http.Server{Handler: mux, ReadHeaderTimeout: adminHeaderTimeout}}, nil
 }
 

@@ -33,6 +33,7 @@ type loop struct {
 	saver    *saver
 	interval time.Duration
 	slept    *time.Timer
+	asked    chan func() // by the operator, to be run between two ticks
 
 	mu       sync.Mutex // guards what report reads
 	ticks    *hdrhistogram.Histogram
@@ -69,7 +70,7 @@ type TickReport struct {
 func newLoop(core *Core, t *traffic, timed *timings, s *saver) *loop {
 	hz := core.world.TickHz()
 	l := &loop{
-		core: core, traffic: t, timings: timed, saver: s, interval: time.Second / time.Duration(hz),
+		core: core, traffic: t, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.snapshot.Tick.RateHz = hz
@@ -95,6 +96,7 @@ func (l *loop) run(ctx context.Context) {
 		}
 		due = due.Add(l.interval)
 		l.tick()
+		l.answer()
 		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.world.TickHz()) == 0 {
 			l.publish(l.core.world.StateHash())
