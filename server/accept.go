@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -79,18 +80,28 @@ func (s *Server) serve(conn *quic.Conn) {
 	s.traffic.handshakes.Add(1)
 	var once sync.Once
 	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), counters: &s.traffic}
-	session := s.core.Open(c)
-	log := s.log.With(zap.Uint64("session", session.ID()), zap.Stringer("from", conn.RemoteAddr()))
+	peer := s.core.Open(c)
+	log := s.log.With(zap.Uint64("connection", peer.ID()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
 	s.connections.Go(c.send)
 	blame := func(fault error) {
 		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
 	}
-	s.connections.Go(func() { s.readDatagrams(conn, c, session, blame) })
-	s.readStream(stream, session, blame)
+	s.connections.Go(func() { s.readDatagrams(conn, c, peer, blame) })
+	s.readStream(stream, peer, blame)
 	<-conn.Context().Done()
-	session.Gone()
+	if closedByClient(conn) {
+		peer.Left()
+	}
+	peer.Gone()
 	log.Info("ended", endOf(conn)...)
+}
+
+// closedByClient says whether the client ended a connection that it had no
+// complaint about: a Bye whose message was overtaken.
+func closedByClient(conn *quic.Conn) bool {
+	var app *quic.ApplicationError
+	return errors.As(context.Cause(conn.Context()), &app) && app.Remote && wire.Code(app.ErrorCode) == wire.OK
 }
 
 // endOf says for the log how a connection ended: who closed it, with which
@@ -111,25 +122,31 @@ func endOf(conn *quic.Conn) []zap.Field {
 
 // readStream hands over the stream's bytes until it ends, or the client has
 // made a mistake; the tick then ends the session.
-func (s *Server) readStream(stream *quic.Stream, session *Session, blame func(error)) {
+func (s *Server) readStream(stream *quic.Stream, peer *Peer, blame func(error)) {
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := stream.Read(buf)
 		s.traffic.receivedBytes.Add(uint64(n))
 		if n > 0 {
-			if fault := session.ReceiveStream(buf[:n]); fault != nil {
+			if fault := peer.ReceiveStream(buf[:n]); fault != nil {
 				blame(fault)
 				return
 			}
 		}
 		if err != nil {
-			session.Gone()
-			return
+			var reset *quic.StreamError
+			switch {
+			case err == io.EOF:
+				peer.Left() // it has said all that it had to say
+			case errors.As(err, &reset):
+				peer.Gone()
+			}
+			return // the end of the connection tells the rest
 		}
 	}
 }
 
-func (s *Server) readDatagrams(conn *quic.Conn, c *quicConn, session *Session, blame func(error)) {
+func (s *Server) readDatagrams(conn *quic.Conn, c *quicConn, peer *Peer, blame func(error)) {
 	for {
 		d, err := conn.ReceiveDatagram(conn.Context())
 		if err != nil {
@@ -137,7 +154,7 @@ func (s *Server) readDatagrams(conn *quic.Conn, c *quicConn, session *Session, b
 		}
 		s.traffic.receivedDatagrams.Add(1)
 		s.traffic.receivedBytes.Add(uint64(len(d)))
-		stamp, fault := session.ReceiveDatagram(d)
+		stamp, fault := peer.ReceiveDatagram(d)
 		if fault != nil {
 			blame(fault)
 			return

@@ -1,6 +1,12 @@
 package server
 
+import "time"
+
 const (
+	// defaultGrace is how long a session waits for its client to come again: a
+	// change of networks or a short outage takes seconds. The client needs 3 s to
+	// notice, and as much for a handshake over a bad link.
+	defaultGrace = 15 * time.Second
 	// DefaultMaxSessions is what two cores carry at 30 snapshots a second.
 	DefaultMaxSessions = 1024
 	// maxQueuedCommands bounds the commands that one session has waiting for

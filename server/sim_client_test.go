@@ -22,7 +22,7 @@ type simClient struct {
 	sim     *sim
 	number  int    // in sim.clients
 	epoch   uint64 // of the handles that it came with
-	server  *server.Session
+	server  *server.Peer
 	session *client.Session
 	up      *simtest.Stream
 	down    *simtest.Stream
@@ -111,6 +111,28 @@ func (c *simClient) replace(epoch uint64) {
 		next.departed.leaves += r.Stats().Leaves
 	}
 	c.sim.clients[c.number] = next
+}
+
+// What the server thinks of the client; nothing before it has a session.
+
+func (c *simClient) entity() bulk.Handle {
+	if p := c.server.Session(); p != nil {
+		return p.Entity()
+	}
+	return 0
+}
+
+func (c *simClient) shown(yield func(bulk.Handle) bool) {
+	if p := c.server.Session(); p != nil {
+		p.InterestSet(yield)
+	}
+}
+
+func (c *simClient) serverSays(h bulk.Handle) wire.Verdict {
+	if p := c.server.Session(); p != nil {
+		return p.Resolve(h)
+	}
+	return wire.Pending
 }
 
 func (c *simClient) noteLinks(x simtest.Conditions) {

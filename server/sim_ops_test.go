@@ -68,7 +68,7 @@ func (s *sim) refer(h bulk.Handle, i int) {
 }
 
 func (s *sim) controlled(h bulk.Handle) bool {
-	return slices.ContainsFunc(s.clients, func(c *simClient) bool { return c.server.Entity() == h })
+	return slices.ContainsFunc(s.clients, func(c *simClient) bool { return c.entity() == h })
 }
 
 func (s *sim) doLink(o op) {
@@ -88,7 +88,7 @@ func (c *simClient) do(o op) {
 	s := c.sim
 	switch o.do {
 	case "kill":
-		s.world.Destroy(c.server.Entity())
+		s.world.Destroy(c.entity())
 	case "corrupt":
 		c.corrupt++
 	case "mislead":

@@ -168,7 +168,7 @@ func (c *simClient) judgeAll() {
 func (c *simClient) interest() {
 	s := c.sim
 	s.interestSlots = append(s.interestSlots[:0], make([]bool, s.world.Slots())...)
-	c.server.InterestSet(func(h bulk.Handle) bool {
+	c.shown(func(h bulk.Handle) bool {
 		if s.world.Status(h) != bulk.Live {
 			s.fail("R1", "%v is in the interest set of client %d and not live", h, c.number)
 		}
@@ -216,7 +216,7 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 // has told of a death in time (H3).
 func (c *simClient) judgeServer(l *life, k *knowledge) {
 	s := c.sim
-	got := c.server.Resolve(l.handle)
+	got := c.serverSays(l.handle)
 	s.tally.verdicts[1][got]++
 	if l.died != 0 {
 		if got != wire.Stale {
@@ -297,7 +297,7 @@ func (c *simClient) unsettled() *failure {
 // judgeInterest holds what a client is shown against where everybody is.
 func (c *simClient) judgeInterest() {
 	s := c.sim
-	focus := c.server.Entity()
+	focus := c.entity()
 	at, _, placed := s.world.Body(focus.Index())
 	if s.world.Status(focus) != bulk.Live || !placed {
 		return

@@ -233,7 +233,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 		}
 	}
 	s.core, err = server.NewCore(server.CoreConfig{
-		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096,
+		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
 		Replication: replication.Config{
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
 			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget,
