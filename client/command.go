@@ -106,15 +106,6 @@ func (s *Session) answered(body []byte) error {
 	return nil
 }
 
-// giveUpCommands ends what waits for an answer that will not come.
-func (s *Session) giveUpCommands() {
-	lost := s.unanswered
-	s.unanswered = nil
-	for _, q := range lost {
-		s.tell(Result{ID: q.id, Target: q.target, Err: ErrUnanswered})
-	}
-}
-
 func (s *Session) tell(r Result) {
 	if f := s.config.Result; f != nil {
 		f(r)

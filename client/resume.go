@@ -24,29 +24,31 @@ func (s *Session) hello() wire.Hello {
 	return h
 }
 
-// Reconnect begins again over another connection, after the one before ended: a
-// new Hello waits in TakeStream. The replica stays, and Resolve goes on answering
-// for it, until the next Welcome says whether the session goes on
-// (Welcome.Resumed) or another one begins, to which all handles are unknown that
-// it has not shown again. Commands without an answer end in ErrUnanswered. After
-// wire.EpochMismatch everything is Stale, and any world is welcome.
-func (s *Session) Reconnect() {
-	if wire.CodeOf(s.err) == wire.EpochMismatch {
+// Lost tells the session that its connection has ended, and why. The replica
+// stays as it is, and Resolve goes on answering for it; after wire.EpochMismatch
+// the world is gone, and everything is Stale. Commands without an answer end in
+// ErrUnanswered, and nothing is sent before Reconnect.
+func (s *Session) Lost(why error) {
+	s.greeted = false
+	lost := s.unanswered
+	s.unanswered = nil
+	for _, q := range lost {
+		s.tell(Result{ID: q.id, Target: q.target, Err: ErrUnanswered})
+	}
+	if wire.CodeOf(why) == wire.EpochMismatch {
 		s.forget()
 	}
-	s.Lost()
+}
+
+// Reconnect begins again over another connection, after Lost: a new Hello waits in
+// TakeStream. The Welcome says whether the session goes on (Welcome.Resumed) or
+// another one begins, to which all handles are unknown that it has not shown.
+func (s *Session) Reconnect() {
 	if !fault.ResumeKeepsHalf {
 		s.frames = wire.FrameReader{}
 	}
 	s.out, s.err = nil, nil
 	s.send(wire.TypeHello, s.hello().Append(nil))
-}
-
-// Lost tells the session that its connection has ended: nothing is sent before
-// Reconnect, and commands without an answer end in ErrUnanswered.
-func (s *Session) Lost() {
-	s.greeted = false
-	s.giveUpCommands()
 }
 
 // begin takes a Welcome: the session goes on, or a new one begins.
@@ -60,25 +62,32 @@ func (s *Session) begin(m *wire.Welcome) error {
 		}
 	}
 	if m.Resumed == 0 || fault.ResumeForgets {
-		s.entity = 0
-		next := NewReplica(s.codec, m.GenerationFloor, m.MaxSlots, s.config.Observer)
 		if s.replica != nil {
 			s.replica.leaveAll()
-			next.stats = s.replica.stats
 		}
-		s.replica = next
+		s.renew(m.GenerationFloor, m.MaxSlots)
 	}
-	s.welcome, s.greeted, s.forgot = m, true, false
+	s.welcome, s.greeted = m, true
 	return nil
 }
 
-// forget drops everything that was known of a world that is gone.
+// forget drops everything that was known of a world that is gone. Every handle is
+// Stale, as it is of a world without slots.
 func (s *Session) forget() {
 	if s.replica != nil {
 		s.replica.destroyAll()
 	}
-	s.replica, s.welcome, s.entity, s.faultsKnown = nil, nil, 0, 0
-	s.config.Epoch, s.forgot = 0, true
+	s.renew(0, 0)
+	s.welcome, s.config.Epoch = nil, 0
+}
+
+// renew begins an empty replica, which goes on counting.
+func (s *Session) renew(floor, maxSlots uint32) {
+	next := NewReplica(s.codec, floor, maxSlots, s.config.Observer)
+	if s.replica != nil {
+		next.stats = s.replica.stats
+	}
+	s.replica, s.entity = next, 0
 }
 
 // leaveAll tells that everybody is out of view, as the first thing that a new

@@ -42,7 +42,6 @@ type Session struct {
 	replica *Replica
 	welcome *wire.Welcome
 	greeted bool // the Welcome is of this connection
-	forgot  bool // the world that handles were of is gone
 	entity  bulk.Handle
 	err     error
 
@@ -255,13 +254,10 @@ func (s *Session) Replica() *Replica { return s.replica }
 // Resolve says what became of h; Pending before the first Welcome. It goes on
 // answering when the connection is lost.
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
-	switch {
-	case s.replica != nil:
-		return s.replica.Resolve(h)
-	case s.forgot:
-		return wire.Stale
+	if s.replica == nil {
+		return wire.Pending
 	}
-	return wire.Pending
+	return s.replica.Resolve(h)
 }
 
 // Controlled is the entity that this session steers; zero if none. It may be
