@@ -16,7 +16,7 @@ func (p *Peer) greet(h wire.Hello) {
 		p.refuse(refusal, want)
 		return
 	}
-	if s := c.sought(h); s != nil && !c.isDraining() && s.resume(p, h.Structure) {
+	if s := c.sought(h); s != nil && !c.isDraining() && s.resume(p, h) {
 		return
 	}
 	if refusal := c.admits(); refusal != nil {
@@ -45,13 +45,13 @@ func (p *Peer) greet(h wire.Hello) {
 	p.session = s
 	c.sessions = append(c.sessions, s)
 	c.stats.Joined++
+	s.renew(nil)
 	s.welcome(0)
 }
 
 // welcome begins the session's stream on a new connection.
 func (s *Session) welcome(resumed uint8) {
 	c := s.core
-	s.renew()
 	s.sendMessage(wire.TypeWelcome, wire.Welcome{
 		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
 		GenerationFloor: c.config.GenerationFloor,

@@ -17,11 +17,11 @@ func (s secret) shown(other []byte) bool {
 	return len(s) > 0 && subtle.ConstantTimeCompare(s, other) == 1
 }
 
-// renew makes the secret of the next Welcome. The one before stays good until the
-// client shows that it has this one, since a Welcome may be lost with its
-// connection.
-func (s *Session) renew() {
-	s.former = s.secret
+// renew makes the secret of the next Welcome. The one that was shown stays good
+// until the client proves that it has this one, since a Welcome may be lost with
+// its connection.
+func (s *Session) renew(shown secret) {
+	s.former = shown
 	if fault.SecretAtOnce {
 		s.former = nil
 	}
@@ -92,8 +92,8 @@ func (c *Core) sought(h wire.Hello) *Session {
 
 // resume goes on with a session over another connection. It returns false if the
 // client has missed more than what is kept: then it is to begin anew.
-func (s *Session) resume(p *Peer, structure uint32) bool {
-	if !s.viewer.Resume(structure) {
+func (s *Session) resume(p *Peer, h wire.Hello) bool {
+	if !s.viewer.Resume(h.Structure) {
 		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "it had missed more than what is kept"})
 		return false
 	}
@@ -103,6 +103,7 @@ func (s *Session) resume(p *Peer, structure uint32) bool {
 	}
 	s.peer, p.session, s.silence = p, s, 0
 	s.core.stats.Resumed++
+	s.renew(h.Secret)
 	s.welcome(1)
 	if f := s.core.config.Game.Back; f != nil && was == nil && !s.over {
 		f(s)

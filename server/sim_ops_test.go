@@ -100,8 +100,12 @@ func (c *simClient) do(o op) {
 	case "rewind":
 		c.rewind(uint32(nth(o.args[1], 1<<20)))
 	case "reconnect":
-		c.server.Gone()
+		c.line.goneAt = s.tick
 		c.comeAgain()
+	case "cut":
+		c.cutOff(nth(o.args[1], 1000), nth(o.args[2], 300))
+	case "steal":
+		c.steal(o.args[1])
 	case "poke":
 		if len(s.order) > 0 {
 			c.command(s.order[nth(o.args[1], len(s.order))].handle)
