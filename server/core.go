@@ -67,6 +67,8 @@ type Core struct {
 	opened   []*Peer // since the last tick
 	kicks    []kick  // likewise
 	draining bool
+	// Limits that may change while it runs; the tick hands on the budget.
+	maxSessions, budget int
 
 	graceTicks int
 	peers      []*Peer    // without a session, by id, ascending; the tick's own
@@ -109,7 +111,8 @@ func NewCore(c CoreConfig) (*Core, error) {
 	}
 	return &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
-		graceTicks: max(int(c.Grace*time.Duration(c.World.TickHz())/time.Second), 0),
+		graceTicks:  max(int(c.Grace*time.Duration(c.World.TickHz())/time.Second), 0),
+		maxSessions: c.MaxSessions, budget: r.Config().BudgetBytesPerSecond,
 	}, nil
 }
 
@@ -159,7 +162,9 @@ func (c *Core) Receive() {
 		}
 	}
 	c.kicks = c.kicks[:0]
+	budget := c.budget
 	c.mu.Unlock()
+	c.replicator.SetBudget(budget)
 	for _, s := range c.sessions {
 		s.receive()
 	}
@@ -235,10 +240,17 @@ func (c *Core) admits() *wire.Error {
 	switch {
 	case c.isDraining():
 		return &wire.Error{Code: wire.Draining}
-	case c.count(func(s *Session) bool { return !s.over }) >= c.config.MaxSessions && !c.makeRoom():
-		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.config.MaxSessions)}
+	case c.count(func(s *Session) bool { return !s.over }) >= c.places() && !c.makeRoom():
+		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.places())}
 	}
 	return nil
+}
+
+// places is how many sessions there may be at present.
+func (c *Core) places() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.maxSessions
 }
 
 func (c *Core) isDraining() bool {

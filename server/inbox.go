@@ -61,6 +61,9 @@ func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)
 		in.resync = true
 		_, err := wire.ParseResync(body)
 		return err
+	case wire.TypePad:
+		_, err := wire.ParsePad(body)
+		return err
 	case wire.TypeBye:
 		in.left = true
 		_, err := wire.ParseBye(body)

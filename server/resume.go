@@ -102,6 +102,7 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 		was.replaced() // it has not noticed yet
 	}
 	s.peer, p.session, s.silence = p, s, 0
+	s.progress.again()
 	s.core.stats.Resumed++
 	s.renew(h.Secret)
 	s.welcome(1)

@@ -22,6 +22,7 @@ type Session struct {
 	viewer    *replication.Viewer
 	update    replication.Update // of this tick, to be delivered
 	silence   int                // ticks since the last datagram, or since it is away
+	progress  progress           // of its acknowledgements
 	inputTick uint32
 	commands  *rate.Limiter
 	resyncs   *rate.Limiter

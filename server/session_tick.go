@@ -24,13 +24,18 @@ func (s *Session) receive() {
 	s.apply(l.inputs)
 	s.execute(l.commands)
 	s.resynchronise(l.resync)
-	switch {
+	if !s.over {
+		s.progress.tick(s.viewer.StructureWaits())
+	}
+	switch hz := s.core.world.TickHz(); {
 	case l.fault != nil:
 		s.fail(l.fault)
 	case s.kicked != nil:
 		s.fail(s.kicked)
-	case s.silence > silenceSeconds*s.core.world.TickHz():
+	case s.silence > silenceSeconds*hz:
 		s.lose(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
+	case s.progress.stuck() > unreadSeconds*hz:
+		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
 	}
 }
 
@@ -42,6 +47,7 @@ func (s *Session) acknowledge(inputs []wire.Input) {
 			s.fail(asError(err))
 			return
 		}
+		s.progress.heard(input.Ack)
 	}
 }
 
