@@ -39,6 +39,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
 	collectTraffic(r.Traffic, counter)
+	collectCoded(c.server.config.Schema, r.Replication, counter)
 	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
 	collectPackets(c.server.carried.packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
@@ -95,7 +96,6 @@ func collectTraffic(t Traffic, counter countFunc) {
 	const (
 		handshakes = "Connections, by what became of them."
 		datagrams  = "Datagrams, by direction and what became of them."
-		bytes      = "Bytes without packet headers, by direction and kind."
 	)
 	counter(t.Handshakes, "worldd_handshakes_total", handshakes, "result", "ok")
 	counter(t.HandshakesFailed, "worldd_handshakes_total", handshakes, "result", "no_stream")
@@ -110,7 +110,7 @@ func collectTraffic(t Traffic, counter countFunc) {
 	counter(t.DatagramsReplaced, "worldd_datagrams_total", datagrams, "dir", "out", "result", "replaced")
 	counter(t.DatagramsRefused, "worldd_datagrams_total", datagrams, "dir", "out", "result", "refused")
 	counter(t.ReceivedDatagrams, "worldd_datagrams_total", datagrams, "dir", "in", "result", "received")
-	counter(t.DatagramBytes, "worldd_bytes_total", bytes, "dir", "out", "component", "state")
-	counter(t.StreamBytes, "worldd_bytes_total", bytes, "dir", "out", "component", "stream")
-	counter(t.ReceivedBytes, "worldd_bytes_total", bytes, "dir", "in", "component", "all")
+	counter(t.DatagramBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "state")
+	counter(t.StreamBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "stream")
+	counter(t.ReceivedBytes, "worldd_bytes_total", bytesHelp, "dir", "in", "component", "all")
 }
