@@ -35,6 +35,7 @@ type admin struct {
 	before steps
 	first  steps
 	tick   bot.Tick // as of the last answer
+	meters meters   // as of the last answer
 }
 
 // steps is what the server's metrics say of its ticks since its start.
@@ -85,7 +86,9 @@ func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the admin port's metrics cannot be read: %w", err)
 	}
-	now := &bot.ServerNow{TickMeanMs: a.ticks(families, time.Now()), TickP99Ms: a.tick.P99Ms}
+	asked := time.Now()
+	a.meters = metersOf(families, asked)
+	now := &bot.ServerNow{TickMeanMs: a.ticks(families, asked), TickP99Ms: a.tick.P99Ms}
 	for _, m := range families["worldd_entities"].GetMetric() {
 		if len(m.GetLabel()) != 1 {
 			continue
@@ -107,7 +110,7 @@ func (a *admin) ticks(families map[string]*dto.MetricFamily, asked time.Time) (m
 		if len(m.GetLabel()) != 1 || m.GetLabel()[0].GetValue() != "all" {
 			continue
 		}
-		total := steps{float64(m.GetSummary().GetSampleCount()), m.GetSummary().GetSampleSum(), asked}
+		total := steps{float64(m.GetHistogram().GetSampleCount()), m.GetHistogram().GetSampleSum(), asked}
 		if a.first.asked.IsZero() {
 			a.first, a.before = total, total
 		}
@@ -118,16 +121,16 @@ func (a *admin) ticks(families map[string]*dto.MetricFamily, asked time.Time) (m
 			a.tick.RateHz = int(math.Round((total.count - a.first.count) / lasted))
 		}
 		a.before, a.tick.Count = total, uint64(total.count)
-		for _, q := range m.GetSummary().GetQuantile() {
-			ms := 1000 * q.GetValue()
-			switch q.GetQuantile() {
-			case 0.5:
-				a.tick.P50Ms = ms
-			case 0.99:
-				a.tick.P99Ms = ms
-			case 1:
-				a.tick.MaxMs = ms
-			}
+	}
+	for _, m := range families["worldd_tick_quantile_seconds"].GetMetric() {
+		ms := 1000 * m.GetGauge().GetValue()
+		switch {
+		case labelled(m, "quantile", "0.5"):
+			a.tick.P50Ms = ms
+		case labelled(m, "quantile", "0.99"):
+			a.tick.P99Ms = ms
+		case labelled(m, "quantile", "1"):
+			a.tick.MaxMs = ms
 		}
 	}
 	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {

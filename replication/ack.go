@@ -120,6 +120,7 @@ func (v *Viewer) lost(back uint32) {
 		if row := &v.rows[place]; row.sentTick == s.tick && row.flags&onItsWay != 0 && !fault.NeverResend {
 			row.flags &^= onItsWay
 			v.work.stats.RowsLost++
+			v.stats.RowsLost++
 		}
 	}
 }

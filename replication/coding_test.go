@@ -17,10 +17,11 @@ func TestCodingKey(t *testing.T) {
 	for _, slot := range []uint32{0, 1, 77, wire.MaxSlots - 1} {
 		for _, b := range []wire.Baseline{{}, {Age: 1}, {Age: 1<<ageBits - 1}, {Age: 7, Gap: 1}, {Age: 1<<ageBits - 1, Gap: 1<<gapBits - 1}} {
 			k := codingKey(slot)<<slotShift | codingKey(b.Age)<<ageShift | codingKey(b.Gap)<<gapShift | someKey
-			for _, k := range []codingKey{k, k | anchoredKey} {
+			for _, k := range []codingKey{k, k | anchoredKey, k | ownedKey} {
 				require.Equal(t, slot, k.slot())
 				require.Equal(t, b, k.baseline())
 				require.Equal(t, k&anchoredKey != 0, k.anchored())
+				require.Equal(t, k&ownedKey != 0, k.owned())
 				require.NotZero(t, k)
 				keys[k] = true
 			}
@@ -29,7 +30,7 @@ func TestCodingKey(t *testing.T) {
 			require.Equal(t, k.past(), (k | anchoredKey).past())
 		}
 	}
-	require.Len(t, keys, 4*5*2)
+	require.Len(t, keys, 4*5*3)
 }
 
 // A baseline that a key has no room for, or that one of the two sides has
@@ -52,7 +53,7 @@ func TestHorizon(t *testing.T) {
 	require.Equal(t, wire.Baseline{}, at(now-94, now-1, 1, 3), "the baseline is forgotten there")
 	require.Equal(t, wire.Baseline{Age: 93}, at(now-93, now-1, 1, 3), "the older state is forgotten there")
 	require.Equal(t, wire.Baseline{}, at(now-4*day, now-4*day, 1, 3), "no room for an age of days")
-	require.Equal(t, wire.Baseline{Age: 2 * day}, at(now-2*day, now-2*day, 1, 3))
+	require.Equal(t, wire.Baseline{Age: day}, at(now-day, now-day, 1, 3))
 	h.kept = 1 << 20
 	require.Equal(t, wire.Baseline{Age: 2, Gap: 1<<gapBits - 1}, at(now-2, now-1, 1, 1<<gapBits-1))
 	require.Equal(t, wire.Baseline{Age: 2}, at(now-2, now-1, 1, 1<<gapBits), "no room for a gap of minutes")

@@ -38,6 +38,11 @@ func (m *members) at(slot uint32) *uint32 {
 	return &m.rows[m.words[i].row(slot)]
 }
 
+// activate has the row of a member looked at in the next snapshot.
+func (m *members) activate(slot uint32) {
+	m.words[m.search(slot>>6)].active |= 1 << (slot & 63)
+}
+
 // search returns the first word from a number on.
 func (m *members) search(number uint32) int {
 	low, n := 0, len(m.words)

@@ -20,7 +20,10 @@ func (v *Viewer) selectRows() bool {
 		for rest := word.active; rest != 0; rest &= rest - 1 {
 			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
 			place := m.rows[word.row(slot)]
-			row, p := &rows[place], &present[slot]
+			row, p, owned := &rows[place], &present[slot], codingKey(0)
+			if p.secret && v.Owns(v.handles[place]) {
+				p, owned = &r.frame.tenants[slot].whole.present, ownedKey
+			}
 			switch {
 			case p.shape > row.enterTick:
 				w.wanted = append(w.wanted, wanted{v.handles[place], row.enterTick, place})
@@ -29,7 +32,7 @@ func (v *Viewer) selectRows() bool {
 				v.forgetPriority(row, place)
 			case row.flags&onItsWay != 0 && row.sentTick >= p.version && (past.tick-row.sentTick <= resend || fault.NeverResend):
 			default:
-				waiting = append(waiting, past.key(slot, row, p))
+				waiting = append(waiting, past.key(slot, row, p)|owned)
 				places = append(places, place)
 			}
 		}

@@ -62,6 +62,10 @@ func (r *Replicator) Codec() *wire.Codec { return r.frame.codec }
 // Config returns the configuration in force, defaults filled in.
 func (r *Replicator) Config() Config { return r.config }
 
+// SetBudget changes Config.BudgetBytesPerSecond for all viewers, from their next
+// snapshots on.
+func (r *Replicator) SetBudget(bytesPerSecond int) { r.config.BudgetBytesPerSecond = bytesPerSecond }
+
 // Due says whether a viewer is to be sent a snapshot of the present tick. Phases
 // spread the viewers over the ticks of one send interval: a third of them in
 // each of three ticks is a third of the peak.

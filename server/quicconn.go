@@ -28,6 +28,7 @@ type quicConn struct {
 	conn   *quic.Conn
 	stream *quic.Stream
 	wake   chan struct{} // holds a token while something waits for the sender
+	intake intake
 
 	mu       sync.Mutex
 	out      []byte    // of the stream, unsent
@@ -41,6 +42,7 @@ type quicConn struct {
 	code     wire.Code
 	text     string
 	counters *traffic
+	timings  *timings
 }
 
 // SendStream queues bytes for the stream.
@@ -152,7 +154,11 @@ func (c *quicConn) send() {
 			return
 		}
 		c.take(&w)
+		if len(w.datagrams) > 0 && len(w.stream) == 0 && !w.ending {
+			w.stream = wire.AppendFrame(w.stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
+		}
 		if len(w.stream) > 0 {
+			c.timings.unsent.Observe(float64(len(w.stream)))
 			n, err := c.stream.Write(w.stream)
 			c.counters.streamBytes.Add(uint64(n))
 			if err != nil {
@@ -165,7 +171,7 @@ func (c *quicConn) send() {
 		}
 		if len(w.datagrams) > 0 {
 			c.counters.snapshots.Add(1)
-			c.counters.snapshotAge.Add(int64(time.Since(w.made)))
+			c.timings.snapshots.Observe(time.Since(w.made).Seconds())
 			c.sendDatagrams(w.datagrams)
 		}
 	}

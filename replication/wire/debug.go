@@ -49,6 +49,9 @@ func (m Bye) String() string { return fmt.Sprintf("Bye{%v, text %q}", m.Code, m.
 func (m Goodbye) String() string { return fmt.Sprintf("Goodbye{%v, text %q}", m.Code, m.Text) }
 
 // String is the name alone: there are no fields.
+func (Pad) String() string { return "Pad{}" }
+
+// String is the name alone: there are no fields.
 func (Resync) String() string { return "Resync{}" }
 
 // String shows the record; of a row only its length, since it takes the schema
@@ -117,6 +120,8 @@ func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
 		return stringer(ParseCommand(body))
 	case TypeBye:
 		return stringer(ParseBye(body))
+	case TypePad:
+		return stringer(ParsePad(body))
 	case TypeResync:
 		return stringer(ParseResync(body))
 	case TypeWelcome:
@@ -138,7 +143,7 @@ func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
 func stringer[M fmt.Stringer](m M, err error) (fmt.Stringer, error) { return m, err }
 
 // Format shows the present components of row, field by field, as the values
-// that Restore would give.
+// that Restore would give; fields that only owners are sent, if it is one's.
 func (s *Schema) Format(row Row) string {
 	var b strings.Builder
 	for i := range s.components {
@@ -151,10 +156,13 @@ func (s *Schema) Format(row Row) string {
 		}
 		b.WriteString(c.Name)
 		b.WriteByte('{')
+		gap := ""
 		for j := c.first; j < c.last; j++ {
-			if j > c.first {
-				b.WriteByte(' ')
+			if !s.fields[j].sentTo(row.Owned) {
+				continue
 			}
+			b.WriteString(gap)
+			gap = " "
 			b.WriteString(s.fields[j].path)
 			b.WriteByte('=')
 			b.WriteString(s.fields[j].format(row.Words))
