@@ -196,7 +196,7 @@ func (r *Replica) decode() error {
 }
 
 func (r *Replica) decodeRow(d *decodedRow) error {
-	row := wire.Row{Mask: d.entity.row.Mask, Words: d.words}
+	row := wire.Row{Mask: d.entity.row.Mask, Owned: d.entity.row.Owned, Words: d.words}
 	if d.baseline.Age == 0 {
 		return r.codec.Read(&r.reader, &row, nil)
 	}

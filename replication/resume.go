@@ -8,7 +8,7 @@ import "github.com/worldd/worldd/internal/fault"
 // connection is a link that lost everything for a while, so all the rest stays:
 // what the client knows, its baselines, and the numbers of its snapshots. It
 // returns false, and changes nothing, if the client is further behind than what
-// is kept (R7), or cannot have come to that number.
+// is kept (R8), or cannot have come to that number.
 func (v *Viewer) Resume(number uint32) bool {
 	if fault.ResumeSkips {
 		return true

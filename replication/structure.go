@@ -4,7 +4,7 @@ import "github.com/worldd/worldd/replication/wire"
 
 // structure numbers the records of one viewer's reliable lane and gathers them
 // into messages. It keeps what the client has not applied yet, to be sent again
-// over another connection (R7).
+// over another connection (R8).
 type structure struct {
 	written  uint32 // records so far; the newest record's number
 	sent     uint32 // of those, records that were taken

@@ -22,11 +22,11 @@ func TestFlightsAreBounded(t *testing.T) {
 	for i := range uint32(100_000) {
 		s.append(destroyOf(i))
 		sent += len(s.take(1))
-		require.LessOrEqual(t, len(s.log), maxKeptLogBytes+32, "R7")
+		require.LessOrEqual(t, len(s.log), maxKeptLogBytes+32, "R8")
 	}
 	require.Equal(t, sent, s.outstanding())
 	require.Len(t, s.inflight, maxFlights)
-	require.False(t, s.rewind(s.lost-1), "R7: what is not kept can't be sent again")
+	require.False(t, s.rewind(s.lost-1), "R8: what is not kept can't be sent again")
 	s.acknowledge(s.written)
 	require.Zero(t, s.outstanding())
 	require.Empty(t, s.inflight)
@@ -35,7 +35,7 @@ func TestFlightsAreBounded(t *testing.T) {
 }
 
 // Whatever was taken, acknowledged and lost, after a rewind the client is given
-// the records that it lacks, each once and in order (R7). A record's handle is its
+// the records that it lacks, each once and in order (R8). A record's handle is its
 // number here.
 func TestRewindGivesWhatIsLacking(t *testing.T) {
 	for seed := range uint64(200) {

@@ -21,6 +21,7 @@ type Session struct {
 	entity    world.Entity
 	viewer    *replication.Viewer
 	update    replication.Update // of this tick, to be delivered
+	age       int                // ticks since it began
 	silence   int                // ticks since the last datagram, or since it is away
 	progress  progress           // of its acknowledgements
 	inputTick uint32

@@ -12,6 +12,7 @@ func (s *Session) receive() {
 	if s.over {
 		return
 	}
+	s.age++
 	if s.peer == nil {
 		s.wait()
 		return

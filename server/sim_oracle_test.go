@@ -109,7 +109,7 @@ func (c *simClient) noteSent(n *line, p []byte) {
 		}
 		if i := int(c.sent.records) - 1; i < len(c.written) {
 			if was := c.written[i]; was.Op != r.Op || was.Handle != r.Handle || !slices.Equal(was.Row, r.Row) {
-				s.fail("R7", "client %d is sent %v as record %d, which was %v", c.number, r, i+1, was)
+				s.fail("R8", "client %d is sent %v as record %d, which was %v", c.number, r, i+1, was)
 			}
 			return
 		}
@@ -309,7 +309,7 @@ func (c *simClient) unsettled() *failure {
 		if s.world.Status(h) != bulk.Live || !s.interestSlots[h.Index()] {
 			return lacks("H3", "%v is in the replica and not in the interest set", h)
 		}
-		if !slices.Equal(s.quantised(h), e.AppendWords(nil)) && !c.misled {
+		if !slices.Equal(s.seen(s.quantised(h), h == c.session.Controlled()), e.AppendWords(nil)) && !c.misled {
 			return lacks("R3", "%v is not up to date", h)
 		}
 	}
