@@ -11,17 +11,17 @@ import (
 // Session is one client's stay in the world: from its Welcome, over as many
 // connections as it takes, to its end. It belongs to the tick.
 type Session struct {
-	core *Core
-	id   uint64
-	peer *Peer // how the client is reached; nil: away
-	over bool  // goodbye said; waits to be reaped
+	core  *Core
+	id    uint64
+	peer  *Peer  // how the client is reached; nil: away
+	over  bool   // goodbye said; waits to be reaped
+	since uint64 // the tick in which it began
 
 	name      string
 	user      string
 	entity    world.Entity
 	viewer    *replication.Viewer
 	update    replication.Update // of this tick, to be delivered
-	age       int                // ticks since it began
 	silence   int                // ticks since the last datagram, or since it is away
 	progress  progress           // of its acknowledgements
 	inputTick uint32
@@ -37,7 +37,7 @@ type Session struct {
 
 func newSession(p *Peer) *Session {
 	return &Session{
-		core: p.core, id: p.id, peer: p,
+		core: p.core, id: p.id, peer: p, since: p.core.world.Tick(),
 		commands: rate.NewLimiter(commandsPerSecond, commandBurst),
 		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
 	}

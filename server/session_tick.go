@@ -12,7 +12,6 @@ func (s *Session) receive() {
 	if s.over {
 		return
 	}
-	s.age++
 	if s.peer == nil {
 		s.wait()
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
 )
 
 // simGraceTicks is how long a session waits for its client.
@@ -159,14 +160,26 @@ func (c *simClient) comeBack() {
 
 // stay is the server's session of the client; nil if it has none.
 func (c *simClient) stay() *server.Session {
-	p := c.line.peer.Session()
-	if p == nil {
-		p = c.was
+	if p := c.newestStay(); p != nil && !c.sim.over[p] {
+		return p
 	}
-	if p == nil || c.sim.over[p] {
-		return nil
+	return nil
+}
+
+// newestStay is the same, over or not.
+func (c *simClient) newestStay() *server.Session {
+	if p := c.line.peer.Session(); p != nil {
+		return p
 	}
-	return p
+	return c.was
+}
+
+// own is the entity that the client controls; 0 if it has no session.
+func (c *simClient) own() world.Entity {
+	if p := c.newestStay(); p != nil {
+		return p.Entity()
+	}
+	return 0
 }
 
 // holder is the line that a session is reached over.
