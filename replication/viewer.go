@@ -218,6 +218,10 @@ func (v *Viewer) reenterAll() {
 // acknowledged as applied.
 func (v *Viewer) StructureWaits() bool { return v.structure.applied != v.structure.written }
 
+// Budget is how many bytes may be sent now; it is negative after a burst of
+// structure.
+func (v *Viewer) Budget() int { return v.tokens }
+
 // Seq is the sequence number of the newest snapshot made.
 func (v *Viewer) Seq() uint32 { return v.sent.newest }
 

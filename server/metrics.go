@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -31,7 +33,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(value float64, name, help string, labels ...string) {
 		send(prometheus.GaugeValue, value, name, help, labels...)
 	}
-	collectTick(r, counter, out)
+	collectTick(r, counter, gauge)
 	collectSystems(r.World.Systems, out)
 	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
@@ -55,24 +57,23 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
 	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "The longest that a save has kept a tick waiting.")
-	age := prometheus.NewDesc("worldd_snapshot_age_seconds", "Time from making a snapshot to sending it.", nil, nil)
-	out <- prometheus.MustNewConstSummary(age, r.Traffic.Snapshots, r.Traffic.SnapshotAge.Seconds(), nil)
 	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes that wait for a sender, of all sessions.")
 }
 
 const dropped = "What clients sent beyond their limits, by the limit: datagrams and inputs dropped, reads of streams put off."
 
-type countFunc func(value uint64, name, help string, labels ...string)
+type (
+	countFunc func(value uint64, name, help string, labels ...string)
+	gaugeFunc func(value float64, name, help string, labels ...string)
+)
 
-func collectTick(r Report, counter countFunc, out chan<- prometheus.Metric) {
-	const name, help = "worldd_tick_duration_seconds", "Duration of ticks: quantiles of the whole, sums of the phases."
-	total := r.Tick.Receive + r.Tick.Step + r.Tick.Replicate
-	desc := prometheus.NewDesc(name, help, []string{"phase"}, nil)
-	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, total.Seconds(),
-		map[float64]float64{0.5: r.Tick.P50.Seconds(), 0.99: r.Tick.P99.Seconds(), 1: r.Tick.Max.Seconds()}, "all")
-	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Receive.Seconds(), nil, "receive")
-	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Step.Seconds(), nil, "step")
-	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Replicate.Seconds(), nil, "replicate")
+func collectTick(r Report, counter countFunc, gauge gaugeFunc) {
+	for _, q := range []struct {
+		quantile string
+		value    time.Duration
+	}{{"0.5", r.Tick.P50}, {"0.99", r.Tick.P99}, {"1", r.Tick.Max}} {
+		gauge(q.value.Seconds(), "worldd_tick_quantile_seconds", "Quantiles of the duration of all ticks since the start.", "quantile", q.quantile)
+	}
 	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
 }
 
