@@ -117,8 +117,8 @@ func (v *Viewer) lost(back uint32) {
 	s := v.sent.at(back)
 	v.sent.pending &^= 1 << back
 	for _, place := range v.sent.rows(s) {
-		if row := &v.rows[place]; row.sentTick == s.tick && row.waiting && !fault.NeverResend {
-			row.waiting = false
+		if row := &v.rows[place]; row.sentTick == s.tick && row.flags&onItsWay != 0 && !fault.NeverResend {
+			row.flags &^= onItsWay
 			v.work.stats.RowsLost++
 			v.stats.RowsLost++
 		}

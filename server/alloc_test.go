@@ -16,7 +16,7 @@ import (
 
 // sink is a client that applies everything at once and allocates nothing.
 type sink struct {
-	server  *server.Session
+	server  *server.Peer
 	frames  wire.FrameReader
 	newest  uint32
 	records uint32
