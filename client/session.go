@@ -1,7 +1,6 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -34,17 +33,6 @@ type SessionConfig struct {
 	Result func(Result)
 }
 
-// Result is the server's answer to a command.
-type Result struct {
-	ID     uint32 // as Command returned it
-	Target bulk.Handle
-	// Err is nil if the command was executed, and a *wire.Error that names the
-	// reason if it was rejected.
-	Err error
-	// Verdict is what the server says of Target.
-	Verdict wire.Verdict
-}
-
 // Session is the client's half of the protocol without its sockets and its
 // clock: bytes and times go in, bytes come out. It belongs to one goroutine.
 type Session struct {
@@ -53,11 +41,13 @@ type Session struct {
 	frames  wire.FrameReader
 	replica *Replica
 	welcome *wire.Welcome
+	greeted bool // the Welcome is of this connection
 	entity  bulk.Handle
 	err     error
 
 	out         []byte // stream bytes not taken yet
 	command     uint32
+	unanswered  []question // in the order of their sending
 	inputTick   uint32
 	inputs      []wire.TickInput // newest first
 	input       []byte
@@ -84,8 +74,7 @@ func NewSession(c SessionConfig) (*Session, error) {
 		c.Tables = wire.DefaultTables()
 	}
 	s := &Session{config: c, codec: wire.NewCodec(c.Schema, c.Tables)}
-	hello := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
-	s.send(wire.TypeHello, hello.Append(nil))
+	s.send(wire.TypeHello, s.hello().Append(nil))
 	return s, nil
 }
 
@@ -125,7 +114,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 }
 
 func (s *Session) message(kind byte, body []byte) error {
-	if kind != wire.TypeWelcome && kind != wire.TypeRefused && s.welcome == nil {
+	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.greeted {
 		return protocolError("message type %d before Welcome", kind)
 	}
 	switch kind {
@@ -163,7 +152,7 @@ func (s *Session) welcomed(body []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case s.welcome != nil:
+	case s.greeted:
 		return protocolError("a second Welcome")
 	case m.Protocol != wire.Version:
 		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
@@ -178,30 +167,13 @@ func (s *Session) welcomed(body []byte) error {
 	case m.TickHz == 0 || m.SnapshotHz == 0:
 		return protocolError("tick rate %d Hz, snapshot rate %d Hz", m.TickHz, m.SnapshotHz)
 	}
-	s.welcome = &m
-	s.replica = NewReplica(s.codec, m.GenerationFloor, m.MaxSlots, s.config.Observer)
-	return nil
-}
-
-func (s *Session) answered(body []byte) error {
-	m, err := wire.ParseResult(body)
-	if err != nil {
-		return err
-	}
-	if f := s.config.Result; f != nil {
-		r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
-		if m.Code != wire.OK {
-			r.Err = &wire.Error{Code: m.Code}
-		}
-		f(r)
-	}
-	return nil
+	return s.begin(&m)
 }
 
 // ReceiveDatagram takes a datagram that arrived at now, a time since any fixed
 // moment. Bytes that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
-	if s.replica == nil {
+	if !s.greeted {
 		return Unreadable, nil // overtook the Welcome; it will be sent again
 	}
 	outcome, err := s.replica.ApplyState(d)
@@ -256,7 +228,7 @@ func (s *Session) SetInput(data []byte) error {
 // acknowledgement of what was applied. It is valid until the next call, and
 // nil before the Welcome.
 func (s *Session) Input(now time.Duration) []byte {
-	if s.replica == nil {
+	if !s.greeted {
 		return nil
 	}
 	m := wire.Input{Stamp: stampAt(now), Ack: s.replica.Ack(), Inputs: s.inputs}
@@ -264,32 +236,14 @@ func (s *Session) Input(now time.Duration) []byte {
 	return s.input
 }
 
-// Command asks the server to execute a command once. target may be zero for a
-// command about no entity; args is one msgpack value, or nil. The returned
-// number comes back in the Result. An error is the caller's, and nothing was
-// sent: the server would end the session for it.
-func (s *Session) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
-	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
-		return 0, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
-			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
-	}
-	if name == "" {
-		return 0, errors.New("client: command without a name")
-	}
-	if len(args) > 0 {
-		if err := wire.CheckMsgpack(args); err != nil {
-			return 0, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
-		}
-	}
-	s.command++
-	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
-	return s.command, nil
-}
-
 // Bye tells the server that the client leaves, and why.
 func (s *Session) Bye(why wire.Code) { s.send(wire.TypeBye, wire.Bye{Code: why}.Append(nil)) }
 
-// Welcome returns the server's welcome, and false before it has arrived.
+// Joined says whether the server's welcome has arrived over this connection.
+func (s *Session) Joined() bool { return s.greeted && s.err == nil }
+
+// Welcome returns the newest welcome of the server's, and false before the first
+// has arrived.
 func (s *Session) Welcome() (wire.Welcome, bool) {
 	if s.welcome == nil {
 		return wire.Welcome{}, false
@@ -300,7 +254,8 @@ func (s *Session) Welcome() (wire.Welcome, bool) {
 // Replica is the client's copy of the world; nil before the Welcome.
 func (s *Session) Replica() *Replica { return s.replica }
 
-// Resolve says what became of h; Pending before the Welcome.
+// Resolve says what became of h; Pending before the first Welcome. It goes on
+// answering when the connection is lost.
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	if s.replica == nil {
 		return wire.Pending

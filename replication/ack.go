@@ -74,8 +74,8 @@ func (v *Viewer) beginSnapshot() {
 // Acknowledge takes a client's report of what it has applied (H6). An error is
 // the client's fault: it acknowledges what was never sent.
 func (v *Viewer) Acknowledge(a wire.Ack) error {
-	if a.Structure > v.structure.written {
-		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges structure record %d of %d", a.Structure, v.structure.written)}
+	if a.Structure > v.structure.sent {
+		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges structure record %d of %d", a.Structure, v.structure.sent)}
 	}
 	v.structure.acknowledge(a.Structure)
 	if !a.Seen {

@@ -18,7 +18,7 @@ const viewersPerWorker = 8
 
 // Snapshots brings viewers, each named once, to the newest frame, and returns
 // their updates in the same order. It is Snapshot for all of them, by
-// Config.Workers goroutines: who makes a snapshot has no influence on it (R8).
+// Config.Workers goroutines: who makes a snapshot has no influence on it (R9).
 // The slice is valid until the next call.
 func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 	p := &r.workers

@@ -13,7 +13,7 @@ import (
 )
 
 // The same bytes for any number of workers, while entities and viewers come and
-// go, and the same counters but for who coded first (R8).
+// go, and the same counters but for who coded first (R9).
 func TestWorkers(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	run := func(workers int) (sent [][]byte, stats replication.Stats) {

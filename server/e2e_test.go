@@ -81,7 +81,7 @@ func (h *house) close() {
 
 func (h *house) config() client.Config {
 	return client.Config{
-		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(),
+		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
 		SessionConfig: client.SessionConfig{Schema: deskSchema(h.t), Name: "guest"},
 	}
 }

@@ -1,0 +1,113 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// maxUnanswered is how many commands may wait for their answers: more than a
+// server executes in ten seconds. It bounds what a silent server costs.
+const maxUnanswered = 1024
+
+var (
+	// ErrNotJoined is returned for a command while there is no connection, or
+	// before the server's welcome over a new one.
+	ErrNotJoined = errors.New("client: there is no connection now: send the command again when it is back")
+	// ErrUnanswered is the result of a command whose connection broke before the
+	// answer came: nobody on this side can know whether it was executed. It is not
+	// sent again by itself, so it is executed at most once.
+	ErrUnanswered = errors.New("client: the connection broke before the answer: it is unknown whether the command was executed")
+)
+
+// Result is the server's answer to a command.
+type Result struct {
+	ID     uint32 // as Command returned it
+	Target bulk.Handle
+	// Err is nil if the command was executed, a *Rejection if it was not, and
+	// ErrUnanswered if that is unknown.
+	Err error
+	// Verdict is what the server says of Target; Pending if it said nothing.
+	Verdict wire.Verdict
+}
+
+// Rejection says why the server did not execute a command. Nothing was touched.
+type Rejection struct {
+	Code    wire.Code
+	Verdict wire.Verdict // what the server says of Target
+	Target  bulk.Handle  // of the command
+	Text    string       // for the player; empty unless the game says something
+}
+
+// Error names the code and the target, and the text if there is one.
+func (r *Rejection) Error() string {
+	text := r.Text
+	if text == "" {
+		text = r.Code.Info().Text
+	}
+	return fmt.Sprintf("client: command on %v, which is %v: %v: %s", r.Target, r.Verdict, r.Code, text)
+}
+
+// Unwrap is the code as a *wire.Error.
+func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.Text} }
+
+// question is a command that waits for its answer.
+type question struct {
+	id     uint32
+	target bulk.Handle
+}
+
+// Command asks the server to execute a command once. target may be zero for a
+// command about no entity; args is one msgpack value, or nil. The returned
+// number comes back in the Result. An error is the caller's or ErrNotJoined, and
+// nothing was sent: the server would end the session for it.
+func (s *Session) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
+	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
+		return 0, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
+			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
+	}
+	if name == "" {
+		return 0, errors.New("client: command without a name")
+	}
+	if len(args) > 0 {
+		if err := wire.CheckMsgpack(args); err != nil {
+			return 0, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
+		}
+	}
+	if !s.Joined() {
+		return 0, ErrNotJoined
+	}
+	if len(s.unanswered) == maxUnanswered {
+		return 0, fmt.Errorf("client: %d commands wait for their answers: send fewer", maxUnanswered)
+	}
+	s.command++
+	s.unanswered = append(s.unanswered, question{s.command, target})
+	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
+	return s.command, nil
+}
+
+// answered hands on the answer to a command.
+func (s *Session) answered(body []byte) error {
+	m, err := wire.ParseResult(body)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(s.unanswered, func(q question) bool { return q.id == m.ID }); i >= 0 {
+		s.unanswered = slices.Delete(s.unanswered, i, i+1)
+	}
+	r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
+	if m.Code != wire.OK {
+		r.Err = &Rejection{Code: m.Code, Verdict: m.Verdict, Target: m.Target, Text: m.Text}
+	}
+	s.tell(r)
+	return nil
+}
+
+func (s *Session) tell(r Result) {
+	if f := s.config.Result; f != nil {
+		f(r)
+	}
+}
