@@ -68,6 +68,9 @@ func (s *Session) begin(m *wire.Welcome) error {
 		s.renew(m.GenerationFloor, m.MaxSlots)
 	}
 	s.welcome, s.greeted = m, true
+	if s.taken != nil {
+		s.taken()
+	}
 	return nil
 }
 
