@@ -175,6 +175,11 @@ func (b *bot) step(now time.Time) error {
 		return err
 	}
 	replica := b.client.Replica()
+	if b.client.State() != client.Joined {
+		b.snapshots = replica.Stats().Snapshots
+		b.publishAfter(now)
+		return nil
+	}
 	b.oracle.tick = replica.Tick()
 	b.oracle.settle(replica.Structure())
 	if n := replica.Stats().Snapshots; n != b.snapshots {
@@ -189,10 +194,15 @@ func (b *bot) step(now time.Time) error {
 	if err := b.poke(now); err != nil {
 		return err
 	}
+	b.publishAfter(now)
+	return nil
+}
+
+// publishAfter publishes if it is time.
+func (b *bot) publishAfter(now time.Time) {
 	if now.Sub(b.published) >= publishEvery {
 		b.publish(now, b.client.State() == client.Joined)
 	}
-	return nil
 }
 
 // steer sends where the bot wants to go.
