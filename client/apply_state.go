@@ -210,13 +210,20 @@ func (r *Replica) decodeRow(d *decodedRow) error {
 
 // publish applies the decoded rows and marks the datagram for acknowledgement.
 func (r *Replica) publish(h wire.StateHeader) {
+	if h.Tick > r.tick {
+		r.tick, r.before = h.Tick, r.tick
+	}
+	since := uint32(0) // a datagram that was overtaken
+	if h.Tick == r.tick {
+		since = r.before
+	}
 	for i := range r.rows {
 		d := &r.rows[i]
 		e := d.entity
 		if b := d.baseline; b.Gap != 0 {
 			e.states.name(h.Tick - b.Age - b.Gap)
 		}
-		e.states.keep(h.Tick, d.words)
+		e.states.keep(h.Tick, since, d.words, r.span)
 		if h.Tick <= e.tick && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue
@@ -229,7 +236,6 @@ func (r *Replica) publish(h wire.StateHeader) {
 		}
 	}
 	r.acks.add(h.Seq)
-	r.tick = max(r.tick, h.Tick)
 	r.stats.Snapshots++
 }
 

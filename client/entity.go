@@ -35,6 +35,8 @@ func (e *Entity) Tick() uint32 { return e.tick }
 type Component[T any] struct {
 	schema *wire.Schema
 	number int
+	spec   wire.ComponentSpec
+	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
 // ComponentOf finds the component that the schema knows under name. T must be
@@ -44,10 +46,11 @@ func ComponentOf[T any](s *wire.Schema, name string) (Component[T], error) {
 	if !ok {
 		return Component[T]{}, fmt.Errorf("client: the schema has no component %q", name)
 	}
-	if want, got := s.Component(n).Type, reflect.TypeFor[T](); want != got {
+	spec := s.Component(n)
+	if want, got := spec.Type, reflect.TypeFor[T](); want != got {
 		return Component[T]{}, fmt.Errorf("client: component %q is a %v, not a %v", name, want, got)
 	}
-	return Component[T]{schema: s, number: n}, nil
+	return Component[T]{schema: s, number: n, spec: spec}, nil
 }
 
 // Get returns the component of e, and false if e has none.
@@ -56,8 +59,7 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 	if e.row.Mask>>c.number&1 == 0 {
 		return v, false
 	}
-	spec := c.schema.Component(c.number)
-	c.schema.Restore(c.number, e.row.Words[spec.Offset:spec.Offset+spec.Words], unsafe.Pointer(&v))
+	c.schema.Restore(c.number, e.row.Words[c.spec.Offset:c.spec.Offset+c.spec.Words], unsafe.Pointer(&v))
 	return v, true
 }
 

@@ -63,6 +63,8 @@ type Session struct {
 	input       []byte
 	faultsKnown uint64
 	rtt         RTT
+	clock       clock
+	renderer    renderer
 }
 
 // RTT is what the session measured of the round trip of its datagrams: from an
@@ -177,6 +179,7 @@ func (s *Session) welcomed(body []byte) error {
 	}
 	s.welcome = &m
 	s.replica = NewReplica(s.codec, m.GenerationFloor, m.MaxSlots, s.config.Observer)
+	s.clock.hz = int(m.TickHz)
 	return nil
 }
 
@@ -205,20 +208,11 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	if err != nil {
 		return outcome, err
 	}
-	s.measure(d, now)
+	if outcome != Duplicate { // which says nothing of the way
+		s.measure(d, now)
+	}
 	s.checkFaults()
 	return outcome, nil
-}
-
-// measure takes the round trip from the echo of the newest input.
-func (s *Session) measure(d []byte, now time.Duration) {
-	echo, hold := wire.StateStamp(d)
-	if echo == 0 {
-		return // no input had arrived
-	}
-	trip := time.Duration(stampAt(now)-echo)*stampUnit - time.Duration(hold)*stampUnit
-	s.rtt.Newest = max(trip, 0)
-	s.rtt.Count++
 }
 
 // stampAt is the stamp of a time. It is never 0, which stands for none.
