@@ -36,6 +36,8 @@ type Client struct {
 	told    time.Duration // when the newest Input was sent
 	quiet   *time.Timer
 	err     error
+
+	updating bool // a callback may be running
 }
 
 // Dial connects and waits for the server's welcome. A refusal is a *wire.Error
@@ -70,6 +72,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if cl.log == nil {
 		cl.log = zap.NewNop()
 	}
+	session.next = cl.next
 	cl.lanes = openLanes(conn, stream, cl.start)
 	if err := cl.join(ctx); err != nil {
 		_ = cl.Close()
@@ -151,6 +154,11 @@ func (c *Client) Update() error {
 	if c.err != nil {
 		return c.err
 	}
+	if c.updating {
+		return errors.New("client: Update from within a callback")
+	}
+	c.updating = true
+	defer func() { c.updating = false }()
 	in := c.lanes.take()
 	c.err = c.apply(in)
 	if c.err == nil && in.err != nil {
@@ -159,7 +167,21 @@ func (c *Client) Update() error {
 	if c.err == nil {
 		c.err = c.lanes.write(c.session.TakeStream())
 	}
+	if c.err != nil {
+		c.session.End(c.err)
+	}
 	return c.err
+}
+
+// next sends what waits to be sent, waits for something to come, and takes it in.
+func (c *Client) next(ctx context.Context) error {
+	if err := c.Update(); err != nil {
+		return err
+	}
+	if err := c.Wait(ctx); err != nil {
+		return err
+	}
+	return c.Update()
 }
 
 func (c *Client) apply(in arrivals) error {
@@ -209,8 +231,9 @@ func (c *Client) Session() *Session { return c.session }
 func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data) }
 
 // Command asks the server to execute a command once; the next Update sends it.
-// The returned number comes back in the Result.
-func (c *Client) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
+// See Session.Command. After an error of Update, and at Close, what is not
+// answered ends as Unanswered.
+func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	return c.session.Command(name, target, args)
 }
 
@@ -240,5 +263,6 @@ func (c *Client) Close() error {
 		}
 	}, func() { err = c.socket.close() })
 	c.quiet.Stop()
+	c.session.End(errClosed)
 	return err
 }

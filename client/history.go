@@ -65,8 +65,9 @@ func (s *history) name(tick uint32) {
 // the oldest that is. -1: there is none.
 func (s *history) around(moment float64) (before, after int) {
 	before, after = -1, -1
+	whole := uint32(max(moment, 0))
 	for i, t := range s.ticks {
-		if float64(t) <= moment {
+		if t <= whole {
 			if before < 0 || t > s.ticks[before] {
 				before = i
 			}

@@ -1,7 +1,7 @@
 package client
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"time"
 
@@ -30,19 +30,9 @@ type SessionConfig struct {
 	Name string
 	// Observer is told what happens to the replica.
 	Observer Observer
-	// Result is told the answer to each command, in the order of the commands.
+	// Result is told the answer to each command, in the order of the commands. It
+	// is for who asks much and keeps no Future.
 	Result func(Result)
-}
-
-// Result is the server's answer to a command.
-type Result struct {
-	ID     uint32 // as Command returned it
-	Target bulk.Handle
-	// Err is nil if the command was executed, and a *wire.Error that names the
-	// reason if it was rejected.
-	Err error
-	// Verdict is what the server says of Target.
-	Verdict wire.Verdict
 }
 
 // Session is the client's half of the protocol without its sockets and its
@@ -58,6 +48,8 @@ type Session struct {
 
 	out         []byte // stream bytes not taken yet
 	command     uint32
+	unanswered  []*Future                   // by number
+	next        func(context.Context) error // of futures
 	inputTick   uint32
 	inputs      []wire.TickInput // newest first
 	input       []byte
@@ -65,6 +57,7 @@ type Session struct {
 	rtt         RTT
 	clock       clock
 	renderer    renderer
+	stats       SessionStats
 }
 
 // RTT is what the session measured of the round trip of its datagrams: from an
@@ -116,7 +109,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 			err = s.message(kind, body)
 		}
 		if err != nil {
-			s.err = err
+			s.End(err)
 			return err
 		}
 		if !ok {
@@ -183,21 +176,6 @@ func (s *Session) welcomed(body []byte) error {
 	return nil
 }
 
-func (s *Session) answered(body []byte) error {
-	m, err := wire.ParseResult(body)
-	if err != nil {
-		return err
-	}
-	if f := s.config.Result; f != nil {
-		r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
-		if m.Code != wire.OK {
-			r.Err = &wire.Error{Code: m.Code}
-		}
-		f(r)
-	}
-	return nil
-}
-
 // ReceiveDatagram takes a datagram that arrived at now, a time since any fixed
 // moment. Bytes that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
@@ -253,28 +231,6 @@ func (s *Session) Input(now time.Duration) []byte {
 	m := wire.Input{Stamp: stampAt(now), Ack: s.replica.Ack(), Inputs: s.inputs}
 	s.input = m.Append(s.input[:0])
 	return s.input
-}
-
-// Command asks the server to execute a command once. target may be zero for a
-// command about no entity; args is one msgpack value, or nil. The returned
-// number comes back in the Result. An error is the caller's, and nothing was
-// sent: the server would end the session for it.
-func (s *Session) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
-	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
-		return 0, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
-			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
-	}
-	if name == "" {
-		return 0, errors.New("client: command without a name")
-	}
-	if len(args) > 0 {
-		if err := wire.CheckMsgpack(args); err != nil {
-			return 0, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
-		}
-	}
-	s.command++
-	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
-	return s.command, nil
 }
 
 // Bye tells the server that the client leaves, and why.

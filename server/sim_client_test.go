@@ -413,9 +413,9 @@ func (c *simClient) command(h bulk.Handle) {
 	}
 	args, err := msgpack.Marshal(believed)
 	s.must(err)
-	id, err := c.session.Command("poke", h, args)
+	asked, err := c.session.Command("poke", h, args)
 	s.must(err)
-	c.intents[id] = intent{h, heard}
+	c.intents[asked.ID()] = intent{h, heard}
 }
 
 // result holds the answer to a command against the truth (H2).
