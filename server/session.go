@@ -31,20 +31,19 @@ type Session struct {
 
 	inbox inbox // shared with the connection's goroutines
 
-	state     state
-	name      string
-	user      string
-	entity    world.Entity
-	viewer    *replication.Viewer
-	update    replication.Update // of this tick, to be delivered
-	age       int                // ticks since it was opened
-	silence   int                // ticks since the last datagram
-	inputTick uint32
-	commands  *rate.Limiter
-	resyncs   *rate.Limiter
-	out       []byte
-	taken     []wire.Input     // the inbox's other queue of inputs
-	fresh     []wire.TickInput // scratch
+	state    state
+	name     string
+	user     string
+	entity   world.Entity
+	viewer   *replication.Viewer
+	update   replication.Update // of this tick, to be delivered
+	age      int                // ticks since it was opened
+	silence  int                // ticks since the last datagram
+	inputs   inputs
+	commands *rate.Limiter
+	resyncs  *rate.Limiter
+	out      []byte
+	taken    []wire.Input // the inbox's other queue of inputs
 }
 
 // inbox is what arrived since the last tick, checked and bounded.
