@@ -197,8 +197,8 @@ func (c *Client) apply(in arrivals) error {
 	}
 	// One answer for all, since the acknowledgement is of everything. If
 	// nothing comes, inputs go out all the same: only half of the link may be
-	// down.
-	if now := time.Since(c.start); len(in.datagrams) > 0 || now-c.told >= c.silence() {
+	// down. So they do before more of them wait than one datagram holds.
+	if now := time.Since(c.start); len(in.datagrams) > 0 || now-c.told >= c.silence() || c.session.inputs.unsent == wire.MaxInputs {
 		if d := c.session.Input(now); d != nil {
 			c.lanes.answer(d)
 		}
@@ -226,9 +226,9 @@ func (c *Client) Replica() *Replica { return c.session.Replica() }
 // trips.
 func (c *Client) Session() *Session { return c.session }
 
-// SetInput is what the client wants for the next tick. It is sent with the
-// answer to the next snapshot and repeated in those that follow.
-func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data) }
+// SetInput is what the client wants from now on; see Session.SetInput. It is sent
+// with the answer to the next snapshot and repeated in those that follow.
+func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data, time.Since(c.start)) }
 
 // Command asks the server to execute a command once; the next Update sends it.
 // See Session.Command. After an error of Update, and at Close, what is not

@@ -50,9 +50,8 @@ type Session struct {
 	command     uint32
 	unanswered  []*Future                   // by number
 	next        func(context.Context) error // of futures
-	inputTick   uint32
-	inputs      []wire.TickInput // newest first
-	input       []byte
+	inputs      inputs
+	input       []byte // scratch
 	faultsKnown uint64
 	rtt         RTT
 	clock       clock
@@ -202,35 +201,6 @@ func (s *Session) checkFaults() {
 		s.faultsKnown = s.replica.stats.Faults
 		s.send(wire.TypeResync, nil)
 	}
-}
-
-// SetInput is what the client wants for the next tick: at most
-// wire.MaxInputBytes, repeated in the next wire.MaxInputs datagrams, so that
-// one which arrives makes up for those that did not.
-func (s *Session) SetInput(data []byte) error {
-	if len(data) > wire.MaxInputBytes {
-		return fmt.Errorf("client: input of %d bytes, at most %d", len(data), wire.MaxInputBytes)
-	}
-	s.inputTick++
-	if len(s.inputs) < wire.MaxInputs {
-		s.inputs = append(s.inputs, wire.TickInput{})
-	}
-	last := s.inputs[len(s.inputs)-1].Data
-	copy(s.inputs[1:], s.inputs)
-	s.inputs[0] = wire.TickInput{Tick: s.inputTick, Data: append(last[:0], data...)}
-	return nil
-}
-
-// Input makes the datagram to be sent at now: the newest inputs, and the
-// acknowledgement of what was applied. It is valid until the next call, and
-// nil before the Welcome.
-func (s *Session) Input(now time.Duration) []byte {
-	if s.replica == nil {
-		return nil
-	}
-	m := wire.Input{Stamp: stampAt(now), Ack: s.replica.Ack(), Inputs: s.inputs}
-	s.input = m.Append(s.input[:0])
-	return s.input
 }
 
 // Bye tells the server that the client leaves, and why.
