@@ -240,15 +240,12 @@ func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future,
 // Controlled is the entity that this session steers; zero if none.
 func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }
 
-// Stats returns what the connection carried.
-func (c *Client) Stats() Stats { return c.lanes.counters() }
+// Clock is what is known of the server's time.
+func (c *Client) Clock() Clock { return c.session.Clock(time.Since(c.start)) }
 
-// Stats counts what a connection carried.
-type Stats struct {
-	BytesReceived    uint64 // of the stream and of datagrams, without packet headers
-	Datagrams        uint64 // received
-	DatagramsDropped uint64 // received and dropped, because Update was not called
-}
+// Render returns the moment that a frame drawn now is to show; see
+// Session.Render.
+func (c *Client) Render() Moment { return c.session.Render(time.Since(c.start)) }
 
 // Close says goodbye and ends the connection. Nothing of it is left running.
 // It may be called more than once.

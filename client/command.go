@@ -153,7 +153,7 @@ func (s *Session) answered(body []byte) error {
 	return nil
 }
 
-// abandon ends all commands that are not answered and never will be.
+// abandon ends all commands that are not answered and never will be (C5).
 func (s *Session) abandon(cause error) {
 	for _, f := range s.unanswered {
 		s.stats.Unanswered++

@@ -14,7 +14,7 @@ const (
 )
 
 // renderer is the clock of the frames that a game shows. It lags behind the
-// server's by as much as snapshots need to arrive, and never goes back.
+// server's by as much as snapshots need to arrive, and never goes back (C4).
 type renderer struct {
 	on      bool
 	delay   allowance

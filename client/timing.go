@@ -55,6 +55,3 @@ func (s *Session) Render(now time.Duration) Moment {
 		delay: s.clock.ticks(s.renderer.delay.value), guess: maxGuess * float64(s.clock.hz),
 	}
 }
-
-// Delay is how far the moments that Render aims at lie behind the server's time.
-func (s *Session) Delay() time.Duration { return s.renderer.delay.value }
