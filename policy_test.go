@@ -38,6 +38,7 @@ internal/spelling
 internal/cubesbench bulk replication/wire
 internal/vectors    bulk client replication/wire
 internal/scenes     bulk field internal/spelling world yaml
+internal/quicyard   quic-go
 internal/fieldyard
 internal/fieldyard/fused    C
 internal/fieldyard/fastmath C internal/fieldyard/fused

@@ -110,6 +110,8 @@ func explainDial(err error) error {
 		return errNoAnswer
 	case errors.Is(err, errCertificate):
 		return errCertificate
+	case errors.As(err, &transport) && transport.ErrorCode == quic.ConnectionRefused:
+		return &wire.Error{Code: wire.ServerFull, Detail: "it refuses the connection: too many from this address, or too many at once"}
 	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
 		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, believe it unseen: InsecureDev, --insecure-dev)", err)
 	}

@@ -182,6 +182,9 @@ func (l *lanes) send() {
 		unsent := l.unsent
 		l.unsent = false
 		l.mu.Unlock()
+		if unsent && len(stream) == 0 {
+			stream = wire.AppendFrame(stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
+		}
 		if len(stream) > 0 {
 			if _, err := l.stream.Write(stream); err != nil {
 				l.fail(err)

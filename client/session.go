@@ -139,6 +139,9 @@ func (s *Session) message(kind byte, body []byte) error {
 		m, err := wire.ParseControl(body)
 		s.entity = m.Entity
 		return err
+	case wire.TypePad:
+		_, err := wire.ParsePad(body)
+		return err
 	case wire.TypeGoodbye:
 		m, err := wire.ParseGoodbye(body)
 		if err != nil {

@@ -35,6 +35,7 @@ type admin struct {
 	before steps
 	first  steps
 	tick   bot.Tick // as of the last answer
+	meters meters   // as of the last answer
 }
 
 // steps is what the server's metrics say of its ticks since its start.
@@ -85,7 +86,9 @@ func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the admin port's metrics cannot be read: %w", err)
 	}
-	now := &bot.ServerNow{TickMeanMs: a.ticks(families, time.Now()), TickP99Ms: a.tick.P99Ms}
+	asked := time.Now()
+	a.meters = metersOf(families, asked)
+	now := &bot.ServerNow{TickMeanMs: a.ticks(families, asked), TickP99Ms: a.tick.P99Ms}
 	for _, m := range families["worldd_entities"].GetMetric() {
 		if len(m.GetLabel()) != 1 {
 			continue

@@ -177,14 +177,19 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 		defer http.DefaultClient.CloseIdleConnections()
 	}
 	profiled := f.profile(ctx)
+	var plateau meters // at its begin
 	report, err := bot.Run(ctx, f.config(), func(p *bot.Progress) {
 		if f.admin != nil {
 			p.Server, _ = f.admin.now(ctx) // a second without an answer is a gap in the plot
+			if plateau.asked.IsZero() && p.ElapsedS >= f.config().RampEnd().Seconds() {
+				plateau = f.admin.meters
+			}
 		}
 		live.Row(*p)
 	})
 	if report != nil && f.admin != nil {
 		report.Tick = &f.admin.tick // since the server's start, which may be before the run's
+		report.Cost = costOf(plateau, f.admin.meters)
 	}
 	return report, errors.Join(err, profiled())
 }

@@ -2,26 +2,73 @@ package replication
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// sentSnapshot remembers what one snapshot held until it is acknowledged,
-// taken for lost, or overwritten.
-type sentSnapshot struct {
-	seq, tick uint32
-	waiting   bool
-	rows      []uint32 // slots
+// sentLog remembers what the last snapshots held, each until it is acknowledged,
+// taken for lost, or too old. Rows are named by their places, so that news of a
+// snapshot goes to its rows without a search.
+type sentLog struct {
+	newest    uint32 // sequence number of the newest snapshot; the first is 1
+	pending   uint64 // bit n: nothing is known yet of snapshot newest-n
+	snapshots [sentWindow]sentSnapshot
+	places    []uint32 // of the rows of the snapshots, one after the other
+	dropped   uint32   // places that were before places[0]
 }
 
-func (v *Viewer) remember(seq uint32) *sentSnapshot {
-	s := &v.sent[seq%sentWindow]
-	if s.waiting {
-		v.lost(s)
+type sentSnapshot struct {
+	tick     uint32
+	from, to uint32 // its places, counted with those that were dropped
+}
+
+// at returns the snapshot that is back snapshots older than the newest.
+func (l *sentLog) at(back uint32) *sentSnapshot { return &l.snapshots[(l.newest-back)%sentWindow] }
+
+// rows are the places of the rows of s.
+func (l *sentLog) rows(s *sentSnapshot) []uint32 { return l.places[s.from-l.dropped : s.to-l.dropped] }
+
+// begin opens a snapshot. Whoever is too old to be acknowledged must be forgotten
+// before.
+func (l *sentLog) begin(tick uint32) {
+	l.newest++
+	l.pending = l.pending<<1 | 1
+	end := l.dropped + uint32(len(l.places))
+	*l.at(0) = sentSnapshot{tick: tick, from: end, to: end}
+}
+
+// add puts rows into the open snapshot.
+func (l *sentLog) add(places ...uint32) {
+	if len(l.places)+len(places) > cap(l.places) {
+		l.drop()
+		if need := len(l.places) + len(places); 4*need > 3*cap(l.places) {
+			l.places = slices.Grow(l.places, need)
+		}
 	}
-	s.seq, s.tick, s.waiting, s.rows = seq, v.replicator.frame.tick, true, s.rows[:0]
-	return s
+	l.places = append(l.places, places...)
+	l.at(0).to += uint32(len(places))
+}
+
+// drop forgets the places of snapshots older than the oldest of which nothing is
+// known.
+func (l *sentLog) drop() {
+	oldest := l.at(uint32(bits.Len64(l.pending)) - 1)
+	n := oldest.from - l.dropped
+	l.places = l.places[:copy(l.places, l.places[n:])]
+	l.dropped += n
+}
+
+// beginSnapshot opens a snapshot. One that can't be acknowledged any more, which
+// is far behind the client's last word, is taken for lost.
+func (v *Viewer) beginSnapshot() {
+	const last = sentWindow - 1
+	if v.sent.pending>>last != 0 {
+		v.lost(last)
+	}
+	v.sent.begin(v.replicator.frame.tick)
 }
 
 // Acknowledge takes a client's report of what it has applied (H6). An error is
@@ -34,61 +81,45 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if !a.Seen {
 		return nil
 	}
-	if a.Newest == 0 || a.Newest > v.seq && !fault.AckAhead {
-		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d", a.Newest, v.seq)}
+	if a.Newest == 0 || a.Newest > v.sent.newest && !fault.AckAhead {
+		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d", a.Newest, v.sent.newest)}
 	}
 	// Oldest first, so that what comes to be known of a row is how it moved.
-	for i := uint32(64); i > 0; i-- {
-		if a.Mask>>(i-1)&1 != 0 && a.Newest > i {
-			v.applied(a.Newest - i)
-		}
+	back := v.sent.newest - a.Newest
+	for news := (a.Mask<<1 | 1) << back & v.sent.pending; news != 0; {
+		n := uint32(bits.Len64(news)) - 1
+		news &^= 1 << n
+		v.applied(n)
 	}
-	v.applied(a.Newest)
-	for i := range v.sent {
-		if s := &v.sent[i]; s.waiting && s.seq+lossWindow <= a.Newest {
-			v.lost(s)
-		}
+	for late := v.sent.pending >> (back + lossWindow) << (back + lossWindow); late != 0; late &= late - 1 {
+		v.lost(uint32(bits.TrailingZeros64(late)))
 	}
 	return nil
 }
 
-// applied moves the baselines of all rows of snapshot seq (R3). An older
-// snapshot than a row's baseline tells nothing new; nor does one of another life
-// of the slot, which ended before the tick of the Enter that is the first
-// baseline of this one.
-func (v *Viewer) applied(seq uint32) {
-	s := &v.sent[seq%sentWindow]
-	if s.seq != seq || !s.waiting {
-		return
-	}
-	s.waiting = false
-	for _, slot := range s.rows {
-		if place, ok := v.members.find(slot); ok && (v.rows[place].ackedTick < s.tick || fault.AckAnyLife) {
-			v.rows[place].acknowledge(s.tick)
+// applied moves the baselines of all rows of a snapshot (R3). An older snapshot
+// than a row's baseline tells nothing new. Nor does one that named another row
+// in the same place, which ended before the tick of the Enter that is this row's
+// first baseline.
+func (v *Viewer) applied(back uint32) {
+	s := v.sent.at(back)
+	v.sent.pending &^= 1 << back
+	for _, place := range v.sent.rows(s) {
+		if row := &v.rows[place]; row.ackedTick < s.tick || fault.AckAnyLife {
+			row.acknowledge(s.tick)
 		}
 	}
 }
 
-// acknowledge makes the state at tick the baseline. The one before it that
-// motion is taken from is some ticks older, so that there is motion.
-func (row *viewerRow) acknowledge(tick uint32) {
-	if tick-row.nextTick >= motionTicks {
-		row.olderTick, row.nextTick = row.nextTick, tick
-	}
-	row.ackedTick = tick
-	if fault.OlderUnknown {
-		row.olderTick = tick - 1
-	}
-}
-
-// lost makes the rows of s that have not been sent again since eligible at
-// once. They go out with their latest state, never with the one that was lost.
-func (v *Viewer) lost(s *sentSnapshot) {
-	s.waiting = false
-	for _, slot := range s.rows {
-		if place, ok := v.members.find(slot); ok && v.rows[place].sentTick == s.tick && v.rows[place].waiting && !fault.NeverResend {
-			v.rows[place].waiting = false
-			v.replicator.stats.RowsLost++
+// lost makes the rows of a snapshot that have not been sent again since eligible
+// at once. They go out with their latest state, never with the one that was lost.
+func (v *Viewer) lost(back uint32) {
+	s := v.sent.at(back)
+	v.sent.pending &^= 1 << back
+	for _, place := range v.sent.rows(s) {
+		if row := &v.rows[place]; row.sentTick == s.tick && row.waiting && !fault.NeverResend {
+			row.waiting = false
+			v.work.stats.RowsLost++
 		}
 	}
 }

@@ -17,15 +17,16 @@ func (v *Viewer) CheckInvariants() error {
 	}
 	n := 0
 	for i, mask := range m.masks {
-		if mask == 0 || i > 0 && m.numbers[i] <= m.numbers[i-1] {
-			return fmt.Errorf("R1: word %d of the members is number %d, %x", i, m.numbers[i], mask)
+		if mask == 0 || m.active[i]&^mask != 0 || i > 0 && m.numbers[i] <= m.numbers[i-1] {
+			return fmt.Errorf("R1: word %d of the members is number %d, %x, active %x", i, m.numbers[i], mask, m.active[i])
 		}
 		first := m.numbers[i]<<6 | uint32(bits.TrailingZeros64(mask))
 		if place, ok := m.find(first); !ok || place != m.rows[n] {
 			return fmt.Errorf("R1: member %d, slot %d, is found at %d, want %d", n, first, place, m.rows[n])
 		}
 		for slot := range bulk.Bits(m.numbers[i]<<6, mask) {
-			if err := v.checkRow(slot, &v.rows[m.rows[n]]); err != nil {
+			active := m.active[i]>>(slot&63)&1 != 0
+			if err := v.checkRow(slot, &v.rows[m.rows[n]], active); err != nil {
 				return err
 			}
 			n++
@@ -42,20 +43,20 @@ func (v *Viewer) CheckInvariants() error {
 	})
 }
 
-func (v *Viewer) checkRow(slot uint32, row *viewerRow) error {
+func (v *Viewer) checkRow(slot uint32, row *viewerRow, active bool) error {
 	f := v.replicator.frame
-	t := &f.tenants[slot]
-	if row.handle != t.handle || row.handle.Index() != slot {
-		return fmt.Errorf("R1: row of %v, whose slot %d is held by %v", row.handle, slot, t.handle)
+	p := &f.present[slot]
+	if row.handle != p.handle || row.handle.Index() != slot {
+		return fmt.Errorf("R1: row of %v, whose slot %d is held by %v", row.handle, slot, p.handle)
 	}
 	if row.entered > v.structure.written {
 		return fmt.Errorf("R4: %v entered at record %d of %d", row.handle, row.entered, v.structure.written)
 	}
-	if row.ackedTick > f.tick || row.olderTick >= row.ackedTick || row.nextTick > row.ackedTick || row.sentTick > f.tick {
-		return fmt.Errorf("R3: %v has baselines of ticks %d and %d, then %d, at tick %d", row.handle, row.ackedTick, row.olderTick, row.nextTick, f.tick)
+	if row.ackedTick > f.tick || uint32(row.olderGap) >= row.ackedTick || row.nextGap >= motionTicks || row.sentTick > f.tick {
+		return fmt.Errorf("R3: %v has a baseline of tick %d, others %d and %d before it, at tick %d", row.handle, row.ackedTick, row.olderGap, row.nextGap, f.tick)
 	}
-	if !row.active && (t.version() > row.ackedTick || t.shape > row.enterTick) {
-		return fmt.Errorf("R6: %v is dormant, and its state of tick %d not acknowledged", row.handle, t.version())
+	if !active && (p.version > row.ackedTick || p.shape > row.enterTick) {
+		return fmt.Errorf("R6: %v is dormant, and its state of tick %d not acknowledged", row.handle, p.version)
 	}
 	return nil
 }

@@ -2,119 +2,132 @@ package replication
 
 import "github.com/worldd/worldd/replication/wire"
 
+// codingKey names one way of coding the present state of a tenant: its slot, the
+// baseline, and whether it is told of by the motion of its parent. Keys ascend
+// by slot, and none is zero.
+type codingKey uint64
+
+// The parts of a codingKey, from its low end. They bound what serves as a
+// baseline: of rows that slept for days, and of snapshots minutes apart.
+const (
+	someKey     codingKey = 1 << 0
+	anchoredKey codingKey = 1 << 1
+	gapShift              = 2
+	gapBits               = 14 // ticks: 4 minutes, at 60 a second
+	ageShift              = gapShift + gapBits
+	ageBits               = 24 // ticks: 3 days
+	slotShift             = ageShift + ageBits
+	pastMask    codingKey = 1<<slotShift - 1<<gapShift
+)
+
+func (k codingKey) slot() uint32   { return uint32(k >> slotShift) }
+func (k codingKey) age() uint32    { return uint32(k>>ageShift) & (1<<ageBits - 1) }
+func (k codingKey) gap() uint32    { return uint32(k>>gapShift) & (1<<gapBits - 1) }
+func (k codingKey) anchored() bool { return k&anchoredKey != 0 }
+
+// past is the part of the key that is the baseline.
+func (k codingKey) past() codingKey         { return k & pastMask }
+func (k codingKey) baseline() wire.Baseline { return wire.Baseline{Age: k.age(), Gap: k.gap()} }
+
 // codings are the present states of rows as they were coded for some viewer, so
-// that for the next one with the same baselines bits are copied. They are an
-// open hash table: the bits of a row depend on nothing but its coding's key in
-// one frame (P6 of package wire). Filled by one goroutine.
+// that for the next one with the same baselines bits are copied: the bits of a
+// row depend on nothing but its coding's key in one frame (P6 of package wire).
+// They are an open hash table. Filled by one goroutine.
 type codings struct {
 	chunks wire.Chunks
-	table  []coding // a power of two, or nil
+	table  []coding // a power of two
+	shift  uint     // of a hash, to a place
 	count  int      // places in use
-	frame  uint32   // marks the places in use
+	kept   int      // length of the chunks of those
+	made   uint64   // codings, since the start
+	past   wire.Past
+	anchor wire.Anchor
 }
 
-// codingKey names one way of coding the present state of a tenant.
-type codingKey struct {
-	slot     uint32
-	baseline wire.Baseline
-	anchored bool
-}
-
+// coding is 16 bytes, four to a line of memory.
 type coding struct {
-	key   codingKey
-	frame uint32
+	key   codingKey // 0: a free place
 	chunk wire.Chunk
 }
 
-const leastCodings = 1 << 10
+const leastCodingBits = 10
 
 func (c *codings) reset() {
 	c.chunks.Reset()
-	c.count = 0
-	c.frame++
+	clear(c.table)
+	c.count, c.kept = 0, 0
+	if c.table == nil {
+		c.resize(leastCodingBits)
+	}
+}
+
+func (c *codings) resize(bits uint) {
+	c.table, c.shift = make([]coding, 1<<bits), 64-bits
 }
 
 // find returns the place of key: where it is, or where it would be put.
 func (c *codings) find(key codingKey) *coding {
-	h := uint64(key.slot)<<32 ^ uint64(key.baseline.Age)<<8 ^ uint64(key.baseline.Gap)
-	if key.anchored {
-		h = ^h
-	}
-	h *= 0x9e3779b97f4a7c15
-	mask := uint64(len(c.table) - 1)
-	for i := h >> 32 & mask; ; i = (i + 1) & mask {
-		if p := &c.table[i]; p.frame != c.frame || p.key == key {
+	table := c.table
+	for i := uint64(key) * 0x9e3779b97f4a7c15 >> c.shift; ; i++ {
+		if p := &table[i&uint64(len(table)-1)]; p.key == key || p.key == 0 {
 			return p
 		}
 	}
 }
 
-// room makes sure that a key can be added.
-func (c *codings) room() bool {
-	switch n := len(c.table); {
-	case 2*c.count < n:
-		return true
-	case n == 2*maxCachedRows:
-		return false
-	}
-	old := c.table
-	c.table = make([]coding, max(2*len(old), leastCodings))
-	for i := range old {
-		if old[i].frame == c.frame {
-			*c.find(old[i].key) = old[i]
-		}
-	}
-	return true
-}
-
-// code codes the present state of the tenant in key.slot, or finds how it was
-// coded. anchor is its parent's tenant if key.anchored. The chunk is in own if
-// there is no more room to keep it.
-func (f *Frame) code(key codingKey, anchor *tenant, own *wire.Chunks) (chunk wire.Chunk, how coded) {
-	c := &f.codings
-	if !c.room() {
-		return f.encode(own, key, anchor), codedApart
-	}
+// code codes the present state of the tenant in key's slot, or finds how it was
+// coded. anchor is its parent's tenant if the key is anchored.
+func (c *codings) code(f *Frame, key codingKey, anchor *tenant) wire.Chunk {
 	p := c.find(key)
-	if p.frame == c.frame {
-		return p.chunk, codedBefore
+	if p.key == key {
+		return p.chunk
 	}
-	*p = coding{key, c.frame, f.encode(&c.chunks, key, anchor)}
-	c.count++
-	return p.chunk, codedFirst
+	c.made++
+	chunk := c.encode(f, key, anchor)
+	if 2*c.count >= len(c.table) {
+		if len(c.table) == 2*maxCachedRows {
+			return chunk
+		}
+		old := c.table
+		c.resize(64 - c.shift + 1)
+		for i := range old {
+			if old[i].key != 0 {
+				*c.find(old[i].key) = old[i]
+			}
+		}
+		p = c.find(key)
+	}
+	*p = coding{key, chunk}
+	c.count, c.kept = c.count+1, c.chunks.Len()
+	return chunk
 }
 
-// coded says how a row came by its bits.
-type coded uint8
+// trim forgets what was coded when there was no more room to keep it. It is
+// called after each datagram.
+func (c *codings) trim() { c.chunks.Cut(c.kept) }
 
-const (
-	codedFirst  coded = iota // for this viewer, and kept for others
-	codedBefore              // for another viewer
-	codedApart               // for this viewer alone
-)
-
-func (f *Frame) encode(chunks *wire.Chunks, key codingKey, parent *tenant) wire.Chunk {
-	t := &f.tenants[key.slot]
-	b := key.baseline
+func (c *codings) encode(f *Frame, key codingKey, parent *tenant) wire.Chunk {
+	t := &f.tenants[key.slot()]
+	b := key.baseline()
 	if b.Age == 0 {
-		return chunks.Add(f.codec, f.current(t), nil)
+		return c.chunks.Add(f.codec, f.current(t), nil)
 	}
-	past := &f.past
+	past := &c.past
 	*past = wire.Past{Base: f.at(t, f.tick-b.Age), Age: b.Age, Gap: b.Gap}
 	if b.Gap != 0 {
 		past.Older = f.at(t, f.tick-b.Age-b.Gap)
 	}
-	if key.anchored {
+	if key.anchored() {
 		component, _ := f.schema.Parent(wire.Row{Mask: t.mask, Words: past.Base})
 		var older []uint32
 		if b.Gap != 0 {
 			older = f.at(parent, f.tick-b.Age-b.Gap)
 		}
-		f.codec.SetAnchor(&f.anchor, component, f.state(parent, 0), f.at(parent, f.tick-b.Age), older)
-		past.Anchor = &f.anchor
+		f.codec.SetAnchor(&c.anchor, component, f.state(parent, 0), f.at(parent, f.tick-b.Age), older)
+		past.Anchor = &c.anchor
 	}
 	if f.coded != nil {
 		f.coded(f.current(t), past)
 	}
-	return chunks.Add(f.codec, f.current(t), past)
+	return c.chunks.Add(f.codec, f.current(t), past)
 }

@@ -1,163 +1,122 @@
 package replication
 
 import (
-	"math/bits"
 	"slices"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// encoder packs rows into datagrams. Rows come by priority and travel by slot,
+// encoder packs rows into a datagram. Rows come by priority and travel by slot,
 // so their codings are gathered first, and their bits are copied in order when
 // the datagram is closed. Its buffers are reused: a warm encoder allocates
 // nothing.
 type encoder struct {
-	writer    wire.BitWriter
-	enter     []byte      // the newest full row
-	own       wire.Chunks // codings that the frame had no room for
-	rows      []encodedRow
-	coding    wire.RowCoding
-	used      int // bits that the rows take
-	limit     int // bits that they may take
-	datagrams [][]byte
-	buffers   [maxDatagrams][]byte
-}
-
-// encodedRow is a row of the open datagram; they ascend by slot.
-type encodedRow struct {
-	key        codingKey
-	generation uint32
-	chunk      wire.Chunk
-	how        coded
-}
-
-// full encodes a row for an Enter record. The result is valid until the next
-// call.
-func (e *encoder) full(s *wire.Schema, row wire.Row) []byte {
-	e.writer.Reset(e.enter[:0])
-	s.AppendFull(&e.writer, row)
-	e.enter = e.writer.Bytes()
-	return e.enter
+	writer wire.BitWriter
+	keys   []codingKey  // of the rows of the open datagram, ascending by slot
+	chunks []wire.Chunk // their bits
+	coding wire.RowCoding
+	used   int // bits that the rows take
+	limit  int // bits that they may take
+	packed []byte
 }
 
 // open starts a datagram of at most limit bytes.
 func (e *encoder) open(limit int) {
-	e.own.Reset()
-	e.rows, e.used = e.rows[:0], 0
+	e.keys, e.chunks, e.used = e.keys[:0], e.chunks[:0], 0
 	e.limit = (limit-wire.StateHeaderBytes)*8 - e.coding.Bits()
 }
 
-// gather puts a row into the open datagram, in any order, and returns false if
-// the rows may not all fit: they do if their number, spread evenly over all
-// slots up to most, which makes headers longest, fits.
-func (e *encoder) gather(r encodedRow, most uint32) bool {
-	if len(e.rows) == wire.MaxRows {
-		return false
-	}
-	e.rows = append(e.rows, r)
-	e.used += r.chunk.Bits() + wire.RowHeaderBits(e.coding, 0, r.key.baseline)
-	n := len(e.rows)
-	spread := bits.Len32(most>>e.coding.SkipBits/uint32(n) + 1)
-	return e.used+2*n*spread <= e.limit
+// has says whether the open datagram holds the row of a key's slot, coded against
+// its baseline.
+func (e *encoder) has(k codingKey) bool {
+	i := e.find(k)
+	return i < len(e.keys) && e.keys[i].slot() == k.slot() && e.keys[i].past() == k.past()
 }
 
-// sort orders rows that were gathered.
-func (e *encoder) sort() {
-	bySlot := func(a, b encodedRow) int { return int(a.key.slot) - int(b.key.slot) }
-	if !slices.IsSortedFunc(e.rows, bySlot) {
-		slices.SortFunc(e.rows, bySlot)
-	}
-}
-
-// has says whether the open datagram holds the row of a slot, coded against b.
-func (e *encoder) has(slot uint32, b wire.Baseline) bool {
-	i, ok := e.find(slot)
-	return ok && e.rows[i].key.baseline == b
-}
-
-func (e *encoder) find(slot uint32) (int, bool) {
-	return slices.BinarySearchFunc(e.rows, slot, func(r encodedRow, slot uint32) int {
-		return int(r.key.slot) - int(slot)
-	})
+// find returns the first row of the slot of k or of one behind it.
+func (e *encoder) find(k codingKey) int {
+	i, _ := slices.BinarySearch(e.keys, k&^(1<<slotShift-1))
+	return i
 }
 
 // add puts a row into the open datagram. It returns false, and the datagram is
 // as before, if the row does not fit. A first row always fits: the schema bounds
 // its length (wire.MaxRowBytes).
-func (e *encoder) add(r encodedRow) bool {
-	if len(e.rows) == wire.MaxRows {
+func (e *encoder) add(k codingKey, chunk wire.Chunk) bool {
+	if len(e.keys) == wire.MaxRows {
 		return false
 	}
-	place, _ := e.find(r.key.slot)
-	cost := r.chunk.Bits() + e.headerCost(place, &r.key)
-	if e.used+cost > e.limit && len(e.rows) > 0 {
+	place := e.find(k)
+	cost := chunk.Bits() + e.headerCost(place, k)
+	if e.used+cost > e.limit && len(e.keys) > 0 {
 		return false
 	}
-	e.rows = slices.Insert(e.rows, place, r)
+	e.keys = slices.Insert(e.keys, place, k)
+	e.chunks = slices.Insert(e.chunks, place, chunk)
 	e.used += cost
 	return true
 }
 
 // headerCost is how many bits the headers grow by for a row at place: its own,
 // less what the next row's becomes shorter by.
-func (e *encoder) headerCost(place int, k *codingKey) int {
+func (e *encoder) headerCost(place int, k codingKey) int {
 	previous := uint32(0) // the slot after that of the row before
 	if place > 0 {
-		previous = e.rows[place-1].key.slot + 1
+		previous = e.keys[place-1].slot() + 1
 	}
-	cost := wire.RowHeaderBits(e.coding, k.slot-previous, k.baseline)
-	if place < len(e.rows) {
-		next := &e.rows[place].key
-		cost += wire.RowHeaderBits(e.coding, next.slot-k.slot-1, next.baseline) -
-			wire.RowHeaderBits(e.coding, next.slot-previous, next.baseline)
+	cost := wire.RowHeaderBits(e.coding, k.slot()-previous, k.baseline())
+	if place < len(e.keys) {
+		next := e.keys[place]
+		cost += wire.RowHeaderBits(e.coding, next.slot()-k.slot()-1, next.baseline()) -
+			wire.RowHeaderBits(e.coding, next.slot()-previous, next.baseline())
 	}
 	return cost
 }
 
-// close writes the open datagram and returns its size. h lacks only what
-// depends on the rows.
-func (e *encoder) close(f *Frame, h wire.StateHeader) int {
-	var fold uint64
-	anchored := false
-	for i := range e.rows {
-		r := &e.rows[i]
-		fold = wire.Fold(fold, bulk.NewHandle(r.key.slot, r.generation))
-		anchored = anchored || r.key.anchored
+// pack writes the rows of keys, whose bits are in chunks, as what follows a
+// datagram's header, to b.
+func (e *encoder) pack(b []byte, f *Frame, keys []codingKey, chunks []wire.Chunk, from *wire.Chunks) (p packed) {
+	if len(keys) == 0 {
+		return packed{bytes: b}
 	}
-	h.Fold, h.Rows = wire.Fold16(fold), len(e.rows)
-	n := len(e.datagrams)
 	w := &e.writer
-	w.Reset(wire.AppendStateHeader(e.buffers[n][:0], h))
-	if len(e.rows) > 0 {
-		wire.AppendRowCoding(w, e.coding)
+	w.Reset(b)
+	wire.AppendRowCoding(w, e.coding)
+	p.rows = uint32(len(keys))
+	next, fold := uint32(0), uint64(0)
+	for _, k := range keys {
+		slot, b := k.slot(), k.baseline()
+		wire.AppendRowHeader(w, e.coding, slot-next, b)
+		fold = wire.Fold(fold, f.present[slot].handle)
+		next = slot + 1
+		p.anchored += uint32(k&anchoredKey) / uint32(anchoredKey)
+		if b.Age == 0 {
+			p.whole++
+		}
 	}
-	next := uint32(0)
-	for i := range e.rows {
-		k := &e.rows[i].key
-		wire.AppendRowHeader(w, e.coding, k.slot-next, k.baseline)
-		next = k.slot + 1
+	p.fold = wire.Fold16(fold)
+	for i, k := range keys {
+		if !k.anchored() {
+			from.Copy(w, chunks[i])
+		}
 	}
-	e.copyRows(f, false)
-	if anchored {
-		e.copyRows(f, true)
+	if p.anchored > 0 {
+		for i, k := range keys {
+			if k.anchored() {
+				from.Copy(w, chunks[i])
+			}
+		}
 	}
-	e.buffers[n] = w.Bytes()
-	e.datagrams = append(e.datagrams, e.buffers[n])
-	return len(e.buffers[n])
+	p.bytes = w.Bytes()
+	return p
 }
 
-// copyRows writes the rows of one of the two runs.
-func (e *encoder) copyRows(f *Frame, anchored bool) {
-	for i := range e.rows {
-		r := &e.rows[i]
-		if r.key.anchored != anchored {
-			continue
-		}
-		chunks := &f.codings.chunks
-		if r.how == codedApart {
-			chunks = &e.own
-		}
-		chunks.Copy(&e.writer, r.chunk)
-	}
+// packed is what follows a datagram's header.
+type packed struct {
+	bytes []byte
+	fold  uint16 // the check that both sides mean the same entities
+	rows  uint32
+	// Of the rows, those without a baseline, those that are anchored, and those
+	// whose bits were made for another viewer.
+	whole, anchored, copied uint32
 }

@@ -25,8 +25,8 @@ const leastEnterBytes = 6
 // ascending order of slots.
 func (v *Viewer) joinQueue() {
 	waiting := v.queue
-	for i := range v.replicator.wanted {
-		w := &v.replicator.wanted[i]
+	for i := range v.work.wanted {
+		w := &v.work.wanted[i]
 		for len(waiting) > 0 && waiting[0].handle.Index() < w.handle.Index() {
 			waiting = waiting[1:]
 		}
@@ -41,7 +41,7 @@ func (v *Viewer) joinQueue() {
 // budget: a crowd that joins must not starve what moves. newcomers is how many
 // of the wanted are that; members follow them.
 func (v *Viewer) enterWanted(newcomers int, rowsWait bool) {
-	r := v.replicator
+	all := v.work.wanted
 	allowance := v.tokens
 	if rowsWait {
 		allowance /= 2
@@ -51,10 +51,10 @@ func (v *Viewer) enterWanted(newcomers int, rowsWait bool) {
 			if allowance <= 0 || v.structure.outstanding() >= maxOutstandingBytes {
 				break
 			}
-			allowance -= v.enter(&r.wanted[uint32(key)])
+			allowance -= v.enter(&all[uint32(key)])
 		}
 	}
-	v.admit(r.wanted[:newcomers])
+	v.admit(all[:newcomers])
 }
 
 // byUrgency returns a sort key for each of the wanted: urgency, then place in
@@ -63,14 +63,14 @@ func (v *Viewer) enterWanted(newcomers int, rowsWait bool) {
 // whose components change all the time nor a stream of newcomers close by keeps
 // the others out for ever.
 func (v *Viewer) byUrgency() []uint64 {
-	r := v.replicator
-	r.keys = r.keys[:0]
-	for i := range r.wanted {
-		w := &r.wanted[i]
-		urgency := v.gain(&r.frame.tenants[w.handle.Index()]) * float32(1+r.frame.tick-w.since)
-		r.keys = append(r.keys, descending(urgency, uint32(i)))
+	f, work := v.replicator.frame, v.work
+	work.keys = work.keys[:0]
+	for i := range work.wanted {
+		w := &work.wanted[i]
+		urgency := v.gain(&f.tenants[w.handle.Index()]) * float32(1+f.tick-w.since)
+		work.keys = append(work.keys, descending(urgency, uint32(i)))
 	}
-	return r.keys
+	return work.keys
 }
 
 // descending makes a key that sorts by a weight, most first, then by a number.
@@ -126,34 +126,33 @@ func (v *Viewer) enter(w *wanted) int {
 	row := r.frame.current(t)
 	r.frame.schema.References(row, v.teach)
 	n := v.tell(wire.Record{
-		Op: wire.OpEnter, Handle: w.handle, Kind: uint32(t.kind), Row: v.encoder.full(r.frame.schema, row),
+		Op: wire.OpEnter, Handle: w.handle, Kind: uint32(t.kind), Row: v.work.fullRow(r.frame.schema, row),
 	})
 	if w.place == noRow {
 		w.place = v.allot()
-		r.newcomers = append(r.newcomers, newcomer{slot, w.place})
+		v.work.newcomers = append(v.work.newcomers, newcomer{slot, w.place})
 		delete(v.toldDead, slot)
 	}
 	before := v.rows[w.place]
 	v.rows[w.place] = viewerRow{
-		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick, nextTick: r.frame.tick,
-		active: before.active,
+		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick,
 	}
 	if row := &v.rows[w.place]; fault.KeepBaseline {
-		row.ackedTick, row.olderTick, row.nextTick = before.ackedTick, before.olderTick, before.nextTick
+		row.ackedTick, row.olderGap, row.nextGap = before.ackedTick, before.olderGap, before.nextGap
 	}
-	r.stats.Enters++
+	v.work.stats.Enters++
 	return n
 }
 
 // entering says whether a newcomer in a slot was entered and is not a member yet.
 func (v *Viewer) entering(slot uint32) bool {
-	return slices.ContainsFunc(v.replicator.newcomers, func(c newcomer) bool { return c.slot == slot })
+	return slices.ContainsFunc(v.work.newcomers, func(c newcomer) bool { return c.slot == slot })
 }
 
 // admit makes the newcomers that were entered members, and has the others wait.
 func (v *Viewer) admit(list []wanted) {
-	r := v.replicator
-	r.newcomers = r.newcomers[:0]
+	work := v.work
+	work.newcomers = work.newcomers[:0]
 	v.queue = v.queue[:0]
 	for i := range list {
 		w := &list[i]
@@ -162,11 +161,11 @@ func (v *Viewer) admit(list []wanted) {
 			continue
 		}
 		v.hidden.clear(w.handle.Index())
-		r.newcomers = append(r.newcomers, newcomer{w.handle.Index(), w.place})
+		work.newcomers = append(work.newcomers, newcomer{w.handle.Index(), w.place})
 	}
 	if len(v.queue) == 0 && cap(v.queue) > keptQueue {
 		v.queue = nil // what a crowd took
 	}
-	v.members.insert(r.newcomers)
-	r.newcomers = r.newcomers[:0]
+	v.members.insert(work.newcomers)
+	work.newcomers = work.newcomers[:0]
 }

@@ -18,7 +18,8 @@ func (v *Viewer) updateInterest() {
 	if t := r.frame.tenantOf(v.focus); t != nil {
 		at = t.position
 	}
-	s, changed := &r.sweep, r.changes.since(v.captured)
+	w := v.work
+	s, changed, replaced := &w.sweep, r.changes.since(v.captured), r.replaced.since(v.captured)
 	calm, from := at == v.center && changed != nil && v.calm(), uint64(0)
 	if calm {
 		from = v.captured
@@ -27,8 +28,8 @@ func (v *Viewer) updateInterest() {
 	s.reserve(len(r.frame.tenants))
 	s.look(&r.places, v.center, r.config.EnterRadius, from)
 	v.sift(s)
-	v.compare(s, changed, calm)
-	r.wanted = r.wanted[:0]
+	v.compare(s, changed, replaced, calm)
+	w.wanted = w.wanted[:0]
 	s.take(v.want)
 	v.joinQueue()
 }
@@ -37,29 +38,36 @@ func (v *Viewer) updateInterest() {
 // the viewer's centre stays where it is. What depends on sets of the game's can
 // change without notice.
 func (v *Viewer) calm() bool {
-	return v.seq > 0 && !v.ruleChanged && !v.ruled() && len(v.queue) == 0 &&
+	return v.sent.newest > 0 && !v.ruleChanged && !v.ruled() && len(v.queue) == 0 &&
 		len(v.filter.Also) == 0 && v.replicator.config.Always == nil
 }
 
 // compare goes through the interest set by words. Where nobody came, left or
-// changed, 64 neighbours take three loads and an AND each. It leaves in s who is
-// inside and not in the interest set. If calm, s knows only of those that changed.
-func (v *Viewer) compare(s *sweep, changed *bulk.Bitset, calm bool) {
+// changed, 64 neighbours take three loads and an AND each; who changed becomes
+// active, and only whose slot changed hands is looked at. It leaves in s who is
+// inside and not in the interest set. If calm, s knows only of those that
+// changed. changed and replaced are nil if any slot may be one.
+func (v *Viewer) compare(s *sweep, changed, replaced *bulk.Bitset, calm bool) {
 	m := &v.members
 	v.compact()
+	anyNew, anyOther := changed == nil || changed.Any(), replaced == nil || replaced.Any()
 	from := 0
 	for i, word := range m.numbers {
-		mask := m.masks[i]
-		inside := s.inside[word]
-		news := mask
-		if changed != nil {
-			news &= changed.Word(word)
+		mask, news, others := m.masks[i], uint64(0), uint64(0)
+		if anyNew {
+			news = within(mask, changed, word)
+		}
+		if anyOther {
+			others = within(mask, replaced, word)
 		}
 		rows := m.rows[from : from+bits.OnesCount64(mask)]
 		from += len(rows)
-		living := mask
+		living, inside := mask, s.inside[word]
+		if others != 0 {
+			living = v.survivors(word, mask, others, rows)
+		}
 		if news != 0 {
-			living = v.hear(word, mask, news, rows)
+			m.active[i] |= news & living
 		}
 		outside := living &^ inside
 		if calm {
@@ -68,9 +76,19 @@ func (v *Viewer) compare(s *sweep, changed *bulk.Bitset, calm bool) {
 		if outside != 0 {
 			v.leave(word, mask, outside, rows)
 		}
-		s.inside[word] = inside &^ living
+		if inside != 0 {
+			s.inside[word] = inside &^ living
+		}
 	}
 	v.compact()
+}
+
+// within returns those of 64 neighbours that are in a set; nil holds everybody.
+func within(mask uint64, set *bulk.Bitset, word uint32) uint64 {
+	if set == nil {
+		return mask
+	}
+	return mask & set.Word(word)
 }
 
 // compact takes the members out that have left or died.
@@ -81,21 +99,18 @@ func (v *Viewer) compact() {
 	}
 }
 
-// hear takes note of members that changed, and returns the mask without those
-// that died.
-func (v *Viewer) hear(word uint32, mask, news uint64, rows []uint32) (living uint64) {
-	tenants := v.replicator.frame.tenants
+// survivors has the members die whose slot, of some of 64 neighbours, has another
+// tenant or none, and returns the mask without them.
+func (v *Viewer) survivors(word uint32, mask, others uint64, rows []uint32) (living uint64) {
+	present := v.replicator.frame.present
 	living = mask
-	for ; news != 0; news &= news - 1 {
-		bit := news & -news
-		at := bits.OnesCount64(mask & (bit - 1))
-		row := &v.rows[rows[at]]
-		if row.handle == tenants[row.handle.Index()].handle {
-			v.activate(rows[at])
-			continue
+	for ; others != 0; others &= others - 1 {
+		bit := others & -others
+		place := &rows[bits.OnesCount64(mask&(bit-1))]
+		if slot := word<<6 | uint32(bits.TrailingZeros64(bit)); v.rows[*place].handle != present[slot].handle {
+			living &^= bit
+			v.die(place)
 		}
-		living &^= bit
-		v.die(&rows[at])
 	}
 	return living
 }
@@ -123,7 +138,7 @@ func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 		}
 		place := &rows[bits.OnesCount64(mask&(bit-1))]
 		v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.rows[*place].handle})
-		r.stats.Leaves++
+		v.work.stats.Leaves++
 		if !fault.ForgetOnLeave {
 			v.hidden.set(slot)
 		}
@@ -137,11 +152,11 @@ func (v *Viewer) wantAll(word uint32, mask uint64) {
 	r := v.replicator
 	for ; mask != 0; mask &= mask - 1 {
 		slot := word<<6 | uint32(bits.TrailingZeros64(mask))
-		if int(slot) >= len(r.frame.tenants) {
+		if int(slot) >= len(r.frame.present) {
 			return
 		}
-		if h := r.frame.tenants[slot].handle; h != 0 {
-			r.wanted = append(r.wanted, wanted{handle: h, since: r.frame.tick, place: noRow})
+		if h := r.frame.present[slot].handle; h != 0 {
+			v.work.wanted = append(v.work.wanted, wanted{handle: h, since: r.frame.tick, place: noRow})
 		}
 	}
 }

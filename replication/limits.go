@@ -17,9 +17,9 @@ const (
 	// maxDatagrams is how many datagrams one snapshot may fill: beyond this a
 	// burst overruns the 128 datagrams that a receiver queues.
 	maxDatagrams = 4
-	// sentWindow is how many snapshots are remembered until acknowledged. It
-	// is the window of an Ack: newest and the 64 before it.
-	sentWindow = 65
+	// sentWindow is how many snapshots are remembered until acknowledged: as
+	// many as there are bits in a word. An Ack tells of one more.
+	sentWindow = 64
 	// lossWindow: a snapshot is taken for lost when one this much newer was
 	// acknowledged; QUIC's packet threshold (RFC 9002, 6.1.1).
 	lossWindow = 3
@@ -33,8 +33,12 @@ const (
 	// motion that is foretold may be.
 	maxMotionRatio = 16
 	// maxCachedRows bounds the codings of rows that a frame keeps for further
-	// viewers, at about 60 bytes each, index included.
+	// viewers, at about 40 bytes each.
 	maxCachedRows = 1 << 16
+	// payloadPlaces is how many datagrams a frame keeps for further viewers, at
+	// up to 3.2 kB each.
+	payloadBits   = 7
+	payloadPlaces = 1 << payloadBits
 	// minSnapshotBytes is what a snapshot needs for its header and one row.
 	minSnapshotBytes = 64
 	// burstSnapshots is how many snapshots' worth of unused budget are kept.

@@ -3,11 +3,12 @@ package replication
 import "math/bits"
 
 // members finds a viewer's rows by slot, and lists the slots of its interest
-// set by words of 64, to be compared with others. It takes 12 bytes a word that
+// set by words of 64, to be compared with others. It takes 20 bytes a word that
 // has a member and 4 a member, whatever the size of the world.
 type members struct {
 	numbers []uint32 // of the words that have a member, ascending
 	masks   []uint64
+	active  []uint64 // of the members, those that are not dormant (R6)
 	rows    []uint32 // places of the members' rows, in ascending order of slots
 	ranks   []uint32 // members before each rankStride-th word
 }
@@ -73,11 +74,11 @@ func (m *members) compact() {
 			from++
 		}
 		if kept != 0 {
-			m.numbers[words], m.masks[words] = m.numbers[i], kept
+			m.numbers[words], m.masks[words], m.active[words] = m.numbers[i], kept, m.active[i]&kept
 			words++
 		}
 	}
-	m.numbers, m.masks, m.rows = m.numbers[:words], m.masks[:words], m.rows[:rows]
+	m.numbers, m.masks, m.active, m.rows = m.numbers[:words], m.masks[:words], m.active[:words], m.rows[:rows]
 	m.count()
 }
 
@@ -85,14 +86,14 @@ func (m *members) compact() {
 type newcomer struct{ slot, place uint32 }
 
 // insert takes in newcomers, which are in ascending order of slots and not
-// members. It works from the end, in place.
+// members. They are dormant. It works from the end, in place.
 func (m *members) insert(list []newcomer) {
 	if len(list) == 0 {
 		return
 	}
 	oldWords, oldRows := len(m.numbers), len(m.rows)
 	added := m.newWords(list)
-	m.numbers, m.masks = grown(m.numbers, added), grown(m.masks, added)
+	m.numbers, m.masks, m.active = grown(m.numbers, added), grown(m.masks, added), grown(m.active, added)
 	m.rows = grown(m.rows, len(list))
 	from, to := oldRows, len(m.rows)
 	w := len(m.numbers)
@@ -105,12 +106,12 @@ func (m *members) insert(list []newcomer) {
 		if n := len(list); n > 0 {
 			number = max(number, list[n-1].slot>>6)
 		}
-		old, mask := uint64(0), uint64(0)
+		old, active := uint64(0), uint64(0)
 		if i >= 0 && m.numbers[i] == number {
-			old = m.masks[i]
+			old, active = m.masks[i], m.active[i]
 			i--
 		}
-		mask = old
+		mask := old
 		first := len(list)
 		for first > 0 && list[first-1].slot>>6 == number {
 			first--
@@ -131,7 +132,7 @@ func (m *members) insert(list []newcomer) {
 			}
 		}
 		w--
-		m.numbers[w], m.masks[w] = number, mask
+		m.numbers[w], m.masks[w], m.active[w] = number, mask, active
 		if len(list) == 0 && w == i+1 && to == from {
 			break // the rest stays where it is
 		}

@@ -1,87 +1,82 @@
 package replication
 
 import (
-	"cmp"
-	"slices"
+	"math/bits"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// waitingRow is a row that waits for its place in a snapshot.
-type waitingRow struct {
-	place    uint32 // in Viewer.rows
-	handle   bulk.Handle
-	priority float32
-	baseline wire.Baseline
-}
-
-// activate has a row looked at in each snapshot, until its newest state is
-// acknowledged. All others are dormant, and cost nothing.
-func (v *Viewer) activate(place uint32) {
-	if row := &v.rows[place]; !row.active {
-		row.active = true
-		v.active = append(v.active, place)
-	}
-}
-
 // selectRows gathers the rows whose newest state the client is not known to
-// have, and says whether there are any; and the members that must be entered
-// anew. Priority grows each time that a row waits, so every row's turn comes.
+// have, in ascending order of slots, and says whether there are any; and the
+// members that must be entered anew. What is dormant is not looked at.
 func (v *Viewer) selectRows() bool {
-	r := v.replicator
-	v.waiting = v.waiting[:0]
-	kept := v.active[:0]
-	for _, place := range v.active {
-		row := &v.rows[place]
-		row.due = false
-		if row.handle == 0 { // it left, or died
-			row.active = false
-			v.free = append(v.free, place)
-			continue
+	r, w, m := v.replicator, v.work, &v.members
+	rows, present, resend := v.rows, r.frame.present, resendAfter*r.interval
+	past := horizon{r.frame.tick, (wire.MaxStates - 1) * r.interval}
+	waiting, places := w.waiting[:0], w.places[:0]
+	from := 0
+	for i, mask := range m.masks {
+		first := from
+		from += bits.OnesCount64(mask)
+		for rest := m.active[i]; rest != 0; rest &= rest - 1 {
+			bit := rest & -rest
+			slot := m.numbers[i]<<6 | uint32(bits.TrailingZeros64(bit))
+			place := m.rows[first+bits.OnesCount64(mask&(bit-1))]
+			row, p := &rows[place], &present[slot]
+			switch {
+			case p.shape > row.enterTick:
+				w.wanted = append(w.wanted, wanted{row.handle, row.enterTick, place})
+			case p.version <= row.ackedTick:
+				m.active[i] &^= bit // dormant
+				row.priority = 0
+			case row.waiting && row.sentTick >= p.version && (past.tick-row.sentTick <= resend || fault.NeverResend):
+				// On its way.
+			default:
+				waiting = append(waiting, past.key(slot, row, p))
+				places = append(places, place)
+			}
 		}
-		t := &r.frame.tenants[row.handle.Index()]
-		version := t.version()
-		if v.entersAnew(row) {
-			r.wanted = append(r.wanted, wanted{row.handle, row.enterTick, place})
-			kept = append(kept, place)
-			continue
-		}
-		if version <= row.ackedTick {
-			row.priority, row.active = 0, false // dormant
-			continue
-		}
-		kept = append(kept, place)
-		if row.waiting && row.sentTick >= version && (r.frame.tick-row.sentTick <= resendAfter*r.interval || fault.NeverResend) {
-			continue // on its way
-		}
-		row.priority += v.gain(t)
-		row.due = true
-		v.waiting = append(v.waiting, waitingRow{place: place, handle: row.handle, priority: row.priority})
 	}
-	v.active = kept
-	return len(v.waiting) > 0
+	w.waiting, w.places = waiting, places
+	return len(waiting) > 0
 }
 
-// entersAnew says whether the client must be sent the whole of row again: its
-// set of components changed, or the client asked for a resync.
-func (v *Viewer) entersAnew(row *viewerRow) bool {
-	return v.replicator.frame.tenants[row.handle.Index()].shape > row.enterTick
+// horizon says how far back a frame's rows have baselines.
+type horizon struct {
+	tick uint32 // of the frame
+	kept uint32 // ticks for which a client keeps a state at least: one for each interval can have been sent
 }
 
-// sortWaiting puts the most urgent rows first; where priorities are equal, by
-// handles, so that the order depends on nothing else. Priorities are never NaN.
-func (v *Viewer) sortWaiting() {
-	slices.SortFunc(v.waiting, func(a, b waitingRow) int {
-		switch {
-		case a.priority > b.priority:
-			return -1
-		case a.priority < b.priority:
-			return 1
-		}
-		return cmp.Compare(a.handle, b.handle)
-	})
+// key chooses the states that a row is coded against: the newest that the client
+// is known to have, and one before it, as far as both sides remember them (R3).
+func (h horizon) key(slot uint32, row *viewerRow, p *present) codingKey {
+	k := codingKey(slot)<<slotShift | someKey
+	base, age := row.ackedTick, h.tick-row.ackedTick
+	if row.sentTick >= base+h.kept || p.oldest > base || age >= 1<<ageBits {
+		return k
+	}
+	k |= codingKey(age) << ageShift
+	gap := uint32(row.olderGap)
+	older := base - gap
+	if gap-1 < 1<<gapBits-1 && age <= maxMotionRatio*gap && row.sentTick < older+h.kept && p.oldest <= older {
+		k |= codingKey(gap) << gapShift
+	}
+	return k
+}
+
+// byPriority returns a sort key for each of the rows that wait: priority, then
+// number. Priority grows each time that a row waits for its turn, so every row's
+// comes. It is not asked for when all can be sent.
+func (v *Viewer) byPriority() []uint64 {
+	w := v.work
+	w.keys = w.keys[:0]
+	for i, place := range w.places {
+		row := &v.rows[place]
+		row.priority += v.gain(&v.replicator.frame.tenants[w.waiting[i].slot()])
+		w.keys = append(w.keys, descending(row.priority, uint32(i)))
+	}
+	return w.keys
 }
 
 // gain is what a row's priority grows by for each snapshot it waits: its

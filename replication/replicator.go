@@ -17,7 +17,7 @@ type Replicator struct {
 	config  Config
 	frame   *Frame
 	viewers []*Viewer
-	stats   Stats
+	frames  uint64 // captured
 	kinds   []world.Kind
 	floor   uint32 // the world's first generation
 	// interval is how many ticks there are from one snapshot to the next.
@@ -27,16 +27,12 @@ type Replicator struct {
 	unplaced bulk.Bitset
 	places   places
 	changes  changes
+	replaced changes // of the changes, those that gave the slot another tenant or none
 	// deaths are the handles that were destroyed, from number forgotten on;
 	// viewers that know of them have yet to tell their clients.
 	deaths    []bulk.Handle
 	forgotten uint64
-
-	// Scratch of a snapshot in the making.
-	sweep     sweep
-	wanted    []wanted
-	keys      []uint64
-	newcomers []newcomer
+	work      workspace
 }
 
 // New makes a Replicator. Every component of the schema must be registered in
@@ -66,6 +62,10 @@ func (r *Replicator) Codec() *wire.Codec { return r.frame.codec }
 // Config returns the configuration in force, defaults filled in.
 func (r *Replicator) Config() Config { return r.config }
 
+// SetBudget changes Config.BudgetBytesPerSecond for all viewers, from their next
+// snapshots on.
+func (r *Replicator) SetBudget(bytesPerSecond int) { r.config.BudgetBytesPerSecond = bytesPerSecond }
+
 // Due says whether a viewer is to be sent a snapshot of the present tick. Phases
 // spread the viewers over the ticks of one send interval: a third of them in
 // each of three ticks is a third of the peak.
@@ -87,6 +87,7 @@ func (r *Replicator) AfterStep() {
 		r.unplaced.Clear(slot)
 		r.places.remove(slot)
 		r.changes.open().Set(slot)
+		r.replaced.open().Set(slot)
 		r.deaths = append(r.deaths, h)
 	}
 	r.forget()
@@ -116,8 +117,12 @@ func (r *Replicator) Capture() {
 			r.place(slot)
 		}
 	}
+	replaced := r.replaced.capture()
+	for _, slot := range r.frame.replaced {
+		replaced.Set(slot)
+	}
 	r.places.settle()
-	r.stats.Frames++
+	r.frames++
 }
 
 // place notes where the tenant of a slot is, if it has one.
@@ -126,7 +131,7 @@ func (r *Replicator) place(slot uint32) {
 		return
 	}
 	switch t := &r.frame.tenants[slot]; {
-	case t.handle == 0: // AfterStep took it out
+	case r.frame.present[slot].handle == 0: // AfterStep took it out
 	case t.placed:
 		r.unplaced.Clear(slot)
 		r.places.put(slot, t.position)
@@ -150,7 +155,7 @@ func (r *Replicator) priorityOf(k world.KindID) float32 {
 // AddViewer makes a viewer that looks from where focus is.
 func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	v := &Viewer{
-		replicator: r, focus: focus,
+		replicator: r, work: &r.work, focus: focus,
 		captured: r.changes.captures, buried: r.forgotten + uint64(len(r.deaths)),
 	}
 	v.teach, v.want, v.allowed = v.Teach, v.wantAll, v.allowedOf
@@ -166,7 +171,11 @@ func (r *Replicator) RemoveViewer(v *Viewer) {
 }
 
 // Stats returns the counters since the start.
-func (r *Replicator) Stats() Stats { return r.stats }
+func (r *Replicator) Stats() Stats {
+	s := r.work.stats
+	s.Frames = r.frames
+	return s
+}
 
 // audit runs the full check of v in builds with invariants.
 func (r *Replicator) audit(v *Viewer) {

@@ -2,6 +2,7 @@ package replication
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
@@ -12,204 +13,248 @@ import (
 // number of datagrams is reached. There is always one, since an empty snapshot
 // carries the clock and the acknowledgement of inputs.
 func (v *Viewer) encodeSnapshots() [][]byte {
-	e := &v.encoder
-	most := v.prepare()
-	e.datagrams = e.datagrams[:0]
-	if v.encodeAll(most) {
-		return e.datagrams
+	v.datagrams = v.datagrams[:0]
+	if !v.encodeAll() {
+		v.encodeByPriority()
 	}
-	v.sortWaiting()
-	rest := v.waiting
-	for n := 0; n == 0 || (n < maxDatagrams && len(rest) > 0 && v.tokens > minSnapshotBytes); n++ {
-		rest = v.encodeSome(rest)
-	}
-	return e.datagrams
+	return v.datagrams
 }
 
-// prepare finds the baselines of the waiting rows and how their headers are
-// written: by how far apart in slots they are, and by the baseline that most of
-// them have, if there is one that most of them have, which is left when
-// different ones cancel each other out. It returns the highest slot.
-func (v *Viewer) prepare() (most uint32) {
-	var c wire.RowCoding
+// allowance is what the next datagram may take, in bytes.
+func (v *Viewer) allowance() int {
+	return min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes))
+}
+
+// encodeAll makes one datagram of all waiting rows, if they fit. It is the common
+// case, and needs no order of urgency.
+func (v *Viewer) encodeAll() bool {
+	w := v.work
+	if len(w.waiting) > wire.MaxRows {
+		return false
+	}
+	if v.replicator.frame.schema.Carries() {
+		v.anchorAll()
+	}
+	most := v.allowance() - wire.StateHeaderBytes
+	made := w.payloads.of(w.waiting)
+	if made.holds(w.capture, w.waiting) {
+		made.copied = made.rows
+	} else if !v.packAll(made, most) {
+		return false
+	}
+	if len(made.bytes) > most {
+		return false
+	}
+	v.beginSnapshot()
+	v.sent.add(w.places...)
+	v.sendAll()
+	v.closeSnapshot(&made.packed)
+	return true
+}
+
+// packAll packs all waiting rows. It leaves off and returns false when they are
+// found to take more than most bytes.
+func (v *Viewer) packAll(to *payload, most int) bool {
+	w, f, e := v.work, v.replicator.frame, &v.work.encoder
+	defer w.codings.trim()
+	made, bits := w.codings.made, 0
+	e.chunks = e.chunks[:0]
+	for i, key := range w.waiting {
+		chunk := w.codings.code(f, key, v.anchorTenant(i))
+		e.chunks = append(e.chunks, chunk)
+		if bits += chunk.Bits(); bits > 8*most {
+			return false
+		}
+	}
+	e.coding = v.rowCoding()
+	p := e.pack(to.bytes[:0], f, w.waiting, e.chunks, &w.codings.chunks)
+	p.copied = p.rows - uint32(w.codings.made-made)
+	to.keep(w.capture, w.waiting, p)
+	return true
+}
+
+// anchorAll marks the rows whose parents wait, too.
+func (v *Viewer) anchorAll() {
+	w := v.work
+	for i := range w.waiting {
+		if _, ok := v.anchor(i); ok {
+			w.waiting[i] |= anchoredKey
+		}
+	}
+}
+
+// rowCoding says how the headers of the waiting rows are written: by how far
+// apart in slots they are, and by the baseline that most of them have, if there
+// is one that most of them have, which is left when different ones cancel each
+// other out.
+func (v *Viewer) rowCoding() (c wire.RowCoding) {
+	waiting := v.work.waiting
+	if len(waiting) == 0 {
+		return c
+	}
+	var usual codingKey
 	lead := 0
-	least := uint32(wire.MaxSlots)
-	for i := range v.waiting {
-		w := &v.waiting[i]
-		slot := w.handle.Index()
-		least, most = min(least, slot), max(most, slot)
-		w.baseline = v.baseline(&v.rows[w.place])
+	for _, k := range waiting {
 		switch {
 		case lead == 0:
-			c.Usual, lead = w.baseline, 1
-		case w.baseline == c.Usual:
+			usual, lead = k, 1
+		case k.past() == usual.past():
 			lead++
 		default:
 			lead--
 		}
 	}
-	if n := len(v.waiting); n > 0 {
-		c.SkipBits = uint8(min(bits.Len32((most-least)/uint32(n)/2), wire.MaxSkipBits))
-	}
-	v.encoder.coding = c
-	return most
+	spread := (waiting[len(waiting)-1].slot() - waiting[0].slot()) / uint32(len(waiting))
+	return wire.RowCoding{Usual: usual.baseline(), SkipBits: uint8(min(bits.Len32(spread/2), wire.MaxSkipBits))}
 }
 
-// encodeAll makes one datagram of all waiting rows, in no order, if they are
-// sure to fit. It is the common case, and needs no order of urgency.
-func (v *Viewer) encodeAll(most uint32) bool {
-	r, e := v.replicator, &v.encoder
-	e.open(min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes)))
-	for i := range v.waiting {
-		w := &v.waiting[i]
-		key := codingKey{slot: w.handle.Index(), baseline: w.baseline}
-		var anchor *tenant
-		if row := v.anchor(&v.rows[w.place], w.baseline); row != nil && row.due {
-			key.anchored, anchor = true, &r.frame.tenants[row.handle.Index()]
-		}
-		chunk, how := r.frame.code(key, anchor, &e.own)
-		if !e.gather(encodedRow{key, w.handle.Generation(), chunk, how}, most) {
-			return false
-		}
+// sendAll notes that all waiting rows are in the open snapshot.
+func (v *Viewer) sendAll() {
+	w, tick := v.work, v.replicator.frame.tick
+	for i, place := range w.places {
+		v.rows[place].send(tick)
+		v.teachReferences(w.waiting[i])
 	}
-	e.sort()
-	sent := v.beginSnapshot()
-	for i := range v.waiting {
-		v.send(&v.rows[v.waiting[i].place], sent)
-	}
-	v.closeSnapshot()
-	return true
 }
 
-func (v *Viewer) beginSnapshot() *sentSnapshot {
-	v.seq++
-	return v.remember(v.seq)
+// teachReferences notes that the client is about to be sent the handles that a
+// row holds.
+func (v *Viewer) teachReferences(k codingKey) {
+	if f := v.replicator.frame; f.schema.Refers() {
+		f.schema.References(f.current(&f.tenants[k.slot()]), v.teach)
+	}
 }
 
-// closeSnapshot writes the open datagram. The structure number is taken last:
-// Teach may have written records that the rows' references stand on (R4).
-func (v *Viewer) closeSnapshot() {
-	r, e := v.replicator, &v.encoder
-	for i := range e.rows {
-		row := &e.rows[i]
-		r.stats.count(row)
-	}
+// closeSnapshot makes the datagram of the open snapshot. The structure number is
+// taken last: Teach may have written records that the rows' references stand on
+// (R4).
+func (v *Viewer) closeSnapshot(p *packed) {
 	structure := v.structure.written
 	if fault.StructureOneLess {
 		structure--
 	}
-	size := e.close(r.frame, wire.StateHeader{Seq: v.seq, Tick: r.frame.tick, Structure: structure})
-	v.tokens -= size
-	r.stats.Snapshots++
-	r.stats.StateBytes += uint64(size)
+	n := len(v.datagrams)
+	b := wire.AppendStateHeader(v.buffers[n][:0], wire.StateHeader{
+		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, Fold: p.fold, Rows: int(p.rows),
+	})
+	v.buffers[n] = append(b, p.bytes...)
+	v.datagrams = append(v.datagrams, v.buffers[n])
+	v.tokens -= len(v.buffers[n])
+	v.work.stats.datagram(p, len(v.buffers[n]))
+}
+
+// encodeByPriority makes datagrams of the most urgent rows.
+func (v *Viewer) encodeByPriority() {
+	w := v.work
+	w.written = append(w.written[:0], make([]bool, len(w.waiting))...)
+	for i := range w.waiting {
+		w.waiting[i] &^= anchoredKey // as far as anchors come along
+	}
+	w.encoder.coding = v.rowCoding()
+	order := first(v.byPriority(), maxDatagrams*wire.MaxRows)
+	for n := 0; n == 0 || (n < maxDatagrams && len(order) > 0 && v.tokens > minSnapshotBytes); n++ {
+		order = v.encodeSome(order)
+	}
 }
 
 // encodeSome makes one datagram of the most urgent rows, and returns those that
 // did not fit.
-func (v *Viewer) encodeSome(waiting []waitingRow) []waitingRow {
-	v.encoder.open(min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes)))
-	sent := v.beginSnapshot()
+func (v *Viewer) encodeSome(order []uint64) []uint64 {
+	w, e := v.work, &v.work.encoder
+	made := w.codings.made
+	e.open(v.allowance())
+	v.beginSnapshot()
 	n := 0
-	for ; n < len(waiting); n++ {
-		if row := &v.rows[waiting[n].place]; row.due && !v.encodeFamily(row, waiting[n].baseline, sent) {
+	for ; n < len(order); n++ {
+		if i := int(uint32(order[n])); !w.written[i] && !v.encodeFamily(i) {
 			break
 		}
 	}
-	v.closeSnapshot()
-	for n < len(waiting) && !v.rows[waiting[n].place].due {
+	p := e.pack(e.packed[:0], v.replicator.frame, e.keys, e.chunks, &w.codings.chunks)
+	p.copied = p.rows - min(p.rows, uint32(w.codings.made-made))
+	e.packed = p.bytes
+	v.closeSnapshot(&p)
+	w.codings.trim()
+	for n < len(order) && w.written[uint32(order[n])] {
 		n++ // went with a row that it is the parent of
 	}
-	return waiting[n:]
+	return order[n:]
 }
 
-// encodeFamily puts a row into the open datagram, after the row of its parent if
-// that one waits, too: whether a row is anchored is not said, but follows from
-// what else is in the datagram. It returns false if not all fit.
-func (v *Viewer) encodeFamily(row *viewerRow, b wire.Baseline, sent *sentSnapshot) bool {
-	key := codingKey{slot: row.handle.Index(), baseline: b}
-	anchor := v.anchor(row, b)
-	if anchor == nil {
-		return v.encodeRow(row, key, nil, sent)
+// encodeFamily puts the i-th of the waiting rows into the open datagram, after
+// the row of its parent if that one waits, too: whether a row is anchored is not
+// said, but follows from what else is in the datagram. It returns false if not
+// all fit.
+func (v *Viewer) encodeFamily(i int) bool {
+	w := v.work
+	at, ok := v.anchor(i)
+	if !ok {
+		return v.encodeRow(i, nil)
 	}
-	if anchor.due && !v.encodeFamily(anchor, b, sent) {
+	if !w.written[at] && !v.encodeFamily(at) {
 		return false
 	}
-	key.anchored = v.encoder.has(anchor.handle.Index(), key.baseline)
-	return v.encodeRow(row, key, &v.replicator.frame.tenants[anchor.handle.Index()], sent)
+	if !w.encoder.has(w.waiting[at]) {
+		return v.encodeRow(i, nil) // it is in an earlier datagram
+	}
+	return v.encodeRow(i, &v.replicator.frame.tenants[w.waiting[at].slot()])
 }
 
-func (v *Viewer) encodeRow(row *viewerRow, key codingKey, anchor *tenant, sent *sentSnapshot) bool {
-	e := &v.encoder
-	chunk, how := v.replicator.frame.code(key, anchor, &e.own)
-	if !e.add(encodedRow{key, row.handle.Generation(), chunk, how}) {
+// encodeRow puts a row into the open datagram if it fits, anchored to its
+// parent's tenant if there is one.
+func (v *Viewer) encodeRow(i int, anchor *tenant) bool {
+	w, f := v.work, v.replicator.frame
+	key := w.waiting[i]
+	if anchor != nil {
+		key |= anchoredKey
+	}
+	if !w.encoder.add(key, w.codings.code(f, key, anchor)) {
 		return false
 	}
-	v.send(row, sent)
+	w.written[i] = true
+	v.sent.add(w.places[i])
+	v.rows[w.places[i]].send(f.tick)
+	v.teachReferences(key)
 	return true
 }
 
-// send notes that row is in the open datagram.
-func (v *Viewer) send(row *viewerRow, sent *sentSnapshot) {
-	f := v.replicator.frame
-	slot := row.handle.Index()
-	if f.schema.Refers() {
-		f.schema.References(f.current(&f.tenants[slot]), v.teach)
-	}
-	row.priority, row.sentTick, row.waiting, row.due = 0, f.tick, true, false
-	if fault.AckOnSend {
-		row.acknowledge(f.tick)
-	}
-	sent.rows = append(sent.rows, slot)
-}
-
-// baseline chooses the states that row is coded against: the newest that the
-// client is known to have, and one before it, as far as both sides remember
-// them (R3).
-func (v *Viewer) baseline(row *viewerRow) (b wire.Baseline) {
-	r := v.replicator
-	t := &r.frame.tenants[row.handle.Index()]
-	if !v.keeps(row, row.ackedTick) || !t.reaches(row.ackedTick) {
-		return b
-	}
-	b.Age = r.frame.tick - row.ackedTick
-	gap := row.ackedTick - row.olderTick
-	if row.olderTick != 0 && b.Age <= maxMotionRatio*gap && v.keeps(row, row.olderTick) && t.reaches(row.olderTick) {
-		b.Gap = gap
-	}
-	return b
-}
-
-// keeps says whether the client has kept the state of row at a tick at which it
-// had one: at most a state for each interval since can have been sent.
-func (v *Viewer) keeps(row *viewerRow, tick uint32) bool {
-	return row.sentTick < tick+(wire.MaxStates-1)*v.replicator.interval
-}
-
-// anchor is the row of the parent of row, coded against b, if it is in view and
-// the two have the same baselines. A row that has a parent itself is no anchor,
-// so that anchors come first, and none depends on another.
-func (v *Viewer) anchor(row *viewerRow, b wire.Baseline) *viewerRow {
-	f := v.replicator.frame
-	if b.Age == 0 || !f.schema.Carries() {
+// anchorTenant is the tenant that the i-th of the waiting rows is anchored to, if
+// it is.
+func (v *Viewer) anchorTenant(i int) *tenant {
+	w := v.work
+	if !w.waiting[i].anchored() {
 		return nil
 	}
-	component, h := f.parent(&f.tenants[row.handle.Index()], b)
-	if h == 0 {
-		return nil
-	}
-	anchor := v.row(h)
-	if anchor == nil || v.entersAnew(anchor) || v.baseline(anchor) != b {
-		return nil
-	}
-	t := &f.tenants[h.Index()]
-	if _, grandparent := f.parent(t, b); t.mask>>component&1 == 0 || grandparent != 0 {
-		return nil
-	}
-	return anchor
+	at, _ := v.anchor(i)
+	return &v.replicator.frame.tenants[w.waiting[at].slot()]
 }
 
-// parent is the entity that t named as its parent in its baseline, and in which
-// component.
-func (f *Frame) parent(t *tenant, b wire.Baseline) (component int, h bulk.Handle) {
-	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(t, f.tick-b.Age)})
+// anchor finds the parent of the i-th of the waiting rows among those that wait,
+// if the two have the same baselines. A row that has a parent itself is no
+// anchor, so that anchors come first, and none depends on another.
+func (v *Viewer) anchor(i int) (at int, ok bool) {
+	w, f := v.work, v.replicator.frame
+	key := w.waiting[i]
+	if key.age() == 0 || !f.schema.Carries() {
+		return 0, false
+	}
+	component, h := f.parent(key)
+	if f.tenantOf(h) == nil {
+		return 0, false
+	}
+	at, ok = slices.BinarySearchFunc(w.waiting, h.Index(), func(k codingKey, slot uint32) int {
+		return int(k.slot()) - int(slot)
+	})
+	if !ok || w.waiting[at].past() != key.past() {
+		return 0, false
+	}
+	_, grandparent := f.parent(w.waiting[at])
+	return at, grandparent == 0 && f.tenants[h.Index()].mask>>component&1 != 0
+}
+
+// parent is the entity that a row named as its parent in its baseline, and in
+// which component.
+func (f *Frame) parent(k codingKey) (component int, h bulk.Handle) {
+	t := &f.tenants[k.slot()]
+	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(t, f.tick-k.age())})
 }

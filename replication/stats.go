@@ -17,16 +17,12 @@ type Stats struct {
 	Resyncs        uint64 // viewers sent their whole interest set again
 }
 
-// count adds one row of a datagram.
-func (s *Stats) count(r *encodedRow) {
-	s.Rows++
-	if r.how == codedBefore {
-		s.RowsCopied++
-	}
-	if r.key.anchored {
-		s.RowsAnchored++
-	}
-	if r.key.baseline.Age == 0 {
-		s.RowsWhole++
-	}
+// datagram counts a State datagram.
+func (s *Stats) datagram(p *packed, bytes int) {
+	s.Snapshots++
+	s.StateBytes += uint64(bytes)
+	s.Rows += uint64(p.rows)
+	s.RowsCopied += uint64(p.copied)
+	s.RowsAnchored += uint64(p.anchored)
+	s.RowsWhole += uint64(p.whole)
 }

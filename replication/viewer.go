@@ -21,8 +21,7 @@ type Viewer struct {
 
 	rows     []viewerRow       // by place, which a row keeps while it is in the interest set
 	free     []uint32          // places without a row
-	members  members           // the interest set: places by slot
-	active   []uint32          // places of the rows that are not dormant
+	members  members           // the interest set: places by slot, and who is not dormant
 	hidden   slotSet           // slots whose tenant the client knows and has not in view
 	toldDead map[uint32]uint32 // slot -> generation that a Destroy went out for without its ever being known
 	queue    []queued          // newcomers that the budget has not let in, ascending by slot
@@ -31,13 +30,13 @@ type Viewer struct {
 	buried   uint64            // deaths that the client was told of, as far as they concern it
 
 	structure structure
-	seq       uint32 // newest snapshot's sequence number; the first is 1
-	sent      [sentWindow]sentSnapshot
+	sent      sentLog
 	tokens    int // bytes that may be sent now; negative after a burst of structure
+	resync    bool
+	datagrams [][]byte // of the newest snapshots
+	buffers   [maxDatagrams][]byte
 
-	waiting []waitingRow
-	resync  bool
-	encoder encoder
+	work    *workspace                     // where its newest snapshot was made
 	teach   func(bulk.Handle)              // Teach; bound once, since binding allocates
 	want    func(word uint32, mask uint64) // wantAll, likewise
 	allowed func(word uint32) uint64       // allowedOf, likewise
@@ -49,21 +48,6 @@ type queued struct {
 	since  uint32
 }
 
-// viewerRow is one entity of the interest set.
-type viewerRow struct {
-	handle    bulk.Handle
-	entered   uint32 // number of its Enter record
-	enterTick uint32 // tick of the state in that record
-	ackedTick uint32 // tick of the baseline
-	olderTick uint32 // tick of the state before it that motion is taken from; 0: none
-	nextTick  uint32 // tick of the state that takes its place next
-	sentTick  uint32 // newest snapshot it rode in; 0: none
-	priority  float32
-	active    bool // its place is in Viewer.active
-	waiting   bool // the snapshot of sentTick may yet arrive
-	due       bool // it waits for its place in the snapshot that is being made
-}
-
 // Update is what one Snapshot call produced. The slices are valid until the
 // next call.
 type Update struct {
@@ -73,19 +57,21 @@ type Update struct {
 
 // Snapshot brings the viewer to the newest frame within its budget.
 func (v *Viewer) Snapshot() Update {
+	w := v.work
+	w.turnTo(v.replicator)
 	v.refill()
 	if v.resync {
 		v.reenterAll()
 	}
 	v.updateInterest()
-	newcomers := len(v.replicator.wanted)
+	newcomers := len(w.wanted)
 	rowsWait := v.selectRows()
 	v.enterWanted(newcomers, rowsWait)
 	v.tokens -= v.structure.bill()
 	datagrams := v.encodeSnapshots()
 	stream := v.structure.take(v.replicator.frame.tick)
 	v.tokens -= v.structure.bill()
-	v.replicator.stats.StructureBytes += uint64(len(stream))
+	w.stats.StructureBytes += uint64(len(stream))
 	v.replicator.audit(v)
 	return Update{Stream: stream, Datagrams: datagrams}
 }
@@ -124,7 +110,7 @@ func (v *Viewer) bury() {
 
 func (v *Viewer) tellDestroyed(h bulk.Handle) {
 	v.tell(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
-	v.replicator.stats.Destroys++
+	v.work.stats.Destroys++
 }
 
 // Teach notes that the client is about to be sent h outside of structure: in a
@@ -205,47 +191,21 @@ func (v *Viewer) Resync() { v.resync = !fault.IgnoreResync }
 
 func (v *Viewer) reenterAll() {
 	v.resync = false
-	v.replicator.stats.Resyncs++
+	v.work.stats.Resyncs++
 	for _, place := range v.members.rows {
 		if place != noRow {
 			v.rows[place].enterTick = 0 // before any shape: it enters anew
-			v.activate(place)
 		}
 	}
+	copy(v.members.active, v.members.masks)
 }
 
-// row returns the row of h, or nil if h is not in the interest set.
-func (v *Viewer) row(h bulk.Handle) *viewerRow {
-	if place, ok := v.members.find(h.Index()); ok && v.rows[place].handle == h {
-		return &v.rows[place]
-	}
-	return nil
-}
-
-// allot returns a place for a row.
-func (v *Viewer) allot() uint32 {
-	if n := len(v.free); n > 0 {
-		place := v.free[n-1]
-		v.free = v.free[:n-1]
-		return place
-	}
-	v.rows = grown(v.rows, 1)
-	return uint32(len(v.rows) - 1)
-}
-
-// release gives a member's row up. Its place is free at once, or when the list of
-// the active lets it go.
-func (v *Viewer) release(place *uint32) {
-	row := &v.rows[*place]
-	*row = viewerRow{active: row.active}
-	if !row.active {
-		v.free = append(v.free, *place)
-	}
-	*place, v.dying = noRow, true
-}
+// StructureWaits says whether structure was sent that the client has not
+// acknowledged as applied.
+func (v *Viewer) StructureWaits() bool { return v.structure.applied != v.structure.written }
 
 // Seq is the sequence number of the newest snapshot made.
-func (v *Viewer) Seq() uint32 { return v.seq }
+func (v *Viewer) Seq() uint32 { return v.sent.newest }
 
 // Interest is the number of entities in the interest set.
 func (v *Viewer) Interest() int { return len(v.members.rows) }

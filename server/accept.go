@@ -25,15 +25,6 @@ const (
 	// wire.MaxDatagram fits at once. The library's own default falls back to
 	// packets in which it does not.
 	packetSize = 1280
-	// initialsPerSecond and initialBurst are how many connection attempts from
-	// addresses that have proved nothing are taken at their word. Beyond, each
-	// must first answer a Retry: a half-open flood then costs 3 KiB and 0.2 ms
-	// each instead of 95 KiB and 1 ms.
-	initialsPerSecond = 200
-	initialBurst      = 400
-	// spareConnections may exist beyond the sessions: those that are just
-	// coming, and those that are told that the server is full.
-	spareConnections = 256
 )
 
 func quicConfig() *quic.Config {
@@ -53,16 +44,11 @@ func (s *Server) accept(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		select {
-		case s.places <- struct{}{}:
-			s.connections.Go(func() {
-				defer func() { <-s.places }()
-				s.serve(conn)
-			})
-		default:
-			s.traffic.handshakesRefused.Add(1)
+		if !s.door.enter(conn.Context(), time.Now()) {
 			_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.ServerFull), "")
+			continue
 		}
+		s.connections.Go(func() { s.serve(conn) })
 	}
 }
 
@@ -78,16 +64,18 @@ func (s *Server) serve(conn *quic.Conn) {
 	}
 	s.traffic.handshakes.Add(1)
 	var once sync.Once
-	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), counters: &s.traffic}
+	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic}
 	session := s.core.Open(c)
+	s.carried.began(c, session)
+	defer s.carried.over(c)
 	log := s.log.With(zap.Uint64("session", session.ID()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
 	s.connections.Go(c.send)
 	blame := func(fault error) {
 		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
 	}
-	s.connections.Go(func() { s.readDatagrams(conn, c, session, blame) })
-	s.readStream(stream, session, blame)
+	s.connections.Go(func() { s.readDatagrams(c, session, blame) })
+	s.readStream(c, session, blame)
 	<-conn.Context().Done()
 	session.Gone()
 	log.Info("ended", endOf(conn)...)
@@ -111,10 +99,10 @@ func endOf(conn *quic.Conn) []zap.Field {
 
 // readStream hands over the stream's bytes until it ends, or the client has
 // made a mistake; the tick then ends the session.
-func (s *Server) readStream(stream *quic.Stream, session *Session, blame func(error)) {
+func (s *Server) readStream(c *quicConn, session *Session, blame func(error)) {
 	buf := make([]byte, 4<<10)
 	for {
-		n, err := stream.Read(buf)
+		n, err := c.stream.Read(buf)
 		s.traffic.receivedBytes.Add(uint64(n))
 		if n > 0 {
 			if fault := session.ReceiveStream(buf[:n]); fault != nil {
@@ -126,22 +114,40 @@ func (s *Server) readStream(stream *quic.Stream, session *Session, blame func(er
 			session.Gone()
 			return
 		}
+		if wait := c.intake.wait(n, time.Now()); wait > 0 {
+			s.traffic.streamsHeld.Add(1)
+			select {
+			case <-time.After(wait):
+			case <-c.conn.Context().Done():
+			}
+		}
 	}
 }
 
-func (s *Server) readDatagrams(conn *quic.Conn, c *quicConn, session *Session, blame func(error)) {
+func (s *Server) readDatagrams(c *quicConn, session *Session, blame func(error)) {
 	for {
-		d, err := conn.ReceiveDatagram(conn.Context())
+		d, err := c.conn.ReceiveDatagram(c.conn.Context())
 		if err != nil {
 			return
 		}
 		s.traffic.receivedDatagrams.Add(1)
 		s.traffic.receivedBytes.Add(uint64(len(d)))
+		now := time.Now()
+		take, excess := c.intake.datagram(now)
+		if excess != nil {
+			session.accuse(excess)
+			blame(excess)
+			return
+		}
+		if !take {
+			s.traffic.datagramsFast.Add(1)
+			continue
+		}
 		stamp, fault := session.ReceiveDatagram(d)
 		if fault != nil {
 			blame(fault)
 			return
 		}
-		c.heard(stamp, time.Now())
+		c.heard(stamp, now)
 	}
 }

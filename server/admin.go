@@ -61,7 +61,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not serving", http.StatusServiceUnavailable)
 		return
 	}
-	if report.Active >= s.core.config.MaxSessions {
+	if report.Active >= s.core.places() {
 		http.Error(w, "full", http.StatusServiceUnavailable)
 		return
 	}

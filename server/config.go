@@ -23,6 +23,10 @@ type Config struct {
 	// AdminListen is the TCP address of metrics, health and profiles; empty
 	// for none. It is not for the public: keep it on loopback.
 	AdminListen string
+	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6
+	// /64. Default 64, and no such limit for this machine itself (loopback); a
+	// number that is given is for everybody.
+	MaxSessionsPerAddress int
 	// DrainTimeout is how long clients are given to take their goodbyes when
 	// the server ends. Default 3 s.
 	DrainTimeout time.Duration
@@ -54,8 +58,8 @@ func (c Config) Validate() error {
 	if c.Epoch == 0 {
 		errs = append(errs, errors.New("server: epoch is 0, want a random number that differs from run to run"))
 	}
-	if c.MaxSessions < 0 {
-		errs = append(errs, fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", c.MaxSessions, DefaultMaxSessions))
+	if err := c.limits().validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if err := c.Image.validate(); err != nil {
 		errs = append(errs, err)

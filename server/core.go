@@ -56,6 +56,8 @@ type Core struct {
 	mu       sync.Mutex
 	opened   []*Session // since the last tick
 	draining bool
+	// Limits that may change while it runs; the tick hands on the budget.
+	maxSessions, budget int
 
 	sessions []*Session // by id, ascending; the tick's own
 	due      []*Session // those that are sent a snapshot in this tick
@@ -88,7 +90,10 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{config: c, world: c.World, replicator: r, now: time.Unix(0, 0)}, nil
+	return &Core{
+		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
+		maxSessions: c.MaxSessions, budget: r.Config().BudgetBytesPerSecond,
+	}, nil
 }
 
 // Open begins a session over a connection that was just made. It may be called
@@ -117,7 +122,9 @@ func (c *Core) Receive() {
 	c.mu.Lock()
 	c.sessions = append(c.sessions, c.opened...)
 	c.opened = c.opened[:0]
+	budget := c.budget
 	c.mu.Unlock()
+	c.replicator.SetBudget(budget)
 	slices.SortFunc(c.sessions, func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
 	for _, s := range c.sessions {
 		s.receive()
@@ -169,10 +176,17 @@ func (c *Core) admits() *wire.Error {
 	switch {
 	case c.isDraining():
 		return &wire.Error{Code: wire.Draining}
-	case c.active() >= c.config.MaxSessions:
-		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.config.MaxSessions)}
+	case c.active() >= c.places():
+		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.places())}
 	}
 	return nil
+}
+
+// places is how many sessions there may be at present.
+func (c *Core) places() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.maxSessions
 }
 
 func (c *Core) isDraining() bool {

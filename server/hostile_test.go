@@ -151,3 +151,33 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 	}
 	require.Equal(t, before, count())
 }
+
+// Beside datagrams there is always something on the stream, which saves packets.
+func TestPadBesideDatagrams(t *testing.T) {
+	h := openHouse(t)
+	_, stream := h.raw()
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
+	require.NoError(t, err)
+	var frames wire.FrameReader
+	buf := make([]byte, 1<<10)
+	for pads := 0; pads < 3; {
+		n, err := stream.Read(buf)
+		require.NoError(t, err)
+		frames.Feed(buf[:n])
+		for {
+			kind, _, ok, err := frames.Next()
+			require.NoError(t, err)
+			if !ok {
+				break
+			}
+			if kind == wire.TypePad {
+				pads++
+			}
+		}
+	}
+	_, err = stream.Write(wire.AppendFrame(nil, wire.TypePad, []byte{1}))
+	require.NoError(t, err)
+	for err == nil {
+		_, err = stream.Read(buf)
+	}
+}

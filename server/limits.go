@@ -1,8 +1,47 @@
 package server
 
+// Every bound of what a client can cost, with the attack or the mistake that it
+// stops. What is beyond is counted: worldd_handshakes_total by result,
+// worldd_dropped_total by reason, worldd_sessions_ended_total by code.
+
+// Of connections. The Config can change those with Default in their names.
 const (
 	// DefaultMaxSessions is what two cores carry at 30 snapshots a second.
 	DefaultMaxSessions = 1024
+	// DefaultMaxSessionsPerAddress bounds the connections of one IPv4 address or
+	// IPv6 /64, which are one host's as a rule, or those of a school behind one
+	// address: with it, nobody takes all places from one machine.
+	DefaultMaxSessionsPerAddress = 64
+	// initialsPerSecond and initialBurst are how many connection attempts from
+	// addresses that have proved nothing are taken at their word. Beyond, each
+	// must first answer a Retry: a half-open flood then costs 3 KiB and 0.2 ms
+	// each instead of 95 KiB and 1 ms.
+	initialsPerSecond = 200
+	initialBurst      = 400
+	// trustedHandshakes is how many may be under way before Retry is asked for
+	// at any rate: they are 24 MB.
+	trustedHandshakes = 256
+	// maxHandshakes bounds those under way, proved or not: 95 MB.
+	maxHandshakes = 1024
+	// handshakesPerSecond and handshakeBurst bound what all handshakes take of
+	// the processors, at 1 ms each: half of one. The burst lets a full house
+	// come back at once after a restart.
+	handshakesPerSecond = 500
+	handshakeBurst      = 1500
+	// addressHandshakesPerSecond and addressHandshakeBurst keep one address that
+	// answers its Retries from taking all of that.
+	addressHandshakesPerSecond = 20
+	addressHandshakeBurst      = 100
+	// maxAddresses is how many addresses without a connection are remembered
+	// for their rates: 2 MB.
+	maxAddresses = 8192
+	// spareConnections may exist beyond the sessions: those that are just
+	// coming, and those that are told that the server is full.
+	spareConnections = 256
+)
+
+// Of one session.
+const (
 	// maxQueuedCommands bounds the commands that one session has waiting for
 	// the next tick: a flood costs its sender the session, not the server
 	// memory.
@@ -16,9 +55,29 @@ const (
 	commandBurst      = 100
 	// resyncsPerMinute bounds how often a client may have everything again.
 	resyncsPerMinute = 6
+	// streamBytesPerSecond and streamBurst bound what is read of one stream, a
+	// little more than the commands that are allowed. Who sends more is read
+	// later, and flow control stops it.
+	streamBytesPerSecond = 64 << 10
+	streamBurst          = 128 << 10
+	// datagramsPerSecond and datagramBurst bound the datagrams of one session
+	// that are looked at, five times what a client of 60 snapshots a second
+	// sends; further ones are dropped, as the network might have done.
+	datagramsPerSecond = 300
+	datagramBurst      = 300
+	// excessPerSecond and excessBurst bound those that are dropped. Receiving and
+	// decrypting them is most of their cost, so who goes on is ended (TooFast): at
+	// 100 times the rate of a client after about a second.
+	excessPerSecond = 100
+	excessBurst     = 3000
 	// helloSeconds is how long a connection may stay without a valid Hello.
 	helloSeconds = 5
 	// silenceSeconds is how long an active session may send no datagram: it
 	// acknowledges nothing meanwhile, so everything for it piles up.
 	silenceSeconds = 10
+	// unreadSeconds is how long an active session may send datagrams and
+	// acknowledge nothing new of what waits for it, snapshots or structure: it
+	// does not read, and what is queued for it stays. Longer than silenceSeconds,
+	// so that who is gone is called that.
+	unreadSeconds = 15
 )

@@ -37,6 +37,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
 	collectTraffic(r.Traffic, counter)
+	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
+	collectPackets(c.server.carried.packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
 		counter(n, "worldd_handle_verdicts_total", "Verdicts on handles in commands.", "side", "server", "verdict", wire.Verdict(verdict).String())
 	}
@@ -57,6 +59,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstSummary(age, r.Traffic.Snapshots, r.Traffic.SnapshotAge.Seconds(), nil)
 	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes that wait for a sender, of all sessions.")
 }
+
+const dropped = "What clients sent beyond their limits, by the limit: datagrams and inputs dropped, reads of streams put off."
 
 type countFunc func(value uint64, name, help string, labels ...string)
 
@@ -90,6 +94,12 @@ func collectInputs(s Stats, counter countFunc) {
 	counter(s.InputsDropped, "worldd_input_datagrams_dropped_total", "Input datagrams beyond what one tick takes from one session.")
 }
 
+func collectPackets(p Packets, counter countFunc) {
+	const packets = "UDP packets of clients that got through the handshake, by direction."
+	counter(p.Sent, "worldd_packets_total", packets, "dir", "out")
+	counter(p.Received, "worldd_packets_total", packets, "dir", "in")
+}
+
 func collectTraffic(t Traffic, counter countFunc) {
 	const (
 		handshakes = "Connections, by what became of them."
@@ -99,6 +109,12 @@ func collectTraffic(t Traffic, counter countFunc) {
 	counter(t.Handshakes, "worldd_handshakes_total", handshakes, "result", "ok")
 	counter(t.HandshakesFailed, "worldd_handshakes_total", handshakes, "result", "no_stream")
 	counter(t.HandshakesRefused, "worldd_handshakes_total", handshakes, "result", "refused")
+	counter(t.HandshakesCrowded, "worldd_handshakes_total", handshakes, "result", "crowded")
+	counter(t.HandshakesFast, "worldd_handshakes_total", handshakes, "result", "too_fast")
+	counter(t.HandshakesAddress, "worldd_handshakes_total", handshakes, "result", "address_full")
+	counter(t.Retries, "worldd_handshakes_total", handshakes, "result", "retry")
+	counter(t.DatagramsFast, "worldd_dropped_total", dropped, "reason", "datagram_rate")
+	counter(t.StreamsHeld, "worldd_dropped_total", dropped, "reason", "stream_rate")
 	counter(t.Datagrams, "worldd_datagrams_total", datagrams, "dir", "out", "result", "sent")
 	counter(t.DatagramsReplaced, "worldd_datagrams_total", datagrams, "dir", "out", "result", "replaced")
 	counter(t.DatagramsRefused, "worldd_datagrams_total", datagrams, "dir", "out", "result", "refused")

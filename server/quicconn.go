@@ -28,6 +28,7 @@ type quicConn struct {
 	conn   *quic.Conn
 	stream *quic.Stream
 	wake   chan struct{} // holds a token while something waits for the sender
+	intake intake
 
 	mu       sync.Mutex
 	out      []byte    // of the stream, unsent
@@ -152,6 +153,9 @@ func (c *quicConn) send() {
 			return
 		}
 		c.take(&w)
+		if len(w.datagrams) > 0 && len(w.stream) == 0 && !w.ending {
+			w.stream = wire.AppendFrame(w.stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
+		}
 		if len(w.stream) > 0 {
 			n, err := c.stream.Write(w.stream)
 			c.counters.streamBytes.Add(uint64(n))

@@ -12,7 +12,6 @@ import (
 	"github.com/quic-go/quic-go"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"golang.org/x/time/rate"
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -30,9 +29,10 @@ type Server struct {
 	admin       *admin
 	fingerprint string
 
-	places      chan struct{}  // one for each connection
+	door        *door
 	connections sync.WaitGroup // their goroutines
 	traffic     traffic
+	carried     carried
 	loop        *loop
 }
 
@@ -64,8 +64,8 @@ func Listen(c Config) (*Server, error) {
 	}
 	s := &Server{
 		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate),
-		places: make(chan struct{}, core.config.MaxSessions+spareConnections),
 	}
+	s.door = newDoor(c.limits(), &s.traffic)
 	s.loop = newLoop(core, &s.traffic, newSaver(c.Image, core.world, c.Log))
 	if err := s.listen(*certificate); err != nil {
 		return nil, err
@@ -107,8 +107,7 @@ func (s *Server) listen(certificate tls.Certificate) error {
 	if s.udp, err = net.ListenUDP("udp", addr); err != nil {
 		return fmt.Errorf("server: can't listen on %s: %w", s.config.Listen, err)
 	}
-	unproven := rate.NewLimiter(initialsPerSecond, initialBurst)
-	s.transport = &quic.Transport{Conn: s.udp, VerifySourceAddress: func(net.Addr) bool { return !unproven.Allow() }}
+	s.transport = &quic.Transport{Conn: s.udp, VerifySourceAddress: s.door.distrusts, ConnContext: s.door.knock}
 	s.listener, err = s.transport.Listen(&tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, NextProtos: []string{wire.ALPN},
 	}, quicConfig())

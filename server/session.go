@@ -39,6 +39,7 @@ type Session struct {
 	update   replication.Update // of this tick, to be delivered
 	age      int                // ticks since it was opened
 	silence  int                // ticks since the last datagram
+	progress progress           // of its acknowledgements
 	inputs   inputs
 	commands *rate.Limiter
 	resyncs  *rate.Limiter
@@ -142,6 +143,9 @@ func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)
 	case wire.TypeResync:
 		in.resync = true
 		_, err := wire.ParseResync(body)
+		return err
+	case wire.TypePad:
+		_, err := wire.ParsePad(body)
 		return err
 	case wire.TypeBye:
 		in.gone = true

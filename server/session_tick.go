@@ -30,6 +30,9 @@ func (s *Session) receive() {
 		s.execute(asked)
 		s.resynchronise(resync)
 	}
+	if s.state == stateActive {
+		s.progress.tick(s.viewer.StructureWaits())
+	}
 	if fault != nil {
 		s.fail(fault)
 	}
@@ -44,6 +47,8 @@ func (s *Session) expire() {
 		s.fail(&wire.Error{Code: wire.Timeout, Detail: "no Hello"})
 	case s.state == stateActive && s.silence > silenceSeconds*hz:
 		s.fail(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
+	case s.state == stateActive && s.progress.stuck() > unreadSeconds*hz:
+		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
 	}
 }
 
@@ -55,6 +60,7 @@ func (s *Session) acknowledge(inputs []wire.Input) {
 			s.fail(asError(err))
 			return
 		}
+		s.progress.heard(input.Ack)
 	}
 }
 

@@ -10,6 +10,10 @@ type traffic struct {
 	handshakes        atomic.Uint64 // sessions opened
 	handshakesFailed  atomic.Uint64 // connections without a stream
 	handshakesRefused atomic.Uint64 // connections beyond the places
+	handshakesCrowded atomic.Uint64 // attempts while too many were under way
+	handshakesFast    atomic.Uint64 // attempts beyond the rate, of all or of one address
+	handshakesAddress atomic.Uint64 // attempts and connections beyond those of one address
+	retries           atomic.Uint64 // attempts that were told to prove their address
 	streamBytes       atomic.Uint64 // sent
 	datagrams         atomic.Uint64 // sent
 	datagramBytes     atomic.Uint64 // sent
@@ -20,6 +24,8 @@ type traffic struct {
 	unsent            atomic.Int64  // stream bytes in queues, now
 	receivedBytes     atomic.Uint64
 	receivedDatagrams atomic.Uint64
+	datagramsFast     atomic.Uint64 // received and dropped: beyond the rate of a session
+	streamsHeld       atomic.Uint64 // times that a stream was not read for a while: beyond its rate
 }
 
 // Traffic is a copy of the counters of all connections since the start.
@@ -35,6 +41,10 @@ type Traffic struct {
 	UnsentBytes                int64         // of streams, in queues now
 	ReceivedBytes              uint64
 	ReceivedDatagrams          uint64
+	// What limits.go keeps out: attempts at connections by their reason, and what
+	// sessions sent beyond their rates.
+	HandshakesCrowded, HandshakesFast, HandshakesAddress, Retries uint64
+	DatagramsFast, StreamsHeld                                    uint64
 }
 
 func (t *traffic) load() Traffic {
@@ -44,5 +54,7 @@ func (t *traffic) load() Traffic {
 		DatagramsReplaced: t.replaced.Load(), DatagramsRefused: t.refused.Load(),
 		Snapshots: t.snapshots.Load(), SnapshotAge: time.Duration(t.snapshotAge.Load()), UnsentBytes: t.unsent.Load(),
 		ReceivedBytes: t.receivedBytes.Load(), ReceivedDatagrams: t.receivedDatagrams.Load(),
+		HandshakesCrowded: t.handshakesCrowded.Load(), HandshakesFast: t.handshakesFast.Load(), HandshakesAddress: t.handshakesAddress.Load(),
+		Retries: t.retries.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),
 	}
 }

@@ -111,6 +111,7 @@ func (w *World) replaceRow(to, from int) {
 		return
 	}
 	b := &w.bodies
+	b.noteWritten(uint32(to))
 	b.posX[to], b.posY[to], b.posZ[to] = b.posX[from], b.posY[from], b.posZ[from]
 	b.velX[to], b.velY[to], b.velZ[to] = b.velX[from], b.velY[from], b.velZ[from]
 	b.rest[to], b.slot[to], b.cell[to], b.kind[to] = b.rest[from], b.slot[from], b.cell[from], b.kind[from]

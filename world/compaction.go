@@ -48,8 +48,9 @@ type compaction struct {
 	inPlace bulk.Bitset // the awake rows, in place
 	flips   flips       // rows to be put to sleep or woken by the next flush
 
-	columns []rowColumn // every array by row
-	owner   *[]uint32   // the one of them that says whose the rows are
+	columns []rowColumn  // every array by row
+	owner   *[]uint32    // the one of them that says whose the rows are
+	written *bulk.Bitset // words of 64 rows that were changed while asleep, or fell asleep; nil: nobody asks
 
 	low, high, gaps []uint32 // rows that change; memory of the flush
 }
@@ -160,9 +161,11 @@ func (c *compaction) flush(rowOf []int32) {
 // carryOut is the rest of a flush.
 func (c *compaction) carryOut(rowOf []int32) {
 	to := c.awake - len(c.low) + len(c.high)
+	c.noteFlush(to)
 	switch c.mode {
 	case Exchange:
 		c.pair(to)
+		c.noteWritten(c.high...)
 		for _, column := range c.columns {
 			column.exchange(c.low, c.high)
 		}
@@ -183,6 +186,35 @@ func (c *compaction) carryOut(rowOf []int32) {
 	}
 	c.awake = to
 	c.flips.reset()
+}
+
+// noteWritten notes that rows are about to change which are asleep, or will be.
+func (c *compaction) noteWritten(rows ...uint32) {
+	if c.written == nil {
+		return
+	}
+	for _, row := range rows {
+		c.written.Set(row >> 6)
+	}
+}
+
+// noteFlush notes the rows that fall asleep where they are, and those that a
+// partition moves. An exchange notes the sleepers that it moves by itself.
+func (c *compaction) noteFlush(to int) {
+	if c.written == nil {
+		return
+	}
+	first, end := to, c.awake
+	switch c.mode {
+	case Stable:
+		first, end = c.span()
+	case InPlace:
+		c.noteWritten(c.low...)
+		return
+	}
+	for word := first >> 6; word<<6 < end; word++ {
+		c.written.Set(uint32(word))
+	}
 }
 
 // collect lists the rows that change: low are those to be put to sleep, high

@@ -44,7 +44,7 @@ func (w *World) move() {
 	}
 	w.gatherEffects()
 	w.watchOrder()
-	w.workers.run((b.end(b.len()) + chunkRows - 1) / chunkRows)
+	w.workers.run((b.end(b.len())+chunkRows-1)/chunkRows, w.moveBlocks)
 	if w.order.counting {
 		w.learnLoss()
 	}

@@ -58,6 +58,7 @@ func (h *history) note(slot uint32, at Vec3, absent bool) {
 // noteMove is called ahead of every move that is not a step's own, and of a
 // body's beginning.
 func (w *World) noteMove(row int, absent bool) {
+	w.bodies.noteWritten(uint32(row))
 	if w.history.ticks != 0 {
 		w.history.note(w.bodies.slot[row], w.bodies.position(row), absent)
 	}

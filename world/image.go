@@ -88,9 +88,10 @@ func (w *World) TakeImage(img *Image) {
 	for i := range w.kinds {
 		img.kinds = append(img.kinds, w.kinds[i].def)
 	}
+	w.endPreparing(img)
 	w.pool.State(&img.entities)
 	w.takeEntities(img)
-	img.rows.take(&w.bodies)
+	w.takeRows(&img.rows)
 	w.takeComponents(img)
 	w.takeEffects(&img.effects)
 	w.takeVolumes(&img.volumes)

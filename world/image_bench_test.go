@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
@@ -17,8 +18,13 @@ import (
 // is awake.
 func million(b *testing.B, awake int) *world.World {
 	b.Helper()
+	return millionBy(b, awake, 1)
+}
+
+func millionBy(b *testing.B, awake, workers int) *world.World {
+	b.Helper()
 	const n = 1_000_000
-	w := millionSetup(b, n)
+	w := millionSetup(b, n, workers)
 	r := rand.New(rand.NewPCG(1, 2))
 	identity, err := world.Register[uint64](w, "identity")
 	require.NoError(b, err)
@@ -45,8 +51,8 @@ func million(b *testing.B, awake int) *world.World {
 	return w
 }
 
-func millionSetup(b *testing.B, n int) *world.World {
-	w, err := world.New(world.Config{MaxEntities: n + 1000, HalfExtent: world.Vec3{X: 2048, Y: 64, Z: 2048}, RestTicks: 60000})
+func millionSetup(b *testing.B, n, workers int) *world.World {
+	w, err := world.New(world.Config{Workers: workers, MaxEntities: n + 1000, HalfExtent: world.Vec3{X: 2048, Y: 64, Z: 2048}, RestTicks: 60000})
 	require.NoError(b, err)
 	_, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Restitution: 1}})
 	require.NoError(b, err)
@@ -75,26 +81,30 @@ func BenchmarkTakeImageMillion(b *testing.B) {
 // The same after PrepareImage, while a thousand values change in each tick; and
 // the longest call of PrepareImage.
 func BenchmarkTakePreparedImageMillion(b *testing.B) {
-	for _, c := range awakes[:2] {
-		b.Run(c.name, func(b *testing.B) {
-			w := million(b, c.awake)
-			var img world.Image
-			w.TakeImage(&img)
-			longest := time.Duration(0)
-			for b.Loop() {
-				b.StopTimer()
-				for ready := false; !ready; {
-					w.Step()
-					began := time.Now()
-					ready = w.PrepareImage(&img)
-					longest = max(longest, time.Since(began))
-				}
-				b.StartTimer()
-				w.TakeImage(&img)
-			}
-			b.ReportMetric(longest.Seconds()*1e3, "ms-prepare-max")
-		})
+	for _, c := range awakes {
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/workers=%d", c.name, workers), func(b *testing.B) { takePrepared(b, millionBy(b, c.awake, workers)) })
+		}
 	}
+}
+
+func takePrepared(b *testing.B, w *world.World) {
+	defer w.Close()
+	var img world.Image
+	w.TakeImage(&img)
+	longest := time.Duration(0)
+	for b.Loop() {
+		b.StopTimer()
+		for ready := false; !ready; {
+			w.Step()
+			began := time.Now()
+			ready = w.PrepareImage(&img)
+			longest = max(longest, time.Since(began))
+		}
+		b.StartTimer()
+		w.TakeImage(&img)
+	}
+	b.ReportMetric(longest.Seconds()*1e3, "ms-prepare-max")
 }
 
 // What a save takes beside it: to memory, and to a file that is synced.

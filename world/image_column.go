@@ -70,14 +70,7 @@ func (w *World) eachColumn(img *Image, f func(column, *columnImage)) {
 }
 
 func (w *World) takeComponents(img *Image) {
-	prepared := w.preparing == img
-	w.preparing = nil
-	w.eachColumn(img, func(c column, own *columnImage) {
-		if !prepared {
-			own.ahead = 0
-		}
-		own.take(c)
-	})
+	w.eachColumn(img, func(c column, own *columnImage) { own.take(c) })
 }
 
 // take copies what was not copied ahead, or has changed since.

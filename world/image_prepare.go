@@ -4,8 +4,9 @@ package world
 // millisecond.
 const prepareBytes = 4 << 20
 
-// PrepareImage copies a part of the components into img, ahead of TakeImage,
-// which then copies only what has changed since: so that no tick is kept waiting
+// PrepareImage copies a part of the components and of the bodies' rows into img,
+// ahead of TakeImage, which then copies only what has changed since, and what is
+// awake: so that no tick is kept waiting
 // for long, however large the world. Call it once after each step until it
 // returns true, and then, after the same step or a later one, TakeImage with the
 // same image. Only one image is prepared at a time. (Without it, TakeImage copies
@@ -19,6 +20,10 @@ func (w *World) PrepareImage(img *Image) bool {
 	}
 	if w.preparing != img {
 		w.preparing = img
+		img.rows.ahead = 0
+		img.rows.written.Reset()
+		img.rows.makeRoom(w.bodies.len())
+		w.bodies.written = &img.rows.written
 		w.eachColumn(img, func(c column, own *columnImage) {
 			own.ahead = 0
 			own.touched.Reset()
@@ -26,10 +31,21 @@ func (w *World) PrepareImage(img *Image) bool {
 		})
 	}
 	left := prepareBytes
+	left -= img.rows.prepare(&w.bodies, left)
 	w.eachColumn(img, func(c column, own *columnImage) {
 		left -= own.prepare(c, left)
 	})
 	return left > 0
+}
+
+// endPreparing has nobody note changes any more. If img is not what was prepared,
+// nothing in it was.
+func (w *World) endPreparing(img *Image) {
+	if w.preparing != img {
+		img.rows.ahead = 0
+		w.eachColumn(img, func(_ column, own *columnImage) { own.ahead = 0 })
+	}
+	w.preparing, w.bodies.written = nil, nil
 }
 
 // prepare copies further words, of so many bytes or one word more, and says how

@@ -71,7 +71,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 		panic("world: a random state that was checked: " + err.Error())
 	}
 	w.changesSetup()
-	w.preparing = nil
+	w.preparing, w.bodies.written = nil, nil
 	w.restoreEntities(img, entities, m)
 	w.restoreBodies(img, m)
 	w.restoreComponents(img, m)

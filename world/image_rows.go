@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
 )
 
 // rowImage holds the rows of bodies in their order. A body that is asleep, and
@@ -19,23 +20,103 @@ type rowImage struct {
 	posX, posY, posZ []float32
 	velX, velY, velZ []float32 // of the awake rows, then of those in flips that are not
 	rest             []uint32  // of the awake rows
+
+	ahead   int         // words of 64 rows that PrepareImage has copied
+	written bulk.Bitset // words that have changed since, those with awake rows apart
 }
 
-func (img *rowImage) take(b *bodies) {
+// rowBytes is what a row takes that is asleep.
+const rowBytes = 4 + 2 + 3*4
+
+// prepare copies further words, of so many bytes or one word more, and says how
+// many bytes they were. Nobody looks at them before take.
+func (img *rowImage) prepare(b *bodies, most int) (copied int) {
+	words := min((most+64*rowBytes-1)/(64*rowBytes), (min(b.len(), len(img.slot))+63)/64-img.ahead)
+	if words <= 0 {
+		return 0
+	}
+	img.copyWords(b, img.ahead, img.ahead+words)
+	img.ahead += words
+	return words * 64 * rowBytes
+}
+
+// copyWords copies what all rows of some words have.
+func (img *rowImage) copyWords(b *bodies, first, end int) {
+	from, to := first*64, min(end*64, b.len())
+	copy(img.slot[from:], b.slot[from:to])
+	copy(img.kind[from:], b.kind[from:to])
+	copy(img.posX[from:], b.posX[from:to])
+	copy(img.posY[from:], b.posY[from:to])
+	copy(img.posZ[from:], b.posZ[from:to])
+}
+
+// makeRoom is for so many rows, and keeps what was copied.
+func (img *rowImage) makeRoom(n int) {
+	img.slot, img.kind = sized(img.slot, n), sized(img.kind, n)
+	img.posX, img.posY, img.posZ = sized(img.posX, n), sized(img.posY, n), sized(img.posZ, n)
+}
+
+// sized returns list with n elements, the first of them as they were.
+func sized[T any](list []T, n int) []T {
+	list = list[:min(len(list), n)]
+	return slices.Grow(list, n-len(list))[:n]
+}
+
+// takeRows copies what was not copied ahead, or has changed since.
+func (w *World) takeRows(img *rowImage) {
+	b := &w.bodies
 	img.awake = b.awake
 	img.inPlace.CopyFrom(&b.inPlace)
 	img.flips = b.flips.appendTo(img.flips[:0])
-	img.slot = append(img.slot[:0], b.slot...)
-	img.kind = append(img.kind[:0], b.kind...)
-	img.posX = append(img.posX[:0], b.posX...)
-	img.posY = append(img.posY[:0], b.posY...)
-	img.posZ = append(img.posZ[:0], b.posZ...)
-	img.velX, img.velY, img.velZ, img.rest = img.velX[:0], img.velY[:0], img.velZ[:0], img.rest[:0]
-	for first, end := b.run(0, b.len()); first < end; first, end = b.run(end, b.len()) {
-		img.velX = append(img.velX, b.velX[first:end]...)
-		img.velY = append(img.velY, b.velY[first:end]...)
-		img.velZ = append(img.velZ, b.velZ[first:end]...)
-		img.rest = append(img.rest, b.rest[first:end]...)
+	img.makeRoom(b.len())
+	moving := img.awake
+	if b.mode == InPlace {
+		moving = 0
+	}
+	img.velX, img.velY, img.velZ = sized(img.velX, moving), sized(img.velY, moving), sized(img.velZ, moving)
+	img.rest = sized(img.rest, moving)
+	w.copied = img
+	w.workers.run((b.len()+copyRows-1)/copyRows, w.copyBlocks)
+	w.copied = nil
+	img.ahead = 0
+	img.takeScattered(b)
+	img.audit(b)
+}
+
+// copyRows is how many rows are a block of what workers copy.
+const copyRows = 64 * 64
+
+// copyBlock copies a block of rows, and the velocities and timers of those in it
+// that are awake and all in front.
+func (w *World) copyBlock(_ *chunk, block int) {
+	img, b := w.copied, &w.bodies
+	first := block * copyRows / 64
+	words := min(first+copyRows/64, (b.len()+63)/64)
+	for first < words {
+		end := first
+		for end < words && (end >= img.ahead || img.written.Has(uint32(end)) || b.awakeWord(end) != 0) {
+			end++
+		}
+		img.copyWords(b, first, end)
+		first = end + 1
+	}
+	from, to := min(block*copyRows, len(img.rest)), min((block+1)*copyRows, len(img.rest))
+	copy(img.velX[from:], b.velX[from:to])
+	copy(img.velY[from:], b.velY[from:to])
+	copy(img.velZ[from:], b.velZ[from:to])
+	copy(img.rest[from:], b.rest[from:to])
+}
+
+// takeScattered copies velocities and timers of rows that are awake here and
+// there, and the velocities of those that are about to wake.
+func (img *rowImage) takeScattered(b *bodies) {
+	if b.mode == InPlace {
+		for first, end := b.run(0, b.len()); first < end; first, end = b.run(end, b.len()) {
+			img.velX = append(img.velX, b.velX[first:end]...)
+			img.velY = append(img.velY, b.velY[first:end]...)
+			img.velZ = append(img.velZ, b.velZ[first:end]...)
+			img.rest = append(img.rest, b.rest[first:end]...)
+		}
 	}
 	for _, row := range img.flips {
 		if !b.isAwake(int(row)) {
@@ -43,6 +124,14 @@ func (img *rowImage) take(b *bodies) {
 			img.velY = append(img.velY, b.velY[row])
 			img.velZ = append(img.velZ, b.velZ[row])
 		}
+	}
+}
+
+// audit compares the rows with the world's in builds with invariants.
+func (img *rowImage) audit(b *bodies) {
+	if invariants.Enabled && !(slices.Equal(img.slot, b.slot) && slices.Equal(img.kind, b.kind) &&
+		slices.Equal(img.posX, b.posX) && slices.Equal(img.posY, b.posY) && slices.Equal(img.posZ, b.posZ)) {
+		panic("world: a row that was copied ahead has changed, and nobody noted it")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// workers step blocks of rows. They are goroutines that live as long as the
+// workers work on blocks of rows. They are goroutines that live as long as the
 // world is open, one less than there are workers: the caller is one, too.
 type workers struct {
 	chunks []chunk // by worker
@@ -16,11 +16,9 @@ type workers struct {
 	done   sync.WaitGroup
 }
 
-// newWorkers starts count-1 goroutines that call f for a block of rows. Which of
-// them takes which block is up to the scheduler, and has no influence: a block is
-// a function of its own rows and the effects (W11).
-func newWorkers(count int, f func(c *chunk, block int)) *workers {
-	p := &workers{block: f, chunks: make([]chunk, count), start: make([]chan struct{}, count-1)}
+// newWorkers starts count-1 goroutines.
+func newWorkers(count int) *workers {
+	p := &workers{chunks: make([]chunk, count), start: make([]chan struct{}, count-1)}
 	for i := range p.start {
 		p.start[i] = make(chan struct{})
 		go p.serve(p.start[i], &p.chunks[i+1])
@@ -41,10 +39,12 @@ func (p *workers) work(c *chunk) {
 	}
 }
 
-// run has the blocks done, and returns when they are. Goroutines are woken only
-// for as many blocks as are worth it.
-func (p *workers) run(blocks int) {
-	p.blocks = int64(blocks)
+// run calls f for each block, and returns when all are done. Which worker takes
+// which block is up to the scheduler, and has no influence: a block is a function
+// of its own rows and the effects (W11). Goroutines are woken only for as many
+// blocks as are worth it.
+func (p *workers) run(blocks int, f func(c *chunk, block int)) {
+	p.block, p.blocks = f, int64(blocks)
 	p.next.Store(0)
 	helpers := min(len(p.start), blocks/blocksPerWorker)
 	p.done.Add(helpers)

@@ -64,6 +64,9 @@ type World struct {
 	effects     effects
 	volumes     volumes
 	workers     *workers
+	moveBlocks  func(c *chunk, block int) // moveBlock; bound once, since binding allocates
+	copyBlocks  func(c *chunk, block int) // copyBlock, likewise
+	copied      *rowImage                 // by copyBlocks
 	events      events
 	counts      counts
 	history     history
@@ -107,7 +110,8 @@ func New(cfg Config) (*World, error) {
 	if w.effects, err = newEffects(); err != nil {
 		return nil, err
 	}
-	w.workers = newWorkers(cfg.Workers, w.moveBlock)
+	w.workers = newWorkers(cfg.Workers)
+	w.moveBlocks, w.copyBlocks = w.moveBlock, w.copyBlock
 	return w, nil
 }
 

@@ -32,12 +32,19 @@ type serving struct {
 
 func startServing(t *testing.T, args ...string) *serving {
 	t.Helper()
+	return startServingBy(t, func(*serving) {}, args...)
+}
+
+// startServingBy starts it after prepare has seen to its process.
+func startServingBy(t *testing.T, prepare func(*serving), args ...string) *serving {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	s := &serving{t: t, process: exec.Command(self, append([]string{"serve", "--listen=127.0.0.1:0", "--world=storm"}, args...)...)}
 	s.process.Env = append(os.Environ(), asMain+"=1")
 	out, err := s.process.StdoutPipe()
 	require.NoError(t, err)
+	prepare(s)
 	require.NoError(t, s.process.Start())
 	t.Cleanup(func() { _ = s.process.Process.Kill() })
 	lines := bufio.NewScanner(out)

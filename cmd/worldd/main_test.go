@@ -59,6 +59,7 @@ func TestUsage(t *testing.T) {
 		{"demo", "--bots=many"},
 		{"demo", "--duration=-1s"},
 		{"serve", "--max-sessions=-1"},
+		{"serve", "--max-sessions-per-address=-1"},
 		{"serve", "--cert=a.pem"},
 		{"check"},
 		{"bots"},

@@ -33,6 +33,8 @@ type serveCommand struct {
 	Key         string `type:"path" and:"cert" placeholder:"FILE" help:"Private key of the certificate, PEM."`
 	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
 
+	MaxSessionsPerAddress int `placeholder:"N" help:"Clients from one IPv4 address or IPv6 /64 (64, and any number from this machine)."`
+
 	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables that worldd train made; clients need the same."`
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
 	Audience  string   `default:"worldd" placeholder:"NAME" help:"What tokens for this server are made for (${default})."`
@@ -46,6 +48,9 @@ type serveCommand struct {
 func (c *serveCommand) Validate() error {
 	if c.MaxSessions < 0 {
 		return fmt.Errorf("--max-sessions is %d, want more than 0", c.MaxSessions)
+	}
+	if c.MaxSessionsPerAddress < 0 {
+		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0", c.MaxSessionsPerAddress)
 	}
 	if c.ImageEvery <= 0 || c.ImageEvery > time.Hour {
 		return fmt.Errorf("--image-every is %v, want more than 0 and at most 1h", c.ImageEvery)
@@ -63,11 +68,10 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	if c.MaxSessions != 0 {
-		core.MaxSessions = c.MaxSessions
-	}
+	core.MaxSessions = c.limits(file).MaxSessions
 	config := server.Config{
-		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin, Log: newLog(std.err, zapcore.InfoLevel),
+		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin,
+		MaxSessionsPerAddress: c.MaxSessionsPerAddress, Log: newLog(std.err, zapcore.InfoLevel),
 	}
 	if config.Replication.Tables, err = loadTables(c.Tables); err != nil {
 		return err
@@ -104,16 +108,17 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
 	}
 	began := time.Now()
-	err = c.serve(ctx, s, g.scene, config.Log)
+	err = c.serve(ctx, s, g.scene, file.Limits.MaxPlayers, config.Log)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
 }
 
 // serve runs the server, and records it if asked.
-func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene, log *zap.Logger) error {
+func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene, players int, log *zap.Logger) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
 	supervisor.Go(func() { supervised(telling, s) })
+	supervisor.Go(func() { c.reloading(telling, s, players, log) })
 	defer func() {
 		ended()
 		supervisor.Wait()

@@ -16,6 +16,7 @@ type Report struct {
 	Net       Net      `json:"net"`
 	Handles   Handles  `json:"handles"`
 	Joins     Joins    `json:"joins"`
+	Cost      *Cost    `json:"cost"`    // of the server, while all bots played
 	Storm     *Storm   `json:"storm"`   // of a JoinStorm
 	Attacks   *Attacks `json:"attacks"` // of a Hostile run
 	// Series is the run second by second.
@@ -35,6 +36,17 @@ type Tick struct {
 	P99Ms  float64 `json:"p99_ms"`
 	MaxMs  float64 `json:"max_ms"`
 	Late   uint64  `json:"late"` // steps that began more than an interval after their time
+}
+
+// Cost is what the server's process spent from the end of the ramp on, for the
+// snapshots that it sent in that time: the world and everything else included.
+type Cost struct {
+	Snapshots            uint64  `json:"snapshots_sent"`
+	CPUMicrosPerSnapshot float64 `json:"cpu_us_per_snapshot"`
+	Cores                float64 `json:"cores"`                // used on average
+	PacketsPerSnapshot   float64 `json:"packets_per_snapshot"` // of UDP, both ways
+	BytesPerSnapshot     float64 `json:"bytes_per_snapshot"`   // in datagrams, without packet headers
+	ResidentBytes        uint64  `json:"resident_bytes"`       // at the end, bots still there
 }
 
 // World is what the server's world held at the end.

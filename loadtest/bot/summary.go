@@ -37,6 +37,10 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 		line("", "%s spawned, %s of them into a slot used before; %s destroyed", grouped(o.Spawned), grouped(o.Reused), grouped(o.Destroyed))
 		line("", "state hash %s", o.StateHash)
 	}
+	if c := r.Cost; c != nil {
+		line("cost", "%.1f µs of server CPU a snapshot, %.2f cores; %.2f UDP packets and %.0f bytes a snapshot; %.1f MB resident",
+			c.CPUMicrosPerSnapshot, c.Cores, c.PacketsPerSnapshot, c.BytesPerSnapshot, float64(c.ResidentBytes)/1e6)
+	}
 	n := r.Net
 	line("snapshots", "%s of %s received%s", grouped(n.SnapshotsReceived), grouped(n.SnapshotsExpected), percent(n.DeliveredRatio))
 	line("download", "%.1f kB/s a client", n.BytesPerClientS/1000)

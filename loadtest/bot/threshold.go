@@ -112,7 +112,7 @@ func measured() *Report {
 	v := 0.0
 	l := Latency{&v, &v, &v, &v, &v}
 	return &Report{
-		Tick: &Tick{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l},
+		Tick: &Tick{}, Cost: &Cost{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l},
 		Joins: Joins{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Storm: &Storm{DeliveredRatio: &v, AllInS: &v}, Attacks: &Attacks{},
 	}
 }

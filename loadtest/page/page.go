@@ -125,6 +125,9 @@ func figures(r *bot.Report) []figure {
 	if n.DeliveredRatio != nil {
 		all = append(all, figure{"snapshots", fmt.Sprintf("%d of %d (%.3f %%)", n.SnapshotsReceived, n.SnapshotsExpected, 100**n.DeliveredRatio)})
 	}
+	if c := r.Cost; c != nil {
+		all = append(all, figure{"server CPU a snapshot", fmt.Sprintf("%.1f µs (%.2f cores)", c.CPUMicrosPerSnapshot, c.Cores)})
+	}
 	all = append(all, figure{"download a client", fmt.Sprintf("%.1f kB/s", n.BytesPerClientS/1000)})
 	add("join p99", r.Joins.P99Ms, "%.0f ms")
 	if s := r.Storm; s != nil {

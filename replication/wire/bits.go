@@ -11,15 +11,16 @@ import (
 // string is bit i%8 of byte i/8. The zero value appends to nil. It does not
 // allocate while the slice it was given has 8 bytes of capacity to spare.
 type BitWriter struct {
-	buf   []byte
+	buf   []byte // as long as its capacity
 	start int    // bytes that were there before
+	at    int    // bytes that are there now
 	acc   uint64 // bits not in buf yet, from bit 0
 	n     uint   // how many: 0 to 7 between calls
 }
 
 // Reset makes w append to b, from the next byte on.
 func (w *BitWriter) Reset(b []byte) {
-	*w = BitWriter{buf: b, start: len(b)}
+	*w = BitWriter{buf: b[:cap(b)], start: len(b), at: len(b)}
 }
 
 // Write appends the low n bits of v, n at most 64. Higher bits must be zero.
@@ -27,16 +28,31 @@ func (w *BitWriter) Write(v uint64, n uint) {
 	if invariants.Enabled {
 		mustHold(n == 64 || v>>n == 0, "%d does not fit into %d bits", v, n)
 	}
+	if n > 56 || w.at+8 > len(w.buf) {
+		w.writeSlow(v, n)
+		return
+	}
+	w.acc |= v << w.n
+	w.n += n
+	binary.LittleEndian.PutUint64(w.buf[w.at:], w.acc)
+	whole := w.n >> 3
+	w.at += int(whole)
+	w.acc >>= whole << 3
+	w.n &= 7
+}
+
+// writeSlow writes what is longer than the accumulator has room for, and where
+// the buffer is at its end.
+func (w *BitWriter) writeSlow(v uint64, n uint) {
+	if w.at+8 > len(w.buf) {
+		w.buf = append(w.buf[:w.at], make([]byte, 8)...)
+		w.buf = w.buf[:cap(w.buf)]
+	}
 	if n > 56 {
 		w.Write(v&(1<<32-1), 32)
 		v, n = v>>32, n-32
 	}
-	w.acc |= v << w.n
-	w.n += n
-	whole := w.n >> 3
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, w.acc)[:len(w.buf)+int(whole)]
-	w.acc >>= whole << 3
-	w.n &= 7
+	w.Write(v, n)
 }
 
 // WriteBool appends one bit.
@@ -62,11 +78,27 @@ func (w *BitWriter) WriteSized(v uint32) {
 // 2^k; as many ones as u is longer than k+1 bits, a zero, and the bits of u
 // without its highest. Small numbers are short, and k says what small is.
 func (w *BitWriter) WriteGolomb(v uint32, k uint) {
+	if v >= golombShort {
+		u := uint64(v) + 1<<k
+		low := uint(bits.Len64(u)) - 1
+		ones := low - k
+		w.Write(1<<ones-1, ones+1)
+		w.Write(u&(1<<low-1), low)
+		return
+	}
+	w.Write(golomb(v, k))
+}
+
+// golombShort is what numbers are below whose Golomb form fits into one Write.
+const golombShort = 1 << 27
+
+// golomb returns the Golomb form of a number below golombShort, and its length,
+// at most 55 bits.
+func golomb(v uint32, k uint) (form uint64, n uint) {
 	u := uint64(v) + 1<<k
 	low := uint(bits.Len64(u)) - 1
 	ones := low - k
-	w.Write(1<<ones-1, ones+1)
-	w.Write(u&(1<<low-1), low)
+	return (u^1<<low)<<(ones+1) | (1<<ones - 1), ones + 1 + low
 }
 
 // GolombBits is what WriteGolomb takes.
@@ -75,16 +107,15 @@ func GolombBits(v uint32, k uint) int {
 }
 
 // Bits is the number of bits written since Reset.
-func (w *BitWriter) Bits() int { return (len(w.buf)-w.start)*8 + int(w.n) }
+func (w *BitWriter) Bits() int { return (w.at-w.start)*8 + int(w.n) }
 
 // Rewind takes back everything after the first n bits since Reset, so that a
 // row that proved too long can be taken out again.
 func (w *BitWriter) Rewind(n int) {
 	mustHold(n <= w.Bits(), "rewind from bit %d to bit %d", w.Bits(), n)
-	at := w.start + n/8
-	if at < len(w.buf) {
+	if at := w.start + n/8; at < w.at {
 		w.acc = uint64(w.buf[at])
-		w.buf = w.buf[:at]
+		w.at = at
 	}
 	w.n = uint(n & 7)
 	w.acc &= 1<<w.n - 1
@@ -94,9 +125,9 @@ func (w *BitWriter) Rewind(n int) {
 // padded with zeros. It aliases the writer's memory; writing may go on.
 func (w *BitWriter) Bytes() []byte {
 	if w.n == 0 {
-		return w.buf
+		return w.buf[:w.at]
 	}
-	return append(w.buf, byte(w.acc))
+	return append(w.buf[:w.at], byte(w.acc))
 }
 
 // BitReader reads what a BitWriter wrote, from untrusted bytes. Reading past

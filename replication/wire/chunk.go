@@ -25,6 +25,9 @@ func (k Chunk) Bits() int { return int(k.bits) }
 // Reset forgets all chunks and keeps the memory.
 func (k *Chunks) Reset() { k.bits = k.bits[:0] }
 
+// Cut forgets the chunks that were added since Len was n.
+func (k *Chunks) Cut(n int) { k.bits = k.bits[:n] }
+
 // Len is how many bytes all chunks take.
 func (k *Chunks) Len() int { return len(k.bits) }
 

@@ -497,7 +497,7 @@ func readByStranger(t testing.TB, m sample) (notes []string) {
 		require.Equal(t, m.want, s.structure(theirs))
 	case "input":
 		require.Equal(t, m.want, s.input())
-	case "resync":
+	case "resync", "pad":
 		s.done()
 	default:
 		elements := messageTable(t)[m.kind]

@@ -49,6 +49,9 @@ func (m Bye) String() string { return fmt.Sprintf("Bye{%v, text %q}", m.Code, m.
 func (m Goodbye) String() string { return fmt.Sprintf("Goodbye{%v, text %q}", m.Code, m.Text) }
 
 // String is the name alone: there are no fields.
+func (Pad) String() string { return "Pad{}" }
+
+// String is the name alone: there are no fields.
 func (Resync) String() string { return "Resync{}" }
 
 // String shows the record; of a row only its length, since it takes the schema
@@ -117,6 +120,8 @@ func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
 		return stringer(ParseCommand(body))
 	case TypeBye:
 		return stringer(ParseBye(body))
+	case TypePad:
+		return stringer(ParsePad(body))
 	case TypeResync:
 		return stringer(ParseResync(body))
 	case TypeWelcome:

@@ -318,6 +318,7 @@ func samples(t testing.TB) []sample {
 		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 7, Token: []byte("token"), Name: "Zoë"}, wire.ParseHello),
 		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}}, wire.ParseCommand),
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.ParseBye),
+		ofMessage("pad", wire.Pad{}, wire.ParsePad),
 		ofMessage("resync", wire.Resync{}, wire.ParseResync),
 		ofMessage("welcome", wire.Welcome{
 			Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, TickHz: 60, SnapshotHz: 20,

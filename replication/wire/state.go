@@ -148,6 +148,12 @@ func ReadRowCoding(r *BitReader, tick uint32) (c RowCoding) {
 }
 
 func (b Baseline) append(w *BitWriter) {
+	if b.Age != 0 && b.Age < 1<<16 && b.Gap < 1<<10 {
+		age, n := golomb(b.Age, ageOrder)
+		gap, m := golomb(b.Gap, gapOrder)
+		w.Write(age|gap<<n, n+m)
+		return
+	}
 	w.WriteGolomb(b.Age, ageOrder)
 	if b.Age != 0 {
 		w.WriteGolomb(b.Gap, gapOrder)
@@ -178,12 +184,12 @@ func AppendRowHeader(w *BitWriter, c RowCoding, skip uint32, b Baseline) {
 	if invariants.Enabled {
 		mustHold(skip < MaxSlots, "row after %d slots", skip)
 	}
-	w.WriteGolomb(skip, uint(c.SkipBits))
+	form, n := golomb(skip, uint(c.SkipBits))
 	if b == c.Usual {
-		w.Write(0, 1)
+		w.Write(form, n+1)
 		return
 	}
-	w.Write(1, 1)
+	w.Write(form|1<<n, n+1)
 	b.append(w)
 }
 

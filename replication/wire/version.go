@@ -8,8 +8,9 @@ const Version = 2
 const ALPN = "worldd/1"
 
 // Types of stream messages: the first byte of a frame. Client to server below
-// 16, server to client from 16, datagrams from 64.
+// 16, server to client from 16, datagrams from 64; Pad goes both ways.
 const (
+	TypePad       byte = 0
 	TypeHello     byte = 1
 	TypeCommand   byte = 2
 	TypeBye       byte = 3

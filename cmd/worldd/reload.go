@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/server"
+)
+
+// limits are the server's, as the command line and the world file say.
+func (c *serveCommand) limits(file *scenes.File) server.Limits {
+	l := server.Limits{
+		MaxSessions: file.Limits.MaxPlayers, MaxSessionsPerAddress: c.MaxSessionsPerAddress,
+		BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+	}
+	if c.MaxSessions != 0 {
+		l.MaxSessions = c.MaxSessions
+	}
+	return l
+}
+
+// reloading takes the limits of the world file anew at each SIGHUP until ctx is
+// done: nothing else in it can change while the world runs. A file that is wrong
+// changes nothing. players is what the world was made for.
+func (c *serveCommand) reloading(ctx context.Context, s *server.Server, players int, log *zap.Logger) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGHUP)
+	defer signal.Stop(asked)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-asked:
+		}
+		l, err := c.reload(s, players)
+		if err != nil {
+			log.Error("limits not reloaded: they stay as they were", zap.String("world", c.World), zap.Error(err))
+			continue
+		}
+		log.Info("limits reloaded", zap.Int("max_sessions", l.MaxSessions),
+			zap.Int("max_sessions_per_address", l.MaxSessionsPerAddress), zap.Int("budget_bytes_per_second", l.BudgetBytesPerSecond))
+	}
+}
+
+func (c *serveCommand) reload(s *server.Server, players int) (server.Limits, error) {
+	file, err := loadWorld(c.World)
+	if err != nil {
+		return server.Limits{}, err
+	}
+	if n := file.Limits.MaxPlayers; n > players {
+		return server.Limits{}, fmt.Errorf("limits.max_players is %d, and this world was started for %d: more takes a restart", n, players)
+	}
+	l := c.limits(file)
+	return l, s.SetLimits(l)
+}

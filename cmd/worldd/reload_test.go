@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// TestReload: SIGHUP takes the limits of the file as it is now; what cannot be
+// taken is told and changes nothing.
+func TestReload(t *testing.T) {
+	world := filepath.Join(t.TempDir(), "world.yaml")
+	write := func(players, budget int) {
+		text := fmt.Sprintf("name: room\nlimits: {max_players: %d}\nbudget_bytes_per_second: %d\n"+
+			"kinds:\n  avatar: {body: {kinematic: true}}\nplayers: {kind: avatar, region: {min: [-5, 0.5, -5], max: [5, 0.5, 5]}}\n", players, budget)
+		require.NoError(t, os.WriteFile(world, []byte(text), 0o644))
+	}
+	write(2, 60000)
+	log := &screen{}
+	s := startServingTo(t, log, "--world="+world)
+	said := func(words string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.Contains(log.String(), words) }, 20*time.Second, 10*time.Millisecond, "%s", words)
+	}
+	hup := func() { require.NoError(t, s.process.Process.Signal(syscall.SIGHUP)) }
+	first, err := s.dial(t.Context(), 0)
+	require.NoError(t, err)
+	defer first.Close()
+	full := func() {
+		t.Helper()
+		_, err := s.dial(t.Context(), 0)
+		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "%v", err)
+	}
+
+	write(1, 70000)
+	hup()
+	said(`"max_sessions":1,"max_sessions_per_address":0,"budget_bytes_per_second":70000`)
+	full()
+	write(3, 60000)
+	hup()
+	said("started for 2: more takes a restart")
+	full()
+	write(2, 5)
+	hup()
+	said("budget_bytes_per_second is 5")
+	full()
+	write(2, 60000)
+	hup()
+	said(`"max_sessions":2,`)
+	second, err := s.dial(t.Context(), 0)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+	s.end(syscall.SIGTERM)
+}
+
+// startServingTo is startServing with its log to be read.
+func startServingTo(t *testing.T, log io.Writer, args ...string) *serving {
+	return startServingBy(t, func(s *serving) { s.process.Stderr = log }, args...)
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// secondsToJoin is how long loadtest's bots take to join, for each: its own
+// default of a hundred dials a second.
+const secondsToJoin = 0.01
+
+// measureWorldd serves a world to loadtest's bots, each in a process of its own,
+// and takes the size of a snapshot for what the bare server is then to send.
+func measureWorldd(ctx context.Context, l *load, world string) (r result, err error) {
+	dir, err := os.MkdirTemp("", "quicyard")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir, "./cmd/worldd", "./loadtest")
+	if out, err := build.CombinedOutput(); err != nil {
+		return r, fmt.Errorf("worldd cannot be built (start quicyard in the module's root): %w: %s", err, out)
+	}
+	s, err := startWorldd(ctx, filepath.Join(dir, "worldd"), world)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	before := residentBytes(s.command.Process.Pid)
+	ramp := time.Duration(float64(l.clients) * secondsToJoin * float64(time.Second))
+	test := exec.CommandContext(ctx, filepath.Join(dir, "loadtest"), "--json", "--addr="+s.addr, "--admin="+s.admin, "--insecure-dev",
+		fmt.Sprint("--bots=", l.clients), fmt.Sprint("--ramp=", ramp), fmt.Sprint("--duration=", ramp+warmUp+time.Duration(l.seconds)*time.Second))
+	test.Stderr = os.Stderr
+	out, err := test.Output()
+	if err != nil {
+		return r, fmt.Errorf("loadtest: %w", err)
+	}
+	return judge(out, before, l)
+}
+
+// judge takes the figures from loadtest's JSON.
+func judge(report []byte, before int64, l *load) (r result, err error) {
+	var told struct {
+		Cost *struct {
+			Snapshots uint64  `json:"snapshots_sent"`
+			CPU       float64 `json:"cpu_us_per_snapshot"`
+			Cores     float64 `json:"cores"`
+			Packets   float64 `json:"packets_per_snapshot"`
+			Bytes     float64 `json:"bytes_per_snapshot"`
+			Resident  int64   `json:"resident_bytes"`
+		} `json:"cost"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(report)).Decode(&told); err != nil {
+		return r, fmt.Errorf("loadtest's report: %w", err)
+	}
+	c := told.Cost
+	if c == nil || c.CPU == 0 {
+		return r, errors.New("loadtest knows no costs: the server's metrics lack them on this system")
+	}
+	if hz := c.Cores / (c.CPU * 1e-6) / float64(l.clients); math.Abs(hz/float64(l.hz)-1) > 0.1 {
+		return r, fmt.Errorf("worldd sent %.1f snapshots a second to each client, not %d: say -hz and -ticks as in its world file, or load it less", hz, l.hz)
+	}
+	l.bytes = int(math.Round(c.Bytes))
+	return result{
+		Snapshots: c.Snapshots, CPUMicrosPerSnap: c.CPU, PacketsPerSnapshot: c.Packets, Cores: c.Cores,
+		KBPerClient: float64(c.Resident-before) / 1000 / float64(l.clients),
+	}, nil
+}
+
+// served is a running worldd.
+type served struct {
+	command     *exec.Cmd
+	addr, admin string
+}
+
+// startWorldd returns when it has told its addresses.
+func startWorldd(ctx context.Context, program, world string) (*served, error) {
+	s := &served{command: exec.CommandContext(ctx, program, "serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--world="+world)}
+	out, err := s.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.command.Start(); err != nil {
+		return nil, err
+	}
+	for lines := bufio.NewScanner(out); s.admin == "" && lines.Scan(); {
+		fields := strings.Fields(strings.ReplaceAll(lines.Text(), ",", ""))
+		for i, word := range fields[:max(len(fields)-1, 0)] {
+			switch {
+			case word == "on" && fields[1] == "world":
+				s.addr = fields[i+1]
+			case word == "on" && fields[1] == "admin":
+				s.admin = fields[i+1]
+			}
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // its last words
+	if s.addr == "" || s.admin == "" {
+		return nil, errors.Join(errors.New("worldd did not start"), s.end())
+	}
+	return s, nil
+}
+
+func (s *served) end() error {
+	_ = s.command.Process.Signal(syscall.SIGTERM)
+	return s.command.Wait()
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/worldd/worldd/loadtest/bot"
+)
+
+// meters are the server's counters of what it spends and what it does for it, at
+// one moment.
+type meters struct {
+	asked                              time.Time
+	cpuSeconds, resident               float64
+	snapshots, stateBytes, packetsBoth float64
+}
+
+// metersOf reads them from the server's metrics. What is not there is 0: process
+// metrics exist on some systems only.
+func metersOf(families map[string]*dto.MetricFamily, asked time.Time) meters {
+	m := meters{asked: asked}
+	for _, one := range families["process_cpu_seconds_total"].GetMetric() {
+		m.cpuSeconds = one.GetCounter().GetValue()
+	}
+	for _, one := range families["process_resident_memory_bytes"].GetMetric() {
+		m.resident = one.GetGauge().GetValue()
+	}
+	for _, one := range families["worldd_snapshot_age_seconds"].GetMetric() {
+		m.snapshots = float64(max(one.GetSummary().GetSampleCount(), one.GetHistogram().GetSampleCount()))
+	}
+	for _, one := range families["worldd_bytes_total"].GetMetric() {
+		if labelled(one, "dir", "out") && labelled(one, "component", "state") {
+			m.stateBytes = one.GetCounter().GetValue()
+		}
+	}
+	for _, one := range families["worldd_packets_total"].GetMetric() {
+		m.packetsBoth += one.GetCounter().GetValue()
+	}
+	return m
+}
+
+func labelled(m *dto.Metric, name, value string) bool {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue() == value
+		}
+	}
+	return false
+}
+
+// costOf is what the server spent between two moments; nil if it sent nothing, or
+// does not tell.
+func costOf(from, to meters) *bot.Cost {
+	snapshots := to.snapshots - from.snapshots
+	seconds := to.asked.Sub(from.asked).Seconds()
+	if snapshots <= 0 || seconds <= 0 || to.cpuSeconds == 0 {
+		return nil
+	}
+	cpu := to.cpuSeconds - from.cpuSeconds
+	return &bot.Cost{
+		Snapshots: uint64(snapshots), CPUMicrosPerSnapshot: 1e6 * cpu / snapshots, Cores: cpu / seconds,
+		PacketsPerSnapshot: (to.packetsBoth - from.packetsBoth) / snapshots,
+		BytesPerSnapshot:   (to.stateBytes - from.stateBytes) / snapshots,
+		ResidentBytes:      uint64(to.resident),
+	}
+}

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"golang.org/x/time/rate"
+)
+
+// door decides which connection attempts are worth a handshake, and which
+// connections may stay. What a stranger can claim without proof, its address
+// above all, bounds only what strangers get.
+type door struct {
+	count *traffic
+
+	mu         sync.Mutex
+	places     int // connections at any one time
+	perAddress int // connections from one address
+	fromHere   int // from this machine
+	inside     int // connections past their handshake
+	shaking    int // handshakes under way
+	unproven   *rate.Limiter
+	proven     *rate.Limiter
+	addresses  map[netip.Prefix]*visitors
+}
+
+// visitors are those of one address that have proved it.
+type visitors struct {
+	inside int
+	shakes *rate.Limiter
+}
+
+// Why the door stays shut; quic-go shows them to nobody but its own log.
+var (
+	errTooManyHandshakes = errors.New("server: too many handshakes under way")
+	errTooFastHandshakes = errors.New("server: too many handshakes a second")
+	errAddressFull       = errors.New("server: too many connections from one address")
+)
+
+func newDoor(l Limits, t *traffic) *door {
+	d := &door{
+		count: t, addresses: map[netip.Prefix]*visitors{},
+		unproven: rate.NewLimiter(initialsPerSecond, initialBurst),
+		proven:   rate.NewLimiter(handshakesPerSecond, handshakeBurst),
+	}
+	d.set(l)
+	return d
+}
+
+// set takes limits that are whole (Limits.withDefaults). Who is inside stays.
+func (d *door) set(l Limits) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.places = l.MaxSessions + spareConnections
+	d.perAddress, d.fromHere = l.MaxSessionsPerAddress, l.MaxSessionsPerAddress
+	if l.MaxSessionsPerAddress == 0 {
+		d.perAddress, d.fromHere = DefaultMaxSessionsPerAddress, math.MaxInt
+	}
+}
+
+// distrusts says whether an attempt from an address that has proved nothing must
+// first answer a Retry.
+func (d *door) distrusts(net.Addr) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shaking < trustedHandshakes && d.unproven.Allow() {
+		return false
+	}
+	d.count.retries.Add(1)
+	return true
+}
+
+// guestKey finds a connection's guest in its context.
+type guestKey struct{}
+
+// guest is a connection from its first packet to its end.
+type guest struct {
+	door    *door
+	address netip.Prefix
+	inside  bool
+}
+
+// knock is called with the first packet of each attempt that is trusted, or has
+// answered its Retry. An error refuses it, which costs neither memory nor
+// signatures.
+func (d *door) knock(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
+	g := &guest{door: d, address: neighbourhood(info.RemoteAddr)}
+	if err := d.admit(g, info.AddrVerified, time.Now()); err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, g.leave)
+	return context.WithValue(ctx, guestKey{}, g), nil
+}
+
+func (d *door) admit(g *guest, proven bool, now time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.addresses[g.address]
+	switch {
+	case d.shaking >= maxHandshakes:
+		d.count.handshakesCrowded.Add(1)
+		return errTooManyHandshakes
+	case v != nil && v.inside >= d.allowed(g.address):
+		d.count.handshakesAddress.Add(1)
+		return errAddressFull
+	case proven && !d.may(g.address, now) || !d.proven.AllowN(now, 1):
+		d.count.handshakesFast.Add(1)
+		return errTooFastHandshakes
+	}
+	d.shaking++
+	return nil
+}
+
+// allowed is how many connections an address may have. Whoever is on this machine
+// is not whom the limit is for, unless the operator set it.
+func (d *door) allowed(p netip.Prefix) int {
+	if p.Addr().IsLoopback() {
+		return d.fromHere
+	}
+	return d.perAddress
+}
+
+// may takes one handshake from what a proven address may have in a second.
+func (d *door) may(p netip.Prefix, now time.Time) bool {
+	return p.Addr().IsLoopback() || d.visitors(p, now).shakes.AllowN(now, 1)
+}
+
+// visitors finds the entry of an address, or makes one. Those that say nothing any
+// more go when there are many.
+func (d *door) visitors(p netip.Prefix, now time.Time) *visitors {
+	v := d.addresses[p]
+	if v == nil {
+		if len(d.addresses) >= maxAddresses+d.inside {
+			d.forget(now)
+		}
+		v = &visitors{shakes: rate.NewLimiter(addressHandshakesPerSecond, addressHandshakeBurst)}
+		d.addresses[p] = v
+	}
+	return v
+}
+
+// forget drops the addresses with nobody inside: first those whose rate has
+// recovered, and if all are busy every one of them, which lets each begin anew.
+func (d *door) forget(now time.Time) {
+	for _, all := range []bool{false, true} {
+		for p, v := range d.addresses {
+			if v.inside == 0 && (all || v.shakes.TokensAt(now) >= addressHandshakeBurst) {
+				delete(d.addresses, p)
+			}
+		}
+		if len(d.addresses) < maxAddresses+d.inside {
+			return
+		}
+	}
+}
+
+// enter moves a connection that has finished its handshake inside. false means
+// that there is no place for it; it stays outside.
+func (d *door) enter(ctx context.Context, now time.Time) bool {
+	g, ok := ctx.Value(guestKey{}).(*guest)
+	if !ok {
+		return false // not through this door
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.visitors(g.address, now)
+	switch {
+	case d.inside >= d.places:
+		d.count.handshakesRefused.Add(1)
+		return false
+	case v.inside >= d.allowed(g.address):
+		d.count.handshakesAddress.Add(1)
+		return false
+	}
+	d.shaking--
+	d.inside++
+	v.inside++
+	g.inside = true
+	return true
+}
+
+// leave is called when the connection, or the attempt at one, is over.
+func (g *guest) leave() {
+	d := g.door
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !g.inside {
+		d.shaking--
+		return
+	}
+	d.inside--
+	d.addresses[g.address].inside--
+}
+
+// neighbourhood is what counts as one address: an IPv4 address, or the /64 that
+// an IPv6 host commonly has to itself.
+func neighbourhood(a net.Addr) netip.Prefix {
+	udp, ok := a.(*net.UDPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ip := udp.AddrPort().Addr().Unmap().WithZone("")
+	bits := ip.BitLen()
+	if ip.Is6() && !ip.IsLoopback() {
+		bits = 64
+	}
+	p, _ := ip.Prefix(bits) // of any address, there is one
+	return p
+}

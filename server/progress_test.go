@@ -1,0 +1,120 @@
+package server_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+)
+
+// Who sends datagrams and acknowledges nothing new of one lane or the other is
+// ended after 15 s; who keeps up with both stays, also with nothing to be told.
+func TestWhoAcknowledgesNothingIsClosed(t *testing.T) {
+	for name, c := range map[string]struct {
+		ack  func(newest, structure uint32) wire.Ack
+		want wire.Code // OK: it stays
+	}{
+		"nothing":   {func(_, _ uint32) wire.Ack { return wire.Ack{} }, wire.TooSlow},
+		"structure": {func(_, structure uint32) wire.Ack { return wire.Ack{Structure: structure} }, wire.TooSlow},
+		"snapshots": {func(newest, _ uint32) wire.Ack { return wire.Ack{Seen: newest > 0, Newest: newest} }, wire.TooSlow},
+		"the first only": {func(newest, structure uint32) wire.Ack {
+			return wire.Ack{Seen: newest > 0, Newest: min(newest, 1), Structure: structure}
+		}, wire.TooSlow},
+		"both": {func(newest, structure uint32) wire.Ack {
+			return wire.Ack{Seen: newest > 0, Newest: newest, Structure: structure}
+		}, wire.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			x := &intruder{t: t}
+			x.server = d.core.Open(x)
+			hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+			require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
+			d.core.Tick()
+			for tick := range 16 * 60 {
+				if x.closed == wire.OK {
+					x.input(c.ack(x.newest, x.records))
+				}
+				if tick == 14*60 {
+					require.Equal(t, wire.OK, x.closed, "too early")
+				}
+				d.core.Tick()
+			}
+			require.Equal(t, c.want, x.closed)
+			require.Equal(t, c.want != wire.OK, d.left == 1)
+		})
+	}
+}
+
+// A stream of datagrams far beyond what clients send is dropped, then ends its
+// sender; everybody else stays.
+func TestFloodIsClosed(t *testing.T) {
+	h := openHouse(t)
+	good := h.dial()
+	conn, stream := h.raw()
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
+	require.NoError(t, err)
+	_, err = stream.Read(make([]byte, 1)) // welcomed
+	require.NoError(t, err)
+	in := wire.Input{Stamp: 1}
+	d := in.Append(nil)
+	for conn.Context().Err() == nil && conn.SendDatagram(d) == nil {
+	}
+	h.wantClosed(conn, wire.TooFast)
+	require.GreaterOrEqual(t, h.server.Report().Traffic.DatagramsFast, uint64(3000), "dropped before that")
+	before := good.Replica().Tick()
+	h.until(good, "others go on", func() bool { return good.Replica().Tick() > before })
+}
+
+// A stream that brings more than its rate is read later, and nothing is lost.
+func TestStreamIsHeld(t *testing.T) {
+	h := openHouse(t)
+	c := h.dial()
+	held := func() uint64 { return h.server.Report().Traffic.StreamsHeld }
+	require.Zero(t, held())
+	for h.ctx.Err() == nil && held() == 0 {
+		for range 40 {
+			_, err := c.Command("none", 0, append([]byte{0xc5, 3, 0xe8}, make([]byte, 1000)...))
+			require.NoError(t, err)
+		}
+		require.NoError(t, c.Update())
+		require.NoError(t, c.Wait(h.ctx))
+	}
+	require.NotZero(t, held())
+	before := c.Replica().Tick()
+	h.until(c, "it goes on", func() bool { return c.Replica().Tick() > before+60 })
+}
+
+// refused dials, and is told why it may not come in.
+func (h *house) refused(code wire.Code) {
+	h.t.Helper()
+	_, err := client.Dial(h.ctx, h.config())
+	require.Equal(h.t, code, wire.CodeOf(err), "%v", err)
+}
+
+func TestSetLimits(t *testing.T) {
+	h := openHouseWith(t, func(c *server.Config) { c.MaxSessions = 3 })
+	h.dial()
+	h.dial()
+	for name, bad := range map[string]server.Limits{
+		"sessions":    {MaxSessions: -1},
+		"address":     {MaxSessionsPerAddress: -1},
+		"budget":      {BudgetBytesPerSecond: 1},
+		"every field": {MaxSessions: -1, MaxSessionsPerAddress: -1, BudgetBytesPerSecond: 1},
+	} {
+		require.Error(t, h.server.SetLimits(bad), name)
+	}
+	time.Sleep(50 * time.Millisecond) // a few ticks, in which a bad one would take hold
+	h.dial()                          // the third still has its place
+	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 2}))
+	h.refused(wire.ServerFull)
+	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 100, MaxSessionsPerAddress: 4}))
+	h.dial()
+	h.refused(wire.ServerFull) // by its address, though it is this machine's
+	require.NoError(t, h.server.SetLimits(server.Limits{}))
+	h.dial()
+}

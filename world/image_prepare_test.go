@@ -1,0 +1,91 @@
+package world_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+// balls is 3,000 balls on the ground, most of them asleep.
+func balls(t *testing.T, mode world.Compaction) (w *world.World, ball world.KindID) {
+	w, err := world.New(world.Config{MaxEntities: 4000, HalfExtent: world.Vec3{X: 64, Y: 64, Z: 64}, Compaction: mode, Seed: 5})
+	require.NoError(t, err)
+	ball = addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.5, Solid: true}})
+	for range 3000 {
+		spawn(t, w, ball, world.Vec3{X: spread(w.Rand(), 60), Y: 0.5, Z: spread(w.Rand(), 60)})
+	}
+	steps(w, 2)
+	for slot := range w.Slots() {
+		w.Sleep(w.HandleAt(slot))
+	}
+	steps(w, 1)
+	return w, ball
+}
+
+// disturb is one change of the kinds that rows know.
+func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
+	e := w.HandleAt(uint32(r.IntN(3000)))
+	if r.IntN(2) == 0 {
+		e = w.HandleAt(uint32(r.IntN(20))) // the same ones time and again: they wake, move and sleep
+	}
+	at := world.Vec3{X: spread(r, 60), Y: 0.5, Z: spread(r, 60)}
+	switch r.IntN(8) {
+	case 0:
+		w.Destroy(e)
+	case 1:
+		_, _ = w.Spawn(ball, at, world.Vec3{X: 1})
+	case 2:
+		w.SetPosition(e, at)
+		w.Sleep(e) // it has moved, and sleeps all the same
+	case 3:
+		w.SetVelocity(e, world.Vec3{X: 4})
+	case 4:
+		w.Wake(e)
+	case 5:
+		w.Sleep(e)
+	case 6: // words of rows, in some of which nobody is awake soon after
+		for slot := range uint32(r.IntN(500)) {
+			w.SetVelocity(w.HandleAt(slot), world.Vec3{X: 2})
+		}
+	case 7:
+		for slot := range w.Slots() {
+			w.Sleep(w.HandleAt(slot))
+		}
+	}
+}
+
+// Rows that were copied ahead, and have changed since in any of the ways in which
+// rows of sleepers do, are copied again.
+func TestPreparedRowsAreTheSame(t *testing.T) {
+	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
+		w, ball := balls(t, mode)
+		r := rand.New(rand.NewPCG(3, uint64(mode)))
+		var img, whole world.Image
+		for round := range 60 {
+			require.True(t, w.PrepareImage(&img))
+			if r.IntN(4) == 0 {
+				require.True(t, w.PrepareImage(&whole)) // another one: what was prepared is void
+			}
+			for range 1 + r.IntN(3) {
+				for range r.IntN(4) {
+					disturb(t, w, ball, r)
+				}
+				if r.IntN(8) != 0 {
+					w.Step()
+				}
+			}
+			w.TakeImage(&img)
+			w.TakeImage(&whole)
+			var a, b bytes.Buffer
+			_, err := img.WriteTo(&a)
+			require.NoError(t, err)
+			_, err = whole.WriteTo(&b)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(a.Bytes(), b.Bytes()), "%v, round %d", mode, round)
+		}
+	}
+}
