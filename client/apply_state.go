@@ -196,7 +196,7 @@ func (r *Replica) decode() error {
 }
 
 func (r *Replica) decodeRow(d *decodedRow) error {
-	row := wire.Row{Mask: d.entity.row.Mask, Words: d.words}
+	row := wire.Row{Mask: d.entity.row.Mask, Owned: d.entity.row.Owned, Words: d.words}
 	if d.baseline.Age == 0 {
 		return r.codec.Read(&r.reader, &row, nil)
 	}
@@ -213,17 +213,13 @@ func (r *Replica) publish(h wire.StateHeader) {
 	if h.Tick > r.tick {
 		r.tick, r.before = h.Tick, r.tick
 	}
-	since := uint32(0) // a datagram that was overtaken
-	if h.Tick == r.tick {
-		since = r.before
-	}
 	for i := range r.rows {
 		d := &r.rows[i]
 		e := d.entity
 		if b := d.baseline; b.Gap != 0 {
 			e.states.name(h.Tick - b.Age - b.Gap)
 		}
-		e.states.keep(h.Tick, since, d.words, r.span)
+		e.states.keep(h.Tick, r.since(h.Tick, e), d.words, r.span)
 		if h.Tick <= e.tick && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue
@@ -237,6 +233,16 @@ func (r *Replica) publish(h wire.StateHeader) {
 	}
 	r.acks.add(h.Seq)
 	r.stats.Snapshots++
+}
+
+// since is from when on to show how a new state of e comes about: from its last
+// one on, unless a snapshot between the two had no news of e. It was shown at rest
+// then, and the time since the newest frame is all that is left to change it.
+func (r *Replica) since(tick uint32, e *Entity) uint32 {
+	if tick < r.tick || r.before <= e.tick {
+		return 0
+	}
+	return min(r.shown, tick-1)
 }
 
 // hold keeps a datagram until the structure that it stands on has arrived.

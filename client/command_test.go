@@ -28,6 +28,7 @@ func TestFutures(t *testing.T) {
 	_, err := s.Command("eat", walker, nil)
 	require.Equal(t, wire.TooFast, wire.CodeOf(err), "bounded")
 
+	require.NoError(t, s.ReceiveStream(result(3, wire.OK, wire.Live)), "to nothing that was asked next")
 	_, done := all[0].Poll()
 	require.False(t, done)
 	_, err = all[0].Wait(context.Background())

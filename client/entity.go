@@ -30,6 +30,10 @@ func (e *Entity) Kind() uint32 { return e.kind }
 // Tick is the server's tick of its current state.
 func (e *Entity) Tick() uint32 { return e.tick }
 
+// Owned says whether this client owns the entity, and is sent those of its fields
+// that only owners are.
+func (e *Entity) Owned() bool { return e.row.Owned }
+
 // Component reads one component of entities, in the struct type that the
 // server writes it from.
 type Component[T any] struct {
@@ -53,14 +57,24 @@ func ComponentOf[T any](s *wire.Schema, name string) (Component[T], error) {
 	return Component[T]{schema: s, number: n, spec: spec}, nil
 }
 
-// Get returns the component of e, and false if e has none.
+// Get returns the component of e, and false if e has none. Fields that only
+// owners are sent are zero unless the client owns e.
 func (c Component[T]) Get(e *Entity) (T, bool) {
 	var v T
 	if e.row.Mask>>c.number&1 == 0 {
 		return v, false
 	}
-	c.schema.Restore(c.number, e.row.Words[c.spec.Offset:c.spec.Offset+c.spec.Words], unsafe.Pointer(&v))
+	c.restore(e, e.row.Words[c.spec.Offset:c.spec.Offset+c.spec.Words], &v)
 	return v, true
+}
+
+// restore reads words of e's into v.
+func (c *Component[T]) restore(e *Entity, words []uint32, v *T) {
+	if e.row.Owned {
+		c.schema.Restore(c.number, words, unsafe.Pointer(v))
+	} else {
+		c.schema.RestorePublic(c.number, words, unsafe.Pointer(v))
+	}
 }
 
 // Mask has a bit for each component that e has, as the schema numbers them.

@@ -15,7 +15,7 @@ import (
 // span ticks stay too.
 type history struct {
 	ticks []uint32
-	since []uint32 // the snapshot before each, which did not have it; 0: not known
+	since []uint32 // from when on to show how each comes about, if that is after the one before
 	words []uint32 // of all states, one after the other
 	named uint32   // the oldest tick that was named by the newest row, and
 	floor uint32   // by the one that named another before
@@ -29,7 +29,7 @@ func (s *history) find(tick uint32, words int) []uint32 {
 	return nil
 }
 
-// keep adds the state of a tick. since is the tick of the snapshot before.
+// keep adds the state of a tick, which is shown to come about from since on.
 func (s *history) keep(tick, since uint32, words []uint32, span uint32) {
 	if tick < s.floor || slices.Contains(s.ticks, tick) {
 		return

@@ -13,7 +13,6 @@ type Moment struct {
 	Tick float64
 
 	newest uint32  // tick that the replica knows
-	delay  float64 // ticks by which Tick lies behind the server's
 	guess  float64 // ticks that maxGuess is
 }
 
@@ -44,10 +43,10 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	spec := &c.spec
 	a := e.states.words[from*words+spec.Offset:][:spec.Words]
 	b := e.states.words[to*words+spec.Offset:][:spec.Words]
-	if c.jumps != nil && ratio > 0 && c.jumped(a, b, e.states.ticks[to]-e.states.ticks[from]) {
+	if c.jumps != nil && ratio > 0 && c.jumped(e, a, b, e.states.ticks[to]-e.states.ticks[from]) {
 		ratio = min(float64(int(ratio)), 1) // the one state until the other is reached
 	}
-	c.schema.Blend(c.number, a, b, ratio, unsafe.Pointer(&v))
+	c.schema.Blend(c.number, e.row.Owned, a, b, ratio, unsafe.Pointer(&v))
 	return v, true
 }
 
@@ -60,10 +59,10 @@ func (c Component[T]) Jumping(jumps func(from, to T, ticks uint32) bool) Compone
 	return c
 }
 
-func (c *Component[T]) jumped(from, to []uint32, ticks uint32) bool {
+func (c *Component[T]) jumped(e *Entity, from, to []uint32, ticks uint32) bool {
 	var a, b T
-	c.schema.Restore(c.number, from, unsafe.Pointer(&a))
-	c.schema.Restore(c.number, to, unsafe.Pointer(&b))
+	c.restore(e, from, &a)
+	c.restore(e, to, &b)
 	return c.jumps(a, b, ticks)
 }
 
@@ -78,12 +77,7 @@ func (s *history) at(m Moment) (from, to int, ratio float64) {
 		return s.beyond(from, m)
 	}
 	first, last := float64(s.ticks[from]), float64(s.ticks[to])
-	if s.since[to] > s.ticks[from] {
-		// A snapshot between the two had no news of it. What is new is shown as
-		// if it had happened in the time that frames lie behind: it is all that
-		// is left of the time.
-		first = max(first, min(float64(s.since[to]), last-m.delay))
-	}
+	first = max(first, float64(s.since[to]))
 	return from, to, max(m.Tick-first, 0) / (last - first)
 }
 

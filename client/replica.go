@@ -38,6 +38,7 @@ type Replica struct {
 	tick     uint32 // of the newest snapshot, and
 	before   uint32 // of the newest of an earlier tick
 	span     uint32 // how many ticks of states are kept for Component.At
+	shown    uint32 // the moment of the newest frame
 	held     []heldDatagram
 	rows     []decodedRow // of the datagram being read
 	arena    []uint32     // their words

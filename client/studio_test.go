@@ -40,6 +40,8 @@ type studio struct {
 	now    int64
 	tick   uint32
 	seq    uint32
+	parts  int    // datagrams of a snapshot besides the first, without rows
+	last   []byte // the newest snapshot
 	echo   uint32
 	heard  int64 // when echo arrived
 	frozen int64 // the server stands still until then
@@ -154,7 +156,13 @@ func (s *studio) step() {
 	}
 	d := w.Bytes()
 	wire.StampState(d, s.echo, uint16(min(s.now-s.heard, math.MaxUint16)))
+	s.last = d
 	s.down.Send(s.now, d)
+	for range s.parts {
+		s.seq++
+		d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: s.seq, Tick: s.tick, Structure: 1})
+		s.down.Send(s.now, d)
+	}
 }
 
 // shown is the position of the walker in a frame of now, and the frame's moment.

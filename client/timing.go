@@ -49,9 +49,7 @@ func (s *Session) Render(now time.Duration) Moment {
 	if s.renderer.delay.count == 0 {
 		return Moment{}
 	}
-	shown := s.renderer.frame(now, &s.clock)
-	return Moment{
-		Tick: max(s.clock.ticks(shown), 0), newest: s.replica.tick,
-		delay: s.clock.ticks(s.renderer.delay.value), guess: maxGuess * float64(s.clock.hz),
-	}
+	tick := max(s.clock.ticks(s.renderer.frame(now, &s.clock)), 0)
+	s.replica.shown = uint32(tick)
+	return Moment{Tick: tick, newest: s.replica.tick, guess: maxGuess * float64(s.clock.hz)}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/simtest"
 )
 
@@ -60,6 +61,11 @@ func TestClockAfterAStall(t *testing.T) {
 	}
 	s.play(2200 * time.Millisecond)
 	require.InDelta(t, s.trueTick(), s.session.Clock(s.time()).Tick, 0.2)
+	require.LessOrEqual(t, s.session.Stats().Delay, 500*time.Millisecond, "bounded")
+	s.play(5 * time.Second)
+	require.Less(t, shown, s.trueTick(), "frames have waited for the server")
+	s.play(20 * time.Second)
+	require.Less(t, s.session.Stats().Delay, 100*time.Millisecond, "it shrinks again")
 
 	s.frozen = s.now + ms(100)
 	s.play(110 * time.Millisecond)
@@ -78,6 +84,55 @@ func TestClockAfterAStall(t *testing.T) {
 	}
 	s.play(10 * time.Second)
 	require.InDelta(t, s.trueTick(), last, 1)
+}
+
+// A link that was slow at first, and is not any more: frames come forward to what
+// is now known of the time.
+func TestFramesAfterASlowStart(t *testing.T) {
+	s := newStudio(t, 7, simtest.Conditions{DelayMin: ms(1500)}, near)
+	s.play(1700 * time.Millisecond)
+	s.down.SetConditions(near)
+	s.play(1600 * time.Millisecond)
+	s.shown()
+	s.play(100 * time.Millisecond)
+	_, m := s.shown()
+	require.InDelta(t, s.trueTick(), m.Tick, studioTickHz, "not the 1.5 s of before")
+}
+
+// A copy of a datagram says nothing of the way, and neither does an echo whose
+// hold has come to its end.
+func TestTimesThatDoNotCount(t *testing.T) {
+	s := newStudio(t, 7, near, near)
+	s.play(2 * time.Second)
+	again := append([]byte(nil), s.last...)
+	s.play(100 * time.Millisecond) // it has arrived
+	before := s.session.Clock(s.time())
+	outcome, err := s.session.ReceiveDatagram(again, s.time())
+	require.NoError(t, err)
+	require.Equal(t, client.Duplicate, outcome)
+	require.Equal(t, before, s.session.Clock(s.time()))
+
+	s.up.SetConditions(simtest.Conditions{Loss: 1})
+	s.play(15 * time.Second)
+	require.InDelta(t, 40*time.Millisecond, s.session.Clock(s.time()).RTT, float64(5*time.Millisecond))
+}
+
+// A snapshot may take several datagrams, of which the first tells how late it is.
+func TestFramesOfLargeSnapshots(t *testing.T) {
+	link := simtest.Conditions{DelayMin: ms(30), DelayMax: ms(90)}
+	s := newStudio(t, 11, link, link)
+	s.parts = 12
+	s.play(5 * time.Second)
+	frames, starved := 0, 0
+	s.frame = func() {
+		_, m := s.shown()
+		frames++
+		if m.Tick > float64(s.session.Replica().Tick()) {
+			starved++
+		}
+	}
+	s.play(20 * time.Second)
+	require.LessOrEqual(t, float64(starved), 0.03*float64(frames))
 }
 
 // Whatever the link does, constant motion is shown as such: no frame steps back,

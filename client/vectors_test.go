@@ -20,6 +20,9 @@ type (
 	vectorTarget struct {
 		Handle bulk.Handle `net:"ref"`
 	}
+	vectorPurse struct {
+		Coins int32 `net:"bits=20,owner"`
+	}
 )
 
 // TestConformance plays the conformance vectors: the files that clients in any
@@ -29,6 +32,7 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
 	require.NoError(t, wire.AddComponent[vectorIdentity](s, "identity"))
 	require.NoError(t, wire.AddComponent[vectorTarget](s, "target"))
+	require.NoError(t, wire.AddComponent[vectorPurse](s, "purse"))
 	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

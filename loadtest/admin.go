@@ -110,7 +110,7 @@ func (a *admin) ticks(families map[string]*dto.MetricFamily, asked time.Time) (m
 		if len(m.GetLabel()) != 1 || m.GetLabel()[0].GetValue() != "all" {
 			continue
 		}
-		total := steps{float64(m.GetSummary().GetSampleCount()), m.GetSummary().GetSampleSum(), asked}
+		total := steps{float64(m.GetHistogram().GetSampleCount()), m.GetHistogram().GetSampleSum(), asked}
 		if a.first.asked.IsZero() {
 			a.first, a.before = total, total
 		}
@@ -121,16 +121,16 @@ func (a *admin) ticks(families map[string]*dto.MetricFamily, asked time.Time) (m
 			a.tick.RateHz = int(math.Round((total.count - a.first.count) / lasted))
 		}
 		a.before, a.tick.Count = total, uint64(total.count)
-		for _, q := range m.GetSummary().GetQuantile() {
-			ms := 1000 * q.GetValue()
-			switch q.GetQuantile() {
-			case 0.5:
-				a.tick.P50Ms = ms
-			case 0.99:
-				a.tick.P99Ms = ms
-			case 1:
-				a.tick.MaxMs = ms
-			}
+	}
+	for _, m := range families["worldd_tick_quantile_seconds"].GetMetric() {
+		ms := 1000 * m.GetGauge().GetValue()
+		switch {
+		case labelled(m, "quantile", "0.5"):
+			a.tick.P50Ms = ms
+		case labelled(m, "quantile", "0.99"):
+			a.tick.P99Ms = ms
+		case labelled(m, "quantile", "1"):
+			a.tick.MaxMs = ms
 		}
 	}
 	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {

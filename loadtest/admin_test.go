@@ -17,9 +17,10 @@ func operator(t *testing.T, ticks *int) *admin {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/metrics":
-			fmt.Fprintf(w, `# TYPE worldd_tick_duration_seconds summary
-worldd_tick_duration_seconds{phase="all",quantile="0.99"} 0.0045
-worldd_tick_duration_seconds{phase="all",quantile="1"} 0.009
+			fmt.Fprintf(w, `# TYPE worldd_tick_quantile_seconds gauge
+worldd_tick_quantile_seconds{quantile="0.99"} 0.0045
+worldd_tick_quantile_seconds{quantile="1"} 0.009
+# TYPE worldd_tick_duration_seconds histogram
 worldd_tick_duration_seconds_sum{phase="all"} %v
 worldd_tick_duration_seconds_count{phase="all"} %d
 worldd_tick_duration_seconds_sum{phase="step"} 1000

@@ -27,7 +27,7 @@ func metersOf(families map[string]*dto.MetricFamily, asked time.Time) meters {
 		m.resident = one.GetGauge().GetValue()
 	}
 	for _, one := range families["worldd_snapshot_age_seconds"].GetMetric() {
-		m.snapshots = float64(max(one.GetSummary().GetSampleCount(), one.GetHistogram().GetSampleCount()))
+		m.snapshots = float64(one.GetHistogram().GetSampleCount())
 	}
 	for _, one := range families["worldd_bytes_total"].GetMetric() {
 		if labelled(one, "dir", "out") && labelled(one, "component", "state") {

@@ -23,7 +23,7 @@ func TestCost(t *testing.T) {
 process_cpu_seconds_total 3
 # TYPE process_resident_memory_bytes gauge
 process_resident_memory_bytes 5
-# TYPE worldd_snapshot_age_seconds summary
+# TYPE worldd_snapshot_age_seconds histogram
 worldd_snapshot_age_seconds_sum 1
 worldd_snapshot_age_seconds_count 1000
 # TYPE worldd_bytes_total counter
@@ -52,6 +52,6 @@ worldd_packets_total{dir="out"} 200020
 		Snapshots: 100_000, CPUMicrosPerSnapshot: 50, Cores: 0.5, PacketsPerSnapshot: 3, BytesPerSnapshot: 900, ResidentBytes: 6000,
 	}, costOf(from, to))
 	require.Nil(t, costOf(to, to), "nothing was sent")
-	require.Nil(t, costOf(from, at(110, "# TYPE worldd_snapshot_age_seconds summary\nworldd_snapshot_age_seconds_sum 1\nworldd_snapshot_age_seconds_count 101000\n")),
+	require.Nil(t, costOf(from, at(110, "# TYPE worldd_snapshot_age_seconds histogram\nworldd_snapshot_age_seconds_sum 1\nworldd_snapshot_age_seconds_count 101000\n")),
 		"a system without process metrics")
 }

@@ -120,6 +120,7 @@ func (v *Viewer) lost(back uint32) {
 		if row := &v.rows[place]; row.sentTick == s.tick && row.waiting && !fault.NeverResend {
 			row.waiting = false
 			v.work.stats.RowsLost++
+			v.stats.RowsLost++
 		}
 	}
 }

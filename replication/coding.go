@@ -3,8 +3,8 @@ package replication
 import "github.com/worldd/worldd/replication/wire"
 
 // codingKey names one way of coding the present state of a tenant: its slot, the
-// baseline, and whether it is told of by the motion of its parent. Keys ascend
-// by slot, and none is zero.
+// baseline, whether it is told of by the motion of its parent, and whether it is
+// an owner's who is sent more than others. Keys ascend by slot, and none is zero.
 type codingKey uint64
 
 // The parts of a codingKey, from its low end. They bound what serves as a
@@ -12,10 +12,11 @@ type codingKey uint64
 const (
 	someKey     codingKey = 1 << 0
 	anchoredKey codingKey = 1 << 1
-	gapShift              = 2
+	ownedKey    codingKey = 1 << 2
+	gapShift              = 3
 	gapBits               = 14 // ticks: 4 minutes, at 60 a second
 	ageShift              = gapShift + gapBits
-	ageBits               = 24 // ticks: 3 days
+	ageBits               = 23 // ticks: a day and a half
 	slotShift             = ageShift + ageBits
 	pastMask    codingKey = 1<<slotShift - 1<<gapShift
 )
@@ -24,6 +25,7 @@ func (k codingKey) slot() uint32   { return uint32(k >> slotShift) }
 func (k codingKey) age() uint32    { return uint32(k>>ageShift) & (1<<ageBits - 1) }
 func (k codingKey) gap() uint32    { return uint32(k>>gapShift) & (1<<gapBits - 1) }
 func (k codingKey) anchored() bool { return k&anchoredKey != 0 }
+func (k codingKey) owned() bool    { return k&ownedKey != 0 }
 
 // past is the part of the key that is the baseline.
 func (k codingKey) past() codingKey         { return k & pastMask }
@@ -109,25 +111,26 @@ func (c *codings) trim() { c.chunks.Cut(c.kept) }
 func (c *codings) encode(f *Frame, key codingKey, parent *tenant) wire.Chunk {
 	t := &f.tenants[key.slot()]
 	b := key.baseline()
+	row, states := f.current(t, key.owned()), t.as(key.owned())
 	if b.Age == 0 {
-		return c.chunks.Add(f.codec, f.current(t), nil)
+		return c.chunks.Add(f.codec, row, nil)
 	}
 	past := &c.past
-	*past = wire.Past{Base: f.at(t, f.tick-b.Age), Age: b.Age, Gap: b.Gap}
+	*past = wire.Past{Base: f.at(states, f.tick-b.Age), Age: b.Age, Gap: b.Gap}
 	if b.Gap != 0 {
-		past.Older = f.at(t, f.tick-b.Age-b.Gap)
+		past.Older = f.at(states, f.tick-b.Age-b.Gap)
 	}
 	if key.anchored() {
 		component, _ := f.schema.Parent(wire.Row{Mask: t.mask, Words: past.Base})
 		var older []uint32
 		if b.Gap != 0 {
-			older = f.at(parent, f.tick-b.Age-b.Gap)
+			older = f.at(&parent.history, f.tick-b.Age-b.Gap)
 		}
-		f.codec.SetAnchor(&c.anchor, component, f.state(parent, 0), f.at(parent, f.tick-b.Age), older)
+		f.codec.SetAnchor(&c.anchor, component, f.state(&parent.history, 0), f.at(&parent.history, f.tick-b.Age), older)
 		past.Anchor = &c.anchor
 	}
 	if f.coded != nil {
-		f.coded(f.current(t), past)
+		f.coded(row, past)
 	}
-	return c.chunks.Add(f.codec, f.current(t), past)
+	return c.chunks.Add(f.codec, row, past)
 }

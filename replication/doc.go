@@ -30,6 +30,9 @@
 //	   record, and the slot is unknown from then on (H3).
 //	R6 A row that is not in the active list is dormant: the client has its
 //	   newest state and set of components.
+//	R7 What only owners are sent of an entity is in no byte for a viewer that
+//	   does not own it, and its client was told at the Enter which it is. What
+//	   everybody is sent does not depend on it.
 //
 // H1 to H6 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them.

@@ -83,12 +83,13 @@ func (e *encoder) pack(b []byte, f *Frame, keys []codingKey, chunks []wire.Chunk
 	w.Reset(b)
 	wire.AppendRowCoding(w, e.coding)
 	p.rows = uint32(len(keys))
-	next, fold := uint32(0), uint64(0)
-	for _, k := range keys {
+	next, fold, components := uint32(0), uint64(0), f.schema.Components()
+	for i, k := range keys {
 		slot, b := k.slot(), k.baseline()
 		wire.AppendRowHeader(w, e.coding, slot-next, b)
 		fold = wire.Fold(fold, f.present[slot].handle)
 		next = slot + 1
+		from.AddShares(&p.shares, chunks[i], components)
 		p.anchored += uint32(k&anchoredKey) / uint32(anchoredKey)
 		if b.Age == 0 {
 			p.whole++
@@ -119,4 +120,5 @@ type packed struct {
 	// Of the rows, those without a baseline, those that are anchored, and those
 	// whose bits were made for another viewer.
 	whole, anchored, copied uint32
+	shares                  wire.Shares // of all rows
 }

@@ -123,10 +123,14 @@ func (v *Viewer) enter(w *wanted) int {
 	r := v.replicator
 	slot := w.handle.Index()
 	t := &r.frame.tenants[slot]
-	row := r.frame.current(t)
+	row := r.frame.current(t, v.Owns(w.handle))
 	r.frame.schema.References(row, v.teach)
+	reason := wire.Reason(0)
+	if row.Owned {
+		reason = wire.ReasonOwned
+	}
 	n := v.tell(wire.Record{
-		Op: wire.OpEnter, Handle: w.handle, Kind: uint32(t.kind), Row: v.work.fullRow(r.frame.schema, row),
+		Op: wire.OpEnter, Reason: reason, Handle: w.handle, Kind: uint32(t.kind), Row: v.work.fullRow(r.frame.schema, row),
 	})
 	if w.place == noRow {
 		w.place = v.allot()

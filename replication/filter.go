@@ -29,17 +29,33 @@ func (v *Viewer) SetFilter(f Filter) {
 }
 
 // Own makes the viewer an owner of h: it is shown at any distance and through
-// any filter, Config.Private included. An entity may have several owners.
+// any filter, Config.Private included, and is sent those of its fields that only
+// owners are. An entity may have several owners.
 func (v *Viewer) Own(h bulk.Handle) {
 	if h.Valid() && !v.Owns(h) {
 		v.owned = append(v.owned, h)
+		v.reenter(h)
 	}
 }
 
 // Disown is the reverse of Own. What the viewer sees the world from stays its own.
 func (v *Viewer) Disown(h bulk.Handle) {
+	mine := v.Owns(h)
 	v.owned = slices.DeleteFunc(v.owned, func(o bulk.Handle) bool { return o == h })
 	v.ruleChanged = true
+	if mine && !v.Owns(h) {
+		v.reenter(h)
+	}
+}
+
+// reenter has the next snapshots enter h again, and send nothing of it before: it
+// became the viewer's own, or ceased to be, so that what the client is sent of it
+// is another row (R7).
+func (v *Viewer) reenter(h bulk.Handle) {
+	if place, ok := v.members.find(h.Index()); ok && v.rows[place].handle == h {
+		v.rows[place].enterTick = 0 // before any shape
+		v.members.activate(h.Index())
+	}
 }
 
 // Owns says whether h is what the viewer sees the world from, or was given to it

@@ -13,7 +13,8 @@ import (
 // that changes in each of 60 ticks a second is remembered for 0.8 s: beyond any
 // round trip that is playable. A row whose baseline has fallen out is sent
 // whole. Memory: 270 bytes a used slot, one row for a tenant that never
-// changed, and historyDepth rows for any other.
+// changed, and historyDepth rows for any other; as much again for one with
+// fields that only owners are sent.
 const historyDepth = 48
 
 // Frame is the quantised state of the world at one tick. It keeps the last
@@ -41,6 +42,7 @@ type present struct {
 	version uint32      // tick at which its newest state came about
 	oldest  uint32      // tick from which on it is remembered how it was
 	shape   uint32      // tick since which its set of components is what it is
+	secret  bool        // what owners are sent of it is another row: tenant.whole
 }
 
 // tenant is the entity in one slot as of the frame.
@@ -50,9 +52,38 @@ type tenant struct {
 	position world.Vec3
 	placed   bool // has a body, so it can be near or far
 
+	history        // as everybody is sent it: less what only owners are
+	whole   *whole // as owners are sent it, if that is another row
+}
+
+// whole is a row with what only owners are sent. It has versions and a history of
+// its own, so that nobody else's baselines depend on how often that changes (R7).
+type whole struct {
+	present present // but for handle and secret
+	history history
+}
+
+// history is the last states of a row.
+type history struct {
 	newest, count uint8 // ring of states: ticks[newest] is the newest
 	ticks         [historyDepth]uint32
 	words         []uint32 // one row, or historyDepth of them once it changed
+}
+
+// as is the history of what owners are sent, or everybody else.
+func (t *tenant) as(owned bool) *history {
+	if owned && t.whole != nil {
+		return &t.whole.history
+	}
+	return &t.history
+}
+
+// forget drops all states.
+func (t *tenant) forget() {
+	t.count = 0
+	if t.whole != nil {
+		t.whole.history.count = 0
+	}
 }
 
 func newFrame(c *wire.Codec, bound []int) *Frame {
@@ -78,7 +109,8 @@ func (f *Frame) capture(w *world.World) {
 // vacate empties the slot of a destroyed entity, which no later frame holds.
 func (f *Frame) vacate(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
-		f.present[h.Index()].handle, t.count = 0, 0
+		f.present[h.Index()].handle = 0
+		t.forget()
 	}
 }
 
@@ -88,7 +120,8 @@ func (f *Frame) update(w *world.World, slot uint32) {
 	t, p := &f.tenants[slot], &f.present[slot]
 	h := w.HandleAt(slot)
 	if h != p.handle {
-		p.handle, t.count, p.shape = h, 0, f.tick
+		p.handle, p.shape = h, f.tick
+		t.forget()
 		f.replaced = append(f.replaced, slot)
 	}
 	t.kind, _ = w.KindOf(h)
@@ -97,16 +130,27 @@ func (f *Frame) update(w *world.World, slot uint32) {
 	if t.mask != f.scratch.Mask {
 		// Deltas need equal masks, so another set of components is another
 		// life of the row: viewers are sent Enter again.
-		t.mask, t.count, p.shape = f.scratch.Mask, 0, f.tick
+		t.mask, p.shape = f.scratch.Mask, f.tick
+		t.forget()
 	}
-	if t.count == 0 || !slices.Equal(f.state(t, 0), f.scratch.Words) {
-		f.push(t)
-		p.version, p.oldest = f.tick, t.oldest()
+	if p.secret = f.schema.OwnedMask()&t.mask != 0; p.secret {
+		if t.whole == nil {
+			t.whole = &whole{}
+		}
+		t.whole.present.shape = p.shape
+		f.push(&t.whole.present, &t.whole.history)
+		f.schema.HideOwned(f.scratch)
+	} else {
+		t.whole = nil
 	}
+	f.push(p, &t.history)
 }
 
-// push makes the scratch row the newest state of t.
-func (f *Frame) push(t *tenant) {
+// push makes the scratch row the newest state of a history, if it is another one.
+func (f *Frame) push(p *present, t *history) {
+	if t.count > 0 && slices.Equal(f.state(t, 0), f.scratch.Words) {
+		return
+	}
 	switch n := f.schema.Words(); {
 	case t.words == nil:
 		t.words = make([]uint32, n)
@@ -120,27 +164,28 @@ func (f *Frame) push(t *tenant) {
 	t.count = min(t.count+1, historyDepth)
 	t.ticks[t.newest] = f.tick
 	copy(f.state(t, 0), f.scratch.Words)
+	p.version, p.oldest = f.tick, t.oldest()
 }
 
 // state returns the words of the age-th newest state of t.
-func (f *Frame) state(t *tenant, age uint8) []uint32 {
+func (f *Frame) state(t *history, age uint8) []uint32 {
 	n := f.schema.Words()
 	at := int((t.newest+historyDepth-age)%historyDepth) * n
 	return t.words[at : at+n : at+n]
 }
 
-// current returns the newest row of t.
-func (f *Frame) current(t *tenant) wire.Row {
-	return wire.Row{Mask: t.mask, Words: f.state(t, 0)}
+// current returns the newest row of t, as owners are sent it or everybody else.
+func (f *Frame) current(t *tenant, owned bool) wire.Row {
+	return wire.Row{Mask: t.mask, Owned: owned, Words: f.state(t.as(owned), 0)}
 }
 
 // oldest is the tick at which the oldest state that is remembered came about.
-func (t *tenant) oldest() uint32 {
+func (t *history) oldest() uint32 {
 	return t.ticks[(t.newest+historyDepth+1-t.count)%historyDepth]
 }
 
 // at returns the words of t as they were at a tick that its history reaches.
-func (f *Frame) at(t *tenant, tick uint32) []uint32 {
+func (f *Frame) at(t *history, tick uint32) []uint32 {
 	age := uint8(0)
 	for t.ticks[(t.newest+historyDepth-age)%historyDepth] > tick && !fault.BaselineNewest {
 		age++

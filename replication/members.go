@@ -35,6 +35,11 @@ func (m *members) at(slot uint32) *uint32 {
 	return &m.rows[m.rank(i, slot)]
 }
 
+// activate has the row of a member looked at in the next snapshot.
+func (m *members) activate(slot uint32) {
+	m.active[m.search(slot>>6)] |= 1 << (slot & 63)
+}
+
 // search returns the first word from a number on.
 func (m *members) search(number uint32) int {
 	low, n := 0, len(m.numbers)

@@ -23,7 +23,10 @@ func (v *Viewer) selectRows() bool {
 			bit := rest & -rest
 			slot := m.numbers[i]<<6 | uint32(bits.TrailingZeros64(bit))
 			place := m.rows[first+bits.OnesCount64(mask&(bit-1))]
-			row, p := &rows[place], &present[slot]
+			row, p, owned := &rows[place], &present[slot], codingKey(0)
+			if p.secret && v.Owns(row.handle) {
+				p, owned = &r.frame.tenants[slot].whole.present, ownedKey
+			}
 			switch {
 			case p.shape > row.enterTick:
 				w.wanted = append(w.wanted, wanted{row.handle, row.enterTick, place})
@@ -33,7 +36,7 @@ func (v *Viewer) selectRows() bool {
 			case row.waiting && row.sentTick >= p.version && (past.tick-row.sentTick <= resend || fault.NeverResend):
 				// On its way.
 			default:
-				waiting = append(waiting, past.key(slot, row, p))
+				waiting = append(waiting, past.key(slot, row, p)|owned)
 				places = append(places, place)
 			}
 		}

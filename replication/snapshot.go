@@ -121,7 +121,7 @@ func (v *Viewer) sendAll() {
 // row holds.
 func (v *Viewer) teachReferences(k codingKey) {
 	if f := v.replicator.frame; f.schema.Refers() {
-		f.schema.References(f.current(&f.tenants[k.slot()]), v.teach)
+		f.schema.References(f.current(&f.tenants[k.slot()], k.owned()), v.teach)
 	}
 }
 
@@ -140,7 +140,8 @@ func (v *Viewer) closeSnapshot(p *packed) {
 	v.buffers[n] = append(b, p.bytes...)
 	v.datagrams = append(v.datagrams, v.buffers[n])
 	v.tokens -= len(v.buffers[n])
-	v.work.stats.datagram(p, len(v.buffers[n]))
+	v.work.stats.datagram(p, len(v.buffers[n]), v.replicator.frame.schema.Components())
+	v.stats.datagram(p.rows, len(v.buffers[n]))
 }
 
 // encodeByPriority makes datagrams of the most urgent rows.
@@ -256,5 +257,5 @@ func (v *Viewer) anchor(i int) (at int, ok bool) {
 // which component.
 func (f *Frame) parent(k codingKey) (component int, h bulk.Handle) {
 	t := &f.tenants[k.slot()]
-	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(t, f.tick-k.age())})
+	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(&t.history, f.tick-k.age())})
 }

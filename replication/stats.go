@@ -1,5 +1,7 @@
 package replication
 
+import "github.com/worldd/worldd/replication/wire"
+
 // Stats counts what replication did, over all viewers.
 type Stats struct {
 	Frames         uint64 // frames captured
@@ -14,11 +16,16 @@ type Stats struct {
 	RowsLost       uint64 // rows of snapshots taken for lost, to be sent again
 	StructureBytes uint64
 	StateBytes     uint64
-	Resyncs        uint64 // viewers sent their whole interest set again
+	// StateRowBits are the bits of rows in State datagrams, and EnterRowBits those
+	// of rows in Enter records, by the schema's components: whose they are. The
+	// rest of StateBytes and StructureBytes are headers.
+	StateRowBits, EnterRowBits [wire.MaxComponents]uint64
+	Resyncs                    uint64 // viewers sent their whole interest set again
 }
 
 // datagram counts a State datagram.
-func (s *Stats) datagram(p *packed, bytes int) {
+func (s *Stats) datagram(p *packed, bytes, components int) {
+	addShares(&s.StateRowBits, &p.shares, components)
 	s.Snapshots++
 	s.StateBytes += uint64(bytes)
 	s.Rows += uint64(p.rows)
@@ -26,3 +33,28 @@ func (s *Stats) datagram(p *packed, bytes int) {
 	s.RowsAnchored += uint64(p.anchored)
 	s.RowsWhole += uint64(p.whole)
 }
+
+func addShares(sum *[wire.MaxComponents]uint64, shares *wire.Shares, components int) {
+	for i := range components {
+		sum[i] += shares.Bits(i)
+	}
+}
+
+// ViewerStats counts what was made for one viewer.
+type ViewerStats struct {
+	Snapshots      uint64 // State datagrams
+	Rows           uint64 // rows in them
+	RowsLost       uint64 // rows of snapshots taken for lost, to be sent again
+	StructureBytes uint64
+	StateBytes     uint64
+}
+
+// datagram counts a State datagram.
+func (s *ViewerStats) datagram(rows uint32, bytes int) {
+	s.Snapshots++
+	s.Rows += uint64(rows)
+	s.StateBytes += uint64(bytes)
+}
+
+// Stats returns the viewer's counters since it was added.
+func (v *Viewer) Stats() ViewerStats { return v.stats }

@@ -33,6 +33,7 @@ type Viewer struct {
 	sent      sentLog
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 	resync    bool
+	stats     ViewerStats
 	datagrams [][]byte // of the newest snapshots
 	buffers   [maxDatagrams][]byte
 
@@ -72,6 +73,7 @@ func (v *Viewer) Snapshot() Update {
 	stream := v.structure.take(v.replicator.frame.tick)
 	v.tokens -= v.structure.bill()
 	w.stats.StructureBytes += uint64(len(stream))
+	v.stats.StructureBytes += uint64(len(stream))
 	v.replicator.audit(v)
 	return Update{Stream: stream, Datagrams: datagrams}
 }
@@ -183,7 +185,19 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 
 // Follow makes h what the viewer sees the world from, from the next snapshot on.
 // While h is not in the frame, it sees from where it was.
-func (v *Viewer) Follow(h bulk.Handle) { v.focus, v.ruleChanged = h, true }
+func (v *Viewer) Follow(h bulk.Handle) {
+	if before := v.focus; h != before {
+		mine := v.Owns(h)
+		v.focus = h
+		if !v.Owns(before) {
+			v.reenter(before)
+		}
+		if !mine {
+			v.reenter(h)
+		}
+	}
+	v.ruleChanged = true
+}
 
 // Resync makes the next snapshots enter the whole interest set again, for a
 // client that found its state at fault.
@@ -203,6 +217,10 @@ func (v *Viewer) reenterAll() {
 // StructureWaits says whether structure was sent that the client has not
 // acknowledged as applied.
 func (v *Viewer) StructureWaits() bool { return v.structure.applied != v.structure.written }
+
+// Budget is how many bytes may be sent now; it is negative after a burst of
+// structure.
+func (v *Viewer) Budget() int { return v.tokens }
 
 // Seq is the sequence number of the newest snapshot made.
 func (v *Viewer) Seq() uint32 { return v.sent.newest }

@@ -36,7 +36,8 @@ func (w *workspace) turnTo(r *Replicator) {
 // call.
 func (w *workspace) fullRow(s *wire.Schema, row wire.Row) []byte {
 	w.writer.Reset(w.full[:0])
-	s.AppendFull(&w.writer, row)
+	shares := s.AppendFull(&w.writer, row)
+	addShares(&w.stats.EnterRowBits, &shares, s.Components())
 	w.full = w.writer.Bytes()
 	return w.full
 }

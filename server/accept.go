@@ -27,8 +27,9 @@ const (
 	packetSize = 1280
 )
 
-func quicConfig() *quic.Config {
+func (s *Server) quicConfig() *quic.Config {
 	return &quic.Config{
+		Tracer:               s.qlogs.tracer(),
 		HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: idleTimeout,
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
 		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
@@ -64,7 +65,7 @@ func (s *Server) serve(conn *quic.Conn) {
 	}
 	s.traffic.handshakes.Add(1)
 	var once sync.Once
-	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic}
+	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic, timings: s.timings}
 	session := s.core.Open(c)
 	s.carried.began(c, session)
 	defer s.carried.over(c)

@@ -33,7 +33,7 @@ func listenAdmin(s *Server) (*admin, error) {
 		return nil, fmt.Errorf("server: can't listen on the admin address %s: %w", s.config.AdminListen, err)
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{s})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{s}, s.timings)
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -42,6 +42,8 @@ func listenAdmin(s *Server) (*admin, error) {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("/healthz", s.healthz)
 	mux.HandleFunc("/readyz", s.readyz)
+	mux.HandleFunc("GET /sessions", s.sessions)
+	mux.HandleFunc("POST /sessions/{id}/qlog", s.qlog)
 	return &admin{listener, &http.Server{Handler: mux, ReadHeaderTimeout: adminHeaderTimeout}}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,6 +28,10 @@ type Config struct {
 	// /64. Default 64, and no such limit for this machine itself (loopback); a
 	// number that is given is for everybody.
 	MaxSessionsPerAddress int
+	// QlogDir is a folder that exists, for recordings of single sessions' transport
+	// (POST /sessions/ID/qlog on the admin address). Empty: none can be made, and
+	// packets cost a little less.
+	QlogDir string
 	// DrainTimeout is how long clients are given to take their goodbyes when
 	// the server ends. Default 3 s.
 	DrainTimeout time.Duration
@@ -47,6 +52,11 @@ func (c Config) Validate() error {
 	if c.AdminListen != "" {
 		if _, _, err := net.SplitHostPort(c.AdminListen); err != nil {
 			errs = append(errs, fmt.Errorf("server: admin address %q: want host:port", c.AdminListen))
+		}
+	}
+	if c.QlogDir != "" {
+		if info, err := os.Stat(c.QlogDir); err != nil || !info.IsDir() {
+			errs = append(errs, errors.Join(fmt.Errorf("server: qlog folder %q: want a folder that is there", c.QlogDir), err))
 		}
 	}
 	if c.World == nil {

@@ -84,6 +84,7 @@ type guest struct {
 	door    *door
 	address netip.Prefix
 	inside  bool
+	tape    *tape // nil if nothing is recorded
 }
 
 // knock is called with the first packet of each attempt that is trusted, or has

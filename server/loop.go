@@ -29,9 +29,11 @@ const (
 type loop struct {
 	core     *Core
 	traffic  *traffic
+	timings  *timings
 	saver    *saver
 	interval time.Duration
 	slept    *time.Timer
+	asked    chan func() // by the operator, to be run between two ticks
 
 	mu       sync.Mutex // guards what report reads
 	ticks    *hdrhistogram.Histogram
@@ -65,10 +67,10 @@ type TickReport struct {
 	Receive, Step, Replicate time.Duration
 }
 
-func newLoop(core *Core, t *traffic, s *saver) *loop {
+func newLoop(core *Core, t *traffic, timed *timings, s *saver) *loop {
 	hz := core.world.TickHz()
 	l := &loop{
-		core: core, traffic: t, saver: s, interval: time.Second / time.Duration(hz),
+		core: core, traffic: t, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.snapshot.Tick.RateHz = hz
@@ -94,6 +96,7 @@ func (l *loop) run(ctx context.Context) {
 		}
 		due = due.Add(l.interval)
 		l.tick()
+		l.answer()
 		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.world.TickHz()) == 0 {
 			l.publish(l.core.world.StateHash())
@@ -127,12 +130,14 @@ func (l *loop) tick() {
 	stepped := time.Now()
 	l.core.Send()
 	ended := time.Now()
+	spent := [phases]time.Duration{phaseReceive: received.Sub(began), phaseStep: stepped.Sub(received), phaseReplicate: ended.Sub(stepped)}
+	l.timings.tick(spent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.ticks.RecordValue(max(ended.Sub(began).Microseconds(), 1)) // a minute and more is a minute
-	l.spent[phaseReceive] += received.Sub(began)
-	l.spent[phaseStep] += stepped.Sub(received)
-	l.spent[phaseReplicate] += ended.Sub(stepped)
+	for phase, d := range spent {
+		l.spent[phase] += d
+	}
 	l.lastTick = ended
 }
 

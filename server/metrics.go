@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -31,12 +33,13 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(value float64, name, help string, labels ...string) {
 		send(prometheus.GaugeValue, value, name, help, labels...)
 	}
-	collectTick(r, counter, out)
+	collectTick(r, counter, gauge)
 	collectSystems(r.World.Systems, out)
 	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
 	collectTraffic(r.Traffic, counter)
+	collectCoded(c.server.config.Schema, r.Replication, counter)
 	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
 	collectPackets(c.server.carried.packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
@@ -55,24 +58,23 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
 	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "The longest that a save has kept a tick waiting.")
-	age := prometheus.NewDesc("worldd_snapshot_age_seconds", "Time from making a snapshot to sending it.", nil, nil)
-	out <- prometheus.MustNewConstSummary(age, r.Traffic.Snapshots, r.Traffic.SnapshotAge.Seconds(), nil)
 	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes that wait for a sender, of all sessions.")
 }
 
 const dropped = "What clients sent beyond their limits, by the limit: datagrams and inputs dropped, reads of streams put off."
 
-type countFunc func(value uint64, name, help string, labels ...string)
+type (
+	countFunc func(value uint64, name, help string, labels ...string)
+	gaugeFunc func(value float64, name, help string, labels ...string)
+)
 
-func collectTick(r Report, counter countFunc, out chan<- prometheus.Metric) {
-	const name, help = "worldd_tick_duration_seconds", "Duration of ticks: quantiles of the whole, sums of the phases."
-	total := r.Tick.Receive + r.Tick.Step + r.Tick.Replicate
-	desc := prometheus.NewDesc(name, help, []string{"phase"}, nil)
-	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, total.Seconds(),
-		map[float64]float64{0.5: r.Tick.P50.Seconds(), 0.99: r.Tick.P99.Seconds(), 1: r.Tick.Max.Seconds()}, "all")
-	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Receive.Seconds(), nil, "receive")
-	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Step.Seconds(), nil, "step")
-	out <- prometheus.MustNewConstSummary(desc, r.Tick.Count, r.Tick.Replicate.Seconds(), nil, "replicate")
+func collectTick(r Report, counter countFunc, gauge gaugeFunc) {
+	for _, q := range []struct {
+		quantile string
+		value    time.Duration
+	}{{"0.5", r.Tick.P50}, {"0.99", r.Tick.P99}, {"1", r.Tick.Max}} {
+		gauge(q.value.Seconds(), "worldd_tick_quantile_seconds", "Quantiles of the duration of all ticks since the start.", "quantile", q.quantile)
+	}
 	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
 }
 
@@ -104,7 +106,6 @@ func collectTraffic(t Traffic, counter countFunc) {
 	const (
 		handshakes = "Connections, by what became of them."
 		datagrams  = "Datagrams, by direction and what became of them."
-		bytes      = "Bytes without packet headers, by direction and kind."
 	)
 	counter(t.Handshakes, "worldd_handshakes_total", handshakes, "result", "ok")
 	counter(t.HandshakesFailed, "worldd_handshakes_total", handshakes, "result", "no_stream")
@@ -119,7 +120,7 @@ func collectTraffic(t Traffic, counter countFunc) {
 	counter(t.DatagramsReplaced, "worldd_datagrams_total", datagrams, "dir", "out", "result", "replaced")
 	counter(t.DatagramsRefused, "worldd_datagrams_total", datagrams, "dir", "out", "result", "refused")
 	counter(t.ReceivedDatagrams, "worldd_datagrams_total", datagrams, "dir", "in", "result", "received")
-	counter(t.DatagramBytes, "worldd_bytes_total", bytes, "dir", "out", "component", "state")
-	counter(t.StreamBytes, "worldd_bytes_total", bytes, "dir", "out", "component", "stream")
-	counter(t.ReceivedBytes, "worldd_bytes_total", bytes, "dir", "in", "component", "all")
+	counter(t.DatagramBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "state")
+	counter(t.StreamBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "stream")
+	counter(t.ReceivedBytes, "worldd_bytes_total", bytesHelp, "dir", "in", "component", "all")
 }

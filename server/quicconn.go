@@ -42,6 +42,7 @@ type quicConn struct {
 	code     wire.Code
 	text     string
 	counters *traffic
+	timings  *timings
 }
 
 // SendStream queues bytes for the stream.
@@ -157,6 +158,7 @@ func (c *quicConn) send() {
 			w.stream = wire.AppendFrame(w.stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
 		}
 		if len(w.stream) > 0 {
+			c.timings.unsent.Observe(float64(len(w.stream)))
 			n, err := c.stream.Write(w.stream)
 			c.counters.streamBytes.Add(uint64(n))
 			if err != nil {
@@ -169,7 +171,7 @@ func (c *quicConn) send() {
 		}
 		if len(w.datagrams) > 0 {
 			c.counters.snapshots.Add(1)
-			c.counters.snapshotAge.Add(int64(time.Since(w.made)))
+			c.timings.snapshots.Observe(time.Since(w.made).Seconds())
 			c.sendDatagrams(w.datagrams)
 		}
 	}

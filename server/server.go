@@ -33,6 +33,8 @@ type Server struct {
 	connections sync.WaitGroup // their goroutines
 	traffic     traffic
 	carried     carried
+	timings     *timings
+	qlogs       qlogs
 	loop        *loop
 }
 
@@ -63,10 +65,11 @@ func Listen(c Config) (*Server, error) {
 		certificate = &own
 	}
 	s := &Server{
-		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate),
+		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate), timings: newTimings(),
+		qlogs: qlogs{folder: c.QlogDir},
 	}
 	s.door = newDoor(c.limits(), &s.traffic)
-	s.loop = newLoop(core, &s.traffic, newSaver(c.Image, core.world, c.Log))
+	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log))
 	if err := s.listen(*certificate); err != nil {
 		return nil, err
 	}
@@ -110,7 +113,7 @@ func (s *Server) listen(certificate tls.Certificate) error {
 	s.transport = &quic.Transport{Conn: s.udp, VerifySourceAddress: s.door.distrusts, ConnContext: s.door.knock}
 	s.listener, err = s.transport.Listen(&tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, NextProtos: []string{wire.ALPN},
-	}, quicConfig())
+	}, s.quicConfig())
 	if err != nil {
 		return errors.Join(fmt.Errorf("server: can't serve QUIC on %s: %w", s.config.Listen, err), s.udp.Close())
 	}

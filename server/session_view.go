@@ -33,6 +33,14 @@ func (s *Session) SetFilter(f replication.Filter) {
 	}
 }
 
+// Traffic counts what was made for the session's client. It is zero before Join.
+func (s *Session) Traffic() replication.ViewerStats {
+	if s.viewer == nil {
+		return replication.ViewerStats{}
+	}
+	return s.viewer.Stats()
+}
+
 // Resolve says what this session's client may do with h.
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	if s.viewer == nil {

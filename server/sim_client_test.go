@@ -360,7 +360,10 @@ func (c *simClient) check(e *client.Entity) {
 	if name, ok := c.names.Get(e); !ok || name.Value != l.identity {
 		s.fail("H1", "client %d has somebody else as %v", c.number, h)
 	}
-	if want, got := l.at(e.Tick()), e.AppendWords(nil); !slices.Equal(want, got) && !c.misled {
+	if e.Owned() != (h == c.server.Entity()) && !c.misled {
+		s.fail("R7", "client %d owns %v: %v, its own is %v", c.number, h, e.Owned(), c.server.Entity())
+	}
+	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendWords(nil); !slices.Equal(want, got) && !c.misled {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
 	}
 	c.of(l).heard, c.of(l).seen = true, true

@@ -25,7 +25,9 @@ func (s *sim) do(o op) {
 	case "flash":
 		s.world.Destroy(s.spawn(kind(0), f(1), f(2), 0, 0))
 	case "push":
-		s.world.SetVelocity(s.pick(a(0)), world.Vec3{X: f(1), Z: f(2)})
+		h := s.pick(a(0))
+		s.world.SetVelocity(h, world.Vec3{X: f(1), Z: f(2)})
+		s.purse.Set(h, Purse{int32(1<<16 + s.tick)})
 	case "move":
 		s.world.SetPosition(s.pick(a(0)), world.Vec3{X: f(1), Y: 1, Z: f(2)})
 	case "refer":

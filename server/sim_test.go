@@ -24,13 +24,17 @@ import (
 // that ever happened on the server; every answer that anybody gets about any
 // handle ever issued is held against it, in every tick (sim_oracle_test.go).
 
-// Identity never changes; Target refers to any handle, dead ones too.
+// Identity never changes; Target refers to any handle, dead ones too; Purse is for
+// its owner's eyes.
 type (
 	Identity struct {
 		Value uint64 `net:"always"`
 	}
 	Target struct {
 		Handle bulk.Handle `net:"ref"`
+	}
+	Purse struct {
+		Coins int32 `net:"bits=20,owner"`
 	}
 )
 
@@ -92,6 +96,7 @@ type sim struct {
 	world         *world.World
 	identity      *world.Component[Identity]
 	target        *world.Component[Target]
+	purse         *world.Component[Purse]
 	crate, ghost  world.KindID
 	run           int
 	epoch         uint64
@@ -198,6 +203,7 @@ func (s *sim) makeSchema() {
 	s.must(wire.AddComponent[wire.Body](s.schema, replication.BodyComponent))
 	s.must(wire.AddComponent[Identity](s.schema, "identity"))
 	s.must(wire.AddComponent[Target](s.schema, "target"))
+	s.must(wire.AddComponent[Purse](s.schema, "purse"))
 	s.words = make([]uint32, s.schema.Words())
 }
 
@@ -212,6 +218,8 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.identity, err = world.Register[Identity](w, "identity")
 	s.must(err)
 	s.target, err = world.Register[Target](w, "target")
+	s.must(err)
+	s.purse, err = world.Register[Purse](w, "purse")
 	s.must(err)
 	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
 	s.must(err)
@@ -285,6 +293,7 @@ func (s *sim) spawn(kind world.KindID, x, z, vx, vz float32) bulk.Handle {
 	}
 	identity := uint64(h)*0x9e3779b97f4a7c15 ^ uint64(s.script.seed)
 	s.identity.Set(h, Identity{identity})
+	s.purse.Set(h, Purse{int32(identity & 0xffff)})
 	s.issue(h, identity)
 	return h
 }
@@ -338,7 +347,7 @@ func (s *sim) record() {
 	}
 }
 
-// quantised is the state of a handle as a client must see it. The result is
+// quantised is the state of a handle as its owner must see it. The result is
 // valid until the next call.
 func (s *sim) quantised(h bulk.Handle) []uint32 {
 	words := s.words
@@ -356,6 +365,9 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 	}
 	if c := s.target.Get(h); c != nil {
 		put("target", unsafe.Pointer(c))
+	}
+	if c := s.purse.Get(h); c != nil {
+		put("purse", unsafe.Pointer(c))
 	}
 	return words
 }
@@ -423,6 +435,16 @@ func (s *sim) poked(p *server.Session, target world.Entity, args []byte) error {
 	}
 	s.world.SetVelocity(target, world.Vec3{Y: 5})
 	return nil
+}
+
+// seen is what a client must see of a state: without what only owners are sent,
+// if it is none.
+func (s *sim) seen(words []uint32, owned bool) []uint32 {
+	words = slices.Clone(words)
+	if !owned && words != nil {
+		s.schema.HideOwned(wire.Row{Words: words})
+	}
+	return words
 }
 
 // nth chooses among n, whatever i is.

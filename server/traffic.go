@@ -1,9 +1,6 @@
 package server
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "sync/atomic"
 
 // traffic counts what connections carry; their goroutines share it.
 type traffic struct {
@@ -20,7 +17,6 @@ type traffic struct {
 	replaced          atomic.Uint64 // datagrams replaced by newer ones before they were sent
 	refused           atomic.Uint64 // datagrams that the transport did not take
 	snapshots         atomic.Uint64 // sent
-	snapshotAge       atomic.Int64  // nanoseconds that they waited for their sender, summed
 	unsent            atomic.Int64  // stream bytes in queues, now
 	receivedBytes     atomic.Uint64
 	receivedDatagrams atomic.Uint64
@@ -33,12 +29,11 @@ type Traffic struct {
 	Handshakes, HandshakesFailed, HandshakesRefused uint64
 	// StreamBytes and DatagramBytes are sent, without packet headers.
 	StreamBytes, DatagramBytes uint64
-	Datagrams                  uint64        // sent
-	DatagramsReplaced          uint64        // a newer snapshot took their place before they were sent
-	DatagramsRefused           uint64        // not taken by the transport
-	Snapshots                  uint64        // sent
-	SnapshotAge                time.Duration // that they waited for their sender, summed
-	UnsentBytes                int64         // of streams, in queues now
+	Datagrams                  uint64 // sent
+	DatagramsReplaced          uint64 // a newer snapshot took their place before they were sent
+	DatagramsRefused           uint64 // not taken by the transport
+	Snapshots                  uint64 // sent
+	UnsentBytes                int64  // of streams, in queues now
 	ReceivedBytes              uint64
 	ReceivedDatagrams          uint64
 	// What limits.go keeps out: attempts at connections by their reason, and what
@@ -52,7 +47,7 @@ func (t *traffic) load() Traffic {
 		Handshakes: t.handshakes.Load(), HandshakesFailed: t.handshakesFailed.Load(), HandshakesRefused: t.handshakesRefused.Load(),
 		StreamBytes: t.streamBytes.Load(), DatagramBytes: t.datagramBytes.Load(), Datagrams: t.datagrams.Load(),
 		DatagramsReplaced: t.replaced.Load(), DatagramsRefused: t.refused.Load(),
-		Snapshots: t.snapshots.Load(), SnapshotAge: time.Duration(t.snapshotAge.Load()), UnsentBytes: t.unsent.Load(),
+		Snapshots: t.snapshots.Load(), UnsentBytes: t.unsent.Load(),
 		ReceivedBytes: t.receivedBytes.Load(), ReceivedDatagrams: t.receivedDatagrams.Load(),
 		HandshakesCrowded: t.handshakesCrowded.Load(), HandshakesFast: t.handshakesFast.Load(), HandshakesAddress: t.handshakesAddress.Load(),
 		Retries: t.retries.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),

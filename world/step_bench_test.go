@@ -2,7 +2,9 @@ package world_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/worldd/worldd/world"
 )
@@ -43,6 +45,30 @@ func BenchmarkStepSparse(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkSparseAgainstAlone steps ten thousand awake bodies by themselves and
+// among a million in turns of ten steps, so that whatever else the machine does
+// meets both, and gives the ratio of their medians and of their least.
+func BenchmarkSparseAgainstAlone(b *testing.B) {
+	worlds := [2]*world.World{flock(b, world.Config{}, 10_000, 10_000), flock(b, world.Config{}, 1_000_000, 10_000)}
+	var took [2][]time.Duration
+	for b.Loop() {
+		for i, w := range worlds {
+			began := time.Now()
+			for range 10 {
+				w.Step()
+				w.ClearDirty()
+			}
+			took[i] = append(took[i], time.Since(began))
+		}
+	}
+	slices.Sort(took[0])
+	slices.Sort(took[1])
+	median, least := len(took[0])/2, 0
+	b.ReportMetric(float64(took[1][median])/float64(took[0][median]), "median-ratio")
+	b.ReportMetric(float64(took[1][least])/float64(took[0][least]), "least-ratio")
+	b.ReportMetric(took[1][least].Seconds()*1e2, "ms/step")
 }
 
 // BenchmarkStepDense is the step of 100,000 awake bodies: with nothing but

@@ -41,6 +41,7 @@ type serveCommand struct {
 
 	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there."`
 	ImageEvery time.Duration `default:"30s" placeholder:"TIME" help:"Time between two saves (${default})."`
+	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay."`
 }
 
@@ -71,7 +72,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	core.MaxSessions = c.limits(file).MaxSessions
 	config := server.Config{
 		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin,
-		MaxSessionsPerAddress: c.MaxSessionsPerAddress, Log: newLog(std.err, zapcore.InfoLevel),
+		MaxSessionsPerAddress: c.MaxSessionsPerAddress, QlogDir: c.QlogDir, Log: newLog(std.err, zapcore.InfoLevel),
 	}
 	if config.Replication.Tables, err = loadTables(c.Tables); err != nil {
 		return err

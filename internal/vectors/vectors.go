@@ -54,6 +54,7 @@ type Entity struct {
 	Kind       uint32      `json:"kind"`
 	Tick       uint32      `json:"tick"`
 	Components uint32      `json:"components"`
+	Owned      bool        `json:"owned,omitempty"`
 	Words      []uint32    `json:"words"`
 }
 

@@ -7,7 +7,9 @@ import (
 
 // Blend writes into the component's struct at p what lies between two of its
 // states, for a picture of the time between them. ratio is 0 at from, 1 at to,
-// and above 1 beyond it. Fields that are not replicated are left alone.
+// and above 1 beyond it. owner says whether the receiver owns the entity: fields
+// that only owners are sent are left alone otherwise, as are those that are not
+// replicated.
 //
 //	ranged and raw floats   move evenly
 //	angles                  turn the shorter way
@@ -15,16 +17,16 @@ import (
 //	all others              are those of from below 1, and of to from there on
 //
 // Beyond 1 only fields with predict=linear go on, and stay within their range.
-func (s *Schema) Blend(component int, from, to []uint32, ratio float64, p unsafe.Pointer) {
+func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float64, p unsafe.Pointer) {
+	near := from
 	if ratio >= 1 {
-		s.Restore(component, to, p)
-	} else {
-		s.Restore(component, from, p)
+		near = to
 	}
+	s.restore(component, owner, near, p)
 	c := &s.components[component]
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
-		if at := f.word - c.Offset; f.moves(ratio) && (from[at] != to[at] || f.kind == kindRaw64) {
+		if at := f.word - c.Offset; f.moves(ratio) && f.sentTo(owner) && (from[at] != to[at] || f.kind == kindRaw64) {
 			f.blend(from[at:], to[at:], ratio, unsafe.Add(p, f.offset))
 		}
 	}

@@ -24,7 +24,8 @@ type pose struct {
 	Ammo   int32      `net:"bits=12,predict=linear"`
 	Mode   uint8      `net:"enum=5"`
 	Armed  bool
-	Cache  int32 `net:"-"`
+	Secret float32 `net:"range=0..10,step=1/256,owner"`
+	Cache  int32   `net:"-"`
 }
 
 func about(axis int, angle float64) (q [4]float32) {
@@ -39,17 +40,23 @@ func blendPoses(t *testing.T, from, to pose, ratio float64) pose {
 	s.Quantise(0, unsafe.Pointer(&from), a)
 	s.Quantise(0, unsafe.Pointer(&to), b)
 	got := pose{Cache: 77}
-	s.Blend(0, a, b, ratio, unsafe.Pointer(&got))
+	s.Blend(0, true, a, b, ratio, unsafe.Pointer(&got))
 	require.EqualValues(t, 77, got.Cache, "not replicated")
+	public := pose{Secret: 88}
+	s.Blend(0, false, a, b, ratio, unsafe.Pointer(&public))
+	require.EqualValues(t, 88, public.Secret, "only for owners")
+	public.Secret, public.Cache = got.Secret, got.Cache
+	require.Equal(t, got, public)
 	return got
 }
 
 func TestBlend(t *testing.T) {
-	from := pose{Near: 1, Far: 2, Raw: 3, Exact: 4, Yaw: 3, Pitch: -3, Facing: about(1, 1), Ammo: 5, Mode: 1}
-	to := pose{Near: 3, Far: 4, Raw: 7, Exact: 8, Yaw: -3, Pitch: 3, Facing: about(1, 1.4), Ammo: 9, Mode: 4, Armed: true}
+	from := pose{Secret: 2, Near: 1, Far: 2, Raw: 3, Exact: 4, Yaw: 3, Pitch: -3, Facing: about(1, 1), Ammo: 5, Mode: 1}
+	to := pose{Secret: 4, Near: 3, Far: 4, Raw: 7, Exact: 8, Yaw: -3, Pitch: 3, Facing: about(1, 1.4), Ammo: 9, Mode: 4, Armed: true}
 
 	got := blendPoses(t, from, to, 0.5)
 	require.EqualValues(t, 2, got.Near)
+	require.EqualValues(t, 3, got.Secret)
 	require.EqualValues(t, 3, got.Far)
 	require.EqualValues(t, 5, got.Raw)
 	require.EqualValues(t, 6, got.Exact)
@@ -92,7 +99,7 @@ func TestBlendEndsAndUnits(t *testing.T) {
 			for ratio, want := range map[float64][]uint32{-1: a, 0: a, 1: b} {
 				memory := reflect.New(spec.Type).UnsafePointer()
 				words := make([]uint32, spec.Words)
-				s.Blend(i, a, b, ratio, memory)
+				s.Blend(i, true, a, b, ratio, memory)
 				s.Quantise(i, memory, words)
 				require.Equal(t, want, words, "%s at %v", spec.Name, ratio)
 			}
@@ -121,6 +128,6 @@ func BenchmarkBlend(b *testing.B) {
 	var body wire.Body
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Blend(0, from, to, 0.3, unsafe.Pointer(&body))
+		s.Blend(0, true, from, to, 0.3, unsafe.Pointer(&body))
 	}
 }

@@ -10,7 +10,8 @@ type Chunks struct {
 	writer BitWriter
 }
 
-// Chunk is the place of one row's bits.
+// Chunk is the place of one row's bits. Its shares are before it, in words of 8
+// bytes, as many as the schema's components need.
 type Chunk struct {
 	at   uint32 // byte
 	bits uint32
@@ -33,11 +34,16 @@ func (k *Chunks) Len() int { return len(k.bits) }
 
 // Add codes a row, in full if past is nil.
 func (k *Chunks) Add(c *Codec, row Row, past *Past) Chunk {
-	at := max(len(k.bits)-chunkPadding, 0)
-	k.writer.Reset(k.bits[:at])
-	c.Append(&k.writer, row, past)
+	before := max(len(k.bits)-chunkPadding, 0)
+	at := before + 8*shareWords(c.schema.Components())
+	k.bits = append(k.bits[:before], make([]byte, at-before)...)
+	k.writer.Reset(k.bits)
+	shares := c.Append(&k.writer, row, past)
 	chunk := Chunk{uint32(at), uint32(k.writer.Bits())}
 	k.bits = append(k.writer.Bytes(), make([]byte, chunkPadding)...)
+	for i := before; i < at; i += 8 {
+		binary.LittleEndian.PutUint64(k.bits[i:], shares[(i-before)/8])
+	}
 	return chunk
 }
 
@@ -49,4 +55,14 @@ func (k *Chunks) Copy(w *BitWriter, chunk Chunk) {
 		from = from[7:]
 	}
 	w.Write(binary.LittleEndian.Uint64(from)&(1<<n-1), n)
+}
+
+// AddShares adds what the components of the chunk's row take, in bits, to sum, for
+// rows of a schema with so many of them.
+func (k *Chunks) AddShares(sum *Shares, chunk Chunk, components int) {
+	words := shareWords(components)
+	from := k.bits[int(chunk.at)-8*words:]
+	for i := range words {
+		sum[i] += binary.LittleEndian.Uint64(from[8*i:])
+	}
 }

@@ -15,7 +15,8 @@ import (
 type Codec struct {
 	schema *Schema
 	tables *Tables
-	parts  []part
+	parts  []part // of rows whose receivers own the entity, and
+	public []part // of everybody else's: less what only owners are sent
 	tally  *tally // of a Trainer; nil in every other Codec
 }
 
@@ -23,14 +24,32 @@ type Codec struct {
 func NewCodec(s *Schema, t *Tables) *Codec {
 	c := &Codec{schema: s, tables: t}
 	for i := range s.components {
-		p := s.planPart(i)
-		p.ground = t.groundOf(p.shape)
-		for g := range p.groups {
-			p.groups[g].heads = t.headsOf(p.shape, g, p.groups[g].ways)
-		}
+		p := c.planPart(i, true)
 		c.parts = append(c.parts, p)
+		if s.owned>>i&1 != 0 {
+			p = c.planPart(i, false)
+		}
+		c.public = append(c.public, p)
 	}
 	return c
+}
+
+// planPart makes the plan of component i, for owners or for everybody else.
+func (c *Codec) planPart(i int, owner bool) part {
+	p := c.schema.planPart(i, owner)
+	p.ground = c.tables.groundOf(p.shape)
+	for g := range p.groups {
+		p.groups[g].heads = c.tables.headsOf(p.shape, g, p.groups[g].ways)
+	}
+	return p
+}
+
+// partsOf is the plan of rows of receivers that own the entity, or do not.
+func (c *Codec) partsOf(owned bool) []part {
+	if owned {
+		return c.parts
+	}
+	return c.public
 }
 
 // Schema is the schema that the rows are of.
@@ -113,22 +132,23 @@ func (c *Codec) scale(lane int, f *forecast) int {
 }
 
 // Append writes row as it follows from past, or in full if past is nil.
-// row.Mask is known to the reader.
-func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
+// row.Mask is known to the reader. It returns what each component takes.
+func (c *Codec) Append(w *BitWriter, row Row, past *Past) (shares Shares) {
 	if past == nil {
-		c.schema.appendFields(w, row)
-		return
+		return c.schema.appendFields(w, row)
 	}
 	c.schema.mustFit(row)
 	if invariants.Enabled {
 		mustHold(past.Age > 0 && (past.Older == nil || past.Gap > 0), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
 	}
 	var f forecast
-	for i := range c.parts {
+	parts := c.partsOf(row.Owned)
+	for i := range parts {
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
-		p := &c.parts[i]
+		p := &parts[i]
+		from := w.Bits()
 		c.forecast(p, past, &f)
 		if c.tally != nil {
 			c.tally.see(p, row.Words, past, &f)
@@ -140,7 +160,9 @@ func (c *Codec) Append(w *BitWriter, row Row, past *Past) {
 				c.appendUnit(w, p, j, row.Words, past, &f)
 			}
 		}
+		shares.note(i, w.Bits()-from)
 	}
+	return shares
 }
 
 // written says whether the unit has bits of its own behind the heads.
@@ -263,8 +285,8 @@ func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint3
 }
 
 // Read reads what Append wrote into row, whose Words have the schema's length
-// and are no part of past. row.Mask says which components it has; words of
-// others become zero. After an error row holds anything.
+// and are no part of past. row.Mask says which components it has, and row.Owned
+// which fields; words of others are those of past, which has zeros. After an error row holds anything.
 func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
 	if past == nil {
 		c.schema.readFields(r, row)
@@ -272,11 +294,12 @@ func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
 	}
 	copy(row.Words, past.Base)
 	var f forecast
-	for i := range c.parts {
+	parts := c.partsOf(row.Owned)
+	for i := range parts {
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
-		p := &c.parts[i]
+		p := &parts[i]
 		c.forecast(p, past, &f)
 		var digits [MaxFieldsPerComponent]uint8
 		for g := range p.groups {

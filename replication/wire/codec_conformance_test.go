@@ -50,14 +50,20 @@ type (
 	}
 )
 
-// codecParts reads section 2 off the schema.
-func codecParts(schema []strangerComponent) (parts []codecPart) {
+// codecParts reads section 2 off the schema, for a receiver that owns the entity
+// or does not.
+func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
 	word := 0
 	for _, c := range schema {
 		all := c.fields
 		p := codecPart{position: -1, rotation: -1, flag: -1}
 		for j := 0; j < len(all); {
 			f := all[j]
+			if f.owner && !owned {
+				word += f.words
+				j++
+				continue
+			}
 			u := codecUnit{fields: all[j : j+1], word: word, ways: 2}
 			stem, isArray := strings.CutSuffix(f.path, "[0]")
 			vector := isArray && f.kind == "range" && !f.always && j+2 < len(all) && all[j+2].path == stem+"[2]" && (j+3 == len(all) || all[j+3].path != stem+"[3]")
@@ -569,9 +575,10 @@ func TestCodecConformance(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		s := randomSchema(t, r)
-		parts := codecParts(strangerSchema(t, s.Text()))
+		theirSchema := strangerSchema(t, s.Text())
 		c := wire.NewCodec(s, tables)
 		rows, carriers := states(s, r, 3), states(s, r, 3)
+		parts := codecParts(theirSchema, rows[2].Owned)
 		past := randomPast(c, r, rows, carriers)
 		if past == nil {
 			continue // in full, as an Enter
@@ -603,7 +610,7 @@ func TestCodecConformance(t *testing.T) {
 func TestCodecConformanceShapes(t *testing.T) {
 	s := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[everything](s, "everything"))
-	parts := codecParts(strangerSchema(t, s.Text()))
+	parts := codecParts(strangerSchema(t, s.Text()), true)
 	require.Equal(t, "PQfqvNnNNffnbbffa", parts[0].shape)
 	require.Equal(t, [][2]int{{0, 3}, {3, 7}, {7, 13}, {13, 17}}, parts[0].groups)
 }

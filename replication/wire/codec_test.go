@@ -61,7 +61,13 @@ var codecKinds = func() (all []codecKind) {
 	return append(all,
 		codecKind{reflect.TypeFor[[3]float32](), `net:"range=-8..8,step=1/64,predict=linear"`},
 		codecKind{reflect.TypeFor[[4]float32](), `net:"quat,bits=7,always"`},
-		codecKind{reflect.TypeFor[[4]float32](), `net:"range=-1..1,step=1/64"`})
+		codecKind{reflect.TypeFor[[4]float32](), `net:"range=-1..1,step=1/64"`},
+		codecKind{reflect.TypeFor[[3]float32](), `net:"range=-8..8,step=1/64,predict=linear,owner"`},
+		codecKind{reflect.TypeFor[[4]float32](), `net:"quat,bits=8,owner"`},
+		codecKind{reflect.TypeFor[bulk.Handle](), `net:"ref,owner"`},
+		codecKind{reflect.TypeFor[uint64](), `net:"always,owner"`},
+		codecKind{reflect.TypeFor[int32](), `net:"owner"`},
+		codecKind{reflect.TypeFor[bool](), `net:"owner"`})
 }()
 
 // randomSchema has up to three components of random fields.
@@ -124,9 +130,10 @@ func randomise(v reflect.Value, r *rand.Rand, keep float64) {
 	}
 }
 
-// states are n rows of one mask, each a change of the one before.
+// states are n rows of one mask, each a change of the one before, for an owner or
+// for somebody else.
 func states(s *wire.Schema, r *rand.Rand, n int) []wire.Row {
-	mask := r.Uint32N(1 << s.Components())
+	mask, owned := r.Uint32N(1<<s.Components()), r.IntN(2) == 0
 	rows := make([]wire.Row, n)
 	values := make([]reflect.Value, s.Components())
 	for i := range values {
@@ -134,6 +141,7 @@ func states(s *wire.Schema, r *rand.Rand, n int) []wire.Row {
 	}
 	for j := range rows {
 		rows[j] = newRow(s, mask)
+		rows[j].Owned = owned
 		keep := float64(r.IntN(3)) / 2.2
 		for i, v := range values {
 			if j == 0 {
@@ -143,6 +151,9 @@ func states(s *wire.Schema, r *rand.Rand, n int) []wire.Row {
 			if spec := s.Component(i); mask>>i&1 != 0 {
 				s.Quantise(i, v.UnsafePointer(), rows[j].Words[spec.Offset:spec.Offset+spec.Words])
 			}
+		}
+		if !owned {
+			s.HideOwned(rows[j])
 		}
 	}
 	return rows
@@ -184,7 +195,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		var reader wire.BitReader
 		reader.Reset(w.Bytes())
 		for i, row := range want {
-			got := newRow(s, row.Mask)
+			got := blankRow(s, row)
 			for j := range got.Words {
 				got.Words[j] = 0xdeadbeef // whatever was there does not matter
 			}
@@ -204,11 +215,15 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 	var chunks wire.Chunks
 	var made []wire.Chunk
 	var direct, copied wire.BitWriter
+	want := make([]uint64, s.Components())
 	for range 200 {
 		rows := states(s, r, 3)
 		past := randomPast(c, r, rows, states(s, r, 3))
 		before := direct.Bits()
-		c.Append(&direct, rows[2], past)
+		shares := c.Append(&direct, rows[2], past)
+		for i := range want {
+			want[i] += shares.Bits(i)
+		}
 		made = append(made, chunks.Add(c, rows[2], past))
 		require.Equal(t, direct.Bits()-before, made[len(made)-1].Bits())
 	}
@@ -216,6 +231,16 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 		chunks.Copy(&copied, chunk)
 	}
 	require.Equal(t, direct.Bytes(), copied.Bytes())
+	got := make([]uint64, len(want))
+	for _, chunk := range made { // a few hundred rows are more than a sum holds
+		var sum wire.Shares
+		chunks.AddShares(&sum, chunk, len(got))
+		chunks.AddShares(&sum, chunk, len(got))
+		for i := range got {
+			got[i] += sum.Bits(i) / 2
+		}
+	}
+	require.Equal(t, want, got)
 	chunks.Reset()
 	again := chunks.Add(c, newRow(s, 0), nil)
 	require.Equal(t, 0, again.Bits())
@@ -306,7 +331,7 @@ func TestCodecReadsAnything(t *testing.T) {
 func requireLawful(t require.TestingT, s *wire.Schema, row wire.Row) {
 	var w wire.BitWriter
 	var r wire.BitReader
-	again := newRow(s, 0)
+	again := blankRow(s, row)
 	s.AppendFull(&w, row)
 	r.Reset(w.Bytes())
 	require.NoError(t, s.ReadFull(&r, &again))
@@ -329,7 +354,7 @@ func FuzzCodecRead(f *testing.F) {
 		past := randomPast(c, r, rows, states(s, r, 3))
 		var reader wire.BitReader
 		reader.Reset(bytes)
-		got := newRow(s, rows[2].Mask)
+		got := blankRow(s, rows[2])
 		for i := 0; i < 4; i++ {
 			if c.Read(&reader, &got, past) != nil {
 				return
@@ -340,7 +365,7 @@ func FuzzCodecRead(f *testing.F) {
 			var back wire.BitReader
 			c.Append(&w, got, past)
 			back.Reset(w.Bytes())
-			again := newRow(s, got.Mask)
+			again := blankRow(s, got)
 			require.NoError(t, c.Read(&back, &again, past))
 			require.Equal(t, got, again)
 		}
@@ -411,7 +436,7 @@ func FuzzTables(f *testing.F) {
 		var reader wire.BitReader
 		c.Append(&w, rows[2], past)
 		reader.Reset(w.Bytes())
-		got := newRow(s, rows[2].Mask)
+		got := blankRow(s, rows[2])
 		require.NoError(t, c.Read(&reader, &got, past))
 		require.Equal(t, rows[2], got)
 	})

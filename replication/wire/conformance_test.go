@@ -28,6 +28,7 @@ type (
 		largest    uint64
 		always     bool
 		linear     bool
+		owner      bool
 		words      int
 	}
 	strangerComponent struct {
@@ -133,6 +134,9 @@ func strangerSchema(t testing.TB, text string) []strangerComponent {
 			continue
 		}
 		f := strangerField{path: w[0], kind: w[1], words: 1}
+		if w[len(w)-1] == "owner" {
+			f.owner, w = true, w[:len(w)-1]
+		}
 		if last := w[len(w)-1]; last == "always" || last == "linear" {
 			f.always, f.linear = last == "always", last == "linear"
 			w = w[:len(w)-1]
@@ -190,21 +194,21 @@ func (s *stranger) full(c strangerComponent, f strangerField, out []uint32) {
 	}
 }
 
-func (s *stranger) fullRow(schema []strangerComponent) wire.Row {
+func (s *stranger) fullRow(schema []strangerComponent, owned bool) wire.Row {
 	mask := uint32(0)
 	for i, c := range schema {
 		mask |= uint32(s.named(1, "has "+c.name)) << i
 	}
-	return s.wholeRow(schema, mask)
+	return s.wholeRow(schema, mask, owned)
 }
 
 // wholeRow reads a full row whose mask is known.
-func (s *stranger) wholeRow(schema []strangerComponent, mask uint32) wire.Row {
-	row := wire.Row{Mask: mask}
+func (s *stranger) wholeRow(schema []strangerComponent, mask uint32, owned bool) wire.Row {
+	row := wire.Row{Mask: mask, Owned: owned}
 	for i, c := range schema {
 		for _, f := range c.fields {
 			out := make([]uint32, f.words)
-			if mask>>i&1 == 1 {
+			if mask>>i&1 == 1 && (owned || !f.owner) {
 				s.full(c, f, out)
 			}
 			row.Words = append(row.Words, out...)
@@ -342,14 +346,14 @@ func (s *stranger) rows(schema []strangerComponent, tables *strangerTables, tick
 			}
 			from := s.bit
 			if row.age == 0 {
-				row.now = s.wholeRow(schema, row.who.mask)
+				row.now = s.wholeRow(schema, row.who.mask, false)
 				continue
 			}
 			if anchor != nil {
 				row.past.anchor = &[3][]uint32{anchor.now.Words, anchor.past.base, anchor.past.older}
 			}
 			row.now = wire.Row{Mask: row.who.mask, Words: make([]uint32, len(row.past.base))}
-			s.codedRow(tables, codecParts(schema), row.who.mask, row.past, row.now.Words)
+			s.codedRow(tables, codecParts(schema, false), row.who.mask, row.past, row.now.Words)
 			s.note(from, "row of %v: %v", row.who.handle, row.now.Words)
 		}
 	}
@@ -367,7 +371,7 @@ func (s *stranger) structure(schema []strangerComponent) structureContent {
 			length := int(s.uvarint("row length"))
 			r.Row = s.b[s.bit/8 : s.bit/8+length]
 			row := stranger{b: s.b[:s.bit/8+length], bit: s.bit, notes: s.notes}
-			c.Rows = append(c.Rows, row.fullRow(schema))
+			c.Rows = append(c.Rows, row.fullRow(schema, r.Reason == 4))
 			row.done()
 			s.bit, s.notes = s.bit+8*length, row.notes
 		}

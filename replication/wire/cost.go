@@ -13,11 +13,12 @@ func (c *Codec) Cost(w *BitWriter, row Row, past *Past, tell func(component, fie
 	}
 	c.schema.mustFit(row)
 	var f forecast
-	for i := range c.parts {
+	parts := c.partsOf(row.Owned)
+	for i := range parts {
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
-		p := &c.parts[i]
+		p := &parts[i]
 		name := c.schema.components[p.component].Name
 		from := w.Bits()
 		c.forecast(p, past, &f)
@@ -52,7 +53,9 @@ func (s *Schema) costFull(w *BitWriter, row Row, tell func(component, field stri
 		}
 		for j := s.components[i].first; j < s.components[i].last; j++ {
 			from := w.Bits()
-			s.fields[j].append(w, row.Words)
+			if s.fields[j].sentTo(row.Owned) {
+				s.fields[j].append(w, row.Words)
+			}
 			tell(s.components[i].Name, s.fields[j].path, w.Bits()-from)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCostIsWhatAppendWrites: the same bits, and every one of them is
-// somebody's, with a past and without.
+// somebody's, with a past and without; shares are costs by component.
 func TestCostIsWhatAppendWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -23,16 +23,20 @@ func TestCostIsWhatAppendWrites(t *testing.T) {
 			past = nil
 		}
 		var plain, told wire.BitWriter
-		c.Append(&plain, rows[2], past)
-		bits := 0
+		shares := c.Append(&plain, rows[2], past)
+		bits, byComponent := 0, make([]uint64, s.Components())
 		c.Cost(&told, rows[2], past, func(component, field string, n int) {
-			_, known := s.ByName(component)
+			i, known := s.ByName(component)
 			require.True(t, known, component)
 			require.GreaterOrEqual(t, n, 0)
 			bits += n
+			byComponent[i] += uint64(n)
 		})
 		require.Equal(t, plain.Bytes(), told.Bytes())
 		require.Equal(t, plain.Bits(), bits)
+		for i, want := range byComponent {
+			require.Equal(t, want, shares.Bits(i), "component %d", i)
+		}
 	})
 }
 

@@ -143,7 +143,7 @@ func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
 func stringer[M fmt.Stringer](m M, err error) (fmt.Stringer, error) { return m, err }
 
 // Format shows the present components of row, field by field, as the values
-// that Restore would give.
+// that Restore would give; fields that only owners are sent, if it is one's.
 func (s *Schema) Format(row Row) string {
 	var b strings.Builder
 	for i := range s.components {
@@ -156,10 +156,13 @@ func (s *Schema) Format(row Row) string {
 		}
 		b.WriteString(c.Name)
 		b.WriteByte('{')
+		gap := ""
 		for j := c.first; j < c.last; j++ {
-			if j > c.first {
-				b.WriteByte(' ')
+			if !s.fields[j].sentTo(row.Owned) {
+				continue
 			}
+			b.WriteString(gap)
+			gap = " "
 			b.WriteString(s.fields[j].path)
 			b.WriteByte('=')
 			b.WriteString(s.fields[j].format(row.Words))

@@ -6,24 +6,30 @@ import (
 )
 
 // AppendFull writes row as an Enter record carries it: the mask, then every
-// field of the present components in full.
-func (s *Schema) AppendFull(w *BitWriter, row Row) {
+// field of the present components in full, as far as the receiver is sent it. It
+// returns what each component takes, which is all but the mask.
+func (s *Schema) AppendFull(w *BitWriter, row Row) Shares {
 	w.Write(uint64(row.Mask), uint(len(s.components)))
-	s.appendFields(w, row)
+	return s.appendFields(w, row)
 }
 
 // appendFields writes a full row without its mask.
-func (s *Schema) appendFields(w *BitWriter, row Row) {
+func (s *Schema) appendFields(w *BitWriter, row Row) (shares Shares) {
 	s.mustFit(row)
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
 		c := &s.components[i]
+		from := w.Bits()
 		for j := c.first; j < c.last; j++ {
-			s.fields[j].append(w, row.Words)
+			if s.fields[j].sentTo(row.Owned) {
+				s.fields[j].append(w, row.Words)
+			}
 		}
+		shares.note(i, w.Bits()-from)
 	}
+	return shares
 }
 
 // mustFit asserts that row is one of this schema.
@@ -55,7 +61,7 @@ func (f *field) append(w *BitWriter, words []uint32) {
 }
 
 // ReadFull reads what AppendFull wrote into row, whose Words must have the
-// schema's length. After an error row holds anything.
+// schema's length; row.Owned says which fields are there. After an error row holds anything.
 func (s *Schema) ReadFull(r *BitReader, row *Row) error {
 	row.Mask = uint32(r.Read(uint(len(s.components))))
 	s.readFields(r, row)
@@ -71,7 +77,9 @@ func (s *Schema) readFields(r *BitReader, row *Row) {
 		}
 		c := &s.components[i]
 		for j := c.first; j < c.last; j++ {
-			s.fields[j].read(r, row.Words)
+			if s.fields[j].sentTo(row.Owned) {
+				s.fields[j].read(r, row.Words)
+			}
 		}
 	}
 }

@@ -52,8 +52,8 @@ type group struct {
 // changed: no residual would be shorter.
 const narrowBits = 4
 
-// planPart makes the plan of component i.
-func (s *Schema) planPart(i int) part {
+// planPart makes the plan of component i, for owners or for everybody else.
+func (s *Schema) planPart(i int, owner bool) part {
 	c := &s.components[i]
 	p := part{component: i, position: -1, rotation: -1, flag: -1, anchor: -1}
 	if c.anchor >= 0 {
@@ -61,6 +61,10 @@ func (s *Schema) planPart(i int) part {
 	}
 	for j := c.first; j < c.last; {
 		f := &s.fields[j]
+		if !f.sentTo(owner) {
+			j++
+			continue
+		}
 		u := unit{field: j, ways: 2, word: f.word, words: 1, wide: f.max}
 		switch {
 		case f.always:
@@ -85,9 +89,7 @@ func (s *Schema) planPart(i int) part {
 			u.kind = unitNumber
 		default:
 			u.kind = unitPlain
-			if f.kind == kindRaw64 || f.kind == kindRef {
-				u.words = 2
-			}
+			u.words = f.words()
 		}
 		p.units = append(p.units, u)
 		p.shape += u.letter(f)
@@ -131,9 +133,9 @@ func (p *part) group() {
 }
 
 // longest is the most bits that component i can take in a row, be it in full or
-// coded.
+// coded: an owner's, which has all that others' have.
 func (s *Schema) longest(i int) int {
-	p := s.planPart(i)
+	p := s.planPart(i, true)
 	full, coded := 1, len(p.groups)*maxCodeBits // 1: in the mask of a full row
 	for j := range p.units {
 		u := &p.units[j]

@@ -122,9 +122,22 @@ func (f *field) loadUnsigned(at unsafe.Pointer) uint64 {
 // low + n*step, in float64, rounded to the field's type; quantising that gives
 // n again.
 func (s *Schema) Restore(component int, in []uint32, p unsafe.Pointer) {
+	s.restore(component, true, in, p)
+}
+
+// RestorePublic is Restore for a receiver that does not own the entity: fields
+// that only owners are sent are left alone, too.
+func (s *Schema) RestorePublic(component int, in []uint32, p unsafe.Pointer) {
+	s.restore(component, false, in, p)
+}
+
+func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointer) {
 	c := &s.components[component]
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
+		if !f.sentTo(owner) {
+			continue
+		}
 		at := unsafe.Add(p, f.offset)
 		from := in[f.word-c.Offset:]
 		switch f.memory {

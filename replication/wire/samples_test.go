@@ -63,6 +63,11 @@ func newRow(s *wire.Schema, mask uint32) wire.Row {
 	return wire.Row{Mask: mask, Words: make([]uint32, s.Words())}
 }
 
+// blankRow is what row is read into.
+func blankRow(s *wire.Schema, row wire.Row) wire.Row {
+	return wire.Row{Mask: row.Mask, Owned: row.Owned, Words: make([]uint32, s.Words())}
+}
+
 // set quantises v, a struct of component name, into row and marks it present.
 func set[T any](t testing.TB, s *wire.Schema, row *wire.Row, name string, v T) {
 	i, ok := s.ByName(name)
@@ -276,6 +281,7 @@ func parseStructure(s *wire.Schema, body []byte) (any, error) {
 		var bits wire.BitReader
 		bits.Reset(r.Row)
 		row := newRow(s, 0)
+		row.Owned = r.Reason == wire.ReasonOwned
 		if err := s.ReadFull(&bits, &row); err != nil {
 			return nil, err
 		}

@@ -28,6 +28,7 @@ import (
 //	State  uint8       `net:"enum=5"`                    // 0 to 4, saturating
 //	Yaw    float32     `net:"angle,bits=12"`             // radians, any turn; the whole turn is 2^12 steps
 //	Facing [4]float32  `net:"quat,bits=9"`               // unit quaternion x, y, z, w: smallest three, 9 bits each
+//	Gold   int32       `net:"owner"`                     // only for owners of the entity; beside any other tag, too
 //	Serial uint64                                        // no tag: full width
 //	Cache  int32       `net:"-"`                         // not replicated
 //
@@ -38,14 +39,21 @@ import (
 // position, and the first quaternion of the struct with it, is also expected to
 // move with that one as if fixed to it.
 //
+// With owner a field is in the rows of receivers that own the entity, and of
+// nobody else: the bits of others' rows are the same whatever it holds. That the
+// entity has the component is no secret. A component with parent= cannot have
+// such fields, since what is known of a parent may not depend on who asks.
+//
 // The tag of a nested struct or of an array applies to all numbers in it that
 // have no tag of their own; a field's own tag replaces it wholly.
 type Schema struct {
 	components []component
 	fields     []field // of all components, in order
 	byName     map[string]int
-	carried    []int // components with a parent line
-	refers     bool  // a field is a handle
+	carried    []int  // components with a parent line
+	refers     bool   // a field is a handle
+	secret     []int  // words of the fields that say owner
+	owned      uint32 // components that have some
 	words      int
 	rowBits    int // bits of a row that has everything, in its longest form
 }
@@ -60,9 +68,11 @@ type ComponentSpec struct {
 
 // Row is the quantised state of one entity: a bit in Mask for each component
 // that it has, and the words of all components of the schema. Words of absent
-// components are zero in what this package reads, and ignored in what it writes.
+// components are zero in what this package reads, and ignored in what it writes;
+// so are those of fields that say owner, if the receiver is none.
 type Row struct {
 	Mask  uint32
+	Owned bool     // the receiver owns the entity
 	Words []uint32 // Schema.Words() of them
 }
 
@@ -114,6 +124,7 @@ type field struct {
 	angle  bool // quantised by the whole turn
 	enum   bool
 	always bool
+	owner  bool   // for owners only
 	linear bool   // predicted from its last two states
 	vector bool   // the first of three that are a vector
 	bits   uint   // width on the wire of an absolute number
@@ -174,6 +185,14 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 			name, t, rowHeaderBits+bits, MaxRowBytes*8)
 	}
 	s.rowBits += s.longest(len(s.components) - 1)
+	for _, f := range s.fields[first:] {
+		if f.owner {
+			s.owned |= 1 << (len(s.components) - 1)
+			for i := range f.words() {
+				s.secret = append(s.secret, f.word+i)
+			}
+		}
+	}
 	s.refers = s.refers || slices.ContainsFunc(s.fields[first:], func(f field) bool { return f.kind == kindRef })
 	if anchor >= 0 {
 		s.carried = append(s.carried, len(s.components)-1)
@@ -258,8 +277,22 @@ func (f *field) appendText(b []byte) []byte {
 	if f.linear {
 		b = append(b, " linear"...)
 	}
+	if f.owner {
+		b = append(b, " owner"...)
+	}
 	return append(b, '\n')
 }
+
+// words is how many words the field has.
+func (f *field) words() int {
+	if f.kind == kindRaw64 || f.kind == kindRef {
+		return 2
+	}
+	return 1
+}
+
+// sentTo says whether the field is in the rows of a receiver.
+func (f *field) sentTo(owner bool) bool { return owner || !f.owner }
 
 func (f *field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
 
@@ -285,6 +318,17 @@ func (s *Schema) Carries() bool { return len(s.carried) > 0 }
 
 // Refers says whether a field is a handle.
 func (s *Schema) Refers() bool { return s.refers }
+
+// OwnedMask has a bit for each component with fields that only owners are sent.
+func (s *Schema) OwnedMask() uint32 { return s.owned }
+
+// HideOwned makes the fields that only owners are sent zero: the row that
+// everybody else is sent.
+func (s *Schema) HideOwned(row Row) {
+	for _, at := range s.secret {
+		row.Words[at] = 0
+	}
+}
 
 // Parent is the handle of the entity that row names as its parent, and the
 // component that does: the first present one that has a parent line. It is 0 if

@@ -146,6 +146,11 @@ func TestSchemaTagErrors(t *testing.T) {
 			P [3]float32 `net:"range=0..1,step=1,predict=linear,parent=On"`
 		}{}, []string{"field P[0]", "parent=On", "no replicated handle"}},
 		{struct {
+			P  [3]float32  `net:"range=0..1,step=1,predict=linear,parent=On"`
+			On bulk.Handle `net:"ref"`
+			N  int32       `net:"owner"`
+		}{}, []string{"field N", "the same for everybody"}},
+		{struct {
 			P  float32     `net:"range=0..1,step=1,predict=linear,parent=On"`
 			On bulk.Handle `net:"ref"`
 		}{}, []string{"field P", "array of 3"}},

@@ -35,7 +35,7 @@ func (o Op) String() string {
 // Record is one step of the reliable lane.
 type Record struct {
 	Op     Op
-	Reason Reason // 0 for OpEnter, ReasonDestroyed for OpDestroy
+	Reason Reason // 0 or ReasonOwned for OpEnter, ReasonDestroyed for OpDestroy
 	Handle bulk.Handle
 	Kind   uint32 // OpEnter: the number of the entity's kind
 	Row    []byte // OpEnter: what Schema.AppendFull wrote
@@ -50,7 +50,7 @@ func (r Record) check() error {
 	ok := false
 	switch r.Op {
 	case OpEnter:
-		ok = r.Reason == 0
+		ok = r.Reason == 0 || r.Reason == ReasonOwned
 	case OpLeave:
 		ok = r.Reason == ReasonLeftInterest || r.Reason == ReasonHiddenByRule
 	case OpDestroy:

@@ -17,6 +17,7 @@ type tag struct {
 	skip   bool
 	ref    bool
 	always bool
+	owner  bool
 	bits   uint // 0: not given
 	ranged bool
 	low    float64
@@ -59,6 +60,8 @@ func parseTag(text string) (tag, error) {
 			t.ref = true
 		case "always":
 			t.always = true
+		case "owner":
+			t.owner = true
 		case "angle":
 			t.angle = true
 		case "quat":
@@ -98,7 +101,7 @@ func parseTag(text string) (tag, error) {
 				err = fmt.Errorf("step=%s: want a positive number or quotient, like step=1/512", value)
 			}
 		default:
-			err = fmt.Errorf("unknown option %q: want range=LOW..HIGH,step=STEP or bits=N or enum=N or ref, or angle or quat with bits=N; and always, predict=linear, parent=FIELD; or - alone", option)
+			err = fmt.Errorf("unknown option %q: want range=LOW..HIGH,step=STEP or bits=N or enum=N or ref, or angle or quat with bits=N; and always, owner, predict=linear, parent=FIELD; or - alone", option)
 		}
 		if err != nil {
 			return tag{}, err
@@ -243,7 +246,7 @@ func (p *planner) quaternion(t reflect.Type, offset uintptr, path string, g tag)
 		return p.complain(path, t, "quat,bits=%d: want 2 to %d for each of the three components sent", g.bits, maxRotationBits)
 	}
 	return p.add(t, field{
-		offset: offset, kind: kindRotation, memory: memRotation, always: g.always, linear: g.linear,
+		offset: offset, kind: kindRotation, memory: memRotation, always: g.always, owner: g.owner, linear: g.linear,
 		bits: 2 + 3*g.bits, max: 1<<g.bits - 1, path: path,
 	}, 1)
 }
@@ -252,14 +255,14 @@ func (p *planner) handle(t reflect.Type, offset uintptr, path string, g tag, own
 	if own && !g.ref || !own {
 		return p.complain(path, t, "a handle wants the tag `net:\"ref\"` on itself, so that its target's fate is reported, or `net:\"-\"`")
 	}
-	return p.add(t, field{offset: offset, kind: kindRef, memory: memHandle, always: g.always, path: path}, 2)
+	return p.add(t, field{offset: offset, kind: kindRef, memory: memHandle, always: g.always, owner: g.owner, path: path}, 2)
 }
 
 func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
 	if g.quat {
 		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
 	}
-	f := field{offset: offset, always: g.always, linear: g.linear, path: path}
+	f := field{offset: offset, always: g.always, owner: g.owner, linear: g.linear, path: path}
 	size := uint(t.Size() * 8)
 	switch t.Kind() {
 	case reflect.Bool:
@@ -394,6 +397,11 @@ func integerMemory(k reflect.Kind) memory {
 func (p *planner) findParent(t reflect.Type) (int, error) {
 	if p.parent == "" {
 		return -1, nil
+	}
+	for i := range p.fields {
+		if p.fields[i].owner {
+			return -1, p.complain(p.fields[i].path, t, "a component with parent= is the same for everybody: move what only owners are sent into another")
+		}
 	}
 	for i := range p.fields {
 		if p.fields[i].path == p.parent && p.fields[i].kind == kindRef {

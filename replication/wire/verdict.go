@@ -28,14 +28,16 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict(%d)", uint8(v))
 }
 
-// Reason says why an entity left a viewer's sight.
+// Reason says why an entity left a viewer's sight; of one that came into it,
+// whether the viewer owns it.
 type Reason uint8
 
-// Reasons, as numbered on the wire. Enter records carry 0.
+// Reasons, as numbered on the wire. Enter records carry 0 or ReasonOwned.
 const (
 	ReasonDestroyed    Reason = 1 // Destroy records: it is no more
 	ReasonLeftInterest Reason = 2 // Leave records: too far, or no longer relevant
 	ReasonHiddenByRule Reason = 3 // Leave records: the game hides it from this viewer
+	ReasonOwned        Reason = 4 // Enter records: the viewer owns it, so its rows have what only owners are sent
 )
 
 // String is "destroyed", "left interest" or "hidden by rule".
@@ -49,6 +51,8 @@ func (r Reason) String() string {
 		return "left interest"
 	case ReasonHiddenByRule:
 		return "hidden by rule"
+	case ReasonOwned:
+		return "owned"
 	}
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }

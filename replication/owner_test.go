@@ -1,0 +1,242 @@
+package replication_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// purse has something for its owner, and something for everybody.
+type purse struct {
+	Rank   uint8       `net:"bits=6"`
+	Coins  int32       `net:"bits=16,owner"`
+	Friend bulk.Handle `net:"ref,owner"`
+}
+
+// market is a world of purses, with viewers of some of them.
+type market struct {
+	t       testing.TB
+	world   *world.World
+	schema  *wire.Schema
+	purses  *world.Component[purse]
+	rep     *replication.Replicator
+	trader  world.KindID
+	all     []bulk.Handle
+	viewers []*looker
+}
+
+// looker is a viewer with its client.
+type looker struct {
+	*replication.Viewer
+	replica *client.Replica
+	bytes   []byte // all that it was sent
+}
+
+func newMarket(t testing.TB, n, viewers int) *market {
+	m := &market{t: t, schema: wire.NewSchema()}
+	var err error
+	m.world, err = world.New(world.Config{Seed: 1, Gravity: -1})
+	require.NoError(t, err)
+	m.purses, err = world.Register[purse](m.world, "purse")
+	require.NoError(t, err)
+	m.trader, err = m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
+	require.NoError(t, err)
+	require.NoError(t, wire.AddComponent[wire.Body](m.schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[purse](m.schema, "purse"))
+	m.rep, err = replication.New(m.world, m.schema, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
+	require.NoError(t, err)
+	for i := range n {
+		m.all = append(m.all, m.spawn(float32(i)))
+	}
+	for i := range viewers {
+		m.viewers = append(m.viewers, &looker{
+			Viewer:  m.rep.AddViewer(m.all[i]),
+			replica: client.NewReplica(m.rep.Codec(), 1, 1<<16, client.Observer{}),
+		})
+	}
+	return m
+}
+
+func (m *market) spawn(x float32) bulk.Handle {
+	h, err := m.world.Spawn(m.trader, world.Vec3{X: x, Y: 1}, world.Vec3{})
+	require.NoError(m.t, err)
+	return h
+}
+
+// step makes a snapshot for every viewer, and has those arrive that arrives says.
+func (m *market) step(arrives func() bool) {
+	for {
+		m.world.Step()
+		m.rep.AfterStep()
+		if m.rep.Due(0) {
+			break
+		}
+	}
+	m.rep.Capture()
+	for _, v := range m.viewers {
+		u := v.Snapshot()
+		v.bytes = append(v.bytes, u.Stream...)
+		var frames wire.FrameReader
+		frames.Feed(u.Stream)
+		for {
+			_, body, ok, err := frames.Next()
+			require.NoError(m.t, err)
+			if !ok {
+				break
+			}
+			require.NoError(m.t, v.replica.ApplyStructure(body))
+		}
+		for _, d := range u.Datagrams {
+			v.bytes = append(v.bytes, d...)
+			if arrives() {
+				outcome, err := v.replica.ApplyState(d)
+				require.NoError(m.t, err)
+				require.Equal(m.t, client.Applied, outcome)
+			}
+		}
+		require.NoError(m.t, v.Acknowledge(v.replica.Ack()))
+	}
+}
+
+// R7: two worlds that differ in nothing but what owners' fields hold, and how often
+// they change: everybody but the owners is sent the same bytes, whatever is lost
+// on the way.
+func TestNobodyButOwnersIsSentTheirFields(t *testing.T) {
+	const traders, viewers, owner = 40, 3, 2
+	play := func(secret bool) *market {
+		m := newMarket(t, traders, viewers)
+		hoard, friend := m.all[traders-1], m.spawn(500)
+		m.viewers[owner].Own(hoard)
+		r, hidden := rand.New(rand.NewPCG(7, 7)), rand.New(rand.NewPCG(8, 8))
+		for range 400 {
+			if r.IntN(20) == 0 {
+				m.world.Destroy(friend)
+				friend = m.spawn(500)
+			}
+			for i := range 3 {
+				h := m.all[viewers+r.IntN(traders-viewers)]
+				p := m.purses.Get(h)
+				next := purse{Rank: uint8(r.IntN(64))}
+				if p != nil {
+					next.Coins, next.Friend = p.Coins, p.Friend
+				}
+				if r.IntN(4) != 0 {
+					m.purses.Set(h, next)
+				}
+				if i == 0 && r.IntN(8) == 0 {
+					m.world.SetPosition(h, world.Vec3{X: r.Float32() * 50, Y: 1, Z: r.Float32() * 50})
+				}
+				if r.IntN(40) == 0 {
+					m.purses.Remove(h)
+				}
+			}
+			for range 30 {
+				h := m.all[viewers+hidden.IntN(traders-viewers)]
+				if p := m.purses.Get(h); secret && p != nil {
+					p := *p
+					p.Coins = hidden.Int32N(30_000)
+					if hidden.IntN(3) == 0 {
+						p.Friend = friend // out of view, and dead before long
+					}
+					m.purses.Set(h, p)
+				}
+			}
+			m.step(func() bool { return r.IntN(5) != 0 })
+		}
+		for range 40 { // until all has arrived
+			m.step(func() bool { return true })
+		}
+		return m
+	}
+	with, without := play(true), play(false)
+	for i := range owner {
+		require.Equal(t, without.viewers[i].bytes, with.viewers[i].bytes, "viewer %d, who owns none of them", i)
+	}
+	require.NotEqual(t, without.viewers[owner].bytes, with.viewers[owner].bytes)
+	c, err := client.ComponentOf[purse](with.schema, "purse")
+	require.NoError(t, err)
+	held := 0
+	for i, v := range with.viewers {
+		for e := range v.replica.All() {
+			owns := e.Handle() == with.all[i] || i == owner && e.Handle() == with.all[traders-1]
+			require.Equal(t, owns, e.Owned())
+			got, ok := c.Get(e)
+			want := with.purses.Get(e.Handle())
+			require.Equal(t, want != nil, ok)
+			if !ok {
+				continue
+			}
+			if owns && want.Coins > 0 {
+				held++
+			}
+			if !owns {
+				require.Equal(t, purse{Rank: want.Rank}, got)
+			} else {
+				require.Equal(t, *want, got)
+			}
+		}
+	}
+	require.Positive(t, held, "no owner had anything")
+}
+
+// R7: a change of ownership is a new life of the row: the client forgets what it was
+// sent as an owner, and is sent nothing more of it.
+func TestOwnershipChangesByEntering(t *testing.T) {
+	m := newMarket(t, 3, 1)
+	v, h := m.viewers[0], m.all[2]
+	always := func() bool { return true }
+	m.purses.Set(h, purse{Rank: 3, Coins: 1000})
+	c, err := client.ComponentOf[purse](m.schema, "purse")
+	require.NoError(t, err)
+	see := func() (purse, bool) {
+		m.step(always)
+		e := v.replica.Entity(h)
+		require.NotNil(t, e)
+		p, ok := c.Get(e)
+		require.True(t, ok)
+		return p, e.Owned()
+	}
+	enters := func() uint64 { return v.replica.Stats().Enters }
+
+	p, owned := see()
+	require.Equal(t, purse{Rank: 3}, p)
+	require.False(t, owned)
+	before := enters()
+	v.Own(h)
+	p, owned = see()
+	require.Equal(t, purse{Rank: 3, Coins: 1000}, p)
+	require.True(t, owned)
+	require.Equal(t, before+1, enters())
+
+	m.purses.Set(h, purse{Rank: 3, Coins: 1200}) // by a datagram
+	p, _ = see()
+	require.Equal(t, int32(1200), p.Coins)
+	v.Follow(h) // owned already
+	v.Disown(h) // and still so, as what it sees the world from
+	p, owned = see()
+	require.Equal(t, int32(1200), p.Coins)
+	require.True(t, owned)
+	require.Equal(t, before+2, enters(), "the one that it followed is its own no more")
+
+	v.Follow(m.all[0])
+	m.purses.Set(h, purse{Rank: 4, Coins: 77})
+	p, owned = see()
+	require.Equal(t, purse{Rank: 4}, p)
+	require.False(t, owned)
+	require.Equal(t, before+4, enters())
+
+	v.Own(h)
+	v.Disown(h)
+	v.Own(m.all[0]) // its own already
+	_, owned = see()
+	require.False(t, owned)
+	require.LessOrEqual(t, enters(), before+5)
+	require.False(t, v.replica.Entity(h).Owned())
+}

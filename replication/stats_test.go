@@ -1,0 +1,110 @@
+package replication_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// What counters say of components is what wire.Codec.Cost, and so inspect, says of
+// the same rows; and counters and datagrams agree to the bit.
+func TestBitsByComponent(t *testing.T) {
+	var codec *wire.Codec
+	var cost [wire.MaxComponents]uint64
+	apart := func(row wire.Row, past *wire.Past) {
+		var w wire.BitWriter
+		codec.Cost(&w, row, past, func(component, _ string, bits int) {
+			i, ok := codec.Schema().ByName(component)
+			require.True(t, ok)
+			cost[i] += uint64(bits)
+		})
+	}
+	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20, Coded: apart})
+	codec = s.rep.Codec()
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 40 {
+		s.spawn(float32(r.IntN(40)), float32(r.IntN(40)))
+	}
+	var datagrams, stream, headers, snapshots, rows uint64
+	for range 200 {
+		for range 5 {
+			h := s.world.HandleAt(r.Uint32N(40))
+			s.world.SetPosition(h, world.Vec3{X: r.Float32() * 40, Y: 1, Z: r.Float32() * 40})
+			if r.IntN(2) == 0 {
+				s.link.Set(h, link{s.focus})
+			}
+			if r.IntN(9) == 0 {
+				s.link.Remove(h)
+			}
+		}
+		u := s.snapshot()
+		stream += uint64(len(u.Stream))
+		for _, d := range u.Datagrams {
+			var bits wire.BitReader
+			h, err := wire.ParseStateHeader(d, &bits)
+			require.NoError(t, err)
+			if h.Rows > 0 {
+				coding := wire.ReadRowCoding(&bits, h.Tick)
+				for range h.Rows {
+					wire.ReadRowHeader(&bits, coding, h.Tick)
+				}
+			}
+			require.NoError(t, bits.Err())
+			headers += uint64(8*len(d) - bits.Left())
+			datagrams += uint64(len(d))
+			rows += uint64(h.Rows)
+			snapshots++
+		}
+		s.acknowledge(uint32(s.rep.Stats().Enters + s.rep.Stats().Leaves + s.rep.Stats().Destroys))
+	}
+	got := s.rep.Stats()
+	require.Zero(t, got.RowsWhole, "all rows have a past, which is what Coded is told of")
+	require.Equal(t, cost, got.StateRowBits)
+	require.Positive(t, cost[1], "links change too")
+	require.Equal(t, datagrams, got.StateBytes)
+	coded := headers + got.StateRowBits[0] + got.StateRowBits[1]
+	require.LessOrEqual(t, coded, 8*datagrams)
+	require.Greater(t, coded+8*snapshots, 8*datagrams, "all but the last bits of each datagram are accounted for")
+	require.Positive(t, got.EnterRowBits[0])
+	require.Less(t, got.EnterRowBits[0]+got.EnterRowBits[1], 8*stream)
+	require.Equal(t, replication.ViewerStats{
+		Snapshots: snapshots, Rows: rows, RowsLost: got.RowsLost, StructureBytes: stream, StateBytes: datagrams,
+	}, s.viewer.Stats())
+}
+
+// A row counts for each viewer that it is sent to, be it coded, copied or part of
+// a datagram that was made for another.
+func TestBitsByComponentOfManyViewers(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20})
+	moving := s.spawn(3, 3)
+	others := []*replication.Viewer{s.rep.AddViewer(s.focus), s.rep.AddViewer(moving)}
+	for i := range 20 {
+		s.world.SetPosition(moving, world.Vec3{X: 3 + float32(i), Y: 1, Z: 3})
+		s.snapshot()
+		before := s.rep.Stats()
+		s.viewer.Snapshot() // once more, of the same frame: it tells nothing new
+		require.Equal(t, before.StateRowBits, s.rep.Stats().StateRowBits)
+		sum := replication.ViewerStats{}
+		for _, v := range append(others, s.viewer) {
+			if v != s.viewer {
+				v.Snapshot()
+			}
+			require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: 2}))
+			sum.StateBytes += v.Stats().StateBytes
+			sum.StructureBytes += v.Stats().StructureBytes
+			sum.Rows += v.Stats().Rows
+		}
+		after := s.rep.Stats()
+		require.Equal(t, []uint64{sum.StateBytes, sum.StructureBytes, sum.Rows}, []uint64{after.StateBytes, after.StructureBytes, after.Rows})
+	}
+	got := s.rep.Stats()
+	require.Positive(t, got.RowsCopied)
+	require.Zero(t, got.StateRowBits[0]%3, "three viewers, who were sent the same")
+	require.Zero(t, got.EnterRowBits[0]%3)
+	require.Positive(t, got.StateRowBits[0])
+}

@@ -1,0 +1,154 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/server"
+)
+
+// operate sends a request to the operator's port.
+func (h *house) operate(method, path string) (code int, body string) {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.ctx, method, "http://"+h.server.AdminAddr().String()+path, nil)
+	require.NoError(h.t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(h.t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(h.t, err)
+	return response.StatusCode, strings.TrimSpace(string(text))
+}
+
+// row is what the test reads of a session in /sessions.
+type row struct {
+	ID              uint64
+	Name, Address   string
+	Joined          bool
+	Entity          string
+	AgeS            float64 `json:"age_s"`
+	Interest        int
+	RTTMs           float64 `json:"rtt_ms"`
+	PacketsSent     uint64  `json:"packets_sent"`
+	PacketsReceived uint64  `json:"packets_received"`
+}
+
+func (h *house) rows(query string) (rows []row) {
+	h.t.Helper()
+	code, body := h.operate(http.MethodGet, "/sessions"+query)
+	require.Equal(h.t, http.StatusOK, code, body)
+	require.NoError(h.t, json.Unmarshal([]byte(body), &rows))
+	return rows
+}
+
+func TestSessionsOfTheOperator(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	require.NotNil(t, h.rows(""), "[], not null")
+	require.Empty(t, h.rows(""))
+	first, second := h.dial(), h.dial()
+	h.until(first, "some snapshots", func() bool { return first.Replica().Stats().Snapshots > 5 })
+	h.until(second, "some snapshots", func() bool { return second.Replica().Stats().Snapshots > 5 })
+	rows := h.rows("")
+	require.Len(t, rows, 2)
+	one, _ := first.Session().Welcome()
+	two, _ := second.Session().Welcome()
+	require.Equal(t, []uint64{one.Session, two.Session}, []uint64{rows[0].ID, rows[1].ID})
+	for i, r := range rows {
+		require.True(t, r.Joined)
+		require.Equal(t, "guest", r.Name)
+		require.True(t, strings.HasPrefix(r.Address, "127.0.0.1:"), r.Address)
+		require.Positive(t, r.AgeS)
+		require.Positive(t, r.RTTMs)
+		require.GreaterOrEqual(t, r.Interest, 5)
+		require.Greater(t, r.PacketsSent, uint64(5), i)
+		require.Greater(t, r.PacketsReceived, uint64(5), i)
+	}
+	require.NotEqual(t, rows[0].Address, rows[1].Address)
+	require.Equal(t, first.Controlled().String(), rows[0].Entity)
+	require.Equal(t, rows[1].ID, h.rows(fmt.Sprint("?after=", rows[0].ID))[0].ID)
+	require.Empty(t, h.rows(fmt.Sprint("?after=", rows[1].ID)))
+	code, _ := h.operate(http.MethodGet, "/sessions?after=x")
+	require.Equal(t, http.StatusBadRequest, code)
+}
+
+// A recording is made when asked for, of that session, and ends by itself.
+func TestQlogOnDemand(t *testing.T) {
+	folder := t.TempDir()
+	h := openHouseWith(t, func(c *server.Config) { c.QlogDir = folder })
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	c := h.dial()
+	files := func() []string {
+		found, err := filepath.Glob(filepath.Join(folder, "*"))
+		require.NoError(t, err)
+		return found
+	}
+	require.Empty(t, files(), "nothing unasked")
+	id := h.rows("")[0].ID
+	path := fmt.Sprintf("/sessions/%d/qlog", id)
+	code, name := h.operate(http.MethodPost, path+"?seconds=0.3")
+	require.Equal(t, http.StatusOK, code, name)
+	require.Equal(t, []string{name}, files())
+	code, body := h.operate(http.MethodPost, path+"?seconds=0.3")
+	require.Equal(t, http.StatusConflict, code, body)
+	size := func() int64 {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		return info.Size()
+	}
+	over := c.Replica().Tick() + 60
+	h.until(c, "a second passes", func() bool { return c.Replica().Tick() > over })
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	records := strings.Split(strings.TrimSpace(string(text)), "\x1e")[1:]
+	require.Greater(t, len(records), 10)
+	sent := 0
+	for _, r := range records {
+		var event struct{ Name string }
+		require.NoError(t, json.Unmarshal([]byte(r), &event))
+		if strings.HasSuffix(event.Name, "packet_sent") {
+			sent++
+		}
+	}
+	require.Positive(t, sent)
+	after := size()
+	before := c.Replica().Tick()
+	h.until(c, "it goes on", func() bool { return c.Replica().Tick() > before+20 })
+	require.Equal(t, after, size(), "the recording is over")
+
+	// The end of a session ends its recording.
+	code, name = h.operate(http.MethodPost, path+"?seconds=300")
+	require.Equal(t, http.StatusOK, code, name)
+	require.NoError(t, c.Close())
+	require.Eventually(t, func() bool { return size() > 0 }, 10*time.Second, 10*time.Millisecond)
+
+	for wrong, want := range map[string]int{
+		"/sessions/x/qlog": http.StatusBadRequest, path + "?seconds=0": http.StatusBadRequest, path + "?seconds=301": http.StatusBadRequest,
+		"/sessions/0/qlog": http.StatusNotFound, "/sessions/999/qlog": http.StatusNotFound,
+	} {
+		code, body := h.operate(http.MethodPost, wrong)
+		require.Equal(t, want, code, "%s: %s", wrong, body)
+	}
+	code, _ = h.operate(http.MethodGet, path)
+	require.Equal(t, http.StatusMethodNotAllowed, code, "it writes, so it is no GET")
+}
+
+func TestQlogIsOff(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	h.dial()
+	code, body := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/qlog", h.rows("")[0].ID))
+	require.Equal(t, http.StatusNotFound, code)
+	require.Contains(t, body, "qlog is off")
+	c := server.Config{QlogDir: filepath.Join(t.TempDir(), "missing")}
+	require.ErrorContains(t, c.Validate(), "qlog folder")
+}
