@@ -1,6 +1,8 @@
 package client
 
 import (
+	"iter"
+
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
@@ -41,6 +43,19 @@ func (c *cells) peek(slot uint32) *cell {
 		return &c.pages[page][slot%cellPage]
 	}
 	return nil
+}
+
+// known yields the slots that were ever heard of, in ascending order.
+func (c *cells) known() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i, page := range c.pages {
+			for j := 0; page != nil && j < cellPage; j++ {
+				if page[j].generation != 0 && !yield(uint32(i*cellPage+j)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // resolve says what became of h, whose slot this is.

@@ -2,11 +2,11 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/quic-go/quic-go"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/bulk"
@@ -23,18 +23,23 @@ const (
 	closeWait = 300 * time.Millisecond
 )
 
-// Client is a connection to a server, and the replica that it feeds. All
-// methods belong to one goroutine, on which the callbacks run: a game calls
-// Update once a frame, a bot waits in Wait and then calls Update.
+// Client is a connection to a server, and the replica that it feeds. A connection
+// that is lost is replaced by another, as far as the server lets it. All methods
+// belong to one goroutine, on which the callbacks run: a game calls Update once a
+// frame, a bot waits in Wait and then calls Update.
 type Client struct {
+	config  Config
+	tls     *tls.Config
 	session *Session
-	conn    *quic.Conn
-	socket  *socket
-	lanes   *lanes
+	link    *connection // nil while there is none
+	outage  outage
+	state   State
 	log     *zap.Logger
 	start   time.Time
 	told    time.Duration // when the newest Input was sent
+	heard   time.Duration // when anything arrived
 	quiet   *time.Timer
+	past    Traffic // of earlier connections
 	err     error
 
 	updating bool // a callback may be running
@@ -55,30 +60,18 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	socket, err := openSocket(c.Socket)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := socket.dial(ctx, c.Addr, tlsConfig)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err)), socket.close())
-	}
-	stream, err := conn.OpenStreamSync(ctx)
-	if err != nil {
-		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
-		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), socket.close())
-	}
-	cl := &Client{session: session, conn: conn, socket: socket, log: c.Log, start: time.Now(), quiet: time.NewTimer(0)}
+	cl := &Client{config: c, tls: tlsConfig, session: session, log: c.Log, start: time.Now(), quiet: time.NewTimer(0)}
 	if cl.log == nil {
 		cl.log = zap.NewNop()
 	}
 	session.next = cl.next
-	cl.lanes = openLanes(conn, stream, cl.start)
+	if cl.link, err = connect(ctx, c, tlsConfig, cl.start); err != nil {
+		return nil, err
+	}
 	if err := cl.join(ctx); err != nil {
 		_ = cl.Close()
 		return nil, err
 	}
-	cl.log.Info("joined", zap.String("server", c.Addr), zap.Uint64("session", session.welcome.Session))
 	return cl, nil
 }
 
@@ -88,7 +81,7 @@ func (c *Client) join(ctx context.Context) error {
 		if err := c.Update(); err != nil {
 			return err
 		}
-		if _, ok := c.session.Welcome(); ok {
+		if c.state == Joined {
 			return nil
 		}
 		if err := c.Wait(ctx); err != nil {
@@ -97,82 +90,42 @@ func (c *Client) join(ctx context.Context) error {
 	}
 }
 
-// errNoAnswer is all that can be known of a server that is silent.
-var errNoAnswer = errors.New("no answer: is the server running there, and its UDP port open?")
-
-// explainDial adds what to do to the errors that people meet first.
-func explainDial(err error) error {
-	var idle *quic.IdleTimeoutError
-	var silent *quic.HandshakeTimeoutError
-	var transport *quic.TransportError
-	switch {
-	case errors.As(err, &idle), errors.As(err, &silent), errors.Is(err, context.DeadlineExceeded):
-		return errNoAnswer
-	case errors.Is(err, errCertificate):
-		return errCertificate
-	case errors.As(err, &transport) && transport.ErrorCode == quic.ConnectionRefused:
-		return &wire.Error{Code: wire.ServerFull, Detail: "it refuses the connection: too many from this address, or too many at once"}
-	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
-		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, believe it unseen: InsecureDev, --insecure-dev)", err)
-	}
-	return explain(err)
-}
-
-// explain turns a close code into the *wire.Error that it stands for.
-func explain(err error) error {
-	var app *quic.ApplicationError
-	var idle *quic.IdleTimeoutError
-	switch {
-	case errors.As(err, &app):
-		return &wire.Error{Code: wire.Code(min(app.ErrorCode, 1<<16-1)), Detail: app.ErrorMessage}
-	case errors.As(err, &idle):
-		return &wire.Error{Code: wire.Timeout, Detail: "nothing came from the server"}
-	}
-	return err
-}
-
 // Wait blocks until there is something for Update to do, or ctx is done, whose
 // error it then returns. It is for callers without frames of their own: it
 // returns as soon as anything arrives, and Update never needs it.
 func (c *Client) Wait(ctx context.Context) error {
+	var arrived, ended, connected <-chan struct{}
+	if c.link != nil {
+		arrived, ended = c.link.lanes.arrived, c.link.lanes.ended
+	}
+	if a := c.outage.attempt; a != nil {
+		connected = a.done
+	}
 	c.quiet.Reset(c.told + c.silence() - time.Since(c.start))
 	select {
-	case <-c.lanes.arrived:
-		return nil
-	case <-c.lanes.ended:
-		return nil
+	case <-arrived:
+	case <-ended:
+	case <-connected:
 	case <-c.quiet.C:
-		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	return nil
 }
 
 // Update applies everything that has arrived, runs the callbacks, answers
 // snapshots with an input, and sends what commands have queued. It does not
-// block. After an error the client is of no more use than to be closed and
-// asked for verdicts; a *wire.Error tells why the server ended it.
+// block. A connection that is lost is no error: State says so, and Update goes on
+// to make another. After an error the client is of no more use than to be closed
+// and asked for verdicts; a *wire.Error tells why the server ended it.
 func (c *Client) Update() error {
-	if c.err != nil {
-		return c.err
-	}
 	if c.updating {
 		return errors.New("client: Update from within a callback")
 	}
 	c.updating = true
-	defer func() { c.updating = false }()
-	in := c.lanes.take()
-	c.err = c.apply(in)
-	if c.err == nil && in.err != nil {
-		c.err = explain(in.err)
-	}
-	if c.err == nil {
-		c.err = c.lanes.write(c.session.TakeStream())
-	}
-	if c.err != nil {
-		c.session.End(c.err)
-	}
-	return c.err
+	err := c.update()
+	c.updating = false
+	return err
 }
 
 // next sends what waits to be sent, waits for something to come, and takes it in.
@@ -186,10 +139,45 @@ func (c *Client) next(ctx context.Context) error {
 	return c.Update()
 }
 
+func (c *Client) update() error {
+	if a := c.outage.attempt; a != nil && c.err == nil {
+		select {
+		case <-a.done:
+			if err := c.resume(); err != nil {
+				return err
+			}
+		default:
+			c.told = time.Since(c.start)
+		}
+	}
+	if c.err != nil || c.link == nil {
+		return c.err
+	}
+	in := c.link.lanes.take()
+	err := c.apply(in)
+	if err == nil && in.err != nil {
+		err = explain(in.err)
+	}
+	if err == nil {
+		err = c.link.lanes.write(c.session.TakeStream())
+	}
+	if err != nil {
+		return c.lost(err)
+	}
+	return nil
+}
+
 func (c *Client) apply(in arrivals) error {
+	now := time.Since(c.start)
+	if len(in.stream) > 0 || len(in.datagrams) > 0 {
+		c.heard = now
+	}
 	if len(in.stream) > 0 {
 		if err := c.session.ReceiveStream(in.stream); err != nil {
 			return err
+		}
+		if c.state != Joined && c.session.Joined() {
+			c.welcomed()
 		}
 	}
 	for _, d := range in.datagrams {
@@ -197,12 +185,15 @@ func (c *Client) apply(in arrivals) error {
 			return err
 		}
 	}
+	if now-c.heard > lostAfter && c.state != Connecting {
+		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing came from the server for %v", lostAfter)}
+	}
 	// One answer for all, since the acknowledgement is of everything. If
 	// nothing comes, inputs go out all the same: only half of the link may be
 	// down. So they do before more of them wait than one datagram holds.
-	if now := time.Since(c.start); len(in.datagrams) > 0 || now-c.told >= c.silence() || c.session.inputs.unsent == wire.MaxInputs {
+	if len(in.datagrams) > 0 || now-c.told >= c.silence() || c.session.inputs.unsent == wire.MaxInputs {
 		if d := c.session.Input(now); d != nil {
-			c.lanes.answer(d)
+			c.link.lanes.answer(d)
 		}
 		c.told = now
 	}
@@ -217,6 +208,9 @@ func (c *Client) silence() time.Duration {
 	}
 	return handshakeTimeout
 }
+
+// State is where the client stands; Config.State is told when it changes.
+func (c *Client) State() State { return c.state }
 
 // Resolve says what became of h.
 func (c *Client) Resolve(h bulk.Handle) wire.Verdict { return c.session.Resolve(h) }
@@ -233,8 +227,7 @@ func (c *Client) Session() *Session { return c.session }
 func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data, time.Since(c.start)) }
 
 // Command asks the server to execute a command once; the next Update sends it.
-// See Session.Command. After an error of Update, and at Close, what is not
-// answered ends as Unanswered.
+// See Session.Command.
 func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	return c.session.Command(name, target, args)
 }
@@ -252,16 +245,22 @@ func (c *Client) Render() Moment { return c.session.Render(time.Since(c.start)) 
 // Close says goodbye and ends the connection. Nothing of it is left running.
 // It may be called more than once.
 func (c *Client) Close() error {
-	var err error
-	c.lanes.close(wire.CodeOf(c.err), func() {
-		c.session.Bye(wire.CodeOf(c.err))
-		_ = c.lanes.write(c.session.TakeStream())
-		select {
-		case <-c.conn.Context().Done():
-		case <-time.After(closeWait):
-		}
-	}, func() { err = c.socket.close() })
+	if a := c.outage.attempt; a != nil {
+		a.cancel()
+		<-a.done
+		c.outage.attempt, c.link = nil, a.link
+	}
+	why := c.err
+	if c.state != Ended {
+		_ = c.end(errClosed)
+	}
 	c.quiet.Stop()
-	c.session.End(errClosed)
-	return err
+	if c.link == nil {
+		return nil
+	}
+	c.session.Bye(wire.CodeOf(why))
+	return c.link.close(wire.CodeOf(why), c.session.TakeStream())
 }
+
+// errClosed is what a client that was closed answers.
+var errClosed = errors.New("client: closed")

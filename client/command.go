@@ -1,106 +1,63 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// MaxUnanswered is how many commands of a session may wait for their answers:
-// as many as a server takes in one tick.
-const MaxUnanswered = 256
+// maxUnanswered is how many commands may wait for their answers: more than a
+// server executes in ten seconds. It bounds what a silent server costs.
+const maxUnanswered = 1024
+
+var (
+	// ErrNotJoined is returned for a command while there is no connection, or
+	// before the server's welcome over a new one.
+	ErrNotJoined = errors.New("client: there is no connection now: send the command again when it is back")
+	// ErrUnanswered is the result of a command whose connection broke before the
+	// answer came: nobody on this side can know whether it was executed. It is not
+	// sent again by itself, so it is executed at most once.
+	ErrUnanswered = errors.New("client: the connection broke before the answer: it is unknown whether the command was executed")
+)
 
 // Result is the server's answer to a command.
 type Result struct {
 	ID     uint32 // as Future.ID told it
 	Target bulk.Handle
-	// Err is nil if the command was executed, a *Rejection if the server refused
-	// it, and an *Unanswered if the session ended first.
+	// Err is nil if the command was executed, a *Rejection if it was not, and
+	// ErrUnanswered if that is unknown.
 	Err error
-	// Verdict is what the server says of Target.
+	// Verdict is what the server says of Target; Pending if it said nothing.
 	Verdict wire.Verdict
 }
 
-// Rejection is the error of a command that the server refused: nothing was
-// touched. It wraps a *wire.Error of the same code.
+// Rejection says why the server did not execute a command. Nothing was touched.
 type Rejection struct {
 	Code    wire.Code
-	Target  bulk.Handle
 	Verdict wire.Verdict // what the server says of Target
+	Target  bulk.Handle  // of the command
+	Text    string       // for the player; empty unless the game says something
 }
 
-// Error names the reason.
+// Error names the code and the target, and the text if there is one.
 func (r *Rejection) Error() string {
-	if r.Target == 0 {
-		return fmt.Sprintf("client: command rejected: %v", r.Code)
+	text := r.Text
+	if text == "" {
+		text = r.Code.Info().Text
 	}
-	return fmt.Sprintf("client: command rejected: %v (%v is %v)", r.Code, r.Target, r.Verdict)
+	return fmt.Sprintf("client: command on %v, which is %v: %v: %s", r.Target, r.Verdict, r.Code, text)
 }
 
-// Unwrap is the error by its code alone.
-func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code} }
-
-// Unanswered is the error of a command whose session ended before its answer
-// came. It was executed at most once, and nobody can know whether it was: look at
-// the world.
-type Unanswered struct {
-	Cause error // why the session ended
-}
-
-// Error says why there is no answer.
-func (u *Unanswered) Error() string {
-	return fmt.Sprintf("client: the session ended before the command was answered: %v", u.Cause)
-}
-
-// Unwrap is the cause.
-func (u *Unanswered) Unwrap() error { return u.Cause }
-
-// errClosed is the cause of what ends with Close.
-var errClosed = errors.New("the client was closed")
-
-// Future is the answer to a command, which is there or still to come. It comes
-// while its Client is updated, or its Session fed, and belongs to the same
-// goroutine.
-type Future struct {
-	result Result
-	done   bool
-	next   func(context.Context) error // takes in what comes; nil: others feed the session
-}
-
-// ID is the number of the command.
-func (f *Future) ID() uint32 { return f.result.ID }
-
-// Poll returns the answer, and false as long as there is none. It is for games,
-// which ask once a frame.
-func (f *Future) Poll() (Result, bool) { return f.result, f.done }
-
-// Wait updates the client until the answer is there or ctx is done. The error is
-// the Result's: a *Rejection, an *Unanswered; or that of ctx. It is for callers
-// without frames of their own, and not for callbacks. A Session that is fed by
-// hand has nothing to wait with: Poll there.
-func (f *Future) Wait(ctx context.Context) (Result, error) {
-	for !f.done {
-		if f.next == nil {
-			return f.result, errors.New("client: the answer cannot be waited for: feed the session and Poll")
-		}
-		if err := f.next(ctx); err != nil && !f.done {
-			return f.result, err
-		}
-	}
-	return f.result, f.result.Err
-}
-
-func (f *Future) finish(r Result) {
-	f.result, f.done = r, true
-}
+// Unwrap is the code as a *wire.Error.
+func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.Text} }
 
 // Command asks the server to execute a command once. target may be zero for a
 // command about no entity; args is one msgpack value, or nil. An error is the
-// caller's, or says that the session is over or has MaxUnanswered commands
-// waiting, and nothing was sent: the server would end the session for it.
+// caller's or ErrNotJoined, and nothing was sent: the server would end the session
+// for it.
 func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
 		return nil, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
@@ -114,22 +71,22 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 			return nil, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
 		}
 	}
-	if s.err != nil {
-		return nil, fmt.Errorf("client: command %q: the session is over: %w", name, s.err)
+	if !s.Joined() {
+		return nil, ErrNotJoined
 	}
-	if len(s.unanswered) == MaxUnanswered {
-		return nil, &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("command %q: %d wait for their answers already", name, MaxUnanswered)}
+	if len(s.unanswered) == maxUnanswered {
+		return nil, fmt.Errorf("client: %d commands wait for their answers: send fewer", maxUnanswered)
 	}
 	s.command++
-	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
 	f := &Future{result: Result{ID: s.command, Target: target}, next: s.next}
 	s.unanswered = append(s.unanswered, f)
 	s.stats.Commands++
+	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
 	return f, nil
 }
 
-// answered takes a Result. Results come in the order of the commands; one that
-// answers nothing is told to the game all the same.
+// answered hands on the answer to a command. One that answers nothing is told to
+// the game all the same.
 func (s *Session) answered(body []byte) error {
 	m, err := wire.ParseResult(body)
 	if err != nil {
@@ -137,39 +94,24 @@ func (s *Session) answered(body []byte) error {
 	}
 	r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
 	if m.Code != wire.OK {
-		r.Err = &Rejection{Code: m.Code, Target: m.Target, Verdict: m.Verdict}
+		s.stats.Rejected++
+		r.Err = &Rejection{Code: m.Code, Verdict: m.Verdict, Target: m.Target, Text: m.Text}
 	}
-	if len(s.unanswered) > 0 && s.unanswered[0].result.ID == m.ID {
-		if r.Err != nil {
-			s.stats.Rejected++
-		}
-		s.unanswered[0].finish(r)
-		s.unanswered[0] = nil
-		s.unanswered = s.unanswered[1:]
+	var f *Future
+	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
+		f = s.unanswered[i]
+		s.unanswered = slices.Delete(s.unanswered, i, i+1)
 	}
-	if f := s.config.Result; f != nil {
-		f(r)
-	}
+	s.finish(f, r)
 	return nil
 }
 
-// abandon ends all commands that are not answered and never will be (C5).
-func (s *Session) abandon(cause error) {
-	for _, f := range s.unanswered {
-		s.stats.Unanswered++
-		r := f.result
-		r.Err = &Unanswered{Cause: cause}
-		f.finish(r)
+// finish ends a command; f may be nil.
+func (s *Session) finish(f *Future, r Result) {
+	if f != nil {
+		f.result, f.done = r, true
 	}
-	s.unanswered = nil
-}
-
-// End ends the session on this side: nothing is taken any more, and commands that
-// are not answered end as Unanswered, because of cause. The replica stays to be
-// asked. The first cause counts.
-func (s *Session) End(cause error) {
-	if s.err == nil {
-		s.err = cause
+	if tell := s.config.Result; tell != nil {
+		tell(r)
 	}
-	s.abandon(s.err)
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -36,6 +37,12 @@ type Config struct {
 	// for a test that puts a bad link between client and server, or a game that
 	// has its own way to the network. nil is a UDP socket of the system's.
 	Socket func() (net.PacketConn, error)
+	// GiveUp is how long it is tried to replace a connection that was lost, before
+	// the client ends. 0 is a minute; negative: the loss of the first is the end.
+	GiveUp time.Duration
+	// State is told of each state that the client comes to, on the goroutine of
+	// Dial or Update.
+	State func(StateChange)
 	// Log is told of the connection's life; nil is silent.
 	Log *zap.Logger
 }

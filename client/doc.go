@@ -80,16 +80,21 @@
 // # Commands
 //
 // [Client.Command] returns a [Future]. A game polls it once a frame; who has no
-// frames waits. The error is a *[Rejection] if the server refused, with the code
-// and its verdict on the target, and *[Unanswered] if the session ended first:
-// then nobody can know whether it was executed. No command is ever sent twice. At
-// most [MaxUnanswered] wait for their answers.
+// frames waits. The error is a *[Rejection] if the server refused, with the code,
+// its verdict on the target, and what the game says to the player; and
+// [ErrUnanswered] if the connection broke first: then nobody can know whether it was
+// executed. No command is ever sent twice.
 //
-// # The end, and another beginning
+// # A lost connection, and the end
 //
-// [Client.Update] returns the error that ended the session, and goes on returning
-// it; Close is due then, and Dial again. The replica of an ended client still
-// answers, as of its last moment.
+// A connection that is lost is no error of [Client.Update], which goes on to make
+// another: [Client.State] says Reconnecting meanwhile, and Config.State is told.
+// The replica stands still and answers; a command is [ErrNotJoined]. Within the
+// server's time of grace the session goes on as it was. After that it is another
+// one: all entities leave first, and the clock and the moment of frames begin
+// anew. If the server runs another world by now (StateChange.NewWorld), all
+// handles are dead. An error of Update is the end: it goes on being returned, and
+// Close is due. The replica of an ended client still answers.
 //
 // # Threads
 //
@@ -116,6 +121,6 @@
 //	C2 A row is applied only to the tenant that held its slot at the datagram's
 //	   structure number, which the fold proves (H1).
 //	C3 A cell's generation never goes back; Stale is final.
-//	C4 The moment that frames show never goes back.
+//	C4 Within a session the moment that frames show never goes back.
 //	C5 Every command that was sent ends once: answered, rejected or unanswered.
 package client

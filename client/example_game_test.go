@@ -35,7 +35,7 @@ func railway() (s *server.Server, stop func()) {
 			Commands: map[string]server.Command{
 				"whistle": func(*server.Session, world.Entity, []byte) error {
 					if whistled {
-						return errors.New("no steam left")
+						return &server.Rejection{Text: "no steam left"}
 					}
 					whistled = true
 					return nil
@@ -89,7 +89,7 @@ func (g *train) frame() error {
 		var refused *client.Rejection
 		switch {
 		case errors.As(answer.Err, &refused):
-			fmt.Println("whistle:", refused.Code)
+			fmt.Println("whistle:", refused.Code, "-", refused.Text)
 		default:
 			fmt.Println("whistle:", wire.CodeOf(answer.Err))
 		}
@@ -157,13 +157,13 @@ func ExampleClient() {
 		panic(err)
 	}
 	_, err = f.Wait(ctx)
-	fmt.Println(err)
+	fmt.Println("derail:", wire.CodeOf(err))
 	stats := c.Stats()
 	fmt.Println("commands:", stats.Commands, "rejected:", stats.Rejected)
 	// Output:
 	// whistle: ok
-	// whistle: command-refused
+	// whistle: command-refused - no steam left
 	// drawn at the eighth metre
-	// client: command rejected: unknown-command (0v1 is live)
+	// derail: unknown-command
 	// commands: 3 rejected: 2
 }

@@ -179,6 +179,7 @@ func ExampleDial_again() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	config := client.Config{
+		GiveUp:        -1,   // by hand: else the client connects again by itself
 		InsecureDev:   true, // the second server has another certificate; games pin one, or have one signed
 		SessionConfig: client.SessionConfig{Schema: orchardSchema()},
 	}

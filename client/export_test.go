@@ -1,5 +1,8 @@
 package client
 
+// MaxUnanswered is how many commands may wait for their answers.
+const MaxUnanswered = maxUnanswered
+
 // StatesOf is how many states are kept of e.
 func StatesOf(e *Entity) int { return len(e.states.ticks) }
 

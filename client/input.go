@@ -88,9 +88,9 @@ func (s *Session) SetInput(data []byte, now time.Duration) error {
 
 // Input makes the datagram to be sent at now: the newest inputs, and the
 // acknowledgement of what was applied. It is valid until the next call, and
-// nil before the Welcome.
+// nil before the Welcome of the connection.
 func (s *Session) Input(now time.Duration) []byte {
-	if s.replica == nil {
+	if !s.greeted {
 		return nil
 	}
 	in, stamp := &s.inputs, stampAt(now)

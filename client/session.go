@@ -43,12 +43,13 @@ type Session struct {
 	frames  wire.FrameReader
 	replica *Replica
 	welcome *wire.Welcome
+	greeted bool // the Welcome is of this connection
 	entity  bulk.Handle
 	err     error
 
 	out         []byte // stream bytes not taken yet
 	command     uint32
-	unanswered  []*Future                   // by number
+	unanswered  []*Future                   // in the order of their sending
 	next        func(context.Context) error // of futures
 	inputs      inputs
 	input       []byte // scratch
@@ -78,8 +79,7 @@ func NewSession(c SessionConfig) (*Session, error) {
 		c.Tables = wire.DefaultTables()
 	}
 	s := &Session{config: c, codec: wire.NewCodec(c.Schema, c.Tables)}
-	hello := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
-	s.send(wire.TypeHello, hello.Append(nil))
+	s.send(wire.TypeHello, s.hello().Append(nil))
 	return s, nil
 }
 
@@ -108,7 +108,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 			err = s.message(kind, body)
 		}
 		if err != nil {
-			s.End(err)
+			s.err = err
 			return err
 		}
 		if !ok {
@@ -119,7 +119,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 }
 
 func (s *Session) message(kind byte, body []byte) error {
-	if kind != wire.TypeWelcome && kind != wire.TypeRefused && s.welcome == nil {
+	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.greeted {
 		return protocolError("message type %d before Welcome", kind)
 	}
 	switch kind {
@@ -157,7 +157,7 @@ func (s *Session) welcomed(body []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case s.welcome != nil:
+	case s.greeted:
 		return protocolError("a second Welcome")
 	case m.Protocol != wire.Version:
 		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
@@ -172,16 +172,13 @@ func (s *Session) welcomed(body []byte) error {
 	case m.TickHz == 0 || m.SnapshotHz == 0:
 		return protocolError("tick rate %d Hz, snapshot rate %d Hz", m.TickHz, m.SnapshotHz)
 	}
-	s.welcome = &m
-	s.replica = NewReplica(s.codec, m.GenerationFloor, m.MaxSlots, s.config.Observer)
-	s.clock.hz = int(m.TickHz)
-	return nil
+	return s.begin(&m)
 }
 
 // ReceiveDatagram takes a datagram that arrived at now, a time since any fixed
 // moment. Bytes that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
-	if s.replica == nil {
+	if !s.greeted {
 		return Unreadable, nil // overtook the Welcome; it will be sent again
 	}
 	outcome, err := s.replica.ApplyState(d)
@@ -209,7 +206,11 @@ func (s *Session) checkFaults() {
 // Bye tells the server that the client leaves, and why.
 func (s *Session) Bye(why wire.Code) { s.send(wire.TypeBye, wire.Bye{Code: why}.Append(nil)) }
 
-// Welcome returns the server's welcome, and false before it has arrived.
+// Joined says whether the server's welcome has arrived over this connection.
+func (s *Session) Joined() bool { return s.greeted && s.err == nil }
+
+// Welcome returns the newest welcome of the server's, and false before the first
+// has arrived.
 func (s *Session) Welcome() (wire.Welcome, bool) {
 	if s.welcome == nil {
 		return wire.Welcome{}, false
@@ -220,7 +221,8 @@ func (s *Session) Welcome() (wire.Welcome, bool) {
 // Replica is the client's copy of the world; nil before the Welcome.
 func (s *Session) Replica() *Replica { return s.replica }
 
-// Resolve says what became of h; Pending before the Welcome.
+// Resolve says what became of h; Pending before the first Welcome. It goes on
+// answering when the connection is lost.
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	if s.replica == nil {
 		return wire.Pending

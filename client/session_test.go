@@ -15,6 +15,12 @@ func TestCommandIsCheckedHere(t *testing.T) {
 	s, err := client.NewSession(client.SessionConfig{Schema: wire.NewSchema()})
 	require.NoError(t, err)
 	require.NotEmpty(t, s.TakeStream(), "the Hello")
+	_, err = s.Command("eat", 0, nil)
+	require.ErrorIs(t, err, client.ErrNotJoined)
+	schema := wire.NewSchema()
+	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
+		Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
+	})))
 	for name, c := range map[string]struct {
 		command string
 		args    []byte

@@ -9,7 +9,7 @@ type Stats struct {
 	Clock Clock // at the time of the call
 }
 
-// Traffic counts what a connection carried.
+// Traffic counts what connections carried.
 type Traffic struct {
 	BytesReceived    uint64 // of the stream and of datagrams, without packet headers
 	Datagrams        uint64 // received
@@ -20,7 +20,7 @@ type Traffic struct {
 type SessionStats struct {
 	Commands   uint64 // sent
 	Rejected   uint64
-	Unanswered uint64 // the session ended first
+	Unanswered uint64 // the connection broke first
 	// Delay is how far the moments that Render aims at lie behind the server's
 	// time: half a round trip, an interval of snapshots, and what the link adds.
 	Delay time.Duration
@@ -41,5 +41,14 @@ func (s *Session) Stats() SessionStats {
 
 // Stats returns how the client fares, counted since the start.
 func (c *Client) Stats() Stats {
-	return Stats{Traffic: c.lanes.counters(), SessionStats: c.session.Stats(), Clock: c.Clock()}
+	return Stats{Traffic: c.past.plus(c.link), SessionStats: c.session.Stats(), Clock: c.Clock()}
+}
+
+// plus adds what a connection carried, if there is one.
+func (t Traffic) plus(link *connection) Traffic {
+	if link == nil {
+		return t
+	}
+	o := link.lanes.counters()
+	return Traffic{t.BytesReceived + o.BytesReceived, t.Datagrams + o.Datagrams, t.DatagramsDropped + o.DatagramsDropped}
 }

@@ -74,8 +74,8 @@ func (v *Viewer) beginSnapshot() {
 // Acknowledge takes a client's report of what it has applied (H6). An error is
 // the client's fault: it acknowledges what was never sent.
 func (v *Viewer) Acknowledge(a wire.Ack) error {
-	if a.Structure > v.structure.written {
-		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges structure record %d of %d", a.Structure, v.structure.written)}
+	if a.Structure > v.structure.sent {
+		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges structure record %d of %d", a.Structure, v.structure.sent)}
 	}
 	v.structure.acknowledge(a.Structure)
 	if !a.Seen {
@@ -117,8 +117,8 @@ func (v *Viewer) lost(back uint32) {
 	s := v.sent.at(back)
 	v.sent.pending &^= 1 << back
 	for _, place := range v.sent.rows(s) {
-		if row := &v.rows[place]; row.sentTick == s.tick && row.waiting && !fault.NeverResend {
-			row.waiting = false
+		if row := &v.rows[place]; row.sentTick == s.tick && row.flags&onItsWay != 0 && !fault.NeverResend {
+			row.flags &^= onItsWay
 			v.work.stats.RowsLost++
 			v.stats.RowsLost++
 		}

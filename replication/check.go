@@ -16,17 +16,17 @@ func (v *Viewer) CheckInvariants() error {
 		return fmt.Errorf("R1: %d rows, %d of them of members, %d free", len(v.rows), len(m.rows), len(v.free))
 	}
 	n := 0
-	for i, mask := range m.masks {
-		if mask == 0 || m.active[i]&^mask != 0 || i > 0 && m.numbers[i] <= m.numbers[i-1] {
-			return fmt.Errorf("R1: word %d of the members is number %d, %x, active %x", i, m.numbers[i], mask, m.active[i])
+	for i := range m.words {
+		w := &m.words[i]
+		if w.mask == 0 || w.active&^w.mask != 0 || i > 0 && w.number <= m.words[i-1].number {
+			return fmt.Errorf("R1: word %d of the members is number %d, %x, active %x", i, w.number, w.mask, w.active)
 		}
-		first := m.numbers[i]<<6 | uint32(bits.TrailingZeros64(mask))
+		first := w.number<<6 | uint32(bits.TrailingZeros64(w.mask))
 		if place, ok := m.find(first); !ok || place != m.rows[n] {
 			return fmt.Errorf("R1: member %d, slot %d, is found at %d, want %d", n, first, place, m.rows[n])
 		}
-		for slot := range bulk.Bits(m.numbers[i]<<6, mask) {
-			active := m.active[i]>>(slot&63)&1 != 0
-			if err := v.checkRow(slot, &v.rows[m.rows[n]], active); err != nil {
+		for slot := range bulk.Bits(w.number<<6, w.mask) {
+			if err := v.checkRow(slot, m.rows[n], w.active>>(slot&63)&1 != 0); err != nil {
 				return err
 			}
 			n++
@@ -43,24 +43,24 @@ func (v *Viewer) CheckInvariants() error {
 	})
 }
 
-func (v *Viewer) checkRow(slot uint32, row *viewerRow, active bool) error {
+func (v *Viewer) checkRow(slot, place uint32, active bool) error {
 	f := v.replicator.frame
-	p := &f.present[slot]
-	version := p.version
-	if row.handle != p.handle || row.handle.Index() != slot {
-		return fmt.Errorf("R1: row of %v, whose slot %d is held by %v", row.handle, slot, p.handle)
-	}
-	if row.entered > v.structure.written {
-		return fmt.Errorf("R4: %v entered at record %d of %d", row.handle, row.entered, v.structure.written)
+	h, row, p := v.handles[place], &v.rows[place], &f.present[slot]
+	if h != p.handle || h.Index() != slot {
+		return fmt.Errorf("R1: row of %v, whose slot %d is held by %v", h, slot, p.handle)
 	}
 	if row.ackedTick > f.tick || uint32(row.olderGap) >= row.ackedTick || row.nextGap >= motionTicks || row.sentTick > f.tick {
-		return fmt.Errorf("R3: %v has a baseline of tick %d, others %d and %d before it, at tick %d", row.handle, row.ackedTick, row.olderGap, row.nextGap, f.tick)
+		return fmt.Errorf("R3: %v has a baseline of tick %d, others %d and %d before it, at tick %d", h, row.ackedTick, row.olderGap, row.nextGap, f.tick)
 	}
-	if p.secret && v.Owns(row.handle) {
+	version := p.version
+	if p.secret && v.Owns(h) {
 		version = f.tenants[slot].whole.present.version
 	}
 	if !active && (version > row.ackedTick || p.shape > row.enterTick) {
-		return fmt.Errorf("R6: %v is dormant, and its state of tick %d not acknowledged", row.handle, version)
+		return fmt.Errorf("R6: %v is dormant, and its state of tick %d not acknowledged", h, version)
+	}
+	if row.flags&passedOver == 0 && v.priorities[place] != 0 {
+		return fmt.Errorf("R6: %v has priority %v and was not passed over", h, v.priorities[place])
 	}
 	return nil
 }

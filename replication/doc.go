@@ -33,6 +33,8 @@
 //	R7 What only owners are sent of an entity is in no byte for a viewer that
 //	   does not own it, and its client was told at the Enter which it is. What
 //	   everybody is sent does not depend on it.
+//	R8 Structure that was sent and is not acknowledged is kept, or the viewer
+//	   cannot go on over another connection: nothing is missing in between.
 //
 // H1 to H6 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them.

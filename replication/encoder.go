@@ -11,13 +11,15 @@ import (
 // the datagram is closed. Its buffers are reused: a warm encoder allocates
 // nothing.
 type encoder struct {
-	writer wire.BitWriter
-	keys   []codingKey  // of the rows of the open datagram, ascending by slot
-	chunks []wire.Chunk // their bits
-	coding wire.RowCoding
-	used   int // bits that the rows take
-	limit  int // bits that they may take
-	packed []byte
+	writer  wire.BitWriter
+	keys    []codingKey  // of the rows of the open datagram, ascending by slot
+	chunks  []wire.Chunk // their bits
+	coding  wire.RowCoding
+	headers []wire.RowHeader
+	order   []wire.Chunk
+	used    int // bits that the rows take
+	limit   int // bits that they may take
+	packed  []byte
 }
 
 // open starts a datagram of at most limit bytes.
@@ -83,33 +85,41 @@ func (e *encoder) pack(b []byte, f *Frame, keys []codingKey, chunks []wire.Chunk
 	w.Reset(b)
 	wire.AppendRowCoding(w, e.coding)
 	p.rows = uint32(len(keys))
+	e.headers = e.headers[:0]
 	next, fold, components := uint32(0), uint64(0), f.schema.Components()
 	for i, k := range keys {
-		slot, b := k.slot(), k.baseline()
-		wire.AppendRowHeader(w, e.coding, slot-next, b)
+		slot, past := k.slot(), k.baseline()
+		e.headers = append(e.headers, wire.RowHeader{Skip: slot - next, Baseline: past})
 		fold = wire.Fold(fold, f.present[slot].handle)
 		next = slot + 1
 		from.AddShares(&p.shares, chunks[i], components)
 		p.anchored += uint32(k&anchoredKey) / uint32(anchoredKey)
-		if b.Age == 0 {
+		if past.Age == 0 {
 			p.whole++
 		}
 	}
 	p.fold = wire.Fold16(fold)
-	for i, k := range keys {
-		if !k.anchored() {
-			from.Copy(w, chunks[i])
-		}
+	wire.AppendRowHeaders(w, e.coding, e.headers)
+	from.Copy(w, e.inOrder(keys, chunks, p.anchored)...)
+	p.bytes = w.Bytes()
+	return p
+}
+
+// inOrder puts the bits of rows in the order in which they travel: those that are
+// anchored come after the others.
+func (e *encoder) inOrder(keys []codingKey, chunks []wire.Chunk, anchored uint32) []wire.Chunk {
+	if anchored == 0 {
+		return chunks
 	}
-	if p.anchored > 0 {
+	e.order = e.order[:0]
+	for _, run := range []codingKey{0, anchoredKey} {
 		for i, k := range keys {
-			if k.anchored() {
-				from.Copy(w, chunks[i])
+			if k&anchoredKey == run {
+				e.order = append(e.order, chunks[i])
 			}
 		}
 	}
-	p.bytes = w.Bytes()
-	return p
+	return e.order
 }
 
 // packed is what follows a datagram's header.

@@ -138,9 +138,8 @@ func (v *Viewer) enter(w *wanted) int {
 		delete(v.toldDead, slot)
 	}
 	before := v.rows[w.place]
-	v.rows[w.place] = viewerRow{
-		handle: w.handle, entered: v.structure.written, enterTick: r.frame.tick, ackedTick: r.frame.tick,
-	}
+	v.handles[w.place], v.priorities[w.place] = w.handle, 0
+	v.rows[w.place] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
 	if row := &v.rows[w.place]; fault.KeepBaseline {
 		row.ackedTick, row.olderGap, row.nextGap = before.ackedTick, before.olderGap, before.nextGap
 	}

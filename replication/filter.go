@@ -52,7 +52,7 @@ func (v *Viewer) Disown(h bulk.Handle) {
 // became the viewer's own, or ceased to be, so that what the client is sent of it
 // is another row (R7).
 func (v *Viewer) reenter(h bulk.Handle) {
-	if place, ok := v.members.find(h.Index()); ok && v.rows[place].handle == h {
+	if place, ok := v.members.find(h.Index()); ok && v.handles[place] == h {
 		v.rows[place].enterTick = 0 // before any shape
 		v.members.activate(h.Index())
 	}

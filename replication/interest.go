@@ -51,23 +51,22 @@ func (v *Viewer) compare(s *sweep, changed, replaced *bulk.Bitset, calm bool) {
 	m := &v.members
 	v.compact()
 	anyNew, anyOther := changed == nil || changed.Any(), replaced == nil || replaced.Any()
-	from := 0
-	for i, word := range m.numbers {
-		mask, news, others := m.masks[i], uint64(0), uint64(0)
+	for i := range m.words {
+		w := &m.words[i]
+		word, mask, news, others := w.number, w.mask, uint64(0), uint64(0)
 		if anyNew {
 			news = within(mask, changed, word)
 		}
 		if anyOther {
 			others = within(mask, replaced, word)
 		}
-		rows := m.rows[from : from+bits.OnesCount64(mask)]
-		from += len(rows)
+		rows := m.rows[w.from:][:bits.OnesCount64(mask)]
 		living, inside := mask, s.inside[word]
 		if others != 0 {
 			living = v.survivors(word, mask, others, rows)
 		}
 		if news != 0 {
-			m.active[i] |= news & living
+			w.active |= news & living
 		}
 		outside := living &^ inside
 		if calm {
@@ -107,7 +106,7 @@ func (v *Viewer) survivors(word uint32, mask, others uint64, rows []uint32) (liv
 	for ; others != 0; others &= others - 1 {
 		bit := others & -others
 		place := &rows[bits.OnesCount64(mask&(bit-1))]
-		if slot := word<<6 | uint32(bits.TrailingZeros64(bit)); v.rows[*place].handle != present[slot].handle {
+		if slot := word<<6 | uint32(bits.TrailingZeros64(bit)); v.handles[*place] != present[slot].handle {
 			living &^= bit
 			v.die(place)
 		}
@@ -117,7 +116,7 @@ func (v *Viewer) survivors(word uint32, mask, others uint64, rows []uint32) (liv
 
 // die tells the client that a member is no more (R5).
 func (v *Viewer) die(place *uint32) {
-	v.tellDestroyed(v.rows[*place].handle)
+	v.tellDestroyed(v.handles[*place])
 	v.release(place)
 }
 
@@ -137,7 +136,7 @@ func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 			continue
 		}
 		place := &rows[bits.OnesCount64(mask&(bit-1))]
-		v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.rows[*place].handle})
+		v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.handles[*place]})
 		v.work.stats.Leaves++
 		if !fault.ForgetOnLeave {
 			v.hidden.set(slot)

@@ -14,6 +14,11 @@ const (
 	// after which a silent client is given up, so that only one which reads and
 	// never acknowledges gets there, and finds that it costs nothing.
 	maxFlights = 256
+	// maxKeptLogBytes is how much structure that was sent and is not acknowledged
+	// is kept, to be sent again when the session goes on over another connection.
+	// It is what the enters of maxOutstandingBytes take and as much again for the
+	// leaves and destroys of thousands; a client further behind begins anew.
+	maxKeptLogBytes = 96 << 10
 	// maxDatagrams is how many datagrams one snapshot may fill: beyond this a
 	// burst overruns the 128 datagrams that a receiver queues.
 	maxDatagrams = 4

@@ -3,20 +3,23 @@ package replication
 import "math/bits"
 
 // members finds a viewer's rows by slot, and lists the slots of its interest
-// set by words of 64, to be compared with others. It takes 20 bytes a word that
+// set by words of 64, to be compared with others. It takes 24 bytes a word that
 // has a member and 4 a member, whatever the size of the world.
 type members struct {
-	numbers []uint32 // of the words that have a member, ascending
-	masks   []uint64
-	active  []uint64 // of the members, those that are not dormant (R6)
-	rows    []uint32 // places of the members' rows, in ascending order of slots
-	ranks   []uint32 // members before each rankStride-th word
+	words []memberWord // that have a member, ascending
+	rows  []uint32     // places of the members' rows, in ascending order of slots
 }
 
-const (
-	rankStride = 8
-	noRow      = ^uint32(0) // the place of a member that is about to be taken out
-)
+// memberWord is 64 neighbours of whom some are members.
+type memberWord struct {
+	mask   uint64
+	active uint64 // of the members, those that are not dormant (R6)
+	number uint32
+	from   uint32 // members in the words before
+}
+
+// noRow is the place of a member that is about to be taken out.
+const noRow = ^uint32(0)
 
 // find returns the place of a slot's row.
 func (m *members) find(slot uint32) (place uint32, ok bool) {
@@ -29,23 +32,23 @@ func (m *members) find(slot uint32) (place uint32, ok bool) {
 // at returns where the place of a slot's row is noted, or nil.
 func (m *members) at(slot uint32) *uint32 {
 	i := m.search(slot >> 6)
-	if i == len(m.numbers) || m.numbers[i] != slot>>6 || m.masks[i]>>(slot&63)&1 == 0 {
+	if i == len(m.words) || m.words[i].number != slot>>6 || m.words[i].mask>>(slot&63)&1 == 0 {
 		return nil
 	}
-	return &m.rows[m.rank(i, slot)]
+	return &m.rows[m.words[i].row(slot)]
 }
 
 // activate has the row of a member looked at in the next snapshot.
 func (m *members) activate(slot uint32) {
-	m.active[m.search(slot>>6)] |= 1 << (slot & 63)
+	m.words[m.search(slot>>6)].active |= 1 << (slot & 63)
 }
 
 // search returns the first word from a number on.
 func (m *members) search(number uint32) int {
-	low, n := 0, len(m.numbers)
+	low, n := 0, len(m.words)
 	for n > 0 {
 		half := n / 2
-		if m.numbers[low+half] < number {
+		if m.words[low+half].number < number {
 			low += half + 1
 			n -= half + 1
 		} else {
@@ -55,21 +58,19 @@ func (m *members) search(number uint32) int {
 	return low
 }
 
-// rank is the number of members below a slot, which is in word i.
-func (m *members) rank(i int, slot uint32) int {
-	n := int(m.ranks[i/rankStride])
-	for _, mask := range m.masks[i/rankStride*rankStride : i] {
-		n += bits.OnesCount64(mask)
-	}
-	return n + bits.OnesCount64(m.masks[i]&(1<<(slot&63)-1))
+// row is the number of the members below a slot of the word, among all.
+func (w *memberWord) row(slot uint32) int {
+	return int(w.from) + bits.OnesCount64(w.mask&(1<<(slot&63)-1))
 }
 
 // compact takes out the members whose row is noRow.
 func (m *members) compact() {
 	words, rows, from := 0, 0, 0
-	for i, mask := range m.masks {
-		kept := mask
-		for rest := mask; rest != 0; rest &= rest - 1 {
+	for i := range m.words {
+		w := m.words[i]
+		kept := w.mask
+		w.from = uint32(rows)
+		for rest := w.mask; rest != 0; rest &= rest - 1 {
 			if place := m.rows[from]; place == noRow {
 				kept &^= rest & -rest
 			} else {
@@ -79,12 +80,12 @@ func (m *members) compact() {
 			from++
 		}
 		if kept != 0 {
-			m.numbers[words], m.masks[words], m.active[words] = m.numbers[i], kept, m.active[i]&kept
+			w.mask, w.active = kept, w.active&kept
+			m.words[words] = w
 			words++
 		}
 	}
-	m.numbers, m.masks, m.active, m.rows = m.numbers[:words], m.masks[:words], m.active[:words], m.rows[:rows]
-	m.count()
+	m.words, m.rows = m.words[:words], m.rows[:rows]
 }
 
 // newcomer is a slot that becomes a member, and the place of its row.
@@ -96,39 +97,31 @@ func (m *members) insert(list []newcomer) {
 	if len(list) == 0 {
 		return
 	}
-	oldWords, oldRows := len(m.numbers), len(m.rows)
-	added := m.newWords(list)
-	m.numbers, m.masks, m.active = grown(m.numbers, added), grown(m.masks, added), grown(m.active, added)
-	m.rows = grown(m.rows, len(list))
-	from, to := oldRows, len(m.rows)
-	w := len(m.numbers)
-	for i := oldWords - 1; i >= 0 || len(list) > 0; {
+	i, from := len(m.words)-1, len(m.rows)
+	m.words, m.rows = grown(m.words, m.newWords(list)), grown(m.rows, len(list))
+	to := len(m.rows)
+	for w := len(m.words) - 1; w > i || len(list) > 0; w-- {
 		// The highest word of those that are there and those that come.
-		number := uint32(0)
+		var old memberWord
 		if i >= 0 {
-			number = m.numbers[i]
+			old = m.words[i]
 		}
-		if n := len(list); n > 0 {
-			number = max(number, list[n-1].slot>>6)
-		}
-		old, active := uint64(0), uint64(0)
-		if i >= 0 && m.numbers[i] == number {
-			old, active = m.masks[i], m.active[i]
+		if n := len(list); i < 0 || n > 0 && list[n-1].slot>>6 > old.number {
+			old = memberWord{number: list[n-1].slot >> 6}
+		} else {
 			i--
 		}
-		mask := old
-		first := len(list)
-		for first > 0 && list[first-1].slot>>6 == number {
-			first--
-			mask |= 1 << (list[first].slot & 63)
+		word, first := old, len(list)
+		for ; first > 0 && list[first-1].slot>>6 == word.number; first-- {
+			word.mask |= 1 << (list[first-1].slot & 63)
 		}
 		come := list[first:]
 		list = list[:first]
-		for rest := mask; rest != 0; {
+		for rest := word.mask; rest != 0; {
 			bit := 63 - bits.LeadingZeros64(rest)
 			rest &^= 1 << bit
 			to--
-			if old>>bit&1 != 0 {
+			if old.mask>>bit&1 != 0 {
 				from--
 				m.rows[to] = m.rows[from]
 			} else {
@@ -136,13 +129,9 @@ func (m *members) insert(list []newcomer) {
 				come = come[:len(come)-1]
 			}
 		}
-		w--
-		m.numbers[w], m.masks[w], m.active[w] = number, mask, active
-		if len(list) == 0 && w == i+1 && to == from {
-			break // the rest stays where it is
-		}
+		word.from = uint32(to)
+		m.words[w] = word
 	}
-	m.count()
 }
 
 // newWords counts the words of the newcomers that no member is in.
@@ -152,23 +141,11 @@ func (m *members) newWords(list []newcomer) int {
 		if i > 0 && list[i-1].slot>>6 == c.slot>>6 {
 			continue
 		}
-		if at := m.search(c.slot >> 6); at == len(m.numbers) || m.numbers[at] != c.slot>>6 {
+		if at := m.search(c.slot >> 6); at == len(m.words) || m.words[at].number != c.slot>>6 {
 			added++
 		}
 	}
 	return added
-}
-
-// count makes the ranks anew.
-func (m *members) count() {
-	n := uint32(0)
-	m.ranks = m.ranks[:0]
-	for i, mask := range m.masks {
-		if i%rankStride == 0 {
-			m.ranks = append(m.ranks, n)
-		}
-		n += uint32(bits.OnesCount64(mask))
-	}
 }
 
 // grown lengthens s by n. It takes a sixteenth more than it needs, where append

@@ -50,7 +50,7 @@ func TestViewerMemory(t *testing.T) {
 	bytes, known := float64(inUse()-before)/viewers, float64(a.interest()-interest)/viewers
 	t.Logf("%.0f bytes a viewer, %.0f entities each", bytes, known)
 	require.Greater(t, known, near*0.9)
-	require.Less(t, bytes, 64.0*1024)
+	require.Less(t, bytes, 64_000.0)
 }
 
 // inUse is the memory that live objects take.

@@ -15,26 +15,22 @@ func (v *Viewer) selectRows() bool {
 	rows, present, resend := v.rows, r.frame.present, resendAfter*r.interval
 	past := horizon{r.frame.tick, (wire.MaxStates - 1) * r.interval}
 	waiting, places := w.waiting[:0], w.places[:0]
-	from := 0
-	for i, mask := range m.masks {
-		first := from
-		from += bits.OnesCount64(mask)
-		for rest := m.active[i]; rest != 0; rest &= rest - 1 {
-			bit := rest & -rest
-			slot := m.numbers[i]<<6 | uint32(bits.TrailingZeros64(bit))
-			place := m.rows[first+bits.OnesCount64(mask&(bit-1))]
+	for i := range m.words {
+		word := &m.words[i]
+		for rest := word.active; rest != 0; rest &= rest - 1 {
+			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
+			place := m.rows[word.row(slot)]
 			row, p, owned := &rows[place], &present[slot], codingKey(0)
-			if p.secret && v.Owns(row.handle) {
+			if p.secret && v.Owns(v.handles[place]) {
 				p, owned = &r.frame.tenants[slot].whole.present, ownedKey
 			}
 			switch {
 			case p.shape > row.enterTick:
-				w.wanted = append(w.wanted, wanted{row.handle, row.enterTick, place})
+				w.wanted = append(w.wanted, wanted{v.handles[place], row.enterTick, place})
 			case p.version <= row.ackedTick:
-				m.active[i] &^= bit // dormant
-				row.priority = 0
-			case row.waiting && row.sentTick >= p.version && (past.tick-row.sentTick <= resend || fault.NeverResend):
-				// On its way.
+				word.active &^= rest & -rest // dormant
+				v.forgetPriority(row, place)
+			case row.flags&onItsWay != 0 && row.sentTick >= p.version && (past.tick-row.sentTick <= resend || fault.NeverResend):
 			default:
 				waiting = append(waiting, past.key(slot, row, p)|owned)
 				places = append(places, place)
@@ -75,9 +71,9 @@ func (v *Viewer) byPriority() []uint64 {
 	w := v.work
 	w.keys = w.keys[:0]
 	for i, place := range w.places {
-		row := &v.rows[place]
-		row.priority += v.gain(&v.replicator.frame.tenants[w.waiting[i].slot()])
-		w.keys = append(w.keys, descending(row.priority, uint32(i)))
+		v.priorities[place] += v.gain(&v.replicator.frame.tenants[w.waiting[i].slot()])
+		v.rows[place].flags |= passedOver
+		w.keys = append(w.keys, descending(v.priorities[place], uint32(i)))
 	}
 	return w.keys
 }

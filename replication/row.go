@@ -3,22 +3,25 @@ package replication
 import (
 	"math"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
 )
 
-// viewerRow is one entity of the interest set: 32 bytes, two to a line of memory.
+// viewerRow is what is known of one entity of the interest set at each snapshot:
+// 16 bytes, four to a line of memory. What is seldom asked is beside it, by the
+// same place.
 type viewerRow struct {
-	handle    bulk.Handle
-	entered   uint32 // number of its Enter record
-	enterTick uint32 // tick of the state in that record
+	enterTick uint32 // tick of the state in its Enter record
 	ackedTick uint32 // tick of the baseline
 	sentTick  uint32 // newest snapshot it rode in; 0: none
-	priority  float32
 	olderGap  uint16 // ticks from the state before the baseline, that motion is taken from, to the baseline; 0: none
 	nextGap   uint8  // ticks from the state that takes its place next to the baseline: below motionTicks
-	waiting   bool   // the snapshot of sentTick may yet arrive
+	flags     uint8
 }
+
+const (
+	onItsWay   = 1 << iota // the snapshot of sentTick may yet arrive
+	passedOver             // it has a priority, having waited for its turn
+)
 
 // acknowledge makes the state at tick the baseline. The one before it that
 // motion is taken from is some ticks older, so that there is motion.
@@ -38,11 +41,21 @@ func (row *viewerRow) acknowledge(tick uint32) {
 	}
 }
 
-// send notes that the row is in the open snapshot, which is of a tick.
-func (row *viewerRow) send(tick uint32) {
-	row.priority, row.sentTick, row.waiting = 0, tick, true
+// send notes that the row at a place is in the open snapshot.
+func (v *Viewer) send(place, tick uint32) {
+	row := &v.rows[place]
+	v.forgetPriority(row, place)
+	row.sentTick, row.flags = tick, onItsWay
 	if fault.AckOnSend {
 		row.acknowledge(tick)
+	}
+}
+
+// forgetPriority is for a row whose turn came.
+func (v *Viewer) forgetPriority(row *viewerRow, place uint32) {
+	if row.flags&passedOver != 0 {
+		v.priorities[place] = 0
+		row.flags &^= passedOver
 	}
 }
 
@@ -62,14 +75,14 @@ func (v *Viewer) allot() uint32 {
 		v.free = v.free[:n-1]
 		return place
 	}
-	v.rows = grown(v.rows, 1)
+	v.rows, v.handles, v.priorities = grown(v.rows, 1), grown(v.handles, 1), grown(v.priorities, 1)
 	return uint32(len(v.rows) - 1)
 }
 
 // release gives a member's row up. Snapshots on their way may still name its
 // place: see Viewer.applied.
 func (v *Viewer) release(place *uint32) {
-	v.rows[*place] = viewerRow{}
+	v.rows[*place], v.handles[*place] = viewerRow{}, 0
 	v.free = append(v.free, *place)
 	*place, v.dying = noRow, true
 }

@@ -49,14 +49,18 @@ func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config)
 	a.rep, err = replication.New(w, schema, c)
 	require.NoError(t, err)
 	for range entities {
-		h, err := w.Spawn(a.crate, world.Vec3{X: a.anywhere(), Y: 1 + 4*a.rand.Float32(), Z: a.anywhere()}, world.Vec3{})
-		require.NoError(t, err)
-		a.crowd = append(a.crowd, h)
+		a.crowd = append(a.crowd, a.spawn())
 	}
 	for i := range viewers {
 		a.viewers = append(a.viewers, a.rep.AddViewer(a.crowd[i]))
 	}
 	return a
+}
+
+func (a *arena) spawn() bulk.Handle {
+	h, err := a.world.Spawn(a.crate, world.Vec3{X: a.anywhere(), Y: 1 + 4*a.rand.Float32(), Z: a.anywhere()}, world.Vec3{})
+	require.NoError(a.t, err)
+	return h
 }
 
 func (a *arena) anywhere() float32 { return (2*a.rand.Float32() - 1) * a.half }

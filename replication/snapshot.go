@@ -46,7 +46,6 @@ func (v *Viewer) encodeAll() bool {
 		return false
 	}
 	v.beginSnapshot()
-	v.sent.add(w.places...)
 	v.sendAll()
 	v.closeSnapshot(&made.packed)
 	return true
@@ -60,7 +59,12 @@ func (v *Viewer) packAll(to *payload, most int) bool {
 	made, bits := w.codings.made, 0
 	e.chunks = e.chunks[:0]
 	for i, key := range w.waiting {
-		chunk := w.codings.code(f, key, v.anchorTenant(i))
+		var anchor *tenant
+		if key.anchored() {
+			at, _ := v.anchor(i)
+			anchor = &f.tenants[w.waiting[at].slot()]
+		}
+		chunk := w.codings.code(f, key, anchor)
 		e.chunks = append(e.chunks, chunk)
 		if bits += chunk.Bits(); bits > 8*most {
 			return false
@@ -111,16 +115,21 @@ func (v *Viewer) rowCoding() (c wire.RowCoding) {
 // sendAll notes that all waiting rows are in the open snapshot.
 func (v *Viewer) sendAll() {
 	w, tick := v.work, v.replicator.frame.tick
-	for i, place := range w.places {
-		v.rows[place].send(tick)
-		v.teachReferences(w.waiting[i])
+	v.sent.add(w.places...)
+	for _, place := range w.places {
+		v.send(place, tick)
 	}
+	v.teachReferences(w.waiting)
 }
 
-// teachReferences notes that the client is about to be sent the handles that a
-// row holds.
-func (v *Viewer) teachReferences(k codingKey) {
-	if f := v.replicator.frame; f.schema.Refers() {
+// teachReferences notes that the client is about to be sent the handles that
+// rows hold.
+func (v *Viewer) teachReferences(keys []codingKey) {
+	f := v.replicator.frame
+	if !f.schema.Refers() {
+		return
+	}
+	for _, k := range keys {
 		f.schema.References(f.current(&f.tenants[k.slot()], k.owned()), v.teach)
 	}
 }
@@ -214,20 +223,9 @@ func (v *Viewer) encodeRow(i int, anchor *tenant) bool {
 	}
 	w.written[i] = true
 	v.sent.add(w.places[i])
-	v.rows[w.places[i]].send(f.tick)
-	v.teachReferences(key)
+	v.send(w.places[i], f.tick)
+	v.teachReferences(w.waiting[i : i+1])
 	return true
-}
-
-// anchorTenant is the tenant that the i-th of the waiting rows is anchored to, if
-// it is.
-func (v *Viewer) anchorTenant(i int) *tenant {
-	w := v.work
-	if !w.waiting[i].anchored() {
-		return nil
-	}
-	at, _ := v.anchor(i)
-	return &v.replicator.frame.tenants[w.waiting[at].slot()]
 }
 
 // anchor finds the parent of the i-th of the waiting rows among those that wait,

@@ -3,13 +3,18 @@ package replication
 import "github.com/worldd/worldd/replication/wire"
 
 // structure numbers the records of one viewer's reliable lane and gathers them
-// into messages. It knows how many bytes the client has not applied yet.
+// into messages. It keeps what the client has not applied yet, to be sent again
+// over another connection (R8).
 type structure struct {
 	written  uint32 // records so far; the newest record's number
+	sent     uint32 // of those, records that were taken
 	applied  uint32 // acknowledged as applied by the client
+	lost     uint32 // the newest record that was taken and is not kept
 	batch    []byte // records of the open message
 	first    uint32 // number of the first of them
-	stream   []byte // closed messages, framed
+	log      []byte // closed messages that are not applied, framed
+	taken    int    // bytes of the log that were taken
+	unkept   int    // bytes of messages in flight that the log has no more
 	message  []byte // scratch
 	inflight []flight
 	waiting  int // bytes written and not applied
@@ -53,9 +58,9 @@ func (s *structure) close(tick uint32) {
 	}
 	s.message = wire.AppendStructureHeader(s.message[:0], s.first, tick)
 	s.message = append(s.message, s.batch...)
-	before := len(s.stream)
-	s.stream = wire.AppendFrame(s.stream, wire.TypeStructure, s.message)
-	bytes := len(s.stream) - before
+	before := len(s.log)
+	s.log = wire.AppendFrame(s.log, wire.TypeStructure, s.message)
+	bytes := len(s.log) - before
 	s.waiting += bytes
 	if n := len(s.inflight); n == maxFlights {
 		s.inflight[n-1].last = s.written
@@ -67,16 +72,24 @@ func (s *structure) close(tick uint32) {
 }
 
 // take returns everything since the last take. The result is valid until the
-// next append.
+// next append or acknowledge.
 func (s *structure) take(tick uint32) []byte {
 	s.close(tick)
-	if len(s.stream) == 0 && cap(s.batch)+cap(s.stream) > keptStructureBytes {
-		s.batch, s.stream, s.message = nil, nil, nil // what a crowd took
+	if s.taken > maxKeptLogBytes {
+		s.drop(s.taken)
+		s.unkept += s.taken
+		s.lost, s.taken = s.sent, 0
 	}
-	out := s.stream
-	s.stream = s.stream[:0]
+	out := s.log[s.taken:]
+	s.sent, s.taken = s.written, len(s.log)
+	if len(s.log) == 0 && cap(s.batch)+cap(s.log) > keptStructureBytes {
+		s.batch, s.log, s.message = nil, nil, nil // what a crowd took
+	}
 	return out
 }
+
+// drop removes the first n bytes of the log.
+func (s *structure) drop(n int) { s.log = append(s.log[:0], s.log[n:]...) }
 
 // acknowledge notes that the client has applied all records up to number.
 func (s *structure) acknowledge(number uint32) {
@@ -84,13 +97,53 @@ func (s *structure) acknowledge(number uint32) {
 		return
 	}
 	s.applied = number
-	n := 0
+	n, bytes := 0, 0
 	for n < len(s.inflight) && s.inflight[n].last <= number {
-		s.waiting -= s.inflight[n].bytes
+		bytes += s.inflight[n].bytes
 		n++
 	}
 	s.inflight = append(s.inflight[:0], s.inflight[n:]...)
+	s.waiting -= bytes
+	gone := min(bytes, s.unkept)
+	s.unkept -= gone
+	s.drop(bytes - gone)
+	s.taken -= bytes - gone
 }
 
 // outstanding is the number of bytes that the client has not applied.
 func (s *structure) outstanding() int { return s.waiting + len(s.batch) }
+
+// rewind has the next take begin after the message that ends with record number,
+// as if nothing later had been taken. It returns false if that is not kept, or if
+// no message ends there.
+func (s *structure) rewind(number uint32) bool {
+	if number < s.lost || number > s.sent {
+		return false
+	}
+	at, ok := s.after(number)
+	if ok {
+		s.taken, s.sent = at, number
+		s.acknowledge(number)
+	}
+	return ok
+}
+
+// after returns where in the log the message begins whose first record follows
+// record number.
+func (s *structure) after(number uint32) (at int, ok bool) {
+	if number == s.sent {
+		return s.taken, true
+	}
+	var messages wire.FrameReader
+	messages.Feed(s.log[:s.taken])
+	for {
+		at := s.taken - messages.Buffered()
+		_, body, ok, err := messages.Next()
+		if err != nil || !ok {
+			return 0, false
+		}
+		if m, err := wire.ParseStructure(body); err != nil || m.First > number {
+			return at, err == nil && m.First == number+1
+		}
+	}
+}

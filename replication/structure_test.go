@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,18 +10,87 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
+func destroyOf(slot uint32) wire.Record {
+	return wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(slot, 1)}
+}
+
 // A client that reads and never acknowledges costs no memory that grows, and
 // what is on its way to it is still counted to the byte.
 func TestFlightsAreBounded(t *testing.T) {
 	var s structure
 	sent := 0
 	for i := range uint32(100_000) {
-		s.append(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(i, 1)})
+		s.append(destroyOf(i))
 		sent += len(s.take(1))
+		require.LessOrEqual(t, len(s.log), maxKeptLogBytes+32, "R8")
 	}
 	require.Equal(t, sent, s.outstanding())
 	require.Len(t, s.inflight, maxFlights)
+	require.False(t, s.rewind(s.lost-1), "R8: what is not kept can't be sent again")
 	s.acknowledge(s.written)
 	require.Zero(t, s.outstanding())
 	require.Empty(t, s.inflight)
+	require.Empty(t, s.log)
+	require.Zero(t, s.taken+s.unkept)
+}
+
+// Whatever was taken, acknowledged and lost, after a rewind the client is given
+// the records that it lacks, each once and in order (R8). A record's handle is its
+// number here.
+func TestRewindGivesWhatIsLacking(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		var s structure
+		var client wire.FrameReader
+		applied, rewound := uint32(0), 0
+		for range 300 {
+			for range rng.IntN(4) {
+				s.append(destroyOf(s.written + 1))
+				if rng.IntN(8) == 0 {
+					s.close(1)
+				}
+			}
+			client.Feed(s.take(1))
+			for range rng.IntN(3) { // the client may fall behind
+				_, body, ok, err := client.Next()
+				require.NoError(t, err)
+				if !ok {
+					break
+				}
+				m, err := wire.ParseStructure(body)
+				require.NoError(t, err)
+				require.Equal(t, applied+1, m.First)
+				for r := range m.Records() {
+					applied++
+					require.Equal(t, applied, r.Handle.Index(), "a record is always the same")
+				}
+			}
+			switch rng.IntN(8) {
+			case 0, 1, 2:
+				s.acknowledge(applied - min(applied, uint32(rng.IntN(3))))
+			case 3:
+				client = wire.FrameReader{}
+				require.True(t, s.rewind(applied))
+				rewound++
+			}
+			require.LessOrEqual(t, s.taken, len(s.log))
+		}
+		require.NotZero(t, rewound)
+		require.False(t, s.rewind(s.sent+1), "never sent")
+	}
+}
+
+// A client applies whole messages, so a number inside of one is a lie.
+func TestRewindEndsAtMessages(t *testing.T) {
+	var s structure
+	for range 3 {
+		for range 4 {
+			s.append(destroyOf(s.written + 1))
+		}
+		s.take(1)
+	}
+	for number := range uint32(14) {
+		again := structure{log: s.log, taken: s.taken, sent: s.sent, written: s.written, inflight: s.inflight, waiting: s.waiting}
+		require.Equal(t, number%4 == 0 && number <= 12, again.rewind(number), "record %d", number)
+	}
 }

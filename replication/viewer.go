@@ -19,8 +19,12 @@ type Viewer struct {
 	filter      Filter
 	ruleChanged bool // focus, owned or filter, since the last snapshot
 
-	rows     []viewerRow       // by place, which a row keeps while it is in the interest set
-	free     []uint32          // places without a row
+	// The rows of the interest set, by place, which a row keeps while it is there.
+	rows       []viewerRow
+	handles    []bulk.Handle
+	priorities []float32
+	free       []uint32 // places without a row
+
 	members  members           // the interest set: places by slot, and who is not dormant
 	hidden   slotSet           // slots whose tenant the client knows and has not in view
 	toldDead map[uint32]uint32 // slot -> generation that a Destroy went out for without its ever being known
@@ -152,7 +156,7 @@ func (v *Viewer) Teach(h bulk.Handle) {
 // died since the last snapshot.
 func (v *Viewer) shown(slot uint32) bulk.Handle {
 	if place, ok := v.members.find(slot); ok {
-		return v.rows[place].handle
+		return v.handles[place]
 	}
 	return 0
 }
@@ -211,7 +215,10 @@ func (v *Viewer) reenterAll() {
 			v.rows[place].enterTick = 0 // before any shape: it enters anew
 		}
 	}
-	copy(v.members.active, v.members.masks)
+	for i := range v.members.words {
+		w := &v.members.words[i]
+		w.active = w.mask
+	}
 }
 
 // StructureWaits says whether structure was sent that the client has not
@@ -231,7 +238,7 @@ func (v *Viewer) Interest() int { return len(v.members.rows) }
 // InterestSet yields the handles of the interest set, in no order.
 func (v *Viewer) InterestSet(yield func(bulk.Handle) bool) {
 	for _, place := range v.members.rows {
-		if h := v.rows[place].handle; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
+		if h := v.handles[place]; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
 			return
 		}
 	}

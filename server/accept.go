@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -66,20 +67,30 @@ func (s *Server) serve(conn *quic.Conn) {
 	s.traffic.handshakes.Add(1)
 	var once sync.Once
 	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic, timings: s.timings}
-	session := s.core.Open(c)
-	s.carried.began(c, session)
+	peer := s.core.Open(c)
+	s.carried.began(c, peer)
 	defer s.carried.over(c)
-	log := s.log.With(zap.Uint64("session", session.ID()), zap.Stringer("from", conn.RemoteAddr()))
+	log := s.log.With(zap.Uint64("connection", peer.ID()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
 	s.connections.Go(c.send)
 	blame := func(fault error) {
 		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
 	}
-	s.connections.Go(func() { s.readDatagrams(c, session, blame) })
-	s.readStream(c, session, blame)
+	s.connections.Go(func() { s.readDatagrams(c, peer, blame) })
+	s.readStream(c, peer, blame)
 	<-conn.Context().Done()
-	session.Gone()
+	if closedByClient(conn) {
+		peer.Left()
+	}
+	peer.Gone()
 	log.Info("ended", endOf(conn)...)
+}
+
+// closedByClient says whether the client ended a connection that it had no
+// complaint about: a Bye whose message was overtaken.
+func closedByClient(conn *quic.Conn) bool {
+	var app *quic.ApplicationError
+	return errors.As(context.Cause(conn.Context()), &app) && app.Remote && wire.Code(app.ErrorCode) == wire.OK
 }
 
 // endOf says for the log how a connection ended: who closed it, with which
@@ -100,20 +111,26 @@ func endOf(conn *quic.Conn) []zap.Field {
 
 // readStream hands over the stream's bytes until it ends, or the client has
 // made a mistake; the tick then ends the session.
-func (s *Server) readStream(c *quicConn, session *Session, blame func(error)) {
+func (s *Server) readStream(c *quicConn, peer *Peer, blame func(error)) {
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := c.stream.Read(buf)
 		s.traffic.receivedBytes.Add(uint64(n))
 		if n > 0 {
-			if fault := session.ReceiveStream(buf[:n]); fault != nil {
+			if fault := peer.ReceiveStream(buf[:n]); fault != nil {
 				blame(fault)
 				return
 			}
 		}
 		if err != nil {
-			session.Gone()
-			return
+			var reset *quic.StreamError
+			switch {
+			case err == io.EOF:
+				peer.Left() // it has said all that it had to say
+			case errors.As(err, &reset):
+				peer.Gone()
+			}
+			return // the end of the connection tells the rest
 		}
 		if wait := c.intake.wait(n, time.Now()); wait > 0 {
 			s.traffic.streamsHeld.Add(1)
@@ -125,7 +142,7 @@ func (s *Server) readStream(c *quicConn, session *Session, blame func(error)) {
 	}
 }
 
-func (s *Server) readDatagrams(c *quicConn, session *Session, blame func(error)) {
+func (s *Server) readDatagrams(c *quicConn, peer *Peer, blame func(error)) {
 	for {
 		d, err := c.conn.ReceiveDatagram(c.conn.Context())
 		if err != nil {
@@ -136,7 +153,7 @@ func (s *Server) readDatagrams(c *quicConn, session *Session, blame func(error))
 		now := time.Now()
 		take, excess := c.intake.datagram(now)
 		if excess != nil {
-			session.accuse(excess)
+			peer.accuse(excess)
 			blame(excess)
 			return
 		}
@@ -144,7 +161,7 @@ func (s *Server) readDatagrams(c *quicConn, session *Session, blame func(error))
 			s.traffic.datagramsFast.Add(1)
 			continue
 		}
-		stamp, fault := session.ReceiveDatagram(d)
+		stamp, fault := peer.ReceiveDatagram(d)
 		if fault != nil {
 			blame(fault)
 			return

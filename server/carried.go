@@ -10,7 +10,7 @@ import (
 // had carried.
 type carried struct {
 	mu    sync.Mutex
-	live  map[*quicConn]*Session
+	live  map[*quicConn]*Peer
 	ended Packets
 }
 
@@ -28,13 +28,13 @@ func (p *Packets) add(s quic.ConnectionStats) {
 	p.Lost += s.PacketsLost
 }
 
-func (c *carried) began(conn *quicConn, s *Session) {
+func (c *carried) began(conn *quicConn, p *Peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.live == nil {
-		c.live = map[*quicConn]*Session{}
+		c.live = map[*quicConn]*Peer{}
 	}
-	c.live[conn] = s
+	c.live[conn] = p
 }
 
 func (c *carried) over(conn *quicConn) {

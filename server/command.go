@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/worldd/worldd/internal/fault"
@@ -11,10 +12,10 @@ import (
 // and answers each.
 func (s *Session) execute(commands []wire.Command) {
 	for _, command := range commands {
-		if s.state != stateActive {
+		if s.over || s.kicked != nil {
 			return
 		}
-		code, verdict := s.try(command)
+		code, verdict, text := s.try(command)
 		stats := &s.core.stats
 		stats.Commands++
 		if code == wire.OK {
@@ -26,24 +27,24 @@ func (s *Session) execute(commands []wire.Command) {
 			}
 			stats.Rejections[code]++
 		}
-		s.sendMessage(wire.TypeResult, wire.Result{ID: command.ID, Code: code, Target: command.Target, Verdict: verdict}.Append(nil))
+		s.sendMessage(wire.TypeResult, wire.Result{ID: command.ID, Code: code, Target: command.Target, Verdict: verdict, Text: text}.Append(nil))
 	}
 }
 
 // try executes one command if its target is live and in this client's interest
 // set (H2). Nothing is touched otherwise.
-func (s *Session) try(command wire.Command) (wire.Code, wire.Verdict) {
-	verdict := wire.Live
+func (s *Session) try(command wire.Command) (code wire.Code, verdict wire.Verdict, text string) {
+	verdict = wire.Live
 	if command.Target != 0 {
 		verdict = s.viewer.Resolve(command.Target)
 		s.core.stats.CommandVerdicts[verdict]++
 	}
 	run, ok := s.core.config.Game.Commands[command.Name]
 	if !ok {
-		return wire.UnknownCommand, verdict
+		return wire.UnknownCommand, verdict, ""
 	}
 	if !s.commands.AllowN(s.core.now, 1) {
-		return wire.RateLimited, verdict
+		return wire.RateLimited, verdict, ""
 	}
 	if fault.CommandHidden && verdict == wire.Hidden {
 		verdict = wire.Live
@@ -51,23 +52,29 @@ func (s *Session) try(command wire.Command) (wire.Code, wire.Verdict) {
 	switch verdict {
 	case wire.Stale:
 		s.viewer.Teach(command.Target) // told once, told for good: its Destroy follows (H3)
-		return wire.StaleHandle, verdict
+		return wire.StaleHandle, verdict, ""
 	case wire.Hidden:
-		return wire.HiddenHandle, verdict
+		return wire.HiddenHandle, verdict, ""
 	case wire.Pending:
-		return wire.UnknownHandle, verdict
+		return wire.UnknownHandle, verdict, ""
 	}
 	if err := run(s, command.Target, command.Args); err != nil {
-		return rejection(err), verdict
+		code, text = rejection(err)
+		return code, verdict, text
 	}
-	return wire.OK, verdict
+	return wire.OK, verdict, ""
 }
 
-// rejection is the code of a game's error.
-func rejection(err error) wire.Code {
+// rejection is what a client is told of a game's error: its code, and its text if
+// that is meant for the client.
+func rejection(err error) (wire.Code, string) {
+	var r *Rejection
+	if errors.As(err, &r) {
+		return cmp.Or(r.Code, wire.CommandRefused), r.Text
+	}
 	var e *wire.Error
 	if errors.As(err, &e) && e.Code != wire.OK {
-		return e.Code
+		return e.Code, ""
 	}
-	return wire.CommandRefused
+	return wire.CommandRefused, ""
 }

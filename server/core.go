@@ -2,8 +2,10 @@ package server
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -39,8 +41,16 @@ type CoreConfig struct {
 	// *wire.Error. It is called from the connection's goroutine, so several at a
 	// time. nil lets everybody in, whatever they bring: for development.
 	Admit func(token []byte) (user string, err error)
-	// MaxSessions bounds the sessions at any one time. Default 1,024.
+	// MaxSessions bounds the sessions at any one time, those that are away
+	// included: they make room for who comes. Default 1,024.
 	MaxSessions int
+	// Grace is how long a session waits for its client to come again after its
+	// connection broke. Meanwhile its entity stays, and what the client knows.
+	// 0 takes 15 s; negative: a session ends with its connection.
+	Grace time.Duration
+	// Random is where the secrets come from with which clients come again. nil
+	// takes the system's source; a simulation gives its own.
+	Random io.Reader
 }
 
 // Core is the server without its sockets, its goroutines and its clock:
@@ -54,15 +64,18 @@ type Core struct {
 	now        time.Time // the world's time, for rates: it moves by ticks
 
 	mu       sync.Mutex
-	opened   []*Session // since the last tick
+	opened   []*Peer // since the last tick
+	kicks    []kick  // likewise
 	draining bool
 	// Limits that may change while it runs; the tick hands on the budget.
 	maxSessions, budget int
 
-	sessions []*Session // by id, ascending; the tick's own
-	due      []*Session // those that are sent a snapshot in this tick
-	nextID   uint64
-	stats    Stats
+	graceTicks int
+	peers      []*Peer    // without a session, by id, ascending; the tick's own
+	sessions   []*Session // by id, ascending
+	due        []*Session // those that are sent a snapshot in this tick
+	nextID     uint64
+	stats      Stats
 }
 
 // NewCore makes a Core.
@@ -86,25 +99,46 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if c.MaxSessions == 0 {
 		c.MaxSessions = DefaultMaxSessions
 	}
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
 	r, err := replication.New(c.World, c.Schema, c.Replication)
 	if err != nil {
 		return nil, err
 	}
 	return &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
+		graceTicks:  max(int(c.Grace*time.Duration(c.World.TickHz())/time.Second), 0),
 		maxSessions: c.MaxSessions, budget: r.Config().BudgetBytesPerSecond,
 	}, nil
 }
 
-// Open begins a session over a connection that was just made. It may be called
-// from any goroutine.
-func (c *Core) Open(conn Conn) *Session {
+// Open takes in a connection that was just made. It may be called from any
+// goroutine.
+func (c *Core) Open(conn Conn) *Peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextID++
-	s := newSession(c, c.nextID, conn)
-	c.opened = append(c.opened, s)
-	return s
+	p := &Peer{core: c, id: c.nextID, conn: conn}
+	c.opened = append(c.opened, p)
+	return p
+}
+
+// kick is a session to be ended, and why.
+type kick struct {
+	id     uint64
+	reason string
+}
+
+// Kick is Session.Kick for who knows a session by its id only, from any
+// goroutine. Of a session that is over it does nothing.
+func (c *Core) Kick(id uint64, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kicks = append(c.kicks, kick{id, reason})
 }
 
 // Tick takes in what arrived, steps the world once, and sends the sessions
@@ -116,19 +150,41 @@ func (c *Core) Tick() {
 }
 
 // Receive is the first phase of a tick: joins, acknowledgements, inputs and
-// commands, by session in the order in which they came.
+// commands, by session in the order in which they came; then who is new.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
 	c.mu.Lock()
-	c.sessions = append(c.sessions, c.opened...)
+	c.peers = append(c.peers, c.opened...)
 	c.opened = c.opened[:0]
+	for _, k := range c.kicks {
+		if s := c.session(k.id); s != nil {
+			s.Kick(k.reason)
+		}
+	}
+	c.kicks = c.kicks[:0]
 	budget := c.budget
 	c.mu.Unlock()
 	c.replicator.SetBudget(budget)
-	slices.SortFunc(c.sessions, func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
 	for _, s := range c.sessions {
 		s.receive()
 	}
+	before := len(c.sessions)
+	for _, p := range c.peers {
+		p.receive()
+	}
+	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return p.session != nil })
+	if len(c.sessions) > before {
+		slices.SortFunc(c.sessions, func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
+	}
+}
+
+// session returns the session of an id, or nil.
+func (c *Core) session(id uint64) *Session {
+	i, found := slices.BinarySearchFunc(c.sessions, id, func(s *Session, id uint64) int { return cmp.Compare(s.id, id) })
+	if !found {
+		return nil
+	}
+	return c.sessions[i]
 }
 
 // Step is the second phase: the world moves by one tick.
@@ -144,7 +200,7 @@ func (c *Core) Step() {
 func (c *Core) Send() {
 	c.due = c.due[:0]
 	for _, s := range c.sessions {
-		if s.state == stateActive && c.replicator.Due(s.id) {
+		if !s.over && s.peer != nil && c.replicator.Due(s.id) {
 			c.due = append(c.due, s)
 		}
 	}
@@ -160,15 +216,23 @@ func (c *Core) Send() {
 	c.reap()
 }
 
-// reap ends the sessions whose connection is gone.
+// reap forgets what is over, and finds the connections that have ended.
 func (c *Core) reap() {
-	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool {
-		if !s.gone() {
-			return false
+	for _, s := range c.sessions {
+		if s.over || s.peer == nil {
+			continue
 		}
-		s.end()
-		return true
-	})
+		switch ended, left := s.peer.inbox.ended(); {
+		case left:
+			s.end(&wire.Error{Code: wire.OK})
+		case ended:
+			s.lose(&wire.Error{Code: wire.Timeout, Detail: "the connection broke"})
+		}
+	}
+	before := len(c.sessions) + len(c.peers)
+	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.over })
+	c.peers = slices.DeleteFunc(c.peers, (*Peer).reap)
+	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
 }
 
 // admits says why no further session can join, or nil if one can.
@@ -176,7 +240,7 @@ func (c *Core) admits() *wire.Error {
 	switch {
 	case c.isDraining():
 		return &wire.Error{Code: wire.Draining}
-	case c.active() >= c.places():
+	case c.count(func(s *Session) bool { return !s.over }) >= c.places() && !c.makeRoom():
 		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.places())}
 	}
 	return nil
@@ -195,10 +259,10 @@ func (c *Core) isDraining() bool {
 	return c.draining
 }
 
-func (c *Core) active() int {
-	n := 0
+// count counts sessions.
+func (c *Core) count(which func(*Session) bool) (n int) {
 	for _, s := range c.sessions {
-		if s.state == stateActive {
+		if which(s) {
 			n++
 		}
 	}
@@ -214,13 +278,26 @@ func (c *Core) Drain() {
 	for _, s := range c.sessions {
 		s.fail(&wire.Error{Code: wire.Draining})
 	}
+	for _, p := range c.peers {
+		if !p.closed {
+			p.refuse(&wire.Error{Code: wire.Draining}, "")
+		}
+	}
 }
 
-// Sessions is the number of sessions that are not ended, whatever their state.
-func (c *Core) Sessions() int { return len(c.sessions) }
+// Sessions is the number of sessions that are not ended, whatever their state,
+// and of connections that have none.
+func (c *Core) Sessions() int { return len(c.sessions) + len(c.peers) }
 
-// Active is the number of sessions that have joined.
-func (c *Core) Active() int { return c.active() }
+// Active is the number of sessions that have joined and are reached.
+func (c *Core) Active() int {
+	return c.count(func(s *Session) bool { return !s.over && s.peer != nil })
+}
+
+// Away is the number of sessions that wait for their clients to come again.
+func (c *Core) Away() int {
+	return c.count(func(s *Session) bool { return !s.over && s.peer == nil })
+}
 
 // Stats returns the counters since the start.
 func (c *Core) Stats() Stats {

@@ -21,11 +21,11 @@ func TestRejectionsAreCounted(t *testing.T) {
 		return wire.Command{ID: id, Name: name, Target: target}
 	}
 	c.say(
-		command(1, "poke", c.session.Entity()), command(2, "poke", dead), command(3, "poke", far),
+		command(1, "poke", c.peer.Session().Entity()), command(2, "poke", dead), command(3, "poke", far),
 		command(4, "poke", bulk.NewHandle(9, 77)), command(5, "dance", 0), command(6, "fail", 0), command(7, "typo", 0),
 	)
 	for range uint32(200) {
-		c.session.ReceiveStream(wire.AppendMessage(nil, command(8, "poke", 0)))
+		c.peer.ReceiveStream(wire.AppendMessage(nil, command(8, "poke", 0)))
 	}
 	d.core.Tick()
 	got := d.core.Stats()

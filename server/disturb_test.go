@@ -3,6 +3,7 @@ package server_test
 import (
 	"hash"
 	"hash/fnv"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 // everything that it is sent.
 type neighbour struct {
 	t       testing.TB
-	server  *server.Session
+	server  *server.Peer
 	session *client.Session
 	now     time.Duration
 	sum     hash.Hash64
@@ -62,7 +63,7 @@ func (n *neighbour) send() {
 // intruder is a client played by hand, far away from all others.
 type intruder struct {
 	t       testing.TB
-	server  *server.Session
+	server  *server.Peer
 	frames  wire.FrameReader
 	records uint32 // structure records that it was sent
 	newest  uint32 // snapshot that it was sent
@@ -130,7 +131,7 @@ func neighbours(t *testing.T, act func(*intruder, int)) ([]uint64, *intruder) {
 		return h
 	}
 	core, err := server.NewCore(server.CoreConfig{
-		World: w, Schema: deskSchema(t), Epoch: deskEpoch,
+		World: w, Schema: deskSchema(t), Epoch: deskEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50},
 		Game: server.Game{Join: func(s *server.Session) (world.Entity, error) {
 			if s.Name() == "intruder" {

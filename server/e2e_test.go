@@ -81,7 +81,7 @@ func (h *house) close() {
 
 func (h *house) config() client.Config {
 	return client.Config{
-		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(),
+		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
 		SessionConfig: client.SessionConfig{Schema: deskSchema(h.t), Name: "guest"},
 	}
 }
@@ -141,8 +141,7 @@ func TestVisit(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close(), "twice is once")
 	_, err = late.Wait(h.ctx)
-	var unanswered *client.Unanswered
-	require.ErrorAs(t, err, &unanswered)
+	require.ErrorIs(t, err, client.ErrUnanswered)
 	h.until(other, "H3: and its end", func() bool { return other.Resolve(me) == wire.Stale })
 	require.Error(t, c.Update())
 }

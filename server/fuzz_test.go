@@ -25,28 +25,28 @@ func FuzzSession(f *testing.F) {
 		d.core.Tick()
 		require.LessOrEqual(t, len(bad.closed), 1)
 		require.Empty(t, good.closed, "S2: the neighbour's session ended")
-		require.Equal(t, wire.Live, good.session.Resolve(good.session.Entity()), "S2: the neighbour's entity")
-		good.say(wire.Command{ID: 1, Name: "poke", Target: good.session.Entity()})
+		require.Equal(t, wire.Live, good.peer.Session().Resolve(good.peer.Session().Entity()), "S2: the neighbour's entity")
+		good.say(wire.Command{ID: 1, Name: "poke", Target: good.peer.Session().Entity()})
 		good.wantResult("S2: the neighbour is served", 1, wire.OK, wire.Live)
 	})
 }
 
 // play does one step of a script; what the session thinks of it is its affair.
 func (c *seat) play(op, arg byte, rest []byte) {
-	send := func(m wire.Message) { _ = c.session.ReceiveStream(wire.AppendMessage(nil, m)) }
+	send := func(m wire.Message) { _ = c.peer.ReceiveStream(wire.AppendMessage(nil, m)) }
 	target := bulk.NewHandle(uint32(arg%8), uint32(arg>>3)|1)
 	switch op % 8 {
 	case 0:
 		send(wire.Hello{Protocol: wire.Version, Schema: deskSchema(c.d.t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch * uint64(arg%3)})
 	case 1:
-		_ = c.session.ReceiveStream(rest[:min(len(rest), int(arg))])
+		_ = c.peer.ReceiveStream(rest[:min(len(rest), int(arg))])
 	case 2:
 		ack := wire.Ack{Structure: uint32(arg % 16)}
 		if arg > 0 {
 			ack.Seen, ack.Newest, ack.Mask = true, uint32(arg), uint64(arg)*0x9e3779b97f4a7c15
 		}
 		in := wire.Input{Stamp: uint32(arg), Ack: ack, Inputs: []wire.TickInput{{Tick: uint32(arg), Data: rest[:min(len(rest), wire.MaxInputBytes)]}}}
-		_, _ = c.session.ReceiveDatagram(in.Append(nil))
+		_, _ = c.peer.ReceiveDatagram(in.Append(nil))
 	case 3:
 		for range int(arg) + 1 {
 			send(wire.Command{ID: uint32(arg), Name: "poke", Target: target})
@@ -56,14 +56,14 @@ func (c *seat) play(op, arg byte, rest []byte) {
 	case 5:
 		send(wire.Resync{})
 	case 6:
-		_, _ = c.session.ReceiveDatagram(rest[:min(len(rest), int(arg))])
+		_, _ = c.peer.ReceiveDatagram(rest[:min(len(rest), int(arg))])
 	case 7:
 		c.full = arg%4 == 0
 		if arg%8 == 1 {
-			c.d.world.Destroy(c.session.Entity())
+			c.d.world.Destroy(c.peer.Session().Entity())
 		}
 		if arg%16 == 2 {
-			c.session.Gone()
+			c.peer.Gone()
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"fmt"
+
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
 
@@ -15,6 +18,12 @@ type Game struct {
 	Join func(s *Session) (world.Entity, error)
 	// Leave ends a session that Join admitted.
 	Leave func(s *Session)
+	// Away tells that a session's connection broke, and that its client may come
+	// again within CoreConfig.Grace. There are no inputs until then; its entity is
+	// the game's to stop or to hide. Either Back follows, or Leave.
+	Away func(s *Session)
+	// Back tells that the client of a session that was away is there again.
+	Back func(s *Session)
 	// Input is one client's input for one tick: at most one in each tick of the
 	// world, in order. It waits for its tick; one that comes after it is given
 	// at once or, if a newer one is there, never, so that it is best what the
@@ -31,5 +40,14 @@ type Game struct {
 // interest set, or zero if the command names no entity (H2). args is msgpack
 // of the client's making. An error rejects the command: a *wire.Error with its
 // own code, BadArguments for instance, any other as CommandRefused. The client
-// is told the code and no text.
+// is told the code, and no text but that of a *Rejection.
 type Command func(s *Session, target world.Entity, args []byte) error
+
+// Rejection is an error of a Command whose text is for the client to read.
+type Rejection struct {
+	Code wire.Code // OK stands for CommandRefused
+	Text string    // at most wire.MaxText bytes; the rest is cut
+}
+
+// Error is the text, with the code.
+func (r *Rejection) Error() string { return fmt.Sprintf("%v: %s", r.Code, r.Text) }

@@ -8,39 +8,58 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// greet answers a Hello: Welcome, or Refused with the reason.
-func (s *Session) greet(h wire.Hello) {
-	c := s.core
+// greet answers a Hello: Welcome, to a session of before or to a new one, or
+// Refused with the reason.
+func (p *Peer) greet(h wire.Hello) {
+	c := p.core
 	if refusal, want := c.mismatch(h); refusal != nil {
-		s.refuse(refusal, want)
+		p.refuse(refusal, want)
+		return
+	}
+	if s := c.sought(h); s != nil && !c.isDraining() && s.resume(p, h) {
 		return
 	}
 	if refusal := c.admits(); refusal != nil {
-		s.fail(refusal)
+		p.refuse(refusal, "")
 		return
 	}
-	if refusal := s.identify(); refusal != nil {
-		s.fail(refusal)
+	user, refusal := p.identify()
+	if refusal != nil {
+		p.refuse(refusal, "")
 		return
 	}
-	s.name = h.Name
+	s := newSession(p)
+	s.name, s.user = h.Name, user
 	s.viewer = c.replicator.AddViewer(0) // Join may say what it sees
 	if join := c.config.Game.Join; join != nil {
 		entity, err := join(s)
 		if err != nil {
 			c.replicator.RemoveViewer(s.viewer)
 			s.viewer = nil
-			s.fail(refusalOf(err, wire.ServerFull))
+			p.refuse(refusalOf(err, wire.ServerFull), "")
 			return
 		}
 		s.entity = entity
 	}
 	s.viewer.Follow(s.entity)
-	s.state = stateActive
-	s.silence = 0
+	p.session = s
+	c.sessions = append(c.sessions, s)
 	c.stats.Joined++
-	s.sendMessage(wire.TypeWelcome, c.welcome(s).Append(nil))
-	if s.entity != 0 && s.state == stateActive { // it is over if the Welcome was not taken
+	s.renew(nil)
+	s.welcome(0)
+}
+
+// welcome begins the session's stream on a new connection.
+func (s *Session) welcome(resumed uint8) {
+	c := s.core
+	s.sendMessage(wire.TypeWelcome, wire.Welcome{
+		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
+		GenerationFloor: c.config.GenerationFloor,
+		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
+		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: uint32(c.world.Tick()),
+		Resumed: resumed, Secret: s.secret,
+	}.Append(nil))
+	if s.entity != 0 && !s.over { // it is over if the Welcome was not taken
 		s.viewer.Teach(s.entity)
 		s.sendMessage(wire.TypeControl, wire.Control{Entity: s.entity}.Append(nil))
 	}
@@ -65,12 +84,11 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	return nil, ""
 }
 
-// identify takes over whose token it was, or says why it was not taken.
-func (s *Session) identify() *wire.Error {
-	s.inbox.mu.Lock()
-	defer s.inbox.mu.Unlock()
-	s.user = s.inbox.user
-	return s.inbox.refusal
+// identify says whose token it was, or why it was not taken.
+func (p *Peer) identify() (user string, refusal *wire.Error) {
+	p.inbox.mu.Lock()
+	defer p.inbox.mu.Unlock()
+	return p.inbox.user, p.inbox.refusal
 }
 
 // refusalOf is what a client is told of a game's error: its own code, or else
@@ -81,13 +99,4 @@ func refusalOf(err error, code wire.Code) *wire.Error {
 		return e
 	}
 	return &wire.Error{Code: code, Detail: err.Error()}
-}
-
-func (c *Core) welcome(s *Session) wire.Welcome {
-	return wire.Welcome{
-		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
-		GenerationFloor: c.config.GenerationFloor,
-		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
-		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: uint32(c.world.Tick()),
-	}
 }

@@ -67,7 +67,7 @@ func (l *lateInputs) add(in wire.TickInput, by uint32) {
 // arrives makes up for those that did not.
 func (s *Session) apply(datagrams []wire.Input) {
 	f := s.core.config.Game.Input
-	if f == nil || s.state != stateActive {
+	if f == nil || s.over || s.kicked != nil {
 		return
 	}
 	next, stats := uint32(s.core.world.Tick())+1, &s.core.stats

@@ -22,7 +22,7 @@ func inputDesk(t *testing.T) (d *desk, next uint32, send func(ticks ...uint32)) 
 		for _, n := range ticks {
 			in.Inputs = append(in.Inputs, wire.TickInput{Tick: n, Data: fmt.Append(nil, n)})
 		}
-		_, err := c.session.ReceiveDatagram(in.Append(nil))
+		_, err := c.peer.ReceiveDatagram(in.Append(nil))
 		require.NoError(t, err)
 	}
 	for d.world.Tick() < 100 {

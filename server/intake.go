@@ -42,10 +42,10 @@ func (i *intake) datagram(now time.Time) (take bool, fault *wire.Error) {
 
 // accuse ends the session with the next tick, for a fault that was found outside
 // of its messages.
-func (s *Session) accuse(fault *wire.Error) {
-	s.inbox.mu.Lock()
-	defer s.inbox.mu.Unlock()
-	if s.inbox.fault == nil {
-		s.inbox.fault = fault
+func (p *Peer) accuse(fault *wire.Error) {
+	p.inbox.mu.Lock()
+	defer p.inbox.mu.Unlock()
+	if p.inbox.fault == nil {
+		p.inbox.fault = fault
 	}
 }

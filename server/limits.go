@@ -1,5 +1,7 @@
 package server
 
+import "time"
+
 // Every bound of what a client can cost, with the attack or the mistake that it
 // stops. What is beyond is counted: worldd_handshakes_total by result,
 // worldd_dropped_total by reason, worldd_sessions_ended_total by code.
@@ -42,6 +44,10 @@ const (
 
 // Of one session.
 const (
+	// defaultGrace is how long a session waits for its client to come again: a
+	// change of networks or a short outage takes seconds. The client needs 3 s to
+	// notice, and as much for a handshake over a bad link.
+	defaultGrace = 15 * time.Second
 	// maxQueuedCommands bounds the commands that one session has waiting for
 	// the next tick: a flood costs its sender the session, not the server
 	// memory.

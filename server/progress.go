@@ -30,5 +30,8 @@ func (p *progress) tick(waits bool) {
 	}
 }
 
+// again begins to count anew, over another connection.
+func (p *progress) again() { p.snapshotTicks, p.structureTicks = 0, 0 }
+
 // stuck is the time in ticks that the slower lane has not moved.
 func (p *progress) stuck() int { return max(p.snapshotTicks, p.structureTicks) }

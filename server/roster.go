@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ type sitting struct {
 	Name    string  `json:"name"`
 	User    string  `json:"user"`
 	Joined  bool    `json:"joined"`
+	Away    bool    `json:"away"` // its client may come again
 	Entity  string  `json:"entity"`
 	AgeS    float64 `json:"age_s"`
 	SilentS float64 `json:"silent_s"` // since the last datagram
@@ -45,27 +47,36 @@ type sitting struct {
 	conn Conn
 }
 
-// roster lists sessions in the order of their numbers, those above after. It
-// belongs to the tick.
-func (c *Core) roster(after uint64) (all []sitting) {
+// roster lists sessions, and connections that are not joined yet, in the order of
+// their numbers, those above after. It belongs to the tick.
+func (c *Core) roster(after uint64) []sitting {
+	all := make([]sitting, 0, min(len(c.sessions)+len(c.peers), 2*maxRoster))
 	hz := float64(c.world.TickHz())
 	for _, s := range c.sessions {
-		if s.id <= after || s.state == stateClosed {
+		if s.id <= after || s.over {
 			continue
 		}
 		if len(all) == maxRoster {
 			break
 		}
 		r := sitting{
-			ID: s.id, Name: s.name, User: s.user, Joined: s.state == stateActive,
-			AgeS: float64(s.age) / hz, SilentS: float64(s.silence) / hz, conn: s.conn,
+			ID: s.id, Name: s.name, User: s.user, Joined: true, Away: s.peer == nil,
+			Entity: s.entity.String(), Interest: s.viewer.Interest(), Budget: s.viewer.Budget(),
+			AgeS: float64(c.world.Tick()-s.since) / hz, SilentS: float64(s.silence) / hz,
 		}
-		if s.viewer != nil {
-			r.Entity, r.Interest, r.Budget = s.entity.String(), s.viewer.Interest(), s.viewer.Budget()
+		if s.peer != nil {
+			r.conn = s.peer.conn
 		}
 		all = append(all, r)
 	}
-	return all
+	joined := len(all)
+	for _, p := range c.peers {
+		if p.id > after && !p.closed && len(all) < joined+maxRoster {
+			all = append(all, sitting{ID: p.id, AgeS: float64(p.age) / hz, conn: p.conn})
+		}
+	}
+	slices.SortFunc(all, func(a, b sitting) int { return cmp.Compare(a.ID, b.ID) })
+	return all[:min(len(all), maxRoster)]
 }
 
 // transported adds what the connection knows.

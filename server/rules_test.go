@@ -45,7 +45,7 @@ type guest struct {
 	court    *court
 	side     int
 	session  *client.Session
-	server   *server.Session
+	server   *server.Peer
 	up, down *simtest.Stream
 	inputs   *simtest.Link
 	states   *simtest.Link
@@ -188,7 +188,7 @@ func (c *court) stir() {
 		if c.rng.IntN(3) == 0 {
 			c.secret.Set(secret, struct{}{})
 			c.owner[secret] = g
-			g.server.Own(secret)
+			g.server.Session().Own(secret)
 		}
 	case 2, 3:
 		if side := c.cloak[c.rng.IntN(2)]; side.Presence().Has(h.Index()) {
@@ -206,7 +206,7 @@ func (c *court) stir() {
 		c.world.SetPosition(h, c.anywhere())
 	case 7:
 		for _, g := range c.guests {
-			if g.server.Entity() == h {
+			if g.server.Session().Entity() == h {
 				return
 			}
 		}
@@ -217,7 +217,7 @@ func (c *court) stir() {
 // visible says whether g is to be shown h, which is at rest, and whether a rule
 // forbids it; sure, whether it is not between the radii.
 func (c *court) visible(g *guest, h bulk.Handle) (show, forbidden, sure bool) {
-	if h == g.server.Entity() || c.owner[h] == g {
+	if h == g.server.Session().Entity() || c.owner[h] == g {
 		return true, false, true
 	}
 	if c.secret.Presence().Has(h.Index()) || c.cloak[1-g.side].Presence().Has(h.Index()) {
@@ -227,7 +227,7 @@ func (c *court) visible(g *guest, h bulk.Handle) (show, forbidden, sure bool) {
 		return true, false, true
 	}
 	at, _ := c.world.Position(h)
-	center, _ := c.world.Position(g.server.Entity())
+	center, _ := c.world.Position(g.server.Session().Entity())
 	distance := at.Sub(center).Len()
 	return distance <= 30, false, distance <= 30 || distance > 40
 }
@@ -290,7 +290,7 @@ func (g *guest) judge(h bulk.Handle) {
 	default:
 		require.Contains(c.t, []wire.Verdict{wire.Live, wire.Hidden}, got, "%v is between the radii", h)
 	}
-	require.Equal(c.t, got == wire.Live, g.server.Resolve(h) == wire.Live, "%v: both ends agree", h)
+	require.Equal(c.t, got == wire.Live, g.server.Session().Resolve(h) == wire.Live, "%v: both ends agree", h)
 }
 
 // A guest may not act on what a rule hides from it.
@@ -301,23 +301,23 @@ func TestHiddenIsNoTarget(t *testing.T) {
 	}
 	g := c.guests[0]
 	h := c.spawn()
-	at, _ := c.world.Position(g.server.Entity())
+	at, _ := c.world.Position(g.server.Session().Entity())
 	c.world.SetPosition(h, at)
 	c.secret.Set(h, secret{})
 	for range 60 {
 		c.step()
 	}
-	require.Equal(t, wire.Pending, g.server.Resolve(h), "H2: probing for a secret reveals nothing")
+	require.Equal(t, wire.Pending, g.server.Session().Resolve(h), "H2: probing for a secret reveals nothing")
 	c.owner[h] = g
-	g.server.Own(h)
+	g.server.Session().Own(h)
 	for range 60 {
 		c.step()
 	}
-	require.Equal(t, wire.Live, g.server.Resolve(h))
-	g.server.Disown(h)
+	require.Equal(t, wire.Live, g.server.Session().Resolve(h))
+	g.server.Session().Disown(h)
 	for range 60 {
 		c.step()
 	}
-	require.Equal(t, wire.Hidden, g.server.Resolve(h))
+	require.Equal(t, wire.Hidden, g.server.Session().Resolve(h))
 	require.Equal(t, wire.ReasonHiddenByRule, g.reasons[h])
 }

@@ -51,7 +51,7 @@ func Listen(c Config) (*Server, error) {
 		c.Log = zap.NewNop()
 	}
 	c.Log = sampled(c.Log)
-	c.Game.Join = logged(c.Log, c.Game.Join)
+	c.Game = logged(c.Log, c.Game)
 	core, err := NewCore(c.CoreConfig)
 	if err != nil {
 		return nil, err
@@ -89,9 +89,21 @@ func sampled(log *zap.Logger) *zap.Logger {
 	}))
 }
 
-// logged is join with a line for each session that it admits.
-func logged(log *zap.Logger, join func(*Session) (world.Entity, error)) func(*Session) (world.Entity, error) {
-	return func(s *Session) (entity world.Entity, err error) {
+// logged is g with a line for each session that joins, is away, and is back.
+func logged(log *zap.Logger, g Game) Game {
+	line := func(text string, s *Session) {
+		log.Info(text, zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", s.Entity()))
+	}
+	after := func(text string, f func(*Session)) func(*Session) {
+		return func(s *Session) {
+			line(text, s)
+			if f != nil {
+				f(s)
+			}
+		}
+	}
+	join := g.Join
+	g.Join = func(s *Session) (entity world.Entity, err error) {
 		if join != nil {
 			entity, err = join(s)
 		}
@@ -100,6 +112,8 @@ func logged(log *zap.Logger, join func(*Session) (world.Entity, error)) func(*Se
 		}
 		return entity, err
 	}
+	g.Away, g.Back = after("away", g.Away), after("back", g.Back)
+	return g
 }
 
 func (s *Server) listen(certificate tls.Certificate) error {
@@ -193,6 +207,10 @@ func (s *Server) closeSockets() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Kick ends the session of an id with a reason that the client is told, within a
+// tick; if there is none, it does nothing. It may be called from any goroutine.
+func (s *Server) Kick(id uint64, reason string) { s.core.Kick(id, reason) }
 
 // Report returns the server's figures as of its last tick but one second at
 // most. It may be called from any goroutine.

@@ -19,6 +19,7 @@ type desk struct {
 	t     testing.TB
 	world *world.World
 	core  *server.Core
+	game  *server.Game // may be changed before it is asked
 	crate world.KindID
 	poked []bulk.Handle
 	moved []string
@@ -34,13 +35,15 @@ func deskSchema(t testing.TB) *wire.Schema {
 	return s
 }
 
-func newDesk(t testing.TB) *desk {
+func newDesk(t testing.TB) *desk { return newDeskWith(t, func(*server.CoreConfig) {}) }
+
+func newDeskWith(t testing.TB, change func(*server.CoreConfig)) *desk {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	d := &desk{t: t, world: w}
 	d.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
 	require.NoError(t, err)
-	d.core, err = server.NewCore(server.CoreConfig{
+	config := server.CoreConfig{
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1, MaxSessions: 2,
 		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
 		Game: server.Game{
@@ -65,11 +68,26 @@ func newDesk(t testing.TB) *desk {
 				},
 				"fail": func(*server.Session, world.Entity, []byte) error { return fmt.Errorf("no") },
 				"typo": func(*server.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} },
+				"leave": func(s *server.Session, _ world.Entity, _ []byte) error {
+					s.Kick("as you wish")
+					return nil
+				},
 			},
+			Away: func(s *server.Session) { d.told(d.game.Away, s) },
+			Back: func(s *server.Session) { d.told(d.game.Back, s) },
 		},
-	})
+	}
+	d.game = &server.Game{Commands: config.Game.Commands}
+	change(&config)
+	d.core, err = server.NewCore(config)
 	require.NoError(t, err)
 	return d
+}
+
+func (d *desk) told(f func(*server.Session), s *server.Session) {
+	if f != nil {
+		f(s)
+	}
 }
 
 func (d *desk) spawn(x float32) bulk.Handle {
@@ -80,12 +98,12 @@ func (d *desk) spawn(x float32) bulk.Handle {
 
 // seat is one client's place at the desk.
 type seat struct {
-	d       *desk
-	session *server.Session
-	frames  wire.FrameReader
-	full    bool // the stream takes no more
-	closed  []wire.Code
-	shots   int
+	d      *desk
+	peer   *server.Peer
+	frames wire.FrameReader
+	full   bool // the stream takes no more
+	closed []wire.Code
+	shots  int
 }
 
 func (c *seat) SendStream(p []byte) bool { c.frames.Feed(p); return !c.full }
@@ -96,7 +114,7 @@ func (c *seat) Close(code wire.Code, _ string) {
 
 func (d *desk) sit() *seat {
 	c := &seat{d: d}
-	c.session = d.core.Open(c)
+	c.peer = d.core.Open(c)
 	return c
 }
 
@@ -113,7 +131,7 @@ func (c *seat) say(messages ...wire.Message) {
 	for _, m := range messages {
 		b = wire.AppendMessage(b, m)
 	}
-	require.NoError(c.d.t, c.session.ReceiveStream(b))
+	require.NoError(c.d.t, c.peer.ReceiveStream(b))
 	c.d.core.Tick()
 }
 
@@ -197,7 +215,7 @@ func TestCommandsAreChecked(t *testing.T) {
 	for range 6 {
 		d.core.Tick()
 	}
-	require.Equal(t, wire.Live, c.session.Resolve(near))
+	require.Equal(t, wire.Live, c.peer.Session().Resolve(near))
 	c.say(wire.Command{ID: 1, Name: "poke", Target: near}, wire.Command{ID: 2, Name: "poke", Target: far},
 		wire.Command{ID: 3, Name: "poke", Target: bulk.NewHandle(900, 1)}, wire.Command{ID: 4, Name: "dance", Target: near},
 		wire.Command{ID: 5, Name: "fail", Target: near}, wire.Command{ID: 6, Name: "poke"},
@@ -275,9 +293,9 @@ func TestFloodClosesItsSender(t *testing.T) {
 	for i := range 300 {
 		b = wire.AppendMessage(b, wire.Command{ID: uint32(i), Name: "poke"})
 	}
-	err := c.session.ReceiveStream(b)
+	err := c.peer.ReceiveStream(b)
 	require.Equal(t, wire.TooFast, wire.CodeOf(err))
-	require.Error(t, c.session.ReceiveStream(nil), "nothing more is taken")
+	require.Error(t, c.peer.ReceiveStream(nil), "nothing more is taken")
 	d.core.Tick()
 	m, err := wire.ParseGoodbye(func() []byte {
 		for {
@@ -306,7 +324,7 @@ func TestBadStreams(t *testing.T) {
 		d := newDesk(t)
 		other := d.join()
 		c := d.sit()
-		require.Error(t, c.session.ReceiveStream(bytes), name)
+		require.Error(t, c.peer.ReceiveStream(bytes), name)
 		d.core.Tick()
 		require.Len(t, c.closed, 1, name)
 		require.Contains(t, []wire.Code{wire.BadMessage, wire.BadState}, c.closed[0], name)
@@ -321,13 +339,13 @@ func TestBadDatagrams(t *testing.T) {
 	for name, bytes := range map[string][]byte{"garbage": []byte("garbage"), "empty": {}} {
 		d := newDesk(t)
 		c := d.join()
-		_, err := c.session.ReceiveDatagram(bytes)
+		_, err := c.peer.ReceiveDatagram(bytes)
 		require.Error(t, err, name)
 		c.wantClosed(name, wire.BadMessage)
 	}
 	d := newDesk(t)
 	c := d.join()
-	_, err := c.session.ReceiveDatagram(future.Append(nil))
+	_, err := c.peer.ReceiveDatagram(future.Append(nil))
 	require.NoError(t, err, "well-formed")
 	c.wantClosed("acknowledges what was never sent", wire.BadMessage)
 }
@@ -378,7 +396,7 @@ func TestDrain(t *testing.T) {
 func TestResyncHasNoBody(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()
-	require.Error(t, c.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeResync, []byte{1})))
+	require.Error(t, c.peer.ReceiveStream(wire.AppendFrame(nil, wire.TypeResync, []byte{1})))
 	c.wantClosed("bytes left over", wire.BadMessage)
 }
 
@@ -456,7 +474,7 @@ func TestControlledIsTaught(t *testing.T) {
 	d := newDesk(t)
 	d.weak = true
 	c := d.join()
-	require.True(t, c.deaths()[c.session.Entity()], "H3")
+	require.True(t, c.deaths()[c.peer.Session().Entity()], "H3")
 }
 
 // deaths plays some ticks and reads which handles the client is told are dead.

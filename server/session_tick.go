@@ -6,48 +6,32 @@ import (
 
 // receive is the session's part of a tick's first phase.
 func (s *Session) receive() {
-	if s.state == stateClosed {
+	if s.over {
 		return
 	}
-	in := &s.inbox
-	in.mu.Lock()
-	hello, fault, resync := in.hello, in.fault, in.resync
-	asked, inputs := in.asked, in.inputs
-	in.hello, in.resync, in.asked, in.inputs = nil, false, nil, s.taken[:0]
-	s.taken = inputs
-	s.core.stats.InputsDropped += in.dropped
-	in.dropped = 0
-	in.mu.Unlock()
-
-	s.age++
+	if s.peer == nil {
+		s.wait()
+		return
+	}
 	s.silence++
-	if hello != nil {
-		s.greet(*hello)
-	}
-	if s.state == stateActive {
-		s.acknowledge(inputs)
-		s.apply(inputs)
-		s.execute(asked)
-		s.resynchronise(resync)
-	}
-	if s.state == stateActive {
+	l := s.peer.inbox.open(s.peer.spare)
+	s.peer.spare = l.inputs
+	s.core.stats.InputsDropped += l.dropped
+	s.acknowledge(l.inputs)
+	s.apply(l.inputs)
+	s.execute(l.commands)
+	s.resynchronise(l.resync)
+	if !s.over {
 		s.progress.tick(s.viewer.StructureWaits())
 	}
-	if fault != nil {
-		s.fail(fault)
-	}
-	s.expire()
-}
-
-// expire ends sessions that keep their place and do nothing with it.
-func (s *Session) expire() {
-	hz := s.core.world.TickHz()
-	switch {
-	case s.state == stateOpen && s.age > helloSeconds*hz:
-		s.fail(&wire.Error{Code: wire.Timeout, Detail: "no Hello"})
-	case s.state == stateActive && s.silence > silenceSeconds*hz:
-		s.fail(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
-	case s.state == stateActive && s.progress.stuck() > unreadSeconds*hz:
+	switch hz := s.core.world.TickHz(); {
+	case l.fault != nil:
+		s.fail(l.fault)
+	case s.kicked != nil:
+		s.fail(s.kicked)
+	case s.silence > silenceSeconds*hz:
+		s.lose(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
+	case s.progress.stuck() > unreadSeconds*hz:
 		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
 	}
 }
@@ -55,7 +39,7 @@ func (s *Session) expire() {
 // acknowledge moves the viewer's baselines.
 func (s *Session) acknowledge(inputs []wire.Input) {
 	for _, input := range inputs {
-		s.silence = 0
+		s.heard()
 		if err := s.viewer.Acknowledge(input.Ack); err != nil {
 			s.fail(asError(err))
 			return
@@ -65,7 +49,7 @@ func (s *Session) acknowledge(inputs []wire.Input) {
 }
 
 func (s *Session) resynchronise(asked bool) {
-	if asked && s.state == stateActive && s.resyncs.AllowN(s.core.now, 1) {
+	if asked && !s.over && s.resyncs.AllowN(s.core.now, 1) {
 		s.core.stats.Resyncs++
 		s.viewer.Resync()
 	}
@@ -77,8 +61,8 @@ func (s *Session) snapshot() { s.update = s.viewer.Snapshot() }
 // deliver hands the snapshot to the connection.
 func (s *Session) deliver() {
 	s.sendStream(s.update.Stream)
-	if s.state == stateActive {
-		s.conn.SendSnapshot(s.update.Datagrams)
+	if !s.over {
+		s.peer.conn.SendSnapshot(s.update.Datagrams)
 	}
 }
 

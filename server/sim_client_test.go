@@ -15,31 +15,34 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// simClient is one client, its four lanes, and what it ever heard. It reads
-// along with the server's stream, on both of its ends, and so knows for itself
-// what the client should make of it.
+// simClient is one client, and what it ever heard. It reads along with the
+// server's stream, on both of its ends, and so knows for itself what the client
+// should make of it.
 type simClient struct {
-	sim     *sim
-	number  int    // in sim.clients
-	epoch   uint64 // of the handles that it came with
-	server  *server.Session
-	session *client.Session
-	up      *simtest.Stream
-	down    *simtest.Stream
-	upD     *simtest.Link
-	downD   *simtest.Link
+	sim      *sim
+	number   int    // in sim.clients
+	epoch    uint64 // of the handles that it came with
+	line     *line
+	session  *client.Session
+	was      *server.Session // of an earlier line
+	answered bool            // the session has had a datagram: it outlives its lines
+	backAt   int             // tick at which the client comes again; 0: it is there
+	secrets  [][]byte        // of earlier Welcomes, good till the newest is shown
+	spent    [][]byte        // good for nothing
 
 	lossy   bool  // at any time of this connection
 	slowest int64 // way from the server to the client, in ms
 
-	sent     lane // the server's stream as it was written
-	arrived  lane // and as the client has received it
+	sent     lane          // the server's stream as it was written
+	arrived  lane          // and as the client has received it
+	written  []wire.Record // all records of the session, by number
 	known    []knowledge
+	fresh    []knowledge      // of a new session whose Welcome is on its way
+	renewing bool             // there is one
+	forgot   bool             // everything is Stale, until a Welcome
 	snaps    map[uint32]*snap // by sequence number
 	newest   uint32           // of them
 	intents  map[uint32]intent
-	closed   wire.Code // by the server
-	stamp    uint32
 	corrupt  int  // datagrams whose fold is yet to be broken
 	mislead  int  // datagrams that are yet to name a wrong structure number
 	boasted  bool // the server must end the session for it
@@ -72,12 +75,7 @@ type intent struct {
 // connect opens a connection for client i, which holds handles of an epoch, or
 // none if that is 0.
 func (s *sim) connect(i int, epoch uint64) *simClient {
-	seed := s.rng.Uint64()
-	c := &simClient{
-		sim: s, number: i, epoch: epoch, snaps: map[uint32]*snap{}, intents: map[uint32]intent{},
-		up: simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
-		upD: simtest.NewLink(seed+2, s.links), downD: simtest.NewLink(seed+3, s.links),
-	}
+	c := &simClient{sim: s, number: i, epoch: epoch, snaps: map[uint32]*snap{}, intents: map[uint32]intent{}}
 	var err error
 	c.targets, err = client.ComponentOf[Target](s.schema, "target")
 	s.must(err)
@@ -88,8 +86,8 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 		Observer: client.Observer{Enter: c.check, Update: c.check, Destroy: c.destroyed, Leave: c.left},
 	})
 	s.must(err)
+	c.line = s.newLine(c)
 	c.noteLinks(s.links)
-	c.server = s.core.Open(c)
 	return c
 }
 
@@ -104,6 +102,8 @@ func (c *simClient) comeAgain() {
 }
 
 func (c *simClient) replace(epoch uint64) {
+	c.line.cut, c.line.orphan = true, true
+	c.sim.left = append(c.sim.left, c.line)
 	next := c.sim.connect(c.number, epoch)
 	next.departed = c.departed
 	if r := c.session.Replica(); r != nil {
@@ -113,6 +113,28 @@ func (c *simClient) replace(epoch uint64) {
 	c.sim.clients[c.number] = next
 }
 
+// What the server thinks of the client; nothing if it has no session.
+
+func (c *simClient) entity() bulk.Handle {
+	if p := c.stay(); p != nil {
+		return p.Entity()
+	}
+	return 0
+}
+
+func (c *simClient) shown(yield func(bulk.Handle) bool) {
+	if p := c.stay(); p != nil {
+		p.InterestSet(yield)
+	}
+}
+
+func (c *simClient) serverSays(h bulk.Handle) wire.Verdict {
+	if p := c.stay(); p != nil {
+		return p.Resolve(h)
+	}
+	return wire.Pending
+}
+
 func (c *simClient) noteLinks(x simtest.Conditions) {
 	c.lossy = c.lossy || x.Loss > 0
 	c.slowest = max(c.slowest, x.DelayMin, x.DelayMax)
@@ -120,114 +142,53 @@ func (c *simClient) noteLinks(x simtest.Conditions) {
 
 func (c *simClient) setLinks(x simtest.Conditions) {
 	c.noteLinks(x)
-	c.up.SetConditions(x)
-	c.down.SetConditions(x)
-	c.upD.SetConditions(x)
-	c.downD.SetConditions(x)
+	c.line.setLinks(x)
 }
 
-// The server's end of the connection.
-
-func (c *simClient) SendStream(p []byte) bool {
-	c.noteSent(p)
-	c.down.Send(c.sim.now(), p)
-	return true
-}
-
-func (c *simClient) SendSnapshot(ds [][]byte) {
+// noteSnapshot keeps what a datagram is, and spoils it if the script wants that.
+func (c *simClient) noteSnapshot(d []byte) []byte {
 	s := c.sim
-	for _, d := range ds {
-		var rows wire.BitReader
-		h, err := wire.ParseStateHeader(d, &rows)
-		s.must(err)
-		n := &snap{structure: h.Structure}
-		rest := d[len(wire.AppendStateHeader(nil, h)):]
-		switch {
-		case c.corrupt > 0:
-			c.corrupt--
-			n.spoilt, n.corrupt, h.Fold = true, true, h.Fold^0x40
-		case c.mislead > 0 && h.Structure > 3:
-			c.mislead--
-			c.misled = true
-			n.spoilt, h.Structure = true, h.Structure-3
-			n.structure = h.Structure
-		}
-		c.snaps[h.Seq], c.newest = n, h.Seq
-		d = append(wire.AppendStateHeader(nil, h), rest...)
-		wire.StampState(d, c.stamp, 0)
-		if len(d) > wire.MaxDatagram {
-			s.fail("S3", "datagram of %d bytes", len(d))
-		}
-		c.downD.Send(s.now(), d)
+	var rows wire.BitReader
+	h, err := wire.ParseStateHeader(d, &rows)
+	s.must(err)
+	n := &snap{structure: h.Structure}
+	rest := d[len(wire.AppendStateHeader(nil, h)):]
+	switch {
+	case c.corrupt > 0:
+		c.corrupt--
+		n.spoilt, n.corrupt, h.Fold = true, true, h.Fold^0x40
+	case c.mislead > 0 && h.Structure > 3:
+		c.mislead--
+		c.misled = true
+		n.spoilt, h.Structure = true, h.Structure-3
+		n.structure = h.Structure
 	}
+	c.snaps[h.Seq], c.newest = n, h.Seq
+	return append(wire.AppendStateHeader(nil, h), rest...)
 }
 
-func (c *simClient) Close(code wire.Code, _ string) { c.closed = code }
-
-func (c *simClient) deliverUp() {
-	s := c.sim
-	if p := c.up.Receive(s.now()); len(p) > 0 {
-		if err := c.server.ReceiveStream(p); err != nil {
-			s.fail("S3", "client %d sent what the server refuses: %v", c.number, err)
-		}
-	}
-	for _, d := range c.upD.Receive(s.now()) {
-		stamp, err := c.server.ReceiveDatagram(d)
-		if err != nil {
-			s.fail("S3", "client %d sent what the server refuses: %v", c.number, err)
-		}
-		c.stamp = stamp
-	}
-}
-
-// step is one frame of the client.
-func (c *simClient) step() {
-	s := c.sim
-	if p := c.down.Receive(s.now()); len(p) > 0 {
-		s.tape.keep(c, vectors.Step{Stream: p})
-		c.noteArrived(p)
-		if err := c.session.ReceiveStream(p); err != nil {
-			c.ended(err)
-			return
-		}
-	}
-	got := false
-	for _, d := range c.downD.Receive(s.now()) {
-		c.datagram(d)
-		got = true
-	}
-	if got {
-		at := time.Duration(s.now()) * time.Millisecond
-		s.must(c.session.SetInput([]byte{byte(s.tick)}, at))
-		if d := c.session.Input(at); d != nil {
-			c.judgeAck(d)
-			c.upD.Send(s.now(), d)
-		}
-	}
-	if p := c.session.TakeStream(); p != nil {
-		c.up.Send(s.now(), p)
-	}
-}
-
-// ended is the end of a session by the server's word.
+// ended is the end of a connection by the server's word.
 func (c *simClient) ended(err error) {
 	s := c.sim
 	switch code := wire.CodeOf(err); {
-	case code == wire.BadMessage && c.closed == code && c.boasted:
+	case code == wire.BadMessage && c.line.closed == code && c.boasted:
 		s.tally.boasts++
 		c.comeAgain()
-	case code == wire.Timeout && c.closed == code: // too long in this weather
-		c.comeAgain()
+	case code == wire.Timeout && c.line.closed == code: // too long in this weather
+		c.session.Lost(err)
+		c.comeBack()
 	case code == wire.BadMessage && c.lied:
 		s.tally.lies++
-		c.server.Gone()
+		c.line.goneAt = s.tick
 		c.comeAgain()
-	case code == wire.EpochMismatch && c.closed == code:
+	case code == wire.EpochMismatch && c.line.closed == code:
 		if c.epoch == s.epoch {
 			s.fail("H5", "client %d has handles of this very run and was refused", c.number)
 		}
 		s.tally.refused++
-		c.replace(0)
+		c.session.Lost(err)
+		c.epoch, c.forgot, c.was = 0, true, nil
+		c.comeBack()
 	default:
 		s.fail("S3", "client %d ended: %v", c.number, err)
 	}
@@ -243,11 +204,11 @@ func (c *simClient) datagram(d []byte) {
 	s.must(err)
 	n := c.snaps[h.Seq]
 	replica := c.session.Replica()
-	due := replica != nil && h.Seq > replica.Ack().Newest && h.Structure == replica.Structure() && !n.spoilt && !c.misled
+	due := c.session.Joined() && h.Seq > replica.Ack().Newest && h.Structure == replica.Structure() && !n.spoilt && !c.misled
 	if n.spoilt {
 		c.spoilt++
 	}
-	s.tape.keep(c, vectors.Step{Datagram: d})
+	s.tape.keep(c.line, vectors.Step{Datagram: d})
 	outcome, err := c.session.ReceiveDatagram(d, time.Duration(s.now())*time.Millisecond)
 	switch {
 	case err != nil && !n.spoilt:
@@ -255,7 +216,7 @@ func (c *simClient) datagram(d []byte) {
 	case due && outcome != client.Applied:
 		s.fail("R3", "snapshot %d is newest, its structure is there, and the outcome is %d", h.Seq, outcome)
 	}
-	n.arrived = n.arrived || replica != nil
+	n.arrived = n.arrived || c.session.Joined()
 }
 
 // judgeAck holds an acknowledgement against what can have been applied (H6).
@@ -294,7 +255,7 @@ func (c *simClient) judgeAcked(seq uint32) {
 
 // boast acknowledges what was never sent: snapshots, or structure.
 func (c *simClient) boast(ahead uint32) {
-	if !c.sent.joined || c.closed != wire.OK || c.newest == 0 {
+	if !c.sent.joined || c.line.closed != wire.OK || c.newest == 0 || c.line.cut || c.line.welcome == 0 || c.renewing {
 		return
 	}
 	ack := wire.Ack{Seen: true, Newest: c.newest, Structure: c.sent.records}
@@ -312,10 +273,10 @@ func (c *simClient) boast(ahead uint32) {
 func (c *simClient) revive(from int) {
 	for i := range c.known {
 		l := c.sim.order[nth(from+i, len(c.known))]
-		if k := c.of(l); k.enter != nil && k.verdict == wire.Stale && !c.lied && c.closed == wire.OK {
+		if k := c.of(l); k.enter != nil && k.verdict == wire.Stale && !c.lied && c.line.closed == wire.OK && !c.line.cut && !c.renewing {
 			body := wire.AppendStructureHeader(nil, c.sent.records+1, 1)
 			body = wire.AppendRecord(body, *k.enter)
-			c.down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
+			c.line.down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
 			c.lied, c.misled, c.arrived.lied = true, true, true
 			return
 		}
@@ -326,13 +287,13 @@ func (c *simClient) revive(from int) {
 // session's.
 func (c *simClient) sendAck(a wire.Ack) {
 	in := wire.Input{Stamp: 1, Ack: a}
-	_, err := c.server.ReceiveDatagram(in.Append(nil))
+	_, err := c.line.peer.ReceiveDatagram(in.Append(nil))
 	c.sim.must(err)
 }
 
 // rewind acknowledges less than it did before, which changes nothing.
 func (c *simClient) rewind(back uint32) {
-	if r := c.session.Replica(); r != nil && c.closed == wire.OK && r.Ack().Newest > 0 {
+	if r := c.session.Replica(); r != nil && c.line.closed == wire.OK && !c.line.cut && c.session.Joined() && !c.renewing && r.Ack().Newest > 0 {
 		ack := r.Ack()
 		ack.Newest -= back % ack.Newest
 		ack.Mask = 0
@@ -360,8 +321,8 @@ func (c *simClient) check(e *client.Entity) {
 	if name, ok := c.names.Get(e); !ok || name.Value != l.identity {
 		s.fail("H1", "client %d has somebody else as %v", c.number, h)
 	}
-	if e.Owned() != (h == c.server.Entity()) && !c.misled {
-		s.fail("R7", "client %d owns %v: %v, its own is %v", c.number, h, e.Owned(), c.server.Entity())
+	if own := c.own(); e.Owned() != (h == own) && !c.misled {
+		s.fail("R7", "client %d owns %v: %v, its own is %v", c.number, h, e.Owned(), own)
 	}
 	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendWords(nil); !slices.Equal(want, got) && !c.misled {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
@@ -405,7 +366,7 @@ func (c *simClient) destroyed(h bulk.Handle, why wire.Reason) {
 // command asks to poke h.
 func (c *simClient) command(h bulk.Handle) {
 	s := c.sim
-	if c.session.Replica() == nil {
+	if !c.session.Joined() {
 		return
 	}
 	believed, heard := uint64(0), false
@@ -425,6 +386,10 @@ func (c *simClient) command(h bulk.Handle) {
 // result holds the answer to a command against the truth (H2).
 func (c *simClient) result(r client.Result) {
 	s := c.sim
+	if r.Err == client.ErrUnanswered {
+		c.unanswered(r)
+		return
+	}
 	asked, ok := c.intents[r.ID]
 	h := asked.target
 	if !ok || h != r.Target {

@@ -134,6 +134,18 @@ func (g *generator) mishaps() {
 			g.add(sometime(), "reconnect", g.any())
 		}
 	}
+	if d(2) == 0 {
+		for range 1 + d(4) {
+			at, who := sometime(), g.any()
+			g.add(at, "cut", who, []int{0, d(40), 900}[d(3)], []int{d(10), d(100), d(250)}[d(3)])
+			if d(2) == 0 { // on its way back again
+				g.add(at+d(60), "cut", who, d(20), d(60))
+			}
+			if d(2) == 0 {
+				g.add(at+d(100), "steal", who, d(256))
+			}
+		}
+	}
 	if d(4) == 0 {
 		g.add(sometime(), "kill", g.any())
 	}

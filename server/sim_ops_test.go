@@ -70,7 +70,7 @@ func (s *sim) refer(h bulk.Handle, i int) {
 }
 
 func (s *sim) controlled(h bulk.Handle) bool {
-	return slices.ContainsFunc(s.clients, func(c *simClient) bool { return c.server.Entity() == h })
+	return slices.ContainsFunc(s.clients, func(c *simClient) bool { return c.entity() == h })
 }
 
 func (s *sim) doLink(o op) {
@@ -90,7 +90,7 @@ func (c *simClient) do(o op) {
 	s := c.sim
 	switch o.do {
 	case "kill":
-		s.world.Destroy(c.server.Entity())
+		s.world.Destroy(c.entity())
 	case "corrupt":
 		c.corrupt++
 	case "mislead":
@@ -102,8 +102,12 @@ func (c *simClient) do(o op) {
 	case "rewind":
 		c.rewind(uint32(nth(o.args[1], 1<<20)))
 	case "reconnect":
-		c.server.Gone()
+		c.line.goneAt = s.tick
 		c.comeAgain()
+	case "cut":
+		c.cutOff(nth(o.args[1], 1000), nth(o.args[2], 300))
+	case "steal":
+		c.steal(o.args[1])
 	case "poke":
 		if len(s.order) > 0 {
 			c.command(s.order[nth(o.args[1], len(s.order))].handle)

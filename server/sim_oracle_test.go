@@ -36,7 +36,6 @@ type knowledge struct {
 
 // lane reads one direction of the stream along.
 type lane struct {
-	frames  wire.FrameReader
 	records uint32
 	joined  bool
 	floor   uint32
@@ -44,19 +43,30 @@ type lane struct {
 }
 
 // of returns what c knows of l.
-func (c *simClient) of(l *life) *knowledge {
-	for len(c.known) <= l.number {
-		c.known = append(c.known, knowledge{})
+func (c *simClient) of(l *life) *knowledge { return knowledgeOf(&c.known, l) }
+
+// ofServer returns what the server's session is to know of l for c: the same,
+// unless there is a new session that c has not heard of.
+func (c *simClient) ofServer(l *life) *knowledge {
+	if c.renewing {
+		return knowledgeOf(&c.fresh, l)
 	}
-	return &c.known[l.number]
+	return c.of(l)
+}
+
+func knowledgeOf(all *[]knowledge, l *life) *knowledge {
+	for len(*all) <= l.number {
+		*all = append(*all, knowledge{})
+	}
+	return &(*all)[l.number]
 }
 
 // read takes bytes of the stream and hands on each structure record, and each
 // handle that the client is told to control.
-func (n *lane) read(s *sim, p []byte, record func(wire.Record), control func(bulk.Handle)) {
-	n.frames.Feed(p)
+func (n *lane) read(s *sim, frames *wire.FrameReader, p []byte, welcome func(wire.Welcome), record func(wire.Record), control func(bulk.Handle)) {
+	frames.Feed(p)
 	for {
-		kind, body, ok, err := n.frames.Next()
+		kind, body, ok, err := frames.Next()
 		s.must(err)
 		if !ok {
 			return
@@ -65,6 +75,7 @@ func (n *lane) read(s *sim, p []byte, record func(wire.Record), control func(bul
 		case wire.TypeWelcome:
 			w, err := wire.ParseWelcome(body)
 			s.must(err)
+			welcome(w)
 			n.joined, n.floor = true, w.GenerationFloor
 		case wire.TypeControl:
 			m, err := wire.ParseControl(body)
@@ -88,14 +99,22 @@ func (n *lane) read(s *sim, p []byte, record func(wire.Record), control func(bul
 }
 
 // noteSent reads along what the server writes: nothing may enter that is dead,
-// and nothing be destroyed that lives.
-func (c *simClient) noteSent(p []byte) {
+// and nothing be destroyed that lives. A record that is sent again is the same.
+func (c *simClient) noteSent(n *line, p []byte) {
 	s := c.sim
-	c.sent.read(s, p, func(r wire.Record) {
+	c.sent.read(s, &n.sent, p, func(w wire.Welcome) { c.welcomed(n, w) }, func(r wire.Record) {
 		l := s.lives[r.Handle]
 		if l == nil || l.run != s.run {
 			s.fail("H5", "client %d is sent %v of %v, not of this run", c.number, r.Op, r.Handle)
 		}
+		if i := int(c.sent.records) - 1; i < len(c.written) {
+			if was := c.written[i]; was.Op != r.Op || was.Handle != r.Handle || !slices.Equal(was.Row, r.Row) {
+				s.fail("R8", "client %d is sent %v as record %d, which was %v", c.number, r, i+1, was)
+			}
+			return
+		}
+		r.Row = slices.Clone(r.Row)
+		c.written = append(c.written, r)
 		status := s.world.Status(r.Handle)
 		switch {
 		case r.Op == wire.OpEnter && status != bulk.Live:
@@ -104,19 +123,18 @@ func (c *simClient) noteSent(p []byte) {
 			s.fail("H3", "client %d is sent the destroy of %v, which is %v", c.number, r.Handle, status)
 		}
 		if r.Op == wire.OpEnter {
-			r.Row = slices.Clone(r.Row)
-			c.of(l).entered, c.of(l).enter = true, &r
+			c.ofServer(l).entered, c.ofServer(l).enter = true, &r
 		}
-		c.eachEarlier(r, func(k *knowledge) { k.buried = true })
-	}, func(h bulk.Handle) { c.of(s.lives[h]).entered = true })
+		s.eachEarlier(r, func(l *life) { c.ofServer(l).buried = true })
+	}, func(h bulk.Handle) { c.ofServer(s.lives[h]).entered = true })
 }
 
 // noteArrived reads along what the client receives, and works out its verdicts.
 func (c *simClient) noteArrived(p []byte) {
 	s := c.sim
-	c.arrived.read(s, p, func(r wire.Record) {
+	c.arrived.read(s, &c.line.arrived, p, c.heard, func(r wire.Record) {
 		k := c.of(s.lives[r.Handle])
-		c.eachEarlier(r, func(k *knowledge) { k.verdict = wire.Stale })
+		s.eachEarlier(r, func(l *life) { c.of(l).verdict = wire.Stale })
 		switch {
 		case k.verdict == wire.Stale:
 		case r.Op == wire.OpEnter:
@@ -127,12 +145,20 @@ func (c *simClient) noteArrived(p []byte) {
 	}, func(h bulk.Handle) { c.of(s.lives[h]).heard = true })
 }
 
+// heard is a Welcome that arrives. A new session begins with nothing known.
+func (c *simClient) heard(w wire.Welcome) {
+	if w.Resumed == 0 && c.renewing {
+		c.known, c.fresh, c.renewing, c.forgot = c.fresh, nil, false, false
+		c.arrived, c.epoch, c.misled, c.boasted = lane{}, w.Epoch, false, false
+	}
+}
+
 // eachEarlier calls f for everybody who is dead by the word of r: earlier tenants
 // of its slot, and its own if it is a Destroy.
-func (c *simClient) eachEarlier(r wire.Record, f func(*knowledge)) {
-	for _, l := range c.sim.tenants[r.Handle.Index()] {
+func (s *sim) eachEarlier(r wire.Record, f func(*life)) {
+	for _, l := range s.tenants[r.Handle.Index()] {
 		if g := l.handle.Generation(); g < r.Handle.Generation() || g == r.Handle.Generation() && r.Op == wire.OpDestroy {
-			f(c.of(l))
+			f(l)
 		}
 	}
 }
@@ -143,14 +169,15 @@ func (c *simClient) judgeAll() {
 	s := c.sim
 	if n := len(s.order); n > 0 {
 		c.of(s.order[n-1]) // so that there is one for everybody
+		c.ofServer(s.order[n-1])
 	}
-	serves := c.sent.joined && c.closed == wire.OK
+	serves := c.sent.joined && c.stay() != nil
 	c.interest()
 	for i, l := range s.order {
 		k := &c.known[i]
 		c.judgeClient(l, k)
 		if serves {
-			c.judgeServer(l, k)
+			c.judgeServer(l, c.ofServer(l))
 		}
 	}
 	for range 2 {
@@ -168,7 +195,7 @@ func (c *simClient) judgeAll() {
 func (c *simClient) interest() {
 	s := c.sim
 	s.interestSlots = append(s.interestSlots[:0], make([]bool, s.world.Slots())...)
-	c.server.InterestSet(func(h bulk.Handle) bool {
+	c.shown(func(h bulk.Handle) bool {
 		if s.world.Status(h) != bulk.Live {
 			s.fail("R1", "%v is in the interest set of client %d and not live", h, c.number)
 		}
@@ -181,6 +208,10 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	s := c.sim
 	want := k.verdict
 	switch {
+	case c.forgot && l.run != s.run:
+		want = wire.Stale
+	case c.forgot:
+		return // also said of who is yet to be heard of
 	case !c.arrived.joined:
 		want = wire.Pending
 	case l.handle.Generation() < c.arrived.floor:
@@ -188,10 +219,10 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	}
 	got := c.session.Resolve(l.handle)
 	s.tally.verdicts[0][got]++
-	if k.heard && l.died != 0 && l.run == s.run && !c.lossy && c.closed == wire.OK {
+	if k.heard && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
 		// H3 on a working link: one way and one send interval, where a round
 		// trip is allowed. The client looks once a tick.
-		if late := int64(s.tick-max(l.died, k.since)-60/s.script.hz-1)*simTickMs - c.slowest; late > 0 {
+		if late := int64(s.tick-max(l.died, k.since, c.line.welcome)-60/s.script.hz-1)*simTickMs - c.slowest; late > 0 {
 			s.tally.timed++
 			if got != wire.Stale {
 				s.fail("H3", "client %d calls %v %v, %d ms after it should know of its death", c.number, l.handle, got, late)
@@ -216,14 +247,14 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 // has told of a death in time (H3).
 func (c *simClient) judgeServer(l *life, k *knowledge) {
 	s := c.sim
-	got := c.server.Resolve(l.handle)
+	got := c.serverSays(l.handle)
 	s.tally.verdicts[1][got]++
 	if l.died != 0 {
 		if got != wire.Stale {
 			s.fail("H2", "the server calls %v %v to client %d; it is dead", l.handle, got, c.number)
 		}
 		interval := 60 / s.script.hz
-		if (k.entered || k.heard) && !k.buried && l.run == s.run && s.tick-max(l.died, k.since) > interval {
+		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.line.welcome) > interval {
 			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was not told", l.handle, s.tick-l.died, c.number)
 		}
 		return
@@ -256,8 +287,8 @@ func (c *simClient) unsettled() *failure {
 		return &failure{invariant, s.tick, fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case r == nil:
-		return lacks("S3", "never joined")
+	case r == nil || !c.session.Joined():
+		return lacks("S3", "not joined")
 	case c.lied:
 		return lacks("C3", "somebody dead entered, and it went on")
 	case c.boasted:
@@ -278,7 +309,7 @@ func (c *simClient) unsettled() *failure {
 		if s.world.Status(h) != bulk.Live || !s.interestSlots[h.Index()] {
 			return lacks("H3", "%v is in the replica and not in the interest set", h)
 		}
-		if !slices.Equal(s.seen(s.quantised(h), h == c.server.Entity()), e.AppendWords(nil)) && !c.misled {
+		if !slices.Equal(s.seen(s.quantised(h), h == c.own()), e.AppendWords(nil)) && !c.misled {
 			return lacks("R3", "%v is not up to date", h)
 		}
 	}
@@ -297,7 +328,7 @@ func (c *simClient) unsettled() *failure {
 // judgeInterest holds what a client is shown against where everybody is.
 func (c *simClient) judgeInterest() {
 	s := c.sim
-	focus := c.server.Entity()
+	focus := c.entity()
 	at, _, placed := s.world.Body(focus.Index())
 	if s.world.Status(focus) != bulk.Live || !placed {
 		return

@@ -56,15 +56,17 @@ var operations = map[string]string{
 	"touch":     "viewer entity",     // commands about one of those in view
 	"forge":     "viewer slot later", // commands about a generation that is yet to come
 	"link":      "viewer loss duplicate reorder least most extra",
-	"corrupt":   "viewer",        // the fold of the next datagram is wrong
-	"mislead":   "viewer",        // the next datagram names the structure number of three records ago
-	"boast":     "viewer ahead",  // acknowledges what was never sent
-	"revive":    "viewer handle", // the server says that somebody enters who is dead
-	"rewind":    "viewer back",   // acknowledges what it has acknowledged long ago
-	"join":      "",              // one viewer more
-	"reconnect": "viewer",        // in the same run, with handles in hand
-	"save":      "",              // an image
-	"restart":   "",              // from the last image, or of another world
+	"corrupt":   "viewer",             // the fold of the next datagram is wrong
+	"mislead":   "viewer",             // the next datagram names the structure number of three records ago
+	"boast":     "viewer ahead",       // acknowledges what was never sent
+	"revive":    "viewer handle",      // the server says that somebody enters who is dead
+	"rewind":    "viewer back",        // acknowledges what it has acknowledged long ago
+	"join":      "",                   // one viewer more
+	"reconnect": "viewer",             // in the same run, with handles in hand
+	"cut":       "viewer notice away", // its connection breaks; ticks until the server notices, and until it comes again
+	"steal":     "viewer which",       // somebody else asks for its session
+	"save":      "",                   // an image
+	"restart":   "",                   // from the last image, or of another world
 }
 
 // everybody is the viewer number that means all of them, in links.

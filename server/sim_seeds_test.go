@@ -118,6 +118,10 @@ func (t *tally) add(o tally) {
 	t.refused += o.refused
 	t.boasts += o.boasts
 	t.lies += o.lies
+	t.cuts += o.cuts
+	t.resumed += o.resumed
+	t.thefts += o.thefts
+	t.unanswered += o.unanswered
 }
 
 // requireAll asks for some of everything: what did not happen was not tested.
@@ -132,6 +136,7 @@ func (t *tally) requireAll(tb testing.TB) {
 		"datagrams spoilt": t.corrupted,
 		"faults":           int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
 		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
+		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

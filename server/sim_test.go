@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -107,6 +108,9 @@ type sim struct {
 	tenants       map[uint32][]*life // of all runs by slot
 	living        []*life            // of this run
 	clients       []*simClient
+	left          []*line // that clients have left
+	thieves       []*thief
+	over          map[*server.Session]bool
 	links         simtest.Conditions // of whoever connects
 	tally         tally
 	tape          *tape  // of the first client; may be nil
@@ -116,18 +120,22 @@ type sim struct {
 
 // tally is what a simulation saw: a test that nothing happened in proves nothing.
 type tally struct {
-	verdicts  [2][4]int // client and server, by verdict
-	executed  int
-	rejected  int
-	timed     int // verdicts held against the time that H3 allows
-	corrupted int // datagrams whose fold was wrong on arrival
-	faults    uint64
-	resyncs   uint64
-	leaves    uint64
-	retired   int
-	boasts    int // sessions that were ended for acknowledging what was never sent
-	lies      int // sessions that clients ended, for the dead came to life
-	refused   int // sessions that came with the handles of another run
+	verdicts   [2][4]int // client and server, by verdict
+	executed   int
+	rejected   int
+	timed      int // verdicts held against the time that H3 allows
+	corrupted  int // datagrams whose fold was wrong on arrival
+	faults     uint64
+	resyncs    uint64
+	leaves     uint64
+	retired    int
+	boasts     int // sessions that were ended for acknowledging what was never sent
+	lies       int // sessions that clients ended, for the dead came to life
+	refused    int // sessions that came with the handles of another run
+	cuts       int // connections that broke
+	resumed    int // sessions that went on over another one
+	thefts     int // attempts at somebody else's session
+	unanswered int // commands
 }
 
 // run plays the script to its end. A failure is the first invariant found
@@ -141,7 +149,7 @@ func (s *script) run() (tally, *failure) {
 func newSim(s *script) *sim {
 	return &sim{
 		script: s, rng: rand.New(rand.NewPCG(uint64(s.seed), 1)),
-		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{},
+		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*server.Session]bool{},
 	}
 }
 
@@ -241,14 +249,14 @@ func (s *sim) begin(first uint32, image *world.Image) {
 		}
 	}
 	s.core, err = server.NewCore(server.CoreConfig{
-		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096,
+		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: simGraceTicks * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
 		Replication: replication.Config{
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
 			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget,
 		},
 		Game: server.Game{
 			Join:     func(*server.Session) (world.Entity, error) { return s.avatar(), nil },
-			Leave:    func(p *server.Session) { s.world.Destroy(p.Entity()) },
+			Leave:    s.leave,
 			Commands: map[string]server.Command{"poke": s.poked},
 		},
 	})
@@ -274,9 +282,23 @@ func (s *sim) restart() {
 	} else {
 		s.begin(highest+2, nil)
 	}
+	s.left, s.thieves = nil, nil
 	for _, c := range s.clients {
+		if p := c.stay(); p != nil {
+			s.over[p] = true
+		}
+		if c.line.cut { // it will find out by itself
+			c.was = nil
+			continue
+		}
 		c.comeAgain()
 	}
+}
+
+// leave is the end of a session, for whichever client it is.
+func (s *sim) leave(p *server.Session) {
+	s.over[p] = true
+	s.world.Destroy(p.Entity())
 }
 
 // avatar is who a session controls. A world that is full makes none: the session
@@ -313,8 +335,11 @@ func (s *sim) issue(h bulk.Handle, identity uint64) {
 // step moves everything by one server tick.
 func (s *sim) step(stir func()) {
 	s.tick++
+	for _, n := range s.left {
+		n.deliverUp()
+	}
 	for _, c := range s.clients {
-		c.deliverUp()
+		c.line.deliverUp()
 	}
 	stir()
 	s.core.Tick()

@@ -84,17 +84,17 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 // tape keeps what the first connection of the first client receives.
 type tape struct {
 	steps []vectors.Step
-	of    *simClient
+	of    *line
 }
 
-func (t *tape) keep(c *simClient, s vectors.Step) {
+func (t *tape) keep(n *line, s vectors.Step) {
 	if t == nil {
 		return
 	}
 	if t.of == nil {
-		t.of = c
+		t.of = n
 	}
-	if t.of == c {
+	if t.of == n {
 		t.steps = append(t.steps, s)
 	}
 }

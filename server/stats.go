@@ -5,6 +5,8 @@ import "github.com/worldd/worldd/replication/wire"
 // Stats counts what sessions did. It belongs to the goroutine that calls Tick.
 type Stats struct {
 	Joined          uint64
+	Lost            uint64 // connections of sessions that then waited for their clients
+	Resumed         uint64 // times that a client came again to its session
 	Ended           uint64
 	Refused         uint64
 	Inputs          uint64 // applied, and

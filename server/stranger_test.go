@@ -73,7 +73,7 @@ func TestLogSaysWhoEnded(t *testing.T) {
 	h.ended <- <-h.ended // the log is complete
 	by := map[string]string{}
 	for _, entry := range logs.FilterMessage("ended").All() {
-		if fields := entry.ContextMap(); fields["session"] != nil {
+		if fields := entry.ContextMap(); fields["connection"] != nil {
 			by[fields["code"].(string)] = fields["by"].(string)
 		}
 	}

@@ -78,7 +78,15 @@ func (w wrongUsage) Unwrap() error { return w.error }
 // errFailed ends a command whose output has said already what failed.
 var errFailed = errors.New("failed")
 
+// gsoSwitch is quic-go's, read from the environment when a socket is opened.
+const gsoSwitch = "QUIC_GO_DISABLE_GSO"
+
 func main() {
+	if _, set := os.LookupEnv(gsoSwitch); !set {
+		// A snapshot is a packet or two, so there is nothing to segment, and the
+		// buffers for it are 20 KB a session (RATIONALE.md).
+		_ = os.Setenv(gsoSwitch, "true") // never fails for such a name
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
 		// A second Ctrl-C kills; but whoever signals a process and its group

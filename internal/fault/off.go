@@ -22,6 +22,9 @@ const (
 	IgnoreFloor       = false // handles of an earlier run are judged by their slot
 	ForgetStates      = false // only one state of a row is kept as a baseline
 	AcceptSecondEnter = false // an Enter of a handle that was destroyed revives it
+	ResumeForgets     = false // a session that goes on begins with no handles known
+	ResumeKeepsHalf   = false // half a message of a broken connection is put before the next one
+	ResumeAhead       = false // a client asks to go on one record after what it has applied
 
 	// Server.
 
@@ -42,5 +45,10 @@ const (
 	AnyEpoch         = false // handles of another run are welcome
 	IgnoreResync     = false // a client that asks for everything anew gets nothing
 	ReuseOnRetire    = false // a slot whose generations are used up starts again
+	ResumeSkips      = false // structure that was lost with a connection is not sent again
+	AnySecret        = false // a session is gone on with by whoever names it
+	KeepSecret       = false // a spent secret stays good
+	SecretAtOnce     = false // a secret is spent before the client has the next one
+	NoGrace          = false // a session ends with its connection
 	RestartRewinds   = false // a restored world issues handles a second time
 )

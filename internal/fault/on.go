@@ -37,6 +37,14 @@ var (
 	IgnoreResync      bool
 	ReuseOnRetire     bool
 	RestartRewinds    bool
+	ResumeForgets     bool
+	ResumeKeepsHalf   bool
+	ResumeAhead       bool
+	ResumeSkips       bool
+	AnySecret         bool
+	KeepSecret        bool
+	SecretAtOnce      bool
+	NoGrace           bool
 )
 
 // All is every fault by its name.
@@ -75,6 +83,14 @@ func All() map[string]*bool {
 		"IgnoreResync":      &IgnoreResync,
 		"ReuseOnRetire":     &ReuseOnRetire,
 		"RestartRewinds":    &RestartRewinds,
+		"ResumeForgets":     &ResumeForgets,
+		"ResumeKeepsHalf":   &ResumeKeepsHalf,
+		"ResumeAhead":       &ResumeAhead,
+		"ResumeSkips":       &ResumeSkips,
+		"AnySecret":         &AnySecret,
+		"KeepSecret":        &KeepSecret,
+		"SecretAtOnce":      &SecretAtOnce,
+		"NoGrace":           &NoGrace,
 	}
 }
 

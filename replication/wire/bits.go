@@ -32,27 +32,35 @@ func (w *BitWriter) Write(v uint64, n uint) {
 		w.writeSlow(v, n)
 		return
 	}
-	w.acc |= v << w.n
-	w.n += n
-	binary.LittleEndian.PutUint64(w.buf[w.at:], w.acc)
-	whole := w.n >> 3
-	w.at += int(whole)
-	w.acc >>= whole << 3
-	w.n &= 7
+	w.at, w.acc, w.n = put(w.buf, w.at, w.acc, w.n, v, n)
+}
+
+// put is Write for a writer whose state is at hand, where the buffer has room for
+// 8 bytes, of at most 56 bits.
+func put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint64, uint) {
+	acc |= v << n
+	n += more
+	binary.LittleEndian.PutUint64(buf[at:], acc)
+	return at + int(n>>3), acc >> (n &^ 7), n & 7
 }
 
 // writeSlow writes what is longer than the accumulator has room for, and where
 // the buffer is at its end.
 func (w *BitWriter) writeSlow(v uint64, n uint) {
 	if w.at+8 > len(w.buf) {
-		w.buf = append(w.buf[:w.at], make([]byte, 8)...)
-		w.buf = w.buf[:cap(w.buf)]
+		w.buf = lengthened(w.buf, w.at)
 	}
 	if n > 56 {
 		w.Write(v&(1<<32-1), 32)
 		v, n = v>>32, n-32
 	}
 	w.Write(v, n)
+}
+
+// lengthened returns a buffer with the first at bytes of buf and room for 8 more.
+func lengthened(buf []byte, at int) []byte {
+	buf = append(buf[:at], make([]byte, 8)...)
+	return buf[:cap(buf)]
 }
 
 // WriteBool appends one bit.

@@ -47,14 +47,23 @@ func (k *Chunks) Add(c *Codec, row Row, past *Past) Chunk {
 	return chunk
 }
 
-// Copy appends a chunk to w.
-func (k *Chunks) Copy(w *BitWriter, chunk Chunk) {
-	from, n := k.bits[chunk.at:], uint(chunk.bits)
-	for ; n > 56; n -= 56 {
-		w.Write(binary.LittleEndian.Uint64(from)&(1<<56-1), 56)
-		from = from[7:]
+// Copy appends chunks to w. The state of the writer is kept in registers: rows
+// are short, and most of what a viewer is sent is copied here.
+func (k *Chunks) Copy(w *BitWriter, chunks ...Chunk) {
+	buf, at, acc, n := w.buf, w.at, w.acc, w.n
+	for _, chunk := range chunks {
+		from := k.bits[chunk.at:]
+		for left := uint(chunk.bits); left > 0; {
+			take := min(left, 56)
+			if at+8 > len(buf) {
+				buf = lengthened(buf, at)
+			}
+			at, acc, n = put(buf, at, acc, n, binary.LittleEndian.Uint64(from)&(1<<take-1), take)
+			left -= take
+			from = from[7:]
+		}
 	}
-	w.Write(binary.LittleEndian.Uint64(from)&(1<<n-1), n)
+	w.buf, w.at, w.acc, w.n = buf, at, acc, n
 }
 
 // AddShares adds what the components of the chunk's row take, in bits, to sum, for

@@ -10,18 +10,22 @@ import (
 )
 
 // The readable twins of the messages: one line each, for logs and test
-// failures. A token is never shown, and what a peer chose is quoted.
+// failures. A token or a secret is never shown, and what a peer chose is quoted.
 
-// String shows all but the token.
+// String shows all but the token and the secret.
 func (m Hello) String() string {
-	return fmt.Sprintf("Hello{protocol %d, schema %016x, tables %08x, epoch %016x, token of %d bytes, name %q}",
-		m.Protocol, m.Schema, m.Tables, m.Epoch, len(m.Token), m.Name)
+	resume := ""
+	if len(m.Secret) > 0 {
+		resume = fmt.Sprintf("session %d from structure %d, ", m.Session, m.Structure)
+	}
+	return fmt.Sprintf("Hello{protocol %d, schema %016x, tables %08x, epoch %016x, %stoken of %d bytes, name %q}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, resume, len(m.Token), m.Name)
 }
 
-// String shows all fields.
+// String shows all but the secret.
 func (m Welcome) String() string {
-	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generation floor %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d}",
-		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick)
+	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generation floor %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d, resumed %d}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick, m.Resumed)
 }
 
 // String shows all fields.
@@ -36,7 +40,7 @@ func (m Command) String() string {
 
 // String shows all fields.
 func (m Result) String() string {
-	return fmt.Sprintf("Result{id %d, %v, target %v is %v}", m.ID, m.Code, m.Target, m.Verdict)
+	return fmt.Sprintf("Result{id %d, %v, target %v is %v, text %q}", m.ID, m.Code, m.Target, m.Verdict, m.Text)
 }
 
 // String shows all fields.

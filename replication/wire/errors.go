@@ -29,6 +29,7 @@ const (
 	Kicked          Code = 13
 	IdentityFault   Code = 14
 	TablesMismatch  Code = 15
+	Replaced        Code = 16
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -89,6 +90,7 @@ var codes = [...]CodeInfo{
 	{Kicked, "kicked", Nobody, false, "the operator or the game ended the session"},
 	{IdentityFault, "identity-fault", Server, true, "the two sides disagree on which entity holds a slot: connect again, and report it"},
 	{TablesMismatch, "tables-mismatch", Client, false, "the two sides code rows by different tables: give both the same file"},
+	{Replaced, "replaced", Nobody, false, "the session goes on over another connection"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: forget the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was never shown to this client"},

@@ -54,7 +54,11 @@ const (
 	// 300 to 900 bytes.
 	MaxToken = 2048
 
-	// MaxText bounds texts for people in Refused, Bye and Goodbye. Longer ones
+	// SecretBytes is the length of a resume secret: 128 random bits, which nobody
+	// guesses.
+	SecretBytes = 16
+
+	// MaxText bounds texts for people in Refused, Bye, Goodbye and Result. Longer ones
 	// are cut when written: they end up in logs.
 	MaxText = 256
 

@@ -33,7 +33,7 @@ func TestLimitsFrames(t *testing.T) {
 	name := strings.Repeat("n", wire.MaxName)
 	const most64 = 1<<64 - 1
 	for _, m := range []wire.Message{
-		wire.Hello{Protocol: 1<<16 - 1, Schema: most64, Epoch: most64, Token: make([]byte, wire.MaxToken), Name: name},
+		wire.Hello{Protocol: 1<<16 - 1, Schema: most64, Epoch: most64, Session: most64, Secret: make([]byte, wire.SecretBytes), Structure: 1<<32 - 1, Token: make([]byte, wire.MaxToken), Name: name},
 		wire.Command{ID: 1<<32 - 1, Name: name, Target: most64, Args: append([]byte{0xc5, 1021 >> 8, 1021 & 0xff}, make([]byte, wire.MaxCommandArgs-3)...)},
 		wire.Bye{Code: 1<<16 - 1, Text: text},
 		wire.Resync{},

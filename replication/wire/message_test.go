@@ -279,6 +279,25 @@ func TestWelcomeRefuses(t *testing.T) {
 	}
 }
 
+// A resume secret is whole or not there, and without one nothing is resumed.
+func TestSecretIsWhole(t *testing.T) {
+	whole := make([]byte, wire.SecretBytes)
+	for name, m := range map[string]wire.Hello{
+		"short":     {Session: 1, Secret: whole[1:]},
+		"session":   {Session: 1},
+		"structure": {Structure: 1},
+	} {
+		_, err := wire.ParseHello(m.Append(nil))
+		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+	}
+	_, err := wire.ParseHello(wire.Hello{Session: 1, Secret: whole, Structure: 7}.Append(nil))
+	require.NoError(t, err)
+	_, err = wire.ParseWelcome(wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: whole[1:]}.Append(nil))
+	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+	_, err = wire.ParseWelcome(wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: whole}.Append(nil))
+	require.NoError(t, err)
+}
+
 func TestCommandArgsAreOneValue(t *testing.T) {
 	for _, args := range [][]byte{{1, 2}, {0x91}, {0xdd, 0xff, 0xff, 0xff, 0xff}, {0xc1}} {
 		_, err := wire.ParseCommand(wire.Command{Name: "x", Args: args}.Append(nil))
@@ -296,8 +315,11 @@ func TestStateStamp(t *testing.T) {
 	require.Zero(t, hold)
 }
 
-func TestDescribeHidesToken(t *testing.T) {
+func TestDescribeHidesSecrets(t *testing.T) {
 	text := wire.Describe(wire.TypeHello, wire.Hello{Token: []byte("secret"), Name: "n"}.Append(nil))
 	require.NotContains(t, text, "secret")
 	require.Contains(t, text, "token of 6 bytes")
+	secret := []byte("0123456789abcdef")
+	require.NotContains(t, wire.Describe(wire.TypeHello, wire.Hello{Session: 7, Secret: secret}.Append(nil)), string(secret[:4]))
+	require.NotContains(t, wire.Describe(wire.TypeWelcome, wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: secret}.Append(nil)), string(secret[:4]))
 }

@@ -321,18 +321,18 @@ func samples(t testing.TB) []sample {
 	}
 	header.Fold = wire.Fold16(fold)
 	return []sample{
-		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 7, Token: []byte("token"), Name: "Zoë"}, wire.ParseHello),
+		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë"}, wire.ParseHello),
 		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}}, wire.ParseCommand),
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.ParseBye),
 		ofMessage("pad", wire.Pad{}, wire.ParsePad),
 		ofMessage("resync", wire.Resync{}, wire.ParseResync),
 		ofMessage("welcome", wire.Welcome{
 			Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, TickHz: 60, SnapshotHz: 20,
-			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000,
+			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000, Resumed: 1, Secret: []byte("fedcba9876543210"),
 		}, wire.ParseWelcome),
 		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1"}, wire.ParseRefused),
 		{"structure", wire.TypeStructure, body, structure, func(b []byte) (any, error) { return parseStructure(s, b) }},
-		ofMessage("result", wire.Result{ID: 70_000, Code: wire.StaleHandle, Target: bulk.NewHandle(17, 3), Verdict: wire.Stale}, wire.ParseResult),
+		ofMessage("result", wire.Result{ID: 70_000, Code: wire.StaleHandle, Target: bulk.NewHandle(17, 3), Verdict: wire.Stale, Text: "it is gone"}, wire.ParseResult),
 		ofMessage("control", wire.Control{Entity: bulk.NewHandle(17, 5)}, wire.ParseControl),
 		ofMessage("goodbye", wire.Goodbye{Code: wire.Draining, Text: "back at noon"}, wire.ParseGoodbye),
 		{"state", 0, state, stateContent{header, rows}, func(b []byte) (any, error) {

@@ -148,7 +148,7 @@ func ReadRowCoding(r *BitReader, tick uint32) (c RowCoding) {
 }
 
 func (b Baseline) append(w *BitWriter) {
-	if b.Age != 0 && b.Age < 1<<16 && b.Gap < 1<<10 {
+	if b.short() {
 		age, n := golomb(b.Age, ageOrder)
 		gap, m := golomb(b.Gap, gapOrder)
 		w.Write(age|gap<<n, n+m)
@@ -177,6 +177,40 @@ func readBaseline(r *BitReader, tick uint32) (b Baseline) {
 	}
 	return b
 }
+
+// RowHeader is the header of a row.
+type RowHeader struct {
+	// Skip is how many slots are passed over since the row before.
+	Skip uint32
+	Baseline
+}
+
+// AppendRowHeaders writes headers one after the other, as AppendRowHeader does.
+func AppendRowHeaders(w *BitWriter, c RowCoding, headers []RowHeader) {
+	buf, at, acc, n := w.buf, w.at, w.acc, w.n
+	for i := range headers {
+		h := &headers[i]
+		if at+16 > len(buf) || !h.short() {
+			w.buf, w.at, w.acc, w.n = buf, at, acc, n
+			AppendRowHeader(w, c, h.Skip, h.Baseline)
+			buf, at, acc, n = w.buf, w.at, w.acc, w.n
+			continue
+		}
+		skip, bits := golomb(h.Skip, uint(c.SkipBits))
+		if h.Baseline == c.Usual {
+			at, acc, n = put(buf, at, acc, n, skip, bits+1)
+			continue
+		}
+		at, acc, n = put(buf, at, acc, n, skip|1<<bits, bits+1)
+		age, bits := golomb(h.Age, ageOrder)
+		gap, more := golomb(h.Gap, gapOrder)
+		at, acc, n = put(buf, at, acc, n, age|gap<<bits, bits+more)
+	}
+	w.buf, w.at, w.acc, w.n = buf, at, acc, n
+}
+
+// short says whether b is one whose form takes at most 48 bits.
+func (b Baseline) short() bool { return b.Age-1 < 1<<16-1 && b.Gap < 1<<10 }
 
 // AppendRowHeader writes one of the row headers, which precede all rows: skip is
 // how many slots are passed over since the row before, or since before slot 0.

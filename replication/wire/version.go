@@ -2,7 +2,7 @@ package wire
 
 // Version is the number of the protocol that this package speaks. Both sides
 // name theirs in Hello and Welcome; a connection goes on only if they are equal.
-const Version = 2
+const Version = 3
 
 // ALPN is the protocol name offered in the TLS handshake.
 const ALPN = "worldd/1"

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// hello asks to join, or to go on with the session that there was.
+func (s *Session) hello() wire.Hello {
+	c := s.config
+	h := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
+	if w := s.welcome; w != nil {
+		h.Epoch = w.Epoch
+		if len(w.Secret) > 0 {
+			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
+			if fault.ResumeAhead {
+				h.Structure++
+			}
+		}
+	}
+	return h
+}
+
+// Lost tells the session that its connection has ended, and why. The replica
+// stays as it is, and Resolve goes on answering for it; after wire.EpochMismatch
+// the world is gone, and everything is Stale. Commands without an answer end in
+// ErrUnanswered (C5), and nothing is sent before Reconnect.
+func (s *Session) Lost(why error) {
+	s.greeted = false
+	lost := s.unanswered
+	s.unanswered = nil
+	for _, f := range lost {
+		s.stats.Unanswered++
+		s.finish(f, Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered})
+	}
+	if wire.CodeOf(why) == wire.EpochMismatch {
+		s.forget()
+	}
+}
+
+// Reconnect begins again over another connection, after Lost: a new Hello waits in
+// TakeStream. The Welcome says whether the session goes on (Welcome.Resumed) or
+// another one begins, to which all handles are unknown that it has not shown.
+func (s *Session) Reconnect() {
+	if !fault.ResumeKeepsHalf {
+		s.frames = wire.FrameReader{}
+	}
+	s.out, s.err = nil, nil
+	s.send(wire.TypeHello, s.hello().Append(nil))
+}
+
+// begin takes a Welcome: the session goes on, or a new one begins.
+func (s *Session) begin(m *wire.Welcome) error {
+	if m.Resumed == 1 {
+		switch was := s.welcome; {
+		case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
+			return protocolError("session %d is gone on with, which was not asked for", m.Session)
+		case was.GenerationFloor != m.GenerationFloor || was.MaxSlots != m.MaxSlots:
+			return protocolError("session %d goes on in another world", m.Session)
+		}
+	}
+	if m.Resumed == 0 || fault.ResumeForgets {
+		if s.replica != nil {
+			s.replica.leaveAll()
+		}
+		s.renew(m.GenerationFloor, m.MaxSlots)
+		s.clock, s.renderer, s.inputs = clock{hz: int(m.TickHz)}, renderer{}, inputs{}
+	}
+	s.welcome, s.greeted = m, true
+	return nil
+}
+
+// forget drops everything that was known of a world that is gone. Every handle is
+// Stale, as it is of a world without slots.
+func (s *Session) forget() {
+	if s.replica != nil {
+		s.replica.destroyAll()
+	}
+	s.renew(0, 0)
+	s.welcome, s.config.Epoch = nil, 0
+}
+
+// renew begins an empty replica, which goes on counting.
+func (s *Session) renew(floor, maxSlots uint32) {
+	next := NewReplica(s.codec, floor, maxSlots, s.config.Observer)
+	if s.replica != nil {
+		next.stats = s.replica.stats
+	}
+	s.replica, s.entity = next, 0
+}
+
+// leaveAll tells that everybody is out of view, as the first thing that a new
+// session knows.
+func (r *Replica) leaveAll() {
+	for _, e := range slices.Clone(r.entities) {
+		c := r.cells.at(e.handle.Index())
+		r.drop(c)
+		c.state = wire.Hidden
+		r.stats.Leaves++
+		if f := r.observer.Leave; f != nil {
+			f(e.handle, wire.ReasonLeftInterest)
+		}
+	}
+}
+
+// destroyAll tells that everybody who may live is no more.
+func (r *Replica) destroyAll() {
+	for slot := range r.cells.known() {
+		if c := r.cells.peek(slot); c.state == wire.Live || c.state == wire.Hidden {
+			r.destroy(c, bulk.NewHandle(slot, c.generation), wire.ReasonDestroyed)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package replication
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// A key says all that the bits of a row depend on, and orders rows by slot.
+func TestCodingKey(t *testing.T) {
+	keys := map[codingKey]bool{}
+	for _, slot := range []uint32{0, 1, 77, wire.MaxSlots - 1} {
+		for _, b := range []wire.Baseline{{}, {Age: 1}, {Age: 1<<ageBits - 1}, {Age: 7, Gap: 1}, {Age: 1<<ageBits - 1, Gap: 1<<gapBits - 1}} {
+			k := codingKey(slot)<<slotShift | codingKey(b.Age)<<ageShift | codingKey(b.Gap)<<gapShift | someKey
+			for _, k := range []codingKey{k, k | anchoredKey, k | ownedKey} {
+				require.Equal(t, slot, k.slot())
+				require.Equal(t, b, k.baseline())
+				require.Equal(t, k&anchoredKey != 0, k.anchored())
+				require.Equal(t, k&ownedKey != 0, k.owned())
+				require.NotZero(t, k)
+				keys[k] = true
+			}
+			require.LessOrEqual(t, codingKey(slot)<<slotShift, k)
+			require.Less(t, (k | anchoredKey).slot(), slot+1)
+			require.Equal(t, k.past(), (k | anchoredKey).past())
+		}
+	}
+	require.Len(t, keys, 4*5*3)
+}
+
+// A baseline that a key has no room for, or that one of the two sides has
+// forgotten, is none.
+func TestHorizon(t *testing.T) {
+	const day = 24 * 3600 * 60
+	h := horizon{tick: 10 * day, kept: 31 * 3}
+	at := func(acked, sent, oldest uint32, gap uint16) wire.Baseline {
+		k := h.key(5, &viewerRow{ackedTick: acked, sentTick: sent, olderGap: gap}, &present{oldest: oldest})
+		require.Equal(t, uint32(5), k.slot())
+		return k.baseline()
+	}
+	now := h.tick
+	require.Equal(t, wire.Baseline{Age: 10, Gap: 3}, at(now-10, now-1, now-13, 3))
+	require.Equal(t, wire.Baseline{Age: 10}, at(now-10, now-1, now-13, 0), "nothing is known before it")
+	require.Equal(t, wire.Baseline{Age: 10}, at(now-10, now-1, now-12, 3), "the older state is forgotten here")
+	require.Equal(t, wire.Baseline{Age: 49}, at(now-49, now-1, now-60, 3), "motion of long ago")
+	require.Equal(t, wire.Baseline{Age: 48, Gap: 3}, at(now-48, now-1, now-60, 3))
+	require.Equal(t, wire.Baseline{}, at(now-10, now-1, now-9, 3), "the baseline is forgotten here")
+	require.Equal(t, wire.Baseline{}, at(now-94, now-1, 1, 3), "the baseline is forgotten there")
+	require.Equal(t, wire.Baseline{Age: 93}, at(now-93, now-1, 1, 3), "the older state is forgotten there")
+	require.Equal(t, wire.Baseline{}, at(now-4*day, now-4*day, 1, 3), "no room for an age of days")
+	require.Equal(t, wire.Baseline{Age: day}, at(now-day, now-day, 1, 3))
+	h.kept = 1 << 20
+	require.Equal(t, wire.Baseline{Age: 2, Gap: 1<<gapBits - 1}, at(now-2, now-1, 1, 1<<gapBits-1))
+	require.Equal(t, wire.Baseline{Age: 2}, at(now-2, now-1, 1, 1<<gapBits), "no room for a gap of minutes")
+}
+
+// Ticks are kept as what they differ by; here they are kept as they are.
+func TestAcknowledgeModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 50 {
+		tick := 1 + r.Uint32N(1000)
+		row := viewerRow{ackedTick: tick}
+		acked, older, next := tick, uint32(0), tick
+		for range 200 {
+			step := 1 + r.Uint32N(5)
+			if r.UintN(20) == 0 {
+				step = r.Uint32N(200_000)
+			}
+			if tick += step; step == 0 {
+				continue
+			}
+			if tick-next >= motionTicks {
+				older, next = next, tick
+			}
+			acked = tick
+			row.acknowledge(tick)
+			require.Equal(t, acked, row.ackedTick)
+			require.Equal(t, next, tick-uint32(row.nextGap))
+			switch {
+			case row.olderGap != 0:
+				require.Equal(t, older, tick-uint32(row.olderGap))
+			case older != 0:
+				require.Greater(t, tick-older, uint32(1<<gapBits), "forgotten, though near")
+				older = 0
+			}
+		}
+	}
+}
+
+// When there is no more room for codings, rows are coded all the same, and what
+// was kept stays as it is.
+func TestCodingsFull(t *testing.T) {
+	const slots = maxCachedRows + 500
+	rep, _, all := newRocks(t, slots, Config{})
+	bits := func(c *codings, chunk wire.Chunk) []byte {
+		var out wire.BitWriter
+		c.chunks.Copy(&out, chunk)
+		return out.Bytes()
+	}
+	var c codings
+	for range 2 { // a second frame has room again
+		c.reset()
+		chunks := make([]wire.Chunk, slots)
+		for i, h := range all {
+			chunks[i] = c.code(rep.frame, codingKey(h.Index())<<slotShift|someKey, nil)
+			if i%100 == 99 {
+				c.trim()
+			}
+		}
+		c.trim()
+		require.Equal(t, maxCachedRows, c.count)
+		made := c.made
+		for i, h := range all {
+			key := codingKey(h.Index())<<slotShift | someKey
+			again := c.code(rep.frame, key, nil)
+			if i < maxCachedRows {
+				if again != chunks[i] || c.made != made {
+					require.Fail(t, "not kept", "coding %d: %v, want %v", i, again, chunks[i])
+				}
+				if i%997 != 0 {
+					continue
+				}
+			}
+			var fresh codings
+			fresh.reset()
+			require.Equal(t, bits(&fresh, fresh.code(rep.frame, key, nil)), bits(&c, again), "slot %d", h.Index())
+			c.trim()
+		}
+		require.Equal(t, made+slots-maxCachedRows, c.made, "what was not kept is coded anew")
+		require.Equal(t, c.kept, c.chunks.Len(), "and forgotten")
+	}
+}
+
+// newRocks makes a world of rocks within 20 m, and its first frame.
+func newRocks(t *testing.T, rocks int, c Config) (*Replicator, *world.World, []bulk.Handle) {
+	w, err := world.New(world.Config{Seed: 1, Gravity: -1, MaxEntities: rocks + 1})
+	require.NoError(t, err)
+	kind, err := w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
+	require.NoError(t, err)
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](s, BodyComponent))
+	rep, err := New(w, s, c)
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(4, 4))
+	var all []bulk.Handle
+	for range rocks {
+		h, err := w.Spawn(kind, world.Vec3{X: 20 * random.Float32(), Z: 20 * random.Float32()}, world.Vec3{})
+		require.NoError(t, err)
+		all = append(all, h)
+	}
+	w.Step()
+	rep.AfterStep()
+	rep.Capture()
+	return rep, w, all
+}
+
+// A datagram that was made for one viewer is copied for the next that waits for
+// the same rows, but not for one who may not be sent so much.
+func TestSharedDatagram(t *testing.T) {
+	rep, w, all := newRocks(t, 60, Config{SnapshotHz: 30, BudgetBytesPerSecond: 60_000})
+	var viewers []*Viewer
+	for range 3 {
+		viewers = append(viewers, rep.AddViewer(all[0]))
+	}
+	for range 4 {
+		w.Step()
+		rep.AfterStep()
+		rep.Capture()
+		for _, v := range viewers {
+			v.Snapshot()
+			require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Structure: v.structure.written}))
+		}
+	}
+	for _, h := range all {
+		w.SetVelocity(h, world.Vec3{X: 1})
+	}
+	w.Step()
+	rep.AfterStep()
+	rep.Capture()
+
+	var datagrams [][][]byte
+	viewers[1].tokens = -1800 // 2,000 more come with the snapshot
+	copied := rep.Stats().RowsCopied
+	for _, v := range viewers {
+		datagrams = append(datagrams, v.Snapshot().Datagrams)
+	}
+	require.Len(t, datagrams[0], 1)
+	require.Greater(t, len(datagrams[0][0]), 250)
+	for _, d := range datagrams[1] {
+		require.LessOrEqual(t, len(d), 200)
+	}
+	require.Equal(t, datagrams[0], datagrams[2])
+	require.Equal(t, uint64(60), rep.Stats().RowsCopied-copied-uint64(rowsOf(t, datagrams[1])))
+}
+
+func rowsOf(t *testing.T, datagrams [][]byte) (n int) {
+	for _, d := range datagrams {
+		var rows wire.BitReader
+		h, err := wire.ParseStateHeader(d, &rows)
+		require.NoError(t, err)
+		n += h.Rows
+	}
+	return n
+}

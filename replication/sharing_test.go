@@ -1,0 +1,76 @@
+package replication_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// What one viewer is sent does not depend on who else is sent what, though
+// viewers copy rows and whole datagrams from each other: each is sent the same
+// bytes alone in a world.
+func TestOthersChangeNothing(t *testing.T) {
+	const viewers = 9
+	for name, c := range map[string]struct {
+		budget int
+		moving float32
+	}{
+		"all move":      {4_000_000, 1}, // so that the rows and baselines of a tick are those of the tick before
+		"all rows fit":  {4_000_000, 0.3},
+		"most rows fit": {24_000, 0.3},
+		"few rows fit":  {6_000, 0.3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := replication.Config{SnapshotHz: 30, EnterRadius: 400, BudgetBytesPerSecond: c.budget}
+			together, stats := sentBytes(t, config, c.moving, viewers, -1)
+			require.NotZero(t, stats.RowsCopied)
+			for i := range viewers {
+				alone, stats := sentBytes(t, config, c.moving, viewers, i)
+				require.Equal(t, alone[i], together[i], "viewer %d", i)
+				require.Zero(t, stats.RowsWhole, "no baseline was out of reach")
+			}
+		})
+	}
+}
+
+// sentBytes runs a world for some ticks and returns all that each viewer was
+// sent, of all viewers or of one. They acknowledge late, in threes alike.
+func sentBytes(t *testing.T, c replication.Config, moving float32, viewers, one int) ([][]byte, replication.Stats) {
+	a := newArena(t, 120, viewers, 120, c)
+	sent, written := make([][]byte, viewers), make([][]uint32, viewers)
+	for tick := range 50 {
+		a.step(moving, 3)
+		if tick%5 == 0 {
+			i := 20 + tick
+			a.world.Destroy(a.crowd[i])
+			a.crowd[i] = a.spawn()
+		}
+		a.rep.Capture()
+		for i, v := range a.viewers {
+			if one >= 0 && i != one {
+				continue
+			}
+			u := v.Snapshot()
+			sent[i] = append(sent[i], u.Stream...)
+			for _, d := range u.Datagrams {
+				sent[i] = append(sent[i], d...)
+			}
+			if len(u.Stream) > 0 {
+				a.written[i] += a.records(u.Stream)
+			}
+			for range u.Datagrams {
+				written[i] = append(written[i], a.written[i])
+			}
+			if late := 1 + i/3; len(written[i]) > late {
+				newest := len(written[i]) - late
+				require.NoError(t, v.Acknowledge(wire.Ack{
+					Seen: true, Newest: uint32(newest), Mask: 1<<64 - 1, Structure: written[i][newest-1],
+				}))
+			}
+		}
+	}
+	return sent, a.rep.Stats()
+}

@@ -1,0 +1,169 @@
+package server_test
+
+import (
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+)
+
+// wall is a socket that carries nothing while it is shut, either way.
+type wall struct {
+	net.PacketConn
+	shut *atomic.Bool
+}
+
+func (w wall) WriteTo(p []byte, to net.Addr) (int, error) {
+	if w.shut.Load() {
+		return len(p), nil
+	}
+	return w.PacketConn.WriteTo(p, to)
+}
+
+func (w wall) ReadFrom(p []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := w.PacketConn.ReadFrom(p)
+		if err != nil || !w.shut.Load() {
+			return n, from, err
+		}
+	}
+}
+
+// traveller is a client whose sockets can be cut off, one after the other.
+type traveller struct {
+	*client.Client
+	sockets []*atomic.Bool
+	changes []client.StateChange
+	results []client.Result
+	gone    map[bulk.Handle]bool
+}
+
+func (h *house) travel(change func(*client.Config)) *traveller {
+	v := &traveller{gone: map[bulk.Handle]bool{}}
+	config := h.config()
+	config.GiveUp = 20 * time.Second
+	config.Socket = func() (net.PacketConn, error) {
+		udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		shut := &atomic.Bool{}
+		v.sockets = append(v.sockets, shut)
+		return wall{udp, shut}, err
+	}
+	config.State = func(s client.StateChange) { v.changes = append(v.changes, s) }
+	config.Result = func(r client.Result) { v.results = append(v.results, r) }
+	config.Observer.Destroy = func(at bulk.Handle, _ wire.Reason) { v.gone[at] = true }
+	change(&config)
+	c, err := client.Dial(h.ctx, config)
+	require.NoError(h.t, err)
+	v.Client = c
+	h.t.Cleanup(func() { require.NoError(h.t, c.Close()) })
+	return v
+}
+
+// shut ends the server and waits for it.
+func (h *house) shut() {
+	h.stop()
+	h.ended <- <-h.ended
+}
+
+// change is the newest change of state.
+func (v *traveller) change() client.StateChange { return v.changes[len(v.changes)-1] }
+
+// A connection that is cut for good is replaced: same session, same entity, and
+// who died meanwhile is Stale (H3).
+func TestConnectionIsReplaced(t *testing.T) {
+	h := openHouse(t)
+	v := h.travel(func(*client.Config) {})
+	other := h.dial()
+	dying := other.Controlled()
+	h.until(v.Client, "sees the other", func() bool { return v.Resolve(dying) == wire.Live && v.Controlled() != 0 })
+	welcome, _ := v.Session().Welcome()
+	me := v.Controlled()
+	require.Equal(t, client.StateChange{State: client.Joined}, v.change())
+
+	v.sockets[0].Store(true)
+	asked, err := v.Command("poke", me, nil)
+	require.NoError(t, err)
+	h.until(v.Client, "the silence is noticed", func() bool { return v.State() == client.Reconnecting })
+	require.Equal(t, wire.Timeout, wire.CodeOf(v.change().Err))
+	require.Equal(t, []client.Result{{ID: asked.ID(), Target: me, Err: client.ErrUnanswered}}, v.results)
+	_, err = v.Command("poke", me, nil)
+	require.ErrorIs(t, err, client.ErrNotJoined)
+	require.Equal(t, wire.Live, v.Resolve(me), "it goes on answering")
+	require.NoError(t, other.Close())
+
+	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
+	require.True(t, v.change().Resumed)
+	require.False(t, v.change().NewWorld)
+	again, _ := v.Session().Welcome()
+	require.Equal(t, welcome.Session, again.Session)
+	require.NotEqual(t, welcome.Secret, again.Secret)
+	h.until(v.Client, "H3: hears of the death", func() bool { return v.Resolve(dying) == wire.Stale })
+	require.True(t, v.gone[dying])
+	require.Equal(t, me, v.Controlled())
+	require.Equal(t, wire.Live, v.Resolve(me))
+	asked, err = v.Command("poke", me, nil)
+	require.NoError(t, err)
+	require.NoError(t, v.Update())
+	h.until(v.Client, "is obeyed", func() bool { return len(v.results) == 2 })
+	require.Equal(t, client.Result{ID: asked.ID(), Target: me, Verdict: wire.Live}, v.results[1])
+}
+
+// A server that comes up again with another world is joined by itself, and nothing
+// of before is believed.
+func TestWorldIsReplaced(t *testing.T) {
+	h := openHouse(t)
+	v := h.travel(func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true })
+	h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
+	me, addr := v.Controlled(), h.server.Addr().String()
+	h.shut()
+	openHouseWith(t, func(c *server.Config) { c.Listen, c.Epoch = addr, deskEpoch+1 })
+	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
+	require.Equal(t, wire.Draining, wire.CodeOf(v.change().Err))
+	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
+	require.Equal(t, client.StateChange{State: client.Joined, NewWorld: true}, v.change())
+	require.True(t, v.gone[me])
+	w, _ := v.Session().Welcome()
+	require.EqualValues(t, deskEpoch+1, w.Epoch)
+}
+
+// Who cannot be reached is given up.
+func TestClientGivesUp(t *testing.T) {
+	h := openHouse(t)
+	v := h.travel(func(c *client.Config) { c.GiveUp = time.Millisecond })
+	h.shut()
+	err := h.ends(v.Client)
+	require.ErrorContains(t, err, "gave up")
+	require.Equal(t, client.Ended, v.State())
+	require.Equal(t, err, v.change().Err)
+}
+
+// Who is kicked does not come again by itself, and is told why.
+func TestKickedStaysAway(t *testing.T) {
+	h := openHouse(t)
+	v := h.travel(func(*client.Config) {})
+	w, _ := v.Session().Welcome()
+	h.server.Kick(w.Session, "no cheating")
+	h.server.Kick(w.Session+100, "nobody")
+	err := h.ends(v.Client)
+	require.Equal(t, wire.Kicked, wire.CodeOf(err))
+	require.ErrorContains(t, err, "no cheating")
+	require.Equal(t, client.Ended, v.State())
+}
+
+// A client that is closed while it tries leaves nothing running (goleak).
+func TestCloseWhileReconnecting(t *testing.T) {
+	h := openHouse(t)
+	v := h.travel(func(*client.Config) {})
+	h.shut()
+	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
+	require.NoError(t, v.Close())
+	require.Equal(t, client.Ended, v.State())
+	require.Error(t, v.Update())
+}

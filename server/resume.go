@@ -1,0 +1,128 @@
+package server
+
+import (
+	"crypto/subtle"
+	"io"
+
+	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// secret is what a client shows to go on with its session; empty: nothing does.
+type secret []byte
+
+// shown says whether a client has shown this secret, in a time that says nothing
+// of where the two differ.
+func (s secret) shown(other []byte) bool {
+	return len(s) > 0 && subtle.ConstantTimeCompare(s, other) == 1
+}
+
+// renew makes the secret of the next Welcome. The one that was shown stays good
+// until the client proves that it has this one, since a Welcome may be lost with
+// its connection.
+func (s *Session) renew(shown secret) {
+	s.former = shown
+	if fault.SecretAtOnce {
+		s.former = nil
+	}
+	s.secret = nil
+	if s.core.graceTicks > 0 {
+		next := make(secret, wire.SecretBytes)
+		if _, err := io.ReadFull(s.core.config.Random, next); err == nil {
+			s.secret = next // else it ends with its connection
+		}
+	}
+}
+
+// heard notes that a datagram came: the client has the newest Welcome.
+func (s *Session) heard() {
+	s.silence, s.answered = 0, true
+	if !fault.KeepSecret {
+		s.former = nil
+	}
+}
+
+// lose is the end of a session's connection that nobody wanted. A client that has
+// been here may come again within the time of grace; till then it keeps its
+// entity, and what it knows, and is sent nothing.
+func (s *Session) lose(why *wire.Error) {
+	if !s.answered || len(s.secret) == 0 || s.core.isDraining() || fault.NoGrace {
+		s.fail(why)
+		return
+	}
+	s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil)) // it may only seem to be broken
+	if s.over {
+		return
+	}
+	s.peer.close(why)
+	s.peer, s.silence = nil, 0
+	s.core.stats.Lost++
+	if f := s.core.config.Game.Away; f != nil {
+		f(s)
+	}
+}
+
+// wait is the tick of a session that is away.
+func (s *Session) wait() {
+	s.silence++
+	switch {
+	case s.kicked != nil:
+		s.end(s.kicked)
+	case s.silence > s.core.graceTicks:
+		s.end(&wire.Error{Code: wire.Timeout, Detail: "did not come back"})
+	}
+}
+
+// sought is the session that a Hello asks to go on with, if it is there and its
+// secret is shown. Whoever guesses is not told what was wrong: it joins anew.
+func (c *Core) sought(h wire.Hello) *Session {
+	if len(h.Secret) == 0 {
+		return nil
+	}
+	s := c.session(h.Session)
+	if s == nil {
+		return nil
+	}
+	current, former := s.secret.shown(h.Secret), s.former.shown(h.Secret)
+	if s.over || !current && !former && !fault.AnySecret {
+		return nil
+	}
+	return s
+}
+
+// resume goes on with a session over another connection. It returns false if the
+// client has missed more than what is kept: then it is to begin anew.
+func (s *Session) resume(p *Peer, h wire.Hello) bool {
+	if !s.viewer.Resume(h.Structure) {
+		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "it had missed more than what is kept"})
+		return false
+	}
+	was := s.peer
+	if was != nil {
+		was.replaced() // it has not noticed yet
+	}
+	s.peer, p.session, s.silence = p, s, 0
+	s.progress.again()
+	s.core.stats.Resumed++
+	s.renew(h.Secret)
+	s.welcome(1)
+	if f := s.core.config.Game.Back; f != nil && was == nil && !s.over {
+		f(s)
+	}
+	return true
+}
+
+// makeRoom ends the session that has been away longest, and says whether there
+// was one: who is there comes before who may never come again.
+func (c *Core) makeRoom() bool {
+	var longest *Session
+	for _, s := range c.sessions {
+		if !s.over && s.peer == nil && (longest == nil || s.silence > longest.silence) {
+			longest = s
+		}
+	}
+	if longest != nil {
+		longest.end(&wire.Error{Code: wire.ServerFull})
+	}
+	return longest != nil
+}
