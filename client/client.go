@@ -61,6 +61,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 		return nil, err
 	}
 	cl := &Client{config: c, tls: tlsConfig, session: session, log: c.Log, start: time.Now(), quiet: time.NewTimer(0)}
+	session.taken = cl.welcomed
 	if cl.log == nil {
 		cl.log = zap.NewNop()
 	}
@@ -175,9 +176,6 @@ func (c *Client) apply(in arrivals) error {
 	if len(in.stream) > 0 {
 		if err := c.session.ReceiveStream(in.stream); err != nil {
 			return err
-		}
-		if c.state != Joined && c.session.Joined() {
-			c.welcomed()
 		}
 	}
 	for _, d := range in.datagrams {

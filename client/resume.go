@@ -70,6 +70,9 @@ func (s *Session) begin(m *wire.Welcome) error {
 		s.clock, s.renderer, s.inputs = clock{hz: int(m.TickHz)}, renderer{}, inputs{}
 	}
 	s.welcome, s.greeted = m, true
+	if s.taken != nil {
+		s.taken()
+	}
 	return nil
 }
 

@@ -45,6 +45,7 @@ type Session struct {
 	welcome *wire.Welcome
 	greeted bool // the Welcome is of this connection
 	entity  bulk.Handle
+	taken   func() // tells a Client of each Welcome, before what follows it
 	err     error
 
 	out         []byte // stream bytes not taken yet

@@ -1,7 +1,10 @@
 package server_test
 
 import (
+	"fmt"
 	"net"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -155,6 +158,26 @@ func TestKickedStaysAway(t *testing.T) {
 	require.Equal(t, wire.Kicked, wire.CodeOf(err))
 	require.ErrorContains(t, err, "no cheating")
 	require.Equal(t, client.Ended, v.State())
+}
+
+// The operator kicks by the number in /sessions.
+func TestOperatorKicks(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	v := h.travel(func(*client.Config) {})
+	id := h.rows("")[0].ID
+	for path, want := range map[string]int{
+		"/sessions/x/kick":                       http.StatusBadRequest,
+		fmt.Sprintf("/sessions/%d/kick", id+100): http.StatusNotFound,
+		fmt.Sprintf("/sessions/%d/kick?reason=%s", id, strings.Repeat("x", 257)): http.StatusBadRequest,
+		fmt.Sprintf("/sessions/%d/kick?reason=rude", id):                         http.StatusOK,
+	} {
+		code, body := h.operate(http.MethodPost, path)
+		require.Equal(t, want, code, "%s: %s", path, body)
+	}
+	err := h.ends(v.Client)
+	require.Equal(t, wire.Kicked, wire.CodeOf(err))
+	require.ErrorContains(t, err, "rude")
 }
 
 // A client that is closed while it tries leaves nothing running (goleak).
