@@ -96,11 +96,11 @@ func (b *bot) poke(now time.Time) error {
 	if m := b.oracle.known[h]; m != nil && m.identity != 0 {
 		args = pokeArgs(m.identity)
 	}
-	id, err := b.client.Command(pokeName, h, args)
+	asked, err := b.client.Command(pokeName, h, args)
 	if err != nil {
 		return err
 	}
-	b.unanswered[id] = h
+	b.unanswered[asked.ID()] = h
 	b.handles.CommandsSent++
 	return nil
 }
