@@ -71,9 +71,10 @@ type Core struct {
 	maxSessions, budget int
 
 	graceTicks int
-	peers      []*Peer    // without a session, by id, ascending; the tick's own
-	sessions   []*Session // by id, ascending
-	due        []*Session // those that are sent a snapshot in this tick
+	peers      []*Peer               // without a session, by id, ascending; the tick's own
+	sessions   []*Session            // by id, ascending
+	due        []*Session            // those that are sent a snapshot in this tick
+	viewers    []*replication.Viewer // theirs
 	nextID     uint64
 	stats      Stats
 }
@@ -207,11 +208,12 @@ func (c *Core) Send() {
 	if len(c.due) > 0 {
 		c.replicator.Capture()
 	}
+	c.viewers = c.viewers[:0]
 	for _, s := range c.due {
-		s.snapshot()
+		c.viewers = append(c.viewers, s.viewer)
 	}
-	for _, s := range c.due {
-		s.deliver()
+	for i, update := range c.replicator.Snapshots(c.viewers) {
+		c.due[i].deliver(update)
 	}
 	c.reap()
 }
@@ -284,6 +286,10 @@ func (c *Core) Drain() {
 		}
 	}
 }
+
+// Close ends the goroutines that Config.Replication.Workers asks for. It comes
+// after the last Tick.
+func (c *Core) Close() { c.replicator.Close() }
 
 // Sessions is the number of sessions that are not ended, whatever their state,
 // and of connections that have none.

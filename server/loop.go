@@ -177,4 +177,5 @@ func (l *loop) drain() {
 	l.core.Drain()
 	l.core.reap()
 	l.publish(l.snapshot.StateHash)
+	l.core.Close()
 }

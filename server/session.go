@@ -21,9 +21,8 @@ type Session struct {
 	user     string
 	entity   world.Entity
 	viewer   *replication.Viewer
-	update   replication.Update // of this tick, to be delivered
-	silence  int                // ticks since the last datagram, or since it is away
-	progress progress           // of its acknowledgements
+	silence  int      // ticks since the last datagram, or since it is away
+	progress progress // of its acknowledgements
 	inputs   inputs
 	commands *rate.Limiter
 	resyncs  *rate.Limiter

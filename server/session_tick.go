@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -55,14 +56,11 @@ func (s *Session) resynchronise(asked bool) {
 	}
 }
 
-// snapshot makes the session's snapshot of the newest frame.
-func (s *Session) snapshot() { s.update = s.viewer.Snapshot() }
-
 // deliver hands the snapshot to the connection.
-func (s *Session) deliver() {
-	s.sendStream(s.update.Stream)
+func (s *Session) deliver(update replication.Update) {
+	s.sendStream(update.Stream)
 	if !s.over {
-		s.peer.conn.SendSnapshot(s.update.Datagrams)
+		s.peer.conn.SendSnapshot(update.Datagrams)
 	}
 }
 
