@@ -11,9 +11,11 @@
 //	QUIC datagrams ─►    │
 //	inputs, commands ◄───┘ acknowledgements of what was applied
 //
-// Handles outlive a connection, but not the run of the world that issued them.
-// Who connects again with handles in hand puts Welcome.Epoch of that run into
-// SessionConfig.Epoch; the example of Dial shows how.
+// Handles outlive a connection, but not the run of the world that issued them. A
+// Client whose connection is lost makes another, and goes on with its session if
+// the server still has it; StateChange says what became of handles. Who dials anew
+// with handles in hand puts Welcome.Epoch of their run into SessionConfig.Epoch;
+// the example of Dial shows how.
 //
 // Session and Replica do no input or output: a game loop, a bot or a
 // simulation feeds them bytes and times. Client puts QUIC below them.
