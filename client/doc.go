@@ -65,7 +65,8 @@
 // Hidden, out of sight; Pending, not here yet, or never issued; Stale, destroyed,
 // which is final. Keep handles, not *[Entity]: those are valid until their Leave
 // or Destroy. Handles outlive a connection, but not the run of the world that
-// issued them: who connects again with handles in hand puts Welcome.Epoch of that
+// issued them: a Client that connects again by itself says in StateChange what
+// became of them; who dials anew with handles in hand puts Welcome.Epoch of their
 // run into SessionConfig.Epoch; the example of Dial shows how. The [Observer] is
 // told of everything that comes, changes, goes out of sight and ends.
 //

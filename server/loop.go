@@ -49,7 +49,8 @@ type Report struct {
 	World       world.Stats // its systems timed
 	StateHash   uint64      // of a tick within the last second, or the last one of all
 	Sessions    Stats
-	Active      int // sessions that have joined
+	Active      int // sessions that have joined and are reached
+	Away        int // sessions whose clients may come again
 	Replication replication.Stats
 	Traffic     Traffic
 	Images      Images
@@ -145,7 +146,7 @@ func (l *loop) tick() {
 func (l *loop) publish(hash uint64) {
 	c := l.core
 	r := Report{
-		World: c.world.Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Replication: c.Replication(),
+		World: c.world.Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Away: c.Away(), Replication: c.Replication(),
 	}
 	r.World.Systems = slices.Clone(r.World.Systems) // which the world writes over
 	l.mu.Lock()

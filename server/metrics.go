@@ -50,6 +50,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for code, n := range r.Sessions.Rejections {
 		counter(n, "worldd_command_rejections_total", "Rejected commands, by code.", "code", code.String())
 	}
+	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may come again.")
+	counter(r.Sessions.Lost, "worldd_connections_lost_total", "Connections that broke and whose sessions waited for their clients.")
+	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Times that a client came again to its session.")
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Times that a client found its state at fault and asked for everything anew.")
 	collectInputs(r.Sessions, counter)
 	for code, n := range r.Sessions.Closed {
