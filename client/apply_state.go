@@ -220,13 +220,16 @@ func (r *Replica) decodeRow(d *decodedRow) error {
 
 // publish applies the decoded rows and marks the datagram for acknowledgement.
 func (r *Replica) publish(h wire.StateHeader) {
+	if h.Tick > r.tick {
+		r.tick, r.before = h.Tick, r.tick
+	}
 	for i := range r.rows {
 		d := &r.rows[i]
 		e := d.entity
 		if b := d.baseline; b.Gap != 0 {
 			e.states.name(h.Tick - b.Age - b.Gap)
 		}
-		e.states.keep(h.Tick, d.words)
+		e.states.keep(h.Tick, r.since(h.Tick, e), d.words, r.span)
 		if h.Tick <= e.tick && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue
@@ -239,8 +242,17 @@ func (r *Replica) publish(h wire.StateHeader) {
 		}
 	}
 	r.acks.add(h.Seq)
-	r.tick = max(r.tick, h.Tick)
 	r.stats.Snapshots++
+}
+
+// since is from when on to show how a new state of e comes about: from its last
+// one on, unless a snapshot between the two had no news of e. It was shown at rest
+// then, and the time since the newest frame is all that is left to change it.
+func (r *Replica) since(tick uint32, e *Entity) uint32 {
+	if tick < r.tick || r.before <= e.tick {
+		return 0
+	}
+	return min(r.shown, tick-1)
 }
 
 // hold keeps a datagram until the structure that it stands on has arrived.

@@ -35,7 +35,10 @@ type Replica struct {
 	entities   []*Entity // the live ones, in no order
 	applied    uint32    // structure records applied
 	acks       ackWindow
-	tick       uint32
+	tick       uint32 // of the newest snapshot, and
+	before     uint32 // of the newest of an earlier tick
+	span       uint32 // how many ticks of states are kept for Component.At
+	shown      uint32 // the moment of the newest frame
 	held       []heldDatagram
 	rows       []decodedRow // of the datagram being read
 	arena      []uint32     // their words

@@ -34,9 +34,14 @@ type Config struct {
 	// Tables are those that rows are coded by; clients must have the same.
 	// Default wire.DefaultTables.
 	Tables *wire.Tables
+	// Workers is how many goroutines make snapshots in Replicator.Snapshots, the
+	// caller's included. Each codes rows for its own share of the viewers, so that
+	// two take some more processor time than one. Default 1. More than 1 wants a
+	// Close.
+	Workers int
 	// Coded is told of every row that is coded, once for all viewers that have
 	// the same past of it, for training tables. Both are valid during the call.
-	// nil: nobody asks.
+	// It wants one worker. nil: nobody asks.
 	Coded func(row wire.Row, past *wire.Past)
 }
 
@@ -53,6 +58,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.BudgetBytesPerSecond == 0 {
 		c.BudgetBytesPerSecond = 64_000
+	}
+	if c.Workers == 0 {
+		c.Workers = 1
 	}
 	if c.Tables == nil {
 		c.Tables = wire.DefaultTables()
@@ -76,6 +84,12 @@ func (c Config) Validate(tickHz int) error {
 	if least := c.SnapshotHz * minSnapshotBytes; c.BudgetBytesPerSecond < least {
 		errs = append(errs, fmt.Errorf("replication: budget is %d bytes/s, want at least %d (%d bytes for each of %d snapshots)",
 			c.BudgetBytesPerSecond, least, minSnapshotBytes, c.SnapshotHz))
+	}
+	if c.Workers < 1 || c.Workers > maxWorkers {
+		errs = append(errs, fmt.Errorf("replication: %d workers, want 1 to %d", c.Workers, maxWorkers))
+	}
+	if c.Workers > 1 && c.Coded != nil {
+		errs = append(errs, fmt.Errorf("replication: %d workers and Coded, which is told by one", c.Workers))
 	}
 	return errors.Join(errs...)
 }

@@ -35,6 +35,8 @@
 //	   everybody is sent does not depend on it.
 //	R8 Structure that was sent and is not acknowledged is kept, or the viewer
 //	   cannot go on over another connection: nothing is missing in between.
+//	R9 What a viewer is sent depends on its own past, the frame and the world
+//	   alone: not on other viewers, nor on who makes its snapshots.
 //
 // H1 to H6 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them.

@@ -40,6 +40,9 @@ const (
 	// maxCachedRows bounds the codings of rows that a frame keeps for further
 	// viewers, at about 40 bytes each.
 	maxCachedRows = 1 << 16
+	// maxWorkers bounds goroutines and the memory of their workspaces, at most a
+	// few megabytes each.
+	maxWorkers = 64
 	// payloadPlaces is how many datagrams a frame keeps for further viewers, at
 	// up to 3.2 kB each.
 	payloadBits   = 7

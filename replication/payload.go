@@ -1,6 +1,10 @@
 package replication
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/worldd/worldd/replication/wire"
+)
 
 // payloads are the newest datagrams that were made of a frame, without their
 // headers: of viewers that are to be sent the same rows, coded from the same
@@ -13,6 +17,17 @@ type payload struct {
 	packed
 	capture uint64      // the frame
 	keys    []codingKey // of its rows
+}
+
+// reserve makes room in all places for as long datagrams as there are, so that a
+// warm tick allocates nothing.
+func (p *payloads) reserve() {
+	const bytes = wire.MaxDatagram + 16
+	allBytes, allKeys := make([]byte, payloadPlaces*bytes), make([]codingKey, payloadPlaces*wire.MaxRows)
+	for i := range p {
+		p[i].bytes = allBytes[i*bytes : i*bytes : (i+1)*bytes]
+		p[i].keys = allKeys[i*wire.MaxRows : i*wire.MaxRows : (i+1)*wire.MaxRows]
+	}
 }
 
 // of returns the place for a datagram with these rows.

@@ -32,7 +32,8 @@ type Replicator struct {
 	// viewers that know of them have yet to tell their clients.
 	deaths    []bulk.Handle
 	forgotten uint64
-	work      workspace
+	work      []*workspace // by worker
+	workers   workers
 }
 
 // New makes a Replicator. Every component of the schema must be registered in
@@ -49,11 +50,15 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	f := newFrame(wire.NewCodec(s, c.Tables), bound)
 	f.coded = c.Coded
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
-	return &Replicator{
+	r := &Replicator{
 		world: w, config: c, frame: f, floor: w.Config().FirstGeneration,
 		interval: uint32(w.TickHz() / c.SnapshotHz),
 		places:   newPlaces(w.Config().HalfExtent, c.EnterRadius),
-	}, nil
+	}
+	for range c.Workers {
+		r.work = append(r.work, &workspace{})
+	}
+	return r, nil
 }
 
 // Codec is what rows are coded with.
@@ -130,7 +135,11 @@ func (r *Replicator) place(slot uint32) {
 	if int(slot) >= len(r.frame.tenants) {
 		return
 	}
-	switch t := &r.frame.tenants[slot]; {
+	t := &r.frame.tenants[slot]
+	if int(t.kind) >= len(r.kinds) {
+		r.kinds = r.world.Kinds() // kinds are only ever added
+	}
+	switch {
 	case r.frame.present[slot].handle == 0: // AfterStep took it out
 	case t.placed:
 		r.unplaced.Clear(slot)
@@ -141,11 +150,8 @@ func (r *Replicator) place(slot uint32) {
 	}
 }
 
-// priorityOf is the priority of a kind; kinds are only ever added.
+// priorityOf is the priority of a kind that is in the frame.
 func (r *Replicator) priorityOf(k world.KindID) float32 {
-	if int(k) >= len(r.kinds) {
-		r.kinds = r.world.Kinds()
-	}
 	if p := r.kinds[k].Priority; p > 0 {
 		return p
 	}
@@ -155,7 +161,7 @@ func (r *Replicator) priorityOf(k world.KindID) float32 {
 // AddViewer makes a viewer that looks from where focus is.
 func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	v := &Viewer{
-		replicator: r, work: &r.work, focus: focus,
+		replicator: r, work: r.work[0], focus: focus,
 		captured: r.changes.captures, buried: r.forgotten + uint64(len(r.deaths)),
 	}
 	v.teach, v.want, v.allowed = v.Teach, v.wantAll, v.allowedOf
@@ -172,8 +178,10 @@ func (r *Replicator) RemoveViewer(v *Viewer) {
 
 // Stats returns the counters since the start.
 func (r *Replicator) Stats() Stats {
-	s := r.work.stats
-	s.Frames = r.frames
+	s := Stats{Frames: r.frames}
+	for _, w := range r.work {
+		s.add(&w.stats)
+	}
 	return s
 }
 

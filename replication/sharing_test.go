@@ -11,7 +11,7 @@ import (
 
 // What one viewer is sent does not depend on who else is sent what, though
 // viewers copy rows and whole datagrams from each other: each is sent the same
-// bytes alone in a world.
+// bytes alone in a world (R9).
 func TestOthersChangeNothing(t *testing.T) {
 	const viewers = 9
 	for name, c := range map[string]struct {

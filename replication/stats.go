@@ -23,6 +23,26 @@ type Stats struct {
 	Resyncs                    uint64 // viewers sent their whole interest set again
 }
 
+// add adds what another worker counted.
+func (s *Stats) add(o *Stats) {
+	s.Enters += o.Enters
+	s.Leaves += o.Leaves
+	s.Destroys += o.Destroys
+	s.Snapshots += o.Snapshots
+	s.Rows += o.Rows
+	s.RowsWhole += o.RowsWhole
+	s.RowsAnchored += o.RowsAnchored
+	s.RowsCopied += o.RowsCopied
+	s.RowsLost += o.RowsLost
+	s.StructureBytes += o.StructureBytes
+	s.StateBytes += o.StateBytes
+	s.Resyncs += o.Resyncs
+	for i := range s.StateRowBits {
+		s.StateRowBits[i] += o.StateRowBits[i]
+		s.EnterRowBits[i] += o.EnterRowBits[i]
+	}
+}
+
 // datagram counts a State datagram.
 func (s *Stats) datagram(p *packed, bytes, components int) {
 	addShares(&s.StateRowBits, &p.shares, components)

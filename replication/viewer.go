@@ -61,8 +61,10 @@ type Update struct {
 }
 
 // Snapshot brings the viewer to the newest frame within its budget.
-func (v *Viewer) Snapshot() Update {
-	w := v.work
+func (v *Viewer) Snapshot() Update { return v.snapshot(v.replicator.work[0]) }
+
+func (v *Viewer) snapshot(w *workspace) Update {
+	v.work = w
 	w.turnTo(v.replicator)
 	v.refill()
 	if v.resync {

@@ -26,6 +26,9 @@ type workspace struct {
 
 // turnTo makes the workspace ready for the replicator's present frame.
 func (w *workspace) turnTo(r *Replicator) {
+	if w.payloads[0].keys == nil {
+		w.payloads.reserve()
+	}
 	if w.capture != r.changes.captures {
 		w.capture = r.changes.captures
 		w.codings.reset()

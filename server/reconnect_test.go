@@ -91,11 +91,11 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.Equal(t, client.StateChange{State: client.Joined}, v.change())
 
 	v.sockets[0].Store(true)
-	id, err := v.Command("poke", me, nil)
+	asked, err := v.Command("poke", me, nil)
 	require.NoError(t, err)
 	h.until(v.Client, "the silence is noticed", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Timeout, wire.CodeOf(v.change().Err))
-	require.Equal(t, []client.Result{{ID: id, Target: me, Err: client.ErrUnanswered}}, v.results)
+	require.Equal(t, []client.Result{{ID: asked.ID(), Target: me, Err: client.ErrUnanswered}}, v.results)
 	_, err = v.Command("poke", me, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	require.Equal(t, wire.Live, v.Resolve(me), "it goes on answering")
@@ -111,11 +111,11 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.True(t, v.gone[dying])
 	require.Equal(t, me, v.Controlled())
 	require.Equal(t, wire.Live, v.Resolve(me))
-	id, err = v.Command("poke", me, nil)
+	asked, err = v.Command("poke", me, nil)
 	require.NoError(t, err)
 	require.NoError(t, v.Update())
 	h.until(v.Client, "is obeyed", func() bool { return len(v.results) == 2 })
-	require.Equal(t, client.Result{ID: id, Target: me, Verdict: wire.Live}, v.results[1])
+	require.Equal(t, client.Result{ID: asked.ID(), Target: me, Verdict: wire.Live}, v.results[1])
 }
 
 // A server that comes up again with another world is joined by itself, and nothing

@@ -314,6 +314,7 @@ func TestInputsGoOn(t *testing.T) {
 	c, _ = d.again(w, asIs)
 	send(c, 7)
 	send(c, 8)
+	d.ticks(8) // till their ticks have come
 	require.Equal(t, []string{"7:m", "8:m"}, d.moved)
 }
 

@@ -350,32 +350,6 @@ func TestBadDatagrams(t *testing.T) {
 	c.wantClosed("acknowledges what was never sent", wire.BadMessage)
 }
 
-func TestInputsOnceAndInOrder(t *testing.T) {
-	d := newDesk(t)
-	c := d.join()
-	send := func(ticks ...uint32) {
-		in := wire.Input{Stamp: 1}
-		for _, n := range ticks {
-			in.Inputs = append(in.Inputs, wire.TickInput{Tick: n, Data: []byte{'a' + byte(n)}})
-		}
-		_, err := c.peer.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
-	}
-	send(3, 2, 1)
-	send(2, 1)
-	d.core.Tick()
-	send(5, 4, 3, 2)
-	d.core.Tick()
-	send(4)
-	d.core.Tick()
-	require.Equal(t, []string{"1:b", "2:c", "3:d", "4:e", "5:f"}, d.moved)
-	for range 20 {
-		send(6)
-	}
-	d.core.Tick()
-	require.EqualValues(t, 12, d.core.Stats().InputsDropped, "bounded")
-}
-
 func TestTimeouts(t *testing.T) {
 	d := newDesk(t)
 	c := d.sit()

@@ -318,8 +318,9 @@ func (c *simClient) step() {
 		got = true
 	}
 	if got {
-		s.must(c.session.SetInput([]byte{byte(s.tick)}))
-		if d := c.session.Input(time.Duration(s.now()) * time.Millisecond); d != nil {
+		at := time.Duration(s.now()) * time.Millisecond
+		s.must(c.session.SetInput([]byte{byte(s.tick)}, at))
+		if d := c.session.Input(at); d != nil {
 			c.judgeAck(d)
 			n.upD.Send(s.now(), d)
 		}

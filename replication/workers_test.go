@@ -1,0 +1,109 @@
+package replication_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// The same bytes for any number of workers, while entities and viewers come and
+// go, and the same counters but for who coded first (R9).
+func TestWorkers(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	run := func(workers int) (sent [][]byte, stats replication.Stats) {
+		const viewers = 37
+		a := newArena(t, 400, viewers, 60, replication.Config{SnapshotHz: 30, Workers: workers, BudgetBytesPerSecond: 20_000})
+		defer a.rep.Close()
+		sent = make([][]byte, viewers)
+		var some []*replication.Viewer
+		for tick := range 40 {
+			a.step(0.3, 3)
+			i := viewers + 5*tick
+			a.world.Destroy(a.crowd[i])
+			a.crowd[i] = a.spawn()
+			a.rep.Capture()
+			some = some[:0]
+			for i, v := range a.viewers {
+				if (tick+i)%5 != 0 {
+					some = append(some, v)
+				}
+			}
+			some = some[:len(some)-tick%3*12] // few are not worth another worker
+			updates := a.rep.Snapshots(some)
+			require.Len(t, updates, len(some))
+			i = 0
+			for n, v := range a.viewers {
+				if i == len(some) || some[i] != v {
+					continue
+				}
+				u := updates[i]
+				i++
+				sent[n] = append(sent[n], u.Stream...)
+				for _, d := range u.Datagrams {
+					sent[n] = append(sent[n], d...)
+				}
+				a.written[n] += a.records(u.Stream)
+				if n%4 != tick%4 {
+					require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: a.written[n]}))
+				}
+			}
+		}
+		return sent, a.rep.Stats()
+	}
+	want, one := run(1)
+	for _, workers := range []int{2, 5} {
+		got, stats := run(workers)
+		for i := range want {
+			require.Equal(t, want[i], got[i], "%d workers, viewer %d", workers, i)
+		}
+		require.Less(t, stats.RowsCopied, one.RowsCopied, "each worker codes for its own")
+		stats.RowsCopied = one.RowsCopied
+		require.Equal(t, one, stats)
+	}
+}
+
+// A warm tick allocates nothing, however many make its snapshots.
+func TestWorkersAllocateNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("the audits allocate")
+	}
+	a := newArena(t, 200, 20, 200, replication.Config{SnapshotHz: 30, Workers: 2, EnterRadius: 400, BudgetBytesPerSecond: 4_000_000})
+	defer a.rep.Close()
+	a.settle()
+	tick := func() {
+		for _, h := range a.crowd {
+			a.world.SetVelocity(h, world.Vec3{X: 0.01 * (a.rand.Float32() - 0.5)})
+		}
+		a.world.Step()
+		a.rep.AfterStep()
+		a.rep.Capture()
+		for _, u := range a.rep.Snapshots(a.viewers) {
+			if len(u.Stream) > 0 || len(u.Datagrams) != 1 {
+				t.Error("not warm")
+			}
+		}
+		for i, v := range a.viewers {
+			if v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: a.written[i]}) != nil {
+				t.Error("not acknowledged")
+			}
+		}
+	}
+	for range 100 {
+		tick()
+	}
+	require.Zero(t, testing.AllocsPerRun(50, tick))
+}
+
+func TestWorkersAreBounded(t *testing.T) {
+	require.NoError(t, replication.Config{Workers: 64}.Validate(60))
+	require.ErrorContains(t, replication.Config{Workers: 65}.Validate(60), "workers")
+	require.ErrorContains(t, replication.Config{Workers: -1}.Validate(60), "workers")
+	coded := func(wire.Row, *wire.Past) {}
+	require.ErrorContains(t, replication.Config{Workers: 2, Coded: coded}.Validate(60), "Coded")
+}
