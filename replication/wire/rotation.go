@@ -38,21 +38,19 @@ func levels(n uint) []int16 {
 // levels, n bits each: the number of the largest in the lowest 2 bits, then the
 // others in order.
 func unpackRotation(word uint32, levels []int16, n uint) rotation {
-	largest := int(word & 3)
+	largest, most := word&3, uint32(len(levels)-1)
 	word >>= 2
-	var q rotation
-	rest := int64(rotationOne) * rotationOne
-	for i := range q {
-		if i == largest {
-			continue
-		}
-		v := int64(levels[int(word)&(len(levels)-1)])
-		word >>= n
-		q[i] = int32(v)
-		rest -= v * v
+	a, b, c := int32(levels[word&most]), int32(levels[word>>n&most]), int32(levels[word>>(2*n)&most])
+	rest := int32(isqrt(rotationOne*rotationOne - int64(a)*int64(a) - int64(b)*int64(b) - int64(c)*int64(c)))
+	switch largest {
+	case 0:
+		return rotation{rest, a, b, c}
+	case 1:
+		return rotation{a, rest, b, c}
+	case 2:
+		return rotation{a, b, rest, c}
 	}
-	q[largest] = int32(isqrt(rest))
-	return q
+	return rotation{a, b, c, rest}
 }
 
 // packThree gives the three smaller components of q as numbers of n bits, for
