@@ -71,9 +71,10 @@ type Core struct {
 	maxSessions, budget int
 
 	graceTicks int
-	peers      []*Peer    // without a session, by id, ascending; the tick's own
-	sessions   []*Session // by id, ascending
-	due        []*Session // those that are sent a snapshot in this tick
+	peers      []*Peer               // without a session, by id, ascending; the tick's own
+	sessions   []*Session            // by id, ascending
+	due        []*Session            // those that are sent a snapshot in this tick
+	viewers    []*replication.Viewer // theirs
 	nextID     uint64
 	stats      Stats
 }
@@ -198,17 +199,17 @@ func (c *Core) Step() {
 // sender that wakes up takes a core, and the tick may be on it. Sessions that
 // are over end here.
 func (c *Core) Send() {
-	c.due = c.due[:0]
+	c.due, c.viewers = c.due[:0], c.viewers[:0]
 	for _, s := range c.sessions {
 		if !s.over && s.peer != nil && c.replicator.Due(s.id) {
-			c.due = append(c.due, s)
+			c.due, c.viewers = append(c.due, s), append(c.viewers, s.viewer)
 		}
 	}
 	if len(c.due) > 0 {
 		c.replicator.Capture()
 	}
-	for _, s := range c.due {
-		s.snapshot()
+	for i, update := range c.replicator.Snapshots(c.viewers) {
+		c.due[i].update = update
 	}
 	for _, s := range c.due {
 		s.deliver()
@@ -284,6 +285,10 @@ func (c *Core) Drain() {
 		}
 	}
 }
+
+// Close ends the goroutines that CoreConfig.Replication.Workers asks for. Tick is
+// not called after.
+func (c *Core) Close() { c.replicator.Close() }
 
 // Sessions is the number of sessions that are not ended, whatever their state,
 // and of connections that have none.

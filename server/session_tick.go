@@ -85,9 +85,6 @@ func (s *Session) resynchronise(asked bool) {
 	}
 }
 
-// snapshot makes the session's snapshot of the newest frame.
-func (s *Session) snapshot() { s.update = s.viewer.Snapshot() }
-
 // deliver hands the snapshot to the connection.
 func (s *Session) deliver() {
 	s.sendStream(s.update.Stream)
