@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -63,7 +64,7 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 		}
 		return Held, nil
 	}
-	fold, readable, err := r.readHeaders(h)
+	fold, parts, readable, err := r.readHeaders(h)
 	if err != nil {
 		return Unreadable, err
 	}
@@ -73,6 +74,9 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 			r.acks.add(h.Seq)
 		}
 		return Faulty, nil
+	}
+	if readable && parts > wire.MaxParts {
+		return Unreadable, protocolError("rows of %d components, at most %d are allowed", parts, wire.MaxParts)
 	}
 	if !readable || !r.findBaselines(h) {
 		r.stats.Unreadable++
@@ -89,13 +93,14 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 }
 
 // readHeaders finds out which entities the rows mean, and folds their handles:
-// whether both sides mean the same is proved before a row is read. It is not
+// whether both sides mean the same is proved before a row is read. parts is how
+// many components they have. It is not
 // readable if one of the entities has left, died or entered anew since the
 // datagram was made; its slot means nobody then whose row could be read.
-func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, readable bool, err error) {
+func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, parts int, readable bool, err error) {
 	r.rows = r.rows[:0]
 	if h.Rows == 0 {
-		return wire.Fold16(0), true, nil
+		return wire.Fold16(0), 0, true, nil
 	}
 	var fold uint64
 	readable = true
@@ -104,10 +109,10 @@ func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, readable bool,
 	for range h.Rows {
 		skip, baseline := wire.ReadRowHeader(&r.reader, coding, h.Tick)
 		if err := r.reader.Err(); err != nil {
-			return 0, false, err
+			return 0, 0, false, err
 		}
 		if skip >= r.maxSlots || next+skip >= r.maxSlots {
-			return 0, false, protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), r.maxSlots)
+			return 0, 0, false, protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), r.maxSlots)
 		}
 		c := r.cells.peek(next + skip)
 		next += skip + 1
@@ -116,10 +121,11 @@ func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, readable bool,
 			continue
 		}
 		fold = wire.Fold(fold, c.entity.handle)
+		parts += bits.OnesCount32(c.entity.row.Mask)
 		c.entity.decoded = len(r.rows)
 		r.rows = append(r.rows, decodedRow{entity: c.entity, baseline: baseline})
 	}
-	return wire.Fold16(fold), readable, nil
+	return wire.Fold16(fold), parts, readable, nil
 }
 
 // findBaselines finds the states that the rows stand on. It returns false if
@@ -181,6 +187,7 @@ func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
 // decode reads all rows into scratch: first those that have no anchor, then the
 // others.
 func (r *Replica) decode() error {
+	r.anchored = nil
 	for _, anchored := range [...]bool{false, true} {
 		for i := range r.rows {
 			d := &r.rows[i]
@@ -202,7 +209,10 @@ func (r *Replica) decodeRow(d *decodedRow) error {
 	}
 	r.past = wire.Past{Base: d.base, Older: d.older, Age: d.baseline.Age, Gap: d.baseline.Gap}
 	if a := d.anchor; a != nil {
-		r.codec.SetAnchor(&r.anchor, d.part, a.words, a.base, a.older)
+		if r.anchored != a || r.anchorPart != d.part {
+			r.codec.SetAnchor(&r.anchor, d.part, a.words, a.base, a.older)
+			r.anchored, r.anchorPart = a, d.part
+		}
 		r.past.Anchor = &r.anchor
 	}
 	return r.codec.Read(&r.reader, &row, &r.past)
@@ -210,13 +220,16 @@ func (r *Replica) decodeRow(d *decodedRow) error {
 
 // publish applies the decoded rows and marks the datagram for acknowledgement.
 func (r *Replica) publish(h wire.StateHeader) {
+	if h.Tick > r.tick {
+		r.tick, r.before = h.Tick, r.tick
+	}
 	for i := range r.rows {
 		d := &r.rows[i]
 		e := d.entity
 		if b := d.baseline; b.Gap != 0 {
 			e.states.name(h.Tick - b.Age - b.Gap)
 		}
-		e.states.keep(h.Tick, d.words)
+		e.states.keep(h.Tick, r.since(h.Tick, e), d.words, r.span)
 		if h.Tick <= e.tick && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue
@@ -229,8 +242,17 @@ func (r *Replica) publish(h wire.StateHeader) {
 		}
 	}
 	r.acks.add(h.Seq)
-	r.tick = max(r.tick, h.Tick)
 	r.stats.Snapshots++
+}
+
+// since is from when on to show how a new state of e comes about: from its last
+// one on, unless a snapshot between the two had no news of e. It was shown at rest
+// then, and the time since the newest frame is all that is left to change it.
+func (r *Replica) since(tick uint32, e *Entity) uint32 {
+	if tick < r.tick || r.before <= e.tick {
+		return 0
+	}
+	return min(r.shown, tick-1)
 }
 
 // hold keeps a datagram until the structure that it stands on has arrived.

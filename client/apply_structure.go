@@ -120,7 +120,7 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
 	e := &Entity{
 		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row, place: len(r.entities),
 	}
-	e.states.keep(tick, row.Words)
+	e.states.keep(tick, 0, row.Words, r.span)
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
 	r.entities = append(r.entities, e)
 	r.stats.Enters++

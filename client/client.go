@@ -39,8 +39,10 @@ type Client struct {
 	told    time.Duration // when the newest Input was sent
 	heard   time.Duration // when anything arrived
 	quiet   *time.Timer
-	past    Stats // of earlier connections
+	past    Traffic // of earlier connections
 	err     error
+
+	updating bool // a callback may be running
 }
 
 // Dial connects and waits for the server's welcome. A refusal is a *wire.Error
@@ -59,9 +61,11 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 		return nil, err
 	}
 	cl := &Client{config: c, tls: tlsConfig, session: session, log: c.Log, start: time.Now(), quiet: time.NewTimer(0)}
+	session.taken = cl.welcomed
 	if cl.log == nil {
 		cl.log = zap.NewNop()
 	}
+	session.next = cl.next
 	if cl.link, err = connect(ctx, c, tlsConfig, cl.start); err != nil {
 		return nil, err
 	}
@@ -116,6 +120,27 @@ func (c *Client) Wait(ctx context.Context) error {
 // to make another. After an error the client is of no more use than to be closed
 // and asked for verdicts; a *wire.Error tells why the server ended it.
 func (c *Client) Update() error {
+	if c.updating {
+		return errors.New("client: Update from within a callback")
+	}
+	c.updating = true
+	err := c.update()
+	c.updating = false
+	return err
+}
+
+// next sends what waits to be sent, waits for something to come, and takes it in.
+func (c *Client) next(ctx context.Context) error {
+	if err := c.Update(); err != nil {
+		return err
+	}
+	if err := c.Wait(ctx); err != nil {
+		return err
+	}
+	return c.Update()
+}
+
+func (c *Client) update() error {
 	if a := c.outage.attempt; a != nil && c.err == nil {
 		select {
 		case <-a.done:
@@ -152,9 +177,6 @@ func (c *Client) apply(in arrivals) error {
 		if err := c.session.ReceiveStream(in.stream); err != nil {
 			return err
 		}
-		if c.state != Joined && c.session.Joined() {
-			c.welcomed()
-		}
 	}
 	for _, d := range in.datagrams {
 		if _, err := c.session.ReceiveDatagram(d.bytes, d.at); err != nil {
@@ -166,8 +188,8 @@ func (c *Client) apply(in arrivals) error {
 	}
 	// One answer for all, since the acknowledgement is of everything. If
 	// nothing comes, inputs go out all the same: only half of the link may be
-	// down.
-	if len(in.datagrams) > 0 || now-c.told >= c.silence() {
+	// down. So they do before more of them wait than one datagram holds.
+	if len(in.datagrams) > 0 || now-c.told >= c.silence() || c.session.inputs.unsent == wire.MaxInputs {
 		if d := c.session.Input(now); d != nil {
 			c.link.lanes.answer(d)
 		}
@@ -198,37 +220,25 @@ func (c *Client) Replica() *Replica { return c.session.Replica() }
 // trips.
 func (c *Client) Session() *Session { return c.session }
 
-// SetInput is what the client wants for the next tick. It is sent with the
-// answer to the next snapshot and repeated in those that follow.
-func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data) }
+// SetInput is what the client wants from now on; see Session.SetInput. It is sent
+// with the answer to the next snapshot and repeated in those that follow.
+func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data, time.Since(c.start)) }
 
 // Command asks the server to execute a command once; the next Update sends it.
-// The returned number comes back in the Result.
-func (c *Client) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
+// See Session.Command.
+func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	return c.session.Command(name, target, args)
 }
 
 // Controlled is the entity that this session steers; zero if none.
 func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }
 
-// Stats returns what all connections carried.
-func (c *Client) Stats() Stats { return c.past.plus(c.link) }
+// Clock is what is known of the server's time.
+func (c *Client) Clock() Clock { return c.session.Clock(time.Since(c.start)) }
 
-// Stats counts what a connection carried.
-type Stats struct {
-	BytesReceived    uint64 // of the stream and of datagrams, without packet headers
-	Datagrams        uint64 // received
-	DatagramsDropped uint64 // received and dropped, because Update was not called
-}
-
-// plus adds what a connection carried, if there is one.
-func (s Stats) plus(link *connection) Stats {
-	if link == nil {
-		return s
-	}
-	o := link.lanes.counters()
-	return Stats{s.BytesReceived + o.BytesReceived, s.Datagrams + o.Datagrams, s.DatagramsDropped + o.DatagramsDropped}
-}
+// Render returns the moment that a frame drawn now is to show; see
+// Session.Render.
+func (c *Client) Render() Moment { return c.session.Render(time.Since(c.start)) }
 
 // Close says goodbye and ends the connection. Nothing of it is left running.
 // It may be called more than once.

@@ -25,7 +25,7 @@ var (
 
 // Result is the server's answer to a command.
 type Result struct {
-	ID     uint32 // as Command returned it
+	ID     uint32 // as Future.ID told it
 	Target bulk.Handle
 	// Err is nil if the command was executed, a *Rejection if it was not, and
 	// ErrUnanswered if that is unknown.
@@ -54,60 +54,64 @@ func (r *Rejection) Error() string {
 // Unwrap is the code as a *wire.Error.
 func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.Text} }
 
-// question is a command that waits for its answer.
-type question struct {
-	id     uint32
-	target bulk.Handle
-}
-
 // Command asks the server to execute a command once. target may be zero for a
-// command about no entity; args is one msgpack value, or nil. The returned
-// number comes back in the Result. An error is the caller's or ErrNotJoined, and
-// nothing was sent: the server would end the session for it.
-func (s *Session) Command(name string, target bulk.Handle, args []byte) (uint32, error) {
+// command about no entity; args is one msgpack value, or nil. An error is the
+// caller's or ErrNotJoined, and nothing was sent: the server would end the session
+// for it.
+func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
-		return 0, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
+		return nil, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
 			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
 	}
 	if name == "" {
-		return 0, errors.New("client: command without a name")
+		return nil, errors.New("client: command without a name")
 	}
 	if len(args) > 0 {
 		if err := wire.CheckMsgpack(args); err != nil {
-			return 0, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
+			return nil, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
 		}
 	}
 	if !s.Joined() {
-		return 0, ErrNotJoined
+		return nil, ErrNotJoined
 	}
 	if len(s.unanswered) == maxUnanswered {
-		return 0, fmt.Errorf("client: %d commands wait for their answers: send fewer", maxUnanswered)
+		return nil, fmt.Errorf("client: %d commands wait for their answers: send fewer", maxUnanswered)
 	}
 	s.command++
-	s.unanswered = append(s.unanswered, question{s.command, target})
+	f := &Future{result: Result{ID: s.command, Target: target}, next: s.next}
+	s.unanswered = append(s.unanswered, f)
+	s.stats.Commands++
 	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
-	return s.command, nil
+	return f, nil
 }
 
-// answered hands on the answer to a command.
+// answered hands on the answer to a command. One that answers nothing is told to
+// the game all the same.
 func (s *Session) answered(body []byte) error {
 	m, err := wire.ParseResult(body)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(s.unanswered, func(q question) bool { return q.id == m.ID }); i >= 0 {
-		s.unanswered = slices.Delete(s.unanswered, i, i+1)
-	}
 	r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
 	if m.Code != wire.OK {
+		s.stats.Rejected++
 		r.Err = &Rejection{Code: m.Code, Verdict: m.Verdict, Target: m.Target, Text: m.Text}
 	}
-	s.tell(r)
+	var f *Future
+	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
+		f = s.unanswered[i]
+		s.unanswered = slices.Delete(s.unanswered, i, i+1)
+	}
+	s.finish(f, r)
 	return nil
 }
 
-func (s *Session) tell(r Result) {
-	if f := s.config.Result; f != nil {
-		f(r)
+// finish ends a command; f may be nil.
+func (s *Session) finish(f *Future, r Result) {
+	if f != nil {
+		f.result, f.done = r, true
+	}
+	if tell := s.config.Result; tell != nil {
+		tell(r)
 	}
 }

@@ -39,6 +39,8 @@ func (e *Entity) Owned() bool { return e.row.Owned }
 type Component[T any] struct {
 	schema *wire.Schema
 	number int
+	spec   wire.ComponentSpec
+	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
 // ComponentOf finds the component that the schema knows under name. T must be
@@ -48,10 +50,11 @@ func ComponentOf[T any](s *wire.Schema, name string) (Component[T], error) {
 	if !ok {
 		return Component[T]{}, fmt.Errorf("client: the schema has no component %q", name)
 	}
-	if want, got := s.Component(n).Type, reflect.TypeFor[T](); want != got {
+	spec := s.Component(n)
+	if want, got := spec.Type, reflect.TypeFor[T](); want != got {
 		return Component[T]{}, fmt.Errorf("client: component %q is a %v, not a %v", name, want, got)
 	}
-	return Component[T]{schema: s, number: n}, nil
+	return Component[T]{schema: s, number: n, spec: spec}, nil
 }
 
 // Get returns the component of e, and false if e has none. Fields that only
@@ -61,14 +64,17 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 	if e.row.Mask>>c.number&1 == 0 {
 		return v, false
 	}
-	spec := c.schema.Component(c.number)
-	words := e.row.Words[spec.Offset : spec.Offset+spec.Words]
-	if e.row.Owned {
-		c.schema.Restore(c.number, words, unsafe.Pointer(&v))
-	} else {
-		c.schema.RestorePublic(c.number, words, unsafe.Pointer(&v))
-	}
+	c.restore(e, e.row.Words[c.spec.Offset:c.spec.Offset+c.spec.Words], &v)
 	return v, true
+}
+
+// restore reads words of e's into v.
+func (c *Component[T]) restore(e *Entity, words []uint32, v *T) {
+	if e.row.Owned {
+		c.schema.Restore(c.number, words, unsafe.Pointer(v))
+	} else {
+		c.schema.RestorePublic(c.number, words, unsafe.Pointer(v))
+	}
 }
 
 // Mask has a bit for each component that e has, as the schema numbers them.

@@ -11,9 +11,11 @@ import (
 // tick, in no order. It keeps the newest wire.MaxStates of them, and forgets
 // those before the oldest that the server named, since it never goes back; but
 // one naming later than it could, for the sake of datagrams that were
-// overtaken.
+// overtaken. Where the game shows what lies between states, those of the last
+// span ticks stay too.
 type history struct {
 	ticks []uint32
+	since []uint32 // from when on to show how each comes about, if that is after the one before
 	words []uint32 // of all states, one after the other
 	named uint32   // the oldest tick that was named by the newest row, and
 	floor uint32   // by the one that named another before
@@ -27,8 +29,8 @@ func (s *history) find(tick uint32, words int) []uint32 {
 	return nil
 }
 
-// keep adds the state of a tick.
-func (s *history) keep(tick uint32, words []uint32) {
+// keep adds the state of a tick, which is shown to come about from since on.
+func (s *history) keep(tick, since uint32, words []uint32, span uint32) {
 	if tick < s.floor || slices.Contains(s.ticks, tick) {
 		return
 	}
@@ -39,15 +41,16 @@ func (s *history) keep(tick uint32, words []uint32) {
 		}
 	}
 	switch {
-	case len(s.ticks) > 0 && s.ticks[place] < s.floor:
+	case len(s.ticks) > 0 && s.ticks[place] < s.floor && s.ticks[place]+span < tick:
 	case len(s.ticks) < wire.MaxStates && !(fault.ForgetStates && len(s.ticks) == 1):
 		place = len(s.ticks)
 		s.ticks = append(s.ticks, 0)
+		s.since = append(s.since, 0)
 		s.words = append(s.words, words...)
 	case tick < s.ticks[place]:
 		return
 	}
-	s.ticks[place] = tick
+	s.ticks[place], s.since[place] = tick, since
 	copy(s.words[place*len(words):], words)
 }
 
@@ -56,4 +59,32 @@ func (s *history) name(tick uint32) {
 	if tick > s.named {
 		s.named, s.floor = tick, s.named
 	}
+}
+
+// around finds the states next to a moment: the newest that is not after it, and
+// the oldest that is. -1: there is none.
+func (s *history) around(moment float64) (before, after int) {
+	before, after = -1, -1
+	whole := uint32(max(moment, 0))
+	for i, t := range s.ticks {
+		if t <= whole {
+			if before < 0 || t > s.ticks[before] {
+				before = i
+			}
+		} else if after < 0 || t < s.ticks[after] {
+			after = i
+		}
+	}
+	return before, after
+}
+
+// preceding finds the newest state before that at place i, or -1.
+func (s *history) preceding(i int) int {
+	found := -1
+	for j, t := range s.ticks {
+		if t < s.ticks[i] && (found < 0 || t > s.ticks[found]) {
+			found = j
+		}
+	}
+	return found
 }

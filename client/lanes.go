@@ -41,7 +41,7 @@ type lanes struct {
 	out    []byte
 	input  []byte // the newest answer that is not sent
 	unsent bool
-	stats  Stats
+	stats  Traffic
 }
 
 // arrivals is what came since the last take.
@@ -199,7 +199,7 @@ func (l *lanes) send() {
 	}
 }
 
-func (l *lanes) counters() Stats {
+func (l *lanes) counters() Traffic {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stats

@@ -15,8 +15,10 @@ import (
 
 const (
 	// lostAfter is how long a server may be silent before its connection is given
-	// up: it sends a snapshot in every interval, so that many have been missed.
-	lostAfter = 3 * time.Second
+	// up: it sends a snapshot in every interval, so that many have been missed. A
+	// link that is dead for less goes on by itself, sooner than another
+	// connection is made: three seconds are common where people move.
+	lostAfter = 4 * time.Second
 	// backoffFirst and backoffMost bound the time before an attempt to connect
 	// again: the first comes at once, as far as a crowd may, each further one
 	// after twice the time.

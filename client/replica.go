@@ -31,18 +31,23 @@ type Replica struct {
 	maxSlots uint32
 	observer Observer
 
-	cells    cells
-	entities []*Entity // the live ones, in no order
-	applied  uint32    // structure records applied
-	acks     ackWindow
-	tick     uint32
-	held     []heldDatagram
-	rows     []decodedRow // of the datagram being read
-	arena    []uint32     // their words
-	past     wire.Past
-	anchor   wire.Anchor
-	reader   wire.BitReader
-	stats    ReplicaStats
+	cells      cells
+	entities   []*Entity // the live ones, in no order
+	applied    uint32    // structure records applied
+	acks       ackWindow
+	tick       uint32 // of the newest snapshot, and
+	before     uint32 // of the newest of an earlier tick
+	span       uint32 // how many ticks of states are kept for Component.At
+	shown      uint32 // the moment of the newest frame
+	held       []heldDatagram
+	rows       []decodedRow // of the datagram being read
+	arena      []uint32     // their words
+	past       wire.Past
+	anchor     wire.Anchor // of
+	anchored   *decodedRow // this row, in
+	anchorPart int         // this component
+	reader     wire.BitReader
+	stats      ReplicaStats
 }
 
 // ReplicaStats counts what the replica saw.

@@ -27,13 +27,14 @@ func (s *Session) hello() wire.Hello {
 // Lost tells the session that its connection has ended, and why. The replica
 // stays as it is, and Resolve goes on answering for it; after wire.EpochMismatch
 // the world is gone, and everything is Stale. Commands without an answer end in
-// ErrUnanswered, and nothing is sent before Reconnect.
+// ErrUnanswered (C5), and nothing is sent before Reconnect.
 func (s *Session) Lost(why error) {
 	s.greeted = false
 	lost := s.unanswered
 	s.unanswered = nil
-	for _, q := range lost {
-		s.tell(Result{ID: q.id, Target: q.target, Err: ErrUnanswered})
+	for _, f := range lost {
+		s.stats.Unanswered++
+		s.finish(f, Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered})
 	}
 	if wire.CodeOf(why) == wire.EpochMismatch {
 		s.forget()
@@ -66,8 +67,12 @@ func (s *Session) begin(m *wire.Welcome) error {
 			s.replica.leaveAll()
 		}
 		s.renew(m.GenerationFloor, m.MaxSlots)
+		s.clock, s.renderer, s.inputs = clock{hz: int(m.TickHz)}, renderer{}, inputs{}
 	}
 	s.welcome, s.greeted = m, true
+	if s.taken != nil {
+		s.taken()
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -29,7 +30,8 @@ type SessionConfig struct {
 	Name string
 	// Observer is told what happens to the replica.
 	Observer Observer
-	// Result is told the answer to each command, in the order of the commands.
+	// Result is told the answer to each command, in the order of the commands. It
+	// is for who asks much and keeps no Future.
 	Result func(Result)
 }
 
@@ -43,16 +45,20 @@ type Session struct {
 	welcome *wire.Welcome
 	greeted bool // the Welcome is of this connection
 	entity  bulk.Handle
+	taken   func() // tells a Client of each Welcome, before what follows it
 	err     error
 
 	out         []byte // stream bytes not taken yet
 	command     uint32
-	unanswered  []question // in the order of their sending
-	inputTick   uint32
-	inputs      []wire.TickInput // newest first
-	input       []byte
+	unanswered  []*Future                   // in the order of their sending
+	next        func(context.Context) error // of futures
+	inputs      inputs
+	input       []byte // scratch
 	faultsKnown uint64
 	rtt         RTT
+	clock       clock
+	renderer    renderer
+	stats       SessionStats
 }
 
 // RTT is what the session measured of the round trip of its datagrams: from an
@@ -180,20 +186,11 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	if err != nil {
 		return outcome, err
 	}
-	s.measure(d, now)
+	if outcome != Duplicate { // which says nothing of the way
+		s.measure(d, now)
+	}
 	s.checkFaults()
 	return outcome, nil
-}
-
-// measure takes the round trip from the echo of the newest input.
-func (s *Session) measure(d []byte, now time.Duration) {
-	echo, hold := wire.StateStamp(d)
-	if echo == 0 {
-		return // no input had arrived
-	}
-	trip := time.Duration(stampAt(now)-echo)*stampUnit - time.Duration(hold)*stampUnit
-	s.rtt.Newest = max(trip, 0)
-	s.rtt.Count++
 }
 
 // stampAt is the stamp of a time. It is never 0, which stands for none.
@@ -205,35 +202,6 @@ func (s *Session) checkFaults() {
 		s.faultsKnown = s.replica.stats.Faults
 		s.send(wire.TypeResync, nil)
 	}
-}
-
-// SetInput is what the client wants for the next tick: at most
-// wire.MaxInputBytes, repeated in the next wire.MaxInputs datagrams, so that
-// one which arrives makes up for those that did not.
-func (s *Session) SetInput(data []byte) error {
-	if len(data) > wire.MaxInputBytes {
-		return fmt.Errorf("client: input of %d bytes, at most %d", len(data), wire.MaxInputBytes)
-	}
-	s.inputTick++
-	if len(s.inputs) < wire.MaxInputs {
-		s.inputs = append(s.inputs, wire.TickInput{})
-	}
-	last := s.inputs[len(s.inputs)-1].Data
-	copy(s.inputs[1:], s.inputs)
-	s.inputs[0] = wire.TickInput{Tick: s.inputTick, Data: append(last[:0], data...)}
-	return nil
-}
-
-// Input makes the datagram to be sent at now: the newest inputs, and the
-// acknowledgement of what was applied. It is valid until the next call, and
-// nil before the Welcome.
-func (s *Session) Input(now time.Duration) []byte {
-	if !s.greeted {
-		return nil
-	}
-	m := wire.Input{Stamp: stampAt(now), Ack: s.replica.Ack(), Inputs: s.inputs}
-	s.input = m.Append(s.input[:0])
-	return s.input
 }
 
 // Bye tells the server that the client leaves, and why.

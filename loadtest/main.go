@@ -57,6 +57,8 @@ type flags struct {
 	Delay       time.Duration `placeholder:"TIME" help:"How long each packet takes more, one way."`
 	Jitter      time.Duration `placeholder:"TIME" help:"On top of the delay, evenly spread from 0."`
 	Reorder     float64       `placeholder:"SHARE" help:"Packets held back so that later ones overtake them."`
+	CutAt       time.Duration `placeholder:"TIME" help:"When the link is cut, from the first dial."`
+	CutFor      time.Duration `placeholder:"TIME" help:"For how long."`
 	Seed        uint64        `default:"1" help:"Of all that bots do by chance."`
 	Area        float64       `default:"80" placeholder:"METRES" help:"How far from the middle bots roam (${default} m)."`
 	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, as it prints at its start."`
@@ -124,7 +126,7 @@ func (f *flags) config() bot.Config {
 	return bot.Config{
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario,
-		Link: bot.Link{Loss: f.Loss, Delay: f.Delay, Jitter: f.Jitter, Reorder: f.Reorder},
+		Link: bot.Link{Loss: f.Loss, Delay: f.Delay, Jitter: f.Jitter, Reorder: f.Reorder, CutAt: f.CutAt, CutFor: f.CutFor},
 		Seed: f.Seed, AreaMetres: f.Area, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}
 }

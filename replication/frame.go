@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -77,6 +78,9 @@ func (t *tenant) as(owned bool) *history {
 	}
 	return &t.history
 }
+
+// parts is how many components t has.
+func (t *tenant) parts() int { return bits.OnesCount32(t.mask) }
 
 // forget drops all states.
 func (t *tenant) forget() {

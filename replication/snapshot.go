@@ -29,7 +29,7 @@ func (v *Viewer) allowance() int {
 // case, and needs no order of urgency.
 func (v *Viewer) encodeAll() bool {
 	w := v.work
-	if len(w.waiting) > wire.MaxRows {
+	if len(w.waiting) > wire.MaxRows || !v.fewParts() {
 		return false
 	}
 	if v.replicator.frame.schema.Carries() {
@@ -49,6 +49,20 @@ func (v *Viewer) encodeAll() bool {
 	v.sendAll()
 	v.closeSnapshot(&made.packed)
 	return true
+}
+
+// fewParts says whether all waiting rows have no more components than a datagram
+// may. Only a schema of many has to be asked row by row.
+func (v *Viewer) fewParts() bool {
+	f, keys := v.replicator.frame, v.work.waiting
+	if len(keys)*f.schema.Components() <= wire.MaxParts {
+		return true
+	}
+	parts := 0
+	for _, k := range keys {
+		parts += f.tenants[k.slot()].parts()
+	}
+	return parts <= wire.MaxParts
 }
 
 // packAll packs all waiting rows. It leaves off and returns false when they are
@@ -218,7 +232,7 @@ func (v *Viewer) encodeRow(i int, anchor *tenant) bool {
 	if anchor != nil {
 		key |= anchoredKey
 	}
-	if !w.encoder.add(key, w.codings.code(f, key, anchor)) {
+	if !w.encoder.add(key, w.codings.code(f, key, anchor), f.tenants[key.slot()].parts()) {
 		return false
 	}
 	w.written[i] = true

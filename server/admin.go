@@ -44,6 +44,7 @@ func listenAdmin(s *Server) (*admin, error) {
 	mux.HandleFunc("/readyz", s.readyz)
 	mux.HandleFunc("GET /sessions", s.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", s.qlog)
+	mux.HandleFunc("POST /sessions/{id}/kick", s.kick)
 	return &admin{listener, &http.Server{Handler: mux, ReadHeaderTimeout: adminHeaderTimeout}}, nil
 }
 

@@ -53,7 +53,7 @@ func (n *neighbour) send() {
 	if p := n.session.TakeStream(); p != nil {
 		require.NoError(n.t, n.server.ReceiveStream(p))
 	}
-	require.NoError(n.t, n.session.SetInput(nil))
+	require.NoError(n.t, n.session.SetInput(nil, n.now))
 	if d := n.session.Input(n.now); d != nil {
 		_, err := n.server.ReceiveDatagram(d)
 		require.NoError(n.t, err)

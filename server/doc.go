@@ -2,12 +2,13 @@
 // commands and inputs on one side, the world's steps and each client's
 // snapshots on the other.
 //
-// Terms. A session is one client's connection, from its first byte to its end.
-// An input is what a client wants for one tick, unreliable and repeated; a
+// Terms. A session is one client's stay, from its Welcome to its end, over as many
+// connections as it takes; a peer is the client's end of one connection. An input
+// is what a client wants for one tick, unreliable and repeated; a
 // command is what it asks for once, reliable and answered. The game is the
 // code that decides what inputs and commands do.
 //
-//	QUIC ──► Conn's goroutines ──► Session inbox (checked, bounded)
+//	QUIC ──► Conn's goroutines ──► Peer inbox (checked, bounded)
 //	                                   │
 //	   one goroutine: Core.Tick = Receive ─► Step ─► Send
 //	                                                     │
@@ -26,4 +27,6 @@
 //	   read costs its own session, and nobody else a tick.
 //	S3 What arrives is checked and bounded before it is queued; the first fault
 //	   ends the session with a code that says whose it was.
+//	S4 A session whose connection broke goes on for who shows its secret within
+//	   the time of grace, and for nobody else.
 package server

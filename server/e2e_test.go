@@ -114,10 +114,7 @@ func (h *house) ends(c *client.Client) error {
 
 func TestVisit(t *testing.T) {
 	h := openHouse(t)
-	config := h.config()
-	results := map[uint32]client.Result{}
-	config.Result = func(r client.Result) { results[r.ID] = r }
-	c, err := client.Dial(h.ctx, config)
+	c, err := client.Dial(h.ctx, h.config())
 	require.NoError(t, err)
 	h.until(c, "sees all crates and itself", func() bool { return c.Replica().Len() == 6 })
 	me := c.Controlled()
@@ -126,18 +123,25 @@ func TestVisit(t *testing.T) {
 	require.NoError(t, err)
 	forged, err := c.Command("poke", bulk.NewHandle(999, 7), nil)
 	require.NoError(t, err)
-	require.NoError(t, c.Update())
-	h.until(c, "both are answered", func() bool { return len(results) == 2 })
-	require.NoError(t, results[ok].Err)
-	require.Equal(t, wire.UnknownHandle, wire.CodeOf(results[forged].Err))
+	_, err = forged.Wait(h.ctx)
+	var refused *client.Rejection
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, client.Rejection{Code: wire.UnknownHandle, Target: bulk.NewHandle(999, 7), Verdict: wire.Pending}, *refused)
+	answer, answered := ok.Poll()
+	require.True(t, answered, "it was asked before")
+	require.NoError(t, answer.Err)
 	h.until(c, "round trips are measured", func() bool { return c.Session().RTT().Count > 3 })
 	require.Less(t, c.Session().RTT().Newest, 10*time.Second)
 	require.NotZero(t, c.Stats().BytesReceived)
 
 	other := h.dial()
 	h.until(other, "sees the first", func() bool { return other.Resolve(me) == wire.Live })
+	late, err := c.Command("poke", me, nil)
+	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close(), "twice is once")
+	_, err = late.Wait(h.ctx)
+	require.ErrorIs(t, err, client.ErrUnanswered)
 	h.until(other, "H3: and its end", func() bool { return other.Resolve(me) == wire.Stale })
 	require.Error(t, c.Update())
 }

@@ -24,9 +24,13 @@ type Game struct {
 	Away func(s *Session)
 	// Back tells that the client of a session that was away is there again.
 	Back func(s *Session)
-	// Input is one client's input for one tick, at most once a tick and in
-	// order. data is at most wire.MaxInputBytes, of the client's making:
-	// check it. It is valid during the call only.
+	// Input is one client's input for one tick: at most one in each tick of the
+	// world, in order. It waits for its tick; one that comes after it is given
+	// at once or, if a newer one is there, never, so that it is best what the
+	// player holds down, and a command what he asks for once. tick is the one that
+	// it was meant for. There may be none for a tick: a game goes on with the one
+	// before. data is at most wire.MaxInputBytes, of the client's making: check it.
+	// It is valid during the call only.
 	Input func(s *Session, tick uint32, data []byte)
 	// Commands are what clients may ask for once, by name.
 	Commands map[string]Command

@@ -45,8 +45,8 @@ const (
 // Of one session.
 const (
 	// defaultGrace is how long a session waits for its client to come again: a
-	// change of networks or a short outage takes seconds. The client needs 3 s to
-	// notice, and as much for a handshake over a bad link.
+	// change of networks or a short outage takes seconds. The client needs 4 s to
+	// notice, and 3 s for a handshake over a bad link.
 	defaultGrace = 15 * time.Second
 	// maxQueuedCommands bounds the commands that one session has waiting for
 	// the next tick: a flood costs its sender the session, not the server

@@ -51,6 +51,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		counter(n, "worldd_command_rejections_total", "Rejected commands, by code.", "code", code.String())
 	}
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Times that a client found its state at fault and asked for everything anew.")
+	collectInputs(r.Sessions, counter)
 	for code, n := range r.Sessions.Closed {
 		counter(n, "worldd_sessions_ended_total", "Sessions that ended, by code.", "code", code.String())
 	}
@@ -84,6 +85,15 @@ func collectSystems(systems []world.SystemStats, out chan<- prometheus.Metric) {
 	for _, s := range systems {
 		out <- prometheus.MustNewConstSummary(desc, s.Runs, s.Total.Seconds(), map[float64]float64{1: s.Longest.Seconds()}, s.Name, s.Phase.String())
 	}
+}
+
+func collectInputs(s Stats, counter countFunc) {
+	const name, help = "worldd_inputs_total", "Inputs of clients, by what became of them."
+	counter(s.Inputs-s.InputsLate, name, help, "result", "on_time")
+	counter(s.InputsLate, name, help, "result", "late")
+	counter(s.InputsMissed, name, help, "result", "missed")
+	counter(s.InputsEarly, name, help, "result", "early")
+	counter(s.InputsDropped, "worldd_input_datagrams_dropped_total", "Input datagrams beyond what one tick takes from one session.")
 }
 
 func collectPackets(p Packets, counter countFunc) {

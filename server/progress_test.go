@@ -98,7 +98,7 @@ func (h *house) refused(code wire.Code) {
 
 func TestSetLimits(t *testing.T) {
 	h := openHouseWith(t, func(c *server.Config) { c.MaxSessions = 3 })
-	h.dial()
+	first := h.dial()
 	h.dial()
 	for name, bad := range map[string]server.Limits{
 		"sessions":    {MaxSessions: -1},
@@ -108,12 +108,19 @@ func TestSetLimits(t *testing.T) {
 	} {
 		require.Error(t, h.server.SetLimits(bad), name)
 	}
-	time.Sleep(50 * time.Millisecond) // a few ticks, in which a bad one would take hold
-	h.dial()                          // the third still has its place
+	before := first.Replica().Tick()
+	h.until(first, "a bad one would take hold", func() bool { return first.Replica().Tick() > before+5 })
+	h.dial() // the third still has its place
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 2}))
 	h.refused(wire.ServerFull)
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 100, MaxSessionsPerAddress: 4}))
-	h.dial()
+	require.Eventually(t, func() bool { // who was refused is still on the way out
+		fourth, err := client.Dial(h.ctx, h.config())
+		if err == nil {
+			t.Cleanup(func() { require.NoError(t, fourth.Close()) })
+		}
+		return err == nil
+	}, 20*time.Second, 20*time.Millisecond)
 	h.refused(wire.ServerFull) // by its address, though it is this machine's
 	require.NoError(t, h.server.SetLimits(server.Limits{}))
 	h.dial()

@@ -15,6 +15,9 @@ const (
 	// that does not read: beyond replication's own limit on enters, only
 	// destroys and answers, which it must not miss, can pile up this far.
 	maxUnsentStream = 512 << 10
+	// keptStream is how large a spent buffer of the stream may be to be used
+	// again. What enters when a client joins takes ten times that, once.
+	keptStream = 4 << 10
 	// farewellWait is how long a connection that the server ends is kept, so
 	// that the goodbye on the stream arrives: CONNECTION_CLOSE overtakes it. It
 	// is also all that a client gets which never lets its sender's write end;
@@ -127,6 +130,9 @@ type work struct {
 func (c *quicConn) take(w *work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if cap(w.stream) > keptStream {
+		w.stream = nil
+	}
 	w.stream, c.out = c.out, w.stream[:0]
 	for len(w.buffers) < c.count {
 		w.buffers = append(w.buffers, make([]byte, 0, wire.MaxDatagram))

@@ -1,7 +1,10 @@
 package server_test
 
 import (
+	"fmt"
 	"net"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -88,11 +91,11 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.Equal(t, client.StateChange{State: client.Joined}, v.change())
 
 	v.sockets[0].Store(true)
-	id, err := v.Command("poke", me, nil)
+	asked, err := v.Command("poke", me, nil)
 	require.NoError(t, err)
 	h.until(v.Client, "the silence is noticed", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Timeout, wire.CodeOf(v.change().Err))
-	require.Equal(t, []client.Result{{ID: id, Target: me, Err: client.ErrUnanswered}}, v.results)
+	require.Equal(t, []client.Result{{ID: asked.ID(), Target: me, Err: client.ErrUnanswered}}, v.results)
 	_, err = v.Command("poke", me, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	require.Equal(t, wire.Live, v.Resolve(me), "it goes on answering")
@@ -108,11 +111,11 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.True(t, v.gone[dying])
 	require.Equal(t, me, v.Controlled())
 	require.Equal(t, wire.Live, v.Resolve(me))
-	id, err = v.Command("poke", me, nil)
+	asked, err = v.Command("poke", me, nil)
 	require.NoError(t, err)
 	require.NoError(t, v.Update())
 	h.until(v.Client, "is obeyed", func() bool { return len(v.results) == 2 })
-	require.Equal(t, client.Result{ID: id, Target: me, Verdict: wire.Live}, v.results[1])
+	require.Equal(t, client.Result{ID: asked.ID(), Target: me, Verdict: wire.Live}, v.results[1])
 }
 
 // A server that comes up again with another world is joined by itself, and nothing
@@ -155,6 +158,26 @@ func TestKickedStaysAway(t *testing.T) {
 	require.Equal(t, wire.Kicked, wire.CodeOf(err))
 	require.ErrorContains(t, err, "no cheating")
 	require.Equal(t, client.Ended, v.State())
+}
+
+// The operator kicks by the number in /sessions.
+func TestOperatorKicks(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	v := h.travel(func(*client.Config) {})
+	id := h.rows("")[0].ID
+	for path, want := range map[string]int{
+		"/sessions/x/kick":                       http.StatusBadRequest,
+		fmt.Sprintf("/sessions/%d/kick", id+100): http.StatusNotFound,
+		fmt.Sprintf("/sessions/%d/kick?reason=%s", id, strings.Repeat("x", 257)): http.StatusBadRequest,
+		fmt.Sprintf("/sessions/%d/kick?reason=rude", id):                         http.StatusOK,
+	} {
+		code, body := h.operate(http.MethodPost, path)
+		require.Equal(t, want, code, "%s: %s", path, body)
+	}
+	err := h.ends(v.Client)
+	require.Equal(t, wire.Kicked, wire.CodeOf(err))
+	require.ErrorContains(t, err, "rude")
 }
 
 // A client that is closed while it tries leaves nothing running (goleak).

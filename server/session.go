@@ -17,18 +17,17 @@ type Session struct {
 	over  bool   // goodbye said; waits to be reaped
 	since uint64 // the tick in which it began
 
-	name      string
-	user      string
-	entity    world.Entity
-	viewer    *replication.Viewer
-	update    replication.Update // of this tick, to be delivered
-	silence   int                // ticks since the last datagram, or since it is away
-	progress  progress           // of its acknowledgements
-	inputTick uint32
-	commands  *rate.Limiter
-	resyncs   *rate.Limiter
-	fresh     []wire.TickInput // scratch
-	kicked    *wire.Error
+	name     string
+	user     string
+	entity   world.Entity
+	viewer   *replication.Viewer
+	update   replication.Update // of this tick, to be delivered
+	silence  int                // ticks since the last datagram, or since it is away
+	progress progress           // of its acknowledgements
+	inputs   inputs
+	commands *rate.Limiter
+	resyncs  *rate.Limiter
+	kicked   *wire.Error
 
 	secret   secret // of the newest Welcome
 	former   secret // of the one before, until the client shows that it has the newest

@@ -19,6 +19,7 @@ type desk struct {
 	t     testing.TB
 	world *world.World
 	core  *server.Core
+	game  *server.Game // may be changed before it is asked
 	crate world.KindID
 	poked []bulk.Handle
 	moved []string
@@ -34,13 +35,15 @@ func deskSchema(t testing.TB) *wire.Schema {
 	return s
 }
 
-func newDesk(t testing.TB) *desk {
+func newDesk(t testing.TB) *desk { return newDeskWith(t, func(*server.CoreConfig) {}) }
+
+func newDeskWith(t testing.TB, change func(*server.CoreConfig)) *desk {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	d := &desk{t: t, world: w}
 	d.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
 	require.NoError(t, err)
-	d.core, err = server.NewCore(server.CoreConfig{
+	config := server.CoreConfig{
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1, MaxSessions: 2,
 		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
 		Game: server.Game{
@@ -65,11 +68,26 @@ func newDesk(t testing.TB) *desk {
 				},
 				"fail": func(*server.Session, world.Entity, []byte) error { return fmt.Errorf("no") },
 				"typo": func(*server.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} },
+				"leave": func(s *server.Session, _ world.Entity, _ []byte) error {
+					s.Kick("as you wish")
+					return nil
+				},
 			},
+			Away: func(s *server.Session) { d.told(d.game.Away, s) },
+			Back: func(s *server.Session) { d.told(d.game.Back, s) },
 		},
-	})
+	}
+	d.game = &server.Game{Commands: config.Game.Commands}
+	change(&config)
+	d.core, err = server.NewCore(config)
 	require.NoError(t, err)
 	return d
+}
+
+func (d *desk) told(f func(*server.Session), s *server.Session) {
+	if f != nil {
+		f(s)
+	}
 }
 
 func (d *desk) spawn(x float32) bulk.Handle {
@@ -330,32 +348,6 @@ func TestBadDatagrams(t *testing.T) {
 	_, err := c.peer.ReceiveDatagram(future.Append(nil))
 	require.NoError(t, err, "well-formed")
 	c.wantClosed("acknowledges what was never sent", wire.BadMessage)
-}
-
-func TestInputsOnceAndInOrder(t *testing.T) {
-	d := newDesk(t)
-	c := d.join()
-	send := func(ticks ...uint32) {
-		in := wire.Input{Stamp: 1}
-		for _, n := range ticks {
-			in.Inputs = append(in.Inputs, wire.TickInput{Tick: n, Data: []byte{'a' + byte(n)}})
-		}
-		_, err := c.peer.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
-	}
-	send(3, 2, 1)
-	send(2, 1)
-	d.core.Tick()
-	send(5, 4, 3, 2)
-	d.core.Tick()
-	send(4)
-	d.core.Tick()
-	require.Equal(t, []string{"1:b", "2:c", "3:d", "4:e", "5:f"}, d.moved)
-	for range 20 {
-		send(6)
-	}
-	d.core.Tick()
-	require.EqualValues(t, 12, d.core.Stats().InputsDropped, "bounded")
 }
 
 func TestTimeouts(t *testing.T) {

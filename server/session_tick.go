@@ -1,9 +1,6 @@
 package server
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -48,33 +45,6 @@ func (s *Session) acknowledge(inputs []wire.Input) {
 			return
 		}
 		s.progress.heard(input.Ack)
-	}
-}
-
-// apply hands each tick's input to the game once, oldest first. Inputs are
-// repeated in later datagrams, so that one which arrives makes up for those
-// that did not.
-func (s *Session) apply(datagrams []wire.Input) {
-	f := s.core.config.Game.Input
-	if f == nil || s.over {
-		return
-	}
-	fresh := s.fresh[:0]
-	for _, d := range datagrams {
-		for _, input := range d.Inputs {
-			if input.Tick > s.inputTick {
-				fresh = append(fresh, input)
-			}
-		}
-	}
-	s.fresh = fresh
-	slices.SortStableFunc(fresh, func(a, b wire.TickInput) int { return cmp.Compare(a.Tick, b.Tick) })
-	for _, input := range fresh {
-		if input.Tick > s.inputTick && s.kicked == nil {
-			s.inputTick = input.Tick
-			s.core.stats.Inputs++
-			f(s, input.Tick, input.Data)
-		}
 	}
 }
 

@@ -293,7 +293,7 @@ func (c *simClient) sendAck(a wire.Ack) {
 
 // rewind acknowledges less than it did before, which changes nothing.
 func (c *simClient) rewind(back uint32) {
-	if r := c.session.Replica(); r != nil && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing && r.Ack().Newest > 0 {
+	if r := c.session.Replica(); r != nil && c.line.closed == wire.OK && !c.line.cut && c.session.Joined() && !c.renewing && r.Ack().Newest > 0 {
 		ack := r.Ack()
 		ack.Newest -= back % ack.Newest
 		ack.Mask = 0
@@ -378,9 +378,9 @@ func (c *simClient) command(h bulk.Handle) {
 	}
 	args, err := msgpack.Marshal(believed)
 	s.must(err)
-	id, err := c.session.Command("poke", h, args)
+	asked, err := c.session.Command("poke", h, args)
 	s.must(err)
-	c.intents[id] = intent{h, heard}
+	c.intents[asked.ID()] = intent{h, heard}
 }
 
 // result holds the answer to a command against the truth (H2).

@@ -128,6 +128,10 @@ func (c *simClient) cutOff(notice, away int) {
 	if c.line.cut || c.line.closed != wire.OK || c.lied || c.boasted {
 		return
 	}
+	// It breaks in the middle of what was on its way.
+	if p := c.line.down.Receive(s.now() + 1000); len(p) > 2 && !c.takeStream(p[:2*len(p)/3]) {
+		return
+	}
 	c.line.cut = true
 	c.line.goneAt = s.tick + 1 + notice
 	c.backAt = s.tick + 1 + away
@@ -304,10 +308,7 @@ func (c *simClient) step() {
 		return
 	}
 	if p := n.down.Receive(s.now()); len(p) > 0 {
-		s.tape.keep(n, vectors.Step{Stream: p})
-		c.noteArrived(p)
-		if err := c.session.ReceiveStream(p); err != nil {
-			c.ended(err)
+		if !c.takeStream(p) {
 			return
 		}
 	}
@@ -317,8 +318,9 @@ func (c *simClient) step() {
 		got = true
 	}
 	if got {
-		s.must(c.session.SetInput([]byte{byte(s.tick)}))
-		if d := c.session.Input(time.Duration(s.now()) * time.Millisecond); d != nil {
+		at := time.Duration(s.now()) * time.Millisecond
+		s.must(c.session.SetInput([]byte{byte(s.tick)}, at))
+		if d := c.session.Input(at); d != nil {
 			c.judgeAck(d)
 			n.upD.Send(s.now(), d)
 		}
@@ -326,6 +328,18 @@ func (c *simClient) step() {
 	if p := c.session.TakeStream(); p != nil {
 		n.up.Send(s.now(), p)
 	}
+}
+
+// takeStream gives the client bytes of the stream. It returns false if that ended
+// the connection.
+func (c *simClient) takeStream(p []byte) bool {
+	c.sim.tape.keep(c.line, vectors.Step{Stream: p})
+	c.noteArrived(p)
+	err := c.session.ReceiveStream(p)
+	if err != nil {
+		c.ended(err)
+	}
+	return err == nil
 }
 
 // unanswered is the result of a command whose connection broke.

@@ -9,8 +9,11 @@ type Stats struct {
 	Resumed         uint64 // times that a client came again to its session
 	Ended           uint64
 	Refused         uint64
-	Inputs          uint64
-	InputsDropped   uint64 // beyond what one tick takes from one session
+	Inputs          uint64 // applied, and
+	InputsLate      uint64 // of these, after their tick
+	InputsMissed    uint64 // came after their tick, when a newer one was there
+	InputsEarly     uint64 // came too long before their tick, as often as they came
+	InputsDropped   uint64 // datagrams beyond what one tick takes from one session
 	Commands        uint64
 	Executed        uint64
 	Rejected        uint64

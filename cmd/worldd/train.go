@@ -39,7 +39,7 @@ func (c *trainCommand) Run(ctx context.Context, std streams) error {
 	if len(a.learn) == 0 || len(a.held) == 0 {
 		return fmt.Errorf("%s: nothing moves in it before anybody: there is nothing to learn", c.File)
 	}
-	tables := wire.Train(schema, a.learn.each)
+	tables := wire.DefaultTables().With(wire.Train(schema, a.learn.each))
 	if err := os.WriteFile(c.Out, tables.Bytes(), 0o644); err != nil {
 		return err
 	}

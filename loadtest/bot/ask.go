@@ -86,7 +86,7 @@ func neighbour(h bulk.Handle) bulk.Handle {
 
 // poke sends the next command, when it is due.
 func (b *bot) poke(now time.Time) error {
-	if b.config.Scenario == Idle || now.Before(b.nextPoke) || len(b.unanswered) >= maxUnanswered {
+	if b.client.State() != client.Joined || b.config.Scenario == Idle || now.Before(b.nextPoke) || len(b.unanswered) >= maxUnanswered {
 		return nil
 	}
 	b.nextPoke = now.Add(time.Second / pokesPerSecond)
@@ -96,17 +96,21 @@ func (b *bot) poke(now time.Time) error {
 	if m := b.oracle.known[h]; m != nil && m.identity != 0 {
 		args = pokeArgs(m.identity)
 	}
-	id, err := b.client.Command(pokeName, h, args)
+	asked, err := b.client.Command(pokeName, h, args)
 	if err != nil {
 		return err
 	}
-	b.unanswered[id] = h
+	b.unanswered[asked.ID()] = h
 	b.handles.CommandsSent++
 	return nil
 }
 
 // result takes the answer to a poke.
 func (b *bot) result(r client.Result) {
+	if r.Err == client.ErrUnanswered {
+		b.lostResult(r)
+		return
+	}
 	h, ok := b.unanswered[r.ID]
 	if !ok || h != r.Target {
 		b.oracle.confuse(r.Target, 0, "B5: answer %d is about it; the question was about %v", r.ID, h)

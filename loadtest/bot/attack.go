@@ -181,7 +181,7 @@ func (a *attacker) halfOpen(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	socket, err := openImpaired(Link{}, 0)
+	socket, err := openImpaired(Link{}, 0, a.config.began)
 	if err != nil {
 		return
 	}

@@ -25,7 +25,8 @@ type bot struct {
 	oracle   *oracle
 	pilot    pilot
 	handles  Handles
-	past     outcome // of visits that are over
+	past     outcome // of visits that are over, and of the time before an outage
+	outage   outage
 
 	unanswered map[uint32]bulk.Handle // command -> its target
 	nextPoke   time.Time
@@ -44,6 +45,7 @@ type bot struct {
 type board struct {
 	mu        sync.Mutex
 	connected bool
+	lost      bool // and another connection is tried
 	failed    bool
 	total     outcome
 	handles   Handles
@@ -59,6 +61,7 @@ type outcome struct {
 	expected  uint64
 	received  uint64
 	joins     []time.Duration // from each dial to its first snapshot
+	outages   outages
 }
 
 // plus is both outcomes of one bot, one after the other.
@@ -67,7 +70,7 @@ func (o outcome) plus(next outcome) outcome {
 		failure: next.failure, connected: o.connected || next.connected,
 		seconds: o.seconds + next.seconds, bytes: o.bytes + next.bytes,
 		expected: o.expected + next.expected, received: o.received + next.received,
-		joins: append(o.joins, next.joins...),
+		joins: append(o.joins, next.joins...), outages: o.outages.plus(next.outages),
 	}
 }
 
@@ -120,12 +123,13 @@ func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 			Schema: schema, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
 		},
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
-		Socket: b.socket(),
+		Socket: b.socket(), GiveUp: giveUp, State: b.changed,
 	})
 	if err != nil {
 		return err
 	}
 	b.client = c
+	b.outage = outage{}
 	welcome, _ := c.Session().Welcome()
 	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
 	b.publish(time.Now(), true)
@@ -137,15 +141,14 @@ func (b *bot) socket() func() (net.PacketConn, error) {
 	if b.config.Link == (Link{}) {
 		return nil
 	}
-	return func() (net.PacketConn, error) { return openImpaired(b.config.Link, b.rng.Uint64()) }
+	return func() (net.PacketConn, error) { return openImpaired(b.config.Link, b.rng.Uint64(), b.config.began) }
 }
 
 // renew makes the bot forget everything but what it counts: the next dial is
 // somebody else's.
 func (b *bot) renew() {
-	next := newOracle(b.number, rememberedHandles, 0, wire.MaxSlots)
-	next.forgotten, next.confusions, next.recorded = b.oracle.forgotten, b.oracle.confusions, b.oracle.recorded
-	b.oracle, b.client = next, nil
+	b.forget(0, wire.MaxSlots)
+	b.client = nil
 	clear(b.unanswered)
 	b.snapshots, b.rttSeen, b.firstSeq, b.highestSeq = 0, 0, 0, 0
 }
@@ -172,10 +175,16 @@ func (b *bot) step(now time.Time) error {
 		return err
 	}
 	replica := b.client.Replica()
+	if b.client.State() != client.Joined {
+		b.snapshots = replica.Stats().Snapshots
+		b.publishAfter(now)
+		return nil
+	}
 	b.oracle.tick = replica.Tick()
 	b.oracle.settle(replica.Structure())
 	if n := replica.Stats().Snapshots; n != b.snapshots {
 		b.snapshots = n
+		b.outage.over(b, now)
 		b.measure()
 		b.probe()
 		if err := b.steer(); err != nil {
@@ -185,10 +194,15 @@ func (b *bot) step(now time.Time) error {
 	if err := b.poke(now); err != nil {
 		return err
 	}
-	if now.Sub(b.published) >= publishEvery {
-		b.publish(now, true)
-	}
+	b.publishAfter(now)
 	return nil
+}
+
+// publishAfter publishes if it is time.
+func (b *bot) publishAfter(now time.Time) {
+	if now.Sub(b.published) >= publishEvery {
+		b.publish(now, b.client.State() == client.Joined)
+	}
 }
 
 // steer sends where the bot wants to go.
@@ -220,7 +234,9 @@ func (b *bot) measure() {
 	b.highestSeq = b.client.Replica().Ack().Newest
 	if b.firstSeq == 0 {
 		b.firstSeq = b.highestSeq
-		b.past.joins = append(b.past.joins, time.Since(b.begun))
+		if b.outage.count == 0 {
+			b.past.joins = append(b.past.joins, time.Since(b.begun))
+		}
 	}
 }
 
@@ -229,15 +245,19 @@ func (b *bot) visit(now time.Time) outcome {
 	if b.client == nil {
 		return outcome{}
 	}
-	o := outcome{connected: true, seconds: now.Sub(b.begun).Seconds(), bytes: b.client.Stats().BytesReceived}
+	o := outcome{connected: true, seconds: now.Sub(b.begun).Seconds(), bytes: b.client.Stats().BytesReceived - b.outage.bytes}
 	if b.firstSeq != 0 {
-		s := b.client.Replica().Stats()
 		o.expected = uint64(b.highestSeq - b.firstSeq + 1)
-		// What was dropped because its slots had changed hands, or because too
-		// much waited, did arrive.
-		o.received = min(s.Snapshots+s.Unreadable+s.Overflowed, o.expected)
+		o.received = min(b.arrived()-b.outage.arrived, o.expected)
 	}
 	return o
+}
+
+// arrived is how many snapshots the client has had. What was dropped because its
+// slots had changed hands, or because too much waited, did arrive.
+func (b *bot) arrived() uint64 {
+	s := b.client.Replica().Stats()
+	return s.Snapshots + s.Unreadable + s.Overflowed
 }
 
 // end closes the session and adds up what all visits saw.
@@ -268,7 +288,7 @@ func (b *bot) publish(now time.Time, connected bool) {
 	b.handles.Confusions = b.oracle.confusions
 	b.board.mu.Lock()
 	defer b.board.mu.Unlock()
-	b.board.connected = connected
+	b.board.connected, b.board.lost = connected, b.client != nil && b.client.State() == client.Reconnecting
 	b.board.total = b.past.plus(b.visit(now))
 	b.board.handles = b.handles
 	b.board.latencies = append(b.board.latencies, b.latencies...)

@@ -48,6 +48,8 @@ type Config struct {
 	AreaMetres float64
 	// Log is told about sessions that break. Default: nothing is logged.
 	Log *zap.Logger
+
+	began time.Time // of the run
 }
 
 func (c Config) withDefaults() Config {

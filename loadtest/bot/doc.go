@@ -26,6 +26,9 @@
 //	B4 Live comes with the entity: the one of that handle and identity.
 //	B5 The answer to a command agrees with the structure that precedes it on the
 //	   same ordered lane. Only Stale may be ahead, by one structure message.
+//	B6 A connection that is lost changes nothing of this, if the session goes on.
+//	   In another run of the world no handle of before is anything but Stale, and
+//	   none comes again (H5).
 //
 // Bots share nothing: each has its own random numbers, connection, memory and
 // counters, which are added up at the end.

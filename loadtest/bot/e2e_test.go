@@ -73,6 +73,22 @@ func TestInterrupted(t *testing.T) {
 	require.True(t, report.OK(), "%+v", report)
 }
 
+// TestLinkIsReplaced: a link that is cut is no failure, the sessions go on, and
+// what is remembered of handles holds (B6).
+func TestLinkIsReplaced(t *testing.T) {
+	report := play(t, bot.Config{Bots: 3, Duration: 10 * time.Second, Scenario: bot.Roam, Link: bot.Link{CutAt: 2 * time.Second, CutFor: 4500 * time.Millisecond}})
+	require.True(t, report.OK(), "%+v", report)
+	o := report.Outages
+	require.EqualValues(t, 3, o.Lost)
+	require.EqualValues(t, 3, o.Resumed)
+	require.GreaterOrEqual(t, *o.P50Ms, 4000.0)
+	lost := 0
+	for _, p := range report.Series {
+		lost = max(lost, p.Lost)
+	}
+	require.Positive(t, lost, "and it is seen")
+}
+
 // TestServerIsFull: who is refused has failed, and everybody else plays on.
 func TestServerIsFull(t *testing.T) {
 	h := host(t, "calm") // 64 players

@@ -35,6 +35,8 @@ const (
 	attackPause = 100 * time.Millisecond
 	// dialTimeout is how long a bot waits for its Welcome.
 	dialTimeout = 10 * time.Second
+	// giveUp is how long a bot that was connected tries to be so again.
+	giveUp = 20 * time.Second
 	// publishEvery is how often a bot hands its counters to the progress.
 	publishEvery = 200 * time.Millisecond
 	// latencyHighest and latencyDigits are the histogram's range, in µs, and

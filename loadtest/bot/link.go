@@ -18,6 +18,9 @@ type Link struct {
 	Delay   time.Duration // that every packet takes, one way
 	Jitter  time.Duration // on top, evenly spread from 0 to this; packets overtake each other by it
 	Reorder float64       // the share of packets that are held back by reorderHold, 0 to 1
+	// CutAt and CutFor cut the link: from so long after the begin of the run, for so
+	// long, every packet is lost.
+	CutAt, CutFor time.Duration
 }
 
 // reorderHold is how much later a reordered packet comes: more than the
@@ -41,8 +44,14 @@ func (l Link) validate() error {
 	if l.Delay < 0 || l.Delay > longestLink || l.Jitter < 0 || l.Jitter > longestLink {
 		errs = append(errs, fmt.Errorf("bot: delay %v, jitter %v: want 0 to %v", l.Delay, l.Jitter, longestLink))
 	}
+	if l.CutAt < 0 || l.CutFor < 0 {
+		errs = append(errs, fmt.Errorf("bot: a cut of %v after %v: want no less than 0", l.CutFor, l.CutAt))
+	}
 	return errors.Join(errs...)
 }
+
+// cut says whether the link is cut so long after the begin of the run.
+func (l Link) cut(since time.Duration) bool { return since >= l.CutAt && since < l.CutAt+l.CutFor }
 
 // fate throws the dice for one packet: always as many, so that no packet's luck
 // depends on another's.
@@ -65,8 +74,9 @@ type packet struct {
 // impaired is a UDP socket behind a Link. What it has in common with a plain one
 // is written out, so that QUIC finds no faster way around it.
 type impaired struct {
-	udp  *net.UDPConn
-	link Link
+	udp   *net.UDPConn
+	link  Link
+	began time.Time // of the run
 
 	sending  sync.Mutex
 	sendDice *rand.Rand
@@ -78,12 +88,12 @@ type impaired struct {
 }
 
 // openImpaired opens a socket whose packets have the luck that seed gives them.
-func openImpaired(l Link, seed uint64) (*impaired, error) {
+func openImpaired(l Link, seed uint64, began time.Time) (*impaired, error) {
 	udp, err := net.ListenUDP("udp", nil)
 	if err != nil {
 		return nil, err
 	}
-	c := &impaired{udp: udp, link: l, sendDice: rand.New(rand.NewPCG(seed, 1))}
+	c := &impaired{udp: udp, link: l, began: began, sendDice: rand.New(rand.NewPCG(seed, 1))}
 	c.come = sync.NewCond(&c.mu)
 	go c.receive(rand.New(rand.NewPCG(seed, 2)))
 	return c, nil
@@ -99,7 +109,7 @@ func (c *impaired) receive(dice *rand.Rand) {
 			return
 		}
 		lost, late := c.link.fate(dice)
-		if lost {
+		if lost || c.link.cut(time.Since(c.began)) {
 			continue
 		}
 		p := packet{data: append([]byte(nil), buf[:n]...), from: from}
@@ -152,7 +162,7 @@ func (c *impaired) WriteTo(p []byte, to net.Addr) (int, error) {
 	lost, late := c.link.fate(c.sendDice)
 	c.sending.Unlock()
 	switch {
-	case lost:
+	case lost, c.link.cut(time.Since(c.began)):
 		return len(p), nil
 	case late == 0:
 		return c.udp.WriteTo(p, to)

@@ -36,7 +36,7 @@ func TestFate(t *testing.T) {
 
 // pair is an impaired socket and a plain one that talk to each other.
 func pair(t *testing.T, l Link) (net.PacketConn, net.PacketConn) {
-	bad, err := openImpaired(l, 1)
+	bad, err := openImpaired(l, 1, time.Now())
 	require.NoError(t, err)
 	good, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -79,4 +79,16 @@ func TestImpairedEnds(t *testing.T) {
 		_, _, err := bad.ReadFrom(make([]byte, 10))
 		require.True(t, errors.Is(err, net.ErrClosed), "%v", err)
 	}
+}
+
+// A link is cut for its time, and no longer.
+func TestLinkIsCut(t *testing.T) {
+	l := Link{CutAt: 2 * time.Second, CutFor: 3 * time.Second}
+	for since, want := range map[time.Duration]bool{
+		0: false, 2*time.Second - 1: false, 2 * time.Second: true, 5*time.Second - 1: true, 5 * time.Second: false,
+	} {
+		require.Equal(t, want, l.cut(since), "%v", since)
+	}
+	require.False(t, Link{}.cut(0))
+	require.Error(t, Link{CutAt: -1}.validate())
 }

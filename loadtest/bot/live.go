@@ -39,6 +39,9 @@ func (l *Live) Row(p Progress) {
 	h := p.Handles
 	fmt.Fprintf(&b, " %9s %6.1f %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.Net.BytesPerClientS/1000,
 		short(h.Live), short(h.Hidden), short(h.Pending), short(h.Stale), grouped(h.Confusions))
+	if p.Lost > 0 {
+		fmt.Fprintf(&b, "   %d connections lost", p.Lost)
+	}
 	if p.Failed > 0 {
 		fmt.Fprintf(&b, "   %d failed", p.Failed)
 	}

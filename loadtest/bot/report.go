@@ -16,6 +16,7 @@ type Report struct {
 	Net       Net      `json:"net"`
 	Handles   Handles  `json:"handles"`
 	Joins     Joins    `json:"joins"`
+	Outages   Outages  `json:"outages"`
 	Cost      *Cost    `json:"cost"`    // of the server, while all bots played
 	Storm     *Storm   `json:"storm"`   // of a JoinStorm
 	Attacks   *Attacks `json:"attacks"` // of a Hostile run
@@ -156,6 +157,7 @@ type Progress struct {
 	ElapsedS  float64 `json:"elapsed_s"`
 	Bots      int     `json:"bots"`
 	Connected int     `json:"connected"` // at present
+	Lost      int     `json:"lost"`      // connections that bots are trying to replace
 	Failed    int     `json:"failed"`
 	// Net is of the last second.
 	Net     Net     `json:"net"`

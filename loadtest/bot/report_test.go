@@ -25,9 +25,10 @@ func TestReportKeys(t *testing.T) {
 		Handles: Handles{Live: 18, Hidden: 19, Pending: 20, Stale: 21, Probes: 22, Confusions: 23, CommandsSent: 24, CommandsExecuted: 25, CommandsRejected: 26},
 		Cost:    &Cost{Snapshots: 43, CPUMicrosPerSnapshot: 44.5, Cores: 0.5, PacketsPerSnapshot: 2.5, BytesPerSnapshot: 900, ResidentBytes: 45},
 		Joins:   Joins{Count: 27, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
+		Outages: Outages{Lost: 46, Resumed: 47, Anew: 48, NewWorlds: 49, Unanswered: 50, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
 		Storm:   &Storm{Witnesses: 28, SnapshotsExpected: 29, SnapshotsReceived: 30, DeliveredRatio: &ratio, AllInS: &p50},
 		Attacks: &Attacks{Attackers: 31, Sessions: 32, HalfOpen: 33, Messages: 34, Closed: map[string]uint64{"too-slow": 35}},
-		Series:  []Progress{{ElapsedS: 1.5, Bots: 36, Connected: 37, Failed: 38, Server: &ServerNow{TickMeanMs: 39, TickP99Ms: 40, Awake: 41, Asleep: 42}}},
+		Series:  []Progress{{ElapsedS: 1.5, Bots: 36, Connected: 37, Lost: 51, Failed: 38, Server: &ServerNow{TickMeanMs: 39, TickP99Ms: 40, Awake: 41, Asleep: 42}}},
 	}
 	got, err := json.Marshal(full)
 	require.NoError(t, err)
@@ -37,10 +38,11 @@ func TestReportKeys(t *testing.T) {
 		`"net":{"snapshots_expected":15,"snapshots_received":16,"delivered_ratio":0.99,"bytes_per_client_s":17.5,"latency_p50_ms":1.5,"latency_p90_ms":2.5,"latency_p99_ms":3.5,"latency_p999_ms":4.5,"latency_max_ms":5.5},`+
 		`"handles":{"live":18,"hidden":19,"pending":20,"stale":21,"probes":22,"confusions":23,"commands_sent":24,"commands_executed":25,"commands_rejected":26},`+
 		`"joins":{"join_count":27,"join_p50_ms":1.5,"join_p99_ms":3.5,"join_max_ms":5.5},`+
+		`"outages":{"connections_lost":46,"sessions_resumed":47,"sessions_anew":48,"worlds_anew":49,"commands_unanswered":50,"recovery_p50_ms":1.5,"recovery_p99_ms":3.5,"recovery_max_ms":5.5},`+
 		`"cost":{"snapshots_sent":43,"cpu_us_per_snapshot":44.5,"cores":0.5,"packets_per_snapshot":2.5,"bytes_per_snapshot":900,"resident_bytes":45},`+
 		`"storm":{"witnesses":28,"storm_snapshots_expected":29,"storm_snapshots_received":30,"storm_delivered_ratio":0.99,"storm_all_in_s":1.5},`+
 		`"attacks":{"attackers":31,"sessions":32,"half_open":33,"messages":34,"closed":{"too-slow":35}},`+
-		`"series":[{"elapsed_s":1.5,"bots":36,"connected":37,"failed":38,`+
+		`"series":[{"elapsed_s":1.5,"bots":36,"connected":37,"lost":51,"failed":38,`+
 		`"net":{"snapshots_expected":0,"snapshots_received":0,"delivered_ratio":null,"bytes_per_client_s":0,"latency_p50_ms":null,"latency_p90_ms":null,"latency_p99_ms":null,"latency_p999_ms":null,"latency_max_ms":null},`+
 		`"handles":{"live":0,"hidden":0,"pending":0,"stale":0,"probes":0,"confusions":0,"commands_sent":0,"commands_executed":0,"commands_rejected":0},`+
 		`"server":{"tick_mean_ms":39,"tick_p99_ms":40,"awake":41,"asleep":42}}]}`,

@@ -30,7 +30,8 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &run{config: c, schema: schema, begun: time.Now(), sampler: newSampler()}
+	c.began = time.Now()
+	r := &run{config: c, schema: schema, begun: c.began, sampler: newSampler()}
 	for i := range c.Bots {
 		if c.attacks(i) {
 			continue
@@ -154,6 +155,9 @@ func (r *run) life(ctx context.Context, b *bot) outcome {
 		staying, leave := r.stay(ctx, b)
 		err := b.play(staying)
 		leave()
+		if err == nil {
+			err = b.missing()
+		}
 		if err != nil {
 			return r.broken(b, err)
 		}
@@ -220,6 +224,7 @@ func (r *run) report(interrupted bool) *Report {
 	report.Net = total.net()
 	report.Net.Latency = latencyOf(r.sampler.all)
 	report.Joins = joinsOf(total.joins)
+	report.Outages = total.outages.report()
 	report.Series = r.sampler.series
 	switch r.config.Scenario {
 	case JoinStorm:

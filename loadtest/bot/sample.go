@@ -33,6 +33,9 @@ func (s *sampler) sample(elapsed time.Duration, bots []*bot) Progress {
 		if b.board.connected {
 			p.Connected++
 		}
+		if b.board.lost {
+			p.Lost++
+		}
 		if b.board.failed {
 			p.Failed++
 		}

@@ -51,6 +51,13 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 	if j := r.Joins; j.MaxMs != nil {
 		line("joins", "%s: p50 %.0f   p99 %.0f   max %.0f ms from dial to first snapshot", grouped(j.Count), *j.P50Ms, *j.P99Ms, *j.MaxMs)
 	}
+	if o := r.Outages; o.Lost > 0 {
+		line("outages", "%s connections lost: %s sessions resumed, %s anew, %s in another run of the world; %s commands without an answer",
+			grouped(o.Lost), grouped(o.Resumed), grouped(o.Anew), grouped(o.NewWorlds), grouped(o.Unanswered))
+		if o.MaxMs != nil {
+			line("", "p50 %.0f   p99 %.0f   max %.0f ms from the last snapshot before to the first one after", *o.P50Ms, *o.P99Ms, *o.MaxMs)
+		}
+	}
 	r.writeScenario(line)
 	h := r.Handles
 	line("probes", "%s live   %s hidden   %s pending   %s stale", grouped(h.Live), grouped(h.Hidden), grouped(h.Pending), grouped(h.Stale))

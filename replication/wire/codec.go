@@ -37,7 +37,7 @@ func NewCodec(s *Schema, t *Tables) *Codec {
 // planPart makes the plan of component i, for owners or for everybody else.
 func (c *Codec) planPart(i int, owner bool) part {
 	p := c.schema.planPart(i, owner)
-	p.ground = c.tables.groundOf(p.shape)
+	p.set, p.ground = c.tables.setOf(p.shape), c.tables.groundOf(p.shape)
 	for g := range p.groups {
 		p.groups[g].heads = c.tables.headsOf(p.shape, g, p.groups[g].ways)
 	}
@@ -122,8 +122,8 @@ func ringSum(was uint32, d int64, most uint32) uint32 {
 }
 
 // scale is the code for a residual of a lane, by what is known by then.
-func (c *Codec) scale(lane int, f *forecast) int {
-	w := &c.tables.scale[lane][f.attached][f.speed]
+func (f *forecast) scale(lane int) int {
+	w := &f.set.scale[lane][f.attached][f.speed]
 	sum := int32(128)
 	for i := range w {
 		sum += w[i] * f.feature[i]
@@ -267,13 +267,13 @@ func (f *forecast) miss(lane int, d int64) {
 func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint32, width uint, f *forecast) {
 	d := ringDifference(now, expected, most)
 	m := uint64(absolute(d))
-	scale := c.scale(lane, f)
+	scale := f.scale(lane)
 	symbol, low := bucket(m)
 	if c.tally != nil {
 		c.tally.residual(lane, scale, symbol, d, f)
 	}
 	f.miss(lane, d)
-	code := c.tables.residualCodes[lane][scale]
+	code := f.set.codes[lane][scale]
 	switch {
 	case symbol == symbolEscape:
 		code.write(w, symbol, uint64(now), width)
@@ -349,7 +349,7 @@ func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, pa
 }
 
 func (c *Codec) readResidual(r *BitReader, lane int, expected uint32, fd *field, most uint32, width uint, f *forecast) uint32 {
-	symbol := c.tables.residualCodes[lane][c.scale(lane, f)].read(r)
+	symbol := f.set.codes[lane][f.scale(lane)].read(r)
 	if symbol == symbolEscape {
 		v := uint32(r.Read(width))
 		if v > most {

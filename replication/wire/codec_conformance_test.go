@@ -31,14 +31,18 @@ type (
 		position, rotation, flag int
 		groups                   [][2]int
 	}
-	strangerTables struct {
+	strangerSet struct {
 		position  [4][4][5][3][4]int64
 		rotation  [4][4][5][3]int64
 		scale     [8][4][5][12]int64
 		residuals [8][32][]byte
-		gaps      []byte
-		grounds   map[string][3]int64
-		heads     map[string][48][]byte
+	}
+	strangerTables struct {
+		sets    []*strangerSet
+		ofShape map[string]*strangerSet
+		gaps    []byte
+		grounds map[string][3]int64
+		heads   map[string][48][]byte
 	}
 	quaternion  [4]int64
 	vector      [3]int64
@@ -119,7 +123,7 @@ func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
 
 // readTables reads section 7.
 func readTables(b []byte) (t strangerTables) {
-	s := stranger{b: b, bit: 8 * len("worldd tables 1\n")}
+	s := stranger{b: b, bit: 8 * len("worldd tables 2\n")}
 	number := func() int64 {
 		u, shift := uint64(0), 0
 		for {
@@ -137,23 +141,33 @@ func readTables(b []byte) (t strangerTables) {
 		return all
 	}
 	shape := func() string { return string(lengths(int(s.take(8)))) }
-	for i := range 4 * 4 * 5 {
-		for axis := range 3 {
-			for w := range 4 {
-				t.position[i/20][i/5%4][i%5][axis][w] = number()
+	t.ofShape = map[string]*strangerSet{}
+	for range s.uvarint("sets") {
+		set := &strangerSet{}
+		t.sets = append(t.sets, set)
+		for range s.uvarint("shapes") {
+			if name := shape(); t.ofShape[name] == nil {
+				t.ofShape[name] = set
 			}
 		}
-		for w := range 3 {
-			t.rotation[i/20][i/5%4][i%5][w] = number()
+		for i := range 4 * 4 * 5 {
+			for axis := range 3 {
+				for w := range 4 {
+					set.position[i/20][i/5%4][i%5][axis][w] = number()
+				}
+			}
+			for w := range 3 {
+				set.rotation[i/20][i/5%4][i%5][w] = number()
+			}
 		}
-	}
-	for i := range 8 * 4 * 5 {
-		for w := range 12 {
-			t.scale[i/20][i/5%4][i%5][w] = number()
+		for i := range 8 * 4 * 5 {
+			for w := range 12 {
+				set.scale[i/20][i/5%4][i%5][w] = number()
+			}
 		}
-	}
-	for i := range 8 * 32 {
-		t.residuals[i/32][i%32] = lengths(43)
+		for i := range 8 * 32 {
+			set.residuals[i/32][i%32] = lengths(43)
+		}
 	}
 	t.gaps = lengths(43)
 	t.grounds, t.heads = map[string][3]int64{}, map[string][48][]byte{}
@@ -313,6 +327,14 @@ func at(words []uint32, i int) vector {
 
 func minus(a, b vector) vector { return vector{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
 
+// of is the set that a shape is coded by.
+func (t *strangerTables) of(shape string) *strangerSet {
+	if set := t.ofShape[shape]; set != nil {
+		return set
+	}
+	return t.sets[0]
+}
+
 // forecast is section 5, of component i.
 func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f strangerWay) {
 	f.attached, f.zone = 3, 3
@@ -371,7 +393,7 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 			f.feature[10] = mag(max(B[g[0]]-g[1], 0))
 		}
 		f.speed = stepOf(size>>8, 8, 40, 160, 500)
-		for i, w := range t.position[f.zone][f.attached][f.speed] {
+		for i, w := range t.of(p.shape).position[f.zone][f.attached][f.speed] {
 			v := B[i] + (f.own[i]*w[0]+carried[i]*w[1]+f.mismatch[i]*w[2]+w[3]*2048+1<<15)>>16
 			f.expected[i] = min(max(v, 0), int64(u.fields[0].largest))
 		}
@@ -402,7 +424,7 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 				f.feature[11] = mag(turn.less(ride).size() >> 3)
 			}
 			turns = turn.size()
-			w := t.rotation[f.zone][f.attached][stepOf(turns, 100, 500, 2000, 5000)]
+			w := t.of(p.shape).rotation[f.zone][f.attached][stepOf(turns, 100, 500, 2000, 5000)]
 			for i := range f.facing {
 				f.facing[i] += (turn[i]*w[0] + ride[i]*w[1] + twist[i]*w[2] + 128) >> 8
 			}
@@ -466,10 +488,10 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 		var missed, missedTurn int64
 		residual := func(lane int, expected, largest int64, n int) uint32 {
 			sum := int64(128)
-			for i, w := range t.scale[lane][f.attached][f.speed] {
+			for i, w := range t.of(p.shape).scale[lane][f.attached][f.speed] {
 				sum += w * f.feature[i]
 			}
-			symbol := s.symbol(t.residuals[lane][min(max(sum>>8, 0), 31)])
+			symbol := s.symbol(t.of(p.shape).residuals[lane][min(max(sum>>8, 0), 31)])
 			var d int64
 			switch {
 			case symbol == 42:

@@ -20,7 +20,7 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 	c.forecast(&c.parts[0], past, &f)
 	head := c.parts[0].groups[0].heads[f.context]
 	s.fields[0].expect(past, &f)
-	residual := c.tables.residualCodes[laneNumber][c.scale(laneNumber, &f)]
+	residual := f.set.codes[laneNumber][f.scale(laneNumber)]
 	read := func(write func(w *BitWriter)) (uint32, error) {
 		var w BitWriter
 		head.write(&w, 1, 0, 0)

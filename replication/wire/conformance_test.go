@@ -268,6 +268,7 @@ func (s *stranger) state(schema []strangerComponent, tables *strangerTables, ten
 	n := s.uvarint("rows")
 	var rows []*strangerRow
 	var x uint32
+	components := 0
 	if n > 0 {
 		k := int(s.named(4, "order of skips"))
 		usualAge, usualGap := s.baseline(tick)
@@ -282,6 +283,7 @@ func (s *stranger) state(schema []strangerComponent, tables *strangerTables, ten
 			}
 			rows = append(rows, row)
 			slot++
+			components += bits.OnesCount32(row.who.mask)
 			x = (x ^ row.who.handle.Index()) * 0x9e3779b1
 			x ^= x >> 15
 			x = (x ^ row.who.handle.Generation()) * 0x85ebca77
@@ -290,6 +292,9 @@ func (s *stranger) state(schema []strangerComponent, tables *strangerTables, ten
 	}
 	if (x^x>>16)&0xffff != fold {
 		s.fail("fold %04x, want %04x", (x^x>>16)&0xffff, fold)
+	}
+	if n > 256 || components > 512 {
+		s.fail("%d rows of %d components", n, components)
 	}
 	s.rows(schema, tables, uint32(tick), rows)
 	s.done()

@@ -107,6 +107,7 @@ type forecast struct {
 	speed    int
 	zone     int
 	context  int // of heads
+	set      *tableSet
 	feature  [features]int32
 	missed   int64 // sums of residuals
 	missTurn int64
@@ -132,7 +133,7 @@ func length(v *[3]int64) int64 { return absolute(v[0]) + absolute(v[1]) + absolu
 
 // forecast fills f for part p.
 func (c *Codec) forecast(p *part, past *Past, f *forecast) {
-	*f = forecast{attached: attachments - 1, zone: zones - 1}
+	*f = forecast{attached: attachments - 1, zone: zones - 1, set: p.set}
 	f.feature[featureOne] = 16
 	var moves int64
 	if p.position >= 0 {
@@ -199,7 +200,7 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
 	most := int64(p.units[p.position].wide)
 	for i := range f.position {
-		w := &c.tables.position[i][f.zone][f.attached][f.speed]
+		w := &f.set.position[i][f.zone][f.attached][f.speed]
 		sum := own[i]*int64(w[0]) + carried[i]*int64(w[1]) + mismatch[i]*int64(w[2]) + int64(w[3])<<(fractionBits+3)
 		f.position[i] = min(max(from[i]+(sum+1<<15)>>16, 0), most)
 	}
@@ -247,7 +248,7 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns int64,
 			f.feature[featureQuarrel] = magnitude(f.turning[0].minus(f.turning[1]).size() >> 3)
 		}
 		turns = f.turning[0].size()
-		w := &c.tables.rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
+		w := &f.set.rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
 		var sum [4]int64
 		for i := range sum {
 			sum[i] = int64(q[i]) + (int64(f.turning[0][i])*int64(w[0])+int64(f.turning[1][i])*int64(w[1])+int64(f.turning[2][i])*int64(w[2])+1<<7)>>8

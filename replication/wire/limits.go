@@ -23,6 +23,11 @@ const (
 	// bits say little or much. At 37 bits for a row, more would not fit.
 	MaxRows = 256
 
+	// MaxParts bounds the components of all rows of one State datagram, for the
+	// same reason: each is forecast, and need take no more than a bit. Two for
+	// each of MaxRows.
+	MaxParts = 512
+
 	// MaxComponents is the number of component types a schema can hold: the
 	// width of Row.Mask.
 	MaxComponents = 32

@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // A codec works through the units of a component: what is said to have changed
 // or not as a whole.
 type unit struct {
@@ -34,10 +36,11 @@ type part struct {
 	rotation  int // the unit that is the rotation, or -1: the first one
 	flag      int // word of the first bool, which heads depend on, or -1
 	linear    bool
-	turning   bool    // the rotation is predicted, too
-	anchor    int     // word of the parent's handle, or -1
-	ground    *ground // what the tables know of places, or nil
-	shape     string  // what units there are: a table of heads belongs to a shape
+	turning   bool      // the rotation is predicted, too
+	anchor    int       // word of the parent's handle, or -1
+	set       *tableSet // what it is forecast and coded with
+	ground    *ground   // what the tables know of places, or nil
+	shape     string    // what units there are: a table of heads belongs to a shape
 }
 
 // group is a run of units that share a head: one symbol that holds a digit of
@@ -114,6 +117,13 @@ func (u unit) letter(f *field) string {
 		return predicted[u.kind : u.kind+1]
 	}
 	return plain[u.kind : u.kind+1]
+}
+
+// hasResiduals says whether a unit is coded by how it differs from a forecast.
+func (p *part) hasResiduals() bool {
+	return slices.ContainsFunc(p.units, func(u unit) bool {
+		return u.kind == unitPosition || u.kind == unitRotation || u.kind == unitVector || u.kind == unitNumber
+	})
 }
 
 // group shares out the units among heads, as many to one as its code can tell

@@ -13,6 +13,18 @@ import (
 // from recorded rows by a Trainer, or are the defaults, and are read-only. Both
 // sides must have the same: Hello and Welcome compare their Version.
 type Tables struct {
+	sets    []*tableSet // a component is coded by that of its shape, or else by the first
+	gaps    [residualCodes]uint8
+	heads   []headLengths
+	grounds []ground
+	version uint32
+
+	gapCode *code
+}
+
+// tableSet is what rows of some shapes of component are forecast and coded with.
+type tableSet struct {
+	shapes []string
 	// Weights of displacements in a forecast, in 1/256: of the row's own, its
 	// parent's, the mismatch, and 1/256 of a quantum.
 	position [3][zones][attachments][speeds][4]int32
@@ -21,14 +33,9 @@ type Tables struct {
 	scale [lanes][attachments][speeds][features]int32
 	// Lengths of codes.
 	residuals [lanes][scales][residualCodes]uint8
-	gaps      [residualCodes]uint8
-	heads     []headLengths
-	grounds   []ground
-	version   uint32
 
 	// The codes themselves, so that all codecs share them.
-	residualCodes [lanes][scales]*code
-	gapCode       *code
+	codes [lanes][scales]*code
 }
 
 // ground is what training found of the places of one shape of component: bounds
@@ -50,13 +57,20 @@ type headLengths struct {
 }
 
 const (
-	tablesMagic = "worldd tables 1\n"
+	tablesMagic = "worldd tables 2\n"
+	// maxSets bounds the sets, and the shapes of one.
+	maxSets = 64
 	// maxWeight bounds weights, so that no forecast overflows.
 	maxWeight = 1 << 12
 	// maxHeads bounds the groups that tables have codes for.
 	maxHeads = 256
 )
 
+// The file is what cubesbench -tables wrote of the recorded cubes, with what
+// worldd train makes of 45 s of the scene storm. Tables of your own game are made
+// the same way: serve --record, then train, whose tables are these with yours in
+// place of what they know of your shapes.
+//
 //go:embed default.tables
 var defaultTables []byte
 
@@ -69,8 +83,9 @@ var parseDefaults = sync.OnceValue(func() *Tables {
 })
 
 // DefaultTables are those that ship with this version of the protocol. They are
-// trained on bodies that roll, fall, are stacked and are carried, at a baseline
-// of a tenth of a second.
+// trained on bodies that roll, fall, are stacked and are carried, with a rotation,
+// at a baseline of a tenth of a second; and on the component "body", of bodies in a
+// storm.
 func DefaultTables() *Tables { return parseDefaults() }
 
 // Version tells tables apart: FNV-1a, 32 bits, of their bytes.
@@ -80,7 +95,7 @@ func (t *Tables) Version() uint32 { return t.version }
 // goes on, what stuck to its parent moves with it, and residuals are spread
 // around a size that grows with the motion.
 func UntrainedTables() *Tables {
-	t := &Tables{}
+	t := &tableSet{}
 	for z := range zones {
 		for a := range attachments {
 			own := 0
@@ -105,10 +120,53 @@ func UntrainedTables() *Tables {
 			t.residuals[lane][s] = [residualCodes]uint8(codeLengths(expectedCounts(s, 1<<20)))
 		}
 	}
-	t.gaps = [residualCodes]uint8(codeLengths(expectedCounts(16, 1<<20)))
+	return newTables([]*tableSet{t}, [residualCodes]uint8(codeLengths(expectedCounts(16, 1<<20))), nil, nil)
+}
+
+// newTables puts tables together.
+func newTables(sets []*tableSet, gaps [residualCodes]uint8, heads []headLengths, grounds []ground) *Tables {
+	t := &Tables{sets: sets, gaps: gaps, heads: heads, grounds: grounds}
 	t.version = versionOf(t.append(nil))
 	t.compile()
 	return t
+}
+
+// With returns t with what more knows: of the shapes that more was trained with it
+// is more's, of all others t's.
+func (t *Tables) With(more *Tables) *Tables {
+	known := func(shape string) bool {
+		return slices.ContainsFunc(more.sets, func(s *tableSet) bool { return slices.Contains(s.shapes, shape) })
+	}
+	var sets []*tableSet
+	for i, s := range t.sets {
+		kept := *s
+		kept.shapes = slices.DeleteFunc(slices.Clone(s.shapes), known)
+		if i == 0 || len(kept.shapes) > 0 {
+			sets = append(sets, &kept)
+		}
+	}
+	for _, s := range more.sets {
+		if len(s.shapes) > 0 {
+			sets = append(sets, s)
+		}
+	}
+	heads := slices.DeleteFunc(slices.Clone(t.heads), func(h headLengths) bool {
+		return slices.ContainsFunc(more.heads, func(m headLengths) bool { return m.shape == h.shape })
+	})
+	grounds := slices.DeleteFunc(slices.Clone(t.grounds), func(g ground) bool {
+		return known(g.shape) || more.groundOf(g.shape) != nil
+	})
+	return newTables(sets, t.gaps, append(heads, more.heads...), append(grounds, more.grounds...))
+}
+
+// setOf is what a shape is coded by.
+func (t *Tables) setOf(shape string) *tableSet {
+	for _, s := range t.sets {
+		if slices.Contains(s.shapes, shape) {
+			return s
+		}
+	}
+	return t.sets[0]
 }
 
 // expectedCounts shares out total over the symbols of a residual whose magnitude
@@ -128,9 +186,11 @@ func expectedCounts(scale int, total float64) []uint64 {
 
 // compile makes the codes of the lengths.
 func (t *Tables) compile() {
-	for lane := range t.residuals {
-		for s := range t.residuals[lane] {
-			t.residualCodes[lane][s] = newCode(t.residuals[lane][s][:])
+	for _, set := range t.sets {
+		for lane := range set.residuals {
+			for s := range set.residuals[lane] {
+				set.codes[lane][s] = newCode(set.residuals[lane][s][:])
+			}
 		}
 	}
 	t.gapCode = newCode(t.gaps[:])
@@ -187,17 +247,25 @@ func plainHead(ways int) []uint8 {
 func (t *Tables) Bytes() []byte { return t.append(nil) }
 
 func (t *Tables) append(b []byte) []byte {
-	b = append(b, tablesMagic...)
-	for _, w := range t.weights() {
-		b = binary.AppendVarint(b, int64(*w))
+	b = appendUvarint(append(b, tablesMagic...), uint32(len(t.sets)))
+	for _, s := range t.sets {
+		b = appendUvarint(b, uint32(len(s.shapes)))
+		for _, shape := range s.shapes {
+			b = appendShape(b, shape)
+		}
+		for _, w := range s.weights() {
+			b = binary.AppendVarint(b, int64(*w))
+		}
+		for lane := range s.residuals {
+			for scale := range s.residuals[lane] {
+				b = append(b, s.residuals[lane][scale][:]...)
+			}
+		}
 	}
-	for _, lengths := range t.codes() {
-		b = append(b, lengths...)
-	}
+	b = append(b, t.gaps[:]...)
 	b = appendUvarint(b, uint32(len(t.grounds)))
 	for _, g := range t.grounds {
-		b = append(append(b, byte(len(g.shape))), g.shape...)
-		b = append(b, byte(g.axis))
+		b = append(appendShape(b, g.shape), byte(g.axis))
 		for _, bound := range g.bounds {
 			b = appendUvarint(b, uint32(bound))
 		}
@@ -205,8 +273,7 @@ func (t *Tables) append(b []byte) []byte {
 	b = appendUvarint(b, uint32(len(t.heads)))
 	for i := range t.heads {
 		h := &t.heads[i]
-		b = append(append(b, byte(len(h.shape))), h.shape...)
-		b = append(b, byte(h.group), byte(h.ways))
+		b = append(appendShape(b, h.shape), byte(h.group), byte(h.ways))
 		for _, lengths := range h.lengths {
 			b = append(b, lengths...)
 		}
@@ -214,8 +281,12 @@ func (t *Tables) append(b []byte) []byte {
 	return b
 }
 
+func appendShape(b []byte, shape string) []byte {
+	return append(append(b, byte(len(shape))), shape...)
+}
+
 // weights are all weights, in the order of the file.
-func (t *Tables) weights() (all []*int32) {
+func (t *tableSet) weights() (all []*int32) {
 	for z := range zones {
 		for a := range attachments {
 			for s := range speeds {
@@ -242,17 +313,6 @@ func (t *Tables) weights() (all []*int32) {
 	return all
 }
 
-// codes are the lengths of all codes of residuals and gaps, in the order of the
-// file.
-func (t *Tables) codes() (all [][]uint8) {
-	for lane := range t.residuals {
-		for s := range t.residuals[lane] {
-			all = append(all, t.residuals[lane][s][:])
-		}
-	}
-	return append(all, t.gaps[:])
-}
-
 // ParseTables reads tables from a file's bytes. Whatever they are, a Codec with
 // tables that are accepted reads any input without harm.
 func ParseTables(b []byte) (*Tables, error) {
@@ -261,18 +321,18 @@ func ParseTables(b []byte) (*Tables, error) {
 	}
 	t := &Tables{version: versionOf(b)}
 	c := cursor{rest: b[len(tablesMagic):]}
-	for _, w := range t.weights() {
-		v, n := binary.Varint(c.rest)
-		if n <= 0 || v < -maxWeight || v > maxWeight {
-			return nil, bad("tables: a weight is cut off or beyond %d", maxWeight)
+	for range c.uvarint(maxSets, "number of sets") {
+		t.sets = append(t.sets, c.tableSet())
+		if c.err != nil {
+			return nil, c.err
 		}
-		*w, c.rest = int32(v), c.rest[n:]
 	}
-	for _, lengths := range t.codes() {
-		c.lengths(lengths)
+	if c.err == nil && len(t.sets) == 0 {
+		c.fail("tables: no set of codes")
 	}
+	c.lengths(t.gaps[:])
 	for range c.uvarint(maxHeads, "number of grounds") {
-		g := ground{shape: string(c.bytes(int(c.byte("shape")), "shape")), axis: int(c.byte("axis"))}
+		g := ground{shape: c.shape(), axis: int(c.byte("axis"))}
 		for i := range g.bounds {
 			g.bounds[i] = int64(c.uvarint(1<<32-1, "bound"))
 		}
@@ -282,7 +342,7 @@ func ParseTables(b []byte) (*Tables, error) {
 		t.grounds = append(t.grounds, g)
 	}
 	for range c.uvarint(maxHeads, "number of heads") {
-		h := headLengths{shape: string(c.bytes(int(c.byte("shape")), "shape"))}
+		h := headLengths{shape: c.shape()}
 		h.group, h.ways = int(c.byte("group")), int(c.byte("ways"))
 		if c.err == nil && (h.ways < 2 || h.ways > maxSymbols) {
 			c.fail("tables: head of %d symbols, want 2 to %d", h.ways, maxSymbols)
@@ -301,6 +361,31 @@ func ParseTables(b []byte) (*Tables, error) {
 	}
 	t.compile()
 	return t, nil
+}
+
+// shape reads the shape of a component.
+func (c *cursor) shape() string { return string(c.bytes(int(c.byte("shape")), "shape")) }
+
+// tableSet reads the weights and codes of some shapes.
+func (c *cursor) tableSet() *tableSet {
+	s := &tableSet{}
+	for range c.uvarint(maxSets, "number of shapes") {
+		s.shapes = append(s.shapes, c.shape())
+	}
+	for _, w := range s.weights() {
+		v, n := binary.Varint(c.rest)
+		if n <= 0 || v < -maxWeight || v > maxWeight {
+			c.fail("tables: a weight is cut off or beyond %d", maxWeight)
+			return s
+		}
+		*w, c.rest = int32(v), c.rest[n:]
+	}
+	for lane := range s.residuals {
+		for scale := range s.residuals[lane] {
+			c.lengths(s.residuals[lane][scale][:])
+		}
+	}
+	return s
 }
 
 // lengths reads the lengths of one code.

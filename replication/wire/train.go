@@ -33,10 +33,20 @@ func Train(s *Schema, samples func(yield func(Sample) bool)) *Tables {
 	for range scaleRounds {
 		t = pass(s, t, samples, false).fitted(t)
 	}
-	t = pass(s, t, samples, false).coded(t)
-	t.version = versionOf(t.append(nil))
-	t.compile()
-	return t
+	return pass(s, t, samples, false).coded(t, shapes(NewCodec(s, t)))
+}
+
+// shapes are those of the components that have residuals, in order, once each.
+func shapes(c *Codec) (all []string) {
+	for _, parts := range [...][]part{c.parts, c.public} {
+		for i := range parts {
+			if parts[i].hasResiduals() {
+				all = append(all, parts[i].shape)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func pass(s *Schema, t *Tables, samples func(yield func(Sample) bool), fitting bool) *tally {
@@ -63,7 +73,8 @@ func pass(s *Schema, t *Tables, samples func(yield func(Sample) bool), fitting b
 
 // fitted is t with its weights fitted to what was seen.
 func (n *tally) fitted(t *Tables) *Tables {
-	fit := *t
+	trained, fit := *t, *t.sets[0]
+	trained.sets = []*tableSet{&fit}
 	for a := range attachments {
 		for s := range speeds {
 			for z := range zones {
@@ -79,30 +90,31 @@ func (n *tally) fitted(t *Tables) *Tables {
 			}
 		}
 	}
-	return &fit
+	return &trained
 }
 
-// coded is t with codes for the symbols that were seen.
-func (n *tally) coded(t *Tables) *Tables {
-	fit := *t
+// coded is t with codes for the symbols that were seen, for components of such
+// shapes.
+func (n *tally) coded(t *Tables, shapes []string) *Tables {
+	fit := *t.sets[0]
+	fit.shapes = shapes
 	for lane := range n.residuals {
 		for s := range n.residuals[lane] {
 			fit.residuals[lane][s] = [residualCodes]uint8(codeLengths(n.smoothed(lane, s)))
 		}
 	}
-	fit.gaps = [residualCodes]uint8(codeLengths(blend(n.gaps[:], 16)))
-	fit.heads = nil
+	var heads []headLengths
 	for key, counts := range n.heads {
 		h := headLengths{shape: key.shape, group: key.group, ways: key.ways}
 		for context := range counts {
 			h.lengths[context] = codeLengths(headCounts(counts, context))
 		}
-		fit.heads = append(fit.heads, h)
+		heads = append(heads, h)
 	}
-	slices.SortFunc(fit.heads, func(a, b headLengths) int {
+	slices.SortFunc(heads, func(a, b headLengths) int {
 		return cmp.Or(cmp.Compare(a.shape, b.shape), cmp.Compare(a.group, b.group), cmp.Compare(a.ways, b.ways))
 	})
-	return &fit
+	return newTables([]*tableSet{&fit}, [residualCodes]uint8(codeLengths(blend(n.gaps[:], 16))), heads, t.grounds)
 }
 
 // smoothed are the counts of one code with a little of its neighbours'.

@@ -80,3 +80,70 @@ func TestTraining(t *testing.T) {
 	empty := wire.Train(s, each(nil))
 	require.InDelta(t, before, bitsOf(s, empty, others), float64(before)/10)
 }
+
+// Tables of several trainings code each shape by those that knew it, and any other
+// by the first.
+func TestTablesOfSeveralShapes(t *testing.T) {
+	s := wire.NewSchema()
+	samples := thrown(t, s, 1)
+	other := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](other, "body"))
+	r := rand.New(rand.NewPCG(4, 4))
+	var bodies []wire.Sample
+	for range 400 {
+		rows := states(other, r, 3)
+		bodies = append(bodies, wire.Sample{Row: rows[2], Past: &wire.Past{Base: rows[1].Words, Older: rows[0].Words, Age: 3, Gap: 3}, Gap: -1})
+	}
+	falling, shaken := wire.Train(s, each(samples)), wire.Train(other, each(bodies))
+	both := falling.With(shaken)
+	require.Equal(t, bitsOf(s, falling, samples), bitsOf(s, both, samples))
+	require.Equal(t, bitsOf(other, shaken, bodies), bitsOf(other, both, bodies))
+	require.Less(t, bitsOf(other, both, bodies), bitsOf(other, falling, bodies))
+	read, err := wire.ParseTables(both.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, both.Bytes(), read.Bytes())
+	require.Equal(t, bitsOf(other, both, bodies), bitsOf(other, read, bodies))
+
+	again := both.With(shaken)
+	require.Equal(t, both.Bytes(), again.Bytes(), "what is known is replaced")
+	plain := both.With(falling) // the first set is nobody's any more, and what the rest is coded by
+	require.Equal(t, bitsOf(s, falling, samples), bitsOf(s, plain, samples))
+	require.Equal(t, bitsOf(other, shaken, bodies), bitsOf(other, plain, bodies))
+}
+
+// What ships knows the shape of the component "body".
+func TestDefaultTablesKnowBodies(t *testing.T) {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
+	type fall struct {
+		Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"`
+		Velocity [3]float32 `net:"range=-128..128,step=1/32,predict=linear"`
+		Lit      bool       // of no shape that was trained on
+	}
+	strange := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[fall](strange, "fall"))
+	var known, unknown []wire.Sample
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		v, at := wire.Body{}, [3][]uint32{}
+		for i := range v.Position {
+			v.Position[i], v.Velocity[i] = r.Float32()*100-50, float32(r.NormFloat64()*3)
+		}
+		for step := range at {
+			for i := range v.Position {
+				v.Position[i] += v.Velocity[i] * 0.05
+				v.Velocity[i] = v.Velocity[i]*0.98 + float32(r.NormFloat64()*0.05)
+			}
+			row := newRow(s, 1)
+			s.Quantise(0, unsafe.Pointer(&v), row.Words)
+			at[step] = row.Words
+		}
+		sample := func(extra ...uint32) wire.Sample {
+			words := func(i int) []uint32 { return append(append([]uint32(nil), at[i]...), extra...) }
+			return wire.Sample{Row: wire.Row{Mask: 1, Words: words(2)}, Past: &wire.Past{Base: words(1), Older: words(0), Age: 3, Gap: 3}}
+		}
+		known, unknown = append(known, sample()), append(unknown, sample(0))
+	}
+	tables := wire.DefaultTables()
+	require.Less(t, bitsOf(s, tables, known)*10, bitsOf(strange, tables, unknown)*9)
+}

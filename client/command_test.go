@@ -1,0 +1,60 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+func result(m wire.Result) []byte {
+	m.Target = walker
+	return wire.AppendFrame(nil, wire.TypeResult, m.Append(nil))
+}
+
+// C5: answered, rejected or unanswered.
+func TestFutures(t *testing.T) {
+	s := newStudio(t, 1, near, near).session
+	var all []*client.Future
+	for i := range uint32(client.MaxUnanswered) {
+		f, err := s.Command("eat", walker, nil)
+		require.NoError(t, err)
+		require.Equal(t, i+1, f.ID())
+		all = append(all, f)
+	}
+	_, err := s.Command("eat", walker, nil)
+	require.ErrorContains(t, err, "send fewer")
+
+	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1 << 20, Verdict: wire.Live})), "to nothing that was asked")
+	_, done := all[0].Poll()
+	require.False(t, done)
+	_, err = all[0].Wait(context.Background())
+	require.ErrorContains(t, err, "Poll")
+	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1, Verdict: wire.Live})))
+	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 2, Code: wire.CommandRefused, Verdict: wire.Live, Text: "not hungry"})))
+	r, err := all[0].Wait(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, client.Result{ID: 1, Target: walker, Verdict: wire.Live}, r)
+
+	_, err = all[1].Wait(context.Background())
+	var refused *client.Rejection
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, client.Rejection{Code: wire.CommandRefused, Target: walker, Verdict: wire.Live, Text: "not hungry"}, *refused)
+	require.Equal(t, wire.CommandRefused, wire.CodeOf(err))
+
+	_, done = all[2].Poll()
+	require.False(t, done)
+	s.Lost(errors.New("the cat"))
+	for _, f := range all[2:] {
+		_, err := f.Wait(context.Background())
+		require.ErrorIs(t, err, client.ErrUnanswered)
+	}
+	_, err = s.Command("eat", walker, nil)
+	require.ErrorIs(t, err, client.ErrNotJoined)
+	stats := s.Stats()
+	require.EqualValues(t, []uint64{1024, 1, 1022}, []uint64{stats.Commands, stats.Rejected, stats.Unanswered})
+}

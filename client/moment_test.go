@@ -1,0 +1,201 @@
+package client_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+var near = simtest.Conditions{DelayMin: ms(20)}
+
+// An entity at rest is not sent. When it moves again, it does so from where it
+// was shown, and not as if it had crept along all the time.
+func TestAtAfterARest(t *testing.T) {
+	s := newStudio(t, 3, near, near)
+	const wakes = studioFirstTick + 3*studioTickHz - 1 // between two snapshots
+	s.motion = func(tick uint32) (wire.Body, bool) {
+		if tick < wakes {
+			return walk(studioFirstTick), tick == studioFirstTick
+		}
+		return walk(studioFirstTick + tick - wakes), true
+	}
+	shown, moved := 0.0, 0.0
+	s.frame = func() {
+		x, m := s.shown()
+		require.InDelta(t, walked(max(m.Tick, wakes)-wakes+studioFirstTick), x, 0.03, "tick %v", m.Tick)
+		require.LessOrEqual(t, x-shown, 3*0.016+0.02, "no leap")
+		shown = x
+		if moved == 0 && x > 0 {
+			moved = m.Tick
+		}
+	}
+	s.play(5 * time.Second)
+	require.InDelta(t, wakes, moved, 4)
+}
+
+// An entity that is sent seldom, since there is much that is more urgent, moves
+// on when it is sent, in the time that is left, and not at once.
+func TestAtOfWhatIsSentSeldom(t *testing.T) {
+	const seldom = 12 // ticks
+	s := newStudio(t, 3, near, near)
+	s.motion = func(tick uint32) (wire.Body, bool) { return walk(tick), tick%seldom == 0 }
+	s.play(3 * time.Second)
+	shown, most := math.Inf(1), 0.0
+	s.frame = func() {
+		x, _ := s.shown()
+		most = max(most, x-shown)
+		require.GreaterOrEqual(t, x, min(shown, x))
+		shown = x
+	}
+	s.play(10 * time.Second)
+	const even, left = 3 * 0.016, studioTickHz/studioSnapshotHz - 1
+	require.LessOrEqual(t, most, even*seldom/left)
+	require.GreaterOrEqual(t, most, 2*even)
+}
+
+// When snapshots fail to come, what is predicted goes on for a quarter second
+// and then stands; one that was at rest stays at rest.
+func TestAtWhenNothingComes(t *testing.T) {
+	s := newStudio(t, 3, near, near)
+	s.play(2 * time.Second)
+	_, m := s.shown()
+	newest := float64(s.session.Replica().Tick())
+	require.Less(t, m.Tick, newest)
+	s.down.SetConditions(simtest.Conditions{Loss: 1})
+	s.play(150 * time.Millisecond)
+	x, m := s.shown()
+	require.Greater(t, m.Tick, newest)
+	require.InDelta(t, walked(m.Tick), x, 0.02)
+	s.play(5 * time.Second)
+	x, m = s.shown()
+	newest = float64(s.session.Replica().Tick())
+	require.Greater(t, m.Tick, newest+100)
+	require.InDelta(t, walked(newest+studioTickHz/4), x, 0.05)
+
+	// It stopped before the link was cut: the last snapshots did not have it.
+	s = newStudio(t, 3, near, near)
+	const stops = studioFirstTick + studioTickHz
+	s.motion = func(tick uint32) (wire.Body, bool) { return walk(min(tick, stops)), tick <= stops }
+	s.play(2 * time.Second)
+	s.down.SetConditions(simtest.Conditions{Loss: 1})
+	s.play(time.Second)
+	x, _ = s.shown()
+	require.InDelta(t, walked(stops), x, 0.01)
+}
+
+// An entity that comes into view stands in its first state; one that comes anew
+// does not glide from where it was.
+func TestAtEnter(t *testing.T) {
+	s := newStudio(t, 3, near, near)
+	s.play(20 * time.Millisecond)
+	x, m := s.shown()
+	require.Zero(t, m.Tick, "no snapshot yet")
+	require.Zero(t, x)
+	s.play(time.Second)
+	s.motion = func(tick uint32) (wire.Body, bool) {
+		b := walk(tick)
+		b.Position[2] = 500
+		return b, true
+	}
+	s.enter(2, walker)
+	m = s.session.Render(s.time())
+	body, ok := s.body.At(s.session.Replica().Entity(walker), m)
+	require.True(t, ok)
+	require.EqualValues(t, 500, body.Position[2])
+}
+
+func TestAtJumps(t *testing.T) {
+	s := newStudio(t, 3, near, near)
+	const leaps = studioFirstTick + 2*studioTickHz
+	s.motion = func(tick uint32) (wire.Body, bool) {
+		b := walk(tick)
+		if tick >= leaps {
+			b.Position[2] = 300
+		}
+		return b, true
+	}
+	between := map[bool]int{} // frames neither here nor there, by whether it was told to jump
+	s.frame = func() {
+		m := s.session.Render(s.time())
+		e := s.session.Replica().Entity(walker)
+		glide, _ := s.body.At(e, m)
+		leap, _ := s.body.Jumping(func(from, to wire.Body, ticks uint32) bool {
+			require.EqualValues(t, studioTickHz/studioSnapshotHz, ticks)
+			return math.Abs(float64(to.Position[2]-from.Position[2])) > 10*float64(ticks)/studioTickHz
+		}).At(e, m)
+		for jump, z := range map[bool]float32{false: glide.Position[2], true: leap.Position[2]} {
+			if z > 0 && z < 300 {
+				between[jump]++
+			}
+		}
+		if m.Tick >= leaps {
+			require.EqualValues(t, 300, leap.Position[2])
+		}
+	}
+	s.play(4 * time.Second)
+	require.Zero(t, between[true])
+	require.NotZero(t, between[false])
+}
+
+// The replica of a game keeps the states that frames need, however fast the
+// server moves on with its baselines; that of a bot, which shows no frames, does
+// not.
+func TestStatesForFrames(t *testing.T) {
+	states := func(span uint32) int {
+		p := newPeer(t, 1, 100)
+		p.replica.KeepFor(span)
+		p.send(p.enter(h(5, 1), 7))
+		for seq := uint32(1); seq <= 60; seq++ {
+			u := update{h: h(5, 1), age: whole, now: seq}
+			if seq > 2 {
+				u.age, u.base, u.gap, u.older = 1, seq-1, 1, seq-2
+			}
+			p.apply(client.Applied, p.state(seq, 1, u))
+		}
+		return client.StatesOf(p.replica.Entity(h(5, 1)))
+	}
+	require.LessOrEqual(t, states(0), 5)
+	require.GreaterOrEqual(t, states(20), 20)
+	require.LessOrEqual(t, states(20), 23)
+	require.Equal(t, wire.MaxStates, states(1000))
+}
+
+func TestAtAllocatesNothing(t *testing.T) {
+	s := newStudio(t, 3, near, near)
+	s.play(time.Second)
+	e := s.session.Replica().Entity(walker)
+	jumpy := s.body.Jumping(func(from, to wire.Body, _ uint32) bool { return from.Position[0] > to.Position[0] })
+	sum := float32(0)
+	allocated := testing.AllocsPerRun(100, func() {
+		s.now++
+		m := s.session.Render(s.time())
+		a, _ := s.body.At(e, m)
+		b, _ := jumpy.At(e, m)
+		sum += a.Position[0] + b.Position[0]
+	})
+	require.NotZero(t, sum)
+	if !invariants.Enabled {
+		require.Zero(t, allocated)
+	}
+}
+
+// BenchmarkAt is what one entity costs in a frame: a body, of which half a
+// second of states is kept.
+func BenchmarkAt(b *testing.B) {
+	s := newStudio(b, 3, near, near)
+	s.frame = func() { s.session.Render(s.time()) }
+	s.play(2 * time.Second)
+	e, m := s.session.Replica().Entity(walker), s.session.Render(s.time())
+	require.Greater(b, client.StatesOf(e), 10)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = s.body.At(e, m)
+	}
+}

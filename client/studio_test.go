@@ -1,0 +1,176 @@
+package client_test
+
+import (
+	"math"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+const (
+	studioTickHz     = 60
+	studioSnapshotHz = 30
+	studioFirstTick  = 5000
+	studioHz         = 10_000 // steps of simulated time a second
+	studioFrame      = 160    // steps: a frame in 16 ms
+)
+
+// studio plays a server over a simulated link to a session whose game draws
+// frames. One entity moves as told. Time is counted in tenths of a millisecond,
+// and the server's tick is known to the test exactly.
+type studio struct {
+	t        testing.TB
+	schema   *wire.Schema
+	codec    *wire.Codec
+	session  *client.Session
+	down, up *simtest.Link
+	body     client.Component[wire.Body]
+
+	motion  func(tick uint32) (body wire.Body, sent bool)
+	frame   func() // called for each frame
+	arrived func(in wire.Input, tick uint32)
+
+	now    int64
+	tick   uint32
+	seq    uint32
+	parts  int    // datagrams of a snapshot besides the first, without rows
+	last   []byte // the newest snapshot
+	echo   uint32
+	heard  int64 // when echo arrived
+	frozen int64 // the server stands still until then
+	behind int64 // by how much it is late since
+}
+
+func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
+	s := &studio{
+		t: t, schema: wire.NewSchema(), tick: studioFirstTick - 1,
+		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
+		frame: func() {}, arrived: func(wire.Input, uint32) {},
+	}
+	require.NoError(t, wire.AddComponent[wire.Body](s.schema, "body"))
+	s.codec = wire.NewCodec(s.schema, wire.DefaultTables())
+	var err error
+	s.body, err = client.ComponentOf[wire.Body](s.schema, "body")
+	require.NoError(t, err)
+	s.session, err = client.NewSession(client.SessionConfig{Schema: s.schema})
+	require.NoError(t, err)
+	s.motion = func(tick uint32) (wire.Body, bool) { return walk(tick), true }
+	welcome := wire.Welcome{
+		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1,
+		GenerationFloor: 1, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10,
+	}
+	stream := wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))
+	require.NoError(t, s.session.ReceiveStream(stream))
+	return s
+}
+
+// walk is along x, 3 m a second.
+func walk(tick uint32) wire.Body {
+	return wire.Body{Position: [3]float32{float32(walked(float64(tick))), 0, 0}, Velocity: [3]float32{3, 0, 0}}
+}
+
+func walked(tick float64) float64 { return 3 * (tick - studioFirstTick) / studioTickHz }
+
+func (s *studio) time() time.Duration { return time.Duration(s.now) * time.Second / studioHz }
+
+// trueTick is the tick that the server is at, fractions included.
+func (s *studio) trueTick() float64 {
+	return studioFirstTick + float64(s.now-s.behind)*studioTickHz/studioHz
+}
+
+func (s *studio) words(tick uint32) (wire.Row, bool) {
+	body, sent := s.motion(tick)
+	row := wire.Row{Mask: 1, Words: make([]uint32, s.schema.Words())}
+	s.schema.Quantise(0, unsafe.Pointer(&body), row.Words)
+	return row, sent
+}
+
+// enter shows the entity of a handle to the client.
+func (s *studio) enter(number uint32, h bulk.Handle) {
+	row, _ := s.words(s.tick)
+	var w wire.BitWriter
+	s.schema.AppendFull(&w, row)
+	body := wire.AppendStructureHeader(nil, number, s.tick)
+	body = wire.AppendRecord(body, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
+	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body)))
+}
+
+var walker = h(0, 1)
+
+// play goes on for that long.
+func (s *studio) play(d time.Duration) {
+	for end := s.now + int64(d.Seconds()*studioHz); s.now < end; s.now++ {
+		if s.now < s.frozen {
+			s.behind++
+		} else if uint32(math.Floor(s.trueTick())) > s.tick {
+			s.step()
+		}
+		for _, d := range s.up.Receive(s.now) {
+			in, err := wire.ParseInput(d)
+			require.NoError(s.t, err)
+			s.echo, s.heard = in.Stamp, s.now
+			s.arrived(in, s.tick)
+		}
+		arrivals := s.down.Receive(s.now)
+		for _, d := range arrivals {
+			_, err := s.session.ReceiveDatagram(d, s.time())
+			require.NoError(s.t, err)
+		}
+		if len(arrivals) > 0 {
+			s.up.Send(s.now, s.session.Input(s.time()))
+		}
+		if s.now%studioFrame == 0 {
+			s.frame()
+		}
+	}
+}
+
+// step is a tick of the server.
+func (s *studio) step() {
+	s.tick++
+	if s.tick == studioFirstTick {
+		s.enter(1, walker)
+	}
+	if s.tick%(studioTickHz/studioSnapshotHz) != 0 {
+		return
+	}
+	s.seq++
+	row, sent := s.words(s.tick)
+	header := wire.StateHeader{Seq: s.seq, Tick: s.tick, Structure: 1}
+	var w wire.BitWriter
+	if !sent {
+		w.Reset(wire.AppendStateHeader(nil, header))
+	} else {
+		header.Rows, header.Fold = 1, wire.Fold16(wire.Fold(0, walker))
+		w.Reset(wire.AppendStateHeader(nil, header))
+		wire.AppendRowCoding(&w, wire.RowCoding{})
+		wire.AppendRowHeader(&w, wire.RowCoding{}, walker.Index(), wire.Baseline{})
+		s.codec.Append(&w, row, nil)
+	}
+	d := w.Bytes()
+	wire.StampState(d, s.echo, uint16(min(s.now-s.heard, math.MaxUint16)))
+	s.last = d
+	s.down.Send(s.now, d)
+	for range s.parts {
+		s.seq++
+		d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: s.seq, Tick: s.tick, Structure: 1})
+		s.down.Send(s.now, d)
+	}
+}
+
+// shown is the position of the walker in a frame of now, and the frame's moment.
+func (s *studio) shown() (x float64, m client.Moment) {
+	m = s.session.Render(s.time())
+	e := s.session.Replica().Entity(walker)
+	require.NotNil(s.t, e)
+	body, ok := s.body.At(e, m)
+	require.True(s.t, ok)
+	return float64(body.Position[0]), m
+}

@@ -1,0 +1,177 @@
+package client_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/simtest"
+)
+
+// ms is a time of the studio's.
+func ms(n int64) int64 { return n * studioHz / 1000 }
+
+func TestClock(t *testing.T) {
+	for name, c := range map[string]struct {
+		down, up  simtest.Conditions
+		rtt       time.Duration
+		jitter    time.Duration // at most
+		tolerance float64       // ticks
+	}{
+		"near":   {simtest.Conditions{}, simtest.Conditions{}, 0, time.Millisecond, 0.1},
+		"far":    {simtest.Conditions{DelayMin: ms(40)}, simtest.Conditions{DelayMin: ms(40)}, 80 * time.Millisecond, time.Millisecond, 0.1},
+		"jitter": {simtest.Conditions{DelayMin: ms(40), DelayMax: ms(80), Loss: 0.1}, simtest.Conditions{DelayMin: ms(40), DelayMax: ms(60)}, 80 * time.Millisecond, 30 * time.Millisecond, 0.7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, 7, c.down, c.up)
+			require.Zero(t, s.session.Clock(0).Tick)
+			s.play(3 * time.Second)
+			last := 0.0
+			s.frame = func() {
+				k := s.session.Clock(s.time())
+				require.InDelta(t, s.trueTick(), k.Tick, c.tolerance)
+				require.Greater(t, k.Tick, last)
+				last = k.Tick
+				require.InDelta(t, c.rtt, k.RTT, float64(5*time.Millisecond))
+				require.LessOrEqual(t, k.Jitter, c.jitter)
+				require.EqualValues(t, studioTickHz, k.TickHz)
+			}
+			s.play(5 * time.Second)
+			require.NotZero(t, last)
+		})
+	}
+}
+
+// A server that stood still for a while is behind where it would have been, and
+// the clock finds that out at its first snapshot; what is wrong by little is put
+// right without a step.
+func TestClockAfterAStall(t *testing.T) {
+	s := newStudio(t, 7, simtest.Conditions{DelayMin: ms(20)}, simtest.Conditions{DelayMin: ms(20)})
+	s.play(2 * time.Second)
+	s.frozen = s.now + ms(2000)
+	shown := 0.0
+	s.frame = func() {
+		_, m := s.shown()
+		require.GreaterOrEqual(t, m.Tick, shown, "C4")
+		shown = m.Tick
+	}
+	s.play(2200 * time.Millisecond)
+	require.InDelta(t, s.trueTick(), s.session.Clock(s.time()).Tick, 0.2)
+	require.LessOrEqual(t, s.session.Stats().Delay, 500*time.Millisecond, "bounded")
+	s.play(5 * time.Second)
+	require.Less(t, shown, s.trueTick(), "frames have waited for the server")
+	s.play(20 * time.Second)
+	require.Less(t, s.session.Stats().Delay, 100*time.Millisecond, "it shrinks again")
+
+	s.frozen = s.now + ms(100)
+	s.play(110 * time.Millisecond)
+	last := s.session.Clock(s.time()).Tick
+	require.InDelta(t, s.trueTick()+6, last, 0.5, "nothing is known of it yet")
+	last = 0
+	s.frame = func() {
+		now := s.session.Clock(s.time()).Tick
+		if last == 0 {
+			last = now
+			return
+		}
+		const even = studioFrame * studioTickHz / float64(studioHz)
+		require.InDelta(t, even, now-last, even/15, "no step")
+		last = now
+	}
+	s.play(10 * time.Second)
+	require.InDelta(t, s.trueTick(), last, 1)
+}
+
+// A link that was slow at first, and is not any more: frames come forward to what
+// is now known of the time.
+func TestFramesAfterASlowStart(t *testing.T) {
+	s := newStudio(t, 7, simtest.Conditions{DelayMin: ms(1500)}, near)
+	s.play(1700 * time.Millisecond)
+	s.down.SetConditions(near)
+	s.play(1600 * time.Millisecond)
+	s.shown()
+	s.play(100 * time.Millisecond)
+	_, m := s.shown()
+	require.InDelta(t, s.trueTick(), m.Tick, studioTickHz, "not the 1.5 s of before")
+}
+
+// A copy of a datagram says nothing of the way, and neither does an echo whose
+// hold has come to its end.
+func TestTimesThatDoNotCount(t *testing.T) {
+	s := newStudio(t, 7, near, near)
+	s.play(2 * time.Second)
+	again := append([]byte(nil), s.last...)
+	s.play(100 * time.Millisecond) // it has arrived
+	before := s.session.Clock(s.time())
+	outcome, err := s.session.ReceiveDatagram(again, s.time())
+	require.NoError(t, err)
+	require.Equal(t, client.Duplicate, outcome)
+	require.Equal(t, before, s.session.Clock(s.time()))
+
+	s.up.SetConditions(simtest.Conditions{Loss: 1})
+	s.play(15 * time.Second)
+	require.InDelta(t, 40*time.Millisecond, s.session.Clock(s.time()).RTT, float64(5*time.Millisecond))
+}
+
+// A snapshot may take several datagrams, of which the first tells how late it is.
+func TestFramesOfLargeSnapshots(t *testing.T) {
+	link := simtest.Conditions{DelayMin: ms(30), DelayMax: ms(90)}
+	s := newStudio(t, 11, link, link)
+	s.parts = 12
+	s.play(5 * time.Second)
+	frames, starved := 0, 0
+	s.frame = func() {
+		_, m := s.shown()
+		frames++
+		if m.Tick > float64(s.session.Replica().Tick()) {
+			starved++
+		}
+	}
+	s.play(20 * time.Second)
+	require.LessOrEqual(t, float64(starved), 0.03*float64(frames))
+}
+
+// Whatever the link does, constant motion is shown as such: no frame steps back,
+// and every one is where the walker was at the frame's moment, or at most where
+// it would have been if it had gone on. The delay is what the link asks for.
+func TestFramesAreSmooth(t *testing.T) {
+	const interval = 1000.0 / studioSnapshotHz
+	for _, jitter := range []int64{0, 20, 100} {
+		for _, loss := range []float64{0, 0.05} {
+			t.Run(fmt.Sprintf("jitter %d ms, loss %v", jitter, loss), func(t *testing.T) {
+				link := simtest.Conditions{DelayMin: ms(30), DelayMax: ms(30 + jitter), Loss: loss}
+				s := newStudio(t, uint64(jitter), link, link)
+				s.play(time.Second)
+				lastX, lastTick := math.Inf(-1), 0.0
+				frames, starved, lag := 0, 0, 0.0
+				s.frame = func() {
+					x, m := s.shown()
+					require.GreaterOrEqual(t, x, lastX-1.0/128, "no step back, but for the rounding of positions")
+					require.GreaterOrEqual(t, m.Tick, lastTick, "C4")
+					lastX, lastTick = x, m.Tick
+					frames++
+					if m.Tick > float64(s.session.Replica().Tick()) {
+						starved++
+					}
+					require.InDelta(t, walked(m.Tick), x, 1.0/128, "tick %v, newest %d", m.Tick, s.session.Replica().Tick())
+					lag += s.trueTick() - m.Tick
+				}
+				s.play(5 * time.Second) // until it has settled
+				frames, starved, lag = 0, 0, 0
+				s.play(20 * time.Second)
+				lag *= 1000.0 / studioTickHz / float64(frames) // ms
+				t.Logf("lag %.0f ms, delay %v, starved %d of %d, jitter %v", lag, s.session.Stats().Delay, starved, frames, s.session.Clock(s.time()).Jitter)
+				require.LessOrEqual(t, float64(starved), 0.03*float64(frames))
+				most := 30 + interval + float64(jitter) + 20
+				if loss > 0 {
+					most += interval
+				}
+				require.LessOrEqual(t, lag, most)
+			})
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package bot
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// outage is what a bot notes of connections that are lost during a visit. Its
+// client makes others by itself.
+type outage struct {
+	count   int
+	lost    bool
+	why     error
+	since   time.Time // when it last had a snapshot
+	arrived uint64    // snapshots of before the newest, which are in the bot's past
+	bytes   uint64    // likewise
+}
+
+// outages adds up the lost connections of bots.
+type outages struct {
+	lost       uint64
+	resumed    uint64 // of those, sessions that went on
+	anew       uint64 // sessions that began in their place, in the same world
+	newWorlds  uint64 // or in another run of it
+	unanswered uint64 // commands
+	recoveries []time.Duration
+}
+
+func (o outages) plus(p outages) outages {
+	return outages{
+		o.lost + p.lost, o.resumed + p.resumed, o.anew + p.anew, o.newWorlds + p.newWorlds, o.unanswered + p.unanswered,
+		append(o.recoveries, p.recoveries...),
+	}
+}
+
+// changed is told of the client's states. It comes before anything that the new
+// session brings.
+func (b *bot) changed(s client.StateChange) {
+	switch {
+	case s.State == client.Reconnecting:
+		b.lose(s.Err)
+	case s.State == client.Joined && b.outage.lost:
+		b.rejoined(s)
+	}
+}
+
+// lose closes the account of the connection that was lost: what is sent while
+// nobody listens is not missing.
+func (b *bot) lose(why error) {
+	now := time.Now()
+	visit := b.visit(now)
+	b.past = b.past.plus(visit)
+	b.past.outages.lost++
+	o := &b.outage
+	o.count, o.lost, o.why = o.count+1, true, why
+	o.arrived, o.bytes = b.arrived(), b.client.Stats().BytesReceived
+	b.begun, b.firstSeq, b.highestSeq = now, 0, 0
+	b.publish(now, false)
+}
+
+// rejoined says what becomes of the handles in memory (B6).
+func (b *bot) rejoined(s client.StateChange) {
+	w, _ := b.client.Session().Welcome()
+	sum := &b.past.outages
+	switch {
+	case s.Resumed:
+		sum.resumed++
+	case s.NewWorld && b.oracle.precedes(w.GenerationFloor):
+		sum.newWorlds++
+		b.oracle.restart(w.GenerationFloor, w.MaxSlots)
+	case s.NewWorld:
+		sum.newWorlds++
+		b.forget(w.GenerationFloor, w.MaxSlots)
+	default:
+		sum.anew++
+		b.forget(w.GenerationFloor, w.MaxSlots)
+	}
+}
+
+// over notes the first snapshot after an outage.
+func (o *outage) over(b *bot, now time.Time) {
+	if o.lost {
+		b.past.outages.recoveries = append(b.past.outages.recoveries, now.Sub(o.since))
+		o.lost = false
+	}
+	o.since = now
+}
+
+// forget makes the oracle begin anew: nothing that it remembers is to be expected.
+func (b *bot) forget(floor, slots uint32) {
+	next := newOracle(b.number, rememberedHandles, floor, slots)
+	next.forgotten, next.confusions, next.recorded = b.oracle.forgotten, b.oracle.confusions, b.oracle.recorded
+	b.oracle = next
+}
+
+// precedes says whether all handles that the oracle has heard of are below a
+// floor: of a run before it.
+func (o *oracle) precedes(floor uint32) bool {
+	for _, generation := range o.newest {
+		if generation >= floor {
+			return false
+		}
+	}
+	return true
+}
+
+// restart is another run of the world, which goes on above a floor: every handle
+// of before is dead, and none may come again (B6). Who lived on has another
+// handle.
+func (o *oracle) restart(floor, slots uint32) {
+	o.floor, o.slots = floor, slots
+	for _, m := range o.known {
+		m.told = toldDestroyed
+	}
+	clear(o.owner)
+	o.doubts = o.doubts[:0]
+}
+
+// missing is why a bot has no connection, at the end of a run; nil if it has one.
+func (b *bot) missing() error {
+	if b.client == nil || b.client.State() != client.Reconnecting {
+		return nil
+	}
+	return fmt.Errorf("no connection for %.1f s: %w", time.Since(b.outage.since).Seconds(), b.outage.why)
+}
+
+// Outages is what became of connections that were lost.
+type Outages struct {
+	Lost       uint64 `json:"connections_lost"`
+	Resumed    uint64 `json:"sessions_resumed"`
+	Anew       uint64 `json:"sessions_anew"`
+	NewWorlds  uint64 `json:"worlds_anew"`
+	Unanswered uint64 `json:"commands_unanswered"`
+	// From the last snapshot before to the first one after; nil if there was none.
+	P50Ms *float64 `json:"recovery_p50_ms"`
+	P99Ms *float64 `json:"recovery_p99_ms"`
+	MaxMs *float64 `json:"recovery_max_ms"`
+}
+
+func (o outages) report() Outages {
+	h := hdrhistogram.New(1, latencyHighest, latencyDigits)
+	for _, d := range o.recoveries {
+		_ = h.RecordValue(min(max(d.Microseconds(), 1), latencyHighest)) // in range, so there is no error
+	}
+	l := latencyOf(h)
+	return Outages{o.lost, o.resumed, o.anew, o.newWorlds, o.unanswered, l.P50Ms, l.P99Ms, l.MaxMs}
+}
+
+// lostResult is that of a command whose connection was lost: whether it was
+// executed is not known, and nothing follows for its target.
+func (b *bot) lostResult(r client.Result) {
+	if h, ok := b.unanswered[r.ID]; !ok || h != r.Target || r.Verdict != wire.Pending {
+		b.oracle.confuse(r.Target, 0, "B5: command %d about it has no answer, and was never sent", r.ID)
+	}
+	delete(b.unanswered, r.ID)
+	b.past.outages.unanswered++
+}

@@ -1,0 +1,92 @@
+package replication_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// Rows of many components are spread over datagrams as the protocol wants, also
+// where their bits would fit into one.
+func TestComponentsOfADatagramAreBounded(t *testing.T) {
+	type level struct {
+		Of uint8 `net:"bits=3"`
+	}
+	const entities, components = 200, 5
+	for _, budget := range []int{1 << 20, 12_000} { // ample, and by priority
+		w, err := world.New(world.Config{Seed: 1, Gravity: -1})
+		require.NoError(t, err)
+		schema := wire.NewSchema()
+		var levels []*world.Component[level]
+		for i := range components {
+			name := fmt.Sprint("level", i)
+			c, err := world.Register[level](w, name)
+			require.NoError(t, err)
+			levels = append(levels, c)
+			require.NoError(t, wire.AddComponent[level](schema, name))
+		}
+		ghost, err := w.AddKind(world.Kind{Name: "ghost"})
+		require.NoError(t, err)
+		rep, err := replication.New(w, schema, replication.Config{BudgetBytesPerSecond: budget})
+		require.NoError(t, err)
+		var all []bulk.Handle
+		for range entities {
+			h, err := w.Spawn(ghost, world.Vec3{}, world.Vec3{})
+			require.NoError(t, err)
+			all = append(all, h)
+			for _, c := range levels {
+				c.Set(h, level{1})
+			}
+		}
+		v := rep.AddViewer(all[0])
+		replica := client.NewReplica(rep.Codec(), 1, 1<<16, client.Observer{})
+		several := 0
+		for round := range 40 {
+			for _, h := range all {
+				levels[round%components].Set(h, level{uint8(round % 8)})
+			}
+			for {
+				w.Step()
+				rep.AfterStep()
+				if rep.Due(0) {
+					break
+				}
+			}
+			rep.Capture()
+			u := v.Snapshot()
+			var frames wire.FrameReader
+			frames.Feed(u.Stream)
+			for {
+				_, body, ok, err := frames.Next()
+				require.NoError(t, err)
+				if !ok {
+					break
+				}
+				require.NoError(t, replica.ApplyStructure(body))
+			}
+			if len(u.Datagrams) > 1 && len(u.Datagrams[0]) < wire.MaxDatagram/2 {
+				several++
+			}
+			for _, d := range u.Datagrams {
+				var r wire.BitReader
+				h, err := wire.ParseStateHeader(d, &r)
+				require.NoError(t, err)
+				require.LessOrEqual(t, h.Rows*components, wire.MaxParts)
+				outcome, err := replica.ApplyState(d)
+				require.NoError(t, err)
+				require.Equal(t, client.Applied, outcome)
+			}
+			require.NoError(t, v.Acknowledge(replica.Ack()))
+		}
+		if budget == 1<<20 {
+			require.Positive(t, several, "all would have fitted into one datagram")
+		}
+	}
+}
