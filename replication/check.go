@@ -18,7 +18,7 @@ func (v *Viewer) CheckInvariants() error {
 	n := 0
 	for i := range m.words {
 		w := &m.words[i]
-		if w.mask == 0 || w.active&^w.mask != 0 || i > 0 && w.number <= m.words[i-1].number {
+		if w.mask == 0 || w.active&^w.mask != 0 || w.active != 0 && !m.awake || i > 0 && w.number <= m.words[i-1].number {
 			return fmt.Errorf("R1: word %d of the members is number %d, %x, active %x", i, w.number, w.mask, w.active)
 		}
 		first := w.number<<6 | uint32(bits.TrailingZeros64(w.mask))

@@ -51,6 +51,11 @@ func (v *Viewer) compare(s *sweep, changed, replaced *bulk.Bitset, calm bool) {
 	m := &v.members
 	v.compact()
 	anyNew, anyOther := changed == nil || changed.Any(), replaced == nil || replaced.Any()
+	if calm && !anyNew {
+		s.restrict(func(word uint32) uint64 { return ^m.mask(word) })
+		return
+	}
+	m.awake = m.awake || anyNew
 	for i := range m.words {
 		w := &m.words[i]
 		word, mask, news, others := w.number, w.mask, uint64(0), uint64(0)

@@ -8,6 +8,7 @@ import "math/bits"
 type members struct {
 	words []memberWord // that have a member, ascending
 	rows  []uint32     // places of the members' rows, in ascending order of slots
+	awake bool         // some may be active
 }
 
 // memberWord is 64 neighbours of whom some are members.
@@ -20,6 +21,14 @@ type memberWord struct {
 
 // noRow is the place of a member that is about to be taken out.
 const noRow = ^uint32(0)
+
+// mask returns which of 64 neighbours are members.
+func (m *members) mask(number uint32) uint64 {
+	if i := m.search(number); i < len(m.words) && m.words[i].number == number {
+		return m.words[i].mask
+	}
+	return 0
+}
 
 // find returns the place of a slot's row.
 func (m *members) find(slot uint32) (place uint32, ok bool) {
@@ -41,6 +50,7 @@ func (m *members) at(slot uint32) *uint32 {
 // activate has the row of a member looked at in the next snapshot.
 func (m *members) activate(slot uint32) {
 	m.words[m.search(slot>>6)].active |= 1 << (slot & 63)
+	m.awake = true
 }
 
 // search returns the first word from a number on.

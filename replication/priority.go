@@ -14,7 +14,11 @@ func (v *Viewer) selectRows() bool {
 	r, w, m := v.replicator, v.work, &v.members
 	rows, present, resend := v.rows, r.frame.present, resendAfter*r.interval
 	past := horizon{r.frame.tick, (wire.MaxStates - 1) * r.interval}
-	waiting, places := w.waiting[:0], w.places[:0]
+	w.waiting, w.places = w.waiting[:0], w.places[:0]
+	if !m.awake {
+		return false
+	}
+	waiting, places, left := w.waiting, w.places, uint64(0)
 	for i := range m.words {
 		word := &m.words[i]
 		for rest := word.active; rest != 0; rest &= rest - 1 {
@@ -36,7 +40,9 @@ func (v *Viewer) selectRows() bool {
 				places = append(places, place)
 			}
 		}
+		left |= word.active
 	}
+	m.awake = left != 0
 	w.waiting, w.places = waiting, places
 	return len(waiting) > 0
 }

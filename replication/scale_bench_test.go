@@ -1,6 +1,7 @@
 package replication_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -85,8 +86,7 @@ func (a *arena) send() {
 }
 
 func (a *arena) snapshots() {
-	for i, v := range a.viewers {
-		u := v.Snapshot()
+	for i, u := range a.rep.Snapshots(a.viewers) {
 		a.bytes += len(u.Stream)
 		for _, d := range u.Datagrams {
 			a.bytes += len(d)
@@ -193,7 +193,14 @@ func (a *arena) walk() {
 // BenchmarkReplicate: 1,000 viewers, 200 visible of 20,000, 30 Hz, a fifth of
 // which changes in each tick.
 func BenchmarkReplicate(b *testing.B) {
-	a := newArena(b, 20_000, 1_000, 220, replication.Config{SnapshotHz: 30})
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) { benchmarkReplicate(b, workers) })
+	}
+}
+
+func benchmarkReplicate(b *testing.B, workers int) {
+	a := newArena(b, 20_000, 1_000, 220, replication.Config{SnapshotHz: 30, Workers: workers})
+	defer a.rep.Close()
 	a.settle()
 	for range 20 {
 		a.step(0.2, 2)

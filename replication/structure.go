@@ -80,11 +80,11 @@ func (s *structure) take(tick uint32) []byte {
 		s.unkept += s.taken
 		s.lost, s.taken = s.sent, 0
 	}
-	out := s.log[s.taken:]
-	s.sent, s.taken = s.written, len(s.log)
 	if len(s.log) == 0 && cap(s.batch)+cap(s.log) > keptStructureBytes {
 		s.batch, s.log, s.message = nil, nil, nil // what a crowd took
 	}
+	out := s.log[s.taken:]
+	s.sent, s.taken = s.written, len(s.log)
 	return out
 }
 

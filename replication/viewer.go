@@ -217,6 +217,7 @@ func (v *Viewer) reenterAll() {
 			v.rows[place].enterTick = 0 // before any shape: it enters anew
 		}
 	}
+	v.members.awake = true
 	for i := range v.members.words {
 		w := &v.members.words[i]
 		w.active = w.mask

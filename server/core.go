@@ -199,18 +199,14 @@ func (c *Core) Step() {
 // sender that wakes up takes a core, and the tick may be on it. Sessions that
 // are over end here.
 func (c *Core) Send() {
-	c.due = c.due[:0]
+	c.due, c.viewers = c.due[:0], c.viewers[:0]
 	for _, s := range c.sessions {
 		if !s.over && s.peer != nil && c.replicator.Due(s.id) {
-			c.due = append(c.due, s)
+			c.due, c.viewers = append(c.due, s), append(c.viewers, s.viewer)
 		}
 	}
 	if len(c.due) > 0 {
 		c.replicator.Capture()
-	}
-	c.viewers = c.viewers[:0]
-	for _, s := range c.due {
-		c.viewers = append(c.viewers, s.viewer)
 	}
 	for i, update := range c.replicator.Snapshots(c.viewers) {
 		c.due[i].deliver(update)

@@ -178,5 +178,4 @@ func (l *loop) drain() {
 	l.core.Drain()
 	l.core.reap()
 	l.publish(l.snapshot.StateHash)
-	l.core.Close()
 }

@@ -172,6 +172,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.loop.run(ctx)
 	stopAccepting()
 	s.loop.drain()
+	s.core.Close()
 	unsaved := s.loop.saver.end()
 	s.awaitFarewells()
 	err := errors.Join(unsaved, s.closeSockets())
