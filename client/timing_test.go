@@ -19,7 +19,7 @@ func TestClock(t *testing.T) {
 	for name, c := range map[string]struct {
 		down, up  simtest.Conditions
 		rtt       time.Duration
-		jitter    time.Duration // at most
+		jitter    time.Duration // at most, and a third of it at least
 		tolerance float64       // ticks
 	}{
 		"near":   {simtest.Conditions{}, simtest.Conditions{}, 0, time.Millisecond, 0.1},
@@ -38,6 +38,7 @@ func TestClock(t *testing.T) {
 				last = k.Tick
 				require.InDelta(t, c.rtt, k.RTT, float64(5*time.Millisecond))
 				require.LessOrEqual(t, k.Jitter, c.jitter)
+				require.GreaterOrEqual(t, k.Jitter, c.jitter/3-time.Millisecond)
 				require.EqualValues(t, studioTickHz, k.TickHz)
 			}
 			s.play(5 * time.Second)
@@ -92,11 +93,24 @@ func TestFramesAfterASlowStart(t *testing.T) {
 	s := newStudio(t, 7, simtest.Conditions{DelayMin: ms(1500)}, near)
 	s.play(1700 * time.Millisecond)
 	s.down.SetConditions(near)
-	s.play(1600 * time.Millisecond)
-	s.shown()
-	s.play(100 * time.Millisecond)
+	s.frame = func() { s.shown() }
+	s.play(1400 * time.Millisecond)
 	_, m := s.shown()
-	require.InDelta(t, s.trueTick(), m.Tick, studioTickHz, "not the 1.5 s of before")
+	require.InDelta(t, 1.5*studioTickHz, s.trueTick()-m.Tick, 6, "slow as ever")
+	s.play(200 * time.Millisecond)
+	_, m = s.shown()
+	require.InDelta(t, s.trueTick(), m.Tick, 0.8*studioTickHz, "half a second of delay, and what is still caught up with")
+}
+
+// After a link was cut the delay is bounded, whatever was missed.
+func TestFramesAfterACut(t *testing.T) {
+	s := newStudio(t, 7, near, near)
+	s.play(time.Second) // so few snapshots that each one counts
+	s.down.SetConditions(simtest.Conditions{Loss: 1})
+	s.play(2 * time.Second)
+	s.down.SetConditions(near)
+	s.play(200 * time.Millisecond)
+	require.InDelta(t, 500*time.Millisecond, s.session.Stats().Delay, float64(5*time.Millisecond))
 }
 
 // A copy of a datagram says nothing of the way, and neither does an echo whose
