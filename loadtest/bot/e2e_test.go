@@ -76,7 +76,7 @@ func TestInterrupted(t *testing.T) {
 // TestLinkIsReplaced: a link that is cut is no failure, the sessions go on, and
 // what is remembered of handles holds (B6).
 func TestLinkIsReplaced(t *testing.T) {
-	report := play(t, bot.Config{Bots: 3, Duration: 10 * time.Second, Scenario: bot.Roam, Link: bot.Link{CutAt: 2 * time.Second, CutFor: 4500 * time.Millisecond}})
+	report := play(t, bot.Config{Bots: 3, Duration: 13 * time.Second, Scenario: bot.Roam, Link: bot.Link{CutAt: 2 * time.Second, CutFor: 6 * time.Second}})
 	require.True(t, report.OK(), "%+v", report)
 	o := report.Outages
 	require.EqualValues(t, 3, o.Lost)
@@ -86,7 +86,7 @@ func TestLinkIsReplaced(t *testing.T) {
 	for _, p := range report.Series {
 		lost = max(lost, p.Lost)
 	}
-	require.Positive(t, lost, "and it is seen")
+	require.Positive(t, lost, "and it is seen: for two of the seconds that are noted")
 }
 
 // TestServerIsFull: who is refused has failed, and everybody else plays on.
