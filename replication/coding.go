@@ -116,17 +116,17 @@ func (c *codings) encode(f *Frame, key codingKey, parent *tenant) wire.Chunk {
 		return c.chunks.Add(f.codec, row, nil)
 	}
 	past := &c.past
-	*past = wire.Past{Base: f.at(states, f.tick-b.Age), Age: b.Age, Gap: b.Gap}
+	*past = wire.Past{Base: states.at(f.tick - b.Age), Age: b.Age, Gap: b.Gap}
 	if b.Gap != 0 {
-		past.Older = f.at(states, f.tick-b.Age-b.Gap)
+		past.Older = states.at(f.tick - b.Age - b.Gap)
 	}
 	if key.anchored() {
 		component, _ := f.schema.Parent(wire.Row{Mask: t.mask, Words: past.Base})
 		var older []uint32
 		if b.Gap != 0 {
-			older = f.at(&parent.history, f.tick-b.Age-b.Gap)
+			older = parent.history.at(f.tick - b.Age - b.Gap)
 		}
-		f.codec.SetAnchor(&c.anchor, component, f.state(&parent.history, 0), f.at(&parent.history, f.tick-b.Age), older)
+		f.codec.SetAnchor(&c.anchor, component, parent.history.row, parent.history.at(f.tick-b.Age), older)
 		past.Anchor = &c.anchor
 	}
 	if f.coded != nil {

@@ -5,21 +5,14 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
 
-// historyDepth is how many past states of a row can serve as baselines. A row
-// that changes in each of 60 ticks a second is remembered for 0.8 s: beyond any
-// round trip that is playable. A row whose baseline has fallen out is sent
-// whole. Memory: 270 bytes a used slot, one row for a tenant that never
-// changed, and historyDepth rows for any other; as much again for one with
-// fields that only owners are sent.
-const historyDepth = 48
-
 // Frame is the quantised state of the world at one tick. It keeps the last
-// states of every row, since viewers acknowledge at different times.
+// states of every row, since viewers acknowledge at different times. Memory: 120
+// bytes a used slot, and its history; as much again for a row with fields that only
+// owners are sent.
 type Frame struct {
 	tick    uint32
 	schema  *wire.Schema
@@ -28,6 +21,8 @@ type Frame struct {
 	issued  func(bulk.Handle) bool // says whether the world ever gave out a handle
 	present []present              // by slot
 	tenants []tenant               // by slot
+	pasts   pasts
+	swept   int // the slot that letRest has looked at last
 	scratch wire.Row
 	body    wire.Body
 	coded   func(wire.Row, *wire.Past) // Config.Coded
@@ -64,13 +59,6 @@ type whole struct {
 	history history
 }
 
-// history is the last states of a row.
-type history struct {
-	newest, count uint8 // ring of states: ticks[newest] is the newest
-	ticks         [historyDepth]uint32
-	words         []uint32 // one row, or historyDepth of them once it changed
-}
-
 // as is the history of what owners are sent, or everybody else.
 func (t *tenant) as(owned bool) *history {
 	if owned && t.whole != nil {
@@ -81,14 +69,6 @@ func (t *tenant) as(owned bool) *history {
 
 // parts is how many components t has.
 func (t *tenant) parts() int { return bits.OnesCount32(t.mask) }
-
-// forget drops all states.
-func (t *tenant) forget() {
-	t.count = 0
-	if t.whole != nil {
-		t.whole.history.count = 0
-	}
-}
 
 func newFrame(c *wire.Codec, bound []int) *Frame {
 	s := c.Schema()
@@ -107,6 +87,7 @@ func (f *Frame) capture(w *world.World) {
 	for slot := range w.Dirty().All() {
 		f.update(w, slot)
 	}
+	f.letRest()
 	w.ClearDirty()
 }
 
@@ -114,7 +95,7 @@ func (f *Frame) capture(w *world.World) {
 func (f *Frame) vacate(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
 		f.present[h.Index()].handle = 0
-		t.forget()
+		f.forget(t)
 	}
 }
 
@@ -125,7 +106,7 @@ func (f *Frame) update(w *world.World, slot uint32) {
 	h := w.HandleAt(slot)
 	if h != p.handle {
 		p.handle, p.shape = h, f.tick
-		t.forget()
+		f.forget(t)
 		f.replaced = append(f.replaced, slot)
 	}
 	t.kind, _ = w.KindOf(h)
@@ -135,7 +116,7 @@ func (f *Frame) update(w *world.World, slot uint32) {
 		// Deltas need equal masks, so another set of components is another
 		// life of the row: viewers are sent Enter again.
 		t.mask, p.shape = f.scratch.Mask, f.tick
-		t.forget()
+		f.forget(t)
 	}
 	if p.secret = f.schema.OwnedMask()&t.mask != 0; p.secret {
 		if t.whole == nil {
@@ -150,51 +131,9 @@ func (f *Frame) update(w *world.World, slot uint32) {
 	f.push(p, &t.history)
 }
 
-// push makes the scratch row the newest state of a history, if it is another one.
-func (f *Frame) push(p *present, t *history) {
-	if t.count > 0 && slices.Equal(f.state(t, 0), f.scratch.Words) {
-		return
-	}
-	switch n := f.schema.Words(); {
-	case t.words == nil:
-		t.words = make([]uint32, n)
-		fallthrough
-	case t.count == 0:
-		t.newest = historyDepth - 1 // so that the first state is the first row
-	case len(t.words) == n && n > 0:
-		t.words = append(make([]uint32, 0, historyDepth*n), t.words...)[:historyDepth*n]
-	}
-	t.newest = (t.newest + 1) % historyDepth
-	t.count = min(t.count+1, historyDepth)
-	t.ticks[t.newest] = f.tick
-	copy(f.state(t, 0), f.scratch.Words)
-	p.version, p.oldest = f.tick, t.oldest()
-}
-
-// state returns the words of the age-th newest state of t.
-func (f *Frame) state(t *history, age uint8) []uint32 {
-	n := f.schema.Words()
-	at := int((t.newest+historyDepth-age)%historyDepth) * n
-	return t.words[at : at+n : at+n]
-}
-
 // current returns the newest row of t, as owners are sent it or everybody else.
 func (f *Frame) current(t *tenant, owned bool) wire.Row {
-	return wire.Row{Mask: t.mask, Owned: owned, Words: f.state(t.as(owned), 0)}
-}
-
-// oldest is the tick at which the oldest state that is remembered came about.
-func (t *history) oldest() uint32 {
-	return t.ticks[(t.newest+historyDepth+1-t.count)%historyDepth]
-}
-
-// at returns the words of t as they were at a tick that its history reaches.
-func (f *Frame) at(t *history, tick uint32) []uint32 {
-	age := uint8(0)
-	for t.ticks[(t.newest+historyDepth-age)%historyDepth] > tick && !fault.BaselineNewest {
-		age++
-	}
-	return f.state(t, age)
+	return wire.Row{Mask: t.mask, Owned: owned, Words: t.as(owned).row}
 }
 
 // tenantOf returns the tenant that h names, or nil if h names nobody in this

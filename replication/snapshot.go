@@ -269,5 +269,5 @@ func (v *Viewer) anchor(i int) (at int, ok bool) {
 // which component.
 func (f *Frame) parent(k codingKey) (component int, h bulk.Handle) {
 	t := &f.tenants[k.slot()]
-	return f.schema.Parent(wire.Row{Mask: t.mask, Words: f.at(&t.history, f.tick-k.age())})
+	return f.schema.Parent(wire.Row{Mask: t.mask, Words: t.history.at(f.tick - k.age())})
 }

@@ -1,0 +1,126 @@
+package replication
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// A history against the list of all states, with times of rest in which it is
+// given back. In a row of one word.
+func TestHistoryAgainstList(t *testing.T) {
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[struct{ Value uint32 }](schema, "value"))
+	type state struct{ tick, value uint32 }
+	rapid.Check(t, func(t *rapid.T) {
+		f := &Frame{schema: schema, scratch: wire.Row{Words: make([]uint32, 1)}}
+		f.present, f.tenants = make([]present, 1), make([]tenant, 1)
+		p, h := &f.present[0], &f.tenants[0].history
+		p.handle = bulk.NewHandle(0, 1)
+		var all []state
+		for range rapid.IntRange(1, 400).Draw(t, "steps") {
+			f.tick += uint32(rapid.IntRange(1, 3).Draw(t, "ticks"))
+			if rapid.IntRange(0, 99).Draw(t, "rest") == 0 {
+				f.tick += restedTicks - 2
+			}
+			f.letRest()
+			if len(all) > 0 && f.tick-all[len(all)-1].tick > restedTicks {
+				all = all[len(all)-1:]
+				require.Nil(t, h.past, "a row that rests keeps its past")
+			}
+			f.scratch.Words[0] = rapid.Uint32Range(0, 3).Draw(t, "value")
+			f.push(p, h)
+			if n := len(all); n == 0 || all[n-1].value != f.scratch.Words[0] {
+				all = append(all, state{f.tick, f.scratch.Words[0]})
+				all = all[max(0, len(all)-historyDepth):]
+			}
+			require.Equal(t, all[0].tick, p.oldest)
+			require.Equal(t, all[len(all)-1].tick, p.version)
+			for i, s := range all {
+				require.Equal(t, []uint32{s.value}, h.at(s.tick))
+				if i+1 < len(all) {
+					require.Equal(t, []uint32{s.value}, h.at(all[i+1].tick-1))
+				}
+			}
+		}
+	})
+}
+
+// Rows that have changed take the memory of one state again when they rest, those
+// of owners too, and what was theirs is used again.
+func TestPastIsGivenBack(t *testing.T) {
+	type purse struct {
+		Coins int32 `net:"bits=20,owner"`
+	}
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	purses, err := world.Register[purse](w, "purse")
+	require.NoError(t, err)
+	kind, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}})
+	require.NoError(t, err)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, BodyComponent))
+	require.NoError(t, wire.AddComponent[purse](schema, "purse"))
+	r, err := New(w, schema, Config{SnapshotHz: w.TickHz()})
+	require.NoError(t, err)
+	var all []bulk.Handle
+	for i := range 1000 {
+		h, err := w.Spawn(kind, world.Vec3{X: float32(i % 30), Z: float32(i / 30)}, world.Vec3{})
+		require.NoError(t, err)
+		purses.Set(h, purse{})
+		all = append(all, h)
+	}
+	frame := func() {
+		w.Step()
+		r.AfterStep()
+		r.Capture()
+	}
+	pasts := func() (n int) {
+		for i := range r.frame.tenants {
+			if t := &r.frame.tenants[i]; t.past != nil {
+				n++
+			}
+			if t := &r.frame.tenants[i]; t.whole != nil && t.whole.history.past != nil {
+				n++
+			}
+		}
+		return n
+	}
+	move := func(x float32) {
+		for i, h := range all {
+			w.SetPosition(h, world.Vec3{X: x, Z: float32(i) / 100})
+			purses.Set(h, purse{int32(x)})
+		}
+	}
+	frame()
+	require.Zero(t, pasts(), "nobody has changed")
+	move(5)
+	frame()
+	require.Equal(t, 2000, pasts())
+	rest := restedTicks + (len(all)+sweptSlots-1)/sweptSlots + 1
+	for range rest {
+		frame()
+	}
+	require.Zero(t, pasts())
+	require.Len(t, r.frame.pasts.spare, 2000)
+	move(6)
+	frame()
+	require.Equal(t, 2000, pasts())
+	require.Empty(t, r.frame.pasts.spare)
+	for _, h := range all {
+		purses.Remove(h)
+	}
+	frame()
+	require.Len(t, r.frame.pasts.spare, 2000, "another set of components is another life of a row")
+	for _, h := range all {
+		w.Destroy(h)
+	}
+	frame()
+	require.Zero(t, pasts())
+	require.Len(t, r.frame.pasts.spare, 2000)
+}
