@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
@@ -40,6 +41,13 @@ type Config struct {
 	// GiveUp is how long it is tried to replace a connection that was lost, before
 	// the client ends. 0 is a minute; negative: the loss of the first is the end.
 	GiveUp time.Duration
+	// FreshToken is asked for a connect token ahead of each attempt to replace a
+	// lost connection, on a goroutine of its own: a token is good for one
+	// connection, and for a short time. An error of it is that of the attempt. nil
+	// shows SessionConfig.Token again, which a server that admits by token takes
+	// only from who goes on with a session: who comes too late, or after a restart,
+	// is refused.
+	FreshToken func(context.Context) ([]byte, error)
 	// State is told of each state that the client comes to, on the goroutine of
 	// Dial or Update.
 	State func(StateChange)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ func backoff(n int, die float64) time.Duration {
 type attempt struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the rest is there
+	token  []byte        // to be shown; nil: the one before
 	link   *connection
 	err    error
 }
@@ -75,11 +77,22 @@ func (c *Client) again(delay time.Duration) {
 		}
 		select {
 		case <-time.After(delay):
-			a.link, a.err = connect(ctx, config, t, start)
+			a.link, a.err = a.connect(ctx, config, t, start)
 		case <-ctx.Done():
 			a.err = ctx.Err()
 		}
 	}()
+}
+
+// connect opens the connection, with a token at hand if one is needed.
+func (a *attempt) connect(ctx context.Context, config Config, t *tls.Config, start time.Time) (*connection, error) {
+	if config.FreshToken != nil {
+		var err error
+		if a.token, err = config.FreshToken(ctx); err != nil {
+			return nil, fmt.Errorf("client: no connect token to come back with: %w", err)
+		}
+	}
+	return connect(ctx, config, t, start)
 }
 
 // lost is the end of a connection. If it is worth another try, Update goes on;
@@ -138,6 +151,9 @@ func (c *Client) resume() error {
 		return c.lost(a.err)
 	}
 	c.link, c.heard = a.link, time.Since(c.start)
+	if a.token != nil {
+		c.session.config.Token = a.token
+	}
 	c.session.Reconnect()
 	return nil
 }

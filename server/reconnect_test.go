@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -134,6 +137,52 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.True(t, v.gone[me])
 	w, _ := v.Session().Welcome()
 	require.EqualValues(t, deskEpoch+1, w.Epoch)
+}
+
+// Where a token is good for one connection, who comes to another session shows
+// another token, or is refused.
+func TestFreshToken(t *testing.T) {
+	var mu sync.Mutex
+	spent := map[string]bool{}
+	admit := func(token []byte) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(token) == 0 || spent[string(token)] {
+			return "", &wire.Error{Code: wire.Unauthorized, Detail: "a token is good once"}
+		}
+		spent[string(token)] = true
+		return "ann", nil
+	}
+	for _, fresh := range []bool{true, false} {
+		h := openHouseWith(t, func(c *server.Config) { c.Admit = admit })
+		issued := 0
+		issue := func() []byte {
+			issued++
+			return fmt.Appendf(nil, "%t %d", fresh, issued)
+		}
+		v := h.travel(func(c *client.Config) {
+			c.Fingerprint, c.InsecureDev, c.Token = "", true, issue()
+			if fresh {
+				c.FreshToken = func(context.Context) ([]byte, error) {
+					if issued == 1 {
+						issued++
+						return nil, errors.New("the backend is busy")
+					}
+					return issue(), nil
+				}
+			}
+		})
+		h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
+		addr := h.server.Addr().String()
+		h.shut()
+		openHouseWith(t, func(c *server.Config) { c.Listen, c.Epoch, c.Admit = addr, deskEpoch+1, admit })
+		if !fresh {
+			require.Equal(t, wire.Unauthorized, wire.CodeOf(h.ends(v.Client)))
+			continue
+		}
+		h.until(v.Client, "is back", func() bool { return len(v.changes) > 2 && v.State() == client.Joined })
+		require.Greater(t, issued, 2, "an error of the backend is not the end")
+	}
 }
 
 // Who cannot be reached is given up.

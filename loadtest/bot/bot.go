@@ -123,7 +123,7 @@ func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 			Schema: schema, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
 		},
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
-		Socket: b.socket(), GiveUp: giveUp, State: b.changed,
+		Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
 	})
 	if err != nil {
 		return err

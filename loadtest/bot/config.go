@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -101,6 +102,14 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("bot: a fingerprint and insecure-dev: want one of them"))
 	}
 	return errors.Join(errs...)
+}
+
+// freshToken is where a bot takes further tokens from, if it needs any.
+func (c Config) freshToken(user string) func(context.Context) ([]byte, error) {
+	if c.Issuer == nil {
+		return nil
+	}
+	return func(context.Context) ([]byte, error) { return c.ticket(user) }
 }
 
 // ticket is a connect token for a bot, if it needs one.
