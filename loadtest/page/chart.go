@@ -102,6 +102,10 @@ func (c chart) SVG() template.HTML {
 	return template.HTML(b.String())
 }
 
+// manyDots is how many dots of a line hide it. Further ones are not seen, and say
+// their values all the same.
+const manyDots = 200
+
 // draw writes a line in as many pieces as gaps leave, and a dot with its value
 // for each point, which a browser shows under the pointer.
 func (l line) draw(b *strings.Builder, unit string, px, py func(float64) float64) {
@@ -112,14 +116,18 @@ func (l line) draw(b *strings.Builder, unit string, px, py func(float64) float64
 		}
 		piece = piece[:0]
 	}
+	opacity := 1
+	if len(l.Y) > manyDots {
+		opacity = 0
+	}
 	for i, y := range l.Y {
 		if math.IsNaN(y) {
 			flush()
 			continue
 		}
 		piece = append(piece, fmt.Sprintf("%.1f,%.1f", px(l.X[i]), py(y)))
-		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2" fill="%s"><title>%s at %s s: %s %s</title></circle>`,
-			px(l.X[i]), py(y), l.color, template.HTMLEscapeString(l.Name), number(l.X[i]), number(y), template.HTMLEscapeString(unit))
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="2" fill="%s" fill-opacity="%d"><title>%s at %s s: %s %s</title></circle>`,
+			px(l.X[i]), py(y), l.color, opacity, template.HTMLEscapeString(l.Name), number(l.X[i]), number(y), template.HTMLEscapeString(unit))
 	}
 	flush()
 }
