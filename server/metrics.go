@@ -40,6 +40,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
 	collectTraffic(r.Traffic, counter)
 	collectCoded(c.server.config.Schema, r.Replication, counter)
+	collectRows(r.Replication, counter)
 	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
 	collectPackets(c.server.carried.packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
