@@ -15,6 +15,7 @@ import (
 func FuzzSession(f *testing.F) {
 	f.Add([]byte{0, 0, 4, 0, 1, 3, 4, 0, 2, 0, 4, 0, 3, 0, 4, 0})
 	f.Add([]byte{1, 9, 4, 0})
+	f.Add([]byte{7, 1}) // nobody has joined yet
 	f.Add([]byte{0, 0, 4, 0, 5, 7, 2, 255, 4, 0, 6, 40, 4, 0})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		d := newDesk(t)
@@ -59,8 +60,8 @@ func (c *seat) play(op, arg byte, rest []byte) {
 		_, _ = c.peer.ReceiveDatagram(rest[:min(len(rest), int(arg))])
 	case 7:
 		c.full = arg%4 == 0
-		if arg%8 == 1 {
-			c.d.world.Destroy(c.peer.Session().Entity())
+		if s := c.peer.Session(); s != nil && arg%8 == 1 {
+			c.d.world.Destroy(s.Entity())
 		}
 		if arg%16 == 2 {
 			c.peer.Gone()
