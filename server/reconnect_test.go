@@ -87,6 +87,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	h := openHouse(t)
 	v := h.travel(func(*client.Config) {})
 	other := h.dial()
+	h.until(other, "knows itself", func() bool { return other.Controlled() != 0 })
 	dying := other.Controlled()
 	h.until(v.Client, "sees the other", func() bool { return v.Resolve(dying) == wire.Live && v.Controlled() != 0 })
 	welcome, _ := v.Session().Welcome()
