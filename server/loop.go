@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/world"
@@ -31,6 +32,7 @@ type loop struct {
 	traffic  *traffic
 	timings  *timings
 	saver    *saver
+	log      *zap.Logger
 	interval time.Duration
 	slept    *time.Timer
 	asked    chan func() // by the operator, to be run between two ticks
@@ -68,10 +70,10 @@ type TickReport struct {
 	Receive, Step, Replicate time.Duration
 }
 
-func newLoop(core *Core, t *traffic, timed *timings, s *saver) *loop {
+func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) *loop {
 	hz := core.world.TickHz()
 	l := &loop{
-		core: core, traffic: t, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
+		core: core, traffic: t, timings: timed, saver: s, log: log, asked: make(chan func()), interval: time.Second / time.Duration(hz),
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.snapshot.Tick.RateHz = hz
@@ -80,8 +82,9 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver) *loop {
 	return l
 }
 
-// run ticks until ctx is done.
-func (l *loop) run(ctx context.Context) {
+// run ticks until ctx is done, or until there are no more ticks in the run, which is
+// an error.
+func (l *loop) run(ctx context.Context) (err error) {
 	l.slept = time.NewTimer(0)
 	defer l.slept.Stop()
 	due := time.Now()
@@ -96,6 +99,11 @@ func (l *loop) run(ctx context.Context) {
 			}
 		}
 		due = due.Add(l.interval)
+		left := l.core.TicksLeft()
+		if l.announce(left); left == 0 {
+			err = ErrTicksSpent
+			break
+		}
 		l.tick()
 		l.answer()
 		l.saver.afterTick(time.Now())
@@ -104,6 +112,7 @@ func (l *loop) run(ctx context.Context) {
 		}
 	}
 	l.publish(l.core.world.StateHash())
+	return err
 }
 
 func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
