@@ -50,7 +50,7 @@ world               bulk field internal/fault renameio xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk internal/fault world replication/wire
 server/token        paseto
-server              bulk internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram x/time
+server              bulk internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time
 client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot

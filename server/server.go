@@ -58,7 +58,7 @@ func Listen(c Config) (*Server, error) {
 	}
 	certificate := c.Certificate
 	if certificate == nil {
-		own, err := selfMade(time.Now())
+		own, err := selfMade(time.Now(), certificateLife)
 		if err != nil {
 			return nil, err
 		}
