@@ -69,7 +69,7 @@ func Listen(c Config) (*Server, error) {
 		qlogs: qlogs{folder: c.QlogDir},
 	}
 	s.door = newDoor(c.limits(), &s.traffic)
-	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log))
+	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log), c.Log)
 	if err := s.listen(*certificate); err != nil {
 		return nil, err
 	}
