@@ -68,6 +68,9 @@ func (r *Replicator) Codec() *wire.Codec { return r.frame.codec }
 // Config returns the configuration in force, defaults filled in.
 func (r *Replicator) Config() Config { return r.config }
 
+// Tick is the world's present tick as the protocol counts it.
+func (r *Replicator) Tick() uint32 { return uint32(r.world.Tick() - r.config.TickBase) }
+
 // SetBudget changes Config.BudgetBytesPerSecond for all viewers, from their next
 // snapshots on.
 func (r *Replicator) SetBudget(bytesPerSecond int) { r.config.BudgetBytesPerSecond = bytesPerSecond }
@@ -110,7 +113,7 @@ func (r *Replicator) Capture() {
 	changed := r.changes.capture()
 	r.places.now = r.changes.captures
 	changed.SetOr(changed, r.world.Dirty())
-	r.frame.capture(r.world)
+	r.frame.capture(r.world, r.Tick())
 	for word, mask := range bulk.Or(changed) {
 		for slot := range bulk.Bits(word<<6, mask) {
 			r.place(slot)

@@ -18,8 +18,9 @@ type Config struct {
 	// Listen is the UDP address, as "host:port"; port 0 takes a free one.
 	// Required.
 	Listen string
-	// Certificate is the operator's. Without one the server makes its own,
-	// good for 13 days, and clients pin its Fingerprint.
+	// Certificate is the operator's, or one of KeptCertificate. Without one the
+	// server makes its own, another at each start and good for 13 days, and
+	// clients pin its Fingerprint.
 	Certificate *tls.Certificate
 	// AdminListen is the TCP address of metrics, health and profiles; empty
 	// for none. It is not for the public: keep it on loopback.

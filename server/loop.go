@@ -91,8 +91,9 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) 
 	return l
 }
 
-// run ticks until ctx is done.
-func (l *loop) run(ctx context.Context) {
+// run ticks until ctx is done, or until there are no more ticks in the run, which is
+// an error.
+func (l *loop) run(ctx context.Context) (err error) {
 	l.slept = time.NewTimer(0)
 	defer l.slept.Stop()
 	due := time.Now()
@@ -108,6 +109,11 @@ func (l *loop) run(ctx context.Context) {
 			}
 		}
 		due = due.Add(l.interval)
+		left := l.core.TicksLeft()
+		if l.announce(left); left == 0 {
+			err = ErrTicksSpent
+			break
+		}
 		l.setPace(l.pacer.tick(late, l.tick()))
 		l.answer()
 		l.saver.afterTick(time.Now())
@@ -116,6 +122,7 @@ func (l *loop) run(ctx context.Context) {
 		}
 	}
 	l.publish(l.core.world.StateHash())
+	return err
 }
 
 func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {

@@ -135,3 +135,32 @@ func TestLoopThinsSnapshots(t *testing.T) {
 		require.Equal(t, "time for all snapshots again", seen.All()[1].Message)
 	})
 }
+
+// The end of a run is announced for a month, once a day, and is an error.
+func TestLoopEndsWithTheTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, lines := observer.New(zap.WarnLevel)
+		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+		l.log = zap.New(log)
+		const day = 24 * 3600 * 50
+		for left := uint64(40 * day); left > 0; left -= day / 2 {
+			l.announce(left)
+		}
+		require.Len(t, lines.TakeAll(), 30)
+
+		before := uint64(lastRunTick - 100)
+		core, err := NewCore(CoreConfig{
+			World: l.core.world, Schema: l.core.config.Schema, Epoch: 1,
+			Replication: replication.Config{SnapshotHz: 10, TickBase: -before},
+		})
+		require.NoError(t, err)
+		l.core = core
+		require.ErrorIs(t, l.run(t.Context()), ErrTicksSpent)
+		require.EqualValues(t, 100, core.world.Tick())
+		require.NotEmpty(t, lines.All())
+	})
+	for tick, base := range map[uint64]uint64{0: 0, 1<<31 - 1: 0, 1 << 31: 1 << 31, 1<<32 + 5: 1 << 32, 1 << 60: 1 << 60} {
+		require.Equal(t, base, tickBase(tick))
+		require.GreaterOrEqual(t, uint64(lastRunTick)-(tick-base), uint64(1<<31-1<<16-1), "half of them are left")
+	}
+}
