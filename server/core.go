@@ -106,6 +106,9 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if c.Random == nil {
 		c.Random = rand.Reader
 	}
+	if c.Replication.TickBase == 0 {
+		c.Replication.TickBase = tickBase(c.World.Tick())
+	}
 	r, err := replication.New(c.World, c.Schema, c.Replication)
 	if err != nil {
 		return nil, err
@@ -154,6 +157,9 @@ func (c *Core) Tick() {
 // commands, by session in the order in which they came; then who is new.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
+	if c.TicksLeft() == 0 {
+		c.Drain()
+	}
 	c.mu.Lock()
 	c.peers = append(c.peers, c.opened...)
 	c.opened = c.opened[:0]
@@ -187,6 +193,10 @@ func (c *Core) session(id uint64) *Session {
 	}
 	return c.sessions[i]
 }
+
+// SetPace has every session be sent pace of replication.FullPace snapshots from
+// now on.
+func (c *Core) SetPace(pace int) { c.replicator.SetPace(pace) }
 
 // Step is the second phase: the world moves by one tick.
 func (c *Core) Step() {

@@ -51,7 +51,7 @@ func Example() {
 			return w.Spawn(player, world.Vec3{}, world.Vec3{})
 		},
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-		Input: func(s *server.Session, _ uint32, data []byte) {
+		Input: func(s *server.Session, _ uint64, data []byte) {
 			if len(data) == 2 { // it comes from outside: check it
 				w.SetVelocity(s.Entity(), world.Vec3{X: float32(int8(data[0])), Z: float32(int8(data[1]))})
 			}

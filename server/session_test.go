@@ -58,7 +58,7 @@ func newDeskWith(t testing.TB, change func(*server.CoreConfig)) *desk {
 				d.left++
 				w.Destroy(s.Entity())
 			},
-			Input: func(_ *server.Session, tick uint32, data []byte) {
+			Input: func(_ *server.Session, tick uint64, data []byte) {
 				d.moved = append(d.moved, fmt.Sprintf("%d:%s", tick, data))
 			},
 			Commands: map[string]server.Command{
