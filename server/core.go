@@ -198,6 +198,10 @@ func (c *Core) session(id uint64) *Session {
 	return c.sessions[i]
 }
 
+// SetPace has every session be sent pace of replication.FullPace snapshots from
+// now on.
+func (c *Core) SetPace(pace int) { c.replicator.SetPace(pace) }
+
 // Step is the second phase: the world moves by one tick.
 func (c *Core) Step() {
 	c.world.Step()
