@@ -44,6 +44,11 @@ func (e *TagError) Error() string {
 	return fmt.Sprintf("wire: component %q, field %s (%v): %s", e.Component, e.Path, e.Type, e.Detail)
 }
 
+// isSwitch says whether an option is there or not, and has no value.
+func isSwitch(key string) bool {
+	return key == "ref" || key == "always" || key == "owner" || key == "angle" || key == "quat"
+}
+
 // parseTag reads the text of a net tag.
 func parseTag(text string) (tag, error) {
 	t := tag{given: true}
@@ -53,7 +58,10 @@ func parseTag(text string) (tag, error) {
 	}
 	hasStep := false
 	for _, option := range strings.Split(text, ",") {
-		key, value, _ := strings.Cut(option, "=")
+		key, value, given := strings.Cut(option, "=")
+		if given && isSwitch(key) {
+			return tag{}, fmt.Errorf("%s: %s takes no value (how many bits an angle or a quat has is said by bits=N)", option, key)
+		}
 		var err error
 		switch key {
 		case "ref":
@@ -107,22 +115,30 @@ func parseTag(text string) (tag, error) {
 			return tag{}, err
 		}
 	}
-	if t.ranged != hasStep {
-		return tag{}, fmt.Errorf("range and step belong together")
-	}
-	if count(t.ranged, t.bits != 0, t.ref, t.enum != 0) > 1 {
-		return tag{}, fmt.Errorf("range, bits, enum and ref exclude each other")
-	}
-	if count(t.angle, t.quat) > 1 || (t.angle || t.quat) && t.bits == 0 {
-		return tag{}, fmt.Errorf("angle and quat exclude each other, and want bits=N")
-	}
-	if t.linear && t.always {
-		return tag{}, fmt.Errorf("always is written in full, so there is nothing to predict")
-	}
-	if t.parent != "" && !t.linear {
-		return tag{}, fmt.Errorf("parent wants predict=linear")
+	if err := t.contradiction(hasStep); err != nil {
+		return tag{}, err
 	}
 	return t, nil
+}
+
+// contradiction says which options of t do not go together.
+func (t *tag) contradiction(hasStep bool) error {
+	if t.ranged != hasStep {
+		return fmt.Errorf("range and step belong together")
+	}
+	if count(t.ranged, t.bits != 0, t.ref, t.enum != 0) > 1 {
+		return fmt.Errorf("range, bits, enum and ref exclude each other")
+	}
+	if count(t.angle, t.quat) > 1 || (t.angle || t.quat) && t.bits == 0 {
+		return fmt.Errorf("angle and quat exclude each other, and want bits=N")
+	}
+	if t.linear && t.always {
+		return fmt.Errorf("always is written in full, so there is nothing to predict")
+	}
+	if t.parent != "" && !t.linear {
+		return fmt.Errorf("parent wants predict=linear")
+	}
+	return nil
 }
 
 // count is how many of these are true.
