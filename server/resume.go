@@ -106,6 +106,9 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	s.core.stats.Resumed++
 	s.renew(h.Secret)
 	s.welcome(1)
+	if !s.over { // it is if the Welcome was not taken
+		s.sendStream(s.viewer.Lacking())
+	}
 	if f := s.core.config.Game.Back; f != nil && was == nil && !s.over {
 		f(s)
 	}
