@@ -66,9 +66,6 @@ func (c Config) Validate() error {
 	if c.Schema == nil {
 		errs = append(errs, errors.New("server: Schema is nil"))
 	}
-	if c.Epoch == 0 {
-		errs = append(errs, errors.New("server: epoch is 0, want a random number that differs from run to run"))
-	}
 	if err := c.limits().validate(); err != nil {
 		errs = append(errs, err)
 	}

@@ -69,7 +69,6 @@ func Example() {
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
 		World: w, Schema: schema, Game: game,
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
-		Epoch:       uint64(time.Now().UnixNano()), // of this run, and of no other
 	}})
 	if err != nil {
 		panic(err)
