@@ -163,22 +163,29 @@ func (r *BitReader) gather(at int, shift, n uint) uint64 {
 // they are zeros.
 func (r *BitReader) peek() uint64 {
 	at, shift := r.pos>>3, uint(r.pos&7)
-	if at+8 <= len(r.buf) {
-		return binary.LittleEndian.Uint64(r.buf[at:]) >> shift
+	if at+8 > len(r.buf) {
+		return r.last(at) >> shift
 	}
+	return binary.LittleEndian.Uint64(r.buf[at:]) >> shift
+}
+
+// last are the bytes from at on, where fewer than 8 are left.
+func (r *BitReader) last(at int) uint64 {
 	var last [8]byte
-	if at < len(r.buf) {
-		copy(last[:], r.buf[at:])
-	}
-	return binary.LittleEndian.Uint64(last[:]) >> shift
+	copy(last[:], r.buf[min(at, len(r.buf)):])
+	return binary.LittleEndian.Uint64(last[:])
 }
 
 // skip takes n bits that were peeked at.
 func (r *BitReader) skip(n uint) {
 	if r.pos += int(n); r.pos > len(r.buf)*8 {
-		r.pos = len(r.buf) * 8
-		r.fail("ends inside a symbol")
+		r.overrun()
 	}
+}
+
+func (r *BitReader) overrun() {
+	r.pos = len(r.buf) * 8
+	r.fail("ends inside a symbol")
 }
 
 // ReadBool returns the next bit.

@@ -96,11 +96,15 @@ func bucket(m uint64) (symbol int, low uint) {
 
 // magnitudeOf is the least magnitude of a symbol, and how many low bits follow.
 func magnitudeOf(symbol int) (least uint64, low uint) {
-	if symbol < exact {
-		return uint64(symbol), 0
+	low = uint(symbol)/2 - 2
+	top := uint64(2 | symbol&1)
+	if symbol < exact { // as good as random, so a choice of values and not of ways
+		top = uint64(symbol)
 	}
-	low = uint(symbol-exact)/2 + 2
-	return uint64(2+(symbol-exact)&1) << low, low
+	if symbol < exact {
+		low = 0
+	}
+	return top << (low & 63), low
 }
 
 // ringDifference is now-was among the numbers 0 to max, which are a ring, the
@@ -118,9 +122,8 @@ func ringDifference(now, was, most uint32) int64 {
 
 func ringSum(was uint32, d int64, most uint32) uint32 {
 	v, modulus := int64(was)+d, int64(most)+1
-	if v < 0 {
-		v += modulus
-	} else if v >= modulus {
+	v += modulus & (v >> 63)
+	if v >= modulus {
 		v -= modulus
 	}
 	return uint32(v)
@@ -340,10 +343,7 @@ func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
 		var digits [MaxFieldsPerComponent]uint8
 		for g := range p.groups {
 			symbol := p.groups[g].heads[f.context].read(r)
-			for j := p.groups[g].last - 1; j >= p.groups[g].first; j-- {
-				digits[j] = uint8(symbol % p.units[j].ways)
-				symbol /= p.units[j].ways
-			}
+			copy(digits[p.groups[g].first:], p.groups[g].digits[symbol])
 		}
 		for j := range p.units {
 			if u := &p.units[j]; u.kind == unitAlways || digits[j] != 0 {
@@ -385,9 +385,13 @@ func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, pa
 	}
 }
 
+// readResidual looks at the bits once: a symbol, its low bits and a sign are fewer
+// than a look shows.
 func (c *Codec) readResidual(r *BitReader, lane int, expected uint32, fd *field, most uint32, width uint, f *forecast) uint32 {
-	symbol := f.set.codes[lane][f.scale(lane)].read(r)
+	ahead := r.peek()
+	symbol, n := f.set.codes[lane][f.scale(lane)].first(ahead)
 	if symbol == symbolEscape {
+		r.skip(n)
 		v := uint32(r.Read(width))
 		if v > most {
 			r.fail("%s is %d, at most %d is allowed", fd.path, v, most)
@@ -397,18 +401,17 @@ func (c *Codec) readResidual(r *BitReader, lane int, expected uint32, fd *field,
 		return v
 	}
 	least, low := magnitudeOf(symbol)
-	d := int64(least)
-	switch {
-	case lane < headSigns:
-		d |= int64(r.Read(low))
-		d ^= -int64(f.negative >> lane & 1)
-	case least > 0:
-		v := r.Read(low + 1)
-		d |= int64(v & (1<<low - 1))
-		if v>>low != 0 {
-			d = -d
-		}
+	ahead >>= n & 63
+	d := int64(least | ahead&(1<<(low&63)-1))
+	n += low
+	if lane < headSigns {
+		d ^= -int64(f.negative >> (lane & 63) & 1)
+	} else {
+		sign := -int64(ahead >> (low & 63) & 1)
+		n += uint(uint64(-d) >> 63) // 0 has none
+		d = (d ^ sign) - sign
 	}
+	r.skip(n)
 	if 2*absolute(d) > int64(most)+1 {
 		r.fail("%s differs by %d, among %d numbers", fd.path, d, uint64(most)+1)
 		return 0

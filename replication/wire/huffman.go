@@ -67,18 +67,27 @@ func checkLengths(lengths []uint8) bool {
 
 // read takes a symbol from r.
 func (c *code) read(r *BitReader) int {
-	v := uint32(r.peek()) & (1<<maxCodeBits - 1)
-	if q := c.quick[v&(1<<quickBits-1)]; q != 0 {
-		r.skip(uint(q & 15))
-		return int(q >> 4)
+	symbol, n := c.first(r.peek())
+	r.skip(n)
+	return symbol
+}
+
+// first is the symbol that bits begin with, and how many of them it is.
+func (c *code) first(ahead uint64) (symbol int, n uint) {
+	if q := c.quick[ahead&(1<<quickBits-1)]; q != 0 {
+		return int(q >> 4), uint(q & 15)
 	}
-	v = uint32(bits.Reverse16(uint16(v)) >> (16 - maxCodeBits))
-	n := quickBits + 1
+	return c.longer(uint16(ahead & (1<<maxCodeBits - 1)))
+}
+
+// longer is first for a code of more than quickBits.
+func (c *code) longer(ahead uint16) (symbol int, n uint) {
+	v := uint32(bits.Reverse16(ahead) >> (16 - maxCodeBits))
+	n = quickBits + 1
 	for n < maxCodeBits && v>>(maxCodeBits-n) >= uint32(c.limit[n]) {
 		n++
 	}
-	r.skip(uint(n))
-	return int(c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])])
+	return int(c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]), n
 }
 
 // write appends a symbol and then n bits of extra, at most 44.

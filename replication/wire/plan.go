@@ -46,8 +46,9 @@ type part struct {
 // group is a run of units that share a head: one symbol that holds a digit of
 // each.
 type group struct {
-	first, last int // units[first:last]
-	ways        int // symbols
+	first, last int       // units[first:last]
+	ways        int       // symbols
+	digits      [][]uint8 // of each symbol, those of its units
 	heads       [headContexts]*code
 }
 
@@ -143,6 +144,22 @@ func (p *part) group() {
 	}
 	if g.ways > 1 {
 		p.groups = append(p.groups, g)
+	}
+	for i := range p.groups {
+		p.groups[i].split(p.units)
+	}
+}
+
+// split makes the digits of all symbols.
+func (g *group) split(units []unit) {
+	g.digits = make([][]uint8, g.ways)
+	for symbol := range g.digits {
+		digits, rest := make([]uint8, g.last-g.first), symbol
+		for i := len(digits) - 1; i >= 0; i-- {
+			digits[i] = uint8(rest % units[g.first+i].ways)
+			rest /= units[g.first+i].ways
+		}
+		g.digits[symbol] = digits
 	}
 }
 
