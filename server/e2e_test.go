@@ -79,6 +79,23 @@ func (h *house) close() {
 	}
 }
 
+// A server that is not served after all leaves nothing behind: TestMain looks for
+// goroutines, and the same addresses can be had again.
+func TestClose(t *testing.T) {
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	config := server.Config{
+		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
+		CoreConfig: server.CoreConfig{World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1},
+	}
+	for range 2 {
+		s, err := server.Listen(config)
+		require.NoError(t, err)
+		config.Listen, config.AdminListen = s.Addr().String(), s.AdminAddr().String()
+		require.NoError(t, s.Close())
+	}
+}
+
 func (h *house) config() client.Config {
 	return client.Config{
 		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
