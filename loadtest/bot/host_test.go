@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -72,6 +73,9 @@ func host(t *testing.T, name string) *hosted {
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-served)
+		for end := time.Now().Add(patience); goleak.Find() != nil && time.Now().Before(end); {
+			// what ends takes its time
+		}
 		goleak.VerifyNone(t)
 	})
 	return h
