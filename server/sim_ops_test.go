@@ -34,6 +34,8 @@ func (s *sim) do(o op) {
 		s.refer(s.pick(a(0)), a(1))
 	case "unrefer":
 		s.target.Remove(s.pick(a(0)))
+	case "gust":
+		s.blow(s.pick(a(0)), a(1))
 	case "save":
 		s.image = &world.Image{}
 		s.world.TakeImage(s.image)
@@ -91,6 +93,12 @@ func (c *simClient) do(o op) {
 	switch o.do {
 	case "kill":
 		s.world.Destroy(c.entity())
+	case "own":
+		c.own(s.pick(o.args[1]))
+	case "disown":
+		c.disown(o.args[1])
+	case "give":
+		s.clients[nth(o.args[2], len(s.clients))].own(c.disown(o.args[1]))
 	case "corrupt":
 		c.corrupt++
 	case "mislead":

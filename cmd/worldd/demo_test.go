@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -62,37 +63,38 @@ func TestDemoForPeople(t *testing.T) {
 
 // TestDemoFails: a bot that is refused makes the status 1, after the summary.
 func TestDemoFails(t *testing.T) {
-	err, out, rest := interruptedDemo(t, 65, "1 failed") // of 64 players
+	world := filepath.Join(t.TempDir(), "world.yaml")
+	require.NoError(t, os.WriteFile(world, []byte(room(3, 60_000)), 0o644))
+	err, out, rest := interruptedDemo(t, world, 4, "3/4", "1 failed")
 	var status *exec.ExitError
 	require.ErrorAs(t, err, &status)
 	require.Equal(t, exitError, status.ExitCode(), "%s%s", rest, out)
-	require.Contains(t, out, `"connected":64,"failed":1,`)
+	require.Contains(t, out, `"connected":3,"failed":1,`)
 	require.Contains(t, rest, "✗ no bot failed")
 }
 
 // TestDemoInterrupted sends Ctrl-C to the demo alone: it ends with the result,
 // and so does its child.
 func TestDemoInterrupted(t *testing.T) {
-	err, out, rest := interruptedDemo(t, 3, "")
+	err, out, rest := interruptedDemo(t, "calm", 3, "3/3", "")
 	require.NoError(t, err, "status 0: all connected and nothing lied\n%s", rest)
 	require.Contains(t, rest, "interrupted")
 	require.Contains(t, out, `"connected":3,"failed":0,`)
 }
 
-// interruptedDemo runs a demo in a process of its own, and interrupts it when it
-// shows that all bots are in, as far as there are places, and the given words. It
-// returns how the process ended, and what it wrote.
-func interruptedDemo(t *testing.T, bots int, words string) (ended error, out, rest string) {
+// interruptedDemo runs a demo in a process of its own, and interrupts it when a
+// line of it says who is in, and the given words. It returns how the process ended,
+// and what it wrote.
+func interruptedDemo(t *testing.T, world string, bots int, in, words string) (ended error, out, rest string) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	demo := exec.CommandContext(t.Context(), self, "demo", fmt.Sprint("--bots=", bots), "--duration=10m", "--world=calm", "--json")
+	demo := exec.CommandContext(t.Context(), self, "demo", fmt.Sprint("--bots=", bots), "--duration=10m", "--world="+world, "--json")
 	demo.Env = append(os.Environ(), asMain+"=1")
 	var stdout bytes.Buffer
 	demo.Stdout = &stdout
 	stderr, err := demo.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, demo.Start())
-	in := fmt.Sprintf("%d/%d", min(bots, 64), bots)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), in) && strings.Contains(lines.Text(), words) {

@@ -21,9 +21,7 @@ import (
 func TestReload(t *testing.T) {
 	world := filepath.Join(t.TempDir(), "world.yaml")
 	write := func(players, budget int) {
-		text := fmt.Sprintf("name: room\nlimits: {max_players: %d}\nbudget_bytes_per_second: %d\n"+
-			"kinds:\n  avatar: {body: {kinematic: true}}\nplayers: {kind: avatar, region: {min: [-5, 0.5, -5], max: [5, 0.5, 5]}}\n", players, budget)
-		require.NoError(t, os.WriteFile(world, []byte(text), 0o644))
+		require.NoError(t, os.WriteFile(world, []byte(room(players, budget)), 0o644))
 	}
 	write(2, 60000)
 	log := &screen{}
@@ -63,6 +61,12 @@ func TestReload(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, second.Close())
 	s.end(syscall.SIGTERM)
+}
+
+// room is the file of a small world.
+func room(players, budget int) string {
+	return fmt.Sprintf("name: room\nlimits: {max_players: %d}\nbudget_bytes_per_second: %d\n"+
+		"kinds:\n  avatar: {body: {kinematic: true}}\nplayers: {kind: avatar, region: {min: [-5, 0.5, -5], max: [5, 0.5, 5]}}\n", players, budget)
 }
 
 // startServingTo is startServing with its log to be read.
