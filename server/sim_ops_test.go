@@ -35,7 +35,11 @@ func (s *sim) do(o op) {
 	case "unrefer":
 		s.target.Remove(s.pick(a(0)))
 	case "gust":
-		s.blow(s.pick(a(0)), a(1))
+		h := s.pick(a(0))
+		if a(0)%2 == 0 && s.world.Status(s.lastFlip) == bulk.Live {
+			h = s.lastFlip // whose slot has another tenant before long
+		}
+		s.blow(h, a(1))
 	case "save":
 		s.image = &world.Image{}
 		s.world.TakeImage(s.image)

@@ -20,10 +20,13 @@ func (w *World) followEntities() {
 
 // followEntity says whether the entity is still there.
 func (w *World) followEntity(e *effect) bool {
-	if fault.FollowSlot {
-		e.follows = w.HandleAt(e.follows.Index())
-	}
 	at, ok := w.Position(e.follows)
+	if fault.FollowSlot && !ok {
+		if next := w.HandleAt(e.follows.Index()); next != 0 {
+			e.follows = next
+		}
+		return true
+	}
 	if ok {
 		w.center(e, at.Add(e.offset))
 	}

@@ -55,5 +55,5 @@ const (
 	EverybodyOwns    = false // what only owners are sent is sent to all
 	OwnQuietly       = false // who becomes an owner, or ceases to be one, is not sent the entity anew
 	KeepOwning       = false // who was an owner is sent what only owners are, for ever
-	FollowSlot       = false // an effect follows the slot's next tenant when its entity is dead
+	FollowSlot       = false // an effect outlives the entity that it follows, and follows the slot's next tenant
 )
