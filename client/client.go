@@ -188,8 +188,9 @@ func (c *Client) apply(in arrivals) error {
 	}
 	// One answer for all, since the acknowledgement is of everything. If
 	// nothing comes, inputs go out all the same: only half of the link may be
-	// down. So they do before more of them wait than one datagram holds.
-	if len(in.datagrams) > 0 || now-c.told >= c.silence() || c.session.inputs.unsent == wire.MaxInputs {
+	// down. So they do before so many of them wait that the next datagram could not
+	// repeat them.
+	if len(in.datagrams) > 0 || now-c.told >= c.silence() || c.session.inputs.unsent >= maxUnsent {
 		if d := c.session.Input(now); d != nil {
 			c.link.lanes.answer(d)
 		}

@@ -23,11 +23,11 @@ func railway() (s *server.Server, stop func()) {
 	schema := wire.NewSchema()
 	_ = wire.AddComponent[wire.Body](schema, replication.BodyComponent)
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-		World: w, Schema: schema, Epoch: uint64(time.Now().UnixNano()),
+		World: w, Schema: schema,
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-			Input: func(s *server.Session, _ uint32, data []byte) {
+			Input: func(s *server.Session, _ uint64, data []byte) {
 				if len(data) == 1 && data[0] <= 10 {
 					w.SetVelocity(s.Entity(), world.Vec3{X: float32(data[0])})
 				}

@@ -3,7 +3,6 @@ package client
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -15,6 +14,12 @@ const (
 	echoedDatagrams = 32
 	// maxLead bounds how far ahead of the server's time inputs are aimed.
 	maxLead = time.Second
+	// maxUnsent is how many inputs may wait for a datagram: then one goes out
+	// without a snapshot, so that the next has room for them once more.
+	maxUnsent = wire.MaxInputs / 2
+	// leastRepeated is how many inputs a datagram holds at least, if there are as
+	// many: with one a datagram, as with snapshots in each tick, four datagrams.
+	leastRepeated = 4
 )
 
 // inputs are what the client wants for the newest ticks, and when they have to be
@@ -22,17 +27,22 @@ const (
 type inputs struct {
 	list   []wire.TickInput // newest first
 	unsent int              // how many of them no datagram has held
+	before [2]int           // how many were new in the last datagram and the one before it
 	timed  bool             // made is known:
 	made   time.Duration    // the server's time when the oldest of these was made
 	sent   [echoedDatagrams]sentInput
 	next   int       // place in sent of the next datagram
 	way    allowance // server's time from making an input until it arrives
+	trip   usualTrip // the part of it that the link takes
 }
 
-// sentInput is a datagram that was the first to hold an input.
+// sentInput is a datagram that was the first to hold an input. Times are the
+// server's.
 type sentInput struct {
-	stamp uint32 // 0: none, or known by now
-	made  time.Duration
+	stamp   uint32 // 0: none, or known by now
+	made    time.Duration
+	at      time.Duration
+	missing bool // a snapshot was sent when it should have been there, and it was not
 }
 
 // aim is the tick that an input made at now is for: the first that the server
@@ -52,9 +62,10 @@ func (s *Session) aim(now time.Duration) uint32 {
 
 // SetInput is what the client wants from now on: at most wire.MaxInputBytes. It
 // is made for the tick that the server will be at when it arrives, and repeated in
-// the next datagrams, wire.MaxInputs ticks in each, so that one which arrives
-// makes up for those that did not. A game calls it once a frame; of several for
-// one tick the last one counts.
+// the next two datagrams, so that one which arrives makes up for those that did
+// not: on a link that loses more than one in fifty, inputs are made so early that
+// the first copy is in time. A game calls it once a frame; of several for one tick
+// the last one counts.
 func (s *Session) SetInput(data []byte, now time.Duration) error {
 	if len(data) > wire.MaxInputBytes {
 		return fmt.Errorf("client: input of %d bytes, at most %d", len(data), wire.MaxInputBytes)
@@ -95,22 +106,61 @@ func (s *Session) Input(now time.Duration) []byte {
 	}
 	in, stamp := &s.inputs, stampAt(now)
 	if in.unsent > 0 && in.timed {
-		in.sent[in.next%echoedDatagrams] = sentInput{stamp, in.made}
+		in.sent[in.next%echoedDatagrams] = sentInput{stamp: stamp, made: in.made, at: s.clock.server(now)}
 		in.next++
 	}
-	in.unsent = 0
-	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: in.list}
+	repeated := max(in.unsent+in.before[0]+in.before[1], leastRepeated)
+	if in.unsent > 0 {
+		in.before, in.unsent = [2]int{in.unsent, in.before[0]}, 0
+	}
+	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: in.list[:min(repeated, len(in.list))]}
 	s.input = m.Append(s.input[:0])
 	return s.input
 }
 
-// arrived takes what a snapshot tells of an Input: the server's time at which the
-// datagram with that stamp was there.
-func (in *inputs) arrived(now time.Duration, stamp uint32, at time.Duration) {
-	i := slices.IndexFunc(in.sent[:], func(d sentInput) bool { return d.stamp == stamp })
-	if i < 0 {
-		return // it had no new input, or was told of before
+// told takes what a snapshot that was sent at sent says of Input datagrams: the
+// newest that was there had that stamp, and came at the time at. Times are the
+// server's.
+//
+// A datagram that was missing and is passed over by a later stamp is lost, or as
+// good as that: what it held came with the later one. A stamp that is passed over
+// without that may be of a datagram that came shortly before the later one, and
+// says nothing.
+func (in *inputs) told(now time.Duration, stamp uint32, at, sent time.Duration) {
+	usual := in.trip.most()
+	for i := range in.sent {
+		switch d := &in.sent[i]; {
+		case d.stamp == 0:
+		case d.stamp == stamp:
+			in.trip.add(at - d.at)
+			in.way.add(now, at-d.made)
+			d.stamp = 0
+		case int32(stamp-d.stamp) > 0:
+			if d.missing {
+				in.way.add(now, at-d.made)
+			}
+			d.stamp = 0
+		default:
+			d.missing = d.missing || in.trip.known && sent-d.at > usual
+		}
 	}
-	in.way.add(now, at-in.sent[i].made)
-	in.sent[i].stamp = 0
 }
+
+// usualTrip estimates what datagrams take as TCP does (RFC 6298): the mean, and
+// what they differ from it on average.
+type usualTrip struct {
+	known        bool
+	mean, differ time.Duration
+}
+
+func (u *usualTrip) add(trip time.Duration) {
+	if !u.known {
+		*u = usualTrip{true, trip, trip.Abs() / 2}
+		return
+	}
+	u.differ += ((trip - u.mean).Abs() - u.differ) / 4
+	u.mean += (trip - u.mean) / 8
+}
+
+// most is what hardly a trip takes longer than.
+func (u *usualTrip) most() time.Duration { return u.mean + 4*u.differ }

@@ -33,6 +33,7 @@ type studio struct {
 	down, up *simtest.Link
 	body     client.Component[wire.Body]
 
+	every   uint32 // ticks from one snapshot to the next
 	motion  func(tick uint32) (body wire.Body, sent bool)
 	frame   func() // called for each frame
 	arrived func(in wire.Input, tick uint32)
@@ -50,7 +51,7 @@ type studio struct {
 
 func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	s := &studio{
-		t: t, schema: wire.NewSchema(), tick: studioFirstTick - 1,
+		t: t, schema: wire.NewSchema(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
 		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
 		frame: func() {}, arrived: func(wire.Input, uint32) {},
 	}
@@ -123,7 +124,7 @@ func (s *studio) play(d time.Duration) {
 			_, err := s.session.ReceiveDatagram(d, s.time())
 			require.NoError(s.t, err)
 		}
-		if len(arrivals) > 0 {
+		if len(arrivals) > 0 || s.session.Crowded() {
 			s.up.Send(s.now, s.session.Input(s.time()))
 		}
 		if s.now%studioFrame == 0 {
@@ -138,7 +139,7 @@ func (s *studio) step() {
 	if s.tick == studioFirstTick {
 		s.enter(1, walker)
 	}
-	if s.tick%(studioTickHz/studioSnapshotHz) != 0 {
+	if s.tick%s.every != 0 {
 		return
 	}
 	s.seq++

@@ -20,7 +20,8 @@ func (s *Session) measure(d []byte, now time.Duration) {
 		s.rtt.Newest = max(trip, 0)
 		s.rtt.Count++
 		s.clock.trip(now, s.rtt.Newest)
-		s.inputs.arrived(now, h.Echo, s.clock.timeOf(h.Tick)-time.Duration(h.Hold)*stampUnit)
+		sent := s.clock.timeOf(h.Tick)
+		s.inputs.told(now, h.Echo, sent-time.Duration(h.Hold)*stampUnit, sent)
 	}
 	before := s.clock.tick
 	s.clock.snapshot(now, h.Tick)

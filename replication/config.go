@@ -34,6 +34,10 @@ type Config struct {
 	// Tables are those that rows are coded by; clients must have the same.
 	// Default wire.DefaultTables.
 	Tables *wire.Tables
+	// TickBase is taken off the world's ticks to make those of the protocol, which
+	// have 32 bits: at 60 Hz a world outgrows them after 828 days. server.Core sets
+	// it, once for a run. Default 0.
+	TickBase uint64
 	// Workers is how many goroutines make snapshots in Replicator.Snapshots, the
 	// caller's included. Each codes rows for its own share of the viewers, so that
 	// two take some more processor time than one. Default 1. More than 1 wants a

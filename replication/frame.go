@@ -75,10 +75,11 @@ func newFrame(c *wire.Codec, bound []int) *Frame {
 	return &Frame{schema: s, codec: c, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
 }
 
-// capture brings the frame to the world's present tick. Only dirty slots are
+// capture brings the frame to the world's present tick, which is the protocol's
+// tick. Only dirty slots are
 // read: the cost is what changed, not what exists.
-func (f *Frame) capture(w *world.World) {
-	f.tick = uint32(w.Tick())
+func (f *Frame) capture(w *world.World, tick uint32) {
+	f.tick = tick
 	f.replaced = f.replaced[:0]
 	if n := int(w.Slots()); n > len(f.tenants) {
 		f.tenants = slices.Grow(f.tenants, n-len(f.tenants))[:n]

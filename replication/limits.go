@@ -1,5 +1,7 @@
 package replication
 
+import "math"
+
 const (
 	// maxOutstandingBytes is how much structure may be on its way to a client
 	// unapplied before no further entity enters. It bounds the memory that a
@@ -51,6 +53,10 @@ const (
 	minSnapshotBytes = 64
 	// burstSnapshots is how many snapshots' worth of unused budget are kept.
 	burstSnapshots = 2
+	// lastNumber is the number of a structure record, or of a snapshot, from which
+	// on a viewer is Spent. What one snapshot may still tell of, all slots, fits
+	// into what is left many times.
+	lastNumber = math.MaxUint32 - 1<<26
 	// maxDeaths is how many destroyed handles are remembered for viewers that
 	// are not sent snapshots; at this number they are all brought up to date.
 	maxDeaths = 1 << 16

@@ -22,6 +22,7 @@ type Replicator struct {
 	floor   uint32 // the world's first generation
 	// interval is how many ticks there are from one snapshot to the next.
 	interval uint32
+	pace     uint64 // of FullPace snapshots, how many are made
 	// unplaced holds the slots of entities without a body: they are nowhere,
 	// so they are relevant to everybody.
 	unplaced bulk.Bitset
@@ -52,8 +53,8 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	r := &Replicator{
 		world: w, config: c, frame: f, floor: w.Config().FirstGeneration,
-		interval: uint32(w.TickHz() / c.SnapshotHz),
-		places:   newPlaces(w.Config().HalfExtent, c.EnterRadius),
+		interval: uint32(w.TickHz() / c.SnapshotHz), pace: FullPace,
+		places: newPlaces(w.Config().HalfExtent, c.EnterRadius),
 	}
 	for range c.Workers {
 		r.work = append(r.work, &workspace{})
@@ -67,16 +68,12 @@ func (r *Replicator) Codec() *wire.Codec { return r.frame.codec }
 // Config returns the configuration in force, defaults filled in.
 func (r *Replicator) Config() Config { return r.config }
 
+// Tick is the world's present tick as the protocol counts it.
+func (r *Replicator) Tick() uint32 { return uint32(r.world.Tick() - r.config.TickBase) }
+
 // SetBudget changes Config.BudgetBytesPerSecond for all viewers, from their next
 // snapshots on.
 func (r *Replicator) SetBudget(bytesPerSecond int) { r.config.BudgetBytesPerSecond = bytesPerSecond }
-
-// Due says whether a viewer is to be sent a snapshot of the present tick. Phases
-// spread the viewers over the ticks of one send interval: a third of them in
-// each of three ticks is a third of the peak.
-func (r *Replicator) Due(phase uint64) bool {
-	return (r.world.Tick()+phase)%uint64(r.world.TickHz()/r.config.SnapshotHz) == 0
-}
 
 // AfterStep takes in which entities the last step destroyed. It is called after
 // every step, replicated or not: between two frames a slot may change hands more
@@ -116,7 +113,7 @@ func (r *Replicator) Capture() {
 	changed := r.changes.capture()
 	r.places.now = r.changes.captures
 	changed.SetOr(changed, r.world.Dirty())
-	r.frame.capture(r.world)
+	r.frame.capture(r.world, r.Tick())
 	for word, mask := range bulk.Or(changed) {
 		for slot := range bulk.Bits(word<<6, mask) {
 			r.place(slot)

@@ -228,6 +228,10 @@ func (v *Viewer) reenterAll() {
 // acknowledged as applied.
 func (v *Viewer) StructureWaits() bool { return v.structure.applied != v.structure.written }
 
+// Spent says whether the viewer's numbers of 32 bits, of structure records and of
+// snapshots, are nearly used up: its client is to begin another session.
+func (v *Viewer) Spent() bool { return max(v.structure.written, v.sent.newest) > lastNumber }
+
 // Budget is how many bytes may be sent now; it is negative after a burst of
 // structure.
 func (v *Viewer) Budget() int { return v.tokens }

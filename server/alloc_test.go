@@ -76,7 +76,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
 		Game: server.Game{
 			Join:  func(s *server.Session) (world.Entity, error) { return spawn(float32(s.ID()), -20), nil },
-			Input: func(*server.Session, uint32, []byte) {},
+			Input: func(*server.Session, uint64, []byte) {},
 		},
 	})
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,19 +10,66 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/google/renameio/v2"
 )
 
 // certificateLife is below the 14 days beyond which browsers refuse a
 // certificate that is known by its hash alone.
 const certificateLife = 13 * 24 * time.Hour
 
-// selfMade makes a certificate for development. Nobody vouches for it: clients
-// are told its fingerprint.
-func selfMade(now time.Time) (tls.Certificate, error) {
+// keptLife is how long a certificate says that it is good which is kept in a file.
+// Who pins it does not ask.
+const keptLife = 10 * 365 * 24 * time.Hour
+
+// KeptCertificate returns the certificate of a PEM file that holds it and its
+// private key, for Config.Certificate; if there is no such file, it makes both and
+// writes them there, for nobody else to read. So the Fingerprint that clients pin
+// stays the same when the server starts again. A file that is there and cannot be
+// used is an error, and is left as it is.
+func KeptCertificate(path string) (*tls.Certificate, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := keepCertificate(path, time.Now()); err != nil {
+			return nil, fmt.Errorf("server: can't keep a certificate: %w", err)
+		}
+	}
+	pair, err := tls.LoadX509KeyPair(path, path)
+	if err != nil {
+		return nil, fmt.Errorf("server: the certificate kept in %s cannot be used: %w", path, err)
+	}
+	return &pair, nil
+}
+
+func keepCertificate(path string, now time.Time) error {
+	pair, err := selfMade(now, keptLife)
+	if err != nil {
+		return err
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	for _, block := range []pem.Block{{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := pem.Encode(&text, &block); err != nil {
+			return err
+		}
+	}
+	return renameio.WriteFile(path, text.Bytes(), 0o600, renameio.WithTempDir(filepath.Dir(path)))
+}
+
+// selfMade makes a certificate that is good for life. Nobody vouches for it:
+// clients are told its fingerprint.
+func selfMade(now time.Time, life time.Duration) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("server: can't make a key: %w", err)
@@ -31,8 +79,8 @@ func selfMade(now time.Time) (tls.Certificate, error) {
 		return tls.Certificate{}, fmt.Errorf("server: can't make a certificate: %w", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "worldd development"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife - time.Hour),
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "worldd"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life - time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}

@@ -18,8 +18,9 @@ type Config struct {
 	// Listen is the UDP address, as "host:port"; port 0 takes a free one.
 	// Required.
 	Listen string
-	// Certificate is the operator's. Without one the server makes its own,
-	// good for 13 days, and clients pin its Fingerprint.
+	// Certificate is the operator's, or one of KeptCertificate. Without one the
+	// server makes its own, another at each start and good for 13 days, and
+	// clients pin its Fingerprint.
 	Certificate *tls.Certificate
 	// AdminListen is the TCP address of metrics, health and profiles; empty
 	// for none. It is not for the public: keep it on loopback.
@@ -64,9 +65,6 @@ func (c Config) Validate() error {
 	}
 	if c.Schema == nil {
 		errs = append(errs, errors.New("server: Schema is nil"))
-	}
-	if c.Epoch == 0 {
-		errs = append(errs, errors.New("server: epoch is 0, want a random number that differs from run to run"))
 	}
 	if err := c.limits().validate(); err != nil {
 		errs = append(errs, err)

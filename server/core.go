@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -27,10 +28,9 @@ type CoreConfig struct {
 	Schema      *wire.Schema
 	Replication replication.Config
 	Game        Game
-	// Epoch names this run of the world; handles of another epoch mean
-	// nothing here. Take a random number: it must not be zero, and never be that
-	// of an earlier run, or clients of that run keep handles which now name
-	// other entities.
+	// Epoch names this run of the world; handles of another epoch mean nothing
+	// here. It must never be that of an earlier run, or clients of that run keep
+	// handles which now name other entities. 0 takes a random number.
 	Epoch uint64
 	// GenerationFloor tells clients that every handle of a lower generation was
 	// issued by an earlier run, and is stale (H5). 0 takes the world's
@@ -48,8 +48,8 @@ type CoreConfig struct {
 	// connection broke. Meanwhile its entity stays, and what the client knows.
 	// 0 takes 15 s; negative: a session ends with its connection.
 	Grace time.Duration
-	// Random is where the secrets come from with which clients come again. nil
-	// takes the system's source; a simulation gives its own.
+	// Random is where the epoch comes from, and the secrets with which clients come
+	// again. nil takes the system's source; a simulation gives its own.
 	Random io.Reader
 }
 
@@ -84,9 +84,6 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if c.World == nil || c.Schema == nil {
 		return nil, errors.New("server: a core needs a World and a Schema")
 	}
-	if c.Epoch == 0 {
-		return nil, fmt.Errorf("server: epoch is 0, want a random number that differs from run to run")
-	}
 	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
 		return nil, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots)
 	}
@@ -105,6 +102,16 @@ func NewCore(c CoreConfig) (*Core, error) {
 	}
 	if c.Random == nil {
 		c.Random = rand.Reader
+	}
+	for c.Epoch == 0 {
+		var number [8]byte
+		if _, err := io.ReadFull(c.Random, number[:]); err != nil {
+			return nil, fmt.Errorf("server: no random number for the epoch: %w", err)
+		}
+		c.Epoch = binary.LittleEndian.Uint64(number[:])
+	}
+	if c.Replication.TickBase == 0 {
+		c.Replication.TickBase = tickBase(c.World.Tick())
 	}
 	r, err := replication.New(c.World, c.Schema, c.Replication)
 	if err != nil {
@@ -154,6 +161,9 @@ func (c *Core) Tick() {
 // commands, by session in the order in which they came; then who is new.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
+	if c.TicksLeft() == 0 {
+		c.Drain()
+	}
 	c.mu.Lock()
 	c.peers = append(c.peers, c.opened...)
 	c.opened = c.opened[:0]
@@ -187,6 +197,10 @@ func (c *Core) session(id uint64) *Session {
 	}
 	return c.sessions[i]
 }
+
+// SetPace has every session be sent pace of replication.FullPace snapshots from
+// now on.
+func (c *Core) SetPace(pace int) { c.replicator.SetPace(pace) }
 
 // Step is the second phase: the world moves by one tick.
 func (c *Core) Step() {

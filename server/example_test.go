@@ -51,7 +51,7 @@ func Example() {
 			return w.Spawn(player, world.Vec3{}, world.Vec3{})
 		},
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-		Input: func(s *server.Session, _ uint32, data []byte) {
+		Input: func(s *server.Session, _ uint64, data []byte) {
 			if len(data) == 2 { // it comes from outside: check it
 				w.SetVelocity(s.Entity(), world.Vec3{X: float32(int8(data[0])), Z: float32(int8(data[1]))})
 			}
@@ -69,7 +69,6 @@ func Example() {
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
 		World: w, Schema: schema, Game: game,
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
-		Epoch:       uint64(time.Now().UnixNano()), // of this run, and of no other
 	}})
 	if err != nil {
 		panic(err)

@@ -27,11 +27,11 @@ type Game struct {
 	// Input is one client's input for one tick: at most one in each tick of the
 	// world, in order. It waits for its tick; one that comes after it is given
 	// at once or, if a newer one is there, never, so that it is best what the
-	// player holds down, and a command what he asks for once. tick is the one that
-	// it was meant for. There may be none for a tick: a game goes on with the one
-	// before. data is at most wire.MaxInputBytes, of the client's making: check it.
-	// It is valid during the call only.
-	Input func(s *Session, tick uint32, data []byte)
+	// player holds down, and a command what he asks for once. tick is the one of the
+	// world's that it was meant for. There may be none for a tick: a game goes on
+	// with the one before. data is at most wire.MaxInputBytes, of the client's
+	// making: check it. It is valid during the call only.
+	Input func(s *Session, tick uint64, data []byte)
 	// Commands are what clients may ask for once, by name.
 	Commands map[string]Command
 }

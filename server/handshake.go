@@ -56,7 +56,7 @@ func (s *Session) welcome(resumed uint8) {
 		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
 		GenerationFloor: c.config.GenerationFloor,
 		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
-		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: uint32(c.world.Tick()),
+		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
 		Resumed: resumed, Secret: s.secret,
 	}.Append(nil))
 	if s.entity != 0 && !s.over { // it is over if the Welcome was not taken

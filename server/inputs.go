@@ -70,7 +70,7 @@ func (s *Session) apply(datagrams []wire.Input) {
 	if f == nil || s.over || s.kicked != nil {
 		return
 	}
-	next, stats := uint32(s.core.world.Tick())+1, &s.core.stats
+	next, stats := s.core.replicator.Tick()+1, &s.core.stats
 	var late lateInputs
 	for _, d := range datagrams {
 		for _, in := range d.Inputs {
@@ -96,6 +96,6 @@ func (s *Session) apply(datagrams []wire.Input) {
 	if ok {
 		s.inputs.applied = in.Tick
 		stats.Inputs++
-		f(s, in.Tick, in.Data)
+		f(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 	}
 }

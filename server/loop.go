@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/world"
@@ -31,7 +32,10 @@ type loop struct {
 	traffic  *traffic
 	timings  *timings
 	saver    *saver
+	pacer    *pacer
+	log      *zap.Logger
 	interval time.Duration
+	full     int // snapshots a second, if there is time for all
 	slept    *time.Timer
 	asked    chan func() // by the operator, to be run between two ticks
 
@@ -39,6 +43,8 @@ type loop struct {
 	ticks    *hdrhistogram.Histogram
 	spent    [phases]time.Duration
 	late     uint64
+	pace     int // of replication.FullPace snapshots
+	thinned  uint64
 	lastTick time.Time
 	snapshot Report
 }
@@ -64,14 +70,19 @@ type TickReport struct {
 	P50, P99, Max time.Duration
 	// Late counts ticks that began more than one interval after their time.
 	Late uint64
+	// SnapshotHz is how many snapshots a second each client is sent: fewer than
+	// configured while there is no time for all. Thinned counts such ticks.
+	SnapshotHz float64
+	Thinned    uint64
 	// Receive, Step and Replicate add up what the phases took.
 	Receive, Step, Replicate time.Duration
 }
 
-func newLoop(core *Core, t *traffic, timed *timings, s *saver) *loop {
-	hz := core.world.TickHz()
+func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) *loop {
+	hz, full := core.world.TickHz(), core.replicator.Config().SnapshotHz
 	l := &loop{
 		core: core, traffic: t, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
+		pacer: newPacer(hz, full), pace: replication.FullPace, full: full, log: log,
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.snapshot.Tick.RateHz = hz
@@ -80,8 +91,9 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver) *loop {
 	return l
 }
 
-// run ticks until ctx is done.
-func (l *loop) run(ctx context.Context) {
+// run ticks until ctx is done, or until there are no more ticks in the run, which is
+// an error.
+func (l *loop) run(ctx context.Context) (err error) {
 	l.slept = time.NewTimer(0)
 	defer l.slept.Stop()
 	due := time.Now()
@@ -89,14 +101,20 @@ func (l *loop) run(ctx context.Context) {
 		if !l.sleepUntil(ctx, due) {
 			break
 		}
-		if debt := time.Since(due) / l.interval; debt > 0 {
+		late := time.Since(due)
+		if debt := late / l.interval; debt > 0 {
 			l.countLate()
 			if debt > maxDebtTicks {
 				due = due.Add((debt - maxDebtTicks) * l.interval)
 			}
 		}
 		due = due.Add(l.interval)
-		l.tick()
+		left := l.core.TicksLeft()
+		if l.announce(left); left == 0 {
+			err = ErrTicksSpent
+			break
+		}
+		l.setPace(l.pacer.tick(late, l.tick()))
 		l.answer()
 		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.world.TickHz()) == 0 {
@@ -104,6 +122,7 @@ func (l *loop) run(ctx context.Context) {
 		}
 	}
 	l.publish(l.core.world.StateHash())
+	return err
 }
 
 func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
@@ -122,8 +141,31 @@ func (l *loop) countLate() {
 	l.mu.Unlock()
 }
 
+// setPace has the next ticks send as many snapshots as there is time for.
+func (l *loop) setPace(pace int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	full, was := pace == replication.FullPace, l.pace == replication.FullPace
+	l.pace = pace
+	l.core.SetPace(pace)
+	if !full {
+		l.thinned++
+	}
+	switch {
+	case was && !full:
+		l.log.Warn("no time for all snapshots: sending fewer", zap.Float64("hz", l.snapshotHz()), zap.Int("sessions", l.core.Sessions()))
+	case full && !was:
+		l.log.Info("time for all snapshots again")
+	}
+}
+
+// snapshotHz is how many snapshots a second each client is sent at present.
+func (l *loop) snapshotHz() float64 {
+	return float64(l.full*l.pace) / replication.FullPace
+}
+
 // tick is Core.Tick with its phases timed.
-func (l *loop) tick() {
+func (l *loop) tick() [phases]time.Duration {
 	began := time.Now()
 	l.core.Receive()
 	received := time.Now()
@@ -140,6 +182,7 @@ func (l *loop) tick() {
 		l.spent[phase] += d
 	}
 	l.lastTick = ended
+	return spent
 }
 
 // publish copies what belongs to this goroutine for report.
@@ -162,6 +205,7 @@ func (l *loop) report() Report {
 	r.Tick = TickReport{
 		RateHz: l.core.world.TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
+		SnapshotHz: l.snapshotHz(), Thinned: l.thinned,
 		Receive: l.spent[phaseReceive], Step: l.spent[phaseStep], Replicate: l.spent[phaseReplicate],
 	}
 	r.Traffic = l.traffic.load()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -24,7 +25,7 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
 	core, err := NewCore(CoreConfig{World: w, Schema: schema, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}})
 	require.NoError(t, err)
-	return newLoop(core, &traffic{}, newTimings(), newSaver(ImageConfig{}, core.world, zap.NewNop()))
+	return newLoop(core, &traffic{}, newTimings(), newSaver(ImageConfig{}, core.world, zap.NewNop()), zap.NewNop())
 }
 
 func runFor(t *testing.T, l *loop, d time.Duration) {
@@ -97,4 +98,69 @@ func TestLoopNeverSpirals(t *testing.T) {
 		require.LessOrEqual(t, time.Since(began), 10*time.Second+3*testInterval)
 		require.InDelta(t, 500/3, l.report().Tick.Count, 2)
 	})
+}
+
+// slowConn takes as long as work says for each snapshot.
+type slowConn struct{ work time.Duration }
+
+func (c *slowConn) SendStream([]byte) bool  { return true }
+func (c *slowConn) SendSnapshot([][]byte)   { time.Sleep(c.work) }
+func (c *slowConn) Close(wire.Code, string) {}
+
+// What cannot be done in time is not all done: snapshots wait, ticks do not, and
+// the operator is told.
+func TestLoopThinsSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+		logs, seen := observer.New(zap.InfoLevel)
+		l.log = zap.New(logs)
+		conn := &slowConn{testInterval}
+		schema := l.core.config.Schema
+		hello := wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()}
+		for range 10 { // two in each tick
+			require.NoError(t, l.core.Open(conn).ReceiveStream(wire.AppendMessage(nil, hello)))
+		}
+		require.EqualValues(t, 10, l.report().Tick.SnapshotHz)
+		runFor(t, l, 8*time.Second) // after ten, who sends nothing is away
+		thinned := l.report().Tick
+		require.EqualValues(t, 4.375, thinned.SnapshotHz, "the slowest of sixteenths that is not below slowestSnapshotHz")
+		require.Greater(t, thinned.Thinned, uint64(250))
+		conn.work = 0
+		runFor(t, l, 10*time.Second)
+		again := l.report().Tick
+		require.EqualValues(t, 10, again.SnapshotHz)
+		require.Less(t, again.Thinned-thinned.Thinned, uint64(150))
+		require.Equal(t, 2, seen.Len())
+		require.Equal(t, "no time for all snapshots: sending fewer", seen.All()[0].Message)
+		require.Equal(t, "time for all snapshots again", seen.All()[1].Message)
+	})
+}
+
+// The end of a run is announced for a month, once a day, and is an error.
+func TestLoopEndsWithTheTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, lines := observer.New(zap.WarnLevel)
+		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+		l.log = zap.New(log)
+		const day = 24 * 3600 * 50
+		for left := uint64(40 * day); left > 0; left -= day / 2 {
+			l.announce(left)
+		}
+		require.Len(t, lines.TakeAll(), 30)
+
+		before := uint64(lastRunTick - 100)
+		core, err := NewCore(CoreConfig{
+			World: l.core.world, Schema: l.core.config.Schema, Epoch: 1,
+			Replication: replication.Config{SnapshotHz: 10, TickBase: -before},
+		})
+		require.NoError(t, err)
+		l.core = core
+		require.ErrorIs(t, l.run(t.Context()), ErrTicksSpent)
+		require.EqualValues(t, 100, core.world.Tick())
+		require.NotEmpty(t, lines.All())
+	})
+	for tick, base := range map[uint64]uint64{0: 0, 1<<31 - 1: 0, 1 << 31: 1 << 31, 1<<32 + 5: 1 << 32, 1 << 60: 1 << 60} {
+		require.Equal(t, base, tickBase(tick))
+		require.GreaterOrEqual(t, uint64(lastRunTick)-(tick-base), uint64(1<<31-1<<16-1), "half of them are left")
+	}
 }

@@ -58,7 +58,7 @@ func Listen(c Config) (*Server, error) {
 	}
 	certificate := c.Certificate
 	if certificate == nil {
-		own, err := selfMade(time.Now())
+		own, err := selfMade(time.Now(), certificateLife)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func Listen(c Config) (*Server, error) {
 		qlogs: qlogs{folder: c.QlogDir},
 	}
 	s.door = newDoor(c.limits(), &s.traffic)
-	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log))
+	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log), c.Log)
 	if err := s.listen(*certificate); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,8 @@ func (s *Server) Fingerprint() string { return s.fingerprint }
 
 // Serve runs the server until ctx is done. Then it refuses new clients, says
 // goodbye to those that are there, and returns when all is closed, nil if
-// nothing went wrong. It may be called once.
+// nothing went wrong, and ErrTicksSpent if the run could not go on for ever. It may
+// be called once.
 func (s *Server) Serve(ctx context.Context) error {
 	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.fingerprint))
 	if err := s.loop.saver.begin(); err != nil {
@@ -169,13 +170,13 @@ func (s *Server) Serve(ctx context.Context) error {
 	accepting, stopAccepting := context.WithCancel(context.Background())
 	defer stopAccepting()
 	s.connections.Go(func() { s.accept(accepting) })
-	s.loop.run(ctx)
+	ended := s.loop.run(ctx)
 	stopAccepting()
 	s.loop.drain()
 	s.core.Close()
 	unsaved := s.loop.saver.end()
 	s.awaitFarewells()
-	err := errors.Join(unsaved, s.closeSockets())
+	err := errors.Join(ended, unsaved, s.closeSockets())
 	s.connections.Wait()
 	operators.Wait()
 	s.log.Info("ended")

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,7 +59,7 @@ func newDeskWith(t testing.TB, change func(*server.CoreConfig)) *desk {
 				d.left++
 				w.Destroy(s.Entity())
 			},
-			Input: func(_ *server.Session, tick uint32, data []byte) {
+			Input: func(_ *server.Session, tick uint64, data []byte) {
 				d.moved = append(d.moved, fmt.Sprintf("%d:%s", tick, data))
 			},
 			Commands: map[string]server.Command{
@@ -510,4 +511,24 @@ func TestFloorIsTheWorlds(t *testing.T) {
 		_, err := server.NewCore(server.CoreConfig{World: w, Schema: deskSchema(t), Epoch: 1, GenerationFloor: floor})
 		require.Equal(t, right, err == nil, "floor %d: %v", floor, err)
 	}
+}
+
+// Without an epoch a run gets one of its own.
+func TestEpochIsChosen(t *testing.T) {
+	seen := map[uint64]bool{0: true}
+	for range 3 {
+		d := newDeskWith(t, func(c *server.CoreConfig) { c.Epoch = 0 })
+		c := d.sit()
+		hello := d.hello()
+		hello.Epoch = 0
+		c.say(hello)
+		m, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+		require.NoError(t, err)
+		require.NotContains(t, seen, m.Epoch)
+		seen[m.Epoch] = true
+	}
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	_, err = server.NewCore(server.CoreConfig{World: w, Schema: deskSchema(t), Random: strings.NewReader("short")})
+	require.ErrorContains(t, err, "no random number")
 }

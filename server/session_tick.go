@@ -30,6 +30,8 @@ func (s *Session) receive() {
 		s.fail(l.fault)
 	case s.kicked != nil:
 		s.fail(s.kicked)
+	case !s.over && s.viewer.Spent():
+		s.fail(&wire.Error{Code: wire.Spent})
 	case s.silence > silenceSeconds*hz:
 		s.lose(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
 	case s.progress.stuck() > unreadSeconds*hz:

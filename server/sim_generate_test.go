@@ -28,6 +28,7 @@ func generate(seed uint64, viewers int) *script {
 	g.references()
 	g.commands()
 	g.mishaps()
+	g.overload()
 	g.owners()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
@@ -184,4 +185,13 @@ func (g *generator) mishaps() {
 		}
 		g.add(at, "restart")
 	}
+}
+
+// overload has the server make fewer snapshots, and now and then, or in every
+// tick, another share of them.
+func (g *generator) overload() {
+	if g.rng.IntN(4) > 0 {
+		return
+	}
+	g.often([]int{2, 10, 100}[g.rng.IntN(3)], "pace", func() []int { return []int{g.any()} })
 }

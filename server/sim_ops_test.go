@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/world"
 )
 
@@ -49,11 +50,27 @@ func (s *sim) do(o op) {
 		s.clients = append(s.clients, s.connect(len(s.clients), 0))
 	case "link":
 		s.doLink(o)
+	case "pace":
+		s.setPace(1 + nth(a(0), replication.FullPace))
 	default:
 		if len(s.clients) > 0 {
 			s.clients[nth(a(0), len(s.clients))].do(o)
 		}
 	}
+}
+
+// setPace has the server make that many of FullPace snapshots: the time that a
+// client may have to wait for the next one begins anew.
+func (s *sim) setPace(pace int) {
+	s.core.SetPace(pace)
+	s.pace, s.paced = pace, s.tick
+}
+
+// interval is how many ticks there are at most between two snapshots for a client
+// while the pace is what it is.
+func (s *sim) interval() int {
+	turns := (replication.FullPace + s.pace - 1) / s.pace
+	return 60 / s.script.hz * turns
 }
 
 // pick returns a living handle, or 0 if nobody lives.

@@ -222,7 +222,7 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	if k.heard && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
 		// H3 on a working link: one way and one send interval, where a round
 		// trip is allowed. The client looks once a tick.
-		if late := int64(s.tick-max(l.died, k.since, c.line.welcome)-60/s.script.hz-1)*simTickMs - c.slowest; late > 0 {
+		if late := int64(s.tick-max(l.died, k.since, c.line.welcome, s.paced)-s.interval()-1)*simTickMs - c.slowest; late > 0 {
 			s.tally.timed++
 			if got != wire.Stale {
 				s.fail("H3", "client %d calls %v %v, %d ms after it should know of its death", c.number, l.handle, got, late)
@@ -253,8 +253,7 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 		if got != wire.Stale {
 			s.fail("H2", "the server calls %v %v to client %d; it is dead", l.handle, got, c.number)
 		}
-		interval := 60 / s.script.hz
-		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.line.welcome) > interval {
+		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.line.welcome, s.paced) > s.interval() {
 			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was not told", l.handle, s.tick-l.died, c.number)
 		}
 		return

@@ -69,6 +69,7 @@ var operations = map[string]string{
 	"reconnect": "viewer",             // in the same run, with handles in hand
 	"cut":       "viewer notice away", // its connection breaks; ticks until the server notices, and until it comes again
 	"steal":     "viewer which",       // somebody else asks for its session
+	"pace":      "sixteenths",         // of the snapshots are made from now on
 	"save":      "",                   // an image
 	"restart":   "",                   // from the last image, or of another world
 }

@@ -94,6 +94,7 @@ type sim struct {
 	words  []uint32 // scratch
 
 	core          *server.Core
+	pace, paced   int // of its snapshots, and since which tick
 	world         *world.World
 	identity      *world.Component[Identity]
 	target        *world.Component[Target]
@@ -267,6 +268,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 		},
 	})
 	s.must(err)
+	s.setPace(replication.FullPace)
 }
 
 // restart replaces the server by a new run: from the last image, or, without
@@ -408,6 +410,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 // what the server thinks it is, and that no handle lies.
 func (s *sim) settle() {
 	fair := simtest.Conditions{DelayMin: 1, DelayMax: 1}
+	s.setPace(replication.FullPace)
 	s.links = fair
 	for _, c := range s.clients {
 		c.setLinks(fair)

@@ -28,7 +28,7 @@ func (g *game) hooks() server.Game {
 	return server.Game{
 		Join:  func(*server.Session) (world.Entity, error) { return g.scene.Join() },
 		Leave: func(s *server.Session) { g.scene.Leave(s.Entity()) },
-		Input: func(s *server.Session, _ uint32, data []byte) {
+		Input: func(s *server.Session, _ uint64, data []byte) {
 			if dir, ok := scenes.DecodeSteer(data); ok {
 				g.scene.Steer(s.Entity(), dir)
 			}

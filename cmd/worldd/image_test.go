@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,6 +173,30 @@ func TestKilledServerComesBack(t *testing.T) {
 	_, out, complaint := worldd(t, "replay", record)
 	require.Contains(t, out, "replayed", complaint)
 	require.NotContains(t, complaint, "differs")
+}
+
+// A client that pins a certificate which is kept comes back by itself after the
+// server was killed, and is told that the world is a new one.
+func TestPinnedClientComesBack(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	args := []string{"--identity=" + filepath.Join(dir, "identity.pem"), "--image=" + filepath.Join(dir, "storm.image"), "--image-every=100ms"}
+	s := startServing(t, args...)
+	g, err := s.dial(ctx, 0)
+	require.NoError(t, err)
+	g.until(t, ctx, func() bool { return len(g.met) > 100 })
+	old := maps.Clone(g.met)
+	s.end(syscall.SIGKILL)
+	again := startServing(t, append(args, "--listen="+s.addr)...)
+	require.Equal(t, s.fingerprint, again.fingerprint)
+	clear(g.met)
+	g.until(t, ctx, func() bool { return len(g.met) > 100 })
+	for h := range old {
+		require.Equal(t, wire.Stale, g.Resolve(h))
+		require.NotContains(t, g.met, h)
+	}
+	require.NoError(t, g.Close())
 }
 
 func seedOfStorm(t *testing.T) uint64 {

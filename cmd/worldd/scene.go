@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,20 +55,13 @@ func host(file *scenes.File) (*game, server.CoreConfig, error) {
 	}
 	g := &game{scene: scene}
 	return g, server.CoreConfig{
-		World: scene.World, Schema: schema, Game: g.hooks(), Epoch: newEpoch(),
+		World: scene.World, Schema: schema, Game: g.hooks(),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		},
 		MaxSessions: file.Limits.MaxPlayers,
 	}, nil
-}
-
-// newEpoch names a run: never 0, and never twice.
-func newEpoch() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
-	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
 // describe says in a line what a world file holds.

@@ -29,8 +29,9 @@ type serveCommand struct {
 	Listen      string `default:"127.0.0.1:4433" placeholder:"HOST:PORT" help:"UDP address for clients (${default})."`
 	World       string `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
 	Admin       string `placeholder:"HOST:PORT" help:"TCP address for metrics and profiles; none if not given. Keep it on loopback."`
-	Cert        string `type:"path" and:"cert" placeholder:"FILE" help:"Certificate chain, PEM. Without one the server makes its own."`
-	Key         string `type:"path" and:"cert" placeholder:"FILE" help:"Private key of the certificate, PEM."`
+	Identity    string `type:"path" xor:"cert" placeholder:"FILE" help:"Keep the certificate that the server makes in this file, made at the first start. Without, it is another at each start, and clients that pin it stay away."`
+	Cert        string `type:"path" and:"pair" xor:"cert" placeholder:"FILE" help:"Certificate chain of your own, PEM."`
+	Key         string `type:"path" and:"pair" placeholder:"FILE" help:"Private key of the certificate, PEM."`
 	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
 
 	MaxSessionsPerAddress int `placeholder:"N" help:"Clients from one IPv4 address or IPv6 /64 (64, and any number from this machine)."`
@@ -92,12 +93,8 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		}
 		config.Image = server.ImageConfig{Path: c.Image, Every: c.ImageEvery, Take: g.scene.TakeImage}
 	}
-	if c.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-		if err != nil {
-			return fmt.Errorf("the certificate cannot be used: %w", err)
-		}
-		config.Certificate = &pair
+	if config.Certificate, err = c.certificate(); err != nil {
+		return err
 	}
 	s, err := server.Listen(config)
 	if err != nil {
@@ -114,6 +111,22 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	err = c.serve(ctx, s, g.scene, file.Limits.MaxPlayers, config.Log)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
+}
+
+// certificate is that of the operator's, or the one that is kept; nil: the server
+// makes one for this run.
+func (c *serveCommand) certificate() (*tls.Certificate, error) {
+	switch {
+	case c.Identity != "":
+		return server.KeptCertificate(c.Identity)
+	case c.Cert != "":
+		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+		if err != nil {
+			return nil, fmt.Errorf("the certificate cannot be used: %w", err)
+		}
+		return &pair, nil
+	}
+	return nil, nil
 }
 
 // serve runs the server, and records it if asked.

@@ -57,7 +57,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 			Game: server.Game{
 				Join:  func(*server.Session) (world.Entity, error) { return scene.Join() },
 				Leave: func(s *server.Session) { scene.Leave(s.Entity()) },
-				Input: func(s *server.Session, _ uint32, data []byte) {
+				Input: func(s *server.Session, _ uint64, data []byte) {
 					if dir, ok := scenes.DecodeSteer(data); ok {
 						scene.Steer(s.Entity(), dir)
 					}

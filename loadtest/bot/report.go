@@ -70,6 +70,10 @@ type Net struct {
 	SnapshotsReceived uint64 `json:"snapshots_received"`
 	// DeliveredRatio is received / expected; nil if nothing was expected.
 	DeliveredRatio *float64 `json:"delivered_ratio"`
+	// SnapshotHz is how many snapshots a bot received each second it was
+	// connected. A server that has no time for all makes fewer, none of which is
+	// then missing in DeliveredRatio.
+	SnapshotHz float64 `json:"snapshot_hz"`
 	// BytesPerClientS is what a bot received each second it was connected:
 	// stream and datagrams, without what QUIC and UDP add.
 	BytesPerClientS float64 `json:"bytes_per_client_s"`

@@ -71,6 +71,7 @@ func (o outcome) net() Net {
 	n := Net{SnapshotsExpected: o.expected, SnapshotsReceived: min(o.received, o.expected)}
 	if o.seconds > 0 {
 		n.BytesPerClientS = rounded(float64(o.bytes)/o.seconds, 1)
+		n.SnapshotHz = rounded(float64(n.SnapshotsReceived)/o.seconds, 2)
 	}
 	if o.expected > 0 {
 		ratio := rounded(float64(n.SnapshotsReceived)/float64(o.expected), 6)

@@ -79,14 +79,18 @@ const (
 
 // bucket is the symbol of a magnitude, and how many of its low bits follow.
 func bucket(m uint64) (symbol int, low uint) {
-	if m < exact {
-		return int(m), 0
-	}
-	n := uint(bits.Len64(m)) - 1
+	n := uint(bits.Len64(m|exact)) - 1
 	if n > largestPower {
 		return symbolEscape, 0
 	}
-	return exact + int(n-3)*2 + int(m>>(n-1)&1), n - 1
+	symbol, low = exact+int(n-3)*2+int(m>>((n-1)&63)&1), n-1
+	if m < exact { // as good as random, so a choice of values and not of ways
+		symbol = int(m)
+	}
+	if m < exact {
+		low = 0
+	}
+	return symbol, low
 }
 
 // magnitudeOf is the least magnitude of a symbol, and how many low bits follow.
@@ -121,14 +125,15 @@ func ringSum(was uint32, d int64, most uint32) uint32 {
 	return uint32(v)
 }
 
-// scale is the code for a residual of a lane, by what is known by then.
+// scale is the code for a residual of a lane, by what is known by then: 1/256 of
+// the sum of the features, each times its weight, rounded. With the features of a
+// pair crosswise to their weights, the middle of the product of the two words is
+// the sum of their two products. What is below it has at most 31 bits.
 func (f *forecast) scale(lane int) int {
-	w := &f.set.scale[lane][f.attached][f.speed]
-	sum := int32(128)
-	for i := range w {
-		sum += w[i] * f.feature[i]
-	}
-	return int(min(max(sum>>8, 0), scales-1))
+	w, x := &f.weights[lane], &f.feature
+	sum := w[0]*x[0] + w[1]*x[1] + w[2]*x[2] + w[3]*x[3] + w[4]*x[4] + w[5]*x[5]
+	const half = 1<<31 + 1<<39
+	return int(min(max(int64(sum+half)>>40, 0), scales-1))
 }
 
 // Append writes row as it follows from past, or in full if past is nil.
@@ -141,7 +146,7 @@ func (c *Codec) Append(w *BitWriter, row Row, past *Past) (shares Shares) {
 	if invariants.Enabled {
 		mustHold(past.Age > 0 && (past.Older == nil || past.Gap > 0), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
 	}
-	var f forecast
+	f := forecast{ratio: past.ratio()}
 	parts := c.partsOf(row.Owned)
 	for i := range parts {
 		if row.Mask>>i&1 == 0 {
@@ -226,7 +231,8 @@ func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *P
 		}
 	case unitRotation:
 		word := words[u.word]
-		three := u.expected(p, j, past, f).rotation.packThree(int(word&3), u.bits)
+		var three [3]uint32
+		three[0], three[1], three[2] = u.expected(p, j, past, f).rotation.packThree(int(word&3), u.bits)
 		word >>= 2
 		for i := range three {
 			c.appendResidual(w, laneRotation+i, word&u.wide, three[i], u.wide, u.bits, f)
@@ -245,8 +251,8 @@ func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *P
 
 // expect readies f for a number that is no part of the position or rotation.
 func (fd *field) expect(past *Past, f *forecast) (lane int, expected uint32) {
-	expected, moves := fd.forecast(past)
-	f.feature[featureSpeed] = magnitude(moves)
+	expected, moves := fd.forecast(past, f.ratio)
+	f.feature.set(featureSpeed, magnitude(moves))
 	if fd.linear {
 		return laneLinear, expected
 	}
@@ -257,11 +263,11 @@ func (fd *field) expect(past *Past, f *forecast) (lane int, expected uint32) {
 func (f *forecast) miss(lane int, d int64) {
 	if lane >= laneRotation && lane < laneRotation+3 {
 		f.missTurn += absolute(d)
-		f.feature[featureMissTurn] = magnitude(f.missTurn)
+		f.feature.set(featureMissTurn, magnitude(f.missTurn))
 		return
 	}
 	f.missed += absolute(d)
-	f.feature[featureMissed] = magnitude(f.missed)
+	f.feature.set(featureMissed, magnitude(f.missed))
 }
 
 func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint32, width uint, f *forecast) {
@@ -293,7 +299,7 @@ func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
 		return r.Err()
 	}
 	copy(row.Words, past.Base)
-	var f forecast
+	f := forecast{ratio: past.ratio()}
 	parts := c.partsOf(row.Owned)
 	for i := range parts {
 		if row.Mask>>i&1 == 0 {
@@ -331,7 +337,8 @@ func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, pa
 	case unitRotation:
 		e := u.expected(p, j, past, f)
 		largest := (e.number + digit - 1) & 3
-		three := e.rotation.packThree(largest, u.bits)
+		var three [3]uint32
+		three[0], three[1], three[2] = e.rotation.packThree(largest, u.bits)
 		word := uint32(largest)
 		for i := range three {
 			word |= c.readResidual(r, laneRotation+i, three[i], &s.fields[u.field], u.wide, u.bits, f) << (2 + uint(i)*u.bits)

@@ -12,7 +12,7 @@ func (c *Codec) Cost(w *BitWriter, row Row, past *Past, tell func(component, fie
 		return
 	}
 	c.schema.mustFit(row)
-	var f forecast
+	f := forecast{ratio: past.ratio()}
 	parts := c.partsOf(row.Owned)
 	for i := range parts {
 		if row.Mask>>i&1 == 0 {

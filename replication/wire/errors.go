@@ -30,6 +30,7 @@ const (
 	IdentityFault   Code = 14
 	TablesMismatch  Code = 15
 	Replaced        Code = 16
+	Spent           Code = 17
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -91,6 +92,7 @@ var codes = [...]CodeInfo{
 	{IdentityFault, "identity-fault", Server, true, "the two sides disagree on which entity holds a slot: connect again, and report it"},
 	{TablesMismatch, "tables-mismatch", Client, false, "the two sides code rows by different tables: give both the same file"},
 	{Replaced, "replaced", Nobody, false, "the session goes on over another connection"},
+	{Spent, "spent", Nobody, true, "the session has lasted until its numbers were used up: connect again"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: forget the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was never shown to this client"},

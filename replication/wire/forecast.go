@@ -48,7 +48,7 @@ type Anchor struct {
 // may be nil.
 func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
 	p := &c.parts[i]
-	still := rotation{3: rotationOne}
+	still := rotation{w: rotationOne}
 	to, from, before := still, still, still
 	a.moved, a.part = older != nil, i
 	if p.rotation >= 0 {
@@ -108,7 +108,9 @@ type forecast struct {
 	zone     int
 	context  int // of heads
 	set      *tableSet
-	feature  [features]int32
+	weights  *[lanes][features / 2]uint64 // of the scales, for attached and speed
+	feature  featurePairs
+	ratio    int64 // of the row's past
 	missed   int64 // sums of residuals
 	missTurn int64
 
@@ -117,14 +119,24 @@ type forecast struct {
 	base    rotation
 }
 
+// featurePairs are features as a scale is summed from them, two to a word: feature
+// 2k is in the upper half of word k, and 2k+1 in the lower. So half as many
+// products are needed: see forecast.scale.
+type featurePairs [features / 2]uint64
+
+func (p *featurePairs) set(i int, v int32) {
+	shift := 32 * (1 - i&1)
+	p[i/2] = p[i/2]&^((1<<32-1)<<shift) | uint64(v)<<shift
+}
+
+// at is feature i. None is negative.
+func (p *featurePairs) at(i int) int32 { return int32(p[i/2] >> (32 * (1 - i&1))) }
+
 // magnitude is 4*log2(1+v), by a straight line between powers of two.
 func magnitude(v int64) int32 {
-	v = min(v+1, 1<<40)
-	n := uint(bits.Len64(uint64(v))) - 1
-	if n >= 2 {
-		return int32(4*n) + int32(v>>(n-2)&3)
-	}
-	return int32(4*n) + int32(v<<(2-n)&3)
+	u := uint64(min(v+1, 1<<40))
+	n := bits.Len64(u) - 1
+	return int32(4*n) + int32(u<<2>>(n&63)&3)
 }
 
 func absolute(v int64) int64 { return max(v, -v) }
@@ -133,8 +145,8 @@ func length(v *[3]int64) int64 { return absolute(v[0]) + absolute(v[1]) + absolu
 
 // forecast fills f for part p.
 func (c *Codec) forecast(p *part, past *Past, f *forecast) {
-	*f = forecast{attached: attachments - 1, zone: zones - 1, set: p.set}
-	f.feature[featureOne] = 16
+	*f = forecast{attached: attachments - 1, zone: zones - 1, set: p.set, ratio: f.ratio}
+	f.feature.set(featureOne, 16)
 	var moves int64
 	if p.position >= 0 {
 		moves = c.forecastPosition(p, past, f)
@@ -143,31 +155,32 @@ func (c *Codec) forecast(p *part, past *Past, f *forecast) {
 	if p.rotation >= 0 {
 		turns, gap := c.forecastRotation(p, past, f)
 		moves += turns >> 4
-		margin = step(int64(gap), 100, 400, 1600)
+		margin = reached(gap, 100) + reached(gap, 400) + reached(gap, 1600)
 	}
 	f.context = margin
 	if moves > 0 {
 		f.context += 4 * (1 + step(moves-1, 2, 8, 32, 128))
 	}
 	f.context *= 2
+	f.weights = &p.set.pairs[f.attached][f.speed]
 	if p.flag >= 0 && past.Base[p.flag] != 0 {
 		f.context++
 	}
 }
 
-// step is how many of the bounds v has reached.
-func step(v int64, bounds ...int64) (n int) {
-	for n < len(bounds) && v >= bounds[n] {
-		n++
-	}
-	return n
+// step is how many of the ascending bounds v has reached. It has no branch for
+// what is as good as random.
+func step(v int64, a, b, c, d int64) int {
+	return reached(v, a) + reached(v, b) + reached(v, c) + reached(v, d)
 }
+
+func reached(v, bound int64) int { return int(uint64(bound-1-v) >> 63) }
 
 func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64) {
 	word := p.units[p.position].word
 	from := place(past.Base, word)
 	own, carried, mismatch := &f.motion[0], &f.motion[1], &f.motion[2]
-	ratio := past.ratio()
+	ratio := f.ratio
 	if past.Older != nil {
 		older := place(past.Older, word)
 		for i := range own {
@@ -188,14 +201,14 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 			}
 			f.attached = attachment(length(mismatch), speed)
 		}
-		f.feature[featureMismatch] = magnitude(length(mismatch) >> fractionBits)
+		f.feature.set(featureMismatch, magnitude(length(mismatch)>>fractionBits))
 		dispute := [3]int64{carried[0] - own[0], carried[1] - own[1], carried[2] - own[2]}
-		f.feature[featureDispute] = magnitude(length(&dispute) >> fractionBits)
+		f.feature.set(featureDispute, magnitude(length(&dispute)>>fractionBits))
 	}
-	f.feature[featureSpeed] = magnitude(speed >> fractionBits)
+	f.feature.set(featureSpeed, magnitude(speed>>fractionBits))
 	if g := p.ground; g != nil {
-		f.zone = step(from[g.axis], g.bounds[:]...)
-		f.feature[featureHeight] = magnitude(max(from[g.axis]-g.bounds[0], 0))
+		f.zone = reached(from[g.axis], g.bounds[0]) + reached(from[g.axis], g.bounds[1])
+		f.feature.set(featureHeight, magnitude(max(from[g.axis]-g.bounds[0], 0)))
 	}
 	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
 	most := int64(p.units[p.position].wide)
@@ -223,66 +236,59 @@ func attachment(mismatch, speed int64) int {
 
 // forecastRotation returns by how much the row is expected to turn, and how far
 // the largest component stands out.
-func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns int64, margin int32) {
+func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns, margin int64) {
 	u := &p.units[p.rotation]
 	word := past.Base[u.word]
 	q := u.rotation(word)
 	f.base, f.turned = q, q
 	if p.turning {
+		var turning, ride, twist rotation
 		older := q
 		if past.Older != nil && past.Older[u.word] != word {
 			older = u.rotation(past.Older[u.word])
-			spin := q.times(older.conjugate()).power(past.ratio())
-			f.turning[0] = spin.times(q).towards(q).minus(q)
+			spin := q.times(older.conjugate()).power(f.ratio)
+			turning = spin.times(q).towards(q).minus(q)
 		}
-		if a := past.Anchor; a != nil && a.part == p.component {
-			f.turning[1] = a.onward.times(q).towards(q).minus(q)
-			if a.moved && past.Older != nil {
-				twist := q.minus(a.before.times(older).towards(q))
-				ratio := past.ratio()
-				for i := range twist {
-					f.turning[2][i] = int32(int64(twist[i]) * ratio >> ratioBits)
-				}
-			}
-			f.feature[featureTwist] = magnitude(f.turning[2].size() >> 3)
-			f.feature[featureQuarrel] = magnitude(f.turning[0].minus(f.turning[1]).size() >> 3)
-		}
-		turns = f.turning[0].size()
+		turns = turning.size()
 		w := &f.set.rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
-		var sum [4]int64
-		for i := range sum {
-			sum[i] = int64(q[i]) + (int64(f.turning[0][i])*int64(w[0])+int64(f.turning[1][i])*int64(w[1])+int64(f.turning[2][i])*int64(w[2])+1<<7)>>8
+		own, carried, mismatch := int64(w[0]), int64(w[1]), int64(w[2])
+		sum := rotation{turning.x * own, turning.y * own, turning.z * own, turning.w * own}
+		if a := past.Anchor; a != nil && a.part == p.component {
+			ride = a.onward.times(q).towards(q).minus(q)
+			if a.moved && past.Older != nil {
+				twist = q.minus(a.before.times(older).towards(q)).scaled(f.ratio, ratioBits)
+			}
+			f.feature.set(featureTwist, magnitude(twist.size()>>3))
+			f.feature.set(featureQuarrel, magnitude(turning.minus(ride).size()>>3))
+			sum.x += ride.x*carried + twist.x*mismatch
+			sum.y += ride.y*carried + twist.y*mismatch
+			sum.z += ride.z*carried + twist.z*mismatch
+			sum.w += ride.w*carried + twist.w*mismatch
 		}
-		f.turned = toUnit(sum, q)
+		const half = 1 << 7
+		f.turned = toUnit(rotation{q.x + (sum.x+half)>>8, q.y + (sum.y+half)>>8, q.z + (sum.z+half)>>8, q.w + (sum.w+half)>>8}, q)
+		f.turning = [3]rotation{turning, ride, twist}
 	}
-	f.feature[featureTurn] = magnitude(turns >> 3)
+	f.feature.set(featureTurn, magnitude(turns>>3))
 	f.largest, margin = f.turned.largest()
 	return turns, margin
 }
 
 // along readies f for a residual of the position along an axis.
 func (f *forecast) along(axis int) {
-	f.feature[featureAxis] = magnitude(absolute(f.motion[0][axis]) >> fractionBits)
-	f.feature[featureOff] = magnitude(absolute(f.motion[2][axis]) >> fractionBits)
-}
-
-func (q rotation) minus(r rotation) rotation {
-	return rotation{q[0] - r[0], q[1] - r[1], q[2] - r[2], q[3] - r[3]}
-}
-
-func (q rotation) size() int64 {
-	return absolute(int64(q[0])) + absolute(int64(q[1])) + absolute(int64(q[2])) + absolute(int64(q[3]))
+	f.feature.set(featureAxis, magnitude(absolute(f.motion[0][axis])>>fractionBits))
+	f.feature.set(featureOff, magnitude(absolute(f.motion[2][axis])>>fractionBits))
 }
 
 // number is what is expected of one number: where, and how far it is from the
 // baseline.
-func (f *field) forecast(past *Past) (expected uint32, moves int64) {
+func (f *field) forecast(past *Past, ratio int64) (expected uint32, moves int64) {
 	base := past.Base[f.word]
 	if past.Older == nil {
 		return base, 0
 	}
 	d := ringDifference(base, past.Older[f.word], f.max)
-	if moves = d * past.ratio() >> ratioBits; f.linear {
+	if moves = d * ratio >> ratioBits; f.linear {
 		modulus := int64(f.max) + 1
 		switch v := int64(base) + moves; {
 		case f.ranged:

@@ -70,9 +70,10 @@ const (
 	// MaxCommandArgs bounds the arguments of a command.
 	MaxCommandArgs = 1024
 
-	// MaxInputs is how many ticks' inputs one datagram repeats. With 4, an
-	// input is lost only if 4 datagrams in a row are.
-	MaxInputs = 4
+	// MaxInputs is how many ticks' inputs one datagram holds. At 60 ticks and 20
+	// snapshots a second three are new in each, so that 16 are those of five
+	// datagrams; of the longest inputs they still fit.
+	MaxInputs = 16
 
 	// MaxInputBytes bounds one tick's input: sticks, angles and buttons take
 	// 10 to 20 bytes.

@@ -44,12 +44,12 @@ func TestLimitsFrames(t *testing.T) {
 	row := make([]byte, wire.MaxEnterBytes)
 	enter := wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), Kind: wire.MaxKinds - 1, Row: row})
 	require.Less(t, 1+5+4+40*len(enter), wire.MaxStreamMessage, "dozens of the longest Enter records fit into a message")
-	for i, m := range []wire.Input{{
-		Stamp: 1<<32 - 1, Ack: wire.Ack{Seen: true, Newest: 1<<32 - 1, Mask: most64, Structure: 1<<32 - 1},
-		Inputs: []wire.TickInput{{4, make([]byte, 64)}, {3, make([]byte, 64)}, {2, make([]byte, 64)}, {1, make([]byte, 64)}},
-	}} {
-		require.Len(t, m.Append(nil), wire.InputBytes, i)
+	input := wire.Input{Stamp: 1<<32 - 1, Ack: wire.Ack{Seen: true, Newest: 1<<32 - 1, Mask: most64, Structure: 1<<32 - 1}}
+	for tick := range uint32(wire.MaxInputs) {
+		input.Inputs = append(input.Inputs, wire.TickInput{Tick: wire.MaxInputs - tick, Data: make([]byte, wire.MaxInputBytes)})
 	}
+	require.Len(t, input.Append(nil), wire.InputBytes)
+	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)
 }
 
 // PROTOCOL.md repeats the limits and the codes.

@@ -12,7 +12,7 @@ type unit struct {
 	words int    // how many
 	bits  uint   // of a rotation's three components
 	wide  uint32 // largest number, of each
-	level []int16
+	level *levelTable
 }
 
 type unitKind uint8

@@ -2,9 +2,10 @@ package wire
 
 import "math"
 
-// rotation is a unit quaternion x, y, z, w in 1/16384. All arithmetic on it is
-// in integers, so that both sides of a connection predict the same.
-type rotation [4]int32
+// rotation is a unit quaternion in 1/16384. All arithmetic on it is in integers,
+// so that both sides of a connection predict the same. It is a struct, and not an
+// array, so that it travels in registers.
+type rotation struct{ x, y, z, w int64 }
 
 const (
 	rotationBits = 14
@@ -16,20 +17,18 @@ const (
 
 // isqrt is the whole part of the square root of 0 <= v < 2^52. IEEE 754 wants
 // the root of a double rounded correctly, so its whole part is exact there.
-func isqrt(v int64) int64 {
-	if v <= 0 {
-		return 0
-	}
-	return int64(math.Sqrt(float64(v)))
-}
+func isqrt(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
-// levels are the values that a component of n bits stands for: 2^n of them,
-// evenly from -rotationRange to rotationRange.
-func levels(n uint) []int16 {
+// levelTable are the values that the components of rotations stand for.
+type levelTable [1 << maxRotationBits]int16
+
+// levels are those of components of n bits: 2^n of them, evenly from
+// -rotationRange to rotationRange.
+func levels(n uint) *levelTable {
 	most := int64(1)<<n - 1
-	all := make([]int16, most+1)
-	for i := range all {
-		all[i] = int16((2*int64(i) - most) * rotationRange / most)
+	all := &levelTable{}
+	for i := range most + 1 {
+		all[i] = int16((2*i - most) * rotationRange / most)
 	}
 	return all
 }
@@ -37,94 +36,118 @@ func levels(n uint) []int16 {
 // unpackRotation reads a smallest-three word whose components have these
 // levels, n bits each: the number of the largest in the lowest 2 bits, then the
 // others in order.
-func unpackRotation(word uint32, levels []int16, n uint) rotation {
-	largest, most := word&3, uint32(len(levels)-1)
+func unpackRotation(word uint32, levels *levelTable, n uint) rotation {
+	largest, most := word&3, uint32(1)<<(n&31)-1
 	word >>= 2
-	a, b, c := int32(levels[word&most]), int32(levels[word>>n&most]), int32(levels[word>>(2*n)&most])
-	rest := int32(isqrt(rotationOne*rotationOne - int64(a)*int64(a) - int64(b)*int64(b) - int64(c)*int64(c)))
-	switch largest {
-	case 0:
-		return rotation{rest, a, b, c}
-	case 1:
-		return rotation{a, rest, b, c}
-	case 2:
-		return rotation{a, b, rest, c}
+	const last = uint32(len(levels) - 1)
+	a, b, c := int64(levels[word&most&last]), int64(levels[word>>(n&31)&most&last]), int64(levels[word>>(2*n&31)&most&last])
+	// Which is the largest is as good as random, so no branch depends on it.
+	x, y, z, w := a, b, c, isqrt(rotationOne*rotationOne-a*a-b*b-c*c)
+	if largest < 3 {
+		z, w = w, c
 	}
-	return rotation{a, b, c, rest}
+	if largest < 2 {
+		y, z = z, b
+	}
+	if largest < 1 {
+		x, y = y, a
+	}
+	return rotation{x, y, z, w}
 }
 
 // packThree gives the three smaller components of q as numbers of n bits, for
 // a given largest component, whose sign is made positive.
-func (q rotation) packThree(largest int, n uint) (three [3]uint32) {
-	most := int64(1)<<n - 1
-	sign := int64(1)
-	if q[largest] < 0 {
-		sign = -1
+func (q rotation) packThree(largest int, n uint) (a, b, c uint32) {
+	most := int64(1)<<(n&63) - 1
+	x, y, z, first := q.y, q.z, q.w, q.x
+	if largest > 0 {
+		x, first = q.x, q.y
 	}
-	at := 0
-	for i := range q {
-		if i == largest {
-			continue
-		}
-		v := (sign*int64(q[i])*most + (most+1)*rotationRange) / (2 * rotationRange)
-		three[at] = uint32(min(max(v, 0), most))
-		at++
+	if largest > 1 {
+		y, first = q.y, q.z
 	}
-	return three
+	if largest > 2 {
+		z, first = q.z, q.w
+	}
+	most *= first>>63 | 1
+	return packed(x, most), packed(y, most), packed(z, most)
 }
 
-// largest is the number of the largest component, and by how much its
-// magnitude exceeds that of the second.
-func (q rotation) largest() (number int, margin int32) {
-	var first, second int32 = -1, -1
-	for i, v := range q {
-		v = max(v, -v)
-		switch {
-		case v > first:
-			number, first, second = i, v, first
-		case v > second:
-			second = v
-		}
+// packed is the number for a component, of those from 0 to |most|, whose sign is
+// that of the largest component.
+func packed(v, most int64) uint32 {
+	count := max(most, -most)
+	v = (v*most + (count+1)*rotationRange) / (2 * rotationRange)
+	return uint32(min(max(v, 0), count))
+}
+
+// largest is the number of the largest component, the first of equals, and by how
+// much its magnitude exceeds that of the second.
+func (q rotation) largest() (number int, margin int64) {
+	x, y, z, w := absolute(q.x), absolute(q.y), absolute(q.z), absolute(q.w)
+	low, high := max(x, y), max(z, w)
+	second := min(x, y)
+	if y > x {
+		number = 1
 	}
-	return number, first - second
+	numberHigh := 2
+	if w > z {
+		numberHigh = 3
+	}
+	if high > low {
+		second = min(z, w)
+	}
+	if high > low {
+		number = numberHigh
+	}
+	return number, max(low, high) - max(min(low, high), second)
 }
 
 // times is the product q*r: r, then q.
 func (q rotation) times(r rotation) rotation {
-	x, y, z, w := int64(q[0]), int64(q[1]), int64(q[2]), int64(q[3])
-	a, b, c, d := int64(r[0]), int64(r[1]), int64(r[2]), int64(r[3])
 	const half = 1 << (rotationBits - 1)
 	return rotation{
-		int32((w*a + x*d + y*c - z*b + half) >> rotationBits),
-		int32((w*b - x*c + y*d + z*a + half) >> rotationBits),
-		int32((w*c + x*b - y*a + z*d + half) >> rotationBits),
-		int32((w*d - x*a - y*b - z*c + half) >> rotationBits),
+		(q.w*r.x + q.x*r.w + q.y*r.z - q.z*r.y + half) >> rotationBits,
+		(q.w*r.y - q.x*r.z + q.y*r.w + q.z*r.x + half) >> rotationBits,
+		(q.w*r.z + q.x*r.y - q.y*r.x + q.z*r.w + half) >> rotationBits,
+		(q.w*r.w - q.x*r.x - q.y*r.y - q.z*r.z + half) >> rotationBits,
 	}
 }
 
-func (q rotation) conjugate() rotation { return rotation{-q[0], -q[1], -q[2], q[3]} }
+func (q rotation) conjugate() rotation { return rotation{-q.x, -q.y, -q.z, q.w} }
+
+func (q rotation) minus(r rotation) rotation {
+	return rotation{q.x - r.x, q.y - r.y, q.z - r.z, q.w - r.w}
+}
+
+// size is the sum of the magnitudes.
+func (q rotation) size() int64 { return absolute(q.x) + absolute(q.y) + absolute(q.z) + absolute(q.w) }
 
 // towards is q or -q, which is the same rotation, whichever is nearer to r.
 func (q rotation) towards(r rotation) rotation {
-	if int64(q[0])*int64(r[0])+int64(q[1])*int64(r[1])+int64(q[2])*int64(r[2])+int64(q[3])*int64(r[3]) < 0 {
-		return rotation{-q[0], -q[1], -q[2], -q[3]}
-	}
-	return q
+	return q.negatedIf((q.x*r.x + q.y*r.y + q.z*r.z + q.w*r.w) >> 63)
+}
+
+// negatedIf is -q if sign is -1, and q if it is 0.
+func (q rotation) negatedIf(sign int64) rotation {
+	return rotation{(q.x ^ sign) - sign, (q.y ^ sign) - sign, (q.z ^ sign) - sign, (q.w ^ sign) - sign}
+}
+
+// scaled is q times a factor in 1/2^bits.
+func (q rotation) scaled(factor int64, bits uint) rotation {
+	return rotation{q.x * factor >> bits, q.y * factor >> bits, q.z * factor >> bits, q.w * factor >> bits}
 }
 
 // toUnit scales v, in any unit below 2^24, to length 1; no direction gives r.
-func toUnit(v [4]int64, r rotation) rotation {
+func toUnit(v, r rotation) rotation {
 	const shift = 24
-	length := isqrt(v[0]*v[0] + v[1]*v[1] + v[2]*v[2] + v[3]*v[3])
+	length := isqrt(v.x*v.x + v.y*v.y + v.z*v.z + v.w*v.w)
 	if length == 0 {
 		return r
 	}
 	scale := rotationOne << shift / length
-	var q rotation
-	for i := range q {
-		q[i] = int32((v[i]*scale + 1<<(shift-1)) >> shift)
-	}
-	return q
+	const half = 1 << (shift - 1)
+	return rotation{(v.x*scale + half) >> shift, (v.y*scale + half) >> shift, (v.z*scale + half) >> shift, (v.w*scale + half) >> shift}
 }
 
 // ratioBits is how fine ratios of times are.
@@ -135,17 +158,11 @@ const ratioBits = 16
 // the series of arctangent and tangent; beyond a half angle of about 0.9 the
 // result turns too little, which costs bits and nothing else.
 func (r rotation) power(ratio int64) rotation {
-	if r[3] < 0 {
-		r = rotation{-r[0], -r[1], -r[2], -r[3]}
-	}
+	r = r.negatedIf(r.w >> 63)
 	const third, fifth, twoFifteenths = rotationOne / 3, rotationOne / 5, rotationOne * 2 / 15
-	inverse := int64(1<<(2*rotationBits)) / max(int64(r[3]), rotationOne/8)
-	var v [3]int64
-	var t2 int64 // of the tangent, squared
-	for i := range v {
-		v[i] = int64(r[i]) * inverse >> rotationBits
-		t2 += v[i] * v[i] >> rotationBits
-	}
+	inverse := int64(1<<(2*rotationBits)) / max(r.w, rotationOne/8)
+	x, y, z := r.x*inverse>>rotationBits, r.y*inverse>>rotationBits, r.z*inverse>>rotationBits
+	t2 := x*x>>rotationBits + y*y>>rotationBits + z*z>>rotationBits // of the tangent, squared
 	t2 = min(t2, rotationOne)
 	// arctangent(t)/t = 1 - t2/3 + t2^2/5
 	scale := rotationOne - t2*third>>rotationBits + (t2*t2>>rotationBits)*fifth>>rotationBits
@@ -154,16 +171,15 @@ func (r rotation) power(ratio int64) rotation {
 	// tangent(a)/a = 1 + a2/3 + 2*a2^2/15
 	series := rotationOne + a2*third>>rotationBits + (a2*a2>>rotationBits)*twoFifteenths>>rotationBits
 	scale = scale * series >> rotationBits
-	return toUnit([4]int64{
-		v[0] * scale >> rotationBits, v[1] * scale >> rotationBits, v[2] * scale >> rotationBits, rotationOne,
-	}, rotation{0, 0, 0, rotationOne})
+	return toUnit(rotation{x * scale >> rotationBits, y * scale >> rotationBits, z * scale >> rotationBits, rotationOne},
+		rotation{w: rotationOne})
 }
 
 // matrix is a rotation of vectors, in 1/16384.
 type matrix [9]int64
 
 func (q rotation) matrix() matrix {
-	x, y, z, w := int64(q[0]), int64(q[1]), int64(q[2]), int64(q[3])
+	x, y, z, w := q.x, q.y, q.z, q.w
 	const s = rotationBits - 1
 	return matrix{
 		rotationOne - (y*y+z*z)>>s, (x*y - z*w) >> s, (x*z + y*w) >> s,

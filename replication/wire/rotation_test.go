@@ -9,16 +9,17 @@ import (
 )
 
 func randomRotation(r *rand.Rand) rotation {
-	return toUnit([4]int64{r.Int64N(20001) - 10000, r.Int64N(20001) - 10000, r.Int64N(20001) - 10000, 1 + r.Int64N(10000)}, rotation{})
+	return toUnit(rotation{r.Int64N(20001) - 10000, r.Int64N(20001) - 10000, r.Int64N(20001) - 10000, 1 + r.Int64N(10000)}, rotation{})
 }
 
 // angleBetween is the angle in radians that takes q to r.
 func angleBetween(q, r rotation) float64 {
 	dot, a, b := 0.0, 0.0, 0.0
-	for i := range q {
-		dot += float64(q[i]) * float64(r[i])
-		a += float64(q[i]) * float64(q[i])
-		b += float64(r[i]) * float64(r[i])
+	to := r.parts()
+	for i, v := range q.parts() {
+		dot += v * to[i]
+		a += v * v
+		b += to[i] * to[i]
 	}
 	return 2 * math.Acos(min(math.Abs(dot)/math.Sqrt(a*b), 1))
 }
@@ -28,8 +29,8 @@ func TestRotationsPackAsTheyUnpack(t *testing.T) {
 	for range 20_000 {
 		n := uint(2 + r.IntN(maxRotationBits-1))
 		word := r.Uint32() & (1<<(2+3*n) - 1)
-		three := unpackRotation(word, levels(n), n).packThree(int(word&3), n)
-		for i, v := range three {
+		a, b, c := unpackRotation(word, levels(n), n).packThree(int(word&3), n)
+		for i, v := range [...]uint32{a, b, c} {
 			require.Equal(t, word>>(2+uint(i)*n)&(1<<n-1), v, "%d of %#x, %d bits", i, word, n)
 		}
 	}
@@ -40,17 +41,13 @@ func TestPowerGoesOnTurning(t *testing.T) {
 	for range 5_000 {
 		axis := randomRotation(r)
 		half := r.Float64() * 0.12
-		size := math.Sqrt(float64(axis[0])*float64(axis[0]) + float64(axis[1])*float64(axis[1]) + float64(axis[2])*float64(axis[2]))
+		size := math.Sqrt(float64(axis.x*axis.x + axis.y*axis.y + axis.z*axis.z))
 		if size < 1000 {
 			continue
 		}
 		turn := func(half float64) rotation {
-			var q rotation
-			for i := range 3 {
-				q[i] = int32(math.Round(float64(axis[i]) / size * math.Sin(half) * rotationOne))
-			}
-			q[3] = int32(math.Round(math.Cos(half) * rotationOne))
-			return q
+			part := func(v int64) int64 { return int64(math.Round(float64(v) / size * math.Sin(half) * rotationOne)) }
+			return rotation{part(axis.x), part(axis.y), part(axis.z), int64(math.Round(math.Cos(half) * rotationOne))}
 		}
 		age, gap := 1+r.Int64N(8), 1+r.Int64N(4)
 		if k := float64(age) / float64(gap); half*k < 0.7 {
@@ -63,10 +60,10 @@ func TestMatrixTurnsAsTheProduct(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 2_000 {
 		q := randomRotation(r)
-		v := rotation{int32(r.IntN(16000) - 8000), int32(r.IntN(16000) - 8000), int32(r.IntN(16000) - 8000), 0}
-		want := q.times(v).times(q.conjugate())
+		v := rotation{x: r.Int64N(16000) - 8000, y: r.Int64N(16000) - 8000, z: r.Int64N(16000) - 8000}
+		want := q.times(v).times(q.conjugate()).parts()
 		m := q.matrix()
-		got := m.turn([3]int64{int64(v[0]), int64(v[1]), int64(v[2])})
+		got := m.turn([3]int64{v.x, v.y, v.z})
 		for i := range got {
 			require.InDelta(t, want[i], float64(got[i])/(1<<fractionBits), 8)
 		}

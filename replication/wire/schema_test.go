@@ -107,6 +107,12 @@ func TestSchemaTagErrors(t *testing.T) {
 			A float32 `net:"angle"`
 		}{}, []string{"field A", "want bits=N"}},
 		{struct {
+			A float32 `net:"angle=9"`
+		}{}, []string{"field A", "angle takes no value", "bits=N"}},
+		{struct {
+			I int32 `net:"owner=false"`
+		}{}, []string{"owner takes no value"}},
+		{struct {
 			A float32 `net:"angle,bits=23"`
 		}{}, []string{"field A", "at most 22"}},
 		{struct {

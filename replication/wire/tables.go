@@ -36,6 +36,8 @@ type tableSet struct {
 
 	// The codes themselves, so that all codecs share them.
 	codes [lanes][scales]*code
+	// The weights of scales, two to a word: see forecast.scale.
+	pairs [attachments][speeds][lanes][features / 2]uint64
 }
 
 // ground is what training found of the places of one shape of component: bounds
@@ -187,6 +189,7 @@ func expectedCounts(scale int, total float64) []uint64 {
 // compile makes the codes of the lengths.
 func (t *Tables) compile() {
 	for _, set := range t.sets {
+		set.pairWeights()
 		for lane := range set.residuals {
 			for s := range set.residuals[lane] {
 				set.codes[lane][s] = newCode(set.residuals[lane][s][:])
@@ -198,6 +201,20 @@ func (t *Tables) compile() {
 		h := &t.heads[i]
 		for context := range h.codes {
 			h.codes[context] = newCode(h.lengths[context])
+		}
+	}
+}
+
+// pairWeights makes pairs of scale.
+func (s *tableSet) pairWeights() {
+	for lane := range s.scale {
+		for a := range s.scale[lane] {
+			for speed := range s.scale[lane][a] {
+				w := &s.scale[lane][a][speed]
+				for i := range s.pairs[a][speed][lane] {
+					s.pairs[a][speed][lane][i] = uint64(w[2*i]) + uint64(w[2*i+1])<<32
+				}
+			}
 		}
 	}
 }

@@ -44,6 +44,11 @@ func (e *TagError) Error() string {
 	return fmt.Sprintf("wire: component %q, field %s (%v): %s", e.Component, e.Path, e.Type, e.Detail)
 }
 
+// isSwitch says whether an option is there or not, and has no value.
+func isSwitch(key string) bool {
+	return key == "ref" || key == "always" || key == "owner" || key == "angle" || key == "quat"
+}
+
 // parseTag reads the text of a net tag.
 func parseTag(text string) (tag, error) {
 	t := tag{given: true}
@@ -53,7 +58,10 @@ func parseTag(text string) (tag, error) {
 	}
 	hasStep := false
 	for _, option := range strings.Split(text, ",") {
-		key, value, _ := strings.Cut(option, "=")
+		key, value, given := strings.Cut(option, "=")
+		if given && isSwitch(key) {
+			return tag{}, fmt.Errorf("%s: %s takes no value (how many bits an angle or a quat has is said by bits=N)", option, key)
+		}
 		var err error
 		switch key {
 		case "ref":

@@ -1,5 +1,7 @@
 package wire
 
+import "math"
+
 // tally is what a Trainer notes while rows are coded.
 type tally struct {
 	residuals [lanes][scales][residualCodes]uint64
@@ -57,7 +59,7 @@ func (n *tally) residual(lane, scale, symbol int, d int64, f *forecast) {
 	}
 	var x [features]float64
 	for i := range x {
-		x[i] = float64(f.feature[i])
+		x[i] = float64(f.feature.at(i))
 	}
 	n.scale[lane][f.attached][f.speed].add(x[:], float64(magnitude(absolute(d))), 1)
 }
@@ -90,16 +92,21 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 			return
 		}
 		now := u.rotation(words[u.word]).towards(f.base)
+		moved, off := now.minus(f.base).parts(), now.minus(f.turned).parts()
+		own, ride, twist := f.turning[0].parts(), f.turning[1].parts(), f.turning[2].parts()
 		turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
-		for i := range now {
-			off := float64(absolute(int64(now[i] - f.turned[i])))
-			x := [3]float64{float64(f.turning[0][i]), float64(f.turning[1][i]), float64(f.turning[2][i])}
-			n.rotation[f.zone][f.attached][turns].add(x[:], float64(now[i]-f.base[i]), 1/(off+30))
+		for i := range moved {
+			x, weight := [3]float64{own[i], ride[i], twist[i]}, 1/(math.Abs(off[i])+30)
+			n.rotation[f.zone][f.attached][turns].add(x[:], moved[i], weight)
 			if f.zone != zones-1 {
-				n.rotation[zones-1][f.attached][turns].add(x[:], float64(now[i]-f.base[i]), 1/(off+30))
+				n.rotation[zones-1][f.attached][turns].add(x[:], moved[i], weight)
 			}
 		}
 	}
+}
+
+func (q rotation) parts() [4]float64 {
+	return [4]float64{float64(q.x), float64(q.y), float64(q.z), float64(q.w)}
 }
 
 // normal are the normal equations of a weighted linear fit.

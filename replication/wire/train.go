@@ -90,6 +90,7 @@ func (n *tally) fitted(t *Tables) *Tables {
 			}
 		}
 	}
+	fit.pairWeights()
 	return &trained
 }
 

@@ -1,0 +1,41 @@
+package token
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// jumped is t as it would be read from a wall clock that was set by d, in whole
+// seconds: the clock that nobody sets goes on. It looks into time.Time: the wall
+// clock's seconds begin at bit 30 of its first word.
+func jumped(t time.Time, d time.Duration) time.Time {
+	*(*uint64)(unsafe.Pointer(&t)) += uint64(d/time.Second) << 30
+	return t
+}
+
+// A wall clock that is set ahead has no token forgotten that will be good again when
+// it is set right.
+func TestClockIsSet(t *testing.T) {
+	issuer, verifier := pair(t)
+	now := time.Now()
+	ahead := jumped(now, time.Hour)
+	require.Equal(t, time.Hour, ahead.Round(0).Sub(now.Round(0)))
+	require.Zero(t, ahead.Sub(now))
+
+	text, err := issuer.Issue("frank", home, now, time.Minute)
+	require.NoError(t, err)
+	_, err = verifier.Verify([]byte(text), now)
+	require.NoError(t, err)
+	_, err = verifier.Verify([]byte(text), ahead)
+	require.ErrorIs(t, err, ErrExpired)
+	other, err := issuer.Issue("grace", home, ahead, time.Minute)
+	require.NoError(t, err)
+	verifier.sweep = now // as a minute later
+	_, err = verifier.Verify([]byte(other), ahead)
+	require.NoError(t, err)
+	_, err = verifier.Verify([]byte(text), now)
+	require.ErrorIs(t, err, ErrUsed)
+}
