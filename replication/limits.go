@@ -63,7 +63,7 @@ const (
 	// keptQueue is how long a queue of newcomers stays allocated when
 	// it has emptied: crowds come seldom, and viewers are many.
 	keptQueue = 16
-	// keptStructureBytes is how much a viewer's buffers of structure may keep
-	// when there is none to send, for the same reason.
+	// keptStructureBytes is how much each of a viewer's two buffers of structure
+	// may keep when little of it is used, for the same reason.
 	keptStructureBytes = 2 << 10
 )

@@ -15,7 +15,6 @@ type structure struct {
 	log      []byte // closed messages that are not applied, framed
 	taken    int    // bytes of the log that were taken
 	unkept   int    // bytes of messages in flight that the log has no more
-	message  []byte // scratch
 	inflight []flight
 	waiting  int // bytes written and not applied
 	unbilled int // bytes of records since the last bill
@@ -56,10 +55,9 @@ func (s *structure) close(tick uint32) {
 	if len(s.batch) == 0 {
 		return
 	}
-	s.message = wire.AppendStructureHeader(s.message[:0], s.first, tick)
-	s.message = append(s.message, s.batch...)
+	var header [16]byte // more than two numbers take
 	before := len(s.log)
-	s.log = wire.AppendFrame(s.log, wire.TypeStructure, s.message)
+	s.log = wire.AppendFrame(s.log, wire.TypeStructure, wire.AppendStructureHeader(header[:0], s.first, tick), s.batch)
 	bytes := len(s.log) - before
 	s.waiting += bytes
 	if n := len(s.inflight); n == maxFlights {
@@ -80,12 +78,20 @@ func (s *structure) take(tick uint32) []byte {
 		s.unkept += s.taken
 		s.lost, s.taken = s.sent, 0
 	}
-	if len(s.log) == 0 && cap(s.batch)+cap(s.log) > keptStructureBytes {
-		s.batch, s.log, s.message = nil, nil, nil // what a crowd took
-	}
+	s.shrink()
 	out := s.log[s.taken:]
 	s.sent, s.taken = s.written, len(s.log)
 	return out
+}
+
+// shrink gives back what a crowd took, once it is a small part of it that is used.
+func (s *structure) shrink() {
+	if cap(s.batch) > keptStructureBytes {
+		s.batch = nil
+	}
+	if cap(s.log) > keptStructureBytes && len(s.log) < cap(s.log)/4 {
+		s.log = append(make([]byte, 0, 2*len(s.log)), s.log...)
+	}
 }
 
 // drop removes the first n bytes of the log.

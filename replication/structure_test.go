@@ -34,6 +34,25 @@ func TestFlightsAreBounded(t *testing.T) {
 	require.Zero(t, s.taken+s.unkept)
 }
 
+// What a crowd took is given back, though some structure is always on its way.
+func TestStructureShrinks(t *testing.T) {
+	var s structure
+	for i := range uint32(4_000) {
+		s.append(destroyOf(i))
+	}
+	s.take(1)
+	crowd := s.written
+	require.Greater(t, cap(s.log), 8*keptStructureBytes)
+	for i := range uint32(20) {
+		s.append(destroyOf(i))
+		s.take(1)
+		s.acknowledge(max(crowd, s.written-1))
+	}
+	require.Len(t, s.inflight, 1)
+	require.LessOrEqual(t, cap(s.log)+cap(s.batch), 2*keptStructureBytes)
+	require.True(t, s.rewind(s.written-1), "what waits is still there")
+}
+
 // Whatever was taken, acknowledged and lost, after a rewind the client is given
 // the records that it lacks, each once and in order (R8). A record's handle is its
 // number here.

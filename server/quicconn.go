@@ -16,8 +16,9 @@ const (
 	// destroys and answers, which it must not miss, can pile up this far.
 	maxUnsentStream = 512 << 10
 	// keptStream is how large a spent buffer of the stream may be to be used
-	// again. What enters when a client joins takes ten times that, once.
-	keptStream = 4 << 10
+	// again, of which a connection has two. What enters when a client joins takes
+	// forty times that, once.
+	keptStream = 1 << 10
 	// farewellWait is how long a connection that the server ends is kept, so
 	// that the goodbye on the stream arrives: CONNECTION_CLOSE overtakes it. It
 	// is also all that a client gets which never lets its sender's write end;

@@ -30,6 +30,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -78,6 +79,15 @@ func (w wrongUsage) Unwrap() error { return w.error }
 // errFailed ends a command whose output has said already what failed.
 var errFailed = errors.New("failed")
 
+const (
+	// gcSwitch is Go's own.
+	gcSwitch = "GOGC"
+	// gcPercent has the heap grow by half of what lives between two collections,
+	// where Go's default is as much again: a tick makes no garbage and the
+	// transport little (RATIONALE.md).
+	gcPercent = 50
+)
+
 // gsoSwitch is quic-go's, read from the environment when a socket is opened.
 const gsoSwitch = "QUIC_GO_DISABLE_GSO"
 
@@ -86,6 +96,9 @@ func main() {
 		// A snapshot is a packet or two, so there is nothing to segment, and the
 		// buffers for it are 20 KB a session (RATIONALE.md).
 		_ = os.Setenv(gsoSwitch, "true") // never fails for such a name
+	}
+	if _, set := os.LookupEnv(gcSwitch); !set {
+		debug.SetGCPercent(gcPercent)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {

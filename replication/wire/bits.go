@@ -63,15 +63,6 @@ func lengthened(buf []byte, at int) []byte {
 	return buf[:cap(buf)]
 }
 
-// WriteBool appends one bit.
-func (w *BitWriter) WriteBool(v bool) {
-	if v {
-		w.Write(1, 1)
-	} else {
-		w.Write(0, 1)
-	}
-}
-
 // WriteSized appends v in the sized form: 2 bits that choose a width of 4, 8,
 // 16 or 32 bits, then v in the smallest width that holds it.
 func (w *BitWriter) WriteSized(v uint32) {
@@ -116,18 +107,6 @@ func GolombBits(v uint32, k uint) int {
 
 // Bits is the number of bits written since Reset.
 func (w *BitWriter) Bits() int { return (w.at-w.start)*8 + int(w.n) }
-
-// Rewind takes back everything after the first n bits since Reset, so that a
-// row that proved too long can be taken out again.
-func (w *BitWriter) Rewind(n int) {
-	mustHold(n <= w.Bits(), "rewind from bit %d to bit %d", w.Bits(), n)
-	if at := w.start + n/8; at < w.at {
-		w.acc = uint64(w.buf[at])
-		w.at = at
-	}
-	w.n = uint(n & 7)
-	w.acc &= 1<<w.n - 1
-}
 
 // Bytes returns the slice given to Reset with the bits appended, the last byte
 // padded with zeros. It aliases the writer's memory; writing may go on.

@@ -14,11 +14,18 @@ type Message interface {
 }
 
 // AppendFrame appends a stream message: uvarint length of what follows, type
-// byte, body.
-func AppendFrame(b []byte, kind byte, body []byte) []byte {
-	mustHold(len(body) < MaxStreamMessage, "frame of type %d with %d bytes", kind, len(body))
-	b = appendUvarint(b, uint32(1+len(body)))
-	return append(append(b, kind), body...)
+// byte, and the body, in one part or several.
+func AppendFrame(b []byte, kind byte, body ...[]byte) []byte {
+	bytes := 0
+	for _, part := range body {
+		bytes += len(part)
+	}
+	mustHold(bytes < MaxStreamMessage, "frame of type %d with %d bytes", kind, bytes)
+	b = append(appendUvarint(b, uint32(1+bytes)), kind)
+	for _, part := range body {
+		b = append(b, part...)
+	}
+	return b
 }
 
 // AppendMessage appends m as a frame.

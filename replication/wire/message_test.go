@@ -307,12 +307,13 @@ func TestCommandArgsAreOneValue(t *testing.T) {
 
 func TestStateStamp(t *testing.T) {
 	d, _, _ := sampleState(t, sampleSchema(t))
-	echo, hold := wire.StateStamp(d)
-	require.Equal(t, uint32(0x01020304), echo)
-	require.Equal(t, uint16(250), hold)
-	echo, hold = wire.StateStamp(d[:5])
-	require.Zero(t, echo)
-	require.Zero(t, hold)
+	for _, want := range [][2]uint32{{0x01020304, 250}, {0xfffefdfc, 65535}} {
+		wire.StampState(d, want[0], uint16(want[1]))
+		var rows wire.BitReader
+		h, err := wire.ParseStateHeader(d, &rows)
+		require.NoError(t, err)
+		require.Equal(t, want, [2]uint32{h.Echo, uint32(h.Hold)})
+	}
 }
 
 func TestDescribeHidesSecrets(t *testing.T) {

@@ -59,15 +59,6 @@ func StampState(d []byte, echo uint32, hold uint16) {
 	binary.LittleEndian.PutUint16(d[stateHoldAt:], hold)
 }
 
-// StateStamp reads Echo and Hold of a datagram that ParseStateHeader accepts; of
-// any other it returns zeros, or anything.
-func StateStamp(d []byte) (echo uint32, hold uint16) {
-	if len(d) < stateFixedBytes {
-		return 0, 0
-	}
-	return binary.LittleEndian.Uint32(d[stateEchoAt:]), binary.LittleEndian.Uint16(d[stateHoldAt:])
-}
-
 // ParseStateHeader reads the header of a State datagram and leaves rows behind
 // it, aliasing d. If there are rows, the caller reads a RowCoding, h.Rows row
 // headers, the rows with Codec.Read in the order of Order, and then ExpectEnd.

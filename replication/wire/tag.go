@@ -115,22 +115,30 @@ func parseTag(text string) (tag, error) {
 			return tag{}, err
 		}
 	}
-	if t.ranged != hasStep {
-		return tag{}, fmt.Errorf("range and step belong together")
-	}
-	if count(t.ranged, t.bits != 0, t.ref, t.enum != 0) > 1 {
-		return tag{}, fmt.Errorf("range, bits, enum and ref exclude each other")
-	}
-	if count(t.angle, t.quat) > 1 || (t.angle || t.quat) && t.bits == 0 {
-		return tag{}, fmt.Errorf("angle and quat exclude each other, and want bits=N")
-	}
-	if t.linear && t.always {
-		return tag{}, fmt.Errorf("always is written in full, so there is nothing to predict")
-	}
-	if t.parent != "" && !t.linear {
-		return tag{}, fmt.Errorf("parent wants predict=linear")
+	if err := t.contradiction(hasStep); err != nil {
+		return tag{}, err
 	}
 	return t, nil
+}
+
+// contradiction says which options of t do not go together.
+func (t *tag) contradiction(hasStep bool) error {
+	if t.ranged != hasStep {
+		return fmt.Errorf("range and step belong together")
+	}
+	if count(t.ranged, t.bits != 0, t.ref, t.enum != 0) > 1 {
+		return fmt.Errorf("range, bits, enum and ref exclude each other")
+	}
+	if count(t.angle, t.quat) > 1 || (t.angle || t.quat) && t.bits == 0 {
+		return fmt.Errorf("angle and quat exclude each other, and want bits=N")
+	}
+	if t.linear && t.always {
+		return fmt.Errorf("always is written in full, so there is nothing to predict")
+	}
+	if t.parent != "" && !t.linear {
+		return fmt.Errorf("parent wants predict=linear")
+	}
+	return nil
 }
 
 // count is how many of these are true.
