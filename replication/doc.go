@@ -34,7 +34,8 @@
 //	   does not own it, and its client was told at the Enter which it is. What
 //	   everybody is sent does not depend on it.
 //	R8 Structure that was sent and is not acknowledged is kept, or the viewer
-//	   cannot go on over another connection: nothing is missing in between.
+//	   cannot go on over another connection: nothing is missing in between, and
+//	   nothing that stands on it comes before it.
 //	R9 What a viewer is sent depends on its own past, the frame and the world
 //	   alone: not on other viewers, nor on who makes its snapshots.
 //

@@ -70,7 +70,7 @@ func (s *structure) close(tick uint32) {
 }
 
 // take returns everything since the last take. The result is valid until the
-// next append or acknowledge.
+// next take, append or acknowledge.
 func (s *structure) take(tick uint32) []byte {
 	s.close(tick)
 	if s.taken > maxKeptLogBytes {

@@ -76,12 +76,18 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	v.enterWanted(newcomers, rowsWait)
 	v.tokens -= v.structure.bill()
 	datagrams := v.encodeSnapshots()
-	stream := v.structure.take(v.replicator.frame.tick)
+	stream := v.takeStructure()
 	v.tokens -= v.structure.bill()
-	w.stats.StructureBytes += uint64(len(stream))
-	v.stats.StructureBytes += uint64(len(stream))
 	v.replicator.audit(v)
 	return Update{Stream: stream, Datagrams: datagrams}
+}
+
+// takeStructure returns the structure that is to be sent, and counts it.
+func (v *Viewer) takeStructure() []byte {
+	stream := v.structure.take(v.replicator.frame.tick)
+	v.work.stats.StructureBytes += uint64(len(stream))
+	v.stats.StructureBytes += uint64(len(stream))
+	return stream
 }
 
 func (v *Viewer) refill() {

@@ -93,7 +93,8 @@ func (c *Core) sought(h wire.Hello) *Session {
 // resume goes on with a session over another connection. It returns false if the
 // client has missed more than what is kept: then it is to begin anew.
 func (s *Session) resume(p *Peer, h wire.Hello) bool {
-	if !s.viewer.Resume(h.Structure) {
+	missed, ok := s.viewer.Resume(h.Structure)
+	if !ok {
 		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "it had missed more than what is kept"})
 		return false
 	}
@@ -106,6 +107,9 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	s.core.stats.Resumed++
 	s.renew(h.Secret)
 	s.welcome(1)
+	if !s.over {
+		s.sendStream(missed) // ahead of any Result, which stands on it
+	}
 	if f := s.core.config.Game.Back; f != nil && was == nil && !s.over {
 		f(s)
 	}

@@ -396,6 +396,7 @@ func (c *simClient) result(r client.Result) {
 		s.fail("H2", "result for %v, asked for %v", r.Target, h)
 	}
 	delete(c.intents, r.ID)
+	c.agrees(r)
 	l := s.lives[h]
 	switch code := wire.CodeOf(r.Err); code {
 	case wire.OK:
@@ -423,4 +424,20 @@ func (c *simClient) result(r client.Result) {
 		s.fail("H2", "%v is rejected: %v", h, r.Err)
 	}
 	s.tally.rejected++
+}
+
+// agrees holds the answer against what the client was told before it on the same
+// stream: only a death may be told later.
+func (c *simClient) agrees(r client.Result) {
+	if r.Target == 0 {
+		return
+	}
+	told := c.session.Resolve(r.Target)
+	switch {
+	case told == r.Verdict, r.Verdict == wire.Stale:
+	case r.Verdict == wire.Hidden && told == wire.Pending: // known by a reference alone
+	case r.Verdict == wire.Pending && told == wire.Stale: // made up, of a slot's past
+	default:
+		c.sim.fail("R8", "client %d is answered %v of %v, which it was told is %v", c.number, r.Verdict, r.Target, told)
+	}
 }

@@ -185,6 +185,26 @@ func (g *generator) mishaps() {
 		}
 		g.add(at, "restart")
 	}
+	if d(4) == 0 {
+		g.quickReturn()
+	}
+}
+
+// quickReturn is a cut that ends on a link without any delay, over which the
+// client asks about what it was shown before it is sent the next snapshot.
+func (g *generator) quickReturn() {
+	d := g.rng.IntN
+	at, who, away := 1+d(g.s.ticks), g.any(), 10+d(60)
+	g.add(at, "cut", who, 900, away)
+	g.add(at, "link", everybody, 0, 0, 0, 0, 0, 0)
+	for tick := at + 1; tick < at+away; tick++ { // many go out of its view meanwhile
+		g.add(tick, "move", g.any(), g.place(), g.place())
+	}
+	for tick := at + away; tick < at+away+8; tick++ {
+		for range 4 {
+			g.add(tick, "touch", who, g.any())
+		}
+	}
 }
 
 // overload has the server make fewer snapshots, and now and then, or in every

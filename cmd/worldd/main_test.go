@@ -137,12 +137,17 @@ func TestAddresses(t *testing.T) {
 	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
+	record := filepath.Join(t.TempDir(), "running.recording")
+	require.NoError(t, os.WriteFile(record, []byte("of the server that has the port"), 0o600))
 	for _, args := range [][]string{
 		{"--listen", taken.LocalAddr().String()},
+		{"--listen", taken.LocalAddr().String(), "--record", record},
 		{"--listen", "nowhere"},
 		{"--listen", "127.0.0.1:99999"},
 		{"--listen", "127.0.0.1:0", "--admin", "nowhere"},
 		{"--listen", "127.0.0.1:0", "--cert", "missing.pem", "--key", "missing.pem"},
+		{"--listen", "127.0.0.1:0", "--identity", filepath.Join("nowhere", "identity.pem")},
+		{"--listen", "127.0.0.1:0", "--record", filepath.Join("nowhere", "a.recording")},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			status, out, err := worldd(t, append([]string{"serve", "--world=calm"}, args...)...)
@@ -152,6 +157,9 @@ func TestAddresses(t *testing.T) {
 			require.True(t, strings.HasPrefix(err, "worldd: "), "%s", err)
 		})
 	}
+	text, err := os.ReadFile(record)
+	require.NoError(t, err)
+	require.Equal(t, "of the server that has the port", string(text))
 }
 
 // TestEnvironment: a flag wins over the environment, which wins over the default.

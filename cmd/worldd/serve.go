@@ -44,7 +44,7 @@ type serveCommand struct {
 	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there."`
 	ImageEvery time.Duration `default:"30s" placeholder:"TIME" help:"Time between two saves (${default})."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
-	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay."`
+	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay. A file that is there is written over."`
 }
 
 // Validate is called by kong.
@@ -100,6 +100,12 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
+	var record *recordFile
+	if c.Record != "" { // not before the address is ours: another server may be writing it
+		if record, err = createRecord(c.Record, config.Log); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(std.out, "worldd: world %s on %v, fingerprint %s\n", file.Name, s.Addr(), s.Fingerprint())
 	if config.Admit == nil {
 		fmt.Fprintln(std.out, "worldd: anybody may join: development only (--token-keys asks for tokens)")
@@ -108,7 +114,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
 	}
 	began := time.Now()
-	err = c.serve(ctx, s, g.scene, file.Limits.MaxPlayers, config.Log)
+	err = c.serve(ctx, s, record, g.scene, file.Limits.MaxPlayers, config.Log)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
 }
@@ -129,8 +135,8 @@ func (c *serveCommand) certificate() (*tls.Certificate, error) {
 	return nil, nil
 }
 
-// serve runs the server, and records it if asked.
-func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scenes.Scene, players int, log *zap.Logger) error {
+// serve runs the server, and records it if there is a file for that.
+func (c *serveCommand) serve(ctx context.Context, s *server.Server, record *recordFile, scene *scenes.Scene, players int, log *zap.Logger) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
 	supervisor.Go(func() { supervised(telling, s) })
@@ -139,19 +145,15 @@ func (c *serveCommand) serve(ctx context.Context, s *server.Server, scene *scene
 		ended()
 		supervisor.Wait()
 	}()
-	if c.Record == "" {
+	if record == nil {
 		return s.Serve(ctx)
 	}
-	file, err := createRecord(c.Record, log)
+	recorder, err := scene.Record(record, recordedHashTicks)
 	if err != nil {
-		return err
-	}
-	recorder, err := scene.Record(file, recordedHashTicks)
-	if err != nil {
-		return errors.Join(err, file.Close())
+		return errors.Join(err, record.Close())
 	}
 	err = s.Serve(ctx)
-	return errors.Join(err, cmp.Or(recorder.Close(), file.Close())) // of one fault, not both
+	return errors.Join(err, cmp.Or(recorder.Close(), record.Close())) // of one fault, not both
 }
 
 // writeServed sums up what a server did, for people.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/worldd/worldd/server/token"
@@ -59,7 +60,7 @@ func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
 	}
 	issuer, err := token.NewIssuer(string(secret))
 	if err != nil {
-		return wrongUsage{err}
+		return wrongUsage{fmt.Errorf("%s: %w", c.Key, err)}
 	}
 	text, err := issuer.Issue(c.User, c.Audience, time.Now(), c.Lifetime)
 	if err != nil {
@@ -84,7 +85,7 @@ func (c *serveCommand) admission() (func([]byte) (string, error), error) {
 	}
 	verifier, err := token.NewVerifier(c.Audience, public...)
 	if err != nil {
-		return nil, wrongUsage{err}
+		return nil, wrongUsage{fmt.Errorf("%s: %w", strings.Join(c.TokenKeys, ", "), err)}
 	}
 	return func(text []byte) (string, error) { return verifier.Verify(text, time.Now()) }, nil
 }

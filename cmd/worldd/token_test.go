@@ -71,5 +71,8 @@ func TestTokenMistakes(t *testing.T) {
 		status, _, errs := worldd(t, args...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, errs)
 		require.NotEmpty(t, errs)
+		if strings.Contains(args[len(args)-1], empty) {
+			require.Contains(t, errs, empty, "which file")
+		}
 	}
 }

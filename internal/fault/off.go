@@ -47,6 +47,7 @@ const (
 	IgnoreResync     = false // a client that asks for everything anew gets nothing
 	ReuseOnRetire    = false // a slot whose generations are used up starts again
 	ResumeSkips      = false // structure that was lost with a connection is not sent again
+	ResumeLate       = false // structure that was lost with a connection is sent again with the next snapshot only
 	AnySecret        = false // a session is gone on with by whoever names it
 	KeepSecret       = false // a spent secret stays good
 	SecretAtOnce     = false // a secret is spent before the client has the next one

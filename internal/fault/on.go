@@ -41,6 +41,7 @@ var (
 	ResumeKeepsHalf   bool
 	ResumeAhead       bool
 	ResumeSkips       bool
+	ResumeLate        bool
 	AnySecret         bool
 	KeepSecret        bool
 	SecretAtOnce      bool
@@ -92,6 +93,7 @@ func All() map[string]*bool {
 		"ResumeKeepsHalf":   &ResumeKeepsHalf,
 		"ResumeAhead":       &ResumeAhead,
 		"ResumeSkips":       &ResumeSkips,
+		"ResumeLate":        &ResumeLate,
 		"AnySecret":         &AnySecret,
 		"KeepSecret":        &KeepSecret,
 		"SecretAtOnce":      &SecretAtOnce,
