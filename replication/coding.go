@@ -44,6 +44,16 @@ type codings struct {
 	made   uint64   // codings, since the start
 	past   wire.Past
 	anchor wire.Anchor
+	missed []miss
+	warmed uint32 // a sum of words, so that they are read
+}
+
+// miss is a row that nobody has coded yet: of a run of keys which, and what it is
+// coded from.
+type miss struct {
+	i           int
+	row         wire.Row
+	base, older []uint32 // nil: none
 }
 
 // coding is 16 bytes, four to a line of memory.
@@ -84,8 +94,65 @@ func (c *codings) code(f *Frame, key codingKey, anchor *tenant) wire.Chunk {
 	if p.key == key {
 		return p.chunk
 	}
+	m := c.gather(f, key)
+	return c.make(f, key, &m, anchor)
+}
+
+// codeRun is code for a run of keys, none of them anchored, and adds their chunks
+// to a list. Rows that are to be coded are gathered first: what waits for memory
+// then waits at the same time.
+func (c *codings) codeRun(f *Frame, keys []codingKey, chunks []wire.Chunk) []wire.Chunk {
+	c.missed = c.missed[:0]
+	first := len(chunks)
+	for i, key := range keys {
+		p := c.find(key)
+		if p.key != key {
+			c.missed = append(c.missed, miss{i: i})
+		}
+		chunks = append(chunks, p.chunk)
+	}
+	for n := range c.missed {
+		m := &c.missed[n]
+		i := m.i
+		*m = c.gather(f, keys[i])
+		m.i = i
+	}
+	for n := range c.missed {
+		m := &c.missed[n]
+		chunks[first+m.i] = c.make(f, keys[m.i], m, nil)
+	}
+	return chunks
+}
+
+// gather finds what a row is coded from, and reads some of it.
+func (c *codings) gather(f *Frame, key codingKey) (m miss) {
+	t := &f.tenants[key.slot()]
+	m.row = f.current(t, key.owned())
+	b := key.baseline()
+	if b.Age == 0 {
+		return m
+	}
+	states := t.as(key.owned())
+	m.base = states.at(f.tick - b.Age)
+	if b.Gap != 0 {
+		m.older = states.at(f.tick - b.Age - b.Gap)
+	}
+	c.warmed += ends(m.row.Words) + ends(m.base) + ends(m.older)
+	return m
+}
+
+// ends reads the first and the last word of a state.
+func ends(words []uint32) uint32 {
+	if len(words) == 0 {
+		return 0
+	}
+	return words[0] + words[len(words)-1]
+}
+
+// make codes a row that was gathered, and keeps it while there is room.
+func (c *codings) make(f *Frame, key codingKey, m *miss, parent *tenant) wire.Chunk {
 	c.made++
-	chunk := c.encode(f, key, anchor)
+	chunk := c.encode(f, key, m, parent)
 	if 2*c.count >= len(c.table) {
 		if len(c.table) == 2*maxCachedRows {
 			return chunk
@@ -97,9 +164,8 @@ func (c *codings) code(f *Frame, key codingKey, anchor *tenant) wire.Chunk {
 				*c.find(old[i].key) = old[i]
 			}
 		}
-		p = c.find(key)
 	}
-	*p = coding{key, chunk}
+	*c.find(key) = coding{key, chunk}
 	c.count, c.kept = c.count+1, c.chunks.Len()
 	return chunk
 }
@@ -108,20 +174,15 @@ func (c *codings) code(f *Frame, key codingKey, anchor *tenant) wire.Chunk {
 // called after each datagram.
 func (c *codings) trim() { c.chunks.Cut(c.kept) }
 
-func (c *codings) encode(f *Frame, key codingKey, parent *tenant) wire.Chunk {
-	t := &f.tenants[key.slot()]
+func (c *codings) encode(f *Frame, key codingKey, m *miss, parent *tenant) wire.Chunk {
 	b := key.baseline()
-	row, states := f.current(t, key.owned()), t.as(key.owned())
 	if b.Age == 0 {
-		return c.chunks.Add(f.codec, row, nil)
+		return c.chunks.Add(f.codec, m.row, nil)
 	}
 	past := &c.past
-	*past = wire.Past{Base: states.at(f.tick - b.Age), Age: b.Age, Gap: b.Gap}
-	if b.Gap != 0 {
-		past.Older = states.at(f.tick - b.Age - b.Gap)
-	}
+	*past = wire.Past{Base: m.base, Older: m.older, Age: b.Age, Gap: b.Gap}
 	if key.anchored() {
-		component, _ := f.schema.Parent(wire.Row{Mask: t.mask, Words: past.Base})
+		component, _ := f.schema.Parent(wire.Row{Mask: m.row.Mask, Words: m.base})
 		var older []uint32
 		if b.Gap != 0 {
 			older = parent.history.at(f.tick - b.Age - b.Gap)
@@ -130,7 +191,7 @@ func (c *codings) encode(f *Frame, key codingKey, parent *tenant) wire.Chunk {
 		past.Anchor = &c.anchor
 	}
 	if f.coded != nil {
-		f.coded(row, past)
+		f.coded(m.row, past)
 	}
-	return c.chunks.Add(f.codec, row, past)
+	return c.chunks.Add(f.codec, m.row, past)
 }

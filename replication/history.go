@@ -31,23 +31,31 @@ type history struct {
 	past  *past    // those before it; nil: none is remembered
 }
 
-// past is a ring of states: ticks[newest] is the newest.
+// past is a ring of states, each the tick at which it came about and its words.
+// Who asks for a state of many rows waits for memory, so the two lie together.
 type past struct {
 	newest, count uint8
-	ticks         [historyDepth - 1]uint32
-	words         []uint32
+	states        []uint32
 }
+
+const pastStates = historyDepth - 1
 
 func (p *past) push(row []uint32, tick uint32) {
-	p.newest = (p.newest + 1) % uint8(len(p.ticks))
-	p.count = min(p.count+1, uint8(len(p.ticks)))
-	p.ticks[p.newest] = tick
-	copy(p.words[int(p.newest)*len(row):], row)
+	p.newest = (p.newest + 1) % pastStates
+	p.count = min(p.count+1, pastStates)
+	state := p.states[int(p.newest)*(len(row)+1):][:len(row)+1]
+	state[0] = tick
+	copy(state[1:], row)
 }
 
-// back is the place of the state that is so many before the newest.
-func (p *past) back(age uint8) int {
-	return int(p.newest+uint8(len(p.ticks))-age) % len(p.ticks)
+// back is the state of so many words that is age before the newest.
+func (p *past) back(age, words int) []uint32 {
+	at := int(p.newest) - age
+	if at < 0 {
+		at += pastStates
+	}
+	at *= words + 1
+	return p.states[at : at+words+1 : at+words+1]
 }
 
 // oldest is the tick at which the oldest state that is remembered came about.
@@ -55,7 +63,7 @@ func (h *history) oldest() uint32 {
 	if h.past == nil {
 		return h.tick
 	}
-	return h.past.ticks[h.past.back(h.past.count-1)]
+	return h.past.back(int(h.past.count)-1, len(h.row))[0]
 }
 
 // at returns the words of h as they were at a tick that it reaches.
@@ -63,12 +71,18 @@ func (h *history) at(tick uint32) []uint32 {
 	if h.tick <= tick || fault.BaselineNewest {
 		return h.row
 	}
-	p, age := h.past, uint8(0)
-	for p.ticks[p.back(age)] > tick {
+	p, words := h.past, len(h.row)
+	// Who moves changes in every tick, and so is looked for no further.
+	if age := h.tick - 1 - tick; age < uint32(p.count) {
+		if state := p.back(int(age), words); state[0] == tick {
+			return state[1:]
+		}
+	}
+	age := 0
+	for p.back(age, words)[0] > tick {
 		age++
 	}
-	n, from := len(h.row), p.back(age)
-	return p.words[from*n : (from+1)*n : (from+1)*n]
+	return p.back(age, words)[1:]
 }
 
 // push makes the scratch row the newest state of a history, if it is another one.
@@ -133,9 +147,7 @@ func (s *pasts) take(words int) *past {
 		s.spare = s.spare[:n-1]
 		return p
 	}
-	p := &past{}
-	p.words = make([]uint32, len(p.ticks)*words)
-	return p
+	return &past{states: make([]uint32, pastStates*(words+1))}
 }
 
 // give takes the past of h.

@@ -65,6 +65,10 @@ func (v *Viewer) fewParts() bool {
 	return parts <= wire.MaxParts
 }
 
+// codingRun is how many rows are looked at before the first of them is coded: as
+// many as a core can wait for at the same time, and some more.
+const codingRun = 32
+
 // packAll packs all waiting rows. It leaves off and returns false when they are
 // found to take more than most bytes.
 func (v *Viewer) packAll(to *payload, most int) bool {
@@ -72,23 +76,38 @@ func (v *Viewer) packAll(to *payload, most int) bool {
 	defer w.codings.trim()
 	made, bits := w.codings.made, 0
 	e.chunks = e.chunks[:0]
-	for i, key := range w.waiting {
-		var anchor *tenant
-		if key.anchored() {
-			at, _ := v.anchor(i)
-			anchor = &f.tenants[w.waiting[at].slot()]
+	for from := 0; from < len(w.waiting); {
+		chunks := v.codeSome(from)
+		for _, chunk := range chunks {
+			bits += chunk.Bits()
 		}
-		chunk := w.codings.code(f, key, anchor)
-		e.chunks = append(e.chunks, chunk)
-		if bits += chunk.Bits(); bits > 8*most {
+		if bits > 8*most {
 			return false
 		}
+		from += len(chunks)
 	}
 	e.coding = v.rowCoding()
 	p := e.pack(to.bytes[:0], f, w.waiting, e.chunks, &w.codings.chunks)
 	p.copied = p.rows - uint32(w.codings.made-made)
 	to.keep(w.capture, w.waiting, p)
 	return true
+}
+
+// codeSome codes some of the waiting rows, from a number on, and returns their
+// chunks, which it adds to the encoder's.
+func (v *Viewer) codeSome(from int) []wire.Chunk {
+	w, f, e := v.work, v.replicator.frame, &v.work.encoder
+	if key := w.waiting[from]; key.anchored() {
+		at, _ := v.anchor(from)
+		e.chunks = append(e.chunks, w.codings.code(f, key, &f.tenants[w.waiting[at].slot()]))
+		return e.chunks[from:]
+	}
+	to := from + 1
+	for to < len(w.waiting) && to-from < codingRun && !w.waiting[to].anchored() {
+		to++
+	}
+	e.chunks = w.codings.codeRun(f, w.waiting[from:to], e.chunks)
+	return e.chunks[from:]
 }
 
 // anchorAll marks the rows whose parents wait, too.

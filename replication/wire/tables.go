@@ -3,7 +3,6 @@ package wire
 import (
 	_ "embed"
 	"encoding/binary"
-	"errors"
 	"math"
 	"math/bits"
 	"slices"
@@ -27,9 +26,10 @@ type Tables struct {
 type tableSet struct {
 	shapes []string
 	// Weights of displacements in a forecast, in 1/256: of the row's own, its
-	// parent's, the mismatch, and 1/256 of a quantum.
+	// parent's, the mismatch, and 1/256 of a quantum; of a rotation also those of
+	// the parts of a swerve.
 	position [3][zones][attachments][speeds][4]int32
-	rotation [zones][attachments][speeds][3]int32
+	rotation [zones][attachments][speeds][7]int32
 	// Weights of features in the scale of a residual, in 1/256.
 	scale [lanes][attachments][speeds][features]int32
 	// Lengths of codes.
@@ -60,7 +60,7 @@ type headLengths struct {
 }
 
 const (
-	tablesMagic = "worldd tables 2\n"
+	tablesMagic = "worldd tables 3\n"
 	// maxSets bounds the sets, and the shapes of one.
 	maxSets = 64
 	// maxWeight bounds weights, so that no forecast overflows.
@@ -334,14 +334,6 @@ func (t *tableSet) weights() (all []*int32) {
 // ParseTables reads tables from a file's bytes. Whatever they are, a Codec with
 // tables that are accepted reads any input without harm.
 func ParseTables(b []byte) (*Tables, error) {
-	t, err := parseTables(b)
-	if fault := (*Error)(nil); errors.As(err, &fault) {
-		return nil, errors.New("wire: " + fault.Detail) // it is a file, and nobody's message
-	}
-	return t, err
-}
-
-func parseTables(b []byte) (*Tables, error) {
 	if len(b) < len(tablesMagic) || string(b[:len(tablesMagic)]) != tablesMagic {
 		return nil, bad("these bytes are no tables: they do not begin with %q", tablesMagic)
 	}
