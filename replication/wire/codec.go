@@ -66,6 +66,7 @@ const (
 	laneNumber   = 7
 	lanes        = 8
 	scales       = 32 // codes of a lane, by the expected size of a residual
+	headSigns    = 2  // lanes, the first ones, whose signs are in the head
 )
 
 // Symbols of a residual: magnitudes 0 to 7, then two for each power of two, then
@@ -192,8 +193,11 @@ func (c *Codec) appendHeads(w *BitWriter, p *part, words []uint32, past *Past, f
 			digit := 0
 			if u.kind != unitAlways && u.changed(words, past.Base) {
 				digit = 1
-				if u.kind == unitRotation {
+				switch u.kind {
+				case unitRotation:
 					digit += (int(words[u.word]) - u.expected(p, i, past, f).number) & 3
+				case unitPosition:
+					digit += f.signs(words[u.word:], u.wide)
 				}
 			}
 			symbol = symbol*u.ways + digit
@@ -205,20 +209,41 @@ func (c *Codec) appendHeads(w *BitWriter, p *part, words []uint32, past *Past, f
 	}
 }
 
+// signs are those of the residuals of a position that its head tells of, an axis's
+// at the bit of its number: 1 below zero. A code takes a bit at least, which is
+// more than a head that says the usual thing is worth; with signs in it, it is not.
+// In place of a magnitude there is then 0 for 0 and -1, 1 for 1 and -2, and so on.
+func (f *forecast) signs(words []uint32, most uint32) (signs int) {
+	for i := range headSigns {
+		signs |= int(uint64(ringDifference(words[i], uint32(f.position[i]), most))>>63) << i
+	}
+	return signs
+}
+
 // expectation is what is expected of a rotation.
 type expectation struct {
 	rotation rotation
 	number   int // of the largest component
 }
 
-// expected is the forecast for the component's rotation, and the baseline for
-// any other.
+// expected is the forecast for the component's rotation before the position is
+// known, and the baseline for any other.
 func (u *unit) expected(p *part, i int, past *Past, f *forecast) expectation {
 	if i == p.rotation {
 		return expectation{f.turned, f.largest}
 	}
 	word := past.Base[u.word]
 	return expectation{u.rotation(word), int(word & 3)}
+}
+
+// foreseen is what is expected of a rotation once the units before it are known:
+// that of expected, or of a component whose position is one of them the swerved
+// one.
+func (u *unit) foreseen(p *part, i int, words []uint32, past *Past, f *forecast) rotation {
+	if i == p.rotation && p.swerves() {
+		return f.swerved(place(words, p.units[p.position].word))
+	}
+	return u.expected(p, i, past, f).rotation
 }
 
 func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *Past, f *forecast) {
@@ -232,7 +257,7 @@ func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *P
 	case unitRotation:
 		word := words[u.word]
 		var three [3]uint32
-		three[0], three[1], three[2] = u.expected(p, j, past, f).rotation.packThree(int(word&3), u.bits)
+		three[0], three[1], three[2] = u.foreseen(p, j, words, past, f).packThree(int(word&3), u.bits)
 		word >>= 2
 		for i := range three {
 			c.appendResidual(w, laneRotation+i, word&u.wide, three[i], u.wide, u.bits, f)
@@ -273,6 +298,9 @@ func (f *forecast) miss(lane int, d int64) {
 func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint32, width uint, f *forecast) {
 	d := ringDifference(now, expected, most)
 	m := uint64(absolute(d))
+	if lane < headSigns {
+		m = uint64(d ^ d>>63)
+	}
 	scale := f.scale(lane)
 	symbol, low := bucket(m)
 	if c.tally != nil {
@@ -283,6 +311,8 @@ func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint3
 	switch {
 	case symbol == symbolEscape:
 		code.write(w, symbol, uint64(now), width)
+	case lane < headSigns:
+		code.write(w, symbol, m&(1<<low-1), low)
 	case m == 0:
 		code.write(w, symbol, 0, 0)
 	default:
@@ -330,15 +360,15 @@ func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, pa
 	case unitBool:
 		words[u.word] ^= 1
 	case unitPosition:
+		f.negative = uint64(digit - 1)
 		for i := range 3 {
 			f.along(i)
 			words[u.word+i] = c.readResidual(r, lanePosition+i, uint32(f.position[i]), &s.fields[u.field+i], u.wide, s.fields[u.field+i].bits, f)
 		}
 	case unitRotation:
-		e := u.expected(p, j, past, f)
-		largest := (e.number + digit - 1) & 3
+		largest := (u.expected(p, j, past, f).number + digit - 1) & 3
 		var three [3]uint32
-		three[0], three[1], three[2] = e.rotation.packThree(largest, u.bits)
+		three[0], three[1], three[2] = u.foreseen(p, j, words, past, f).packThree(largest, u.bits)
 		word := uint32(largest)
 		for i := range three {
 			word |= c.readResidual(r, laneRotation+i, three[i], &s.fields[u.field], u.wide, u.bits, f) << (2 + uint(i)*u.bits)
@@ -367,10 +397,14 @@ func (c *Codec) readResidual(r *BitReader, lane int, expected uint32, fd *field,
 		return v
 	}
 	least, low := magnitudeOf(symbol)
-	d := int64(0)
-	if least > 0 {
+	d := int64(least)
+	switch {
+	case lane < headSigns:
+		d |= int64(r.Read(low))
+		d ^= -int64(f.negative >> lane & 1)
+	case least > 0:
 		v := r.Read(low + 1)
-		d = int64(least | v&(1<<low-1))
+		d |= int64(v & (1<<low - 1))
 		if v>>low != 0 {
 			d = -d
 		}

@@ -33,7 +33,7 @@ type (
 	}
 	strangerSet struct {
 		position  [4][4][5][3][4]int64
-		rotation  [4][4][5][3]int64
+		rotation  [4][4][5][7]int64
 		scale     [8][4][5][12]int64
 		residuals [8][32][]byte
 	}
@@ -51,6 +51,10 @@ type (
 		feature                                 [12]int64
 		own, mismatch, expected                 vector
 		facing                                  quaternion
+		predicted, anchored                     bool       // the rotation; there is an anchor
+		dispute, arm                            vector     // carried - own; B - A.base
+		turn, quarrel                           quaternion // the latter is ride - turn
+		weights                                 [7]int64   // of the rotation
 	}
 )
 
@@ -87,7 +91,7 @@ func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
 			case vector:
 				u.letter, u.fields = "v", all[j:j+3]
 				if f.linear && p.position < 0 && (c.parent == "" || c.parent == f.path) {
-					u.letter, p.position = "p", len(p.units)
+					u.letter, u.ways, p.position = "p", 5, len(p.units)
 				}
 			case f.largest > 0 && f.kind != "float" && f.n > 4 && f.n <= 32:
 				u.letter = "n"
@@ -107,7 +111,7 @@ func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
 		}
 		first, product := 0, 1
 		for j, u := range p.units {
-			if product*u.ways > 64 {
+			if product*u.ways > 128 {
 				p.groups = append(p.groups, [2]int{first, j})
 				first, product = j, 1
 			}
@@ -123,7 +127,7 @@ func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
 
 // readTables reads section 7.
 func readTables(b []byte) (t strangerTables) {
-	s := stranger{b: b, bit: 8 * len("worldd tables 2\n")}
+	s := stranger{b: b, bit: 8 * len("worldd tables 3\n")}
 	number := func() int64 {
 		u, shift := uint64(0), 0
 		for {
@@ -156,7 +160,7 @@ func readTables(b []byte) (t strangerTables) {
 					set.position[i/20][i/5%4][i%5][axis][w] = number()
 				}
 			}
-			for w := range 3 {
+			for w := range 7 {
 				set.rotation[i/20][i/5%4][i%5][w] = number()
 			}
 		}
@@ -385,7 +389,8 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 				}
 			}
 			f.feature[2] = mag(f.mismatch.size() >> 8)
-			f.feature[6] = mag(minus(carried, f.own).size() >> 8)
+			f.anchored, f.dispute, f.arm = true, minus(carried, f.own), minus(B, at(a[1], u.word))
+			f.feature[6] = mag(f.dispute.size() >> 8)
 		}
 		f.feature[1] = mag(size >> 8)
 		if g, ok := t.grounds[p.shape]; ok {
@@ -425,6 +430,7 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 			}
 			turns = turn.size()
 			w := t.of(p.shape).rotation[f.zone][f.attached][stepOf(turns, 100, 500, 2000, 5000)]
+			f.predicted, f.turn, f.quarrel, f.weights = true, turn, ride.less(turn), w
 			for i := range f.facing {
 				f.facing[i] += (turn[i]*w[0] + ride[i]*w[1] + twist[i]*w[2] + 128) >> 8
 			}
@@ -449,6 +455,56 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 		f.context += int(past.base[p.flag])
 	}
 	return f
+}
+
+func within(v, most int64) int64 { return min(max(v, -most), most) }
+
+// swerved is the end of section 5: the rotation that is expected of a row which is
+// now there.
+func (f *strangerWay) swerved(now vector, grounds map[string][3]int64, shape string) quaternion {
+	off := minus(now, f.expected)
+	if off == (vector{}) {
+		return f.facing
+	}
+	for i, v := range off {
+		off[i] = within(v, 1<<15)
+	}
+	share := func(of vector) int64 {
+		sum, square := int64(0), int64(4096)
+		for i, v := range of {
+			v = within(v, 1<<22)
+			sum, square = sum+off[i]*v, square+v*v>>8
+		}
+		return within(sum*256/square, 512)
+	}
+	slowed, yielded := share(f.own), int64(0)
+	var roll, swing vector
+	if f.anchored {
+		yielded = share(f.dispute)
+		var a vector
+		for i, v := range f.arm {
+			a[i] = within(v, 1<<20)
+		}
+		k := (1 << 36) / (a[0]*a[0] + a[1]*a[1] + a[2]*a[2] + 128)
+		for i := range swing {
+			j, l := (i+1)%3, (i+2)%3
+			swing[i] = within((a[j]*off[l]-a[l]*off[j])*k>>23, 1<<13)
+		}
+	}
+	if g, ok := grounds[shape]; ok {
+		j, l := (g[0]+1)%3, (g[0]+2)%3
+		roll[j], roll[l] = within(-64*off[l], 1<<13), within(64*off[j], 1<<13)
+	}
+	w := f.weights
+	var half quaternion
+	for i := range roll {
+		half[i] = (roll[i]*w[5] + swing[i]*w[6] + 128) >> 8
+	}
+	q := half.product(f.facing)
+	for i := range q {
+		q[i] += f.facing[i] + (f.turn[i]*slowed*w[3]+f.quarrel[i]*yielded*w[4]+1<<15)>>16
+	}
+	return q.unit(f.facing)
 }
 
 // codedRow reads section 6.
@@ -486,7 +542,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 			}
 		}
 		var missed, missedTurn int64
-		residual := func(lane int, expected, largest int64, n int) uint32 {
+		residual := func(lane int, expected, largest int64, n, negative int) uint32 {
 			sum := int64(128)
 			for i, w := range t.of(p.shape).scale[lane][f.attached][f.speed] {
 				sum += w * f.feature[i]
@@ -511,7 +567,13 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 			default:
 				d = int64(symbol)
 			}
-			if symbol != 42 && d != 0 && s.take(1) == 1 {
+			switch {
+			case symbol == 42:
+			case lane < 2:
+				if negative == 1 {
+					d = -1 - d
+				}
+			case d != 0 && s.take(1) == 1:
 				d = -d
 			}
 			if 2*abs(d) > largest+1 {
@@ -537,11 +599,15 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 			case "p":
 				for axis := range 3 {
 					f.feature[7], f.feature[8] = mag(abs(f.own[axis])>>8), mag(abs(f.mismatch[axis])>>8)
-					out[u.word+axis] = residual(axis, f.expected[axis], int64(one.largest), one.n)
+					negative := (digits[j] - 1) >> axis & 1
+					out[u.word+axis] = residual(axis, f.expected[axis], int64(one.largest), one.n, negative)
 				}
 			case "q":
 				most := int64(1)<<one.n - 1
 				e, q := f.largest, f.facing
+				if j == p.rotation && f.predicted && p.position >= 0 && p.position < j {
+					q = f.swerved(at(out, p.units[p.position].word), t.grounds, p.shape)
+				}
 				if j != p.rotation {
 					e, q = int(past.base[u.word]&3), unpacked(past.base[u.word], most)
 				}
@@ -555,7 +621,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 						continue
 					}
 					expected := min(max((v*most+(most+1)*11585)/23170, 0), most)
-					word |= residual(lane, expected, most, one.n) << (2 + (lane-3)*one.n)
+					word |= residual(lane, expected, most, one.n, 0) << (2 + (lane-3)*one.n)
 					lane++
 				}
 				out[u.word] = word
@@ -582,7 +648,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 						}
 					}
 					f.feature[1] = mag(abs(move))
-					out[u.word+n] = residual(lane, expected, ring-1, fd.n)
+					out[u.word+n] = residual(lane, expected, ring-1, fd.n, 0)
 				}
 			default:
 				s.full(strangerComponent{}, one, out[u.word:u.word+one.words])
@@ -634,5 +700,5 @@ func TestCodecConformanceShapes(t *testing.T) {
 	require.NoError(t, wire.AddComponent[everything](s, "everything"))
 	parts := codecParts(strangerSchema(t, s.Text()), true)
 	require.Equal(t, "PQfqvNnNNffnbbffa", parts[0].shape)
-	require.Equal(t, [][2]int{{0, 3}, {3, 7}, {7, 13}, {13, 17}}, parts[0].groups)
+	require.Equal(t, [][2]int{{0, 3}, {3, 8}, {8, 15}, {15, 17}}, parts[0].groups)
 }

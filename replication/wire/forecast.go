@@ -113,10 +113,18 @@ type forecast struct {
 	ratio    int64 // of the row's past
 	missed   int64 // sums of residuals
 	missTurn int64
+	negative uint64 // signs of residuals that the head told of, by lane
 
 	motion  [3][3]int64 // own displacement, parent's, mismatch: what position is weighted from
 	turning [3]rotation // the same of the rotation, as differences
 	base    rotation
+
+	// What the forecast of the rotation is corrected with: see swerve.
+	spin     *[7]int32 // weights of rotations; nil if it is not predicted
+	ground   *ground
+	anchored bool     // there is an anchor, and
+	arm      [3]int64 // where the row was from it
+	dispute  [3]int64 // what the anchor's motion differs from its own
 }
 
 // featurePairs are features as a scale is summed from them, two to a word: feature
@@ -189,7 +197,8 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 	}
 	speed := length(own)
 	if a := past.Anchor; a != nil && a.part == p.component {
-		arm := a.turn.turn([3]int64{from[0] - a.base[0], from[1] - a.base[1], from[2] - a.base[2]})
+		f.anchored, f.arm = true, [3]int64{from[0] - a.base[0], from[1] - a.base[1], from[2] - a.base[2]}
+		arm := a.turn.turn(f.arm)
 		for i := range carried {
 			carried[i] = (a.now[i]-from[i])<<fractionBits + arm[i]
 		}
@@ -202,10 +211,11 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 			f.attached = attachment(length(mismatch), speed)
 		}
 		f.feature.set(featureMismatch, magnitude(length(mismatch)>>fractionBits))
-		dispute := [3]int64{carried[0] - own[0], carried[1] - own[1], carried[2] - own[2]}
-		f.feature.set(featureDispute, magnitude(length(&dispute)>>fractionBits))
+		f.dispute = [3]int64{carried[0] - own[0], carried[1] - own[1], carried[2] - own[2]}
+		f.feature.set(featureDispute, magnitude(length(&f.dispute)>>fractionBits))
 	}
 	f.feature.set(featureSpeed, magnitude(speed>>fractionBits))
+	f.ground = p.ground
 	if g := p.ground; g != nil {
 		f.zone = reached(from[g.axis], g.bounds[0]) + reached(from[g.axis], g.bounds[1])
 		f.feature.set(featureHeight, magnitude(max(from[g.axis]-g.bounds[0], 0)))
@@ -251,6 +261,7 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns, margi
 		}
 		turns = turning.size()
 		w := &f.set.rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
+		f.spin = w
 		own, carried, mismatch := int64(w[0]), int64(w[1]), int64(w[2])
 		sum := rotation{turning.x * own, turning.y * own, turning.z * own, turning.w * own}
 		if a := past.Anchor; a != nil && a.part == p.component {

@@ -10,7 +10,7 @@ const (
 	// maxCodeBits bounds the length of a symbol's code.
 	maxCodeBits = 12
 	// maxSymbols bounds the alphabet of a code.
-	maxSymbols = 64
+	maxSymbols = 128
 	// quickBits is how many bits are looked up at once when a symbol is read;
 	// the few longer ones are searched for by length.
 	quickBits = 8

@@ -20,7 +20,7 @@ type unitKind uint8
 const (
 	unitAlways   unitKind = iota // in full in every row; no digit
 	unitBool                     // digit 1: flipped
-	unitPosition                 // digit 1: three residuals against the forecast
+	unitPosition                 // digit 1+s: three residuals against the forecast, s the signs of the first two
 	unitRotation                 // digit 1+k: largest component k beyond the forecast's, three residuals
 	unitVector                   // digit 1: three residuals
 	unitNumber                   // digit 1: a residual
@@ -86,7 +86,8 @@ func (s *Schema) planPart(i int, owner bool) part {
 		case f.vector:
 			u.kind, u.words = unitVector, 3
 			if f.linear && p.position < 0 && (c.anchor < 0 || j == c.anchored) {
-				u.kind, p.position, p.linear = unitPosition, len(p.units), true
+				u.kind, u.ways = unitPosition, 1+1<<headSigns
+				p.position, p.linear = len(p.units), true
 			}
 		case f.kind == kindNumber && f.bits > narrowBits:
 			u.kind = unitNumber
@@ -105,6 +106,9 @@ func (s *Schema) planPart(i int, owner bool) part {
 	p.group()
 	return p
 }
+
+// swerves says whether the rotation is predicted and comes after the position.
+func (p *part) swerves() bool { return p.turning && p.position >= 0 && p.position < p.rotation }
 
 // rotation is the rotation that a word of the unit stands for.
 func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.level, u.bits) }

@@ -27,9 +27,10 @@ type Tables struct {
 type tableSet struct {
 	shapes []string
 	// Weights of displacements in a forecast, in 1/256: of the row's own, its
-	// parent's, the mismatch, and 1/256 of a quantum.
+	// parent's, the mismatch, and 1/256 of a quantum; of a rotation also those of
+	// the parts of a swerve.
 	position [3][zones][attachments][speeds][4]int32
-	rotation [zones][attachments][speeds][3]int32
+	rotation [zones][attachments][speeds][7]int32
 	// Weights of features in the scale of a residual, in 1/256.
 	scale [lanes][attachments][speeds][features]int32
 	// Lengths of codes.
@@ -60,7 +61,7 @@ type headLengths struct {
 }
 
 const (
-	tablesMagic = "worldd tables 2\n"
+	tablesMagic = "worldd tables 3\n"
 	// maxSets bounds the sets, and the shapes of one.
 	maxSets = 64
 	// maxWeight bounds weights, so that no forecast overflows.

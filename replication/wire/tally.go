@@ -28,7 +28,7 @@ func newTally(t *Tables) *tally {
 			for axis := range n.position {
 				n.position[axis][s/speeds][a][s%speeds] = newNormal(4)
 			}
-			n.rotation[s/speeds][a][s%speeds] = newNormal(3)
+			n.rotation[s/speeds][a][s%speeds] = newNormal(7)
 		}
 		for lane := range n.scale {
 			for s := range speeds {
@@ -66,7 +66,8 @@ func (n *tally) residual(lane, scale, symbol int, d int64, f *forecast) {
 
 // see notes how a row moved, for the weights of its forecast. Each sample is
 // weighted by how far off the present forecast is, so that repeated fits come
-// to the least sum of absolute errors.
+// to the least sum of the square roots of errors: what is far off costs bits by
+// its logarithm only.
 func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 	if !n.fitting {
 		return
@@ -77,11 +78,11 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 		at := p.units[p.position].word
 		if now, base := place(words, at), place(past.Base, at); now != base {
 			for i := range now {
-				off := float64(absolute(now[i] - f.position[i]))
+				weight := robust(float64(absolute(now[i]-f.position[i])) + 4)
 				x := [4]float64{float64(f.motion[0][i]) / unit, float64(f.motion[1][i]) / unit, float64(f.motion[2][i]) / unit, 8}
-				n.position[i][f.zone][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), 1/(off+1))
+				n.position[i][f.zone][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), weight)
 				if f.zone != zones-1 {
-					n.position[i][zones-1][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), 1/(off+1))
+					n.position[i][zones-1][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), weight)
 				}
 			}
 		}
@@ -91,12 +92,21 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 		if words[u.word] == past.Base[u.word] {
 			return
 		}
-		now := u.rotation(words[u.word]).towards(f.base)
-		moved, off := now.minus(f.base).parts(), now.minus(f.turned).parts()
+		now, turned := u.rotation(words[u.word]).towards(f.base), f.turned
+		var s swerve
+		if p.swerves() {
+			at := place(words, p.units[p.position].word)
+			turned = f.swerved(at)
+			s, _ = f.swerve(at)
+		}
+		moved, off := now.minus(f.base).parts(), now.minus(turned).parts()
 		own, ride, twist := f.turning[0].parts(), f.turning[1].parts(), f.turning[2].parts()
+		roll := rotation{s.roll[0], s.roll[1], s.roll[2], 0}.times(f.turned).parts()
+		swing := rotation{s.swing[0], s.swing[1], s.swing[2], 0}.times(f.turned).parts()
 		turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
 		for i := range moved {
-			x, weight := [3]float64{own[i], ride[i], twist[i]}, 1/(math.Abs(off[i])+30)
+			slowed, yielded := own[i]*float64(s.slowed)/256, (ride[i]-own[i])*float64(s.yielded)/256
+			x, weight := [7]float64{own[i], ride[i], twist[i], slowed, yielded, roll[i], swing[i]}, robust(math.Abs(off[i])+60)
 			n.rotation[f.zone][f.attached][turns].add(x[:], moved[i], weight)
 			if f.zone != zones-1 {
 				n.rotation[zones-1][f.attached][turns].add(x[:], moved[i], weight)
@@ -104,6 +114,10 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 		}
 	}
 }
+
+// robust is the weight of a sample in a sum of squares that makes it one of square
+// roots.
+func robust(off float64) float64 { return 1 / (off * math.Sqrt(off)) }
 
 func (q rotation) parts() [4]float64 {
 	return [4]float64{float64(q.x), float64(q.y), float64(q.z), float64(q.w)}

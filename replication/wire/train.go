@@ -21,10 +21,10 @@ type Sample struct {
 //
 // Places between which rows move differently are looked for first. The weights
 // of forecasts are fitted next, by repeated least squares, to the
-// least absolute error; then those of the scales, with which codes are chosen,
+// least sum of square roots of errors; then those of the scales, with which codes are chosen,
 // to the magnitude of what is left over; then the codes to the symbols.
 func Train(s *Schema, samples func(yield func(Sample) bool)) *Tables {
-	const rounds, scaleRounds = 8, 3
+	const rounds, scaleRounds = 14, 3
 	t := UntrainedTables()
 	t.grounds = pass(s, t, samples, true).places.grounds()
 	for range rounds {
