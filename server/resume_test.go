@@ -100,6 +100,32 @@ func TestSessionGoesOn(t *testing.T) {
 	require.EqualValues(t, 1, d.core.Stats().Resumed)
 }
 
+// What a client that comes again has missed goes ahead of everything that it is
+// answered, however long the next snapshot is in coming: a verdict stands on what
+// the client was told.
+func TestAnswersDoNotOvertakeStructure(t *testing.T) {
+	d := newDesk(t)
+	c, w := d.enter()
+	near := d.spawn(5)
+	d.ticks(6)
+	require.Equal(t, wire.Live, c.peer.Session().Resolve(near))
+	c.peer.Gone()
+	d.ticks(1)
+	d.core.SetPace(1)
+	c, _ = d.again(w, asIs)
+	c.say(wire.Command{ID: 1, Name: "poke", Target: near})
+	c.want("what it steers", wire.TypeControl)
+	for entered := false; !entered; {
+		m, err := wire.ParseStructure(c.want("first what it was told of this entity", wire.TypeStructure))
+		require.NoError(t, err)
+		for r := range m.Records() {
+			entered = entered || r.Op == wire.OpEnter && r.Handle == near
+		}
+	}
+	require.Zero(t, c.shots)
+	c.wantResult("then the answer", 1, wire.OK, wire.Live)
+}
+
 // The time of grace is over: the game is told, once, and who comes is new.
 func TestGraceEnds(t *testing.T) {
 	for name, change := range map[string]func(*server.CoreConfig){

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,6 +52,9 @@ func loadTables(name string) (*wire.Tables, error) {
 	}
 	tables, err := wire.ParseTables(text)
 	if err != nil {
+		if fault := (*wire.Error)(nil); errors.As(err, &fault) {
+			err = errors.New(fault.Detail) // a file is nobody's message
+		}
 		return nil, wrongUsage{fmt.Errorf("%s: %w", name, err)}
 	}
 	return tables, nil

@@ -3,7 +3,6 @@ package wire
 import (
 	_ "embed"
 	"encoding/binary"
-	"errors"
 	"math"
 	"math/bits"
 	"slices"
@@ -335,14 +334,6 @@ func (t *tableSet) weights() (all []*int32) {
 // ParseTables reads tables from a file's bytes. Whatever they are, a Codec with
 // tables that are accepted reads any input without harm.
 func ParseTables(b []byte) (*Tables, error) {
-	t, err := parseTables(b)
-	if fault := (*Error)(nil); errors.As(err, &fault) {
-		return nil, errors.New("wire: " + fault.Detail) // it is a file, and nobody's message
-	}
-	return t, err
-}
-
-func parseTables(b []byte) (*Tables, error) {
 	if len(b) < len(tablesMagic) || string(b[:len(tablesMagic)]) != tablesMagic {
 		return nil, bad("these bytes are no tables: they do not begin with %q", tablesMagic)
 	}
