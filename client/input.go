@@ -13,8 +13,11 @@ const (
 	// echoedDatagrams is how many Input datagrams are remembered until a snapshot
 	// tells when they arrived: at 60 a second, half a second and more.
 	echoedDatagrams = 32
-	// maxLead bounds how far ahead of the server's time inputs are aimed.
-	maxLead = time.Second
+	// maxLead bounds how far ahead of the server's time inputs are aimed, and
+	// maxAhead, in ticks, how long before their tick they arrive: the server takes
+	// none that comes 32 ticks before (PROTOCOL.md, section 10).
+	maxLead  = time.Second
+	maxAhead = 28
 	// maxUnsent is how many inputs may wait for a datagram: then one goes out
 	// without a snapshot, so that the next has room for them once more.
 	maxUnsent = wire.MaxInputs / 2
@@ -58,7 +61,8 @@ func (s *Session) aim(now time.Duration) uint32 {
 	if s.inputs.way.count == 0 { // nothing is known of the way there
 		lead = s.clock.trips.least()/2 + 2*time.Second/time.Duration(s.welcome.SnapshotHz)
 	}
-	tick := s.clock.ticks(s.clock.server(now)+min(lead, maxLead)) + 1.5
+	most := min(maxLead, s.clock.trips.least()/2+s.clock.timeOf(maxAhead))
+	tick := s.clock.ticks(s.clock.server(now)+min(lead, most)) + 1.5
 	return uint32(min(max(tick, 0), math.MaxUint32))
 }
 

@@ -125,6 +125,17 @@ func TestInputsAfterADeadUplink(t *testing.T) {
 	require.LessOrEqual(t, early, before+3*studioTickHz/studioSnapshotHz)
 }
 
+// However uneven the way is, no input arrives so early that the server drops it.
+func TestInputsAreNotTooEarly(t *testing.T) {
+	s := newStudio(t, 21, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(1500)})
+	s.frame = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	ahead := 0
+	s.arrived = func(in wire.Input, tick uint32) { ahead = max(ahead, int(in.Inputs[0].Tick)-int(tick)-1) }
+	s.play(20 * time.Second)
+	require.Less(t, ahead, 32)
+	require.Greater(t, ahead, 16)
+}
+
 // Of several inputs for one tick the last one counts, until it is sent; before
 // the server's time is known inputs are counted from 1.
 func TestInputTicks(t *testing.T) {
