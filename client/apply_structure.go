@@ -108,7 +108,7 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
 	if c.state == wire.Stale && h.Generation() == c.generation && !fault.AcceptSecondEnter {
 		return protocolError("enter of %v, which was destroyed", h)
 	}
-	row := wire.Row{Owned: record.Reason == wire.ReasonOwned, Words: make([]uint32, r.codec.Schema().Words())}
+	row := wire.Row{Owned: record.Reason == wire.ReasonOwned && !fault.OwnNothing, Words: make([]uint32, r.codec.Schema().Words())}
 	r.reader.Reset(record.Row)
 	if err := r.codec.Schema().ReadFull(&r.reader, &row); err != nil {
 		return err

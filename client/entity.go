@@ -24,7 +24,9 @@ type Entity struct {
 // Handle names the entity, here and on the server.
 func (e *Entity) Handle() bulk.Handle { return e.handle }
 
-// Kind is the number of its kind, as the server counts kinds.
+// Kind is the number of its kind: the server's game counts them from 0, in the order
+// in which it adds them to its world. The protocol has no names for kinds; a game
+// that wants some keeps a list in the package that both of its sides import.
 func (e *Entity) Kind() uint32 { return e.kind }
 
 // Tick is the server's tick of its current state.

@@ -116,7 +116,7 @@ func (g *train) whistle() {
 func ExampleClient() {
 	s, stop := railway()
 	defer stop()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	schema := wire.NewSchema()
 	if err := wire.AddComponent[wire.Body](schema, replication.BodyComponent); err != nil {

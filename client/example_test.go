@@ -84,7 +84,7 @@ func orchard(epoch uint64) (s *server.Server, stop func()) {
 
 // A client remembers a handle and asks what became of it, all its life long.
 func Example() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s, stop := orchard(1)
 	defer stop()
@@ -176,7 +176,7 @@ func Example() {
 // its handles are of, so that it does not take a new run's entities for those
 // that it remembers.
 func ExampleDial_again() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	config := client.Config{
 		GiveUp:        -1,   // by hand: else the client connects again by itself

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -12,8 +13,11 @@ const (
 	// echoedDatagrams is how many Input datagrams are remembered until a snapshot
 	// tells when they arrived: at 60 a second, half a second and more.
 	echoedDatagrams = 32
-	// maxLead bounds how far ahead of the server's time inputs are aimed.
-	maxLead = time.Second
+	// maxLead bounds how far ahead of the server's time inputs are aimed, and
+	// maxAhead, in ticks, how long before their tick they arrive: the server takes
+	// none that comes 32 ticks before (PROTOCOL.md, section 10).
+	maxLead  = time.Second
+	maxAhead = 28
 	// maxUnsent is how many inputs may wait for a datagram: then one goes out
 	// without a snapshot, so that the next has room for them once more.
 	maxUnsent = wire.MaxInputs / 2
@@ -40,6 +44,7 @@ type inputs struct {
 // server's.
 type sentInput struct {
 	stamp   uint32 // 0: none, or known by now
+	number  int    // counted from 0
 	made    time.Duration
 	at      time.Duration
 	missing bool // a snapshot was sent when it should have been there, and it was not
@@ -56,7 +61,8 @@ func (s *Session) aim(now time.Duration) uint32 {
 	if s.inputs.way.count == 0 { // nothing is known of the way there
 		lead = s.clock.trips.least()/2 + 2*time.Second/time.Duration(s.welcome.SnapshotHz)
 	}
-	tick := s.clock.ticks(s.clock.server(now)+min(lead, maxLead)) + 1.5
+	most := min(maxLead, s.clock.trips.least()/2+s.clock.timeOf(maxAhead))
+	tick := s.clock.ticks(s.clock.server(now)+min(lead, most)) + 1.5
 	return uint32(min(max(tick, 0), math.MaxUint32))
 }
 
@@ -106,7 +112,7 @@ func (s *Session) Input(now time.Duration) []byte {
 	}
 	in, stamp := &s.inputs, stampAt(now)
 	if in.unsent > 0 && in.timed {
-		in.sent[in.next%echoedDatagrams] = sentInput{stamp: stamp, made: in.made, at: s.clock.server(now)}
+		in.sent[in.next%echoedDatagrams] = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now)}
 		in.next++
 	}
 	repeated := max(in.unsent+in.before[0]+in.before[1], leastRepeated)
@@ -122,21 +128,25 @@ func (s *Session) Input(now time.Duration) []byte {
 // newest that was there had that stamp, and came at the time at. Times are the
 // server's.
 //
-// A datagram that was missing and is passed over by a later stamp is lost, or as
-// good as that: what it held came with the later one. A stamp that is passed over
-// without that may be of a datagram that came shortly before the later one, and
-// says nothing.
+// A datagram that was missing and is passed over by one with copies of what it held
+// is lost, or as good as that: its inputs came with the later one. A stamp that is
+// passed over without that may be of a datagram that came shortly before the later
+// one, and says nothing. Nor do those in the midst of many that were lost: no lead
+// would have helped.
 func (in *inputs) told(now time.Duration, stamp uint32, at, sent time.Duration) {
-	usual := in.trip.most()
+	usual, newest := in.trip.most(), math.MaxInt
+	if i := slices.IndexFunc(in.sent[:], func(d sentInput) bool { return d.stamp == stamp }); i >= 0 {
+		newest = in.sent[i].number
+	}
 	for i := range in.sent {
 		switch d := &in.sent[i]; {
 		case d.stamp == 0:
-		case d.stamp == stamp:
+		case d.number == newest:
 			in.trip.add(at - d.at)
 			in.way.add(now, at-d.made)
 			d.stamp = 0
 		case int32(stamp-d.stamp) > 0:
-			if d.missing {
+			if d.missing && newest-d.number <= len(in.before) {
 				in.way.add(now, at-d.made)
 			}
 			d.stamp = 0

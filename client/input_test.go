@@ -105,6 +105,37 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 	return float64(n) / 3600, sum / float64(len(inTime)) * 1000 / studioTickHz
 }
 
+// A link that is dead on the way up for a while teaches nothing: no copies come of
+// what was lost in its midst, so inputs are made no earlier for it.
+func TestInputsAfterADeadUplink(t *testing.T) {
+	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
+	s := newStudio(t, 21, link, link)
+	s.frame = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.play(5 * time.Second)
+	early := 0.0
+	s.arrived = func(in wire.Input, _ uint32) { early = max(early, float64(in.Inputs[0].Tick)-s.trueTick()) }
+	s.play(time.Second)
+	before := early
+	alive := s.up
+	s.up = simtest.NewLink(1, simtest.Conditions{Loss: 1})
+	s.play(2 * time.Second)
+	s.up, early = alive, 0
+	s.play(3 * time.Second)
+	require.Greater(t, early, 0.0)
+	require.LessOrEqual(t, early, before+3*studioTickHz/studioSnapshotHz)
+}
+
+// However uneven the way is, no input arrives so early that the server drops it.
+func TestInputsAreNotTooEarly(t *testing.T) {
+	s := newStudio(t, 21, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(1500)})
+	s.frame = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	ahead := 0
+	s.arrived = func(in wire.Input, tick uint32) { ahead = max(ahead, int(in.Inputs[0].Tick)-int(tick)-1) }
+	s.play(20 * time.Second)
+	require.Less(t, ahead, 32)
+	require.Greater(t, ahead, 16)
+}
+
 // Of several inputs for one tick the last one counts, until it is sent; before
 // the server's time is known inputs are counted from 1.
 func TestInputTicks(t *testing.T) {

@@ -110,7 +110,7 @@ func TestAgainstServe(t *testing.T) {
 
 	out.Reset()
 	live.Reset()
-	status = run(t.Context(), []string{"--addr", found[1], "--insecure-dev", "--bots=2", "--duration=1500ms"}, &out, &live)
+	status = run(t.Context(), []string{"--addr", found[1], "--insecure-dev", "--bots=2", "--duration=4s"}, &out, &live)
 	require.Equal(t, exitOK, status, "%s", live.String())
 	require.Contains(t, out.String(), "✓ every bot connected")
 	require.Contains(t, live.String(), "2/2")

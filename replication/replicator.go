@@ -184,7 +184,7 @@ func (r *Replicator) Stats() Stats {
 
 // audit runs the full check of v in builds with invariants.
 func (r *Replicator) audit(v *Viewer) {
-	if invariants.Enabled {
+	if invariants.Audits {
 		invariants.Check(v.CheckInvariants())
 	}
 }

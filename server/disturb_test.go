@@ -185,6 +185,9 @@ func neighbours(t *testing.T, act func(*intruder, int)) ([]uint64, *intruder) {
 // Whatever one client does, no other is sent a byte more, less, or other than
 // without it; it is ended by name, or costs a bounded amount of memory.
 func TestIntruderDisturbsNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute under the race detector, for which there is nothing in one goroutine")
+	}
 	calm, guest := neighbours(t, (*intruder).stay)
 	require.Equal(t, wire.OK, guest.closed)
 	command := func(id uint32, h bulk.Handle) []byte {

@@ -45,7 +45,7 @@ func (h *hall) settle(shaking, inside int) {
 		h.door.mu.Lock()
 		defer h.door.mu.Unlock()
 		return h.door.shaking == shaking && h.door.inside == inside
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestDoorCountsAddresses(t *testing.T) {

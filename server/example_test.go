@@ -73,7 +73,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second) // signal.NotifyContext, in a program
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute) // signal.NotifyContext, in a program
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()

@@ -39,13 +39,18 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
 	require.NoError(t, err)
 	command := wire.AppendMessage(nil, wire.Command{ID: 1, Name: strings.Repeat("x", wire.MaxName)})
+	var rest []byte // of a command that was sent in part: anything else after it is garbage
 	for conn.Context().Err() == nil {
 		require.NoError(t, h.ctx.Err(), "the server keeps a client that reads nothing")
 		in := wire.Input{Stamp: 1}
 		_ = conn.SendDatagram(in.Append(nil))
 		require.NoError(t, stream.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 		for range 600 {
-			if _, err := stream.Write(command); err != nil {
+			if len(rest) == 0 {
+				rest = command
+			}
+			n, err := stream.Write(rest)
+			if rest = rest[n:]; err != nil {
 				break
 			}
 		}
@@ -79,8 +84,7 @@ func TestReportWhileSessionsEnd(t *testing.T) {
 			}
 		}
 	})
-	began := time.Now()
-	for time.Since(began) < 3*time.Second {
+	for range 40 {
 		c, err := client.Dial(h.ctx, h.config())
 		require.NoError(t, err)
 		require.NoError(t, c.Close())
@@ -149,7 +153,7 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.Close())
 	}
-	require.Equal(t, before, count())
+	require.LessOrEqual(t, count(), before, "some of another test may have been closed meanwhile")
 }
 
 // Beside datagrams there is always something on the stream, which saves packets.

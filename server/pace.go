@@ -18,7 +18,7 @@ const (
 	// grantedShare is what snapshots may take however little the rest leaves: a
 	// world that is too slow by itself, or a machine that is busy with something
 	// else, gains nothing from clients that see less.
-	grantedShare = 0.125
+	grantedShare = 0.25
 	// calmWindows is how long there must have been room for more snapshots
 	// before there are: two seconds.
 	calmWindows = 2 * paceWindows

@@ -62,7 +62,7 @@ func TestFloodIsClosed(t *testing.T) {
 	require.NoError(t, err)
 	in := wire.Input{Stamp: 1}
 	d := in.Append(nil)
-	for conn.Context().Err() == nil && conn.SendDatagram(d) == nil {
+	for h.ctx.Err() == nil && conn.Context().Err() == nil && conn.SendDatagram(d) == nil {
 	}
 	h.wantClosed(conn, wire.TooFast)
 	require.GreaterOrEqual(t, h.server.Report().Traffic.DatagramsFast, uint64(3000), "dropped before that")
@@ -120,7 +120,7 @@ func TestSetLimits(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, fourth.Close()) })
 		}
 		return err == nil
-	}, 20*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	h.refused(wire.ServerFull) // by its address, though it is this machine's
 	require.NoError(t, h.server.SetLimits(server.Limits{}))
 	h.dial()

@@ -20,15 +20,29 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// wall is a socket that carries nothing while it is shut, either way.
+// wall is a socket that carries nothing while it is shut, either way. It leads to
+// the server that stands where the called one stood: a port that was given back
+// may be anybody's.
 type wall struct {
 	net.PacketConn
 	shut *atomic.Bool
+	road *road
 }
+
+// road is the way from an address that clients know to where its server is now.
+type road struct {
+	called net.Addr
+	leads  atomic.Pointer[net.UDPAddr] // nil: to the called one
+}
+
+func (r *road) leadTo(s *server.Server) { r.leads.Store(s.Addr()) }
 
 func (w wall) WriteTo(p []byte, to net.Addr) (int, error) {
 	if w.shut.Load() {
 		return len(p), nil
+	}
+	if now := w.road.leads.Load(); now != nil {
+		to = now
 	}
 	return w.PacketConn.WriteTo(p, to)
 }
@@ -36,8 +50,11 @@ func (w wall) WriteTo(p []byte, to net.Addr) (int, error) {
 func (w wall) ReadFrom(p []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := w.PacketConn.ReadFrom(p)
-		if err != nil || !w.shut.Load() {
+		switch {
+		case err != nil:
 			return n, from, err
+		case !w.shut.Load():
+			return n, w.road.called, nil
 		}
 	}
 }
@@ -46,20 +63,21 @@ func (w wall) ReadFrom(p []byte) (int, net.Addr, error) {
 type traveller struct {
 	*client.Client
 	sockets []*atomic.Bool
+	road    *road
 	changes []client.StateChange
 	results []client.Result
 	gone    map[bulk.Handle]bool
 }
 
 func (h *house) travel(change func(*client.Config)) *traveller {
-	v := &traveller{gone: map[bulk.Handle]bool{}}
+	v := &traveller{gone: map[bulk.Handle]bool{}, road: &road{called: h.server.Addr()}}
 	config := h.config()
-	config.GiveUp = 20 * time.Second
+	config.GiveUp = patience
 	config.Socket = func() (net.PacketConn, error) {
 		udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		shut := &atomic.Bool{}
 		v.sockets = append(v.sockets, shut)
-		return wall{udp, shut}, err
+		return wall{udp, shut, v.road}, err
 	}
 	config.State = func(s client.StateChange) { v.changes = append(v.changes, s) }
 	config.Result = func(r client.Result) { v.results = append(v.results, r) }
@@ -89,7 +107,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	other := h.dial()
 	h.until(other, "knows itself", func() bool { return other.Controlled() != 0 })
 	dying := other.Controlled()
-	h.until(v.Client, "sees the other", func() bool { return v.Resolve(dying) == wire.Live && v.Controlled() != 0 })
+	h.until(v.Client, "sees the other", func() bool { return v.Resolve(dying) == wire.Live && v.Resolve(v.Controlled()) == wire.Live })
 	welcome, _ := v.Session().Welcome()
 	me := v.Controlled()
 	require.Equal(t, client.StateChange{State: client.Joined}, v.change())
@@ -128,9 +146,10 @@ func TestWorldIsReplaced(t *testing.T) {
 	h := openHouse(t)
 	v := h.travel(func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true })
 	h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
-	me, addr := v.Controlled(), h.server.Addr().String()
+	me := v.Controlled()
 	h.shut()
-	openHouseWith(t, func(c *server.Config) { c.Listen, c.Epoch = addr, deskEpoch+1 })
+	next := openHouseWith(t, func(c *server.Config) { c.Epoch = deskEpoch + 1 })
+	v.road.leadTo(next.server)
 	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Draining, wire.CodeOf(v.change().Err))
 	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
@@ -174,9 +193,9 @@ func TestFreshToken(t *testing.T) {
 			}
 		})
 		h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
-		addr := h.server.Addr().String()
 		h.shut()
-		openHouseWith(t, func(c *server.Config) { c.Listen, c.Epoch, c.Admit = addr, deskEpoch+1, admit })
+		next := openHouseWith(t, func(c *server.Config) { c.Epoch, c.Admit = deskEpoch+1, admit })
+		v.road.leadTo(next.server)
 		if !fresh {
 			require.Equal(t, wire.Unauthorized, wire.CodeOf(h.ends(v.Client)))
 			continue

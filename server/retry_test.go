@@ -32,7 +32,7 @@ func TestRetryUnderLoad(t *testing.T) {
 		require.NoError(t, <-ended)
 	}()
 	dial := func() error {
-		dialing, cancel := context.WithTimeout(ctx, 20*time.Second)
+		dialing, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		conn, err := quic.DialAddr(dialing, s.Addr().String(),
 			&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})

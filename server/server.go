@@ -183,6 +183,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
+// Close frees what Listen took, for a server that is not served after all. Serve does
+// so by itself when it ends.
+func (s *Server) Close() error { return s.closeSockets() }
+
 // awaitFarewells waits until every connection has ended by itself, or the time
 // for that is over.
 func (s *Server) awaitFarewells() {

@@ -321,8 +321,8 @@ func (c *simClient) check(e *client.Entity) {
 	if name, ok := c.names.Get(e); !ok || name.Value != l.identity {
 		s.fail("H1", "client %d has somebody else as %v", c.number, h)
 	}
-	if own := c.own(); e.Owned() != (h == own) && !c.misled {
-		s.fail("R7", "client %d owns %v: %v, its own is %v", c.number, h, e.Owned(), own)
+	if owns := c.owns(h, e.Tick()); e.Owned() != owns && !c.misled {
+		s.fail("R7", "client %d is sent %v of tick %d as its owner: %v, and is it: %v", c.number, h, e.Tick(), e.Owned(), owns)
 	}
 	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendWords(nil); !slices.Equal(want, got) && !c.misled {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)

@@ -29,6 +29,7 @@ func generate(seed uint64, viewers int) *script {
 	g.commands()
 	g.mishaps()
 	g.overload()
+	g.owners()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
 }
@@ -124,6 +125,20 @@ func (g *generator) commands() {
 	g.often(15, "poke", func() []int { return viewer(g.any()) })
 	g.often(20, "touch", func() []int { return viewer(g.any()) })
 	g.often(3, "forge", func() []int { return viewer(g.rng.IntN(100), g.rng.IntN(4)) })
+}
+
+// owners come into what only they are shown, and lose it, or it passes from one to
+// another; and gusts follow who lives.
+func (g *generator) owners() {
+	d := g.rng.IntN
+	if rate := []int{0, 2, 15}[d(3)]; rate > 0 {
+		g.often(rate, "own", func() []int { return []int{g.any(), g.any()} })
+		g.often(rate, "disown", func() []int { return []int{g.any(), g.any()} })
+		g.often(rate, "give", func() []int { return []int{g.any(), g.any(), g.any()} })
+	}
+	if d(3) == 0 {
+		g.often(3, "gust", func() []int { return []int{g.any(), g.any()} })
+	}
 }
 
 // mishaps are what happens seldom.

@@ -10,7 +10,6 @@ import (
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
-	"github.com/worldd/worldd/world"
 )
 
 // simGraceTicks is how long a session waits for its client.
@@ -176,14 +175,6 @@ func (c *simClient) newestStay() *server.Session {
 		return p
 	}
 	return c.was
-}
-
-// own is the entity that the client controls; 0 if it has no session.
-func (c *simClient) own() world.Entity {
-	if p := c.newestStay(); p != nil {
-		return p.Entity()
-	}
-	return 0
 }
 
 // holder is the line that a session is reached over.

@@ -35,6 +35,12 @@ func (s *sim) do(o op) {
 		s.refer(s.pick(a(0)), a(1))
 	case "unrefer":
 		s.target.Remove(s.pick(a(0)))
+	case "gust":
+		h := s.pick(a(0))
+		if a(0)%2 == 0 && s.world.Status(s.lastFlip) == bulk.Live {
+			h = s.lastFlip // whose slot has another tenant before long
+		}
+		s.blow(h, a(1))
 	case "save":
 		s.image = &world.Image{}
 		s.world.TakeImage(s.image)
@@ -108,6 +114,12 @@ func (c *simClient) do(o op) {
 	switch o.do {
 	case "kill":
 		s.world.Destroy(c.entity())
+	case "own":
+		c.own(s.pick(o.args[1]))
+	case "disown":
+		c.disown(o.args[1])
+	case "give":
+		s.clients[nth(o.args[2], len(s.clients))].own(c.disown(o.args[1]))
 	case "corrupt":
 		c.corrupt++
 	case "mislead":

@@ -308,7 +308,11 @@ func (c *simClient) unsettled() *failure {
 		if s.world.Status(h) != bulk.Live || !s.interestSlots[h.Index()] {
 			return lacks("H3", "%v is in the replica and not in the interest set", h)
 		}
-		if !slices.Equal(s.seen(s.quantised(h), h == c.own()), e.AppendWords(nil)) && !c.misled {
+		owns := c.owns(h, uint32(s.world.Tick()))
+		if e.Owned() != owns && !c.misled {
+			return lacks("R7", "%v is its own: %v, and it takes it for that: %v", h, owns, e.Owned())
+		}
+		if !slices.Equal(s.seen(s.quantised(h), owns), e.AppendWords(nil)) && !c.misled {
 			return lacks("R3", "%v is not up to date", h)
 		}
 	}
@@ -337,10 +341,11 @@ func (c *simClient) judgeInterest() {
 		slot := l.handle.Index()
 		p, _, placed := s.world.Body(slot)
 		shown := s.interestSlots[slot]
+		owns := c.owns(l.handle, uint32(s.world.Tick()))
 		switch distance := p.Sub(at).Len(); {
-		case (!placed || distance < simEnterRadius) && !shown:
+		case (!placed || distance < simEnterRadius || owns) && !shown:
 			s.fail("R1", "%v is %v m away and not shown to client %d", l.handle, distance, c.number)
-		case placed && distance > simLeaveRadius && shown:
+		case placed && distance > simLeaveRadius && shown && !owns:
 			s.fail("R1", "%v is %v m away and shown to client %d", l.handle, distance, c.number)
 		}
 	}

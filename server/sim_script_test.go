@@ -44,14 +44,18 @@ type op struct {
 // operations are the names of all operations and their numbers.
 var operations = map[string]string{
 	"spawn":     "kind x z vx vz",
-	"destroy":   "entity",            // among the living; who is controlled is spared
-	"kill":      "viewer",            // the entity that it controls
-	"flip":      "x z",               // the entity that flip made last dies, and another takes its slot
-	"flash":     "kind x z",          // an entity that no frame will hold
-	"push":      "entity vx vz",      //
-	"move":      "entity x z",        //
-	"refer":     "entity handle",     // names any handle ever issued, dead or alive
-	"unrefer":   "entity",            //
+	"destroy":   "entity",        // among the living; who is controlled is spared
+	"kill":      "viewer",        // the entity that it controls
+	"flip":      "x z",           // the entity that flip made last dies, and another takes its slot
+	"flash":     "kind x z",      // an entity that no frame will hold
+	"push":      "entity vx vz",  //
+	"move":      "entity x z",    //
+	"refer":     "entity handle", // names any handle ever issued, dead or alive
+	"unrefer":   "entity",        //
+	"own":       "viewer entity", // its session becomes an owner
+	"disown":    "viewer which",  // of those that it was given
+	"give":      "viewer which viewer",
+	"gust":      "entity ticks",      // an effect follows it, for so long
 	"poke":      "viewer handle",     // commands about any handle ever issued
 	"touch":     "viewer entity",     // commands about one of those in view
 	"forge":     "viewer slot later", // commands about a generation that is yet to come

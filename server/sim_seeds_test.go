@@ -27,7 +27,7 @@ var (
 func TestHandlesNeverLie(t *testing.T) {
 	first, n := uint64(1), *simSeeds
 	if testing.Short() {
-		n = min(n, 24)
+		n = min(n, 8)
 	}
 	if *simSeed != 0 {
 		first, n = *simSeed, 1
@@ -122,6 +122,9 @@ func (t *tally) add(o tally) {
 	t.resumed += o.resumed
 	t.thefts += o.thefts
 	t.unanswered += o.unanswered
+	t.owned += o.owned
+	t.disowned += o.disowned
+	t.gusts += o.gusts
 }
 
 // requireAll asks for some of everything: what did not happen was not tested.
@@ -137,6 +140,7 @@ func (t *tally) requireAll(tb testing.TB) {
 		"faults":           int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
 		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
 		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
+		"entities owned": t.owned, "and disowned": t.disowned, "effects that ended with whom they followed": t.gusts,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

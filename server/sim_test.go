@@ -112,6 +112,8 @@ type sim struct {
 	left          []*line // that clients have left
 	thieves       []*thief
 	over          map[*server.Session]bool
+	estates       map[*server.Session]*estate
+	gusts         []gust
 	links         simtest.Conditions // of whoever connects
 	tally         tally
 	tape          *tape  // of the first client; may be nil
@@ -137,6 +139,9 @@ type tally struct {
 	resumed    int // sessions that went on over another one
 	thefts     int // attempts at somebody else's session
 	unanswered int // commands
+	owned      int // entities given to sessions, and taken from them
+	disowned   int
+	gusts      int // effects that ended with whom they followed
 }
 
 // run plays the script to its end. A failure is the first invariant found
@@ -151,6 +156,7 @@ func newSim(s *script) *sim {
 	return &sim{
 		script: s, rng: rand.New(rand.NewPCG(uint64(s.seed), 1)),
 		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*server.Session]bool{},
+		estates: map[*server.Session]*estate{},
 	}
 }
 
@@ -367,6 +373,7 @@ func (s *sim) record() {
 		l.died, l.diedTick = s.tick, tick
 	}
 	s.living = slices.DeleteFunc(s.living, func(l *life) bool { return l.died != 0 })
+	s.judgeGusts()
 	for _, l := range s.living {
 		if words := s.quantised(l.handle); len(l.states) == 0 || !slices.Equal(l.states[len(l.states)-1].words, words) {
 			l.states = append(l.states, state{tick, slices.Clone(words)})

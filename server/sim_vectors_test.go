@@ -22,7 +22,7 @@ var vectorsUpdate = flag.Bool("vectors.update", false, "write the conformance ve
 const vectorsAt = "../replication/wire/testdata/vectors"
 
 // vectorSeeds are the simulations that a client is recorded of.
-var vectorSeeds = []uint64{3, 5, 8, 13}
+var vectorSeeds = []uint64{3, 5, 8, 13, 80}
 
 // TestVectors makes the conformance vectors: what a client received in seeded
 // simulations, which the oracle has passed, and what a hostile server may send.
@@ -63,8 +63,8 @@ func simSchema(t testing.TB) *wire.Schema {
 	return s.schema
 }
 
-// recorded is what the first client of a small simulation received on its first
-// connection.
+// recorded is what the first client of a small simulation received, till it begins
+// anew.
 func recorded(t *testing.T, seed uint64) vectors.Case {
 	s := generate(seed, 2)
 	s.entities, s.ticks = min(s.entities, 8), 120
@@ -81,22 +81,28 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 	return played(t, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.tape.steps)
 }
 
-// tape keeps what the first connection of the first client receives.
+// tape keeps what the first client receives, over all connections of its session.
 type tape struct {
-	steps []vectors.Step
-	of    *line
+	steps  []vectors.Step
+	of     *line
+	client *simClient
 }
 
 func (t *tape) keep(n *line, s vectors.Step) {
 	if t == nil {
 		return
 	}
-	if t.of == nil {
+	if t.client == nil {
+		t.of, t.client = n, n.client
+	}
+	if t.client != n.client {
+		return
+	}
+	if t.of != n {
 		t.of = n
+		t.steps = append(t.steps, vectors.Step{Lost: true})
 	}
-	if t.of == n {
-		t.steps = append(t.steps, s)
-	}
+	t.steps = append(t.steps, s)
 }
 
 // played makes a case of steps: what is expected is what a client makes of them.
@@ -124,6 +130,7 @@ type stock struct {
 	t         *testing.T
 	opening   []byte   // Welcome and Control, framed
 	stream    []byte   // everything after it
+	messages  [][]byte // the same, one by one
 	records   uint32   // that are in it
 	datagrams [][]byte // all of them, in order
 	enters    map[bulk.Handle]wire.Record
@@ -192,6 +199,7 @@ func (k *stock) take(kind byte, body []byte) {
 		}
 	}
 	k.stream = append(k.stream, framed...)
+	k.messages = append(k.messages, framed)
 	k.records += uint32(m.Count)
 }
 
@@ -256,6 +264,7 @@ func handMade(t *testing.T) []vectors.Case {
 	k.brokenDatagrams()
 	k.lawfulStructure()
 	k.brokenStructure()
+	k.resumed()
 	return k.cases
 }
 
@@ -393,4 +402,53 @@ func (k *stock) brokenStructure() {
 	add("empty frame", "a frame of no bytes", []byte{0})
 	add("endless frame", "a frame of four gigabytes", []byte{0xff, 0xff, 0xff, 0xff, 0x0f})
 	ends(wire.Draining, "goodbye", "the server ends the session and says why", stream(k.opening), stream(wire.AppendMessage(nil, wire.Goodbye{Code: wire.Draining})))
+}
+
+// resumed are connections that break and are replaced: the client shows the secret
+// of its Welcome and the number of the last record that it has applied, and the
+// server goes on after it, or begins anew.
+func (k *stock) resumed() {
+	var frames wire.FrameReader
+	frames.Feed(k.opening)
+	_, body, _, err := frames.Next()
+	require.NoError(k.t, err)
+	w, err := wire.ParseWelcome(body)
+	require.NoError(k.t, err)
+	control := k.opening[len(wire.AppendMessage(nil, w)):]
+	welcome := func(change func(*wire.Welcome)) []byte {
+		next := w
+		next.Resumed, next.Secret = 1, []byte("the next secret.")
+		change(&next)
+		return append(wire.AppendMessage(nil, next), control...)
+	}
+	goesOn := welcome(func(*wire.Welcome) {})
+	half := len(k.messages) / 2
+	require.Greater(k.t, len(k.messages), half+1)
+	require.Positive(k.t, half)
+	before, torn := bytes.Join(k.messages[:half], nil), k.messages[half][:len(k.messages[half])/2]
+	rest := bytes.Join(k.messages[half:], nil)
+	again := bytes.Join(k.messages[half-1:], nil)
+	lost := vectors.Step{Lost: true}
+	broken := []vectors.Step{stream(k.opening), stream(before, torn), lost}
+	with := func(steps ...vectors.Step) []vectors.Step { return append(slices.Clone(broken), steps...) }
+	k.add("goes on", "a connection breaks in the middle of a message; the session goes on over another, which begins that message again",
+		append(with(stream(goesOn, rest)), datagrams(k.datagrams...)...)...)
+	k.add("goes on twice", "the second connection breaks before its Welcome, the third after it: the secret is the one before, then the next",
+		with(lost, stream(goesOn), lost, stream(welcome(func(w *wire.Welcome) { w.Secret = []byte("and one more yet") }), rest))...)
+	k.add("datagrams of before", "nothing can be made of a datagram between the loss and the next Welcome; after it they are taken as ever",
+		with(append(datagrams(k.datagrams[:4]...), append([]vectors.Step{stream(goesOn, rest)}, datagrams(k.datagrams...)...)...)...)...)
+	k.add("begins anew", "the server does not go on: nothing of before is known, and records count from 1",
+		with(stream(welcome(func(w *wire.Welcome) { w.Resumed, w.Session = 0, w.Session+1 }), k.stream))...)
+	ends := func(name, about string, steps ...vectors.Step) {
+		k.add(name, about, steps...)
+		got := k.cases[len(k.cases)-1].Steps
+		require.Equal(k.t, wire.BadMessage.String(), got[len(got)-1].Expect.Error, name)
+	}
+	ends("goes on too early", "the server sends a record again that the client has said it has", with(stream(goesOn), stream(again))...)
+	ends("goes on too late", "the server leaves out a record that the client has not", with(stream(goesOn), stream(bytes.Join(k.messages[half+1:], nil)))...)
+	ends("goes on as another", "the session that goes on is not the one that was asked for", with(stream(welcome(func(w *wire.Welcome) { w.Session++ })))...)
+	ends("goes on elsewhere", "the session goes on in another run of the world", with(stream(welcome(func(w *wire.Welcome) { w.Epoch++ })))...)
+	ends("goes on unasked", "the first Welcome goes on with a session", stream(goesOn))
+	none := wire.AppendMessage(nil, func() wire.Welcome { m := w; m.Secret = nil; return m }())
+	ends("goes on without a secret", "a session without a secret cannot be asked for, and goes on", stream(none, control), lost, stream(goesOn))
 }

@@ -50,7 +50,7 @@ func (w *World) Step() {
 	if w.recorder != nil {
 		w.recorder.afterStep()
 	}
-	if invariants.Enabled {
+	if invariants.Audits {
 		invariants.Check(w.CheckInvariants())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,7 @@ type serving struct {
 	t                 *testing.T
 	process           *exec.Cmd
 	addr, fingerprint string
+	admin             string   // URL of its operator's port; empty without one
 	said              []string // ahead of its address
 }
 
@@ -49,10 +51,16 @@ func startServingBy(t *testing.T, prepare func(*serving), args ...string) *servi
 	require.NoError(t, s.process.Start())
 	t.Cleanup(func() { _ = s.process.Process.Kill() })
 	lines := bufio.NewScanner(out)
-	address := regexp.MustCompile(`on (\S+), fingerprint (\S+)`)
+	address, admin := regexp.MustCompile(`on (\S+), fingerprint (\S+)`), regexp.MustCompile(`admin on (\S+)`)
+	hasAdmin := slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--admin=") })
 	for lines.Scan() {
 		if found := address.FindStringSubmatch(lines.Text()); found != nil {
 			s.addr, s.fingerprint = found[1], found[2]
+		}
+		if found := admin.FindStringSubmatch(lines.Text()); found != nil {
+			s.admin = found[1]
+		}
+		if s.addr != "" && (s.admin != "" || !hasAdmin) {
 			go func() {
 				for lines.Scan() { // so that it never waits for us
 				}
@@ -112,7 +120,7 @@ func (g *guest) until(t *testing.T, ctx context.Context, done func() bool) {
 // client, commands that name them are refused, and no identity is met again
 // under an old handle (H5).
 func TestKilledServerComesBack(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
 	image, record := filepath.Join(dir, "storm.image"), filepath.Join(dir, "storm.recording")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
 // asMain makes this test binary behave like worldd: the demo runs its own
@@ -132,8 +133,9 @@ func TestCheck(t *testing.T) {
 		"300 spawned a second, at most 16384 with 1024 players\n", out)
 }
 
-// TestAddresses: one clear line, status 1.
+// TestAddresses: one clear line, status 1, and nothing is left of what began.
 func TestAddresses(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()

@@ -103,7 +103,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	var record *recordFile
 	if c.Record != "" { // not before the address is ours: another server may be writing it
 		if record, err = createRecord(c.Record, config.Log); err != nil {
-			return err
+			return errors.Join(err, s.Close())
 		}
 	}
 	fmt.Fprintf(std.out, "worldd: world %s on %v, fingerprint %s\n", file.Name, s.Addr(), s.Fingerprint())

@@ -25,6 +25,7 @@ const (
 	ResumeForgets     = false // a session that goes on begins with no handles known
 	ResumeKeepsHalf   = false // half a message of a broken connection is put before the next one
 	ResumeAhead       = false // a client asks to go on one record after what it has applied
+	OwnNothing        = false // an owner's Enter is read as everybody else's
 
 	// Server.
 
@@ -52,4 +53,8 @@ const (
 	SecretAtOnce     = false // a secret is spent before the client has the next one
 	NoGrace          = false // a session ends with its connection
 	RestartRewinds   = false // a restored world issues handles a second time
+	EverybodyOwns    = false // what only owners are sent is sent to all
+	OwnQuietly       = false // who becomes an owner, or ceases to be one, is not sent the entity anew
+	KeepOwning       = false // who was an owner is sent what only owners are, for ever
+	FollowSlot       = false // an effect outlives the entity that it follows, and follows the slot's next tenant
 )

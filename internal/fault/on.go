@@ -46,6 +46,11 @@ var (
 	KeepSecret        bool
 	SecretAtOnce      bool
 	NoGrace           bool
+	OwnNothing        bool
+	EverybodyOwns     bool
+	OwnQuietly        bool
+	KeepOwning        bool
+	FollowSlot        bool
 )
 
 // All is every fault by its name.
@@ -93,6 +98,11 @@ func All() map[string]*bool {
 		"KeepSecret":        &KeepSecret,
 		"SecretAtOnce":      &SecretAtOnce,
 		"NoGrace":           &NoGrace,
+		"OwnNothing":        &OwnNothing,
+		"EverybodyOwns":     &EverybodyOwns,
+		"OwnQuietly":        &OwnQuietly,
+		"KeepOwning":        &KeepOwning,
+		"FollowSlot":        &FollowSlot,
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package invariants turns heavy self-checks on under `-tags invariants` and
-// under the race detector. What we make is asserted here; what arrives from
+// Package invariants turns heavy self-checks on under `-tags invariants` and, but
+// for the audits of whole structures, under the race detector. What we make is asserted here; what arrives from
 // outside is checked always, elsewhere.
 package invariants
 

@@ -2,5 +2,8 @@
 
 package invariants
 
-// Enabled says whether the heavy checks are compiled in.
-const Enabled = false
+// In a product there are none.
+const (
+	Enabled = false
+	Audits  = false
+)

@@ -39,7 +39,9 @@ var outcomes = [...]string{
 func (p *Player) Play(s Step) Expect {
 	var e Expect
 	var err error
-	if len(s.Datagram) > 0 {
+	if s.Lost {
+		e.Hello, err = p.comeAgain()
+	} else if len(s.Datagram) > 0 {
 		var outcome client.Outcome
 		if outcome, err = p.session.ReceiveDatagram(s.Datagram, 0); err == nil {
 			e.Outcome = outcomes[outcome]
@@ -68,6 +70,24 @@ func (p *Player) Play(s Step) Expect {
 	}
 	e.Entities = p.changed(r)
 	return e
+}
+
+// comeAgain has the session lose its connection and begin another, and returns how.
+func (p *Player) comeAgain() (*Hello, error) {
+	p.session.TakeStream() // what was not sent is not sent any more
+	p.session.Lost(&wire.Error{Code: wire.Timeout})
+	p.session.Reconnect()
+	var frames wire.FrameReader
+	frames.Feed(p.session.TakeStream())
+	_, body, _, err := frames.Next()
+	if err != nil {
+		return nil, err
+	}
+	h, err := wire.ParseHello(body)
+	if err != nil {
+		return nil, err
+	}
+	return &Hello{fmt.Sprintf("%016x", h.Epoch), h.Session, h.Secret, h.Structure}, nil
 }
 
 // changed returns the entities that are new or other than they were.

@@ -32,6 +32,7 @@ type Case struct {
 type Step struct {
 	Stream   []byte `json:"stream,omitempty"`   // bytes of the reliable stream
 	Datagram []byte `json:"datagram,omitempty"` // one datagram
+	Lost     bool   `json:"lost,omitempty"`     // the connection is, and the client opens another
 	Expect   Expect `json:"expect"`
 }
 
@@ -40,12 +41,21 @@ type Step struct {
 type Expect struct {
 	Outcome   string                 `json:"outcome,omitempty"` // of a datagram
 	Error     string                 `json:"error,omitempty"`   // name of the code; on the stream it ends the session
+	Hello     *Hello                 `json:"hello,omitempty"`   // that opens the other connection
 	Structure uint32                 `json:"structure"`
 	Newest    uint32                 `json:"newest"`
 	Mask      string                 `json:"mask"`
 	Faults    uint64                 `json:"faults"`
 	Verdicts  map[bulk.Handle]string `json:"verdicts,omitempty"`
 	Entities  []Entity               `json:"entities,omitempty"` // ascending by handle
+}
+
+// Hello is what a client asks to go on with; nothing if it has no secret.
+type Hello struct {
+	Epoch     string `json:"epoch"` // 16 hexadecimal digits
+	Session   uint64 `json:"session"`
+	Secret    []byte `json:"secret"`
+	Structure uint32 `json:"structure"` // of the newest record that it has applied
 }
 
 // Entity is one replica.

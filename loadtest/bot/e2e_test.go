@@ -21,12 +21,18 @@ func TestBotsFindNoConfusion(t *testing.T) {
 	for _, world := range []string{"calm", "storm"} {
 		t.Run(world, func(t *testing.T) {
 			h := host(t, world)
+			ctx, enough := context.WithCancel(t.Context())
 			seen := 0
-			report, err := bot.Run(t.Context(), bot.Config{
-				Addr: h.addr, Fingerprint: h.fingerprint, Bots: 5, Duration: 3 * time.Second, Seed: 3,
+			report, err := bot.Run(ctx, bot.Config{
+				Addr: h.addr, Fingerprint: h.fingerprint, Bots: 5, Duration: patience, Seed: 3,
 			}, func(p *bot.Progress) {
 				seen++
 				require.Equal(t, 5, p.Bots)
+				a := p.Handles
+				all := min(a.Live, a.Pending, a.CommandsExecuted, a.CommandsRejected) > 0 && (world == "calm" || a.Stale > 0)
+				if seen >= 3 && p.Connected == 5 && all {
+					enough()
+				}
 			})
 			require.NoError(t, err)
 			require.True(t, report.OK(), "%+v", report)
@@ -35,8 +41,6 @@ func TestBotsFindNoConfusion(t *testing.T) {
 			require.Empty(t, report.Failures)
 			require.Nil(t, report.Tick)
 			require.Nil(t, report.World)
-			require.False(t, report.Interrupted)
-			require.NotZero(t, seen, "progress")
 
 			n := report.Net
 			require.NotZero(t, n.SnapshotsReceived)
@@ -66,8 +70,11 @@ func TestBotsFindNoConfusion(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	h := host(t, "calm")
 	ctx, cancel := context.WithCancel(t.Context())
-	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 3, Duration: time.Hour},
-		func(*bot.Progress) { cancel() })
+	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 3, Duration: time.Hour}, func(p *bot.Progress) {
+		if p.Connected == p.Bots {
+			cancel()
+		}
+	})
 	require.NoError(t, err)
 	require.True(t, report.Interrupted)
 	require.True(t, report.OK(), "%+v", report)
@@ -76,31 +83,31 @@ func TestInterrupted(t *testing.T) {
 // TestLinkIsReplaced: a link that is cut is no failure, the sessions go on, and
 // what is remembered of handles holds (B6).
 func TestLinkIsReplaced(t *testing.T) {
-	report := play(t, bot.Config{Bots: 3, Duration: 13 * time.Second, Scenario: bot.Roam, Link: bot.Link{CutAt: 2 * time.Second, CutFor: 6 * time.Second}})
-	require.True(t, report.OK(), "%+v", report)
+	lost := 0
+	report := playUntil(t, bot.Config{
+		Bots: 3, Duration: patience, Scenario: bot.Roam, Link: bot.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second},
+	}, func(p *bot.Progress) bool {
+		lost = max(lost, p.Lost)
+		return p.ElapsedS > 10 && lost > 0 && p.Lost == 0
+	})
 	o := report.Outages
 	require.EqualValues(t, 3, o.Lost)
 	require.EqualValues(t, 3, o.Resumed)
 	require.GreaterOrEqual(t, *o.P50Ms, 4000.0)
-	lost := 0
-	for _, p := range report.Series {
-		lost = max(lost, p.Lost)
-	}
-	require.Positive(t, lost, "and it is seen: for two of the seconds that are noted")
 }
 
 // TestServerIsFull: who is refused has failed, and everybody else plays on.
 func TestServerIsFull(t *testing.T) {
-	h := host(t, "calm") // 64 players
+	h := hostWith(t, "calm", func(f *scenes.File) { f.Limits.MaxPlayers = 4 })
 	ctx, cancel := context.WithCancel(t.Context())
-	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 66, Duration: time.Minute}, func(p *bot.Progress) {
+	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 6, Duration: patience}, func(p *bot.Progress) {
 		if p.Connected+p.Failed == p.Bots {
 			cancel()
 		}
 	})
 	require.NoError(t, err)
 	require.False(t, report.OK())
-	require.Equal(t, 64, report.Connected)
+	require.Equal(t, 4, report.Connected)
 	require.Equal(t, 2, report.Failed)
 	require.Len(t, report.Failures, 2)
 	require.Contains(t, report.Failures[0].Why, wire.ServerFull.String())

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -16,6 +17,9 @@ import (
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
+
+// patience is how long a run may take that a test ends when it has seen enough.
+const patience = 3 * time.Minute
 
 // hosted is a server of an embedded world, in this process, over real sockets.
 type hosted struct {
@@ -29,8 +33,13 @@ type hosted struct {
 // host starts a server that ends with the test, and then nothing may be left
 // running.
 func host(t *testing.T, name string) *hosted {
+	return hostWith(t, name, func(*scenes.File) {})
+}
+
+func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 	file, err := scenes.Named(name)
 	require.NoError(t, err)
+	change(file)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
 	schema := wire.NewSchema()
@@ -72,6 +81,9 @@ func host(t *testing.T, name string) *hosted {
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-served)
+		for end := time.Now().Add(patience); goleak.Find() != nil && time.Now().Before(end); {
+			// what ends takes its time
+		}
 		goleak.VerifyNone(t)
 	})
 	return h

@@ -38,10 +38,10 @@ func (w *BitWriter) Write(v uint64, n uint) {
 // put is Write for a writer whose state is at hand, where the buffer has room for
 // 8 bytes, of at most 56 bits.
 func put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint64, uint) {
-	acc |= v << n
+	acc |= v << (n & 63)
 	n += more
 	binary.LittleEndian.PutUint64(buf[at:], acc)
-	return at + int(n>>3), acc >> (n &^ 7), n & 7
+	return at + int(n>>3), acc >> (n & 56), n & 7
 }
 
 // writeSlow writes what is longer than the accumulator has room for, and where

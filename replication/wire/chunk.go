@@ -6,8 +6,9 @@ import "encoding/binary"
 // the same past of it. It belongs to one goroutine while it is filled, and may
 // be read by many after.
 type Chunks struct {
-	bits   []byte
-	writer BitWriter
+	bits     []byte
+	writer   BitWriter
+	forecast forecast // of the row that is coded
 }
 
 // Chunk is the place of one row's bits. Its shares are before it, in words of 8
@@ -38,7 +39,7 @@ func (k *Chunks) Add(c *Codec, row Row, past *Past) Chunk {
 	at := before + 8*shareWords(c.schema.Components())
 	k.bits = append(k.bits[:before], make([]byte, at-before)...)
 	k.writer.Reset(k.bits)
-	shares := c.Append(&k.writer, row, past)
+	shares := c.append(&k.writer, row, past, &k.forecast)
 	chunk := Chunk{uint32(at), uint32(k.writer.Bits())}
 	k.bits = append(k.writer.Bytes(), make([]byte, chunkPadding)...)
 	for i := before; i < at; i += 8 {

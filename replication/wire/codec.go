@@ -143,6 +143,12 @@ func (f *forecast) scale(lane int) int {
 // Append writes row as it follows from past, or in full if past is nil.
 // row.Mask is known to the reader. It returns what each component takes.
 func (c *Codec) Append(w *BitWriter, row Row, past *Past) (shares Shares) {
+	var f forecast
+	return c.append(w, row, past, &f)
+}
+
+// append is Append with room for forecasts, which may hold anything.
+func (c *Codec) append(w *BitWriter, row Row, past *Past, f *forecast) (shares Shares) {
 	if past == nil {
 		return c.schema.appendFields(w, row)
 	}
@@ -150,7 +156,7 @@ func (c *Codec) Append(w *BitWriter, row Row, past *Past) (shares Shares) {
 	if invariants.Enabled {
 		mustHold(past.Age > 0 && (past.Older == nil || past.Gap > 0), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
 	}
-	f := forecast{ratio: past.ratio()}
+	f.ratio = past.ratio()
 	parts := c.partsOf(row.Owned)
 	for i := range parts {
 		if row.Mask>>i&1 == 0 {
@@ -158,58 +164,59 @@ func (c *Codec) Append(w *BitWriter, row Row, past *Past) (shares Shares) {
 		}
 		p := &parts[i]
 		from := w.Bits()
-		c.forecast(p, past, &f)
-		if c.tally != nil {
-			c.tally.see(p, row.Words, past, &f)
-		}
-		c.appendHeads(w, p, row.Words, past, &f)
-		for j := range p.units {
-			u := &p.units[j]
-			if u.written(row.Words, past.Base) {
-				c.appendUnit(w, p, j, row.Words, past, &f)
+		if p.depends() {
+			c.forecast(p, past, f)
+			if c.tally != nil {
+				c.tally.see(p, row.Words, past, f)
 			}
+		}
+		changed := c.appendHeads(w, p, row.Words, past, f)
+		for rest := changed&^p.silent | p.always; rest != 0; rest &= rest - 1 {
+			c.appendUnit(w, p, bits.TrailingZeros64(rest), row.Words, past, f)
 		}
 		shares.note(i, w.Bits()-from)
 	}
 	return shares
 }
 
-// written says whether the unit has bits of its own behind the heads.
-func (u *unit) written(words, base []uint32) bool {
-	return u.kind == unitAlways || u.kind != unitBool && u.changed(words, base)
-}
-
-func (u *unit) changed(words, base []uint32) bool {
-	for i := u.word; i < u.word+u.words; i++ {
-		if words[i] != base[i] {
-			return true
-		}
+// changed says in one bit whether the unit has.
+func (u *unit) changed(words, base []uint32) uint64 {
+	now, was := words[u.word:], base[u.word:]
+	differ := now[0] ^ was[0]
+	for i := 1; i < u.words; i++ {
+		differ |= now[i] ^ was[i]
 	}
-	return false
+	return (uint64(differ) + 1<<32 - 1) >> 32
 }
 
-func (c *Codec) appendHeads(w *BitWriter, p *part, words []uint32, past *Past, f *forecast) {
+// appendHeads returns which of the units that have digits have changed, the i-th
+// in bit i.
+func (c *Codec) appendHeads(w *BitWriter, p *part, words []uint32, past *Past, f *forecast) (changed uint64) {
 	for g := range p.groups {
+		group := &p.groups[g]
 		symbol := 0
-		for i := p.groups[g].first; i < p.groups[g].last; i++ {
+		for i := group.first; i < group.last; i++ {
 			u := &p.units[i]
-			digit := 0
-			if u.kind != unitAlways && u.changed(words, past.Base) {
-				digit = 1
-				switch u.kind {
-				case unitRotation:
-					digit += (int(words[u.word]) - u.expected(p, i, past, f).number) & 3
-				case unitPosition:
-					digit += f.signs(words[u.word:], u.wide)
-				}
+			if u.kind == unitAlways {
+				continue
 			}
-			symbol = symbol*u.ways + digit
+			bit := u.changed(words, past.Base)
+			changed |= bit << (i & 63)
+			digit := 1
+			switch u.kind {
+			case unitRotation:
+				digit += (int(words[u.word]) - u.expectedLargest(p, i, past, f)) & 3
+			case unitPosition:
+				digit += f.signs(words[u.word:], u.wide)
+			}
+			symbol = symbol*u.ways + digit&-int(bit)
 		}
 		if c.tally != nil {
 			c.tally.head(p, g, f.context, symbol)
 		}
-		p.groups[g].heads[f.context].write(w, symbol, 0, 0)
+		group.heads[f.context].write(w, symbol, 0, 0)
 	}
+	return changed
 }
 
 // signs are those of the residuals of a position that its head tells of, an axis's
@@ -223,30 +230,26 @@ func (f *forecast) signs(words []uint32, most uint32) (signs int) {
 	return signs
 }
 
-// expectation is what is expected of a rotation.
-type expectation struct {
-	rotation rotation
-	number   int // of the largest component
-}
-
-// expected is the forecast for the component's rotation before the position is
-// known, and the baseline for any other.
-func (u *unit) expected(p *part, i int, past *Past, f *forecast) expectation {
+// expectedLargest is which component of a rotation is expected to be the largest:
+// the forecast's for the component's rotation, the baseline's for any other.
+func (u *unit) expectedLargest(p *part, i int, past *Past, f *forecast) int {
 	if i == p.rotation {
-		return expectation{f.turned, f.largest}
+		return f.largest
 	}
-	word := past.Base[u.word]
-	return expectation{u.rotation(word), int(word & 3)}
+	return int(past.Base[u.word] & 3)
 }
 
 // foreseen is what is expected of a rotation once the units before it are known:
-// that of expected, or of a component whose position is one of them the swerved
-// one.
+// of the component's rotation the forecast, swerved if the position is one of
+// them, and of any other the baseline.
 func (u *unit) foreseen(p *part, i int, words []uint32, past *Past, f *forecast) rotation {
-	if i == p.rotation && p.swerves() {
+	switch {
+	case i != p.rotation:
+		return u.rotation(past.Base[u.word])
+	case p.swerves():
 		return f.swerved(place(words, p.units[p.position].word))
 	}
-	return u.expected(p, i, past, f).rotation
+	return f.turned
 }
 
 func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *Past, f *forecast) {
@@ -255,7 +258,7 @@ func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *P
 	case unitPosition:
 		for i := range 3 {
 			f.along(i)
-			c.appendResidual(w, lanePosition+i, words[u.word+i], uint32(f.position[i]), u.wide, s.fields[u.field+i].bits, f)
+			c.appendResidual(w, lanePosition+i, words[u.word+i], uint32(f.position[i]), u.wide, u.bits, f)
 		}
 	case unitRotation:
 		word := words[u.word]
@@ -268,23 +271,20 @@ func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *P
 		}
 	case unitVector, unitNumber:
 		for i := range u.words {
-			fd := &s.fields[u.field+i]
-			lane, expected := fd.expect(past, f)
-			c.appendResidual(w, lane, words[fd.word], expected, fd.max, fd.bits, f)
+			expected := u.expect(i, past, f)
+			c.appendResidual(w, u.lane, words[u.word+i], expected, u.wide, u.bits, f)
 		}
 	default:
 		s.fields[u.field].append(w, words)
 	}
 }
 
-// expect readies f for a number that is no part of the position or rotation.
-func (fd *field) expect(past *Past, f *forecast) (lane int, expected uint32) {
-	expected, moves := fd.forecast(past, f.ratio)
+// expect readies f for the i-th number of a unit that is no part of the position or
+// rotation.
+func (u *unit) expect(i int, past *Past, f *forecast) uint32 {
+	expected, moves := u.forecast(u.word+i, past, f.ratio)
 	f.feature.set(featureSpeed, magnitude(moves))
-	if fd.linear {
-		return laneLinear, expected
-	}
-	return laneNumber, expected
+	return expected
 }
 
 // miss notes a residual, on which the scales of the next ones depend.
@@ -300,27 +300,28 @@ func (f *forecast) miss(lane int, d int64) {
 
 func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint32, width uint, f *forecast) {
 	d := ringDifference(now, expected, most)
-	m := uint64(absolute(d))
+	sign := uint64(d >> 63)
+	m := (uint64(d) ^ sign) - sign
 	if lane < headSigns {
-		m = uint64(d ^ d>>63)
+		m, sign = uint64(d)^sign, 0
 	}
-	scale := f.scale(lane)
-	symbol, low := bucket(m)
 	if c.tally != nil {
-		c.tally.residual(lane, scale, symbol, d, f)
+		c.tally.residual(lane, m, d, f)
 	}
+	code := f.set.codes[lane][f.scale(lane)]
 	f.miss(lane, d)
-	code := f.set.codes[lane][scale]
-	switch {
-	case symbol == symbolEscape:
+	symbol, low := bucket(m)
+	if symbol == symbolEscape {
 		code.write(w, symbol, uint64(now), width)
-	case lane < headSigns:
-		code.write(w, symbol, m&(1<<low-1), low)
-	case m == 0:
-		code.write(w, symbol, 0, 0)
-	default:
-		code.write(w, symbol, m&(1<<low-1)|uint64(d)>>63<<low, low+1)
+		return
 	}
+	extra, n := m&(1<<(low&63)-1), low
+	if lane >= headSigns {
+		// And the sign, but for 0, which has none.
+		extra |= (sign & 1) << (low & 63)
+		n += uint(-m >> 63)
+	}
+	code.write(w, symbol, extra, n)
 }
 
 // Read reads what Append wrote into row, whose Words have the schema's length
@@ -332,14 +333,17 @@ func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
 		return r.Err()
 	}
 	copy(row.Words, past.Base)
-	f := forecast{ratio: past.ratio()}
+	var f forecast
+	f.ratio = past.ratio()
 	parts := c.partsOf(row.Owned)
 	for i := range parts {
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
 		p := &parts[i]
-		c.forecast(p, past, &f)
+		if p.depends() {
+			c.forecast(p, past, &f)
+		}
 		var digits [MaxFieldsPerComponent]uint8
 		for g := range p.groups {
 			symbol := p.groups[g].heads[f.context].read(r)
@@ -366,7 +370,7 @@ func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, pa
 			words[u.word+i] = c.readResidual(r, lanePosition+i, uint32(f.position[i]), &s.fields[u.field+i], u.wide, s.fields[u.field+i].bits, f)
 		}
 	case unitRotation:
-		largest := (u.expected(p, j, past, f).number + digit - 1) & 3
+		largest := (u.expectedLargest(p, j, past, f) + digit - 1) & 3
 		var three [3]uint32
 		three[0], three[1], three[2] = u.foreseen(p, j, words, past, f).packThree(largest, u.bits)
 		word := uint32(largest)
@@ -376,9 +380,8 @@ func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, pa
 		words[u.word] = word
 	case unitVector, unitNumber:
 		for i := range u.words {
-			fd := &s.fields[u.field+i]
-			lane, expected := fd.expect(past, f)
-			words[fd.word] = c.readResidual(r, lane, expected, fd, fd.max, fd.bits, f)
+			expected := u.expect(i, past, f)
+			words[u.word+i] = c.readResidual(r, u.lane, expected, &s.fields[u.field+i], u.wide, u.bits, f)
 		}
 	default:
 		s.fields[u.field].read(r, words)

@@ -19,7 +19,7 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 	var f forecast
 	c.forecast(&c.parts[0], past, &f)
 	head := c.parts[0].groups[0].heads[f.context]
-	s.fields[0].expect(past, &f)
+	c.parts[0].units[0].expect(0, past, &f)
 	residual := f.set.codes[laneNumber][f.scale(laneNumber)]
 	read := func(write func(w *BitWriter)) (uint32, error) {
 		var w BitWriter

@@ -12,7 +12,8 @@ func (c *Codec) Cost(w *BitWriter, row Row, past *Past, tell func(component, fie
 		return
 	}
 	c.schema.mustFit(row)
-	f := forecast{ratio: past.ratio()}
+	var f forecast
+	f.ratio = past.ratio()
 	parts := c.partsOf(row.Owned)
 	for i := range parts {
 		if row.Mask>>i&1 == 0 {
@@ -22,11 +23,11 @@ func (c *Codec) Cost(w *BitWriter, row Row, past *Past, tell func(component, fie
 		name := c.schema.components[p.component].Name
 		from := w.Bits()
 		c.forecast(p, past, &f)
-		c.appendHeads(w, p, row.Words, past, &f)
+		written := c.appendHeads(w, p, row.Words, past, &f)&^p.silent | p.always
 		tell(name, "", w.Bits()-from)
 		for j := range p.units {
 			from = w.Bits()
-			if u := &p.units[j]; u.written(row.Words, past.Base) {
+			if written>>j&1 != 0 {
 				c.appendUnit(w, p, j, row.Words, past, &f)
 			}
 			tell(name, c.unitName(&p.units[j]), w.Bits()-from)

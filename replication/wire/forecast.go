@@ -147,13 +147,19 @@ func magnitude(v int64) int32 {
 	return int32(4*n) + int32(u<<2>>(n&63)&3)
 }
 
-func absolute(v int64) int64 { return max(v, -v) }
+// absolute has no branch: signs are as good as random.
+func absolute(v int64) int64 {
+	sign := v >> 63
+	return (v ^ sign) - sign
+}
 
 func length(v *[3]int64) int64 { return absolute(v[0]) + absolute(v[1]) + absolute(v[2]) }
 
 // forecast fills f for part p.
 func (c *Codec) forecast(p *part, past *Past, f *forecast) {
-	*f = forecast{attached: attachments - 1, zone: zones - 1, set: p.set, ratio: f.ratio}
+	f.attached, f.speed, f.zone, f.set = attachments-1, 0, zones-1, p.set
+	f.feature, f.missed, f.missTurn = featurePairs{}, 0, 0
+	f.anchored, f.ground = false, nil
 	f.feature.set(featureOne, 16)
 	var moves int64
 	if p.position >= 0 {
@@ -187,6 +193,7 @@ func reached(v, bound int64) int { return int(uint64(bound-1-v) >> 63) }
 func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64) {
 	word := p.units[p.position].word
 	from := place(past.Base, word)
+	f.motion = [3][3]int64{}
 	own, carried, mismatch := &f.motion[0], &f.motion[1], &f.motion[2]
 	ratio := f.ratio
 	if past.Older != nil {
@@ -291,20 +298,20 @@ func (f *forecast) along(axis int) {
 	f.feature.set(featureOff, magnitude(absolute(f.motion[2][axis])>>fractionBits))
 }
 
-// number is what is expected of one number: where, and how far it is from the
-// baseline.
-func (f *field) forecast(past *Past, ratio int64) (expected uint32, moves int64) {
-	base := past.Base[f.word]
+// forecast is what is expected of one number of a unit: where, and how far it is
+// from the baseline.
+func (u *unit) forecast(word int, past *Past, ratio int64) (expected uint32, moves int64) {
+	base := past.Base[word]
 	if past.Older == nil {
 		return base, 0
 	}
-	d := ringDifference(base, past.Older[f.word], f.max)
-	if moves = d * ratio >> ratioBits; f.linear {
-		modulus := int64(f.max) + 1
-		switch v := int64(base) + moves; {
-		case f.ranged:
-			base = uint32(min(max(v, 0), int64(f.max)))
-		default:
+	d := ringDifference(base, past.Older[word], u.wide)
+	if moves = d * ratio >> ratioBits; u.lane == laneLinear {
+		v := int64(base) + moves
+		if u.ranged {
+			base = uint32(min(max(v, 0), int64(u.wide)))
+		} else {
+			modulus := int64(u.wide) + 1
 			base = uint32((v%modulus + modulus) % modulus)
 		}
 	}

@@ -94,7 +94,12 @@ func (c *code) longer(ahead uint16) (symbol int, n uint) {
 func (c *code) write(w *BitWriter, symbol int, extra uint64, n uint) {
 	word := uint64(c.words[symbol])
 	length := uint(word >> maxCodeBits)
-	w.Write(word&(1<<maxCodeBits-1)|extra<<length, length+n)
+	word, n = word&(1<<maxCodeBits-1)|extra<<(length&63), n+length
+	if w.at+8 > len(w.buf) {
+		w.writeSlow(word, n)
+		return
+	}
+	w.at, w.acc, w.n = put(w.buf, w.at, w.acc, w.n, word, n)
 }
 
 // codeLengths gives the lengths of the best complete code for symbols that

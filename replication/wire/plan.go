@@ -5,14 +5,16 @@ import "slices"
 // A codec works through the units of a component: what is said to have changed
 // or not as a whole.
 type unit struct {
-	kind  unitKind
-	field int    // the first of its fields, in Schema.fields
-	ways  int    // digits that it has in a head: 0 is always "unchanged"
-	word  int    // first word, in the row
-	words int    // how many
-	bits  uint   // of a rotation's three components
-	wide  uint32 // largest number, of each
-	level *levelTable
+	kind   unitKind
+	field  int    // the first of its fields, in Schema.fields
+	ways   int    // digits that it has in a head: 0 is always "unchanged"
+	word   int    // first word, in the row
+	words  int    // how many
+	lane   int    // of a vector or number
+	bits   uint   // of each number: of a rotation's three components
+	wide   uint32 // largest number, of each
+	ranged bool   // a number's forecast stays in its range
+	level  *levelTable
 }
 
 type unitKind uint8
@@ -32,9 +34,11 @@ type part struct {
 	component int
 	units     []unit
 	groups    []group
-	position  int // the unit that is the position, or -1: the first predicted vector
-	rotation  int // the unit that is the rotation, or -1: the first one
-	flag      int // word of the first bool, which heads depend on, or -1
+	always    uint64 // units that are in every row, by bit
+	silent    uint64 // those that their digits tell of wholly
+	position  int    // the unit that is the position, or -1: the first predicted vector
+	rotation  int    // the unit that is the rotation, or -1: the first one
+	flag      int    // word of the first bool, which heads depend on, or -1
 	linear    bool
 	turning   bool      // the rotation is predicted, too
 	anchor    int       // word of the parent's handle, or -1
@@ -69,7 +73,10 @@ func (s *Schema) planPart(i int, owner bool) part {
 			j++
 			continue
 		}
-		u := unit{field: j, ways: 2, word: f.word, words: 1, wide: f.max}
+		u := unit{field: j, ways: 2, word: f.word, words: 1, lane: laneNumber, bits: f.bits, wide: f.max, ranged: f.ranged}
+		if f.linear {
+			u.lane = laneLinear
+		}
 		switch {
 		case f.always:
 			u.kind, u.ways = unitAlways, 1
@@ -96,6 +103,12 @@ func (s *Schema) planPart(i int, owner bool) part {
 			u.kind = unitPlain
 			u.words = f.words()
 		}
+		switch u.kind {
+		case unitAlways:
+			p.always |= 1 << len(p.units)
+		case unitBool:
+			p.silent |= 1 << len(p.units)
+		}
 		p.units = append(p.units, u)
 		p.shape += u.letter(f)
 		if u.kind == unitVector || u.kind == unitPosition {
@@ -107,6 +120,10 @@ func (s *Schema) planPart(i int, owner bool) part {
 	p.group()
 	return p
 }
+
+// depends says whether any bits of the component depend on what is expected of it:
+// not if all of it is in every row.
+func (p *part) depends() bool { return len(p.groups) > 0 }
 
 // swerves says whether the rotation is predicted and comes after the position.
 func (p *part) swerves() bool { return p.turning && p.position >= 0 && p.position < p.rotation }

@@ -52,8 +52,10 @@ func (n *tally) head(p *part, g, context, symbol int) {
 	counts[context][symbol]++
 }
 
-func (n *tally) residual(lane, scale, symbol int, d int64, f *forecast) {
-	n.residuals[lane][scale][symbol]++
+// residual notes one, m as it is written and d as it is, that f has not been told of.
+func (n *tally) residual(lane int, m uint64, d int64, f *forecast) {
+	symbol, _ := bucket(m)
+	n.residuals[lane][f.scale(lane)][symbol]++
 	if n.fitting {
 		return
 	}
