@@ -65,7 +65,7 @@ func TestDemoForPeople(t *testing.T) {
 func TestDemoFails(t *testing.T) {
 	world := filepath.Join(t.TempDir(), "world.yaml")
 	require.NoError(t, os.WriteFile(world, []byte(room(3, 60_000)), 0o644))
-	err, out, rest := interruptedDemo(t, world, 4, "3/4", "1 failed")
+	out, rest, err := interruptedDemo(t, world, 4, "3/4", "1 failed")
 	var status *exec.ExitError
 	require.ErrorAs(t, err, &status)
 	require.Equal(t, exitError, status.ExitCode(), "%s%s", rest, out)
@@ -76,16 +76,16 @@ func TestDemoFails(t *testing.T) {
 // TestDemoInterrupted sends Ctrl-C to the demo alone: it ends with the result,
 // and so does its child.
 func TestDemoInterrupted(t *testing.T) {
-	err, out, rest := interruptedDemo(t, "calm", 3, "3/3", "")
+	out, rest, err := interruptedDemo(t, "calm", 3, "3/3", "")
 	require.NoError(t, err, "status 0: all connected and nothing lied\n%s", rest)
 	require.Contains(t, rest, "interrupted")
 	require.Contains(t, out, `"connected":3,"failed":0,`)
 }
 
 // interruptedDemo runs a demo in a process of its own, and interrupts it when a
-// line of it says who is in, and the given words. It returns how the process ended,
-// and what it wrote.
-func interruptedDemo(t *testing.T, world string, bots int, in, words string) (ended error, out, rest string) {
+// line of it says who is in, and the given words. It returns what the process wrote,
+// and how it ended.
+func interruptedDemo(t *testing.T, world string, bots int, in, words string) (out, rest string, ended error) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	demo := exec.CommandContext(t.Context(), self, "demo", fmt.Sprint("--bots=", bots), "--duration=10m", "--world="+world, "--json")
@@ -106,7 +106,8 @@ func interruptedDemo(t *testing.T, world string, bots int, in, words string) (en
 	for lines.Scan() { // until the child has closed it too
 		b.WriteString(lines.Text() + "\n")
 	}
-	return demo.Wait(), stdout.String(), b.String()
+	ended = demo.Wait()
+	return stdout.String(), b.String(), ended
 }
 
 // TestReadChild: whatever the child says or leaves out, the demo has an answer.
