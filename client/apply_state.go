@@ -222,6 +222,7 @@ func (r *Replica) decodeRow(d *decodedRow) error {
 func (r *Replica) publish(h wire.StateHeader) {
 	if h.Tick > r.tick {
 		r.tick, r.before = h.Tick, r.tick
+		r.stats.Frames++
 	}
 	for i := range r.rows {
 		d := &r.rows[i]

@@ -53,6 +53,7 @@ type Replica struct {
 // ReplicaStats counts what the replica saw.
 type ReplicaStats struct {
 	Snapshots  uint64 // State datagrams applied
+	Frames     uint64 // of those, that were the first of a newer tick: moments that the game was shown
 	Duplicates uint64 // dropped: applied before, or too old to tell
 	Held       uint64 // overtook their structure and waited
 	Overflowed uint64 // dropped unacknowledged: too many waited

@@ -103,6 +103,21 @@ func TestHeldAreBounded(t *testing.T) {
 	require.EqualValues(t, 16, p.replica.Stats().Snapshots)
 }
 
+// Several snapshots may be of one tick, and some come after newer ones: what the game
+// was shown is counted by ticks.
+func TestFramesAreTicks(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	of := func(seq, tick uint32) []byte {
+		return wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: tick})
+	}
+	p.apply(client.Applied, of(1, 101))
+	p.apply(client.Applied, of(2, 101))
+	p.apply(client.Applied, of(4, 105))
+	p.apply(client.Applied, of(3, 103))
+	require.EqualValues(t, 4, p.replica.Stats().Snapshots)
+	require.EqualValues(t, 2, p.replica.Stats().Frames)
+}
+
 // A row stands on what it was made for; when that has gone since, the datagram
 // is dropped whole and sent again.
 func TestRowOfAnEarlierTenant(t *testing.T) {

@@ -60,6 +60,7 @@ type outcome struct {
 	bytes     uint64
 	expected  uint64
 	received  uint64
+	frames    uint64          // ticks that snapshots were of
 	joins     []time.Duration // from each dial to its first snapshot
 	outages   outages
 }
@@ -70,7 +71,8 @@ func (o outcome) plus(next outcome) outcome {
 		failure: next.failure, connected: o.connected || next.connected,
 		seconds: o.seconds + next.seconds, bytes: o.bytes + next.bytes,
 		expected: o.expected + next.expected, received: o.received + next.received,
-		joins: append(o.joins, next.joins...), outages: o.outages.plus(next.outages),
+		frames: o.frames + next.frames,
+		joins:  append(o.joins, next.joins...), outages: o.outages.plus(next.outages),
 	}
 }
 
@@ -249,6 +251,7 @@ func (b *bot) visit(now time.Time) outcome {
 	if b.firstSeq != 0 {
 		o.expected = uint64(b.highestSeq - b.firstSeq + 1)
 		o.received = min(b.arrived()-b.outage.arrived, o.expected)
+		o.frames = b.client.Replica().Stats().Frames - b.outage.frames
 	}
 	return o
 }

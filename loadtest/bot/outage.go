@@ -18,6 +18,7 @@ type outage struct {
 	why     error
 	since   time.Time // when it last had a snapshot
 	arrived uint64    // snapshots of before the newest, which are in the bot's past
+	frames  uint64    // likewise
 	bytes   uint64    // likewise
 }
 
@@ -58,7 +59,7 @@ func (b *bot) lose(why error) {
 	b.past.outages.lost++
 	o := &b.outage
 	o.count, o.lost, o.why = o.count+1, true, why
-	o.arrived, o.bytes = b.arrived(), b.client.Stats().BytesReceived
+	o.arrived, o.frames, o.bytes = b.arrived(), b.client.Replica().Stats().Frames, b.client.Stats().BytesReceived
 	b.begun, b.firstSeq, b.highestSeq = now, 0, 0
 	b.publish(now, false)
 }

@@ -65,12 +65,13 @@ type World struct {
 type Net struct {
 	// SnapshotsExpected counts the sequence numbers from the first snapshot
 	// that a bot received to the highest, and SnapshotsReceived those that
-	// arrived, were they applied or lawfully dropped.
+	// arrived, were they applied or lawfully dropped. A snapshot is a datagram; what
+	// is too large for one takes several.
 	SnapshotsExpected uint64 `json:"snapshots_expected"`
 	SnapshotsReceived uint64 `json:"snapshots_received"`
 	// DeliveredRatio is received / expected; nil if nothing was expected.
 	DeliveredRatio *float64 `json:"delivered_ratio"`
-	// SnapshotHz is how many snapshots a bot received each second it was
+	// SnapshotHz is of how many ticks a bot received snapshots, each second it was
 	// connected. A server that has no time for all makes fewer, none of which is
 	// then missing in DeliveredRatio.
 	SnapshotHz float64 `json:"snapshot_hz"`

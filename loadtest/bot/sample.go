@@ -41,11 +41,13 @@ func (s *sampler) sample(elapsed time.Duration, bots []*bot) Progress {
 		}
 		t := b.board.total
 		now.bytes, now.expected, now.received = now.bytes+t.bytes, now.expected+t.expected, now.received+t.received
+		now.frames += t.frames
 		p.Handles.add(b.board.handles)
 		b.board.mu.Unlock()
 	}
 	p.Net = outcome{
 		bytes: now.bytes - s.before.bytes, expected: now.expected - s.before.expected, received: now.received - s.before.received,
+		frames:  now.frames - s.before.frames,
 		seconds: (elapsed - s.looked).Seconds() * float64(p.Connected),
 	}.net()
 	p.Net.Latency = latencyOf(s.recent)
@@ -71,7 +73,7 @@ func (o outcome) net() Net {
 	n := Net{SnapshotsExpected: o.expected, SnapshotsReceived: min(o.received, o.expected)}
 	if o.seconds > 0 {
 		n.BytesPerClientS = rounded(float64(o.bytes)/o.seconds, 1)
-		n.SnapshotHz = rounded(float64(n.SnapshotsReceived)/o.seconds, 2)
+		n.SnapshotHz = rounded(float64(o.frames)/o.seconds, 2)
 	}
 	if o.expected > 0 {
 		ratio := rounded(float64(n.SnapshotsReceived)/float64(o.expected), 6)

@@ -42,7 +42,7 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 			c.CPUMicrosPerSnapshot, c.Cores, c.PacketsPerSnapshot, c.BytesPerSnapshot, float64(c.ResidentBytes)/1e6)
 	}
 	n := r.Net
-	line("snapshots", "%s of %s received%s, %.1f a second and client", grouped(n.SnapshotsReceived), grouped(n.SnapshotsExpected), percent(n.DeliveredRatio), n.SnapshotHz)
+	line("snapshots", "%s of %s received%s; each client was shown %.1f ticks a second", grouped(n.SnapshotsReceived), grouped(n.SnapshotsExpected), percent(n.DeliveredRatio), n.SnapshotHz)
 	line("download", "%.1f kB/s a client", n.BytesPerClientS/1000)
 	if l := n.Latency; l.MaxMs != nil {
 		line("latency", "p50 %.2f   p90 %.2f   p99 %.2f   p99.9 %.2f   max %.2f ms", *l.P50Ms, *l.P90Ms, *l.P99Ms, *l.P999Ms, *l.MaxMs)
