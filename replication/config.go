@@ -18,8 +18,9 @@ type Config struct {
 	// EnterRadius is the hysteresis that keeps border walkers from flapping.
 	// Default 1.2 times EnterRadius.
 	LeaveRadius float32
-	// SnapshotHz is how often a second a viewer is sent a snapshot. It must
-	// divide the world's tick rate. Default 20.
+	// SnapshotHz is how often a second a viewer is sent a snapshot, at most as often
+	// as the world ticks. Where it does not divide the tick rate, the ticks between
+	// two snapshots differ by one. Default 20.
 	SnapshotHz int
 	// BudgetBytesPerSecond bounds what one viewer is sent, structure and state
 	// together. Destroys and leaves are always sent and are charged. Default 64,000.
@@ -82,8 +83,8 @@ func (c Config) Validate(tickHz int) error {
 	if !(c.LeaveRadius >= c.EnterRadius) {
 		errs = append(errs, fmt.Errorf("replication: leave radius is %v m, want at least the enter radius %v m", c.LeaveRadius, c.EnterRadius))
 	}
-	if c.SnapshotHz < 1 || c.SnapshotHz > tickHz || tickHz%c.SnapshotHz != 0 {
-		errs = append(errs, fmt.Errorf("replication: snapshot rate is %d Hz, want a divisor of the tick rate %d Hz", c.SnapshotHz, tickHz))
+	if c.SnapshotHz < 1 || c.SnapshotHz > tickHz {
+		errs = append(errs, fmt.Errorf("replication: snapshot rate is %d Hz, want 1 to the tick rate, %d Hz", c.SnapshotHz, tickHz))
 	}
 	if least := c.SnapshotHz * minSnapshotBytes; c.BudgetBytesPerSecond < least {
 		errs = append(errs, fmt.Errorf("replication: budget is %d bytes/s, want at least %d (%d bytes for each of %d snapshots)",

@@ -73,6 +73,16 @@ func (w *memberWord) row(slot uint32) int {
 	return int(w.from) + bits.OnesCount64(w.mask&(1<<(slot&63)-1))
 }
 
+// count is how many members there are, without those that are about to be taken out.
+func (m *members) count() (n int) {
+	for _, place := range m.rows {
+		if place != noRow {
+			n++
+		}
+	}
+	return n
+}
+
 // compact takes out the members whose row is noRow.
 func (m *members) compact() {
 	words, rows, from := 0, 0, 0

@@ -14,7 +14,13 @@ func (r *Replicator) SetPace(pace int) { r.pace = uint64(min(max(pace, 1), FullP
 // spread the viewers over the ticks of one send interval: a third of them in
 // each of three ticks is a third of the peak.
 func (r *Replicator) Due(phase uint64) bool {
-	moment, interval := r.world.Tick()+phase, uint64(r.interval)
-	turn := moment / interval
-	return moment%interval == 0 && (turn+1)*r.pace/FullPace != turn*r.pace/FullPace
+	moment := r.world.Tick() + phase
+	return r.due(moment+1) != r.due(moment)
+}
+
+// due is how many snapshots a viewer is sent before a tick: the line of their rate,
+// rounded up, so that two of them are a tick closer than on average at most.
+func (r *Replicator) due(tick uint64) uint64 {
+	ticks := uint64(r.world.TickHz()) * FullPace
+	return (tick*uint64(r.config.SnapshotHz)*r.pace + ticks - 1) / ticks
 }

@@ -20,7 +20,7 @@ type Replicator struct {
 	frames  uint64 // captured
 	kinds   []world.Kind
 	floor   uint32 // the world's first generation
-	// interval is how many ticks there are from one snapshot to the next.
+	// interval is how many ticks there are from one snapshot to the next, at least.
 	interval uint32
 	pace     uint64 // of FullPace snapshots, how many are made
 	// unplaced holds the slots of entities without a body: they are nowhere,

@@ -246,11 +246,14 @@ func (v *Viewer) Budget() int { return v.tokens }
 func (v *Viewer) Seq() uint32 { return v.sent.newest }
 
 // Interest is the number of entities in the interest set.
-func (v *Viewer) Interest() int { return len(v.members.rows) }
+func (v *Viewer) Interest() int { return v.members.count() }
 
 // InterestSet yields the handles of the interest set, in no order.
 func (v *Viewer) InterestSet(yield func(bulk.Handle) bool) {
 	for _, place := range v.members.rows {
+		if place == noRow {
+			continue
+		}
 		if h := v.handles[place]; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
 			return
 		}

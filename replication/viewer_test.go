@@ -1,6 +1,7 @@
 package replication_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -149,6 +150,24 @@ func TestReferenceTeaches(t *testing.T) {
 	require.Empty(t, records(t, s.snapshot()), "once")
 }
 
+// Who dies between two snapshots, because the client is about to hear of the slot's
+// next tenant, is in the interest set no more.
+func TestInterestSetBetweenSnapshots(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	first := s.spawn(3, 0)
+	s.snapshot()
+	require.Equal(t, 2, s.viewer.Interest())
+	s.world.Destroy(first)
+	s.world.Step()
+	second := s.spawn(3, 0)
+	require.Equal(t, first.Index(), second.Index())
+	s.viewer.Teach(second)
+	require.Equal(t, 1, s.viewer.Interest())
+	require.Equal(t, []bulk.Handle{s.focus}, slices.Collect(s.viewer.InterestSet))
+	s.snapshot()
+	require.ElementsMatch(t, []bulk.Handle{s.focus, second}, slices.Collect(s.viewer.InterestSet))
+}
+
 func TestDormant(t *testing.T) {
 	s := newStage(t, replication.Config{})
 	moving := s.spawn(3, 0)
@@ -293,10 +312,10 @@ func slots(t testing.TB, d []byte) (out []uint32) {
 }
 
 func TestConfigReportsEverything(t *testing.T) {
-	err := replication.Config{EnterRadius: -1, LeaveRadius: -2, SnapshotHz: 7, BudgetBytesPerSecond: 1}.Validate(60)
+	err := replication.Config{EnterRadius: -1, LeaveRadius: -2, SnapshotHz: 70, BudgetBytesPerSecond: 1}.Validate(60)
 	require.ErrorContains(t, err, "enter radius is -1")
 	require.ErrorContains(t, err, "leave radius is -2")
-	require.ErrorContains(t, err, "snapshot rate is 7 Hz")
+	require.ErrorContains(t, err, "snapshot rate is 70 Hz")
 	require.ErrorContains(t, err, "budget is 1 bytes/s")
 	require.NoError(t, replication.Config{}.Validate(60))
 }

@@ -37,7 +37,7 @@ func TestBareServer(t *testing.T) {
 func TestLoadIsChecked(t *testing.T) {
 	good := load{clients: 1, hz: 20, ticks: 60, bytes: 1, pad: "none", seconds: 1}
 	require.NoError(t, good.validate())
-	bad := load{clients: 0, hz: 7, ticks: 60, bytes: 0, pad: "some", seconds: 0}
+	bad := load{clients: 0, hz: 70, ticks: 60, bytes: 0, pad: "some", seconds: 0}
 	for _, flag := range []string{"-clients", "-ticks", "-bytes", "-pad", "-seconds"} {
 		require.ErrorContains(t, bad.validate(), flag)
 	}

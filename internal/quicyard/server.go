@@ -138,9 +138,9 @@ func (b *bare) send(p *peer) {
 	}
 }
 
-// tick fills the mailboxes: in each tick those of every (ticks/hz)-th client.
+// tick fills the mailboxes: in each tick those of hz clients in so many ticks.
 func (b *bare) tick(ctx context.Context) {
-	interval := b.load.ticks / b.load.hz
+	hz, ticks := b.load.hz, b.load.ticks
 	clock := time.NewTicker(time.Second / time.Duration(b.load.ticks))
 	defer clock.Stop()
 	for n := 0; ; n++ {
@@ -152,7 +152,10 @@ func (b *bare) tick(ctx context.Context) {
 		b.mu.Lock()
 		peers := b.peers
 		b.mu.Unlock()
-		for i := n % interval; i < len(peers); i += interval {
+		for i := range peers {
+			if (n+i+1)*hz/ticks == (n+i)*hz/ticks {
+				continue
+			}
 			select {
 			case peers[i].due <- struct{}{}:
 			default:

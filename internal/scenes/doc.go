@@ -18,7 +18,7 @@
 //	name                                       of the world: letters, digits, - and _
 //	seed                      0                of all randomness, 0 to 2^64-1
 //	tick_hz                   60               steps a second, 1 to 240
-//	snapshot_hz               20               snapshots a second to each client; divides tick_hz
+//	snapshot_hz               20               snapshots a second to each client, at most tick_hz
 //	bounds                    [512, 256, 512]  the world is -x..x, 0..y, -z..z
 //	gravity                   9.81             m/s² downwards; 0: none
 //	cell_metres               8                edge of a cell of the search grid, about a

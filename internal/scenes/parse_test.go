@@ -91,7 +91,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown kind", "- kind: crate\n    count", "- kind: creat\n    count", 20, 11, `spawns[0].kind: no kind is called "creat"`, "crate? (one of crate, avatar)"},
 		{"no kind", "  kind: avatar\n", "", 29, 3, "players.kind is missing", "one of crate, avatar"},
 		{"unknown mode", "mode: wind", "mode: windy", 16, 11, `effects.breeze.mode is "windy"`, "wind? (one of wind, acceleration)"},
-		{"snapshot does not divide", "snapshot_hz: 20", "snapshot_hz: 25", 4, 14, "snapshot_hz is 25, which does not divide tick_hz (60)", "one of 1, 2, 3, 4, 5, 6, 10"},
+		{"more snapshots than ticks", "snapshot_hz: 20", "snapshot_hz: 61", 4, 14, "snapshot_hz is 61", "snapshots a second, not more than tick_hz: from 1 to 60"},
 		{"outside of the bounds", "min: [-9, 1, -9]", "min: [-99, 1, -9]", 22, 20, "spawns[0].region.min[0] is -99", "metres inside the bounds, from -64 to 64"},
 		{"below the ground", "min: [-9, 1, -9]", "min: [-9, -1, -9]", 22, 24, "spawns[0].region.min[1] is -1", "from 0 to 32"},
 		{"wrong way round", "max: [9, 1, 9]", "max: [-10, 1, 9]", 22, 38, "spawns[0].region.max[0] is -10, below min (-9)", "not below min"},
