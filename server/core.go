@@ -223,6 +223,9 @@ func (c *Core) Step() {
 func (c *Core) Send() {
 	c.due, c.viewers = c.due[:0], c.viewers[:0]
 	for _, s := range c.sessions {
+		if s.entity != s.told {
+			s.tellControl()
+		}
 		if !s.over && s.peer != nil && c.replicator.Due(s.id) {
 			c.due, c.viewers = append(c.due, s), append(c.viewers, s.viewer)
 		}
