@@ -234,7 +234,7 @@ func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future,
 	return c.session.Command(name, target, args)
 }
 
-// Controlled is the entity that this session steers; zero if none.
+// Controlled is the entity that this session steers now; zero if none.
 func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }
 
 // Clock is what is known of the server's time.

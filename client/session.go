@@ -232,7 +232,8 @@ func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 }
 
 // Controlled is the entity that this session steers; zero if none. It may be
-// Pending: the assignment travels ahead of the entity.
+// Pending: the assignment travels ahead of the entity. The server's game may give
+// it another one at any time, say to a player who comes back to life.
 func (s *Session) Controlled() bulk.Handle { return s.entity }
 
 // RTT returns the newest measured round trip.

@@ -23,7 +23,8 @@ type Config struct {
 	// two snapshots differ by one. Default 20.
 	SnapshotHz int
 	// BudgetBytesPerSecond bounds what one viewer is sent, structure and state
-	// together. Destroys and leaves are always sent and are charged. Default 64,000.
+	// together. Destroys and leaves are always sent and are charged. The state of one
+	// snapshot is four datagrams at most, so 4,800 bytes. Default 64,000.
 	BudgetBytesPerSecond int
 	// Always is the set of slots whose entities are relevant to every viewer at
 	// any distance, say the Presence of a component. It is read at each snapshot.

@@ -1,6 +1,7 @@
 package replication_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,38 @@ func TestCrowdJoins(t *testing.T) {
 	require.LessOrEqual(t, total, budget/20*(snapshots+2), "budget")
 	if !testing.Short() {
 		require.Equal(t, movers+crowd+1, s.viewer.Interest(), "everybody is in")
+	}
+}
+
+// TestBudgetIsSpent: a viewer of more motion than it can be sent takes what it is
+// granted, to within 2 %, at any rate and pace of snapshots.
+func TestBudgetIsSpent(t *testing.T) {
+	for _, c := range []struct{ hz, budget int }{{20, 64_000}, {25, 64_000}, {30, 64_000}, {60, 64_000}, {20, 16_000}, {30, 120_000}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			s := newStage(t, replication.Config{SnapshotHz: c.hz, BudgetBytesPerSecond: c.budget, EnterRadius: 300})
+			var moving []bulk.Handle
+			for i := range 1500 {
+				moving = append(moving, s.spawn(float32(i%50), float32(i/50)))
+			}
+			structure := uint32(0)
+			for s.viewer.Interest() <= len(moving) {
+				structure += uint32(len(records(t, s.snapshot())))
+				s.acknowledge(structure)
+			}
+			total, seconds := 0, 5
+			for n := range seconds * c.hz {
+				for i, h := range moving {
+					s.world.SetVelocity(h, world.Vec3{X: float32((n+i)%7 - 3), Z: float32((n+2*i)%5 - 2)})
+				}
+				u := s.snapshot()
+				total += len(u.Stream)
+				for _, d := range u.Datagrams {
+					total += len(d)
+				}
+				s.acknowledge(structure)
+			}
+			require.InEpsilon(t, c.budget*seconds, total, 0.02)
+		})
 	}
 }
 

@@ -19,11 +19,7 @@ func (p *Peer) greet(h wire.Hello) {
 	if s := c.sought(h); s != nil && !c.isDraining() && s.resume(p, h) {
 		return
 	}
-	if refusal := c.admits(); refusal != nil {
-		p.refuse(refusal, "")
-		return
-	}
-	user, refusal := p.identify()
+	user, refusal := c.admits(p)
 	if refusal != nil {
 		p.refuse(refusal, "")
 		return
@@ -41,6 +37,7 @@ func (p *Peer) greet(h wire.Hello) {
 		}
 		s.entity = entity
 	}
+	s.joined = true
 	s.viewer.Follow(s.entity)
 	p.session = s
 	c.sessions = append(c.sessions, s)
@@ -59,9 +56,8 @@ func (s *Session) welcome(resumed uint8) {
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
 		Resumed: resumed, Secret: s.secret,
 	}.Append(nil))
-	if s.entity != 0 && !s.over { // it is over if the Welcome was not taken
-		s.viewer.Teach(s.entity)
-		s.sendMessage(wire.TypeControl, wire.Control{Entity: s.entity}.Append(nil))
+	if s.entity != 0 || resumed == 1 { // who comes again may have missed that it is nothing now
+		s.tellControl()
 	}
 }
 

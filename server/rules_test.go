@@ -182,7 +182,7 @@ func (c *court) stir() {
 	if c.world.Status(h) != bulk.Live {
 		return
 	}
-	switch c.rng.IntN(8) {
+	switch c.rng.IntN(9) {
 	case 0, 1:
 		secret, g := c.spawn(), c.guests[c.rng.IntN(len(c.guests))]
 		if c.rng.IntN(3) == 0 {
@@ -211,6 +211,10 @@ func (c *court) stir() {
 			}
 		}
 		c.world.Destroy(h)
+	case 8:
+		if !c.secret.Presence().Has(h.Index()) { // nobody else may ever have seen it
+			c.guests[c.rng.IntN(len(c.guests))].server.Session().Control(h)
+		}
 	}
 }
 
@@ -256,6 +260,7 @@ func TestRulesEndToEnd(t *testing.T) {
 			c.step()
 		}
 		for _, g := range c.guests {
+			require.Equal(t, g.server.Session().Entity(), g.session.Controlled())
 			for _, h := range c.crowd {
 				g.judge(h)
 			}

@@ -19,7 +19,9 @@ type Session struct {
 
 	name     string
 	user     string
+	joined   bool // Join has returned
 	entity   world.Entity
+	told     world.Entity // what the client knows as the one that it controls
 	viewer   *replication.Viewer
 	silence  int      // ticks since the last datagram, or since it is away
 	progress progress // of its acknowledgements
@@ -51,7 +53,8 @@ func (s *Session) Name() string { return s.name }
 // for none.
 func (s *Session) User() string { return s.user }
 
-// Entity is the entity that the session controls, as Game.Join returned it.
+// Entity is the entity that the session controls: what Game.Join returned, or
+// Control made it since. It may be dead.
 func (s *Session) Entity() world.Entity { return s.entity }
 
 // Kick ends the session, without a time of grace, when the game's function that

@@ -4,10 +4,35 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // What a session is shown is up to the game from Join on, Leave included; at any
 // other time these do nothing.
+
+// Control makes h what the session controls, sees the world from and owns, in place
+// of what it was: for a player who comes back to life, or takes a seat. Zero is
+// nothing, and sees from where the one before was. That one stays in the world, the
+// session's own only if Own made it so. Before Join has returned this does nothing:
+// what it returns counts. The client is told ahead of the next snapshot; inputs that
+// are on the way still come, and were meant for the one before.
+func (s *Session) Control(h world.Entity) {
+	if s.viewer != nil && s.joined {
+		s.entity = h
+		s.viewer.Follow(h)
+	}
+}
+
+// tellControl tells the client what it controls. One that is away is told when it
+// comes again.
+func (s *Session) tellControl() {
+	if s.over || s.peer == nil {
+		return
+	}
+	s.told = s.entity
+	s.viewer.Teach(s.entity)
+	s.sendMessage(wire.TypeControl, wire.Control{Entity: s.entity}.Append(nil))
+}
 
 // Own makes the session an owner of h: its client is shown h at any distance and
 // through any filter, replication.Config.Private included. What Join returned is
