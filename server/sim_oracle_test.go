@@ -253,7 +253,7 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 		if got != wire.Stale {
 			s.fail("H2", "the server calls %v %v to client %d; it is dead", l.handle, got, c.number)
 		}
-		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.line.welcome, s.paced) > s.interval() {
+		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.stay()).welcome, s.paced) > s.interval() {
 			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was not told", l.handle, s.tick-l.died, c.number)
 		}
 		return
