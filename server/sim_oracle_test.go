@@ -342,10 +342,12 @@ func (c *simClient) judgeInterest() {
 		p, _, placed := s.world.Body(slot)
 		shown := s.interestSlots[slot]
 		owns := c.owns(l.handle, uint32(s.world.Tick()))
+		near, far := c.allowed(l.handle)
+		far = far || !placed
 		switch distance := p.Sub(at).Len(); {
-		case (!placed || distance < simEnterRadius || owns) && !shown:
+		case (owns || near && (far || distance < simEnterRadius)) && !shown:
 			s.fail("R1", "%v is %v m away and not shown to client %d", l.handle, distance, c.number)
-		case placed && distance > simLeaveRadius && shown && !owns:
+		case !owns && !(near && (far || distance <= simLeaveRadius)) && shown:
 			s.fail("R1", "%v is %v m away and shown to client %d", l.handle, distance, c.number)
 		}
 	}
