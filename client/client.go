@@ -156,6 +156,9 @@ func (c *Client) update() error {
 	}
 	in := c.link.lanes.take()
 	err := c.apply(in)
+	if c.err != nil {
+		return c.err // a callback has closed it
+	}
 	if err == nil && in.err != nil {
 		err = explain(in.err)
 	}
@@ -242,7 +245,8 @@ func (c *Client) Clock() Clock { return c.session.Clock(time.Since(c.start)) }
 func (c *Client) Render() Moment { return c.session.Render(time.Since(c.start)) }
 
 // Close says goodbye and ends the connection. Nothing of it is left running.
-// It may be called more than once.
+// It may be called more than once, and by a callback, which may be told some more
+// of what came with it.
 func (c *Client) Close() error {
 	if a := c.outage.attempt; a != nil {
 		a.cancel()

@@ -123,6 +123,9 @@ func (c *Client) lost(why error) error {
 		c.enter(StateChange{State: Reconnecting, Err: why})
 	}
 	c.session.Lost(why)
+	if c.err != nil {
+		return c.err // a callback has closed it
+	}
 	delay := backoff(o.attempts, o.dice.Float64())
 	if wire.CodeOf(why) == wire.EpochMismatch {
 		delay = 0 // the server is there
@@ -174,9 +177,10 @@ func (c *Client) giveUp() time.Duration {
 	return c.config.GiveUp
 }
 
-// end is the client's last state. Commands without an answer get none.
+// end is the client's last state. Commands without an answer get none. A callback
+// that closes the client meanwhile changes nothing of why it has ended.
 func (c *Client) end(why error) error {
-	c.err = why
+	c.err, c.state = why, Ended
 	c.session.Lost(why)
 	c.enter(StateChange{State: Ended, Err: why})
 	return why

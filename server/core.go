@@ -39,7 +39,8 @@ type CoreConfig struct {
 	// Admit takes a client's connect token and returns whose it is; an error
 	// refuses the session, as Game.Join's does, Unauthorized if it is no
 	// *wire.Error. It is called from the connection's goroutine, so several at a
-	// time. nil lets everybody in, whatever they bring: for development.
+	// time, and may take a while: only this client waits for it, 5 s at most. nil
+	// lets everybody in, whatever they bring: for development.
 	Admit func(token []byte) (user string, err error)
 	// MaxSessions bounds the sessions at any one time, those that are away
 	// included: they make room for who comes. Default 1,024.
@@ -119,9 +120,16 @@ func NewCore(c CoreConfig) (*Core, error) {
 	}
 	return &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
-		graceTicks:  max(int(c.Grace*time.Duration(c.World.TickHz())/time.Second), 0),
+		graceTicks:  graceTicks(c.Grace, c.World.TickHz()),
 		maxSessions: c.MaxSessions, budget: r.Config().BudgetBytesPerSecond,
 	}, nil
+}
+
+// graceTicks counts whole seconds apart: their ticks fit where the nanoseconds of
+// as many do not.
+func graceTicks(grace time.Duration, tickHz int) int {
+	hz := time.Duration(tickHz)
+	return max(int(grace/time.Second*hz+grace%time.Second*hz/time.Second), 0)
 }
 
 // Open takes in a connection that was just made. It may be called from any
@@ -250,15 +258,20 @@ func (c *Core) reap() {
 	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
 }
 
-// admits says why no further session can join, or nil if one can.
-func (c *Core) admits() *wire.Error {
-	switch {
-	case c.isDraining():
-		return &wire.Error{Code: wire.Draining}
-	case c.count(func(s *Session) bool { return !s.over }) >= c.places() && !c.makeRoom():
-		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.places())}
+// admits says whose token a connection has brought, or why no session can begin
+// over it. A session that is away makes room last, when nothing else is against it:
+// who is not let in takes nobody's place.
+func (c *Core) admits(p *Peer) (user string, refusal *wire.Error) {
+	if c.isDraining() {
+		return "", &wire.Error{Code: wire.Draining}
 	}
-	return nil
+	if user, refusal = p.identify(); refusal != nil {
+		return "", refusal
+	}
+	if c.count(func(s *Session) bool { return !s.over }) >= c.places() && !c.makeRoom() {
+		return "", &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.places())}
+	}
+	return user, nil
 }
 
 // places is how many sessions there may be at present.

@@ -84,6 +84,7 @@ type guest struct {
 	door    *door
 	address netip.Prefix
 	inside  bool
+	left    bool
 	tape    *tape // nil if nothing is recorded
 }
 
@@ -170,6 +171,10 @@ func (d *door) enter(ctx context.Context, now time.Time) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if g.left {
+		d.count.handshakesFailed.Add(1)
+		return false // it ended before anybody could take it in
+	}
 	v := d.visitors(g.address, now)
 	switch {
 	case d.inside >= d.places:
@@ -191,6 +196,7 @@ func (g *guest) leave() {
 	d := g.door
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	g.left = true
 	if !g.inside {
 		d.shaking--
 		return

@@ -208,3 +208,17 @@ func TestDoorForgetsAddresses(t *testing.T) {
 	require.LessOrEqual(t, len(h.door.addresses), maxAddresses+1)
 	require.Equal(t, 1, h.door.addresses[neighbourhood(udp("198.51.100.1"))].inside)
 }
+
+// A client may end its connection in the very packet that completes the handshake.
+// It is gone before it was let in then, and takes no place.
+func TestDoorGoneBeforeItCameIn(t *testing.T) {
+	h := newHall(t, Limits{MaxSessionsPerAddress: 1})
+	for range 3 {
+		v, err := h.knock("192.0.2.1", true)
+		require.NoError(t, err)
+		v.leave()
+		h.settle(0, 0)
+		require.False(t, h.door.enter(v.ctx, time.Now()))
+		h.settle(0, 0)
+	}
+}

@@ -19,11 +19,7 @@ func (p *Peer) greet(h wire.Hello) {
 	if s := c.sought(h); s != nil && !c.isDraining() && s.resume(p, h) {
 		return
 	}
-	if refusal := c.admits(); refusal != nil {
-		p.refuse(refusal, "")
-		return
-	}
-	user, refusal := p.identify()
+	user, refusal := c.admits(p)
 	if refusal != nil {
 		p.refuse(refusal, "")
 		return

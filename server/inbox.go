@@ -11,9 +11,13 @@ import (
 // inbox is what arrived over a connection since the last tick, checked and
 // bounded.
 type inbox struct {
-	mu      sync.Mutex
+	// reading is held by whoever hands over bytes of the stream, and while a token
+	// is looked at. The tick never takes it.
+	reading sync.Mutex
 	frames  wire.FrameReader
 	greeted bool
+
+	mu      sync.Mutex // guards the rest; it is taken after reading
 	hello   *wire.Hello
 	user    string      // whose token the Hello has
 	refusal *wire.Error // why the token is not taken
@@ -28,7 +32,8 @@ type inbox struct {
 }
 
 // take queues one message for the tick. The token of a Hello is looked at here:
-// a signature is too much work for the tick.
+// a signature is too much work for the tick. Meanwhile mu is free, so that the tick
+// does not wait for it either.
 func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)) error {
 	if !in.greeted && kind != wire.TypeHello {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
@@ -42,12 +47,11 @@ func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)
 		if err != nil {
 			return err
 		}
-		in.greeted, in.hello = true, &hello
+		in.greeted = true
 		if admit != nil {
-			if in.user, err = admit(hello.Token); err != nil {
-				in.refusal = refusalOf(err, wire.Unauthorized)
-			}
+			in.identify(hello.Token, admit)
 		}
+		in.hello = &hello
 	case wire.TypeCommand:
 		command, err := wire.ParseCommand(body)
 		if err != nil {
@@ -72,6 +76,21 @@ func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("message type %d is not a client's", kind)}
 	}
 	return nil
+}
+
+// identify asks whose token it is, with mu given back until there is an answer.
+func (in *inbox) identify(token []byte, admit func([]byte) (string, error)) {
+	var user string
+	var err error
+	func() {
+		in.mu.Unlock()
+		defer in.mu.Lock()
+		user, err = admit(token)
+	}()
+	in.user = user
+	if err != nil {
+		in.refusal = refusalOf(err, wire.Unauthorized)
+	}
 }
 
 // room makes a place for an input at the end of the queue, in place of the

@@ -34,6 +34,8 @@ func (p *Peer) Session() *Session { return p.session }
 // tick.
 func (p *Peer) ReceiveStream(b []byte) error {
 	in := &p.inbox
+	in.reading.Lock()
+	defer in.reading.Unlock()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {

@@ -70,6 +70,13 @@ type traveller struct {
 }
 
 func (h *house) travel(change func(*client.Config)) *traveller {
+	v := h.setOut(change)
+	h.t.Cleanup(func() { require.NoError(h.t, v.Close()) })
+	return v
+}
+
+// setOut is travel for who is to be closed by the test.
+func (h *house) setOut(change func(*client.Config)) *traveller {
 	v := &traveller{gone: map[bulk.Handle]bool{}, road: &road{called: h.server.Addr()}}
 	config := h.config()
 	config.GiveUp = patience
@@ -86,7 +93,6 @@ func (h *house) travel(change func(*client.Config)) *traveller {
 	c, err := client.Dial(h.ctx, config)
 	require.NoError(h.t, err)
 	v.Client = c
-	h.t.Cleanup(func() { require.NoError(h.t, c.Close()) })
 	return v
 }
 

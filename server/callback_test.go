@@ -1,0 +1,109 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// A client may be closed by any of its own callbacks. It ends once, by its own
+// will, and leaves nothing running (goleak).
+func TestCloseFromWithinACallback(t *testing.T) {
+	for _, where := range []string{"enter", "destroy", "result", "lost", "unanswered", "ended"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			h := openHouse(t)
+			var v *traveller
+			closed := false
+			closing := func(here string) {
+				if here == where && v != nil && !closed {
+					closed = true
+					require.NoError(t, v.Close())
+				}
+			}
+			v = h.setOut(func(c *client.Config) {
+				state, result := c.State, c.Result
+				c.State = func(s client.StateChange) {
+					state(s)
+					switch s.State {
+					case client.Reconnecting:
+						closing("lost")
+					case client.Ended:
+						closing("ended")
+					}
+				}
+				c.Result = func(r client.Result) {
+					result(r)
+					if r.Err == client.ErrUnanswered {
+						closing("unanswered")
+					} else {
+						closing("result")
+					}
+				}
+				c.Observer.Enter = func(*client.Entity) { closing("enter") }
+				c.Observer.Destroy = func(bulk.Handle, wire.Reason) { closing("destroy") }
+			})
+			ended := h.stirUntilEnded(v)
+			require.True(t, closed)
+			require.Equal(t, client.Ended, v.State())
+			require.Equal(t, client.Ended, v.change().State)
+			ends := 0
+			for _, s := range v.changes {
+				if s.State == client.Ended {
+					ends++
+				}
+			}
+			require.Equal(t, 1, ends, "%v", v.changes)
+			if where != "ended" {
+				require.EqualError(t, ended, "client: closed")
+				require.Equal(t, ended, v.change().Err)
+			}
+			require.Equal(t, ended, v.Update())
+			_, err := v.Command("poke", 0, nil)
+			require.ErrorIs(t, err, client.ErrNotJoined)
+		})
+	}
+}
+
+// stirUntilEnded has everything happen to a client that it can be told of, until
+// it ends.
+func (h *house) stirUntilEnded(v *traveller) error {
+	for range 8 {
+		_, err := v.Command("poke", 0, nil)
+		require.NoError(h.t, err)
+	}
+	other := h.dial()
+	until := func(done func() bool) error {
+		for !done() {
+			require.NoError(h.t, other.Update())
+			require.NoError(h.t, v.Wait(h.ctx))
+			if err := v.Update(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := until(func() bool {
+		return other.Controlled() != 0 && v.Resolve(other.Controlled()) == wire.Live && len(v.results) == 8
+	}); err != nil {
+		return err
+	}
+	dying := other.Controlled()
+	require.NoError(h.t, other.Close())
+	other = h.dial() // who is in the way of nobody
+	if err := until(func() bool { return v.Resolve(dying) == wire.Stale }); err != nil {
+		return err
+	}
+	v.sockets[0].Store(true)
+	_, err := v.Command("poke", 0, nil)
+	require.NoError(h.t, err)
+	if err := until(func() bool { return v.State() == client.Reconnecting }); err != nil {
+		return err
+	}
+	require.NoError(h.t, v.Close())
+	return v.Update()
+}
