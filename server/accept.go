@@ -117,7 +117,7 @@ func closedByClient(conn *quic.Conn) bool {
 }
 
 // endOf says for the log how a connection ended: who closed it, with which
-// code, and whose fault that is.
+// code, whose fault that is, and what the server told the client besides.
 func endOf(conn *quic.Conn) []zap.Field {
 	var app *quic.ApplicationError
 	err := context.Cause(conn.Context())
@@ -129,7 +129,11 @@ func endOf(conn *quic.Conn) []zap.Field {
 	if app.Remote || code == wire.OK { // the server closes with OK only after a Bye
 		who = "client"
 	}
-	return []zap.Field{zap.String("by", who), zap.Stringer("code", code), zap.Stringer("fault", code.Info().Fault)}
+	fields := []zap.Field{zap.String("by", who), zap.Stringer("code", code), zap.Stringer("fault", code.Info().Fault)}
+	if !app.Remote && app.ErrorMessage != "" {
+		fields = append(fields, zap.String("why", app.ErrorMessage))
+	}
+	return fields
 }
 
 // readStream hands over the stream's bytes until it ends, or the client has
