@@ -42,11 +42,14 @@ type Rejection struct {
 	Text    string       // for the player; empty unless the game says something
 }
 
-// Error names the code and the target, and the text if there is one.
+// Error names the code and the target, if there is one, and the text.
 func (r *Rejection) Error() string {
 	text := r.Text
 	if text == "" {
 		text = r.Code.Info().Text
+	}
+	if r.Target == 0 {
+		return fmt.Sprintf("client: command: %v: %s", r.Code, text)
 	}
 	return fmt.Sprintf("client: command on %v, which is %v: %v: %s", r.Target, r.Verdict, r.Code, text)
 }

@@ -204,7 +204,7 @@ func (p *expressionParser) arguments() (args []*node, err error) {
 // their own.
 func (l *line) nextInExpression() (token, error) {
 	l.skipBlanks()
-	if l.at == len(l.source) {
+	if l.at == len(l.source) || strings.HasPrefix(l.source[l.at:], "//") {
 		return l.next()
 	}
 	start, c := l.at, l.source[l.at]

@@ -85,6 +85,9 @@ func (l *line) next() (token, error) {
 	case isDigit(c) || c == '-' || c == '+' || c == '.':
 		return l.numeral(start)
 	}
+	if strings.HasPrefix(l.source[start:], "//") {
+		return token{}, l.fail(start+1, `"#"`, `"//" does not begin a comment`)
+	}
 	r, _ := utf8.DecodeRuneInString(l.source[start:])
 	return token{}, l.fail(start+1, "a name, a number or a vector like (1, 2, 3, 0)", "the character %q means nothing", r)
 }

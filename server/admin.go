@@ -35,6 +35,7 @@ func listenAdmin(s *Server) (*admin, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{s}, s.timings)
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", index)
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -46,6 +47,20 @@ func listenAdmin(s *Server) (*admin, error) {
 	mux.HandleFunc("POST /sessions/{id}/qlog", s.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", s.kick)
 	return &admin{listener, &http.Server{Handler: mux, ReadHeaderTimeout: adminHeaderTimeout}}, nil
+}
+
+// index says what there is to ask for: it is where the address alone leads.
+func index(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprint(w, `worldd, for its operator:
+
+GET  /metrics                        for Prometheus
+GET  /healthz                        200 while the world ticks
+GET  /readyz                         200 while somebody may join
+GET  /sessions                       who is here, as JSON
+POST /sessions/ID/kick?reason=TEXT   end a session; TEXT is for its player
+POST /sessions/ID/qlog?seconds=N     record a session's QUIC, if there is a folder for that
+GET  /debug/pprof/                   profiles
+`)
 }
 
 // healthz fails when the world stands still.

@@ -100,6 +100,27 @@ func TestSessionsOfTheOperator(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, code)
 }
 
+// The address alone says what there is to ask for.
+func TestIndexOfTheOperator(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	code, text := h.operate(http.MethodGet, "/")
+	require.Equal(t, http.StatusOK, code)
+	asked := 0
+	for _, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		if len(words) < 2 || words[0] != http.MethodGet {
+			continue
+		}
+		asked++
+		code, _ := h.operate(words[0], words[1])
+		require.Equal(t, http.StatusOK, code, line)
+	}
+	require.Equal(t, 5, asked, text)
+	code, _ = h.operate(http.MethodGet, "/metric")
+	require.Equal(t, http.StatusNotFound, code)
+}
+
 // A recording is made when asked for, of that session, and ends by itself.
 func TestQlogOnDemand(t *testing.T) {
 	folder := t.TempDir()

@@ -80,6 +80,26 @@ func TestLogSaysWhoEnded(t *testing.T) {
 	require.Equal(t, map[string]string{"ok": "client", "draining": "server"}, by)
 }
 
+// TestLogSaysWhy: who was refused is told why, and so is the operator.
+func TestLogSaysWhy(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := openHouseWith(t, func(c *server.Config) {
+		c.Log = zap.New(core)
+		c.Admit = func([]byte) (string, error) { return "", errors.New("of another shard") }
+	})
+	_, err := client.Dial(h.ctx, h.config())
+	require.ErrorContains(t, err, "of another shard")
+	h.stop()
+	h.ended <- <-h.ended // the log is complete
+	var whys []any
+	for _, entry := range logs.FilterMessage("ended").All() {
+		if fields := entry.ContextMap(); fields["connection"] != nil {
+			whys = append(whys, fields["why"])
+		}
+	}
+	require.Equal(t, []any{"of another shard"}, whys)
+}
+
 // TestGarbageIsLoggedOnce: an attacker must not fill the log, whatever lanes
 // the garbage comes on.
 func TestGarbageIsLoggedOnce(t *testing.T) {

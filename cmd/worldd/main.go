@@ -11,7 +11,7 @@
 //
 // A world is one of the embedded ones, "storm" and "calm", or a file. What a
 // flag sets may also come from the environment, as WORLDD_LISTEN, WORLDD_WORLD
-// and so on, and some of it from the world file: flags win over the environment,
+// and so on (an empty one counts as none), and some of it from the world file: flags win over the environment,
 // the environment over the file, the file over defaults.
 //
 //	flags, WORLDD_* ──► serve ──► scenes.Load, Build ──► game ──► server.Server ══ QUIC
@@ -31,6 +31,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -88,6 +89,19 @@ const (
 	gcPercent = 50
 )
 
+// variables is how the names of the environment's flags begin.
+const variables = "WORLDD_"
+
+// dropEmpty takes empty variables out of the environment: it is how somebody who
+// starts a container, or a unit, undoes what its maker has set there.
+func dropEmpty() {
+	for _, entry := range os.Environ() {
+		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, variables) {
+			_ = os.Unsetenv(name) // never fails for a name that is there
+		}
+	}
+}
+
 // gsoSwitch is quic-go's, read from the environment when a socket is opened.
 const gsoSwitch = "QUIC_GO_DISABLE_GSO"
 
@@ -100,6 +114,7 @@ func main() {
 	if _, set := os.LookupEnv(gcSwitch); !set {
 		debug.SetGCPercent(gcPercent)
 	}
+	dropEmpty()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
 		// A second Ctrl-C kills; but whoever signals a process and its group

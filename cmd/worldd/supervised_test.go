@@ -48,23 +48,38 @@ func TestSupervised(t *testing.T) {
 	require.NoError(t, s.process.Wait())
 }
 
-// TestDeployment: what stands in the unit and in the image is a command line that
-// the program takes.
+// TestDeployment: the program takes what stands in the unit and in the image, and
+// the environment of who uses them wins over it.
 func TestDeployment(t *testing.T) {
-	unit, err := os.ReadFile("deploy/worldd.service")
-	require.NoError(t, err)
-	image, err := os.ReadFile("deploy/Dockerfile")
-	require.NoError(t, err)
-	_, line, found := strings.Cut(string(unit), "ExecStart=/usr/local/bin/worldd ")
-	require.True(t, found)
-	line, _, _ = strings.Cut(line, "\n")
-	_, list, found := strings.Cut(string(image), "CMD [")
-	require.True(t, found)
-	list, _, _ = strings.Cut(list, "]")
-	for _, args := range [][]string{strings.Fields(line), strings.Fields(strings.NewReplacer(`"`, "", ",", " ").Replace(list))} {
-		c, status := parse(args, streams{strings.NewReader(""), &screen{}, &screen{}})
-		require.Equal(t, exitOK, status, args)
-		require.IsType(t, &serveCommand{}, c)
+	for file, command := range map[string]string{"worldd.service": "\nExecStart=/usr/local/bin/worldd serve\n", "Dockerfile": "\nCMD [\"serve\"]\n"} {
+		t.Run(file, func(t *testing.T) {
+			text, err := os.ReadFile("deploy/" + file)
+			require.NoError(t, err)
+			require.Contains(t, string(text), command, "flags would win over anybody's environment")
+			set := regexp.MustCompile(`(?m)^(?:Environment=|ENV |    )(?:WORLDD_\w+=\S+ ?)+`).FindAllString(string(text), -1)
+			require.NotEmpty(t, set)
+			for _, pair := range regexp.MustCompile(`(WORLDD_\w+)=(\S+)`).FindAllStringSubmatch(strings.Join(set, " "), -1) {
+				t.Setenv(pair[1], pair[2])
+			}
+			serve := func() *serveCommand {
+				dropEmpty()
+				c, status := parse([]string{"serve"}, streams{strings.NewReader(""), &screen{}, &screen{}})
+				require.Equal(t, exitOK, status)
+				return c.(*serveCommand)
+			}
+			c := serve()
+			require.Equal(t, []string{"0.0.0.0:4433", "127.0.0.1:4434"}, []string{c.Listen, c.Admin})
+			require.Regexp(t, "^/.*/world.image$", c.Image)
+			require.Regexp(t, "^/.*/identity.pem$", c.Identity)
+			t.Setenv("WORLDD_LISTEN", "127.0.0.1:1")
+			t.Setenv("WORLDD_IDENTITY", "")
+			t.Setenv("WORLDD_CERT", "mine.pem")
+			t.Setenv("WORLDD_KEY", "mine.key")
+			c = serve()
+			require.Equal(t, "127.0.0.1:1", c.Listen)
+			require.Empty(t, c.Identity)
+			require.Equal(t, "mine.pem", filepath.Base(c.Cert))
+		})
 	}
 }
 

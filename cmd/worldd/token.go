@@ -56,15 +56,15 @@ type tokenIssueCommand struct {
 func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
 	secret, err := os.ReadFile(c.Key)
 	if err != nil {
-		return wrongUsage{fmt.Errorf("the secret key cannot be read: %w", err)}
+		return wrongUsage{fmt.Errorf("worldd: the secret key cannot be read: %w", err)}
 	}
 	issuer, err := token.NewIssuer(string(secret))
 	if err != nil {
-		return wrongUsage{fmt.Errorf("%s: %w", c.Key, err)}
+		return wrongUsage{fmt.Errorf("worldd: %s: %w", c.Key, err)}
 	}
 	text, err := issuer.Issue(c.User, c.Audience, time.Now(), c.Lifetime)
 	if err != nil {
-		return wrongUsage{err}
+		return wrongUsage{fmt.Errorf("worldd: %w", err)}
 	}
 	_, err = fmt.Fprintln(std.out, text)
 	return err
@@ -79,13 +79,13 @@ func (c *serveCommand) admission() (func([]byte) (string, error), error) {
 	for _, name := range c.TokenKeys {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, wrongUsage{fmt.Errorf("a token key cannot be read: %w", err)}
+			return nil, wrongUsage{fmt.Errorf("worldd: a token key cannot be read: %w", err)}
 		}
 		public = append(public, string(text))
 	}
 	verifier, err := token.NewVerifier(c.Audience, public...)
 	if err != nil {
-		return nil, wrongUsage{fmt.Errorf("%s: %w", strings.Join(c.TokenKeys, ", "), err)}
+		return nil, wrongUsage{fmt.Errorf("worldd: %s: %w", strings.Join(c.TokenKeys, ", "), err)}
 	}
 	return func(text []byte) (string, error) { return verifier.Verify(text, time.Now()) }, nil
 }

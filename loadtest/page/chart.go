@@ -26,11 +26,12 @@ type line struct {
 const (
 	chartWidth, chartHeight = 640.0, 220.0
 	leftMargin, rightMargin = 52.0, 12.0
-	topMargin, bottomMargin = 10.0, 26.0
+	topMargin, bottomMargin = 10.0, 32.0
 )
 
-// palette is told apart by the colour-blind too (M. Okabe, K. Ito, 2008).
-var palette = [...]string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"}
+// palette is told apart by the colour-blind too (M. Okabe, K. Ito, 2008): the page
+// has the colours, lighter ones in the dark.
+var palette = [...]string{"var(--line-1)", "var(--line-2)", "var(--line-3)", "var(--line-4)", "var(--line-5)"}
 
 // empty says that nothing was measured.
 func (c chart) empty() bool {
@@ -92,7 +93,7 @@ func (c chart) SVG() template.HTML {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`, leftMargin-6, y+4, tick(i*stepY))
 	}
 	for i := 0.0; i*stepX <= spanX*1.0001; i++ {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s s</text>`, px(i*stepX), chartHeight-8, tick(i*stepX))
+		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s s</text>`, px(i*stepX), chartHeight-6, tick(i*stepX))
 	}
 	for i, l := range c.Lines {
 		l.color = palette[i%len(palette)]

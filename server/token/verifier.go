@@ -19,9 +19,10 @@ const (
 	leeway = 5 * time.Second
 )
 
-// Why a token is not taken. All of them say whose fault it is: the first three
-// the client's or its backend's, the last one nobody's.
+// Why a token is not taken. All of them say whose fault it is: all but
+// the last one the client's or its backend's, that one nobody's.
 var (
+	ErrNone    = errors.New("token: none was shown")
 	ErrForged  = errors.New("token: not signed by a key of this server's")
 	ErrClaims  = errors.New("token: signed, but made for another server, without a user, or good for too long")
 	ErrExpired = errors.New("token: not good at this time")
@@ -77,6 +78,9 @@ func (v *Verifier) Verify(token []byte, now time.Time) (user string, err error) 
 
 // signed checks the signature (K1).
 func (v *Verifier) signed(token []byte) (*paseto.Token, error) {
+	if len(token) == 0 {
+		return nil, ErrNone
+	}
 	if len(token) > MaxBytes {
 		return nil, ErrForged
 	}
