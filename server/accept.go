@@ -39,7 +39,7 @@ func (s *Server) quicConfig() *quic.Config {
 	}
 }
 
-// accept takes connections until the listener is closed.
+// accept takes connections until ctx is done.
 func (s *Server) accept(ctx context.Context) {
 	for {
 		conn, err := s.listener.Accept(ctx)
@@ -50,15 +50,35 @@ func (s *Server) accept(ctx context.Context) {
 			_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.ServerFull), "")
 			continue
 		}
-		s.connections.Go(func() { s.serve(conn) })
+		s.connections.Go(func() { s.serve(ctx, conn) })
 	}
 }
 
-// serve carries one connection from its stream to its end.
-func (s *Server) serve(conn *quic.Conn) {
+// turnAway tells whoever comes while the server ends that it does, until the
+// listener is closed. Clients that were told goodbye come again at once; without an
+// answer they would wait for one for seconds, and not for the next server.
+func (s *Server) turnAway() {
+	for {
+		conn, err := s.listener.Accept(context.Background())
+		if err != nil {
+			return
+		}
+		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.Draining), "")
+	}
+}
+
+// serve carries one connection from its stream to its end. From the end of
+// accepting on nobody is waited for who has not said anything yet.
+func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
 	ctx, cancel := context.WithTimeout(conn.Context(), helloSeconds*time.Second)
+	stop := context.AfterFunc(accepting, cancel)
 	stream, err := conn.AcceptStream(ctx)
+	stop()
 	cancel()
+	if err != nil && accepting.Err() != nil {
+		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.Draining), "")
+		return
+	}
 	if err != nil {
 		s.traffic.handshakesFailed.Add(1)
 		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.Timeout), "no stream")
@@ -68,6 +88,9 @@ func (s *Server) serve(conn *quic.Conn) {
 	var once sync.Once
 	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic, timings: s.timings}
 	peer := s.core.Open(c)
+	if s.core.isDraining() { // there may be no tick any more that would say so
+		c.Close(wire.Draining, "")
+	}
 	s.carried.began(c, peer)
 	defer s.carried.over(c)
 	log := s.log.With(zap.Uint64("connection", peer.ID()), zap.Stringer("from", conn.RemoteAddr()))

@@ -214,12 +214,15 @@ func (l *loop) report() Report {
 	return r
 }
 
-// drain says goodbye to all sessions and ends them. The hash stays that of the
+// drain says goodbye to all sessions and ends them, and a second time to those that
+// came before the first had begun: who comes later finds Core.isDraining. The hash stays that of the
 // last tick: what their leaving does to the world is for a tick that will not come,
 // and no replay of a recording gets there.
 func (l *loop) drain() {
-	l.core.Receive() // those that have just come are told too
-	l.core.Drain()
+	for range 2 {
+		l.core.Receive()
+		l.core.Drain()
+	}
 	l.core.reap()
 	l.publish(l.snapshot.StateHash)
 }

@@ -163,22 +163,23 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err := s.loop.saver.begin(); err != nil {
 		return errors.Join(err, s.closeSockets())
 	}
-	var operators sync.WaitGroup
+	var doors sync.WaitGroup
 	if s.admin != nil {
-		operators.Go(s.admin.serve)
+		doors.Go(s.admin.serve)
 	}
 	accepting, stopAccepting := context.WithCancel(context.Background())
 	defer stopAccepting()
 	s.connections.Go(func() { s.accept(accepting) })
 	ended := s.loop.run(ctx)
 	stopAccepting()
+	doors.Go(s.turnAway)
 	s.loop.drain()
 	s.core.Close()
 	unsaved := s.loop.saver.end()
 	s.awaitFarewells()
 	err := errors.Join(ended, unsaved, s.closeSockets())
 	s.connections.Wait()
-	operators.Wait()
+	doors.Wait()
 	s.log.Info("ended")
 	return err
 }

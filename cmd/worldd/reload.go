@@ -25,13 +25,19 @@ func (c *serveCommand) limits(file *scenes.File) server.Limits {
 	return l
 }
 
-// reloading takes the limits of the world file anew at each SIGHUP until ctx is
-// done: nothing else in it can change while the world runs. A file that is wrong
-// changes nothing. players is what the world was made for.
-func (c *serveCommand) reloading(ctx context.Context, s *server.Server, players int, log *zap.Logger) {
+// hangups is where SIGHUP comes to from now on until the process ends: it must not
+// kill one that still loads its world, or saves it for the last time. Who closes a
+// terminal, and systemd if it is asked to, sends one right after SIGTERM.
+func hangups() <-chan os.Signal {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
-	defer signal.Stop(asked)
+	return asked
+}
+
+// reloading takes the limits of the world file anew each time that it is asked,
+// until ctx is done: nothing else in it can change while the world runs. A file that
+// is wrong changes nothing. players is what the world was made for.
+func (c *serveCommand) reloading(ctx context.Context, asked <-chan os.Signal, s *server.Server, players int, log *zap.Logger) {
 	for {
 		select {
 		case <-ctx.Done():

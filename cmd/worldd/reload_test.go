@@ -73,3 +73,23 @@ func room(players, budget int) string {
 func startServingTo(t *testing.T, log io.Writer, args ...string) *serving {
 	return startServingBy(t, func(s *serving) { s.process.Stderr = log }, args...)
 }
+
+// SIGHUP is no end, not even when it comes with one: systemd and terminals send it
+// right after SIGTERM, while the world is being saved.
+func TestHangupWhileItEnds(t *testing.T) {
+	image := filepath.Join(t.TempDir(), "world.image")
+	s := startServing(t, "--image="+image)
+	require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
+	ended := make(chan error, 1)
+	go func() { ended <- s.process.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			return
+		default:
+			_ = s.process.Process.Signal(syscall.SIGHUP) // an error if it has ended meanwhile
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

@@ -63,6 +63,7 @@ func (c *serveCommand) Validate() error {
 
 // Run serves until ctx is done, drains, and sums up.
 func (c *serveCommand) Run(ctx context.Context, std streams) error {
+	asked := hangups()
 	file, err := loadWorld(c.World)
 	if err != nil {
 		return err
@@ -114,7 +115,8 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
 	}
 	began := time.Now()
-	err = c.serve(ctx, s, record, g.scene, file.Limits.MaxPlayers, config.Log)
+	reload := func(ctx context.Context) { c.reloading(ctx, asked, s, file.Limits.MaxPlayers, config.Log) }
+	err = serve(ctx, s, record, g.scene, reload)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
 }
@@ -135,12 +137,13 @@ func (c *serveCommand) certificate() (*tls.Certificate, error) {
 	return nil, nil
 }
 
-// serve runs the server, and records it if there is a file for that.
-func (c *serveCommand) serve(ctx context.Context, s *server.Server, record *recordFile, scene *scenes.Scene, players int, log *zap.Logger) error {
+// serve runs the server, and records it if there is a file for that. reload runs
+// beside it.
+func serve(ctx context.Context, s *server.Server, record *recordFile, scene *scenes.Scene, reload func(context.Context)) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
 	supervisor.Go(func() { supervised(telling, s) })
-	supervisor.Go(func() { c.reloading(telling, s, players, log) })
+	supervisor.Go(func() { reload(telling) })
 	defer func() {
 		ended()
 		supervisor.Wait()
@@ -150,7 +153,7 @@ func (c *serveCommand) serve(ctx context.Context, s *server.Server, record *reco
 	}
 	recorder, err := scene.Record(record, recordedHashTicks)
 	if err != nil {
-		return errors.Join(err, record.Close())
+		return errors.Join(err, record.Close(), s.Close())
 	}
 	err = s.Serve(ctx)
 	return errors.Join(err, cmp.Or(recorder.Close(), record.Close())) // of one fault, not both
