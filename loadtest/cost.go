@@ -49,12 +49,12 @@ func labelled(m *dto.Metric, name, value string) bool {
 	return false
 }
 
-// costOf is what the server spent between two moments; nil if it sent nothing, or
-// does not tell.
+// costOf is what the server spent between two moments; nil if one of them never
+// came, or if it sent nothing, or does not tell.
 func costOf(from, to meters) *bot.Cost {
 	snapshots := to.snapshots - from.snapshots
 	seconds := to.asked.Sub(from.asked).Seconds()
-	if snapshots <= 0 || seconds <= 0 || to.cpuSeconds == 0 {
+	if from.asked.IsZero() || snapshots <= 0 || seconds <= 0 || to.cpuSeconds == 0 {
 		return nil
 	}
 	cpu := to.cpuSeconds - from.cpuSeconds

@@ -155,9 +155,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	began := time.Now()
 	report, err := f.play(ctx, stderr)
-	if err == nil {
+	if report != nil { // whatever else went wrong
 		unwritten := page.Finish(html, report, page.About{Addr: f.Addr, Began: began, Thresholds: f.thresholds})
-		err = errors.Join(f.write(report, stdout, stderr), unwritten)
+		err = errors.Join(err, f.write(report, stdout, stderr), unwritten)
 	}
 	switch {
 	case err != nil:
@@ -209,7 +209,11 @@ func (f *flags) profile(ctx context.Context) func() error {
 		case <-ctx.Done():
 			done <- nil // interrupted before there was a plateau
 		case <-time.After(ramp):
-			done <- f.admin.profile(ctx, f.Profile, f.Duration-ramp)
+			err := f.admin.profile(ctx, f.Profile, f.Duration-ramp)
+			if ctx.Err() != nil {
+				err = nil // interrupted
+			}
+			done <- err
 		}
 	}()
 	return func() error { return <-done }

@@ -115,10 +115,20 @@ func TestAgainstServe(t *testing.T) {
 	require.Contains(t, out.String(), "✓ every bot connected")
 	require.Contains(t, live.String(), "2/2")
 
+	out.Reset()
+	live.Reset()
+	ticks := 1
+	status = run(t.Context(), []string{
+		"--addr", found[1], "--insecure-dev", "--bots=2", "--duration=2s", "--profile", t.TempDir(), "--admin", operator(t, &ticks).base,
+	}, &out, &live)
+	require.Equal(t, exitError, status, "one of its profiles cannot be had")
+	require.Contains(t, live.String(), "/debug/pprof/goroutine")
+	require.Contains(t, out.String(), "✓ every bot connected", "which is no reason to throw the run away")
+
 	require.NoError(t, serve.Process.Signal(os.Interrupt))
 	rest := new(strings.Builder)
 	_, err = lines.WriteTo(rest)
 	require.NoError(t, err)
 	require.NoError(t, serve.Wait(), "%s", log.String())
-	require.Contains(t, rest.String(), "5 joined")
+	require.Contains(t, rest.String(), "7 joined")
 }

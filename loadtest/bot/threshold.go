@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func ParseThreshold(text string) (Threshold, error) {
 		}
 		t := Threshold{Metric: strings.TrimSpace(metric), Op: op}
 		var err error
-		if t.Limit, err = strconv.ParseFloat(strings.TrimSpace(limit), 64); err != nil {
+		if t.Limit, err = strconv.ParseFloat(strings.TrimSpace(limit), 64); err != nil || math.IsNaN(t.Limit) {
 			return Threshold{}, fmt.Errorf("threshold %q: %q is no number", text, strings.TrimSpace(limit))
 		}
 		known := slices.Sorted(maps.Keys(metricsOf(measured())))

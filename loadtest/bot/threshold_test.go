@@ -32,6 +32,7 @@ func TestThresholds(t *testing.T) {
 		"":                     "METRIC>NUMBER",
 		"latency_p99_ms":       "METRIC>NUMBER",
 		"latency_p99_ms>slow":  `"slow" is no number`,
+		"latency_p99_ms>nan":   `"nan" is no number`, // which nothing is above, nor below
 		"latency_p99>5":        "did you mean latency_p99_ms?",
 		"entirely_different<1": "want one of",
 	} {
