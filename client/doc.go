@@ -44,7 +44,7 @@
 //
 // # Between snapshots
 //
-// Snapshots come at 20 to 30 a second, unevenly, and not all of them. Frames show
+// Snapshots come some dozens of times a second, unevenly, and not all of them. Frames show
 // the world a little in the past, when the states before and after have arrived,
 // and [Component.At] what lies between the two, as the schema's tags say what a
 // field is: floats move evenly, angles and quaternions turn the shorter way, all

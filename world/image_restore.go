@@ -3,6 +3,8 @@ package world
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"strings"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
@@ -212,9 +214,21 @@ func (c Config) fits(w Config) error {
 	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
 	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // who computes it does not matter (W11)
 	if c != w {
-		return fmt.Errorf("%w: its settings are %+v, the world's %+v", ErrImageWorld, c, w)
+		return fmt.Errorf("%w: %s", ErrImageWorld, c.differences(w))
 	}
 	return nil
+}
+
+// differences names the settings of which w has others.
+func (c Config) differences(w Config) string {
+	var list []string
+	was, is := reflect.ValueOf(c), reflect.ValueOf(w)
+	for i := range was.NumField() {
+		if a, b := was.Field(i).Interface(), is.Field(i).Interface(); a != b {
+			list = append(list, fmt.Sprintf("its %s is %+v, the world's %+v", was.Type().Field(i).Name, a, b))
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // match finds the image's kinds and components in the world by their names.
