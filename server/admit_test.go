@@ -58,7 +58,7 @@ func TestAdmit(t *testing.T) {
 		code   wire.Code
 		why    error
 	}{
-		{nil, wire.Unauthorized, token.ErrForged},
+		{nil, wire.Unauthorized, token.ErrNone},
 		{good, wire.Unauthorized, token.ErrUsed},
 		{issue("there", time.Now()), wire.Unauthorized, token.ErrClaims},
 		{issue("here", time.Now().Add(-time.Hour)), wire.Unauthorized, token.ErrExpired},

@@ -268,8 +268,8 @@ func (c *Core) admits(p *Peer) (user string, refusal *wire.Error) {
 	if user, refusal = p.identify(); refusal != nil {
 		return "", refusal
 	}
-	if c.count(func(s *Session) bool { return !s.over }) >= c.places() && !c.makeRoom() {
-		return "", &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", c.places())}
+	if places := c.places(); !c.makeRoom(places) {
+		return "", &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", places)}
 	}
 	return user, nil
 }

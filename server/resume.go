@@ -116,17 +116,27 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	return true
 }
 
-// makeRoom ends the session that has been away longest, and says whether there
-// was one: who is there comes before who may never come again.
-func (c *Core) makeRoom() bool {
-	var longest *Session
+// makeRoom says whether there is a place for one session more. If need be it ends
+// those that have been away longest: who is there comes before who may never come
+// again. It ends none where that would not be enough: limits may be lower than they
+// were.
+func (c *Core) makeRoom(places int) bool {
+	active, away := c.Active(), c.Away()
+	if active >= places {
+		return false
+	}
+	for ; active+away >= places; away-- {
+		c.longestAway().end(&wire.Error{Code: wire.ServerFull})
+	}
+	return true
+}
+
+// longestAway is the session that has been away longest, or nil.
+func (c *Core) longestAway() (longest *Session) {
 	for _, s := range c.sessions {
 		if !s.over && s.peer == nil && (longest == nil || s.silence > longest.silence) {
 			longest = s
 		}
 	}
-	if longest != nil {
-		longest.end(&wire.Error{Code: wire.ServerFull})
-	}
-	return longest != nil
+	return longest
 }

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// mute is a connection whose client hears nothing.
+type mute struct{}
+
+func (mute) SendStream([]byte) bool  { return true }
+func (mute) SendSnapshot([][]byte)   {}
+func (mute) Close(wire.Code, string) {}
+
+// Where a limit was lowered below those that are there, those that are away make
+// room only if that gets the sessions down to it.
+func TestRoomUnderLowerLimit(t *testing.T) {
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	c, err := NewCore(CoreConfig{World: w, Schema: schema, MaxSessions: 8})
+	require.NoError(t, err)
+	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()})
+	come := func() *Peer {
+		p := c.Open(mute{})
+		require.NoError(t, p.ReceiveStream(hello))
+		in := wire.Input{Stamp: 1}
+		_, err := p.ReceiveDatagram(in.Append(nil))
+		require.NoError(t, err)
+		c.Tick()
+		return p
+	}
+	var peers []*Peer
+	for range 5 {
+		peers = append(peers, come())
+	}
+	peers[0].Gone()
+	peers[1].Gone()
+	c.Tick()
+	require.Equal(t, []int{3, 2}, []int{c.Active(), c.Away()})
+	c.setLimits(2, c.budget)
+	come()
+	require.Equal(t, []int{3, 2}, []int{c.Active(), c.Away()}, "who comes is refused, and nobody goes for that")
+	c.setLimits(4, c.budget)
+	come()
+	require.Equal(t, []int{4, 0}, []int{c.Active(), c.Away()})
+}
