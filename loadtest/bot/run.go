@@ -157,6 +157,9 @@ func (r *run) life(ctx context.Context, b *bot) outcome {
 		leave()
 		if err == nil {
 			err = b.missing()
+			if err != nil && ctx.Err() == nil {
+				continue // nobody leaves while it has no connection: how that ends is to be seen
+			}
 		}
 		if err != nil {
 			return r.broken(b, err)
