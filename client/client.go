@@ -234,7 +234,8 @@ func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future,
 	return c.session.Command(name, target, args)
 }
 
-// Controlled is the entity that this session steers now; zero if none.
+// Controlled is the entity that this session steers now; zero if none, and right
+// after Dial, when it may not have been told yet.
 func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }
 
 // Clock is what is known of the server's time.

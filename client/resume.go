@@ -66,8 +66,7 @@ func (s *Session) begin(m *wire.Welcome) error {
 		if s.replica != nil {
 			s.replica.leaveAll()
 		}
-		s.renew(m.GenerationFloor, m.MaxSlots)
-		s.clock, s.renderer, s.inputs = clock{hz: int(m.TickHz)}, renderer{}, inputs{}
+		s.renew(m.GenerationFloor, m.MaxSlots, int(m.TickHz))
 	}
 	s.welcome, s.greeted = m, true
 	if s.taken != nil {
@@ -82,17 +81,19 @@ func (s *Session) forget() {
 	if s.replica != nil {
 		s.replica.destroyAll()
 	}
-	s.renew(0, 0)
+	s.renew(0, 0, 0)
 	s.welcome, s.config.Epoch = nil, 0
 }
 
-// renew begins an empty replica, which goes on counting.
-func (s *Session) renew(floor, maxSlots uint32) {
+// renew begins an empty replica, which goes on counting, and a clock that knows
+// nothing yet of the server's time.
+func (s *Session) renew(floor, maxSlots uint32, tickHz int) {
 	next := NewReplica(s.codec, floor, maxSlots, s.config.Observer)
 	if s.replica != nil {
 		next.stats = s.replica.stats
 	}
 	s.replica, s.entity = next, 0
+	s.clock, s.renderer, s.inputs = clock{hz: tickHz}, renderer{}, inputs{}
 }
 
 // leaveAll tells that everybody is out of view, as the first thing that a new

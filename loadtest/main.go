@@ -156,7 +156,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	began := time.Now()
 	report, err := f.play(ctx, stderr)
 	if report != nil { // whatever else went wrong
-		unwritten := page.Finish(html, report, page.About{Addr: f.Addr, Began: began, Thresholds: f.thresholds})
+		unwritten := page.Finish(html, report, page.About{Addr: f.Addr, Link: f.config().Link, Began: began, Thresholds: f.thresholds})
 		err = errors.Join(err, f.write(report, stdout, stderr), unwritten)
 	}
 	switch {

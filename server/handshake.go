@@ -16,8 +16,14 @@ func (p *Peer) greet(h wire.Hello) {
 		p.refuse(refusal, want)
 		return
 	}
-	if s := c.sought(h); s != nil && !c.isDraining() && s.resume(p, h) {
-		return
+	if s := c.sought(h); s != nil && !c.isDraining() {
+		if s.peer != nil && p.id < s.peer.id {
+			p.refuse(&wire.Error{Code: wire.Replaced}, "") // its client has given this connection up
+			return
+		}
+		if s.resume(p, h) {
+			return
+		}
 	}
 	user, refusal := c.admits(p)
 	if refusal != nil {

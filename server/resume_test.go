@@ -226,6 +226,25 @@ func TestSessionIsTakenOver(t *testing.T) {
 
 // Ends that somebody wanted, and those of clients that were hardly there, know no
 // grace.
+// A Hello that was on its way for longer than its client waited takes nothing from
+// the connection that has taken its place.
+func TestLateHelloTakesNothing(t *testing.T) {
+	d := newDesk(t)
+	_, w := d.enter()
+	early := d.sit()
+	late, next := d.again(w, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+	h := d.hello()
+	h.Session, h.Secret = w.Session, w.Secret
+	early.say(h)
+	m, err := wire.ParseRefused(early.want("is refused", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.Replaced, m.Code)
+	require.Equal(t, []wire.Code{wire.Replaced}, early.closed, "it has been given up")
+	require.Empty(t, late.closed)
+	require.Equal(t, []int{1, 1}, []int{d.core.Active(), d.core.Sessions()})
+}
+
 func TestNoGrace(t *testing.T) {
 	for name, end := range map[string]func(*desk, *seat){
 		"goodbye":   func(_ *desk, c *seat) { c.say(wire.Bye{}) },

@@ -83,7 +83,11 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 	s.must(err)
 	c.session, err = client.NewSession(client.SessionConfig{
 		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Result: c.result,
-		Observer: client.Observer{Enter: c.check, Update: c.check, Destroy: c.destroyed, Leave: c.left},
+		Observer: client.Observer{
+			Enter:   func(e *client.Entity) { c.check(e); c.call("enter") },
+			Update:  func(e *client.Entity) { c.check(e); c.call("update") },
+			Destroy: c.destroyed, Leave: c.left,
+		},
 	})
 	s.must(err)
 	c.line = s.newLine(c)
@@ -173,6 +177,9 @@ func (c *simClient) ended(err error) {
 	switch code := wire.CodeOf(err); {
 	case code == wire.BadMessage && c.line.closed == code && c.boasted:
 		s.tally.boasts++
+		c.comeAgain()
+	case code == wire.Kicked && c.line.closed == code:
+		s.tally.kicks++
 		c.comeAgain()
 	case code == wire.Timeout && c.line.closed == code: // too long in this weather
 		c.session.Lost(err)
@@ -342,9 +349,11 @@ func (c *simClient) check(e *client.Entity) {
 }
 
 func (c *simClient) left(h bulk.Handle, why wire.Reason) {
-	if got := c.session.Resolve(h); why != wire.ReasonLeftInterest || got != wire.Hidden {
+	byRule := why == wire.ReasonHiddenByRule && len(c.sim.ruled) > 0
+	if got := c.session.Resolve(h); why != wire.ReasonLeftInterest && !byRule || got != wire.Hidden {
 		c.sim.fail("H3", "client %d was told that %v left (%v) and calls it %v", c.number, h, why, got)
 	}
+	c.call("left")
 }
 
 func (c *simClient) destroyed(h bulk.Handle, why wire.Reason) {
@@ -359,8 +368,11 @@ func (c *simClient) destroyed(h bulk.Handle, why wire.Reason) {
 		s.fail("H3", "client %d was told that %v died, which lives", c.number, h)
 	case c.of(l).dead:
 		s.fail("H3", "client %d was told twice that %v died", c.number, h)
+	case c.session.Resolve(h) != wire.Stale:
+		s.fail("H3", "client %d is told that %v died, and calls it %v", c.number, h, c.session.Resolve(h))
 	}
 	c.of(l).dead = true
+	c.call("destroyed")
 }
 
 // command asks to poke h.
@@ -386,6 +398,7 @@ func (c *simClient) command(h bulk.Handle) {
 // result holds the answer to a command against the truth (H2).
 func (c *simClient) result(r client.Result) {
 	s := c.sim
+	defer c.call("result")
 	if r.Err == client.ErrUnanswered {
 		c.unanswered(r)
 		return

@@ -30,6 +30,7 @@ func generate(seed uint64, viewers int) *script {
 	g.mishaps()
 	g.overload()
 	g.owners()
+	g.callbacks()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
 }

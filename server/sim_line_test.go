@@ -223,6 +223,9 @@ func (c *simClient) resumable() (must, may bool) {
 	if c.was == nil {
 		return false, false
 	}
+	if c.sim.kicked[c.was] {
+		return false, true // until the next tick
+	}
 	gone := c.holder(c.was).gone
 	after := c.sim.tick - gone
 	return c.answered && (gone == 0 || after < simGraceTicks), gone == 0 || after <= simGraceTicks+2

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication"
@@ -12,10 +13,16 @@ import (
 func (s *sim) do(o op) {
 	a := func(i int) int { return o.args[i] }
 	f := func(i int) float32 { return float32(o.args[i]) }
+	if place, what, later := strings.Cut(o.do, ":"); later {
+		s.waiting[place] = append(s.waiting[place], op{tick: o.tick, do: what, args: o.args})
+		return
+	}
 	kind := func(i int) world.KindID { return []world.KindID{s.crate, s.ghost}[nth(a(i), 2)] }
 	switch o.do {
 	case "spawn":
 		s.spawn(kind(0), f(1), f(2), f(3), f(4))
+	case "defer":
+		s.deferSpawn(kind(0), f(1), f(2))
 	case "destroy":
 		if h := s.pick(a(0)); !s.controlled(h) {
 			s.world.Destroy(h)
@@ -114,6 +121,16 @@ func (c *simClient) do(o op) {
 	switch o.do {
 	case "kill":
 		s.world.Destroy(c.entity())
+	case "claim":
+		c.claim(o.args[1])
+	case "filter":
+		c.setFilter(o.args[1])
+	case "roam":
+		c.roam(o.args[1])
+	case "survey":
+		c.survey(o.args[1])
+	case "kick":
+		c.kick()
 	case "own":
 		c.own(s.pick(o.args[1]))
 	case "disown":

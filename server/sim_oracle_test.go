@@ -253,7 +253,7 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 		if got != wire.Stale {
 			s.fail("H2", "the server calls %v %v to client %d; it is dead", l.handle, got, c.number)
 		}
-		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.line.welcome, s.paced) > s.interval() {
+		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.stay()).welcome, s.paced) > s.interval() {
 			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was not told", l.handle, s.tick-l.died, c.number)
 		}
 		return
@@ -342,10 +342,12 @@ func (c *simClient) judgeInterest() {
 		p, _, placed := s.world.Body(slot)
 		shown := s.interestSlots[slot]
 		owns := c.owns(l.handle, uint32(s.world.Tick()))
+		near, far := c.allowed(l.handle)
+		far = far || !placed
 		switch distance := p.Sub(at).Len(); {
-		case (!placed || distance < simEnterRadius || owns) && !shown:
+		case (owns || near && (far || distance < simEnterRadius)) && !shown:
 			s.fail("R1", "%v is %v m away and not shown to client %d", l.handle, distance, c.number)
-		case placed && distance > simLeaveRadius && shown && !owns:
+		case !owns && !(near && (far || distance <= simLeaveRadius)) && shown:
 			s.fail("R1", "%v is %v m away and shown to client %d", l.handle, distance, c.number)
 		}
 	}

@@ -65,7 +65,12 @@ func (e *estate) note(h bulk.Handle, t tenure) {
 }
 
 // coming is the tick that the world steps to next.
-func (s *sim) coming() uint32 { return uint32(s.world.Tick()) + 1 }
+func (s *sim) coming() uint32 {
+	if s.stepping {
+		return uint32(s.world.Tick())
+	}
+	return uint32(s.world.Tick()) + 1
+}
 
 // owns says whether the client's session owned h in a tick.
 func (c *simClient) owns(h bulk.Handle, tick uint32) bool {

@@ -20,7 +20,8 @@ import (
 //	@0 link 0 10 0 20 10 60 120
 //	@12 refer 5 9
 //
-// Numbers that choose among entities or viewers are taken modulo how many there
+// An operation after the name of a function of the game's and a colon waits for it
+// to be called (sim_callbacks_test.go). Numbers that choose among entities or viewers are taken modulo how many there
 // are, so that any part of a script is a script, too.
 type script struct {
 	seed     int // of the world and of the links
@@ -48,6 +49,7 @@ var operations = map[string]string{
 	"kill":      "viewer",        // the entity that it controls
 	"flip":      "x z",           // the entity that flip made last dies, and another takes its slot
 	"flash":     "kind x z",      // an entity that no frame will hold
+	"defer":     "kind x z",      // spawned at the next moment for it
 	"push":      "entity vx vz",  //
 	"move":      "entity x z",    //
 	"refer":     "entity handle", // names any handle ever issued, dead or alive
@@ -55,6 +57,11 @@ var operations = map[string]string{
 	"own":       "viewer entity", // its session becomes an owner
 	"disown":    "viewer which",  // of those that it was given
 	"give":      "viewer which viewer",
+	"claim":     "viewer handle",     // its session becomes an owner of any handle ever issued
+	"filter":    "viewer rule",       // of what it may see
+	"roam":      "viewer steps",      // through its interest set, giving and taking
+	"survey":    "viewer entities",   // of its replica
+	"kick":      "viewer",            //
 	"gust":      "entity ticks",      // an effect follows it, for so long
 	"poke":      "viewer handle",     // commands about any handle ever issued
 	"touch":     "viewer entity",     // commands about one of those in view
@@ -172,7 +179,11 @@ func (s *script) parseOp(words []string) error {
 		}
 		o.args = append(o.args, n)
 	}
-	want, ok := operations[o.do]
+	deed := o.do
+	if _, what, later := strings.Cut(o.do, ":"); later {
+		deed = what
+	}
+	want, ok := operations[deed]
 	if !ok || len(o.args) != len(strings.Fields(want)) {
 		return fmt.Errorf("%q, want %s %s", strings.Join(words[1:], " "), o.do, want)
 	}

@@ -125,6 +125,8 @@ func (t *tally) add(o tally) {
 	t.owned += o.owned
 	t.disowned += o.disowned
 	t.gusts += o.gusts
+	t.called += o.called
+	t.kicks += o.kicks
 }
 
 // requireAll asks for some of everything: what did not happen was not tested.
@@ -141,6 +143,7 @@ func (t *tally) requireAll(tb testing.TB) {
 		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
 		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
 		"entities owned": t.owned, "and disowned": t.disowned, "effects that ended with whom they followed": t.gusts,
+		"operations from within callbacks": t.called, "sessions kicked": t.kicks,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

@@ -114,6 +114,10 @@ type sim struct {
 	over          map[*server.Session]bool
 	estates       map[*server.Session]*estate
 	gusts         []gust
+	waiting       map[string][]op         // for a function of the game's to be called, by its name
+	stepping      bool                    // the world is in the middle of a step
+	ruled         map[*server.Session]int // by which of the rules
+	kicked        map[*server.Session]bool
 	links         simtest.Conditions // of whoever connects
 	tally         tally
 	tape          *tape  // of the first client; may be nil
@@ -142,6 +146,8 @@ type tally struct {
 	owned      int // entities given to sessions, and taken from them
 	disowned   int
 	gusts      int // effects that ended with whom they followed
+	called     int // operations from within callbacks
+	kicks      int // sessions that the game ended
 }
 
 // run plays the script to its end. A failure is the first invariant found
@@ -156,7 +162,8 @@ func newSim(s *script) *sim {
 	return &sim{
 		script: s, rng: rand.New(rand.NewPCG(uint64(s.seed), 1)),
 		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*server.Session]bool{},
-		estates: map[*server.Session]*estate{},
+		estates: map[*server.Session]*estate{}, waiting: map[string][]op{},
+		ruled: map[*server.Session]int{}, kicked: map[*server.Session]bool{},
 	}
 }
 
@@ -261,13 +268,10 @@ func (s *sim) begin(first uint32, image *world.Image) {
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
 			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget,
 		},
-		Game: server.Game{
-			Join:     func(*server.Session) (world.Entity, error) { return s.avatar(), nil },
-			Leave:    s.leave,
-			Commands: map[string]server.Command{"poke": s.poked},
-		},
+		Game: s.game(),
 	})
 	s.must(err)
+	s.addSystems()
 	s.setPace(replication.FullPace)
 }
 
@@ -305,6 +309,7 @@ func (s *sim) restart() {
 
 // leave is the end of a session, for whichever client it is.
 func (s *sim) leave(p *server.Session) {
+	s.call("leave")
 	s.over[p] = true
 	s.world.Destroy(p.Entity())
 }
@@ -318,14 +323,21 @@ func (s *sim) spawn(kind world.KindID, x, z, vx, vz float32) bulk.Handle {
 	if err != nil {
 		return 0 // full: slots retire
 	}
+	identity := s.issueNew(h)
+	s.identity.Set(h, Identity{identity})
+	s.purse.Set(h, Purse{int32(identity & 0xffff)})
+	return h
+}
+
+// issueNew begins the history of a handle that was just made, under an identity
+// of its own.
+func (s *sim) issueNew(h bulk.Handle) (identity uint64) {
 	if l := s.lives[h]; l != nil {
 		s.fail("H4", "%v was handed out twice", h)
 	}
-	identity := uint64(h)*0x9e3779b97f4a7c15 ^ uint64(s.script.seed)
-	s.identity.Set(h, Identity{identity})
-	s.purse.Set(h, Purse{int32(identity & 0xffff)})
+	identity = uint64(h)*0x9e3779b97f4a7c15 ^ uint64(s.script.seed)
 	s.issue(h, identity)
-	return h
+	return identity
 }
 
 // issue begins the history of a handle.
@@ -350,8 +362,10 @@ func (s *sim) step(stir func()) {
 		c.line.deliverUp()
 	}
 	stir()
-	s.core.Tick()
-	s.record()
+	s.core.Receive()
+	s.core.Step()
+	s.record() // what snapshots are made of; sending them, the game may change it
+	s.core.Send()
 	for i := range s.clients {
 		s.clients[i].step()
 	}
@@ -410,6 +424,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 // what the server thinks it is, and that no handle lies.
 func (s *sim) settle() {
 	fair := simtest.Conditions{DelayMin: 1, DelayMax: 1}
+	clear(s.waiting)
 	s.setPace(replication.FullPace)
 	s.links = fair
 	for _, c := range s.clients {
@@ -469,6 +484,7 @@ func (s *sim) poked(p *server.Session, target world.Entity, args []byte) error {
 		s.fail("H2", "executed on %v, who is not whom the client meant", target)
 	}
 	s.world.SetVelocity(target, world.Vec3{Y: 5})
+	s.call("command")
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -47,7 +48,26 @@ func (l Link) validate() error {
 	if l.CutAt < 0 || l.CutFor < 0 {
 		errs = append(errs, fmt.Errorf("bot: a cut of %v after %v: want no less than 0", l.CutFor, l.CutAt))
 	}
+	if l.CutAt > 0 && l.CutFor == 0 {
+		errs = append(errs, fmt.Errorf("bot: a cut after %v, and not for how long", l.CutAt))
+	}
 	return errors.Join(errs...)
+}
+
+// String says what the link does, for people; empty if it does nothing.
+func (l Link) String() string {
+	var does []string
+	say := func(there bool, format string, args ...any) {
+		if there {
+			does = append(does, fmt.Sprintf(format, args...))
+		}
+	}
+	say(l.Loss > 0, "%.4g %% lost", 100*l.Loss)
+	say(l.Delay > 0 && l.Jitter == 0, "%v later", l.Delay)
+	say(l.Jitter > 0, "%v to %v later", l.Delay, l.Delay+l.Jitter)
+	say(l.Reorder > 0, "%.4g %% overtaken", 100*l.Reorder)
+	say(l.CutFor > 0, "cut after %v for %v", l.CutAt, l.CutFor)
+	return strings.Join(does, ", ")
 }
 
 // cut says whether the link is cut so long after the begin of the run.

@@ -97,4 +97,5 @@ func TestLinkIsCut(t *testing.T) {
 	}
 	require.False(t, Link{}.cut(0))
 	require.Error(t, Link{CutAt: -1}.validate())
+	require.ErrorContains(t, Link{CutAt: time.Second}.validate(), "not for how long", "nothing would be cut")
 }

@@ -19,6 +19,7 @@ var source string
 // About is what a page says of a run that its report does not know.
 type About struct {
 	Addr       string
+	Link       bot.Link
 	Began      time.Time
 	Thresholds []bot.Threshold
 }

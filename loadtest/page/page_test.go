@@ -36,6 +36,16 @@ func render(t *testing.T, r *bot.Report, about About) string {
 	return b.String()
 }
 
+// TestPageSaysTheLink: who compares two pages has to know which link was bad.
+func TestPageSaysTheLink(t *testing.T) {
+	const words = "packets each way"
+	require.NotContains(t, render(t, sample(10), About{}), words)
+	bad := bot.Link{Loss: 0.05, Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Reorder: 0.001, CutAt: time.Second, CutFor: 2 * time.Second}
+	require.Contains(t, render(t, sample(10), About{Link: bad}), words+": 5 % lost, 50ms to 60ms later, 0.1 % overtaken, cut after 1s for 2s")
+	late := bot.Link{Delay: time.Second}
+	require.Contains(t, render(t, sample(10), About{Link: late}), words+": 1s later,")
+}
+
 // TestPageIsSelfContained: nothing in it is fetched from anywhere, and what
 // comes from strangers is text.
 func TestPageIsSelfContained(t *testing.T) {

@@ -413,6 +413,23 @@ func TestTablesAreReadWhole(t *testing.T) {
 	require.ErrorIs(t, err, refused)
 }
 
+// With any bit flipped, tables are refused, or are others that say all of that file.
+func TestTablesWithAnyBitFlipped(t *testing.T) {
+	whole, err := os.ReadFile("default.tables")
+	require.NoError(t, err)
+	for n := 0; n < len(whole); n += 1 + n/50 {
+		flipped := append([]byte(nil), whole...)
+		flipped[n] ^= 1 << (n % 8)
+		read, err := wire.ParseTables(flipped)
+		if err != nil {
+			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "byte %d", n)
+			continue
+		}
+		require.Equal(t, flipped, read.Bytes(), "byte %d", n)
+		require.NotEqual(t, wire.DefaultTables().Version(), read.Version(), "byte %d", n)
+	}
+}
+
 // Whatever tables are accepted, a codec made of them reads and writes.
 func FuzzTables(f *testing.F) {
 	f.Add(0, byte(0), uint64(1))

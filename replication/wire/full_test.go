@@ -110,3 +110,43 @@ func TestFullRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Cut anywhere, and with any bit flipped, a full row is read to its end or refused,
+// and what is read is written as it was.
+func TestFullReadsAnything(t *testing.T) {
+	c, row, _, _ := codecSample(t, 8)
+	s := c.Schema()
+	for _, owned := range []bool{false, true} {
+		row.Owned = owned
+		if !owned {
+			s.HideOwned(row)
+		}
+		var w wire.BitWriter
+		s.AppendFull(&w, row)
+		bytes := w.Bytes()
+		var r wire.BitReader
+		got := blankRow(s, row)
+		for n := range bytes {
+			r.Reset(bytes[:n])
+			require.ErrorIs(t, s.ReadFull(&r, &got), &wire.Error{Code: wire.BadMessage}, "cut to %d bytes", n)
+		}
+		differs := 0
+		for bit := range len(bytes) * 8 {
+			flipped := append([]byte(nil), bytes...)
+			flipped[bit/8] ^= 1 << (bit % 8)
+			r.Reset(flipped)
+			err := s.ReadFull(&r, &got)
+			if err == nil {
+				err = wire.ExpectEnd(&r)
+			}
+			if err != nil {
+				require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "bit %d", bit)
+				continue
+			}
+			requireLawful(t, s, got)
+			require.NotEqual(t, row, got, "bit %d says nothing", bit)
+			differs++
+		}
+		require.NotZero(t, differs, "no bit is a number's")
+	}
+}

@@ -396,6 +396,10 @@ func (c *cursor) tableSet() *tableSet {
 			c.fail("tables: a weight is cut off or beyond %d", maxWeight)
 			return s
 		}
+		if n > 1 && c.rest[n-1] == 0 { // the version is of the bytes: there is one way to say it
+			c.fail("tables: a weight takes more bytes than it needs")
+			return s
+		}
 		*w, c.rest = int32(v), c.rest[n:]
 	}
 	for lane := range s.residuals {
