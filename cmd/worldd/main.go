@@ -31,7 +31,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"time"
 
@@ -88,19 +87,6 @@ const (
 	// transport little (RATIONALE.md).
 	gcPercent = 50
 )
-
-// variables is how the names of the environment's flags begin.
-const variables = "WORLDD_"
-
-// dropEmpty takes empty variables out of the environment: it is how somebody who
-// starts a container, or a unit, undoes what its maker has set there.
-func dropEmpty() {
-	for _, entry := range os.Environ() {
-		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, variables) {
-			_ = os.Unsetenv(name) // never fails for a name that is there
-		}
-	}
-}
 
 // gsoSwitch is quic-go's, read from the environment when a socket is opened.
 const gsoSwitch = "QUIC_GO_DISABLE_GSO"
@@ -177,6 +163,12 @@ func parse(args []string, std streams) (c command, status int) {
 		}
 		fmt.Fprintf(std.err, "\nworldd: %v\n", err)
 		return nil, exitUsage
+	}
+	if !parsed.Selected().Hidden { // the demo has said so already
+		if err := warnOfVariables(parser.Model, std.err); err != nil {
+			fmt.Fprintln(std.err, "worldd:", err)
+			return nil, exitError
+		}
 	}
 	c, ok := parsed.Selected().Target.Addr().Interface().(command)
 	if !ok {

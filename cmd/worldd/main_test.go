@@ -164,6 +164,19 @@ func TestAddresses(t *testing.T) {
 	require.Equal(t, "of the server that has the port", string(text))
 }
 
+// TestMisspelledVariable: a variable that is nearly a flag's is not passed over in
+// silence, and one that is somebody else's is.
+func TestMisspelledVariable(t *testing.T) {
+	t.Setenv("WORLDD_LISTN", "127.0.0.1:0")
+	t.Setenv("WORLDD_SCENARIO", "roam") // of loadtest
+	t.Setenv("WORLDD_KERNELS", "")      // of internal/cpu
+	t.Setenv("WORLDD_WORLD", "calm")
+	t.Setenv("LISTEM", "1")
+	status, _, err := worldd(t, "version")
+	require.Equal(t, exitOK, status)
+	require.Equal(t, "worldd: WORLDD_LISTN sets nothing; did you mean WORLDD_LISTEN?\n", err)
+}
+
 // TestEnvironment: a flag wins over the environment, which wins over the default.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("WORLDD_WORLD", "missing-by-environment.yaml")

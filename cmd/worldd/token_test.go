@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,14 +45,20 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, err)
 	issuer, err := token.NewIssuer(string(secret))
 	require.NoError(t, err)
-	c := bot.Config{Addr: s.addr, Fingerprint: s.fingerprint, Bots: 2, Duration: time.Second}
+	c := bot.Config{Addr: s.addr, Fingerprint: s.fingerprint, Bots: 2, Duration: time.Minute}
 	_, err = bot.Run(t.Context(), c, nil)
 	require.ErrorContains(t, err, "unauthorized")
 	c.Issuer, c.Audience = issuer, "elsewhere"
 	_, err = bot.Run(t.Context(), c, nil)
 	require.ErrorContains(t, err, "another server")
 	c.Audience = "here"
-	report, err := bot.Run(t.Context(), c, nil)
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	report, err := bot.Run(ctx, c, func(p *bot.Progress) {
+		if p.Connected == c.Bots {
+			enough()
+		}
+	})
 	require.NoError(t, err)
 	require.True(t, report.OK(), "%+v", report)
 	s.end(syscall.SIGTERM)
