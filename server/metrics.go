@@ -53,11 +53,13 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may come again.")
 	counter(r.Sessions.Lost, "worldd_connections_lost_total", "Connections that broke and whose sessions waited for their clients.")
+	counter(r.Sessions.Joined, "worldd_sessions_joined_total", "Sessions that began.")
+	counter(r.Sessions.Refused, "worldd_connections_refused_total", "Connections that were told why no session begins over them, or said no Hello in time.")
 	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Times that a client came again to its session.")
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Times that a client found its state at fault and asked for everything anew.")
 	collectInputs(r.Sessions, counter)
 	for code, n := range r.Sessions.Closed {
-		counter(n, "worldd_sessions_ended_total", "Sessions that ended, by code.", "code", code.String())
+		counter(n, "worldd_sessions_ended_total", "Sessions that ended, and connections that ended without one, by code.", "code", code.String())
 	}
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")

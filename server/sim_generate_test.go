@@ -13,7 +13,7 @@ func generate(seed uint64, viewers int) *script {
 	g := &generator{rng: rand.New(rand.NewPCG(seed, 0x51))}
 	d := g.rng.IntN
 	g.s = script{
-		seed: int(seed), first: 1, slots: 4096, hz: []int{20, 20, 30, 60}[d(4)],
+		seed: int(seed), first: 1, slots: 4096, hz: []int{20, 45, 30, 60}[d(4)],
 		budget: []int{4_000, 16_000, 64_000}[d(3)], entities: 10 + d(60), viewers: viewers, ticks: 200 + d(200),
 	}
 	if viewers > 8 {

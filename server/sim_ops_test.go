@@ -76,8 +76,8 @@ func (s *sim) setPace(pace int) {
 // interval is how many ticks there are at most between two snapshots for a client
 // while the pace is what it is.
 func (s *sim) interval() int {
-	turns := (replication.FullPace + s.pace - 1) / s.pace
-	return 60 / s.script.hz * turns
+	perTick := s.script.hz * s.pace // snapshots, of 60*FullPace
+	return (60*replication.FullPace + perTick - 1) / perTick
 }
 
 // pick returns a living handle, or 0 if nobody lives.

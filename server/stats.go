@@ -7,8 +7,8 @@ type Stats struct {
 	Joined          uint64
 	Lost            uint64 // connections of sessions that then waited for their clients
 	Resumed         uint64 // times that a client came again to its session
-	Ended           uint64
-	Refused         uint64
+	Ended           uint64 // and connections without one
+	Refused         uint64 // connections: no session began
 	Inputs          uint64 // applied, and
 	InputsLate      uint64 // of these, after their tick
 	InputsMissed    uint64 // came after their tick, when a newer one was there
