@@ -55,7 +55,7 @@ client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus systemd
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio
 `
 
 // modules: the third parties by the names used above, and the version for those

@@ -9,10 +9,6 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxUnanswered is how many commands may wait for their answers: more than a
-// server executes in ten seconds. It bounds what a silent server costs.
-const maxUnanswered = 1024
-
 var (
 	// ErrNotJoined is returned for a command while there is no connection, or
 	// before the server's welcome over a new one.
@@ -77,8 +73,8 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 	if !s.Joined() {
 		return nil, ErrNotJoined
 	}
-	if len(s.unanswered) == maxUnanswered {
-		return nil, fmt.Errorf("client: %d commands wait for their answers: send fewer", maxUnanswered)
+	if len(s.unanswered) == wire.MaxUnanswered {
+		return nil, fmt.Errorf("client: %d commands wait for their answers: send fewer", wire.MaxUnanswered)
 	}
 	s.command++
 	f := &Future{result: Result{ID: s.command, Target: target}, next: s.next}

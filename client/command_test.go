@@ -20,7 +20,7 @@ func result(m wire.Result) []byte {
 func TestFutures(t *testing.T) {
 	s := newStudio(t, 1, near, near).session
 	var all []*client.Future
-	for i := range uint32(client.MaxUnanswered) {
+	for i := range uint32(wire.MaxUnanswered) {
 		f, err := s.Command("eat", walker, nil)
 		require.NoError(t, err)
 		require.Equal(t, i+1, f.ID())
@@ -56,5 +56,5 @@ func TestFutures(t *testing.T) {
 	_, err = s.Command("eat", walker, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	stats := s.Stats()
-	require.EqualValues(t, []uint64{1024, 1, 1022}, []uint64{stats.Commands, stats.Rejected, stats.Unanswered})
+	require.EqualValues(t, []uint64{256, 1, 254}, []uint64{stats.Commands, stats.Rejected, stats.Unanswered})
 }

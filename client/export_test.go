@@ -1,8 +1,5 @@
 package client
 
-// MaxUnanswered is how many commands may wait for their answers.
-const MaxUnanswered = maxUnanswered
-
 // StatesOf is how many states are kept of e.
 func StatesOf(e *Entity) int { return len(e.states.ticks) }
 

@@ -57,8 +57,8 @@ func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)
 		if err != nil {
 			return err
 		}
-		if len(in.asked) == maxQueuedCommands {
-			return &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d commands in one tick", maxQueuedCommands)}
+		if len(in.asked) == wire.MaxUnanswered {
+			return &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d commands in one tick", wire.MaxUnanswered)}
 		}
 		in.asked = append(in.asked, command)
 	case wire.TypeResync:

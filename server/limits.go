@@ -48,10 +48,6 @@ const (
 	// change of networks or a short outage takes seconds. The client needs 4 s to
 	// notice, and 3 s for a handshake over a bad link.
 	defaultGrace = 15 * time.Second
-	// maxQueuedCommands bounds the commands that one session has waiting for
-	// the next tick: a flood costs its sender the session, not the server
-	// memory.
-	maxQueuedCommands = 256
 	// maxQueuedInputs bounds the input datagrams that one session has waiting
 	// for the next tick. The oldest goes first: inputs are repeated, and a
 	// newer acknowledgement says all that an older one said.

@@ -8,10 +8,11 @@ import (
 	"image"
 	"image/gif"
 	"image/png"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/google/renameio/v2"
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/fieldpicture"
@@ -98,8 +99,8 @@ func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
 	case err != nil:
 		return err
 	}
-	if err := os.WriteFile(c.Output, picture, 0o644); err != nil {
-		return fmt.Errorf("the picture cannot be written: %w", err)
+	if err := renameio.WriteFile(c.Output, picture, 0o644, renameio.WithTempDir(filepath.Dir(c.Output))); err != nil {
+		return fmt.Errorf("the picture %s cannot be written: %w", c.Output, err)
 	}
 	_, err = fmt.Fprintf(std.out, "%s: %s, %d bytes\n", c.Output, describeEffect(p), len(picture))
 	return err

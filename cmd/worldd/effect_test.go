@@ -198,7 +198,7 @@ func TestUnwritablePictures(t *testing.T) {
 		status, out, err := worldd(t, "effect", "render", effect, "-o", output)
 		require.Equal(t, exitError, status)
 		require.Empty(t, out)
-		require.True(t, strings.HasPrefix(err, "worldd: the picture cannot be written: open "+output), "%s", err)
+		require.True(t, strings.HasPrefix(err, "worldd: the picture "+output+" cannot be written: "), "%s", err)
 		require.Equal(t, 1, strings.Count(err, "\n"))
 	}
 }

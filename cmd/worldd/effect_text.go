@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 
 	"github.com/worldd/worldd/field"
 )
@@ -48,22 +48,7 @@ func replaceFile(path, text string) error {
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = next.WriteString(text)
-	if err = errors.Join(err, next.Chmod(info.Mode().Perm()), next.Close()); err == nil {
-		err = os.Rename(next.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
-	}
-	return nil
+	return renameio.WriteFile(path, []byte(text), 0o644, renameio.WithTempDir(filepath.Dir(path)), renameio.WithExistingPermissions())
 }
 
 // effectExplainCommand shows the compiler's work.

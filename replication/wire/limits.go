@@ -67,6 +67,11 @@ const (
 	// are cut when written: they end up in logs.
 	MaxText = 256
 
+	// MaxUnanswered is how many commands of a client may wait for their answers: as
+	// many as it may send between two ticks, since each is answered in the next one,
+	// and more than any player gives. It bounds what both sides keep.
+	MaxUnanswered = 256
+
 	// MaxCommandArgs bounds the arguments of a command.
 	MaxCommandArgs = 1024
 
