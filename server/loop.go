@@ -97,11 +97,13 @@ func (l *loop) run(ctx context.Context) (err error) {
 	l.slept = time.NewTimer(0)
 	defer l.slept.Stop()
 	due := time.Now()
+	free := due // when the tick before was done
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
 			break
 		}
-		late := time.Since(due)
+		began := time.Now()
+		late, idle := began.Sub(due), began.Sub(free)
 		if debt := late / l.interval; debt > 0 {
 			l.countLate()
 			if debt > maxDebtTicks {
@@ -114,12 +116,13 @@ func (l *loop) run(ctx context.Context) (err error) {
 			err = ErrTicksSpent
 			break
 		}
-		l.setPace(l.pacer.tick(late, l.tick()))
+		l.setPace(l.pacer.tick(min(late, idle), l.tick()))
 		l.answer()
 		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.world.TickHz()) == 0 {
 			l.publish(l.core.world.StateHash())
 		}
+		free = time.Now()
 	}
 	l.publish(l.core.world.StateHash())
 	return err

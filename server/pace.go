@@ -24,7 +24,7 @@ const (
 	calmWindows = 2 * paceWindows
 	// slowestSnapshotHz is what every client is sent, however late the ticks:
 	// below, it sees no motion but jumps, and had better be refused.
-	slowestSnapshotHz = 4
+	slowestSnapshotHz = 2
 )
 
 // pacer decides for how many snapshots there is time. The world's ticks come
@@ -58,11 +58,12 @@ func newPacer(tickHz, snapshotHz int) *pacer {
 	}
 }
 
-// tick takes what a tick took, and how late it began, and returns the pace for
-// those that follow. A stall counts no more than a tick that takes twice its time:
+// tick takes what a tick took, and for how long it could have begun and did not, and
+// returns the pace for those that follow. What it was late because the one before
+// took long is no more than that took. A stall counts no more than a tick that takes twice its time:
 // it is over when it is known, and fewer snapshots do not undo it.
-func (p *pacer) tick(late time.Duration, spent [phases]time.Duration) int {
-	p.rest += min(max(late, 0), p.interval) + min(spent[phaseReceive]+spent[phaseStep], p.interval)
+func (p *pacer) tick(idle time.Duration, spent [phases]time.Duration) int {
+	p.rest += min(max(idle, 0), p.interval) + min(spent[phaseReceive]+spent[phaseStep], p.interval)
 	p.snapshots += min(spent[phaseReplicate], 2*p.interval)
 	if p.ticks++; p.ticks == p.window {
 		p.decide()

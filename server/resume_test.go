@@ -224,8 +224,6 @@ func TestSessionIsTakenOver(t *testing.T) {
 	require.Equal(t, 1, d.core.Active())
 }
 
-// Ends that somebody wanted, and those of clients that were hardly there, know no
-// grace.
 // A Hello that was on its way for longer than its client waited takes nothing from
 // the connection that has taken its place.
 func TestLateHelloTakesNothing(t *testing.T) {
@@ -245,6 +243,8 @@ func TestLateHelloTakesNothing(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{d.core.Active(), d.core.Sessions()})
 }
 
+// Ends that somebody wanted, and those of clients that were hardly there, know no
+// grace.
 func TestNoGrace(t *testing.T) {
 	for name, end := range map[string]func(*desk, *seat){
 		"goodbye":   func(_ *desk, c *seat) { c.say(wire.Bye{}) },
