@@ -12,9 +12,9 @@ import (
 // between steps.
 type Game struct {
 	// Join admits a session and returns the entity that it controls and sees
-	// the world from, until Session.Control says another. An error refuses the session, and the client is told: a
-	// *wire.Error with its own code and detail, Unauthorized for instance, any
-	// other as ServerFull with its text.
+	// the world from, until Session.Control says another. An error refuses the
+	// session, and the client is told: a *wire.Error with its own code and detail,
+	// Unauthorized for instance, any other as ServerFull with its text.
 	Join func(s *Session) (world.Entity, error)
 	// Leave ends a session that Join admitted.
 	Leave func(s *Session)

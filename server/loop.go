@@ -218,9 +218,9 @@ func (l *loop) report() Report {
 }
 
 // drain says goodbye to all sessions and ends them, and a second time to those that
-// came before the first had begun: who comes later finds Core.isDraining. The hash stays that of the
-// last tick: what their leaving does to the world is for a tick that will not come,
-// and no replay of a recording gets there.
+// came before the first had begun: who comes later finds Core.isDraining. The hash
+// stays that of the last tick: what their leaving does to the world is for a tick
+// that will not come, and no replay of a recording gets there.
 func (l *loop) drain() {
 	for range 2 {
 		l.core.Receive()
