@@ -76,8 +76,9 @@
 // it arrives. The client measures that, as it does the delay of frames, and the
 // server lets inputs wait for their tick and applies at most one in each. Each is in
 // three datagrams; where more than one in fifty is lost, inputs are made early
-// enough for the copy in the next one to be in time. Say what is held down, not what was just pressed: an input may be lost or come too late,
-// and a later one makes up for it. What must happen once is a command.
+// enough for the copy in the next one to be in time. Say what is held down, not what
+// was just pressed: an input may be lost or come too late, and a later one makes up
+// for it. What must happen once is a command.
 //
 // # Commands
 //

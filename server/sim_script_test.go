@@ -21,8 +21,8 @@ import (
 //	@12 refer 5 9
 //
 // An operation after the name of a function of the game's and a colon waits for it
-// to be called (sim_callbacks_test.go). Numbers that choose among entities or viewers are taken modulo how many there
-// are, so that any part of a script is a script, too.
+// to be called (sim_callbacks_test.go). Numbers that choose among entities or viewers
+// are taken modulo how many there are, so that any part of a script is a script, too.
 type script struct {
 	seed     int // of the world and of the links
 	first    int // generation; negative: so many below the last

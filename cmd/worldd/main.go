@@ -11,8 +11,8 @@
 //
 // A world is one of the embedded ones, "storm" and "calm", or a file. What a
 // flag sets may also come from the environment, as WORLDD_LISTEN, WORLDD_WORLD
-// and so on (an empty one counts as none), and some of it from the world file: flags win over the environment,
-// the environment over the file, the file over defaults.
+// and so on (an empty one counts as none), and some of it from the world file: flags
+// win over the environment, the environment over the file, the file over defaults.
 //
 //	flags, WORLDD_* ──► serve ──► scenes.Load, Build ──► game ──► server.Server ══ QUIC
 //	                    demo  ──► the same, on a free loopback port
