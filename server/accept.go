@@ -102,11 +102,11 @@ func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
 	s.connections.Go(func() { s.readDatagrams(c, peer, blame) })
 	s.readStream(c, peer, blame)
 	<-conn.Context().Done()
+	log.Info("ended", endOf(c)...) // before the tick ends what is over by itself
 	if closedByClient(conn) {
 		peer.Left()
 	}
 	peer.Gone()
-	log.Info("ended", endOf(conn)...)
 }
 
 // closedByClient says whether the client ended a connection that it had no
@@ -116,22 +116,25 @@ func closedByClient(conn *quic.Conn) bool {
 	return errors.As(context.Cause(conn.Context()), &app) && app.Remote && wire.Code(app.ErrorCode) == wire.OK
 }
 
-// endOf says for the log how a connection ended: who closed it, with which
-// code, whose fault that is, and what the server told the client besides.
-func endOf(conn *quic.Conn) []zap.Field {
+// endOf says for the log how a connection ended: who ended it, with which
+// code, whose fault that is, and what the server told the client besides. What
+// the server had decided counts, even if the client, which reads it on the
+// stream, was the first to close.
+func endOf(c *quicConn) []zap.Field {
 	var app *quic.ApplicationError
-	err := context.Cause(conn.Context())
-	if !errors.As(err, &app) {
-		return []zap.Field{zap.String("by", "transport"), zap.Error(err)}
-	}
-	code := wire.Code(min(app.ErrorCode, 1<<16-1))
+	err := context.Cause(c.conn.Context())
+	code, why, decided := c.sentence()
 	who := "server"
-	if app.Remote || code == wire.OK { // the server closes with OK only after a Bye
-		who = "client"
+	switch {
+	case decided && code != wire.OK: // the server ends with OK only after a Bye
+	case !errors.As(err, &app):
+		return []zap.Field{zap.String("by", "transport"), zap.Error(err)}
+	default:
+		who, code = "client", wire.Code(min(app.ErrorCode, 1<<16-1))
 	}
 	fields := []zap.Field{zap.String("by", who), zap.Stringer("code", code), zap.Stringer("fault", code.Info().Fault)}
-	if !app.Remote && app.ErrorMessage != "" {
-		fields = append(fields, zap.String("why", app.ErrorMessage))
+	if why != "" {
+		fields = append(fields, zap.String("why", why))
 	}
 	return fields
 }

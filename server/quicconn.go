@@ -93,6 +93,13 @@ func (c *quicConn) Close(code wire.Code, text string) {
 	}
 }
 
+// sentence is with what the server ended the connection, or is about to.
+func (c *quicConn) sentence() (code wire.Code, text string, decided bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.code, c.text, c.ending
+}
+
 // reason is the part of text that a close frame carries: one that does not fit
 // into a packet is never sent.
 func reason(text string) string {

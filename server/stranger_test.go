@@ -3,8 +3,10 @@ package server_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
+	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -98,6 +100,26 @@ func TestLogSaysWhy(t *testing.T) {
 		}
 	}
 	require.Equal(t, []any{"of another shard"}, whys)
+}
+
+// TestLogSaysWhoRefused: a client that is refused reads it on the stream and
+// may close before the server does, which makes it no less the server's doing.
+func TestLogSaysWhoRefused(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	conn, stream := h.raw()
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version + 1}))
+	require.NoError(t, err)
+	_, err = io.ReadAll(stream)
+	require.NoError(t, err)
+	require.NoError(t, conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), ""))
+	h.stop()
+	h.ended <- <-h.ended // the log is complete
+	entries := logs.FilterMessage("ended").All()
+	require.NotEmpty(t, entries)
+	fields := entries[0].ContextMap()
+	require.Equal(t, "server", fields["by"])
+	require.Equal(t, wire.ProtocolVersion.String(), fields["code"])
 }
 
 // TestGarbageIsLoggedOnce: an attacker must not fill the log, whatever lanes
