@@ -31,6 +31,7 @@ const module = "github.com/worldd/worldd"
 // listed may not exist. C is cgo.
 const graph = `
 internal/invariants
+internal/mutate
 internal/simtest
 internal/fault
 internal/cpu        x/sys

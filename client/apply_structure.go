@@ -8,9 +8,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// ApplyStructure applies the body of a Structure message, and then every
-// datagram that was waiting for it. An error is the server's fault and final:
-// the lane is reliable, so nothing that follows could be right.
+// ApplyStructure applies the body of a Structure message, whole or not at all, and
+// then every datagram that was waiting for it. An error is the server's fault and
+// final: the lane is reliable, so nothing that follows could be right.
 func (r *Replica) ApplyStructure(body []byte) error {
 	message, err := wire.ParseStructure(body)
 	if err != nil {
@@ -19,15 +19,14 @@ func (r *Replica) ApplyStructure(body []byte) error {
 	if message.First != r.applied+1 {
 		return protocolError("structure record %d follows %d", message.First, r.applied)
 	}
-	for record, err := range message.Records() {
-		if err != nil {
-			return err
-		}
-		r.applied++
-		if err := r.applyRecord(record, message.Tick); err != nil {
-			return err
-		}
+	if err := r.checkRecords(message); err != nil {
+		return err
 	}
+	for record := range message.Records() {
+		r.applied++
+		r.applyRecord(record, message.Tick)
+	}
+	clear(r.entering)
 	r.release()
 	return nil
 }
@@ -36,18 +35,16 @@ func protocolError(format string, args ...any) error {
 	return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf(format, args...)}
 }
 
-func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
+// applyRecord applies a record that checkRecords has seen.
+func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 	h := record.Handle
-	if !h.Valid() || h.Index() >= r.maxSlots || h.Generation() < r.floor {
-		return protocolError("%v of impossible handle %v", record.Op, h)
-	}
 	c := r.cells.at(h.Index())
 	if h.Generation() < c.generation && !fault.AcceptOldEnter {
-		return nil // about a tenant that is known to be gone (H1)
+		return // about a tenant that is known to be gone (H1)
 	}
 	switch record.Op {
 	case wire.OpEnter:
-		return r.enter(c, record, tick)
+		r.enter(c, record, tick)
 	case wire.OpLeave:
 		if h.Generation() == c.generation && c.state == wire.Live {
 			r.drop(c)
@@ -62,7 +59,6 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) error {
 	case wire.OpDestroy:
 		r.destroy(c, h, record.Reason)
 	}
-	return nil
 }
 
 // destroy closes the cell for h and for every generation before it. A handle
@@ -103,19 +99,9 @@ func (r *Replica) tellDestroyed(h bulk.Handle, why wire.Reason) {
 	}
 }
 
-func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
-	h := record.Handle
-	if c.state == wire.Stale && h.Generation() == c.generation && !fault.AcceptSecondEnter {
-		return protocolError("enter of %v, which was destroyed", h)
-	}
-	row := wire.Row{Owned: record.Reason == wire.ReasonOwned && !fault.OwnNothing, Words: make([]uint32, r.codec.Schema().Words())}
-	r.reader.Reset(record.Row)
-	if err := r.codec.Schema().ReadFull(&r.reader, &row); err != nil {
-		return err
-	}
-	if err := wire.ExpectEnd(&r.reader); err != nil {
-		return err
-	}
+func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
+	h, row := record.Handle, r.entering[r.entered]
+	r.entered++
 	r.replace(c, h)
 	e := &Entity{
 		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row, place: len(r.entities),
@@ -127,7 +113,6 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) error {
 	if f := r.observer.Enter; f != nil {
 		f(e)
 	}
-	return nil
 }
 
 // drop takes the live entity out of the replica.

@@ -17,6 +17,9 @@ var (
 	// answer came: nobody on this side can know whether it was executed. It is not
 	// sent again by itself, so it is executed at most once.
 	ErrUnanswered = errors.New("client: the connection broke before the answer: it is unknown whether the command was executed")
+	// ErrTooManyCommands is returned for a command while wire.MaxUnanswered of them
+	// wait for their answers: the server would end the session for one more.
+	ErrTooManyCommands = fmt.Errorf("client: %d commands wait for their answers: send fewer", wire.MaxUnanswered)
 )
 
 // Result is the server's answer to a command.
@@ -55,8 +58,8 @@ func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.
 
 // Command asks the server to execute a command once. target may be zero for a
 // command about no entity; args is one msgpack value, or nil. An error is the
-// caller's or ErrNotJoined, and nothing was sent: the server would end the session
-// for it.
+// caller's, ErrNotJoined or ErrTooManyCommands, and nothing was sent: the server
+// would end the session for it.
 func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
 		return nil, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
@@ -74,7 +77,7 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 		return nil, ErrNotJoined
 	}
 	if len(s.unanswered) == wire.MaxUnanswered {
-		return nil, fmt.Errorf("client: %d commands wait for their answers: send fewer", wire.MaxUnanswered)
+		return nil, ErrTooManyCommands
 	}
 	s.command++
 	f := &Future{result: Result{ID: s.command, Target: target}, next: s.next}

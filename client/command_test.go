@@ -27,7 +27,7 @@ func TestFutures(t *testing.T) {
 		all = append(all, f)
 	}
 	_, err := s.Command("eat", walker, nil)
-	require.ErrorContains(t, err, "send fewer")
+	require.ErrorIs(t, err, client.ErrTooManyCommands)
 
 	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1 << 20, Verdict: wire.Live})), "to nothing that was asked")
 	_, done := all[0].Poll()

@@ -139,7 +139,7 @@ func ExampleClient() {
 	game.whistle()
 	vsync := time.NewTicker(time.Second / 60)
 	defer vsync.Stop()
-	for game.shown < 8 { // a second of the way, and what it takes to get going
+	for game.shown < 8 || len(game.asked) > 0 { // a second of the way, and what it takes to get going
 		if err := game.frame(); err != nil {
 			panic(err)
 		}

@@ -139,10 +139,13 @@ func Example() {
 		}
 	}
 	command := func(name string, target bulk.Handle, args []byte) {
-		if _, err := c.Command(name, target, args); err != nil {
+		asked, err := c.Command(name, target, args)
+		if err != nil {
 			panic(err)
 		}
-		if err := c.Update(); err != nil { // sends it
+		// What it does may be seen before or after the answer comes: they take
+		// different ways.
+		if _, err := asked.Wait(ctx); err != nil {
 			panic(err)
 		}
 	}

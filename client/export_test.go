@@ -1,5 +1,7 @@
 package client
 
+import "github.com/worldd/worldd/bulk"
+
 // StatesOf is how many states are kept of e.
 func StatesOf(e *Entity) int { return len(e.states.ticks) }
 
@@ -8,3 +10,53 @@ func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
 
 // Crowded says whether so many inputs wait that a Client sends them unasked.
 func (s *Session) Crowded() bool { return s.inputs.unsent >= maxUnsent }
+
+// HeldDatagrams is how many wait for their structure, and MaxHeld the most.
+func (r *Replica) HeldDatagrams() int { return len(r.held) }
+
+const MaxHeld = maxHeld
+
+// TenantOf is who is live in a slot; 0: nobody.
+func (r *Replica) TenantOf(slot uint32) bulk.Handle {
+	if c := r.cells.peek(slot); c != nil && c.entity != nil {
+		return c.entity.handle
+	}
+	return 0
+}
+
+// Digest is a sum over all that was published and all that later rows may stand on:
+// cells, entities, their states, and what is acknowledged.
+func (r *Replica) Digest() uint64 {
+	d := digest(1)
+	d.add(uint64(r.applied), uint64(r.acks.newest), r.acks.mask, uint64(r.tick), uint64(r.before), uint64(len(r.entities)))
+	for i, page := range r.cells.pages {
+		for j := 0; page != nil && j < len(page); j++ {
+			if c := &page[j]; c.generation != 0 {
+				d.add(uint64(i*cellPage+j), uint64(c.generation), uint64(c.state))
+			}
+		}
+	}
+	for _, e := range r.entities {
+		d.add(uint64(e.handle), uint64(e.kind), uint64(e.entered), uint64(e.tick), uint64(e.row.Mask))
+		if e.row.Owned {
+			d.add(1)
+		}
+		s := &e.states
+		d.add(uint64(s.named), uint64(s.floor))
+		for _, words := range [][]uint32{e.row.Words, s.ticks, s.since, s.words} {
+			for _, w := range words {
+				d.add(uint64(w))
+			}
+		}
+	}
+	return uint64(d)
+}
+
+type digest uint64
+
+func (d *digest) add(numbers ...uint64) {
+	for _, n := range numbers {
+		*d = (*d ^ digest(n)) * 0x9e3779b97f4a7c15
+		*d ^= *d >> 29
+	}
+}

@@ -47,6 +47,9 @@ type Replica struct {
 	anchored   *decodedRow // this row, in
 	anchorPart int         // this component
 	reader     wire.BitReader
+	entering   []wire.Row          // those of the Structure message that is applied, of which
+	entered    int                 // so many have been, and
+	foreseen   map[uint32]foreseen // what it makes of the cells, by slot
 	stats      ReplicaStats
 }
 

@@ -138,8 +138,11 @@ func (s *Session) message(kind byte, body []byte) error {
 		return s.answered(body)
 	case wire.TypeControl:
 		m, err := wire.ParseControl(body)
+		if err != nil {
+			return err
+		}
 		s.entity = m.Entity
-		return err
+		return nil
 	case wire.TypePad:
 		_, err := wire.ParsePad(body)
 		return err

@@ -21,9 +21,11 @@ import (
 )
 
 const (
-	// adminTimeout bounds a question to the operator's port. It is asked once a
-	// second, between two samples.
-	adminTimeout = 500 * time.Millisecond
+	// firstAnswer is how long the operator's port may take for its first answer,
+	// without which there is no run, and sampleAnswer for those between two samples,
+	// of which there is one a second.
+	firstAnswer  = 10 * time.Second
+	sampleAnswer = 500 * time.Millisecond
 	// longestProfile is how much of a long plateau is profiled: enough for
 	// thousands of samples.
 	longestProfile = 30 * time.Second
@@ -74,8 +76,6 @@ func (a *admin) get(ctx context.Context, path string) (io.ReadCloser, error) {
 
 // now asks the server for its metrics.
 func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
-	defer cancel()
 	body, err := a.get(ctx, "/metrics")
 	if err != nil {
 		return nil, err
@@ -101,6 +101,13 @@ func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
 		}
 	}
 	return now, nil
+}
+
+// within is now for who cannot wait for longer.
+func (a *admin) within(ctx context.Context, limit time.Duration) (*bot.ServerNow, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return a.now(ctx)
 }
 
 // ticks takes the server's ticks from its metrics, and returns the mean of those

@@ -173,7 +173,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error) {
 	live := bot.NewLive(stderr, f.admin != nil)
 	if f.admin != nil {
-		if _, err := f.admin.now(ctx); err != nil { // better now than after the run
+		if _, err := f.admin.within(ctx, firstAnswer); err != nil { // better now than after the run
 			return nil, err
 		}
 		defer http.DefaultClient.CloseIdleConnections()
@@ -182,7 +182,7 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 	var plateau meters // at its begin
 	report, err := bot.Run(ctx, f.config(), func(p *bot.Progress) {
 		if f.admin != nil {
-			p.Server, _ = f.admin.now(ctx) // a second without an answer is a gap in the plot
+			p.Server, _ = f.admin.within(ctx, sampleAnswer) // a second without an answer is a gap in the plot
 			if plateau.asked.IsZero() && p.ElapsedS >= f.config().RampEnd().Seconds() {
 				plateau = f.admin.meters
 			}

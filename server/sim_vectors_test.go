@@ -397,6 +397,7 @@ func (k *stock) brokenStructure() {
 	short.Row, long.Row = e.Row[:len(e.Row)-1], append(slices.Clone(e.Row), 0)
 	add("row cut short", "an Enter whose row ends early", structure(1, short))
 	add("row too long", "an Enter with a byte after its row", structure(1, long))
+	add("half of it is good", "an Enter, and another whose row ends early: neither is applied", structure(1, e, short))
 	ends(wire.BadMessage, "before Welcome", "the first message is Structure", stream(structure(1, e)))
 	add("two Welcomes", "a second Welcome", k.opening)
 	add("unknown message", "a type of message that is not a server's", wire.AppendFrame(nil, 99, nil))

@@ -53,11 +53,12 @@ func FuzzStream(f *testing.F) {
 func FuzzState(f *testing.F) {
 	s := sampleSchema(f)
 	d, tenants, _ := sampleState(f, s)
+	codec := wire.NewCodec(s, wire.DefaultTables())
 	f.Add(d)
 	f.Add(d[:22])
 	f.Add(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1}))
 	f.Fuzz(func(t *testing.T, d []byte) {
-		h, rows, err := readState(s, d, tenants)
+		h, rows, err := readState(codec, d, tenants)
 		if err != nil {
 			code := wire.CodeOf(err)
 			require.True(t, code == wire.BadMessage || code == wire.IdentityFault, "%v", err)

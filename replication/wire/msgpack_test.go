@@ -29,6 +29,28 @@ func TestCheckMsgpackAccepts(t *testing.T) {
 	}
 }
 
+// With any bit flipped, a value is refused, or is one that a decoder reads whole and
+// writes again in as many bytes at most.
+func TestMsgpackWithAnyBitFlipped(t *testing.T) {
+	taken := 0
+	for _, value := range msgpackValues(t) {
+		for bit := range len(value) * 8 {
+			flipped := bytes.Clone(value)
+			flipped[bit/8] ^= 1 << (bit % 8)
+			if err := wire.CheckMsgpack(flipped); err != nil {
+				require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "bit %d of %x", bit, value)
+				continue
+			}
+			taken++
+			left := bytes.NewReader(flipped)
+			d := msgpack.NewDecoder(left)
+			require.NoError(t, d.Skip(), "bit %d of %x", bit, value)
+			require.Zero(t, left.Len(), "bit %d of %x", bit, value)
+		}
+	}
+	require.Greater(t, taken, 1000)
+}
+
 func TestCheckMsgpackRefuses(t *testing.T) {
 	deep := bytes.Repeat([]byte{0x91}, wire.MaxMsgpackDepth+1)
 	for name, b := range map[string][]byte{

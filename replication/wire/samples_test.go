@@ -164,8 +164,8 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 
 // readState reads the datagram of sampleState with the package's own readers, as
 // a client does; which row has an anchor is known.
-func readState(s *wire.Schema, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []wire.Row, error) {
-	c := wire.NewCodec(s, wire.DefaultTables())
+func readState(c *wire.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []wire.Row, error) {
+	s := c.Schema()
 	var r wire.BitReader
 	h, err := wire.ParseStateHeader(d, &r)
 	if err != nil || h.Rows == 0 {
@@ -301,6 +301,7 @@ func samples(t testing.TB) []sample {
 		body = wire.AppendRecord(body, r)
 	}
 	state, tenants, rows := sampleState(t, s)
+	codec := wire.NewCodec(s, wire.DefaultTables())
 	input := wire.Input{
 		Stamp: 1_000_000,
 		Ack:   wire.Ack{Seen: true, Newest: 77, Mask: 0xfedc_ba98_7654_3210, Structure: 9},
@@ -336,7 +337,7 @@ func samples(t testing.TB) []sample {
 		ofMessage("control", wire.Control{Entity: bulk.NewHandle(17, 5)}, wire.ParseControl),
 		ofMessage("goodbye", wire.Goodbye{Code: wire.Draining, Text: "back at noon"}, wire.ParseGoodbye),
 		{"state", 0, state, stateContent{header, rows}, func(b []byte) (any, error) {
-			h, rows, err := readState(s, b, tenants)
+			h, rows, err := readState(codec, b, tenants)
 			return stateContent{h, rows}, err
 		}},
 		{"input", 0, input.Append(nil), input, func(b []byte) (any, error) { return wire.ParseInput(b) }},

@@ -1,0 +1,413 @@
+package client_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/mutate"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+var mutantsFlag = flag.Int("mutants", 6_000, "how many mutants the tests of that name make, each")
+
+// tape is what a server sent to a client.
+type tape struct {
+	schema  *wire.Schema
+	codec   *wire.Codec
+	welcome wire.Welcome
+	steps   []sent
+}
+
+// sent is a message of the stream, or a datagram.
+type sent struct {
+	kind byte // wire.TypeState: a datagram
+	body []byte
+}
+
+// recorder is the connection of a well-behaved client that notes what it is sent.
+type recorder struct {
+	t       testing.TB
+	tape    *tape
+	frames  wire.FrameReader
+	session *client.Session
+	peer    *server.Peer
+	now     time.Duration
+}
+
+func (c *recorder) SendStream(p []byte) bool {
+	c.frames.Feed(p)
+	for {
+		kind, body, ok, err := c.frames.Next()
+		require.NoError(c.t, err)
+		if !ok {
+			break
+		}
+		c.tape.steps = append(c.tape.steps, sent{kind, append([]byte(nil), body...)})
+	}
+	require.NoError(c.t, c.session.ReceiveStream(p))
+	return true
+}
+
+func (c *recorder) SendSnapshot(ds [][]byte) {
+	for _, d := range ds {
+		c.tape.steps = append(c.tape.steps, sent{wire.TypeState, append([]byte(nil), d...)})
+		_, err := c.session.ReceiveDatagram(d, c.now)
+		require.NoError(c.t, err)
+	}
+}
+
+func (c *recorder) Close(code wire.Code, text string) {
+	require.Fail(c.t, "closed", "%v %s", code, text)
+}
+
+// record has a server play two seconds of a small busy world to a client: bodies,
+// riders that turn and are carried, friends, purses of their own, lives that end.
+func record(t testing.TB) *tape {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](s, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[rider](s, "rider"))
+	require.NoError(t, wire.AddComponent[friend](s, "friend"))
+	require.NoError(t, wire.AddComponent[vectorPurse](s, "purse"))
+	w, err := world.New(world.Config{Seed: 1, MaxEntities: 256})
+	require.NoError(t, err)
+	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
+	require.NoError(t, err)
+	riders, err := world.Register[rider](w, "rider")
+	require.NoError(t, err)
+	friends, err := world.Register[friend](w, "friend")
+	require.NoError(t, err)
+	purses, err := world.Register[vectorPurse](w, "purse")
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(1, 1))
+	var all []bulk.Handle
+	spawn := func() bulk.Handle {
+		h, err := w.Spawn(crate, world.Vec3{X: random.Float32()*40 - 20, Y: 0.5, Z: random.Float32()*40 - 20}, world.Vec3{})
+		require.NoError(t, err)
+		riders.Set(h, rider{Facing: [4]float32{0, 0, 0, 1}})
+		purses.Set(h, vectorPurse{int32(len(all))})
+		all = append(all, h)
+		return h
+	}
+	core, err := server.NewCore(server.CoreConfig{
+		World: w, Schema: s, Epoch: 7, Random: rand.NewChaCha8([32]byte{1}),
+		Replication: replication.Config{EnterRadius: 15, LeaveRadius: 18, SnapshotHz: 30},
+		Game: server.Game{
+			Join:     func(*server.Session) (world.Entity, error) { return spawn(), nil },
+			Commands: map[string]server.Command{"poke": func(*server.Session, world.Entity, []byte) error { return nil }},
+		},
+	})
+	require.NoError(t, err)
+	for range 50 {
+		spawn()
+	}
+	c := &recorder{t: t, tape: &tape{schema: s, codec: wire.NewCodec(s, wire.DefaultTables())}}
+	c.session, err = client.NewSession(client.SessionConfig{Schema: s})
+	require.NoError(t, err)
+	c.peer = core.Open(c)
+	for tick := range 120 {
+		c.now += time.Second / 60
+		if p := c.session.TakeStream(); p != nil {
+			require.NoError(t, c.peer.ReceiveStream(p))
+		}
+		if d := c.session.Input(c.now); d != nil && tick%5 != 4 { // some are lost
+			_, err := c.peer.ReceiveDatagram(d)
+			require.NoError(t, err)
+		}
+		for range 8 {
+			h := all[random.IntN(len(all))]
+			turn := float32(tick%40) / 40
+			r := rider{Position: [3]float32{random.Float32(), turn, 3}, Facing: [4]float32{turn, 0, 1 - turn, 0.5}, Lit: tick%2 == 0}
+			if random.IntN(2) == 0 {
+				r.On = all[random.IntN(len(all))]
+			}
+			riders.Set(h, r)
+			friends.Set(h, friend{all[random.IntN(len(all))]})
+			w.SetVelocity(h, world.Vec3{X: random.Float32()*20 - 10, Z: random.Float32()*20 - 10})
+		}
+		if i := random.IntN(len(all)); tick%4 == 0 && all[i] != c.session.Controlled() {
+			w.Destroy(all[i])
+			all[i] = all[len(all)-1]
+			all = all[:len(all)-1]
+			spawn()
+		}
+		if tick%20 == 10 {
+			_, err := c.session.Command("poke", 0, nil)
+			require.NoError(t, err)
+		}
+		core.Tick()
+	}
+	c.tape.welcome, _ = c.session.Welcome()
+	return c.tape
+}
+
+// of are the bodies of one kind.
+func (p *tape) of(kind byte) (all [][]byte) {
+	for _, s := range p.steps {
+		if s.kind == kind {
+			all = append(all, s.body)
+		}
+	}
+	return all
+}
+
+// stream are the bodies of all messages of the stream.
+func (p *tape) stream() (all [][]byte) {
+	for _, s := range p.steps {
+		if s.kind != wire.TypeState && len(s.body) > 0 {
+			all = append(all, s.body)
+		}
+	}
+	return all
+}
+
+// replica is one that has applied what a server sent up to a step.
+func (p *tape) replica(t testing.TB, steps int) *client.Replica {
+	r := client.NewReplica(p.codec, p.welcome.GenerationFloor, p.welcome.MaxSlots, client.Observer{})
+	for _, s := range p.steps[:steps] {
+		var err error
+		switch s.kind {
+		case wire.TypeStructure:
+			err = r.ApplyStructure(s.body)
+		case wire.TypeState:
+			_, err = r.ApplyState(s.body)
+		}
+		require.NoError(t, err)
+	}
+	return r
+}
+
+// allocated is how many bytes were allocated since the start.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// hostileBatch is how many mutants are handed to one replica, before the next
+// begins anew.
+const hostileBatch = 128
+
+func mutantBatches(t testing.TB) int {
+	n := *mutantsFlag
+	if testing.Short() {
+		n /= 4
+	}
+	return (n + hostileBatch - 1) / hostileBatch
+}
+
+// TestMutantStates hands State datagrams that were changed to replicas that hold the
+// states which the rows stand on: what is refused changes nothing, and what is taken
+// is taken whole. Half of them name what the replica has, and have a right fold, so
+// that their rows are looked at.
+func TestMutantStates(t *testing.T) {
+	p := record(t)
+	datagrams := p.of(wire.TypeState)
+	s := mutate.NewSource(1, datagrams...)
+	var outcomes [client.Faulty + 1]int
+	refused := 0
+	for batch := range mutantBatches(t) {
+		at := len(p.steps)/4 + s.IntN(len(p.steps)*3/4)
+		r := p.replica(t, at)
+		digest, before := r.Digest(), allocated()
+		for i := range hostileBatch {
+			d := s.Next()
+			if s.IntN(4) > 0 {
+				for at < len(p.steps)-1 && p.steps[at].kind != wire.TypeState {
+					at++
+				}
+				d = s.Of(p.steps[at].body)
+			}
+			if s.IntN(8) > 0 {
+				plausible(r, d, s.IntN(4))
+			}
+			outcome, err := r.ApplyState(d)
+			require.LessOrEqual(t, r.HeldDatagrams(), client.MaxHeld)
+			now := r.Digest()
+			switch {
+			case err != nil:
+				refused++
+				require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "batch %d, mutant %d: %x", batch, i, d)
+			case outcome == client.Applied:
+				outcomes[outcome]++
+				digest = now
+				continue
+			default:
+				outcomes[outcome]++
+			}
+			require.Equal(t, digest, now, "batch %d, mutant %d: outcome %v, %v, and yet something has changed: %x", batch, i, outcome, err, d)
+		}
+		require.Less(t, allocated()-before, uint64(4<<20), "bytes allocated for %d datagrams", hostileBatch)
+	}
+	t.Logf("%d applied, %d held, %d duplicate, %d unreadable, %d faulty, %d refused", outcomes[client.Applied], outcomes[client.Held],
+		outcomes[client.Duplicate], outcomes[client.Unreadable], outcomes[client.Faulty], refused)
+	for outcome, n := range outcomes {
+		require.NotZero(t, n, "outcome %d", outcome)
+	}
+	require.NotZero(t, refused)
+}
+
+// Places in the header of a State datagram.
+const (
+	stateSeqAt       = 7
+	stateStructureAt = 15
+	stateFoldAt      = 19
+)
+
+// plausible makes a datagram one that is looked at: its number is new, its structure
+// is there, and its fold is that of the entities which it means.
+func plausible(r *client.Replica, d []byte, ahead int) {
+	if len(d) < stateFoldAt+3 {
+		return
+	}
+	binary.LittleEndian.PutUint32(d[stateSeqAt:], r.Ack().Newest+1+uint32(ahead))
+	binary.LittleEndian.PutUint32(d[stateStructureAt:], r.Structure())
+	var bits wire.BitReader
+	h, err := wire.ParseStateHeader(d, &bits)
+	if err != nil || h.Rows == 0 {
+		return
+	}
+	coding := wire.ReadRowCoding(&bits, h.Tick)
+	var fold uint64
+	slot := uint32(0)
+	for range h.Rows {
+		skip, _ := wire.ReadRowHeader(&bits, coding, h.Tick)
+		if bits.Err() != nil {
+			return
+		}
+		slot += skip
+		fold = wire.Fold(fold, r.TenantOf(slot))
+		slot++
+	}
+	binary.LittleEndian.PutUint16(d[stateFoldAt:], wire.Fold16(fold))
+}
+
+// TestMutantStructure does the same with Structure messages.
+func TestMutantStructure(t *testing.T) {
+	p := record(t)
+	s := mutate.NewSource(2, p.of(wire.TypeStructure)...)
+	taken, refused := 0, 0
+	for batch := range mutantBatches(t) {
+		at := s.IntN(len(p.steps))
+		r := p.replica(t, at)
+		digest, before := r.Digest(), allocated()
+		for i := range hostileBatch {
+			body := s.Next()
+			if s.IntN(4) > 0 {
+				for at < len(p.steps)-1 && p.steps[at].kind != wire.TypeStructure {
+					at++
+				}
+				body = s.Of(p.steps[at].body)
+			}
+			if s.IntN(8) > 0 {
+				body = renumbered(body, r.Structure()+1)
+			}
+			err := r.ApplyStructure(body)
+			now := r.Digest()
+			if err == nil {
+				taken++
+				digest = now
+				continue
+			}
+			refused++
+			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "batch %d, mutant %d: %x", batch, i, body)
+			require.Equal(t, digest, now, "batch %d, mutant %d: %v, and yet something has changed: %x", batch, i, err, body)
+		}
+		require.Less(t, allocated()-before, uint64(hostileBatch*(128<<10)), "bytes allocated for %d messages", hostileBatch)
+	}
+	t.Logf("%d taken, %d refused", taken, refused)
+	require.NotZero(t, taken)
+	require.NotZero(t, refused)
+}
+
+// renumbered is a Structure message that begins with another record.
+func renumbered(body []byte, first uint32) []byte {
+	_, n := binary.Uvarint(body)
+	if n <= 0 {
+		return body
+	}
+	return append(binary.AppendUvarint(nil, uint64(first)), body[n:]...)
+}
+
+// TestMutantStreams hands single messages that were changed to sessions in the
+// middle of their stay: one that is refused ends the session by name, and changes
+// nothing of what the game sees.
+func TestMutantStreams(t *testing.T) {
+	p := record(t)
+	s := mutate.NewSource(3, p.stream()...)
+	taken, refused := 0, 0
+	var types [1 << 8]int
+	for batch := range mutantBatches(t) {
+		at := s.IntN(len(p.steps))
+		for i := range hostileBatch {
+			if i%(hostileBatch/8) == 0 {
+				at = s.IntN(len(p.steps))
+			}
+			session := p.session(t, min(at, 4)) // what a message can meet is there by then
+			step := p.steps[at]
+			for step.kind == wire.TypeState || len(step.body) == 0 {
+				step = p.steps[s.IntN(len(p.steps))]
+			}
+			kind, body := step.kind, s.Of(step.body)
+			if s.IntN(16) == 0 {
+				kind = byte(s.IntN(32))
+			}
+			types[kind]++
+			before := sessionDigest(session)
+			err := session.ReceiveStream(wire.AppendFrame(nil, kind, body))
+			if err == nil {
+				taken++
+				continue
+			}
+			refused++
+			var typed *wire.Error
+			require.True(t, errors.As(err, &typed), "%v", err)
+			require.Equal(t, before, sessionDigest(session), "batch %d, mutant %d: %v, and yet something has changed: type %d, %x", batch, i, err, kind, body)
+			require.ErrorIs(t, session.ReceiveStream(nil), err, "an error is final")
+		}
+	}
+	t.Logf("%d taken, %d refused", taken, refused)
+	for _, kind := range []byte{wire.TypeWelcome, wire.TypeStructure, wire.TypeResult, wire.TypeControl} {
+		require.NotZero(t, types[kind], "type %d", kind)
+	}
+	require.NotZero(t, taken)
+	require.NotZero(t, refused)
+}
+
+// session is one that has been sent the first steps.
+func (p *tape) session(t testing.TB, steps int) *client.Session {
+	s, err := client.NewSession(client.SessionConfig{Schema: p.schema})
+	require.NoError(t, err)
+	for _, step := range p.steps[:steps] {
+		if step.kind == wire.TypeState {
+			_, err = s.ReceiveDatagram(step.body, 0)
+		} else {
+			err = s.ReceiveStream(wire.AppendFrame(nil, step.kind, step.body))
+		}
+		require.NoError(t, err)
+	}
+	return s
+}
+
+// sessionDigest is what a game sees of a session.
+func sessionDigest(s *client.Session) [3]uint64 {
+	d := [3]uint64{uint64(s.Controlled())}
+	if w, ok := s.Welcome(); ok {
+		d[1] = w.Session
+	}
+	if r := s.Replica(); r != nil {
+		d[2] = r.Digest()
+	}
+	return d
+}
