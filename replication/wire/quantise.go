@@ -63,7 +63,13 @@ func (f *field) number(x float64) uint32 {
 	if x != x {
 		x = 0
 	}
-	v := (x-f.low)/f.step + 0.5
+	steps := x - f.low
+	if f.perUnit != 0 {
+		steps = float64(steps * f.perUnit)
+	} else {
+		steps /= f.step
+	}
+	v := steps + 0.5
 	switch {
 	case v < 1:
 		return 0

@@ -131,7 +131,10 @@ type field struct {
 	max    uint32 // largest number; the modulus of deltas is max+1
 	low    float64
 	step   float64
-	path   string // for the hash and for people
+	// perUnit is 1/step if that is a power of two, so that a product with it is the
+	// quotient, bit for bit; else 0.
+	perUnit float64
+	path    string // for the hash and for people
 }
 
 // NewSchema returns a schema without components.

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -344,6 +345,31 @@ func TestQuantiseEdges(t *testing.T) {
 	require.Equal(t, math.Float32bits(nan), math.Float32bits(back.H))
 	exact.H, back.H = 0, 0
 	require.Equal(t, exact, back)
+}
+
+// A number is the quotient's, rounded, whether it was made with one or with a
+// product.
+func TestQuantiseIsAQuotient(t *testing.T) {
+	type scales struct {
+		A float64 `net:"range=-1024..1024,step=1/256"`
+		B float64 `net:"range=-3..3,step=1/1048576"`
+		C float64 `net:"range=-4096..4096,step=64"`
+		D float64 `net:"range=-10..10,step=1/1000"`
+		E float64 `net:"range=0..30,step=3"`
+	}
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[scales](s, "scales"))
+	random := rand.New(rand.NewPCG(1, 8))
+	words := make([]uint32, s.Words())
+	for range 20_000 {
+		x := random.NormFloat64() * math.Exp2(float64(random.IntN(24)-12))
+		all := scales{x, x, x, x, x}
+		s.Quantise(0, unsafe.Pointer(&all), words)
+		for i, f := range []struct{ low, high, step float64 }{{-1024, 1024, 1.0 / 256}, {-3, 3, 1.0 / 1048576}, {-4096, 4096, 64}, {-10, 10, 1.0 / 1000}, {0, 30, 3}} {
+			want := math.Floor((min(max(x, f.low), f.high)-f.low)/f.step + 0.5)
+			require.Equal(t, uint32(want), words[i], "%v in steps of %v", x, f.step)
+		}
+	}
 }
 
 // Golden words: the same on every machine.

@@ -385,6 +385,9 @@ func (f *field) quantise(g tag) error {
 	}
 	f.kind, f.ranged = kindNumber, true
 	f.low, f.step, f.max = g.low, g.step, uint32(steps)
+	if fraction, _ := math.Frexp(f.step); fraction == 0.5 && !math.IsInf(1/f.step, 0) {
+		f.perUnit = 1 / f.step
+	}
 	f.bits = uint(bits.Len32(f.max))
 	return nil
 }
