@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,10 +19,16 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// TestDemoJSON runs the whole demo, with its child, and reads its result.
+// TestDemoJSON runs the whole demo, with its child, until all are in, and reads its
+// result.
 func TestDemoJSON(t *testing.T) {
 	t.Setenv(asMain, "1")
-	status, out, err := worldd(t, "demo", "--bots=5", "--duration=5s", "--world=storm", "--seed=5", "--json")
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	var stdout screen
+	stderr := &watchedScreen{words: " 5/5 ", seen: enough}
+	status := run(ctx, []string{"demo", "--bots=5", "--duration=10m", "--world=storm", "--seed=5", "--json"}, streams{strings.NewReader(""), &stdout, stderr})
+	out, err := stdout.String(), stderr.String()
 	require.Equal(t, exitOK, status, "%s%s", err, out)
 	require.Equal(t, 1, strings.Count(out, "\n"), "one line and nothing else: %s", out)
 	var report bot.Report
@@ -50,13 +57,30 @@ func TestDemoJSON(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// TestDemoForPeople: without --json everything is on standard output.
+// watchedScreen says when it is shown certain words.
+type watchedScreen struct {
+	screen
+	words string
+	seen  func()
+}
+
+func (s *watchedScreen) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), s.words) {
+		s.seen()
+	}
+	return s.screen.Write(p)
+}
+
+// TestDemoForPeople: without --json everything is on standard output. It plays to
+// the end of its time, which the first bot, without which there is no demo, has to
+// itself.
 func TestDemoForPeople(t *testing.T) {
 	t.Setenv(asMain, "1")
-	status, out, err := worldd(t, "demo", "--bots=2", "--duration=4s", "--world=calm")
+	status, out, err := worldd(t, "demo", "--bots=1", "--duration=4s", "--world=calm")
 	require.Equal(t, exitOK, status, "%s%s", err, out)
 	require.Empty(t, err)
-	require.Contains(t, out, "2/2")
+	require.Contains(t, out, "tick p99", "the live table")
+	require.NotContains(t, out, "interrupted")
 	require.Contains(t, out, "✓ every bot connected")
 	require.NotContains(t, out, "\x1b", "no colors in a pipe")
 }

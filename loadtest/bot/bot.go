@@ -44,8 +44,8 @@ type bot struct {
 // board is what a bot shows of itself while it runs.
 type board struct {
 	mu        sync.Mutex
-	connected bool
-	lost      bool // and another connection is tried
+	connected bool // and has had a snapshot since
+	lost      bool // the connection, and has had no snapshot over another since
 	failed    bool
 	total     outcome
 	handles   Handles
@@ -291,7 +291,7 @@ func (b *bot) publish(now time.Time, connected bool) {
 	b.handles.Confusions = b.oracle.confusions
 	b.board.mu.Lock()
 	defer b.board.mu.Unlock()
-	b.board.connected, b.board.lost = connected, b.client != nil && b.client.State() == client.Reconnecting
+	b.board.connected, b.board.lost = connected && b.firstSeq != 0, b.outage.lost
 	b.board.total = b.past.plus(b.visit(now))
 	b.board.handles = b.handles
 	b.board.latencies = append(b.board.latencies, b.latencies...)

@@ -84,9 +84,9 @@ func TestInterrupted(t *testing.T) {
 // what is remembered of handles holds (B6).
 func TestLinkIsReplaced(t *testing.T) {
 	lost := 0
-	report := playUntil(t, bot.Config{
-		Bots: 3, Duration: patience, Scenario: bot.Roam, Link: bot.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second},
-	}, func(p *bot.Progress) bool {
+	report := play(t, bot.Config{
+		Bots: 3, Scenario: bot.Roam, Link: bot.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second},
+	}, func(_ *hosted, p *bot.Progress) bool {
 		lost = max(lost, p.Lost)
 		return p.ElapsedS > 10 && lost > 0 && p.Lost == 0
 	})

@@ -3,8 +3,8 @@
 package bot_test
 
 import (
+	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +20,13 @@ func TestFaultIsReported(t *testing.T) {
 	for _, world := range []string{"calm", "storm"} {
 		t.Run(world, func(t *testing.T) {
 			h := host(t, world)
-			report, err := bot.Run(t.Context(), bot.Config{Addr: h.addr, Fingerprint: h.fingerprint, Bots: 3, Duration: 3 * time.Second}, nil)
+			ctx, enough := context.WithCancel(t.Context())
+			defer enough()
+			report, err := bot.Run(ctx, bot.Config{Addr: h.addr, Fingerprint: h.fingerprint, Bots: 3, Duration: patience}, func(p *bot.Progress) {
+				if p.Connected == 3 && p.Handles.Confusions > 0 {
+					enough()
+				}
+			})
 			require.NoError(t, err)
 			require.Equal(t, 3, report.Connected)
 			require.NotZero(t, report.Handles.Confusions)

@@ -161,8 +161,8 @@ func (r *Report) OK() bool {
 type Progress struct {
 	ElapsedS  float64 `json:"elapsed_s"`
 	Bots      int     `json:"bots"`
-	Connected int     `json:"connected"` // at present
-	Lost      int     `json:"lost"`      // connections that bots are trying to replace
+	Connected int     `json:"connected"` // at present, and sent snapshots
+	Lost      int     `json:"lost"`      // connections in whose place there is none yet that brings snapshots
 	Failed    int     `json:"failed"`
 	// Net is of the last second.
 	Net     Net     `json:"net"`

@@ -14,29 +14,24 @@ import (
 )
 
 // play runs a scenario against a world in which slots are reused all the time.
-func play(t *testing.T, c bot.Config) *bot.Report {
-	t.Helper()
-	return playUntil(t, c, nil)
-}
-
-// playUntil does it until over says that there was enough.
-func playUntil(t *testing.T, c bot.Config, over func(*bot.Progress) bool) *bot.Report {
+// It ends when over says that there was enough, however long that takes.
+func play(t *testing.T, c bot.Config, over func(*hosted, *bot.Progress) bool) *bot.Report {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
 	h := host(t, "storm")
-	c.Addr, c.Fingerprint, c.Seed = h.addr, h.fingerprint, 5
+	c.Addr, c.Fingerprint, c.Seed, c.Duration = h.addr, h.fingerprint, 5, patience
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	report, err := bot.Run(ctx, c, func(p *bot.Progress) {
-		if over != nil && over(p) {
+		if over(h, p) {
 			end()
 		}
 	})
 	require.NoError(t, err)
 	require.True(t, report.OK(), "%+v", report)
-	require.Equal(t, over != nil, report.Interrupted)
+	require.True(t, report.Interrupted)
 	require.Equal(t, c.Scenario, report.Scenario)
 	require.NotZero(t, report.Net.SnapshotsReceived)
 	return report
@@ -44,7 +39,9 @@ func playUntil(t *testing.T, c bot.Config, over func(*bot.Progress) bool) *bot.R
 
 // TestIdle: who does nothing costs no command, and is asked about handles.
 func TestIdle(t *testing.T) {
-	report := play(t, bot.Config{Scenario: bot.Idle, Bots: 2, Duration: 2 * time.Second})
+	report := play(t, bot.Config{Scenario: bot.Idle, Bots: 2}, func(_ *hosted, p *bot.Progress) bool {
+		return p.Connected == 2
+	})
 	require.Zero(t, report.Handles.CommandsSent)
 	require.NotZero(t, report.Handles.Probes)
 	require.Equal(t, uint64(2), report.Joins.Count)
@@ -52,7 +49,9 @@ func TestIdle(t *testing.T) {
 
 // TestChurn: bots come back, and what they count goes on.
 func TestChurn(t *testing.T) {
-	report := play(t, bot.Config{Scenario: bot.Churn, Bots: 4, Duration: 12 * time.Second})
+	report := play(t, bot.Config{Scenario: bot.Churn, Bots: 4}, func(h *hosted, p *bot.Progress) bool {
+		return h.server.Report().Sessions.Joined >= 6 && p.Connected == 4
+	})
 	require.Greater(t, report.Joins.Count, uint64(4))
 	require.Equal(t, 4, report.Connected)
 	var probes uint64
@@ -64,7 +63,13 @@ func TestChurn(t *testing.T) {
 
 // TestJoinStorm: those who were there are told apart from those who come.
 func TestJoinStorm(t *testing.T) {
-	report := play(t, bot.Config{Scenario: bot.JoinStorm, Bots: 15, Ramp: 100 * time.Millisecond, Duration: 8 * time.Second})
+	var together uint64 // snapshots, since all are in
+	report := play(t, bot.Config{Scenario: bot.JoinStorm, Bots: 15, Ramp: 100 * time.Millisecond}, func(_ *hosted, p *bot.Progress) bool {
+		if p.Connected == 15 {
+			together += p.Net.SnapshotsReceived
+		}
+		return together > 300
+	})
 	require.NotNil(t, report.Storm)
 	require.Equal(t, 3, report.Storm.Witnesses)
 	require.NotNil(t, report.Storm.AllInS)
@@ -79,7 +84,10 @@ func TestJoinStorm(t *testing.T) {
 
 // TestHostile: attackers are thrown out, and the others notice nothing.
 func TestHostile(t *testing.T) {
-	report := play(t, bot.Config{Scenario: bot.Hostile, Bots: 16, Duration: 4 * time.Second})
+	// With more ends than attackers, one of them has come again, and has seen its end.
+	report := play(t, bot.Config{Scenario: bot.Hostile, Bots: 16}, func(h *hosted, p *bot.Progress) bool {
+		return p.Connected == 8 && h.server.Report().Sessions.Closed[wire.BadMessage] > 8
+	})
 	require.Equal(t, 8, report.Bots)
 	a := report.Attacks
 	require.NotNil(t, a)
@@ -90,9 +98,13 @@ func TestHostile(t *testing.T) {
 
 // TestBadLink: snapshots are lost, and no handle lies.
 func TestBadLink(t *testing.T) {
-	report := play(t, bot.Config{Bots: 3, Duration: 4 * time.Second, Scenario: bot.Roam, Link: bot.Link{
+	var expected uint64
+	report := play(t, bot.Config{Bots: 3, Scenario: bot.Roam, Link: bot.Link{
 		Loss: 0.1, Delay: 20 * time.Millisecond, Jitter: 10 * time.Millisecond, Reorder: 0.05,
-	}})
+	}}, func(_ *hosted, p *bot.Progress) bool {
+		expected += p.Net.SnapshotsExpected
+		return p.Connected == 3 && expected > 150
+	})
 	require.Less(t, *report.Net.DeliveredRatio, 0.97)
 	require.Greater(t, *report.Net.P50Ms, 20.0)
 }
