@@ -19,13 +19,13 @@ type encoder struct {
 	order   []wire.Chunk
 	used    int // bits that the rows take
 	limit   int // bits that they may take
-	parts   int // components that they have
+	load    int // of them all
 	packed  []byte
 }
 
 // open starts a datagram of at most limit bytes.
 func (e *encoder) open(limit int) {
-	e.keys, e.chunks, e.used, e.parts = e.keys[:0], e.chunks[:0], 0, 0
+	e.keys, e.chunks, e.used, e.load = e.keys[:0], e.chunks[:0], 0, 0
 	e.limit = (limit-wire.StateHeaderBytes)*8 - e.coding.Bits()
 }
 
@@ -42,22 +42,22 @@ func (e *encoder) find(k codingKey) int {
 	return i
 }
 
-// add puts a row of so many components into the open datagram. It returns false,
+// add puts a row of some load into the open datagram. It returns false,
 // and the datagram is as before, if the row does not fit. A first row always fits:
 // the schema bounds its length (wire.MaxRowBytes).
-func (e *encoder) add(k codingKey, chunk wire.Chunk, parts int) bool {
+func (e *encoder) add(k codingKey, chunk wire.Chunk, load int) bool {
 	if len(e.keys) == wire.MaxRows {
 		return false
 	}
 	place := e.find(k)
 	cost := chunk.Bits() + e.headerCost(place, k)
-	if (e.used+cost > e.limit || e.parts+parts > wire.MaxParts) && len(e.keys) > 0 {
+	if (e.used+cost > e.limit || e.load+load > wire.MaxLoad) && len(e.keys) > 0 {
 		return false
 	}
 	e.keys = slices.Insert(e.keys, place, k)
 	e.chunks = slices.Insert(e.chunks, place, chunk)
 	e.used += cost
-	e.parts += parts
+	e.load += load
 	return true
 }
 

@@ -196,7 +196,8 @@ func TestMutantSessions(t *testing.T) {
 		d.core.Tick()
 		d.core.Tick()
 		if v.fault != nil {
-			require.Equal(t, []wire.Code{wire.CodeOf(v.fault)}, v.closed, "play %d: %v", play, v.fault)
+			require.Len(t, v.closed, 1, "play %d: %v", play, v.fault)
+			require.Contains(t, []wire.Code{wire.CodeOf(v.fault), wire.BadMessage}, v.closed[0], "or for an acknowledgement just before it: play %d: %v", play, v.fault)
 		}
 		require.LessOrEqual(t, len(v.closed), 1)
 		for _, code := range v.closed {
