@@ -1,84 +1,75 @@
 package replication
 
 import (
-	"slices"
+	"math/bits"
 
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// encoder packs rows into a datagram. Rows come by priority and travel by slot,
-// so their codings are gathered first, and their bits are copied in order when
-// the datagram is closed. Its buffers are reused: a warm encoder allocates
-// nothing.
+// encoder packs rows into a datagram, in the order of their slots. Its buffers are
+// reused: a warm encoder allocates nothing.
 type encoder struct {
 	writer  wire.BitWriter
-	keys    []codingKey  // of the rows of the open datagram, ascending by slot
+	keys    []codingKey  // of the rows that were picked, ascending by slot
+	places  []uint32     // of their rows
 	chunks  []wire.Chunk // their bits
 	coding  wire.RowCoding
 	headers []wire.RowHeader
 	order   []wire.Chunk
-	used    int // bits that the rows take
-	limit   int // bits that they may take
-	load    int // of them all
 	packed  []byte
 }
 
-// open starts a datagram of at most limit bytes.
-func (e *encoder) open(limit int) {
-	e.keys, e.chunks, e.used, e.load = e.keys[:0], e.chunks[:0], 0, 0
-	e.limit = (limit-wire.StateHeaderBytes)*8 - e.coding.Bits()
-}
-
-// has says whether the open datagram holds the row of a key's slot, coded against
-// its baseline.
-func (e *encoder) has(k codingKey) bool {
-	i := e.find(k)
-	return i < len(e.keys) && e.keys[i].slot() == k.slot() && e.keys[i].past() == k.past()
-}
-
-// find returns the first row of the slot of k or of one behind it.
-func (e *encoder) find(k codingKey) int {
-	i, _ := slices.BinarySearch(e.keys, k&^(1<<slotShift-1))
-	return i
-}
-
-// add puts a row of some load into the open datagram. It returns false,
-// and the datagram is as before, if the row does not fit. A first row always fits:
-// the schema bounds its length (wire.MaxRowBytes).
-func (e *encoder) add(k codingKey, chunk wire.Chunk, load int) bool {
-	if len(e.keys) == wire.MaxRows {
-		return false
+// measure readies the headers of rows, which ascend by slot, and returns how many
+// bits all of it takes.
+func (e *encoder) measure(keys []codingKey, chunks []wire.Chunk) (bits int) {
+	e.headers = e.headers[:0]
+	if len(keys) == 0 {
+		return 0
 	}
-	place := e.find(k)
-	cost := chunk.Bits() + e.headerCost(place, k)
-	if (e.used+cost > e.limit || e.load+load > wire.MaxLoad) && len(e.keys) > 0 {
-		return false
+	e.coding = rowCoding(keys)
+	bits = e.coding.Bits()
+	next := uint32(0)
+	for i, k := range keys {
+		h := wire.RowHeader{Skip: k.slot() - next, Baseline: k.baseline()}
+		next = k.slot() + 1
+		bits += chunks[i].Bits() + wire.RowHeaderBits(e.coding, h.Skip, h.Baseline)
+		e.headers = append(e.headers, h)
 	}
-	e.keys = slices.Insert(e.keys, place, k)
-	e.chunks = slices.Insert(e.chunks, place, chunk)
-	e.used += cost
-	e.load += load
-	return true
+	return bits
 }
 
-// headerCost is how many bits the headers grow by for a row at place: its own,
-// less what the next row's becomes shorter by.
-func (e *encoder) headerCost(place int, k codingKey) int {
-	previous := uint32(0) // the slot after that of the row before
-	if place > 0 {
-		previous = e.keys[place-1].slot() + 1
-	}
-	cost := wire.RowHeaderBits(e.coding, k.slot()-previous, k.baseline())
-	if place < len(e.keys) {
-		next := e.keys[place]
-		cost += wire.RowHeaderBits(e.coding, next.slot()-k.slot()-1, next.baseline()) -
-			wire.RowHeaderBits(e.coding, next.slot()-previous, next.baseline())
-	}
-	return cost
+// rowCoding says how the headers of rows, which ascend by slot, are written.
+func rowCoding(keys []codingKey) wire.RowCoding {
+	return wire.RowCoding{Usual: usual(keys), SkipBits: skipBits(keys)}
 }
 
-// pack writes the rows of keys, whose bits are in chunks, as what follows a
-// datagram's header, to b.
+// usual is the baseline that most rows have, if there is one that most of them
+// have: what is left when different ones cancel each other out.
+func usual(keys []codingKey) wire.Baseline {
+	var left codingKey
+	lead := 0
+	for _, k := range keys {
+		switch {
+		case lead == 0:
+			left, lead = k, 1
+		case k.past() == left.past():
+			lead++
+		default:
+			lead--
+		}
+	}
+	return left.baseline()
+}
+
+// skipBits is the order of the numbers of slots passed over, by how far apart the
+// rows are.
+func skipBits(keys []codingKey) uint8 {
+	spread := (keys[len(keys)-1].slot() - keys[0].slot()) / uint32(len(keys))
+	return uint8(min(bits.Len32(spread/2), wire.MaxSkipBits))
+}
+
+// pack writes the rows that were measured as what follows a datagram's header, to
+// b.
 func (e *encoder) pack(b []byte, f *Frame, keys []codingKey, chunks []wire.Chunk, from *wire.Chunks) (p packed) {
 	if len(keys) == 0 {
 		return packed{bytes: b}
@@ -87,16 +78,12 @@ func (e *encoder) pack(b []byte, f *Frame, keys []codingKey, chunks []wire.Chunk
 	w.Reset(b)
 	wire.AppendRowCoding(w, e.coding)
 	p.rows = uint32(len(keys))
-	e.headers = e.headers[:0]
-	next, fold, components := uint32(0), uint64(0), f.schema.Components()
+	fold, components := uint64(0), f.schema.Components()
 	for i, k := range keys {
-		slot, past := k.slot(), k.baseline()
-		e.headers = append(e.headers, wire.RowHeader{Skip: slot - next, Baseline: past})
-		fold = wire.Fold(fold, f.present[slot].handle)
-		next = slot + 1
+		fold = wire.Fold(fold, f.present[k.slot()].handle)
 		from.AddShares(&p.shares, chunks[i], components)
 		p.anchored += uint32(k&anchoredKey) / uint32(anchoredKey)
-		if past.Age == 0 {
+		if k.age() == 0 {
 			p.whole++
 		}
 	}

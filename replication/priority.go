@@ -70,18 +70,18 @@ func (h horizon) key(slot uint32, row *viewerRow, p *present) codingKey {
 	return k
 }
 
-// byPriority returns a sort key for each of the rows that wait: priority, then
-// number. Priority grows each time that a row waits for its turn, so every row's
-// comes. It is not asked for when all can be sent.
-func (v *Viewer) byPriority() []uint64 {
+// byPriority returns the numbers of the rows that wait, the most urgent first.
+// Priority grows each time that a row waits for its turn, so every row's comes. It
+// is not asked for when all can be sent.
+func (v *Viewer) byPriority() []uint32 {
 	w := v.work
-	w.keys = w.keys[:0]
+	w.ranking.reset()
 	for i, place := range w.places {
 		v.priorities[place] += v.gain(&v.replicator.frame.tenants[w.waiting[i].slot()])
 		v.rows[place].flags |= passedOver
-		w.keys = append(w.keys, descending(v.priorities[place], uint32(i)))
+		w.ranking.add(v.priorities[place])
 	}
-	return w.keys
+	return w.ranking.order()
 }
 
 // gain is what a row's priority grows by for each snapshot it waits: its

@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -14,9 +13,13 @@ import (
 // carries the clock and the acknowledgement of inputs.
 func (v *Viewer) encodeSnapshots() [][]byte {
 	v.datagrams = v.datagrams[:0]
-	if !v.encodeAll() {
-		v.encodeByPriority()
+	if waiting := len(v.work.waiting); v.crowd == 0 || waiting < v.crowd {
+		if v.encodeAll() {
+			return v.datagrams
+		}
+		v.crowd = waiting
 	}
+	v.encodeByPriority()
 	return v.datagrams
 }
 
@@ -46,7 +49,7 @@ func (v *Viewer) encodeAll() bool {
 		return false
 	}
 	v.beginSnapshot()
-	v.sendAll()
+	v.sendRows(w.waiting, w.places)
 	v.closeSnapshot(&made.packed)
 	return true
 }
@@ -86,7 +89,9 @@ func (v *Viewer) packAll(to *payload, most int) bool {
 		}
 		from += len(chunks)
 	}
-	e.coding = v.rowCoding()
+	if e.measure(w.waiting, e.chunks) > 8*most {
+		return false
+	}
 	p := e.pack(to.bytes[:0], f, w.waiting, e.chunks, &w.codings.chunks)
 	p.copied = p.rows - uint32(w.codings.made-made)
 	to.keep(w.capture, w.waiting, p)
@@ -120,39 +125,14 @@ func (v *Viewer) anchorAll() {
 	}
 }
 
-// rowCoding says how the headers of the waiting rows are written: by how far
-// apart in slots they are, and by the baseline that most of them have, if there
-// is one that most of them have, which is left when different ones cancel each
-// other out.
-func (v *Viewer) rowCoding() (c wire.RowCoding) {
-	waiting := v.work.waiting
-	if len(waiting) == 0 {
-		return c
-	}
-	var usual codingKey
-	lead := 0
-	for _, k := range waiting {
-		switch {
-		case lead == 0:
-			usual, lead = k, 1
-		case k.past() == usual.past():
-			lead++
-		default:
-			lead--
-		}
-	}
-	spread := (waiting[len(waiting)-1].slot() - waiting[0].slot()) / uint32(len(waiting))
-	return wire.RowCoding{Usual: usual.baseline(), SkipBits: uint8(min(bits.Len32(spread/2), wire.MaxSkipBits))}
-}
-
-// sendAll notes that all waiting rows are in the open snapshot.
-func (v *Viewer) sendAll() {
-	w, tick := v.work, v.replicator.frame.tick
-	v.sent.add(w.places...)
-	for _, place := range w.places {
+// sendRows notes that rows, whose places are those, are in the open snapshot.
+func (v *Viewer) sendRows(keys []codingKey, places []uint32) {
+	tick := v.replicator.frame.tick
+	v.sent.add(places...)
+	for _, place := range places {
 		v.send(place, tick)
 	}
-	v.teachReferences(w.waiting)
+	v.teachReferences(keys)
 }
 
 // teachReferences notes that the client is about to be sent the handles that
@@ -184,81 +164,6 @@ func (v *Viewer) closeSnapshot(p *packed) {
 	v.tokens -= len(v.buffers[n])
 	v.work.stats.datagram(p, len(v.buffers[n]), v.replicator.frame.schema.Components())
 	v.stats.datagram(p.rows, len(v.buffers[n]))
-}
-
-// encodeByPriority makes datagrams of the most urgent rows.
-func (v *Viewer) encodeByPriority() {
-	w := v.work
-	w.written = append(w.written[:0], make([]bool, len(w.waiting))...)
-	for i := range w.waiting {
-		w.waiting[i] &^= anchoredKey // as far as anchors come along
-	}
-	w.encoder.coding = v.rowCoding()
-	order := first(v.byPriority(), maxDatagrams*wire.MaxRows)
-	for n := 0; n == 0 || (n < maxDatagrams && len(order) > 0 && v.tokens > minSnapshotBytes); n++ {
-		order = v.encodeSome(order)
-	}
-}
-
-// encodeSome makes one datagram of the most urgent rows, and returns those that
-// did not fit.
-func (v *Viewer) encodeSome(order []uint64) []uint64 {
-	w, e := v.work, &v.work.encoder
-	made := w.codings.made
-	e.open(v.allowance())
-	v.beginSnapshot()
-	n := 0
-	for ; n < len(order); n++ {
-		if i := int(uint32(order[n])); !w.written[i] && !v.encodeFamily(i) {
-			break
-		}
-	}
-	p := e.pack(e.packed[:0], v.replicator.frame, e.keys, e.chunks, &w.codings.chunks)
-	p.copied = p.rows - min(p.rows, uint32(w.codings.made-made))
-	e.packed = p.bytes
-	v.closeSnapshot(&p)
-	w.codings.trim()
-	for n < len(order) && w.written[uint32(order[n])] {
-		n++ // went with a row that it is the parent of
-	}
-	return order[n:]
-}
-
-// encodeFamily puts the i-th of the waiting rows into the open datagram, after
-// the row of its parent if that one waits, too: whether a row is anchored is not
-// said, but follows from what else is in the datagram. It returns false if not
-// all fit.
-func (v *Viewer) encodeFamily(i int) bool {
-	w := v.work
-	at, ok := v.anchor(i)
-	if !ok {
-		return v.encodeRow(i, nil)
-	}
-	if !w.written[at] && !v.encodeFamily(at) {
-		return false
-	}
-	if !w.encoder.has(w.waiting[at]) {
-		return v.encodeRow(i, nil) // it is in an earlier datagram
-	}
-	return v.encodeRow(i, &v.replicator.frame.tenants[w.waiting[at].slot()])
-}
-
-// encodeRow puts a row into the open datagram if it fits, anchored to its
-// parent's tenant if there is one.
-func (v *Viewer) encodeRow(i int, anchor *tenant) bool {
-	w, f := v.work, v.replicator.frame
-	key := w.waiting[i]
-	if anchor != nil {
-		key |= anchoredKey
-	}
-	if !w.encoder.add(key, w.codings.code(f, key, anchor), f.schema.Load(f.tenants[key.slot()].mask)) {
-		return false
-	}
-	w.written[i] = true
-	v.sent.add(w.places[i])
-	v.send(w.places[i], f.tick)
-	v.teachReferences(w.waiting[i : i+1])
-	return true
 }
 
 // anchor finds the parent of the i-th of the waiting rows among those that wait,

@@ -37,6 +37,7 @@ type Viewer struct {
 	sent      sentLog
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 	resync    bool
+	crowd     int // how many rows did not fit into one datagram when it was last tried; 0: all have fitted
 	stats     ViewerStats
 	datagrams [][]byte // of the newest snapshots
 	buffers   [maxDatagrams][]byte

@@ -18,7 +18,8 @@ type workspace struct {
 	// snapshot, in ascending order of slots, places those of their rows.
 	waiting []codingKey
 	places  []uint32
-	written []bool // of those that wait, which are in a datagram; by number
+	ranking ranking
+	picks   picks
 	encoder encoder
 	full    []byte // the newest row that was coded in full
 	writer  wire.BitWriter

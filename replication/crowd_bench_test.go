@@ -1,0 +1,111 @@
+package replication_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// BenchmarkCrowd is what a server of the storm world does for 500 clients that
+// walk about in it: more moves than the budget has room for, so that every datagram
+// is filled by priority, and each client sees another part. Everybody is sent a
+// snapshot in one of so many ticks: of 2, which is 30 a second, or of 16, as when
+// there is no time for more, and acknowledges it 2 to 12 ticks later, or when the
+// next is due. It reports the median and the least that a tick's snapshots take,
+// the frame included.
+func BenchmarkCrowd(b *testing.B) {
+	for _, period := range []int{2, 16} {
+		b.Run(fmt.Sprintf("period=%d", period), func(b *testing.B) { benchmarkCrowd(b, period) })
+	}
+}
+
+func benchmarkCrowd(b *testing.B, period int) {
+	c := newCrowd(b, 500, period)
+	for range 600 {
+		c.step()
+		c.send()
+	}
+	before, sent := c.rep.Stats(), 0
+	c.least(b, c.step, c.send, func() { sent += len(c.due) })
+	after := c.rep.Stats()
+	rows := float64(after.Rows - before.Rows)
+	b.ReportMetric(rows/float64(sent), "rows/snapshot")
+	b.ReportMetric(float64(after.StateBytes-before.StateBytes)/float64(sent), "bytes/snapshot")
+	b.ReportMetric(float64(after.RowsCopied-before.RowsCopied)/rows, "shared")
+}
+
+// crowd is the storm world with clients that walk about in it.
+type crowd struct {
+	*arena
+	scene   *scenes.Scene
+	period  int // ticks
+	heading []float64
+	due     []int // the viewers that are sent a snapshot of the tick
+}
+
+func newCrowd(b *testing.B, clients, period int) *crowd {
+	file, err := scenes.Named("storm")
+	require.NoError(b, err)
+	file.Limits.MaxPlayers = clients
+	scene, err := scenes.Build(file)
+	require.NoError(b, err)
+	schema := wire.NewSchema()
+	require.NoError(b, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(b, wire.AddComponent[scenes.Identity](schema, scenes.IdentityName))
+	rep, err := replication.New(scene.World, schema, replication.Config{
+		SnapshotHz: scene.World.TickHz() / 2, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+		EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
+	})
+	require.NoError(b, err)
+	c := &crowd{
+		arena: &arena{t: b, world: scene.World, rep: rep, written: make([]uint32, clients), rand: rand.New(rand.NewPCG(1, 4))},
+		scene: scene, period: period, heading: make([]float64, clients),
+	}
+	for range clients {
+		h, err := scene.Join()
+		require.NoError(b, err)
+		c.crowd = append(c.crowd, h)
+		c.viewers = append(c.viewers, rep.AddViewer(h))
+	}
+	return c
+}
+
+// step has everybody walk on, and those acknowledge whose turn it is.
+func (c *crowd) step() {
+	for i, h := range c.crowd {
+		c.heading[i] += 0.1 * c.rand.NormFloat64()
+		c.scene.Steer(h, [2]float32{float32(math.Cos(c.heading[i])), float32(math.Sin(c.heading[i]))})
+	}
+	c.world.Step()
+	c.rep.AfterStep()
+	c.due = c.due[:0]
+	for i, v := range c.viewers {
+		if i%c.period != int(c.rep.Tick())%c.period {
+			continue
+		}
+		c.due = append(c.due, i)
+		if late := uint32(2 * (1 + i%5) / c.period); v.Seq() > late {
+			require.NoError(c.t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late, Mask: 1<<64 - 1, Structure: c.written[i]}))
+		}
+	}
+}
+
+func (c *crowd) send() {
+	c.rep.Capture()
+	list := make([]*replication.Viewer, len(c.due))
+	for n, i := range c.due {
+		list[n] = c.viewers[i]
+	}
+	for n, u := range c.rep.Snapshots(list) {
+		if len(u.Stream) > 0 {
+			c.written[c.due[n]] += c.records(u.Stream)
+		}
+	}
+}
