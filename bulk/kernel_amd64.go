@@ -34,3 +34,45 @@ func subtractAVX512(to *uint64, a *uint64, b *uint64) uint64
 //
 //go:noescape
 func countAVX512(words *uint64, groups int) int
+
+// packDown2AVX512 moves those of 64 values of 2 bytes a word, from byte from on, that have no bit
+// in drop, to byte to, which must not be above from, and those that have one to byte gone
+// of dropped. It returns how many bytes those are that stay.
+//
+//go:noescape
+func packDown2AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+
+// packUp2AVX512 moves those of 64 values of 2 bytes a word, from byte from on, that have no bit
+// in drop, to just in front of byte to, which must not be below their end, and those that
+// have one to just in front of byte gone of dropped. It returns how many bytes those are that stay.
+//
+//go:noescape
+func packUp2AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+
+// packDown4AVX512 moves those of 64 values of 4 bytes a word, from byte from on, that have no bit
+// in drop, to byte to, which must not be above from, and those that have one to byte gone
+// of dropped. It returns how many bytes those are that stay.
+//
+//go:noescape
+func packDown4AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+
+// packUp4AVX512 moves those of 64 values of 4 bytes a word, from byte from on, that have no bit
+// in drop, to just in front of byte to, which must not be below their end, and those that
+// have one to just in front of byte gone of dropped. It returns how many bytes those are that stay.
+//
+//go:noescape
+func packUp4AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+
+// packDown16AVX512 moves those of 64 values of 16 bytes a word, from byte from on, that have no bit
+// in drop, to byte to, which must not be above from, and those that have one to byte gone
+// of dropped. It returns how many bytes those are that stay.
+//
+//go:noescape
+func packDown16AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+
+// packUp16AVX512 moves those of 64 values of 16 bytes a word, from byte from on, that have no bit
+// in drop, to just in front of byte to, which must not be below their end, and those that
+// have one to just in front of byte gone of dropped. It returns how many bytes those are that stay.
+//
+//go:noescape
+func packUp16AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int

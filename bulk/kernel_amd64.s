@@ -464,3 +464,1499 @@ group:
 	MOVQ          AX, ret+16(FP)
 	VZEROUPPER
 	RET
+
+DATA packPermutations<>+0(SB)/8, $0x0000000000000000
+DATA packPermutations<>+8(SB)/8, $0x0000000000000000
+DATA packPermutations<>+16(SB)/8, $0x0000000000000000
+DATA packPermutations<>+24(SB)/8, $0x0000000000000000
+DATA packPermutations<>+32(SB)/8, $0x0000000000000000
+DATA packPermutations<>+40(SB)/8, $0x0000000000000000
+DATA packPermutations<>+48(SB)/8, $0x0000000000000000
+DATA packPermutations<>+56(SB)/8, $0x0000000000000000
+DATA packPermutations<>+64(SB)/8, $0x0000000000000000
+DATA packPermutations<>+72(SB)/8, $0x0000000000000001
+DATA packPermutations<>+80(SB)/8, $0x0000000000000000
+DATA packPermutations<>+88(SB)/8, $0x0000000000000000
+DATA packPermutations<>+96(SB)/8, $0x0000000000000000
+DATA packPermutations<>+104(SB)/8, $0x0000000000000000
+DATA packPermutations<>+112(SB)/8, $0x0000000000000000
+DATA packPermutations<>+120(SB)/8, $0x0000000000000000
+DATA packPermutations<>+128(SB)/8, $0x0000000000000002
+DATA packPermutations<>+136(SB)/8, $0x0000000000000003
+DATA packPermutations<>+144(SB)/8, $0x0000000000000000
+DATA packPermutations<>+152(SB)/8, $0x0000000000000000
+DATA packPermutations<>+160(SB)/8, $0x0000000000000000
+DATA packPermutations<>+168(SB)/8, $0x0000000000000000
+DATA packPermutations<>+176(SB)/8, $0x0000000000000000
+DATA packPermutations<>+184(SB)/8, $0x0000000000000000
+DATA packPermutations<>+192(SB)/8, $0x0000000000000000
+DATA packPermutations<>+200(SB)/8, $0x0000000000000001
+DATA packPermutations<>+208(SB)/8, $0x0000000000000002
+DATA packPermutations<>+216(SB)/8, $0x0000000000000003
+DATA packPermutations<>+224(SB)/8, $0x0000000000000000
+DATA packPermutations<>+232(SB)/8, $0x0000000000000000
+DATA packPermutations<>+240(SB)/8, $0x0000000000000000
+DATA packPermutations<>+248(SB)/8, $0x0000000000000000
+DATA packPermutations<>+256(SB)/8, $0x0000000000000004
+DATA packPermutations<>+264(SB)/8, $0x0000000000000005
+DATA packPermutations<>+272(SB)/8, $0x0000000000000000
+DATA packPermutations<>+280(SB)/8, $0x0000000000000000
+DATA packPermutations<>+288(SB)/8, $0x0000000000000000
+DATA packPermutations<>+296(SB)/8, $0x0000000000000000
+DATA packPermutations<>+304(SB)/8, $0x0000000000000000
+DATA packPermutations<>+312(SB)/8, $0x0000000000000000
+DATA packPermutations<>+320(SB)/8, $0x0000000000000000
+DATA packPermutations<>+328(SB)/8, $0x0000000000000001
+DATA packPermutations<>+336(SB)/8, $0x0000000000000004
+DATA packPermutations<>+344(SB)/8, $0x0000000000000005
+DATA packPermutations<>+352(SB)/8, $0x0000000000000000
+DATA packPermutations<>+360(SB)/8, $0x0000000000000000
+DATA packPermutations<>+368(SB)/8, $0x0000000000000000
+DATA packPermutations<>+376(SB)/8, $0x0000000000000000
+DATA packPermutations<>+384(SB)/8, $0x0000000000000002
+DATA packPermutations<>+392(SB)/8, $0x0000000000000003
+DATA packPermutations<>+400(SB)/8, $0x0000000000000004
+DATA packPermutations<>+408(SB)/8, $0x0000000000000005
+DATA packPermutations<>+416(SB)/8, $0x0000000000000000
+DATA packPermutations<>+424(SB)/8, $0x0000000000000000
+DATA packPermutations<>+432(SB)/8, $0x0000000000000000
+DATA packPermutations<>+440(SB)/8, $0x0000000000000000
+DATA packPermutations<>+448(SB)/8, $0x0000000000000000
+DATA packPermutations<>+456(SB)/8, $0x0000000000000001
+DATA packPermutations<>+464(SB)/8, $0x0000000000000002
+DATA packPermutations<>+472(SB)/8, $0x0000000000000003
+DATA packPermutations<>+480(SB)/8, $0x0000000000000004
+DATA packPermutations<>+488(SB)/8, $0x0000000000000005
+DATA packPermutations<>+496(SB)/8, $0x0000000000000000
+DATA packPermutations<>+504(SB)/8, $0x0000000000000000
+DATA packPermutations<>+512(SB)/8, $0x0000000000000006
+DATA packPermutations<>+520(SB)/8, $0x0000000000000007
+DATA packPermutations<>+528(SB)/8, $0x0000000000000000
+DATA packPermutations<>+536(SB)/8, $0x0000000000000000
+DATA packPermutations<>+544(SB)/8, $0x0000000000000000
+DATA packPermutations<>+552(SB)/8, $0x0000000000000000
+DATA packPermutations<>+560(SB)/8, $0x0000000000000000
+DATA packPermutations<>+568(SB)/8, $0x0000000000000000
+DATA packPermutations<>+576(SB)/8, $0x0000000000000000
+DATA packPermutations<>+584(SB)/8, $0x0000000000000001
+DATA packPermutations<>+592(SB)/8, $0x0000000000000006
+DATA packPermutations<>+600(SB)/8, $0x0000000000000007
+DATA packPermutations<>+608(SB)/8, $0x0000000000000000
+DATA packPermutations<>+616(SB)/8, $0x0000000000000000
+DATA packPermutations<>+624(SB)/8, $0x0000000000000000
+DATA packPermutations<>+632(SB)/8, $0x0000000000000000
+DATA packPermutations<>+640(SB)/8, $0x0000000000000002
+DATA packPermutations<>+648(SB)/8, $0x0000000000000003
+DATA packPermutations<>+656(SB)/8, $0x0000000000000006
+DATA packPermutations<>+664(SB)/8, $0x0000000000000007
+DATA packPermutations<>+672(SB)/8, $0x0000000000000000
+DATA packPermutations<>+680(SB)/8, $0x0000000000000000
+DATA packPermutations<>+688(SB)/8, $0x0000000000000000
+DATA packPermutations<>+696(SB)/8, $0x0000000000000000
+DATA packPermutations<>+704(SB)/8, $0x0000000000000000
+DATA packPermutations<>+712(SB)/8, $0x0000000000000001
+DATA packPermutations<>+720(SB)/8, $0x0000000000000002
+DATA packPermutations<>+728(SB)/8, $0x0000000000000003
+DATA packPermutations<>+736(SB)/8, $0x0000000000000006
+DATA packPermutations<>+744(SB)/8, $0x0000000000000007
+DATA packPermutations<>+752(SB)/8, $0x0000000000000000
+DATA packPermutations<>+760(SB)/8, $0x0000000000000000
+DATA packPermutations<>+768(SB)/8, $0x0000000000000004
+DATA packPermutations<>+776(SB)/8, $0x0000000000000005
+DATA packPermutations<>+784(SB)/8, $0x0000000000000006
+DATA packPermutations<>+792(SB)/8, $0x0000000000000007
+DATA packPermutations<>+800(SB)/8, $0x0000000000000000
+DATA packPermutations<>+808(SB)/8, $0x0000000000000000
+DATA packPermutations<>+816(SB)/8, $0x0000000000000000
+DATA packPermutations<>+824(SB)/8, $0x0000000000000000
+DATA packPermutations<>+832(SB)/8, $0x0000000000000000
+DATA packPermutations<>+840(SB)/8, $0x0000000000000001
+DATA packPermutations<>+848(SB)/8, $0x0000000000000004
+DATA packPermutations<>+856(SB)/8, $0x0000000000000005
+DATA packPermutations<>+864(SB)/8, $0x0000000000000006
+DATA packPermutations<>+872(SB)/8, $0x0000000000000007
+DATA packPermutations<>+880(SB)/8, $0x0000000000000000
+DATA packPermutations<>+888(SB)/8, $0x0000000000000000
+DATA packPermutations<>+896(SB)/8, $0x0000000000000002
+DATA packPermutations<>+904(SB)/8, $0x0000000000000003
+DATA packPermutations<>+912(SB)/8, $0x0000000000000004
+DATA packPermutations<>+920(SB)/8, $0x0000000000000005
+DATA packPermutations<>+928(SB)/8, $0x0000000000000006
+DATA packPermutations<>+936(SB)/8, $0x0000000000000007
+DATA packPermutations<>+944(SB)/8, $0x0000000000000000
+DATA packPermutations<>+952(SB)/8, $0x0000000000000000
+DATA packPermutations<>+960(SB)/8, $0x0000000000000000
+DATA packPermutations<>+968(SB)/8, $0x0000000000000001
+DATA packPermutations<>+976(SB)/8, $0x0000000000000002
+DATA packPermutations<>+984(SB)/8, $0x0000000000000003
+DATA packPermutations<>+992(SB)/8, $0x0000000000000004
+DATA packPermutations<>+1000(SB)/8, $0x0000000000000005
+DATA packPermutations<>+1008(SB)/8, $0x0000000000000006
+DATA packPermutations<>+1016(SB)/8, $0x0000000000000007
+GLOBL packPermutations<>(SB), RODATA|NOPTR, $1024
+
+// func packDown2AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI2, BMI2, POPCNT
+TEXT ·packDown2AVX512(SB), NOSPLIT, $0-64
+	MOVQ to+8(FP), AX
+	MOVQ from+16(FP), CX
+	MOVQ gone+32(FP), DX
+	MOVQ drop+40(FP), BX
+	MOVQ words+48(FP), SI
+	MOVQ values+0(FP), DI
+	MOVQ dropped+24(FP), R8
+	ADDQ R8, DX
+	ADDQ DI, AX
+	ADDQ DI, CX
+	MOVQ $-1, DI
+	MOVQ AX, R8
+
+word:
+	MOVQ          (BX), R10
+	TESTQ         R10, R10
+	JZ            whole
+	MOVQ          R10, R9
+	NOTQ          R9
+	VMOVDQU64     (CX), Z0
+	MOVQ          R9, R11
+	KMOVD         R11, K1
+	VPCOMPRESSW.Z Z0, K1, Z1
+	POPCNTL       R11, R11
+	BZHIQ         R11, DI, R12
+	VMOVDQU64     Z1, (AX)
+	LEAQ          (AX)(R11*2), AX
+	MOVQ          R10, R11
+	KMOVD         R11, K1
+	VPCOMPRESSW.Z Z0, K1, Z0
+	POPCNTL       R11, R11
+	BZHIQ         R11, DI, R12
+	KMOVD         R12, K1
+	VMOVDQU16     Z0, K1, (DX)
+	LEAQ          (DX)(R11*2), DX
+	VMOVDQU64     64(CX), Z0
+	SHRQ          $0x20, R9
+	KMOVD         R9, K1
+	VPCOMPRESSW.Z Z0, K1, Z1
+	POPCNTL       R9, R9
+	BZHIQ         R9, DI, R11
+	VMOVDQU64     Z1, (AX)
+	LEAQ          (AX)(R9*2), AX
+	MOVQ          R10, R9
+	SHRQ          $0x20, R9
+	KMOVD         R9, K1
+	VPCOMPRESSW.Z Z0, K1, Z0
+	POPCNTL       R9, R9
+	BZHIQ         R9, DI, R10
+	KMOVD         R10, K1
+	VMOVDQU16     Z0, K1, (DX)
+	LEAQ          (DX)(R9*2), DX
+
+next:
+	ADDQ $0x08, BX
+	ADDQ $+128, CX
+	DECQ SI
+	JNZ  word
+	SUBQ R8, AX
+	MOVQ AX, ret+56(FP)
+	VZEROUPPER
+	RET
+
+whole:
+	VMOVDQU64 (CX), Z0
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 64(CX), Z0
+	VMOVDQU64 Z0, 64(AX)
+	ADDQ      $+128, AX
+	JMP       next
+
+// func packUp2AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI2, BMI2, POPCNT
+TEXT ·packUp2AVX512(SB), NOSPLIT, $0-64
+	MOVQ to+8(FP), AX
+	MOVQ from+16(FP), CX
+	MOVQ gone+32(FP), DX
+	MOVQ drop+40(FP), BX
+	MOVQ words+48(FP), SI
+	MOVQ values+0(FP), DI
+	MOVQ dropped+24(FP), R8
+	ADDQ R8, DX
+	ADDQ DI, AX
+	ADDQ DI, CX
+	MOVQ $-1, DI
+	MOVQ AX, R8
+	MOVQ SI, R9
+	SHLQ $0x07, R9
+	ADDQ R9, CX
+
+word:
+	MOVQ          -8(BX)(SI*8), R10
+	TESTQ         R10, R10
+	JZ            whole
+	MOVQ          R10, R9
+	NOTQ          R9
+	VMOVDQU64     -64(CX), Z0
+	MOVQ          R9, R11
+	SHRQ          $0x20, R11
+	KMOVD         R11, K1
+	VPCOMPRESSW.Z Z0, K1, Z1
+	POPCNTL       R11, R11
+	BZHIQ         R11, DI, R12
+	NEGQ          R11
+	LEAQ          (AX)(R11*2), AX
+	KMOVD         R12, K1
+	VMOVDQU16     Z1, K1, (AX)
+	MOVQ          R10, R11
+	SHRQ          $0x20, R11
+	KMOVD         R11, K1
+	VPCOMPRESSW.Z Z0, K1, Z0
+	POPCNTL       R11, R11
+	BZHIQ         R11, DI, R12
+	NEGQ          R11
+	LEAQ          (DX)(R11*2), DX
+	KMOVD         R12, K1
+	VMOVDQU16     Z0, K1, (DX)
+	VMOVDQU64     -128(CX), Z0
+	KMOVD         R9, K1
+	VPCOMPRESSW.Z Z0, K1, Z1
+	POPCNTL       R9, R9
+	BZHIQ         R9, DI, R11
+	NEGQ          R9
+	LEAQ          (AX)(R9*2), AX
+	KMOVD         R11, K1
+	VMOVDQU16     Z1, K1, (AX)
+	MOVQ          R10, R9
+	KMOVD         R9, K1
+	VPCOMPRESSW.Z Z0, K1, Z0
+	POPCNTL       R9, R9
+	BZHIQ         R9, DI, R10
+	NEGQ          R9
+	LEAQ          (DX)(R9*2), DX
+	KMOVD         R10, K1
+	VMOVDQU16     Z0, K1, (DX)
+
+next:
+	SUBQ $+128, CX
+	DECQ SI
+	JNZ  word
+	SUBQ AX, R8
+	MOVQ R8, ret+56(FP)
+	VZEROUPPER
+	RET
+
+whole:
+	SUBQ      $+128, AX
+	VMOVDQU64 -64(CX), Z0
+	VMOVDQU64 Z0, 64(AX)
+	VMOVDQU64 -128(CX), Z0
+	VMOVDQU64 Z0, (AX)
+	JMP       next
+
+// func packDown4AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// Requires: AVX, AVX512F, BMI2, POPCNT
+TEXT ·packDown4AVX512(SB), NOSPLIT, $0-64
+	MOVQ to+8(FP), AX
+	MOVQ from+16(FP), CX
+	MOVQ gone+32(FP), DX
+	MOVQ drop+40(FP), BX
+	MOVQ words+48(FP), SI
+	MOVQ values+0(FP), DI
+	MOVQ dropped+24(FP), R8
+	ADDQ R8, DX
+	ADDQ DI, AX
+	ADDQ DI, CX
+	MOVQ $-1, DI
+	MOVQ AX, R8
+
+word:
+	MOVQ          (BX), R10
+	TESTQ         R10, R10
+	JZ            whole
+	MOVQ          R10, R9
+	NOTQ          R9
+	VMOVDQU64     (CX), Z0
+	MOVQ          R9, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z1
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	VMOVDQU64     Z1, (AX)
+	LEAQ          (AX)(R11*4), AX
+	MOVQ          R10, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z0
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	KMOVW         R12, K1
+	VMOVDQU32     Z0, K1, (DX)
+	LEAQ          (DX)(R11*4), DX
+	VMOVDQU64     64(CX), Z0
+	MOVQ          R9, R11
+	SHRQ          $0x10, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z1
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	VMOVDQU64     Z1, (AX)
+	LEAQ          (AX)(R11*4), AX
+	MOVQ          R10, R11
+	SHRQ          $0x10, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z0
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	KMOVW         R12, K1
+	VMOVDQU32     Z0, K1, (DX)
+	LEAQ          (DX)(R11*4), DX
+	VMOVDQU64     128(CX), Z0
+	MOVQ          R9, R11
+	SHRQ          $0x20, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z1
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	VMOVDQU64     Z1, (AX)
+	LEAQ          (AX)(R11*4), AX
+	MOVQ          R10, R11
+	SHRQ          $0x20, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z0
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	KMOVW         R12, K1
+	VMOVDQU32     Z0, K1, (DX)
+	LEAQ          (DX)(R11*4), DX
+	VMOVDQU64     192(CX), Z0
+	SHRQ          $0x30, R9
+	MOVWLZX       R9, R9
+	KMOVW         R9, K1
+	VPCOMPRESSD.Z Z0, K1, Z1
+	POPCNTQ       R9, R9
+	BZHIQ         R9, DI, R11
+	VMOVDQU64     Z1, (AX)
+	LEAQ          (AX)(R9*4), AX
+	MOVQ          R10, R9
+	SHRQ          $0x30, R9
+	MOVWLZX       R9, R9
+	KMOVW         R9, K1
+	VPCOMPRESSD.Z Z0, K1, Z0
+	POPCNTQ       R9, R9
+	BZHIQ         R9, DI, R10
+	KMOVW         R10, K1
+	VMOVDQU32     Z0, K1, (DX)
+	LEAQ          (DX)(R9*4), DX
+
+next:
+	ADDQ $0x08, BX
+	ADDQ $+256, CX
+	DECQ SI
+	JNZ  word
+	SUBQ R8, AX
+	MOVQ AX, ret+56(FP)
+	VZEROUPPER
+	RET
+
+whole:
+	VMOVDQU64 (CX), Z0
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 64(CX), Z0
+	VMOVDQU64 Z0, 64(AX)
+	VMOVDQU64 128(CX), Z0
+	VMOVDQU64 Z0, 128(AX)
+	VMOVDQU64 192(CX), Z0
+	VMOVDQU64 Z0, 192(AX)
+	ADDQ      $+256, AX
+	JMP       next
+
+// func packUp4AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// Requires: AVX, AVX512F, BMI2, POPCNT
+TEXT ·packUp4AVX512(SB), NOSPLIT, $0-64
+	MOVQ to+8(FP), AX
+	MOVQ from+16(FP), CX
+	MOVQ gone+32(FP), DX
+	MOVQ drop+40(FP), BX
+	MOVQ words+48(FP), SI
+	MOVQ values+0(FP), DI
+	MOVQ dropped+24(FP), R8
+	ADDQ R8, DX
+	ADDQ DI, AX
+	ADDQ DI, CX
+	MOVQ $-1, DI
+	MOVQ AX, R8
+	MOVQ SI, R9
+	SHLQ $0x08, R9
+	ADDQ R9, CX
+
+word:
+	MOVQ          -8(BX)(SI*8), R10
+	TESTQ         R10, R10
+	JZ            whole
+	MOVQ          R10, R9
+	NOTQ          R9
+	VMOVDQU64     -64(CX), Z0
+	MOVQ          R9, R11
+	SHRQ          $0x30, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z1
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	NEGQ          R11
+	LEAQ          (AX)(R11*4), AX
+	KMOVW         R12, K1
+	VMOVDQU32     Z1, K1, (AX)
+	MOVQ          R10, R11
+	SHRQ          $0x30, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z0
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	NEGQ          R11
+	LEAQ          (DX)(R11*4), DX
+	KMOVW         R12, K1
+	VMOVDQU32     Z0, K1, (DX)
+	VMOVDQU64     -128(CX), Z0
+	MOVQ          R9, R11
+	SHRQ          $0x20, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z1
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	NEGQ          R11
+	LEAQ          (AX)(R11*4), AX
+	KMOVW         R12, K1
+	VMOVDQU32     Z1, K1, (AX)
+	MOVQ          R10, R11
+	SHRQ          $0x20, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z0
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	NEGQ          R11
+	LEAQ          (DX)(R11*4), DX
+	KMOVW         R12, K1
+	VMOVDQU32     Z0, K1, (DX)
+	VMOVDQU64     -192(CX), Z0
+	MOVQ          R9, R11
+	SHRQ          $0x10, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z1
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	NEGQ          R11
+	LEAQ          (AX)(R11*4), AX
+	KMOVW         R12, K1
+	VMOVDQU32     Z1, K1, (AX)
+	MOVQ          R10, R11
+	SHRQ          $0x10, R11
+	MOVWLZX       R11, R11
+	KMOVW         R11, K1
+	VPCOMPRESSD.Z Z0, K1, Z0
+	POPCNTQ       R11, R11
+	BZHIQ         R11, DI, R12
+	NEGQ          R11
+	LEAQ          (DX)(R11*4), DX
+	KMOVW         R12, K1
+	VMOVDQU32     Z0, K1, (DX)
+	VMOVDQU64     -256(CX), Z0
+	MOVWLZX       R9, R9
+	KMOVW         R9, K1
+	VPCOMPRESSD.Z Z0, K1, Z1
+	POPCNTQ       R9, R9
+	BZHIQ         R9, DI, R11
+	NEGQ          R9
+	LEAQ          (AX)(R9*4), AX
+	KMOVW         R11, K1
+	VMOVDQU32     Z1, K1, (AX)
+	MOVQ          R10, R9
+	MOVWLZX       R9, R9
+	KMOVW         R9, K1
+	VPCOMPRESSD.Z Z0, K1, Z0
+	POPCNTQ       R9, R9
+	BZHIQ         R9, DI, R10
+	NEGQ          R9
+	LEAQ          (DX)(R9*4), DX
+	KMOVW         R10, K1
+	VMOVDQU32     Z0, K1, (DX)
+
+next:
+	SUBQ $+256, CX
+	DECQ SI
+	JNZ  word
+	SUBQ AX, R8
+	MOVQ R8, ret+56(FP)
+	VZEROUPPER
+	RET
+
+whole:
+	SUBQ      $+256, AX
+	VMOVDQU64 -64(CX), Z0
+	VMOVDQU64 Z0, 192(AX)
+	VMOVDQU64 -128(CX), Z0
+	VMOVDQU64 Z0, 128(AX)
+	VMOVDQU64 -192(CX), Z0
+	VMOVDQU64 Z0, 64(AX)
+	VMOVDQU64 -256(CX), Z0
+	VMOVDQU64 Z0, (AX)
+	JMP       next
+
+// func packDown16AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, POPCNT
+TEXT ·packDown16AVX512(SB), NOSPLIT, $0-64
+	MOVQ to+8(FP), AX
+	MOVQ from+16(FP), CX
+	MOVQ gone+32(FP), DX
+	MOVQ drop+40(FP), BX
+	MOVQ words+48(FP), SI
+	MOVQ values+0(FP), DI
+	MOVQ dropped+24(FP), R8
+	ADDQ R8, DX
+	ADDQ DI, AX
+	ADDQ DI, CX
+	MOVQ $-1, DI
+	LEAQ packPermutations<>+0(SB), R8
+	MOVQ AX, R9
+
+word:
+	MOVQ      (BX), R11
+	TESTQ     R11, R11
+	JZ        whole
+	MOVQ      R11, R10
+	NOTQ      R10
+	VMOVDQU64 (CX), Z0
+	MOVQ      R10, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 64(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x04, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x04, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 128(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x08, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x08, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 192(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x0c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x0c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 256(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x10, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x10, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 320(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x14, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x14, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 384(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x18, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x18, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 448(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x1c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x1c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 512(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x20, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x20, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 576(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x24, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x24, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 640(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x28, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x28, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 704(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x2c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x2c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 768(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x30, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x30, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 832(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x34, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x34, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 896(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x38, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R13*8), AX
+	MOVQ      R11, R12
+	SHRQ      $0x38, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R13*8), DX
+	VMOVDQU64 960(CX), Z0
+	SHRQ      $0x3c, R10
+	ANDL      $0x0f, R10
+	POPCNTQ   R10, R12
+	SHLL      $0x06, R10
+	VMOVDQU64 (R8)(R10*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R12, R12
+	BZHIQ     R12, DI, R10
+	VMOVDQU64 Z1, (AX)
+	LEAQ      (AX)(R12*8), AX
+	MOVQ      R11, R10
+	SHRQ      $0x3c, R10
+	ANDL      $0x0f, R10
+	POPCNTQ   R10, R11
+	SHLL      $0x06, R10
+	VMOVDQU64 (R8)(R10*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R11, R11
+	BZHIQ     R11, DI, R10
+	KMOVB     R10, K1
+	VMOVDQU64 Z0, K1, (DX)
+	LEAQ      (DX)(R11*8), DX
+
+next:
+	ADDQ $0x08, BX
+	ADDQ $+1024, CX
+	DECQ SI
+	JNZ  word
+	SUBQ R9, AX
+	MOVQ AX, ret+56(FP)
+	VZEROUPPER
+	RET
+
+whole:
+	VMOVDQU64 (CX), Z0
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 64(CX), Z0
+	VMOVDQU64 Z0, 64(AX)
+	VMOVDQU64 128(CX), Z0
+	VMOVDQU64 Z0, 128(AX)
+	VMOVDQU64 192(CX), Z0
+	VMOVDQU64 Z0, 192(AX)
+	VMOVDQU64 256(CX), Z0
+	VMOVDQU64 Z0, 256(AX)
+	VMOVDQU64 320(CX), Z0
+	VMOVDQU64 Z0, 320(AX)
+	VMOVDQU64 384(CX), Z0
+	VMOVDQU64 Z0, 384(AX)
+	VMOVDQU64 448(CX), Z0
+	VMOVDQU64 Z0, 448(AX)
+	VMOVDQU64 512(CX), Z0
+	VMOVDQU64 Z0, 512(AX)
+	VMOVDQU64 576(CX), Z0
+	VMOVDQU64 Z0, 576(AX)
+	VMOVDQU64 640(CX), Z0
+	VMOVDQU64 Z0, 640(AX)
+	VMOVDQU64 704(CX), Z0
+	VMOVDQU64 Z0, 704(AX)
+	VMOVDQU64 768(CX), Z0
+	VMOVDQU64 Z0, 768(AX)
+	VMOVDQU64 832(CX), Z0
+	VMOVDQU64 Z0, 832(AX)
+	VMOVDQU64 896(CX), Z0
+	VMOVDQU64 Z0, 896(AX)
+	VMOVDQU64 960(CX), Z0
+	VMOVDQU64 Z0, 960(AX)
+	ADDQ      $+1024, AX
+	JMP       next
+
+// func packUp16AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, POPCNT
+TEXT ·packUp16AVX512(SB), NOSPLIT, $0-64
+	MOVQ to+8(FP), AX
+	MOVQ from+16(FP), CX
+	MOVQ gone+32(FP), DX
+	MOVQ drop+40(FP), BX
+	MOVQ words+48(FP), SI
+	MOVQ values+0(FP), DI
+	MOVQ dropped+24(FP), R8
+	ADDQ R8, DX
+	ADDQ DI, AX
+	ADDQ DI, CX
+	MOVQ $-1, DI
+	LEAQ packPermutations<>+0(SB), R8
+	MOVQ AX, R9
+	MOVQ SI, R10
+	SHLQ $0x0a, R10
+	ADDQ R10, CX
+
+word:
+	MOVQ      -8(BX)(SI*8), R11
+	TESTQ     R11, R11
+	JZ        whole
+	MOVQ      R11, R10
+	NOTQ      R10
+	VMOVDQU64 -64(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x3c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x3c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -128(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x38, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x38, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -192(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x34, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x34, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -256(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x30, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x30, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -320(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x2c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x2c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -384(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x28, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x28, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -448(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x24, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x24, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -512(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x20, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x20, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -576(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x1c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x1c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -640(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x18, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x18, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -704(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x14, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x14, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -768(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x10, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x10, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -832(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x0c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x0c, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -896(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x08, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x08, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -960(CX), Z0
+	MOVQ      R10, R12
+	SHRQ      $0x04, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (AX)(R13*8), AX
+	KMOVB     R12, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R12
+	SHRQ      $0x04, R12
+	ANDL      $0x0f, R12
+	POPCNTQ   R12, R13
+	SHLL      $0x06, R12
+	VMOVDQU64 (R8)(R12*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R13, R13
+	BZHIQ     R13, DI, R12
+	NEGQ      R13
+	LEAQ      (DX)(R13*8), DX
+	KMOVB     R12, K1
+	VMOVDQU64 Z0, K1, (DX)
+	VMOVDQU64 -1024(CX), Z0
+	ANDL      $0x0f, R10
+	POPCNTQ   R10, R12
+	SHLL      $0x06, R10
+	VMOVDQU64 (R8)(R10*1), Z1
+	VPERMQ    Z0, Z1, Z1
+	ADDL      R12, R12
+	BZHIQ     R12, DI, R10
+	NEGQ      R12
+	LEAQ      (AX)(R12*8), AX
+	KMOVB     R10, K1
+	VMOVDQU64 Z1, K1, (AX)
+	MOVQ      R11, R10
+	ANDL      $0x0f, R10
+	POPCNTQ   R10, R11
+	SHLL      $0x06, R10
+	VMOVDQU64 (R8)(R10*1), Z1
+	VPERMQ    Z0, Z1, Z0
+	ADDL      R11, R11
+	BZHIQ     R11, DI, R10
+	NEGQ      R11
+	LEAQ      (DX)(R11*8), DX
+	KMOVB     R10, K1
+	VMOVDQU64 Z0, K1, (DX)
+
+next:
+	SUBQ $+1024, CX
+	DECQ SI
+	JNZ  word
+	SUBQ AX, R9
+	MOVQ R9, ret+56(FP)
+	VZEROUPPER
+	RET
+
+whole:
+	SUBQ      $+1024, AX
+	VMOVDQU64 -64(CX), Z0
+	VMOVDQU64 Z0, 960(AX)
+	VMOVDQU64 -128(CX), Z0
+	VMOVDQU64 Z0, 896(AX)
+	VMOVDQU64 -192(CX), Z0
+	VMOVDQU64 Z0, 832(AX)
+	VMOVDQU64 -256(CX), Z0
+	VMOVDQU64 Z0, 768(AX)
+	VMOVDQU64 -320(CX), Z0
+	VMOVDQU64 Z0, 704(AX)
+	VMOVDQU64 -384(CX), Z0
+	VMOVDQU64 Z0, 640(AX)
+	VMOVDQU64 -448(CX), Z0
+	VMOVDQU64 Z0, 576(AX)
+	VMOVDQU64 -512(CX), Z0
+	VMOVDQU64 Z0, 512(AX)
+	VMOVDQU64 -576(CX), Z0
+	VMOVDQU64 Z0, 448(AX)
+	VMOVDQU64 -640(CX), Z0
+	VMOVDQU64 Z0, 384(AX)
+	VMOVDQU64 -704(CX), Z0
+	VMOVDQU64 Z0, 320(AX)
+	VMOVDQU64 -768(CX), Z0
+	VMOVDQU64 Z0, 256(AX)
+	VMOVDQU64 -832(CX), Z0
+	VMOVDQU64 Z0, 192(AX)
+	VMOVDQU64 -896(CX), Z0
+	VMOVDQU64 Z0, 128(AX)
+	VMOVDQU64 -960(CX), Z0
+	VMOVDQU64 Z0, 64(AX)
+	VMOVDQU64 -1024(CX), Z0
+	VMOVDQU64 Z0, (AX)
+	JMP       next

@@ -37,7 +37,7 @@ type Client struct {
 	log     *zap.Logger
 	start   time.Time
 	told    time.Duration // when the newest Input was sent
-	heard   time.Duration // when anything arrived
+	hearing hearing
 	quiet   *time.Timer
 	past    Traffic // of earlier connections
 	err     error
@@ -173,9 +173,7 @@ func (c *Client) update() error {
 
 func (c *Client) apply(in arrivals) error {
 	now := time.Since(c.start)
-	if len(in.stream) > 0 || len(in.datagrams) > 0 {
-		c.heard = now
-	}
+	lost := c.hearing.look(now, len(in.stream) > 0 || len(in.datagrams) > 0)
 	if len(in.stream) > 0 {
 		if err := c.session.ReceiveStream(in.stream); err != nil {
 			return err
@@ -186,7 +184,7 @@ func (c *Client) apply(in arrivals) error {
 			return err
 		}
 	}
-	if now-c.heard > lostAfter && c.state != Connecting {
+	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing came from the server for %v", lostAfter)}
 	}
 	// One answer for all, since the acknowledgement is of everything. If

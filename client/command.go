@@ -36,21 +36,22 @@ type Result struct {
 // Rejection says why the server did not execute a command. Nothing was touched.
 type Rejection struct {
 	Code    wire.Code
+	Command string       // its name; empty if it was not asked for in this session
 	Verdict wire.Verdict // what the server says of Target
 	Target  bulk.Handle  // of the command
 	Text    string       // for the player; empty unless the game says something
 }
 
-// Error names the code and the target, if there is one, and the text.
+// Error names the command, the target, if there is one, the code and the text.
 func (r *Rejection) Error() string {
 	text := r.Text
 	if text == "" {
 		text = r.Code.Info().Text
 	}
 	if r.Target == 0 {
-		return fmt.Sprintf("client: command: %v: %s", r.Code, text)
+		return fmt.Sprintf("client: command %q: %v: %s", r.Command, r.Code, text)
 	}
-	return fmt.Sprintf("client: command on %v, which is %v: %v: %s", r.Target, r.Verdict, r.Code, text)
+	return fmt.Sprintf("client: command %q on %v, which is %v: %v: %s", r.Command, r.Target, r.Verdict, r.Code, text)
 }
 
 // Unwrap is the code as a *wire.Error.
@@ -80,7 +81,7 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 		return nil, ErrTooManyCommands
 	}
 	s.command++
-	f := &Future{result: Result{ID: s.command, Target: target}, next: s.next}
+	f := &Future{name: name, result: Result{ID: s.command, Target: target}, next: s.next}
 	s.unanswered = append(s.unanswered, f)
 	s.stats.Commands++
 	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
@@ -94,15 +95,16 @@ func (s *Session) answered(body []byte) error {
 	if err != nil {
 		return err
 	}
+	var f *Future
+	name := ""
+	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
+		f, name = s.unanswered[i], s.unanswered[i].name
+		s.unanswered = slices.Delete(s.unanswered, i, i+1)
+	}
 	r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
 	if m.Code != wire.OK {
 		s.stats.Rejected++
-		r.Err = &Rejection{Code: m.Code, Verdict: m.Verdict, Target: m.Target, Text: m.Text}
-	}
-	var f *Future
-	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
-		f = s.unanswered[i]
-		s.unanswered = slices.Delete(s.unanswered, i, i+1)
+		r.Err = &Rejection{Code: m.Code, Command: name, Verdict: m.Verdict, Target: m.Target, Text: m.Text}
 	}
 	s.finish(f, r)
 	return nil

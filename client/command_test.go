@@ -43,7 +43,7 @@ func TestFutures(t *testing.T) {
 	_, err = all[1].Wait(context.Background())
 	var refused *client.Rejection
 	require.ErrorAs(t, err, &refused)
-	require.Equal(t, client.Rejection{Code: wire.CommandRefused, Target: walker, Verdict: wire.Live, Text: "not hungry"}, *refused)
+	require.Equal(t, client.Rejection{Code: wire.CommandRefused, Command: "eat", Target: walker, Verdict: wire.Live, Text: "not hungry"}, *refused)
 	require.Equal(t, wire.CommandRefused, wire.CodeOf(err))
 
 	_, done = all[2].Poll()

@@ -9,6 +9,7 @@ import (
 // while its Client is updated, or its Session fed, and belongs to the same
 // goroutine.
 type Future struct {
+	name   string // of the command
 	result Result
 	done   bool
 	next   func(context.Context) error // takes in what comes; nil: others feed the session

@@ -15,11 +15,6 @@ import (
 )
 
 const (
-	// lostAfter is how long a server may be silent before its connection is given
-	// up: it sends a snapshot in every interval, so that many have been missed. A
-	// link that is dead for less goes on by itself, sooner than another
-	// connection is made: three seconds are common where people move.
-	lostAfter = 4 * time.Second
 	// backoffFirst and backoffMost bound the time before an attempt to connect
 	// again: the first comes at once, as far as a crowd may, each further one
 	// after twice the time.
@@ -153,7 +148,8 @@ func (c *Client) resume() error {
 	if a.err != nil {
 		return c.lost(a.err)
 	}
-	c.link, c.heard = a.link, time.Since(c.start)
+	c.link = a.link
+	c.hearing.begin(time.Since(c.start))
 	if a.token != nil {
 		c.session.config.Token = a.token
 	}

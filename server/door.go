@@ -57,7 +57,7 @@ func newDoor(l Limits, t *traffic) *door {
 func (d *door) set(l Limits) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.places = l.MaxSessions + spareConnections
+	d.places = min(l.MaxSessions, math.MaxInt-spareConnections) + spareConnections
 	d.perAddress, d.fromHere = l.MaxSessionsPerAddress, l.MaxSessionsPerAddress
 	if l.MaxSessionsPerAddress == 0 {
 		d.perAddress, d.fromHere = DefaultMaxSessionsPerAddress, math.MaxInt

@@ -336,16 +336,7 @@ func TestAdmin(t *testing.T) {
 	c := h.dial()
 	before := c.Replica().Tick()
 	h.until(c, "a second passes", func() bool { return c.Replica().Tick() > before+90 })
-	get := func(path string) (int, string) {
-		request, err := http.NewRequestWithContext(h.ctx, http.MethodGet, "http://"+h.server.AdminAddr().String()+path, nil)
-		require.NoError(t, err)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		return response.StatusCode, string(body)
-	}
+	get := func(path string) (int, string) { return h.operate(http.MethodGet, path) }
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	for _, path := range []string{"/healthz", "/readyz"} {
 		code, body := get(path)

@@ -138,6 +138,22 @@ func TestLoopThinsSnapshots(t *testing.T) {
 	})
 }
 
+// Ticks that are late because those before took long are the snapshots' fault, not
+// the machine's: they are made up for, and the pace is what the snapshots alone ask
+// for.
+func TestLoopBlamesWhatTookLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+		schema := l.core.config.Schema
+		hello := wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()}
+		for range 10 { // two in each tick, which take 1.2 of its time
+			require.NoError(t, l.core.Open(&slowConn{testInterval * 6 / 10}).ReceiveStream(wire.AppendMessage(nil, hello)))
+		}
+		runFor(t, l, 1500*time.Millisecond)
+		require.EqualValues(t, 5, l.report().Tick.SnapshotHz, "half of them take 0.6 of the time")
+	})
+}
+
 // The end of a run is announced for a month, once a day, and is an error.
 func TestLoopEndsWithTheTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 )
@@ -53,6 +54,7 @@ type compaction struct {
 	written *bulk.Bitset // words of 64 rows that were changed while asleep, or fell asleep; nil: nobody asks
 
 	low, high, gaps []uint32 // rows that change; memory of the flush
+	spare           spare
 }
 
 // isAwake says whether the step under way, or the last flush, has row awake.
@@ -146,9 +148,9 @@ func (c *compaction) dropBits(row uint32) {
 // rowColumn is one array by row, as a flush sees it.
 type rowColumn interface {
 	exchange(low, high []uint32)
-	partition(awake int, sleepers, wakers []uint32)
-	reserve(count int)
-	gather(first int, source []uint32)
+	partition(c *compaction)
+	reserve(spare *spare, count int)
+	gather(spare *spare, first int, source []uint32)
 }
 
 // flush carries out the words since the last one, and brings rowOf, the inverse
@@ -173,7 +175,7 @@ func (c *compaction) carryOut(rowOf []int32) {
 		renumber(c.high, *c.owner, rowOf)
 	case Stable:
 		for _, column := range c.columns {
-			column.partition(c.awake, c.low, c.high)
+			column.partition(c)
 		}
 		c.renumberSpan(*c.owner, rowOf)
 	case InPlace:
@@ -269,11 +271,14 @@ func renumber(rows, slot []uint32, rowOf []int32) {
 }
 
 // renumberSpan follows a partition, which moves rows between the first and the
-// last that change.
+// last that change. Slots are in no order: it looks before it writes, since loads
+// of several are waited for together, and stores one after the other.
 func (c *compaction) renumberSpan(slot []uint32, rowOf []int32) {
 	first, end := c.span()
 	for i, s := range slot[first:end] {
-		rowOf[s] = int32(first + i)
+		if rowOf[s] != int32(first+i) {
+			rowOf[s] = int32(first + i)
+		}
 	}
 }
 
@@ -289,10 +294,21 @@ func (c *compaction) span() (first, end int) {
 	return first, end
 }
 
+// spare is memory for rows on the move: one for all columns, so that it stays in
+// the cache.
+type spare []uint64
+
+// spareRows returns spare memory of count rows.
+func spareRows[T bulk.Packable](s *spare, count int) []T {
+	var row T
+	words := (count*int(unsafe.Sizeof(row)) + 7) / 8
+	*s = slices.Grow((*s)[:0], words)[:words]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(*s))), count)
+}
+
 // rows is a rowColumn of one type.
-type rows[T any] struct {
+type rows[T bulk.Packable] struct {
 	values *[]T
-	saved  []T
 }
 
 // exchange swaps the rows in pairs. Each column is done by itself, so that the
@@ -308,43 +324,18 @@ func (r *rows[T]) exchange(low, high []uint32) {
 
 // partition puts the wakers behind the awake rows that stay so, and the sleepers
 // in front of the sleeping rows that stay so; all four keep their order. Those
-// who change are saved first, since the spans of the others move over them:
+// who change are saved, since the others move over them:
 //
 //	a a S a a S a | z z W z W z      S sleepers, W wakers
 //	a a a a a W W | S S z z z z
-func (r *rows[T]) partition(awake int, sleepers, wakers []uint32) {
-	v := *r.values
-	saved := r.saved[:0]
-	for _, row := range wakers {
-		saved = append(saved, v[row])
+func (r *rows[T]) partition(c *compaction) {
+	v, n, m := *r.values, len(c.low), len(c.high)
+	saved := spareRows[T](&c.spare, n+m)
+	if n > 0 {
+		bulk.PackDown(v, saved[m:], c.flips.words, int(c.low[0]), c.awake)
 	}
-	for _, row := range sleepers {
-		saved = append(saved, v[row])
+	if m > 0 {
+		bulk.PackUp(v, saved[:m], c.flips.words, c.awake, int(c.high[m-1])+1)
 	}
-	r.saved = saved
-	end := 0 // of the awake rows that stay, so far
-	if len(sleepers) > 0 {
-		end = int(sleepers[0])
-	}
-	for i, row := range sleepers {
-		next := awake
-		if i+1 < len(sleepers) {
-			next = int(sleepers[i+1])
-		}
-		end += copy(v[end:], v[row+1:next])
-	}
-	start := 0 // of the sleeping rows that stay, so far, from the last on
-	if n := len(wakers); n > 0 {
-		start = int(wakers[n-1]) + 1
-	}
-	for i := len(wakers) - 1; i >= 0; i-- {
-		before := awake
-		if i > 0 {
-			before = int(wakers[i-1]) + 1
-		}
-		span := v[before:wakers[i]]
-		start -= len(span)
-		copy(v[start:], span)
-	}
-	copy(v[awake-len(sleepers):], saved)
+	copy(v[c.awake-n:], saved)
 }

@@ -64,7 +64,7 @@ func (w *World) reserveOrder() {
 	o.slots, o.source = slices.Grow(o.slots[:0], b.awake), slices.Grow(o.source[:0], b.awake)
 	o.keys, o.spare = slices.Grow(o.keys[:0], b.awake), slices.Grow(o.spare[:0], b.awake)
 	for _, column := range b.columns {
-		column.reserve(b.awake)
+		column.reserve(&b.spare, b.awake)
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *compaction) permute(source []uint32, rowOf []int32) {
 		to--
 	}
 	for _, column := range c.columns {
-		column.gather(from, source[from:to])
+		column.gather(&c.spare, from, source[from:to])
 	}
 	for i, slot := range (*c.owner)[from:to] {
 		rowOf[slot] = int32(from + i)
@@ -165,15 +165,13 @@ func (c *compaction) permute(source []uint32, rowOf []int32) {
 }
 
 // reserve makes room to gather so many rows.
-func (r *rows[T]) reserve(count int) { r.saved = slices.Grow(r.saved[:0], count) }
+func (r *rows[T]) reserve(spare *spare, count int) { spareRows[T](spare, count) }
 
 // gather takes each row from the first on from where source says.
-func (r *rows[T]) gather(first int, source []uint32) {
-	v := *r.values
-	saved := r.saved[:0]
-	for _, row := range source {
-		saved = append(saved, v[row])
+func (r *rows[T]) gather(spare *spare, first int, source []uint32) {
+	v, gathered := *r.values, spareRows[T](spare, len(source))
+	for i, row := range source {
+		gathered[i] = v[row]
 	}
-	copy(v[first:], saved)
-	r.saved = saved
+	copy(v[first:], gathered)
 }

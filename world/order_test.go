@@ -179,7 +179,7 @@ func TestPermuteAgainstNaive(t *testing.T) {
 		}
 		r.Shuffle(n-first, func(i, j int) { source[first+i], source[first+j] = source[first+j], source[first+i] })
 		for _, column := range c.compaction.columns {
-			column.reserve(len(source))
+			column.reserve(&c.spare, len(source))
 		}
 		c.permute(source, c.rowOf)
 		for row, from := range source {

@@ -19,6 +19,7 @@ func main() {
 	appendMembers()
 	combines()
 	countGroups()
+	packs()
 	Generate()
 }
 

@@ -46,7 +46,7 @@ func writeNew(name, text string, mode os.FileMode) error {
 
 // tokenIssueCommand makes one token.
 type tokenIssueCommand struct {
-	Key      string        `required:"" type:"path" placeholder:"FILE" help:"The secret key."`
+	Key      string        `required:"" type:"path" env:"WORLDD_TOKEN_KEY" placeholder:"FILE" help:"The secret key."`
 	User     string        `required:"" placeholder:"NAME" help:"Whose token it is."`
 	Audience string        `default:"worldd" placeholder:"NAME" help:"The server's --audience (${default})."`
 	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long it is good for (${default})."`

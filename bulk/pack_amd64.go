@@ -1,0 +1,85 @@
+//go:build !purego
+
+package bulk
+
+import (
+	"math/bits"
+	"unsafe"
+
+	x86 "golang.org/x/sys/cpu"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
+
+// packWords bounds one call: assembly cannot be preempted, and this much takes
+// some microseconds.
+const packWords = 128
+
+// downFast is down from first, which is the beginning of a word, to the end of
+// the last whole word, if the CPU has what it takes. It returns how far it came.
+func (p *packing[T]) downFast(first int) int {
+	size := int(unsafe.Sizeof(p.values[0]))
+	for hasPack() && len(p.values)-first >= wordLen {
+		drop := p.drop[first>>wordShift : min(first>>wordShift+packWords, len(p.values)>>wordShift)]
+		n := countDropped(drop)
+		_ = p.dropped[p.gone : p.gone+n] // the kernel does not look
+		p.to += kernelDown(size, memory(p.values), p.to*size, first*size,
+			memory(p.dropped), p.gone*size, unsafe.SliceData(drop), len(drop)) / size
+		p.gone += n
+		first += len(drop) * wordLen
+	}
+	return first
+}
+
+// upFast is up from end, which is the end of a word, down to the first whole
+// word.
+func (p *packing[T]) upFast(first, end int) int {
+	size := int(unsafe.Sizeof(p.values[0]))
+	for hasPack() && end-first >= wordLen {
+		begin := max(end-packWords*wordLen, (first+wordMask)&^wordMask)
+		drop := p.drop[begin>>wordShift : end>>wordShift]
+		n := countDropped(drop)
+		_ = p.dropped[p.gone-n : p.gone] // the kernel does not look
+		p.to -= kernelUp(size, memory(p.values), p.to*size, begin*size,
+			memory(p.dropped), p.gone*size, unsafe.SliceData(drop), len(drop)) / size
+		p.gone -= n
+		end = begin
+	}
+	return end
+}
+
+func countDropped(drop []uint64) (n int) {
+	for _, word := range drop {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+func kernelDown(size int, values *byte, to, from int, dropped *byte, gone int, drop *uint64, words int) int {
+	switch size {
+	case 2:
+		return packDown2AVX512(values, to, from, dropped, gone, drop, words)
+	case 4:
+		return packDown4AVX512(values, to, from, dropped, gone, drop, words)
+	}
+	return packDown16AVX512(values, to, from, dropped, gone, drop, words)
+}
+
+func kernelUp(size int, values *byte, to, from int, dropped *byte, gone int, drop *uint64, words int) int {
+	switch size {
+	case 2:
+		return packUp2AVX512(values, to, from, dropped, gone, drop, words)
+	case 4:
+		return packUp4AVX512(values, to, from, dropped, gone, drop, words)
+	}
+	return packUp16AVX512(values, to, from, dropped, gone, drop, words)
+}
+
+func memory[T Packable](values []T) *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(values))) }
+
+// hasPack: compressing words of 16 bits is the rarest. Intel's servers have it
+// since Ice Lake, AMD's since Zen 4.
+func hasPack() bool {
+	x := &x86.X86
+	return cpu.Chosen() == cpu.AVX512 && x.HasAVX512VBMI2 && x.HasAVX512BW && x.HasAVX512DQ && x.HasBMI2 && x.HasPOPCNT
+}
