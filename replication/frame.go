@@ -27,6 +27,8 @@ type Frame struct {
 	coded   func(wire.Row, *wire.Past) // Config.Coded
 	// replaced are the slots that the last capture found with another tenant.
 	replaced []uint32
+	dirty    []uint32 // slots that the capture reads
+	warmed   uint32   // a sum of words, so that they are read
 }
 
 // present is what every viewer asks about the tenant of a slot, apart from the
@@ -71,6 +73,10 @@ func newFrame(c *wire.Codec, bound []int) *Frame {
 	return &Frame{schema: s, codec: c, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
 }
 
+// updateRun is for how many rows the memory that they write is fetched at the same
+// time.
+const updateRun = 16
+
 // capture brings the frame to the world's present tick, which is the protocol's
 // tick. Only dirty slots are
 // read: the cost is what changed, not what exists.
@@ -81,8 +87,17 @@ func (f *Frame) capture(w *world.World, tick uint32) {
 		f.tenants = slices.Grow(f.tenants, n-len(f.tenants))[:n]
 		f.present = slices.Grow(f.present, n-len(f.present))[:n]
 	}
+	f.dirty = f.dirty[:0]
 	for slot := range w.Dirty().All() {
-		f.update(w, slot)
+		f.dirty = append(f.dirty, slot)
+	}
+	for run := range slices.Chunk(f.dirty, updateRun) {
+		for _, slot := range run {
+			f.warmed += f.tenants[slot].history.ahead()
+		}
+		for _, slot := range run {
+			f.update(w, slot)
+		}
 	}
 	f.letRest()
 	w.ClearDirty()

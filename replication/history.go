@@ -58,6 +58,16 @@ func (p *past) back(age, words int) []uint32 {
 	return p.states[at : at+words+1 : at+words+1]
 }
 
+// ahead reads where the next state is put, and the one that is then the oldest: who
+// does so for many rows waits for all of them at once.
+func (h *history) ahead() uint32 {
+	if h.past == nil {
+		return 0
+	}
+	p, words := h.past, len(h.row)
+	return p.back(pastStates-1, words)[0] + p.back(pastStates-2, words)[0]
+}
+
 // oldest is the tick at which the oldest state that is remembered came about.
 func (h *history) oldest() uint32 {
 	if h.past == nil {

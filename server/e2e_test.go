@@ -158,7 +158,7 @@ func TestVisit(t *testing.T) {
 	_, err = forged.Wait(h.ctx)
 	var refused *client.Rejection
 	require.ErrorAs(t, err, &refused)
-	require.Equal(t, client.Rejection{Code: wire.UnknownHandle, Target: bulk.NewHandle(999, 7), Verdict: wire.Pending}, *refused)
+	require.Equal(t, client.Rejection{Code: wire.UnknownHandle, Command: "poke", Target: bulk.NewHandle(999, 7), Verdict: wire.Pending}, *refused)
 	answer, answered := ok.Poll()
 	require.True(t, answered, "it was asked before")
 	require.NoError(t, answer.Err)
