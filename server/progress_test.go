@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,11 +59,46 @@ func TestFloodIsClosed(t *testing.T) {
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
 	require.NoError(t, err)
-	_, err = stream.Read(make([]byte, 1)) // welcomed
+	first := make([]byte, 1)
+	_, err = stream.Read(first) // welcomed
 	require.NoError(t, err)
-	in := wire.Input{Stamp: 1}
-	d := in.Append(nil)
-	for h.ctx.Err() == nil && conn.Context().Err() == nil && conn.SendDatagram(d) == nil {
+	var newest, records atomic.Uint32 // who acknowledges nothing is ended for that, if this takes long
+	go func() {
+		for {
+			d, err := conn.ReceiveDatagram(h.ctx)
+			if err != nil {
+				return
+			}
+			if header, err := wire.ParseStateHeader(d, new(wire.BitReader)); err == nil {
+				newest.Store(max(newest.Load(), header.Seq))
+			}
+		}
+	}()
+	go func() {
+		var frames wire.FrameReader
+		frames.Feed(first)
+		for buf := make([]byte, 1<<10); ; {
+			n, err := stream.Read(buf)
+			frames.Feed(buf[:n])
+			for kind, body, ok, _ := frames.Next(); ok; kind, body, ok, _ = frames.Next() {
+				if m, err := wire.ParseStructure(body); kind == wire.TypeStructure && err == nil {
+					records.Add(uint32(m.Count))
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for n := 0; h.ctx.Err() == nil && conn.Context().Err() == nil; n++ {
+		seq := newest.Load()
+		in := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: seq > 0, Newest: seq, Structure: records.Load()}}
+		if conn.SendDatagram(in.Append(nil)) != nil {
+			break
+		}
+		if n%64 == 0 { // who says nothing meanwhile loses its place, however long this takes
+			require.NoError(t, good.Update())
+		}
 	}
 	h.wantClosed(conn, wire.TooFast)
 	require.GreaterOrEqual(t, h.server.Report().Traffic.DatagramsFast, uint64(3000), "dropped before that")
