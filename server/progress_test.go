@@ -97,7 +97,7 @@ func TestFloodIsClosed(t *testing.T) {
 			break
 		}
 		if n%64 == 0 { // who says nothing meanwhile loses its place, however long this takes
-			require.NoError(t, good.Update())
+			h.stay(good)
 		}
 	}
 	h.wantClosed(conn, wire.TooFast)
@@ -139,8 +139,7 @@ func (h *house) refused(code wire.Code) {
 
 func TestSetLimits(t *testing.T) {
 	h := openHouseWith(t, func(c *server.Config) { c.MaxSessions = 3 })
-	first := h.dial()
-	h.dial()
+	first, second := h.dial(), h.dial()
 	for name, bad := range map[string]server.Limits{
 		"sessions":    {MaxSessions: -1},
 		"address":     {MaxSessionsPerAddress: -1},
@@ -151,11 +150,14 @@ func TestSetLimits(t *testing.T) {
 	}
 	before := first.Replica().Tick()
 	h.until(first, "a bad one would take hold", func() bool { return first.Replica().Tick() > before+5 })
-	h.dial() // the third still has its place
+	h.stay(second)
+	third := h.dial() // it still has its place
+	h.stay(first, second, third)
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 2}))
 	h.refused(wire.ServerFull)
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 100, MaxSessionsPerAddress: 4}))
 	require.Eventually(t, func() bool { // who was refused is still on the way out
+		h.stay(first, second, third)
 		fourth, err := client.Dial(h.ctx, h.config())
 		if err == nil {
 			t.Cleanup(func() { require.NoError(t, fourth.Close()) })
