@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"cmp"
-	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -64,7 +63,7 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 		}
 		return Held, nil
 	}
-	fold, parts, readable, err := r.readHeaders(h)
+	fold, load, readable, err := r.readHeaders(h)
 	if err != nil {
 		return Unreadable, err
 	}
@@ -75,8 +74,8 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 		}
 		return Faulty, nil
 	}
-	if readable && parts > wire.MaxParts {
-		return Unreadable, protocolError("rows of %d components, at most %d are allowed", parts, wire.MaxParts)
+	if readable && load > wire.MaxLoad {
+		return Unreadable, protocolError("rows of load %d, at most %d is allowed", load, wire.MaxLoad)
 	}
 	if !readable || !r.findBaselines(h) {
 		r.stats.Unreadable++
@@ -93,11 +92,10 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 }
 
 // readHeaders finds out which entities the rows mean, and folds their handles:
-// whether both sides mean the same is proved before a row is read. parts is how
-// many components they have. It is not
-// readable if one of the entities has left, died or entered anew since the
-// datagram was made; its slot means nobody then whose row could be read.
-func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, parts int, readable bool, err error) {
+// whether both sides mean the same is proved before a row is read. load is that of
+// the rows. It is not readable if one of the entities has left, died or entered anew
+// since the datagram was made; its slot means nobody then whose row could be read.
+func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, load int, readable bool, err error) {
 	r.rows = r.rows[:0]
 	if h.Rows == 0 {
 		return wire.Fold16(0), 0, true, nil
@@ -121,11 +119,11 @@ func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, parts int, rea
 			continue
 		}
 		fold = wire.Fold(fold, c.entity.handle)
-		parts += bits.OnesCount32(c.entity.row.Mask)
+		load += c.entity.load
 		c.entity.decoded = len(r.rows)
 		r.rows = append(r.rows, decodedRow{entity: c.entity, baseline: baseline})
 	}
-	return wire.Fold16(fold), parts, readable, nil
+	return wire.Fold16(fold), load, readable, nil
 }
 
 // findBaselines finds the states that the rows stand on. It returns false if

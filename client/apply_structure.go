@@ -104,7 +104,7 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 	r.entered++
 	r.replace(c, h)
 	e := &Entity{
-		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row, place: len(r.entities),
+		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row, load: r.codec.Schema().Load(row.Mask), place: len(r.entities),
 	}
 	e.states.keep(tick, 0, row.Words, r.span)
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e

@@ -17,6 +17,7 @@ type Entity struct {
 	tick    uint32 // of the current state
 	place   int    // in Replica.entities
 	row     wire.Row
+	load    int // of its rows
 	states  history
 	decoded int // its place among the rows of the datagram that is being read
 }

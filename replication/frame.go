@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -68,9 +67,6 @@ func (t *tenant) as(owned bool) *history {
 	}
 	return &t.history
 }
-
-// parts is how many components t has.
-func (t *tenant) parts() int { return bits.OnesCount32(t.mask) }
 
 func newFrame(c *wire.Codec, bound []int) *Frame {
 	s := c.Schema()

@@ -18,7 +18,7 @@ type picks struct {
 	keys   []codingKey  // of those how they are coded,
 	coded  []wire.Chunk // and their bits
 	bits   int          // that the picked take, as far as it is known
-	parts  int          // components that they have
+	load   int          // of them all
 }
 
 // reset makes ready for so many rows that wait.
@@ -27,23 +27,23 @@ func (p *picks) reset(waiting int) {
 	p.picked = append(p.picked[:0], make([]uint64, words)...)
 	p.gone = append(p.gone[:0], make([]uint64, words)...)
 	p.chunks = slices.Grow(p.chunks[:0], waiting)[:waiting]
-	p.order, p.bits, p.parts = p.order[:0], 0, 0
+	p.order, p.bits, p.load = p.order[:0], 0, 0
 }
 
 func (p *picks) has(i uint32) bool    { return p.picked[i>>6]>>(i&63)&1 != 0 }
 func (p *picks) isGone(i uint32) bool { return p.gone[i>>6]>>(i&63)&1 != 0 }
 
-// add picks a row that takes so many bits and components, if it fits into room. A
+// add picks a row of so many bits and of some load, if it fits into room. A
 // first row always does: the schema bounds its length (wire.MaxRowBytes).
-func (p *picks) add(i uint32, chunk wire.Chunk, bits, parts, room int) bool {
-	if len(p.order) > 0 && (p.bits+bits > room || p.parts+parts > wire.MaxParts || len(p.order) == wire.MaxRows) {
+func (p *picks) add(i uint32, chunk wire.Chunk, bits, load, room int) bool {
+	if len(p.order) > 0 && (p.bits+bits > room || p.load+load > wire.MaxLoad || len(p.order) == wire.MaxRows) {
 		return false
 	}
 	p.order = append(p.order, i)
 	p.picked[i>>6] |= 1 << (i & 63)
 	p.chunks[i] = chunk
 	p.bits += bits
-	p.parts += parts
+	p.load += load
 	return true
 }
 
@@ -62,7 +62,7 @@ func (p *picks) leave() {
 		p.gone[i] |= p.picked[i]
 		p.picked[i] = 0
 	}
-	p.order, p.bits, p.parts = p.order[:0], 0, 0
+	p.order, p.bits, p.load = p.order[:0], 0, 0
 }
 
 // encodeByPriority makes datagrams of the most urgent rows.
@@ -127,7 +127,7 @@ func (v *Viewer) pick(order []uint32, room int) (next int) {
 				coding = wire.RowCoding{Usual: usual(p.keys), SkipBits: skipBits(w.waiting)}
 			}
 			bits := p.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline())
-			if !p.has(i) && !p.add(i, p.coded[j], bits, f.tenants[key.slot()].parts(), room) {
+			if !p.has(i) && !p.add(i, p.coded[j], bits, f.schema.Load(f.tenants[key.slot()].mask), room) {
 				return next
 			}
 		}

@@ -32,7 +32,7 @@ func (v *Viewer) allowance() int {
 // case, and needs no order of urgency.
 func (v *Viewer) encodeAll() bool {
 	w := v.work
-	if len(w.waiting) > wire.MaxRows || !v.fewParts() {
+	if len(w.waiting) > wire.MaxRows || !v.lightEnough() {
 		return false
 	}
 	if v.replicator.frame.schema.Carries() {
@@ -54,18 +54,18 @@ func (v *Viewer) encodeAll() bool {
 	return true
 }
 
-// fewParts says whether all waiting rows have no more components than a datagram
-// may. Only a schema of many has to be asked row by row.
-func (v *Viewer) fewParts() bool {
+// lightEnough says whether all waiting rows are no more load than a datagram may have.
+// Only a schema of many components, or heavy ones, has to be asked row by row.
+func (v *Viewer) lightEnough() bool {
 	f, keys := v.replicator.frame, v.work.waiting
-	if len(keys)*f.schema.Components() <= wire.MaxParts {
+	if len(keys)*f.schema.Load(1<<f.schema.Components()-1) <= wire.MaxLoad {
 		return true
 	}
-	parts := 0
+	load := 0
 	for _, k := range keys {
-		parts += f.tenants[k.slot()].parts()
+		load += f.schema.Load(f.tenants[k.slot()].mask)
 	}
-	return parts <= wire.MaxParts
+	return load <= wire.MaxLoad
 }
 
 // codingRun is how many rows are looked at before the first of them is coded: as

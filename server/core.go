@@ -187,23 +187,24 @@ func (c *Core) Receive() {
 	for _, s := range c.sessions {
 		s.receive()
 	}
-	before := len(c.sessions)
 	for _, p := range c.peers {
 		p.receive()
 	}
 	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return p.session != nil })
-	if len(c.sessions) > before {
-		slices.SortFunc(c.sessions, func(a, b *Session) int { return cmp.Compare(a.id, b.id) })
-	}
+}
+
+// place is where the session of an id is among all, or would be.
+func (c *Core) place(id uint64) int {
+	i, _ := slices.BinarySearchFunc(c.sessions, id, func(s *Session, id uint64) int { return cmp.Compare(s.id, id) })
+	return i
 }
 
 // session returns the session of an id, or nil.
 func (c *Core) session(id uint64) *Session {
-	i, found := slices.BinarySearchFunc(c.sessions, id, func(s *Session, id uint64) int { return cmp.Compare(s.id, id) })
-	if !found {
-		return nil
+	if i := c.place(id); i < len(c.sessions) && c.sessions[i].id == id {
+		return c.sessions[i]
 	}
-	return c.sessions[i]
+	return nil
 }
 
 // SetPace has every session be sent pace of replication.FullPace snapshots from

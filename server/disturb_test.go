@@ -4,6 +4,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,9 +27,11 @@ type neighbour struct {
 	now     time.Duration
 	sum     hash.Hash64
 	bytes   int
+	aside   time.Duration // that its own work has taken
 }
 
 func (n *neighbour) SendStream(p []byte) bool {
+	defer setAside(&n.aside, time.Now())
 	n.bytes += len(p)
 	_, _ = n.sum.Write(p)
 	require.NoError(n.t, n.session.ReceiveStream(p))
@@ -36,6 +39,7 @@ func (n *neighbour) SendStream(p []byte) bool {
 }
 
 func (n *neighbour) SendSnapshot(ds [][]byte) {
+	defer setAside(&n.aside, time.Now())
 	for _, d := range ds {
 		n.bytes += len(d)
 		_, _ = n.sum.Write(d)
@@ -60,6 +64,9 @@ func (n *neighbour) send() {
 	}
 }
 
+// setAside adds the time since a moment.
+func setAside(sum *time.Duration, since time.Time) { *sum += time.Since(since) }
+
 // intruder is a client played by hand, far away from all others.
 type intruder struct {
 	t       testing.TB
@@ -71,9 +78,11 @@ type intruder struct {
 	most    int    // of those
 	deaf    bool   // its stream takes nothing more
 	closed  wire.Code
+	aside   time.Duration // that its own work has taken
 }
 
 func (x *intruder) SendStream(p []byte) bool {
+	defer setAside(&x.aside, time.Now())
 	x.unread += len(p)
 	x.most = max(x.most, x.unread)
 	x.frames.Feed(p)
@@ -116,9 +125,18 @@ func (x *intruder) applied() {
 // stay is what a well-behaved intruder does in each tick.
 func (x *intruder) stay(int) { x.applied() }
 
-// neighbours plays 10 s of a busy world with three neighbours and an intruder,
-// and returns the three sums.
-func neighbours(t *testing.T, act func(*intruder, int)) ([]uint64, *intruder) {
+// street is a busy world with three neighbours, and an intruder far away.
+type street struct {
+	t         testing.TB
+	world     *world.World
+	core      *server.Core
+	near, far []bulk.Handle
+	all       []*neighbour
+	intruder  *intruder
+	ticks     int
+}
+
+func newStreet(t testing.TB) *street {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.5}})
@@ -130,7 +148,8 @@ func neighbours(t *testing.T, act func(*intruder, int)) ([]uint64, *intruder) {
 		require.NoError(t, err)
 		return h
 	}
-	core, err := server.NewCore(server.CoreConfig{
+	s := &street{t: t, world: w, intruder: &intruder{t: t}}
+	s.core, err = server.NewCore(server.CoreConfig{
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50},
 		Game: server.Game{Join: func(s *server.Session) (world.Entity, error) {
@@ -141,63 +160,120 @@ func neighbours(t *testing.T, act func(*intruder, int)) ([]uint64, *intruder) {
 		}},
 	})
 	require.NoError(t, err)
-	var near, far []bulk.Handle
 	for i := range 3600 {
-		far = append(far, spawn(rock, 380+float32(i%60)*0.6, 380+float32(i/60)*0.6))
+		s.far = append(s.far, spawn(rock, 380+float32(i%60)*0.6, 380+float32(i/60)*0.6))
 	}
 	for i := range 60 {
-		near = append(near, spawn(crate, float32(i%8)*4-16, float32(i/8)*4-16))
+		s.near = append(s.near, spawn(crate, float32(i%8)*4-16, float32(i/8)*4-16))
 	}
 	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch}
-	var all []*neighbour
 	for range 3 {
 		n := &neighbour{t: t, sum: fnv.New64a()}
 		n.session, err = client.NewSession(client.SessionConfig{Schema: deskSchema(t), Epoch: deskEpoch})
 		require.NoError(t, err)
-		n.server = core.Open(n)
-		all = append(all, n)
+		n.server = s.core.Open(n)
+		s.all = append(s.all, n)
 	}
-	x := &intruder{t: t}
-	x.server = core.Open(x)
+	s.intruder.server = s.core.Open(s.intruder)
 	hello.Name = "intruder"
-	require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
-	for tick := range 640 {
-		for _, n := range all {
-			n.send()
-		}
-		if x.closed == wire.OK && tick > 0 {
-			act(x, tick)
-		}
-		for i := range 10 {
-			w.SetVelocity(near[(tick+7*i)%len(near)], world.Vec3{X: float32(i) - 5, Z: 5 - float32(i)})
-		}
-		w.SetVelocity(far[tick%len(far)], world.Vec3{Z: 1})
-		core.Tick()
+	require.NoError(t, s.intruder.server.ReceiveStream(wire.AppendMessage(nil, hello)))
+	return s
+}
+
+// stir is what comes before a tick.
+func (s *street) stir(act func(*intruder, int)) {
+	for _, n := range s.all {
+		n.send()
 	}
-	var sums []uint64
-	for _, n := range all {
+	if x := s.intruder; x.closed == wire.OK && s.ticks > 0 {
+		act(x, s.ticks)
+	}
+	for i := range 10 {
+		s.world.SetVelocity(s.near[(s.ticks+7*i)%len(s.near)], world.Vec3{X: float32(i) - 5, Z: 5 - float32(i)})
+	}
+	s.world.SetVelocity(s.far[s.ticks%len(s.far)], world.Vec3{Z: 1})
+	s.ticks++
+}
+
+// effort is what is counted of the work of one tick, the same on every machine: what
+// is made for the neighbours, one by one, and what the intruder has made.
+type effort struct {
+	neighbours [3]replication.ViewerStats
+	intruder   replication.ViewerStats
+	commands   uint64 // of the intruder's; the others send none
+}
+
+// effort is all that there was since the start.
+func (s *street) effort() (e effort) {
+	of := func(p *server.Peer) (t replication.ViewerStats) {
+		if session := p.Session(); session != nil {
+			t = session.Traffic()
+		}
+		return t
+	}
+	for i, n := range s.all {
+		e.neighbours[i] = of(n.server)
+	}
+	e.intruder, e.commands = of(s.intruder.server), s.core.Stats().Commands
+	return e
+}
+
+// mostInATick is the most that each of the intruder's counts rose by in one tick. They
+// begin anew when its session ends.
+func mostInATick(efforts []effort) (most effort) {
+	for i := range efforts[1:] {
+		was, now := &efforts[i], &efforts[i+1]
+		most.commands = max(most.commands, now.commands-was.commands)
+		if now.intruder.StructureBytes < was.intruder.StructureBytes {
+			continue
+		}
+		most.intruder.Rows = max(most.intruder.Rows, now.intruder.Rows-was.intruder.Rows)
+		most.intruder.StateBytes = max(most.intruder.StateBytes, now.intruder.StateBytes-was.intruder.StateBytes)
+		most.intruder.StructureBytes = max(most.intruder.StructureBytes, now.intruder.StructureBytes-was.intruder.StructureBytes)
+	}
+	return most
+}
+
+// aside is the time that the clients have taken within ticks.
+func (s *street) aside() time.Duration {
+	sum := s.intruder.aside
+	for _, n := range s.all {
+		sum += n.aside
+	}
+	return sum
+}
+
+// neighbourTicks is how long the street is watched: 10 s.
+const neighbourTicks = 640
+
+// neighbours plays 10 s of the street. It returns the sums of what the neighbours were
+// sent, and the effort after each tick.
+func neighbours(t *testing.T, act func(*intruder, int)) (sums []uint64, efforts []effort, x *intruder) {
+	s := newStreet(t)
+	for range neighbourTicks {
+		s.stir(act)
+		s.core.Tick()
+		efforts = append(efforts, s.effort())
+	}
+	for _, n := range s.all {
 		require.Greater(t, n.bytes, 10_000)
 		sums = append(sums, n.sum.Sum64())
 	}
-	return sums, x
+	return sums, efforts, s.intruder
 }
 
-// Whatever one client does, no other is sent a byte more, less, or other than
-// without it; it is ended by name, or costs a bounded amount of memory.
-func TestIntruderDisturbsNobody(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a minute under the race detector, for which there is nothing in one goroutine")
-	}
-	calm, guest := neighbours(t, (*intruder).stay)
-	require.Equal(t, wire.OK, guest.closed)
+// attack is what an intruder does in each tick.
+type attack struct {
+	name string
+	code wire.Code // with which it ends; OK: it stays
+	act  func(*intruder, int)
+}
+
+func attacks() []attack {
 	command := func(id uint32, h bulk.Handle) []byte {
 		return wire.AppendMessage(nil, wire.Command{ID: id, Name: "take", Target: h})
 	}
-	for _, c := range []struct {
-		name string
-		code wire.Code // with which it ends; OK: it stays
-		act  func(*intruder, int)
-	}{
+	return []attack{
 		{"says nothing", wire.Timeout, func(*intruder, int) {}},
 		{"never acknowledges", wire.OK, func(x *intruder, _ int) { x.input(wire.Ack{}) }},
 		{"acknowledges snapshots and no structure", wire.OK, func(x *intruder, _ int) {
@@ -242,14 +318,72 @@ func TestIntruderDisturbsNobody(t *testing.T) {
 		{"sends noise", wire.BadMessage, func(x *intruder, tick int) {
 			_, _ = x.server.ReceiveDatagram([]byte{wire.TypeInput, byte(tick)})
 		}},
-	} {
+	}
+}
+
+// Whatever one client does, no other is sent a byte more, less, or other than
+// without it, nor does the server do more or less for it in any tick; it is ended by
+// name, or costs a bounded amount of memory, and of work in each tick.
+func TestIntruderDisturbsNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute under the race detector, for which there is nothing in one goroutine")
+	}
+	calm, efforts, guest := neighbours(t, (*intruder).stay)
+	require.Equal(t, wire.OK, guest.closed)
+	for _, c := range attacks() {
 		t.Run(c.name, func(t *testing.T) {
-			sums, x := neighbours(t, c.act)
+			sums, got, x := neighbours(t, c.act)
 			require.Equal(t, calm, sums, "the neighbours were sent other bytes")
 			require.Equal(t, c.code, x.closed)
 			// Structure that was not acknowledged is what the server keeps in mind:
 			// 48 KiB of it, and what one snapshot more may hold.
 			require.Less(t, x.most, 56<<10)
+			for i := range got {
+				require.Equal(t, efforts[i].neighbours, got[i].neighbours, "tick %d: another effort is made for the neighbours", i)
+			}
+			// And what a tick does for the intruder, which the others wait for, is no
+			// more than for a guest but for the last record, which may pass the
+			// budget; its commands are bounded apart.
+			lawful, most := mostInATick(efforts), mostInATick(got)
+			require.LessOrEqual(t, most.intruder.Rows, lawful.intruder.Rows)
+			require.LessOrEqual(t, most.intruder.StateBytes, lawful.intruder.StateBytes)
+			require.LessOrEqual(t, most.intruder.StructureBytes, lawful.intruder.StructureBytes+wire.MaxEnterBytes)
+			require.LessOrEqual(t, most.commands, uint64(wire.MaxUnanswered))
+		})
+	}
+}
+
+// BenchmarkTickBesideIntruder plays the street beside an intruder and beside a guest
+// at once, tick by tick in turns, and tells how many times as long a tick takes, less
+// what clients do in it: the median of all ticks, and their sum.
+func BenchmarkTickBesideIntruder(b *testing.B) {
+	for _, c := range attacks() {
+		b.Run(c.name, func(b *testing.B) {
+			var spent [2][]float64
+			for b.Loop() {
+				streets := [2]*street{newStreet(b), newStreet(b)}
+				acts := [2]func(*intruder, int){(*intruder).stay, c.act}
+				for range neighbourTicks {
+					for i, s := range streets {
+						s.stir(acts[i])
+						before, began := s.aside(), time.Now()
+						s.core.Tick()
+						spent[i] = append(spent[i], float64(time.Since(began)-s.aside()+before))
+					}
+				}
+			}
+			var median, sum [2]float64
+			for i, all := range spent {
+				slices.Sort(all)
+				median[i] = all[len(all)/2]
+				for _, t := range all {
+					sum[i] += t
+				}
+			}
+			b.ReportMetric(median[1]/median[0], "times/median")
+			b.ReportMetric(sum[1]/sum[0], "times/sum")
+			b.ReportMetric(median[0], "ns/tick")
+			b.ReportMetric(0, "ns/op")
 		})
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
@@ -43,10 +44,15 @@ func (p *Peer) greet(h wire.Hello) {
 		}
 		s.entity = entity
 	}
+	if p.closed { // Join has stopped the server, and so refused this connection
+		s.turnOut()
+		return
+	}
 	s.joined = true
 	s.viewer.Follow(s.entity)
 	p.session = s
-	c.sessions = append(c.sessions, s)
+	// In its place at once: the next Hello of this tick may ask for another one.
+	c.sessions = slices.Insert(c.sessions, c.place(s.id), s)
 	c.stats.Joined++
 	s.renew(nil)
 	s.welcome(0)

@@ -100,11 +100,13 @@ func TestDrainOfAbsentGuests(t *testing.T) {
 	var guests []*client.Client
 	for range 8 {
 		guests = append(guests, h.dial())
+		h.stay(guests...)
 	}
 	_, stream := h.raw()
 	_, err := stream.Write([]byte{1})
 	require.NoError(t, err)
 	h.raw() // a stream is opened by its first byte
+	h.stay(guests...)
 	h.close()
 	h.ended = make(chan error, 1)
 	h.ended <- nil

@@ -73,6 +73,7 @@ func TestSessionsOfTheOperator(t *testing.T) {
 	var rows []row
 	for _, c := range []*client.Client{first, second} {
 		h.until(c, "packets, both ways", func() bool {
+			h.stay(first, second)
 			rows = h.rows("")
 			require.Len(t, rows, 2)
 			i := slices.Index([]*client.Client{first, second}, c)

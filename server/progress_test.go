@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,11 +59,46 @@ func TestFloodIsClosed(t *testing.T) {
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
 	require.NoError(t, err)
-	_, err = stream.Read(make([]byte, 1)) // welcomed
+	first := make([]byte, 1)
+	_, err = stream.Read(first) // welcomed
 	require.NoError(t, err)
-	in := wire.Input{Stamp: 1}
-	d := in.Append(nil)
-	for h.ctx.Err() == nil && conn.Context().Err() == nil && conn.SendDatagram(d) == nil {
+	var newest, records atomic.Uint32 // who acknowledges nothing is ended for that, if this takes long
+	go func() {
+		for {
+			d, err := conn.ReceiveDatagram(h.ctx)
+			if err != nil {
+				return
+			}
+			if header, err := wire.ParseStateHeader(d, new(wire.BitReader)); err == nil {
+				newest.Store(max(newest.Load(), header.Seq))
+			}
+		}
+	}()
+	go func() {
+		var frames wire.FrameReader
+		frames.Feed(first)
+		for buf := make([]byte, 1<<10); ; {
+			n, err := stream.Read(buf)
+			frames.Feed(buf[:n])
+			for kind, body, ok, _ := frames.Next(); ok; kind, body, ok, _ = frames.Next() {
+				if m, err := wire.ParseStructure(body); kind == wire.TypeStructure && err == nil {
+					records.Add(uint32(m.Count))
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for n := 0; h.ctx.Err() == nil && conn.Context().Err() == nil; n++ {
+		seq := newest.Load()
+		in := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: seq > 0, Newest: seq, Structure: records.Load()}}
+		if conn.SendDatagram(in.Append(nil)) != nil {
+			break
+		}
+		if n%64 == 0 { // who says nothing meanwhile loses its place, however long this takes
+			h.stay(good)
+		}
 	}
 	h.wantClosed(conn, wire.TooFast)
 	require.GreaterOrEqual(t, h.server.Report().Traffic.DatagramsFast, uint64(3000), "dropped before that")
@@ -103,8 +139,7 @@ func (h *house) refused(code wire.Code) {
 
 func TestSetLimits(t *testing.T) {
 	h := openHouseWith(t, func(c *server.Config) { c.MaxSessions = 3 })
-	first := h.dial()
-	h.dial()
+	first, second := h.dial(), h.dial()
 	for name, bad := range map[string]server.Limits{
 		"sessions":    {MaxSessions: -1},
 		"address":     {MaxSessionsPerAddress: -1},
@@ -115,11 +150,14 @@ func TestSetLimits(t *testing.T) {
 	}
 	before := first.Replica().Tick()
 	h.until(first, "a bad one would take hold", func() bool { return first.Replica().Tick() > before+5 })
-	h.dial() // the third still has its place
+	h.stay(second)
+	third := h.dial() // it still has its place
+	h.stay(first, second, third)
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 2}))
 	h.refused(wire.ServerFull)
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 100, MaxSessionsPerAddress: 4}))
 	require.Eventually(t, func() bool { // who was refused is still on the way out
+		h.stay(first, second, third)
 		fourth, err := client.Dial(h.ctx, h.config())
 		if err == nil {
 			t.Cleanup(func() { require.NoError(t, fourth.Close()) })

@@ -245,6 +245,22 @@ func TestLateHelloTakesNothing(t *testing.T) {
 
 // Ends that somebody wanted, and those of clients that were hardly there, know no
 // grace.
+// Who comes again is known although somebody joins in the same tick whose connection
+// is older than the session.
+func TestComeAgainBesideAJoin(t *testing.T) {
+	d := newDesk(t)
+	older := d.sit()
+	c, w := d.enter()
+	c.peer.Gone()
+	d.ticks(2)
+	require.Equal(t, 1, d.core.Away())
+	require.NoError(t, older.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+	_, next := d.again(w, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+	require.Equal(t, w.Session, next.Session)
+	require.Equal(t, []int{2, 0}, []int{d.core.Active(), d.core.Away()})
+}
+
 func TestNoGrace(t *testing.T) {
 	for name, end := range map[string]func(*desk, *seat){
 		"goodbye":   func(_ *desk, c *seat) { c.say(wire.Bye{}) },

@@ -85,6 +85,12 @@ func (s *Session) end(why *wire.Error) {
 	if s.peer != nil {
 		s.peer.close(why)
 	}
+	s.turnOut()
+}
+
+// turnOut takes the session out of the game.
+func (s *Session) turnOut() {
+	s.over = true
 	if f := s.core.config.Game.Leave; f != nil {
 		f(s)
 	}

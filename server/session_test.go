@@ -532,3 +532,32 @@ func TestEpochIsChosen(t *testing.T) {
 	_, err = server.NewCore(server.CoreConfig{World: w, Schema: deskSchema(t), Random: strings.NewReader("short")})
 	require.ErrorContains(t, err, "no random number")
 }
+
+// A game that stops the server from within Join: who is about to join is refused like
+// everybody else, and leaves the game again.
+func TestDrainInJoin(t *testing.T) {
+	var d *desk
+	d = newDeskWith(t, func(c *server.CoreConfig) {
+		join := c.Game.Join
+		c.Game.Join = func(s *server.Session) (world.Entity, error) {
+			if s.Name() == "last" {
+				d.core.Drain()
+			}
+			return join(s)
+		}
+	})
+	first := d.join()
+	c := d.sit()
+	hello := d.hello()
+	hello.Name = "last"
+	c.say(hello)
+	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.Draining, m.Code)
+	_, _, more, err := c.frames.Next()
+	require.NoError(t, err)
+	require.False(t, more, "and told nothing more")
+	require.Equal(t, []wire.Code{wire.Draining}, first.closed)
+	c.wantClosed("both are gone", wire.Draining)
+	require.Equal(t, 2, d.left, "Join had admitted it")
+}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
@@ -120,8 +121,13 @@ func (c *simClient) setFilter(which int) {
 // allowed says what the rule of a client's session makes of h: whether it may be
 // shown, and whether at any distance.
 func (c *simClient) allowed(h bulk.Handle) (near, far bool) {
-	rule := c.sim.rules()[c.sim.ruled[c.stay()]]
+	s := c.sim
+	rule := s.rules()[s.ruled[c.stay()]]
 	slot := h.Index()
+	if s.script.has("veil") && s.veil.Presence().Has(slot) {
+		return false, false
+	}
+	far = s.script.has("light") && s.beacon.Presence().Has(slot)
 	for _, set := range rule.Only {
 		if !set.Has(slot) {
 			return false, false
@@ -204,6 +210,10 @@ func (s *sim) game() server.Game {
 	return server.Game{
 		Join: func(*server.Session) (world.Entity, error) {
 			s.call("join")
+			if s.barred > 0 {
+				s.barred--
+				return 0, errors.New("barred")
+			}
 			return s.avatar(), nil
 		},
 		Leave: s.leave, Away: told("away"), Back: told("back"),

@@ -181,6 +181,12 @@ func (c *simClient) ended(err error) {
 	case code == wire.Kicked && c.line.closed == code:
 		s.tally.kicks++
 		c.comeAgain()
+	case code == wire.ServerFull && c.line.closed == code:
+		s.tally.turnedAway++
+		c.comeAgain()
+	case code == wire.Draining && c.line.closed == code && s.restartAt != 0:
+		s.tally.drained++
+		c.comeAgain()
 	case code == wire.Timeout && c.line.closed == code: // too long in this weather
 		c.session.Lost(err)
 		c.comeBack()
@@ -349,7 +355,7 @@ func (c *simClient) check(e *client.Entity) {
 }
 
 func (c *simClient) left(h bulk.Handle, why wire.Reason) {
-	byRule := why == wire.ReasonHiddenByRule && len(c.sim.ruled) > 0
+	byRule := why == wire.ReasonHiddenByRule && (len(c.sim.ruled) > 0 || c.sim.tally.veiled > 0)
 	if got := c.session.Resolve(h); why != wire.ReasonLeftInterest && !byRule || got != wire.Hidden {
 		c.sim.fail("H3", "client %d was told that %v left (%v) and calls it %v", c.number, h, why, got)
 	}

@@ -31,6 +31,7 @@ func generate(seed uint64, viewers int) *script {
 	g.overload()
 	g.owners()
 	g.callbacks()
+	g.lateComers()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
 }
@@ -215,4 +216,41 @@ func (g *generator) overload() {
 		return
 	}
 	g.often([]int{2, 10, 100}[g.rng.IntN(3)], "pace", func() []int { return []int{g.any()} })
+}
+
+// lateComers are operations that are drawn after all others, so that these are as they
+// were without them: the game refuses who joins, the server is told to stop, by itself
+// or from within one of the game's functions, and entities are seen from anywhere, or
+// by their owners alone.
+func (g *generator) lateComers() {
+	d := g.rng.IntN
+	sometime := func() int { return 1 + d(g.s.ticks) }
+	somewhere := func(do string) string {
+		if d(2) == 0 {
+			return do
+		}
+		return serverPlaces[d(len(serverPlaces))] + ":" + do
+	}
+	if d(3) == 0 {
+		for range 1 + d(4) {
+			at := sometime()
+			g.add(at, somewhere("bar"))
+			g.add(at+d(10), "reconnect", g.any())
+		}
+	}
+	if d(6) == 0 && !g.s.retiring() {
+		if at := sometime(); d(2) == 0 {
+			g.add(max(at-d(60), 1), "save")
+			g.add(at, somewhere("drain"))
+		} else {
+			g.add(at, somewhere("drain"))
+		}
+	}
+	one := func() []int { return []int{g.any()} }
+	if d(4) == 0 {
+		g.often(5, "light", one)
+	}
+	if d(4) == 0 {
+		g.often(10, "veil", one)
+	}
 }

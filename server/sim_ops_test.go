@@ -53,6 +53,21 @@ func (s *sim) do(o op) {
 		s.world.TakeImage(s.image)
 	case "restart":
 		s.restart()
+	case "light":
+		toggle(s.beacon, s.pick(a(0)))
+	case "veil":
+		if toggle(s.veil, s.pick(a(0))) {
+			s.tally.veiled++
+		}
+	case "bar":
+		s.barred++
+	case "drain":
+		if s.restartAt == 0 && !s.script.retiring() {
+			s.restartAt = s.tick + 10
+		}
+		if s.restartAt != 0 {
+			s.core.Drain()
+		}
 	case "join":
 		s.clients = append(s.clients, s.connect(len(s.clients), 0))
 	case "link":
@@ -64,6 +79,15 @@ func (s *sim) do(o op) {
 			s.clients[nth(a(0), len(s.clients))].do(o)
 		}
 	}
+}
+
+// toggle gives h a component, or takes it away, and says which.
+func toggle[T any](c *world.Component[T], h bulk.Handle) (given bool) {
+	if c.Get(h) != nil {
+		c.Remove(h)
+		return false
+	}
+	return c.Set(h, *new(T))
 }
 
 // setPace has the server make that many of FullPace snapshots: the time that a

@@ -62,6 +62,10 @@ var operations = map[string]string{
 	"roam":      "viewer steps",      // through its interest set, giving and taking
 	"survey":    "viewer entities",   // of its replica
 	"kick":      "viewer",            //
+	"bar":       "",                  // the next who joins is refused by the game
+	"drain":     "",                  // the server ends all sessions and takes no more; it restarts soon
+	"light":     "entity",            // is seen from any distance, or no longer
+	"veil":      "entity",            // is seen by its owners alone, or no longer
 	"gust":      "entity ticks",      // an effect follows it, for so long
 	"poke":      "viewer handle",     // commands about any handle ever issued
 	"touch":     "viewer entity",     // commands about one of those in view
@@ -237,6 +241,11 @@ func (s *script) shrink(invariant string) *script {
 		}
 	}
 	return &small
+}
+
+// has says whether an operation is in s, be it in a function of the game's.
+func (s *script) has(do string) bool {
+	return slices.ContainsFunc(s.ops, func(o op) bool { return o.do == do || strings.HasSuffix(o.do, ":"+do) })
 }
 
 // retiring says whether the slots of s are near their last generation (H4).

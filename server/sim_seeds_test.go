@@ -127,6 +127,9 @@ func (t *tally) add(o tally) {
 	t.gusts += o.gusts
 	t.called += o.called
 	t.kicks += o.kicks
+	t.turnedAway += o.turnedAway
+	t.drained += o.drained
+	t.veiled += o.veiled
 }
 
 // requireAll asks for some of everything: what did not happen was not tested.
@@ -144,6 +147,7 @@ func (t *tally) requireAll(tb testing.TB) {
 		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
 		"entities owned": t.owned, "and disowned": t.disowned, "effects that ended with whom they followed": t.gusts,
 		"operations from within callbacks": t.called, "sessions kicked": t.kicks,
+		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

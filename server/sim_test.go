@@ -37,6 +37,9 @@ type (
 	Purse struct {
 		Coins int32 `net:"bits=20,owner"`
 	}
+	// Beacon is seen from any distance, and Veil by owners alone; neither is sent.
+	Beacon struct{}
+	Veil   struct{}
 )
 
 const (
@@ -99,6 +102,10 @@ type sim struct {
 	identity      *world.Component[Identity]
 	target        *world.Component[Target]
 	purse         *world.Component[Purse]
+	beacon        *world.Component[Beacon]
+	veil          *world.Component[Veil]
+	barred        int // sessions that Join is yet to refuse
+	restartAt     int // tick, after Drain; 0: not drained
 	crate, ghost  world.KindID
 	run           int
 	epoch         uint64
@@ -148,6 +155,9 @@ type tally struct {
 	gusts      int // effects that ended with whom they followed
 	called     int // operations from within callbacks
 	kicks      int // sessions that the game ended
+	turnedAway int // and refused
+	drained    int // sessions that ended, or did not begin, since the server was to stop
+	veiled     int // entities hidden from all but their owners
 }
 
 // run plays the script to its end. A failure is the first invariant found
@@ -243,6 +253,10 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.must(err)
 	s.purse, err = world.Register[Purse](w, "purse")
 	s.must(err)
+	s.beacon, err = world.Register[Beacon](w, "beacon")
+	s.must(err)
+	s.veil, err = world.Register[Veil](w, "veil")
+	s.must(err)
 	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
 	s.must(err)
 	s.ghost, err = w.AddKind(world.Kind{Name: "ghost"})
@@ -262,14 +276,21 @@ func (s *sim) begin(first uint32, image *world.Image) {
 			}
 		}
 	}
-	s.core, err = server.NewCore(server.CoreConfig{
+	config := server.CoreConfig{
 		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: simGraceTicks * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
 		Replication: replication.Config{
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
 			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget,
 		},
 		Game: s.game(),
-	})
+	}
+	if s.script.has("light") {
+		config.Replication.Always = s.beacon.Presence()
+	}
+	if s.script.has("veil") {
+		config.Replication.Private = s.veil.Presence()
+	}
+	s.core, err = server.NewCore(config)
 	s.must(err)
 	s.addSystems()
 	s.setPace(replication.FullPace)
@@ -291,6 +312,7 @@ func (s *sim) restart() {
 	s.resyncs += s.core.Replication().Resyncs
 	if s.image != nil {
 		s.begin(1, s.image)
+		s.image = nil // one that is gone on from twice gives the same handles twice, in two epochs
 	} else {
 		s.begin(highest+2, nil)
 	}
@@ -355,6 +377,10 @@ func (s *sim) issue(h bulk.Handle, identity uint64) {
 // step moves everything by one server tick.
 func (s *sim) step(stir func()) {
 	s.tick++
+	if s.restartAt != 0 && s.tick >= s.restartAt {
+		s.restartAt = 0
+		s.restart()
+	}
 	for _, n := range s.left {
 		n.deliverUp()
 	}
@@ -425,6 +451,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 func (s *sim) settle() {
 	fair := simtest.Conditions{DelayMin: 1, DelayMax: 1}
 	clear(s.waiting)
+	s.barred = 0
 	s.setPace(replication.FullPace)
 	s.links = fair
 	for _, c := range s.clients {

@@ -167,6 +167,7 @@ func (c *compaction) carryOut(rowOf []int32) {
 	switch c.mode {
 	case Exchange:
 		c.pair(to)
+		c.noteWritten(c.low...)
 		c.noteWritten(c.high...)
 		for _, column := range c.columns {
 			column.exchange(c.low, c.high)
@@ -190,7 +191,8 @@ func (c *compaction) carryOut(rowOf []int32) {
 	c.flips.reset()
 }
 
-// noteWritten notes that rows are about to change which are asleep, or will be.
+// noteWritten notes that rows are about to get another owner, or change while
+// they are asleep.
 func (c *compaction) noteWritten(rows ...uint32) {
 	if c.written == nil {
 		return

@@ -151,16 +151,12 @@ func Default[T any](w *World, k KindID, c *Component[T], v T) error {
 		return fmt.Errorf("%w: the component was not registered with this world", ErrUnknown)
 	}
 	w.changesSetup()
-	d := kindDefault{component: c.id, into: &c.storage, value: unsafe.Pointer(&v), size: unsafe.Sizeof(v)}
-	if c.local {
-		d.local = func(slot uint32) { *c.values.At(slot) = v }
-	}
 	kind := &w.kinds[k]
 	i, found := slices.BinarySearchFunc(kind.defaults, c.id, func(d kindDefault, id int) int { return d.component - id })
 	if !found {
 		kind.defaults = slices.Insert(kind.defaults, i, kindDefault{})
 	}
-	kind.defaults[i] = d
+	kind.defaults[i] = newDefault(c, &v)
 	return nil
 }
 

@@ -35,12 +35,14 @@ const (
 // They keep a loop over a query from meeting what it makes itself. (Destroy
 // needs none of this: it always waits for the end of the step.)
 func (w *World) DeferSpawn(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity, error) {
-	e, err := w.reserve(k, at, velocity)
+	e, _, err := w.reserve(k, at, velocity)
 	if err != nil {
 		return 0, err
 	}
 	d := &w.deferred
-	d.reserved.Set(e.Index())
+	if word, bit := wordOf(e.Index()); !d.reserved.Join(word, bit) {
+		d.reserved.Set(e.Index())
+	}
 	d.changes = append(d.changes, deferredChange{e, deferredSpawning, uint32(len(d.spawns))})
 	d.spawns = append(d.spawns, deferredSpawn{at, velocity, lifeTicks})
 	if r := w.recording(); r != nil {
@@ -116,19 +118,26 @@ func (w *World) furnishDeferred(changes []deferredChange) int {
 	d, n := &w.deferred, 0
 	first := changes[0].entity.Index()
 	of, word, mask := w.pool.At(first).kind, first>>6, uint64(0)
+	kind := &w.kinds[of]
 	for _, change := range changes {
 		slot := change.entity.Index()
-		if change.component != deferredSpawning || slot>>6 != word || w.pool.At(slot).kind != of {
+		if change.component != deferredSpawning || slot>>6 != word {
+			break
+		}
+		record := w.pool.At(slot)
+		if record.kind != of {
 			break
 		}
 		spawn := &d.spawns[change.value]
-		w.embody(slot, spawn.at, spawn.velocity, spawn.lifeTicks)
+		if spawn.lifeTicks != 0 || kind.def.Body != nil {
+			w.embody(slot, record, spawn.at, spawn.velocity, spawn.lifeTicks)
+		}
 		w.events.spawned.add(change.entity)
 		mask |= 1 << (slot & 63)
 		n++
 	}
 	d.reserved.SetWord(word, d.reserved.Word(word)&^mask)
-	w.kinds[of].fillWord(word, mask)
+	kind.fillWord(word, mask)
 	w.furnished.SetWord(word, w.furnished.Word(word)|mask)
 	w.counts.spawned += uint64(n)
 	return n

@@ -18,11 +18,20 @@ func (w *World) Spawn(k KindID, at, velocity Vec3) (Entity, error) {
 // at the end of the step that brings the world to Tick() + lifeTicks, which is
 // after so many steps for one that is spawned between steps. Zero means no limit.
 func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity, error) {
-	e, err := w.reserve(k, at, velocity)
+	e, record, err := w.reserve(k, at, velocity)
 	if err != nil {
 		return 0, err
 	}
-	w.furnish(e, at, velocity, lifeTicks)
+	kind := &w.kinds[k]
+	if lifeTicks != 0 || kind.def.Body != nil {
+		w.embody(e.Index(), record, at, velocity, lifeTicks)
+	}
+	kind.fill(e.Index())
+	if word, bit := wordOf(e.Index()); !w.furnished.Join(word, bit) {
+		w.furnished.Set(e.Index())
+	}
+	w.counts.spawned++
+	w.events.spawned.add(e)
 	if r := w.recording(); r != nil {
 		r.spawn(opSpawn, e, k, at, velocity, lifeTicks)
 	}
@@ -31,17 +40,17 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 
 // reserve takes a slot for an entity, which is live from here on and has nothing
 // yet but its kind.
-func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, error) {
+func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, *entity, error) {
 	if int(k) >= len(w.kinds) {
-		return 0, fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
+		return 0, nil, fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
 	}
 	if def := &w.kinds[k].def; def.Body != nil && !(at.finite() && velocity.finite()) {
-		return 0, fmt.Errorf("%w: spawn of %q at %v with velocity %v: not finite", ErrValue, def.Name, at, velocity)
+		return 0, nil, fmt.Errorf("%w: spawn of %q at %v with velocity %v: not finite", ErrValue, def.Name, at, velocity)
 	}
 	used := w.pool.Slots()
 	e, record := w.pool.Add()
 	if record == nil {
-		return 0, fmt.Errorf("%w: %d entities live, %d slots retired, MaxEntities is %d", ErrFull, w.pool.Len(), w.pool.Retired(), w.cfg.MaxEntities)
+		return 0, nil, fmt.Errorf("%w: %d entities live, %d slots retired, MaxEntities is %d", ErrFull, w.pool.Len(), w.pool.Retired(), w.cfg.MaxEntities)
 	}
 	slot := e.Index()
 	if slot < used {
@@ -51,32 +60,19 @@ func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, error) {
 	}
 	w.generations[slot] = e.Generation()
 	record.kind = k
-	return e, nil
+	return e, record, nil
 }
 
-// furnish gives a reserved entity what its kind says.
-func (w *World) furnish(e Entity, at, velocity Vec3, lifeTicks uint32) {
-	slot := e.Index()
-	kind := w.embody(slot, at, velocity, lifeTicks)
-	kind.fill(slot)
-	w.furnished.Set(slot)
-	w.counts.spawned++
-	w.events.spawned.add(e)
-}
-
-// embody is what of furnish is done by slot: the lifetime and the body.
-func (w *World) embody(slot uint32, at, velocity Vec3, lifeTicks uint32) *kind {
-	record := w.pool.At(slot)
+// embody gives a reserved entity a limited life and a body, if it is to have them.
+func (w *World) embody(slot uint32, record *entity, at, velocity Vec3, lifeTicks uint32) {
 	if lifeTicks != 0 {
 		record.expires = w.tick + uint64(lifeTicks)
 		w.wheel.insert(w.pool, slot)
 		w.mortal.Set(slot)
 	}
-	kind := &w.kinds[record.kind]
-	if kind.def.Body != nil {
+	if w.kinds[record.kind].def.Body != nil {
 		w.addBody(slot, record.kind, w.clamped(at), velocity.capped())
 	}
-	return kind
 }
 
 // growSlots makes every array by slot as long as the pool.
@@ -101,7 +97,9 @@ func (w *World) Destroy(e Entity) bool {
 	if w.pool.Get(e) == nil || w.doomed.Has(e.Index()) {
 		return false
 	}
-	w.doomed.Set(e.Index())
+	if word, bit := wordOf(e.Index()); !w.doomed.Join(word, bit) {
+		w.doomed.Set(e.Index())
+	}
 	if r := w.recording(); r != nil {
 		r.word(opDestroy, e)
 	}

@@ -22,7 +22,7 @@ type rowImage struct {
 	rest             []uint32  // of the awake rows
 
 	ahead   int         // words of 64 rows that PrepareImage has copied
-	written bulk.Bitset // words that have changed since, those with awake rows apart
+	written bulk.Bitset // words that have changed since; the places of awake rows have all
 }
 
 // rowBytes is what a row takes that is asleep.
@@ -35,16 +35,22 @@ func (img *rowImage) prepare(b *bodies, most int) (copied int) {
 	if words <= 0 {
 		return 0
 	}
-	img.copyWords(b, img.ahead, img.ahead+words)
+	img.copyOwners(b, img.ahead, img.ahead+words)
+	img.copyPlaces(b, img.ahead, img.ahead+words)
 	img.ahead += words
 	return words * 64 * rowBytes
 }
 
-// copyWords copies what all rows of some words have.
-func (img *rowImage) copyWords(b *bodies, first, end int) {
+// copyOwners copies whose the rows of some words are.
+func (img *rowImage) copyOwners(b *bodies, first, end int) {
 	from, to := first*64, min(end*64, b.len())
 	copy(img.slot[from:], b.slot[from:to])
 	copy(img.kind[from:], b.kind[from:to])
+}
+
+// copyPlaces copies where the rows of some words are.
+func (img *rowImage) copyPlaces(b *bodies, first, end int) {
+	from, to := first*64, min(end*64, b.len())
 	copy(img.posX[from:], b.posX[from:to])
 	copy(img.posY[from:], b.posY[from:to])
 	copy(img.posZ[from:], b.posZ[from:to])
@@ -76,35 +82,63 @@ func (w *World) takeRows(img *rowImage) {
 	img.velX, img.velY, img.velZ = sized(img.velX, moving), sized(img.velY, moving), sized(img.velZ, moving)
 	img.rest = sized(img.rest, moving)
 	w.copied = img
-	w.workers.run((b.len()+copyRows-1)/copyRows, w.copyBlocks)
+	w.workers.run((b.len()+copyRows-1)/copyRows*rowParts, w.copyBlocks)
 	w.copied = nil
 	img.ahead = 0
 	img.takeScattered(b)
 	img.audit(b)
 }
 
-// copyRows is how many rows are a block of what workers copy.
-const copyRows = 64 * 64
+// A block of what workers copy is some columns of so many rows: a mebibyte of
+// each. A copy of as much is made past the caches, which spares memory a third of
+// the work; a block of some pages takes half as long again.
+const (
+	copyRows = 1 << 18
+	rowParts = 6
+)
 
-// copyBlock copies a block of rows, and the velocities and timers of those in it
-// that are awake and all in front.
+// copyBlock copies a part of a block of rows: of those that were not copied ahead,
+// or have changed since, and the velocities and timers of those that are awake and
+// all in front.
 func (w *World) copyBlock(_ *chunk, block int) {
 	img, b := w.copied, &w.bodies
-	first := block * copyRows / 64
-	words := min(first+copyRows/64, (b.len()+63)/64)
+	from := block / rowParts * copyRows
+	switch block % rowParts {
+	case 0:
+		img.eachStale(b, from, func(int) uint64 { return 0 }, img.copyOwners)
+	case 1:
+		img.eachStale(b, from, b.awakeWord, img.copyPlaces)
+	case 2:
+		copyAwake(img.velX, b.velX, from)
+	case 3:
+		copyAwake(img.velY, b.velY, from)
+	case 4:
+		copyAwake(img.velZ, b.velZ, from)
+	case 5:
+		copyAwake(img.rest, b.rest, from)
+	}
+}
+
+// eachStale calls f for each run of words, from a row on, that were not copied
+// ahead, were written since, or have a bit in other.
+func (img *rowImage) eachStale(b *bodies, row int, other func(word int) uint64, f func(b *bodies, first, end int)) {
+	first, words := row/64, (min(row+copyRows, b.len())+63)/64
 	for first < words {
 		end := first
-		for end < words && (end >= img.ahead || img.written.Has(uint32(end)) || b.awakeWord(end) != 0) {
+		for end < words && (end >= img.ahead || img.written.Has(uint32(end)) || other(end) != 0) {
 			end++
 		}
-		img.copyWords(b, first, end)
+		f(b, first, end)
 		first = end + 1
 	}
-	from, to := min(block*copyRows, len(img.rest)), min((block+1)*copyRows, len(img.rest))
-	copy(img.velX[from:], b.velX[from:to])
-	copy(img.velY[from:], b.velY[from:to])
-	copy(img.velZ[from:], b.velZ[from:to])
-	copy(img.rest[from:], b.rest[from:to])
+}
+
+// copyAwake copies a block of a column that only the rows that are awake have.
+func copyAwake[T any](to, from []T, row int) {
+	if row < len(to) {
+		end := min(row+copyRows, len(to))
+		copy(to[row:end], from[row:end])
+	}
 }
 
 // takeScattered copies velocities and timers of rows that are awake here and

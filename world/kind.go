@@ -1,6 +1,7 @@
 package world
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -41,39 +42,83 @@ type kind struct {
 // spawn needs is here, since it does several in a row: a tenth less for a spawn
 // and a destroy of five components than a method of each component.
 type kindDefault struct {
-	component int
-	into      *storage
-	value     unsafe.Pointer
-	size      uintptr
-	local     func(slot uint32) // instead of the copy, where pointers may be: the collector must see them move
+	component  int
+	into       *storage
+	size       uintptr
+	head, tail uint64 // a small value's first and last bytes, as many as half returns
+	large      bool   // more than two halves, or local
+	value      unsafe.Pointer
+	local      func(slot uint32) // instead of a copy, where pointers may be: the collector must see them move
 }
 
-// fill gives a slot all components of the kind, with its values. Small ones are
-// moved in two halves, which may overlap, without a call.
+// smallSize is what is moved in two halves, which may overlap, without a call.
+const smallSize = 16
+
+// newDefault is of a value that nobody changes any more.
+func newDefault[T any](c *Component[T], v *T) kindDefault {
+	d := kindDefault{component: c.id, into: &c.storage, value: unsafe.Pointer(v), size: unsafe.Sizeof(*v)}
+	d.large = d.size > smallSize || c.local
+	if c.local {
+		d.local = func(slot uint32) { *c.values.At(slot) = *v }
+	}
+	if !d.large {
+		d.head, d.tail = halves(unsafe.Slice((*byte)(d.value), d.size))
+	}
+	return d
+}
+
+// halves returns what put puts down.
+func halves(value []byte) (head, tail uint64) {
+	switch n := len(value); {
+	case n >= 8:
+		return binary.NativeEndian.Uint64(value), binary.NativeEndian.Uint64(value[n-8:])
+	case n >= 4:
+		return uint64(binary.NativeEndian.Uint32(value)), uint64(binary.NativeEndian.Uint32(value[n-4:]))
+	case n >= 2:
+		return uint64(binary.NativeEndian.Uint16(value)), uint64(binary.NativeEndian.Uint16(value[n-2:]))
+	case n == 1:
+		return uint64(value[0]), 0
+	}
+	return 0, 0
+}
+
+// put makes the memory at to the value, if that is small.
+func (d *kindDefault) put(to unsafe.Pointer) {
+	switch {
+	case d.size >= 8:
+		*(*uint64)(to), *(*uint64)(unsafe.Add(to, d.size-8)) = d.head, d.tail
+	case d.size >= 4:
+		*(*uint32)(to), *(*uint32)(unsafe.Add(to, d.size-4)) = uint32(d.head), uint32(d.tail)
+	case d.size >= 2:
+		*(*uint16)(to), *(*uint16)(unsafe.Add(to, d.size-2)) = uint16(d.head), uint16(d.tail)
+	case d.size == 1:
+		*(*uint8)(to) = uint8(d.head)
+	}
+}
+
+// putLarge gives a slot the value, if that is not small.
+func (d *kindDefault) putLarge(slot uint32) {
+	if d.local != nil {
+		d.local(slot)
+		return
+	}
+	copy(unsafe.Slice((*byte)(d.into.place(slot, d.size)), d.size), unsafe.Slice((*byte)(d.value), d.size))
+}
+
+// fill gives a slot all components of the kind, with its values.
 func (k *kind) fill(slot uint32) {
 	word, bit := wordOf(slot)
-	for i := range k.defaults {
-		d := &k.defaults[i]
+	defaults := k.defaults
+	for i := range defaults {
+		d := &defaults[i]
 		if !d.into.presence.Join(word, bit) {
 			d.into.presence.Set(slot)
 		}
-		if d.local != nil {
-			d.local(slot)
+		if d.large {
+			d.putLarge(slot)
 			continue
 		}
-		to, from := d.into.place(slot, d.size), d.value
-		switch {
-		case d.size-8 <= 8:
-			head, tail := *(*uint64)(from), *(*uint64)(unsafe.Add(from, d.size-8))
-			*(*uint64)(to), *(*uint64)(unsafe.Add(to, d.size-8)) = head, tail
-		case d.size == 1:
-			*(*uint8)(to) = *(*uint8)(from)
-		case d.size-4 <= 4:
-			head, tail := *(*uint32)(from), *(*uint32)(unsafe.Add(from, d.size-4))
-			*(*uint32)(to), *(*uint32)(unsafe.Add(to, d.size-4)) = head, tail
-		default:
-			copy(unsafe.Slice((*byte)(to), d.size), unsafe.Slice((*byte)(from), d.size))
-		}
+		d.put(d.into.place(slot, d.size))
 	}
 }
 
@@ -82,19 +127,29 @@ func (k *kind) fillWord(word uint32, mask uint64) {
 	for i := range k.defaults {
 		d := &k.defaults[i]
 		d.into.presence.SetWord(word, d.into.presence.Word(word)|mask)
-		values := d.into.place(word<<6, d.size)
-		from := unsafe.Slice((*byte)(d.value), d.size)
-		for rest := mask; rest != 0; rest &= rest - 1 {
-			slot := uint32(bits.TrailingZeros64(rest))
-			switch to := unsafe.Add(values, uintptr(slot)*d.size); {
-			case d.local != nil:
-				d.local(word<<6 | slot)
-			case d.size-8 <= 8:
-				*(*uint64)(to), *(*uint64)(unsafe.Add(to, d.size-8)) = *(*uint64)(d.value), *(*uint64)(unsafe.Add(d.value, d.size-8))
-			default:
-				copy(unsafe.Slice((*byte)(to), d.size), from)
+		switch {
+		case d.large:
+			for rest := mask; rest != 0; rest &= rest - 1 {
+				d.putLarge(word<<6 | uint32(bits.TrailingZeros64(rest)))
+			}
+		case d.size >= 8:
+			d.putWord(d.into.place(word<<6, d.size), mask)
+		default:
+			values := d.into.place(word<<6, d.size)
+			for rest := mask; rest != 0; rest &= rest - 1 {
+				d.put(unsafe.Add(values, uintptr(bits.TrailingZeros64(rest))*d.size))
 			}
 		}
+	}
+}
+
+// putWord is put for some of 64 neighbouring slots and 8 to 16 bytes, which stay
+// in two registers.
+func (d *kindDefault) putWord(values unsafe.Pointer, mask uint64) {
+	size, head, tail := d.size, d.head, d.tail
+	for ; mask != 0; mask &= mask - 1 {
+		to := unsafe.Add(values, uintptr(bits.TrailingZeros64(mask))*size)
+		*(*uint64)(to), *(*uint64)(unsafe.Add(to, size-8)) = head, tail
 	}
 }
 

@@ -156,6 +156,9 @@ func (c *compaction) permute(source []uint32, rowOf []int32) {
 	for from < to && source[to-1] == uint32(to-1) {
 		to--
 	}
+	for word := from >> 6; word<<6 < to && c.written != nil; word++ {
+		c.written.Set(uint32(word))
+	}
 	for _, column := range c.columns {
 		column.gather(&c.spare, from, source[from:to])
 	}

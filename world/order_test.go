@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
+
 	"github.com/worldd/worldd/field"
 )
 
@@ -181,8 +183,11 @@ func TestPermuteAgainstNaive(t *testing.T) {
 		for _, column := range c.compaction.columns {
 			column.reserve(&c.spare, len(source))
 		}
+		written := &bulk.Bitset{}
+		c.written = written
 		c.permute(source, c.rowOf)
 		for row, from := range source {
+			require.True(t, int(from) == row || written.Has(uint32(row)>>6), "row %d has another owner", row)
 			if c.slot[row] != from || c.numbers[row] != float32(from)*3 || c.shorts[row] != uint16(from+9) || c.rowOf[from] != int32(row) {
 				require.Fail(t, "row", "%d of %v", row, source)
 			}

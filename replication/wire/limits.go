@@ -23,10 +23,11 @@ const (
 	// bits say little or much. At 37 bits for a row, more would not fit.
 	MaxRows = 256
 
-	// MaxParts bounds the components of all rows of one State datagram, for the
-	// same reason: each is forecast, and need take no more than a bit. Two for
-	// each of MaxRows.
-	MaxParts = 512
+	// MaxLoad bounds the load of all rows of one State datagram (Schema.Load), for
+	// the same reason: a component is forecast, and need take no more than a bit,
+	// but what turns or follows a parent takes several times as long to forecast.
+	// It is about as many times 80 ns, and 256 rows of two plain components each.
+	MaxLoad = 1280
 
 	// MaxComponents is the number of component types a schema can hold: the
 	// width of Row.Mask.

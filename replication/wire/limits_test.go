@@ -76,7 +76,7 @@ func TestProtocolPageRepeatsTheTables(t *testing.T) {
 		"| datagram | " + comma(wire.MaxDatagram) + " bytes |",
 		"| frame (type and body), from a client | " + comma(wire.MaxClientMessage) + " bytes |",
 		"| frame, from a server | " + comma(wire.MaxStreamMessage) + " bytes |",
-		fmt.Sprintf("| rows in a snapshot; components of their entities | %d; %d |", wire.MaxRows, wire.MaxParts),
+		fmt.Sprintf("| rows in a snapshot; load of them all | %d; %s |", wire.MaxRows, comma(wire.MaxLoad)),
 		fmt.Sprintf("| components; fields of one | %d; %d |", wire.MaxComponents, wire.MaxFieldsPerComponent),
 		"| one row, in its longest form, with its header | " + comma(wire.MaxRowBytes) + " bytes |",
 		fmt.Sprintf("| states of a row that a client keeps | %d |", wire.MaxStates),

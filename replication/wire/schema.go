@@ -81,6 +81,7 @@ type component struct {
 	first, last int // its fields are Schema.fields[first:last]
 	anchored    int // first field of the position that is predicted by a parent
 	anchor      int // the field that names the parent; -1: none
+	load        int // see Schema.Load
 }
 
 // kind says how a field looks on the wire.
@@ -177,6 +178,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	s.components = append(s.components, component{
 		ComponentSpec: ComponentSpec{Name: name, Type: t, Words: p.word - s.words, Offset: s.words},
 		first:         first, last: len(s.fields), anchored: first + p.anchored, anchor: anchor,
+		load: loadOf(p.fields, anchor >= 0),
 	})
 	if anchor >= 0 {
 		s.components[len(s.components)-1].anchor += first

@@ -1,6 +1,8 @@
 package token
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,7 +10,11 @@ import (
 
 	"aidanwoods.dev/go-paseto"
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/mutate"
 )
+
+var mutantsFlag = flag.Int("mutants", 2_000, "how many mutants TestMutants makes")
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
@@ -160,4 +166,27 @@ func FuzzVerify(f *testing.F) {
 		}
 		require.ErrorIs(t, err, want)
 	})
+}
+
+// Whatever is changed of a good token, it is nobody's.
+func TestMutants(t *testing.T) {
+	issuer, verifier := pair(t)
+	n := *mutantsFlag
+	if testing.Short() {
+		n /= 4
+	}
+	good, other := issue(t, issuer, "u"), issue(t, issuer, "another")
+	s := mutate.NewSource(1, good, other)
+	for i := range n {
+		text := s.Next()
+		if bytes.Equal(text, good) || bytes.Equal(text, other) {
+			continue
+		}
+		_, err := verifier.Verify(text, noon)
+		want := ErrForged
+		if len(text) == 0 {
+			want = ErrNone
+		}
+		require.ErrorIs(t, err, want, "mutant %d: %q", i, text)
+	}
 }

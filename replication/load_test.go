@@ -15,7 +15,7 @@ import (
 
 // Rows of many components are spread over datagrams as the protocol wants, also
 // where their bits would fit into one.
-func TestComponentsOfADatagramAreBounded(t *testing.T) {
+func TestLoadOfADatagramIsBounded(t *testing.T) {
 	type level struct {
 		Of uint8 `net:"bits=3"`
 	}
@@ -78,7 +78,7 @@ func TestComponentsOfADatagramAreBounded(t *testing.T) {
 				var r wire.BitReader
 				h, err := wire.ParseStateHeader(d, &r)
 				require.NoError(t, err)
-				require.LessOrEqual(t, h.Rows*components, wire.MaxParts)
+				require.LessOrEqual(t, h.Rows*schema.Load(1<<components-1), wire.MaxLoad)
 				outcome, err := replica.ApplyState(d)
 				require.NoError(t, err)
 				require.Equal(t, client.Applied, outcome)

@@ -1,0 +1,63 @@
+package replication
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// BenchmarkHostileAck takes in the acknowledgement that costs the most: of as many
+// snapshots as one Input can acknowledge, each of as many rows as there may be, all of
+// which it brings the first news of. ns/worst is the least of the rounds, for one.
+func BenchmarkHostileAck(b *testing.B) {
+	type lamp struct{ On bool }
+	const entities, snapshots = wire.MaxRows, 65
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(b, err)
+	lamps, err := world.Register[lamp](w, "lamp")
+	require.NoError(b, err)
+	kind, err := w.AddKind(world.Kind{Name: "lamp"})
+	require.NoError(b, err)
+	s := wire.NewSchema()
+	require.NoError(b, wire.AddComponent[lamp](s, "lamp"))
+	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000})
+	require.NoError(b, err)
+	for range entities {
+		h, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
+		require.NoError(b, err)
+		lamps.Set(h, lamp{})
+	}
+	v := r.AddViewer(0)
+	on := false
+	sent := uint64(0)
+	step := func() {
+		on = !on
+		for slot := range w.Live().All() {
+			lamps.Mut(w.HandleAt(slot)).On = on
+		}
+		w.Step()
+		r.AfterStep()
+		r.Capture()
+		v.Snapshot()
+	}
+	worst := time.Duration(0)
+	for b.Loop() {
+		sent = v.Stats().Rows
+		for range snapshots {
+			step()
+		}
+		a := wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.structure.sent}
+		began := time.Now()
+		require.NoError(b, v.Acknowledge(a))
+		if took := time.Since(began); worst == 0 || took < worst {
+			worst = took
+		}
+	}
+	b.ReportMetric(float64(worst), "ns/worst")
+	b.ReportMetric(float64(v.Stats().Rows-sent), "rows")
+	b.ReportMetric(0, "ns/op")
+}

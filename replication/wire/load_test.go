@@ -1,0 +1,63 @@
+package wire_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// The numbers of PROTOCOL.md, section 8.
+func TestLoad(t *testing.T) {
+	type (
+		plain  struct{ Now uint8 }
+		twelve struct{ Of [12]bool }
+		turns  struct {
+			Facing, Aim [4]float32 `net:"quat,bits=9"`
+		}
+		rides struct {
+			At [3]float32  `net:"range=-64..64,step=1/64,predict=linear,parent=On"`
+			On bulk.Handle `net:"ref"`
+		}
+		wide struct{ Words [64]float64 }
+	)
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[plain](s, "plain"))
+	require.NoError(t, wire.AddComponent[twelve](s, "twelve"))
+	require.NoError(t, wire.AddComponent[turns](s, "turns"))
+	require.NoError(t, wire.AddComponent[rides](s, "rides"))
+	for mask, want := range map[uint32]int{0: 1, 1: 3, 2: 4, 4: 7, 8: 9, 15: 1 + 2 + 3 + 6 + 8} {
+		require.Equal(t, want, s.Load(mask), "%b", mask)
+	}
+	require.NoError(t, wire.AddComponent[wide](s, "wide"))
+	require.Equal(t, 3, s.Load(1), "152 words")
+	require.NoError(t, wire.AddComponent[wide](s, "wider"))
+	require.Equal(t, 4, s.Load(1), "280 words, all of which are copied")
+}
+
+// Every row fits into a datagram of its own, and 256 of two plain components into one.
+func TestEveryLoadFits(t *testing.T) {
+	type (
+		turns struct {
+			Facing, Aim, Way [4]float32  `net:"quat,bits=9"`
+			At               [3]float32  `net:"range=0..1,step=1/64,predict=linear,parent=On"`
+			On               bulk.Handle `net:"ref"`
+		}
+		plain struct{ Now uint8 }
+	)
+	s := wire.NewSchema()
+	var err error
+	for i := 0; err == nil; i++ {
+		err = wire.AddComponent[turns](s, fmt.Sprint("turns", i))
+	}
+	require.ErrorContains(t, err, "rows could take")
+	require.Greater(t, s.Components(), 10)
+	require.Less(t, s.Load(1<<s.Components()-1), wire.MaxLoad/4)
+	s = wire.NewSchema()
+	require.NoError(t, wire.AddComponent[plain](s, "one"))
+	require.NoError(t, wire.AddComponent[plain](s, "two"))
+	require.Equal(t, wire.MaxLoad, wire.MaxRows*s.Load(3))
+}

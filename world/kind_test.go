@@ -1,0 +1,59 @@
+package world_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+// TestDefaultsOfAllSizes: each way to move a default value gives the value, and
+// leaves the neighbours alone, for one that is spawned at once or deferred.
+func TestDefaultsOfAllSizes(t *testing.T) {
+	testDefault(t, struct{}{})
+	testDefault(t, [1]byte{1})
+	testDefault(t, [2]byte{1, 2})
+	testDefault(t, [3]byte{1, 2, 3})
+	testDefault(t, [4]byte{1, 2, 3, 4})
+	testDefault(t, [7]byte{1, 2, 3, 4, 5, 6, 7})
+	testDefault(t, [8]byte{1, 2, 3, 4, 5, 6, 7, 8})
+	testDefault(t, [9]byte{0: 1, 8: 9})
+	testDefault(t, [16]byte{0: 1, 8: 9, 15: 16})
+	testDefault(t, [17]byte{0: 1, 8: 9, 16: 17})
+	testDefault(t, [100]byte{0: 1, 50: 9, 99: 17})
+}
+
+func testDefault[T comparable](t *testing.T, v T) {
+	t.Helper()
+	w, err := world.New(world.Config{MaxEntities: 400})
+	require.NoError(t, err)
+	value := register[T](t, w, "value")
+	with, without := addKind(t, w, world.Kind{Name: "with"}), addKind(t, w, world.Kind{Name: "without"})
+	require.NoError(t, world.Default(w, with, value, v))
+	var want []world.Entity
+	for i := range 300 {
+		kind := with
+		if i%3 == 0 {
+			kind = without
+		}
+		var e world.Entity
+		if i < 150 {
+			e, err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
+		} else {
+			e, err = w.DeferSpawn(kind, world.Vec3{}, world.Vec3{}, 0)
+		}
+		require.NoError(t, err)
+		if i%3 != 0 {
+			want = append(want, e)
+		}
+	}
+	w.ApplyDeferred()
+	n := 0
+	for e, got := range world.All1(newQuery(t, w, world.QueryDef{}), value) {
+		require.Equal(t, want[n], e)
+		require.Equal(t, v, *got)
+		n++
+	}
+	require.Len(t, want, n)
+}

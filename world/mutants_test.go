@@ -1,0 +1,107 @@
+package world
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"runtime/metrics"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/mutate"
+)
+
+var mutantsFlag = flag.Int("mutants", 1_000, "how many mutants TestMutants makes of each kind of file")
+
+// TestMutants changes images and recordings of this package's own, where their
+// checksums tell of it and where they are right: what is not refused by name makes a
+// sound world, and memory follows the bytes that are there.
+func TestMutants(t *testing.T) {
+	var img Image
+	fuzzWorld(t, true).TakeImage(&img)
+	var file bytes.Buffer
+	_, err := img.WriteTo(&file)
+	require.NoError(t, err)
+	steps, head := recordedSteps(t), newHead(t)
+	for i, breed := range []struct {
+		name string
+		pool [][]byte
+		read func(*World, []byte) error
+		sums bool // most are refused by their checksums
+	}{
+		{"contents", [][]byte{unpacked(t, fuzzWorld(t, true)), unpacked(t, fuzzWorld(t, false))}, restoreContents, false},
+		{"image", [][]byte{file.Bytes()}, func(w *World, b []byte) error { return restoreFrom(w, w.ReadImage, b) }, true},
+		{"steps", steps, func(w *World, b []byte) error { return replayed(w, head.framed([][]byte{b, steps[1]})) }, false},
+		{"recording", [][]byte{head.framed(steps)}, replayed, true},
+	} {
+		t.Run(breed.name, func(t *testing.T) {
+			s, n, taken := mutate.NewSource(uint64(i), breed.pool...), *mutantsFlag, 0
+			if testing.Short() {
+				n /= 4
+			}
+			for number := range n {
+				b, w := s.Next(), fuzzWorld(t, false)
+				before := allocated()
+				err := breed.read(w, b)
+				require.Less(t, allocated()-before, uint64(32<<20), "mutant %d: bytes allocated for %d: %x", number, len(b), b)
+				require.NoError(t, w.CheckInvariants(), "mutant %d: %x", number, b)
+				var d *DivergenceError
+				switch {
+				case err == nil, errors.As(err, &d):
+					taken++
+				default:
+					named := []error{ErrImage, ErrImageVersion, ErrImageWorld, ErrRecording}
+					require.True(t, slices.ContainsFunc(named, func(e error) bool { return errors.Is(err, e) }), "mutant %d: %v: %x", number, err, b)
+				}
+			}
+			t.Logf("%d of %d taken", taken, n)
+			require.True(t, taken > 0 || breed.sums, "all are refused: what is behind is not reached")
+		})
+	}
+}
+
+// restoreContents is for contents whose checksums would be right.
+func restoreContents(w *World, b []byte) error {
+	return restoreFrom(w, func(from io.Reader) (*Image, error) {
+		return w.decodeImage(func(b []byte) error {
+			if _, err := io.ReadFull(from, b); err != nil {
+				return errors.Join(ErrImage, err)
+			}
+			return nil
+		})
+	}, b)
+}
+
+func restoreFrom(w *World, read func(io.Reader) (*Image, error), b []byte) error {
+	img, err := read(bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	if err := w.Restore(img); err != nil {
+		return err
+	}
+	w.Step()
+	return nil
+}
+
+// replayed plays a recording as far as it goes.
+func replayed(w *World, b []byte) error {
+	replay, err := w.Replay(bytes.NewReader(b))
+	for err == nil {
+		err = replay.Next()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// allocated is how many bytes were allocated since the start.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
