@@ -19,8 +19,9 @@ const (
 	// world that is too slow by itself, or a machine that is busy with something
 	// else, gains nothing from clients that see less.
 	grantedShare = 0.25
-	// calmWindows is how long there must have been room for more snapshots
-	// before there are: two seconds.
+	// calmWindows is for how long no window may have been crowded before what is
+	// left on average is given to more snapshots: two seconds. One in which a busy
+	// machine left little says nothing yet.
 	calmWindows = 2 * paceWindows
 	// slowestSnapshotHz is what every client is sent, however late the ticks:
 	// below, it sees no motion but jumps, and had better be refused.
@@ -36,19 +37,26 @@ const (
 // What snapshots take is in proportion to how many there are, so one window says
 // which pace would have been right. When it is too crowded, that pace holds at once,
 // though not less than half of the one before; when there is room, after some
-// windows, and then the least of what they had room for.
+// windows of which none was, and then for what they had room for on average.
 type pacer struct {
 	interval time.Duration // between two ticks
 	window   int           // ticks
 	least    int
 	pace     int // of replication.FullPace
 
-	ticks     int           // of the window so far, and what they took:
-	snapshots time.Duration // for replication,
-	rest      time.Duration // and for everything else, waiting for a processor included
-	calm      int           // windows in a row that had room for a higher pace,
-	room      int           // and for which at least
+	ticks  int   // of the window so far,
+	took   taken // and what they took
+	calm   int   // windows in a row that were not crowded,
+	lately taken // and what they took
 }
+
+// taken is for what ticks took their time.
+type taken struct {
+	snapshots time.Duration // replication
+	rest      time.Duration // everything else, waiting for a processor included
+}
+
+func (t *taken) add(o taken) { t.snapshots, t.rest = t.snapshots+o.snapshots, t.rest+o.rest }
 
 func newPacer(tickHz, snapshotHz int) *pacer {
 	least := (slowestSnapshotHz*replication.FullPace + snapshotHz - 1) / snapshotHz
@@ -63,34 +71,42 @@ func newPacer(tickHz, snapshotHz int) *pacer {
 // took long is no more than that took. A stall counts no more than a tick that takes twice its time:
 // it is over when it is known, and fewer snapshots do not undo it.
 func (p *pacer) tick(idle time.Duration, spent [phases]time.Duration) int {
-	p.rest += min(max(idle, 0), p.interval) + min(spent[phaseReceive]+spent[phaseStep], p.interval)
-	p.snapshots += min(spent[phaseReplicate], 2*p.interval)
+	p.took.add(taken{
+		snapshots: min(spent[phaseReplicate], 2*p.interval),
+		rest:      min(max(idle, 0), p.interval) + min(spent[phaseReceive]+spent[phaseStep], p.interval),
+	})
 	if p.ticks++; p.ticks == p.window {
 		p.decide()
-		p.ticks, p.rest, p.snapshots = 0, 0, 0
+		p.ticks, p.took = 0, taken{}
 	}
 	return p.pace
 }
 
 // decide ends a window.
 func (p *pacer) decide() {
-	whole := float64(p.window) * p.interval.Seconds()
-	fits := replication.FullPace
-	if left := max(aimedShare*whole-p.rest.Seconds(), grantedShare*whole); p.snapshots.Seconds()*replication.FullPace > left*float64(p.pace) {
-		fits = int(left * float64(p.pace) / p.snapshots.Seconds())
-	}
-	crowded := (p.rest + p.snapshots).Seconds() > crowdedShare*whole
+	p.calm++
+	p.lately.add(p.took)
 	switch {
-	case crowded:
-		p.pace, p.calm = max(min(fits, p.pace), p.pace/2, p.least), 0
-	case fits <= p.pace:
-		p.calm = 0
-	case p.calm == 0:
-		p.calm, p.room = 1, fits
+	case (p.took.rest + p.took.snapshots).Seconds() > crowdedShare*p.seconds(1):
+		p.pace = max(min(p.fits(p.took, 1), p.pace), p.pace/2, p.least)
+	case p.calm < calmWindows:
+		return
 	default:
-		p.calm, p.room = p.calm+1, min(p.room, fits)
+		p.pace = max(p.pace, p.fits(p.lately, calmWindows))
 	}
-	if p.calm == calmWindows {
-		p.pace, p.calm = p.room, 0
+	p.calm, p.lately = 0, taken{}
+}
+
+// fits is the pace that there would have been time for in so many windows.
+func (p *pacer) fits(t taken, windows int) int {
+	whole := p.seconds(windows)
+	left := max(aimedShare*whole-t.rest.Seconds(), grantedShare*whole)
+	if t.snapshots.Seconds()*replication.FullPace <= left*float64(p.pace) {
+		return replication.FullPace
 	}
+	return int(left * float64(p.pace) / t.snapshots.Seconds())
+}
+
+func (p *pacer) seconds(windows int) float64 {
+	return float64(windows*p.window) * p.interval.Seconds()
 }

@@ -16,13 +16,17 @@ const paceInterval = time.Second / 60
 // parts of a tick, and everything else rest, and returns the paces that were.
 func paceFor(p *pacer, seconds int, whole, rest float64) (paces []int) {
 	for range 60 * seconds {
-		made := whole * float64(p.pace) / replication.FullPace
-		late := max(made+rest-1, 0) // as far as one tick tells
-		paces = append(paces, p.tick(time.Duration(late*float64(paceInterval)), [phases]time.Duration{
-			phaseStep: time.Duration(rest * float64(paceInterval)), phaseReplicate: time.Duration(made * float64(paceInterval)),
-		}))
+		paces = append(paces, paceTick(p, whole, rest))
 	}
 	return paces
+}
+
+func paceTick(p *pacer, whole, rest float64) (pace int) {
+	made := whole * float64(p.pace) / replication.FullPace
+	late := max(made+rest-1, 0) // as far as one tick tells
+	return p.tick(time.Duration(late*float64(paceInterval)), [phases]time.Duration{
+		phaseStep: time.Duration(rest * float64(paceInterval)), phaseReplicate: time.Duration(made * float64(paceInterval)),
+	})
 }
 
 func TestPaceStaysWhereThereIsTime(t *testing.T) {
@@ -65,6 +69,17 @@ func TestPaceSettles(t *testing.T) {
 		paceFor(p, 5, min(whole, 0.3), min(rest, 0.1))
 		require.Equal(t, replication.FullPace, p.pace)
 	})
+}
+
+// A machine that is busy every other quarter of a second has room for more
+// snapshots on average.
+func TestPaceTakesTheMean(t *testing.T) {
+	p := newPacer(60, 30)
+	p.pace = 4
+	for i := range 3 * 60 {
+		paceTick(p, 1, 0.35*float64(i/p.window%2))
+	}
+	require.Equal(t, 5, p.pace, "0.5 less 0.175, of what a quarter at pace 4 takes")
 }
 
 // Too much is answered within a second, and what is left is not thrown away.
