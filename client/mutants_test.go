@@ -172,6 +172,14 @@ func (p *tape) stream() (all [][]byte) {
 	return all
 }
 
+// next is the first step from at on that is of a kind, or the last of all.
+func (p *tape) next(at int, kind byte) int {
+	for at < len(p.steps)-1 && p.steps[at].kind != kind {
+		at++
+	}
+	return at
+}
+
 // replica is one that has applied what a server sent up to a step.
 func (p *tape) replica(t testing.TB, steps int) *client.Replica {
 	r := client.NewReplica(p.codec, p.welcome.GenerationFloor, p.welcome.MaxSlots, client.Observer{})
@@ -224,9 +232,7 @@ func TestMutantStates(t *testing.T) {
 		for i := range hostileBatch {
 			d := s.Next()
 			if s.IntN(4) > 0 {
-				for at < len(p.steps)-1 && p.steps[at].kind != wire.TypeState {
-					at++
-				}
+				at = p.next(at, wire.TypeState)
 				d = s.Of(p.steps[at].body)
 			}
 			if s.IntN(8) > 0 {
@@ -305,9 +311,7 @@ func TestMutantStructure(t *testing.T) {
 		for i := range hostileBatch {
 			body := s.Next()
 			if s.IntN(4) > 0 {
-				for at < len(p.steps)-1 && p.steps[at].kind != wire.TypeStructure {
-					at++
-				}
+				at = p.next(at, wire.TypeStructure)
 				body = s.Of(p.steps[at].body)
 			}
 			if s.IntN(8) > 0 {

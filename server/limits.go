@@ -8,7 +8,8 @@ import "time"
 
 // Of connections. The Config can change those with Default in their names.
 const (
-	// DefaultMaxSessions is what two cores carry at 30 snapshots a second.
+	// DefaultMaxSessions is about what two slow cores keep connected, at the few
+	// snapshots that there is time for then (BENCHMARKS.md); a world for less says so.
 	DefaultMaxSessions = 1024
 	// DefaultMaxSessionsPerAddress bounds the connections of one IPv4 address or
 	// IPv6 /64, which are one host's as a rule, or those of a school behind one

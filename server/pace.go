@@ -68,8 +68,8 @@ func newPacer(tickHz, snapshotHz int) *pacer {
 
 // tick takes what a tick took, and for how long it could have begun and did not, and
 // returns the pace for those that follow. What it was late because the one before
-// took long is no more than that took. A stall counts no more than a tick that takes twice its time:
-// it is over when it is known, and fewer snapshots do not undo it.
+// took long is no more than that took. A stall counts no more than a tick that takes
+// twice its time: it is over when it is known, and fewer snapshots do not undo it.
 func (p *pacer) tick(idle time.Duration, spent [phases]time.Duration) int {
 	p.took.add(taken{
 		snapshots: min(spent[phaseReplicate], 2*p.interval),
