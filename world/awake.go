@@ -7,7 +7,8 @@ import "github.com/worldd/worldd/bulk"
 type wakefulness struct {
 	awake   bulk.Bitset // bodies that were awake after the flush
 	newborn bulk.Bitset // bodies added since: they have neither slept nor woken
-	turned  bulk.Bitset // memory: slots, to be taken in ascending order
+	slots   []uint32    // memory
+	turned  flips       // memory: slots, to be taken in ascending order
 }
 
 // flushSleep carries out the words about who is to sleep and who to wake, and
@@ -16,15 +17,16 @@ func (w *World) flushSleep() {
 	b, rest := &w.bodies, &w.wakefulness
 	b.collect()
 	for _, row := range b.low {
-		rest.awake.Clear(b.slot[row])
-		rest.turned.Set(b.slot[row])
+		slot := b.slot[row]
+		rest.awake.Clear(slot)
+		rest.turned.put(slot, true)
 	}
 	w.events.slept = w.noteTurned(w.events.slept)
 	for _, row := range b.high {
 		slot := b.slot[row]
 		rest.awake.Set(slot)
 		if !rest.newborn.Has(slot) {
-			rest.turned.Set(slot)
+			rest.turned.put(slot, true)
 		}
 	}
 	w.events.woke = w.noteTurned(w.events.woke)
@@ -37,12 +39,16 @@ func (w *World) flushSleep() {
 // noteTurned appends who is in turned to list, in ascending order, and empties
 // it.
 func (w *World) noteTurned(list []Entity) []Entity {
-	turned := &w.wakefulness.turned
-	for word := range bulk.And(turned) {
-		for slot := range bulk.Bits(word<<6, turned.Word(word)) {
-			list = append(list, w.tenant(slot))
-		}
-		turned.SetWord(word, 0)
+	for _, slot := range w.wakefulness.takeTurned() {
+		list = append(list, w.tenant(slot))
 	}
 	return list
+}
+
+// takeTurned returns the slots in turned in ascending order, until it is called
+// again, and empties it.
+func (r *wakefulness) takeTurned() []uint32 {
+	r.slots = r.turned.appendTo(r.slots[:0])
+	r.turned.reset()
+	return r.slots
 }

@@ -167,6 +167,7 @@ func BenchmarkSleepAndWake(b *testing.B) {
 	}
 	n := 0
 	for b.Loop() {
+		w.events.begin()
 		for _, e := range sets[n%len(sets)] {
 			w.Sleep(e)
 		}

@@ -85,6 +85,7 @@ func (w *World) growSlots() {
 		w.rowOf = append(w.rowOf, noRow)
 		w.generations = append(w.generations, 0)
 	}
+	w.wakefulness.turned.reserve(int(n))
 	for _, c := range w.components {
 		c.grow(n)
 	}

@@ -130,6 +130,7 @@ func (w *World) restoreBodies(img *Image, m matched) {
 	b := &w.bodies
 	b.restore(&img.rows, m.kinds)
 	w.wakefulness = wakefulness{}
+	w.wakefulness.turned.reserve(len(w.generations))
 	w.wakefulness.newborn.CopyFrom(&img.newborn)
 	for row, slot := range b.slot {
 		w.rowOf[slot] = int32(row)

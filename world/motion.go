@@ -4,10 +4,11 @@ import "math/bits"
 
 // row returns the row of a live entity's body.
 func (w *World) row(e Entity) (int, bool) {
-	if w.pool.Get(e) == nil {
+	slot := e.Index()
+	if uint64(slot) >= uint64(len(w.generations)) || w.generations[slot] != e.Generation() {
 		return 0, false
 	}
-	r := w.rowOf[e.Index()]
+	r := w.rowOf[slot]
 	return int(r), r != noRow
 }
 

@@ -2,8 +2,6 @@ package world
 
 import (
 	"math/bits"
-
-	"github.com/worldd/worldd/bulk"
 )
 
 // Quarantine tells of a body that was to be given a position or velocity that is
@@ -52,14 +50,11 @@ func (w *World) noteHalted() {
 			continue
 		}
 		for ; word != 0; word &= word - 1 {
-			turned.Set(b.slot[i<<6|bits.TrailingZeros64(word)])
+			turned.put(b.slot[i<<6|bits.TrailingZeros64(word)], true)
 		}
 		b.halted[i] = 0
 	}
-	for word := range bulk.And(turned) {
-		for slot := range bulk.Bits(word<<6, turned.Word(word)) {
-			w.quarantine(slot)
-		}
-		turned.SetWord(word, 0)
+	for _, slot := range w.wakefulness.takeTurned() {
+		w.quarantine(slot)
 	}
 }
