@@ -36,12 +36,8 @@ func (r *Replica) TenantOf(slot uint32) bulk.Handle {
 func (r *Replica) Digest() uint64 {
 	d := digest(1)
 	d.add(uint64(r.applied), uint64(r.acks.newest), r.acks.mask, uint64(r.tick), uint64(r.before), uint64(len(r.entities)))
-	for i, page := range r.cells.pages {
-		for j := 0; page != nil && j < len(page); j++ {
-			if c := &page[j]; c.generation != 0 {
-				d.add(uint64(i*cellPage+j), uint64(c.generation), uint64(c.state))
-			}
-		}
+	for slot, c := range r.cells.known() {
+		d.add(uint64(slot), uint64(c.generation), uint64(c.state))
 	}
 	for _, e := range r.entities {
 		d.add(uint64(e.handle), uint64(e.kind), uint64(e.entered), uint64(e.tick), uint64(e.row.Mask))
