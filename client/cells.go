@@ -17,10 +17,13 @@ type cell struct {
 	entity     *Entity      // of it, if Live
 }
 
-const cellPage = 1024
+// cellPage is how many cells are made for the first of them that is used: a server
+// may name slots as far apart as it likes, and its 7 bytes cost a page of 512.
+const cellPage = 32
 
-// cells is a table of cells by slot, a page at a time, so that memory follows
-// the slots that are used and not the largest index named.
+// cells is a table of cells by slot, a page at a time, so that memory follows what a
+// server has told: the largest slot that it names costs a pointer for each page up
+// to it, 4 MiB at most, and how many slots it says there are costs nothing.
 type cells struct {
 	pages []*[cellPage]cell
 }
@@ -28,8 +31,10 @@ type cells struct {
 // at returns the cell of slot for writing.
 func (c *cells) at(slot uint32) *cell {
 	page := int(slot / cellPage)
-	for page >= len(c.pages) {
-		c.pages = append(c.pages, nil)
+	if page >= len(c.pages) {
+		more := make([]*[cellPage]cell, max(page+1, min(2*len(c.pages), wire.MaxSlots/cellPage)))
+		copy(more, c.pages)
+		c.pages = more
 	}
 	if c.pages[page] == nil {
 		c.pages[page] = new([cellPage]cell)
@@ -45,12 +50,13 @@ func (c *cells) peek(slot uint32) *cell {
 	return nil
 }
 
-// known yields the slots that were ever heard of, in ascending order.
-func (c *cells) known() iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
+// known yields the slots that were ever heard of, in ascending order, with their
+// cells.
+func (c *cells) known() iter.Seq2[uint32, *cell] {
+	return func(yield func(uint32, *cell) bool) {
 		for i, page := range c.pages {
 			for j := 0; page != nil && j < cellPage; j++ {
-				if page[j].generation != 0 && !yield(uint32(i*cellPage+j)) {
+				if c := &page[j]; c.generation != 0 && !yield(uint32(i*cellPage+j), c) {
 					return
 				}
 			}

@@ -1,6 +1,10 @@
 package client
 
-import "github.com/worldd/worldd/bulk"
+import (
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+)
 
 // StatesOf is how many states are kept of e.
 func StatesOf(e *Entity) int { return len(e.states.ticks) }
@@ -10,6 +14,9 @@ func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
 
 // Crowded says whether so many inputs wait that a Client sends them unasked.
 func (s *Session) Crowded() bool { return s.inputs.unsent >= maxUnsent }
+
+// Patience is how long a Client waits before it sends an Input unasked.
+func (s *Session) Patience() time.Duration { return s.patience() }
 
 // HeldDatagrams is how many wait for their structure, and MaxHeld the most.
 func (r *Replica) HeldDatagrams() int { return len(r.held) }
@@ -29,12 +36,8 @@ func (r *Replica) TenantOf(slot uint32) bulk.Handle {
 func (r *Replica) Digest() uint64 {
 	d := digest(1)
 	d.add(uint64(r.applied), uint64(r.acks.newest), r.acks.mask, uint64(r.tick), uint64(r.before), uint64(len(r.entities)))
-	for i, page := range r.cells.pages {
-		for j := 0; page != nil && j < len(page); j++ {
-			if c := &page[j]; c.generation != 0 {
-				d.add(uint64(i*cellPage+j), uint64(c.generation), uint64(c.state))
-			}
-		}
+	for slot, c := range r.cells.known() {
+		d.add(uint64(slot), uint64(c.generation), uint64(c.state))
 	}
 	for _, e := range r.entities {
 		d.add(uint64(e.handle), uint64(e.kind), uint64(e.entered), uint64(e.tick), uint64(e.row.Mask))

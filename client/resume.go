@@ -112,8 +112,8 @@ func (r *Replica) leaveAll() {
 
 // destroyAll tells that everybody who may live is no more.
 func (r *Replica) destroyAll() {
-	for slot := range r.cells.known() {
-		if c := r.cells.peek(slot); c.state == wire.Live || c.state == wire.Hidden {
+	for slot, c := range r.cells.known() {
+		if c.state == wire.Live || c.state == wire.Hidden {
 			r.destroy(c, bulk.NewHandle(slot, c.generation), wire.ReasonDestroyed)
 		}
 	}

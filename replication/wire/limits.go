@@ -46,8 +46,8 @@ const (
 	// MaxEnterBytes bounds the full row inside an Enter record.
 	MaxEnterBytes = MaxRowBytes
 
-	// MaxSlots bounds the slot indices a server may use. A client's memory is
-	// a cell for every slot, so that a claimed index must not be free.
+	// MaxSlots bounds the slot indices a server may use, and with them what a
+	// client keeps to find the cell of a slot that it was told of.
 	MaxSlots = 1 << 24
 
 	// MaxKinds bounds the kind number of an Enter record.

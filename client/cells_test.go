@@ -1,0 +1,100 @@
+package client_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// messages are Structure messages with n records, which of makes.
+func (p *peer) messages(n int, of func(i uint32) wire.Record) (all [][]byte, bytes uint64) {
+	const most = 4000 // records of at most 15 bytes
+	for i := 0; i < n; i += most {
+		var records []wire.Record
+		for j := i; j < min(i+most, n); j++ {
+			records = append(records, of(uint32(j)))
+		}
+		m := p.structure(records...)
+		all, bytes = append(all, m), bytes+uint64(len(m))
+	}
+	return all, bytes
+}
+
+// What a server says of its world costs a client nothing, and what it says of its
+// slots as much as it has to say: however far apart they are.
+func TestMemoryFollowsWhatComes(t *testing.T) {
+	const (
+		perByte = 128      // that came: a handle and its verdict take 7
+		once    = 10 << 20 // whatever comes: pointers to all the pages of cells that there may be
+	)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[health](schema, "health"))
+	welcome := wire.Welcome{
+		Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version(), GenerationFloor: 1,
+		TickHz: 65535, SnapshotHz: 65535, MaxSlots: wire.MaxSlots, Tick: 1,
+	}
+	session, err := client.NewSession(client.SessionConfig{Schema: schema})
+	require.NoError(t, err)
+	greeting := wire.AppendMessage(nil, welcome)
+	require.Less(t, allocatedBy(func() { err = session.ReceiveStream(greeting) }), uint64(64<<10), "a Welcome")
+	require.NoError(t, err)
+	for _, apart := range []uint32{1, 16, 64, 1024, 4096, 1 << 20} {
+		n := int(min(wire.MaxSlots/apart, 20_000))
+		of := func(i uint32) bulk.Handle { return h((i+1)*apart-1, 1) }
+		p := newPeer(t, 1, wire.MaxSlots)
+		p.replica = client.NewReplica(p.codec, 1, wire.MaxSlots, client.Observer{})
+		empty := wire.Record{Op: wire.OpEnter, Row: []byte{0}}
+		for _, c := range []struct {
+			about string
+			of    func(i uint32) wire.Record
+		}{
+			{"enters", func(i uint32) wire.Record { r := empty; r.Handle = of(i); return r }},
+			{"leaves", func(i uint32) wire.Record { return leave(of(i)) }},
+			{"destroys", func(i uint32) wire.Record { return destroy(of(i)) }},
+			{"destroys unheard of", func(i uint32) wire.Record { return destroy(h(of(i).Index()-apart/2, 3)) }},
+		} {
+			all, bytes := p.messages(n, c.of)
+			took := allocatedBy(func() {
+				for _, m := range all {
+					err = p.replica.ApplyStructure(m)
+				}
+			})
+			t.Logf("%s, %d apart: %d bytes for %d, %.1f for each", c.about, apart, took, bytes, float64(took)/float64(bytes))
+			require.NoError(t, err)
+			require.Less(t, took, once+perByte*bytes, "%d %s, %d slots apart, in %d bytes", n, c.about, apart, bytes)
+		}
+	}
+}
+
+// BenchmarkResolve is what a verdict costs of one of 10,000 handles that are known.
+func BenchmarkResolve(b *testing.B) {
+	p := newPeer(b, 1, 1<<16)
+	const n = 10_000
+	all, _ := p.messages(n, func(i uint32) wire.Record { return wire.Record{Op: wire.OpEnter, Handle: h(i, 1), Row: []byte{0}} })
+	for _, m := range all {
+		require.NoError(b, p.replica.ApplyStructure(m))
+	}
+	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+	live := 0
+	for b.Loop() {
+		for _, i := range order {
+			if p.replica.Resolve(h(uint32(i), 1)) == wire.Live {
+				live++
+			}
+		}
+	}
+	require.Positive(b, live)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/handle")
+}
+
+// allocatedBy is how many bytes do asks for.
+func allocatedBy(do func()) uint64 {
+	before := allocated()
+	do()
+	return allocated() - before
+}
