@@ -102,7 +102,7 @@ func (c *Client) Wait(ctx context.Context) error {
 	if a := c.outage.attempt; a != nil {
 		connected = a.done
 	}
-	c.quiet.Reset(c.told + c.silence() - time.Since(c.start))
+	c.quiet.Reset(c.told + c.session.patience() - time.Since(c.start))
 	select {
 	case <-arrived:
 	case <-ended:
@@ -191,22 +191,13 @@ func (c *Client) apply(in arrivals) error {
 	// nothing comes, inputs go out all the same: only half of the link may be
 	// down. So they do before so many of them wait that the next datagram could not
 	// repeat them.
-	if len(in.datagrams) > 0 || now-c.told >= c.silence() || c.session.inputs.unsent >= maxUnsent {
+	if len(in.datagrams) > 0 || now-c.told >= c.session.patience() || c.session.inputs.unsent >= maxUnsent {
 		if d := c.session.Input(now); d != nil {
 			c.link.lanes.answer(d)
 		}
 		c.told = now
 	}
 	return nil
-}
-
-// silence is how long the client waits for a snapshot before it sends an Input
-// unasked: two snapshots' time.
-func (c *Client) silence() time.Duration {
-	if w, ok := c.session.Welcome(); ok {
-		return 2 * time.Second / time.Duration(w.SnapshotHz)
-	}
-	return handshakeTimeout
 }
 
 // State is where the client stands; Config.State is told when it changes.

@@ -34,6 +34,8 @@ const (
 	lostAbove = 500 * time.Millisecond
 	// jitterShare is the weight of the newest lateness in Jitter, as in RTP.
 	jitterShare = 16
+	// apartShare is the weight of the newest two snapshots in how far they are apart.
+	apartShare = 8
 )
 
 // clock estimates the server's time from when snapshots arrive. A snapshot that
@@ -48,7 +50,8 @@ type clock struct {
 	updated time.Duration // arrived last
 	wrong   time.Duration // how wrong offset was found then
 	jitter  time.Duration
-	tick    uint32 // newest of which a snapshot arrived; 0: none
+	tick    uint32        // newest of which a snapshot arrived; 0: none
+	apart   time.Duration // the server's time between two snapshots, on average
 }
 
 // timeOf is the server's time of a tick.
@@ -86,6 +89,9 @@ func (c *clock) snapshot(now time.Duration, tick uint32) {
 	c.wrong = c.early.least() - c.trips.least()/2 - c.offset
 	if c.tick == 0 || c.wrong.Abs() > stepAbove {
 		c.offset, c.wrong = c.offset+c.wrong, 0
+	}
+	if c.tick != 0 && tick > c.tick {
+		c.apart += (c.timeOf(tick-c.tick) - c.apart) / apartShare
 	}
 	c.tick = max(c.tick, tick)
 }

@@ -1,6 +1,10 @@
 package client
 
-import "github.com/worldd/worldd/bulk"
+import (
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+)
 
 // StatesOf is how many states are kept of e.
 func StatesOf(e *Entity) int { return len(e.states.ticks) }
@@ -10,6 +14,9 @@ func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
 
 // Crowded says whether so many inputs wait that a Client sends them unasked.
 func (s *Session) Crowded() bool { return s.inputs.unsent >= maxUnsent }
+
+// Patience is how long a Client waits before it sends an Input unasked.
+func (s *Session) Patience() time.Duration { return s.patience() }
 
 // HeldDatagrams is how many wait for their structure, and MaxHeld the most.
 func (r *Replica) HeldDatagrams() int { return len(r.held) }

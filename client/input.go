@@ -24,6 +24,9 @@ const (
 	// leastRepeated is how many inputs a datagram holds at least, if there are as
 	// many: with one a datagram, as with snapshots in each tick, four datagrams.
 	leastRepeated = 4
+	// mostApart bounds how far apart snapshots are thought to be, so that a client
+	// which hears nothing is heard, and looks at its connection, twice a second.
+	mostApart = time.Second / 4
 )
 
 // inputs are what the client wants for the newest ticks, and when they have to be
@@ -122,6 +125,21 @@ func (s *Session) Input(now time.Duration) []byte {
 	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: in.list[:min(repeated, len(in.list))]}
 	s.input = m.Append(s.input[:0])
 	return s.input
+}
+
+// patience is how long to wait for a snapshot before an Input goes out unasked: two
+// snapshots' time, by the rate that the Welcome gave. With nothing new to say it is
+// by the rate that they come at: a server which has no time for all of them has none
+// to hear more often that nothing is new.
+func (s *Session) patience() time.Duration {
+	if s.welcome == nil {
+		return handshakeTimeout
+	}
+	apart := time.Second / time.Duration(s.welcome.SnapshotHz)
+	if s.inputs.unsent == 0 {
+		apart = max(apart, min(s.clock.apart, mostApart))
+	}
+	return 2 * apart
 }
 
 // told takes what a snapshot that was sent at sent says of Input datagrams: the

@@ -203,3 +203,22 @@ func TestInputsAllocateNothing(t *testing.T) {
 		require.Zero(t, allocated)
 	}
 }
+
+// With an input to send, a client waits for two snapshots by the rate that it was
+// told; with nothing new, for two of those that come, within a bound.
+func TestPatience(t *testing.T) {
+	for every, idle := range map[uint32]time.Duration{
+		1:                2 * time.Second / studioSnapshotHz, // more than were told of
+		studioTickHz / 5: 2 * time.Second / 5,
+		studioTickHz:     2 * time.Second / 4,
+	} {
+		s := newStudio(t, 21, simtest.Conditions{}, simtest.Conditions{})
+		s.every = every
+		s.play(20 * time.Second)
+		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "a snapshot in %d ticks", every)
+		require.NoError(t, s.session.SetInput([]byte("w"), s.time()))
+		require.Equal(t, 2*time.Second/studioSnapshotHz, s.session.Patience())
+		require.NotNil(t, s.session.Input(s.time()))
+		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "it was sent")
+	}
+}

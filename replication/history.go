@@ -8,18 +8,19 @@ import (
 
 const (
 	// historyDepth is how many states of a row can serve as baselines. A row that
-	// changes in each of 60 ticks a second is remembered for 0.8 s: beyond any
-	// round trip that is playable. A row whose baseline has fallen out is sent
-	// whole.
-	historyDepth = 48
+	// changes in each of 60 ticks a second is remembered for 1.3 s: beyond any
+	// round trip that is playable, and for as long as a row may wait for its turn
+	// where a server has time for four snapshots a second. A row whose baseline has
+	// fallen out is sent whole.
+	historyDepth = 80
 	// restedTicks is how long a row keeps its past after its newest change:
 	// viewers that are there at all have acknowledged that by then.
 	restedTicks = 600
 	// sweptSlots are looked at in each frame for rows that rest.
 	sweptSlots = 256
 	// maxSparePasts bounds the memory that is kept for rows that will change again:
-	// 8 MB for rows of 9 words. More is left to the collector.
-	maxSparePasts = 4096
+	// 6 MB for rows of 9 words. More is left to the collector.
+	maxSparePasts = 2048
 )
 
 // history is the last states of a row. Memory: one row for one that rests, and

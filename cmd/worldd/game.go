@@ -47,7 +47,7 @@ func (g *game) poke(s *server.Session, target world.Entity, args []byte) error {
 			return &wire.Error{Code: wire.BadArguments, Detail: "want nothing, or an identity as a msgpack uint64"}
 		}
 		actual := g.scene.Identities().Get(target)
-		if actual == nil || actual.Value != believed {
+		if actual == nil || actual.Number() != believed {
 			g.confuse(s, target, believed, actual)
 			return &wire.Error{Code: wire.IdentityFault, Detail: fmt.Sprintf("%v has another identity", target)}
 		}
@@ -61,7 +61,7 @@ func (g *game) poke(s *server.Session, target world.Entity, args []byte) error {
 func (g *game) confuse(s *server.Session, h bulk.Handle, believed uint64, actual *scenes.Identity) {
 	c := bot.Confusion{Tick: uint32(g.scene.World.Tick()), Handle: h, Remembered: believed}
 	if actual != nil {
-		c.Seen = actual.Value
+		c.Seen = actual.Number()
 	}
 	c.What = fmt.Sprintf("B5: %q named it to the server, which knows it by another identity", s.Name())
 	_, _ = fmt.Sscanf(s.Name(), "bot-%d", &c.Bot) // else it is no bot, and the text says who

@@ -98,7 +98,7 @@ func (s *serving) dial(ctx context.Context, epoch uint64) (*guest, error) {
 			Result: func(r client.Result) { g.results = append(g.results, r) },
 			Observer: client.Observer{Enter: func(e *client.Entity) {
 				if v, ok := identity.Get(e); ok {
-					g.met[e.Handle()] = v.Value
+					g.met[e.Handle()] = v.Number()
 				}
 			}},
 		},

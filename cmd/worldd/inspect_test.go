@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +17,16 @@ func TestInspectCommand(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, recording(t, "storm", nil), 0o600))
 	status, said, complained := worldd(t, "inspect", path)
 	require.Equal(t, exitOK, status, complained)
-	require.Regexp(t, `^component +field +bits a row +share +rows with it\nidentity +Value +64\.00 +\d+\.\d % +100\.0 %\nbody +`, said)
+	require.Regexp(t, `^component +field +bits a row +share +rows with it\nbody +`, said)
+	require.Regexp(t, `identity +Mark +16\.00 +\d+\.\d % +100\.0 %\n`, said)
+	var shares []float64
+	for _, line := range regexp.MustCompile(`(\d+\.\d) % +\d+\.\d %\n`).FindAllStringSubmatch(said, -1) {
+		share, err := strconv.ParseFloat(line[1], 64)
+		require.NoError(t, err)
+		shares = append(shares, -share)
+	}
+	require.Len(t, shares, 5, "two fields and what has changed of body, the mark and that of identity")
+	require.IsNonDecreasing(t, shares)
 	require.Contains(t, said, "(what has changed)")
 	require.Regexp(t, `sent to each of 8 viewers`, said)
 	require.Regexp(t, `\d+ rows coded`, said)

@@ -39,7 +39,7 @@ func (s *Scene) Spawn(kind world.KindID, at, velocity world.Vec3, lifeTicks uint
 	if err != nil {
 		return 0, err
 	}
-	s.identity.Set(e, Identity{s.Identity(e)})
+	s.identity.Set(e, NewIdentity(s.Identity(e)))
 	return e, nil
 }
 

@@ -95,7 +95,7 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 	s.resume(then)
 	for slot := range s.World.Slots() {
 		if e := s.World.HandleAt(slot); e != 0 {
-			s.identity.Set(e, Identity{s.Identity(e)}) // S2: it has a new handle
+			s.identity.Set(e, NewIdentity(s.Identity(e))) // S2: it has a new handle
 		}
 	}
 	for _, a := range then.Avatars {

@@ -107,7 +107,7 @@ func (b *bot) observer() client.Observer {
 
 func (b *bot) identityOf(e *client.Entity) uint64 {
 	v, _ := b.identity.Get(e)
-	return v.Value
+	return v.number()
 }
 
 // dial joins the server. An error is the server's or the network's.

@@ -63,7 +63,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 					}
 				},
 				Commands: map[string]server.Command{"poke": func(_ *server.Session, target world.Entity, args []byte) error {
-					want := binary.BigEndian.AppendUint64([]byte{0xcf}, scene.Identities().Get(target).Value)
+					want := binary.BigEndian.AppendUint64([]byte{0xcf}, scene.Identities().Get(target).Number())
 					if !bytes.Equal(args, want) {
 						h.mistaken.Add(1)
 					}

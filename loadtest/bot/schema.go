@@ -2,15 +2,22 @@ package bot
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // Identity is the component "identity" of the server's scenes: a number that an
-// entity carries from its spawn to its end. Only its wire form is shared.
+// entity carries from its spawn to its end, and its last 16 bits, which come
+// with every row. Only its wire form is shared.
 type Identity struct {
-	Value uint64 `net:"always"`
+	Value uint64
+	Mark  uint16 `net:"always"`
 }
+
+// number is the identity as far as the newest row tells, 0 if there is none: after
+// a row of another entity it is nobody's.
+func (i Identity) number() uint64 { return i.Value&^math.MaxUint16 | uint64(i.Mark) }
 
 // Names of the two components that a bot understands.
 const (

@@ -113,6 +113,7 @@ type forecast struct {
 	ratio    int64 // of the row's past
 	missed   int64 // sums of residuals
 	missTurn int64
+	negative uint64 // signs of residuals that the head told of, by lane
 
 	motion  [3][3]int64 // own displacement, parent's, mismatch: what position is weighted from
 	turning [3]rotation // the same of the rotation, as differences
