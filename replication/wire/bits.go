@@ -170,10 +170,11 @@ func (r *BitReader) peek() uint64 {
 }
 
 // last are the bytes from at on, where fewer than 8 are left.
-func (r *BitReader) last(at int) uint64 {
-	var last [8]byte
-	copy(last[:], r.buf[min(at, len(r.buf)):])
-	return binary.LittleEndian.Uint64(last[:])
+func (r *BitReader) last(at int) (last uint64) {
+	for i := len(r.buf) - 1; i >= at; i-- {
+		last = last<<8 | uint64(r.buf[i])
+	}
+	return last
 }
 
 // skip takes n bits that were peeked at.

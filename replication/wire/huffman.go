@@ -22,7 +22,7 @@ const (
 // written with their first bit lowest.
 type code struct {
 	words  [maxSymbols]uint16 // a symbol's code, first bit lowest, and its length<<maxCodeBits
-	quick  [1 << quickBits]uint16
+	quick  [1 << quickBits]entry
 	limit  [maxCodeBits + 1]uint16 // by length: one beyond its last code, and
 	offset [maxCodeBits + 1]int16  // what makes a code of it a place in sorted
 	sorted [maxSymbols]uint8
@@ -43,7 +43,7 @@ func newCode(lengths []uint8) *code {
 			word := bits.Reverse16(next) >> (16 - n)
 			c.words[symbol] = word | uint16(n)<<maxCodeBits
 			for v := word; n <= quickBits && v < 1<<quickBits; v += 1 << n {
-				c.quick[v] = uint16(symbol)<<4 | uint16(n)
+				c.quick[v] = entry(symbol)<<4 | entry(n)
 			}
 			c.sorted[place] = uint8(symbol)
 			next, place = next+1, place+1
@@ -67,27 +67,38 @@ func checkLengths(lengths []uint8) bool {
 
 // read takes a symbol from r.
 func (c *code) read(r *BitReader) int {
-	symbol, n := c.first(r.peek())
-	r.skip(n)
-	return symbol
+	e := c.first(r.peek())
+	r.skip(e.bits())
+	return e.symbol()
 }
 
-// first is the symbol that bits begin with, and how many of them it is.
-func (c *code) first(ahead uint64) (symbol int, n uint) {
-	if q := c.quick[ahead&(1<<quickBits-1)]; q != 0 {
-		return int(q >> 4), uint(q & 15)
+// entry is a symbol and how many bits its code has.
+type entry uint16
+
+func (e entry) symbol() int { return int(e >> 4) }
+
+func (e entry) bits() uint { return uint(e & 15) }
+
+// first is what bits begin with.
+func (c *code) first(ahead uint64) entry {
+	if e := c.quick[ahead&(1<<quickBits-1)]; e != 0 {
+		return e
 	}
-	return c.longer(uint16(ahead & (1<<maxCodeBits - 1)))
+	return c.longer(ahead)
 }
 
-// longer is first for a code of more than quickBits.
-func (c *code) longer(ahead uint16) (symbol int, n uint) {
-	v := uint32(bits.Reverse16(ahead) >> (16 - maxCodeBits))
-	n = quickBits + 1
+// longer is the entry that quick has no room for. It is rare, so it is kept out of
+// where first is compiled into.
+//
+//go:noinline
+func (c *code) longer(ahead uint64) entry {
+	v := uint32(bits.Reverse16(uint16(ahead) << (16 - maxCodeBits)))
+	n := quickBits + 1
 	for n < maxCodeBits && v>>(maxCodeBits-n) >= uint32(c.limit[n]) {
 		n++
 	}
-	return int(c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]), n
+	symbol := c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]
+	return entry(symbol)<<4 | entry(n)
 }
 
 // write appends a symbol and then n bits of extra, at most 44.

@@ -1,27 +1,9 @@
 package wire
 
-import (
-	"bytes"
-	"unsafe"
-)
-
 // Rows that moved between the two states that both sides know, and so are
 // expected to have changed, are told of one after the other, in the order of
 // their slots; the head of one that did not says so. Of the others only those
 // that changed are told of, each after the number of those passed over.
-
-// Moved says whether a row is expected to have changed.
-func Moved(past *Past) bool {
-	if past.Older == nil {
-		return false
-	}
-	return !bytes.Equal(bytesOf(past.Base), bytesOf(past.Older))
-}
-
-// bytesOf is the memory of words, which is compared many words at a time.
-func bytesOf(words []uint32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
-}
 
 // AppendGap writes how many rows were passed over, below 2^20.
 func (c *Codec) AppendGap(w *BitWriter, gap uint32) {
