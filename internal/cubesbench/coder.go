@@ -11,9 +11,9 @@ type coder struct {
 	codec  *wire.Codec
 	anchor wire.Anchor
 	past   wire.Past
-	base   []uint32 // frames
-	older  []uint32 // nil: none
-	still  []int    // rows not expected to change
+	base   []row // frames
+	older  []row // nil: none
+	still  []int // rows not expected to change
 	chunks wire.Chunks
 	parts  []piece
 	writer wire.BitWriter
@@ -38,10 +38,9 @@ func (c *coder) begin(r *recording, frame, base, older int) {
 
 // remember makes row i the one whose past is known.
 func (c *coder) remember(i int) {
-	at := i * rowWords
-	c.past.Base = c.base[at : at+rowWords]
+	c.past.Base = c.base[i][:]
 	if c.older != nil {
-		c.past.Older = c.older[at : at+rowWords]
+		c.past.Older = c.older[i][:]
 	}
 	if i > 0 {
 		c.past.Anchor = &c.anchor
@@ -55,8 +54,7 @@ func (c *coder) moved(i int) bool {
 	if c.older == nil {
 		return false
 	}
-	at := i * rowWords
-	a, b := (*[rowWords]uint32)(c.base[at:]), (*[rowWords]uint32)(c.older[at:])
+	a, b := &c.base[i], &c.older[i]
 	return (a[0]^b[0])|(a[1]^b[1])|(a[2]^b[2])|(a[3]^b[3])|(a[4]^b[4])|(a[5]^b[5])|(a[6]^b[6]) != 0
 }
 
@@ -77,7 +75,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, 
 	gap := 0
 	for _, i := range c.still {
 		now := r.row(frame, i)
-		if [rowWords]uint32(now) == [rowWords]uint32(c.base[i*rowWords:]) {
+		if row(now) == c.base[i] {
 			gap++
 			continue
 		}
@@ -111,12 +109,12 @@ func (c *coder) assemble() []byte {
 }
 
 // decode reads a packet into out, using nothing of r but its baselines.
-func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out []uint32) error {
+func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out []row) error {
 	var reader wire.BitReader
 	reader.Reset(packet)
 	copy(out, r.frames[base])
 	read := func(i int) error {
-		row := wire.Row{Mask: 1, Words: out[i*rowWords : (i+1)*rowWords]}
+		row := wire.Row{Mask: 1, Words: out[i][:]}
 		return c.codec.Read(&reader, &row, &c.past)
 	}
 	c.begin(r, frame, base, older)
@@ -130,7 +128,7 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 			return err
 		}
 		if i == 0 {
-			c.codec.SetAnchor(&c.anchor, 0, out[:rowWords], c.past.Base, c.past.Older)
+			c.codec.SetAnchor(&c.anchor, 0, out[0][:], c.past.Base, c.past.Older)
 		}
 	}
 	for at := 0; ; at++ {

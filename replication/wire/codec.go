@@ -132,10 +132,11 @@ func ringSum(was uint32, d int64, most uint32) uint32 {
 // scale is the code for a residual of a lane, by what is known by then: 1/256 of
 // the sum of the features, each times its weight, rounded. With the features of a
 // pair crosswise to their weights, the middle of the product of the two words is
-// the sum of their two products. What is below it has at most 31 bits.
+// the sum of their two products. What is below it has at most 31 bits. Features that
+// the residual before has changed come last, for they are late.
 func (f *forecast) scale(lane int) int {
 	w, x := &f.weights[lane], &f.feature
-	sum := w[0]*x[0] + w[1]*x[1] + w[2]*x[2] + w[3]*x[3] + w[4]*x[4] + w[5]*x[5]
+	sum := w[0]*x[0] + w[3]*x[3] + w[4]*x[4] + w[5]*x[5] + w[2]*x[2] + w[1]*x[1]
 	const half = 1<<31 + 1<<39
 	return int(min(max(int64(sum+half)>>40, 0), scales-1))
 }
@@ -309,7 +310,7 @@ func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint3
 	if c.tally != nil {
 		c.tally.residual(lane, m, d, f)
 	}
-	code := f.set.codes[lane][f.scale(lane)]
+	code := &f.set.codes[lane][f.scale(lane)]
 	if lane >= laneRotation && lane < laneRotation+3 {
 		f.missTurning(d)
 	} else {
@@ -391,7 +392,7 @@ func (u *unit) readPosition(r *BitReader, digit int, words []uint32, f *forecast
 		if i < headSigns {
 			sign = -int64(signs >> i & 1)
 		}
-		code := f.set.codes[lanePosition+i][f.scale(lanePosition+i)]
+		code := &f.set.codes[lanePosition+i][f.scale(lanePosition+i)]
 		v, d := u.readResidual(r, i, code, uint32(f.position[i]), sign)
 		words[i] = v
 		f.miss(d)
@@ -404,7 +405,7 @@ func (u *unit) readRotation(r *BitReader, largest int, foreseen rotation, f *for
 	three[0], three[1], three[2] = foreseen.packThree(largest, u.bits)
 	word, at := uint32(largest), uint(2)
 	for i, expected := range three {
-		code := f.set.codes[laneRotation+i][f.scale(laneRotation+i)]
+		code := &f.set.codes[laneRotation+i][f.scale(laneRotation+i)]
 		v, d := u.readResidual(r, 0, code, expected, signFollows)
 		word |= v << (at & 31)
 		at += u.bits
@@ -417,7 +418,7 @@ func (u *unit) readRotation(r *BitReader, largest int, foreseen rotation, f *for
 func (u *unit) readNumbers(r *BitReader, words []uint32, past *Past, f *forecast) {
 	for i := range u.words {
 		expected := u.expect(i, past, f)
-		v, d := u.readResidual(r, i, f.set.codes[u.lane][f.scale(u.lane)], expected, signFollows)
+		v, d := u.readResidual(r, i, &f.set.codes[u.lane][f.scale(u.lane)], expected, signFollows)
 		words[u.word+i] = v
 		f.miss(d)
 	}

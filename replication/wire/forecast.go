@@ -1,6 +1,6 @@
 package wire
 
-import "math/bits"
+import "math"
 
 // fractionBits is how fine displacements are: 1/256 of a quantum.
 const fractionBits = 8
@@ -134,11 +134,12 @@ func (p *featurePairs) set(i int, v int32) {
 // at is feature i. None is negative.
 func (p *featurePairs) at(i int) int32 { return int32(p[i/2] >> (32 * (1 - i&1))) }
 
-// magnitude is 4*log2(1+v), by a straight line between powers of two.
+// magnitude is 4*log2(1+v), by a straight line between powers of two: the exponent
+// of a double and the two highest bits of its fraction are just that. 1+v is at most
+// 2^40 here, of which a double has every bit.
 func magnitude(v int64) int32 {
-	u := uint64(min(v+1, 1<<40))
-	n := bits.Len64(u) - 1
-	return int32(4*n) + int32(u<<2>>(n&63)&3)
+	const one = 1023 << 2 // what these bits of 1 are
+	return int32(math.Float64bits(float64(min(v+1, 1<<40)))>>(52-2)) - one
 }
 
 // absolute has no branch: signs are as good as random.
@@ -226,18 +227,21 @@ func weighted(w *[4]int32, own, carried, mismatch int64) int64 {
 	return (sum + 1<<15) >> 16
 }
 
-// attachment says how well a row that moved this far kept its place.
+// attachment says how well a row that moved this far kept its place. It is as good
+// as random, so a choice of values and not of ways.
 func attachment(mismatch, speed int64) int {
 	const quantum = 1 << fractionBits
-	switch {
-	case mismatch < speed*15/100+3*quantum:
-		return 0
-	case mismatch < speed*40/100+6*quantum:
-		return 1
-	case mismatch < speed*80/100:
-		return 2
+	attached := 3
+	if mismatch < speed*80/100 {
+		attached = 2
 	}
-	return 3
+	if mismatch < speed*40/100+6*quantum {
+		attached = 1
+	}
+	if mismatch < speed*15/100+3*quantum {
+		attached = 0
+	}
+	return attached
 }
 
 // forecastRotation returns by how much the row is expected to turn, and how far

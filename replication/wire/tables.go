@@ -36,7 +36,7 @@ type tableSet struct {
 	residuals [lanes][scales][residualCodes]uint8
 
 	// The codes themselves, so that all codecs share them.
-	codes [lanes][scales]*code
+	codes [lanes][scales]code
 	// The weights of scales, two to a word: see forecast.scale.
 	pairs [attachments][speeds][lanes][features / 2]uint64
 }
@@ -193,7 +193,7 @@ func (t *Tables) compile() {
 		set.pairWeights()
 		for lane := range set.residuals {
 			for s := range set.residuals[lane] {
-				set.codes[lane][s] = newCode(set.residuals[lane][s][:])
+				set.codes[lane][s] = *newCode(set.residuals[lane][s][:])
 			}
 		}
 	}
