@@ -33,6 +33,8 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, wire.AddComponent[vectorIdentity](s, "identity"))
 	require.NoError(t, wire.AddComponent[vectorTarget](s, "target"))
 	require.NoError(t, wire.AddComponent[vectorPurse](s, "purse"))
+	heavy, err := vectors.HeavySchema()
+	require.NoError(t, err)
 	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -44,7 +46,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err, file)
 		require.NoError(t, f.Close())
 		for _, c := range cases {
-			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(s)) })
+			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(s, heavy)) })
 			for _, step := range c.Steps {
 				outcomes[step.Expect.Outcome]++
 				codes[step.Expect.Error]++

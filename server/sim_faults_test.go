@@ -74,7 +74,7 @@ func catch(t *testing.T, name string) string {
 func catchByVectors(t *testing.T) string {
 	files, err := filepath.Glob(vectorsAt + "/*.jsonl")
 	require.NoError(t, err)
-	schema := simSchema(t)
+	schemas := vectorSchemas(t)
 	for _, file := range files {
 		f, err := os.Open(file)
 		require.NoError(t, err)
@@ -82,7 +82,7 @@ func catchByVectors(t *testing.T) string {
 		cases, err := vectors.Read(f)
 		require.NoError(t, err)
 		for i := range cases {
-			if cases[i].Check(schema) != nil {
+			if cases[i].Check(schemas...) != nil {
 				return cases[i].Name
 			}
 		}

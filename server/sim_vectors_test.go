@@ -34,28 +34,33 @@ func TestVectors(t *testing.T) {
 	for _, seed := range vectorSeeds {
 		cases = append(cases, recorded(t, seed))
 	}
-	cases = append(cases, handMade(t)...)
-	files := map[string][]byte{}
-	for i := range cases {
-		c := &cases[i]
-		file := "hostile.jsonl"
-		if i < len(vectorSeeds) {
-			file = c.Name + ".jsonl"
-		}
-		text, err := c.Append(nil)
-		require.NoError(t, err)
-		files[file] = append(files[file], text...)
+	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t)}
+	for _, c := range cases {
+		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
-	for file, text := range files {
+	for file, cases := range files {
+		var text []byte
+		for i := range cases {
+			var err error
+			text, err = cases[i].Append(text)
+			require.NoError(t, err)
+		}
 		again, err := vectors.Read(bytes.NewReader(text))
 		require.NoError(t, err)
 		for i := range again {
-			require.NoError(t, again[i].Check(simSchema(t)))
+			require.NoError(t, again[i].Check(vectorSchemas(t)...))
 		}
 		if *vectorsUpdate {
 			require.NoError(t, os.WriteFile(filepath.Join(vectorsAt, file), text, 0o644))
 		}
 	}
+}
+
+// vectorSchemas are those that the cases are of.
+func vectorSchemas(t testing.TB) []*wire.Schema {
+	heavy, err := vectors.HeavySchema()
+	require.NoError(t, err)
+	return []*wire.Schema{simSchema(t), heavy}
 }
 
 func simSchema(t testing.TB) *wire.Schema {
@@ -108,7 +113,10 @@ func (t *tape) keep(n *line, s vectors.Step) {
 
 // played makes a case of steps: what is expected is what a client makes of them.
 func played(t *testing.T, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
-	schema := simSchema(t)
+	return playedBy(t, simSchema(t), name, about, handles, steps)
+}
+
+func playedBy(t *testing.T, schema *wire.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
 	c := vectors.Case{
 		Name: name, About: about, Protocol: wire.Version, Schema: schema.Text(),
 		SchemaHash: fmt.Sprintf("%016x", schema.Hash()), Handles: handles,

@@ -20,7 +20,7 @@ import (
 
 // demoCommand runs the whole path: a server in this process, bots in a child.
 type demoCommand struct {
-	Bots     int           `default:"50" help:"How many bots."`
+	Bots     int           `default:"50" help:"How many bots: no more than the world takes players."`
 	Duration time.Duration `default:"60s" help:"How long, from the first dial."`
 	World    string        `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
 	Seed     *uint64       `placeholder:"N" help:"Of the world and of the bots (the world file's)."`
@@ -44,6 +44,10 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	file, err := loadWorld(c.World)
 	if err != nil {
 		return err
+	}
+	if most := file.Limits.MaxPlayers; c.Bots > most {
+		return wrongUsage{fmt.Errorf("worldd: --bots is %d, and world %s takes %s (its limits.max_players): want no more bots, or a world file with a higher limit, of at most %d, for --world",
+			c.Bots, file.Name, count(most, "player"), scenes.MaxPlayers)}
 	}
 	if c.Seed != nil {
 		file.Seed = *c.Seed

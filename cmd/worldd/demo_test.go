@@ -85,34 +85,53 @@ func TestDemoForPeople(t *testing.T) {
 	require.NotContains(t, out, "\x1b", "no colors in a pipe")
 }
 
-// TestDemoFails: a bot that is refused makes the status 1, after the summary.
+// TestDemoFails: bots that do not get in make the status 1, after the summary. These
+// are more than there are files for.
 func TestDemoFails(t *testing.T) {
-	world := filepath.Join(t.TempDir(), "world.yaml")
-	require.NoError(t, os.WriteFile(world, []byte(room(3, 60_000)), 0o644))
-	out, rest, err := interruptedDemo(t, world, 4, "3/4", "1 failed")
+	const bots, files = 40, 30
+	out, rest, err := interruptedDemo(t, "calm", bots, files, " failed")
 	var status *exec.ExitError
 	require.ErrorAs(t, err, &status)
 	require.Equal(t, exitError, status.ExitCode(), "%s%s", rest, out)
-	require.Contains(t, out, `"connected":3,"failed":1,`)
+	require.Regexp(t, `"connected":[1-9]\d*,"failed":[1-9]\d*,`, out)
 	require.Contains(t, rest, "✗ no bot failed")
+	require.Contains(t, rest, "too many open files")
+}
+
+// TestDemoOfTooManyBots: more bots than the world takes players are refused before
+// anything is begun, and who asked is told what to do.
+func TestDemoOfTooManyBots(t *testing.T) {
+	world, page := filepath.Join(t.TempDir(), "world.yaml"), filepath.Join(t.TempDir(), "page.html")
+	require.NoError(t, os.WriteFile(world, []byte(room(3, 60_000)), 0o644))
+	status, out, err := worldd(t, "demo", "--bots=4", "--duration=10m", "--world="+world, "--html="+page)
+	require.Equal(t, exitUsage, status)
+	require.Empty(t, out)
+	for _, words := range []string{"--bots is 4", "world room takes 3 players", "limits.max_players", "--world", "at most 4096"} {
+		require.Contains(t, err, words)
+	}
+	require.NoFileExists(t, page)
 }
 
 // TestDemoInterrupted sends Ctrl-C to the demo alone: it ends with the result,
 // and so does its child.
 func TestDemoInterrupted(t *testing.T) {
-	out, rest, err := interruptedDemo(t, "calm", 3, "3/3", "")
+	out, rest, err := interruptedDemo(t, "calm", 3, 0, "3/3")
 	require.NoError(t, err, "status 0: all connected and nothing lied\n%s", rest)
 	require.Contains(t, rest, "interrupted")
 	require.Contains(t, out, `"connected":3,"failed":0,`)
 }
 
-// interruptedDemo runs a demo in a process of its own, and interrupts it when a
-// line of it says who is in, and the given words. It returns what the process wrote,
-// and how it ended.
-func interruptedDemo(t *testing.T, world string, bots int, in, words string) (out, rest string, ended error) {
+// interruptedDemo runs a demo in a process of its own, which may have so many files
+// open, 0 for as many as may be, and interrupts it when a line of it has the given
+// words. It returns what the process wrote, and how it ended.
+func interruptedDemo(t *testing.T, world string, bots, files int, words string) (out, rest string, ended error) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	demo := exec.CommandContext(t.Context(), self, "demo", fmt.Sprint("--bots=", bots), "--duration=10m", "--world="+world, "--json")
+	args := []string{self, "demo", fmt.Sprint("--bots=", bots), "--duration=10m", "--world=" + world, "--json"}
+	if files > 0 {
+		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, files)}, args...)
+	}
+	demo := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	demo.Env = append(os.Environ(), asMain+"=1")
 	var stdout bytes.Buffer
 	demo.Stdout = &stdout
@@ -121,7 +140,7 @@ func interruptedDemo(t *testing.T, world string, bots int, in, words string) (ou
 	require.NoError(t, demo.Start())
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), in) && strings.Contains(lines.Text(), words) {
+		if strings.Contains(lines.Text(), words) {
 			require.NoError(t, demo.Process.Signal(os.Interrupt))
 			break
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -11,9 +12,10 @@ type coder struct {
 	codec  *wire.Codec
 	anchor wire.Anchor
 	past   wire.Past
-	base   []uint32 // frames
-	older  []uint32 // nil: none
-	still  []int    // rows not expected to change
+	base   []row // frames
+	older  []row // nil: none
+	moving []int // rows expected to change: the player's, and those that did before the baseline
+	still  []int // the others
 	chunks wire.Chunks
 	parts  []piece
 	writer wire.BitWriter
@@ -33,15 +35,34 @@ func (c *coder) begin(r *recording, frame, base, older int) {
 		c.past.Gap = uint32(base - older)
 		c.older = r.frames[older]
 	}
-	c.still = c.still[:0]
+	c.split()
+}
+
+// split finds the rows that differed in the two states that both sides know.
+// Which did is as good as random, so no branch depends on it.
+func (c *coder) split() {
+	moving, still := slices.Grow(c.moving[:0], cubes)[:cubes], slices.Grow(c.still[:0], cubes)[:cubes]
+	base, older := c.base[:cubes], c.older
+	if older == nil {
+		older = base
+	}
+	older = older[:cubes]
+	n := 1
+	moving[0] = 0
+	for i := 1; i < cubes; i++ {
+		a, b := &base[i], &older[i]
+		differ := (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5]) | (a[6] ^ b[6])
+		moving[n], still[i-n] = i, i
+		n += int((uint64(differ) + 1<<32 - 1) >> 32) // 1 if they do
+	}
+	c.moving, c.still = moving[:n], still[:cubes-n]
 }
 
 // remember makes row i the one whose past is known.
 func (c *coder) remember(i int) {
-	at := i * rowWords
-	c.past.Base = c.base[at : at+rowWords]
+	c.past.Base = c.base[i][:]
 	if c.older != nil {
-		c.past.Older = c.older[at : at+rowWords]
+		c.past.Older = c.older[i][:]
 	}
 	if i > 0 {
 		c.past.Anchor = &c.anchor
@@ -51,12 +72,8 @@ func (c *coder) remember(i int) {
 // each calls f with every row of a frame that a packet tells of.
 func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, gap int)) {
 	c.begin(r, frame, base, older)
-	for i := range cubes {
+	for _, i := range c.moving {
 		c.remember(i)
-		if i > 0 && !wire.Moved(&c.past) {
-			c.still = append(c.still, i)
-			continue
-		}
 		f(wire.Row{Mask: 1, Words: r.row(frame, i)}, -1)
 		if i == 0 {
 			c.codec.SetAnchor(&c.anchor, 0, r.row(frame, 0), c.past.Base, c.past.Older)
@@ -65,7 +82,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, 
 	gap := 0
 	for _, i := range c.still {
 		now := r.row(frame, i)
-		if [rowWords]uint32(now) == [rowWords]uint32(c.base[i*rowWords:]) {
+		if row(now) == c.base[i] {
 			gap++
 			continue
 		}
@@ -99,26 +116,22 @@ func (c *coder) assemble() []byte {
 }
 
 // decode reads a packet into out, using nothing of r but its baselines.
-func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out []uint32) error {
+func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out []row) error {
 	var reader wire.BitReader
 	reader.Reset(packet)
 	copy(out, r.frames[base])
 	read := func(i int) error {
-		row := wire.Row{Mask: 1, Words: out[i*rowWords : (i+1)*rowWords]}
+		row := wire.Row{Mask: 1, Words: out[i][:]}
 		return c.codec.Read(&reader, &row, &c.past)
 	}
 	c.begin(r, frame, base, older)
-	for i := range cubes {
+	for _, i := range c.moving {
 		c.remember(i)
-		if i > 0 && !wire.Moved(&c.past) {
-			c.still = append(c.still, i)
-			continue
-		}
 		if err := read(i); err != nil {
 			return err
 		}
 		if i == 0 {
-			c.codec.SetAnchor(&c.anchor, 0, out[:rowWords], c.past.Base, c.past.Older)
+			c.codec.SetAnchor(&c.anchor, 0, out[0][:], c.past.Base, c.past.Older)
 		}
 	}
 	for at := 0; ; at++ {

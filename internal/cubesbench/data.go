@@ -39,16 +39,16 @@ const (
 	rowWords        = 7
 )
 
-// recording is frames of quantised rows.
+// row is the state of a cube.
+type row [rowWords]uint32
+
+// recording is frames of quantised rows, one for each cube.
 type recording struct {
 	name   string
-	frames [][]uint32 // rowWords for each cube
+	frames [][]row
 }
 
-func (r *recording) row(frame, cube int) []uint32 {
-	at := cube * rowWords
-	return r.frames[frame][at : at+rowWords : at+rowWords]
-}
+func (r *recording) row(frame, cube int) []uint32 { return r.frames[frame][cube][:] }
 
 // load reads a file of frames, unpacked or as .xz.
 func load(name string) (*recording, error) {
@@ -64,9 +64,9 @@ func load(name string) (*recording, error) {
 	}
 	r := &recording{name: name}
 	for ; len(data) > 0; data = data[frameBytes:] {
-		frame := make([]uint32, 0, cubes*rowWords)
-		for i := range cubes {
-			if frame, err = appendCube(frame, data[i*cubeBytes:], i); err != nil {
+		frame := make([]row, cubes)
+		for i := range frame {
+			if frame[i], err = newRow(data[i*cubeBytes:], i); err != nil {
 				return nil, fmt.Errorf("%s: frame %d: %w", name, len(r.frames), err)
 			}
 		}
@@ -85,30 +85,31 @@ func unpack(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// appendCube appends the row of one cube of the data.
-func appendCube(words []uint32, data []byte, i int) ([]uint32, error) {
+// newRow makes the row of one cube of the data.
+func newRow(data []byte, i int) (row, error) {
 	var v [8]int32
 	for j := range v {
 		v[j] = int32(binary.LittleEndian.Uint32(data[4*j:]))
 	}
 	for j, most := range [...]int32{3, 511, 511, 511} {
 		if v[j] < 0 || v[j] > most {
-			return nil, fmt.Errorf("cube %d: orientation %v", i, v[:4])
+			return row{}, fmt.Errorf("cube %d: orientation %v", i, v[:4])
 		}
 	}
 	for _, x := range v[4:7] {
 		if x < -middle || x > middle {
-			return nil, fmt.Errorf("cube %d: position %v", i, v[4:7])
+			return row{}, fmt.Errorf("cube %d: position %v", i, v[4:7])
 		}
 	}
 	holder := bulk.NewHandle(0, 1)
 	if i == 0 {
 		holder = 0
 	}
-	return append(words,
-		uint32(v[4]+middle), uint32(v[5]+middle), uint32(v[6]+middle),
-		uint32(v[0])|uint32(v[1])<<2|uint32(v[2])<<(2+rotationBit)|uint32(v[3])<<(2+2*rotationBit),
-		uint32(v[7]&1), holder.Index(), holder.Generation()), nil
+	return row{
+		uint32(v[4] + middle), uint32(v[5] + middle), uint32(v[6] + middle),
+		uint32(v[0]) | uint32(v[1])<<2 | uint32(v[2])<<(2+rotationBit) | uint32(v[3])<<(2+2*rotationBit),
+		uint32(v[7] & 1), holder.Index(), holder.Generation(),
+	}, nil
 }
 
 func newSchema() (*wire.Schema, error) {

@@ -119,7 +119,7 @@ func samples(s *wire.Schema, recordings []*recording, age, apart int) func(yield
 func measure(codec *wire.Codec, r *recording, b *baselines, passes int) (result, error) {
 	res := result{Test: r.name, Age: b.age}
 	encoder, decoder := coder{codec: codec}, coder{codec: codec}
-	out := make([]uint32, cubes*rowWords)
+	out := make([]row, cubes)
 	var spent [3]time.Duration
 	total, rows := 0, 0
 	for frame := b.age; frame < len(r.frames); frame++ {

@@ -22,14 +22,17 @@ func (Bye) Type() byte { return TypeBye }
 
 // Append appends the body.
 func (m Bye) Append(b []byte) []byte {
-	m.Text = clip(m.Text)
-	return appendBody(b, &m, byeElements)
+	w := appendBody(b, byeElements)
+	w.number(uint64(m.Code))
+	w.text(clip(m.Text))
+	return w.end()
 }
 
 // ParseBye reads a body.
 func ParseBye(body []byte) (Bye, error) {
-	var m Bye
-	if err := decodeBody(body, &m, byeElements); err != nil {
+	r := readBody(body, byeElements)
+	m := Bye{Code: Code(r.number()), Text: r.text()}
+	if err := r.end(); err != nil {
 		return Bye{}, err
 	}
 	return m, nil
@@ -40,14 +43,17 @@ func (Goodbye) Type() byte { return TypeGoodbye }
 
 // Append appends the body.
 func (m Goodbye) Append(b []byte) []byte {
-	m.Text = clip(m.Text)
-	return appendBody(b, &m, byeElements)
+	w := appendBody(b, byeElements)
+	w.number(uint64(m.Code))
+	w.text(clip(m.Text))
+	return w.end()
 }
 
 // ParseGoodbye reads a body.
 func ParseGoodbye(body []byte) (Goodbye, error) {
-	var m Goodbye
-	if err := decodeBody(body, &m, byeElements); err != nil {
+	r := readBody(body, byeElements)
+	m := Goodbye{Code: Code(r.number()), Text: r.text()}
+	if err := r.end(); err != nil {
 		return Goodbye{}, err
 	}
 	return m, nil

@@ -132,10 +132,11 @@ func ringSum(was uint32, d int64, most uint32) uint32 {
 // scale is the code for a residual of a lane, by what is known by then: 1/256 of
 // the sum of the features, each times its weight, rounded. With the features of a
 // pair crosswise to their weights, the middle of the product of the two words is
-// the sum of their two products. What is below it has at most 31 bits.
+// the sum of their two products. What is below it has at most 31 bits. Features that
+// the residual before has changed come last, for they are late.
 func (f *forecast) scale(lane int) int {
 	w, x := &f.weights[lane], &f.feature
-	sum := w[0]*x[0] + w[1]*x[1] + w[2]*x[2] + w[3]*x[3] + w[4]*x[4] + w[5]*x[5]
+	sum := w[0]*x[0] + w[3]*x[3] + w[4]*x[4] + w[5]*x[5] + w[2]*x[2] + w[1]*x[1]
 	const half = 1<<31 + 1<<39
 	return int(min(max(int64(sum+half)>>40, 0), scales-1))
 }
@@ -253,7 +254,7 @@ func (u *unit) foreseen(p *part, i int, words []uint32, past *Past, f *forecast)
 }
 
 func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *Past, f *forecast) {
-	s, u := c.schema, &p.units[j]
+	u := &p.units[j]
 	switch u.kind {
 	case unitPosition:
 		for i := range 3 {
@@ -275,7 +276,7 @@ func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *P
 			c.appendResidual(w, u.lane, words[u.word+i], expected, u.wide, u.bits, f)
 		}
 	default:
-		s.fields[u.field].append(w, words)
+		u.fields[0].append(w, words)
 	}
 }
 
@@ -287,15 +288,16 @@ func (u *unit) expect(i int, past *Past, f *forecast) uint32 {
 	return expected
 }
 
-// miss notes a residual, on which the scales of the next ones depend.
-func (f *forecast) miss(lane int, d int64) {
-	if lane >= laneRotation && lane < laneRotation+3 {
-		f.missTurn += absolute(d)
-		f.feature.set(featureMissTurn, magnitude(f.missTurn))
-		return
-	}
-	f.missed += absolute(d)
+// miss notes by how much a number missed its forecast, on which the scales of the
+// next ones depend, and missTurning one of a rotation.
+func (f *forecast) miss(far int64) {
+	f.missed += far
 	f.feature.set(featureMissed, magnitude(f.missed))
+}
+
+func (f *forecast) missTurning(far int64) {
+	f.missTurn += far
+	f.feature.set(featureMissTurn, magnitude(f.missTurn))
 }
 
 func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint32, width uint, f *forecast) {
@@ -308,8 +310,12 @@ func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint3
 	if c.tally != nil {
 		c.tally.residual(lane, m, d, f)
 	}
-	code := f.set.codes[lane][f.scale(lane)]
-	f.miss(lane, d)
+	code := &f.set.codes[lane][f.scale(lane)]
+	if lane >= laneRotation && lane < laneRotation+3 {
+		f.missTurning(absolute(d))
+	} else {
+		f.miss(absolute(d))
+	}
 	symbol, low := bucket(m)
 	if symbol == symbolEscape {
 		code.write(w, symbol, uint64(now), width)
@@ -337,88 +343,132 @@ func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
 	f.ratio = past.ratio()
 	parts := c.partsOf(row.Owned)
 	for i := range parts {
-		if row.Mask>>i&1 == 0 {
-			continue
-		}
-		p := &parts[i]
-		if p.depends() {
-			c.forecast(p, past, &f)
-		}
-		var digits [MaxFieldsPerComponent]uint8
-		for g := range p.groups {
-			symbol := p.groups[g].heads[f.context].read(r)
-			copy(digits[p.groups[g].first:], p.groups[g].digits[symbol])
-		}
-		for j := range p.units {
-			if u := &p.units[j]; u.kind == unitAlways || digits[j] != 0 {
-				c.readUnit(r, p, j, int(digits[j]), row.Words, past, &f)
-			}
+		if row.Mask>>i&1 != 0 {
+			c.readPart(r, &parts[i], row.Words, past, &f)
 		}
 	}
 	return r.Err()
 }
 
-func (c *Codec) readUnit(r *BitReader, p *part, j, digit int, words []uint32, past *Past, f *forecast) {
-	s, u := c.schema, &p.units[j]
-	switch u.kind {
-	case unitBool:
-		words[u.word] ^= 1
-	case unitPosition:
-		f.negative = uint64(digit - 1)
-		for i := range 3 {
-			f.along(i)
-			words[u.word+i] = c.readResidual(r, lanePosition+i, uint32(f.position[i]), &s.fields[u.field+i], u.wide, s.fields[u.field+i].bits, f)
+// readPart reads a component: its heads, and then what they say has changed.
+func (c *Codec) readPart(r *BitReader, p *part, words []uint32, past *Past, f *forecast) {
+	if p.depends() {
+		c.forecast(p, past, f)
+	}
+	var symbols [MaxFieldsPerComponent]uint8 // of the heads: no more than units
+	changed := p.always
+	for g := range p.groups {
+		group := &p.groups[g]
+		symbol := group.heads[f.context].read(r)
+		symbols[g&(len(symbols)-1)] = uint8(symbol)
+		changed |= group.changed[symbol]
+	}
+	for ; changed != 0; changed &= changed - 1 {
+		j := bits.TrailingZeros64(changed)
+		switch u := &p.units[j]; u.kind {
+		case unitBool:
+			words[u.word] ^= 1
+		case unitPosition:
+			u.readPosition(r, p.digit(&symbols, j), words, f)
+		case unitRotation:
+			largest := (u.expectedLargest(p, j, past, f) + p.digit(&symbols, j) - 1) & 3
+			words[u.word] = u.readRotation(r, largest, u.foreseen(p, j, words, past, f), f)
+		case unitVector, unitNumber:
+			u.readNumbers(r, words, past, f)
+		default:
+			u.fields[0].read(r, words)
 		}
-	case unitRotation:
-		largest := (u.expectedLargest(p, j, past, f) + digit - 1) & 3
-		var three [3]uint32
-		three[0], three[1], three[2] = u.foreseen(p, j, words, past, f).packThree(largest, u.bits)
-		word := uint32(largest)
-		for i := range three {
-			word |= c.readResidual(r, laneRotation+i, three[i], &s.fields[u.field], u.wide, u.bits, f) << (2 + uint(i)*u.bits)
-		}
-		words[u.word] = word
-	case unitVector, unitNumber:
-		for i := range u.words {
-			expected := u.expect(i, past, f)
-			words[u.word+i] = c.readResidual(r, u.lane, expected, &s.fields[u.field+i], u.wide, u.bits, f)
-		}
-	default:
-		s.fields[u.field].read(r, words)
 	}
 }
 
-// readResidual looks at the bits once: a symbol, its low bits and a sign are fewer
-// than a look shows.
-func (c *Codec) readResidual(r *BitReader, lane int, expected uint32, fd *field, most uint32, width uint, f *forecast) uint32 {
-	ahead := r.peek()
-	symbol, n := f.set.codes[lane][f.scale(lane)].first(ahead)
-	if symbol == symbolEscape {
-		r.skip(n)
-		v := uint32(r.Read(width))
-		if v > most {
-			r.fail("%s is %d, at most %d is allowed", fd.path, v, most)
-			return 0
+// readPosition reads residuals against the forecast, with the signs that the head
+// told.
+func (u *unit) readPosition(r *BitReader, digit int, words []uint32, f *forecast) {
+	words = words[u.word:][:3]
+	signs := digit - 1
+	for i := range words {
+		f.along(i)
+		sign := signFollows
+		if i < headSigns {
+			sign = -int64(signs >> i & 1)
 		}
-		f.miss(lane, ringDifference(v, expected, most))
-		return v
+		code := &f.set.codes[lanePosition+i][f.scale(lanePosition+i)]
+		v, far := u.readResidual(r, i, code, uint32(f.position[i]), sign)
+		words[i] = v
+		f.miss(far)
 	}
-	least, low := magnitudeOf(symbol)
-	ahead >>= n & 63
-	d := int64(least | ahead&(1<<(low&63)-1))
+}
+
+// readRotation reads a word whose largest component is known.
+func (u *unit) readRotation(r *BitReader, largest int, foreseen rotation, f *forecast) uint32 {
+	var three [3]uint32
+	three[0], three[1], three[2] = foreseen.packThree(largest, u.bits)
+	word, at := uint32(largest), uint(2)
+	for i, expected := range three {
+		code := &f.set.codes[laneRotation+i][f.scale(laneRotation+i)]
+		v, far := u.readResidual(r, 0, code, expected, signFollows)
+		word |= v << (at & 31)
+		at += u.bits
+		f.missTurning(far)
+	}
+	return word
+}
+
+// readNumbers reads the numbers of a vector, or one.
+func (u *unit) readNumbers(r *BitReader, words []uint32, past *Past, f *forecast) {
+	for i := range u.words {
+		expected := u.expect(i, past, f)
+		v, far := u.readResidual(r, i, &f.set.codes[u.lane][f.scale(u.lane)], expected, signFollows)
+		words[u.word+i] = v
+		f.miss(far)
+	}
+}
+
+// signFollows stands in place of a sign, which is 0 or -1, if that is among the
+// bits of the residual.
+const signFollows int64 = 1
+
+// readResidual reads a number of the unit's i-th field and returns how far it is
+// from what was expected, too. It looks at the bits once: a symbol, its low bits
+// and a sign are fewer than a look shows.
+func (u *unit) readResidual(r *BitReader, i int, code *code, expected uint32, sign int64) (v uint32, far int64) {
+	ahead := r.peek()
+	e := code.first(ahead)
+	n, low := e.bits(), e.low()
+	if e.value() == entryEscape {
+		r.skip(n)
+		return u.readEscaped(r, i, expected)
+	}
+	ahead >>= n
+	far = int64(e.value()<<low | ahead&(1<<low-1))
 	n += low
-	if lane < headSigns {
-		d ^= -int64(f.negative >> (lane & 63) & 1)
-	} else {
-		sign := -int64(ahead >> (low & 63) & 1)
-		n += uint(uint64(-d) >> 63) // 0 has none
+	d := far
+	if sign == signFollows {
+		sign = -int64(ahead >> low & 1)
+		n += uint(uint64(-far) >> 63) // 0 has none
 		d = (d ^ sign) - sign
+	} else {
+		d ^= sign
+		far -= sign
 	}
 	r.skip(n)
-	if 2*absolute(d) > int64(most)+1 {
-		r.fail("%s differs by %d, among %d numbers", fd.path, d, uint64(most)+1)
-		return 0
+	if 2*far > int64(u.wide)+1 {
+		return u.refuse(r, i, d)
 	}
-	f.miss(lane, d)
-	return ringSum(expected, d, most)
+	return ringSum(expected, d, u.wide), far
+}
+
+// readEscaped reads a number that is there in full.
+func (u *unit) readEscaped(r *BitReader, i int, expected uint32) (v uint32, far int64) {
+	v = uint32(r.Read(u.bits))
+	if v > u.wide {
+		r.fail("%s is %d, at most %d is allowed", u.fields[i].path, v, u.wide)
+		return 0, 0
+	}
+	return v, absolute(ringDifference(v, expected, u.wide))
+}
+
+func (u *unit) refuse(r *BitReader, i int, d int64) (uint32, int64) {
+	r.fail("%s differs by %d, among %d numbers", u.fields[i].path, d, uint64(u.wide)+1)
+	return 0, 0
 }

@@ -38,7 +38,7 @@ func (c *Codec) Cost(w *BitWriter, row Row, past *Past, tell func(component, fie
 // unitName is the path of a unit's field, without the number of its element if
 // there are more.
 func (c *Codec) unitName(u *unit) string {
-	path := c.schema.fields[u.field].path
+	path := u.fields[0].path
 	if u.kind == unitVector || u.kind == unitPosition {
 		path, _, _ = strings.Cut(path, "[")
 	}

@@ -1,6 +1,6 @@
 package wire
 
-import "math/bits"
+import "math"
 
 // fractionBits is how fine displacements are: 1/256 of a quantum.
 const fractionBits = 8
@@ -37,7 +37,7 @@ func (past *Past) ratio() int64 {
 // rows that stand on it: from Older to Base, and from Base to the state that is
 // coded, which the receiver must have got before.
 type Anchor struct {
-	now, base, older [3]int64
+	now, base, older vector
 	onward, before   rotation // from base to now; from older to base
 	turn, turned     matrix   // the same
 	moved            bool     // older is known
@@ -67,10 +67,6 @@ func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
 		a.before = from.times(before.conjugate())
 		a.turned = a.before.matrix()
 	}
-}
-
-func place(words []uint32, at int) [3]int64 {
-	return [3]int64{int64(words[at]), int64(words[at+1]), int64(words[at+2])}
 }
 
 // Contexts of a forecast.
@@ -113,18 +109,16 @@ type forecast struct {
 	ratio    int64 // of the row's past
 	missed   int64 // sums of residuals
 	missTurn int64
-	negative uint64 // signs of residuals that the head told of, by lane
 
-	motion  [3][3]int64 // own displacement, parent's, mismatch: what position is weighted from
+	motion  [3]vector   // own displacement, parent's, mismatch: what position is weighted from
 	turning [3]rotation // the same of the rotation, as differences
-	base    rotation
 
 	// What the forecast of the rotation is corrected with: see swerve.
 	spin     *[7]int32 // weights of rotations; nil if it is not predicted
 	ground   *ground
-	anchored bool     // there is an anchor, and
-	arm      [3]int64 // where the row was from it
-	dispute  [3]int64 // what the anchor's motion differs from its own
+	anchored bool   // there is an anchor, and
+	arm      vector // where the row was from it
+	dispute  vector // what the anchor's motion differs from its own
 }
 
 // featurePairs are features as a scale is summed from them, two to a word: feature
@@ -140,11 +134,12 @@ func (p *featurePairs) set(i int, v int32) {
 // at is feature i. None is negative.
 func (p *featurePairs) at(i int) int32 { return int32(p[i/2] >> (32 * (1 - i&1))) }
 
-// magnitude is 4*log2(1+v), by a straight line between powers of two.
+// magnitude is 4*log2(1+v), by a straight line between powers of two: the exponent
+// of a double and the two highest bits of its fraction are just that. 1+v is at most
+// 2^40 here, of which a double has every bit.
 func magnitude(v int64) int32 {
-	u := uint64(min(v+1, 1<<40))
-	n := bits.Len64(u) - 1
-	return int32(4*n) + int32(u<<2>>(n&63)&3)
+	const one = 1023 << 2 // what these bits of 1 are
+	return int32(math.Float64bits(float64(min(v+1, 1<<40)))>>(52-2)) - one
 }
 
 // absolute has no branch: signs are as good as random.
@@ -152,8 +147,6 @@ func absolute(v int64) int64 {
 	sign := v >> 63
 	return (v ^ sign) - sign
 }
-
-func length(v *[3]int64) int64 { return absolute(v[0]) + absolute(v[1]) + absolute(v[2]) }
 
 // forecast fills f for part p.
 func (c *Codec) forecast(p *part, past *Past, f *forecast) {
@@ -191,64 +184,64 @@ func step(v int64, a, b, c, d int64) int {
 func reached(v, bound int64) int { return int(uint64(bound-1-v) >> 63) }
 
 func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64) {
-	word := p.units[p.position].word
-	from := place(past.Base, word)
-	f.motion = [3][3]int64{}
-	own, carried, mismatch := &f.motion[0], &f.motion[1], &f.motion[2]
-	ratio := f.ratio
+	u := &p.units[p.position]
+	from := place(past.Base, u.word)
+	var own, carried, mismatch, older vector
 	if past.Older != nil {
-		older := place(past.Older, word)
-		for i := range own {
-			own[i] = (from[i] - older[i]) * ratio >> (ratioBits - fractionBits)
-		}
+		older = place(past.Older, u.word)
+		own = from.minus(older).scaled(f.ratio, ratioBits-fractionBits)
 	}
-	speed := length(own)
+	speed := own.size()
 	if a := past.Anchor; a != nil && a.part == p.component {
-		f.anchored, f.arm = true, [3]int64{from[0] - a.base[0], from[1] - a.base[1], from[2] - a.base[2]}
-		arm := a.turn.turn(f.arm)
-		for i := range carried {
-			carried[i] = (a.now[i]-from[i])<<fractionBits + arm[i]
-		}
+		arm := from.minus(a.base)
+		carried = a.turn.turn(arm).plus(a.now.minus(from).fine())
 		if past.Older != nil && a.moved {
-			older := place(past.Older, word)
-			arm = a.turned.turn([3]int64{older[0] - a.older[0], older[1] - a.older[1], older[2] - a.older[2]})
-			for i := range mismatch {
-				mismatch[i] = ((from[i]-a.base[i])<<fractionBits - arm[i]) * ratio >> ratioBits
-			}
-			f.attached = attachment(length(mismatch), speed)
+			mismatch = arm.fine().minus(a.turned.turn(older.minus(a.older))).scaled(f.ratio, ratioBits)
+			f.attached = attachment(mismatch.size(), speed)
 		}
-		f.feature.set(featureMismatch, magnitude(length(mismatch)>>fractionBits))
-		f.dispute = [3]int64{carried[0] - own[0], carried[1] - own[1], carried[2] - own[2]}
-		f.feature.set(featureDispute, magnitude(length(&f.dispute)>>fractionBits))
+		f.feature.set(featureMismatch, magnitude(mismatch.size()>>fractionBits))
+		f.anchored, f.arm, f.dispute = true, arm, carried.minus(own)
+		f.feature.set(featureDispute, magnitude(f.dispute.size()>>fractionBits))
 	}
 	f.feature.set(featureSpeed, magnitude(speed>>fractionBits))
 	f.ground = p.ground
 	if g := p.ground; g != nil {
-		f.zone = reached(from[g.axis], g.bounds[0]) + reached(from[g.axis], g.bounds[1])
-		f.feature.set(featureHeight, magnitude(max(from[g.axis]-g.bounds[0], 0)))
+		at := from.along(g.axis)
+		f.zone = reached(at, g.bounds[0]) + reached(at, g.bounds[1])
+		f.feature.set(featureHeight, magnitude(max(at-g.bounds[0], 0)))
 	}
 	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
-	most := int64(p.units[p.position].wide)
-	for i := range f.position {
-		w := &f.set.position[i][f.zone][f.attached][f.speed]
-		sum := own[i]*int64(w[0]) + carried[i]*int64(w[1]) + mismatch[i]*int64(w[2]) + int64(w[3])<<(fractionBits+3)
-		f.position[i] = min(max(from[i]+(sum+1<<15)>>16, 0), most)
+	f.motion = [3]vector{own, carried, mismatch}
+	w, most := &f.set.position[f.zone][f.attached][f.speed], int64(u.wide)
+	f.position = [3]int64{
+		min(max(from.x+weighted(&w[0], own.x, carried.x, mismatch.x), 0), most),
+		min(max(from.y+weighted(&w[1], own.y, carried.y, mismatch.y), 0), most),
+		min(max(from.z+weighted(&w[2], own.z, carried.z, mismatch.z), 0), most),
 	}
 	return speed >> fractionBits
 }
 
-// attachment says how well a row that moved this far kept its place.
+// weighted is how far a row is expected to move along an axis, rounded to quanta.
+func weighted(w *[4]int32, own, carried, mismatch int64) int64 {
+	sum := own*int64(w[0]) + carried*int64(w[1]) + mismatch*int64(w[2]) + int64(w[3])<<(fractionBits+3)
+	return (sum + 1<<15) >> 16
+}
+
+// attachment says how well a row that moved this far kept its place. It is as good
+// as random, so a choice of values and not of ways.
 func attachment(mismatch, speed int64) int {
 	const quantum = 1 << fractionBits
-	switch {
-	case mismatch < speed*15/100+3*quantum:
-		return 0
-	case mismatch < speed*40/100+6*quantum:
-		return 1
-	case mismatch < speed*80/100:
-		return 2
+	attached := 3
+	if mismatch < speed*80/100 {
+		attached = 2
 	}
-	return 3
+	if mismatch < speed*40/100+6*quantum {
+		attached = 1
+	}
+	if mismatch < speed*15/100+3*quantum {
+		attached = 0
+	}
+	return attached
 }
 
 // forecastRotation returns by how much the row is expected to turn, and how far
@@ -257,7 +250,7 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns, margi
 	u := &p.units[p.rotation]
 	word := past.Base[u.word]
 	q := u.rotation(word)
-	f.base, f.turned = q, q
+	f.turned = q
 	if p.turning {
 		var turning, ride, twist rotation
 		older := q
@@ -294,8 +287,8 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns, margi
 
 // along readies f for a residual of the position along an axis.
 func (f *forecast) along(axis int) {
-	f.feature.set(featureAxis, magnitude(absolute(f.motion[0][axis])>>fractionBits))
-	f.feature.set(featureOff, magnitude(absolute(f.motion[2][axis])>>fractionBits))
+	f.feature.set(featureAxis, magnitude(absolute(f.motion[0].along(axis))>>fractionBits))
+	f.feature.set(featureOff, magnitude(absolute(f.motion[2].along(axis))>>fractionBits))
 }
 
 // forecast is what is expected of one number of a unit: where, and how far it is

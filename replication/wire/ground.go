@@ -26,9 +26,9 @@ func (n *places) see(p *part, words []uint32, past *Past, f *forecast) {
 		(*n)[p.shape] = new([3][]placed)
 	}
 	at := p.units[p.position].word
-	now, base := place(words, at), place(past.Base, at)
+	now, base, own := place(words, at).axes(), place(past.Base, at).axes(), f.motion[0].axes()
 	for axis := range now {
-		off := float64((now[axis]-base[axis])<<fractionBits - f.motion[0][axis])
+		off := float64((now[axis]-base[axis])<<fractionBits - own[axis])
 		(*n)[p.shape][axis] = append((*n)[p.shape][axis], placed{base[axis], off})
 	}
 }

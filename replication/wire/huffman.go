@@ -22,15 +22,46 @@ const (
 // written with their first bit lowest.
 type code struct {
 	words  [maxSymbols]uint16 // a symbol's code, first bit lowest, and its length<<maxCodeBits
-	quick  [1 << quickBits]uint16
+	quick  [1 << quickBits]entry
 	limit  [maxCodeBits + 1]uint16 // by length: one beyond its last code, and
 	offset [maxCodeBits + 1]int16  // what makes a code of it a place in sorted
-	sorted [maxSymbols]uint8
+	sorted [maxSymbols]entry
 }
 
-// newCode makes the code with these lengths, one for each symbol. They must be
-// complete (checkLengths).
-func newCode(lengths []uint8) *code {
+// entry is what a code stands for: a value in the highest 7 bits, then in 5 how many
+// bits follow that belong to the value, below it, and in 4 how many the code has. So
+// nothing is left to be worked out where every step waits for the one before.
+type entry uint16
+
+const (
+	entryLow   = 4
+	entryValue = 9
+	// entryEscape is the value of a residual's escape, instead of which a number
+	// follows in full.
+	entryEscape = 1<<7 - 1
+)
+
+func (e entry) value() uint64 { return uint64(e >> entryValue) }
+
+func (e entry) low() uint { return uint(e>>entryLow) & 31 }
+
+func (e entry) bits() uint { return uint(e & 15) }
+
+// symbolItself is the entry of a code whose values are its symbols, and
+// magnitudeEntry that of one of residuals; both without the bits of the code.
+func symbolItself(symbol int) entry { return entry(symbol) << entryValue }
+
+func magnitudeEntry(symbol int) entry {
+	if symbol == symbolEscape {
+		return entryEscape << entryValue
+	}
+	least, low := magnitudeOf(symbol)
+	return entry(least>>low)<<entryValue | entry(low)<<entryLow
+}
+
+// newCode makes the code with these lengths, one for each symbol, of which meaning
+// says what they stand for. The lengths must be complete (checkLengths).
+func newCode(lengths []uint8, meaning func(symbol int) entry) *code {
 	c := &code{}
 	next, place := uint16(0), int16(0)
 	for n := uint8(1); n <= maxCodeBits; n++ {
@@ -43,9 +74,9 @@ func newCode(lengths []uint8) *code {
 			word := bits.Reverse16(next) >> (16 - n)
 			c.words[symbol] = word | uint16(n)<<maxCodeBits
 			for v := word; n <= quickBits && v < 1<<quickBits; v += 1 << n {
-				c.quick[v] = uint16(symbol)<<4 | uint16(n)
+				c.quick[v] = meaning(symbol) | entry(n)
 			}
-			c.sorted[place] = uint8(symbol)
+			c.sorted[place] = meaning(symbol) | entry(n)
 			next, place = next+1, place+1
 		}
 		c.limit[n] = next
@@ -65,29 +96,32 @@ func checkLengths(lengths []uint8) bool {
 	return sum == 1<<maxCodeBits
 }
 
-// read takes a symbol from r.
+// read takes a symbol from r, of a code whose values are its symbols.
 func (c *code) read(r *BitReader) int {
-	symbol, n := c.first(r.peek())
-	r.skip(n)
-	return symbol
+	e := c.first(r.peek())
+	r.skip(e.bits())
+	return int(e.value())
 }
 
-// first is the symbol that bits begin with, and how many of them it is.
-func (c *code) first(ahead uint64) (symbol int, n uint) {
-	if q := c.quick[ahead&(1<<quickBits-1)]; q != 0 {
-		return int(q >> 4), uint(q & 15)
+// first is what bits begin with.
+func (c *code) first(ahead uint64) entry {
+	if e := c.quick[ahead&(1<<quickBits-1)]; e != 0 {
+		return e
 	}
-	return c.longer(uint16(ahead & (1<<maxCodeBits - 1)))
+	return c.longer(ahead)
 }
 
-// longer is first for a code of more than quickBits.
-func (c *code) longer(ahead uint16) (symbol int, n uint) {
-	v := uint32(bits.Reverse16(ahead) >> (16 - maxCodeBits))
-	n = quickBits + 1
+// longer is the entry that quick has no room for. It is rare, so it is kept out of
+// where first is compiled into.
+//
+//go:noinline
+func (c *code) longer(ahead uint64) entry {
+	v := uint32(bits.Reverse16(uint16(ahead) << (16 - maxCodeBits)))
+	n := quickBits + 1
 	for n < maxCodeBits && v>>(maxCodeBits-n) >= uint32(c.limit[n]) {
 		n++
 	}
-	return int(c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]), n
+	return c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]
 }
 
 // write appends a symbol and then n bits of extra, at most 44.

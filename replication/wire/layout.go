@@ -1,27 +1,9 @@
 package wire
 
-import (
-	"bytes"
-	"unsafe"
-)
-
 // Rows that moved between the two states that both sides know, and so are
 // expected to have changed, are told of one after the other, in the order of
 // their slots; the head of one that did not says so. Of the others only those
 // that changed are told of, each after the number of those passed over.
-
-// Moved says whether a row is expected to have changed.
-func Moved(past *Past) bool {
-	if past.Older == nil {
-		return false
-	}
-	return !bytes.Equal(bytesOf(past.Base), bytesOf(past.Older))
-}
-
-// bytesOf is the memory of words, which is compared many words at a time.
-func bytesOf(words []uint32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
-}
 
 // AppendGap writes how many rows were passed over, below 2^20.
 func (c *Codec) AppendGap(w *BitWriter, gap uint32) {
@@ -34,10 +16,10 @@ func (c *Codec) AppendEnd(w *BitWriter) { c.tables.gapCode.write(w, symbolEscape
 
 // ReadGap reads what AppendGap or AppendEnd wrote.
 func (c *Codec) ReadGap(r *BitReader) (gap uint32, more bool) {
-	symbol := c.tables.gapCode.read(r)
-	if symbol == symbolEscape || r.err != nil {
+	e := c.tables.gapCode.first(r.peek())
+	r.skip(e.bits())
+	if e.value() == entryEscape || r.err != nil {
 		return 0, false
 	}
-	least, low := magnitudeOf(symbol)
-	return uint32(least | r.Read(low)), true
+	return uint32(e.value()<<e.low() | r.Read(e.low())), true
 }

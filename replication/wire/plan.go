@@ -6,15 +6,16 @@ import "slices"
 // or not as a whole.
 type unit struct {
 	kind   unitKind
-	field  int    // the first of its fields, in Schema.fields
-	ways   int    // digits that it has in a head: 0 is always "unchanged"
-	word   int    // first word, in the row
-	words  int    // how many
-	lane   int    // of a vector or number
-	bits   uint   // of each number: of a rotation's three components
-	wide   uint32 // largest number, of each
-	ranged bool   // a number's forecast stays in its range
+	fields []field // of the schema
+	ways   int     // digits that it has in a head: 0 is always "unchanged"
+	word   int     // first word, in the row
+	words  int     // how many
+	lane   int     // of a vector or number
+	bits   uint    // of each number: of a rotation's three components
+	wide   uint32  // largest number, of each
+	ranged bool    // a number's forecast stays in its range
 	level  *levelTable
+	group  int // of part.groups, unless it is in every row
 }
 
 type unitKind uint8
@@ -50,9 +51,10 @@ type part struct {
 // group is a run of units that share a head: one symbol that holds a digit of
 // each.
 type group struct {
-	first, last int       // units[first:last]
-	ways        int       // symbols
-	digits      [][]uint8 // of each symbol, those of its units
+	first, last int                // units[first:last]
+	ways        int                // symbols
+	digits      [][]uint8          // of each symbol, those of its units
+	changed     [maxSymbols]uint64 // of each symbol, which units are not as before, by bit
 	heads       [headContexts]*code
 }
 
@@ -73,7 +75,7 @@ func (s *Schema) planPart(i int, owner bool) part {
 			j++
 			continue
 		}
-		u := unit{field: j, ways: 2, word: f.word, words: 1, lane: laneNumber, bits: f.bits, wide: f.max, ranged: f.ranged}
+		u := unit{fields: s.fields[j : j+1], ways: 2, word: f.word, words: 1, lane: laneNumber, bits: f.bits, wide: f.max, ranged: f.ranged}
 		if f.linear {
 			u.lane = laneLinear
 		}
@@ -92,7 +94,7 @@ func (s *Schema) planPart(i int, owner bool) part {
 				p.rotation, p.turning = len(p.units), f.linear
 			}
 		case f.vector:
-			u.kind, u.words = unitVector, 3
+			u.kind, u.words, u.fields = unitVector, 3, s.fields[j:j+3]
 			if f.linear && p.position < 0 && (c.anchor < 0 || j == c.anchored) {
 				u.kind, u.ways = unitPosition, 1+1<<headSigns
 				p.position, p.linear = len(p.units), true
@@ -111,11 +113,7 @@ func (s *Schema) planPart(i int, owner bool) part {
 		}
 		p.units = append(p.units, u)
 		p.shape += u.letter(f)
-		if u.kind == unitVector || u.kind == unitPosition {
-			j += 3
-		} else {
-			j++
-		}
+		j += len(u.fields)
 	}
 	p.group()
 	return p
@@ -163,8 +161,18 @@ func (p *part) group() {
 		p.groups = append(p.groups, g)
 	}
 	for i := range p.groups {
-		p.groups[i].split(p.units)
+		g := &p.groups[i]
+		g.split(p.units)
+		for j := g.first; j < g.last; j++ {
+			p.units[j].group = i
+		}
 	}
+}
+
+// digit is the unit's in the symbol of its group.
+func (p *part) digit(symbols *[MaxFieldsPerComponent]uint8, unit int) int {
+	g := p.units[unit].group
+	return int(p.groups[g].digits[symbols[g]][unit-p.groups[g].first])
 }
 
 // split makes the digits of all symbols.
@@ -175,6 +183,9 @@ func (g *group) split(units []unit) {
 		for i := len(digits) - 1; i >= 0; i-- {
 			digits[i] = uint8(rest % units[g.first+i].ways)
 			rest /= units[g.first+i].ways
+			if digits[i] != 0 {
+				g.changed[symbol] |= 1 << (g.first + i)
+			}
 		}
 		g.digits[symbol] = digits
 	}
@@ -187,7 +198,7 @@ func (s *Schema) longest(i int) int {
 	full, coded := 1, len(p.groups)*maxCodeBits // 1: in the mask of a full row
 	for j := range p.units {
 		u := &p.units[j]
-		switch f := &s.fields[u.field]; u.kind {
+		switch f := &u.fields[0]; u.kind {
 		case unitBool:
 			full++
 		case unitRotation:

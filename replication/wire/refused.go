@@ -17,14 +17,18 @@ func (Refused) Type() byte { return TypeRefused }
 
 // Append appends the body.
 func (m Refused) Append(b []byte) []byte {
-	m.Text, m.Want = clip(m.Text), clip(m.Want)
-	return appendBody(b, &m, refusedElements)
+	w := appendBody(b, refusedElements)
+	w.number(uint64(m.Code))
+	w.text(clip(m.Text))
+	w.text(clip(m.Want))
+	return w.end()
 }
 
 // ParseRefused reads a body.
 func ParseRefused(body []byte) (Refused, error) {
-	var m Refused
-	if err := decodeBody(body, &m, refusedElements); err != nil {
+	r := readBody(body, refusedElements)
+	m := Refused{Code: Code(r.number()), Text: r.text(), Want: r.text()}
+	if err := r.end(); err != nil {
 		return Refused{}, err
 	}
 	return m, nil

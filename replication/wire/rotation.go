@@ -189,11 +189,11 @@ func (q rotation) matrix() matrix {
 }
 
 // turn rotates v, and gives the result in 1/2^fractionBits of v's unit.
-func (m *matrix) turn(v [3]int64) [3]int64 {
+func (m *matrix) turn(v vector) vector {
 	const s = rotationBits - fractionBits
-	return [3]int64{
-		(m[0]*v[0] + m[1]*v[1] + m[2]*v[2]) >> s,
-		(m[3]*v[0] + m[4]*v[1] + m[5]*v[2]) >> s,
-		(m[6]*v[0] + m[7]*v[1] + m[8]*v[2]) >> s,
+	return vector{
+		(m[0]*v.x + m[1]*v.y + m[2]*v.z) >> s,
+		(m[3]*v.x + m[4]*v.y + m[5]*v.z) >> s,
+		(m[6]*v.x + m[7]*v.y + m[8]*v.z) >> s,
 	}
 }

@@ -63,7 +63,7 @@ func TestMatrixTurnsAsTheProduct(t *testing.T) {
 		v := rotation{x: r.Int64N(16000) - 8000, y: r.Int64N(16000) - 8000, z: r.Int64N(16000) - 8000}
 		want := q.times(v).times(q.conjugate()).parts()
 		m := q.matrix()
-		got := m.turn([3]int64{v.x, v.y, v.z})
+		got := m.turn(vector{v.x, v.y, v.z}).axes()
 		for i := range got {
 			require.InDelta(t, want[i], float64(got[i])/(1<<fractionBits), 8)
 		}

@@ -28,7 +28,7 @@ type tableSet struct {
 	// Weights of displacements in a forecast, in 1/256: of the row's own, its
 	// parent's, the mismatch, and 1/256 of a quantum; of a rotation also those of
 	// the parts of a swerve.
-	position [3][zones][attachments][speeds][4]int32
+	position [zones][attachments][speeds][3][4]int32 // of each axis
 	rotation [zones][attachments][speeds][7]int32
 	// Weights of features in the scale of a residual, in 1/256.
 	scale [lanes][attachments][speeds][features]int32
@@ -36,7 +36,7 @@ type tableSet struct {
 	residuals [lanes][scales][residualCodes]uint8
 
 	// The codes themselves, so that all codecs share them.
-	codes [lanes][scales]*code
+	codes [lanes][scales]code
 	// The weights of scales, two to a word: see forecast.scale.
 	pairs [attachments][speeds][lanes][features / 2]uint64
 }
@@ -106,8 +106,8 @@ func UntrainedTables() *Tables {
 				own = 1 // its parent's motion instead
 			}
 			for s := range speeds {
-				for axis := range t.position {
-					t.position[axis][z][a][s][own] = 256
+				for axis := range t.position[z][a][s] {
+					t.position[z][a][s][axis][own] = 256
 				}
 				t.rotation[z][a][s][own] = 256
 			}
@@ -193,15 +193,15 @@ func (t *Tables) compile() {
 		set.pairWeights()
 		for lane := range set.residuals {
 			for s := range set.residuals[lane] {
-				set.codes[lane][s] = newCode(set.residuals[lane][s][:])
+				set.codes[lane][s] = *newCode(set.residuals[lane][s][:], magnitudeEntry)
 			}
 		}
 	}
-	t.gapCode = newCode(t.gaps[:])
+	t.gapCode = newCode(t.gaps[:], magnitudeEntry)
 	for i := range t.heads {
 		h := &t.heads[i]
 		for context := range h.codes {
-			h.codes[context] = newCode(h.lengths[context])
+			h.codes[context] = newCode(h.lengths[context], symbolItself)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (t *Tables) headsOf(shape string, g, ways int) (heads [headContexts]*code) 
 			return h.codes
 		}
 	}
-	common := newCode(plainHead(ways))
+	common := newCode(plainHead(ways), symbolItself)
 	for context := range heads {
 		heads[context] = common
 	}
@@ -308,9 +308,9 @@ func (t *tableSet) weights() (all []*int32) {
 	for z := range zones {
 		for a := range attachments {
 			for s := range speeds {
-				for axis := range t.position {
-					for w := range t.position[axis][z][a][s] {
-						all = append(all, &t.position[axis][z][a][s][w])
+				for axis := range t.position[z][a][s] {
+					for w := range t.position[z][a][s][axis] {
+						all = append(all, &t.position[z][a][s][axis][w])
 					}
 				}
 				for w := range t.rotation[z][a][s] {

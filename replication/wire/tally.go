@@ -78,10 +78,11 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 	if p.position >= 0 {
 		n.places.see(p, words, past, f)
 		at := p.units[p.position].word
-		if now, base := place(words, at), place(past.Base, at); now != base {
+		if now, base := place(words, at).axes(), place(past.Base, at).axes(); now != base {
+			own, carried, mismatch := f.motion[0].axes(), f.motion[1].axes(), f.motion[2].axes()
 			for i := range now {
 				weight := robust(float64(absolute(now[i]-f.position[i])) + 4)
-				x := [4]float64{float64(f.motion[0][i]) / unit, float64(f.motion[1][i]) / unit, float64(f.motion[2][i]) / unit, 8}
+				x := [4]float64{float64(own[i]) / unit, float64(carried[i]) / unit, float64(mismatch[i]) / unit, 8}
 				n.position[i][f.zone][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), weight)
 				if f.zone != zones-1 {
 					n.position[i][zones-1][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), weight)
@@ -94,17 +95,18 @@ func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
 		if words[u.word] == past.Base[u.word] {
 			return
 		}
-		now, turned := u.rotation(words[u.word]).towards(f.base), f.turned
+		base, turned := u.rotation(past.Base[u.word]), f.turned
+		now := u.rotation(words[u.word]).towards(base)
 		var s swerve
 		if p.swerves() {
 			at := place(words, p.units[p.position].word)
 			turned = f.swerved(at)
 			s, _ = f.swerve(at)
 		}
-		moved, off := now.minus(f.base).parts(), now.minus(turned).parts()
+		moved, off := now.minus(base).parts(), now.minus(turned).parts()
 		own, ride, twist := f.turning[0].parts(), f.turning[1].parts(), f.turning[2].parts()
-		roll := rotation{s.roll[0], s.roll[1], s.roll[2], 0}.times(f.turned).parts()
-		swing := rotation{s.swing[0], s.swing[1], s.swing[2], 0}.times(f.turned).parts()
+		roll := rotation{s.roll.x, s.roll.y, s.roll.z, 0}.times(f.turned).parts()
+		swing := rotation{s.swing.x, s.swing.y, s.swing.z, 0}.times(f.turned).parts()
 		turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
 		for i := range moved {
 			slowed, yielded := own[i]*float64(s.slowed)/256, (ride[i]-own[i])*float64(s.yielded)/256

@@ -79,7 +79,7 @@ func (n *tally) fitted(t *Tables) *Tables {
 		for s := range speeds {
 			for z := range zones {
 				for axis := range n.position {
-					n.position[axis][z][a][s].solve(fit.position[axis][z][a][s][:])
+					n.position[axis][z][a][s].solve(fit.position[z][a][s][axis][:])
 				}
 				n.rotation[z][a][s].solve(fit.rotation[z][a][s][:])
 			}

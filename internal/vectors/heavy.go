@@ -1,0 +1,57 @@
+package vectors
+
+import (
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Components that between them have everything that a row's load counts: fields by
+// the dozen, rotations, a parent, and words by the hundred, absent ones too.
+type (
+	lamps struct {
+		Lit [wire.MaxFieldsPerComponent]bool
+	}
+	limbs struct {
+		Turns [24]limb
+	}
+	limb struct {
+		Turn [4]float32 `net:"quat,bits=9"`
+	}
+	ride struct {
+		At [3]float32  `net:"range=-64..64,step=1/64,predict=linear,parent=On"`
+		On bulk.Handle `net:"ref"`
+	}
+	purse struct {
+		Coins int32 `net:"bits=20"`
+	}
+)
+
+// The components of HeavySchema, as its rows' masks name them.
+const (
+	HeavyLamps = 1 << iota // one of four alike
+	_
+	_
+	_
+	HeavyLimbs
+	HeavyRide
+	HeavyPurse
+)
+
+// HeavySchema is that of the cases about how much a datagram may be to read.
+func HeavySchema() (*wire.Schema, error) {
+	s := wire.NewSchema()
+	for _, add := range []func() error{
+		func() error { return wire.AddComponent[lamps](s, "lamps-north") },
+		func() error { return wire.AddComponent[lamps](s, "lamps-east") },
+		func() error { return wire.AddComponent[lamps](s, "lamps-south") },
+		func() error { return wire.AddComponent[lamps](s, "lamps-west") },
+		func() error { return wire.AddComponent[limbs](s, "limbs") },
+		func() error { return wire.AddComponent[ride](s, "ride") },
+		func() error { return wire.AddComponent[purse](s, "purse") },
+	} {
+		if err := add(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
