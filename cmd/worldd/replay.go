@@ -60,6 +60,9 @@ func openReplay(name, worldFile string) (scene *scenes.Scene, replay *world.Repl
 	finish = func() { _ = recording.Close() } // it was only read
 	if replay, err = scene.Replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
 		finish()
+		if errors.Is(err, world.ErrImageWorld) {
+			return nil, nil, nil, wrongUsage{fmt.Errorf("worldd: %s: it is not of the world %q (name with --world the file that was served): %w", name, worldFile, err)}
+		}
 		return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return scene, replay, finish, nil

@@ -57,7 +57,7 @@ func TestReplayCommand(t *testing.T) {
 		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},
 		{"damaged", flipped, "calm", exitError, "", "recording damaged"},
-		{"other world", good, "storm", exitError, "", "world: image of another world: its Seed is "},
+		{"other world", good, "storm", exitUsage, "", `it is not of the world "storm" (name with --world the file that was served): world: image of another world: its Seed is `},
 		{"no recording", []byte("hello, world"), "calm", exitError, "", "no recording"},
 		{"no such world", good, "none", exitUsage, "", "embedded worlds"},
 	} {
