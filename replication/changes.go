@@ -4,8 +4,9 @@ import "github.com/worldd/worldd/bulk"
 
 // changesKept is how many captures back a viewer may have been sent its last
 // snapshot and still be told what changed since, instead of looking at all of
-// its rows. At 60 ticks a second it serves one a second and more.
-const changesKept = 64
+// its rows. At 60 ticks a second it serves two a second and more. A set
+// takes a bit a slot, and there are four of them for each capture that is kept.
+const changesKept = 32
 
 // changes remembers which slots changed in each of the last captures: another
 // state, another set of components, another tenant or none. Viewers whose turns
