@@ -33,11 +33,11 @@ func (c *simClient) steer(which int) {
 	switch now := p.Entity(); {
 	case p == s.joining:
 		if now != before {
-			s.fail("S2", "client %d controls %v before it is let in", c.number, now)
+			s.fail("S5", "client %d controls %v before it is let in", c.number, now)
 		}
 		return
 	case now != h:
-		s.fail("S2", "client %d controls %v, and is to control %v", c.number, now, h)
+		s.fail("S5", "client %d controls %v, and is to control %v", c.number, now, h)
 	}
 	if len(e.reigns) == 0 {
 		e.reigns = append(e.reigns, reign{0, before})
@@ -91,12 +91,12 @@ func (c *simClient) noteTold(l *life) {
 func (c *simClient) judgeControl(n *line, h bulk.Handle) {
 	s := c.sim
 	if p := n.peer.Session(); p != nil && p.Entity() != h {
-		s.fail("S2", "client %d is told that it controls %v, which is %v", c.number, h, p.Entity())
+		s.fail("S5", "client %d is told that it controls %v, which is %v", c.number, h, p.Entity())
 	}
 	if l := s.lives[h]; l != nil {
 		c.noteTold(l)
 	} else if h != 0 {
-		s.fail("S2", "client %d is told that it controls %v, which was never issued", c.number, h)
+		s.fail("S5", "client %d is told that it controls %v, which was never issued", c.number, h)
 	}
 }
 

@@ -296,7 +296,7 @@ func (c *simClient) unsettled() *failure {
 		return lacks("H6", "it acknowledged what was never sent, and was believed")
 	}
 	if is, p := c.session.Controlled(), c.stay(); p != nil && is != p.Entity() {
-		return lacks("S2", "it takes %v for what it controls, which is %v", is, p.Entity())
+		return lacks("S5", "it takes %v for what it controls, which is %v", is, p.Entity())
 	}
 	c.interest()
 	shown := 0
