@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -13,7 +14,8 @@ type coder struct {
 	past   wire.Past
 	base   []row // frames
 	older  []row // nil: none
-	still  []int // rows not expected to change
+	moving []int // rows expected to change: the player's, and those that did before the baseline
+	still  []int // the others
 	chunks wire.Chunks
 	parts  []piece
 	writer wire.BitWriter
@@ -33,7 +35,27 @@ func (c *coder) begin(r *recording, frame, base, older int) {
 		c.past.Gap = uint32(base - older)
 		c.older = r.frames[older]
 	}
-	c.still = c.still[:0]
+	c.split()
+}
+
+// split finds the rows that differed in the two states that both sides know.
+// Which did is as good as random, so no branch depends on it.
+func (c *coder) split() {
+	moving, still := slices.Grow(c.moving[:0], cubes)[:cubes], slices.Grow(c.still[:0], cubes)[:cubes]
+	base, older := c.base[:cubes], c.older
+	if older == nil {
+		older = base
+	}
+	older = older[:cubes]
+	n := 1
+	moving[0] = 0
+	for i := 1; i < cubes; i++ {
+		a, b := &base[i], &older[i]
+		differ := (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5]) | (a[6] ^ b[6])
+		moving[n], still[i-n] = i, i
+		n += int((uint64(differ) + 1<<32 - 1) >> 32) // 1 if they do
+	}
+	c.moving, c.still = moving[:n], still[:cubes-n]
 }
 
 // remember makes row i the one whose past is known.
@@ -47,25 +69,10 @@ func (c *coder) remember(i int) {
 	}
 }
 
-// moved says whether row i differed in the two states that both sides know, and so
-// is expected to have changed. Where it did is as good as random, so no branch
-// depends on it.
-func (c *coder) moved(i int) bool {
-	if c.older == nil {
-		return false
-	}
-	a, b := &c.base[i], &c.older[i]
-	return (a[0]^b[0])|(a[1]^b[1])|(a[2]^b[2])|(a[3]^b[3])|(a[4]^b[4])|(a[5]^b[5])|(a[6]^b[6]) != 0
-}
-
 // each calls f with every row of a frame that a packet tells of.
 func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, gap int)) {
 	c.begin(r, frame, base, older)
-	for i := range cubes {
-		if i > 0 && !c.moved(i) {
-			c.still = append(c.still, i)
-			continue
-		}
+	for _, i := range c.moving {
 		c.remember(i)
 		f(wire.Row{Mask: 1, Words: r.row(frame, i)}, -1)
 		if i == 0 {
@@ -118,11 +125,7 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 		return c.codec.Read(&reader, &row, &c.past)
 	}
 	c.begin(r, frame, base, older)
-	for i := range cubes {
-		if i > 0 && !c.moved(i) {
-			c.still = append(c.still, i)
-			continue
-		}
+	for _, i := range c.moving {
 		c.remember(i)
 		if err := read(i); err != nil {
 			return err

@@ -204,23 +204,34 @@ func (r *BitReader) ReadSized() uint32 {
 }
 
 // ReadGolomb returns a number in the exponential Golomb form of order k, which
-// must be at most most.
+// must be at most most. Small numbers are read at one look.
 func (r *BitReader) ReadGolomb(k uint, most uint32) uint32 {
-	ones := uint(bits.TrailingZeros64(^r.peek()))
-	if ones > 32-k {
-		ones = 32 - k
+	ahead := r.peek()
+	ones := uint(bits.TrailingZeros64(^ahead))
+	low := ones + k
+	v := 1<<(low&63) | ahead>>((ones+1)&63)&(1<<(low&63)-1)
+	if ones+1+low > 56 {
+		v = r.readLongGolomb(ones, k)
+	} else {
+		r.skip(ones + 1 + low)
 	}
-	r.skip(ones)
-	if r.Read(1) != 0 {
-		r.fail("a number of more than 32 bits")
-		return 0
-	}
-	v := 1<<(ones+k) | r.Read(ones+k)
-	if v -= 1 << k; v > uint64(most) {
+	if v -= 1 << (k & 63); v > uint64(most) {
 		r.fail("number %d, at most %d is allowed", v, most)
 		return 0
 	}
 	return uint32(v)
+}
+
+// readLongGolomb reads a form that a look may not show in whole, and returns the
+// number as it is written: 2^k more.
+func (r *BitReader) readLongGolomb(ones, k uint) uint64 {
+	ones = min(ones, 32-k)
+	r.skip(ones)
+	if r.Read(1) != 0 {
+		r.fail("a number of more than 32 bits")
+		return 1 << k
+	}
+	return 1<<(ones+k) | r.Read(ones+k)
 }
 
 // Left is the number of bits not read yet, padding included.

@@ -288,15 +288,15 @@ func (u *unit) expect(i int, past *Past, f *forecast) uint32 {
 	return expected
 }
 
-// miss notes a residual, on which the scales of the next ones depend, and
-// missTurning one of a rotation.
-func (f *forecast) miss(d int64) {
-	f.missed += absolute(d)
+// miss notes by how much a number missed its forecast, on which the scales of the
+// next ones depend, and missTurning one of a rotation.
+func (f *forecast) miss(far int64) {
+	f.missed += far
 	f.feature.set(featureMissed, magnitude(f.missed))
 }
 
-func (f *forecast) missTurning(d int64) {
-	f.missTurn += absolute(d)
+func (f *forecast) missTurning(far int64) {
+	f.missTurn += far
 	f.feature.set(featureMissTurn, magnitude(f.missTurn))
 }
 
@@ -312,9 +312,9 @@ func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint3
 	}
 	code := &f.set.codes[lane][f.scale(lane)]
 	if lane >= laneRotation && lane < laneRotation+3 {
-		f.missTurning(d)
+		f.missTurning(absolute(d))
 	} else {
-		f.miss(d)
+		f.miss(absolute(d))
 	}
 	symbol, low := bucket(m)
 	if symbol == symbolEscape {
@@ -393,9 +393,9 @@ func (u *unit) readPosition(r *BitReader, digit int, words []uint32, f *forecast
 			sign = -int64(signs >> i & 1)
 		}
 		code := &f.set.codes[lanePosition+i][f.scale(lanePosition+i)]
-		v, d := u.readResidual(r, i, code, uint32(f.position[i]), sign)
+		v, far := u.readResidual(r, i, code, uint32(f.position[i]), sign)
 		words[i] = v
-		f.miss(d)
+		f.miss(far)
 	}
 }
 
@@ -406,10 +406,10 @@ func (u *unit) readRotation(r *BitReader, largest int, foreseen rotation, f *for
 	word, at := uint32(largest), uint(2)
 	for i, expected := range three {
 		code := &f.set.codes[laneRotation+i][f.scale(laneRotation+i)]
-		v, d := u.readResidual(r, 0, code, expected, signFollows)
+		v, far := u.readResidual(r, 0, code, expected, signFollows)
 		word |= v << (at & 31)
 		at += u.bits
-		f.missTurning(d)
+		f.missTurning(far)
 	}
 	return word
 }
@@ -418,9 +418,9 @@ func (u *unit) readRotation(r *BitReader, largest int, foreseen rotation, f *for
 func (u *unit) readNumbers(r *BitReader, words []uint32, past *Past, f *forecast) {
 	for i := range u.words {
 		expected := u.expect(i, past, f)
-		v, d := u.readResidual(r, i, &f.set.codes[u.lane][f.scale(u.lane)], expected, signFollows)
+		v, far := u.readResidual(r, i, &f.set.codes[u.lane][f.scale(u.lane)], expected, signFollows)
 		words[u.word+i] = v
-		f.miss(d)
+		f.miss(far)
 	}
 }
 
@@ -431,40 +431,41 @@ const signFollows int64 = 1
 // readResidual reads a number of the unit's i-th field and returns how far it is
 // from what was expected, too. It looks at the bits once: a symbol, its low bits
 // and a sign are fewer than a look shows.
-func (u *unit) readResidual(r *BitReader, i int, code *code, expected uint32, sign int64) (v uint32, d int64) {
+func (u *unit) readResidual(r *BitReader, i int, code *code, expected uint32, sign int64) (v uint32, far int64) {
 	ahead := r.peek()
 	e := code.first(ahead)
-	symbol, n := e.symbol(), e.bits()
-	if symbol == symbolEscape {
+	n, low := e.bits(), e.low()
+	if e.value() == entryEscape {
 		r.skip(n)
 		return u.readEscaped(r, i, expected)
 	}
-	least, low := magnitudeOf(symbol)
-	ahead >>= n & 63
-	d = int64(least | ahead&(1<<(low&63)-1))
+	ahead >>= n
+	far = int64(e.value()<<low | ahead&(1<<low-1))
 	n += low
+	d := far
 	if sign == signFollows {
-		sign = -int64(ahead >> (low & 63) & 1)
-		n += uint(uint64(-d) >> 63) // 0 has none
+		sign = -int64(ahead >> low & 1)
+		n += uint(uint64(-far) >> 63) // 0 has none
 		d = (d ^ sign) - sign
 	} else {
 		d ^= sign
+		far -= sign
 	}
 	r.skip(n)
-	if 2*absolute(d) > int64(u.wide)+1 {
+	if 2*far > int64(u.wide)+1 {
 		return u.refuse(r, i, d)
 	}
-	return ringSum(expected, d, u.wide), d
+	return ringSum(expected, d, u.wide), far
 }
 
 // readEscaped reads a number that is there in full.
-func (u *unit) readEscaped(r *BitReader, i int, expected uint32) (v uint32, d int64) {
+func (u *unit) readEscaped(r *BitReader, i int, expected uint32) (v uint32, far int64) {
 	v = uint32(r.Read(u.bits))
 	if v > u.wide {
 		r.fail("%s is %d, at most %d is allowed", u.fields[i].path, v, u.wide)
 		return 0, 0
 	}
-	return v, ringDifference(v, expected, u.wide)
+	return v, absolute(ringDifference(v, expected, u.wide))
 }
 
 func (u *unit) refuse(r *BitReader, i int, d int64) (uint32, int64) {

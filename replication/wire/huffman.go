@@ -25,12 +25,43 @@ type code struct {
 	quick  [1 << quickBits]entry
 	limit  [maxCodeBits + 1]uint16 // by length: one beyond its last code, and
 	offset [maxCodeBits + 1]int16  // what makes a code of it a place in sorted
-	sorted [maxSymbols]uint8
+	sorted [maxSymbols]entry
 }
 
-// newCode makes the code with these lengths, one for each symbol. They must be
-// complete (checkLengths).
-func newCode(lengths []uint8) *code {
+// entry is what a code stands for: a value in the highest 7 bits, then in 5 how many
+// bits follow that belong to the value, below it, and in 4 how many the code has. So
+// nothing is left to be worked out where every step waits for the one before.
+type entry uint16
+
+const (
+	entryLow   = 4
+	entryValue = 9
+	// entryEscape is the value of a residual's escape, instead of which a number
+	// follows in full.
+	entryEscape = 1<<7 - 1
+)
+
+func (e entry) value() uint64 { return uint64(e >> entryValue) }
+
+func (e entry) low() uint { return uint(e>>entryLow) & 31 }
+
+func (e entry) bits() uint { return uint(e & 15) }
+
+// symbolItself is the entry of a code whose values are its symbols, and
+// magnitudeEntry that of one of residuals; both without the bits of the code.
+func symbolItself(symbol int) entry { return entry(symbol) << entryValue }
+
+func magnitudeEntry(symbol int) entry {
+	if symbol == symbolEscape {
+		return entryEscape << entryValue
+	}
+	least, low := magnitudeOf(symbol)
+	return entry(least>>low)<<entryValue | entry(low)<<entryLow
+}
+
+// newCode makes the code with these lengths, one for each symbol, of which meaning
+// says what they stand for. The lengths must be complete (checkLengths).
+func newCode(lengths []uint8, meaning func(symbol int) entry) *code {
 	c := &code{}
 	next, place := uint16(0), int16(0)
 	for n := uint8(1); n <= maxCodeBits; n++ {
@@ -43,9 +74,9 @@ func newCode(lengths []uint8) *code {
 			word := bits.Reverse16(next) >> (16 - n)
 			c.words[symbol] = word | uint16(n)<<maxCodeBits
 			for v := word; n <= quickBits && v < 1<<quickBits; v += 1 << n {
-				c.quick[v] = entry(symbol)<<4 | entry(n)
+				c.quick[v] = meaning(symbol) | entry(n)
 			}
-			c.sorted[place] = uint8(symbol)
+			c.sorted[place] = meaning(symbol) | entry(n)
 			next, place = next+1, place+1
 		}
 		c.limit[n] = next
@@ -65,19 +96,12 @@ func checkLengths(lengths []uint8) bool {
 	return sum == 1<<maxCodeBits
 }
 
-// read takes a symbol from r.
+// read takes a symbol from r, of a code whose values are its symbols.
 func (c *code) read(r *BitReader) int {
 	e := c.first(r.peek())
 	r.skip(e.bits())
-	return e.symbol()
+	return int(e.value())
 }
-
-// entry is a symbol and how many bits its code has.
-type entry uint16
-
-func (e entry) symbol() int { return int(e >> 4) }
-
-func (e entry) bits() uint { return uint(e & 15) }
 
 // first is what bits begin with.
 func (c *code) first(ahead uint64) entry {
@@ -97,8 +121,7 @@ func (c *code) longer(ahead uint64) entry {
 	for n < maxCodeBits && v>>(maxCodeBits-n) >= uint32(c.limit[n]) {
 		n++
 	}
-	symbol := c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]
-	return entry(symbol)<<4 | entry(n)
+	return c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]
 }
 
 // write appends a symbol and then n bits of extra, at most 44.

@@ -19,7 +19,7 @@ func TestCodesAreCompleteAndRead(t *testing.T) {
 				}
 			}
 		}
-		c := newCode(lengths)
+		c := newCode(lengths, symbolItself)
 		symbols := rapid.SliceOf(rapid.IntRange(0, len(counts)-1)).Draw(t, "symbols")
 		var w BitWriter
 		for _, s := range symbols {

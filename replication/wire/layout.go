@@ -16,10 +16,10 @@ func (c *Codec) AppendEnd(w *BitWriter) { c.tables.gapCode.write(w, symbolEscape
 
 // ReadGap reads what AppendGap or AppendEnd wrote.
 func (c *Codec) ReadGap(r *BitReader) (gap uint32, more bool) {
-	symbol := c.tables.gapCode.read(r)
-	if symbol == symbolEscape || r.err != nil {
+	e := c.tables.gapCode.first(r.peek())
+	r.skip(e.bits())
+	if e.value() == entryEscape || r.err != nil {
 		return 0, false
 	}
-	least, low := magnitudeOf(symbol)
-	return uint32(least | r.Read(low)), true
+	return uint32(e.value()<<e.low() | r.Read(e.low())), true
 }

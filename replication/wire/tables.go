@@ -193,15 +193,15 @@ func (t *Tables) compile() {
 		set.pairWeights()
 		for lane := range set.residuals {
 			for s := range set.residuals[lane] {
-				set.codes[lane][s] = *newCode(set.residuals[lane][s][:])
+				set.codes[lane][s] = *newCode(set.residuals[lane][s][:], magnitudeEntry)
 			}
 		}
 	}
-	t.gapCode = newCode(t.gaps[:])
+	t.gapCode = newCode(t.gaps[:], magnitudeEntry)
 	for i := range t.heads {
 		h := &t.heads[i]
 		for context := range h.codes {
-			h.codes[context] = newCode(h.lengths[context])
+			h.codes[context] = newCode(h.lengths[context], symbolItself)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (t *Tables) headsOf(shape string, g, ways int) (heads [headContexts]*code) 
 			return h.codes
 		}
 	}
-	common := newCode(plainHead(ways))
+	common := newCode(plainHead(ways), symbolItself)
 	for context := range heads {
 		heads[context] = common
 	}
