@@ -18,28 +18,47 @@ func (v *Viewer) updateInterest() {
 	if t := r.frame.tenantOf(v.focus); t != nil {
 		at = t.position
 	}
-	w := v.work
-	s, changed, replaced := &w.sweep, r.changes.since(v.captured), r.replaced.since(v.captured)
-	calm, from := at == v.center && changed != nil && v.calm(), uint64(0)
+	w, radius, since := v.work, r.config.EnterRadius, v.captured
+	s, changed, replaced := &w.sweep, r.changes.since(since), r.replaced.since(since)
+	few := changed != nil && r.changes.few(since, fewShare, len(r.frame.present))
+	calm := changed != nil && v.calm() && v.border.holds(at, few)
 	if calm {
-		from = v.captured
+		radius += 2 * v.border.margin
+	} else {
+		v.border.begin(at, v.margin(at, few))
+		radius += v.border.margin
 	}
 	v.center, v.ruleChanged, v.captured = at, false, r.changes.captures
 	s.reserve(len(r.frame.tenants))
-	s.look(&r.places, v.center, r.config.EnterRadius, from)
+	switch {
+	case !calm:
+		s.look(&r.places, at, radius, nil, 0)
+	case v.border.margin == 0:
+		s.look(&r.places, at, radius, nil, since)
+	default:
+		s.look(&r.places, at, radius, changed, since)
+		v.cross(s)
+	}
 	v.sift(s)
 	v.compare(s, changed, replaced, calm)
 	w.wanted = w.wanted[:0]
 	s.take(v.want)
+	if !calm {
+		v.border.end()
+	}
 	v.joinQueue()
 }
 
-// calm says whether only an entity that changed can enter or leave, as long as
-// the viewer's centre stays where it is. What depends on sets of the game's can
-// change without notice.
+// calm says whether only who changed can enter or leave, as long as the viewer
+// stays where its border holds.
 func (v *Viewer) calm() bool {
-	return v.sent.newest > 0 && !v.ruleChanged && !v.ruled() && len(v.queue) == 0 &&
-		len(v.filter.Also) == 0 && v.replicator.config.Always == nil
+	return v.sent.newest > 0 && !v.ruleChanged && len(v.queue) == 0 && v.plain()
+}
+
+// plain says whether nothing but places says who is in view. What depends on sets of
+// the game's can change without notice.
+func (v *Viewer) plain() bool {
+	return !v.ruled() && len(v.filter.Also) == 0 && v.replicator.config.Always == nil
 }
 
 // compare goes through the interest set by words. Where nobody came, left or
@@ -129,7 +148,7 @@ func (v *Viewer) die(place *uint32) {
 // the leave radius, of 64 neighbours who are not inside.
 func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 	r := v.replicator
-	limit := float32(r.config.LeaveRadius * r.config.LeaveRadius)
+	limit, listed := square(r.config.LeaveRadius), square(r.config.LeaveRadius-2*v.border.margin)
 	allowed := v.allowed(word)
 	for ; outside != 0; outside &= outside - 1 {
 		bit := outside & -outside
@@ -137,27 +156,39 @@ func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 		reason := wire.ReasonLeftInterest
 		if allowed&bit == 0 {
 			reason = wire.ReasonHiddenByRule
-		} else if b := r.places.body(slot); b != nil && b.distance2(v.center) <= limit {
-			continue
+		} else if b := r.places.body(slot); b != nil {
+			if d := b.distance2(v.center); d <= limit {
+				if v.border.margin > 0 && d > listed {
+					v.border.inside = append(v.border.inside, slot)
+				}
+				continue
+			}
 		}
-		place := &rows[bits.OnesCount64(mask&(bit-1))]
-		v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.handles[*place]})
-		v.work.stats.Leaves++
-		if !fault.ForgetOnLeave {
-			v.hidden.set(slot)
-		}
-		v.release(place)
+		v.depart(slot, &rows[bits.OnesCount64(mask&(bit-1))], reason)
 	}
 }
 
-// wantAll lists those of 64 neighbours that are to enter. Sets of the game's may
-// name slots that nobody holds in this frame.
-func (v *Viewer) wantAll(word uint32, mask uint64) {
+// depart takes a member out of the interest set.
+func (v *Viewer) depart(slot uint32, place *uint32, reason wire.Reason) {
+	v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.handles[*place]})
+	v.work.stats.Leaves++
+	if !fault.ForgetOnLeave {
+		v.hidden.set(slot)
+	}
+	v.release(place)
+}
+
+// wantAll lists those of 64 neighbours that are to enter, those in sure at any
+// distance. Sets of the game's may name slots that nobody holds in this frame.
+func (v *Viewer) wantAll(word uint32, mask, sure uint64) {
 	r := v.replicator
 	for ; mask != 0; mask &= mask - 1 {
 		slot := word<<6 | uint32(bits.TrailingZeros64(mask))
 		if int(slot) >= len(r.frame.present) {
 			return
+		}
+		if v.border.margin > 0 && sure>>(slot&63)&1 == 0 && !v.enters(slot) {
+			continue
 		}
 		if h := r.frame.present[slot].handle; h != 0 {
 			v.work.wanted = append(v.work.wanted, wanted{handle: h, since: r.frame.tick, place: noRow})

@@ -1,6 +1,7 @@
 package replication_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -213,6 +214,50 @@ func TestInterestModel(t *testing.T) {
 				continue // a frame without a snapshot
 			}
 			s.audit(seed, tick, s.viewer.Snapshot())
+		}
+	}
+}
+
+// TestInterestOfAWalker: a viewer that walks in a crowd of whom few move, so that it
+// seldom looks all around, is shown who is near in every snapshot.
+func TestInterestOfAWalker(t *testing.T) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		s := newScene(t, 3*seed+2) // no rules
+		for range 400 {
+			h, err := s.world.Spawn(s.crate, s.anywhere(), world.Vec3{})
+			require.NoError(t, err)
+			s.crowd = append(s.crowd, h)
+		}
+		heading, speed := 0.0, 1+7*s.rand.Float64()
+		for tick := range 600 {
+			heading += 0.3 * s.rand.NormFloat64()
+			going := speed
+			if tick/50%5 == 4 {
+				going = 0 // it rests
+			}
+			s.world.SetVelocity(s.focus, world.Vec3{X: float32(going * math.Cos(heading)), Z: float32(going * math.Sin(heading))})
+			if h := s.crowd[s.rand.IntN(len(s.crowd))]; s.rand.IntN(4) == 0 {
+				s.world.SetVelocity(h, s.anywhere().Scale(float32(s.rand.IntN(2))*0.2))
+			} else if s.rand.IntN(20) == 0 {
+				s.world.Destroy(h)
+			} else if s.rand.IntN(20) == 0 {
+				h, err := s.world.Spawn(s.crate, s.anywhere(), world.Vec3{})
+				require.NoError(t, err)
+				s.crowd = append(s.crowd, h)
+			}
+			s.world.Step()
+			s.rep.AfterStep()
+			if s.rand.IntN(3) == 0 {
+				continue // a tick without a frame
+			}
+			s.rep.Capture()
+			if s.rand.IntN(3) != 0 {
+				s.audit(seed, tick, s.viewer.Snapshot())
+			}
 		}
 	}
 }

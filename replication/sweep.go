@@ -14,7 +14,8 @@ import (
 // stored without being read, so that a thousand bodies are not a thousand steps
 // that wait for each other, as they were with a summary of bits.
 type sweep struct {
-	inside  []uint64  // within the enter radius
+	inside  []uint64  // within a radius, or in sure
+	sure    []uint64  // to be shown at any distance, or found to be within the enter radius
 	touched []byte    // by word; a multiple of 8
 	far     []float32 // by column of cells: square of the largest distance along x
 }
@@ -23,14 +24,16 @@ type sweep struct {
 func (s *sweep) reserve(slots int) {
 	words := (slots + 511) >> 9 << 3
 	if words > len(s.inside) {
-		s.inside, s.touched = make([]uint64, words), make([]byte, words)
+		s.inside, s.sure, s.touched = make([]uint64, words), make([]uint64, words), make([]byte, words)
 	}
 }
 
-// add adds 64 neighbours to those inside, as far as there is room for them.
+// add adds some of 64 neighbours to those inside, for sure, as far as there is room
+// for them.
 func (s *sweep) add(word uint32, mask uint64) {
 	if word < uint32(len(s.inside)) {
 		s.inside[word] |= mask
+		s.sure[word] |= mask
 		s.touched[word] = 1
 	}
 }
@@ -39,9 +42,10 @@ func (s *sweep) add(word uint32, mask uint64) {
 // outside of its cell, and some more: cells are at least 1/256 of the world.
 const slackShare = 1024
 
-// look finds the bodies within a radius of a centre, its surface included, in
-// the cells that changed after a capture.
-func (s *sweep) look(p *places, center world.Vec3, radius float32, capture uint64) {
+// look finds the bodies within a radius of a centre, its surface included, in the
+// cells that changed after a capture: all of them, or those in a set of who changed,
+// if there is one.
+func (s *sweep) look(p *places, center world.Vec3, radius float32, changed *bulk.Bitset, capture uint64) {
 	limit := float32(radius * radius)
 	slack := p.edge / slackShare
 	x0, x1 := p.column(center.X-radius-slack), p.column(center.X+radius+slack)
@@ -65,7 +69,9 @@ func (s *sweep) look(p *places, center world.Vec3, radius float32, capture uint6
 			if c.changed <= capture || len(c.bodies) == 0 {
 				continue
 			}
-			if y := max(center.Y-c.low, c.high-center.Y); farX[i]+far+float32(y*y) <= limit {
+			if changed != nil {
+				s.addChanged(c, changed, center, limit)
+			} else if y := max(center.Y-c.low, c.high-center.Y); farX[i]+far+float32(y*y) <= limit {
 				s.addAll(c)
 			} else {
 				s.measure(c, center, limit)
@@ -121,6 +127,17 @@ func (s *sweep) measure(c *cell, center world.Vec3, limit float32) {
 	}
 }
 
+// addChanged adds the bodies of a cell that changed and are close enough: few.
+func (s *sweep) addChanged(c *cell, changed *bulk.Bitset, center world.Vec3, limit float32) {
+	bodies := c.bodies
+	for i := range bodies {
+		if b := &bodies[i]; changed.Has(b.slot) && b.distance2(center) <= limit {
+			s.inside[b.slot>>6] |= 1 << (b.slot & 63)
+			s.touched[b.slot>>6] = 1
+		}
+	}
+}
+
 // distance2 is the square of the distance to a point. Products are rounded
 // before they are added, so that the bits are the same everywhere.
 func (b *placed) distance2(from world.Vec3) float32 {
@@ -130,8 +147,9 @@ func (b *placed) distance2(from world.Vec3) float32 {
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// take empties the sweep and calls f for the words with slots that are inside.
-func (s *sweep) take(f func(word uint32, mask uint64)) {
+// take empties the sweep and calls f for the words with slots that are inside, and
+// which of these are so for sure.
+func (s *sweep) take(f func(word uint32, mask, sure uint64)) {
 	for i := 0; i < len(s.touched); i += 8 {
 		eight := s.touched[i : i+8]
 		marks := binary.LittleEndian.Uint64(eight)
@@ -141,10 +159,10 @@ func (s *sweep) take(f func(word uint32, mask uint64)) {
 		clear(eight)
 		for ; marks != 0; marks &= marks - 1 {
 			w := i + bits.TrailingZeros64(marks)>>3
-			mask := s.inside[w]
-			s.inside[w] = 0
+			mask, sure := s.inside[w], s.sure[w]
+			s.inside[w], s.sure[w] = 0, 0
 			if mask != 0 {
-				f(uint32(w), mask)
+				f(uint32(w), mask, sure)
 			}
 		}
 	}

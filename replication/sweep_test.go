@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/world"
 )
 
@@ -61,8 +62,8 @@ func requireSwept(t *testing.T, p *places, s *sweep, center world.Vec3, radius f
 		}
 	}
 	got := map[uint32]bool{}
-	s.look(p, center, radius, 0)
-	s.take(func(word uint32, mask uint64) {
+	s.look(p, center, radius, nil, 0)
+	s.take(func(word uint32, mask, _ uint64) {
 		for bit := range uint32(64) {
 			if mask>>bit&1 != 0 {
 				got[word<<6|bit] = true
@@ -99,36 +100,42 @@ func TestNoNumberIsNowhere(t *testing.T) {
 	p.put(1, world.Vec3{X: nan})
 	var s sweep
 	s.reserve(64)
-	s.look(&p, world.Vec3{}, 1000, 0)
-	s.look(&p, world.Vec3{X: -50, Z: -50}, 10, 0)
+	s.look(&p, world.Vec3{}, 1000, nil, 0)
+	s.look(&p, world.Vec3{X: -50, Z: -50}, 10, nil, 0)
 	require.Zero(t, s.inside[0])
 	p.remove(1)
 	require.Nil(t, p.body(1))
 }
 
-// A sweep for what is new passes over the cells in which nothing is.
+// A sweep for what is new passes over the cells in which nothing is, and over those
+// in the others who have not changed.
 func TestSweepForWhatIsNew(t *testing.T) {
 	p := newPlaces(world.Vec3{X: 100, Y: 50, Z: 100}, 10)
 	var s sweep
 	s.reserve(64)
-	found := func(capture uint64) (all uint64) {
-		s.look(&p, world.Vec3{}, 10, capture)
-		s.take(func(_ uint32, mask uint64) { all = mask })
+	found := func(capture uint64, changed ...uint32) (all uint64) {
+		var set bulk.Bitset
+		for _, slot := range changed {
+			set.Set(slot)
+		}
+		s.look(&p, world.Vec3{}, 10, &set, capture)
+		s.take(func(_ uint32, mask, _ uint64) { all = mask })
 		return all
 	}
 	p.now = 1
 	p.put(1, world.Vec3{})
 	p.put(2, world.Vec3{X: 60})
 	p.put(3, world.Vec3{X: 6})
-	require.Equal(t, uint64(1<<1|1<<3), found(0))
-	require.Zero(t, found(1))
+	require.Equal(t, uint64(1<<1|1<<3), found(0, 1, 2, 3))
+	require.Equal(t, uint64(1<<3), found(0, 3))
+	require.Zero(t, found(1, 1, 2, 3), "whatever the set says")
 	p.now = 2
 	p.put(2, world.Vec3{X: 6})
-	require.Equal(t, uint64(1<<2|1<<3), found(1), "came close")
+	require.Equal(t, uint64(1<<2), found(1, 2), "came close")
 	p.now = 3
 	p.put(2, world.Vec3{X: 60})
-	require.Equal(t, uint64(1<<3), found(2), "went away")
+	require.Zero(t, found(2, 2), "went away")
 	p.now = 4
 	p.put(3, world.Vec3{X: 5.9})
-	require.Equal(t, uint64(1<<3), found(3), "moved a little")
+	require.Equal(t, uint64(1<<3), found(3, 3), "moved a little")
 }

@@ -18,6 +18,7 @@ type Viewer struct {
 	owned       []bulk.Handle
 	filter      Filter
 	ruleChanged bool // focus, owned or filter, since the last snapshot
+	border      border
 
 	// The rows of the interest set, by place, which a row keeps while it is there.
 	rows       []viewerRow
@@ -42,10 +43,10 @@ type Viewer struct {
 	datagrams [][]byte // of the newest snapshots
 	buffers   [maxDatagrams][]byte
 
-	work    *workspace                     // where its newest snapshot was made
-	teach   func(bulk.Handle)              // Teach; bound once, since binding allocates
-	want    func(word uint32, mask uint64) // wantAll, likewise
-	allowed func(word uint32) uint64       // allowedOf, likewise
+	work    *workspace                           // where its newest snapshot was made
+	teach   func(bulk.Handle)                    // Teach; bound once, since binding allocates
+	want    func(word uint32, mask, sure uint64) // wantAll, likewise
+	allowed func(word uint32) uint64             // allowedOf, likewise
 }
 
 // queued is an entity that has waited to enter since a tick.
