@@ -33,8 +33,12 @@ func (v *Viewer) SetFilter(f Filter) {
 // any filter, Config.Private included, and is sent those of its fields that only
 // owners are. An entity may have several owners.
 func (v *Viewer) Own(h bulk.Handle) {
-	if h.Valid() && !v.Owns(h) {
-		v.owned = append(v.owned, h)
+	if !h.Valid() || slices.Contains(v.owned, h) {
+		return
+	}
+	mine := v.Owns(h) // it may see the world from there, and will not for ever
+	v.owned = append(v.owned, h)
+	if !mine {
 		v.reenter(h)
 	}
 }

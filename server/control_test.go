@@ -96,3 +96,21 @@ func TestControlInJoin(t *testing.T) {
 	c.wantControl("what Join returned", joined)
 	require.Equal(t, joined, c.peer.Session().Entity())
 }
+
+// What was made the session's own while it controlled it stays that.
+func TestControlLeavesWhatIsOwned(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	s := c.peer.Session()
+	first, second := s.Entity(), d.spawn(3)
+	d.ticks(6)
+	s.Own(first)
+	s.Control(second)
+	d.ticks(6)
+	d.world.SetPosition(second, world.Vec3{X: 1e4})
+	d.ticks(6)
+	require.Equal(t, wire.Live, s.Resolve(first), "its own is shown at any distance")
+	s.Disown(first)
+	d.ticks(6)
+	require.Equal(t, wire.Hidden, s.Resolve(first))
+}

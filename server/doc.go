@@ -30,4 +30,6 @@
 //	   ends the session with a code that says whose it was.
 //	S4 A session whose connection broke goes on for who shows its secret within
 //	   the time of grace, and for nobody else.
+//	S5 A session controls what Join returned, or Control named since; its client is
+//	   told of each change ahead of the next snapshot, or when it comes again.
 package server

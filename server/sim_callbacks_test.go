@@ -208,7 +208,9 @@ func (c *simClient) kick() {
 func (s *sim) game() server.Game {
 	told := func(place string) func(*server.Session) { return func(*server.Session) { s.call(place) } }
 	return server.Game{
-		Join: func(*server.Session) (world.Entity, error) {
+		Join: func(p *server.Session) (world.Entity, error) {
+			s.joining = p
+			defer func() { s.joining = nil }()
 			s.call("join")
 			if s.barred > 0 {
 				s.barred--

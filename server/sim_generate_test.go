@@ -253,4 +253,5 @@ func (g *generator) lateComers() {
 	if d(4) == 0 {
 		g.often(10, "veil", one)
 	}
+	g.control(somewhere)
 }

@@ -147,6 +147,10 @@ func (c *simClient) do(o op) {
 		s.world.Destroy(c.entity())
 	case "claim":
 		c.claim(o.args[1])
+	case "steer":
+		c.steer(o.args[1])
+	case "inform":
+		c.inform(o.args[1])
 	case "filter":
 		c.setFilter(o.args[1])
 	case "roam":

@@ -80,9 +80,7 @@ func (n *lane) read(s *sim, frames *wire.FrameReader, p []byte, welcome func(wir
 		case wire.TypeControl:
 			m, err := wire.ParseControl(body)
 			s.must(err)
-			if m.Entity != 0 {
-				control(m.Entity)
-			}
+			control(m.Entity)
 		case wire.TypeStructure:
 			m, err := wire.ParseStructure(body)
 			s.must(err)
@@ -126,7 +124,7 @@ func (c *simClient) noteSent(n *line, p []byte) {
 			c.ofServer(l).entered, c.ofServer(l).enter = true, &r
 		}
 		s.eachEarlier(r, func(l *life) { c.ofServer(l).buried = true })
-	}, func(h bulk.Handle) { c.ofServer(s.lives[h]).entered = true })
+	}, func(h bulk.Handle) { c.judgeControl(n, h) })
 }
 
 // noteArrived reads along what the client receives, and works out its verdicts.
@@ -142,7 +140,11 @@ func (c *simClient) noteArrived(p []byte) {
 		case r.Op == wire.OpLeave && k.verdict == wire.Live:
 			k.verdict = wire.Hidden
 		}
-	}, func(h bulk.Handle) { c.of(s.lives[h]).heard = true })
+	}, func(h bulk.Handle) {
+		if h != 0 {
+			c.of(s.lives[h]).heard = true
+		}
+	})
 }
 
 // heard is a Welcome that arrives. A new session begins with nothing known.
@@ -292,6 +294,9 @@ func (c *simClient) unsettled() *failure {
 		return lacks("C3", "somebody dead entered, and it went on")
 	case c.boasted:
 		return lacks("H6", "it acknowledged what was never sent, and was believed")
+	}
+	if is, p := c.session.Controlled(), c.stay(); p != nil && is != p.Entity() {
+		return lacks("S5", "it takes %v for what it controls, which is %v", is, p.Entity())
 	}
 	c.interest()
 	shown := 0

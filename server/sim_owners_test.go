@@ -14,6 +14,7 @@ import (
 type estate struct {
 	owned   []bulk.Handle
 	tenures map[bulk.Handle][]tenure
+	reigns  []reign // none: it controls whom it was given at first
 }
 
 // tenure begins with a tick of the world.
@@ -78,7 +79,7 @@ func (c *simClient) owns(h bulk.Handle, tick uint32) bool {
 	if p == nil {
 		return false
 	}
-	if h == p.Entity() {
+	if h == c.sim.controls(p, tick) {
 		return true
 	}
 	e := c.sim.estates[p]

@@ -58,6 +58,8 @@ var operations = map[string]string{
 	"disown":    "viewer which",  // of those that it was given
 	"give":      "viewer which viewer",
 	"claim":     "viewer handle",     // its session becomes an owner of any handle ever issued
+	"steer":     "viewer handle",     // its session controls any handle ever issued, or nothing
+	"inform":    "viewer handle",     // it is sent any handle ever issued, by other ways than these
 	"filter":    "viewer rule",       // of what it may see
 	"roam":      "viewer steps",      // through its interest set, giving and taking
 	"survey":    "viewer entities",   // of its replica

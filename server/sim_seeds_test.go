@@ -122,6 +122,8 @@ func (t *tally) add(o tally) {
 	t.resumed += o.resumed
 	t.thefts += o.thefts
 	t.unanswered += o.unanswered
+	t.steered += o.steered
+	t.informed += o.informed
 	t.owned += o.owned
 	t.disowned += o.disowned
 	t.gusts += o.gusts
@@ -145,6 +147,7 @@ func (t *tally) requireAll(tb testing.TB) {
 		"faults":           int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
 		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
 		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
+		"changes of control": t.steered, "handles sent by other ways": t.informed,
 		"entities owned": t.owned, "and disowned": t.disowned, "effects that ended with whom they followed": t.gusts,
 		"operations from within callbacks": t.called, "sessions kicked": t.kicks,
 		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,

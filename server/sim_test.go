@@ -104,8 +104,9 @@ type sim struct {
 	purse         *world.Component[Purse]
 	beacon        *world.Component[Beacon]
 	veil          *world.Component[Veil]
-	barred        int // sessions that Join is yet to refuse
-	restartAt     int // tick, after Drain; 0: not drained
+	joining       *server.Session // that Join is called for
+	barred        int             // sessions that Join is yet to refuse
+	restartAt     int             // tick, after Drain; 0: not drained
 	crate, ghost  world.KindID
 	run           int
 	epoch         uint64
@@ -150,6 +151,8 @@ type tally struct {
 	resumed    int // sessions that went on over another one
 	thefts     int // attempts at somebody else's session
 	unanswered int // commands
+	steered    int // changes of whom a session controls
+	informed   int // handles sent by other ways
 	owned      int // entities given to sessions, and taken from them
 	disowned   int
 	gusts      int // effects that ended with whom they followed

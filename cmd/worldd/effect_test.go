@@ -5,8 +5,10 @@ import (
 	"image/gif"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -213,5 +215,36 @@ func TestParseVector(t *testing.T) {
 		v, err := parseVector(text)
 		require.NoError(t, err)
 		require.Equal(t, want, v, "%s", text)
+	}
+}
+
+// A picture that there is no room for leaves what was there, and nothing else.
+func TestRenderWithoutRoom(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name string
+		args []string
+	}{{"still.png", nil}, {"film.gif", []string{"--animate"}}} {
+		dir := t.TempDir()
+		path, before := filepath.Join(dir, c.name), []byte("the picture of before")
+		require.NoError(t, os.WriteFile(path, before, 0o644))
+		// No file may be longer than a block or two, as on a disk with no more left.
+		worldd := exec.CommandContext(t.Context(), "sh", append([]string{
+			"-c", `ulimit -f 1 && exec "$0" "$@"`, self, "effect", "render", "gust", "-o", path,
+		}, c.args...)...)
+		worldd.Env = append(os.Environ(), asMain+"=1")
+		out, err := worldd.CombinedOutput()
+		var status *exec.ExitError
+		require.ErrorAs(t, err, &status, "%s", out)
+		require.Equal(t, exitError, status.ExitCode(), "%s", out)
+		require.Contains(t, string(out), "the picture "+path+" cannot be written")
+		require.Contains(t, string(out), syscall.EFBIG.Error())
+		now, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, before, now)
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, entries, 1, "something is left of what was begun")
 	}
 }
