@@ -48,7 +48,7 @@ internal/fieldpicture field x/image
 bulk                internal/cpu internal/fault x/sys
 field               internal/cpu internal/spelling x/sys
 world               bulk field internal/fault renameio xxhash zstd
-replication/wire    bulk
+replication/wire    bulk msgpack
 replication         bulk internal/fault world replication/wire
 server/token        paseto
 server              bulk internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time

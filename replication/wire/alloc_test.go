@@ -22,8 +22,6 @@ func TestNoAllocations(t *testing.T) {
 	message := wire.Hello{Token: []byte("abc")}.Append(nil)
 	buffer := make([]byte, 0, 2*wire.MaxDatagram)
 	record := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: 1 << 32}
-	result := wire.Result{ID: 7, Code: wire.StaleHandle, Target: 1 << 32, Verdict: wire.Stale}
-	answer := result.Append(nil)
 	var w wire.BitWriter
 	var r wire.BitReader
 	w.Reset(buffer)
@@ -49,8 +47,6 @@ func TestNoAllocations(t *testing.T) {
 		"read row":      func() { r.Reset(coded); must(c.Read(&r, &out, past)) },
 		"read header":   func() { _, err := wire.ParseStateHeader(state, &r); must(err) },
 		"parse input":   func() { must(parsed.Parse(datagram)) },
-		"append result": func() { _ = result.Append(buffer) },
-		"parse result":  func() { _, err := wire.ParseResult(answer); must(err) },
 		"check msgpack": func() { must(wire.CheckMsgpack(message)) },
 	} {
 		if n := testing.AllocsPerRun(100, f); !invariants.Enabled { // checked builds format their assertions

@@ -22,17 +22,14 @@ func (Bye) Type() byte { return TypeBye }
 
 // Append appends the body.
 func (m Bye) Append(b []byte) []byte {
-	w := appendBody(b, byeElements)
-	w.number(uint64(m.Code))
-	w.text(clip(m.Text))
-	return w.end()
+	m.Text = clip(m.Text)
+	return appendBody(b, &m, byeElements)
 }
 
 // ParseBye reads a body.
 func ParseBye(body []byte) (Bye, error) {
-	r := readBody(body, byeElements)
-	m := Bye{Code: Code(r.number()), Text: r.text()}
-	if err := r.end(); err != nil {
+	var m Bye
+	if err := decodeBody(body, &m, byeElements); err != nil {
 		return Bye{}, err
 	}
 	return m, nil
@@ -43,17 +40,14 @@ func (Goodbye) Type() byte { return TypeGoodbye }
 
 // Append appends the body.
 func (m Goodbye) Append(b []byte) []byte {
-	w := appendBody(b, byeElements)
-	w.number(uint64(m.Code))
-	w.text(clip(m.Text))
-	return w.end()
+	m.Text = clip(m.Text)
+	return appendBody(b, &m, byeElements)
 }
 
 // ParseGoodbye reads a body.
 func ParseGoodbye(body []byte) (Goodbye, error) {
-	r := readBody(body, byeElements)
-	m := Goodbye{Code: Code(r.number()), Text: r.text()}
-	if err := r.end(); err != nil {
+	var m Goodbye
+	if err := decodeBody(body, &m, byeElements); err != nil {
 		return Goodbye{}, err
 	}
 	return m, nil

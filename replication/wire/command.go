@@ -24,19 +24,14 @@ func (Command) Type() byte { return TypeCommand }
 
 // Append appends the body.
 func (m Command) Append(b []byte) []byte {
-	w := appendBody(b, commandElements)
-	w.number(uint64(m.ID))
-	w.text(m.Name)
-	w.handle(m.Target)
-	w.binary(m.Args)
-	return w.end()
+	m.Args = notNil(m.Args)
+	return appendBody(b, &m, commandElements)
 }
 
 // ParseCommand reads a body. Args have passed CheckMsgpack, and alias nothing.
 func ParseCommand(body []byte) (Command, error) {
-	r := readBody(body, commandElements)
-	m := Command{ID: uint32(r.number()), Name: r.text(), Target: r.handle(), Args: r.binary()}
-	if err := r.end(); err != nil {
+	var m Command
+	if err := decodeBody(body, &m, commandElements); err != nil {
 		return Command{}, err
 	}
 	if m.Name == "" {

@@ -13,17 +13,12 @@ var controlElements = []element{handleElement("entity")}
 func (Control) Type() byte { return TypeControl }
 
 // Append appends the body.
-func (m Control) Append(b []byte) []byte {
-	w := appendBody(b, controlElements)
-	w.handle(m.Entity)
-	return w.end()
-}
+func (m Control) Append(b []byte) []byte { return appendBody(b, &m, controlElements) }
 
 // ParseControl reads a body.
 func ParseControl(body []byte) (Control, error) {
-	r := readBody(body, controlElements)
-	m := Control{Entity: r.handle()}
-	if err := r.end(); err != nil {
+	var m Control
+	if err := decodeBody(body, &m, controlElements); err != nil {
 		return Control{}, err
 	}
 	return m, nil

@@ -29,27 +29,14 @@ func (Hello) Type() byte { return TypeHello }
 
 // Append appends the body.
 func (m Hello) Append(b []byte) []byte {
-	w := appendBody(b, helloElements)
-	w.number(uint64(m.Protocol))
-	w.number(m.Schema)
-	w.number(uint64(m.Tables))
-	w.number(m.Epoch)
-	w.number(m.Session)
-	w.binary(m.Secret)
-	w.number(uint64(m.Structure))
-	w.binary(m.Token)
-	w.text(m.Name)
-	return w.end()
+	m.Token, m.Secret = notNil(m.Token), notNil(m.Secret)
+	return appendBody(b, &m, helloElements)
 }
 
 // ParseHello reads a body. The result does not alias it.
 func ParseHello(body []byte) (Hello, error) {
-	r := readBody(body, helloElements)
-	m := Hello{
-		Protocol: uint16(r.number()), Schema: r.number(), Tables: uint32(r.number()), Epoch: r.number(),
-		Session: r.number(), Secret: r.binary(), Structure: uint32(r.number()), Token: r.binary(), Name: r.text(),
-	}
-	if err := r.end(); err != nil {
+	var m Hello
+	if err := decodeBody(body, &m, helloElements); err != nil {
 		return Hello{}, err
 	}
 	if err := checkSecret(m.Secret); err != nil {
@@ -67,4 +54,12 @@ func checkSecret(secret []byte) error {
 		return bad("secret of %d bytes, want %d or none", n, SecretBytes)
 	}
 	return nil
+}
+
+// notNil makes nil an empty slice, since msgpack has another form for nil.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
 }

@@ -1,8 +1,14 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
+	"unicode/utf8"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/worldd/worldd/internal/invariants"
 )
 
 // head is the first bytes of a msgpack value, read.
@@ -24,12 +30,8 @@ const (
 	classBinary
 	classArray
 	classMap
-	classBad    // reserved, or an extension type
-	classHandle // an unsigned integer of all 64 bits: asked for, and never found
+	classBad // reserved, or an extension type
 )
-
-// headUint64 is the first byte of an unsigned integer of 64 bits.
-const headUint64 = 0xcf
 
 // readHead reads the head of the value at b[0]; ok is false if b is too short.
 func readHead(b []byte) (h head, ok bool) {
@@ -142,4 +144,96 @@ func CheckMsgpack(b []byte) error {
 		return bad("%d bytes after the msgpack value", len(rest))
 	}
 	return nil
+}
+
+// element is what a message's array must hold at one place.
+type element struct {
+	class class
+	limit uint64 // largest integer, or longest string or binary
+	name  string
+}
+
+func number(name string, limit uint64) element { return element{classUint, limit, name} }
+func text(name string, limit uint64) element   { return element{classString, limit, name} }
+func binaryOf(name string, limit uint64) element {
+	return element{classBinary, limit, name}
+}
+
+// handleElement is a handle: always the nine bytes of a uint64.
+func handleElement(name string) element { return element{classOther, 0, name} }
+
+// checkBody checks that body is one array with exactly these elements. What
+// passes can neither overflow a field nor be more than one message.
+func checkBody(body []byte, elements []element) error {
+	if err := CheckMsgpack(body); err != nil {
+		return err
+	}
+	h, _ := readHead(body)
+	if h.class != classArray || h.children != uint64(len(elements)) {
+		return bad("message is not a msgpack array of %d elements", len(elements))
+	}
+	rest := body[h.size:]
+	for _, e := range elements {
+		first := rest[0]
+		h, _ := readHead(rest)
+		payload := rest[h.size : h.size+h.bytes]
+		rest = rest[h.size+h.bytes:]
+		switch {
+		case e.class == classOther && first == 0xcf:
+		case e.class != h.class || e.class == classOther:
+			return bad("%s has msgpack type %#x", e.name, first)
+		case h.value > e.limit || uint64(h.bytes) > e.limit:
+			return bad("%s is %d, at most %d is allowed", e.name, max(h.value, uint64(h.bytes)), e.limit)
+		case e.class == classString && !utf8.Valid(payload):
+			return bad("%s is not UTF-8", e.name)
+		}
+		if h.children > 0 {
+			return bad("%s is nested", e.name)
+		}
+	}
+	return nil
+}
+
+// decodeBody decodes body into the struct that v points to. Strings and byte
+// slices are copies.
+func decodeBody(body []byte, v any, elements []element) error {
+	if len(body) >= MaxStreamMessage {
+		return bad("body of %d bytes", len(body))
+	}
+	if err := checkBody(body, elements); err != nil {
+		return err
+	}
+	if err := msgpack.NewDecoder(bytes.NewReader(body)).Decode(v); err != nil {
+		return bad("%v", err)
+	}
+	return nil
+}
+
+// appendBody appends the struct that v points to as an array of its fields,
+// integers in their shortest form.
+func appendBody(b []byte, v any, elements []element) []byte {
+	out := bytes.NewBuffer(b)
+	e := msgpack.NewEncoder(out)
+	e.UseArrayEncodedStructs(true)
+	e.UseCompactInts(true)
+	if err := e.Encode(v); err != nil {
+		// A bytes.Buffer takes everything, and the types are ours.
+		panic(err)
+	}
+	if invariants.Enabled {
+		invariants.Check(checkBody(out.Bytes()[len(b):], elements))
+	}
+	return out.Bytes()
+}
+
+// clip shortens text to MaxText bytes, at the border of a character.
+func clip(s string) string {
+	if len(s) <= MaxText {
+		return s
+	}
+	n := MaxText
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

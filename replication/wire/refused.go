@@ -17,18 +17,14 @@ func (Refused) Type() byte { return TypeRefused }
 
 // Append appends the body.
 func (m Refused) Append(b []byte) []byte {
-	w := appendBody(b, refusedElements)
-	w.number(uint64(m.Code))
-	w.text(clip(m.Text))
-	w.text(clip(m.Want))
-	return w.end()
+	m.Text, m.Want = clip(m.Text), clip(m.Want)
+	return appendBody(b, &m, refusedElements)
 }
 
 // ParseRefused reads a body.
 func ParseRefused(body []byte) (Refused, error) {
-	r := readBody(body, refusedElements)
-	m := Refused{Code: Code(r.number()), Text: r.text(), Want: r.text()}
-	if err := r.end(); err != nil {
+	var m Refused
+	if err := decodeBody(body, &m, refusedElements); err != nil {
 		return Refused{}, err
 	}
 	return m, nil

@@ -25,20 +25,14 @@ func (Result) Type() byte { return TypeResult }
 
 // Append appends the body.
 func (m Result) Append(b []byte) []byte {
-	w := appendBody(b, resultElements)
-	w.number(uint64(m.ID))
-	w.number(uint64(m.Code))
-	w.handle(m.Target)
-	w.number(uint64(m.Verdict))
-	w.text(clip(m.Text))
-	return w.end()
+	m.Text = clip(m.Text)
+	return appendBody(b, &m, resultElements)
 }
 
 // ParseResult reads a body.
 func ParseResult(body []byte) (Result, error) {
-	r := readBody(body, resultElements)
-	m := Result{ID: uint32(r.number()), Code: Code(r.number()), Target: r.handle(), Verdict: Verdict(r.number()), Text: r.text()}
-	if err := r.end(); err != nil {
+	var m Result
+	if err := decodeBody(body, &m, resultElements); err != nil {
 		return Result{}, err
 	}
 	return m, nil

@@ -30,31 +30,14 @@ func (Welcome) Type() byte { return TypeWelcome }
 
 // Append appends the body.
 func (m Welcome) Append(b []byte) []byte {
-	w := appendBody(b, welcomeElements)
-	w.number(uint64(m.Protocol))
-	w.number(m.Schema)
-	w.number(uint64(m.Tables))
-	w.number(m.Epoch)
-	w.number(uint64(m.GenerationFloor))
-	w.number(uint64(m.TickHz))
-	w.number(uint64(m.SnapshotHz))
-	w.number(uint64(m.MaxSlots))
-	w.number(m.Session)
-	w.number(uint64(m.Tick))
-	w.number(uint64(m.Resumed))
-	w.binary(m.Secret)
-	return w.end()
+	m.Secret = notNil(m.Secret)
+	return appendBody(b, &m, welcomeElements)
 }
 
 // ParseWelcome reads a body.
 func ParseWelcome(body []byte) (Welcome, error) {
-	r := readBody(body, welcomeElements)
-	m := Welcome{
-		Protocol: uint16(r.number()), Schema: r.number(), Tables: uint32(r.number()), Epoch: r.number(),
-		GenerationFloor: uint32(r.number()), TickHz: uint16(r.number()), SnapshotHz: uint16(r.number()), MaxSlots: uint32(r.number()),
-		Session: r.number(), Tick: uint32(r.number()), Resumed: uint8(r.number()), Secret: r.binary(),
-	}
-	if err := r.end(); err != nil {
+	var m Welcome
+	if err := decodeBody(body, &m, welcomeElements); err != nil {
 		return Welcome{}, err
 	}
 	if err := checkSecret(m.Secret); err != nil {
