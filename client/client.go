@@ -187,11 +187,7 @@ func (c *Client) apply(in arrivals) error {
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing came from the server for %v", lostAfter)}
 	}
-	// One answer for all, since the acknowledgement is of everything. If
-	// nothing comes, inputs go out all the same: only half of the link may be
-	// down. So they do before so many of them wait that the next datagram could not
-	// repeat them.
-	if len(in.datagrams) > 0 || now-c.told >= c.session.patience() || c.session.inputs.unsent >= maxUnsent {
+	if c.session.answers(len(in.datagrams), now-c.told) {
 		if d := c.session.Input(now); d != nil {
 			c.link.lanes.answer(d)
 		}

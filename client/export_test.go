@@ -12,8 +12,10 @@ func StatesOf(e *Entity) int { return len(e.states.ticks) }
 // KeepFor has r keep the states of so many ticks, as Session.Render does.
 func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
 
-// Crowded says whether so many inputs wait that a Client sends them unasked.
-func (s *Session) Crowded() bool { return s.inputs.unsent >= maxUnsent }
+// Answers says whether a Client sends an Input, after so many datagrams.
+func (s *Session) Answers(datagrams int, quiet time.Duration) bool {
+	return s.answers(datagrams, quiet)
+}
 
 // Patience is how long a Client waits before it sends an Input unasked.
 func (s *Session) Patience() time.Duration { return s.patience() }

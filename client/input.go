@@ -122,9 +122,24 @@ func (s *Session) Input(now time.Duration) []byte {
 	if in.unsent > 0 {
 		in.before, in.unsent = [2]int{in.unsent, in.before[0]}, 0
 	}
+	s.told = s.replica.acks
 	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: in.list[:min(repeated, len(in.list))]}
 	s.input = m.Append(s.input[:0])
 	return s.input
+}
+
+// answers says whether an Input is to be sent, when so many datagrams have come and
+// the newest Input is that old: one for all that came, since the acknowledgement is of
+// everything. A snapshot that overtook its structure is answered when that has come,
+// which is at once, with its acknowledgement. If nothing comes, inputs go out all the
+// same: only half of the link may be down. So they do before so many of them wait
+// that the next datagram could not repeat them.
+func (s *Session) answers(datagrams int, quiet time.Duration) bool {
+	if quiet >= s.patience() || s.inputs.unsent >= maxUnsent {
+		return true
+	}
+	r := s.replica
+	return r != nil && (r.acks != s.told || datagrams > 0 && len(r.held) == 0)
 }
 
 // patience is how long to wait for a snapshot before an Input goes out unasked: two

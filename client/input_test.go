@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
@@ -221,4 +222,36 @@ func TestPatience(t *testing.T) {
 		require.NotNil(t, s.session.Input(s.time()))
 		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "it was sent")
 	}
+}
+
+// A snapshot that overtook its structure is not answered before that has come, and
+// then at once, without waiting for the next: else its acknowledgement would be late
+// by as much as snapshots are apart.
+func TestOvertakenStructureIsAnswered(t *testing.T) {
+	s := newStudio(t, 21, simtest.Conditions{}, simtest.Conditions{})
+	s.play(time.Second)
+	require.NotNil(t, s.session.Input(s.time()))
+	require.False(t, s.session.Answers(0, 0), "all is told")
+
+	seq := s.seq + 1
+	early := wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: s.tick + 1, Structure: 2})
+	outcome, err := s.session.ReceiveDatagram(early, s.time())
+	require.NoError(t, err)
+	require.Equal(t, client.Held, outcome)
+	require.False(t, s.session.Answers(1, 0))
+	require.True(t, s.session.Answers(1, s.session.Patience()), "the structure may be lost")
+
+	s.enter(2, h(1, 1))
+	require.True(t, s.session.Answers(0, 0))
+	in, err := wire.ParseInput(s.session.Input(s.time()))
+	require.NoError(t, err)
+	require.Equal(t, seq, in.Ack.Newest)
+	require.Equal(t, uint32(2), in.Ack.Structure)
+	require.False(t, s.session.Answers(0, 0))
+
+	s.enter(3, h(2, 1))
+	require.False(t, s.session.Answers(0, 0), "structure is told of with the next snapshot")
+	_, err = s.session.ReceiveDatagram(early, s.time())
+	require.NoError(t, err)
+	require.True(t, s.session.Answers(1, 0), "a duplicate is answered")
 }

@@ -53,7 +53,8 @@ type Session struct {
 	unanswered  []*Future                   // in the order of their sending
 	next        func(context.Context) error // of futures
 	inputs      inputs
-	input       []byte // scratch
+	input       []byte    // scratch
+	told        ackWindow // what the newest Input acknowledged
 	faultsKnown uint64
 	rtt         RTT
 	clock       clock

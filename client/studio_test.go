@@ -124,7 +124,7 @@ func (s *studio) play(d time.Duration) {
 			_, err := s.session.ReceiveDatagram(d, s.time())
 			require.NoError(s.t, err)
 		}
-		if len(arrivals) > 0 || s.session.Crowded() {
+		if s.session.Answers(len(arrivals), 0) {
 			s.up.Send(s.now, s.session.Input(s.time()))
 		}
 		if s.now%studioFrame == 0 {
