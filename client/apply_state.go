@@ -36,6 +36,7 @@ type heldDatagram struct {
 // decodedRow is a row read and not yet applied: nothing is applied before the
 // whole datagram has proved itself.
 type decodedRow struct {
+	slot     uint32
 	entity   *Entity
 	baseline wire.Baseline
 	base     []uint32
@@ -63,10 +64,10 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 		}
 		return Held, nil
 	}
-	fold, load, readable, err := r.readHeaders(h)
-	if err != nil {
+	if err := r.readHeaders(h); err != nil {
 		return Unreadable, err
 	}
+	fold, load, readable := r.findEntities(h)
 	if readable && fold != h.Fold && !fault.SkipFold {
 		r.stats.Faults++
 		if fault.AckFaulty {
@@ -91,39 +92,55 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 	return Applied, nil
 }
 
-// readHeaders finds out which entities the rows mean, and folds their handles:
-// whether both sides mean the same is proved before a row is read. load is that of
-// the rows. It is not readable if one of the entities has left, died or entered anew
-// since the datagram was made; its slot means nobody then whose row could be read.
-func (r *Replica) readHeaders(h wire.StateHeader) (fold16 uint16, load int, readable bool, err error) {
+// readHeaders reads which slots the rows are of, and what they stand on.
+func (r *Replica) readHeaders(h wire.StateHeader) error {
 	r.rows = r.rows[:0]
 	if h.Rows == 0 {
-		return wire.Fold16(0), 0, true, nil
+		return nil
 	}
-	var fold uint64
-	readable = true
 	coding := wire.ReadRowCoding(&r.reader, h.Tick)
 	next := uint32(0)
 	for range h.Rows {
 		skip, baseline := wire.ReadRowHeader(&r.reader, coding, h.Tick)
 		if err := r.reader.Err(); err != nil {
-			return 0, 0, false, err
+			return err
 		}
 		if skip >= r.maxSlots || next+skip >= r.maxSlots {
-			return 0, 0, false, protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), r.maxSlots)
+			return protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), r.maxSlots)
 		}
-		c := r.cells.peek(next + skip)
+		r.rows = append(r.rows, decodedRow{slot: next + skip, baseline: baseline})
 		next += skip + 1
-		if c == nil || c.state != wire.Live || c.entity.entered > h.Structure && !fault.PresentTenant {
-			readable = false
-			continue
-		}
-		fold = wire.Fold(fold, c.entity.handle)
-		load += c.entity.load
-		c.entity.decoded = len(r.rows)
-		r.rows = append(r.rows, decodedRow{entity: c.entity, baseline: baseline})
 	}
-	return wire.Fold16(fold), load, readable, nil
+	return nil
+}
+
+// findEntities finds out which entities the rows mean, and folds their handles:
+// whether both sides mean the same is proved before a row is read. load is that of
+// the rows. It is not readable if one of the entities has left, died or entered anew
+// since the datagram was made; its slot means nobody then whose row could be read.
+//
+// It goes through the rows step by step: a step waits for memory, of all rows at the
+// same time.
+func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, readable bool) {
+	for i := range r.rows {
+		d := &r.rows[i]
+		c := r.cells.peek(d.slot)
+		if c == nil || c.state != wire.Live {
+			return 0, 0, false
+		}
+		d.entity = c.entity
+	}
+	var fold uint64
+	for i := range r.rows {
+		e := r.rows[i].entity
+		if e.entered > h.Structure && !fault.PresentTenant {
+			return 0, 0, false
+		}
+		fold = wire.Fold(fold, e.handle)
+		load += e.load
+		e.decoded = i
+	}
+	return wire.Fold16(fold), load, true
 }
 
 // findBaselines finds the states that the rows stand on. It returns false if
