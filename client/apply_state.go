@@ -119,8 +119,9 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 // the rows. It is not readable if one of the entities has left, died or entered anew
 // since the datagram was made; its slot means nobody then whose row could be read.
 //
-// It goes through the rows step by step: a step waits for memory, of all rows at the
-// same time.
+// It goes through the rows step by step, and reads some of what the next steps need:
+// a step then waits for memory once, of all rows at the same time. That is for
+// processes of many replicas; the one of a game is in the cache.
 func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, readable bool) {
 	for i := range r.rows {
 		d := &r.rows[i]
@@ -139,6 +140,7 @@ func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, rea
 		fold = wire.Fold(fold, e.handle)
 		load += e.load
 		e.decoded = i
+		r.warmed += e.states.touch() + first(e.row.Words)
 	}
 	return wire.Fold16(fold), load, true
 }
@@ -166,9 +168,21 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 		}
 	}
 	for i := range r.rows {
+		d := &r.rows[i]
+		r.warmed += first(d.base) + first(d.older)
+	}
+	for i := range r.rows {
 		r.findAnchor(i)
 	}
 	return true
+}
+
+// first reads the first word of a list, if there is one.
+func first(words []uint32) uint32 {
+	if len(words) == 0 {
+		return 0
+	}
+	return words[0]
 }
 
 // findAnchor finds the row whose motion a row is expected to follow: that of its

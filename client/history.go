@@ -29,6 +29,9 @@ func (s *history) find(tick uint32, words int) []uint32 {
 	return nil
 }
 
+// touch reads some of what find and keep need.
+func (s *history) touch() uint32 { return first(s.ticks) + first(s.since) }
+
 // keep adds the state of a tick, which is shown to come about from since on.
 func (s *history) keep(tick, since uint32, words []uint32, span uint32) {
 	if tick < s.floor || slices.Contains(s.ticks, tick) {

@@ -47,6 +47,7 @@ type Replica struct {
 	anchored   *decodedRow // this row, in
 	anchorPart int         // this component
 	reader     wire.BitReader
+	warmed     uint32              // a sum of words, so that they are read
 	entering   []wire.Row          // those of the Structure message that is applied, of which
 	entered    int                 // so many have been, and
 	foreseen   map[uint32]foreseen // what it makes of the cells, by slot
