@@ -122,7 +122,7 @@ func (s *Session) Input(now time.Duration) []byte {
 	if in.unsent > 0 {
 		in.before, in.unsent = [2]int{in.unsent, in.before[0]}, 0
 	}
-	s.told = s.replica.acks
+	s.acked = s.replica.acks
 	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: in.list[:min(repeated, len(in.list))]}
 	s.input = m.Append(s.input[:0])
 	return s.input
@@ -139,7 +139,7 @@ func (s *Session) answers(datagrams int, quiet time.Duration) bool {
 		return true
 	}
 	r := s.replica
-	return r != nil && (r.acks != s.told || datagrams > 0 && len(r.held) == 0)
+	return r != nil && (r.acks != s.acked || datagrams > 0 && len(r.held) == 0)
 }
 
 // patience is how long to wait for a snapshot before an Input goes out unasked: two

@@ -54,7 +54,7 @@ type Session struct {
 	next        func(context.Context) error // of futures
 	inputs      inputs
 	input       []byte    // scratch
-	told        ackWindow // what the newest Input acknowledged
+	acked       ackWindow // what the newest Input acknowledged
 	faultsKnown uint64
 	rtt         RTT
 	clock       clock

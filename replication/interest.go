@@ -158,7 +158,7 @@ func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 			reason = wire.ReasonHiddenByRule
 		} else if b := r.places.body(slot); b != nil {
 			if d := b.distance2(v.center); d <= limit {
-				if v.border.margin > 0 && d > listed {
+				if d > listed {
 					v.border.inside = append(v.border.inside, slot)
 				}
 				continue

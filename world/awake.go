@@ -7,8 +7,8 @@ import "github.com/worldd/worldd/bulk"
 type wakefulness struct {
 	awake   bulk.Bitset // bodies that were awake after the flush
 	newborn bulk.Bitset // bodies added since: they have neither slept nor woken
-	slots   []uint32    // memory
-	turned  flips       // memory: slots, to be taken in ascending order
+	turned  flips       // memory: slots, to be taken in ascending order,
+	slots   []uint32    // and as they were taken
 }
 
 // flushSleep carries out the words about who is to sleep and who to wake, and

@@ -2,8 +2,9 @@ package world
 
 import "math/bits"
 
-// flips is the set of rows that the next flush puts to sleep or wakes: one bit a
-// row, and one for each word of 64 rows that may have any. It is a plain cousin
+// flips is a set of rows: those that the next flush puts to sleep or wakes, one bit a
+// row, and one for each word of 64 rows that may have any. (Slots that are to be taken
+// in their order are kept in one, too.) It is a plain cousin
 // of bulk.Bitset: a word that a body changes its mind costs two stores and no
 // branch, since a summary bit may stay behind when its word empties.
 type flips struct {

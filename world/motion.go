@@ -2,7 +2,9 @@ package world
 
 import "math/bits"
 
-// row returns the row of a live entity's body.
+// row returns the row of a live entity's body. It asks the noted generations and not
+// the pool, since events read them, too: two arrays are in the cache, not three. Of a
+// slot that is free the newest generation is noted, and it has no row.
 func (w *World) row(e Entity) (int, bool) {
 	slot := e.Index()
 	if uint64(slot) >= uint64(len(w.generations)) || w.generations[slot] != e.Generation() {

@@ -1,8 +1,6 @@
 package world
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // Quarantine tells of a body that was to be given a position or velocity that is
 // not finite. It was stopped where it was instead, and the world went on.
