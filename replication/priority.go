@@ -50,7 +50,7 @@ func (v *Viewer) selectRows() bool {
 // horizon says how far back a frame's rows have baselines.
 type horizon struct {
 	tick uint32 // of the frame
-	kept uint32 // ticks for which a client keeps a state at least: one for each interval can have been sent
+	kept uint32 // ticks for which a client keeps a state at least: since that was sent, one for each turn, and turns are an interval apart
 }
 
 // key chooses the states that a row is coded against: the newest that the client

@@ -22,7 +22,6 @@ type Replicator struct {
 	floor   uint32 // the world's first generation
 	// interval is how many ticks there are from one snapshot to the next, at least.
 	interval uint32
-	pace     uint64 // of FullPace snapshots, how many are made
 	// unplaced holds the slots of entities without a body: they are nowhere,
 	// so they are relevant to everybody.
 	unplaced bulk.Bitset
@@ -53,8 +52,8 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	r := &Replicator{
 		world: w, config: c, frame: f, floor: w.Config().FirstGeneration,
-		interval: uint32(w.TickHz() / c.SnapshotHz), pace: FullPace,
-		places: newPlaces(w.Config().HalfExtent, c.EnterRadius),
+		interval: uint32(w.TickHz() / c.SnapshotHz),
+		places:   newPlaces(w.Config().HalfExtent, c.EnterRadius),
 	}
 	for range c.Workers {
 		r.work = append(r.work, &workspace{})

@@ -72,12 +72,13 @@ type Core struct {
 	maxSessions, budget int
 
 	graceTicks int
-	peers      []*Peer               // without a session, by id, ascending; the tick's own
-	sessions   []*Session            // by id, ascending
-	due        []*Session            // those that are sent a snapshot in this tick
-	viewers    []*replication.Viewer // theirs
-	nextID     uint64
-	stats      Stats
+	peers      []*Peer    // without a session, by id, ascending; the tick's own
+	sessions   []*Session // by id, ascending
+	turns      turns
+	// longestWait is for how many ticks a turn may be waited for.
+	longestWait uint64
+	nextID      uint64
+	stats       Stats
 }
 
 // NewCore makes a Core.
@@ -121,6 +122,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 	return &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
 		graceTicks:  graceTicks(c.Grace, c.World.TickHz()),
+		longestWait: longestWait(c.World.TickHz(), r.Config().SnapshotHz),
 		maxSessions: c.MaxSessions, budget: r.Config().BudgetBytesPerSecond,
 	}, nil
 }
@@ -158,11 +160,11 @@ func (c *Core) Kick(id uint64, reason string) {
 }
 
 // Tick takes in what arrived, steps the world once, and sends the sessions
-// whose turn it is their snapshots.
+// whose turn it is their snapshots, however long that takes.
 func (c *Core) Tick() {
 	c.Receive()
 	c.Step()
-	c.Send()
+	c.Send(func() bool { return false })
 }
 
 // Receive is the first phase of a tick: joins, acknowledgements, inputs and
@@ -207,36 +209,30 @@ func (c *Core) session(id uint64) *Session {
 	return nil
 }
 
-// SetPace has every session be sent pace of replication.FullPace snapshots from
-// now on.
-func (c *Core) SetPace(pace int) { c.replicator.SetPace(pace) }
-
 // Step is the second phase: the world moves by one tick.
 func (c *Core) Step() {
 	c.world.Step()
 	c.replicator.AfterStep()
 }
 
-// Send is the third phase: one frame, and a snapshot of it for every active
-// session whose turn it is. All are made before the first is handed over: a
-// sender that wakes up takes a core, and the tick may be on it. Sessions that
-// are over end here.
-func (c *Core) Send() {
-	c.due, c.viewers = c.due[:0], c.viewers[:0]
+// Send is the third phase: one frame, and a snapshot of it for the sessions whose
+// turn it is, who has waited longest first, until enough says that the tick has no
+// time for more; the others wait for the next tick. Sessions that are over end here.
+func (c *Core) Send(enough func() bool) {
+	tick := c.world.Tick()
 	for _, s := range c.sessions {
 		if s.entity != s.told {
 			s.tellControl()
 		}
 		if !s.over && s.peer != nil && c.replicator.Due(s.id) {
-			c.due, c.viewers = append(c.due, s), append(c.viewers, s.viewer)
+			c.turns.call(s, tick, &c.stats)
 		}
 	}
-	if len(c.due) > 0 {
+	c.turns.dismiss()
+	if len(c.turns.waiting) > 0 {
 		c.replicator.Capture()
 	}
-	for i, update := range c.replicator.Snapshots(c.viewers) {
-		c.due[i].deliver(update)
-	}
+	c.turns.serve(c.replicator, tick-min(tick, c.longestWait), enough)
 	c.reap()
 }
 

@@ -17,7 +17,7 @@
 // Core does no input or output and knows no clock: a simulation ticks it over
 // links of its own. Server puts QUIC, time and metrics around it. STATE.md has
 // the states of a session and who may rely on what. When there is no time for all
-// snapshots, Server makes fewer, and keeps the ticks (pace.go).
+// snapshots, Server makes fewer, and keeps the ticks (turns.go, pace.go).
 //
 // Invariants, cited in code and tests; H1 to H6 are those of handles across
 // the network:

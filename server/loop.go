@@ -32,10 +32,10 @@ type loop struct {
 	traffic  *traffic
 	timings  *timings
 	saver    *saver
-	pacer    *pacer
 	log      *zap.Logger
 	interval time.Duration
-	full     int // snapshots a second, if there is time for all
+	until    time.Time   // when the present tick leaves off making snapshots
+	enough   func() bool // whether it is that late; bound once, since binding allocates
 	slept    *time.Timer
 	asked    chan func() // by the operator, to be run between two ticks
 
@@ -43,8 +43,8 @@ type loop struct {
 	ticks    *hdrhistogram.Histogram
 	spent    [phases]time.Duration
 	late     uint64
-	pace     int // of replication.FullPace snapshots
 	thinned  uint64
+	pace     pace
 	lastTick time.Time
 	snapshot Report
 }
@@ -70,21 +70,23 @@ type TickReport struct {
 	P50, P99, Max time.Duration
 	// Late counts ticks that began more than one interval after their time.
 	Late uint64
-	// SnapshotHz is how many snapshots a second each client is sent: fewer than
-	// configured while there is no time for all. Thinned counts such ticks.
+	// SnapshotHz is how many snapshots each client was sent in the last second: fewer
+	// than configured if there was no time for all.
 	SnapshotHz float64
-	Thinned    uint64
+	// Thinned counts ticks that had no time for all snapshots whose turn it was.
+	Thinned uint64
 	// Receive, Step and Replicate add up what the phases took.
 	Receive, Step, Replicate time.Duration
 }
 
 func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) *loop {
-	hz, full := core.world.TickHz(), core.replicator.Config().SnapshotHz
+	hz, full := core.world.TickHz(), float64(core.replicator.Config().SnapshotHz)
 	l := &loop{
 		core: core, traffic: t, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
-		pacer: newPacer(hz, full), pace: replication.FullPace, full: full, log: log,
+		pace: pace{full: full, hz: full}, log: log,
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
+	l.enough = func() bool { return !time.Now().Before(l.until) }
 	l.snapshot.Tick.RateHz = hz
 	began := time.Now()
 	core.world.SetClock(func() time.Duration { return time.Since(began) })
@@ -97,14 +99,11 @@ func (l *loop) run(ctx context.Context) (err error) {
 	l.slept = time.NewTimer(0)
 	defer l.slept.Stop()
 	due := time.Now()
-	free := due // when the tick before was done
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
 			break
 		}
-		began := time.Now()
-		late, idle := began.Sub(due), began.Sub(free)
-		if debt := late / l.interval; debt > 0 {
+		if debt := time.Since(due) / l.interval; debt > 0 {
 			l.countLate()
 			if debt > maxDebtTicks {
 				due = due.Add((debt - maxDebtTicks) * l.interval)
@@ -116,13 +115,13 @@ func (l *loop) run(ctx context.Context) (err error) {
 			err = ErrTicksSpent
 			break
 		}
-		l.setPace(l.pacer.tick(min(late, idle), l.tick()))
+		l.tick(due)
 		l.answer()
 		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.world.TickHz()) == 0 {
 			l.publish(l.core.world.StateHash())
+			l.lookAtPace()
 		}
-		free = time.Now()
 	}
 	l.publish(l.core.world.StateHash())
 	return err
@@ -144,37 +143,16 @@ func (l *loop) countLate() {
 	l.mu.Unlock()
 }
 
-// setPace has the next ticks send as many snapshots as there is time for.
-func (l *loop) setPace(pace int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	full, was := pace == replication.FullPace, l.pace == replication.FullPace
-	l.pace = pace
-	l.core.SetPace(pace)
-	if !full {
-		l.thinned++
-	}
-	switch {
-	case was && !full:
-		l.log.Warn("no time for all snapshots: sending fewer", zap.Float64("hz", l.snapshotHz()), zap.Int("sessions", l.core.Sessions()))
-	case full && !was:
-		l.log.Info("time for all snapshots again")
-	}
-}
-
-// snapshotHz is how many snapshots a second each client is sent at present.
-func (l *loop) snapshotHz() float64 {
-	return float64(l.full*l.pace) / replication.FullPace
-}
-
-// tick is Core.Tick with its phases timed.
-func (l *loop) tick() [phases]time.Duration {
+// tick is Core.Tick with its phases timed, and with an end to the last of them. next
+// is when the tick after it is due.
+func (l *loop) tick(next time.Time) {
 	began := time.Now()
 	l.core.Receive()
 	received := time.Now()
 	l.core.Step()
 	stepped := time.Now()
-	l.core.Send()
+	l.until = snapshotsUntil(next, stepped, l.interval)
+	l.core.Send(l.enough)
 	ended := time.Now()
 	spent := [phases]time.Duration{phaseReceive: received.Sub(began), phaseStep: stepped.Sub(received), phaseReplicate: ended.Sub(stepped)}
 	l.timings.tick(spent)
@@ -184,8 +162,10 @@ func (l *loop) tick() [phases]time.Duration {
 	for phase, d := range spent {
 		l.spent[phase] += d
 	}
+	if len(l.core.turns.waiting) > 0 {
+		l.thinned++
+	}
 	l.lastTick = ended
-	return spent
 }
 
 // publish copies what belongs to this goroutine for report.
@@ -208,7 +188,7 @@ func (l *loop) report() Report {
 	r.Tick = TickReport{
 		RateHz: l.core.world.TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
-		SnapshotHz: l.snapshotHz(), Thinned: l.thinned,
+		SnapshotHz: l.pace.hz, Thinned: l.thinned,
 		Receive: l.spent[phaseReceive], Step: l.spent[phaseStep], Replicate: l.spent[phaseReplicate],
 	}
 	r.Traffic = l.traffic.load()

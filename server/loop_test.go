@@ -100,60 +100,6 @@ func TestLoopNeverSpirals(t *testing.T) {
 	})
 }
 
-// slowConn takes as long as work says for each snapshot.
-type slowConn struct{ work time.Duration }
-
-func (c *slowConn) SendStream([]byte) bool  { return true }
-func (c *slowConn) SendSnapshot([][]byte)   { time.Sleep(c.work) }
-func (c *slowConn) Close(wire.Code, string) {}
-
-// What cannot be done in time is not all done: snapshots wait, ticks do not, and
-// the operator is told.
-func TestLoopThinsSnapshots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
-		logs, seen := observer.New(zap.InfoLevel)
-		l.log = zap.New(logs)
-		conn := &slowConn{testInterval}
-		schema := l.core.config.Schema
-		hello := wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()}
-		for range 10 { // two in each tick
-			require.NoError(t, l.core.Open(conn).ReceiveStream(wire.AppendMessage(nil, hello)))
-		}
-		require.EqualValues(t, 10, l.report().Tick.SnapshotHz)
-		runFor(t, l, 8*time.Second) // after ten, who sends nothing is away
-		thinned := l.report().Tick
-		require.EqualValues(t, 2.5, thinned.SnapshotHz, "the slowest of sixteenths that is not below slowestSnapshotHz")
-		require.Greater(t, thinned.Thinned, uint64(250))
-		conn.work = 0
-		runFor(t, l, 10*time.Second)
-		again := l.report().Tick
-		require.EqualValues(t, 10, again.SnapshotHz)
-		// Two rises at most, two seconds each: the window in which the work ended had
-		// less room than those that followed.
-		require.Less(t, again.Thinned-thinned.Thinned, uint64(225))
-		require.Equal(t, 2, seen.Len())
-		require.Equal(t, "no time for all snapshots: sending fewer", seen.All()[0].Message)
-		require.Equal(t, "time for all snapshots again", seen.All()[1].Message)
-	})
-}
-
-// Ticks that are late because those before took long are the snapshots' fault, not
-// the machine's: they are made up for, and the pace is what the snapshots alone ask
-// for.
-func TestLoopBlamesWhatTookLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
-		schema := l.core.config.Schema
-		hello := wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()}
-		for range 10 { // two in each tick, which take 1.2 of its time
-			require.NoError(t, l.core.Open(&slowConn{testInterval * 6 / 10}).ReceiveStream(wire.AppendMessage(nil, hello)))
-		}
-		runFor(t, l, 1500*time.Millisecond)
-		require.EqualValues(t, 5, l.report().Tick.SnapshotHz, "half of them take 0.6 of the time")
-	})
-}
-
 // The end of a run is announced for a month, once a day, and is an error.
 func TestLoopEndsWithTheTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

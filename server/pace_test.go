@@ -2,92 +2,99 @@ package server
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
 )
 
-const paceInterval = time.Second / 60
-
-// paceFor has seconds pass in which replication at full pace would take whole
-// parts of a tick, and everything else rest, and returns the paces that were.
-func paceFor(p *pacer, seconds int, whole, rest float64) (paces []int) {
-	for range 60 * seconds {
-		paces = append(paces, paceTick(p, whole, rest))
+// A tick makes snapshots for a part of its time, counted from when it was due, and
+// for a part of that if it was late or its step took long.
+func TestSnapshotsUntil(t *testing.T) {
+	due := time.Unix(100, 0)
+	next := due.Add(100 * time.Millisecond)
+	for stepped, until := range map[int]int{0: 45, 10: 45, 20: 45, 30: 55, 90: 115, 500: 525} {
+		at := func(ms int) time.Time { return due.Add(time.Duration(ms) * time.Millisecond) }
+		require.Equal(t, at(until), snapshotsUntil(next, at(stepped), 100*time.Millisecond), "stepped after %d ms", stepped)
 	}
-	return paces
 }
 
-func paceTick(p *pacer, whole, rest float64) (pace int) {
-	made := whole * float64(p.pace) / replication.FullPace
-	late := max(made+rest-1, 0) // as far as one tick tells
-	return p.tick(time.Duration(late*float64(paceInterval)), [phases]time.Duration{
-		phaseStep: time.Duration(rest * float64(paceInterval)), phaseReplicate: time.Duration(made * float64(paceInterval)),
+// What the operator is told of: too many missed in a second, and two seconds without.
+func TestPace(t *testing.T) {
+	p := pace{full: 30, hz: 30}
+	turns, missed := uint64(0), uint64(0)
+	for i, second := range []struct {
+		missed uint64 // of 160
+		hz     float64
+		tell   bool
+	}{{0, 30, false}, {9, 28.3125, false}, {10, 28.125, true}, {80, 15, false}, {0, 30, false}, {20, 26.25, false}, {0, 30, false}, {0, 30, true}, {0, 30, false}, {160, 0, true}} {
+		turns, missed = turns+160, missed+second.missed
+		require.Equal(t, second.tell, p.second(turns, missed), i)
+		require.InDelta(t, second.hz, p.hz, 1e-9, i)
+	}
+	p.second(turns, missed)
+	require.EqualValues(t, 30, p.hz, "nobody is there")
+}
+
+// slow has each snapshot of a loop take so long, and lets some clients in.
+func slow(t *testing.T, l *loop, clients int, work *time.Duration) {
+	enough := l.enough
+	l.enough = func() bool {
+		time.Sleep(*work)
+		return enough()
+	}
+	hello := wire.Hello{Protocol: wire.Version, Schema: l.core.config.Schema.Hash(), Tables: wire.DefaultTables().Version()}
+	for range clients {
+		require.NoError(t, l.core.Open(deafConn{}).ReceiveStream(wire.AppendMessage(nil, hello)))
+	}
+}
+
+// deafConn takes everything, and nobody hears it.
+type deafConn struct{}
+
+func (deafConn) SendStream([]byte) bool  { return true }
+func (deafConn) SendSnapshot([][]byte)   {}
+func (deafConn) Close(wire.Code, string) {}
+
+// What cannot be done in time is not all done: snapshots wait, ticks do not, and
+// the operator is told.
+func TestLoopThinsSnapshots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+		logs, seen := observer.New(zap.InfoLevel)
+		l.log = zap.New(logs)
+		work := testInterval * 3 / 10
+		slow(t, l, 10, &work) // two in each tick, and time for one
+		require.EqualValues(t, 10, l.report().Tick.SnapshotHz)
+		runFor(t, l, 5*time.Second) // after ten, who sends nothing is away
+		thinned := l.report().Tick
+		require.InDelta(t, 5, thinned.SnapshotHz, 0.2)
+		require.Greater(t, thinned.Thinned, uint64(240))
+		require.Zero(t, thinned.Late)
+		require.Less(t, thinned.Max, testInterval*2/3)
+		work = 0
+		runFor(t, l, 4*time.Second)
+		again := l.report().Tick
+		require.EqualValues(t, 10, again.SnapshotHz)
+		require.LessOrEqual(t, again.Thinned-thinned.Thinned, uint64(1))
+		require.Equal(t, 2, seen.Len())
+		require.Equal(t, "no time for all snapshots: sending fewer", seen.All()[0].Message)
+		require.Equal(t, "time for all snapshots again", seen.All()[1].Message)
 	})
 }
 
-func TestPaceStaysWhereThereIsTime(t *testing.T) {
-	p := newPacer(60, 30)
-	for _, pace := range paceFor(p, 60, 0.5, 0.15) {
-		require.Equal(t, replication.FullPace, pace)
-	}
-}
-
-// One pause, however long, is none of the snapshots' fault.
-func TestPaceForgivesAStall(t *testing.T) {
-	p := newPacer(60, 30)
-	p.tick(0, [phases]time.Duration{phaseReplicate: 3 * time.Second})
-	for range maxDebtTicks {
-		p.tick(time.Second, [phases]time.Duration{})
-	}
-	for _, pace := range paceFor(p, 5, 0.2, 0.1) {
-		require.Equal(t, replication.FullPace, pace)
-	}
-}
-
-// Whatever snapshots cost, their pace is soon one at which ticks are in time, or
-// the slowest; it stays there; and when the load is gone, all are made again.
-func TestPaceSettles(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := newPacer(60, rapid.SampledFrom([]int{10, 20, 30, 60}).Draw(t, "snapshot hz"))
-		whole, rest := rapid.Float64Range(0, 12).Draw(t, "snapshots"), rapid.Float64Range(0, 1.5).Draw(t, "rest")
-		paceFor(p, 15, whole, rest)
-		settled := p.pace
-		for _, pace := range paceFor(p, 60, whole, rest) {
-			require.Equal(t, settled, pace)
-		}
-		if load := rest + whole*float64(p.pace)/replication.FullPace; load > crowdedShare {
-			granted := whole*float64(p.pace)/replication.FullPace <= grantedShare
-			require.True(t, granted || p.pace == p.least, "load %v at pace %d", load, p.pace)
-		}
-		if rest+whole < aimedShare || whole < grantedShare {
-			require.Equal(t, replication.FullPace, p.pace)
-		}
-		paceFor(p, 5, min(whole, 0.3), min(rest, 0.1))
-		require.Equal(t, replication.FullPace, p.pace)
+// A world that leaves no time by itself has clients see it all the same.
+func TestLoopGrantsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(uint64) time.Duration { return testInterval * 9 / 10 })
+		work := testInterval / 5
+		slow(t, l, 10, &work)
+		runFor(t, l, 5*time.Second)
+		require.InDelta(t, 5, l.report().Tick.SnapshotHz, 0.2, "of its ticks, which are fewer")
+		require.InDelta(t, 5*50/1.3, l.report().Tick.Count, 5)
 	})
-}
-
-// A machine that is busy every other quarter of a second has room for more
-// snapshots on average.
-func TestPaceTakesTheMean(t *testing.T) {
-	p := newPacer(60, 30)
-	p.pace = 4
-	for i := range 3 * 60 {
-		paceTick(p, 1, 0.35*float64(i/p.window%2))
-	}
-	require.Equal(t, 5, p.pace, "0.5 less 0.175, of what a quarter at pace 4 takes")
-}
-
-// Too much is answered within a second, and what is left is not thrown away.
-func TestPaceAnswersAtOnce(t *testing.T) {
-	p := newPacer(60, 30)
-	paceFor(p, 1, 2, 0.1)
-	require.Equal(t, 4, p.pace, "halved twice: ticks take 0.6 of their time")
-	p = newPacer(60, 30)
-	paceFor(p, 1, 0.79, 0.1)
-	require.Equal(t, 8, p.pace, "0.4 of 0.79")
 }

@@ -41,7 +41,7 @@ func (c *seat) input() {
 	in := wire.Input{Stamp: 1}
 	_, err := c.peer.ReceiveDatagram(in.Append(nil))
 	require.NoError(c.d.t, err)
-	c.d.core.Tick()
+	c.d.tick()
 }
 
 // again comes with what a Welcome brought and says what became of it.
@@ -60,7 +60,7 @@ func asIs(*wire.Hello) {}
 
 func (d *desk) ticks(n int) {
 	for range n {
-		d.core.Tick()
+		d.tick()
 	}
 }
 
@@ -111,7 +111,7 @@ func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 	require.Equal(t, wire.Live, c.peer.Session().Resolve(near))
 	c.peer.Gone()
 	d.ticks(1)
-	d.core.SetPace(1)
+	d.busy = true
 	c, _ = d.again(w, asIs)
 	c.say(wire.Command{ID: 1, Name: "poke", Target: near})
 	c.want("what it steers", wire.TypeControl)

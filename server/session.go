@@ -30,6 +30,9 @@ type Session struct {
 	resyncs  *rate.Limiter
 	kicked   *wire.Error
 
+	waits      bool   // its turn for a snapshot has come,
+	waitsSince uint64 // in this tick
+
 	secret   secret // of the newest Welcome
 	former   secret // of the one before, until the client shows that it has the newest
 	answered bool   // a datagram came: the client has a Welcome to come back with

@@ -26,6 +26,7 @@ type desk struct {
 	moved []string
 	left  int
 	weak  bool // who joins dies in the same tick
+	busy  bool // ticks have no time for snapshots
 }
 
 const deskEpoch = 77
@@ -113,6 +114,12 @@ func (c *seat) Close(code wire.Code, _ string) {
 	c.closed = append(c.closed, code)
 }
 
+func (d *desk) tick() {
+	d.core.Receive()
+	d.core.Step()
+	d.core.Send(func() bool { return d.busy })
+}
+
 func (d *desk) sit() *seat {
 	c := &seat{d: d}
 	c.peer = d.core.Open(c)
@@ -133,7 +140,7 @@ func (c *seat) say(messages ...wire.Message) {
 		b = wire.AppendMessage(b, m)
 	}
 	require.NoError(c.d.t, c.peer.ReceiveStream(b))
-	c.d.core.Tick()
+	c.d.tick()
 }
 
 // want reads the next message, passing over structure.

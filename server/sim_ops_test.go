@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/world"
 )
 
@@ -73,7 +72,7 @@ func (s *sim) do(o op) {
 	case "link":
 		s.doLink(o)
 	case "pace":
-		s.setPace(1 + nth(a(0), replication.FullPace))
+		s.setPace(1 + nth(a(0), fullPace))
 	default:
 		if len(s.clients) > 0 {
 			s.clients[nth(a(0), len(s.clients))].do(o)
@@ -90,18 +89,32 @@ func toggle[T any](c *world.Component[T], h bulk.Handle) (given bool) {
 	return c.Set(h, *new(T))
 }
 
-// setPace has the server make that many of FullPace snapshots: the time that a
-// client may have to wait for the next one begins anew.
-func (s *sim) setPace(pace int) {
-	s.core.SetPace(pace)
-	s.pace, s.paced = pace, s.tick
+// fullPace is the pace at which there is time for all snapshots.
+const fullPace = 16
+
+// setPace has the server find, at pace of fullPace moments that it looks at the time,
+// that a tick has some for one more snapshot: how long a client may have to wait for
+// the next one begins anew.
+func (s *sim) setPace(pace int) { s.pace, s.paced = pace, s.tick }
+
+// enough says whether a tick has no time for more snapshots, which no clock tells.
+func (s *sim) enough() bool {
+	s.asked++
+	if s.asked%fullPace < s.pace {
+		return false
+	}
+	s.tally.hurried++
+	return true
 }
 
 // interval is how many ticks there are at most between two snapshots for a client
 // while the pace is what it is.
 func (s *sim) interval() int {
-	perTick := s.script.hz * s.pace // snapshots, of 60*FullPace
-	return (60*replication.FullPace + perTick - 1) / perTick
+	turn := (60 + s.script.hz - 1) / s.script.hz
+	if s.pace == fullPace {
+		return turn
+	}
+	return max(turn, 60/2) // two a second, however little time there is
 }
 
 // pick returns a living handle, or 0 if nobody lives.

@@ -82,7 +82,7 @@ var operations = map[string]string{
 	"reconnect": "viewer",             // in the same run, with handles in hand
 	"cut":       "viewer notice away", // its connection breaks; ticks until the server notices, and until it comes again
 	"steal":     "viewer which",       // somebody else asks for its session
-	"pace":      "sixteenths",         // of the snapshots are made from now on
+	"pace":      "sixteenths",         // of the moments at which it looks, a tick has time for one more snapshot
 	"save":      "",                   // an image
 	"restart":   "",                   // from the last image, or of another world
 }

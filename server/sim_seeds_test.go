@@ -35,7 +35,7 @@ func TestHandlesNeverLie(t *testing.T) {
 	var mu sync.Mutex
 	var sum tally
 	t.Cleanup(func() {
-		if n >= 24 && !t.Failed() {
+		if n >= 40 && !t.Failed() {
 			sum.requireAll(t)
 		}
 	})
@@ -132,6 +132,7 @@ func (t *tally) add(o tally) {
 	t.turnedAway += o.turnedAway
 	t.drained += o.drained
 	t.veiled += o.veiled
+	t.hurried += o.hurried
 }
 
 // requireAll asks for some of everything: what did not happen was not tested.
@@ -149,7 +150,7 @@ func (t *tally) requireAll(tb testing.TB) {
 		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
 		"changes of control": t.steered, "handles sent by other ways": t.informed,
 		"entities owned": t.owned, "and disowned": t.disowned, "effects that ended with whom they followed": t.gusts,
-		"operations from within callbacks": t.called, "sessions kicked": t.kicks,
+		"operations from within callbacks": t.called, "sessions kicked": t.kicks, "ticks without time for all snapshots": t.hurried,
 		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
 	} {
 		require.NotZero(tb, n, "%s: none", name)

@@ -98,6 +98,7 @@ type sim struct {
 
 	core          *server.Core
 	pace, paced   int // of its snapshots, and since which tick
+	asked         int // times that it looked whether a tick has time for more
 	world         *world.World
 	identity      *world.Component[Identity]
 	target        *world.Component[Target]
@@ -161,6 +162,7 @@ type tally struct {
 	turnedAway int // and refused
 	drained    int // sessions that ended, or did not begin, since the server was to stop
 	veiled     int // entities hidden from all but their owners
+	hurried    int // ticks that had no time for all snapshots
 }
 
 // run plays the script to its end. A failure is the first invariant found
@@ -296,7 +298,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.core, err = server.NewCore(config)
 	s.must(err)
 	s.addSystems()
-	s.setPace(replication.FullPace)
+	s.setPace(fullPace)
 }
 
 // restart replaces the server by a new run: from the last image, or, without
@@ -394,7 +396,7 @@ func (s *sim) step(stir func()) {
 	s.core.Receive()
 	s.core.Step()
 	s.record() // what snapshots are made of; sending them, the game may change it
-	s.core.Send()
+	s.core.Send(s.enough)
 	for i := range s.clients {
 		s.clients[i].step()
 	}
@@ -455,7 +457,7 @@ func (s *sim) settle() {
 	fair := simtest.Conditions{DelayMin: 1, DelayMax: 1}
 	clear(s.waiting)
 	s.barred = 0
-	s.setPace(replication.FullPace)
+	s.setPace(fullPace)
 	s.links = fair
 	for _, c := range s.clients {
 		c.setLinks(fair)

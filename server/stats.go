@@ -9,6 +9,8 @@ type Stats struct {
 	Resumed         uint64 // times that a client came again to its session
 	Ended           uint64 // and connections without one
 	Refused         uint64 // connections: no session began
+	Turns           uint64 // of sessions to be sent a snapshot, and
+	TurnsMissed     uint64 // of these, that came while there had been no time yet for the one before
 	Inputs          uint64 // applied, and
 	InputsLate      uint64 // of these, after their tick
 	InputsMissed    uint64 // came after their tick, when a newer one was there

@@ -1,0 +1,95 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/server"
+)
+
+// fullDesk is a desk with so many clients, each with its own count of snapshots.
+func fullDesk(t *testing.T, clients int) (*desk, []*seat) {
+	d := newDeskWith(t, func(c *server.CoreConfig) { c.MaxSessions = clients })
+	var seats []*seat
+	for range clients {
+		seats = append(seats, d.join())
+	}
+	d.ticks(60)
+	return d, seats
+}
+
+// shortTicks has ticks pass that have time for some snapshots each, and returns in
+// which of them each client was sent one.
+func (d *desk) shortTicks(n, some int, seats []*seat) (when [][]int) {
+	when = make([][]int, len(seats))
+	for tick := range n {
+		before := make([]int, len(seats))
+		for i, c := range seats {
+			before[i] = c.shots
+		}
+		d.core.Receive()
+		d.core.Step()
+		left := some
+		d.core.Send(func() bool { left--; return left < 0 })
+		for i, c := range seats {
+			if c.shots > before[i] {
+				when[i] = append(when[i], tick)
+			}
+		}
+	}
+	return when
+}
+
+// Who has waited longest is next, so that everybody is sent the same, and evenly.
+func TestTurns(t *testing.T) {
+	const clients = 6 // of 20 snapshots a second: two in each of 60 ticks
+	d, seats := fullDesk(t, clients)
+	before := d.core.Stats()
+	for i, ticks := range d.shortTicks(120, 1, seats) {
+		require.Len(t, ticks, 20, "half of them")
+		for n := 1; n < len(ticks); n++ {
+			require.Equal(t, clients, ticks[n]-ticks[n-1], "client %d", i)
+		}
+	}
+	after := d.core.Stats()
+	require.EqualValues(t, 240, after.Turns-before.Turns)
+	require.InDelta(t, 120, after.TurnsMissed-before.TurnsMissed, clients, "or still waits")
+
+	d.shortTicks(6, 2, seats) // until nobody waits
+	before = d.core.Stats()
+	for _, ticks := range d.shortTicks(60, 2, seats) {
+		require.Len(t, ticks, 20, "there is time for all")
+	}
+	require.Equal(t, before.TurnsMissed, d.core.Stats().TurnsMissed)
+}
+
+// However little time there is, everybody is sent two snapshots a second.
+func TestTurnsOfABusyServer(t *testing.T) {
+	d, seats := fullDesk(t, 5)
+	for _, ticks := range d.shortTicks(480, 0, seats) {
+		require.GreaterOrEqual(t, len(ticks), 15)
+		for n := 1; n < len(ticks); n++ {
+			require.LessOrEqual(t, ticks[n]-ticks[n-1], 30, "half a second")
+		}
+	}
+}
+
+// Who cannot be reached takes nobody's time, and has a turn when it comes again.
+func TestTurnsOfWhoIsGone(t *testing.T) {
+	d := newDeskWith(t, func(c *server.CoreConfig) { c.MaxSessions = 2 })
+	first, w := d.enter()
+	second := d.join()
+	d.ticks(60)
+	d.busy = true
+	d.ticks(3)
+	first.peer.Gone()
+	d.ticks(1)
+	d.busy = false
+	before := second.shots
+	d.ticks(1)
+	require.Equal(t, before+1, second.shots, "the other waited, too, and is served at once")
+	first, _ = d.again(w, asIs)
+	d.ticks(4)
+	require.NotZero(t, first.shots)
+}
