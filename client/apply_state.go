@@ -324,20 +324,22 @@ func (r *Replica) hold(h wire.StateHeader, datagram []byte) {
 }
 
 // release applies the held datagrams whose structure is now there, oldest
-// first. What they turn out to be is counted where it is found.
-func (r *Replica) release() {
+// first. What they turn out to be is counted where it is found. An error is that of
+// ApplyState: what is no State datagram ends the session, early or late.
+func (r *Replica) release() error {
 	n := 0
 	for n < len(r.held) && r.held[n].structure <= r.applied {
 		n++
 	}
 	if n == 0 {
-		return
+		return nil
 	}
 	due := slices.Clone(r.held[:n])
 	r.held = slices.Delete(r.held, 0, n)
 	for _, d := range due {
 		if _, err := r.ApplyState(d.bytes); err != nil {
-			r.stats.Unreadable++
+			return err
 		}
 	}
+	return nil
 }

@@ -27,8 +27,7 @@ func (r *Replica) ApplyStructure(body []byte) error {
 		r.applyRecord(record, message.Tick)
 	}
 	clear(r.entering)
-	r.release()
-	return nil
+	return r.release()
 }
 
 func protocolError(format string, args ...any) error {

@@ -42,7 +42,8 @@ type Client struct {
 	past    Traffic // of earlier connections
 	err     error
 
-	updating bool // a callback may be running
+	updating bool     // a callback may be running
+	in       arrivals // of the newest Update, to be used again
 }
 
 // Dial connects and waits for the server's welcome. A refusal is a *wire.Error
@@ -154,8 +155,9 @@ func (c *Client) update() error {
 	if c.err != nil || c.link == nil {
 		return c.err
 	}
-	in := c.link.lanes.take()
+	in := c.link.lanes.take(c.in)
 	err := c.apply(in)
+	c.in = in
 	if c.err != nil {
 		return c.err // a callback has closed it
 	}

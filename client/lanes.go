@@ -18,6 +18,9 @@ const (
 	// maxUnreadDatagrams is how many datagrams wait for Update before the
 	// oldest are dropped: five seconds of snapshots of two datagrams.
 	maxUnreadDatagrams = 256
+	// keptStream is how large a buffer of stream bytes is used again: a whole interest
+	// set is larger, and comes once.
+	keptStream = 16 << 10
 	// maxUnsentStream is how many bytes of commands may wait for the network.
 	maxUnsentStream = 256 << 10
 )
@@ -74,11 +77,16 @@ func signal(c chan struct{}) {
 	}
 }
 
-// take returns what has arrived. It belongs to the caller.
-func (l *lanes) take() arrivals {
+// take returns what has arrived since. It belongs to the caller, who gives back what he
+// took before.
+func (l *lanes) take(before arrivals) arrivals {
+	clear(before.datagrams)
+	if cap(before.stream) > keptStream {
+		before.stream = nil
+	}
 	l.mu.Lock()
 	in := l.in
-	l.in = arrivals{err: in.err}
+	l.in = arrivals{stream: before.stream[:0], datagrams: before.datagrams[:0], err: in.err}
 	l.mu.Unlock()
 	signal(l.room)
 	return in

@@ -90,6 +90,21 @@ func TestHeldGoOldestFirst(t *testing.T) {
 	p.wantHeard("enter 5v1", "enter 6v1", "update 5v1", "update 5v1", "enter 7v1", "update 7v1")
 }
 
+// What is no State datagram is a breach, and no less for having come early.
+func TestHeldBreach(t *testing.T) {
+	late, early := newPeer(t, 1, 100), newPeer(t, 1, 100)
+	breach := func(p *peer) []byte {
+		d := p.state(1, 1, update{h: h(5, 1), age: whole, now: 8})
+		return append(d, 0) // bytes after the last row
+	}
+	late.send(late.enter(h(5, 1), 7))
+	_, refused := late.replica.ApplyState(breach(late))
+	require.Equal(t, wire.BadMessage, wire.CodeOf(refused))
+	early.apply(client.Held, breach(early))
+	require.Equal(t, refused, early.replica.ApplyStructure(early.structure(early.enter(h(5, 1), 7))))
+	require.Equal(t, 7, early.points(h(5, 1)))
+}
+
 func TestHeldAreBounded(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
