@@ -1,6 +1,7 @@
 package server
 
 import (
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -178,6 +179,9 @@ func (c *quicConn) send() {
 			if err != nil {
 				return // the readers see why
 			}
+			if w.overtakes() {
+				runtime.Gosched() // to the connection, which sends what is there
+			}
 		}
 		if w.ending {
 			c.farewell()
@@ -189,6 +193,13 @@ func (c *quicConn) send() {
 			c.sendDatagrams(w.datagrams)
 		}
 	}
+}
+
+// overtakes says whether the datagrams would be sent ahead of the stream: QUIC puts
+// them into a packet first, and there is no room for both. Who is sent them in that
+// order has to keep them until the structure that they stand on is there.
+func (w *work) overtakes() bool {
+	return len(w.datagrams) > 0 && len(w.stream)+len(w.datagrams[0]) > wire.MaxDatagram
 }
 
 // discard drops what nobody will send any more.
