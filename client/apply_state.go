@@ -36,14 +36,13 @@ type heldDatagram struct {
 // decodedRow is a row read and not yet applied: nothing is applied before the
 // whole datagram has proved itself.
 type decodedRow struct {
-	slot     uint32
 	entity   *Entity
+	slot     uint32
 	baseline wire.Baseline
-	base     []uint32
-	older    []uint32 // nil: none
-	words    []uint32
-	anchor   *decodedRow
-	part     int // the component that the anchor is for
+	base     int8  // place of the entity's state that it is, if there is one
+	older    int8  // likewise
+	part     int8  // the component that the anchor is for
+	anchor   int16 // place of another row; -1: none
 }
 
 // ApplyState applies a State datagram, whole or not at all. It returns an
@@ -108,7 +107,7 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 		if skip >= r.maxSlots || next+skip >= r.maxSlots {
 			return protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), r.maxSlots)
 		}
-		r.rows = append(r.rows, decodedRow{slot: next + skip, baseline: baseline})
+		r.rows = append(r.rows, decodedRow{slot: next + skip, baseline: baseline, anchor: -1})
 		next += skip + 1
 	}
 	return nil
@@ -138,9 +137,8 @@ func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, rea
 			return 0, 0, false
 		}
 		fold = wire.Fold(fold, e.handle)
-		load += e.load
-		e.decoded = i
-		r.warmed += e.states.touch() + first(e.row.Words)
+		load += int(e.load)
+		r.warmed += e.states.list[0]
 	}
 	return wire.Fold16(fold), load, true
 }
@@ -148,31 +146,30 @@ func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, rea
 // findBaselines finds the states that the rows stand on. It returns false if
 // one is not known any more.
 func (r *Replica) findBaselines(h wire.StateHeader) bool {
-	n := r.codec.Schema().Words()
-	r.arena = slices.Grow(r.arena[:0], n*len(r.rows))[:n*len(r.rows)]
 	for i := range r.rows {
 		d := &r.rows[i]
-		d.words = r.arena[i*n : (i+1)*n : (i+1)*n]
 		if d.baseline.Age == 0 {
 			continue
 		}
 		tick := h.Tick - d.baseline.Age
-		if d.base = d.entity.states.find(tick, n); d.base == nil && n > 0 {
+		base := d.entity.states.find(tick)
+		if d.base = int8(base); base < 0 {
 			return false
 		}
 		if d.baseline.Gap == 0 {
 			continue
 		}
-		if d.older = d.entity.states.find(tick-d.baseline.Gap, n); d.older == nil && n > 0 {
+		older := d.entity.states.find(tick - d.baseline.Gap)
+		if d.older = int8(older); older < 0 {
 			return false
 		}
 	}
 	for i := range r.rows {
-		d := &r.rows[i]
-		r.warmed += first(d.base) + first(d.older)
+		base, older := r.past(&r.rows[i])
+		r.warmed += first(base) + first(older)
 	}
 	for i := range r.rows {
-		r.findAnchor(i)
+		r.findAnchor(&r.rows[i])
 	}
 	return true
 }
@@ -185,22 +182,42 @@ func first(words []uint32) uint32 {
 	return words[0]
 }
 
+// past is the words of the states that a row is coded from, or nil.
+func (r *Replica) past(d *decodedRow) (base, older []uint32) {
+	n := r.codec.Schema().Words()
+	if d.baseline.Age != 0 {
+		base = d.entity.states.words(int(d.base), n)
+	}
+	if d.baseline.Gap != 0 {
+		older = d.entity.states.words(int(d.older), n)
+	}
+	return base, older
+}
+
+// words are those that the row at place i is read into.
+func (r *Replica) words(i int) []uint32 {
+	n := r.codec.Schema().Words()
+	return r.arena[i*n : (i+1)*n : (i+1)*n]
+}
+
 // findAnchor finds the row whose motion a row is expected to follow: that of its
 // parent, if it is in the datagram too, has the same baselines, and no parent
 // itself.
-func (r *Replica) findAnchor(i int) {
-	d := &r.rows[i]
+func (r *Replica) findAnchor(d *decodedRow) {
 	part, h := r.parent(d)
 	if h == 0 {
 		return
 	}
-	e := r.Entity(h)
-	if e == nil || e.decoded >= len(r.rows) || r.rows[e.decoded].entity != e {
+	i, ok := slices.BinarySearchFunc(r.rows, h.Index(), func(d decodedRow, slot uint32) int { return cmp.Compare(d.slot, slot) })
+	if !ok {
 		return
 	}
-	anchor := &r.rows[e.decoded]
-	if _, grandparent := r.parent(anchor); anchor.baseline == d.baseline && grandparent == 0 && e.row.Mask>>part&1 != 0 {
-		d.anchor, d.part = anchor, part
+	anchor := &r.rows[i]
+	if e := anchor.entity; e.handle != h || anchor.baseline != d.baseline || e.mask>>part&1 == 0 {
+		return
+	}
+	if _, grandparent := r.parent(anchor); grandparent == 0 {
+		d.anchor, d.part = int16(i), int8(part)
 	}
 }
 
@@ -210,20 +227,22 @@ func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
 	if d.baseline.Age == 0 {
 		return 0, 0
 	}
-	return r.codec.Schema().Parent(wire.Row{Mask: d.entity.row.Mask, Words: d.base})
+	base, _ := r.past(d)
+	return r.codec.Schema().Parent(wire.Row{Mask: d.entity.mask, Words: base})
 }
 
 // decode reads all rows into scratch: first those that have no anchor, then the
 // others.
 func (r *Replica) decode() error {
-	r.anchored = nil
+	r.anchored = -1
+	n := r.codec.Schema().Words() * len(r.rows)
+	r.arena = slices.Grow(r.arena[:0], n)[:n]
 	for _, anchored := range [...]bool{false, true} {
 		for i := range r.rows {
-			d := &r.rows[i]
-			if (d.anchor != nil) != anchored {
+			if (r.rows[i].anchor >= 0) != anchored {
 				continue
 			}
-			if err := r.decodeRow(d); err != nil {
+			if err := r.decodeRow(i); err != nil {
 				return err
 			}
 		}
@@ -231,20 +250,23 @@ func (r *Replica) decode() error {
 	return wire.ExpectEnd(&r.reader)
 }
 
-func (r *Replica) decodeRow(d *decodedRow) error {
-	row := wire.Row{Mask: d.entity.row.Mask, Owned: d.entity.row.Owned, Words: d.words}
+func (r *Replica) decodeRow(i int) error {
+	d := &r.rows[i]
+	row := wire.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Words: r.words(i)}
 	if d.baseline.Age == 0 {
 		return r.codec.Read(&r.reader, &row, nil)
 	}
-	r.past = wire.Past{Base: d.base, Older: d.older, Age: d.baseline.Age, Gap: d.baseline.Gap}
-	if a := d.anchor; a != nil {
-		if r.anchored != a || r.anchorPart != d.part {
-			r.codec.SetAnchor(&r.anchor, d.part, a.words, a.base, a.older)
-			r.anchored, r.anchorPart = a, d.part
+	r.coded = wire.Past{Age: d.baseline.Age, Gap: d.baseline.Gap}
+	r.coded.Base, r.coded.Older = r.past(d)
+	if a := int(d.anchor); a >= 0 {
+		if r.anchored != a || r.anchorPart != int(d.part) {
+			base, older := r.past(&r.rows[a])
+			r.codec.SetAnchor(&r.anchor, int(d.part), r.words(a), base, older)
+			r.anchored, r.anchorPart = a, int(d.part)
 		}
-		r.past.Anchor = &r.anchor
+		r.coded.Anchor = &r.anchor
 	}
-	return r.codec.Read(&r.reader, &row, &r.past)
+	return r.codec.Read(&r.reader, &row, &r.coded)
 }
 
 // publish applies the decoded rows and marks the datagram for acknowledgement.
@@ -259,13 +281,12 @@ func (r *Replica) publish(h wire.StateHeader) {
 		if b := d.baseline; b.Gap != 0 {
 			e.states.name(h.Tick - b.Age - b.Gap)
 		}
-		e.states.keep(h.Tick, r.since(h.Tick, e), d.words, r.span)
-		if h.Tick <= e.tick && !fault.LateRowWins {
+		place := e.states.keep(h.Tick, r.since(h.Tick, e), r.words(i), r.span)
+		if place < 0 || h.Tick <= e.states.tick && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue
 		}
-		e.tick = h.Tick
-		copy(e.row.Words, d.words)
+		e.states.show(place)
 		r.stats.Rows++
 		if f := r.observer.Update; f != nil {
 			f(e)
@@ -279,7 +300,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 // one on, unless a snapshot between the two had no news of e. It was shown at rest
 // then, and the time since the newest frame is all that is left to change it.
 func (r *Replica) since(tick uint32, e *Entity) uint32 {
-	if tick < r.tick || r.before <= e.tick {
+	if tick < r.tick || r.before <= e.states.tick {
 		return 0
 	}
 	return min(r.shown, tick-1)

@@ -100,13 +100,15 @@ func (r *Replica) tellDestroyed(h bulk.Handle, why wire.Reason) {
 }
 
 func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
-	h, row := record.Handle, r.entering[r.entered]
+	h, entering := record.Handle, r.entering[r.entered]
 	r.entered++
 	r.replace(c, h)
+	entering.list[0] = tick
 	e := &Entity{
-		handle: h, kind: record.Kind, entered: r.applied, tick: tick, row: row, load: r.codec.Schema().Load(row.Mask), place: len(r.entities),
+		handle: h, kind: uint16(record.Kind), entered: r.applied, mask: entering.mask,
+		load: uint16(r.codec.Schema().Load(entering.mask)), place: uint32(len(r.entities)),
+		states: history{list: entering.list, tick: tick, room: 1, count: 1, owned: entering.owned},
 	}
-	e.states.keep(tick, 0, row.Words, r.span)
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
 	r.entities = append(r.entities, e)
 	r.stats.Enters++

@@ -14,6 +14,7 @@ import (
 type cell struct {
 	generation uint32       // the newest that was ever heard of
 	state      wire.Verdict // of it; Pending: never heard of
+	foreseen   uint16       // place in Replica.foreseen
 	entity     *Entity      // of it, if Live
 }
 

@@ -1,30 +1,40 @@
 package client
 
 import (
+	"math"
+
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// foreseen is what the records of a message, as far as they were checked, make of a
-// cell.
+// foreseen is what the records of a message, as far as they were checked, make of the
+// cell of a slot.
 type foreseen struct {
+	slot       uint32
 	generation uint32
 	stale      bool
 }
 
-// manyForeseen is how many cells may be foreseen for the map to be used again:
-// clearing a map takes as long as it ever was large.
-const manyForeseen = 256
+// maxForeseen is how many cells may be foreseen, which is more than the records of the
+// longest message.
+const maxForeseen = math.MaxUint16
+
+// entering is what an Enter record says of the state of its entity.
+type entering struct {
+	list  []uint32 // of a history
+	mask  uint32
+	owned bool
+}
 
 // checkRecords finds out whether all records of a message can be applied, and reads
-// the rows of those that will enter into r.entering. Nothing else is changed: a
-// message whose last record is a breach must not have told the game of the first.
+// the rows of those that will enter into r.entering. Nothing else is changed that
+// anybody sees: a message whose last record is a breach must not have told the game of
+// the first.
 func (r *Replica) checkRecords(message wire.Structure) error {
-	r.entering, r.entered = r.entering[:0], 0
-	if r.foreseen == nil || len(r.foreseen) > manyForeseen {
-		r.foreseen = map[uint32]foreseen{}
+	if message.Count > maxForeseen {
+		return protocolError("%d records in one message", message.Count)
 	}
-	clear(r.foreseen)
+	r.entering, r.entered, r.foreseen = r.entering[:0], 0, r.foreseen[:0]
 	for record, err := range message.Records() {
 		if err != nil {
 			return err
@@ -53,26 +63,29 @@ func (r *Replica) checkRecord(record wire.Record) error {
 			return err
 		}
 	}
-	r.foreseen[h.Index()] = foreseen{h.Generation(), record.Op == wire.OpDestroy}
+	c.generation, c.stale = h.Generation(), record.Op == wire.OpDestroy
 	return nil
 }
 
 // foresee is what a slot's cell will be when the records that were checked have been
-// applied.
-func (r *Replica) foresee(slot uint32) foreseen {
-	if f, ok := r.foreseen[slot]; ok {
-		return f
+// applied, until it is asked again. The cell knows where that is noted; what it knows
+// of earlier messages leads to another slot, or nowhere.
+func (r *Replica) foresee(slot uint32) *foreseen {
+	c := r.cells.at(slot)
+	at := int(c.foreseen)
+	if at >= len(r.foreseen) || r.foreseen[at].slot != slot {
+		at = len(r.foreseen)
+		c.foreseen = uint16(at)
+		r.foreseen = append(r.foreseen, foreseen{slot, c.generation, c.state == wire.Stale})
 	}
-	c := r.cells.peek(slot)
-	if c == nil {
-		return foreseen{}
-	}
-	return foreseen{c.generation, c.state == wire.Stale}
+	return &r.foreseen[at]
 }
 
 // readEntering reads the row of an Enter.
 func (r *Replica) readEntering(record wire.Record) error {
-	row := wire.Row{Owned: record.Reason == wire.ReasonOwned && !fault.OwnNothing, Words: make([]uint32, r.codec.Schema().Words())}
+	e := entering{owned: record.Reason == wire.ReasonOwned && !fault.OwnNothing}
+	row := wire.Row{Owned: e.owned}
+	e.list, row.Words = listOf(r.codec.Schema().Words())
 	r.reader.Reset(record.Row)
 	if err := r.codec.Schema().ReadFull(&r.reader, &row); err != nil {
 		return err
@@ -80,6 +93,7 @@ func (r *Replica) readEntering(record wire.Record) error {
 	if err := wire.ExpectEnd(&r.reader); err != nil {
 		return err
 	}
-	r.entering = append(r.entering, row)
+	e.mask = row.Mask
+	r.entering = append(r.entering, e)
 	return nil
 }

@@ -2,12 +2,19 @@ package client
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 )
 
 // StatesOf is how many states are kept of e.
-func StatesOf(e *Entity) int { return len(e.states.ticks) }
+func StatesOf(e *Entity) int { return len(e.states.ticks()) }
+
+// SinceOf is from when on the state of a tick that is kept of e is shown to come about.
+func SinceOf(e *Entity, tick uint32) uint32 { return e.states.since(e.states.find(tick)) }
+
+// ShowUpTo has r know the moment of the newest frame, as Session.Render does.
+func (r *Replica) ShowUpTo(tick uint32) { r.shown = tick }
 
 // KeepFor has r keep the states of so many ticks, as Session.Render does.
 func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
@@ -42,16 +49,14 @@ func (r *Replica) Digest() uint64 {
 		d.add(uint64(slot), uint64(c.generation), uint64(c.state))
 	}
 	for _, e := range r.entities {
-		d.add(uint64(e.handle), uint64(e.kind), uint64(e.entered), uint64(e.tick), uint64(e.row.Mask))
-		if e.row.Owned {
+		d.add(uint64(e.handle), uint64(e.kind), uint64(e.entered), uint64(e.mask))
+		s := &e.states
+		if s.owned {
 			d.add(1)
 		}
-		s := &e.states
-		d.add(uint64(s.named), uint64(s.floor))
-		for _, words := range [][]uint32{e.row.Words, s.ticks, s.since, s.words} {
-			for _, w := range words {
-				d.add(uint64(w))
-			}
+		d.add(uint64(s.tick), uint64(s.named), uint64(s.floor), uint64(s.room), uint64(s.count), uint64(s.newest))
+		for _, w := range s.list {
+			d.add(uint64(w))
 		}
 	}
 	return uint64(d)
@@ -65,3 +70,9 @@ func (d *digest) add(numbers ...uint64) {
 		*d ^= *d >> 29
 	}
 }
+
+// SizeOfEntity and SizeOfCell are in bytes.
+const (
+	SizeOfEntity = unsafe.Sizeof(Entity{})
+	SizeOfCell   = unsafe.Sizeof(cell{})
+)

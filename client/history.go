@@ -7,55 +7,101 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// history is the states of an entity that the server may name as baselines: by
-// tick, in no order. It keeps the newest wire.MaxStates of them, and forgets
-// those before the oldest that the server named, since it never goes back; but
-// one naming later than it could, for the sake of datagrams that were
+// history is the states of an entity: the current one, and those that the server
+// may name as baselines, in no order. It keeps the newest wire.MaxStates of them, and
+// forgets those before the oldest that the server named, since it never goes back;
+// but one naming later than it could, for the sake of datagrams that were
 // overtaken. Where the game shows what lies between states, those of the last
 // span ticks stay too.
+//
+// The states are in one list, so that an entity is one piece of memory more: first
+// the ticks of all, then from when on to show how each comes about, if that is after
+// the one before, then their words.
 type history struct {
-	ticks []uint32
-	since []uint32 // from when on to show how each comes about, if that is after the one before
-	words []uint32 // of all states, one after the other
-	named uint32   // the oldest tick that was named by the newest row, and
-	floor uint32   // by the one that named another before
+	list   []uint32
+	tick   uint32 // of the current state
+	named  uint32 // the oldest tick that was named by the newest row, and
+	floor  uint32 // by the one that named another before
+	room   uint8  // for so many states, of which
+	count  uint8  // there are so many, and
+	newest uint8  // is the place of the current one
+	owned  bool   // the client owns the entity: words that only owners are sent are true
 }
 
-// find returns the words of the state of a tick, or nil.
-func (s *history) find(tick uint32, words int) []uint32 {
-	if i := slices.Index(s.ticks, tick); i >= 0 {
-		return s.words[i*words : (i+1)*words]
-	}
-	return nil
+// roomToMove is for how many states there is room when an entity has more than the
+// one that it entered with. Most never do: they sleep.
+const roomToMove = 4
+
+// listOf makes the list of a single state, and returns its words to be filled in.
+func listOf(words int) (list, state []uint32) {
+	list = make([]uint32, 2+words)
+	return list, list[2:]
 }
 
-// touch reads some of what find and keep need.
-func (s *history) touch() uint32 { return first(s.ticks) + first(s.since) }
+// ticks are those of the states, by place.
+func (s *history) ticks() []uint32 { return s.list[:s.count] }
 
-// keep adds the state of a tick, which is shown to come about from since on.
-func (s *history) keep(tick, since uint32, words []uint32, span uint32) {
-	if tick < s.floor || slices.Contains(s.ticks, tick) {
-		return
+// since is from when on to show how the state at place i comes about.
+func (s *history) since(i int) uint32 { return s.list[int(s.room)+i] }
+
+// words are those of the state at place i, of which each has so many.
+func (s *history) words(i, words int) []uint32 {
+	from := 2*int(s.room) + i*words
+	return s.list[from : from+words : from+words]
+}
+
+// current is the words of the current state.
+func (s *history) current() []uint32 {
+	return s.words(int(s.newest), len(s.list)/int(s.room)-2)
+}
+
+// find returns the place of the state of a tick, or -1.
+func (s *history) find(tick uint32) int { return slices.Index(s.ticks(), tick) }
+
+// keep adds the state of a tick, which is shown to come about from since on. It
+// returns its place, or -1 if it is known already or would be of no use; one that is
+// newer than all others never is.
+func (s *history) keep(tick, since uint32, words []uint32, span uint32) int {
+	if tick < s.floor {
+		return -1
 	}
+	ticks := s.ticks()
 	place := 0
-	for i, t := range s.ticks {
-		if t < s.ticks[place] {
+	for i, t := range ticks {
+		if t == tick {
+			return -1
+		}
+		if t < ticks[place] {
 			place = i
 		}
 	}
 	switch {
-	case len(s.ticks) > 0 && s.ticks[place] < s.floor && s.ticks[place]+span < tick:
-	case len(s.ticks) < wire.MaxStates && !(fault.ForgetStates && len(s.ticks) == 1):
-		place = len(s.ticks)
-		s.ticks = append(s.ticks, 0)
-		s.since = append(s.since, 0)
-		s.words = append(s.words, words...)
-	case tick < s.ticks[place]:
-		return
+	case ticks[place] < s.floor && ticks[place]+span < tick:
+	case len(ticks) < wire.MaxStates && !(fault.ForgetStates && len(ticks) == 1):
+		if place = len(ticks); place == int(s.room) {
+			s.grow(len(words))
+		}
+		s.count++
+	case tick < ticks[place]:
+		return -1
 	}
-	s.ticks[place], s.since[place] = tick, since
-	copy(s.words[place*len(words):], words)
+	s.list[place], s.list[int(s.room)+place] = tick, since
+	copy(s.words(place, len(words)), words)
+	return place
 }
+
+// grow makes room for more states of so many words.
+func (s *history) grow(words int) {
+	from, to := int(s.room), min(max(2*int(s.room), roomToMove), wire.MaxStates)
+	list := make([]uint32, to*(2+words))
+	copy(list, s.list[:from])
+	copy(list[to:], s.list[from:2*from])
+	copy(list[2*to:], s.list[2*from:])
+	s.list, s.room = list, uint8(to)
+}
+
+// show makes the state at a place the current one.
+func (s *history) show(place int) { s.newest, s.tick = uint8(place), s.list[place] }
 
 // name notes that the server took the state of a tick for the older of two.
 func (s *history) name(tick uint32) {
@@ -68,13 +114,14 @@ func (s *history) name(tick uint32) {
 // the oldest that is. -1: there is none.
 func (s *history) around(moment float64) (before, after int) {
 	before, after = -1, -1
+	ticks := s.ticks()
 	whole := uint32(max(moment, 0))
-	for i, t := range s.ticks {
+	for i, t := range ticks {
 		if t <= whole {
-			if before < 0 || t > s.ticks[before] {
+			if before < 0 || t > ticks[before] {
 				before = i
 			}
-		} else if after < 0 || t < s.ticks[after] {
+		} else if after < 0 || t < ticks[after] {
 			after = i
 		}
 	}
@@ -84,8 +131,9 @@ func (s *history) around(moment float64) (before, after int) {
 // preceding finds the newest state before that at place i, or -1.
 func (s *history) preceding(i int) int {
 	found := -1
-	for j, t := range s.ticks {
-		if t < s.ticks[i] && (found < 0 || t > s.ticks[found]) {
+	ticks := s.ticks()
+	for j, t := range ticks {
+		if t < ticks[i] && (found < 0 || t > ticks[found]) {
 			found = j
 		}
 	}

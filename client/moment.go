@@ -32,21 +32,15 @@ const maxGuess = 0.25
 // predict=linear go on as they did, for a quarter second at most.
 func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	var v T
-	if e.row.Mask>>c.number&1 == 0 {
+	if e.mask>>c.number&1 == 0 {
 		return v, false
 	}
 	from, to, ratio := e.states.at(m)
-	if from < 0 {
-		return c.Get(e)
-	}
-	words := len(e.row.Words)
-	spec := &c.spec
-	a := e.states.words[from*words+spec.Offset:][:spec.Words]
-	b := e.states.words[to*words+spec.Offset:][:spec.Words]
-	if c.jumps != nil && ratio > 0 && c.jumped(e, a, b, e.states.ticks[to]-e.states.ticks[from]) {
+	a, b := c.words(e, from), c.words(e, to)
+	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.jumped(e, a, b, ticks[to]-ticks[from]) {
 		ratio = min(float64(int(ratio)), 1) // the one state until the other is reached
 	}
-	c.schema.Blend(c.number, e.row.Owned, a, b, ratio, unsafe.Pointer(&v))
+	c.schema.Blend(c.number, e.states.owned, a, b, ratio, unsafe.Pointer(&v))
 	return v, true
 }
 
@@ -67,7 +61,7 @@ func (c *Component[T]) jumped(e *Entity, from, to []uint32, ticks uint32) bool {
 }
 
 // at finds the two states that a moment is shown from, and how far it lies from
-// the one (0) to the other (1). from is -1 if no state is kept.
+// the one (0) to the other (1).
 func (s *history) at(m Moment) (from, to int, ratio float64) {
 	from, to = s.around(m.Tick)
 	switch {
@@ -76,18 +70,20 @@ func (s *history) at(m Moment) (from, to int, ratio float64) {
 	case to < 0:
 		return s.beyond(from, m)
 	}
-	first, last := float64(s.ticks[from]), float64(s.ticks[to])
-	first = max(first, float64(s.since[to]))
+	ticks := s.ticks()
+	first, last := float64(ticks[from]), float64(ticks[to])
+	first = max(first, float64(s.since(to)))
 	return from, to, max(m.Tick-first, 0) / (last - first)
 }
 
 // beyond goes on from the newest state, at place last, while newer snapshots
 // fail to come.
 func (s *history) beyond(last int, m Moment) (from, to int, ratio float64) {
+	ticks := s.ticks()
 	from = s.preceding(last)
-	if from < 0 || s.ticks[last] < m.newest || m.Tick <= float64(s.ticks[last]) {
+	if from < 0 || ticks[last] < m.newest || m.Tick <= float64(ticks[last]) {
 		return last, last, 0
 	}
-	gap := float64(s.ticks[last] - s.ticks[from])
-	return from, last, 1 + min(m.Tick-float64(s.ticks[last]), m.guess)/gap
+	gap := float64(ticks[last] - ticks[from])
+	return from, last, 1 + min(m.Tick-float64(ticks[last]), m.guess)/gap
 }

@@ -168,6 +168,31 @@ func TestStatesForFrames(t *testing.T) {
 	require.Equal(t, wire.MaxStates, states(1000))
 }
 
+// What is known of how a state comes about stays when more states are kept than there
+// was room for.
+func TestSinceIsKept(t *testing.T) {
+	const slept, states = 5, wire.MaxStates - 2
+	p := newPeer(t, 1, 100)
+	p.replica.KeepFor(1000)
+	p.send(p.enter(h(5, 1), 7), p.enter(h(6, 1), 7))
+	for seq := uint32(1); seq < states; seq++ {
+		tick := 100 + seq
+		p.replica.ShowUpTo(tick - 2)
+		updates := []update{{h: h(5, 1), age: whole, now: seq}, {h: h(6, 1), age: whole, now: seq}}
+		if seq < slept {
+			updates = updates[1:]
+		}
+		p.apply(client.Applied, p.state(seq, 2, updates...))
+		for other := uint32(slept); other <= seq; other++ {
+			want := uint32(0)
+			if other == slept {
+				want = 100 + slept - 2
+			}
+			require.Equal(t, want, client.SinceOf(p.replica.Entity(h(5, 1)), 100+other), "state %d after %d", other, seq)
+		}
+	}
+}
+
 func TestAtAllocatesNothing(t *testing.T) {
 	s := newStudio(t, 3, near, near)
 	s.play(time.Second)

@@ -42,15 +42,15 @@ type Replica struct {
 	held       []heldDatagram
 	rows       []decodedRow // of the datagram being read
 	arena      []uint32     // their words
-	past       wire.Past
-	anchor     wire.Anchor // of
-	anchored   *decodedRow // this row, in
-	anchorPart int         // this component
+	coded      wire.Past    // what a row is coded from
+	anchor     wire.Anchor  // of
+	anchored   int          // the row at this place, in
+	anchorPart int          // this component
 	reader     wire.BitReader
-	warmed     uint32              // a sum of words, so that they are read
-	entering   []wire.Row          // those of the Structure message that is applied, of which
-	entered    int                 // so many have been, and
-	foreseen   map[uint32]foreseen // what it makes of the cells, by slot
+	warmed     uint32     // a sum of words, so that they are read
+	entering   []entering // of the Structure message that is applied, of which
+	entered    int        // so many have been, and
+	foreseen   []foreseen // what it makes of the cells
 	stats      ReplicaStats
 }
 

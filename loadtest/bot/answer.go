@@ -36,7 +36,7 @@ func (o *oracle) probed(h bulk.Handle, a answer) {
 		o.confuse(h, a.identity, "B3: %v is resolved as %v", fate, a.verdict)
 		return
 	}
-	if m := o.known[h]; m != nil && a.present && a.identity != m.identity {
+	if m := o.find(h); m != nil && a.present && a.identity != m.identity {
 		o.confuse(h, a.identity, "B4: resolves to an entity of another identity")
 	}
 }
@@ -77,7 +77,7 @@ func (o *oracle) answered(h bulk.Handle, code wire.Code, verdict wire.Verdict, s
 	if !sure || fate.verdictOf() == claim {
 		return
 	}
-	m := o.known[h]
+	m := o.find(h)
 	switch {
 	case claim == wire.Stale && m == nil:
 		// It was somebody else's, and this client was never told.

@@ -58,11 +58,11 @@ func (b *bot) choose(question int) bulk.Handle {
 // draw picks a remembered handle of that fate; one of any fate for
 // toldNothing. It is 0 if there is none, or none was hit.
 func (o *oracle) draw(want told, dice func(int) int) bulk.Handle {
-	if len(o.order) == 0 {
+	if len(o.known) == 0 {
 		return 0
 	}
 	for range searches {
-		m := o.order[dice(len(o.order))]
+		m := &o.known[dice(len(o.known))]
 		if want == toldNothing || o.fate(m) == want {
 			return m.handle
 		}
@@ -93,7 +93,7 @@ func (b *bot) poke(now time.Time) error {
 	b.poked++
 	h := b.choose(b.poked)
 	var args []byte
-	if m := b.oracle.known[h]; m != nil && m.identity != 0 {
+	if m := b.oracle.find(h); m != nil && m.identity != 0 {
 		args = pokeArgs(m.identity)
 	}
 	asked, err := b.client.Command(pokeName, h, args)

@@ -3,7 +3,7 @@ package bot
 import "time"
 
 const (
-	// rememberedHandles bounds the memory of a bot, at about 150 bytes each.
+	// rememberedHandles bounds the memory of a bot, at about 90 bytes each.
 	// Where a hundred entities a second come and go, it reaches back over a
 	// minute. What is shown at present is never forgotten.
 	rememberedHandles = 1 << 13

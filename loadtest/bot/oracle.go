@@ -32,17 +32,17 @@ type memory struct {
 // oracle remembers what one bot was told and holds every answer against it. It
 // knows nothing of the replica: what goes in is what was told and answered.
 type oracle struct {
-	bot    int
-	floor  uint32 // the Welcome's: lower generations were never issued
-	slots  uint32 // the Welcome's: nor were indices from here on
-	tick   uint32 // the newest seen; for the record only
-	known  map[bulk.Handle]*memory
-	owner  map[uint64]bulk.Handle // identity -> the handle that it was seen under
-	newest map[uint32]uint32      // slot -> newest generation heard of
-	order  []*memory              // all of known, as a ring from the oldest
-	oldest int                    // in order, once it is full
-	limit  int
-	doubts []doubt
+	bot     int
+	floor   uint32                 // the Welcome's: lower generations were never issued
+	slots   uint32                 // the Welcome's: nor were indices from here on
+	tick    uint32                 // the newest seen; for the record only
+	known   []memory               // of all handles that are remembered, as a ring from the oldest
+	oldest  int                    // in known, once it is full
+	limit   int                    // of known
+	tenants tenants                // the newest ones, and where they are in known
+	former  map[bulk.Handle]uint32 // where all others are in known
+	owner   map[uint64]bulk.Handle // identity -> the handle that it was seen under
+	doubts  []doubt
 
 	forgotten  uint64
 	confusions uint64
@@ -59,8 +59,22 @@ type doubt struct {
 func newOracle(bot, limit int, floor, slots uint32) *oracle {
 	return &oracle{
 		bot: bot, limit: limit, floor: floor, slots: slots,
-		known: map[bulk.Handle]*memory{}, owner: map[uint64]bulk.Handle{}, newest: map[uint32]uint32{},
+		former: map[bulk.Handle]uint32{}, owner: map[uint64]bulk.Handle{},
 	}
+}
+
+// find returns what is remembered of h, or nil. It is valid until more is.
+func (o *oracle) find(h bulk.Handle) *memory {
+	t := o.tenants.of(h.Index())
+	switch g := h.Generation(); {
+	case g == t.generation && t.memory != 0:
+		return &o.known[t.memory-1]
+	case g < t.generation:
+		if place, ok := o.former[h]; ok {
+			return &o.known[place]
+		}
+	}
+	return nil
 }
 
 func (o *oracle) confuse(h bulk.Handle, seen uint64, format string, args ...any) {
@@ -69,7 +83,7 @@ func (o *oracle) confuse(h bulk.Handle, seen uint64, format string, args ...any)
 		return
 	}
 	c := Confusion{Bot: o.bot, Tick: o.tick, Handle: h, Seen: seen, What: fmt.Sprintf(format, args...)}
-	if m := o.known[h]; m != nil {
+	if m := o.find(h); m != nil {
 		c.Remembered = m.identity
 	}
 	o.recorded = append(o.recorded, c)
@@ -77,10 +91,10 @@ func (o *oracle) confuse(h bulk.Handle, seen uint64, format string, args ...any)
 
 // entered: h is shown, with that identity.
 func (o *oracle) entered(h bulk.Handle, identity uint64) {
-	m := o.known[h]
+	m := o.find(h)
 	switch {
 	case m == nil:
-		if newest := o.newest[h.Index()]; newest > h.Generation() {
+		if newest := o.tenants.of(h.Index()).generation; newest > h.Generation() {
 			o.confuse(h, identity, "B2: shown after generation %d of its slot", newest)
 		}
 		m = o.remember(h)
@@ -95,7 +109,7 @@ func (o *oracle) entered(h bulk.Handle, identity uint64) {
 
 // updated: newer state of h was applied, in a row with that identity.
 func (o *oracle) updated(h bulk.Handle, identity uint64) {
-	m := o.known[h]
+	m := o.find(h)
 	if m == nil {
 		o.confuse(h, identity, "B3: updated and never shown")
 		return
@@ -108,7 +122,7 @@ func (o *oracle) updated(h bulk.Handle, identity uint64) {
 
 // left: h went out of view.
 func (o *oracle) left(h bulk.Handle) {
-	m := o.known[h]
+	m := o.find(h)
 	if m == nil || o.fate(m) != toldShown {
 		o.confuse(h, 0, "B3: left while %v", o.fate(m))
 		return
@@ -118,7 +132,7 @@ func (o *oracle) left(h bulk.Handle) {
 
 // destroyed: h is gone for good.
 func (o *oracle) destroyed(h bulk.Handle) {
-	m := o.known[h]
+	m := o.find(h)
 	if m == nil {
 		m = o.remember(h)
 	}
@@ -141,30 +155,48 @@ func (o *oracle) identify(m *memory, identity uint64) {
 	}
 }
 
-// remember makes a memory of h, in place of the oldest that is not shown.
+// remember makes a memory of h.
 func (o *oracle) remember(h bulk.Handle) *memory {
-	m := &memory{handle: h}
-	o.known[h] = m
-	o.newest[h.Index()] = max(o.newest[h.Index()], h.Generation())
-	if len(o.order) < o.limit {
-		o.order = append(o.order, m)
-		return m
-	}
-	for range o.order {
-		place := o.oldest
-		o.oldest = (o.oldest + 1) % len(o.order)
-		if old := o.order[place]; o.fate(old) != toldShown {
-			o.forget(old)
-			o.order[place] = m
-			return m
+	t := o.tenants.at(h.Index())
+	if h.Generation() > t.generation {
+		if t.memory != 0 {
+			o.former[o.known[t.memory-1].handle] = t.memory - 1
 		}
+		*t = tenant{generation: h.Generation()}
 	}
-	o.order = append(o.order, m) // more is shown than the limit holds
-	return m
+	place := o.room()
+	o.known[place] = memory{handle: h}
+	if h.Generation() == t.generation {
+		t.memory = uint32(place) + 1
+	} else {
+		o.former[h] = uint32(place)
+	}
+	return &o.known[place]
+}
+
+// room is a place for a memory: that of the oldest that is not shown, if there are as
+// many as may be.
+func (o *oracle) room() int {
+	if len(o.known) >= o.limit {
+		for range o.known {
+			place := o.oldest
+			o.oldest = (o.oldest + 1) % len(o.known)
+			if m := &o.known[place]; o.fate(m) != toldShown {
+				o.forget(m)
+				return place
+			}
+		}
+	} // or more is shown than the limit holds
+	o.known = append(o.known, memory{})
+	return len(o.known) - 1
 }
 
 func (o *oracle) forget(m *memory) {
-	delete(o.known, m.handle)
+	if t := o.tenants.at(m.handle.Index()); m.handle.Generation() == t.generation {
+		t.memory = 0
+	} else {
+		delete(o.former, m.handle)
+	}
 	if o.owner[m.identity] == m.handle {
 		delete(o.owner, m.identity)
 	}
@@ -176,7 +208,7 @@ func (o *oracle) fate(m *memory) told {
 	switch {
 	case m == nil:
 		return toldNothing
-	case o.newest[m.handle.Index()] > m.handle.Generation():
+	case o.tenants.of(m.handle.Index()).generation > m.handle.Generation():
 		return toldDestroyed
 	}
 	return m.told
@@ -185,10 +217,10 @@ func (o *oracle) fate(m *memory) told {
 // fateOf is fate for any handle at all. sure is false for one that may have
 // been forgotten: nothing can be said of it then.
 func (o *oracle) fateOf(h bulk.Handle) (fate told, sure bool) {
-	if m := o.known[h]; m != nil {
+	if m := o.find(h); m != nil {
 		return o.fate(m), true
 	}
-	switch newest := o.newest[h.Index()]; {
+	switch newest := o.tenants.of(h.Index()).generation; {
 	case newest == h.Generation():
 		return toldNothing, newest == 0
 	case newest > h.Generation():

@@ -196,6 +196,55 @@ func TestOracleForgets(t *testing.T) {
 	require.GreaterOrEqual(t, len(o.known), 22)
 }
 
+// TestOracleFinds: whatever it was told, in whichever order, it finds each handle that
+// it remembers, and no other, and knows the newest generation of each slot.
+func TestOracleFinds(t *testing.T) {
+	const slots, generations = 2 * tenantPage, 5
+	random := rand.New(rand.NewPCG(1, 2))
+	o := newOracle(0, 64, 1, slots)
+	newest := map[uint32]uint32{}
+	for step := range 4000 {
+		h := bulk.NewHandle(random.Uint32N(slots), 2*random.Uint32N(generations)+1)
+		heard := o.find(h) != nil
+		switch random.IntN(4) {
+		case 0:
+			o.left(h)
+		case 1:
+			o.updated(h, uint64(h))
+		case 2:
+			o.entered(h, uint64(h))
+			heard = true
+		default:
+			o.destroyed(h)
+			heard = true
+		}
+		if heard {
+			newest[h.Index()] = max(newest[h.Index()], h.Generation())
+		}
+		if step%20 != 0 {
+			continue
+		}
+		remembered := map[bulk.Handle]*memory{}
+		for i := range o.known {
+			remembered[o.known[i].handle] = &o.known[i]
+		}
+		require.Len(t, remembered, len(o.known), "each once")
+		former := 0
+		for slot := range uint32(slots) {
+			require.Equal(t, newest[slot], o.tenants.of(slot).generation)
+			for g := range uint32(2*generations + 2) {
+				h := bulk.NewHandle(slot, g)
+				require.Same(t, remembered[h], o.find(h))
+				if remembered[h] != nil && g != newest[slot] {
+					former++
+				}
+			}
+		}
+		require.Len(t, o.former, former)
+	}
+	require.NotZero(t, o.forgotten)
+}
+
 // TestOracleDraws: the dice find what there is.
 func TestOracleDraws(t *testing.T) {
 	o := freshOracle()

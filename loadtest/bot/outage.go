@@ -102,12 +102,8 @@ func (b *bot) forget(floor, slots uint32) {
 // precedes says whether all handles that the oracle has heard of are below a
 // floor: of a run before it.
 func (o *oracle) precedes(floor uint32) bool {
-	for _, generation := range o.newest {
-		if generation >= floor {
-			return false
-		}
-	}
-	return true
+	highest := o.tenants.highest()
+	return highest == 0 || highest < floor
 }
 
 // restart is another run of the world, which goes on above a floor: every handle
@@ -115,8 +111,8 @@ func (o *oracle) precedes(floor uint32) bool {
 // handle.
 func (o *oracle) restart(floor, slots uint32) {
 	o.floor, o.slots = floor, slots
-	for _, m := range o.known {
-		m.told = toldDestroyed
+	for i := range o.known {
+		o.known[i].told = toldDestroyed
 	}
 	clear(o.owner)
 	o.doubts = o.doubts[:0]

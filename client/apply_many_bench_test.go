@@ -1,0 +1,263 @@
+package client_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// identity is what bots know entities by.
+type identity struct {
+	Value uint64
+	Mark  uint16 `net:"always"`
+}
+
+// crowd is the server's half of a busy view: entities that move or sleep, come and
+// go, and are known by what was sent of them.
+type crowd struct {
+	schema    *wire.Schema
+	codec     *wire.Codec
+	random    *rand.Rand
+	tick      uint32
+	seq       uint32
+	structure uint32
+	shown     []*crowded
+	hidden    []bulk.Handle
+	newest    [crowdSlots]uint32 // generations
+	used      [crowdSlots]bool
+}
+
+// crowded is an entity of a crowd.
+type crowded struct {
+	h      bulk.Handle
+	sleeps bool
+	body   wire.Body
+	words  []uint32
+	sent   []sentState
+}
+
+type sentState struct {
+	tick  uint32
+	words []uint32
+}
+
+const (
+	crowdSlots    = 4000
+	crowdShown    = 370
+	crowdRows     = 200 // in a snapshot
+	crowdInterval = 3   // ticks between snapshots
+	crowdLag      = 2   // snapshots that are not acknowledged yet
+)
+
+func newCrowd(b *testing.B) *crowd {
+	c := &crowd{schema: wire.NewSchema(), random: rand.New(rand.NewPCG(1, 2)), tick: 100}
+	require.NoError(b, wire.AddComponent[wire.Body](c.schema, "body"))
+	require.NoError(b, wire.AddComponent[identity](c.schema, "identity"))
+	c.codec = wire.NewCodec(c.schema, wire.DefaultTables())
+	return c
+}
+
+// enter has n more entities come into view, every fourth of which sleeps.
+func (c *crowd) enter(message []byte, n int) []byte {
+	var w wire.BitWriter
+	for range n {
+		slot := c.random.Uint32N(crowdSlots)
+		for c.used[slot] {
+			slot = c.random.Uint32N(crowdSlots)
+		}
+		c.used[slot] = true
+		c.newest[slot] = max(c.newest[slot]+2, 1) | 1
+		e := &crowded{h: bulk.NewHandle(slot, c.newest[slot]), sleeps: c.random.IntN(4) == 0, words: make([]uint32, c.schema.Words())}
+		for axis := range 3 {
+			e.body.Position[axis], e.body.Velocity[axis] = 100*c.random.Float32(), 6*c.random.Float32()-3
+		}
+		id := identity{Value: uint64(e.h), Mark: uint16(slot)}
+		c.schema.Quantise(0, unsafe.Pointer(&e.body), e.words)
+		c.schema.Quantise(1, unsafe.Pointer(&id), e.words[c.schema.Component(1).Offset:])
+		e.sent = []sentState{{c.tick, slices.Clone(e.words)}}
+		w.Reset(nil)
+		c.schema.AppendFull(&w, wire.Row{Mask: 3, Words: e.words})
+		message = wire.AppendRecord(message, wire.Record{Op: wire.OpEnter, Handle: e.h, Row: w.Bytes()})
+		c.shown = append(c.shown, e)
+		c.structure++
+	}
+	return message
+}
+
+// exit has one that is in view leave it, or die.
+func (c *crowd) exit(message []byte, dies bool) []byte {
+	i := c.random.IntN(len(c.shown))
+	h := c.shown[i].h
+	c.shown = slices.Delete(c.shown, i, i+1)
+	c.structure++
+	if dies {
+		c.used[h.Index()] = false
+		return wire.AppendRecord(message, destroy(h))
+	}
+	c.hidden = append(c.hidden, h)
+	return wire.AppendRecord(message, leave(h))
+}
+
+// change is a Structure message of 37 records: 8 die in view, 7 leave, 7 die out of
+// view, 15 come.
+func (c *crowd) change() []byte {
+	message := wire.AppendStructureHeader(nil, c.structure+1, c.tick)
+	for i := range 15 {
+		message = c.exit(message, i < 8)
+	}
+	for range 7 {
+		i := c.random.IntN(len(c.hidden))
+		c.used[c.hidden[i].Index()] = false
+		message = wire.AppendRecord(message, destroy(c.hidden[i]))
+		c.hidden = slices.Delete(c.hidden, i, i+1)
+		c.structure++
+	}
+	return c.enter(message, 15)
+}
+
+// move is a tick of the crowd's, and the rows that are sent of it, by slots.
+func (c *crowd) move() []*crowded {
+	var moved []*crowded
+	for _, e := range c.shown {
+		if e.sleeps || e.sent[len(e.sent)-1].tick == c.tick {
+			continue
+		}
+		for axis := range 3 {
+			e.body.Velocity[axis] += c.random.Float32()/2 - 0.25
+			e.body.Position[axis] += crowdInterval * e.body.Velocity[axis] / 60
+		}
+		c.schema.Quantise(0, unsafe.Pointer(&e.body), e.words)
+		moved = append(moved, e)
+	}
+	c.random.Shuffle(len(moved), func(i, j int) { moved[i], moved[j] = moved[j], moved[i] })
+	moved = moved[:crowdRows]
+	slices.SortFunc(moved, func(a, b *crowded) int { return int(a.h.Index()) - int(b.h.Index()) })
+	return moved
+}
+
+// datagram codes rows against the newest states that are acknowledged.
+func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
+	c.seq++
+	var fold uint64
+	for _, e := range rows {
+		fold = wire.Fold(fold, e.h)
+	}
+	var w wire.BitWriter
+	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
+		Seq: c.seq, Tick: c.tick, Structure: c.structure, Fold: wire.Fold16(fold), Rows: len(rows),
+	}))
+	coding := wire.RowCoding{Usual: wire.Baseline{Age: crowdLag * crowdInterval, Gap: crowdInterval}, SkipBits: 3}
+	wire.AppendRowCoding(&w, coding)
+	pasts := make([]wire.Past, len(rows))
+	next := uint32(0)
+	for i, e := range rows {
+		at := len(e.sent) - 1
+		for at > 0 && e.sent[at].tick+crowdLag*crowdInterval > c.tick {
+			at--
+		}
+		p := &pasts[i]
+		if e.sent[at].tick < c.tick {
+			p.Base, p.Age = e.sent[at].words, c.tick-e.sent[at].tick
+			if at > 0 {
+				p.Older, p.Gap = e.sent[at-1].words, e.sent[at].tick-e.sent[at-1].tick
+				e.sent = slices.Delete(e.sent, 0, at-1)
+			}
+		}
+		wire.AppendRowHeader(&w, coding, e.h.Index()-next, wire.Baseline{Age: p.Age, Gap: p.Gap})
+		next = e.h.Index() + 1
+	}
+	for i, e := range rows {
+		past := &pasts[i]
+		if past.Age == 0 {
+			past = nil
+		}
+		c.codec.Append(&w, wire.Row{Mask: 3, Words: e.words}, past)
+		e.sent = append(e.sent, sentState{c.tick, slices.Clone(e.words)})
+	}
+	require.LessOrEqual(b, len(w.Bytes()), wire.MaxDatagram)
+	return w.Bytes()
+}
+
+// BenchmarkReplicasInTurns is what a process of bots pays for a snapshot: 500
+// replicas, each of which finds its memory cold, since all others had their turn in
+// between. A snapshot is 200 rows of 370 entities, in two datagrams, and 37 records of
+// structure. Reported are the least and the median of rounds, by snapshots.
+func BenchmarkReplicasInTurns(b *testing.B) {
+	const replicas, warm = 500, 20
+	c := newCrowd(b)
+	identities, err := client.ComponentOf[identity](c.schema, "identity")
+	require.NoError(b, err)
+	var sum uint64
+	look := func(e *client.Entity) {
+		v, _ := identities.Get(e)
+		sum += v.Value + uint64(v.Mark)
+	}
+	all := make([]*client.Replica, replicas)
+	first := c.enter(wire.AppendStructureHeader(nil, 1, c.tick), crowdShown)
+	for i := range all {
+		all[i] = client.NewReplica(c.codec, 1, crowdSlots, client.Observer{Enter: look, Update: look})
+		require.NoError(b, all[i].ApplyStructure(first))
+	}
+	for len(c.hidden) < 100 {
+		message := wire.AppendStructureHeader(nil, c.structure+1, c.tick)
+		message = c.enter(c.exit(message, false), 1)
+		for _, r := range all {
+			require.NoError(b, r.ApplyStructure(message))
+		}
+	}
+
+	var message []byte
+	var datagrams [2][]byte
+	next := func() {
+		c.tick += crowdInterval
+		message = c.change()
+		rows := c.move()
+		datagrams[0], datagrams[1] = c.datagram(b, rows[:crowdRows/2]), c.datagram(b, rows[crowdRows/2:])
+	}
+	turn := func(r *client.Replica) {
+		if err := r.ApplyStructure(message); err != nil {
+			b.Fatal(err)
+		}
+		for _, d := range datagrams {
+			if outcome, err := r.ApplyState(d); err != nil || outcome != client.Applied {
+				b.Fatal(outcome, err)
+			}
+		}
+	}
+	for range warm {
+		next()
+		for _, r := range all {
+			turn(r)
+		}
+	}
+
+	var rounds []time.Duration
+	began, at := time.Now(), replicas
+	for b.Loop() {
+		if at == replicas {
+			b.StopTimer()
+			next()
+			began, at = time.Now(), 0
+			b.StartTimer()
+		}
+		turn(all[at])
+		if at++; at == replicas {
+			rounds = append(rounds, time.Since(began))
+		}
+	}
+	if len(rounds) == 0 {
+		return
+	}
+	slices.Sort(rounds)
+	b.ReportMetric(rounds[0].Seconds()*1e6/replicas, "us/least")
+	b.ReportMetric(rounds[len(rounds)/2].Seconds()*1e6/replicas, "us/median")
+	b.ReportAllocs()
+}
