@@ -164,12 +164,15 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 			return false
 		}
 	}
+	n := r.codec.Schema().Words()
 	for i := range r.rows {
-		base, older := r.past(&r.rows[i])
+		base, older := r.rows[i].past(n)
 		r.warmed += first(base) + first(older)
 	}
-	for i := range r.rows {
-		r.findAnchor(&r.rows[i])
+	if r.codec.Schema().Carries() {
+		for i := range r.rows {
+			r.findAnchor(&r.rows[i])
+		}
 	}
 	return true
 }
@@ -182,12 +185,12 @@ func first(words []uint32) uint32 {
 	return words[0]
 }
 
-// past is the words of the states that a row is coded from, or nil.
-func (r *Replica) past(d *decodedRow) (base, older []uint32) {
-	n := r.codec.Schema().Words()
-	if d.baseline.Age != 0 {
-		base = d.entity.states.words(int(d.base), n)
+// past is the words, n each, of the states that a row is coded from, or nil.
+func (d *decodedRow) past(n int) (base, older []uint32) {
+	if d.baseline.Age == 0 {
+		return nil, nil
 	}
+	base = d.entity.states.words(int(d.base), n)
 	if d.baseline.Gap != 0 {
 		older = d.entity.states.words(int(d.older), n)
 	}
@@ -208,8 +211,8 @@ func (r *Replica) findAnchor(d *decodedRow) {
 	if h == 0 {
 		return
 	}
-	i, ok := slices.BinarySearchFunc(r.rows, h.Index(), func(d decodedRow, slot uint32) int { return cmp.Compare(d.slot, slot) })
-	if !ok {
+	i := r.rowOf(h.Index())
+	if i == len(r.rows) {
 		return
 	}
 	anchor := &r.rows[i]
@@ -221,14 +224,27 @@ func (r *Replica) findAnchor(d *decodedRow) {
 	}
 }
 
+// rowOf is the place of the first row that is not of a slot below.
+func (r *Replica) rowOf(slot uint32) int {
+	from, to := 0, len(r.rows)
+	for from < to {
+		if i := (from + to) / 2; r.rows[i].slot < slot {
+			from = i + 1
+		} else {
+			to = i
+		}
+	}
+	return from
+}
+
 // parent is the handle that the entity of d named as its parent in its
 // baseline, and in which component.
 func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
 	if d.baseline.Age == 0 {
 		return 0, 0
 	}
-	base, _ := r.past(d)
-	return r.codec.Schema().Parent(wire.Row{Mask: d.entity.mask, Words: base})
+	s := r.codec.Schema()
+	return s.Parent(wire.Row{Mask: d.entity.mask, Words: d.entity.states.words(int(d.base), s.Words())})
 }
 
 // decode reads all rows into scratch: first those that have no anchor, then the
@@ -251,16 +267,16 @@ func (r *Replica) decode() error {
 }
 
 func (r *Replica) decodeRow(i int) error {
-	d := &r.rows[i]
+	d, n := &r.rows[i], r.codec.Schema().Words()
 	row := wire.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Words: r.words(i)}
 	if d.baseline.Age == 0 {
 		return r.codec.Read(&r.reader, &row, nil)
 	}
 	r.coded = wire.Past{Age: d.baseline.Age, Gap: d.baseline.Gap}
-	r.coded.Base, r.coded.Older = r.past(d)
+	r.coded.Base, r.coded.Older = d.past(n)
 	if a := int(d.anchor); a >= 0 {
 		if r.anchored != a || r.anchorPart != int(d.part) {
-			base, older := r.past(&r.rows[a])
+			base, older := r.rows[a].past(n)
 			r.codec.SetAnchor(&r.anchor, int(d.part), r.words(a), base, older)
 			r.anchored, r.anchorPart = a, int(d.part)
 		}

@@ -203,12 +203,13 @@ func (o *oracle) forget(m *memory) {
 	o.forgotten++
 }
 
-// fate is what was told of m, or follows from a later tenant of its slot.
+// fate is what was told of m, or follows from a later tenant of its slot, at whom it
+// looks only if that says more.
 func (o *oracle) fate(m *memory) told {
 	switch {
 	case m == nil:
 		return toldNothing
-	case o.tenants.of(m.handle.Index()).generation > m.handle.Generation():
+	case m.told != toldDestroyed && o.tenants.of(m.handle.Index()).generation > m.handle.Generation():
 		return toldDestroyed
 	}
 	return m.told

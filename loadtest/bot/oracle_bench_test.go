@@ -72,7 +72,8 @@ func (c *troupe) next() (n news) {
 	return n
 }
 
-func (o *oracle) hear(n *news) {
+// hear tells o the news, and has it choose whom to ask about.
+func (o *oracle) hear(n *news, dice func(int) int) {
 	for _, h := range n.left {
 		o.left(h)
 	}
@@ -84,6 +85,9 @@ func (o *oracle) hear(n *news) {
 	}
 	for _, h := range n.updated {
 		o.updated(h, uint64(h))
+	}
+	for i := range probesPerUpdate {
+		o.draw(told(i%4), dice)
 	}
 }
 
@@ -98,12 +102,12 @@ func BenchmarkOraclesInTurns(b *testing.B) {
 	begin := news{entered: c.enter(370)}
 	for i := range all {
 		all[i] = newOracle(i, rememberedHandles, 1, uint32(len(c.used)))
-		all[i].hear(&begin)
+		all[i].hear(&begin, c.random.IntN)
 	}
 	for range rememberedHandles / 15 {
 		n := c.next()
 		for _, o := range all {
-			o.hear(&n)
+			o.hear(&n, c.random.IntN)
 		}
 	}
 	var rounds []time.Duration
@@ -116,7 +120,7 @@ func BenchmarkOraclesInTurns(b *testing.B) {
 			began, at = time.Now(), 0
 			b.StartTimer()
 		}
-		all[at].hear(&n)
+		all[at].hear(&n, c.random.IntN)
 		if at++; at == oracles {
 			rounds = append(rounds, time.Since(began))
 		}
