@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,7 +9,7 @@ import (
 
 // What a codec sums scales with is what was fitted, and not what it was before.
 func TestFittedWeightsAreInForce(t *testing.T) {
-	n, before := newTally(UntrainedTables()), UntrainedTables()
+	n, before := newTally(1), UntrainedTables()
 	x := [features]float64{featureOne: 16, featureMissed: 9}
 	for i := range 100 {
 		x[featureSpeed] = float64(i)
@@ -25,4 +26,17 @@ func TestFittedWeightsAreInForce(t *testing.T) {
 	sum := 16*w[featureOne] + 9*w[featureMissed] + 4*w[featureSpeed]
 	require.Positive(t, sum)
 	require.Equal(t, int(sum+128)>>8, f.scale(laneLinear))
+}
+
+// A row counts by how far off it is in terms of what is usual for its scale.
+func TestSamplesCountByTheirScale(t *testing.T) {
+	for scale := range scales {
+		if v := usual(scale) - 1; v == math.Trunc(v) {
+			require.Equal(t, int32(scale), magnitude(int64(v)), "the size of scale %d is %g", scale, v)
+		}
+	}
+	n := newTally(5)
+	require.Greater(t, n.weight(3, usual(4)), 100*n.weight(3, usual(24)), "three quanta matter where one is usual")
+	require.Greater(t, n.weight(0, 10), 8*n.weight(100, 10), "what is far off for its kind counts little")
+	require.Less(t, newTally(20).weight(0, 10), 8*newTally(20).weight(100, 10), "but not as little, at first")
 }

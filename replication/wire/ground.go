@@ -15,21 +15,18 @@ type placed struct {
 	error float64
 }
 
-func (n *places) see(p *part, words []uint32, past *Past, f *forecast) {
+func (n places) see(p *part, words []uint32, past *Past, f *forecast) {
 	if f.attached != attachments-1 || f.speed == 0 {
 		return
 	}
-	if *n == nil {
-		*n = places{}
-	}
-	if (*n)[p.shape] == nil {
-		(*n)[p.shape] = new([3][]placed)
+	if n[p.shape] == nil {
+		n[p.shape] = new([3][]placed)
 	}
 	at := p.units[p.position].word
 	now, base, own := place(words, at).axes(), place(past.Base, at).axes(), f.motion[0].axes()
 	for axis := range now {
 		off := float64((now[axis]-base[axis])<<fractionBits - own[axis])
-		(*n)[p.shape][axis] = append((*n)[p.shape][axis], placed{base[axis], off})
+		n[p.shape][axis] = append(n[p.shape][axis], placed{base[axis], off})
 	}
 }
 

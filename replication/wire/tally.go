@@ -10,9 +10,8 @@ type tally struct {
 	position  [3][zones][attachments][speeds]*normal
 	rotation  [zones][attachments][speeds]*normal
 	scale     [lanes][attachments][speeds]*normal
-	tables    *Tables // that the rows are coded with
-	fitting   bool    // position and rotation
-	places    places
+	width     float64 // how far off a sample counts in full, in usual misses: see weight
+	places    places  // nil if they are not looked for
 }
 
 type headKey struct {
@@ -21,8 +20,8 @@ type headKey struct {
 	ways  int
 }
 
-func newTally(t *Tables) *tally {
-	n := &tally{heads: map[headKey]*[headContexts][]uint64{}, tables: t}
+func newTally(width int) *tally {
+	n := &tally{heads: map[headKey]*[headContexts][]uint64{}, width: float64(width)}
 	for a := range attachments {
 		for s := range zones * speeds {
 			for axis := range n.position {
@@ -56,9 +55,6 @@ func (n *tally) head(p *part, g, context, symbol int) {
 func (n *tally) residual(lane int, m uint64, d int64, f *forecast) {
 	symbol, _ := bucket(m)
 	n.residuals[lane][f.scale(lane)][symbol]++
-	if n.fitting {
-		return
-	}
 	var x [features]float64
 	for i := range x {
 		x[i] = float64(f.feature.at(i))
@@ -66,62 +62,81 @@ func (n *tally) residual(lane int, m uint64, d int64, f *forecast) {
 	n.scale[lane][f.attached][f.speed].add(x[:], float64(magnitude(absolute(d))), 1)
 }
 
-// see notes how a row moved, for the weights of its forecast. Each sample is
-// weighted by how far off the present forecast is, so that repeated fits come
-// to the least sum of the square roots of errors: what is far off costs bits by
-// its logarithm only.
+// see notes how a row moved, for the weights of its forecast.
 func (n *tally) see(p *part, words []uint32, past *Past, f *forecast) {
-	if !n.fitting {
-		return
-	}
-	const unit = 1 << fractionBits
+	g := *f // is told of residuals here, and f when they are coded
 	if p.position >= 0 {
-		n.places.see(p, words, past, f)
-		at := p.units[p.position].word
-		if now, base := place(words, at).axes(), place(past.Base, at).axes(); now != base {
-			own, carried, mismatch := f.motion[0].axes(), f.motion[1].axes(), f.motion[2].axes()
-			for i := range now {
-				weight := robust(float64(absolute(now[i]-f.position[i])) + 4)
-				x := [4]float64{float64(own[i]) / unit, float64(carried[i]) / unit, float64(mismatch[i]) / unit, 8}
-				n.position[i][f.zone][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), weight)
-				if f.zone != zones-1 {
-					n.position[i][zones-1][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), weight)
-				}
-			}
+		if n.places != nil {
+			n.places.see(p, words, past, f)
 		}
+		n.seePosition(p, words, past, &g)
 	}
 	if p.rotation >= 0 && p.turning {
-		u := &p.units[p.rotation]
-		if words[u.word] == past.Base[u.word] {
-			return
-		}
-		base, turned := u.rotation(past.Base[u.word]), f.turned
-		now := u.rotation(words[u.word]).towards(base)
-		var s swerve
-		if p.swerves() {
-			at := place(words, p.units[p.position].word)
-			turned = f.swerved(at)
-			s, _ = f.swerve(at)
-		}
-		moved, off := now.minus(base).parts(), now.minus(turned).parts()
-		own, ride, twist := f.turning[0].parts(), f.turning[1].parts(), f.turning[2].parts()
-		roll := rotation{s.roll.x, s.roll.y, s.roll.z, 0}.times(f.turned).parts()
-		swing := rotation{s.swing.x, s.swing.y, s.swing.z, 0}.times(f.turned).parts()
-		turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
-		for i := range moved {
-			slowed, yielded := own[i]*float64(s.slowed)/256, (ride[i]-own[i])*float64(s.yielded)/256
-			x, weight := [7]float64{own[i], ride[i], twist[i], slowed, yielded, roll[i], swing[i]}, robust(math.Abs(off[i])+60)
-			n.rotation[f.zone][f.attached][turns].add(x[:], moved[i], weight)
-			if f.zone != zones-1 {
-				n.rotation[zones-1][f.attached][turns].add(x[:], moved[i], weight)
-			}
+		n.seeRotation(p, words, past, &g)
+	}
+}
+
+func (n *tally) seePosition(p *part, words []uint32, past *Past, f *forecast) {
+	const unit = 1 << fractionBits
+	at := p.units[p.position].word
+	now, base := place(words, at).axes(), place(past.Base, at).axes()
+	if now == base {
+		return
+	}
+	own, carried, mismatch := f.motion[0].axes(), f.motion[1].axes(), f.motion[2].axes()
+	for i := range now {
+		f.along(i)
+		off := absolute(now[i] - f.position[i])
+		weight := n.weight(float64(off), usual(f.scale(lanePosition+i)))
+		f.miss(off)
+		x := [4]float64{float64(own[i]) / unit, float64(carried[i]) / unit, float64(mismatch[i]) / unit, 8}
+		n.position[i][f.zone][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), weight)
+		if f.zone != zones-1 {
+			n.position[i][zones-1][f.attached][f.speed].add(x[:], float64(now[i]-base[i]), weight)
 		}
 	}
 }
 
-// robust is the weight of a sample in a sum of squares that makes it one of square
-// roots.
-func robust(off float64) float64 { return 1 / (off * math.Sqrt(off)) }
+func (n *tally) seeRotation(p *part, words []uint32, past *Past, f *forecast) {
+	u := &p.units[p.rotation]
+	if words[u.word] == past.Base[u.word] {
+		return
+	}
+	base, turned := u.rotation(past.Base[u.word]), f.turned
+	now := u.rotation(words[u.word]).towards(base)
+	var s swerve
+	if p.swerves() {
+		at := place(words, p.units[p.position].word)
+		turned = f.swerved(at)
+		s, _ = f.swerve(at)
+	}
+	moved, off := now.minus(base).parts(), now.minus(turned).parts()
+	own, ride, twist := f.turning[0].parts(), f.turning[1].parts(), f.turning[2].parts()
+	roll := rotation{s.roll.x, s.roll.y, s.roll.z, 0}.times(f.turned).parts()
+	swing := rotation{s.swing.x, s.swing.y, s.swing.z, 0}.times(f.turned).parts()
+	turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
+	size := usual(f.scale(laneRotation)) * 2 * rotationRange / float64(u.wide)
+	for i := range moved {
+		slowed, yielded := own[i]*float64(s.slowed)/256, (ride[i]-own[i])*float64(s.yielded)/256
+		x, weight := [7]float64{own[i], ride[i], twist[i], slowed, yielded, roll[i], swing[i]}, n.weight(math.Abs(off[i]), size)
+		n.rotation[f.zone][f.attached][turns].add(x[:], moved[i], weight)
+		if f.zone != zones-1 {
+			n.rotation[zones-1][f.attached][turns].add(x[:], moved[i], weight)
+		}
+	}
+}
+
+// usual is how far off a residual of a scale is, and 1: what magnitude is of.
+func usual(scale int) float64 { return float64((4|scale&3)<<(scale>>2)) / 4 }
+
+// weight is a sample's by how far off the present forecast is, and how far such a
+// one usually is. A miss costs bits by how far it is in terms of that: a quantum is
+// dear where rows are foreseen to the quantum, and nothing where they fly about. What
+// is far off for its kind costs bits by its logarithm only, so it is to weigh little.
+func (n *tally) weight(off, usual float64) float64 {
+	far := off + float64(n.width*usual)
+	return 1 / (far * far * far)
+}
 
 func (q rotation) parts() [4]float64 {
 	return [4]float64{float64(q.x), float64(q.y), float64(q.z), float64(q.w)}

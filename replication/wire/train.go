@@ -19,21 +19,27 @@ type Sample struct {
 // and again: samples must yield the same ones in the same order each time. The
 // same samples give the same tables, on any machine.
 //
-// Places between which rows move differently are looked for first. The weights
-// of forecasts are fitted next, by repeated least squares, to the
-// least sum of square roots of errors; then those of the scales, with which codes are chosen,
-// to the magnitude of what is left over; then the codes to the symbols.
+// Places between which rows move differently are looked for first. Then weights of
+// forecasts are fitted by repeated least squares, in which a row counts by how far off
+// it is in terms of its scale: widely at first, so that where they come to hardly
+// depends on where they began, and then more narrowly. With them those of the scales
+// are, with which codes are chosen, to the magnitude of what is left over; and in the
+// end the codes to the symbols.
 func Train(s *Schema, samples func(yield func(Sample) bool)) *Tables {
-	const rounds, scaleRounds = 14, 3
+	const rounds, widest, narrowest = 16, 20, 5
 	t := UntrainedTables()
-	t.grounds = pass(s, t, samples, true).places.grounds()
-	for range rounds {
-		t = pass(s, t, samples, true).fitted(t)
+	seeking := newTally(widest)
+	seeking.places = places{}
+	pass(s, t, samples, seeking)
+	t.grounds = seeking.places.grounds()
+	for round := range rounds {
+		n := newTally(max(widest>>(round/4), narrowest))
+		pass(s, t, samples, n)
+		t = n.fitted(t)
 	}
-	for range scaleRounds {
-		t = pass(s, t, samples, false).fitted(t)
-	}
-	return pass(s, t, samples, false).coded(t, shapes(NewCodec(s, t)))
+	n := newTally(narrowest)
+	pass(s, t, samples, n)
+	return n.coded(t, shapes(NewCodec(s, t)))
 }
 
 // shapes are those of the components that have residuals, in order, once each.
@@ -49,15 +55,15 @@ func shapes(c *Codec) (all []string) {
 	return slices.Compact(all)
 }
 
-func pass(s *Schema, t *Tables, samples func(yield func(Sample) bool), fitting bool) *tally {
+// pass codes all samples with t, and has n take note of it.
+func pass(s *Schema, t *Tables, samples func(yield func(Sample) bool), n *tally) {
 	c := NewCodec(s, t)
-	c.tally = newTally(t)
-	c.tally.fitting = fitting
+	c.tally = n
 	var w BitWriter
 	var buffer []byte
 	for sample := range samples {
 		if sample.Past == nil {
-			c.tally.gaps[symbolEscape]++
+			n.gaps[symbolEscape]++
 			continue
 		}
 		w.Reset(buffer[:0])
@@ -65,10 +71,9 @@ func pass(s *Schema, t *Tables, samples func(yield func(Sample) bool), fitting b
 		buffer = w.Bytes()
 		if sample.Gap >= 0 {
 			symbol, _ := bucket(uint64(sample.Gap))
-			c.tally.gaps[symbol]++
+			n.gaps[symbol]++
 		}
 	}
-	return c.tally
 }
 
 // fitted is t with its weights fitted to what was seen.
