@@ -11,9 +11,9 @@ const (
 	// below, it sees no motion but jumps, and had better be refused.
 	slowestSnapshotHz = 2
 	// batchPerWorker is how many snapshots each goroutine that makes some is given
-	// before the time is looked at, if there are several: what a wake-up costs is
-	// little beside it, and a batch takes a millisecond or two.
-	batchPerWorker = 16
+	// before the time is looked at, if there are several: no fewer are shared out
+	// (replication, viewersPerWorker), and they take a millisecond or two.
+	batchPerWorker = 8
 )
 
 // turns are the sessions whose turn it is to be sent a snapshot, the one that has
