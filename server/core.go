@@ -75,10 +75,8 @@ type Core struct {
 	peers      []*Peer    // without a session, by id, ascending; the tick's own
 	sessions   []*Session // by id, ascending
 	turns      turns
-	// longestWait is for how many ticks a turn may be waited for.
-	longestWait uint64
-	nextID      uint64
-	stats       Stats
+	nextID     uint64
+	stats      Stats
 }
 
 // NewCore makes a Core.
@@ -122,7 +120,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 	return &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
 		graceTicks:  graceTicks(c.Grace, c.World.TickHz()),
-		longestWait: longestWait(c.World.TickHz(), r.Config().SnapshotHz),
+		turns:       turns{longest: uint64(c.World.TickHz() / slowestSnapshotHz)},
 		maxSessions: c.MaxSessions, budget: r.Config().BudgetBytesPerSecond,
 	}, nil
 }
@@ -216,23 +214,22 @@ func (c *Core) Step() {
 }
 
 // Send is the third phase: one frame, and a snapshot of it for the sessions whose
-// turn it is, who has waited longest first, until enough says that the tick has no
-// time for more; the others wait for the next tick. Sessions that are over end here.
+// turn it is, who was sent one longest ago first, until enough says that the tick has
+// no time for more; the others wait for the next tick. Sessions that are over end here.
 func (c *Core) Send(enough func() bool) {
-	tick := c.world.Tick()
 	for _, s := range c.sessions {
 		if s.entity != s.told {
 			s.tellControl()
 		}
 		if !s.over && s.peer != nil && c.replicator.Due(s.id) {
-			c.turns.call(s, tick, &c.stats)
+			c.turns.call(s, &c.stats)
 		}
 	}
 	c.turns.dismiss()
 	if len(c.turns.waiting) > 0 {
 		c.replicator.Capture()
 	}
-	c.turns.serve(c.replicator, tick-min(tick, c.longestWait), enough)
+	c.turns.serve(c.replicator, c.world.Tick(), enough)
 	c.reap()
 }
 

@@ -101,6 +101,8 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	was := s.peer
 	if was != nil {
 		was.replaced() // it has not noticed yet
+	} else {
+		s.core.turns.last(s, s.core.world.Tick()) // having been away gives it no precedence
 	}
 	s.peer, p.session, s.silence = p, s, 0
 	s.progress.again()

@@ -30,8 +30,9 @@ type Session struct {
 	resyncs  *rate.Limiter
 	kicked   *wire.Error
 
-	waits      bool   // its turn for a snapshot has come,
-	waitsSince uint64 // in this tick
+	waits bool   // its turn for a snapshot has come
+	place uint64 // among all, in the order of turns.last
+	shown uint64 // the tick of its newest snapshot, or in which it came
 
 	secret   secret // of the newest Welcome
 	former   secret // of the one before, until the client shows that it has the newest
@@ -39,11 +40,13 @@ type Session struct {
 }
 
 func newSession(p *Peer) *Session {
-	return &Session{
+	s := &Session{
 		core: p.core, id: p.id, peer: p, since: p.core.world.Tick(),
 		commands: rate.NewLimiter(commandsPerSecond, commandBurst),
 		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
 	}
+	p.core.turns.last(s, s.since)
+	return s
 }
 
 // ID tells the sessions of one run apart.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/worldd/worldd/replication"
@@ -16,25 +17,34 @@ const (
 	batchPerWorker = 8
 )
 
-// turns are the sessions whose turn it is to be sent a snapshot, the one that has
-// waited longest first. A tick serves as many as it has time for, and the others
-// wait for the next: what a server is short of is taken from all alike. A session
-// whose turn comes again while it waits misses that one, as if the snapshot were
-// lost.
+// turns are the sessions whose turn it is to be sent a snapshot. A tick serves as
+// many as it has time for, the one that was sent its newest longest ago first, and the
+// others wait for the next: what a server is short of is taken from all alike. In the
+// order in which turns come, a few would miss every other one, and the others none. A
+// session whose turn comes again while it waits misses that one, as if the snapshot
+// were lost.
 type turns struct {
+	longest uint64 // for how many ticks a session whose turn came is not served at most
+	served  uint64 // how often a session was put behind all others
 	waiting []*Session
 	viewers []*replication.Viewer // theirs
 	updates []replication.Update
 }
 
-// call gives a session its turn in a tick.
-func (t *turns) call(s *Session, tick uint64, stats *Stats) {
+// last puts a session behind all others in a tick: it is sent a snapshot, or has come.
+func (t *turns) last(s *Session, tick uint64) {
+	t.served++
+	s.place, s.shown = t.served, tick
+}
+
+// call gives a session its turn.
+func (t *turns) call(s *Session, stats *Stats) {
 	stats.Turns++
 	if s.waits {
 		stats.TurnsMissed++
 		return
 	}
-	s.waits, s.waitsSince = true, tick
+	s.waits = true
 	t.waiting = append(t.waiting, s)
 }
 
@@ -47,18 +57,12 @@ func (t *turns) dismiss() {
 	})
 }
 
-// longestWait is for how many ticks a session may wait for its turn, if it is to be
-// sent slowestSnapshotHz: after it has had one, the next comes an interval later.
-func longestWait(tickHz, snapshotHz int) uint64 {
-	interval := (tickHz + snapshotHz - 1) / snapshotHz
-	return uint64(max(tickHz/slowestSnapshotHz-interval, 0))
-}
-
-// serve makes snapshots, until enough says that there is no time for more; those of
-// sessions that have waited since a tick, or longer, it makes anyway. All are made before
-// the first is handed over: a sender that wakes up takes a core, and the tick may be
-// on it.
-func (t *turns) serve(r *replication.Replicator, since uint64, enough func() bool) {
+// serve makes snapshots, until enough says that there is no time for more; for
+// sessions that had none for the longest time it makes them anyway. All are made
+// before the first is handed over: a sender that wakes up takes a core, and the tick
+// may be on it.
+func (t *turns) serve(r *replication.Replicator, tick uint64, enough func() bool) {
+	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.place, b.place) })
 	t.viewers, t.updates = t.viewers[:0], t.updates[:0]
 	for _, s := range t.waiting {
 		t.viewers = append(t.viewers, s.viewer)
@@ -67,12 +71,14 @@ func (t *turns) serve(r *replication.Replicator, since uint64, enough func() boo
 	if workers := r.Config().Workers; workers > 1 {
 		batch = batchPerWorker * workers
 	}
-	for n := 0; n < len(t.waiting) && (t.waiting[n].waitsSince <= since || !enough()); n = len(t.updates) {
+	for n := 0; n < len(t.waiting) && (t.waiting[n].shown+t.longest <= tick || !enough()); n = len(t.updates) {
 		t.updates = append(t.updates, r.Snapshots(t.viewers[n:min(n+batch, len(t.viewers))])...)
 	}
 	for i, update := range t.updates {
-		t.waiting[i].waits = false
-		t.waiting[i].deliver(update)
+		s := t.waiting[i]
+		s.waits = false
+		t.last(s, tick)
+		s.deliver(update)
 	}
 	t.waiting = slices.Delete(t.waiting, 0, len(t.updates))
 }

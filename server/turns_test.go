@@ -64,6 +64,31 @@ func TestTurns(t *testing.T) {
 	require.Equal(t, before.TurnsMissed, d.core.Stats().TurnsMissed)
 }
 
+// So it is where there is time for most: nobody has all of his snapshots and nobody
+// half of them, whoever came first.
+func TestTurnsAreMissedByAll(t *testing.T) {
+	for _, c := range []struct{ hz, clients, some, shots, least, most int }{
+		{20, 12, 3, 30, 4, 4}, // four in each tick, and time for three
+		{60, 5, 3, 72, 1, 2},
+	} {
+		d := newDeskWith(t, func(config *server.CoreConfig) {
+			config.MaxSessions, config.Replication.SnapshotHz = c.clients, c.hz
+		})
+		var seats []*seat
+		for range c.clients {
+			seats = append(seats, d.join())
+		}
+		d.shortTicks(60, c.some, seats)
+		for i, ticks := range d.shortTicks(120, c.some, seats) {
+			require.Len(t, ticks, c.shots, "%d Hz, client %d", c.hz, i)
+			for n := 1; n < len(ticks); n++ {
+				apart := ticks[n] - ticks[n-1]
+				require.True(t, c.least <= apart && apart <= c.most, "%d Hz, client %d: %d ticks", c.hz, i, apart)
+			}
+		}
+	}
+}
+
 // However little time there is, everybody is sent two snapshots a second.
 func TestTurnsOfABusyServer(t *testing.T) {
 	d, seats := fullDesk(t, 5)
