@@ -26,6 +26,11 @@ const (
 	// wire.MaxDatagram fits at once. The library's own default falls back to
 	// packets in which it does not.
 	packetSize = 1280
+	// acceptors are how many goroutines wait for connections whose handshake is done.
+	// The library keeps 32 of them for who is late, and refuses the next: one goroutine
+	// is late whenever the processor is taken from it in the middle of a storm of
+	// joins. These take 1 MB.
+	acceptors = 256
 )
 
 func (s *Server) quicConfig() *quic.Config {
@@ -39,7 +44,7 @@ func (s *Server) quicConfig() *quic.Config {
 	}
 }
 
-// accept takes connections until ctx is done.
+// accept takes connections until ctx is done. Several goroutines do.
 func (s *Server) accept(ctx context.Context) {
 	for {
 		conn, err := s.listener.Accept(ctx)

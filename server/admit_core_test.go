@@ -87,3 +87,26 @@ func TestLongestGrace(t *testing.T) {
 	d.ticks(20 * 60)
 	require.Equal(t, 1, d.core.Away())
 }
+
+// Hellos that come at once are answered in the order in which they came, over several
+// ticks. Who breaks the protocol meanwhile is not let wait.
+func TestJoinsAreSpread(t *testing.T) {
+	const crowd = 30
+	d := newDeskWith(t, func(c *server.CoreConfig) { c.MaxSessions = crowd })
+	var seats []*seat
+	for range crowd {
+		c := d.sit()
+		require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+		seats = append(seats, c)
+	}
+	last := seats[crowd-1]
+	require.Error(t, last.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+	for _, joined := range []int{9, 18, 27, 29} { // 500 a second, of 60 ticks
+		d.tick()
+		require.Equal(t, joined, d.core.Active())
+		require.Equal(t, []wire.Code{wire.BadState}, last.closed)
+		for i, c := range seats[:crowd-1] {
+			require.Equal(t, i < joined, c.peer.Session() != nil, "client %d", i)
+		}
+	}
+}

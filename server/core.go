@@ -72,6 +72,7 @@ type Core struct {
 	maxSessions, budget int
 
 	graceTicks int
+	welcomes   int        // how many Hellos more the tick answers
 	peers      []*Peer    // without a session, by id, ascending; the tick's own
 	sessions   []*Session // by id, ascending
 	turns      turns
@@ -187,6 +188,7 @@ func (c *Core) Receive() {
 	for _, s := range c.sessions {
 		s.receive()
 	}
+	c.welcomes = (joinsPerSecond + c.world.TickHz() - 1) / c.world.TickHz()
 	for _, p := range c.peers {
 		p.receive()
 	}
@@ -229,7 +231,7 @@ func (c *Core) Send(enough func() bool) {
 	if len(c.turns.waiting) > 0 {
 		c.replicator.Capture()
 	}
-	c.turns.serve(c.replicator, c.world.Tick(), enough)
+	c.turns.serve(c.replicator, c.world.Tick(), overdue(len(c.sessions), c.world.TickHz()), enough)
 	c.reap()
 }
 

@@ -100,13 +100,18 @@ func (p *Peer) receive() {
 	if p.closed {
 		return
 	}
-	p.age++
 	in := &p.inbox
 	in.mu.Lock()
 	hello, fault := in.hello, in.fault
+	if hello != nil && fault == nil && p.core.welcomes == 0 {
+		in.mu.Unlock()
+		return // its turn comes in one of the next ticks
+	}
 	in.hello = nil
 	in.mu.Unlock()
+	p.age++
 	if hello != nil {
+		p.core.welcomes = max(p.core.welcomes-1, 0)
 		p.greet(*hello)
 	}
 	switch {

@@ -169,7 +169,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	accepting, stopAccepting := context.WithCancel(context.Background())
 	defer stopAccepting()
-	s.connections.Go(func() { s.accept(accepting) })
+	for range acceptors {
+		s.connections.Go(func() { s.accept(accepting) })
+	}
 	ended := s.loop.run(ctx)
 	stopAccepting()
 	doors.Go(s.turnAway)

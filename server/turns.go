@@ -15,6 +15,9 @@ const (
 	// before the time is looked at, if there are several: no fewer are shared out
 	// (replication, viewersPerWorker), and they take a millisecond or two.
 	batchPerWorker = 8
+	// leastOverdue is how many of those that have waited too long a tick serves for
+	// certain, however few sessions there are: a millisecond.
+	leastOverdue = 8
 )
 
 // turns are the sessions whose turn it is to be sent a snapshot. A tick serves as
@@ -57,11 +60,18 @@ func (t *turns) dismiss() {
 	})
 }
 
+// overdue is how many of those that have waited too long a tick serves for certain:
+// twice what sends so many sessions slowestSnapshotHz. After a stall all have waited
+// too long, and to serve them in one tick would be the next stall.
+func overdue(sessions, tickHz int) int {
+	return max(2*(sessions*slowestSnapshotHz+tickHz-1)/tickHz, leastOverdue)
+}
+
 // serve makes snapshots, until enough says that there is no time for more; for
-// sessions that had none for the longest time it makes them anyway. All are made
-// before the first is handed over: a sender that wakes up takes a core, and the tick
-// may be on it.
-func (t *turns) serve(r *replication.Replicator, tick uint64, enough func() bool) {
+// sessions that had none for the longest time it makes them anyway, up to a number. All
+// are made before the first is handed over: a sender that wakes up takes a core, and
+// the tick may be on it.
+func (t *turns) serve(r *replication.Replicator, tick uint64, certain int, enough func() bool) {
 	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.place, b.place) })
 	t.viewers, t.updates = t.viewers[:0], t.updates[:0]
 	for _, s := range t.waiting {
@@ -71,7 +81,7 @@ func (t *turns) serve(r *replication.Replicator, tick uint64, enough func() bool
 	if workers := r.Config().Workers; workers > 1 {
 		batch = batchPerWorker * workers
 	}
-	for n := 0; n < len(t.waiting) && (t.waiting[n].shown+t.longest <= tick || !enough()); n = len(t.updates) {
+	for n := 0; n < len(t.waiting) && (n < certain && t.waiting[n].shown+t.longest <= tick || !enough()); n = len(t.updates) {
 		t.updates = append(t.updates, r.Snapshots(t.viewers[n:min(n+batch, len(t.viewers))])...)
 	}
 	for i, update := range t.updates {

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,20 @@ func TestTurnsOfABusyServer(t *testing.T) {
 			require.LessOrEqual(t, ticks[n]-ticks[n-1], 30, "half a second")
 		}
 	}
+}
+
+// When all have waited too long, as after a stall, they are not all served in one tick.
+func TestOverdueAreSpread(t *testing.T) {
+	const clients = 60 // a third of them has its turn in each tick
+	d, seats := fullDesk(t, clients)
+	served := make([]int, 480)
+	for i, ticks := range d.shortTicks(len(served), 0, seats) {
+		require.GreaterOrEqual(t, len(ticks), 15, "client %d", i)
+		for _, tick := range ticks {
+			served[tick]++
+		}
+	}
+	require.Equal(t, 8, slices.Max(served))
 }
 
 // Who cannot be reached takes nobody's time, and has a turn when it comes again.
