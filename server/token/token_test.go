@@ -87,6 +87,22 @@ func TestForged(t *testing.T) {
 	require.NoError(t, err, "the attempts have not used it up")
 }
 
+// One text for one token: what decodes to the same bytes is not taken either.
+func TestOtherLetters(t *testing.T) {
+	issuer, verifier := pair(t)
+	for _, user := range []string{"u", "uu", "uuu"} { // the last letter has bits to spare, or not
+		text := issue(t, issuer, user)
+		_, err := verifier.Verify(append(text[:len(text):len(text)], '.'), noon)
+		require.ErrorIs(t, err, ErrForged, "an empty footer")
+		for _, last := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=") {
+			if other := append(text[:len(text)-1:len(text)-1], last); last != text[len(text)-1] {
+				_, err := verifier.Verify(other, noon)
+				require.ErrorIs(t, err, ErrForged, "%s ends in %c", text, last)
+			}
+		}
+	}
+}
+
 // TestClaims: signed is not enough.
 func TestClaims(t *testing.T) {
 	issuer, verifier := pair(t)
