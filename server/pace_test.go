@@ -98,3 +98,21 @@ func TestLoopGrantsTime(t *testing.T) {
 		require.InDelta(t, 5*50/1.3, l.report().Tick.Count, 5)
 	})
 }
+
+// After a tick nothing is kept of who was sent something, who may leave.
+func TestTurnsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+		work := time.Duration(0)
+		slow(t, l, 10, &work)
+		runFor(t, l, time.Second)
+		turns := &l.core.turns
+		require.NotZero(t, cap(turns.viewers))
+		for i, v := range turns.viewers[:cap(turns.viewers)] {
+			require.True(t, v == nil, "viewer %d", i)
+		}
+		for i, u := range turns.updates[:cap(turns.updates)] {
+			require.True(t, u.Stream == nil && u.Datagrams == nil, "update %d", i)
+		}
+	})
+}

@@ -91,4 +91,6 @@ func (t *turns) serve(r *replication.Replicator, tick uint64, certain int, enoug
 		s.deliver(update)
 	}
 	t.waiting = slices.Delete(t.waiting, 0, len(t.updates))
+	clear(t.viewers) // of a crowd that has left, nothing is to stay
+	clear(t.updates)
 }
