@@ -303,9 +303,7 @@ func (c *Core) Drain() {
 		s.fail(&wire.Error{Code: wire.Draining})
 	}
 	for _, p := range c.peers {
-		if !p.closed {
-			p.refuse(&wire.Error{Code: wire.Draining}, "")
-		}
+		p.refuse(&wire.Error{Code: wire.Draining}, "")
 	}
 }
 

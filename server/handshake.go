@@ -31,6 +31,9 @@ func (p *Peer) greet(h wire.Hello) {
 		p.refuse(refusal, "")
 		return
 	}
+	if p.closed { // somebody left to make room, and Leave has stopped the server, and so refused this connection
+		return
+	}
 	s := newSession(p)
 	s.name, s.user = h.Name, user
 	s.viewer = c.replicator.AddViewer(0) // Join may say what it sees

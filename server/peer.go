@@ -125,8 +125,12 @@ func (p *Peer) receive() {
 	}
 }
 
-// refuse ends a connection without a session. want says what would be right.
+// refuse ends a connection without a session, if it has not ended. want says what
+// would be right.
 func (p *Peer) refuse(why *wire.Error, want string) {
+	if p.closed {
+		return
+	}
 	p.core.stats.Refused++
 	p.core.countClosed(why.Code)
 	p.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail, Want: want}.Append(nil))

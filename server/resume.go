@@ -123,11 +123,10 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 // again. It ends none where that would not be enough: limits may be lower than they
 // were.
 func (c *Core) makeRoom(places int) bool {
-	active, away := c.Active(), c.Away()
-	if active >= places {
+	if c.Active() >= places {
 		return false
 	}
-	for ; active+away >= places; away-- {
+	for c.Active()+c.Away() >= places { // Leave may end others, too: it may stop the server
 		c.longestAway().end(&wire.Error{Code: wire.ServerFull})
 	}
 	return true

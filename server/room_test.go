@@ -17,17 +17,16 @@ func (mute) SendStream([]byte) bool  { return true }
 func (mute) SendSnapshot([][]byte)   {}
 func (mute) Close(wire.Code, string) {}
 
-// Where a limit was lowered below those that are there, those that are away make
-// room only if that gets the sessions down to it.
-func TestRoomUnderLowerLimit(t *testing.T) {
+// newRoom is a core of eight places, and how somebody comes to it.
+func newRoom(t *testing.T, game Game) (c *Core, come func() *Peer) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	schema := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
-	c, err := NewCore(CoreConfig{World: w, Schema: schema, MaxSessions: 8})
+	c, err = NewCore(CoreConfig{World: w, Schema: schema, MaxSessions: 8, Game: game})
 	require.NoError(t, err)
 	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()})
-	come := func() *Peer {
+	return c, func() *Peer {
 		p := c.Open(mute{})
 		require.NoError(t, p.ReceiveStream(hello))
 		in := wire.Input{Stamp: 1}
@@ -36,6 +35,12 @@ func TestRoomUnderLowerLimit(t *testing.T) {
 		c.Tick()
 		return p
 	}
+}
+
+// Where a limit was lowered below those that are there, those that are away make
+// room only if that gets the sessions down to it.
+func TestRoomUnderLowerLimit(t *testing.T) {
+	c, come := newRoom(t, Game{})
 	var peers []*Peer
 	for range 5 {
 		peers = append(peers, come())
@@ -50,4 +55,20 @@ func TestRoomUnderLowerLimit(t *testing.T) {
 	c.setLimits(4, c.budget)
 	come()
 	require.Equal(t, []int{4, 0}, []int{c.Active(), c.Away()})
+}
+
+// A game may stop the server when somebody leaves, also where several have to make
+// room for one that comes.
+func TestDrainWhileRoomIsMade(t *testing.T) {
+	var c *Core
+	c, come := newRoom(t, Game{Leave: func(*Session) { c.Drain() }})
+	for _, p := range []*Peer{come(), come()} {
+		p.Gone()
+	}
+	c.Tick()
+	require.Equal(t, 2, c.Away())
+	c.setLimits(1, c.budget)
+	come()
+	require.Zero(t, c.Sessions())
+	require.EqualValues(t, 2, c.Stats().Joined)
 }

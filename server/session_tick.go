@@ -58,8 +58,12 @@ func (s *Session) resynchronise(asked bool) {
 	}
 }
 
-// deliver hands the snapshot to the connection.
+// deliver hands the snapshot to the connection, unless the session has ended since it
+// was made: nothing follows a goodbye.
 func (s *Session) deliver(update replication.Update) {
+	if s.over {
+		return
+	}
 	s.sendStream(update.Stream)
 	if !s.over {
 		s.peer.conn.SendSnapshot(update.Datagrams)
