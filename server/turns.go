@@ -9,7 +9,8 @@ import (
 
 const (
 	// slowestSnapshotHz is what every client is sent, however late that makes ticks:
-	// below, it sees no motion but jumps, and had better be refused.
+	// below, it sees no motion but jumps, and had better be refused. Where many have
+	// waited for as long at once, the last of them waits for a quarter second more.
 	slowestSnapshotHz = 2
 	// batchPerWorker is how many snapshots each goroutine that makes some is given
 	// before the time is looked at, if there are several: no fewer are shared out
