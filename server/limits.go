@@ -39,8 +39,8 @@ const (
 	// for their rates: 2 MB.
 	maxAddresses = 8192
 	// joinsPerSecond is how many Hellos are answered, spread over the ticks: each costs
-	// a tick 0.1 ms and more, and hundreds at once made it late for all who play. The
-	// others wait for the next ticks.
+	// a tick 20 µs and what the game does for who joins, and hundreds at once made one
+	// late for all who play. The others wait for the next ticks.
 	joinsPerSecond = 500
 	// spareConnections may exist beyond the sessions: those that are just
 	// coming, and those that are told that the server is full.
