@@ -102,6 +102,29 @@ func TestMessageTextIsCut(t *testing.T) {
 	require.Len(t, m.Text, wire.MaxText-1, "cut between characters")
 }
 
+// A text that is not UTF-8 comes from whoever wrote it, often a client. Sent as it
+// is it would end the session of whoever is told.
+func TestMessageTextIsMended(t *testing.T) {
+	const broken, mended = "no \xff\xfe, ä", "no \uFFFD, ä"
+	bye, err := wire.ParseBye(wire.Bye{Text: broken}.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, mended, bye.Text)
+	goodbye, err := wire.ParseGoodbye(wire.Goodbye{Text: broken}.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, mended, goodbye.Text)
+	refused, err := wire.ParseRefused(wire.Refused{Text: broken, Want: broken}.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, []string{mended, mended}, []string{refused.Text, refused.Want})
+	result, err := wire.ParseResult(wire.Result{Text: broken}.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, mended, result.Text)
+
+	long := strings.Repeat("a\xff", wire.MaxText) // each bad byte becomes three
+	goodbye, err = wire.ParseGoodbye(wire.Goodbye{Text: long}.Append(nil))
+	require.NoError(t, err)
+	require.Len(t, goodbye.Text, wire.MaxText)
+}
+
 func TestMessageAnyUnsignedForm(t *testing.T) {
 	// code 2 as uint 64, and the same as a signed integer
 	m, err := wire.ParseBye([]byte{0x92, 0xcf, 0, 0, 0, 0, 0, 0, 0, 2, 0xa1, 'x'})

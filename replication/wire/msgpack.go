@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -226,8 +227,11 @@ func appendBody(b []byte, v any, elements []element) []byte {
 	return out.Bytes()
 }
 
-// clip shortens text to MaxText bytes, at the border of a character.
+// clip makes a text for people one that the other side takes: bytes that are not
+// UTF-8, which a game may have from a client, would be a breach of the protocol,
+// and the rest beyond MaxText bytes, too. It is cut at the border of a character.
 func clip(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= MaxText {
 		return s
 	}
