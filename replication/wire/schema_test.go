@@ -91,6 +91,14 @@ func TestSchemaTagErrors(t *testing.T) {
 		{struct {
 			i int32 `net:"bits=3"`
 		}{}, []string{"field i", "not exported"}},
+		// Go's own check of tags refuses these in a source, so they are made here.
+		{tagged(`net:owner`), []string{"field I", "Go cannot read it"}},
+		{tagged(`net: "owner"`), []string{"field I", "net: \"owner\""}},
+		{tagged(`net:'owner'`), []string{"double quotes"}},
+		{tagged(`net="owner"`), []string{"double quotes"}},
+		{tagged("net:`owner`"), []string{"double quotes"}},
+		{tagged(`json:"i",net:"owner"`), []string{"double quotes"}},
+		{tagged(`net:"owner`), []string{"double quotes"}},
 		{struct{ A [65]uint8 }{}, []string{"field A[64]", "64 fields"}},
 		{struct {
 			Q [4]float32 `net:"quat"`
@@ -181,6 +189,20 @@ func TestSchemaTagErrors(t *testing.T) {
 		}
 		require.Zero(t, s.Components(), "an error leaves the schema alone")
 		require.Zero(t, s.Words())
+	}
+}
+
+// tagged is a struct with one field, which has a tag.
+func tagged(tag reflect.StructTag) any {
+	return reflect.Zero(reflect.StructOf([]reflect.StructField{{Name: "I", Type: reflect.TypeFor[int32](), Tag: tag}})).Interface()
+}
+
+// Tags that say nothing of net are nobody's business here, however they are made.
+func TestSchemaOtherTags(t *testing.T) {
+	for _, tag := range []reflect.StructTag{``, `json:"i"`, `json:"net:owner"`, `json:i`, `a:"\"net" b:"net"`} {
+		s := wire.NewSchema()
+		require.NoError(t, s.AddType("c", reflect.TypeOf(tagged(tag))), "%s", tag)
+		require.Equal(t, "worldd schema 1\ncomponent c\nI int 32\n", s.Text(), "%s", tag)
 	}
 }
 

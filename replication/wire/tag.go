@@ -192,6 +192,9 @@ func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer t
 			}
 			continue
 		}
+		if !tagged && slipped(f.Tag) {
+			return p.complain(fieldPath, f.Type, "tag `%s`: Go cannot read it: want net:\"...\", without a space and in double quotes", f.Tag)
+		}
 		if tagged {
 			var err error
 			if inner, err = parseTag(text); err != nil {
@@ -206,6 +209,21 @@ func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer t
 		}
 	}
 	return nil
+}
+
+// slipped says whether a tag speaks of net in a way that Go cannot read, as
+// net:owner does. Taken for no tag, it would send everybody a field that is
+// for owners alone.
+func slipped(tag reflect.StructTag) bool {
+	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		_, value, _ := strings.Cut(rest, ":")
+		quoted, err := strconv.QuotedPrefix(value)
+		if err != nil || quoted[0] != '"' || strings.ContainsAny(rest[:len(rest)-len(value)], " ,;\"") {
+			return strings.Contains(rest, "net")
+		}
+		rest = value[len(quoted):]
+	}
+	return false
 }
 
 // value plans one value. own says that its tag stands on the value itself, or
