@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
@@ -68,6 +69,9 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 	}
 	if name == "" {
 		return nil, errors.New("client: command without a name")
+	}
+	if !utf8.ValidString(name) {
+		return nil, fmt.Errorf("client: the name %q of a command is not UTF-8", name)
 	}
 	if len(args) > 0 {
 		if err := wire.CheckMsgpack(args); err != nil {

@@ -58,8 +58,8 @@ type Config struct {
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Schema == nil {
-		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
+	if err := c.SessionConfig.validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		errs = append(errs, fmt.Errorf("client: address %q: want host:port", c.Addr))

@@ -60,11 +60,12 @@ func ComponentOf[T any](s *wire.Schema, name string) (Component[T], error) {
 	return Component[T]{schema: s, number: n, spec: spec}, nil
 }
 
-// Get returns the component of e, and false if e has none. Fields that only
-// owners are sent are zero unless the client owns e.
+// Get returns the component of e, and false if e has none, or is nil, as
+// Replica.Entity says of all that is not Live. Fields that only owners are sent are
+// zero unless the client owns e.
 func (c Component[T]) Get(e *Entity) (T, bool) {
 	var v T
-	if e.mask>>c.number&1 == 0 {
+	if e == nil || e.mask>>c.number&1 == 0 {
 		return v, false
 	}
 	c.restore(e, c.words(e, int(e.states.newest)), &v)

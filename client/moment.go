@@ -21,8 +21,8 @@ type Moment struct {
 // still is.
 const maxGuess = 0.25
 
-// At returns the component of e as it was at a moment, and false if e has none.
-// Between two states it is what lies between them: floats change evenly, angles
+// At returns the component of e as it was at a moment, and false if e has none, or
+// is nil. Between two states it is what lies between them: floats change evenly, angles
 // and quaternions turn the shorter way, all else changes when its state is
 // reached. An entity that has just come into view stands in its first state
 // until the moment is there.
@@ -32,7 +32,7 @@ const maxGuess = 0.25
 // predict=linear go on as they did, for a quarter second at most.
 func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	var v T
-	if e.mask>>c.number&1 == 0 {
+	if e == nil || e.mask>>c.number&1 == 0 {
 		return v, false
 	}
 	from, to, ratio := e.states.at(m)

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
@@ -24,15 +26,35 @@ type SessionConfig struct {
 	// number may name another entity.
 	Epoch uint64
 	// Token is the connect token, for servers that admit by token: good for one
-	// connection.
+	// connection. It has at most wire.MaxToken bytes.
 	Token []byte
-	// Name shows up in the server's logs.
+	// Name shows up in the server's logs: UTF-8, of at most wire.MaxName bytes, which
+	// a name that a player has typed may exceed.
 	Name string
 	// Observer is told what happens to the replica.
 	Observer Observer
 	// Result is told the answer to each command, in the order of the commands. It
 	// is for who asks much and keeps no Future.
 	Result func(Result)
+}
+
+// validate finds what the server would otherwise end the session for, as a breach
+// of the protocol.
+func (c SessionConfig) validate() error {
+	var errs []error
+	if c.Schema == nil {
+		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
+	}
+	if len(c.Name) > wire.MaxName {
+		errs = append(errs, fmt.Errorf("client: a name of %d bytes, at most %d: shorten it", len(c.Name), wire.MaxName))
+	}
+	if !utf8.ValidString(c.Name) {
+		errs = append(errs, fmt.Errorf("client: the name %q is not UTF-8", c.Name))
+	}
+	if len(c.Token) > wire.MaxToken {
+		errs = append(errs, fmt.Errorf("client: a token of %d bytes, at most %d", len(c.Token), wire.MaxToken))
+	}
+	return errors.Join(errs...)
 }
 
 // Session is the client's half of the protocol without its sockets and its
@@ -74,8 +96,8 @@ const stampUnit = 100 * time.Microsecond
 
 // NewSession begins a session. Its first bytes, the Hello, wait in TakeStream.
 func NewSession(c SessionConfig) (*Session, error) {
-	if c.Schema == nil {
-		return nil, fmt.Errorf("client: Schema is nil: pass the schema that the server uses")
+	if err := c.validate(); err != nil {
+		return nil, err
 	}
 	if c.Tables == nil {
 		c.Tables = wire.DefaultTables()

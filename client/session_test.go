@@ -28,6 +28,7 @@ func TestCommandIsCheckedHere(t *testing.T) {
 	}{
 		"no name":       {"", nil, "without a name"},
 		"long name":     {string(make([]byte, wire.MaxName+1)), nil, "name of 65"},
+		"name, no text": {"\xff", nil, "not UTF-8"},
 		"long args":     {"eat", make([]byte, wire.MaxCommandArgs+1), "arguments of 1025"},
 		"no msgpack":    {"eat", []byte{0xc1}, "one msgpack value"},
 		"two of it":     {"eat", []byte{1, 2}, "one msgpack value"},

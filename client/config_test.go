@@ -1,0 +1,59 @@
+package client_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// What the server would take for a breach of the protocol, and a player may have
+// typed, is said here, ahead of any connection.
+func TestHelloIsCheckedHere(t *testing.T) {
+	long := strings.Repeat("é", wire.MaxName/2)
+	for name, c := range map[string]struct {
+		config client.SessionConfig
+		want   string
+	}{
+		"no schema":     {client.SessionConfig{}, "Schema is nil"},
+		"longest name":  {client.SessionConfig{Schema: wire.NewSchema(), Name: long}, ""},
+		"long name":     {client.SessionConfig{Schema: wire.NewSchema(), Name: long + "e"}, "a name of 65 bytes, at most 64"},
+		"name, no text": {client.SessionConfig{Schema: wire.NewSchema(), Name: "\xff"}, "not UTF-8"},
+		"longest token": {client.SessionConfig{Schema: wire.NewSchema(), Token: make([]byte, wire.MaxToken)}, ""},
+		"long token":    {client.SessionConfig{Schema: wire.NewSchema(), Token: make([]byte, wire.MaxToken+1)}, "a token of 2049 bytes, at most 2048"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := client.Config{Addr: "127.0.0.1:4433", SessionConfig: c.config}.Validate()
+			_, err := client.NewSession(c.config)
+			if c.want == "" {
+				require.NoError(t, whole)
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, whole, c.want)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+// Who asks for an entity that is not Live has none, and may ask it for components
+// all the same.
+func TestNoEntityHasNoComponents(t *testing.T) {
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, "body"))
+	body, err := client.ComponentOf[wire.Body](schema, "body")
+	require.NoError(t, err)
+	replica := client.NewReplica(wire.NewCodec(schema, wire.DefaultTables()), 1, 1<<16, client.Observer{})
+	nobody := replica.Entity(bulk.NewHandle(3, 1))
+	require.Nil(t, nobody)
+	b, ok := body.Get(nobody)
+	require.False(t, ok)
+	require.Zero(t, b)
+	b, ok = body.At(nobody, client.Moment{Tick: 5})
+	require.False(t, ok)
+	require.Zero(t, b)
+}
