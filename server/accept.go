@@ -107,7 +107,7 @@ func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
 	s.connections.Go(func() { s.readDatagrams(c, peer, blame) })
 	s.readStream(c, peer, blame)
 	<-conn.Context().Done()
-	log.Info("ended", endOf(c)...) // before the tick ends what is over by itself
+	log.Info("ended", endOf(c, peer.lastWord())...) // before the tick ends what is over by itself
 	if closedByClient(conn) {
 		peer.Left()
 	}
@@ -122,26 +122,44 @@ func closedByClient(conn *quic.Conn) bool {
 }
 
 // endOf says for the log how a connection ended: who ended it, with which
-// code, whose fault that is, and what the server told the client besides. What
+// code, whose fault that is, and what the one told the other besides. What
 // the server had decided counts, even if the client, which reads it on the
-// stream, was the first to close.
-func endOf(c *quicConn) []zap.Field {
+// stream, was the first to close. A client's Bye counts more than the close frame:
+// the server answers it with OK, and may be the first to close.
+func endOf(c *quicConn, bye wire.Bye) []zap.Field {
 	var app *quic.ApplicationError
 	err := context.Cause(c.conn.Context())
 	code, why, decided := c.sentence()
-	who := "server"
+	who, fault := "server", code.Info().Fault
 	switch {
 	case decided && code != wire.OK: // the server ends with OK only after a Bye
 	case !errors.As(err, &app):
 		return []zap.Field{zap.String("by", "transport"), zap.Error(err)}
 	default:
-		who, code = "client", wire.Code(min(app.ErrorCode, 1<<16-1))
+		who, code, why = "client", bye.Code, bye.Text
+		if app.Remote && code == wire.OK {
+			code = wire.Code(min(app.ErrorCode, 1<<16-1))
+		}
+		fault = accused(code)
 	}
-	fields := []zap.Field{zap.String("by", who), zap.Stringer("code", code), zap.Stringer("fault", code.Info().Fault)}
+	fields := []zap.Field{zap.String("by", who), zap.Stringer("code", code), zap.Stringer("fault", fault)}
 	if why != "" {
 		fields = append(fields, zap.String("why", why))
 	}
 	return fields
+}
+
+// accused is whose fault a code is that a client ends a connection with: the table
+// of codes the other way round.
+func accused(code wire.Code) wire.Fault {
+	switch fault := code.Info().Fault; fault {
+	case wire.Client:
+		return wire.Server
+	case wire.Server:
+		return wire.Client
+	default:
+		return fault
+	}
 }
 
 // readStream hands over the stream's bytes until it ends, or the client has

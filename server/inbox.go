@@ -25,9 +25,10 @@ type inbox struct {
 	inputs  []wire.Input
 	resync  bool
 	dropped uint64
-	broken  bool // the connection has ended
-	left    bool // because the client wanted it to
-	closed  bool // we have ended it: nothing more is taken
+	broken  bool     // the connection has ended
+	left    bool     // because the client wanted it to
+	bye     wire.Bye // what it said why
+	closed  bool     // we have ended it: nothing more is taken
 	fault   *wire.Error
 }
 
@@ -70,7 +71,8 @@ func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)
 		return err
 	case wire.TypeBye:
 		in.left = true
-		_, err := wire.ParseBye(body)
+		var err error
+		in.bye, err = wire.ParseBye(body)
 		return err
 	default:
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("message type %d is not a client's", kind)}

@@ -95,6 +95,13 @@ func (p *Peer) Left() {
 	p.inbox.left = true
 }
 
+// lastWord is why the client left, if it said so.
+func (p *Peer) lastWord() wire.Bye {
+	p.inbox.mu.Lock()
+	defer p.inbox.mu.Unlock()
+	return p.inbox.bye
+}
+
 // receive is the part of a tick's first phase of a peer without a session.
 func (p *Peer) receive() {
 	if p.closed {

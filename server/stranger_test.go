@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/quic-go/quic-go"
@@ -80,6 +81,36 @@ func TestLogSaysWhoEnded(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{"ok": "client", "draining": "server"}, by)
+}
+
+// TestLogSaysWhatClientsAccuseOf: a client that leaves because of a breach says so,
+// and the operator is told, as it is the server's fault.
+func TestLogSaysWhatClientsAccuseOf(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	hello := wire.AppendMessage(nil, wire.Hello{
+		Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(),
+	})
+	_, stream := h.raw()
+	_, err := stream.Write(slices.Concat(hello, wire.AppendMessage(nil, wire.Bye{Code: wire.BadMessage, Text: "a row of nobody"})))
+	require.NoError(t, err)
+	_, _ = io.ReadAll(stream)
+
+	conn, stream := h.raw() // and one whose close overtakes its Bye
+	_, err = stream.Write(hello)
+	require.NoError(t, err)
+	_, err = stream.Read(make([]byte, 1))
+	require.NoError(t, err)
+	require.NoError(t, conn.CloseWithError(quic.ApplicationErrorCode(wire.BadMessage), ""))
+	staying := h.dial()
+	h.until(staying, "the server has heard both", func() bool { return logs.FilterMessage("ended").Len() == 2 })
+	for i, why := range []any{"a row of nobody", nil} {
+		fields := logs.FilterMessage("ended").All()[i].ContextMap()
+		require.Equal(t, "client", fields["by"])
+		require.Equal(t, wire.BadMessage.String(), fields["code"])
+		require.Equal(t, "server", fields["fault"])
+		require.Equal(t, why, fields["why"])
+	}
 }
 
 // TestLogSaysWhy: who was refused is told why, and so is the operator.
