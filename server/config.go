@@ -66,6 +66,9 @@ func (c Config) Validate() error {
 	if c.Schema == nil {
 		errs = append(errs, errors.New("server: Schema is nil"))
 	}
+	if err := c.Game.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	if err := c.limits().validate(); err != nil {
 		errs = append(errs, err)
 	}

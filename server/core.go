@@ -85,6 +85,9 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if c.World == nil || c.Schema == nil {
 		return nil, errors.New("server: a core needs a World and a Schema")
 	}
+	if err := c.Game.validate(); err != nil {
+		return nil, err
+	}
 	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
 		return nil, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots)
 	}

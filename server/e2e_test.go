@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -297,6 +298,48 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "sessions at most", "drain timeout"} {
 		require.ErrorContains(t, err, part)
 	}
+}
+
+// A command without a function would end the server when the first client asks for
+// it.
+func TestConfigCommands(t *testing.T) {
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	c := server.CoreConfig{World: w, Schema: deskSchema(t)}
+	do := func(*server.Session, world.Entity, []byte) error { return nil }
+	c.Game.Commands = map[string]server.Command{strings.Repeat("x", wire.MaxName): do}
+	_, err = server.NewCore(c)
+	require.NoError(t, err)
+	c.Game.Commands = map[string]server.Command{"nothing": nil, "": do, "\xff": do, strings.Repeat("y", wire.MaxName+1): do}
+	_, err = server.NewCore(c)
+	_, also := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: c})
+	for _, part := range []string{`"nothing" is nil`, `named ""`, `named "\xff"`, `named "yyy`} {
+		require.ErrorContains(t, err, part)
+		require.ErrorContains(t, also, part)
+	}
+}
+
+// A server is served once: its sockets are closed then, and a second run would
+// step a world that nobody can reach, and overwrite its image.
+func TestServeOnce(t *testing.T) {
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{World: w, Schema: deskSchema(t)}}
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	served, err := server.Listen(config)
+	require.NoError(t, err)
+	require.NoError(t, served.Serve(ended))
+	ticks := w.Tick()
+	require.ErrorContains(t, served.Serve(t.Context()), "Serve")
+	require.NoError(t, served.Close())
+
+	closed, err := server.Listen(config)
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	require.NoError(t, closed.Close())
+	require.ErrorContains(t, closed.Serve(t.Context()), "Close")
+	require.Equal(t, ticks, w.Tick())
 }
 
 func TestNobodyThere(t *testing.T) {

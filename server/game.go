@@ -1,7 +1,11 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -32,8 +36,23 @@ type Game struct {
 	// with the one before. data is at most wire.MaxInputBytes, of the client's
 	// making: check it. It is valid during the call only.
 	Input func(s *Session, tick uint64, data []byte)
-	// Commands are what clients may ask for once, by name.
+	// Commands are what clients may ask for once, by name: of 1 to wire.MaxName bytes.
 	Commands map[string]Command
+}
+
+// validate finds commands that nobody could ask for, and those that the first
+// client which asks would end the server with.
+func (g Game) validate() error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(g.Commands)) {
+		if g.Commands[name] == nil {
+			errs = append(errs, fmt.Errorf("server: the function of command %q is nil", name))
+		}
+		if name == "" || len(name) > wire.MaxName || !utf8.ValidString(name) {
+			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can ask for it", name, wire.MaxName))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Command executes a client's command. target is live and in the client's

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -36,6 +37,7 @@ type Server struct {
 	timings     *timings
 	qlogs       qlogs
 	loop        *loop
+	used        atomic.Bool // Serve or Close was called
 }
 
 // Listen takes the addresses, so that a wrong or occupied one is found before
@@ -157,8 +159,11 @@ func (s *Server) Fingerprint() string { return s.fingerprint }
 // Serve runs the server until ctx is done. Then it refuses new clients, says
 // goodbye to those that are there, and returns when all is closed, nil if
 // nothing went wrong, and ErrTicksSpent if the run could not go on for ever. It may
-// be called once.
+// be called once, and not after Close.
 func (s *Server) Serve(ctx context.Context) error {
+	if s.used.Swap(true) {
+		return errors.New("server: Serve was called before, or Close: Listen makes another server")
+	}
 	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.fingerprint))
 	if err := s.loop.saver.begin(); err != nil {
 		return errors.Join(err, s.closeSockets())
@@ -188,7 +193,10 @@ func (s *Server) Serve(ctx context.Context) error {
 
 // Close frees what Listen took, for a server that is not served after all. Serve does
 // so by itself when it ends.
-func (s *Server) Close() error { return s.closeSockets() }
+func (s *Server) Close() error {
+	s.used.Store(true)
+	return s.closeSockets()
+}
 
 // awaitFarewells waits until every connection has ended by itself, or the time
 // for that is over.
