@@ -34,7 +34,11 @@ type Issuer struct{ key paseto.V4AsymmetricSecretKey }
 
 // NewIssuer takes a secret key, as NewKeys makes it.
 func NewIssuer(secret string) (*Issuer, error) {
-	key, err := paseto.NewV4AsymmetricSecretKeyFromHex(strings.TrimSpace(secret))
+	secret = strings.TrimSpace(secret)
+	key, err := paseto.NewV4AsymmetricSecretKeyFromHex(secret)
+	if _, public := paseto.NewV4AsymmetricPublicKeyFromHex(secret); err != nil && public == nil {
+		return nil, errors.New("token: this is a public key, which servers check tokens with: want the secret one of the pair")
+	}
 	if err != nil {
 		return nil, errors.New("token: the secret key is not the 128 hex digits that NewKeys makes")
 	}

@@ -170,6 +170,20 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
+// The two files of a pair lie side by side and are easily confused; a secret key
+// on a server is worth a word.
+func TestTheOtherKeyOfThePair(t *testing.T) {
+	secret, public := NewKeys()
+	_, err := NewVerifier(home, public, secret+"\n")
+	require.EqualError(t, err, "token: key 2 is a secret one, which belongs to who issues tokens alone: want the public one of the pair")
+	_, err = NewIssuer(public + "\n")
+	require.EqualError(t, err, "token: this is a public key, which servers check tokens with: want the secret one of the pair")
+	_, err = NewIssuer("00")
+	require.ErrorContains(t, err, "128 hex digits")
+	_, err = NewVerifier(home, "00")
+	require.ErrorContains(t, err, "64 hex digits")
+}
+
 func FuzzVerify(f *testing.F) {
 	issuer, _ := pair(f)
 	_, verifier := pair(f)

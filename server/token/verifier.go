@@ -51,7 +51,11 @@ func NewVerifier(audience string, public ...string) (*Verifier, error) {
 	}
 	v := &Verifier{audience: audience, taken: map[string]time.Time{}}
 	for i, text := range public {
-		key, err := paseto.NewV4AsymmetricPublicKeyFromHex(strings.TrimSpace(text))
+		text = strings.TrimSpace(text)
+		if _, err := paseto.NewV4AsymmetricSecretKeyFromHex(text); err == nil {
+			return nil, fmt.Errorf("token: key %d is a secret one, which belongs to who issues tokens alone: want the public one of the pair", i+1)
+		}
+		key, err := paseto.NewV4AsymmetricPublicKeyFromHex(text)
 		if err != nil {
 			return nil, fmt.Errorf("token: public key %d is not the 64 hex digits that NewKeys makes", i+1)
 		}
