@@ -29,6 +29,8 @@ func resume(scene *scenes.Scene, path string) (bool, error) {
 	switch {
 	case errors.Is(err, world.ErrImageWorld):
 		return false, fmt.Errorf("the image %s cannot be restored: %w; serve the world file that it was made with, or move the image away to begin anew", path, err)
+	case errors.Is(err, world.ErrImageVersion):
+		return false, fmt.Errorf("the image %s cannot be restored: %w; serve it with the worldd that saved it, or move it away to begin anew", path, err)
 	case err != nil:
 		return false, fmt.Errorf("the image %s cannot be restored: %w; put an older copy in its place, or move it away to begin anew", path, err)
 	}

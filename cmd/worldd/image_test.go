@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"maps"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // serving is worldd serve, as a process.
@@ -220,6 +222,28 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 
 	status, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--image", filepath.Join(path, "x"))
 	require.Equal(t, exitError, status, err)
+}
+
+// An image of another version is as good as it was, and no older copy is better.
+func TestServeRefusesAnImageOfAnotherVersion(t *testing.T) {
+	file, err := scenes.Named("calm")
+	require.NoError(t, err)
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	defer scene.World.Close()
+	var img world.Image
+	require.NoError(t, scene.TakeImage(&img))
+	var b bytes.Buffer
+	_, err = img.WriteTo(&b)
+	require.NoError(t, err)
+	b.Bytes()[len("wimg")]++ // the version's lowest byte
+	path := filepath.Join(t.TempDir(), "calm.image")
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	status, _, said := worldd(t, "serve", "--listen=127.0.0.1:0", "--world=calm", "--image", path)
+	require.Equal(t, exitError, status)
+	require.Contains(t, said, "image of another version")
+	require.Contains(t, said, "with the worldd that saved it")
+	require.NotContains(t, said, "older copy")
 }
 
 // A recording that has no room is told of when that happens, once, and what ends
