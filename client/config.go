@@ -82,7 +82,7 @@ func (c Config) pinned() ([]byte, error) {
 }
 
 // errCertificate says that the server is not who it should be.
-var errCertificate = errors.New("the server's certificate has another fingerprint: either the server was restarted with a new certificate (worldd serve --identity keeps one), or this is not your server")
+var errCertificate = errors.New("the server's certificate has another fingerprint: either the server was restarted with a new certificate (server.KeptCertificate and worldd serve --identity keep one), or this is not your server")
 
 func (c Config) tls() (*tls.Config, error) {
 	t := &tls.Config{}

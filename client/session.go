@@ -14,7 +14,8 @@ import (
 // SessionConfig is what a Session is made of.
 type SessionConfig struct {
 	// Schema must be the server's: same components, types and tags, in the
-	// same order. Required.
+	// same order. Required. Where a server refuses with wire.SchemaMismatch, compare
+	// what Schema.Text says on both sides: it differs where the schemas do.
 	Schema *wire.Schema
 	// Tables are those that rows are coded by, and must be the server's. nil
 	// takes wire.DefaultTables.

@@ -17,7 +17,10 @@ import (
 // at once; then in intervals, beside the ticks; and at its end. A full disk does
 // not keep a server from starting: it is logged and counted like that of any later
 // save, the image that is there stays, and the next save may find room. To start
-// from an image is up to who makes the world: see world.World.RestoreRun.
+// from an image is up to who makes the world: see
+// world.World.RestoreRun. What sessions controlled when it was saved is in the
+// image, too, and none of them comes again: a game destroys it, or it stands there
+// for ever.
 type ImageConfig struct {
 	// Path is of the image file, which is replaced in one go; empty: the world
 	// is not saved.

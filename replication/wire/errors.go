@@ -79,7 +79,7 @@ var codes = [...]CodeInfo{
 	{BadMessage, "bad-message", Client, false, "a message that breaks the protocol: mend the sender"},
 	{BadState, "bad-state", Client, false, "a message that is not allowed now: mend the sender's order"},
 	{ProtocolVersion, "protocol-version", Client, false, "the two sides speak different protocol versions: update the older one"},
-	{SchemaMismatch, "schema-mismatch", Client, false, "the two sides were built with different components: build both from the same types"},
+	{SchemaMismatch, "schema-mismatch", Client, false, "the two sides were built with different components: build both from the same types, in the same order"},
 	{EpochMismatch, "epoch-mismatch", Nobody, false, "the world that was asked for is gone: ask again with epoch 0 and forget all handles"},
 	{ServerFull, "server-full", Nobody, true, "no free session: try again later"},
 	{Draining, "draining", Nobody, true, "the server is shutting down: connect again, or elsewhere"},
