@@ -30,11 +30,11 @@ func (l *Live) Row(p Progress) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%6.0f s", p.ElapsedS)
 	if l.server {
-		now := p.Server
-		if now == nil {
-			now = &ServerNow{}
+		if now := p.Server; now != nil {
+			fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, grouped(now.Awake), grouped(now.Asleep))
+		} else { // it did not answer, which is not the same as no bodies
+			fmt.Fprintf(&b, " %9s %7s %7s", "-", "-", "-")
 		}
-		fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, grouped(now.Awake), grouped(now.Asleep))
 	}
 	h := p.Handles
 	fmt.Fprintf(&b, " %9s %6.1f %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.Net.BytesPerClientS/1000,

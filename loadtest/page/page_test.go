@@ -71,6 +71,15 @@ func TestChecks(t *testing.T) {
 	require.Contains(t, html, "not measured")
 }
 
+// TestPageSaysWhatWasLost: bots that came back are no failure, and who reads the
+// page alone has to know that they were away.
+func TestPageSaysWhatWasLost(t *testing.T) {
+	r := sample(3)
+	require.NotContains(t, render(t, r, About{}), "outages")
+	r.Outages = bot.Outages{Lost: 20, Resumed: 17, Anew: 2, NewWorlds: 1, Unanswered: 260}
+	require.Contains(t, render(t, r, About{}), "20 connections lost: 17 sessions resumed, 2 anew, 1 in another run of the world; 260 commands without an answer")
+}
+
 // TestChartsOfWhatWasMeasured: what nobody measured has no plot.
 func TestChartsOfWhatWasMeasured(t *testing.T) {
 	names := func(r *bot.Report) (titles []string) {
