@@ -239,7 +239,13 @@ func (c *Component[T]) Presence() *bulk.Bitset { return &c.presence }
 // is Dirty. Read only.
 func (c *Component[T]) Changed() *bulk.Bitset { return &c.changes.past }
 
-func (c *Component[T]) owner() *World { return c.w }
+// owner is nil of a component whose registration has failed.
+func (c *Component[T]) owner() *World {
+	if c == nil {
+		return nil
+	}
+	return c.w
+}
 
 func (c *Component[T]) mark(slot uint32) {
 	c.changes.marks.Set(slot)

@@ -42,7 +42,7 @@ func (w *World) NewQuery(d QueryDef) (*Query, error) {
 	q := &Query{w: w, without: []*bulk.Bitset{&w.deferred.reserved}}
 	for _, list := range [][]Term{d.With, d.Without, d.Changed} {
 		for i, term := range list {
-			if term.owner() != w {
+			if term == nil || term.owner() != w {
 				return nil, fmt.Errorf("%w: term %d of a query was not registered with this world", ErrUnknown, i)
 			}
 		}

@@ -315,6 +315,8 @@ func TestQueryOfAnotherWorld(t *testing.T) {
 		{With: terms(foreign)},
 		{Without: terms(own, foreign)},
 		{Changed: terms(foreign)},
+		{With: []world.Term{nil}},
+		{With: terms((*world.Component[int])(nil))}, // what Register gives with an error
 	} {
 		_, err := w.NewQuery(d)
 		require.ErrorIs(t, err, world.ErrUnknown)
