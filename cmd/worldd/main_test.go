@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -187,4 +188,14 @@ func TestEnvironment(t *testing.T) {
 	require.Contains(t, err, "missing-by-environment.yaml")
 	_, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--world=missing-by-flag.yaml")
 	require.Contains(t, err, "missing-by-flag.yaml")
+}
+
+// Whoever opens the operator's port to others is to know that it asks for nothing.
+func TestExposed(t *testing.T) {
+	for text, want := range map[string]bool{
+		"127.0.0.1:1": false, "127.1.2.3:1": false, "[::1]:1": false,
+		"0.0.0.0:1": true, "[::]:1": true, "10.1.2.3:1": true, "[fe80::1]:1": true,
+	} {
+		require.Equal(t, want, exposed(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))), text)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -113,12 +114,21 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	if admin := s.AdminAddr(); admin != nil {
 		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
+		if exposed(admin) {
+			fmt.Fprintln(std.out, "worldd: admin asks for no password: whoever reaches that port reads profiles and ends sessions")
+		}
 	}
 	began := time.Now()
 	reload := func(ctx context.Context) { c.reloading(ctx, asked, s, file.Limits.MaxPlayers, config.Log) }
 	err = serve(ctx, s, record, g.scene, reload)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
+}
+
+// exposed says whether others than this machine may reach an address.
+func exposed(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return !ok || !tcp.IP.IsLoopback()
 }
 
 // certificate is that of the operator's, or the one that is kept; nil: the server
