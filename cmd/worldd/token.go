@@ -29,7 +29,7 @@ func (c *tokenNewCommand) Run(_ context.Context, std streams) error {
 		return err
 	}
 	if err := writeNew(c.File+".pub", public, 0o644); err != nil {
-		return err
+		return errors.Join(err, os.Remove(c.File)) // no server could ever check what it signs
 	}
 	fmt.Fprintf(std.out, "secret key in %s: keep it with who issues tokens\npublic key in %s.pub: worldd serve --token-keys %s.pub\n", c.File, c.File, c.File)
 	return nil

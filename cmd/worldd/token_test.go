@@ -28,6 +28,12 @@ func TestTokens(t *testing.T) {
 	status, _, errs = worldd(t, "token", "new", key)
 	require.Equal(t, exitError, status, "a key is never overwritten")
 	require.Contains(t, errs, "exists")
+	half := filepath.Join(t.TempDir(), "half")
+	require.NoError(t, os.WriteFile(half+".pub", nil, 0o644))
+	status, _, errs = worldd(t, "token", "new", half)
+	require.Equal(t, exitError, status)
+	require.Contains(t, errs, "half.pub: file exists")
+	require.NoFileExists(t, half, "a secret key whose public one is nowhere")
 
 	status, out, errs = worldd(t, "token", "issue", "--key", key, "--user", "alice", "--audience", "here")
 	require.Equal(t, exitOK, status, errs)
