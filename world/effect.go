@@ -36,7 +36,9 @@ func (m EffectMode) String() string {
 
 // EffectDef describes an effect. The program sees points relative to Center, and
 // as its time the seconds since the effect was added. If the program has a box,
-// the effect acts on points in the box alone, faces included.
+// the effect acts on points in the box alone, faces included. An effect moves bodies
+// and does nothing else: for a fire that burns whom it blows at, give the entity that
+// it follows a Volume, which tells who is inside.
 type EffectDef struct {
 	Program   *field.Program
 	Params    []field.Vec4 // copied; nil means the program's defaults
