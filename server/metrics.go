@@ -83,7 +83,7 @@ func collectTick(r Report, counter countFunc, gauge gaugeFunc) {
 	}
 	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
 	gauge(r.Tick.SnapshotHz, "worldd_snapshot_rate_hertz", "Snapshots a second that each client is sent now: fewer than configured while there is no time for all.")
-	counter(r.Tick.Thinned, "worldd_thinned_ticks_total", "Ticks in which clients were sent fewer snapshots than configured, since there was no time for all.")
+	counter(r.Tick.Thinned, "worldd_thinned_ticks_total", "Ticks that had no time for all snapshots whose turn it was.")
 }
 
 // collectSystems tells what each system of the world has cost. There are as many

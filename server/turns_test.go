@@ -42,7 +42,7 @@ func (d *desk) shortTicks(n, some int, seats []*seat) (when [][]int) {
 	return when
 }
 
-// Who has waited longest is next, so that everybody is sent the same, and evenly.
+// Who was sent a snapshot longest ago is next, so that all are sent the same, and evenly.
 func TestTurns(t *testing.T) {
 	const clients = 6 // of 20 snapshots a second: two in each of 60 ticks
 	d, seats := fullDesk(t, clients)
