@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -22,8 +23,8 @@ import (
 // image, too, and none of them comes again: a game destroys it, or it stands there
 // for ever.
 type ImageConfig struct {
-	// Path is of the image file, which is replaced in one go; empty: the world
-	// is not saved.
+	// Path is of the image file, which is replaced in one go, and which no other
+	// server may save to; empty: the world is not saved.
 	Path string
 	// Every is the time from one save to the next. Default 30 s. What happened
 	// since the last save is lost when the process is killed. A new run skips
@@ -71,6 +72,7 @@ type saver struct {
 	ready  bool // the image is prepared
 	saving sync.WaitGroup
 	idle   chan struct{} // holds a token while no save is under way
+	own    os.FileInfo   // the file as it was saved last; it belongs to the save
 
 	mu     sync.Mutex
 	images Images
@@ -132,7 +134,7 @@ func (s *saver) afterTick(now time.Time) {
 		return
 	}
 	s.saving.Go(func() {
-		s.saved(now, s.image.Save(s.config.Path))
+		s.saved(now, s.save())
 		s.idle <- struct{}{}
 	})
 }
@@ -157,13 +159,31 @@ func (s *saver) saveNow() error {
 	began := time.Now()
 	err := s.config.Take(&s.image)
 	if err == nil {
-		err = s.image.Save(s.config.Path)
+		err = s.save()
 	}
 	s.saved(began, err)
 	if err != nil {
 		return fmt.Errorf("server: the world can't be saved: %w", err)
 	}
 	return nil
+}
+
+// save writes the file, and says if it is not the one that was written before: two
+// servers that save to one file undo each other's work, and neither would notice.
+func (s *saver) save() error {
+	path := s.config.Path
+	if s.own != nil {
+		found, err := os.Stat(path)
+		if err != nil || !os.SameFile(found, s.own) || !found.ModTime().Equal(s.own.ModTime()) {
+			s.log.Warn("the image on the disk was replaced or removed since it was saved, and is written over: give each server a file of its own",
+				zap.String("path", path))
+		}
+	}
+	err := s.image.Save(path)
+	if err == nil {
+		s.own, _ = os.Stat(path)
+	}
+	return err
 }
 
 // saved counts a save that began then, and says if it failed.

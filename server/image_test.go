@@ -51,6 +51,27 @@ func TestWorldIsSavedAtTheBeginningInBetweenAndAtTheEnd(t *testing.T) {
 	})
 }
 
+// Two servers that save to one file undo each other's work: both say so.
+func TestTwoSaveToOneFile(t *testing.T) {
+	l, path, logs := savingLoop(t, func(*ImageConfig) {})
+	require.NoError(t, l.saver.begin())
+	require.NoError(t, l.saver.saveNow())
+	require.Zero(t, logs.Len(), "what it saved itself is no surprise")
+	other, _, others := savingLoop(t, func(c *ImageConfig) { c.Path = path })
+	require.NoError(t, other.saver.begin())
+	require.Zero(t, others.Len(), "nor is what was there at the start")
+	require.NoError(t, l.saver.saveNow())
+	require.Equal(t, 1, logs.FilterMessageSnippet("a file of its own").Len())
+	require.NoError(t, l.saver.saveNow())
+	require.Equal(t, 1, logs.Len(), "once for each time")
+	require.NoError(t, other.saver.end())
+	require.Equal(t, 1, others.FilterMessageSnippet("a file of its own").Len())
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, l.saver.end())
+	require.Equal(t, 2, logs.Len())
+	require.FileExists(t, path)
+}
+
 // While a save is slow the world ticks on; the next waits for it.
 func TestSlowSaveDelaysTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
