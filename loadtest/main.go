@@ -276,7 +276,7 @@ func parse(args []string, stdout, stderr io.Writer) (f flags, status int, ok boo
 		var wrong *kong.ParseError
 		if errors.As(err, &wrong) {
 			parser.Stdout = stderr
-			_ = wrong.Context.PrintUsage(false)
+			_ = wrong.Context.PrintUsage(len(args) > 0) // in short, or the mistake is lost below a page of flags
 		}
 		fmt.Fprintf(stderr, "\nloadtest: %v\n", err)
 		return f, exitUsage, false

@@ -39,7 +39,7 @@ func TestUsage(t *testing.T) {
 		{"no limit", []string{"--addr=127.0.0.1:1", "--fail=latency_p99_ms"}, exitUsage, "", "METRIC>NUMBER"},
 		{"profiles of nobody", []string{"--addr=127.0.0.1:1", "--profile=x"}, exitUsage, "", "--profile needs --admin"},
 		{"no operator port", []string{"--addr=127.0.0.1:1", "--admin=http://"}, exitUsage, "", "--admin"},
-		{"both trusts", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--fingerprint=00"}, exitUsage, "", "--insecure-dev"},
+		{"both trusts", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--fingerprint=00"}, exitUsage, "", "insecure-dev: want one of them"},
 		{"help", []string{"--help"}, exitOK, "WORLDD_ADDR", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,6 +50,7 @@ func TestUsage(t *testing.T) {
 			if c.status == exitUsage {
 				require.Empty(t, out.String())
 				require.Contains(t, err.String(), "Usage: loadtest")
+				require.Equal(t, c.args == nil, strings.Contains(err.String(), "--profile=DIR"), "all flags are for who gives none")
 			}
 		})
 	}

@@ -159,7 +159,7 @@ func parse(args []string, std streams) (c command, status int) {
 		var wrong *kong.ParseError
 		if errors.As(err, &wrong) {
 			parser.Stdout = std.err
-			_ = wrong.Context.PrintUsage(false)
+			_ = wrong.Context.PrintUsage(len(args) > 0) // in short, or the mistake is lost below a page of flags
 		}
 		fmt.Fprintf(std.err, "\nworldd: %v\n", err)
 		return nil, exitUsage

@@ -75,6 +75,9 @@ func TestUsage(t *testing.T) {
 			require.Empty(t, out)
 			require.Contains(t, err, "Usage: worldd")
 			require.Contains(t, err, "\nworldd: ")
+			if len(args) > 1 {
+				require.Less(t, strings.Count(err, "\n"), 10, "the mistake is in sight: %s", err)
+			}
 		})
 	}
 	status, out, err := worldd(t, "--help")
