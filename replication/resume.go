@@ -21,5 +21,7 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 	if fault.ResumeLate {
 		return nil, true
 	}
-	return v.takeStructure(), true
+	stream = v.structure.again()
+	v.countStructure(stream)
+	return stream, true
 }

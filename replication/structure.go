@@ -84,6 +84,18 @@ func (s *structure) take(tick uint32) []byte {
 	return out
 }
 
+// again returns the messages that rewind has put back. What was written since the last
+// take waits for the next, which says all that there is to say of its frame. The result
+// is valid until the next take, append or acknowledge.
+func (s *structure) again() []byte {
+	out := s.log[s.taken:]
+	s.taken, s.sent = len(s.log), s.written
+	if len(s.batch) > 0 {
+		s.sent = s.first - 1
+	}
+	return out
+}
+
 // shrink gives back what a crowd took, once it is a small part of it that is used.
 func (s *structure) shrink() {
 	if cap(s.batch) > keptStructureBytes {

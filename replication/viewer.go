@@ -87,9 +87,13 @@ func (v *Viewer) snapshot(w *workspace) Update {
 // takeStructure returns the structure that is to be sent, and counts it.
 func (v *Viewer) takeStructure() []byte {
 	stream := v.structure.take(v.replicator.frame.tick)
+	v.countStructure(stream)
+	return stream
+}
+
+func (v *Viewer) countStructure(stream []byte) {
 	v.work.stats.StructureBytes += uint64(len(stream))
 	v.stats.StructureBytes += uint64(len(stream))
-	return stream
 }
 
 func (v *Viewer) refill() {

@@ -335,6 +335,38 @@ func TestAwayMakesRoom(t *testing.T) {
 	require.Equal(t, wire.ServerFull, m.Code)
 }
 
+// Structure comes with a snapshot, to who comes again as to everybody: else one death
+// of a tick would be told, and another not, which an answer has told of before.
+func TestComeAgainBetweenSnapshots(t *testing.T) {
+	d := newDesk(t)
+	c, w := d.enter()
+	near, hidden := d.spawn(5), d.spawn(6)
+	d.ticks(6)
+	d.world.SetPosition(hidden, world.Vec3{X: 60, Y: 0.5})
+	d.ticks(6)
+	require.Equal(t, wire.Hidden, c.peer.Session().Resolve(hidden))
+	for more := true; more; {
+		var err error
+		_, _, more, err = c.frames.Next()
+		require.NoError(t, err)
+	}
+	d.busy = true
+	d.world.Destroy(near)
+	d.world.Destroy(hidden)
+	d.ticks(1)
+	c.say(wire.Command{ID: 1, Name: "poke", Target: near})
+	c.wantResult("it is dead", 1, wire.StaleHandle, wire.Stale)
+	c.peer.Gone()
+	d.ticks(1)
+	c, next := d.again(w, func(h *wire.Hello) { h.Structure = 4 })
+	require.EqualValues(t, 1, next.Resumed)
+	c.want("still steers", wire.TypeControl)
+	_, _, more, err := c.frames.Next()
+	require.NoError(t, err)
+	require.False(t, more, "nothing was lost")
+	require.Equal(t, map[bulk.Handle]bool{near: true, hidden: true}, c.deaths())
+}
+
 // A client that claims to have what was never sent, or is further behind than what
 // is kept, begins anew.
 func TestStructureMustFit(t *testing.T) {
