@@ -14,8 +14,8 @@
 // its name (those of tick and world as tick_p99_ms).
 //
 // The exit status is 0 if every bot connected, none failed, no handle lied and
-// no --fail came true; 1 if not, or if there was nobody to connect to; 2 for a
-// wrong command line. Flags may also be given as WORLDD_ADDR, WORLDD_BOTS and so
+// no --fail came true; 1 if not, or if there was nobody to connect to, or if a run
+// with --fail was interrupted; 2 for a wrong command line. Flags may also be given as WORLDD_ADDR, WORLDD_BOTS and so
 // on; the command line wins.
 package main
 
@@ -164,6 +164,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "loadtest:", err)
 		return exitError
 	case !report.OK() || crossed(report, f.thresholds):
+		return exitError
+	case report.Interrupted && len(f.thresholds) > 0: // by a CI whose patience was over, say
+		fmt.Fprintln(stderr, "loadtest: interrupted, so that nobody knows what --fail asks")
 		return exitError
 	}
 	return exitOK

@@ -129,6 +129,7 @@ func TestAgainstServe(t *testing.T) {
 	require.EqualValues(t, 3, report["connected"])
 	require.Nil(t, report["tick"])
 	require.Nil(t, report["world"])
+	require.Equal(t, true, report["interrupted"])
 	require.Contains(t, live.String(), "✓ no handle lied")
 
 	out.Reset()
@@ -136,6 +137,11 @@ func TestAgainstServe(t *testing.T) {
 	status = until(" 2/2 ", "--addr", found[1], "--insecure-dev", "--bots=2")
 	require.Equal(t, exitOK, status, "%s", live.String())
 	require.Contains(t, out.String(), "✓ every bot connected")
+
+	live.Reset()
+	status = until(" 1/1 ", "--addr", found[1], "--insecure-dev", "--bots=1", "--fail=latency_p99_ms>1e9")
+	require.Equal(t, exitError, status, "nobody knows how it would have gone on")
+	require.Contains(t, live.String(), "interrupted, so")
 
 	out.Reset()
 	live.Reset()
@@ -152,5 +158,5 @@ func TestAgainstServe(t *testing.T) {
 	_, err = lines.WriteTo(rest)
 	require.NoError(t, err)
 	require.NoError(t, serve.Wait(), "%s", log.String())
-	require.Contains(t, rest.String(), "6 joined")
+	require.Contains(t, rest.String(), "7 joined")
 }

@@ -32,16 +32,15 @@ type childLine struct {
 
 // childResult is a bot.Report with what its own JSON leaves out.
 type childResult struct {
-	Report      *bot.Report     `json:"report"`
-	Interrupted bool            `json:"interrupted"`
-	Forgotten   uint64          `json:"forgotten"`
-	Confusions  []bot.Confusion `json:"confusions"`
-	Failures    []bot.Failure   `json:"failures"`
+	Report     *bot.Report     `json:"report"`
+	Forgotten  uint64          `json:"forgotten"`
+	Confusions []bot.Confusion `json:"confusions"`
+	Failures   []bot.Failure   `json:"failures"`
 }
 
 // report puts the report together again.
 func (r *childResult) report() *bot.Report {
-	r.Report.Interrupted, r.Report.Forgotten = r.Interrupted, r.Forgotten
+	r.Report.Forgotten = r.Forgotten
 	r.Report.Confusions, r.Report.Failures = r.Confusions, r.Failures
 	return r.Report
 }
@@ -70,6 +69,6 @@ func (c *botsCommand) Run(ctx context.Context, std streams) error {
 		return out.Encode(childLine{Error: err.Error()})
 	}
 	return out.Encode(childLine{Result: &childResult{
-		report, report.Interrupted, report.Forgotten, report.Confusions, report.Failures,
+		report, report.Forgotten, report.Confusions, report.Failures,
 	}})
 }

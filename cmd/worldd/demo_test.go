@@ -164,7 +164,7 @@ func TestReadChild(t *testing.T) {
 		{"nothing", "", 0, 0, ""},
 		{"progress alone", `{"progress":{"bots":3}}` + "\n" + `{"progress":{"bots":3}}`, 2, 0, ""},
 		{"an error", `{"error":"no bot can join"}`, 0, 0, "no bot can join"},
-		{"a result", `{"progress":{"bots":3}}{"result":{"report":{"bots":3},"interrupted":true,"failures":[{"bot":1,"why":"x"}]}}`, 1, 3, ""},
+		{"a result", `{"progress":{"bots":3}}{"result":{"report":{"bots":3,"interrupted":true},"failures":[{"bot":1,"why":"x"}]}}`, 1, 3, ""},
 		{"a panic's text", "panic: oh\n", 0, 0, "cannot be read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

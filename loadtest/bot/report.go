@@ -23,10 +23,10 @@ type Report struct {
 	// Series is the run second by second.
 	Series []Progress `json:"series"`
 
-	Interrupted bool        `json:"-"` // ended before its time
-	Confusions  []Confusion `json:"-"` // the first ReportedConfusions
-	Failures    []Failure   `json:"-"` // the first ReportedFailures
-	Forgotten   uint64      `json:"-"` // handles that the bots had no room to remember any longer
+	Interrupted bool        `json:"interrupted,omitempty"` // ended before its time
+	Confusions  []Confusion `json:"-"`                     // the first ReportedConfusions
+	Failures    []Failure   `json:"-"`                     // the first ReportedFailures
+	Forgotten   uint64      `json:"-"`                     // handles that the bots had no room to remember any longer
 }
 
 // Tick is the server's own measure of its steps.
