@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -34,16 +34,8 @@ const (
 // admin is the operator's port of the server, as DESIGN's metrics name things.
 type admin struct {
 	base   string
-	before steps
-	first  steps
-	tick   bot.Tick // as of the last answer
-	meters meters   // as of the last answer
-}
-
-// steps is what the server's metrics say of its ticks since its start.
-type steps struct {
-	count, seconds float64
-	asked          time.Time
+	ticks  ticks
+	meters meters // as of the last answer
 }
 
 // newAdmin takes the port's address, HOST:PORT or a URL.
@@ -74,21 +66,26 @@ func (a *admin) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// now asks the server for its metrics.
+// now asks the server for its metrics and for its ticks.
 func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
-	body, err := a.get(ctx, "/metrics")
+	families, err := a.metrics(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(body)
-	if err != nil {
-		return nil, fmt.Errorf("the admin port's metrics cannot be read: %w", err)
-	}
 	asked := time.Now()
+	durations, err := a.durations(ctx)
+	if err != nil {
+		return nil, err
+	}
 	a.meters = metersOf(families, asked)
-	now := &bot.ServerNow{TickMeanMs: a.ticks(families, asked), TickP99Ms: a.tick.P99Ms}
+	var late uint64
+	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {
+		late = uint64(m.GetCounter().GetValue())
+	}
+	now := &bot.ServerNow{TickMeanMs: a.ticks.take(durations, late, asked)}
+	if t := a.ticks.report(); t != nil {
+		now.TickP99Ms = t.P99Ms
+	}
 	for _, m := range families["worldd_entities"].GetMetric() {
 		if len(m.GetLabel()) != 1 {
 			continue
@@ -103,47 +100,39 @@ func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
 	return now, nil
 }
 
+func (a *admin) metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	body, err := a.get(ctx, "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(body)
+	if err != nil {
+		return nil, fmt.Errorf("the admin port's metrics cannot be read: %w", err)
+	}
+	return families, nil
+}
+
+// durations are of the server's ticks since its start.
+func (a *admin) durations(ctx context.Context) (*hdrhistogram.Histogram, error) {
+	body, err := a.get(ctx, "/ticks")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	h, err := readHistogram(body)
+	if err != nil {
+		return nil, fmt.Errorf("the admin port's ticks cannot be read: %w", err)
+	}
+	return h, nil
+}
+
 // within is now for who cannot wait for longer.
 func (a *admin) within(ctx context.Context, limit time.Duration) (*bot.ServerNow, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return a.now(ctx)
-}
-
-// ticks takes the server's ticks from its metrics, and returns the mean of those
-// since the last answer, in milliseconds; 0 if there are none to compare.
-func (a *admin) ticks(families map[string]*dto.MetricFamily, asked time.Time) (meanMs float64) {
-	for _, m := range families["worldd_tick_duration_seconds"].GetMetric() {
-		if len(m.GetLabel()) != 1 || m.GetLabel()[0].GetValue() != "all" {
-			continue
-		}
-		total := steps{float64(m.GetHistogram().GetSampleCount()), m.GetHistogram().GetSampleSum(), asked}
-		if a.first.asked.IsZero() {
-			a.first, a.before = total, total
-		}
-		if n := total.count - a.before.count; n > 0 {
-			meanMs = 1000 * (total.seconds - a.before.seconds) / n
-		}
-		if lasted := total.asked.Sub(a.first.asked).Seconds(); lasted > 0 {
-			a.tick.RateHz = int(math.Round((total.count - a.first.count) / lasted))
-		}
-		a.before, a.tick.Count = total, uint64(total.count)
-	}
-	for _, m := range families["worldd_tick_quantile_seconds"].GetMetric() {
-		ms := 1000 * m.GetGauge().GetValue()
-		switch {
-		case labelled(m, "quantile", "0.5"):
-			a.tick.P50Ms = ms
-		case labelled(m, "quantile", "0.99"):
-			a.tick.P99Ms = ms
-		case labelled(m, "quantile", "1"):
-			a.tick.MaxMs = ms
-		}
-	}
-	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {
-		a.tick.Late = uint64(m.GetCounter().GetValue())
-	}
-	return meanMs
 }
 
 // profile fetches a CPU profile of the plateau, and at its end the heap and the

@@ -9,28 +9,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// operator is an admin port whose server has made that many ticks of 2 ms.
-func operator(t *testing.T, ticks *int) *admin {
+// operator is an admin port whose server's ticks took what is in the histogram.
+func operator(t *testing.T, durations *hdrhistogram.Histogram, late *int) *admin {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/metrics":
-			fmt.Fprintf(w, `# TYPE worldd_tick_quantile_seconds gauge
-worldd_tick_quantile_seconds{quantile="0.99"} 0.0045
-worldd_tick_quantile_seconds{quantile="1"} 0.009
-# TYPE worldd_tick_duration_seconds histogram
-worldd_tick_duration_seconds_sum{phase="all"} %v
-worldd_tick_duration_seconds_count{phase="all"} %d
-worldd_tick_duration_seconds_sum{phase="step"} 1000
-worldd_tick_duration_seconds_count{phase="step"} 1
-# TYPE worldd_tick_overruns_total counter
-worldd_tick_overruns_total 3
+			fmt.Fprintf(w, `# TYPE worldd_tick_overruns_total counter
+worldd_tick_overruns_total %d
 # TYPE worldd_entities gauge
 worldd_entities{state="awake"} 12
 worldd_entities{state="asleep"} 34
-`, 0.002*float64(*ticks), *ticks)
+`, *late)
+		case "/ticks":
+			text, err := durations.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+			if err != nil {
+				t.Error(err)
+			}
+			_, _ = w.Write(text)
 		case "/debug/pprof/profile":
 			fmt.Fprint(w, r.URL.RawQuery)
 		case "/debug/pprof/heap":
@@ -45,30 +46,77 @@ worldd_entities{state="asleep"} 34
 	return a
 }
 
+// A run begins when the server has run for long: nothing of before is its own.
 func TestAdminNow(t *testing.T) {
-	ticks := 100
-	a := operator(t, &ticks)
-	began := time.Now()
+	took, late := durations(), 3
+	require.NoError(t, took.RecordValues(900_000, 50), "of a start that took long")
+	a := operator(t, took, &late)
 	now, err := a.now(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, now.TickMeanMs, "there is nothing to compare with")
-	require.InDelta(t, 4.5, now.TickP99Ms, 1e-9)
-	require.Equal(t, [2]int{12, 34}, [2]int{now.Awake, now.Asleep})
-	ticks = 160
-	a.first.asked = a.first.asked.Add(-time.Second)
+	require.Equal(t, bot.ServerNow{Awake: 12, Asleep: 34}, *now, "there is nothing to compare with")
+	require.Nil(t, a.ticks.report())
+
+	require.NoError(t, took.RecordValues(2000, 58))
+	require.NoError(t, took.RecordValues(4000, 2))
+	late = 5
+	a.ticks.first = a.ticks.first.Add(-time.Second)
+	began := time.Now()
 	now, err = a.now(t.Context())
 	require.NoError(t, err)
-	require.InDelta(t, 2, now.TickMeanMs, 1e-9)
-	require.LessOrEqual(t, a.tick.RateHz, 60)
-	require.GreaterOrEqual(t, float64(a.tick.RateHz), 60/(time.Second+time.Since(began)).Seconds()-1)
-	require.Equal(t, uint64(160), a.tick.Count)
-	require.Equal(t, uint64(3), a.tick.Late)
-	require.InDelta(t, 9, a.tick.MaxMs, 1e-9)
+	require.InEpsilon(t, (58*2.0+2*4)/60, now.TickMeanMs, 0.001)
+	require.InEpsilon(t, 4.0, now.TickP99Ms, 0.001)
+	tick := a.ticks.report()
+	require.LessOrEqual(t, tick.RateHz, 60)
+	require.GreaterOrEqual(t, float64(tick.RateHz), 60/(time.Second+time.Since(began)).Seconds()-1)
+	require.Equal(t, [2]uint64{60, 2}, [2]uint64{tick.Count, tick.Late})
+	require.InEpsilon(t, 2.0, tick.P50Ms, 0.001)
+	require.InEpsilon(t, 4.0, tick.MaxMs, 0.001)
+
+	require.NoError(t, took.RecordValues(3000, 2))
+	now, err = a.now(t.Context())
+	require.NoError(t, err)
+	require.InEpsilon(t, 3.0, now.TickMeanMs, 0.001, "of those since the last answer")
+	require.Equal(t, uint64(62), a.ticks.report().Count)
 }
 
+// A server that was killed and started anew counts from nothing again.
+func TestAdminOfARestart(t *testing.T) {
+	took, late := durations(), 3
+	a := operator(t, took, &late)
+	_, err := a.now(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, took.RecordValues(2000, 60))
+	_, err = a.now(t.Context())
+	require.NoError(t, err)
+	took.Reset()
+	require.NoError(t, took.RecordValues(7000, 10))
+	late = 1
+	_, err = a.now(t.Context())
+	require.NoError(t, err)
+	tick := a.ticks.report()
+	require.Equal(t, [2]uint64{70, 1}, [2]uint64{tick.Count, tick.Late})
+	require.InEpsilon(t, 2.0, tick.P50Ms, 0.001)
+	require.InEpsilon(t, 7.0, tick.MaxMs, 0.001)
+}
+
+// What is no histogram is refused, by name.
+func TestAdminTellsNoTicks(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/ticks" {
+			fmt.Fprint(w, "ok")
+		}
+	}))
+	t.Cleanup(s.Close)
+	a, err := newAdmin(s.URL)
+	require.NoError(t, err)
+	_, err = a.now(t.Context())
+	require.ErrorContains(t, err, "the admin port's ticks cannot be read: no histogram in HdrHistogram's format")
+}
+
+func durations() *hdrhistogram.Histogram { return hdrhistogram.New(1, 60_000_000, 3) }
+
 func TestAdminProfile(t *testing.T) {
-	ticks := 1
-	a := operator(t, &ticks)
+	a := operator(t, durations(), new(int))
 	dir := filepath.Join(t.TempDir(), "new")
 	err := a.profile(t.Context(), dir, 8*time.Second)
 	require.ErrorContains(t, err, "/debug/pprof/goroutine", "one that fails is named, the rest is there")

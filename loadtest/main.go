@@ -66,7 +66,7 @@ type flags struct {
 	Tables      string        `type:"path" placeholder:"FILE" help:"Coding tables of the server's, as 'worldd train' writes them."`
 	TokenKey    string        `type:"path" placeholder:"FILE" help:"Secret key to make the bots' connect tokens with, as 'worldd token new' writes it."`
 	Audience    string        `default:"worldd" placeholder:"NAME" help:"What the tokens are made for (${default})."`
-	Admin       string        `placeholder:"HOST:PORT" help:"The server's operator port: shows its ticks too, which are those since its start."`
+	Admin       string        `placeholder:"HOST:PORT" help:"The server's operator port: shows its ticks too, from the run's begin on."`
 	Profile     string        `placeholder:"DIR" help:"Fetch the server's CPU, heap and goroutine profiles while all bots play (needs --admin)."`
 	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with 1 if this came true; may be given more than once."`
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
@@ -193,7 +193,7 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 		live.Row(*p)
 	})
 	if report != nil && f.admin != nil {
-		report.Tick = &f.admin.tick // since the server's start, which may be before the run's
+		report.Tick = f.admin.ticks.report()
 		report.Cost = costOf(plateau, f.admin.meters)
 	}
 	return report, errors.Join(err, profiled())

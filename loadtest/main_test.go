@@ -145,9 +145,8 @@ func TestAgainstServe(t *testing.T) {
 
 	out.Reset()
 	live.Reset()
-	ticks := 1
 	status = run(t.Context(), []string{ // to its end; there is no run without the first bot
-		"--addr", found[1], "--insecure-dev", "--bots=1", "--duration=4s", "--profile", t.TempDir(), "--admin", operator(t, &ticks).base,
+		"--addr", found[1], "--insecure-dev", "--bots=1", "--duration=4s", "--profile", t.TempDir(), "--admin", operator(t, durations(), new(int)).base,
 	}, &out, &live)
 	require.Equal(t, exitError, status, "one of its profiles cannot be had")
 	require.Contains(t, live.String(), "/debug/pprof/goroutine")

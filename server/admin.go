@@ -9,6 +9,7 @@ import (
 	"net/http/pprof"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -43,6 +44,7 @@ func listenAdmin(s *Server) (*admin, error) {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("/healthz", s.healthz)
 	mux.HandleFunc("/readyz", s.readyz)
+	mux.HandleFunc("GET /ticks", s.ticks)
 	mux.HandleFunc("GET /sessions", s.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", s.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", s.kick)
@@ -56,6 +58,7 @@ func index(w http.ResponseWriter, _ *http.Request) {
 GET  /metrics                        for Prometheus
 GET  /healthz                        200 while the world ticks
 GET  /readyz                         200 while somebody may join
+GET  /ticks                          how long ticks took, µs, as an HdrHistogram (V2, compressed)
 GET  /sessions                       who is here, as JSON
 POST /sessions/ID/kick?reason=TEXT   end a session; TEXT is for its player
 POST /sessions/ID/qlog?seconds=N     record a session's QUIC, if there is a folder for that
@@ -84,6 +87,17 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.healthz(w, r)
+}
+
+// ticks tells how long all ticks since the start took: the difference of two answers
+// is of those between, which quantiles alone do not tell.
+func (s *Server) ticks(w http.ResponseWriter, _ *http.Request) {
+	text, err := s.loop.durations().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(text)
 }
 
 func (a *admin) serve() { _ = a.server.Serve(a.listener) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -410,6 +411,11 @@ func TestAdmin(t *testing.T) {
 	} {
 		require.Contains(t, body, metric)
 	}
+	code, body = get("/ticks")
+	require.Equal(t, http.StatusOK, code)
+	took, err := hdrhistogram.Decode([]byte(body))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, took.TotalCount(), int64(90))
 	code, _ = get("/debug/pprof/")
 	require.Equal(t, http.StatusOK, code)
 }

@@ -197,6 +197,13 @@ func (l *loop) report() Report {
 	return r
 }
 
+// durations of all ticks since the start, in microseconds.
+func (l *loop) durations() *hdrhistogram.Histogram {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ticks.Clone()
+}
+
 // drain says goodbye to all sessions and ends them, and a second time to those that
 // came before the first had begun: who comes later finds Core.isDraining. The hash
 // stays that of the last tick: what their leaving does to the world is for a tick

@@ -29,7 +29,7 @@ type Report struct {
 	Forgotten   uint64      `json:"-"`                     // handles that the bots had no room to remember any longer
 }
 
-// Tick is the server's own measure of its steps.
+// Tick is the server's own measure of its steps while the run lasted.
 type Tick struct {
 	RateHz int     `json:"rate_hz"`
 	Count  uint64  `json:"count"`
@@ -174,7 +174,7 @@ type Progress struct {
 // ServerNow is the server at one moment of a run.
 type ServerNow struct {
 	TickMeanMs float64 `json:"tick_mean_ms"` // of the steps of the last second
-	TickP99Ms  float64 `json:"tick_p99_ms"`  // since the server started
+	TickP99Ms  float64 `json:"tick_p99_ms"`  // since the run began
 	Awake      int     `json:"awake"`
 	Asleep     int     `json:"asleep"`
 }

@@ -29,7 +29,7 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 	}
 	line("run", "%.1f s with %s%s", r.DurationS, bots, ended)
 	if t := r.Tick; t != nil {
-		line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %s steps at %d Hz, %s late, since the server's start",
+		line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %s steps at %d Hz, %s late",
 			t.P50Ms, t.P99Ms, t.MaxMs, grouped(t.Count), t.RateHz, grouped(t.Late))
 	}
 	if o := r.World; o != nil {

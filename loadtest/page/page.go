@@ -117,8 +117,8 @@ func figures(r *bot.Report) []figure {
 	}
 	n := r.Net
 	if t := r.Tick; t != nil {
-		all = append(all, figure{"tick p50 / p99 / max since the server's start", fmt.Sprintf("%.2f / %.2f / %.2f ms", t.P50Ms, t.P99Ms, t.MaxMs)})
-		all = append(all, figure{"late ticks since the server's start", fmt.Sprintf("%d of %d", t.Late, t.Count)})
+		all = append(all, figure{"tick p50 / p99 / max", fmt.Sprintf("%.2f / %.2f / %.2f ms", t.P50Ms, t.P99Ms, t.MaxMs)})
+		all = append(all, figure{"late ticks", fmt.Sprintf("%d of %d", t.Late, t.Count)})
 	}
 	if l := n.Latency; l.MaxMs != nil {
 		all = append(all, figure{"latency p50 / p99 / max", fmt.Sprintf("%.2f / %.2f / %.1f ms", *l.P50Ms, *l.P99Ms, *l.MaxMs)})
@@ -172,7 +172,7 @@ func charts(r *bot.Report) []chart {
 	all := []chart{
 		{"Tick", "ms", []line{
 			over("mean of the second", server(func(s *bot.ServerNow) float64 { return s.TickMeanMs })),
-			over("p99 since the server's start", server(func(s *bot.ServerNow) float64 { return s.TickP99Ms })),
+			over("p99 so far", server(func(s *bot.ServerNow) float64 { return s.TickP99Ms })),
 		}},
 		{"Latency", "ms", []line{
 			over("p50", ms(func(l bot.Latency) *float64 { return l.P50Ms })),
