@@ -14,8 +14,9 @@ import (
 // SessionConfig is what a Session is made of.
 type SessionConfig struct {
 	// Schema must be the server's: same components, types and tags, in the
-	// same order. Required. Where a server refuses with wire.SchemaMismatch, compare
-	// what Schema.Text says on both sides: it differs where the schemas do.
+	// same order. Required. Where a server refuses with wire.SchemaMismatch, its
+	// error has Schema.Outline of both sides, in which the components that differ
+	// have other digits; Schema.Text says which field it is.
 	Schema *wire.Schema
 	// Tables are those that rows are coded by, and must be the server's. nil
 	// takes wire.DefaultTables.
@@ -154,6 +155,9 @@ func (s *Session) message(kind byte, body []byte) error {
 		m, err := wire.ParseRefused(body)
 		if err != nil {
 			return err
+		}
+		if m.Code == wire.SchemaMismatch {
+			m.Text += "; client has " + s.config.Schema.Outline()
 		}
 		return &wire.Error{Code: m.Code, Detail: m.Text}
 	case wire.TypeStructure:

@@ -201,7 +201,9 @@ func TestRefusalsAreTyped(t *testing.T) {
 	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err), "%v", err)
 	var e *wire.Error
 	require.ErrorAs(t, err, &e)
-	require.Contains(t, e.Detail, "schema")
+	theirs := h.config().Schema.Outline()
+	require.Equal(t, "server has components "+theirs+"; client has "+config.Schema.Outline(), e.Detail)
+	require.Regexp(t, `^`+theirs+`, link [0-9a-f]{4}$`, config.Schema.Outline())
 }
 
 type link struct {

@@ -86,7 +86,9 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	case h.Protocol != wire.Version:
 		return differ(wire.ProtocolVersion, "version", uint64(h.Protocol), wire.Version)
 	case h.Schema != own:
-		return differ(wire.SchemaMismatch, "schema", h.Schema, own)
+		refusal, want = differ(wire.SchemaMismatch, "schema", h.Schema, own)
+		refusal.Detail = "server has components " + c.config.Schema.Outline() // which is what a game's author can compare
+		return refusal, want
 	case uint64(h.Tables) != tables:
 		return differ(wire.TablesMismatch, "tables", uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch && !fault.AnyEpoch:

@@ -226,10 +226,12 @@ func (s *Schema) mask() uint32 { return uint32(1<<len(s.components) - 1) }
 
 // Hash identifies the schema: names, order, fields, kinds and quantisation. It
 // is FNV-1a, 64 bits, over Text.
-func (s *Schema) Hash() uint64 {
+func (s *Schema) Hash() uint64 { return fnv(s.Text()) }
+
+func fnv(text string) uint64 {
 	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
 	h := uint64(offset)
-	for _, c := range []byte(s.Text()) {
+	for _, c := range []byte(text) {
 		h = (h ^ uint64(c)) * prime
 	}
 	return h
@@ -240,16 +242,36 @@ func (s *Schema) Hash() uint64 {
 func (s *Schema) Text() string {
 	b := []byte("worldd schema 1\n")
 	for i := range s.components {
-		c := &s.components[i]
-		b = fmt.Appendf(b, "component %s\n", c.Name)
-		for j := c.first; j < c.last; j++ {
-			b = s.fields[j].appendText(b)
-		}
-		if c.anchor >= 0 {
-			b = fmt.Appendf(b, "parent %s %s\n", s.fields[c.anchored].path, s.fields[c.anchor].path)
-		}
+		b = s.appendText(b, i)
 	}
 	return string(b)
+}
+
+// Outline names the components in their order, each with four digits that go by all
+// that Text says of it: "body 36c2, health 9e01". When two hashes differ and only one
+// text is at hand, it says which component to look at.
+func (s *Schema) Outline() string {
+	var b strings.Builder
+	for i := range s.components {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %04x", s.components[i].Name, uint16(fnv(string(s.appendText(nil, i)))))
+	}
+	return b.String()
+}
+
+// appendText appends the lines of component i.
+func (s *Schema) appendText(b []byte, i int) []byte {
+	c := &s.components[i]
+	b = fmt.Appendf(b, "component %s\n", c.Name)
+	for j := c.first; j < c.last; j++ {
+		b = s.fields[j].appendText(b)
+	}
+	if c.anchor >= 0 {
+		b = fmt.Appendf(b, "parent %s %s\n", s.fields[c.anchored].path, s.fields[c.anchor].path)
+	}
+	return b
 }
 
 func (f *field) appendText(b []byte) []byte {

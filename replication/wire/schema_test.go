@@ -315,6 +315,33 @@ func TestSchemaHashSeesEverything(t *testing.T) {
 	require.Equal(t, uint64(0x712639cfc57a1994), sampleSchema(t).Hash(), sampleSchema(t).Text())
 }
 
+// Of two schemas that differ, the outlines say which component it is.
+func TestSchemaOutline(t *testing.T) {
+	type health struct {
+		Points int16 `net:"bits=10"`
+	}
+	type wider struct {
+		Points int16 `net:"bits=12"`
+	}
+	outline := func(add ...func(*wire.Schema) error) []string {
+		s := wire.NewSchema()
+		for _, add := range add {
+			require.NoError(t, add(s))
+		}
+		return strings.Split(s.Outline(), ", ")
+	}
+	body := func(s *wire.Schema) error { return wire.AddComponent[wire.Body](s, "body") }
+	narrow := func(s *wire.Schema) error { return wire.AddComponent[health](s, "health") }
+	wide := func(s *wire.Schema) error { return wire.AddComponent[wider](s, "health") }
+	a, b := outline(body, narrow), outline(body, wide)
+	require.Len(t, a, 2)
+	require.Equal(t, a[0], b[0])
+	require.NotEqual(t, a[1], b[1])
+	require.Regexp(t, "^health [0-9a-f]{4}$", b[1])
+	require.Equal(t, []string{a[1], a[0]}, outline(narrow, body), "in their order")
+	require.Empty(t, wire.NewSchema().Outline())
+}
+
 type quantities struct {
 	A float32 `net:"range=-512..512,step=1/512"`
 	B float32 `net:"range=-1..1,step=1/127"`
