@@ -66,6 +66,8 @@ func TestUsage(t *testing.T) {
 		{"serve", "--max-sessions=-1"},
 		{"serve", "--max-sessions-per-address=-1"},
 		{"serve", "--cert=a.pem"},
+		{"serve", "--image-every=5s"},
+		{"serve", "--qlog-dir=."},
 		{"check"},
 		{"bots"},
 	} {

@@ -35,33 +35,42 @@ func hangups() <-chan os.Signal {
 }
 
 // reloading takes the limits of the world file anew each time that it is asked,
-// until ctx is done: nothing else in it can change while the world runs. A file that
-// is wrong changes nothing. players is what the world was made for.
-func (c *serveCommand) reloading(ctx context.Context, asked <-chan os.Signal, s *server.Server, players int, log *zap.Logger) {
+// until ctx is done: nothing else in it can change while the world runs, which is told
+// if it was tried. A file that is wrong changes nothing. running is what the world was
+// made from.
+func (c *serveCommand) reloading(ctx context.Context, asked <-chan os.Signal, s *server.Server, running *scenes.File, log *zap.Logger) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-asked:
 		}
-		l, err := c.reload(s, players)
+		l, rest, err := c.reload(s, running)
 		if err != nil {
 			log.Error("limits not reloaded: they stay as they were", zap.String("world", c.World), zap.Error(err))
 			continue
+		}
+		if len(rest) > 0 {
+			log.Warn("the world file has changed in more than its limits: that takes a restart", zap.Strings("keys", rest))
 		}
 		log.Info("limits reloaded", zap.Int("max_sessions", l.MaxSessions),
 			zap.Int("max_sessions_per_address", l.MaxSessionsPerAddress), zap.Int("budget_bytes_per_second", l.BudgetBytesPerSecond))
 	}
 }
 
-func (c *serveCommand) reload(s *server.Server, players int) (server.Limits, error) {
+// reload also returns the keys of the file that have changed and stay as they were.
+func (c *serveCommand) reload(s *server.Server, running *scenes.File) (l server.Limits, rest []string, err error) {
 	file, err := loadWorld(c.World)
 	if err != nil {
-		return server.Limits{}, err
+		return server.Limits{}, nil, err
 	}
-	if n := file.Limits.MaxPlayers; n > players {
-		return server.Limits{}, fmt.Errorf("limits.max_players is %d, and this world was started for %d: more takes a restart", n, players)
+	if n, players := file.Limits.MaxPlayers, running.Limits.MaxPlayers; n > players {
+		return server.Limits{}, nil, fmt.Errorf("limits.max_players is %d, and this world was started for %d: more takes a restart", n, players)
 	}
-	l := c.limits(file)
-	return l, s.SetLimits(l)
+	l = c.limits(file)
+	if err := s.SetLimits(l); err != nil {
+		return server.Limits{}, nil, err
+	}
+	file.Limits.MaxPlayers, file.BudgetBytesPerSecond = running.Limits.MaxPlayers, running.BudgetBytesPerSecond
+	return l, running.Differ(file), nil
 }

@@ -43,7 +43,7 @@ type serveCommand struct {
 	Audience  string   `default:"worldd" placeholder:"NAME" help:"What tokens for this server are made for (${default})."`
 
 	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there."`
-	ImageEvery time.Duration `default:"30s" placeholder:"TIME" help:"Time between two saves (${default})."`
+	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay. A file that is there is written over."`
 }
@@ -56,8 +56,14 @@ func (c *serveCommand) Validate() error {
 	if c.MaxSessionsPerAddress < 0 {
 		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0", c.MaxSessionsPerAddress)
 	}
-	if c.ImageEvery <= 0 || c.ImageEvery > time.Hour {
+	if c.ImageEvery < 0 || c.ImageEvery > time.Hour {
 		return fmt.Errorf("--image-every is %v, want more than 0 and at most 1h", c.ImageEvery)
+	}
+	if c.ImageEvery > 0 && c.Image == "" { // or nothing is saved, and nobody notices
+		return errors.New("--image-every needs --image FILE, where the world is saved")
+	}
+	if c.QlogDir != "" && c.Admin == "" {
+		return errors.New("--qlog-dir needs --admin HOST:PORT, where recordings are asked for")
 	}
 	return nil
 }
@@ -119,7 +125,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		}
 	}
 	began := time.Now()
-	reload := func(ctx context.Context) { c.reloading(ctx, asked, s, file.Limits.MaxPlayers, config.Log) }
+	reload := func(ctx context.Context) { c.reloading(ctx, asked, s, file, config.Log) }
 	err = serve(ctx, s, record, g.scene, reload)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err
