@@ -56,12 +56,13 @@ client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio flock
 `
 
 // modules: the third parties by the names used above, and the version for those
 // that must not move without a decision (RATIONALE.md says what breaks).
 const modules = `
+flock        github.com/gofrs/flock
 hdrhistogram github.com/HdrHistogram/hdrhistogram-go
 kong         github.com/alecthomas/kong
 msgpack      github.com/vmihailenco/msgpack/v5         v5.3.6

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/gofrs/flock"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/scenes"
@@ -35,6 +36,23 @@ func resume(scene *scenes.Scene, path string) (bool, error) {
 		return false, fmt.Errorf("the image %s cannot be restored: %w; put an older copy in its place, or move it away to begin anew", path, err)
 	}
 	return true, nil
+}
+
+// hold keeps other servers from an image while this process lives: each would undo
+// what the other has saved. What is locked is a file beside it, which stays there. Where
+// there can be none (a disk that is full, or knows no locks) the server that saves
+// still says when it finds the image replaced.
+func hold(path string, log *zap.Logger) (release func(), err error) {
+	lock := flock.New(path + ".lock")
+	held, err := lock.TryLock()
+	if err != nil {
+		log.Warn("the image is not locked: mind that no other server saves to it", zap.String("path", path), zap.Error(err))
+		return func() {}, nil
+	}
+	if !held {
+		return nil, fmt.Errorf("another server saves to the image %s: end that one first, or give each a file of its own", path)
+	}
+	return func() { _ = lock.Unlock() }, nil // which the system does too, at the latest
 }
 
 // queuedSteps bounds the recorded steps that wait for the disk: some seconds of

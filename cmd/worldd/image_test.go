@@ -224,6 +224,19 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 	require.Equal(t, exitError, status, err)
 }
 
+// Two servers on one image would undo each other's saves: the second does not begin,
+// and may when the first has ended, however it did.
+func TestServeRefusesAnImageInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calm.image")
+	first := startServing(t, "--world=calm", "--image="+path)
+	status, out, err := worldd(t, "serve", "--world=calm", "--listen=127.0.0.1:0", "--image", path)
+	require.Equal(t, exitError, status)
+	require.Empty(t, out)
+	require.Contains(t, err, "another server saves to the image "+path)
+	first.end(syscall.SIGKILL)
+	startServing(t, "--world=calm", "--image="+path).end(syscall.SIGTERM)
+}
+
 // An image of another version is as good as it was, and no older copy is better.
 func TestServeRefusesAnImageOfAnotherVersion(t *testing.T) {
 	file, err := scenes.Named("calm")

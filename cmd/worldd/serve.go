@@ -92,6 +92,11 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if c.Image != "" {
+		release, err := hold(c.Image, config.Log)
+		if err != nil {
+			return err
+		}
+		defer release()
 		resumed, err := resume(g.scene, c.Image)
 		if err != nil {
 			return err
