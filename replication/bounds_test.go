@@ -1,6 +1,7 @@
 package replication_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,6 +75,21 @@ func TestUnacknowledgedEntersStop(t *testing.T) {
 	require.Less(t, sent, 64<<10)
 	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.Interest())}))
 	require.NotEmpty(t, records(t, s.snapshot()), "it goes on when the client does")
+}
+
+// Radii without an end show everybody, to a viewer that walks in a calm world, too.
+func TestNobodyIsTooFar(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: float32(math.Inf(1))})
+	for i := range 100 {
+		s.spawn(float32(i), 0)
+	}
+	s.snapshot()
+	s.snapshot()
+	s.world.SetPosition(s.focus, world.Vec3{X: 1, Y: 1})
+	s.snapshot()
+	s.spawn(-500, 500)
+	s.snapshot()
+	require.Equal(t, 102, s.viewer.Interest())
 }
 
 // What is spawned after the frame was made, by a game that reacts to a session
