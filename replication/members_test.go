@@ -125,3 +125,22 @@ func TestFirst(t *testing.T) {
 		require.Equal(t, want, first(keys, n))
 	}
 }
+
+// What a viewer remembers of the dead that its client was told of does not grow
+// with the slots that ever held one.
+func TestToldDeadAreBounded(t *testing.T) {
+	const dead = 3*maxToldDead + 5
+	rep, w, all := newRocks(t, dead, Config{})
+	for _, h := range all {
+		w.Destroy(h)
+	}
+	w.Step()
+	rep.AfterStep()
+	v := rep.AddViewer(0)
+	for _, h := range all {
+		v.Teach(h)
+		v.Teach(h)
+		require.LessOrEqual(t, len(v.toldDead), maxToldDead)
+	}
+	require.Equal(t, uint32(dead), v.structure.written, "each is told of once")
+}

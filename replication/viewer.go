@@ -160,6 +160,8 @@ func (v *Viewer) Teach(h bulk.Handle) {
 		}
 		if v.toldDead == nil {
 			v.toldDead = map[uint32]uint32{}
+		} else if len(v.toldDead) == maxToldDead {
+			clear(v.toldDead) // who is named again is told of again
 		}
 		v.toldDead[slot] = h.Generation()
 		v.tellDestroyed(h)
