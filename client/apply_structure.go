@@ -101,15 +101,19 @@ func (r *Replica) tellDestroyed(h bulk.Handle, why wire.Reason) {
 func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 	h, entering := record.Handle, r.entering[r.entered]
 	r.entered++
-	r.replace(c, h)
+	e := c.entity
+	if c.state != wire.Live || e.handle != h {
+		r.replace(c, h)
+		e = &Entity{place: uint32(len(r.entities))}
+		r.entities = append(r.entities, e)
+	}
 	entering.list[0] = tick
-	e := &Entity{
+	*e = Entity{ // who enters anew stays where it is: the game may have kept it
 		handle: h, kind: uint16(record.Kind), entered: r.applied, mask: entering.mask,
-		load: uint16(r.codec.Schema().Load(entering.mask)), place: uint32(len(r.entities)),
+		load: uint16(r.codec.Schema().Load(entering.mask)), place: e.place,
 		states: history{list: entering.list, tick: tick, room: 1, count: 1, owned: entering.owned},
 	}
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
-	r.entities = append(r.entities, e)
 	r.stats.Enters++
 	if f := r.observer.Enter; f != nil {
 		f(e)

@@ -11,7 +11,8 @@ import (
 // Observer is told what happens to the replica, as it happens. Every field may
 // be nil. An *Entity is valid until its Leave or Destroy.
 type Observer struct {
-	// Enter: e came into interest, or came anew with another set of components.
+	// Enter: e came into interest; or, if it was there, it came anew, with another
+	// set of components, as this client's own or no more, or after a fault.
 	Enter func(e *Entity)
 	// Update: e has newer state.
 	Update func(e *Entity)

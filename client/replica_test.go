@@ -65,6 +65,29 @@ func TestEnterOverALiveTenant(t *testing.T) {
 	require.Zero(t, p.replica.Len())
 }
 
+// Who enters anew is who it was: what a game has kept of it since its first Enter is
+// good until its Leave or Destroy, and goes on with the world.
+func TestEntityOutlivesEnteringAnew(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(4, 1), 6), p.enter(h(5, 1), 7))
+	p.apply(client.Applied, p.state(1, 2, update{h: h(5, 1), age: entered, now: 8, base: 7}))
+	e := p.replica.Entity(h(5, 1))
+	p.send(p.enter(h(5, 1), 9))
+	points := func() int {
+		v, ok := p.health.Get(e)
+		require.True(t, ok)
+		return int(v.Points)
+	}
+	require.Equal(t, 9, points())
+	p.apply(client.Applied, p.state(2, 3, update{h: h(5, 1), age: entered, now: 10, base: 9}))
+	require.Equal(t, 10, points())
+	require.Equal(t, 2, p.replica.Len())
+	require.Same(t, e, p.replica.Entity(h(5, 1)))
+	p.wantHeard("enter 4v1", "enter 5v1", "update 5v1", "enter 5v1", "update 5v1")
+	p.send(destroy(h(5, 1)), destroy(h(4, 1)))
+	require.Zero(t, p.replica.Len())
+}
+
 func TestStateOvertakesStructure(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
