@@ -74,7 +74,7 @@ func fitsBody(w *world.World, s *wire.Schema, i int) error {
 }
 
 // quantise fills row with the present state of a slot.
-func (f *Frame) quantise(w *world.World, slot uint32, row *wire.Row) {
+func (f *frame) quantise(w *world.World, slot uint32, row *wire.Row) {
 	row.Mask = 0
 	for component, id := range f.bound {
 		spec := f.schema.Component(component)
@@ -91,7 +91,7 @@ func (f *Frame) quantise(w *world.World, slot uint32, row *wire.Row) {
 	f.schema.KeepReferences(*row, f.issued)
 }
 
-func (f *Frame) source(w *world.World, id int, slot uint32) unsafe.Pointer {
+func (f *frame) source(w *world.World, id int, slot uint32) unsafe.Pointer {
 	if id != worldBody {
 		return w.ComponentData(id, slot)
 	}

@@ -89,7 +89,7 @@ func (c *codings) find(key codingKey) *coding {
 
 // code codes the present state of the tenant in key's slot, or finds how it was
 // coded. anchor is its parent's tenant if the key is anchored.
-func (c *codings) code(f *Frame, key codingKey, anchor *tenant) wire.Chunk {
+func (c *codings) code(f *frame, key codingKey, anchor *tenant) wire.Chunk {
 	p := c.find(key)
 	if p.key == key {
 		return p.chunk
@@ -101,7 +101,7 @@ func (c *codings) code(f *Frame, key codingKey, anchor *tenant) wire.Chunk {
 // codeRun is code for a run of keys, none of them anchored, and adds their chunks
 // to a list. Rows that are to be coded are gathered first: what waits for memory
 // then waits at the same time.
-func (c *codings) codeRun(f *Frame, keys []codingKey, chunks []wire.Chunk) []wire.Chunk {
+func (c *codings) codeRun(f *frame, keys []codingKey, chunks []wire.Chunk) []wire.Chunk {
 	c.missed = c.missed[:0]
 	first := len(chunks)
 	for i, key := range keys {
@@ -125,7 +125,7 @@ func (c *codings) codeRun(f *Frame, keys []codingKey, chunks []wire.Chunk) []wir
 }
 
 // gather finds what a row is coded from, and reads some of it.
-func (c *codings) gather(f *Frame, key codingKey) (m miss) {
+func (c *codings) gather(f *frame, key codingKey) (m miss) {
 	t := &f.tenants[key.slot()]
 	m.row = f.current(t, key.owned())
 	b := key.baseline()
@@ -150,7 +150,7 @@ func ends(words []uint32) uint32 {
 }
 
 // make codes a row that was gathered, and keeps it while there is room.
-func (c *codings) make(f *Frame, key codingKey, m *miss, parent *tenant) wire.Chunk {
+func (c *codings) make(f *frame, key codingKey, m *miss, parent *tenant) wire.Chunk {
 	c.made++
 	chunk := c.encode(f, key, m, parent)
 	if 2*c.count >= len(c.table) {
@@ -174,7 +174,7 @@ func (c *codings) make(f *Frame, key codingKey, m *miss, parent *tenant) wire.Ch
 // called after each datagram.
 func (c *codings) trim() { c.chunks.Cut(c.kept) }
 
-func (c *codings) encode(f *Frame, key codingKey, m *miss, parent *tenant) wire.Chunk {
+func (c *codings) encode(f *frame, key codingKey, m *miss, parent *tenant) wire.Chunk {
 	b := key.baseline()
 	if b.Age == 0 {
 		return c.chunks.Add(f.codec, m.row, nil)

@@ -9,8 +9,8 @@
 // is dormant when its newest state is acknowledged.
 //
 //	world.Step ──► AfterStep: deaths ──► places, changes
-//	world (dirty slots) ──► Capture ──► Frame (one, shared, read-only)
-//	Frame ──► places, changes, rules ──► interest
+//	world (dirty slots) ──► Capture ──► frame (one, shared, read-only)
+//	frame ──► places, changes, rules ──► interest
 //	interest ──► enters, leaves, destroys ───────────────────► structure
 //	      └─► rows not dormant ──► priority ──► budget ──────► datagrams
 //	input datagram ──► Acknowledge ──► baselines, losses

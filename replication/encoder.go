@@ -70,7 +70,7 @@ func skipBits(keys []codingKey) uint8 {
 
 // pack writes the rows that were measured as what follows a datagram's header, to
 // b.
-func (e *encoder) pack(b []byte, f *Frame, keys []codingKey, chunks []wire.Chunk, from *wire.Chunks) (p packed) {
+func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []wire.Chunk, from *wire.Chunks) (p packed) {
 	if len(keys) == 0 {
 		return packed{bytes: b}
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Frame is the quantised state of the world at one tick. It keeps the last
+// frame is the quantised state of the world at one tick. It keeps the last
 // states of every row, since viewers acknowledge at different times. Memory: 120
 // bytes a used slot, and its history; as much again for a row with fields that only
 // owners are sent.
-type Frame struct {
+type frame struct {
 	tick    uint32
 	schema  *wire.Schema
 	codec   *wire.Codec
@@ -68,9 +68,9 @@ func (t *tenant) as(owned bool) *history {
 	return &t.history
 }
 
-func newFrame(c *wire.Codec, bound []int) *Frame {
+func newFrame(c *wire.Codec, bound []int) *frame {
 	s := c.Schema()
-	return &Frame{schema: s, codec: c, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
+	return &frame{schema: s, codec: c, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
 }
 
 // updateRun is for how many rows the memory that they write is fetched at the same
@@ -80,7 +80,7 @@ const updateRun = 16
 // capture brings the frame to the world's present tick, which is the protocol's
 // tick. Only dirty slots are
 // read: the cost is what changed, not what exists.
-func (f *Frame) capture(w *world.World, tick uint32) {
+func (f *frame) capture(w *world.World, tick uint32) {
 	f.tick = tick
 	f.replaced = f.replaced[:0]
 	if n := int(w.Slots()); n > len(f.tenants) {
@@ -104,7 +104,7 @@ func (f *Frame) capture(w *world.World, tick uint32) {
 }
 
 // vacate empties the slot of a destroyed entity, which no later frame holds.
-func (f *Frame) vacate(h bulk.Handle) {
+func (f *frame) vacate(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
 		f.present[h.Index()].handle = 0
 		f.forget(t)
@@ -113,7 +113,7 @@ func (f *Frame) vacate(h bulk.Handle) {
 
 // update reads one slot, whose tenant lives: the world takes the destroyed out
 // of its dirty slots.
-func (f *Frame) update(w *world.World, slot uint32) {
+func (f *frame) update(w *world.World, slot uint32) {
 	t, p := &f.tenants[slot], &f.present[slot]
 	h := w.HandleAt(slot)
 	if h != p.handle {
@@ -144,13 +144,13 @@ func (f *Frame) update(w *world.World, slot uint32) {
 }
 
 // current returns the newest row of t, as owners are sent it or everybody else.
-func (f *Frame) current(t *tenant, owned bool) wire.Row {
+func (f *frame) current(t *tenant, owned bool) wire.Row {
 	return wire.Row{Mask: t.mask, Owned: owned, Words: t.as(owned).row}
 }
 
 // tenantOf returns the tenant that h names, or nil if h names nobody in this
 // frame.
-func (f *Frame) tenantOf(h bulk.Handle) *tenant {
+func (f *frame) tenantOf(h bulk.Handle) *tenant {
 	if slot := h.Index(); h != 0 && int(slot) < len(f.present) && f.present[slot].handle == h {
 		return &f.tenants[slot]
 	}

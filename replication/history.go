@@ -97,7 +97,7 @@ func (h *history) at(tick uint32) []uint32 {
 }
 
 // push makes the scratch row the newest state of a history, if it is another one.
-func (f *Frame) push(p *present, h *history) {
+func (f *frame) push(p *present, h *history) {
 	if h.known && slices.Equal(h.row, f.scratch.Words) {
 		return
 	}
@@ -116,7 +116,7 @@ func (f *Frame) push(p *present, h *history) {
 }
 
 // forget drops all states of t.
-func (f *Frame) forget(t *tenant) {
+func (f *frame) forget(t *tenant) {
 	f.pasts.give(&t.history)
 	t.known = false
 	if t.whole != nil {
@@ -127,7 +127,7 @@ func (f *Frame) forget(t *tenant) {
 
 // letRest takes the past of some of the rows that have not changed for long. All
 // are looked at in turn.
-func (f *Frame) letRest() {
+func (f *frame) letRest() {
 	for range min(sweptSlots, len(f.present)) {
 		f.swept = (f.swept + 1) % len(f.present)
 		p := &f.present[f.swept]
@@ -142,7 +142,7 @@ func (f *Frame) letRest() {
 	}
 }
 
-func (f *Frame) letOneRest(p *present, h *history) {
+func (f *frame) letOneRest(p *present, h *history) {
 	if p.oldest != p.version && f.tick-p.version > restedTicks {
 		f.pasts.give(h)
 		p.oldest = p.version

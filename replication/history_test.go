@@ -18,7 +18,7 @@ func TestHistoryAgainstList(t *testing.T) {
 	require.NoError(t, wire.AddComponent[struct{ Value uint32 }](schema, "value"))
 	type state struct{ tick, value uint32 }
 	rapid.Check(t, func(t *rapid.T) {
-		f := &Frame{schema: schema, scratch: wire.Row{Words: make([]uint32, 1)}}
+		f := &frame{schema: schema, scratch: wire.Row{Words: make([]uint32, 1)}}
 		f.present, f.tenants = make([]present, 1), make([]tenant, 1)
 		p, h := &f.present[0], &f.tenants[0].history
 		p.handle = bulk.NewHandle(0, 1)

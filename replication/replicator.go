@@ -15,7 +15,7 @@ import (
 type Replicator struct {
 	world   *world.World
 	config  Config
-	frame   *Frame
+	frame   *frame
 	viewers []*Viewer
 	frames  uint64 // captured
 	kinds   []world.Kind

@@ -191,7 +191,7 @@ func (v *Viewer) anchor(i int) (at int, ok bool) {
 
 // parent is the entity that a row named as its parent in its baseline, and in
 // which component.
-func (f *Frame) parent(k codingKey) (component int, h bulk.Handle) {
+func (f *frame) parent(k codingKey) (component int, h bulk.Handle) {
 	t := &f.tenants[k.slot()]
 	return f.schema.Parent(wire.Row{Mask: t.mask, Words: t.history.at(f.tick - k.age())})
 }
