@@ -240,3 +240,22 @@ func TestOwnershipChangesByEntering(t *testing.T) {
 	require.LessOrEqual(t, enters(), before+5)
 	require.False(t, v.replica.Entity(h).Owned())
 }
+
+// R7: who was given a handle that nobody has had yet owns nothing when somebody gets
+// it, nor sees the world from there.
+func TestForgedHandleIsNobodysOwn(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	near, far := s.spawn(1, 0), s.spawn(100, 0)
+	next := bulk.NewHandle(far.Index(), far.Generation()+2)
+	s.viewer.Own(next)
+	s.snapshot()
+	s.viewer.Follow(next)
+	require.False(t, s.viewer.Owns(next))
+	s.world.Destroy(far)
+	s.snapshot()
+	require.Equal(t, next, s.spawn(100, 0))
+	s.snapshot()
+	require.False(t, s.viewer.Owns(next))
+	require.Equal(t, wire.Pending, s.viewer.Resolve(next))
+	require.Equal(t, wire.Live, s.viewer.Resolve(near), "it sees from where it was")
+}

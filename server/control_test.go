@@ -49,6 +49,8 @@ func TestControlChanges(t *testing.T) {
 	s.Control(0)
 	d.ticks(6)
 	c.wantControl("the last one of a tick", 0)
+	s.Control(bulk.NewHandle(second.Index(), second.Generation()+2))
+	require.Zero(t, s.Entity(), "H3: nobody has had that handle yet")
 	s.Kick("enough")
 	d.ticks(2)
 	require.Equal(t, bulk.Live, d.world.Status(second), "it was no longer the session's when that ended")

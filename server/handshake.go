@@ -45,7 +45,7 @@ func (p *Peer) greet(h wire.Hello) {
 			p.refuse(refusalOf(err, wire.ServerFull), "")
 			return
 		}
-		s.entity = entity
+		s.entity = c.issued(entity)
 	}
 	if p.closed { // Join has stopped the server, and so refused this connection
 		s.turnOut()

@@ -11,16 +11,26 @@ import (
 // other time these do nothing.
 
 // Control makes h what the session controls, sees the world from and owns, in place
-// of what it was: for a player who comes back to life, or takes a seat. Zero is
-// nothing, and sees from where the one before was. That one stays in the world, the
-// session's own only if Own made it so. Before Join has returned this does nothing:
-// what it returns counts. The client is told ahead of the next snapshot; inputs that
-// are on the way still come, and were meant for the one before.
+// of what it was: for a player who comes back to life, or takes a seat. Zero, or a
+// handle that was never issued, is nothing, and sees from where the one before was.
+// That one stays in the world, the session's own only if Own made it so. Before Join
+// has returned this does nothing: what it returns counts. The client is told ahead of
+// the next snapshot; inputs that are on the way still come, and were meant for the one
+// before.
 func (s *Session) Control(h world.Entity) {
 	if s.viewer != nil && s.joined {
-		s.entity = h
-		s.viewer.Follow(h)
+		s.entity = s.core.issued(h)
+		s.viewer.Follow(s.entity)
 	}
+}
+
+// issued returns h, or nothing if nobody ever had it: a client that is sent such a
+// handle could not be told of the death of who may have it one day (H3).
+func (c *Core) issued(h world.Entity) world.Entity {
+	if c.world.Status(h) == bulk.Unissued {
+		return 0
+	}
+	return h
 }
 
 // tellControl tells the client what it controls. One that is away is told when it
