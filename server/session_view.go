@@ -68,6 +68,17 @@ func (s *Session) SetFilter(f replication.Filter) {
 	}
 }
 
+// Teach notes that the session's client is about to be sent h by a way of the game's
+// own, say in a line of chat. From then on the client's verdict on h is what one on a
+// handle in a component is: Pending until h comes into view, and Stale when it is no
+// more, whether the client ever sees it or not (H3). Without it the client never hears
+// of the death of who is never in its view.
+func (s *Session) Teach(h bulk.Handle) {
+	if s.viewer != nil {
+		s.viewer.Teach(h)
+	}
+}
+
 // Traffic counts what was made for the session's client. It is zero before Join.
 func (s *Session) Traffic() replication.ViewerStats {
 	if s.viewer == nil {
