@@ -45,7 +45,7 @@ func newAdmin(address string) (*admin, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("--admin %q: want HOST:PORT, as the server's --admin-listen", address)
+		return nil, fmt.Errorf("--admin %q: want HOST:PORT, as the server's --admin", address)
 	}
 	return &admin{base: u.Scheme + "://" + u.Host}, nil
 }

@@ -181,7 +181,10 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 		}
 		defer http.DefaultClient.CloseIdleConnections()
 	}
-	profiled := f.profile(ctx)
+	began := time.Now()
+	profiling, noMore := context.WithCancel(ctx)
+	defer noMore()
+	profiled := f.profile(profiling)
 	var plateau meters // at its begin
 	report, err := bot.Run(ctx, f.config(), func(p *bot.Progress) {
 		if f.admin != nil {
@@ -192,6 +195,9 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 		}
 		live.Row(*p)
 	})
+	if time.Since(began) < f.Duration {
+		noMore() // there are no bots any more to profile the server under
+	}
 	if report != nil && f.admin != nil {
 		report.Tick = f.admin.ticks.report()
 		report.Cost = costOf(plateau, f.admin.meters)
@@ -199,8 +205,8 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 	return report, errors.Join(err, profiled())
 }
 
-// profile fetches profiles in the background, from the end of the ramp on. The
-// function that it returns waits for them.
+// profile fetches profiles in the background, from the end of the ramp on, until ctx
+// ends. The function that it returns waits for them.
 func (f *flags) profile(ctx context.Context) func() error {
 	if f.Profile == "" {
 		return func() error { return nil }

@@ -7,12 +7,17 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -35,6 +40,7 @@ func TestUsage(t *testing.T) {
 		{"no such scenario", []string{"--addr=127.0.0.1:1", "--scenario=rome"}, exitUsage, "", `did you mean "roam"?`},
 		{"more than all lost", []string{"--addr=127.0.0.1:1", "--loss=5"}, exitUsage, "", "a loss of 5"},
 		{"a ramp without end", []string{"--addr=127.0.0.1:1", "--ramp=1m"}, exitUsage, "", "a ramp of 1m0s"},
+		{"a storm after the end", []string{"--addr=127.0.0.1:1", "--scenario=join-storm", "--duration=5s"}, exitUsage, "", "a join storm 5.5s after the first dial"},
 		{"no such metric", []string{"--addr=127.0.0.1:1", "--fail=latencyp99_ms>5"}, exitUsage, "", "did you mean latency_p99_ms?"},
 		{"no limit", []string{"--addr=127.0.0.1:1", "--fail=latency_p99_ms"}, exitUsage, "", "METRIC>NUMBER"},
 		{"profiles of nobody", []string{"--addr=127.0.0.1:1", "--profile=x"}, exitUsage, "", "--profile needs --admin"},
@@ -76,6 +82,42 @@ func TestNobodyThere(t *testing.T) {
 		require.Empty(t, out.String())
 		require.Equal(t, 1, strings.Count(err.String(), "\n"), "%s", err.String())
 		require.Contains(t, err.String(), addr)
+	}
+}
+
+// TestNobodyToProfile: a run that fails at once ends at once, whatever was asked for
+// beside it.
+func TestNobodyToProfile(t *testing.T) {
+	late, over := 0, make(chan struct{})
+	other, err := url.Parse(operator(t, durations(), &late).base)
+	require.NoError(t, err)
+	others := httputil.NewSingleHostReverseProxy(other)
+	port := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
+			others.ServeHTTP(w, r)
+			return
+		}
+		select { // it takes as long as it is let
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(port.Close)
+	t.Cleanup(func() { close(over) })
+	var out, live bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(t.Context(), []string{
+			"--addr=127.0.0.1:99999", "--insecure-dev", "--bots=1", "--admin", port.URL, "--profile", filepath.Join(t.TempDir(), "profiles"),
+		}, &out, &live)
+	}()
+	select {
+	case status := <-ended:
+		require.Equal(t, exitError, status)
+		require.Equal(t, 1, strings.Count(live.String(), "\n"), "%s", live.String())
+		require.Contains(t, live.String(), "no bot can join")
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "it waits for the profile of a run that there is not")
 	}
 }
 

@@ -94,6 +94,9 @@ func (c Config) Validate() error {
 	if c.Ramp < 0 || c.Ramp > 0 && c.Ramp >= c.Duration {
 		errs = append(errs, fmt.Errorf("bot: a ramp of %v in a run of %v: want less, or the last bots never join", c.Ramp, c.Duration))
 	}
+	if c.Scenario == JoinStorm && c.Ramp < c.Duration && c.storm() >= c.Duration {
+		errs = append(errs, fmt.Errorf("bot: a join storm %v after the first dial, in a run of %v: want a longer run, or nobody comes", c.storm(), c.Duration))
+	}
 	errs = append(errs, c.Scenario.validate(), c.Link.validate())
 	if c.AreaMetres < 0 {
 		errs = append(errs, fmt.Errorf("bot: area of %v m: want more than 0", c.AreaMetres))
