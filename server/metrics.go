@@ -42,15 +42,14 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	collectCoded(c.server.config.Schema, r.Replication, counter)
 	collectRows(r.Replication, counter)
 	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
+	counter(r.Sessions.ResyncsDropped, "worldd_dropped_total", dropped, "reason", "resync_rate")
 	collectPackets(c.server.carried.packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
 		counter(n, "worldd_handle_verdicts_total", "Verdicts on handles in commands.", "side", "server", "verdict", wire.Verdict(verdict).String())
 	}
 	counter(r.Sessions.Executed, "worldd_commands_total", "Commands, by result.", "result", "executed")
 	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
-	for code, n := range r.Sessions.Rejections {
-		counter(n, "worldd_command_rejections_total", "Rejected commands, by code.", "code", code.String())
-	}
+	collectCodes(r.Sessions, counter)
 	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may come again.")
 	counter(r.Sessions.Lost, "worldd_connections_lost_total", "Connections that broke and whose sessions waited for their clients.")
 	counter(r.Sessions.Joined, "worldd_sessions_joined_total", "Sessions that began.")
@@ -58,16 +57,13 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Times that a client came again to its session.")
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Times that a client found its state at fault and asked for everything anew.")
 	collectInputs(r.Sessions, counter)
-	for code, n := range r.Sessions.Closed {
-		counter(n, "worldd_sessions_ended_total", "Sessions that ended, and connections that ended without one, by code.", "code", code.String())
-	}
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
 	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "The longest that a save has kept a tick waiting.")
 	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes that wait for a sender, of all sessions.")
 }
 
-const dropped = "What clients sent beyond their limits, by the limit: datagrams and inputs dropped, reads of streams put off."
+const dropped = "What clients sent beyond their limits, by the limit: datagrams, inputs and resyncs dropped, reads of streams put off."
 
 type (
 	countFunc func(value uint64, name, help string, labels ...string)
@@ -93,6 +89,23 @@ func collectSystems(systems []world.SystemStats, out chan<- prometheus.Metric) {
 	for _, s := range systems {
 		out <- prometheus.MustNewConstSummary(desc, s.Runs, s.Total.Seconds(), map[float64]float64{1: s.Longest.Seconds()}, s.Name, s.Phase.String())
 	}
+}
+
+// collectCodes counts what ended with a code. Those that none has ended with yet are
+// told too: of a counter that begins above 0, nobody sees the first step.
+func collectCodes(s Stats, counter countFunc) {
+	count := func(counts map[wire.Code]uint64, ofCommands bool, name, help string) {
+		for _, info := range wire.Codes() {
+			if _, counted := counts[info.Code]; !counted && ofCommands == (info.Code >= wire.StaleHandle) {
+				counter(0, name, help, "code", info.Name)
+			}
+		}
+		for code, n := range counts {
+			counter(n, name, help, "code", code.String())
+		}
+	}
+	count(s.Rejections, true, "worldd_command_rejections_total", "Rejected commands, by code.")
+	count(s.Closed, false, "worldd_sessions_ended_total", "Sessions that ended, and connections that ended without one, by code.")
 }
 
 func collectInputs(s Stats, counter countFunc) {

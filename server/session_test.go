@@ -415,6 +415,7 @@ func TestResyncIsLimited(t *testing.T) {
 		c.say(wire.Resync{})
 	}
 	require.EqualValues(t, 1, d.core.Stats().Resyncs)
+	require.EqualValues(t, 29, d.core.Stats().ResyncsDropped)
 	require.LessOrEqual(t, d.core.Replication().Resyncs, uint64(1))
 }
 

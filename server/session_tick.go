@@ -52,9 +52,13 @@ func (s *Session) acknowledge(inputs []wire.Input) {
 }
 
 func (s *Session) resynchronise(asked bool) {
-	if asked && !s.over && s.resyncs.AllowN(s.core.now, 1) {
+	switch {
+	case !asked || s.over:
+	case s.resyncs.AllowN(s.core.now, 1):
 		s.core.stats.Resyncs++
 		s.viewer.Resync()
+	default:
+		s.core.stats.ResyncsDropped++
 	}
 }
 

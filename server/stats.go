@@ -20,6 +20,7 @@ type Stats struct {
 	Executed        uint64
 	Rejected        uint64
 	Resyncs         uint64
+	ResyncsDropped  uint64    // asked for beyond the rate of a session
 	CommandVerdicts [4]uint64 // by wire.Verdict of the target
 	Rejections      map[wire.Code]uint64
 	Closed          map[wire.Code]uint64

@@ -111,7 +111,7 @@ func TestDashboard(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		metrics = string(text)
-		return strings.Contains(metrics, "worldd_sessions_ended_total")
+		return strings.Contains(metrics, `worldd_sessions_ended_total{code="ok"} 1`)
 	}, time.Minute, 20*time.Millisecond)
 	text, err := os.ReadFile("deploy/grafana.json")
 	require.NoError(t, err)
