@@ -48,7 +48,10 @@ func listenAdmin(s *Server) (*admin, error) {
 	mux.HandleFunc("GET /sessions", s.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", s.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", s.kick)
-	return &admin{listener, &http.Server{Handler: mux, ReadHeaderTimeout: adminHeaderTimeout}}, nil
+	// A page that the operator happens to look at may not end sessions: his browser
+	// reaches loopback, too.
+	guarded := http.NewCrossOriginProtection().Handler(mux)
+	return &admin{listener, &http.Server{Handler: guarded, ReadHeaderTimeout: adminHeaderTimeout}}, nil
 }
 
 // index says what there is to ask for: it is where the address alone leads.

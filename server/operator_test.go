@@ -122,6 +122,25 @@ func TestIndexOfTheOperator(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, code)
 }
 
+// What a page of somebody else's has the operator's browser send changes nothing.
+func TestOperatorIsNoPage(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	c := h.dial()
+	path := fmt.Sprintf("http://%v/sessions/%d/kick", h.server.AdminAddr(), h.rows("")[0].ID)
+	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://elsewhere.example"} {
+		request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, path, nil)
+		require.NoError(t, err)
+		request.Header.Set(header, value)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusForbidden, response.StatusCode, header)
+	}
+	at := c.Replica().Tick()
+	h.until(c, "it is still there", func() bool { return c.Replica().Tick() > at+20 })
+}
+
 // A recording is made when asked for, of that session, and ends by itself.
 func TestQlogOnDemand(t *testing.T) {
 	folder := t.TempDir()
