@@ -117,7 +117,7 @@ func TestIndexOfTheOperator(t *testing.T) {
 		code, _ := h.operate(words[0], words[1])
 		require.Equal(t, http.StatusOK, code, line)
 	}
-	require.Equal(t, 5, asked, text)
+	require.Equal(t, 6, asked, text)
 	code, _ = h.operate(http.MethodGet, "/metric")
 	require.Equal(t, http.StatusNotFound, code)
 }
