@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -97,10 +96,14 @@ func (c Config) tls() (*tls.Config, error) {
 		return nil, err
 	case len(want) > 0:
 		t.InsecureSkipVerify = true // the pin below is stricter
-		t.VerifyPeerCertificate = func(raw [][]byte, _ [][]*x509.Certificate) error {
-			got := sha256.Sum256(raw[0])
+		own := t.VerifyConnection
+		t.VerifyConnection = func(s tls.ConnectionState) error { // asked of resumed sessions, too
+			got := sha256.Sum256(s.PeerCertificates[0].Raw)
 			if subtle.ConstantTimeCompare(got[:], want) != 1 {
 				return errCertificate
+			}
+			if own != nil {
+				return own(s)
 			}
 			return nil
 		}

@@ -230,6 +230,27 @@ func TestCertificateMustFit(t *testing.T) {
 	require.ErrorContains(t, err, "exclude each other", "all complaints at once")
 }
 
+// A pin holds for a connection, too, that goes on with a TLS session which somebody
+// began unpinned: whoever answered then is not believed now.
+func TestPinHoldsForAResumedTLSSession(t *testing.T) {
+	h := openHouse(t)
+	config := h.config()
+	pin := config.Fingerprint
+	config.TLS = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	config.Fingerprint, config.InsecureDev = "", true
+	c, err := client.Dial(h.ctx, config)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	config.InsecureDev = false
+	config.Fingerprint = strings.Repeat("0", len(pin))
+	_, err = client.Dial(h.ctx, config)
+	require.ErrorContains(t, err, "another fingerprint")
+	config.Fingerprint = pin
+	c, err = client.Dial(h.ctx, config)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+}
+
 // raw is a client that keeps no rules.
 func (h *house) raw() (*quic.Conn, *quic.Stream) {
 	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
