@@ -33,6 +33,29 @@ func TestCodingKey(t *testing.T) {
 	require.Len(t, keys, 4*5*3)
 }
 
+// What more than half of the rows are coded from is said once for all of them,
+// wherever these are, and whoever owns them or carries them along.
+func TestUsualBaseline(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 500 {
+		of := wire.Baseline{Age: 1 + r.Uint32N(9), Gap: r.Uint32N(4)}
+		n := 1 + r.IntN(40)
+		var keys []codingKey
+		for i := range n {
+			b := of
+			if i >= n/2+1 {
+				b = wire.Baseline{Age: 10 + r.Uint32N(3), Gap: r.Uint32N(3)}
+			}
+			keys = append(keys, codingKey(b.Age)<<ageShift|codingKey(b.Gap)<<gapShift|someKey|codingKey(r.Uint64N(4))<<1)
+		}
+		r.Shuffle(n, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		for i := range keys {
+			keys[i] |= codingKey(i) << slotShift
+		}
+		require.Equal(t, of, usual(keys))
+	}
+}
+
 // A baseline that a key has no room for, or that one of the two sides has
 // forgotten, is none.
 func TestHorizon(t *testing.T) {
