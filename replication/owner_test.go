@@ -259,3 +259,32 @@ func TestForgedHandleIsNobodysOwn(t *testing.T) {
 	require.Equal(t, wire.Pending, s.viewer.Resolve(next))
 	require.Equal(t, wire.Live, s.viewer.Resolve(near), "it sees from where it was")
 }
+
+// Who becomes an owner in a world that stands still is shown what it owns at once,
+// whatever the members' slots are.
+func TestOwnedIsShownInAStillWorld(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	var all []bulk.Handle
+	for slot := 1; slot < 256; slot++ {
+		x := float32(100)
+		if slot/64 == 2 {
+			x = 1 // members are of this word, and the focus
+		}
+		all = append(all, s.spawn(x, 0))
+	}
+	for s.viewer.Interest() < 65 {
+		s.snapshot()
+		s.acknowledge(uint32(s.viewer.Interest()))
+	}
+	for range 100 { // until all sleep
+		require.Empty(t, records(t, s.snapshot()))
+	}
+	for i, slot := range []uint32{1, 70, 127, 192, 255} {
+		h := all[slot-1]
+		require.Equal(t, slot, h.Index())
+		s.viewer.Own(h)
+		require.Len(t, records(t, s.snapshot()), 1)
+		require.Equal(t, wire.Live, s.viewer.Resolve(h))
+		require.Equal(t, 65+i+1, s.viewer.Interest())
+	}
+}
