@@ -78,8 +78,7 @@ func newFrame(c *wire.Codec, bound []int) *frame {
 const updateRun = 16
 
 // capture brings the frame to the world's present tick, which is the protocol's
-// tick. Only dirty slots are
-// read: the cost is what changed, not what exists.
+// tick. Only dirty slots are read: the cost is what changed, not what exists.
 func (f *frame) capture(w *world.World, tick uint32) {
 	f.tick = tick
 	f.replaced = f.replaced[:0]

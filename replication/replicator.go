@@ -36,8 +36,9 @@ type Replicator struct {
 	workers   workers
 }
 
-// New makes a Replicator. Every component of the schema must be registered in
-// the world under the same name and type, except BodyComponent.
+// New makes a Replicator, the only one of its world: it takes what is World.Dirty. A
+// world that is restored wants a new one. Every component of the schema must be
+// registered in the world under the same name and type, except BodyComponent.
 func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(w.TickHz()); err != nil {
@@ -165,7 +166,7 @@ func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	return v
 }
 
-// RemoveViewer forgets v.
+// RemoveViewer forgets v, which is not used after.
 func (r *Replicator) RemoveViewer(v *Viewer) {
 	if i := slices.Index(r.viewers, v); i >= 0 {
 		r.viewers = slices.Delete(r.viewers, i, i+1)
