@@ -174,6 +174,7 @@ func TestInputTicks(t *testing.T) {
 	_, words = sent()
 	require.Equal(t, []string{"i", "h", "g", "e"}, words, "four at least")
 	require.ErrorContains(t, s.session.SetInput(make([]byte, wire.MaxInputBytes+1), 0), "65 bytes")
+	require.NoError(t, s.session.SetInput(make([]byte, wire.MaxInputBytes), 0))
 }
 
 // After the server's time went back, inputs are for its ticks again.

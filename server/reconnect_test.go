@@ -109,7 +109,7 @@ func (v *traveller) change() client.StateChange { return v.changes[len(v.changes
 // who died meanwhile is Stale (H3).
 func TestConnectionIsReplaced(t *testing.T) {
 	h := openHouse(t)
-	v := h.travel(func(*client.Config) {})
+	v := h.travel(func(c *client.Config) { c.GiveUp = 0 }) // a minute
 	other := h.dial()
 	h.until(other, "knows itself", func() bool { return other.Controlled() != 0 })
 	dying := other.Controlled()
