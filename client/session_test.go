@@ -46,3 +46,37 @@ func TestCommandIsCheckedHere(t *testing.T) {
 		require.Empty(t, s.TakeStream(), name)
 	}
 }
+
+// A session that goes on is the one that was asked for, in the world that it was in:
+// each single thing that is otherwise is a breach (PROTOCOL.md, section 4.1).
+func TestWhatGoesOnIsTheSame(t *testing.T) {
+	schema := wire.NewSchema()
+	first := wire.Welcome{
+		Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
+		Epoch: 7, GenerationFloor: 3, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
+	}
+	for name, change := range map[string]func(*wire.Welcome){
+		"nothing": func(*wire.Welcome) {},
+		"session": func(m *wire.Welcome) { m.Session++ },
+		"epoch":   func(m *wire.Welcome) { m.Epoch++ },
+		"floor":   func(m *wire.Welcome) { m.GenerationFloor++ },
+		"slots":   func(m *wire.Welcome) { m.MaxSlots++ },
+	} {
+		s, err := client.NewSession(client.SessionConfig{Schema: schema})
+		require.NoError(t, err)
+		require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, first)))
+		s.Lost(&wire.Error{Code: wire.Timeout})
+		s.Reconnect()
+		again := first
+		again.Resumed = 1
+		change(&again)
+		err = s.ReceiveStream(wire.AppendMessage(nil, again))
+		if name == "nothing" {
+			require.NoError(t, err)
+			require.True(t, s.Joined())
+			continue
+		}
+		require.Equal(t, wire.BadMessage, wire.CodeOf(err), name)
+		require.False(t, s.Joined(), name)
+	}
+}
