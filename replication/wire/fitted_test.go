@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,4 +41,35 @@ func TestSamplesCountByTheirScale(t *testing.T) {
 	require.Greater(t, n.weight(3, usual(4)), 100*n.weight(3, usual(24)), "three quanta matter where one is usual")
 	require.Greater(t, n.weight(0, 10), 8*n.weight(100, 10), "what is far off for its kind counts little")
 	require.Less(t, newTally(20).weight(0, 10), 8*newTally(20).weight(100, 10), "but not as little, at first")
+}
+
+// Tables hold the groups that were seen most often: with one more than there is room
+// for they would be a file that nobody can read.
+func TestTablesHoldTheMostFrequentHeads(t *testing.T) {
+	const groups, often = 8, 20
+	train := func(prefix string, shapes int) *Tables {
+		n := newTally(5)
+		for i := range shapes {
+			p := &part{shape: fmt.Sprint(prefix, i), groups: slices.Repeat([]group{{ways: 2}}, groups)}
+			for g := range groups {
+				n.head(p, g, i, g&1)
+				if i < often {
+					n.head(p, g, i+1, g&1)
+				}
+			}
+		}
+		return n.coded(UntrainedTables(), nil)
+	}
+	tables := train("a", 40)
+	require.Equal(t, maxHeads, len(tables.heads))
+	for i := range often {
+		require.True(t, slices.ContainsFunc(tables.heads, func(h headLengths) bool { return h.shape == fmt.Sprint("a", i) }))
+	}
+	more := tables.With(train("b", 4))
+	require.Equal(t, maxHeads, len(more.heads))
+	for _, made := range []*Tables{tables, more} {
+		read, err := ParseTables(made.Bytes())
+		require.NoError(t, err)
+		require.Equal(t, made.Version(), read.Version())
+	}
 }

@@ -135,7 +135,7 @@ func newTables(sets []*tableSet, gaps [residualCodes]uint8, heads []headLengths,
 }
 
 // With returns t with what more knows: of the shapes that more was trained with it
-// is more's, of all others t's.
+// is more's, of all others t's, as far as there is room.
 func (t *Tables) With(more *Tables) *Tables {
 	known := func(shape string) bool {
 		return slices.ContainsFunc(more.sets, func(s *tableSet) bool { return slices.Contains(s.shapes, shape) })
@@ -156,6 +156,7 @@ func (t *Tables) With(more *Tables) *Tables {
 	heads := slices.DeleteFunc(slices.Clone(t.heads), func(h headLengths) bool {
 		return slices.ContainsFunc(more.heads, func(m headLengths) bool { return m.shape == h.shape })
 	})
+	heads = heads[:min(len(heads), maxHeads-len(more.heads))]
 	grounds := slices.DeleteFunc(slices.Clone(t.grounds), func(g ground) bool {
 		return known(g.shape) || more.groundOf(g.shape) != nil
 	})

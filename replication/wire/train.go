@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -110,8 +111,8 @@ func (n *tally) coded(t *Tables, shapes []string) *Tables {
 		}
 	}
 	var heads []headLengths
-	for key, counts := range n.heads {
-		h := headLengths{shape: key.shape, group: key.group, ways: key.ways}
+	for _, key := range n.frequentHeads() {
+		h, counts := headLengths{shape: key.shape, group: key.group, ways: key.ways}, n.heads[key]
 		for context := range counts {
 			h.lengths[context] = codeLengths(headCounts(counts, context))
 		}
@@ -121,6 +122,23 @@ func (n *tally) coded(t *Tables, shapes []string) *Tables {
 		return cmp.Or(cmp.Compare(a.shape, b.shape), cmp.Compare(a.group, b.group), cmp.Compare(a.ways, b.ways))
 	})
 	return newTables([]*tableSet{&fit}, [residualCodes]uint8(codeLengths(blend(n.gaps[:], 16))), heads, t.grounds)
+}
+
+// frequentHeads are the groups that were seen most often, as many as tables have room
+// for.
+func (n *tally) frequentHeads() []headKey {
+	seen := map[headKey]uint64{}
+	for key, counts := range n.heads {
+		for _, context := range counts {
+			for _, count := range context {
+				seen[key] += count
+			}
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(seen), func(a, b headKey) int {
+		return cmp.Or(cmp.Compare(seen[b], seen[a]), cmp.Compare(a.shape, b.shape), cmp.Compare(a.group, b.group), cmp.Compare(a.ways, b.ways))
+	})
+	return keys[:min(len(keys), maxHeads)]
 }
 
 // smoothed are the counts of one code with a little of its neighbours'.
