@@ -88,8 +88,8 @@ func (c *codings) find(key codingKey) *coding {
 }
 
 // code codes the present state of the tenant in key's slot, or finds how it was
-// coded. anchor is its parent's tenant if the key is anchored.
-func (c *codings) code(f *frame, key codingKey, anchor *tenant) wire.Chunk {
+// coded. anchor is the states of its parent if the key is anchored.
+func (c *codings) code(f *frame, key codingKey, anchor *history) wire.Chunk {
 	p := c.find(key)
 	if p.key == key {
 		return p.chunk
@@ -132,7 +132,7 @@ func (c *codings) gather(f *frame, key codingKey) (m miss) {
 	if b.Age == 0 {
 		return m
 	}
-	states := t.as(key.owned())
+	states := f.states(key)
 	m.base = states.at(f.tick - b.Age)
 	if b.Gap != 0 {
 		m.older = states.at(f.tick - b.Age - b.Gap)
@@ -150,7 +150,7 @@ func ends(words []uint32) uint32 {
 }
 
 // make codes a row that was gathered, and keeps it while there is room.
-func (c *codings) make(f *frame, key codingKey, m *miss, parent *tenant) wire.Chunk {
+func (c *codings) make(f *frame, key codingKey, m *miss, parent *history) wire.Chunk {
 	c.made++
 	chunk := c.encode(f, key, m, parent)
 	if 2*c.count >= len(c.table) {
@@ -174,7 +174,7 @@ func (c *codings) make(f *frame, key codingKey, m *miss, parent *tenant) wire.Ch
 // called after each datagram.
 func (c *codings) trim() { c.chunks.Cut(c.kept) }
 
-func (c *codings) encode(f *frame, key codingKey, m *miss, parent *tenant) wire.Chunk {
+func (c *codings) encode(f *frame, key codingKey, m *miss, parent *history) wire.Chunk {
 	b := key.baseline()
 	if b.Age == 0 {
 		return c.chunks.Add(f.codec, m.row, nil)
@@ -185,9 +185,9 @@ func (c *codings) encode(f *frame, key codingKey, m *miss, parent *tenant) wire.
 		component, _ := f.schema.Parent(wire.Row{Mask: m.row.Mask, Words: m.base})
 		var older []uint32
 		if b.Gap != 0 {
-			older = parent.history.at(f.tick - b.Age - b.Gap)
+			older = parent.at(f.tick - b.Age - b.Gap)
 		}
-		f.codec.SetAnchor(&c.anchor, component, parent.history.row, parent.history.at(f.tick-b.Age), older)
+		f.codec.SetAnchor(&c.anchor, component, parent.row, parent.at(f.tick-b.Age), older)
 		past.Anchor = &c.anchor
 	}
 	if f.coded != nil {

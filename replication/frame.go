@@ -147,6 +147,11 @@ func (f *frame) current(t *tenant, owned bool) wire.Row {
 	return wire.Row{Mask: t.mask, Owned: owned, Words: t.as(owned).row}
 }
 
+// states are those that a row is coded from. Owners' and everybody else's are
+// forgotten at different times: what is read of a row is read of the ones that its
+// key was chosen by, also where the two have the same words.
+func (f *frame) states(k codingKey) *history { return f.tenants[k.slot()].as(k.owned()) }
+
 // tenantOf returns the tenant that h names, or nil if h names nobody in this
 // frame.
 func (f *frame) tenantOf(h bulk.Handle) *tenant {

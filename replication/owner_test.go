@@ -288,3 +288,60 @@ func TestOwnedIsShownInAStillWorld(t *testing.T) {
 		require.Equal(t, 65+i+1, s.viewer.Interest())
 	}
 }
+
+// What only owners are sent may go on changing while what everybody is sent rests, and
+// its past is forgotten. Who comes back then is told of a rider, and of what it rides
+// on, from states that are only in the memory of what owners are sent.
+func TestOwnedRiderAfterALongAbsence(t *testing.T) {
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	poses, purses := register[pose](t, w, "pose"), register[purse](t, w, "purse")
+	kind, err := w.AddKind(world.Kind{Name: "rider"})
+	require.NoError(t, err)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[pose](schema, "pose"))
+	require.NoError(t, wire.AddComponent[purse](schema, "purse"))
+	rep, err := replication.New(w, schema, replication.Config{SnapshotHz: 60})
+	require.NoError(t, err)
+	spawn := func() bulk.Handle {
+		h, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
+		require.NoError(t, err)
+		purses.Set(h, purse{Coins: 1})
+		return h
+	}
+	rider, cart := spawn(), spawn()
+	v := rep.AddViewer(rider)
+	v.Own(cart)
+	c := &looker{Viewer: v, replica: client.NewReplica(rep.Codec(), 1, 1<<16, client.Observer{})}
+	m := &market{t: t, world: w, schema: schema, rep: rep}
+	ride := func(x float32) {
+		poses.Set(rider, pose{Position: [3]float32{x, 1, 0}, On: cart})
+		poses.Set(cart, pose{Position: [3]float32{x, 0, 0}})
+	}
+	always := func() bool { return true }
+	m.viewers = []*looker{c}
+	for i := range 20 {
+		ride(float32(i))
+		m.step(always)
+	}
+	m.viewers = nil // away
+	ride(30)
+	for i := range 700 {
+		if i%100 == 0 {
+			purses.Set(rider, purse{Coins: int32(i)})
+			purses.Set(cart, purse{Coins: int32(i)})
+		}
+		m.step(always)
+	}
+	m.viewers = []*looker{c}
+	for range 5 {
+		m.step(always)
+	}
+	read, err := client.ComponentOf[pose](schema, "pose")
+	require.NoError(t, err)
+	for _, h := range []bulk.Handle{rider, cart} {
+		got, ok := read.Get(c.replica.Entity(h))
+		require.True(t, ok)
+		require.Equal(t, float32(30), got.Position[0])
+	}
+}

@@ -158,7 +158,7 @@ func (v *Viewer) codeFamilies(run []uint32) []uint32 {
 		}
 		if at, ok := v.anchor(int(i)); ok && !p.isGone(uint32(at)) {
 			v.codeOne(uint32(at), nil)
-			v.codeOne(i, &f.tenants[w.waiting[at].slot()])
+			v.codeOne(i, f.states(w.waiting[at]))
 		} else {
 			w.waiting[i] &^= anchoredKey
 			v.codeOne(i, nil)
@@ -167,9 +167,9 @@ func (v *Viewer) codeFamilies(run []uint32) []uint32 {
 	return p.run
 }
 
-// codeOne codes a row, anchored to its parent's tenant if there is one, and adds
-// it to the run.
-func (v *Viewer) codeOne(i uint32, anchor *tenant) {
+// codeOne codes a row, anchored to the states of its parent if there are any, and
+// adds it to the run.
+func (v *Viewer) codeOne(i uint32, anchor *history) {
 	w, p := v.work, &v.work.picks
 	p.run, p.keys = append(p.run, i), append(p.keys, w.waiting[i])
 	p.coded = append(p.coded, w.codings.code(v.replicator.frame, w.waiting[i], anchor))

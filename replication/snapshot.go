@@ -104,7 +104,7 @@ func (v *Viewer) codeSome(from int) []wire.Chunk {
 	w, f, e := v.work, v.replicator.frame, &v.work.encoder
 	if key := w.waiting[from]; key.anchored() {
 		at, _ := v.anchor(from)
-		e.chunks = append(e.chunks, w.codings.code(f, key, &f.tenants[w.waiting[at].slot()]))
+		e.chunks = append(e.chunks, w.codings.code(f, key, f.states(w.waiting[at])))
 		return e.chunks[from:]
 	}
 	to := from + 1
@@ -192,6 +192,5 @@ func (v *Viewer) anchor(i int) (at int, ok bool) {
 // parent is the entity that a row named as its parent in its baseline, and in
 // which component.
 func (f *frame) parent(k codingKey) (component int, h bulk.Handle) {
-	t := &f.tenants[k.slot()]
-	return f.schema.Parent(wire.Row{Mask: t.mask, Words: t.history.at(f.tick - k.age())})
+	return f.schema.Parent(wire.Row{Mask: f.tenants[k.slot()].mask, Words: f.states(k).at(f.tick - k.age())})
 }
