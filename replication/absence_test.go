@@ -1,0 +1,173 @@
+package replication_test
+
+// Viewers that come and go for any time, own and disown, in a world of riders with
+// secrets: what their clients have in the end is what is.
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// ranch is a market whose traders ride on each other.
+type ranch struct {
+	*market
+	rand   *rand.Rand
+	poses  *world.Component[pose]
+	guests []*guest
+}
+
+// guest is a viewer, and for how many more snapshots it is away.
+type guest struct {
+	*looker
+	away int
+}
+
+func newRanch(t *testing.T, seed uint64) *ranch {
+	r := &ranch{market: &market{t: t, schema: wire.NewSchema()}, rand: rand.New(rand.NewPCG(seed, 1))}
+	var err error
+	r.world, err = world.New(world.Config{Seed: seed})
+	require.NoError(t, err)
+	r.poses, r.purses = register[pose](t, r.world, "pose"), register[purse](t, r.world, "purse")
+	r.trader, err = r.world.AddKind(world.Kind{Name: "rider"})
+	require.NoError(t, err)
+	require.NoError(t, wire.AddComponent[pose](r.schema, "pose"))
+	require.NoError(t, wire.AddComponent[purse](r.schema, "purse"))
+	r.rep, err = replication.New(r.world, r.schema, replication.Config{
+		SnapshotHz: []int{60, 30, 20, 7}[r.rand.IntN(4)], BudgetBytesPerSecond: []int{6_000, 60_000, 600_000}[r.rand.IntN(3)],
+	})
+	require.NoError(t, err)
+	for range 5 + r.rand.IntN(40) {
+		r.all = append(r.all, r.spawn(0))
+	}
+	for range 3 {
+		r.guests = append(r.guests, &guest{looker: &looker{
+			Viewer:  r.rep.AddViewer(r.anybody()),
+			replica: client.NewReplica(r.rep.Codec(), 1, 1<<16, client.Observer{}),
+		}})
+	}
+	return r
+}
+
+func (r *ranch) anybody() bulk.Handle { return r.all[r.rand.IntN(len(r.all))] }
+
+// change changes something about somebody.
+func (r *ranch) change() {
+	i := r.rand.IntN(len(r.all))
+	h := r.all[i]
+	switch r.rand.IntN(8) {
+	case 0, 1, 2:
+		p := pose{Position: [3]float32{r.rand.Float32() * 200, 1, 0}}
+		if r.rand.IntN(2) == 0 {
+			p.On = r.anybody()
+		}
+		r.poses.Set(h, p)
+	case 3, 4:
+		if p := r.poses.Mut(h); p != nil {
+			p.Position[0]++
+		}
+	case 5, 6:
+		r.purses.Set(h, purse{Coins: r.rand.Int32N(1000), Rank: uint8(r.rand.IntN(4)), Friend: r.anybody()})
+	default:
+		if r.rand.IntN(10) == 0 {
+			r.purses.Remove(h)
+		} else if r.rand.IntN(10) == 0 {
+			r.world.Destroy(h)
+			r.all[i] = r.spawn(0)
+		}
+	}
+}
+
+// turn has a guest go, or own something else, or not.
+func (r *ranch) turn(g *guest) {
+	if r.rand.IntN(400) == 0 {
+		g.away = r.rand.IntN(1200)
+	}
+	switch r.rand.IntN(1000) {
+	case 0, 1, 2:
+		g.Own(r.anybody())
+	case 3, 4:
+		g.Disown(r.anybody())
+	case 5:
+		g.Follow(r.anybody())
+	case 6:
+		g.Resync()
+	}
+	g.away--
+}
+
+// audit compares what a guest's client has with what is.
+func (r *ranch) audit(g *guest, seed uint64) {
+	poses, err := client.ComponentOf[pose](r.schema, "pose")
+	require.NoError(r.t, err)
+	purses, err := client.ComponentOf[purse](r.schema, "purse")
+	require.NoError(r.t, err)
+	for _, h := range r.all {
+		e := g.replica.Entity(h)
+		require.NotNil(r.t, e, "seed %d: %v", seed, h)
+		require.Equal(r.t, g.Owns(h), e.Owned(), "seed %d: %v", seed, h)
+		at, ok := poses.Get(e)
+		want := r.poses.Get(h)
+		require.Equal(r.t, want != nil, ok, "seed %d: %v", seed, h)
+		if ok {
+			require.InDelta(r.t, min(want.Position[0], 256), at.Position[0], 0.01, "seed %d: %v", seed, h)
+		}
+		got, ok := purses.Get(e)
+		has := r.purses.Get(h)
+		require.Equal(r.t, has != nil, ok, "seed %d: %v", seed, h)
+		switch {
+		case !ok:
+		case e.Owned():
+			require.Equal(r.t, *has, got, "seed %d: %v", seed, h)
+		default:
+			require.Equal(r.t, purse{Rank: has.Rank}, got, "seed %d: %v", seed, h)
+		}
+	}
+}
+
+func TestAbsences(t *testing.T) {
+	seeds := uint64(100)
+	if testing.Short() || invariants.Audits {
+		seeds = 5
+	}
+	for seed := range seeds {
+		r := newRanch(t, seed)
+		loss, busy := r.rand.Float64()/2, 0
+		for range 2500 {
+			if r.rand.IntN(200) == 0 {
+				busy = []int{0, 1, 3, 10}[r.rand.IntN(4)]
+			}
+			for range busy {
+				r.change()
+			}
+			if p := r.purses.Mut(r.all[0]); p != nil && r.rand.IntN(3) == 0 {
+				p.Coins = (p.Coins + 1) % 1000 // while all else may rest
+			}
+			r.viewers = r.viewers[:0]
+			for _, g := range r.guests {
+				if r.turn(g); g.away < 0 {
+					r.viewers = append(r.viewers, g.looker)
+				}
+			}
+			r.step(func() bool { return r.rand.Float64() >= loss })
+		}
+		r.viewers = r.viewers[:0]
+		for _, g := range r.guests {
+			r.viewers = append(r.viewers, g.looker)
+		}
+		for range 400 {
+			r.step(func() bool { return true })
+		}
+		for _, g := range r.guests {
+			r.audit(g, seed)
+		}
+	}
+}
