@@ -91,14 +91,25 @@ func sampled(log *zap.Logger) *zap.Logger {
 	}))
 }
 
-// logged is g with a line for each session that joins, is away, and is back.
+// logged is g with a line for each session that joins, is away, is back, and leaves:
+// one that is away does so long after the last line of its connection.
 func logged(log *zap.Logger, g Game) Game {
-	line := func(text string, s *Session) {
-		log.Info(text, zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", s.Entity()))
+	line := func(text string, s *Session, entity world.Entity) {
+		fields := []zap.Field{zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity)}
+		if user := s.User(); user != "" {
+			fields = append(fields, zap.String("user", user))
+		}
+		if e := s.ending; e != nil {
+			fields = append(fields, zap.Stringer("code", e.Code))
+			if e.Detail != "" {
+				fields = append(fields, zap.String("why", e.Detail))
+			}
+		}
+		log.Info(text, fields...)
 	}
 	after := func(text string, f func(*Session)) func(*Session) {
 		return func(s *Session) {
-			line(text, s)
+			line(text, s, s.Entity())
 			if f != nil {
 				f(s)
 			}
@@ -110,11 +121,11 @@ func logged(log *zap.Logger, g Game) Game {
 			entity, err = join(s)
 		}
 		if err == nil {
-			log.Info("joined", zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity))
+			line("joined", s, entity)
 		}
 		return entity, err
 	}
-	g.Away, g.Back = after("away", g.Away), after("back", g.Back)
+	g.Away, g.Back, g.Leave = after("away", g.Away), after("back", g.Back), after("left", g.Leave)
 	return g
 }
 

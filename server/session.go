@@ -29,6 +29,7 @@ type Session struct {
 	commands *rate.Limiter
 	resyncs  *rate.Limiter
 	kicked   *wire.Error
+	ending   *wire.Error // why it is over
 
 	waits bool   // its turn for a snapshot has come
 	place uint64 // among all, in the order of turns.last
@@ -86,7 +87,7 @@ func (s *Session) end(why *wire.Error) {
 	if s.over {
 		return // there was no room for the goodbye: ended as TooSlow
 	}
-	s.over = true
+	s.over, s.ending = true, why
 	s.core.countClosed(why.Code)
 	if s.peer != nil {
 		s.peer.close(why)

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -81,6 +84,43 @@ func TestLogSaysWhoEnded(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{"ok": "client", "draining": "server"}, by)
+}
+
+// TestLogSaysWhoLeft: also of who is away, whose connection has ended before, and by the
+// name that its token proves.
+func TestLogSaysWhoLeft(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := openHouseWith(t, func(c *server.Config) {
+		c.Log, c.Grace = zap.New(core), 100*time.Millisecond
+		c.Admit = func(token []byte) (string, error) { return string(token), nil }
+	})
+	conn, stream := h.raw()
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{
+		Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
+	}))
+	require.NoError(t, err)
+	input := wire.Input{Stamp: 1}
+	for heard := uint32(0); heard < 3; { // so that it may come again
+		require.NoError(t, conn.SendDatagram(input.Append(nil)))
+		d, err := conn.ReceiveDatagram(h.ctx)
+		require.NoError(t, err)
+		header, err := wire.ParseStateHeader(d, new(wire.BitReader))
+		require.NoError(t, err)
+		heard += header.Echo
+	}
+	require.NoError(t, conn.CloseWithError(quic.ApplicationErrorCode(wire.Timeout), ""))
+	require.Eventually(t, func() bool { return logs.FilterMessage("left").Len() == 1 }, patience, 10*time.Millisecond)
+	entity := logs.FilterMessage("joined").All()[0].ContextMap()["entity"]
+	require.NotEqual(t, bulk.Handle(0).String(), entity)
+	for text, more := range map[string]map[string]any{
+		"joined": {}, "away": {}, "left": {"code": "timeout", "why": "did not come back"},
+	} {
+		want := map[string]any{"session": uint64(1), "name": "somebody", "user": "ada", "entity": entity}
+		maps.Copy(want, more)
+		lines := logs.FilterMessage(text).All()
+		require.Len(t, lines, 1, text)
+		require.Equal(t, want, lines[0].ContextMap())
+	}
 }
 
 // TestLogSaysWhatClientsAccuseOf: a client that leaves because of a breach says so,
