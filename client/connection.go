@@ -64,8 +64,10 @@ func explainDial(err error) error {
 	var silent *quic.HandshakeTimeoutError
 	var transport *quic.TransportError
 	switch {
-	case errors.As(err, &idle), errors.As(err, &silent), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &idle), errors.As(err, &silent):
 		return errNoAnswer
+	case errors.Is(err, context.DeadlineExceeded): // which callers ask for
+		return fmt.Errorf("%w (%w)", errNoAnswer, err)
 	case errors.Is(err, errCertificate):
 		return errCertificate
 	case errors.As(err, &transport) && transport.ErrorCode == quic.ConnectionRefused:

@@ -373,6 +373,14 @@ func TestNobodyThere(t *testing.T) {
 		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: deskSchema(t)},
 	})
 	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9: no answer: is the server running there")
+
+	ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	_, err = client.Dial(ctx, client.Config{
+		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: deskSchema(t)},
+	})
+	require.ErrorContains(t, err, "no answer: is the server running there")
+	require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's own patience was over")
 }
 
 // A recording ends with the last tick, and so does what the server tells of its
