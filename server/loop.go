@@ -98,6 +98,7 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) 
 func (l *loop) run(ctx context.Context) (err error) {
 	l.slept = time.NewTimer(0)
 	defer l.slept.Stop()
+	l.publish(l.core.world.StateHash()) // or the world would seem empty for a second
 	due := time.Now()
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {

@@ -36,7 +36,7 @@ func TestSupervised(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "300000")
 	s := startServing(t)
 	require.Equal(t, "READY=1", hear())
-	require.True(t, strings.HasPrefix(hear(), "STATUS=0 clients, "))
+	require.Regexp(t, `^STATUS=0 clients, \d+ entities awake of [1-9]`, hear(), "not of an empty world")
 	alive := func() string { // how things stand is told again every ten seconds
 		for {
 			if said := hear(); !strings.HasPrefix(said, "STATUS=0 clients, ") {
