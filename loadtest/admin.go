@@ -136,11 +136,8 @@ func (a *admin) within(ctx context.Context, limit time.Duration) (*bot.ServerNow
 }
 
 // profile fetches a CPU profile of the plateau, and at its end the heap and the
-// goroutines, into files in dir.
+// goroutines, into files in dir, which is there.
 func (a *admin) profile(ctx context.Context, dir string, plateau time.Duration) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	seconds := max(1, int(min(plateau*3/4, longestProfile).Seconds()))
 	var errs []error
 	for _, p := range []struct{ path, file string }{

@@ -117,7 +117,7 @@ func durations() *hdrhistogram.Histogram { return hdrhistogram.New(1, 60_000_000
 
 func TestAdminProfile(t *testing.T) {
 	a := operator(t, durations(), new(int))
-	dir := filepath.Join(t.TempDir(), "new")
+	dir := t.TempDir()
 	err := a.profile(t.Context(), dir, 8*time.Second)
 	require.ErrorContains(t, err, "/debug/pprof/goroutine", "one that fails is named, the rest is there")
 	cpu, err := os.ReadFile(filepath.Join(dir, "cpu.pprof"))

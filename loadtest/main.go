@@ -11,12 +11,12 @@
 // --scenario says what the bots do, and --loss, --delay, --jitter and --reorder
 // put a bad link between each of them and the server. For a CI of one's own:
 // --fail 'latency_p99_ms>50', as often as wanted, with any number of the JSON by
-// its name (those of tick and world as tick_p99_ms).
+// its name (those of tick as tick_p99_ms) that such a run measures.
 //
 // The exit status is 0 if every bot connected, none failed, no handle lied and
 // no --fail came true; 1 if not, or if there was nobody to connect to, or if a run
-// with --fail was interrupted; 2 for a wrong command line. Flags may also be given as WORLDD_ADDR, WORLDD_BOTS and so
-// on; the command line wins.
+// with --fail was interrupted; 2 for a wrong command line. Flags may also be given as
+// WORLDD_ADDR, WORLDD_BOTS and so on; the command line wins.
 package main
 
 import (
@@ -92,6 +92,9 @@ func (f *flags) Validate() error {
 	}
 	for _, text := range f.Fail {
 		t, err := bot.ParseThreshold(text)
+		if err == nil {
+			err = f.measures(t)
+		}
 		if err != nil {
 			return err
 		}
@@ -120,6 +123,32 @@ func (f *flags) Validate() error {
 		f.admin, err = newAdmin(f.Admin)
 	}
 	return errors.Join(err, f.config().Validate())
+}
+
+// measures says what is missing for a run to measure what t asks for. It would come
+// true for that, and nobody needs a run to know.
+func (f *flags) measures(t bot.Threshold) error {
+	v := 0.0
+	of := func(r bot.Report) bool {
+		_, measured := t.Crossed(&r)
+		return measured != nil
+	}
+	lacks := ""
+	switch {
+	case of(bot.Report{}):
+	case f.Admin == "" && of(bot.Report{Tick: &bot.Tick{}, Cost: &bot.Cost{}}):
+		lacks = "it needs --admin: the server alone knows it"
+	case f.Scenario != bot.JoinStorm && of(bot.Report{Storm: &bot.Storm{DeliveredRatio: &v, AllInS: &v}}):
+		lacks = "it is of --scenario join-storm"
+	case f.Scenario != bot.Hostile && of(bot.Report{Attacks: &bot.Attacks{}}):
+		lacks = "it is of --scenario hostile"
+	case of(bot.Report{World: &bot.World{}}):
+		lacks = "only worldd demo sees into the world"
+	}
+	if lacks != "" {
+		return fmt.Errorf("threshold %q cannot be measured: %s", t, lacks)
+	}
+	return nil
 }
 
 func (f *flags) config() bot.Config {
@@ -152,6 +181,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "loadtest:", err)
 		return exitError
+	}
+	if f.Profile != "" { // likewise: better known now
+		if err := os.MkdirAll(f.Profile, 0o755); err != nil {
+			fmt.Fprintln(stderr, "loadtest: the profiles cannot be written:", err)
+			return exitError
+		}
 	}
 	began := time.Now()
 	report, err := f.play(ctx, stderr)

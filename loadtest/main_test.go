@@ -42,6 +42,11 @@ func TestUsage(t *testing.T) {
 		{"a ramp without end", []string{"--addr=127.0.0.1:1", "--ramp=1m"}, exitUsage, "", "a ramp of 1m0s"},
 		{"a storm after the end", []string{"--addr=127.0.0.1:1", "--scenario=join-storm", "--duration=5s"}, exitUsage, "", "a join storm 5.5s after the first dial"},
 		{"no such metric", []string{"--addr=127.0.0.1:1", "--fail=latencyp99_ms>5"}, exitUsage, "", "did you mean latency_p99_ms?"},
+		{"ticks of nobody", []string{"--addr=127.0.0.1:1", "--fail=tick_p99_ms>8"}, exitUsage, "", "needs --admin"},
+		{"costs of nobody", []string{"--addr=127.0.0.1:1", "--fail=cores>1"}, exitUsage, "", "needs --admin"},
+		{"a storm that is none", []string{"--addr=127.0.0.1:1", "--fail=storm_all_in_s>5"}, exitUsage, "", "--scenario join-storm"},
+		{"attacks of nobody", []string{"--addr=127.0.0.1:1", "--fail=half_open<1"}, exitUsage, "", "--scenario hostile"},
+		{"the world", []string{"--addr=127.0.0.1:1", "--admin=127.0.0.1:1", "--fail=world_awake>9"}, exitUsage, "", `"world_awake>9" cannot be measured: only worldd demo`},
 		{"no limit", []string{"--addr=127.0.0.1:1", "--fail=latency_p99_ms"}, exitUsage, "", "METRIC>NUMBER"},
 		{"profiles of nobody", []string{"--addr=127.0.0.1:1", "--profile=x"}, exitUsage, "", "--profile needs --admin"},
 		{"no operator port", []string{"--addr=127.0.0.1:1", "--admin=http://"}, exitUsage, "", "--admin"},
@@ -69,6 +74,17 @@ func TestPageThatCannotBe(t *testing.T) {
 	require.Equal(t, exitError, status)
 	require.Empty(t, out.String())
 	require.Regexp(t, `^loadtest: the page cannot be written: .*\n$`, err.String())
+}
+
+// TestProfilesThatCannotBe: neither.
+func TestProfilesThatCannotBe(t *testing.T) {
+	taken := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(taken, nil, 0o600))
+	var out, err bytes.Buffer
+	status := run(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--admin=127.0.0.1:1", "--profile", taken}, &out, &err)
+	require.Equal(t, exitError, status)
+	require.Empty(t, out.String())
+	require.Regexp(t, `^loadtest: the profiles cannot be written: .*\n$`, err.String())
 }
 
 // TestNobodyThere: one clear line, and nothing that could be taken for a result.
