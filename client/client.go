@@ -204,7 +204,9 @@ func (c *Client) State() State { return c.state }
 // Resolve says what became of h.
 func (c *Client) Resolve(h bulk.Handle) wire.Verdict { return c.session.Resolve(h) }
 
-// Replica is the client's copy of what the server shows it.
+// Replica is the client's copy of what the server shows it. A new session has another
+// one (StateChange without Resumed), and the one before stands still for good: ask each
+// time, and keep none.
 func (c *Client) Replica() *Replica { return c.session.Replica() }
 
 // Session is the protocol's state: the welcome, the controlled entity, round

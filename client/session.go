@@ -250,7 +250,8 @@ func (s *Session) Welcome() (wire.Welcome, bool) {
 	return *s.welcome, true
 }
 
-// Replica is the client's copy of the world; nil before the Welcome.
+// Replica is the client's copy of the world; nil before the Welcome. Each Welcome that
+// begins a new session makes another.
 func (s *Session) Replica() *Replica { return s.replica }
 
 // Resolve says what became of h; Pending before the first Welcome. It goes on
