@@ -198,10 +198,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		fmt.Fprintln(stderr, "loadtest:", err)
 		return exitError
-	case !report.OK() || crossed(report, f.thresholds):
-		return exitError
-	case report.Interrupted && len(f.thresholds) > 0: // by a CI whose patience was over, say
+	case report.Undecided(f.thresholds):
 		fmt.Fprintln(stderr, "loadtest: interrupted, so that nobody knows what --fail asks")
+		return exitError
+	case !report.OK() || crossed(report, f.thresholds):
 		return exitError
 	}
 	return exitOK

@@ -104,6 +104,8 @@ func TestSummaryAndLive(t *testing.T) {
 	remote := &Report{Bots: 1, Connected: 0, DurationS: 1.04, Interrupted: true}
 	require.NoError(t, remote.WriteSummary(&b, false))
 	golden(t, "summary_remote.txt", b.Bytes())
+	require.NoError(t, remote.WriteSummary(&b, false, Threshold{"confusions", ">", 3}))
+	require.Contains(t, b.String(), "✗ run to its end")
 
 	b.Reset()
 	for _, table := range []*Live{NewLive(&b, false), NewLive(&b, true)} {

@@ -112,6 +112,9 @@ func (r *Report) writeChecks(b *strings.Builder, color bool, thresholds []Thresh
 		}
 		check(!crossed, "not "+t.String(), measured)
 	}
+	if r.Undecided(thresholds) {
+		check(false, "run to its end", "interrupted: nobody knows what the limits ask")
+	}
 }
 
 // writeTroubles lists the first failures and confusions.

@@ -71,6 +71,10 @@ func (t Threshold) Crossed(r *Report) (crossed bool, value *float64) {
 	return crossed, &v
 }
 
+// Undecided says whether a run was interrupted that had limits to keep: by a CI whose
+// patience was over, say. How it would have gone on is not known, so it has failed.
+func (r *Report) Undecided(thresholds []Threshold) bool { return r.Interrupted && len(thresholds) > 0 }
+
 // metricsOf is every number of a report by its JSON name, the series apart. The
 // JSON is the contract, so the names are taken from there.
 func metricsOf(r *Report) map[string]float64 {

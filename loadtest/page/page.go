@@ -98,9 +98,12 @@ func checks(r *bot.Report, thresholds []bot.Threshold) []check {
 		crossed, value := t.Crossed(r)
 		found := "not measured"
 		if value != nil {
-			found = number(*value)
+			found = fmt.Sprintf("%.6g", *value) // fewer digits may be those of the limit
 		}
 		all = append(all, check{!crossed, "not " + t.String(), found})
+	}
+	if r.Undecided(thresholds) {
+		all = append(all, check{false, "run to its end", "interrupted: nobody knows what the limits ask"})
 	}
 	return all
 }

@@ -69,6 +69,21 @@ func TestChecks(t *testing.T) {
 	require.Contains(t, html, ">failed<")
 	require.Contains(t, html, "delivered_ratio&lt;0.9")
 	require.Contains(t, html, "not measured")
+
+	ratio = 0.89996
+	require.Contains(t, render(t, r, About{Thresholds: []bot.Threshold{limit}}), ">0.89996<", "0.9 is not below 0.9")
+}
+
+// TestPageOfHalfARun: it says passed no sooner than the exit status does.
+func TestPageOfHalfARun(t *testing.T) {
+	r := sample(3)
+	r.Interrupted = true
+	require.Contains(t, render(t, r, About{}), ">passed<")
+	limit, err := bot.ParseThreshold("confusions>1e9")
+	require.NoError(t, err)
+	html := render(t, r, About{Thresholds: []bot.Threshold{limit}})
+	require.Contains(t, html, ">failed<")
+	require.Contains(t, html, "run to its end")
 }
 
 // TestPageSaysWhatWasLost: bots that came back are no failure, and who reads the
