@@ -94,6 +94,16 @@ func TestReportWhileSessionsEnd(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
+// A stranger that gets through the handshake and says nothing does not keep its place, and
+// is counted as what it is.
+func TestMuteStranger(t *testing.T) {
+	h := openHouse(t)
+	conn, _ := h.raw() // a stream is opened by its first byte
+	h.wantClosed(conn, wire.Timeout)
+	traffic := h.server.Report().Traffic
+	require.Equal(t, [2]uint64{0, 1}, [2]uint64{traffic.Handshakes, traffic.HandshakesFailed})
+}
+
 // Silent strangers do not hold up the end for long, nor do guests who do not call Update.
 func TestDrainOfAbsentGuests(t *testing.T) {
 	h := openHouse(t)
