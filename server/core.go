@@ -39,7 +39,8 @@ type CoreConfig struct {
 	// Admit takes a client's connect token and returns whose it is; an error
 	// refuses the session, as Game.Join's does, Unauthorized if it is no
 	// *wire.Error. It is called from the connection's goroutine, so several at a
-	// time, and may take a while: only this client waits for it, 5 s at most. nil
+	// time, and may take a while: only this client waits for it, 5 s at most, and
+	// Server.Serve at its end, so that what it asks elsewhere needs a deadline. nil
 	// lets everybody in, whatever they bring: for development.
 	Admit func(token []byte) (user string, err error)
 	// MaxSessions bounds the sessions at any one time, those that are away

@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"crypto/tls"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
@@ -50,5 +52,41 @@ func TestDrainTurnsAway(t *testing.T) {
 	}
 	close(answer)
 	require.Equal(t, wire.Draining, wire.CodeOf(<-slow))
+	h.ended <- <-h.ended
+}
+
+// When the time for farewells is over the addresses are free for the next server,
+// whatever holds up the end of this one.
+func TestDrainTimeout(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	h := openHouseWith(t, func(c *server.Config) {
+		c.DrainTimeout = 50 * time.Millisecond
+		c.Admit = func([]byte) (string, error) {
+			close(asked)
+			<-answer
+			return "", nil
+		}
+	})
+	refused := make(chan error, 1)
+	go func() {
+		_, err := client.Dial(h.ctx, h.config())
+		refused <- err
+	}()
+	<-asked
+	h.stop()
+	require.Error(t, <-refused)
+	require.Eventually(t, func() bool {
+		next, err := net.ListenUDP("udp", h.server.Addr())
+		if err == nil {
+			require.NoError(t, next.Close())
+		}
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	select {
+	case err := <-h.ended:
+		require.Fail(t, "it has left a goroutine behind", "%v", err)
+	default:
+	}
+	close(answer)
 	h.ended <- <-h.ended
 }

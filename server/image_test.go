@@ -51,6 +51,29 @@ func TestWorldIsSavedAtTheBeginningInBetweenAndAtTheEnd(t *testing.T) {
 	})
 }
 
+// The last save waits for one that is under way, whose image it takes.
+func TestLastSaveIsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l *loop
+		takes, under := 0, make(chan struct{})
+		l, _, _ = savingLoop(t, func(c *ImageConfig) {
+			c.Take = func(img *world.Image) error {
+				takes++
+				l.core.world.TakeImage(img)
+				return nil
+			}
+		})
+		l.saver.saving.Go(func() { <-under })
+		ended := make(chan error, 1)
+		go func() { ended <- l.saver.end() }()
+		synctest.Wait()
+		require.Zero(t, takes)
+		close(under)
+		require.NoError(t, <-ended)
+		require.Equal(t, 1, takes)
+	})
+}
+
 // Two servers that save to one file undo each other's work: both say so.
 func TestTwoSaveToOneFile(t *testing.T) {
 	l, path, logs := savingLoop(t, func(*ImageConfig) {})
