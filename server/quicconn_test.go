@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // A buffer that grew for a burst is not kept for the life of the connection, and
@@ -28,4 +30,31 @@ func TestSpentBuffersAreLetGo(t *testing.T) {
 	})
 	require.Zero(t, allocs)
 	require.Zero(t, c.counters.unsent.Load())
+}
+
+// A snapshot that is not sent yet makes room for the next one, is counted, and none of
+// it is left: the one that is sent is whole.
+func TestMailboxHoldsOneSnapshot(t *testing.T) {
+	c := &quicConn{wake: make(chan struct{}, 1), counters: &traffic{}}
+	snapshot := func(datagrams int, tick uint32) (made [][]byte) {
+		for i := range datagrams {
+			made = append(made, wire.AppendStateHeader(nil, wire.StateHeader{Seq: uint32(i) + 1, Tick: tick}))
+		}
+		return made
+	}
+	var w work
+	c.SendSnapshot(snapshot(3, 1))
+	c.SendSnapshot(snapshot(2, 2))
+	require.EqualValues(t, 3, c.counters.replaced.Load())
+	c.take(&w)
+	require.Len(t, w.datagrams, 2)
+	for i, d := range w.datagrams {
+		h, err := wire.ParseStateHeader(d, new(wire.BitReader))
+		require.NoError(t, err)
+		require.Equal(t, [2]uint32{uint32(i) + 1, 2}, [2]uint32{h.Seq, h.Tick})
+	}
+	c.take(&w)
+	require.Empty(t, w.datagrams, "sent once")
+	c.SendSnapshot(snapshot(1, 3))
+	require.EqualValues(t, 3, c.counters.replaced.Load(), "what was sent is not replaced")
 }
