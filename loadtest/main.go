@@ -28,6 +28,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -173,6 +174,7 @@ func main() {
 
 // run is main, without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	dropEmpty()
 	f, status, ok := parse(args, stdout, stderr)
 	if !ok {
 		return status
@@ -292,6 +294,16 @@ func (f *flags) write(report *bot.Report, stdout, stderr io.Writer) error {
 		return json.NewEncoder(stdout).Encode(report)
 	}
 	return nil
+}
+
+// dropEmpty takes empty variables out of the environment: a CI whose variable is not set
+// hands on an empty one, which is not meant to be a flag's value. worldd does likewise.
+func dropEmpty() {
+	for _, entry := range os.Environ() {
+		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, "WORLDD_") {
+			_ = os.Unsetenv(name) // never fails for a name that is there
+		}
+	}
 }
 
 // exit is how kong ends the program, caught by parse.

@@ -67,6 +67,16 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestEmptyVariables: they set nothing.
+func TestEmptyVariables(t *testing.T) {
+	for _, name := range []string{"WORLDD_BOTS", "WORLDD_DURATION", "WORLDD_FAIL", "WORLDD_ADMIN"} {
+		t.Setenv(name, "")
+	}
+	var out, err bytes.Buffer
+	require.Equal(t, exitError, run(t.Context(), []string{"--addr=127.0.0.1:99999", "--insecure-dev"}, &out, &err), "%s", err.String())
+	require.Contains(t, err.String(), "no bot can join")
+}
+
 // TestPageThatCannotBe: known before anybody dials, and not after the run.
 func TestPageThatCannotBe(t *testing.T) {
 	var out, err bytes.Buffer
