@@ -176,15 +176,8 @@ func (c *Client) update() error {
 func (c *Client) apply(in arrivals) error {
 	now := time.Since(c.start)
 	lost := c.hearing.look(now, len(in.stream) > 0 || len(in.datagrams) > 0)
-	if len(in.stream) > 0 {
-		if err := c.session.ReceiveStream(in.stream); err != nil {
-			return err
-		}
-	}
-	for _, d := range in.datagrams {
-		if _, err := c.session.ReceiveDatagram(d.bytes, d.at); err != nil {
-			return err
-		}
+	if err := c.session.receive(in); err != nil {
+		return err
 	}
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing came from the server for %v", lostAfter)}

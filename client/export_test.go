@@ -24,6 +24,15 @@ func (s *Session) Answers(datagrams int, quiet time.Duration) bool {
 	return s.answers(datagrams, quiet)
 }
 
+// Receive takes what came over both lanes, as a Client does.
+func (s *Session) Receive(stream []byte, datagrams ...[]byte) error {
+	in := arrivals{stream: stream}
+	for _, d := range datagrams {
+		in.datagrams = append(in.datagrams, arrival{bytes: d})
+	}
+	return s.receive(in)
+}
+
 // Patience is how long a Client waits before it sends an Input unasked.
 func (s *Session) Patience() time.Duration { return s.patience() }
 

@@ -48,7 +48,7 @@ func (s *Session) Reconnect() {
 	if !fault.ResumeKeepsHalf {
 		s.frames = wire.FrameReader{}
 	}
-	s.out, s.err = nil, nil
+	s.out, s.err, s.goodbye = nil, nil, false
 	s.send(wire.TypeHello, s.hello().Append(nil))
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,6 +71,7 @@ type Session struct {
 	greeted bool // the Welcome is of this connection
 	entity  bulk.Handle
 	taken   func() // tells a Client of each Welcome, before what follows it
+	goodbye bool   // the server has said it
 	err     error
 
 	out         []byte // stream bytes not taken yet
@@ -144,6 +146,24 @@ func (s *Session) ReceiveStream(p []byte) error {
 	}
 }
 
+// receive takes what came over both lanes. What a server shows last counts, though its
+// goodbye comes with it, which is read first.
+func (s *Session) receive(in arrivals) error {
+	var ended error
+	if len(in.stream) > 0 {
+		ended = s.ReceiveStream(in.stream)
+	}
+	if ended != nil && !s.goodbye {
+		return ended
+	}
+	for _, d := range in.datagrams {
+		if _, err := s.ReceiveDatagram(d.bytes, d.at); err != nil {
+			return cmp.Or(ended, err)
+		}
+	}
+	return ended
+}
+
 func (s *Session) message(kind byte, body []byte) error {
 	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.greeted {
 		return protocolError("message type %d before Welcome", kind)
@@ -179,6 +199,7 @@ func (s *Session) message(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
+		s.goodbye = true
 		return &wire.Error{Code: m.Code, Detail: m.Text}
 	}
 	return protocolError("message type %d is not a server's", kind)

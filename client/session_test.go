@@ -1,11 +1,14 @@
 package client_test
 
 import (
+	"bytes"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -78,5 +81,30 @@ func TestWhatGoesOnIsTheSame(t *testing.T) {
 		}
 		require.Equal(t, wire.BadMessage, wire.CodeOf(err), name)
 		require.False(t, s.Joined(), name)
+	}
+}
+
+// What the server shows last is seen, also if its goodbye is here by then; with a
+// message that breaks the protocol nothing more is.
+func TestLastSnapshotCounts(t *testing.T) {
+	goodbye := wire.AppendFrame(nil, wire.TypeGoodbye, wire.Goodbye{Code: wire.Draining}.Append(nil))
+	breach := wire.AppendFrame(nil, wire.TypeGoodbye, []byte{0xff})
+	for _, last := range [][]byte{goodbye, breach} {
+		s := newStudio(t, 1, simtest.Conditions{}, simtest.Conditions{})
+		s.play(100 * time.Millisecond)
+		s.now += studioHz / 10
+		before := s.session.Replica().Tick()
+		s.step()
+		for s.last == nil || s.tick%s.every != 0 {
+			s.step()
+		}
+		err := s.session.Receive(last, s.last)
+		if bytes.Equal(last, goodbye) {
+			require.Equal(t, wire.Draining, wire.CodeOf(err))
+			require.Equal(t, s.tick, s.session.Replica().Tick())
+		} else {
+			require.Equal(t, wire.BadMessage, wire.CodeOf(err))
+			require.Equal(t, before, s.session.Replica().Tick())
+		}
 	}
 }

@@ -222,12 +222,17 @@ func (c *Core) Step() {
 // Send is the third phase: one frame, and a snapshot of it for the sessions whose
 // turn it is, who was sent one longest ago first, until enough says that the tick has
 // no time for more; the others wait for the next tick. Sessions that are over end here.
-func (c *Core) Send(enough func() bool) {
+func (c *Core) Send(enough func() bool) { c.send(false, enough) }
+
+// SendAll is Send of a last tick: everybody who is reached is sent a snapshot.
+func (c *Core) SendAll() { c.send(true, func() bool { return false }) }
+
+func (c *Core) send(all bool, enough func() bool) {
 	for _, s := range c.sessions {
 		if s.entity != s.told {
 			s.tellControl()
 		}
-		if !s.over && s.peer != nil && c.replicator.Due(s.id) {
+		if !s.over && s.peer != nil && (all || c.replicator.Due(s.id)) {
 			c.turns.call(s, &c.stats)
 		}
 	}

@@ -93,8 +93,8 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) 
 	return l
 }
 
-// run ticks until ctx is done, or until there are no more ticks in the run, which is
-// an error.
+// run ticks until ctx is done, and then once more for those who are there; or until
+// there are no more ticks in the run, which is an error.
 func (l *loop) run(ctx context.Context) (err error) {
 	l.slept = time.NewTimer(0)
 	defer l.slept.Stop()
@@ -116,13 +116,16 @@ func (l *loop) run(ctx context.Context) (err error) {
 			err = ErrTicksSpent
 			break
 		}
-		l.tick(due)
+		l.tick(due, false)
 		l.answer()
 		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.world.TickHz()) == 0 {
 			l.publish(l.core.world.StateHash())
 			l.lookAtPace()
 		}
+	}
+	if err == nil && l.core.Active() > 0 {
+		l.tick(due, true)
 	}
 	l.publish(l.core.world.StateHash())
 	return err
@@ -145,15 +148,20 @@ func (l *loop) countLate() {
 }
 
 // tick is Core.Tick with its phases timed, and with an end to the last of them. next
-// is when the tick after it is due.
-func (l *loop) tick(next time.Time) {
+// is when the tick after it is due. In the last one everybody is sent a snapshot: as the
+// world is shown then, so it is saved.
+func (l *loop) tick(next time.Time, last bool) {
 	began := time.Now()
 	l.core.Receive()
 	received := time.Now()
 	l.core.Step()
 	stepped := time.Now()
-	l.until = snapshotsUntil(next, stepped, l.interval)
-	l.core.Send(l.enough)
+	if last {
+		l.core.SendAll()
+	} else {
+		l.until = snapshotsUntil(next, stepped, l.interval)
+		l.core.Send(l.enough)
+	}
 	ended := time.Now()
 	spent := [phases]time.Duration{phaseReceive: received.Sub(began), phaseStep: stepped.Sub(received), phaseReplicate: ended.Sub(stepped)}
 	l.timings.tick(spent)

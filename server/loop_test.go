@@ -128,3 +128,49 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 		require.GreaterOrEqual(t, uint64(lastRunTick)-(tick-base), uint64(1<<31-1<<16-1), "half of them are left")
 	}
 }
+
+// show is a Conn that notes the tick of the newest snapshot, and when the goodbye came.
+type show struct {
+	tick   uint32
+	closed bool
+}
+
+func (s *show) SendStream([]byte) bool { return true }
+
+func (s *show) SendSnapshot(datagrams [][]byte) {
+	if h, err := wire.ParseStateHeader(datagrams[0], new(wire.BitReader)); err == nil && !s.closed {
+		s.tick = h.Tick
+	}
+}
+
+func (s *show) Close(wire.Code, string) { s.closed = true }
+
+// Who is there when the loop ends is shown the world as it ends, whose turn it is or
+// not; and a world that nobody looks at ends at once.
+func TestLoopShowsTheEnd(t *testing.T) {
+	for _, guests := range []int{0, 7} { // of whom two have turns in each tick at most
+		synctest.Test(t, func(t *testing.T) {
+			l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+			var shows []*show
+			for range guests {
+				s := &show{}
+				p := l.core.Open(s)
+				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, wire.Hello{
+					Protocol: wire.Version, Schema: l.core.config.Schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1,
+				})))
+				shows = append(shows, s)
+			}
+			runFor(t, l, time.Second-testInterval/4)
+			r := l.report()
+			require.EqualValues(t, 50+min(guests, 1), r.Tick.Count)
+			require.Equal(t, r.StateHash, l.core.world.StateHash())
+			for _, s := range shows {
+				require.EqualValues(t, l.core.world.Tick(), s.tick)
+			}
+			l.drain()
+			for _, s := range shows {
+				require.True(t, s.closed)
+			}
+		})
+	}
+}

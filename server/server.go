@@ -167,8 +167,8 @@ func (s *Server) AdminAddr() net.Addr {
 // to pin.
 func (s *Server) Fingerprint() string { return s.fingerprint }
 
-// Serve runs the server until ctx is done. Then it refuses new clients, says
-// goodbye to those that are there, and returns when all is closed, nil if
+// Serve runs the server until ctx is done. Then it refuses new clients, shows those
+// that are there the world as it ends, says goodbye, and returns when all is closed, nil if
 // nothing went wrong, and ErrTicksSpent if the run could not go on for ever. It may
 // be called once, and not after Close.
 func (s *Server) Serve(ctx context.Context) error {
@@ -191,6 +191,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	ended := s.loop.run(ctx)
 	stopAccepting()
 	doors.Go(s.turnAway)
+	if s.core.Active() > 0 {
+		time.Sleep(lastLook)
+	}
 	s.loop.drain()
 	s.core.Close()
 	unsaved := s.loop.saver.end()
@@ -201,6 +204,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.log.Info("ended")
 	return err
 }
+
+// lastLook is how long clients have to take their last snapshot before the goodbye,
+// after which they look at nothing: some frames of theirs, and a usual way there.
+const lastLook = 100 * time.Millisecond
 
 // Close frees what Listen took, for a server that is not served after all. Serve does
 // so by itself when it ends.
