@@ -43,6 +43,7 @@ type decodedRow struct {
 	older    int8  // likewise
 	part     int8  // the component that the anchor is for
 	anchor   int16 // place of another row; -1: none
+	newest   bool  // of all states of its entity
 }
 
 // ApplyState applies a State datagram, whole or not at all. It returns an
@@ -304,12 +305,25 @@ func (r *Replica) publish(h wire.StateHeader) {
 		}
 		e.states.show(place)
 		r.stats.Rows++
-		if f := r.observer.Update; f != nil {
-			f(e)
-		}
+		d.newest = true
 	}
 	r.acks.add(h.Seq)
 	r.stats.Snapshots++
+	r.tellUpdates()
+}
+
+// tellUpdates tells of the rows of a datagram when all of them are there: who is told
+// of one entity may look at another.
+func (r *Replica) tellUpdates() {
+	f := r.observer.Update
+	if f == nil {
+		return
+	}
+	for i := range r.rows {
+		if d := &r.rows[i]; d.newest {
+			f(d.entity)
+		}
+	}
 }
 
 // since is from when on to show how a new state of e comes about: from its last

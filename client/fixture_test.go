@@ -27,17 +27,21 @@ type peer struct {
 	health  client.Component[health]
 	number  uint32 // structure records sent
 	heard   []string
+	watch   func() // called for each Update
 }
 
 func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
-	p := &peer{t: t, schema: wire.NewSchema()}
+	p := &peer{t: t, schema: wire.NewSchema(), watch: func() {}}
 	require.NoError(t, wire.AddComponent[health](p.schema, "health"))
 	require.NoError(t, wire.AddComponent[friend](p.schema, "friend"))
 	p.codec = wire.NewCodec(p.schema, wire.DefaultTables())
 	p.replica = client.NewReplica(p.codec, floor, maxSlots, client.Observer{
-		Enter:  func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
-		Update: func(e *client.Entity) { p.heard = append(p.heard, "update "+e.Handle().String()) },
-		Leave:  func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "leave "+h.String()) },
+		Enter: func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
+		Update: func(e *client.Entity) {
+			p.heard = append(p.heard, "update "+e.Handle().String())
+			p.watch()
+		},
+		Leave: func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "leave "+h.String()) },
 		Destroy: func(h bulk.Handle, _ wire.Reason) {
 			p.heard = append(p.heard, "destroy "+h.String())
 			require.Equal(t, wire.Stale, p.replica.Resolve(h), "a callback may ask")

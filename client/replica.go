@@ -14,7 +14,7 @@ type Observer struct {
 	// Enter: e came into interest; or, if it was there, it came anew, with another
 	// set of components, as this client's own or no more, or after a fault.
 	Enter func(e *Entity)
-	// Update: e has newer state.
+	// Update: e has newer state. It is told when all rows of the datagram are there.
 	Update func(e *Entity)
 	// Leave: h is out of this client's interest, and may well live: Hidden.
 	Leave func(h bulk.Handle, why wire.Reason)

@@ -88,6 +88,16 @@ func TestEntityOutlivesEnteringAnew(t *testing.T) {
 	require.Zero(t, p.replica.Len())
 }
 
+// Who is told of one entity finds the others as of the same tick.
+func TestUpdatesAreToldTogether(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(4, 1), 6), p.enter(h(5, 1), 7))
+	var seen [][2]int
+	p.watch = func() { seen = append(seen, [2]int{p.points(h(4, 1)), p.points(h(5, 1))}) }
+	p.apply(client.Applied, p.state(1, 2, update{h: h(4, 1), age: entered, now: 8, base: 6}, update{h: h(5, 1), age: entered, now: 9, base: 7}))
+	require.Equal(t, [][2]int{{8, 9}, {8, 9}}, seen)
+}
+
 func TestStateOvertakesStructure(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
