@@ -51,7 +51,15 @@ func listenAdmin(s *Server) (*admin, error) {
 	// A page that the operator happens to look at may not end sessions: his browser
 	// reaches loopback, too.
 	guarded := http.NewCrossOriginProtection().Handler(mux)
-	return &admin{listener, &http.Server{Handler: guarded, ReadHeaderTimeout: adminHeaderTimeout}}, nil
+	// A profile that is under way when the server ends is of the time until then, and
+	// holds nobody up.
+	asking, over := context.WithCancel(context.Background())
+	server := &http.Server{
+		Handler: guarded, ReadHeaderTimeout: adminHeaderTimeout,
+		BaseContext: func(net.Listener) context.Context { return asking },
+	}
+	server.RegisterOnShutdown(over)
+	return &admin{listener, server}, nil
 }
 
 // index says what there is to ask for: it is where the address alone leads.

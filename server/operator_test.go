@@ -141,6 +141,28 @@ func TestOperatorIsNoPage(t *testing.T) {
 	h.until(c, "it is still there", func() bool { return c.Replica().Tick() > at+20 })
 }
 
+// A profile that is under way when the server ends is handed out as far as it got.
+func TestProfileOfTheEnd(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	profile, failed := []byte{}, make(chan error)
+	go func() {
+		response, err := http.Get(fmt.Sprintf("http://%v/debug/pprof/profile?seconds=600", h.server.AdminAddr()))
+		if err == nil {
+			profile, err = io.ReadAll(response.Body)
+			response.Body.Close()
+		}
+		failed <- err
+	}()
+	for under := false; !under; {
+		_, now := h.operate(http.MethodGet, "/debug/pprof/goroutine?debug=1")
+		under = strings.Contains(now, "net/http/pprof.Profile")
+	}
+	h.stop()
+	require.NoError(t, <-failed)
+	require.Equal(t, "\x1f\x8b", string(profile[:2]), "gzip")
+}
+
 // A recording is made when asked for, of that session, and ends by itself.
 func TestQlogOnDemand(t *testing.T) {
 	folder := t.TempDir()
