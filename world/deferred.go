@@ -26,8 +26,8 @@ const (
 	noValue          = 1<<32 - 1
 )
 
-// DeferSpawn is SpawnFor at a later moment: when the running system returns, or
-// when the next Step begins. The handle is good at once, to be kept and referred
+// DeferSpawn is SpawnFor at a later moment: when the running system, or Mover,
+// returns, or when the next Step begins. The handle is good at once, to be kept and referred
 // to, and for further deferred changes, and Destroy; until then the entity is
 // live, has nothing yet, and no query meets it. Errors are those of SpawnFor.
 //

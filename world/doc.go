@@ -87,8 +87,8 @@
 //	  -> grid -> contacts -> rest -> volumes -> systems After -> expiry
 //	  -> destroys -> (events readable)
 //
-// What a system defers is carried out as it returns. Systems run in the order in
-// which they were added, or as Follows and Precedes say.
+// What a system or a Mover defers is carried out as it returns. Systems run in
+// the order in which they were added, or as Follows and Precedes say.
 //
 // What happened is told by lists that are valid until the next step: Spawned,
 // Destroyed, Slept, Woke, Entered, Left and Quarantined. Systems that run After

@@ -164,7 +164,7 @@ func (w *World) recell(row int) {
 // that left their cell.
 func (w *World) follow() {
 	b := &w.bodies
-	for i, word := range b.moved[:(b.end(b.len())+63)>>6] {
+	for i, word := range b.moved[:min((b.end(b.len())+63)>>6, len(b.moved))] { // a Mover may have spawned more
 		if word == 0 {
 			continue
 		}

@@ -85,4 +85,6 @@ func (w *World) letMove() {
 	w.moving.w = w
 	w.moving.slots = w.wakefulness.awake.AppendTo(w.moving.slots[:0])
 	w.mover(w, &w.moving)
+	w.ApplyDeferred() // ahead of the step's end, which destroys: it may be about the doomed
+	w.markFurnished()
 }

@@ -75,3 +75,50 @@ func TestMoverAndSleep(t *testing.T) {
 	require.True(t, w.Awake(b))
 	require.NoError(t, w.CheckInvariants())
 }
+
+// What a mover defers, of a collision that it found, is done before the end of
+// the step destroys whom it is about: neither a free slot nor its next tenant
+// gets it.
+func TestMoverDefers(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	hits, err := world.Register[int32](w, "hits")
+	require.NoError(t, err)
+	e, err := w.SpawnFor(crate, world.Vec3{Y: 5}, world.Vec3{}, 1)
+	require.NoError(t, err)
+	var spark world.Entity
+	require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
+		if m.Len() == 0 {
+			return
+		}
+		require.True(t, hits.DeferSet(e, 7))
+		spark, err = w.DeferSpawn(crate, world.Vec3{Y: 1}, world.Vec3{}, 0)
+		require.NoError(t, err)
+		require.True(t, w.Destroy(spark))
+	}))
+	w.Step()
+	require.Equal(t, []world.Entity{e, spark}, w.Destroyed())
+	require.Equal(t, []world.Entity{spark}, w.Spawned()[1:])
+	next := spawn(t, w, ghost, world.Vec3{})
+	require.Equal(t, e.Index(), next.Index())
+	w.Step()
+	require.False(t, hits.Has(next))
+	require.NoError(t, w.CheckInvariants())
+}
+
+// A mover may spawn, in whatever order rows are kept.
+func TestMoverSpawns(t *testing.T) {
+	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
+		w, crate, _, _ := newWorld(t, world.Config{Compaction: mode})
+		spawn(t, w, crate, world.Vec3{Y: 5})
+		born := 0
+		require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
+			for range 100 {
+				spawn(t, w, crate, world.Vec3{Y: 5})
+			}
+			born += 100
+		}))
+		steps(w, 3)
+		require.Equal(t, 1+born, w.Stats().Awake, "%v", mode)
+		require.NoError(t, w.CheckInvariants())
+	}
+}
