@@ -68,6 +68,7 @@ type Recorder struct {
 	now      []byte
 	hashes   []uint64
 	shapes   []shape // of the components
+	saved    []int   // by component: its number in the image; -1: local, and not there
 	err      error
 }
 
@@ -106,7 +107,7 @@ func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error
 		return nil, err
 	}
 	r.random = append(r.random, img.random...)
-	r.shapes = w.shapes()
+	r.shapes, r.saved = w.shapes(), w.savedNumbers()
 	r.begin()
 	w.recorder = r
 	return r, nil
@@ -139,6 +140,20 @@ func (r *Recorder) Close() error {
 func (w *World) shapes() (all []shape) {
 	for _, c := range w.components {
 		all = append(all, newShape(c.info().Type))
+	}
+	return all
+}
+
+// savedNumbers counts the components that an image holds, by ID.
+func (w *World) savedNumbers() (all []int) {
+	n := 0
+	for _, c := range w.components {
+		if c.info().Local {
+			all = append(all, -1)
+			continue
+		}
+		all = append(all, n)
+		n++
 	}
 	return all
 }
@@ -254,7 +269,7 @@ func (r *Recorder) move(code byte, h Entity, v Vec3) {
 func (r *Recorder) set(c column, e Entity) {
 	id := c.info().ID
 	r.op(opSet)
-	r.u16(uint16(id))
+	r.u16(uint16(r.saved[id]))
 	r.handle(e)
 	from := len(r.frame)
 	r.frame = append(r.frame, valueOf(c, e.Index())...)
@@ -262,8 +277,12 @@ func (r *Recorder) set(c column, e Entity) {
 }
 
 func (r *Recorder) unset(component int, e Entity) {
+	number := r.saved[component]
+	if number < 0 {
+		return
+	}
 	r.op(opUnset)
-	r.u16(uint16(component))
+	r.u16(uint16(number))
 	r.handle(e)
 }
 

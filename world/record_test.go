@@ -267,3 +267,51 @@ func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(100, step))
 }
+
+// Components that are no part of the state are no part of a recording either,
+// and others have the same numbers without them.
+func TestRecordBesideLocalComponents(t *testing.T) {
+	set := func() (*world.World, world.KindID, *world.Component[*int], *world.Component[int32], *world.Component[int32]) {
+		w, _, ghost, _ := newWorld(t, world.Config{})
+		local, err := world.RegisterLocal[*int](w, "local")
+		require.NoError(t, err)
+		a, err := world.Register[int32](w, "a")
+		require.NoError(t, err)
+		b, err := world.Register[int32](w, "b")
+		require.NoError(t, err)
+		return w, ghost, local, a, b
+	}
+	w, ghost, local, a, b := set()
+	e := spawn(t, w, ghost, world.Vec3{})
+	b.Set(e, 1)
+	var file bytes.Buffer
+	var img world.Image
+	w.TakeImage(&img)
+	r, err := w.Record(&file, &img, 0)
+	require.NoError(t, err)
+	local.Set(e, new(int))
+	a.Set(e, 5)
+	b.Set(e, 6)
+	w.Step()
+	local.Remove(e)
+	a.Remove(e)
+	w.Step()
+	local.Set(e, new(int))
+	local.DeferRemove(e)
+	b.DeferRemove(e)
+	w.Step()
+	require.NoError(t, r.Close())
+
+	again, _, _, a, b := set()
+	replay, err := again.Replay(&file)
+	require.NoError(t, err)
+	require.NoError(t, replay.Next())
+	require.EqualValues(t, 5, *a.Get(e))
+	require.EqualValues(t, 6, *b.Get(e))
+	require.NoError(t, replay.Next())
+	require.False(t, a.Has(e))
+	require.True(t, b.Has(e))
+	require.NoError(t, replay.Next())
+	require.False(t, b.Has(e))
+	require.ErrorIs(t, replay.Next(), io.EOF)
+}
