@@ -24,6 +24,7 @@ func TestEffectRefusals(t *testing.T) {
 	bounded := compile(t, "param strength = 5 in 0..9\noutput += position * strength")
 	for what, d := range map[string]world.EffectDef{
 		"program":    {},
+		"no program": {Program: &field.Program{}},
 		"mode":       {Program: wind, Mode: 9},
 		"centre":     {Program: wind, Center: world.Vec3{X: nan}},
 		"declares 1": {Program: wind, Params: make([]field.Vec4, 2)},
