@@ -8,7 +8,8 @@ import "fmt"
 // engine), and says with Moving.Set where each body gets to. Ground, bounds,
 // friction and contacts are then its business, but not sleep: a body that is slow
 // for long enough is put to sleep by itself, touching others or not, unless the
-// engine keeps it awake with World.Wake.
+// engine keeps it awake with World.Wake, or puts it to sleep earlier with
+// World.Sleep; a velocity that it is Set to after that wakes it again.
 //
 // What it does must follow from the state of the world alone, or replays differ.
 type Mover func(w *World, m *Moving)
@@ -60,6 +61,9 @@ func (m *Moving) Set(i int, position, velocity Vec3) {
 	position, velocity = w.enclosed(&w.kinds[b.kind[row]].params, position, velocity.capped())
 	if position == b.position(row) && velocity == b.velocity(row) {
 		return
+	}
+	if velocity != (Vec3{}) && !b.wakeful(row) {
+		b.wake(row) // the last word counts (W4)
 	}
 	b.setPosition(row, position)
 	b.setVelocity(row, velocity)

@@ -122,3 +122,30 @@ func TestMoverSpawns(t *testing.T) {
 		require.NoError(t, w.CheckInvariants())
 	}
 }
+
+// An engine that knows when its bodies rest puts them to sleep itself, and the
+// last word counts: what is set moving again stays awake.
+func TestMoverPutsToSleep(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	a, b := spawn(t, w, crate, world.Vec3{Y: 5}), spawn(t, w, crate, world.Vec3{Y: 6})
+	require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
+		for i := range m.Len() {
+			p, _ := m.Body(i)
+			m.Set(i, p, world.Vec3{})
+			w.Sleep(m.Entity(i))
+			if m.Entity(i) == b {
+				m.Set(i, p, world.Vec3{X: 1})
+			}
+		}
+	}))
+	w.Step()
+	require.NoError(t, w.CheckInvariants())
+	require.False(t, w.Awake(a))
+	require.True(t, w.Awake(b))
+	var img world.Image
+	w.TakeImage(&img)
+	require.NoError(t, w.Restore(&img))
+	w.Step()
+	require.Equal(t, []world.Entity{a}, w.Slept())
+	require.NoError(t, w.CheckInvariants())
+}

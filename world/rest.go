@@ -13,6 +13,9 @@ func (w *World) settle() {
 	limit := uint32(w.cfg.RestTicks)
 	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
 		for row := from; row < to; row++ {
+			if w.mover != nil && !b.wakeful(row) {
+				continue // the Mover has put it to sleep
+			}
 			w.countRest(row, limit)
 			if b.rest[row] >= limit && (len(c.bodies) == 0 || c.local[row] == 0) {
 				w.fallAsleep(row)
