@@ -88,6 +88,7 @@ func TestMistakes(t *testing.T) {
 		{"huge count", "count: 5", "count: 1000000000", 21, 12, "spawns[0].count is 1000000000", "from 1 to 100"},
 		{"no count", "    count: 5\n", "", 20, 5, "spawns[0].count is 0", "entities, from 1 to 100"},
 		{"negative mass", "mass: 20", "mass: -2", 10, 18, "kinds.crate.body.mass is -2", "kg from 0.001 to 1e+06"},
+		{"radius above the world", "mass: 20", "radius: 33", 10, 20, "kinds.crate.body.radius is 33", "metres, not above bounds[1]: from 0.01 to 32"},
 		{"unknown kind", "- kind: crate\n    count", "- kind: creat\n    count", 20, 11, `spawns[0].kind: no kind is called "creat"`, "crate? (one of crate, avatar)"},
 		{"no kind", "  kind: avatar\n", "", 29, 3, "players.kind is missing", "one of crate, avatar"},
 		{"unknown mode", "mode: wind", "mode: windy", 16, 11, `effects.breeze.mode is "windy"`, "wind? (one of wind, acceleration)"},

@@ -145,7 +145,9 @@ func (c *checker) kinds() {
 		if b := k.Body; b != nil {
 			between(c, path+".body.mass", b.Mass, 0.001, 1e6, "kg")
 			between(c, path+".body.drag", b.Drag, 0, 1000, "1/s")
-			between(c, path+".body.radius", b.Radius, 0.01, 100, "metres")
+			if between(c, path+".body.radius", b.Radius, 0.01, 100, "metres") && c.Bounds[1] >= 1 {
+				between(c, path+".body.radius", b.Radius, 0.01, c.Bounds[1], "metres, not above bounds[1]:")
+			}
 			between(c, path+".body.friction", b.Friction, 0, 10, "a coefficient")
 			between(c, path+".body.restitution", b.Restitution, 0, 1, "a part")
 		}
