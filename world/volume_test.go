@@ -212,6 +212,24 @@ func TestVolumeOnTheWay(t *testing.T) {
 	require.Equal(t, []world.Crossing{{Volume: gate, Entity: sleeper}}, w.Left())
 }
 
+// What is on the surface is inside, and what is next to it is not.
+func TestVolumeSurface(t *testing.T) {
+	for name, shape := range map[string]world.Volume{
+		"box":    {Center: world.Vec3{X: 10, Y: 10, Z: 10}, Half: world.Vec3{X: 2, Y: 2, Z: 2}},
+		"sphere": {Center: world.Vec3{X: 10, Y: 10, Z: 10}, Radius: 2},
+	} {
+		w, _, ghost, lift := newWorld(t, world.Config{})
+		zone := spawn(t, w, ghost, world.Vec3{})
+		register[world.Volume](t, w, "volume").Set(zone, shape)
+		for _, d := range []world.Vec3{{X: 1}, {X: -1}, {Y: 1}, {Y: -1}, {Z: 1}, {Z: -1}} {
+			on, beside := spawn(t, w, lift, shape.Center.Add(d.Scale(2))), spawn(t, w, lift, shape.Center.Add(d.Scale(2.00001)))
+			w.Step()
+			require.True(t, w.Inside(zone, on), "%s %v", name, d)
+			require.False(t, w.Inside(zone, beside), "%s %v", name, d)
+		}
+	}
+}
+
 func TestVolumeOfStrangeNumbers(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	w, crate, ghost, _ := newWorld(t, world.Config{})
