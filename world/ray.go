@@ -123,11 +123,16 @@ func (r *ray) meets(center Vec3, radius float64) (float32, bool) {
 		square += float64(m[i] * m[i])
 	}
 	reach := radius + r.thickness
-	outside := square - float64(reach*reach)
-	if outside <= 0 {
+	root := float64(reach * reach)
+	if square <= root {
 		return 0, true
 	}
-	root := float64(forward*forward) - outside
+	// Less the square of the gap between line and centre. That is not the difference
+	// of square and forward's: from far away both are large, and round it off.
+	for i := range m {
+		gap := m[i] - float64(forward*r.along[i])
+		root -= float64(gap * gap)
+	}
 	if forward <= 0 || root < 0 {
 		return 0, false
 	}

@@ -182,3 +182,18 @@ func TestBoxAndCircleFindWhatALookAtEverybodyFinds(t *testing.T) {
 	}
 	require.Empty(t, collect(none))
 }
+
+// A ray from the other end of a large world misses what it passes by, and tells
+// where it meets the others.
+func TestRayFromFarAway(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 1e6, Y: 1e6, Z: 1e6}, CellMetres: 1e4, Gravity: -1})
+	pin := addKind(t, w, world.Kind{Name: "pin", Body: &world.BodyDef{Radius: 0.01, Kinematic: true}})
+	spawn(t, w, pin, world.Vec3{X: 9e5, Y: 1.02})
+	met := spawn(t, w, pin, world.Vec3{X: 9e5, Y: 1.008})
+	for _, start := range []float32{-1e6, -1e9} {
+		hits := w.AppendRay(nil, world.Vec3{X: start, Y: 1}, world.Vec3{X: 1e6, Y: 1}, 0)
+		require.Len(t, hits, 1, "from %v", start)
+		require.Equal(t, met, hits[0].Entity)
+		require.InEpsilon(t, 9e5-start, hits[0].Distance, 1e-6)
+	}
+}
