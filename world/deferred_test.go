@@ -278,3 +278,18 @@ func TestHandleOfAnotherWorld(t *testing.T) {
 	}
 	require.False(t, slices.Equal(handles[:1], handles[1:]))
 }
+
+// Who loses a component is told to whoever copies entities, also if it was
+// deferred.
+func TestDeferredRemovalIsDirty(t *testing.T) {
+	w, _, ghost, _ := newWorld(t, world.Config{})
+	points := register[int32](t, w, "points")
+	e := spawn(t, w, ghost, world.Vec3{})
+	points.Set(e, 1)
+	w.ClearDirty()
+	points.DeferRemove(e)
+	require.False(t, w.Dirty().Has(e.Index()))
+	w.Step()
+	require.False(t, points.Has(e))
+	require.True(t, w.Dirty().Has(e.Index()))
+}

@@ -89,3 +89,28 @@ func TestPreparedRowsAreTheSame(t *testing.T) {
 		}
 	}
 }
+
+// What was copied ahead is of a world that is gone after a Restore.
+func TestPrepareImageAndRestore(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	points := register[int32](t, w, "points")
+	e := spawn(t, w, crate, world.Vec3{X: 1, Y: 0.5})
+	points.Set(e, 1)
+	w.Sleep(e)
+	w.Step()
+	var old, img world.Image
+	w.TakeImage(&old)
+	w.SetPosition(e, world.Vec3{X: 2, Y: 0.5})
+	w.Sleep(e)
+	points.Set(e, 2)
+	w.Step()
+	w.Step()
+	for !w.PrepareImage(&img) {
+		w.Step()
+	}
+	require.NoError(t, w.Restore(&old))
+	hash := w.StateHash()
+	w.TakeImage(&img)
+	require.NoError(t, w.Restore(&img))
+	require.Equal(t, hash, w.StateHash())
+}

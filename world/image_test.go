@@ -433,3 +433,28 @@ func TestPreparedImageIsTheSame(t *testing.T) {
 	}
 	require.Greater(t, calls, 12*3)
 }
+
+// What waits is no part of an image, and does not come to the world that is
+// restored: neither to its slots, nor to those that it lacks.
+func TestRestoreDropsWhatWaits(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	note, err := world.RegisterLocal[*int](w, "note")
+	require.NoError(t, err)
+	points := register[int32](t, w, "points")
+	kept := spawn(t, w, ghost, world.Vec3{})
+	var img world.Image
+	w.TakeImage(&img)
+	hash := w.StateHash()
+	_, err = w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 5)
+	require.NoError(t, err)
+	points.DeferSet(kept, 7)
+	note.DeferSet(kept, new(int))
+	require.NoError(t, w.Restore(&img))
+	require.Equal(t, hash, w.StateHash())
+	points.DeferSet(kept, 8)
+	w.Step()
+	require.EqualValues(t, 8, *points.Get(kept))
+	require.False(t, note.Has(kept))
+	require.Equal(t, 1, w.Stats().Entities)
+	require.NoError(t, w.CheckInvariants())
+}
