@@ -51,6 +51,7 @@ type simClient struct {
 	spoilt   uint64
 	targets  client.Component[Target]
 	names    client.Component[Identity]
+	seats    client.Component[Seat]
 	departed departed
 }
 
@@ -81,6 +82,10 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 	s.must(err)
 	c.names, err = client.ComponentOf[Identity](s.schema, "identity")
 	s.must(err)
+	if s.seat != nil {
+		c.seats, err = client.ComponentOf[Seat](s.schema, "seat")
+		s.must(err)
+	}
 	c.session, err = client.NewSession(client.SessionConfig{
 		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Result: c.result,
 		Observer: client.Observer{
@@ -341,17 +346,31 @@ func (c *simClient) check(e *client.Entity) {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
 	}
 	c.of(l).heard, c.of(l).seen = true, true
-	if target, ok := c.targets.Get(e); ok && target.Handle != 0 {
-		to := s.lives[target.Handle]
-		if to == nil {
-			s.fail("H1", "client %d was told of %v, which was never issued", c.number, target.Handle)
-		}
-		dead := to.run != s.run || to.diedTick != 0 && to.diedTick <= e.Tick()
-		if dead && c.session.Resolve(target.Handle) != wire.Stale && !c.misled {
-			s.fail("R4", "client %d was told of %v before its death", c.number, target.Handle)
-		}
-		c.of(to).heard = true
+	if target, ok := c.targets.Get(e); ok {
+		c.checkReference(e, target.Handle)
 	}
+	if s.seat != nil {
+		if seat, ok := c.seats.Get(e); ok {
+			c.checkReference(e, seat.On)
+		}
+	}
+}
+
+// checkReference holds a handle in an entity's new state against who lived then.
+func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
+	s := c.sim
+	if h == 0 {
+		return
+	}
+	to := s.lives[h]
+	if to == nil {
+		s.fail("H1", "client %d was told of %v, which was never issued", c.number, h)
+	}
+	dead := to.run != s.run || to.diedTick != 0 && to.diedTick <= e.Tick()
+	if dead && c.session.Resolve(h) != wire.Stale && !c.misled {
+		s.fail("R4", "client %d was told of %v before its death", c.number, h)
+	}
+	c.of(to).heard = true
 }
 
 func (c *simClient) left(h bulk.Handle, why wire.Reason) {

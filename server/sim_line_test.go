@@ -12,9 +12,6 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// simGraceTicks is how long a session waits for its client.
-const simGraceTicks = 120
-
 // line is one connection of a client: four lanes, and the server's end of it.
 type line struct {
 	client *simClient
@@ -27,6 +24,7 @@ type line struct {
 	cut     bool // the client hears no more of it, nor speaks; what is on its way to the server arrives
 	goneAt  int  // tick at which the server notices; 0: it does not
 	gone    int  // tick at which it did
+	absence int  // ticks for which the client had no connection before it
 	orphan  bool // what the server writes to it is for nobody
 	from    uint32
 	welcome int // tick at which the server wrote the Welcome
@@ -151,6 +149,9 @@ func (c *simClient) comeBack() {
 	}
 	c.backAt, c.lossy, c.slowest = 0, false, 0
 	c.line = s.newLine(c)
+	if old.gone != 0 {
+		c.line.absence = s.tick - old.gone
+	}
 	c.noteLinks(s.links)
 	c.session.Reconnect()
 	if r := c.session.Replica(); r != nil {
@@ -203,6 +204,9 @@ func (c *simClient) welcomed(n *line, w wire.Welcome) {
 	case !resumed && must:
 		s.fail("S4", "client %d came in time, and its session does not go on", c.number)
 	case resumed:
+		if n.absence > simRestTicks {
+			s.tally.travels++
+		}
 		c.sent.records = n.from
 		s.tally.resumed++
 	default:
@@ -228,7 +232,8 @@ func (c *simClient) resumable() (must, may bool) {
 	}
 	gone := c.holder(c.was).gone
 	after := c.sim.tick - gone
-	return c.answered && (gone == 0 || after < simGraceTicks), gone == 0 || after <= simGraceTicks+2
+	grace := c.sim.grace()
+	return c.answered && (gone == 0 || after < grace), gone == 0 || after <= grace+2
 }
 
 // spend notes that all secrets but the newest are of no use any more.

@@ -41,6 +41,10 @@ func (s *sim) do(o op) {
 		s.refer(s.pick(a(0)), a(1))
 	case "unrefer":
 		s.target.Remove(s.pick(a(0)))
+	case "ride":
+		s.ride(s.pick(a(0)), s.pick(a(1)))
+	case "pay":
+		s.pay(s.pick(a(0)), a(1))
 	case "gust":
 		h := s.pick(a(0))
 		if a(0)%2 == 0 && s.world.Status(s.lastFlip) == bulk.Live {
@@ -195,6 +199,8 @@ func (c *simClient) do(o op) {
 		c.comeAgain()
 	case "cut":
 		c.cutOff(nth(o.args[1], 1000), nth(o.args[2], 300))
+	case "travel":
+		c.cutOff(0, nth(o.args[1], simLongGraceTicks))
 	case "steal":
 		c.steal(o.args[1])
 	case "poke":

@@ -54,6 +54,8 @@ var operations = map[string]string{
 	"move":      "entity x z",    //
 	"refer":     "entity handle", // names any handle ever issued, dead or alive
 	"unrefer":   "entity",        //
+	"ride":      "entity entity", // the one sits on the other
+	"pay":       "entity coins",  // changes what only its owners are sent
 	"own":       "viewer entity", // its session becomes an owner
 	"disown":    "viewer which",  // of those that it was given
 	"give":      "viewer which viewer",
@@ -81,6 +83,7 @@ var operations = map[string]string{
 	"join":      "",                   // one viewer more
 	"reconnect": "viewer",             // in the same run, with handles in hand
 	"cut":       "viewer notice away", // its connection breaks; ticks until the server notices, and until it comes again
+	"travel":    "viewer away",        // its connection breaks at once, for any number of ticks
 	"steal":     "viewer which",       // somebody else asks for its session
 	"pace":      "sixteenths",         // of the moments at which it looks, a tick has time for one more snapshot
 	"save":      "",                   // an image

@@ -133,6 +133,8 @@ func (t *tally) add(o tally) {
 	t.drained += o.drained
 	t.veiled += o.veiled
 	t.hurried += o.hurried
+	t.rides += o.rides
+	t.travels += o.travels
 }
 
 // requireAll asks for some of everything: what did not happen was not tested.
@@ -152,6 +154,7 @@ func (t *tally) requireAll(tb testing.TB) {
 		"entities owned": t.owned, "and disowned": t.disowned, "effects that ended with whom they followed": t.gusts,
 		"operations from within callbacks": t.called, "sessions kicked": t.kicks, "ticks without time for all snapshots": t.hurried,
 		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
+		"entities seated on others": t.rides, "absences that pasts do not outlast": t.travels,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

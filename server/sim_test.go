@@ -105,9 +105,10 @@ type sim struct {
 	purse         *world.Component[Purse]
 	beacon        *world.Component[Beacon]
 	veil          *world.Component[Veil]
-	joining       *server.Session // that Join is called for
-	barred        int             // sessions that Join is yet to refuse
-	restartAt     int             // tick, after Drain; 0: not drained
+	seat          *world.Component[Seat] // nil: nobody rides
+	joining       *server.Session        // that Join is called for
+	barred        int                    // sessions that Join is yet to refuse
+	restartAt     int                    // tick, after Drain; 0: not drained
 	crate, ghost  world.KindID
 	run           int
 	epoch         uint64
@@ -162,6 +163,8 @@ type tally struct {
 	turnedAway int // and refused
 	drained    int // sessions that ended, or did not begin, since the server was to stop
 	veiled     int // entities hidden from all but their owners
+	rides      int // entities seated on others
+	travels    int // absences for longer than rows keep their pasts
 	hurried    int // ticks that had no time for all snapshots
 }
 
@@ -241,6 +244,9 @@ func (s *sim) makeSchema() {
 	s.must(wire.AddComponent[Identity](s.schema, "identity"))
 	s.must(wire.AddComponent[Target](s.schema, "target"))
 	s.must(wire.AddComponent[Purse](s.schema, "purse"))
+	if s.script.has("ride") {
+		s.must(wire.AddComponent[Seat](s.schema, "seat"))
+	}
 	s.words = make([]uint32, s.schema.Words())
 }
 
@@ -262,6 +268,10 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.must(err)
 	s.veil, err = world.Register[Veil](w, "veil")
 	s.must(err)
+	if s.script.has("ride") {
+		s.seat, err = world.Register[Seat](w, "seat")
+		s.must(err)
+	}
 	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
 	s.must(err)
 	s.ghost, err = w.AddKind(world.Kind{Name: "ghost"})
@@ -279,10 +289,16 @@ func (s *sim) begin(first uint32, image *world.Image) {
 			if t := s.target.Get(l.handle); t != nil && s.lives[t.Handle] != nil {
 				s.lives[t.Handle].named = true
 			}
+			if s.seat == nil {
+				continue
+			}
+			if t := s.seat.Get(l.handle); t != nil && s.lives[t.On] != nil {
+				s.lives[t.On].named = true
+			}
 		}
 	}
 	config := server.CoreConfig{
-		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: simGraceTicks * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
+		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
 		Replication: replication.Config{
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
 			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget,
@@ -393,6 +409,7 @@ func (s *sim) step(stir func()) {
 		c.line.deliverUp()
 	}
 	stir()
+	s.carry()
 	s.core.Receive()
 	s.core.Step()
 	s.record() // what snapshots are made of; sending them, the game may change it
@@ -447,6 +464,11 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 	}
 	if c := s.purse.Get(h); c != nil {
 		put("purse", unsafe.Pointer(c))
+	}
+	if s.seat != nil {
+		if c := s.seat.Get(h); c != nil {
+			put("seat", unsafe.Pointer(c))
+		}
 	}
 	return words
 }
