@@ -235,7 +235,7 @@ func (b *Bitset) All() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for w, ok := b.nextWord(0); ok; w, ok = b.nextWord(w + 1) {
 			ahead := allOnes
-			for rest := b.words[w]; rest != 0; rest = b.words[w] & ahead {
+			for rest := b.words[w]; rest != 0; rest = b.Word(w) & ahead { // CopyFrom may have shrunk it
 				i := uint32(bits.TrailingZeros64(rest))
 				if !yield(w<<wordShift | i) {
 					return

@@ -346,6 +346,14 @@ func TestBitsetChangesDuringIteration(t *testing.T) {
 		}
 		require.Equal(t, []uint32{10, 12, 13, 5000, 400_000}, seen)
 	})
+	t.Run("All of a set that becomes a smaller one", func(t *testing.T) {
+		s, n := fresh(5000, 5001, 400_000), 0
+		for range s.All() {
+			s.CopyFrom(fresh(1)) // has no word for what was yielded
+			n++
+		}
+		require.Equal(t, 1, n)
+	})
 	type operation func(*bulk.Bitset) iter.Seq2[uint32, uint64]
 	for name, op := range map[string]operation{
 		"And":    func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.And(s, s) },
@@ -368,6 +376,14 @@ func TestBitsetChangesDuringIteration(t *testing.T) {
 				}
 			}
 			require.Equal(t, []uint32{10, 11, 130, 5000, 400_000}, seen)
+		})
+		t.Run(name+" of a set that becomes a smaller one", func(t *testing.T) {
+			s, n := fresh(5000, 400_000), 0
+			for range op(s) {
+				s.CopyFrom(fresh())
+				n++
+			}
+			require.Equal(t, 1, n)
 		})
 		t.Run(name+" stops when told", func(t *testing.T) {
 			n := 0

@@ -154,7 +154,7 @@ func and(sets []*Bitset, yield func(uint32, uint64) bool) {
 	for t := uint32(0); t < uint32(len(first.top)); t++ {
 		aheadTop := allOnes
 		for {
-			rest := first.top[t] & aheadTop
+			rest := level(first.top, t) & aheadTop // CopyFrom may have shrunk it
 			for _, o := range others {
 				rest &= level(o.top, t)
 			}
