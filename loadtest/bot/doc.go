@@ -28,7 +28,7 @@
 //	   same ordered lane. Only Stale may be ahead, by one structure message.
 //	B6 A connection that is lost changes nothing of this, if the session goes on.
 //	   In another run of the world no handle of before is anything but Stale, and
-//	   none comes again (H5).
+//	   none comes again (H5): what is shown, the Welcome's run can have issued.
 //
 // Bots share nothing: each has its own random numbers, connection, memory and
 // counters, which are added up at the end.

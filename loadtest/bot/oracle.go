@@ -94,7 +94,9 @@ func (o *oracle) entered(h bulk.Handle, identity uint64) {
 	m := o.find(h)
 	switch {
 	case m == nil:
-		if newest := o.tenants.of(h.Index()).generation; newest > h.Generation() {
+		if newest := o.tenants.of(h.Index()).generation; !o.issuable(h) {
+			o.confuse(h, identity, "B6: shown, and is no handle of this run")
+		} else if newest > h.Generation() {
 			o.confuse(h, identity, "B2: shown after generation %d of its slot", newest)
 		}
 		m = o.remember(h)

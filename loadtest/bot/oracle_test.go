@@ -24,6 +24,7 @@ var (
 	third  = bulk.NewHandle(7, 5)
 	other  = bulk.NewHandle(8, 1)
 	beyond = bulk.NewHandle(4000, 1)
+	nobody = bulk.NewHandle(7, 2)
 )
 
 func freshOracle() *oracle { return newOracle(0, 64, 1, 1000) }
@@ -94,6 +95,9 @@ func TestOracleNotices(t *testing.T) {
 		{"enters after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.entered(first, 101) }, first, "B2"},
 		{"enters after an early kill", func(o *oracle) { o.destroyed(first); o.entered(first, 101) }, first, "B2"},
 		{"enters after a later tenant", func(o *oracle) { o.entered(second, 102); o.entered(first, 101) }, first, "B2"},
+		{"enters, of a slot that there is not", func(o *oracle) { o.entered(beyond, 101) }, beyond, "B6"},
+		{"enters, of an earlier run", func(o *oracle) { o.floor = 3; o.entered(first, 101) }, first, "B6"},
+		{"enters, and names nobody", func(o *oracle) { o.entered(nobody, 101) }, nobody, "B6"},
 		{"updated after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.updated(first, 101) }, first, "B2"},
 		{"updated while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.updated(first, 101) }, first, "B2"},
 		{"updated and never shown", func(o *oracle) { o.updated(first, 101) }, first, "B3"},
