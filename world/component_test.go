@@ -163,3 +163,20 @@ func TestHashSeesEveryField(t *testing.T) {
 		seen[h] = what
 	}
 }
+
+// A component that a system registers tells of its changes in the same step.
+func TestRegisterInsideAStep(t *testing.T) {
+	w, _, ghost, _ := newWorld(t, world.Config{})
+	e := spawn(t, w, ghost, world.Vec3{})
+	var late *world.Component[int32]
+	require.NoError(t, w.AddSystem(world.After, "late", func(w *world.World) {
+		if late == nil {
+			late = register[int32](t, w, "late")
+			late.Set(e, 1)
+		}
+	}))
+	w.Step()
+	require.True(t, late.Changed().Has(e.Index()))
+	w.Step()
+	require.False(t, late.Changed().Has(e.Index()))
+}

@@ -119,7 +119,9 @@ func New(cfg Config) (*World, error) {
 // otherwise. A closed world still works, in the goroutine that calls Step.
 func (w *World) Close() { w.workers.close() }
 
-// Config returns the configuration with its defaults filled in.
+// Config returns the configuration with its defaults filled in. Its Gravity is the
+// number that bodies fall by: 0 if there is none, which New would take for the
+// default.
 func (w *World) Config() Config { return w.cfg }
 
 // Tick returns the number of steps begun: inside a step it is that step's own
