@@ -91,12 +91,23 @@ func (o *oracle) answered(h bulk.Handle, code wire.Code, verdict wire.Verdict, s
 	}
 }
 
+// reached: that is the newest tick of a snapshot, and so much structure was applied.
+// What a snapshot tells may fill several messages, of which some have come: doubts are
+// settled by the structure that a newer snapshot stands on.
+func (o *oracle) reached(tick, structure uint32) {
+	if tick > o.tick {
+		o.settle(o.structure)
+		o.structure = structure
+	}
+	o.tick = tick
+}
+
 // settle looks at the handles that an answer called stale, once more structure
 // was applied: it must have told the same (B5).
 func (o *oracle) settle(structure uint32) {
 	rest := o.doubts[:0]
 	for _, d := range o.doubts {
-		if structure == d.structure {
+		if structure <= d.structure {
 			rest = append(rest, d)
 			continue
 		}

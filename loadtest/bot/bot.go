@@ -182,8 +182,7 @@ func (b *bot) step(now time.Time) error {
 		b.publishAfter(now)
 		return nil
 	}
-	b.oracle.tick = replica.Tick()
-	b.oracle.settle(replica.Structure())
+	b.oracle.reached(replica.Tick(), replica.Structure())
 	if n := replica.Stats().Snapshots; n != b.snapshots {
 		b.snapshots = n
 		b.outage.over(b, now)

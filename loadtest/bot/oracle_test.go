@@ -154,6 +154,31 @@ func TestOracleNotices(t *testing.T) {
 	}
 }
 
+// What a snapshot tells may fill several structure messages. A client has had the first
+// of them, and not yet the one with the Destroy of somebody that was called stale.
+func TestOracleHearsASnapshotOut(t *testing.T) {
+	o := freshOracle()
+	o.entered(first, 101)
+	o.reached(10, 1)
+	o.answered(first, wire.StaleHandle, stale, 1)
+	o.reached(10, 2000)
+	o.reached(13, 2000) // a datagram of before, that comes late
+	o.reached(13, 2000)
+	require.Len(t, o.doubts, 1)
+	o.destroyed(first)
+	o.reached(16, 2001)
+	o.reached(19, 2001)
+	require.Zero(t, o.confusions, "%v", o.recorded)
+	require.Empty(t, o.doubts)
+
+	o.entered(other, 108)
+	o.answered(other, wire.StaleHandle, stale, 2002)
+	o.reached(22, 2003)
+	require.Zero(t, o.confusions)
+	o.reached(25, 2004)
+	require.EqualValues(t, 1, o.confusions, "a newer snapshot has come, and it was not told")
+}
+
 // TestOracleRecordsBothIdentities: a confusion is of use only with what was
 // remembered and what came.
 func TestOracleRecordsBothIdentities(t *testing.T) {
