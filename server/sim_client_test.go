@@ -48,6 +48,7 @@ type simClient struct {
 	boasted  bool // the server must end the session for it
 	lied     bool // the client must end the session for it
 	misled   bool // a structure number was wrong: states may be of another life of their entity, but of no other entity
+	misleads bool // likewise in the session whose Welcome is under way
 	spoilt   uint64
 	targets  client.Component[Target]
 	names    client.Component[Identity]
@@ -168,7 +169,7 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 		n.spoilt, n.corrupt, h.Fold = true, true, h.Fold^0x40
 	case c.mislead > 0 && h.Structure > 3:
 		c.mislead--
-		c.misled = true
+		c.misled, c.misleads = true, c.renewing
 		n.spoilt, h.Structure = true, h.Structure-3
 		n.structure = h.Structure
 	}

@@ -151,7 +151,7 @@ func (c *simClient) noteArrived(p []byte) {
 func (c *simClient) heard(w wire.Welcome) {
 	if w.Resumed == 0 && c.renewing {
 		c.known, c.fresh, c.renewing, c.forgot = c.fresh, nil, false, false
-		c.arrived, c.epoch, c.misled, c.boasted = lane{}, w.Epoch, false, false
+		c.arrived, c.epoch, c.misled, c.misleads, c.boasted = lane{}, w.Epoch, c.misleads, false, false
 	}
 }
 
