@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,6 +54,20 @@ func TestSupervised(t *testing.T) {
 		require.Contains(t, []string{"WATCHDOG=1", "STOPPING=1"}, last)
 	}
 	require.NoError(t, s.process.Wait())
+}
+
+// TestRestarts: a server that hangs is aborted by its watchdog, and started anew. What
+// the runtime then exits with, as after a panic, is the status of a wrong command line.
+func TestRestarts(t *testing.T) {
+	unit, err := os.ReadFile("deploy/worldd.service")
+	require.NoError(t, err)
+	require.Contains(t, string(unit), "\nRestart=on-failure\n")
+	s := startServing(t)
+	s.end(syscall.SIGABRT)
+	status := s.process.ProcessState.ExitCode()
+	require.NotZero(t, status)
+	prevented := regexp.MustCompile(`(?m)^RestartPreventExitStatus=.*`).FindString(string(unit))
+	require.NotRegexp(t, `\b`+strconv.Itoa(status)+`\b`, prevented)
 }
 
 // TestDeployment: the program takes what stands in the unit and in the image, and
