@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"log"
 	"net"
 	"net/netip"
 	"os"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"go.uber.org/zap/zapcore"
 )
 
 // asMain makes this test binary behave like worldd: the demo runs its own
@@ -203,4 +206,16 @@ func TestExposed(t *testing.T) {
 	} {
 		require.Equal(t, want, exposed(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))), text)
 	}
+}
+
+// TestLibrariesLog: what a library writes to the standard log is a line of ours.
+func TestLibrariesLog(t *testing.T) {
+	var out bytes.Buffer
+	restore := logLibraries(newLog(&out, zapcore.InfoLevel))
+	log.Print("the receive buffer is small")
+	restore()
+	var line struct{ Level, Msg string }
+	require.NoError(t, json.Unmarshal(out.Bytes(), &line))
+	require.Equal(t, "warn", line.Level)
+	require.Equal(t, "the receive buffer is small", line.Msg)
 }

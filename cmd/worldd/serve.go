@@ -85,6 +85,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin,
 		MaxSessionsPerAddress: c.MaxSessionsPerAddress, QlogDir: c.QlogDir, Log: newLog(std.err, zapcore.InfoLevel),
 	}
+	defer logLibraries(config.Log)()
 	if config.Replication.Tables, err = loadTables(c.Tables); err != nil {
 		return err
 	}
@@ -249,4 +250,15 @@ func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
 	const firstPerSecond, thenEach = 100, 100
 	core := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)
 	return zap.New(zapcore.NewSamplerWithOptions(core, time.Second, firstPerSecond, thenEach))
+}
+
+// logLibraries has l take what libraries write to the standard log, as quic-go does
+// when the kernel allows it no large receive buffer, until the function that it
+// returns is called.
+func logLibraries(l *zap.Logger) (restore func()) {
+	restore, err := zap.RedirectStdLogAt(l, zapcore.WarnLevel)
+	if err != nil {
+		panic(err) // that level is one
+	}
+	return restore
 }
