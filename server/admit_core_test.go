@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 func TestAdmitHoldsNoTick(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	d := newDeskWith(t, func(c *server.CoreConfig) {
-		c.Admit = func([]byte) (string, error) {
+		c.Admit = func(context.Context, []byte) (string, error) {
 			close(asked)
 			<-answer
 			return "alice", nil
@@ -47,7 +48,7 @@ func TestAdmitHoldsNoTick(t *testing.T) {
 // Nobody who is away makes room for a client that is not let in anyway.
 func TestStrangerTakesNoRoom(t *testing.T) {
 	d := newDeskWith(t, func(c *server.CoreConfig) {
-		c.Admit = func(token []byte) (string, error) {
+		c.Admit = func(_ context.Context, token []byte) (string, error) {
 			if len(token) == 0 {
 				return "", errors.New("no token")
 			}

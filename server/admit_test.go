@@ -1,8 +1,10 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +26,7 @@ func TestAdmit(t *testing.T) {
 	require.NoError(t, err)
 	users := make(chan string, 10)
 	h := openHouseWith(t, func(c *server.Config) {
-		c.Admit = func(text []byte) (string, error) {
+		c.Admit = func(_ context.Context, text []byte) (string, error) {
 			if string(text) == "closed" {
 				return "", &wire.Error{Code: wire.Draining}
 			}
@@ -73,4 +75,61 @@ func TestAdmit(t *testing.T) {
 		}
 	}
 	require.Empty(t, users)
+}
+
+// Who asks another service whose a token is need not ask any more when the client has
+// left, or the server ends, or it takes too long.
+func TestAdmitEnds(t *testing.T) {
+	dial := func(ctx context.Context, h *house) chan error {
+		dialed := make(chan error, 1)
+		go func() {
+			_, err := client.Dial(ctx, h.config())
+			dialed <- err
+		}()
+		return dialed
+	}
+	asking := func(c *server.Config, asked chan<- struct{}, ended chan<- error) {
+		c.Admit = func(ctx context.Context, _ []byte) (string, error) {
+			asked <- struct{}{}
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return "", ctx.Err()
+		}
+	}
+	asked, ended := make(chan struct{}), make(chan error, 1)
+	t.Run("with its client", func(t *testing.T) {
+		h := openHouseWith(t, func(c *server.Config) { asking(c, asked, ended) })
+		ctx, leave := context.WithCancel(h.ctx)
+		dialed := dial(ctx, h)
+		<-asked
+		leave()
+		require.Error(t, <-dialed)
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+	t.Run("with the server", func(t *testing.T) {
+		h := openHouseWith(t, func(c *server.Config) { asking(c, asked, ended) })
+		dialed := dial(h.ctx, h)
+		<-asked
+		h.stop()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Error(t, <-dialed)
+		h.ended <- <-h.ended
+	})
+	t.Run("after a while", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDeskWith(t, func(c *server.CoreConfig) {
+				c.Admit = func(ctx context.Context, _ []byte) (string, error) {
+					<-ctx.Done()
+					return "", ctx.Err()
+				}
+			})
+			c := d.sit()
+			began := time.Now()
+			c.say(d.hello())
+			require.Equal(t, 5*time.Second, time.Since(began))
+			refused, err := wire.ParseRefused(c.want("is told", wire.TypeRefused))
+			require.NoError(t, err)
+			require.Equal(t, wire.Internal, refused.Code, "no fault of the token")
+		})
+	})
 }

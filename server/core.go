@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -39,10 +40,11 @@ type CoreConfig struct {
 	// Admit takes a client's connect token and returns whose it is; an error
 	// refuses the session, as Game.Join's does, Unauthorized if it is no
 	// *wire.Error. It is called from the connection's goroutine, so several at a
-	// time, and may take a while: only this client waits for it, 5 s at most, and
-	// Server.Serve at its end, so that what it asks elsewhere needs a deadline. nil
-	// lets everybody in, whatever they bring: for development.
-	Admit func(token []byte) (user string, err error)
+	// time, and may take a while, as to ask another service: only this client waits
+	// for it. ctx is done after 5 s (Internal, if the error is of that), or when the
+	// connection has ended, by the client or with the server, whose Serve waits for it.
+	// nil lets everybody in, whatever they bring: for development.
+	Admit Admit
 	// MaxSessions bounds the sessions at any one time, those that are away
 	// included: they make room for who comes. Default 1,024.
 	MaxSessions int
@@ -137,13 +139,16 @@ func graceTicks(grace time.Duration, tickHz int) int {
 	return max(int(grace/time.Second*hz+grace%time.Second*hz/time.Second), 0)
 }
 
-// Open takes in a connection that was just made. It may be called from any
-// goroutine.
-func (c *Core) Open(conn Conn) *Peer {
+// Admit says whose a connect token is, or why it is not taken: CoreConfig.Admit.
+type Admit func(ctx context.Context, token []byte) (user string, err error)
+
+// Open takes in a connection that was just made. ctx is done when it has ended. It may
+// be called from any goroutine.
+func (c *Core) Open(ctx context.Context, conn Conn) *Peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextID++
-	p := &Peer{core: c, id: c.nextID, conn: conn}
+	p := &Peer{core: c, id: c.nextID, ctx: ctx, conn: conn}
 	c.opened = append(c.opened, p)
 	return p
 }

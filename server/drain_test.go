@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"testing"
@@ -20,7 +21,7 @@ func TestDrainTurnsAway(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	h := openHouseWith(t, func(c *server.Config) {
 		c.DrainTimeout = patience
-		c.Admit = func(token []byte) (string, error) {
+		c.Admit = func(_ context.Context, token []byte) (string, error) {
 			if string(token) == "slow" { // holds the end up
 				close(asked)
 				<-answer
@@ -61,7 +62,7 @@ func TestDrainTimeout(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	h := openHouseWith(t, func(c *server.Config) {
 		c.DrainTimeout = 50 * time.Millisecond
-		c.Admit = func([]byte) (string, error) {
+		c.Admit = func(context.Context, []byte) (string, error) {
 			close(asked)
 			<-answer
 			return "", nil

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -35,7 +37,7 @@ type inbox struct {
 // take queues one message for the tick. The token of a Hello is looked at here:
 // a signature is too much work for the tick. Meanwhile mu is free, so that the tick
 // does not wait for it either.
-func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)) error {
+func (in *inbox) take(ctx context.Context, kind byte, body []byte, admit Admit) error {
 	if !in.greeted && kind != wire.TypeHello {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
 	}
@@ -50,7 +52,7 @@ func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)
 		}
 		in.greeted = true
 		if admit != nil {
-			in.identify(hello.Token, admit)
+			in.identify(ctx, hello.Token, admit)
 		}
 		in.hello = &hello
 	case wire.TypeCommand:
@@ -81,16 +83,21 @@ func (in *inbox) take(kind byte, body []byte, admit func([]byte) (string, error)
 }
 
 // identify asks whose token it is, with mu given back until there is an answer.
-func (in *inbox) identify(token []byte, admit func([]byte) (string, error)) {
+func (in *inbox) identify(ctx context.Context, token []byte, admit Admit) {
 	var user string
 	var err error
 	func() {
 		in.mu.Unlock()
 		defer in.mu.Lock()
-		user, err = admit(token)
+		ctx, cancel := context.WithTimeout(ctx, helloSeconds*time.Second)
+		defer cancel()
+		user, err = admit(ctx, token)
 	}()
 	in.user = user
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded): // no fault of the token: the same one may do later
+		in.refusal = &wire.Error{Code: wire.Internal, Detail: "nobody said in time whose the token is"}
+	case err != nil:
 		in.refusal = refusalOf(err, wire.Unauthorized)
 	}
 }

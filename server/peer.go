@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -12,6 +14,7 @@ import (
 type Peer struct {
 	core    *Core
 	id      uint64
+	ctx     context.Context // done when the connection has ended
 	conn    Conn
 	inbox   inbox // shared with the connection's goroutines
 	session *Session
@@ -49,7 +52,7 @@ func (p *Peer) ReceiveStream(b []byte) error {
 	for {
 		kind, body, ok, err := in.frames.Next()
 		if err == nil && ok {
-			err = in.take(kind, body, p.core.config.Admit)
+			err = in.take(p.ctx, kind, body, p.core.config.Admit)
 		}
 		if err != nil {
 			return in.blame(err)

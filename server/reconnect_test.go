@@ -170,7 +170,7 @@ func TestWorldIsReplaced(t *testing.T) {
 func TestFreshToken(t *testing.T) {
 	var mu sync.Mutex
 	spent := map[string]bool{}
-	admit := func(token []byte) (string, error) {
+	admit := func(_ context.Context, token []byte) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(token) == 0 || spent[string(token)] {

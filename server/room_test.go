@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,7 @@ func newRoom(t *testing.T, game Game) (c *Core, come func() *Peer) {
 	require.NoError(t, err)
 	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()})
 	return c, func() *Peer {
-		p := c.Open(mute{})
+		p := c.Open(context.Background(), mute{})
 		require.NoError(t, p.ReceiveStream(hello))
 		in := wire.Input{Stamp: 1}
 		_, err := p.ReceiveDatagram(in.Append(nil))

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -88,7 +89,7 @@ func newCourt(t testing.TB, seed uint64) *court {
 		})
 		require.NoError(t, err)
 		c.guests = append(c.guests, g)
-		g.server = c.core.Open(g)
+		g.server = c.core.Open(context.Background(), g)
 	}
 	return c
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +93,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := openHouseWith(t, func(c *server.Config) {
 		c.Log, c.Grace = zap.New(core), 100*time.Millisecond
-		c.Admit = func(token []byte) (string, error) { return string(token), nil }
+		c.Admit = func(_ context.Context, token []byte) (string, error) { return string(token), nil }
 	})
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{
@@ -158,7 +159,7 @@ func TestLogSaysWhy(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := openHouseWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)
-		c.Admit = func([]byte) (string, error) { return "", errors.New("of another shard") }
+		c.Admit = func(context.Context, []byte) (string, error) { return "", errors.New("of another shard") }
 	})
 	_, err := client.Dial(h.ctx, h.config())
 	require.ErrorContains(t, err, "of another shard")

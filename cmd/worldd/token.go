@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -71,7 +72,7 @@ func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
 }
 
 // admission is how serve looks at tokens; nil if it asks for none.
-func (c *serveCommand) admission() (func([]byte) (string, error), error) {
+func (c *serveCommand) admission() (server.Admit, error) {
 	if len(c.TokenKeys) == 0 {
 		return nil, nil
 	}
@@ -87,5 +88,5 @@ func (c *serveCommand) admission() (func([]byte) (string, error), error) {
 	if err != nil {
 		return nil, wrongUsage{fmt.Errorf("worldd: %s: %w", strings.Join(c.TokenKeys, ", "), err)}
 	}
-	return func(text []byte) (string, error) { return verifier.Verify(text, time.Now()) }, nil
+	return func(_ context.Context, text []byte) (string, error) { return verifier.Verify(text, time.Now()) }, nil
 }
