@@ -89,31 +89,15 @@ func (r *Report) writeScenario(line func(name, format string, args ...any)) {
 }
 
 func (r *Report) writeChecks(b *strings.Builder, color bool, thresholds []Threshold) {
-	check := func(ok bool, what, figures string) {
+	for _, c := range r.Checks(thresholds) {
 		mark, on, off := "✓", "\x1b[32m", "\x1b[0m"
-		if !ok {
+		if !c.Passed {
 			mark, on = "✗", "\x1b[31m"
 		}
 		if !color {
 			on, off = "", ""
 		}
-		fmt.Fprintf(b, "  %s%s %-22s%s %s\n", on, mark, what, off, figures)
-	}
-	h := r.Handles
-	check(r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%s of %s", grouped(r.Connected), grouped(r.Bots)))
-	check(r.Failed == 0, "no bot failed", fmt.Sprintf("%s failed", grouped(r.Failed)))
-	check(h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes and %s commands",
-		grouped(h.Confusions), grouped(h.Probes), grouped(h.CommandsSent)))
-	for _, t := range thresholds {
-		crossed, value := t.Crossed(r)
-		measured := "not measured"
-		if value != nil {
-			measured = fmt.Sprintf("%.6g", *value)
-		}
-		check(!crossed, "not "+t.String(), measured)
-	}
-	if r.Undecided(thresholds) {
-		check(false, "run to its end", "interrupted: nobody knows what the limits ask")
+		fmt.Fprintf(b, "  %s%s %-22s%s %s\n", on, mark, c.What, off, c.Found)
 	}
 }
 

@@ -30,7 +30,7 @@ func Write(w io.Writer, r *bot.Report, about About) error {
 	if err != nil {
 		return fmt.Errorf("page: the template is broken: %w", err)
 	}
-	return t.Execute(w, view{Report: r, About: about, Checks: checks(r, about.Thresholds), Figures: figures(r), Charts: charts(r)})
+	return t.Execute(w, view{Report: r, About: about, Checks: r.Checks(about.Thresholds), Figures: figures(r), Charts: charts(r)})
 }
 
 // Create makes the file of a page that is written after a run: ahead of it, since
@@ -60,7 +60,7 @@ func Finish(f *os.File, r *bot.Report, about About) error {
 type view struct {
 	Report  *bot.Report
 	About   About
-	Checks  []check
+	Checks  []bot.Check
 	Figures []figure
 	Charts  []chart
 }
@@ -77,36 +77,6 @@ func (v view) Passed() bool {
 
 // Began is when the run did, for people.
 func (v view) Began() string { return v.About.Began.Format("2006-01-02 15:04:05 MST") }
-
-// check is a line with a tick or a cross.
-type check struct {
-	Passed bool
-	What   string
-	Found  string
-}
-
-func checks(r *bot.Report, thresholds []bot.Threshold) []check {
-	all := []check{
-		{r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%d of %d", r.Connected, r.Bots)},
-		{r.Failed == 0, "no bot failed", fmt.Sprintf("%d failed", r.Failed)},
-		{
-			r.Handles.Confusions == 0, "no handle lied",
-			fmt.Sprintf("%d confusions in %d probes and %d commands", r.Handles.Confusions, r.Handles.Probes, r.Handles.CommandsSent),
-		},
-	}
-	for _, t := range thresholds {
-		crossed, value := t.Crossed(r)
-		found := "not measured"
-		if value != nil {
-			found = fmt.Sprintf("%.6g", *value) // fewer digits may be those of the limit
-		}
-		all = append(all, check{!crossed, "not " + t.String(), found})
-	}
-	if r.Undecided(thresholds) {
-		all = append(all, check{false, "run to its end", "interrupted: nobody knows what the limits ask"})
-	}
-	return all
-}
 
 // figure is a number that people ask for first.
 type figure struct{ Name, Value string }
