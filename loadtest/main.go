@@ -126,24 +126,24 @@ func (f *flags) Validate() error {
 	return errors.Join(err, f.config().Validate())
 }
 
-// measures says what is missing for a run to measure what t asks for. It would come
-// true for that, and nobody needs a run to know.
+// measures is an error if such a run does not measure what t asks for: t would be
+// crossed for that alone, and nobody needs a run to know.
 func (f *flags) measures(t bot.Threshold) error {
 	v := 0.0
-	of := func(r bot.Report) bool {
+	in := func(r bot.Report) bool {
 		_, measured := t.Crossed(&r)
 		return measured != nil
 	}
 	lacks := ""
 	switch {
-	case of(bot.Report{}):
-	case f.Admin == "" && of(bot.Report{Tick: &bot.Tick{}, Cost: &bot.Cost{}}):
+	case in(bot.Report{}):
+	case f.Admin == "" && in(bot.Report{Tick: &bot.Tick{}, Cost: &bot.Cost{}}):
 		lacks = "it needs --admin: the server alone knows it"
-	case f.Scenario != bot.JoinStorm && of(bot.Report{Storm: &bot.Storm{DeliveredRatio: &v, AllInS: &v}}):
+	case f.Scenario != bot.JoinStorm && in(bot.Report{Storm: &bot.Storm{DeliveredRatio: &v, AllInS: &v}}):
 		lacks = "it is of --scenario join-storm"
-	case f.Scenario != bot.Hostile && of(bot.Report{Attacks: &bot.Attacks{}}):
+	case f.Scenario != bot.Hostile && in(bot.Report{Attacks: &bot.Attacks{}}):
 		lacks = "it is of --scenario hostile"
-	case of(bot.Report{World: &bot.World{}}):
+	case in(bot.Report{World: &bot.World{}}):
 		lacks = "only worldd demo sees into the world"
 	}
 	if lacks != "" {
@@ -184,7 +184,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "loadtest:", err)
 		return exitError
 	}
-	if f.Profile != "" { // likewise: better known now
+	if f.Profile != "" { // better known now than after the run, as with the page
 		if err := os.MkdirAll(f.Profile, 0o755); err != nil {
 			fmt.Fprintln(stderr, "loadtest: the profiles cannot be written:", err)
 			return exitError
@@ -219,8 +219,8 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 		defer http.DefaultClient.CloseIdleConnections()
 	}
 	began := time.Now()
-	profiling, noMore := context.WithCancel(ctx)
-	defer noMore()
+	profiling, stopProfiling := context.WithCancel(ctx)
+	defer stopProfiling()
 	profiled := f.profile(profiling)
 	var plateau meters // at its begin
 	report, err := bot.Run(ctx, f.config(), func(p *bot.Progress) {
@@ -233,7 +233,7 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 		live.Row(*p)
 	})
 	if time.Since(began) < f.Duration {
-		noMore() // there are no bots any more to profile the server under
+		stopProfiling() // there are no bots any more to profile the server under
 	}
 	if report != nil && f.admin != nil {
 		report.Tick = f.admin.ticks.report()

@@ -11,24 +11,24 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// maxHistogram bounds what the operator's port may answer for a histogram, which
-// takes some hundred bytes.
-const maxHistogram = 1 << 20
+// maxHistogramBytes bounds the answer that is taken for a histogram: one is some
+// hundred bytes long.
+const maxHistogramBytes = 1 << 20
 
-// ticks are the server's since it was first asked. It tells of those since its
-// start, and a run may begin long after that.
+// ticks are those that the server made since it was first asked: what it tells of is
+// all since its start, which may be long before the run.
 type ticks struct {
-	run        *hdrhistogram.Histogram // µs
-	late       uint64
-	told       *hdrhistogram.Histogram // by the last answer: since the server's start
-	toldLate   uint64
-	first, now time.Time // of the answers
+	run         *hdrhistogram.Histogram // µs
+	late        uint64
+	told        *hdrhistogram.Histogram // by the last answer: since the server's start
+	toldLate    uint64
+	first, last time.Time // of the answers
 }
 
 // take adds the ticks since the last answer, and returns their mean in milliseconds;
 // 0 if there were none.
 func (t *ticks) take(told *hdrhistogram.Histogram, late uint64, asked time.Time) (meanMs float64) {
-	t.now = asked
+	t.last = asked
 	if t.told == nil {
 		t.run, t.first = empty(told), asked
 		t.told, t.toldLate = told, late
@@ -51,7 +51,7 @@ func (t *ticks) report() *bot.Tick {
 	}
 	ms := func(us int64) float64 { return float64(us) / 1000 }
 	return &bot.Tick{
-		RateHz: int(math.Round(float64(t.run.TotalCount()) / t.now.Sub(t.first).Seconds())), Count: uint64(t.run.TotalCount()), Late: t.late,
+		RateHz: int(math.Round(float64(t.run.TotalCount()) / t.last.Sub(t.first).Seconds())), Count: uint64(t.run.TotalCount()), Late: t.late,
 		P50Ms: ms(t.run.ValueAtQuantile(50)), P99Ms: ms(t.run.ValueAtQuantile(99)), MaxMs: ms(t.run.Max()),
 	}
 }
@@ -74,7 +74,7 @@ func difference(h, before *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 
 // readHistogram reads one in HdrHistogram's own format: V2, compressed, in base64.
 func readHistogram(r io.Reader) (*hdrhistogram.Histogram, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxHistogram))
+	text, err := io.ReadAll(io.LimitReader(r, maxHistogramBytes))
 	if err != nil {
 		return nil, err
 	}

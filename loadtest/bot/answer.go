@@ -91,9 +91,10 @@ func (o *oracle) answered(h bulk.Handle, code wire.Code, verdict wire.Verdict, s
 	}
 }
 
-// reached: that is the newest tick of a snapshot, and so much structure was applied.
-// What a snapshot tells may fill several messages, of which some have come: doubts are
-// settled by the structure that a newer snapshot stands on.
+// reached notes the tick of the newest snapshot, and how much structure was applied
+// when it came. The structure of one snapshot may fill several messages, of which only
+// some may have come: a doubt is settled when a newer snapshot has, since it was not
+// applied before all that it stands on.
 func (o *oracle) reached(tick, structure uint32) {
 	if tick > o.tick {
 		o.settle(o.structure)
