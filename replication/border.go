@@ -57,7 +57,7 @@ func (b *border) end() { b.most = 2*(len(b.outside)+len(b.inside)) + leastListed
 func (v *Viewer) margin(at world.Vec3, few bool) float32 {
 	c := &v.replicator.config
 	margin := (c.LeaveRadius - c.EnterRadius) / marginShare
-	if d := at.Sub(v.center); !few || !v.plain() || !(4*d.Dot(d) <= margin*margin) { // no number, if both radii are infinite
+	if d := at.Sub(v.center); !few || !v.plain() || !(4*d.Dot(d) <= margin*margin) { // margin is NaN where both radii are infinite
 		return 0
 	}
 	return margin

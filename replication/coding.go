@@ -88,14 +88,14 @@ func (c *codings) find(key codingKey) *coding {
 }
 
 // code codes the present state of the tenant in key's slot, or finds how it was
-// coded. anchor is the states of its parent if the key is anchored.
-func (c *codings) code(f *frame, key codingKey, anchor *history) wire.Chunk {
+// coded. parent has the states of its parent, if the key is anchored.
+func (c *codings) code(f *frame, key codingKey, parent *history) wire.Chunk {
 	p := c.find(key)
 	if p.key == key {
 		return p.chunk
 	}
 	m := c.gather(f, key)
-	return c.make(f, key, &m, anchor)
+	return c.make(f, key, &m, parent)
 }
 
 // codeRun is code for a run of keys, none of them anchored, and adds their chunks

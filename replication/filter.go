@@ -31,8 +31,8 @@ func (v *Viewer) SetFilter(f Filter) {
 
 // Own makes the viewer an owner of h: it is shown at any distance and through
 // any filter, Config.Private included, and is sent those of its fields that only
-// owners are. An entity may have several owners. Of who does not live there is
-// nothing to own: a handle that was never issued may be somebody's one day.
+// owners are. An entity may have several owners. Unless h is live nothing happens:
+// a handle that was never issued may be somebody else's one day.
 func (v *Viewer) Own(h bulk.Handle) {
 	if v.replicator.world.Status(h) != bulk.Live || slices.Contains(v.owned, h) {
 		return

@@ -167,12 +167,12 @@ func (v *Viewer) codeFamilies(run []uint32) []uint32 {
 	return p.run
 }
 
-// codeOne codes a row, anchored to the states of its parent if there are any, and
-// adds it to the run.
-func (v *Viewer) codeOne(i uint32, anchor *history) {
+// codeOne codes a row, anchored to its parent if the states of one are given, and adds
+// it to the run.
+func (v *Viewer) codeOne(i uint32, parent *history) {
 	w, p := v.work, &v.work.picks
 	p.run, p.keys = append(p.run, i), append(p.keys, w.waiting[i])
-	p.coded = append(p.coded, w.codings.code(v.replicator.frame, w.waiting[i], anchor))
+	p.coded = append(p.coded, w.codings.code(v.replicator.frame, w.waiting[i], parent))
 }
 
 // arrange puts the picked in the order of their slots, and returns how many bits

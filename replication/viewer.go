@@ -205,9 +205,9 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 
 // Follow makes h what the viewer sees the world from, from the next snapshot on.
 // While h is not in the frame, it sees from where it was. A handle that was never
-// issued is none.
+// issued counts as none.
 func (v *Viewer) Follow(h bulk.Handle) {
-	if v.replicator.world.Status(h) == bulk.Unissued {
+	if !v.replicator.frame.issued(h) {
 		h = 0
 	}
 	if before := v.focus; h != before {
