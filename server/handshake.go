@@ -85,10 +85,8 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	switch own := c.config.Schema.Hash(); {
 	case h.Protocol != wire.Version:
 		return differ(wire.ProtocolVersion, "version", uint64(h.Protocol), wire.Version)
-	case h.Schema != own:
-		refusal, want = differ(wire.SchemaMismatch, "schema", h.Schema, own)
-		refusal.Detail = "server has components " + c.config.Schema.Outline() // which is what a game's author can compare
-		return refusal, want
+	case h.Schema != own: // an author can compare outlines, and no hashes
+		return &wire.Error{Code: wire.SchemaMismatch, Detail: "server has components " + c.config.Schema.Outline()}, fmt.Sprintf("%x", own)
 	case uint64(h.Tables) != tables:
 		return differ(wire.TablesMismatch, "tables", uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch && !fault.AnyEpoch:

@@ -87,7 +87,6 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) 
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.enough = func() bool { return !time.Now().Before(l.until) }
-	l.snapshot.Tick.RateHz = hz
 	began := time.Now()
 	core.world.SetClock(func() time.Duration { return time.Since(began) })
 	return l
@@ -148,8 +147,9 @@ func (l *loop) countLate() {
 }
 
 // tick is Core.Tick with its phases timed, and with an end to the last of them. next
-// is when the tick after it is due. In the last one everybody is sent a snapshot: as the
-// world is shown then, so it is saved.
+// is when the tick after it is due. In the last one everybody is sent a snapshot: the
+// world that is saved is then the one that clients saw last, but for what the ends of
+// their sessions do to it.
 func (l *loop) tick(next time.Time, last bool) {
 	began := time.Now()
 	l.core.Receive()

@@ -168,9 +168,9 @@ func (s *Server) AdminAddr() net.Addr {
 func (s *Server) Fingerprint() string { return s.fingerprint }
 
 // Serve runs the server until ctx is done. Then it refuses new clients, shows those
-// that are there the world as it ends, says goodbye, and returns when all is closed, nil if
-// nothing went wrong, and ErrTicksSpent if the run could not go on for ever. It may
-// be called once, and not after Close.
+// that are there the world as it ends, says goodbye, and returns when all is closed,
+// nil if nothing went wrong, and ErrTicksSpent if the run could not go on for ever.
+// It may be called once, and not after Close.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {
 		return errors.New("server: Serve was called before, or Close: Listen makes another server")

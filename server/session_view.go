@@ -45,8 +45,8 @@ func (s *Session) tellControl() {
 }
 
 // Own makes the session an owner of h: its client is shown h at any distance and
-// through any filter, replication.Config.Private included. What Join returned is
-// the session's own already.
+// through any filter, replication.Config.Private included. Unless h is live nothing
+// happens. What Join returned is the session's own already.
 func (s *Session) Own(h bulk.Handle) {
 	if s.viewer != nil {
 		s.viewer.Own(h)

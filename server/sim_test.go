@@ -285,17 +285,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 			h := w.HandleAt(slot)
 			s.issue(h, s.identity.Get(h).Value)
 		}
-		for _, l := range s.living {
-			if t := s.target.Get(l.handle); t != nil && s.lives[t.Handle] != nil {
-				s.lives[t.Handle].named = true
-			}
-			if s.seat == nil {
-				continue
-			}
-			if t := s.seat.Get(l.handle); t != nil && s.lives[t.On] != nil {
-				s.lives[t.On].named = true
-			}
-		}
+		s.noteNamed()
 	}
 	config := server.CoreConfig{
 		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
@@ -315,6 +305,26 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.must(err)
 	s.addSystems()
 	s.setPace(fullPace)
+}
+
+// noteNamed notes whom the living refer to.
+func (s *sim) noteNamed() {
+	note := func(h bulk.Handle) {
+		if l := s.lives[h]; l != nil {
+			l.named = true
+		}
+	}
+	for _, l := range s.living {
+		if t := s.target.Get(l.handle); t != nil {
+			note(t.Handle)
+		}
+		if s.seat == nil {
+			continue
+		}
+		if seat := s.seat.Get(l.handle); seat != nil {
+			note(seat.On)
+		}
+	}
 }
 
 // restart replaces the server by a new run: from the last image, or, without
