@@ -27,9 +27,9 @@ const (
 )
 
 // DeferSpawn is SpawnFor at a later moment: when the running system, or Mover,
-// returns, or when the next Step begins. The handle is good at once, to be kept and referred
-// to, and for further deferred changes, and Destroy; until then the entity is
-// live, has nothing yet, and no query meets it. Errors are those of SpawnFor.
+// returns, or when the next Step begins. The handle is good at once, to be kept and
+// referred to, and for further deferred changes, and Destroy; until then the entity
+// is live, has nothing yet, and no query meets it. Errors are those of SpawnFor.
 //
 // Deferred changes are carried out in the order in which they were asked for.
 // They keep a loop over a query from meeting what it makes itself. (Destroy

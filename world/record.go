@@ -74,9 +74,9 @@ type Recorder struct {
 
 // Record begins to record the world into to: the image, which must have been
 // taken since the last step, then a frame in each Step, in one Write. Nothing may
-// be done to the world between the two: it would be in neither. Every so many
-// ticks a frame holds the hashes of all parts of the state; 0 means every tick,
-// which costs about as much as two StateHashes.
+// be done to the world between the taking and this call: it would be in neither.
+// Every so many ticks a frame holds the hashes of all parts of the state; 0 means
+// every tick, which costs about as much as two StateHashes.
 //
 // Until Close every call that changes the world between two steps is recorded.
 // What is written through Component.Mut and its like is recorded if it is done by

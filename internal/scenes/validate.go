@@ -145,7 +145,7 @@ func (c *checker) kinds() {
 		if b := k.Body; b != nil {
 			between(c, path+".body.mass", b.Mass, 0.001, 1e6, "kg")
 			between(c, path+".body.drag", b.Drag, 0, 1000, "1/s")
-			if between(c, path+".body.radius", b.Radius, 0.01, 100, "metres") && c.Bounds[1] >= 1 {
+			if between(c, path+".body.radius", b.Radius, 0.01, 100, "metres") && c.Bounds[1] >= 1 { // or the bounds are what is wrong
 				between(c, path+".body.radius", b.Radius, 0.01, c.Bounds[1], "metres, not above bounds[1]:")
 			}
 			between(c, path+".body.friction", b.Friction, 0, 10, "a coefficient")
