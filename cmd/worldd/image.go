@@ -38,11 +38,11 @@ func resume(scene *scenes.Scene, path string) (bool, error) {
 	return true, nil
 }
 
-// hold keeps other servers from an image while this process lives: each would undo
-// what the other has saved. What is locked is a file beside it, which stays there. Where
-// there can be none (a disk that is full, or knows no locks) the server that saves
-// still says when it finds the image replaced.
-func hold(path string, log *zap.Logger) (release func(), err error) {
+// lockImage keeps other servers from an image while this process lives: each would
+// undo what the other has saved. What is locked is a file beside it, which stays there.
+// Where there can be none (a disk that is full, or knows no locks) the server that
+// saves still says when it finds the image replaced.
+func lockImage(path string, log *zap.Logger) (release func(), err error) {
 	lock := flock.New(path + ".lock")
 	held, err := lock.TryLock()
 	if err != nil {

@@ -72,5 +72,5 @@ func (c *serveCommand) reload(s *server.Server, running *scenes.File) (l server.
 		return server.Limits{}, nil, err
 	}
 	file.Limits.MaxPlayers, file.BudgetBytesPerSecond = running.Limits.MaxPlayers, running.BudgetBytesPerSecond
-	return l, running.Differ(file), nil
+	return l, running.ChangedKeys(file), nil
 }

@@ -93,7 +93,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if c.Image != "" {
-		release, err := hold(c.Image, config.Log)
+		release, err := lockImage(c.Image, config.Log)
 		if err != nil {
 			return err
 		}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Differ names the keys of the file, as it writes them, that other has other values of.
-func (f *File) Differ(other *File) []string {
+// ChangedKeys names the keys at the top of the file whose values next has changed.
+func (f *File) ChangedKeys(next *File) []string {
 	var keys []string
-	a, b := reflect.ValueOf(f).Elem(), reflect.ValueOf(other).Elem()
+	a, b := reflect.ValueOf(f).Elem(), reflect.ValueOf(next).Elem()
 	for i := range a.NumField() {
 		if key, ok := a.Type().Field(i).Tag.Lookup("yaml"); ok && !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 			key, _, _ = strings.Cut(key, ",")
