@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,4 +149,90 @@ func TestMoverPutsToSleep(t *testing.T) {
 	w.Step()
 	require.Equal(t, []world.Entity{a}, w.Slept())
 	require.NoError(t, w.CheckInvariants())
+}
+
+// mayhem does things to a world at random, between steps and as its Mover.
+type mayhem struct {
+	w    *world.World
+	rng  *rand.Rand
+	hits *world.Component[int32]
+	all  []world.Entity
+}
+
+func (d *mayhem) vec(size float32) world.Vec3 {
+	return world.Vec3{X: size * (2*d.rng.Float32() - 1), Y: size * d.rng.Float32(), Z: size * (2*d.rng.Float32() - 1)}
+}
+
+func (d *mayhem) act(spawn world.KindID) {
+	e := d.all[d.rng.IntN(len(d.all))]
+	born, err := world.Entity(0), error(nil)
+	switch d.rng.IntN(9) {
+	case 0:
+		born, err = d.w.SpawnFor(spawn, d.vec(15), d.vec(3), uint32(d.rng.IntN(30)))
+	case 1:
+		born, err = d.w.DeferSpawn(spawn, d.vec(15), d.vec(3), uint32(d.rng.IntN(30)))
+	case 2:
+		d.w.Destroy(e)
+	case 3:
+		d.w.Sleep(e)
+	case 4:
+		d.w.Wake(e)
+	case 5:
+		d.w.SetPosition(e, d.vec(25))
+	case 6:
+		d.w.SetVelocity(e, d.vec(5))
+	case 7:
+		d.hits.DeferSet(e, d.rng.Int32())
+	default:
+		d.hits.DeferRemove(e)
+	}
+	if err == nil && born != 0 {
+		d.all = append(d.all, born)
+	}
+}
+
+func (d *mayhem) move(m *world.Moving, spawn world.KindID) {
+	for i := range m.Len() {
+		if d.rng.IntN(3) == 0 {
+			d.act(spawn)
+		}
+		p, v := m.Body(i)
+		switch d.rng.IntN(5) {
+		case 0:
+			m.Set(i, p.Add(d.vec(1)), d.vec(1)) // one that sleeps by now, too
+		case 1:
+			m.Set(i, p, world.Vec3{})
+		case 2:
+			d.w.Sleep(m.Entity(i))
+		case 3:
+			m.Set(i, world.Vec3{X: float32(math.Inf(1))}, v)
+		}
+	}
+}
+
+// Whatever a Mover does to the world meanwhile, it is the same world however rows
+// are kept (W11).
+func TestMoverInEveryCompaction(t *testing.T) {
+	for seed := range uint64(20) {
+		var want []uint64
+		for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
+			w, crate, _, _ := newWorld(t, world.Config{Compaction: mode, HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}, RestTicks: 10})
+			d := &mayhem{w: w, rng: rand.New(rand.NewPCG(seed, 1)), hits: register[int32](t, w, "hits")}
+			for range 100 {
+				d.all = append(d.all, spawn(t, w, crate, d.vec(15)))
+			}
+			require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) { d.move(m, crate) }))
+			var got []uint64
+			for range 40 {
+				d.act(crate)
+				w.Step()
+				require.NoError(t, w.CheckInvariants(), "%v, seed %d", mode, seed)
+				got = append(got, w.StateHash())
+			}
+			if want == nil {
+				want = got
+			}
+			require.Equal(t, want, got, "%v, seed %d", mode, seed)
+		}
+	}
 }
