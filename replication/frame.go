@@ -147,9 +147,9 @@ func (f *frame) current(t *tenant, owned bool) wire.Row {
 	return wire.Row{Mask: t.mask, Owned: owned, Words: t.as(owned).row}
 }
 
-// states are those that a row is coded from. Owners' and everybody else's are
-// forgotten at different times: what is read of a row is read of the ones that its
-// key was chosen by, also where the two have the same words.
+// states are those that a row is coded from: its owners', or everybody else's, by
+// the key. The two are forgotten at different times, also where they have the same
+// words: a state that the key names is sure to be in its own alone.
 func (f *frame) states(k codingKey) *history { return f.tenants[k.slot()].as(k.owned()) }
 
 // tenantOf returns the tenant that h names, or nil if h names nobody in this

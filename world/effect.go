@@ -89,7 +89,7 @@ func newEffects() (effects, error) {
 // range that the program gives them, nobody to follow who is live and has a body,
 // or ErrFull.
 func (w *World) AddEffect(d EffectDef) (EffectID, error) {
-	if d.Program == nil || d.Program.Hash() == 0 { // the zero Program, which no image could be read with
+	if d.Program == nil || d.Program.Hash() == 0 { // the zero Program: an image with it could not be read again
 		return 0, fmt.Errorf("%w: the effect has no program", ErrValue)
 	}
 	if d.Mode > Acceleration {
