@@ -16,33 +16,34 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// resume restores the scene from an image file, if there is one; false if the
-// world begins anew. A file that is there and cannot be used is an error: to
-// begin anew would be to overwrite what somebody may still rescue.
-func resume(scene *scenes.Scene, path string) (bool, error) {
+// restore brings the scene to where an image file left it, if there is one, and says so
+// on out. A file that is there and cannot be used is an error: to begin anew would be to
+// overwrite what somebody may still rescue.
+func restore(scene *scenes.Scene, path string, out io.Writer) error {
 	img, err := scene.World.LoadImage(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err == nil {
 		err = scene.RestoreRun(img)
 	}
 	switch {
 	case errors.Is(err, world.ErrImageWorld):
-		return false, fmt.Errorf("the image %s cannot be restored: %w; serve the world file that it was made with, or move the image away to begin anew", path, err)
+		return fmt.Errorf("the image %s cannot be restored: %w; serve the world file that it was made with, or move the image away to begin anew", path, err)
 	case errors.Is(err, world.ErrImageVersion):
-		return false, fmt.Errorf("the image %s cannot be restored: %w; serve it with the worldd that saved it, or move it away to begin anew", path, err)
+		return fmt.Errorf("the image %s cannot be restored: %w; serve it with the worldd that saved it, or move it away to begin anew", path, err)
 	case err != nil:
-		return false, fmt.Errorf("the image %s cannot be restored: %w; put an older copy in its place, or move it away to begin anew", path, err)
+		return fmt.Errorf("the image %s cannot be restored: %w; put an older copy in its place, or move it away to begin anew", path, err)
 	}
-	return true, nil
+	fmt.Fprintf(out, "worldd: restored from %s: tick %d, %d entities\n", path, scene.World.Tick(), scene.World.Stats().Entities)
+	return nil
 }
 
 // lockImage keeps other servers from an image while this process lives: each would
 // undo what the other has saved. What is locked is a file beside it, which stays there.
 // Where there can be none (a disk that is full, or knows no locks) the server that
 // saves still says when it finds the image replaced.
-func lockImage(path string, log *zap.Logger) (release func(), err error) {
+func lockImage(path string, log *zap.Logger) (unlock func(), err error) {
 	lock := flock.New(path + ".lock")
 	held, err := lock.TryLock()
 	if err != nil {

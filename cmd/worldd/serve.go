@@ -93,17 +93,13 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if c.Image != "" {
-		release, err := lockImage(c.Image, config.Log)
+		unlock, err := lockImage(c.Image, config.Log)
 		if err != nil {
 			return err
 		}
-		defer release()
-		resumed, err := resume(g.scene, c.Image)
-		if err != nil {
+		defer unlock()
+		if err := restore(g.scene, c.Image, std.out); err != nil {
 			return err
-		}
-		if resumed {
-			fmt.Fprintf(std.out, "worldd: restored from %s: tick %d, %d entities\n", c.Image, g.scene.World.Tick(), g.scene.World.Stats().Entities)
 		}
 		config.Image = server.ImageConfig{Path: c.Image, Every: c.ImageEvery, Take: g.scene.TakeImage}
 	}
