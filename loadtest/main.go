@@ -203,7 +203,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case report.Undecided(f.thresholds):
 		fmt.Fprintln(stderr, "loadtest: interrupted, so that nobody knows what --fail asks")
 		return exitError
-	case !report.OK() || crossed(report, f.thresholds):
+	case !report.Passed(f.thresholds):
 		return exitError
 	}
 	return exitOK
@@ -263,15 +263,6 @@ func (f *flags) profile(ctx context.Context) func() error {
 		}
 	}()
 	return func() error { return <-done }
-}
-
-func crossed(report *bot.Report, thresholds []bot.Threshold) bool {
-	for _, t := range thresholds {
-		if crossed, _ := t.Crossed(report); crossed {
-			return true
-		}
-	}
-	return false
 }
 
 // write prints the result. The summary is worth having in JSON mode too: on

@@ -1,6 +1,9 @@
 package bot
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Check is one thing that a run must get right, in words for people.
 type Check struct {
@@ -9,8 +12,12 @@ type Check struct {
 	Found  string
 }
 
-// Checks are what every run must get right (see OK), and then its limits: a run has
-// passed if all of them did.
+// Passed says whether a run got everything right that Checks lists.
+func (r *Report) Passed(thresholds []Threshold) bool {
+	return !slices.ContainsFunc(r.Checks(thresholds), func(c Check) bool { return !c.Passed })
+}
+
+// Checks are what every run must get right (see OK), and then its limits.
 func (r *Report) Checks(thresholds []Threshold) []Check {
 	h := r.Handles
 	all := []Check{

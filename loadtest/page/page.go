@@ -65,15 +65,8 @@ type view struct {
 	Charts  []chart
 }
 
-// Passed says whether all checks did.
-func (v view) Passed() bool {
-	for _, c := range v.Checks {
-		if !c.Passed {
-			return false
-		}
-	}
-	return true
-}
+// Passed says whether the run did.
+func (v view) Passed() bool { return v.Report.Passed(v.About.Thresholds) }
 
 // Began is when the run did, for people.
 func (v view) Began() string { return v.About.Began.Format("2006-01-02 15:04:05 MST") }
