@@ -20,9 +20,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/server/token"
 )
 
 func TestUsage(t *testing.T) {
+	secret, _ := token.NewKeys()
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, []byte(secret), 0o600))
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -51,6 +56,8 @@ func TestUsage(t *testing.T) {
 		{"profiles of nobody", []string{"--addr=127.0.0.1:1", "--profile=x"}, exitUsage, "", "--profile needs --admin"},
 		{"no operator port", []string{"--addr=127.0.0.1:1", "--admin=http://"}, exitUsage, "", "--admin"},
 		{"both trusts", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--fingerprint=00"}, exitUsage, "", "insecure-dev: want one of them"},
+		{"no fingerprint", []string{"--addr=127.0.0.1:1", "--fingerprint=abc"}, exitUsage, "", "want the 64 hex digits"},
+		{"tokens for nobody", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--token-key=" + key, "--audience=" + strings.Repeat("a", 200)}, exitUsage, "", "an audience of 200 bytes"},
 		{"help", []string{"--help"}, exitOK, "WORLDD_ADDR", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -110,12 +110,15 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 	return v.number()
 }
 
+// nameOf is what a bot calls itself.
+func nameOf(number int) string { return fmt.Sprintf("bot-%d", number) }
+
 // dial joins the server. An error is the server's or the network's.
 func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	b.begun = time.Now()
-	name := fmt.Sprintf("bot-%d", b.number)
+	name := nameOf(b.number)
 	ticket, err := b.config.ticket(name)
 	if err != nil {
 		return err

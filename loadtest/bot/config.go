@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/token"
 )
@@ -101,10 +102,21 @@ func (c Config) Validate() error {
 	if c.AreaMetres < 0 {
 		errs = append(errs, fmt.Errorf("bot: area of %v m: want more than 0", c.AreaMetres))
 	}
-	if c.Fingerprint != "" && c.InsecureDev {
+	switch {
+	case c.Fingerprint != "" && c.InsecureDev:
 		errs = append(errs, errors.New("bot: a fingerprint and insecure-dev: want one of them"))
+	case c.Fingerprint != "":
+		errs = append(errs, c.pinned())
+	}
+	if _, err := c.ticket(nameOf(0)); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// pinned says what the client will say of the fingerprint.
+func (c Config) pinned() error {
+	return client.Config{Addr: "localhost:0", Fingerprint: c.Fingerprint, SessionConfig: client.SessionConfig{Schema: wire.NewSchema()}}.Validate()
 }
 
 // freshToken is where a bot takes further tokens from, if it needs any.
