@@ -44,32 +44,25 @@ type Config struct {
 
 const defaultDrainTimeout = 3 * time.Second
 
-// Validate reports everything that is wrong with c.
+// Validate reports everything that is wrong with c, but for what only the world and the
+// schema together are, which Listen finds.
 func (c Config) Validate() error {
 	var errs []error
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+	if !hostPort("udp", c.Listen) {
 		errs = append(errs, fmt.Errorf("server: listen address %q: want host:port", c.Listen))
 	}
-	if c.AdminListen != "" {
-		if _, _, err := net.SplitHostPort(c.AdminListen); err != nil {
-			errs = append(errs, fmt.Errorf("server: admin address %q: want host:port", c.AdminListen))
-		}
+	if c.AdminListen != "" && !hostPort("tcp", c.AdminListen) {
+		errs = append(errs, fmt.Errorf("server: admin address %q: want host:port", c.AdminListen))
 	}
 	if c.QlogDir != "" {
 		if info, err := os.Stat(c.QlogDir); err != nil || !info.IsDir() {
-			errs = append(errs, errors.Join(fmt.Errorf("server: qlog folder %q: want a folder that is there", c.QlogDir), err))
+			errs = append(errs, fmt.Errorf("server: qlog folder %q: want a folder that is there", c.QlogDir))
 		}
 	}
-	if c.World == nil {
-		errs = append(errs, errors.New("server: World is nil"))
-	}
-	if c.Schema == nil {
-		errs = append(errs, errors.New("server: Schema is nil"))
-	}
-	if err := c.Game.validate(); err != nil {
+	if err := c.CoreConfig.validate(); err != nil {
 		errs = append(errs, err)
 	}
-	if err := c.limits().validate(); err != nil {
+	if err := (Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}).validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := c.Image.validate(); err != nil {
@@ -79,4 +72,13 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("server: drain timeout %v: want a positive duration, or 0 for %v", c.DrainTimeout, defaultDrainTimeout))
 	}
 	return errors.Join(errs...)
+}
+
+// hostPort says whether a text is an address, as far as is known without asking anybody.
+func hostPort(network, address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort(network, port)
+	}
+	return err == nil
 }

@@ -83,23 +83,33 @@ type Core struct {
 	stats      Stats
 }
 
+// validate reports everything that is wrong with c, but for a schema that is not of
+// the world, which replication.New finds.
+func (c CoreConfig) validate() error {
+	errs := []error{c.Game.validate(), Limits{MaxSessions: c.MaxSessions}.validate()}
+	if c.Schema == nil {
+		errs = append(errs, errors.New("server: Schema is nil"))
+	}
+	if c.World == nil {
+		return errors.Join(append(errs, errors.New("server: World is nil"))...)
+	}
+	own := c.World.Config()
+	if n := own.MaxEntities; n > wire.MaxSlots {
+		errs = append(errs, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots))
+	}
+	if floor := c.GenerationFloor; floor != 0 && floor != own.FirstGeneration {
+		errs = append(errs, fmt.Errorf("server: generation floor is %d, the world's first generation %d: want the same, or 0", floor, own.FirstGeneration))
+	}
+	return errors.Join(append(errs, c.Replication.Validate(c.World.TickHz()))...)
+}
+
 // NewCore makes a Core.
 func NewCore(c CoreConfig) (*Core, error) {
-	if c.World == nil || c.Schema == nil {
-		return nil, errors.New("server: a core needs a World and a Schema")
-	}
-	if err := c.Game.validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
-		return nil, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots)
-	}
-	switch first := c.World.Config().FirstGeneration; c.GenerationFloor {
-	case 0:
-		c.GenerationFloor = first
-	case first:
-	default:
-		return nil, fmt.Errorf("server: generation floor is %d, the world's first generation %d: want the same, or 0", c.GenerationFloor, first)
+	if c.GenerationFloor == 0 {
+		c.GenerationFloor = c.World.Config().FirstGeneration
 	}
 	if c.MaxSessions == 0 {
 		c.MaxSessions = DefaultMaxSessions

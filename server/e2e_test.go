@@ -17,6 +17,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -321,6 +322,14 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 	_, err := server.Listen(server.Config{Listen: "nowhere", AdminListen: "x", DrainTimeout: -1, CoreConfig: server.CoreConfig{MaxSessions: -1}})
 	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "sessions at most", "drain timeout"} {
 		require.ErrorContains(t, err, part)
+	}
+	w, err := world.New(world.Config{FirstGeneration: 9})
+	require.NoError(t, err)
+	config := server.Config{Listen: "127.0.0.1:99999", CoreConfig: server.CoreConfig{
+		World: w, Schema: deskSchema(t), GenerationFloor: 3, Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
+	}}
+	for _, part := range []string{"listen address", "generation floor", "1000 workers", "snapshot rate"} {
+		require.ErrorContains(t, config.Validate(), part)
 	}
 }
 
