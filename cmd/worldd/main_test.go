@@ -145,32 +145,44 @@ func TestCheck(t *testing.T) {
 		"300 spawned a second, at most 16384 with 1024 players\n", out)
 }
 
-// TestAddresses: one clear line, status 1, and nothing is left of what began.
-func TestAddresses(t *testing.T) {
+// TestCannotServe: one clear line, a status that tells a wrong command line from what
+// may be right later, and nothing is left of what began.
+func TestCannotServe(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	record := filepath.Join(t.TempDir(), "running.recording")
+	folder := t.TempDir()
+	record := filepath.Join(folder, "running.recording")
 	require.NoError(t, os.WriteFile(record, []byte("of the server that has the port"), 0o600))
-	for _, args := range [][]string{
-		{"--listen", taken.LocalAddr().String()},
-		{"--listen", taken.LocalAddr().String(), "--record", record},
-		{"--listen", "nowhere"},
-		{"--listen", "127.0.0.1:99999"},
-		{"--listen", "127.0.0.1:0", "--admin", "nowhere"},
-		{"--listen", "127.0.0.1:0", "--cert", "missing.pem", "--key", "missing.pem"},
-		{"--listen", "127.0.0.1:0", "--identity", filepath.Join("nowhere", "identity.pem")},
-		{"--listen", "127.0.0.1:0", "--record", filepath.Join("nowhere", "a.recording")},
+	image := filepath.Join(folder, "image")
+	for _, c := range []struct {
+		status int
+		args   []string
+	}{
+		{exitError, []string{"--listen", taken.LocalAddr().String()}},
+		{exitError, []string{"--listen", taken.LocalAddr().String(), "--record", record}},
+		{exitUsage, []string{"--listen", "nowhere"}},
+		{exitUsage, []string{"--listen", "127.0.0.1:99999"}},
+		{exitUsage, []string{"--listen", "127.0.0.1:0", "--admin", "nowhere"}},
+		{exitUsage, []string{"--listen", "127.0.0.1:0", "--workers", "1000", "--image", image}},
+		{exitUsage, []string{"--listen", "127.0.0.1:0", "--max-sessions", "100000", "--image", image}},
+		{exitUsage, []string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--qlog-dir", filepath.Join(folder, "missing"), "--image", image}},
+		{exitUsage, []string{"--listen", "127.0.0.1:0", "--cert", "missing.pem", "--key", "missing.pem", "--image", image}},
+		{exitError, []string{"--listen", "127.0.0.1:0", "--identity", filepath.Join("nowhere", "identity.pem")}},
+		{exitError, []string{"--listen", "127.0.0.1:0", "--record", filepath.Join("nowhere", "a.recording")}},
 	} {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			status, out, err := worldd(t, append([]string{"serve", "--world=calm"}, args...)...)
-			require.Equal(t, exitError, status)
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			status, out, err := worldd(t, append([]string{"serve", "--world=calm"}, c.args...)...)
+			require.Equal(t, c.status, status, "%s", err)
 			require.Empty(t, out)
 			require.Equal(t, 1, strings.Count(err, "\n"), "%s", err)
 			require.True(t, strings.HasPrefix(err, "worldd: "), "%s", err)
 		})
 	}
+	beside, err := filepath.Glob(image + "*")
+	require.NoError(t, err)
+	require.Empty(t, beside, "a wrong command line starts nothing")
 	text, err := os.ReadFile(record)
 	require.NoError(t, err)
 	require.Equal(t, "of the server that has the port", string(text))

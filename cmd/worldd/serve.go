@@ -75,6 +75,10 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
+	if most := file.Limits.MaxPlayers; c.MaxSessions > most {
+		return wrongUsage{fmt.Errorf("worldd: --max-sessions is %d, and world %s takes %s (its limits.max_players): want no more sessions, or a world file with a higher limit, of at most %d, for --world",
+			c.MaxSessions, file.Name, count(most, "player"), scenes.MaxPlayers)}
+	}
 	g, core, err := host(file)
 	if err != nil {
 		return err
@@ -92,6 +96,12 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if config.Admit, err = c.admission(); err != nil {
 		return err
 	}
+	if err := config.Validate(); err != nil {
+		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+	}
+	if config.Certificate, err = c.certificate(); err != nil {
+		return err
+	}
 	if c.Image != "" {
 		unlock, err := lockImage(c.Image, config.Log)
 		if err != nil {
@@ -102,9 +112,6 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 			return err
 		}
 		config.Image = server.ImageConfig{Path: c.Image, Every: c.ImageEvery, Take: g.scene.TakeImage}
-	}
-	if config.Certificate, err = c.certificate(); err != nil {
-		return err
 	}
 	s, err := server.Listen(config)
 	if err != nil {
@@ -148,7 +155,7 @@ func (c *serveCommand) certificate() (*tls.Certificate, error) {
 	case c.Cert != "":
 		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 		if err != nil {
-			return nil, fmt.Errorf("the certificate cannot be used: %w", err)
+			return nil, wrongUsage{fmt.Errorf("worldd: the certificate cannot be used: %w", err)}
 		}
 		return &pair, nil
 	}
