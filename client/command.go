@@ -30,7 +30,8 @@ type Result struct {
 	// Err is nil if the command was executed, a *Rejection if it was not, and
 	// ErrUnanswered if that is unknown.
 	Err error
-	// Verdict is what the server says of Target; Pending if it said nothing.
+	// Verdict is what the server says of Target, and Live if there is none; Pending if
+	// it said nothing.
 	Verdict wire.Verdict
 }
 

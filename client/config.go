@@ -35,7 +35,8 @@ type Config struct {
 	TLS *tls.Config
 	// Socket opens the socket that the connection goes over, which Close closes:
 	// for a test that puts a bad link between client and server, or a game that
-	// has its own way to the network. nil is a UDP socket of the system's.
+	// has its own way to the network. nil is a UDP socket of the system's. Of one
+	// without SetReadBuffer and SetWriteBuffer quic-go complains, once, on standard error.
 	Socket func() (net.PacketConn, error)
 	// GiveUp is how long it is tried to replace a connection that was lost, before
 	// the client ends. 0 is a minute; negative: the loss of the first is the end.

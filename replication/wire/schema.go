@@ -32,6 +32,9 @@ import (
 //	Serial uint64                                        // no tag: full width
 //	Cache  int32       `net:"-"`                         // not replicated
 //
+// The parts of a quaternion are never quite 0: who is not turned is shown turned by
+// 0.27 degrees with bits=9, and by half as much with each bit more.
+//
 // With predict=linear a number, angle or quaternion is expected to change as it
 // did before; the coder writes how it differs from that. A position, which is an
 // array of three ranged floats, may add parent=FIELD, the path of a handle in
