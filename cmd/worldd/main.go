@@ -4,6 +4,7 @@
 //	worldd demo --bots 50 --duration 60s                  a server, and bots that load and check it
 //	worldd check my-world.yaml                            say what is wrong with a world file
 //	worldd replay my.recording                            repeat what a server did, and compare
+//	worldd train my.recording --out my.tables             make coding tables of it
 //	worldd inspect my.recording                           say which fields cost how many bits
 //	worldd effect check|render|fmt|explain|hash FILE      for authors of effects: mistakes, pictures
 //	worldd token new|issue                                keys, and tokens for users who may join

@@ -42,7 +42,7 @@ type serveCommand struct {
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
 	Audience  string   `default:"worldd" placeholder:"NAME" help:"What tokens for this server are made for (${default})."`
 
-	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there."`
+	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. FILE.lock keeps other servers from it."`
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay. A file that is there is written over."`
