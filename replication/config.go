@@ -12,7 +12,8 @@ import (
 // means its default.
 type Config struct {
 	// EnterRadius is the distance in metres from a viewer's centre within which
-	// an entity enters its interest set. Default 48.
+	// an entity enters its interest set. One without a body is nowhere, and near to
+	// everybody. Default 48.
 	EnterRadius float32
 	// LeaveRadius is the distance beyond which it leaves again; the gap to
 	// EnterRadius is the hysteresis that keeps border walkers from flapping.

@@ -15,7 +15,7 @@ func (v *Viewer) updateInterest() {
 	r := v.replicator
 	v.bury()
 	at := v.center
-	if t := r.frame.tenantOf(v.focus); t != nil {
+	if t := r.frame.tenantOf(v.focus); t != nil && t.placed {
 		at = t.position
 	}
 	w, radius, since := v.work, r.config.EnterRadius, v.captured

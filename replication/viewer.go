@@ -204,8 +204,8 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 }
 
 // Follow makes h what the viewer sees the world from, from the next snapshot on.
-// While h is not in the frame, it sees from where it was. A handle that was never
-// issued counts as none.
+// While h is not in the frame, or has no body, it sees from where it was, which at first
+// is the origin. A handle that was never issued counts as none.
 func (v *Viewer) Follow(h bulk.Handle) {
 	if !v.replicator.frame.issued(h) {
 		h = 0

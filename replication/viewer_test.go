@@ -130,6 +130,25 @@ func TestEnterLeaveDestroy(t *testing.T) {
 	require.Equal(t, wire.Stale, s.viewer.Resolve(near))
 }
 
+// Who looks from an entity without a body, as the ghost of a player may be, looks from
+// where he was before.
+func TestFocusWithoutBody(t *testing.T) {
+	s := newStage(t, replication.Config{SnapshotHz: 60})
+	ghost, err := s.world.AddKind(world.Kind{Name: "ghost"})
+	require.NoError(t, err)
+	require.True(t, s.world.SetPosition(s.focus, world.Vec3{X: 300}))
+	near, far := s.spawn(301, 0), s.spawn(1, 0)
+	s.snapshot()
+	require.Equal(t, wire.Live, s.viewer.Resolve(near))
+	h, err := s.world.Spawn(ghost, world.Vec3{}, world.Vec3{})
+	require.NoError(t, err)
+	s.viewer.Follow(h)
+	s.snapshot()
+	require.Equal(t, wire.Live, s.viewer.Resolve(h), "everybody is shown who is nowhere")
+	require.Equal(t, wire.Live, s.viewer.Resolve(near))
+	require.Equal(t, wire.Pending, s.viewer.Resolve(far))
+}
+
 func TestReferenceTeaches(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	far, dead := s.spawn(100, 0), s.spawn(100, 5)

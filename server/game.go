@@ -16,7 +16,8 @@ import (
 // between steps.
 type Game struct {
 	// Join admits a session and returns the entity that it controls and sees
-	// the world from, until Session.Control says another. An error refuses the
+	// the world from, until Session.Control says another; who controls nothing, or what
+	// has no body, sees from the origin, or from where he was. An error refuses the
 	// session, and the client is told: a *wire.Error with its own code and detail,
 	// Unauthorized for instance, any other as ServerFull with its text.
 	Join func(s *Session) (world.Entity, error)
