@@ -4,7 +4,8 @@ import "time"
 
 // Every bound of what a client can cost, with the attack or the mistake that it
 // stops. What is beyond is counted: worldd_handshakes_total by result,
-// worldd_dropped_total by reason, worldd_sessions_ended_total by code.
+// worldd_dropped_total by reason, worldd_command_rejections_total and
+// worldd_sessions_ended_total by code.
 
 // Of connections. The Config can change those with Default in their names.
 const (

@@ -13,10 +13,10 @@ import (
 // Control makes h what the session controls, sees the world from and owns, in place
 // of what it was: for a player who comes back to life, or takes a seat. Zero, or a
 // handle that was never issued, is nothing, and sees from where the one before was, as
-// does what has no body. That one stays in the world, the session's own only if Own made it so. Before Join
-// has returned this does nothing: what it returns counts. The client is told ahead of
-// the next snapshot; inputs that are on the way still come, and were meant for the one
-// before.
+// does what has no body. That one stays in the world, the session's own only if Own
+// made it so. Before Join has returned this does nothing: what it returns counts. The
+// client is told ahead of the next snapshot; inputs that are on the way still come, and
+// were meant for the one before.
 func (s *Session) Control(h world.Entity) {
 	if s.viewer != nil && s.joined {
 		s.entity = s.core.issued(h)
