@@ -78,19 +78,19 @@ func (s *Session) welcome(resumed uint8) {
 
 // mismatch says what about the Hello does not fit this server, and what would.
 func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
-	differ := func(code wire.Code, what string, client, server uint64) (*wire.Error, string) {
-		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %x, server %x", what, client, server)}, fmt.Sprintf("%x", server)
+	differ := func(code wire.Code, what string, digits int, client, server uint64) (*wire.Error, string) {
+		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%0*x", digits, server)
 	}
 	tables := uint64(c.replicator.Codec().Tables().Version())
 	switch own := c.config.Schema.Hash(); {
 	case h.Protocol != wire.Version:
-		return differ(wire.ProtocolVersion, "version", uint64(h.Protocol), wire.Version)
+		return differ(wire.ProtocolVersion, "version", 1, uint64(h.Protocol), wire.Version)
 	case h.Schema != own: // an author can compare outlines, and no hashes
-		return &wire.Error{Code: wire.SchemaMismatch, Detail: "server has components " + c.config.Schema.Outline()}, fmt.Sprintf("%x", own)
+		return &wire.Error{Code: wire.SchemaMismatch, Detail: "server has components " + c.config.Schema.Outline()}, fmt.Sprintf("%016x", own)
 	case uint64(h.Tables) != tables:
-		return differ(wire.TablesMismatch, "tables", uint64(h.Tables), tables)
+		return differ(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch && !fault.AnyEpoch:
-		return differ(wire.EpochMismatch, "epoch", h.Epoch, c.config.Epoch)
+		return differ(wire.EpochMismatch, "epoch", 16, h.Epoch, c.config.Epoch)
 	}
 	return nil, ""
 }

@@ -175,6 +175,12 @@ func (c *seat) wantClosed(why string, code wire.Code) {
 
 func TestHandshakeRefusals(t *testing.T) {
 	good := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch}
+	wants := map[wire.Code]string{
+		wire.ProtocolVersion: fmt.Sprintf("%x", wire.Version),
+		wire.SchemaMismatch:  fmt.Sprintf("%016x", good.Schema),
+		wire.TablesMismatch:  fmt.Sprintf("%08x", good.Tables), // as worldd train prints it
+		wire.EpochMismatch:   fmt.Sprintf("%016x", deskEpoch),
+	}
 	for code, change := range map[wire.Code]func(*wire.Hello){
 		wire.ProtocolVersion: func(h *wire.Hello) { h.Protocol++ },
 		wire.SchemaMismatch:  func(h *wire.Hello) { h.Schema++ },
@@ -190,7 +196,7 @@ func TestHandshakeRefusals(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, code, m.Code)
 		require.NotEmpty(t, m.Text)
-		require.NotEmpty(t, m.Want)
+		require.Equal(t, wants[code], m.Want)
 		c.wantClosed("and closed", code)
 		require.Zero(t, d.left, "who never joined does not leave")
 	}

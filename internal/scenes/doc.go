@@ -125,7 +125,8 @@
 //
 // The input of a client for one tick is two bytes, x and z, each a signed number
 // in 1/127 of full speed; DecodeSteer reads it. The command "poke" names an
-// entity and has no arguments; Scene.Poke does it.
+// entity, and may say as its argument, a msgpack uint64, which identity it is
+// believed to have; Scene.Poke does it.
 //
 // # Invariants
 //

@@ -7,7 +7,7 @@ import "math"
 type Refused struct {
 	Code Code
 	Text string // for people; cut at MaxText
-	Want string // what would be accepted: a number in hexadecimal, that of the server's version, schema, tables or epoch; may be empty
+	Want string // what would be accepted: the server's version, schema, tables or epoch in hexadecimal; may be empty
 }
 
 var refusedElements = []element{number("code", math.MaxUint16), text("text", MaxText), text("want", MaxText)}
