@@ -32,8 +32,8 @@ import (
 //	Serial uint64                                        // no tag: full width
 //	Cache  int32       `net:"-"`                         // not replicated
 //
-// The parts of a quaternion are never quite 0: who is not turned is shown turned by
-// 0.27 degrees with bits=9, and by half as much with each bit more.
+// The parts of a quaternion, of 2 to 10 bits, are never quite 0: who is not turned is
+// shown turned by 0.27 degrees with bits=9, and by 0.14 with 10.
 //
 // With predict=linear a number, angle or quaternion is expected to change as it
 // did before; the coder writes how it differs from that. A position, which is an
