@@ -39,7 +39,10 @@
 //	}
 //
 // None of it waits, and nothing happens behind the game's back: between two calls
-// of Update the replica stands still. The example of Client is such a game.
+// of Update the replica stands still. Nor does the server hear anything between them:
+// of a game that loads for ten seconds without Update it takes the connection for
+// lost, and when its time of grace is over, too, the session has ended. The example of
+// Client is such a game.
 // Callers without frames, bots and tools, sleep in [Client.Wait].
 //
 // # Between snapshots
