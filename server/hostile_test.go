@@ -104,6 +104,18 @@ func TestMuteStranger(t *testing.T) {
 	require.Equal(t, [2]uint64{0, 1}, [2]uint64{traffic.Handshakes, traffic.HandshakesFailed})
 }
 
+// A client is granted one stream, and no other while that is open.
+func TestOneStream(t *testing.T) {
+	h := openHouse(t)
+	conn, stream := h.raw()
+	_, err := stream.Write([]byte{1})
+	require.NoError(t, err)
+	_, err = conn.OpenStream()
+	require.ErrorAs(t, err, new(*quic.StreamLimitReachedError), "%T", err)
+	_, err = conn.OpenUniStream()
+	require.ErrorAs(t, err, new(*quic.StreamLimitReachedError), "%T", err)
+}
+
 // Silent strangers do not hold up the end for long, nor do guests who do not call Update.
 func TestDrainOfAbsentGuests(t *testing.T) {
 	h := openHouse(t)
