@@ -18,7 +18,7 @@ type Link struct {
 	Loss    float64       // the share of packets that are lost, 0 to 1
 	Delay   time.Duration // that every packet takes, one way
 	Jitter  time.Duration // on top, evenly spread from 0 to this; packets overtake each other by it
-	Reorder float64       // the share of packets that are held back by reorderHold, 0 to 1
+	Reorder float64       // the share of packets that are held back for 70 ms, so that later ones overtake them, 0 to 1
 	// CutAt and CutFor cut the link: from so long after the begin of the run, for so
 	// long, every packet is lost.
 	CutAt, CutFor time.Duration
