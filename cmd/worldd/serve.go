@@ -51,13 +51,13 @@ type serveCommand struct {
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
 	if c.MaxSessions < 0 {
-		return fmt.Errorf("--max-sessions is %d, want more than 0", c.MaxSessions)
+		return fmt.Errorf("--max-sessions is %d, want more than 0, or 0 for what the world file says", c.MaxSessions)
 	}
 	if c.MaxSessionsPerAddress < 0 {
-		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0", c.MaxSessionsPerAddress)
+		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0, or 0 for %d", c.MaxSessionsPerAddress, server.DefaultMaxSessionsPerAddress)
 	}
 	if c.ImageEvery < 0 || c.ImageEvery > time.Hour {
-		return fmt.Errorf("--image-every is %v, want more than 0 and at most 1h", c.ImageEvery)
+		return fmt.Errorf("--image-every is %v, want at most 1h, or 0 for 30s", c.ImageEvery)
 	}
 	if c.ImageEvery > 0 && c.Image == "" { // or nothing is saved, and nobody notices
 		return errors.New("--image-every needs --image FILE, where the world is saved")
