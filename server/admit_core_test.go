@@ -102,8 +102,11 @@ func TestJoinsAreSpread(t *testing.T) {
 	}
 	last := seats[crowd-1]
 	require.Error(t, last.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+	held := 0
 	for _, joined := range []int{9, 18, 27, 29} { // 500 a second, of 60 ticks
 		d.tick()
+		held += crowd - 1 - joined
+		require.EqualValues(t, held, d.core.Stats().HellosHeld)
 		require.Equal(t, joined, d.core.Active())
 		require.Equal(t, []wire.Code{wire.BadState}, last.closed)
 		for i, c := range seats[:crowd-1] {

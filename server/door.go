@@ -154,6 +154,9 @@ func (d *door) forget(now time.Time) {
 		for p, v := range d.addresses {
 			if v.inside == 0 && (all || v.shakes.TokensAt(now) >= addressHandshakeBurst) {
 				delete(d.addresses, p)
+				if all {
+					d.count.addressesForgotten.Add(1)
+				}
 			}
 		}
 		if len(d.addresses) < maxAddresses+d.inside {

@@ -206,6 +206,7 @@ func TestDoorForgetsAddresses(t *testing.T) {
 		now = now.Add(time.Microsecond)
 	}
 	require.LessOrEqual(t, len(h.door.addresses), maxAddresses+1)
+	require.EqualValues(t, 3*maxAddresses+1-len(h.door.addresses), h.door.count.load().AddressesForgotten)
 	require.Equal(t, 1, h.door.addresses[neighbourhood(udp("198.51.100.1"))].inside)
 }
 

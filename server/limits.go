@@ -37,7 +37,7 @@ const (
 	addressHandshakesPerSecond = 20
 	addressHandshakeBurst      = 100
 	// maxAddresses is how many addresses without a connection are remembered
-	// for their rates: 2 MB.
+	// for their rates: 2 MB. Beyond, worldd_addresses_forgotten_total counts.
 	maxAddresses = 8192
 	// joinsPerSecond is how many Hellos are answered, spread over the ticks: each costs
 	// a tick 20 µs and what the game does for who joins, and hundreds at once made one

@@ -43,6 +43,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	collectRows(r.Replication, counter)
 	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
 	counter(r.Sessions.ResyncsDropped, "worldd_dropped_total", dropped, "reason", "resync_rate")
+	counter(r.Sessions.HellosHeld, "worldd_dropped_total", dropped, "reason", "join_rate")
 	collectPackets(c.server.carried.packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
 		counter(n, "worldd_handle_verdicts_total", "Verdicts on handles in commands.", "side", "server", "verdict", wire.Verdict(verdict).String())
@@ -63,7 +64,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes that wait for a sender, of all sessions.")
 }
 
-const dropped = "What clients sent beyond their limits, by the limit: datagrams, inputs and resyncs dropped, reads of streams put off."
+const dropped = "What clients sent beyond their limits, by the limit: datagrams, inputs and resyncs dropped, reads of streams and joins put off."
 
 type (
 	countFunc func(value uint64, name, help string, labels ...string)
@@ -135,6 +136,7 @@ func collectTraffic(t Traffic, counter countFunc) {
 	counter(t.HandshakesFast, "worldd_handshakes_total", handshakes, "result", "too_fast")
 	counter(t.HandshakesAddress, "worldd_handshakes_total", handshakes, "result", "address_full")
 	counter(t.Retries, "worldd_handshakes_total", handshakes, "result", "retry")
+	counter(t.AddressesForgotten, "worldd_addresses_forgotten_total", "Addresses whose rates were forgotten while they counted, since there were too many.")
 	counter(t.DatagramsFast, "worldd_dropped_total", dropped, "reason", "datagram_rate")
 	counter(t.StreamsHeld, "worldd_dropped_total", dropped, "reason", "stream_rate")
 	counter(t.Datagrams, "worldd_datagrams_total", datagrams, "dir", "out", "result", "sent")

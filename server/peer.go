@@ -115,6 +115,7 @@ func (p *Peer) receive() {
 	hello, fault := in.hello, in.fault
 	if hello != nil && fault == nil && p.core.welcomes == 0 {
 		in.mu.Unlock()
+		p.core.stats.HellosHeld++
 		return // its turn comes in one of the next ticks
 	}
 	in.hello = nil

@@ -9,6 +9,7 @@ type Stats struct {
 	Resumed         uint64 // times that a client came again to its session
 	Ended           uint64 // and connections without one
 	Refused         uint64 // connections: no session began
+	HellosHeld      uint64 // put off by a tick, as often as that
 	Turns           uint64 // of sessions to be sent a snapshot, and
 	TurnsMissed     uint64 // of these, that came while there had been no time yet for the one before
 	Inputs          uint64 // applied, and

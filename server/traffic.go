@@ -4,24 +4,25 @@ import "sync/atomic"
 
 // traffic counts what connections carry; their goroutines share it.
 type traffic struct {
-	handshakes        atomic.Uint64 // sessions opened
-	handshakesFailed  atomic.Uint64 // connections without a stream
-	handshakesRefused atomic.Uint64 // connections beyond the places
-	handshakesCrowded atomic.Uint64 // attempts while too many were under way
-	handshakesFast    atomic.Uint64 // attempts beyond the rate, of all or of one address
-	handshakesAddress atomic.Uint64 // attempts and connections beyond those of one address
-	retries           atomic.Uint64 // attempts that were told to prove their address
-	streamBytes       atomic.Uint64 // sent
-	datagrams         atomic.Uint64 // sent
-	datagramBytes     atomic.Uint64 // sent
-	replaced          atomic.Uint64 // datagrams replaced by newer ones before they were sent
-	refused           atomic.Uint64 // datagrams that the transport did not take
-	snapshots         atomic.Uint64 // sent
-	unsent            atomic.Int64  // stream bytes in queues, now
-	receivedBytes     atomic.Uint64
-	receivedDatagrams atomic.Uint64
-	datagramsFast     atomic.Uint64 // received and dropped: beyond the rate of a session
-	streamsHeld       atomic.Uint64 // times that a stream was not read for a while: beyond its rate
+	handshakes         atomic.Uint64 // sessions opened
+	handshakesFailed   atomic.Uint64 // connections without a stream
+	handshakesRefused  atomic.Uint64 // connections beyond the places
+	handshakesCrowded  atomic.Uint64 // attempts while too many were under way
+	handshakesFast     atomic.Uint64 // attempts beyond the rate, of all or of one address
+	handshakesAddress  atomic.Uint64 // attempts and connections beyond those of one address
+	addressesForgotten atomic.Uint64 // before their rates had recovered
+	retries            atomic.Uint64 // attempts that were told to prove their address
+	streamBytes        atomic.Uint64 // sent
+	datagrams          atomic.Uint64 // sent
+	datagramBytes      atomic.Uint64 // sent
+	replaced           atomic.Uint64 // datagrams replaced by newer ones before they were sent
+	refused            atomic.Uint64 // datagrams that the transport did not take
+	snapshots          atomic.Uint64 // sent
+	unsent             atomic.Int64  // stream bytes in queues, now
+	receivedBytes      atomic.Uint64
+	receivedDatagrams  atomic.Uint64
+	datagramsFast      atomic.Uint64 // received and dropped: beyond the rate of a session
+	streamsHeld        atomic.Uint64 // times that a stream was not read for a while: beyond its rate
 }
 
 // Traffic is a copy of the counters of all connections since the start.
@@ -39,7 +40,7 @@ type Traffic struct {
 	// What limits.go keeps out: attempts at connections by their reason, and what
 	// sessions sent beyond their rates.
 	HandshakesCrowded, HandshakesFast, HandshakesAddress, Retries uint64
-	DatagramsFast, StreamsHeld                                    uint64
+	AddressesForgotten, DatagramsFast, StreamsHeld                uint64
 }
 
 func (t *traffic) load() Traffic {
@@ -50,6 +51,6 @@ func (t *traffic) load() Traffic {
 		Snapshots: t.snapshots.Load(), UnsentBytes: t.unsent.Load(),
 		ReceivedBytes: t.receivedBytes.Load(), ReceivedDatagrams: t.receivedDatagrams.Load(),
 		HandshakesCrowded: t.handshakesCrowded.Load(), HandshakesFast: t.handshakesFast.Load(), HandshakesAddress: t.handshakesAddress.Load(),
-		Retries: t.retries.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),
+		Retries: t.retries.Load(), AddressesForgotten: t.addressesForgotten.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),
 	}
 }
