@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // above all, bounds only what strangers get.
 type door struct {
 	count *traffic
+	paced *rate.Limiter // handshakes, ahead of what they cost
 
 	mu         sync.Mutex
 	places     int // connections at any one time
@@ -48,6 +50,7 @@ func newDoor(l Limits, t *traffic) *door {
 		count: t, addresses: map[netip.Prefix]*visitors{},
 		unproven: rate.NewLimiter(initialsPerSecond, initialBurst),
 		proven:   rate.NewLimiter(handshakesPerSecond, handshakeBurst),
+		paced:    rate.NewLimiter(rate.Limit(handshakesPaced*runtime.GOMAXPROCS(0)), handshakesPaced/10),
 	}
 	d.set(l)
 	return d
@@ -162,6 +165,28 @@ func (d *door) forget(now time.Time) {
 		if len(d.addresses) < maxAddresses+d.inside {
 			return
 		}
+	}
+}
+
+// pace holds up a handshake ahead of what it costs, if many come at once. It is called
+// on the goroutine of its connection.
+func (d *door) pace(ctx context.Context) error {
+	turn := d.paced.Reserve()
+	wait := turn.Delay()
+	if wait == 0 {
+		return nil
+	}
+	if wait > maxHandshakeWait {
+		turn.Cancel()
+		return nil
+	}
+	d.count.handshakesPaced.Add(1)
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		turn.Cancel()
+		return ctx.Err()
 	}
 }
 

@@ -3,7 +3,10 @@ package server
 import (
 	"context"
 	"net"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -191,6 +194,38 @@ func TestDoorRates(t *testing.T) {
 	require.GreaterOrEqual(t, unproven, initialBurst)
 	require.EqualValues(t, 3, h.count.handshakesFast.Load())
 	require.EqualValues(t, 1, h.count.retries.Load())
+}
+
+// Of handshakes that come at once some go on, and the others follow in turn. Nobody waits
+// for longer than a client does, nor for one that has left.
+func TestDoorPaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHall(t, Limits{})
+		perSecond := handshakesPaced * runtime.GOMAXPROCS(0)
+		inTurn := handshakesPaced/10 + int(maxHandshakeWait.Seconds())*perSecond
+		began := time.Now()
+		var passed atomic.Int64
+		for range inTurn + 100 {
+			go func() {
+				if h.door.pace(t.Context()) == nil {
+					passed.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		require.InDelta(t, handshakesPaced/10+100, passed.Load(), 1, "at once")
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		time.Sleep(time.Second)
+		require.ErrorIs(t, h.door.pace(gone), context.Canceled)
+		synctest.Wait()
+		require.InDelta(t, handshakesPaced/10+100+perSecond, passed.Load(), 1, "in a second")
+		for passed.Load() < int64(inTurn+100) {
+			time.Sleep(time.Millisecond)
+		}
+		require.LessOrEqual(t, time.Since(began), maxHandshakeWait+time.Millisecond)
+		require.InDelta(t, inTurn-handshakesPaced/10+1, h.door.count.load().HandshakesPaced, 1)
+	})
 }
 
 // A flood of addresses is not remembered without end.

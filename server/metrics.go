@@ -136,6 +136,7 @@ func collectTraffic(t Traffic, counter countFunc) {
 	counter(t.HandshakesFast, "worldd_handshakes_total", handshakes, "result", "too_fast")
 	counter(t.HandshakesAddress, "worldd_handshakes_total", handshakes, "result", "address_full")
 	counter(t.Retries, "worldd_handshakes_total", handshakes, "result", "retry")
+	counter(t.HandshakesPaced, "worldd_handshakes_paced_total", "Handshakes that waited for their turn among many.")
 	counter(t.AddressesForgotten, "worldd_addresses_forgotten_total", "Addresses whose rates were forgotten while they counted, since there were too many.")
 	counter(t.DatagramsFast, "worldd_dropped_total", dropped, "reason", "datagram_rate")
 	counter(t.StreamsHeld, "worldd_dropped_total", dropped, "reason", "stream_rate")

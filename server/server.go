@@ -140,6 +140,7 @@ func (s *Server) listen(certificate tls.Certificate) error {
 	s.transport = &quic.Transport{Conn: s.udp, VerifySourceAddress: s.door.distrusts, ConnContext: s.door.knock}
 	s.listener, err = s.transport.Listen(&tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, NextProtos: []string{wire.ALPN},
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, s.door.pace(hello.Context()) },
 	}, s.quicConfig())
 	if err != nil {
 		return errors.Join(fmt.Errorf("server: can't serve QUIC on %s: %w", s.config.Listen, err), s.udp.Close())

@@ -10,6 +10,7 @@ type traffic struct {
 	handshakesCrowded  atomic.Uint64 // attempts while too many were under way
 	handshakesFast     atomic.Uint64 // attempts beyond the rate, of all or of one address
 	handshakesAddress  atomic.Uint64 // attempts and connections beyond those of one address
+	handshakesPaced    atomic.Uint64 // attempts that waited for their turn
 	addressesForgotten atomic.Uint64 // before their rates had recovered
 	retries            atomic.Uint64 // attempts that were told to prove their address
 	streamBytes        atomic.Uint64 // sent
@@ -39,8 +40,8 @@ type Traffic struct {
 	ReceivedDatagrams          uint64
 	// What limits.go keeps out: attempts at connections by their reason, and what
 	// sessions sent beyond their rates.
-	HandshakesCrowded, HandshakesFast, HandshakesAddress, Retries uint64
-	AddressesForgotten, DatagramsFast, StreamsHeld                uint64
+	HandshakesCrowded, HandshakesFast, HandshakesAddress, HandshakesPaced, Retries uint64
+	AddressesForgotten, DatagramsFast, StreamsHeld                                 uint64
 }
 
 func (t *traffic) load() Traffic {
@@ -51,6 +52,6 @@ func (t *traffic) load() Traffic {
 		Snapshots: t.snapshots.Load(), UnsentBytes: t.unsent.Load(),
 		ReceivedBytes: t.receivedBytes.Load(), ReceivedDatagrams: t.receivedDatagrams.Load(),
 		HandshakesCrowded: t.handshakesCrowded.Load(), HandshakesFast: t.handshakesFast.Load(), HandshakesAddress: t.handshakesAddress.Load(),
-		Retries: t.retries.Load(), AddressesForgotten: t.addressesForgotten.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),
+		HandshakesPaced: t.handshakesPaced.Load(), Retries: t.retries.Load(), AddressesForgotten: t.addressesForgotten.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),
 	}
 }
