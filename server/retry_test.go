@@ -15,8 +15,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Who comes when too many have come proves its address and is let in; who comes
-// when even that is too much is refused at once, and told so.
+// Who comes with many others waits for its turn; who comes when too many have come
+// proves its address and is let in; who comes when even that is too much is refused at
+// once, and told so.
 func TestRetryUnderLoad(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
@@ -43,6 +44,13 @@ func TestRetryUnderLoad(t *testing.T) {
 	}
 	require.NoError(t, dial())
 	require.Zero(t, s.traffic.retries.Load())
+	require.Zero(t, s.traffic.handshakesPaced.Load())
+	s.door.paced.SetLimit(2)
+	for s.traffic.handshakesPaced.Load() == 0 { // unless half a second went by in between
+		s.door.paced.ReserveN(time.Now(), int(s.door.paced.Tokens()))
+		require.NoError(t, dial())
+	}
+
 	s.door.mu.Lock()
 	s.door.unproven.SetBurst(0)
 	s.door.unproven.SetLimit(0)
