@@ -50,7 +50,7 @@ func newDoor(l Limits, t *traffic) *door {
 		count: t, addresses: map[netip.Prefix]*visitors{},
 		unproven: rate.NewLimiter(initialsPerSecond, initialBurst),
 		proven:   rate.NewLimiter(handshakesPerSecond, handshakeBurst),
-		paced:    rate.NewLimiter(rate.Limit(handshakesPaced*runtime.GOMAXPROCS(0)), handshakesPaced/10),
+		paced:    rate.NewLimiter(rate.Limit(handshakesPaced*runtime.GOMAXPROCS(0)), pacedBurst),
 	}
 	d.set(l)
 	return d
@@ -173,10 +173,10 @@ func (d *door) forget(now time.Time) {
 func (d *door) pace(ctx context.Context) error {
 	turn := d.paced.Reserve()
 	wait := turn.Delay()
-	if wait == 0 {
+	switch {
+	case wait == 0:
 		return nil
-	}
-	if wait > maxHandshakeWait {
+	case wait > maxHandshakeWait:
 		turn.Cancel()
 		return nil
 	}

@@ -202,7 +202,7 @@ func TestDoorPaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHall(t, Limits{})
 		perSecond := handshakesPaced * runtime.GOMAXPROCS(0)
-		inTurn := handshakesPaced/10 + int(maxHandshakeWait.Seconds())*perSecond
+		inTurn := pacedBurst + int(maxHandshakeWait.Seconds())*perSecond
 		began := time.Now()
 		var passed atomic.Int64
 		for range inTurn + 100 {
@@ -213,18 +213,18 @@ func TestDoorPaces(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		require.InDelta(t, handshakesPaced/10+100, passed.Load(), 1, "at once")
+		require.InDelta(t, pacedBurst+100, passed.Load(), 1, "at once")
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		time.Sleep(time.Second)
 		require.ErrorIs(t, h.door.pace(gone), context.Canceled)
 		synctest.Wait()
-		require.InDelta(t, handshakesPaced/10+100+perSecond, passed.Load(), 1, "in a second")
+		require.InDelta(t, pacedBurst+100+perSecond, passed.Load(), 1, "in a second")
 		for passed.Load() < int64(inTurn+100) {
 			time.Sleep(time.Millisecond)
 		}
 		require.LessOrEqual(t, time.Since(began), maxHandshakeWait+time.Millisecond)
-		require.InDelta(t, inTurn-handshakesPaced/10+1, h.door.count.load().HandshakesPaced, 1)
+		require.InDelta(t, inTurn-pacedBurst+1, h.door.count.load().HandshakesPaced, 1)
 	})
 }
 

@@ -33,11 +33,13 @@ const (
 	handshakesPerSecond = 500
 	handshakeBurst      = 1500
 	// handshakesPaced is how many handshakes a second get to their signatures, for each
-	// processor, and maxHandshakeWait how long one waits for that. Of hundreds that
+	// processor, pacedBurst how many at once, and maxHandshakeWait how long one waits
+	// for that (worldd_handshakes_paced_total counts those that do). Of hundreds that
 	// come at once each would be ready to run for a millisecond, and who has a snapshot
 	// to send would wait behind them all. Those for whom there is no turn in time go on
 	// at once: a client gives up after 3 s.
 	handshakesPaced  = 200
+	pacedBurst       = 20
 	maxHandshakeWait = 2 * time.Second
 	// addressHandshakesPerSecond and addressHandshakeBurst keep one address that
 	// answers its Retries from taking all of that.
