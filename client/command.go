@@ -30,8 +30,10 @@ type Result struct {
 	// Err is nil if the command was executed, a *Rejection if it was not, and
 	// ErrUnanswered if that is unknown.
 	Err error
-	// Verdict is what the server says of Target, and Live if there is none; Pending if
-	// it said nothing.
+	// Verdict is the server's verdict on Target, or Live if there is none. It is Stale
+	// if the server, which answers for this session, never showed Target and the client
+	// knows from an earlier session of the same run that it is destroyed. It is Pending
+	// if no answer came.
 	Verdict wire.Verdict
 }
 
@@ -39,7 +41,7 @@ type Result struct {
 type Rejection struct {
 	Code    wire.Code
 	Command string       // its name; empty if it was not asked for in this session
-	Verdict wire.Verdict // what the server says of Target
+	Verdict wire.Verdict // on Target, as in Result
 	Target  bulk.Handle  // of the command
 	Text    string       // for the player; empty unless the game says something
 }
@@ -105,6 +107,12 @@ func (s *Session) answered(body []byte) error {
 	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
 		f, name = s.unanswered[i], s.unanswered[i].name
 		s.unanswered = slices.Delete(s.unanswered, i, i+1)
+	}
+	if m.Verdict == wire.Pending && s.replica.resolve(m.Target) == wire.Stale {
+		m.Verdict = wire.Stale
+		if m.Code == wire.UnknownHandle {
+			m.Code = wire.StaleHandle
+		}
 	}
 	r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
 	if m.Code != wire.OK {

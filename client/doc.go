@@ -97,8 +97,9 @@
 // another: [Client.State] says Reconnecting meanwhile, and Config.State is told.
 // The replica stands still and answers; a command is [ErrNotJoined]. Within the
 // server's time of grace the session goes on as it was. After that it is another
-// one: all entities leave first, and the clock and the moment of frames begin
-// anew. If the server runs another world by now (StateChange.NewWorld), all
+// one: all entities leave first, and the clock and the moment of frames start
+// again. Within one run of the world Stale is final across sessions; other handles are
+// Pending until the new session shows them. If the server runs another world by now (StateChange.NewWorld), all
 // handles are dead. An error of Update is the end: it goes on being returned, and
 // Close is due. The replica of an ended client still answers.
 //
@@ -126,7 +127,8 @@
 //	   was applied (H6).
 //	C2 A row is applied only to the tenant that held its slot at the datagram's
 //	   structure number, which the fold proves (H1).
-//	C3 A cell's generation never goes back; Stale is final.
+//	C3 Within a session a cell's generation never goes back, and Stale is final, also
+//	   across the sessions of one run.
 //	C4 Within a session the moment that frames show never goes back.
 //	C5 Every command that was sent ends once: answered, rejected or unanswered.
 package client

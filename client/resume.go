@@ -42,8 +42,9 @@ func (s *Session) Lost(why error) {
 }
 
 // Reconnect begins again over another connection, after Lost: a new Hello waits in
-// TakeStream. The Welcome says whether the session goes on (Welcome.Resumed) or
-// another one begins, to which all handles are unknown that it has not shown.
+// TakeStream. The Welcome says whether the session resumes (Welcome.Resumed) or another
+// one begins. In a new session of the same run, handles that were Stale stay Stale, and
+// all others are Pending until it shows them.
 func (s *Session) Reconnect() {
 	if !fault.ResumeKeepsHalf {
 		s.frames = wire.FrameReader{}
@@ -63,10 +64,14 @@ func (s *Session) begin(m *wire.Welcome) error {
 		}
 	}
 	if m.Resumed == 0 || fault.ResumeForgets {
-		if s.replica != nil {
-			s.replica.leaveAll()
+		sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
+		if before != nil {
+			before.leaveAll()
 		}
 		s.renew(m.GenerationFloor, m.MaxSlots, int(m.TickHz))
+		if sameRun && !fault.ResumeForgets && !fault.ForgetStale {
+			s.replica.inheritStale(before)
+		}
 	}
 	s.welcome, s.greeted = m, true
 	if s.taken != nil {
@@ -106,6 +111,21 @@ func (r *Replica) leaveAll() {
 		r.stats.Leaves++
 		if f := r.observer.Leave; f != nil {
 			f(e.handle, wire.ReasonLeftInterest)
+		}
+	}
+}
+
+// inheritStale takes over which handles were Stale in an earlier session of the same
+// run. Live and hidden entities may have died since, or may be hidden from this session:
+// they are Pending again, and their slots' earlier tenants stay Stale (C3).
+func (r *Replica) inheritStale(before *Replica) {
+	for slot, c := range before.cells.known() {
+		g := c.generation
+		if c.state != wire.Stale {
+			g = max(g, 2) - 2 // the tenant before; generations of tenants are odd
+		}
+		if g > 0 {
+			*r.cells.at(slot) = cell{generation: g, state: wire.Stale}
 		}
 	}
 }

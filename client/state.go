@@ -35,8 +35,9 @@ type StateChange struct {
 	// *wire.Error if the server said so.
 	Err error
 	// Resumed: Joined again, and the session goes on: entities, handles and what
-	// it controls are as they were. Without it all entities have left, and the
-	// session is another one.
+	// it controls are as they were. Without it all entities have left and the
+	// session is another one, in which Stale handles stay Stale and all others are
+	// Pending until they are shown.
 	Resumed bool
 	// NewWorld: Joined again, in another run of the world. All handles of before
 	// are dead and to be forgotten: the same number may name somebody else.

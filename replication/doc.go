@@ -38,6 +38,9 @@
 //	   nothing that stands on it comes before it.
 //	R9 What a viewer is sent depends on its own past, the frame and the world
 //	   alone: not on other viewers, nor on who makes its snapshots.
+//	R10 What a viewer answers about a handle depends on what its client was sent,
+//	   and is what the client will answer itself once it has applied that: other
+//	   entities' existence, death and reuse of slots never show.
 //
 // H1 to H6 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them.

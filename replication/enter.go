@@ -135,7 +135,6 @@ func (v *Viewer) enter(w *wanted) int {
 	if w.place == noRow {
 		w.place = v.allot()
 		v.work.newcomers = append(v.work.newcomers, newcomer{slot, w.place})
-		delete(v.toldDead, slot)
 	}
 	before := v.rows[w.place]
 	v.handles[w.place], v.priorities[w.place] = w.handle, 0

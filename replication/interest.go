@@ -168,9 +168,14 @@ func (v *Viewer) leave(word uint32, mask, outside uint64, rows []uint32) {
 	}
 }
 
-// depart takes a member out of the interest set.
+// depart takes a member out of the interest set. The client was shown it, so it knows
+// the slot's earlier tenants to be destroyed.
 func (v *Viewer) depart(slot uint32, place *uint32, reason wire.Reason) {
-	v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: v.handles[*place]})
+	h := v.handles[*place]
+	v.tell(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: h})
+	if g := h.Generation(); g > 2 {
+		v.dead.raise(slot, g-2)
+	}
 	v.work.stats.Leaves++
 	if !fault.ForgetOnLeave {
 		v.hidden.set(slot)

@@ -63,6 +63,38 @@ func (s *slotSet) clear(slot uint32) {
 	}
 }
 
+// generations holds a generation for each slot, 0 at first. It takes memory by the
+// slots that were raised: 4 bytes for each of 64 neighbours, and 512 bytes for each 4,096
+// slots with a raised one.
+type generations struct {
+	groups []*[64]*[64]uint32
+}
+
+func (g *generations) at(slot uint32) uint32 {
+	if group := int(slot >> 12); group < len(g.groups) && g.groups[group] != nil {
+		if page := g.groups[group][slot>>6&63]; page != nil {
+			return page[slot&63]
+		}
+	}
+	return 0
+}
+
+// raise sets the slot's generation unless it is higher already.
+func (g *generations) raise(slot, generation uint32) {
+	if need := int(slot>>12) + 1 - len(g.groups); need > 0 {
+		g.groups = grown(g.groups, need)
+	}
+	group := &g.groups[slot>>12]
+	if *group == nil {
+		*group = new([64]*[64]uint32)
+	}
+	page := &(*group)[slot>>6&63]
+	if *page == nil {
+		*page = new([64]uint32)
+	}
+	(*page)[slot&63] = max((*page)[slot&63], generation)
+}
+
 // each calls f for all members, in ascending order.
 func (s *slotSet) each(f func(slot uint32) error) error {
 	for i := range s.groups {

@@ -60,12 +60,6 @@ const (
 	// maxDeaths is how many destroyed handles are remembered for viewers that
 	// are not sent snapshots; at this number they are all brought up to date.
 	maxDeaths = 1 << 16
-	// maxToldDead is how many of the dead that rows or commands named a viewer
-	// remembers to have told its client of, so that it does not each time. With more
-	// it would be memory by the slots of the world, some 20 bytes each, which a client
-	// gets by naming the dead of one slot after the other; with fewer, a crowd whose
-	// rows name more than these tells of them again and again.
-	maxToldDead = 1 << 12
 	// keptQueue is how long a queue of newcomers stays allocated when
 	// it has emptied: crowds come seldom, and viewers are many.
 	keptQueue = 16

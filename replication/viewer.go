@@ -26,13 +26,13 @@ type Viewer struct {
 	priorities []float32
 	free       []uint32 // places without a row
 
-	members  members           // the interest set: places by slot, and who is not dormant
-	hidden   slotSet           // slots whose tenant the client knows and has not in view
-	toldDead map[uint32]uint32 // slot -> generation that a Destroy went out for without its ever being known
-	queue    []queued          // newcomers that the budget has not let in, ascending by slot
-	dying    bool              // members has some without a row
-	captured uint64            // captures up to the last snapshot
-	buried   uint64            // deaths that the client was told of, as far as they concern it
+	members  members     // the interest set: places by slot, and who is not dormant
+	hidden   slotSet     // slots whose tenant the client knows and has not in view
+	dead     generations // by slot: the newest generation that the client knows to be destroyed (R10)
+	queue    []queued    // newcomers that the budget has not let in, ascending by slot
+	dying    bool        // members has some without a row
+	captured uint64      // captures up to the last snapshot
+	buried   uint64      // deaths that the client was told of, as far as they concern it
 
 	structure structure
 	sent      sentLog
@@ -130,6 +130,7 @@ func (v *Viewer) bury() {
 
 func (v *Viewer) tellDestroyed(h bulk.Handle) {
 	v.tell(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
+	v.dead.raise(h.Index(), h.Generation())
 	v.work.stats.Destroys++
 }
 
@@ -151,19 +152,12 @@ func (v *Viewer) Teach(h bulk.Handle) {
 		if !fault.DropKnown {
 			v.hidden.set(slot)
 		}
-		delete(v.toldDead, slot)
 	case status == bulk.Stale:
 		// That the client was sent a later tenant's handle is not enough: what
 		// it was sent in a datagram may be lost.
-		if v.shown(slot).Generation() > h.Generation() || v.entering(slot) || v.toldDead[slot] >= h.Generation() || fault.SilentDead {
+		if v.shown(slot).Generation() > h.Generation() || v.entering(slot) || v.dead.at(slot) >= h.Generation() || fault.SilentDead {
 			return // the client has a later tenant, or was told
 		}
-		if v.toldDead == nil {
-			v.toldDead = map[uint32]uint32{}
-		} else if len(v.toldDead) == maxToldDead {
-			clear(v.toldDead) // who is named again is told of again
-		}
-		v.toldDead[slot] = h.Generation()
 		v.tellDestroyed(h)
 	}
 }
@@ -177,28 +171,33 @@ func (v *Viewer) shown(slot uint32) bulk.Handle {
 	return 0
 }
 
-// Resolve says what this viewer's client may do with h: Live if it is in the
-// interest set; Hidden if the client knows it but has it not in view; Stale if
-// it is destroyed; Pending if the client was never sent it, which is also the
-// answer for a handle that was never issued, so that probing reveals nothing.
+// Resolve returns this client's verdict on h: Live if h is in the interest set; Hidden
+// if the client was sent h and it is out of view; Stale if the client was sent h, or a
+// later tenant of its slot, and h is destroyed, and for handles that no entity of this
+// run can have. Otherwise Pending, whether h is live, destroyed or was never issued: the
+// answer depends only on what the client was sent (R10).
 func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
+	world := v.replicator.world
 	if fault.ResolveByIndex {
-		h = v.replicator.world.HandleAt(h.Index())
+		h = world.HandleAt(h.Index())
 	}
-	if !h.Valid() {
-		return wire.Pending
-	}
-	switch v.replicator.world.Status(h) {
-	case bulk.Stale:
+	slot := h.Index()
+	if !h.Valid() || h.Generation() < v.replicator.floor || int(slot) >= world.Config().MaxEntities {
 		return wire.Stale
-	case bulk.Live:
-		if v.shown(h.Index()) == h {
-			return wire.Live
-		}
-		v.bury()
-		if v.hidden.has(h.Index()) {
-			return wire.Hidden
-		}
+	}
+	v.bury()
+	shown := v.shown(slot)
+	switch {
+	case h.Generation() <= v.dead.at(slot), h.Generation() < shown.Generation():
+		return wire.Stale
+	case h == shown && world.Status(h) == bulk.Stale:
+		return wire.Stale // the next snapshot destroys it
+	case h == shown:
+		return wire.Live
+	case v.hidden.has(slot) && world.HandleAt(slot) == h:
+		return wire.Hidden
+	case fault.RevealDead && world.Status(h) == bulk.Stale:
+		return wire.Stale
 	}
 	return wire.Pending
 }

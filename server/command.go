@@ -32,26 +32,28 @@ func (s *Session) execute(commands []wire.Command) {
 }
 
 // try executes one command if its target is live and in this client's interest
-// set (H2). Nothing is touched otherwise.
+// set (H2). Nothing is touched otherwise. The rate limit is charged for every command,
+// unknown ones included, and the verdict never depends on what this client was not
+// sent (R10 of replication): commands cannot probe for entities.
 func (s *Session) try(command wire.Command) (code wire.Code, verdict wire.Verdict, text string) {
+	allowed := s.commands.AllowN(s.core.now, 1)
 	verdict = wire.Live
 	if command.Target != 0 {
 		verdict = s.viewer.Resolve(command.Target)
 		s.core.stats.CommandVerdicts[verdict]++
 	}
+	if !allowed {
+		return wire.RateLimited, verdict, ""
+	}
 	run, ok := s.core.config.Game.Commands[command.Name]
 	if !ok {
 		return wire.UnknownCommand, verdict, ""
-	}
-	if !s.commands.AllowN(s.core.now, 1) {
-		return wire.RateLimited, verdict, ""
 	}
 	if fault.CommandHidden && verdict == wire.Hidden {
 		verdict = wire.Live
 	}
 	switch verdict {
 	case wire.Stale:
-		s.viewer.Teach(command.Target) // told once, told for good: its Destroy follows (H3)
 		return wire.StaleHandle, verdict, ""
 	case wire.Hidden:
 		return wire.HiddenHandle, verdict, ""

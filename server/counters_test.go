@@ -15,6 +15,9 @@ func TestRejectionsAreCounted(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()
 	dead, far := d.spawn(1), d.spawn(15)
+	for range 6 {
+		d.core.Tick() // dead enters the interest set, far is beyond its radius
+	}
 	d.world.Destroy(dead)
 	d.core.Tick()
 	command := func(id uint32, name string, target bulk.Handle) wire.Message {

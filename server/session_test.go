@@ -472,17 +472,54 @@ func TestWelcomeIsNotTaken(t *testing.T) {
 	require.Equal(t, 1, d.left, "joined, so it leaves")
 }
 
-// A Result says Stale once and for all, so its handle counts as sent: the
-// Destroy follows, and the client's own verdict agrees (H3).
-func TestStaleResultIsFollowedByDestroy(t *testing.T) {
+// The death of an entity that this client was never shown is no business of its: every
+// answer is Pending, whatever its code, and no Destroy follows (R10 of replication).
+func TestUnseenDeathIsNotAnswered(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()
 	far := d.spawn(500)
 	d.world.Destroy(far)
 	d.core.Tick()
-	c.say(wire.Command{ID: 1, Name: "poke", Target: far})
-	c.wantResult("dead, and never shown", 1, wire.StaleHandle, wire.Stale)
-	require.True(t, c.deaths()[far])
+	c.say(wire.Command{ID: 1, Name: "poke", Target: far}, wire.Command{ID: 2, Name: "dance", Target: far})
+	c.wantResult("destroyed, and never shown", 1, wire.UnknownHandle, wire.Pending)
+	c.wantResult("likewise, by an unknown command", 2, wire.UnknownCommand, wire.Pending)
+	require.False(t, c.deaths()[far])
+}
+
+// The rate limit is asked first: unknown commands are charged like any other.
+func TestUnknownCommandsAreLimited(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	flood := make([]wire.Message, 200)
+	for i := range flood {
+		flood[i] = wire.Command{ID: uint32(i), Name: "dance", Target: bulk.NewHandle(900, 1)}
+	}
+	c.say(flood...)
+	codes := map[wire.Code]int{}
+	for range flood {
+		r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
+		require.NoError(t, err)
+		require.Equal(t, wire.Pending, r.Verdict)
+		codes[r.Code]++
+	}
+	require.Len(t, codes, 2)
+	require.Greater(t, codes[wire.RateLimited], 90)
+	require.NotZero(t, codes[wire.UnknownCommand])
+}
+
+// A Result and the client's own verdict agree also where the command is not looked at
+// (H3).
+func TestUnknownCommandAgreesWithReplica(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	near := d.spawn(5)
+	for range 6 {
+		d.core.Tick()
+	}
+	d.world.Destroy(near)
+	require.True(t, c.deaths()[near])
+	c.say(wire.Command{ID: 1, Name: "dance", Target: near})
+	c.wantResult("destroyed, and told so", 1, wire.UnknownCommand, wire.Stale)
 }
 
 // The controlled entity is named before it enters, and may never do so.

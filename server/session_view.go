@@ -87,7 +87,9 @@ func (s *Session) Traffic() replication.ViewerStats {
 	return s.viewer.Stats()
 }
 
-// Resolve says what this session's client may do with h.
+// Resolve returns the session's verdict on h: what its client knows, not what the world
+// knows. A handle that the client was never sent is Pending, live or not; for the world's
+// own answer use [world.World.Status].
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	if s.viewer == nil {
 		return wire.Pending

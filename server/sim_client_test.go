@@ -72,6 +72,7 @@ type snap struct {
 type intent struct {
 	target bulk.Handle
 	heard  bool // the client had been sent it
+	unseen bool // no client was ever sent it
 }
 
 // connect opens a connection for client i, which holds handles of an epoch, or
@@ -418,7 +419,7 @@ func (c *simClient) command(h bulk.Handle) {
 	s.must(err)
 	asked, err := c.session.Command("poke", h, args)
 	s.must(err)
-	c.intents[asked.ID()] = intent{h, heard}
+	c.intents[asked.ID()] = intent{target: h, heard: heard}
 }
 
 // result holds the answer to a command against the truth (H2).
@@ -435,6 +436,10 @@ func (c *simClient) result(r client.Result) {
 		s.fail("H2", "result for %v, asked for %v", r.Target, h)
 	}
 	delete(c.intents, r.ID)
+	if asked.unseen {
+		c.judgeUnseen(wire.CodeOf(r.Err), r.Verdict, h)
+		return
+	}
 	c.agrees(r)
 	l := s.lives[h]
 	switch code := wire.CodeOf(r.Err); code {
@@ -446,9 +451,6 @@ func (c *simClient) result(r client.Result) {
 	case wire.StaleHandle:
 		if r.Verdict != wire.Stale || l == nil && h.Generation() >= c.arrived.floor || l != nil && l.died == 0 {
 			s.fail("H2", "%v is rejected as stale, and is not", h)
-		}
-		if l != nil && !c.of(l).heard { // told once, told for good
-			c.of(l).heard, c.of(l).since = true, s.tick
 		}
 	case wire.HiddenHandle:
 		if l == nil || r.Verdict != wire.Hidden {
@@ -471,12 +473,12 @@ func (c *simClient) agrees(r client.Result) {
 	if r.Target == 0 {
 		return
 	}
-	told := c.session.Resolve(r.Target)
+	s, told := c.sim, c.session.Resolve(r.Target)
 	switch {
-	case told == r.Verdict, r.Verdict == wire.Stale:
+	case told == r.Verdict:
+	case r.Verdict == wire.Stale && s.lives[r.Target] != nil && c.mayKnowDead(s.lives[r.Target]): // its Destroy follows
 	case r.Verdict == wire.Hidden && told == wire.Pending: // known by a reference alone
-	case r.Verdict == wire.Pending && told == wire.Stale: // made up, of a slot's past
 	default:
-		c.sim.fail("R8", "client %d is answered %v of %v, which it was told is %v", c.number, r.Verdict, r.Target, told)
+		s.fail("R8", "client %d is answered %v of %v, which it was told is %v", c.number, r.Verdict, r.Target, told)
 	}
 }

@@ -51,6 +51,16 @@ func TestFaultsAreCaught(t *testing.T) {
 	checkFaultTable(t, lines)
 }
 
+// The two worlds of TestAnswersDependOnSight tell a server that reveals what a client
+// was never shown.
+func TestFaultRevealDeadDiffersByWorld(t *testing.T) {
+	t.Cleanup(func() { fault.Inject("") })
+	fault.Inject("RevealDead")
+	_, _, f := playUnseen(1)
+	require.NotNil(t, f)
+	require.Equal(t, "R10", f.invariant)
+}
+
 // catch says what found the fault that is injected, empty if nothing did.
 func catch(t *testing.T, name string) string {
 	for seed := uint64(1); seed <= uint64(*simSeeds); seed++ {

@@ -58,6 +58,7 @@ func (n *line) setLinks(x simtest.Conditions) {
 func (n *line) SendStream(p []byte) bool {
 	if !n.orphan {
 		n.client.noteSent(n, p)
+		n.client.sim.unseen.hears(n.client.number, p)
 	}
 	if !n.cut {
 		n.down.Send(n.client.sim.now(), p)
@@ -71,6 +72,7 @@ func (n *line) SendSnapshot(ds [][]byte) {
 		if n.orphan {
 			return
 		}
+		s.unseen.hears(c.number, d)
 		d = c.noteSnapshot(d)
 		wire.StampState(d, n.stamp, 0)
 		if len(d) > wire.MaxDatagram {

@@ -147,9 +147,15 @@ func (c *simClient) noteArrived(p []byte) {
 	})
 }
 
-// heard is a Welcome that arrives. A new session begins with nothing known.
+// heard is a Welcome that arrives. A new session begins with nothing known, but that
+// what was Stale in this run of the world stays Stale.
 func (c *simClient) heard(w wire.Welcome) {
 	if w.Resumed == 0 && c.renewing {
+		for i := range c.known {
+			if l := c.sim.order[i]; w.Epoch == c.epoch && l.run == c.sim.run && c.known[i].verdict == wire.Stale {
+				knowledgeOf(&c.fresh, l).verdict = wire.Stale
+			}
+		}
 		c.known, c.fresh, c.renewing, c.forgot = c.fresh, nil, false, false
 		c.arrived, c.epoch, c.misled, c.misleads, c.boasted = lane{}, w.Epoch, c.misleads, false, false
 	}
@@ -245,15 +251,20 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	s.fail("H1", "client %d calls %v %v, want %v", c.number, l.handle, got, want)
 }
 
-// judgeServer checks what the server would answer to a command (H2), and that it
-// has told of a death in time (H3).
+// judgeServer checks what the server would answer to a command (H2), that the answer
+// reveals nothing that the client was not sent (R10), and that the server has told of
+// a death in time (H3).
 func (c *simClient) judgeServer(l *life, k *knowledge) {
 	s := c.sim
 	got := c.serverSays(l.handle)
 	s.tally.verdicts[1][got]++
 	if l.died != 0 {
-		if got != wire.Stale {
-			s.fail("H2", "the server calls %v %v to client %d; it is dead", l.handle, got, c.number)
+		told := l.run != s.run || k.entered || k.heard || k.buried
+		switch {
+		case told && got != wire.Stale:
+			s.fail("H2", "the server calls %v %v to client %d, which was sent it; it is dead", l.handle, got, c.number)
+		case !told && got != wire.Pending && !c.mayKnowDead(l):
+			s.fail("R10", "the server calls %v %v to client %d, which was never sent it; it is dead", l.handle, got, c.number)
 		}
 		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.stay()).welcome, s.paced) > s.interval() {
 			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was not told", l.handle, s.tick-l.died, c.number)
@@ -271,6 +282,15 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 	case got == wire.Hidden && !k.entered && !l.named:
 		s.fail("R2", "the server calls %v hidden, and client %d was never sent it", l.handle, c.number)
 	}
+}
+
+// mayKnowDead says whether the server may have sent the client that l is dead: it was
+// sent l or a later tenant of its slot that is dead, or one of them was in a component.
+func (c *simClient) mayKnowDead(l *life) bool {
+	return slices.ContainsFunc(c.sim.tenants[l.handle.Index()], func(t *life) bool {
+		k := c.ofServer(t)
+		return t.handle.Generation() >= l.handle.Generation() && t.died != 0 && (k.entered || k.heard || k.buried || t.named)
+	})
 }
 
 // judgeSettled is the end of a script: everything has arrived.

@@ -130,9 +130,10 @@ type sim struct {
 	kicked        map[*server.Session]bool
 	links         simtest.Conditions // of whoever connects
 	tally         tally
-	tape          *tape  // of the first client; may be nil
-	resyncs       uint64 // of earlier runs
-	interestSlots []bool // scratch
+	tape          *tape   // of the first client; may be nil
+	unseen        *unseen // entities out of every sight; may be nil
+	resyncs       uint64  // of earlier runs
+	interestSlots []bool  // scratch
 }
 
 // tally is what a simulation saw: a test that nothing happened in proves nothing.
@@ -217,6 +218,9 @@ func (s *sim) now() int64 { return int64(s.tick) * simTickMs }
 func (s *sim) play() {
 	s.makeSchema()
 	s.begin(s.script.firstGeneration(), nil)
+	if s.unseen != nil {
+		s.unseen.begin(s)
+	}
 	for range s.script.entities {
 		s.spawn(s.crate, s.scatter(), s.scatter(), 0, 0)
 	}
@@ -419,9 +423,15 @@ func (s *sim) step(stir func()) {
 		c.line.deliverUp()
 	}
 	stir()
+	if s.unseen != nil && s.tick <= s.script.ticks {
+		s.unseen.step(s)
+	}
 	s.carry()
 	s.core.Receive()
 	s.core.Step()
+	if s.unseen != nil {
+		s.unseen.replace(s)
+	}
 	s.record() // what snapshots are made of; sending them, the game may change it
 	s.core.Send(s.enough)
 	for i := range s.clients {
@@ -439,6 +449,9 @@ func (s *sim) record() {
 	tick := uint32(s.world.Tick())
 	for _, h := range s.world.Destroyed() {
 		l := s.lives[h]
+		if l == nil && s.unseen != nil && h.Index() < uint32(len(s.unseen.handles)) {
+			continue
+		}
 		if l == nil || l.died != 0 {
 			s.fail("H4", "%v died without having lived", h)
 		}

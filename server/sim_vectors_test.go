@@ -447,13 +447,24 @@ func (k *stock) resumed() {
 		with(lost, stream(goesOn), lost, stream(welcome(func(w *wire.Welcome) { w.Secret = []byte("and one more yet") }), rest))...)
 	k.add("datagrams of before", "nothing can be made of a datagram between the loss and the next Welcome; after it they are taken as ever",
 		with(append(datagrams(k.datagrams[:4]...), append([]vectors.Step{stream(goesOn, rest)}, datagrams(k.datagrams...)...)...)...)...)
-	k.add("begins anew", "the server does not go on: nothing of before is known, and records count from 1",
-		with(stream(welcome(func(w *wire.Welcome) { w.Resumed, w.Session = 0, w.Session+1 }), k.stream))...)
+	another := stream(welcome(func(w *wire.Welcome) { w.Resumed, w.Session = 0, w.Session+1 }))
+	e := k.anyEnter()
+	enter := func(slot, generation uint32) wire.Record {
+		r := e
+		r.Handle = bulk.NewHandle(slot, generation)
+		return r
+	}
+	destroy := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(0, stockFloor)}
+	leave := wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: bulk.NewHandle(1, stockFloor+2)}
+	seen := []vectors.Step{stream(k.opening), stream(structure(1, enter(0, stockFloor), destroy, enter(1, stockFloor+2), leave, enter(2, stockFloor+2), enter(3, stockFloor))), lost, another}
+	k.add("begins anew", "a new session of the same run: what was Stale stays Stale, earlier tenants of the slots too, all else is Pending, and records count from 1",
+		append(slices.Clone(seen), stream(structure(1, enter(1, stockFloor+2), enter(2, stockFloor+4))))...)
 	ends := func(name, about string, steps ...vectors.Step) {
 		k.add(name, about, steps...)
 		got := k.cases[len(k.cases)-1].Steps
 		require.Equal(k.t, wire.BadMessage.String(), got[len(got)-1].Expect.Error, name)
 	}
+	ends("the dead enter another session", "in a new session of the same run a handle enters that was Stale before", append(slices.Clone(seen), stream(structure(1, enter(0, stockFloor))))...)
 	ends("goes on too early", "the server sends a record again that the client has said it has", with(stream(goesOn), stream(again))...)
 	ends("goes on too late", "the server leaves out a record that the client has not", with(stream(goesOn), stream(bytes.Join(k.messages[half+1:], nil)))...)
 	ends("goes on as another", "the session that goes on is not the one that was asked for", with(stream(welcome(func(w *wire.Welcome) { w.Session++ })))...)

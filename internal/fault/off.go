@@ -25,6 +25,7 @@ const (
 	ResumeForgets     = false // a session that goes on begins with no handles known
 	ResumeKeepsHalf   = false // half a message of a broken connection is put before the next one
 	ResumeAhead       = false // a client asks to go on one record after what it has applied
+	ForgetStale       = false // a new session of the same run begins with no handles known to be destroyed
 	OwnNothing        = false // an owner's Enter is read as everybody else's
 
 	// Server.
@@ -34,6 +35,7 @@ const (
 	SilentDead       = false // a reference to the dead is not followed by its Destroy
 	FramesOnly       = false // deaths between two frames are missed
 	ResolveByIndex   = false // commands are judged by the slot's present tenant
+	RevealDead       = false // commands are told of every death, also of what the client was never shown
 	CommandHidden    = false // a command is executed on what the client is not shown
 	KeepBaseline     = false // a row that enters again keeps the baseline of its earlier life
 	AckAnyLife       = false // an acknowledgement of an earlier state or life of a row moves its baseline

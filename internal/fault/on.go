@@ -24,6 +24,7 @@ var (
 	SilentDead        bool
 	FramesOnly        bool
 	ResolveByIndex    bool
+	RevealDead        bool
 	CommandHidden     bool
 	KeepBaseline      bool
 	AckAnyLife        bool
@@ -46,6 +47,7 @@ var (
 	KeepSecret        bool
 	SecretAtOnce      bool
 	NoGrace           bool
+	ForgetStale       bool
 	OwnNothing        bool
 	EverybodyOwns     bool
 	OwnQuietly        bool
@@ -76,6 +78,7 @@ func All() map[string]*bool {
 		"SilentDead":        &SilentDead,
 		"FramesOnly":        &FramesOnly,
 		"ResolveByIndex":    &ResolveByIndex,
+		"RevealDead":        &RevealDead,
 		"CommandHidden":     &CommandHidden,
 		"KeepBaseline":      &KeepBaseline,
 		"AckAnyLife":        &AckAnyLife,
@@ -98,6 +101,7 @@ func All() map[string]*bool {
 		"KeepSecret":        &KeepSecret,
 		"SecretAtOnce":      &SecretAtOnce,
 		"NoGrace":           &NoGrace,
+		"ForgetStale":       &ForgetStale,
 		"OwnNothing":        &OwnNothing,
 		"EverybodyOwns":     &EverybodyOwns,
 		"OwnQuietly":        &OwnQuietly,

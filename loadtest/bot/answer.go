@@ -79,13 +79,12 @@ func (o *oracle) answered(h bulk.Handle, code wire.Code, verdict wire.Verdict, s
 	}
 	m := o.find(h)
 	switch {
-	case claim == wire.Stale && m == nil:
-		// It was somebody else's, and this client was never told.
+	case claim == wire.Stale && !o.issuable(h):
 	case claim == wire.Stale:
-		m.doubted = true
+		if m != nil {
+			m.doubted = true
+		}
 		o.doubts = append(o.doubts, doubt{h, structure})
-	case claim == wire.Pending && m == nil && fate == toldDestroyed:
-		// An old generation made up: a server need not say that it existed.
 	default:
 		o.confuse(h, 0, "B5: %v on this side, %v by the server's answer (%v)", fate, claim, code)
 	}

@@ -26,7 +26,9 @@
 //	B4 Live comes with the entity: the one of that handle and identity.
 //	B5 The answer to a command agrees with the structure that precedes it on the
 //	   same ordered lane. Only Stale may be ahead, by what one snapshot tells.
-//	B6 A connection that is lost changes nothing of this, if the session goes on.
+//	B6 A connection that is lost changes nothing of this if the session resumes. In a
+//	   new session of the same run, destroyed handles stay Stale and all others are
+//	   Pending until they are shown again.
 //	   In another run of the world no handle of before is anything but Stale, and
 //	   none comes again (H5): what is shown, the Welcome's run can have issued.
 //

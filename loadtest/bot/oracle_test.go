@@ -71,9 +71,10 @@ func TestOracleAgrees(t *testing.T) {
 	o.probed(third, shows(third, 103))
 	o.probed(second, says(stale)) // never heard of, and overtaken
 	o.answered(second, wire.StaleHandle, stale, 5)
-	o.answered(other, wire.StaleHandle, stale, 5) // somebody else's
 	o.answered(other, wire.UnknownHandle, pending, 5)
-	o.destroyed(other) // an early kill
+	o.answered(other, wire.StaleHandle, stale, 5) // sent by a reference: its Destroy follows
+	o.destroyed(other)
+	o.settle(6)
 	o.probed(other, says(stale))
 
 	require.Zero(t, o.confusions, "%v", o.recorded)
@@ -132,6 +133,14 @@ func TestOracleNotices(t *testing.T) {
 			o.left(first)
 			o.answered(first, wire.StaleHandle, stale, 2)
 			o.entered(first, 101)
+		}, first, "B5"},
+		{"called stale and never told", func(o *oracle) {
+			o.answered(other, wire.StaleHandle, stale, 1)
+			o.settle(2)
+		}, other, "B5"},
+		{"made up, of a slot's past, and unknown to the server", func(o *oracle) {
+			o.entered(third, 103)
+			o.answered(first, wire.UnknownHandle, pending, 1)
 		}, first, "B5"},
 		{"called stale and never destroyed", func(o *oracle) {
 			o.entered(first, 101)

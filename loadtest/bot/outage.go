@@ -79,7 +79,7 @@ func (b *bot) rejoined(s client.StateChange) {
 		b.forget(w.GenerationFloor, w.MaxSlots)
 	default:
 		sum.anew++
-		b.forget(w.GenerationFloor, w.MaxSlots)
+		b.oracle.renew()
 	}
 }
 
@@ -97,6 +97,19 @@ func (b *bot) forget(floor, slots uint32) {
 	next := newOracle(b.number, rememberedHandles, floor, slots)
 	next.forgotten, next.confusions, next.recorded = b.oracle.forgotten, b.oracle.confusions, b.oracle.recorded
 	b.oracle = next
+}
+
+// renew is another session in the same run of the world: handles that are destroyed
+// stay so, and of all others nothing is known until they are shown again.
+func (o *oracle) renew() {
+	for i := range o.known {
+		if m := &o.known[i]; o.fate(m) == toldDestroyed {
+			m.told = toldDestroyed
+		} else {
+			m.told, m.doubted = toldNothing, false
+		}
+	}
+	o.doubts, o.tick, o.structure = o.doubts[:0], 0, 0
 }
 
 // precedes says whether all handles that the oracle has heard of are below a

@@ -9,6 +9,37 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
+// B6: in a new session of the same run destroyed handles stay Stale, and all others are
+// Pending until they are shown again.
+func TestOracleAcrossANewSession(t *testing.T) {
+	o := newOracle(0, 100, 1, 64)
+	dead, replaced, tenant, hidden, live := bulk.NewHandle(1, 3), bulk.NewHandle(2, 1), bulk.NewHandle(2, 3), bulk.NewHandle(3, 1), bulk.NewHandle(4, 1)
+	for i, h := range []bulk.Handle{dead, replaced, tenant, hidden, live} {
+		o.entered(h, uint64(i+1))
+	}
+	o.destroyed(dead)
+	o.left(hidden)
+	o.answered(live, wire.StaleHandle, wire.Stale, 9) // its Destroy is lost with the session
+	o.renew()
+	for _, h := range []bulk.Handle{dead, replaced} {
+		o.probed(h, answer{verdict: wire.Stale})
+		o.answered(h, wire.StaleHandle, wire.Stale, 0)
+	}
+	for _, h := range []bulk.Handle{tenant, hidden, live} {
+		o.probed(h, answer{verdict: wire.Pending})
+		o.answered(h, wire.UnknownHandle, wire.Pending, 0)
+	}
+	o.entered(hidden, 4)
+	o.probed(hidden, answer{verdict: wire.Live, present: true, handle: hidden, identity: 4})
+	require.Zero(t, o.confusions, "%v", o.recorded)
+
+	o.probed(dead, answer{verdict: wire.Pending})
+	o.probed(replaced, answer{verdict: wire.Pending})
+	o.entered(dead, 1)
+	o.entered(live, 77)
+	require.EqualValues(t, 4, o.confusions, "B6: it lies")
+}
+
 // B6: after a restart from an image nothing of before is believed, and what lived
 // on has other handles with the same identities.
 func TestOracleAcrossARestart(t *testing.T) {
