@@ -7,8 +7,8 @@ package field
 func (f *fuser) root(id ref, o [4]ref) bool {
 	inverse, both := f.inverse(o[0])
 	var g *step
-	if at := f.of[o[0]]; at >= 0 && f.fusions[at].handler == handlerTowardsSquareXZ {
-		g = &f.fusions[at].step
+	if at := f.of[o[0]]; at >= 0 && f.fusions[at].handler == handlerTowardsSquareXZ && f.fusions[at].refs[2] == o[0] {
+		g = &f.fusions[at].step // which gives x and z too: their roots are other numbers
 	}
 	switch square := &f.values[o[0]]; {
 	case g != nil && !both:

@@ -163,6 +163,20 @@ func TestFusionsThatWait(t *testing.T) {
 	requirePaths(t, p, rand.New(rand.NewPCG(6, 6)), 100)
 }
 
+// TestRootOfCoordinate: the superinstruction of a distance from a vertical line gives
+// the coordinates too. Their roots, which authors may want as well, are not the distance.
+func TestRootOfCoordinate(t *testing.T) {
+	for _, text := range []string{
+		"output.y += axis_distance(position) * sqrt(position.x)",
+		"output.y += axis_distance(position) * sqrt(position.z)",
+		"output += around(position) * sqrt(position.x)",
+	} {
+		p, err := Compile(text)
+		require.NoError(t, err)
+		requirePaths(t, p, rand.New(rand.NewPCG(8, 8)), 100)
+	}
+}
+
 // TestTooLarge: what does not fit into the scratch of a call is not bound.
 func TestTooLarge(t *testing.T) {
 	p := &Program{}
