@@ -3,6 +3,8 @@
 package field
 
 import (
+	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -32,23 +34,33 @@ type binder struct {
 	steps  []step
 	done   []bool // by value: it is in a plane
 	weight int    // of a block, in nanoseconds
-	failed bool   // an operation has no handler, or fusions wait for each other
+	failed error  // the first operation that cannot be emitted
 }
 
-// bind makes the code of a program for some kernels, placed or not (see lift). It
-// gives nil if there is no code for them: then the portable instructions run as
-// they are.
-func bind(p *Program, kernels cpu.Kernels, placed bool) *bound {
-	if kernels == cpu.Go || len(p.code) == 0 {
-		return nil
+// kernelsOfBuild are the vector kernels that programs can be bound to, whatever the
+// processor.
+var kernelsOfBuild = []cpu.Kernels{cpu.AVX2, cpu.AVX512}
+
+var errWaiting = errors.New("superinstructions need each other's results")
+
+// bind makes the code of a program for some kernels, placed or not (see lift), without
+// superinstructions if those need each other's results. The error says why there is no
+// code; the interpreter then runs the portable instructions.
+func bind(p *Program, kernels cpu.Kernels, placed bool) (*bound, error) {
+	if kernels == cpu.Go {
+		return nil, errNoKernels
 	}
 	f := newFuser(p, &bound{kernels: kernels}, placed)
 	f.fuse()
-	return bindFused(f)
+	b, err := bindFused(f)
+	if errors.Is(err, errWaiting) {
+		return bindFused(newFuser(p, &bound{kernels: kernels}, placed))
+	}
+	return b, err
 }
 
 // bindFused makes the code of fused values.
-func bindFused(f *fuser) *bound {
+func bindFused(f *fuser) (*bound, error) {
 	n := len(f.values)
 	m := binder{fuser: f, steps: make([]step, 0, n+8), done: make([]bool, n), weight: blockWeight}
 	lanes := handler(f.lanes - 1) // there are handlers for each choice, in the order of the bits
@@ -62,12 +74,15 @@ func bindFused(f *fuser) *bound {
 	if m.weight > longBlock {
 		m.steps = slices.Insert(m.steps, 0, newStep(handlerAheadX+lanes, 0))
 	}
-	if m.failed || !m.place(f.bound) {
-		return nil
+	if m.failed != nil {
+		return nil, m.failed
+	}
+	if !m.place(f.bound) {
+		return nil, fmt.Errorf("more than %d values alive at once", maxPlanes)
 	}
 	f.bound.settle()
 	f.bound.blocks = max(1, callNanoseconds/m.weight)
-	return f.bound
+	return f.bound, nil
 }
 
 // emit writes the step that makes a value, or the fusion that it belongs to, unless
@@ -82,6 +97,10 @@ func (m *binder) emit(id ref) {
 	}
 	m.done[id] = true
 	v := &m.values[id]
+	if v.op == opNone { // superinstructions for numbers take points from planes
+		m.steps = append(m.steps, newStep(handlerPositionX+handler(id), 1, id))
+		return
+	}
 	m.weight += weight(v.op)
 	if from := v.operands[0]; v.op == opSub && !v.sum && from >= 0 && from < pointLanes {
 		if v.operands[1] == constantRef(poolZero) {
@@ -108,7 +127,7 @@ func (m *binder) emitFusion(g *fusion) {
 		return
 	}
 	if g.begun {
-		m.failed = true
+		m.failed = errWaiting
 		return
 	}
 	g.begun = true
@@ -144,7 +163,7 @@ func (m *binder) plain(id ref, o [4]ref, n int) {
 			m.steps[len(m.steps)-1].count = uint8(1 + n)
 			return
 		case which == 0:
-			m.failed = true
+			m.failed = fmt.Errorf("no kernel for %v", v.op)
 			return
 		case which&1 != 0 && commutes(v.op) && !o[1].constant():
 			o[0], o[1] = o[1], o[0]

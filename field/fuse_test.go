@@ -25,9 +25,18 @@ func codeOf(b *bound) (code []handler) {
 	return code
 }
 
-// bindBare is bind without superinstructions.
+// bindBare is bind without superinstructions; nil if that takes too many planes.
 func bindBare(p *Program, k cpu.Kernels, placed bool) *bound {
-	return bindFused(newFuser(p, &bound{kernels: k}, placed))
+	b, _ := bindFused(newFuser(p, &bound{kernels: k}, placed))
+	return b
+}
+
+// codeFor gives the handlers that bind chooses.
+func codeFor(t *testing.T, p *Program, k cpu.Kernels, placed bool) []handler {
+	t.Helper()
+	b, err := bind(p, k, placed)
+	require.NoError(t, err)
+	return codeOf(b)
 }
 
 // TestFusions: the patterns that matter are found, on both paths, and positions
@@ -75,7 +84,7 @@ func TestFusions(t *testing.T) {
 				if variant.want == nil {
 					continue
 				}
-				got := codeOf(bind(p, k, variant.placed))
+				got := codeFor(t, p, k, variant.placed)
 				if h := got[0]; h >= handlerAheadX && h <= handlerAheadXYZ {
 					got = got[1:]
 				}
@@ -104,7 +113,7 @@ func TestFusedParameters(t *testing.T) {
 	points, start := newFenced(rand.New(rand.NewPCG(1, 2)), 70), newFenced(rand.New(rand.NewPCG(3, 4)), 70)
 	want := runOn(p.with(cpu.Go), points, start.clone(), env, false)
 	for _, k := range kernelsHere() {
-		require.Contains(t, codeOf(bind(p, k, false)), handlerOutExplosion)
+		require.Contains(t, codeFor(t, p, k, false), handlerOutExplosion)
 		got := runOn(p.with(k), points, start.clone(), env, false)
 		for lane := range want.memory {
 			require.NoError(t, firstDifference(want.memory[lane], got.memory[lane]), "%v, lane %d", k, lane)
@@ -139,8 +148,7 @@ func TestFusedSameBits(t *testing.T) {
 }
 
 // TestFusionsThatWait: a vector one of whose lanes is computed from another is none
-// for a superinstruction. Such a program, which no text is compiled to, runs on the
-// portable instructions.
+// for a superinstruction. Such a program is bound without superinstructions.
 func TestFusionsThatWait(t *testing.T) {
 	const x, y, z, s = 0, 1, 2, 3
 	out := func(lane, v uint8) instruction {
@@ -158,7 +166,11 @@ func TestFusionsThatWait(t *testing.T) {
 	require.NoError(t, p.verify())
 	p.seal()
 	for _, k := range kernelsHere() {
-		require.Nil(t, bind(p, k, false), "%v", k)
+		f := newFuser(p, &bound{kernels: k}, false)
+		f.fuse()
+		_, err := bindFused(f)
+		require.ErrorIs(t, err, errWaiting)
+		require.NotContains(t, codeFor(t, p, k, false), handlerScaleVV)
 	}
 	requirePaths(t, p, rand.New(rand.NewPCG(6, 6)), 100)
 }
@@ -197,7 +209,9 @@ func TestTooLarge(t *testing.T) {
 	p.code = append(p.code, instruction{op: opEnd})
 	require.NoError(t, p.verify())
 	p.seal()
-	require.Nil(t, p.here)
+	for _, k := range kernelsOfBuild {
+		require.ErrorContains(t, p.with(k).Interpreted(), "scratch, more than 2560")
+	}
 	require.LessOrEqual(t, p.Scratch(), MaxScratch)
 	requirePaths(t, p, rand.New(rand.NewPCG(7, 7)), 100)
 }

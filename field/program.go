@@ -1,8 +1,11 @@
 package field
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/worldd/worldd/internal/cpu"
@@ -27,6 +30,7 @@ type Program struct {
 	hash      uint64 // derived from all of the above
 
 	here, placed *bound // derived too, for the kernels of this process: without and with an origin
+	interpreted  error  // why there are none
 	work, pool   int    // derived of those: float32s of scratch that a run wants, and of constants
 }
 
@@ -48,18 +52,27 @@ func (p *Program) seal() *Program {
 	return p
 }
 
-// bind makes the code that some kernels run: both variants, or none if a call might
-// need more scratch than MaxScratch with one of them.
+var errNoKernels = errors.New("this process uses no vector kernels")
+
+// bind makes the code that some kernels run: both variants, or none if one of them
+// cannot be made or a call might need more scratch than MaxScratch.
 func (p *Program) bind(k cpu.Kernels) {
-	p.here, p.placed = bind(p, k, false), bind(p, k, true)
-	if p.here != nil && p.placed != nil {
+	var here, placed error
+	p.here, here = bind(p, k, false)
+	p.placed, placed = bind(p, k, true)
+	if p.interpreted = cmp.Or(here, placed); p.interpreted == nil {
 		if p.measure(); p.Scratch() <= MaxScratch {
 			return
 		}
+		p.interpreted = fmt.Errorf("planes and constants take %d numbers of scratch, more than %d", p.Scratch(), MaxScratch)
 	}
 	p.here, p.placed = nil, nil
 	p.measure()
 }
+
+// Interpreted returns why no vector kernels run the program in this process, or nil
+// if they do. The interpreter gives the same bits (F1) in some 40 times the time.
+func (p *Program) Interpreted() error { return p.interpreted }
 
 // addsTo says whether an instruction adds to a lane of the output. One to which none
 // does keeps its bits (F7).

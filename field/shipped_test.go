@@ -35,6 +35,17 @@ func TestShippedResults(t *testing.T) {
 	}
 }
 
+// TestShippedBind: the vector kernels of this build run every shipped effect, at the
+// origin and elsewhere. The interpreter gives the same bits, so nothing else fails.
+func TestShippedBind(t *testing.T) {
+	for _, name := range ShippedNames() {
+		text, _ := Shipped(name)
+		p, err := Compile(text)
+		require.NoError(t, err)
+		requireBound(t, p)
+	}
+}
+
 // TestShipped: each is called like its file, and stirs the air in its box, but not
 // beyond reason.
 func TestShipped(t *testing.T) {
