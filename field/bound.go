@@ -100,5 +100,7 @@ func (b *bound) settle() {
 	b.copies = left
 }
 
+func (b *bound) steps() int { return len(b.code) }
+
 // blockNanoseconds estimates what a block takes, generously.
 func (b *bound) blockNanoseconds() int { return callNanoseconds / b.blocks }

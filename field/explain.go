@@ -8,8 +8,9 @@ import (
 // Explain shows what the compiler makes of an effect, stage by stage: the text as it
 // was understood, the values over single lanes that it means, those that are left
 // when what is known, equal or not needed is gone (and again if registers made the
-// compiler change them), and the instructions with their registers. It is for people;
-// the form may change. Errors are those of Compile.
+// compiler change them), the instructions with their registers, and what the vector
+// kernels of this build, whether or not this processor has them, make of those. It is
+// for people; the form may change. Errors are those of Compile.
 func Explain(source string) (string, error) {
 	text, err := parse(source)
 	if err != nil {
@@ -40,6 +41,7 @@ func Explain(source string) (string, error) {
 		e.values("values, some computed again, because registers are short", used, used.live())
 	}
 	e.code()
+	e.kernels()
 	return e.b.String(), nil
 }
 
@@ -147,5 +149,21 @@ func (e *explainer) code() {
 		w.b.Reset()
 		w.instruction(in)
 		e.b.WriteString(w.b.String())
+	}
+}
+
+// kernels says how many steps each set of vector kernels takes, or why it takes none.
+func (e *explainer) kernels() {
+	e.heading("vector kernels")
+	if len(kernelsOfBuild) == 0 {
+		e.b.WriteString("this build has none: the instructions are interpreted\n")
+	}
+	for _, k := range kernelsOfBuild {
+		p := *e.program
+		if p.bind(k); p.interpreted != nil {
+			fmt.Fprintf(&e.b, "%v: interpreted: %v\n", k, p.interpreted)
+			continue
+		}
+		fmt.Fprintf(&e.b, "%v: %d steps, %d planes\n", k, p.here.steps(), p.here.planes)
 	}
 }

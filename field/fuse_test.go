@@ -189,7 +189,7 @@ func TestRootOfCoordinate(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what does not fit into the scratch of a call is not bound.
+// TestTooLarge: what does not fit into the scratch of a call is not bound, and says so.
 func TestTooLarge(t *testing.T) {
 	p := &Program{}
 	for i := range MaxLiterals {
@@ -213,6 +213,9 @@ func TestTooLarge(t *testing.T) {
 		require.ErrorContains(t, p.with(k).Interpreted(), "scratch, more than 2560")
 	}
 	require.LessOrEqual(t, p.Scratch(), MaxScratch)
+	e := explainer{program: p}
+	e.kernels()
+	require.Regexp(t, "avx2: interpreted: planes and constants take [0-9]+ numbers of scratch, more than 2560\navx512: interpreted: ", e.b.String())
 	requirePaths(t, p, rand.New(rand.NewPCG(7, 7)), 100)
 }
 

@@ -19,4 +19,6 @@ func (*bound) fill([]float32, *Program, *Env) {}
 
 func (*bound) run(_, _ *Planes, _, _ int, _, _ []float32, _ bool) {}
 
+func (*bound) steps() int { panic("field: there is no bound code here") }
+
 func (*bound) blockNanoseconds() int { panic("field: there is no bound code here") }
