@@ -51,12 +51,12 @@ world               bulk field internal/fault renameio xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk internal/fault world replication/wire
 server/token        paseto
-server              bulk internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time
+server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time
 client              bulk internal/fault replication/wire quic-go zap
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio flock
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio flock
 `
 
 // modules: the third parties by the names used above, and the version for those

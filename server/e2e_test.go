@@ -451,6 +451,7 @@ func TestAdmin(t *testing.T) {
 		// Nothing of this has happened: a counter that begins with 1 has never risen.
 		`worldd_dropped_total{reason="resync_rate"} 0`, `worldd_sessions_ended_total{code="kicked"} 0`, `worldd_sessions_ended_total{code="too-fast"} 0`,
 		`worldd_command_rejections_total{code="stale-handle"} 0`,
+		`worldd_effects{run="interpreted"} 0`, `worldd_effects{run="vector"} `, `worldd_kernels{kernels="`,
 		"worldd_handshakes_paced_total 0", "worldd_addresses_forgotten_total 0", `worldd_dropped_total{reason="join_rate"} 0`,
 	} {
 		require.Contains(t, body, metric)

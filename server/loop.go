@@ -26,6 +26,10 @@ const (
 	phases
 )
 
+// maxWarned bounds the memory and the log lines of warnInterpreted: games may name
+// effects after whatever they like.
+const maxWarned = 64
+
 // loop ticks a Core in real time, on the goroutine that owns the world.
 type loop struct {
 	core     *Core
@@ -47,6 +51,8 @@ type loop struct {
 	pace     pace
 	lastTick time.Time
 	snapshot Report
+
+	warned []string // names of interpreted effects that the log has
 }
 
 // Report is what a server tells of itself.
@@ -183,10 +189,22 @@ func (l *loop) publish(hash uint64) {
 	r := Report{
 		World: c.world.Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Away: c.Away(), Replication: c.Replication(),
 	}
-	r.World.Systems = slices.Clone(r.World.Systems) // which the world writes over
+	l.warnInterpreted(r.World.Interpreted)
+	r.World.Systems, r.World.Interpreted = slices.Clone(r.World.Systems), slices.Clone(r.World.Interpreted) // which the world writes over
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.snapshot = r
+}
+
+// warnInterpreted logs each effect that vector kernels should run and do not, once: its
+// results are right, so nothing else shows it.
+func (l *loop) warnInterpreted(effects []world.InterpretedEffect) {
+	for _, e := range effects {
+		if !slices.Contains(l.warned, e.Name) && len(l.warned) < maxWarned {
+			l.warned = append(l.warned, e.Name)
+			l.log.Warn("an effect is interpreted, which takes some 40 times as long as vector kernels", zap.String("effect", e.Name), zap.Error(e.Reason))
+		}
+	}
 }
 
 func (l *loop) report() Report {

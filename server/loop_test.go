@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,4 +176,32 @@ func TestLoopShowsTheEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLoopNamesInterpretedEffects: the log has each of them once, and reports keep them.
+func TestLoopNamesInterpretedEffects(t *testing.T) {
+	l := newTestLoop(t, func(uint64) time.Duration { return 0 })
+	log, lines := observer.New(zap.WarnLevel)
+	l.log = zap.New(log)
+	slow := []world.InterpretedEffect{{Name: "slow", Live: 2, Reason: errors.New("too large")}}
+	l.warnInterpreted(slow)
+	l.warnInterpreted(append(slow, world.InterpretedEffect{Name: "slower", Live: 1}))
+	require.Equal(t, 2, lines.Len())
+	require.Equal(t, map[string]any{"effect": "slow", "error": "too large"}, lines.All()[0].ContextMap())
+	for i := range 200 {
+		l.warnInterpreted([]world.InterpretedEffect{{Name: fmt.Sprint(i)}})
+	}
+	require.Equal(t, maxWarned, lines.Len())
+}
+
+func TestEffectMetrics(t *testing.T) {
+	got := map[string]float64{}
+	collectEffects(
+		world.Stats{Effects: 7, Interpreted: []world.InterpretedEffect{{Name: "slow", Live: 2}, {Name: "other", Live: 1}}},
+		func(value float64, name, _ string, labels ...string) { got[name+" "+strings.Join(labels, "=")] = value },
+	)
+	require.Equal(t, map[string]float64{
+		"worldd_effects run=vector": 4, "worldd_effects run=interpreted": 3,
+		"worldd_interpreted_effects effect=slow": 2, "worldd_interpreted_effects effect=other": 1,
+	}, got)
 }

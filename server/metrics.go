@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -37,6 +38,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	collectSystems(r.World.Systems, out)
 	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
+	collectEffects(r.World, gauge)
+	gauge(1, "worldd_kernels", "Always 1: the vector kernels that this process uses; go means none, and effects are interpreted.", "kernels", cpu.Chosen().String())
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
 	collectTraffic(r.Traffic, counter)
 	collectCoded(c.server.config.Schema, r.Replication, counter)
@@ -81,6 +84,18 @@ func collectTick(r Report, counter countFunc, gauge gaugeFunc) {
 	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
 	gauge(r.Tick.SnapshotHz, "worldd_snapshot_rate_hertz", "Snapshots a second that each client is sent now: fewer than configured while there is no time for all.")
 	counter(r.Tick.Thinned, "worldd_thinned_ticks_total", "Ticks that had no time for all snapshots whose turn it was.")
+}
+
+// collectEffects counts live effects, and those that are interpreted by name too.
+func collectEffects(w world.Stats, gauge gaugeFunc) {
+	const effects = "Live effects, by what runs their programs. The interpreter takes some 40 times as long as vector kernels."
+	interpreted := 0
+	for _, e := range w.Interpreted {
+		interpreted += e.Live
+		gauge(float64(e.Live), "worldd_interpreted_effects", "Live effects that are interpreted, by name of the program.", "effect", e.Name)
+	}
+	gauge(float64(interpreted), "worldd_effects", effects, "run", "interpreted")
+	gauge(float64(w.Effects-interpreted), "worldd_effects", effects, "run", "vector")
 }
 
 // collectSystems tells what each system of the world has cost. There are as many

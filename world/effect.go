@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -61,6 +62,8 @@ type effects struct {
 	groups   []effectGroup // the field of this step
 	boxed    int           // how many of it have a box
 	bound    int           // how many follow an entity
+
+	interpreted []InterpretedEffect // memory of interpretedEffects
 }
 
 type effect struct {
@@ -321,3 +324,43 @@ func (g *grid) coverBox(e *effect) region {
 }
 
 func (r region) size() int64 { return int64(r.x1-r.x0+1) * int64(r.z1-r.z0+1) }
+
+// InterpretedEffect counts the live effects of a name that no vector kernels run, so
+// that each takes some 40 times as long as it should.
+type InterpretedEffect struct {
+	Name   string // of the program, "unnamed", or "other" beyond maxInterpretedNames
+	Live   int
+	Reason error // of one of them; see field.Program.Interpreted
+}
+
+// maxInterpretedNames bounds what a game that compiles texts of strangers tells
+// operators.
+const maxInterpretedNames = 16
+
+func (w *World) interpretedEffects() []InterpretedEffect {
+	f := &w.effects
+	f.interpreted = f.interpreted[:0]
+	live := f.pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		if reason := f.programs[slot].Interpreted(); reason != nil {
+			f.countInterpreted(cmp.Or(f.programs[slot].Name(), "unnamed"), reason)
+		}
+	}
+	return f.interpreted
+}
+
+func (f *effects) countInterpreted(name string, reason error) {
+	named := func(name string) int {
+		return slices.IndexFunc(f.interpreted, func(e InterpretedEffect) bool { return e.Name == name })
+	}
+	at := named(name)
+	if at < 0 && len(f.interpreted) >= maxInterpretedNames-1 {
+		name = "other"
+		at = named(name)
+	}
+	if at < 0 {
+		at = len(f.interpreted)
+		f.interpreted = append(f.interpreted, InterpretedEffect{Name: name, Reason: reason})
+	}
+	f.interpreted[at].Live++
+}

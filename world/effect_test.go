@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -221,4 +222,28 @@ func TestQuarantine(t *testing.T) {
 	w.Step()
 	p, _ = w.Position(e)
 	require.Less(t, p.Y, before.Y, "and free again when the cause is gone")
+}
+
+// TestInterpretedEffects: Stats names the effects that no vector kernels run, a bounded
+// number of them.
+func TestInterpretedEffects(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{})
+	if compile(t, gust).Interpreted() == nil { // as on every machine with vector kernels
+		addEffect(t, w, world.EffectDef{Program: compile(t, gust)})
+	}
+	require.Empty(t, w.Stats().Interpreted)
+	large := compile(t, interpreted("large"))
+	require.Error(t, large.Interpreted())
+	first := addEffect(t, w, world.EffectDef{Program: large})
+	addEffect(t, w, world.EffectDef{Program: large})
+	require.Equal(t, []world.InterpretedEffect{{Name: "large", Live: 2, Reason: large.Interpreted()}}, w.Stats().Interpreted)
+	for i := range 20 {
+		addEffect(t, w, world.EffectDef{Program: compile(t, interpreted(fmt.Sprint("large", i)))})
+	}
+	counts := w.Stats().Interpreted
+	require.Len(t, counts, 16)
+	require.Equal(t, "large0 1", fmt.Sprint(counts[1].Name, " ", counts[1].Live))
+	require.Equal(t, "other 6", fmt.Sprint(counts[15].Name, " ", counts[15].Live))
+	require.True(t, w.RemoveEffect(first))
+	require.Equal(t, 1, w.Stats().Interpreted[0].Live)
 }

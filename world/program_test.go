@@ -1,6 +1,8 @@
 package world_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,4 +42,20 @@ func compile(t testing.TB, source string) *field.Program {
 	p, err := field.Compile(source)
 	require.NoError(t, err)
 	return p
+}
+
+// interpreted is an effect that has too many values alive at once, and too many
+// numbers, for the scratch of the vector kernels.
+func interpreted(name string) string {
+	const alive, numbers = 30, 400
+	var text, sums strings.Builder
+	fmt.Fprintf(&text, "effect %s\n", name)
+	for i := range alive {
+		fmt.Fprintf(&text, "let v%d = sin(position.x + %d.5)\n", i, i)
+		fmt.Fprintf(&sums, "output.z += v%d\n", i)
+	}
+	for i := range numbers {
+		fmt.Fprintf(&text, "output.y += position.y * %d.25\n", i+alive)
+	}
+	return text.String() + sums.String()
 }

@@ -175,7 +175,8 @@ type Stats struct {
 	Quarantined uint64 // times a body's velocity was not finite, and the body was stopped where it was
 	Retired     int    // slots that have used up their generations (H4)
 
-	Systems []SystemStats // in the order in which they run; valid until the next Stats
+	Systems     []SystemStats       // in the order in which they run; valid until the next Stats
+	Interpreted []InterpretedEffect // by name, at most maxInterpretedNames; valid until the next Stats
 }
 
 // Stats returns the counts of this moment. Awake and Asleep count pending words
@@ -193,5 +194,6 @@ func (w *World) Stats() Stats {
 		Quarantined: w.counts.quarantined,
 		Retired:     w.pool.Retired(),
 		Systems:     w.systemStats(),
+		Interpreted: w.interpretedEffects(),
 	}
 }
