@@ -6,13 +6,15 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
+	x86 "golang.org/x/sys/cpu"
+
+	"github.com/worldd/worldd/internal/cpu"
 )
 
 // wholeFrom is how many words of a group must be looked at, for assignWhole to
 // be faster than one by one.
 func wholeFrom() int {
-	if cpu.X86.HasAVX512DQ {
+	if cpu.Chosen() == cpu.AVX512 {
 		return 8
 	}
 	return 16
@@ -20,7 +22,7 @@ func wholeFrom() int {
 
 // combine is combineGo.
 func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
-	if !cpu.X86.HasAVX512DQ {
+	if cpu.Chosen() != cpu.AVX512 {
 		return op.combineGo(to, a, b)
 	}
 	switch op {
@@ -36,7 +38,7 @@ func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
 // summary words have members: the kernel counts all of their words.
 func (b *Bitset) countRunFast(s int, some uint32) (int, bool) {
 	groups := min(runGroups, len(b.summary)-s)
-	if bits.OnesCount32(some)*2 < groups || !cpu.X86.HasAVX512VPOPCNTDQ {
+	if bits.OnesCount32(some)*2 < groups || cpu.Chosen() != cpu.AVX512 || !x86.X86.HasAVX512VPOPCNTDQ {
 		return 0, false
 	}
 	return countAVX512(unsafe.SliceData(b.words[s*wordLen:(s+groups)*wordLen]), groups), true

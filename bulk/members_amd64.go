@@ -7,7 +7,9 @@ import (
 	"slices"
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
+	x86 "golang.org/x/sys/cpu"
+
+	"github.com/worldd/worldd/internal/cpu"
 )
 
 // appendRunFast is appendRun, if the CPU has what it takes and half of the run's
@@ -36,6 +38,6 @@ func (b *Bitset) appendRunFast(list []uint32, s int, some uint32) ([]uint32, boo
 // hasAppendMembers: Intel's servers have all of it since Ice Lake, AMD's since
 // Zen 4. Compressing bytes is the rarest.
 func hasAppendMembers() bool {
-	x := &cpu.X86
-	return x.HasAVX512VBMI2 && x.HasAVX512VPOPCNTDQ && x.HasAVX512BW && x.HasBMI2 && x.HasPOPCNT
+	x := &x86.X86
+	return cpu.Chosen() == cpu.AVX512 && x.HasAVX512VBMI2 && x.HasAVX512VPOPCNTDQ && x.HasAVX512BW && x.HasBMI2 && x.HasPOPCNT
 }

@@ -1,0 +1,34 @@
+//go:build !purego
+
+package bulk
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
+
+// TestKernelsAreForced: an operator who suspects a kernel can turn all of them off.
+func TestKernelsAreForced(t *testing.T) {
+	if os.Getenv(cpu.Variable) == cpu.Go.String() {
+		require.False(t, hasPack())
+		require.False(t, hasAppendMembers())
+		require.Equal(t, 16, wholeFrom())
+		var full Bitset
+		full.SetWord(wordLen-1, ^uint64(0))
+		_, fast := full.countRunFast(0, 1)
+		require.False(t, fast)
+		require.Zero(t, addScaledFast(make([]float32, 64), make([]float32, 64), 1))
+		return
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	c := exec.CommandContext(t.Context(), self, "-test.run=^TestKernelsAreForced$")
+	c.Env = append(os.Environ(), cpu.Variable+"="+cpu.Go.String())
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
