@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -38,6 +39,6 @@ func (versionCommand) Run(_ context.Context, std streams) error {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version
 	}
-	_, err := fmt.Fprintf(std.out, "worldd %s, protocol %d, %s %s/%s\n", version, wire.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(std.out, "worldd %s, protocol %d, %s %s/%s, kernels %v\n", version, wire.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, cpu.Chosen())
 	return err
 }
