@@ -50,6 +50,32 @@ func (p *Program) Allows(params []Vec4) bool {
 	return true
 }
 
+// UnusedParams returns a *SyntaxError for each parameter of an effect that nothing added
+// to output depends on, at its declaration. Such a text compiles: callers may
+// expect the parameter. The error is that of Compile.
+func UnusedParams(source string) (unused []error, err error) {
+	text, err := parse(source)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Compile(source)
+	if err != nil {
+		return nil, err
+	}
+	used := make([]bool, len(p.params))
+	for _, in := range p.code {
+		if i := int(in.uniform) - uniformParams; in.op == opLoad && i >= 0 && i < 4*len(used) {
+			used[i/4] = true
+		}
+	}
+	for i, d := range text.declared {
+		if !used[i] {
+			unused = append(unused, d.line.fail(d.column, "a line that uses it, or no such parameter", "nothing added to output depends on the parameter %q", text.params[i].Name))
+		}
+	}
+	return unused, nil
+}
+
 // isNumber says whether the default is one number four times, to the bit.
 func (p Param) isNumber() bool {
 	for _, f := range p.Default {

@@ -10,6 +10,7 @@ import (
 type effectText struct {
 	name       string
 	params     []Param
+	declared   []declaration // of the parameters, in their order
 	functions  []*function
 	boxed      bool
 	box        Box
@@ -26,6 +27,12 @@ type statement struct {
 	op       token // the operation, or the sign
 	operands []operandText
 	body     *node
+}
+
+// A declaration is the place of a parameter's name.
+type declaration struct {
+	line   line
+	column int
 }
 
 type statementForm uint8
@@ -289,6 +296,7 @@ func (p *parser) param(l *line) error {
 		return err
 	}
 	p.text.params = append(p.text.params, q)
+	p.text.declared = append(p.text.declared, declaration{*l, t.column})
 	return nil
 }
 

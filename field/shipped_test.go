@@ -57,6 +57,9 @@ func TestShipped(t *testing.T) {
 			p, err := Compile(text)
 			require.NoError(t, err)
 			require.Equal(t, name, p.Name())
+			unused, err := UnusedParams(text)
+			require.NoError(t, err)
+			require.Empty(t, unused)
 			requireRoundTrip(t, p)
 			t.Log(len(p.code), "instructions", p.registers, "registers")
 

@@ -20,15 +20,33 @@ type effectCommand struct {
 	Hash    effectHashCommand    `cmd:"" help:"Print the hashes of effects, the same on every machine."`
 }
 
-// effectCheckCommand compiles effects.
+// effectCheckCommand compiles effects, and refuses parameters that do nothing.
 type effectCheckCommand struct {
 	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of those that come with worldd."`
 }
 
 // Run prints a line for each effect, or what is wrong with it.
 func (c *effectCheckCommand) Run(_ context.Context, std streams) error {
-	return eachEffect(c.Files, std, func(path string, p *field.Program) error {
-		_, err := fmt.Fprintf(std.out, "%s: ok: %s\n", path, describeEffect(p))
+	return eachFile(c.Files, std, func(path string) error {
+		source, err := readEffect(path)
+		if err != nil {
+			return err
+		}
+		mistakes, err := field.UnusedParams(source)
+		if err != nil {
+			return inFile(path, err)
+		}
+		if len(mistakes) > 0 {
+			for i := range mistakes {
+				mistakes[i] = inFile(path, mistakes[i])
+			}
+			return errors.Join(mistakes...)
+		}
+		p, err := field.Compile(source)
+		if err != nil {
+			return inFile(path, err)
+		}
+		_, err = fmt.Fprintf(std.out, "%s: ok: %s\n", path, describeEffect(p))
 		return err
 	})
 }

@@ -50,6 +50,14 @@ func TestEffectCheck(t *testing.T) {
 	require.True(t, strings.HasPrefix(err, wrong+`:2:8: there is no operation "normalise"; expected `), "%s", err)
 	require.True(t, strings.HasSuffix(err, "\n\twind = normalise position\n\t       ^\n"), "%s", err)
 
+	unused := effectFile(t, "unused.field", "effect unused\nparam speed = 3 # m/s\n  param widht = 2 in 0..9\nparam drift = (1, 0, 0)\nlet w = widht + 1\noutput += drift * drift.x\n")
+	status, out, err = worldd(t, "effect", "check", unused)
+	require.Equal(t, exitError, status)
+	require.Empty(t, out)
+	const expected = "; expected a line that uses it, or no such parameter\n"
+	require.Equal(t, unused+`:2:7: nothing added to output depends on the parameter "speed"`+expected+"\tparam speed = 3 # m/s\n\t      ^\n"+
+		unused+`:3:9: nothing added to output depends on the parameter "widht"`+expected+"\t  param widht = 2 in 0..9\n\t        ^\n", err)
+
 	bom := effectFile(t, "windows.field", "\ufeffeverywhere\r\noutput = add output, (1, 0, 0)\r\n")
 	status, out, _ = worldd(t, "effect", "check", bom)
 	require.Equal(t, exitOK, status)
