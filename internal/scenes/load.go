@@ -31,10 +31,12 @@ func Parse(name string, data []byte) (*File, error) {
 	f := &File{}
 	d.value(root, "", reflect.ValueOf(f).Elem(), false)
 	f.source, f.lines, f.places = name, d.lines, d.places
-	// What was not understood is not judged: a wrong type would only give a
-	// second complaint about the zero that it left.
-	if err := d.err(); err != nil {
-		return nil, err
+	if len(d.complaints.list) > 0 {
+		// Values are not judged: a wrong type would only give a second complaint about
+		// the zero that it left. Texts of effects are whole or absent.
+		c := &checker{d.complaints, f}
+		c.texts()
+		return nil, c.err()
 	}
 	if err := f.Validate(); err != nil {
 		return nil, err

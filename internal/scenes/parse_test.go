@@ -183,6 +183,13 @@ func TestAllComplaints(t *testing.T) {
 	}
 	require.Equal(t, []int{10, 16, 21}, lines)
 
+	// A value that was not understood does not hide what is wrong with an effect's text.
+	text = strings.NewReplacer("tick_hz: 60", "tick_hz: fast", "= add output", "= ad output").Replace(base)
+	_, err = Parse("bad.yaml", []byte(text))
+	require.ErrorContains(t, err, `bad.yaml:3:10: tick_hz is the text "fast"`)
+	require.ErrorContains(t, err, `bad.yaml:18:16: effects.breeze.text: there is no operation "ad"`)
+	require.Len(t, err.(interface{ Unwrap() []error }).Unwrap(), 2)
+
 	_, err = Parse("bad.yaml", []byte("name: x\n"+manyKeys(500)))
 	require.ErrorIs(t, err, ErrTooMany)
 	require.Len(t, err.(interface{ Unwrap() []error }).Unwrap(), MaxComplaints+1)

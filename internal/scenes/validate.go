@@ -246,6 +246,22 @@ func (c *checker) program(path string, e Effect) *field.Program {
 	return program
 }
 
+// texts compiles the effects' own texts and checks nothing else, for a file with values
+// that were not understood.
+func (c *checker) texts() {
+	if len(c.Effects) > MaxEffects {
+		return
+	}
+	for _, e := range c.Effects {
+		if e.Text == "" || len(e.Text) > MaxEffectTextBytes {
+			continue
+		}
+		if _, err := field.Compile(e.Text); err != nil {
+			c.syntax("effects."+e.Name+".text", err)
+		}
+	}
+}
+
 // params holds what the file says against what the effect declares.
 func (c *checker) params(path string, e Effect, declared []field.Param) {
 	var known []string
