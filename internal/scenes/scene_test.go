@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/world"
 )
 
@@ -295,4 +296,18 @@ func BenchmarkStormStep(b *testing.B) {
 	stats := s.World.Stats()
 	b.ReportMetric(float64(stats.Awake), "awake")
 	b.ReportMetric(float64(stats.Entities), "entities")
+}
+
+// TestEffectsAreBound: the vector kernels of this build, whichever this processor has,
+// run every effect of the embedded worlds.
+func TestEffectsAreBound(t *testing.T) {
+	for _, name := range Names() {
+		f, err := Named(name)
+		require.NoError(t, err)
+		for _, e := range f.Effects {
+			stages, err := field.Explain(e.source())
+			require.NoError(t, err)
+			require.NotContains(t, stages, ": interpreted: ", "%s: %s", name, e.Name)
+		}
+	}
 }
