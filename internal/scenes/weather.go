@@ -20,7 +20,7 @@ type pulse struct {
 	id       world.EffectID
 	velocity world.Vec3
 	center   world.Vec3
-	until    uint64 // the last tick in which it acts
+	until    uint64 // the last tick in which it acts; movePulses removes it in the next
 }
 
 func (s *Scene) addEffect(e *Effect, def world.EffectDef) error {
@@ -61,6 +61,7 @@ func (s *Scene) movePulses(e *effect) {
 	kept := e.live[:0]
 	for _, p := range e.live {
 		if p.until < s.World.Tick() {
+			s.World.RemoveEffect(p.id)
 			continue
 		}
 		p.center = p.center.Add(p.velocity.Scale(dt))
@@ -71,17 +72,17 @@ func (s *Scene) movePulses(e *effect) {
 }
 
 func (s *Scene) addPulse(e *effect) {
-	life := ticks(e.file.Pulse.LifeS, s.File.TickHz)
 	center := s.within(e.file.Pulse.Region)
 	x, z := turn(s.World.Rand().Float64())
 	def := e.def
-	def.Center, def.LifeTicks = center, life
+	def.Center = center // without LifeTicks: in a system, these cannot say one tick
 	id, err := s.World.AddEffect(def)
 	if err != nil {
 		return // the world holds as many effects as it can: this one does not happen
 	}
 	velocity := world.Vec3{X: float32(x), Z: float32(z)}.Scale(e.file.Pulse.Speed)
-	e.live = append(e.live, pulse{id, velocity, center, s.World.Tick() + uint64(life) - 1})
+	life := uint64(ticks(e.file.Pulse.LifeS, s.File.TickHz))
+	e.live = append(e.live, pulse{id, velocity, center, s.World.Tick() + life - 1})
 }
 
 // at gives the place of an orbiting effect at a tick.
