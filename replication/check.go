@@ -32,15 +32,17 @@ func (v *Viewer) CheckInvariants() error {
 			n++
 		}
 	}
-	return v.hidden.each(func(slot uint32) error {
-		if r.world.HandleAt(slot) == 0 {
-			return fmt.Errorf("R2: slot %d is known and empty", slot)
+	for word, mask := range v.hidden.all() {
+		for slot := range bulk.Bits(word<<6, mask) {
+			if r.world.HandleAt(slot) == 0 {
+				return fmt.Errorf("R2: slot %d is known and empty", slot)
+			}
+			if _, shown := m.find(slot); shown {
+				return fmt.Errorf("R2: slot %d is hidden and shown", slot)
+			}
 		}
-		if _, shown := m.find(slot); shown {
-			return fmt.Errorf("R2: slot %d is hidden and shown", slot)
-		}
-		return nil
-	})
+	}
+	return v.owned.check(r.frame)
 }
 
 func (v *Viewer) checkRow(slot, place uint32, active bool) error {

@@ -34,11 +34,11 @@ func (v *Viewer) SetFilter(f Filter) {
 // owners are. An entity may have several owners. Unless h is live nothing happens:
 // a handle that was never issued may be somebody else's one day.
 func (v *Viewer) Own(h bulk.Handle) {
-	if v.replicator.world.Status(h) != bulk.Live || slices.Contains(v.owned, h) {
+	if v.replicator.world.Status(h) != bulk.Live || v.owned.has(h) {
 		return
 	}
-	mine := v.Owns(h) // it may see the world from there, and will not for ever
-	v.owned = append(v.owned, h)
+	mine := v.Owns(h) // as its focus, perhaps, which may change
+	v.owned.add(h)
 	if !mine {
 		v.reenter(h)
 	}
@@ -50,7 +50,7 @@ func (v *Viewer) Disown(h bulk.Handle) {
 		return
 	}
 	mine := v.Owns(h)
-	v.owned = slices.DeleteFunc(v.owned, func(o bulk.Handle) bool { return o == h })
+	v.owned.remove(h)
 	v.ruleChanged = true
 	if mine && !v.Owns(h) {
 		v.reenter(h)
@@ -70,7 +70,7 @@ func (v *Viewer) reenter(h bulk.Handle) {
 // Owns says whether h is what the viewer sees the world from, or was given to it
 // by Own.
 func (v *Viewer) Owns(h bulk.Handle) bool {
-	return h == v.focus || slices.Contains(v.owned, h) || fault.EverybodyOwns
+	return h == v.focus || v.owned.has(h) || fault.EverybodyOwns
 }
 
 // sift adds to what lies around the viewer what it is to see from any distance,
@@ -87,16 +87,11 @@ func (v *Viewer) sift(s *sweep) {
 	if v.ruled() {
 		s.restrict(v.allowed)
 	}
-	v.addOwn(s, v.focus)
-	v.owned = slices.DeleteFunc(v.owned, func(h bulk.Handle) bool {
-		v.addOwn(s, h)
-		return r.world.Status(h) == bulk.Stale
-	})
-}
-
-func (v *Viewer) addOwn(s *sweep, h bulk.Handle) {
-	if v.replicator.frame.tenantOf(h) != nil {
-		s.add(h.Index()>>6, 1<<(h.Index()&63))
+	if r.frame.tenantOf(v.focus) != nil {
+		s.add(v.focus.Index()>>6, 1<<(v.focus.Index()&63))
+	}
+	for word, mask := range v.owned.slots.all() {
+		s.add(word, mask)
 	}
 }
 

@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 )
@@ -95,20 +96,19 @@ func (g *generations) raise(slot, generation uint32) {
 	(*page)[slot&63] = max((*page)[slot&63], generation)
 }
 
-// each calls f for all members, in ascending order.
-func (s *slotSet) each(f func(slot uint32) error) error {
-	for i := range s.groups {
-		g := &s.groups[i]
-		at := 0
-		for rest := g.summary; rest != 0; rest &= rest - 1 {
-			base := uint32(i)<<12 | uint32(bits.TrailingZeros64(rest))<<6
-			for word := g.words[at]; word != 0; word &= word - 1 {
-				if err := f(base | uint32(bits.TrailingZeros64(word))); err != nil {
-					return err
+// all yields the words with members, in ascending order. The set must not change
+// meanwhile.
+func (s *slotSet) all() iter.Seq2[uint32, uint64] {
+	return func(yield func(word uint32, mask uint64) bool) {
+		for i := range s.groups {
+			g := &s.groups[i]
+			at := 0
+			for rest := g.summary; rest != 0; rest &= rest - 1 {
+				if !yield(uint32(i)<<6|uint32(bits.TrailingZeros64(rest)), g.words[at]) {
+					return
 				}
+				at++
 			}
-			at++
 		}
 	}
-	return nil
 }

@@ -15,7 +15,7 @@ type Viewer struct {
 	focus      bulk.Handle
 	center     world.Vec3
 
-	owned       []bulk.Handle
+	owned       ownedSet
 	filter      Filter
 	ruleChanged bool // focus, owned or filter, since the last snapshot
 	border      border
@@ -111,16 +111,18 @@ func (v *Viewer) tell(r wire.Record) int {
 	return v.structure.append(r)
 }
 
-// bury tells the client of the deaths among those that it knows and has not in
-// view (R5). Those in view are found by comparing frames.
+// bury takes in the deaths since it was last called: what is owned is forgotten, and
+// the client receives a Destroy for each handle that it knows and has not in view
+// (R5). Deaths in view are found by comparing frames.
 func (v *Viewer) bury() {
 	r := v.replicator
 	deaths := r.deaths[v.buried-r.forgotten:]
 	v.buried += uint64(len(deaths))
-	if v.hidden.size == 0 {
+	if v.hidden.size == 0 && len(v.owned.generations) == 0 {
 		return
 	}
 	for _, h := range deaths {
+		v.owned.remove(h)
 		if slot := h.Index(); v.hidden.has(slot) {
 			v.hidden.clear(slot)
 			v.tellDestroyed(h)

@@ -1,0 +1,244 @@
+package replication
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// loot is what its owner alone may know.
+type loot struct {
+	Coins int32 `net:"bits=16,owner"`
+}
+
+// hoard is a world of things in the far distance, which only their owner sees, and the
+// viewer that may own them.
+type hoard struct {
+	world  *world.World
+	rep    *Replicator
+	viewer *Viewer
+	loot   *world.Component[loot]
+	kind   world.KindID
+}
+
+func newHoard(t testing.TB, most int) *hoard {
+	w, err := world.New(world.Config{Seed: 1, Gravity: -1, MaxEntities: most})
+	require.NoError(t, err)
+	h := &hoard{world: w}
+	h.loot, err = world.Register[loot](w, "loot")
+	require.NoError(t, err)
+	h.kind, err = w.AddKind(world.Kind{Name: "chest", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
+	require.NoError(t, err)
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[loot](s, "loot"))
+	h.rep, err = New(w, s, Config{SnapshotHz: 60, EnterRadius: 10, BudgetBytesPerSecond: 100_000_000})
+	require.NoError(t, err)
+	h.viewer = h.rep.AddViewer(0)
+	return h
+}
+
+func (h *hoard) spawn(t testing.TB) bulk.Handle {
+	e, err := h.world.Spawn(h.kind, world.Vec3{X: 300}, world.Vec3{})
+	require.NoError(t, err)
+	h.loot.Set(e, loot{})
+	return e
+}
+
+// step makes a snapshot, which arrives.
+func (h *hoard) step(t testing.TB) {
+	h.world.Step()
+	h.rep.AfterStep()
+	h.rep.Capture()
+	h.viewer.Snapshot()
+	v := h.viewer
+	require.NoError(t, v.Acknowledge(wire.Ack{Seen: v.Seq() > 0, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.structure.sent}))
+}
+
+// What a viewer owns against a map, in a world whose slots change hands in every
+// tick: it owns what it was given until that dies or is taken away, and it sees what
+// it owns and nothing else, in whatever order Own, Disown, deaths and snapshots come.
+func TestOwnedModel(t *testing.T) {
+	for seed := range uint64(8) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		h := newHoard(t, 200)
+		var all []bulk.Handle // live
+		model := map[bulk.Handle]bool{}
+		pick := func() int { return random.IntN(len(all)) }
+		for range 300 {
+			for range random.IntN(40) {
+				switch what := random.IntN(5); {
+				case len(all) < 20 || what == 0 && len(all) < 190:
+					all = append(all, h.spawn(t))
+				case what == 1:
+					i := pick()
+					h.world.Destroy(all[i])
+					delete(model, all[i])
+					all = slices.Delete(all, i, i+1)
+				case what == 2:
+					e := all[pick()]
+					h.viewer.Disown(e)
+					delete(model, e)
+				default:
+					e := all[pick()]
+					h.viewer.Own(e)
+					model[e] = true
+				}
+			}
+			if random.IntN(3) == 0 {
+				continue // the viewer's turn comes later
+			}
+			h.step(t)
+			require.NoError(t, h.viewer.CheckInvariants())
+			for _, e := range all {
+				require.Equal(t, model[e], h.viewer.Owns(e), "%v", e)
+			}
+			seen := map[bulk.Handle]bool{}
+			for e := range h.viewer.InterestSet {
+				seen[e] = true
+			}
+			require.Equal(t, model, seen)
+		}
+	}
+}
+
+// A viewer that owns a thousand things whose secrets change in every tick is sent
+// them without an allocation.
+func TestOwnedAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("audits allocate")
+	}
+	h := newHoard(t, 1100)
+	all := h.give(t, 1000)
+	require.Zero(t, testing.AllocsPerRun(50, func() { h.change(all); h.step(t) }))
+}
+
+// give spawns n things that the viewer owns, and has it see them.
+func (h *hoard) give(t testing.TB, n int) []bulk.Handle {
+	var all []bulk.Handle
+	for range n {
+		e := h.spawn(t)
+		h.viewer.Own(e)
+		all = append(all, e)
+	}
+	for h.viewer.Interest() < n {
+		h.step(t)
+	}
+	for range 2 * wire.MaxStates { // until its buffers are as large as they get
+		h.change(all)
+		h.step(t)
+	}
+	return all
+}
+
+// change changes what only owners are sent, of a hundred at most.
+func (h *hoard) change(all []bulk.Handle) {
+	for _, e := range all[:min(len(all), 100)] {
+		h.loot.Mut(e).Coins++
+	}
+}
+
+// ownedList is how a viewer kept what it owns before ownedSet: as a list.
+type ownedList []bulk.Handle
+
+func (l *ownedList) sift(v *Viewer, s *sweep) {
+	r := v.replicator
+	*l = slices.DeleteFunc(*l, func(h bulk.Handle) bool {
+		if r.frame.tenantOf(h) != nil {
+			s.add(h.Index()>>6, 1<<(h.Index()&63))
+		}
+		return r.world.Status(h) == bulk.Stale
+	})
+}
+
+func (l ownedList) has(h bulk.Handle) bool { return slices.Contains(l, h) }
+
+// BenchmarkOwned is what it takes in a snapshot to ask what a viewer owns: once for
+// its interest set, and for each of up to a hundred things whose secrets changed. ns/list
+// is the same by a list, in turns with it, and ns/snapshot the whole snapshot.
+func BenchmarkOwned(b *testing.B) {
+	for _, n := range []int{1, 100, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			h := newHoard(b, n+100)
+			all := h.give(b, n)
+			list, v := ownedList(slices.Clone(all)), h.viewer
+			changed := all[len(all)-min(len(all), 100):]
+			var s sweep
+			s.reserve(len(h.rep.frame.tenants))
+			nobody := func(uint32, uint64, uint64) {}
+			found := 0
+			var bySet, byList, snapshot time.Duration
+			for b.Loop() {
+				began := time.Now()
+				for word, mask := range v.owned.slots.all() {
+					s.add(word, mask)
+				}
+				for _, e := range changed {
+					if v.owned.has(e) {
+						found++
+					}
+				}
+				bySet += time.Since(began)
+				s.take(nobody)
+				began = time.Now()
+				list.sift(v, &s)
+				for _, e := range changed {
+					if list.has(e) {
+						found++
+					}
+				}
+				byList += time.Since(began)
+				s.take(nobody)
+				h.change(all)
+				h.world.Step()
+				h.rep.AfterStep()
+				h.rep.Capture()
+				began = time.Now()
+				v.Snapshot()
+				snapshot += time.Since(began)
+				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.structure.sent}))
+			}
+			require.Equal(b, 2*b.N*len(changed), found)
+			per := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(b.N) }
+			b.ReportMetric(per(bySet), "ns/set")
+			b.ReportMetric(per(byList), "ns/list")
+			b.ReportMetric(per(snapshot), "ns/snapshot")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkOwn gives and takes away, beside the list.
+func BenchmarkOwn(b *testing.B) {
+	for _, n := range []int{1, 100, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			h := newHoard(b, n+100)
+			list := ownedList(h.give(b, n))
+			e := h.spawn(b)
+			var bySet, byList time.Duration
+			for b.Loop() {
+				began := time.Now()
+				h.viewer.Own(e)
+				h.viewer.Disown(e)
+				bySet += time.Since(began)
+				began = time.Now()
+				if !list.has(e) {
+					list = append(list, e)
+				}
+				list = slices.DeleteFunc(list, func(o bulk.Handle) bool { return o == e })
+				byList += time.Since(began)
+			}
+			b.ReportMetric(float64(bySet.Nanoseconds())/float64(b.N), "ns/set")
+			b.ReportMetric(float64(byList.Nanoseconds())/float64(b.N), "ns/list")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
