@@ -30,6 +30,7 @@ const module = "github.com/worldd/worldd"
 // library and internal/invariants. Test files are free. A package that is not
 // listed may not exist. C is cgo.
 const graph = `
+internal/address
 internal/invariants
 internal/mutate
 internal/simtest
@@ -51,11 +52,11 @@ world               bulk field internal/fault renameio xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk internal/fault world replication/wire
 server/token        paseto
-server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time
-client              bulk internal/fault replication/wire quic-go zap
+server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time internal/address
+client              bulk internal/fault replication/wire quic-go zap internal/address
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
-loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
+loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address
 cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio flock
 `
 

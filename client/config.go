@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -61,8 +62,8 @@ func (c Config) Validate() error {
 	if err := c.SessionConfig.validate(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		errs = append(errs, fmt.Errorf("client: address %q: want host:port", c.Addr))
+	if err := address.CheckDial("udp", c.Addr); err != nil {
+		errs = append(errs, fmt.Errorf("client: address %w", err))
 	}
 	if _, err := c.pinned(); err != nil {
 		errs = append(errs, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -38,14 +39,22 @@ type admin struct {
 	meters meters // as of the last answer
 }
 
-// newAdmin takes the port's address, HOST:PORT or a URL.
-func newAdmin(address string) (*admin, error) {
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
+// newAdmin makes an admin of text, which is host:port or a URL.
+func newAdmin(text string) (*admin, error) {
+	if !strings.Contains(text, "://") {
+		if err := address.CheckDial("tcp", text); err != nil {
+			return nil, fmt.Errorf("--admin %w, as the server's --admin", err)
+		}
+		text = "http://" + text
 	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("--admin %q: want HOST:PORT, as the server's --admin", address)
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" {
+		return nil, fmt.Errorf("--admin %q: want host:port, as the server's --admin, or a URL", text)
+	}
+	if port := u.Port(); port != "" {
+		if err := address.CheckDial("tcp", u.Host); err != nil {
+			return nil, fmt.Errorf("--admin %q: %w", text, err)
+		}
 	}
 	return &admin{base: u.Scheme + "://" + u.Host}, nil
 }

@@ -24,6 +24,10 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
+// nobody is an address that no resolver finds, without asking the network: a label of
+// a name is not empty.
+const nobody = "nobody..there:1"
+
 func TestUsage(t *testing.T) {
 	secret, _ := token.NewKeys()
 	key := filepath.Join(t.TempDir(), "key")
@@ -41,7 +45,10 @@ func TestUsage(t *testing.T) {
 		{"not a number", []string{"--addr=127.0.0.1:1", "--bots=many"}, exitUsage, "", "--bots"},
 		{"no time", []string{"--addr=127.0.0.1:1", "--duration=0s"}, exitUsage, "", "--duration is 0s"},
 		{"no area", []string{"--addr=127.0.0.1:1", "--area=-1"}, exitUsage, "", "--area is -1"},
-		{"no port", []string{"--addr=nowhere"}, exitUsage, "", "HOST:PORT"},
+		{"no port", []string{"--addr=nowhere"}, exitUsage, "", "want host:port"},
+		{"a port that there cannot be", []string{"--addr=127.0.0.1:99999"}, exitUsage, "", `"99999" is no udp port`},
+		{"a host that there cannot be", []string{"--addr=my server:4433"}, exitUsage, "", `"my server" is no host`},
+		{"nobody's port", []string{"--addr=127.0.0.1:0"}, exitUsage, "", "nobody is at port 0"},
 		{"no such scenario", []string{"--addr=127.0.0.1:1", "--scenario=rome"}, exitUsage, "", `did you mean "roam"?`},
 		{"more than all lost", []string{"--addr=127.0.0.1:1", "--loss=5"}, exitUsage, "", "a loss of 5"},
 		{"a ramp without end", []string{"--addr=127.0.0.1:1", "--ramp=1m"}, exitUsage, "", "a ramp of 1m0s"},
@@ -54,7 +61,10 @@ func TestUsage(t *testing.T) {
 		{"the world", []string{"--addr=127.0.0.1:1", "--admin=127.0.0.1:1", "--fail=world_awake>9"}, exitUsage, "", `"world_awake>9" cannot be measured: only worldd demo`},
 		{"no limit", []string{"--addr=127.0.0.1:1", "--fail=latency_p99_ms"}, exitUsage, "", "METRIC>NUMBER"},
 		{"profiles of nobody", []string{"--addr=127.0.0.1:1", "--profile=x"}, exitUsage, "", "--profile needs --admin"},
-		{"no operator port", []string{"--addr=127.0.0.1:1", "--admin=http://"}, exitUsage, "", "--admin"},
+		{"no operator host", []string{"--addr=127.0.0.1:1", "--admin=http://"}, exitUsage, "", "--admin"},
+		{"no operator port", []string{"--addr=127.0.0.1:1", "--admin=localhost"}, exitUsage, "", `--admin "localhost": want host:port`},
+		{"an operator port that there cannot be", []string{"--addr=127.0.0.1:1", "--admin=127.0.0.1:99999"}, exitUsage, "", `"99999" is no tcp port`},
+		{"nor in a URL", []string{"--addr=127.0.0.1:1", "--admin=http://127.0.0.1:99999"}, exitUsage, "", `"99999" is no tcp port`},
 		{"both trusts", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--fingerprint=00"}, exitUsage, "", "insecure-dev: want one of them"},
 		{"no fingerprint", []string{"--addr=127.0.0.1:1", "--fingerprint=abc"}, exitUsage, "", "want the 64 hex digits"},
 		{"tokens for nobody", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--token-key=" + key, "--audience=" + strings.Repeat("a", 200)}, exitUsage, "", "an audience of 200 bytes"},
@@ -80,7 +90,7 @@ func TestEmptyVariables(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	var out, err bytes.Buffer
-	require.Equal(t, exitError, run(t.Context(), []string{"--addr=127.0.0.1:99999", "--insecure-dev"}, &out, &err), "%s", err.String())
+	require.Equal(t, exitError, run(t.Context(), []string{"--addr=" + nobody, "--insecure-dev"}, &out, &err), "%s", err.String())
 	require.Contains(t, err.String(), "no bot can join")
 }
 
@@ -109,7 +119,7 @@ func TestNobodyThere(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
-	for _, addr := range []string{silent.LocalAddr().String(), "127.0.0.1:99999"} {
+	for _, addr := range []string{silent.LocalAddr().String(), nobody} {
 		var out, err bytes.Buffer
 		require.Equal(t, exitError, run(t.Context(), []string{"--addr=" + addr, "--insecure-dev", "--json"}, &out, &err))
 		require.Empty(t, out.String())
@@ -141,7 +151,7 @@ func TestNobodyToProfile(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(t.Context(), []string{
-			"--addr=127.0.0.1:99999", "--insecure-dev", "--bots=1", "--admin", port.URL, "--profile", filepath.Join(t.TempDir(), "profiles"),
+			"--addr=" + nobody, "--insecure-dev", "--bots=1", "--admin", port.URL, "--profile", filepath.Join(t.TempDir(), "profiles"),
 		}, &out, &live)
 	}()
 	select {

@@ -4,11 +4,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/address"
 )
 
 // Config is what a Server is made of. Zero fields take their defaults.
@@ -48,11 +49,13 @@ const defaultDrainTimeout = 3 * time.Second
 // schema together are, which Listen finds.
 func (c Config) Validate() error {
 	var errs []error
-	if !hostPort("udp", c.Listen) {
-		errs = append(errs, fmt.Errorf("server: listen address %q: want host:port", c.Listen))
+	if err := address.CheckListen("udp", c.Listen); err != nil {
+		errs = append(errs, fmt.Errorf("server: listen address %w", err))
 	}
-	if c.AdminListen != "" && !hostPort("tcp", c.AdminListen) {
-		errs = append(errs, fmt.Errorf("server: admin address %q: want host:port", c.AdminListen))
+	if c.AdminListen != "" {
+		if err := address.CheckListen("tcp", c.AdminListen); err != nil {
+			errs = append(errs, fmt.Errorf("server: admin address %w", err))
+		}
 	}
 	if c.QlogDir != "" {
 		if info, err := os.Stat(c.QlogDir); err != nil || !info.IsDir() {
@@ -72,13 +75,4 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("server: drain timeout %v: want a positive duration, or 0 for %v", c.DrainTimeout, defaultDrainTimeout))
 	}
 	return errors.Join(errs...)
-}
-
-// hostPort says whether a text is an address, as far as is known without asking anybody.
-func hostPort(network, address string) bool {
-	_, port, err := net.SplitHostPort(address)
-	if err == nil {
-		_, err = net.LookupPort(network, port)
-	}
-	return err == nil
 }

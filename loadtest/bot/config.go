@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"go.uber.org/zap"
@@ -83,9 +82,6 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
-	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
-		errs = append(errs, fmt.Errorf("bot: address %q: want HOST:PORT", c.Addr))
-	}
 	if c.Bots < 1 {
 		errs = append(errs, fmt.Errorf("bot: %d bots: want at least 1", c.Bots))
 	}
@@ -102,21 +98,16 @@ func (c Config) Validate() error {
 	if c.AreaMetres < 0 {
 		errs = append(errs, fmt.Errorf("bot: area of %v m: want more than 0", c.AreaMetres))
 	}
-	switch {
-	case c.Fingerprint != "" && c.InsecureDev:
+	if c.Fingerprint != "" && c.InsecureDev {
 		errs = append(errs, errors.New("bot: a fingerprint and insecure-dev: want one of them"))
-	case c.Fingerprint != "":
-		errs = append(errs, c.pinned())
 	}
+	errs = append(errs, client.Config{
+		Addr: c.Addr, Fingerprint: c.Fingerprint, SessionConfig: client.SessionConfig{Schema: wire.NewSchema()},
+	}.Validate())
 	if _, err := c.ticket(nameOf(0)); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// pinned says what the client will say of the fingerprint.
-func (c Config) pinned() error {
-	return client.Config{Addr: "localhost:0", Fingerprint: c.Fingerprint, SessionConfig: client.SessionConfig{Schema: wire.NewSchema()}}.Validate()
 }
 
 // freshToken is where a bot takes further tokens from, if it needs any.

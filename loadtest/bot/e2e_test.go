@@ -124,7 +124,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"unverified", bot.Config{Addr: h.addr}, "certificate"},
 		{"another fingerprint", bot.Config{Addr: h.addr, Fingerprint: "00" + h.fingerprint[2:]}, "fingerprint"},
-		{"no address", bot.Config{Addr: "here"}, "HOST:PORT"},
+		{"no address", bot.Config{Addr: "here"}, "want host:port"},
 		{"everything", bot.Config{Addr: h.addr, Bots: -1, Duration: -1, AreaMetres: -1}, "area"},
 		{"both", bot.Config{Addr: h.addr, Fingerprint: h.fingerprint, InsecureDev: true}, "one of them"},
 	} {
