@@ -18,8 +18,10 @@ type Game struct {
 	// Join admits a session and returns the entity that it controls and sees
 	// the world from, until Session.Control says another; who controls nothing, or what
 	// has no body, sees from the origin, or from where he was. An error refuses the
-	// session, and the client is told: a *wire.Error with its own code and detail,
-	// Unauthorized for instance, any other as ServerFull with its text.
+	// session, and the client receives its text. Its code says whether the client
+	// tries again by itself: that of a *wire.Error, ServerFull for world.ErrFull, as
+	// World.Spawn returns it, which is tried again, and JoinRefused for any other
+	// error, which is not.
 	Join func(s *Session) (world.Entity, error)
 	// Leave ends a session that Join admitted.
 	Leave func(s *Session)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // greet answers a Hello: Welcome, to a session of before or to a new one, or
@@ -42,7 +43,7 @@ func (p *Peer) greet(h wire.Hello) {
 		if err != nil {
 			c.replicator.RemoveViewer(s.viewer)
 			s.viewer = nil
-			p.refuse(refusalOf(err, wire.ServerFull), "")
+			p.refuse(joinRefusal(err), "")
 			return
 		}
 		s.entity = c.issued(entity)
@@ -100,6 +101,15 @@ func (p *Peer) identify() (user string, refusal *wire.Error) {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
 	return p.inbox.user, p.inbox.refusal
+}
+
+// joinRefusal is what a client receives for an error of Game.Join. A world that is full
+// has room later; any other error without a code would be the same at the next attempt.
+func joinRefusal(err error) *wire.Error {
+	if errors.Is(err, world.ErrFull) {
+		return refusalOf(err, wire.ServerFull)
+	}
+	return refusalOf(err, wire.JoinRefused)
 }
 
 // refusalOf is what a client is told of a game's error: its own code, or else

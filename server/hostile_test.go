@@ -146,7 +146,7 @@ func TestLongReason(t *testing.T) {
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
 	require.NoError(t, err)
-	h.wantClosed(conn, wire.ServerFull)
+	h.wantClosed(conn, wire.JoinRefused)
 }
 
 // Wait does not block on a connection that has ended.

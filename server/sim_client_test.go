@@ -188,7 +188,7 @@ func (c *simClient) ended(err error) {
 	case code == wire.Kicked && c.line.closed == code:
 		s.tally.kicks++
 		c.comeAgain()
-	case code == wire.ServerFull && c.line.closed == code:
+	case (code == wire.ServerFull || code == wire.JoinRefused) && c.line.closed == code:
 		s.tally.turnedAway++
 		c.comeAgain()
 	case code == wire.Draining && c.line.closed == code && s.restartAt != 0:

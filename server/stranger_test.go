@@ -46,16 +46,18 @@ func TestGenerationFloor(t *testing.T) {
 	}
 }
 
-// TestJoinSaysWhy: a game's refusal keeps its code, if it has one.
+// TestJoinSaysWhy: a game's refusal keeps its code. An error without one is not worth
+// another try, unless the world is full.
 func TestJoinSaysWhy(t *testing.T) {
 	for _, c := range []struct {
 		why    error
 		code   wire.Code
 		detail string
 	}{
-		{errors.New("no bed free"), wire.ServerFull, "no bed free"},
+		{errors.New("closed for a wedding"), wire.JoinRefused, "closed for a wedding"},
+		{fmt.Errorf("inn: %w", world.ErrFull), wire.ServerFull, "inn"},
 		{fmt.Errorf("inn: %w", &wire.Error{Code: wire.Unauthorized, Detail: "no ring"}), wire.Unauthorized, "no ring"},
-		{&wire.Error{Detail: "ok is no refusal"}, wire.ServerFull, "ok is no refusal"},
+		{&wire.Error{Detail: "ok is no refusal"}, wire.JoinRefused, "ok is no refusal"},
 	} {
 		h := openHouseWith(t, func(s *server.Config) {
 			s.Game.Join = func(*server.Session) (world.Entity, error) { return 0, c.why }

@@ -24,7 +24,7 @@ type Scene struct {
 
 // ErrPlayers: limits.max_players avatars are in the world. The fault is
 // nobody's; the client may try again later.
-var ErrPlayers = errors.New("scenes: the world has as many players as its file allows")
+var ErrPlayers = fmt.Errorf("%w: as many players as the world file allows", world.ErrFull)
 
 // Identities gives the component that every entity carries.
 func (s *Scene) Identities() *world.Component[Identity] { return s.identity }

@@ -31,6 +31,7 @@ const (
 	TablesMismatch  Code = 15
 	Replaced        Code = 16
 	Spent           Code = 17
+	JoinRefused     Code = 18
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -93,6 +94,7 @@ var codes = [...]CodeInfo{
 	{TablesMismatch, "tables-mismatch", Client, false, "the two sides code rows by different tables: give both the same file"},
 	{Replaced, "replaced", Nobody, false, "the session goes on over another connection"},
 	{Spent, "spent", Nobody, true, "the session has lasted until its numbers were used up: connect again"},
+	{JoinRefused, "join-refused", Nobody, false, "the game does not let this client in"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: forget the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was never shown to this client"},
