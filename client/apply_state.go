@@ -88,6 +88,9 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 	if err := r.decode(); err != nil {
 		return Unreadable, err
 	}
+	if err := r.checkGrowth(); err != nil {
+		return Unreadable, err
+	}
 	r.publish(h)
 	return Applied, nil
 }
@@ -298,7 +301,9 @@ func (r *Replica) publish(h wire.StateHeader) {
 		if b := d.baseline; b.Gap != 0 {
 			e.states.name(h.Tick - b.Age - b.Gap)
 		}
+		before := e.states.bytes()
 		place := e.states.keep(h.Tick, r.since(h.Tick, e), r.words(i), r.span)
+		r.entityBytes += e.states.bytes() - before
 		if place < 0 || h.Tick <= e.states.tick && !fault.LateRowWins {
 			r.stats.RowsLate++
 			continue

@@ -106,7 +106,9 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 		r.replace(c, h)
 		e = &Entity{place: uint32(len(r.entities))}
 		r.entities = append(r.entities, e)
+		r.entityBytes += bytesOfEntity
 	}
+	r.entityBytes += 4*len(entering.list) - e.states.bytes()
 	entering.list[0] = tick
 	*e = Entity{ // who enters anew stays where it is: the game may have kept it
 		handle: h, kind: uint16(record.Kind), entered: r.applied, mask: entering.mask,
@@ -122,6 +124,7 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 
 // drop takes the live entity out of the replica.
 func (r *Replica) drop(c *cell) {
+	r.entityBytes -= bytesOfEntity + c.entity.states.bytes()
 	last := len(r.entities) - 1
 	moved := r.entities[last]
 	r.entities[c.entity.place] = moved

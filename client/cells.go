@@ -2,6 +2,7 @@ package client
 
 import (
 	"iter"
+	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/fault"
@@ -27,18 +28,43 @@ const cellPage = 32
 // to it, 4 MiB at most, and how many slots it says there are costs nothing.
 type cells struct {
 	pages []*[cellPage]cell
+	made  int // pages that are there
 }
+
+const (
+	bytesOfPage    = int(unsafe.Sizeof([cellPage]cell{}))
+	bytesOfPointer = int(unsafe.Sizeof((*[cellPage]cell)(nil)))
+)
+
+// bytes is the memory of the table.
+func (c *cells) bytes() int { return len(c.pages)*bytesOfPointer + c.made*bytesOfPage }
+
+// growth is how many bytes more the table takes after at(slot).
+func (c *cells) growth(slot uint32) (bytes int) {
+	page := int(slot / cellPage)
+	if page >= len(c.pages) {
+		return (c.longer(page)-len(c.pages))*bytesOfPointer + bytesOfPage
+	}
+	if c.pages[page] == nil {
+		return bytesOfPage
+	}
+	return 0
+}
+
+// longer is how many pages there is room for after the table has grown to hold one.
+func (c *cells) longer(page int) int { return max(page+1, min(2*len(c.pages), wire.MaxSlots/cellPage)) }
 
 // at returns the cell of slot for writing.
 func (c *cells) at(slot uint32) *cell {
 	page := int(slot / cellPage)
 	if page >= len(c.pages) {
-		more := make([]*[cellPage]cell, max(page+1, min(2*len(c.pages), wire.MaxSlots/cellPage)))
+		more := make([]*[cellPage]cell, c.longer(page))
 		copy(more, c.pages)
 		c.pages = more
 	}
 	if c.pages[page] == nil {
 		c.pages[page] = new([cellPage]cell)
+		c.made++
 	}
 	return &c.pages[page][slot%cellPage]
 }

@@ -13,6 +13,7 @@ type foreseen struct {
 	slot       uint32
 	generation uint32
 	stale      bool
+	live       bool
 }
 
 // maxForeseen is how many cells may be foreseen, which is more than the records of the
@@ -35,6 +36,7 @@ func (r *Replica) checkRecords(message wire.Structure) error {
 		return protocolError("%d records in one message", message.Count)
 	}
 	r.entering, r.entered, r.foreseen = r.entering[:0], 0, r.foreseen[:0]
+	r.room, r.living = r.limits.bytes-r.Bytes(), len(r.entities)
 	for record, err := range message.Records() {
 		if err != nil {
 			return err
@@ -51,8 +53,17 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	if !h.Valid() || h.Index() >= r.maxSlots || h.Generation() < r.floor {
 		return protocolError("%v of impossible handle %v", record.Op, h)
 	}
+	if err := r.charge(r.cells.growth(h.Index())); err != nil {
+		return err
+	}
 	c := r.foresee(h.Index())
-	if h.Generation() < c.generation && !fault.AcceptOldEnter || record.Op == wire.OpLeave {
+	if h.Generation() < c.generation && !fault.AcceptOldEnter {
+		return nil
+	}
+	if record.Op == wire.OpLeave {
+		if h.Generation() == c.generation {
+			r.foreseeLive(c, false)
+		}
 		return nil
 	}
 	if record.Op == wire.OpEnter {
@@ -64,7 +75,22 @@ func (r *Replica) checkRecord(record wire.Record) error {
 		}
 	}
 	c.generation, c.stale = h.Generation(), record.Op == wire.OpDestroy
+	r.foreseeLive(c, record.Op == wire.OpEnter)
+	if r.living > r.limits.entities {
+		return &LimitError{"MaxEntities", r.limits.entities}
+	}
 	return nil
+}
+
+// foreseeLive notes whether the tenant of a slot will be live.
+func (r *Replica) foreseeLive(c *foreseen, live bool) {
+	if c.live != live {
+		if c.live = live; live {
+			r.living++
+		} else {
+			r.living--
+		}
+	}
 }
 
 // foresee is what a slot's cell will be when the records that were checked have been
@@ -76,7 +102,7 @@ func (r *Replica) foresee(slot uint32) *foreseen {
 	if at >= len(r.foreseen) || r.foreseen[at].slot != slot {
 		at = len(r.foreseen)
 		c.foreseen = uint16(at)
-		r.foreseen = append(r.foreseen, foreseen{slot, c.generation, c.state == wire.Stale})
+		r.foreseen = append(r.foreseen, foreseen{slot, c.generation, c.state == wire.Stale, c.state == wire.Live})
 	}
 	return &r.foreseen[at]
 }
@@ -85,7 +111,11 @@ func (r *Replica) foresee(slot uint32) *foreseen {
 func (r *Replica) readEntering(record wire.Record) error {
 	e := entering{owned: record.Reason == wire.ReasonOwned && !fault.OwnNothing}
 	row := wire.Row{Owned: e.owned}
-	e.list, row.Words = listOf(r.codec.Schema().Words())
+	words := r.codec.Schema().Words()
+	if err := r.charge(bytesOfEntity + stateBytes(words)); err != nil {
+		return err
+	}
+	e.list, row.Words = listOf(words)
 	r.reader.Reset(record.Row)
 	if err := r.codec.Schema().ReadFull(&r.reader, &row); err != nil {
 		return err

@@ -113,7 +113,9 @@
 // # What it costs
 //
 // Memory is one cell of 16 bytes for each slot of the server's that was ever
-// heard of, up to 32 states of each entity in view, and up to 1.3 MiB that wait
+// heard of, and up to 32 states of each entity in view: [Replica.Bytes]. A hostile
+// server reaches SessionConfig.MaxBytes with it, and what the allocator adds to it, a
+// fifth at most; then the session ends with a *[LimitError]. Up to 1.3 MiB more wait
 // for Update. Showing an entity costs some 250 ns and allocates nothing, as do
 // inputs. [Client.Stats] tells what the link is like and what became of
 // snapshots, inputs and commands.

@@ -49,6 +49,23 @@ func (r *Replica) TenantOf(slot uint32) bulk.Handle {
 	return 0
 }
 
+// CountedBytes is what Bytes should say of cells and entities, counted by visiting them.
+func (r *Replica) CountedBytes() (n int) {
+	n = 8 * len(r.cells.pages)
+	for _, page := range r.cells.pages {
+		if page != nil {
+			n += int(unsafe.Sizeof(*page))
+		}
+	}
+	for _, e := range r.entities {
+		n += int(unsafe.Sizeof(*e)) + 4*len(e.states.list)
+	}
+	return n
+}
+
+// KeptBytes is what Bytes says of cells and entities.
+func (r *Replica) KeptBytes() int { return r.cells.bytes() + r.entityBytes }
+
 // Digest is a sum over all that was published and all that later rows may stand on:
 // cells, entities, their states, and what is acknowledged.
 func (r *Replica) Digest() uint64 {

@@ -90,9 +90,28 @@ func (s *history) keep(tick, since uint32, words []uint32, span uint32) int {
 	return place
 }
 
+// larger is for how many states there is room after grow.
+func (s *history) larger() int { return min(max(2*int(s.room), roomToMove), wire.MaxStates) }
+
+// growth is how many bytes more keep may take, for states of so many words.
+func (s *history) growth(words int) int {
+	if s.count < s.room {
+		return 0
+	}
+	return (s.larger() - int(s.room)) * stateBytes(words)
+}
+
+// stateBytes is the memory of a state of so many words, and mostGrowth the most that
+// keep may take.
+func stateBytes(words int) int { return 4 * (2 + words) }
+func mostGrowth(words int) int { return wire.MaxStates / 2 * stateBytes(words) }
+
+// bytes is the memory of the states.
+func (s *history) bytes() int { return 4 * len(s.list) }
+
 // grow makes room for more states of so many words.
 func (s *history) grow(words int) {
-	from, to := int(s.room), min(max(2*int(s.room), roomToMove), wire.MaxStates)
+	from, to := int(s.room), s.larger()
 	list := make([]uint32, to*(2+words))
 	copy(list, s.list[:from])
 	copy(list[to:], s.list[from:2*from])

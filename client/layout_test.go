@@ -86,6 +86,7 @@ func TestRecordsAreForeseen(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
+		require.Equal(t, p.replica.CountedBytes(), p.replica.KeptBytes())
 		model = next
 	}
 	require.Greater(t, refused, 100)

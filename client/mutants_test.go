@@ -248,6 +248,7 @@ func TestMutantStates(t *testing.T) {
 				require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "batch %d, mutant %d: %x", batch, i, d)
 			case outcome == client.Applied:
 				outcomes[outcome]++
+				require.Equal(t, r.CountedBytes(), r.KeptBytes())
 				digest = now
 				continue
 			default:
@@ -322,6 +323,7 @@ func TestMutantStructure(t *testing.T) {
 			now := r.Digest()
 			if err == nil {
 				taken++
+				require.Equal(t, r.CountedBytes(), r.KeptBytes())
 				digest = now
 				continue
 			}

@@ -30,29 +30,33 @@ type Replica struct {
 	codec    *wire.Codec
 	floor    uint32 // generations below it are of an earlier run (H5)
 	maxSlots uint32
+	limits   limits
 	observer Observer
 
-	cells      cells
-	entities   []*Entity // the live ones, in no order
-	applied    uint32    // structure records applied
-	acks       ackWindow
-	tick       uint32 // of the newest snapshot, and
-	before     uint32 // of the newest of an earlier tick
-	span       uint32 // how many ticks of states are kept for Component.At
-	shown      uint32 // the moment of the newest frame
-	held       []heldDatagram
-	rows       []decodedRow // of the datagram being read
-	arena      []uint32     // their words
-	coded      wire.Past    // what a row is coded from
-	anchor     wire.Anchor  // of
-	anchored   int          // the row at this place, in
-	anchorPart int          // this component
-	reader     wire.BitReader
-	warmed     uint32     // a sum of words, so that they are read
-	entering   []entering // of the Structure message that is applied, of which
-	entered    int        // so many have been, and
-	foreseen   []foreseen // what it makes of the cells
-	stats      ReplicaStats
+	cells       cells
+	entities    []*Entity // the live ones, in no order
+	entityBytes int       // theirs, with their states
+	room        int       // bytes that the message being checked may still take
+	living      int       // entities after the records of it that were checked
+	applied     uint32    // structure records applied
+	acks        ackWindow
+	tick        uint32 // of the newest snapshot, and
+	before      uint32 // of the newest of an earlier tick
+	span        uint32 // how many ticks of states are kept for Component.At
+	shown       uint32 // the moment of the newest frame
+	held        []heldDatagram
+	rows        []decodedRow // of the datagram being read
+	arena       []uint32     // their words
+	coded       wire.Past    // what a row is coded from
+	anchor      wire.Anchor  // of
+	anchored    int          // the row at this place, in
+	anchorPart  int          // this component
+	reader      wire.BitReader
+	warmed      uint32     // a sum of words, so that they are read
+	entering    []entering // of the Structure message that is applied, of which
+	entered     int        // so many have been, and
+	foreseen    []foreseen // what it makes of the cells
+	stats       ReplicaStats
 }
 
 // ReplicaStats counts what the replica saw.
@@ -75,9 +79,10 @@ type ReplicaStats struct {
 // NewReplica makes an empty replica. floor and maxSlots are the Welcome's:
 // every handle below generation floor is of an earlier run of the server and
 // is Stale (H5), and no slot is at or above maxSlots. Schema
-// and tables of the codec are the server's.
+// and tables of the codec are the server's. The limits are the defaults of
+// SessionConfig.
 func NewReplica(c *wire.Codec, floor, maxSlots uint32, o Observer) *Replica {
-	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, observer: o}
+	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, limits: SessionConfig{}.limits(), observer: o}
 }
 
 // Resolve says what became of h:

@@ -94,6 +94,7 @@ func (s *Session) forget() {
 // nothing yet of the server's time.
 func (s *Session) renew(floor, maxSlots uint32, tickHz int) {
 	next := NewReplica(s.codec, floor, maxSlots, s.config.Observer)
+	next.limits = s.config.limits()
 	if s.replica != nil {
 		next.stats = s.replica.stats
 	}

@@ -34,6 +34,11 @@ type SessionConfig struct {
 	// Name shows up in the server's logs: UTF-8, of at most wire.MaxName bytes, which
 	// a name that a player has typed may exceed.
 	Name string
+	// MaxEntities bounds the entities in view at any one time, and MaxBytes the
+	// memory of the replica (Replica.Bytes): a server that shows more ends the session
+	// with a *LimitError. 0 is 65,536 and 256 MiB; MaxBytes is at least 1 MiB.
+	MaxEntities int
+	MaxBytes    int
 	// Observer is told what happens to the replica.
 	Observer Observer
 	// Result is told the answer to each command, in the order of the commands. It
@@ -45,6 +50,7 @@ type SessionConfig struct {
 // of the protocol.
 func (c SessionConfig) validate() error {
 	var errs []error
+	errs = append(errs, c.checkLimits()...)
 	if c.Schema == nil {
 		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
 	}

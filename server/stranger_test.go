@@ -68,6 +68,30 @@ func TestJoinSaysWhy(t *testing.T) {
 	}
 }
 
+// TestClientKeepsNoMore: a client that is shown more than it may keep ends, for good, and
+// the log accuses the server.
+func TestClientKeepsNoMore(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	config := h.config()
+	config.GiveUp, config.MaxEntities = 0, 5 // there are five crates, and the client's own entity
+	c, err := client.Dial(h.ctx, config)
+	if err == nil {
+		err = h.ends(c)
+		require.Equal(t, client.Ended, c.State(), "and not reconnecting")
+		require.NoError(t, c.Close())
+	}
+	var limit *client.LimitError
+	require.ErrorAs(t, err, &limit)
+	require.Equal(t, "MaxEntities", limit.Limit)
+	h.stop()
+	h.ended <- <-h.ended // the log is complete
+	ended := logs.FilterMessage("ended").FilterField(zap.Stringer("code", wire.TooMuch)).All()
+	require.Len(t, ended, 1)
+	require.Equal(t, "client", ended[0].ContextMap()["by"])
+	require.Equal(t, "server", ended[0].ContextMap()["fault"])
+}
+
 // TestLogSaysWhoEnded: a client that said goodbye was not sent away.
 func TestLogSaysWhoEnded(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)

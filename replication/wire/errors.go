@@ -32,6 +32,7 @@ const (
 	Replaced        Code = 16
 	Spent           Code = 17
 	JoinRefused     Code = 18
+	TooMuch         Code = 19
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -95,6 +96,7 @@ var codes = [...]CodeInfo{
 	{Replaced, "replaced", Nobody, false, "the session goes on over another connection"},
 	{Spent, "spent", Nobody, true, "the session has lasted until its numbers were used up: connect again"},
 	{JoinRefused, "join-refused", Nobody, false, "the game does not let this client in"},
+	{TooMuch, "too-much", Client, false, "more than the receiver may keep: show less, or raise its limits"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: forget the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was never shown to this client"},

@@ -1,0 +1,219 @@
+package client_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// flood is a server that makes a client keep as much as it can for each byte: handles,
+// entities without a component, and states of them by rows of a few bits.
+type flood struct {
+	session *client.Session
+	codec   *wire.Codec
+	number  uint32 // structure records sent
+	seq     uint32
+	sent    int // bytes
+}
+
+const floodTick = 1000
+
+func newFlood(t testing.TB, limits client.SessionConfig) *flood {
+	limits.Schema = wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](limits.Schema, "body"))
+	require.NoError(t, wire.AddComponent[rider](limits.Schema, "rider"))
+	f := &flood{codec: wire.NewCodec(limits.Schema, wire.DefaultTables())}
+	var err error
+	f.session, err = client.NewSession(limits)
+	require.NoError(t, err)
+	require.NoError(t, f.stream(wire.AppendMessage(nil, wire.Welcome{
+		Protocol: wire.Version, Schema: limits.Schema.Hash(), Tables: wire.DefaultTables().Version(), GenerationFloor: 1,
+		TickHz: 60, SnapshotHz: 60, MaxSlots: wire.MaxSlots, Tick: 1,
+	})))
+	return f
+}
+
+// stream sends bytes of the stream.
+func (f *flood) stream(b []byte) error {
+	f.sent += len(b)
+	return f.session.ReceiveStream(b)
+}
+
+// enterEmpty enters an entity without a component.
+func enterEmpty(h bulk.Handle) wire.Record {
+	return wire.Record{Op: wire.OpEnter, Handle: h, Row: []byte{0}}
+}
+
+// records sends n records, about slots from first on that are so far
+// apart, in one message.
+func (f *flood) records(of func(bulk.Handle) wire.Record, first, apart, n uint32) error {
+	var records []wire.Record
+	for i := range n {
+		records = append(records, of(h(first+i*apart, 1)))
+	}
+	return f.structure(records...)
+}
+
+func (f *flood) structure(records ...wire.Record) error {
+	body := wire.AppendStructureHeader(nil, f.number+1, floodTick)
+	for _, r := range records {
+		body = wire.AppendRecord(body, r)
+	}
+	f.number += uint32(len(records))
+	return f.stream(wire.AppendFrame(nil, wire.TypeStructure, body))
+}
+
+// state sends a state of n entities from slot first on, of a tick.
+func (f *flood) state(tick, first, n uint32) error {
+	f.seq++
+	var fold uint64
+	for i := range n {
+		fold = wire.Fold(fold, h(first+i, 1))
+	}
+	var w wire.BitWriter
+	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{Seq: f.seq, Tick: tick, Structure: f.number, Fold: wire.Fold16(fold), Rows: int(n)}))
+	wire.AppendRowCoding(&w, wire.RowCoding{})
+	for i := range n {
+		skip := uint32(0)
+		if i == 0 {
+			skip = first
+		}
+		wire.AppendRowHeader(&w, wire.RowCoding{}, skip, wire.Baseline{})
+	}
+	row := wire.Row{Words: make([]uint32, f.codec.Schema().Words())}
+	for range n {
+		f.codec.Append(&w, row, nil)
+	}
+	f.sent += len(w.Bytes())
+	outcome, err := f.session.ReceiveDatagram(w.Bytes(), 0)
+	if err == nil && outcome != client.Applied {
+		panic(outcome)
+	}
+	return err
+}
+
+// liveBytes is what do leaves in memory.
+func liveBytes(do func()) int64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
+}
+
+// A hostile server makes a client keep MaxBytes, in whatever way, and no more: the
+// message that goes beyond ends the session, and changes nothing of the replica.
+func TestMemoryIsBounded(t *testing.T) {
+	const (
+		perMessage = 4096
+		most       = 4 << 20 // of MaxBytes
+		// Size classes of the allocator round up by a fifth at most for these sizes;
+		// the session has buffers for two messages.
+		allowed = most*6/5 + 4*wire.MaxStreamMessage
+	)
+	for _, c := range []struct {
+		name string
+		next func(f *flood, i uint32) error
+	}{
+		{"entities", func(f *flood, i uint32) error { return f.records(enterEmpty, i*perMessage, 1, perMessage) }},
+		{"dead", func(f *flood, i uint32) error { return f.records(destroy, i*perMessage, 1, perMessage) }},
+		{"hidden, far apart", func(f *flood, i uint32) error { return f.records(leave, i*512, 4096, 512) }},
+		{"the last slot", func(f *flood, i uint32) error { return f.records(leave, wire.MaxSlots-1-i*1024, 1, 1) }},
+		{"states", func(f *flood, i uint32) error {
+			if i == 0 {
+				return f.records(enterEmpty, 0, 1, perMessage)
+			}
+			const datagrams = perMessage / wire.MaxRows
+			return f.state(floodTick+1+i/datagrams, i%datagrams*wire.MaxRows, wire.MaxRows)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFlood(t, client.SessionConfig{MaxEntities: 1 << 24, MaxBytes: most})
+			var err error
+			var before uint64
+			began := allocated()
+			live := liveBytes(func() {
+				for i := uint32(0); err == nil && f.sent < 10_500_000; i++ {
+					before = f.session.Replica().Digest()
+					err = c.next(f, i)
+				}
+			})
+			var limit *client.LimitError
+			require.ErrorAs(t, err, &limit)
+			require.Equal(t, client.LimitError{Limit: "MaxBytes", Max: most}, *limit)
+			require.ErrorIs(t, err, &wire.Error{Code: wire.TooMuch})
+			r := f.session.Replica()
+			require.Equal(t, before, r.Digest(), "a message that is refused changes nothing")
+			require.Equal(t, r.CountedBytes(), r.KeptBytes())
+			t.Logf("%d bytes sent, %d counted, %d live, %d allocated", f.sent, r.Bytes(), live, allocated()-began)
+			require.LessOrEqual(t, r.Bytes(), most+wire.MaxStreamMessage*8, "scratch of the message that was refused")
+			require.LessOrEqual(t, live, int64(allowed))
+			runtime.KeepAlive(f)
+		})
+	}
+}
+
+// MaxEntities is of those that are in view at any one time, in the order in which a
+// message says so.
+func TestEntitiesAreBounded(t *testing.T) {
+	enter := func(slot, generation uint32) wire.Record { return enterEmpty(h(slot, generation)) }
+	for _, c := range []struct {
+		name    string
+		records []wire.Record
+		breach  bool
+	}{
+		{"one more", []wire.Record{enter(4, 1)}, true},
+		{"one more, and one leaves", []wire.Record{enter(4, 1), leave(h(1, 1))}, true},
+		{"one leaves, and one more", []wire.Record{leave(h(1, 1)), enter(4, 1)}, false},
+		{"one dies, and one more", []wire.Record{destroy(h(1, 1)), enter(4, 1)}, false},
+		{"one dies twice, and two more", []wire.Record{destroy(h(1, 1)), destroy(h(1, 1)), enter(4, 1), enter(5, 1)}, true},
+		{"a stranger leaves, and one more", []wire.Record{leave(h(1, 3)), enter(4, 1)}, true},
+		{"the dead leaves, and one more", []wire.Record{destroy(h(1, 1)), leave(h(1, 1)), enter(4, 1), enter(5, 1)}, true},
+		{"one that is there", []wire.Record{enter(1, 1), enter(1, 1)}, false},
+		{"in the place of another", []wire.Record{enter(1, 3), enter(2, 3)}, false},
+		{"a later tenant dies, and one more", []wire.Record{destroy(h(1, 5)), enter(4, 1)}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFlood(t, client.SessionConfig{MaxEntities: 3})
+			require.NoError(t, f.records(enterEmpty, 1, 1, 3))
+			before := f.session.Replica().Digest()
+			err := f.structure(c.records...)
+			if !c.breach {
+				require.NoError(t, err)
+				require.LessOrEqual(t, f.session.Replica().Len(), 3)
+				return
+			}
+			var limit *client.LimitError
+			require.ErrorAs(t, err, &limit)
+			require.Equal(t, client.LimitError{Limit: "MaxEntities", Max: 3}, *limit)
+			require.Equal(t, before, f.session.Replica().Digest(), "a message that is refused changes nothing")
+		})
+	}
+}
+
+func TestLimitsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		entities, bytes int
+		want            string
+	}{
+		{0, 0, ""},
+		{1, 1 << 20, ""},
+		{-1, 0, "MaxEntities is -1"},
+		{0, -1, "MaxBytes is -1"},
+		{0, 1<<20 - 1, "MaxBytes is 1048575, want at least 1048576"},
+	} {
+		_, err := client.NewSession(client.SessionConfig{Schema: wire.NewSchema(), MaxEntities: c.entities, MaxBytes: c.bytes})
+		if c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, c.want)
+		}
+	}
+}
