@@ -17,7 +17,8 @@ type SessionConfig struct {
 	// Schema must be the server's: same components, types and tags, in the
 	// same order. Required. Where a server refuses with wire.SchemaMismatch, its
 	// error has Schema.Outline of both sides, in which the components that differ
-	// have other digits; Schema.Text says which field it is.
+	// have other digits, in their order (the server's without names if they are long);
+	// Schema.Text says which field it is.
 	Schema *wire.Schema
 	// Tables are those that rows are coded by, and must be the server's. nil
 	// takes wire.DefaultTables.

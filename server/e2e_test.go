@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +207,28 @@ func TestRefusalsAreTyped(t *testing.T) {
 	theirs := h.config().Schema.Outline()
 	require.Equal(t, "server has components "+theirs+"; client has "+config.Schema.Outline(), e.Detail)
 	require.Regexp(t, `^`+theirs+`, link [0-9a-f]{4}$`, config.Schema.Outline())
+}
+
+// A refusal has room for the digits of all components, if not for their names.
+func TestRefusalOutlinesAllComponents(t *testing.T) {
+	var schema *wire.Schema
+	h := openHouseWith(t, func(c *server.Config) {
+		schema = c.Schema
+		for schema.Components() < wire.MaxComponents {
+			name := fmt.Sprintf("a_component_with_a_longer_name_%d", schema.Components())
+			_, err := world.Register[link](c.World, name)
+			require.NoError(t, err)
+			require.NoError(t, wire.AddComponent[link](schema, name))
+		}
+	})
+	config := h.config()
+	_, err := client.Dial(h.ctx, config)
+	var e *wire.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, wire.SchemaMismatch, e.Code)
+	digits := regexp.MustCompile(` [0-9a-f]{4}\b`).FindAllString(schema.Outline(), -1)
+	require.Len(t, digits, wire.MaxComponents)
+	require.Equal(t, "server has components"+strings.Join(digits, "")+"; client has "+config.Schema.Outline(), e.Detail)
 }
 
 type link struct {

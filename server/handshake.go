@@ -87,7 +87,8 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	case h.Protocol != wire.Version:
 		return differ(wire.ProtocolVersion, "version", 1, uint64(h.Protocol), wire.Version)
 	case h.Schema != own: // an author can compare outlines, and no hashes
-		return &wire.Error{Code: wire.SchemaMismatch, Detail: "server has components " + c.config.Schema.Outline()}, fmt.Sprintf("%016x", own)
+		const text = "server has components "
+		return &wire.Error{Code: wire.SchemaMismatch, Detail: text + c.config.Schema.OutlineWithin(wire.MaxText-len(text))}, fmt.Sprintf("%016x", own)
 	case uint64(h.Tables) != tables:
 		return differ(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch && !fault.AnyEpoch:

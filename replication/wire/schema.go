@@ -254,14 +254,29 @@ func (s *Schema) Text() string {
 // that Text says of it: "body 36c2, health 9e01". When two hashes differ and only one
 // text is at hand, it says which component to look at.
 func (s *Schema) Outline() string {
-	var b strings.Builder
+	var parts []string
 	for i := range s.components {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s %04x", s.components[i].Name, uint16(fnv(string(s.appendText(nil, i)))))
+		parts = append(parts, s.components[i].Name+" "+s.digits(i))
 	}
-	return b.String()
+	return strings.Join(parts, ", ")
+}
+
+// OutlineWithin is Outline, or if that is longer than so many bytes, the digits alone:
+// those of all components that there may be take 159.
+func (s *Schema) OutlineWithin(bytes int) string {
+	if text := s.Outline(); len(text) <= bytes {
+		return text
+	}
+	var parts []string
+	for i := range s.components {
+		parts = append(parts, s.digits(i))
+	}
+	return strings.Join(parts, " ")
+}
+
+// digits are four that go by all that Text says of component i.
+func (s *Schema) digits(i int) string {
+	return fmt.Sprintf("%04x", uint16(fnv(string(s.appendText(nil, i)))))
 }
 
 // appendText appends the lines of component i.
