@@ -247,7 +247,8 @@ func (c *Core) send(all bool, enough func() bool) {
 		if s.entity != s.told {
 			s.tellControl()
 		}
-		if !s.over && s.peer != nil && (all || c.replicator.Due(s.id)) {
+		// A session that waits is served in a last tick, without another turn.
+		if !s.over && s.peer != nil && (all && !s.waits || c.replicator.Due(s.id)) {
 			c.turns.call(s, &c.stats)
 		}
 	}

@@ -115,6 +115,24 @@ func TestOverdueAreSpread(t *testing.T) {
 	require.Equal(t, 8, slices.Max(served))
 }
 
+// In the last tick everybody is sent a snapshot, so that a session which still waited
+// for one has missed nothing.
+func TestLastTickMissesNothing(t *testing.T) {
+	d, seats := fullDesk(t, 1)
+	turns := d.core.Stats().Turns
+	for d.core.Stats().Turns == turns {
+		d.shortTicks(1, 0, seats)
+	}
+	before, shots := d.core.Stats(), seats[0].shots
+	d.core.Receive()
+	d.core.Step()
+	d.core.SendAll()
+	after := d.core.Stats()
+	require.Equal(t, shots+1, seats[0].shots)
+	require.Equal(t, before.Turns, after.Turns, "the turn that it waited with")
+	require.Equal(t, before.TurnsMissed, after.TurnsMissed)
+}
+
 // Who cannot be reached takes nobody's time, and has a turn when it comes again.
 func TestTurnsOfWhoIsGone(t *testing.T) {
 	d := newDeskWith(t, func(c *server.CoreConfig) { c.MaxSessions = 2 })
