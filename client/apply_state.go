@@ -295,6 +295,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 		r.tick, r.before = h.Tick, r.tick
 		r.stats.Frames++
 	}
+	r.proven = max(r.proven, h.Structure)
 	for i := range r.rows {
 		d := &r.rows[i]
 		e := d.entity

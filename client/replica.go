@@ -39,6 +39,7 @@ type Replica struct {
 	room        int       // bytes that the message being checked may still take
 	living      int       // entities after the records of it that were checked
 	applied     uint32    // structure records applied
+	proven      uint32    // the highest structure number of a snapshot applied
 	acks        ackWindow
 	tick        uint32 // of the newest snapshot, and
 	before      uint32 // of the newest of an earlier tick
@@ -139,6 +140,11 @@ func (r *Replica) Tick() uint32 { return r.tick }
 
 // Structure is the number of structure records applied.
 func (r *Replica) Structure() uint32 { return r.applied }
+
+// SnapshotStructure is the structure number of the snapshots applied, the highest of
+// them: whatever the server knew when it made that snapshot, its records have been
+// applied. Structure may be ahead of it, by a part of what the next snapshot tells.
+func (r *Replica) SnapshotStructure() uint32 { return r.proven }
 
 // Ack is what the server is to be told: what was applied (H6).
 func (r *Replica) Ack() wire.Ack {

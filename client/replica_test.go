@@ -108,6 +108,25 @@ func TestStateOvertakesStructure(t *testing.T) {
 	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 1}, p.replica.Ack())
 }
 
+// What a snapshot proves is all that its server knew, however its structure comes.
+func TestSnapshotStructure(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.send(p.enter(h(5, 1), 7))
+	require.Zero(t, p.replica.SnapshotStructure())
+	p.apply(client.Applied, p.state(1, 1))
+	first, second := p.structure(p.enter(h(6, 1), 8)), p.structure(destroy(h(5, 1)))
+	newest := p.state(4, 3)
+	require.NoError(t, p.replica.ApplyStructure(first))
+	p.apply(client.Applied, p.state(2, 1))
+	p.apply(client.Held, newest)
+	require.EqualValues(t, 2, p.replica.Structure())
+	require.EqualValues(t, 1, p.replica.SnapshotStructure(), "the older one knew no more")
+	require.NoError(t, p.replica.ApplyStructure(second))
+	require.EqualValues(t, 3, p.replica.SnapshotStructure())
+	p.apply(client.Applied, p.state(3, 1))
+	require.EqualValues(t, 3, p.replica.SnapshotStructure())
+}
+
 // Held datagrams are applied in the order of their making, each as soon as its
 // structure is there, however they came.
 func TestHeldGoOldestFirst(t *testing.T) {

@@ -90,20 +90,17 @@ func (o *oracle) answered(h bulk.Handle, code wire.Code, verdict wire.Verdict, s
 	}
 }
 
-// reached notes the tick of the newest snapshot, and how much structure was applied
-// when it came. The structure of one snapshot may fill several messages, of which only
-// some may have come: a doubt is settled when a newer snapshot has, since it was not
-// applied before all that it stands on.
+// reached notes the tick of the newest snapshot, and the highest structure number of
+// one that was applied.
 func (o *oracle) reached(tick, structure uint32) {
-	if tick > o.tick {
-		o.settle(o.structure)
-		o.structure = structure
-	}
 	o.tick = tick
+	o.settle(structure)
 }
 
-// settle looks at the handles that an answer called stale, once more structure
-// was applied: it must have told the same (B5).
+// settle looks at the handles that an answer called stale before a snapshot of that
+// structure number was made: by then the server must have told the same (B5). The
+// structure that was applied proves less: that of one snapshot may fill several
+// messages, of which only some have come.
 func (o *oracle) settle(structure uint32) {
 	rest := o.doubts[:0]
 	for _, d := range o.doubts {

@@ -185,7 +185,7 @@ func (b *bot) step(now time.Time) error {
 		b.publishAfter(now)
 		return nil
 	}
-	b.oracle.reached(replica.Tick(), replica.Structure())
+	b.oracle.reached(replica.Tick(), replica.SnapshotStructure())
 	if n := replica.Stats().Snapshots; n != b.snapshots {
 		b.snapshots = n
 		b.outage.over(b, now)

@@ -32,18 +32,17 @@ type memory struct {
 // oracle remembers what one bot was told and holds every answer against it. It
 // knows nothing of the replica: what goes in is what was told and answered.
 type oracle struct {
-	bot       int
-	floor     uint32                 // the Welcome's: lower generations were never issued
-	slots     uint32                 // the Welcome's: nor were indices from here on
-	tick      uint32                 // the newest seen
-	structure uint32                 // records applied when that came
-	known     []memory               // of all handles that are remembered, as a ring from the oldest
-	oldest    int                    // in known, once it is full
-	limit     int                    // of known
-	tenants   tenants                // the newest ones, and where they are in known
-	former    map[bulk.Handle]uint32 // where all others are in known
-	owner     map[uint64]bulk.Handle // identity -> the handle that it was seen under
-	doubts    []doubt
+	bot     int
+	floor   uint32                 // the Welcome's: lower generations were never issued
+	slots   uint32                 // the Welcome's: nor were indices from here on
+	tick    uint32                 // the newest seen
+	known   []memory               // of all handles that are remembered, as a ring from the oldest
+	oldest  int                    // in known, once it is full
+	limit   int                    // of known
+	tenants tenants                // the newest ones, and where they are in known
+	former  map[bulk.Handle]uint32 // where all others are in known
+	owner   map[uint64]bulk.Handle // identity -> the handle that it was seen under
+	doubts  []doubt
 
 	forgotten  uint64
 	confusions uint64

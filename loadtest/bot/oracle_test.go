@@ -164,27 +164,27 @@ func TestOracleNotices(t *testing.T) {
 }
 
 // What a snapshot tells may fill several structure messages. A client has had the first
-// of them, and not yet the one with the Destroy of somebody that was called stale.
+// of them, and not yet the one with the Destroy of an entity that was called stale:
+// older snapshots that come in between settle nothing.
 func TestOracleHearsASnapshotOut(t *testing.T) {
 	o := freshOracle()
 	o.entered(first, 101)
 	o.reached(10, 1)
 	o.answered(first, wire.StaleHandle, stale, 1)
-	o.reached(10, 2000)
-	o.reached(13, 2000) // a datagram of before, that comes late
-	o.reached(13, 2000)
+	o.entered(other, 108) // the first message, by which 2,000 records are applied
+	o.reached(13, 1)
+	o.reached(14, 1)
 	require.Len(t, o.doubts, 1)
 	o.destroyed(first)
 	o.reached(16, 2001)
-	o.reached(19, 2001)
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	require.Empty(t, o.doubts)
 
-	o.entered(other, 108)
 	o.answered(other, wire.StaleHandle, stale, 2002)
-	o.reached(22, 2003)
-	require.Zero(t, o.confusions)
-	o.reached(25, 2004)
+	o.reached(19, 2001)
+	o.reached(22, 2002)
+	require.Zero(t, o.confusions, "made before the answer")
+	o.reached(25, 2003)
 	require.EqualValues(t, 1, o.confusions, "a newer snapshot has come, and it was not told")
 }
 

@@ -128,7 +128,7 @@ func (o *oracle) restart(floor, slots uint32) {
 		o.known[i].told = toldDestroyed
 	}
 	clear(o.owner)
-	o.doubts, o.tick, o.structure = o.doubts[:0], 0, 0
+	o.doubts, o.tick = o.doubts[:0], 0
 }
 
 // missing is why a bot has no connection, at the end of a run; nil if it has one.
