@@ -114,7 +114,7 @@ var emptyNames = []string{"common", "helper", "helpers", "misc", "util", "utils"
 
 // topLevel is everything that may lie in the root, besides *.md.
 var topLevel = []string{
-	".ci", ".git", ".gitignore", "go.mod", "go.sum", "policy_test.go",
+	".ci", ".git", ".gitignore", "LICENSE", "go.mod", "go.sum", "policy_test.go",
 	"bulk", "client", "cmd", "field", "internal", "loadtest", "replication", "server", "world",
 }
 

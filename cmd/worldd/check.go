@@ -30,15 +30,27 @@ func (c *checkCommand) Run(_ context.Context, std streams) error {
 	return err
 }
 
+// release is the newest release in CHANGELOG.md.
+const release = "v0.1.0"
+
+// versionOf is the version of a build whose main module has the version that Go noted:
+// that of a tag or of a commit, or none.
+func versionOf(module string) string {
+	if module == "" || module == "(devel)" {
+		return release + "+source"
+	}
+	return module
+}
+
 // versionCommand prints the version.
 type versionCommand struct{}
 
 // Run prints one line.
 func (versionCommand) Run(_ context.Context, std streams) error {
-	version := "unknown"
+	module := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
+		module = info.Main.Version
 	}
-	_, err := fmt.Fprintf(std.out, "worldd %s, protocol %d, %s %s/%s, kernels %v\n", version, wire.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, cpu.Chosen())
+	_, err := fmt.Fprintf(std.out, "worldd %s, protocol %d, %s %s/%s, kernels %v\n", versionOf(module), wire.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, cpu.Chosen())
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -97,6 +98,24 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, exitOK, status)
 	require.Regexp(t, `^worldd \S+, protocol 3, go\S+ `+runtime.GOOS+"/"+runtime.GOARCH+", kernels (go|avx2|avx512)\n$", out)
 	require.Empty(t, err)
+}
+
+// TestRelease: a build of a tag or of a commit is called that, any other after the newest
+// release, which CHANGELOG.md names.
+func TestRelease(t *testing.T) {
+	for module, want := range map[string]string{
+		"":        release + "+source",
+		"(devel)": release + "+source",
+		"v0.1.0":  "v0.1.0",
+		"v0.1.1-0.20261201120000-0123456789ab+dirty": "v0.1.1-0.20261201120000-0123456789ab+dirty",
+	} {
+		require.Equal(t, want, versionOf(module))
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md"))
+	require.NoError(t, err)
+	newest := regexp.MustCompile(`(?m)^## (v\S+)$`).FindSubmatch(text)
+	require.NotNil(t, newest)
+	require.Equal(t, release, string(newest[1]))
 }
 
 // wrongWorld has a mistake on line 3.

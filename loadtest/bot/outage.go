@@ -109,7 +109,7 @@ func (o *oracle) renew() {
 			m.told, m.doubted = toldNothing, false
 		}
 	}
-	o.doubts, o.tick, o.structure = o.doubts[:0], 0, 0
+	o.doubts, o.tick = o.doubts[:0], 0
 }
 
 // precedes says whether all handles that the oracle has heard of are below a
