@@ -72,6 +72,7 @@ func TestUsage(t *testing.T) {
 		{"serve", "--cert=a.pem"},
 		{"serve", "--image-every=5s"},
 		{"serve", "--qlog-dir=."},
+		{"serve", "--audience=here"},
 		{"check"},
 		{"bots"},
 	} {

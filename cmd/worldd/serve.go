@@ -40,7 +40,7 @@ type serveCommand struct {
 	Workers   int      `default:"1" placeholder:"N" help:"Goroutines that make snapshots. More than 1 shorten the tick where the transport leaves processors free."`
 	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables that worldd train made; clients need the same."`
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
-	Audience  string   `default:"worldd" placeholder:"NAME" help:"What tokens for this server are made for (${default})."`
+	Audience  string   `placeholder:"NAME" help:"What tokens for this server are made for (worldd; needs --token-keys)."`
 
 	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. FILE.lock keeps other servers from it."`
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
@@ -61,6 +61,9 @@ func (c *serveCommand) Validate() error {
 	}
 	if c.ImageEvery > 0 && c.Image == "" { // or nothing is saved, and nobody notices
 		return errors.New("--image-every needs --image FILE, where the world is saved")
+	}
+	if c.Audience != "" && len(c.TokenKeys) == 0 { // or anybody may join, and the operator believes otherwise
+		return errors.New("--audience needs --token-keys FILE: without keys no token is checked, and anybody may join")
 	}
 	if c.QlogDir != "" && c.Admin == "" {
 		return errors.New("--qlog-dir needs --admin HOST:PORT, where recordings are asked for")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,9 @@ func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
 	return err
 }
 
+// defaultAudience is the one of serve and of token issue.
+const defaultAudience = "worldd"
+
 // admission is how serve looks at tokens; nil if it asks for none.
 func (c *serveCommand) admission() (server.Admit, error) {
 	if len(c.TokenKeys) == 0 {
@@ -84,7 +88,7 @@ func (c *serveCommand) admission() (server.Admit, error) {
 		}
 		public = append(public, string(text))
 	}
-	verifier, err := token.NewVerifier(c.Audience, public...)
+	verifier, err := token.NewVerifier(cmp.Or(c.Audience, defaultAudience), public...)
 	if err != nil {
 		return nil, wrongUsage{fmt.Errorf("worldd: %s: %w", strings.Join(c.TokenKeys, ", "), err)}
 	}
