@@ -48,6 +48,11 @@ type CoreConfig struct {
 	// MaxSessions bounds the sessions at any one time, those that are away
 	// included: they make room for who comes. Default 1,024.
 	MaxSessions int
+	// CommandsPerSecond and CommandBurst bound the commands of one session; a command
+	// beyond them is answered RateLimited. Defaults: 50 a second, 100 at once. Higher
+	// rates meet two other bounds (limits.go): a stream is read at 64 KiB a second, and
+	// 256 commands in one tick end the session.
+	CommandsPerSecond, CommandBurst int
 	// Grace is how long a session waits for its client to come again after its
 	// connection broke. Meanwhile its entity stays, and what the client knows.
 	// 0 takes 15 s; negative: a session ends with its connection.
@@ -87,6 +92,12 @@ type Core struct {
 // the world, which replication.New finds.
 func (c CoreConfig) validate() error {
 	errs := []error{c.Game.validate(), Limits{MaxSessions: c.MaxSessions}.validate()}
+	if c.CommandsPerSecond < 0 {
+		errs = append(errs, fmt.Errorf("server: %d commands per second: want a positive number, or 0 for %d", c.CommandsPerSecond, DefaultCommandsPerSecond))
+	}
+	if c.CommandBurst < 0 {
+		errs = append(errs, fmt.Errorf("server: a command burst of %d: want a positive number, or 0 for %d", c.CommandBurst, DefaultCommandBurst))
+	}
 	if c.Schema == nil {
 		errs = append(errs, errors.New("server: Schema is nil"))
 	}
@@ -111,9 +122,9 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if c.GenerationFloor == 0 {
 		c.GenerationFloor = c.World.Config().FirstGeneration
 	}
-	if c.MaxSessions == 0 {
-		c.MaxSessions = DefaultMaxSessions
-	}
+	c.MaxSessions = cmp.Or(c.MaxSessions, DefaultMaxSessions)
+	c.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, DefaultCommandsPerSecond)
+	c.CommandBurst = cmp.Or(c.CommandBurst, DefaultCommandBurst)
 	if c.Grace == 0 {
 		c.Grace = defaultGrace
 	}

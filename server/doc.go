@@ -19,6 +19,10 @@
 // the states of a session and who may rely on what. When there is no time for all
 // snapshots, Server makes fewer, and keeps the ticks (turns.go, pace.go).
 //
+// limits.go lists every bound of what a client can cost. Config changes those of
+// sessions (MaxSessions, MaxSessionsPerAddress) and of commands (CommandsPerSecond,
+// CommandBurst); the others are constants.
+//
 // A program that embeds a Server does well to set two things of its process, as worldd
 // does and a library does not: QUIC_GO_DISABLE_GSO=true in the environment, before
 // Listen, which saves 20 KB a session, and GOGC=50, since what lives long is many times

@@ -343,8 +343,8 @@ func TestPortInUse(t *testing.T) {
 }
 
 func TestConfigComplainsOfEverything(t *testing.T) {
-	_, err := server.Listen(server.Config{Listen: "nowhere", AdminListen: "x", DrainTimeout: -1, CoreConfig: server.CoreConfig{MaxSessions: -1}})
-	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "sessions at most", "drain timeout"} {
+	_, err := server.Listen(server.Config{Listen: "nowhere", AdminListen: "x", DrainTimeout: -1, CoreConfig: server.CoreConfig{MaxSessions: -1, CommandsPerSecond: -1, CommandBurst: -1}})
+	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "sessions at most", "commands per second", "command burst", "drain timeout"} {
 		require.ErrorContains(t, err, part)
 	}
 	w, err := world.New(world.Config{FirstGeneration: 9})

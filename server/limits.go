@@ -67,14 +67,15 @@ const (
 	// for the next tick. The oldest goes first: inputs are repeated, and a
 	// newer acknowledgement says all that an older one said.
 	maxQueuedInputs = 8
-	// commandsPerSecond and commandBurst bound what one session may ask for.
-	commandsPerSecond = 50
-	commandBurst      = 100
+	// DefaultCommandsPerSecond and DefaultCommandBurst bound the commands of one
+	// session: each runs a function of the game inside the tick.
+	DefaultCommandsPerSecond = 50
+	DefaultCommandBurst      = 100
 	// resyncsPerMinute bounds how often a client may have everything again.
 	resyncsPerMinute = 6
 	// streamBytesPerSecond and streamBurst bound what is read of one stream, a
-	// little more than the commands that are allowed. Who sends more is read
-	// later, and flow control stops it.
+	// little more than the longest commands at the default rate. Flow control
+	// stops a client that sends more.
 	streamBytesPerSecond = 64 << 10
 	streamBurst          = 128 << 10
 	// datagramsPerSecond and datagramBurst bound the datagrams of one session

@@ -43,7 +43,7 @@ type Session struct {
 func newSession(p *Peer) *Session {
 	s := &Session{
 		core: p.core, id: p.id, peer: p, since: p.core.world.Tick(),
-		commands: rate.NewLimiter(commandsPerSecond, commandBurst),
+		commands: rate.NewLimiter(rate.Limit(p.core.config.CommandsPerSecond), p.core.config.CommandBurst),
 		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
 	}
 	p.core.turns.last(s, s.since)

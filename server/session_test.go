@@ -301,6 +301,27 @@ func TestCommandRate(t *testing.T) {
 	require.Less(t, limited, 200)
 }
 
+func TestCommandRateIsConfigured(t *testing.T) {
+	d := newDeskWith(t, func(c *server.CoreConfig) { c.CommandsPerSecond, c.CommandBurst = 5, 3 })
+	c := d.join()
+	codes := func(commands int) (codes []wire.Code) {
+		var messages []wire.Message
+		for i := range commands {
+			messages = append(messages, wire.Command{ID: uint32(i), Name: "poke"})
+		}
+		c.say(messages...)
+		for range commands {
+			r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
+			require.NoError(t, err)
+			codes = append(codes, r.Code)
+		}
+		return codes
+	}
+	require.Equal(t, []wire.Code{wire.OK, wire.OK, wire.OK, wire.RateLimited}, codes(4), "the burst")
+	d.ticks(25) // at 60 Hz, one command per 12
+	require.Equal(t, []wire.Code{wire.OK, wire.OK, wire.RateLimited}, codes(3), "the rate")
+}
+
 func TestFloodClosesItsSender(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()

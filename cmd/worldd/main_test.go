@@ -190,6 +190,8 @@ func TestCannotServe(t *testing.T) {
 		{exitUsage, []string{"--listen", "127.0.0.1:0", "--admin", "nowhere"}},
 		{exitUsage, []string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:99999"}},
 		{exitUsage, []string{"--listen", "127.0.0.1:0", "--admin", "my server:4434"}},
+		{exitUsage, []string{"--listen", "127.0.0.1:0", "--commands-per-second=-1"}},
+		{exitUsage, []string{"--listen", "127.0.0.1:0", "--command-burst=-1"}},
 		{exitUsage, []string{"--listen", "127.0.0.1:0", "--workers", "1000", "--image", image}},
 		{exitUsage, []string{"--listen", "127.0.0.1:0", "--max-sessions", "100000", "--image", image}},
 		{exitUsage, []string{"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--qlog-dir", filepath.Join(folder, "missing"), "--image", image}},

@@ -37,6 +37,9 @@ type serveCommand struct {
 
 	MaxSessionsPerAddress int `placeholder:"N" help:"Clients from one IPv4 address or IPv6 /64 (64, and any number from this machine)."`
 
+	CommandsPerSecond int `placeholder:"N" help:"Commands per second of one client (50)."`
+	CommandBurst      int `placeholder:"N" help:"Commands of one client at once (100)."`
+
 	Workers   int      `default:"1" placeholder:"N" help:"Goroutines that make snapshots. More than 1 shorten the tick where the transport leaves processors free."`
 	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables that worldd train made; clients need the same."`
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
@@ -88,6 +91,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	core.MaxSessions = c.limits(file).MaxSessions
 	core.Replication.Workers = c.Workers
+	core.CommandsPerSecond, core.CommandBurst = c.CommandsPerSecond, c.CommandBurst
 	config := server.Config{
 		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin,
 		MaxSessionsPerAddress: c.MaxSessionsPerAddress, QlogDir: c.QlogDir, Log: newLog(std.err, zapcore.InfoLevel),
