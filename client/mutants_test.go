@@ -116,7 +116,7 @@ func record(t testing.TB) *tape {
 	c := &recorder{t: t, tape: &tape{schema: s, codec: wire.NewCodec(s, wire.DefaultTables())}}
 	c.session, err = client.NewSession(client.SessionConfig{Schema: s})
 	require.NoError(t, err)
-	c.peer = core.Open(context.Background(), c)
+	c.peer = core.Open(context.Background(), "", c)
 	for tick := range 120 {
 		c.now += time.Second / 60
 		if p := c.session.TakeStream(); p != nil {

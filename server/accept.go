@@ -92,7 +92,7 @@ func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
 	s.traffic.handshakes.Add(1)
 	var once sync.Once
 	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic, timings: s.timings}
-	peer := s.core.Open(conn.Context(), c)
+	peer := s.core.Open(conn.Context(), neighbourhood(conn.RemoteAddr()).String(), c)
 	if s.core.isDraining() { // there may be no tick any more that would say so
 		c.Close(wire.Draining, "")
 	}

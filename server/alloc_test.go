@@ -89,7 +89,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
 	for range 30 {
 		c := &sink{}
-		c.server = core.Open(context.Background(), c)
+		c.server = core.Open(context.Background(), "", c)
 		require.NoError(t, c.server.ReceiveStream(wire.AppendMessage(nil, hello)))
 		sinks = append(sinks, c)
 	}

@@ -163,13 +163,14 @@ func graceTicks(grace time.Duration, tickHz int) int {
 // Admit says whose a connect token is, or why it is not taken: CoreConfig.Admit.
 type Admit func(ctx context.Context, token []byte) (user string, err error)
 
-// Open takes in a connection that was just made. ctx is done when it has ended. It may
-// be called from any goroutine.
-func (c *Core) Open(ctx context.Context, conn Conn) *Peer {
+// Open takes in a new connection. ctx is done when the connection has ended. address
+// names where it comes from: a session that is away gives its place first to a newcomer
+// from its own address (Core.makeRoom). Open may be called from any goroutine.
+func (c *Core) Open(ctx context.Context, address string, conn Conn) *Peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextID++
-	p := &Peer{core: c, id: c.nextID, ctx: ctx, conn: conn}
+	p := &Peer{core: c, id: c.nextID, ctx: ctx, address: address, conn: conn}
 	c.opened = append(c.opened, p)
 	return p
 }
@@ -300,7 +301,7 @@ func (c *Core) admits(p *Peer) (user string, refusal *wire.Error) {
 	if user, refusal = p.identify(); refusal != nil {
 		return "", refusal
 	}
-	if places := c.places(); !c.makeRoom(places) {
+	if places := c.places(); !c.makeRoom(places, p.address) {
 		return "", &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", places)}
 	}
 	return user, nil

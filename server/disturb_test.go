@@ -172,10 +172,10 @@ func newStreet(t testing.TB) *street {
 		n := &neighbour{t: t, sum: fnv.New64a()}
 		n.session, err = client.NewSession(client.SessionConfig{Schema: deskSchema(t), Epoch: deskEpoch})
 		require.NoError(t, err)
-		n.server = s.core.Open(context.Background(), n)
+		n.server = s.core.Open(context.Background(), "", n)
 		s.all = append(s.all, n)
 	}
-	s.intruder.server = s.core.Open(context.Background(), s.intruder)
+	s.intruder.server = s.core.Open(context.Background(), "", s.intruder)
 	hello.Name = "intruder"
 	require.NoError(t, s.intruder.server.ReceiveStream(wire.AppendMessage(nil, hello)))
 	return s

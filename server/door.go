@@ -86,6 +86,7 @@ type guestKey struct{}
 type guest struct {
 	door    *door
 	address netip.Prefix
+	charged bool // its handshake, to its address
 	inside  bool
 	left    bool
 	tape    *tape // nil if nothing is recorded
@@ -114,7 +115,7 @@ func (d *door) admit(g *guest, proven bool, now time.Time) error {
 	case v != nil && v.inside >= d.allowed(g.address):
 		d.count.handshakesAddress.Add(1)
 		return errAddressFull
-	case proven && !d.may(g.address, now) || !d.proven.AllowN(now, 1):
+	case proven && !d.charge(g, now), !proven && !d.recovered(g.address, now), !d.proven.AllowN(now, 1):
 		d.count.handshakesFast.Add(1)
 		return errTooFastHandshakes
 	}
@@ -122,8 +123,11 @@ func (d *door) admit(g *guest, proven bool, now time.Time) error {
 	return nil
 }
 
-// allowed is how many connections an address may have. Whoever is on this machine
-// is not whom the limit is for, unless the operator set it.
+// exempt reports whether an address has no limits of its own: this machine, unless the
+// operator has set MaxSessionsPerAddress. A proxy in front of the server is such an address.
+func (d *door) exempt(p netip.Prefix) bool { return p.Addr().IsLoopback() && d.fromHere == math.MaxInt }
+
+// allowed is how many connections an address may have.
 func (d *door) allowed(p netip.Prefix) int {
 	if p.Addr().IsLoopback() {
 		return d.fromHere
@@ -131,9 +135,22 @@ func (d *door) allowed(p netip.Prefix) int {
 	return d.perAddress
 }
 
-// may takes one handshake from what a proven address may have in a second.
-func (d *door) may(p netip.Prefix, now time.Time) bool {
-	return p.Addr().IsLoopback() || d.visitors(p, now).shakes.AllowN(now, 1)
+// charge charges g's handshake to its address, once. It returns false if the address
+// has had its handshakes of this second. Only proven addresses are charged: an attempt
+// with a forged one costs the victim nothing.
+func (d *door) charge(g *guest, now time.Time) bool {
+	if !g.charged && !d.exempt(g.address) {
+		g.charged = d.visitors(g.address, now).shakes.AllowN(now, 1)
+		return g.charged
+	}
+	return true
+}
+
+// recovered reports whether an address may have another handshake at once. An attempt
+// that is trusted without a Retry is refused here ahead of its signature; enter charges it.
+func (d *door) recovered(p netip.Prefix, now time.Time) bool {
+	v := d.addresses[p]
+	return v == nil || d.exempt(p) || v.shakes.TokensAt(now) >= 1
 }
 
 // visitors finds the entry of an address, or makes one. Those that say nothing any
@@ -210,6 +227,9 @@ func (d *door) enter(ctx context.Context, now time.Time) bool {
 		return false
 	case v.inside >= d.allowed(g.address):
 		d.count.handshakesAddress.Add(1)
+		return false
+	case !d.charge(g, now):
+		d.count.handshakesFast.Add(1)
 		return false
 	}
 	d.shaking--

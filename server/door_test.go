@@ -196,6 +196,62 @@ func TestDoorRates(t *testing.T) {
 	require.EqualValues(t, 1, h.count.retries.Load())
 }
 
+// An attempt that is trusted without a Retry costs its address a handshake as soon as it
+// has proved it. Attempts with a forged address cost the victim none.
+func TestDoorChargesTrustedHandshakes(t *testing.T) {
+	h := newHall(t, Limits{MaxSessionsPerAddress: 1 << 20})
+	now := time.Unix(1000, 0)
+	attempt := func(ip string, proven bool) error {
+		g := &guest{door: h.door, address: neighbourhood(udp(ip))}
+		if err := h.door.admit(g, proven, now); err != nil {
+			return err
+		}
+		defer g.leave()
+		if !h.door.enter(context.WithValue(t.Context(), guestKey{}, g), now) {
+			return errAddressFull
+		}
+		return nil
+	}
+	for _, ip := range []string{"192.0.2.1", "127.0.0.2"} {
+		for range addressHandshakeBurst {
+			require.NoError(t, attempt(ip, false))
+		}
+		require.ErrorIs(t, attempt(ip, false), errTooFastHandshakes)
+		require.ErrorIs(t, attempt(ip, true), errTooFastHandshakes, "a Retry changes nothing")
+	}
+	now = now.Add(time.Second)
+	for i := range addressHandshakesPerSecond {
+		require.NoError(t, attempt("192.0.2.1", i%2 == 0), "each is charged once")
+	}
+	require.ErrorIs(t, attempt("192.0.2.1", false), errTooFastHandshakes)
+
+	for range 3 * addressHandshakeBurst {
+		g := &guest{door: h.door, address: neighbourhood(udp("192.0.2.2"))}
+		require.NoError(t, h.door.admit(g, false, now))
+		g.leave()
+	}
+	require.NoError(t, attempt("192.0.2.2", true), "nobody there has finished a handshake")
+}
+
+// Of handshakes that begin together on trust, each finished one is charged.
+func TestDoorChargesHandshakesUnderWay(t *testing.T) {
+	h := newHall(t, Limits{MaxSessionsPerAddress: 1 << 20})
+	now, entered := time.Unix(1000, 0), 0
+	var under []context.Context
+	for range 2 * addressHandshakeBurst {
+		g := &guest{door: h.door, address: neighbourhood(udp("192.0.2.1"))}
+		require.NoError(t, h.door.admit(g, false, now))
+		under = append(under, context.WithValue(t.Context(), guestKey{}, g))
+	}
+	for _, ctx := range under {
+		if h.door.enter(ctx, now) {
+			entered++
+		}
+	}
+	require.Equal(t, addressHandshakeBurst, entered)
+	require.EqualValues(t, addressHandshakeBurst, h.count.handshakesFast.Load())
+}
+
 // Of handshakes that come at once some go on, and the others follow in turn. Nobody waits
 // for longer than a client does, nor for one that has left.
 func TestDoorPaces(t *testing.T) {
@@ -237,7 +293,7 @@ func TestDoorForgetsAddresses(t *testing.T) {
 	require.True(t, h.door.enter(stays.ctx, now))
 	for i := range 3 * maxAddresses {
 		ip := net.IPv4(10, byte(i>>16), byte(i>>8), byte(i))
-		require.True(t, h.door.may(neighbourhood(&net.UDPAddr{IP: ip}), now))
+		require.True(t, h.door.charge(&guest{address: neighbourhood(&net.UDPAddr{IP: ip})}, now))
 		now = now.Add(time.Microsecond)
 	}
 	require.LessOrEqual(t, len(h.door.addresses), maxAddresses+1)

@@ -41,8 +41,8 @@ const (
 	handshakesPaced  = 200
 	pacedBurst       = 20
 	maxHandshakeWait = 2 * time.Second
-	// addressHandshakesPerSecond and addressHandshakeBurst keep one address that
-	// answers its Retries from taking all of that.
+	// addressHandshakesPerSecond and addressHandshakeBurst keep one address from
+	// taking all of that, whether its attempts are trusted or answer a Retry.
 	addressHandshakesPerSecond = 20
 	addressHandshakeBurst      = 100
 	// maxAddresses is how many addresses without a connection are remembered

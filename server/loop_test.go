@@ -157,7 +157,7 @@ func TestLoopShowsTheEnd(t *testing.T) {
 			var shows []*show
 			for range guests {
 				s := &show{}
-				p := l.core.Open(context.Background(), s)
+				p := l.core.Open(context.Background(), "", s)
 				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, wire.Hello{
 					Protocol: wire.Version, Schema: l.core.config.Schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1,
 				})))

@@ -136,7 +136,7 @@ func (v *vandal) ack(mask uint64) wire.Ack {
 // another, with a Hello that is as it should be as a rule.
 func (v *vandal) again(core *server.Core) {
 	v.frames, v.closed, v.fault = wire.FrameReader{}, nil, nil
-	v.peer = core.Open(context.Background(), v)
+	v.peer = core.Open(context.Background(), "", v)
 	hello := v.hello
 	if len(v.welcome.Secret) > 0 && v.source.IntN(2) == 0 {
 		hello.Session, hello.Secret, hello.Structure = v.welcome.Session, v.welcome.Secret, v.records
@@ -174,7 +174,7 @@ func TestMutantSessions(t *testing.T) {
 	var err error
 	good.session, err = client.NewSession(client.SessionConfig{Schema: deskSchema(t), Epoch: deskEpoch})
 	require.NoError(t, err)
-	good.server = d.core.Open(context.Background(), good)
+	good.server = d.core.Open(context.Background(), "", good)
 	v := newVandal(t, crowd)
 	ends, inputs, most := map[wire.Code]int{}, 0, *mutantsFlag
 	if testing.Short() {

@@ -50,7 +50,7 @@ func slow(t *testing.T, l *loop, clients int, work *time.Duration) {
 	}
 	hello := wire.Hello{Protocol: wire.Version, Schema: l.core.config.Schema.Hash(), Tables: wire.DefaultTables().Version()}
 	for range clients {
-		require.NoError(t, l.core.Open(context.Background(), deafConn{}).ReceiveStream(wire.AppendMessage(nil, hello)))
+		require.NoError(t, l.core.Open(context.Background(), "", deafConn{}).ReceiveStream(wire.AppendMessage(nil, hello)))
 	}
 }
 

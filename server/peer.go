@@ -15,6 +15,7 @@ type Peer struct {
 	core    *Core
 	id      uint64
 	ctx     context.Context // done when the connection has ended
+	address string          // as the door counts addresses
 	conn    Conn
 	inbox   inbox // shared with the connection's goroutines
 	session *Session

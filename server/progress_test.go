@@ -33,7 +33,7 @@ func TestWhoAcknowledgesNothingIsClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
 			x := &intruder{t: t}
-			x.server = d.core.Open(context.Background(), x)
+			x.server = d.core.Open(context.Background(), "", x)
 			hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
 			require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
 			d.core.Tick()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"io"
 
@@ -104,7 +105,7 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	} else {
 		s.core.turns.last(s, s.core.world.Tick()) // having been away gives it no precedence
 	}
-	s.peer, p.session, s.silence = p, s, 0
+	s.peer, s.from, p.session, s.silence = p, p.address, s, 0
 	s.progress.again()
 	s.core.stats.Resumed++
 	s.renew(h.Secret)
@@ -118,26 +119,39 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	return true
 }
 
-// makeRoom says whether there is a place for one session more. If need be it ends
-// those that have been away longest: who is there comes before who may never come
-// again. It ends none where that would not be enough: limits may be lower than they
-// were.
-func (c *Core) makeRoom(places int) bool {
+// makeRoom reports whether there is room for one more session, from the given address.
+// If need be it ends sessions that are away: connected clients take precedence over
+// clients that may never reconnect. It ends none if that would not be enough, after a
+// limit was lowered.
+func (c *Core) makeRoom(places int, address string) bool {
 	if c.Active() >= places {
 		return false
 	}
 	for c.Active()+c.Away() >= places { // Leave may end others, too: it may stop the server
-		c.longestAway().end(&wire.Error{Code: wire.ServerFull})
+		c.leastDeserving(address).end(&wire.Error{Code: wire.ServerFull})
 	}
 	return true
 }
 
-// longestAway is the session that has been away longest, or nil.
-func (c *Core) longestAway() (longest *Session) {
+// leastDeserving returns the session that gives its place to a newcomer from address,
+// or nil if none is away. Sessions from the newcomer's own address come first: an address
+// that leaves sessions behind takes no place from others. Then come those from the
+// address with the most sessions away; within an address, the one away longest.
+func (c *Core) leastDeserving(address string) (last *Session) {
+	away := map[string]int{}
 	for _, s := range c.sessions {
-		if !s.over && s.peer == nil && (longest == nil || s.silence > longest.silence) {
-			longest = s
+		if !s.over && s.peer == nil {
+			away[s.from]++
 		}
 	}
-	return longest
+	away[address] += len(c.sessions)
+	for _, s := range c.sessions {
+		if s.over || s.peer != nil {
+			continue
+		}
+		if last == nil || cmp.Or(cmp.Compare(away[s.from], away[last.from]), cmp.Compare(s.silence, last.silence)) > 0 {
+			last = s
+		}
+	}
+	return last
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,20 +21,30 @@ func (mute) Close(wire.Code, string) {}
 
 // newRoom is a core of eight places, and how somebody comes to it.
 func newRoom(t *testing.T, game Game) (c *Core, come func() *Peer) {
+	c, knock := newRoomOf(t, 8, game)
+	return c, func() *Peer {
+		p := knock("")
+		c.Tick()
+		return p
+	}
+}
+
+// newRoomOf is a core of some places, and a function that opens a connection from an
+// address which joins with the next tick.
+func newRoomOf(t *testing.T, places int, game Game) (c *Core, knock func(address string) *Peer) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	schema := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
-	c, err = NewCore(CoreConfig{World: w, Schema: schema, MaxSessions: 8, Game: game})
+	c, err = NewCore(CoreConfig{World: w, Schema: schema, MaxSessions: places, Game: game})
 	require.NoError(t, err)
 	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()})
-	return c, func() *Peer {
-		p := c.Open(context.Background(), mute{})
+	return c, func(address string) *Peer {
+		p := c.Open(context.Background(), address, mute{})
 		require.NoError(t, p.ReceiveStream(hello))
 		in := wire.Input{Stamp: 1}
 		_, err := p.ReceiveDatagram(in.Append(nil))
 		require.NoError(t, err)
-		c.Tick()
 		return p
 	}
 }
@@ -72,4 +83,102 @@ func TestDrainWhileRoomIsMade(t *testing.T) {
 	come()
 	require.Zero(t, c.Sessions())
 	require.EqualValues(t, 2, c.Stats().Joined)
+}
+
+// One address that joins and leaves as fast as it can takes no place from clients
+// of other addresses that are cut off: those resume, whether they share one address
+// or have one each.
+func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
+	const honest, places = 40, 256
+	for name, home := range map[string]func(i int) string{
+		"an address each":    func(i int) string { return fmt.Sprint("home ", i) },
+		"one school's":       func(int) string { return "school" },
+		"the attacker's own": func(int) string { return "attacker" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, knock := newRoomOf(t, places, Game{})
+			var sessions []*Session
+			for i := range honest {
+				p := knock(home(i))
+				c.Tick()
+				sessions = append(sessions, p.session)
+			}
+			for _, s := range sessions {
+				s.peer.Gone()
+			}
+			c.Tick()
+			require.Equal(t, []int{0, honest}, []int{c.Active(), c.Away()})
+			var guests []*Peer
+			for range 13 * c.world.TickHz() { // of 15 s of grace
+				for _, p := range guests {
+					require.NotNil(t, p.session)
+					p.Gone()
+				}
+				guests = guests[:0]
+				for range 4 { // 240 a second
+					guests = append(guests, knock("attacker"))
+				}
+				c.Tick()
+			}
+			resumed := 0
+			for i, s := range sessions {
+				p := c.Open(context.Background(), home(i), mute{})
+				hello := wire.Hello{
+					Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: wire.DefaultTables().Version(),
+					Session: s.id, Secret: s.secret,
+				}
+				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, hello)))
+				c.Tick()
+				if p.session == s {
+					resumed++
+				}
+			}
+			t.Logf("%d of %d resumed; %d places held by the attacker", resumed, honest, c.count(func(s *Session) bool { return s.from == "attacker" }))
+			if name == "the attacker's own" {
+				require.Zero(t, resumed, "nobody can tell them apart: the one away longest goes first")
+				return
+			}
+			require.Equal(t, honest, resumed)
+		})
+	}
+}
+
+// Room for a newcomer is made by its own address first, then by the address with the
+// most sessions away, and there by the session that has been away longest.
+func TestWhoMakesRoom(t *testing.T) {
+	c, knock := newRoomOf(t, 6, Game{})
+	come := func(address string) *Peer {
+		p := knock(address)
+		c.Tick()
+		return p
+	}
+	var sessions []*Session
+	for _, address := range []string{"a", "b", "b", "b", "c", "c"} {
+		p := come(address)
+		sessions = append(sessions, p.session)
+	}
+	for _, i := range []int{4, 0, 2, 1, 3, 5} { // in this order they leave
+		sessions[i].peer.Gone()
+		c.Tick()
+	}
+	for _, next := range []struct {
+		address string
+		ends    int
+	}{
+		{"c", 4}, // its own
+		{"d", 2}, // of b, which has three away
+		{"e", 1}, // b again: two
+		{"f", 0}, // a, b and c have one each
+		{"c", 5}, // its own, though b's has been away longer
+		{"c", 3}, // none of its own is left
+	} {
+		require.NotNil(t, come(next.address).session)
+		for i, s := range sessions {
+			if s != nil && s.over {
+				require.Equal(t, next.ends, i, "%v", next)
+				sessions[i] = nil
+			}
+		}
+		require.Nil(t, sessions[next.ends])
+	}
 }

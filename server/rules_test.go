@@ -89,7 +89,7 @@ func newCourt(t testing.TB, seed uint64) *court {
 		})
 		require.NoError(t, err)
 		c.guests = append(c.guests, g)
-		g.server = c.core.Open(context.Background(), g)
+		g.server = c.core.Open(context.Background(), "", g)
 	}
 	return c
 }

@@ -14,6 +14,7 @@ type Session struct {
 	core  *Core
 	id    uint64
 	peer  *Peer  // how the client is reached; nil: away
+	from  string // address of the newest connection
 	over  bool   // goodbye said; waits to be reaped
 	since uint64 // the tick in which it began
 
@@ -42,7 +43,7 @@ type Session struct {
 
 func newSession(p *Peer) *Session {
 	s := &Session{
-		core: p.core, id: p.id, peer: p, since: p.core.world.Tick(),
+		core: p.core, id: p.id, peer: p, from: p.address, since: p.core.world.Tick(),
 		commands: rate.NewLimiter(rate.Limit(p.core.config.CommandsPerSecond), p.core.config.CommandBurst),
 		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
 	}

@@ -123,7 +123,7 @@ func (d *desk) tick() {
 
 func (d *desk) sit() *seat {
 	c := &seat{d: d}
-	c.peer = d.core.Open(context.Background(), c)
+	c.peer = d.core.Open(context.Background(), "", c)
 	return c
 }
 
@@ -463,7 +463,7 @@ func TestWarmTickAllocatesNothing(t *testing.T) {
 	for x := range 50 {
 		moving = append(moving, d.spawn(float32(x%8)))
 	}
-	session := d.core.Open(context.Background(), mute{})
+	session := d.core.Open(context.Background(), "", mute{})
 	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
 	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, hello)))
 	input := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: 1, Data: []byte("go")}}}

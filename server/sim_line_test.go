@@ -42,7 +42,7 @@ func (s *sim) newLine(c *simClient) *line {
 		up:     simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
 		upD: simtest.NewLink(seed+2, s.links), downD: simtest.NewLink(seed+3, s.links),
 	}
-	n.peer = s.core.Open(context.Background(), n)
+	n.peer = s.core.Open(context.Background(), "", n)
 	return n
 }
 
@@ -260,7 +260,7 @@ func (c *simClient) steal(which int) {
 		secret = c.spent[nth(which, len(c.spent))]
 	}
 	t := &thief{sim: s}
-	t.peer = s.core.Open(context.Background(), t)
+	t.peer = s.core.Open(context.Background(), "", t)
 	hello := wire.Hello{
 		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: s.epoch,
 		Session: w.Session, Secret: secret, Structure: c.session.Replica().Structure(),
