@@ -42,12 +42,12 @@ type Config struct {
 	// GiveUp is how long it is tried to replace a connection that was lost, before
 	// the client ends. 0 is a minute; negative: the loss of the first is the end.
 	GiveUp time.Duration
-	// FreshToken is asked for a connect token ahead of each attempt to replace a
-	// lost connection, on a goroutine of its own: a token is good for one
-	// connection, and for a short time. An error of it is that of the attempt. nil
-	// shows SessionConfig.Token again, which a server that admits by token takes
-	// only from who goes on with a session: who comes too late, or after a restart,
-	// is refused.
+	// FreshToken returns a connect token for the next attempt to replace a lost
+	// connection, and runs on a goroutine of its own: a token is good for one
+	// connection, and for a short time. Its error is the attempt's. The attempt resumes
+	// the session, which needs no token, or else begins a new one in the same handshake,
+	// which does: after a restart, or too late. With nil, SessionConfig.Token is shown
+	// again, and a server that admits by token refuses the new session (Unauthorized).
 	FreshToken func(context.Context) ([]byte, error)
 	// State is told of each state that the client comes to, on the goroutine of
 	// Dial or Update.

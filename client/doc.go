@@ -99,8 +99,10 @@
 // server's time of grace the session goes on as it was. After that it is another
 // one: all entities leave first, and the clock and the moment of frames start
 // again. Within one run of the world Stale is final across sessions; other handles are
-// Pending until the new session shows them. If the server runs another world by now (StateChange.NewWorld), all
-// handles are dead. An error of Update is the end: it goes on being returned, and
+// Pending until the new session shows them. If the server runs another world by now
+// (StateChange.NewWorld), all handles are dead: the Observer sees every entity
+// destroyed, then the new session joins, in the same handshake.
+// An error of Update is the end: it goes on being returned, and
 // Close is due. The replica of an ended client still answers.
 //
 // # Threads

@@ -122,9 +122,6 @@ func (c *Client) lost(why error) error {
 		return c.err // a callback has closed it
 	}
 	delay := backoff(o.attempts, o.dice.Float64())
-	if wire.CodeOf(why) == wire.EpochMismatch {
-		delay = 0 // the server is there
-	}
 	o.attempts++
 	c.again(delay)
 	return nil
@@ -137,7 +134,7 @@ func retryable(why error) bool {
 	if !errors.As(why, &e) {
 		return !errors.Is(why, errCertificate)
 	}
-	return e.Code.Info().Retry || e.Code == wire.EpochMismatch
+	return e.Code.Info().Retry
 }
 
 // resume takes over the connection of an attempt that is done.

@@ -8,12 +8,13 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// hello asks to join, or to go on with the session that there was.
+// hello asks to join, or to go on with the session that there was, or else for a new
+// session: epoch 0 takes any world, so that a client needs one handshake either way.
 func (s *Session) hello() wire.Hello {
 	c := s.config
 	h := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
 	if w := s.welcome; w != nil {
-		h.Epoch = w.Epoch
+		h.Epoch = 0
 		if len(w.Secret) > 0 {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
 			if fault.ResumeAhead {
@@ -44,7 +45,8 @@ func (s *Session) Lost(why error) {
 // Reconnect begins again over another connection, after Lost: a new Hello waits in
 // TakeStream. The Welcome says whether the session resumes (Welcome.Resumed) or another
 // one begins. In a new session of the same run, handles that were Stale stay Stale, and
-// all others are Pending until it shows them.
+// all others are Pending until it shows them. If the Welcome names another epoch, all
+// entities are destroyed first: Stale, as after wire.EpochMismatch.
 func (s *Session) Reconnect() {
 	if !fault.ResumeKeepsHalf {
 		s.frames = wire.FrameReader{}
@@ -62,6 +64,9 @@ func (s *Session) begin(m *wire.Welcome) error {
 		case was.GenerationFloor != m.GenerationFloor || was.MaxSlots != m.MaxSlots:
 			return protocolError("session %d goes on in another world", m.Session)
 		}
+	}
+	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
+		s.forget()
 	}
 	if m.Resumed == 0 || fault.ResumeForgets {
 		sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica

@@ -225,7 +225,7 @@ func (s *Session) welcomed(body []byte) error {
 		return &wire.Error{Code: wire.SchemaMismatch, Detail: fmt.Sprintf("server has schema %016x, client %016x", m.Schema, s.config.Schema.Hash())}
 	case m.Tables != s.config.Tables.Version():
 		return &wire.Error{Code: wire.TablesMismatch, Detail: fmt.Sprintf("server has tables %08x, client %08x", m.Tables, s.config.Tables.Version())}
-	case s.config.Epoch != 0 && m.Epoch != s.config.Epoch:
+	case s.welcome == nil && s.config.Epoch != 0 && m.Epoch != s.config.Epoch:
 		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
 	case m.MaxSlots > wire.MaxSlots:
 		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)

@@ -160,6 +160,8 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.Equal(t, wire.Draining, wire.CodeOf(v.change().Err))
 	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
 	require.Equal(t, client.StateChange{State: client.Joined, NewWorld: true}, v.change())
+	require.Len(t, v.changes, 3)
+	require.EqualValues(t, 1, next.server.Report().Traffic.Handshakes, "one handshake: to resume, or else to join")
 	require.True(t, v.gone[me])
 	w, _ := v.Session().Welcome()
 	require.EqualValues(t, deskEpoch+1, w.Epoch)

@@ -87,7 +87,7 @@ func (p *Player) comeAgain() (*Hello, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hello{fmt.Sprintf("%016x", h.Epoch), h.Session, h.Secret, h.Structure}, nil
+	return &Hello{h.Session, h.Secret, h.Structure}, nil
 }
 
 // changed returns the entities that are new or other than they were.

@@ -52,7 +52,6 @@ type Expect struct {
 
 // Hello is what a client asks to go on with; nothing if it has no secret.
 type Hello struct {
-	Epoch     string `json:"epoch"` // 16 hexadecimal digits
 	Session   uint64 `json:"session"`
 	Secret    []byte `json:"secret"`
 	Structure uint32 `json:"structure"` // of the newest record that it has applied

@@ -8,8 +8,9 @@ type Hello struct {
 	Schema   uint64 // Schema.Hash
 	Tables   uint32 // Tables.Version
 	Epoch    uint64 // the world that the client's handles are of; 0: any
-	// Session and Secret ask to go on with a session whose connection broke: they
-	// are of its newest Welcome. Structure is the number of the newest structure
+	// Session and Secret, from the newest Welcome, ask to resume a session whose
+	// connection broke. A server that does not know the session begins a new one; with
+	// Epoch 0 also a server of another epoch does. Structure is the number of the newest structure
 	// record that the client has applied in it. Without a Secret all are zero.
 	Session   uint64
 	Secret    []byte
