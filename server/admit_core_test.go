@@ -17,10 +17,10 @@ import (
 func TestAdmitHoldsNoTick(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	d := newDeskWith(t, func(c *server.CoreConfig) {
-		c.Admit = func(context.Context, []byte) (string, error) {
+		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			close(asked)
 			<-answer
-			return "alice", nil
+			return server.Admission{User: "alice"}, nil
 		}
 	})
 	c := d.sit()
@@ -48,11 +48,11 @@ func TestAdmitHoldsNoTick(t *testing.T) {
 // Nobody who is away makes room for a client that is not let in anyway.
 func TestStrangerTakesNoRoom(t *testing.T) {
 	d := newDeskWith(t, func(c *server.CoreConfig) {
-		c.Admit = func(_ context.Context, token []byte) (string, error) {
+		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
 			if len(token) == 0 {
-				return "", errors.New("no token")
+				return server.Admission{}, errors.New("no token")
 			}
-			return "alice", nil
+			return server.Admission{User: "alice"}, nil
 		}
 	})
 	hello := d.hello()

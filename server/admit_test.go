@@ -26,11 +26,12 @@ func TestAdmit(t *testing.T) {
 	require.NoError(t, err)
 	users := make(chan string, 10)
 	h := openHouseWith(t, func(c *server.Config) {
-		c.Admit = func(_ context.Context, text []byte) (string, error) {
+		c.Admit = func(_ context.Context, text []byte) (server.Admission, error) {
 			if string(text) == "closed" {
-				return "", &wire.Error{Code: wire.Draining}
+				return server.Admission{}, &wire.Error{Code: wire.Draining}
 			}
-			return verifier.Verify(text, time.Now())
+			claims, err := verifier.Verify(text, time.Now())
+			return server.Admission{User: claims.User}, err
 		}
 		join := c.Game.Join
 		c.Game.Join = func(s *server.Session) (world.Entity, error) {
@@ -48,7 +49,7 @@ func TestAdmit(t *testing.T) {
 		return err
 	}
 	issue := func(audience string, at time.Time) []byte {
-		text, err := issuer.Issue("alice", audience, at, time.Minute)
+		text, err := issuer.Issue(token.Claims{User: "alice"}, audience, at, time.Minute)
 		require.NoError(t, err)
 		return []byte(text)
 	}
@@ -89,11 +90,11 @@ func TestAdmitEnds(t *testing.T) {
 		return dialed
 	}
 	asking := func(c *server.Config, asked chan<- struct{}, ended chan<- error) {
-		c.Admit = func(ctx context.Context, _ []byte) (string, error) {
+		c.Admit = func(ctx context.Context, _ []byte) (server.Admission, error) {
 			asked <- struct{}{}
 			<-ctx.Done()
 			ended <- ctx.Err()
-			return "", ctx.Err()
+			return server.Admission{}, ctx.Err()
 		}
 	}
 	asked, ended := make(chan struct{}), make(chan error, 1)
@@ -118,9 +119,9 @@ func TestAdmitEnds(t *testing.T) {
 	t.Run("after a while", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDeskWith(t, func(c *server.CoreConfig) {
-				c.Admit = func(ctx context.Context, _ []byte) (string, error) {
+				c.Admit = func(ctx context.Context, _ []byte) (server.Admission, error) {
 					<-ctx.Done()
-					return "", ctx.Err()
+					return server.Admission{}, ctx.Err()
 				}
 			})
 			c := d.sit()

@@ -37,7 +37,7 @@ type CoreConfig struct {
 	// issued by an earlier run, and is stale (H5). 0 takes the world's
 	// FirstGeneration; anything else must be it.
 	GenerationFloor uint32
-	// Admit takes a client's connect token and returns whose it is; an error
+	// Admit takes a client's connect token and returns what it grants; an error
 	// refuses the session, as Game.Join's does, Unauthorized if it is no
 	// *wire.Error. It is called from the connection's goroutine, so several at a
 	// time, and may take a while, as to ask another service: only this client waits
@@ -45,6 +45,11 @@ type CoreConfig struct {
 	// connection has ended, by the client or with the server, whose Serve waits for it.
 	// nil lets everybody in, whatever they bring: for development.
 	Admit Admit
+	// OneSessionPerUser ends a user's session when the same user begins another one:
+	// the older one ends with SignedInElsewhere before Game.Join is asked, so that
+	// Game.Leave has saved what Join loads. Resuming a session begins none. It needs Admit;
+	// sessions without a user are not counted.
+	OneSessionPerUser bool
 	// MaxSessions bounds the sessions at any one time, those that are away
 	// included: they make room for who comes. Default 1,024.
 	MaxSessions int
@@ -76,6 +81,7 @@ type Core struct {
 	opened   []*Peer // since the last tick
 	kicks    []kick  // likewise
 	draining bool
+	bans     map[string]bool // to replace banned; nil: no change
 	// Limits that may change while it runs; the tick hands on the budget.
 	maxSessions, budget int
 
@@ -84,6 +90,7 @@ type Core struct {
 	peers      []*Peer    // without a session, by id, ascending; the tick's own
 	sessions   []*Session // by id, ascending
 	turns      turns
+	banned     map[string]bool // users
 	nextID     uint64
 	stats      Stats
 }
@@ -92,6 +99,9 @@ type Core struct {
 // the world, which replication.New finds.
 func (c CoreConfig) validate() error {
 	errs := []error{c.Game.validate(), Limits{MaxSessions: c.MaxSessions}.validate()}
+	if c.OneSessionPerUser && c.Admit == nil {
+		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
+	}
 	if c.CommandsPerSecond < 0 {
 		errs = append(errs, fmt.Errorf("server: %d commands per second: want a positive number, or 0 for %d", c.CommandsPerSecond, DefaultCommandsPerSecond))
 	}
@@ -147,21 +157,18 @@ func NewCore(c CoreConfig) (*Core, error) {
 	}
 	return &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
-		graceTicks:  graceTicks(c.Grace, c.World.TickHz()),
+		graceTicks:  ticksOf(c.Grace, c.World.TickHz()),
 		turns:       turns{longest: uint64(c.World.TickHz() / slowestSnapshotHz)},
 		maxSessions: c.MaxSessions, budget: r.Config().BudgetBytesPerSecond,
 	}, nil
 }
 
-// graceTicks counts whole seconds apart: their ticks fit where the nanoseconds of
-// as many do not.
-func graceTicks(grace time.Duration, tickHz int) int {
+// ticksOf is a duration in ticks; 0 if it is negative. Whole seconds count apart: their
+// ticks fit where as many nanoseconds times tickHz overflow.
+func ticksOf(d time.Duration, tickHz int) int {
 	hz := time.Duration(tickHz)
-	return max(int(grace/time.Second*hz+grace%time.Second*hz/time.Second), 0)
+	return max(int(d/time.Second*hz+d%time.Second*hz/time.Second), 0)
 }
-
-// Admit says whose a connect token is, or why it is not taken: CoreConfig.Admit.
-type Admit func(ctx context.Context, token []byte) (user string, err error)
 
 // Open takes in a new connection. ctx is done when the connection has ended. address
 // names where it comes from: a session that is away gives its place first to a newcomer
@@ -213,9 +220,13 @@ func (c *Core) Receive() {
 		}
 	}
 	c.kicks = c.kicks[:0]
-	budget := c.budget
+	budget, bans := c.budget, c.bans
+	c.bans = nil
 	c.mu.Unlock()
 	c.replicator.SetBudget(budget)
+	if bans != nil {
+		c.ban(bans)
+	}
 	for _, s := range c.sessions {
 		s.receive()
 	}
@@ -289,22 +300,6 @@ func (c *Core) reap() {
 	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.over })
 	c.peers = slices.DeleteFunc(c.peers, (*Peer).reap)
 	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
-}
-
-// admits says whose token a connection has brought, or why no session can begin
-// over it. A session that is away makes room last, when nothing else is against it:
-// who is not let in takes nobody's place.
-func (c *Core) admits(p *Peer) (user string, refusal *wire.Error) {
-	if c.isDraining() {
-		return "", &wire.Error{Code: wire.Draining}
-	}
-	if user, refusal = p.identify(); refusal != nil {
-		return "", refusal
-	}
-	if places := c.places(); !c.makeRoom(places, p.address) {
-		return "", &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", places)}
-	}
-	return user, nil
 }
 
 // places is how many sessions there may be at present.

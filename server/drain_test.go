@@ -21,12 +21,12 @@ func TestDrainTurnsAway(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	h := openHouseWith(t, func(c *server.Config) {
 		c.DrainTimeout = patience
-		c.Admit = func(_ context.Context, token []byte) (string, error) {
+		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
 			if string(token) == "slow" { // holds the end up
 				close(asked)
 				<-answer
 			}
-			return "", nil
+			return server.Admission{}, nil
 		}
 	})
 	slow := make(chan error)
@@ -62,10 +62,10 @@ func TestDrainTimeout(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	h := openHouseWith(t, func(c *server.Config) {
 		c.DrainTimeout = 50 * time.Millisecond
-		c.Admit = func(context.Context, []byte) (string, error) {
+		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			close(asked)
 			<-answer
-			return "", nil
+			return server.Admission{}, nil
 		}
 	})
 	refused := make(chan error, 1)

@@ -27,7 +27,7 @@ func (p *Peer) greet(h wire.Hello) {
 			return
 		}
 	}
-	user, refusal := c.admits(p)
+	granted, refusal := c.admits(p)
 	if refusal != nil {
 		p.refuse(refusal, "")
 		return
@@ -36,7 +36,7 @@ func (p *Peer) greet(h wire.Hello) {
 		return
 	}
 	s := newSession(p)
-	s.name, s.user = h.Name, user
+	s.name, s.user, s.ends = h.Name, granted.User, c.endTick(granted)
 	s.viewer = c.replicator.AddViewer(0) // Join may say what it sees
 	if join := c.config.Game.Join; join != nil {
 		entity, err := join(s)
@@ -97,11 +97,11 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	return nil, ""
 }
 
-// identify says whose token it was, or why it was not taken.
-func (p *Peer) identify() (user string, refusal *wire.Error) {
+// identify returns what the Hello's token grants, or why the token is refused.
+func (p *Peer) identify() (Admission, *wire.Error) {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
-	return p.inbox.user, p.inbox.refusal
+	return p.inbox.granted, p.inbox.refusal
 }
 
 // joinRefusal is what a client receives for an error of Game.Join. A world that is full

@@ -21,7 +21,7 @@ type inbox struct {
 
 	mu      sync.Mutex // guards the rest; it is taken after reading
 	hello   *wire.Hello
-	user    string      // whose token the Hello has
+	granted Admission   // by the Hello's token
 	refusal *wire.Error // why the token is not taken
 	asked   []wire.Command
 	inputs  []wire.Input
@@ -84,16 +84,16 @@ func (in *inbox) take(ctx context.Context, kind byte, body []byte, admit Admit) 
 
 // identify asks whose token it is, with mu given back until there is an answer.
 func (in *inbox) identify(ctx context.Context, token []byte, admit Admit) {
-	var user string
+	var granted Admission
 	var err error
 	func() {
 		in.mu.Unlock()
 		defer in.mu.Lock()
 		ctx, cancel := context.WithTimeout(ctx, helloSeconds*time.Second)
 		defer cancel()
-		user, err = admit(ctx, token)
+		granted, err = admit(ctx, token)
 	}()
-	in.user = user
+	in.granted = granted
 	switch {
 	case errors.Is(err, context.DeadlineExceeded): // no fault of the token: the same one may do later
 		in.refusal = &wire.Error{Code: wire.Internal, Detail: "nobody said in time whose the token is"}

@@ -172,14 +172,14 @@ func TestWorldIsReplaced(t *testing.T) {
 func TestFreshToken(t *testing.T) {
 	var mu sync.Mutex
 	spent := map[string]bool{}
-	admit := func(_ context.Context, token []byte) (string, error) {
+	admit := func(_ context.Context, token []byte) (server.Admission, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(token) == 0 || spent[string(token)] {
-			return "", &wire.Error{Code: wire.Unauthorized, Detail: "a token is good once"}
+			return server.Admission{}, &wire.Error{Code: wire.Unauthorized, Detail: "a token is good once"}
 		}
 		spent[string(token)] = true
-		return "ann", nil
+		return server.Admission{User: "ann"}, nil
 	}
 	for _, fresh := range []bool{true, false} {
 		h := openHouseWith(t, func(c *server.Config) { c.Admit = admit })

@@ -69,6 +69,8 @@ func (s *Session) wait() {
 	switch {
 	case s.kicked != nil:
 		s.end(s.kicked)
+	case s.expired():
+		s.end(&wire.Error{Code: wire.SessionExpired})
 	case s.silence > s.core.graceTicks:
 		s.end(&wire.Error{Code: wire.Timeout, Detail: "did not come back"})
 	}

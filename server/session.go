@@ -17,6 +17,7 @@ type Session struct {
 	from  string // address of the newest connection
 	over  bool   // goodbye said; waits to be reaped
 	since uint64 // the tick in which it began
+	ends  uint64 // the tick in which its Admission ends
 
 	name     string
 	user     string

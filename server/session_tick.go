@@ -30,6 +30,8 @@ func (s *Session) receive() {
 		s.fail(l.fault)
 	case s.kicked != nil:
 		s.fail(s.kicked)
+	case s.expired():
+		s.fail(&wire.Error{Code: wire.SessionExpired})
 	case !s.over && s.viewer.Spent():
 		s.fail(&wire.Error{Code: wire.Spent})
 	case s.silence > silenceSeconds*hz:
@@ -38,6 +40,9 @@ func (s *Session) receive() {
 		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
 	}
 }
+
+// expired reports whether the time that the session's Admission granted is over.
+func (s *Session) expired() bool { return s.core.world.Tick() >= s.ends }
 
 // acknowledge moves the viewer's baselines.
 func (s *Session) acknowledge(inputs []wire.Input) {

@@ -119,7 +119,9 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := openHouseWith(t, func(c *server.Config) {
 		c.Log, c.Grace = zap.New(core), 100*time.Millisecond
-		c.Admit = func(_ context.Context, token []byte) (string, error) { return string(token), nil }
+		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
+			return server.Admission{User: string(token)}, nil
+		}
 	})
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{
@@ -185,7 +187,9 @@ func TestLogSaysWhy(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := openHouseWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)
-		c.Admit = func(context.Context, []byte) (string, error) { return "", errors.New("of another shard") }
+		c.Admit = func(context.Context, []byte) (server.Admission, error) {
+			return server.Admission{}, errors.New("of another shard")
+		}
 	})
 	_, err := client.Dial(h.ctx, h.config())
 	require.ErrorContains(t, err, "of another shard")

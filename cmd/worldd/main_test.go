@@ -73,6 +73,9 @@ func TestUsage(t *testing.T) {
 		{"serve", "--image-every=5s"},
 		{"serve", "--qlog-dir=."},
 		{"serve", "--audience=here"},
+		{"serve", "--bans=list"},
+		{"serve", "--one-session-per-user"},
+		{"token", "issue", "--key=k", "--user=u", "--session=-1s"},
 		{"check"},
 		{"bots"},
 	} {

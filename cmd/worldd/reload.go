@@ -45,6 +45,7 @@ func (c *serveCommand) reloading(ctx context.Context, asked <-chan os.Signal, s 
 			return
 		case <-asked:
 		}
+		c.reloadBans(s, log)
 		l, rest, err := c.reload(s, running)
 		if err != nil {
 			log.Error("limits not reloaded: they stay as they were", zap.String("world", c.World), zap.Error(err))

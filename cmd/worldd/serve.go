@@ -45,6 +45,9 @@ type serveCommand struct {
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
 	Audience  string   `placeholder:"NAME" help:"What tokens for this server are made for (worldd; needs --token-keys)."`
 
+	OneSessionPerUser bool   `help:"A user who joins again ends the session from before (needs --token-keys)."`
+	Bans              string `type:"path" placeholder:"FILE" help:"Users who may not play, one per line; read again at SIGHUP (needs --token-keys)."`
+
 	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. FILE.lock keeps other servers from it."`
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
@@ -67,6 +70,9 @@ func (c *serveCommand) Validate() error {
 	}
 	if c.Audience != "" && len(c.TokenKeys) == 0 { // or anybody may join, and the operator believes otherwise
 		return errors.New("--audience needs --token-keys FILE: without keys no token is checked, and anybody may join")
+	}
+	if (c.OneSessionPerUser || c.Bans != "") && len(c.TokenKeys) == 0 {
+		return errors.New("--one-session-per-user and --bans need --token-keys FILE: without tokens nobody knows who a client is")
 	}
 	if c.QlogDir != "" && c.Admin == "" {
 		return errors.New("--qlog-dir needs --admin HOST:PORT, where recordings are asked for")
@@ -92,6 +98,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	core.MaxSessions = c.limits(file).MaxSessions
 	core.Replication.Workers = c.Workers
 	core.CommandsPerSecond, core.CommandBurst = c.CommandsPerSecond, c.CommandBurst
+	core.OneSessionPerUser = c.OneSessionPerUser
 	config := server.Config{
 		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin,
 		MaxSessionsPerAddress: c.MaxSessionsPerAddress, QlogDir: c.QlogDir, Log: newLog(std.err, zapcore.InfoLevel),
@@ -102,6 +109,10 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	if config.Admit, err = c.admission(); err != nil {
 		return err
+	}
+	banned, err := c.bannedUsers()
+	if err != nil {
+		return wrongUsage{fmt.Errorf("worldd: %w", err)}
 	}
 	if err := config.Validate(); err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
@@ -124,6 +135,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
+	s.SetBans(banned)
 	var record *recordFile
 	if c.Record != "" { // not before the address is ours: another server may be writing it
 		if record, err = createRecord(c.Record, config.Log); err != nil {

@@ -51,7 +51,24 @@ type tokenIssueCommand struct {
 	Key      string        `required:"" type:"path" env:"WORLDD_TOKEN_KEY" placeholder:"FILE" help:"The secret key."`
 	User     string        `required:"" placeholder:"NAME" help:"Whose token it is."`
 	Audience string        `default:"worldd" placeholder:"NAME" help:"The server's --audience (${default})."`
-	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long it is good for (${default})."`
+	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long a session may begin with it (${default})."`
+	Session  time.Duration `placeholder:"TIME" help:"How long the session may last from now on; without end if not given."`
+}
+
+// Validate is called by kong.
+func (c *tokenIssueCommand) Validate() error {
+	if c.Session < 0 {
+		return fmt.Errorf("--session is %v, want more than 0, or 0 for a session without end", c.Session)
+	}
+	return nil
+}
+
+func (c *tokenIssueCommand) claims(now time.Time) token.Claims {
+	claims := token.Claims{User: c.User}
+	if c.Session > 0 {
+		claims.SessionEnd = now.Add(c.Session)
+	}
+	return claims
 }
 
 // Run prints the token and nothing else.
@@ -64,7 +81,8 @@ func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
 	if err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %s: %w", c.Key, err)}
 	}
-	text, err := issuer.Issue(c.User, c.Audience, time.Now(), c.Lifetime)
+	now := time.Now()
+	text, err := issuer.Issue(c.claims(now), c.Audience, now, c.Lifetime)
 	if err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
 	}
@@ -92,5 +110,9 @@ func (c *serveCommand) admission() (server.Admit, error) {
 	if err != nil {
 		return nil, wrongUsage{fmt.Errorf("worldd: %s: %w", strings.Join(c.TokenKeys, ", "), err)}
 	}
-	return func(_ context.Context, text []byte) (string, error) { return verifier.Verify(text, time.Now()) }, nil
+	return func(_ context.Context, text []byte) (server.Admission, error) {
+		now := time.Now()
+		claims, err := verifier.Verify(text, now)
+		return server.Admission{User: claims.User, Lasts: claims.Remaining(now)}, err
+	}, nil
 }

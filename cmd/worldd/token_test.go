@@ -41,9 +41,9 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, err)
 	verifier, err := token.NewVerifier("here", string(public))
 	require.NoError(t, err)
-	user, err := verifier.Verify([]byte(strings.TrimSpace(out)), time.Now())
+	claims, err := verifier.Verify([]byte(strings.TrimSpace(out)), time.Now())
 	require.NoError(t, err)
-	require.Equal(t, "alice", user)
+	require.Equal(t, token.Claims{User: "alice"}, claims)
 
 	s := startServing(t, "--token-keys="+key+".pub", "--audience=here")
 	require.NotContains(t, strings.Join(s.said, "\n"), "anybody may join")

@@ -123,6 +123,6 @@ func (c Config) ticket(user string) ([]byte, error) {
 	if c.Issuer == nil {
 		return nil, nil
 	}
-	text, err := c.Issuer.Issue(user, c.Audience, time.Now(), dialTimeout)
+	text, err := c.Issuer.Issue(token.Claims{User: user}, c.Audience, time.Now(), dialTimeout)
 	return []byte(text), err
 }

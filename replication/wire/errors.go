@@ -33,6 +33,10 @@ const (
 	Spent           Code = 17
 	JoinRefused     Code = 18
 	TooMuch         Code = 19
+	Banned          Code = 20
+
+	SignedInElsewhere Code = 21
+	SessionExpired    Code = 22
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -97,6 +101,9 @@ var codes = [...]CodeInfo{
 	{Spent, "spent", Nobody, true, "the session has lasted until its numbers were used up: connect again"},
 	{JoinRefused, "join-refused", Nobody, false, "the game does not let this client in"},
 	{TooMuch, "too-much", Client, false, "more than the receiver may keep: show less, or raise its limits"},
+	{Banned, "banned", Nobody, false, "the operator has banned this user"},
+	{SignedInElsewhere, "signed-in-elsewhere", Nobody, false, "the same user has begun another session, which ends this one"},
+	{SessionExpired, "session-expired", Nobody, false, "the time that the token gave the session is over: connect with a new token"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: forget the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was never shown to this client"},

@@ -25,13 +25,13 @@ func TestClockIsSet(t *testing.T) {
 	require.Equal(t, time.Hour, ahead.Round(0).Sub(now.Round(0)))
 	require.Zero(t, ahead.Sub(now))
 
-	text, err := issuer.Issue("frank", home, now, time.Minute)
+	text, err := issuer.Issue(Claims{User: "frank"}, home, now, time.Minute)
 	require.NoError(t, err)
 	_, err = verifier.Verify([]byte(text), now)
 	require.NoError(t, err)
 	_, err = verifier.Verify([]byte(text), ahead)
 	require.ErrorIs(t, err, ErrExpired)
-	other, err := issuer.Issue("grace", home, ahead, time.Minute)
+	other, err := issuer.Issue(Claims{User: "grace"}, home, ahead, time.Minute)
 	require.NoError(t, err)
 	verifier.sweep = now // as a minute later
 	_, err = verifier.Verify([]byte(other), ahead)

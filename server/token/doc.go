@@ -6,7 +6,9 @@
 // A token is PASETO v4.public (Ed25519) with the claims sub (the user), aud (the
 // server, or the group of servers, that it is for), exp, iat, and jti, and at
 // most MaxBytes long. It is good once: whoever reads one from a log or a proxy
-// cannot come in behind its owner. The server needs public keys only, two of
+// cannot come in behind its owner. Its expiry (exp) is the last moment at which a
+// session begins with it, usually a minute ahead, and says nothing of how long that
+// session lasts; the optional claim session_end, a time like exp, ends the session. The server needs public keys only, two of
 // them while one replaces the other.
 //
 // Invariants, cited in tests:

@@ -45,21 +45,45 @@ func NewIssuer(secret string) (*Issuer, error) {
 	return &Issuer{key}, nil
 }
 
-// Issue makes a token for a user, good at one audience for a time from now on.
-func (i *Issuer) Issue(user, audience string, now time.Time, lifetime time.Duration) (string, error) {
+// Claims is what a token says.
+type Claims struct {
+	User string
+	// SessionEnd is when the session that the token admits to ends; zero: never. It is
+	// another time than the token's expiry, from which on no session begins with it.
+	SessionEnd time.Time
+}
+
+// Remaining is how long the session may still last, more than 0; 0 is without end.
+func (c Claims) Remaining(now time.Time) time.Duration {
+	if c.SessionEnd.IsZero() {
+		return 0
+	}
+	return max(c.SessionEnd.Sub(now), 1)
+}
+
+// sessionEnd is the claim of Claims.SessionEnd, a time as in exp.
+const sessionEnd = "session_end"
+
+// Issue makes a token for one audience, good for the given lifetime from now on.
+func (i *Issuer) Issue(c Claims, audience string, now time.Time, lifetime time.Duration) (string, error) {
 	switch {
-	case user == "" || len(user) > MaxUser:
-		return "", fmt.Errorf("token: a user of %d bytes: want 1 to %d", len(user), MaxUser)
+	case c.User == "" || len(c.User) > MaxUser:
+		return "", fmt.Errorf("token: a user of %d bytes: want 1 to %d", len(c.User), MaxUser)
 	case audience == "" || len(audience) > MaxAudience:
 		return "", fmt.Errorf("token: an audience of %d bytes: want 1 to %d", len(audience), MaxAudience)
 	case lifetime <= 0 || lifetime > MaxLifetime:
 		return "", fmt.Errorf("token: a lifetime of %v: want more than 0, at most %v", lifetime, MaxLifetime)
+	case !c.SessionEnd.IsZero() && !now.Before(c.SessionEnd):
+		return "", fmt.Errorf("token: the session ends %v ago: want a later end, or none", now.Sub(c.SessionEnd))
 	}
 	t := paseto.NewToken()
-	t.SetSubject(user)
+	t.SetSubject(c.User)
 	t.SetAudience(audience)
 	t.SetJti(rand.Text())
 	t.SetIssuedAt(now)
 	t.SetExpiration(now.Add(lifetime))
+	if !c.SessionEnd.IsZero() {
+		t.SetTime(sessionEnd, c.SessionEnd)
+	}
 	return t.V4Sign(i.key, nil), nil
 }

@@ -30,7 +30,7 @@ func pair(t testing.TB) (*Issuer, *Verifier) {
 }
 
 func issue(t testing.TB, i *Issuer, user string) []byte {
-	text, err := i.Issue(user, home, noon, time.Minute)
+	text, err := i.Issue(Claims{User: user}, home, noon, time.Minute)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(text), MaxBytes)
 	return []byte(text)
@@ -39,9 +39,10 @@ func issue(t testing.TB, i *Issuer, user string) []byte {
 func TestTakenOnce(t *testing.T) {
 	issuer, verifier := pair(t)
 	text := issue(t, issuer, "alice")
-	user, err := verifier.Verify(text, noon.Add(30*time.Second))
+	claims, err := verifier.Verify(text, noon.Add(30*time.Second))
 	require.NoError(t, err)
-	require.Equal(t, "alice", user)
+	require.Equal(t, Claims{User: "alice"}, claims)
+	require.Zero(t, claims.Remaining(noon), "its session has no end")
 	_, err = verifier.Verify(text, noon.Add(31*time.Second))
 	require.ErrorIs(t, err, ErrUsed)
 	_, err = verifier.Verify(issue(t, issuer, "alice"), noon)
@@ -58,6 +59,27 @@ func TestTimes(t *testing.T) {
 		_, err := verifier.Verify(issue(t, issuer, "bob"), noon.Add(late))
 		require.ErrorIs(t, err, want, "%v", late)
 	}
+}
+
+// The end of a session is told apart from the token's own expiry.
+func TestSessionEnd(t *testing.T) {
+	issuer, verifier := pair(t)
+	end := noon.Add(2 * time.Hour)
+	text := func() []byte {
+		text, err := issuer.Issue(Claims{"bob", end}, home, noon, MaxLifetime)
+		require.NoError(t, err)
+		return []byte(text)
+	}
+	claims, err := verifier.Verify(text(), noon.Add(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, "bob", claims.User)
+	require.True(t, end.Equal(claims.SessionEnd))
+	require.Equal(t, time.Hour, claims.Remaining(noon.Add(time.Hour)))
+	require.Positive(t, claims.Remaining(noon.Add(3*time.Hour)), "0 would be without end")
+	_, err = verifier.Verify(text(), end)
+	require.ErrorIs(t, err, ErrExpired, "no session that is over at once")
+	_, err = issuer.Issue(Claims{"bob", noon}, home, noon, time.Minute)
+	require.ErrorContains(t, err, "want a later end")
 }
 
 // TestForged: K1. Every byte matters, and so does every other key.
@@ -111,6 +133,7 @@ func TestClaims(t *testing.T) {
 		"no user":          func(k *paseto.Token) { k.SetSubject("") },
 		"a long user":      func(k *paseto.Token) { k.SetSubject(strings.Repeat("u", MaxUser+1)) },
 		"no identifier":    func(k *paseto.Token) { k.SetJti("") },
+		"no time":          func(k *paseto.Token) { require.NoError(t, k.Set(sessionEnd, "noon")) },
 		"good for ever":    func(k *paseto.Token) { k.SetExpiration(noon.Add(MaxLifetime + time.Second)) },
 	} {
 		k := paseto.NewToken()
@@ -157,10 +180,10 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestRefusedArguments(t *testing.T) {
 	issuer, _ := pair(t)
 	for name, f := range map[string]func() error{
-		"no user":           func() error { _, err := issuer.Issue("", home, noon, time.Minute); return err },
-		"no audience":       func() error { _, err := issuer.Issue("u", "", noon, time.Minute); return err },
-		"no time":           func() error { _, err := issuer.Issue("u", home, noon, 0); return err },
-		"too much time":     func() error { _, err := issuer.Issue("u", home, noon, MaxLifetime+1); return err },
+		"no user":           func() error { _, err := issuer.Issue(Claims{}, home, noon, time.Minute); return err },
+		"no audience":       func() error { _, err := issuer.Issue(Claims{User: "u"}, "", noon, time.Minute); return err },
+		"no time":           func() error { _, err := issuer.Issue(Claims{User: "u"}, home, noon, 0); return err },
+		"too much time":     func() error { _, err := issuer.Issue(Claims{User: "u"}, home, noon, MaxLifetime+1); return err },
 		"no secret":         func() error { _, err := NewIssuer("00"); return err },
 		"no public keys":    func() error { _, err := NewVerifier(home); return err },
 		"a bad public key":  func() error { _, err := NewVerifier(home, "zz"); return err },

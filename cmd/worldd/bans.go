@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/token"
+)
+
+// maxBanList bounds the file of --bans: some hundred thousand users.
+const maxBanList = 16 << 20
+
+// readBans reads the users of a ban list, one per line, without the spaces around them.
+// Empty lines and lines that begin with # are comments.
+func readBans(path string) ([]string, error) {
+	text, err := readRegular(path, maxBanList)
+	if err != nil {
+		return nil, fmt.Errorf("the ban list cannot be read: %w", err)
+	}
+	var users []string
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		user := bytes.TrimSpace(line)
+		switch {
+		case len(user) == 0 || user[0] == '#':
+		case len(user) > token.MaxUser:
+			return nil, fmt.Errorf("%s:%d: a user of %d bytes: want at most %d, one user per line", path, number, len(user), token.MaxUser)
+		default:
+			users = append(users, string(user))
+		}
+	}
+	return users, nil
+}
+
+// readRegular reads a file of at most limit bytes. Anything but a regular file is an
+// error: a pipe or a device might never end.
+func readRegular(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path) // ahead of Open, which waits for a pipe's writer
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s is longer than %d bytes", path, limit)
+	}
+	return text, err
+}
+
+// bannedUsers reads the list of --bans; nil if there is none.
+func (c *serveCommand) bannedUsers() ([]string, error) {
+	if c.Bans == "" {
+		return nil, nil
+	}
+	return readBans(c.Bans)
+}
+
+// reloadBans reads the ban list again. A list that cannot be read changes nothing.
+func (c *serveCommand) reloadBans(s *server.Server, log *zap.Logger) {
+	users, err := c.bannedUsers()
+	if err != nil {
+		log.Error("bans not reloaded: they stay as they were", zap.Error(err))
+		return
+	}
+	s.SetBans(users)
+	if c.Bans != "" {
+		log.Info("bans reloaded", zap.Int("users", len(users)))
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/token"
+)
+
+// dialAs joins with a new token for a user.
+func (s *serving) dialAs(ctx context.Context, i *token.Issuer, c token.Claims) (*client.Client, error) {
+	text, err := i.Issue(c, defaultAudience, time.Now(), time.Minute)
+	require.NoError(s.t, err)
+	schema, err := newSchema()
+	require.NoError(s.t, err)
+	return client.Dial(ctx, client.Config{
+		Addr: s.addr, Fingerprint: s.fingerprint,
+		SessionConfig: client.SessionConfig{Schema: schema, Token: []byte(text)},
+	})
+}
+
+// newKeys makes a key file; its public key is beside it.
+func newKeys(t *testing.T) (i *token.Issuer, public string) {
+	key := filepath.Join(t.TempDir(), "key")
+	status, _, errs := worldd(t, "token", "new", key)
+	require.Equal(t, exitOK, status, errs)
+	secret, err := os.ReadFile(key)
+	require.NoError(t, err)
+	i, err = token.NewIssuer(string(secret))
+	require.NoError(t, err)
+	return i, key + ".pub"
+}
+
+// untilEnd updates a client until its session has ended, and returns why.
+func untilEnd(t *testing.T, ctx context.Context, c *client.Client) wire.Code {
+	t.Helper()
+	for {
+		require.NoError(t, c.Wait(ctx))
+		if err := c.Update(); err != nil {
+			require.NoError(t, c.Close())
+			return wire.CodeOf(err)
+		}
+	}
+}
+
+// The ban list is read at the start and at SIGHUP; one that cannot be read changes
+// nothing.
+func TestBanList(t *testing.T) {
+	issuer, public := newKeys(t)
+	list := filepath.Join(t.TempDir(), "bans")
+	write := func(text string) { require.NoError(t, os.WriteFile(list, []byte(text), 0o600)) }
+	write("# cheats\n\n mallory \n")
+	log := &screen{}
+	s := startServingTo(t, log, "--world=calm", "--token-keys="+public, "--bans="+list, "--one-session-per-user")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	_, err := s.dialAs(ctx, issuer, token.Claims{User: "mallory"})
+	require.Equal(t, wire.Banned, wire.CodeOf(err), "%v", err)
+	ann, err := s.dialAs(ctx, issuer, token.Claims{User: "ann"})
+	require.NoError(t, err)
+	eve, err := s.dialAs(ctx, issuer, token.Claims{User: "eve"})
+	require.NoError(t, err)
+
+	for text, complaint := range map[string]string{
+		"eve\n" + strings.Repeat("x", token.MaxUser+1): list + ":2: a user of 129 bytes",
+		strings.Repeat("#", maxBanList+1):              "longer than",
+	} {
+		write(text)
+		require.NoError(t, s.process.Process.Signal(syscall.SIGHUP))
+		for !strings.Contains(log.String(), complaint) {
+			require.NoError(t, eve.Wait(ctx))
+			require.NoError(t, eve.Update())
+			require.NoError(t, ann.Update())
+		}
+	}
+	write("eve")
+	require.NoError(t, s.process.Process.Signal(syscall.SIGHUP))
+	require.Equal(t, wire.Banned, untilEnd(t, ctx, eve))
+	again, err := s.dialAs(ctx, issuer, token.Claims{User: "ann"})
+	require.NoError(t, err)
+	require.Equal(t, wire.SignedInElsewhere, untilEnd(t, ctx, ann))
+	require.NoError(t, again.Close())
+	short, err := s.dialAs(ctx, issuer, token.Claims{User: "mallory", SessionEnd: time.Now().Add(time.Second)})
+	require.NoError(t, err, "not banned any more")
+	require.Equal(t, wire.SessionExpired, untilEnd(t, ctx, short))
+	s.end(syscall.SIGTERM)
+}
+
+// A ban list that cannot be read is a wrong command line, and nothing is started.
+func TestBanListMistakes(t *testing.T) {
+	_, public := newKeys(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for path, complaint := range map[string]string{
+		pipe:                                    "is not a regular file",
+		t.TempDir():                             "is not a regular file",
+		filepath.Join(t.TempDir(), "not-there"): "no such file",
+	} {
+		status, out, errs := worldd(t, "serve", "--listen=127.0.0.1:0", "--token-keys="+public, "--bans="+path)
+		require.Equal(t, exitUsage, status)
+		require.Empty(t, out)
+		require.Contains(t, errs, complaint)
+		require.Contains(t, errs, path)
+	}
+}
