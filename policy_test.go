@@ -51,7 +51,7 @@ field               internal/cpu internal/spelling x/sys
 world               bulk field internal/fault renameio xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk internal/fault world replication/wire
-server/token        paseto
+server/token        paseto renameio flock
 server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time internal/address
 client              bulk internal/fault replication/wire quic-go zap internal/address
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap

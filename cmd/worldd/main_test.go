@@ -74,6 +74,7 @@ func TestUsage(t *testing.T) {
 		{"serve", "--qlog-dir=."},
 		{"serve", "--audience=here"},
 		{"serve", "--bans=list"},
+		{"serve", "--token-spent=file"},
 		{"serve", "--one-session-per-user"},
 		{"token", "issue", "--key=k", "--user=u", "--session=-1s"},
 		{"check"},

@@ -45,6 +45,8 @@ type serveCommand struct {
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
 	Audience  string   `placeholder:"NAME" help:"What tokens for this server are made for (worldd; needs --token-keys)."`
 
+	TokenSpent string `type:"path" placeholder:"FILE" help:"Keep used tokens in this file, so that none is good again after a restart. FILE.lock keeps other servers from it (needs --token-keys)."`
+
 	OneSessionPerUser bool   `help:"A user who joins again ends the session from before (needs --token-keys)."`
 	Bans              string `type:"path" placeholder:"FILE" help:"Users who may not play, one per line; read again at SIGHUP (needs --token-keys)."`
 
@@ -71,8 +73,8 @@ func (c *serveCommand) Validate() error {
 	if c.Audience != "" && len(c.TokenKeys) == 0 { // or anybody may join, and the operator believes otherwise
 		return errors.New("--audience needs --token-keys FILE: without keys no token is checked, and anybody may join")
 	}
-	if (c.OneSessionPerUser || c.Bans != "") && len(c.TokenKeys) == 0 {
-		return errors.New("--one-session-per-user and --bans need --token-keys FILE: without tokens nobody knows who a client is")
+	if (c.OneSessionPerUser || c.Bans != "" || c.TokenSpent != "") && len(c.TokenKeys) == 0 {
+		return errors.New("--token-spent, --one-session-per-user and --bans need --token-keys FILE: without keys no token is checked, and no client has a user")
 	}
 	if c.QlogDir != "" && c.Admin == "" {
 		return errors.New("--qlog-dir needs --admin HOST:PORT, where recordings are asked for")
@@ -107,9 +109,11 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if config.Replication.Tables, err = loadTables(c.Tables); err != nil {
 		return err
 	}
-	if config.Admit, err = c.admission(); err != nil {
+	verifier, err := c.verifier()
+	if err != nil {
 		return err
 	}
+	config.Admit = admission(verifier, config.Log)
 	banned, err := c.bannedUsers()
 	if err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
@@ -119,6 +123,12 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	if config.Certificate, err = c.certificate(); err != nil {
 		return err
+	}
+	if c.TokenSpent != "" {
+		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {
+			return err
+		}
+		defer func() { _ = verifier.Close() }() // all that it was given is on the disk
 	}
 	if c.Image != "" {
 		unlock, err := lockImage(c.Image, config.Log)

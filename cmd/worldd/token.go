@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
 )
@@ -93,8 +96,8 @@ func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
 // defaultAudience is the one of serve and of token issue.
 const defaultAudience = "worldd"
 
-// admission is how serve looks at tokens; nil if it asks for none.
-func (c *serveCommand) admission() (server.Admit, error) {
+// verifier checks tokens as the command line says; nil if the server asks for none.
+func (c *serveCommand) verifier() (*token.Verifier, error) {
 	if len(c.TokenKeys) == 0 {
 		return nil, nil
 	}
@@ -110,9 +113,22 @@ func (c *serveCommand) admission() (server.Admit, error) {
 	if err != nil {
 		return nil, wrongUsage{fmt.Errorf("worldd: %s: %w", strings.Join(c.TokenKeys, ", "), err)}
 	}
+	return verifier, nil
+}
+
+// admission is server.Config.Admit by a verifier; nil if there is none. A disk that does
+// not take a used token is no fault of the client: it may come again with the same one.
+func admission(verifier *token.Verifier, log *zap.Logger) server.Admit {
+	if verifier == nil {
+		return nil
+	}
 	return func(_ context.Context, text []byte) (server.Admission, error) {
 		now := time.Now()
 		claims, err := verifier.Verify(text, now)
+		if errors.Is(err, token.ErrUnrecorded) {
+			log.Error("a client was refused", zap.Error(err))
+			err = &wire.Error{Code: wire.Internal, Detail: token.ErrUnrecorded.Error()}
+		}
 		return server.Admission{User: claims.User, Lasts: claims.Remaining(now)}, err
-	}, nil
+	}
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -68,6 +70,42 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, report.OK(), "%+v", report)
 	s.end(syscall.SIGTERM)
+}
+
+// A token is good once, also after the server was killed right after it took it.
+func TestSpentTokens(t *testing.T) {
+	issuer, public := newKeys(t)
+	spent := filepath.Join(t.TempDir(), "spent")
+	args := []string{"--world=calm", "--token-keys=" + public, "--token-spent=" + spent}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	text, err := issuer.Issue(token.Claims{User: "ann"}, defaultAudience, time.Now(), time.Hour)
+	require.NoError(t, err)
+	for run := range 3 {
+		s := startServing(t, args...)
+		schema, err := newSchema()
+		require.NoError(t, err)
+		c, err := client.Dial(ctx, client.Config{
+			Addr: s.addr, Fingerprint: s.fingerprint,
+			SessionConfig: client.SessionConfig{Schema: schema, Token: []byte(text)},
+		})
+		status, _, errs := worldd(t, append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
+		require.Equal(t, exitError, status)
+		require.Contains(t, errs, "another server has the file of used tokens "+spent)
+		s.end(syscall.SIGKILL)
+		if run == 0 {
+			require.NoError(t, err)
+			require.NoError(t, c.Close())
+		} else {
+			require.Equal(t, wire.Unauthorized, wire.CodeOf(err), "%v", err)
+			require.ErrorContains(t, err, "taken before")
+		}
+	}
+	require.NoError(t, os.WriteFile(spent, []byte("no tokens"), 0o600))
+	status, out, errs := worldd(t, append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
+	require.Equal(t, exitError, status)
+	require.Empty(t, out)
+	require.Contains(t, errs, spent+":1: not a file of used tokens")
 }
 
 func TestTokenMistakes(t *testing.T) {

@@ -16,6 +16,7 @@
 //	K1 What is not signed by one of the keys says nothing, whatever it claims.
 //	K2 A token is for one audience, and not before it was issued nor from its
 //	   expiry on.
-//	K3 A token is taken once by a Verifier. What it remembers is bounded: by the
-//	   tokens' lifetimes, and by MaxRemembered.
+//	K3 A token is taken once by a Verifier and, with KeepSpent, once by all that
+//	   use the same file one after the other, whatever crashes come between. What is
+//	   remembered is bounded: by the tokens' lifetimes, and by MaxRemembered.
 package token

@@ -20,7 +20,7 @@ const (
 )
 
 // Why a token is not taken. All of them say whose fault it is: all but
-// the last one the client's or its backend's, that one nobody's.
+// the last two the client's or its backend's.
 var (
 	ErrNone    = errors.New("token: none was shown")
 	ErrForged  = errors.New("token: not signed by a key of this server's")
@@ -28,6 +28,8 @@ var (
 	ErrExpired = errors.New("token: not good at this time")
 	ErrUsed    = errors.New("token: taken before")
 	ErrBusy    = errors.New("token: too many good tokens are in use")
+	// ErrUnrecorded is the server's fault: its disk does not take the token.
+	ErrUnrecorded = errors.New("token: it cannot be recorded as used")
 )
 
 // Verifier takes tokens. It may be used by several goroutines.
@@ -36,8 +38,9 @@ type Verifier struct {
 	keys     []paseto.V4AsymmetricPublicKey
 
 	mu    sync.Mutex
-	taken map[string]time.Time // token identifier -> when it can be forgotten
-	sweep time.Time            // when expired ones are forgotten next
+	taken map[tokenID]time.Time // when each can be forgotten
+	sweep time.Time             // when expired ones are forgotten next
+	file  *spentFile            // nil: they are forgotten with the Verifier
 }
 
 // NewVerifier takes the name of this server, and the public keys of those who
@@ -49,7 +52,7 @@ func NewVerifier(audience string, public ...string) (*Verifier, error) {
 	if len(public) == 0 {
 		return nil, errors.New("token: no public key: nobody could join")
 	}
-	v := &Verifier{audience: audience, taken: map[string]time.Time{}}
+	v := &Verifier{audience: audience, taken: map[tokenID]time.Time{}}
 	for i, text := range public {
 		text = strings.TrimSpace(text)
 		if _, err := paseto.NewV4AsymmetricSecretKeyFromHex(text); err == nil {
@@ -62,6 +65,50 @@ func NewVerifier(audience string, public ...string) (*Verifier, error) {
 		v.keys = append(v.keys, key)
 	}
 	return v, nil
+}
+
+// KeepSpent keeps used tokens in a file, so that a server which is started again, with
+// the same file, does not take them a second time (K3). It comes before the first Verify,
+// and now is as Verify's. From then on Verify returns when the token is on the disk: a
+// crash or a loss of power after that changes nothing. The file holds what the Verifier
+// remembers, and at most twice as much; expiries are read by the wall clock. An error
+// names the file: it is damaged, not a regular file, or another server's, which
+// path.lock tells. Close gives it back.
+func (v *Verifier) KeepSpent(path string, now time.Time) error {
+	file, all, err := openSpent(path)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if now.Before(s.until) {
+			v.taken[s.id] = now.Add(s.until.Sub(now))
+		}
+	}
+	file.live = v.remembered
+	if err := file.rewrite(); err != nil { // without the expired, and on a disk that can be written
+		return errors.Join(fmt.Errorf("token: the file of used tokens cannot be written: %w", err), file.close())
+	}
+	v.file = file
+	return nil
+}
+
+// Close ends the use of KeepSpent's file. No Verify may run or follow.
+func (v *Verifier) Close() error {
+	if v.file == nil {
+		return nil
+	}
+	return v.file.close()
+}
+
+// remembered returns the tokens that must not be taken again.
+func (v *Verifier) remembered() []spent {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := make([]spent, 0, len(v.taken))
+	for id, until := range v.taken {
+		all = append(all, spent{id, until})
+	}
+	return all
 }
 
 // Verify takes a token and returns its claims. now is time.Now, whose wall clock says
@@ -123,10 +170,25 @@ func (v *Verifier) claims(t *paseto.Token, now time.Time) (id string, c Claims, 
 }
 
 // take remembers a token, so that it is good once (K3).
-func (v *Verifier) take(id string, expires, now time.Time) error {
+func (v *Verifier) take(jti string, expires, now time.Time) error {
+	id := idOf(jti)
+	until := now.Add(expires.Sub(now)) // by the clock that nobody sets, as now is
+	if err := v.remember(id, until, now); err != nil || v.file == nil {
+		return err
+	}
+	if err := v.file.record(spent{id, until}); err != nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		delete(v.taken, id) // it was not used
+		return fmt.Errorf("%w: %w", ErrUnrecorded, err)
+	}
+	return nil
+}
+
+func (v *Verifier) remember(id tokenID, until, now time.Time) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.taken) == MaxRemembered || !now.Before(v.sweep) {
+	if len(v.taken) >= MaxRemembered || !now.Before(v.sweep) {
 		for old, until := range v.taken {
 			if !now.Before(until) {
 				delete(v.taken, old)
@@ -137,9 +199,9 @@ func (v *Verifier) take(id string, expires, now time.Time) error {
 	switch _, used := v.taken[id]; {
 	case used:
 		return ErrUsed
-	case len(v.taken) == MaxRemembered:
+	case len(v.taken) >= MaxRemembered:
 		return ErrBusy
 	}
-	v.taken[id] = now.Add(expires.Sub(now)) // by the clock that nobody sets, as now is
+	v.taken[id] = until
 	return nil
 }
