@@ -27,8 +27,9 @@ type Config struct {
 	// for none. It is not for the public: keep it on loopback.
 	AdminListen string
 	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6
-	// /64. Default 64, and no such limit for this machine itself (loopback); a
-	// number that is given is for everybody.
+	// /64. Default 64, except for this machine (loopback), which then has no limits of
+	// its own, of handshakes a second neither: a proxy may stand there. A number that is
+	// given is for loopback, too.
 	MaxSessionsPerAddress int
 	// QlogDir is a folder that exists, for recordings of single sessions' transport
 	// (POST /sessions/ID/qlog on the admin address). Empty: none can be made, and
