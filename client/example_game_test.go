@@ -8,7 +8,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -21,7 +20,7 @@ func railway() (s *server.Server, stop func()) {
 	cart, _ := w.AddKind(world.Kind{Name: "cart", Body: &world.BodyDef{Kinematic: true}})
 	whistled := false
 	schema := wire.NewSchema()
-	_ = wire.AddComponent[wire.Body](schema, replication.BodyComponent)
+	_ = wire.AddComponent[wire.Body](schema, wire.BodyComponent)
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
 		World: w, Schema: schema,
 		Game: server.Game{
@@ -119,10 +118,10 @@ func ExampleClient() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	schema := wire.NewSchema()
-	if err := wire.AddComponent[wire.Body](schema, replication.BodyComponent); err != nil {
+	if err := wire.AddComponent[wire.Body](schema, wire.BodyComponent); err != nil {
 		panic(err)
 	}
-	body, err := client.ComponentOf[wire.Body](schema, replication.BodyComponent)
+	body, err := client.ComponentOf[wire.Body](schema, wire.BodyComponent)
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -24,7 +23,7 @@ type Wood struct {
 func orchardSchema() *wire.Schema {
 	s := wire.NewSchema()
 	for _, err := range []error{
-		wire.AddComponent[wire.Body](s, replication.BodyComponent),
+		wire.AddComponent[wire.Body](s, wire.BodyComponent),
 		wire.AddComponent[Wood](s, "wood"),
 	} {
 		if err != nil {

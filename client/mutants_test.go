@@ -77,7 +77,7 @@ func (c *recorder) Close(code wire.Code, text string) {
 // riders that turn and are carried, friends, purses of their own, lives that end.
 func record(t testing.TB) *tape {
 	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
 	require.NoError(t, wire.AddComponent[rider](s, "rider"))
 	require.NoError(t, wire.AddComponent[friend](s, "friend"))
 	require.NoError(t, wire.AddComponent[vectorPurse](s, "purse"))

@@ -13,10 +13,6 @@ import (
 // ErrSchema says that the schema names something which the world does not have.
 var ErrSchema = errors.New("replication: schema does not fit the world")
 
-// BodyComponent is the schema name under which positions and velocities of
-// bodies travel; its type is wire.Body.
-const BodyComponent = "body"
-
 // worldBody marks the binding that reads a body instead of a component.
 const worldBody = -1
 
@@ -30,7 +26,7 @@ func bind(w *world.World, s *wire.Schema) ([]int, error) {
 	bound := make([]int, s.Components())
 	for i := range bound {
 		spec := s.Component(i)
-		if spec.Name == BodyComponent {
+		if spec.Name == wire.BodyComponent {
 			if err := fitsBody(w, s, i); err != nil {
 				return nil, err
 			}

@@ -119,7 +119,7 @@ func TestForgedReferenceIsNone(t *testing.T) {
 	near := s.spawn(1, 0)
 	s.link.Set(near, link{bulk.NewHandle(near.Index()+1, 3)})
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	require.NoError(t, wire.AddComponent[link](schema, "link"))
 	for _, record := range records(t, s.snapshot()) {
 		var r wire.BitReader

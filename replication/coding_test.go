@@ -166,7 +166,7 @@ func newRocks(t *testing.T, rocks int, c Config) (*Replicator, *world.World, []b
 	kind, err := w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
 	rep, err := New(w, s, c)
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(4, 4))

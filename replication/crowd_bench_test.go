@@ -57,7 +57,7 @@ func newCrowd(b *testing.B, clients, period int) *crowd {
 	scene, err := scenes.Build(file)
 	require.NoError(b, err)
 	schema := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(b, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	require.NoError(b, wire.AddComponent[scenes.Identity](schema, scenes.IdentityName))
 	rep, err := replication.New(scene.World, schema, replication.Config{
 		SnapshotHz: scene.World.TickHz() / 2, BudgetBytesPerSecond: file.BudgetBytesPerSecond,

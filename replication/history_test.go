@@ -64,7 +64,7 @@ func TestPastIsGivenBack(t *testing.T) {
 	kind, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	require.NoError(t, wire.AddComponent[purse](schema, "purse"))
 	r, err := New(w, schema, Config{SnapshotHz: w.TickHz()})
 	require.NoError(t, err)

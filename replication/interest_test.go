@@ -55,7 +55,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 	s.idea, err = w.AddKind(world.Kind{Name: "idea"})
 	require.NoError(t, err)
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	c := replication.Config{SnapshotHz: 60, EnterRadius: sceneEnter, LeaveRadius: sceneLeave, BudgetBytesPerSecond: 60_000_000}
 	s.ruled, s.lit, s.hasty = seed%3 == 0, seed%3 < 2, seed%4 < 2
 	if s.ruled {

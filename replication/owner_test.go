@@ -48,7 +48,7 @@ func newMarket(t testing.TB, n, viewers int) *market {
 	require.NoError(t, err)
 	m.trader, err = m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	require.NoError(t, wire.AddComponent[wire.Body](m.schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](m.schema, wire.BodyComponent))
 	require.NoError(t, wire.AddComponent[purse](m.schema, "purse"))
 	m.rep, err = replication.New(m.world, m.schema, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ type Replicator struct {
 
 // New makes a Replicator, the only one of its world: it takes what is World.Dirty. A
 // world that is restored wants a new one. Every component of the schema must be
-// registered in the world under the same name and type, except BodyComponent.
+// registered in the world under the same name and type, except wire.BodyComponent.
 func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(w.TickHz()); err != nil {

@@ -45,7 +45,7 @@ func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config)
 	a.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	a.world = w
 	a.rep, err = replication.New(w, schema, c)
 	require.NoError(t, err)

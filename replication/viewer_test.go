@@ -37,7 +37,7 @@ func newStage(t testing.TB, c replication.Config) *stage {
 	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	require.NoError(t, wire.AddComponent[link](schema, "link"))
 	s.rep, err = replication.New(w, schema, c)
 	require.NoError(t, err)
@@ -347,7 +347,7 @@ func TestSchemaMustFit(t *testing.T) {
 	for name, add := range map[string]func(*wire.Schema) error{
 		"not registered": func(s *wire.Schema) error { return wire.AddComponent[link](s, "nobody") },
 		"other type":     func(s *wire.Schema) error { return wire.AddComponent[wire.Body](s, "link") },
-		"other body":     func(s *wire.Schema) error { return wire.AddComponent[link](s, replication.BodyComponent) },
+		"other body":     func(s *wire.Schema) error { return wire.AddComponent[link](s, wire.BodyComponent) },
 	} {
 		s := wire.NewSchema()
 		require.NoError(t, add(s))
@@ -359,7 +359,7 @@ func TestSchemaMustFit(t *testing.T) {
 // TestBoundsMustFit: a place that wire.Body cannot tell would arrive as another.
 func TestBoundsMustFit(t *testing.T) {
 	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
 	for metres, fits := range map[float32]bool{512: true, 1024: true, 1100: false, 4096: false} {
 		w, err := world.New(world.Config{HalfExtent: world.Vec3{X: 64, Y: 64, Z: metres}})
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ type CoreConfig struct {
 	// a Server to Serve and to the functions of Game.
 	World *world.World
 	// Schema is what of the world clients are sent: wire.Body as
-	// replication.BodyComponent, and components that are registered in World
+	// wire.BodyComponent, and components that are registered in World
 	// under the same name and type. Clients build the same, in the same order.
 	Schema      *wire.Schema
 	Replication replication.Config

@@ -34,7 +34,7 @@ func Example() {
 	// is the world's own. Clients build the same, in the same order.
 	schema := wire.NewSchema()
 	for _, err := range []error{
-		wire.AddComponent[wire.Body](schema, replication.BodyComponent),
+		wire.AddComponent[wire.Body](schema, wire.BodyComponent),
 		wire.AddComponent[Score](schema, "score"),
 	} {
 		if err != nil {

@@ -25,7 +25,7 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	require.NoError(t, err)
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	core, err := NewCore(CoreConfig{World: w, Schema: schema, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}})
 	require.NoError(t, err)
 	return newLoop(core, &traffic{}, newTimings(), newSaver(ImageConfig{}, core.world, zap.NewNop()), zap.NewNop())

@@ -10,7 +10,6 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -22,7 +21,7 @@ func TestRetryUnderLoad(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	s, err := Listen(Config{Listen: "127.0.0.1:0", CoreConfig: CoreConfig{World: w, Schema: schema, Epoch: 1}})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())

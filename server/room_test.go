@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -35,7 +34,7 @@ func newRoomOf(t *testing.T, places int, game Game) (c *Core, knock func(address
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	c, err = NewCore(CoreConfig{World: w, Schema: schema, MaxSessions: places, Game: game})
 	require.NoError(t, err)
 	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()})

@@ -34,7 +34,7 @@ const deskEpoch = 77
 
 func deskSchema(t testing.TB) *wire.Schema {
 	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
 	return s
 }
 

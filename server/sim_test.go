@@ -244,7 +244,7 @@ func (s *sim) play() {
 
 func (s *sim) makeSchema() {
 	s.schema = wire.NewSchema()
-	s.must(wire.AddComponent[wire.Body](s.schema, replication.BodyComponent))
+	s.must(wire.AddComponent[wire.Body](s.schema, wire.BodyComponent))
 	s.must(wire.AddComponent[Identity](s.schema, "identity"))
 	s.must(wire.AddComponent[Target](s.schema, "target"))
 	s.must(wire.AddComponent[Purse](s.schema, "purse"))
@@ -477,7 +477,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 		s.schema.Quantise(n, p, words[spec.Offset:spec.Offset+spec.Words])
 	}
 	if p, v, ok := s.world.Body(h.Index()); ok {
-		put(replication.BodyComponent, unsafe.Pointer(&wire.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}))
+		put(wire.BodyComponent, unsafe.Pointer(&wire.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}))
 	}
 	if c := s.identity.Get(h); c != nil {
 		put("identity", unsafe.Pointer(c))

@@ -8,7 +8,6 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
-	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -92,7 +91,7 @@ func decodeIdentity(args []byte) (uint64, bool) {
 // newSchema makes the wire schema of every scene: bodies and identities.
 func newSchema() (*wire.Schema, error) {
 	s := wire.NewSchema()
-	if err := wire.AddComponent[wire.Body](s, replication.BodyComponent); err != nil {
+	if err := wire.AddComponent[wire.Body](s, wire.BodyComponent); err != nil {
 		return nil, err
 	}
 	if err := wire.AddComponent[scenes.Identity](s, scenes.IdentityName); err != nil {

@@ -43,7 +43,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
 	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, replication.BodyComponent))
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	require.NoError(t, wire.AddComponent[scenes.Identity](schema, scenes.IdentityName))
 	h := &hosted{}
 	h.server, err = server.Listen(server.Config{
