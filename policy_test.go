@@ -37,9 +37,10 @@ internal/simtest
 internal/fault
 internal/cpu        x/sys
 internal/spelling
+internal/regularfile
 internal/cubesbench bulk replication/wire
 internal/vectors    bulk client replication/wire
-internal/scenes     bulk field internal/spelling world yaml
+internal/scenes     bulk field internal/regularfile internal/spelling world yaml
 internal/quicyard   quic-go
 internal/fieldyard
 internal/fieldyard/fused    C
@@ -52,12 +53,12 @@ world               bulk field internal/fault renameio xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk internal/fault world replication/wire
 server/token        paseto renameio flock
-server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time internal/address
+server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time internal/address internal/regularfile
 client              bulk internal/fault replication/wire quic-go zap internal/address
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
-loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio flock
+loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address internal/regularfile
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio flock internal/regularfile
 `
 
 // modules: the third parties by the names used above, and the version for those

@@ -34,6 +34,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
 	"github.com/worldd/worldd/replication/wire"
@@ -45,6 +46,13 @@ const (
 	exitOK    = 0
 	exitError = 1
 	exitUsage = 2
+)
+
+// Bounds of the files that flags name: the default tables have 36 KB, a key 129
+// bytes.
+const (
+	maxTablesBytes = 4 << 20
+	maxKeyBytes    = 64 << 10
 )
 
 // flags is the command line.
@@ -102,7 +110,7 @@ func (f *flags) Validate() error {
 		f.thresholds = append(f.thresholds, t)
 	}
 	if f.Tables != "" {
-		text, err := os.ReadFile(f.Tables)
+		text, err := regularfile.Read(f.Tables, maxTablesBytes)
 		if err == nil {
 			f.tables, err = wire.ParseTables(text)
 		}
@@ -111,7 +119,7 @@ func (f *flags) Validate() error {
 		}
 	}
 	if f.TokenKey != "" {
-		secret, err := os.ReadFile(f.TokenKey)
+		secret, err := regularfile.Read(f.TokenKey, maxKeyBytes)
 		if err == nil {
 			f.issuer, err = token.NewIssuer(string(secret))
 		}
@@ -189,6 +197,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, "loadtest: the profiles cannot be written:", err)
 			return exitError
 		}
+	}
+	if f.TokenKey != "" && regularfile.WorldReadable(f.TokenKey) {
+		fmt.Fprintf(stderr, "loadtest: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", f.TokenKey)
 	}
 	began := time.Now()
 	report, err := f.play(ctx, stderr)

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+
+	"github.com/worldd/worldd/internal/regularfile"
 )
 
 // certificateLife is below the 14 days beyond which browsers refuse a
@@ -30,6 +32,9 @@ const certificateLife = 13 * 24 * time.Hour
 // keptLife is how long a certificate says that it is good which is kept in a file.
 // Who pins it does not ask.
 const keptLife = 10 * 365 * 24 * time.Hour
+
+// maxKeptBytes bounds the file of a kept certificate, which has below 2 KB.
+const maxKeptBytes = 1 << 20
 
 // KeptCertificate returns the certificate of a PEM file that holds it and its
 // private key, for Config.Certificate; if there is no such file, it makes both and
@@ -42,7 +47,11 @@ func KeptCertificate(path string) (*tls.Certificate, error) {
 			return nil, fmt.Errorf("server: can't keep a certificate: %w", err)
 		}
 	}
-	pair, err := tls.LoadX509KeyPair(path, path)
+	text, err := regularfile.Read(path, maxKeptBytes)
+	if err != nil {
+		return nil, fmt.Errorf("server: the kept certificate cannot be read: %w", err)
+	}
+	pair, err := tls.X509KeyPair(text, text)
 	if err != nil {
 		return nil, fmt.Errorf("server: the certificate kept in %s cannot be used: %w", path, err)
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/regularfile"
 )
 
 // effectCommand is what authors of effects want.
@@ -111,15 +111,12 @@ func readEffect(path string) (string, error) {
 	if text, ok := field.Shipped(path); ok {
 		return text, nil
 	}
-	file, err := os.Open(path)
+	file, err := regularfile.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("%s: the effect cannot be read: %w (those that come with worldd are %s)",
 			path, errors.Unwrap(err), strings.Join(field.ShippedNames(), ", "))
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return "", fmt.Errorf("%s: this is a directory; give the files in it", path)
-	}
 	text, err := io.ReadAll(io.LimitReader(file, field.MaxSourceBytes+1))
 	switch {
 	case err != nil:

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"text/tabwriter"
 
+	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/replication/wire"
 )
+
+// maxTablesBytes bounds a file of coding tables: the default ones have 36 KB.
+const maxTablesBytes = 4 << 20
 
 // inspectCommand says what the components of a recorded world cost.
 type inspectCommand struct {
@@ -46,7 +49,7 @@ func loadTables(name string) (*wire.Tables, error) {
 	if name == "" {
 		return wire.DefaultTables(), nil
 	}
-	text, err := os.ReadFile(name)
+	text, err := regularfile.Read(name, maxTablesBytes)
 	if err != nil {
 		return nil, wrongUsage{fmt.Errorf("worldd: the tables cannot be read: %w", err)}
 	}

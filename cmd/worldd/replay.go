@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/world"
 )
@@ -53,7 +53,7 @@ func openReplay(name, worldFile string) (scene *scenes.Scene, replay *world.Repl
 	if scene, err = scenes.Build(file); err != nil {
 		return nil, nil, nil, wrongUsage{err}
 	}
-	recording, err := os.Open(name)
+	recording, err := regularfile.Open(name)
 	if err != nil {
 		return nil, nil, nil, wrongUsage{fmt.Errorf("worldd: the recording cannot be read: %w", err)}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -121,7 +120,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err := config.Validate(); err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
 	}
-	if config.Certificate, err = c.certificate(); err != nil {
+	if config.Certificate, err = c.certificate(config.Log); err != nil {
 		return err
 	}
 	if c.TokenSpent != "" {
@@ -173,22 +172,6 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 func exposed(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || !tcp.IP.IsLoopback()
-}
-
-// certificate is that of the operator's, or the one that is kept; nil: the server
-// makes one for this run.
-func (c *serveCommand) certificate() (*tls.Certificate, error) {
-	switch {
-	case c.Identity != "":
-		return server.KeptCertificate(c.Identity)
-	case c.Cert != "":
-		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-		if err != nil {
-			return nil, wrongUsage{fmt.Errorf("worldd: the certificate cannot be used: %w", err)}
-		}
-		return &pair, nil
-	}
-	return nil, nil
 }
 
 // serve runs the server, and records it if there is a file for that. reload runs

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
@@ -76,11 +77,11 @@ func (c *tokenIssueCommand) claims(now time.Time) token.Claims {
 
 // Run prints the token and nothing else.
 func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
-	secret, err := os.ReadFile(c.Key)
+	secret, err := readSecretKey(c.Key, std.err)
 	if err != nil {
-		return wrongUsage{fmt.Errorf("worldd: the secret key cannot be read: %w", err)}
+		return err
 	}
-	issuer, err := token.NewIssuer(string(secret))
+	issuer, err := token.NewIssuer(secret)
 	if err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %s: %w", c.Key, err)}
 	}
@@ -103,7 +104,7 @@ func (c *serveCommand) verifier() (*token.Verifier, error) {
 	}
 	var public []string
 	for _, name := range c.TokenKeys {
-		text, err := os.ReadFile(name)
+		text, err := regularfile.Read(name, maxKeyBytes)
 		if err != nil {
 			return nil, wrongUsage{fmt.Errorf("worldd: a token key cannot be read: %w", err)}
 		}

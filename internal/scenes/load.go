@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"strings"
+
+	"github.com/worldd/worldd/internal/regularfile"
 )
 
 //go:embed worlds/*.yaml
@@ -44,9 +45,9 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// Load reads and parses the world file at path; errors call it by that path.
+// Load reads and parses the regular file at path; errors call it by that path.
 func Load(path string) (*File, error) {
-	file, err := os.Open(path)
+	file, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("scenes: the world file cannot be read: %w", err)
 	}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/server"
+)
+
+const (
+	// maxKeyBytes bounds a private key and a token key: an RSA key of 16,384 bits
+	// has 13 KB as PEM.
+	maxKeyBytes = 64 << 10
+	// maxChainBytes bounds a certificate chain.
+	maxChainBytes = 1 << 20
+)
+
+// certificate returns the operator's certificate, or the one kept in --identity,
+// or nil: the server makes one for this run.
+func (c *serveCommand) certificate(log *zap.Logger) (*tls.Certificate, error) {
+	switch {
+	case c.Identity != "":
+		kept, err := server.KeptCertificate(c.Identity)
+		if err == nil {
+			warnReadable(c.Identity, log)
+		}
+		return kept, err
+	case c.Cert != "":
+		pair, err := readPair(c.Cert, c.Key)
+		if err != nil {
+			return nil, wrongUsage{fmt.Errorf("worldd: the certificate cannot be used: %w", err)}
+		}
+		warnReadable(c.Key, log)
+		return &pair, nil
+	}
+	return nil, nil
+}
+
+func readPair(chainFile, keyFile string) (tls.Certificate, error) {
+	chain, err := regularfile.Read(chainFile, maxChainBytes)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := regularfile.Read(keyFile, maxKeyBytes)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(chain, key)
+}
+
+// warnReadable logs that a secret key is open to every user of this machine. It
+// does not refuse the key: some container platforms mount all files like that.
+func warnReadable(keyFile string, log *zap.Logger) {
+	if regularfile.WorldReadable(keyFile) {
+		log.Warn("every user of this machine can read the secret key: run chmod o-r on it", zap.String("path", keyFile))
+	}
+}
+
+// readSecretKey reads the key that signs tokens, and warns on stderr as
+// warnReadable does.
+func readSecretKey(keyFile string, stderr io.Writer) (string, error) {
+	secret, err := regularfile.Read(keyFile, maxKeyBytes)
+	if err != nil {
+		return "", wrongUsage{fmt.Errorf("worldd: the secret key cannot be read: %w", err)}
+	}
+	if regularfile.WorldReadable(keyFile) {
+		fmt.Fprintf(stderr, "worldd: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", keyFile)
+	}
+	return string(secret), nil
+}

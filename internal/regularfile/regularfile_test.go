@@ -1,0 +1,50 @@
+package regularfile_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/regularfile"
+)
+
+func TestReadIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(path, []byte("12345"), 0o600))
+	data, err := regularfile.Read(path, 5)
+	require.NoError(t, err)
+	require.Equal(t, "12345", string(data))
+	_, err = regularfile.Read(path, 4)
+	require.ErrorIs(t, err, regularfile.ErrTooLong)
+	require.EqualError(t, err, "open "+path+": file too long: more than 4 bytes")
+}
+
+func TestOpenFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "x"), []byte("x"), 0o600))
+	require.NoError(t, os.Symlink("x", filepath.Join(dir, "link")))
+	data, err := regularfile.Read(filepath.Join(dir, "link"), 1)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(data))
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]error{
+		dir:                          regularfile.ErrNotRegular,
+		os.DevNull:                   regularfile.ErrNotRegular,
+		filepath.Join(dir, "nobody"): fs.ErrNotExist,
+	} {
+		_, err := regularfile.Open(path)
+		require.ErrorIs(t, err, want)
+		require.ErrorAs(t, err, new(*fs.PathError))
+		require.ErrorContains(t, err, path)
+		_, err = regularfile.Read(path, 1)
+		require.ErrorIs(t, err, want)
+	}
+	_, err := regularfile.Open(dir)
+	require.EqualError(t, err, "open "+dir+": not a regular file but a directory")
+}

@@ -1,0 +1,39 @@
+//go:build unix
+
+package regularfile_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/regularfile"
+)
+
+// Opening a pipe that nobody writes to would not return.
+func TestOpenRefusesPipesAndSockets(t *testing.T) {
+	dir := t.TempDir()
+	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "s")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer listener.Close()
+	for path, kind := range map[string]string{pipe: "a named pipe", socket: "a socket", "/dev/zero": "a device"} {
+		_, err := regularfile.Open(path)
+		require.EqualError(t, err, "open "+path+": not a regular file but "+kind)
+	}
+}
+
+func TestWorldReadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o604: true} {
+		require.NoError(t, os.Chmod(path, mode))
+		require.Equal(t, want, regularfile.WorldReadable(path), "%o", mode)
+	}
+	require.False(t, regularfile.WorldReadable(path+" that is not there"))
+}
