@@ -37,6 +37,7 @@ internal/simtest
 internal/fault
 internal/cpu        x/sys
 internal/spelling
+internal/atomicfile natefinch
 internal/regularfile
 internal/cubesbench bulk replication/wire
 internal/vectors    bulk client replication/wire
@@ -49,16 +50,17 @@ internal/fieldpicture field x/image
 
 bulk                internal/cpu internal/fault x/sys
 field               internal/cpu internal/spelling x/sys
-world               bulk field internal/fault renameio xxhash zstd
+world               bulk field internal/fault xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk internal/fault world replication/wire
-server/token        paseto renameio flock
-server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram renameio x/time internal/address internal/regularfile
+server/token        paseto flock internal/atomicfile internal/regularfile
+server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram x/time internal/address internal/regularfile internal/atomicfile server/imagefile
 client              bulk internal/fault replication/wire quic-go zap internal/address
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address internal/regularfile
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd renameio flock internal/regularfile
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile
+server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 
 // modules: the third parties by the names used above, and the version for those
@@ -67,13 +69,13 @@ const modules = `
 flock        github.com/gofrs/flock
 hdrhistogram github.com/HdrHistogram/hdrhistogram-go
 kong         github.com/alecthomas/kong
+natefinch    github.com/natefinch/atomic
 msgpack      github.com/vmihailenco/msgpack/v5         v5.3.6
 paseto       aidanwoods.dev/go-paseto
 prometheus   github.com/prometheus/client_golang
 promtext     github.com/prometheus/common
 prommodel    github.com/prometheus/client_model/go
 quic-go      github.com/quic-go/quic-go                v0.64.1
-renameio     github.com/google/renameio/v2
 systemd      github.com/coreos/go-systemd/v22/daemon
 x/image      golang.org/x/image
 x/sys        golang.org/x/sys/cpu

@@ -17,11 +17,9 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
@@ -73,7 +71,7 @@ func keepCertificate(path string, now time.Time) error {
 			return err
 		}
 	}
-	return renameio.WriteFile(path, text.Bytes(), 0o600, renameio.WithTempDir(filepath.Dir(path)))
+	return atomicfile.Write(path, text.Bytes(), 0o600)
 }
 
 // selfMade makes a certificate that is good for life. Nobody vouches for it:

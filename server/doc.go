@@ -22,6 +22,7 @@
 // limits.go lists every bound of what a client can cost. Config changes those of
 // sessions (MaxSessions, MaxSessionsPerAddress) and of commands (CommandsPerSecond,
 // CommandBurst); the others are constants.
+// Package imagefile has where a Server saves its world, for Config.Image.
 //
 // A program that embeds a Server does well to set two things of its process, as worldd
 // does and a library does not: QUIC_GO_DISABLE_GSO=true in the environment, before

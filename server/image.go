@@ -10,22 +10,22 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
 
-// ImageConfig says whether, where and when a server saves its world. It saves
-// before the first tick, so that a path that cannot be written to is found out
-// at once; then in intervals, beside the ticks; and at its end. A full disk does
-// not keep a server from starting: it is logged and counted like that of any later
-// save, the image that is there stays, and the next save may find room. To start
-// from an image is up to who makes the world: see
-// world.World.RestoreRun. What sessions controlled when it was saved is in the
-// image, too, and none of them comes again: a game destroys it, or it stands there
-// for ever.
+// ImageConfig says where and how often a server saves its world: before the first
+// tick, so that a path that cannot be written to is found at once; then at
+// intervals, beside the ticks; and when it ends. A full disk does not keep a server
+// from starting: the failure is logged and counted, the images on the disk stay, and
+// the next save may find room. To start from an image, load it from the Store before
+// Listen and pass it to world.World.RestoreRun. The entities that sessions
+// controlled are in the image, and none of those sessions comes back: the game has
+// to destroy them.
 type ImageConfig struct {
-	// Path is of the image file, which is replaced in one go, and which no other
-	// server may save to; empty: the world is not saved.
-	Path string
+	// Store is where the world is saved; nil: it is not saved. The caller opens it,
+	// and closes it after Serve.
+	Store *imagefile.Store
 	// Every is the time from one save to the next. Default 30 s. What happened
 	// since the last save is lost when the process is killed. A new run skips
 	// world.RunGenerations generations, which is enough for hours: at most one.
@@ -46,8 +46,8 @@ func (c ImageConfig) validate() error {
 	switch {
 	case c.Every < 0 || c.Every > maxImageEvery:
 		return fmt.Errorf("server: an image every %v: want at most %v, or 0 for %v", c.Every, maxImageEvery, defaultImageEvery)
-	case c.Path == "" && (c.Every != 0 || c.Take != nil):
-		return errors.New("server: images without a Path")
+	case c.Store == nil && (c.Every != 0 || c.Take != nil):
+		return errors.New("server: images without a Store")
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 
 // begin saves for the first time.
 func (s *saver) begin() error {
-	if s.config.Path == "" {
+	if s.config.Store == nil {
 		return nil
 	}
 	s.due = time.Now().Add(s.config.Every)
@@ -111,7 +111,7 @@ func (s *saver) begin() error {
 // some ticks, and the rest at once. A save that takes longer than the interval is
 // waited for: the next is late.
 func (s *saver) afterTick(now time.Time) {
-	if s.config.Path == "" || now.Before(s.due) {
+	if s.config.Store == nil || now.Before(s.due) {
 		return
 	}
 	select {
@@ -148,7 +148,7 @@ func (s *saver) block(d time.Duration) {
 
 // end waits for the save under way, and saves for the last time.
 func (s *saver) end() error {
-	if s.config.Path == "" {
+	if s.config.Store == nil {
 		return nil
 	}
 	s.saving.Wait()
@@ -168,10 +168,21 @@ func (s *saver) saveNow() error {
 	return nil
 }
 
-// save writes the file, and says if it is not the one that was written before: two
-// servers that save to one file undo each other's work, and neither would notice.
+// sweep removes what killed saves left.
+func (s *saver) sweep() {
+	left, err := s.config.Store.Sweep()
+	for _, path := range left {
+		s.log.Info("removing what a killed save left", zap.String("path", path))
+	}
+	if err != nil {
+		s.log.Warn("what a killed save left cannot be removed", zap.Error(err))
+	}
+}
+
+// save writes the image. It warns if the newest one on the disk is not the one that
+// it wrote: two servers that save to one file undo each other's work.
 func (s *saver) save() error {
-	path := s.config.Path
+	path := s.config.Store.Path()
 	if s.own != nil {
 		found, err := os.Stat(path)
 		if err != nil || !os.SameFile(found, s.own) || !found.ModTime().Equal(s.own.ModTime()) {
@@ -179,7 +190,7 @@ func (s *saver) save() error {
 				zap.String("path", path))
 		}
 	}
-	err := s.image.Save(path)
+	err := s.config.Store.Save(&s.image)
 	if err == nil {
 		s.own, _ = os.Stat(path)
 	}
@@ -198,7 +209,7 @@ func (s *saver) saved(began time.Time, err error) {
 		if s.images.Saved > 0 {
 			last = zap.Time("last saved", s.images.LastSaved)
 		}
-		s.log.Error("the world was not saved", zap.String("path", s.config.Path), zap.Error(err), last)
+		s.log.Error("the world was not saved", zap.String("path", s.config.Store.Path()), zap.Error(err), last)
 		return
 	}
 	s.images.Saved++

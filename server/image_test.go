@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
 
@@ -21,16 +24,25 @@ import (
 func savingLoop(t *testing.T, change func(*ImageConfig)) (*loop, string, *observer.ObservedLogs) {
 	l := newTestLoop(t, func(uint64) time.Duration { return 0 })
 	logs, seen := observer.New(zap.InfoLevel)
-	c := ImageConfig{Path: filepath.Join(t.TempDir(), "world.image"), Every: time.Second}
+	c := ImageConfig{Store: openStore(t, filepath.Join(t.TempDir(), "world.image")), Every: time.Second}
 	change(&c)
 	l.saver = newSaver(c, l.core.world, zap.New(logs))
-	return l, c.Path, seen
+	return l, c.Store.Path(), seen
+}
+
+func openStore(t *testing.T, path string) *imagefile.Store {
+	store, err := imagefile.Open(path, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
 }
 
 func savedTick(t *testing.T, path string) uint64 {
 	w, err := world.New(world.Config{TickHz: 50})
 	require.NoError(t, err)
-	img, err := w.LoadImage(path)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	img, err := w.ReadImage(bytes.NewReader(data))
 	require.NoError(t, err)
 	return img.Tick()
 }
@@ -74,19 +86,28 @@ func TestLastSaveIsAlone(t *testing.T) {
 	})
 }
 
-// Two servers that save to one file undo each other's work: both say so.
+// Where files cannot be locked, two servers that save to one file undo each other's
+// work: each says so.
 func TestTwoSaveToOneFile(t *testing.T) {
 	l, path, logs := savingLoop(t, func(*ImageConfig) {})
 	require.NoError(t, l.saver.begin())
 	require.NoError(t, l.saver.saveNow())
 	require.Zero(t, logs.Len(), "what it saved itself is no surprise")
-	other, _, others := savingLoop(t, func(c *ImageConfig) { c.Path = path })
+	other, theirs, others := savingLoop(t, func(*ImageConfig) {})
+	replace := func(path, by string) {
+		data, err := os.ReadFile(by)
+		require.NoError(t, err)
+		require.NoError(t, atomicfile.Write(path, data, 0o600))
+	}
+	replace(theirs, path)
 	require.NoError(t, other.saver.begin())
 	require.Zero(t, others.Len(), "nor is what was there at the start")
+	replace(path, theirs)
 	require.NoError(t, l.saver.saveNow())
 	require.Equal(t, 1, logs.FilterMessageSnippet("a file of its own").Len())
 	require.NoError(t, l.saver.saveNow())
 	require.Equal(t, 1, logs.Len(), "once for each time")
+	replace(theirs, path)
 	require.NoError(t, other.saver.end())
 	require.Equal(t, 1, others.FilterMessageSnippet("a file of its own").Len())
 	require.NoError(t, os.Remove(path))
@@ -137,7 +158,9 @@ func TestSaveThatFails(t *testing.T) {
 		require.Equal(t, good, now)
 		require.ErrorIs(t, l.saver.end(), fault)
 	})
-	l, _, _ := savingLoop(t, func(c *ImageConfig) { c.Path = filepath.Join(c.Path, "nowhere", "x") })
+	dir := t.TempDir()
+	l, _, _ := savingLoop(t, func(c *ImageConfig) { c.Store = openStore(t, filepath.Join(dir, "world.image")) })
+	require.NoError(t, os.RemoveAll(dir))
 	require.ErrorContains(t, l.saver.begin(), "can't be saved", "who starts it has to mend that")
 }
 
@@ -167,10 +190,31 @@ func TestStartOnAFullDisk(t *testing.T) {
 	})
 }
 
+// TestBeginSweeps: what a killed save of this image left goes, and not what the
+// server of another image is writing, or another program wrote.
+func TestBeginSweeps(t *testing.T) {
+	l, path, seen := savingLoop(t, func(*ImageConfig) {})
+	killed, err := atomicfile.Create(path, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, killed.Seal())
+	writing, err := atomicfile.Create(path+"1", 0o600)
+	require.NoError(t, err)
+	defer writing.Discard()
+	foreign := filepath.Join(filepath.Dir(path), ".world.image987")
+	require.NoError(t, os.WriteFile(foreign, nil, 0o600))
+
+	require.NoError(t, l.saver.begin())
+	require.NoFileExists(t, killed.Name())
+	require.FileExists(t, writing.Name())
+	require.FileExists(t, foreign)
+	require.Equal(t, 1, seen.FilterMessage("removing what a killed save left").Len())
+}
+
 func TestImageConfig(t *testing.T) {
+	store := openStore(t, filepath.Join(t.TempDir(), "x"))
 	require.NoError(t, ImageConfig{}.validate())
-	require.NoError(t, ImageConfig{Path: "x", Every: time.Hour}.validate())
-	require.ErrorContains(t, ImageConfig{Path: "x", Every: 2 * time.Hour}.validate(), "at most 1h")
-	require.ErrorContains(t, ImageConfig{Path: "x", Every: -1}.validate(), "at most 1h")
-	require.ErrorContains(t, ImageConfig{Every: time.Second}.validate(), "without a Path")
+	require.NoError(t, ImageConfig{Store: store, Every: time.Hour}.validate())
+	require.ErrorContains(t, ImageConfig{Store: store, Every: 2 * time.Hour}.validate(), "at most 1h")
+	require.ErrorContains(t, ImageConfig{Store: store, Every: -1}.validate(), "at most 1h")
+	require.ErrorContains(t, ImageConfig{Every: time.Second}.validate(), "without a Store")
 }

@@ -106,7 +106,7 @@
 //
 // # Time travel
 //
-// TakeImage copies the state between two steps, Image.Save writes it to a file
+// TakeImage copies the state between two steps, Image.WriteTo writes it out
 // beside them, Restore goes back to it. A Recorder writes every call that changes
 // the world between steps, and hashes of each part of the state after each;
 // Replay makes the calls again. Systems are not recorded, they run again: they

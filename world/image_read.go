@@ -1,13 +1,11 @@
 package world
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -49,19 +47,6 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 	}
 	if err := chunks.end(); err != nil {
 		return nil, err
-	}
-	return img, nil
-}
-
-// LoadImage reads an image from a file, as ReadImage does.
-func (w *World) LoadImage(path string) (*Image, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("world: image: %w", err)
-	}
-	img, err := w.ReadImage(bufio.NewReaderSize(file, chunkBytes))
-	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return img, nil
 }

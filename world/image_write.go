@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/worldd/worldd/bulk"
 )
@@ -100,25 +97,6 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 		return e.written, fmt.Errorf("world: image: writing: %w", err)
 	}
 	return e.written, nil
-}
-
-// Save writes the image to a file, which is replaced in one go: whoever reads it,
-// also after a crash or on a full disk, finds the old image or the new one. It is
-// written beside it under another name, a dot in front and a number behind, which
-// a process that is killed meanwhile leaves there.
-func (img *Image) Save(path string) error {
-	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
-	if err != nil {
-		return fmt.Errorf("world: image: %w", err)
-	}
-	defer func() { _ = file.Cleanup() }() // nothing is left to do after success
-	if _, err := img.WriteTo(file); err != nil {
-		return err
-	}
-	if err := file.CloseAtomicallyReplace(); err != nil {
-		return fmt.Errorf("world: image: %w", err)
-	}
-	return nil
 }
 
 // setup writes what the world must have been set up with, and the clock.

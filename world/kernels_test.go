@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
-	"github.com/worldd/worldd/world"
 )
 
 // kernelsDir is set for a process that is one leg of TestImageAcrossKernels: the
@@ -37,8 +36,9 @@ func TestImageAcrossKernels(t *testing.T) {
 		leg.Env = append(os.Environ(), kernelsDir+"="+dir, cpu.Variable+"="+k.String())
 		out, err := leg.CombinedOutput()
 		require.NoError(t, err, "%v: %s", k, out)
-		img, err := s.LoadImage(filepath.Join(dir, "image"))
+		file, err := os.ReadFile(filepath.Join(dir, "image"))
 		require.NoError(t, err)
+		img := read(t, s.World, file)
 		require.Equal(t, s.Tick(), img.Tick())
 		carried := kernelsScene(t)
 		require.NoError(t, carried.Restore(img))
@@ -53,13 +53,9 @@ func kernelsScene(t testing.TB) *scene { return watched(t, 7, 300, 2, 3) }
 func kernelsLeg(t *testing.T, dir string) {
 	path := filepath.Join(dir, "image")
 	s := kernelsScene(t)
-	if _, err := os.Stat(path); err == nil {
-		img, err := s.LoadImage(path)
-		require.NoError(t, err)
-		require.NoError(t, s.Restore(img))
+	if file, err := os.ReadFile(path); err == nil {
+		require.NoError(t, s.Restore(read(t, s.World, file)))
 	}
 	steps(s.World, 60)
-	var img world.Image
-	s.TakeImage(&img)
-	require.NoError(t, img.Save(path))
+	require.NoError(t, os.WriteFile(path, written(t, s.World), 0o600))
 }

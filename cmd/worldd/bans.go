@@ -3,11 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
 )
@@ -18,7 +17,7 @@ const maxBanList = 16 << 20
 // readBans reads the users of a ban list, one per line, without the spaces around them.
 // Empty lines and lines that begin with # are comments.
 func readBans(path string) ([]string, error) {
-	text, err := readRegular(path, maxBanList)
+	text, err := regularfile.Read(path, maxBanList)
 	if err != nil {
 		return nil, fmt.Errorf("the ban list cannot be read: %w", err)
 	}
@@ -36,28 +35,6 @@ func readBans(path string) ([]string, error) {
 		}
 	}
 	return users, nil
-}
-
-// readRegular reads a file of at most limit bytes. Anything but a regular file is an
-// error: a pipe or a device might never end.
-func readRegular(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path) // ahead of Open, which waits for a pipe's writer
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s is longer than %d bytes", path, limit)
-	}
-	return text, err
 }
 
 // bannedUsers reads the list of --bans; nil if there is none.

@@ -12,9 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/fieldpicture"
 )
 
@@ -99,7 +98,7 @@ func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
 	case err != nil:
 		return err
 	}
-	if err := renameio.WriteFile(c.Output, picture, 0o644, renameio.WithTempDir(filepath.Dir(c.Output))); err != nil {
+	if err := atomicfile.Write(c.Output, picture, 0o644); err != nil {
 		return fmt.Errorf("the picture %s cannot be written: %w", c.Output, err)
 	}
 	_, err = fmt.Fprintf(std.out, "%s: %s, %d bytes\n", c.Output, describeEffect(p), len(picture))

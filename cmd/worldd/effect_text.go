@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/atomicfile"
 )
 
 // effectFmtCommand lays out effects.
@@ -34,21 +32,12 @@ func (c *effectFmtCommand) Run(_ context.Context, std streams) error {
 		case text == source:
 			return nil
 		}
-		if err := replaceFile(path, text); err != nil {
+		if err := atomicfile.Write(path, []byte(text), 0o644); err != nil {
 			return fmt.Errorf("%s: the file is as it was: %w", path, err)
 		}
 		_, err = fmt.Fprintln(std.out, path)
 		return err
 	})
-}
-
-// replaceFile gives a file another text, wholly or not at all.
-func replaceFile(path, text string) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, []byte(text), 0o644, renameio.WithTempDir(filepath.Dir(path)), renameio.WithExistingPermissions())
 }
 
 // effectExplainCommand shows the compiler's work.

@@ -5,55 +5,58 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"sync"
 
-	"github.com/gofrs/flock"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
 
-// restore brings the scene to where an image file left it, if there is one, and says so
-// on out. A file that is there and cannot be used is an error: to begin anew would be to
-// overwrite what somebody may still rescue.
-func restore(scene *scenes.Scene, path string, out io.Writer) error {
-	img, err := scene.World.LoadImage(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// openImage opens the image that serve saves to, with its links resolved.
+func openImage(path string, keep int, log *zap.Logger) (*imagefile.Store, error) {
+	store, err := imagefile.Open(path, keep)
+	if errors.Is(err, imagefile.ErrInUse) {
+		return nil, fmt.Errorf("another server saves to the image %s: end that one first, or give each a file of its own (%w)", path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the image %s cannot be used: %w", path, err)
+	}
+	if why := store.Unlocked(); why != nil {
+		log.Warn("the image is not locked: make sure that no other server saves to it", zap.String("path", store.Path()), zap.Error(why))
+	}
+	return store, nil
+}
+
+// restore brings the scene to its newest whole image, if there is one, and says on
+// out which that is. Images that cannot be used are an error: a new world would
+// replace what may still be rescued.
+func restore(scene *scenes.Scene, store *imagefile.Store, out io.Writer, log *zap.Logger) error {
+	found, err := store.Load(scene.World)
+	if err == nil && found.Image == nil {
 		return nil
 	}
 	if err == nil {
-		err = scene.RestoreRun(img)
+		err = scene.RestoreRun(found.Image)
 	}
+	away := fmt.Sprintf("move it away with its older copies (%s*) to begin a new world", store.Path())
 	switch {
 	case errors.Is(err, world.ErrImageWorld):
-		return fmt.Errorf("the image %s cannot be restored: %w; serve the world file that it was made with, or move the image away to begin anew", path, err)
+		return fmt.Errorf("the image cannot be restored: %w; serve the world file that it was made with, or %s", err, away)
 	case errors.Is(err, world.ErrImageVersion):
-		return fmt.Errorf("the image %s cannot be restored: %w; serve it with the worldd that saved it, or move it away to begin anew", path, err)
+		return fmt.Errorf("the image cannot be restored: %w; serve it with the worldd that saved it, or %s", err, away)
 	case err != nil:
-		return fmt.Errorf("the image %s cannot be restored: %w; put an older copy in its place, or move it away to begin anew", path, err)
+		return fmt.Errorf("the image cannot be restored: %w; put a copy of your own in its place, or %s", err, away)
 	}
-	fmt.Fprintf(out, "worldd: restored from %s: tick %d, %d entities\n", path, scene.World.Tick(), scene.World.Stats().Entities)
+	if found.Generation > 0 {
+		log.Error("an older image was restored: everything that happened since it was saved is lost",
+			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()),
+			zap.Time("saved", found.Saved), zap.Errors("damaged, now named .damaged", found.Damaged))
+	}
+	fmt.Fprintf(out, "worldd: restored from %s: tick %d, %d entities\n", found.Path, scene.World.Tick(), scene.World.Stats().Entities)
 	return nil
-}
-
-// lockImage keeps other servers from an image while this process lives: each would
-// undo what the other has saved. What is locked is a file beside it, which stays there.
-// Where there can be none (a disk that is full, or knows no locks) the server that
-// saves still says when it finds the image replaced.
-func lockImage(path string, log *zap.Logger) (unlock func(), err error) {
-	lock := flock.New(path + ".lock")
-	held, err := lock.TryLock()
-	if err != nil {
-		log.Warn("the image is not locked: mind that no other server saves to it", zap.String("path", path), zap.Error(err))
-		return func() {}, nil
-	}
-	if !held {
-		return nil, fmt.Errorf("another server saves to the image %s: end that one first, or give each a file of its own", path)
-	}
-	return func() { _ = lock.Unlock() }, nil // which the system does too, at the latest
 }
 
 // queuedSteps bounds the recorded steps that wait for the disk: some seconds of

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -23,6 +24,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
 
@@ -215,7 +217,7 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 	status, _, err := worldd(t, "serve", "--listen=127.0.0.1:0", "--image", path)
 	require.Equal(t, exitError, status)
 	require.Contains(t, err, "cannot be restored")
-	require.Contains(t, err, "move it away to begin anew")
+	require.Contains(t, err, "move it away with its older copies ("+path+"*) to begin a new world")
 	now, readErr := os.ReadFile(path)
 	require.NoError(t, readErr)
 	require.Equal(t, broken, now)
@@ -235,6 +237,75 @@ func TestServeRefusesAnImageInUse(t *testing.T) {
 	require.Contains(t, err, "another server saves to the image "+path)
 	first.end(syscall.SIGKILL)
 	startServing(t, "--world=calm", "--image="+path).end(syscall.SIGTERM)
+}
+
+// One image has one server, whatever name each is given: the lock and the saves go
+// to the file that the links lead to, and the links stay.
+func TestServeRefusesAnImageInUseByAnotherName(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "data", "calm.image")
+	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
+	file, way := filepath.Join(dir, "link.image"), filepath.Join(dir, "way")
+	require.NoError(t, os.Symlink(path, file))
+	require.NoError(t, os.Symlink("data", way))
+	first := startServing(t, "--world=calm", "--image="+file)
+	for _, name := range []string{path, file, filepath.Join(way, "calm.image")} {
+		status, _, err := worldd(t, "serve", "--world=calm", "--listen=127.0.0.1:0", "--image", name)
+		require.Equal(t, exitError, status)
+		require.Contains(t, err, "another server saves to the image "+name)
+	}
+	first.end(syscall.SIGTERM)
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+	info, err = os.Lstat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSymlink, info.Mode().Type())
+	again := startServing(t, "--world=calm", "--image="+filepath.Join(way, "calm.image"))
+	require.Contains(t, strings.Join(again.said, "\n"), "calm.image: tick")
+	again.end(syscall.SIGTERM)
+}
+
+// Damage to the newest image costs what happened since the one before, and the log
+// says so. Where no image is whole, nothing is begun and nothing replaced.
+func TestServeRestoresAnOlderImage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calm.image")
+	args := []string{"--world=calm", "--image=" + path, "--image-keep=2"}
+	for range 2 {
+		startServing(t, args...).end(syscall.SIGTERM)
+	}
+	damage := func(path string) {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		data[len(data)/2] ^= 1
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+	}
+	damage(path)
+	file, err := scenes.Named("calm")
+	require.NoError(t, err)
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	defer scene.World.Close()
+	store, err := imagefile.Open(path, 2)
+	require.NoError(t, err)
+	logs, seen := observer.New(zap.InfoLevel)
+	var out strings.Builder
+	require.NoError(t, restore(scene, store, &out, zap.New(logs)))
+	require.Contains(t, out.String(), "restored from "+path+".old-1")
+	require.Equal(t, 1, seen.FilterLevelExact(zap.ErrorLevel).Len())
+	said := seen.All()[0].ContextMap()
+	require.EqualValues(t, 1, said["generation"])
+	require.Equal(t, scene.World.Tick(), said["tick"])
+	require.Contains(t, fmt.Sprint(said), path+": world: image damaged")
+	require.NoError(t, store.Close())
+
+	require.FileExists(t, path+".damaged")
+	damage(path + ".old-1")
+	status, _, complaint := worldd(t, append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
+	require.Equal(t, exitError, status)
+	require.Contains(t, complaint, "no generation is whole")
+	require.Contains(t, complaint, "put a copy of your own in its place")
+	require.NoFileExists(t, path)
 }
 
 // An image of another version is as good as it was, and no older copy is better.

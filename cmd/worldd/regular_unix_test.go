@@ -27,6 +27,7 @@ func TestCommandsReadRegularFilesOnly(t *testing.T) {
 		"identity":    append(serve, "--identity="+pipe),
 		"certificate": append(serve, "--cert="+pipe, "--key="+good),
 		"key":         append(serve, "--cert="+good, "--key="+pipe),
+		"image":       append(serve, "--image="+pipe),
 		"recording":   {"replay", pipe},
 		"inspected":   {"inspect", pipe},
 		"trained":     {"train", pipe, "--out=" + filepath.Join(dir, "out")},

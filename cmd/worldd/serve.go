@@ -17,6 +17,7 @@ import (
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
 
@@ -49,8 +50,9 @@ type serveCommand struct {
 	OneSessionPerUser bool   `help:"A user who joins again ends the session from before (needs --token-keys)."`
 	Bans              string `type:"path" placeholder:"FILE" help:"Users who may not play, one per line; read again at SIGHUP (needs --token-keys)."`
 
-	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. FILE.lock keeps other servers from it."`
+	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock keeps other servers from it."`
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
+	ImageKeep  int           `placeholder:"N" help:"Images kept, older ones as FILE.old-1 and so on: the newest whole one is restored (3; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay. A file that is there is written over."`
 }
@@ -74,6 +76,12 @@ func (c *serveCommand) Validate() error {
 	}
 	if (c.OneSessionPerUser || c.Bans != "" || c.TokenSpent != "") && len(c.TokenKeys) == 0 {
 		return errors.New("--token-spent, --one-session-per-user and --bans need --token-keys FILE: without keys no token is checked, and no client has a user")
+	}
+	if c.ImageKeep < 0 || c.ImageKeep > imagefile.MaxKeep {
+		return fmt.Errorf("--image-keep is %d, want 1 to %d, or 0 for %d", c.ImageKeep, imagefile.MaxKeep, imagefile.DefaultKeep)
+	}
+	if c.ImageKeep > 0 && c.Image == "" {
+		return errors.New("--image-keep needs --image FILE, where the world is saved")
 	}
 	if c.QlogDir != "" && c.Admin == "" {
 		return errors.New("--qlog-dir needs --admin HOST:PORT, where recordings are asked for")
@@ -130,15 +138,15 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		defer func() { _ = verifier.Close() }() // all that it was given is on the disk
 	}
 	if c.Image != "" {
-		unlock, err := lockImage(c.Image, config.Log)
+		store, err := openImage(c.Image, c.ImageKeep, config.Log)
 		if err != nil {
 			return err
 		}
-		defer unlock()
-		if err := restore(g.scene, c.Image, std.out); err != nil {
+		defer store.Close() // or the system does
+		if err := restore(g.scene, store, std.out, config.Log); err != nil {
 			return err
 		}
-		config.Image = server.ImageConfig{Path: c.Image, Every: c.ImageEvery, Take: g.scene.TakeImage}
+		config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Take: g.scene.TakeImage}
 	}
 	s, err := server.Listen(config)
 	if err != nil {

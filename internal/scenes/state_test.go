@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,13 +71,14 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 	s := build(t, "storm")
 	players(t, s, ticksOf(t))
 	require.Positive(t, s.Players())
-	path := filepath.Join(t.TempDir(), "storm.image")
 	var img world.Image
 	require.NoError(t, s.TakeImage(&img))
-	require.NoError(t, img.Save(path))
+	var file bytes.Buffer
+	_, err := img.WriteTo(&file)
+	require.NoError(t, err)
 
 	again := build(t, "storm")
-	loaded, err := again.World.LoadImage(path)
+	loaded, err := again.World.ReadImage(&file)
 	require.NoError(t, err)
 	require.NoError(t, again.RestoreRun(loaded))
 	require.Equal(t, s.World.Tick(), again.World.Tick())

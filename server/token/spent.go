@@ -7,16 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/regularfile"
 )
 
 // tokenID is a token's jti, hashed: a jti may have any length and any bytes.
@@ -120,7 +120,7 @@ func openSpent(path string) (f *spentFile, all []spent, err error) {
 	if !held {
 		return nil, nil, fmt.Errorf("token: another server has the file of used tokens %s: end that server, or give each a file of its own", path)
 	}
-	text, err := readSpent(path)
+	text, err := regularfile.Read(path, int64(maxSpentFile))
 	if err == nil {
 		all, err = parseSpent(path, text)
 	}
@@ -131,27 +131,6 @@ func openSpent(path string) (f *spentFile, all []spent, err error) {
 		return nil, nil, errors.Join(fmt.Errorf("token: the used tokens cannot be read: %w; put a copy of the file in its place, or remove it, and tokens that have not expired are good once more", err), f.lock.Unlock())
 	}
 	return f, all, nil
-}
-
-// readSpent reads a regular file: anything else might never end, and cannot be rewritten.
-func readSpent(path string) ([]byte, error) {
-	info, err := os.Stat(path) // ahead of Open, which waits for a pipe's writer
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, int64(maxSpentFile)+1))
-	if err == nil && len(text) > maxSpentFile {
-		err = fmt.Errorf("%s is longer than %d bytes", path, maxSpentFile)
-	}
-	return text, err
 }
 
 // record returns when the token is on the disk. Tokens that come at once share a sync.
@@ -205,8 +184,7 @@ func (f *spentFile) rewrite() error {
 	for _, s := range live {
 		b, sum = appendSpent(b, sum, s)
 	}
-	folder := filepath.Dir(f.path)
-	if err := errors.Join(err, renameio.WriteFile(f.path, b, 0o600, renameio.WithTempDir(folder)), syncFolder(folder)); err != nil {
+	if err := errors.Join(err, atomicfile.Write(f.path, b, 0o600)); err != nil {
 		return err
 	}
 	if f.file, err = os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
@@ -214,15 +192,6 @@ func (f *spentFile) rewrite() error {
 	}
 	f.sum, f.lines, f.limit = sum, len(live), max(minRewrite, 2*len(live))
 	return nil
-}
-
-// syncFolder makes a rename in a folder durable.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }
 
 func (f *spentFile) shut() error {

@@ -1,0 +1,172 @@
+// Package atomicfile replaces files as a whole: after a crash a path names the old
+// content or the new.
+//
+// The new content is written and synced under a temporary name beside the file,
+//
+//	PATH.worldd-<16 hex digits>.tmp
+//
+// which then becomes PATH. The name belongs to exactly one PATH, and to this
+// program: whoever holds the lock of PATH may remove what Leftovers finds.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/natefinch/atomic"
+)
+
+// Pending is the new content of a file, under its temporary name.
+type Pending struct {
+	file   *os.File
+	sealed bool
+}
+
+// Create opens a temporary file for the new content of path. It has the
+// permissions of the file at path, or else perm less the umask. Links are not
+// followed: path should come from Resolve.
+func Create(path string, perm fs.FileMode) (*Pending, error) {
+	name := fmt.Sprintf("%s.worldd-%016x.tmp", path, rand.Uint64())
+	old, err := os.Lstat(path)
+	keep := err == nil && old.Mode().IsRegular()
+	if keep {
+		perm = old.Mode().Perm()
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pending{file: file}
+	if keep {
+		if err := file.Chmod(perm); err != nil { // the umask has narrowed it
+			p.Discard()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Name returns the temporary file's path.
+func (p *Pending) Name() string { return p.file.Name() }
+
+// Write appends to the content.
+func (p *Pending) Write(b []byte) (int, error) { return p.file.Write(b) }
+
+// Seal syncs the content to the disk and closes the file. It keeps its temporary
+// name until Replace is called with it.
+func (p *Pending) Seal() error {
+	p.sealed = true
+	return errors.Join(p.file.Sync(), p.file.Close())
+}
+
+// Discard removes the temporary file, if it still has its name.
+func (p *Pending) Discard() {
+	if !p.sealed {
+		_ = p.file.Close() // nobody wants the content
+	}
+	_ = os.Remove(p.Name())
+}
+
+// Replace renames the file at from to path, in place of what is there.
+func Replace(from, path string) error { return atomic.ReplaceFile(from, path) }
+
+// Write replaces the file at path by one that holds data. Links are followed. A
+// new file has permissions perm less the umask, an old one keeps its own.
+func Write(path string, data []byte, perm fs.FileMode) error {
+	path, err := Resolve(path)
+	if err != nil {
+		return err
+	}
+	p, err := Create(path, perm)
+	if err != nil {
+		return err
+	}
+	defer p.Discard()
+	if _, err := p.Write(data); err != nil {
+		return err
+	}
+	if err := p.Seal(); err != nil {
+		return err
+	}
+	if err := Replace(p.Name(), path); err != nil {
+		return err
+	}
+	return SyncDir(path)
+}
+
+// SyncDir makes changes of names in the directory of path durable. Systems and
+// file systems that cannot do so are left alone.
+func SyncDir(path string) error {
+	if runtime.GOOS == "windows" { // MoveFileEx writes through
+		return nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if errors.Is(err, fs.ErrPermission) { // which does not keep from writing to it
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, dir.Close())
+}
+
+// maxLinks bounds a chain of links, as Linux does.
+const maxLinks = 40
+
+// Resolve returns the path that path stands for when all links in it are followed.
+// The file need not exist, its directory must.
+func Resolve(path string) (string, error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return filepath.Abs(target)
+	}
+	for at, n := path, 0; n < maxLinks; n++ {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(at))
+		if err != nil {
+			return "", err
+		}
+		if dir, err = filepath.Abs(dir); err != nil {
+			return "", err
+		}
+		at = filepath.Join(dir, filepath.Base(at))
+		target, err := os.Readlink(at)
+		if err != nil { // no link, or nothing
+			return at, nil
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(dir, target)
+		}
+		at = target
+	}
+	return "", &fs.PathError{Op: "resolve", Path: path, Err: errors.New("too many links")}
+}
+
+var temporary = regexp.MustCompile(`^\.worldd-[0-9a-f]{16}\.tmp$`)
+
+// Leftovers returns the temporary files for path. Those that no process is writing
+// were left by one that was killed.
+func Leftovers(path string) ([]string, error) {
+	dir, base := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Clean(dir))
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range entries {
+		if rest, ours := strings.CutPrefix(e.Name(), base); ours && e.Type().IsRegular() && temporary.MatchString(rest) {
+			found = append(found, filepath.Join(dir, e.Name()))
+		}
+	}
+	return found, nil
+}

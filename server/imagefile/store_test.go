@@ -1,0 +1,323 @@
+package imagefile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/world"
+)
+
+func newWorld(t *testing.T) *world.World {
+	w, err := world.New(world.Config{TickHz: 50, MaxEntities: 64})
+	require.NoError(t, err)
+	t.Cleanup(w.Close)
+	return w
+}
+
+// next steps the world and takes its image.
+func next(w *world.World, img *world.Image) uint64 {
+	w.Step()
+	w.TakeImage(img)
+	return w.Tick()
+}
+
+func open(t *testing.T, path string, keep int) *Store {
+	t.Helper()
+	s, err := Open(path, keep)
+	require.NoError(t, err)
+	require.NoError(t, s.Unlocked())
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func load(t *testing.T, s *Store) Loaded {
+	t.Helper()
+	found, err := s.Load(newWorld(t))
+	require.NoError(t, err)
+	return found
+}
+
+// ticks are of the generations from 0 on, as far as there are files.
+func ticks(t *testing.T, s *Store) (all []uint64) {
+	t.Helper()
+	for n := 0; exists(s.generation(n)); n++ {
+		img, _, err := read(newWorld(t), s.generation(n))
+		require.NoError(t, err)
+		all = append(all, img.Tick())
+	}
+	return all
+}
+
+func damage(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, info.Size()-1))
+}
+
+func files(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestSaveKeepsGenerations(t *testing.T) {
+	for keep := 1; keep <= 4; keep++ {
+		w, img := newWorld(t), &world.Image{}
+		s := open(t, filepath.Join(t.TempDir(), "w"), keep)
+		require.Nil(t, load(t, s).Image, "a world begins")
+		var want []uint64
+		for range 6 {
+			want = slices.Insert(want, 0, next(w, img))
+			want = want[:min(len(want), keep)]
+			require.NoError(t, s.Save(img))
+			require.Equal(t, want, ticks(t, s), "keep %d", keep)
+		}
+		found := load(t, s)
+		require.Equal(t, want[0], found.Image.Tick())
+		require.Zero(t, found.Generation)
+		require.Equal(t, s.Path(), found.Path)
+		require.Len(t, files(t, filepath.Dir(s.Path())), keep+1, "and the lock")
+	}
+	require.Equal(t, DefaultKeep, open(t, filepath.Join(t.TempDir(), "w"), 0).keep)
+}
+
+// saveUntil makes the steps of a save, and dies after so many of them. It says
+// whether there are more. Without links they are as on a file system that has none.
+func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) (more bool) {
+	t.Helper()
+	file, err := atomicfile.Create(s.path, 0o600)
+	require.NoError(t, err)
+	_, err = img.WriteTo(file)
+	require.NoError(t, err)
+	require.NoError(t, file.Seal())
+	all := s.rotation(file.Name())
+	for _, step := range all[:min(steps, len(all))] {
+		step.link = step.link && links
+		require.NoError(t, step.do())
+	}
+	return steps < len(all)
+}
+
+// F3: a server that dies between any two steps of a save, again and again, leaves
+// the image that it was saving or the one before. If that one is damaged too, it is
+// the one before that.
+func TestCrashBetweenSteps(t *testing.T) {
+	for keep := 1; keep <= 4; keep++ {
+		for _, links := range []bool{true, false} {
+			for before := range keep + 2 { // whole saves ahead of the crash
+				for steps := range keep + 4 {
+					t.Run(fmt.Sprintf("keep %d, links %v, saved %d, steps %d", keep, links, before, steps), func(t *testing.T) {
+						w, img := newWorld(t), &world.Image{}
+						path := filepath.Join(t.TempDir(), "w")
+						s := open(t, path, keep)
+						last, crashed := uint64(0), false
+						for range before {
+							last = next(w, img)
+							require.NoError(t, s.Save(img))
+						}
+						for range 3 {
+							now := next(w, img)
+							more := saveUntil(t, s, img, steps, links)
+							crashed = crashed || more
+							found := load(t, s)
+							if found.Image == nil {
+								require.Zero(t, last, "there was none before")
+								continue
+							}
+							require.Contains(t, []uint64{last, now}, found.Image.Tick())
+							require.True(t, more || found.Image.Tick() == now)
+							if links {
+								require.Zero(t, found.Generation, "the path always names an image")
+							}
+							last = found.Image.Tick()
+						}
+						if before >= 2 && keep >= 2 && exists(path) {
+							damage(t, path)
+							found := load(t, s)
+							require.NotNil(t, found.Image)
+							require.Less(t, found.Image.Tick(), last)
+						}
+						left, err := s.Sweep()
+						require.NoError(t, err)
+						require.True(t, crashed || len(left) == 0)
+						last = next(w, img)
+						require.NoError(t, s.Save(img))
+						require.Equal(t, last, load(t, s).Image.Tick(), "and the next save is as any")
+						if keep > 1 {
+							require.NoFileExists(t, s.generation(keep))
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// F4: the newest whole image is found, what is damaged is set aside, and the
+// generations behind it stay.
+func TestLoadSkipsDamage(t *testing.T) {
+	w, img := newWorld(t), &world.Image{}
+	s := open(t, filepath.Join(t.TempDir(), "w"), 4)
+	for range 4 {
+		next(w, img)
+		require.NoError(t, s.Save(img))
+	}
+	require.Equal(t, []uint64{4, 3, 2, 1}, ticks(t, s))
+	damage(t, s.generation(0))
+	damage(t, s.generation(1))
+	found := load(t, s)
+	require.Equal(t, uint64(2), found.Image.Tick())
+	require.Equal(t, 2, found.Generation)
+	require.Equal(t, s.generation(2), found.Path)
+	info, err := os.Stat(s.generation(2))
+	require.NoError(t, err)
+	require.Equal(t, info.ModTime(), found.Saved)
+	require.Len(t, found.Damaged, 2)
+	for n, why := range found.Damaged {
+		require.ErrorIs(t, why, world.ErrImage)
+		require.ErrorContains(t, why, s.generation(n)+": ")
+		require.FileExists(t, s.generation(n)+".damaged")
+		require.NoFileExists(t, s.generation(n))
+	}
+	again := load(t, s)
+	require.Equal(t, uint64(2), again.Image.Tick(), "also if the server dies now")
+	require.Empty(t, again.Damaged)
+	require.Equal(t, 2, again.Generation)
+
+	for range 3 {
+		next(w, img)
+		require.NoError(t, s.Save(img))
+	}
+	require.Equal(t, []uint64{7, 6, 5, 2}, ticks(t, s))
+}
+
+// Where nothing is whole, nothing is touched.
+func TestLoadOfDamageAlone(t *testing.T) {
+	w, img := newWorld(t), &world.Image{}
+	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
+	for range 2 {
+		next(w, img)
+		require.NoError(t, s.Save(img))
+	}
+	damage(t, s.generation(0))
+	require.NoError(t, os.WriteFile(s.generation(1), nil, 0o600))
+	before := files(t, filepath.Dir(s.Path()))
+	_, err := s.Load(newWorld(t))
+	require.ErrorIs(t, err, ErrAllDamaged)
+	require.ErrorIs(t, err, world.ErrImage)
+	require.ErrorContains(t, err, s.generation(0)+": ")
+	require.ErrorContains(t, err, s.generation(1)+": ")
+	require.Equal(t, before, files(t, filepath.Dir(s.Path())))
+}
+
+// An image that is whole and not of this world is no reason to take an older one.
+func TestLoadOfAnotherWorld(t *testing.T) {
+	w, img := newWorld(t), &world.Image{}
+	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
+	next(w, img)
+	require.NoError(t, s.Save(img))
+	other, err := world.New(world.Config{TickHz: 20})
+	require.NoError(t, err)
+	defer other.Close()
+	next(other, img)
+	require.NoError(t, s.Save(img))
+	_, err = s.Load(w)
+	require.ErrorIs(t, err, world.ErrImageWorld)
+	require.FileExists(t, s.Path())
+
+	require.NoError(t, os.Remove(s.Path()))
+	require.NoError(t, os.Mkdir(s.Path(), 0o700))
+	_, err = s.Load(w)
+	require.ErrorContains(t, err, "not a regular file but a directory")
+}
+
+// Whatever goes wrong in a save, the image that was there is there.
+func TestSaveThatFails(t *testing.T) {
+	w, img := newWorld(t), &world.Image{}
+	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
+	tick := next(w, img)
+	require.NoError(t, s.Save(img))
+	before := files(t, filepath.Dir(s.Path()))
+	img.Extra = make([]byte, world.MaxExtraBytes+1)
+	require.ErrorIs(t, s.Save(img), world.ErrValue)
+	require.Equal(t, before, files(t, filepath.Dir(s.Path())), "no half image is left behind")
+	require.Equal(t, tick, load(t, s).Image.Tick())
+}
+
+// F1: one at a time, under whatever name.
+func TestOpenLocks(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "w"), filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink("w", link)) // leads nowhere yet
+	s, err := Open(link, 0)
+	require.NoError(t, err)
+	require.Equal(t, "w", filepath.Base(s.Path()))
+	for _, name := range []string{path, link} {
+		_, err := Open(name, 0)
+		require.ErrorIs(t, err, ErrInUse)
+	}
+	open(t, path+"1", 0)
+	img := &world.Image{}
+	next(newWorld(t), img)
+	require.NoError(t, s.Save(img))
+	require.NoError(t, s.Close())
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSymlink, info.Mode().Type(), "the link stays")
+	require.NotNil(t, load(t, open(t, path, 0)).Image)
+}
+
+// F2: no image is named like a file of another.
+func TestOpenRefusesNames(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "w"), 2)
+	pending, err := atomicfile.Create(s.path, 0o600)
+	require.NoError(t, err)
+	defer pending.Discard()
+	for _, path := range []string{s.path + ".lock", s.path + ".damaged", s.generation(1), s.generation(MaxKeep), pending.Name()} {
+		_, err := Open(path, 0)
+		require.ErrorContains(t, err, "choose another name")
+	}
+	for _, name := range []string{"w.1", "w.old", "lock", "w.tmp", "w.lock.image"} {
+		open(t, filepath.Join(dir, name), 0)
+	}
+	_, err = Open(filepath.Join(dir, "nowhere", "w"), 0)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = Open(os.DevNull, 0)
+	require.ErrorContains(t, err, "not a regular file")
+	for _, keep := range []int{-1, MaxKeep + 1} {
+		_, err := Open(filepath.Join(dir, "x"), keep)
+		require.ErrorContains(t, err, "want 1 to 100")
+	}
+	require.NotContains(t, strings.Join(files(t, dir), " "), "x")
+}
+
+// Without the lock, somebody may be writing what looks left over.
+func TestSweepUnderTheLockOnly(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
+	pending, err := atomicfile.Create(s.path, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, pending.Seal())
+	s.unlocked = os.ErrInvalid
+	left, err := s.Sweep()
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.FileExists(t, pending.Name())
+	s.unlocked = nil
+	left, err = s.Sweep()
+	require.NoError(t, err)
+	require.Equal(t, []string{pending.Name()}, left)
+	require.NoFileExists(t, pending.Name())
+}
