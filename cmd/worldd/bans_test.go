@@ -72,7 +72,7 @@ func TestBanList(t *testing.T) {
 
 	for text, complaint := range map[string]string{
 		"eve\n" + strings.Repeat("x", token.MaxUser+1): list + ":2: a user of 129 bytes",
-		strings.Repeat("#", maxBanList+1):              "longer than",
+		strings.Repeat("#", maxBanList+1):              "file too long",
 	} {
 		write(text)
 		require.NoError(t, s.process.Process.Signal(syscall.SIGHUP))

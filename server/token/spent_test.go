@@ -154,7 +154,7 @@ func TestSpentIsRegular(t *testing.T) {
 	require.NoError(t, os.WriteFile(long, nil, 0o600))
 	require.NoError(t, os.Truncate(long, int64(maxSpentFile)+1))
 	for path, want := range map[string]string{
-		pipe: "not a regular file", folder: "not a regular file", long: "is longer than",
+		pipe: "not a regular file", folder: "not a regular file", long: "file too long",
 		filepath.Join(folder, "none", "spent"): "no such file",
 	} {
 		_, v := pair(t)
