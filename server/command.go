@@ -60,7 +60,7 @@ func (s *Session) try(command wire.Command) (code wire.Code, verdict wire.Verdic
 	case wire.Pending:
 		return wire.UnknownHandle, verdict, ""
 	}
-	if err := run(s, command.Target, command.Args); err != nil {
+	if err := s.callCommand(run, command.Target, command.Args); err != nil {
 		code, text = rejection(err)
 		return code, verdict, text
 	}

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/worldd/worldd/replication"
@@ -62,6 +63,11 @@ type CoreConfig struct {
 	// connection broke. Meanwhile its entity stays, and what the client knows.
 	// 0 takes 15 s; negative: a session ends with its connection.
 	Grace time.Duration
+	// PanicEnds lets a panic in a function of the game end the process. By default
+	// it ends the session that the function was called for, with code Internal, and
+	// is counted in Stats.Panics; a Server also logs it with its stack. Game has the
+	// rules.
+	PanicEnds bool
 	// Random is where the epoch comes from, and the secrets with which clients come
 	// again. nil takes the system's source; a simulation gives its own.
 	Random io.Reader
@@ -93,6 +99,9 @@ type Core struct {
 	banned     map[string]bool // users
 	nextID     uint64
 	stats      Stats
+
+	panicked    func(hookPanic) // logs a contained panic; nil: nobody does
+	admitPanics atomic.Uint64
 }
 
 // validate reports everything that is wrong with c, but for a schema that is not of
@@ -155,12 +164,16 @@ func NewCore(c CoreConfig) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Core{
+	core := &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
 		graceTicks:  ticksOf(c.Grace, c.World.TickHz()),
 		turns:       turns{longest: uint64(c.World.TickHz() / slowestSnapshotHz)},
 		maxSessions: c.MaxSessions, budget: r.Config().BudgetBytesPerSecond,
-	}, nil
+	}
+	if c.Admit != nil && !c.PanicEnds {
+		core.config.Admit = core.containAdmit(c.Admit)
+	}
+	return core, nil
 }
 
 // ticksOf is a duration in ticks; 0 if it is negative. Whole seconds count apart: their
@@ -361,6 +374,7 @@ func (c *Core) Away() int {
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.Closed, s.Rejections = maps.Clone(s.Closed), maps.Clone(s.Rejections)
+	s.Panics[HookAdmit] = c.admitPanics.Load()
 	return s
 }
 

@@ -42,4 +42,7 @@
 //	   the time of grace, and for nobody else.
 //	S5 A session controls what Join returned, or Control named since; its client is
 //	   told of each change ahead of the next snapshot, or when it comes again.
+//	S6 A panic in the game's own code ends the session that it ran for, and no
+//	   other (panic.go). A panic that may have left the world half changed ends the
+//	   process.
 package server

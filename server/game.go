@@ -14,6 +14,21 @@ import (
 // Game is what the server asks of the game it hosts. Every field may be left
 // empty. All functions are called on the goroutine that owns the world,
 // between steps.
+//
+// A panic in one of these functions ends the session that it was called for, unless
+// CoreConfig.PanicEnds is set:
+//   - Nothing is undone. What the function had written to the world, and to the game's
+//     own state, stays. Deferred functions run: unlock with defer.
+//   - Leave follows as usual, and finds that state. A panic in Leave itself ends
+//     nothing more. After one in Join the client is refused, and Leave is not called:
+//     an entity that Join had spawned stays until the game destroys it.
+//   - A panic that code of packages world, replication, field or bulk raises, whoever
+//     called it, ends the process: that code may have been halfway through a change.
+//     So do a panic in a system or Mover, which belongs to no session, and the
+//     runtime's fatal errors, such as concurrent map writes. The image is then the
+//     last one that was saved, at most ImageConfig.Every old.
+//   - runtime.Goexit, which testing.T's FailNow calls, is no panic: it ends the
+//     goroutine that calls Tick or Serve.
 type Game struct {
 	// Join admits a session and returns the entity that it controls and sees
 	// the world from, until Session.Control says another; who controls nothing, or what

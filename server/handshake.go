@@ -39,7 +39,7 @@ func (p *Peer) greet(h wire.Hello) {
 	s.name, s.user, s.ends = h.Name, granted.User, c.endTick(granted)
 	s.viewer = c.replicator.AddViewer(0) // Join may say what it sees
 	if join := c.config.Game.Join; join != nil {
-		entity, err := join(s)
+		entity, err := s.callJoin(join)
 		if err != nil {
 			c.replicator.RemoveViewer(s.viewer)
 			s.viewer = nil

@@ -66,8 +66,7 @@ func (l *lateInputs) add(in wire.TickInput, by uint32) {
 // that comes next. Inputs are repeated in later datagrams, so that one which
 // arrives makes up for those that did not.
 func (s *Session) apply(datagrams []wire.Input) {
-	f := s.core.config.Game.Input
-	if f == nil || s.over || s.kicked != nil {
+	if s.core.config.Game.Input == nil || s.over || s.kicked != nil {
 		return
 	}
 	next, stats := s.core.replicator.Tick()+1, &s.core.stats
@@ -96,6 +95,6 @@ func (s *Session) apply(datagrams []wire.Input) {
 	if ok {
 		s.inputs.applied = in.Tick
 		stats.Inputs++
-		f(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
+		s.callInput(s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 	}
 }

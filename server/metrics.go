@@ -60,6 +60,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Sessions.Refused, "worldd_connections_refused_total", "Connections that were told why no session begins over them, or said no Hello in time.")
 	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Times that a client came again to its session.")
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Times that a client found its state at fault and asked for everything anew.")
+	for hook, n := range r.Sessions.Panics {
+		counter(n, "worldd_hook_panics_total", "Panics of the game that ended a session, by the function that panicked.", "hook", Hook(hook).String())
+	}
 	collectInputs(r.Sessions, counter)
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")

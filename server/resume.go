@@ -58,9 +58,7 @@ func (s *Session) lose(why *wire.Error) {
 	s.peer.close(why)
 	s.peer, s.silence = nil, 0
 	s.core.stats.Lost++
-	if f := s.core.config.Game.Away; f != nil {
-		f(s)
-	}
+	s.notify(HookAway, s.core.config.Game.Away)
 }
 
 // wait is the tick of a session that is away.
@@ -115,8 +113,8 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	if !s.over {
 		s.sendStream(missed) // ahead of any Result, which stands on it
 	}
-	if f := s.core.config.Game.Back; f != nil && was == nil && !s.over {
-		f(s)
+	if was == nil && !s.over {
+		s.notify(HookBack, s.core.config.Game.Back)
 	}
 	return true
 }

@@ -70,6 +70,7 @@ func Listen(c Config) (*Server, error) {
 		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate), timings: newTimings(),
 		qlogs: qlogs{folder: c.QlogDir},
 	}
+	core.panicked = s.logPanic
 	s.door = newDoor(c.limits(), &s.traffic)
 	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log), c.Log)
 	if err := s.listen(*certificate); err != nil {
@@ -127,6 +128,11 @@ func logged(log *zap.Logger, g Game) Game {
 	}
 	g.Away, g.Back, g.Leave = after("away", g.Away), after("back", g.Back), after("left", g.Leave)
 	return g
+}
+
+func (s *Server) logPanic(p hookPanic) {
+	s.log.Error("the game panicked: its session ends", zap.Stringer("hook", p.hook), zap.Uint64("session", p.session),
+		zap.String("panic", fmt.Sprint(p.value)), zap.ByteString("stack", p.stack))
 }
 
 func (s *Server) listen(certificate tls.Certificate) error {

@@ -100,9 +100,7 @@ func (s *Session) end(why *wire.Error) {
 // turnOut takes the session out of the game.
 func (s *Session) turnOut() {
 	s.over = true
-	if f := s.core.config.Game.Leave; f != nil {
-		f(s)
-	}
+	s.notify(HookLeave, s.core.config.Game.Leave)
 	s.core.replicator.RemoveViewer(s.viewer)
 	s.viewer = nil
 }

@@ -25,4 +25,5 @@ type Stats struct {
 	CommandVerdicts [4]uint64 // by wire.Verdict of the target
 	Rejections      map[wire.Code]uint64
 	Closed          map[wire.Code]uint64
+	Panics          [hooks]uint64 // contained, by Hook
 }
