@@ -23,9 +23,13 @@ type Config struct {
 	// server makes its own, another at each start and good for 13 days, and
 	// clients pin its Fingerprint.
 	Certificate *tls.Certificate
-	// AdminListen is the TCP address of metrics, health and profiles; empty
-	// for none. It is not for the public: keep it on loopback.
+	// AdminListen is the TCP address of the admin port: metrics, health, sessions and
+	// profiles, as GET / lists them; empty for none. On loopback every program of this
+	// machine may use it; anywhere else it needs AdminAccess. It keeps 8 connections,
+	// ends idle ones after 5 s, and makes 2 profiles at a time, of 600 s at most.
 	AdminListen string
+	// AdminAccess says who may use the admin port.
+	AdminAccess AdminAccess
 	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6
 	// /64. Default 64, except for this machine (loopback), which then has no limits of
 	// its own, of handshakes a second neither: a proxy may stand there. A number that is
@@ -56,7 +60,12 @@ func (c Config) Validate() error {
 	if c.AdminListen != "" {
 		if err := address.CheckListen("tcp", c.AdminListen); err != nil {
 			errs = append(errs, fmt.Errorf("server: admin address %w", err))
+		} else if !c.AdminAccess.authenticates() && !loopback(hostOf(c.AdminListen)) {
+			errs = append(errs, ErrAdminExposed)
 		}
+	}
+	if err := c.AdminAccess.validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.QlogDir != "" {
 		if info, err := os.Stat(c.QlogDir); err != nil || !info.IsDir() {

@@ -1,0 +1,229 @@
+package server_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+const adminToken = "0123456789abcdef"
+
+// request is one to the admin port.
+type request struct {
+	method, path, host string
+	header             map[string]string
+}
+
+// status sends a request and returns the status of the answer.
+func (h *house) status(c *http.Client, scheme string, r request) int {
+	h.t.Helper()
+	for {
+		request, err := http.NewRequestWithContext(h.ctx, r.method, scheme+"://"+h.server.AdminAddr().String()+r.path, nil)
+		require.NoError(h.t, err)
+		request.Host = r.host
+		for name, value := range r.header {
+			request.Header.Set(name, value)
+		}
+		response, err := c.Do(request)
+		require.NoError(h.t, err)
+		require.NoError(h.t, response.Body.Close())
+		if response.StatusCode != http.StatusServiceUnavailable { // the world was too slow to answer
+			return response.StatusCode
+		}
+	}
+}
+
+// A page of another site whose name was rebound to loopback reaches nothing, and
+// cannot even start a profile.
+func TestAdminRefusesForeignHosts(t *testing.T) {
+	h := openHouseWith(t, func(c *server.Config) { c.AdminAccess.Hosts = []string{"Ops.example"} })
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	c := h.dial()
+	kick := fmt.Sprintf("/sessions/%d/kick", h.rows("")[0].ID)
+	port := strings.TrimPrefix(h.server.AdminAddr().String(), "127.0.0.1")
+	sameOrigin := map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://evil.example"}
+	for _, path := range []string{"/", "/metrics", "/healthz", "/sessions", "/debug/pprof/heap", "/debug/pprof/profile?seconds=600"} {
+		for _, host := range []string{"evil.example", "evil.example" + port, "127.0.0.1.evil.example", "localhost.evil.example", "10.1.2.3", "[2001:db8::1]:80"} {
+			require.Equal(t, http.StatusForbidden, h.status(http.DefaultClient, "http", request{http.MethodGet, path, host, sameOrigin}), "%s of %s", path, host)
+		}
+	}
+	require.Equal(t, http.StatusForbidden, h.status(http.DefaultClient, "http", request{http.MethodPost, kick, "evil.example", sameOrigin}))
+	for _, host := range []string{"localhost", "LocalHost" + port, "127.0.0.1", "127.0.0.1:9", "[::1]:80", "ops.example", "OPS.EXAMPLE:4434"} {
+		require.Equal(t, http.StatusOK, h.status(http.DefaultClient, "http", request{http.MethodGet, "/metrics", host, nil}), host)
+	}
+	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://elsewhere.example"} {
+		r := request{http.MethodGet, "/debug/pprof/profile?seconds=600", "", map[string]string{name: value}}
+		require.Equal(t, http.StatusForbidden, h.status(http.DefaultClient, "http", r), name)
+	}
+	at := c.Replica().Tick()
+	h.until(c, "it is still there", func() bool { return c.Replica().Tick() > at+20 })
+}
+
+// With a token, nothing but the probes answers without it.
+func TestAdminToken(t *testing.T) {
+	h := openHouseWith(t, func(c *server.Config) {
+		c.AdminListen, c.AdminAccess.Token = "0.0.0.0:0", adminToken
+	})
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	bearer := func(token string) map[string]string { return map[string]string{"Authorization": token} }
+	for _, path := range []string{"/", "/metrics", "/ticks", "/sessions", "/debug/pprof/", "/debug/pprof/profile?seconds=600"} {
+		for _, wrong := range []map[string]string{nil, bearer("Bearer"), bearer("Bearer 0123456789abcdeF"), bearer(adminToken), bearer("Basic " + adminToken)} {
+			require.Equal(t, http.StatusUnauthorized, h.status(http.DefaultClient, "http", request{http.MethodGet, path, "localhost", wrong}), "%s %v", path, wrong)
+		}
+	}
+	require.Equal(t, http.StatusUnauthorized, h.status(http.DefaultClient, "http", request{http.MethodPost, "/sessions/1/kick", "localhost", nil}))
+	for _, path := range []string{"/metrics", "/ticks", "/sessions", "/debug/pprof/"} {
+		require.Equal(t, http.StatusOK, h.status(http.DefaultClient, "http", request{http.MethodGet, path, "localhost", bearer("bearer " + adminToken)}), path)
+	}
+	require.Equal(t, http.StatusNotFound, h.status(http.DefaultClient, "http", request{http.MethodPost, "/sessions/1/kick", "localhost", bearer("Bearer " + adminToken)}))
+	for _, path := range []string{"/healthz", "/readyz"} {
+		require.Equal(t, http.StatusOK, h.status(http.DefaultClient, "http", request{http.MethodGet, path, "localhost", nil}), path)
+	}
+}
+
+// made is a certificate of a CA, or of its own if there is none.
+func made(t *testing.T, name string, ca *tls.Certificate) *tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: ca == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	parent, signer := template, any(key)
+	if ca != nil {
+		parent, signer = ca.Leaf, ca.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	require.NoError(t, err)
+	leaf, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+// With a CA for clients, a certificate of it is as good as the token.
+func TestAdminClientCertificates(t *testing.T) {
+	ca := made(t, "ca", nil)
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.Leaf)
+	h := openHouseWith(t, func(c *server.Config) {
+		c.AdminListen = "0.0.0.0:0"
+		c.AdminAccess = server.AdminAccess{Certificate: made(t, "ops.example", ca), ClientCAs: pool, Token: adminToken}
+	})
+	of := func(own *tls.Certificate) *http.Client {
+		show := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil } // whoever is asked for
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "ops.example", GetClientCertificate: show}}
+		t.Cleanup(transport.CloseIdleConnections)
+		return &http.Client{Transport: transport}
+	}
+	metrics := request{http.MethodGet, "/metrics", "localhost", nil}
+	require.Equal(t, http.StatusOK, h.status(of(made(t, "prometheus", ca)), "https", metrics))
+	require.Equal(t, http.StatusUnauthorized, h.status(of(new(tls.Certificate)), "https", metrics))
+	require.Equal(t, http.StatusOK, h.status(of(new(tls.Certificate)), "https", request{http.MethodGet, "/healthz", "localhost", nil}))
+	require.Equal(t, http.StatusOK, h.status(of(new(tls.Certificate)), "https", request{http.MethodGet, "/metrics", "localhost", map[string]string{"Authorization": "Bearer " + adminToken}}))
+	require.Equal(t, http.StatusBadRequest, h.status(http.DefaultClient, "http", metrics), "no plain HTTP")
+	response, err := of(made(t, "self-signed", nil)).Get("https://" + h.server.AdminAddr().String() + "/metrics")
+	if err == nil { // a TLS 1.3 client learns of it with the answer
+		response.Body.Close()
+	}
+	require.Error(t, err)
+}
+
+func TestAdminAccessIsChecked(t *testing.T) {
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		listen string
+		access server.AdminAccess
+		want   string
+	}{
+		{"127.0.0.1:0", server.AdminAccess{}, ""},
+		{"127.9.9.9:0", server.AdminAccess{}, ""},
+		{"localhost:0", server.AdminAccess{}, ""},
+		{"[::1]:0", server.AdminAccess{}, ""},
+		{"0.0.0.0:0", server.AdminAccess{Token: adminToken}, ""},
+		{":0", server.AdminAccess{}, "not on loopback"},
+		{"0.0.0.0:0", server.AdminAccess{}, "not on loopback"},
+		{"[::]:0", server.AdminAccess{}, "not on loopback"},
+		{"192.0.2.1:0", server.AdminAccess{}, "not on loopback"},
+		{"game.example:0", server.AdminAccess{}, "not on loopback"},
+		{"0.0.0.0:0", server.AdminAccess{Certificate: &tls.Certificate{}}, "not on loopback"},
+		{"127.0.0.1:0", server.AdminAccess{Token: "short"}, "admin token of 5 bytes"},
+		{"127.0.0.1:0", server.AdminAccess{Token: strings.Repeat("x", 513)}, "admin token of 513 bytes"},
+		{"127.0.0.1:0", server.AdminAccess{Token: "0123456789 abcdef"}, "without spaces"},
+		{"127.0.0.1:0", server.AdminAccess{ClientCAs: x509.NewCertPool()}, "no certificate for the port"},
+		{"127.0.0.1:0", server.AdminAccess{Hosts: []string{"https://ops.example"}}, "without scheme and port"},
+	} {
+		config := server.Config{
+			Listen: "127.0.0.1:0", AdminListen: c.listen, AdminAccess: c.access,
+			CoreConfig: server.CoreConfig{World: w, Schema: deskSchema(t)},
+		}
+		err := config.Validate()
+		if c.want == "" {
+			require.NoError(t, err, c.listen)
+		} else {
+			require.ErrorContains(t, err, c.want, "%+v", c)
+		}
+	}
+}
+
+// Profiles are few at a time, and of a bounded length.
+func TestAdminProfilesAreBounded(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	for _, path := range []string{"/debug/pprof/profile?seconds=601", "/debug/pprof/trace?seconds=1e9", "/debug/pprof/heap?seconds=NaN"} {
+		code, _ := h.ask(http.MethodGet, path)
+		require.Equal(t, http.StatusBadRequest, code, path)
+	}
+	ended := make(chan struct{}, 2)
+	for _, path := range []string{"profile?seconds=600", "allocs?seconds=600"} {
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			response, err := http.Get(fmt.Sprintf("http://%v/debug/pprof/%s", h.server.AdminAddr(), path))
+			if err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		}()
+	}
+	for {
+		if code, text := h.ask(http.MethodGet, "/debug/pprof/cmdline"); code == http.StatusTooManyRequests {
+			require.Contains(t, text, "2 profiles are under way")
+			break
+		}
+	}
+	code, _ := h.operate(http.MethodGet, "/metrics")
+	require.Equal(t, http.StatusOK, code)
+	h.stop()
+	<-ended
+	<-ended
+}
+
+// A body larger than a request needs is not read.
+func TestAdminBodyIsBounded(t *testing.T) {
+	h := openHouse(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	response, err := http.Post(fmt.Sprintf("http://%v/sessions/1/kick", h.server.AdminAddr()),
+		"application/x-www-form-urlencoded", bytes.NewReader(append([]byte("reason="), bytes.Repeat([]byte("x"), 1<<20)...)))
+	if err == nil { // or the connection was closed while the body was sent
+		require.True(t, response.Close)
+		require.NoError(t, response.Body.Close())
+	}
+}
