@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/worldd/worldd/internal/address"
+	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -35,12 +36,14 @@ const (
 // admin is the operator's port of the server, as DESIGN's metrics name things.
 type admin struct {
 	base   string
+	token  string // empty: none is sent
 	ticks  ticks
 	meters meters // as of the last answer
 }
 
-// newAdmin makes an admin of text, which is host:port or a URL.
-func newAdmin(text string) (*admin, error) {
+// newAdmin takes the port's address, host:port or a URL, and the file of its token, if
+// it asks for one.
+func newAdmin(text, tokenFile string) (*admin, error) {
 	if !strings.Contains(text, "://") {
 		if err := address.CheckDial("tcp", text); err != nil {
 			return nil, fmt.Errorf("--admin %w, as the server's --admin", err)
@@ -56,13 +59,24 @@ func newAdmin(text string) (*admin, error) {
 			return nil, fmt.Errorf("--admin %q: %w", text, err)
 		}
 	}
-	return &admin{base: u.Scheme + "://" + u.Host}, nil
+	a := &admin{base: u.Scheme + "://" + u.Host}
+	if tokenFile != "" {
+		token, err := regularfile.Read(tokenFile, maxKeyBytes)
+		if err != nil {
+			return nil, fmt.Errorf("--admin-token: %w", err)
+		}
+		a.token = strings.TrimSpace(string(token))
+	}
+	return a, nil
 }
 
 func (a *admin) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
 	if err != nil {
 		return nil, err
+	}
+	if a.token != "" {
+		request.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

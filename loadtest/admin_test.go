@@ -41,7 +41,7 @@ worldd_entities{state="asleep"} 34
 		}
 	}))
 	t.Cleanup(s.Close)
-	a, err := newAdmin(s.URL + "/ignored")
+	a, err := newAdmin(s.URL+"/ignored", "")
 	require.NoError(t, err)
 	return a
 }
@@ -107,7 +107,7 @@ func TestAdminTellsNoTicks(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	a, err := newAdmin(s.URL)
+	a, err := newAdmin(s.URL, "")
 	require.NoError(t, err)
 	_, err = a.now(t.Context())
 	require.ErrorContains(t, err, "the admin port's ticks cannot be read: no histogram in HdrHistogram's format")
@@ -129,8 +129,27 @@ func TestAdminProfile(t *testing.T) {
 }
 
 func TestAdminAway(t *testing.T) {
-	a, err := newAdmin("127.0.0.1:1")
+	a, err := newAdmin("127.0.0.1:1", "")
 	require.NoError(t, err)
 	_, err = a.now(t.Context())
 	require.ErrorContains(t, err, "does not answer")
+}
+
+// The token of the file is sent with every request.
+func TestAdminToken(t *testing.T) {
+	var sent []string
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		sent = append(sent, r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(s.Close)
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600))
+	a, err := newAdmin(s.URL, file)
+	require.NoError(t, err)
+	_, err = a.metrics(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, a.save(t.Context(), "/debug/pprof/heap", filepath.Join(t.TempDir(), "heap")))
+	require.Equal(t, []string{"Bearer 0123456789abcdef", "Bearer 0123456789abcdef"}, sent)
+	_, err = newAdmin(s.URL, file+".missing")
+	require.ErrorContains(t, err, "--admin-token")
 }

@@ -76,6 +76,7 @@ type flags struct {
 	TokenKey    string        `type:"path" placeholder:"FILE" help:"Secret key to make the bots' connect tokens with, as 'worldd token new' writes it."`
 	Audience    string        `default:"worldd" placeholder:"NAME" help:"What the tokens are made for (${default})."`
 	Admin       string        `placeholder:"HOST:PORT" help:"The server's operator port: shows its ticks too, from the run's begin on."`
+	AdminToken  string        `type:"path" placeholder:"FILE" help:"The token that the operator port asks for: the server's --admin-token."`
 	Profile     string        `placeholder:"DIR" help:"Fetch the server's CPU, heap and goroutine profiles while all bots play (needs --admin)."`
 	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with 1 if this came true; may be given more than once."`
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
@@ -98,6 +99,9 @@ func (f *flags) Validate() error {
 		return fmt.Errorf("--area is %v, want more than 0 metres", f.Area)
 	case f.Profile != "" && f.Admin == "":
 		return errors.New("--profile needs --admin: the profiles come from the operator port")
+	}
+	if f.AdminToken != "" && f.Admin == "" {
+		return errors.New("--admin-token needs --admin, which it is for")
 	}
 	for _, text := range f.Fail {
 		t, err := bot.ParseThreshold(text)
@@ -129,7 +133,7 @@ func (f *flags) Validate() error {
 	}
 	var err error
 	if f.Admin != "" {
-		f.admin, err = newAdmin(f.Admin)
+		f.admin, err = newAdmin(f.Admin, f.AdminToken)
 	}
 	return errors.Join(err, f.config().Validate())
 }

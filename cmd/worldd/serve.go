@@ -29,11 +29,13 @@ const recordedHashTicks = 60
 type serveCommand struct {
 	Listen      string `default:"127.0.0.1:4433" placeholder:"HOST:PORT" help:"UDP address for clients (${default})."`
 	World       string `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
-	Admin       string `placeholder:"HOST:PORT" help:"TCP address for metrics and profiles; none if not given. Keep it on loopback."`
+	Admin       string `placeholder:"HOST:PORT" help:"TCP address for metrics, sessions and profiles; none if not given. Off loopback it needs --admin-token or --admin-client-ca."`
 	Identity    string `type:"path" xor:"cert" placeholder:"FILE" help:"Keep the certificate that the server makes in this file, made at the first start. Without, it is another at each start, and clients that pin it stay away."`
 	Cert        string `type:"path" and:"pair" xor:"cert" placeholder:"FILE" help:"Certificate chain of your own, PEM."`
 	Key         string `type:"path" and:"pair" placeholder:"FILE" help:"Private key of the certificate, PEM."`
 	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
+
+	adminFlags
 
 	MaxSessionsPerAddress int `placeholder:"N" help:"Clients from one IPv4 address or IPv6 /64 (64, and any number from this machine)."`
 
@@ -83,6 +85,9 @@ func (c *serveCommand) Validate() error {
 	if c.ImageKeep > 0 && c.Image == "" {
 		return errors.New("--image-keep needs --image FILE, where the world is saved")
 	}
+	if c.given() && c.Admin == "" {
+		return errors.New("--admin-host, --admin-token, --admin-cert and --admin-client-ca need --admin HOST:PORT, which they are about")
+	}
 	if c.QlogDir != "" && c.Admin == "" {
 		return errors.New("--qlog-dir needs --admin HOST:PORT, where recordings are asked for")
 	}
@@ -125,8 +130,11 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
 	}
-	if err := config.Validate(); err != nil {
+	if config.AdminAccess, err = c.access(); err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+	}
+	if err := config.Validate(); err != nil {
+		return wrongUsage{fmt.Errorf("worldd: %w", explained(err))}
 	}
 	if config.Certificate, err = c.certificate(config.Log); err != nil {
 		return err
@@ -164,9 +172,13 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		fmt.Fprintln(std.out, "worldd: anybody may join: development only (--token-keys asks for tokens)")
 	}
 	if admin := s.AdminAddr(); admin != nil {
-		fmt.Fprintf(std.out, "worldd: admin on http://%v\n", admin)
-		if exposed(admin) {
-			fmt.Fprintln(std.out, "worldd: admin asks for no password: whoever reaches that port reads profiles and ends sessions")
+		scheme := "http"
+		if config.AdminAccess.Certificate != nil {
+			scheme = "https"
+		}
+		fmt.Fprintf(std.out, "worldd: admin on %s://%v\n", scheme, admin)
+		if exposed(admin) && config.AdminAccess.Certificate == nil {
+			fmt.Fprintln(std.out, "worldd: the admin token crosses the network unencrypted: --admin-cert and --admin-key make the port HTTPS")
 		}
 	}
 	began := time.Now()

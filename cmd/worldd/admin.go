@@ -1,0 +1,65 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/server"
+)
+
+// adminFlags say who may use the admin port.
+type adminFlags struct {
+	AdminHost     []string `placeholder:"NAME" help:"A further host name by which the admin port may be addressed, besides localhost and its address; may be given more than once."`
+	AdminToken    string   `type:"path" placeholder:"FILE" help:"File with the bearer token that the admin port asks for, except for /healthz and /readyz."`
+	AdminCert     string   `type:"path" and:"adminpair" placeholder:"FILE" help:"Certificate chain that makes the admin port HTTPS, PEM."`
+	AdminKey      string   `type:"path" and:"adminpair" placeholder:"FILE" help:"Private key of that certificate, PEM."`
+	AdminClientCA string   `name:"admin-client-ca" type:"path" placeholder:"FILE" help:"CA certificates, PEM: a client certificate signed by one of them will do in place of the token."`
+}
+
+// given reports whether a flag is set that means nothing without --admin.
+func (c *adminFlags) given() bool {
+	return len(c.AdminHost) > 0 || c.AdminToken != "" || c.AdminCert != "" || c.AdminClientCA != ""
+}
+
+// access reads the files.
+func (c *adminFlags) access() (a server.AdminAccess, err error) {
+	a.Hosts = c.AdminHost
+	if c.AdminToken != "" {
+		text, err := regularfile.Read(c.AdminToken, maxKeyBytes)
+		if err != nil {
+			return a, fmt.Errorf("the admin token cannot be read: %w", err)
+		}
+		if a.Token = strings.TrimSpace(string(text)); a.Token == "" { // or the port would be open
+			return a, fmt.Errorf("the admin token file %s is empty", c.AdminToken)
+		}
+	}
+	if c.AdminCert != "" {
+		pair, err := readPair(c.AdminCert, c.AdminKey)
+		if err != nil {
+			return a, fmt.Errorf("the admin certificate cannot be used: %w", err)
+		}
+		a.Certificate = &pair
+	}
+	if c.AdminClientCA != "" {
+		text, err := regularfile.Read(c.AdminClientCA, maxChainBytes)
+		if err != nil {
+			return a, fmt.Errorf("the CA of admin clients cannot be read: %w", err)
+		}
+		a.ClientCAs = x509.NewCertPool()
+		if !a.ClientCAs.AppendCertsFromPEM(text) {
+			return a, fmt.Errorf("%s holds no CA certificate in PEM", c.AdminClientCA)
+		}
+	}
+	return a, nil
+}
+
+// explained adds to a mistake of the configuration which flags mend it.
+func explained(err error) error {
+	if errors.Is(err, server.ErrAdminExposed) {
+		return fmt.Errorf("%w: --admin-token FILE, or --admin-cert, --admin-key and --admin-client-ca", err)
+	}
+	return err
+}

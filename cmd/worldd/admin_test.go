@@ -1,0 +1,35 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A port that others reach wants its token, and knows the names that it was given.
+func TestAdminPort(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600))
+	s := startServing(t, "--admin=0.0.0.0:0", "--admin-token="+token, "--admin-host=one.example", "--admin-host=two.example")
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	ask := func(path, host, authorization string) int {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.admin+path, nil)
+		require.NoError(t, err)
+		request.Host = host
+		request.Header.Set("Authorization", authorization)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	const bearer = "Bearer 0123456789abcdef"
+	require.Equal(t, http.StatusOK, ask("/metrics", "one.example", bearer))
+	require.Equal(t, http.StatusOK, ask("/metrics", "two.example:80", bearer))
+	require.Equal(t, http.StatusForbidden, ask("/metrics", "three.example", bearer))
+	require.Equal(t, http.StatusUnauthorized, ask("/metrics", "localhost", ""))
+	require.Equal(t, http.StatusOK, ask("/healthz", "localhost", ""))
+	s.end(os.Interrupt)
+}
