@@ -52,7 +52,7 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 		_, err := first.Verify(tokens[i], noon)
 		require.NoError(t, err)
 		next := keeping(t, crashed(t, path), noon.Add(59*time.Second))
-		next.keys = first.keys
+		next.keys.Store(first.keys.Load())
 		for _, text := range tokens {
 			_, err := next.Verify(text, noon.Add(59*time.Second))
 			require.ErrorIs(t, err, ErrUsed)

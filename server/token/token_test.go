@@ -165,6 +165,37 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// TestSetKeys: keys are replaced while a Verifier is in use. K3 holds across it.
+func TestSetKeys(t *testing.T) {
+	oldSecret, oldPublic := NewKeys()
+	newSecret, newPublic := NewKeys()
+	verifier, err := NewVerifier(home, oldPublic)
+	require.NoError(t, err)
+	before, err := NewIssuer(oldSecret)
+	require.NoError(t, err)
+	after, err := NewIssuer(newSecret)
+	require.NoError(t, err)
+	taken := issue(t, before, "erin")
+	_, err = verifier.Verify(taken, noon)
+	require.NoError(t, err)
+
+	for _, bad := range [][]string{nil, {"zz"}, {newPublic, newSecret}} {
+		require.Error(t, verifier.SetKeys(bad...))
+		_, err = verifier.Verify(issue(t, before, "erin"), noon)
+		require.NoError(t, err, "the old keys stay")
+		_, err = verifier.Verify(issue(t, after, "erin"), noon)
+		require.ErrorIs(t, err, ErrForged)
+	}
+	require.NoError(t, verifier.SetKeys(oldPublic, newPublic))
+	_, err = verifier.Verify(taken, noon)
+	require.ErrorIs(t, err, ErrUsed)
+	_, err = verifier.Verify(issue(t, after, "erin"), noon)
+	require.NoError(t, err)
+	require.NoError(t, verifier.SetKeys(newPublic))
+	_, err = verifier.Verify(issue(t, before, "erin"), noon)
+	require.ErrorIs(t, err, ErrForged)
+}
+
 // TestMemoryIsBounded: K3.
 func TestMemoryIsBounded(t *testing.T) {
 	_, verifier := pair(t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"aidanwoods.dev/go-paseto"
@@ -35,7 +36,7 @@ var (
 // Verifier takes tokens. It may be used by several goroutines.
 type Verifier struct {
 	audience string
-	keys     []paseto.V4AsymmetricPublicKey
+	keys     atomic.Pointer[[]paseto.V4AsymmetricPublicKey]
 
 	mu    sync.Mutex
 	taken map[tokenID]time.Time // when each can be forgotten
@@ -49,22 +50,33 @@ func NewVerifier(audience string, public ...string) (*Verifier, error) {
 	if audience == "" || len(audience) > MaxAudience {
 		return nil, fmt.Errorf("token: an audience of %d bytes: want 1 to %d", len(audience), MaxAudience)
 	}
-	if len(public) == 0 {
-		return nil, errors.New("token: no public key: nobody could join")
-	}
 	v := &Verifier{audience: audience, taken: map[tokenID]time.Time{}}
+	if err := v.SetKeys(public...); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// SetKeys replaces the public keys for the tokens of new sessions. Tokens that were
+// taken stay taken. An error changes nothing.
+func (v *Verifier) SetKeys(public ...string) error {
+	if len(public) == 0 {
+		return errors.New("token: no public key: nobody could join")
+	}
+	var keys []paseto.V4AsymmetricPublicKey
 	for i, text := range public {
 		text = strings.TrimSpace(text)
 		if _, err := paseto.NewV4AsymmetricSecretKeyFromHex(text); err == nil {
-			return nil, fmt.Errorf("token: key %d is a secret one, which belongs to who issues tokens alone: want the public one of the pair", i+1)
+			return fmt.Errorf("token: key %d is a secret one, which belongs to who issues tokens alone: want the public one of the pair", i+1)
 		}
 		key, err := paseto.NewV4AsymmetricPublicKeyFromHex(text)
 		if err != nil {
-			return nil, fmt.Errorf("token: public key %d is not the 64 hex digits that NewKeys makes", i+1)
+			return fmt.Errorf("token: public key %d is not the 64 hex digits that NewKeys makes", i+1)
 		}
-		v.keys = append(v.keys, key)
+		keys = append(keys, key)
 	}
-	return v, nil
+	v.keys.Store(&keys)
+	return nil
 }
 
 // KeepSpent keeps used tokens in a file, so that a server which is started again, with
@@ -139,7 +151,7 @@ func (v *Verifier) signed(token []byte) (*paseto.Token, error) {
 		return nil, ErrForged
 	}
 	parser := paseto.NewParserWithoutExpiryCheck() // checked below, at the caller's time
-	for _, key := range v.keys {
+	for _, key := range *v.keys.Load() {
 		if t, err := parser.ParseV4Public(key, string(token), nil); err == nil {
 			return t, nil
 		}
