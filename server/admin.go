@@ -47,7 +47,7 @@ func listenAdmin(s *Server) (*admin, error) {
 		return nil, fmt.Errorf("server: can't listen on the admin address %s: %w", s.config.AdminListen, err)
 	}
 	access := s.config.AdminAccess
-	if tcp, ok := listener.Addr().(*net.TCPAddr); !access.authenticates() && (!ok || !tcp.IP.IsLoopback()) {
+	if !access.authenticates() && exposed(listener.Addr()) {
 		return nil, errors.Join(ErrAdminExposed, listener.Close()) // localhost is what the system says that it is
 	}
 	guard := &adminGuard{own: hostOf(s.config.AdminListen), next: s.adminHandler()}

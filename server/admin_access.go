@@ -70,6 +70,12 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
+// exposed reports whether other machines may reach a listener.
+func exposed(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return !ok || !tcp.IP.IsLoopback()
+}
+
 // adminGuard stands in front of the admin port's handlers.
 type adminGuard struct {
 	own    string // the host of Config.AdminListen

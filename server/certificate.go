@@ -98,6 +98,13 @@ func selfMade(now time.Time, life time.Duration) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
+func validateCertificate(c *tls.Certificate) error {
+	if c == nil || len(c.Certificate) == 0 || c.PrivateKey == nil {
+		return errors.New("server: the certificate is empty: want a chain and its private key")
+	}
+	return nil
+}
+
 // fingerprint is what clients pin: the SHA-256 of the certificate, in hex.
 func fingerprint(c tls.Certificate) string {
 	sum := sha256.Sum256(c.Certificate[0])

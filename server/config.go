@@ -64,6 +64,11 @@ func (c Config) Validate() error {
 			errs = append(errs, ErrAdminExposed)
 		}
 	}
+	if c.Certificate != nil {
+		if err := validateCertificate(c.Certificate); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	if err := c.AdminAccess.validate(); err != nil {
 		errs = append(errs, err)
 	}

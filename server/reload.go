@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 )
@@ -48,6 +49,36 @@ func (s *Server) SetLimits(l Limits) error {
 	}
 	s.core.setLimits(l.MaxSessions, config.WithDefaults().BudgetBytesPerSecond)
 	s.door.set(l)
+	return nil
+}
+
+// SetCertificate replaces the certificate from the next handshake on. Connections that
+// exist go on. It may be called from any goroutine.
+func (s *Server) SetCertificate(c *tls.Certificate) error {
+	if err := validateCertificate(c); err != nil {
+		return err
+	}
+	s.certificate.Store(c)
+	return nil
+}
+
+// SetAdminAccess replaces Config.AdminAccess from the next request on, for new
+// connections also the certificate. Whether the port is HTTPS cannot change. An error
+// changes nothing. It may be called from any goroutine.
+func (s *Server) SetAdminAccess(a AdminAccess) error {
+	if s.admin == nil {
+		return errors.New("server: there is no admin port")
+	}
+	if err := a.validate(); err != nil {
+		return err
+	}
+	if (a.Certificate == nil) != (s.config.AdminAccess.Certificate == nil) {
+		return errors.New("server: whether the admin port is HTTPS cannot change while it serves")
+	}
+	if !a.authenticates() && exposed(s.admin.listener.Addr()) {
+		return ErrAdminExposed
+	}
+	s.admin.guard.access.Store(&a)
 	return nil
 }
 

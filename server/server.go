@@ -28,7 +28,7 @@ type Server struct {
 	transport   *quic.Transport
 	listener    *quic.Listener
 	admin       *admin
-	fingerprint string
+	certificate atomic.Pointer[tls.Certificate] // of new handshakes
 
 	door        *door
 	connections sync.WaitGroup // their goroutines
@@ -58,22 +58,19 @@ func Listen(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificate := c.Certificate
-	if certificate == nil {
+	if c.Certificate == nil {
 		own, err := selfMade(time.Now(), certificateLife)
 		if err != nil {
 			return nil, err
 		}
-		certificate = &own
+		c.Certificate = &own
 	}
-	s := &Server{
-		config: c, core: core, log: c.Log, fingerprint: fingerprint(*certificate), timings: newTimings(),
-		qlogs: qlogs{folder: c.QlogDir},
-	}
+	s := &Server{config: c, core: core, log: c.Log, timings: newTimings(), qlogs: qlogs{folder: c.QlogDir}}
+	s.certificate.Store(c.Certificate)
 	core.panicked = s.logPanic
 	s.door = newDoor(c.limits(), &s.traffic)
 	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log), c.Log)
-	if err := s.listen(*certificate); err != nil {
+	if err := s.listen(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -135,7 +132,7 @@ func (s *Server) logPanic(p hookPanic) {
 		zap.String("panic", fmt.Sprint(p.value)), zap.ByteString("stack", p.stack))
 }
 
-func (s *Server) listen(certificate tls.Certificate) error {
+func (s *Server) listen() error {
 	addr, err := net.ResolveUDPAddr("udp", s.config.Listen)
 	if err != nil {
 		return fmt.Errorf("server: listen address %q: %w", s.config.Listen, err)
@@ -145,7 +142,8 @@ func (s *Server) listen(certificate tls.Certificate) error {
 	}
 	s.transport = &quic.Transport{Conn: s.udp, VerifySourceAddress: s.door.distrusts, ConnContext: s.door.knock}
 	s.listener, err = s.transport.Listen(&tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, NextProtos: []string{wire.ALPN},
+		MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
+		GetCertificate:     func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil },
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, s.door.pace(hello.Context()) },
 	}, s.quicConfig())
 	if err != nil {
@@ -170,9 +168,9 @@ func (s *Server) AdminAddr() net.Addr {
 	return s.admin.listener.Addr()
 }
 
-// Fingerprint is the SHA-256 of the server's certificate in hex, for clients
-// to pin.
-func (s *Server) Fingerprint() string { return s.fingerprint }
+// Fingerprint returns the SHA-256 of the server's present certificate in hex, for
+// clients to pin.
+func (s *Server) Fingerprint() string { return fingerprint(*s.certificate.Load()) }
 
 // Serve runs the server until ctx is done. Then it refuses new clients, shows those
 // that are there the world as it ends, says goodbye, and returns when all is closed,
@@ -182,7 +180,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {
 		return errors.New("server: Serve was called before, or Close: Listen makes another server")
 	}
-	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.fingerprint))
+	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.Fingerprint()))
 	if err := s.loop.saver.begin(); err != nil {
 		return errors.Join(err, s.closeSockets())
 	}

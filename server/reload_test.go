@@ -1,0 +1,56 @@
+package server_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/server"
+)
+
+// A new certificate is for new handshakes; who is connected stays.
+func TestSetCertificate(t *testing.T) {
+	h := openHouse(t)
+	next, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
+	require.NoError(t, err)
+	first, before := h.dial(), h.config()
+	for _, bad := range []*tls.Certificate{nil, {}, {Certificate: next.Certificate}} {
+		require.Error(t, h.server.SetCertificate(bad))
+		require.Equal(t, before.Fingerprint, h.server.Fingerprint())
+	}
+	require.NoError(t, h.server.SetCertificate(next))
+	require.NotEqual(t, before.Fingerprint, h.server.Fingerprint())
+	second := h.dial() // by the new fingerprint
+	_, err = client.Dial(h.ctx, before)
+	require.ErrorContains(t, err, "fingerprint")
+	at := first.Replica().Tick()
+	h.until(first, "it goes on", func() bool {
+		h.stay(second)
+		return first.Replica().Tick() > at+20
+	})
+}
+
+func TestSetAdminAccess(t *testing.T) {
+	h := openHouseWith(t, func(c *server.Config) { c.AdminAccess.Token = adminToken })
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	status := func(token string) int {
+		return h.status(http.DefaultClient, "http", request{http.MethodGet, "/metrics", "", map[string]string{"Authorization": "Bearer " + token}})
+	}
+	require.Equal(t, http.StatusOK, status(adminToken))
+	for _, bad := range []server.AdminAccess{{Token: "short"}, {Token: adminToken, Certificate: made(t, "ops.example", nil)}} {
+		require.Error(t, h.server.SetAdminAccess(bad))
+		require.Equal(t, http.StatusOK, status(adminToken))
+	}
+	require.NoError(t, h.server.SetAdminAccess(server.AdminAccess{Token: "another-of-16-bytes"}))
+	require.Equal(t, http.StatusUnauthorized, status(adminToken))
+	require.Equal(t, http.StatusOK, status("another-of-16-bytes"))
+
+	h = openHouseWith(t, func(c *server.Config) { c.AdminListen, c.AdminAccess.Token = "0.0.0.0:0", adminToken })
+	require.ErrorIs(t, h.server.SetAdminAccess(server.AdminAccess{}), server.ErrAdminExposed)
+	h = openHouseWith(t, func(c *server.Config) { c.AdminListen = "" })
+	require.Error(t, h.server.SetAdminAccess(server.AdminAccess{Token: adminToken}))
+}
