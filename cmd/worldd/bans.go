@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"go.uber.org/zap"
-
 	"github.com/worldd/worldd/internal/regularfile"
-	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -43,17 +40,4 @@ func (c *serveCommand) bannedUsers() ([]string, error) {
 		return nil, nil
 	}
 	return readBans(c.Bans)
-}
-
-// reloadBans reads the ban list again. A list that cannot be read changes nothing.
-func (c *serveCommand) reloadBans(s *server.Server, log *zap.Logger) {
-	users, err := c.bannedUsers()
-	if err != nil {
-		log.Error("bans not reloaded: they stay as they were", zap.Error(err))
-		return
-	}
-	s.SetBans(users)
-	if c.Bans != "" {
-		log.Info("bans reloaded", zap.Int("users", len(users)))
-	}
 }

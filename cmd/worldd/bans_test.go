@@ -101,8 +101,8 @@ func TestBanListMistakes(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for path, complaint := range map[string]string{
-		pipe:                                    "is not a regular file",
-		t.TempDir():                             "is not a regular file",
+		pipe:                                    "not a regular file",
+		t.TempDir():                             "not a regular file",
 		filepath.Join(t.TempDir(), "not-there"): "no such file",
 	} {
 		status, out, errs := worldd(t, "serve", "--listen=127.0.0.1:0", "--token-keys="+public, "--bans="+path)

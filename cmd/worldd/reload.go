@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/token"
 )
 
 // limits are the server's, as the command line and the world file say.
@@ -34,44 +35,115 @@ func hangups() <-chan os.Signal {
 	return asked
 }
 
-// reloading takes the limits of the world file anew each time that it is asked,
-// until ctx is done: nothing else in it can change while the world runs, which is told
-// if it was tried. A file that is wrong changes nothing. running is what the world was
-// made from.
-func (c *serveCommand) reloading(ctx context.Context, asked <-chan os.Signal, s *server.Server, running *scenes.File, log *zap.Logger) {
+// reloader reads again what may change while the server runs.
+type reloader struct {
+	flags    *serveCommand
+	server   *server.Server
+	running  *scenes.File    // what the world was made from
+	verifier *token.Verifier // nil: no tokens are asked for
+	log      *zap.Logger
+}
+
+// run reloads each time that it is asked, until ctx is done. What cannot be used is
+// logged and stays as it was; the rest is reloaded.
+func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-asked:
 		}
-		c.reloadBans(s, log)
-		l, rest, err := c.reload(s, running)
-		if err != nil {
-			log.Error("limits not reloaded: they stay as they were", zap.String("world", c.World), zap.Error(err))
-			continue
-		}
-		if len(rest) > 0 {
-			log.Warn("the world file has changed in more than its limits: that takes a restart", zap.Strings("keys", rest))
-		}
-		log.Info("limits reloaded", zap.Int("max_sessions", l.MaxSessions),
-			zap.Int("max_sessions_per_address", l.MaxSessionsPerAddress), zap.Int("budget_bytes_per_second", l.BudgetBytesPerSecond))
+		r.reloadLimits()
+		r.reloadFile("certificate", r.flags.Cert != "" || r.flags.Identity != "", r.reloadCertificate)
+		r.reloadFile("bans", r.flags.Bans != "", r.reloadBans)
+		r.reloadFile("token keys", r.verifier != nil, r.reloadTokenKeys)
+		r.reloadFile("admin access", r.flags.given(), r.reloadAdmin)
 	}
 }
 
-// reload also returns the keys of the file that have changed and stay as they were.
-func (c *serveCommand) reload(s *server.Server, running *scenes.File) (l server.Limits, rest []string, err error) {
-	file, err := loadWorld(c.World)
+func (r *reloader) reloadFile(what string, given bool, reload func() error) {
+	if !given {
+		return
+	}
+	if err := reload(); err != nil {
+		r.log.Error(what+" not reloaded: the old stays in use", zap.Error(err))
+		return
+	}
+	r.log.Info(what + " reloaded")
+}
+
+func (r *reloader) reloadCertificate() error {
+	chain, key := r.flags.Cert, r.flags.Key
+	if r.flags.Identity != "" {
+		chain, key = r.flags.Identity, r.flags.Identity // and makes none, if the file is gone
+	}
+	pair, err := readPair(chain, key)
+	if err != nil {
+		return err
+	}
+	before := r.server.Fingerprint()
+	if err := r.server.SetCertificate(&pair); err != nil {
+		return err
+	}
+	if after := r.server.Fingerprint(); after != before {
+		r.log.Info("the certificate has changed: clients that pin the old one cannot connect", zap.String("fingerprint", after))
+	}
+	return nil
+}
+
+// reloadBans reads the ban list again.
+func (r *reloader) reloadBans() error {
+	users, err := r.flags.bannedUsers()
+	if err != nil {
+		return err
+	}
+	r.server.SetBans(users)
+	return nil
+}
+
+func (r *reloader) reloadTokenKeys() error {
+	public, err := r.flags.tokenKeys()
+	if err != nil {
+		return err
+	}
+	return r.verifier.SetKeys(public...)
+}
+
+func (r *reloader) reloadAdmin() error {
+	access, err := r.flags.access()
+	if err != nil {
+		return err
+	}
+	return r.server.SetAdminAccess(access)
+}
+
+func (r *reloader) reloadLimits() {
+	l, rest, err := r.limits()
+	if err != nil {
+		r.log.Error("limits not reloaded: they stay as they were", zap.String("world", r.flags.World), zap.Error(err))
+		return
+	}
+	if len(rest) > 0 {
+		r.log.Warn("the world file has changed in more than its limits: that takes a restart", zap.Strings("keys", rest))
+	}
+	r.log.Info("limits reloaded", zap.Int("max_sessions", l.MaxSessions),
+		zap.Int("max_sessions_per_address", l.MaxSessionsPerAddress), zap.Int("budget_bytes_per_second", l.BudgetBytesPerSecond))
+}
+
+// limits takes those of the world file. It also returns the keys of the file that have
+// changed and need a restart.
+func (r *reloader) limits() (l server.Limits, rest []string, err error) {
+	file, err := loadWorld(r.flags.World)
 	if err != nil {
 		return server.Limits{}, nil, err
 	}
-	if n, players := file.Limits.MaxPlayers, running.Limits.MaxPlayers; n > players {
+	if n, players := file.Limits.MaxPlayers, r.running.Limits.MaxPlayers; n > players {
 		return server.Limits{}, nil, fmt.Errorf("limits.max_players is %d, and this world was started for %d: more takes a restart", n, players)
 	}
-	l = c.limits(file)
-	if err := s.SetLimits(l); err != nil {
+	l = r.flags.limits(file)
+	if err := r.server.SetLimits(l); err != nil {
 		return server.Limits{}, nil, err
 	}
-	file.Limits.MaxPlayers, file.BudgetBytesPerSecond = running.Limits.MaxPlayers, running.BudgetBytesPerSecond
-	return l, running.ChangedKeys(file), nil
+	file.Limits.MaxPlayers, file.BudgetBytesPerSecond = r.running.Limits.MaxPlayers, r.running.BudgetBytesPerSecond
+	return l, r.running.ChangedKeys(file), nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,7 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/token"
 )
 
 // TestReload: SIGHUP takes the limits of the file as it is now; what cannot be
@@ -62,6 +67,85 @@ func TestReload(t *testing.T) {
 	second, err := s.dial(ctx, 0)
 	require.NoError(t, err)
 	require.NoError(t, second.Close())
+	s.end(syscall.SIGTERM)
+}
+
+// TestReloadOfKeys: SIGHUP takes the certificate, the token keys and the admin token
+// from their files again. One that cannot be used keeps the old one, and is logged.
+func TestReloadOfKeys(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) { require.NoError(t, os.WriteFile(in(name), []byte(text), 0o600)) }
+	secrets := map[string]string{}
+	keys := func(name string) string {
+		secret, public := token.NewKeys()
+		secrets[name] = secret
+		return public
+	}
+	write("keys.pub", keys("old"))
+	write("token", "0123456789abcdef")
+	log := &screen{}
+	s := startServingTo(t, log, "--identity="+in("identity.pem"), "--token-keys="+in("keys.pub"), "--admin=127.0.0.1:0", "--admin-token="+in("token"))
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	hups := 0
+	hup := func() {
+		hups++
+		require.NoError(t, s.process.Process.Signal(syscall.SIGHUP))
+		require.Eventually(t, func() bool { return strings.Count(log.String(), "admin access ") == hups }, time.Minute, time.Millisecond)
+	}
+	dial := func(key string) error {
+		issuer, err := token.NewIssuer(secrets[key])
+		require.NoError(t, err)
+		text, err := issuer.Issue(token.Claims{User: "erin"}, "worldd", time.Now(), time.Minute)
+		require.NoError(t, err)
+		schema, err := newSchema()
+		require.NoError(t, err)
+		c, err := client.Dial(ctx, client.Config{
+			Addr: s.addr, Fingerprint: s.fingerprint, SessionConfig: client.SessionConfig{Schema: schema, Token: []byte(text)},
+		})
+		if err == nil {
+			require.NoError(t, c.Close())
+		}
+		return err
+	}
+	ask := func(bearer string) int {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.admin+"/metrics", nil)
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+bearer)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	require.NoError(t, dial("old"))
+
+	_, err := server.KeptCertificate(in("next.pem"))
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(in("next.pem"), in("identity.pem")))
+	write("keys.pub", keys("new"))
+	write("token", "fedcba9876543210")
+	hup()
+	require.ErrorContains(t, dial("new"), "fingerprint")
+	s.fingerprint = regexp.MustCompile(`"the certificate has changed.*"fingerprint":"(\w+)"`).FindStringSubmatch(log.String())[1]
+	require.NoError(t, dial("new"))
+	require.Equal(t, wire.Unauthorized, wire.CodeOf(dial("old")))
+	require.Equal(t, []int{http.StatusOK, http.StatusUnauthorized}, []int{ask("fedcba9876543210"), ask("0123456789abcdef")})
+
+	for _, name := range []string{"identity.pem", "keys.pub", "token"} {
+		write(name, "x")
+	}
+	hup()
+	for _, what := range []string{"certificate", "token keys", "admin access"} {
+		require.Contains(t, log.String(), what+" not reloaded: the old stays in use")
+	}
+	require.NoError(t, dial("new"))
+	require.Equal(t, http.StatusOK, ask("fedcba9876543210"))
+	require.NoError(t, os.Remove(in("identity.pem")))
+	hup()
+	require.NoError(t, dial("new"))
+	require.NoFileExists(t, in("identity.pem"), "none is made while it serves")
 	s.end(syscall.SIGTERM)
 }
 

@@ -182,7 +182,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		}
 	}
 	began := time.Now()
-	reload := func(ctx context.Context) { c.reloading(ctx, asked, s, file, config.Log) }
+	reload := func(ctx context.Context) { (&reloader{c, s, file, verifier, config.Log}).run(ctx, asked) }
 	err = serve(ctx, s, record, g.scene, reload)
 	writeServed(std.out, time.Since(began), s.Report(), g)
 	return err

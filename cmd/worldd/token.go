@@ -102,19 +102,27 @@ func (c *serveCommand) verifier() (*token.Verifier, error) {
 	if len(c.TokenKeys) == 0 {
 		return nil, nil
 	}
-	var public []string
-	for _, name := range c.TokenKeys {
-		text, err := regularfile.Read(name, maxKeyBytes)
-		if err != nil {
-			return nil, wrongUsage{fmt.Errorf("worldd: a token key cannot be read: %w", err)}
-		}
-		public = append(public, string(text))
+	public, err := c.tokenKeys()
+	if err != nil {
+		return nil, wrongUsage{fmt.Errorf("worldd: %w", err)}
 	}
-	verifier, err := token.NewVerifier(cmp.Or(c.Audience, defaultAudience), public...)
+	v, err := token.NewVerifier(cmp.Or(c.Audience, defaultAudience), public...)
 	if err != nil {
 		return nil, wrongUsage{fmt.Errorf("worldd: %s: %w", strings.Join(c.TokenKeys, ", "), err)}
 	}
-	return verifier, nil
+	return v, nil
+}
+
+// tokenKeys reads the public keys.
+func (c *serveCommand) tokenKeys() (public []string, err error) {
+	for _, name := range c.TokenKeys {
+		text, err := regularfile.Read(name, maxKeyBytes)
+		if err != nil {
+			return nil, fmt.Errorf("a token key cannot be read: %w", err)
+		}
+		public = append(public, string(text))
+	}
+	return public, nil
 }
 
 // admission is server.Config.Admit by a verifier; nil if there is none. A disk that does
