@@ -82,7 +82,10 @@ func explainDial(err error) error {
 func explain(err error) error {
 	var app *quic.ApplicationError
 	var idle *quic.IdleTimeoutError
+	var reset *quic.StatelessResetError
 	switch {
+	case errors.As(err, &reset):
+		return &wire.Error{Code: wire.Timeout, Detail: "the server was restarted, and knows nothing of the connection"}
 	case errors.As(err, &app):
 		return &wire.Error{Code: wire.Code(min(app.ErrorCode, 1<<16-1)), Detail: app.ErrorMessage}
 	case errors.As(err, &idle):
