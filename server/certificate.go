@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -96,6 +97,22 @@ func selfMade(now time.Time, life time.Duration) (tls.Certificate, error) {
 		return tls.Certificate{}, fmt.Errorf("server: can't make a certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// StatelessResetKeyOf derives a Config.StatelessResetKey from a certificate's private
+// key, as of KeptCertificate: it is kept with it, and tells nothing of it. If several
+// servers share the certificate, whoever sees a client's packets can have another one of
+// them end its connection.
+func StatelessResetKeyOf(c *tls.Certificate) (*[32]byte, error) {
+	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		return nil, fmt.Errorf("server: no stateless reset key can be derived: %w", err)
+	}
+	derived, err := hkdf.Key(sha256.New, secret, nil, "worldd stateless reset", sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("server: no stateless reset key can be derived: %w", err)
+	}
+	return (*[32]byte)(derived), nil
 }
 
 func validateCertificate(c *tls.Certificate) error {

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"crypto/tls"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,22 @@ func TestKeptCertificate(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 2, "nothing else is left")
+}
+
+// The key of stateless resets is the same as long as the certificate is kept.
+func TestStatelessResetKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "identity.pem")
+	keyOf := func(path string) [32]byte {
+		c, err := server.KeptCertificate(path)
+		require.NoError(t, err)
+		key, err := server.StatelessResetKeyOf(c)
+		require.NoError(t, err)
+		return *key
+	}
+	require.Equal(t, keyOf(path), keyOf(path))
+	require.NotEqual(t, keyOf(path), keyOf(path+"2"))
+	_, err := server.StatelessResetKeyOf(&tls.Certificate{PrivateKey: "in a safe"})
+	require.Error(t, err)
 }
 
 // A file that cannot be used is left as it is: it may be somebody's key.

@@ -23,6 +23,11 @@ type Config struct {
 	// server makes its own, another at each start and good for 13 days, and
 	// clients pin its Fingerprint.
 	Certificate *tls.Certificate
+	// StatelessResetKey lets clients of a server that was killed learn so from the next
+	// one on the same address, with their first packet to it; without, they wait for
+	// 4 s. It has to be the same at each start, and no other server may have it:
+	// StatelessResetKeyOf derives one from a certificate that is kept. nil: none.
+	StatelessResetKey *[32]byte
 	// AdminListen is the TCP address of the admin port: metrics, health, sessions and
 	// profiles, as GET / lists them; empty for none. On loopback every program of this
 	// machine may use it; anywhere else it needs AdminAccess. It keeps 8 connections,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,6 +105,57 @@ func (h *house) shut() {
 
 // change is the newest change of state.
 func (v *traveller) change() client.StateChange { return v.changes[len(v.changes)-1] }
+
+// moved is a socket to a server that was killed, and whose address another one has
+// since: nothing leads to the first any more, and nothing comes from it.
+type moved struct {
+	net.PacketConn
+	first net.Addr
+	now   *atomic.Pointer[net.UDPAddr] // nil: it lives
+}
+
+func (m moved) WriteTo(p []byte, to net.Addr) (int, error) {
+	if now := m.now.Load(); now != nil {
+		to = now
+	}
+	return m.PacketConn.WriteTo(p, to)
+}
+
+func (m moved) ReadFrom(p []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := m.PacketConn.ReadFrom(p)
+		if now := m.now.Load(); err != nil || now == nil || from.String() == now.String() {
+			return n, m.first, err
+		}
+	}
+}
+
+// The client of a server that was killed learns so from its successor, and not from
+// the silence.
+func TestKilledServerIsNoticed(t *testing.T) {
+	kept, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
+	require.NoError(t, err)
+	key, err := server.StatelessResetKeyOf(kept)
+	require.NoError(t, err)
+	open := func() *house {
+		return openHouseWith(t, func(c *server.Config) { c.Certificate, c.StatelessResetKey = kept, key })
+	}
+	h := open()
+	var now atomic.Pointer[net.UDPAddr]
+	v := h.travel(func(c *client.Config) {
+		c.Socket = func() (net.PacketConn, error) {
+			udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+			return moved{udp, h.server.Addr(), &now}, err
+		}
+	})
+	h.until(v.Client, "plays", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
+	now.Store(open().server.Addr())
+	h.until(v.Client, "it is noticed", func() bool { return v.State() == client.Reconnecting })
+	require.Equal(t, wire.Timeout, wire.CodeOf(v.change().Err))
+	require.ErrorContains(t, v.change().Err, "was restarted")
+	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
+	require.False(t, v.change().Resumed)
+}
 
 // A connection that is cut for good is replaced: same session, same entity, and
 // who died meanwhile is Stale (H3).

@@ -140,7 +140,10 @@ func (s *Server) listen() error {
 	if s.udp, err = net.ListenUDP("udp", addr); err != nil {
 		return fmt.Errorf("server: can't listen on %s: %w", s.config.Listen, err)
 	}
-	s.transport = &quic.Transport{Conn: s.udp, VerifySourceAddress: s.door.distrusts, ConnContext: s.door.knock}
+	s.transport = &quic.Transport{
+		Conn: s.udp, VerifySourceAddress: s.door.distrusts, ConnContext: s.door.knock,
+		StatelessResetKey: (*quic.StatelessResetKey)(s.config.StatelessResetKey),
+	}
 	s.listener, err = s.transport.Listen(&tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
 		GetCertificate:     func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil },
