@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -201,6 +202,40 @@ func TestPinnedClientComesBack(t *testing.T) {
 		require.NotContains(t, g.met, h)
 	}
 	require.NoError(t, g.Close())
+}
+
+// resetOf has a server answer a packet of a connection that it does not know.
+func (s *serving) resetOf() (token string) {
+	c, err := net.Dial("udp", s.addr)
+	require.NoError(s.t, err)
+	defer c.Close()
+	packet := bytes.Repeat([]byte{0x40}, 100) // a short header, and a connection of that number
+	answer := make([]byte, 2000)
+	for n := 0; ; {
+		_, err := c.Write(packet)
+		require.NoError(s.t, err)
+		require.NoError(s.t, c.SetReadDeadline(time.Now().Add(time.Second)))
+		if n, err = c.Read(answer); err == nil { // or the server was too busy for it
+			require.Greater(s.t, n, 20)
+			return string(answer[n-16 : n])
+		}
+		require.ErrorIs(s.t, err, os.ErrDeadlineExceeded)
+	}
+}
+
+// A server that was killed, and is started again with the same identity, tells the
+// clients of the run before that their connections are gone.
+func TestStatelessReset(t *testing.T) {
+	identity := "--identity=" + filepath.Join(t.TempDir(), "identity.pem")
+	s := startServing(t, identity)
+	token := s.resetOf()
+	s.end(syscall.SIGKILL)
+	s = startServing(t, identity)
+	require.Equal(t, token, s.resetOf())
+	s.end(syscall.SIGTERM)
+	s = startServing(t, identity+".other")
+	require.NotEqual(t, token, s.resetOf())
+	s.end(syscall.SIGTERM)
 }
 
 func seedOfStorm(t *testing.T) uint64 {

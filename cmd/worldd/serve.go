@@ -30,7 +30,7 @@ type serveCommand struct {
 	Listen      string `default:"127.0.0.1:4433" placeholder:"HOST:PORT" help:"UDP address for clients (${default})."`
 	World       string `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
 	Admin       string `placeholder:"HOST:PORT" help:"TCP address for metrics, sessions and profiles; none if not given. Off loopback it needs --admin-token or --admin-client-ca."`
-	Identity    string `type:"path" xor:"cert" placeholder:"FILE" help:"Keep the certificate that the server makes in this file, made at the first start. Without, it is another at each start, and clients that pin it stay away."`
+	Identity    string `type:"path" xor:"cert" placeholder:"FILE" help:"Keep the certificate that the server makes in this file, made at the first start; a file for each server. Clients that pin it reconnect after a restart, at once even after a crash. Without, it is another at each start."`
 	Cert        string `type:"path" and:"pair" xor:"cert" placeholder:"FILE" help:"Certificate chain of your own, PEM."`
 	Key         string `type:"path" and:"pair" placeholder:"FILE" help:"Private key of the certificate, PEM."`
 	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
@@ -144,6 +144,11 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 			return err
 		}
 		defer func() { _ = verifier.Close() }() // all that it was given is on the disk
+	}
+	if c.Identity != "" { // a certificate of the operator's may be shared by many servers
+		if config.StatelessResetKey, err = server.StatelessResetKeyOf(config.Certificate); err != nil {
+			return err
+		}
 	}
 	if c.Image != "" {
 		store, err := openImage(c.Image, c.ImageKeep, config.Log)
