@@ -134,7 +134,7 @@ func index(w http.ResponseWriter, _ *http.Request) {
 
 GET  /metrics                        for Prometheus
 GET  /healthz                        200 while the world ticks
-GET  /readyz                         200 while somebody may join
+GET  /readyz                         200 while there is room, and ticks are in time
 GET  /ticks                          how long ticks took, µs, as an HdrHistogram (V2, compressed)
 GET  /sessions                       who is here, as JSON
 POST /sessions/ID/kick?reason=TEXT   end a session; TEXT is for its player
@@ -152,7 +152,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz fails when no client would be admitted.
+// readyz fails when no client would be admitted, or one more had better go elsewhere.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	report := s.Report()
 	if report.LastTick.IsZero() || s.core.isDraining() {
@@ -161,6 +161,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 	if report.Active >= s.core.places() {
 		http.Error(w, "full", http.StatusServiceUnavailable)
+		return
+	}
+	if report.Tick.Behind {
+		http.Error(w, "behind: ticks are late or missed", http.StatusServiceUnavailable)
 		return
 	}
 	s.healthz(w, r)

@@ -471,7 +471,7 @@ func TestAdmin(t *testing.T) {
 		`worldd_commands_total{result="executed"}`, "go_goroutines", "worldd_send_queue_depth",
 		`worldd_rows_total{bits="coded"}`, `worldd_rows_total{bits="copied"}`, `worldd_structure_records_total{op="enter"}`,
 		"worldd_snapshot_age_seconds_bucket", "worldd_send_queue_bytes_count", `worldd_tick_quantile_seconds{quantile="0.99"}`,
-		`worldd_packets_total{dir="in"}`, "worldd_snapshot_rate_hertz", "worldd_thinned_ticks_total", "worldd_sessions_joined_total 1", "worldd_connections_refused_total 0", `worldd_handshakes_total{result="address_full"} 0`, `worldd_dropped_total{reason="datagram_rate"} 0`,
+		`worldd_packets_total{dir="in"}`, "worldd_snapshot_rate_hertz", "worldd_thinned_ticks_total", "worldd_ticks_missed_total", "worldd_ticks_behind", "worldd_sessions_joined_total 1", "worldd_connections_refused_total 0", `worldd_handshakes_total{result="address_full"} 0`, `worldd_dropped_total{reason="datagram_rate"} 0`,
 		// Nothing of this has happened: a counter that begins with 1 has never risen.
 		`worldd_dropped_total{reason="resync_rate"} 0`, `worldd_sessions_ended_total{code="kicked"} 0`, `worldd_sessions_ended_total{code="too-fast"} 0`,
 		`worldd_command_rejections_total{code="stale-handle"} 0`,

@@ -47,7 +47,9 @@ type loop struct {
 	ticks    *hdrhistogram.Histogram
 	spent    [phases]time.Duration
 	late     uint64
+	missed   uint64
 	thinned  uint64
+	keeping  punctuality
 	pace     pace
 	lastTick time.Time
 	snapshot Report
@@ -76,6 +78,13 @@ type TickReport struct {
 	P50, P99, Max time.Duration
 	// Late counts ticks that began more than one interval after their time.
 	Late uint64
+	// Missed counts ticks that were never made: after a stall a few are made up for,
+	// and the world falls behind the clock by the others.
+	Missed uint64
+	// Behind: for three seconds in a row at least half of the ticks were late or
+	// missed, and there have not been five since with less than an eighth. The server
+	// is not ready then.
+	Behind bool
 	// SnapshotHz is how many snapshots each client was sent in the last second: fewer
 	// than configured if there was no time for all.
 	SnapshotHz float64
@@ -89,7 +98,7 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) 
 	hz, full := core.world.TickHz(), float64(core.replicator.Config().SnapshotHz)
 	l := &loop{
 		core: core, traffic: t, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
-		pace: pace{full: full, hz: full}, log: log,
+		pace: pace{full: full, hz: full}, keeping: punctuality{window: uint64(hz)}, log: log,
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.enough = func() bool { return !time.Now().Before(l.until) }
@@ -109,13 +118,10 @@ func (l *loop) run(ctx context.Context) (err error) {
 		if !l.sleepUntil(ctx, due) {
 			break
 		}
-		if debt := time.Since(due) / l.interval; debt > 0 {
-			l.countLate()
-			if debt > maxDebtTicks {
-				due = due.Add((debt - maxDebtTicks) * l.interval)
-			}
-		}
-		due = due.Add(l.interval)
+		debt := time.Since(due) / l.interval
+		skipped := max(debt-maxDebtTicks, 0)
+		l.countPunctuality(debt > 0, uint64(skipped))
+		due = due.Add((1 + skipped) * l.interval)
 		left := l.core.TicksLeft()
 		if l.announce(left); left == 0 {
 			err = ErrTicksSpent
@@ -146,10 +152,22 @@ func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
 	}
 }
 
-func (l *loop) countLate() {
+// countPunctuality counts a tick, and tells the operator if the server is behind from
+// now on, or no more.
+func (l *loop) countPunctuality(late bool, skipped uint64) {
 	l.mu.Lock()
-	l.late++
+	if late {
+		l.late++
+	}
+	l.missed += skipped
+	changed, behind := l.keeping.tick(late, skipped), l.keeping.behind
 	l.mu.Unlock()
+	switch {
+	case changed && behind:
+		l.log.Warn("ticks are late or missed: not ready for more clients")
+	case changed:
+		l.log.Info("ticks are in time again: ready")
+	}
 }
 
 // tick is Core.Tick with its phases timed, and with an end to the last of them. next
@@ -213,7 +231,7 @@ func (l *loop) report() Report {
 	r := l.snapshot
 	us := func(v int64) time.Duration { return time.Duration(v) * time.Microsecond }
 	r.Tick = TickReport{
-		RateHz: l.core.world.TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late,
+		RateHz: l.core.world.TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.keeping.behind,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,
 		Receive: l.spent[phaseReceive], Step: l.spent[phaseStep], Replicate: l.spent[phaseReplicate],

@@ -85,6 +85,12 @@ func collectTick(r Report, counter countFunc, gauge gaugeFunc) {
 		gauge(q.value.Seconds(), "worldd_tick_quantile_seconds", "Quantiles of the duration of all ticks since the start.", "quantile", q.quantile)
 	}
 	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
+	counter(r.Tick.Missed, "worldd_ticks_missed_total", "Ticks that were never made: the world has fallen behind the clock by them.")
+	behind := 0.0
+	if r.Tick.Behind {
+		behind = 1
+	}
+	gauge(behind, "worldd_ticks_behind", "1 while ticks are persistently late or missed, and the server is not ready for more clients.")
 	gauge(r.Tick.SnapshotHz, "worldd_snapshot_rate_hertz", "Snapshots a second that each client is sent now: fewer than configured while there is no time for all.")
 	counter(r.Tick.Thinned, "worldd_thinned_ticks_total", "Ticks that had no time for all snapshots whose turn it was.")
 }
