@@ -1,0 +1,128 @@
+package scenes
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world"
+)
+
+// EffectCost is an estimate of what an effect of the file takes of a tick.
+type EffectCost struct {
+	Name    string
+	Bodies  int // that it acts on in a tick; those of a pulse are counted for each explosion
+	PerTick time.Duration
+}
+
+const (
+	// maxCostBodies and costPlaces bound the places that EffectCosts looks at: bodies as
+	// they stand at tick 0, and in each region where some will be, or effects.
+	maxCostBodies = 4096
+	costPlaces    = 64
+)
+
+// crowd are places of bodies, each standing for so many.
+type crowd struct {
+	at     []world.Vec3
+	weight []float64
+}
+
+// EffectCosts estimates what each effect takes of a tick, the costliest first: by its
+// operations, and the bodies inside its box at tick 0, when emitters are at their
+// fullest, all players are there and nobody sleeps. It costs no step, and gives the same
+// on each machine with the same kernels (package cpu).
+func (s *Scene) EffectCosts() []EffectCost {
+	all := s.crowd()
+	var costs []EffectCost
+	for i := range s.File.Effects {
+		e := &s.File.Effects[i]
+		program, err := field.Compile(e.source())
+		if err != nil {
+			continue // Build has compiled it
+		}
+		bodies := e.touches(program, &all, s.File.TickHz)
+		perTick := time.Duration(bodies * program.NanosecondsPerPoint())
+		costs = append(costs, EffectCost{e.Name, int(math.Ceil(bodies)), perTick})
+	}
+	slices.SortStableFunc(costs, func(a, b EffectCost) int { return cmp.Compare(b.PerTick, a.PerTick) })
+	return costs
+}
+
+// crowd finds where bodies are, or may be soon.
+func (s *Scene) crowd() (c crowd) {
+	var live []world.Vec3
+	for slot := range s.World.Live().All() {
+		if at, ok := s.World.Position(s.World.HandleAt(slot)); ok {
+			live = append(live, at)
+		}
+	}
+	stride := len(live)/maxCostBodies + 1
+	for i := 0; i < len(live); i += stride {
+		c.add(live[i:i+1], float64(min(stride, len(live)-i)))
+	}
+	for i := range s.File.Emitters {
+		e := &s.File.Emitters[i]
+		c.add(e.Region.places(), float64(e.most(s.File.TickHz)))
+	}
+	c.add(s.File.Players.Region.places(), float64(s.File.Limits.MaxPlayers))
+	return c
+}
+
+func (c *crowd) add(at []world.Vec3, bodies float64) {
+	for _, place := range at {
+		c.at, c.weight = append(c.at, place), append(c.weight, bodies/float64(len(at)))
+	}
+}
+
+// inside counts the bodies in an effect's box around a centre.
+func (c *crowd) inside(program *field.Program, center world.Vec3) (n float64) {
+	box, boxed := program.Box()
+	for i, at := range c.at {
+		p := at.Sub(center)
+		if !boxed || p.X >= box.Min[0] && p.X <= box.Max[0] && p.Y >= box.Min[1] && p.Y <= box.Max[1] && p.Z >= box.Min[2] && p.Z <= box.Max[2] {
+			n += c.weight[i]
+		}
+	}
+	return n
+}
+
+// touches is how many bodies an effect acts on: the most along its orbit, the mean of a
+// pulse's explosions times how many there are.
+func (e *Effect) touches(program *field.Program, all *crowd, tickHz int) float64 {
+	switch {
+	case e.Pulse != nil:
+		sum, places := 0.0, e.Pulse.Region.places()
+		for _, at := range places {
+			sum += all.inside(program, at)
+		}
+		return sum / float64(len(places)) * e.Pulse.PerSecond * e.Pulse.LifeS
+	case e.Orbit != nil:
+		most := 0.0
+		for i := range costPlaces {
+			tick := uint64(float64(i) / costPlaces * math.Abs(e.Orbit.PeriodS) * float64(tickHz))
+			most = max(most, all.inside(program, e.Orbit.at(vec3(e.Center), tick, tickHz)))
+		}
+		return most
+	}
+	return all.inside(program, vec3(e.Center))
+}
+
+// places spreads costPlaces places evenly over a region (Roberts' R3 sequence).
+func (r *Region) places() []world.Vec3 {
+	const g = 1.2207440846057596 // g^4 = g + 1
+	places := make([]world.Vec3, costPlaces)
+	for i := range places {
+		var at Vec
+		step := 1.0
+		for lane := range at {
+			step /= g
+			_, u := math.Modf(0.5 + step*float64(i+1))
+			at[lane] = between32(float32(u), r.Min[lane], r.Max[lane])
+		}
+		places[i] = vec3(at)
+	}
+	return places
+}
