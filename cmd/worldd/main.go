@@ -49,7 +49,7 @@ const (
 type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Host a world until SIGINT or SIGTERM."`
 	Demo    demoCommand    `cmd:"" help:"Start a server and bots that load and check it; show what they find."`
-	Check   checkCommand   `cmd:"" help:"Say what is wrong with a world file, by line and column."`
+	Check   checkCommand   `cmd:"" help:"Say what is wrong with a world file, by line and column, and which effects may take too long."`
 	Replay  replayCommand  `cmd:"" help:"Repeat a recording and name the first tick that differs."`
 	Train   trainCommand   `cmd:"" help:"Make coding tables from a recording."`
 	Effect  effectCommand  `cmd:"" help:"Check and draw effects: for their authors."`

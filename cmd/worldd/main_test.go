@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log"
 	"net"
 	"net/netip"
@@ -170,6 +171,22 @@ func TestCheck(t *testing.T) {
 	require.Empty(t, err)
 	require.Equal(t, "storm: ok: world storm, 60 Hz, 20 snapshots/s, 3 kinds, 3 effects, 10000 entities at the start, "+
 		"300 spawned a second, at most 16384 with 1024 players\n", out)
+}
+
+// TestCheckWarns: a world that is right, and whose effects leave its ticks no time.
+func TestCheckWarns(t *testing.T) {
+	world := strings.Replace(room(2, 60000), "kinds:\n", "kinds:\n  crate: {body: {mass: 1}}\n", 1)
+	world += "spawns:\n  - {kind: crate, count: 10000, region: {min: [-99, 0.5, -99], max: [99, 30, 99]}}\neffects:\n"
+	open, end := strings.Repeat("curl_noise(", 5), strings.Repeat(")", 5)
+	for i := range 64 {
+		world += fmt.Sprintf("  heavy_%d:\n    mode: wind\n    center: [0, 0, 0]\n    text: |\n      effect heavy\n      everywhere\n      output += %sposition / %d%s\n", i, open, i+3, end)
+	}
+	path := filepath.Join(t.TempDir(), "heavy.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(world), 0o600))
+	status, out, err := worldd(t, "check", path)
+	require.Equal(t, exitOK, status, err)
+	require.Contains(t, out, ": ok: world room")
+	require.Regexp(t, `^\S+heavy.yaml: warning: effects may take about [\d.]+ ms of a tick of 16.7 ms, if no body in them sleeps: heavy_\d+ [\d.]+ ms \(10002 bodies\), .*, 61 more\n$`, err)
 }
 
 // TestCannotServe: one clear line, a status that tells a wrong command line from what
