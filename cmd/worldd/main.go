@@ -19,6 +19,10 @@
 //	                    demo  ──► the same, on a free loopback port
 //	                      └─ stdin, stdout ─► worldd bots (a child process) ══ QUIC ══►
 //
+// SIGHUP has serve read again: the limits of the world file, the certificate, the token
+// keys, and who may use the admin port. A file that is wrong is logged and changes
+// nothing. SIGTERM and SIGINT end it, after a goodbye to all clients.
+//
 // Exit status: 0 when all went well, which in demo means that every bot
 // connected, none failed and no handle lied; 1 when not, and for a wrong effect;
 // 2 for a wrong command line or a wrong world file, and then nothing was started.
