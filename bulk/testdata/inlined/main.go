@@ -27,13 +27,31 @@ func main() {
 	}
 	live.Clear(64)                 // want inline
 	live.Join(0, 1)                // want inline
-	for _, b := range pool.All() { // want inline
+	for _, b := range pool.All() { // want inline, and the body
 		sum += b.x
 	}
-	for _, w := range pool.Words() { // want inline
+	for h, b := range pool.All() { // want inline, and the body
+		// Dearer than 160, the most that is inlined at two places.
+		speed := b.x*b.x + b.y*b.y + b.z*b.z
+		switch {
+		case speed > 100:
+			b.x, b.y, b.z = b.x*0.5, b.y*0.5, b.z*0.5
+		case speed > 10:
+			b.x, b.y, b.z = b.x-b.y*0.1, b.y-b.z*0.1, b.z-b.x*0.1
+		case h.Index()&1 == 0:
+			b.x, b.y, b.z = b.y+b.z*b.x, b.z+b.x*b.y, b.x+b.y*b.z
+		}
+		if b.x > b.y {
+			sum += b.x*b.z - b.y*b.y
+		} else {
+			sum += b.y*b.z - b.x*b.x
+		}
+		count += uint64(h.Generation()) + uint64(h.Index())*3
+	}
+	for _, w := range pool.Words() { // want inline, and the body
 		sum += w.Slots[0].x
 	}
-	for i := range live.All() { // want inline
+	for i := range live.All() { // want inline, and the body
 		count += uint64(i)
 	}
 	for _, word := range bulk.And(live) { // want inline
@@ -44,17 +62,17 @@ func main() {
 		panic(err)
 	}
 	columns.Grow(pool.Slots())
-	sum += *columns.At(1, 0)            // want inline
-	sum += columns.Lanes(1, 0)[0]       // want inline
+	sum += *columns.At(1, 0)      // want inline
+	sum += columns.Lanes(1, 0)[0] // want inline
 	var table bulk.Table[body]
 	table.Add(h)
-	sum += table.Get(h).x               // want inline
-	sum += table.Rows()[0].x            // want inline
-	count += uint64(table.HandleAt(0))  // want inline
-	if row, ok := table.Row(h); ok {    // want inline
+	sum += table.Get(h).x              // want inline
+	sum += table.Rows()[0].x           // want inline
+	count += uint64(table.HandleAt(0)) // want inline
+	if row, ok := table.Row(h); ok {   // want inline
 		count += uint64(row)
 	}
-	for i := range bulk.Bits(0, 5) { // want inline
+	for i := range bulk.Bits(0, 5) { // want inline, and the body
 		count += uint64(i)
 	}
 	println(sum, count)
