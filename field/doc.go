@@ -312,6 +312,9 @@
 // bound twice: for an Origin of zero, and for one that has to be taken away, which
 // is part of the first instruction where it can be.
 //
+// A program whose planes and constants exceed MaxScratch has no bound code and is
+// interpreted, which takes some 40 times as long; Program.Interpreted and Explain say so.
+//
 // One call of assembly takes at most some 20 µs, since nothing can interrupt it.
 // The environment variable WORLDD_KERNELS (go, avx2, avx512) forces a path; the
 // build tag purego leaves the assembly out.
