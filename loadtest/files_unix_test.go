@@ -20,7 +20,7 @@ func TestFlagsNameRegularFiles(t *testing.T) {
 	for _, flag := range []string{"--tables=", "--token-key="} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, exitUsage, run(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", flag + pipe}, &stdout, &stderr))
-		require.Contains(t, stderr.String(), pipe+": not a regular file but a named pipe")
+		require.Contains(t, stderr.String(), pipe+": not a regular file: it is a named pipe")
 	}
 }
 

@@ -84,7 +84,7 @@ func TestWrongEffects(t *testing.T) {
 	for _, c := range []struct{ name, path, want string }{
 		{"wrong", effectFile(t, "wrong.field", wrongEffect), ":2:8: there is no operation"},
 		{"missing", filepath.Join(t.TempDir(), "none.field"), "the effect cannot be read: no such file or directory"},
-		{"a directory", t.TempDir(), "not a regular file but a directory"},
+		{"a directory", t.TempDir(), "not a regular file: it is a directory"},
 		{"empty", effectFile(t, "empty.field", " \n\n"), "the file is empty; an effect has a line like"},
 		{"huge", huge, "the file is longer than the 262144 bytes that an effect may have"},
 		{"binary", effectFile(t, "binary.field", "\x89PNG\r\n\x1a\n\x00"), ":1:1: "},

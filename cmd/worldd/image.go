@@ -51,9 +51,9 @@ func restore(scene *scenes.Scene, store *imagefile.Store, out io.Writer, log *za
 		return fmt.Errorf("the image cannot be restored: %w; put a copy of your own in its place, or %s", err, away)
 	}
 	if found.Generation > 0 {
-		log.Error("an older image was restored: everything that happened since it was saved is lost",
+		log.Error("an older image was restored, and what happened since it was saved is lost; damaged images were renamed to .damaged",
 			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()),
-			zap.Time("saved", found.Saved), zap.Errors("damaged, now named .damaged", found.Damaged))
+			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged))
 	}
 	fmt.Fprintf(out, "worldd: restored from %s: tick %d, %d entities\n", found.Path, scene.World.Tick(), scene.World.Stats().Entities)
 	return nil

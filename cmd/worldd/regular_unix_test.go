@@ -39,9 +39,9 @@ func TestCommandsReadRegularFilesOnly(t *testing.T) {
 			require.NotEqual(t, exitOK, status)
 			require.Empty(t, out)
 			require.Contains(t, err, pipe)
-			require.Contains(t, err, "not a regular file but a named pipe")
+			require.Contains(t, err, "not a regular file: it is a named pipe")
 		})
 	}
 	_, _, err := worldd(t, append(serve, "--tables=/dev/zero")...)
-	require.Contains(t, err, "not a regular file but a device")
+	require.Contains(t, err, "not a regular file: it is a device")
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command quicyard measures what quic-go alone costs a server that does nothing
 // but send: the yardstick that worldd's own costs are read against.
 //

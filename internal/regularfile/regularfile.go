@@ -62,7 +62,7 @@ func check(info fs.FileInfo, err error) error {
 	if err != nil || info.Mode().IsRegular() {
 		return err
 	}
-	return fmt.Errorf("%w but %s", ErrNotRegular, kind(info.Mode()))
+	return fmt.Errorf("%w: it is %s", ErrNotRegular, kind(info.Mode()))
 }
 
 func kind(mode fs.FileMode) string {

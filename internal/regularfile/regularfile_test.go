@@ -46,5 +46,5 @@ func TestOpenRefuses(t *testing.T) {
 		require.ErrorIs(t, err, want)
 	}
 	_, err := regularfile.Open(dir)
-	require.EqualError(t, err, "open "+dir+": not a regular file but a directory")
+	require.EqualError(t, err, "open "+dir+": not a regular file: it is a directory")
 }

@@ -24,7 +24,7 @@ func TestOpenRefusesPipesAndSockets(t *testing.T) {
 	defer listener.Close()
 	for path, kind := range map[string]string{pipe: "a named pipe", socket: "a socket", "/dev/zero": "a device"} {
 		_, err := regularfile.Open(path)
-		require.EqualError(t, err, "open "+path+": not a regular file but "+kind)
+		require.EqualError(t, err, "open "+path+": not a regular file: it is "+kind)
 	}
 }
 

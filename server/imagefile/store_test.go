@@ -240,7 +240,7 @@ func TestLoadOfAnotherWorld(t *testing.T) {
 	require.NoError(t, os.Remove(s.Path()))
 	require.NoError(t, os.Mkdir(s.Path(), 0o700))
 	_, err = s.Load(w)
-	require.ErrorContains(t, err, "not a regular file but a directory")
+	require.ErrorContains(t, err, "not a regular file: it is a directory")
 }
 
 // Whatever goes wrong in a save, the image that was there is there.
