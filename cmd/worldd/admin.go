@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/server"
 )
@@ -25,7 +27,7 @@ func (c *adminFlags) given() bool {
 }
 
 // access reads the files.
-func (c *adminFlags) access() (a server.AdminAccess, err error) {
+func (c *adminFlags) access(log *zap.Logger) (a server.AdminAccess, err error) {
 	a.Hosts = c.AdminHost
 	if c.AdminToken != "" {
 		text, err := regularfile.Read(c.AdminToken, maxKeyBytes)
@@ -35,12 +37,14 @@ func (c *adminFlags) access() (a server.AdminAccess, err error) {
 		if a.Token = strings.TrimSpace(string(text)); a.Token == "" { // or the port would be open
 			return a, fmt.Errorf("the admin token file %s is empty", c.AdminToken)
 		}
+		warnReadable(c.AdminToken, log)
 	}
 	if c.AdminCert != "" {
 		pair, err := readPair(c.AdminCert, c.AdminKey)
 		if err != nil {
 			return a, fmt.Errorf("the admin certificate cannot be used: %w", err)
 		}
+		warnReadable(c.AdminKey, log)
 		a.Certificate = &pair
 	}
 	if c.AdminClientCA != "" {

@@ -110,7 +110,7 @@ func (r *reloader) reloadTokenKeys() error {
 }
 
 func (r *reloader) reloadAdmin() error {
-	access, err := r.flags.access()
+	access, err := r.flags.access(r.log)
 	if err != nil {
 		return err
 	}

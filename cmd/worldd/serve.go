@@ -130,7 +130,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
 	}
-	if config.AdminAccess, err = c.access(); err != nil {
+	if config.AdminAccess, err = c.access(config.Log); err != nil {
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
 	}
 	if err := config.Validate(); err != nil {
