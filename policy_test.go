@@ -54,7 +54,8 @@ world               bulk field internal/fault xxhash zstd
 replication/wire    bulk msgpack
 replication         bulk internal/fault world replication/wire
 server/token        paseto flock internal/atomicfile internal/regularfile
-server              bulk internal/cpu internal/fault world replication replication/wire quic-go zap prometheus hdrhistogram x/time internal/address internal/regularfile internal/atomicfile server/imagefile
+server/session      bulk internal/fault world replication replication/wire x/time
+server              internal/cpu world replication replication/wire quic-go zap prometheus hdrhistogram x/time internal/address internal/regularfile internal/atomicfile server/imagefile server/session
 client              bulk internal/fault replication/wire quic-go zap internal/address
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
@@ -87,12 +88,13 @@ zstd         github.com/klauspost/compress/zstd
 `
 
 // pure: packages to which time, randomness and the link are arguments.
-var pure = []string{"bulk", "field", "world", "replication", "replication/wire"}
+var pure = []string{"bulk", "field", "world", "replication", "replication/wire", "server/session"}
 
 // banned, in pure packages, by import path: the names that may not be used, or
 // with a leading "!" the only ones that may. None means the whole package.
 var banned = map[string][]string{
 	"time":         {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"},
+	"context":      {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause"},
 	"math/rand":    {"!New", "!NewSource", "!NewZipf", "!Rand", "!Source", "!Source64", "!Zipf"},
 	"math/rand/v2": {"!New", "!NewPCG", "!NewChaCha8", "!NewZipf", "!Rand", "!Source", "!PCG", "!ChaCha8", "!Zipf"},
 	"crypto/rand":  nil,
@@ -575,6 +577,8 @@ func TestPolicyCheckersBite(t *testing.T) {
 		{"clock by value", checkPure(source("world/a.go", `package world; import "time"; var f = time.Since`)), "time.Since"},
 		{"clock by alias", checkPure(source("bulk/a.go", `package bulk; import clock "time"; var T = clock.Now()`)), "time.Now"},
 		{"clock by dot", checkPure(source("bulk/a.go", `package bulk; import . "time"; var T = Now()`)), `import of "time"`},
+		{"timer in a context", checkPure(source("server/session/a.go", `package session; import "context"; var F = context.WithTimeout`)), "context.WithTimeout"},
+		{"context", checkPure(source("server/session/a.go", `package session; import "context"; var F = context.WithCancel`)), ""},
 		{"global rand", checkPure(source("field/a.go", `package field; import "math/rand"; var I = rand.Intn(3)`)), "math/rand.Intn"},
 		{"global rand v2", checkPure(source("replication/wire/a.go", `package wire; import r "math/rand/v2"; var I = r.N(3)`)), "math/rand/v2.N"},
 		{"secret rand", checkPure(source("world/a.go", `package world; import "crypto/rand"; var R = rand.Reader`)), "crypto/rand"},

@@ -5,7 +5,7 @@ import "fmt"
 // State is where a Client stands.
 type State uint8
 
-// States. STATE.md of package server has the transitions.
+// States. STATE.md of package server/session has the transitions.
 const (
 	Connecting   State = iota // Dial has not returned yet
 	Joined                    // the server has taken it in

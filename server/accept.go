@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 )
 
 const (
@@ -75,7 +76,7 @@ func (s *Server) turnAway() {
 // serve carries one connection from its stream to its end. From the end of
 // accepting on nobody is waited for who has not said anything yet.
 func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
-	ctx, cancel := context.WithTimeout(conn.Context(), helloSeconds*time.Second)
+	ctx, cancel := context.WithTimeout(conn.Context(), session.HelloTimeout)
 	stop := context.AfterFunc(accepting, cancel)
 	stream, err := conn.AcceptStream(ctx)
 	stop()
@@ -93,7 +94,7 @@ func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
 	var once sync.Once
 	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic, timings: s.timings}
 	peer := s.core.Open(conn.Context(), neighbourhood(conn.RemoteAddr()).String(), c)
-	if s.core.isDraining() { // there may be no tick any more that would say so
+	if s.core.Draining() { // there may be no tick any more that would say so
 		c.Close(wire.Draining, "")
 	}
 	s.carried.began(c, peer)
@@ -107,7 +108,7 @@ func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
 	s.connections.Go(func() { s.readDatagrams(c, peer, blame) })
 	s.readStream(c, peer, blame)
 	<-conn.Context().Done()
-	log.Info("ended", endOf(c, peer.lastWord())...) // before the tick ends what is over by itself
+	log.Info("ended", endOf(c, peer.Bye())...) // before the tick ends what is over by itself
 	if closedByClient(conn) {
 		peer.Left()
 	}
@@ -206,7 +207,7 @@ func (s *Server) readDatagrams(c *quicConn, peer *Peer, blame func(error)) {
 		now := time.Now()
 		take, excess := c.intake.datagram(now)
 		if excess != nil {
-			peer.accuse(excess)
+			peer.Fail(excess)
 			blame(excess)
 			return
 		}

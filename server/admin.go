@@ -155,11 +155,11 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz fails when no client would be admitted, or one more had better go elsewhere.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	report := s.Report()
-	if report.LastTick.IsZero() || s.core.isDraining() {
+	if report.LastTick.IsZero() || s.core.Draining() {
 		http.Error(w, "not serving", http.StatusServiceUnavailable)
 		return
 	}
-	if report.Active >= s.core.places() {
+	if report.Active >= s.core.MaxSessions() {
 		http.Error(w, "full", http.StatusServiceUnavailable)
 		return
 	}

@@ -118,19 +118,27 @@ func TestAdmitEnds(t *testing.T) {
 	})
 	t.Run("after a while", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDeskWith(t, func(c *server.CoreConfig) {
-				c.Admit = func(ctx context.Context, _ []byte) (server.Admission, error) {
-					<-ctx.Done()
-					return server.Admission{}, ctx.Err()
-				}
-			})
-			c := d.sit()
-			began := time.Now()
-			c.say(d.hello())
-			require.Equal(t, 5*time.Second, time.Since(began))
-			refused, err := wire.ParseRefused(c.want("is told", wire.TypeRefused))
+			w, err := world.New(world.Config{})
 			require.NoError(t, err)
-			require.Equal(t, wire.Internal, refused.Code, "no fault of the token")
+			core, err := server.NewCore(server.CoreConfig{World: w, Schema: houseSchema(t), Admit: func(ctx context.Context, _ []byte) (server.Admission, error) {
+				<-ctx.Done()
+				return server.Admission{}, ctx.Err()
+			}})
+			require.NoError(t, err)
+			told := &listener{}
+			began := time.Now()
+			hello := wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+			require.NoError(t, core.Open(t.Context(), "", told).ReceiveStream(wire.AppendMessage(nil, hello)))
+			require.Equal(t, 5*time.Second, time.Since(began))
+			core.Tick()
+			require.Equal(t, []wire.Code{wire.Internal}, told.closed, "no fault of the token")
 		})
 	})
 }
+
+// listener is a connection that notes how it ends.
+type listener struct{ closed []wire.Code }
+
+func (l *listener) SendStream([]byte) bool         { return true }
+func (l *listener) SendSnapshot([][]byte)          {}
+func (l *listener) Close(code wire.Code, _ string) { l.closed = append(l.closed, code) }

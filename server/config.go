@@ -82,7 +82,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("server: qlog folder %q: want a folder that is there", c.QlogDir))
 		}
 	}
-	if err := c.CoreConfig.validate(); err != nil {
+	if err := c.CoreConfig.Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := (Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}).validate(); err != nil {

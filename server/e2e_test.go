@@ -41,6 +41,14 @@ func (w waiting) Run() int {
 // test waits for takes as long as the machine takes.
 const patience = 3 * time.Minute
 
+const houseEpoch = 77
+
+func houseSchema(t testing.TB) *wire.Schema {
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
+	return s
+}
+
 // house is a server on loopback with a few crates in it.
 type house struct {
 	t      testing.TB
@@ -66,7 +74,7 @@ func openHouseWith(t testing.TB, change func(*server.Config)) *house {
 	sc := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
 		CoreConfig: server.CoreConfig{
-			World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1,
+			World: w, Schema: houseSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
 			Game: server.Game{
 				Join: func(*server.Session) (world.Entity, error) {
 					return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
@@ -105,7 +113,7 @@ func TestClose(t *testing.T) {
 	require.NoError(t, err)
 	config := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
-		CoreConfig: server.CoreConfig{World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1},
+		CoreConfig: server.CoreConfig{World: w, Schema: houseSchema(t), Epoch: houseEpoch, GenerationFloor: 1},
 	}
 	for range 2 {
 		s, err := server.Listen(config)
@@ -118,7 +126,7 @@ func TestClose(t *testing.T) {
 func (h *house) config() client.Config {
 	return client.Config{
 		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
-		SessionConfig: client.SessionConfig{Schema: deskSchema(h.t), Name: "guest"},
+		SessionConfig: client.SessionConfig{Schema: houseSchema(h.t), Name: "guest"},
 	}
 }
 
@@ -195,7 +203,7 @@ func TestVisit(t *testing.T) {
 func TestRefusalsAreTyped(t *testing.T) {
 	h := openHouse(t)
 	config := h.config()
-	config.Epoch = deskEpoch + 1
+	config.Epoch = houseEpoch + 1
 	_, err := client.Dial(h.ctx, config)
 	require.Equal(t, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
 	config = h.config()
@@ -309,7 +317,7 @@ func TestGarbageEndsItsSenderAlone(t *testing.T) {
 	h.stay(good)
 
 	conn, stream = h.raw()
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
 	_, err = stream.Write(wire.AppendMessage(nil, hello))
 	require.NoError(t, err)
 	require.NoError(t, conn.SendDatagram([]byte("garbage")))
@@ -334,7 +342,7 @@ func TestPortInUse(t *testing.T) {
 	h := openHouse(t)
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	config := server.Config{Listen: h.server.Addr().String(), CoreConfig: server.CoreConfig{World: w, Schema: deskSchema(t), Epoch: 1}}
+	config := server.Config{Listen: h.server.Addr().String(), CoreConfig: server.CoreConfig{World: w, Schema: houseSchema(t), Epoch: 1}}
 	_, err = server.Listen(config)
 	require.ErrorContains(t, err, "can't listen on "+h.server.Addr().String())
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
@@ -350,7 +358,7 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 	w, err := world.New(world.Config{FirstGeneration: 9})
 	require.NoError(t, err)
 	config := server.Config{Listen: "127.0.0.1:99999", CoreConfig: server.CoreConfig{
-		World: w, Schema: deskSchema(t), GenerationFloor: 3, Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
+		World: w, Schema: houseSchema(t), GenerationFloor: 3, Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
 	}}
 	for _, part := range []string{"listen address", "generation floor", "1000 workers", "snapshot rate"} {
 		require.ErrorContains(t, config.Validate(), part)
@@ -362,7 +370,7 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 func TestConfigCommands(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	c := server.CoreConfig{World: w, Schema: deskSchema(t)}
+	c := server.CoreConfig{World: w, Schema: houseSchema(t)}
 	do := func(*server.Session, world.Entity, []byte) error { return nil }
 	c.Game.Commands = map[string]server.Command{strings.Repeat("x", wire.MaxName): do}
 	_, err = server.NewCore(c)
@@ -381,7 +389,7 @@ func TestConfigCommands(t *testing.T) {
 func TestServeOnce(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{World: w, Schema: deskSchema(t)}}
+	config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{World: w, Schema: houseSchema(t)}}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	served, err := server.Listen(config)
@@ -403,14 +411,14 @@ func TestNobodyThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := client.Dial(ctx, client.Config{
-		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: deskSchema(t)},
+		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: houseSchema(t)},
 	})
 	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9: no answer: is the server running there")
 
 	ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	_, err = client.Dial(ctx, client.Config{
-		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: deskSchema(t)},
+		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: houseSchema(t)},
 	})
 	require.ErrorContains(t, err, "no answer: is the server running there")
 	require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's own patience was over")

@@ -26,7 +26,7 @@ func savingLoop(t *testing.T, change func(*ImageConfig)) (*loop, string, *observ
 	logs, seen := observer.New(zap.InfoLevel)
 	c := ImageConfig{Store: openStore(t, filepath.Join(t.TempDir(), "world.image")), Every: time.Second}
 	change(&c)
-	l.saver = newSaver(c, l.core.world, zap.New(logs))
+	l.saver = newSaver(c, l.core.World(), zap.New(logs))
 	return l, c.Store.Path(), seen
 }
 
@@ -57,7 +57,7 @@ func TestWorldIsSavedAtTheBeginningInBetweenAndAtTheEnd(t *testing.T) {
 		require.Equal(t, uint64(3), l.report().Images.Saved)
 		require.InDelta(t, 102, savedTick(t, path), 2, "two seconds of 50 ticks, and one to prepare each")
 		require.NoError(t, l.saver.end())
-		require.Equal(t, l.core.world.Tick(), savedTick(t, path))
+		require.Equal(t, l.core.World().Tick(), savedTick(t, path))
 		require.Equal(t, uint64(4), l.report().Images.Saved)
 		require.Zero(t, l.report().Images.Failed)
 	})
@@ -71,7 +71,7 @@ func TestLastSaveIsAlone(t *testing.T) {
 		l, _, _ = savingLoop(t, func(c *ImageConfig) {
 			c.Take = func(img *world.Image) error {
 				takes++
-				l.core.world.TakeImage(img)
+				l.core.World().TakeImage(img)
 				return nil
 			}
 		})
@@ -123,7 +123,7 @@ func TestSlowSaveDelaysTheNext(t *testing.T) {
 		require.NoError(t, l.saver.begin())
 		<-l.saver.idle // as if one were under way
 		runFor(t, l, 3*time.Second)
-		require.Greater(t, l.core.world.Tick(), uint64(140))
+		require.Greater(t, l.core.World().Tick(), uint64(140))
 		require.Zero(t, savedTick(t, path))
 		l.saver.idle <- struct{}{}
 		runFor(t, l, 100*time.Millisecond)
@@ -145,7 +145,7 @@ func TestSaveThatFails(t *testing.T) {
 				return fault
 			}
 		})
-		l.core.world.TakeImage(&l.saver.image)
+		l.core.World().TakeImage(&l.saver.image)
 		require.NoError(t, l.saver.begin())
 		good, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 		var l *loop
 		l, path, logs := savingLoop(t, func(c *ImageConfig) {
 			c.Take = func(img *world.Image) error {
-				l.core.world.TakeImage(img)
+				l.core.World().TakeImage(img)
 				return fault
 			}
 		})

@@ -39,13 +39,3 @@ func (i *intake) datagram(now time.Time) (take bool, fault *wire.Error) {
 	}
 	return false, &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d datagrams a second", datagramsPerSecond)}
 }
-
-// accuse ends the session with the next tick, for a fault that was found outside
-// of its messages.
-func (p *Peer) accuse(fault *wire.Error) {
-	p.inbox.mu.Lock()
-	defer p.inbox.mu.Unlock()
-	if p.inbox.fault == nil {
-		p.inbox.fault = fault
-	}
-}

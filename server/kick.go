@@ -18,7 +18,7 @@ func (s *Server) kick(w http.ResponseWriter, r *http.Request) {
 	}
 	there := false
 	if err := s.loop.ask(r.Context(), func() {
-		session := s.core.session(id)
+		session := s.core.Session(id)
 		if there = session != nil; there {
 			session.Kick(reason)
 		}

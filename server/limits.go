@@ -2,16 +2,12 @@ package server
 
 import "time"
 
-// Every bound of what a client can cost, with the attack or the mistake that it
-// stops. What is beyond is counted: worldd_handshakes_total by result,
-// worldd_dropped_total by reason, worldd_command_rejections_total and
-// worldd_sessions_ended_total by code.
+// Every bound of what a client's connections can cost, with the attack or the mistake
+// that it stops; package session has those of its session. What is beyond is counted:
+// worldd_handshakes_total by result, worldd_dropped_total by reason.
 
-// Of connections. The Config can change those with Default in their names.
+// Of connections. The Config can change the one with Default in its name.
 const (
-	// DefaultMaxSessions is about what two slow cores keep connected, at the few
-	// snapshots that there is time for then (BENCHMARKS.md); a world for less says so.
-	DefaultMaxSessions = 1024
 	// DefaultMaxSessionsPerAddress bounds the connections of one IPv4 address or
 	// IPv6 /64, which are one host's as a rule, or those of a school behind one
 	// address: with it, nobody takes all places from one machine.
@@ -48,31 +44,13 @@ const (
 	// maxAddresses is how many addresses without a connection are remembered
 	// for their rates: 2 MB. Beyond, worldd_addresses_forgotten_total counts.
 	maxAddresses = 8192
-	// joinsPerSecond is how many Hellos are answered, spread over the ticks: each costs
-	// a tick 20 µs and what the game does for who joins, and hundreds at once made one
-	// late for all who play. The others wait for the next ticks.
-	joinsPerSecond = 500
 	// spareConnections may exist beyond the sessions: those that are just
 	// coming, and those that are told that the server is full.
 	spareConnections = 256
 )
 
-// Of one session.
+// Of one connection.
 const (
-	// defaultGrace is how long a session waits for its client to come again: a
-	// change of networks or a short outage takes seconds. The client needs 4 s to
-	// notice, and 3 s for a handshake over a bad link.
-	defaultGrace = 15 * time.Second
-	// maxQueuedInputs bounds the input datagrams that one session has waiting
-	// for the next tick. The oldest goes first: inputs are repeated, and a
-	// newer acknowledgement says all that an older one said.
-	maxQueuedInputs = 8
-	// DefaultCommandsPerSecond and DefaultCommandBurst bound the commands of one
-	// session: each runs a function of the game inside the tick.
-	DefaultCommandsPerSecond = 50
-	DefaultCommandBurst      = 100
-	// resyncsPerMinute bounds how often a client may have everything again.
-	resyncsPerMinute = 6
 	// streamBytesPerSecond and streamBurst bound what is read of one stream, a
 	// little more than the longest commands at the default rate. Flow control
 	// stops a client that sends more.
@@ -88,14 +66,4 @@ const (
 	// 100 times the rate of a client after about a second.
 	excessPerSecond = 100
 	excessBurst     = 3000
-	// helloSeconds is how long a connection may stay without a valid Hello.
-	helloSeconds = 5
-	// silenceSeconds is how long an active session may send no datagram: it
-	// acknowledges nothing meanwhile, so everything for it piles up.
-	silenceSeconds = 10
-	// unreadSeconds is how long an active session may send datagrams and
-	// acknowledge nothing new of what waits for it, snapshots or structure: it
-	// does not read, and what is queued for it stays. Longer than silenceSeconds,
-	// so that who is gone is called that.
-	unreadSeconds = 15
 )

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,13 @@ import (
 // the world falls behind the clock: catching up for ever is how a server that
 // is a little too slow becomes one that stands still.
 const maxDebtTicks = 5
+
+// endAnnounced is for how long the end of a run is announced, once a day.
+const endAnnounced = 30 * 24 * time.Hour
+
+// ErrTicksSpent is the end of a run that has made all ticks that the protocol can
+// count. The server's next run, from its image, has as many again.
+var ErrTicksSpent = errors.New("server: the run has made all ticks that the protocol can count: start the server again, from its image")
 
 // Phases of a tick, for their durations.
 const (
@@ -95,7 +103,7 @@ type TickReport struct {
 }
 
 func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) *loop {
-	hz, full := core.world.TickHz(), float64(core.replicator.Config().SnapshotHz)
+	hz, full := core.World().TickHz(), float64(core.Config().Replication.SnapshotHz)
 	l := &loop{
 		core: core, traffic: t, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
 		pace: pace{full: full, hz: full}, keeping: punctuality{window: uint64(hz)}, log: log,
@@ -103,7 +111,7 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) 
 	}
 	l.enough = func() bool { return !time.Now().Before(l.until) }
 	began := time.Now()
-	core.world.SetClock(func() time.Duration { return time.Since(began) })
+	core.World().SetClock(func() time.Duration { return time.Since(began) })
 	return l
 }
 
@@ -112,7 +120,7 @@ func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) 
 func (l *loop) run(ctx context.Context) (err error) {
 	l.slept = time.NewTimer(0)
 	defer l.slept.Stop()
-	l.publish(l.core.world.StateHash()) // or the world would seem empty for a second
+	l.publish(l.core.World().StateHash()) // or the world would seem empty for a second
 	due := time.Now()
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
@@ -130,16 +138,25 @@ func (l *loop) run(ctx context.Context) (err error) {
 		l.tick(due, false)
 		l.answer()
 		l.saver.afterTick(time.Now())
-		if n%uint64(l.core.world.TickHz()) == 0 {
-			l.publish(l.core.world.StateHash())
+		if n%uint64(l.core.World().TickHz()) == 0 {
+			l.publish(l.core.World().StateHash())
 			l.lookAtPace()
 		}
 	}
 	if err == nil && l.core.Active() > 0 {
 		l.tick(due, true)
 	}
-	l.publish(l.core.world.StateHash())
+	l.publish(l.core.World().StateHash())
 	return err
+}
+
+// announce warns of the end of the run, once a day in its last month.
+func (l *loop) announce(left uint64) {
+	hz := uint64(l.core.World().TickHz())
+	if day := 24 * 3600 * hz; left <= uint64(endAnnounced.Seconds())*hz && left%day == 0 {
+		l.log.Warn("the protocol's ticks are nearly used up, and then the server ends: start it again, from its image, at a time of your choice",
+			zap.Duration("left", time.Duration(left/hz)*time.Second))
+	}
 }
 
 func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
@@ -195,7 +212,7 @@ func (l *loop) tick(next time.Time, last bool) {
 	for phase, d := range spent {
 		l.spent[phase] += d
 	}
-	if len(l.core.turns.waiting) > 0 {
+	if l.core.Waiting() > 0 {
 		l.thinned++
 	}
 	l.lastTick = ended
@@ -205,7 +222,7 @@ func (l *loop) tick(next time.Time, last bool) {
 func (l *loop) publish(hash uint64) {
 	c := l.core
 	r := Report{
-		World: c.world.Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Away: c.Away(), Replication: c.Replication(),
+		World: c.World().Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Away: c.Away(), Replication: c.Replication(),
 	}
 	l.warnInterpreted(r.World.Interpreted)
 	r.World.Systems, r.World.Interpreted = slices.Clone(r.World.Systems), slices.Clone(r.World.Interpreted) // which the world writes over
@@ -231,7 +248,7 @@ func (l *loop) report() Report {
 	r := l.snapshot
 	us := func(v int64) time.Duration { return time.Duration(v) * time.Microsecond }
 	r.Tick = TickReport{
-		RateHz: l.core.world.TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.keeping.behind,
+		RateHz: l.core.World().TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.keeping.behind,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,
 		Receive: l.spent[phaseReceive], Step: l.spent[phaseStep], Replicate: l.spent[phaseReplicate],
@@ -249,15 +266,10 @@ func (l *loop) durations() *hdrhistogram.Histogram {
 	return l.ticks.Clone()
 }
 
-// drain says goodbye to all sessions and ends them, and a second time to those that
-// came before the first had begun: who comes later finds Core.isDraining. The hash
-// stays that of the last tick: what their leaving does to the world is for a tick
-// that will not come, and no replay of a recording gets there.
+// drain ends all sessions. The hash stays that of the last tick: what their leaving
+// does to the world is for a tick that will not come, and no replay of a recording
+// gets there.
 func (l *loop) drain() {
-	for range 2 {
-		l.core.Receive()
-		l.core.Drain()
-	}
-	l.core.reap()
+	l.core.Shutdown()
 	l.publish(l.snapshot.StateHash)
 }

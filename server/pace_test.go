@@ -48,7 +48,7 @@ func slow(t *testing.T, l *loop, clients int, work *time.Duration) {
 		time.Sleep(*work)
 		return enough()
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: l.core.config.Schema.Hash(), Tables: wire.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: wire.DefaultTables().Version()}
 	for range clients {
 		require.NoError(t, l.core.Open(context.Background(), "", deafConn{}).ReceiveStream(wire.AppendMessage(nil, hello)))
 	}
@@ -97,23 +97,5 @@ func TestLoopGrantsTime(t *testing.T) {
 		runFor(t, l, 5*time.Second)
 		require.InDelta(t, 5, l.report().Tick.SnapshotHz, 0.2, "of its ticks, which are fewer")
 		require.InDelta(t, 5*50/1.3, l.report().Tick.Count, 5)
-	})
-}
-
-// After a tick nothing is kept of who was sent something, who may leave.
-func TestTurnsLetGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
-		work := time.Duration(0)
-		slow(t, l, 10, &work)
-		runFor(t, l, time.Second)
-		turns := &l.core.turns
-		require.NotZero(t, cap(turns.viewers))
-		for i, v := range turns.viewers[:cap(turns.viewers)] {
-			require.True(t, v == nil, "viewer %d", i)
-		}
-		for i, u := range turns.updates[:cap(turns.updates)] {
-			require.True(t, u.Stream == nil && u.Datagrams == nil, "update %d", i)
-		}
 	})
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlog"
 	"github.com/quic-go/quic-go/qlogwriter"
+
+	"github.com/worldd/worldd/server/session"
 )
 
 const (
@@ -175,8 +177,8 @@ func (s *Server) qlog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errNoQlog.Error(), http.StatusNotFound)
 		return
 	}
-	var of []sitting
-	if err := s.loop.ask(r.Context(), func() { of = s.core.roster(id - 1) }); err != nil {
+	var of []session.Info
+	if err := s.loop.ask(r.Context(), func() { of = s.core.Infos(id-1, 1) }); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -184,7 +186,7 @@ func (s *Server) qlog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("there is no session %d", id), http.StatusNotFound)
 		return
 	}
-	c, ok := of[0].conn.(*quicConn)
+	c, ok := of[0].Conn.(*quicConn)
 	if !ok {
 		http.Error(w, "it has no connection at present", http.StatusNotFound)
 		return

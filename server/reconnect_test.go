@@ -206,7 +206,7 @@ func TestWorldIsReplaced(t *testing.T) {
 	h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 	me := v.Controlled()
 	h.shut()
-	next := openHouseWith(t, func(c *server.Config) { c.Epoch = deskEpoch + 1 })
+	next := openHouseWith(t, func(c *server.Config) { c.Epoch = houseEpoch + 1 })
 	v.road.leadTo(next.server)
 	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Draining, wire.CodeOf(v.change().Err))
@@ -216,7 +216,7 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.EqualValues(t, 1, next.server.Report().Traffic.Handshakes, "one handshake: to resume, or else to join")
 	require.True(t, v.gone[me])
 	w, _ := v.Session().Welcome()
-	require.EqualValues(t, deskEpoch+1, w.Epoch)
+	require.EqualValues(t, houseEpoch+1, w.Epoch)
 }
 
 // Where a token is good for one connection, who comes to another session shows
@@ -254,7 +254,7 @@ func TestFreshToken(t *testing.T) {
 		})
 		h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 		h.shut()
-		next := openHouseWith(t, func(c *server.Config) { c.Epoch, c.Admit = deskEpoch+1, admit })
+		next := openHouseWith(t, func(c *server.Config) { c.Epoch, c.Admit = houseEpoch+1, admit })
 		v.road.leadTo(next.server)
 		if !fresh {
 			require.Equal(t, wire.Unauthorized, wire.CodeOf(h.ends(v.Client)))

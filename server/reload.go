@@ -26,31 +26,30 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// validate checks what CoreConfig and Core.SetLimits do not.
 func (l Limits) validate() error {
-	var errs []error
-	if l.MaxSessions < 0 {
-		errs = append(errs, fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", l.MaxSessions, DefaultMaxSessions))
-	}
 	if l.MaxSessionsPerAddress < 0 {
-		errs = append(errs, fmt.Errorf("server: %d sessions at most from one address: want a positive number, or 0 for %d", l.MaxSessionsPerAddress, DefaultMaxSessionsPerAddress))
+		return fmt.Errorf("server: %d sessions at most from one address: want a positive number, or 0 for %d", l.MaxSessionsPerAddress, DefaultMaxSessionsPerAddress)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // SetLimits changes the limits from the next tick on. Sessions that are there
 // stay, also where a new limit has no room for them. An error changes nothing. It
 // may be called from any goroutine.
 func (s *Server) SetLimits(l Limits) error {
-	l = l.withDefaults()
-	config := s.core.config.Replication
-	config.BudgetBytesPerSecond = l.BudgetBytesPerSecond
-	if err := errors.Join(l.validate(), config.Validate(s.core.world.TickHz())); err != nil {
+	if err := l.validate(); err != nil {
 		return err
 	}
-	s.core.setLimits(l.MaxSessions, config.WithDefaults().BudgetBytesPerSecond)
-	s.door.set(l)
+	if err := s.core.SetLimits(l.MaxSessions, l.BudgetBytesPerSecond); err != nil {
+		return err
+	}
+	s.door.set(l.withDefaults())
 	return nil
 }
+
+// SetBans is Core.SetBans.
+func (s *Server) SetBans(users []string) { s.core.SetBans(users) }
 
 // SetCertificate replaces the certificate from the next handshake on. Connections that
 // exist go on. It may be called from any goroutine.
@@ -80,11 +79,4 @@ func (s *Server) SetAdminAccess(a AdminAccess) error {
 	}
 	s.admin.guard.access.Store(&a)
 	return nil
-}
-
-// setLimits keeps them for the tick.
-func (c *Core) setLimits(maxSessions, budget int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.maxSessions, c.budget = maxSessions, budget
 }

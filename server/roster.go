@@ -1,14 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
+
+	"github.com/worldd/worldd/server/session"
 )
 
 const (
@@ -43,40 +43,18 @@ type sitting struct {
 	PacketsSent     uint64  `json:"packets_sent"`
 	PacketsLost     uint64  `json:"packets_lost"`
 	PacketsReceived uint64  `json:"packets_received"`
-
-	conn Conn
 }
 
-// roster lists sessions, and connections that are not joined yet, in the order of
-// their numbers, those above after. It belongs to the tick.
-func (c *Core) roster(after uint64) []sitting {
-	all := make([]sitting, 0, min(len(c.sessions)+len(c.peers), 2*maxRoster))
-	hz := float64(c.world.TickHz())
-	for _, s := range c.sessions {
-		if s.id <= after || s.over {
-			continue
-		}
-		if len(all) == maxRoster {
-			break
-		}
-		r := sitting{
-			ID: s.id, Name: s.name, User: s.user, Joined: true, Away: s.peer == nil,
-			Entity: s.entity.String(), Interest: s.viewer.Interest(), Budget: s.viewer.Budget(),
-			AgeS: float64(c.world.Tick()-s.since) / hz, SilentS: float64(s.silence) / hz,
-		}
-		if s.peer != nil {
-			r.conn = s.peer.conn
-		}
-		all = append(all, r)
+// sittingOf has no part of the transport yet.
+func sittingOf(i session.Info) sitting {
+	s := sitting{
+		ID: i.ID, Name: i.Name, User: i.User, Joined: i.Joined, Away: i.Away,
+		AgeS: i.Age, SilentS: i.Silent, Interest: i.Interest, Budget: i.Budget,
 	}
-	joined := len(all)
-	for _, p := range c.peers {
-		if p.id > after && !p.closed && len(all) < joined+maxRoster {
-			all = append(all, sitting{ID: p.id, AgeS: float64(p.age) / hz, conn: p.conn})
-		}
+	if i.Joined {
+		s.Entity = i.Entity.String()
 	}
-	slices.SortFunc(all, func(a, b sitting) int { return cmp.Compare(a.ID, b.ID) })
-	return all[:min(len(all), maxRoster)]
+	return s
 }
 
 // transported adds what the connection knows.
@@ -126,16 +104,18 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	all := []sitting{} // [] in JSON, not null
-	if err := s.loop.ask(r.Context(), func() { all = append(all, s.core.roster(after)...) }); err != nil {
+	var infos []session.Info
+	if err := s.loop.ask(r.Context(), func() { infos = s.core.Infos(after, maxRoster) }); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	for i := range all {
-		if c, ok := all[i].conn.(*quicConn); ok {
+	all := make([]sitting, len(infos)) // [] in JSON, not null
+	for i, info := range infos {
+		all[i] = sittingOf(info)
+		if c, ok := info.Conn.(*quicConn); ok {
 			all[i].transported(c)
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(slices.Clip(all)) // an operator who has left needs none
+	_ = json.NewEncoder(w).Encode(all) // an operator who has left needs none
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -67,9 +68,9 @@ func Listen(c Config) (*Server, error) {
 	}
 	s := &Server{config: c, core: core, log: c.Log, timings: newTimings(), qlogs: qlogs{folder: c.QlogDir}}
 	s.certificate.Store(c.Certificate)
-	core.panicked = s.logPanic
+	core.OnPanic(s.logPanic)
 	s.door = newDoor(c.limits(), &s.traffic)
-	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.world, c.Log), c.Log)
+	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.World(), c.Log), c.Log)
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func logged(log *zap.Logger, g Game) Game {
 		if user := s.User(); user != "" {
 			fields = append(fields, zap.String("user", user))
 		}
-		if e := s.ending; e != nil {
+		if e := s.Ending(); e != nil {
 			fields = append(fields, zap.Stringer("code", e.Code))
 			if e.Detail != "" {
 				fields = append(fields, zap.String("why", e.Detail))
@@ -127,9 +128,9 @@ func logged(log *zap.Logger, g Game) Game {
 	return g
 }
 
-func (s *Server) logPanic(p hookPanic) {
-	s.log.Error("the game panicked: its session ends", zap.Stringer("hook", p.hook), zap.Uint64("session", p.session),
-		zap.String("panic", fmt.Sprint(p.value)), zap.ByteString("stack", p.stack))
+func (s *Server) logPanic(p session.HookPanic) {
+	s.log.Error("the game panicked: its session ends", zap.Stringer("hook", p.Hook), zap.Uint64("session", p.Session),
+		zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
 }
 
 func (s *Server) listen() error {

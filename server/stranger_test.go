@@ -32,7 +32,7 @@ func TestGenerationFloor(t *testing.T) {
 		w, err := world.New(world.Config{FirstGeneration: c.first})
 		require.NoError(t, err)
 		config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-			World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: c.floor,
+			World: w, Schema: houseSchema(t), Epoch: houseEpoch, GenerationFloor: c.floor,
 		}}
 		if c.told == 0 {
 			_, err := server.NewCore(config.CoreConfig)
@@ -125,7 +125,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	})
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{
-		Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
+		Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
 	}))
 	require.NoError(t, err)
 	input := wire.Input{Stamp: 1}
@@ -158,7 +158,7 @@ func TestLogSaysWhatClientsAccuseOf(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	hello := wire.AppendMessage(nil, wire.Hello{
-		Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(),
+		Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version(),
 	})
 	_, stream := h.raw()
 	_, err := stream.Write(slices.Concat(hello, wire.AppendMessage(nil, wire.Bye{Code: wire.BadMessage, Text: "a row of nobody"})))

@@ -5,7 +5,7 @@
 // neither the defect nor the question is left in a product. Built with the tag
 // faults, each is a variable that a test injects.
 //
-//	go test -tags faults -run Fault ./server ./loadtest/bot
+//	go test -tags faults -run Fault ./server/session ./loadtest/bot
 //
 // replication/README.md has the table of what each breaks and what catches it.
 package fault

@@ -112,7 +112,7 @@ func (c *Case) Check(schemas ...*wire.Schema) error {
 		return c.Schema == s.Text() && c.SchemaHash == fmt.Sprintf("%016x", s.Hash())
 	})
 	if c.Protocol != wire.Version || i < 0 {
-		return fmt.Errorf("vectors: case %q is of protocol %d and schema %s, want %d and one that is known: go test ./server -run Vectors -vectors.update",
+		return fmt.Errorf("vectors: case %q is of protocol %d and schema %s, want %d and one that is known: go test ./server/session -run Vectors -vectors.update",
 			c.Name, c.Protocol, c.SchemaHash, wire.Version)
 	}
 	p, err := NewPlayer(schemas[i], c.Handles)

@@ -1,0 +1,188 @@
+package session_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// users is a desk that takes a token for its user.
+func users(t *testing.T, change func(*session.CoreConfig)) *desk {
+	return newDeskWith(t, func(c *session.CoreConfig) {
+		c.MaxSessions = 8
+		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
+			return session.Admission{User: string(token)}, nil
+		}
+		change(c)
+	})
+}
+
+// enterAs is enter with a token.
+func (d *desk) enterAs(token string) (*seat, wire.Welcome) {
+	c := d.sit()
+	h := d.hello()
+	h.Token = []byte(token)
+	c.say(h)
+	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+	require.NoError(d.t, err)
+	c.input()
+	return c, w
+}
+
+// refusedAs says Hello with a token and returns why no session begins.
+func (d *desk) refusedAs(token string, change func(*wire.Hello)) wire.Code {
+	c := d.sit()
+	h := d.hello()
+	h.Token = []byte(token)
+	change(&h)
+	c.say(h)
+	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
+	require.NoError(d.t, err)
+	require.Equal(d.t, []wire.Code{m.Code}, c.closed)
+	return m.Code
+}
+
+// saysGoodbye reads the goodbye with which a session ends.
+func (c *seat) saysGoodbye(code wire.Code) {
+	c.d.t.Helper()
+	for {
+		kind, body, ok, err := c.frames.Next()
+		require.NoError(c.d.t, err)
+		require.True(c.d.t, ok, "no goodbye")
+		if kind == wire.TypeGoodbye {
+			m, err := wire.ParseGoodbye(body)
+			require.NoError(c.d.t, err)
+			require.Equal(c.d.t, code, m.Code)
+			require.Equal(c.d.t, []wire.Code{code}, c.closed)
+			return
+		}
+	}
+}
+
+// A ban ends the user's sessions, connected or away, and no other; none resumes and
+// none begins until it is lifted.
+func TestBans(t *testing.T) {
+	d := users(t, func(*session.CoreConfig) {})
+	here, _ := d.enterAs("eve")
+	away, w := d.enterAs("eve")
+	other, _ := d.enterAs("ann")
+	nobody, _ := d.enterAs("")
+	away.peer.Gone()
+	d.ticks(1)
+	require.Equal(t, []int{3, 1}, []int{d.core.Active(), d.core.Away()})
+
+	d.core.SetBans([]string{"eve", "mallory", ""})
+	resume := func(h *wire.Hello) { h.Session, h.Secret = w.Session, w.Secret }
+	require.Equal(t, wire.Banned, d.refusedAs("eve", resume), "in the very tick of the ban")
+	here.saysGoodbye(wire.Banned)
+	require.Equal(t, []int{2, 0, 2}, []int{d.core.Active(), d.core.Away(), d.left})
+	require.Empty(t, other.closed)
+	require.Empty(t, nobody.closed, "no user is no user's name")
+	require.Equal(t, wire.Banned, d.refusedAs("mallory", asIs))
+	d.ticks(5)
+	require.Equal(t, wire.Banned, d.refusedAs("eve", asIs), "as long as it is not lifted")
+	d.core.SetBans(nil)
+	d.enterAs("eve")
+}
+
+// A session ends when the time that its token granted is over, wherever its client is
+// then. Resuming with another token gives it no more.
+func TestSessionEnds(t *testing.T) {
+	d := users(t, func(c *session.CoreConfig) {
+		c.Grace = time.Minute
+		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
+			lasts, err := time.ParseDuration(string(token))
+			return session.Admission{User: "ann", Lasts: lasts}, err
+		}
+	})
+	forever, _ := d.enterAs("0")
+	here, _ := d.enterAs("2s")
+	resumed, w := d.enterAs("2s")
+	away, late := d.enterAs("2s")
+	away.peer.Gone()
+	resumed.peer.Gone()
+	d.ticks(30)
+	resumed, next := d.again(w, func(h *wire.Hello) { h.Token = []byte("9h") })
+	require.EqualValues(t, 1, next.Resumed)
+	resumed.input()
+	for range 3 { // who says nothing is away
+		d.ticks(20)
+		for _, c := range []*seat{forever, here, resumed} {
+			require.Empty(t, c.closed)
+			c.input()
+		}
+	}
+	require.Equal(t, []int{3, 1}, []int{d.core.Active(), d.core.Away()})
+	d.ticks(30)
+	here.saysGoodbye(wire.SessionExpired)
+	resumed.saysGoodbye(wire.SessionExpired)
+	require.Equal(t, []int{1, 0, 3}, []int{d.core.Active(), d.core.Away(), d.left})
+	require.EqualValues(t, 3, d.core.Stats().Closed[wire.SessionExpired])
+	_, next = d.again(late, func(h *wire.Hello) { h.Token = []byte("1s") })
+	require.Zero(t, next.Resumed, "a new session, by a new token")
+	require.Empty(t, forever.closed)
+}
+
+// With one session per user the newest wins, and the game hears of the older one's end
+// first. Without, a user has as many as come.
+func TestOneSessionPerUser(t *testing.T) {
+	for _, one := range []bool{true, false} {
+		t.Run(fmt.Sprint(one), func(t *testing.T) {
+			var told []string
+			d := users(t, func(c *session.CoreConfig) {
+				c.OneSessionPerUser = one
+				join, leave := c.Game.Join, c.Game.Leave
+				c.Game.Join = func(s *session.Session) (world.Entity, error) {
+					told = append(told, "join "+s.User())
+					return join(s)
+				}
+				c.Game.Leave = func(s *session.Session) {
+					told = append(told, "leave "+s.User())
+					leave(s)
+				}
+			})
+			first, w := d.enterAs("ann")
+			first.peer.Gone()
+			d.ticks(1)
+			c, next := d.again(w, func(h *wire.Hello) { h.Token = []byte("ann") })
+			require.EqualValues(t, 1, next.Resumed, "no second session")
+			c.input()
+			d.enterAs("bob")
+			d.enterAs("")
+			d.enterAs("")
+			second, w := d.enterAs("ann")
+			second.peer.Gone()
+			d.ticks(1)
+			d.enterAs("ann")
+			if !one {
+				require.Empty(t, c.closed)
+				require.Equal(t, []int{5, 1}, []int{d.core.Active(), d.core.Away()})
+				return
+			}
+			c.saysGoodbye(wire.SignedInElsewhere)
+			require.Equal(t, []int{4, 0}, []int{d.core.Active(), d.core.Away()})
+			require.Equal(t, []string{"join ann", "join bob", "join ", "join ", "leave ann", "join ann", "leave ann", "join ann"}, told)
+			_, next = d.again(w, func(h *wire.Hello) { h.Token = []byte("bob") })
+			require.Zero(t, next.Resumed, "an ended session is not resumed")
+		})
+	}
+}
+
+// A user's older session makes room for the newer one where the server is full.
+func TestOneSessionPerUserWhenFull(t *testing.T) {
+	d := users(t, func(c *session.CoreConfig) { c.OneSessionPerUser, c.MaxSessions = true, 2 })
+	d.enterAs("ann")
+	d.enterAs("bob")
+	require.Equal(t, wire.ServerFull, d.refusedAs("eve", asIs))
+	d.enterAs("bob")
+	require.Equal(t, 2, d.core.Active())
+	_, err := session.NewCore(session.CoreConfig{OneSessionPerUser: true})
+	require.ErrorContains(t, err, "OneSessionPerUser without Admit")
+}

@@ -1,0 +1,116 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+)
+
+// A token that takes long to be looked at is waited for by its connection, and by
+// nobody else: the world goes on.
+func TestAdmitHoldsNoTick(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	d := newDeskWith(t, func(c *session.CoreConfig) {
+		c.Admit = func(context.Context, []byte) (session.Admission, error) {
+			close(asked)
+			<-answer
+			return session.Admission{User: "alice"}, nil
+		}
+	})
+	c := d.sit()
+	heard := make(chan error)
+	go func() { heard <- c.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())) }()
+	<-asked
+	ticked := make(chan struct{})
+	go func() {
+		d.ticks(3)
+		close(ticked)
+	}()
+	select {
+	case <-ticked:
+	case <-time.After(time.Minute):
+		t.Fatal("the tick waits for Admit")
+	}
+	require.Zero(t, d.core.Active())
+	close(answer)
+	require.NoError(t, <-heard)
+	d.ticks(1)
+	c.want("joins", wire.TypeWelcome)
+	require.Equal(t, "alice", c.peer.Session().User())
+}
+
+// Nobody who is away makes room for a client that is not let in anyway.
+func TestStrangerTakesNoRoom(t *testing.T) {
+	d := newDeskWith(t, func(c *session.CoreConfig) {
+		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
+			if len(token) == 0 {
+				return session.Admission{}, errors.New("no token")
+			}
+			return session.Admission{User: "alice"}, nil
+		}
+	})
+	hello := d.hello()
+	hello.Token = []byte("good")
+	var seats []*seat
+	for range 2 { // all places
+		c := d.sit()
+		c.say(hello)
+		c.want("joins", wire.TypeWelcome)
+		c.input()
+		seats = append(seats, c)
+	}
+	seats[0].peer.Gone()
+	d.ticks(1)
+	require.Equal(t, 1, d.core.Away())
+	c := d.sit()
+	c.say(d.hello())
+	m, err := wire.ParseRefused(c.want("has no token", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.Unauthorized, m.Code)
+	require.Equal(t, []int{1, 0}, []int{d.core.Away(), d.left})
+	c = d.sit()
+	c.say(hello)
+	c.want("has one, and takes the place", wire.TypeWelcome)
+	require.Equal(t, []int{0, 1}, []int{d.core.Away(), d.left})
+}
+
+// A grace without end is not one of nothing.
+func TestLongestGrace(t *testing.T) {
+	d := newDeskWith(t, func(c *session.CoreConfig) { c.Grace = 1<<63 - 1 })
+	c, _ := d.enter()
+	c.peer.Gone()
+	d.ticks(20 * 60)
+	require.Equal(t, 1, d.core.Away())
+}
+
+// Hellos that come at once are answered in the order in which they came, over several
+// ticks. Who breaks the protocol meanwhile is not let wait.
+func TestJoinsAreSpread(t *testing.T) {
+	const crowd = 30
+	d := newDeskWith(t, func(c *session.CoreConfig) { c.MaxSessions = crowd })
+	var seats []*seat
+	for range crowd {
+		c := d.sit()
+		require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+		seats = append(seats, c)
+	}
+	last := seats[crowd-1]
+	require.Error(t, last.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+	held := 0
+	for _, joined := range []int{9, 18, 27, 29} { // 500 a second, of 60 ticks
+		d.tick()
+		held += crowd - 1 - joined
+		require.EqualValues(t, held, d.core.Stats().HellosHeld)
+		require.Equal(t, joined, d.core.Active())
+		require.Equal(t, []wire.Code{wire.BadState}, last.closed)
+		for i, c := range seats[:crowd-1] {
+			require.Equal(t, i < joined, c.peer.Session() != nil, "client %d", i)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// execute runs the commands of one tick in the order in which they were sent
+// and answers each.
+func (s *Session) execute(commands []wire.Command) {
+	for _, command := range commands {
+		if s.over || s.kicked != nil {
+			return
+		}
+		code, verdict, text := s.try(command)
+		stats := &s.core.stats
+		stats.Commands++
+		if code == wire.OK {
+			stats.Executed++
+		} else {
+			stats.Rejected++
+			if stats.Rejections == nil {
+				stats.Rejections = map[wire.Code]uint64{}
+			}
+			stats.Rejections[code]++
+		}
+		s.sendMessage(wire.TypeResult, wire.Result{ID: command.ID, Code: code, Target: command.Target, Verdict: verdict, Text: text}.Append(nil))
+	}
+}
+
+// try executes one command if its target is live and in this client's interest
+// set (H2). Nothing is touched otherwise. The rate limit is charged for every command,
+// unknown ones included, and the verdict never depends on what this client was not
+// sent (R10 of replication): commands cannot probe for entities.
+func (s *Session) try(command wire.Command) (code wire.Code, verdict wire.Verdict, text string) {
+	allowed := s.commands.AllowN(s.core.now, 1)
+	verdict = wire.Live
+	if command.Target != 0 {
+		verdict = s.viewer.Resolve(command.Target)
+		s.core.stats.CommandVerdicts[verdict]++
+	}
+	if !allowed {
+		return wire.RateLimited, verdict, ""
+	}
+	run, ok := s.core.config.Game.Commands[command.Name]
+	if !ok {
+		return wire.UnknownCommand, verdict, ""
+	}
+	if fault.CommandHidden && verdict == wire.Hidden {
+		verdict = wire.Live
+	}
+	switch verdict {
+	case wire.Stale:
+		return wire.StaleHandle, verdict, ""
+	case wire.Hidden:
+		return wire.HiddenHandle, verdict, ""
+	case wire.Pending:
+		return wire.UnknownHandle, verdict, ""
+	}
+	if err := s.callCommand(run, command.Target, command.Args); err != nil {
+		code, text = rejection(err)
+		return code, verdict, text
+	}
+	return wire.OK, verdict, ""
+}
+
+// rejection is what a client is told of a game's error: its code, and its text if
+// that is meant for the client.
+func rejection(err error) (wire.Code, string) {
+	var r *Rejection
+	if errors.As(err, &r) {
+		return cmp.Or(r.Code, wire.CommandRefused), r.Text
+	}
+	var e *wire.Error
+	if errors.As(err, &e) && e.Code != wire.OK {
+		return e.Code, ""
+	}
+	return wire.CommandRefused, ""
+}

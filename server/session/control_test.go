@@ -1,0 +1,118 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// wantControl reads that the client is told what it controls.
+func (c *seat) wantControl(why string, h bulk.Handle) {
+	c.d.t.Helper()
+	m, err := wire.ParseControl(c.want(why, wire.TypeControl))
+	require.NoError(c.d.t, err)
+	require.Equal(c.d.t, h, m.Entity, why)
+}
+
+// Who comes back to life controls another entity, and sees the world from there.
+func TestControlChanges(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	s := c.peer.Session()
+	first := s.Entity()
+	d.ticks(6)
+	second, neighbour := d.spawn(100), d.spawn(105)
+	d.ticks(6)
+	require.Equal(t, wire.Pending, s.Resolve(neighbour))
+	d.world.Destroy(first)
+	s.Control(second)
+	require.Equal(t, second, s.Entity())
+	d.ticks(6)
+	c.wantControl("it is told once", second)
+	require.Equal(t, wire.Live, s.Resolve(second))
+	require.Equal(t, wire.Live, s.Resolve(neighbour), "it sees the world from there")
+	require.Equal(t, wire.Stale, s.Resolve(first))
+
+	s.Control(0)
+	d.ticks(6)
+	c.wantControl("nothing", 0)
+	require.Equal(t, wire.Live, s.Resolve(neighbour), "it sees from where it was")
+	s.Control(first)
+	d.ticks(1)
+	c.wantControl("one that is dead", first)
+	s.Control(second)
+	s.Control(0)
+	d.ticks(6)
+	c.wantControl("the last one of a tick", 0)
+	s.Control(bulk.NewHandle(second.Index(), second.Generation()+2))
+	require.Zero(t, s.Entity(), "H3: nobody has had that handle yet")
+	s.Kick("enough")
+	d.ticks(2)
+	require.Equal(t, bulk.Live, d.world.Status(second), "it was no longer the session's when that ended")
+	s.Control(second) // of a session that is over: nothing
+}
+
+// Who is away is told when it comes again, also that it is nothing now.
+func TestControlChangesWhileAway(t *testing.T) {
+	d := newDesk(t)
+	d.game.Away = func(s *session.Session) { s.Control(0) }
+	c, w := d.enter()
+	d.ticks(3)
+	second := d.spawn(3)
+	c.peer.Gone()
+	d.ticks(3)
+	c, w = d.again(w, asIs)
+	c.wantControl("nothing", 0)
+	c.input()
+	c.peer.Session().Control(second)
+	c.peer.Gone() // it may be told and not hear it
+	d.game.Away = nil
+	d.ticks(3)
+	c, _ = d.again(w, asIs)
+	c.wantControl("the other one", second)
+	d.ticks(3)
+	require.Equal(t, second, c.peer.Session().Entity())
+}
+
+// In Join it is too early: there is no Welcome yet.
+func TestControlInJoin(t *testing.T) {
+	var joined bulk.Handle
+	d := newDeskWith(t, func(c *session.CoreConfig) {
+		join := c.Game.Join
+		c.Game.Join = func(s *session.Session) (h world.Entity, err error) {
+			other, err := join(s)
+			require.NoError(t, err)
+			s.Control(other)
+			joined, err = join(s)
+			return joined, err
+		}
+	})
+	c := d.sit()
+	c.say(d.hello())
+	c.want("joins", wire.TypeWelcome)
+	c.wantControl("what Join returned", joined)
+	require.Equal(t, joined, c.peer.Session().Entity())
+}
+
+// What was made the session's own while it controlled it stays that.
+func TestControlLeavesWhatIsOwned(t *testing.T) {
+	d := newDesk(t)
+	c := d.join()
+	s := c.peer.Session()
+	first, second := s.Entity(), d.spawn(3)
+	d.ticks(6)
+	s.Own(first)
+	s.Control(second)
+	d.ticks(6)
+	d.world.SetPosition(second, world.Vec3{X: 1e4})
+	d.ticks(6)
+	require.Equal(t, wire.Live, s.Resolve(first), "its own is shown at any distance")
+	s.Disown(first)
+	d.ticks(6)
+	require.Equal(t, wire.Hidden, s.Resolve(first))
+}

@@ -1,0 +1,92 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A run has at least half of the protocol's ticks, whichever tick it begins with.
+func TestTickBase(t *testing.T) {
+	for tick, base := range map[uint64]uint64{0: 0, 1<<31 - 1: 0, 1 << 31: 1 << 31, 1<<32 + 5: 1 << 32, 1 << 60: 1 << 60} {
+		require.Equal(t, base, tickBase(tick))
+		require.GreaterOrEqual(t, uint64(lastRunTick)-(tick-base), uint64(1<<31-1<<16-1), "half of them are left")
+	}
+}
+
+// After a tick no viewer and no update of a session is kept: the session may leave.
+func TestTurnsLetGo(t *testing.T) {
+	c, knock := newRoomOf(t, 10, Game{})
+	for range 10 {
+		knock("")
+	}
+	for range 60 {
+		c.Tick()
+	}
+	require.NotZero(t, c.Stats().Turns)
+	require.NotZero(t, cap(c.turns.viewers))
+	for i, v := range c.turns.viewers[:cap(c.turns.viewers)] {
+		require.True(t, v == nil, "viewer %d", i)
+	}
+	for i, u := range c.turns.updates[:cap(c.turns.updates)] {
+		require.True(t, u.Stream == nil && u.Datagrams == nil, "update %d", i)
+	}
+}
+
+// The core takes its randomness from its configuration alone.
+func TestRandomIsRequired(t *testing.T) {
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	schema := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
+	_, err = NewCore(CoreConfig{World: w, Schema: schema})
+	require.ErrorContains(t, err, "Random is nil")
+}
+
+// An error of Admit refuses the session: with its own code, with Unauthorized if it has
+// none, and with Internal if the time for it was over, since the token may be good.
+func TestAdmitErrors(t *testing.T) {
+	var admitted error
+	c, knock := newRoomOf(t, 4, Game{})
+	c.config.Admit = func(context.Context, []byte) (Admission, error) { return Admission{}, admitted }
+	want := map[wire.Code]uint64{}
+	for code, err := range map[wire.Code]error{
+		wire.Internal: context.DeadlineExceeded, wire.Unauthorized: errors.New("no"), wire.Banned: &wire.Error{Code: wire.Banned},
+	} {
+		admitted, want[code] = err, 1
+		knock("")
+		c.Tick()
+		require.Equal(t, want, c.Stats().Closed)
+	}
+}
+
+// Infos describes sessions and connections without one, in pages.
+func TestInfos(t *testing.T) {
+	c, knock := newRoomOf(t, 4, Game{})
+	for range 3 {
+		knock("")
+	}
+	c.Tick()
+	silent := c.Open(context.Background(), "", mute{})
+	c.sessions[1].peer.Gone()
+	c.Tick()
+	all := c.Infos(0, 10)
+	require.Len(t, all, 4)
+	for i, info := range all {
+		require.EqualValues(t, i+1, info.ID)
+		require.Equal(t, []bool{i < 3, i == 1, i != 1}, []bool{info.Joined, info.Away, info.Conn != nil})
+	}
+	require.Equal(t, silent.ID(), all[3].ID)
+	require.Equal(t, all[1:3], c.Infos(1, 2))
+	require.Equal(t, all[3:], c.Infos(3, 2))
+	require.Empty(t, c.Infos(math.MaxUint64, 1))
+}

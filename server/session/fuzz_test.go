@@ -1,0 +1,70 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// FuzzSession plays a script of messages, garbage, datagrams and ticks against
+// a session that sits beside a well-behaved one: no panic, one end at most, and
+// the neighbour notices nothing.
+func FuzzSession(f *testing.F) {
+	f.Add([]byte{0, 0, 4, 0, 1, 3, 4, 0, 2, 0, 4, 0, 3, 0, 4, 0})
+	f.Add([]byte{1, 9, 4, 0})
+	f.Add([]byte{7, 1}) // nobody has joined yet
+	f.Add([]byte{0, 0, 4, 0, 5, 7, 2, 255, 4, 0, 6, 40, 4, 0})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		d := newDesk(t)
+		good, bad := d.join(), d.sit()
+		for script = script[:min(len(script), 400)]; len(script) >= 2; script = script[2:] {
+			bad.play(script[0], script[1], script[2:])
+		}
+		d.core.Tick()
+		require.LessOrEqual(t, len(bad.closed), 1)
+		require.Empty(t, good.closed, "S2: the neighbour's session ended")
+		require.Equal(t, wire.Live, good.peer.Session().Resolve(good.peer.Session().Entity()), "S2: the neighbour's entity")
+		good.say(wire.Command{ID: 1, Name: "poke", Target: good.peer.Session().Entity()})
+		good.wantResult("S2: the neighbour is served", 1, wire.OK, wire.Live)
+	})
+}
+
+// play does one step of a script; what the session thinks of it is its affair.
+func (c *seat) play(op, arg byte, rest []byte) {
+	send := func(m wire.Message) { _ = c.peer.ReceiveStream(wire.AppendMessage(nil, m)) }
+	target := bulk.NewHandle(uint32(arg%8), uint32(arg>>3)|1)
+	switch op % 8 {
+	case 0:
+		send(wire.Hello{Protocol: wire.Version, Schema: deskSchema(c.d.t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch * uint64(arg%3)})
+	case 1:
+		_ = c.peer.ReceiveStream(rest[:min(len(rest), int(arg))])
+	case 2:
+		ack := wire.Ack{Structure: uint32(arg % 16)}
+		if arg > 0 {
+			ack.Seen, ack.Newest, ack.Mask = true, uint32(arg), uint64(arg)*0x9e3779b97f4a7c15
+		}
+		in := wire.Input{Stamp: uint32(arg), Ack: ack, Inputs: []wire.TickInput{{Tick: uint32(arg), Data: rest[:min(len(rest), wire.MaxInputBytes)]}}}
+		_, _ = c.peer.ReceiveDatagram(in.Append(nil))
+	case 3:
+		for range int(arg) + 1 {
+			send(wire.Command{ID: uint32(arg), Name: "poke", Target: target})
+		}
+	case 4:
+		c.d.core.Tick()
+	case 5:
+		send(wire.Resync{})
+	case 6:
+		_, _ = c.peer.ReceiveDatagram(rest[:min(len(rest), int(arg))])
+	case 7:
+		c.full = arg%4 == 0
+		if s := c.peer.Session(); s != nil && arg%8 == 1 {
+			c.d.world.Destroy(s.Entity())
+		}
+		if arg%16 == 2 {
+			c.peer.Gone()
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package session_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// inputDesk is a client that sends inputs by hand. next is the tick that the
+// world makes next.
+func inputDesk(t *testing.T) (d *desk, next uint32, send func(ticks ...uint32)) {
+	d = newDesk(t)
+	c := d.join()
+	send = func(ticks ...uint32) {
+		in := wire.Input{Stamp: 1}
+		for _, n := range ticks {
+			in.Inputs = append(in.Inputs, wire.TickInput{Tick: n, Data: fmt.Append(nil, n)})
+		}
+		_, err := c.peer.ReceiveDatagram(in.Append(nil))
+		require.NoError(t, err)
+	}
+	for d.world.Tick() < 100 {
+		d.core.Tick()
+	}
+	d.moved = nil
+	return d, uint32(d.world.Tick()) + 1, send
+}
+
+// moves are the inputs that were applied in a tick; the game is told the tick
+// that each was for.
+func (d *desk) moves(t *testing.T) []string {
+	d.moved = nil
+	d.core.Tick()
+	return d.moved
+}
+
+func TestInputsWaitForTheirTick(t *testing.T) {
+	d, n, send := inputDesk(t)
+	send(n+2, n+1)
+	send(n+2, n, n-1) // overtaken: n-1 comes late, and n is there
+	require.Equal(t, []string{fmt.Sprintf("%d:%d", n, n)}, d.moves(t))
+	require.Equal(t, []string{fmt.Sprintf("%d:%d", n+1, n+1)}, d.moves(t))
+	send(n+2, n+1, n)
+	require.Equal(t, []string{fmt.Sprintf("%d:%d", n+2, n+2)}, d.moves(t))
+	send(n+2, n+1, n)
+	require.Empty(t, d.moves(t), "repeated, and there is no other")
+	s := d.core.Stats()
+	require.EqualValues(t, []uint64{3, 0, 1, 0}, []uint64{s.Inputs, s.InputsLate, s.InputsMissed, s.InputsEarly})
+}
+
+func TestInputsThatAreLate(t *testing.T) {
+	d, n, send := inputDesk(t)
+	send(n-1, n-2, n-3)
+	send(n-2, n-3, n-4)
+	require.Equal(t, []string{fmt.Sprintf("%d:%d", n-1, n-1)}, d.moves(t), "the newest of them")
+	send(n-1, n-2)
+	require.Empty(t, d.moves(t), "not again")
+	s := d.core.Stats()
+	require.EqualValues(t, []uint64{1, 1, 3, 0}, []uint64{s.Inputs, s.InputsLate, s.InputsMissed, s.InputsEarly})
+	send(5) // older than what was applied
+	require.Empty(t, d.moves(t))
+
+	// A client that knows nothing of ticks and counts from 1 is always late, and
+	// served.
+	d, _, send = inputDesk(t)
+	for i := range uint32(5) {
+		send(i+2, i+1)
+		require.Equal(t, []string{fmt.Sprintf("%d:%d", i+2, i+2)}, d.moves(t))
+	}
+}
+
+func TestInputsThatAreEarly(t *testing.T) {
+	d, n, send := inputDesk(t)
+	const most = 32
+	send(n + most)
+	send(n+most, n+most-1)
+	send(1<<32-1, n)
+	require.EqualValues(t, []string{fmt.Sprintf("%d:%d", n, n)}, d.moves(t))
+	require.EqualValues(t, 3, d.core.Stats().InputsEarly)
+	for range most - 2 {
+		require.Empty(t, d.moves(t))
+	}
+	require.Equal(t, []string{fmt.Sprintf("%d:%d", n+most-1, n+most-1)}, d.moves(t))
+	require.Empty(t, d.moves(t))
+	require.EqualValues(t, 2, d.core.Stats().Inputs)
+}
+
+func TestInputDatagramsAreBounded(t *testing.T) {
+	d, n, send := inputDesk(t)
+	for range 20 {
+		send(n)
+	}
+	d.core.Tick()
+	require.EqualValues(t, 12, d.core.Stats().InputsDropped)
+}
+
+// Whatever arrives, in whatever order: at most one input a tick, ticks ascend,
+// each is of the client's, none is applied before its tick, and one that was
+// there in time is applied in its tick.
+func TestInputsUnderAnyOrder(t *testing.T) {
+	var late, missed, early uint64
+	for seed := range uint64(8) {
+		d, n, send := inputDesk(t)
+		r := rand.New(rand.NewPCG(seed, 9))
+		last := uint32(0)
+		waiting := map[uint32]bool{}
+		for range 400 { // fewer than a client may send no acknowledgements for
+			for range r.IntN(4) {
+				for _, tick := range shuffledInputs(r, n, send) {
+					if tick >= n && tick < n+32 {
+						waiting[tick] = true
+					}
+				}
+			}
+			moves := d.moves(t)
+			require.LessOrEqual(t, len(moves), 1)
+			if waiting[n] {
+				require.Equal(t, []string{fmt.Sprintf("%d:%d", n, n)}, moves)
+			}
+			if len(moves) > 0 {
+				var tick, data uint32
+				_, err := fmt.Sscanf(moves[0], "%d:%d", &tick, &data)
+				require.NoError(t, err)
+				require.Equal(t, tick, data)
+				require.Greater(t, tick, last)
+				require.LessOrEqual(t, tick, n)
+				last = tick
+			}
+			delete(waiting, n)
+			n++
+		}
+		s := d.core.Stats()
+		late, missed, early = late+s.InputsLate, missed+s.InputsMissed, early+s.InputsEarly
+	}
+	require.NotZero(t, late)
+	require.NotZero(t, missed)
+	require.NotZero(t, early)
+}
+
+// shuffledInputs sends up to 4 inputs for ticks around n.
+func shuffledInputs(r *rand.Rand, n uint32, send func(ticks ...uint32)) (ticks []uint32) {
+	for range r.IntN(5) {
+		ticks = append(ticks, n+r.Uint32N(50)-10)
+	}
+	slices.SortFunc(ticks, func(a, b uint32) int { return cmp.Compare(b, a) })
+	ticks = slices.Compact(ticks)
+	send(ticks...)
+	return ticks
+}

@@ -1,0 +1,222 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// fragile is a desk whose game panics in one function, for the session named "victim".
+func fragile(t *testing.T, hook session.Hook, change func(*session.CoreConfig)) *desk {
+	boom := func(at session.Hook, s *session.Session) {
+		if at == hook && s.Name() == "victim" {
+			panic("boom")
+		}
+	}
+	d := newDeskWith(t, func(c *session.CoreConfig) {
+		g := &c.Game
+		join, leave, input := g.Join, g.Leave, g.Input
+		g.Join = func(s *session.Session) (world.Entity, error) {
+			boom(session.HookJoin, s)
+			return join(s)
+		}
+		g.Leave = func(s *session.Session) {
+			leave(s)
+			boom(session.HookLeave, s)
+		}
+		g.Input = func(s *session.Session, tick uint64, data []byte) {
+			boom(session.HookInput, s)
+			input(s, tick, data)
+		}
+		g.Commands["break"] = func(s *session.Session, _ world.Entity, _ []byte) error {
+			boom(session.HookCommand, s)
+			return nil
+		}
+		change(c)
+	})
+	d.game.Away = func(s *session.Session) { boom(session.HookAway, s) }
+	d.game.Back = func(s *session.Session) { boom(session.HookBack, s) }
+	return d
+}
+
+// victim joins, and is heard of.
+func (d *desk) victim() (*seat, wire.Welcome) {
+	c := d.sit()
+	h := d.hello()
+	h.Name = "victim"
+	c.say(h)
+	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+	require.NoError(d.t, err)
+	c.input()
+	return c, w
+}
+
+// heldDown queues an input for the next tick.
+func (c *seat) heldDown() {
+	tick := uint32(c.d.world.Tick()) + 1
+	in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: []byte("x")}}}
+	_, err := c.peer.ReceiveDatagram(in.Append(nil))
+	require.NoError(c.d.t, err)
+}
+
+// A panic in a function of the game ends the session that it was called for. The rest
+// of the tick, with everybody else's inputs, goes on.
+func TestPanicEndsItsSession(t *testing.T) {
+	for _, c := range []struct {
+		hook    session.Hook
+		provoke func(d *desk) *seat
+	}{
+		{session.HookCommand, func(d *desk) *seat {
+			c, _ := d.victim()
+			c.say(wire.Command{ID: 1, Name: "break"}, wire.Command{ID: 2, Name: "poke"})
+			c.want("steers", wire.TypeControl)
+			c.wantResult("is answered", 1, wire.Internal, wire.Live)
+			return c
+		}},
+		{session.HookInput, func(d *desk) *seat {
+			c, _ := d.victim()
+			c.heldDown()
+			return c
+		}},
+		{session.HookAway, func(d *desk) *seat {
+			c, _ := d.victim()
+			c.peer.Gone()
+			d.ticks(1)
+			return c
+		}},
+		{session.HookBack, func(d *desk) *seat {
+			c, w := d.victim()
+			c.peer.Gone()
+			d.ticks(1)
+			c = d.sit()
+			h := d.hello()
+			h.Session, h.Secret = w.Session, w.Secret
+			c.say(h)
+			return c
+		}},
+	} {
+		t.Run(c.hook.String(), func(t *testing.T) {
+			d := fragile(t, c.hook, func(*session.CoreConfig) {})
+			other := d.join()
+			victim := c.provoke(d)
+			other.heldDown()
+			before := len(d.moved)
+			d.ticks(1)
+			require.Len(t, d.moved, before+1, "the tick goes on")
+			require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.left}, "Leave follows")
+			if c.hook != session.HookAway {
+				m, err := wire.ParseGoodbye(victim.lastMessage(wire.TypeGoodbye))
+				require.NoError(t, err)
+				require.Equal(t, wire.Internal, m.Code)
+				require.NotContains(t, m.Text, "boom")
+				require.Equal(t, []wire.Code{wire.Internal}, victim.closed)
+			}
+			stats := d.core.Stats()
+			require.EqualValues(t, 1, stats.Panics[c.hook])
+			require.EqualValues(t, 1, stats.Closed[wire.Internal])
+			require.Empty(t, d.poked, "nothing more is executed for it")
+			other.say(wire.Command{ID: 7, Name: "poke"})
+			other.wantResult("everybody else plays on", 7, wire.OK, wire.Live)
+			d.victim() // and there is room again
+		})
+	}
+}
+
+func TestPanicInJoinRefuses(t *testing.T) {
+	d := fragile(t, session.HookJoin, func(*session.CoreConfig) {})
+	other := d.join()
+	c := d.sit()
+	h := d.hello()
+	h.Name = "victim"
+	c.say(h)
+	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.Internal, m.Code)
+	require.NotContains(t, m.Text, "boom")
+	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
+	require.Zero(t, d.left, "it never joined")
+	require.EqualValues(t, 1, d.core.Stats().Panics[session.HookJoin])
+	other.say(wire.Command{ID: 7, Name: "poke"})
+	other.wantResult("everybody else plays on", 7, wire.OK, wire.Live)
+	require.Equal(t, 1, d.core.Sessions())
+	d.join()
+}
+
+// A session that is ending already ends, for whatever reason it does.
+func TestPanicInLeave(t *testing.T) {
+	for name, end := range map[string]func(d *desk, c *seat){
+		"bye":      func(_ *desk, c *seat) { c.say(wire.Bye{}) },
+		"kick":     func(_ *desk, c *seat) { c.say(wire.Command{ID: 1, Name: "leave"}) },
+		"too slow": func(d *desk, c *seat) { c.full = true; d.spawn(1); d.ticks(4) },
+		"drain":    func(d *desk, _ *seat) { d.core.Drain() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := fragile(t, session.HookLeave, func(*session.CoreConfig) {})
+			other := d.join()
+			c, _ := d.victim()
+			end(d, c)
+			d.ticks(1)
+			require.Len(t, c.closed, 1)
+			require.NotContains(t, c.closed, wire.Internal)
+			require.EqualValues(t, 1, d.core.Stats().Panics[session.HookLeave])
+			if name == "drain" {
+				require.Equal(t, []wire.Code{wire.Draining}, other.closed)
+				require.Zero(t, d.core.Sessions())
+				return
+			}
+			require.Equal(t, 1, d.core.Sessions())
+			other.say(wire.Command{ID: 7, Name: "poke"})
+			other.wantResult("everybody else plays on", 7, wire.OK, wire.Live)
+		})
+	}
+}
+
+// The panic of one function while it ends the session of another.
+func TestPanicInLeaveWithinACommand(t *testing.T) {
+	d := fragile(t, session.HookLeave, func(c *session.CoreConfig) {
+		c.Game.Commands["stop"] = func(*session.Session, world.Entity, []byte) error { panic("after all") }
+	})
+	c, _ := d.victim()
+	c.say(wire.Command{ID: 1, Name: "stop"})
+	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
+	stats := d.core.Stats()
+	require.EqualValues(t, []uint64{1, 1}, []uint64{stats.Panics[session.HookCommand], stats.Panics[session.HookLeave]})
+	require.Zero(t, d.core.Sessions())
+}
+
+func TestPanicEnds(t *testing.T) {
+	d := fragile(t, session.HookCommand, func(c *session.CoreConfig) { c.PanicEnds = true })
+	c, _ := d.victim()
+	require.PanicsWithValue(t, "boom", func() { c.say(wire.Command{ID: 1, Name: "break"}) })
+	require.Zero(t, d.core.Stats().Panics[session.HookCommand])
+}
+
+// A world that panics under the game's hands may be broken: it must not go on, and must
+// not be saved. A game that panics in a loop over it has broken nothing.
+func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
+	var d *desk
+	d = newDeskWith(t, func(c *session.CoreConfig) {
+		c.Game.Commands["break"] = func(*session.Session, world.Entity, []byte) error {
+			d.world.TakeImage(nil)
+			return nil
+		}
+		c.Game.Commands["visit"] = func(*session.Session, world.Entity, []byte) error {
+			q, err := d.world.NewQuery(world.QueryDef{})
+			require.NoError(t, err)
+			for range q.All() {
+				panic("boom")
+			}
+			return nil
+		}
+	})
+	c := d.join()
+	c.say(wire.Command{ID: 1, Name: "visit"})
+	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
+	require.EqualValues(t, 1, d.core.Stats().Panics[session.HookCommand])
+	c = d.join()
+	require.Panics(t, func() { c.say(wire.Command{ID: 1, Name: "break"}) })
+}

@@ -1,0 +1,49 @@
+package session_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Who sends datagrams and acknowledges nothing new of one lane or the other is
+// ended after 15 s; who keeps up with both stays, also with nothing to be told.
+func TestWhoAcknowledgesNothingIsClosed(t *testing.T) {
+	for name, c := range map[string]struct {
+		ack  func(newest, structure uint32) wire.Ack
+		want wire.Code // OK: it stays
+	}{
+		"nothing":   {func(_, _ uint32) wire.Ack { return wire.Ack{} }, wire.TooSlow},
+		"structure": {func(_, structure uint32) wire.Ack { return wire.Ack{Structure: structure} }, wire.TooSlow},
+		"snapshots": {func(newest, _ uint32) wire.Ack { return wire.Ack{Seen: newest > 0, Newest: newest} }, wire.TooSlow},
+		"the first only": {func(newest, structure uint32) wire.Ack {
+			return wire.Ack{Seen: newest > 0, Newest: min(newest, 1), Structure: structure}
+		}, wire.TooSlow},
+		"both": {func(newest, structure uint32) wire.Ack {
+			return wire.Ack{Seen: newest > 0, Newest: newest, Structure: structure}
+		}, wire.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			x := &intruder{t: t}
+			x.server = d.core.Open(context.Background(), "", x)
+			hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+			require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
+			d.core.Tick()
+			for tick := range 16 * 60 {
+				if x.closed == wire.OK {
+					x.input(c.ack(x.newest, x.records))
+				}
+				if tick == 14*60 {
+					require.Equal(t, wire.OK, x.closed, "too early")
+				}
+				d.core.Tick()
+			}
+			require.Equal(t, c.want, x.closed)
+			require.Equal(t, c.want != wire.OK, d.left == 1)
+		})
+	}
+}

@@ -1,0 +1,450 @@
+package session_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// guestbook notes what the game is told of sessions.
+func (d *desk) guestbook() *[]string {
+	var lines []string
+	d.game.Away = func(*session.Session) { lines = append(lines, "away") }
+	d.game.Back = func(*session.Session) { lines = append(lines, "back") }
+	return &lines
+}
+
+// enter joins and sends a first datagram: from then on the session outlives its
+// connection.
+func (d *desk) enter() (*seat, wire.Welcome) {
+	c := d.sit()
+	c.say(d.hello())
+	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+	require.NoError(d.t, err)
+	c.input()
+	return c, w
+}
+
+func (d *desk) hello() wire.Hello {
+	return wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch}
+}
+
+// input is a datagram that acknowledges nothing.
+func (c *seat) input() {
+	in := wire.Input{Stamp: 1}
+	_, err := c.peer.ReceiveDatagram(in.Append(nil))
+	require.NoError(c.d.t, err)
+	c.d.tick()
+}
+
+// again comes with what a Welcome brought and says what became of it.
+func (d *desk) again(w wire.Welcome, change func(*wire.Hello)) (*seat, wire.Welcome) {
+	c := d.sit()
+	h := d.hello()
+	h.Session, h.Secret = w.Session, w.Secret
+	change(&h)
+	c.say(h)
+	next, err := wire.ParseWelcome(c.want("is let in, one way or the other", wire.TypeWelcome))
+	require.NoError(d.t, err)
+	return c, next
+}
+
+func asIs(*wire.Hello) {}
+
+func (d *desk) ticks(n int) {
+	for range n {
+		d.tick()
+	}
+}
+
+func TestSessionGoesOn(t *testing.T) {
+	d := newDesk(t)
+	book := d.guestbook()
+	c, w := d.enter()
+	s := c.peer.Session()
+	near := d.spawn(5)
+	d.ticks(6)
+	c.peer.Gone()
+	d.ticks(30)
+	require.Equal(t, []string{"away"}, *book)
+	require.Equal(t, []int{0, 1, 1}, []int{d.core.Active(), d.core.Away(), d.core.Sessions()})
+	require.Zero(t, d.left)
+	require.Equal(t, bulk.Live, d.world.Status(s.Entity()), "it stays where it is")
+	shots := c.shots
+	d.world.Destroy(near)
+	d.ticks(10)
+	require.Equal(t, shots, c.shots, "nothing is sent to nobody")
+
+	c, next := d.again(w, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+	require.Equal(t, w.Session, next.Session)
+	require.NotEqual(t, w.Secret, next.Secret)
+	require.Same(t, s, c.peer.Session())
+	require.Equal(t, []string{"away", "back"}, *book)
+	require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.core.Sessions()})
+	m, err := wire.ParseControl(c.want("what it steers", wire.TypeControl))
+	require.NoError(t, err)
+	require.Equal(t, s.Entity(), m.Entity)
+	d.ticks(3)
+	first, err := wire.ParseStructure(c.want("all structure again, as none was acknowledged", wire.TypeStructure))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, first.First)
+	require.True(t, c.deaths()[near], "H3: who died meanwhile")
+	require.EqualValues(t, 1, d.core.Stats().Resumed)
+}
+
+// What a client that comes again has missed goes ahead of everything that it is
+// answered, however long the next snapshot is in coming: a verdict stands on what
+// the client was told.
+func TestAnswersDoNotOvertakeStructure(t *testing.T) {
+	d := newDesk(t)
+	c, w := d.enter()
+	near := d.spawn(5)
+	d.ticks(6)
+	require.Equal(t, wire.Live, c.peer.Session().Resolve(near))
+	c.peer.Gone()
+	d.ticks(1)
+	d.busy = true
+	c, _ = d.again(w, asIs)
+	c.say(wire.Command{ID: 1, Name: "poke", Target: near})
+	c.want("what it steers", wire.TypeControl)
+	for entered := false; !entered; {
+		m, err := wire.ParseStructure(c.want("first what it was told of this entity", wire.TypeStructure))
+		require.NoError(t, err)
+		for r := range m.Records() {
+			entered = entered || r.Op == wire.OpEnter && r.Handle == near
+		}
+	}
+	require.Zero(t, c.shots)
+	c.wantResult("then the answer", 1, wire.OK, wire.Live)
+}
+
+// The time of grace is over: the game is told, once, and who comes is new.
+func TestGraceEnds(t *testing.T) {
+	for name, change := range map[string]func(*session.CoreConfig){
+		"15 s":   func(*session.CoreConfig) {},
+		"1 s":    func(c *session.CoreConfig) { c.Grace = time.Second },
+		"at 0 s": func(c *session.CoreConfig) { c.Grace = -1 },
+	} {
+		d := newDeskWith(t, change)
+		grace := map[string]int{"15 s": 15 * 60, "1 s": 60, "at 0 s": -1}[name]
+		c, w := d.enter()
+		require.Equal(t, grace < 0, len(w.Secret) == 0, "%s: no secret without a use", name)
+		c.peer.Gone()
+		d.ticks(1 + max(grace, 0))
+		require.Equal(t, grace < 0, d.left == 1, "%s: too early", name)
+		d.ticks(1)
+		require.Equal(t, 1, d.left, name)
+		require.Zero(t, d.core.Sessions(), name)
+		if grace > 0 {
+			_, next := d.again(w, asIs)
+			require.Zero(t, next.Resumed, name)
+			require.NotEqual(t, w.Session, next.Session, name)
+		}
+	}
+}
+
+// Who comes again with what is not right begins anew, whatever was wrong, and
+// nobody else is the worse for it.
+func TestSessionIsNobodyElses(t *testing.T) {
+	for name, change := range map[string]func(*wire.Hello){
+		"a wrong secret":       func(h *wire.Hello) { h.Secret = append([]byte{^h.Secret[0]}, h.Secret[1:]...) },
+		"another session":      func(h *wire.Hello) { h.Session += 100 },
+		"no secret":            func(h *wire.Hello) { h.Session, h.Secret = 0, nil },
+		"the last byte is off": func(h *wire.Hello) { h.Secret = append(append([]byte{}, h.Secret[:15]...), ^h.Secret[15]) },
+	} {
+		d := newDesk(t)
+		c, w := d.enter()
+		_, next := d.again(w, change)
+		require.Zero(t, next.Resumed, name)
+		require.NotEqual(t, w.Session, next.Session, name)
+		require.Empty(t, c.closed, name)
+		c.peer.Gone()
+		d.ticks(2)
+		_, next = d.again(w, asIs)
+		require.EqualValues(t, 1, next.Resumed, "%s: and its own is still there", name)
+	}
+}
+
+// A secret is good until the client has shown that it has the next.
+func TestSecretIsSpent(t *testing.T) {
+	d := newDesk(t)
+	c, first := d.enter()
+	c.peer.Gone()
+	d.ticks(2)
+	_, second := d.again(first, asIs)
+	require.EqualValues(t, 1, second.Resumed)
+	_, third := d.again(first, asIs)
+	require.EqualValues(t, 1, third.Resumed, "the second Welcome was lost")
+	_, fourth := d.again(first, asIs)
+	require.EqualValues(t, 1, fourth.Resumed, "and the third")
+	last, fifth := d.again(fourth, asIs)
+	require.EqualValues(t, 1, fifth.Resumed)
+	last.input()
+	for i, w := range []wire.Welcome{first, second, third, fourth} {
+		_, next := d.again(w, asIs)
+		require.Zero(t, next.Resumed, "welcome %d", i+1)
+		last.d.core.Kick(next.Session, "")
+		d.ticks(2)
+	}
+	_, next := d.again(fifth, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+}
+
+// A server that has not noticed the loss gives the session to who has its secret;
+// what the old connection still brings is nobody's.
+func TestSessionIsTakenOver(t *testing.T) {
+	d := newDesk(t)
+	book := d.guestbook()
+	c, w := d.enter()
+	next, welcome := d.again(w, asIs)
+	require.EqualValues(t, 1, welcome.Resumed)
+	require.Equal(t, []wire.Code{wire.Replaced}, c.closed)
+	m, err := wire.ParseGoodbye(c.lastMessage(wire.TypeGoodbye))
+	require.NoError(t, err)
+	require.Equal(t, wire.Replaced, m.Code)
+	require.Empty(t, *book, "it was never away")
+	moved := len(d.moved)
+	in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: 99, Data: []byte("x")}}}
+	_, err = c.peer.ReceiveDatagram(in.Append(nil))
+	require.NoError(t, err)
+	require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 9, Name: "poke"})))
+	c.peer.Left()
+	d.ticks(2)
+	require.Equal(t, moved, len(d.moved))
+	require.Empty(t, d.poked)
+	require.Empty(t, next.closed)
+	require.Equal(t, 1, d.core.Active())
+}
+
+// A Hello that was on its way for longer than its client waited takes nothing from
+// the connection that has taken its place.
+func TestLateHelloTakesNothing(t *testing.T) {
+	d := newDesk(t)
+	_, w := d.enter()
+	early := d.sit()
+	late, next := d.again(w, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+	h := d.hello()
+	h.Session, h.Secret = w.Session, w.Secret
+	early.say(h)
+	m, err := wire.ParseRefused(early.want("is refused", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.Replaced, m.Code)
+	require.Equal(t, []wire.Code{wire.Replaced}, early.closed, "it has been given up")
+	require.Empty(t, late.closed)
+	require.Equal(t, []int{1, 1}, []int{d.core.Active(), d.core.Sessions()})
+}
+
+// Ends that somebody wanted, and those of clients that were hardly there, know no
+// grace.
+// Who comes again is known although somebody joins in the same tick whose connection
+// is older than the session.
+func TestComeAgainBesideAJoin(t *testing.T) {
+	d := newDesk(t)
+	older := d.sit()
+	c, w := d.enter()
+	c.peer.Gone()
+	d.ticks(2)
+	require.Equal(t, 1, d.core.Away())
+	require.NoError(t, older.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+	_, next := d.again(w, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+	require.Equal(t, w.Session, next.Session)
+	require.Equal(t, []int{2, 0}, []int{d.core.Active(), d.core.Away()})
+}
+
+func TestNoGrace(t *testing.T) {
+	for name, end := range map[string]func(*desk, *seat){
+		"goodbye":   func(_ *desk, c *seat) { c.say(wire.Bye{}) },
+		"left":      func(_ *desk, c *seat) { c.peer.Left(); c.peer.Gone() },
+		"a breach":  func(_ *desk, c *seat) { _ = c.peer.ReceiveStream([]byte{1, 99}) },
+		"kicked":    func(_ *desk, c *seat) { c.peer.Session().Kick("enough") },
+		"by id":     func(d *desk, c *seat) { d.core.Kick(c.peer.ID(), "enough") },
+		"too slow":  func(d *desk, c *seat) { c.full = true; d.spawn(1) },
+		"draining":  func(d *desk, _ *seat) { d.core.Drain() },
+		"by itself": func(_ *desk, c *seat) { c.say(wire.Command{ID: 1, Name: "leave"}) },
+	} {
+		d := newDesk(t)
+		book := d.guestbook()
+		c, w := d.enter()
+		end(d, c)
+		d.ticks(4)
+		require.Equal(t, 1, d.left, name)
+		require.Zero(t, d.core.Sessions(), name)
+		require.Len(t, c.closed, 1, name)
+		require.Empty(t, *book, name)
+		if name != "draining" {
+			_, next := d.again(w, asIs)
+			require.Zero(t, next.Resumed, name)
+		}
+	}
+	d := newDesk(t)
+	c := d.join()
+	c.peer.Gone()
+	d.ticks(1)
+	require.Equal(t, 1, d.left, "joined, and never sent a datagram")
+}
+
+// Who is away is kicked and drained like who is there.
+func TestAwayEnds(t *testing.T) {
+	for name, end := range map[string]func(*desk, *session.Session){
+		"kicked":   func(_ *desk, s *session.Session) { s.Kick("enough") },
+		"draining": func(d *desk, _ *session.Session) { d.core.Drain() },
+	} {
+		d := newDesk(t)
+		c, _ := d.enter()
+		s := c.peer.Session()
+		c.peer.Gone()
+		d.ticks(1)
+		end(d, s)
+		d.ticks(1)
+		require.Equal(t, 1, d.left, name)
+		require.Zero(t, d.core.Sessions(), name)
+	}
+}
+
+// A full server gives up who is away longest for who comes.
+func TestAwayMakesRoom(t *testing.T) {
+	d := newDesk(t) // of two
+	a, first := d.enter()
+	b, second := d.enter()
+	b.peer.Gone()
+	d.ticks(10)
+	a.peer.Gone()
+	d.ticks(1)
+	require.Equal(t, 2, d.core.Away())
+	d.join()
+	require.Equal(t, 1, d.left)
+	_, next := d.again(second, func(h *wire.Hello) { h.Structure = 0 })
+	require.Zero(t, next.Resumed, "it was away longest; the other made room for it in turn")
+	require.Equal(t, 2, d.left)
+	c := d.sit()
+	h := d.hello()
+	h.Session, h.Secret = first.Session, first.Secret
+	c.say(h)
+	m, err := wire.ParseRefused(c.want("both places are taken", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.ServerFull, m.Code)
+}
+
+// Structure comes with a snapshot, to who comes again as to everybody: else one death
+// of a tick would be told, and another not, which an answer has told of before.
+func TestComeAgainBetweenSnapshots(t *testing.T) {
+	d := newDesk(t)
+	c, w := d.enter()
+	near, hidden := d.spawn(5), d.spawn(6)
+	d.ticks(6)
+	d.world.SetPosition(hidden, world.Vec3{X: 60, Y: 0.5})
+	d.ticks(6)
+	require.Equal(t, wire.Hidden, c.peer.Session().Resolve(hidden))
+	for more := true; more; {
+		var err error
+		_, _, more, err = c.frames.Next()
+		require.NoError(t, err)
+	}
+	d.busy = true
+	d.world.Destroy(near)
+	d.world.Destroy(hidden)
+	d.ticks(1)
+	c.say(wire.Command{ID: 1, Name: "poke", Target: near})
+	c.wantResult("it is dead", 1, wire.StaleHandle, wire.Stale)
+	c.peer.Gone()
+	d.ticks(1)
+	c, next := d.again(w, func(h *wire.Hello) { h.Structure = 4 })
+	require.EqualValues(t, 1, next.Resumed)
+	c.want("still steers", wire.TypeControl)
+	_, _, more, err := c.frames.Next()
+	require.NoError(t, err)
+	require.False(t, more, "nothing was lost")
+	require.Equal(t, map[bulk.Handle]bool{near: true, hidden: true}, c.deaths())
+}
+
+// A client that claims to have what was never sent, or is further behind than what
+// is kept, begins anew.
+func TestStructureMustFit(t *testing.T) {
+	d := newDesk(t)
+	c, w := d.enter()
+	d.ticks(6)
+	c.peer.Gone()
+	d.ticks(1)
+	_, next := d.again(w, func(h *wire.Hello) { h.Structure = 1 << 20 })
+	require.Zero(t, next.Resumed)
+	require.Equal(t, 1, d.left, "the session of before has ended")
+}
+
+// Silence is a loss like any other: the client may not have heard the goodbye.
+func TestSilenceIsForgiven(t *testing.T) {
+	d := newDesk(t)
+	c, w := d.enter()
+	d.ticks(10*60 + 1)
+	require.Equal(t, []wire.Code{wire.Timeout}, c.closed)
+	require.Zero(t, d.left)
+	_, next := d.again(w, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+}
+
+// Inputs go on where they were: none counts twice.
+func TestInputsGoOn(t *testing.T) {
+	d := newDesk(t)
+	c, w := d.enter()
+	send := func(c *seat, tick uint32) {
+		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: []byte("m")}}}
+		_, err := c.peer.ReceiveDatagram(in.Append(nil))
+		require.NoError(t, err)
+		d.core.Tick()
+	}
+	send(c, 7)
+	c.peer.Gone()
+	d.ticks(1)
+	c, _ = d.again(w, asIs)
+	send(c, 7)
+	send(c, 8)
+	d.ticks(8) // till their ticks have come
+	require.Equal(t, []string{"7:m", "8:m"}, d.moved)
+}
+
+// What a game says about a command reaches the client only if it is meant to.
+func TestRejectionsSpeak(t *testing.T) {
+	d := newDesk(t)
+	d.game.Commands["far"] = func(*session.Session, world.Entity, []byte) error {
+		return &session.Rejection{Text: "too far away"}
+	}
+	d.game.Commands["long"] = func(*session.Session, world.Entity, []byte) error {
+		return &session.Rejection{Code: wire.BadArguments, Text: strings.Repeat("x", 2*wire.MaxText)}
+	}
+	c := d.join()
+	c.say(wire.Command{ID: 1, Name: "far"}, wire.Command{ID: 2, Name: "long"}, wire.Command{ID: 3, Name: "fail"}, wire.Command{ID: 4, Name: "typo"})
+	for _, want := range []wire.Result{
+		{ID: 1, Code: wire.CommandRefused, Verdict: wire.Live, Text: "too far away"},
+		{ID: 2, Code: wire.BadArguments, Verdict: wire.Live, Text: strings.Repeat("x", wire.MaxText)},
+		{ID: 3, Code: wire.CommandRefused, Verdict: wire.Live},
+		{ID: 4, Code: wire.BadArguments, Verdict: wire.Live},
+	} {
+		got, err := wire.ParseResult(c.want("an answer", wire.TypeResult))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+// lastMessage is the newest message of a kind.
+func (c *seat) lastMessage(kind byte) (last []byte) {
+	for {
+		got, body, ok, err := c.frames.Next()
+		require.NoError(c.d.t, err)
+		if !ok {
+			require.NotNil(c.d.t, last)
+			return last
+		}
+		if got == kind {
+			last = body
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package session_test
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// A game calls what it likes from within the functions that it is called by, on
+// both ends. An operation of a script that is named place:operation waits for the
+// next call of that function, and is carried out in it.
+
+// The places, and what a game may do there.
+var (
+	serverPlaces = []string{"join", "leave", "away", "back", "input", "command", "before", "after"}
+	serverDeeds  = []string{
+		"spawn", "defer", "destroy", "flip", "flash", "push", "move", "refer", "unrefer", "gust",
+		"kill", "own", "claim", "disown", "give", "filter", "roam", "kick",
+	}
+	clientPlaces = []string{"enter", "update", "left", "destroyed", "result"}
+	clientDeeds  = []string{"poke", "touch", "forge", "survey"}
+)
+
+// callbacks has the game act in its functions, in half of the seeds.
+func (g *generator) callbacks() {
+	d := g.rng.IntN
+	if d(2) == 0 {
+		return
+	}
+	rate := []int{3, 30}[d(2)]
+	for tick := 1; tick <= g.s.ticks; tick++ {
+		if d(100) >= rate {
+			continue
+		}
+		places, deeds := serverPlaces, serverDeeds
+		if d(4) == 0 {
+			places, deeds = clientPlaces, clientDeeds
+		}
+		deed := deeds[d(len(deeds))]
+		if deed == "kick" && d(4) > 0 {
+			continue // everybody would be new all the time
+		}
+		var args []int
+		for _, name := range strings.Fields(operations[deed]) {
+			switch name {
+			case "x", "z":
+				args = append(args, g.place())
+			case "vx", "vz":
+				args = append(args, g.motion())
+			default:
+				args = append(args, g.any())
+			}
+		}
+		g.add(tick, places[d(len(places))]+":"+deed, args...)
+	}
+}
+
+// call carries out what waits for a function of the game's to be called.
+func (s *sim) call(place string) {
+	due := s.waiting[place]
+	delete(s.waiting, place)
+	for _, o := range due {
+		s.tally.called++
+		s.do(o)
+	}
+}
+
+// call is the same for a client's function: it speaks for itself alone.
+func (c *simClient) call(place string) {
+	s := c.sim
+	due := s.waiting[place]
+	delete(s.waiting, place)
+	for _, o := range due {
+		s.tally.called++
+		c.do(o)
+	}
+}
+
+// addSystems has the game act in the middle of a step, too.
+func (s *sim) addSystems() {
+	for name, phase := range map[string]world.Phase{"before": world.Before, "after": world.After} {
+		s.must(s.world.AddSystem(phase, name, func(*world.World) {
+			s.stepping = true
+			s.call(name)
+			s.stepping = false
+		}))
+	}
+}
+
+// deferSpawn is spawn at the moment for which deferred changes wait.
+func (s *sim) deferSpawn(kind world.KindID, x, z float32) {
+	h, err := s.world.DeferSpawn(kind, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}, 0)
+	if err != nil {
+		return // full
+	}
+	identity := s.issueNew(h)
+	s.identity.DeferSet(h, Identity{identity})
+	s.purse.DeferSet(h, Purse{int32(identity & 0xffff)})
+}
+
+// rules are the filters that a game chooses from.
+func (s *sim) rules() []replication.Filter {
+	named := []*bulk.Bitset{s.target.Presence()}
+	return []replication.Filter{{}, {Only: named}, {Not: named}, {Also: named}}
+}
+
+// setFilter gives a client's session another rule of what it may see.
+func (c *simClient) setFilter(which int) {
+	if p := c.stay(); p != nil {
+		rules := c.sim.rules()
+		c.sim.ruled[p] = nth(which, len(rules))
+		p.SetFilter(rules[c.sim.ruled[p]])
+	}
+}
+
+// allowed says what the rule of a client's session makes of h: whether it may be
+// shown, and whether at any distance.
+func (c *simClient) allowed(h bulk.Handle) (near, far bool) {
+	s := c.sim
+	rule := s.rules()[s.ruled[c.stay()]]
+	slot := h.Index()
+	if s.script.has("veil") && s.veil.Presence().Has(slot) {
+		return false, false
+	}
+	far = s.script.has("light") && s.beacon.Presence().Has(slot)
+	for _, set := range rule.Only {
+		if !set.Has(slot) {
+			return false, false
+		}
+	}
+	for _, set := range rule.Not {
+		if set.Has(slot) {
+			return false, false
+		}
+	}
+	for _, set := range rule.Also {
+		far = far || set.Has(slot)
+	}
+	return true, far
+}
+
+// claim makes a client's session an owner of any handle ever issued, dead ones
+// and those of an earlier run too.
+func (c *simClient) claim(which int) {
+	if len(c.sim.order) > 0 {
+		c.own(c.sim.order[nth(which, len(c.sim.order))].handle)
+	}
+}
+
+// roam goes through what a client is shown, changes who owns it on the way, and
+// breaks off.
+func (c *simClient) roam(steps int) {
+	s, p := c.sim, c.stay()
+	if p == nil {
+		return
+	}
+	steps = nth(steps, 32)
+	p.InterestSet(func(h bulk.Handle) bool {
+		if s.world.Status(h) != bulk.Live || p.Resolve(h) != wire.Live {
+			s.fail("R1", "%v is in the interest set of client %d, and is %v to it", h, c.number, p.Resolve(h))
+		}
+		if steps%2 == 0 {
+			c.own(h)
+		} else {
+			c.disown(steps)
+		}
+		steps--
+		return steps > 0
+	})
+}
+
+// survey asks a client's replica for everybody, from within one of its callbacks.
+func (c *simClient) survey(most int) {
+	s, r := c.sim, c.session.Replica()
+	if r == nil {
+		return
+	}
+	for e := range r.All() {
+		if h := e.Handle(); r.Resolve(h) != wire.Live || r.Entity(h) != e {
+			s.fail("C1", "client %d has %v, calls it %v, and finds another", c.number, h, r.Resolve(h))
+		}
+		if most = most / 2; most == 0 {
+			break
+		}
+	}
+	for _, l := range s.order {
+		v := r.Resolve(l.handle)
+		if v == wire.Stale && l.died == 0 && !c.forgot || (v == wire.Live) != (r.Entity(l.handle) != nil) {
+			s.fail("H3", "client %d calls %v %v in a callback; its death: %d", c.number, l.handle, v, l.died)
+		}
+	}
+}
+
+// kick ends a client's session, and it comes again as somebody new.
+func (c *simClient) kick() {
+	if p := c.stay(); p != nil {
+		p.Kick("simulated")
+		c.sim.kicked[p] = true
+	}
+}
+
+// game is what the server is to call.
+func (s *sim) game() session.Game {
+	told := func(place string) func(*session.Session) { return func(*session.Session) { s.call(place) } }
+	return session.Game{
+		Join: func(p *session.Session) (world.Entity, error) {
+			s.joining = p
+			defer func() { s.joining = nil }()
+			s.call("join")
+			if s.barred > 0 {
+				s.barred--
+				return 0, errors.New("barred")
+			}
+			return s.avatar(), nil
+		},
+		Leave: s.leave, Away: told("away"), Back: told("back"),
+		Input:    func(*session.Session, uint64, []byte) { s.call("input") },
+		Commands: map[string]session.Command{"poke": s.poked},
+	}
+}

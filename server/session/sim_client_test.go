@@ -1,0 +1,484 @@
+package session_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/vectors"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+)
+
+// simClient is one client, and what it ever heard. It reads along with the
+// server's stream, on both of its ends, and so knows for itself what the client
+// should make of it.
+type simClient struct {
+	sim      *sim
+	number   int    // in sim.clients
+	epoch    uint64 // of the handles that it came with
+	line     *line
+	session  *client.Session
+	was      *session.Session // of an earlier line
+	answered bool             // the session has had a datagram: it outlives its lines
+	backAt   int              // tick at which the client comes again; 0: it is there
+	secrets  [][]byte         // of earlier Welcomes, good till the newest is shown
+	spent    [][]byte         // good for nothing
+
+	lossy   bool  // at any time of this connection
+	slowest int64 // way from the server to the client, in ms
+
+	sent     lane          // the server's stream as it was written
+	arrived  lane          // and as the client has received it
+	written  []wire.Record // all records of the session, by number
+	known    []knowledge
+	fresh    []knowledge      // of a new session whose Welcome is on its way
+	renewing bool             // there is one
+	forgot   bool             // everything is Stale, until a Welcome
+	snaps    map[uint32]*snap // by sequence number
+	newest   uint32           // of them
+	intents  map[uint32]intent
+	corrupt  int  // datagrams whose fold is yet to be broken
+	mislead  int  // datagrams that are yet to name a wrong structure number
+	boasted  bool // the server must end the session for it
+	lied     bool // the client must end the session for it
+	misled   bool // a structure number was wrong: states may be of another life of their entity, but of no other entity
+	misleads bool // likewise in the session whose Welcome is under way
+	spoilt   uint64
+	targets  client.Component[Target]
+	names    client.Component[Identity]
+	seats    client.Component[Seat]
+	departed departed
+}
+
+// departed is what the connections of a client that are over have seen.
+type departed struct{ faults, leaves uint64 }
+
+// snap is one datagram with state, as it reached the client.
+type snap struct {
+	structure uint32
+	arrived   bool
+	spoilt    bool // broken on purpose: it must not be applied, or do no harm
+	corrupt   bool // of those, its fold is wrong
+	acked     bool
+}
+
+// intent is a command that waits for its answer.
+type intent struct {
+	target bulk.Handle
+	heard  bool // the client had been sent it
+	unseen bool // no client was ever sent it
+}
+
+// connect opens a connection for client i, which holds handles of an epoch, or
+// none if that is 0.
+func (s *sim) connect(i int, epoch uint64) *simClient {
+	c := &simClient{sim: s, number: i, epoch: epoch, snaps: map[uint32]*snap{}, intents: map[uint32]intent{}}
+	var err error
+	c.targets, err = client.ComponentOf[Target](s.schema, "target")
+	s.must(err)
+	c.names, err = client.ComponentOf[Identity](s.schema, "identity")
+	s.must(err)
+	if s.seat != nil {
+		c.seats, err = client.ComponentOf[Seat](s.schema, "seat")
+		s.must(err)
+	}
+	c.session, err = client.NewSession(client.SessionConfig{
+		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Result: c.result,
+		Observer: client.Observer{
+			Enter:   func(e *client.Entity) { c.check(e); c.call("enter") },
+			Update:  func(e *client.Entity) { c.check(e); c.call("update") },
+			Destroy: c.destroyed, Leave: c.left,
+		},
+	})
+	s.must(err)
+	c.line = s.newLine(c)
+	c.noteLinks(s.links)
+	return c
+}
+
+// comeAgain replaces a connection that is over by one that remembers what was
+// heard in the same run of the world. Another run refuses it; it forgets then.
+func (c *simClient) comeAgain() {
+	epoch := c.epoch
+	if w, ok := c.session.Welcome(); ok {
+		epoch = w.Epoch
+	}
+	c.replace(epoch)
+}
+
+func (c *simClient) replace(epoch uint64) {
+	c.line.cut, c.line.orphan = true, true
+	c.sim.left = append(c.sim.left, c.line)
+	next := c.sim.connect(c.number, epoch)
+	next.departed = c.departed
+	if r := c.session.Replica(); r != nil {
+		next.departed.faults += r.Stats().Faults
+		next.departed.leaves += r.Stats().Leaves
+	}
+	c.sim.clients[c.number] = next
+}
+
+// What the server thinks of the client; nothing if it has no session.
+
+func (c *simClient) entity() bulk.Handle {
+	if p := c.stay(); p != nil {
+		return p.Entity()
+	}
+	return 0
+}
+
+func (c *simClient) shown(yield func(bulk.Handle) bool) {
+	if p := c.stay(); p != nil {
+		p.InterestSet(yield)
+	}
+}
+
+func (c *simClient) serverSays(h bulk.Handle) wire.Verdict {
+	if p := c.stay(); p != nil {
+		return p.Resolve(h)
+	}
+	return wire.Pending
+}
+
+func (c *simClient) noteLinks(x simtest.Conditions) {
+	c.lossy = c.lossy || x.Loss > 0
+	c.slowest = max(c.slowest, x.DelayMin, x.DelayMax)
+}
+
+func (c *simClient) setLinks(x simtest.Conditions) {
+	c.noteLinks(x)
+	c.line.setLinks(x)
+}
+
+// noteSnapshot keeps what a datagram is, and spoils it if the script wants that.
+func (c *simClient) noteSnapshot(d []byte) []byte {
+	s := c.sim
+	var rows wire.BitReader
+	h, err := wire.ParseStateHeader(d, &rows)
+	s.must(err)
+	n := &snap{structure: h.Structure}
+	rest := d[len(wire.AppendStateHeader(nil, h)):]
+	switch {
+	case c.corrupt > 0:
+		c.corrupt--
+		n.spoilt, n.corrupt, h.Fold = true, true, h.Fold^0x40
+	case c.mislead > 0 && h.Structure > 3:
+		c.mislead--
+		c.misled, c.misleads = true, c.renewing
+		n.spoilt, h.Structure = true, h.Structure-3
+		n.structure = h.Structure
+	}
+	c.snaps[h.Seq], c.newest = n, h.Seq
+	return append(wire.AppendStateHeader(nil, h), rest...)
+}
+
+// ended is the end of a connection by the server's word.
+func (c *simClient) ended(err error) {
+	s := c.sim
+	switch code := wire.CodeOf(err); {
+	case code == wire.BadMessage && c.line.closed == code && c.boasted:
+		s.tally.boasts++
+		c.comeAgain()
+	case code == wire.Kicked && c.line.closed == code:
+		s.tally.kicks++
+		c.comeAgain()
+	case (code == wire.ServerFull || code == wire.JoinRefused) && c.line.closed == code:
+		s.tally.turnedAway++
+		c.comeAgain()
+	case code == wire.Draining && c.line.closed == code && s.restartAt != 0:
+		s.tally.drained++
+		c.comeAgain()
+	case code == wire.Timeout && c.line.closed == code: // too long in this weather
+		c.session.Lost(err)
+		c.comeBack()
+	case code == wire.BadMessage && c.lied:
+		s.tally.lies++
+		c.line.goneAt = s.tick
+		c.comeAgain()
+	case code == wire.EpochMismatch && c.line.closed == code:
+		if c.epoch == s.epoch {
+			s.fail("H5", "client %d has handles of this very run and was refused", c.number)
+		}
+		s.tally.refused++
+		c.session.Lost(err)
+		c.epoch, c.forgot, c.was = 0, true, nil
+		c.comeBack()
+	default:
+		s.fail("S3", "client %d ended: %v", c.number, err)
+	}
+}
+
+// datagram takes one in. One that is newer than all before it and stands on the
+// very structure that is there can always be read: its baselines were
+// acknowledged in this life of their rows (R3).
+func (c *simClient) datagram(d []byte) {
+	s := c.sim
+	var r wire.BitReader
+	h, err := wire.ParseStateHeader(d, &r)
+	s.must(err)
+	n := c.snaps[h.Seq]
+	replica := c.session.Replica()
+	due := c.session.Joined() && h.Seq > replica.Ack().Newest && h.Structure == replica.Structure() && !n.spoilt && !c.misled
+	if n.spoilt {
+		c.spoilt++
+	}
+	s.tape.keep(c.line, vectors.Step{Datagram: d})
+	outcome, err := c.session.ReceiveDatagram(d, time.Duration(s.now())*time.Millisecond)
+	switch {
+	case err != nil && !n.spoilt:
+		s.fail("H1", "snapshot %d can't be read: %v", h.Seq, err)
+	case due && outcome != client.Applied:
+		s.fail("R3", "snapshot %d is newest, its structure is there, and the outcome is %d", h.Seq, outcome)
+	}
+	n.arrived = n.arrived || c.session.Joined()
+}
+
+// judgeAck holds an acknowledgement against what can have been applied (H6).
+func (c *simClient) judgeAck(input []byte) {
+	s := c.sim
+	in, err := wire.ParseInput(input)
+	s.must(err)
+	if in.Ack.Structure != c.arrived.records {
+		s.fail("H6", "client %d acknowledges %d structure records of %d that it has", c.number, in.Ack.Structure, c.arrived.records)
+	}
+	if !in.Ack.Seen {
+		return
+	}
+	c.judgeAcked(in.Ack.Newest)
+	for i := range uint32(64) {
+		if in.Ack.Mask>>i&1 != 0 {
+			c.judgeAcked(in.Ack.Newest - 1 - i)
+		}
+	}
+}
+
+func (c *simClient) judgeAcked(seq uint32) {
+	n := c.snaps[seq]
+	switch {
+	case n == nil || !n.arrived:
+		c.sim.fail("H6", "client %d acknowledges snapshot %d, which has not arrived", c.number, seq)
+	case n.acked:
+		return
+	case n.corrupt:
+		c.sim.fail("H6", "client %d acknowledges snapshot %d, whose fold was wrong", c.number, seq)
+	case n.structure > c.arrived.records:
+		c.sim.fail("H6", "client %d acknowledges snapshot %d, whose structure %d has not arrived", c.number, seq, n.structure)
+	}
+	n.acked = true
+}
+
+// boast acknowledges what was never sent: snapshots, or structure.
+func (c *simClient) boast(ahead uint32) {
+	if !c.sent.joined || c.line.closed != wire.OK || c.newest == 0 || c.line.cut || c.line.welcome == 0 || c.renewing {
+		return
+	}
+	ack := wire.Ack{Seen: true, Newest: c.newest, Structure: c.sent.records}
+	if ahead%2 == 0 {
+		ack.Newest += ahead
+	} else {
+		ack.Structure += ahead
+	}
+	c.boasted = true
+	c.sendAck(ack)
+}
+
+// revive puts the Enter of a dead handle on the stream: after its Destroy, the
+// next record that the client expects.
+func (c *simClient) revive(from int) {
+	for i := range c.known {
+		l := c.sim.order[nth(from+i, len(c.known))]
+		if k := c.of(l); k.enter != nil && k.verdict == wire.Stale && !c.lied && c.line.closed == wire.OK && !c.line.cut && !c.renewing {
+			body := wire.AppendStructureHeader(nil, c.sent.records+1, 1)
+			body = wire.AppendRecord(body, *k.enter)
+			c.line.down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
+			c.lied, c.misled, c.arrived.lied = true, true, true
+			return
+		}
+	}
+}
+
+// sendAck has the server receive an acknowledgement that is none of the
+// session's.
+func (c *simClient) sendAck(a wire.Ack) {
+	in := wire.Input{Stamp: 1, Ack: a}
+	_, err := c.line.peer.ReceiveDatagram(in.Append(nil))
+	c.sim.must(err)
+}
+
+// rewind acknowledges less than it did before, which changes nothing.
+func (c *simClient) rewind(back uint32) {
+	if r := c.session.Replica(); r != nil && c.line.closed == wire.OK && !c.line.cut && c.session.Joined() && !c.renewing && r.Ack().Newest > 0 {
+		ack := r.Ack()
+		ack.Newest -= back % ack.Newest
+		ack.Mask = 0
+		ack.Structure -= back % (ack.Structure + 1)
+		if c.snaps[ack.Newest] != nil && c.snaps[ack.Newest].acked {
+			c.sendAck(ack)
+		}
+	}
+}
+
+// check holds an entity's new state against what the server had at that tick.
+func (c *simClient) check(e *client.Entity) {
+	s, h := c.sim, e.Handle()
+	l := s.lives[h]
+	switch {
+	case l == nil:
+		s.fail("H1", "client %d has %v, which was never issued", c.number, h)
+	case l.run != s.run:
+		s.fail("H5", "client %d has %v, of an earlier run", c.number, h)
+	case c.of(l).dead:
+		s.fail("H3", "client %d has state of %v after its destroy", c.number, h)
+	case l.diedTick != 0 && e.Tick() >= l.diedTick:
+		s.fail("H1", "client %d has %v at tick %d; it died in %d", c.number, h, e.Tick(), l.diedTick)
+	}
+	if name, ok := c.names.Get(e); !ok || name.Value != l.identity {
+		s.fail("H1", "client %d has somebody else as %v", c.number, h)
+	}
+	if owns := c.owns(h, e.Tick()); e.Owned() != owns && !c.misled {
+		s.fail("R7", "client %d is sent %v of tick %d as its owner: %v, and is it: %v", c.number, h, e.Tick(), e.Owned(), owns)
+	}
+	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendWords(nil); !slices.Equal(want, got) && !c.misled {
+		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
+	}
+	c.of(l).heard, c.of(l).seen = true, true
+	if target, ok := c.targets.Get(e); ok {
+		c.checkReference(e, target.Handle)
+	}
+	if s.seat != nil {
+		if seat, ok := c.seats.Get(e); ok {
+			c.checkReference(e, seat.On)
+		}
+	}
+}
+
+// checkReference holds a handle in an entity's new state against who lived then.
+func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
+	s := c.sim
+	if h == 0 {
+		return
+	}
+	to := s.lives[h]
+	if to == nil {
+		s.fail("H1", "client %d was told of %v, which was never issued", c.number, h)
+	}
+	dead := to.run != s.run || to.diedTick != 0 && to.diedTick <= e.Tick()
+	if dead && c.session.Resolve(h) != wire.Stale && !c.misled {
+		s.fail("R4", "client %d was told of %v before its death", c.number, h)
+	}
+	c.of(to).heard = true
+}
+
+func (c *simClient) left(h bulk.Handle, why wire.Reason) {
+	byRule := why == wire.ReasonHiddenByRule && (len(c.sim.ruled) > 0 || c.sim.tally.veiled > 0)
+	if got := c.session.Resolve(h); why != wire.ReasonLeftInterest && !byRule || got != wire.Hidden {
+		c.sim.fail("H3", "client %d was told that %v left (%v) and calls it %v", c.number, h, why, got)
+	}
+	c.call("left")
+}
+
+func (c *simClient) destroyed(h bulk.Handle, why wire.Reason) {
+	s := c.sim
+	l := s.lives[h]
+	switch {
+	case why != wire.ReasonDestroyed:
+		s.fail("H3", "client %d was told that %v died by %v", c.number, h, why)
+	case l == nil:
+		s.fail("H3", "client %d was told that %v died, which was never issued", c.number, h)
+	case l.died == 0:
+		s.fail("H3", "client %d was told that %v died, which lives", c.number, h)
+	case c.of(l).dead:
+		s.fail("H3", "client %d was told twice that %v died", c.number, h)
+	case c.session.Resolve(h) != wire.Stale:
+		s.fail("H3", "client %d is told that %v died, and calls it %v", c.number, h, c.session.Resolve(h))
+	}
+	c.of(l).dead = true
+	c.call("destroyed")
+}
+
+// command asks to poke h.
+func (c *simClient) command(h bulk.Handle) {
+	s := c.sim
+	if !c.session.Joined() {
+		return
+	}
+	believed, heard := uint64(0), false
+	if l := s.lives[h]; l != nil {
+		heard = c.of(l).heard
+		if c.of(l).seen {
+			believed = l.identity
+		}
+	}
+	args, err := msgpack.Marshal(believed)
+	s.must(err)
+	asked, err := c.session.Command("poke", h, args)
+	s.must(err)
+	c.intents[asked.ID()] = intent{target: h, heard: heard}
+}
+
+// result holds the answer to a command against the truth (H2).
+func (c *simClient) result(r client.Result) {
+	s := c.sim
+	defer c.call("result")
+	if r.Err == client.ErrUnanswered {
+		c.unanswered(r)
+		return
+	}
+	asked, ok := c.intents[r.ID]
+	h := asked.target
+	if !ok || h != r.Target {
+		s.fail("H2", "result for %v, asked for %v", r.Target, h)
+	}
+	delete(c.intents, r.ID)
+	if asked.unseen {
+		c.judgeUnseen(wire.CodeOf(r.Err), r.Verdict, h)
+		return
+	}
+	c.agrees(r)
+	l := s.lives[h]
+	switch code := wire.CodeOf(r.Err); code {
+	case wire.OK:
+		if r.Verdict != wire.Live {
+			s.fail("H2", "executed on %v, called %v", h, r.Verdict)
+		}
+		return
+	case wire.StaleHandle:
+		if r.Verdict != wire.Stale || l == nil && h.Generation() >= c.arrived.floor || l != nil && l.died == 0 {
+			s.fail("H2", "%v is rejected as stale, and is not", h)
+		}
+	case wire.HiddenHandle:
+		if l == nil || r.Verdict != wire.Hidden {
+			s.fail("H2", "%v is rejected as hidden, and is not", h)
+		}
+	case wire.UnknownHandle:
+		if asked.heard || r.Verdict != wire.Pending {
+			s.fail("R2", "%v was sent, and is rejected as unknown", h)
+		}
+	case wire.RateLimited:
+	default:
+		s.fail("H2", "%v is rejected: %v", h, r.Err)
+	}
+	s.tally.rejected++
+}
+
+// agrees holds the answer against what the client was told before it on the same
+// stream: only a death may be told later.
+func (c *simClient) agrees(r client.Result) {
+	if r.Target == 0 {
+		return
+	}
+	s, told := c.sim, c.session.Resolve(r.Target)
+	switch {
+	case told == r.Verdict:
+	case r.Verdict == wire.Stale && s.lives[r.Target] != nil && c.mayKnowDead(s.lives[r.Target]): // its Destroy follows
+	case r.Verdict == wire.Hidden && told == wire.Pending: // known by a reference alone
+	default:
+		s.fail("R8", "client %d is answered %v of %v, which it was told is %v", c.number, r.Verdict, r.Target, told)
+	}
+}

@@ -1,0 +1,120 @@
+package session_test
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/server/session"
+)
+
+// reign is who a session controls from a tick of the world on.
+type reign struct {
+	tick uint32
+	who  bulk.Handle
+}
+
+// steer has a client's session control any handle ever issued, dead ones and those of
+// an earlier run too, or nothing. While the game lets the session in it is too early.
+func (c *simClient) steer(which int) {
+	s := c.sim
+	p, e := c.estateOf()
+	if p == nil {
+		return
+	}
+	h := bulk.Handle(0)
+	if which%8 != 0 && len(s.order) > 0 {
+		h = s.order[nth(which, len(s.order))].handle
+	}
+	if which%8 > 4 {
+		h = s.pick(which) // who sees something
+	}
+	before := p.Entity()
+	p.Control(h)
+	switch now := p.Entity(); {
+	case p == s.joining:
+		if now != before {
+			s.fail("S5", "client %d controls %v before it is let in", c.number, now)
+		}
+		return
+	case now != h:
+		s.fail("S5", "client %d controls %v, and is to control %v", c.number, now, h)
+	}
+	if len(e.reigns) == 0 {
+		e.reigns = append(e.reigns, reign{0, before})
+	}
+	next := reign{s.coming(), h}
+	e.reigns = append(slices.DeleteFunc(e.reigns, func(r reign) bool { return r.tick == next.tick }), next)
+	s.tally.steered++
+}
+
+// controls is who a session controlled in a tick.
+func (s *sim) controls(p *session.Session, tick uint32) bulk.Handle {
+	who := p.Entity()
+	if e := s.estates[p]; e != nil {
+		for _, r := range e.reigns {
+			if r.tick <= tick {
+				who = r.who
+			}
+		}
+	}
+	return who
+}
+
+// inform has the game send a client any handle ever issued, by ways of its own, which
+// are swifter than any link.
+func (c *simClient) inform(which int) {
+	s, p := c.sim, c.stay()
+	if p == nil || p == s.joining || len(s.order) == 0 {
+		return
+	}
+	l := s.order[nth(which, len(s.order))]
+	p.Teach(l.handle)
+	c.noteTold(l)
+	if !c.renewing {
+		c.of(l).heard = true
+	}
+	s.tally.informed++
+}
+
+// noteTold notes that the server has told a client's session of l outside of
+// structure. If l is dead already, its Destroy is due from now on.
+func (c *simClient) noteTold(l *life) {
+	k := c.ofServer(l)
+	if l.died != 0 && !k.entered && !k.heard {
+		k.since = c.sim.tick
+	}
+	k.entered = true
+}
+
+// judgeControl holds what the server writes that a client controls against what its
+// session does.
+func (c *simClient) judgeControl(n *line, h bulk.Handle) {
+	s := c.sim
+	if p := n.peer.Session(); p != nil && p.Entity() != h {
+		s.fail("S5", "client %d is told that it controls %v, which is %v", c.number, h, p.Entity())
+	}
+	if l := s.lives[h]; l != nil {
+		c.noteTold(l)
+	} else if h != 0 {
+		s.fail("S5", "client %d is told that it controls %v, which was never issued", c.number, h)
+	}
+}
+
+// control has some seeds steer and inform.
+func (g *generator) control(somewhere func(string) string) {
+	d := g.rng.IntN
+	if rate := []int{0, 3, 20}[d(3)]; rate > 0 {
+		for tick := 1; tick <= g.s.ticks; tick++ {
+			if d(100) < rate {
+				g.add(tick, somewhere("steer"), g.any(), g.any())
+			}
+		}
+	}
+	if rate := []int{0, 5, 50}[d(3)]; rate > 0 {
+		for tick := 1; tick <= g.s.ticks; tick++ {
+			if d(100) < rate {
+				g.add(tick, somewhere("inform"), g.any(), g.any())
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+//go:build faults
+
+package session_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/internal/vectors"
+)
+
+var (
+	faultTable = flag.Bool("fault.table", false, "write the table of faults into replication/README.md, with seeds for all that they take")
+	faultNew   = flag.Bool("fault.scripts", false, "write a shrunk script for every fault into testdata/sim")
+)
+
+// faultLine is one line of the table.
+type faultLine struct {
+	name   string
+	breaks string
+	caught string
+}
+
+// TestFaultsAreCaught plays the simulation against every deliberate fault. One
+// that survives all seeds is a hole in the suite.
+func TestFaultsAreCaught(t *testing.T) {
+	t.Cleanup(func() { fault.Inject("") })
+	lines := faultLines(t)
+	require.GreaterOrEqual(t, len(lines), 15)
+	for i := range lines {
+		l := &lines[i]
+		fault.Inject(l.name)
+		l.caught = catch(t, kebab(l.name)) + " | " + catchByVectors(t)
+		fault.Inject("")
+		t.Logf("%-20s %s", l.name, l.caught)
+		if strings.HasPrefix(l.caught, " ") {
+			t.Errorf("fault %s survives %d seeds: %s", l.name, *simSeeds, l.breaks)
+		}
+	}
+	checkFaultTable(t, lines)
+}
+
+// The two worlds of TestAnswersDependOnSight tell a server that reveals what a client
+// was never shown.
+func TestFaultRevealDeadDiffersByWorld(t *testing.T) {
+	t.Cleanup(func() { fault.Inject("") })
+	fault.Inject("RevealDead")
+	_, _, f := playUnseen(1)
+	require.NotNil(t, f)
+	require.Equal(t, "R10", f.invariant)
+}
+
+// catch says what found the fault that is injected, empty if nothing did.
+func catch(t *testing.T, name string) string {
+	for seed := uint64(1); seed <= uint64(*simSeeds); seed++ {
+		s := generate(seed, *simViewers)
+		_, f := s.run()
+		if f == nil {
+			continue
+		}
+		if *faultNew {
+			small := s.shrink(f.invariant)
+			_, last := small.run()
+			text := fmt.Sprintf("# Fails by %s under the fault %s.\n# %s\n%s", f.invariant, name, firstLine(last.text), small)
+			require.NoError(t, os.WriteFile(filepath.Join("testdata", "sim", name+".txt"), []byte(text), 0o644))
+		}
+		return fmt.Sprintf("simulation, %s | %d", f.invariant, seed)
+	}
+	return ""
+}
+
+// catchByVectors names the first conformance vector that the fault breaks.
+func catchByVectors(t *testing.T) string {
+	files, err := filepath.Glob(vectorsAt + "/*.jsonl")
+	require.NoError(t, err)
+	schemas := vectorSchemas(t)
+	for _, file := range files {
+		f, err := os.Open(file)
+		require.NoError(t, err)
+		defer f.Close()
+		cases, err := vectors.Read(f)
+		require.NoError(t, err)
+		for i := range cases {
+			if cases[i].Check(schemas...) != nil {
+				return cases[i].Name
+			}
+		}
+	}
+	return ""
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// faultLines reads the faults and what they are from their source.
+func faultLines(t *testing.T) (lines []faultLine) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../../internal/fault/off.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		d, ok := n.(*ast.GenDecl)
+		if !ok || d.Tok != token.CONST {
+			return true
+		}
+		for _, spec := range d.Specs {
+			v := spec.(*ast.ValueSpec)
+			name := v.Names[0].Name
+			require.NotNil(t, v.Comment, "%s says nothing", name)
+			require.Contains(t, fault.All(), name, "on.go and off.go name the same faults")
+			lines = append(lines, faultLine{name: name, breaks: strings.TrimSpace(v.Comment.Text())})
+		}
+		return false
+	})
+	require.Len(t, lines, len(fault.All()), "on.go and off.go name the same faults")
+	return lines
+}
+
+// kebab turns KebabCase into kebab-case.
+func kebab(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+const faultTableBegins, faultTableEnds = "<!-- faults: generated -->\n", "<!-- end of faults -->\n"
+
+// checkFaultTable holds replication/README.md against the faults that there are.
+// Which seed is the first to catch one changes with every change of the protocol,
+// and is not compared.
+func checkFaultTable(t *testing.T, lines []faultLine) {
+	const path = "../../replication/README.md"
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, rest, begins := strings.Cut(string(text), faultTableBegins)
+	table, after, ends := strings.Cut(rest, faultTableEnds)
+	require.True(t, begins && ends, "%s has no table of faults", path)
+	if *faultTable {
+		var b strings.Builder
+		b.WriteString("| fault | what is wrong | caught by | seeds | vector |\n|---|---|---|---|---|\n")
+		for _, l := range lines {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", kebab(l.name), l.breaks, l.caught)
+		}
+		table = b.String()
+		require.NoError(t, os.WriteFile(path, []byte(before+faultTableBegins+table+faultTableEnds+after), 0o644))
+	}
+	require.Equal(t, len(lines)+2, strings.Count(table, "\n"), "run with -fault.table")
+	for _, l := range lines {
+		require.Contains(t, table, fmt.Sprintf("| %s | %s |", kebab(l.name), l.breaks), "run with -fault.table")
+	}
+}

@@ -1,0 +1,354 @@
+package session_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/vectors"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+)
+
+// line is one connection of a client: four lanes, and the server's end of it.
+type line struct {
+	client *simClient
+	peer   *session.Peer
+	up     *simtest.Stream
+	down   *simtest.Stream
+	upD    *simtest.Link
+	downD  *simtest.Link
+
+	cut     bool // the client hears no more of it, nor speaks; what is on its way to the server arrives
+	goneAt  int  // tick at which the server notices; 0: it does not
+	gone    int  // tick at which it did
+	absence int  // ticks for which the client had no connection before it
+	orphan  bool // what the server writes to it is for nobody
+	from    uint32
+	welcome int // tick at which the server wrote the Welcome
+	closed  wire.Code
+	sent    wire.FrameReader
+	arrived wire.FrameReader
+	stamp   uint32
+}
+
+func (s *sim) newLine(c *simClient) *line {
+	seed := s.rng.Uint64()
+	n := &line{
+		client: c,
+		up:     simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
+		upD: simtest.NewLink(seed+2, s.links), downD: simtest.NewLink(seed+3, s.links),
+	}
+	n.peer = s.core.Open(context.Background(), "", n)
+	return n
+}
+
+func (n *line) setLinks(x simtest.Conditions) {
+	n.up.SetConditions(x)
+	n.down.SetConditions(x)
+	n.upD.SetConditions(x)
+	n.downD.SetConditions(x)
+}
+
+// The server's end of the connection.
+
+func (n *line) SendStream(p []byte) bool {
+	if !n.orphan {
+		n.client.noteSent(n, p)
+		n.client.sim.unseen.hears(n.client.number, p)
+	}
+	if !n.cut {
+		n.down.Send(n.client.sim.now(), p)
+	}
+	return true
+}
+
+func (n *line) SendSnapshot(ds [][]byte) {
+	c, s := n.client, n.client.sim
+	for _, d := range ds {
+		if n.orphan {
+			return
+		}
+		s.unseen.hears(c.number, d)
+		d = c.noteSnapshot(d)
+		wire.StampState(d, n.stamp, 0)
+		if len(d) > wire.MaxDatagram {
+			s.fail("S3", "datagram of %d bytes", len(d))
+		}
+		if !n.cut {
+			n.downD.Send(s.now(), d)
+		}
+	}
+}
+
+func (n *line) Close(code wire.Code, _ string) {
+	n.closed = code
+	if n.gone == 0 {
+		n.gone = n.client.sim.tick
+	}
+}
+
+// deliverUp hands the server what has arrived. Of a line that the client has left,
+// nothing that arrives may be taken for the client's; it is never malformed.
+func (n *line) deliverUp() {
+	s := n.client.sim
+	refuse := func(err error) {
+		if err != nil && n.closed == wire.OK {
+			s.fail("S3", "client %d sent what the server refuses: %v", n.client.number, err)
+		}
+	}
+	if n.goneAt != 0 && s.tick >= n.goneAt && n.gone == 0 {
+		n.gone = s.tick
+		n.peer.Gone()
+	}
+	if n.gone != 0 {
+		return
+	}
+	if p := n.up.Receive(s.now()); len(p) > 0 {
+		refuse(n.peer.ReceiveStream(p))
+	}
+	for _, d := range n.upD.Receive(s.now()) {
+		stamp, err := n.peer.ReceiveDatagram(d)
+		refuse(err)
+		n.stamp = stamp
+		if n.client.line == n && n.welcome != 0 {
+			n.client.answered = true
+			n.client.spend()
+		}
+	}
+}
+
+// cut breaks the connection. The server notices after a time; the client comes
+// again after another, with a new one.
+func (c *simClient) cutOff(notice, away int) {
+	s := c.sim
+	if c.line.cut || c.line.closed != wire.OK || c.lied || c.boasted {
+		return
+	}
+	// It breaks in the middle of what was on its way.
+	if p := c.line.down.Receive(s.now() + 1000); len(p) > 2 && !c.takeStream(p[:2*len(p)/3]) {
+		return
+	}
+	c.line.cut = true
+	c.line.goneAt = s.tick + 1 + notice
+	c.backAt = s.tick + 1 + away
+	c.session.Lost(&wire.Error{Code: wire.Timeout})
+	s.tally.cuts++
+}
+
+// comeBack opens another connection for the client's session, if the server still
+// has it.
+func (c *simClient) comeBack() {
+	s := c.sim
+	w, joined := c.session.Welcome()
+	old := c.line
+	s.left = append(s.left, old)
+	old.cut, c.was = true, c.stay()
+	if !joined { // it can't be asked for
+		old.orphan, c.was = true, nil
+	}
+	c.backAt, c.lossy, c.slowest = 0, false, 0
+	c.line = s.newLine(c)
+	if old.gone != 0 {
+		c.line.absence = s.tick - old.gone
+	}
+	c.noteLinks(s.links)
+	c.session.Reconnect()
+	if r := c.session.Replica(); r != nil {
+		c.line.from = r.Structure()
+	}
+	if joined {
+		c.secrets = append(c.secrets, bytes.Clone(w.Secret))
+	}
+}
+
+// stay is the server's session of the client; nil if it has none.
+func (c *simClient) stay() *session.Session {
+	if p := c.newestStay(); p != nil && !c.sim.over[p] {
+		return p
+	}
+	return nil
+}
+
+// newestStay is the same, over or not.
+func (c *simClient) newestStay() *session.Session {
+	if p := c.line.peer.Session(); p != nil {
+		return p
+	}
+	return c.was
+}
+
+// holder is the line that a session is reached over.
+func (c *simClient) holder(p *session.Session) *line {
+	all := append(slices.Clone(c.sim.left), c.line)
+	for _, n := range slices.Backward(all) {
+		if n.peer.Session() == p {
+			return n
+		}
+	}
+	return nil
+}
+
+// away says whether the client has a session that the server cannot reach.
+func (c *simClient) away() bool { return c.holder(c.stay()).gone != 0 }
+
+// welcomed is a Welcome that the server writes: the session goes on if it can, and
+// only then.
+func (c *simClient) welcomed(n *line, w wire.Welcome) {
+	s := c.sim
+	n.welcome = s.tick
+	must, may := c.resumable()
+	switch resumed := w.Resumed == 1; {
+	case resumed && !may:
+		s.fail("S4", "client %d goes on with a session that should be over", c.number)
+	case !resumed && must:
+		s.fail("S4", "client %d came in time, and its session does not go on", c.number)
+	case resumed:
+		if n.absence > simRestTicks {
+			s.tally.travels++
+		}
+		c.sent.records = n.from
+		s.tally.resumed++
+	default:
+		for _, old := range s.left {
+			if old.client == c {
+				old.orphan = true
+			}
+		}
+		c.was, c.answered = nil, false
+		c.sent = lane{joined: true, floor: w.GenerationFloor}
+		c.written, c.fresh, c.renewing = nil, nil, true
+		c.snaps, c.newest = map[uint32]*snap{}, 0
+	}
+}
+
+// resumable says whether the session of before must go on, and whether it may.
+func (c *simClient) resumable() (must, may bool) {
+	if c.was == nil {
+		return false, false
+	}
+	if c.sim.kicked[c.was] {
+		return false, true // until the next tick
+	}
+	gone := c.holder(c.was).gone
+	after := c.sim.tick - gone
+	grace := c.sim.grace()
+	return c.answered && (gone == 0 || after < grace), gone == 0 || after <= grace+2
+}
+
+// spend notes that all secrets but the newest are of no use any more.
+func (c *simClient) spend() {
+	if len(c.secrets) > 0 {
+		c.spent = append(c.spent, c.secrets...)
+		c.secrets = c.secrets[:0]
+	}
+}
+
+// steal has somebody else ask for the client's session, with a secret that is
+// spent or made up. It is given another one.
+func (c *simClient) steal(which int) {
+	s := c.sim
+	w, ok := c.session.Welcome()
+	if !ok || w.Epoch != s.epoch {
+		return
+	}
+	secret := bytes.Repeat([]byte{byte(which)}, wire.SecretBytes)
+	if len(c.spent) > 0 && which%2 == 0 {
+		secret = c.spent[nth(which, len(c.spent))]
+	}
+	t := &thief{sim: s}
+	t.peer = s.core.Open(context.Background(), "", t)
+	hello := wire.Hello{
+		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: s.epoch,
+		Session: w.Session, Secret: secret, Structure: c.session.Replica().Structure(),
+	}
+	s.must(t.peer.ReceiveStream(wire.AppendMessage(nil, hello)))
+	s.thieves = append(s.thieves, t)
+	s.tally.thefts++
+}
+
+// thief is a connection that wants somebody else's session.
+type thief struct {
+	sim    *sim
+	peer   *session.Peer
+	frames wire.FrameReader
+}
+
+func (t *thief) SendSnapshot([][]byte)   {}
+func (t *thief) Close(wire.Code, string) {}
+
+func (t *thief) SendStream(p []byte) bool {
+	t.frames.Feed(p)
+	for {
+		kind, body, ok, err := t.frames.Next()
+		t.sim.must(err)
+		if !ok {
+			return true
+		}
+		if kind == wire.TypeWelcome {
+			w, err := wire.ParseWelcome(body)
+			t.sim.must(err)
+			if w.Resumed != 0 {
+				t.sim.fail("S4", "session %d was given to whoever asked", w.Session)
+			}
+			t.peer.Left()
+		}
+	}
+}
+
+// step is one frame of the client.
+func (c *simClient) step() {
+	s := c.sim
+	if c.backAt != 0 && s.tick >= c.backAt {
+		c.comeBack()
+	}
+	n := c.line
+	if n.cut {
+		return
+	}
+	if p := n.down.Receive(s.now()); len(p) > 0 {
+		if !c.takeStream(p) {
+			return
+		}
+	}
+	got := false
+	for _, d := range n.downD.Receive(s.now()) {
+		c.datagram(d)
+		got = true
+	}
+	if got {
+		at := time.Duration(s.now()) * time.Millisecond
+		s.must(c.session.SetInput([]byte{byte(s.tick)}, at))
+		if d := c.session.Input(at); d != nil {
+			c.judgeAck(d)
+			n.upD.Send(s.now(), d)
+		}
+	}
+	if p := c.session.TakeStream(); p != nil {
+		n.up.Send(s.now(), p)
+	}
+}
+
+// takeStream gives the client bytes of the stream. It returns false if that ended
+// the connection.
+func (c *simClient) takeStream(p []byte) bool {
+	c.sim.tape.keep(c.line, vectors.Step{Stream: p})
+	c.noteArrived(p)
+	err := c.session.ReceiveStream(p)
+	if err != nil {
+		c.ended(err)
+	}
+	return err == nil
+}
+
+// unanswered is the result of a command whose connection broke.
+func (c *simClient) unanswered(r client.Result) {
+	if asked, ok := c.intents[r.ID]; !ok || asked.target != r.Target {
+		c.sim.fail("H2", "command %d on %v has no answer, and was never sent", r.ID, r.Target)
+	}
+	delete(c.intents, r.ID)
+	c.sim.tally.unanswered++
+}

@@ -1,0 +1,390 @@
+package session_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// The oracle. Every client's and every viewer's verdict on every handle ever
+// issued is worked out a second time, from the history of the world and from
+// the structure records on the stream, and compared in every tick.
+
+// judgeEvery is 1: all of that is in every tick. The race detector, which looks
+// for something else, has it in some.
+func judgeEvery() int {
+	if testing.Short() {
+		return 8
+	}
+	return 1
+}
+
+// knowledge is what one connection knows of one handle.
+type knowledge struct {
+	verdict wire.Verdict // that the client must give
+	heard   bool         // it was sent, as an entity or in a component
+	since   int          // tick of that, if it was by the answer to a command
+	seen    bool         // it was sent as an entity
+	dead    bool         // the client was told of its death
+	entered bool         // the server has written its Enter, or that it is the client's
+	enter   *wire.Record // the newest Enter
+	buried  bool         // the server has written what makes it Stale
+}
+
+// lane reads one direction of the stream along.
+type lane struct {
+	records uint32
+	joined  bool
+	floor   uint32
+	lied    bool // a record was slipped in
+}
+
+// of returns what c knows of l.
+func (c *simClient) of(l *life) *knowledge { return knowledgeOf(&c.known, l) }
+
+// ofServer returns what the server's session is to know of l for c: the same,
+// unless there is a new session that c has not heard of.
+func (c *simClient) ofServer(l *life) *knowledge {
+	if c.renewing {
+		return knowledgeOf(&c.fresh, l)
+	}
+	return c.of(l)
+}
+
+func knowledgeOf(all *[]knowledge, l *life) *knowledge {
+	for len(*all) <= l.number {
+		*all = append(*all, knowledge{})
+	}
+	return &(*all)[l.number]
+}
+
+// read takes bytes of the stream and hands on each structure record, and each
+// handle that the client is told to control.
+func (n *lane) read(s *sim, frames *wire.FrameReader, p []byte, welcome func(wire.Welcome), record func(wire.Record), control func(bulk.Handle)) {
+	frames.Feed(p)
+	for {
+		kind, body, ok, err := frames.Next()
+		s.must(err)
+		if !ok {
+			return
+		}
+		switch kind {
+		case wire.TypeWelcome:
+			w, err := wire.ParseWelcome(body)
+			s.must(err)
+			welcome(w)
+			n.joined, n.floor = true, w.GenerationFloor
+		case wire.TypeControl:
+			m, err := wire.ParseControl(body)
+			s.must(err)
+			control(m.Entity)
+		case wire.TypeStructure:
+			m, err := wire.ParseStructure(body)
+			s.must(err)
+			if m.First != n.records+1 && !n.lied {
+				s.fail("R4", "structure record %d follows %d", m.First, n.records)
+			}
+			for r, err := range m.Records() {
+				s.must(err)
+				n.records++
+				record(r)
+			}
+		}
+	}
+}
+
+// noteSent reads along what the server writes: nothing may enter that is dead,
+// and nothing be destroyed that lives. A record that is sent again is the same.
+func (c *simClient) noteSent(n *line, p []byte) {
+	s := c.sim
+	c.sent.read(s, &n.sent, p, func(w wire.Welcome) { c.welcomed(n, w) }, func(r wire.Record) {
+		l := s.lives[r.Handle]
+		if l == nil || l.run != s.run {
+			s.fail("H5", "client %d is sent %v of %v, not of this run", c.number, r.Op, r.Handle)
+		}
+		if i := int(c.sent.records) - 1; i < len(c.written) {
+			if was := c.written[i]; was.Op != r.Op || was.Handle != r.Handle || !slices.Equal(was.Row, r.Row) {
+				s.fail("R8", "client %d is sent %v as record %d, which was %v", c.number, r, i+1, was)
+			}
+			return
+		}
+		r.Row = slices.Clone(r.Row)
+		c.written = append(c.written, r)
+		status := s.world.Status(r.Handle)
+		switch {
+		case r.Op == wire.OpEnter && status != bulk.Live:
+			s.fail("H1", "client %d is sent the enter of %v, which is %v", c.number, r.Handle, status)
+		case r.Op == wire.OpDestroy && status != bulk.Stale:
+			s.fail("H3", "client %d is sent the destroy of %v, which is %v", c.number, r.Handle, status)
+		}
+		if r.Op == wire.OpEnter {
+			c.ofServer(l).entered, c.ofServer(l).enter = true, &r
+		}
+		s.eachEarlier(r, func(l *life) { c.ofServer(l).buried = true })
+	}, func(h bulk.Handle) { c.judgeControl(n, h) })
+}
+
+// noteArrived reads along what the client receives, and works out its verdicts.
+func (c *simClient) noteArrived(p []byte) {
+	s := c.sim
+	c.arrived.read(s, &c.line.arrived, p, c.heard, func(r wire.Record) {
+		k := c.of(s.lives[r.Handle])
+		s.eachEarlier(r, func(l *life) { c.of(l).verdict = wire.Stale })
+		switch {
+		case k.verdict == wire.Stale:
+		case r.Op == wire.OpEnter:
+			k.verdict = wire.Live
+		case r.Op == wire.OpLeave && k.verdict == wire.Live:
+			k.verdict = wire.Hidden
+		}
+	}, func(h bulk.Handle) {
+		if h != 0 {
+			c.of(s.lives[h]).heard = true
+		}
+	})
+}
+
+// heard is a Welcome that arrives. A new session begins with nothing known, but that
+// what was Stale in this run of the world stays Stale.
+func (c *simClient) heard(w wire.Welcome) {
+	if w.Resumed == 0 && c.renewing {
+		for i := range c.known {
+			if l := c.sim.order[i]; w.Epoch == c.epoch && l.run == c.sim.run && c.known[i].verdict == wire.Stale {
+				knowledgeOf(&c.fresh, l).verdict = wire.Stale
+			}
+		}
+		c.known, c.fresh, c.renewing, c.forgot = c.fresh, nil, false, false
+		c.arrived, c.epoch, c.misled, c.misleads, c.boasted = lane{}, w.Epoch, c.misleads, false, false
+	}
+}
+
+// eachEarlier calls f for everybody who is dead by the word of r: earlier tenants
+// of its slot, and its own if it is a Destroy.
+func (s *sim) eachEarlier(r wire.Record, f func(*life)) {
+	for _, l := range s.tenants[r.Handle.Index()] {
+		if g := l.handle.Generation(); g < r.Handle.Generation() || g == r.Handle.Generation() && r.Op == wire.OpDestroy {
+			f(l)
+		}
+	}
+}
+
+// judgeAll compares both ends' verdicts on every handle ever issued, and on some
+// that never were.
+func (c *simClient) judgeAll() {
+	s := c.sim
+	if n := len(s.order); n > 0 {
+		c.of(s.order[n-1]) // so that there is one for everybody
+		c.ofServer(s.order[n-1])
+	}
+	serves := c.sent.joined && c.stay() != nil
+	c.interest()
+	for i, l := range s.order {
+		k := &c.known[i]
+		c.judgeClient(l, k)
+		if serves {
+			c.judgeServer(l, c.ofServer(l))
+		}
+	}
+	for range 2 {
+		forged := bulk.Handle(s.rng.Uint64())
+		if v := c.session.Resolve(forged); s.lives[forged] == nil && (v == wire.Live || v == wire.Hidden) {
+			s.fail("H1", "client %d calls %v %v, which was made up", c.number, forged, v)
+		}
+	}
+	if r := c.session.Replica(); r != nil && r.Stats().Faults > c.spoilt {
+		s.fail("H1", "client %d: the fold of an honest datagram did not match", c.number)
+	}
+}
+
+// interest fills sim.interestSlots with the slots of the interest set.
+func (c *simClient) interest() {
+	s := c.sim
+	s.interestSlots = append(s.interestSlots[:0], make([]bool, s.world.Slots())...)
+	c.shown(func(h bulk.Handle) bool {
+		if s.world.Status(h) != bulk.Live {
+			s.fail("R1", "%v is in the interest set of client %d and not live", h, c.number)
+		}
+		s.interestSlots[h.Index()] = true
+		return true
+	})
+}
+
+func (c *simClient) judgeClient(l *life, k *knowledge) {
+	s := c.sim
+	want := k.verdict
+	switch {
+	case c.forgot && l.run != s.run:
+		want = wire.Stale
+	case c.forgot:
+		return // also said of who is yet to be heard of
+	case !c.arrived.joined:
+		want = wire.Pending
+	case l.handle.Generation() < c.arrived.floor:
+		want = wire.Stale // H5
+	}
+	got := c.session.Resolve(l.handle)
+	s.tally.verdicts[0][got]++
+	if k.heard && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
+		// H3 on a working link: one way and one send interval, where a round
+		// trip is allowed. The client looks once a tick.
+		if late := int64(s.tick-max(l.died, k.since, c.line.welcome, s.paced)-s.interval()-1)*simTickMs - c.slowest; late > 0 {
+			s.tally.timed++
+			if got != wire.Stale {
+				s.fail("H3", "client %d calls %v %v, %d ms after it should know of its death", c.number, l.handle, got, late)
+			}
+		}
+	}
+	if got == want && (got != wire.Stale || l.died != 0) {
+		return
+	}
+	switch {
+	case got == wire.Stale && l.died == 0:
+		s.fail("H3", "client %d calls %v stale, which lives", c.number, l.handle)
+	case l.run != s.run:
+		s.fail("H5", "client %d calls %v of an earlier run %v, want %v", c.number, l.handle, got, want)
+	case want == wire.Stale:
+		s.fail("H3", "client %d calls %v %v, want stale", c.number, l.handle, got)
+	}
+	s.fail("H1", "client %d calls %v %v, want %v", c.number, l.handle, got, want)
+}
+
+// judgeServer checks what the server would answer to a command (H2), that the answer
+// reveals nothing that the client was not sent (R10), and that the server has told of
+// a death in time (H3).
+func (c *simClient) judgeServer(l *life, k *knowledge) {
+	s := c.sim
+	got := c.serverSays(l.handle)
+	s.tally.verdicts[1][got]++
+	if l.died != 0 {
+		told := l.run != s.run || k.entered || k.heard || k.buried
+		switch {
+		case told && got != wire.Stale:
+			s.fail("H2", "the server calls %v %v to client %d, which was sent it; it is dead", l.handle, got, c.number)
+		case !told && got != wire.Pending && !c.mayKnowDead(l):
+			s.fail("R10", "the server calls %v %v to client %d, which was never sent it; it is dead", l.handle, got, c.number)
+		}
+		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.stay()).welcome, s.paced) > s.interval() {
+			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was not told", l.handle, s.tick-l.died, c.number)
+		}
+		return
+	}
+	shown := s.interestSlots[l.handle.Index()]
+	switch {
+	case (got == wire.Live) != shown:
+		s.fail("H2", "the server calls %v %v to client %d; shown is %v", l.handle, got, c.number, shown)
+	case got == wire.Stale:
+		s.fail("H2", "the server calls %v stale, which lives", l.handle)
+	case got == wire.Pending && (k.entered || k.heard):
+		s.fail("R2", "the server calls %v pending, and client %d was sent it", l.handle, c.number)
+	case got == wire.Hidden && !k.entered && !l.named:
+		s.fail("R2", "the server calls %v hidden, and client %d was never sent it", l.handle, c.number)
+	}
+}
+
+// mayKnowDead says whether the server may have sent the client that l is dead: it was
+// sent l or a later tenant of its slot that is dead, or one of them was in a component.
+func (c *simClient) mayKnowDead(l *life) bool {
+	return slices.ContainsFunc(c.sim.tenants[l.handle.Index()], func(t *life) bool {
+		k := c.ofServer(t)
+		return t.handle.Generation() >= l.handle.Generation() && t.died != 0 && (k.entered || k.heard || k.buried || t.named)
+	})
+}
+
+// judgeSettled is the end of a script: everything has arrived.
+func (c *simClient) judgeSettled() {
+	if f := c.unsettled(); f != nil {
+		c.sim.fail(f.invariant, "at the end: client %d: %s", c.number, f.text)
+	}
+	c.judgeInterest()
+}
+
+// unsettled says what a client lacks to be up to date, or nil.
+func (c *simClient) unsettled() *failure {
+	s, r := c.sim, c.session.Replica()
+	lacks := func(invariant, format string, args ...any) *failure {
+		return &failure{invariant, s.tick, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case r == nil || !c.session.Joined():
+		return lacks("S3", "not joined")
+	case c.lied:
+		return lacks("C3", "somebody dead entered, and it went on")
+	case c.boasted:
+		return lacks("H6", "it acknowledged what was never sent, and was believed")
+	}
+	if is, p := c.session.Controlled(), c.stay(); p != nil && is != p.Entity() {
+		return lacks("S5", "it takes %v for what it controls, which is %v", is, p.Entity())
+	}
+	c.interest()
+	shown := 0
+	for _, in := range s.interestSlots {
+		if in {
+			shown++
+		}
+	}
+	if r.Len() != shown {
+		return lacks("R3", "%d entities in the replica, %d in the interest set", r.Len(), shown)
+	}
+	for e := range r.All() {
+		h := e.Handle()
+		if s.world.Status(h) != bulk.Live || !s.interestSlots[h.Index()] {
+			return lacks("H3", "%v is in the replica and not in the interest set", h)
+		}
+		owns := c.owns(h, uint32(s.world.Tick()))
+		if e.Owned() != owns && !c.misled {
+			return lacks("R7", "%v is its own: %v, and it takes it for that: %v", h, owns, e.Owned())
+		}
+		if !slices.Equal(s.seen(s.quantised(h), owns), e.AppendWords(nil)) && !c.misled {
+			return lacks("R3", "%v is not up to date", h)
+		}
+	}
+	for i := range c.known {
+		l := s.order[i]
+		if k := &c.known[i]; k.heard && l.died != 0 && c.session.Resolve(l.handle) != wire.Stale {
+			return lacks("H3", "%v is dead and %v", l.handle, c.session.Resolve(l.handle))
+		}
+	}
+	if len(c.intents) > 0 {
+		return lacks("H2", "%d commands without an answer", len(c.intents))
+	}
+	return nil
+}
+
+// judgeInterest holds what a client is shown against where everybody is.
+func (c *simClient) judgeInterest() {
+	s := c.sim
+	focus := c.entity()
+	at, _, placed := s.world.Body(focus.Index())
+	if s.world.Status(focus) != bulk.Live || !placed {
+		return
+	}
+	c.interest()
+	for _, l := range s.living {
+		slot := l.handle.Index()
+		p, _, placed := s.world.Body(slot)
+		shown := s.interestSlots[slot]
+		owns := c.owns(l.handle, uint32(s.world.Tick()))
+		near, far := c.allowed(l.handle)
+		far = far || !placed
+		switch distance := p.Sub(at).Len(); {
+		case (owns || near && (far || distance < simEnterRadius)) && !shown:
+			s.fail("R1", "%v is %v m away and not shown to client %d", l.handle, distance, c.number)
+		case !owns && !(near && (far || distance <= simLeaveRadius)) && shown:
+			s.fail("R1", "%v is %v m away and shown to client %d", l.handle, distance, c.number)
+		}
+	}
+}
+
+func (c *simClient) sum() {
+	t := &c.sim.tally
+	t.faults += c.departed.faults
+	t.leaves += c.departed.leaves
+	if r := c.session.Replica(); r != nil {
+		t.faults += r.Stats().Faults
+		t.leaves += r.Stats().Leaves
+	}
+	t.corrupted += int(c.spoilt)
+}

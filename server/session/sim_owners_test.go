@@ -1,0 +1,138 @@
+package session_test
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// estate is what one session was ever given. What it controls is its own anyway.
+type estate struct {
+	owned   []bulk.Handle
+	tenures map[bulk.Handle][]tenure
+	reigns  []reign // none: it controls whom it was given at first
+}
+
+// tenure begins with a tick of the world.
+type tenure struct {
+	tick uint32
+	owns bool
+}
+
+// estateOf is that of a client's session; nil if it has none.
+func (c *simClient) estateOf() (*session.Session, *estate) {
+	p := c.stay()
+	if p == nil {
+		return nil, nil
+	}
+	e := c.sim.estates[p]
+	if e == nil {
+		e = &estate{tenures: map[bulk.Handle][]tenure{}}
+		c.sim.estates[p] = e
+	}
+	return p, e
+}
+
+// own and disown change who owns h from the coming tick on.
+func (c *simClient) own(h bulk.Handle) {
+	if p, e := c.estateOf(); p != nil && h != 0 && !slices.Contains(e.owned, h) {
+		p.Own(h)
+		e.owned = append(e.owned, h)
+		e.note(h, tenure{c.sim.coming(), true})
+		c.sim.tally.owned++
+	}
+}
+
+func (c *simClient) disown(which int) bulk.Handle {
+	p, e := c.estateOf()
+	if p == nil || len(e.owned) == 0 {
+		return 0
+	}
+	i := nth(which, len(e.owned))
+	h := e.owned[i]
+	p.Disown(h)
+	e.owned = slices.Delete(e.owned, i, i+1)
+	e.note(h, tenure{c.sim.coming(), false})
+	c.sim.tally.disowned++
+	return h
+}
+
+func (e *estate) note(h bulk.Handle, t tenure) {
+	e.tenures[h] = append(slices.DeleteFunc(e.tenures[h], func(o tenure) bool { return o.tick == t.tick }), t)
+}
+
+// coming is the tick that the world steps to next.
+func (s *sim) coming() uint32 {
+	if s.stepping {
+		return uint32(s.world.Tick())
+	}
+	return uint32(s.world.Tick()) + 1
+}
+
+// owns says whether the client's session owned h in a tick.
+func (c *simClient) owns(h bulk.Handle, tick uint32) bool {
+	p := c.newestStay()
+	if p == nil {
+		return false
+	}
+	if h == c.sim.controls(p, tick) {
+		return true
+	}
+	e := c.sim.estates[p]
+	if e == nil {
+		return false
+	}
+	all := e.tenures[h]
+	i, found := slices.BinarySearchFunc(all, tick, func(t tenure, tick uint32) int { return cmp.Compare(t.tick, tick) })
+	if !found {
+		i--
+	}
+	return i >= 0 && all[i].owns
+}
+
+// gust is an effect that follows an entity, weakly: clients see what it moves.
+type gust struct {
+	follows *life
+	ends    uint64 // last tick
+}
+
+const simGust = `effect gust
+param wind = (6,0,2,0)
+box (-4,-4,-4) (4,4,4)
+output = add output, wind
+`
+
+// blow adds a gust around h.
+func (s *sim) blow(h bulk.Handle, ticks int) {
+	l := s.lives[h]
+	if l == nil || s.run > 1 { // an image has gusts of before
+		return
+	}
+	program, err := field.Compile(simGust)
+	s.must(err)
+	life := uint32(1 + nth(ticks, 120))
+	if _, err := s.world.AddEffect(world.EffectDef{Program: program, Mode: world.Acceleration, Follow: h, LifeTicks: life}); err == nil {
+		s.gusts = append(s.gusts, gust{l, s.world.Tick() + uint64(life)})
+	}
+}
+
+// judgeGusts holds the effects against those whom they follow: they end with
+// them, and are never another tenant's (H1).
+func (s *sim) judgeGusts() {
+	if s.run > 1 {
+		return
+	}
+	s.gusts = slices.DeleteFunc(s.gusts, func(g gust) bool {
+		if g.follows.died != 0 {
+			s.tally.gusts++
+		}
+		return g.follows.died != 0 || g.ends <= s.world.Tick()
+	})
+	if n := s.world.Stats().Effects; n != len(s.gusts) {
+		s.fail("H1", "%d effects, and %d of those whom they follow are there", n, len(s.gusts))
+	}
+}

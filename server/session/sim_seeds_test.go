@@ -1,0 +1,182 @@
+package session_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+var (
+	simSeeds   = flag.Int("sim.seeds", 400, "how many seeds the simulation runs")
+	simSeed    = flag.Uint64("sim.seed", 0, "run this one seed only")
+	simViewers = flag.Int("sim.viewers", 3, "how many viewers a seed has, about; 64 at most")
+)
+
+// TestHandlesNeverLie holds H1 to H6 against the server's full history, under
+// loss, duplication, reordering, delay and cuts, while slots change hands all
+// the time, clients reconnect and the server restarts. Run one seed again with
+// -sim.seed.
+func TestHandlesNeverLie(t *testing.T) {
+	first, n := uint64(1), *simSeeds
+	if testing.Short() {
+		n = min(n, 8)
+	}
+	if *simSeed != 0 {
+		first, n = *simSeed, 1
+	}
+	var mu sync.Mutex
+	var sum tally
+	t.Cleanup(func() {
+		if n >= 40 && !t.Failed() {
+			sum.requireAll(t)
+		}
+	})
+	for seed := first; seed < first+uint64(n); seed++ {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			got := requireRun(t, generate(seed, min(*simViewers, 64)))
+			mu.Lock()
+			defer mu.Unlock()
+			sum.add(got)
+		})
+	}
+}
+
+// Many viewers of one world: what one of them does is nobody else's business.
+func TestHandlesNeverLieToMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the seeds of TestHandlesNeverLie do")
+	}
+	s := generate(1, 64)
+	s.viewers = 64
+	requireRun(t, s)
+}
+
+// TestStaleWithinRoundTrip is the first half of H3: on a working link, every
+// handle that a client was ever sent is Stale on it one round trip and one
+// send interval after its destruction.
+func TestStaleWithinRoundTrip(t *testing.T) {
+	s := generate(7, 3)
+	s.budget, s.ticks = 64_000, 600
+	s.ops = slices.DeleteFunc(s.ops, func(o op) bool { return o.do == "link" || o.do == "restart" })
+	s.ops = slices.Insert(s.ops, 0, op{do: "link", args: []int{everybody, 0, 0, 0, 48, 48, 0}})
+	got := requireRun(t, s)
+	require.Greater(t, got.timed, 1000)
+	require.NotZero(t, got.leaves, "nothing ever left interest")
+}
+
+// requireRun plays a script. One that fails is shrunk and printed: put it into
+// testdata/sim, with a line on what it was.
+func requireRun(t *testing.T, s *script) tally {
+	got, f := s.run()
+	if f != nil {
+		small := s.shrink(f.invariant)
+		_, last := small.run()
+		t.Fatalf("%v\n\nthe smallest script that fails by %s, with %v:\n\n%s", f, f.invariant, last, small)
+	}
+	return got
+}
+
+// TestScriptsThatFailed runs the scripts that failed once.
+func TestScriptsThatFailed(t *testing.T) {
+	files, err := filepath.Glob("testdata/sim/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			s, err := parseScript(string(text))
+			require.NoError(t, err)
+			requireRun(t, s)
+		})
+	}
+}
+
+func (t *tally) add(o tally) {
+	for side := range t.verdicts {
+		for v := range t.verdicts[side] {
+			t.verdicts[side][v] += o.verdicts[side][v]
+		}
+	}
+	t.executed += o.executed
+	t.rejected += o.rejected
+	t.timed += o.timed
+	t.corrupted += o.corrupted
+	t.faults += o.faults
+	t.resyncs += o.resyncs
+	t.leaves += o.leaves
+	t.retired += o.retired
+	t.refused += o.refused
+	t.boasts += o.boasts
+	t.lies += o.lies
+	t.cuts += o.cuts
+	t.resumed += o.resumed
+	t.thefts += o.thefts
+	t.unanswered += o.unanswered
+	t.steered += o.steered
+	t.informed += o.informed
+	t.owned += o.owned
+	t.disowned += o.disowned
+	t.gusts += o.gusts
+	t.called += o.called
+	t.kicks += o.kicks
+	t.turnedAway += o.turnedAway
+	t.drained += o.drained
+	t.veiled += o.veiled
+	t.hurried += o.hurried
+	t.rides += o.rides
+	t.travels += o.travels
+}
+
+// requireAll asks for some of everything: what did not happen was not tested.
+func (t *tally) requireAll(tb testing.TB) {
+	for side := range t.verdicts {
+		for v, n := range t.verdicts[side] {
+			require.NotZero(tb, n, "verdict %v of side %d", wire.Verdict(v), side)
+		}
+	}
+	for name, n := range map[string]int{
+		"commands executed": t.executed, "commands rejected": t.rejected, "verdicts timed": t.timed,
+		"datagrams spoilt": t.corrupted,
+		"faults":           int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
+		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
+		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
+		"changes of control": t.steered, "handles sent by other ways": t.informed,
+		"entities owned": t.owned, "and disowned": t.disowned, "effects that ended with whom they followed": t.gusts,
+		"operations from within callbacks": t.called, "sessions kicked": t.kicks, "ticks without time for all snapshots": t.hurried,
+		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
+		"entities seated on others": t.rides, "absences that pasts do not outlast": t.travels,
+	} {
+		require.NotZero(tb, n, "%s: none", name)
+	}
+}
+
+// The text form says all that a script does.
+func TestScriptText(t *testing.T) {
+	for seed := range uint64(3) {
+		s := generate(seed+1, 3)
+		again, err := parseScript(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s.String(), again.String())
+		a, _ := s.run()
+		b, _ := again.run()
+		require.Equal(t, a, b, "seed %d", seed+1)
+	}
+	for _, wrong := range []string{
+		"seed=1", "seed=1 first=1 slots=1 budget=1 hz=1 entities=1 viewers=1 tocks=1",
+		generate(1, 3).String() + "@900 dance 1", generate(1, 3).String() + "@900 join 1", generate(1, 3).String() + "@1 join",
+		generate(1, 3).String() + "join", generate(1, 3).String() + "@900 kill x",
+	} {
+		_, err := parseScript(wrong)
+		require.Error(t, err, "%.80s", wrong)
+	}
+}

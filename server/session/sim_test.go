@@ -1,0 +1,588 @@
+package session_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// The simulation: a server core and its clients over seeded links, in one
+// goroutine and without sockets, doing what a script says. It keeps everything
+// that ever happened on the server; every answer that anybody gets about any
+// handle ever issued is held against it, in every tick (sim_oracle_test.go).
+
+// Identity never changes; Target refers to any handle, dead ones too; Purse is for
+// its owner's eyes.
+type (
+	Identity struct {
+		Value uint64 `net:"always"`
+	}
+	Target struct {
+		Handle bulk.Handle `net:"ref"`
+	}
+	Purse struct {
+		Coins int32 `net:"bits=20,owner"`
+	}
+	// Beacon is seen from any distance, and Veil by owners alone; neither is sent.
+	Beacon struct{}
+	Veil   struct{}
+)
+
+const (
+	simTickMs      = 16
+	simEnterRadius = 40
+	simLeaveRadius = 50
+	// simSettleTicks is how long the world is left alone at the end of a script,
+	// at most.
+	simSettleTicks = 900
+)
+
+// life is the history of one handle.
+type life struct {
+	handle   bulk.Handle
+	number   int // in the order of issue, over all runs
+	identity uint64
+	run      int
+	named    bool // in a component, at any time
+	died     int  // tick of the simulation; 0: lives
+	diedTick uint32
+	states   []state // quantised, one for each change
+}
+
+type state struct {
+	tick  uint32
+	words []uint32
+}
+
+// at returns the quantised state of a life at a tick, nil before the first.
+func (l *life) at(tick uint32) []uint32 {
+	i, found := slices.BinarySearchFunc(l.states, tick, func(s state, tick uint32) int { return cmp.Compare(s.tick, tick) })
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	return l.states[i].words
+}
+
+// failure is an invariant found broken.
+type failure struct {
+	invariant string // H1 to H6, or of a package
+	tick      int    // of the simulation
+	text      string
+}
+
+func (f *failure) Error() string { return f.invariant + ": " + f.text }
+
+type sim struct {
+	script *script
+	rng    *rand.Rand // for what is laid out at the start and who connects
+	tick   int
+	schema *wire.Schema
+	words  []uint32 // scratch
+
+	core          *session.Core
+	pace, paced   int // of its snapshots, and since which tick
+	asked         int // times that it looked whether a tick has time for more
+	world         *world.World
+	identity      *world.Component[Identity]
+	target        *world.Component[Target]
+	purse         *world.Component[Purse]
+	beacon        *world.Component[Beacon]
+	veil          *world.Component[Veil]
+	seat          *world.Component[Seat] // nil: nobody rides
+	joining       *session.Session       // that Join is called for
+	barred        int                    // sessions that Join is yet to refuse
+	restartAt     int                    // tick, after Drain; 0: not drained
+	crate, ghost  world.KindID
+	run           int
+	epoch         uint64
+	image         *world.Image
+	lastFlip      bulk.Handle
+	lives         map[bulk.Handle]*life
+	order         []*life            // by number
+	tenants       map[uint32][]*life // of all runs by slot
+	living        []*life            // of this run
+	clients       []*simClient
+	left          []*line // that clients have left
+	thieves       []*thief
+	over          map[*session.Session]bool
+	estates       map[*session.Session]*estate
+	gusts         []gust
+	waiting       map[string][]op          // for a function of the game's to be called, by its name
+	stepping      bool                     // the world is in the middle of a step
+	ruled         map[*session.Session]int // by which of the rules
+	kicked        map[*session.Session]bool
+	links         simtest.Conditions // of whoever connects
+	tally         tally
+	tape          *tape   // of the first client; may be nil
+	unseen        *unseen // entities out of every sight; may be nil
+	resyncs       uint64  // of earlier runs
+	interestSlots []bool  // scratch
+}
+
+// tally is what a simulation saw: a test that nothing happened in proves nothing.
+type tally struct {
+	verdicts   [2][4]int // client and server, by verdict
+	executed   int
+	rejected   int
+	timed      int // verdicts held against the time that H3 allows
+	corrupted  int // datagrams whose fold was wrong on arrival
+	faults     uint64
+	resyncs    uint64
+	leaves     uint64
+	retired    int
+	boasts     int // sessions that were ended for acknowledging what was never sent
+	lies       int // sessions that clients ended, for the dead came to life
+	refused    int // sessions that came with the handles of another run
+	cuts       int // connections that broke
+	resumed    int // sessions that went on over another one
+	thefts     int // attempts at somebody else's session
+	unanswered int // commands
+	steered    int // changes of whom a session controls
+	informed   int // handles sent by other ways
+	owned      int // entities given to sessions, and taken from them
+	disowned   int
+	gusts      int // effects that ended with whom they followed
+	called     int // operations from within callbacks
+	kicks      int // sessions that the game ended
+	turnedAway int // and refused
+	drained    int // sessions that ended, or did not begin, since the server was to stop
+	veiled     int // entities hidden from all but their owners
+	rides      int // entities seated on others
+	travels    int // absences for longer than rows keep their pasts
+	hurried    int // ticks that had no time for all snapshots
+}
+
+// run plays the script to its end. A failure is the first invariant found
+// broken.
+func (s *script) run() (tally, *failure) {
+	x := newSim(s)
+	f := x.simulate()
+	return x.tally, f
+}
+
+func newSim(s *script) *sim {
+	return &sim{
+		script: s, rng: rand.New(rand.NewPCG(uint64(s.seed), 1)),
+		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*session.Session]bool{},
+		estates: map[*session.Session]*estate{}, waiting: map[string][]op{},
+		ruled: map[*session.Session]int{}, kicked: map[*session.Session]bool{},
+	}
+}
+
+func (s *sim) simulate() (f *failure) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *failure:
+			f = r
+		default:
+			f = &failure{"panic", s.tick, fmt.Sprintf("%v\n%s", r, debug.Stack())}
+		}
+	}()
+	s.play()
+	return nil
+}
+
+// fail ends the simulation.
+func (s *sim) fail(invariant, format string, args ...any) {
+	where := fmt.Sprintf("; seed %d, at %d ms", s.script.seed, s.now())
+	panic(&failure{invariant, s.tick, fmt.Sprintf(format, args...) + where})
+}
+
+// must is for what cannot go wrong unless the simulation does.
+func (s *sim) must(err error) {
+	if err != nil {
+		s.fail("simulation", "%v", err)
+	}
+}
+
+func (s *sim) now() int64 { return int64(s.tick) * simTickMs }
+
+func (s *sim) play() {
+	s.makeSchema()
+	s.begin(s.script.firstGeneration(), nil)
+	if s.unseen != nil {
+		s.unseen.begin(s)
+	}
+	for range s.script.entities {
+		s.spawn(s.crate, s.scatter(), s.scatter(), 0, 0)
+	}
+	next := 0
+	for ; next < len(s.script.ops) && s.script.ops[next].tick == 0; next++ {
+		s.do(s.script.ops[next])
+	}
+	for range s.script.viewers {
+		s.clients = append(s.clients, s.connect(len(s.clients), 0))
+	}
+	for s.tick < s.script.ticks {
+		s.step(func() {
+			for ; next < len(s.script.ops) && s.script.ops[next].tick <= s.tick; next++ {
+				s.do(s.script.ops[next])
+			}
+		})
+	}
+	s.settle()
+	s.sum()
+}
+
+func (s *sim) makeSchema() {
+	s.schema = wire.NewSchema()
+	s.must(wire.AddComponent[wire.Body](s.schema, wire.BodyComponent))
+	s.must(wire.AddComponent[Identity](s.schema, "identity"))
+	s.must(wire.AddComponent[Target](s.schema, "target"))
+	s.must(wire.AddComponent[Purse](s.schema, "purse"))
+	if s.script.has("ride") {
+		s.must(wire.AddComponent[Seat](s.schema, "seat"))
+	}
+	s.words = make([]uint32, s.schema.Words())
+}
+
+func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
+
+// begin makes a world and a server: a new run. All handles of earlier runs are
+// dead (H5).
+func (s *sim) begin(first uint32, image *world.Image) {
+	w, err := world.New(world.Config{Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first})
+	s.must(err)
+	s.world = w
+	s.identity, err = world.Register[Identity](w, "identity")
+	s.must(err)
+	s.target, err = world.Register[Target](w, "target")
+	s.must(err)
+	s.purse, err = world.Register[Purse](w, "purse")
+	s.must(err)
+	s.beacon, err = world.Register[Beacon](w, "beacon")
+	s.must(err)
+	s.veil, err = world.Register[Veil](w, "veil")
+	s.must(err)
+	if s.script.has("ride") {
+		s.seat, err = world.Register[Seat](w, "seat")
+		s.must(err)
+	}
+	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
+	s.must(err)
+	s.ghost, err = w.AddKind(world.Kind{Name: "ghost"})
+	s.must(err)
+	s.epoch, s.lastFlip = s.rng.Uint64()|1, 0
+	s.run++
+	s.living = s.living[:0]
+	if image != nil {
+		s.must(w.RestoreRun(image))
+		for slot := range w.Live().All() {
+			h := w.HandleAt(slot)
+			s.issue(h, s.identity.Get(h).Value)
+		}
+		s.noteNamed()
+	}
+	config := session.CoreConfig{
+		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
+		Replication: replication.Config{
+			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
+			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget,
+		},
+		Game: s.game(),
+	}
+	if s.script.has("light") {
+		config.Replication.Always = s.beacon.Presence()
+	}
+	if s.script.has("veil") {
+		config.Replication.Private = s.veil.Presence()
+	}
+	s.core, err = session.NewCore(config)
+	s.must(err)
+	s.addSystems()
+	s.setPace(fullPace)
+}
+
+// noteNamed notes whom the living refer to.
+func (s *sim) noteNamed() {
+	note := func(h bulk.Handle) {
+		if l := s.lives[h]; l != nil {
+			l.named = true
+		}
+	}
+	for _, l := range s.living {
+		if t := s.target.Get(l.handle); t != nil {
+			note(t.Handle)
+		}
+		if s.seat == nil {
+			continue
+		}
+		if seat := s.seat.Get(l.handle); seat != nil {
+			note(seat.On)
+		}
+	}
+}
+
+// restart replaces the server by a new run: from the last image, or, without
+// one, by another world whose generations begin after all that were issued.
+func (s *sim) restart() {
+	highest := uint32(0)
+	for _, l := range s.order {
+		highest = max(highest, l.handle.Generation())
+		if l.died == 0 {
+			l.died = s.tick
+		}
+	}
+	if highest > bulk.MaxGeneration-8*world.RunGenerations {
+		return // no generations left for a further run
+	}
+	s.resyncs += s.core.Replication().Resyncs
+	if s.image != nil {
+		s.begin(1, s.image)
+		s.image = nil // one that is gone on from twice gives the same handles twice, in two epochs
+	} else {
+		s.begin(highest+2, nil)
+	}
+	s.left, s.thieves = nil, nil
+	for _, c := range s.clients {
+		if p := c.stay(); p != nil {
+			s.over[p] = true
+		}
+		if c.line.cut { // it will find out by itself
+			c.was = nil
+			continue
+		}
+		c.comeAgain()
+	}
+}
+
+// leave is the end of a session, for whichever client it is.
+func (s *sim) leave(p *session.Session) {
+	s.call("leave")
+	s.over[p] = true
+	s.world.Destroy(p.Entity())
+}
+
+// avatar is who a session controls. A world that is full makes none: the session
+// looks from where nobody is.
+func (s *sim) avatar() bulk.Handle { return s.spawn(s.crate, s.scatter(), s.scatter(), 0, 0) }
+
+func (s *sim) spawn(kind world.KindID, x, z, vx, vz float32) bulk.Handle {
+	h, err := s.world.Spawn(kind, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{X: vx, Z: vz})
+	if err != nil {
+		return 0 // full: slots retire
+	}
+	identity := s.issueNew(h)
+	s.identity.Set(h, Identity{identity})
+	s.purse.Set(h, Purse{int32(identity & 0xffff)})
+	return h
+}
+
+// issueNew begins the history of a handle that was just made, under an identity
+// of its own.
+func (s *sim) issueNew(h bulk.Handle) (identity uint64) {
+	if l := s.lives[h]; l != nil {
+		s.fail("H4", "%v was handed out twice", h)
+	}
+	identity = uint64(h)*0x9e3779b97f4a7c15 ^ uint64(s.script.seed)
+	s.issue(h, identity)
+	return identity
+}
+
+// issue begins the history of a handle.
+func (s *sim) issue(h bulk.Handle, identity uint64) {
+	if s.lives[h] != nil {
+		s.fail("H5", "%v was issued by an earlier run", h)
+	}
+	l := &life{handle: h, number: len(s.order), identity: identity, run: s.run}
+	s.lives[h] = l
+	s.order = append(s.order, l)
+	s.living = append(s.living, l)
+	s.tenants[h.Index()] = append(s.tenants[h.Index()], l)
+}
+
+// step moves everything by one server tick.
+func (s *sim) step(stir func()) {
+	s.tick++
+	if s.restartAt != 0 && s.tick >= s.restartAt {
+		s.restartAt = 0
+		s.restart()
+	}
+	for _, n := range s.left {
+		n.deliverUp()
+	}
+	for _, c := range s.clients {
+		c.line.deliverUp()
+	}
+	stir()
+	if s.unseen != nil && s.tick <= s.script.ticks {
+		s.unseen.step(s)
+	}
+	s.carry()
+	s.core.Receive()
+	s.core.Step()
+	if s.unseen != nil {
+		s.unseen.replace(s)
+	}
+	s.record() // what snapshots are made of; sending them, the game may change it
+	s.core.Send(s.enough)
+	for i := range s.clients {
+		s.clients[i].step()
+	}
+	if s.tick%judgeEvery() == 0 {
+		for _, c := range s.clients {
+			c.judgeAll()
+		}
+	}
+}
+
+// record notes who died, and the whole quantised state of who lives.
+func (s *sim) record() {
+	tick := uint32(s.world.Tick())
+	for _, h := range s.world.Destroyed() {
+		l := s.lives[h]
+		if l == nil && s.unseen != nil && h.Index() < uint32(len(s.unseen.handles)) {
+			continue
+		}
+		if l == nil || l.died != 0 {
+			s.fail("H4", "%v died without having lived", h)
+		}
+		l.died, l.diedTick = s.tick, tick
+	}
+	s.living = slices.DeleteFunc(s.living, func(l *life) bool { return l.died != 0 })
+	s.judgeGusts()
+	for _, l := range s.living {
+		if words := s.quantised(l.handle); len(l.states) == 0 || !slices.Equal(l.states[len(l.states)-1].words, words) {
+			l.states = append(l.states, state{tick, slices.Clone(words)})
+		}
+	}
+}
+
+// quantised is the state of a handle as its owner must see it. The result is
+// valid until the next call.
+func (s *sim) quantised(h bulk.Handle) []uint32 {
+	words := s.words
+	clear(words)
+	put := func(name string, p unsafe.Pointer) {
+		n, _ := s.schema.ByName(name)
+		spec := s.schema.Component(n)
+		s.schema.Quantise(n, p, words[spec.Offset:spec.Offset+spec.Words])
+	}
+	if p, v, ok := s.world.Body(h.Index()); ok {
+		put(wire.BodyComponent, unsafe.Pointer(&wire.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}))
+	}
+	if c := s.identity.Get(h); c != nil {
+		put("identity", unsafe.Pointer(c))
+	}
+	if c := s.target.Get(h); c != nil {
+		put("target", unsafe.Pointer(c))
+	}
+	if c := s.purse.Get(h); c != nil {
+		put("purse", unsafe.Pointer(c))
+	}
+	if s.seat != nil {
+		if c := s.seat.Get(h); c != nil {
+			put("seat", unsafe.Pointer(c))
+		}
+	}
+	return words
+}
+
+// settle lets the links come to rest and checks that every client's replica is
+// what the server thinks it is, and that no handle lies.
+func (s *sim) settle() {
+	fair := simtest.Conditions{DelayMin: 1, DelayMax: 1}
+	clear(s.waiting)
+	s.barred = 0
+	s.setPace(fullPace)
+	s.links = fair
+	for _, c := range s.clients {
+		c.setLinks(fair)
+	}
+	for rest := 0; rest < simSettleTicks; rest++ {
+		s.step(func() {})
+		if rest%20 == 19 && s.settled() {
+			break
+		}
+	}
+	for _, c := range s.clients {
+		c.judgeSettled()
+	}
+	stats, ended := s.core.Stats(), uint64(0) // who asked may have ended ahead of its snapshot
+	for _, n := range stats.Closed {
+		ended += n
+	}
+	if stats.Resyncs > ended && s.core.Replication().Resyncs == 0 {
+		s.fail("R3", "clients asked %d times for everything anew, and none was sent it", stats.Resyncs)
+	}
+}
+
+// settled says whether nothing is left to do: bodies rest, links are empty, and
+// clients know all that there is.
+func (s *sim) settled() bool {
+	if s.world.Stats().Awake != 0 {
+		return false
+	}
+	for _, c := range s.clients {
+		if c.unsettled() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *sim) sum() {
+	s.tally.resyncs = s.resyncs + s.core.Replication().Resyncs
+	s.tally.retired = s.world.Stats().Retired
+	for _, c := range s.clients {
+		c.sum()
+	}
+}
+
+// poked executes a command. Its argument is who the client believes its target
+// to be.
+func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error {
+	s.tally.executed++
+	if s.world.Status(target) != bulk.Live {
+		s.fail("H2", "executed on %v, which is not live", target)
+	}
+	shown := false
+	p.InterestSet(func(h bulk.Handle) bool { shown = h == target; return !shown })
+	if !shown {
+		s.fail("H2", "executed on %v, which is not shown", target)
+	}
+	var believed uint64
+	s.must(msgpack.Unmarshal(args, &believed))
+	if believed != 0 && believed != s.lives[target].identity { // 0: a guess, of what is on its way
+		s.fail("H2", "executed on %v, who is not whom the client meant", target)
+	}
+	s.world.SetVelocity(target, world.Vec3{Y: 5})
+	s.call("command")
+	return nil
+}
+
+// seen is what a client must see of a state: without what only owners are sent,
+// if it is none.
+func (s *sim) seen(words []uint32, owned bool) []uint32 {
+	words = slices.Clone(words)
+	if !owned && words != nil {
+		s.schema.HideOwned(wire.Row{Words: words})
+	}
+	return words
+}
+
+// nth chooses among n, whatever i is.
+func nth(i, n int) int {
+	if n == 0 {
+		return 0
+	}
+	return int(uint(i) % uint(n) & math.MaxInt)
+}

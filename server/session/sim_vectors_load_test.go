@@ -1,0 +1,146 @@
+package session_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/vectors"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// heavyTick is the tick in which the crowd entered.
+const heavyTick = 50
+
+// crowd is what datagrams as heavy as they may be are about: entities of one slot
+// after the other.
+type crowd struct {
+	t      *testing.T
+	schema *wire.Schema
+	codec  *wire.Codec
+	rows   []wire.Row
+}
+
+// newCrowd has 18 rows of all components, 7 purses, 2 of nothing, a ride, and a row
+// of lamps: of a load of 69, 4, 2, 10 and 9 each.
+func newCrowd(t *testing.T) *crowd {
+	s := vectorSchemas(t)[1]
+	k := &crowd{t: t, schema: s, codec: wire.NewCodec(s, wire.DefaultTables())}
+	for _, kind := range []struct {
+		number, load int
+		mask         uint32
+	}{
+		{18, 69, vectors.HeavyLamps | vectors.HeavyLimbs | vectors.HeavyRide},
+		{7, 4, vectors.HeavyPurse},
+		{2, 2, 0},
+		{1, 10, vectors.HeavyRide},
+		{1, 9, vectors.HeavyLamps},
+	} {
+		for range kind.number {
+			row := wire.Row{Mask: kind.mask, Words: make([]uint32, s.Words())}
+			require.Equal(t, kind.load, s.Load(row.Mask))
+			if n := uint32(len(k.rows)); row.Mask&vectors.HeavyPurse != 0 {
+				row.Words[s.Words()-1] = 10 * n
+			} else if row.Mask&vectors.HeavyLamps != 0 {
+				row.Words[n] = 1
+			}
+			k.rows = append(k.rows, row)
+		}
+	}
+	return k
+}
+
+func (k *crowd) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot), stockFloor) }
+
+// entered is the Structure message with which all enter.
+func (k *crowd) entered() []byte {
+	body := wire.AppendStructureHeader(nil, 1, heavyTick)
+	for slot, row := range k.rows {
+		var w wire.BitWriter
+		k.schema.AppendFull(&w, row)
+		body = wire.AppendRecord(body, wire.Record{Op: wire.OpEnter, Handle: k.handle(slot), Kind: 1, Row: w.Bytes()})
+	}
+	return wire.AppendFrame(nil, wire.TypeStructure, body)
+}
+
+// datagram is about those in some slots, and what it is to read. The purses have a
+// coin more in it; the first of them all is in full.
+func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
+	const age = 3
+	h := wire.StateHeader{Seq: seq, Tick: heavyTick + age, Structure: uint32(len(k.rows)), Rows: len(slots)}
+	var fold uint64
+	for _, slot := range slots {
+		fold = wire.Fold(fold, k.handle(slot))
+		load += k.schema.Load(k.rows[slot].Mask)
+	}
+	h.Fold = wire.Fold16(fold)
+	coding := wire.RowCoding{Usual: wire.Baseline{Age: age}}
+	var w wire.BitWriter
+	w.Reset(wire.AppendStateHeader(nil, h))
+	wire.AppendRowCoding(&w, coding)
+	next := 0
+	for i, slot := range slots {
+		baseline := coding.Usual
+		if i == 0 {
+			baseline = wire.Baseline{}
+		}
+		wire.AppendRowHeader(&w, coding, uint32(slot-next), baseline)
+		next = slot + 1
+	}
+	for i, slot := range slots {
+		row, past := k.rows[slot], &wire.Past{Base: k.rows[slot].Words, Age: age}
+		if row.Mask&vectors.HeavyPurse != 0 {
+			row.Words = slices.Clone(row.Words)
+			row.Words[len(row.Words)-1]++
+		}
+		if i == 0 {
+			past = nil
+		}
+		k.codec.Append(&w, row, past)
+	}
+	d = w.Bytes()
+	require.LessOrEqual(k.t, len(d), wire.MaxDatagram)
+	return d, load
+}
+
+// heavy are the cases about the load of a datagram: as much as there may be, and one
+// more, which is refused however few bits it takes.
+func heavy(t *testing.T) []vectors.Case {
+	k := newCrowd(t)
+	all := make([]int, len(k.rows))
+	var handles []bulk.Handle
+	for slot := range all {
+		all[slot] = slot
+		handles = append(handles, k.handle(slot))
+	}
+	without := func(slots ...int) []int {
+		return slices.DeleteFunc(slices.Clone(all), func(slot int) bool { return slices.Contains(slots, slot) })
+	}
+	const foldAt = 1 + 4 + 2 + 4 + 4 + 4 // PROTOCOL.md, section 8
+	most, load := k.datagram(2, without(24, 28))
+	require.Equal(t, wire.MaxLoad, load)
+	above, load := k.datagram(1, without(26, 27))
+	require.Equal(t, wire.MaxLoad+1, load)
+	elsewhere := slices.Clone(above)
+	elsewhere[foldAt] ^= 0x40
+	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
+		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor,
+		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: heavyTick,
+	}), k.entered())
+	var cases []vectors.Case
+	add := func(name, about string, want vectors.Expect, steps ...vectors.Step) {
+		c := playedBy(t, k.schema, name, about, handles, append([]vectors.Step{welcome}, steps...))
+		got := c.Steps[1].Expect
+		require.Equal(t, want, vectors.Expect{Outcome: got.Outcome, Error: got.Error})
+		require.Equal(t, "applied", c.Steps[len(c.Steps)-1].Expect.Outcome)
+		cases = append(cases, c)
+	}
+	add("as heavy as may be", "the rows of a datagram are of a load of 1,280 in all", vectors.Expect{Outcome: "applied"}, datagrams(most)...)
+	add("too heavy", "the rows of a datagram are of a load of 1,281: it is refused and not acknowledged; then a lighter one is taken",
+		vectors.Expect{Error: "bad-message"}, datagrams(above, most)...)
+	add("too heavy, wrong fold", "the same, but the fold says that other entities are meant: what it would be to read is not known",
+		vectors.Expect{Outcome: "faulty"}, datagrams(elsewhere, most)...)
+	return cases
+}

@@ -1,0 +1,475 @@
+package session_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/vectors"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+var vectorsUpdate = flag.Bool("vectors.update", false, "write the conformance vectors anew")
+
+const vectorsAt = "../../replication/wire/testdata/vectors"
+
+// vectorSeeds are the simulations that a client is recorded of.
+var vectorSeeds = []uint64{3, 5, 8, 13, 80}
+
+// TestVectors makes the conformance vectors: what a client received in seeded
+// simulations, which the oracle has passed, and what a hostile server may send.
+// They are written with -vectors.update, and then a client must pass them again;
+// package client plays the files.
+func TestVectors(t *testing.T) {
+	var cases []vectors.Case
+	for _, seed := range vectorSeeds {
+		cases = append(cases, recorded(t, seed))
+	}
+	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t)}
+	for _, c := range cases {
+		files[c.Name+".jsonl"] = []vectors.Case{c}
+	}
+	for file, cases := range files {
+		var text []byte
+		for i := range cases {
+			var err error
+			text, err = cases[i].Append(text)
+			require.NoError(t, err)
+		}
+		again, err := vectors.Read(bytes.NewReader(text))
+		require.NoError(t, err)
+		for i := range again {
+			require.NoError(t, again[i].Check(vectorSchemas(t)...))
+		}
+		if *vectorsUpdate {
+			require.NoError(t, os.WriteFile(filepath.Join(vectorsAt, file), text, 0o644))
+		}
+	}
+}
+
+// vectorSchemas are those that the cases are of.
+func vectorSchemas(t testing.TB) []*wire.Schema {
+	heavy, err := vectors.HeavySchema()
+	require.NoError(t, err)
+	return []*wire.Schema{simSchema(t), heavy}
+}
+
+func simSchema(t testing.TB) *wire.Schema {
+	s := &sim{script: &script{}}
+	s.makeSchema()
+	return s.schema
+}
+
+// recorded is what the first client of a small simulation received, till it begins
+// anew.
+func recorded(t *testing.T, seed uint64) vectors.Case {
+	s := generate(seed, 2)
+	s.entities, s.ticks = min(s.entities, 8), 120
+	s.ops = slices.DeleteFunc(s.ops, func(o op) bool {
+		return o.tick > s.ticks || o.do == "mislead" || o.do == "revive" || o.do == "boast" || o.do == "ride" || strings.Contains(o.do, ":")
+	})
+	x := newSim(s)
+	x.tape = &tape{}
+	require.Nil(t, x.simulate())
+	var handles []bulk.Handle
+	for _, l := range x.order {
+		handles = append(handles, l.handle)
+	}
+	return played(t, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.tape.steps)
+}
+
+// tape keeps what the first client receives, over all connections of its session.
+type tape struct {
+	steps  []vectors.Step
+	of     *line
+	client *simClient
+}
+
+func (t *tape) keep(n *line, s vectors.Step) {
+	if t == nil {
+		return
+	}
+	if t.client == nil {
+		t.of, t.client = n, n.client
+	}
+	if t.client != n.client {
+		return
+	}
+	if t.of != n {
+		t.of = n
+		t.steps = append(t.steps, vectors.Step{Lost: true})
+	}
+	t.steps = append(t.steps, s)
+}
+
+// played makes a case of steps: what is expected is what a client makes of them.
+func played(t *testing.T, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
+	return playedBy(t, simSchema(t), name, about, handles, steps)
+}
+
+func playedBy(t *testing.T, schema *wire.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
+	c := vectors.Case{
+		Name: name, About: about, Protocol: wire.Version, Schema: schema.Text(),
+		SchemaHash: fmt.Sprintf("%016x", schema.Hash()), Handles: handles,
+	}
+	p, err := vectors.NewPlayer(schema, handles)
+	require.NoError(t, err)
+	for _, s := range steps {
+		s.Expect = p.Play(s)
+		c.Steps = append(c.Steps, s)
+		if s.Expect.Error != "" && len(s.Datagram) == 0 {
+			break // the session is over
+		}
+	}
+	return c
+}
+
+// stock is what hostile cases are made of: a short connection over a perfect
+// link, taken apart.
+type stock struct {
+	t         *testing.T
+	opening   []byte   // Welcome and Control, framed
+	stream    []byte   // everything after it
+	messages  [][]byte // the same, one by one
+	records   uint32   // that are in it
+	datagrams [][]byte // all of them, in order
+	enters    map[bulk.Handle]wire.Record
+	handles   []bulk.Handle
+	cases     []vectors.Case
+}
+
+const stockFloor = 5
+
+func newStock(t *testing.T) *stock {
+	x := newSim(&script{
+		seed: 1, first: stockFloor, slots: 64, budget: 64_000, hz: 20, entities: 5, viewers: 1, ticks: 60,
+		ops: []op{
+			{1, "refer", []int{1, 3}},
+			{4, "push", []int{2, 5, 5}},
+			{10, "destroy", []int{0}},
+			{11, "spawn", []int{0, 1, 1, 3, 3}},
+			{20, "unrefer", []int{0}},
+			{30, "destroy", []int{1}},
+			{31, "spawn", []int{1, 0, 0, 0, 0}},
+			{40, "push", []int{1, 9, -3}},
+		},
+	})
+	x.tape = &tape{}
+	require.Nil(t, x.simulate())
+	k := &stock{t: t, enters: map[bulk.Handle]wire.Record{}}
+	var frames wire.FrameReader
+	for _, s := range x.tape.steps {
+		if len(s.Datagram) > 0 {
+			k.datagrams = append(k.datagrams, s.Datagram)
+			continue
+		}
+		frames.Feed(s.Stream)
+		for {
+			kind, body, ok, err := frames.Next()
+			require.NoError(t, err)
+			if !ok {
+				break
+			}
+			k.take(kind, body)
+		}
+	}
+	k.datagrams = k.datagrams[:min(len(k.datagrams), 24)]
+	for h := range k.enters {
+		k.handles = append(k.handles, h, bulk.NewHandle(h.Index(), h.Generation()+2))
+	}
+	k.handles = append(k.handles, 0, bulk.NewHandle(1, 2), bulk.NewHandle(1, stockFloor-2), bulk.NewHandle(63, stockFloor), bulk.NewHandle(64, stockFloor))
+	slices.Sort(k.handles)
+	k.handles = slices.Compact(k.handles)
+	return k
+}
+
+func (k *stock) take(kind byte, body []byte) {
+	framed := wire.AppendFrame(nil, kind, body)
+	if kind != wire.TypeStructure {
+		k.opening = append(k.opening, framed...)
+		return
+	}
+	m, err := wire.ParseStructure(body)
+	require.NoError(k.t, err)
+	for r, err := range m.Records() {
+		require.NoError(k.t, err)
+		r.Row = slices.Clone(r.Row)
+		if r.Op == wire.OpEnter {
+			k.enters[r.Handle] = r
+		}
+	}
+	k.stream = append(k.stream, framed...)
+	k.messages = append(k.messages, framed)
+	k.records += uint32(m.Count)
+}
+
+// anyEnter is one of the Enter records; which one does not matter, as long as it
+// is always the same.
+func (k *stock) anyEnter() wire.Record {
+	least := bulk.Handle(0)
+	for h := range k.enters {
+		if least == 0 || h < least {
+			least = h
+		}
+	}
+	return k.enters[least]
+}
+
+func stream(p ...[]byte) vectors.Step { return vectors.Step{Stream: bytes.Join(p, nil)} }
+
+func datagrams(ds ...[]byte) (steps []vectors.Step) {
+	for _, d := range ds {
+		steps = append(steps, vectors.Step{Datagram: d})
+	}
+	return steps
+}
+
+func (k *stock) add(name, about string, steps ...vectors.Step) {
+	k.cases = append(k.cases, played(k.t, name, about, k.handles, steps))
+}
+
+// structure frames records from a number on.
+func structure(first uint32, records ...wire.Record) []byte {
+	body := wire.AppendStructureHeader(nil, first, 9)
+	for _, r := range records {
+		body = appendRecord(body, r)
+	}
+	return wire.AppendFrame(nil, wire.TypeStructure, body)
+}
+
+// appendRecord is wire.AppendRecord without its assertions: these records are
+// wrong on purpose.
+func appendRecord(b []byte, r wire.Record) []byte {
+	uvarint := func(v uint32) {
+		for ; v >= 0x80; v >>= 7 {
+			b = append(b, byte(v)|0x80)
+		}
+		b = append(b, byte(v))
+	}
+	b = append(b, byte(r.Op), byte(r.Reason))
+	uvarint(r.Handle.Index())
+	uvarint(r.Handle.Generation())
+	if r.Op == wire.OpEnter {
+		uvarint(r.Kind)
+		uvarint(uint32(len(r.Row)))
+		b = append(b, r.Row...)
+	}
+	return b
+}
+
+// handMade are the cases that no sound server makes.
+func handMade(t *testing.T) []vectors.Case {
+	k := newStock(t)
+	k.orderOfArrival()
+	k.brokenDatagrams()
+	k.lawfulStructure()
+	k.brokenStructure()
+	k.resumed()
+	return k.cases
+}
+
+func (k *stock) orderOfArrival() {
+	opening, all := stream(k.opening), stream(k.stream)
+	k.add("all at once", "the whole stream, then the datagrams", append([]vectors.Step{opening, all}, datagrams(k.datagrams...)...)...)
+	bytewise := []vectors.Step{}
+	for _, b := range append(slices.Clone(k.opening), k.stream...) {
+		bytewise = append(bytewise, stream([]byte{b}))
+	}
+	k.add("byte by byte", "the bytes of the stream come one by one", bytewise...)
+	k.add("datagrams first", "every datagram overtakes the structure that it stands on: 16 wait, of more the oldest are dropped",
+		append(append([]vectors.Step{opening}, datagrams(k.datagrams...)...), all)...)
+	k.add("datagrams before Welcome", "nothing can be made of them", append(datagrams(k.datagrams[:3]...), opening, all)...)
+	twice := []vectors.Step{opening, all}
+	for _, d := range k.datagrams {
+		twice = append(twice, datagrams(d, d)...)
+	}
+	k.add("twice", "every datagram comes twice", twice...)
+	backwards := slices.Clone(k.datagrams)
+	slices.Reverse(backwards)
+	k.add("newest first", "older state does not overwrite newer", append([]vectors.Step{opening, all}, datagrams(backwards...)...)...)
+}
+
+// renamed returns d with another header.
+func (k *stock) renamed(d []byte, change func(*wire.StateHeader)) []byte {
+	var rows wire.BitReader
+	h, err := wire.ParseStateHeader(d, &rows)
+	require.NoError(k.t, err)
+	rest := d[len(wire.AppendStateHeader(nil, h)):]
+	change(&h)
+	return append(wire.AppendStateHeader(nil, h), rest...)
+}
+
+func (k *stock) brokenDatagrams() {
+	ready := []vectors.Step{stream(k.opening), stream(k.stream)}
+	with := func(ds ...[]byte) []vectors.Step { return append(slices.Clone(ready), datagrams(ds...)...) }
+	var folds, structures, cut [][]byte
+	longest := k.datagrams[0]
+	for _, d := range k.datagrams {
+		folds = append(folds, k.renamed(d, func(h *wire.StateHeader) { h.Fold ^= 0x40 }), d)
+		structures = append(structures, k.renamed(d, func(h *wire.StateHeader) { h.Structure -= min(h.Structure, 6) }), d)
+		if len(d) > len(longest) {
+			longest = d
+		}
+	}
+	k.add("wrong fold", "each datagram with a wrong fold is refused whole and not acknowledged; then the right one is taken", with(folds...)...)
+	for i, s := range k.cases[len(k.cases)-1].Steps[2:] {
+		require.Equal(k.t, []string{"faulty", "applied"}[i%2], s.Expect.Outcome)
+	}
+	k.add("wrong structure", "each datagram names a structure number in the past; then the right one comes", with(structures...)...)
+	for n := 1; n < len(longest); n++ {
+		cut = append(cut, longest[:n])
+	}
+	k.add("cut", "a datagram cut at every byte changes nothing; then it comes whole", with(append(cut, longest)...)...)
+	var flipped [][]byte
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 64 {
+		d := slices.Clone(longest)
+		bit := rng.IntN(8 * len(d))
+		d[bit/8] ^= 1 << (bit % 8)
+		flipped = append(flipped, d)
+	}
+	k.add("flipped", "a bit of a datagram is wrong: what the fold and the form of rows see is refused", with(flipped...)...)
+	k.add("too long", "more than 1,200 bytes", with(append(slices.Clone(longest), make([]byte, 1201-len(longest))...), longest)...)
+	k.add("trailing", "a byte after the last row", with(append(slices.Clone(longest), 0), longest)...)
+	k.add("other types", "datagrams that are not for clients", with([]byte{0}, []byte{65}, append([]byte{63}, longest[1:]...))...)
+}
+
+func (k *stock) lawfulStructure() {
+	e := k.anyEnter()
+	h := e.Handle
+	later := func(n uint32) bulk.Handle { return bulk.NewHandle(h.Index(), h.Generation()+n) }
+	enter := func(of bulk.Handle) wire.Record { r := e; r.Handle = of; return r }
+	leave := func(of bulk.Handle, why wire.Reason) wire.Record {
+		return wire.Record{Op: wire.OpLeave, Reason: why, Handle: of}
+	}
+	destroy := func(of bulk.Handle) wire.Record {
+		return wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: of}
+	}
+	add := func(name, about string, records ...wire.Record) {
+		steps := []vectors.Step{stream(k.opening)}
+		for i, r := range records {
+			steps = append(steps, stream(structure(uint32(i+1), r)))
+		}
+		k.add(name, about, steps...)
+	}
+	add("killed early", "a handle dies before it was ever heard of, and all before it with it", destroy(later(2)), destroy(h))
+	add("out and in", "an entity leaves for each reason, enters again, and dies out of view",
+		enter(h), leave(h, wire.ReasonLeftInterest), enter(h), leave(h, wire.ReasonHiddenByRule), destroy(h))
+	add("slot changes hands", "a later tenant enters over the present one, which is dead by that", enter(h), enter(later(2)), leave(h, wire.ReasonLeftInterest), destroy(h))
+	add("old tenants", "an Enter, a Leave and a Destroy of an earlier tenant change nothing",
+		enter(later(4)), enter(h), leave(h, wire.ReasonLeftInterest), destroy(h))
+	add("again", "an Enter of who is there begins a new life of its row", enter(h), enter(h))
+	add("last generation", "generations do not wrap", enter(bulk.NewHandle(h.Index(), bulk.MaxGeneration)), destroy(bulk.NewHandle(h.Index(), bulk.MaxGeneration)))
+}
+
+func (k *stock) brokenStructure() {
+	e := k.anyEnter()
+	h := e.Handle
+	destroy := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h}
+	of := func(h bulk.Handle) wire.Record { r := e; r.Handle = h; return r }
+	ends := func(code wire.Code, name, about string, steps ...vectors.Step) {
+		k.add(name, about, steps...)
+		got := k.cases[len(k.cases)-1].Steps
+		require.Equal(k.t, code.String(), got[len(got)-1].Expect.Error, "%s: %s", name, about)
+	}
+	add := func(name, about string, frames ...[]byte) {
+		ends(wire.BadMessage, name, about, stream(k.opening), stream(frames...))
+	}
+	add("the dead enter", "an Enter of a destroyed handle ends the session", structure(1, e), structure(2, destroy), structure(3, e))
+	add("a gap", "record 3 follows record 1", structure(1, e), structure(3, destroy))
+	add("a repetition", "record 1 follows record 1", structure(1, e), structure(1, e))
+	add("record 0", "records are counted from 1", structure(0, e))
+	add("no records", "a message without records", structure(1))
+	add("even generation", "a handle of a hole", structure(1, of(bulk.NewHandle(h.Index(), stockFloor+1))))
+	add("below the floor", "a handle of an earlier run", structure(1, of(bulk.NewHandle(h.Index(), stockFloor-2))))
+	add("beyond the slots", "a slot that the world does not have", structure(1, of(bulk.NewHandle(64, stockFloor))))
+	wrong := e
+	wrong.Reason = wire.ReasonDestroyed
+	add("wrong reason", "an Enter with a reason", structure(1, wrong))
+	wrong = destroy
+	wrong.Reason = wire.ReasonLeftInterest
+	add("wrong reason of death", "a Destroy whose reason is of a Leave", structure(1, wrong))
+	wrong = destroy
+	wrong.Op = 4
+	add("unknown op", "a record of a kind that there is not", structure(1, wrong))
+	short, long := e, e
+	short.Row, long.Row = e.Row[:len(e.Row)-1], append(slices.Clone(e.Row), 0)
+	add("row cut short", "an Enter whose row ends early", structure(1, short))
+	add("row too long", "an Enter with a byte after its row", structure(1, long))
+	add("half of it is good", "an Enter, and another whose row ends early: neither is applied", structure(1, e, short))
+	ends(wire.BadMessage, "before Welcome", "the first message is Structure", stream(structure(1, e)))
+	add("two Welcomes", "a second Welcome", k.opening)
+	add("unknown message", "a type of message that is not a server's", wire.AppendFrame(nil, 99, nil))
+	add("empty frame", "a frame of no bytes", []byte{0})
+	add("endless frame", "a frame of four gigabytes", []byte{0xff, 0xff, 0xff, 0xff, 0x0f})
+	ends(wire.Draining, "goodbye", "the server ends the session and says why", stream(k.opening), stream(wire.AppendMessage(nil, wire.Goodbye{Code: wire.Draining})))
+}
+
+// resumed are connections that break and are replaced: the client shows the secret
+// of its Welcome and the number of the last record that it has applied, and the
+// server goes on after it, or begins anew.
+func (k *stock) resumed() {
+	var frames wire.FrameReader
+	frames.Feed(k.opening)
+	_, body, _, err := frames.Next()
+	require.NoError(k.t, err)
+	w, err := wire.ParseWelcome(body)
+	require.NoError(k.t, err)
+	control := k.opening[len(wire.AppendMessage(nil, w)):]
+	welcome := func(change func(*wire.Welcome)) []byte {
+		next := w
+		next.Resumed, next.Secret = 1, []byte("the next secret.")
+		change(&next)
+		return append(wire.AppendMessage(nil, next), control...)
+	}
+	goesOn := welcome(func(*wire.Welcome) {})
+	half := len(k.messages) / 2
+	require.Greater(k.t, len(k.messages), half+1)
+	require.Positive(k.t, half)
+	before, torn := bytes.Join(k.messages[:half], nil), k.messages[half][:len(k.messages[half])/2]
+	rest := bytes.Join(k.messages[half:], nil)
+	again := bytes.Join(k.messages[half-1:], nil)
+	lost := vectors.Step{Lost: true}
+	broken := []vectors.Step{stream(k.opening), stream(before, torn), lost}
+	with := func(steps ...vectors.Step) []vectors.Step { return append(slices.Clone(broken), steps...) }
+	k.add("goes on", "a connection breaks in the middle of a message; the session goes on over another, which begins that message again",
+		append(with(stream(goesOn, rest)), datagrams(k.datagrams...)...)...)
+	k.add("goes on twice", "the second connection breaks before its Welcome, the third after it: the secret is the one before, then the next",
+		with(lost, stream(goesOn), lost, stream(welcome(func(w *wire.Welcome) { w.Secret = []byte("and one more yet") }), rest))...)
+	k.add("datagrams of before", "nothing can be made of a datagram between the loss and the next Welcome; after it they are taken as ever",
+		with(append(datagrams(k.datagrams[:4]...), append([]vectors.Step{stream(goesOn, rest)}, datagrams(k.datagrams...)...)...)...)...)
+	another := stream(welcome(func(w *wire.Welcome) { w.Resumed, w.Session = 0, w.Session+1 }))
+	e := k.anyEnter()
+	enter := func(slot, generation uint32) wire.Record {
+		r := e
+		r.Handle = bulk.NewHandle(slot, generation)
+		return r
+	}
+	destroy := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(0, stockFloor)}
+	leave := wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: bulk.NewHandle(1, stockFloor+2)}
+	seen := []vectors.Step{stream(k.opening), stream(structure(1, enter(0, stockFloor), destroy, enter(1, stockFloor+2), leave, enter(2, stockFloor+2), enter(3, stockFloor))), lost, another}
+	k.add("begins anew", "a new session of the same run: what was Stale stays Stale, earlier tenants of the slots too, all else is Pending, and records count from 1",
+		append(slices.Clone(seen), stream(structure(1, enter(1, stockFloor+2), enter(2, stockFloor+4))))...)
+	ends := func(name, about string, steps ...vectors.Step) {
+		k.add(name, about, steps...)
+		got := k.cases[len(k.cases)-1].Steps
+		require.Equal(k.t, wire.BadMessage.String(), got[len(got)-1].Expect.Error, name)
+	}
+	ends("the dead enter another session", "in a new session of the same run a handle enters that was Stale before", append(slices.Clone(seen), stream(structure(1, enter(0, stockFloor))))...)
+	ends("goes on too early", "the server sends a record again that the client has said it has", with(stream(goesOn), stream(again))...)
+	ends("goes on too late", "the server leaves out a record that the client has not", with(stream(goesOn), stream(bytes.Join(k.messages[half+1:], nil)))...)
+	ends("goes on as another", "the session that goes on is not the one that was asked for", with(stream(welcome(func(w *wire.Welcome) { w.Session++ })))...)
+	ends("goes on elsewhere", "the session goes on in another run of the world", with(stream(welcome(func(w *wire.Welcome) { w.Epoch++ })))...)
+	ends("goes on unasked", "the first Welcome goes on with a session", stream(goesOn))
+	none := wire.AppendMessage(nil, func() wire.Welcome { m := w; m.Secret = nil; return m }())
+	ends("goes on without a secret", "a session without a secret cannot be asked for, and goes on", stream(none, control), lost, stream(goesOn))
+}

@@ -1,0 +1,64 @@
+package session_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+)
+
+// A run near the end of the protocol's ticks is like any other up to its last one.
+// Then its sessions are ended, as when the server ends, and nobody joins.
+func TestTicksAreSpent(t *testing.T) {
+	const left = 200
+	before := uint64(math.MaxUint32 - 1<<16 - left) // ticks that the run has made already
+	d := newDeskWith(t, func(c *session.CoreConfig) { c.Replication.TickBase = -before })
+	require.EqualValues(t, left, d.core.TicksLeft())
+	c, w := d.enter()
+	require.EqualValues(t, before, w.Tick)
+	for d.core.TicksLeft() > 1 {
+		n := uint32(before + d.world.Tick() + 1)
+		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: n + 1, Data: []byte("a")}, {Tick: n, Data: []byte("a")}}}
+		_, err := c.peer.ReceiveDatagram(in.Append(nil))
+		require.NoError(t, err)
+		moves := d.moves(t)
+		require.Len(t, moves, 1)
+		require.Equal(t, fmt.Sprintf("%d:a", d.world.Tick()), moves[0], "by the world's ticks")
+	}
+	require.Greater(t, c.shots, left/4)
+	d.ticks(2)
+	require.Zero(t, d.core.TicksLeft())
+	require.Equal(t, []wire.Code{wire.Draining}, c.closed)
+	late := d.sit()
+	late.say(d.hello())
+	m, err := wire.ParseRefused(late.want("the run is over", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.Draining, m.Code)
+	d.ticks(100)
+	require.Equal(t, 1, d.left)
+}
+
+// A session whose numbers are used up ends in a way that clients come back from.
+func TestSessionIsSpent(t *testing.T) {
+	for _, lane := range [][2]string{{"sent", "newest"}, {"structure", "written"}} {
+		d := newDesk(t)
+		c, w := d.enter()
+		c.input()
+		d.ticks(5)
+		require.Empty(t, c.closed)
+		viewer := reflect.ValueOf(c.peer.Session()).Elem().FieldByName("viewer").Elem()
+		number := viewer.FieldByName(lane[0]).FieldByName(lane[1])
+		*(*uint32)(unsafe.Pointer(number.UnsafeAddr())) = math.MaxUint32 - 1<<26 + 1 // nobody has months for a test
+		d.core.Tick()
+		require.Equal(t, []wire.Code{wire.Spent}, c.closed, lane)
+		require.True(t, wire.Spent.Info().Retry)
+		_, again := d.again(w, asIs)
+		require.Zero(t, again.Resumed)
+	}
+}
