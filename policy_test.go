@@ -35,6 +35,7 @@ internal/invariants
 internal/mutate
 internal/simtest
 internal/fault
+internal/fault/overlay internal/fault
 internal/cpu        x/sys
 internal/spelling
 internal/atomicfile natefinch
@@ -48,15 +49,15 @@ internal/fieldyard/fused    C
 internal/fieldyard/fastmath C internal/fieldyard/fused
 internal/fieldpicture field x/image
 
-bulk                internal/cpu internal/fault x/sys
+bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
-world               bulk field internal/fault xxhash zstd
+world               bulk field xxhash zstd
 replication/wire    bulk msgpack
-replication         bulk internal/fault world replication/wire
+replication         bulk world replication/wire
 server/token        paseto flock internal/atomicfile internal/regularfile
-server/session      bulk internal/fault world replication replication/wire x/time
+server/session      bulk world replication replication/wire x/time
 server              internal/cpu world replication replication/wire quic-go zap prometheus hdrhistogram x/time internal/address internal/regularfile internal/atomicfile server/imagefile server/session
-client              bulk internal/fault replication/wire quic-go zap internal/address
+client              bulk replication/wire quic-go zap internal/address
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address internal/regularfile

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -397,7 +396,7 @@ func (p *Pool[T]) vacate(i uint32, after uint64) {
 		p.live.unmark(w)
 	}
 	p.untag(i)
-	retires := *p.generation(i) == 0 && !fault.ReuseOnRetire
+	retires := *p.generation(i) == 0
 	if retires { // H4: nobody lives here ever again
 		p.dead.Set(i)
 		p.retired++

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -57,22 +56,16 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 		r.stats.Duplicates++
 		return Duplicate, nil
 	}
-	if h.Structure > r.applied && !fault.IgnoreStructure {
+	if h.Structure > r.applied {
 		r.hold(h, datagram)
-		if fault.AckOnReceive {
-			r.acks.add(h.Seq)
-		}
 		return Held, nil
 	}
 	if err := r.readHeaders(h); err != nil {
 		return Unreadable, err
 	}
 	fold, load, readable := r.findEntities(h)
-	if readable && fold != h.Fold && !fault.SkipFold {
+	if readable && fold != h.Fold {
 		r.stats.Faults++
-		if fault.AckFaulty {
-			r.acks.add(h.Seq)
-		}
 		return Faulty, nil
 	}
 	if readable && load > wire.MaxLoad {
@@ -80,9 +73,6 @@ func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
 	}
 	if !readable || !r.findBaselines(h) {
 		r.stats.Unreadable++
-		if fault.AckUnreadable {
-			r.acks.add(h.Seq)
-		}
 		return Unreadable, nil
 	}
 	if err := r.decode(); err != nil {
@@ -137,7 +127,7 @@ func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, rea
 	var fold uint64
 	for i := range r.rows {
 		e := r.rows[i].entity
-		if e.entered > h.Structure && !fault.PresentTenant {
+		if e.entered > h.Structure {
 			return 0, 0, false
 		}
 		fold = wire.Fold(fold, e.handle)
@@ -305,7 +295,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 		before := e.states.bytes()
 		place := e.states.keep(h.Tick, r.since(h.Tick, e), r.words(i), r.span)
 		r.entityBytes += e.states.bytes() - before
-		if place < 0 || h.Tick <= e.states.tick && !fault.LateRowWins {
+		if place < 0 || h.Tick <= e.states.tick {
 			r.stats.RowsLate++
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -38,7 +37,7 @@ func protocolError(format string, args ...any) error {
 func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 	h := record.Handle
 	c := r.cells.at(h.Index())
-	if h.Generation() < c.generation && !fault.AcceptOldEnter {
+	if h.Generation() < c.generation {
 		return // about a tenant that is known to be gone (H1)
 	}
 	switch record.Op {
@@ -47,9 +46,7 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 	case wire.OpLeave:
 		if h.Generation() == c.generation && c.state == wire.Live {
 			r.drop(c)
-			if c.state = wire.Hidden; fault.LeaveIsDeath {
-				c.state = wire.Stale
-			}
+			c.state = wire.Hidden
 			r.stats.Leaves++
 			if f := r.observer.Leave; f != nil {
 				f(h, record.Reason)
@@ -64,10 +61,6 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 // that was never heard of dies all the same, and stays dead: a reference to it
 // may still arrive.
 func (r *Replica) destroy(c *cell, h bulk.Handle, why wire.Reason) {
-	if fault.ForgetEarlyKill && h.Generation() > c.generation ||
-		fault.ForgetHidden && c.state == wire.Hidden {
-		return
-	}
 	if c.state == wire.Stale && h.Generation() == c.generation {
 		return // a later reference to the dead has the server say it again
 	}

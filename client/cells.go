@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -94,8 +93,6 @@ func (c *cells) known() iter.Seq2[uint32, *cell] {
 // resolve says what became of h, whose slot this is.
 func (c *cell) resolve(h bulk.Handle) wire.Verdict {
 	switch g := h.Generation(); {
-	case fault.IgnoreGeneration:
-		return c.state
 	case g < c.generation:
 		return wire.Stale
 	case g > c.generation:

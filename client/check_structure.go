@@ -3,7 +3,6 @@ package client
 import (
 	"math"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -57,7 +56,7 @@ func (r *Replica) checkRecord(record wire.Record) error {
 		return err
 	}
 	c := r.foresee(h.Index())
-	if h.Generation() < c.generation && !fault.AcceptOldEnter {
+	if h.Generation() < c.generation {
 		return nil
 	}
 	if record.Op == wire.OpLeave {
@@ -67,7 +66,7 @@ func (r *Replica) checkRecord(record wire.Record) error {
 		return nil
 	}
 	if record.Op == wire.OpEnter {
-		if c.stale && h.Generation() == c.generation && !fault.AcceptSecondEnter {
+		if c.stale && h.Generation() == c.generation {
 			return protocolError("enter of %v, which was destroyed", h)
 		}
 		if err := r.readEntering(record); err != nil {
@@ -109,7 +108,7 @@ func (r *Replica) foresee(slot uint32) *foreseen {
 
 // readEntering reads the row of an Enter.
 func (r *Replica) readEntering(record wire.Record) error {
-	e := entering{owned: record.Reason == wire.ReasonOwned && !fault.OwnNothing}
+	e := entering{owned: record.Reason == wire.ReasonOwned}
 	row := wire.Row{Owned: e.owned}
 	words := r.codec.Schema().Words()
 	if err := r.charge(bytesOfEntity + stateBytes(words)); err != nil {

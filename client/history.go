@@ -3,7 +3,6 @@ package client
 import (
 	"slices"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -77,7 +76,7 @@ func (s *history) keep(tick, since uint32, words []uint32, span uint32) int {
 	}
 	switch {
 	case ticks[place] < s.floor && ticks[place]+span < tick:
-	case len(ticks) < wire.MaxStates && !(fault.ForgetStates && len(ticks) == 1):
+	case len(ticks) < wire.MaxStates:
 		if place = len(ticks); place == int(s.room) {
 			s.grow(len(words))
 		}

@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -102,7 +101,7 @@ func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
 }
 
 func (r *Replica) resolve(h bulk.Handle) wire.Verdict {
-	if !h.Valid() || h.Generation() < r.floor && !fault.IgnoreFloor || h.Index() >= r.maxSlots {
+	if !h.Valid() || h.Generation() < r.floor || h.Index() >= r.maxSlots {
 		return wire.Stale
 	}
 	c := r.cells.peek(h.Index())

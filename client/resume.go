@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -17,9 +16,6 @@ func (s *Session) hello() wire.Hello {
 		h.Epoch = 0
 		if len(w.Secret) > 0 {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
-			if fault.ResumeAhead {
-				h.Structure++
-			}
 		}
 	}
 	return h
@@ -48,9 +44,7 @@ func (s *Session) Lost(why error) {
 // all others are Pending until it shows them. If the Welcome names another epoch, all
 // entities are destroyed first: Stale, as after wire.EpochMismatch.
 func (s *Session) Reconnect() {
-	if !fault.ResumeKeepsHalf {
-		s.frames = wire.FrameReader{}
-	}
+	s.frames = wire.FrameReader{}
 	s.out, s.err, s.goodbye = nil, nil, false
 	s.send(wire.TypeHello, s.hello().Append(nil))
 }
@@ -68,13 +62,13 @@ func (s *Session) begin(m *wire.Welcome) error {
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forget()
 	}
-	if m.Resumed == 0 || fault.ResumeForgets {
+	if m.Resumed == 0 {
 		sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
 		if before != nil {
 			before.leaveAll()
 		}
 		s.renew(m.GenerationFloor, m.MaxSlots, int(m.TickHz))
-		if sameRun && !fault.ResumeForgets && !fault.ForgetStale {
+		if sameRun {
 			s.replica.inheritStale(before)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -81,7 +80,7 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if !a.Seen {
 		return nil
 	}
-	if a.Newest == 0 || a.Newest > v.sent.newest && !fault.AckAhead {
+	if a.Newest == 0 || a.Newest > v.sent.newest {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d", a.Newest, v.sent.newest)}
 	}
 	// Oldest first, so that what comes to be known of a row is how it moved.
@@ -105,7 +104,7 @@ func (v *Viewer) applied(back uint32) {
 	s := v.sent.at(back)
 	v.sent.pending &^= 1 << back
 	for _, place := range v.sent.rows(s) {
-		if row := &v.rows[place]; row.ackedTick < s.tick || fault.AckAnyLife {
+		if row := &v.rows[place]; row.ackedTick < s.tick {
 			row.acknowledge(s.tick)
 		}
 	}
@@ -117,7 +116,7 @@ func (v *Viewer) lost(back uint32) {
 	s := v.sent.at(back)
 	v.sent.pending &^= 1 << back
 	for _, place := range v.sent.rows(s) {
-		if row := &v.rows[place]; row.sentTick == s.tick && row.flags&onItsWay != 0 && !fault.NeverResend {
+		if row := &v.rows[place]; row.sentTick == s.tick && row.flags&onItsWay != 0 {
 			row.flags &^= onItsWay
 			v.work.stats.RowsLost++
 			v.stats.RowsLost++

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -136,12 +135,8 @@ func (v *Viewer) enter(w *wanted) int {
 		w.place = v.allot()
 		v.work.newcomers = append(v.work.newcomers, newcomer{slot, w.place})
 	}
-	before := v.rows[w.place]
 	v.handles[w.place], v.priorities[w.place] = w.handle, 0
 	v.rows[w.place] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
-	if row := &v.rows[w.place]; fault.KeepBaseline {
-		row.ackedTick, row.olderGap, row.nextGap = before.ackedTick, before.olderGap, before.nextGap
-	}
 	v.work.stats.Enters++
 	return n
 }

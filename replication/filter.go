@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 )
 
 // Filter is a rule of the game's about what one viewer may see, in sets of
@@ -46,9 +45,6 @@ func (v *Viewer) Own(h bulk.Handle) {
 
 // Disown is the reverse of Own. What the viewer sees the world from stays its own.
 func (v *Viewer) Disown(h bulk.Handle) {
-	if fault.KeepOwning {
-		return
-	}
 	mine := v.Owns(h)
 	v.owned.remove(h)
 	v.ruleChanged = true
@@ -61,7 +57,7 @@ func (v *Viewer) Disown(h bulk.Handle) {
 // became the viewer's own, or ceased to be, so that what the client is sent of it
 // is another row (R7).
 func (v *Viewer) reenter(h bulk.Handle) {
-	if place, ok := v.members.find(h.Index()); ok && v.handles[place] == h && !fault.OwnQuietly {
+	if place, ok := v.members.find(h.Index()); ok && v.handles[place] == h {
 		v.rows[place].enterTick = 0 // before any shape
 		v.members.activate(h.Index())
 	}
@@ -70,7 +66,7 @@ func (v *Viewer) reenter(h bulk.Handle) {
 // Owns says whether h is what the viewer sees the world from, or was given to it
 // by Own.
 func (v *Viewer) Owns(h bulk.Handle) bool {
-	return h == v.focus || v.owned.has(h) || fault.EverybodyOwns
+	return h == v.focus || v.owned.has(h)
 }
 
 // sift adds to what lies around the viewer what it is to see from any distance,

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -177,9 +176,7 @@ func (v *Viewer) depart(slot uint32, place *uint32, reason wire.Reason) {
 		v.dead.raise(slot, g-2)
 	}
 	v.work.stats.Leaves++
-	if !fault.ForgetOnLeave {
-		v.hidden.set(slot)
-	}
+	v.hidden.set(slot)
 	v.release(place)
 }
 

@@ -3,7 +3,6 @@ package replication
 import (
 	"math/bits"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -34,7 +33,7 @@ func (v *Viewer) selectRows() bool {
 			case p.version <= row.ackedTick:
 				word.active &^= rest & -rest // dormant
 				v.forgetPriority(row, place)
-			case row.flags&onItsWay != 0 && row.sentTick >= p.version && (past.tick-row.sentTick <= resend || fault.NeverResend):
+			case row.flags&onItsWay != 0 && row.sentTick >= p.version && past.tick-row.sentTick <= resend:
 			default:
 				waiting = append(waiting, past.key(slot, row, p)|owned)
 				places = append(places, place)

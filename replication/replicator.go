@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -79,9 +78,6 @@ func (r *Replicator) SetBudget(bytesPerSecond int) { r.config.BudgetBytesPerSeco
 // every step, replicated or not: between two frames a slot may change hands more
 // than once, and each tenant is another handle (H4, R5).
 func (r *Replicator) AfterStep() {
-	if fault.FramesOnly && !r.Due(0) {
-		return
-	}
 	r.places.now = r.changes.captures + 1
 	for _, h := range r.world.Destroyed() {
 		slot := h.Index()

@@ -1,7 +1,5 @@
 package replication
 
-import "github.com/worldd/worldd/internal/fault"
-
 // Resume has the viewer go on over another connection, to a client that has
 // applied the structure records up to number and nothing after. What was sent of
 // them and lost is in stream, valid until the next snapshot, and must be sent
@@ -12,14 +10,8 @@ import "github.com/worldd/worldd/internal/fault"
 // changes nothing, if the client is further behind than what is kept (R8), or
 // cannot have come to that number.
 func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
-	if fault.ResumeSkips {
-		return nil, true
-	}
 	if !v.structure.rewind(number) {
 		return nil, false
-	}
-	if fault.ResumeLate {
-		return nil, true
 	}
 	stream = v.structure.again()
 	v.countStructure(stream)

@@ -2,8 +2,6 @@ package replication
 
 import (
 	"math"
-
-	"github.com/worldd/worldd/internal/fault"
 )
 
 // viewerRow is what is known of one entity of the interest set at each snapshot:
@@ -36,9 +34,6 @@ func (row *viewerRow) acknowledge(tick uint32) {
 		row.nextGap = uint8(next)
 	}
 	row.ackedTick = tick
-	if fault.OlderUnknown {
-		row.olderGap = 1
-	}
 }
 
 // send notes that the row at a place is in the open snapshot.
@@ -46,9 +41,6 @@ func (v *Viewer) send(place, tick uint32) {
 	row := &v.rows[place]
 	v.forgetPriority(row, place)
 	row.sentTick, row.flags = tick, onItsWay
-	if fault.AckOnSend {
-		row.acknowledge(tick)
-	}
 }
 
 // forgetPriority is for a row whose turn came.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -152,9 +151,6 @@ func (v *Viewer) teachReferences(keys []codingKey) {
 // (R4).
 func (v *Viewer) closeSnapshot(p *packed) {
 	structure := v.structure.written
-	if fault.StructureOneLess {
-		structure--
-	}
 	n := len(v.datagrams)
 	b := wire.AppendStateHeader(v.buffers[n][:0], wire.StateHeader{
 		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, Fold: p.fold, Rows: int(p.rows),

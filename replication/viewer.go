@@ -2,7 +2,6 @@ package replication
 
 import (
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -151,13 +150,11 @@ func (v *Viewer) Teach(h bulk.Handle) {
 	switch status := v.replicator.world.Status(h); {
 	case v.shown(slot) == h: // or its Destroy is due
 	case status == bulk.Live:
-		if !fault.DropKnown {
-			v.hidden.set(slot)
-		}
+		v.hidden.set(slot)
 	case status == bulk.Stale:
 		// That the client was sent a later tenant's handle is not enough: what
 		// it was sent in a datagram may be lost.
-		if v.shown(slot).Generation() > h.Generation() || v.entering(slot) || v.dead.at(slot) >= h.Generation() || fault.SilentDead {
+		if v.shown(slot).Generation() > h.Generation() || v.entering(slot) || v.dead.at(slot) >= h.Generation() {
 			return // the client has a later tenant, or was told
 		}
 		v.tellDestroyed(h)
@@ -180,9 +177,6 @@ func (v *Viewer) shown(slot uint32) bulk.Handle {
 // answer depends only on what the client was sent (R10).
 func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	world := v.replicator.world
-	if fault.ResolveByIndex {
-		h = world.HandleAt(h.Index())
-	}
 	slot := h.Index()
 	if !h.Valid() || h.Generation() < v.replicator.floor || int(slot) >= world.Config().MaxEntities {
 		return wire.Stale
@@ -198,8 +192,6 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 		return wire.Live
 	case v.hidden.has(slot) && world.HandleAt(slot) == h:
 		return wire.Hidden
-	case fault.RevealDead && world.Status(h) == bulk.Stale:
-		return wire.Stale
 	}
 	return wire.Pending
 }
@@ -226,7 +218,7 @@ func (v *Viewer) Follow(h bulk.Handle) {
 
 // Resync makes the next snapshots enter the whole interest set again, for a
 // client that found its state at fault.
-func (v *Viewer) Resync() { v.resync = !fault.IgnoreResync }
+func (v *Viewer) Resync() { v.resync = true }
 
 func (v *Viewer) reenterAll() {
 	v.resync = false

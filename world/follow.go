@@ -1,7 +1,5 @@
 package world
 
-import "github.com/worldd/worldd/internal/fault"
-
 // followEntities brings the effects that follow an entity to where its body is,
 // and ends those whose entity is gone: an effect holds its entity weakly.
 func (w *World) followEntities() {
@@ -21,12 +19,6 @@ func (w *World) followEntities() {
 // followEntity says whether the entity is still there.
 func (w *World) followEntity(e *effect) bool {
 	at, ok := w.Position(e.follows)
-	if fault.FollowSlot && !ok {
-		if next := w.HandleAt(e.follows.Index()); next != 0 {
-			e.follows = next
-		}
-		return true
-	}
 	if ok {
 		w.center(e, at.Add(e.offset))
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/fault"
 )
 
 // RunGenerations is how many generations RestoreRun skips. A slot uses two of
@@ -39,9 +38,6 @@ func (w *World) Restore(img *Image) error {
 // empty. The error may also be that the generations are used up (ErrImage); a
 // world must then begin anew, under a new epoch.
 func (w *World) RestoreRun(img *Image) error {
-	if fault.RestartRewinds {
-		return w.Restore(img)
-	}
 	renewed := bulk.PoolState{
 		FirstGeneration: img.entities.FirstGeneration, Newest: img.entities.Newest,
 		Generations: append([]uint32(nil), img.entities.Generations...),

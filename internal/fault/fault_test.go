@@ -1,25 +1,64 @@
-package fault_test
+package fault
 
 import (
-	"os/exec"
+	"go/parser"
+	"go/token"
+	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// A product has neither the defects nor the questions: the linker finds nothing
-// of this package in the server's program.
-func TestProductHasNoFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("links a program")
-	}
-	program := filepath.Join(t.TempDir(), "worldd")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/worldd/worldd/cmd/worldd").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	symbols, err := exec.Command("go", "tool", "nm", program).Output()
+// Every fault still applies to the sources, changes them, and leaves them Go.
+func TestFaultsApply(t *testing.T) {
+	faults, err := All()
 	require.NoError(t, err)
-	require.True(t, strings.Contains(string(symbols), "worldd/client.(*Replica)"))
-	require.False(t, strings.Contains(string(symbols), "internal/fault"))
+	require.GreaterOrEqual(t, len(faults), 49)
+	seen := map[string]bool{}
+	for _, f := range faults {
+		require.False(t, seen[f.Name], "%s is there twice", f.Name)
+		seen[f.Name] = true
+		require.NotEmpty(t, f.hunks, f.Name)
+		for _, h := range f.hunks {
+			require.NotEqual(t, h.before, h.after, f.Name)
+			require.Contains(t, lines(h.after), "fault."+f.Name, "the fault is conditional on its variable")
+		}
+	}
+	sources, err := Apply("../..")
+	require.NoError(t, err)
+	for file, text := range sources {
+		_, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+	}
+	_, err = parser.ParseFile(token.NewFileSet(), "injected.go", injected(faults), parser.SkipObjectResolution)
+	require.NoError(t, err)
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"fault Nameless":                        "faults.diff:1: want fault Name: what it breaks",
+		" a line":                               "faults.diff:1: \" a line\" before the first fault",
+		"fault A: b\n+line":                     "faults.diff:2: \"+line\" before a file",
+		"fault A: b\n--- client/cells.go\nline": "faults.diff:3: \"line\" begins with none of space, - and +",
+	} {
+		_, err := parse(text)
+		require.EqualError(t, err, want)
+	}
+	h := hunk{file: "a.go", before: []string{"x"}, after: []string{"y"}}
+	_, err := h.apply("package a\nx\nz\nx\n")
+	require.ErrorContains(t, err, "a.go has 2 places")
+	_, err = h.apply("package a\nxx\n")
+	require.ErrorContains(t, err, "a.go has 0 places", "whole lines only")
+}
+
+func TestOverlay(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, Overlay("../..", dir))
+	for _, file := range []string{"overlay.json", "client/cells.go", "internal/fault/injected.go"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		require.NoError(t, err)
+		require.NotEmpty(t, text)
+	}
+	require.Error(t, Overlay(dir, t.TempDir()), "no sources there")
 }

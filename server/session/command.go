@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -48,9 +47,6 @@ func (s *Session) try(command wire.Command) (code wire.Code, verdict wire.Verdic
 	run, ok := s.core.config.Game.Commands[command.Name]
 	if !ok {
 		return wire.UnknownCommand, verdict, ""
-	}
-	if fault.CommandHidden && verdict == wire.Hidden {
-		verdict = wire.Live
 	}
 	switch verdict {
 	case wire.Stale:

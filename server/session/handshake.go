@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -91,7 +90,7 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 		return &wire.Error{Code: wire.SchemaMismatch, Detail: text + c.config.Schema.OutlineWithin(wire.MaxText-len(text))}, fmt.Sprintf("%016x", own)
 	case uint64(h.Tables) != tables:
 		return differ(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
-	case h.Epoch != 0 && h.Epoch != c.config.Epoch && !fault.AnyEpoch:
+	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
 		return differ(wire.EpochMismatch, "epoch", 16, h.Epoch, c.config.Epoch)
 	}
 	return nil, ""

@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"io"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -23,9 +22,6 @@ func (s secret) shown(other []byte) bool {
 // its connection.
 func (s *Session) renew(shown secret) {
 	s.former = shown
-	if fault.SecretAtOnce {
-		s.former = nil
-	}
 	s.secret = nil
 	if s.core.graceTicks > 0 {
 		next := make(secret, wire.SecretBytes)
@@ -38,16 +34,14 @@ func (s *Session) renew(shown secret) {
 // heard notes that a datagram came: the client has the newest Welcome.
 func (s *Session) heard() {
 	s.silence, s.answered = 0, true
-	if !fault.KeepSecret {
-		s.former = nil
-	}
+	s.former = nil
 }
 
 // lose is the end of a session's connection that nobody wanted. A client that has
 // been here may come again within the time of grace; till then it keeps its
 // entity, and what it knows, and is sent nothing.
 func (s *Session) lose(why *wire.Error) {
-	if !s.answered || len(s.secret) == 0 || s.core.Draining() || fault.NoGrace {
+	if !s.answered || len(s.secret) == 0 || s.core.Draining() {
 		s.fail(why)
 		return
 	}
@@ -85,7 +79,7 @@ func (c *Core) sought(h wire.Hello) *Session {
 		return nil
 	}
 	current, former := s.secret.shown(h.Secret), s.former.shown(h.Secret)
-	if s.over || !current && !former && !fault.AnySecret {
+	if s.over || !current && !former {
 		return nil
 	}
 	return s
