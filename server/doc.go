@@ -19,5 +19,5 @@
 // A program that embeds a Server should set two things of its process, as worldd does
 // and a library does not: QUIC_GO_DISABLE_GSO=true in the environment before Listen,
 // which saves 20 KB a session, and GOGC=50, since long-lived memory is many times what
-// a second of work leaves behind (RATIONALE.md has the numbers).
+// a second of work leaves behind (cmd/worldd/RATIONALE.md has the numbers).
 package server
