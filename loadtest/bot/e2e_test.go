@@ -5,11 +5,13 @@ package bot_test
 import (
 	"context"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
@@ -153,9 +155,11 @@ func TestTheCheckCanFail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs a faulty client")
 	}
+	overlay := t.TempDir()
+	require.NoError(t, fault.Overlay("../..", overlay))
 	goCommand := "go" // `go test` puts its own first in PATH
 	out, err := exec.CommandContext(t.Context(), goCommand, "test", "-count=1", "-v",
-		"-tags", "faults", "-run", "^TestFaultIsReported$", ".").CombinedOutput()
+		"-tags", "faults", "-overlay", filepath.Join(overlay, "overlay.json"), "-run", "^TestFaultIsReported$", ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--- PASS: TestFaultIsReported", "it must have run: %s", out)
 }
