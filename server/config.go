@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/address"
+	"github.com/worldd/worldd/internal/quicserve"
 )
 
 // Config is what a Server is made of. Zero fields take their defaults.
@@ -70,7 +71,7 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Certificate != nil {
-		if err := validateCertificate(c.Certificate); err != nil {
+		if err := quicserve.ValidateCertificate(c.Certificate); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -85,7 +86,7 @@ func (c Config) Validate() error {
 	if err := c.CoreConfig.Validate(); err != nil {
 		errs = append(errs, err)
 	}
-	if err := (Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}).validate(); err != nil {
+	if err := (quicserve.Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}).Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := c.Image.validate(); err != nil {

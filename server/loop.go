@@ -10,6 +10,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/world"
 )
@@ -41,7 +42,6 @@ const maxWarned = 64
 // loop ticks a Core in real time, on the goroutine that owns the world.
 type loop struct {
 	core     *Core
-	traffic  *traffic
 	timings  *timings
 	saver    *saver
 	log      *zap.Logger
@@ -74,7 +74,7 @@ type Report struct {
 	Active      int // sessions that have joined and are reached
 	Away        int // sessions whose clients may come again
 	Replication replication.Stats
-	Traffic     Traffic
+	Traffic     quicserve.Traffic
 	Images      Images
 	LastTick    time.Time
 }
@@ -102,10 +102,10 @@ type TickReport struct {
 	Receive, Step, Replicate time.Duration
 }
 
-func newLoop(core *Core, t *traffic, timed *timings, s *saver, log *zap.Logger) *loop {
+func newLoop(core *Core, timed *timings, s *saver, log *zap.Logger) *loop {
 	hz, full := core.World().TickHz(), float64(core.Config().Replication.SnapshotHz)
 	l := &loop{
-		core: core, traffic: t, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
+		core: core, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
 		pace: pace{full: full, hz: full}, keeping: punctuality{window: uint64(hz)}, log: log,
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
@@ -253,7 +253,6 @@ func (l *loop) report() Report {
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,
 		Receive: l.spent[phaseReceive], Step: l.spent[phaseStep], Replicate: l.spent[phaseReplicate],
 	}
-	r.Traffic = l.traffic.load()
 	r.Images = l.saver.report()
 	r.LastTick = l.lastTick
 	return r

@@ -29,7 +29,7 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	core, err := NewCore(CoreConfig{World: w, Schema: schema, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}})
 	require.NoError(t, err)
-	return newLoop(core, &traffic{}, newTimings(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
+	return newLoop(core, newTimings(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }
 
 func runFor(t *testing.T, l *loop, d time.Duration) {

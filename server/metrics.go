@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -47,7 +48,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
 	counter(r.Sessions.ResyncsDropped, "worldd_dropped_total", dropped, "reason", "resync_rate")
 	counter(r.Sessions.HellosHeld, "worldd_dropped_total", dropped, "reason", "join_rate")
-	collectPackets(c.server.carried.packets(), counter)
+	collectPackets(c.server.quic.Packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
 		counter(n, "worldd_handle_verdicts_total", "Verdicts on handles in commands.", "side", "server", "verdict", wire.Verdict(verdict).String())
 	}
@@ -142,13 +143,13 @@ func collectInputs(s Stats, counter countFunc) {
 	counter(s.InputsDropped, "worldd_input_datagrams_dropped_total", "Input datagrams beyond what one tick takes from one session.")
 }
 
-func collectPackets(p Packets, counter countFunc) {
+func collectPackets(p quicserve.Packets, counter countFunc) {
 	const packets = "UDP packets of clients that got through the handshake, by direction."
 	counter(p.Sent, "worldd_packets_total", packets, "dir", "out")
 	counter(p.Received, "worldd_packets_total", packets, "dir", "in")
 }
 
-func collectTraffic(t Traffic, counter countFunc) {
+func collectTraffic(t quicserve.Traffic, counter countFunc) {
 	const (
 		handshakes = "Connections, by what became of them."
 		datagrams  = "Datagrams, by direction and what became of them."

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/internal/quicserve"
 )
 
 // What becomes of a second's ten ticks decides whether a server is behind: three bad
@@ -74,7 +76,7 @@ func TestReadinessFollowsTicks(t *testing.T) {
 		l := newTestLoop(t, func(uint64) time.Duration { return work })
 		logs, seen := observer.New(zap.InfoLevel)
 		l.log = zap.New(logs)
-		s := &Server{core: l.core, loop: l}
+		s := &Server{core: l.core, quic: &quicserve.Listener{}, loop: l}
 		status := func(handler http.HandlerFunc) (int, string) {
 			w := httptest.NewRecorder()
 			handler(w, httptest.NewRequest(http.MethodGet, "/", nil))

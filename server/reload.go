@@ -3,7 +3,8 @@ package server
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
+
+	"github.com/worldd/worldd/internal/quicserve"
 )
 
 // Limits are what an operator may change while a server runs. Zero fields mean
@@ -15,36 +16,18 @@ type Limits struct {
 	BudgetBytesPerSecond int
 }
 
-func (c Config) limits() Limits {
-	return Limits{c.MaxSessions, c.MaxSessionsPerAddress, c.Replication.BudgetBytesPerSecond}.withDefaults()
-}
-
-func (l Limits) withDefaults() Limits {
-	if l.MaxSessions == 0 {
-		l.MaxSessions = DefaultMaxSessions
-	}
-	return l
-}
-
-// validate checks what CoreConfig and Core.SetLimits do not.
-func (l Limits) validate() error {
-	if l.MaxSessionsPerAddress < 0 {
-		return fmt.Errorf("server: %d sessions at most from one address: want a positive number, or 0 for %d", l.MaxSessionsPerAddress, DefaultMaxSessionsPerAddress)
-	}
-	return nil
-}
-
 // SetLimits changes the limits from the next tick on. Sessions that are there
 // stay, also where a new limit has no room for them. An error changes nothing. It
 // may be called from any goroutine.
 func (s *Server) SetLimits(l Limits) error {
-	if err := l.validate(); err != nil {
+	connections := quicserve.Limits{MaxSessions: l.MaxSessions, MaxSessionsPerAddress: l.MaxSessionsPerAddress}
+	if err := connections.Validate(); err != nil {
 		return err
 	}
 	if err := s.core.SetLimits(l.MaxSessions, l.BudgetBytesPerSecond); err != nil {
 		return err
 	}
-	s.door.set(l.withDefaults())
+	s.quic.SetLimits(connections)
 	return nil
 }
 
@@ -53,13 +36,7 @@ func (s *Server) SetBans(users []string) { s.core.SetBans(users) }
 
 // SetCertificate replaces the certificate from the next handshake on. Connections that
 // exist go on. It may be called from any goroutine.
-func (s *Server) SetCertificate(c *tls.Certificate) error {
-	if err := validateCertificate(c); err != nil {
-		return err
-	}
-	s.certificate.Store(c)
-	return nil
-}
+func (s *Server) SetCertificate(c *tls.Certificate) error { return s.quic.SetCertificate(c) }
 
 // SetAdminAccess replaces Config.AdminAccess from the next request on, for new
 // connections also the certificate. Whether the port is HTTPS cannot change. An error

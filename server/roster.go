@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/server/session"
 )
 
@@ -58,15 +59,12 @@ func sittingOf(i session.Info) sitting {
 }
 
 // transported adds what the connection knows.
-func (s *sitting) transported(c *quicConn) {
-	s.Address = c.conn.RemoteAddr().String()
-	t := c.conn.ConnectionStats()
-	s.RTTMs = float64(t.SmoothedRTT.Microseconds()) / 1000
+func (s *sitting) transported(t quicserve.ConnStats) {
+	s.Address = t.Address
+	s.RTTMs = float64(t.RTT.Microseconds()) / 1000
+	s.Queued, s.Unsent = t.QueuedBytes, t.QueuedDatagrams
 	s.BytesSent, s.BytesReceived = t.BytesSent, t.BytesReceived
 	s.PacketsSent, s.PacketsLost, s.PacketsReceived = t.PacketsSent, t.PacketsLost, t.PacketsReceived
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s.Queued, s.Unsent = len(c.out), c.count
 }
 
 var errNoTick = errors.New("the world does not tick")
@@ -112,8 +110,8 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
 	all := make([]sitting, len(infos)) // [] in JSON, not null
 	for i, info := range infos {
 		all[i] = sittingOf(info)
-		if c, ok := info.Conn.(*quicConn); ok {
-			all[i].transported(c)
+		if c, ok := info.Conn.(*quicserve.Conn); ok {
+			all[i].transported(c.Stats())
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

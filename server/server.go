@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -10,11 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quic-go/quic-go"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -22,23 +20,14 @@ import (
 // Server is a Core with sockets and a clock: one UDP port for clients, and a
 // TCP port for the operator if asked for.
 type Server struct {
-	config      Config
-	core        *Core
-	log         *zap.Logger
-	udp         *net.UDPConn
-	transport   *quic.Transport
-	listener    *quic.Listener
-	admin       *admin
-	certificate atomic.Pointer[tls.Certificate] // of new handshakes
-
-	door        *door
-	connections sync.WaitGroup // their goroutines
-	traffic     traffic
-	carried     carried
-	timings     *timings
-	qlogs       qlogs
-	loop        *loop
-	used        atomic.Bool // Serve or Close was called
+	config  Config
+	core    *Core
+	log     *zap.Logger
+	quic    *quicserve.Listener
+	admin   *admin
+	timings *timings
+	loop    *loop
+	used    atomic.Bool // Serve or Close was called
 }
 
 // Listen takes the addresses, so that a wrong or occupied one is found before
@@ -59,18 +48,9 @@ func Listen(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Certificate == nil {
-		own, err := selfMade(time.Now(), certificateLife)
-		if err != nil {
-			return nil, err
-		}
-		c.Certificate = &own
-	}
-	s := &Server{config: c, core: core, log: c.Log, timings: newTimings(), qlogs: qlogs{folder: c.QlogDir}}
-	s.certificate.Store(c.Certificate)
+	s := &Server{config: c, core: core, log: c.Log, timings: newTimings()}
 	core.OnPanic(s.logPanic)
-	s.door = newDoor(c.limits(), &s.traffic)
-	s.loop = newLoop(core, &s.traffic, s.timings, newSaver(c.Image, core.World(), c.Log), c.Log)
+	s.loop = newLoop(core, s.timings, newSaver(c.Image, core.World(), c.Log), c.Log)
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
@@ -133,25 +113,16 @@ func (s *Server) logPanic(p session.HookPanic) {
 		zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
 }
 
-func (s *Server) listen() error {
-	addr, err := net.ResolveUDPAddr("udp", s.config.Listen)
+func (s *Server) listen() (err error) {
+	c := s.config
+	s.quic, err = quicserve.Listen(quicserve.Config{
+		Listen: c.Listen, Core: s.core, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
+		Limits:  quicserve.Limits{MaxSessions: c.MaxSessions, MaxSessionsPerAddress: c.MaxSessionsPerAddress},
+		QlogDir: c.QlogDir, Log: c.Log,
+		Observers: quicserve.Observers{SnapshotAge: s.timings.snapshots.Observe, Unsent: s.timings.unsent.Observe},
+	})
 	if err != nil {
-		return fmt.Errorf("server: listen address %q: %w", s.config.Listen, err)
-	}
-	if s.udp, err = net.ListenUDP("udp", addr); err != nil {
-		return fmt.Errorf("server: can't listen on %s: %w", s.config.Listen, err)
-	}
-	s.transport = &quic.Transport{
-		Conn: s.udp, VerifySourceAddress: s.door.distrusts, ConnContext: s.door.knock,
-		StatelessResetKey: (*quic.StatelessResetKey)(s.config.StatelessResetKey),
-	}
-	s.listener, err = s.transport.Listen(&tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
-		GetCertificate:     func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil },
-		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, s.door.pace(hello.Context()) },
-	}, s.quicConfig())
-	if err != nil {
-		return errors.Join(fmt.Errorf("server: can't serve QUIC on %s: %w", s.config.Listen, err), s.udp.Close())
+		return err
 	}
 	if s.config.AdminListen != "" {
 		if s.admin, err = listenAdmin(s); err != nil {
@@ -162,7 +133,7 @@ func (s *Server) listen() error {
 }
 
 // Addr is the UDP address that clients connect to.
-func (s *Server) Addr() *net.UDPAddr { return s.udp.LocalAddr().(*net.UDPAddr) }
+func (s *Server) Addr() *net.UDPAddr { return s.quic.Addr() }
 
 // AdminAddr is the TCP address of metrics and profiles; nil if there is none.
 func (s *Server) AdminAddr() net.Addr {
@@ -174,7 +145,7 @@ func (s *Server) AdminAddr() net.Addr {
 
 // Fingerprint returns the SHA-256 of the server's present certificate in hex, for
 // clients to pin.
-func (s *Server) Fingerprint() string { return fingerprint(*s.certificate.Load()) }
+func (s *Server) Fingerprint() string { return s.quic.Fingerprint() }
 
 // Serve runs the server until ctx is done. Then it refuses new clients, shows those
 // that are there the world as it ends, says goodbye, and returns when all is closed,
@@ -188,28 +159,22 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err := s.loop.saver.begin(); err != nil {
 		return errors.Join(err, s.closeSockets())
 	}
-	var doors sync.WaitGroup
+	var operators sync.WaitGroup
 	if s.admin != nil {
-		doors.Go(s.admin.serve)
+		operators.Go(s.admin.serve)
 	}
-	accepting, stopAccepting := context.WithCancel(context.Background())
-	defer stopAccepting()
-	for range acceptors {
-		s.connections.Go(func() { s.accept(accepting) })
-	}
+	s.quic.Start()
 	ended := s.loop.run(ctx)
-	stopAccepting()
-	doors.Go(s.turnAway)
+	s.quic.Refuse()
 	if s.core.Active() > 0 {
 		time.Sleep(lastLook)
 	}
 	s.loop.drain()
 	s.core.Close()
 	unsaved := s.loop.saver.end()
-	s.awaitFarewells()
+	s.quic.Await(s.config.DrainTimeout)
 	err := errors.Join(ended, unsaved, s.closeSockets())
-	s.connections.Wait()
-	doors.Wait()
+	operators.Wait()
 	s.log.Info("ended")
 	return err
 }
@@ -225,31 +190,13 @@ func (s *Server) Close() error {
 	return s.closeSockets()
 }
 
-// awaitFarewells waits until every connection has ended by itself, or the time
-// for that is over.
-func (s *Server) awaitFarewells() {
-	ended := make(chan struct{})
-	go func() {
-		s.connections.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(s.config.DrainTimeout):
-	}
-}
-
 // closeSockets ends every connection that is left and frees the ports.
 func (s *Server) closeSockets() error {
 	var errs []error
 	if s.admin != nil {
 		errs = append(errs, s.admin.close())
 	}
-	errs = append(errs, s.listener.Close(), s.transport.Close())
-	if err := s.udp.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.quic.Close())...)
 }
 
 // Kick ends the session of an id with a reason that the client is told, within a
@@ -258,4 +205,8 @@ func (s *Server) Kick(id uint64, reason string) { s.core.Kick(id, reason) }
 
 // Report returns the server's figures as of its last tick but one second at
 // most. It may be called from any goroutine.
-func (s *Server) Report() Report { return s.loop.report() }
+func (s *Server) Report() Report {
+	r := s.loop.report()
+	r.Traffic = s.quic.Traffic()
+	return r
+}

@@ -1,71 +1,42 @@
-package server
+package quicserve
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"github.com/quic-go/quic-go"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 )
 
-const (
-	// handshakeTimeout bounds what a half-open connection can hold: 95 KiB.
-	handshakeTimeout = 3 * time.Second
-	// idleTimeout ends a connection from which nothing comes.
-	idleTimeout = 10 * time.Second
-	// The receive windows bound what a client can make the server buffer; the
-	// library's defaults let each claim 15 MB.
-	streamWindow     = 64 << 10
-	connectionWindow = 256 << 10
-	// packetSize is the least size of our packets: a datagram of
-	// wire.MaxDatagram fits at once. The library's own default falls back to
-	// packets in which it does not.
-	packetSize = 1280
-	// acceptors are how many goroutines wait for connections whose handshake is done.
-	// The library keeps 32 of them for who is late, and refuses the next: one goroutine
-	// is late whenever the processor is taken from it in the middle of a storm of
-	// joins. These take 1 MB.
-	acceptors = 256
-)
-
-func (s *Server) quicConfig() *quic.Config {
-	return &quic.Config{
-		Tracer:               s.qlogs.tracer(),
-		HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: idleTimeout,
-		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
-		InitialConnectionReceiveWindow: connectionWindow, MaxConnectionReceiveWindow: connectionWindow,
-		MaxIncomingStreams: 1, MaxIncomingUniStreams: -1, EnableDatagrams: true,
-		InitialPacketSize: packetSize,
-	}
-}
-
 // accept takes connections until ctx is done. Several goroutines do.
-func (s *Server) accept(ctx context.Context) {
+func (l *Listener) accept(ctx context.Context) {
 	for {
-		conn, err := s.listener.Accept(ctx)
+		conn, err := l.listener.Accept(ctx)
 		if err != nil {
 			return
 		}
-		if !s.door.enter(conn.Context(), time.Now()) {
+		if !l.door.enter(conn.Context(), time.Now()) {
 			_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.ServerFull), "")
 			continue
 		}
-		s.connections.Go(func() { s.serve(ctx, conn) })
+		l.connections.Go(func() { l.serve(ctx, conn) })
 	}
 }
 
 // turnAway tells whoever comes while the server ends that it does, until the
 // listener is closed. Clients that were told goodbye come again at once; without an
 // answer they would wait for one for seconds, and not for the next server.
-func (s *Server) turnAway() {
+func (l *Listener) turnAway() {
 	for {
-		conn, err := s.listener.Accept(context.Background())
+		conn, err := l.listener.Accept(context.Background())
 		if err != nil {
 			return
 		}
@@ -75,7 +46,7 @@ func (s *Server) turnAway() {
 
 // serve carries one connection from its stream to its end. From the end of
 // accepting on nobody is waited for who has not said anything yet.
-func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
+func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	ctx, cancel := context.WithTimeout(conn.Context(), session.HelloTimeout)
 	stop := context.AfterFunc(accepting, cancel)
 	stream, err := conn.AcceptStream(ctx)
@@ -86,27 +57,27 @@ func (s *Server) serve(accepting context.Context, conn *quic.Conn) {
 		return
 	}
 	if err != nil {
-		s.traffic.handshakesFailed.Add(1)
+		l.traffic.handshakesFailed.Add(1)
 		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.Timeout), "no stream")
 		return
 	}
-	s.traffic.handshakes.Add(1)
+	l.traffic.handshakes.Add(1)
 	var once sync.Once
-	c := &quicConn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &s.traffic, timings: s.timings}
-	peer := s.core.Open(conn.Context(), neighbourhood(conn.RemoteAddr()).String(), c)
-	if s.core.Draining() { // there may be no tick any more that would say so
+	c := &Conn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &l.traffic, observe: &l.config.Observers}
+	peer := l.config.Core.Open(conn.Context(), neighbourhood(conn.RemoteAddr()).String(), c)
+	if l.config.Core.Draining() { // there may be no tick any more that would say so
 		c.Close(wire.Draining, "")
 	}
-	s.carried.began(c, peer)
-	defer s.carried.over(c)
-	log := s.log.With(zap.Uint64("connection", peer.ID()), zap.Stringer("from", conn.RemoteAddr()))
+	l.began(c)
+	defer l.over(c)
+	log := l.config.Log.With(zap.Uint64("connection", peer.ID()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
-	s.connections.Go(c.send)
+	l.connections.Go(c.send)
 	blame := func(fault error) {
 		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
 	}
-	s.connections.Go(func() { s.readDatagrams(c, peer, blame) })
-	s.readStream(c, peer, blame)
+	l.connections.Go(func() { l.readDatagrams(c, peer, blame) })
+	l.readStream(c, peer, blame)
 	<-conn.Context().Done()
 	log.Info("ended", endOf(c, peer.Bye())...) // before the tick ends what is over by itself
 	if closedByClient(conn) {
@@ -127,7 +98,7 @@ func closedByClient(conn *quic.Conn) bool {
 // the server had decided counts, even if the client, which reads it on the
 // stream, was the first to close. A client's Bye counts more than the close frame:
 // the server answers it with OK, and may be the first to close.
-func endOf(c *quicConn, bye wire.Bye) []zap.Field {
+func endOf(c *Conn, bye wire.Bye) []zap.Field {
 	var app *quic.ApplicationError
 	err := context.Cause(c.conn.Context())
 	code, why, decided := c.sentence()
@@ -165,11 +136,11 @@ func accused(code wire.Code) wire.Fault {
 
 // readStream hands over the stream's bytes until it ends, or the client has
 // made a mistake; the tick then ends the session.
-func (s *Server) readStream(c *quicConn, peer *Peer, blame func(error)) {
+func (l *Listener) readStream(c *Conn, peer *session.Peer, blame func(error)) {
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := c.stream.Read(buf)
-		s.traffic.receivedBytes.Add(uint64(n))
+		l.traffic.receivedBytes.Add(uint64(n))
 		if n > 0 {
 			if fault := peer.ReceiveStream(buf[:n]); fault != nil {
 				blame(fault)
@@ -187,7 +158,7 @@ func (s *Server) readStream(c *quicConn, peer *Peer, blame func(error)) {
 			return // the end of the connection tells the rest
 		}
 		if wait := c.intake.wait(n, time.Now()); wait > 0 {
-			s.traffic.streamsHeld.Add(1)
+			l.traffic.streamsHeld.Add(1)
 			select {
 			case <-time.After(wait):
 			case <-c.conn.Context().Done():
@@ -196,14 +167,14 @@ func (s *Server) readStream(c *quicConn, peer *Peer, blame func(error)) {
 	}
 }
 
-func (s *Server) readDatagrams(c *quicConn, peer *Peer, blame func(error)) {
+func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, blame func(error)) {
 	for {
 		d, err := c.conn.ReceiveDatagram(c.conn.Context())
 		if err != nil {
 			return
 		}
-		s.traffic.receivedDatagrams.Add(1)
-		s.traffic.receivedBytes.Add(uint64(len(d)))
+		l.traffic.receivedDatagrams.Add(1)
+		l.traffic.receivedBytes.Add(uint64(len(d)))
 		now := time.Now()
 		take, excess := c.intake.datagram(now)
 		if excess != nil {
@@ -212,7 +183,7 @@ func (s *Server) readDatagrams(c *quicConn, peer *Peer, blame func(error)) {
 			return
 		}
 		if !take {
-			s.traffic.datagramsFast.Add(1)
+			l.traffic.datagramsFast.Add(1)
 			continue
 		}
 		stamp, fault := peer.ReceiveDatagram(d)
@@ -222,4 +193,35 @@ func (s *Server) readDatagrams(c *quicConn, peer *Peer, blame func(error)) {
 		}
 		c.heard(stamp, now)
 	}
+}
+
+// intake bounds what one connection may send. Its two readers share it.
+type intake struct {
+	stream    *rate.Limiter // bytes
+	datagrams *rate.Limiter
+	excess    *rate.Limiter // datagrams that are dropped
+}
+
+func newIntake() intake {
+	return intake{
+		stream:    rate.NewLimiter(streamBytesPerSecond, streamBurst),
+		datagrams: rate.NewLimiter(datagramsPerSecond, datagramBurst),
+		excess:    rate.NewLimiter(excessPerSecond, excessBurst),
+	}
+}
+
+// wait is how long to read nothing more of the stream, now that n bytes came.
+func (i *intake) wait(n int, now time.Time) time.Duration {
+	return i.stream.ReserveN(now, n).DelayFrom(now)
+}
+
+// datagram says whether to look at one, or else whether its sender may stay.
+func (i *intake) datagram(now time.Time) (take bool, fault *wire.Error) {
+	if i.datagrams.AllowN(now, 1) {
+		return true, nil
+	}
+	if i.excess.AllowN(now, 1) {
+		return false, nil
+	}
+	return false, &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d datagrams a second", datagramsPerSecond)}
 }

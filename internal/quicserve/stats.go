@@ -1,6 +1,12 @@
-package server
+package quicserve
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quic-go/quic-go"
+)
 
 // traffic counts what connections carry; their goroutines share it.
 type traffic struct {
@@ -44,6 +50,9 @@ type Traffic struct {
 	AddressesForgotten, DatagramsFast, StreamsHeld                                 uint64
 }
 
+// Traffic returns a copy of the counters.
+func (l *Listener) Traffic() Traffic { return l.traffic.load() }
+
 func (t *traffic) load() Traffic {
 	return Traffic{
 		Handshakes: t.handshakes.Load(), HandshakesFailed: t.handshakesFailed.Load(), HandshakesRefused: t.handshakesRefused.Load(),
@@ -53,5 +62,76 @@ func (t *traffic) load() Traffic {
 		ReceivedBytes: t.receivedBytes.Load(), ReceivedDatagrams: t.receivedDatagrams.Load(),
 		HandshakesCrowded: t.handshakesCrowded.Load(), HandshakesFast: t.handshakesFast.Load(), HandshakesAddress: t.handshakesAddress.Load(),
 		HandshakesPaced: t.handshakesPaced.Load(), Retries: t.retries.Load(), AddressesForgotten: t.addressesForgotten.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),
+	}
+}
+
+// carried knows the connections that are there, and what those that have ended
+// had carried.
+type carried struct {
+	mu    sync.Mutex
+	live  map[*Conn]struct{}
+	ended Packets
+}
+
+// Packets counts UDP packets of all connections since the start, as the transport
+// does: acknowledgements and what was sent again included.
+type Packets struct {
+	Sent, Received uint64
+	// Lost were sent and taken for lost. It may fall: some arrive after all.
+	Lost uint64
+}
+
+func (p *Packets) add(s quic.ConnectionStats) {
+	p.Sent += s.PacketsSent
+	p.Received += s.PacketsReceived
+	p.Lost += s.PacketsLost
+}
+
+func (l *Listener) began(c *Conn) {
+	l.carried.mu.Lock()
+	defer l.carried.mu.Unlock()
+	l.carried.live[c] = struct{}{}
+}
+
+func (l *Listener) over(c *Conn) {
+	l.carried.mu.Lock()
+	defer l.carried.mu.Unlock()
+	delete(l.carried.live, c)
+	l.carried.ended.add(c.conn.ConnectionStats())
+}
+
+// Packets adds up those of the connections that are there and of those that were.
+func (l *Listener) Packets() Packets {
+	l.carried.mu.Lock()
+	defer l.carried.mu.Unlock()
+	sum := l.carried.ended
+	for c := range l.carried.live {
+		sum.add(c.conn.ConnectionStats())
+	}
+	return sum
+}
+
+// ConnStats describes a connection at this moment.
+type ConnStats struct {
+	Address         string
+	RTT             time.Duration
+	QueuedBytes     int    // of the stream
+	QueuedDatagrams int    // of the newest snapshot
+	BytesSent       uint64 // by the transport, packet headers included
+	BytesReceived   uint64
+	PacketsSent     uint64
+	PacketsLost     uint64
+	PacketsReceived uint64
+}
+
+// Stats returns what the transport and the queues of c know.
+func (c *Conn) Stats() ConnStats {
+	t := c.conn.ConnectionStats()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ConnStats{
+		Address: c.conn.RemoteAddr().String(), RTT: t.SmoothedRTT, QueuedBytes: len(c.out), QueuedDatagrams: c.count,
+		BytesSent: t.BytesSent, BytesReceived: t.BytesReceived,
+		PacketsSent: t.PacketsSent, PacketsLost: t.PacketsLost, PacketsReceived: t.PacketsReceived,
 	}
 }

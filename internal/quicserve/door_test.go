@@ -1,4 +1,4 @@
-package server
+package quicserve
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type hall struct {
 
 func newHall(t *testing.T, l Limits) *hall {
 	h := &hall{t: t}
-	h.door = newDoor(l.withDefaults(), &h.count)
+	h.door = newDoor(l, &h.count)
 	return h
 }
 

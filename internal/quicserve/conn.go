@@ -1,4 +1,4 @@
-package server
+package quicserve
 
 import (
 	"runtime"
@@ -27,9 +27,9 @@ const (
 	farewellWait = 300 * time.Millisecond
 )
 
-// quicConn is a Conn over QUIC. The goroutine that owns the world only fills
+// Conn is a session.Conn over QUIC. The goroutine that owns the world only fills
 // its queues; one sender empties them, since both ways of sending may block.
-type quicConn struct {
+type Conn struct {
 	conn   *quic.Conn
 	stream *quic.Stream
 	wake   chan struct{} // holds a token while something waits for the sender
@@ -47,11 +47,11 @@ type quicConn struct {
 	code     wire.Code
 	text     string
 	counters *traffic
-	timings  *timings
+	observe  *Observers
 }
 
 // SendStream queues bytes for the stream.
-func (c *quicConn) SendStream(p []byte) bool {
+func (c *Conn) SendStream(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending || c.gone {
@@ -68,7 +68,7 @@ func (c *quicConn) SendStream(p []byte) bool {
 
 // SendSnapshot queues datagrams in place of unsent ones, whose rows go out
 // again when replication finds that nobody acknowledges them.
-func (c *quicConn) SendSnapshot(datagrams [][]byte) {
+func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counters.replaced.Add(uint64(c.count))
@@ -84,7 +84,7 @@ func (c *quicConn) SendSnapshot(datagrams [][]byte) {
 
 // Close ends the connection once the stream's queue is sent, or the client has
 // had its time to take it.
-func (c *quicConn) Close(code wire.Code, text string) {
+func (c *Conn) Close(code wire.Code, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ending {
@@ -95,7 +95,7 @@ func (c *quicConn) Close(code wire.Code, text string) {
 }
 
 // sentence is with what the server ended the connection, or is about to.
-func (c *quicConn) sentence() (code wire.Code, text string, decided bool) {
+func (c *Conn) sentence() (code wire.Code, text string, decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.code, c.text, c.ending
@@ -108,11 +108,11 @@ func reason(text string) string {
 }
 
 // cut ends the connection, whatever is unsent: every write on it returns.
-func (c *quicConn) cut() {
+func (c *Conn) cut() {
 	_ = c.conn.CloseWithError(quic.ApplicationErrorCode(c.code), c.text)
 }
 
-func (c *quicConn) signal() {
+func (c *Conn) signal() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -120,7 +120,7 @@ func (c *quicConn) signal() {
 }
 
 // heard notes the stamp that the next snapshots echo.
-func (c *quicConn) heard(stamp uint32, at time.Time) {
+func (c *Conn) heard(stamp uint32, at time.Time) {
 	c.mu.Lock()
 	c.stamp, c.stampAt = stamp, at
 	c.mu.Unlock()
@@ -136,7 +136,7 @@ type work struct {
 }
 
 // take swaps the sender's spent buffers for what waits.
-func (c *quicConn) take(w *work) {
+func (c *Conn) take(w *work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cap(w.stream) > keptStream {
@@ -159,7 +159,7 @@ func (c *quicConn) take(w *work) {
 
 // send empties the queues until the connection ends. The stream goes first:
 // the datagrams stand on it.
-func (c *quicConn) send() {
+func (c *Conn) send() {
 	defer c.discard()
 	var w work
 	for {
@@ -173,7 +173,7 @@ func (c *quicConn) send() {
 			w.stream = wire.AppendFrame(w.stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
 		}
 		if len(w.stream) > 0 {
-			c.timings.unsent.Observe(float64(len(w.stream)))
+			c.observe.Unsent(float64(len(w.stream)))
 			n, err := c.stream.Write(w.stream)
 			c.counters.streamBytes.Add(uint64(n))
 			if err != nil {
@@ -189,7 +189,7 @@ func (c *quicConn) send() {
 		}
 		if len(w.datagrams) > 0 {
 			c.counters.snapshots.Add(1)
-			c.timings.snapshots.Observe(time.Since(w.made).Seconds())
+			c.observe.SnapshotAge(time.Since(w.made).Seconds())
 			c.sendDatagrams(w.datagrams)
 		}
 	}
@@ -203,14 +203,14 @@ func (w *work) overtakes() bool {
 }
 
 // discard drops what nobody will send any more.
-func (c *quicConn) discard() {
+func (c *Conn) discard() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counters.unsent.Add(-int64(len(c.out)))
 	c.out, c.gone = nil, true
 }
 
-func (c *quicConn) sendDatagrams(datagrams [][]byte) {
+func (c *Conn) sendDatagrams(datagrams [][]byte) {
 	for _, d := range datagrams {
 		if err := c.conn.SendDatagram(d); err != nil {
 			c.counters.refused.Add(1)
@@ -222,7 +222,7 @@ func (c *quicConn) sendDatagrams(datagrams [][]byte) {
 }
 
 // farewell leaves the client time to read the goodbye and close by itself.
-func (c *quicConn) farewell() {
+func (c *Conn) farewell() {
 	_ = c.stream.Close()
 	if c.code == wire.OK {
 		c.cut()

@@ -1,16 +1,19 @@
-package server
+package quicserve
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -22,17 +25,18 @@ func TestRetryUnderLoad(t *testing.T) {
 	require.NoError(t, err)
 	schema := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	s, err := Listen(Config{Listen: "127.0.0.1:0", CoreConfig: CoreConfig{World: w, Schema: schema, Epoch: 1}})
+	core, err := session.NewCore(session.CoreConfig{World: w, Schema: schema, Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx) }()
+	nobody := func(float64) {}
+	s, err := Listen(Config{Listen: "127.0.0.1:0", Core: core, Observers: Observers{SnapshotAge: nobody, Unsent: nobody}, Log: zap.NewNop()})
+	require.NoError(t, err)
+	s.Start()
 	defer func() {
-		stop()
-		require.NoError(t, <-ended)
+		s.Refuse()
+		require.NoError(t, s.Close())
 	}()
 	dial := func() error {
-		dialing, cancel := context.WithTimeout(ctx, time.Minute)
+		dialing, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		conn, err := quic.DialAddr(dialing, s.Addr().String(),
 			&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})

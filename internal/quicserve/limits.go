@@ -1,9 +1,12 @@
-package server
+package quicserve
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Every bound of what a client's connections can cost, with the attack or the mistake
-// that it stops; package session has those of its session. What is beyond is counted:
+// that it stops; package server/session has those of its session. What is beyond is counted:
 // worldd_handshakes_total by result, worldd_dropped_total by reason.
 
 // Of connections. The Config can change the one with Default in its name.
@@ -67,3 +70,22 @@ const (
 	excessPerSecond = 100
 	excessBurst     = 3000
 )
+
+// Limits are the limits that may change while a Listener serves.
+type Limits struct {
+	// MaxSessions is the core's; spareConnections more connections may exist. 0:
+	// session.DefaultMaxSessions.
+	MaxSessions int
+	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6 /64.
+	// 0: DefaultMaxSessionsPerAddress, except for loopback, which has no limit then.
+	MaxSessionsPerAddress int
+}
+
+// Validate reports what is wrong with MaxSessionsPerAddress. MaxSessions is the core's to
+// check.
+func (l Limits) Validate() error {
+	if l.MaxSessionsPerAddress < 0 {
+		return fmt.Errorf("server: %d sessions at most from one address: want a positive number, or 0 for %d", l.MaxSessionsPerAddress, DefaultMaxSessionsPerAddress)
+	}
+	return nil
+}

@@ -1,4 +1,4 @@
-package server_test
+package quicserve
 
 import (
 	"crypto/tls"
@@ -7,24 +7,22 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/worldd/worldd/server"
 )
 
 // A certificate that is kept is the same at each start, and its key is for nobody
 // else to read.
 func TestKeptCertificate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
-	first, err := server.KeptCertificate(path)
+	first, err := KeptCertificate(path)
 	require.NoError(t, err)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	again, err := server.KeptCertificate(path)
+	again, err := KeptCertificate(path)
 	require.NoError(t, err)
 	require.Equal(t, first.Certificate, again.Certificate)
 	require.Equal(t, first.PrivateKey, again.PrivateKey)
-	other, err := server.KeptCertificate(path + "2")
+	other, err := KeptCertificate(path + "2")
 	require.NoError(t, err)
 	require.NotEqual(t, first.Certificate, other.Certificate)
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
@@ -36,15 +34,15 @@ func TestKeptCertificate(t *testing.T) {
 func TestStatelessResetKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	keyOf := func(path string) [32]byte {
-		c, err := server.KeptCertificate(path)
+		c, err := KeptCertificate(path)
 		require.NoError(t, err)
-		key, err := server.StatelessResetKeyOf(c)
+		key, err := StatelessResetKeyOf(c)
 		require.NoError(t, err)
 		return *key
 	}
 	require.Equal(t, keyOf(path), keyOf(path))
 	require.NotEqual(t, keyOf(path), keyOf(path+"2"))
-	_, err := server.StatelessResetKeyOf(&tls.Certificate{PrivateKey: "in a safe"})
+	_, err := StatelessResetKeyOf(&tls.Certificate{PrivateKey: "in a safe"})
 	require.Error(t, err)
 }
 
@@ -52,14 +50,14 @@ func TestStatelessResetKey(t *testing.T) {
 func TestKeptCertificateThatIsNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	require.NoError(t, os.WriteFile(path, []byte("my diary"), 0o600))
-	_, err := server.KeptCertificate(path)
+	_, err := KeptCertificate(path)
 	require.ErrorContains(t, err, path)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "my diary", string(text))
 
-	_, err = server.KeptCertificate(filepath.Join(path, "nowhere", "identity.pem"))
+	_, err = KeptCertificate(filepath.Join(path, "nowhere", "identity.pem"))
 	require.Error(t, err)
-	_, err = server.KeptCertificate(filepath.Join(t.TempDir(), "nowhere", "identity.pem"))
+	_, err = KeptCertificate(filepath.Join(t.TempDir(), "nowhere", "identity.pem"))
 	require.ErrorContains(t, err, "can't keep a certificate")
 }

@@ -1,4 +1,4 @@
-package server
+package quicserve
 
 import (
 	"os"
@@ -42,7 +42,7 @@ func TestQlogsAreBounded(t *testing.T) {
 		tapes[i].RecordEvent(qlog.DatagramDropped{})
 	}
 	_, err := q.record(&tape{}, 100, time.Hour)
-	require.ErrorIs(t, err, errTooManyQlogs)
+	require.ErrorIs(t, err, ErrTooManyQlogs)
 	for _, one := range tapes {
 		require.NoError(t, one.Close())
 	}
@@ -55,7 +55,7 @@ func TestQlogsAreBounded(t *testing.T) {
 		last.stop()
 	}
 	_, err = q.record(&tape{}, 5000, time.Hour)
-	require.ErrorIs(t, err, errTooManyQlogs)
+	require.ErrorIs(t, err, ErrTooManyQlogs)
 	files, err := os.ReadDir(q.folder)
 	require.NoError(t, err)
 	require.Len(t, files, maxQlogFiles)

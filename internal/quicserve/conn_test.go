@@ -1,4 +1,4 @@
-package server
+package quicserve
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 // A buffer that grew for a burst is not kept for the life of the connection, and
 // small ones are used again.
 func TestSpentBuffersAreLetGo(t *testing.T) {
-	c := &quicConn{wake: make(chan struct{}, 1), counters: &traffic{}}
+	c := &Conn{wake: make(chan struct{}, 1), counters: &traffic{}}
 	var w work
 	roundTrip := func(bytesQueued []byte) {
 		require.True(t, c.SendStream(bytesQueued))
@@ -35,7 +35,7 @@ func TestSpentBuffersAreLetGo(t *testing.T) {
 // A snapshot that is not sent yet makes room for the next one, is counted, and none of
 // it is left: the one that is sent is whole.
 func TestMailboxHoldsOneSnapshot(t *testing.T) {
-	c := &quicConn{wake: make(chan struct{}, 1), counters: &traffic{}}
+	c := &Conn{wake: make(chan struct{}, 1), counters: &traffic{}}
 	snapshot := func(datagrams int, tick uint32) (made [][]byte) {
 		for i := range datagrams {
 			made = append(made, wire.AppendStateHeader(nil, wire.StateHeader{Seq: uint32(i) + 1, Tick: tick}))

@@ -1,4 +1,4 @@
-package server
+package quicserve
 
 import (
 	"bytes"
@@ -35,11 +35,7 @@ const keptLife = 10 * 365 * 24 * time.Hour
 // maxKeptBytes bounds the file of a kept certificate, which has below 2 KB.
 const maxKeptBytes = 1 << 20
 
-// KeptCertificate returns the certificate of a PEM file that holds it and its
-// private key, for Config.Certificate; if there is no such file, it makes both and
-// writes them there, for nobody else to read. So the Fingerprint that clients pin
-// stays the same when the server starts again. A file that is there and cannot be
-// used is an error, and is left as it is.
+// KeptCertificate is server.KeptCertificate.
 func KeptCertificate(path string) (*tls.Certificate, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := keepCertificate(path, time.Now()); err != nil {
@@ -99,10 +95,7 @@ func selfMade(now time.Time, life time.Duration) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// StatelessResetKeyOf derives a Config.StatelessResetKey from a certificate's private
-// key, as of KeptCertificate: it is kept with it, and tells nothing of it. If several
-// servers share the certificate, whoever sees a client's packets can have another one of
-// them end its connection.
+// StatelessResetKeyOf is server.StatelessResetKeyOf.
 func StatelessResetKeyOf(c *tls.Certificate) (*[32]byte, error) {
 	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
@@ -115,7 +108,8 @@ func StatelessResetKeyOf(c *tls.Certificate) (*[32]byte, error) {
 	return (*[32]byte)(derived), nil
 }
 
-func validateCertificate(c *tls.Certificate) error {
+// ValidateCertificate reports whether c has a chain and a private key.
+func ValidateCertificate(c *tls.Certificate) error {
 	if c == nil || len(c.Certificate) == 0 || c.PrivateKey == nil {
 		return errors.New("server: the certificate is empty: want a chain and its private key")
 	}

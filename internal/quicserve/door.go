@@ -1,6 +1,7 @@
-package server
+package quicserve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"golang.org/x/time/rate"
+
+	"github.com/worldd/worldd/server/session"
 )
 
 // door decides which connection attempts are worth a handshake, and which
@@ -56,11 +59,11 @@ func newDoor(l Limits, t *traffic) *door {
 	return d
 }
 
-// set takes limits that are whole (Limits.withDefaults). Who is inside stays.
+// set takes valid limits. Who is inside stays.
 func (d *door) set(l Limits) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.places = min(l.MaxSessions, math.MaxInt-spareConnections) + spareConnections
+	d.places = min(cmp.Or(l.MaxSessions, session.DefaultMaxSessions), math.MaxInt-spareConnections) + spareConnections
 	d.perAddress, d.fromHere = l.MaxSessionsPerAddress, l.MaxSessionsPerAddress
 	if l.MaxSessionsPerAddress == 0 {
 		d.perAddress, d.fromHere = DefaultMaxSessionsPerAddress, math.MaxInt
