@@ -57,7 +57,8 @@ replication         bulk world replication/wire
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go zap x/time
-server              internal/cpu internal/quicserve world replication replication/wire zap prometheus hdrhistogram internal/address server/imagefile server/session
+internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap
+server              internal/address internal/admin internal/quicserve server/imagefile server/session world hdrhistogram zap
 client              bulk replication/wire quic-go zap internal/address
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
@@ -112,7 +113,7 @@ var wallClock = []string{"UTC", "Local", "Unix", "UnixMilli", "UnixMicro", "Unix
 // the files that are to: names of files, and whether certificates and tokens are
 // good, which is other machines' time too (server/token).
 var (
-	onTime     = []string{"internal/quicserve", "server", "client", "loadtest", "loadtest/bot", "cmd/worldd"}
+	onTime     = []string{"internal/admin", "internal/quicserve", "server", "client", "loadtest", "loadtest/bot", "cmd/worldd"}
 	wallClocks = []string{"internal/quicserve/qlog.go"}
 )
 

@@ -66,8 +66,8 @@ func (c Config) Validate() error {
 	if c.AdminListen != "" {
 		if err := address.CheckListen("tcp", c.AdminListen); err != nil {
 			errs = append(errs, fmt.Errorf("server: admin address %w", err))
-		} else if !c.AdminAccess.authenticates() && !loopback(hostOf(c.AdminListen)) {
-			errs = append(errs, ErrAdminExposed)
+		} else if err := c.AdminAccess.CheckListen(c.AdminListen); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	if c.Certificate != nil {
@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 			errs = append(errs, err)
 		}
 	}
-	if err := c.AdminAccess.validate(); err != nil {
+	if err := c.AdminAccess.Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if c.QlogDir != "" {

@@ -52,15 +52,6 @@ func (c ImageConfig) validate() error {
 	return nil
 }
 
-// Images tells of a server's saves.
-type Images struct {
-	Saved, Failed uint64
-	// Blocked is the longest that a save has kept the tick waiting, the first
-	// save, ahead of all ticks, apart; Took the longest that one has taken.
-	Blocked, Took time.Duration
-	LastSaved     time.Time
-}
-
 // saver saves the world. Its methods belong to the goroutine that ticks; one
 // save at a time runs beside it.
 type saver struct {

@@ -10,8 +10,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/internal/quicserve"
-	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/world"
 )
 
@@ -27,14 +26,6 @@ const endAnnounced = 30 * 24 * time.Hour
 // count. The server's next run, from its image, has as many again.
 var ErrTicksSpent = errors.New("server: the run has made all ticks that the protocol can count: start the server again, from its image")
 
-// Phases of a tick, for their durations.
-const (
-	phaseReceive = iota
-	phaseStep
-	phaseReplicate
-	phases
-)
-
 // maxWarned bounds the memory and the log lines of warnInterpreted: games may name
 // effects after whatever they like.
 const maxWarned = 64
@@ -42,7 +33,7 @@ const maxWarned = 64
 // loop ticks a Core in real time, on the goroutine that owns the world.
 type loop struct {
 	core     *Core
-	timings  *timings
+	timings  *admin.Timings
 	saver    *saver
 	log      *zap.Logger
 	interval time.Duration
@@ -53,7 +44,7 @@ type loop struct {
 
 	mu       sync.Mutex // guards what report reads
 	ticks    *hdrhistogram.Histogram
-	spent    [phases]time.Duration
+	spent    [admin.Phases]time.Duration
 	late     uint64
 	missed   uint64
 	thinned  uint64
@@ -65,44 +56,7 @@ type loop struct {
 	warned []string // names of interpreted effects that the log has
 }
 
-// Report is what a server tells of itself.
-type Report struct {
-	Tick        TickReport
-	World       world.Stats // its systems timed
-	StateHash   uint64      // of a tick within the last second, or the last one of all
-	Sessions    Stats
-	Active      int // sessions that have joined and are reached
-	Away        int // sessions whose clients may come again
-	Replication replication.Stats
-	Traffic     quicserve.Traffic
-	Images      Images
-	LastTick    time.Time
-}
-
-// TickReport tells how long ticks took.
-type TickReport struct {
-	RateHz        int
-	Count         uint64
-	P50, P99, Max time.Duration
-	// Late counts ticks that began more than one interval after their time.
-	Late uint64
-	// Missed counts ticks that were never made: after a stall a few are made up for,
-	// and the world falls behind the clock by the others.
-	Missed uint64
-	// Behind: for three seconds in a row at least half of the ticks were late or
-	// missed, and there have not been five since with less than an eighth. The server
-	// is not ready then.
-	Behind bool
-	// SnapshotHz is how many snapshots each client was sent in the last second: fewer
-	// than configured if there was no time for all.
-	SnapshotHz float64
-	// Thinned counts ticks that had no time for all snapshots whose turn it was.
-	Thinned uint64
-	// Receive, Step and Replicate add up what the phases took.
-	Receive, Step, Replicate time.Duration
-}
-
-func newLoop(core *Core, timed *timings, s *saver, log *zap.Logger) *loop {
+func newLoop(core *Core, timed *admin.Timings, s *saver, log *zap.Logger) *loop {
 	hz, full := core.World().TickHz(), float64(core.Config().Replication.SnapshotHz)
 	l := &loop{
 		core: core, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
@@ -204,8 +158,8 @@ func (l *loop) tick(next time.Time, last bool) {
 		l.core.Send(l.enough)
 	}
 	ended := time.Now()
-	spent := [phases]time.Duration{phaseReceive: received.Sub(began), phaseStep: stepped.Sub(received), phaseReplicate: ended.Sub(stepped)}
-	l.timings.tick(spent)
+	spent := [admin.Phases]time.Duration{admin.PhaseReceive: received.Sub(began), admin.PhaseStep: stepped.Sub(received), admin.PhaseReplicate: ended.Sub(stepped)}
+	l.timings.Tick(spent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.ticks.RecordValue(max(ended.Sub(began).Microseconds(), 1)) // a minute and more is a minute
@@ -251,7 +205,7 @@ func (l *loop) report() Report {
 		RateHz: l.core.World().TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.keeping.behind,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,
-		Receive: l.spent[phaseReceive], Step: l.spent[phaseStep], Replicate: l.spent[phaseReplicate],
+		Receive: l.spent[admin.PhaseReceive], Step: l.spent[admin.PhaseStep], Replicate: l.spent[admin.PhaseReplicate],
 	}
 	r.Images = l.saver.report()
 	r.LastTick = l.lastTick
@@ -271,4 +225,32 @@ func (l *loop) durations() *hdrhistogram.Histogram {
 func (l *loop) drain() {
 	l.core.Shutdown()
 	l.publish(l.snapshot.StateHash)
+}
+
+// askTimeout is how long the operator's port waits for the tick.
+const askTimeout = time.Second
+
+var errNoTick = errors.New("the world does not tick")
+
+// ask runs f between two ticks, on the goroutine that owns the world (S1).
+func (l *loop) ask(ctx context.Context, f func()) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	done := make(chan struct{})
+	select {
+	case l.asked <- func() { f(); close(done) }:
+	case <-ctx.Done():
+		return errNoTick
+	}
+	<-done // whoever took it is running it
+	return nil
+}
+
+// answer runs one question, if there is one.
+func (l *loop) answer() {
+	select {
+	case f := <-l.asked:
+		f()
+	default:
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -29,7 +29,7 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	core, err := NewCore(CoreConfig{World: w, Schema: schema, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}})
 	require.NoError(t, err)
-	return newLoop(core, newTimings(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
+	return newLoop(core, admin.NewTimings(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }
 
 func runFor(t *testing.T, l *loop, d time.Duration) {
@@ -189,16 +189,4 @@ func TestLoopNamesInterpretedEffects(t *testing.T) {
 		l.warnInterpreted([]world.InterpretedEffect{{Name: fmt.Sprint(i)}})
 	}
 	require.Equal(t, maxWarned, lines.Len())
-}
-
-func TestEffectMetrics(t *testing.T) {
-	got := map[string]float64{}
-	collectEffects(
-		world.Stats{Effects: 7, Interpreted: []world.InterpretedEffect{{Name: "slow", Live: 2}, {Name: "other", Live: 1}}},
-		func(value float64, name, _ string, labels ...string) { got[name+" "+strings.Join(labels, "=")] = value },
-	)
-	require.Equal(t, map[string]float64{
-		"worldd_effects run=vector": 4, "worldd_effects run=interpreted": 3,
-		"worldd_interpreted_effects effect=slow": 2, "worldd_interpreted_effects effect=other": 1,
-	}, got)
 }

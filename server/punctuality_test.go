@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/worldd/worldd/internal/quicserve"
+	"github.com/worldd/worldd/internal/admin"
 )
 
 // What becomes of a second's ten ticks decides whether a server is behind: three bad
@@ -76,25 +76,25 @@ func TestReadinessFollowsTicks(t *testing.T) {
 		l := newTestLoop(t, func(uint64) time.Duration { return work })
 		logs, seen := observer.New(zap.InfoLevel)
 		l.log = zap.New(logs)
-		s := &Server{core: l.core, quic: &quicserve.Listener{}, loop: l}
-		status := func(handler http.HandlerFunc) (int, string) {
+		port := admin.Handler(admin.Config{Core: l.core, Timings: l.timings, Report: l.report})
+		status := func(path string) (int, string) {
 			w := httptest.NewRecorder()
-			handler(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			port.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 			return w.Code, w.Body.String()
 		}
 		runFor(t, l, 20*time.Second)
 		r := l.report().Tick
 		require.True(t, r.Behind)
 		require.InDelta(t, 20*50, r.Count+r.Missed, 50, "all that were due, but for the last one's")
-		code, body := status(s.readyz)
+		code, body := status("/readyz")
 		require.Equal(t, http.StatusServiceUnavailable, code)
 		require.Contains(t, body, "behind")
-		code, _ = status(s.healthz)
+		code, _ = status("/healthz")
 		require.Equal(t, http.StatusOK, code, "it ticks: to start it again would not help")
 
 		work = testInterval / 2
 		runFor(t, l, 20*time.Second)
-		code, body = status(s.readyz)
+		code, body = status("/readyz")
 		require.Equal(t, http.StatusOK, code, body)
 		require.Equal(t, 2, seen.Len())
 	})

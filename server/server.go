@@ -2,16 +2,17 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -24,8 +25,8 @@ type Server struct {
 	core    *Core
 	log     *zap.Logger
 	quic    *quicserve.Listener
-	admin   *admin
-	timings *timings
+	admin   *admin.Port
+	timings *admin.Timings
 	loop    *loop
 	used    atomic.Bool // Serve or Close was called
 }
@@ -48,7 +49,7 @@ func Listen(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, core: core, log: c.Log, timings: newTimings()}
+	s := &Server{config: c, core: core, log: c.Log, timings: admin.NewTimings()}
 	core.OnPanic(s.logPanic)
 	s.loop = newLoop(core, s.timings, newSaver(c.Image, core.World(), c.Log), c.Log)
 	if err := s.listen(); err != nil {
@@ -119,13 +120,17 @@ func (s *Server) listen() (err error) {
 		Listen: c.Listen, Core: s.core, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
 		Limits:  quicserve.Limits{MaxSessions: c.MaxSessions, MaxSessionsPerAddress: c.MaxSessionsPerAddress},
 		QlogDir: c.QlogDir, Log: c.Log,
-		Observers: quicserve.Observers{SnapshotAge: s.timings.snapshots.Observe, Unsent: s.timings.unsent.Observe},
+		Observers: quicserve.Observers{SnapshotAge: s.timings.Snapshots.Observe, Unsent: s.timings.Unsent.Observe},
 	})
 	if err != nil {
 		return err
 	}
 	if s.config.AdminListen != "" {
-		if s.admin, err = listenAdmin(s); err != nil {
+		s.admin, err = admin.Listen(admin.Config{
+			Listen: c.AdminListen, Access: c.AdminAccess, Log: c.Log, Core: s.core, Schema: c.Schema,
+			Quic: s.quic, Timings: s.timings, Report: s.Report, Ticks: s.loop.durations, Ask: s.loop.ask,
+		})
+		if err != nil {
 			return errors.Join(err, s.closeSockets())
 		}
 	}
@@ -140,7 +145,7 @@ func (s *Server) AdminAddr() net.Addr {
 	if s.admin == nil {
 		return nil
 	}
-	return s.admin.listener.Addr()
+	return s.admin.Addr()
 }
 
 // Fingerprint returns the SHA-256 of the server's present certificate in hex, for
@@ -159,9 +164,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err := s.loop.saver.begin(); err != nil {
 		return errors.Join(err, s.closeSockets())
 	}
-	var operators sync.WaitGroup
 	if s.admin != nil {
-		operators.Go(s.admin.serve)
+		s.admin.Start()
 	}
 	s.quic.Start()
 	ended := s.loop.run(ctx)
@@ -174,7 +178,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	unsaved := s.loop.saver.end()
 	s.quic.Await(s.config.DrainTimeout)
 	err := errors.Join(ended, unsaved, s.closeSockets())
-	operators.Wait()
 	s.log.Info("ended")
 	return err
 }
@@ -194,9 +197,50 @@ func (s *Server) Close() error {
 func (s *Server) closeSockets() error {
 	var errs []error
 	if s.admin != nil {
-		errs = append(errs, s.admin.close())
+		errs = append(errs, s.admin.Close())
 	}
 	return errors.Join(append(errs, s.quic.Close())...)
+}
+
+// Limits are what an operator may change while a server runs. Zero fields mean
+// what they mean in Config.
+type Limits struct {
+	MaxSessions           int
+	MaxSessionsPerAddress int
+	// BudgetBytesPerSecond is replication.Config's.
+	BudgetBytesPerSecond int
+}
+
+// SetLimits changes the limits from the next tick on. Sessions that are there
+// stay, also where a new limit has no room for them. An error changes nothing. It
+// may be called from any goroutine.
+func (s *Server) SetLimits(l Limits) error {
+	connections := quicserve.Limits{MaxSessions: l.MaxSessions, MaxSessionsPerAddress: l.MaxSessionsPerAddress}
+	if err := connections.Validate(); err != nil {
+		return err
+	}
+	if err := s.core.SetLimits(l.MaxSessions, l.BudgetBytesPerSecond); err != nil {
+		return err
+	}
+	s.quic.SetLimits(connections)
+	return nil
+}
+
+// SetBans is Core.SetBans.
+func (s *Server) SetBans(users []string) { s.core.SetBans(users) }
+
+// SetCertificate replaces the certificate from the next handshake on. Connections that
+// exist go on. It may be called from any goroutine.
+func (s *Server) SetCertificate(c *tls.Certificate) error { return s.quic.SetCertificate(c) }
+
+// SetAdminAccess replaces Config.AdminAccess from the next request on, for new
+// connections also the certificate. Whether the port is HTTPS cannot change. An error
+// changes nothing. It may be called from any goroutine.
+func (s *Server) SetAdminAccess(a AdminAccess) error {
+	if s.admin == nil {
+		return errors.New("server: there is no admin port")
+	}
+	return s.admin.SetAccess(a)
 }
 
 // Kick ends the session of an id with a reason that the client is told, within a

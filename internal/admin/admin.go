@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -15,54 +16,110 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/quicserve"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 )
 
 const (
-	// adminHeaderTimeout bounds how long a request may take to arrive, and
-	// adminIdleTimeout how long a connection may be without one: Prometheus asks every
+	// headerTimeout bounds how long a request may take to arrive, and
+	// idleTimeout how long a connection may be without one: Prometheus asks every
 	// 15 s by default, and does not mind to connect again.
-	adminHeaderTimeout = 5 * time.Second
-	adminIdleTimeout   = 5 * time.Second
-	// adminAnswerTimeout bounds an answer, maxProfileSeconds a profile besides.
-	adminAnswerTimeout = 15 * time.Second
-	maxProfileSeconds  = 600
+	headerTimeout = 5 * time.Second
+	idleTimeout   = 5 * time.Second
+	// answerTimeout bounds an answer, maxProfileSeconds a profile besides.
+	answerTimeout     = 15 * time.Second
+	maxProfileSeconds = 600
 	// maxProfiles may be under way at once: a long one, and a look at goroutines.
 	maxProfiles = 2
-	// maxAdminBody bounds the body of a request, of which none is needed.
-	maxAdminBody = 4 << 10
+	// maxBody bounds the body of a request, of which none is needed.
+	maxBody = 4 << 10
 	// staleTick is the age of the last tick at which the server is not well.
 	staleTick = 2 * time.Second
 )
 
-// admin is the operator's port: metrics, health and profiles.
-type admin struct {
+// Config is what a Port is made of.
+type Config struct {
+	// Listen is the TCP address, as "host:port".
+	Listen string
+	Access Access
+	Log    *zap.Logger
+
+	Core    *session.Core
+	Schema  *wire.Schema // of the core
+	Quic    *quicserve.Listener
+	Timings *Timings
+	// Report and Ticks return the figures of the server, and how long each of its ticks
+	// took in µs. Any goroutine calls them.
+	Report func() Report
+	Ticks  func() *hdrhistogram.Histogram
+	// Ask runs f between two ticks, on the goroutine that owns the world. An error says
+	// that f has not run.
+	Ask func(ctx context.Context, f func()) error
+}
+
+// Port is the operator's port.
+type Port struct {
 	listener net.Listener
 	server   *http.Server
-	guard    *adminGuard
+	guard    *guard
+	serving  sync.WaitGroup
 }
 
-func listenAdmin(s *Server) (*admin, error) {
-	listener, err := net.Listen("tcp", s.config.AdminListen)
+// Listen takes the address, and answers nobody before Start.
+func Listen(c Config) (*Port, error) {
+	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("server: can't listen on the admin address %s: %w", s.config.AdminListen, err)
+		return nil, fmt.Errorf("server: can't listen on the admin address %s: %w", c.Listen, err)
 	}
-	access := s.config.AdminAccess
+	access := c.Access
 	if !access.authenticates() && exposed(listener.Addr()) {
-		return nil, errors.Join(ErrAdminExposed, listener.Close()) // localhost is what the system says that it is
+		return nil, errors.Join(ErrExposed, listener.Close()) // localhost is what the system says that it is
 	}
-	guard := &adminGuard{own: hostOf(s.config.AdminListen), next: s.adminHandler()}
+	guard := &guard{own: hostOf(c.Listen), next: Handler(c)}
 	guard.access.Store(&access)
-	return &admin{listener, newAdminServer(guard, s.log), guard}, nil
+	return &Port{listener: listener, server: newServer(guard, c.Log), guard: guard}, nil
 }
 
-// newAdminServer bounds how many connections there are, and for how long.
-func newAdminServer(guard *adminGuard, log *zap.Logger) *http.Server {
-	connections := adminConnections{idle: map[net.Conn]uint64{}}
+// Addr is the TCP address of the port.
+func (p *Port) Addr() net.Addr { return p.listener.Addr() }
+
+// Start answers requests, until Close.
+func (p *Port) Start() {
+	p.serving.Go(func() {
+		if p.guard.access.Load().Certificate != nil {
+			_ = p.server.ServeTLS(p.listener, "", "")
+			return
+		}
+		_ = p.server.Serve(p.listener)
+	})
+}
+
+// Close ends the port. Requests under way are given a second.
+func (p *Port) Close() error {
+	defer p.serving.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := p.server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
+		return p.server.Close()
+	} else if err != nil {
+		return err
+	}
+	if err := p.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// newServer bounds how many connections there are, and for how long.
+func newServer(guard *guard, log *zap.Logger) *http.Server {
+	connections := connections{idle: map[net.Conn]uint64{}}
 	// A profile that is under way when the server ends is of the time until then, and
 	// holds nobody up.
 	asking, over := context.WithCancel(context.Background())
 	server := &http.Server{
-		Handler: bounded(guard), ReadHeaderTimeout: adminHeaderTimeout, IdleTimeout: adminIdleTimeout,
+		Handler: bounded(guard), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		BaseContext: func(net.Listener) context.Context { return asking },
 		ConnState:   connections.track,
 		TLSConfig:   guard.tlsConfig(),
@@ -75,29 +132,34 @@ func newAdminServer(guard *adminGuard, log *zap.Logger) *http.Server {
 	return server
 }
 
-func (s *Server) adminHandler() http.Handler {
+// Handler answers the requests of the port, whoever sends them.
+func Handler(c Config) http.Handler {
+	p := pages{c}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{s}, s.timings)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{c}, c.Timings)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", index)
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/debug/pprof/", profiles())
-	mux.HandleFunc("/healthz", s.healthz)
-	mux.HandleFunc("/readyz", s.readyz)
-	mux.HandleFunc("GET /ticks", s.ticks)
-	mux.HandleFunc("GET /sessions", s.sessions)
-	mux.HandleFunc("POST /sessions/{id}/qlog", s.qlog)
-	mux.HandleFunc("POST /sessions/{id}/kick", s.kick)
+	mux.HandleFunc("/healthz", p.healthz)
+	mux.HandleFunc("/readyz", p.readyz)
+	mux.HandleFunc("GET /ticks", p.ticks)
+	mux.HandleFunc("GET /sessions", p.sessions)
+	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
+	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
 	return mux
 }
+
+// pages are the handlers of what the server tells of itself.
+type pages struct{ Config }
 
 // bounded bounds what a request may send, and how slowly it and its answer may pass.
 func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		until := time.Now().Add(adminAnswerTimeout)
+		until := time.Now().Add(answerTimeout)
 		c := http.NewResponseController(w)
 		_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // a connection of net/http has them
-		r.Body = http.MaxBytesReader(w, r.Body, maxAdminBody)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -122,7 +184,7 @@ func profiles() http.Handler {
 			http.Error(w, fmt.Sprintf("%d profiles are under way", maxProfiles), http.StatusTooManyRequests)
 			return
 		}
-		c, until := http.NewResponseController(w), time.Now().Add(maxProfileSeconds*time.Second+adminAnswerTimeout)
+		c, until := http.NewResponseController(w), time.Now().Add(maxProfileSeconds*time.Second+answerTimeout)
 		_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until)
 		mux.ServeHTTP(w, r)
 	})
@@ -144,8 +206,8 @@ GET  /debug/pprof/                   profiles
 }
 
 // healthz fails when the world stands still.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	if age := time.Since(s.Report().LastTick); age > staleTick {
+func (p pages) healthz(w http.ResponseWriter, _ *http.Request) {
+	if age := time.Since(p.Report().LastTick); age > staleTick {
 		http.Error(w, fmt.Sprintf("no tick for %v", age.Round(time.Millisecond)), http.StatusServiceUnavailable)
 		return
 	}
@@ -153,13 +215,13 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readyz fails when no client would be admitted, or one more had better go elsewhere.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	report := s.Report()
-	if report.LastTick.IsZero() || s.core.Draining() {
+func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
+	report := p.Report()
+	if report.LastTick.IsZero() || p.Core.Draining() {
 		http.Error(w, "not serving", http.StatusServiceUnavailable)
 		return
 	}
-	if report.Active >= s.core.MaxSessions() {
+	if report.Active >= p.Core.MaxSessions() {
 		http.Error(w, "full", http.StatusServiceUnavailable)
 		return
 	}
@@ -167,38 +229,16 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "behind: ticks are late or missed", http.StatusServiceUnavailable)
 		return
 	}
-	s.healthz(w, r)
+	p.healthz(w, r)
 }
 
 // ticks tells how long all ticks since the start took: the difference of two answers
 // is of those between, which quantiles alone do not tell.
-func (s *Server) ticks(w http.ResponseWriter, _ *http.Request) {
-	text, err := s.loop.durations().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+func (p pages) ticks(w http.ResponseWriter, _ *http.Request) {
+	text, err := p.Ticks().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	_, _ = w.Write(text)
-}
-
-func (a *admin) serve() {
-	if a.guard.access.Load().Certificate != nil {
-		_ = a.server.ServeTLS(a.listener, "", "")
-		return
-	}
-	_ = a.server.Serve(a.listener)
-}
-
-func (a *admin) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if err := a.server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
-		return a.server.Close()
-	} else if err != nil {
-		return err
-	}
-	if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"time"
@@ -7,13 +7,15 @@ import (
 
 	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/quicserve"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
 // collector turns a Report into metrics when it is asked for them; the tick
 // knows nothing of it. The names are stable.
-type collector struct{ server *Server }
+type collector struct{ config Config }
 
 // Describe says nothing, which makes the collector an unchecked one: a metric
 // with a label may have no samples yet.
@@ -21,7 +23,7 @@ func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reports everything.
 func (c collector) Collect(out chan<- prometheus.Metric) {
-	r := c.server.Report()
+	r := c.config.Report()
 	send := func(kind prometheus.ValueType, value float64, name, help string, labels ...string) {
 		keys, values := []string{}, []string{}
 		for i := 0; i < len(labels); i += 2 {
@@ -43,12 +45,12 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(1, "worldd_kernels", "Always 1: the vector kernels that this process uses; go means none, and effects are interpreted.", "kernels", cpu.Chosen().String())
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
 	collectTraffic(r.Traffic, counter)
-	collectCoded(c.server.config.Schema, r.Replication, counter)
+	collectCoded(c.config.Schema, r.Replication, counter)
 	collectRows(r.Replication, counter)
 	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
 	counter(r.Sessions.ResyncsDropped, "worldd_dropped_total", dropped, "reason", "resync_rate")
 	counter(r.Sessions.HellosHeld, "worldd_dropped_total", dropped, "reason", "join_rate")
-	collectPackets(c.server.quic.Packets(), counter)
+	collectPackets(c.config.Quic.Packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
 		counter(n, "worldd_handle_verdicts_total", "Verdicts on handles in commands.", "side", "server", "verdict", wire.Verdict(verdict).String())
 	}
@@ -62,7 +64,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Times that a client came again to its session.")
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Times that a client found its state at fault and asked for everything anew.")
 	for hook, n := range r.Sessions.Panics {
-		counter(n, "worldd_hook_panics_total", "Panics of the game that ended a session, by the function that panicked.", "hook", Hook(hook).String())
+		counter(n, "worldd_hook_panics_total", "Panics of the game that ended a session, by the function that panicked.", "hook", session.Hook(hook).String())
 	}
 	collectInputs(r.Sessions, counter)
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
@@ -119,7 +121,7 @@ func collectSystems(systems []world.SystemStats, out chan<- prometheus.Metric) {
 
 // collectCodes counts what ended with a code. Those that none has ended with yet are
 // told too: of a counter that begins above 0, nobody sees the first step.
-func collectCodes(s Stats, counter countFunc) {
+func collectCodes(s session.Stats, counter countFunc) {
 	count := func(counts map[wire.Code]uint64, ofCommands bool, name, help string) {
 		for _, info := range wire.Codes() {
 			if _, counted := counts[info.Code]; !counted && ofCommands == (info.Code >= wire.StaleHandle) {
@@ -134,7 +136,7 @@ func collectCodes(s Stats, counter countFunc) {
 	count(s.Closed, false, "worldd_sessions_ended_total", "Sessions that ended, and connections that ended without one, by code.")
 }
 
-func collectInputs(s Stats, counter countFunc) {
+func collectInputs(s session.Stats, counter countFunc) {
 	const name, help = "worldd_inputs_total", "Inputs of clients, by what became of them."
 	counter(s.Inputs-s.InputsLate, name, help, "result", "on_time")
 	counter(s.InputsLate, name, help, "result", "late")
@@ -172,4 +174,37 @@ func collectTraffic(t quicserve.Traffic, counter countFunc) {
 	counter(t.DatagramBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "state")
 	counter(t.StreamBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "stream")
 	counter(t.ReceivedBytes, "worldd_bytes_total", bytesHelp, "dir", "in", "component", "all")
+}
+
+const bytesHelp = "Bytes without packet headers, by direction and kind; coded: what was made for clients, by component."
+
+// collectCoded tells what was made for clients by whose it is: of components
+// the rows, in snapshots and where entities enter, and of messages what is around
+// them. The names of these have a space, which those of components cannot.
+func collectCoded(s *wire.Schema, r replication.Stats, counter countFunc) {
+	coded := func(bits uint64, component string) {
+		counter(bits/8, "worldd_bytes_total", bytesHelp, "dir", "coded", "component", component)
+	}
+	state, structure := 8*r.StateBytes, 8*r.StructureBytes
+	for i := range s.Components() {
+		coded(r.StateRowBits[i]+r.EnterRowBits[i], s.Component(i).Name)
+		state -= r.StateRowBits[i]
+		structure -= r.EnterRowBits[i]
+	}
+	coded(state, "state headers")
+	coded(structure, "structure records")
+}
+
+// collectRows tells how rows came by their bits, which is most of what a snapshot
+// costs: one that is copied takes a twentieth of one that is coded.
+func collectRows(r replication.Stats, counter countFunc) {
+	const rows = "Rows in snapshots, by how they came by their bits: coded for the first viewer, or copied for a further one."
+	counter(r.Rows-r.RowsCopied, "worldd_rows_total", rows, "bits", "coded")
+	counter(r.RowsCopied, "worldd_rows_total", rows, "bits", "copied")
+	counter(r.RowsWhole, "worldd_rows_whole_total", "Rows in snapshots that no state the client has acknowledged helped to code.")
+	counter(r.RowsLost, "worldd_rows_lost_total", "Rows of snapshots that were taken for lost.")
+	const records = "Records of structure, by what they say."
+	counter(r.Enters, "worldd_structure_records_total", records, "op", "enter")
+	counter(r.Leaves, "worldd_structure_records_total", records, "op", "leave")
+	counter(r.Destroys, "worldd_structure_records_total", records, "op", "destroy")
 }

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"bufio"
@@ -29,9 +29,9 @@ func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 
 // admitted is an admin server on a listener of pipes. Its handler answers when asked to.
 func admitted(t *testing.T, answer http.HandlerFunc) (connect func() net.Conn) {
-	guard := &adminGuard{next: answer}
-	guard.access.Store(&AdminAccess{})
-	server := newAdminServer(guard, zap.NewNop())
+	guard := &guard{next: answer}
+	guard.access.Store(&Access{})
+	server := newServer(guard, zap.NewNop())
 	listener := make(pipes)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
@@ -65,7 +65,7 @@ func TestIdleAdminConnectionsEnd(t *testing.T) {
 					_, err := io.WriteString(here, said)
 					require.NoError(t, err)
 				}
-				require.LessOrEqual(t, <-ended, adminAnswerTimeout+adminIdleTimeout) // the bubble's clock: nobody waits
+				require.LessOrEqual(t, <-ended, answerTimeout+idleTimeout) // the bubble's clock: nobody waits
 			})
 		})
 	}
@@ -81,8 +81,8 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 		wantAnswers bool
 	}{
 		{"all idle", 40, 0, 33, true},
-		{"some busy", 40, maxAdminConnections - 1, 40, true},
-		{"all busy", 0, maxAdminConnections, 0, false},
+		{"some busy", 40, maxConnections - 1, 40, true},
+		{"all busy", 0, maxConnections, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,23 +1,21 @@
-package server
+package admin
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/worldd/worldd/internal/quicserve"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 )
 
-const (
-	// maxRoster bounds one answer of /sessions; ?after=ID goes on from there.
-	maxRoster = 1000
-	// askTimeout is how long the operator's port waits for the tick.
-	askTimeout = time.Second
-)
+// maxRoster bounds one answer of /sessions; ?after=ID goes on from there.
+const maxRoster = 1000
 
 // sitting is one session as /sessions tells of it. The game's part is of a tick,
 // the transport's of the moment.
@@ -67,33 +65,8 @@ func (s *sitting) transported(t quicserve.ConnStats) {
 	s.PacketsSent, s.PacketsLost, s.PacketsReceived = t.PacketsSent, t.PacketsLost, t.PacketsReceived
 }
 
-var errNoTick = errors.New("the world does not tick")
-
-// ask runs f between two ticks, on the goroutine that owns the world (S1).
-func (l *loop) ask(ctx context.Context, f func()) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	done := make(chan struct{})
-	select {
-	case l.asked <- func() { f(); close(done) }:
-	case <-ctx.Done():
-		return errNoTick
-	}
-	<-done // whoever took it is running it
-	return nil
-}
-
-// answer runs one question, if there is one.
-func (l *loop) answer() {
-	select {
-	case f := <-l.asked:
-		f()
-	default:
-	}
-}
-
 // sessions is the handler of /sessions.
-func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
+func (p pages) sessions(w http.ResponseWriter, r *http.Request) {
 	after := uint64(0)
 	if text := r.FormValue("after"); text != "" {
 		var err error
@@ -103,7 +76,7 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var infos []session.Info
-	if err := s.loop.ask(r.Context(), func() { infos = s.core.Infos(after, maxRoster) }); err != nil {
+	if err := p.Ask(r.Context(), func() { infos = p.Core.Infos(after, maxRoster) }); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -116,4 +89,69 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(all) // an operator who has left needs none
+}
+
+// kick is the handler of POST /sessions/ID/kick?reason=TEXT.
+func (p pages) kick(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+	reason := r.FormValue("reason")
+	if err != nil || len(reason) > wire.MaxText {
+		http.Error(w, fmt.Sprintf("want POST /sessions/ID/kick?reason=TEXT, of at most %d bytes", wire.MaxText), http.StatusBadRequest)
+		return
+	}
+	there := false
+	if err := p.Ask(r.Context(), func() {
+		session := p.Core.Session(id)
+		if there = session != nil; there {
+			session.Kick(reason)
+		}
+	}); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	if !there {
+		http.Error(w, fmt.Sprintf("there is no session %d", id), http.StatusNotFound)
+	}
+}
+
+var errNoQlog = errors.New("qlog is off: start the server with a folder for it")
+
+// qlog is the handler of POST /sessions/ID/qlog?seconds=10.
+func (p pages) qlog(w http.ResponseWriter, r *http.Request) {
+	seconds := 10.0
+	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+	if text := r.FormValue("seconds"); err == nil && text != "" {
+		seconds, err = strconv.ParseFloat(text, 64)
+	}
+	if err != nil || !(seconds > 0) || seconds > quicserve.MaxQlog.Seconds() {
+		http.Error(w, fmt.Sprintf("want POST /sessions/ID/qlog?seconds=N, with N up to %v", quicserve.MaxQlog.Seconds()), http.StatusBadRequest)
+		return
+	}
+	if !p.Quic.Records() {
+		http.Error(w, errNoQlog.Error(), http.StatusNotFound)
+		return
+	}
+	var of []session.Info
+	if err := p.Ask(r.Context(), func() { of = p.Core.Infos(id-1, 1) }); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	if len(of) == 0 || of[0].ID != id {
+		http.Error(w, fmt.Sprintf("there is no session %d", id), http.StatusNotFound)
+		return
+	}
+	c, ok := of[0].Conn.(*quicserve.Conn)
+	if !ok {
+		http.Error(w, "it has no connection at present", http.StatusNotFound)
+		return
+	}
+	name, err := p.Quic.Record(c, id, time.Duration(seconds*float64(time.Second)))
+	switch {
+	case errors.Is(err, quicserve.ErrQlogRuns), errors.Is(err, quicserve.ErrTooManyQlogs):
+		http.Error(w, err.Error(), http.StatusConflict)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	default:
+		_, _ = io.WriteString(w, name+"\n")
+	}
 }

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"crypto/tls"
@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// maxAdminConnections bounds the descriptors of the admin port: Prometheus, probes and
+// maxConnections bounds the descriptors of the admin port: Prometheus, probes and
 // an operator or two take a few. Saving the world needs descriptors, too.
-const maxAdminConnections = 8
+const maxConnections = 8
 
-// adminConnections bounds the connections of the admin port. When one too many comes,
+// connections bounds the connections of the admin port. When one too many comes,
 // the one that has been without a request for the longest is closed, so that idle
 // connections, however many, keep no probe out; a listener that waits for a free place
 // would. If all have requests under way, the new one is closed.
-type adminConnections struct {
+type connections struct {
 	mu   sync.Mutex
 	turn uint64
 	idle map[net.Conn]uint64 // turn in which its last request ended; 0: one is under way
 }
 
 // track is http.Server's ConnState.
-func (a *adminConnections) track(c net.Conn, state http.ConnState) {
+func (a *connections) track(c net.Conn, state http.ConnState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	_, known := a.idle[c]
@@ -30,7 +30,7 @@ func (a *adminConnections) track(c net.Conn, state http.ConnState) {
 	case state == http.StateClosed:
 		delete(a.idle, c)
 	case state == http.StateNew:
-		if len(a.idle) >= maxAdminConnections && !a.evict() {
+		if len(a.idle) >= maxConnections && !a.evict() {
 			closeNow(c)
 			return
 		}
@@ -46,7 +46,7 @@ func (a *adminConnections) track(c net.Conn, state http.ConnState) {
 }
 
 // evict closes the connection that has been idle for the longest, if one is idle.
-func (a *adminConnections) evict() bool {
+func (a *connections) evict() bool {
 	var oldest net.Conn
 	for c, turn := range a.idle {
 		if turn > 0 && (oldest == nil || turn < a.idle[oldest]) {

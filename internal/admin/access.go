@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"crypto/sha256"
@@ -15,13 +15,13 @@ import (
 	"sync/atomic"
 )
 
-// AdminAccess says who may use the admin port. The zero value is for loopback: every
+// Access says who may use the admin port. The zero value is for loopback: every
 // program of this machine may, and no web page.
 //
 // A client is authorized if it sends the Token as "Authorization: Bearer TOKEN", or
 // shows a certificate signed by one of ClientCAs. Where both are configured, either
 // will do. /healthz and /readyz ask for neither, since probes bring neither.
-type AdminAccess struct {
+type Access struct {
 	// Hosts are DNS names that requests may have as their Host, besides localhost and
 	// the name or address that the port listens on. Any other name is refused: it may be
 	// a web page's, rebound to this machine.
@@ -34,21 +34,22 @@ type AdminAccess struct {
 	ClientCAs *x509.CertPool
 }
 
-// Bounds of AdminAccess.Token.
+// Bounds of Access.Token.
 const (
-	minAdminToken = 16
-	maxAdminToken = 512
+	minToken = 16
+	maxToken = 512
 )
 
-// ErrAdminExposed: the admin address can be reached from other machines, and nothing
+// ErrExposed: the admin address can be reached from other machines, and nothing
 // says who may use it. The fault is the configuration's.
-var ErrAdminExposed = errors.New("server: the admin address is not on loopback: want a token or a CA for client certificates")
+var ErrExposed = errors.New("server: the admin address is not on loopback: want a token or a CA for client certificates")
 
-func (a AdminAccess) validate() error {
+// Validate reports everything that is wrong with a.
+func (a Access) Validate() error {
 	var errs []error
 	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
-	if n := len(a.Token); n > 0 && (n < minAdminToken || n > maxAdminToken || strings.ContainsFunc(a.Token, unprintable)) {
-		errs = append(errs, fmt.Errorf("server: an admin token of %d bytes: want %d to %d, printable ASCII without spaces", n, minAdminToken, maxAdminToken))
+	if n := len(a.Token); n > 0 && (n < minToken || n > maxToken || strings.ContainsFunc(a.Token, unprintable)) {
+		errs = append(errs, fmt.Errorf("server: an admin token of %d bytes: want %d to %d, printable ASCII without spaces", n, minToken, maxToken))
 	}
 	if a.ClientCAs != nil && a.Certificate == nil {
 		errs = append(errs, errors.New("server: a CA for the admin port's clients, and no certificate for the port"))
@@ -61,7 +62,16 @@ func (a AdminAccess) validate() error {
 	return errors.Join(errs...)
 }
 
-func (a AdminAccess) authenticates() bool { return a.Token != "" || a.ClientCAs != nil }
+// CheckListen returns ErrExposed if other machines may reach an address to listen on, as
+// far as is known without resolving it, and a does not say who may use the port.
+func (a Access) CheckListen(hostport string) error {
+	if !a.authenticates() && !loopback(hostOf(hostport)) {
+		return ErrExposed
+	}
+	return nil
+}
+
+func (a Access) authenticates() bool { return a.Token != "" || a.ClientCAs != nil }
 
 // loopback reports whether only this machine can reach a host to listen on, as far as
 // is known without resolving it.
@@ -76,14 +86,30 @@ func exposed(a net.Addr) bool {
 	return !ok || !tcp.IP.IsLoopback()
 }
 
-// adminGuard stands in front of the admin port's handlers.
-type adminGuard struct {
-	own    string // the host of Config.AdminListen
-	access atomic.Pointer[AdminAccess]
+// guard stands in front of the admin port's handlers.
+type guard struct {
+	own    string // the host of Config.Listen
+	access atomic.Pointer[Access]
 	next   http.Handler
 }
 
-func (g *adminGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// SetAccess replaces Config.Access from the next request on, for new connections also the
+// certificate. Whether the port is HTTPS cannot change. An error changes nothing.
+func (p *Port) SetAccess(a Access) error {
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	if (a.Certificate == nil) != (p.guard.access.Load().Certificate == nil) {
+		return errors.New("server: whether the admin port is HTTPS cannot change while it serves")
+	}
+	if !a.authenticates() && exposed(p.Addr()) {
+		return ErrExposed
+	}
+	p.guard.access.Store(&a)
+	return nil
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	access := g.access.Load()
 	if !g.allowsHost(access, r) {
 		http.Error(w, fmt.Sprintf("host %q is not this port's: add it to the admin hosts if it should be", r.Host), http.StatusForbidden)
@@ -105,7 +131,7 @@ func (g *adminGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // allowsHost reports whether a request's Host is a name of this port. A page of
 // another site that had its own name resolve to this machine is of the same origin to
 // a browser, but the name gives it away.
-func (g *adminGuard) allowsHost(access *AdminAccess, r *http.Request) bool {
+func (g *guard) allowsHost(access *Access, r *http.Request) bool {
 	if r.Host == "" {
 		return true // HTTP/1.0, which no browser speaks
 	}
@@ -143,7 +169,7 @@ func checkOrigin(r *http.Request) error {
 	return http.NewCrossOriginProtection().Check(&as)
 }
 
-func (a *AdminAccess) authorizes(r *http.Request) bool {
+func (a *Access) authorizes(r *http.Request) bool {
 	if a.ClientCAs != nil && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return true
 	}
@@ -156,7 +182,7 @@ func (a *AdminAccess) authorizes(r *http.Request) bool {
 }
 
 // tlsConfig returns the configuration of HTTPS, which follows g.access.
-func (g *adminGuard) tlsConfig() *tls.Config {
+func (g *guard) tlsConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {

@@ -1,0 +1,15 @@
+// Package admin is the operator's port of a server: metrics, health and readiness, the
+// sessions page with kick and qlog, and profiles, over HTTP.
+//
+//	request ──► connections (at most 8) ──► bounded (body, deadlines)
+//	                                           │
+//	   guard (Host, Origin, token or certificate)
+//	     │
+//	     ├─ /metrics, /healthz, /readyz, /ticks ──► Report: copies, at any time
+//	     ├─ /sessions, kick, qlog ──► Ask: between two ticks, on the world's goroutine
+//	     └─ /debug/pprof
+//
+// It knows the server that it reports on by Config alone: functions that return copies,
+// and Ask, which waits for the tick. The tick never waits for the port. The names and
+// labels of metrics are stable.
+package admin
