@@ -8,13 +8,13 @@ import (
 	"unsafe"
 )
 
-// Status is what a pool knows about a handle. The three answers differ: a
-// Stale one is gone for good, an Unissued one may yet come.
+// Status is what a pool knows about a handle. A Stale handle is gone for good; an
+// Unissued one may still be given out.
 type Status uint8
 
 const (
-	// Unissued: no tenant was ever given this handle. It lies ahead of its slot,
-	// or is garbage: zero, an even generation, an index beyond MaxSlots.
+	// Unissued: no tenant ever had this handle. Its generation is ahead of its slot, or
+	// it is garbage: zero, an even generation, an index of MaxSlots or more.
 	Unissued Status = iota
 	// Stale: the tenant is gone, or its generation was skipped. Final.
 	Stale
@@ -35,11 +35,10 @@ func (s Status) String() string {
 	return fmt.Sprintf("Status(%d)", uint8(s))
 }
 
-// Get returns the tenant that h names, or nil unless it is live. It accepts any
-// 64 bits. The pointer stays good until Remove; keep the handle instead, if
-// that could come in between.
+// Get returns the tenant that h names, or nil unless h is live. It accepts any 64 bits.
+// The pointer is valid until Remove; across a possible Remove, keep the handle instead.
 func (p *Pool[T]) Get(h Handle) *T {
-	// Written out, to stay below what the compiler inlines.
+	// Written out by hand to stay within the compiler's inlining budget.
 	if i := uint32(h); i < p.usable {
 		region, at := p.base, uintptr(i)
 		if region == nil {
@@ -52,9 +51,9 @@ func (p *Pool[T]) Get(h Handle) *T {
 	return nil
 }
 
-// At returns the memory of a slot below Slots, live or not; others give nil or
-// memory without meaning. What a free slot holds is undefined, and may be
-// written to, except with Order FreeList: that is what lets a loop run over holes.
+// At returns the memory of a slot below Slots, live or not. Beyond Slots it returns nil
+// or meaningless memory. A free slot's contents are undefined and, except with Order
+// FreeList, may be overwritten, so a loop may run over holes.
 func (p *Pool[T]) At(index uint32) *T {
 	if index >= p.usable {
 		return nil
@@ -62,7 +61,7 @@ func (p *Pool[T]) At(index uint32) *T {
 	return p.slot(index)
 }
 
-// HandleAt returns the handle of a slot's tenant, or 0 if it has none.
+// HandleAt returns the handle of the slot's tenant, or 0 if the slot is free.
 func (p *Pool[T]) HandleAt(index uint32) Handle {
 	if index < p.usable {
 		region, at := p.base, uintptr(index)
@@ -76,14 +75,14 @@ func (p *Pool[T]) HandleAt(index uint32) Handle {
 	return 0
 }
 
-// Status tells what is known about h. It accepts any 64 bits. Generations below
-// FirstGeneration are Stale in all slots: an earlier run may have given them.
+// Status classifies h. It accepts any 64 bits. Generations below FirstGeneration are
+// Stale in every slot: an earlier run may have issued them.
 func (p *Pool[T]) Status(h Handle) Status {
 	i := h.Index()
 	if !h.Valid() || i >= p.limit {
 		return Unissued
 	}
-	current := p.first - 1 // of every slot that has no memory yet
+	current := p.first - 1 // slots without memory start at the first generation
 	if uint64(i) < p.room {
 		current = *p.generation(i)
 		if current == 0 && p.dead.Has(i) {
@@ -102,35 +101,35 @@ func (p *Pool[T]) Status(h Handle) Status {
 // Len is the number of live slots.
 func (p *Pool[T]) Len() int { return p.count }
 
-// Slots is one more than the highest slot ever used. It never falls: it is the
-// size for storage parallel to the pool.
+// Slots is one more than the highest slot ever used. It never decreases: use it to size
+// storage parallel to the pool.
 func (p *Pool[T]) Slots() uint32 { return p.slots }
 
-// Retired is the number of slots whose generations are used up (H4).
+// Retired is the number of slots that have used up their generations (H4).
 func (p *Pool[T]) Retired() int { return p.retired }
 
-// MaxGenerationUsed is the highest generation that Add or AddAt ever gave, 0 if
-// none: what a server that saves its world must skip ahead of (H5).
+// MaxGenerationUsed is the highest generation that Add or AddAt ever issued, or 0. A
+// server that saves its world must restart above it (H5).
 func (p *Pool[T]) MaxGenerationUsed() uint32 { return p.newest }
 
-// Live is the set of live slots, kept up to date, to combine with others by And,
-// Or and AndNot. It is the pool's own: do not write to it.
+// Live is the set of live slots, to combine with others by And, Or and AndNot. The pool
+// maintains it: do not write to it.
 func (p *Pool[T]) Live() *Bitset { return &p.live }
 
-// String is a summary for people.
+// String returns a one-line summary.
 func (p *Pool[T]) String() string {
 	return fmt.Sprintf("bulk.Pool[%v]: %d live, %d slots used of %d, %d retired",
 		reflect.TypeFor[T](), p.count, p.slots, p.limit, p.retired)
 }
 
-// All yields the live slots in ascending order. The pool may change meanwhile,
-// and what is yielded is always live: each step goes to the lowest live slot
-// above the last one. So what is removed ahead is not visited; what is added is
-// visited if its slot lies ahead, and below what Slots was at the beginning.
+// All yields the live slots in ascending order. The pool may change during the
+// iteration: each step goes to the next slot that is live by then. Slots removed ahead
+// are skipped; slots added ahead are visited if they are below what Slots was at the
+// start.
 func (p *Pool[T]) All() iter.Seq2[Handle, *T] {
 	return func(yield func(Handle, *T) bool) {
-		// One call of yield, and no more: the compiler inlines bodies of up to 800
-		// nodes at one place, and of 160 at two.
+		// yield is called in one place only: the compiler inlines bodies of up to 800
+		// nodes at a single call site, but of only 160 at two.
 		end := p.slots
 		for w, ok := p.live.nextWord(0); ok && w<<wordShift < end; w, ok = p.live.nextWord(w + 1) {
 			generations, data := p.word(w)
@@ -144,7 +143,7 @@ func (p *Pool[T]) All() iter.Seq2[Handle, *T] {
 				if !yield(NewHandle(base|bit, generations[bit&wordMask]), &data[bit&wordMask]) {
 					return
 				}
-				if now := p.live.words[w]; now != word { // the body added or removed
+				if now := p.live.words[w]; now != word { // the body added or removed a slot
 					word = now
 					rest = word&scope&(allOnes<<bit) | 1<<bit
 				}
@@ -153,22 +152,21 @@ func (p *Pool[T]) All() iter.Seq2[Handle, *T] {
 	}
 }
 
-// Word is 64 neighbouring slots.
+// Word is 64 consecutive slots.
 type Word[T any] struct {
-	// Live says which slots are live: bit i for Slots[i]. It is a copy, made
-	// when the word was reached.
+	// Live is a bitmap of the live slots: bit i for Slots[i]. It is a copy made when
+	// the word was reached.
 	Live uint64
-	// Slots are the memory of all 64. What holes hold is undefined, but may be
-	// read and written: a loop over a dense word may ignore Live. It computes on
-	// what the dead left then: a loop that lets numbers decay for ever should
-	// stop short of denormal ones, in holes as among the living.
+	// Slots is the memory of all 64 slots. Holes have undefined contents but may be
+	// read and written, so a loop over a dense word may ignore Live. It then computes
+	// on dead data: a loop with exponential decay should flush denormals, in holes too.
 	Slots *[wordLen]T
 }
 
-// Words yields the words that have a live slot, ascending, with the number of
-// the first slot of each: the fast way to visit everything. Removing and adding
-// meanwhile is safe; a word counts as it is when it is reached, and words that
-// begin at what Slots was at the beginning, or later, are not visited.
+// Words yields each word with at least one live slot, in ascending order, with its
+// first slot's number: the fastest way to visit everything. Adding and removing during
+// the iteration is safe: a word is read when it is reached, and words beyond the
+// initial Slots are not visited.
 func (p *Pool[T]) Words() iter.Seq2[uint32, Word[T]] {
 	return func(yield func(uint32, Word[T]) bool) {
 		end := p.slots

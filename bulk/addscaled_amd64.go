@@ -8,8 +8,7 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// addScaledChunk bounds one call: assembly cannot be preempted, and this much
-// takes some microseconds.
+// addScaledChunk bounds one call to a few microseconds: assembly cannot be preempted.
 const addScaledChunk = 1 << 14
 
 func addScaledFast(to, from []float32, k float32) int {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAddScaledBits: the same bits as the Go twin, at every length and offset,
-// and nothing beside the slice is touched.
+// TestAddScaledBits compares with addScaledGo bit by bit at every length and offset,
+// and checks that nothing outside the slice changes.
 func TestAddScaledBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	number := func() float32 {
@@ -38,7 +38,7 @@ func TestAddScaledBits(t *testing.T) {
 			AddScaled(to[offset:offset+n], from[offset:], k)
 			for i := range to {
 				if math.IsNaN(float64(want[i])) {
-					require.True(t, math.IsNaN(float64(to[i]))) // which NaN, the CPU decides by operand order
+					require.True(t, math.IsNaN(float64(to[i]))) // NaN payloads depend on operand order
 					continue
 				}
 				require.Equal(t, math.Float32bits(want[i]), math.Float32bits(to[i]), "%d of %d", i, n)

@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAuditFindsDamage breaks one thing at a time: an audit that finds nothing
-// proves nothing unless it is known to find something.
+// TestAuditFindsDamage breaks one thing at a time, to prove that the audit can fail.
 func TestAuditFindsDamage(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -51,7 +50,7 @@ func TestAuditFindsDamage(t *testing.T) {
 	}
 }
 
-// TestAuditFindsDamagedLists: of FreeList and FIFO.
+// TestAuditFindsDamagedLists does the same for FreeList and FIFO.
 func TestAuditFindsDamagedLists(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -22,7 +22,7 @@ func (b *body) move() {
 
 const benchSlots = 100_000
 
-// strategies are the ones that benchmarks compare.
+// strategies are the compared Options.
 var strategies = []bulk.Options{
 	{},
 	{Memory: bulk.Reserved},
@@ -31,7 +31,7 @@ var strategies = []bulk.Options{
 	{Order: bulk.FIFO},
 }
 
-// eachBench runs f for each size and strategy that is asked for.
+// eachBench runs f for each size and strategy.
 func eachBench(b *testing.B, sizes []int, f func(*testing.B, int, bulk.Options)) {
 	for _, n := range sizes {
 		for _, o := range strategies {
@@ -42,7 +42,7 @@ func eachBench(b *testing.B, sizes []int, f func(*testing.B, int, bulk.Options))
 
 var benchSizes = []int{1000, 64_000, 100_000, 1_000_000}
 
-// filled returns a pool of n bodies with that share of random holes.
+// filled returns a pool of n bodies with the given share of random holes.
 func filled(tb testing.TB, n, holesPercent int, o bulk.Options) (*bulk.Pool[body], []bulk.Handle) {
 	if o.Memory == bulk.Reserved {
 		o.MaxSlots = 2 * n
@@ -65,14 +65,14 @@ func filled(tb testing.TB, n, holesPercent int, o bulk.Options) (*bulk.Pool[body
 	return p, handles[holes:]
 }
 
-// perEntity reports the time of one of n operations; the whole benchmark does
-// b.N batches of n.
+// perEntity reports the time per operation when each of b.N iterations does n
+// operations.
 func perEntity(b *testing.B, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/entity")
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkCreateAfterChurn fills the holes that random removal of half left.
+// BenchmarkCreateAfterChurn refills a pool from which a random half was removed.
 func BenchmarkCreateAfterChurn(b *testing.B) {
 	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
 		p, handles := filled(b, n, 0, o)
@@ -113,7 +113,7 @@ func BenchmarkAddNAfterChurn(b *testing.B) {
 	})
 }
 
-// BenchmarkAddNEmpty fills a pool that was emptied: whole words.
+// BenchmarkAddNEmpty fills an emptied pool with AddN, in whole words.
 func BenchmarkAddNEmpty(b *testing.B) {
 	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
 		p, handles := filled(b, n, 0, o)
@@ -135,7 +135,7 @@ func BenchmarkAddNEmpty(b *testing.B) {
 	})
 }
 
-// BenchmarkDestroyShuffled removes half, in random order.
+// BenchmarkDestroyShuffled removes half of the bodies in random order.
 func BenchmarkDestroyShuffled(b *testing.B) {
 	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
 		p, handles := filled(b, n, 0, o)
@@ -159,8 +159,8 @@ func BenchmarkDestroyShuffled(b *testing.B) {
 	})
 }
 
-// found keeps results alive. It is not summed up in: a sum in memory is slower
-// than a lookup.
+// found keeps results alive. Results are not accumulated in it: adding in memory is
+// slower than a lookup.
 var found float32
 
 //go:noinline
@@ -181,8 +181,8 @@ func indexAll(plain []body, handles []bulk.Handle) (sum float32) {
 	return sum
 }
 
-// BenchmarkGetRandom looks everybody up in random order, against a slice that
-// does not ask who lives there, and a map.
+// BenchmarkGetRandom looks up all bodies in random order, against a slice without a
+// liveness check, and against a map.
 func BenchmarkGetRandom(b *testing.B) {
 	eachBench(b, benchSizes, func(b *testing.B, n int, o bulk.Options) {
 		p, handles := filled(b, n, 0, o)
@@ -251,9 +251,8 @@ func BenchmarkIterate(b *testing.B) {
 	}
 }
 
-// The loops of benchmarkIterate stand in functions of their own: directly inside of
-// b.Loop, the compiler calls the body of a range over a function for each element, as it
-// does nowhere else.
+// The loops of benchmarkIterate are separate functions: directly inside b.Loop, the
+// compiler does not inline the body of a range over a function.
 
 func moveAll(p *bulk.Pool[body]) {
 	for _, e := range p.All() {
@@ -269,7 +268,7 @@ func moveBits(p *bulk.Pool[body]) {
 	}
 }
 
-// moveWords computes on holes, too.
+// moveWords also computes on holes.
 func moveWords(p *bulk.Pool[body]) {
 	for _, w := range p.Words() {
 		for i := range w.Slots {
@@ -301,7 +300,7 @@ func benchmarkIterate(b *testing.B, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
-	b.Run("slice", func(b *testing.B) { // the same structs, a flag in each
+	b.Run("slice", func(b *testing.B) { // the same structs with a flag each
 		type flagged struct {
 			body
 			live bool
@@ -319,7 +318,7 @@ func benchmarkIterate(b *testing.B, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
-	b.Run("bareBits", func(b *testing.B) { // the limit with holes: arrays of structs and bits, no pool
+	b.Run("bareBits", func(b *testing.B) { // lower bound with holes: arrays of structs and bits, no pool
 		plain, words := make([]body, benchSlots+63), make([]uint64, (benchSlots+63)/64)
 		for _, h := range live {
 			words[h.Index()/64] |= 1 << (h.Index() % 64)
@@ -337,7 +336,7 @@ func benchmarkIterate(b *testing.B, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
-	b.Run("packedSlice", func(b *testing.B) { // the limit: no holes, no handles
+	b.Run("packedSlice", func(b *testing.B) { // lower bound: no holes, no handles
 		plain := make([]body, len(live))
 		for b.Loop() {
 			for i := range plain {
@@ -348,8 +347,8 @@ func benchmarkIterate(b *testing.B, holesPercent int) {
 	})
 }
 
-// BenchmarkIterateColumns is position += velocity * dt over SoA columns beside
-// a pool: dense words whole, holes and all, sparse ones bit by bit.
+// BenchmarkIterateColumns runs position += velocity*dt over SoA columns beside a pool:
+// dense words whole, including holes, sparse ones bit by bit.
 func BenchmarkIterateColumns(b *testing.B) {
 	for _, n := range benchSizes {
 		for _, holes := range []int{0, 50, 90} {
@@ -358,12 +357,11 @@ func BenchmarkIterateColumns(b *testing.B) {
 	}
 }
 
-// denseBits: a word with more live slots than this is run whole.
+// denseBits is the number of live slots above which a word is processed whole.
 const denseBits = 12
 
-// touch writes to all elements. Memory that was never written to is one page of
-// zeros to the system, which the nearest cache holds: loops over it look twice
-// as fast as they are.
+// touch writes to every element. Untouched memory is a single cached page of zeros,
+// which makes loops look twice as fast.
 func touch(c *bulk.Columns[float32]) {
 	for column := range c.Len() {
 		for slot := range uint32(c.Slots()) {
@@ -396,7 +394,7 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
-	b.Run("bareIndex", func(b *testing.B) { // the limit with holes: bare arrays, a list of who lives
+	b.Run("bareIndex", func(b *testing.B) { // lower bound with holes: bare arrays and a list of live slots
 		var plain [6][]float32
 		for c := range plain {
 			plain[c] = make([]float32, n+16*c)[16*c:]
@@ -416,7 +414,7 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
-	var plain [6][]float32 // the limits: packed, no holes, no handles
+	var plain [6][]float32 // lower bounds: packed, no holes, no handles
 	for c := range plain {
 		plain[c] = make([]float32, len(live)+16*c)[16*c:]
 		for i := range plain[c] {
@@ -434,7 +432,7 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
-	b.Run("packedSIMD", func(b *testing.B) { // what C does with bare arrays
+	b.Run("packedSIMD", func(b *testing.B) { // bare arrays, as in C
 		for b.Loop() {
 			for c := range 3 {
 				bulk.AddScaled(plain[c], plain[c+3], 1.0/60)
@@ -444,8 +442,8 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 	})
 }
 
-// stepColumns joins runs of dense words within a block to one call a column, and
-// picks the live slots out of the others.
+// stepColumns merges runs of dense words within a block into one call per column, and
+// visits live slots one by one in other words.
 func stepColumns(live *bulk.Bitset, c *bulk.Columns[float32]) {
 	const blockWords = bulk.BlockLen / 64
 	for block := range (live.WordCount() + blockWords - 1) / blockWords {
@@ -478,8 +476,8 @@ func stepColumns(live *bulk.Bitset, c *bulk.Columns[float32]) {
 	}
 }
 
-// stepLanes: three columns of position, then three of velocity, are 48 and 48
-// floats in a row, a group of sixteen slots at a time.
+// stepLanes processes groups of sixteen slots: three position columns, then three
+// velocity columns, each 48 consecutive floats.
 func stepLanes(live *bulk.Bitset, c *bulk.Columns[float32]) {
 	for w := range live.WordCount() {
 		word := live.Word(w)
@@ -497,7 +495,7 @@ func stepLanes(live *bulk.Bitset, c *bulk.Columns[float32]) {
 	}
 }
 
-// BenchmarkScanSparse finds the few members of a large set.
+// BenchmarkScanSparse iterates over the few members of a large set.
 func BenchmarkScanSparse(b *testing.B) {
 	var s bulk.Bitset
 	r := rand.New(rand.NewPCG(5, 6))

@@ -12,10 +12,10 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// object is 128 bytes without pointers.
+// object is 128 pointer-free bytes.
 type object [16]uint64
 
-// BenchmarkScanSlots finds the 0.1 % of 1M slots of 128 bytes that are live.
+// BenchmarkScanSlots finds the 0.1 % live slots among 1M slots of 128 bytes.
 func BenchmarkScanSlots(b *testing.B) {
 	const n = 1 << 20
 	p, err := bulk.NewPool[object](bulk.Options{})
@@ -33,7 +33,7 @@ func BenchmarkScanSlots(b *testing.B) {
 	}
 	flags, bools := make([]flagged, n), make([]bool, n)
 	for i := range flags {
-		flags[i].rest[0], bools[i] = 1, false // touched
+		flags[i].rest[0], bools[i] = 1, false // touch the memory
 	}
 	for h := range p.All() {
 		flags[h.Index()] = flagged{live: true, rest: [127]byte{1}}
@@ -82,7 +82,7 @@ func BenchmarkScanSlots(b *testing.B) {
 	}
 }
 
-// BenchmarkCollect is a whole garbage collection with 1M objects of 128 bytes.
+// BenchmarkCollect runs a whole garbage collection with 1M objects of 128 bytes.
 func BenchmarkCollect(b *testing.B) {
 	const n = 1_000_000
 	collect := func(b *testing.B, keep any) {
@@ -112,7 +112,7 @@ func BenchmarkCollect(b *testing.B) {
 	})
 }
 
-// BenchmarkThousandPools creates and removes in 1,000 small pools in turn.
+// BenchmarkThousandPools creates and removes in 1,000 small pools in rotation.
 func BenchmarkThousandPools(b *testing.B) {
 	const pools, tenants = 1000, 100
 	for _, o := range []bulk.Options{
@@ -157,8 +157,8 @@ func BenchmarkThousandPools(b *testing.B) {
 	}
 }
 
-// BenchmarkMarkParallel: workers that mark random members of one set. A set each,
-// united at the end, against one set behind a lock.
+// BenchmarkMarkParallel marks random members from several workers: in one set per
+// worker, merged at the end, against one set behind a lock.
 func BenchmarkMarkParallel(b *testing.B) {
 	const n, marks = 1 << 18, 100_000
 	workers := runtime.GOMAXPROCS(0)
@@ -179,7 +179,7 @@ func BenchmarkMarkParallel(b *testing.B) {
 	}
 	var sets [64]struct {
 		bulk.Bitset
-		_ [64]byte // not beside each other's heads
+		_ [64]byte // keep the sets on separate cache lines
 	}
 	workers = min(workers, len(sets))
 	pointers := make([]*bulk.Bitset, workers)
@@ -222,7 +222,7 @@ func BenchmarkMarkParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkScratch is AoS -> SoA -> AoS with one kernel, against the structs.
+// BenchmarkScratch runs one kernel through Scratch, against directly on the structs.
 func BenchmarkScratch(b *testing.B) {
 	p, live := filled(b, benchSlots, 0, bulk.Options{})
 	type buffers struct{ p, v [3][bulk.BlockLen]float32 }

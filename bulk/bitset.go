@@ -13,18 +13,16 @@ const (
 	allOnes   = ^uint64(0)
 )
 
-// Bitset is a set of uint32s, meant for slots of a pool. It has three levels:
-// words, a summary bit per word, and a top bit per summary word, so that one
-// top word speaks for 262,144 slots and whatever is empty is skipped without
-// being read.
+// Bitset is a set of uint32s, intended for the slots of a pool. It has three levels:
+// words, a summary bit per word, and a top bit per summary word. One top word covers
+// 262,144 slots, and empty ranges are skipped without reading them.
 //
-// The zero value is empty and ready. Set and SetWord grow it, by whole blocks
-// of 4,096 bits, up to the highest bit ever set: memory is about an eighth of a
-// byte for each bit below it, so check numbers that come from outside. Reading
-// beyond the end is allowed and finds nothing. A Bitset must not be copied by
-// assignment (see CopyFrom), nor written by two goroutines at once.
+// The zero value is an empty set. Set and SetWord grow it in blocks of 4,096 bits up to
+// the highest bit ever set, at about an eighth of a byte per bit: bound numbers from
+// outside first. Reading beyond the end is allowed and finds nothing. A Bitset must not
+// be copied by assignment (see CopyFrom) or written concurrently.
 type Bitset struct {
-	words   []uint64 // len is a multiple of 64: one whole summary word each
+	words   []uint64 // length is a multiple of 64: whole summary words
 	summary []uint64 // bit w of word s: words[s*64+w] != 0          (B1)
 	top     []uint64 // bit s of word t: summary[t*64+s] != 0        (B1)
 }
@@ -41,9 +39,8 @@ func (b *Bitset) Set(i uint32) {
 	b.words[w] |= 1 << (i & wordMask)
 }
 
-// Join adds the bits in mask to word w, if that has a member already; else it
-// reports false, having done nothing, and Set or SetWord is to be called. It is
-// the part of them that inlines.
+// Join adds the bits in mask to word w if w is not empty. Otherwise it does nothing and
+// returns false: call Set or SetWord. Join is the part of them that can be inlined.
 func (b *Bitset) Join(w uint32, mask uint64) bool {
 	if w >= uint32(len(b.words)) || b.words[w] == 0 {
 		return false
@@ -94,7 +91,7 @@ func (b *Bitset) SetWord(w uint32, bits uint64) {
 	}
 }
 
-// WordCount is the number of words stored: Word(w) is 0 for every w from it on.
+// WordCount is the number of stored words. Word(w) is 0 for every w at or above it.
 func (b *Bitset) WordCount() uint32 { return uint32(len(b.words)) }
 
 // Any reports whether the set has a member.
@@ -126,7 +123,7 @@ func (b *Bitset) Prev(from uint32) (uint32, bool) {
 	if rest := b.Word(w) & (allOnes >> (wordMask - from&wordMask)); rest != 0 {
 		return w<<wordShift | highest(rest), true
 	}
-	// Below that word, by the summaries.
+	// Search below that word through the summaries.
 	s := w >> wordShift
 	if rest := level(b.summary, s) & (1<<(w&wordMask) - 1); rest != 0 {
 		w = s<<wordShift | highest(rest)
@@ -147,12 +144,12 @@ func (b *Bitset) Prev(from uint32) (uint32, bool) {
 	return w<<wordShift | highest(b.words[w]), true
 }
 
-// highest is the number of the highest bit, of which there must be one.
+// highest returns the index of the highest set bit of a nonzero word.
 func highest(word uint64) uint32 { return uint32(bits.Len64(word) - 1) }
 
-// NextClear returns the lowest number from from on, and below end, that is not
-// in the set, or false. The end keeps padding out: say Pool.Slots. Full words
-// are passed one by one; the summaries know about empty ones only.
+// NextClear returns the lowest number in [from, end) that is not in the set, or false.
+// Pass for example Pool.Slots as end to exclude padding. Full words are tested one at a
+// time: the summaries only record empty ones.
 func (b *Bitset) NextClear(from, end uint32) (uint32, bool) {
 	mask := allOnes << (from & wordMask)
 	for w := from >> wordShift; w <= end>>wordShift; w++ {
@@ -167,8 +164,8 @@ func (b *Bitset) NextClear(from, end uint32) (uint32, bool) {
 	return 0, false
 }
 
-// PrevClear returns the highest number that is at most from and not in the set,
-// or false. Beyond the end nothing is in the set.
+// PrevClear returns the highest number at or below from that is not in the set, or
+// false. Numbers beyond the end are not in the set.
 func (b *Bitset) PrevClear(from uint32) (uint32, bool) {
 	mask := allOnes >> (wordMask - from&wordMask)
 	for w := int64(from >> wordShift); w >= 0; w-- {
@@ -180,7 +177,7 @@ func (b *Bitset) PrevClear(from uint32) (uint32, bool) {
 	return 0, false
 }
 
-// nextWord returns the first word from w on that has a member.
+// nextWord returns the first nonempty word at or after w.
 func (b *Bitset) nextWord(w uint32) (uint32, bool) {
 	s := w >> wordShift
 	if s >= uint32(len(b.summary)) {
@@ -208,7 +205,7 @@ func (b *Bitset) Reset() {
 	clear(b.top)
 }
 
-// CopyFrom makes b equal to from, in memory of its own.
+// CopyFrom makes b an independent copy of from.
 func (b *Bitset) CopyFrom(from *Bitset) {
 	b.words = append(b.words[:0], from.words...)
 	b.summary = append(b.summary[:0], from.summary...)
@@ -229,8 +226,8 @@ func (b *Bitset) Equal(other *Bitset) bool {
 	return !more
 }
 
-// All yields the members in ascending order. The set may change meanwhile: each
-// step goes to the lowest member above the last one.
+// All yields the members in ascending order. The set may change during the iteration:
+// each step goes to the lowest member above the previous one.
 func (b *Bitset) All() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for w, ok := b.nextWord(0); ok; w, ok = b.nextWord(w + 1) {
@@ -246,8 +243,8 @@ func (b *Bitset) All() iter.Seq[uint32] {
 	}
 }
 
-// Bits yields base+i for every bit i of word, ascending: the members of a word
-// that And, Or, AndNot or Pool.Words gave, if base is 64 times its number.
+// Bits yields base+i for every bit i of word, ascending. With base 64*w it turns word w
+// of And, Or, AndNot or Pool.Words into members.
 func Bits(base uint32, word uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for rest := word; rest != 0; rest &= rest - 1 {
@@ -258,13 +255,13 @@ func Bits(base uint32, word uint64) iter.Seq[uint32] {
 	}
 }
 
-// mark tells the upper levels that word w has a member.
+// mark records in the upper levels that word w is not empty.
 func (b *Bitset) mark(w uint32) {
 	b.summary[w>>6] |= 1 << (w & wordMask)
 	b.top[w>>12] |= 1 << (w >> 6 & wordMask)
 }
 
-// unmark tells the upper levels that word w is empty.
+// unmark records in the upper levels that word w is empty.
 func (b *Bitset) unmark(w uint32) {
 	s := w >> 6
 	b.summary[s] &^= 1 << (w & wordMask)
@@ -273,7 +270,7 @@ func (b *Bitset) unmark(w uint32) {
 	}
 }
 
-// grow makes room for word w.
+// grow allocates up to and including word w.
 func (b *Bitset) grow(w uint32) {
 	summaries := w>>wordShift + 1
 	tops := (summaries-1)>>wordShift + 1
@@ -282,7 +279,7 @@ func (b *Bitset) grow(w uint32) {
 	b.top = extend(b.top, int(tops))
 }
 
-// extend appends zeros until s is n long, with append's amortised growth.
+// extend appends zeros until len(s) is n, with append's amortised growth.
 func extend(s []uint64, n int) []uint64 {
 	if n <= len(s) {
 		return s
@@ -290,8 +287,8 @@ func extend(s []uint64, n int) []uint64 {
 	return append(s, make([]uint64, n-len(s))...)
 }
 
-// CheckInvariants audits B1, and is what Pool.CheckInvariants uses for its live
-// bits. It reads every word.
+// CheckInvariants audits B1, reading every word. Pool.CheckInvariants calls it for the
+// live bits.
 func (b *Bitset) CheckInvariants() error {
 	if len(b.words) != len(b.summary)*wordLen || len(b.top) != (len(b.summary)+wordMask)>>wordShift {
 		return fmt.Errorf("bulk: B1: %d words, %d summaries, %d tops", len(b.words), len(b.summary), len(b.top))
@@ -302,7 +299,7 @@ func (b *Bitset) CheckInvariants() error {
 	return checkSummary(b.summary, b.top, "top")
 }
 
-// checkSummary compares one level with the one above it, padding included.
+// checkSummary compares a level with the level above it, including padding.
 func checkSummary(lower, upper []uint64, name string) error {
 	for u, got := range upper {
 		var want uint64

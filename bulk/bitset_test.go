@@ -14,11 +14,11 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// The sizes at which levels begin and end.
+// Sizes at which levels begin and end.
 var bitsetSizes = []uint32{0, 1, 63, 64, 65, 4095, 4096, 4097, 300_000}
 
-// randomSet returns a set of numbers below n, and the same as bools. The
-// density is drawn too, so that whole summary words are empty at times.
+// randomSet returns a set of numbers below n, and the same as bools. Densities vary so
+// that some summary words are empty.
 func randomSet(r *rand.Rand, n uint32) (*bulk.Bitset, []bool) {
 	s, model := new(bulk.Bitset), make([]bool, n)
 	if n == 0 {
@@ -34,7 +34,7 @@ func randomSet(r *rand.Rand, n uint32) (*bulk.Bitset, []bool) {
 		s.Clear(i)
 		model[i] = false
 	}
-	if r.IntN(2) == 0 { // the last bit of the range is the delicate one
+	if r.IntN(2) == 0 { // the last bit of the range is an edge case
 		s.Set(n - 1)
 		model[n-1] = true
 	}
@@ -51,8 +51,8 @@ func members(model []bool) []uint32 {
 	return m
 }
 
-// unroll turns the words of a set operation into members, and insists that
-// words come in ascending order and none is empty.
+// unroll expands the words of a set operation into members, and requires that words are
+// ascending and nonempty.
 func unroll(t require.TestingT, words iter.Seq2[uint32, uint64]) []uint32 {
 	var m []uint32
 	last := int64(-1)
@@ -92,7 +92,7 @@ func TestBitsetAgainstBools(t *testing.T) {
 	}
 }
 
-// checkAround compares what is said about one number.
+// checkAround tests the queries near one number.
 func checkAround(t *testing.T, s *bulk.Bitset, want []uint32, i uint32) {
 	at, in := slices.BinarySearch(want, i)
 	require.Equal(t, in, s.Has(i))
@@ -104,7 +104,7 @@ func checkAround(t *testing.T, s *bulk.Bitset, want []uint32, i uint32) {
 	require.Equal(t, in, s.Word(i/64)>>(i%64)&1 == 1)
 
 	if !in {
-		at-- // the last one below
+		at-- // the nearest member below
 	}
 	previous, ok := s.Prev(i)
 	require.Equal(t, at >= 0, ok)
@@ -113,7 +113,7 @@ func checkAround(t *testing.T, s *bulk.Bitset, want []uint32, i uint32) {
 	}
 }
 
-// TestClearSearches: what is not in the set, without padding.
+// TestClearSearches searches for non-members, excluding padding.
 func TestClearSearches(t *testing.T) {
 	for _, n := range bitsetSizes {
 		r := rand.New(rand.NewPCG(3, uint64(n)))
@@ -171,7 +171,7 @@ func TestBitsetOperationsAgainstBools(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			for seed := range uint64(6) {
 				r := rand.New(rand.NewPCG(seed, uint64(n)+1))
-				// Operands of unlike lengths: one covers all, the others less.
+				// Operands of different lengths: one covers the whole range.
 				a, ma := randomSet(r, n)
 				b, mb := randomSet(r, n)
 				c, mc := randomSet(r, n/2)
@@ -199,7 +199,7 @@ func TestBitsetOperationsAgainstBools(t *testing.T) {
 				require.Equal(t, members(or), slices.Collect(bulk.OrBits(c, a, b)))
 				require.Equal(t, members(andNot), slices.Collect(bulk.AndNotBits(a, b, c)))
 
-				// Into a destination that had other members, or is an operand.
+				// The destination has other members, or is an operand.
 				for _, op := range []struct {
 					name string
 					want []uint32
@@ -236,14 +236,14 @@ func TestBitsetEqualAndCopy(t *testing.T) {
 	b.Set(200_000)
 	require.False(t, a.Equal(&b))
 	require.False(t, b.Equal(&a))
-	b.Clear(200_000) // now longer, and equal all the same
+	b.Clear(200_000) // longer now, but still equal
 	require.True(t, a.Equal(&b))
 	require.True(t, b.Equal(&a))
 
 	c.Set(70_000)
 	c.CopyFrom(&a)
 	require.True(t, c.Equal(&a))
-	c.Set(70_000) // grows into memory that held another set before
+	c.Set(70_000) // grows into memory that held another set
 	require.Equal(t, []uint32{5, 70_000}, slices.Collect(c.All()))
 	require.NoError(t, c.CheckInvariants())
 	require.Equal(t, []uint32{5}, slices.Collect(a.All()), "a copy has memory of its own")
@@ -279,7 +279,7 @@ func TestBitsetReadsBeyondItsEnd(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestBitsetCommands runs random commands against a map, at any index.
+// TestBitsetCommands compares random commands at any index with a map.
 func TestBitsetCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s bulk.Bitset
@@ -320,8 +320,8 @@ func TestBitsetCommands(t *testing.T) {
 	})
 }
 
-// TestBitsetChangesDuringIteration pins what All and the operations say about
-// sets that change under them.
+// TestBitsetChangesDuringIteration tests what All and the set operations promise about
+// sets that change during iteration.
 func TestBitsetChangesDuringIteration(t *testing.T) {
 	fresh := func(members ...uint32) *bulk.Bitset {
 		s := new(bulk.Bitset)
@@ -349,7 +349,7 @@ func TestBitsetChangesDuringIteration(t *testing.T) {
 	t.Run("All of a set that becomes a smaller one", func(t *testing.T) {
 		s, n := fresh(5000, 5001, 400_000), 0
 		for range s.All() {
-			s.CopyFrom(fresh(1)) // has no word for what was yielded
+			s.CopyFrom(fresh(1)) // too short for the yielded word
 			n++
 		}
 		require.Equal(t, 1, n)

@@ -5,53 +5,52 @@ import (
 	"unsafe"
 )
 
-// Layout says how the columns of a Columns lie.
+// Layout is the memory layout of a Columns.
 type Layout uint8
 
 const (
-	// SoA: each column by itself, BlockLen elements in a row: for loops that use
+	// SoA stores each column separately, BlockLen elements in a row: for loops that use
 	// few of the columns.
 	SoA Layout = iota
-	// AoSoA: sixteen elements of each column in turn: for loops that use most of
-	// them, and for lookups, which then touch neighbouring lines. With elements
-	// of four bytes, sixteen are one cache line, one AVX-512 register.
+	// AoSoA interleaves the columns in runs of sixteen elements: for loops that use
+	// most columns, and for lookups, which then touch adjacent cache lines. Sixteen
+	// four-byte elements are one cache line and one AVX-512 register.
 	AoSoA
 )
 
 // String is the name of the constant.
 func (l Layout) String() string { return name(l, "SoA", "AoSoA") }
 
-// LanesLen is the number of neighbouring elements of a column in AoSoA.
+// LanesLen is the number of consecutive elements of one column in AoSoA.
 const LanesLen = 16
 
 const (
 	lanesShift = 4
-	// staggerBytes is what lies between two columns of a block. Columns of 4,096
-	// elements would all start at the same place in their pages, and a loop over
-	// more of them than a cache set has lines would have them fight for one set;
-	// three lines apart, 64 columns have 64 sets.
+	// staggerBytes separates two columns of a block. Without it, columns of 4,096
+	// elements would all start at the same page offset and compete for one cache set.
+	// Offset by three lines, 64 columns map to 64 sets.
 	staggerBytes = 192
 	maxColumns   = 1 << 12
 )
 
-// Columns are several columns of one element type, parallel to the slots of a
-// pool, or to the rows of a Table (see Move). They come in blocks of BlockLen
-// elements, one allocation for all columns, so pointers into them never move.
-// What is said about holes and goroutines at Column goes for Columns, too.
+// Columns is a group of columns of one element type, parallel to a pool's slots or to a
+// Table's rows (see Move). Each block of BlockLen slots is one allocation for all
+// columns, so pointers into it stay valid. Column's rules about holes and goroutines
+// apply.
 type Columns[E any] struct {
 	blocks []unsafe.Pointer
 	count  int // columns
 	layout Layout
-	stride uintptr // elements from one column to the next
-	group  uintptr // elements from sixteen slots to the next sixteen, of one column
+	stride uintptr // bytes between neighbouring columns
+	group  uintptr // bytes between groups of sixteen slots of one column
 }
 
-// NewColumns makes that many columns, without elements yet: see Grow. The error
-// wraps ErrOptions.
+// NewColumns returns a Columns with that many columns and no elements yet: see Grow.
+// The error wraps ErrOptions.
 func NewColumns[E any](columns int, layout Layout) (*Columns[E], error) {
 	size := unsafe.Sizeof(*new(E))
 	if columns < 1 || columns > maxColumns {
-		return nil, fmt.Errorf("%w: %d columns; want 1 to %d", ErrOptions, columns, maxColumns)
+		return nil, fmt.Errorf("%w: %d columns, want 1 to %d", ErrOptions, columns, maxColumns)
 	}
 	if layout > AoSoA {
 		return nil, fmt.Errorf("%w: Layout is %v", ErrOptions, layout)
@@ -66,8 +65,8 @@ func NewColumns[E any](columns int, layout Layout) (*Columns[E], error) {
 	return c, nil
 }
 
-// Grow makes room for at least that many slots, rounded up to whole blocks; new
-// elements are zero, old ones stay where they are. It never shrinks.
+// Grow makes room for at least slots slots, rounded up to whole blocks. New elements
+// are zero; existing ones do not move. It never shrinks.
 func (c *Columns[E]) Grow(slots uint32) {
 	blocks := int((uint64(slots) + blockMask) >> blockShift)
 	for len(c.blocks) < blocks {
@@ -79,7 +78,7 @@ func (c *Columns[E]) Grow(slots uint32) {
 // Len is the number of columns.
 func (c *Columns[E]) Len() int { return c.count }
 
-// Slots is the number of slots there is room for.
+// Slots is the number of slots with memory.
 func (c *Columns[E]) Slots() uint64 { return uint64(len(c.blocks)) << blockShift }
 
 // blockElements is the number of elements in a block.
@@ -90,8 +89,8 @@ func (c *Columns[E]) blockElements() uintptr {
 	return uintptr(c.count) * BlockLen
 }
 
-// find is the address of an element, nil unless it exists. One formula serves
-// both layouts, and so is small enough to be inlined.
+// find returns an element's address, or nil. One formula serves both layouts, which
+// keeps find small enough to inline.
 func (c *Columns[E]) find(column int, slot uint32) unsafe.Pointer {
 	b, i := slot>>blockShift, uintptr(slot&blockMask)
 	if uint(column) >= uint(c.count) || b >= uint32(len(c.blocks)) {
@@ -101,11 +100,11 @@ func (c *Columns[E]) find(column int, slot uint32) unsafe.Pointer {
 	return unsafe.Add(c.blocks[b], at*unsafe.Sizeof(*new(E)))
 }
 
-// At returns an element, or nil if there is no such column, or no such slot yet.
+// At returns an element, or nil if the column or slot does not exist.
 func (c *Columns[E]) At(column int, slot uint32) *E { return (*E)(c.find(column, slot)) }
 
-// Lanes returns the elements of the slots 16*g to 16*g+15, in both layouts; nil
-// where At would return it.
+// Lanes returns the elements of slots 16*g to 16*g+15, in both layouts, or nil where At
+// would return nil.
 func (c *Columns[E]) Lanes(column int, g uint32) *[LanesLen]E {
 	if g >= 1<<(32-lanesShift) {
 		return nil
@@ -113,8 +112,8 @@ func (c *Columns[E]) Lanes(column int, g uint32) *[LanesLen]E {
 	return (*[LanesLen]E)(c.find(column, g<<lanesShift))
 }
 
-// Word returns the elements of the slots 64*w to 64*w+63: SoA only; nil in AoSoA
-// and where At would return it.
+// Word returns the elements of slots 64*w to 64*w+63. It returns nil in AoSoA, and
+// where At would return nil.
 func (c *Columns[E]) Word(column int, w uint32) *[64]E {
 	if c.layout != SoA || w >= 1<<(32-wordShift) {
 		return nil
@@ -122,8 +121,7 @@ func (c *Columns[E]) Word(column int, w uint32) *[64]E {
 	return (*[wordLen]E)(c.find(column, w<<wordShift))
 }
 
-// Block returns the elements of the slots 4096*b to 4096*b+4095: SoA only, like
-// Word.
+// Block returns the elements of slots 4096*b to 4096*b+4095. Like Word, it needs SoA.
 func (c *Columns[E]) Block(column int, b uint32) *[BlockLen]E {
 	if c.layout != SoA || b >= 1<<(32-blockShift) {
 		return nil
@@ -131,7 +129,7 @@ func (c *Columns[E]) Block(column int, b uint32) *[BlockLen]E {
 	return (*[BlockLen]E)(c.find(column, b<<blockShift))
 }
 
-// Clear zeroes a slot's element in every column: for a new tenant.
+// Clear zeroes a slot's element in every column, for a new tenant.
 func (c *Columns[E]) Clear(slot uint32) {
 	var zero E
 	for column := range c.count {
@@ -141,9 +139,9 @@ func (c *Columns[E]) Clear(slot uint32) {
 	}
 }
 
-// Move copies the elements of one slot to another and zeroes the first: what
-// columns that are parallel to a Table's rows do after Table.Remove. Both must
-// exist; to and from may be equal, which then only zeroes.
+// Move copies one slot's elements to another and zeroes the source, to keep columns
+// parallel to a Table after Table.Remove. Both slots must exist. If to equals from, it
+// only zeroes.
 func (c *Columns[E]) Move(to, from uint32) {
 	if to != from {
 		for column := range c.count {

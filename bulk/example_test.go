@@ -47,7 +47,7 @@ func ExamplePool_AddAt() {
 	fmt.Println(err)
 	fmt.Println(replicas.Status(bulk.NewHandle(40, 3)), replicas.Status(bulk.NewHandle(40, 7)))
 	// Output:
-	// bulk: slot is live: 40v3 wanted, 40v5 lives there
+	// bulk: slot is live: cannot add 40v3, the slot holds 40v5
 	// stale unissued
 }
 
@@ -71,7 +71,7 @@ func ExamplePool_All() {
 	// 4v1 16
 }
 
-// A dense word may be computed whole, holes included: no branch per slot.
+// A dense word may be computed whole, including holes: no branch per slot.
 func ExamplePool_Words() {
 	pool, _ := bulk.NewPool[float32](bulk.Options{})
 	for range 100 {
@@ -86,7 +86,7 @@ func ExamplePool_Words() {
 	// Output: 0.5
 }
 
-// Which of the live are burning, and not asleep?
+// Find the live entities that are burning and not asleep.
 func ExampleAnd() {
 	pool, _ := bulk.NewPool[struct{}](bulk.Options{})
 	var burning, asleep, awake bulk.Bitset
@@ -113,7 +113,7 @@ func ExampleAnd() {
 	// 151v1 10
 }
 
-// All bullets and lasers, unless they are frozen.
+// Find all bullets and lasers that are not frozen.
 func ExamplePool_Tag() {
 	pool, _ := bulk.NewPool[struct{}](bulk.Options{})
 	bullets, lasers, frozen := pool.Tag("bullet"), pool.Tag("laser"), pool.Tag("frozen")
@@ -135,7 +135,7 @@ func ExamplePool_Tag() {
 	// Output: 0v1 1v1 3v1 6v1 7v1
 }
 
-// Rows stay packed; storage parallel to them moves along.
+// Rows stay packed; parallel storage moves with them.
 func ExampleTable() {
 	var names bulk.Table[string]
 	speeds, _ := bulk.NewColumns[float32](1, bulk.SoA)
@@ -158,10 +158,10 @@ func ExampleTable() {
 	// bulk.Table: 2 rows of 10 slots
 }
 
-// A kernel over columns, for data that is kept as structs.
+// Run a kernel over columns of data that is stored as structs.
 func ExampleScratch() {
 	type particle struct {
-		kind     uint32 // of no use to the kernel
+		kind     uint32 // not used by the kernel
 		x, speed float32
 	}
 	type buffers struct{ x, speed [bulk.BlockLen]float32 }
@@ -197,7 +197,7 @@ func ExampleScratch() {
 	// 7
 }
 
-// One mapping outside Go's heap: given back by Close.
+// Reserved memory is one mapping outside Go's heap, freed by Close.
 func ExampleOptions() {
 	_, err := bulk.NewPool[string](bulk.Options{Memory: bulk.Reserved})
 	fmt.Println(err)
@@ -209,7 +209,7 @@ func ExampleOptions() {
 	defer func() { _ = pool.Close() }()
 	fmt.Println(pool)
 	// Output:
-	// bulk: bad options: Memory is Reserved, where the garbage collector does not look, and string holds pointers; use Blocks
+	// bulk: bad options: Memory is Reserved, which the garbage collector does not scan, but string holds pointers; use Blocks
 	// bulk.Pool[[4]float32]: 0 live, 0 slots used of 1000, 0 retired
 }
 

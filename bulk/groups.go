@@ -1,14 +1,14 @@
 package bulk
 
-// A group is the 64 words that a summary word speaks for. Where most of them
-// have members, they are combined all at once: no word asks for its place, and
-// their summary word is made on the way.
+// A group is the 64 words under one summary word. If most of its words have members,
+// set operations combine the whole group at once, without testing each word, and
+// compute the summary word as a by-product.
 
-// spareGroups is memory for assign: a group without members, for those operands
-// that end before it, and one for what lies between the operands.
+// spareGroups is scratch memory for assign: an empty group for operands that have
+// ended, and one for intermediate results.
 type spareGroups struct{ empty, between [wordLen]uint64 }
 
-// group returns the words of summary word s, and empty beyond the end.
+// group returns the words under summary word s, or empty beyond the end.
 func (b *Bitset) group(s uint32, empty *[wordLen]uint64) *[wordLen]uint64 {
 	if s < uint32(len(b.summary)) {
 		return (*[wordLen]uint64)(b.words[s<<wordShift:])
@@ -16,8 +16,8 @@ func (b *Bitset) group(s uint32, empty *[wordLen]uint64) *[wordLen]uint64 {
 	return empty
 }
 
-// assignWhole is assign for all words of summary word s. Only the last operand
-// is combined into b, which may itself be any of them.
+// assignWhole is assign for all words under summary word s. Only the last operand is
+// combined into b, since b may be any of the operands.
 func (b *Bitset) assignWhole(op operation, first *Bitset, others []*Bitset, s uint32, spare *spareGroups) {
 	if s >= uint32(len(b.summary)) {
 		b.grow(s << wordShift)
@@ -36,7 +36,7 @@ func (b *Bitset) assignWhole(op operation, first *Bitset, others []*Bitset, s ui
 	b.setSummary(s, op.combine(to, words, others[last].group(s, &spare.empty)))
 }
 
-// setSummary replaces summary word s, and tells the top level (B1).
+// setSummary replaces summary word s and updates the top level (B1).
 func (b *Bitset) setSummary(s uint32, summary uint64) {
 	b.summary[s] = summary
 	if summary == 0 {
@@ -46,9 +46,9 @@ func (b *Bitset) setSummary(s uint32, summary uint64) {
 	}
 }
 
-// combineGo sets to to what op makes of a and b, word by word, and returns its
-// summary word: the definition of combine, and what other machines run. Any of
-// the three may be the same.
+// combineGo sets to[w] to op(a[w], b[w]) for each word and returns the summary word. It
+// defines combine, and implements it where there is no kernel. Its arguments may
+// overlap if they are identical.
 func (op operation) combineGo(to, a, b *[wordLen]uint64) (summary uint64) {
 	switch op {
 	case intersection:
@@ -70,5 +70,5 @@ func (op operation) combineGo(to, a, b *[wordLen]uint64) (summary uint64) {
 	return summary
 }
 
-// nonzero is the highest bit if word is not zero, without a branch.
+// nonzero returns the highest bit if word is not zero, without a branch.
 func nonzero(word uint64) uint64 { return (word | -word) &^ (allOnes >> 1) }

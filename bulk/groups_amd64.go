@@ -11,16 +11,16 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// wholeFrom is how many words of a group must be looked at, for assignWhole to
-// be faster than one by one.
-func wholeFrom() int {
+// minWholeWords is the number of nonempty words in a group from which assignWhole is
+// faster than going word by word.
+func minWholeWords() int {
 	if cpu.Chosen() == cpu.AVX512 {
 		return 8
 	}
 	return 16
 }
 
-// combine is combineGo.
+// combine is combineGo in vector instructions, where available.
 func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
 	if cpu.Chosen() != cpu.AVX512 {
 		return op.combineGo(to, a, b)
@@ -34,8 +34,8 @@ func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
 	return subtractAVX512(&to[0], &a[0], &b[0])
 }
 
-// countRunFast is countRun, if the CPU has what it takes and half of the run's
-// summary words have members: the kernel counts all of their words.
+// countRunFast is countRun if the CPU supports the kernel and at least half of the
+// run's summary words have members: the kernel counts all words.
 func (b *Bitset) countRunFast(s int, some uint32) (int, bool) {
 	groups := min(runGroups, len(b.summary)-s)
 	if bits.OnesCount32(some)*2 < groups || cpu.Chosen() != cpu.AVX512 || !x86.X86.HasAVX512VPOPCNTDQ {

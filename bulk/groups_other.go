@@ -2,9 +2,9 @@
 
 package bulk
 
-// wholeFrom is how many words of a group must be looked at, for assignWhole to
-// be faster than one by one.
-func wholeFrom() int { return 16 }
+// minWholeWords is the number of nonempty words in a group from which assignWhole is
+// faster than going word by word.
+func minWholeWords() int { return 16 }
 
 func (op operation) combine(to, a, b *[wordLen]uint64) uint64 { return op.combineGo(to, a, b) }
 

@@ -20,8 +20,8 @@ var operations = []struct {
 	{"SetAndNot", difference, func(a, b uint64) uint64 { return a &^ b }, func(to *Bitset, sets ...*Bitset) { to.SetAndNot(sets[0], sets[1:]...) }},
 }
 
-// TestCombineTwins: the vector form, its Go twin and the definition, into a
-// third group, and into either operand, with others' words around.
+// TestCombineTwins compares the vector kernel, its Go twin and the definition, writing
+// to a third group or to either operand, with unrelated words around them.
 func TestCombineTwins(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const groups, guard = 5, 0xdeadbeefdeadbeef
@@ -51,16 +51,16 @@ func TestCombineTwins(t *testing.T) {
 	}
 }
 
-// TestSetsAgainstWords compares the set algebra and Count with their
-// definitions, a word at a time, over operands of any number, length and
-// density, into any of them or another.
+// TestSetsAgainstWords compares the set operations and Count with word-by-word
+// definitions, over operands of any number, length and density, writing to an operand
+// or to another set.
 func TestSetsAgainstWords(t *testing.T) {
 	lengths := []uint32{0, 1, 63, 64, 65, 4095, 4096, 4097, 9000, 1 << 17, 300_000}
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		draw := func() *Bitset {
 			b := scattered(r, lengths[r.IntN(len(lengths))], []uint32{1, 2, 10, 300, 5000}[r.IntN(5)])
-			for range r.IntN(3) { // a block becomes empty
+			for range r.IntN(3) { // empty a block
 				for w, n := uint32(r.IntN(80))*wordLen, 0; n < wordLen; w, n = w+1, n+1 {
 					b.SetWord(w, 0)
 				}
@@ -124,7 +124,7 @@ func TestSetsAllocateNothing(t *testing.T) {
 	require.NotZero(t, n)
 }
 
-// BenchmarkSets: two operands into a third set, and counting one.
+// BenchmarkSets combines two operands into a third set, and counts one.
 func BenchmarkSets(b *testing.B) {
 	for _, n := range []uint32{300_000, 1 << 20} {
 		for _, one := range []uint32{1000, 100, 10, 2} {

@@ -8,23 +8,20 @@ import (
 	"strings"
 )
 
-// Handle names one tenancy of one slot: generation<<32 | index. It is weak (it
-// keeps nothing alive) and it is a plain value: compare it with ==, use it as a
-// map key, store it in a file, send it to another machine. The zero Handle
-// names nothing, in every pool.
+// Handle names one tenancy of one slot: generation<<32 | index. It is weak (it keeps
+// nothing alive) and a plain value: compare it with ==, use it as a map key, store it,
+// send it. The zero Handle names nothing in every pool.
 //
-// A handle may come from anywhere, also from a hostile peer: every method of
-// Pool that takes one checks its range and its generation.
+// A handle may come from a hostile peer: every method of Pool that takes one checks its
+// index and generation.
 type Handle uint64
 
-// MaxGeneration is the last generation of a slot. It is odd; a slot that is
-// freed at this generation is retired, since the next tenant would alias the
-// first one (H4).
+// MaxGeneration is a slot's last generation. It is odd. A slot freed at this generation
+// is retired: its next tenant would alias the first one (H4).
 const MaxGeneration = 1<<32 - 1
 
-// ErrHandle says that something is not a handle that could name an entity: a
-// malformed text or msgpack form, or an even generation. The fault lies with
-// whoever made the handle.
+// ErrHandle reports input that cannot name an entity: malformed text or msgpack, or an
+// even generation. The party that produced the handle is at fault.
 var ErrHandle = errors.New("bulk: not a handle")
 
 const (
@@ -33,23 +30,23 @@ const (
 	msgpackByteLen = 1 + 8
 )
 
-// NewHandle puts a handle together. It checks nothing: see Valid.
+// NewHandle combines index and generation without checking them: see Valid.
 func NewHandle(index, generation uint32) Handle {
 	return Handle(uint64(generation)<<32 | uint64(index))
 }
 
-// Index is the number of the slot in its pool.
+// Index is the slot's number in its pool.
 func (h Handle) Index() uint32 { return uint32(h) }
 
-// Generation tells the tenants of one slot apart. Live ones are odd.
+// Generation distinguishes the tenants of one slot. Live tenants have odd ones.
 func (h Handle) Generation() uint32 { return uint32(h >> 32) }
 
-// Valid reports whether the generation is odd, so that h could name something
-// that lives or lived. Whether it does is for Pool.Status to say.
+// Valid reports whether the generation is odd, so that h may name a past or present
+// tenant. Pool.Status decides.
 func (h Handle) Valid() bool { return h>>32&1 != 0 }
 
-// String is "17v3" for slot 17, generation 3, and "none" for the zero Handle.
-// Each of the 2^64 values has exactly one text, which ParseHandle reads back.
+// String returns "17v3" for slot 17, generation 3, and "none" for the zero Handle. Each
+// of the 2^64 values has exactly one text, which ParseHandle reads back.
 func (h Handle) String() string {
 	if h == 0 {
 		return noneText
@@ -61,15 +58,15 @@ func (h Handle) String() string {
 	return string(b)
 }
 
-// ParseHandle reads what String wrote, and nothing else: no signs, spaces or
-// leading zeros. The error wraps ErrHandle.
+// ParseHandle reads exactly what String writes: no signs, spaces or leading zeros. The
+// error wraps ErrHandle.
 func ParseHandle(s string) (Handle, error) {
 	if s == noneText {
 		return 0, nil
 	}
-	// A text too long to be a handle is not repeated in the error, nor scanned.
+	// Overlong text is neither scanned nor quoted in the error.
 	if len(s) > len("4294967295v4294967295") {
-		return 0, fmt.Errorf("%w: a text of %d bytes; want one like 17v3", ErrHandle, len(s))
+		return 0, fmt.Errorf("%w: %d bytes of text; want one like 17v3", ErrHandle, len(s))
 	}
 	left, right, found := strings.Cut(s, "v")
 	index, errIndex := strconv.ParseUint(left, 10, 32)
@@ -81,11 +78,11 @@ func ParseHandle(s string) (Handle, error) {
 	return h, nil
 }
 
-// MarshalText returns the same as String. JSON thus carries handles as strings,
-// which survive readers whose numbers are doubles.
+// MarshalText returns String's text. JSON thus carries handles as strings, which
+// survive readers that parse numbers as doubles.
 func (h Handle) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText accepts what ParseHandle accepts, and leaves h alone otherwise.
+// UnmarshalText accepts what ParseHandle accepts; on an error h is unchanged.
 func (h *Handle) UnmarshalText(text []byte) error {
 	parsed, err := ParseHandle(string(text))
 	if err != nil {
@@ -95,16 +92,15 @@ func (h *Handle) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalMsgpack returns the msgpack form: always the nine bytes of a uint64
-// (0xcf, then big-endian), never a shorter integer, so that the length of a
-// message does not depend on the age of the slots in it.
+// MarshalMsgpack returns the nine bytes of a msgpack uint64 (0xcf, then big-endian),
+// never a shorter integer: a message's length must not depend on the age of its slots.
 func (h Handle) MarshalMsgpack() ([]byte, error) {
 	b := make([]byte, 0, msgpackByteLen)
 	return binary.BigEndian.AppendUint64(append(b, msgpackUint64), uint64(h)), nil
 }
 
-// UnmarshalMsgpack reads the nine bytes that MarshalMsgpack writes, refuses all
-// other forms with an error that wraps ErrHandle, and leaves h alone then.
+// UnmarshalMsgpack reads what MarshalMsgpack writes. Other forms give an error that
+// wraps ErrHandle and leave h unchanged.
 func (h *Handle) UnmarshalMsgpack(b []byte) error {
 	if len(b) != msgpackByteLen || b[0] != msgpackUint64 {
 		return fmt.Errorf("%w: msgpack of %d bytes; want 0xcf and eight bytes", ErrHandle, len(b))

@@ -28,7 +28,7 @@ func TestHandleText(t *testing.T) {
 		"none":                  0,
 		"17v3":                  bulk.NewHandle(17, 3),
 		"0v1":                   bulk.NewHandle(0, 1),
-		"5v0":                   bulk.NewHandle(5, 0), // names nothing, prints all the same
+		"5v0":                   bulk.NewHandle(5, 0), // names nothing, but prints
 		"4294967295v4294967295": bulk.NewHandle(math.MaxUint32, math.MaxUint32),
 		"4294967295v2":          bulk.NewHandle(math.MaxUint32, 2),
 		"1000000000v1000000000": bulk.NewHandle(1e9, 1e9),

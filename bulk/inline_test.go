@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHotAccessorsInline asks the compiler itself. A comment would not do: what
-// is one unit of budget too dear becomes a call, and twice as slow, in silence.
+// TestHotAccessorsInline asks the compiler: an accessor that exceeds the inlining
+// budget by one unit silently becomes a call, twice as slow.
 func TestHotAccessorsInline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the compiler")
@@ -39,7 +39,7 @@ func TestHotAccessorsInline(t *testing.T) {
 			wanted++
 			require.Contains(t, inlined[strconv.Itoa(i+1)], m[1], "line %d: %s", i+1, line)
 		}
-		if body { // or there is a call an element
+		if body { // otherwise there is a call per element
 			require.Contains(t, inlined[strconv.Itoa(i+1)], "range", "line %d: %s", i+1, line)
 		}
 	}

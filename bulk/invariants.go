@@ -7,12 +7,12 @@ import (
 	"unsafe"
 )
 
-// poisonByte fills what Remove freed, where checks are enabled. As a float32 or
-// a float64 it is finite, so that loops over holes stay fast and quiet.
+// poisonByte fills freed data when checks are enabled. As a float32 or float64 it is
+// finite, so loops over holes run at full speed without NaNs.
 const poisonByte = 0xdb
 
-// CheckInvariants audits B1 to B6 and B9 over the whole pool, and returns the
-// first violation. It is meant for tests: it reads all but the data.
+// CheckInvariants audits B1 to B6, B9 and B10 over the whole pool and returns the first
+// violation. It reads everything except the data: use it in tests.
 func (p *Pool[T]) CheckInvariants() error {
 	for _, s := range []*Bitset{&p.live, &p.open, &p.dead} {
 		if err := s.CheckInvariants(); err != nil {
@@ -21,7 +21,7 @@ func (p *Pool[T]) CheckInvariants() error {
 	}
 	usable := min(p.room, uint64(p.limit))
 	if p.room&wordMask != 0 || uint64(p.usable) != usable || uint64(p.slots) > usable {
-		return fmt.Errorf("bulk: B5: %d slots, room for %d, %d usable, limit %d", p.slots, p.room, p.usable, p.limit)
+		return fmt.Errorf("bulk: B5: %d slots used, memory for %d, %d usable, limit %d", p.slots, p.room, p.usable, p.limit)
 	}
 	for i := uint64(0); i < p.room; i++ {
 		if err := p.checkSlot(uint32(i)); err != nil {
@@ -54,11 +54,11 @@ func (p *Pool[T]) checkSlot(i uint32) error {
 	case live != (generation&1 != 0):
 		return fmt.Errorf("bulk: B2: slot %d: live bit %t, generation %d", i, live, generation)
 	case live && (i >= p.limit || i < p.headSlots()):
-		return fmt.Errorf("bulk: B3: slot %d is live and not to be used, limit %d", i, p.limit)
+		return fmt.Errorf("bulk: B3: slot %d is live but retired or beyond the limit %d", i, p.limit)
 	case retired && generation != 0:
 		return fmt.Errorf("bulk: B3: slot %d is retired at generation %d, not 0", i, generation)
 	case i >= p.slots && (live || generation != p.first-1):
-		return fmt.Errorf("bulk: B5: slot %d is used, %d slots were", i, p.slots)
+		return fmt.Errorf("bulk: B5: slot %d was used, but the high-water mark is %d", i, p.slots)
 	case !retired && (generation < p.first-1 || uint64(generation) > max(uint64(p.newest)+1, uint64(p.first-1))):
 		return fmt.Errorf("bulk: B6: slot %d: generation %d, first %d, newest %d", i, generation, p.first, p.newest)
 	}
@@ -69,14 +69,14 @@ func (p *Pool[T]) checkSlot(i uint32) error {
 func (p *Pool[T]) checkOpen() error {
 	if p.order != LowestFree {
 		if p.open.Any() {
-			return fmt.Errorf("bulk: B4: open words with Order %v", p.order)
+			return fmt.Errorf("bulk: B4: Order %v must not have open words", p.order)
 		}
 		return nil
 	}
 	for w := range uint32(p.room >> wordShift) {
 		open := p.live.words[w]|p.dead.Word(w) != allOnes
 		if open != p.open.Has(w) {
-			return fmt.Errorf("bulk: B4: word %d is open: %t, known as open: %t", w, open, !open)
+			return fmt.Errorf("bulk: B4: word %d is open: %t, marked open: %t", w, open, !open)
 		}
 		if open && w < p.hint {
 			return fmt.Errorf("bulk: B4: word %d is open, below the hint %d", w, p.hint)
@@ -88,7 +88,7 @@ func (p *Pool[T]) checkOpen() error {
 			all &= 1<<below - 1
 		}
 		if p.free != all {
-			return fmt.Errorf("bulk: B4: free bits of word %d are %#x, kept as %#x", p.hint, all, p.free)
+			return fmt.Errorf("bulk: B4: free bits of word %d are %#x, cached as %#x", p.hint, all, p.free)
 		}
 	}
 	if w, ok := p.open.Next(uint32(p.room >> wordShift)); ok {
@@ -100,10 +100,10 @@ func (p *Pool[T]) checkOpen() error {
 // checkCounts audits B5's counters.
 func (p *Pool[T]) checkCounts() error {
 	if live, retired := p.live.Count(), p.dead.Count(); p.count != live || p.retired != retired {
-		return fmt.Errorf("bulk: B5: %d live and %d retired counted, %d and %d found", p.count, p.retired, live, retired)
+		return fmt.Errorf("bulk: B5: counters say %d live and %d retired, found %d and %d", p.count, p.retired, live, retired)
 	}
 	if i, ok := p.live.Next(p.slots); ok {
-		return fmt.Errorf("bulk: B2: slot %d is live, beyond the %d used", i, p.slots)
+		return fmt.Errorf("bulk: B2: slot %d is live, but the high-water mark is %d", i, p.slots)
 	}
 	return nil
 }
@@ -115,14 +115,14 @@ func (p *Pool[T]) checkTags() error {
 			return fmt.Errorf("tag %q: %w", name, err)
 		}
 		for w, stray := range AndNot(set, &p.live) {
-			return fmt.Errorf("bulk: B10: tag %q is on slot %d, where nobody lives", name, w<<wordShift+uint32(bits.TrailingZeros64(stray)))
+			return fmt.Errorf("bulk: B10: tag %q is set on slot %d, which is not live", name, w<<wordShift+uint32(bits.TrailingZeros64(stray)))
 		}
 	}
 	return nil
 }
 
-// checkList audits B9 for FreeList: a circle through all holes, in step both
-// ways.
+// checkList audits B9 for FreeList: a circular list through all holes, consistent in
+// both directions.
 func (p *Pool[T]) checkList() error {
 	if p.room == 0 {
 		return nil
@@ -136,14 +136,14 @@ func (p *Pool[T]) checkList() error {
 		}
 		if at = next; at == 0 {
 			if n != holes {
-				return fmt.Errorf("bulk: B9: %d holes listed of %d", n, holes)
+				return fmt.Errorf("bulk: B9: %d of %d holes are in the list", n, holes)
 			}
 			return nil
 		}
 	}
 }
 
-// checkQueue audits B9 for FIFO: each hole has one entry that holds.
+// checkQueue audits B9 for FIFO: each hole has exactly one current entry.
 func (p *Pool[T]) checkQueue() error {
 	q := &p.queue
 	var seen Bitset
@@ -153,25 +153,25 @@ func (p *Pool[T]) checkQueue() error {
 			continue
 		}
 		if !p.isHole(h.Index()) || seen.Has(h.Index()) {
-			return fmt.Errorf("bulk: B9: %v is queued twice, or is no hole", h)
+			return fmt.Errorf("bulk: B9: %v is queued twice or is not a hole", h)
 		}
 		seen.Set(h.Index())
 	}
 	if n := seen.Count(); n != p.holes() {
-		return fmt.Errorf("bulk: B9: %d holes queued of %d", n, p.holes())
+		return fmt.Errorf("bulk: B9: %d of %d holes are queued", n, p.holes())
 	}
 	return nil
 }
 
-// holes is the number of slots below the high-water mark that may be used again.
+// holes counts the reusable slots below the high-water mark.
 func (p *Pool[T]) holes() int {
 	return int(max(p.slots, p.headSlots())-p.headSlots()) - p.count - p.retired
 }
 
-// discard lets go of what a dead tenant points to. Where checks are enabled it
-// makes the use of freed memory conspicuous, too.
+// discard releases what a dead tenant points to. When checks are enabled, it also
+// poisons the memory to expose use after free.
 func (p *Pool[T]) discard(t *T) {
-	if p.clears {
+	if p.zeroOnRemove {
 		var zero T
 		*t = zero
 	}
@@ -184,8 +184,8 @@ func (p *Pool[T]) discard(t *T) {
 	}
 }
 
-// poisonable reports whether a T may be overwritten with any bytes: numbers may,
-// pointers and bools (with two defined patterns out of 256) may not.
+// poisonable reports whether a T may hold arbitrary bytes: numbers may; pointers, and
+// bools with their two valid patterns, may not.
 func poisonable(t reflect.Type) bool {
 	switch k := t.Kind(); k {
 	case reflect.Array:

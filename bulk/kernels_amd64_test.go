@@ -12,12 +12,12 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// TestKernelsAreForced: an operator who suspects a kernel can turn all of them off.
+// TestKernelsAreForced: an operator can turn off all kernels.
 func TestKernelsAreForced(t *testing.T) {
 	if os.Getenv(cpu.Variable) == cpu.Go.String() {
 		require.False(t, hasPack())
 		require.False(t, hasAppendMembers())
-		require.Equal(t, 16, wholeFrom())
+		require.Equal(t, 16, minWholeWords())
 		var full Bitset
 		full.SetWord(wordLen-1, ^uint64(0))
 		_, fast := full.countRunFast(0, 1)

@@ -2,17 +2,16 @@ package bulk
 
 import "math/bits"
 
-// runGroups is how many summary words AppendTo and Count do at a time: 131,072 slots.
-// The assembly is made for that many. It cannot be preempted, and takes some 20
-// microseconds if all slots are in the set.
+// runGroups is the number of summary words that AppendTo and Count process per call:
+// 131,072 slots, as the assembly expects. Assembly cannot be preempted; a full run
+// takes about 20 microseconds.
 const runGroups = 32
 
-// AppendTo appends the members to list, in ascending order: the fastest way to
-// get at them, since nothing is called for each. It allocates if list has no
-// room for them, and writes nothing behind the last one.
+// AppendTo appends the members to list in ascending order: the fastest way to list
+// them, without a call per member. It allocates if list lacks capacity and does not
+// write past the last member.
 //
-// It uses vector instructions where there are some, unless built with -tags
-// purego.
+// It uses vector instructions where available, unless built with -tags purego.
 func (b *Bitset) AppendTo(list []uint32) []uint32 {
 	for s := 0; s < len(b.summary); s += runGroups {
 		some := uint32(b.top[s>>wordShift] >> (s & wordMask))
@@ -27,9 +26,9 @@ func (b *Bitset) AppendTo(list []uint32) []uint32 {
 	return list
 }
 
-// appendRun appends the members below the summary words that some has bits for,
-// the lowest for summary word s. It is the definition of AppendTo, what other
-// machines run, and the faster way to few members.
+// appendRun appends the members under the summary words selected by some, whose lowest
+// bit stands for summary word s. It defines AppendTo, implements it where there is no
+// kernel, and is faster for sparse runs.
 func (b *Bitset) appendRun(list []uint32, s int, some uint32) []uint32 {
 	for ; some != 0; some &= some - 1 {
 		s := s + bits.TrailingZeros32(some)
@@ -45,8 +44,8 @@ func (b *Bitset) appendRun(list []uint32, s int, some uint32) []uint32 {
 	return list
 }
 
-// Count returns the number of members. Like AppendTo, it uses vector
-// instructions where there are some.
+// Count returns the number of members. Like AppendTo, it uses vector instructions where
+// available.
 func (b *Bitset) Count() int {
 	n := 0
 	for s := 0; s < len(b.summary); s += runGroups {
@@ -63,8 +62,8 @@ func (b *Bitset) Count() int {
 	return n
 }
 
-// countRun counts the members of the run from summary word s on, at each word
-// that has one.
+// countRun counts the members of the run that starts at summary word s, visiting
+// nonempty words only.
 func (b *Bitset) countRun(s int) int {
 	n := 0
 	for i, summary := range b.summary[s:min(s+runGroups, len(b.summary))] {

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// appendRunFast is appendRun, if the CPU has what it takes and half of the run's
-// summary words have members: the kernel looks at all of them.
+// appendRunFast is appendRun if the CPU supports the kernel and at least half of the
+// run's summary words have members: the kernel visits all words.
 func (b *Bitset) appendRunFast(list []uint32, s int, some uint32) ([]uint32, bool) {
 	groups := min(runGroups, len(b.summary)-s)
 	if bits.OnesCount32(some)*2 < groups || !hasAppendMembers() {
@@ -35,8 +35,8 @@ func (b *Bitset) appendRunFast(list []uint32, s int, some uint32) ([]uint32, boo
 	}
 }
 
-// hasAppendMembers: Intel's servers have all of it since Ice Lake, AMD's since
-// Zen 4. Compressing bytes is the rarest.
+// hasAppendMembers reports CPU support. Byte compression is the rarest feature: Ice
+// Lake servers and Zen 4 have it.
 func hasAppendMembers() bool {
 	x := &x86.X86
 	return cpu.Chosen() == cpu.AVX512 && x.HasAVX512VBMI2 && x.HasAVX512VPOPCNTDQ && x.HasAVX512BW && x.HasBMI2 && x.HasPOPCNT

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// appendGo is AppendTo by the Go twin alone.
+// appendGo is AppendTo using only the Go twin.
 func appendGo(b *Bitset, list []uint32) []uint32 {
 	for s := 0; s < len(b.summary); s += runGroups {
 		list = b.appendRun(list, s, uint32(b.top[s>>wordShift]>>(s&wordMask)))
@@ -18,7 +18,8 @@ func appendGo(b *Bitset, list []uint32) []uint32 {
 	return list
 }
 
-// scattered returns a set of numbers below n, one in each `one` at random.
+// scattered returns a random set of numbers below n, with one member in `one` on
+// average.
 func scattered(r *rand.Rand, n, one uint32) *Bitset {
 	b := new(Bitset)
 	for i := range n {
@@ -29,8 +30,8 @@ func scattered(r *rand.Rand, n, one uint32) *Bitset {
 	return b
 }
 
-// requireTwins compares AppendTo with its Go twin, in a list with a tenant in
-// front, exact room, and somebody else's numbers behind.
+// requireTwins compares AppendTo with its Go twin, in a list with an element in front,
+// exact capacity, and guard values behind.
 func requireTwins(t *testing.T, b *Bitset) {
 	const front, guard = 0xf00f, 0xdeadbeef
 	want := appendGo(b, []uint32{front})
@@ -42,7 +43,7 @@ func requireTwins(t *testing.T, b *Bitset) {
 		requireSame(t, want, got)
 		require.Same(t, &memory[0], &got[0], "moved, with room for all")
 		require.Equal(t, slices.Repeat([]uint32{guard}, 100), memory[len(want):], "written behind the last")
-		if len(want) > 1 { // room for all but one
+		if len(want) > 1 { // capacity for all but one
 			memory[len(want)-1] = guard
 			requireSame(t, want, b.AppendTo(memory[:1:len(want)-1]))
 			require.Equal(t, uint32(guard), memory[len(want)-1], "written behind the capacity")
@@ -50,7 +51,7 @@ func requireTwins(t *testing.T, b *Bitset) {
 	}
 }
 
-// requireSame is require.Equal without the whole lists in the message.
+// requireSame is require.Equal without printing whole lists.
 func requireSame(t *testing.T, want, got []uint32) {
 	require.Equal(t, len(want), len(got))
 	for i := range want {
@@ -61,7 +62,7 @@ func requireSame(t *testing.T, want, got []uint32) {
 }
 
 func TestAppendToTwins(t *testing.T) {
-	// 131,072 slots are a run: its ends matter as those of words and blocks do.
+	// A run is 131,072 slots: test its edges as well as words' and blocks'.
 	for _, n := range []uint32{0, 1, 63, 64, 65, 4095, 4096, 4097, 1<<17 - 1, 1 << 17, 1<<17 + 1, 300_000} {
 		for _, one := range []uint32{10_000, 1000, 100, 30, 10, 3, 2, 1} {
 			t.Run(fmt.Sprintf("%d/%d", n, one), func(t *testing.T) {
@@ -76,8 +77,8 @@ func TestAppendToTwins(t *testing.T) {
 	}
 }
 
-// TestAppendToMixed: each word, and each block, has a density of its own, so
-// that all ways through the assembly take turns.
+// TestAppendToMixed varies the density per word and per block, to reach every path of
+// the assembly.
 func TestAppendToMixed(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -107,8 +108,8 @@ func TestAppendToMixed(t *testing.T) {
 	}
 }
 
-// TestAppendToDamaged: a summary that tells of members where there are none
-// (B1) yields nothing, and one that hides them hides them.
+// TestAppendToDamaged tests wrong summaries (B1): a bit without members yields nothing,
+// and members without a bit stay hidden.
 func TestAppendToDamaged(t *testing.T) {
 	b := scattered(rand.New(rand.NewPCG(1, 1)), 300_000, 50)
 	b.summary[3], b.summary[40] = allOnes, 0
@@ -123,7 +124,7 @@ func FuzzAppendTo(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x80"), uint8(1))
 	f.Add(slices.Repeat([]byte{0xff}, 100), uint8(3))
 	f.Fuzz(func(t *testing.T, data []byte, stride uint8) {
-		// The bytes are words, repeated with gaps until there are some runs.
+		// The bytes are words, repeated with gaps to span several runs.
 		words := make([]uint64, 1, len(data)/8+1)
 		for ; len(data) >= 8; data = data[8:] {
 			words = append(words, binary.LittleEndian.Uint64(data))
@@ -144,7 +145,7 @@ func TestAppendToAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAppendTo is ns a member, by how many slots have one, and the Go twin.
+// BenchmarkAppendTo reports ns per member at several densities, and for the Go twin.
 func BenchmarkAppendTo(b *testing.B) {
 	for _, n := range []uint32{300_000, 1 << 20} {
 		for _, one := range []uint32{100_000, 10_000, 1000, 100, 30, 10, 2, 1} {

@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// A region is memory of neighbouring slots: the generations of all of them, then
-// their data. Blocks has regions of 4,096, Growing of 64 (several to an
-// allocation), and Reserved a single one. Regions are powers of two, so that a
-// shift and a mask find a slot in all three (slot i: regions[i>>shift], place
-// i&mask), and a single region needs neither: Get is one piece of code.
+// A region is the memory of consecutive slots: their generations, then their data.
+// Blocks uses regions of 4,096 slots, Growing of 64 (several per allocation), and
+// Reserved a single one. Region sizes are powers of two: a shift and a mask locate slot
+// i at regions[i>>shift], offset i&mask, in all three modes, and a single region needs
+// neither. Get is the same code for all.
 type (
 	blockRegion[T any] struct {
 		generations [BlockLen]uint32
@@ -23,7 +23,7 @@ type (
 
 const generationBytes = 4
 
-// layOut decides the shape of the regions.
+// layOut computes the region size and offsets.
 func (p *Pool[T]) layOut() error {
 	switch p.memory {
 	case Blocks:
@@ -35,7 +35,7 @@ func (p *Pool[T]) layOut() error {
 		var t T
 		mapping, err := reserve(slots * (generationBytes + unsafe.Sizeof(t)))
 		if err != nil {
-			return fmt.Errorf("%w: %d slots of %d bytes: %w", ErrMemory, slots, generationBytes+unsafe.Sizeof(t), err)
+			return fmt.Errorf("%w: reserving %d slots of %d bytes: %w", ErrMemory, slots, generationBytes+unsafe.Sizeof(t), err)
 		}
 		p.mapping = mapping
 		p.base = unsafe.Pointer(unsafe.SliceData(mapping))
@@ -45,7 +45,7 @@ func (p *Pool[T]) layOut() error {
 	return nil
 }
 
-// makeRoom provides memory for slot i, which must be below the limit.
+// makeRoom allocates memory for slot i, which must be below the limit.
 func (p *Pool[T]) makeRoom(i uint32) {
 	for uint64(i) >= p.room {
 		first := p.room
@@ -79,7 +79,7 @@ func (p *Pool[T]) makeRoom(i uint32) {
 	}
 }
 
-// growRegions doubles a Growing pool, within bounds.
+// growRegions doubles a Growing pool, up to its limit.
 func (p *Pool[T]) growRegions() {
 	most := max(1, uintptr(maxBlockBytes)/unsafe.Sizeof(wordRegion[T]{}))
 	left := (uint64(p.limit) - p.room + wordMask) >> wordShift
@@ -91,41 +91,42 @@ func (p *Pool[T]) growRegions() {
 	p.room += n << wordShift
 }
 
-// place finds the memory of a slot below room: its region, and its number there.
-func (p *Pool[T]) place(i uint32) (unsafe.Pointer, uintptr) {
+// locate returns a slot's region and its offset there. The slot must be below room.
+func (p *Pool[T]) locate(i uint32) (unsafe.Pointer, uintptr) {
 	if p.base != nil {
 		return p.base, uintptr(i)
 	}
 	return p.regions[i>>(p.shift&31)], uintptr(i & p.mask)
 }
 
-// generationsAt are the generations of n neighbouring slots of a region.
+// generationsAt returns the generations of n consecutive slots of a region.
 func generationsAt(region unsafe.Pointer, at uintptr, n uint32) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Add(region, at*generationBytes)), n)
 }
 
-// generation is that of a slot below room.
+// generation returns the generation of a slot below room.
 func (p *Pool[T]) generation(i uint32) *uint32 {
-	region, at := p.place(i)
+	region, at := p.locate(i)
 	return (*uint32)(unsafe.Add(region, at*generationBytes))
 }
 
-// slot is the data of a slot below room.
+// slot returns the data of a slot below room.
 func (p *Pool[T]) slot(i uint32) *T {
-	region, at := p.place(i)
+	region, at := p.locate(i)
 	return (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
 }
 
-// word is the memory of the 64 slots of a word below room: no region ends in it.
+// word returns the memory of a word's 64 slots, which must be below room. Words do not
+// cross regions.
 func (p *Pool[T]) word(w uint32) (*[wordLen]uint32, *[wordLen]T) {
-	region, at := p.place(w << wordShift)
+	region, at := p.locate(w << wordShift)
 	return (*[wordLen]uint32)(unsafe.Add(region, at*generationBytes)),
 		(*[wordLen]T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
 }
 
-// Close gives a Reserved pool's mapping back to the system: no pointer into the
-// pool may be used from here on. All other memory is Go's, and needs no Close.
-// A closed pool is empty and full at once: nothing is live, nothing can be added.
+// Close unmaps a Reserved pool: pointers into the pool become invalid. Other pools are
+// Go memory and need no Close. A closed pool has no live slots, and nothing can be
+// added.
 func (p *Pool[T]) Close() error {
 	mapping := p.mapping
 	*p = Pool[T]{first: p.first, newest: p.newest, order: p.order, memory: p.memory}

@@ -18,8 +18,8 @@ var (
 	memories = []bulk.Memory{bulk.Blocks, bulk.Growing, bulk.Reserved}
 )
 
-// tenant is what the model test stores: who it believes to be, so that aliasing
-// shows, and something that must be zero at first.
+// tenant is the model test's element: its expected handle, to detect aliasing, and data
+// that must start as zero.
 type tenant struct {
 	self  bulk.Handle
 	dirty uint64
@@ -31,18 +31,18 @@ type modelSlot struct {
 	live       bool
 }
 
-// model is the whole pool without any of its machinery.
+// model is a pool without its machinery.
 type model struct {
 	slots           []modelSlot
 	order           bulk.Order
-	head            int   // slots that the order keeps for itself
-	holes           []int // freed, in that order (FreeList, FIFO)
+	head            int   // slots reserved by the order
+	holes           []int // in order of removal (FreeList, FIFO)
 	first           uint32
 	high, newest    uint32
 	count, retired  int
-	issued          []bulk.Handle // everything ever handed out, in order
+	issued          []bulk.Handle // every handle issued, in order
 	memory          map[bulk.Handle]*tenant
-	lowestMayBeFree int // nothing below is free: only to search faster
+	lowestMayBeFree int // nothing below is free; speeds up the search
 }
 
 func newModel(maxSlots int, first uint32, order bulk.Order) *model {
@@ -63,7 +63,7 @@ func (m *model) retiredAt(i int) bool {
 // free is the number of slots that are left.
 func (m *model) free() int { return len(m.slots) - m.head - m.count - m.retired }
 
-// nextSlot is what Add must take, or -1.
+// nextSlot is the slot that Add must take, or -1.
 func (m *model) nextSlot() int {
 	fresh := max(int(m.high), m.head)
 	switch {
@@ -89,7 +89,7 @@ func (m *model) lowestFree() int {
 	return -1
 }
 
-// next is the generation of the tenant that a free slot gets from Add.
+// next is the generation that Add must give a free slot.
 func (m *model) next(i int) uint32 { return (m.slots[i].generation + 1) | 1 }
 
 func (m *model) add(h bulk.Handle, memory *tenant) {
@@ -101,7 +101,7 @@ func (m *model) add(h bulk.Handle, memory *tenant) {
 		for hole := from; hole < i; hole++ {
 			m.holes = append(m.holes, hole)
 		}
-		if m.order == bulk.FreeList { // so that the lowest is taken first
+		if m.order == bulk.FreeList { // the lowest is taken first
 			slices.Reverse(m.holes[len(m.holes)-(i-from):])
 		}
 	}
@@ -147,7 +147,7 @@ func (m *model) status(h bulk.Handle) bulk.Status {
 	return bulk.Stale
 }
 
-// nextLive is the lowest live slot from i on, or -1.
+// nextLive is the lowest live slot at or above i, or -1.
 func (m *model) nextLive(i int) int {
 	for ; i < int(m.high); i++ {
 		if m.slots[i].live {
@@ -157,7 +157,7 @@ func (m *model) nextLive(i int) int {
 	return -1
 }
 
-// run is a pool and its model under one string of commands.
+// run applies commands to a pool and its model.
 type run struct {
 	t     require.TestingT
 	pool  *bulk.Pool[tenant]
@@ -182,17 +182,17 @@ func (r *run) number(byteLen int) uint64 {
 	return n
 }
 
-// runCommands is the model test. The first bytes choose the options, the rest
-// are commands; the pool is audited and compared after each.
+// runCommands is the model test. The first bytes select the options, the rest are
+// commands; the pool is audited and compared after each.
 func runCommands(t require.TestingT, data []byte) {
-	const most = 200 // a bound for the time of one run
+	const most = 200 // bounds the time of a run
 	r := &run{t: t, data: data}
 	maxSlots := []int{1, 64, 70, bulk.BlockLen, bulk.BlockLen + 3, 2*bulk.BlockLen + 100}[r.byte()%6]
 	first := []uint32{1, 1, 101, bulk.MaxGeneration - 4, bulk.MaxGeneration - 2, bulk.MaxGeneration}[r.byte()%6]
 	strategy := int(r.byte()) % (len(orders) * len(memories))
 	order, memory := orders[strategy%len(orders)], memories[strategy/len(orders)]
 	if order == bulk.FreeList {
-		maxSlots++ // the head
+		maxSlots++ // the list head
 	}
 	pool, err := bulk.NewPool[tenant](bulk.Options{MaxSlots: maxSlots, FirstGeneration: first, Order: order, Memory: memory})
 	if memory == bulk.Reserved && errors.Is(err, bulk.ErrOptions) && !canReserve() {
@@ -218,12 +218,12 @@ func (r *run) add() {
 	require.Equal(r.t, want, h)
 	require.Equal(r.t, h == 0, memory == nil)
 	if h != 0 {
-		r.welcome(h, memory)
+		r.checkNew(h, memory)
 	}
 }
 
-// welcome checks a tenant's new memory and tells the model.
-func (r *run) welcome(h bulk.Handle, memory *tenant) {
+// checkNew checks a tenant's new memory and records it in the model.
+func (r *run) checkNew(h bulk.Handle, memory *tenant) {
 	require.Equal(r.t, tenant{}, *memory, "zeroed")
 	*memory = tenant{self: h, dirty: math.MaxUint64}
 	r.model.add(h, memory)
@@ -236,7 +236,7 @@ func (r *run) addN() {
 	err := r.pool.AddN(n, func(h bulk.Handle, memory *tenant) {
 		i := r.model.nextSlot()
 		require.Equal(r.t, bulk.NewHandle(uint32(i), r.model.next(i)), h)
-		r.welcome(h, memory)
+		r.checkNew(h, memory)
 		got++
 	})
 	if n > free {
@@ -252,11 +252,11 @@ func (r *run) addAt() {
 	index, kind, offset := uint32(r.number(2)), r.byte(), uint32(r.byte())
 	generation := offset
 	switch kind % 3 {
-	case 0: // near the slot's own
+	case 0: // near the slot's generation
 		if int(index) < len(r.model.slots) {
 			generation = r.model.slots[index].generation + offset - 8
 		}
-	case 1: // near the end of all
+	case 1: // near MaxGeneration
 		generation = bulk.MaxGeneration - offset
 	}
 	h := bulk.NewHandle(index, generation)
@@ -273,7 +273,7 @@ func (r *run) addAt() {
 		want = bulk.ErrStale
 	default:
 		require.NoError(r.t, err)
-		r.welcome(h, memory)
+		r.checkNew(h, memory)
 		return
 	}
 	require.ErrorIs(r.t, err, want)
@@ -293,7 +293,7 @@ func (r *run) remove(h bulk.Handle) {
 	require.Nil(r.t, r.pool.Get(h))
 }
 
-// removeRange empties whole words, and so summaries.
+// removeRange empties whole words, and with them summary bits.
 func (r *run) removeRange() {
 	from, n := int(r.number(2)), int(r.byte())*8
 	for i := from; i < min(from+n, int(r.model.high)); i++ {
@@ -303,7 +303,7 @@ func (r *run) removeRange() {
 	}
 }
 
-// forged asks about 64 bits from anywhere.
+// forged tests 64 arbitrary bits.
 func (r *run) forged() {
 	h := bulk.Handle(r.number(8))
 	want := r.model.status(h)
@@ -315,7 +315,7 @@ func (r *run) forged() {
 	}
 }
 
-// walk iterates while it removes and adds.
+// walk removes and adds while iterating.
 func (r *run) walk() {
 	end := int(r.model.high)
 	cursor := -1
@@ -353,7 +353,7 @@ func (r *run) check() {
 	require.Equal(r.t, r.model.newest, r.pool.MaxGenerationUsed())
 }
 
-// checkAll compares everything, by every way to ask.
+// checkAll compares everything, through every query.
 func (r *run) checkAll() {
 	for _, h := range r.model.issued {
 		memory := r.pool.Get(h)
@@ -403,7 +403,7 @@ func TestPoolAgainstModel(t *testing.T) {
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}
-		data[0], data[1], data[2] = byte(seed), byte(seed/6), byte(seed) // all options come up
+		data[0], data[1], data[2] = byte(seed), byte(seed/6), byte(seed) // covers all options
 		if !t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) { runCommands(t, data) }) {
 			return
 		}

@@ -8,11 +8,11 @@ import (
 	"unsafe"
 )
 
-// Errors of pools. Those returned wrap one of these and say more.
+// Errors of pools. Returned errors wrap one of these and add details.
 var (
-	// ErrOptions: the caller's Options make no sense, or not for this T.
+	// ErrOptions: the caller's Options are invalid, or invalid for this T.
 	ErrOptions = errors.New("bulk: bad options")
-	// ErrMemory: the system gave no address space for Options.Memory = Reserved.
+	// ErrMemory: the system refused the address space for Options.Memory = Reserved.
 	ErrMemory = errors.New("bulk: no memory")
 	// ErrFull: every slot up to MaxSlots is live or retired.
 	ErrFull = errors.New("bulk: pool is full")
@@ -20,65 +20,63 @@ var (
 	ErrLive = errors.New("bulk: slot is live")
 	// ErrStale: the slot is past that generation, or retired.
 	ErrStale = errors.New("bulk: handle is stale")
-	// ErrLimit: the index is not below MaxSlots, or belongs to the pool itself.
+	// ErrLimit: the index is at or above MaxSlots, or the pool itself uses the slot.
 	ErrLimit = errors.New("bulk: slot is beyond the pool's limit")
 )
 
-// Options of a pool. The zero value means the defaults.
+// Options configures a pool. The zero value selects the defaults.
 type Options struct {
-	// MaxSlots bounds the pool, and thereby the memory that a peer which names
-	// slots can make AddAt allocate. Default 1<<24, at most 1<<32 - 1.
+	// MaxSlots bounds the pool, and thereby the memory that AddAt allocates for indexes
+	// from a peer. Default 1<<24, at most 1<<32 - 1.
 	MaxSlots int
-	// FirstGeneration is the generation of each slot's first tenant; it must be
-	// odd. A restarted server sets it above every generation that it may have
-	// handed out before (H5): older ones are then Stale, in every slot. Default 1.
+	// FirstGeneration is the generation of each slot's first tenant. It must be odd. A
+	// restarted server sets it above every generation that it may have issued before
+	// (H5): those are then Stale in every slot. Default 1.
 	FirstGeneration uint32
-	// Order says which hole Add takes. Default LowestFree.
+	// Order selects the hole that Add takes. Default LowestFree.
 	Order Order
-	// Memory says where slots come from. Default Blocks.
+	// Memory selects how slots are allocated. Default Blocks.
 	Memory Memory
 }
 
-// Order is the choice among holes.
+// Order is the policy for reusing holes.
 type Order uint8
 
 const (
-	// LowestFree takes the lowest hole. Live slots stay dense, after random
-	// frees it is the fastest by far, and the next handle depends on the set of
-	// live slots and their generations alone, not on history.
+	// LowestFree takes the lowest hole. Live slots stay dense, it is by far the fastest
+	// after random frees, and the next handle depends only on the set of live slots and
+	// their generations, not on history.
 	LowestFree Order = iota
-	// FreeList takes the hole made last: a circular list through the holes, its
-	// head in slot 0, which thus never has a tenant. The links lie over the dead
-	// data, so T must be free of pointers and hold at least 8 bytes, and loops
-	// must not write to holes; should one do, Add notices, and starts over with
-	// the lowest. For huge T of which the one freed last is still in a cache;
-	// elsewhere it is slower (BENCHMARKS.md), and uses up the generations of hot
-	// slots.
+	// FreeList takes the most recent hole. The list runs through the holes with its
+	// head in slot 0, which never has a tenant. Links overwrite dead data: T must be
+	// pointer-free and at least 8 bytes, and loops must not write to holes. If one
+	// does, Add detects it and rebuilds the list, lowest first. It suits a huge T whose
+	// last freed slot is still cached; otherwise it is slower (BENCHMARKS.md) and uses
+	// up the generations of hot slots.
 	FreeList
-	// FIFO takes the hole made first, which spreads reuse, so that generations
-	// last and a short wire form of them is ambiguous late. For any T; keeps 8
-	// bytes a hole.
+	// FIFO takes the oldest hole. Reuse is spread evenly: generations last longer, and
+	// a truncated generation on the wire stays unambiguous longer. It works for any T
+	// and needs 8 bytes per hole.
 	FIFO
 )
 
 // String is the name of the constant.
 func (o Order) String() string { return name(o, "LowestFree", "FreeList", "FIFO") }
 
-// Memory is where slots come from. Slots never move in any of them.
+// Memory is how slots are allocated. Slots never move in any mode.
 type Memory uint8
 
 const (
-	// Blocks allocates BlockLen slots at a time from Go's heap.
+	// Blocks allocates BlockLen slots at a time on Go's heap.
 	Blocks Memory = iota
-	// Growing allocates 64 slots, then each time as many as there are: for many
-	// pools most of which stay small. Large ones show in garbage collections,
-	// which look at a pointer for each 64 slots.
+	// Growing allocates 64 slots, then doubles: for many pools that mostly stay small.
+	// Large Growing pools slow garbage collection, which scans one pointer per 64
+	// slots.
 	Growing
-	// Reserved maps address space for MaxSlots at once, which costs memory only
-	// where slots are used, a page at a time. A lookup computes the place instead
-	// of loading it, and the garbage collector never sees any of it: T must be
-	// free of pointers. It is given back by Close alone. ErrOptions on systems
-	// without such mappings.
+	// Reserved maps address space for MaxSlots at once, but uses memory only for the
+	// pages that slots touch. Lookups compute the address instead of loading it, and
+	// the garbage collector never scans the memory: T must be pointer-free. Only Close
+	// frees it. Systems without such mappings return ErrOptions.
 	Reserved
 )
 
@@ -96,16 +94,16 @@ const (
 	defaultMaxSlots        = 1 << 24
 	defaultFirstGeneration = 1
 
-	// maxBlockBytes bounds one allocation of a pool: a T of which a block would
-	// be larger is more likely a mistake than an entity.
+	// maxBlockBytes bounds one allocation of a pool: a T with larger blocks is probably
+	// a mistake.
 	maxBlockBytes = 1 << 28
-	// maxReservedBytes is what 47 bits of addresses hold with room to spare.
+	// maxReservedBytes leaves most of a 47-bit address space free.
 	maxReservedBytes = 1 << 45
-	// linkBytes is what FreeList writes over dead data: two slot numbers.
+	// linkBytes is the size of FreeList's links in a hole: two slot numbers.
 	linkBytes = 8
 )
 
-// check fills in the defaults, and complains about everything at once.
+// check fills in the defaults and reports all invalid options in one error.
 func check[T any](o *Options) error {
 	if o.MaxSlots == 0 {
 		o.MaxSlots = defaultMaxSlots
@@ -128,13 +126,13 @@ func check[T any](o *Options) error {
 	case LowestFree, FIFO:
 	case FreeList:
 		if hasPointers(t) {
-			complain("FreeList writes its links over dead data, and %v holds pointers; use LowestFree or FIFO", t)
+			complain("FreeList writes its links over dead data, but %v holds pointers; use LowestFree or FIFO", t)
 		}
 		if bytes < linkBytes {
-			complain("FreeList needs %d bytes for its links, and %v has %d; use LowestFree or FIFO", linkBytes, t, bytes)
+			complain("FreeList needs %d bytes for its links, but %v has %d; use LowestFree or FIFO", linkBytes, t, bytes)
 		}
 		if o.MaxSlots == 1 {
-			complain("MaxSlots is 1, and FreeList keeps slot 0 for itself; want at least 2")
+			complain("MaxSlots is 1, but FreeList keeps slot 0 for itself; want at least 2")
 		}
 	default:
 		complain("Order is %v", o.Order)
@@ -147,26 +145,26 @@ func check[T any](o *Options) error {
 	case Reserved:
 		unit = 0
 		if !canReserve {
-			complain("Memory is Reserved, which this system does not have; use Blocks")
+			complain("Memory is Reserved, which this system does not support; use Blocks")
 		}
 		if hasPointers(t) {
-			complain("Memory is Reserved, where the garbage collector does not look, and %v holds pointers; use Blocks", t)
+			complain("Memory is Reserved, which the garbage collector does not scan, but %v holds pointers; use Blocks", t)
 		}
 		most := min(uint64(maxReservedBytes), math.MaxInt/2)
 		if slots := uint64(max(o.MaxSlots, 0)); slots > most/(bytes+4) {
-			complain("%d slots of %d bytes are more than can be Reserved (%d bytes)", slots, bytes+4, most)
+			complain("%d slots of %d bytes exceed the Reserved limit of %d bytes", slots, bytes+4, most)
 		}
 	default:
 		complain("Memory is %v", o.Memory)
 	}
 	if unit > 0 && bytes+4 > maxBlockBytes/unit {
-		complain("a block of %d times %v has more than %d bytes; use Growing, or keep large parts elsewhere",
+		complain("a block of %d %v exceeds %d bytes; use Growing, or store large parts elsewhere",
 			unit, t, maxBlockBytes)
 	}
 	return errors.Join(complaints...)
 }
 
-// hasPointers reports whether the garbage collector has to look into a t.
+// hasPointers reports whether the garbage collector must scan a t.
 func hasPointers(t reflect.Type) bool {
 	switch k := t.Kind(); k {
 	case reflect.Array:

@@ -5,11 +5,10 @@ import (
 	"unsafe"
 )
 
-// FreeList is a circular list through the holes, doubly linked, so that AddAt
-// can take a hole out of its middle. Slot 0 is its head, so that there is no
-// special case for either end. Links are checked before use: where a loop wrote
-// to holes in spite of the documentation, the list is made anew, lowest first,
-// from the live bits; no slot is given out twice.
+// FreeList is a circular, doubly linked list through the holes, so that AddAt can
+// unlink any hole. Its head is slot 0, which removes the special cases at the ends.
+// Links are checked before use: if a loop wrote to holes despite the documentation, the
+// list is rebuilt from the live bits, lowest first. No slot is issued twice.
 
 type links struct{ next, previous uint32 }
 
@@ -36,7 +35,7 @@ func (p *Pool[T]) setPrevious(i, previous uint32) {
 	binary.NativeEndian.PutUint32(p.linkBytes(i)[4:], previous)
 }
 
-// linkBetween puts a hole into the list.
+// linkBetween inserts hole i between two entries.
 func (p *Pool[T]) linkBetween(previous, i, next uint32) {
 	if !p.isHole(next) || !p.isHole(previous) {
 		p.relink()
@@ -47,7 +46,7 @@ func (p *Pool[T]) linkBetween(previous, i, next uint32) {
 	p.setNext(previous, i)
 }
 
-// unlink takes a hole out of the list.
+// unlink removes a hole from the list.
 func (p *Pool[T]) unlink(i uint32) {
 	l := p.link(i)
 	if !p.isHole(l.next) || !p.isHole(l.previous) {
@@ -58,12 +57,12 @@ func (p *Pool[T]) unlink(i uint32) {
 	p.setPrevious(l.next, l.previous)
 }
 
-// isHole reports whether a slot may be in the list; its head is one.
+// isHole reports whether a slot may be in the list. The head may.
 func (p *Pool[T]) isHole(i uint32) bool {
 	return i < p.slots && *p.generation(i)&1 == 0 && (p.retired == 0 || !p.dead.Has(i))
 }
 
-// relink makes the list from the live bits.
+// relink rebuilds the list from the live bits.
 func (p *Pool[T]) relink() {
 	p.setLinks(0, 0, 0)
 	last := uint32(0)
@@ -77,7 +76,7 @@ func (p *Pool[T]) relink() {
 	p.setPrevious(0, last)
 }
 
-// popLink takes the first hole of the list, or a fresh slot.
+// popLink removes and returns the first hole, or returns a fresh slot.
 func (p *Pool[T]) popLink() (uint32, bool) {
 	if p.room > 0 {
 		i := p.link(0).next
@@ -100,7 +99,7 @@ func (p *Pool[T]) popLink() (uint32, bool) {
 	return p.freshSlot()
 }
 
-// freshSlot is the slot after the highest used.
+// freshSlot returns the slot above the high-water mark.
 func (p *Pool[T]) freshSlot() (uint32, bool) {
 	i := max(p.slots, p.headSlots())
 	if i >= p.limit {
@@ -110,7 +109,7 @@ func (p *Pool[T]) freshSlot() (uint32, bool) {
 	return i, true
 }
 
-// headSlots is the number of slots that the Order keeps for itself.
+// headSlots is the number of slots that the Order reserves for itself.
 func (p *Pool[T]) headSlots() uint32 {
 	if p.order == FreeList {
 		return 1
@@ -118,15 +117,15 @@ func (p *Pool[T]) headSlots() uint32 {
 	return 0
 }
 
-// withdraw readies a slot for AddAt: it is in no list or queue afterwards.
+// withdraw removes a slot from the list or queue, for AddAt.
 func (p *Pool[T]) withdraw(i uint32) {
 	if i < p.slots {
 		if p.order == FreeList {
 			p.unlink(i)
-		} // FIFO: its entry names a generation that is over
+		} // FIFO: the slot's entry now holds an outdated generation
 		return
 	}
-	// What is skipped becomes holes; the lowest of them are used first.
+	// Skipped slots become holes; the lowest are used first.
 	from := max(p.slots, p.headSlots())
 	p.slots = i
 	switch p.order {
@@ -141,11 +140,11 @@ func (p *Pool[T]) withdraw(i uint32) {
 	}
 }
 
-// queue is FIFO's ring of holes: slot and generation, so that an entry whose
-// slot was taken by AddAt since is known for what it is.
+// queue is FIFO's ring buffer of holes. Entries hold slot and generation, so that those
+// of slots that AddAt has taken since are recognised as outdated.
 type queue struct {
 	ring       []Handle // len is a power of two, or 0
-	head, tail uint32   // head: the oldest; both count on and wrap
+	head, tail uint32   // head is the oldest entry; both increase and wrap
 }
 
 func (p *Pool[T]) entryHolds(h Handle) bool { return *p.generation(h.Index()) == h.Generation() }
@@ -159,8 +158,8 @@ func (p *Pool[T]) enqueue(i uint32) {
 	q.tail++
 }
 
-// makeQueueRoom drops entries that do not hold, and doubles the ring unless
-// that halved it.
+// makeQueueRoom drops outdated entries, and doubles the ring unless that freed half of
+// it.
 func (p *Pool[T]) makeQueueRoom() {
 	q := &p.queue
 	kept := uint32(0)
@@ -181,7 +180,7 @@ func (p *Pool[T]) makeQueueRoom() {
 	*q = queue{ring: ring, tail: kept}
 }
 
-// popQueue takes the oldest hole, or a fresh slot.
+// popQueue removes and returns the oldest hole, or returns a fresh slot.
 func (p *Pool[T]) popQueue() (uint32, bool) {
 	q := &p.queue
 	for q.head != q.tail {

@@ -2,18 +2,18 @@ package bulk
 
 import "math/bits"
 
-// Packable is what PackDown and PackUp move: plain memory of 2, 4 or 16 bytes.
+// Packable is the element type of PackDown and PackUp: pointer-free, of 2, 4 or 16
+// bytes.
 type Packable interface {
 	~uint16 | ~int16 | ~uint32 | ~int32 | ~float32 | ~[16]byte
 }
 
-// PackDown moves those of values[first:end] that have no bit in drop together,
-// from first on, and the others to dropped, all in their order. It returns where
-// those that stay end; what is from there to end is undefined. Value i has bit
-// i&63 of drop[i>>6]. dropped must be as long as those are many that have a bit.
+// PackDown partitions values[first:end] in order: values without a bit in drop move
+// down to first, the others are copied to dropped. Value i has bit i&63 of drop[i>>6].
+// It returns the end of the kept values; contents from there to end are undefined.
+// len(dropped) must equal the number of dropped values.
 //
-// It uses vector instructions where there are some, unless built with -tags
-// purego.
+// It uses vector instructions where available, unless built with -tags purego.
 func PackDown[T Packable](values, dropped []T, drop []uint64, first, end int) int {
 	p := packing[T]{values: values[:end], dropped: dropped, drop: drop, to: first}
 	aligned := min((first+wordMask)&^wordMask, end)
@@ -23,8 +23,8 @@ func PackDown[T Packable](values, dropped []T, drop []uint64, first, end int) in
 	return p.to
 }
 
-// PackUp is PackDown towards end: it returns where those that stay begin. What is
-// from first to there is undefined.
+// PackUp is PackDown towards end. It returns the start of the kept values; contents
+// from first to there are undefined.
 func PackUp[T Packable](values, dropped []T, drop []uint64, first, end int) int {
 	p := packing[T]{values: values[:end], dropped: dropped, drop: drop, to: end, gone: len(dropped)}
 	aligned := max(end&^wordMask, first)
@@ -34,17 +34,17 @@ func PackUp[T Packable](values, dropped []T, drop []uint64, first, end int) int 
 	return p.to
 }
 
-// packing is how far a PackDown or PackUp has come: the next values go to (or in
-// front of) to and gone.
+// packing is the progress of a PackDown or PackUp: the next values go to (or in front
+// of) the indexes to and gone.
 type packing[T Packable] struct {
 	values, dropped []T
 	drop            []uint64
 	to, gone        int
 }
 
-// down packs values[first:end]. It is the definition, and what other machines
-// run. In a word of which some are dropped, no branch depends on which: what is
-// stored in the place of one that is dropped, the next one overwrites.
+// down packs values[first:end]. It defines PackDown, and implements it where there is
+// no kernel. Mixed words are packed without data-dependent branches: the next value
+// overwrites a dropped one's copy.
 func (p *packing[T]) down(first, end int) {
 	for row := first; row < end; {
 		stop := min(row|wordMask+1, end)

@@ -11,18 +11,17 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// packWords bounds one call: assembly cannot be preempted, and this much takes
-// some microseconds.
+// packWords bounds one call to a few microseconds: assembly cannot be preempted.
 const packWords = 128
 
-// downFast is down from first, which is the beginning of a word, to the end of
-// the last whole word, if the CPU has what it takes. It returns how far it came.
+// downFast is down from first, which starts a word, through the last whole word, if the
+// CPU supports the kernel. It returns where it stopped.
 func (p *packing[T]) downFast(first int) int {
 	size := int(unsafe.Sizeof(p.values[0]))
 	for hasPack() && len(p.values)-first >= wordLen {
 		drop := p.drop[first>>wordShift : min(first>>wordShift+packWords, len(p.values)>>wordShift)]
 		n := countDropped(drop)
-		_ = p.dropped[p.gone : p.gone+n] // the kernel does not look
+		_ = p.dropped[p.gone : p.gone+n] // bounds check: the kernel has none
 		p.to += kernelDown(size, memory(p.values), p.to*size, first*size,
 			memory(p.dropped), p.gone*size, unsafe.SliceData(drop), len(drop)) / size
 		p.gone += n
@@ -31,15 +30,15 @@ func (p *packing[T]) downFast(first int) int {
 	return first
 }
 
-// upFast is up from end, which is the end of a word, down to the first whole
-// word.
+// upFast is up from end, which ends a word, down through the first whole word. It
+// returns where it stopped.
 func (p *packing[T]) upFast(first, end int) int {
 	size := int(unsafe.Sizeof(p.values[0]))
 	for hasPack() && end-first >= wordLen {
 		begin := max(end-packWords*wordLen, (first+wordMask)&^wordMask)
 		drop := p.drop[begin>>wordShift : end>>wordShift]
 		n := countDropped(drop)
-		_ = p.dropped[p.gone-n : p.gone] // the kernel does not look
+		_ = p.dropped[p.gone-n : p.gone] // bounds check: the kernel has none
 		p.to -= kernelUp(size, memory(p.values), p.to*size, begin*size,
 			memory(p.dropped), p.gone*size, unsafe.SliceData(drop), len(drop)) / size
 		p.gone -= n
@@ -77,8 +76,8 @@ func kernelUp(size int, values *byte, to, from int, dropped *byte, gone int, dro
 
 func memory[T Packable](values []T) *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(values))) }
 
-// hasPack: compressing words of 16 bits is the rarest. Intel's servers have it
-// since Ice Lake, AMD's since Zen 4.
+// hasPack reports CPU support. 16-bit compression is the rarest feature: Ice Lake
+// servers and Zen 4 have it.
 func hasPack() bool {
 	x := &x86.X86
 	return cpu.Chosen() == cpu.AVX512 && x.HasAVX512VBMI2 && x.HasAVX512BW && x.HasAVX512DQ && x.HasBMI2 && x.HasPOPCNT

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPack: those that stay are where they belong, at every length and offset, and
-// nothing beside the range is touched, whatever is used to move them.
+// TestPack checks the kept and dropped values at every length and offset, and that
+// nothing outside the range changes, on every code path.
 func TestPack(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, length := range []int{0, 1, 5, 63, 64, 65, 130, 700, 3 * 64 * 64, 9000} {
@@ -73,7 +73,7 @@ func packUpGo[T Packable](values, dropped []T, drop []uint64, first, end int) in
 	return p.to
 }
 
-// TestPackPanics: rather than to write where nobody said it might.
+// TestPackPanics: invalid arguments panic instead of writing out of range.
 func TestPackPanics(t *testing.T) {
 	values, drop := make([]uint32, 640), slices.Repeat([]uint64{3}, 10)
 	require.Panics(t, func() { PackDown(values, make([]uint32, 19), drop, 0, 640) })

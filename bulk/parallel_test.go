@@ -137,7 +137,7 @@ func TestColumnsLayouts(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// lanes is the scratch of the tests: two columns.
+// lanes is the scratch buffer of the tests: two columns.
 type lanes struct{ x, v [bulk.BlockLen]float32 }
 
 func TestScratch(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// BlockLen is the number of slots in a block, the unit of allocation of pools
-// and columns: 64 words of 64 slots, exactly one summary word.
+// BlockLen is the number of slots in a block, the allocation unit of pools and columns:
+// 64 words of 64 slots, exactly one summary word.
 const BlockLen = 1 << blockShift
 
 const (
@@ -19,60 +19,59 @@ const (
 	blockWords = BlockLen >> wordShift
 )
 
-// Pool stores values of T in slots that never move, and names them by Handles
-// that never come to mean something else. Add, Remove and Get take constant
-// time. With the default Order, the next handle that Add gives is a function of
-// the set of live slots and their generations, not of the order in which others
-// were freed.
+// Pool stores values of T in slots that never move, and names them by Handles that are
+// never reused. Add, Remove and Get take constant time. With the default Order, the
+// next handle depends only on the set of live slots and their generations, not on the
+// order of earlier frees.
 //
-// T may be any type. Pointer-free ones are free to the garbage collector
-// however many they are; others cost it a scan of every block, holes included.
+// T may be any type. The garbage collector does not scan a pointer-free T; it scans
+// every block of any other, including holes.
 //
-// Any number of goroutines may read at once while nobody adds or removes.
+// Any number of goroutines may read concurrently while none adds or removes.
 type Pool[T any] struct {
-	base       unsafe.Pointer   // Reserved: the only region; else nil
-	regions    []unsafe.Pointer // else: of slots i<<shift to (i+1)<<shift - 1
-	dataOffset uintptr          // of the data in a region; generations are at 0
-	room       uint64           // slots that have memory, a multiple of 64
-	shift      uint32
-	mask       uint32
-	usable     uint32 // the lesser of room and limit
-	hint       uint32 // LowestFree: no word below this is open (B4)
-	free       uint64 // LowestFree: all that Add may take of the hint word, or 0: look (B4)
-	clears     bool   // T has pointers: Remove lets go of what they point to
-	special    bool   // Remove has more to do than usual
-	count      int    // live
-	slots      uint32 // high-water: one more than the highest slot ever used
-	newest     uint32 // highest generation ever handed out
-	live       Bitset
-	open       Bitset // LowestFree: words with a slot neither live nor retired (B4)
-	dead       Bitset // retired slots (B3)
-	retired    int
-	queue      queue  // FIFO: the holes (B9)
-	limit      uint32 // MaxSlots
-	first      uint32 // FirstGeneration
-	order      Order
-	memory     Memory
-	poison     bool // freed data is overwritten with poisonByte
-	mapping    []byte
-	tags       []tag
+	base         unsafe.Pointer   // Reserved: the only region, otherwise nil
+	regions      []unsafe.Pointer // other modes: region i holds slots i<<shift to (i+1)<<shift - 1
+	dataOffset   uintptr          // offset of the data in a region; generations start at 0
+	room         uint64           // number of slots with memory, a multiple of 64
+	shift        uint32
+	mask         uint32
+	usable       uint32 // min(room, limit)
+	hint         uint32 // LowestFree: no word below this is open (B4)
+	free         uint64 // LowestFree: the hint word's free slots; 0 means unknown (B4)
+	zeroOnRemove bool   // T has pointers, which Remove must clear
+	slowRemove   bool   // Remove must call vacate
+	count        int    // live
+	slots        uint32 // high-water mark: one more than the highest slot ever used
+	newest       uint32 // highest generation ever issued
+	live         Bitset
+	open         Bitset // LowestFree: words with a slot neither live nor retired (B4)
+	dead         Bitset // retired slots (B3)
+	retired      int
+	queue        queue  // FIFO: the holes (B9)
+	limit        uint32 // MaxSlots
+	first        uint32 // FirstGeneration
+	order        Order
+	memory       Memory
+	poison       bool // freed data is overwritten with poisonByte
+	mapping      []byte
+	tags         []tag
 }
 
-// NewPool makes an empty pool, which allocates when it is first added to
-// (Reserved: now, but only addresses). Its error wraps ErrOptions and holds all
-// complaints, or ErrMemory.
+// NewPool returns an empty pool. It allocates on the first Add, except for Reserved,
+// which maps its address space now. The error wraps ErrOptions and lists every invalid
+// option, or wraps ErrMemory.
 func NewPool[T any](o Options) (*Pool[T], error) {
 	if err := check[T](&o); err != nil {
 		return nil, err
 	}
 	p := &Pool[T]{
-		limit:   uint32(o.MaxSlots),
-		first:   o.FirstGeneration,
-		order:   o.Order,
-		memory:  o.Memory,
-		special: o.Order != LowestFree,
-		clears:  hasPointers(reflect.TypeFor[T]()),
-		poison:  invariants.Enabled && poisonable(reflect.TypeFor[T]()),
+		limit:        uint32(o.MaxSlots),
+		first:        o.FirstGeneration,
+		order:        o.Order,
+		memory:       o.Memory,
+		slowRemove:   o.Order != LowestFree,
+		zeroOnRemove: hasPointers(reflect.TypeFor[T]()),
+		poison:       invariants.Enabled && poisonable(reflect.TypeFor[T]()),
 	}
 	if err := p.layOut(); err != nil {
 		return nil, err
@@ -80,13 +79,12 @@ func NewPool[T any](o Options) (*Pool[T], error) {
 	return p, nil
 }
 
-// Add takes a hole (Options.Order says which) or, if there is none, the slot
-// after the highest used. It returns the new tenant's handle and its memory,
-// zeroed, which stays where it is until Remove; (0, nil) when full.
+// Add takes a hole, chosen by Options.Order, or the slot above the highest used. It
+// returns the new tenant's handle and its zeroed memory, which does not move until
+// Remove. When the pool is full, it returns (0, nil).
 func (p *Pool[T]) Add() (Handle, *T) {
-	// The rest of this word's free bits lives in p.free, and not only in the
-	// live bits: from one Add to the next, that is a load, two operations and a
-	// store to wait for. It is take, written out.
+	// This is take, written out. The word's free bits are cached in p.free: consecutive
+	// Adds then depend on one load, two operations and one store.
 	free := p.free
 	if free == 0 {
 		return p.addElsewhere()
@@ -116,7 +114,7 @@ func (p *Pool[T]) Add() (Handle, *T) {
 	var zero T
 	*t = zero
 	if before == 0 || rest == 0 {
-		p.turn(w, before)
+		p.addAtEdge(w, before)
 	}
 	if invariants.Enabled {
 		invariants.Check(p.checkSlot(i))
@@ -124,14 +122,14 @@ func (p *Pool[T]) Add() (Handle, *T) {
 	return NewHandle(i, generation), t
 }
 
-// turn is the rest of Add for the first and the last of a word.
+// addAtEdge is the rest of Add for a word's first and last slot.
 //
 //go:noinline
-func (p *Pool[T]) turn(w uint32, before uint64) {
+func (p *Pool[T]) addAtEdge(w uint32, before uint64) {
 	if before == 0 {
 		p.live.mark(w)
 	}
-	p.shut(w)
+	p.closeIfFull(w)
 }
 
 // addElsewhere is Add where the hint does not help.
@@ -154,8 +152,8 @@ func (p *Pool[T]) addElsewhere() (Handle, *T) {
 	return p.take(i)
 }
 
-// lowestFree finds the lowest slot that is neither live nor retired, makes room
-// for it, and moves the hint there.
+// lowestFree finds the lowest slot that is neither live nor retired, allocates it if
+// necessary, and moves the hint there.
 func (p *Pool[T]) lowestFree() (uint32, bool) {
 	w, ok := p.open.Next(p.hint)
 	if !ok {
@@ -173,22 +171,22 @@ func (p *Pool[T]) lowestFree() (uint32, bool) {
 	return w<<wordShift | uint32(bits.TrailingZeros64(p.free)), p.free != 0
 }
 
-// take makes a free slot live, under the generation after its last.
+// take makes a free slot live under its next generation.
 func (p *Pool[T]) take(i uint32) (Handle, *T) {
-	region, at := p.place(i)
+	region, at := p.locate(i)
 	g := (*uint32)(unsafe.Add(region, at*generationBytes))
 	generation := *g + 1
 	*g = generation
 	if generation > p.newest {
 		p.newest = generation
 	}
-	p.occupy(i>>wordShift, 1<<(i&wordMask))
+	p.setLive(i>>wordShift, 1<<(i&wordMask))
 	p.count++
 	if i >= p.slots {
 		p.slots = i + 1
 	}
-	// Zeroed again although Remove did: a loop over whole words may have
-	// written to the hole since, and FreeList does.
+	// Zeroed again although Remove did: since then, a loop over whole words may have
+	// written to the hole, and FreeList does.
 	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
 	var zero T
 	*t = zero
@@ -198,8 +196,8 @@ func (p *Pool[T]) take(i uint32) (Handle, *T) {
 	return NewHandle(i, generation), t
 }
 
-// occupy sets live bits of a word.
-func (p *Pool[T]) occupy(w uint32, taken uint64) {
+// setLive sets live bits of a word.
+func (p *Pool[T]) setLive(w uint32, taken uint64) {
 	before := p.live.words[w]
 	after := before | taken
 	p.live.words[w] = after
@@ -207,25 +205,25 @@ func (p *Pool[T]) occupy(w uint32, taken uint64) {
 		p.live.mark(w)
 	}
 	if after == allOnes || p.retired != 0 {
-		p.shut(w)
+		p.closeIfFull(w)
 	}
 }
 
-// shut closes a word to Add if nothing is free in it.
-func (p *Pool[T]) shut(w uint32) {
+// closeIfFull marks a word as not open if it has no free slot.
+func (p *Pool[T]) closeIfFull(w uint32) {
 	if p.live.words[w]|p.dead.Word(w) == allOnes {
 		p.open.Clear(w)
 	}
 }
 
-// AddN adds n, the same slots that n times Add would take, and calls f for each
-// in that order; or it adds nothing and returns an error that wraps ErrFull, if
-// there are not n free slots. f must not add to the pool or remove from it. If
-// f panics, what was reached so far is added, and up to 63 more.
+// AddN adds n tenants in the slots that n calls of Add would take, and calls f for each
+// in that order. Without n free slots it adds nothing and returns an error that wraps
+// ErrFull. f must not add or remove. If f panics, the tenants reached so far are added,
+// and up to 63 more.
 func (p *Pool[T]) AddN(n int, f func(Handle, *T)) error {
 	free := int64(p.limit) - int64(p.count) - int64(p.retired) - int64(p.headSlots())
 	if int64(n) > free {
-		return fmt.Errorf("%w: %d wanted, %d of %d slots free", ErrFull, n, free, p.limit)
+		return fmt.Errorf("%w: want %d slots, %d of %d are free", ErrFull, n, free, p.limit)
 	}
 	if p.order != LowestFree {
 		for range n {
@@ -237,7 +235,7 @@ func (p *Pool[T]) AddN(n int, f func(Handle, *T)) error {
 		_, _ = p.lowestFree()
 		taken := p.free
 		for spare := bits.OnesCount64(taken) - n; spare > 0; spare-- {
-			taken &^= 1 << (wordMask - bits.LeadingZeros64(taken)) // the highest
+			taken &^= 1 << (wordMask - bits.LeadingZeros64(taken)) // the highest set bit
 		}
 		n -= bits.OnesCount64(taken)
 		p.free &^= taken
@@ -246,7 +244,7 @@ func (p *Pool[T]) AddN(n int, f func(Handle, *T)) error {
 	return nil
 }
 
-// addWord makes free slots of one word live, and then reports them.
+// addWord makes free slots of one word live, then calls f for each.
 func (p *Pool[T]) addWord(w uint32, taken uint64, f func(Handle, *T)) {
 	generations, data := p.word(w)
 	newest := p.newest
@@ -266,7 +264,7 @@ func (p *Pool[T]) addWord(w uint32, taken uint64, f func(Handle, *T)) {
 		}
 	}
 	p.newest = newest
-	p.occupy(w, taken)
+	p.setLive(w, taken)
 	p.count += bits.OnesCount64(taken)
 	p.slots = max(p.slots, w<<wordShift+uint32(bits.Len64(taken)))
 	for rest := taken; rest != 0; rest &= rest - 1 {
@@ -278,15 +276,15 @@ func (p *Pool[T]) addWord(w uint32, taken uint64, f func(Handle, *T)) {
 	}
 }
 
-// AddAt takes exactly the slot and the generation of h: for a replica, or for
-// an image that is restored. Generations that are skipped count as used. It
-// makes room up to that slot, which Options.MaxSlots bounds; with FreeList and
-// FIFO, slots that are skipped become holes, at a cost for each.
+// AddAt takes exactly the slot and generation of h, for replicas and for restoring
+// images. Skipped generations count as used. It allocates up to that slot, within
+// Options.MaxSlots. With FreeList and FIFO, skipped slots become holes, at a cost for
+// each.
 //
-// The error wraps ErrHandle if the generation is even, ErrLimit if the index is
-// not below MaxSlots or is FreeList's own slot 0, ErrLive if the slot has a
-// tenant, and ErrStale if the slot is retired or has been past that generation.
-// Nothing has happened then.
+// The error wraps ErrHandle if the generation is even, ErrLimit if the index is not
+// below MaxSlots or is FreeList's slot 0, ErrLive if the slot has a tenant, and
+// ErrStale if the slot is retired or past that generation. On error the pool is
+// unchanged.
 func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 	i := h.Index()
 	if !h.Valid() {
@@ -296,7 +294,7 @@ func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 		return nil, fmt.Errorf("%w: %v, limit %d", ErrLimit, h, p.limit)
 	}
 	if tenant := p.HandleAt(i); tenant != 0 {
-		return nil, fmt.Errorf("%w: %v wanted, %v lives there", ErrLive, h, tenant)
+		return nil, fmt.Errorf("%w: cannot add %v, the slot holds %v", ErrLive, h, tenant)
 	}
 	if p.Status(h) == Stale {
 		return nil, fmt.Errorf("%w: %v", ErrStale, h)
@@ -311,22 +309,22 @@ func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 	return t, nil
 }
 
-// Remove frees the slot of h, and reports false, having done nothing, unless h
-// is live. From here on h is Stale for ever. What a T with pointers held is let go;
-// the bytes of any other stay in the hole, and mean nothing, until Add zeroes
-// them (where checks are enabled, a pattern is written over numbers).
+// Remove frees the slot of h and makes h Stale for ever. It returns false and does
+// nothing unless h is live. Pointers in T are cleared at once; other data stays in the
+// hole, undefined, until Add zeroes it (with checks enabled, numbers are overwritten by
+// a pattern).
 func (p *Pool[T]) Remove(h Handle) bool {
 	i := h.Index()
 	if i >= p.usable {
 		return false
 	}
-	region, at := p.place(i)
+	region, at := p.locate(i)
 	g := (*uint32)(unsafe.Add(region, at*generationBytes))
 	if *g != h.Generation() || !h.Valid() {
 		return false
 	}
-	*g++ // wraps to 0 at the maximum, which is even: nobody lives here
-	if p.clears || invariants.Enabled {
+	*g++ // wraps to 0 at the maximum: even, so not live
+	if p.zeroOnRemove || invariants.Enabled {
 		p.discard((*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T)))))
 	}
 	w := i >> wordShift
@@ -334,7 +332,7 @@ func (p *Pool[T]) Remove(h Handle) bool {
 	after := before &^ (1 << (i & wordMask))
 	p.live.words[w] = after
 	p.count--
-	if after == 0 || before == allOnes || w <= p.hint || p.special || h.Generation() == MaxGeneration {
+	if after == 0 || before == allOnes || w <= p.hint || p.slowRemove || h.Generation() == MaxGeneration {
 		p.vacate(i, after)
 	}
 	if invariants.Enabled {
@@ -343,18 +341,18 @@ func (p *Pool[T]) Remove(h Handle) bool {
 	return true
 }
 
-// RemoveWord frees those of the slots 64*w to 64*w+63 that are live and in mask, as
-// Remove would one by one, and returns which these are.
+// RemoveWord removes the live slots among 64*w to 64*w+63 that are in mask, as Remove
+// would one by one, and returns their bits.
 func (p *Pool[T]) RemoveWord(w uint32, mask uint64) uint64 {
 	mask &= p.live.Word(w)
 	if mask == 0 {
 		return 0
 	}
 	first, rest := w<<wordShift, mask
-	region, at := p.place(first)
+	region, at := p.locate(first)
 	generations := (*[wordLen]uint32)(unsafe.Add(region, at*generationBytes))
-	plain := uint64(0) // those that Remove has nothing special to do for
-	if !p.special && !p.clears && !invariants.Enabled && len(p.tags) == 0 {
+	plain := uint64(0) // slots that need no vacate
+	if !p.slowRemove && !p.zeroOnRemove && !invariants.Enabled && len(p.tags) == 0 {
 		for ; rest != 0; rest &= rest - 1 {
 			i := bits.TrailingZeros64(rest) & wordMask
 			if generations[i] != MaxGeneration {
@@ -371,8 +369,8 @@ func (p *Pool[T]) RemoveWord(w uint32, mask uint64) uint64 {
 	return mask
 }
 
-// vacateWord is vacate for slots of a word of a pool without tags, of order
-// LowestFree. None of them retires.
+// vacateWord is vacate for several slots of a word, none of which retires, in a
+// LowestFree pool without tags.
 func (p *Pool[T]) vacateWord(w uint32, vacated uint64) {
 	if vacated == 0 {
 		return
@@ -387,7 +385,7 @@ func (p *Pool[T]) vacateWord(w uint32, vacated uint64) {
 	}
 }
 
-// vacate is the rest of Remove, where there is any.
+// vacate is the rest of Remove for pools that need more than clearing a live bit.
 //
 //go:noinline
 func (p *Pool[T]) vacate(i uint32, after uint64) {
@@ -397,16 +395,16 @@ func (p *Pool[T]) vacate(i uint32, after uint64) {
 	}
 	p.untag(i)
 	retires := *p.generation(i) == 0
-	if retires { // H4: nobody lives here ever again
+	if retires { // H4: the slot is never used again
 		p.dead.Set(i)
 		p.retired++
-		p.special = true
+		p.slowRemove = true
 	}
 	switch {
 	case p.order == LowestFree:
 		free := ^(after | p.dead.Word(w))
 		if free == 0 {
-			break // it was shut before
+			break // already closed
 		}
 		p.open.Set(w)
 		if w < p.hint {

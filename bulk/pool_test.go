@@ -74,7 +74,8 @@ func TestAddTakesTheLowestFreeSlot(t *testing.T) {
 	require.Equal(t, bulk.NewHandle(3*bulk.BlockLen, 1), h)
 }
 
-// TestNextHandleForgetsHistory: equal slots and generations give equal handles.
+// TestNextHandleForgetsHistory: equal slots and generations give equal handles,
+// whatever came before.
 func TestNextHandleForgetsHistory(t *testing.T) {
 	const n = 500
 	var results [2][]bulk.Handle
@@ -146,7 +147,7 @@ func TestSpentSlotIsRetired(t *testing.T) {
 		_, err := p.AddAt(h)
 		require.ErrorIs(t, err, bulk.ErrStale)
 	}
-	for generation := range uint32(4) { // what a wrap would have handed out
+	for generation := range uint32(4) { // generations that wrapping would issue
 		h := bulk.NewHandle(0, generation)
 		require.Nil(t, p.Get(h))
 		require.False(t, p.Remove(h))
@@ -174,7 +175,7 @@ func TestAddAt(t *testing.T) {
 		require.ErrorIs(t, err, bulk.ErrLive)
 	}
 	require.True(t, p.Remove(h))
-	for _, used := range []uint32{1, 5, 7} { // 1 and 5 were skipped: the sender is past them
+	for _, used := range []uint32{1, 5, 7} { // 1 and 5 were skipped
 		_, err = p.AddAt(bulk.NewHandle(h.Index(), used))
 		require.ErrorIs(t, err, bulk.ErrStale)
 		require.Equal(t, bulk.Stale, p.Status(bulk.NewHandle(h.Index(), used)))
@@ -186,7 +187,7 @@ func TestAddAt(t *testing.T) {
 	_, err = p.AddAt(bulk.NewHandle(3*bulk.BlockLen, 1))
 	require.ErrorIs(t, err, bulk.ErrLimit)
 
-	// The slot goes on from there; Add itself starts at the lowest hole.
+	// The slot continues from its generation; Add itself starts at the lowest hole.
 	_, err = p.AddAt(bulk.NewHandle(h.Index(), 9))
 	require.NoError(t, err)
 	lowest, _ := p.Add()
@@ -211,10 +212,10 @@ func TestFirstGenerationMakesOlderOnesStale(t *testing.T) {
 	require.Equal(t, bulk.Live, p.Status(h))
 	require.Equal(t, bulk.Stale, p.Status(before))
 	check(1)             // in a block
-	check(bulk.BlockLen) // in a block to come
+	check(bulk.BlockLen) // in a block not yet allocated
 }
 
-// TestForgedHandles asks random pools about random bits (B8).
+// TestForgedHandles passes random bits to random pools (B8).
 func TestForgedHandles(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	p := newPool[tenant](t, bulk.Options{MaxSlots: 10_000})
@@ -228,7 +229,7 @@ func TestForgedHandles(t *testing.T) {
 	n := p.Len()
 	for range 200_000 {
 		h := bulk.Handle(r.Uint64())
-		if r.IntN(2) == 0 { // likelier to hit something
+		if r.IntN(2) == 0 { // more likely to hit a slot
 			h = bulk.NewHandle(r.Uint32N(12_000), r.Uint32N(8))
 		}
 		v := p.Get(h)
@@ -251,7 +252,7 @@ func TestAddZeroesWhatWasWrittenToHoles(t *testing.T) {
 	h, v := p.Add()
 	v[0] = 1
 	p.Remove(h)
-	p.At(0)[2] = 5 // a loop over whole words does this
+	p.At(0)[2] = 5 // as a loop over whole words does
 	_, v = p.Add()
 	require.Equal(t, [4]float32{}, *v)
 }
@@ -300,7 +301,7 @@ func anyType[T comparable](t *testing.T, value T) {
 	require.NoError(t, p.CheckInvariants())
 }
 
-// TestWordsDuringChanges: a word is a copy, later ones count as they become.
+// TestWordsDuringChanges: a yielded word is a copy, later words show the changes.
 func TestWordsDuringChanges(t *testing.T) {
 	p := newPool[int](t, bulk.Options{})
 	var handles []bulk.Handle
@@ -321,11 +322,11 @@ func TestWordsDuringChanges(t *testing.T) {
 			continue
 		}
 		require.Equal(t, uint64(math.MaxUint64), word.Live)
-		for _, h := range handles[:70] { // this word, and all that is left of the next
+		for _, h := range handles[:70] { // this word, and the rest of the next
 			p.Remove(h)
 		}
 		require.Equal(t, uint64(math.MaxUint64), word.Live, "a copy")
-		for range 64 + 64 + 64 + 500 { // fills the holes, then goes beyond what was
+		for range 64 + 64 + 64 + 500 { // fills the holes, then grows
 			p.Add()
 		}
 	}
@@ -333,7 +334,8 @@ func TestWordsDuringChanges(t *testing.T) {
 	require.NoError(t, p.CheckInvariants())
 }
 
-// TestAddingForEachVisitedEnds: All does not chase its own tail.
+// TestAddingForEachVisitedEnds: All does not visit what its own body adds beyond the
+// initial slots.
 func TestAddingForEachVisitedEnds(t *testing.T) {
 	p := newPool[int](t, bulk.Options{})
 	require.NoError(t, p.AddN(100, func(bulk.Handle, *int) {}))

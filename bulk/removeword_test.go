@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// A word removed at once is its tenants removed one by one: the same state, tags
-// and next handles, for every order, with spent slots, and for data with pointers.
+// TestRemoveWordAgainstRemove: RemoveWord leaves the same state, tags and next handles
+// as removing one by one, for every order, with retired slots, and with pointers.
 func TestRemoveWordAgainstRemove(t *testing.T) {
 	for _, o := range []bulk.Options{
 		{},
@@ -22,7 +22,7 @@ func TestRemoveWordAgainstRemove(t *testing.T) {
 	} {
 		removeWords(t, newPool[[3]int32](t, o), newPool[[3]int32](t, o), false)
 		removeWords(t, newPool[[3]int32](t, o), newPool[[3]int32](t, o), true)
-		if o.Order != bulk.FreeList { // which keeps links in dead data
+		if o.Order != bulk.FreeList { // FreeList keeps links in dead data
 			removeWords(t, newPool[*int](t, o), newPool[*int](t, o), false)
 		}
 	}

@@ -6,8 +6,8 @@ import "syscall"
 
 const canReserve = true
 
-// reserve maps address space which costs memory from the first touch of each
-// page on, and is zero then.
+// reserve maps zeroed address space, which uses memory from the first touch of each
+// page.
 func reserve(bytes uintptr) ([]byte, error) {
 	return syscall.Mmap(-1, 0, int(max(bytes, 1)), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_ANON|syscall.MAP_PRIVATE|noReserve)

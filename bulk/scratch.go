@@ -1,19 +1,17 @@
 package bulk
 
-// Scratch computes on a pool of structs by columns, a block at a time: in copies
-// what a kernel needs out of the structs of a block into the buffers S, run is
-// the kernel, and out copies its results back. S is the caller's: a struct of
-// arrays of BlockLen elements, say, small enough for the cache, and used again
-// for each block.
+// Scratch runs a kernel over a pool of structs by columns, one block at a time: in
+// copies the kernel's inputs from a block's structs into the buffers S, run computes,
+// and out copies the results back. The caller provides S, for example a struct of
+// arrays of BlockLen elements that fits in the cache. It is reused for each block.
 //
-// In and out are called for each word that has a live slot, in the same order,
-// with the number of the first buffer row that is theirs; both return how many
-// rows they used, at most 64: one for each live slot (see Bits) where holes are
-// many, or all 64 where they are few. Both must use as many. The pool must not
-// change meanwhile.
+// in and out are called in the same order for each word that has a live slot, with the
+// number of the word's first buffer row. Both return how many rows they used: one per
+// live slot (see Bits) where holes are many, or all 64 where they are few. Both must
+// use the same number. The pool must not change during the call.
 //
-// Copying both ways costs what a kernel of one or two passes does; from then on
-// it gains. See Columns for data that is kept that way to begin with.
+// The copies cost about as much as one or two passes of a kernel; longer kernels gain.
+// See Columns for data that is stored in columns.
 func Scratch[T, S any](p *Pool[T], s *S,
 	in func(s *S, row int, word Word[T]) int,
 	run func(s *S, rows int),

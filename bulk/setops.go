@@ -5,37 +5,36 @@ import (
 	"math/bits"
 )
 
-// And yields the words of the intersection that are not empty: the number of
-// the word and its bits, ascending. Ranges that are empty in any of the sets
-// are skipped by summary. No operands give nothing.
+// And yields the nonempty words of the intersection as word number and bits, ascending.
+// Ranges that are empty in any set are skipped by summary. Without operands it yields
+// nothing.
 //
-// As in Or and AndNot, the bits yielded are a copy, and the words ahead are
-// read when their turn comes: the sets may change during the iteration, the
-// current word keeps its bits, and what is set or cleared in later words counts.
-// None of the three allocates when it is ranged over where it is called.
+// As in Or and AndNot, the yielded bits are a copy, and later words are read when they
+// are reached: the sets may change during the iteration, which affects later words
+// only. None of the three allocates when ranged over directly.
 func And(sets ...*Bitset) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { and(sets, yield) }
 }
 
-// Or yields the words of the union that are not empty; see And.
+// Or yields the nonempty words of the union; see And.
 func Or(sets ...*Bitset) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { or(sets, yield) }
 }
 
-// AndNot yields the words of a without the members of any other set, unless
-// they are empty; see And. Only a's summaries are used to skip.
+// AndNot yields the nonempty words of a without the members of the other sets; see And.
+// Only a's summaries are used to skip.
 func AndNot(a *Bitset, without ...*Bitset) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { andNot(a, without, yield) }
 }
 
-// AndBits yields the members of the intersection, one by one: And, unrolled.
+// AndBits yields the members of the intersection one by one.
 func AndBits(sets ...*Bitset) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		and(sets, func(w uint32, word uint64) bool { return each(w, word, yield) })
 	}
 }
 
-// OrBits yields the members of the union, one by one: Or, unrolled.
+// OrBits yields the members of the union one by one.
 func OrBits(sets ...*Bitset) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		or(sets, func(w uint32, word uint64) bool { return each(w, word, yield) })
@@ -58,9 +57,9 @@ func each(w uint32, word uint64, yield func(uint32) bool) bool {
 	return true
 }
 
-// SetAnd makes b the intersection of the sets, of which it may be one. Like the
-// iterators, it reads and writes only where a summary says that something is.
-// No operands give nothing.
+// SetAnd sets b to the intersection of the sets, which may include b. Like the
+// iterators, it reads and writes only where a summary bit is set. Without operands the
+// result is empty.
 func (b *Bitset) SetAnd(sets ...*Bitset) {
 	if len(sets) == 0 {
 		b.Reset()
@@ -69,7 +68,7 @@ func (b *Bitset) SetAnd(sets ...*Bitset) {
 	b.assign(intersection, sets[0], sets[1:])
 }
 
-// SetOr makes b the union of the sets, of which it may be one.
+// SetOr sets b to the union of the sets, which may include b.
 func (b *Bitset) SetOr(sets ...*Bitset) {
 	if len(sets) == 0 {
 		b.Reset()
@@ -78,7 +77,7 @@ func (b *Bitset) SetOr(sets ...*Bitset) {
 	b.assign(union, sets[0], sets[1:])
 }
 
-// SetAndNot makes b what is in a and in no other set; it may be one of them.
+// SetAndNot sets b to the members of a that are in no other set. b may be an operand.
 func (b *Bitset) SetAndNot(a *Bitset, without ...*Bitset) { b.assign(difference, a, without) }
 
 type operation uint8
@@ -89,8 +88,8 @@ const (
 	difference
 )
 
-// assign computes b word by word, where b or the result may have members. What
-// is asked of each level is read before it is written, so b may be an operand.
+// assign computes b word by word where b or the result may have members. Each level is
+// read before it is written, so b may be an operand.
 func (b *Bitset) assign(op operation, first *Bitset, others []*Bitset) {
 	tops := max(len(b.top), len(first.top))
 	for _, o := range others {
@@ -100,7 +99,7 @@ func (b *Bitset) assign(op operation, first *Bitset, others []*Bitset) {
 	for t := range uint32(tops) {
 		some := level(first.top, t)
 		for _, o := range others {
-			some = op.may(some, level(o.top, t))
+			some = op.combineSummaries(some, level(o.top, t))
 		}
 		for some |= level(b.top, t); some != 0; some &= some - 1 {
 			b.assignGroup(op, first, others, t<<wordShift|uint32(bits.TrailingZeros64(some)), &spare)
@@ -112,11 +111,12 @@ func (b *Bitset) assign(op operation, first *Bitset, others []*Bitset) {
 func (b *Bitset) assignGroup(op operation, first *Bitset, others []*Bitset, s uint32, spare *spareGroups) {
 	some := level(first.summary, s)
 	for _, o := range others {
-		some = op.may(some, level(o.summary, s))
+		some = op.combineSummaries(some, level(o.summary, s))
 	}
 	some |= level(b.summary, s)
-	// A union has members where its operands have; else b must not grow for nothing.
-	if bits.OnesCount64(some) >= wholeFrom() && (op == union || s < uint32(len(b.summary))) {
+	// A union has members wherever its operands have; other operations must not grow b
+	// needlessly.
+	if bits.OnesCount64(some) >= minWholeWords() && (op == union || s < uint32(len(b.summary))) {
 		b.assignWhole(op, first, others, s, spare)
 		return
 	}
@@ -127,16 +127,16 @@ func (b *Bitset) assignGroup(op operation, first *Bitset, others []*Bitset, s ui
 			if op == difference {
 				word &^= level(o.words, w)
 			} else {
-				word = op.may(word, level(o.words, w))
+				word = op.combineSummaries(word, level(o.words, w))
 			}
 		}
 		b.SetWord(w, word)
 	}
 }
 
-// may says where a result can be, from where two operands are: a summary bit in
-// what is subtracted does not tell that all of its word goes.
-func (op operation) may(a, b uint64) uint64 {
+// combineSummaries combines two summary words into a bound of the result's: a subtrahend's
+// summary bit does not imply that the whole word is removed.
+func (op operation) combineSummaries(a, b uint64) uint64 {
 	switch op {
 	case intersection:
 		return a & b
@@ -186,7 +186,7 @@ func andGroup(sets []*Bitset, s uint32, yield func(uint32, uint64) bool) bool {
 		w := s<<wordShift | bit
 		word := allOnes
 		for _, o := range sets {
-			word &= o.words[w] // in range: its summary bit is set
+			word &= o.words[w] // in range: the summary bit is set
 		}
 		if word != 0 && !yield(w, word) {
 			return false
@@ -196,7 +196,7 @@ func andGroup(sets []*Bitset, s uint32, yield func(uint32, uint64) bool) bool {
 
 func or(sets []*Bitset, yield func(uint32, uint64) bool) {
 	for from := uint32(0); ; {
-		// The nearest of the operands' next words; ties are one word.
+		// Take the lowest of the operands' next words; ties are one word.
 		var w uint32
 		found := false
 		for _, o := range sets {
@@ -230,7 +230,7 @@ func andNot(a *Bitset, without []*Bitset, yield func(uint32, uint64) bool) {
 	}
 }
 
-// level reads a word of a summary level; beyond the end there is nothing.
+// level reads a word of a summary level, or 0 beyond the end.
 func level(words []uint64, i uint32) uint64 {
 	if i < uint32(len(words)) {
 		return words[i]

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// ErrState: a PoolState contradicts itself, or is of a pool with other Options.
-// The fault lies with whoever made it, or keeps it.
+// ErrState: a PoolState is inconsistent, or belongs to a pool with other Options. The
+// party that produced or stored it is at fault.
 var ErrState = errors.New("bulk: not a state of this pool")
 
-// PoolState is everything about a pool that later handles depend on, without
-// the data: for an image of it. A pool that was given a state hands out the same
-// handles from there on as the one that it was taken of, under every Order.
+// PoolState is the state of a pool that determines later handles, without the data: use
+// it in images. A pool restored from a state issues the same handles as the original
+// from there on, under every Order.
 type PoolState struct {
-	// FirstGeneration is that of Options.
+	// FirstGeneration is Options.FirstGeneration.
 	FirstGeneration uint32
-	// Newest is the highest generation ever handed out, 0 if none was.
+	// Newest is the highest generation ever issued, or 0.
 	Newest uint32
-	// Generations are by slot, as long as Slots: odd for a live slot; even for a
-	// hole, and then one below its next tenant's; 0 for a retired slot.
+	// Generations holds each slot's generation, for all of Slots: odd for a live slot,
+	// even (one below its next tenant's) for a hole, 0 for a retired slot.
 	Generations []uint32
-	// Retired are the retired slots, ascending.
+	// Retired lists the retired slots, ascending.
 	Retired []uint32
-	// Holes are the holes in the order in which Add takes them, for FreeList and
-	// FIFO; empty for LowestFree, which finds them in Generations.
+	// Holes lists the holes in the order in which Add takes them, for FreeList and
+	// FIFO. It is empty for LowestFree, which finds holes in Generations.
 	Holes []uint32
 }
 
@@ -46,14 +46,14 @@ func (p *Pool[T]) State(s *PoolState) {
 	}
 }
 
-// copyGenerations copies the generations of slots from on, until a region ends,
-// and says how many they were.
+// copyGenerations copies generations starting at slot from, up to the end of its
+// region, and returns how many.
 func (p *Pool[T]) copyGenerations(to []uint32, from uint32) uint32 {
 	n := p.slots - from
 	if p.base == nil {
 		n = min(n, p.mask+1-from&p.mask)
 	}
-	region, at := p.place(from)
+	region, at := p.locate(from)
 	copy(to[:n], generationsAt(region, at, n))
 	return n
 }
@@ -63,7 +63,7 @@ func (p *Pool[T]) appendLinked(list []uint32) []uint32 {
 		return list
 	}
 	if p.checkList() != nil {
-		p.relink() // as the next Add would
+		p.relink() // as the next Add would do
 	}
 	for at := p.link(0).next; at != 0; at = p.link(at).next {
 		list = append(list, at)
@@ -81,13 +81,13 @@ func (p *Pool[T]) appendQueued(list []uint32) []uint32 {
 	return list
 }
 
-// CheckState says whether SetState would take s: its error wraps ErrState, or
-// ErrLimit for a state with more slots than MaxSlots.
+// CheckState reports whether SetState would accept s. The error wraps ErrState, or
+// ErrLimit for more slots than MaxSlots.
 func (p *Pool[T]) CheckState(s *PoolState) error { return s.check(p.order, p.limit) }
 
-// SetState makes the pool's handles those of s. Whatever was in the pool is
-// gone, tags are empty, and the data of the slots that are live in s are zero:
-// fill them in by At. The error is CheckState's; nothing has happened then.
+// SetState replaces the pool's contents: its handles become those in s, tags are
+// emptied, and live slots hold zero data, to be filled in through At. It fails as
+// CheckState does, and then changes nothing.
 func (p *Pool[T]) SetState(s *PoolState) error {
 	if err := p.CheckState(s); err != nil {
 		return err
@@ -113,12 +113,12 @@ func (p *Pool[T]) SetState(s *PoolState) error {
 		p.dead.Set(i)
 	}
 	p.retired = len(s.Retired)
-	p.special = p.order != LowestFree || p.retired > 0 || len(p.tags) > 0
+	p.slowRemove = p.order != LowestFree || p.retired > 0 || len(p.tags) > 0
 	p.setHoles(s.Holes)
 	return nil
 }
 
-// clearAll empties the pool, and keeps its memory and tags.
+// clearAll empties the pool but keeps its memory and tags.
 func (p *Pool[T]) clearAll() {
 	var zero T
 	for i := range uint32(p.room) {
@@ -134,13 +134,13 @@ func (p *Pool[T]) clearAll() {
 	p.queue = queue{}
 }
 
-// setHoles rebuilds what Add finds holes by.
+// setHoles rebuilds the structures in which Add finds holes.
 func (p *Pool[T]) setHoles(holes []uint32) {
 	switch p.order {
 	case LowestFree:
 		for w := range uint32(p.room >> wordShift) {
 			p.open.Set(w)
-			p.shut(w) // B4: makeRoom has opened them all
+			p.closeIfFull(w) // B4: makeRoom has opened every word
 		}
 	case FreeList:
 		if p.room == 0 {
@@ -162,16 +162,16 @@ func (p *Pool[T]) setHoles(holes []uint32) {
 	}
 }
 
-// check says whether a pool of that order and limit can take the state.
+// check reports whether a pool with this order and limit can accept s.
 func (s *PoolState) check(order Order, limit uint32) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrState}, args...)...)
 	}
 	if uint64(len(s.Generations)) > uint64(limit) {
-		return fmt.Errorf("%w: a state of %d slots, limit %d", ErrLimit, len(s.Generations), limit)
+		return fmt.Errorf("%w: the state has %d slots, the limit is %d", ErrLimit, len(s.Generations), limit)
 	}
 	if s.FirstGeneration&1 == 0 || s.Newest != 0 && (s.Newest&1 == 0 || s.Newest < s.FirstGeneration) {
-		return wrong("first generation %d, newest %d; both are odd, and in that order", s.FirstGeneration, s.Newest)
+		return wrong("first generation %d, newest %d; both must be odd and ascending", s.FirstGeneration, s.Newest)
 	}
 	var taken Bitset // retired, or seen in Holes
 	for _, i := range s.Retired {
@@ -196,7 +196,7 @@ func (s *PoolState) check(order Order, limit uint32) error {
 	return s.checkHoles(order, holes, &taken)
 }
 
-// checkHoles wants each hole in Holes exactly once, where the order needs them.
+// checkHoles requires each hole exactly once in Holes if the order uses them.
 func (s *PoolState) checkHoles(order Order, holes int, taken *Bitset) error {
 	switch order {
 	case LowestFree:
@@ -204,35 +204,34 @@ func (s *PoolState) checkHoles(order Order, holes int, taken *Bitset) error {
 	case FreeList:
 		if len(s.Generations) > 0 {
 			if s.Generations[0] != s.FirstGeneration-1 || taken.Has(0) {
-				return fmt.Errorf("%w: slot 0 is FreeList's own, and has generation %d", ErrState, s.Generations[0])
+				return fmt.Errorf("%w: slot 0 is reserved for FreeList, but has generation %d", ErrState, s.Generations[0])
 			}
 			taken.Set(0)
 			holes--
 		}
 	}
 	if len(s.Holes) != holes {
-		return fmt.Errorf("%w: %d holes listed of %d, with Order %v", ErrState, len(s.Holes), holes, order)
+		return fmt.Errorf("%w: %d of %d holes are listed, with Order %v", ErrState, len(s.Holes), holes, order)
 	}
 	for _, i := range s.Holes {
 		if uint64(i) >= uint64(len(s.Generations)) || s.Generations[i]&1 != 0 || taken.Has(i) {
-			return fmt.Errorf("%w: slot %d is listed as a hole", ErrState, i)
+			return fmt.Errorf("%w: slot %d must not be listed as a hole", ErrState, i)
 		}
 		taken.Set(i)
 	}
 	return nil
 }
 
-// Renew moves every slot that is not retired on to one generation, which is
-// more than skip above all that were handed out; it is FirstGeneration from
-// then on. Live slots stay live, each under a new handle, and every handle of
-// before is Stale: for a server that starts over from an image, and does not
-// know what was handed out after it was taken (H5). The error wraps ErrState:
-// the generations would be used up. Nothing has happened then.
+// Renew moves every slot that is not retired to one new generation, more than skip
+// above all issued ones, and makes it FirstGeneration. Live slots stay live under new
+// handles; all earlier handles become Stale. Use it when a server restarts from an
+// image without knowing which handles it issued afterwards (H5). If no generations are
+// left, the error wraps ErrState and s is unchanged.
 func (s *PoolState) Renew(skip uint32) error {
 	newest := max(uint64(s.Newest), uint64(s.FirstGeneration))
 	first := ((newest + uint64(skip)) | 1) + 2
 	if first >= MaxGeneration {
-		return fmt.Errorf("%w: generation %d, and %d to skip, leave none below %d", ErrState, newest, skip, uint32(MaxGeneration))
+		return fmt.Errorf("%w: skipping %[2]d from generation %[1]d exceeds the maximum %[3]d", ErrState, newest, skip, uint32(MaxGeneration))
 	}
 	s.FirstGeneration, s.Newest = uint32(first), 0
 	for i, g := range s.Generations {

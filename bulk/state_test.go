@@ -11,8 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// churn adds and removes at random. What it does is a function of r and of what
-// the pool answers.
+// churn adds and removes at random, as a function of r and the pool's answers.
 func churn(p *bulk.Pool[tenant], r *rand.Rand, steps int) (given []bulk.Handle) {
 	for range steps {
 		switch at := r.IntN(400); {
@@ -28,8 +27,8 @@ func churn(p *bulk.Pool[tenant], r *rand.Rand, steps int) (given []bulk.Handle) 
 	return given
 }
 
-// A pool that is given the state of another goes on as that one does, whatever
-// was in it, wherever its memory comes from.
+// A pool restored from another's state issues the same handles, whatever it held before
+// and however it allocates.
 func TestStateGivesTheSameNextHandles(t *testing.T) {
 	for _, order := range orders {
 		for i, memory := range memories {
@@ -65,8 +64,8 @@ func TestStateGivesTheSameNextHandles(t *testing.T) {
 	}
 }
 
-// So does a pool that had no memory yet, where words of the state are full: who
-// makes room opens all of it.
+// The same holds for a pool without memory, when words of the state are full: makeRoom
+// opens all words.
 func TestStateOfFullWordsInANewPool(t *testing.T) {
 	for _, order := range orders {
 		for _, memory := range memories {
@@ -142,8 +141,8 @@ func TestStateThatIsRefused(t *testing.T) {
 	}
 }
 
-// After Renew nobody is who they were, and nobody has a name that could have
-// been given within the skip (H5).
+// After Renew every handle is new, and above all that could have been issued within the
+// skip (H5).
 func TestRenewedState(t *testing.T) {
 	p := newPool[tenant](t, bulk.Options{MaxSlots: 300, Order: bulk.FIFO})
 	churn(p, rand.New(rand.NewPCG(1, 1)), 2000)
@@ -154,7 +153,7 @@ func TestRenewedState(t *testing.T) {
 		old = append(old, h)
 	}
 	const skip = 1000
-	later := churn(p, rand.New(rand.NewPCG(1, 2)), 900) // a slot gives at most 450 generations here
+	later := churn(p, rand.New(rand.NewPCG(1, 2)), 900) // a slot issues at most 450 generations here
 	require.NoError(t, s.Renew(skip))
 	q := newPool[tenant](t, bulk.Options{MaxSlots: 300, Order: bulk.FIFO})
 	require.NoError(t, q.SetState(&s))

@@ -5,24 +5,23 @@ import (
 	"unsafe"
 )
 
-// Stats is what a pool holds, and what it costs.
+// Stats is a pool's contents and cost.
 type Stats struct {
 	Live    int // slots with a tenant
-	Holes   int // slots below the high-water mark that may be used again
-	Retired int // slots whose generations are used up
+	Holes   int // reusable slots below the high-water mark
+	Retired int // slots that have used up their generations
 	Slots   int // the high-water mark: one more than the highest slot ever used
-	// Bytes is the memory for slots, their bits, lists and tags. A Reserved pool
-	// counts the part of its mapping that slots have reached.
+	// Bytes is the memory for slots, bitmaps, lists and tags. For a Reserved pool it
+	// counts the part of the mapping that slots have reached.
 	Bytes uint64
-	// AddressBytes is the address space that a Reserved pool has mapped.
+	// AddressBytes is the address space mapped by a Reserved pool.
 	AddressBytes uint64
-	// LiveWords is the number of words with a live slot, which is what loops
-	// over words visit.
+	// LiveWords is the number of words with a live slot, which loops over words visit.
 	LiveWords int
 }
 
-// Fragmentation is the share of holes among the slots that loops over words
-// visit: 0 if every word is full or empty, near 1 if each has a single tenant.
+// Fragmentation is the share of holes among the slots in LiveWords: 0 if every word is
+// full or empty, near 1 if each holds a single tenant.
 func (s Stats) Fragmentation() float64 {
 	if s.LiveWords == 0 {
 		return 0
@@ -30,13 +29,13 @@ func (s Stats) Fragmentation() float64 {
 	return 1 - float64(s.Live)/float64(s.LiveWords*wordLen)
 }
 
-// String is for people.
+// String returns a one-line summary.
 func (s Stats) String() string {
 	return fmt.Sprintf("%d live, %d holes, %d retired, %d slots, %d bytes, %.0f %% fragmented",
 		s.Live, s.Holes, s.Retired, s.Slots, s.Bytes, 100*s.Fragmentation())
 }
 
-// Stats counts. It looks at the summaries of the live bits, not at the slots.
+// Stats computes the pool's statistics from the live summaries, without visiting slots.
 func (p *Pool[T]) Stats() Stats {
 	s := Stats{
 		Live: p.count, Holes: p.holes(), Retired: p.retired, Slots: int(p.slots),

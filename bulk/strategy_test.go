@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// eachStrategy runs f for every Order and Memory there is here.
+// eachStrategy runs f for every Order and Memory supported here.
 func eachStrategy(t *testing.T, f func(*testing.T, bulk.Options)) {
 	for _, order := range orders {
 		for _, memory := range memories {
@@ -26,17 +26,17 @@ func eachStrategy(t *testing.T, f func(*testing.T, bulk.Options)) {
 	}
 }
 
-// TestStrategiesAgree gives the same commands to all: what is observed may
-// differ in the choice of slots alone.
+// TestStrategiesAgree runs the same commands on all strategies: only the choice of
+// slots may differ.
 func TestStrategiesAgree(t *testing.T) {
 	type observed struct {
-		values  []uint64 // of the live, sorted
+		values  []uint64 // of live tenants, sorted
 		removed []bool
 		verdict []bulk.Status
 		len     int
 	}
 	var want *observed
-	slots := map[bulk.Order][]bulk.Handle{} // memory must not matter at all
+	slots := map[bulk.Order][]bulk.Handle{} // must not depend on Memory
 	eachStrategy(t, func(t *testing.T, o bulk.Options) {
 		o.MaxSlots = 20_000
 		p := newPool[[2]uint64](t, o)
@@ -50,7 +50,7 @@ func TestStrategiesAgree(t *testing.T) {
 				h, v := p.Add()
 				v[0], v[1] = uint64(n), uint64(n)
 				handles = append(handles, h)
-			case k < 9: // also what is gone already
+			case k < 9: // including removed ones
 				h := handles[r.IntN(len(handles))]
 				got.removed = append(got.removed, p.Remove(h))
 			default:
@@ -85,7 +85,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		}
 	}
 	_, err := bulk.NewPool[*int](bulk.Options{Order: bulk.FreeList})
-	refused(err, "FreeList writes its links over dead data, and *int holds pointers")
+	refused(err, "FreeList writes its links over dead data, but *int holds pointers")
 	_, err = bulk.NewPool[string](bulk.Options{Memory: bulk.Reserved, MaxSlots: -5})
 	refused(err, "string holds pointers", "MaxSlots is -5")
 	_, err = bulk.NewPool[struct{ m map[int]int }](bulk.Options{Memory: bulk.Reserved})
@@ -100,13 +100,13 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 	require.NoError(t, err)
 	if math.MaxInt > math.MaxUint32 {
 		_, err = bulk.NewPool[[1 << 17]byte](bulk.Options{Memory: bulk.Reserved, MaxSlots: math.MaxInt & math.MaxUint32})
-		refused(err, "more than can be Reserved")
+		refused(err, "exceed the Reserved limit")
 	}
 	_, err = bulk.NewPool[[0]*int](bulk.Options{Order: bulk.FIFO, Memory: bulk.Growing})
 	require.NoError(t, err)
 }
 
-// TestLimitIsNeverPassed: to the last slot and no further, then again.
+// TestLimitIsNeverPassed fills a pool to its last slot, repeatedly.
 func TestLimitIsNeverPassed(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, o bulk.Options) {
 		for _, limit := range []int{2, 63, 64, 65, 130, bulk.BlockLen - 1, bulk.BlockLen, bulk.BlockLen + 1} {
@@ -137,7 +137,7 @@ func TestLimitIsNeverPassed(t *testing.T) {
 	})
 }
 
-// TestGenerationsNearTheirEnd: each slot is used up, then the pool is.
+// TestGenerationsNearTheirEnd uses up each slot, and then the pool.
 func TestGenerationsNearTheirEnd(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, o bulk.Options) {
 		o.MaxSlots, o.FirstGeneration = 67, bulk.MaxGeneration-4
@@ -168,7 +168,7 @@ func TestGenerationsNearTheirEnd(t *testing.T) {
 	})
 }
 
-// TestForeignHandles: handles of another pool, and random bits.
+// TestForeignHandles passes another pool's handles, and random bits.
 func TestForeignHandles(t *testing.T) {
 	other := newPool[uint64](t, bulk.Options{FirstGeneration: 7})
 	require.NoError(t, other.AddN(10_000, func(bulk.Handle, *uint64) {}))
@@ -200,8 +200,8 @@ func TestForeignHandles(t *testing.T) {
 	})
 }
 
-// TestFreeListSurvivesWritesToHoles: what is forbidden costs the order of reuse,
-// and neither memory nor uniqueness.
+// TestFreeListSurvivesWritesToHoles: forbidden writes change the order of reuse, but
+// corrupt neither memory nor uniqueness.
 func TestFreeListSurvivesWritesToHoles(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -234,7 +234,7 @@ func TestReservedMemory(t *testing.T) {
 	if !canReserve() {
 		t.Skip("not on this system")
 	}
-	slots := uint32(1 << 24) // 2 GiB of addresses
+	slots := uint32(1 << 24) // 2 GiB of address space
 	if math.MaxInt == math.MaxInt32 {
 		slots = 1 << 18
 	}
@@ -258,7 +258,7 @@ func TestReservedMemory(t *testing.T) {
 	}
 }
 
-// TestGrowingStartsSmall: a thousand pools of few.
+// TestGrowingStartsSmall creates a thousand small pools.
 func TestGrowingStartsSmall(t *testing.T) {
 	p := newPool[[1024]byte](t, bulk.Options{Memory: bulk.Growing})
 	pointers := map[bulk.Handle]*[1024]byte{}

@@ -5,25 +5,24 @@ import (
 	"iter"
 )
 
-// Table keeps rows packed, for what is visited far more often than it is pointed
-// at: removal moves the last row into the gap (swap and pop), so there are no
-// holes, no order, and no pointer that survives a Remove. A row is named by the
-// handle of somebody who lives in a pool, and found by it through an array.
+// Table keeps rows packed, for data that is iterated far more often than it is looked
+// up. Remove moves the last row into the gap, so there are no holes, no stable order,
+// and no pointer that survives a Remove. A row is found by the handle of a pool's
+// tenant, through an array.
 //
-// Memory is the rows, and four bytes for each slot up to the highest one named:
-// check handles that come from outside against a pool first. The zero value is
-// an empty table.
+// It uses memory for its rows, and four bytes per slot up to the highest named one:
+// check handles from outside against a pool first. The zero value is an empty table.
 type Table[T any] struct {
 	rows    []T
-	handles []Handle // of each row
+	handles []Handle // by row
 	rowOf   []uint32 // slot -> row + 1; 0: none
 }
 
 // noRow is what Row returns with false.
 const noRow = ^uint32(0)
 
-// Add makes a row for h, zeroed, at the end. It returns nil, having done
-// nothing, if h is not valid, or if its slot has a row: see Get and Remove.
+// Add appends a zeroed row for h. It does nothing and returns nil if h is not valid or
+// its slot has a row: see Get and Remove.
 func (t *Table[T]) Add(h Handle) *T {
 	i := h.Index()
 	if !h.Valid() || uint64(len(t.rows)) >= uint64(noRow) {
@@ -42,8 +41,8 @@ func (t *Table[T]) Add(h Handle) *T {
 	return &t.rows[len(t.rows)-1]
 }
 
-// Get returns the row of h, or nil if it has none. It accepts any 64 bits. The
-// pointer is good until the next Add or Remove.
+// Get returns the row of h, or nil. It accepts any 64 bits. The pointer is valid until
+// the next Add or Remove.
 func (t *Table[T]) Get(h Handle) *T {
 	if i := uint64(uint32(h)); i < uint64(len(t.rowOf)) {
 		if row := t.rowOf[i] - 1; uint64(row) < uint64(len(t.rows)) && t.handles[row] == h {
@@ -53,7 +52,7 @@ func (t *Table[T]) Get(h Handle) *T {
 	return nil
 }
 
-// Row returns the number of the row of h, or false.
+// Row returns the row number of h, or false.
 func (t *Table[T]) Row(h Handle) (uint32, bool) {
 	if i := uint64(uint32(h)); i < uint64(len(t.rowOf)) {
 		if row := t.rowOf[i] - 1; uint64(row) < uint64(len(t.rows)) && t.handles[row] == h {
@@ -63,8 +62,7 @@ func (t *Table[T]) Row(h Handle) (uint32, bool) {
 	return noRow, false
 }
 
-// HandleAt returns the handle of the row that a slot has, whatever its
-// generation, or 0.
+// HandleAt returns the handle of a slot's row, whatever its generation, or 0.
 func (t *Table[T]) HandleAt(slot uint32) Handle {
 	if uint64(slot) < uint64(len(t.rowOf)) && t.rowOf[slot] != 0 {
 		return t.handles[t.rowOf[slot]-1]
@@ -72,9 +70,9 @@ func (t *Table[T]) HandleAt(slot uint32) Handle {
 	return 0
 }
 
-// Remove drops the row of h, and returns false, having done nothing, if there is
-// none. The row from, which was the last, is now the row to: storage parallel to
-// the rows does the same (see Columns.Move). The two are equal if it was last.
+// Remove deletes the row of h, or does nothing and returns false. The last row, from,
+// becomes row to; move storage parallel to the rows likewise (see Columns.Move). to
+// equals from if the deleted row was the last.
 func (t *Table[T]) Remove(h Handle) (to, from uint32, ok bool) {
 	to, ok = t.Row(h)
 	if !ok {
@@ -94,15 +92,15 @@ func (t *Table[T]) Remove(h Handle) (to, from uint32, ok bool) {
 // Len is the number of rows.
 func (t *Table[T]) Len() int { return len(t.rows) }
 
-// Rows are all rows, packed: the fast way to visit everything. Good until the
-// next Add or Remove.
+// Rows returns all rows, packed: the fastest way to visit everything. The slice is
+// valid until the next Add or Remove.
 func (t *Table[T]) Rows() []T { return t.rows }
 
-// Handles are the handles of Rows. They must not be written to.
+// Handles returns the handles of Rows. Do not write to it.
 func (t *Table[T]) Handles() []Handle { return t.handles }
 
-// All yields every row, the last first, so that the row just yielded may be
-// removed. Nothing else may be removed meanwhile; what is added is not visited.
+// All yields every row, last first: the row just yielded may be removed, but no other.
+// Rows added during the iteration are not visited.
 func (t *Table[T]) All() iter.Seq2[Handle, *T] {
 	return func(yield func(Handle, *T) bool) {
 		for row := len(t.rows) - 1; row >= 0; row-- {
@@ -113,7 +111,7 @@ func (t *Table[T]) All() iter.Seq2[Handle, *T] {
 	}
 }
 
-// String is a summary for people.
+// String returns a one-line summary.
 func (t *Table[T]) String() string {
 	return fmt.Sprintf("bulk.Table: %d rows of %d slots", len(t.rows), len(t.rowOf))
 }
@@ -135,7 +133,7 @@ func (t *Table[T]) CheckInvariants() error {
 		}
 	}
 	if used != len(t.rows) {
-		return fmt.Errorf("bulk: B11: %d slots have a row, of %d", used, len(t.rows))
+		return fmt.Errorf("bulk: B11: %d slots have a row, but there are %d rows", used, len(t.rows))
 	}
 	return nil
 }

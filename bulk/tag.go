@@ -6,11 +6,10 @@ type tag struct {
 	set  *Bitset
 }
 
-// Tag is a set of the pool's slots by name: a type ("bullet"), a trait
-// ("burning"), whatever a query asks for. It is made on first use. Set and clear
-// it as you like for slots that are live; Remove clears the slot in every tag,
-// so that a new tenant has none. Combine tags with each other and with Live by
-// And, Or and AndNot. Keep the pointer: the name is looked up each time.
+// Tag returns the pool's set of slots with that name, creating it on first use: a type
+// ("bullet"), a trait ("burning"), anything that queries need. Set and clear it for
+// live slots; Remove clears the slot in every tag. Combine tags with each other and
+// with Live by And, Or and AndNot. Keep the pointer: each call looks up the name.
 func (p *Pool[T]) Tag(name string) *Bitset {
 	for _, t := range p.tags {
 		if t.name == name {
@@ -19,11 +18,11 @@ func (p *Pool[T]) Tag(name string) *Bitset {
 	}
 	t := tag{name, new(Bitset)}
 	p.tags = append(p.tags, t)
-	p.special = true
+	p.slowRemove = true
 	return t.set
 }
 
-// Tags yields the names and sets made by Tag, in the order in which they were.
+// Tags yields the names and sets made by Tag, in order of creation.
 func (p *Pool[T]) Tags(yield func(string, *Bitset) bool) {
 	for _, t := range p.tags {
 		if !yield(t.name, t.set) {
