@@ -1,11 +1,10 @@
-// Package cpu says which vector kernels this process runs: the best that the
-// processor has, or what the operator asks for.
+// Package cpu selects the vector kernels of this process: the best that the processor
+// supports, or the set that the operator requests.
 //
-// The environment variable WORLDD_KERNELS forces a path: go, avx2 or avx512. It is
-// for tests and for an operator who suspects a kernel; results are the same bits on
-// all of them. A value that is not known, or a path that this processor or this
-// build lacks, ends the process at its start with a panic that says so: falling
-// back silently would test something else than was asked for.
+// The environment variable WORLDD_KERNELS forces a set: go, avx2 or avx512. It is meant
+// for tests, and for operators who suspect a kernel; results are bit-identical on all
+// of them. An unknown value, or a set that this processor or build lacks, panics at
+// start: silently falling back would test something other than what was requested.
 package cpu
 
 import (
@@ -13,12 +12,12 @@ import (
 	"os"
 )
 
-// Kernels is a set of vector kernels, the faster the greater.
+// Kernels is a set of vector kernels. Greater is faster.
 type Kernels uint8
 
-// The sets. Each processor that has one has those before it.
+// Each set includes the ones before it.
 const (
-	Go     Kernels = iota // no assembly: what every machine has
+	Go     Kernels = iota // no assembly: works everywhere
 	AVX2                  // with FMA
 	AVX512                // F, DQ and VL, besides AVX2
 )
@@ -28,13 +27,13 @@ const Variable = "WORLDD_KERNELS"
 
 var names = [...]string{Go: "go", AVX2: "avx2", AVX512: "avx512"}
 
-// String is the set as Variable spells it.
+// String returns the set's name, as in Variable.
 func (k Kernels) String() string { return names[k] }
 
-// Best is the fastest set that processor and build have.
+// Best returns the fastest set that processor and build support.
 func Best() Kernels { return best }
 
-// Chosen is the set that this process uses.
+// Chosen returns the set that this process uses.
 func Chosen() Kernels { return chosen }
 
 var (
@@ -50,7 +49,7 @@ func mustChoose(wish string, best Kernels) Kernels {
 	return k
 }
 
-// choose finds the set that a value of Variable names.
+// choose returns the set that a value of Variable requests.
 func choose(wish string, best Kernels) (Kernels, error) {
 	if wish == "" {
 		return best, nil
@@ -60,9 +59,9 @@ func choose(wish string, best Kernels) (Kernels, error) {
 			continue
 		}
 		if Kernels(k) > best {
-			return Go, fmt.Errorf("%s=%s: this processor or build has no more than %v; unset it, or set it to %[3]v", Variable, wish, best)
+			return Go, fmt.Errorf("%s=%s: this processor or build supports at most %v; unset it, or set it to %[3]v", Variable, wish, best)
 		}
 		return Kernels(k), nil
 	}
-	return Go, fmt.Errorf("%s=%q is not known; unset it, or set it to one of %v", Variable, wish, names[:best+1])
+	return Go, fmt.Errorf("%s=%q is unknown; unset it, or set it to one of %v", Variable, wish, names[:best+1])
 }

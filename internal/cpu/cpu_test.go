@@ -20,9 +20,9 @@ func TestChoose(t *testing.T) {
 		{wish: "go", best: AVX512, want: Go},
 		{wish: "avx2", best: AVX512, want: AVX2},
 		{wish: "avx512", best: AVX512, want: AVX512},
-		{wish: "avx512", best: AVX2, err: "WORLDD_KERNELS=avx512: this processor or build has no more than avx2; unset it, or set it to avx2"},
-		{wish: "avx2", best: Go, err: "no more than go"},
-		{wish: "AVX2", best: AVX512, err: `WORLDD_KERNELS="AVX2" is not known; unset it, or set it to one of [go avx2 avx512]`},
+		{wish: "avx512", best: AVX2, err: "WORLDD_KERNELS=avx512: this processor or build supports at most avx2; unset it, or set it to avx2"},
+		{wish: "avx2", best: Go, err: "at most go"},
+		{wish: "AVX2", best: AVX512, err: `WORLDD_KERNELS="AVX2" is unknown; unset it, or set it to one of [go avx2 avx512]`},
 		{wish: "sse", best: Go, err: "one of [go]"},
 	} {
 		got, err := choose(c.wish, c.best)
@@ -35,7 +35,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestForced: the variable is obeyed by a process, and a wrong value is seen.
+// TestForced: a process obeys the variable and rejects a wrong value.
 func TestForced(t *testing.T) {
 	if wish := os.Getenv(Variable); wish != "" {
 		require.Equal(t, wish, Chosen().String())
@@ -56,5 +56,5 @@ func TestForced(t *testing.T) {
 	}
 	out, err := run("fast")
 	require.Error(t, err)
-	require.Contains(t, out, `WORLDD_KERNELS="fast" is not known`)
+	require.Contains(t, out, `WORLDD_KERNELS="fast" is unknown`)
 }
