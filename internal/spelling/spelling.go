@@ -1,14 +1,12 @@
-// Package spelling guesses what a misspelled word was meant to be, for error
-// messages that say so.
+// Package spelling suggests the intended word for a misspelled one in error messages.
 package spelling
 
-// maxBytes is how long a word may be to be guessed at: the work is the product of
-// two lengths, and texts come from strangers.
+// maxBytes bounds the words that are compared: the work is the product of two lengths,
+// and the input is untrusted.
 const maxBytes = 64
 
-// Nearest finds the known word that the fewest edits lead to. It is empty if the
-// nearest is farther than half of the word, or than three edits. Of words equally
-// far the first is taken.
+// Nearest returns the known word with the smallest edit distance, or "" if that exceeds
+// three edits or half of the word. The first of equally near words wins.
 func Nearest(word string, known []string) string {
 	best, distance := "", min(len(word)/2, 3)+1
 	for _, k := range known {
@@ -19,8 +17,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// edits counts the single-byte edits between two words (V. Levenshtein, 1966);
-// too long ones are as far apart as they are long.
+// edits returns the Levenshtein distance between two words in bytes. Overlong words are
+// as far apart as they are long.
 func edits(a, b string) int {
 	if len(a) > maxBytes || len(b) > maxBytes {
 		return max(len(a), len(b))

@@ -24,7 +24,7 @@ func TestNearest(t *testing.T) {
 	}
 	require.Empty(t, Nearest("min", nil))
 	long := strings.Repeat("a", maxBytes+1)
-	require.Empty(t, Nearest(long, []string{long[1:]}), "too long to be guessed at")
+	require.Empty(t, Nearest(long, []string{long[1:]}), "too long to compare")
 	require.Equal(t, long[1:], Nearest(long[2:], []string{long[1:]}))
 }
 
