@@ -6,31 +6,31 @@ import (
 	"math/rand/v2"
 )
 
-// A Source makes mutants of the inputs in its pool. It belongs to one goroutine.
+// A Source derives mutants from the inputs in its pool. It is not safe for concurrent
+// use.
 type Source struct {
 	rng  *rand.Rand
 	pool [][]byte
 	buf  []byte
 }
 
-// maxGrowth bounds what a mutant is longer than the input that it was made of.
+// maxGrowth bounds how much longer than its input a mutant may be.
 const maxGrowth = 4096
 
-// NewSource makes a source of mutants. The inputs are not changed; one at least is
-// needed.
+// NewSource returns a source of mutants of at least one input. It does not modify the
+// inputs.
 func NewSource(seed uint64, pool ...[]byte) *Source {
 	return &Source{rng: rand.New(rand.NewPCG(seed, 0x6d)), pool: pool}
 }
 
-// IntN is a number below n, of the source's dice.
+// IntN returns a random number below n.
 func (s *Source) IntN(n int) int { return s.rng.IntN(n) }
 
-// Next returns the next mutant, of any input in the pool. It is valid until the
-// next call.
+// Next returns the next mutant, of a random input. It is valid until the next call.
 func (s *Source) Next() []byte { return s.Of(s.pool[s.rng.IntN(len(s.pool))]) }
 
-// Of returns a mutant of b, changed in one way as a rule, and in six at most. It is
-// valid until the next call.
+// Of returns a mutant of b, usually with one change, at most with six. It is valid
+// until the next call.
 func (s *Source) Of(b []byte) []byte {
 	s.buf = append(s.buf[:0], b...)
 	for n := 1 + bits.TrailingZeros32(s.rng.Uint32()|1<<5); n > 0; n-- {
@@ -42,7 +42,7 @@ func (s *Source) Of(b []byte) []byte {
 	return s.buf
 }
 
-// change does one thing to the mutant.
+// change applies one random change to the mutant.
 func (s *Source) change() {
 	at := s.rng.IntN(len(s.buf) + 1)
 	to := at + s.rng.IntN(len(s.buf)+1-at)
@@ -59,7 +59,7 @@ func (s *Source) change() {
 		s.buf = s.buf[:at]
 	case 6:
 		s.buf = append(s.buf[:at], s.buf[to:]...)
-	case 7: // a section again, there or elsewhere
+	case 7: // copy a section over another or insert it
 		s.insert(s.rng.IntN(len(s.buf)+1), append([]byte(nil), s.buf[at:to]...))
 	case 8:
 		s.splice(at)
@@ -67,21 +67,21 @@ func (s *Source) change() {
 		s.insert(at, s.noise())
 	case 10:
 		s.overwrite(at, s.noise())
-	case 11: // everything from there on
+	case 11: // truncate
 		for i := at; i < len(s.buf); i++ {
 			s.buf[i] = byte(s.rng.Uint32())
 		}
 	}
 }
 
-// flip changes a bit.
+// flip flips a bit.
 func (s *Source) flip() {
 	if len(s.buf) > 0 {
 		s.buf[s.rng.IntN(len(s.buf))] ^= 1 << s.rng.IntN(8)
 	}
 }
 
-// overwrite puts what in place of what is at a byte, as far as there is room.
+// overwrite replaces the bytes at an offset, up to the mutant's end.
 func (s *Source) overwrite(at int, what []byte) { copy(s.buf[at:], what) }
 
 func (s *Source) insert(at int, what []byte) {
@@ -89,7 +89,7 @@ func (s *Source) insert(at int, what []byte) {
 	s.buf = append(s.buf[:at], rest...)
 }
 
-// splice goes on from a byte with the end of another input.
+// splice replaces everything from an offset with the end of another input.
 func (s *Source) splice(at int) {
 	other := s.pool[s.rng.IntN(len(s.pool))]
 	s.buf = append(s.buf[:at], other[s.rng.IntN(len(other)+1):]...)
@@ -103,7 +103,7 @@ func (s *Source) noise() []byte {
 	return b
 }
 
-// limit is a number at an end of what some field holds, or next to one.
+// limit returns an extreme value of some field type, or a neighbour of one.
 func (s *Source) limit() uint64 {
 	n := uint64(1)<<s.rng.IntN(64) + uint64(s.rng.IntN(3)) - 1
 	if s.rng.IntN(4) == 0 {
@@ -112,7 +112,7 @@ func (s *Source) limit() uint64 {
 	return n
 }
 
-// number is a limit as an integer of 1 to 8 bytes, of either order.
+// number returns a limit as an integer of 1 to 8 bytes in either byte order.
 func (s *Source) number() []byte {
 	n, width := s.limit(), 1<<s.rng.IntN(4)
 	if s.rng.IntN(2) == 0 {
@@ -121,7 +121,7 @@ func (s *Source) number() []byte {
 	return binary.BigEndian.AppendUint64(nil, n)[8-width:]
 }
 
-// varint is a limit as a LEB128 number, which now and then takes a byte too many.
+// varint returns a limit in LEB128, occasionally one byte too long.
 func (s *Source) varint() []byte {
 	n := s.limit()
 	if s.rng.IntN(4) > 0 {

@@ -36,7 +36,7 @@ func TestMutantsFollowTheSeed(t *testing.T) {
 	}
 }
 
-// Every bit is flipped, every length cut to, by and by.
+// TestMutantsReachEverything: eventually every bit is flipped and every length cut to.
 func TestMutantsReachEverything(t *testing.T) {
 	of := make([]byte, 8)
 	s := mutate.NewSource(3, of)
