@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// Conditions describe one direction of a network. The zero value is a perfect
-// wire: everything sent at a time is received at that same time.
+// Conditions describe one direction of a network. The zero value is perfect: packets
+// arrive at the time they are sent.
 type Conditions struct {
 	// Loss, Duplicate and Reorder are probabilities per packet, 0 to 1.
 	Loss, Duplicate, Reorder float64
-	// DelayMin and DelayMax bound the way from Send to Receive, both included,
-	// evenly spread. A DelayMax below DelayMin means DelayMin.
+	// DelayMin and DelayMax bound the uniformly distributed delay, inclusive. A
+	// DelayMax below DelayMin means DelayMin.
 	DelayMin, DelayMax int64
-	// ReorderExtra is added to the delay of a reordered packet; packets sent
-	// meanwhile overtake it. At 0, Reorder does nothing.
+	// ReorderExtra is added to a reordered packet's delay; packets sent meanwhile
+	// overtake it. At 0, Reorder has no effect.
 	ReorderExtra int64
 }
 
-// delay turns a die from [0, 1) into a delay.
+// delay maps a random number in [0, 1) to a delay.
 func (c Conditions) delay(die float64) int64 {
 	if c.DelayMax <= c.DelayMin {
 		return c.DelayMin
@@ -29,18 +29,18 @@ func (c Conditions) delay(die float64) int64 {
 // LinkStats counts packets since the link was made.
 type LinkStats struct {
 	Sent       int // calls of Send
-	Lost       int // of those, never to arrive
-	Duplicated int // copies made by the link, on top of Sent
+	Lost       int // packets sent that will never arrive
+	Duplicated int // copies made by the link, not included in Sent
 	Reordered  int // packets and copies held back by ReorderExtra
-	Delivered  int // packets and copies handed out by Receive
-	Pending    int // packets and copies under way
+	Delivered  int // packets and copies returned by Receive
+	Pending    int // packets and copies in flight
 }
 
-// A Link carries packets one way. See the package comment for its invariants.
+// A Link carries packets one way. The package comment lists its invariants.
 type Link struct {
 	conditions Conditions
 	dice       *rand.Rand
-	underWay   []packet // by due, then in order of sending
+	underWay   []packet // ordered by due, then by time of sending
 	lastDue    int64    // arrival of the newest packet that was not reordered
 	stats      LinkStats
 }
@@ -50,14 +50,14 @@ type packet struct {
 	data []byte
 }
 
-// NewLink returns an empty link whose dice depend on seed alone.
+// NewLink returns an empty link whose randomness depends on seed alone.
 func NewLink(seed uint64, c Conditions) *Link {
 	return &Link{conditions: c, dice: rand.New(rand.NewPCG(seed, 0))}
 }
 
-// Send puts a copy of p under way at time now, or loses it.
+// Send copies p into flight at time now, or loses it.
 func (l *Link) Send(now int64, p []byte) {
-	// Always the same number of dice, whether or not they matter: L3.
+	// Always draw the same number of random numbers (L3).
 	lost, copied := l.dice.Float64(), l.dice.Float64()
 	var late, held [2]float64
 	for i := range late {
@@ -84,8 +84,7 @@ func (l *Link) put(now int64, p []byte, late, held float64) {
 	} else {
 		l.lastDue = due
 	}
-	// Behind everything that is due at the same time: equal times keep the
-	// order of sending.
+	// Insert after everything due at the same time, to keep the order of sending.
 	at := len(l.underWay)
 	for at > 0 && l.underWay[at-1].due > due {
 		at--
@@ -94,8 +93,8 @@ func (l *Link) put(now int64, p []byte, late, held float64) {
 	l.stats.Pending++
 }
 
-// Receive returns every packet that is due at time now, in order of arrival,
-// and nil if there is none. The caller owns what it is given.
+// Receive returns the packets due at time now in order of arrival, or nil. The caller
+// owns them.
 func (l *Link) Receive(now int64) [][]byte {
 	var arrived [][]byte
 	for _, p := range l.underWay {
@@ -110,11 +109,11 @@ func (l *Link) Receive(now int64) [][]byte {
 	return arrived
 }
 
-// SetConditions replaces the conditions for everything sent from now on (L4).
-// Packets sent after a stall do not overtake those that are still stalled.
+// SetConditions sets the conditions for later packets (L4). Packets sent after a stall
+// do not overtake stalled ones.
 func (l *Link) SetConditions(c Conditions) { l.conditions = c }
 
-// Quiet reports whether nothing is under way.
+// Quiet reports whether no packet is in flight.
 func (l *Link) Quiet() bool { return len(l.underWay) == 0 }
 
 // Stats returns the counts so far.

@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/simtest"
 )
 
-// rough has some of everything.
+// rough has every impairment.
 var rough = simtest.Conditions{
 	Loss: 0.1, Duplicate: 0.1, Reorder: 0.2,
 	DelayMin: 20, DelayMax: 60, ReorderExtra: 40,
@@ -21,7 +21,7 @@ var rough = simtest.Conditions{
 
 func number(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
 
-// trace sends a packet per unit of time and writes down what arrives when.
+// trace sends a packet per unit of time and records arrivals.
 func trace(l *simtest.Link, packets int) string {
 	var b strings.Builder
 	for now := int64(0); now < int64(packets) || !l.Quiet(); now++ {
@@ -41,8 +41,7 @@ func TestLinkSameSeedSameTrace(t *testing.T) {
 	require.NotEqual(t, first, trace(simtest.NewLink(8, rough), 2000))
 }
 
-// The trace of one seed, written down: a seed in an old bug report must go on
-// meaning the same network.
+// A recorded trace: a seed in an old bug report must keep meaning the same network.
 func TestLinkTraceIsPinned(t *testing.T) {
 	got := trace(simtest.NewLink(2, simtest.Conditions{
 		Loss: 0.2, Duplicate: 0.2, Reorder: 0.3, DelayMin: 1, DelayMax: 3, ReorderExtra: 4,
@@ -83,7 +82,7 @@ func TestLinkAccountsForEveryPacket(t *testing.T) {
 			now += rapid.Int64Range(0, 10).Draw(t, "pass")
 			check()
 		}
-		// Sixty packets, each held behind a reordered one at most.
+		// Sixty packets, each delayed by at most one reordered packet.
 		delivered += len(l.Receive(now + 200))
 		check()
 		require.True(t, l.Quiet())
@@ -149,7 +148,7 @@ func TestLinkDelayStaysInBounds(t *testing.T) {
 	}
 }
 
-// L3: a cut for packets 100 to 199 changes nothing about the packets after it.
+// L3: cutting packets 100 to 199 does not affect the packets after them.
 func TestLinkDiceBelongToThePacket(t *testing.T) {
 	lostAfter := func(cut bool) (lost []int) {
 		l := simtest.NewLink(9, simtest.Conditions{Loss: 0.3})

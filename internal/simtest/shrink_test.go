@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What fails because of a few items shrinks to those, in their order.
+// A failure caused by a few items shrinks to those items, in order.
 func TestShrinkFindsTheCulprits(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -33,8 +33,7 @@ func TestShrinkFindsTheCulprits(t *testing.T) {
 	}
 }
 
-// A failure that takes any k items of many leaves exactly k: nothing can be
-// taken away from the result.
+// A failure that needs any k of many items shrinks to exactly k.
 func TestShrinkIsMinimal(t *testing.T) {
 	items := make([]int, 100)
 	for k := range 20 {

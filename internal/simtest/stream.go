@@ -5,24 +5,23 @@ import (
 	"slices"
 )
 
-// backoffMax bounds how far the time between two attempts grows: eight round
-// trips, as a transport's probe timer would after three doublings. More would
-// only make tests that heal a cut wait longer.
+// backoffMax bounds the time between two attempts, in round trips: a transport's probe
+// timer after three doublings. A larger bound would only slow down tests that heal a
+// cut.
 const backoffMax = 8
 
-// StreamStats counts bytes since the stream was made, and attempts that failed.
+// StreamStats counts bytes since the stream was made, and failed attempts.
 type StreamStats struct {
 	Sent            int // bytes given to Send
 	Delivered       int // bytes handed out by Receive
-	Pending         int // bytes under way, or arrived behind a gap
-	Retransmissions int // attempts that were lost and are made again
+	Pending         int // bytes in flight, or received behind a gap
+	Retransmissions int // lost attempts, each of which is repeated
 }
 
-// A Stream carries bytes one way, reliably and in order. What one call of Send
-// is given travels as one segment; a lost segment is sent again after a round
-// trip, then two, four and eight, and everything behind it waits, as on a real
-// reliable stream. Duplicate and Reorder have no meaning here: a transport
-// hides both.
+// A Stream carries bytes one way, reliably and in order. The bytes of one Send travel
+// as one segment. A lost segment is sent again after one round trip, then after two,
+// four and eight, and blocks everything behind it, as on a real stream. Duplicate and
+// Reorder have no effect: a transport hides both.
 type Stream struct {
 	conditions Conditions
 	seed       uint64
@@ -32,22 +31,22 @@ type Stream struct {
 	stats      StreamStats
 }
 
-// A segment is one call's bytes. Its dice are its own, so that its way does not
-// depend on how often the receiver looks.
+// A segment holds the bytes of one Send. It has its own random numbers, so that its
+// arrival does not depend on how often Receive is called.
 type segment struct {
 	data    []byte
 	dice    *rand.Rand
-	attempt int64 // time of the next attempt, or of arrival once sent
+	attempt int64 // time of the next attempt, or of arrival once one succeeds
 	backoff int64
 	sent    bool
 }
 
-// NewStream returns an empty stream whose dice depend on seed alone.
+// NewStream returns an empty stream whose randomness depends on seed alone.
 func NewStream(seed uint64, c Conditions) *Stream {
 	return &Stream{conditions: c, seed: seed}
 }
 
-// Send puts a copy of p under way at time now.
+// Send copies p into flight at time now.
 func (s *Stream) Send(now int64, p []byte) {
 	s.advance(now)
 	if len(p) == 0 {
@@ -65,8 +64,8 @@ func (s *Stream) Send(now int64, p []byte) {
 	s.advance(now)
 }
 
-// Receive returns the bytes that have arrived in order by time now, and nil if
-// there are none. The caller owns what it is given.
+// Receive returns the bytes that arrived in order by time now, or nil. The caller owns
+// them.
 func (s *Stream) Receive(now int64) []byte {
 	s.advance(now)
 	var arrived []byte
@@ -84,8 +83,7 @@ func (s *Stream) Receive(now int64) []byte {
 	return arrived
 }
 
-// advance makes every attempt that falls due up to now, under the present
-// conditions.
+// advance makes every attempt due by now, under the current conditions.
 func (s *Stream) advance(now int64) {
 	s.now = max(s.now, now)
 	for i := range s.segments {
@@ -106,18 +104,18 @@ func (s *Stream) try(g *segment) {
 	s.stats.Retransmissions++
 	roundTrip := max(2*max(s.conditions.DelayMin, s.conditions.DelayMax), 1)
 	if s.conditions.Loss >= 1 {
-		// Cut: no attempt before now can succeed, so do not make them all.
+		// Cut: no attempt before now can succeed, so skip them.
 		g.attempt = s.now
 	}
 	g.attempt += roundTrip * g.backoff
 	g.backoff = min(2*g.backoff, backoffMax)
 }
 
-// SetConditions replaces the conditions for every attempt after the newest time
-// that the stream has seen. Segments on their way keep their arrival (L4).
+// SetConditions sets the conditions for attempts after the latest time that the stream
+// has seen. Segments whose attempt succeeded keep their arrival (L4).
 func (s *Stream) SetConditions(c Conditions) { s.conditions = c }
 
-// Quiet reports whether nothing is under way.
+// Quiet reports whether no segment is in flight.
 func (s *Stream) Quiet() bool { return len(s.segments) == 0 }
 
 // Stats returns the counts so far.

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/internal/simtest"
 )
 
-// flow sends a message per unit of time and writes down what arrives when.
-// The receiver looks at every multiple of look.
+// flow sends a message per unit of time and records arrivals. It receives at every
+// multiple of look.
 func flow(s *simtest.Stream, messages int, look int64) (arrivals string, all []byte) {
 	var b strings.Builder
 	for now := int64(0); now < int64(messages) || !s.Quiet(); now++ {
@@ -52,7 +52,7 @@ func TestStreamIsReliableAndInOrder(t *testing.T) {
 	}
 }
 
-// When a segment arrives depends on the network, not on how often one looks.
+// A segment's arrival depends on the network, not on how often Receive is called.
 func TestStreamDoesNotFeelTheReceiver(t *testing.T) {
 	often, rare := simtest.NewStream(4, rough), simtest.NewStream(4, rough)
 	flow(often, 300, 1)
@@ -108,7 +108,7 @@ func TestStreamCutHealsAndStallHoldsTheLine(t *testing.T) {
 	s.SetConditions(simtest.Conditions{DelayMin: 10})
 	s.Send(5000, []byte("c"))
 	require.Nil(t, s.Receive(5010), "c waits behind b")
-	// One round trip is 20; at most eight of them pass between two attempts.
+	// A round trip is 20; attempts are at most eight round trips apart.
 	require.Equal(t, "bc", string(s.Receive(5000+8*20+10)))
 
 	s.SetConditions(simtest.Conditions{DelayMin: 3000})
