@@ -5,8 +5,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Components that between them have everything that a row's load counts: fields by
-// the dozen, rotations, a parent, and words by the hundred, absent ones too.
+// These components cover everything that a row's load counts: dozens of fields,
+// rotations, a parent, and hundreds of words, including absent ones.
 type (
 	lamps struct {
 		Lit [wire.MaxFieldsPerComponent]bool
@@ -26,9 +26,9 @@ type (
 	}
 )
 
-// The components of HeavySchema, as its rows' masks name them.
+// Component bits of HeavySchema in row masks.
 const (
-	HeavyLamps = 1 << iota // one of four alike
+	HeavyLamps = 1 << iota // one of four identical components
 	_
 	_
 	_
@@ -37,7 +37,7 @@ const (
 	HeavyPurse
 )
 
-// HeavySchema is that of the cases about how much a datagram may be to read.
+// HeavySchema returns the schema of the cases that bound a datagram's decoding cost.
 func HeavySchema() (*wire.Schema, error) {
 	s := wire.NewSchema()
 	for _, add := range []func() error{

@@ -11,8 +11,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Player gives a session what the steps of a case say, and tells what it makes
-// of them.
+// Player applies a case's steps to a session and records the results.
 type Player struct {
 	session  *client.Session
 	handles  []bulk.Handle
@@ -20,7 +19,7 @@ type Player struct {
 	entities map[bulk.Handle]Entity
 }
 
-// NewPlayer begins a session of a client that was built with schema.
+// NewPlayer returns a session of a client built with schema.
 func NewPlayer(schema *wire.Schema, handles []bulk.Handle) (*Player, error) {
 	s, err := client.NewSession(client.SessionConfig{Schema: schema})
 	if err != nil {
@@ -35,12 +34,12 @@ var outcomes = [...]string{
 	client.Unreadable: "unreadable", client.Faulty: "faulty",
 }
 
-// Play takes one step and returns what is to be expected after it.
+// Play applies one step and returns the resulting expectation.
 func (p *Player) Play(s Step) Expect {
 	var e Expect
 	var err error
 	if s.Lost {
-		e.Hello, err = p.comeAgain()
+		e.Hello, err = p.reconnect()
 	} else if len(s.Datagram) > 0 {
 		var outcome client.Outcome
 		if outcome, err = p.session.ReceiveDatagram(s.Datagram, 0); err == nil {
@@ -72,9 +71,9 @@ func (p *Player) Play(s Step) Expect {
 	return e
 }
 
-// comeAgain has the session lose its connection and begin another, and returns how.
-func (p *Player) comeAgain() (*Hello, error) {
-	p.session.TakeStream() // what was not sent is not sent any more
+// reconnect loses the connection, opens another, and returns its Hello.
+func (p *Player) reconnect() (*Hello, error) {
+	p.session.TakeStream() // unsent bytes are dropped
 	p.session.Lost(&wire.Error{Code: wire.Timeout})
 	p.session.Reconnect()
 	var frames wire.FrameReader
@@ -90,7 +89,7 @@ func (p *Player) comeAgain() (*Hello, error) {
 	return &Hello{h.Session, h.Secret, h.Structure}, nil
 }
 
-// changed returns the entities that are new or other than they were.
+// changed returns the entities that are new or have changed.
 func (p *Player) changed(r *client.Replica) (changed []Entity) {
 	present := map[bulk.Handle]Entity{}
 	for x := range r.All() {
@@ -105,14 +104,14 @@ func (p *Player) changed(r *client.Replica) (changed []Entity) {
 	return changed
 }
 
-// Check plays a case, whose schema is one of those given, and compares. The error
-// says which step went wrong, and how.
+// Check plays a case and compares every step. The case's schema must be among those
+// given. The error names the step and the difference.
 func (c *Case) Check(schemas ...*wire.Schema) error {
 	i := slices.IndexFunc(schemas, func(s *wire.Schema) bool {
 		return c.Schema == s.Text() && c.SchemaHash == fmt.Sprintf("%016x", s.Hash())
 	})
 	if c.Protocol != wire.Version || i < 0 {
-		return fmt.Errorf("vectors: case %q is of protocol %d and schema %s, want %d and one that is known: go test ./server/session -run Vectors -vectors.update",
+		return fmt.Errorf("vectors: case %q has protocol %d and schema %s, want %d and a known schema; regenerate with go test ./server/session -run Vectors -vectors.update",
 			c.Name, c.Protocol, c.SchemaHash, wire.Version)
 	}
 	p, err := NewPlayer(schemas[i], c.Handles)

@@ -1,10 +1,10 @@
-// Package vectors is the form of the conformance vectors: what a client receives,
-// byte by byte, and what it must make of it.
+// Package vectors reads and writes conformance vectors: what a client receives, byte by
+// byte, and the state that must result.
 //
-// A file is JSON, one value a line. A line with a name begins a case, and a new
-// session with it; the lines after it are its steps. replication/wire/testdata/
-// vectors/README.md describes the form for clients in other languages. A Player
-// is how ours is held against them.
+// A file holds one JSON value per line. A line with a name begins a case and a new
+// session; the lines after it are its steps.
+// replication/wire/testdata/vectors/README.md describes the format for clients in other
+// languages. Player runs the cases on this module's client.
 package vectors
 
 import (
@@ -24,24 +24,24 @@ type Case struct {
 	Protocol   int           `json:"protocol"`
 	Schema     string        `json:"schema"` // wire.Schema.Text
 	SchemaHash string        `json:"schema_hash"`
-	Handles    []bulk.Handle `json:"handles"` // whose verdicts are asked for after every step
+	Handles    []bulk.Handle `json:"handles"` // whose verdicts every step reports
 	Steps      []Step        `json:"-"`
 }
 
-// Step is something that arrives, and what the client is like afterwards.
+// Step is one arrival, and the client's expected state after it.
 type Step struct {
 	Stream   []byte `json:"stream,omitempty"`   // bytes of the reliable stream
 	Datagram []byte `json:"datagram,omitempty"` // one datagram
-	Lost     bool   `json:"lost,omitempty"`     // the connection is, and the client opens another
+	Lost     bool   `json:"lost,omitempty"`     // the connection is lost, and the client opens another
 	Expect   Expect `json:"expect"`
 }
 
-// Expect is what a client is like after a step. Verdicts and Entities are what
-// differs from the step before.
+// Expect is a client's state after a step. Verdicts and Entities list changes since the
+// step before.
 type Expect struct {
 	Outcome   string                 `json:"outcome,omitempty"` // of a datagram
-	Error     string                 `json:"error,omitempty"`   // name of the code; on the stream it ends the session
-	Hello     *Hello                 `json:"hello,omitempty"`   // that opens the other connection
+	Error     string                 `json:"error,omitempty"`   // name of the code; an error on the stream ends the session
+	Hello     *Hello                 `json:"hello,omitempty"`   // of the new connection
 	Structure uint32                 `json:"structure"`
 	Newest    uint32                 `json:"newest"`
 	Mask      string                 `json:"mask"`
@@ -50,11 +50,11 @@ type Expect struct {
 	Entities  []Entity               `json:"entities,omitempty"` // ascending by handle
 }
 
-// Hello is what a client asks to go on with; nothing if it has no secret.
+// Hello is what a client asks to resume; empty without a secret.
 type Hello struct {
 	Session   uint64 `json:"session"`
 	Secret    []byte `json:"secret"`
-	Structure uint32 `json:"structure"` // of the newest record that it has applied
+	Structure uint32 `json:"structure"` // of the newest applied record
 }
 
 // Entity is one replica.
