@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// chart is a plot of lines over the seconds of a run.
+// chart is a line plot over the seconds of a run.
 type chart struct {
 	Title string
 	Unit  string
@@ -22,18 +22,18 @@ type line struct {
 	color string
 }
 
-// The plot's measures, in units of its view box; the page scales it.
+// Dimensions of the plot in its view box; the page scales it.
 const (
 	chartWidth, chartHeight = 640.0, 220.0
 	leftMargin, rightMargin = 52.0, 12.0
 	topMargin, bottomMargin = 10.0, 32.0
 )
 
-// palette is told apart by the colour-blind too (M. Okabe, K. Ito, 2008): the page
-// has the colours, lighter ones in the dark.
+// palette is colour-blind safe (M. Okabe, K. Ito, 2008). The page defines the colours,
+// with lighter ones for dark mode.
 var palette = [...]string{"var(--line-1)", "var(--line-2)", "var(--line-3)", "var(--line-4)", "var(--line-5)"}
 
-// empty says that nothing was measured.
+// empty reports whether nothing was measured.
 func (c chart) empty() bool {
 	for _, l := range c.Lines {
 		for _, y := range l.Y {
@@ -45,7 +45,7 @@ func (c chart) empty() bool {
 	return true
 }
 
-// span is the range of both axes; y begins at 0.
+// span returns the lengths of both axes; y starts at 0.
 func (c chart) span() (x, y float64) {
 	for _, l := range c.Lines {
 		for i := range l.X {
@@ -64,7 +64,7 @@ func (c chart) span() (x, y float64) {
 	return x, y
 }
 
-// step is a round distance between ticks, so that about n of them fit.
+// step returns a round distance that fits about n ticks.
 func step(span float64, n int) float64 {
 	raw := span / float64(n)
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -76,7 +76,7 @@ func step(span float64, n int) float64 {
 	return 10 * unit
 }
 
-// SVG draws the chart. All text in it is this package's own or escaped.
+// SVG draws the chart. Its text is either from this package or escaped.
 func (c chart) SVG() template.HTML {
 	var b strings.Builder
 	spanX, spanY := c.span()
@@ -103,12 +103,12 @@ func (c chart) SVG() template.HTML {
 	return template.HTML(b.String())
 }
 
-// manyDots is how many dots of a line hide it. Further ones are not seen, and say
-// their values all the same.
+// manyDots is the number of dots that hides a line. Beyond it dots are invisible, but
+// still show their values on hover.
 const manyDots = 200
 
-// draw writes a line in as many pieces as gaps leave, and a dot with its value
-// for each point, which a browser shows under the pointer.
+// draw writes a line, split at gaps, and a dot per point whose value a browser shows on
+// hover.
 func (l line) draw(b *strings.Builder, unit string, px, py func(float64) float64) {
 	var piece []string
 	flush := func() {
@@ -133,7 +133,7 @@ func (l line) draw(b *strings.Builder, unit string, px, py func(float64) float64
 	flush()
 }
 
-// Legend is the names of the lines in their colours.
+// Legend returns the names of the lines in their colours.
 func (c chart) Legend() template.HTML {
 	var b strings.Builder
 	for i, l := range c.Lines {
@@ -142,10 +142,10 @@ func (c chart) Legend() template.HTML {
 	return template.HTML(b.String())
 }
 
-// tick writes a round number.
+// tick formats a round number.
 func tick(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// number writes three digits, without an exponent where people read none.
+// number formats three digits, without an exponent for common magnitudes.
 func number(v float64) string {
 	if v != 0 && math.Abs(v) < 1e6 && math.Abs(v) >= 1e-3 {
 		return strconv.FormatFloat(v, 'f', max(0, 2-int(math.Floor(math.Log10(math.Abs(v))))), 64)

@@ -1,6 +1,6 @@
-// Package page writes the report of a load test as one HTML page: figures,
-// plots over time, and what went wrong. The page holds everything that it
-// shows, so it opens without a network, from a mail or a CI's artifacts.
+// Package page writes the report of a load test as one HTML page: figures, plots over
+// time, and failures. The page is self-contained, so it opens without a network, from a
+// mail or a CI's artifacts.
 //
 //	bot.Report ──► charts (series of points, gaps where nothing was measured) ──► SVG ──┐
 //	           └─► figures, thresholds, failures ──────────────────────────────────────┴──► template ──► one file

@@ -16,7 +16,7 @@ import (
 //go:embed page.html
 var source string
 
-// About is what a page says of a run that its report does not know.
+// About is what a page shows besides the report.
 type About struct {
 	Addr       string
 	Link       bot.Link
@@ -28,27 +28,26 @@ type About struct {
 func Write(w io.Writer, r *bot.Report, about About) error {
 	t, err := template.New("page").Parse(source)
 	if err != nil {
-		return fmt.Errorf("page: the template is broken: %w", err)
+		return fmt.Errorf("page: broken template: %w", err)
 	}
 	return t.Execute(w, view{Report: r, About: about, Checks: r.Checks(about.Thresholds), Figures: figures(r), Charts: charts(r)})
 }
 
-// Create makes the file of a page that is written after a run: ahead of it, since
-// a name that cannot be written to is better known before. An empty name makes
-// none, which is no error.
+// Create creates a page's file before the run, so that an unwritable name fails early.
+// An empty name returns a nil file and no error.
 func Create(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
 	}
 	f, err := os.Create(name)
 	if err != nil {
-		return nil, fmt.Errorf("the page cannot be written: %w", err)
+		return nil, fmt.Errorf("cannot write the page: %w", err)
 	}
 	return f, nil
 }
 
-// Finish writes the page of a report into a file of Create's, and closes it. It
-// does nothing without a file.
+// Finish writes a report's page to a file from Create and closes it. It does nothing if
+// the file is nil.
 func Finish(f *os.File, r *bot.Report, about About) error {
 	if f == nil {
 		return nil
@@ -56,7 +55,7 @@ func Finish(f *os.File, r *bot.Report, about About) error {
 	return errors.Join(Write(f, r, about), f.Close())
 }
 
-// view is what the template shows.
+// view is the template's data.
 type view struct {
 	Report  *bot.Report
 	About   About
@@ -65,13 +64,13 @@ type view struct {
 	Charts  []chart
 }
 
-// Passed says whether the run did.
+// Passed reports whether the run passed.
 func (v view) Passed() bool { return v.Report.Passed(v.About.Thresholds) }
 
-// Began is when the run did, for people.
+// Began formats the start of the run.
 func (v view) Began() string { return v.About.Began.Format("2006-01-02 15:04:05 MST") }
 
-// figure is a number that people ask for first.
+// figure is one of the headline numbers.
 type figure struct{ Name, Value string }
 
 func figures(r *bot.Report) []figure {
@@ -104,8 +103,7 @@ func figures(r *bot.Report) []figure {
 	return all
 }
 
-// charts are the plots of a run; those of which nothing was measured are left
-// out.
+// charts returns the plots of a run, without those of unmeasured quantities.
 func charts(r *bot.Report) []chart {
 	over := func(name string, of func(i int) float64) line {
 		l := line{Name: name}

@@ -16,7 +16,7 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// sample is a report of n seconds, with a hostile name in it.
+// sample is a report of n seconds that contains a hostile name.
 func sample(n int) *bot.Report {
 	r := &bot.Report{Scenario: bot.Roam, Bots: 3, Connected: 3, DurationS: float64(n), Failures: []bot.Failure{{Bot: 1, Why: "<script>alert(1)</script>"}}}
 	for i := range n {
@@ -36,7 +36,7 @@ func render(t *testing.T, r *bot.Report, about About) string {
 	return b.String()
 }
 
-// TestPageSaysTheLink: who compares two pages has to know which link was bad.
+// TestPageSaysTheLink: the page states the link conditions, which comparisons need.
 func TestPageSaysTheLink(t *testing.T) {
 	const words = "packets each way"
 	require.NotContains(t, render(t, sample(10), About{}), words)
@@ -46,8 +46,7 @@ func TestPageSaysTheLink(t *testing.T) {
 	require.Contains(t, render(t, sample(10), About{Link: late}), words+": 1s later,")
 }
 
-// TestPageIsSelfContained: nothing in it is fetched from anywhere, and what
-// comes from strangers is text.
+// TestPageIsSelfContained: the page fetches nothing, and untrusted text is escaped.
 func TestPageIsSelfContained(t *testing.T) {
 	html := render(t, sample(10), About{Addr: "127.0.0.1:1", Began: time.Unix(0, 0).UTC()})
 	require.Empty(t, regexp.MustCompile(`(?i)(src|href)\s*=|https?:|url\(|@import|<script`).FindAllString(html, -1))
@@ -74,7 +73,7 @@ func TestChecks(t *testing.T) {
 	require.Contains(t, render(t, r, About{Thresholds: []bot.Threshold{limit}}), ">0.89996<", "0.9 is not below 0.9")
 }
 
-// TestPageOfHalfARun: it says passed no sooner than the exit status does.
+// TestPageOfHalfARun: the page agrees with the exit status about an interrupted run.
 func TestPageOfHalfARun(t *testing.T) {
 	r := sample(3)
 	r.Interrupted = true
@@ -86,8 +85,8 @@ func TestPageOfHalfARun(t *testing.T) {
 	require.Contains(t, html, "run to its end")
 }
 
-// TestPageSaysWhatWasLost: bots that came back are no failure, and who reads the
-// page alone has to know that they were away.
+// TestPageSaysWhatWasLost: reconnected bots are no failure, but the page must mention
+// the outage.
 func TestPageSaysWhatWasLost(t *testing.T) {
 	r := sample(3)
 	require.NotContains(t, render(t, r, About{}), "outages")
@@ -95,7 +94,7 @@ func TestPageSaysWhatWasLost(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "20 connections lost: 17 sessions resumed, 2 anew, 1 in another run of the world; 260 commands without an answer")
 }
 
-// TestChartsOfWhatWasMeasured: what nobody measured has no plot.
+// TestChartsOfWhatWasMeasured: unmeasured quantities have no plot.
 func TestChartsOfWhatWasMeasured(t *testing.T) {
 	names := func(r *bot.Report) (titles []string) {
 		for _, c := range charts(r) {
@@ -111,8 +110,7 @@ func TestChartsOfWhatWasMeasured(t *testing.T) {
 	require.Contains(t, render(t, &bot.Report{}, About{}), "Load test")
 }
 
-// TestSVG: the drawing is XML, all of it is inside of its box, and gaps cut
-// lines into pieces.
+// TestSVG: the drawing is XML, stays within its box, and gaps split lines.
 func TestSVG(t *testing.T) {
 	nan := math.NaN()
 	c := chart{"a<b", "ms", []line{
