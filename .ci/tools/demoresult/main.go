@@ -1,6 +1,5 @@
-// Command demoresult reads what `worldd demo --json` printed and fails unless
-// its last line is a JSON object that counts confusions, and counts none: a
-// handle never lies.
+// Command demoresult reads the output of `worldd demo --json` and fails unless its last
+// line is a JSON object that reports confusions, all 0.
 package main
 
 import (
@@ -34,22 +33,22 @@ func check(r io.Reader) error {
 	}
 	var result map[string]any
 	if err := json.Unmarshal([]byte(last), &result); err != nil {
-		return fmt.Errorf("the last line is no JSON object: %w: %q", err, last)
+		return fmt.Errorf("the last line is not a JSON object: %w: %q", err, last)
 	}
 	counts := confusions(result, nil)
 	if len(counts) == 0 {
-		return errors.New("the result does not count confusions")
+		return errors.New("the result reports no confusions field")
 	}
 	for _, n := range counts {
 		if n != 0.0 {
-			return fmt.Errorf("confusions: %v, must be 0", n)
+			return fmt.Errorf("confusions: %v, want 0", n)
 		}
 	}
 	return nil
 }
 
-// confusions collects every value under that key, at any depth: each bot and
-// the total may report its own.
+// confusions appends every value of that key at any depth: each bot and the total may
+// report one.
 func confusions(v any, found []any) []any {
 	switch v := v.(type) {
 	case map[string]any:
