@@ -23,36 +23,35 @@ import (
 )
 
 const (
-	// firstAnswer is how long the operator's port may take for its first answer,
-	// without which there is no run, and sampleAnswer for those between two samples,
-	// of which there is one a second.
+	// firstAnswer bounds the admin port's first answer, without which no run starts;
+	// sampleAnswer bounds the answers to the samples, one per second.
 	firstAnswer  = 10 * time.Second
 	sampleAnswer = 500 * time.Millisecond
-	// longestProfile is how much of a long plateau is profiled: enough for
-	// thousands of samples.
+	// longestProfile is how much of a long plateau is profiled: enough for thousands of
+	// samples.
 	longestProfile = 30 * time.Second
 )
 
-// admin is the operator's port of the server, as DESIGN's metrics name things.
+// admin is a client of the server's admin port.
 type admin struct {
 	base   string
-	token  string // empty: none is sent
+	token  string // empty: send none
 	ticks  ticks
-	meters meters // as of the last answer
+	meters meters // of the last answer
 }
 
-// newAdmin takes the port's address, host:port or a URL, and the file of its token, if
-// it asks for one.
+// newAdmin takes the port's address as host:port or URL, and its token's file, if it
+// needs a token.
 func newAdmin(text, tokenFile string) (*admin, error) {
 	if !strings.Contains(text, "://") {
 		if err := address.CheckDial("tcp", text); err != nil {
-			return nil, fmt.Errorf("--admin %w, as the server's --admin", err)
+			return nil, fmt.Errorf("--admin %w; give the address of the server's --admin", err)
 		}
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {
-		return nil, fmt.Errorf("--admin %q: want host:port, as the server's --admin, or a URL", text)
+		return nil, fmt.Errorf("--admin %q: want the server's --admin as host:port or as a URL", text)
 	}
 	if port := u.Port(); port != "" {
 		if err := address.CheckDial("tcp", u.Host); err != nil {
@@ -89,7 +88,7 @@ func (a *admin) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// now asks the server for its metrics and for its ticks.
+// now fetches the server's metrics and tick durations.
 func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
 	families, err := a.metrics(ctx)
 	if err != nil {
@@ -105,7 +104,7 @@ func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
 	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {
 		late = uint64(m.GetCounter().GetValue())
 	}
-	now := &bot.ServerNow{TickMeanMs: a.ticks.take(durations, late, asked)}
+	now := &bot.ServerNow{TickMeanMs: a.ticks.add(durations, late, asked)}
 	if t := a.ticks.report(); t != nil {
 		now.TickP99Ms = t.P99Ms
 	}
@@ -132,12 +131,12 @@ func (a *admin) metrics(ctx context.Context) (map[string]*dto.MetricFamily, erro
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(body)
 	if err != nil {
-		return nil, fmt.Errorf("the admin port's metrics cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the admin port's metrics: %w", err)
 	}
 	return families, nil
 }
 
-// durations are of the server's ticks since its start.
+// durations fetches the durations of all ticks since the server's start.
 func (a *admin) durations(ctx context.Context) (*hdrhistogram.Histogram, error) {
 	body, err := a.get(ctx, "/ticks")
 	if err != nil {
@@ -146,20 +145,20 @@ func (a *admin) durations(ctx context.Context) (*hdrhistogram.Histogram, error) 
 	defer body.Close()
 	h, err := readHistogram(body)
 	if err != nil {
-		return nil, fmt.Errorf("the admin port's ticks cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the admin port's ticks: %w", err)
 	}
 	return h, nil
 }
 
-// within is now for who cannot wait for longer.
+// within is now with a timeout.
 func (a *admin) within(ctx context.Context, limit time.Duration) (*bot.ServerNow, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return a.now(ctx)
 }
 
-// profile fetches a CPU profile of the plateau, and at its end the heap and the
-// goroutines, into files in dir, which is there.
+// profile fetches a CPU profile of the plateau and, at its end, heap and goroutine
+// profiles, into files in dir, which must exist.
 func (a *admin) profile(ctx context.Context, dir string, plateau time.Duration) error {
 	seconds := max(1, int(min(plateau*3/4, longestProfile).Seconds()))
 	var errs []error

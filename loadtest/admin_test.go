@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// operator is an admin port whose server's ticks took what is in the histogram.
+// operator serves an admin port that reports the given tick durations.
 func operator(t *testing.T, durations *hdrhistogram.Histogram, late *int) *admin {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -46,10 +46,10 @@ worldd_entities{state="asleep"} 34
 	return a
 }
 
-// A run begins when the server has run for long: nothing of before is its own.
+// A server may have run for long before: earlier ticks do not count.
 func TestAdminNow(t *testing.T) {
 	took, late := durations(), 3
-	require.NoError(t, took.RecordValues(900_000, 50), "of a start that took long")
+	require.NoError(t, took.RecordValues(900_000, 50), "a slow start")
 	a := operator(t, took, &late)
 	now, err := a.now(t.Context())
 	require.NoError(t, err)
@@ -75,11 +75,11 @@ func TestAdminNow(t *testing.T) {
 	require.NoError(t, took.RecordValues(3000, 2))
 	now, err = a.now(t.Context())
 	require.NoError(t, err)
-	require.InEpsilon(t, 3.0, now.TickMeanMs, 0.001, "of those since the last answer")
+	require.InEpsilon(t, 3.0, now.TickMeanMs, 0.001, "since the last answer")
 	require.Equal(t, uint64(62), a.ticks.report().Count)
 }
 
-// A server that was killed and started anew counts from nothing again.
+// A server that was killed and restarted counts from zero.
 func TestAdminOfARestart(t *testing.T) {
 	took, late := durations(), 3
 	a := operator(t, took, &late)
@@ -99,7 +99,7 @@ func TestAdminOfARestart(t *testing.T) {
 	require.InEpsilon(t, 7.0, tick.MaxMs, 0.001)
 }
 
-// What is no histogram is refused, by name.
+// TestAdminTellsNoTicks: an answer that is not a histogram is an error that names it.
 func TestAdminTellsNoTicks(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/ticks" {
@@ -110,7 +110,7 @@ func TestAdminTellsNoTicks(t *testing.T) {
 	a, err := newAdmin(s.URL, "")
 	require.NoError(t, err)
 	_, err = a.now(t.Context())
-	require.ErrorContains(t, err, "the admin port's ticks cannot be read: no histogram in HdrHistogram's format")
+	require.ErrorContains(t, err, "cannot read the admin port's ticks: not in HdrHistogram's format")
 }
 
 func durations() *hdrhistogram.Histogram { return hdrhistogram.New(1, 60_000_000, 3) }

@@ -8,16 +8,15 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// meters are the server's counters of what it spends and what it does for it, at
-// one moment.
+// meters are the server's counters of resources and work at one moment.
 type meters struct {
 	asked                              time.Time
 	cpuSeconds, resident               float64
 	snapshots, stateBytes, packetsBoth float64
 }
 
-// metersOf reads them from the server's metrics. What is not there is 0: process
-// metrics exist on some systems only.
+// metersOf reads the counters from the server's metrics. Missing ones are 0: some
+// systems have no process metrics.
 func metersOf(families map[string]*dto.MetricFamily, asked time.Time) meters {
 	m := meters{asked: asked}
 	for _, one := range families["process_cpu_seconds_total"].GetMetric() {
@@ -49,8 +48,8 @@ func labelled(m *dto.Metric, name, value string) bool {
 	return false
 }
 
-// costOf is what the server spent between two moments; nil if one of them never
-// came, or if it sent nothing, or does not tell.
+// costOf returns what the server spent between two moments. It is nil if either is
+// missing, if nothing was sent, or without process metrics.
 func costOf(from, to meters) *bot.Cost {
 	snapshots := to.snapshots - from.snapshots
 	seconds := to.asked.Sub(from.asked).Seconds()

@@ -52,7 +52,7 @@ worldd_packets_total{dir="out"} 200020
 		Snapshots: 100_000, CPUMicrosPerSnapshot: 50, Cores: 0.5, PacketsPerSnapshot: 3, BytesPerSnapshot: 900, ResidentBytes: 6000,
 	}, costOf(from, to))
 	require.Nil(t, costOf(to, to), "nothing was sent")
-	require.Nil(t, costOf(meters{}, to), "it ended before all bots had their turn: nobody looked when that began")
+	require.Nil(t, costOf(meters{}, to), "the run ended before the plateau began")
 	require.Nil(t, costOf(from, at(110, "# TYPE worldd_snapshot_age_seconds histogram\nworldd_snapshot_age_seconds_sum 1\nworldd_snapshot_age_seconds_count 101000\n")),
 		"a system without process metrics")
 }

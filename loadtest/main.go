@@ -1,21 +1,21 @@
-// Command loadtest loads a worldd server with headless bots that roam, poke and
-// check every answer they get, and says whether a handle ever lied.
+// Command loadtest loads a worldd server with headless bots that roam, interact and
+// check every answer, and reports whether a handle was ever confused with another.
 //
 //	go run ./loadtest --addr 127.0.0.1:4433 --insecure-dev --bots 50 --duration 30s
 //
-// A line a second goes to standard error, the summary to standard output. With
-// --json one JSON object is all that is on standard output; --html writes a page
-// with plots that opens without a network. --admin names the server's operator
-// port, from which its ticks come, and with --profile its profiles.
+// It prints a line per second to standard error and the summary to standard output.
+// With --json, standard output is exactly one JSON object; --html writes a
+// self-contained page with plots. --admin names the server's admin port, which supplies
+// tick durations and, with --profile, profiles.
 //
-// --scenario says what the bots do, and --loss, --delay, --jitter and --reorder
-// put a bad link between each of them and the server. For a CI of one's own:
-// --fail 'latency_p99_ms>50', as often as wanted, with any number of the JSON by
-// its name (those of tick as tick_p99_ms) that such a run measures.
+// --scenario selects the bots' behaviour; --loss, --delay, --jitter and --reorder
+// impair each bot's link. In CI, --fail 'latency_p99_ms>50' fails the run on any metric
+// of the JSON that the run measures, by its name (tick's as tick_p99_ms); it may be
+// repeated.
 //
-// The exit status is 0 if every bot connected, none failed, no handle lied and
-// no --fail came true; 1 if not, or if there was nobody to connect to, or if a run
-// with --fail was interrupted; 2 for a wrong command line. Flags may also be given as
+// The exit status is 0 if every bot connected, none failed, no handle was confused and
+// no --fail came true. It is 1 otherwise, if no server answered, or if a run with
+// --fail was interrupted, and 2 for a wrong command line. Flags may also be set as
 // WORLDD_ADDR, WORLDD_BOTS and so on; the command line wins.
 package main
 
@@ -48,8 +48,7 @@ const (
 	exitUsage = 2
 )
 
-// Bounds of the files that flags name: the default tables have 36 KB, a key 129
-// bytes.
+// Bounds of files named by flags: the default tables have 36 KB, a key 129 bytes.
 const (
 	maxTablesBytes = 4 << 20
 	maxKeyBytes    = 64 << 10
@@ -58,29 +57,29 @@ const (
 // flags is the command line.
 type flags struct {
 	Addr        string        `required:"" placeholder:"HOST:PORT" help:"The server."`
-	Bots        int           `default:"50" help:"How many bots."`
-	Duration    time.Duration `default:"30s" help:"How long, from the first dial."`
-	Ramp        time.Duration `placeholder:"TIME" help:"Over how long the first dials are spread (10 ms a bot, half of the duration at most)."`
+	Bots        int           `default:"50" help:"Number of bots."`
+	Duration    time.Duration `default:"30s" help:"Duration of the run from the first dial."`
+	Ramp        time.Duration `placeholder:"TIME" help:"Time over which the first dials are spread (default 10 ms per bot, at most half of the duration)."`
 	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks) (${default})."`
-	Loss        float64       `placeholder:"SHARE" help:"Packets lost between bot and server, each way: 0.05 is 5 %."`
-	Delay       time.Duration `placeholder:"TIME" help:"How long each packet takes more, one way."`
-	Jitter      time.Duration `placeholder:"TIME" help:"On top of the delay, evenly spread from 0."`
-	Reorder     float64       `placeholder:"SHARE" help:"Packets held back so that later ones overtake them."`
-	CutAt       time.Duration `placeholder:"TIME" help:"When the link is cut, from the first dial."`
-	CutFor      time.Duration `placeholder:"TIME" help:"For how long."`
-	Seed        uint64        `default:"1" help:"Of all that bots do by chance."`
-	Area        float64       `default:"80" placeholder:"METRES" help:"How far from the middle bots roam (${default} m)."`
-	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, as it prints at its start."`
-	InsecureDev bool          `xor:"trust" help:"Believe whoever answers: for development on one machine."`
-	Tables      string        `type:"path" placeholder:"FILE" help:"Coding tables of the server's, as 'worldd train' writes them."`
-	TokenKey    string        `type:"path" placeholder:"FILE" help:"Secret key to make the bots' connect tokens with, as 'worldd token new' writes it."`
-	Audience    string        `default:"worldd" placeholder:"NAME" help:"What the tokens are made for (${default})."`
-	Admin       string        `placeholder:"HOST:PORT" help:"The server's operator port: shows its ticks too, from the run's begin on."`
-	AdminToken  string        `type:"path" placeholder:"FILE" help:"The token that the operator port asks for: the server's --admin-token."`
-	Profile     string        `placeholder:"DIR" help:"Fetch the server's CPU, heap and goroutine profiles while all bots play (needs --admin)."`
-	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with 1 if this came true; may be given more than once."`
+	Loss        float64       `placeholder:"SHARE" help:"Share of packets lost each way: 0.05 is 5 %."`
+	Delay       time.Duration `placeholder:"TIME" help:"Delay added to each packet, one way."`
+	Jitter      time.Duration `placeholder:"TIME" help:"Random delay on top, uniform from 0."`
+	Reorder     float64       `placeholder:"SHARE" help:"Share of packets held back so that later ones overtake them."`
+	CutAt       time.Duration `placeholder:"TIME" help:"Time of a link outage, from the first dial."`
+	CutFor      time.Duration `placeholder:"TIME" help:"Duration of the outage."`
+	Seed        uint64        `default:"1" help:"Seed of the bots' random choices."`
+	Area        float64       `default:"80" placeholder:"METRES" help:"Bots roam within this distance of the centre (${default} m)."`
+	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, which it prints at start."`
+	InsecureDev bool          `xor:"trust" help:"Trust any server: for development on one machine."`
+	Tables      string        `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by 'worldd train'."`
+	TokenKey    string        `type:"path" placeholder:"FILE" help:"Secret key that signs the bots' connect tokens, as written by 'worldd token new'."`
+	Audience    string        `default:"worldd" placeholder:"NAME" help:"Audience of the tokens (${default})."`
+	Admin       string        `placeholder:"HOST:PORT" help:"The server's admin port: adds its ticks to the report."`
+	AdminToken  string        `type:"path" placeholder:"FILE" help:"Token of the admin port: the server's --admin-token."`
+	Profile     string        `placeholder:"DIR" help:"Fetch the server's CPU, heap and goroutine profiles while all bots are connected (needs --admin)."`
+	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with status 1 if this comes true. May be repeated."`
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
-	JSON        bool          `name:"json" help:"Print one JSON object and nothing else."`
+	JSON        bool          `name:"json" help:"Print exactly one JSON object on standard output."`
 
 	thresholds []bot.Threshold
 	admin      *admin
@@ -88,7 +87,7 @@ type flags struct {
 	tables     *wire.Tables
 }
 
-// Validate is called by kong: what it returns is shown with the usage.
+// Validate is called by kong, which shows the error with the usage.
 func (f *flags) Validate() error {
 	switch {
 	case f.Bots < 1:
@@ -98,10 +97,10 @@ func (f *flags) Validate() error {
 	case !(f.Area > 0):
 		return fmt.Errorf("--area is %v, want more than 0 metres", f.Area)
 	case f.Profile != "" && f.Admin == "":
-		return errors.New("--profile needs --admin: the profiles come from the operator port")
+		return errors.New("--profile needs --admin: profiles come from the admin port")
 	}
 	if f.AdminToken != "" && f.Admin == "" {
-		return errors.New("--admin-token needs --admin, which it is for")
+		return errors.New("--admin-token needs --admin")
 	}
 	for _, text := range f.Fail {
 		t, err := bot.ParseThreshold(text)
@@ -138,8 +137,8 @@ func (f *flags) Validate() error {
 	return errors.Join(err, f.config().Validate())
 }
 
-// measures is an error if such a run does not measure what t asks for: t would be
-// crossed for that alone, and nobody needs a run to know.
+// measures returns an error if the run does not measure t's metric: the threshold would
+// always be crossed.
 func (f *flags) measures(t bot.Threshold) error {
 	v := 0.0
 	in := func(r bot.Report) bool {
@@ -150,13 +149,13 @@ func (f *flags) measures(t bot.Threshold) error {
 	switch {
 	case in(bot.Report{}):
 	case f.Admin == "" && in(bot.Report{Tick: &bot.Tick{}, Cost: &bot.Cost{}}):
-		lacks = "it needs --admin: the server alone knows it"
+		lacks = "needs --admin: only the server measures it"
 	case f.Scenario != bot.JoinStorm && in(bot.Report{Storm: &bot.Storm{DeliveredRatio: &v, AllInS: &v}}):
-		lacks = "it is of --scenario join-storm"
+		lacks = "needs --scenario join-storm"
 	case f.Scenario != bot.Hostile && in(bot.Report{Attacks: &bot.Attacks{}}):
-		lacks = "it is of --scenario hostile"
+		lacks = "needs --scenario hostile"
 	case in(bot.Report{World: &bot.World{}}):
-		lacks = "only worldd demo sees into the world"
+		lacks = "only worldd demo measures it"
 	}
 	if lacks != "" {
 		return fmt.Errorf("threshold %q cannot be measured: %s", t, lacks)
@@ -176,7 +175,7 @@ func (f *flags) config() bot.Config {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
-		// A second Ctrl-C kills; but whoever signals a process and its group
+		// A second Ctrl-C kills. Wait a second: signalling a process and its group
 		// sends two at once.
 		time.Sleep(time.Second)
 		stop()
@@ -184,7 +183,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main, without the process around it.
+// run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	dropEmpty()
 	f, status, ok := parse(args, stdout, stderr)
@@ -196,9 +195,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "loadtest:", err)
 		return exitError
 	}
-	if f.Profile != "" { // better known now than after the run, as with the page
+	if f.Profile != "" { // fail before the run, as with the page
 		if err := os.MkdirAll(f.Profile, 0o755); err != nil {
-			fmt.Fprintln(stderr, "loadtest: the profiles cannot be written:", err)
+			fmt.Fprintln(stderr, "loadtest: cannot write the profiles:", err)
 			return exitError
 		}
 	}
@@ -207,7 +206,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	began := time.Now()
 	report, err := f.play(ctx, stderr)
-	if report != nil { // whatever else went wrong
+	if report != nil { // even if something else failed
 		unwritten := page.Finish(html, report, page.About{Addr: f.Addr, Link: f.config().Link, Began: began, Thresholds: f.thresholds})
 		err = errors.Join(err, f.write(report, stdout, stderr), unwritten)
 	}
@@ -216,7 +215,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "loadtest:", err)
 		return exitError
 	case report.Undecided(f.thresholds):
-		fmt.Fprintln(stderr, "loadtest: interrupted, so that nobody knows what --fail asks")
+		fmt.Fprintln(stderr, "loadtest: interrupted: --fail could not be evaluated")
 		return exitError
 	case !report.Passed(f.thresholds):
 		return exitError
@@ -224,11 +223,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// play runs the bots, and asks the server meanwhile if it may be asked.
+// play runs the bots and samples the server if --admin is given.
 func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error) {
 	live := bot.NewLive(stderr, f.admin != nil)
 	if f.admin != nil {
-		if _, err := f.admin.within(ctx, firstAnswer); err != nil { // better now than after the run
+		if _, err := f.admin.within(ctx, firstAnswer); err != nil { // fail before the run
 			return nil, err
 		}
 		defer http.DefaultClient.CloseIdleConnections()
@@ -237,10 +236,10 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 	profiling, stopProfiling := context.WithCancel(ctx)
 	defer stopProfiling()
 	profiled := f.profile(profiling)
-	var plateau meters // at its begin
+	var plateau meters // at its start
 	report, err := bot.Run(ctx, f.config(), func(p *bot.Progress) {
 		if f.admin != nil {
-			p.Server, _ = f.admin.within(ctx, sampleAnswer) // a second without an answer is a gap in the plot
+			p.Server, _ = f.admin.within(ctx, sampleAnswer) // a missing answer is a gap in the plot
 			if plateau.asked.IsZero() && p.ElapsedS >= f.config().RampEnd().Seconds() {
 				plateau = f.admin.meters
 			}
@@ -248,7 +247,7 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 		live.Row(*p)
 	})
 	if time.Since(began) < f.Duration {
-		stopProfiling() // there are no bots any more to profile the server under
+		stopProfiling() // profiles without load are worthless
 	}
 	if report != nil && f.admin != nil {
 		report.Tick = f.admin.ticks.report()
@@ -257,8 +256,8 @@ func (f *flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 	return report, errors.Join(err, profiled())
 }
 
-// profile fetches profiles in the background, from the end of the ramp on, until ctx
-// ends. The function that it returns waits for them.
+// profile fetches profiles in the background from the end of the ramp until ctx ends.
+// The returned function waits for them.
 func (f *flags) profile(ctx context.Context) func() error {
 	if f.Profile == "" {
 		return func() error { return nil }
@@ -268,7 +267,7 @@ func (f *flags) profile(ctx context.Context) func() error {
 		ramp := f.config().RampEnd()
 		select {
 		case <-ctx.Done():
-			done <- nil // interrupted before there was a plateau
+			done <- nil // interrupted before the plateau
 		case <-time.After(ramp):
 			err := f.admin.profile(ctx, f.Profile, f.Duration-ramp)
 			if ctx.Err() != nil {
@@ -280,8 +279,7 @@ func (f *flags) profile(ctx context.Context) func() error {
 	return func() error { return <-done }
 }
 
-// write prints the result. The summary is worth having in JSON mode too: on
-// standard error.
+// write prints the result. With --json, the summary goes to standard error.
 func (f *flags) write(report *bot.Report, stdout, stderr io.Writer) error {
 	summary := stdout
 	if f.JSON {
@@ -302,24 +300,24 @@ func (f *flags) write(report *bot.Report, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// dropEmpty takes empty variables out of the environment: a CI whose variable is not set
-// hands on an empty one, which is not meant to be a flag's value. worldd does likewise.
+// dropEmpty removes empty WORLDD_ variables from the environment: a CI passes on unset
+// variables as empty ones. worldd does the same.
 func dropEmpty() {
 	for _, entry := range os.Environ() {
 		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, "WORLDD_") {
-			_ = os.Unsetenv(name) // never fails for a name that is there
+			_ = os.Unsetenv(name) // cannot fail: the name exists
 		}
 	}
 }
 
-// exit is how kong ends the program, caught by parse.
+// exit is kong's request to end the program, recovered by parse.
 type exit int
 
-// parse reads the command line. It returns false if there is nothing to run,
-// and then the exit status.
+// parse reads the command line. If there is nothing to run, it returns false and the
+// exit status.
 func parse(args []string, stdout, stderr io.Writer) (f flags, status int, ok bool) {
 	parser, err := kong.New(&f, kong.Name("loadtest"),
-		kong.Description("Load a worldd server with bots that check that handles do not lie."),
+		kong.Description("Load a worldd server with bots that check every handle."),
 		kong.DefaultEnvars("WORLDD"), kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exit(code)) }))
 	if err != nil {
 		fmt.Fprintln(stderr, "loadtest:", err)
@@ -338,7 +336,7 @@ func parse(args []string, stdout, stderr io.Writer) (f flags, status int, ok boo
 		var wrong *kong.ParseError
 		if errors.As(err, &wrong) {
 			parser.Stdout = stderr
-			_ = wrong.Context.PrintUsage(len(args) > 0) // in short, or the mistake is lost below a page of flags
+			_ = wrong.Context.PrintUsage(len(args) > 0) // short usage: a full page of flags would hide the error
 		}
 		fmt.Fprintf(stderr, "\nloadtest: %v\n", err)
 		return f, exitUsage, false

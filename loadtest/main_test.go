@@ -24,8 +24,8 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// nobody is an address that no resolver finds, without asking the network: a label of
-// a name is not empty.
+// nobody is an address that no resolver finds, without network access: a name has no
+// empty labels.
 const nobody = "nobody..there:1"
 
 func TestUsage(t *testing.T) {
@@ -78,13 +78,13 @@ func TestUsage(t *testing.T) {
 			if c.status == exitUsage {
 				require.Empty(t, out.String())
 				require.Contains(t, err.String(), "Usage: loadtest")
-				require.Equal(t, c.args == nil, strings.Contains(err.String(), "--profile=DIR"), "all flags are for who gives none")
+				require.Equal(t, c.args == nil, strings.Contains(err.String(), "--profile=DIR"), "the full usage needs an empty command line")
 			}
 		})
 	}
 }
 
-// TestEmptyVariables: they set nothing.
+// TestEmptyVariables: empty variables set no flags.
 func TestEmptyVariables(t *testing.T) {
 	for _, name := range []string{"WORLDD_BOTS", "WORLDD_DURATION", "WORLDD_FAIL", "WORLDD_ADMIN"} {
 		t.Setenv(name, "")
@@ -94,16 +94,16 @@ func TestEmptyVariables(t *testing.T) {
 	require.Contains(t, err.String(), "no bot can join")
 }
 
-// TestPageThatCannotBe: known before anybody dials, and not after the run.
+// TestPageThatCannotBe: an unwritable page fails before the run.
 func TestPageThatCannotBe(t *testing.T) {
 	var out, err bytes.Buffer
 	status := run(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--html", filepath.Join(t.TempDir(), "no", "page")}, &out, &err)
 	require.Equal(t, exitError, status)
 	require.Empty(t, out.String())
-	require.Regexp(t, `^loadtest: the page cannot be written: .*\n$`, err.String())
+	require.Regexp(t, `^loadtest: cannot write the page: .*\n$`, err.String())
 }
 
-// TestProfilesThatCannotBe: neither.
+// TestProfilesThatCannotBe: so does an unwritable profile directory.
 func TestProfilesThatCannotBe(t *testing.T) {
 	taken := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(taken, nil, 0o600))
@@ -111,10 +111,10 @@ func TestProfilesThatCannotBe(t *testing.T) {
 	status := run(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--admin=127.0.0.1:1", "--profile", taken}, &out, &err)
 	require.Equal(t, exitError, status)
 	require.Empty(t, out.String())
-	require.Regexp(t, `^loadtest: the profiles cannot be written: .*\n$`, err.String())
+	require.Regexp(t, `^loadtest: cannot write the profiles: .*\n$`, err.String())
 }
 
-// TestNobodyThere: one clear line, and nothing that could be taken for a result.
+// TestNobodyThere: without a server there is one clear line and no result.
 func TestNobodyThere(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -128,8 +128,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestNobodyToProfile: a run that fails at once ends at once, whatever was asked for
-// beside it.
+// TestNobodyToProfile: a run that fails at once ends at once, even with --profile.
 func TestNobodyToProfile(t *testing.T) {
 	late, over := 0, make(chan struct{})
 	other, err := url.Parse(operator(t, durations(), &late).base)
@@ -140,7 +139,7 @@ func TestNobodyToProfile(t *testing.T) {
 			others.ServeHTTP(w, r)
 			return
 		}
-		select { // it takes as long as it is let
+		select { // blocks until released
 		case <-r.Context().Done():
 		case <-over:
 		}
@@ -164,7 +163,7 @@ func TestNobodyToProfile(t *testing.T) {
 	}
 }
 
-// watched says when certain words are written.
+// watched reports when certain words are written.
 type watched struct {
 	io.Writer
 	words string
@@ -178,7 +177,7 @@ func (w watched) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// TestAgainstServe is the operator's way: worldd serve in one process, loadtest
+// TestAgainstServe runs as an operator would: worldd serve in one process, loadtest
 // beside it.
 func TestAgainstServe(t *testing.T) {
 	if testing.Short() {
@@ -200,7 +199,8 @@ func TestAgainstServe(t *testing.T) {
 	require.Len(t, found, 3, "%s", first)
 
 	var out, live bytes.Buffer
-	// until ends a run when its live table shows the words: by then all are in.
+	// until ends a run when its live table shows the words: all bots are connected by
+	// then.
 	until := func(words string, args ...string) int {
 		ctx, enough := context.WithCancel(t.Context())
 		defer enough()
@@ -225,17 +225,17 @@ func TestAgainstServe(t *testing.T) {
 
 	live.Reset()
 	status = until(" 1/1 ", "--addr", found[1], "--insecure-dev", "--bots=1", "--fail=latency_p99_ms>1e9")
-	require.Equal(t, exitError, status, "nobody knows how it would have gone on")
-	require.Contains(t, live.String(), "interrupted, so")
+	require.Equal(t, exitError, status, "it did not run to its end")
+	require.Contains(t, live.String(), "interrupted: --fail")
 
 	out.Reset()
 	live.Reset()
-	status = run(t.Context(), []string{ // to its end; there is no run without the first bot
+	status = run(t.Context(), []string{ // to its end: no run starts without the first bot
 		"--addr", found[1], "--insecure-dev", "--bots=1", "--duration=4s", "--profile", t.TempDir(), "--admin", operator(t, durations(), new(int)).base,
 	}, &out, &live)
-	require.Equal(t, exitError, status, "one of its profiles cannot be had")
+	require.Equal(t, exitError, status, "one profile is missing")
 	require.Contains(t, live.String(), "/debug/pprof/goroutine")
-	require.Contains(t, out.String(), "✓ every bot connected", "which is no reason to throw the run away")
+	require.Contains(t, out.String(), "✓ every bot connected", "the run's results are kept")
 
 	require.NoError(t, serve.Process.Signal(os.Interrupt))
 	rest := new(strings.Builder)

@@ -11,40 +11,40 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// maxHistogramBytes bounds the answer that is taken for a histogram: one is some
-// hundred bytes long.
+// maxHistogramBytes bounds an answer with a histogram, which usually has a few hundred
+// bytes.
 const maxHistogramBytes = 1 << 20
 
-// ticks are those that the server made since it was first asked: what it tells of is
-// all since its start, which may be long before the run.
+// ticks are the server's ticks during the run. Its answers cover all ticks since its
+// start, which may be long before.
 type ticks struct {
 	run         *hdrhistogram.Histogram // µs
 	late        uint64
-	told        *hdrhistogram.Histogram // by the last answer: since the server's start
-	toldLate    uint64
+	total       *hdrhistogram.Histogram // of the last answer: since the server's start
+	totalLate   uint64
 	first, last time.Time // of the answers
 }
 
-// take adds the ticks since the last answer, and returns their mean in milliseconds;
-// 0 if there were none.
-func (t *ticks) take(told *hdrhistogram.Histogram, late uint64, asked time.Time) (meanMs float64) {
+// add records the ticks since the last answer and returns their mean in milliseconds,
+// or 0.
+func (t *ticks) add(total *hdrhistogram.Histogram, late uint64, asked time.Time) (meanMs float64) {
 	t.last = asked
-	if t.told == nil {
-		t.run, t.first = empty(told), asked
-		t.told, t.toldLate = told, late
+	if t.total == nil {
+		t.run, t.first = empty(total), asked
+		t.total, t.totalLate = total, late
 		return 0
 	}
-	if told.TotalCount() < t.told.TotalCount() { // another server: the one before was killed
-		t.told, t.toldLate = empty(told), 0
+	if total.TotalCount() < t.total.TotalCount() { // restarted: another server answers
+		t.total, t.totalLate = empty(total), 0
 	}
-	recent := difference(told, t.told)
+	recent := difference(total, t.total)
 	t.run.Merge(recent)
-	t.late += late - min(late, t.toldLate)
-	t.told, t.toldLate = told, late
+	t.late += late - min(late, t.totalLate)
+	t.total, t.totalLate = total, late
 	return recent.Mean() / 1000
 }
 
-// report is what there is to tell; nil if no tick was seen to end.
+// report returns the results, or nil without a completed tick.
 func (t *ticks) report() *bot.Tick {
 	if t.run == nil || t.run.TotalCount() == 0 {
 		return nil
@@ -56,14 +56,14 @@ func (t *ticks) report() *bot.Tick {
 	}
 }
 
-// empty is a histogram of h's shape that holds nothing.
+// empty returns an empty histogram of h's shape.
 func empty(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	h = h.Clone()
 	h.Reset()
 	return h
 }
 
-// difference is what h holds beyond before.
+// difference returns h minus before.
 func difference(h, before *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	beyond, less := h.Export(), before.Export()
 	for i := range min(len(beyond.Counts), len(less.Counts)) {
@@ -72,7 +72,7 @@ func difference(h, before *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	return hdrhistogram.Import(beyond)
 }
 
-// readHistogram reads one in HdrHistogram's own format: V2, compressed, in base64.
+// readHistogram reads HdrHistogram's own format: V2, compressed, in base64.
 func readHistogram(r io.Reader) (*hdrhistogram.Histogram, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxHistogramBytes))
 	if err != nil {
@@ -80,7 +80,7 @@ func readHistogram(r io.Reader) (*hdrhistogram.Histogram, error) {
 	}
 	h, err := hdrhistogram.Decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("no histogram in HdrHistogram's format: %w", err)
+		return nil, fmt.Errorf("not in HdrHistogram's format: %w", err)
 	}
 	return h, nil
 }
