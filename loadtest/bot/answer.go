@@ -5,23 +5,23 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// answer is what a replica says of a handle.
+// answer is what a replica reports about a handle.
 type answer struct {
 	verdict  wire.Verdict
-	present  bool        // it has an entity to show
+	present  bool        // an entity came with the verdict
 	handle   bulk.Handle // the entity's
 	identity uint64      // the entity's
 }
 
-// probed holds the answer to Resolve(h), and the entity that came with it,
-// against memory (B3, B4).
-func (o *oracle) probed(h bulk.Handle, a answer) {
+// checkProbe compares the answer to Resolve(h), and the entity that came with it, with
+// memory (B3, B4).
+func (o *oracle) checkProbe(h bulk.Handle, a answer) {
 	if a.present && a.handle != h {
 		o.confuse(h, a.identity, "B4: resolves to the entity %v", a.handle)
 		return
 	}
 	if a.present != (a.verdict == wire.Live) {
-		o.confuse(h, a.identity, "B4: %v, and its entity is there: %t", a.verdict, a.present)
+		o.confuse(h, a.identity, "B4: verdict %v, entity present: %t", a.verdict, a.present)
 		return
 	}
 	fate, sure := o.fateOf(h)
@@ -29,11 +29,11 @@ func (o *oracle) probed(h bulk.Handle, a answer) {
 		return
 	}
 	want := fate.verdictOf()
-	if fate == toldNothing && !o.issuable(h) {
+	if fate == statusUnknown && !o.issuable(h) {
 		want = wire.Stale
 	}
 	if a.verdict != want {
-		o.confuse(h, a.identity, "B3: %v is resolved as %v", fate, a.verdict)
+		o.confuse(h, a.identity, "B3: %v, but resolves as %v", fate, a.verdict)
 		return
 	}
 	if m := o.find(h); m != nil && a.present && a.identity != m.identity {
@@ -41,12 +41,12 @@ func (o *oracle) probed(h bulk.Handle, a answer) {
 	}
 }
 
-// codeVerdict says what a command's code claims about its target. It fails for
-// codes that claim nothing.
+// codeVerdict returns the verdict that a command's result code implies for its target,
+// or false.
 func codeVerdict(code wire.Code) (wire.Verdict, bool) {
 	switch code {
 	case wire.OK, wire.BadArguments, wire.CommandRefused, wire.IdentityFault:
-		return wire.Live, true // it came as far as the game
+		return wire.Live, true // it reached the game
 	case wire.StaleHandle:
 		return wire.Stale, true
 	case wire.HiddenHandle:
@@ -57,20 +57,20 @@ func codeVerdict(code wire.Code) (wire.Verdict, bool) {
 	return 0, false
 }
 
-// answered holds the server's answer to a command about h against memory (B5).
-// structure is the number of structure records applied by now: the answer
-// stands behind them on the ordered lane.
-func (o *oracle) answered(h bulk.Handle, code wire.Code, verdict wire.Verdict, structure uint32) {
+// checkAnswer compares the server's answer to a command about h with memory (B5).
+// structure is the number of structure records applied so far: the answer follows them
+// on the ordered stream.
+func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict, structure uint32) {
 	claim, ok := codeVerdict(code)
 	if !ok {
-		return // about the command, not about the handle
+		return // the code concerns the command, not the handle
 	}
 	if claim != verdict {
-		o.confuse(h, 0, "B5: %v, with the verdict %v", code, verdict)
+		o.confuse(h, 0, "B5: code %v with verdict %v", code, verdict)
 		return
 	}
 	if code == wire.IdentityFault {
-		o.confuse(h, 0, "B5: the server knows it by another identity")
+		o.confuse(h, 0, "B5: the server has another identity for it")
 		return
 	}
 	fate, sure := o.fateOf(h)
@@ -86,21 +86,21 @@ func (o *oracle) answered(h bulk.Handle, code wire.Code, verdict wire.Verdict, s
 		}
 		o.doubts = append(o.doubts, doubt{h, structure})
 	default:
-		o.confuse(h, 0, "B5: %v on this side, %v by the server's answer (%v)", fate, claim, code)
+		o.confuse(h, 0, "B5: %v here, but %v by the server's answer (%v)", fate, claim, code)
 	}
 }
 
-// reached notes the tick of the newest snapshot, and the highest structure number of
-// one that was applied.
+// reached records the tick of the newest snapshot and the highest structure number of
+// an applied one.
 func (o *oracle) reached(tick, structure uint32) {
 	o.tick = tick
 	o.settle(structure)
 }
 
-// settle looks at the handles that an answer called stale before a snapshot of that
-// structure number was made: by then the server must have told the same (B5). The
-// structure that was applied proves less: that of one snapshot may fill several
-// messages, of which only some have come.
+// settle checks handles that an answer called stale before a snapshot with that
+// structure number was made: by then structure records must have said so too (B5). The
+// applied structure number alone proves less: one snapshot may fill several messages,
+// some of which have not arrived.
 func (o *oracle) settle(structure uint32) {
 	rest := o.doubts[:0]
 	for _, d := range o.doubts {
@@ -108,8 +108,8 @@ func (o *oracle) settle(structure uint32) {
 			rest = append(rest, d)
 			continue
 		}
-		if fate, sure := o.fateOf(d.handle); sure && fate != toldDestroyed {
-			o.confuse(d.handle, 0, "B5: the server called it stale, and it is still %v", fate)
+		if fate, sure := o.fateOf(d.handle); sure && fate != statusDestroyed {
+			o.confuse(d.handle, 0, "B5: the server called it stale, but it is still %v", fate)
 		}
 	}
 	o.doubts = rest

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// probe asks for handles of every sort and holds the answers against memory.
+// probe resolves handles of every kind and compares the answers with memory.
 func (b *bot) probe() {
 	replica := b.client.Replica()
 	for i := range probesPerUpdate {
@@ -19,7 +19,7 @@ func (b *bot) probe() {
 			a.present, a.handle, a.identity = true, e.Handle(), b.identityOf(e)
 		}
 		b.count(a.verdict)
-		b.oracle.probed(h, a)
+		b.oracle.checkProbe(h, a)
 	}
 }
 
@@ -37,14 +37,13 @@ func (b *bot) count(v wire.Verdict) {
 	}
 }
 
-// choose picks a handle to ask about, question by question in turn: two each
-// that are shown, hidden and destroyed, one that is made up, and one that may
-// come next.
+// choose picks the handle for the next question, in rotation: two each that are shown,
+// hidden and destroyed, one forged, and one that may be issued next.
 func (b *bot) choose(question int) bulk.Handle {
 	dice := b.rng.IntN
-	h := b.oracle.draw(told(question%4), dice)
-	if h == 0 { // nothing of that fate; another will do
-		h = b.oracle.draw(toldNothing, dice)
+	h := b.oracle.draw(status(question%4), dice)
+	if h == 0 { // none of that fate: take any
+		h = b.oracle.draw(statusUnknown, dice)
 	}
 	switch {
 	case question%8 == 0 || h == 0:
@@ -55,22 +54,22 @@ func (b *bot) choose(question int) bulk.Handle {
 	return h
 }
 
-// draw picks a remembered handle of that fate; one of any fate for
-// toldNothing. It is 0 if there is none, or none was hit.
-func (o *oracle) draw(want told, dice func(int) int) bulk.Handle {
+// draw returns a random remembered handle with that fate, or with any for statusUnknown.
+// It is 0 if there is none, or if the draws missed.
+func (o *oracle) draw(want status, dice func(int) int) bulk.Handle {
 	if len(o.known) == 0 {
 		return 0
 	}
 	for range searches {
 		m := &o.known[dice(len(o.known))]
-		if want == toldNothing || o.fate(m) == want {
+		if want == statusUnknown || o.fate(m) == want {
 			return m.handle
 		}
 	}
 	return 0
 }
 
-// forge makes a handle up: any 64 bits, or the shape of real ones, low
+// forge returns a made-up handle: any 64 bits, or the shape of real ones, with low
 // generations as likely as high ones.
 func forge(dice *rand.Rand, slots uint32) bulk.Handle {
 	if dice.IntN(4) == 0 {
@@ -79,12 +78,12 @@ func forge(dice *rand.Rand, slots uint32) bulk.Handle {
 	return bulk.NewHandle(dice.Uint32N(max(slots, 1)), 2*dice.Uint32N(1<<dice.UintN(17))+1)
 }
 
-// neighbour is the next tenant of h's slot: not there yet, or known.
+// neighbour returns the handle of the next tenant in h's slot, known or not.
 func neighbour(h bulk.Handle) bulk.Handle {
 	return bulk.NewHandle(h.Index(), h.Generation()+2)
 }
 
-// poke sends the next command, when it is due.
+// poke sends the next command if it is due.
 func (b *bot) poke(now time.Time) error {
 	if b.client.State() != client.Joined || b.config.Scenario == Idle || now.Before(b.nextPoke) || len(b.unanswered) >= maxUnanswered {
 		return nil
@@ -105,7 +104,7 @@ func (b *bot) poke(now time.Time) error {
 	return nil
 }
 
-// result takes the answer to a poke.
+// result checks the result of a poke.
 func (b *bot) result(r client.Result) {
 	if r.Err == client.ErrUnanswered {
 		b.lostResult(r)
@@ -113,7 +112,7 @@ func (b *bot) result(r client.Result) {
 	}
 	h, ok := b.unanswered[r.ID]
 	if !ok || h != r.Target {
-		b.oracle.confuse(r.Target, 0, "B5: answer %d is about it; the question was about %v", r.ID, h)
+		b.oracle.confuse(r.Target, 0, "B5: answer %d names it, but the command named %v", r.ID, h)
 		return
 	}
 	delete(b.unanswered, r.ID)
@@ -123,5 +122,5 @@ func (b *bot) result(r client.Result) {
 	} else {
 		b.handles.CommandsRejected++
 	}
-	b.oracle.answered(h, code, r.Verdict, b.client.Replica().Structure())
+	b.oracle.checkAnswer(h, code, r.Verdict, b.client.Replica().Structure())
 }

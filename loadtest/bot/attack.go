@@ -13,13 +13,13 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Attacks counts what the attackers of a Hostile run did and what became of it.
+// Attacks counts the actions of the attackers in a Hostile run, and their effects.
 type Attacks struct {
 	Attackers int    `json:"attackers"`
-	Sessions  uint64 `json:"sessions"` // connections that got through the handshake
+	Sessions  uint64 `json:"sessions"` // completed handshakes
 	HalfOpen  uint64 `json:"half_open"`
 	Messages  uint64 `json:"messages"` // stream messages and datagrams sent
-	// Closed counts connections that the server ended, by the name of the code.
+	// Closed counts connections closed by the server, by the code's name.
 	Closed map[string]uint64 `json:"closed"`
 }
 
@@ -33,8 +33,8 @@ func (a *Attacks) add(o Attacks) {
 	}
 }
 
-// attacker is one hostile bot. It speaks to the server without the client
-// library, which would keep it honest.
+// attacker is one hostile bot. It does not use the client library, which would enforce
+// the protocol.
 type attacker struct {
 	config Config
 	schema uint64
@@ -46,13 +46,13 @@ type attacker struct {
 func newAttacker(number int, c Config, schema *wire.Schema) *attacker {
 	return &attacker{
 		config: c, schema: schema.Hash(), rng: rand.New(rand.NewPCG(c.Seed, uint64(number))),
-		// It sends nothing worth protecting, to whoever it is.
+		// It sends no secrets, so any server will do.
 		tls:  &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}},
 		done: Attacks{Attackers: 1, Closed: map[string]uint64{}},
 	}
 }
 
-// attack goes on until ctx ends.
+// attack repeats one kind of attack until ctx ends.
 func (a *attacker) attack(ctx context.Context, kind int) Attacks {
 	kinds := []func(context.Context){a.garbage, a.flood, a.deaf, a.halfOpen}
 	for ctx.Err() == nil {
@@ -71,7 +71,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// open connects with windows of that size and says a valid Hello.
+// open connects with receive windows of that size and sends a valid Hello.
 func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.Stream, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.S
 	a.done.Sessions++
 	stream, err := conn.OpenStreamSync(dialing)
 	if err == nil {
-		var ticket []byte // attackers are users too
+		var ticket []byte // attackers have accounts too
 		if ticket, err = a.config.ticket("attacker"); err == nil {
 			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{
 				Protocol: wire.Version, Schema: a.schema, Tables: a.config.Tables.Version(), Token: ticket, Name: "attacker",
@@ -99,7 +99,7 @@ func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.S
 	return conn, stream, nil
 }
 
-// close ends a connection, and counts who ended it and why.
+// close ends a connection and counts which side closed it, and why.
 func (a *attacker) close(conn *quic.Conn) {
 	var app *quic.ApplicationError
 	if errors.As(context.Cause(conn.Context()), &app) && app.Remote {
@@ -108,8 +108,8 @@ func (a *attacker) close(conn *quic.Conn) {
 	_ = conn.CloseWithError(0, "")
 }
 
-// garbage sends random bytes on the stream and as datagrams until it is shown
-// the door.
+// garbage sends random bytes on the stream and as datagrams until the server closes the
+// connection.
 func (a *attacker) garbage(ctx context.Context) {
 	conn, stream, err := a.open(ctx, 1<<16)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *attacker) garbage(ctx context.Context) {
 		}
 		a.done.Messages++
 		if a.rng.IntN(4) > 0 {
-			_ = conn.SendDatagram(p) // if that fails, the connection is over
+			_ = conn.SendDatagram(p) // on an error the connection is closed
 		} else if _, err := stream.Write(p); err != nil {
 			return
 		}
@@ -131,8 +131,8 @@ func (a *attacker) garbage(ctx context.Context) {
 	}
 }
 
-// flood sends a hundred times as many inputs as a client does, with made-up
-// acknowledgements, and commands about made-up handles.
+// flood sends a hundred times a client's inputs, with forged acknowledgements, and
+// commands about forged handles.
 func (a *attacker) flood(ctx context.Context) {
 	conn, stream, err := a.open(ctx, 1<<16)
 	if err != nil {
@@ -140,7 +140,7 @@ func (a *attacker) flood(ctx context.Context) {
 	}
 	defer a.close(conn)
 	_ = stream.SetReadDeadline(time.Now().Add(dialTimeout))
-	if _, err := stream.Read(make([]byte, 1)); err != nil { // welcomed: inputs are allowed from here on
+	if _, err := stream.Read(make([]byte, 1)); err != nil { // after the Welcome, inputs are allowed
 		return
 	}
 	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {
@@ -160,7 +160,7 @@ func (a *attacker) flood(ctx context.Context) {
 	}
 }
 
-// deaf looks alive and never reads a byte.
+// deaf keeps a connection alive without reading a byte.
 func (a *attacker) deaf(ctx context.Context) {
 	conn, _, err := a.open(ctx, 1<<10)
 	if err != nil {
@@ -175,7 +175,7 @@ func (a *attacker) deaf(ctx context.Context) {
 	}
 }
 
-// halfOpen begins a handshake and is not there for the answer.
+// halfOpen starts a handshake and ignores the answer.
 func (a *attacker) halfOpen(ctx context.Context) {
 	addr, err := net.ResolveUDPAddr("udp", a.config.Addr)
 	if err != nil {
@@ -196,10 +196,10 @@ func (a *attacker) halfOpen(ctx context.Context) {
 	}
 }
 
-// mute hears nothing.
+// mute is a socket that receives nothing.
 type mute struct{ *impaired }
 
-// ReadFrom throws away whatever comes.
+// ReadFrom discards incoming packets.
 func (m mute) ReadFrom(buf []byte) (int, net.Addr, error) {
 	for {
 		if _, _, err := m.impaired.ReadFrom(buf); err != nil {

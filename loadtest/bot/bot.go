@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// bot is one client: it roams, asks and pokes. It belongs to one goroutine;
-// only its board is read by others.
+// bot is one client: it roams, probes and pokes. One goroutine owns it; others read
+// only its board.
 type bot struct {
 	number   int
 	config   Config
@@ -25,47 +25,47 @@ type bot struct {
 	oracle   *oracle
 	pilot    pilot
 	handles  Handles
-	past     outcome // of visits that are over, and of the time before an outage
+	past     outcome // of finished visits, and of this one before an outage
 	outage   outage
 
 	unanswered map[uint32]bulk.Handle // command -> its target
 	nextPoke   time.Time
 	poked      int
-	snapshots  uint64 // applied at the last look
+	snapshots  uint64 // applied when last checked
 	rttSeen    uint64
 	firstSeq   uint32
 	highestSeq uint32
 	begun      time.Time
 	published  time.Time
-	latencies  []int64 // µs, since published
+	latencies  []int64 // µs, since the last publish
 	board      board
 }
 
-// board is what a bot shows of itself while it runs.
+// board holds a bot's progress for other goroutines.
 type board struct {
 	mu        sync.Mutex
-	connected bool // and has had a snapshot since
-	lost      bool // the connection, and has had no snapshot over another since
+	connected bool // and has received a snapshot since
+	lost      bool // lost its connection, without a snapshot on a new one yet
 	failed    bool
 	total     outcome
 	handles   Handles
 	latencies []int64 // µs, not collected yet
 }
 
-// outcome is what one bot adds to the report.
+// outcome is one bot's part of the report.
 type outcome struct {
-	failure   error // nil: it played to the end
+	failure   error // nil if it played to the end
 	connected bool
 	seconds   float64
 	bytes     uint64
 	expected  uint64
 	received  uint64
-	frames    uint64          // ticks that snapshots were of
+	frames    uint64          // ticks for which it had a snapshot
 	joins     []time.Duration // from each dial to its first snapshot
 	outages   outages
 }
 
-// plus is both outcomes of one bot, one after the other.
+// plus merges two consecutive outcomes of one bot.
 func (o outcome) plus(next outcome) outcome {
 	return outcome{
 		failure: next.failure, connected: o.connected || next.connected,
@@ -95,7 +95,7 @@ func newBot(number int, c Config, schema *wire.Schema) (*bot, error) {
 	return b, nil
 }
 
-// observer tells the oracle what the replica is told.
+// observer passes the replica's callbacks to the oracle.
 func (b *bot) observer() client.Observer {
 	return client.Observer{
 		Enter:   func(e *client.Entity) { b.oracle.entered(e.Handle(), b.identityOf(e)) },
@@ -110,10 +110,10 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 	return v.number()
 }
 
-// nameOf is what a bot calls itself.
+// nameOf returns the user name of a bot.
 func nameOf(number int) string { return fmt.Sprintf("bot-%d", number) }
 
-// dial joins the server. An error is the server's or the network's.
+// dial joins the server.
 func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -141,7 +141,7 @@ func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 	return nil
 }
 
-// socket is nil, for the system's, unless the link is to be a bad one.
+// socket returns nil, for the system's sockets, unless the link is impaired.
 func (b *bot) socket() func() (net.PacketConn, error) {
 	if b.config.Link == (Link{}) {
 		return nil
@@ -149,8 +149,7 @@ func (b *bot) socket() func() (net.PacketConn, error) {
 	return func() (net.PacketConn, error) { return openImpaired(b.config.Link, b.rng.Uint64(), b.config.began) }
 }
 
-// renew makes the bot forget everything but what it counts: the next dial is
-// somebody else's.
+// renew resets everything except counters: the next dial is a new user's.
 func (b *bot) renew() {
 	b.forget(0, wire.MaxSlots)
 	b.client = nil
@@ -158,7 +157,7 @@ func (b *bot) renew() {
 	b.snapshots, b.rttSeen, b.firstSeq, b.highestSeq = 0, 0, 0, 0
 }
 
-// play goes on until ctx ends, which is nil, or the session breaks.
+// play runs until ctx ends and returns nil, or the error that broke the session.
 func (b *bot) play(ctx context.Context) error {
 	for {
 		if err := b.client.Wait(ctx); err != nil {
@@ -173,8 +172,7 @@ func (b *bot) play(ctx context.Context) error {
 	}
 }
 
-// step takes in what arrived, answers it at once, and after a snapshot asks its
-// questions and decides where to go.
+// step applies what has arrived, replies, and after a snapshot probes and steers.
 func (b *bot) step(now time.Time) error {
 	if err := b.client.Update(); err != nil {
 		return err
@@ -202,14 +200,14 @@ func (b *bot) step(now time.Time) error {
 	return nil
 }
 
-// publishAfter publishes if it is time.
+// publishAfter publishes if it is due.
 func (b *bot) publishAfter(now time.Time) {
 	if now.Sub(b.published) >= publishEvery {
 		b.publish(now, b.client.State() == client.Joined)
 	}
 }
 
-// steer sends where the bot wants to go.
+// steer sends the bot's next input.
 func (b *bot) steer() error {
 	if b.config.Scenario == Idle {
 		return nil
@@ -219,7 +217,7 @@ func (b *bot) steer() error {
 	return b.client.SetInput(input[:])
 }
 
-// position is where the bot's own body is, if it is in view.
+// position returns the position of the bot's own body if it is in view.
 func (b *bot) position() (x, z float64, seen bool) {
 	e := b.client.Replica().Entity(b.client.Controlled())
 	if e == nil {
@@ -229,7 +227,7 @@ func (b *bot) position() (x, z float64, seen bool) {
 	return float64(body.Position[0]), float64(body.Position[2]), seen
 }
 
-// measure notes the newest round trip and the sequence numbers.
+// measure records the newest round trip and the sequence numbers.
 func (b *bot) measure() {
 	if rtt := b.client.Session().RTT(); rtt.Count != b.rttSeen {
 		b.rttSeen = rtt.Count
@@ -244,7 +242,7 @@ func (b *bot) measure() {
 	}
 }
 
-// visit is what the present visit has come to.
+// visit returns the outcome of the current visit so far.
 func (b *bot) visit(now time.Time) outcome {
 	if b.client == nil {
 		return outcome{}
@@ -258,14 +256,14 @@ func (b *bot) visit(now time.Time) outcome {
 	return o
 }
 
-// arrived is how many snapshots the client has had. What was dropped because its
-// slots had changed hands, or because too much waited, did arrive.
+// arrived counts received snapshots, including those dropped because their slots were
+// reused or the queue was full.
 func (b *bot) arrived() uint64 {
 	s := b.client.Replica().Stats()
 	return s.Snapshots + s.Unreadable + s.Overflowed
 }
 
-// end closes the session and adds up what all visits saw.
+// end closes the session and returns the outcome of all visits.
 func (b *bot) end(failure error) outcome {
 	now := time.Now()
 	o := b.visit(now)
@@ -276,7 +274,7 @@ func (b *bot) end(failure error) outcome {
 		b.fail()
 	}
 	if b.client != nil {
-		_ = b.client.Close() // there is nobody left to tell
+		_ = b.client.Close() // the error has no recipient
 	}
 	return b.past
 }
@@ -287,7 +285,7 @@ func (b *bot) fail() {
 	b.board.failed = true
 }
 
-// publish hands the counters to whoever shows the progress.
+// publish copies the counters to the board.
 func (b *bot) publish(now time.Time, connected bool) {
 	b.published = now
 	b.handles.Confusions = b.oracle.confusions

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Check is one thing that a run must get right, in words for people.
+// Check is one requirement of a run, as text.
 type Check struct {
 	Passed bool
 	What   string
 	Found  string
 }
 
-// Passed says whether a run got everything right that Checks lists.
+// Passed reports whether a run meets all Checks.
 func (r *Report) Passed(thresholds []Threshold) bool {
 	return !slices.ContainsFunc(r.Checks(thresholds), func(c Check) bool { return !c.Passed })
 }
 
-// Checks are what every run must get right (see OK), and then its limits.
+// Checks returns every run's requirements (see OK), then its thresholds.
 func (r *Report) Checks(thresholds []Threshold) []Check {
 	h := r.Handles
 	all := []Check{
@@ -30,12 +30,12 @@ func (r *Report) Checks(thresholds []Threshold) []Check {
 		crossed, value := t.Crossed(r)
 		found := "not measured"
 		if value != nil {
-			found = fmt.Sprintf("%.6g", *value) // fewer digits may be those of the limit
+			found = fmt.Sprintf("%.6g", *value) // fewer digits could equal the limit
 		}
 		all = append(all, Check{!crossed, "not " + t.String(), found})
 	}
 	if r.Undecided(thresholds) {
-		all = append(all, Check{false, "run to its end", "interrupted: nobody knows what the limits ask"})
+		all = append(all, Check{false, "run to its end", "interrupted: the limits could not be evaluated"})
 	}
 	return all
 }

@@ -13,44 +13,42 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// Config says whom to load, and how. The zero value of a field means its
-// default.
+// Config says which server to load, and how. A field's zero value selects its default.
 type Config struct {
-	// Addr is the server, HOST:PORT. Required.
+	// Addr is the server's address, HOST:PORT. Required.
 	Addr string
-	// Fingerprint is the SHA-256 of the certificate that the server must show,
-	// in hexadecimal, and InsecureDev takes any: for development. With neither,
-	// the certificate must be one that this machine trusts.
+	// Fingerprint is the SHA-256 of the server's certificate in hexadecimal;
+	// InsecureDev accepts any certificate, for development. With neither, this machine
+	// must trust the certificate.
 	Fingerprint string
 	InsecureDev bool
-	// Tables are those that the server codes with; nil means the default ones.
+	// Tables are the server's coding tables; nil selects the default ones.
 	Tables *wire.Tables
-	// Issuer makes each bot a connect token for Audience, as the user that it
-	// calls itself; nil: bots bring none.
+	// Issuer signs each bot's connect token for Audience, under the bot's user name. If
+	// it is nil, bots send no tokens.
 	Issuer   *token.Issuer
 	Audience string
-	// Bots is how many. Default 50.
+	// Bots is the number of bots. Default 50.
 	Bots int
-	// Duration is how long, from the first dial. Default 30 s.
+	// Duration is the length of the run from the first dial. Default 30 s.
 	Duration time.Duration
-	// Ramp is over how long the first dials are spread, evenly. Default: 10 ms a
-	// bot, since a handshake costs a server about a millisecond and a crowd that
-	// comes at once measures nothing else, but half of Duration at most.
+	// Ramp is the time over which first dials are evenly spread. Default: 10 ms per
+	// bot, at most half of Duration. A handshake costs the server about a millisecond;
+	// simultaneous ones would measure nothing else.
 	Ramp time.Duration
-	// Scenario is what the bots do. Default Roam.
+	// Scenario is the bots' behaviour. Default Roam.
 	Scenario Scenario
-	// Link is what lies between each bot and the server. The zero value is the
-	// network as it is.
+	// Link impairs the network between each bot and the server. The zero value leaves
+	// it as it is.
 	Link Link
-	// Seed is of all that bots do by chance. Two runs differ all the same, as
-	// the network does.
+	// Seed determines the bots' random choices. Runs still differ, as the network does.
 	Seed uint64
-	// AreaMetres is how far from the middle bots roam, along x and z. Default 80.
+	// AreaMetres is how far bots roam from the centre, along x and z. Default 80.
 	AreaMetres float64
-	// Log is told about sessions that break. Default: nothing is logged.
+	// Log receives broken sessions. Default: no log.
 	Log *zap.Logger
 
-	began time.Time // of the run
+	began time.Time // start of the run
 }
 
 func (c Config) withDefaults() Config {
@@ -78,28 +76,28 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports everything that is wrong with c.
+// Validate returns all errors of c.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var errs []error
 	if c.Bots < 1 {
-		errs = append(errs, fmt.Errorf("bot: %d bots: want at least 1", c.Bots))
+		errs = append(errs, fmt.Errorf("bot: %d bots, want at least 1", c.Bots))
 	}
 	if c.Duration < 0 {
-		errs = append(errs, fmt.Errorf("bot: duration %v: want more than 0", c.Duration))
+		errs = append(errs, fmt.Errorf("bot: duration %v, want more than 0", c.Duration))
 	}
 	if c.Ramp < 0 || c.Ramp > 0 && c.Ramp >= c.Duration {
-		errs = append(errs, fmt.Errorf("bot: a ramp of %v in a run of %v: want less, or the last bots never join", c.Ramp, c.Duration))
+		errs = append(errs, fmt.Errorf("bot: a ramp of %v in a run of %v: want a shorter ramp, or the last bots never join", c.Ramp, c.Duration))
 	}
 	if c.Scenario == JoinStorm && c.Ramp < c.Duration && c.storm() >= c.Duration {
-		errs = append(errs, fmt.Errorf("bot: a join storm %v after the first dial, in a run of %v: want a longer run, or nobody comes", c.storm(), c.Duration))
+		errs = append(errs, fmt.Errorf("bot: a join storm %v after the first dial, in a run of %v: want a longer run, or no bot joins then", c.storm(), c.Duration))
 	}
 	errs = append(errs, c.Scenario.validate(), c.Link.validate())
 	if c.AreaMetres < 0 {
 		errs = append(errs, fmt.Errorf("bot: area of %v m: want more than 0", c.AreaMetres))
 	}
 	if c.Fingerprint != "" && c.InsecureDev {
-		errs = append(errs, errors.New("bot: a fingerprint and insecure-dev: want one of them"))
+		errs = append(errs, errors.New("bot: both fingerprint and insecure-dev are set: want one of them"))
 	}
 	errs = append(errs, client.Config{
 		Addr: c.Addr, Fingerprint: c.Fingerprint, SessionConfig: client.SessionConfig{Schema: wire.NewSchema()},
@@ -110,7 +108,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// freshToken is where a bot takes further tokens from, if it needs any.
+// freshToken returns the source of a bot's further tokens, or nil without an Issuer.
 func (c Config) freshToken(user string) func(context.Context) ([]byte, error) {
 	if c.Issuer == nil {
 		return nil
@@ -118,7 +116,7 @@ func (c Config) freshToken(user string) func(context.Context) ([]byte, error) {
 	return func(context.Context) ([]byte, error) { return c.ticket(user) }
 }
 
-// ticket is a connect token for a bot, if it needs one.
+// ticket returns a connect token for a bot, or nil without an Issuer.
 func (c Config) ticket(user string) ([]byte, error) {
 	if c.Issuer == nil {
 		return nil, nil

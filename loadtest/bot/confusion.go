@@ -6,19 +6,19 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Confusion is one contradiction between what a bot was told of a handle and
-// what it is told now: somewhere between the server's pool and this client's
-// replica a handle lied.
+// Confusion is a contradiction between what a bot was told earlier about a handle and
+// what it is told now: somewhere between the server's pool and this client's replica, a
+// handle was confused with another.
 type Confusion struct {
 	Bot        int         `json:"bot"`
-	Tick       uint32      `json:"tick"` // the newest that the bot had seen
+	Tick       uint32      `json:"tick"` // newest tick that the bot had seen
 	Handle     bulk.Handle `json:"handle"`
-	Remembered uint64      `json:"remembered"` // identity of the handle in memory; 0: none
+	Remembered uint64      `json:"remembered"` // remembered identity of the handle; 0: none
 	Seen       uint64      `json:"seen"`       // identity that came with the answer; 0: none
-	What       string      `json:"what"`       // which invariant, and how
+	What       string      `json:"what"`       // the broken invariant, and how
 }
 
-// String is one line for people.
+// String returns a one-line summary.
 func (c Confusion) String() string {
 	return fmt.Sprintf("bot %d, tick %d, %v: %s (identity remembered %016x, seen %016x)",
 		c.Bot, c.Tick, c.Handle, c.What, c.Remembered, c.Seen)

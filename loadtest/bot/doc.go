@@ -1,37 +1,35 @@
-// Package bot loads a server with headless clients that roam, and that check
-// with every answer they get that handles do not lie.
+// Package bot loads a server with headless clients that roam, and check with every
+// answer that handles are never confused.
 //
-// Terms. A bot is one client with a goroutine of its own. Its oracle is its
-// memory of what it was told: every handle it was shown, with the identity
-// that came with it, a 64-bit number that an entity carries from spawn to end.
-// A probe is a question to Resolve; a poke is a command that names a handle. A
-// confusion is an answer that contradicts the memory. Forged is a handle that
-// the bot made up.
+// Terms. A bot is one client with its own goroutine. Its oracle remembers what the
+// bot was told: every handle it was shown, with that entity's identity, a 64-bit
+// number which the entity keeps from spawn to death. A probe calls Resolve; a poke
+// is a command that names a handle. A confusion is an answer that contradicts the
+// oracle's memory. A forged handle is made up by the bot.
 //
 //	server ══ QUIC ══► client.Client ──► told: enter, update, leave, destroy ──► oracle
 //	   ▲                     ▲  └──────► answers: verdicts, results ───────────► (agrees?) ──► confusions
 //	   └── inputs, pokes ────┴── probes ◄── live, hidden, dead, forged handles ◄─┘
 //
-// A bot trusts nothing of the client library but the order in which it is
-// told things: the oracle keeps its own state of every handle, and the replica
-// is one of the witnesses.
+// A bot relies on the client library only for the order of callbacks: the oracle
+// keeps its own state of every handle, and checks the replica against it.
 //
-// Invariants, cited in code and tests. Each one broken is a confusion:
+// Invariants, cited in code and tests. A violation is a confusion:
 //
 //	B1 A handle has one identity for ever, and an identity one handle.
-//	B2 Destroyed is final: nothing is shown, updated, hidden or executed after.
-//	B3 Resolve answers what was told: shown is Live, left is Hidden, destroyed
-//	   or overtaken by a later tenant is Stale, and what was never shown is
-//	   neither Live nor Hidden.
-//	B4 Live comes with the entity: the one of that handle and identity.
-//	B5 The answer to a command agrees with the structure that precedes it on the
-//	   same ordered lane. Only Stale may be ahead, by what one snapshot tells.
-//	B6 A connection that is lost changes nothing of this if the session resumes. In a
-//	   new session of the same run, destroyed handles stay Stale and all others are
-//	   Pending until they are shown again.
-//	   In another run of the world no handle of before is anything but Stale, and
-//	   none comes again (H5): what is shown, the Welcome's run can have issued.
+//	B2 Destroyed is final: nothing is shown, updated, hidden or executed after it.
+//	B3 Resolve agrees with the callbacks: shown is Live, left is Hidden, destroyed
+//	   or replaced by a later tenant is Stale, and a handle never shown is neither
+//	   Live nor Hidden.
+//	B4 Live comes with the entity of that handle and identity.
+//	B5 The answer to a command agrees with the structure records before it on the
+//	   same ordered stream. Only Stale may be ahead, by at most one snapshot.
+//	B6 A lost connection changes none of this if the session resumes. In a new
+//	   session of the same run, destroyed handles stay Stale and all others are
+//	   Pending until they are shown again. In another run of the world every
+//	   earlier handle is Stale and none returns (H5): the Welcome's run must be
+//	   able to have issued every handle that is shown.
 //
 // Bots share nothing: each has its own random numbers, connection, memory and
-// counters, which are added up at the end.
+// counters, which are summed up at the end.
 package bot

@@ -17,8 +17,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// TestBotsFindNoConfusion runs the whole path over real sockets: a world at
-// rest, and one in which slots are reused all the time.
+// TestBotsFindNoConfusion runs the whole path over real sockets, in a world at rest and
+// in one that reuses slots all the time.
 func TestBotsFindNoConfusion(t *testing.T) {
 	for _, world := range []string{"calm", "storm"} {
 		t.Run(world, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestBotsFindNoConfusion(t *testing.T) {
 	}
 }
 
-// TestInterrupted: the end of the context is a lawful end with a report.
+// TestInterrupted: a run whose context ends returns a report.
 func TestInterrupted(t *testing.T) {
 	h := host(t, "calm")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,8 +82,8 @@ func TestInterrupted(t *testing.T) {
 	require.True(t, report.OK(), "%+v", report)
 }
 
-// TestLinkIsReplaced: a link that is cut is no failure, the sessions go on, and
-// what is remembered of handles holds (B6).
+// TestLinkIsReplaced: a cut link is no failure; sessions resume, and remembered handles
+// stay valid (B6).
 func TestLinkIsReplaced(t *testing.T) {
 	lost := 0
 	report := play(t, bot.Config{
@@ -98,7 +98,7 @@ func TestLinkIsReplaced(t *testing.T) {
 	require.GreaterOrEqual(t, *o.P50Ms, 4000.0)
 }
 
-// TestServerIsFull: who is refused has failed, and everybody else plays on.
+// TestServerIsFull: refused bots have failed, the others play on.
 func TestServerIsFull(t *testing.T) {
 	h := hostWith(t, "calm", func(f *scenes.File) { f.Limits.MaxPlayers = 4 })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -116,7 +116,7 @@ func TestServerIsFull(t *testing.T) {
 	require.Zero(t, report.Handles.Confusions)
 }
 
-// TestRefusals: what keeps the first bot out is the error.
+// TestRefusals: the first bot's refusal is Run's error.
 func TestRefusals(t *testing.T) {
 	h := host(t, "calm")
 	for _, c := range []struct {
@@ -138,8 +138,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSchemaIsTheServers: bots may not import the world, so they have their own
-// identity type.
+// TestSchemaIsTheServers compares the bots' own identity type with the server's: bots
+// may not import the world.
 func TestSchemaIsTheServers(t *testing.T) {
 	want := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[wire.Body](want, "body"))
@@ -149,8 +149,8 @@ func TestSchemaIsTheServers(t *testing.T) {
 	require.Equal(t, want.Text(), got.Text())
 }
 
-// TestTheCheckCanFail builds client and bots with the generation check taken
-// out, and runs them: they must report confusions.
+// TestTheCheckCanFail runs a build without the generation check: it must report
+// confusions.
 func TestTheCheckCanFail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs a faulty client")

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// TestFaultIsReported runs with a client that compares handles by index alone:
-// the bots must notice.
+// TestFaultIsReported runs a client that compares handles by index alone: the bots must
+// notice.
 func TestFaultIsReported(t *testing.T) {
 	fault.Inject("IgnoreGeneration")
 	defer fault.Inject("")

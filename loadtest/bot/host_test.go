@@ -18,20 +18,19 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// patience is how long a run may take that a test ends when it has seen enough.
+// patience bounds a run that a test ends once it has seen enough.
 const patience = 3 * time.Minute
 
-// hosted is a server of an embedded world, in this process, over real sockets.
+// hosted is a server of an embedded world in this process, over real sockets.
 type hosted struct {
 	addr        string
 	fingerprint string
-	pokes       atomic.Uint64 // executed with an identity, which was right
-	mistaken    atomic.Uint64 // pokes that named another identity than the target's
+	pokes       atomic.Uint64 // executed, with the right identity
+	mistaken    atomic.Uint64 // pokes whose identity was not the target's
 	server      *server.Server
 }
 
-// host starts a server that ends with the test, and then nothing may be left
-// running.
+// host starts a server that stops with the test, and checks for leaked goroutines.
 func host(t *testing.T, name string) *hosted {
 	return hostWith(t, name, func(*scenes.File) {})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInterruptedBeforeJoining: an interrupt is no fault of the server's.
+// TestInterruptedBeforeJoining: an interrupt is not reported as the server's fault.
 func TestInterruptedBeforeJoining(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -3,44 +3,43 @@ package bot
 import "time"
 
 const (
-	// rememberedHandles bounds the memory of a bot, at about 90 bytes each.
-	// Where a hundred entities a second come and go, it reaches back over a
-	// minute. What is shown at present is never forgotten.
+	// rememberedHandles bounds a bot's memory, at about 90 bytes per handle. With a
+	// hundred spawns and deaths per second it covers more than a minute. Handles in
+	// view are never forgotten.
 	rememberedHandles = 1 << 13
-	// recordedConfusions is how many confusions a bot keeps in full; the rest
-	// are counted. The first ones tell the cause.
+	// recordedConfusions is the number of confusions a bot keeps in full; others are
+	// counted. The first ones show the cause.
 	recordedConfusions = 8
 	// ReportedConfusions and ReportedFailures bound the lists of a Report.
 	ReportedConfusions = 32
 	ReportedFailures   = 32
-	// probesPerUpdate is how many handles are asked for after each snapshot.
+	// probesPerUpdate is the number of handles resolved after each snapshot.
 	probesPerUpdate = 8
-	// pokesPerSecond stays far below what servers allow a session, so that
-	// none is spent on a rate limit.
+	// pokesPerSecond is far below the servers' command limit, so that no poke is lost
+	// to it.
 	pokesPerSecond = 4
-	// maxUnanswered stops a bot from poking a server that does not answer.
+	// maxUnanswered stops a bot from poking an unresponsive server.
 	maxUnanswered = 64
-	// searches bounds the draws for a handle of a wanted kind.
+	// searches bounds the draws for a handle of one kind.
 	searches = 12
-	// dialsPerSecond is the ramp of a run that asks for none.
+	// dialsPerSecond is the default ramp.
 	dialsPerSecond = 100
-	// stormAfter is how long the first bots of a join storm are left alone, so
-	// that there is something to compare the storm with.
+	// stormAfter is the undisturbed time of a join storm's first bots, as a baseline.
 	stormAfter = 5 * time.Second
-	// shortestStay and longestStay bound how long a bot of Churn stays.
+	// shortestStay and longestStay bound a Churn bot's visit.
 	shortestStay = 5 * time.Second
 	longestStay  = 15 * time.Second
-	// attackPause is how long an attacker rests between two connections, so
-	// that what is measured is the server, and not two cores full of handshakes.
+	// attackPause is an attacker's pause between connections: without it, handshakes
+	// alone would use up the machine.
 	attackPause = 100 * time.Millisecond
-	// dialTimeout is how long a bot waits for its Welcome.
+	// dialTimeout bounds the wait for a Welcome.
 	dialTimeout = 10 * time.Second
-	// giveUp is how long a bot that was connected tries to be so again.
+	// giveUp bounds how long a bot tries to reconnect.
 	giveUp = 20 * time.Second
-	// publishEvery is how often a bot hands its counters to the progress.
+	// publishEvery is the interval at which a bot updates its board.
 	publishEvery = 200 * time.Millisecond
-	// latencyHighest and latencyDigits are the histogram's range, in µs, and
-	// its precision: a thousandth.
+	// latencyHighest is the histogram's range in µs, and latencyDigits its precision: a
+	// thousandth.
 	latencyHighest = int64(time.Minute / time.Microsecond)
 	latencyDigits  = 3
 )

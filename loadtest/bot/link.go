@@ -11,25 +11,24 @@ import (
 	"time"
 )
 
-// Link is a bad network, the same in both directions: what happens to each UDP
-// packet between a bot and the server. The zero value does nothing. Who is
-// lost and who is late depends on the seed and on the packet's number alone.
+// Link impairs the UDP packets between a bot and the server, equally in both
+// directions. The zero value does nothing. Which packets are lost or late depends only
+// on the seed and on packet numbers.
 type Link struct {
-	Loss    float64       // the share of packets that are lost, 0 to 1
-	Delay   time.Duration // that every packet takes, one way
-	Jitter  time.Duration // on top, evenly spread from 0 to this; packets overtake each other by it
-	Reorder float64       // the share of packets that are held back for 70 ms, so that later ones overtake them, 0 to 1
-	// CutAt and CutFor cut the link: from so long after the begin of the run, for so
-	// long, every packet is lost.
+	Loss    float64       // share of packets lost, 0 to 1
+	Delay   time.Duration // added to every packet, one way
+	Jitter  time.Duration // added on top, uniform from 0; packets overtake each other by it
+	Reorder float64       // share of packets held back for 70 ms, so that later ones overtake them, 0 to 1
+	// CutAt and CutFor cut the link: all packets are lost for CutFor, starting CutAt
+	// after the start of the run.
 	CutAt, CutFor time.Duration
 }
 
-// reorderHold is how much later a reordered packet comes: more than the
-// interval of two snapshots at 30 Hz, so that it is really overtaken.
+// reorderHold is the extra delay of a reordered packet: longer than two snapshot
+// intervals at 30 Hz, so that others do overtake it.
 const reorderHold = 70 * time.Millisecond
 
-// longestLink bounds Delay and Jitter: what is later than this is as good as
-// lost, to QUIC too.
+// longestLink bounds Delay and Jitter: later packets are as good as lost, for QUIC too.
 const longestLink = 2 * time.Second
 
 func (l Link) validate() error {
@@ -39,42 +38,42 @@ func (l Link) validate() error {
 		value float64
 	}{{"loss", l.Loss}, {"reorder", l.Reorder}} {
 		if !(share.value >= 0 && share.value <= 1) {
-			errs = append(errs, fmt.Errorf("bot: a %s of %v: want a share from 0 to 1", share.name, share.value))
+			errs = append(errs, fmt.Errorf("bot: a %s of %v, want a share from 0 to 1", share.name, share.value))
 		}
 	}
 	if l.Delay < 0 || l.Delay > longestLink || l.Jitter < 0 || l.Jitter > longestLink {
-		errs = append(errs, fmt.Errorf("bot: delay %v, jitter %v: want 0 to %v", l.Delay, l.Jitter, longestLink))
+		errs = append(errs, fmt.Errorf("bot: delay %v, jitter %v, want 0 to %v", l.Delay, l.Jitter, longestLink))
 	}
 	if l.CutAt < 0 || l.CutFor < 0 {
-		errs = append(errs, fmt.Errorf("bot: a cut of %v after %v: want no less than 0", l.CutFor, l.CutAt))
+		errs = append(errs, fmt.Errorf("bot: a cut of %v after %v, want no negative times", l.CutFor, l.CutAt))
 	}
 	if l.CutAt > 0 && l.CutFor == 0 {
-		errs = append(errs, fmt.Errorf("bot: a cut after %v, and not for how long", l.CutAt))
+		errs = append(errs, fmt.Errorf("bot: a cut after %v has no duration", l.CutAt))
 	}
 	return errors.Join(errs...)
 }
 
-// String says what the link does, for people; empty if it does nothing.
+// String describes the impairments, or is empty without any.
 func (l Link) String() string {
 	var does []string
-	say := func(there bool, format string, args ...any) {
+	describe := func(there bool, format string, args ...any) {
 		if there {
 			does = append(does, fmt.Sprintf(format, args...))
 		}
 	}
-	say(l.Loss > 0, "%.4g %% lost", 100*l.Loss)
-	say(l.Delay > 0 && l.Jitter == 0, "%v later", l.Delay)
-	say(l.Jitter > 0, "%v to %v later", l.Delay, l.Delay+l.Jitter)
-	say(l.Reorder > 0, "%.4g %% overtaken", 100*l.Reorder)
-	say(l.CutFor > 0, "cut after %v for %v", l.CutAt, l.CutFor)
+	describe(l.Loss > 0, "%.4g %% lost", 100*l.Loss)
+	describe(l.Delay > 0 && l.Jitter == 0, "%v later", l.Delay)
+	describe(l.Jitter > 0, "%v to %v later", l.Delay, l.Delay+l.Jitter)
+	describe(l.Reorder > 0, "%.4g %% overtaken", 100*l.Reorder)
+	describe(l.CutFor > 0, "cut after %v for %v", l.CutAt, l.CutFor)
 	return strings.Join(does, ", ")
 }
 
-// cut says whether the link is cut so long after the begin of the run.
+// cut reports whether the link is cut at that time since the start of the run.
 func (l Link) cut(since time.Duration) bool { return since >= l.CutAt && since < l.CutAt+l.CutFor }
 
-// fate throws the dice for one packet: always as many, so that no packet's luck
-// depends on another's.
+// fate draws one packet's fate. The number of draws is constant, so that packets do not
+// affect each other.
 func (l Link) fate(dice *rand.Rand) (lost bool, late time.Duration) {
 	lost = dice.Float64() < l.Loss
 	late = l.Delay + time.Duration(dice.Float64()*float64(l.Jitter))
@@ -84,19 +83,19 @@ func (l Link) fate(dice *rand.Rand) (lost bool, late time.Duration) {
 	return lost, late
 }
 
-// packet is one that has come, or what came instead of it.
+// packet is a received packet or an error.
 type packet struct {
 	data []byte
 	from net.Addr
 	err  error
 }
 
-// impaired is a UDP socket behind a Link. What it has in common with a plain one
-// is written out, so that QUIC finds no faster way around it.
+// impaired is a UDP socket behind a Link. It forwards the common methods instead of
+// embedding the socket, so that QUIC cannot bypass it for a faster path.
 type impaired struct {
 	udp   *net.UDPConn
 	link  Link
-	began time.Time // of the run
+	began time.Time // start of the run
 
 	sending  sync.Mutex
 	sendDice *rand.Rand
@@ -104,10 +103,10 @@ type impaired struct {
 	mu      sync.Mutex
 	come    *sync.Cond
 	arrived []packet
-	expired bool // the read deadline is over
+	expired bool // the read deadline has passed
 }
 
-// openImpaired opens a socket whose packets have the luck that seed gives them.
+// openImpaired opens a socket whose packets' fates depend on seed.
 func openImpaired(l Link, seed uint64, began time.Time) (*impaired, error) {
 	udp, err := net.ListenUDP("udp", nil)
 	if err != nil {
@@ -119,7 +118,7 @@ func openImpaired(l Link, seed uint64, began time.Time) (*impaired, error) {
 	return c, nil
 }
 
-// receive reads the socket until that is closed.
+// receive reads the socket until it is closed.
 func (c *impaired) receive(dice *rand.Rand) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -148,7 +147,7 @@ func (c *impaired) arrive(p packet) {
 	c.come.Signal()
 }
 
-// ReadFrom waits for a packet, the end of the socket, or a deadline.
+// ReadFrom waits for a packet, a socket error, or the deadline.
 func (c *impaired) ReadFrom(buf []byte) (int, net.Addr, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,14 +159,14 @@ func (c *impaired) ReadFrom(buf []byte) (int, net.Addr, error) {
 	}
 	p := c.arrived[0]
 	if p.err != nil {
-		return 0, nil, p.err // and stays: nothing comes after it
+		return 0, nil, p.err // and stays: nothing follows an error
 	}
 	c.arrived = c.arrived[1:]
 	return copy(buf, p.data), p.from, nil
 }
 
-// SetReadDeadline knows two times, which are all that QUIC uses to end a read:
-// now and never.
+// SetReadDeadline supports the two deadlines that QUIC uses to end a read: now and
+// never.
 func (c *impaired) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	c.expired = !t.IsZero()
@@ -176,7 +175,7 @@ func (c *impaired) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// WriteTo sends a packet, or does not; the sender can't tell.
+// WriteTo sends or loses a packet; the sender cannot tell.
 func (c *impaired) WriteTo(p []byte, to net.Addr) (int, error) {
 	c.sending.Lock()
 	lost, late := c.link.fate(c.sendDice)
@@ -188,12 +187,12 @@ func (c *impaired) WriteTo(p []byte, to net.Addr) (int, error) {
 		return c.udp.WriteTo(p, to)
 	}
 	copied := append([]byte(nil), p...)
-	// An error then is a packet lost: the socket was closed meanwhile.
+	// On an error the packet is lost: the socket was closed.
 	time.AfterFunc(late, func() { _, _ = c.udp.WriteTo(copied, to) })
 	return len(p), nil
 }
 
-// Close, and the rest, are the socket's own.
+// Close and the methods below forward to the socket.
 func (c *impaired) Close() error        { return c.udp.Close() }
 func (c *impaired) LocalAddr() net.Addr { return c.udp.LocalAddr() }
 func (c *impaired) SetDeadline(t time.Time) error {

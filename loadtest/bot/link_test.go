@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFate: a packet's luck depends on the seed and its number alone.
+// TestFate: a packet's fate depends only on the seed and its number.
 func TestFate(t *testing.T) {
 	lost, reordered := 0, 0
 	a, b := rand.New(rand.NewPCG(1, 1)), rand.New(rand.NewPCG(1, 1))
@@ -34,7 +34,7 @@ func TestFate(t *testing.T) {
 	require.InDelta(t, 2500, reordered, 200)
 }
 
-// pair is an impaired socket and a plain one that talk to each other.
+// pair returns an impaired socket and a plain one that exchange packets.
 func pair(t *testing.T, l Link) (net.PacketConn, net.PacketConn) {
 	bad, err := openImpaired(l, 1, time.Now())
 	require.NoError(t, err)
@@ -44,8 +44,7 @@ func pair(t *testing.T, l Link) (net.PacketConn, net.PacketConn) {
 	return bad, good
 }
 
-// TestImpaired: what is lost does not come, in either direction, and the rest
-// does. Who is lost is known: it depends on the seed alone.
+// TestImpaired: exactly the packets that the seed selects are lost, in both directions.
 func TestImpaired(t *testing.T) {
 	const packets = 100
 	link := Link{Loss: 0.5, Delay: time.Millisecond, Jitter: time.Millisecond}
@@ -77,7 +76,7 @@ func TestImpaired(t *testing.T) {
 	}
 }
 
-// TestImpairedEnds: a closed socket ends its reader, again and again.
+// TestImpairedEnds: a closed socket ends every read.
 func TestImpairedEnds(t *testing.T) {
 	bad, _ := pair(t, Link{})
 	require.NoError(t, bad.Close())
@@ -87,7 +86,7 @@ func TestImpairedEnds(t *testing.T) {
 	}
 }
 
-// A link is cut for its time, and no longer.
+// TestLinkIsCut: a link is cut for its time, and no longer.
 func TestLinkIsCut(t *testing.T) {
 	l := Link{CutAt: 2 * time.Second, CutFor: 3 * time.Second}
 	for since, want := range map[time.Duration]bool{
@@ -97,5 +96,5 @@ func TestLinkIsCut(t *testing.T) {
 	}
 	require.False(t, Link{}.cut(0))
 	require.Error(t, Link{CutAt: -1}.validate())
-	require.ErrorContains(t, Link{CutAt: time.Second}.validate(), "not for how long", "nothing would be cut")
+	require.ErrorContains(t, Link{CutAt: time.Second}.validate(), "has no duration", "nothing would be cut")
 }

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Live writes a run as a table that grows by a line a second, so that what
-// happened stays to be read.
+// Live writes a run as a table that grows by a line per second, which keeps the history
+// on screen.
 type Live struct {
 	w      io.Writer
-	server bool // with the server's columns
+	server bool // include the server's columns
 	rows   int
 }
 
-// headerEvery is how many lines a header serves: a screen.
+// headerEvery is the number of lines per header: a screen.
 const headerEvery = 24
 
-// NewLive makes a table that is written to w. server adds the columns that
-// only whoever runs the server can fill.
+// NewLive returns a table that writes to w. server adds the columns that need the
+// server's metrics.
 func NewLive(w io.Writer, server bool) *Live { return &Live{w: w, server: server} }
 
 // Row writes a line.
@@ -32,7 +32,7 @@ func (l *Live) Row(p Progress) {
 	if l.server {
 		if now := p.Server; now != nil {
 			fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, grouped(now.Awake), grouped(now.Asleep))
-		} else { // it did not answer, which is not the same as no bodies
+		} else { // no answer, which is not zero bodies
 			fmt.Fprintf(&b, " %9s %7s %7s", "-", "-", "-")
 		}
 	}
@@ -56,7 +56,7 @@ func (l *Live) header() {
 	fmt.Fprintf(l.w, "%8s%s %9s %6s %7s %7s %7s %7s %10s\n", "time", server, "bots", "kB/s", "live", "hidden", "pending", "stale", "confusions")
 }
 
-// grouped writes an integer with commas: 1,234,567.
+// grouped formats an integer with commas: 1,234,567.
 func grouped[T ~int | ~uint64](n T) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -65,7 +65,7 @@ func grouped[T ~int | ~uint64](n T) string {
 	return s
 }
 
-// short writes a count in at most five characters: 999, 9.9k, 123k, 4.5M.
+// short formats a count in at most five characters: 999, 9.9k, 123k, 4.5M.
 func short(n uint64) string {
 	for _, unit := range []struct {
 		value  float64

@@ -7,41 +7,41 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// told is what a bot was last told of a handle, on the ordered lane.
-type told uint8
+// status is the last thing a bot was told about a handle on the ordered stream.
+type status uint8
 
 const (
-	toldNothing   told = iota
-	toldShown          // entered, and not left since
-	toldHidden         // left
-	toldDestroyed      // destroyed; final
+	statusUnknown   status = iota
+	statusShown            // entered, and has not left since
+	statusHidden           // left
+	statusDestroyed        // destroyed; final
 )
 
-func (t told) String() string {
+func (t status) String() string {
 	return [...]string{"never shown", "shown", "hidden", "destroyed"}[t]
 }
 
-// memory is all that a bot knows of one handle.
+// memory is everything that a bot knows about one handle.
 type memory struct {
 	handle   bulk.Handle
-	identity uint64 // 0: destroyed before it was ever shown
-	told     told
-	doubted  bool // the server called it stale before it said so in structure
+	identity uint64 // 0: destroyed before it was shown
+	status   status
+	doubted  bool // the server called it stale ahead of the structure record
 }
 
-// oracle remembers what one bot was told and holds every answer against it. It
-// knows nothing of the replica: what goes in is what was told and answered.
+// oracle remembers what one bot was told, and compares every answer with it. It does
+// not depend on the replica: its inputs are callbacks and answers.
 type oracle struct {
 	bot     int
-	floor   uint32                 // the Welcome's: lower generations were never issued
-	slots   uint32                 // the Welcome's: nor were indices from here on
-	tick    uint32                 // the newest seen
-	known   []memory               // of all handles that are remembered, as a ring from the oldest
-	oldest  int                    // in known, once it is full
-	limit   int                    // of known
-	tenants tenants                // the newest ones, and where they are in known
-	former  map[bulk.Handle]uint32 // where all others are in known
-	owner   map[uint64]bulk.Handle // identity -> the handle that it was seen under
+	floor   uint32                 // from the Welcome: lower generations were never issued
+	slots   uint32                 // from the Welcome: indices from here on were never issued
+	tick    uint32                 // newest seen
+	known   []memory               // all remembered handles: a ring buffer
+	oldest  int                    // index in known, once it is full
+	limit   int                    // maximum length of known
+	tenants tenants                // newest tenants, with their indices in known
+	former  map[bulk.Handle]uint32 // indices in known of all others
+	owner   map[uint64]bulk.Handle // identity -> the handle that has it
 	doubts  []doubt
 
 	forgotten  uint64
@@ -49,11 +49,11 @@ type oracle struct {
 	recorded   []Confusion
 }
 
-// doubt is a handle that the server called stale in an answer; the structure
-// that says so must follow (B5).
+// doubt is a handle that the server called stale in an answer; the structure record
+// must follow (B5).
 type doubt struct {
 	handle    bulk.Handle
-	structure uint32 // records applied when the answer came
+	structure uint32 // records applied when the answer arrived
 }
 
 func newOracle(bot, limit int, floor, slots uint32) *oracle {
@@ -63,7 +63,7 @@ func newOracle(bot, limit int, floor, slots uint32) *oracle {
 	}
 }
 
-// find returns what is remembered of h, or nil. It is valid until more is.
+// find returns the memory of h, or nil. It is valid until the next remember.
 func (o *oracle) find(h bulk.Handle) *memory {
 	t := o.tenants.of(h.Index())
 	switch g := h.Generation(); {
@@ -89,60 +89,60 @@ func (o *oracle) confuse(h bulk.Handle, seen uint64, format string, args ...any)
 	o.recorded = append(o.recorded, c)
 }
 
-// entered: h is shown, with that identity.
+// entered records that h is shown, with that identity.
 func (o *oracle) entered(h bulk.Handle, identity uint64) {
 	m := o.find(h)
 	switch {
 	case m == nil:
 		if newest := o.tenants.of(h.Index()).generation; !o.issuable(h) {
-			o.confuse(h, identity, "B6: shown, and is no handle of this run")
+			o.confuse(h, identity, "B6: shown, but is not a handle of this run")
 		} else if newest > h.Generation() {
 			o.confuse(h, identity, "B2: shown after generation %d of its slot", newest)
 		}
 		m = o.remember(h)
-	case o.fate(m) == toldDestroyed:
+	case o.fate(m) == statusDestroyed:
 		o.confuse(h, identity, "B2: shown after its end")
 	case m.doubted:
 		o.confuse(h, identity, "B5: shown after the server had called it stale")
 	}
-	o.identify(m, identity)
-	m.told = toldShown
+	o.checkIdentity(m, identity)
+	m.status = statusShown
 }
 
-// updated: newer state of h was applied, in a row with that identity.
+// updated records that newer state of h was applied, from a row with that identity.
 func (o *oracle) updated(h bulk.Handle, identity uint64) {
 	m := o.find(h)
 	if m == nil {
-		o.confuse(h, identity, "B3: updated and never shown")
+		o.confuse(h, identity, "B3: updated, but never shown")
 		return
 	}
-	if fate := o.fate(m); fate != toldShown {
+	if fate := o.fate(m); fate != statusShown {
 		o.confuse(h, identity, "B2: updated while %v", fate)
 	}
-	o.identify(m, identity)
+	o.checkIdentity(m, identity)
 }
 
-// left: h went out of view.
+// left records that h went out of view.
 func (o *oracle) left(h bulk.Handle) {
 	m := o.find(h)
-	if m == nil || o.fate(m) != toldShown {
+	if m == nil || o.fate(m) != statusShown {
 		o.confuse(h, 0, "B3: left while %v", o.fate(m))
 		return
 	}
-	m.told = toldHidden
+	m.status = statusHidden
 }
 
-// destroyed: h is gone for good.
+// destroyed records that h is gone for good.
 func (o *oracle) destroyed(h bulk.Handle) {
 	m := o.find(h)
 	if m == nil {
 		m = o.remember(h)
 	}
-	m.told = toldDestroyed
+	m.status = statusDestroyed
 }
 
-// identify holds the identity that came with h against memory (B1).
-func (o *oracle) identify(m *memory, identity uint64) {
+// checkIdentity compares the identity that came with h with memory (B1).
+func (o *oracle) checkIdentity(m *memory, identity uint64) {
 	switch {
 	case identity == 0:
 		o.confuse(m.handle, identity, "B1: shown without an identity")
@@ -157,7 +157,7 @@ func (o *oracle) identify(m *memory, identity uint64) {
 	}
 }
 
-// remember makes a memory of h.
+// remember creates the memory of h.
 func (o *oracle) remember(h bulk.Handle) *memory {
 	t := o.tenants.at(h.Index())
 	if h.Generation() > t.generation {
@@ -176,19 +176,19 @@ func (o *oracle) remember(h bulk.Handle) *memory {
 	return &o.known[place]
 }
 
-// room is a place for a memory: that of the oldest that is not shown, if there are as
-// many as may be.
+// room returns an index for a new memory: if known is full, by forgetting the oldest
+// handle that is not shown.
 func (o *oracle) room() int {
 	if len(o.known) >= o.limit {
 		for range o.known {
 			place := o.oldest
 			o.oldest = (o.oldest + 1) % len(o.known)
-			if m := &o.known[place]; o.fate(m) != toldShown {
+			if m := &o.known[place]; o.fate(m) != statusShown {
 				o.forget(m)
 				return place
 			}
 		}
-	} // or more is shown than the limit holds
+	} // unless more are shown than the limit allows
 	o.known = append(o.known, memory{})
 	return len(o.known) - 1
 }
@@ -205,46 +205,46 @@ func (o *oracle) forget(m *memory) {
 	o.forgotten++
 }
 
-// fate is what was told of m, or follows from a later tenant of its slot, at whom it
-// looks only if that says more.
-func (o *oracle) fate(m *memory) told {
+// fate returns what was told of m, or what a later tenant of its slot implies. It
+// consults the tenant only if that can say more.
+func (o *oracle) fate(m *memory) status {
 	switch {
 	case m == nil:
-		return toldNothing
-	case m.told != toldDestroyed && o.tenants.of(m.handle.Index()).generation > m.handle.Generation():
-		return toldDestroyed
+		return statusUnknown
+	case m.status != statusDestroyed && o.tenants.of(m.handle.Index()).generation > m.handle.Generation():
+		return statusDestroyed
 	}
-	return m.told
+	return m.status
 }
 
-// fateOf is fate for any handle at all. sure is false for one that may have
-// been forgotten: nothing can be said of it then.
-func (o *oracle) fateOf(h bulk.Handle) (fate told, sure bool) {
+// fateOf is fate for any handle. sure is false if h may have been forgotten: nothing
+// follows then.
+func (o *oracle) fateOf(h bulk.Handle) (fate status, sure bool) {
 	if m := o.find(h); m != nil {
 		return o.fate(m), true
 	}
 	switch newest := o.tenants.of(h.Index()).generation; {
 	case newest == h.Generation():
-		return toldNothing, newest == 0
+		return statusUnknown, newest == 0
 	case newest > h.Generation():
-		return toldDestroyed, true
+		return statusDestroyed, true
 	}
-	return toldNothing, true
+	return statusUnknown, true
 }
 
-// issuable says whether h may come to life in this run of the world.
+// issuable reports whether h may be issued in this run of the world.
 func (o *oracle) issuable(h bulk.Handle) bool {
 	return h.Valid() && h.Generation() >= o.floor && h.Index() < o.slots
 }
 
-// verdictOf is what Resolve must answer of a handle with that fate (B3).
-func (t told) verdictOf() wire.Verdict {
+// verdictOf returns the verdict that Resolve must give for that fate (B3).
+func (t status) verdictOf() wire.Verdict {
 	switch t {
-	case toldShown:
+	case statusShown:
 		return wire.Live
-	case toldHidden:
+	case statusHidden:
 		return wire.Hidden
-	case toldDestroyed:
+	case statusDestroyed:
 		return wire.Stale
 	}
 	return wire.Pending

@@ -10,15 +10,15 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// news is what a bot is told in a snapshot.
+// news is what one snapshot tells a bot.
 type news struct {
 	left, destroyed, entered, updated []bulk.Handle
 }
 
-// troupe is entities that come, go and move.
+// troupe is a set of entities that spawn, die and move.
 type troupe struct {
 	random *rand.Rand
-	newest [4000]uint32 // generations, by slots
+	newest [4000]uint32 // generations by slot
 	used   [4000]bool
 	shown  []bulk.Handle
 	hidden []bulk.Handle
@@ -38,7 +38,7 @@ func (c *troupe) enter(n int) (entered []bulk.Handle) {
 	return entered
 }
 
-// take takes one out of from.
+// take removes and returns one element of from.
 func (c *troupe) take(from *[]bulk.Handle) bulk.Handle {
 	i := c.random.IntN(len(*from))
 	h := (*from)[i]
@@ -46,8 +46,8 @@ func (c *troupe) take(from *[]bulk.Handle) bulk.Handle {
 	return h
 }
 
-// next is 15 who come, 7 who leave, 8 who die in view and 7 who do out of it, and 200
-// who move, by slots.
+// next makes 15 entities enter, 7 leave, 8 die in view, 7 die out of view, and 200
+// move, ordered by slot.
 func (c *troupe) next() (n news) {
 	for i := range 15 {
 		h := c.take(&c.shown)
@@ -72,8 +72,8 @@ func (c *troupe) next() (n news) {
 	return n
 }
 
-// hear tells o the news, and has it choose whom to ask about.
-func (o *oracle) hear(n *news, dice func(int) int) {
+// observe passes the news to o and has it choose handles to probe.
+func (o *oracle) observe(n *news, dice func(int) int) {
 	for _, h := range n.left {
 		o.left(h)
 	}
@@ -87,14 +87,13 @@ func (o *oracle) hear(n *news, dice func(int) int) {
 		o.updated(h, uint64(h))
 	}
 	for i := range probesPerUpdate {
-		o.draw(told(i%4), dice)
+		o.draw(status(i%4), dice)
 	}
 }
 
-// BenchmarkOraclesInTurns is what the oracles of a process of bots pay for a snapshot,
-// each of which finds its memory cold: all others had their turn in between, and
-// remember as much as they may. Reported are the least and the median of rounds, by
-// snapshots.
+// BenchmarkOraclesInTurns measures an oracle's cost per snapshot in a process of many
+// bots, where the other oracles have evicted its memory from the cache. It reports the
+// minimum and the median of rounds, per snapshot.
 func BenchmarkOraclesInTurns(b *testing.B) {
 	const oracles = 250
 	c := &troupe{random: rand.New(rand.NewPCG(1, 2))}
@@ -102,12 +101,12 @@ func BenchmarkOraclesInTurns(b *testing.B) {
 	begin := news{entered: c.enter(370)}
 	for i := range all {
 		all[i] = newOracle(i, rememberedHandles, 1, uint32(len(c.used)))
-		all[i].hear(&begin, c.random.IntN)
+		all[i].observe(&begin, c.random.IntN)
 	}
 	for range rememberedHandles / 15 {
 		n := c.next()
 		for _, o := range all {
-			o.hear(&n, c.random.IntN)
+			o.observe(&n, c.random.IntN)
 		}
 	}
 	var rounds []time.Duration
@@ -120,7 +119,7 @@ func BenchmarkOraclesInTurns(b *testing.B) {
 			began, at = time.Now(), 0
 			b.StartTimer()
 		}
-		all[at].hear(&n, c.random.IntN)
+		all[at].observe(&n, c.random.IntN)
 		if at++; at == oracles {
 			rounds = append(rounds, time.Since(began))
 		}

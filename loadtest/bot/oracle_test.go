@@ -17,7 +17,7 @@ const (
 	stale   = wire.Stale
 )
 
-// Three tenants of slot 7, and somebody else.
+// Three tenants of slot 7, and another entity.
 var (
 	first  = bulk.NewHandle(7, 1)
 	second = bulk.NewHandle(7, 3)
@@ -29,65 +29,64 @@ var (
 
 func freshOracle() *oracle { return newOracle(0, 64, 1, 1000) }
 
-// shows is the answer of a replica that holds h under that identity.
+// shows returns the answer of a replica that has h under that identity.
 func shows(h bulk.Handle, identity uint64) answer {
 	return answer{verdict: live, present: true, handle: h, identity: identity}
 }
 
 func says(v wire.Verdict) answer { return answer{verdict: v} }
 
-// TestOracleAgrees is a life without contradictions: the oracle must not cry
-// wolf.
+// TestOracleAgrees: an oracle reports nothing about a history without contradictions.
 func TestOracleAgrees(t *testing.T) {
 	o := freshOracle()
-	o.probed(first, says(pending))
-	o.probed(beyond, says(stale))
-	o.probed(bulk.Handle(0), says(stale))
-	o.probed(bulk.NewHandle(7, 2), says(stale))
+	o.checkProbe(first, says(pending))
+	o.checkProbe(beyond, says(stale))
+	o.checkProbe(bulk.Handle(0), says(stale))
+	o.checkProbe(bulk.NewHandle(7, 2), says(stale))
 
 	o.entered(first, 101)
 	o.updated(first, 101)
-	o.probed(first, shows(first, 101))
-	o.probed(second, says(pending))
-	o.answered(first, wire.OK, live, 1)
-	o.answered(first, wire.BadArguments, live, 1)
-	o.answered(first, wire.RateLimited, pending, 1)
+	o.checkProbe(first, shows(first, 101))
+	o.checkProbe(second, says(pending))
+	o.checkAnswer(first, wire.OK, live, 1)
+	o.checkAnswer(first, wire.BadArguments, live, 1)
+	o.checkAnswer(first, wire.RateLimited, pending, 1)
 
 	o.left(first)
-	o.probed(first, says(hidden))
-	o.answered(first, wire.HiddenHandle, hidden, 2)
+	o.checkProbe(first, says(hidden))
+	o.checkAnswer(first, wire.HiddenHandle, hidden, 2)
 	o.entered(first, 101)
-	o.probed(first, shows(first, 101))
+	o.checkProbe(first, shows(first, 101))
 
-	o.answered(first, wire.StaleHandle, stale, 3) // its Destroy is under way
+	o.checkAnswer(first, wire.StaleHandle, stale, 3) // its Destroy is in flight
 	o.settle(3)
-	o.updated(first, 101) // and so is an older snapshot
+	o.updated(first, 101) // so is an older snapshot
 	o.destroyed(first)
 	o.settle(4)
-	o.probed(first, says(stale))
-	o.answered(first, wire.StaleHandle, stale, 4)
+	o.checkProbe(first, says(stale))
+	o.checkAnswer(first, wire.StaleHandle, stale, 4)
 
 	o.entered(third, 103)
-	o.probed(third, shows(third, 103))
-	o.probed(second, says(stale)) // never heard of, and overtaken
-	o.answered(second, wire.StaleHandle, stale, 5)
-	o.answered(other, wire.UnknownHandle, pending, 5)
-	o.answered(other, wire.StaleHandle, stale, 5) // sent by a reference: its Destroy follows
+	o.checkProbe(third, shows(third, 103))
+	o.checkProbe(second, says(stale)) // unknown, but overtaken
+	o.checkAnswer(second, wire.StaleHandle, stale, 5)
+	o.checkAnswer(other, wire.UnknownHandle, pending, 5)
+	o.checkAnswer(other, wire.StaleHandle, stale, 5) // its Destroy follows
 	o.destroyed(other)
 	o.settle(6)
-	o.probed(other, says(stale))
+	o.checkProbe(other, says(stale))
 
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	require.Empty(t, o.doubts)
 }
 
-// TestOracleNotices breaks each invariant, once: the check can fail.
+// TestOracleNotices breaks each invariant once, to prove that the check can fail.
 func TestOracleNotices(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		live  func(o *oracle)
 		about bulk.Handle
-		what  string // the invariant
+		what  string // the broken invariant
 	}{
 		{"identity changes on enter", func(o *oracle) { o.entered(first, 101); o.left(first); o.entered(first, 102) }, first, "B1"},
 		{"identity changes in a row", func(o *oracle) { o.entered(first, 101); o.updated(first, 102) }, first, "B1"},
@@ -103,48 +102,48 @@ func TestOracleNotices(t *testing.T) {
 		{"updated while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.updated(first, 101) }, first, "B2"},
 		{"updated and never shown", func(o *oracle) { o.updated(first, 101) }, first, "B3"},
 		{"left and never shown", func(o *oracle) { o.left(first) }, first, "B3"},
-		{"live after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.probed(first, shows(first, 101)) }, first, "B3"},
-		{"live after a later tenant", func(o *oracle) { o.entered(first, 101); o.entered(second, 102); o.probed(first, shows(first, 101)) }, first, "B3"},
-		{"stale while shown", func(o *oracle) { o.entered(first, 101); o.probed(first, says(stale)) }, first, "B3"},
-		{"hidden while shown", func(o *oracle) { o.entered(first, 101); o.probed(first, says(hidden)) }, first, "B3"},
-		{"pending after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.probed(first, says(pending)) }, first, "B3"},
-		{"stale while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.probed(first, says(stale)) }, first, "B3"},
-		{"made up and live", func(o *oracle) { o.probed(first, shows(first, 101)) }, first, "B3"},
-		{"made up and hidden", func(o *oracle) { o.probed(first, says(hidden)) }, first, "B3"},
-		{"made up and dead before its time", func(o *oracle) { o.probed(first, says(stale)) }, first, "B3"},
-		{"impossible and pending", func(o *oracle) { o.probed(beyond, says(pending)) }, beyond, "B3"},
-		{"the entity of a later tenant", func(o *oracle) { o.entered(first, 101); o.probed(first, shows(second, 102)) }, first, "B4"},
-		{"the entity of another identity", func(o *oracle) { o.entered(first, 101); o.probed(first, shows(first, 102)) }, first, "B4"},
-		{"live without an entity", func(o *oracle) { o.entered(first, 101); o.probed(first, says(live)) }, first, "B4"},
-		{"executed after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.answered(first, wire.OK, live, 2) }, first, "B5"},
-		{"executed while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.answered(first, wire.OK, live, 2) }, first, "B5"},
-		{"made up and executed", func(o *oracle) { o.answered(first, wire.OK, live, 0) }, first, "B5"},
-		{"made up and hidden by an answer", func(o *oracle) { o.answered(first, wire.HiddenHandle, hidden, 0) }, first, "B5"},
-		{"shown and unknown to the server", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.UnknownHandle, pending, 1) }, first, "B5"},
+		{"live after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.checkProbe(first, shows(first, 101)) }, first, "B3"},
+		{"live after a later tenant", func(o *oracle) { o.entered(first, 101); o.entered(second, 102); o.checkProbe(first, shows(first, 101)) }, first, "B3"},
+		{"stale while shown", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(stale)) }, first, "B3"},
+		{"hidden while shown", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(hidden)) }, first, "B3"},
+		{"pending after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.checkProbe(first, says(pending)) }, first, "B3"},
+		{"stale while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.checkProbe(first, says(stale)) }, first, "B3"},
+		{"made up and live", func(o *oracle) { o.checkProbe(first, shows(first, 101)) }, first, "B3"},
+		{"made up and hidden", func(o *oracle) { o.checkProbe(first, says(hidden)) }, first, "B3"},
+		{"made up and dead before its time", func(o *oracle) { o.checkProbe(first, says(stale)) }, first, "B3"},
+		{"impossible and pending", func(o *oracle) { o.checkProbe(beyond, says(pending)) }, beyond, "B3"},
+		{"the entity of a later tenant", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, shows(second, 102)) }, first, "B4"},
+		{"the entity of another identity", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, shows(first, 102)) }, first, "B4"},
+		{"live without an entity", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(live)) }, first, "B4"},
+		{"executed after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.checkAnswer(first, wire.OK, live, 2) }, first, "B5"},
+		{"executed while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.checkAnswer(first, wire.OK, live, 2) }, first, "B5"},
+		{"made up and executed", func(o *oracle) { o.checkAnswer(first, wire.OK, live, 0) }, first, "B5"},
+		{"made up and hidden by an answer", func(o *oracle) { o.checkAnswer(first, wire.HiddenHandle, hidden, 0) }, first, "B5"},
+		{"shown and unknown to the server", func(o *oracle) { o.entered(first, 101); o.checkAnswer(first, wire.UnknownHandle, pending, 1) }, first, "B5"},
 		{"destroyed and hidden by an answer", func(o *oracle) {
 			o.entered(first, 101)
 			o.destroyed(first)
-			o.answered(first, wire.HiddenHandle, hidden, 2)
+			o.checkAnswer(first, wire.HiddenHandle, hidden, 2)
 		}, first, "B5"},
-		{"code and verdict differ", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.StaleHandle, live, 1) }, first, "B5"},
-		{"another identity on the server", func(o *oracle) { o.entered(first, 101); o.answered(first, wire.IdentityFault, live, 1) }, first, "B5"},
+		{"code and verdict differ", func(o *oracle) { o.entered(first, 101); o.checkAnswer(first, wire.StaleHandle, live, 1) }, first, "B5"},
+		{"another identity on the server", func(o *oracle) { o.entered(first, 101); o.checkAnswer(first, wire.IdentityFault, live, 1) }, first, "B5"},
 		{"called stale and shown again", func(o *oracle) {
 			o.entered(first, 101)
 			o.left(first)
-			o.answered(first, wire.StaleHandle, stale, 2)
+			o.checkAnswer(first, wire.StaleHandle, stale, 2)
 			o.entered(first, 101)
 		}, first, "B5"},
 		{"called stale and never told", func(o *oracle) {
-			o.answered(other, wire.StaleHandle, stale, 1)
+			o.checkAnswer(other, wire.StaleHandle, stale, 1)
 			o.settle(2)
 		}, other, "B5"},
 		{"made up, of a slot's past, and unknown to the server", func(o *oracle) {
 			o.entered(third, 103)
-			o.answered(first, wire.UnknownHandle, pending, 1)
+			o.checkAnswer(first, wire.UnknownHandle, pending, 1)
 		}, first, "B5"},
 		{"called stale and never destroyed", func(o *oracle) {
 			o.entered(first, 101)
-			o.answered(first, wire.StaleHandle, stale, 1)
+			o.checkAnswer(first, wire.StaleHandle, stale, 1)
 			o.settle(1)
 			o.entered(other, 108)
 			o.settle(2)
@@ -163,15 +162,15 @@ func TestOracleNotices(t *testing.T) {
 	}
 }
 
-// What a snapshot tells may fill several structure messages. A client has had the first
-// of them, and not yet the one with the Destroy of an entity that was called stale:
-// older snapshots that come in between settle nothing.
+// TestOracleHearsASnapshotOut: one snapshot may fill several structure messages. Before
+// the message with the Destroy of an entity that was called stale, older snapshots
+// settle nothing.
 func TestOracleHearsASnapshotOut(t *testing.T) {
 	o := freshOracle()
 	o.entered(first, 101)
 	o.reached(10, 1)
-	o.answered(first, wire.StaleHandle, stale, 1)
-	o.entered(other, 108) // the first message, by which 2,000 records are applied
+	o.checkAnswer(first, wire.StaleHandle, stale, 1)
+	o.entered(other, 108) // the first message, with 2,000 records
 	o.reached(13, 1)
 	o.reached(14, 1)
 	require.Len(t, o.doubts, 1)
@@ -180,7 +179,7 @@ func TestOracleHearsASnapshotOut(t *testing.T) {
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	require.Empty(t, o.doubts)
 
-	o.answered(other, wire.StaleHandle, stale, 2002)
+	o.checkAnswer(other, wire.StaleHandle, stale, 2002)
 	o.reached(19, 2001)
 	o.reached(22, 2002)
 	require.Zero(t, o.confusions, "made before the answer")
@@ -188,8 +187,8 @@ func TestOracleHearsASnapshotOut(t *testing.T) {
 	require.EqualValues(t, 1, o.confusions, "a newer snapshot has come, and it was not told")
 }
 
-// TestOracleRecordsBothIdentities: a confusion is of use only with what was
-// remembered and what came.
+// TestOracleRecordsBothIdentities: a confusion reports both the remembered and the
+// received identity.
 func TestOracleRecordsBothIdentities(t *testing.T) {
 	o := freshOracle()
 	o.entered(first, 0xaaaa)
@@ -201,8 +200,8 @@ func TestOracleRecordsBothIdentities(t *testing.T) {
 		o.recorded[0].String())
 }
 
-// TestOracleForgets: memory is bounded, what is shown stays, and of what was
-// forgotten nothing is claimed.
+// TestOracleForgets: memory is bounded, handles in view stay, and forgotten handles
+// cause no reports.
 func TestOracleForgets(t *testing.T) {
 	o := newOracle(0, 8, 1, 1000)
 	keep := bulk.NewHandle(500, 1)
@@ -215,15 +214,15 @@ func TestOracleForgets(t *testing.T) {
 		require.LessOrEqual(t, len(o.owner), 8)
 	}
 	require.EqualValues(t, 101-8, o.forgotten)
-	o.probed(keep, shows(keep, 5))
-	o.probed(keep, says(hidden))
+	o.checkProbe(keep, shows(keep, 5))
+	o.checkProbe(keep, says(hidden))
 	require.EqualValues(t, 1, o.confusions, "what is shown is never forgotten")
 
 	old := bulk.NewHandle(0, 1)
 	for _, v := range []answer{says(hidden), says(stale), shows(old, 1000)} {
-		o.probed(old, v)
+		o.checkProbe(old, v)
 	}
-	o.answered(old, wire.HiddenHandle, hidden, 0)
+	o.checkAnswer(old, wire.HiddenHandle, hidden, 0)
 	o.entered(old, 1000)
 	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
 
@@ -234,8 +233,8 @@ func TestOracleForgets(t *testing.T) {
 	require.GreaterOrEqual(t, len(o.known), 22)
 }
 
-// TestOracleFinds: whatever it was told, in whichever order, it finds each handle that
-// it remembers, and no other, and knows the newest generation of each slot.
+// TestOracleFinds: in any order of events, the oracle finds exactly the handles that it
+// remembers, and knows each slot's newest generation.
 func TestOracleFinds(t *testing.T) {
 	const slots, generations = 2 * tenantPage, 5
 	random := rand.New(rand.NewPCG(1, 2))
@@ -283,16 +282,16 @@ func TestOracleFinds(t *testing.T) {
 	require.NotZero(t, o.forgotten)
 }
 
-// TestOracleDraws: the dice find what there is.
+// TestOracleDraws: draws find existing handles.
 func TestOracleDraws(t *testing.T) {
 	o := freshOracle()
 	dice := rand.New(rand.NewPCG(1, 2)).IntN
-	require.Zero(t, o.draw(toldShown, dice))
+	require.Zero(t, o.draw(statusShown, dice))
 	o.entered(first, 101)
 	o.entered(other, 108)
 	o.left(other)
-	require.Equal(t, first, o.draw(toldShown, dice))
-	require.Equal(t, other, o.draw(toldHidden, dice))
-	require.Zero(t, o.draw(toldDestroyed, dice))
-	require.NotZero(t, o.draw(toldNothing, dice))
+	require.Equal(t, first, o.draw(statusShown, dice))
+	require.Equal(t, other, o.draw(statusHidden, dice))
+	require.Zero(t, o.draw(statusDestroyed, dice))
+	require.NotZero(t, o.draw(statusUnknown, dice))
 }

@@ -10,24 +10,23 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// outage is what a bot notes of connections that are lost during a visit. Its
-// client makes others by itself.
+// outage tracks a lost connection during a visit. The client reconnects by itself.
 type outage struct {
 	count   int
 	lost    bool
 	why     error
-	since   time.Time // when it last had a snapshot
-	arrived uint64    // snapshots of before the newest, which are in the bot's past
+	since   time.Time // time of the last snapshot
+	arrived uint64    // snapshots already counted in the bot's past
 	frames  uint64    // likewise
 	bytes   uint64    // likewise
 }
 
-// outages adds up the lost connections of bots.
+// outages sums up the bots' lost connections.
 type outages struct {
 	lost       uint64
-	resumed    uint64 // of those, sessions that went on
-	anew       uint64 // sessions that began in their place, in the same world
-	newWorlds  uint64 // or in another run of it
+	resumed    uint64 // sessions that were resumed
+	anew       uint64 // new sessions in the same world
+	newWorlds  uint64 // new sessions in another run of the world
 	unanswered uint64 // commands
 	recoveries []time.Duration
 }
@@ -39,7 +38,7 @@ func (o outages) plus(p outages) outages {
 	}
 }
 
-// changed is told of the client's states. It comes before anything that the new
+// changed handles the client's state changes, which precede everything that a new
 // session brings.
 func (b *bot) changed(s client.StateChange) {
 	switch {
@@ -50,8 +49,8 @@ func (b *bot) changed(s client.StateChange) {
 	}
 }
 
-// lose closes the account of the connection that was lost: what is sent while
-// nobody listens is not missing.
+// lose closes the account of a lost connection: snapshots sent during the outage do not
+// count as missing.
 func (b *bot) lose(why error) {
 	now := time.Now()
 	visit := b.visit(now)
@@ -64,7 +63,7 @@ func (b *bot) lose(why error) {
 	b.publish(now, false)
 }
 
-// rejoined says what becomes of the handles in memory (B6).
+// rejoined updates the memory of handles for the new session (B6).
 func (b *bot) rejoined(s client.StateChange) {
 	w, _ := b.client.Session().Welcome()
 	sum := &b.past.outages
@@ -83,7 +82,7 @@ func (b *bot) rejoined(s client.StateChange) {
 	}
 }
 
-// over notes the first snapshot after an outage.
+// over records the first snapshot after an outage.
 func (o *outage) over(b *bot, now time.Time) {
 	if o.lost {
 		b.past.outages.recoveries = append(b.past.outages.recoveries, now.Sub(o.since))
@@ -92,46 +91,45 @@ func (o *outage) over(b *bot, now time.Time) {
 	o.since = now
 }
 
-// forget makes the oracle begin anew: nothing that it remembers is to be expected.
+// forget replaces the oracle: it expects nothing of earlier handles.
 func (b *bot) forget(floor, slots uint32) {
 	next := newOracle(b.number, rememberedHandles, floor, slots)
 	next.forgotten, next.confusions, next.recorded = b.oracle.forgotten, b.oracle.confusions, b.oracle.recorded
 	b.oracle = next
 }
 
-// renew is another session in the same run of the world: handles that are destroyed
-// stay so, and of all others nothing is known until they are shown again.
+// renew handles a new session in the same run of the world: destroyed handles stay so,
+// and the others are unknown until they are shown again.
 func (o *oracle) renew() {
 	for i := range o.known {
-		if m := &o.known[i]; o.fate(m) == toldDestroyed {
-			m.told = toldDestroyed
+		if m := &o.known[i]; o.fate(m) == statusDestroyed {
+			m.status = statusDestroyed
 		} else {
-			m.told, m.doubted = toldNothing, false
+			m.status, m.doubted = statusUnknown, false
 		}
 	}
 	o.doubts, o.tick = o.doubts[:0], 0
 }
 
-// precedes says whether all handles that the oracle has heard of are below a
-// floor: of a run before it.
+// precedes reports whether all handles the oracle has seen are below a floor, and thus
+// from an earlier run.
 func (o *oracle) precedes(floor uint32) bool {
 	highest := o.tenants.highest()
 	return highest == 0 || highest < floor
 }
 
-// restart is another run of the world, which goes on above a floor: every handle
-// of before is dead, and none may come again (B6). Who lived on has another
-// handle.
+// restart handles another run of the world, above a floor: all earlier handles are dead
+// and none may return (B6). Surviving entities have new handles.
 func (o *oracle) restart(floor, slots uint32) {
 	o.floor, o.slots = floor, slots
 	for i := range o.known {
-		o.known[i].told = toldDestroyed
+		o.known[i].status = statusDestroyed
 	}
 	clear(o.owner)
 	o.doubts, o.tick = o.doubts[:0], 0
 }
 
-// missing is why a bot has no connection, at the end of a run; nil if it has one.
+// missing returns why a bot has no connection at the end of a run, or nil.
 func (b *bot) missing() error {
 	if b.client == nil || b.client.State() != client.Reconnecting {
 		return nil
@@ -139,14 +137,14 @@ func (b *bot) missing() error {
 	return fmt.Errorf("no connection for %.1f s: %w", time.Since(b.outage.since).Seconds(), b.outage.why)
 }
 
-// Outages is what became of connections that were lost.
+// Outages reports lost connections and their recovery.
 type Outages struct {
 	Lost       uint64 `json:"connections_lost"`
 	Resumed    uint64 `json:"sessions_resumed"`
 	Anew       uint64 `json:"sessions_anew"`
 	NewWorlds  uint64 `json:"worlds_anew"`
 	Unanswered uint64 `json:"commands_unanswered"`
-	// From the last snapshot before to the first one after; nil if there was none.
+	// From the last snapshot before to the first one after; nil without outages.
 	P50Ms *float64 `json:"recovery_p50_ms"`
 	P99Ms *float64 `json:"recovery_p99_ms"`
 	MaxMs *float64 `json:"recovery_max_ms"`
@@ -155,17 +153,17 @@ type Outages struct {
 func (o outages) report() Outages {
 	h := hdrhistogram.New(1, latencyHighest, latencyDigits)
 	for _, d := range o.recoveries {
-		_ = h.RecordValue(min(max(d.Microseconds(), 1), latencyHighest)) // in range, so there is no error
+		_ = h.RecordValue(min(max(d.Microseconds(), 1), latencyHighest)) // in range: cannot fail
 	}
 	l := latencyOf(h)
 	return Outages{o.lost, o.resumed, o.anew, o.newWorlds, o.unanswered, l.P50Ms, l.P99Ms, l.MaxMs}
 }
 
-// lostResult is that of a command whose connection was lost: whether it was
-// executed is not known, and nothing follows for its target.
+// lostResult handles a command whose connection was lost: it may or may not have been
+// executed, and nothing follows for its target.
 func (b *bot) lostResult(r client.Result) {
 	if h, ok := b.unanswered[r.ID]; !ok || h != r.Target || r.Verdict != wire.Pending {
-		b.oracle.confuse(r.Target, 0, "B5: command %d about it has no answer, and was never sent", r.ID)
+		b.oracle.confuse(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
 	}
 	delete(b.unanswered, r.ID)
 	b.past.outages.unanswered++

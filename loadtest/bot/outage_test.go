@@ -19,29 +19,29 @@ func TestOracleAcrossANewSession(t *testing.T) {
 	}
 	o.destroyed(dead)
 	o.left(hidden)
-	o.answered(live, wire.StaleHandle, wire.Stale, 9) // its Destroy is lost with the session
+	o.checkAnswer(live, wire.StaleHandle, wire.Stale, 9) // its Destroy is lost with the session
 	o.renew()
 	for _, h := range []bulk.Handle{dead, replaced} {
-		o.probed(h, answer{verdict: wire.Stale})
-		o.answered(h, wire.StaleHandle, wire.Stale, 0)
+		o.checkProbe(h, answer{verdict: wire.Stale})
+		o.checkAnswer(h, wire.StaleHandle, wire.Stale, 0)
 	}
 	for _, h := range []bulk.Handle{tenant, hidden, live} {
-		o.probed(h, answer{verdict: wire.Pending})
-		o.answered(h, wire.UnknownHandle, wire.Pending, 0)
+		o.checkProbe(h, answer{verdict: wire.Pending})
+		o.checkAnswer(h, wire.UnknownHandle, wire.Pending, 0)
 	}
 	o.entered(hidden, 4)
-	o.probed(hidden, answer{verdict: wire.Live, present: true, handle: hidden, identity: 4})
+	o.checkProbe(hidden, answer{verdict: wire.Live, present: true, handle: hidden, identity: 4})
 	require.Zero(t, o.confusions, "%v", o.recorded)
 
-	o.probed(dead, answer{verdict: wire.Pending})
-	o.probed(replaced, answer{verdict: wire.Pending})
+	o.checkProbe(dead, answer{verdict: wire.Pending})
+	o.checkProbe(replaced, answer{verdict: wire.Pending})
 	o.entered(dead, 1)
 	o.entered(live, 77)
 	require.EqualValues(t, 4, o.confusions, "B6: it lies")
 }
 
-// B6: after a restart from an image nothing of before is believed, and what lived
-// on has other handles with the same identities.
+// B6: after a restart from an image all earlier handles are dead, and surviving
+// entities keep their identities under new handles.
 func TestOracleAcrossARestart(t *testing.T) {
 	o := newOracle(0, 100, 1, 64)
 	live, hidden, next := bulk.NewHandle(1, 3), bulk.NewHandle(2, 5), bulk.NewHandle(1, 1001)
@@ -52,14 +52,14 @@ func TestOracleAcrossARestart(t *testing.T) {
 	require.False(t, o.precedes(5), "a handle of that generation was heard of")
 	o.restart(1001, 64)
 	for _, h := range []bulk.Handle{live, hidden} {
-		o.probed(h, answer{verdict: wire.Stale})
-		o.answered(h, wire.StaleHandle, wire.Stale, 0)
+		o.checkProbe(h, answer{verdict: wire.Stale})
+		o.checkAnswer(h, wire.StaleHandle, wire.Stale, 0)
 	}
 	o.entered(next, 7)
-	o.probed(next, answer{verdict: wire.Live, present: true, handle: next, identity: 7})
+	o.checkProbe(next, answer{verdict: wire.Live, present: true, handle: next, identity: 7})
 	require.Zero(t, o.confusions, "%v", o.recorded)
 
-	o.probed(hidden, answer{verdict: wire.Hidden})
+	o.checkProbe(hidden, answer{verdict: wire.Hidden})
 	o.entered(hidden, 8)
 	require.EqualValues(t, 2, o.confusions, "B6: it lies")
 }

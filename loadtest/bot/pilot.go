@@ -5,25 +5,25 @@ import (
 	"math/rand/v2"
 )
 
-// pilot steers one bot: it roams in straight lines, turns now and then, and
-// heads back to the middle when its own body is seen outside of the area.
+// pilot steers one bot: it moves in straight lines with random turns, and heads back to
+// the centre when its body is outside the area.
 type pilot struct {
 	rng     *rand.Rand
-	area    float64 // half the edge of the square to roam in, metres
+	area    float64 // half the edge of the square, in metres
 	heading float64 // radians
-	speed   float64 // of full speed; 0: it stands for a while
+	speed   float64 // share of full speed; 0: resting
 	left    int     // updates until the next turn
-	back    bool    // on the way back from the edge
+	back    bool    // heading back from the edge
 }
 
-// Lengths of a straight line, in updates: one to six seconds at 20 Hz.
+// Lengths of a straight line in updates: one to six seconds at 20 Hz.
 const (
 	shortestLeg = 20
 	longestLeg  = 120
 )
 
-// steer gives the input for the next tick: x and z in 1/127 of full speed. x
-// and z are where the bot's body is, if it is seen.
+// steer returns the input for the next tick: x and z in 1/127 of full speed. Its
+// arguments are the body's position, if it is in view.
 func (p *pilot) steer(x, z float64, seen bool) [2]byte {
 	outside := seen && (math.Abs(x) > p.area || math.Abs(z) > p.area)
 	switch {
@@ -44,8 +44,7 @@ func (p *pilot) steer(x, z float64, seen bool) [2]byte {
 	}
 }
 
-// turn begins another line. One in eight is a rest, so that some bodies of
-// players sleep too.
+// turn starts another line. One in eight is a rest, so that some players' bodies sleep.
 func (p *pilot) turn() {
 	p.back = false
 	p.heading = 2 * math.Pi * p.rng.Float64()

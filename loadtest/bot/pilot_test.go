@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPilotStaysInItsArea flies a body for a simulated hour at 20 updates a
-// second and 6 m/s.
+// TestPilotStaysInItsArea moves a body for a simulated hour at 20 updates per second
+// and 6 m/s.
 func TestPilotStaysInItsArea(t *testing.T) {
 	for seed := range uint64(20) {
 		p := pilot{rng: rand.New(rand.NewPCG(seed, 0)), area: 50}
@@ -31,7 +31,7 @@ func TestPilotStaysInItsArea(t *testing.T) {
 	}
 }
 
-// TestPilotWithoutBody: it moves before it sees itself.
+// TestPilotWithoutBody: a bot moves before it sees its own body.
 func TestPilotWithoutBody(t *testing.T) {
 	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50}
 	moved := false

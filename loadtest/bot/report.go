@@ -2,55 +2,55 @@ package bot
 
 import "fmt"
 
-// Report is the result of a run, in the form that `--json` prints. What only
-// the server knows is nil, null in JSON, unless whoever runs both fills it in.
+// Report is the result of a run, in the form that `--json` prints. Data that only the
+// server has is nil (null in JSON) unless the caller fills it in.
 type Report struct {
 	Scenario  Scenario `json:"scenario"`
 	Seed      uint64   `json:"seed"`
-	Bots      int      `json:"bots"`       // attackers not counted
-	Connected int      `json:"connected"`  // bots that were welcomed
-	Failed    int      `json:"failed"`     // bots that were not, or whose session broke
-	DurationS float64  `json:"duration_s"` // from the first dial to the last goodbye
+	Bots      int      `json:"bots"`       // without attackers
+	Connected int      `json:"connected"`  // bots that received a Welcome
+	Failed    int      `json:"failed"`     // bots that received none, or whose session broke
+	DurationS float64  `json:"duration_s"` // from the first dial to the last close
 	Tick      *Tick    `json:"tick"`
 	World     *World   `json:"world"`
 	Net       Net      `json:"net"`
 	Handles   Handles  `json:"handles"`
 	Joins     Joins    `json:"joins"`
 	Outages   Outages  `json:"outages"`
-	Cost      *Cost    `json:"cost"`    // of the server, while all bots played
+	Cost      *Cost    `json:"cost"`    // of the server, while all bots were connected
 	Storm     *Storm   `json:"storm"`   // of a JoinStorm
 	Attacks   *Attacks `json:"attacks"` // of a Hostile run
 	// Series is the run second by second.
 	Series []Progress `json:"series"`
 
-	Interrupted bool        `json:"interrupted,omitempty"` // ended before its time
+	Interrupted bool        `json:"interrupted,omitempty"` // ended early
 	Confusions  []Confusion `json:"-"`                     // the first ReportedConfusions
 	Failures    []Failure   `json:"-"`                     // the first ReportedFailures
-	Forgotten   uint64      `json:"-"`                     // handles that the bots had no room to remember any longer
+	Forgotten   uint64      `json:"-"`                     // handles that no longer fitted into the bots' memory
 }
 
-// Tick is the server's own measure of its steps while the run lasted.
+// Tick is the server's own measurement of its steps during the run.
 type Tick struct {
 	RateHz int     `json:"rate_hz"`
 	Count  uint64  `json:"count"`
 	P50Ms  float64 `json:"p50_ms"`
 	P99Ms  float64 `json:"p99_ms"`
 	MaxMs  float64 `json:"max_ms"`
-	Late   uint64  `json:"late"` // steps that began more than an interval after their time
+	Late   uint64  `json:"late"` // steps that began more than an interval late
 }
 
-// Cost is what the server's process spent from the end of the ramp on, for the
-// snapshots that it sent in that time: the world and everything else included.
+// Cost is what the server's process used after the ramp, per snapshot sent in that
+// time. It includes the world and everything else.
 type Cost struct {
 	Snapshots            uint64  `json:"snapshots_sent"`
 	CPUMicrosPerSnapshot float64 `json:"cpu_us_per_snapshot"`
-	Cores                float64 `json:"cores"`                // used on average
-	PacketsPerSnapshot   float64 `json:"packets_per_snapshot"` // of UDP, both ways
-	BytesPerSnapshot     float64 `json:"bytes_per_snapshot"`   // in datagrams, without packet headers
-	ResidentBytes        uint64  `json:"resident_bytes"`       // at the end, bots still there
+	Cores                float64 `json:"cores"`                // on average
+	PacketsPerSnapshot   float64 `json:"packets_per_snapshot"` // UDP, both ways
+	BytesPerSnapshot     float64 `json:"bytes_per_snapshot"`   // datagram payload, without packet headers
+	ResidentBytes        uint64  `json:"resident_bytes"`       // at the end, with bots still connected
 }
 
-// World is what the server's world held at the end.
+// World is the content of the server's world at the end.
 type World struct {
 	Entities  int    `json:"entities"`
 	Awake     int    `json:"awake"`
@@ -58,33 +58,33 @@ type World struct {
 	Spawned   uint64 `json:"spawned"`
 	Destroyed uint64 `json:"destroyed"`
 	StateHash string `json:"state_hash"` // 16 hexadecimal digits: JSON numbers are floats
-	Reused    uint64 `json:"-"`          // of the spawned, those into a slot used before
+	Reused    uint64 `json:"-"`          // spawns into a slot used before
 }
 
-// Net is what the bots saw of the network, added up over all of them.
+// Net is the network as seen by all bots together.
 type Net struct {
-	// SnapshotsExpected counts the sequence numbers from the first snapshot
-	// that a bot received to the highest, and SnapshotsReceived those that
-	// arrived, were they applied or lawfully dropped. A snapshot is a datagram; what
-	// is too large for one takes several.
+	// SnapshotsExpected counts the sequence numbers from the first snapshot that a bot
+	// received to the highest. SnapshotsReceived counts those that arrived, whether
+	// applied or validly dropped. A snapshot is a datagram, or several if it is too
+	// large for one.
 	SnapshotsExpected uint64 `json:"snapshots_expected"`
 	SnapshotsReceived uint64 `json:"snapshots_received"`
-	// DeliveredRatio is received / expected; nil if nothing was expected.
+	// DeliveredRatio is received / expected; nil if none were expected.
 	DeliveredRatio *float64 `json:"delivered_ratio"`
-	// SnapshotHz is of how many ticks a bot received snapshots, each second it was
-	// connected. A server that has no time for all makes fewer, none of which is
-	// then missing in DeliveredRatio.
+	// SnapshotHz is the number of ticks for which a bot received a snapshot, per second
+	// connected. An overloaded server makes fewer snapshots, which DeliveredRatio does
+	// not show.
 	SnapshotHz float64 `json:"snapshot_hz"`
-	// BytesPerClientS is what a bot received each second it was connected:
-	// stream and datagrams, without what QUIC and UDP add.
+	// BytesPerClientS is what a bot received per second connected: stream and datagram
+	// payload, without QUIC and UDP overhead.
 	BytesPerClientS float64 `json:"bytes_per_client_s"`
-	// Latency is half of a round trip: from a bot's input datagram going out to
-	// the arrival of a snapshot that echoes it, less the time that the server
-	// held the echo. One sample a snapshot; nil if there was none.
+	// Latency is half of a round trip: from sending an input datagram to the arrival of
+	// a snapshot that echoes it, less the time the server held the echo. One sample per
+	// snapshot; nil without samples.
 	Latency
 }
 
-// Latency is of a set of samples; all nil if there was none.
+// Latency summarises samples; all nil without any.
 type Latency struct {
 	P50Ms  *float64 `json:"latency_p50_ms"`
 	P90Ms  *float64 `json:"latency_p90_ms"`
@@ -93,7 +93,7 @@ type Latency struct {
 	MaxMs  *float64 `json:"latency_max_ms"`
 }
 
-// Joins is how long bots took from dialling to their first snapshot.
+// Joins is the time from dial to first snapshot.
 type Joins struct {
 	Count uint64   `json:"join_count"`
 	P50Ms *float64 `json:"join_p50_ms"`
@@ -101,21 +101,21 @@ type Joins struct {
 	MaxMs *float64 `json:"join_max_ms"`
 }
 
-// Storm is what a JoinStorm did to those who were there before, from its
-// begin to the end of the run.
+// Storm is the effect of a JoinStorm on the bots that joined before, from its start to
+// the end of the run.
 type Storm struct {
 	Witnesses         int      `json:"witnesses"`
 	SnapshotsExpected uint64   `json:"storm_snapshots_expected"`
 	SnapshotsReceived uint64   `json:"storm_snapshots_received"`
 	DeliveredRatio    *float64 `json:"storm_delivered_ratio"`
-	// AllInS is from the first dial of the storm to the first snapshot of its
-	// last bot; nil if not all came in.
+	// AllInS is the time from the storm's first dial to its last bot's first snapshot;
+	// nil if not all joined.
 	AllInS *float64 `json:"storm_all_in_s"`
 }
 
-// Handles is how the bots proved that handles do not lie.
+// Handles counts the checks of handles.
 type Handles struct {
-	// The answers of Resolve to the probes, by verdict.
+	// Answers of Resolve to probes, by verdict.
 	Live    uint64 `json:"live"`
 	Hidden  uint64 `json:"hidden"`
 	Pending uint64 `json:"pending"`
@@ -123,8 +123,8 @@ type Handles struct {
 	// Probes is their sum.
 	Probes     uint64 `json:"probes"`
 	Confusions uint64 `json:"confusions"`
-	// CommandsSent is not less than executed and rejected together: answers to
-	// the last ones may be under way at the end.
+	// CommandsSent is at least executed plus rejected: the last answers may be in
+	// flight at the end.
 	CommandsSent     uint64 `json:"commands_sent"`
 	CommandsExecuted uint64 `json:"commands_executed"`
 	CommandsRejected uint64 `json:"commands_rejected"`
@@ -148,31 +148,30 @@ type Failure struct {
 	Why string `json:"why"`
 }
 
-// String is one line for people.
+// String returns a one-line summary.
 func (f Failure) String() string { return fmt.Sprintf("bot %d: %s", f.Bot, f.Why) }
 
-// OK says whether the run proves what it set out to: every bot connected, none
-// failed, and no handle lied.
+// OK reports whether every bot connected, none failed, and no handle was confused.
 func (r *Report) OK() bool { return r.Passed(nil) }
 
-// Progress is a run so far, once a second.
+// Progress is the state of a run, once per second.
 type Progress struct {
 	ElapsedS  float64 `json:"elapsed_s"`
 	Bots      int     `json:"bots"`
-	Connected int     `json:"connected"` // at present, and sent snapshots
-	Lost      int     `json:"lost"`      // connections in whose place there is none yet that brings snapshots
+	Connected int     `json:"connected"` // currently, with a snapshot received
+	Lost      int     `json:"lost"`      // currently without a connection that brings snapshots
 	Failed    int     `json:"failed"`
 	// Net is of the last second.
 	Net     Net     `json:"net"`
 	Handles Handles `json:"handles"` // since the start
-	// Server is what the server says of itself; nil if nobody asked it.
+	// Server is the server's own report; nil if it was not asked or did not answer.
 	Server *ServerNow `json:"server"`
 }
 
-// ServerNow is the server at one moment of a run.
+// ServerNow is the server's state at one moment.
 type ServerNow struct {
-	TickMeanMs float64 `json:"tick_mean_ms"` // of the steps of the last second
-	TickP99Ms  float64 `json:"tick_p99_ms"`  // since the run began
+	TickMeanMs float64 `json:"tick_mean_ms"` // over the last second
+	TickP99Ms  float64 `json:"tick_p99_ms"`  // since the start of the run
 	Awake      int     `json:"awake"`
 	Asleep     int     `json:"asleep"`
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// TestReportKeys: the JSON object is a contract, with exactly these keys in
-// this order.
+// TestReportKeys: the JSON object is a contract: exactly these keys in this order.
 func TestReportKeys(t *testing.T) {
 	ratio, p50, p90, p99, p999, most := 0.99, 1.5, 2.5, 3.5, 4.5, 5.5
 	l := Latency{&p50, &p90, &p99, &p999, &most}
@@ -69,7 +68,7 @@ func TestReportOK(t *testing.T) {
 	}
 }
 
-// sampleReport has everything that a summary can show.
+// sampleReport returns a report with everything that a summary can show.
 func sampleReport() *Report {
 	ratio, p50, p90, p99, p999, most, all := 0.99723, 0.41, 1.1, 3.2, 5.25, 11.0, 1.75
 	return &Report{
@@ -93,8 +92,7 @@ func sampleReport() *Report {
 	}
 }
 
-// TestSummaryAndLive compares what people see with testdata; WRITE_GOLDEN=1
-// writes it anew.
+// TestSummaryAndLive compares the output with testdata; WRITE_GOLDEN=1 rewrites it.
 func TestSummaryAndLive(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, sampleReport().WriteSummary(&b, false, Threshold{"latency_p99_ms", ">", 3}, Threshold{"tick_p99_ms", ">", 8}, Threshold{"handshakes", "<", 1}))

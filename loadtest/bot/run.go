@@ -13,14 +13,12 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Run loads the server of c with bots and returns what they found. It dials
-// one bot first: if that cannot join, there is no run, and the error says why.
-// From then on everything that goes wrong is part of the report.
+// Run loads the server of c with bots and returns their report. It dials one bot first:
+// if that fails, it returns the error. All later failures are part of the report.
 //
-// The end of ctx ends the run early, and lawfully: the report then says
-// Interrupted. progress, if not nil, is called once a second, never twice at a
-// time, and may fill in what it knows of the server. Nothing is left running
-// when Run returns.
+// If ctx ends early, the report is marked Interrupted. progress, if not nil, is called
+// once per second, never concurrently, and may fill in the server's data. All
+// goroutines have ended when Run returns.
 func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, error) {
 	c = c.withDefaults()
 	if err := c.Validate(); err != nil {
@@ -54,19 +52,19 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	return r.report(ctx.Err() != nil), nil
 }
 
-// run is one Run.
+// run is the state of one Run.
 type run struct {
 	config   Config
 	schema   *wire.Schema
 	begun    time.Time
-	bots     []*bot // those that do not attack
+	bots     []*bot // without attackers
 	outcomes []outcome
 	sampler  *sampler
-	storm    outcome // what the witnesses of a storm had seen when it began
+	storm    outcome // what the storm's witnesses had seen when it began
 	attacks  Attacks
 }
 
-// play lets all bots join and play until ctx ends.
+// play runs all bots until ctx ends.
 func (r *run) play(ctx context.Context, progress func(*Progress)) {
 	r.outcomes = make([]outcome, len(r.bots))
 	var playing sync.WaitGroup
@@ -99,7 +97,7 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}, progress func(*Pr
 		case <-storm:
 			r.storm = r.witnessed()
 		case now := <-second.C:
-			if ctx.Err() != nil { // bots have left already
+			if ctx.Err() != nil { // bots are already leaving
 				continue
 			}
 			p := r.sampler.sample(now.Sub(r.begun), r.bots)
@@ -111,7 +109,7 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}, progress func(*Pr
 	}
 }
 
-// witnessed adds up what the first bots of a join storm have seen so far.
+// witnessed sums up what a join storm's first bots have seen so far.
 func (r *run) witnessed() (sum outcome) {
 	for _, b := range r.bots[:r.config.witnesses()] {
 		b.board.mu.Lock()
@@ -140,15 +138,15 @@ func (r *run) attack(ctx context.Context, playing *sync.WaitGroup) {
 	}
 }
 
-// life is one bot's, from its turn to dial until its end.
+// life runs one bot from its turn to dial to its end.
 func (r *run) life(ctx context.Context, b *bot) outcome {
 	if b.number > 0 {
 		pause(ctx, r.config.turn(b.number))
 		if ctx.Err() != nil {
-			return outcome{} // never tried: not connected, and not failed
+			return outcome{} // never dialled: neither connected nor failed
 		}
 		if err := b.dial(ctx, r.schema); err != nil {
-			return r.stranded(ctx, b, err)
+			return r.dialFailed(ctx, b, err)
 		}
 	}
 	for {
@@ -158,7 +156,7 @@ func (r *run) life(ctx context.Context, b *bot) outcome {
 		if err == nil {
 			err = b.missing()
 			if err != nil && ctx.Err() == nil {
-				continue // nobody leaves while it has no connection: how that ends is to be seen
+				continue // stay to see how the outage ends
 			}
 		}
 		if err != nil {
@@ -170,12 +168,12 @@ func (r *run) life(ctx context.Context, b *bot) outcome {
 		}
 		b.renew()
 		if err := b.dial(ctx, r.schema); err != nil {
-			return r.stranded(ctx, b, err)
+			return r.dialFailed(ctx, b, err)
 		}
 	}
 }
 
-// stay is how long a visit lasts: until the end, but in Churn.
+// stay returns the context of one visit: for Churn it ends early.
 func (r *run) stay(ctx context.Context, b *bot) (context.Context, context.CancelFunc) {
 	if r.config.Scenario != Churn {
 		return context.WithCancel(ctx)
@@ -183,8 +181,9 @@ func (r *run) stay(ctx context.Context, b *bot) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, shortestStay+time.Duration(b.rng.Int64N(int64(longestStay-shortestStay))))
 }
 
-// stranded is the end of a bot that could not dial: lawful at the end of the run.
-func (r *run) stranded(ctx context.Context, b *bot, err error) outcome {
+// dialFailed returns the outcome of a bot that could not dial, which is no failure at the
+// end of the run.
+func (r *run) dialFailed(ctx context.Context, b *bot, err error) outcome {
 	if ctx.Err() != nil {
 		return b.past
 	}
@@ -196,7 +195,7 @@ func (r *run) broken(b *bot, err error) outcome {
 	return b.end(err)
 }
 
-// report adds up everything, once all bots have ended.
+// report sums up all bots after they have ended.
 func (r *run) report(interrupted bool) *Report {
 	report := &Report{
 		Scenario: r.config.Scenario, Seed: r.config.Seed, Bots: len(r.bots),
@@ -238,8 +237,8 @@ func (r *run) report(interrupted bool) *Report {
 	return report
 }
 
-// stormReport compares what the witnesses saw at the end with what they had
-// seen when it began.
+// stormReport compares what the witnesses saw by the end with what they had seen when
+// the storm began.
 func (r *run) stormReport() *Storm {
 	first := r.config.witnesses()
 	var end outcome
@@ -260,5 +259,5 @@ func (r *run) stormReport() *Storm {
 	return s
 }
 
-// oneLine is an error without line breaks: it goes into a table.
+// oneLine returns the error's text without line breaks, for a table.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

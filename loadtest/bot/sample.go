@@ -7,12 +7,12 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// sampler looks at all bots once a second.
+// sampler reads all bots' boards once per second.
 type sampler struct {
 	all    *hdrhistogram.Histogram // latencies of the whole run, µs
 	recent *hdrhistogram.Histogram // of the last second
 	series []Progress
-	before outcome // the sum at the last look
+	before outcome // sum at the last sample
 	looked time.Duration
 }
 
@@ -23,7 +23,7 @@ func newSampler() *sampler {
 	}
 }
 
-// sample adds up the boards, and takes what is new of the latencies.
+// sample sums up the boards and collects new latencies.
 func (s *sampler) sample(elapsed time.Duration, bots []*bot) Progress {
 	p := Progress{ElapsedS: elapsed.Seconds(), Bots: len(bots)}
 	var now outcome
@@ -56,19 +56,19 @@ func (s *sampler) sample(elapsed time.Duration, bots []*bot) Progress {
 	return p
 }
 
-// collect takes the latencies from a bot's board.
+// collect moves the latencies off a bot's board.
 func (s *sampler) collect(b *bot) {
 	b.board.mu.Lock()
 	defer b.board.mu.Unlock()
 	for _, v := range b.board.latencies {
-		v = min(max(v, 1), latencyHighest) // in range, so there is no error
+		v = min(max(v, 1), latencyHighest) // in range: cannot fail
 		_ = s.all.RecordValue(v)
 		_ = s.recent.RecordValue(v)
 	}
 	b.board.latencies = b.board.latencies[:0]
 }
 
-// net is what an outcome says of the network; it knows no latencies.
+// net returns the network part of an outcome, without latencies.
 func (o outcome) net() Net {
 	n := Net{SnapshotsExpected: o.expected, SnapshotsReceived: min(o.received, o.expected)}
 	if o.seconds > 0 {
@@ -96,14 +96,14 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 func joinsOf(joins []time.Duration) Joins {
 	h := hdrhistogram.New(1, latencyHighest, latencyDigits)
 	for _, d := range joins {
-		_ = h.RecordValue(min(max(d.Microseconds(), 1), latencyHighest)) // in range, so there is no error
+		_ = h.RecordValue(min(max(d.Microseconds(), 1), latencyHighest)) // in range: cannot fail
 	}
 	l := latencyOf(h)
 	return Joins{Count: uint64(len(joins)), P50Ms: l.P50Ms, P99Ms: l.P99Ms, MaxMs: l.MaxMs}
 }
 
-// rounded leaves the digits that mean something. It rounds down, so that a
-// ratio of 1 says that nothing is missing.
+// rounded keeps the significant digits. It rounds down, so that a ratio of 1 means
+// nothing is missing.
 func rounded(v float64, digits int) float64 {
 	unit := math.Pow10(digits)
 	return math.Floor(v*unit) / unit

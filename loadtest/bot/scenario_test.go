@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// play runs a scenario against a world in which slots are reused all the time.
-// It ends when over says that there was enough, however long that takes.
+// play runs a scenario against a world that reuses slots all the time, until over
+// returns true.
 func play(t *testing.T, c bot.Config, over func(*hosted, *bot.Progress) bool) *bot.Report {
 	t.Helper()
 	if testing.Short() {
@@ -37,7 +37,7 @@ func play(t *testing.T, c bot.Config, over func(*hosted, *bot.Progress) bool) *b
 	return report
 }
 
-// TestIdle: who does nothing costs no command, and is asked about handles.
+// TestIdle: idle bots send no commands, but probe handles.
 func TestIdle(t *testing.T) {
 	report := play(t, bot.Config{Scenario: bot.Idle, Bots: 2}, func(_ *hosted, p *bot.Progress) bool {
 		return p.Connected == 2
@@ -47,7 +47,7 @@ func TestIdle(t *testing.T) {
 	require.Equal(t, uint64(2), report.Joins.Count)
 }
 
-// TestChurn: bots come back, and what they count goes on.
+// TestChurn: bots return, and their counters continue.
 func TestChurn(t *testing.T) {
 	report := play(t, bot.Config{Scenario: bot.Churn, Bots: 4}, func(h *hosted, p *bot.Progress) bool {
 		return h.server.Report().Sessions.Joined >= 6 && p.Connected == 4
@@ -61,9 +61,9 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// TestJoinStorm: those who were there are told apart from those who come.
+// TestJoinStorm: the report separates earlier bots from the storm's.
 func TestJoinStorm(t *testing.T) {
-	var together uint64 // snapshots, since all are in
+	var together uint64 // snapshots since all are in
 	report := play(t, bot.Config{Scenario: bot.JoinStorm, Bots: 15, Ramp: 100 * time.Millisecond}, func(_ *hosted, p *bot.Progress) bool {
 		if p.Connected == 15 {
 			together += p.Net.SnapshotsReceived
@@ -76,15 +76,15 @@ func TestJoinStorm(t *testing.T) {
 	require.NotZero(t, report.Storm.SnapshotsReceived)
 	require.Less(t, report.Storm.SnapshotsReceived, report.Net.SnapshotsReceived)
 	for _, p := range report.Series {
-		if p.ElapsedS < 3 { // it breaks loose after five
+		if p.ElapsedS < 3 { // the storm starts after five
 			require.LessOrEqual(t, p.Connected, 3, "too early")
 		}
 	}
 }
 
-// TestHostile: attackers are thrown out, and the others notice nothing.
+// TestHostile: attackers are disconnected, and other bots are not affected.
 func TestHostile(t *testing.T) {
-	// With more ends than attackers, one of them has come again, and has seen its end.
+	// With more ends than attackers, one has reconnected and been disconnected again.
 	report := play(t, bot.Config{Scenario: bot.Hostile, Bots: 16}, func(h *hosted, p *bot.Progress) bool {
 		return p.Connected == 8 && h.server.Report().Sessions.Closed[wire.BadMessage] > 8
 	})
@@ -96,7 +96,7 @@ func TestHostile(t *testing.T) {
 	require.NotZero(t, a.Closed[wire.BadMessage.String()], "%v", a.Closed)
 }
 
-// TestBadLink: snapshots are lost, and no handle lies.
+// TestBadLink: snapshots are lost, but no handle is confused.
 func TestBadLink(t *testing.T) {
 	var expected uint64
 	report := play(t, bot.Config{Bots: 3, Scenario: bot.Roam, Link: bot.Link{

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// WriteSummary writes the result of a run for people: what was checked, with ✓
-// or ✗, then the figures. color marks them green and red. Thresholds are checks
-// too.
+// WriteSummary writes a run's checks and thresholds with ✓ or ✗, then its figures.
+// color marks the checks green and red.
 func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) error {
 	var b strings.Builder
 	r.writeChecks(&b, color, thresholds)

@@ -1,21 +1,22 @@
 package bot
 
-// tenant is the newest tenant of a slot that an oracle ever heard of.
+// tenant is the newest known tenant of a slot.
 type tenant struct {
 	generation uint32
-	memory     uint32 // of it: 1 + its place in oracle.known; 0: forgotten, or nobody
+	memory     uint32 // 1 + index in oracle.known; 0: forgotten or unknown
 }
 
-// tenantPage is for how many slots memory is made at once: 512 bytes.
+// tenantPage is the number of slots allocated at once: 512 bytes.
 const tenantPage = 64
 
-// tenants is the newest tenants by slot, and all that is kept of slots for good. A
-// look at one is a look at one line of memory: a process of bots waits for each.
+// tenants holds the newest tenant per slot, and is the only data kept for ever. A
+// lookup touches one cache line: with many bots per process, each lookup misses the
+// cache.
 type tenants struct {
 	pages []*[tenantPage]tenant
 }
 
-// at returns the tenant of slot for writing.
+// at returns a slot's tenant for writing.
 func (t *tenants) at(slot uint32) *tenant {
 	page := int(slot / tenantPage)
 	if page >= len(t.pages) {
@@ -27,7 +28,7 @@ func (t *tenants) at(slot uint32) *tenant {
 	return &t.pages[page][slot%tenantPage]
 }
 
-// of returns the tenant of slot, of generation 0 if nobody was ever heard of.
+// of returns a slot's tenant, with generation 0 if none is known.
 func (t *tenants) of(slot uint32) tenant {
 	if page := int(slot / tenantPage); page < len(t.pages) && t.pages[page] != nil {
 		return t.pages[page][slot%tenantPage]
@@ -35,7 +36,7 @@ func (t *tenants) of(slot uint32) tenant {
 	return tenant{}
 }
 
-// highest is the highest generation of all, 0 if there is none.
+// highest returns the highest generation, or 0.
 func (t *tenants) highest() (generation uint32) {
 	for _, page := range t.pages {
 		for i := 0; page != nil && i < tenantPage; i++ {

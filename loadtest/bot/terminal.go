@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// IsTerminal says whether w shows colors: a terminal, whose user has not asked
-// for none (https://no-color.org).
+// IsTerminal reports whether w is a terminal whose user has not disabled colours
+// (https://no-color.org).
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {

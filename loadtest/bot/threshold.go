@@ -12,18 +12,18 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// Threshold is a limit to a run: the run has failed if the comparison holds. It
-// is written like `latency_p99_ms>50`.
+// Threshold is a failure condition, such as `latency_p99_ms>50`: the run fails if it
+// holds.
 type Threshold struct {
-	Metric string // a name of the report's JSON, which occurs once in it
+	Metric string // a name that occurs once in the report's JSON
 	Op     string // one of comparisons
 	Limit  float64
 }
 
-// comparisons, those with two characters first: they begin like the others.
+// comparisons lists two-character operators first: they share prefixes with the others.
 var comparisons = []string{">=", "<=", ">", "<"}
 
-// ParseThreshold reads a Threshold. A metric that no report has is an error.
+// ParseThreshold reads a Threshold. An unknown metric is an error.
 func ParseThreshold(text string) (Threshold, error) {
 	for _, op := range comparisons {
 		metric, limit, found := strings.Cut(text, op)
@@ -33,7 +33,7 @@ func ParseThreshold(text string) (Threshold, error) {
 		t := Threshold{Metric: strings.TrimSpace(metric), Op: op}
 		var err error
 		if t.Limit, err = strconv.ParseFloat(strings.TrimSpace(limit), 64); err != nil || math.IsNaN(t.Limit) {
-			return Threshold{}, fmt.Errorf("threshold %q: %q is no number", text, strings.TrimSpace(limit))
+			return Threshold{}, fmt.Errorf("threshold %q: %q is not a number", text, strings.TrimSpace(limit))
 		}
 		known := slices.Sorted(maps.Keys(metricsOf(measured())))
 		if slices.Contains(known, t.Metric) {
@@ -48,11 +48,11 @@ func ParseThreshold(text string) (Threshold, error) {
 	return Threshold{}, fmt.Errorf("threshold %q: want METRIC>NUMBER, with >, >=, < or <=", text)
 }
 
-// String is the form that ParseThreshold reads.
+// String returns the form that ParseThreshold reads.
 func (t Threshold) String() string { return fmt.Sprintf("%s%s%v", t.Metric, t.Op, t.Limit) }
 
-// Crossed says whether a run has failed by t, and what was measured: nil if
-// nothing was, which is a failure too, since nobody knows better.
+// Crossed reports whether t fails the run, and the measured value. A metric that was
+// not measured is nil and fails the run.
 func (t Threshold) Crossed(r *Report) (crossed bool, value *float64) {
 	v, ok := metricsOf(r)[t.Metric]
 	if !ok {
@@ -71,12 +71,11 @@ func (t Threshold) Crossed(r *Report) (crossed bool, value *float64) {
 	return crossed, &v
 }
 
-// Undecided says whether a run was interrupted that had limits to keep: by a CI whose
-// patience was over, say. How it would have gone on is not known, so it has failed.
+// Undecided reports whether a run with thresholds was interrupted, by a CI's timeout
+// for example. Such a run has failed.
 func (r *Report) Undecided(thresholds []Threshold) bool { return r.Interrupted && len(thresholds) > 0 }
 
-// metricsOf is every number of a report by its JSON name, the series apart. The
-// JSON is the contract, so the names are taken from there.
+// metricsOf returns every number of a report except the series by its JSON name.
 func metricsOf(r *Report) map[string]float64 {
 	copied := *r
 	copied.Series = nil
@@ -99,7 +98,7 @@ func flatten(tree map[string]any, metrics map[string]float64) {
 		case float64:
 			metrics[name] = v
 		case map[string]any:
-			if name == "tick" || name == "world" { // their names are short
+			if name == "tick" || name == "world" { // their names are too short to stand alone
 				for inner, n := range v {
 					if n, ok := n.(float64); ok {
 						metrics[name+"_"+inner] = n
@@ -112,7 +111,7 @@ func flatten(tree map[string]any, metrics map[string]float64) {
 	}
 }
 
-// measured is a report in which everything was measured.
+// measured returns a report in which everything was measured.
 func measured() *Report {
 	v := 0.0
 	l := Latency{&v, &v, &v, &v, &v}

@@ -31,8 +31,8 @@ func TestThresholds(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                     "METRIC>NUMBER",
 		"latency_p99_ms":       "METRIC>NUMBER",
-		"latency_p99_ms>slow":  `"slow" is no number`,
-		"latency_p99_ms>nan":   `"nan" is no number`, // which nothing is above, nor below
+		"latency_p99_ms>slow":  `"slow" is not a number`,
+		"latency_p99_ms>nan":   `"nan" is not a number`, // not comparable
 		"latency_p99>5":        "did you mean latency_p99_ms?",
 		"entirely_different<1": "want one of",
 	} {
@@ -41,7 +41,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestNotMeasuredFails: a limit that nobody could check is not kept.
+// TestNotMeasuredFails: a threshold on an unmeasured metric fails the run.
 func TestNotMeasuredFails(t *testing.T) {
 	threshold, err := ParseThreshold("tick_p99_ms>8")
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestNotMeasuredFails(t *testing.T) {
 	require.Nil(t, value)
 }
 
-// TestMetricNamesAreUnique: a threshold names one number.
+// TestMetricNamesAreUnique: a threshold names exactly one number.
 func TestMetricNamesAreUnique(t *testing.T) {
 	text, err := json.Marshal(measured())
 	require.NoError(t, err)
