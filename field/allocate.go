@@ -8,12 +8,13 @@ import (
 	"slices"
 )
 
-// Registers are given out in one pass over the values in their order: the lowest
-// free one is taken, and is free again after the last use. Nothing is spilled, but see recompute.go.
+// Registers are allocated in one pass over the values in order: each value takes the
+// lowest free register until its last use. Nothing is spilled; recompute.go handles
+// register pressure instead.
 //
-// Uniforms must be loaded into a register to be used. As many of the most used
-// ones as there is room for stay in one for the whole call (they are loaded
-// before the first block); the others are loaded anew before each use.
+// A uniform must be loaded into a register to be used. The most used ones, as many as
+// fit, are loaded once before the first block and stay resident; the others are loaded
+// before each use.
 
 // A need is a uniform that some instruction reads.
 type need struct {
@@ -21,22 +22,22 @@ type need struct {
 	uses int
 }
 
-// An allocator tries to make instructions with a given number of residents.
+// An allocator emits instructions for a given set of resident uniforms.
 type allocator struct {
 	graph    *graph
 	live     []bool
-	last     []valueID // by value: the last that reads it
+	last     []valueID // by value: last reader
 	uniforms []uint16  // by value: number of the uniform
-	plane    []uint8   // by value: where it is
+	plane    []uint8   // by value: its plane
 	resident []bool    // by value
 
 	code      []instruction
-	free      uint32 // a bit for each register
+	free      uint32 // bitmap of free registers
 	registers int
 }
 
-// allocate fills in the instructions. If it can't it gives the line that is too
-// much and the reason.
+// allocate fills in the instructions. On failure it returns the source line and the
+// reason.
 func (p *Program) allocate(g *graph) (at int32, why string) {
 	a := &allocator{
 		graph: g, live: g.live(), last: make([]valueID, len(g.values)), uniforms: make([]uint16, len(g.values)),
@@ -57,8 +58,7 @@ func (p *Program) allocate(g *graph) (at int32, why string) {
 	return at, why
 }
 
-// survey finds the last use of each value, and the uniforms in the order of
-// their first use.
+// survey finds each value's last use, and the uniforms in order of first use.
 func (a *allocator) survey() []need {
 	var needs []need
 	at := map[valueID]int{}
@@ -81,7 +81,7 @@ func (a *allocator) survey() []need {
 	return needs
 }
 
-// operands are those of a value that is computed; none if nobody needs it.
+// operands returns the operands of a computed value, or none if it is unused.
 func (a *allocator) operands(id valueID) []valueID {
 	v := &a.graph.values[id]
 	if !a.live[id] || v.kind != valueComputed && v.kind != valueSum {
@@ -90,7 +90,7 @@ func (a *allocator) operands(id valueID) []valueID {
 	return v.operands[:v.op.operands()]
 }
 
-// number gives each uniform its number, and literals their place in the program.
+// number assigns uniform numbers, and stores literals in the program.
 func (p *Program) number(g *graph, a *allocator, needs []need) (at int32, why string) {
 	for _, n := range needs {
 		v := &g.values[n.id]
@@ -99,7 +99,7 @@ func (p *Program) number(g *graph, a *allocator, needs []need) (at int32, why st
 			continue
 		}
 		if len(p.literals) == MaxLiterals {
-			return g.lines[n.id], fmt.Sprintf("the effect has more than %d different numbers", MaxLiterals)
+			return g.lines[n.id], fmt.Sprintf("the effect has more than %d distinct numbers", MaxLiterals)
 		}
 		a.uniforms[n.id] = uint16(uniformParams + 4*len(p.params) + len(p.literals))
 		p.literals = append(p.literals, math.Float32frombits(v.bits))
@@ -124,9 +124,9 @@ func (a *allocator) try(needs []need, residents int) (at int32, why string) {
 			continue
 		}
 		if !a.emit(valueID(id)) {
-			return a.graph.lines[id], fmt.Sprintf("the effect has more than %d numbers to remember here", MaxRegisters)
+			return a.graph.lines[id], fmt.Sprintf("the effect has more than %d values alive at this point", MaxRegisters)
 		}
-		if len(a.code) >= MaxInstructions { // the end needs one too
+		if len(a.code) >= MaxInstructions { // opEnd needs one too
 			return a.graph.lines[id], fmt.Sprintf("the effect has more than %d instructions", MaxInstructions)
 		}
 	}
@@ -134,11 +134,11 @@ func (a *allocator) try(needs []need, residents int) (at int32, why string) {
 	return 0, ""
 }
 
-// emit makes the instruction of a value. False if the registers do not suffice.
+// emit emits a value's instruction, or returns false if registers run out.
 func (a *allocator) emit(id valueID) bool {
 	v := &a.graph.values[id]
 	in := instruction{op: v.op, to: planeOutput + v.lane}
-	var done uint32 // registers that are free after this
+	var done uint32 // registers free after this instruction
 	for i, o := range a.operands(id) {
 		if o == theOutput {
 			in.operands[i] = in.to
@@ -150,7 +150,7 @@ func (a *allocator) emit(id valueID) bool {
 				done |= 1 << a.plane[o]
 			}
 		case kind == valuePosition || a.resident[o]:
-		case slices.Contains(v.operands[:i], o): // loaded a moment ago
+		case slices.Contains(v.operands[:i], o): // just loaded for an earlier operand
 		default:
 			r, ok := a.take()
 			if !ok {
@@ -174,7 +174,7 @@ func (a *allocator) emit(id valueID) bool {
 	return true
 }
 
-// take gives out the lowest free register.
+// take allocates the lowest free register.
 func (a *allocator) take() (uint8, bool) {
 	r := bits.TrailingZeros32(a.free)
 	if r == MaxRegisters {

@@ -2,12 +2,12 @@ package field
 
 import "math"
 
-// The arithmetic of the machine, one lane at a time. This is the definition
-// (F1): kernels, folding and every faster twin give these bits. Each float32(...)
-// around a product forbids the compiler to fuse it with the sum that follows,
-// which Go does on some machines, also across inlined calls.
+// Scalar arithmetic of the machine. It is the definition (F1): kernels, constant
+// folding and faster implementations must produce the same bits. float32(...) around a
+// product keeps the compiler from fusing it with a following sum, which Go does on some
+// machines, even across inlined calls.
 
-// evaluate applies an operation that computes.
+// evaluate applies a computing operation.
 func evaluate(o Opcode, a, b, c, d float32) float32 {
 	switch o {
 	case opAdd:
@@ -52,7 +52,7 @@ func evaluate(o Opcode, a, b, c, d float32) float32 {
 	panic("field: " + o.String() + " computes nothing")
 }
 
-// fma32 is a*b + c rounded once, the fusedMultiplyAdd of IEEE 754 for float32.
+// fma32 is a*b + c rounded once, IEEE 754's fusedMultiplyAdd for float32.
 func fma32(a, b, c float32) float32 {
 	s := wideSum(a, b, c)
 	if mayTie(s) {
@@ -61,20 +61,19 @@ func fma32(a, b, c float32) float32 {
 	return float32(s)
 }
 
-// wideSum is a*b + c rounded to a float64. The product of two float32s is exact
-// in one, so that the sum alone is rounded (and the compiler may fuse it).
+// wideSum is a*b + c rounded to float64. The product is exact in float64, so only the
+// sum is rounded, and fusing does no harm.
 func wideSum(a, b, c float32) float64 { return float64(a)*float64(b) + float64(c) }
 
-// mayTie says whether rounding a wideSum to float32 may go wrong. It does only if
-// the sum lies exactly between two float32s, where what the first rounding lost
-// should have decided. Those sums end in 28 zero bits, or more if the float32 is
-// subnormal. Few others do.
+// mayTie reports whether rounding a wideSum to float32 may be wrong: only if the sum
+// lies exactly between two float32s, where the bits lost in the first rounding decide.
+// Such sums end in 28 zero bits, or more if the float32 is subnormal; few others do.
 func mayTie(s float64) bool { return math.Float64bits(s)<<36 == 0 }
 
-// fmaTie is fma32 where mayTie. It rounds the wide sum, which is even there, to
-// odd if it is not exact: a step towards what was lost. After that rounding to
-// float32 is right: S. Boldo, G. Melquiond, "Emulation of a FMA and correctly
-// rounded sums: proved algorithms using rounding to odd", 2008.
+// fmaTie is fma32 where mayTie. It rounds an inexact wide sum to odd: one step towards
+// the lost part. Rounding that to float32 is correct: S. Boldo, G. Melquiond,
+// "Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to
+// odd", 2008.
 func fmaTie(a, b, c float32) float32 {
 	p, z := float64(a)*float64(b), float64(c)
 	s := float64(p) + z
@@ -94,7 +93,7 @@ func fmaTie(a, b, c float32) float32 {
 	return float32(math.Float64frombits(bits))
 }
 
-// min32 and max32 give b when the operands are equal or one is NaN, as x86 does.
+// min32 and max32 return b if the operands are equal or one is NaN, as x86 does.
 func min32(a, b float32) float32 {
 	if a < b {
 		return a
@@ -114,13 +113,13 @@ const signBit = 1 << 31
 func abs32(a float32) float32 { return math.Float32frombits(math.Float32bits(a) &^ signBit) }
 func neg32(a float32) float32 { return math.Float32frombits(math.Float32bits(a) ^ signBit) }
 
-// floor32 and sqrt32 are right through float64: the floor of a float32 is one,
-// and 53 bits are enough to round a square root twice without harm.
+// floor32 and sqrt32 may go through float64: floor is exact, and 53 bits suffice to
+// round a square root twice.
 func floor32(a float32) float32 { return float32(math.Floor(float64(a))) }
 func sqrt32(a float32) float32  { return float32(math.Sqrt(float64(a))) }
 
-// rsqrt32 is 1/sqrt(a) to a relative error below 9e-7, by two Newton steps from an
-// integer seed. The constants of the seed and the steps are tuned to each other.
+// rsqrt32 is 1/sqrt(a) to a relative error below 9e-7: two Newton steps from an integer
+// seed, with constants tuned together.
 func rsqrt32(a float32) float32 {
 	x := max32(a, 1e-12)
 	h := float32(x * 0.5023863)
@@ -129,11 +128,11 @@ func rsqrt32(a float32) float32 {
 	return float32(y * fma32(-h, float32(y*y), 1.5023831))
 }
 
-// sin32 is the sine of t turns: t is folded to a quarter turn, which goes into
-// an odd polynomial of five terms. max32 takes effect where t has no fraction
-// worth the name, beyond 2^22 turns, and keeps the result from running away.
+// sin32 is the sine of t turns: t is folded to a quarter turn, the argument of an odd
+// polynomial of five terms. Beyond 2^22 turns t has no fraction left; max32 then bounds
+// the result.
 func sin32(t float32) float32 {
-	const toInteger = 12582912 // 1.5 * 2^23: a sum with it has no fraction
+	const toInteger = 12582912 // 1.5 * 2^23: adding it rounds to an integer
 	q := t - ((t + toInteger) - toInteger)
 	v := max32(0, 0.25-abs32(abs32(q)-0.25))
 	w := float32(v * v)
@@ -161,11 +160,10 @@ func selectGE32(a, b, c, d float32) float32 {
 	return d
 }
 
-// exp232 is 2^a: a is a whole number n and a rest f of at most a half; the rest
-// goes into a polynomial of degree five, and n is added to the exponent of what
-// comes out. The sum with toInteger ends in the bits of n. For n = 128 the rest is
-// never above 0, and 2^0 is exactly 1: so it is the exponent of infinity only where
-// it has to be.
+// exp232 is 2^a: a is split into an integer n and a remainder f of at most 1/2. A
+// polynomial of degree five computes 2^f, and n is added to its exponent. The sum with
+// toInteger ends in the bits of n. For n = 128 the remainder is never above 0, and 2^0
+// is exactly 1, so the exponent becomes infinity's only when it should.
 func exp232(a float32) float32 {
 	const toInteger = 12582912
 	if !(a >= -126) {
@@ -182,10 +180,10 @@ func exp232(a float32) float32 {
 	return math.Float32frombits(math.Float32bits(p) + math.Float32bits(t)<<23)
 }
 
-// hash32 makes one number in [0, 1) of the bits of three, like a die that always
-// falls the same way. hashBits leaves one pattern for both zeros and one for every
-// NaN. Whole numbers differ in high bits only, which a product moves further up and
-// out: hence the shift before each one. The end is the finisher of MurmurHash3.
+// hash32 hashes the bits of three numbers to a number in [0, 1). hashBits gives both
+// zeros one pattern, and every NaN one. Integers differ only in high bits, which a
+// product would move out: hence the shift before each. The end is MurmurHash3's
+// finaliser.
 func hash32(a, b, c float32) float32 {
 	return hashSum(hashBits(a)*hashFactorX + hashBits(b)*hashFactorY + hashBits(c)*hashFactorZ)
 }

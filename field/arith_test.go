@@ -14,7 +14,7 @@ func bigFMA(a, b, c float32) float32 {
 	exact := func(f float32) *big.Float { return new(big.Float).SetPrec(700).SetFloat64(float64(f)) }
 	p := exact(a)
 	r, _ := p.Add(p.Mul(p, exact(b)), exact(c)).Float32()
-	if r == 0 { // big.Float knows no sums that cancel to -0
+	if r == 0 { // big.Float's zero sums have no sign
 		return float32(float64(a)*float64(b) + float64(c))
 	}
 	return r
@@ -31,7 +31,7 @@ func TestFMATies(t *testing.T) {
 	naive := 0
 	for m := 1; m < 4096; m++ {
 		e := float32(m) / (1 << 23)
-		a, b := (1+e)/4096, (1-e)/4096 // the product is just below 2^-24: a tie with 1, nearly
+		a, b := (1+e)/4096, (1-e)/4096 // the product is just below 2^-24: nearly a tie with 1
 		for k := range 4 {
 			c := 1 + float32(k)/(1<<23)
 			for _, c := range []float32{c, -c} {
@@ -46,8 +46,8 @@ func TestFMATies(t *testing.T) {
 	require.Greater(t, naive, 100, "the cases are meant to be hard")
 }
 
-// TestFMASubnormal has sums that lie between two subnormal float32s, where the
-// tie is at another bit.
+// TestFMASubnormal tests sums between two subnormal float32s, whose tie is at another
+// bit.
 func TestFMASubnormal(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3_000 {
@@ -78,7 +78,7 @@ func TestFMARandom(t *testing.T) {
 	}
 	for range n {
 		a, b, c := math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32())
-		if r.IntN(2) == 0 { // few bits and near exponents, so that ties and cancellations happen
+		if r.IntN(2) == 0 { // few bits and close exponents, to provoke ties and cancellation
 			a, b, c = float32(r.IntN(4096)-2048), float32(r.IntN(4096)-2048)/4096, float32(r.IntN(1<<24))*float32(math.Exp2(float64(r.IntN(40)-30)))
 		}
 		if isFinite(a) && isFinite(b) && isFinite(c) {
@@ -87,8 +87,7 @@ func TestFMARandom(t *testing.T) {
 	}
 }
 
-// TestArithmeticSpecial pins what happens at the edges, by the bits. NaN stands
-// for any NaN.
+// TestArithmeticSpecial pins edge cases bit by bit. NaN stands for any NaN.
 func TestArithmeticSpecial(t *testing.T) {
 	inf, nan, zero := float32(math.Inf(1)), float32(math.NaN()), float32(0)
 	minusZero, tiny, huge := neg32(0), math.Float32frombits(1), float32(math.MaxFloat32)
@@ -174,7 +173,7 @@ func TestArithmeticSpecial(t *testing.T) {
 	}
 }
 
-// bitsOf are the bits of a number, with one NaN for all.
+// bitsOf returns the bits of a number, the same for every NaN.
 func bitsOf(f float32) uint32 {
 	if f != f {
 		return 0x7fc00000
@@ -198,7 +197,7 @@ func TestSin(t *testing.T) {
 		worst = max(worst, math.Abs(float64(sin32(turns))-math.Sin(2*math.Pi*float64(turns))))
 	}
 	require.Less(t, worst, 2e-7)
-	for bits := uint32(0); bits < 0x7f800000; bits += 991 { // every magnitude there is
+	for bits := uint32(0); bits < 0x7f800000; bits += 991 { // every magnitude
 		f := math.Float32frombits(bits)
 		if s := sin32(f); !(abs32(s) <= 1) || f < 1<<22 && sin32(-f) != -s {
 			t.Fatalf("sin of %g turns is %g, of the negative %g", f, s, sin32(-f))
@@ -206,8 +205,8 @@ func TestSin(t *testing.T) {
 	}
 }
 
-// TestKernels holds every kernel to its definition, also where it writes over an
-// operand, and at every length of a block.
+// TestKernels compares every kernel with its definition, including in-place operands
+// and every block length.
 func TestKernels(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	hard := []float32{0, neg32(0), 1, -1, 1e-45, 1e-38, 3e38, float32(math.Inf(1)), float32(math.NaN()), 0.5, 1e-12}

@@ -20,7 +20,7 @@ direction = select_lt lensqr, (25,25,25,25), direction, (0,0,0,0)
 output = add output, direction
 `
 
-// fma is the true fused multiply-add, the slow way.
+// fma is an exact fused multiply-add, slowly.
 func fma(a, b, c float32) float32 {
 	if special(a) || special(b) || special(c) {
 		return float32(math.FMA(float64(a), float64(b), float64(c)))
@@ -33,8 +33,7 @@ func fma(a, b, c float32) float32 {
 
 func special(v float32) bool { return v != v || math.IsInf(float64(v), 0) || v == 0 }
 
-// handWritten is the explosion as a Go programmer would write it, with the
-// machine's arithmetic.
+// handWritten is the explosion written in Go with the machine's arithmetic.
 func handWritten(x, y, z float32) (float32, float32, float32) {
 	x, y, z = x-2, y-4, z-0
 	lensqr := fma(z, z, fma(y, y, float32(x*x)))
@@ -53,7 +52,7 @@ func handWritten(x, y, z float32) (float32, float32, float32) {
 	return fma(x, push, 0), fma(y, push, 0), fma(z, push, 0)
 }
 
-// awkward are the values that arithmetic goes wrong with.
+// awkward lists edge cases of arithmetic.
 func awkward() []float32 {
 	return []float32{
 		0, float32(math.Copysign(0, -1)), 1, -1, 2, 4, 0.5, 1e-45, -1e-45, 1e-38, 1.1754942e-38, 3e38, -3e38, 16777216,
@@ -80,7 +79,7 @@ func planes(n int) field.Planes {
 	return field.Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
 }
 
-// canonical is what the machine makes of a sum.
+// canonical is what the machine stores for a sum.
 func canonical(v float32) uint32 {
 	if v != v {
 		return 0

@@ -1,10 +1,10 @@
 package field
 
-// let lowers `let name = body`. A name stands for one value, and for one alone.
+// let lowers `let name = body`. A name is bound once.
 func (c *compiler) let(s *statement) error {
 	name := s.target.text
 	if _, ok := c.names[name]; ok {
-		return s.line.fail(s.target.column, "another name", "there is a value %s already", name)
+		return s.line.fail(s.target.column, "another name", "the value %s already exists", name)
 	}
 	f := &scope{compiler: c, line: &s.line}
 	v, err := f.value(s.body)
@@ -51,8 +51,8 @@ func (c *compiler) accumulate(o Opcode, to int, v [4]term) {
 	}
 }
 
-// kindOf is what an operation of the line form gives, for expressions: what is
-// written as a number, and what is computed of numbers alone, is a number.
+// kindOf returns the kind of an assembly operation's result for use in expressions:
+// literal numbers, and operations on numbers alone, are numbers.
 func (c *compiler) kindOf(s *statement) kind {
 	switch s.op.text {
 	case "dot", "length":

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// sameBits is the explosion by hand, with the machine's arithmetic: what the
-// program costs beyond it is the price of being data.
+// sameBits is the explosion in Go with the machine's arithmetic: a program's cost
+// beyond it is the price of being data.
 func sameBits(points, out Planes) {
 	for i := range points.X {
 		x, y, z := points.X[i]-2, points.Y[i]-4, points.Z[i]
@@ -22,9 +22,9 @@ func sameBits(points, out Planes) {
 	}
 }
 
-// fastest is the explosion as one writes it for one kind of machine: no fused
-// operations, the processor's own square root. What sameBits costs beyond it is
-// the price of equal results everywhere, without instructions for it.
+// fastest is the explosion written for one kind of machine: no fused operations, and
+// the processor's square root. The cost of sameBits beyond it is the price of equal
+// results on machines without such instructions.
 func fastest(points, out Planes) {
 	for i := range points.X {
 		x, y, z := points.X[i]-2, points.Y[i]-4, points.Z[i]
@@ -84,7 +84,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkShipped is what the package's own effects cost.
+// BenchmarkShipped measures the shipped effects.
 func BenchmarkShipped(b *testing.B) {
 	const n = 20_000
 	points := somewhere(rand.New(rand.NewPCG(1, 1)), n, 30)

@@ -19,16 +19,15 @@ import (
 //	instructions x { op u8 | to u8 | operands 4 x u8 | uniform u16 }
 const (
 	magic       = "wfld"
-	newest      = 2 // has exp2 and hash, numbers and ranges
+	newest      = 2 // adds exp2, hash, numbers and ranges
 	flagBox     = 1
-	kindScalar  = 1 // kinds of parameters, bits
+	kindScalar  = 1 // kinds of parameters, a bitmap
 	kindBounded = 2
 	headerBytes = 14
 	boxBytes    = 24
 )
 
-// MarshalBinary returns the portable form, which Load reads. The error is
-// always nil.
+// MarshalBinary returns the portable form, which Load reads. The error is always nil.
 func (p *Program) MarshalBinary() ([]byte, error) { return p.encode(), nil }
 
 func (p *Program) encode() []byte {
@@ -73,7 +72,7 @@ func (p Param) kind() (k byte) {
 	return k
 }
 
-// version is the lowest that has all that the program has.
+// version returns the lowest version that can represent the program.
 func (p *Program) version() byte {
 	lowest := byte(1)
 	for _, q := range p.params {
@@ -96,8 +95,8 @@ func appendFloats(b []byte, v []float32) []byte {
 	return b
 }
 
-// Load reads the portable form of a program and verifies it, so the bytes may
-// come from anybody. An error is a *VerifyError.
+// Load decodes and verifies a program in portable form, which may come from an
+// untrusted source. An error is a *VerifyError.
 func Load(b []byte) (*Program, error) {
 	if len(b) > MaxBinaryBytes {
 		return nil, refuse("%d bytes; at most %d are allowed", len(b), MaxBinaryBytes)
@@ -108,9 +107,9 @@ func Load(b []byte) (*Program, error) {
 	case r.fault != "":
 		return nil, refuse("%s", r.fault)
 	case r.short:
-		return nil, refuse("the bytes end too early")
+		return nil, refuse("unexpected end of data")
 	case len(r.rest) > 0:
-		return nil, refuse("%d bytes too many", len(r.rest))
+		return nil, refuse("%d bytes of trailing data", len(r.rest))
 	}
 	if err := p.verify(); err != nil {
 		return nil, err
@@ -118,13 +117,12 @@ func Load(b []byte) (*Program, error) {
 	return p.seal(), nil
 }
 
-// refuse is the error about a program as a whole.
+// refuse returns an error about the program as a whole.
 func refuse(format string, args ...any) error {
 	return &VerifyError{PC: -1, Reason: fmt.Sprintf(format, args...)}
 }
 
-// A reader takes a program apart. Beyond the end there are zeros, and short is
-// set.
+// A reader decodes a program. Past the end it returns zeros and sets short.
 type reader struct {
 	rest  []byte
 	short bool
@@ -133,12 +131,12 @@ type reader struct {
 
 func (r *reader) program() *Program {
 	if string(r.take(len(magic))) != magic {
-		r.fault = "it is no program: it does not begin with " + magic
+		r.fault = "not a program: it does not begin with " + magic
 		return nil
 	}
 	v := r.byte()
 	if v == 0 || v > newest {
-		r.fault = fmt.Sprintf("version %d; only 1 to %d are known", v, newest)
+		r.fault = fmt.Sprintf("version %d; want 1 to %d", v, newest)
 		return nil
 	}
 	flags, name, params := r.byte(), int(r.byte()), int(r.byte())
@@ -170,7 +168,7 @@ func (r *reader) program() *Program {
 		in.uniform = r.uint16()
 	}
 	if least := p.version(); v != least && r.fault == "" && !r.short {
-		r.fault = fmt.Sprintf("it says version %d, but is of version %d", v, least)
+		r.fault = fmt.Sprintf("the header says version %d, but the program needs version %d", v, least)
 	}
 	return p
 }

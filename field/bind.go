@@ -11,14 +11,14 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// A step is one instruction of the bound code before it has planes: a handler, and
-// its operands in the order that the handler takes them, results first.
+// A step is one instruction of the bound code before planes are assigned: a handler and
+// its operands in the handler's order, results first.
 type step struct {
-	handler handler // for vectors in planes; those for the accumulator follow it
+	handler handler // variant for vectors in planes; accumulator variants follow it
 	results uint8
 	count   uint8
 	gives   bool // the first three results are a vector
-	takes   int8 // where three operands are a vector; -1 if none are
+	takes   int8 // index of three operands that form a vector; -1 if none
 	refs    [boundOperands]ref
 }
 
@@ -28,24 +28,23 @@ func newStep(h handler, results int, refs ...ref) step {
 	return s
 }
 
-// A binder makes bound code of lifted values.
+// A binder generates bound code from lifted values.
 type binder struct {
 	*fuser
 	steps  []step
-	done   []bool // by value: it is in a plane
+	done   []bool // by value: already in a plane
 	weight int    // of a block, in nanoseconds
-	failed error  // the first operation that cannot be emitted
+	failed error  // first operation that could not be emitted
 }
 
-// kernelsOfBuild are the vector kernels that programs can be bound to, whatever the
-// processor.
+// kernelsOfBuild lists the kernels for which programs can be bound, on any processor.
 var kernelsOfBuild = []cpu.Kernels{cpu.AVX2, cpu.AVX512}
 
-var errWaiting = errors.New("superinstructions need each other's results")
+var errWaiting = errors.New("superinstructions depend on each other")
 
-// bind makes the code of a program for some kernels, placed or not (see lift), without
-// superinstructions if those need each other's results. The error says why there is no
-// code; the interpreter then runs the portable instructions.
+// bind generates a program's code for some kernels, with or without an origin (see
+// lift). If superinstructions depend on each other, it retries without them. On an
+// error there is no code, and the interpreter runs the portable instructions.
 func bind(p *Program, kernels cpu.Kernels, placed bool) (*bound, error) {
 	if kernels == cpu.Go {
 		return nil, errNoKernels
@@ -59,11 +58,11 @@ func bind(p *Program, kernels cpu.Kernels, placed bool) (*bound, error) {
 	return b, err
 }
 
-// bindFused makes the code of fused values.
+// bindFused generates code from fused values.
 func bindFused(f *fuser) (*bound, error) {
 	n := len(f.values)
 	m := binder{fuser: f, steps: make([]step, 0, n+8), done: make([]bool, n), weight: blockWeight}
-	lanes := handler(f.lanes - 1) // there are handlers for each choice, in the order of the bits
+	lanes := handler(f.lanes - 1) // handlers exist for each subset of lanes, ordered by bits
 	m.steps = append(m.steps, newStep(handlerBeginX+lanes, 0))
 	for id := range n {
 		if v := &m.values[id]; v.op != opNone && (v.sum || v.uses > 0) && m.of[id] != swallowed {
@@ -85,8 +84,8 @@ func bindFused(f *fuser) (*bound, error) {
 	return f.bound, nil
 }
 
-// emit writes the step that makes a value, or the fusion that it belongs to, unless
-// it is there; before it, what its operands need.
+// emit emits the step of a value or of its fusion, after its operands' steps, unless it
+// was emitted before.
 func (m *binder) emit(id ref) {
 	if at := m.of[id]; at >= 0 {
 		m.emitFusion(&m.fusions[at])
@@ -97,7 +96,7 @@ func (m *binder) emit(id ref) {
 	}
 	m.done[id] = true
 	v := &m.values[id]
-	if v.op == opNone { // superinstructions for numbers take points from planes
+	if v.op == opNone { // scalar superinstructions read points from planes
 		m.steps = append(m.steps, newStep(handlerPositionX+handler(id), 1, id))
 		return
 	}
@@ -139,8 +138,8 @@ func (m *binder) emitFusion(g *fusion) {
 	m.steps = append(m.steps, g.step)
 }
 
-// plain writes the step of an operation that stands alone. Constants that the
-// handlers do not take as such are brought into planes.
+// plain emits a single operation. Constants that its handler does not accept are first
+// copied to planes.
 func (m *binder) plain(id ref, o [4]ref, n int) {
 	v := m.values[id]
 	variants := &plainHandlers[v.op]
@@ -177,24 +176,22 @@ func (m *binder) plain(id ref, o [4]ref, n int) {
 	}
 }
 
-// commutes says whether the first two operands may change places.
+// commutes reports whether the first two operands may be swapped.
 func commutes(o Opcode) bool { return o == opAdd || o == opMul || o == opMad || o == opNmad }
 
 const (
 	planeBytes = 4 * BlockPoints
-	// maxPlanes is more than fit beside the smallest pool.
+	// maxPlanes is more than fits beside the smallest pool.
 	maxPlanes = MaxScratch/BlockPoints - spareBlocks
-	// blockWeight is what a block costs when its points and output come from far
-	// away.
+	// blockWeight is a block's cost when its points and output are not cached.
 	blockWeight = 64
-	// longBlock is the weight from which on the next block is fetched ahead.
+	// longBlock is the weight from which the next block is prefetched.
 	longBlock = 150
-	// fusionWeight is what most superinstructions cost for a block; see weight.
+	// fusionWeight is the cost of most superinstructions per block; see weight.
 	fusionWeight = 15
 )
 
-// weight is a generous estimate of what an operation costs for a block, in
-// nanoseconds.
+// weight estimates an operation's cost per block in nanoseconds, generously.
 func weight(o Opcode) int {
 	switch o {
 	case opDiv, opSqrt:

@@ -4,29 +4,29 @@ package field
 
 import "github.com/worldd/worldd/internal/cpu"
 
-// A bound program is the code that assembly runs: instructions that name their
-// handler by its address, with planes and constants at offsets into the scratch
-// and the pool of a call. It is made once, when a Program is sealed, is
-// read-only, and gives the same bits as the portable instructions (F1).
+// A bound program is the code that assembly runs: instructions that name their handler
+// by address, with planes and constants as offsets into a call's scratch and pool. It
+// is generated once, when a Program is sealed, is read-only, and gives the same bits as
+// the portable instructions (F1).
 //
 // The memory of a call, in float32s:
 //
 //	scratch  6 spare planes │ planes of the code
-//	pool     origin 3 │ box 6 │ 0 │ uniforms and literals │ what is computed of them │ copies
+//	pool     origin 3 │ box 6 │ 0 │ uniforms and literals │ values computed from them │ copies
 type bound struct {
 	kernels cpu.Kernels
 	code    []boundInstruction
-	planes  int // that the code uses
+	planes  int // used by the code
 
-	literals []float32     // the pool as it is before a call fills in the rest, with the box
-	uniforms []poolUniform // what a call is given
-	hoisted  []hoisted     // what a call computes once, for all points
-	copies   []poolCopy    // what it copies of all that, so that constants follow each other
+	literals []float32     // the pool before a call fills in the rest, with the box
+	uniforms []poolUniform // inputs of a call
+	hoisted  []hoisted     // computed once per call, for all points
+	copies   []poolCopy    // copies that make constants adjacent
 
-	blocks int // that one call of assembly may take, so that it can't be long
+	blocks int // per call of assembly, to bound its duration
 }
 
-// A boundInstruction is read by handlers: 32 bytes, the operands from the eighth.
+// A boundInstruction is read by handlers: 32 bytes, with operands from byte 8.
 type boundInstruction struct {
 	handler  uintptr
 	operands [boundOperands]uint16 // byte offsets into scratch or pool
@@ -34,32 +34,32 @@ type boundInstruction struct {
 
 const boundOperands = 12
 
-// callNanoseconds bounds one call of assembly, which nothing can interrupt: what
-// waits for all goroutines to stop, like the garbage collector, waits for it.
+// callNanoseconds bounds one call of assembly. It cannot be preempted, so a stop of all
+// goroutines, as for garbage collection, waits for it.
 const callNanoseconds = 20_000
 
-// A poolUniform is a place in the pool and the number of the uniform there.
+// A poolUniform is a pool index and the number of the uniform stored there.
 type poolUniform struct{ at, number uint16 }
 
-// A hoisted value is an operation over constants of the pool.
+// A hoisted value is an operation on constants of the pool.
 type hoisted struct {
 	op       Opcode
 	to       uint16
 	operands [4]uint16
 }
 
-// A poolCopy brings a constant to where an operand wants it: beside others.
+// A poolCopy copies a constant next to others, where an operand expects it.
 type poolCopy struct{ from, to uint16 }
 
-// The beginning of every pool.
+// The start of every pool.
 const (
 	poolOrigin   = 0
-	poolBox      = 3 // the least of each lane, then the greatest
+	poolBox      = 3 // minimum of each lane, then the maximum
 	poolZero     = 9
 	poolUniforms = 10
 )
 
-// fill writes the constants of a call into its pool.
+// fill writes a call's constants into its pool.
 func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	copy(pool, b.literals)
 	*(*[3]float32)(pool[poolOrigin:]) = env.Origin
@@ -76,7 +76,7 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	}
 }
 
-// settle does those copies at once that are the same for all calls: of literals.
+// settle performs the copies of literals, which are the same for all calls.
 func (b *bound) settle() {
 	given := make([]bool, len(b.literals))
 	for at := range poolBox {
@@ -102,5 +102,5 @@ func (b *bound) settle() {
 
 func (b *bound) steps() int { return len(b.code) }
 
-// blockNanoseconds estimates what a block takes, generously.
+// blockNanoseconds estimates the duration of a block, generously.
 func (b *bound) blockNanoseconds() int { return callNanoseconds / b.blocks }

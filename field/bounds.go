@@ -2,31 +2,32 @@ package field
 
 import "math"
 
-// bounds is how far points reach, lane by lane.
+// bounds is the range of points in each lane.
 type bounds [3]extent
 
-// An extent is how far the numbers of a plane reach. Kernels write it.
+// An extent is the range of a plane's values. Kernels write it.
 type extent struct {
-	least, greatest float32 // +Inf and -Inf if there is nothing but NaN
-	nan             uint32  // not 0: there is NaN, which has no place between the two
+	least, greatest float32 // +Inf and -Inf if all values are NaN
+	nan             uint32  // nonzero if a value is NaN
 }
 
-// nowhere is how far no points reach.
+// nowhere is the bounds of no points.
 var nowhere = bounds{nothing, nothing, nothing}
 
 var nothing = extent{least: float32(math.Inf(1)), greatest: float32(math.Inf(-1))}
 
-// boundsOf measures chunks of points: all but the last are whole.
+// boundsOf computes the bounds of chunks of points, of which only the last may be
+// partial.
 func boundsOf(to []bounds, points Planes) {
-	c := boundsFast(to, points) // chunks that are done
+	c := boundsFast(to, points) // chunks done
 	for ; c < len(to); c++ {
 		at := c * chunkPoints
 		to[c] = boundsGo(nowhere, points.cut(at, min(at+chunkPoints, len(points.X))))
 	}
 }
 
-// boundsGo makes b reach as far as the points do, too: the definition, and what
-// other machines run. Vectors may find the other zero where both are there.
+// boundsGo extends b to the points. It defines the result, and implements it where
+// there is no kernel. If both zeros occur, vector kernels may return the other one.
 func boundsGo(b bounds, points Planes) bounds {
 	for lane, plane := range points.lanes() {
 		e := &b[lane]
@@ -40,7 +41,7 @@ func boundsGo(b bounds, points Planes) bounds {
 	return b
 }
 
-// join makes b reach as far as other does, too.
+// join extends b to other.
 func (b *bounds) join(other *bounds) {
 	for lane := range b {
 		e, o := &b[lane], &other[lane]

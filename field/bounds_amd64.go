@@ -20,7 +20,7 @@ func boundsAVX2(x, y, z *float32, chunks int, to *[9]uint32)
 
 func boundsFast(to []bounds, points Planes) int { return boundsBy(cpu.Chosen(), to, points) }
 
-// boundsBy measures the whole chunks, and says how many it has done.
+// boundsBy computes the bounds of the whole chunks and returns how many it did.
 func boundsBy(k cpu.Kernels, to []bounds, points Planes) int {
 	chunks := len(points.X) / chunkPoints
 	if chunks == 0 || k == cpu.Go {

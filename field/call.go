@@ -2,25 +2,23 @@ package field
 
 import "unsafe"
 
-// A call is a program made ready to run: with its environment, and the constants
-// of its bound code filled in. It may be run over many pieces of the same points,
-// each by itself, and costs nothing but the run from then on.
+// A call is a program ready to run, with its environment and its bound code's constants
+// filled in. It can run over many ranges of the same points at no further cost.
 type call struct {
 	program *Program
 	env     Env
-	bound   *bound // nil if the portable instructions run
+	bound   *bound // nil: run the portable instructions
 	pool    []float32
 }
 
-// prepare makes a call. The pool belongs to it, and has as many float32s as the
-// program says, or more.
+// prepare initialises a call. It keeps the pool, which must have at least the program's
+// number of float32s.
 func (c *call) prepare(p *Program, env *Env, pool []float32) {
 	c.program, c.bound = p, p.here
-	// One by one: what is copied in larger pieces than it was stored in has to wait
-	// for the stores.
+	// Field by field: loads wider than the preceding stores would stall.
 	c.env.Time, c.env.Params, c.env.Origin = env.Time, env.Params, env.Origin
 	if env.Origin == [3]float32{} {
-		c.env.Origin = [3]float32{} // -0 is not taken away either
+		c.env.Origin = [3]float32{} // do not subtract -0 either
 	} else {
 		c.bound = p.placed
 	}
@@ -30,11 +28,10 @@ func (c *call) prepare(p *Program, env *Env, pool []float32) {
 	}
 }
 
-// run adds the effect to out at the points from from to to, without to. The scratch
-// has as many float32s as the program says, or more. With clip, points outside of
-// the box keep their output bit for bit: those where a lane of point - Origin is
-// not from the least to the greatest of the box's, or is NaN. A program that acts
-// everywhere can't be clipped.
+// run adds the effect to out at points[from:to]. The scratch must have at least the
+// program's number of float32s. With clip, points outside of the box keep their output
+// bit for bit: those for which a lane of point - Origin is NaN or not within the box. A
+// program without a box cannot be clipped.
 func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bool) {
 	scratch = aligned(scratch)
 	if c.bound == nil {
@@ -48,23 +45,23 @@ func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bo
 	c.bound.run(points, out, from, to, c.pool, scratch, clip)
 }
 
-// runFew runs less than a block in the spare planes, so that nothing beyond the
-// caller's memory is touched. The points that nobody asked for are 0.
+// runFew runs less than a block in the spare planes, padded with zero points, to stay
+// within the caller's memory.
 func (c *call) runFew(points, out Planes, scratch []float32, clip bool) {
 	padded, sum := spare(scratch, 0), spare(scratch, 3)
 	for lane, plane := range points.lanes() {
-		// Not by fill: a wide load waits until all small stores to it are done.
+		// Not through fill: a wide load would wait for all small stores to it.
 		point, total := padded.lanes()[lane], sum.lanes()[lane]
 		clear(point[copy(point, plane):])
 		clear(total[copy(total, out.lanes()[lane]):])
 	}
 	c.bound.run(&padded, &sum, 0, BlockPoints, c.pool, scratch, false)
-	c.give(points, out, sum, clip)
+	c.storeOutput(points, out, sum, clip)
 }
 
-// give copies the output of a block to where it belongs, or as much of it as the
-// call is to change.
-func (c *call) give(points, out, sum Planes, clip bool) {
+// storeOutput copies a block's output, or the part of it that may change, to the caller's
+// memory.
+func (c *call) storeOutput(points, out, sum Planes, clip bool) {
 	if !clip {
 		copy(out.X, sum.X)
 		copy(out.Y, sum.Y)
@@ -78,12 +75,12 @@ func (c *call) give(points, out, sum Planes, clip bool) {
 	}
 }
 
-// holds says whether a point is in the box or on a face of it.
+// holds reports whether a point is in the box, faces included.
 func (b *Box) holds(x, y, z float32) bool {
 	return x >= b.Min[0] && x <= b.Max[0] && y >= b.Min[1] && y <= b.Max[1] && z >= b.Min[2] && z <= b.Max[2]
 }
 
-// measure finds out how much memory calls of a program want.
+// measure computes the memory that calls of a program need.
 func (p *Program) measure() {
 	planes := p.registers
 	p.pool = 0
@@ -94,16 +91,16 @@ func (p *Program) measure() {
 	p.work = lineFloats + (spareBlocks+planes)*BlockPoints
 }
 
-// lineFloats is a line of the cache. Scratch has room to begin at one.
+// lineFloats is a cache line. Scratch includes room for alignment.
 const lineFloats = 16
 
-// aligned is scratch from the first whole line of the cache on.
+// aligned returns scratch from its first cache line boundary on.
 func aligned(scratch []float32) []float32 {
 	at := int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))/4) % lineFloats
 	return scratch[(lineFloats-at)%lineFloats:]
 }
 
-// spare gives three of the spare planes that scratch begins with.
+// spare returns three of the spare planes at the start of scratch.
 func spare(scratch []float32, first int) Planes {
 	plane := func(i int) []float32 { return scratch[i*BlockPoints:][:BlockPoints:BlockPoints] }
 	return Planes{X: plane(first), Y: plane(first + 1), Z: plane(first + 2)}
@@ -111,12 +108,12 @@ func spare(scratch []float32, first int) Planes {
 
 func (p *Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
 
-// cut gives the points from from to to, without it.
+// cut returns points [from:to].
 func (p *Planes) cut(from, to int) Planes {
 	return Planes{X: p.X[from:to], Y: p.Y[from:to], Z: p.Z[from:to]}
 }
 
-// blockNanoseconds estimates what a block takes, generously.
+// blockNanoseconds estimates the duration of a block, generously.
 func (c *call) blockNanoseconds() int {
 	const perInstruction = 100 // without assembly
 	if c.bound != nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Compile makes a program of the text of an effect; the package comment has the
-// language. An error is a *SyntaxError. It takes time in proportion to the text,
-// which may come from anybody.
+// Compile compiles the text of an effect in the package comment's language. An error is
+// a *SyntaxError. The time is linear in the text, which may come from an untrusted
+// source.
 func Compile(source string) (*Program, error) {
 	text, err := parse(source)
 	if err != nil {
@@ -22,9 +22,8 @@ func Compile(source string) (*Program, error) {
 	return p, err
 }
 
-// assemble gives the values registers and makes a program of them. If there are too
-// few, it tries again with less to remember: the graph is the one that was made use
-// of in the end.
+// assemble allocates registers and returns the program, with the graph it used. If
+// registers run out, it retries with values recomputed.
 func assemble(text *effectText, g *graph) (*Program, *graph, error) {
 	program := func() *Program {
 		return &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
@@ -44,8 +43,8 @@ func assemble(text *effectText, g *graph) (*Program, *graph, error) {
 	return nil, nil, l.fail(1, "a simpler effect", "%s", why)
 }
 
-// lineOf finds the line of a statement by its number. What was there before the
-// first line is the fault of the whole text: its last line stands for that.
+// lineOf returns a statement's line by number. Faults before the first line concern the
+// whole text and are reported at its last line.
 func (t *effectText) lineOf(number int32) *line {
 	for i := range t.statements {
 		if l := &t.statements[i].line; l.number == int(number) {
@@ -55,15 +54,15 @@ func (t *effectText) lineOf(number int32) *line {
 	return &t.last
 }
 
-// A compiler knows what the names mean at the place that it has come to.
+// A compiler holds the names defined so far.
 type compiler struct {
 	graph     *graph
 	names     map[string]term
-	kinds     map[string]kind // of the names, in an expression
+	kinds     map[string]kind // of names, for expressions
 	params    map[string]bool
-	functions []*function          // of the text
-	library   map[string]*function // that were looked for; nil if there is none
-	work      int                  // parts of functions that were evaluated
+	functions []*function          // defined by the text
+	library   map[string]*function // looked up so far; nil if not in the library
+	work      int                  // function parts evaluated so far
 }
 
 func newCompiler(text *effectText) *compiler {
@@ -89,7 +88,7 @@ func newCompiler(text *effectText) *compiler {
 	return c
 }
 
-// lower makes values of the whole text.
+// lower lowers the whole text to values.
 func (c *compiler) lower(text *effectText) error {
 	for _, f := range text.functions {
 		if err := c.define(f); err != nil {
@@ -120,14 +119,14 @@ func (c *compiler) statement(s *statement) error {
 	case name == "output" && s.form == formOperation:
 		return c.sum(s)
 	case isReserved(name):
-		return s.line.fail(s.target.column, "another name", "%s is given and can't be assigned to", name)
+		return s.line.fail(s.target.column, "another name", "%s is built in and can't be assigned to", name)
 	case c.params[name]:
 		return s.line.fail(s.target.column, "another name", "%s is a parameter and can't be assigned to", name)
 	}
 	if s.form == formLet {
 		return c.let(s)
 	}
-	o, _ := operationOf(s.op.text) // the parser has seen that it is one
+	o, _ := operationOf(s.op.text) // checked by the parser
 	if err := s.arity(o.operands); err != nil {
 		return err
 	}
@@ -152,8 +151,8 @@ func (c *compiler) statement(s *statement) error {
 	return nil
 }
 
-// sum lowers an assignment to the output. That nothing else can be done with
-// the output is what makes a field the sum of its effects (F4).
+// sum lowers an assignment to the output. Sums are the only use of the output, so a
+// field is the sum of its effects (F4).
 func (c *compiler) sum(s *statement) error {
 	o, ok := accumulates(s.op.text)
 	at := o.accumulator()
@@ -200,7 +199,7 @@ func (s *statement) arity(want int) error {
 	return nil
 }
 
-// end is where the comment begins, or the line ends.
+// end is the column of the comment or of the line's end.
 func (l *line) end() int {
 	if i := strings.IndexByte(l.source, '#'); i >= 0 {
 		return i
@@ -226,12 +225,12 @@ func (c *compiler) operand(s *statement, i int) (term, error) {
 	return v, nil
 }
 
-// outputRead is the error of an output that is read.
+// outputRead is the error for reading the output.
 func (l *line) outputRead(t token) error {
-	return l.fail(t.column, "a name, a number or a vector", "output can't be read: an effect does not know what others add")
+	return l.fail(t.column, "a name, a number or a vector", "output can't be read: effects are independent of each other")
 }
 
-// unknown is the error of a name that means nothing yet.
+// unknown is the error for an undefined name.
 func (c *compiler) unknown(l *line, t token) error {
 	const most = 12
 	var known []string

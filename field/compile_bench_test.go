@@ -6,7 +6,7 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// thirtyLines is an effect of the size that people write.
+// thirtyLines is an effect of typical size.
 const thirtyLines = `effect squall
 param strength = 12
 param lift = 4
@@ -39,7 +39,7 @@ wave = mul wave, 3
 output.z = add output.z, wave
 `
 
-// BenchmarkCompileThirty is text to program, bound code included.
+// BenchmarkCompileThirty compiles text to a program with bound code.
 func BenchmarkCompileThirty(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -49,7 +49,7 @@ func BenchmarkCompileThirty(b *testing.B) {
 	}
 }
 
-// BenchmarkBind is the part of it that a program which is loaded takes too.
+// BenchmarkBind measures binding, which Load does too.
 func BenchmarkBind(b *testing.B) {
 	p, err := Compile(thirtyLines)
 	if err != nil {

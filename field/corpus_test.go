@@ -15,15 +15,14 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// The corpus is programs made at random, points that are as bad as points get, and
-// the results' bits, which every machine and every kernel must give (F1). Programs
-// and points come from the dice below and from nothing that a Go release or a
-// better compiler could change.
+// The corpus is a set of random programs and adversarial points, with the bits that
+// every machine and kernel must compute (F1). It depends on the generator below, and on
+// nothing that a Go release could change.
 
 const (
 	corpusPrograms = 10_000
 	corpusFile     = "testdata/corpus.golden"
-	corpusRow      = 20 // programs a line
+	corpusRow      = 20 // programs per line
 )
 
 var corpusUpdate = flag.Bool("corpus.update", false, "write what this machine's Go path gives to "+corpusFile)
@@ -39,13 +38,12 @@ func (d *dice) next() uint64 {
 	return z ^ z>>31
 }
 
-// below is from 0 to n-1; that small n are not all as likely does not matter.
+// below returns a number below n; slight bias does not matter.
 func (d *dice) below(n int) int { return int(d.next() >> 33 % uint64(n)) }
 
 func (d *dice) one(of int) bool { return d.below(of) == 0 }
 
-// number is any float32: ordinary ones, those that arithmetic goes wrong with, and
-// any bits at all.
+// number returns any float32: ordinary ones, edge cases, or random bits.
 func (d *dice) number() float32 {
 	switch d.below(8) {
 	case 0:
@@ -59,7 +57,7 @@ func (d *dice) number() float32 {
 	return float32(d.below(1<<22))/(1<<17) - 16
 }
 
-// finite is a number that a program may hold.
+// finite returns a number that a program may contain.
 func (d *dice) finite() float32 {
 	for {
 		if f := d.number(); isFinite(f) {
@@ -70,8 +68,8 @@ func (d *dice) finite() float32 {
 
 func (d *dice) vector() Vec4 { return Vec4{d.number(), d.number(), d.number(), d.number()} }
 
-// corpusOpcodes are those of versions 1 and 2. One that is added needs a corpus of
-// its own: this one must stay as it is.
+// corpusOpcodes are the opcodes of versions 1 and 2. Later ones need their own corpus:
+// this one must not change.
 var corpusOpcodes = []Opcode{
 	opAdd, opSub, opMul, opDiv, opMad, opNmad, opMin, opMax, opAbs, opNeg, opFloor, opSqrt, opRsqrt, opSin, opSaturate, opSelectLT, opSelectGE,
 	opExp2, opHash,
@@ -87,11 +85,11 @@ type corpusAuthor struct {
 	opcodes  []Opcode
 }
 
-// corpusProgram is the program of a number, unverified.
+// corpusProgram returns the n-th program, unverified.
 func corpusProgram(d *dice) *Program {
 	a := &corpusAuthor{dice: d, p: &Program{}, most: 3 + d.below(MaxRegisters-2), opcodes: corpusOpcodes}
 	if d.one(2) {
-		a.opcodes = corpusOpcodes[:len(corpusOpcodes)-2] // as of version 1
+		a.opcodes = corpusOpcodes[:len(corpusOpcodes)-2] // those of version 1
 	}
 	for i := range d.below(3) {
 		a.p.params = append(a.p.params, Param{Name: "p" + strconv.Itoa(i), Default: Vec4{d.finite(), d.finite(), d.finite(), d.finite()}})
@@ -135,7 +133,7 @@ func (a *corpusAuthor) wrote(to uint8) {
 	a.written = append(a.written, to)
 }
 
-// readable is a plane that may be read: rather a register that was written lately.
+// readable returns a plane that may be read, preferring recently written registers.
 func (a *corpusAuthor) readable() uint8 {
 	if len(a.written) == 0 || a.one(4) {
 		return planePosition + uint8(a.below(3))
@@ -162,8 +160,8 @@ func (a *corpusAuthor) instruction() {
 	a.p.code = append(a.p.code, in)
 }
 
-// witness adds what a register holds to the output, so that it shows although an
-// infinity or a NaN got there before it: a number from 0 to 1.
+// witness adds a register to the output after mapping it to [0, 1], so that it stays
+// visible beside an infinity or NaN.
 func (a *corpusAuthor) witness() {
 	to := a.resident + uint8(a.below(a.most-int(a.resident)))
 	in := instruction{op: opSaturate, to: to, operands: [4]uint8{a.readable()}}
@@ -175,7 +173,7 @@ func (a *corpusAuthor) witness() {
 	a.wrote(to)
 }
 
-// A corpusCase is a program and what it is given.
+// A corpusCase is a program and its inputs.
 type corpusCase struct {
 	program     *Program
 	points, out Planes
@@ -206,7 +204,7 @@ func newCorpusCase(t testing.TB, number int) *corpusCase {
 	return c
 }
 
-// on runs the case on some kernels and gives a hash of the results' bits.
+// on runs the case on some kernels and returns a hash of the results' bits.
 func (c *corpusCase) on(k cpu.Kernels) uint32 {
 	p := c.program.with(k)
 	out := Planes{X: append([]float32(nil), c.out.X...), Y: append([]float32(nil), c.out.Y...), Z: append([]float32(nil), c.out.Z...)}
@@ -223,7 +221,7 @@ func (c *corpusCase) on(k cpu.Kernels) uint32 {
 	return h
 }
 
-// corpusGolden reads the hashes. The first line is of the programs themselves.
+// corpusGolden reads the hashes. The first line hashes the programs themselves.
 func corpusGolden(t *testing.T) (programs string, results []string) {
 	b, err := os.ReadFile(corpusFile)
 	require.NoError(t, err)
@@ -258,8 +256,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpusPrograms: the programs are those that the golden results are of, and
-// have everything: each opcode, each length of a last block, the limits.
+// TestCorpusPrograms: the programs are the golden ones, and cover each opcode, each
+// length of a last block, and the limits.
 func TestCorpusPrograms(t *testing.T) {
 	want, _ := corpusGolden(t)
 	require.Equal(t, want, corpusHead(t), "the dice or the author changed: these are other programs")

@@ -1,8 +1,8 @@
 package field
 
-// NanosecondsPerPoint estimates what a point of the effect costs this process, with the
-// kernels that it chose: by the operations that the effect takes, to within a factor of
-// two or three. It is for warnings; to know, measure.
+// NanosecondsPerPoint estimates the effect's cost per point in this process, with its
+// chosen kernels, from the effect's operations. It is accurate to a factor of two or
+// three: use it for warnings, and measure for anything else.
 func (p *Program) NanosecondsPerPoint() float64 {
 	if p.placed != nil {
 		return float64(p.placed.blockNanoseconds()) / BlockPoints

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// A longer effect is estimated to cost more, and one without kernels much more.
+// A longer effect's estimate is higher, and without kernels it is much higher.
 func TestNanosecondsPerPoint(t *testing.T) {
 	steps := func(n int) *Program {
 		text := "effect steps\neverywhere\nlet a0 = position.x\n"

@@ -5,17 +5,17 @@
 //
 // # Terms
 //
-// A program is a compiled effect. A plane is one number for each of many points,
-// next to each other in memory; a lane is one of them, or one of the four numbers
-// of a vector in the text. A register is a plane of scratch memory. A block is up
-// to BlockPoints points that are worked on together. A kernel is the loop of one
-// operation over a block. A uniform is a number that is the same for all points
-// of a call: time, a lane of a parameter, or a literal.
+// A program is a compiled effect. A plane is an array of one number for each of many
+// points; a lane is one element of it, or one of the four numbers of a vector in the
+// text. A register is a plane of scratch memory. A block is up to BlockPoints points
+// that are processed together. A kernel is the loop of one operation over a block. A
+// uniform is a number that is the same for all points of a call: time, a lane of a
+// parameter, or a literal.
 //
 // # Writing an effect
 //
-// An effect is a few lines of text, at most one thing a line. What follows a # is
-// for people.
+// An effect is a few lines of text, with one declaration or statement per line.
+// # starts a comment.
 //
 //	effect explosion                      # its name; may be left out
 //	param strength = 50 in 0..1000        # m/s²; a number and its range
@@ -26,25 +26,25 @@
 //	let fade = saturate(1 - time / 0.4)
 //	output += normalize(away) * (strength * fade * falloff(length(away), 12))
 //
-// It is worked out at each point for itself. It is given position, the point, in
-// metres and in the effect's own space (y is up, the effect's centre is the origin);
+// It is evaluated at each point separately. Its inputs are position, the point in
+// metres in the effect's own space (y is up, the effect's centre is the origin);
 // time, in seconds since the effect began; and its parameters. It adds to output: a
-// velocity in m/s or an acceleration in m/s², as whoever runs it takes it. The
-// output can be added to (+=) and subtracted from (-=), as often as one likes, also by
-// lane (output.y += 3), but not read: a field is the sum of its effects, and none
-// knows the others.
+// velocity in m/s or an acceleration in m/s², as the caller interprets it. The
+// output can be added to (+=) and subtracted from (-=) repeatedly, also by lane
+// (output.y += 3), but not read: a field is the sum of its effects, which are
+// independent of each other.
 //
 // Values are numbers and vectors. A vector has the lanes x, y, z and w; w is 0 unless
-// it is given, and is there to carry a fourth number along. (x, y, z) and
+// it is given, and can carry a fourth number along. (x, y, z) and
 // (x, y, z, w) make a vector of numbers, v.y is a lane of one. Where a number meets a
-// vector it stands for four equal lanes: v + 1, min(v, 0). let gives a value a name,
-// for good; there is no other way to keep one.
+// vector it stands for four equal lanes: v + 1, min(v, 0). let names a value,
+// once; there are no variables.
 //
 //	a + b   a - b   a * b   a / b   -a     lane by lane; * and / before + and -
 //	select(a < b, this, that)              this where a < b, lane by lane; or >, <=, >=
 //
-// A comparison stands nowhere but in select, and select is a function and not a
-// branch: both values are always computed. Angles are in TURNS: sin(0.25) is 1, and
+// A comparison may only occur in select, and select is a function, not a branch:
+// both values are always computed. Angles are in TURNS: sin(0.25) is 1, and
 // an angle in radians is sin(angle / (2 * pi)).
 //
 //	abs(a)                 without its sign
@@ -94,24 +94,24 @@
 //	shock(p, t, speed, thickness)     the front of an explosion on its way out
 //	noise3(v)  curl_noise2(v)         noise of three sizes at once; of two
 //
-// A text can define its own, each an expression over its arguments, and over nothing
-// else: what it needs it is given. It may call those that were defined before it.
-// One that nobody calls costs nothing, and what is computed twice is computed once.
+// A text can define its own functions, each an expression over its arguments alone.
+// It may call functions defined before it. Uncalled functions cost nothing, and
+// common subexpressions are computed once.
 //
 //	def ring(r, radius) = shell(r, radius, 0.2 * radius)
 //
-// A parameter is a number if its default is one, and else a vector. It is given for
-// each evaluation as four lanes (Env.Params); of a number only x counts. The range
-// is for people, and for whoever takes values from people (Param.Allows): Evaluate
-// itself does not look at it. The range of a vector is that of its x, y and z.
+// A parameter is a number if its default is one, otherwise a vector. Each evaluation
+// sets it as four lanes (Env.Params); of a number only x counts. The range is for
+// callers that accept values from others (Param.Allows): Evaluate itself ignores it.
+// The range of a vector applies to its x, y and z.
 //
-// The box tells callers where the effect can be left out. It does not clip: what
-// should end at a radius has to fall off to 0 before the box does.
+// The box tells callers where the effect can be left out. It does not clip: an
+// effect should fall off to 0 within its box.
 //
 // # Three effects
 //
-// A wind with eddies that it carries along. Where noise is looked up moves with the
-// air, and so the eddies do.
+// A wind that carries eddies along: the noise is sampled in a frame that moves with
+// the air.
 //
 //	effect wind
 //	param velocity = (2, 0, 1) in -100..100
@@ -143,12 +143,12 @@
 //	output += whirl(p, spin, 2, 4) * (strength * wall)
 //
 // Shipped gives more of them: explosion, gust, storm_cell, updraft, whirl, wind.
-// Format lays a text out, Explain shows what becomes of it.
+// Format formats a text, Explain shows how it is compiled.
 //
 // # Assembly
 //
-// The language that expressions are made into is one too, and a text may mix both.
-// Its lines are `name = operation a, b`, over vectors of four lanes:
+// Expressions compile to an assembly language, and a text may mix both. Its lines
+// are `name = operation a, b`, over vectors of four lanes:
 //
 //	direction = sub position, (2,4,0) # a fourth lane that is left out is 0
 //	lensqr = dot direction, direction
@@ -157,9 +157,9 @@
 //	direction = select_lt lensqr, 25, direction, 0
 //	output = add output, direction
 //
-// A name gets its meaning from the last line above that assigns to it. `name.y` as an
-// operand is that lane in all four lanes. As the target of an assignment it is that
-// lane alone; the other three stay. The output can only be added to:
+// A name has the value of the last assignment above. `name.y` as an operand is that
+// lane in all four lanes. As the target of an assignment it is that lane alone; the
+// other three keep their values. The output can only be added to:
 // `output = add output, a` (or sub), and with a product `output = mad a, b, output`
 // (or nmad). Its w is ignored.
 //
@@ -179,17 +179,16 @@
 //
 // # Products
 //
-// A vector times a number stays a product for as long as it is multiplied by more
-// numbers, turned or switched off: the numbers are multiplied first, and the lanes
-// once, at the end. That decides where is rounded, so it is part of what a text
-// means; and it makes an effect cheaper, as one number is computed with instead of
-// three lanes.
+// A vector times a number stays a product while it is multiplied by more numbers,
+// crossed, negated or selected: the numbers are multiplied first, and the lanes once,
+// at the end. This decides where rounding happens, so it is part of the language. It
+// makes effects cheaper: one number is computed with instead of three lanes.
 //
-// A number is: a literal with four equal lanes, time, a parameter whose default is a
-// number, one lane of anything, what dot and length give, and what any other
-// operation but cross gives if all that it is given are numbers. All else is a
-// vector: position, other parameters, cross, and a name that one lane was assigned
-// to. In the following, v is a vector, and s and t
+// These are numbers: a literal with four equal lanes, time, a parameter whose default
+// is a number, one lane of anything, the result of dot and length, and the result of
+// any other operation except cross if all operands are numbers. Everything else is a
+// vector: position, other parameters, cross, and a name with an assignment to one of
+// its lanes. In the following, v is a vector, and s and t
 // are numbers.
 //
 //   - mul v, s (or s, v) is the product v·s, and mul (v·s), t is v·(s*t).
@@ -203,20 +202,20 @@
 //     is mad v, (s*t), output.
 //   - Everything else works on the lanes of a product: each is rounded to v*s.
 //
-// v is bounded if it is finite wherever position, time and parameters are within
-// 2^30 of 0, as far as these rules tell. Lanes count together, and bounds are
-// powers of 2: a literal's is the next above it, at least 1; that of saturate and
-// hash is 1, of smooth and sin 2, of rsqrt 2^20. That of add and sub is twice the
-// larger one; of mul the product; of mad and nmad twice the larger of product and
-// addend; of dot 4 times the product, of cross twice; of length twice the operand's
-// if dot has one; of min, max and select the larger; of the others the operand's.
-// What could be above 2^127, and what div, sqrt and exp2 give, is not bounded, nor
-// is what is made of it, except by saturate, smooth and hash.
+// v is bounded if, by the following rules, it is finite wherever position, time and
+// parameters are within 2^30 of 0. All lanes of a value share a bound, which is a
+// power of 2: for a literal the next above it, at least 1; for saturate and hash 1,
+// smooth and sin 2, rsqrt 2^20. For add and sub it is twice the larger operand's; for
+// mul the product; for mad and nmad twice the larger of product and addend; for dot 4
+// times the product, for cross twice; for length twice the operand's if dot has one;
+// for min, max and select the larger; for the others the operand's. Bounds above
+// 2^127, and the results of div, sqrt and exp2, are not bounded, nor is anything
+// computed from an unbounded value, except by saturate, smooth and hash.
 //
 // # Arithmetic
 //
-// It is fixed for ever, down to the bit: replays, servers and clients on
-// different machines have to agree, and faster kernels must not change a result.
+// It is fixed for ever, to the bit: replays, servers and clients on different
+// machines must agree, and faster kernels must not change a result.
 // Numbers are IEEE 754 float32, subnormal ones and signed zeros included.
 //
 //   - add, sub, mul, div and sqrt are rounded once, to nearest, and are never
@@ -295,7 +294,7 @@
 // # The fast machine
 //
 // On amd64 with AVX2 and FMA, or AVX-512 (F, DQ, VL), a verified program is bound
-// to generated assembly when it is made. The instructions above stay what is
+// to generated assembly when it is created. The instructions above stay what is
 // stored, hashed and sent, and what runs elsewhere; both give the same bits (F1).
 //
 //	instructions ─ lift ─► values ─ fuse ─► steps ─ place ─► bound code
@@ -303,21 +302,20 @@
 //	                gone; what no point     instructions)     and constants by offset)
 //	                changes, hoisted)
 //
-// A handler is one operation, or several that often stand together, over the 64
-// points of a block, without a loop. It ends in a jump to the handler of the next
-// instruction (direct threading), and checks nothing: the verifier has. Numbers of
-// a call (time, parameters, literals, and what is computed of them alone) are in a
-// pool of constants that is filled once a call. With AVX-512 the output stays in
-// registers for a block, and so does one vector, the accumulator. Each program is
-// bound twice: for an Origin of zero, and for one that has to be taken away, which
-// is part of the first instruction where it can be.
+// A handler performs one operation, or several that often occur together, over the
+// 64 points of a block, without a loop. It ends with a jump to the handler of the
+// next instruction (direct threading), and checks nothing: the verifier has. Uniforms
+// and values computed from them alone are in a pool of constants that is filled once
+// per call. With AVX-512 the output stays in registers for a block, as does one
+// vector, the accumulator. Each program is bound twice: for an Origin of zero, and
+// for other origins, whose subtraction is part of the first instruction if possible.
 //
 // A program whose planes and constants exceed MaxScratch has no bound code and is
-// interpreted, which takes some 40 times as long; Program.Interpreted and Explain say so.
+// interpreted, which takes about 40 times as long; Program.Interpreted and Explain say so.
 //
-// One call of assembly takes at most some 20 µs, since nothing can interrupt it.
-// The environment variable WORLDD_KERNELS (go, avx2, avx512) forces a path; the
-// build tag purego leaves the assembly out.
+// One call of assembly takes at most about 20 µs, since it cannot be preempted. The
+// environment variable WORLDD_KERNELS (go, avx2, avx512) forces a path; the build tag
+// purego excludes the assembly.
 //
 // # Invariants
 //
@@ -325,9 +323,9 @@
 //
 //   - F1: a program's results are the same bits on every machine, and through
 //     every kernel: arith.go is the definition.
-//   - F2: what a point gets depends on the point, the environment and its own
-//     place in out alone. Order, number and neighbours of the points are nothing
-//     to it, and neither is how a call is split into several.
+//   - F2: a point's result depends only on the point, the environment and its own
+//     place in out, not on the order, number or neighbours of points, nor on how
+//     calls are split.
 //   - F3: no text and no bytes make Compile, Load or Evaluate panic, touch memory
 //     outside of the planes and scratch of the call, or run without bound. Every
 //     Program has passed verify, or was made by the compiler (which tests verify).
@@ -337,16 +335,17 @@
 //     scratch whatever the program and the number of points.
 //   - F6: Compile(p.String()) has the hash of p if p came from Compile, and
 //     Load(p.MarshalBinary()) has it always.
-//   - F7: a program changes the lanes of out that an instruction of it adds to, and in
-//     them makes NaN +0. The other lanes keep their bits, NaN and all. An effect adds to
-//     a lane unless the text says that all it adds there is 0; one that adds nothing
-//     at all takes 0 away from x. Of effects one after another each keeps to its own.
+//   - F7: a program changes only the lanes of out that its instructions add to, and
+//     turns NaN into +0 there. The other lanes keep their bits, including NaN. An
+//     effect adds to a lane unless the text says that all it adds there is 0; one
+//     that adds nothing at all subtracts 0 from x. In a sequence of effects, each
+//     changes its own lanes.
 //
 // # Sources
 //
 // Niklas Frykholm, "A data-oriented, data-driven system for vector fields"
 // (Bitsquid, three parts, 2012): superposition, the language, one instruction
 // over many points, scratch from the caller. His chunks of thousands of points
-// fall out of the first-level cache today; blocks of 64 do not. noise.go names the
-// sources of noise.
+// exceed today's L1 caches; blocks of 64 do not. noise.go names the sources of
+// noise.
 package field

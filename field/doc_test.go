@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// packageComment is the text of doc.go, without its slashes.
+// packageComment returns the text of doc.go without slashes.
 func packageComment(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile("doc.go")
@@ -21,7 +21,7 @@ func packageComment(t *testing.T) string {
 // TestDocExamples: the effects in the package comment compile.
 func TestDocExamples(t *testing.T) {
 	var examples []string
-	for block := range strings.SplitSeq(packageComment(t), "\n\n") { // of indented lines, or not
+	for block := range strings.SplitSeq(packageComment(t), "\n\n") { // indented or not
 		if strings.HasPrefix(block, "\teffect ") {
 			examples = append(examples, block)
 			continue
@@ -38,7 +38,7 @@ func TestDocExamples(t *testing.T) {
 	}
 }
 
-// TestDocNamesAll: the package comment has every function, with its arguments, and
+// TestDocNamesAll: the package comment lists every function with its arguments, and
 // every operation.
 func TestDocNamesAll(t *testing.T) {
 	comment := packageComment(t)
@@ -48,7 +48,7 @@ func TestDocNamesAll(t *testing.T) {
 	for _, name := range libraryNames() {
 		args := slices.Clone(libraryFunction(name).args)
 		if name == "attack_sustain_release" {
-			args = []string{"t", "a", "s", "r"} // by their initials
+			args = []string{"t", "a", "s", "r"} // by initial
 		}
 		require.Contains(t, comment, name+"("+strings.Join(args, ", ")+")")
 	}

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// SyntaxError says what is wrong with the text of an effect, and where. The
-// fault is the author's.
+// SyntaxError describes an error in an effect's text, and where it is. The author is at
+// fault.
 type SyntaxError struct {
 	Line, Column int    // from 1; the column counts bytes
 	Source       string // the line, cut at MaxLineBytes
 	Message      string // what is wrong
-	Expected     string // what belongs there; may be empty
+	Expected     string // the correct form; may be empty
 }
 
-// Error shows the place, the fault, the line and a caret below the fault.
+// Error shows the position, the message, and the line with a caret.
 func (e *SyntaxError) Error() string {
 	text := fmt.Sprintf("effect:%d:%d: %s", e.Line, e.Column, e.Message)
 	if e.Expected != "" {
@@ -29,8 +29,7 @@ func (e *SyntaxError) Error() string {
 	return text + "\n\t" + source + "\n\t" + before + "^"
 }
 
-// printable keeps a stranger's text from commanding the terminal that it is
-// shown on.
+// printable replaces runes by which untrusted text could control a terminal.
 func printable(r rune) rune {
 	if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 		return '?'
@@ -45,10 +44,9 @@ func blank(r rune) rune {
 	return ' '
 }
 
-// VerifyError says why bytecode was refused. The fault is with whoever made the
-// bytes.
+// VerifyError says why bytecode was rejected. The producer of the bytes is at fault.
 type VerifyError struct {
-	PC     int    // number of the instruction; -1 when it is about the program as a whole
+	PC     int    // instruction index; -1 for the program as a whole
 	Opcode Opcode // of that instruction; 0 when PC is -1
 	Reason string
 }
@@ -56,16 +54,16 @@ type VerifyError struct {
 // Error names the instruction and the reason.
 func (e *VerifyError) Error() string {
 	if e.PC < 0 {
-		return "field: bytecode refused: " + e.Reason
+		return "field: bytecode rejected: " + e.Reason
 	}
-	return fmt.Sprintf("field: bytecode refused at instruction %d (%v): %s", e.PC, e.Opcode, e.Reason)
+	return fmt.Sprintf("field: bytecode rejected at instruction %d (%v): %s", e.PC, e.Opcode, e.Reason)
 }
 
-// What Evaluate returns, wrapped with the figures. All of them are the caller's
-// fault, and nothing has been written.
+// Errors of Evaluate, which wraps them with details. The caller is at fault, and
+// nothing has been written.
 var (
 	ErrPlanes  = errors.New("field: the six planes of points and out differ in length")
-	ErrOverlap = errors.New("field: memory that is written overlaps other memory of the call")
+	ErrOverlap = errors.New("field: written memory overlaps other memory of the call")
 	ErrScratch = errors.New("field: the scratch is too small")
 	ErrParams  = errors.New("field: wrong number of parameters")
 )

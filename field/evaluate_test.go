@@ -35,7 +35,7 @@ q = nmad q, k, t
 output = add output, q
 `
 
-// TestPrograms checks what every program promises, for some.
+// TestPrograms checks the promises of all programs on some examples.
 func TestPrograms(t *testing.T) {
 	for name, text := range map[string]string{"explosion": explosion, "busy": busy, "constant": "output = add output, 1"} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPrograms(t *testing.T) {
 			points, env := somePoints(n), field.Env{Time: 1.5}
 			whole := evaluated(t, p, points, env)
 
-			// F2: in any division, also with one point at a time.
+			// F2: for any split of the points, down to single points.
 			for _, step := range []int{1, 7, 63, 64, 65, 128, 299} {
 				parts := ramp(n)
 				for from := 0; from < n; from += step {
@@ -69,13 +69,13 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// cut gives points from to to, with no room to grow beyond.
+// cut returns points [from:to] with no spare capacity.
 func cut(p field.Planes, from, to int) field.Planes {
 	return field.Planes{X: p.X[from:to:to], Y: p.Y[from:to:to], Z: p.Z[from:to:to]}
 }
 
-// evaluated runs a program from ramp, in memory where it
-// can be seen if anything beside the output and the scratch is written.
+// evaluated runs a program from ramp in guarded memory, to detect writes outside of the
+// output and the scratch.
 func evaluated(t testing.TB, p *field.Program, points field.Planes, env field.Env) field.Planes {
 	t.Helper()
 	const guard, margin = float32(12345.5), 70
@@ -126,7 +126,7 @@ func requireSame(t testing.TB, a, b field.Planes) {
 	}
 }
 
-// ramp is an output that is not zero.
+// ramp is a nonzero output.
 func ramp(n int) field.Planes {
 	p := planes(n)
 	for i := range n {
@@ -135,7 +135,7 @@ func ramp(n int) field.Planes {
 	return p
 }
 
-// bitsOf keeps NaNs and signed zeros comparable.
+// bitsOf makes NaNs and signed zeros comparable.
 func bitsOf(p field.Planes) (r [3][]uint32) {
 	for i, plane := range [3][]float32{p.X, p.Y, p.Z} {
 		for _, f := range plane {
@@ -154,7 +154,7 @@ func TestEvaluateNothing(t *testing.T) {
 	requireSame(t, planes(3), out)
 }
 
-// TestCallersFault: every wrong call is refused before anything is written.
+// TestCallersFault: wrong calls are rejected before anything is written.
 func TestCallersFault(t *testing.T) {
 	p := compile(t, busy)
 	points, scratch := somePoints(100), make([]float32, p.Scratch())
@@ -169,9 +169,9 @@ func TestCallersFault(t *testing.T) {
 		"short out":         {points: points, out: cut(planes(100), 0, 99), scratch: scratch, want: field.ErrPlanes, text: "points 100, 100, 100, out 99, 99, 99"},
 		"one plane long":    {points: points, out: field.Planes{X: make([]float32, 100), Y: make([]float32, 101), Z: make([]float32, 100)}, scratch: scratch, want: field.ErrPlanes},
 		"no z":              {points: field.Planes{X: points.X, Y: points.Y}, out: planes(100), scratch: scratch, want: field.ErrPlanes},
-		"no scratch":        {points: points, out: planes(100), want: field.ErrScratch, text: "0 float32s; "},
+		"no scratch":        {points: points, out: planes(100), want: field.ErrScratch, text: "got 0 float32s, "},
 		"one float short":   {points: points, out: planes(100), scratch: scratch[1:], want: field.ErrScratch},
-		"no parameters":     {points: points, out: planes(100), env: field.Env{Params: []field.Vec4{}}, scratch: scratch, want: field.ErrParams, text: "0; this program has 1"},
+		"no parameters":     {points: points, out: planes(100), env: field.Env{Params: []field.Vec4{}}, scratch: scratch, want: field.ErrParams, text: "got 0, the program has 1"},
 		"two parameters":    {points: points, out: planes(100), env: field.Env{Params: make([]field.Vec4, 2)}, scratch: scratch, want: field.ErrParams},
 		"out is points":     {points: points, out: points, scratch: scratch, want: field.ErrOverlap},
 		"out in points":     {points: field.Planes{X: shared[:100], Y: shared[100:200], Z: shared[200:300]}, out: field.Planes{X: shared[299:399], Y: shared[400:500], Z: shared[500:600]}, scratch: scratch, want: field.ErrOverlap},
@@ -206,7 +206,7 @@ func TestScratchIsSmall(t *testing.T) {
 	require.LessOrEqual(t, field.MaxScratch*int(unsafe.Sizeof(float32(0))), 10<<10)
 }
 
-// TestShared: one program serves many goroutines.
+// TestShared: goroutines may share a program.
 func TestShared(t *testing.T) {
 	p := compile(t, busy)
 	points := somePoints(500)

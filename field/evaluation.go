@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// A typed is the value of an expression and what it is.
+// A typed is an expression's value and kind.
 type typed struct {
 	term
 	kind kind
 }
 
-// A scope is an expression under evaluation: that of a statement, or the body of a
-// function under call.
+// A scope is an expression under evaluation: a statement's, or the body of a called
+// function.
 type scope struct {
 	compiler *compiler
 	line     *line
-	function *function // of which it is the body, if it is one
+	function *function // the function whose body it is, or nil
 	args     []typed
-	call     *node  // of the function, in the scope above
+	call     *node  // the call, in the scope above
 	above    *scope // nil for a statement
-	depth    int    // how many are above
+	depth    int    // number of scopes above
 }
 
-// fail makes the error of a place in an expression. One inside of a function of the
-// library is the fault of whoever calls it, and shown there.
+// fail returns an error at a place in an expression. Errors inside a library function
+// are reported at its call in the text.
 func (f *scope) fail(n *node, expected, format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
 	for f.function != nil && f.function.library {
@@ -72,15 +72,15 @@ func (f *scope) value(n *node) (typed, error) {
 	return typed{}, f.comparisonIsNoValue(n)
 }
 
-// spend counts the work of functions, which a short text can have much of.
+// spend charges the work of functions: a short text can cause much of it.
 func (f *scope) spend(n *node, work int) error {
 	if f.compiler.work += work; f.compiler.work > MaxWork {
-		return f.fail(n, "fewer calls", "the functions of the effect come to more than %d parts when they are written out", MaxWork)
+		return f.fail(n, "fewer calls", "the effect's functions expand to more than %d parts", MaxWork)
 	}
 	return nil
 }
 
-// pi is there for angles in radians: sin(angle / (2 * pi)).
+// pi converts radians to turns: sin(angle / (2 * pi)).
 const pi = 3.1415927
 
 func (f *scope) name(n *node) (typed, error) {
@@ -101,7 +101,7 @@ func (f *scope) name(n *node) (typed, error) {
 	return typed{}, f.compiler.unknown(f.line, n.token)
 }
 
-// vector makes one of three or four numbers.
+// vector builds a vector of three or four numbers.
 func (f *scope) vector(n *node) (typed, error) {
 	t := typed{term{lanes: splat(f.compiler.graph.literal(0))}, kindVector}
 	for i, arg := range n.args {
@@ -110,15 +110,15 @@ func (f *scope) vector(n *node) (typed, error) {
 			return typed{}, err
 		}
 		if lane.kind == kindVector {
-			return typed{}, f.fail(arg, "a number, like a.x", "%s of a vector must be a number, and this is a vector", laneNames[i:i+1])
+			return typed{}, f.fail(arg, "a number, like a.x", "%s of a vector must be a number, but this is a vector", laneNames[i:i+1])
 		}
 		t.lanes[i], t.reach = lane.lanes[0], max(t.reach, lane.reach)
 	}
 	return t, nil
 }
 
-// joined is the kind of what is made of several values lane by lane: a number
-// stands for four equal lanes beside a vector.
+// joined is the kind of a lane-by-lane result: beside a vector, a number stands for
+// four equal lanes.
 func joined(v ...typed) kind {
 	for _, t := range v {
 		if t.kind == kindVector {
@@ -161,8 +161,8 @@ func (f *scope) binary(n *node) (typed, error) {
 	return r, nil
 }
 
-// factors is the value of an expression and, if it is a product, what of: a sum
-// with it is a mad then.
+// factors returns an expression's value and, if it is a product, its factors: adding to
+// it then becomes a mad.
 func (f *scope) factors(n *node) (typed, *product, error) {
 	if n.kind != nodeBinary || n.token.text != "*" {
 		t, err := f.value(n)
@@ -183,7 +183,7 @@ func (f *scope) factors(n *node) (typed, *product, error) {
 	return t, &product{a.term, b.term}, nil
 }
 
-// called is the value of a call.
+// called evaluates a call.
 func (f *scope) called(n *node) (typed, error) {
 	name := n.token.text
 	if name == "select" {
@@ -203,7 +203,7 @@ func (f *scope) called(n *node) (typed, error) {
 		return f.builtin(n, b, args)
 	}
 	if f.depth == MaxCalls {
-		return typed{}, f.fail(n, "", "functions call each other deeper than %d", MaxCalls)
+		return typed{}, f.fail(n, "", "function calls are nested deeper than %d", MaxCalls)
 	}
 	below := &scope{compiler: f.compiler, line: &fn.line, function: fn, args: args, call: n, above: f, depth: f.depth + 1}
 	return below.value(fn.body)
@@ -214,7 +214,7 @@ func (f *scope) builtin(n *node, b builtin, args []typed) (typed, error) {
 	r := typed{kind: b.gives}
 	for i, a := range args {
 		if b.takes == kindVector && a.kind != kindVector {
-			return typed{}, f.fail(n.args[i], "a vector like (x, y, z)", "%s takes vectors, and this is a number", n.token.text)
+			return typed{}, f.fail(n.args[i], "a vector like (x, y, z)", "%s takes vectors, but this is a number", n.token.text)
 		}
 		v[i] = a.term
 	}
@@ -250,7 +250,7 @@ func (f *scope) selected(n *node) (typed, error) {
 	return typed{f.compiler.graph.operate(operation, v[0].term, v[1].term, v[2].term, v[3].term), joined(v[:]...)}, nil
 }
 
-// selectParts gives what a select compares, and what it takes.
+// selectParts returns the two compared and the two selected expressions.
 func (f *scope) selectParts(n *node) (parts [4]*node, err error) {
 	const form = "select(a < b, this, that); or >, <=, >="
 	if len(n.args) != 3 {
@@ -258,17 +258,17 @@ func (f *scope) selectParts(n *node) (parts [4]*node, err error) {
 	}
 	compare := n.args[0]
 	if compare.kind != nodeCompare {
-		return parts, f.fail(compare, form, "select begins with a comparison")
+		return parts, f.fail(compare, form, "select must begin with a comparison")
 	}
 	return [4]*node{compare.args[0], compare.args[1], n.args[1], n.args[2]}, nil
 }
 
 func (f *scope) comparisonIsNoValue(n *node) error {
-	return f.fail(n, "select(a < b, this, that)", "a comparison is no value")
+	return f.fail(n, "select(a < b, this, that)", "a comparison is not a value")
 }
 
-// callee finds what a call means: the text's own function, the library's or, with
-// none, a builtin. It checks the number of arguments.
+// callee resolves a called name to a function of the text, a function of the library,
+// or (nil) a builtin, and checks the number of arguments.
 func (f *scope) callee(n *node) (*function, error) {
 	name, want := n.token.text, 0
 	var fn *function

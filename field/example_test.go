@@ -6,7 +6,7 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// An explosion, at its centre, near it and out of reach.
+// An explosion at its centre, near it, and out of reach.
 func Example() {
 	p, err := field.Compile(`
 effect explosion
@@ -28,7 +28,7 @@ output += normalize(position) * (strength * falloff_linear(r, 5))
 	// Output: [0.00 40.00 0.00]
 }
 
-// The explosion of Frykholm's article, verbatim: the assembly form.
+// The explosion of Frykholm's article, verbatim, in assembly form.
 func ExampleCompile() {
 	p, err := field.Compile(`
 direction = sub position, (2,4,0,0)
@@ -51,7 +51,7 @@ output = add output, direction
 	// Output: [0.00 50.00 0.00]
 }
 
-// One program, other parameters: nothing is compiled again.
+// One program with other parameters: nothing is compiled again.
 func ExampleEnv() {
 	p, err := field.Compile(`
 effect updraft
@@ -78,7 +78,7 @@ output.y += strength
 	// 11
 }
 
-// A mistake is shown where it is, with what belongs there.
+// An error shows the place and what was expected.
 func ExampleSyntaxError() {
 	_, err := field.Compile("let away = nomralize(position)\noutput += away\n")
 	wrong := err.(*field.SyntaxError)
@@ -89,7 +89,7 @@ func ExampleSyntaxError() {
 	// normalize?
 }
 
-// Whoever takes parameters from others asks whether the author allows them.
+// Check parameters from others against the author's ranges.
 func ExampleParam_Allows() {
 	p, err := field.Compile("param strength = 9 in 0..50\noutput.y += strength")
 	if err != nil {
@@ -102,7 +102,7 @@ func ExampleParam_Allows() {
 	// Output: true true false
 }
 
-// The effects that come with the package are texts: to use, and to learn from.
+// The shipped effects are texts, to use as they are or to learn from.
 func ExampleShipped() {
 	for _, name := range field.ShippedNames() {
 		text, _ := field.Shipped(name)
@@ -126,16 +126,16 @@ func ExampleFormat() {
 	// output += normalize(d) * -2 # inwards
 }
 
-// Bytes from the network are verified before they are a program.
+// Bytes from the network are verified.
 func ExampleLoad() {
 	p, _ := field.Compile("output = add output, (0,0,1)")
 	b, _ := p.MarshalBinary()
 	same, err := field.Load(b)
 	fmt.Println(same.Hash() == p.Hash(), err)
-	b[len(b)-16] = 99 // an operation that there is not
+	b[len(b)-16] = 99 // an invalid operation
 	_, err = field.Load(b)
 	fmt.Println(err)
 	// Output:
 	// true <nil>
-	// field: bytecode refused at instruction 1 (opcode 99): no such operation
+	// field: bytecode rejected at instruction 1 (opcode 99): no such operation
 }

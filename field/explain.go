@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Explain shows what the compiler makes of an effect, stage by stage: the text as it
-// was understood, the values over single lanes that it means, those that are left
-// when what is known, equal or not needed is gone (and again if registers made the
-// compiler change them), the instructions with their registers, and what the vector
-// kernels of this build, whether or not this processor has them, make of those. It is
-// for people; the form may change. Errors are those of Compile.
+// Explain shows the compiler's stages: the parsed text; its values over single lanes;
+// those that remain after simplification, sharing and dead-code removal (and after
+// recomputation, if registers ran out); the instructions with their registers; and the
+// vector kernels' bound code, for every kernel of this build. The output is for people,
+// and its form may change. Errors are those of Compile.
 func Explain(source string) (string, error) {
 	text, err := parse(source)
 	if err != nil {
@@ -67,7 +66,7 @@ func (e *explainer) text(t *effectText) {
 	}
 }
 
-// String is the statement as it was understood.
+// String returns the statement as parsed.
 func (s *statement) String() string {
 	switch s.form {
 	case formLet:
@@ -89,7 +88,7 @@ func (s *statement) String() string {
 	return s.target.spelling() + " = " + s.op.text + " " + strings.Join(operands, ", ")
 }
 
-// values lists those of a graph that compute something.
+// values lists the computed values of a graph.
 func (e *explainer) values(what string, g *graph, shown []bool) {
 	names := make([]string, len(g.values))
 	var lines []string
@@ -128,7 +127,7 @@ func (e *explainer) values(what string, g *graph, shown []bool) {
 	}
 }
 
-// code lists the instructions, with the loads, and the registers by number.
+// code lists the instructions and loads, with register numbers.
 func (e *explainer) code() {
 	p := e.program
 	e.heading("%d instructions, the first %d once a call; %d registers", len(p.code), p.preloads, p.registers)
@@ -152,7 +151,7 @@ func (e *explainer) code() {
 	}
 }
 
-// kernels says how many steps each set of vector kernels takes, or why it takes none.
+// kernels shows each kernel set's number of steps, or why it has no code.
 func (e *explainer) kernels() {
 	e.heading("vector kernels")
 	if len(kernelsOfBuild) == 0 {

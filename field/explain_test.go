@@ -11,15 +11,15 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what Explain shows anew")
 
-// TestExplain pins what is shown of the article's explosion, and of the same effect
-// as one would write it in expressions.
+// TestExplain pins the explanation of the article's explosion, and of the same effect
+// written with expressions.
 func TestExplain(t *testing.T) {
 	for _, name := range []string{"explosion", "push"} {
 		text, err := os.ReadFile("testdata/explain/" + name + ".field")
 		require.NoError(t, err)
 		explained, err := Explain(string(text))
 		require.NoError(t, err)
-		got, kernels, found := strings.Cut(explained, "\n# vector kernels\n") // these differ from build to build
+		got, kernels, found := strings.Cut(explained, "\n# vector kernels\n") // these depend on the build
 		require.True(t, found)
 		require.NotContains(t, kernels, "interpreted:")
 		for _, k := range kernelsOfBuild {

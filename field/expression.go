@@ -8,7 +8,7 @@ import (
 // A node is a part of an expression.
 type node struct {
 	kind  nodeKind
-	token token // its name, number or sign, and where errors about it point
+	token token // name, number or sign; the position of errors
 	args  []*node
 }
 
@@ -16,7 +16,7 @@ type nodeKind uint8
 
 const (
 	nodeNumber  nodeKind = iota
-	nodeName             // of a vector or a number
+	nodeName             // a vector or a number
 	nodeLane             // token.lane of its argument
 	nodeNegate           // of its argument
 	nodeBinary           // + - * /
@@ -25,16 +25,16 @@ const (
 	nodeCall             // of a function
 )
 
-// An expressionParser reads an expression, one token ahead.
+// An expressionParser parses an expression with one token of lookahead.
 type expressionParser struct {
 	line  *line
 	token token
-	depth int // of parentheses, calls and signs around the token
+	depth int // nesting of parentheses, calls and signs
 }
 
 const expressionStart = "a number, a name, a function, a vector like (x, y, z) or a parenthesis"
 
-// expression reads the rest of the line as one.
+// expression parses the rest of the line as an expression.
 func (l *line) expression() (*node, error) {
 	p := &expressionParser{line: l}
 	if err := p.advance(); err != nil {
@@ -55,7 +55,7 @@ func (p *expressionParser) advance() (err error) {
 	return err
 }
 
-// comparison reads a < b, or just a. It does not go on: a < b < c is a mistake.
+// comparison parses a < b, or just a. Comparisons do not chain.
 func (p *expressionParser) comparison() (*node, error) {
 	left, err := p.sum()
 	if err != nil || !p.token.is("<") && !p.token.is(">") && !p.token.is("<=") && !p.token.is(">=") {
@@ -78,8 +78,7 @@ func (p *expressionParser) product() (*node, error) {
 	return p.chain("*", "/", (*expressionParser).signed)
 }
 
-// chain reads operands with one of two signs in between; the left ones belong
-// together.
+// chain parses operands joined by either of two signs, left-associative.
 func (p *expressionParser) chain(one, other string, operand func(*expressionParser) (*node, error)) (*node, error) {
 	left, err := operand(p)
 	for err == nil && (p.token.is(one) || p.token.is(other)) {
@@ -95,7 +94,7 @@ func (p *expressionParser) chain(one, other string, operand func(*expressionPars
 	return left, err
 }
 
-// signed reads an operand with minus signs before it, and lanes picked behind it.
+// signed parses an operand with leading minus signs and trailing lanes.
 func (p *expressionParser) signed() (*node, error) {
 	if p.depth++; p.depth > MaxDepth {
 		return nil, p.line.fail(p.token.column, `a name for a part of it: "let part = ..."`, "the expression is nested deeper than %d", MaxDepth)
@@ -108,20 +107,20 @@ func (p *expressionParser) signed() (*node, error) {
 		}
 		operand, err := p.signed()
 		if err == nil && operand.kind == nodeNumber {
-			operand.token.value = -operand.token.value // -2 is a number, so that -0 is one
+			operand.token.value = -operand.token.value // -2 is a literal, and so is -0
 			return operand, nil
 		}
 		n.args = []*node{operand}
 		return n, err
 	}
 	n, err := p.primary()
-	for err == nil && p.token.is(".") && n.kind != nodeNumber { // 5.x would be a strange number
+	for err == nil && p.token.is(".") && n.kind != nodeNumber { // a number has no lanes
 		n, err = p.lane(n)
 	}
 	return n, err
 }
 
-// lane reads what follows the dot behind a parenthesis.
+// lane parses a lane after a parenthesis.
 func (p *expressionParser) lane(of *node) (*node, error) {
 	dot := p.token
 	if err := p.advance(); err != nil {
@@ -160,11 +159,11 @@ func (p *expressionParser) primary() (*node, error) {
 	return nil, p.line.unexpected(t, expressionStart)
 }
 
-// name makes a node of a word: a call if a parenthesis follows.
+// name parses a word: a call if a parenthesis follows.
 func (p *expressionParser) name(t token) (*node, error) {
 	if p.token.is("(") {
 		if t.lane != wholeVector {
-			return nil, p.line.fail(t.column, "", "%s is no function", t.spelling())
+			return nil, p.line.fail(t.column, "", "%s is not a function", t.spelling())
 		}
 		args, err := p.arguments()
 		return &node{kind: nodeCall, token: t, args: args}, err
@@ -178,7 +177,7 @@ func (p *expressionParser) name(t token) (*node, error) {
 	return n, nil
 }
 
-// arguments reads a list in parentheses, at whose opening the parser stands.
+// arguments parses a list in parentheses, starting at the opening one.
 func (p *expressionParser) arguments() (args []*node, err error) {
 	for {
 		if err := p.advance(); err != nil {
@@ -200,8 +199,7 @@ func (p *expressionParser) arguments() (args []*node, err error) {
 	}
 }
 
-// nextInExpression reads a token of an expression, where + and - are signs of
-// their own.
+// nextInExpression scans a token of an expression, where + and - are separate tokens.
 func (l *line) nextInExpression() (token, error) {
 	l.skipBlanks()
 	if l.at == len(l.source) || strings.HasPrefix(l.source[l.at:], "//") {
@@ -231,7 +229,7 @@ func (l *line) skipBlanks() {
 	}
 }
 
-// laneOf is the number of a lane by its name; below 0 if there is none.
+// laneOf returns a lane's number by its name, or -1.
 func laneOf(name string) int {
 	for i := range len(laneNames) {
 		if laneNames[i:i+1] == name {
@@ -241,8 +239,7 @@ func laneOf(name string) int {
 	return -1
 }
 
-// String is the expression with a parenthesis around every operation, for Explain
-// and for tests.
+// String returns the expression fully parenthesised, for Explain and tests.
 func (n *node) String() string {
 	list := func(open string) string {
 		for i, a := range n.args {

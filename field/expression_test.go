@@ -35,8 +35,7 @@ func TestExpressionStructure(t *testing.T) {
 	}
 }
 
-// TestExpressionMeaning: an expression is a shorter way to write operations, so that
-// both texts are one program.
+// TestExpressionMeaning: an expression compiles to the same program as its operations.
 func TestExpressionMeaning(t *testing.T) {
 	const head = "param p = (10,20,30,40)\nparam q = 3\na = mov position\nb = mov p\ns = mov position.x\nt = mov position.y\n"
 	for _, c := range []struct{ expression, operations string }{
@@ -121,7 +120,7 @@ func TestExpressionMeaning(t *testing.T) {
 	}
 }
 
-// TestFunctions: a call is the body with the arguments in it.
+// TestFunctions: a call is its body with the arguments substituted.
 func TestFunctions(t *testing.T) {
 	same := func(one, other string) {
 		t.Helper()
@@ -139,7 +138,7 @@ func TestFunctions(t *testing.T) {
 	same("def unused(a) = a\noutput += position", "output += position")
 }
 
-// TestLibrary: every function of the library compiles, and none calls itself.
+// TestLibrary: every library function compiles, and none is recursive.
 func TestLibrary(t *testing.T) {
 	require.NotEmpty(t, libraryNames())
 	for _, name := range libraryNames() {
@@ -147,7 +146,7 @@ func TestLibrary(t *testing.T) {
 		require.NotNil(t, f, name)
 		args := make([]string, len(f.args))
 		worked := false
-		for mask := range 1 << len(args) { // numbers and vectors, as the function wants them
+		for mask := range 1 << len(args) { // numbers and vectors, as the function requires
 			for i := range args {
 				args[i] = []string{"position.x", "position"}[mask>>i&1]
 			}

@@ -22,7 +22,8 @@ func exactFMA(a, b, c float32) float32 {
 	return r
 }
 
-// sameValue compares bits; NaNs are all alike, since no program can tell them apart.
+// sameValue compares bits, treating all NaNs as equal: programs cannot distinguish
+// them.
 func sameValue(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
@@ -36,7 +37,7 @@ func requireExactFMA(t require.TestingT, a, b, c float32) {
 	}
 }
 
-// cornerValues are where float32 arithmetic goes wrong.
+// cornerValues are edge cases of float32 arithmetic.
 func cornerValues() []float32 {
 	up := func(v float32) float32 { return math.Nextafter32(v, float32(math.Inf(1))) }
 	values := []float32{
@@ -50,7 +51,7 @@ func cornerValues() []float32 {
 	return values
 }
 
-// TestFMADirected takes three corners at a time.
+// TestFMADirected tests all triples of corner values.
 func TestFMADirected(t *testing.T) {
 	for _, a := range cornerValues() {
 		for _, b := range cornerValues() {

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Format gives the text of an effect in its one canonical layout: one space where
-// there is any, none within parentheses and lanes, no more than one empty line in a
-// row. Comments, names, numbers and parentheses stay as the author wrote them, and
-// so does the meaning: Compile makes the same program of both, and Format changes
-// nothing a second time. The error is that of a text that is not well formed, or
-// whose lines would be too long; it is a *SyntaxError.
+// Format returns an effect's text in canonical layout: single spaces, none inside
+// parentheses and before lanes, and no consecutive empty lines. It keeps comments,
+// names, numbers, parentheses and meaning: Compile returns the same program. It is
+// idempotent. An error is a *SyntaxError: the text is malformed, or formatting makes a
+// line too long.
 func Format(source string) (string, error) {
 	if _, err := parse(source); err != nil {
 		return "", err
@@ -36,7 +35,7 @@ func Format(source string) (string, error) {
 	return formatted, nil
 }
 
-// format lays out one line, whose text is well formed.
+// format formats one well-formed line.
 func (l *line) format() (string, error) {
 	var tokens []token
 	for {
@@ -72,11 +71,11 @@ func (l *line) format() (string, error) {
 	return b.String(), nil
 }
 
-// A spacing is where a line has blanks.
+// A spacing is a rule for blanks.
 type spacing uint8
 
 const (
-	spacingPlain      spacing = iota // an operation, or a header
+	spacingPlain      spacing = iota // an operation or a header
 	spacingBox                       // of the header
 	spacingExpression                // let, def and sums
 )
@@ -97,25 +96,25 @@ func spacingOf(tokens []token) spacing {
 	return spacingPlain
 }
 
-// spaced says whether there is a space before token i, which is not the first.
+// spaced reports whether a space precedes token i > 0.
 func (f spacing) spaced(tokens []token, i int) bool {
 	before, t := tokens[i-1], tokens[i]
 	switch {
 	case t.is(between):
-		return strings.HasSuffix(before.text, ".") // 0. ..1, where 0...1 would be 0 to .1
+		return strings.HasSuffix(before.text, ".") // 0. ..1, since 0...1 would parse as 0 to .1
 	case t.is(",") || t.is(")") || t.is("."):
 		return false
 	case before.is("(") || before.is(".") || before.is(between):
 		return false
 	case t.is("("):
-		return f != spacingExpression || before.kind != tokenWord // a call has none
+		return f != spacingExpression || before.kind != tokenWord // calls have no space
 	case before.is("-") || before.is("+"):
 		return !f.unary(tokens, i-1)
 	}
 	return true
 }
 
-// unary says whether the plus or minus at i belongs to what follows it alone.
+// unary reports whether the sign at i is unary.
 func (f spacing) unary(tokens []token, i int) bool {
 	before := tokens[i-1]
 	return f != spacingExpression || before.kind == tokenSign && !before.is(")")

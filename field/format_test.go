@@ -39,7 +39,7 @@ output.y -= 1e-3 * x
 	requireFormat(t, untidy)
 }
 
-// requireFormat: what Format gives it leaves alone, and it means the same.
+// requireFormat: Format is idempotent and keeps the meaning.
 func requireFormat(t testing.TB, text string) {
 	t.Helper()
 	formatted, err := Format(text)
@@ -57,7 +57,7 @@ func requireFormat(t testing.TB, text string) {
 	}
 }
 
-// TestFormatShipped: the package's own texts are in that layout.
+// TestFormatShipped: the shipped texts are formatted.
 func TestFormatShipped(t *testing.T) {
 	texts := map[string]string{}
 	for _, name := range ShippedNames() {
@@ -91,7 +91,7 @@ func TestFormatFaults(t *testing.T) {
 	}
 }
 
-// FuzzFormat is requireFormat on any text.
+// FuzzFormat applies requireFormat to any text.
 func FuzzFormat(f *testing.F) {
 	for _, name := range ShippedNames() {
 		text, _ := Shipped(name)

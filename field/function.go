@@ -1,6 +1,6 @@
 package field
 
-// A builtin is a function that the language has from the start.
+// A builtin is a predefined function.
 type builtin struct {
 	operands int
 	lower    func(g *graph, v [4]term) term
@@ -9,11 +9,11 @@ type builtin struct {
 	work     int // in parts of an expression
 }
 
-// A kind is what an expression can be.
+// A kind is the type of an expression.
 type kind uint8
 
 const (
-	kindEither kind = iota // of a builtin: a number if all operands are numbers
+	kindEither kind = iota // builtin: a number if all operands are numbers
 	kindNumber
 	kindVector
 )
@@ -25,13 +25,13 @@ func (k kind) String() string {
 	return "a number"
 }
 
-// builtinNames lists them for error messages; select is one too.
+// builtinNames lists the builtins for error messages, including select.
 var builtinNames = [...]string{
 	"abs", "clamp", "cos", "cross", "curl_noise", "dot", "exp", "exp2", "floor", "fract", "hash", "length", "max", "min",
 	"mix", "noise", "normalize", "rsqrt", "saturate", "select", "sign", "sin", "smooth", "smoothstep", "sqrt", "step",
 }
 
-// builtinOf finds a builtin by its name.
+// builtinOf returns the builtin with that name.
 func builtinOf(name string) (builtin, bool) {
 	switch name {
 	case "abs", "floor", "sqrt", "rsqrt", "sin", "exp2", "saturate", "smooth", "min", "max", "hash":
@@ -67,7 +67,7 @@ func builtinOf(name string) (builtin, bool) {
 	return builtin{}, false
 }
 
-// operate applies an operation of the text, by its name.
+// operate applies an operation by name.
 func (g *graph) operate(name string, v ...term) term {
 	o, ok := operationOf(name)
 	if !ok {
@@ -80,7 +80,7 @@ func (g *graph) operate(name string, v ...term) term {
 
 func (g *graph) numberTerm(f float32) term { return g.literalTerm(Vec4{f, f, f, f}) }
 
-// log2e is the binary logarithm of e: exp of a is exp2 of a times it.
+// log2e is log2(e): exp(a) = exp2(a*log2e).
 const log2e = 1.442695
 
 func (g *graph) cos(v [4]term) term {
@@ -111,8 +111,7 @@ func (g *graph) mix(v [4]term) term {
 	return g.operate("mad", v[2], g.operate("sub", v[1], v[0]), v[0])
 }
 
-// smoothstep multiplies by the inverse of the width, which is mostly the same for
-// all points.
+// smoothstep multiplies by the width's inverse, which is usually uniform.
 func (g *graph) smoothstep(v [4]term) term {
 	inverse := g.operate("div", g.numberTerm(1), g.operate("sub", v[1], v[0]))
 	return g.operate("smooth", g.operate("mul", g.operate("sub", v[2], v[0]), inverse))

@@ -2,35 +2,35 @@
 
 package field
 
-// Fusing: operations that stand together become one superinstruction. Each kind
-// of pattern is looked for from the last value to the first. Patterns are of
-// operations in their order; nothing is regrouped, so no bit changes (F1).
+// Fusing replaces groups of operations by superinstructions. Each kind of pattern is
+// matched from the last value to the first. Patterns keep operations in order and
+// regroup nothing, so no bit changes (F1).
 
 // A fusion is a superinstruction.
 type fusion struct {
 	step
-	begun, done bool // its operands are being emitted; it is emitted
+	begun, done bool // operands being emitted; emitted
 }
 
-// A fuser knows which fusion each value belongs to.
+// A fuser maps values to fusions.
 type fuser struct {
 	values  []lifted
-	lanes   uint8 // of the output that the program adds to: its sums
+	lanes   uint8 // lanes of the output that the program adds to
 	bound   *bound
-	one     ref // the constant 1, or a value if there is none
+	one     ref // the constant 1; a value if there is none
 	fusions []fusion
-	of      []int16 // by value: number of its fusion, or one of these
+	of      []int16 // by value: index of its fusion, or alone or swallowed
 
-	positions []ref       // each part's, its first lane; see lift
-	whole     [][2][3]ref // vectors that some lanes of a position are in, and what stands for them
+	positions []ref       // first lane of each part's position; see lift
+	whole     [][2][3]ref // vectors that contain some lanes of a position, and their replacements
 }
 
 const (
-	alone     = -1 // it has an instruction of its own
-	swallowed = -2 // a fusion computes it on its way
+	alone     = -1 // separate instruction
+	swallowed = -2 // computed within a fusion
 )
 
-// newFuser has fused nothing yet.
+// newFuser returns a fuser without fusions.
 func newFuser(p *Program, b *bound, placed bool) *fuser {
 	f := &fuser{bound: b, lanes: p.sums}
 	l := lift(p, b, placed)
@@ -43,7 +43,7 @@ func newFuser(p *Program, b *bound, placed bool) *fuser {
 	return f
 }
 
-// fuse looks for all patterns, those first that others could take pieces of.
+// fuse matches all patterns, starting with those that others would break up.
 func (f *fuser) fuse() {
 	f.each(opMul, (*fuser).smooth)
 	f.sums()
@@ -59,7 +59,7 @@ func (f *fuser) fuse() {
 	f.origins()
 }
 
-// each looks for a pattern that ends in some operation.
+// each matches a pattern at every operation of one kind.
 func (f *fuser) each(o Opcode, pattern func(f *fuser, id ref, operands [4]ref) bool) {
 	for id := len(f.values) - 1; id >= 0; id-- {
 		if v := f.is(ref(id), o); v != nil && v.uses > 0 {
@@ -68,7 +68,7 @@ func (f *fuser) each(o Opcode, pattern func(f *fuser, id ref, operands [4]ref) b
 	}
 }
 
-// add makes a fusion of values that it gives, or sums that it adds.
+// add creates a fusion of the values that it returns, or of the sums that it performs.
 func (f *fuser) add(g fusion, members ...ref) int16 {
 	f.fusions = append(f.fusions, g)
 	at := int16(len(f.fusions) - 1)
@@ -86,20 +86,20 @@ func newFusion(h handler, results int, refs ...ref) fusion {
 	return fusion{step: newStep(h, results, refs...)}
 }
 
-// giving is a fusion whose first three results are a vector.
+// giving returns a fusion whose first three results form a vector.
 func giving(h handler, results int, refs ...ref) fusion {
 	g := newFusion(h, results, refs...)
 	g.gives = true
 	return g
 }
 
-// taking is one that takes a vector, in the operands from refs[at] on.
+// taking marks refs[at:at+3] as a vector operand.
 func (g fusion) taking(at int) fusion {
 	g.takes = int8(at)
 	return g
 }
 
-// is gives a value if it is an operation that no fusion has claimed.
+// is returns a value if it is that operation and belongs to no fusion.
 func (f *fuser) is(r ref, o Opcode) *lifted {
 	if r.constant() || f.of[r] != alone {
 		return nil
@@ -110,7 +110,7 @@ func (f *fuser) is(r ref, o Opcode) *lifted {
 	return nil
 }
 
-// once is is for a value that has one user only.
+// once is like is, but requires a single use.
 func (f *fuser) once(r ref, o Opcode) *lifted {
 	if v := f.is(r, o); v != nil && v.uses == 1 {
 		return v
@@ -118,7 +118,7 @@ func (f *fuser) once(r ref, o Opcode) *lifted {
 	return nil
 }
 
-// split orders two factors: the one that is no constant, and the one that is.
+// split returns the variable and the constant of two factors.
 func split(a, b ref) (value, constant ref, ok bool) {
 	if a.constant() {
 		a, b = b, a
@@ -126,7 +126,7 @@ func split(a, b ref) (value, constant ref, ok bool) {
 	return a, b, !a.constant() && b.constant()
 }
 
-// fresh says whether three values belong to no fusion and have so many users each.
+// fresh reports whether three values belong to no fusion and have that many uses each.
 func (f *fuser) fresh(v [3]ref, uses uint16) bool {
 	for _, r := range v {
 		if r.constant() || f.of[r] != alone || f.values[r].uses != uses {
@@ -142,8 +142,8 @@ func allConstant(v [3]ref) bool { return v[0].constant() && v[1].constant() && v
 
 func (f *fuser) triple(c [3]ref) ref { return f.row(c[:]...) }
 
-// row gives constants places in the pool that follow each other, if they do not
-// yet, and the first of them.
+// row makes constants adjacent in the pool, copying them if necessary, and returns the
+// first.
 func (f *fuser) row(c ...ref) ref {
 	b, first := f.bound, int(c[0].place())
 	if f.isRow(first, c) {
@@ -171,8 +171,7 @@ func (f *fuser) isRow(first int, c []ref) bool {
 	return true
 }
 
-// copied says whether constants have been copied to follow each other, from the
-// copy at i on.
+// copied reports whether the copies from the i-th on are these constants.
 func (f *fuser) copied(i int, c []ref) bool {
 	copies := f.bound.copies[i:]
 	if len(copies) < len(c) {

@@ -2,13 +2,13 @@
 
 package field
 
-// root is one of a square of two lanes, or one of a value whose inverse root is
-// wanted too: a direction and a distance.
+// root fuses the root of a sum of two squares, or of a value whose inverse root is also
+// used: a direction and a distance.
 func (f *fuser) root(id ref, o [4]ref) bool {
 	inverse, both := f.inverse(o[0])
 	var g *step
 	if at := f.of[o[0]]; at >= 0 && f.fusions[at].handler == handlerTowardsSquareXZ && f.fusions[at].refs[2] == o[0] {
-		g = &f.fusions[at].step // which gives x and z too: their roots are other numbers
+		g = &f.fusions[at].step // it also gives x and z, whose roots differ
 	}
 	switch square := &f.values[o[0]]; {
 	case g != nil && !both:
@@ -26,7 +26,7 @@ func (f *fuser) root(id ref, o [4]ref) bool {
 	return true
 }
 
-// inverse finds the inverse root of a value.
+// inverse returns a value's inverse root, if there is one.
 func (f *fuser) inverse(of ref) (ref, bool) {
 	for id := range f.values {
 		if r := f.is(ref(id), opRsqrt); r != nil && r.uses > 0 && r.operands[0] == of {
@@ -36,7 +36,7 @@ func (f *fuser) inverse(of ref) (ref, bool) {
 	return 0, false
 }
 
-// below is a < limit ? rsqrt(a) * factor : 0.
+// below fuses a < limit ? rsqrt(a) * factor : 0.
 func (f *fuser) below(id ref, o [4]ref) bool {
 	m := f.once(o[2], opMul)
 	if m == nil || o[0].constant() || !o[1].constant() || o[3] != constantRef(poolZero) {
@@ -63,7 +63,7 @@ func (f *fuser) sin(id ref, o [4]ref) bool {
 	return f.bent(id, o[0], [bends]handler{bendMad: handlerSinMad})
 }
 
-// The ways to take a plane to where a falloff begins, with two constants.
+// Ways to map a plane to a falloff's argument, with two constants.
 const (
 	bendMad    = iota // x*c + d
 	bendNmad          // d - x*c
@@ -72,8 +72,8 @@ const (
 	bends
 )
 
-// bend finds out whether a value is one of these, and what goes into it. If within
-// is not 0 it is a value on the way, which is swallowed too.
+// bend reports whether a value has one of these forms, with its operands. A nonzero
+// within is an intermediate value that is swallowed too.
 func (f *fuser) bend(r ref) (kind int, x, c, d, within ref) {
 	if r.constant() || f.of[r] != alone || f.values[r].uses != 1 || f.values[r].sum {
 		return bends, 0, 0, 0, 0
@@ -99,7 +99,7 @@ func (f *fuser) bend(r ref) (kind int, x, c, d, within ref) {
 	return bends, 0, 0, 0, 0
 }
 
-// bent is an operation on a bend, which has a handler for each or some of them.
+// bent fuses an operation with a bend, if a handler exists.
 func (f *fuser) bent(id, r ref, of [bends]handler, more ...ref) bool {
 	kind, x, c, d, within := f.bend(r)
 	if kind == bends || of[kind] == handlerNone {
@@ -113,7 +113,7 @@ func (f *fuser) bent(id, r ref, of [bends]handler, more ...ref) bool {
 	return true
 }
 
-// smooth is s*s * (c - s*k), s saturated, perhaps from a bend.
+// smooth fuses s*s * (c - s*k) with s saturated, and possibly a bend.
 func (f *fuser) smooth(id ref, o [4]ref) bool {
 	return f.smoothOf(id, o[0], o[1]) || f.smoothOf(id, o[1], o[0])
 }
@@ -138,7 +138,7 @@ func (f *fuser) smoothOf(id, square, rest ref) bool {
 	return true
 }
 
-// times is a factor behind an inverse root, a falloff or a wave.
+// times fuses a factor of an inverse root, a falloff or a sine.
 func (f *fuser) times(id ref, o [4]ref) bool {
 	for i := range 2 {
 		a, factor := o[i], o[1-i]
@@ -177,7 +177,7 @@ func (f *fuser) times(id ref, o [4]ref) bool {
 	return false
 }
 
-// factors is a product of three.
+// factors fuses a product of three.
 func (f *fuser) factors(id ref, o [4]ref) bool {
 	for i := range 2 {
 		m := f.once(o[i], opMul)

@@ -2,7 +2,7 @@
 
 package field
 
-// sums fuses what is added to all three lanes of the output.
+// sums fuses additions to all three lanes of the output.
 func (f *fuser) sums() {
 	var all []ref
 	for id := range f.values {
@@ -22,7 +22,7 @@ func (f *fuser) sums() {
 	}
 }
 
-// turn fuses the sums of what goes round a vertical axis, which follow each other.
+// turn fuses consecutive sums of rotations about a vertical axis.
 func (f *fuser) turn(first, second ref) {
 	x, z := &f.values[first], &f.values[second]
 	if x.lane != 0 || z.lane != 2 {
@@ -47,7 +47,7 @@ func (f *fuser) turn(first, second ref) {
 	}
 }
 
-// sum fuses three sums that follow each other. False if they are of no pattern.
+// sum fuses three consecutive sums. It returns false if no pattern matches.
 func (f *fuser) sum(s [3]ref) bool {
 	var a, b [3]ref
 	for lane, r := range s {
@@ -104,7 +104,7 @@ func (f *fuser) sumProduct(s, v, k [3]ref) bool {
 	return true
 }
 
-// explosions fuses what the article begins with, as a whole.
+// explosions fuses the article's first example as a whole.
 func (f *fuser) explosions() {
 	for i := range f.fusions {
 		g := &f.fusions[i]

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// codeOf gives the handlers of bound code by their numbers.
+// codeOf returns the handlers of bound code by number.
 func codeOf(b *bound) (code []handler) {
 	for _, in := range b.code {
 		for h, address := range handlersOf(b.kernels) {
@@ -25,13 +25,13 @@ func codeOf(b *bound) (code []handler) {
 	return code
 }
 
-// bindBare is bind without superinstructions; nil if that takes too many planes.
+// bindBare is bind without superinstructions; nil if that needs too many planes.
 func bindBare(p *Program, k cpu.Kernels, placed bool) *bound {
 	b, _ := bindFused(newFuser(p, &bound{kernels: k}, placed))
 	return b
 }
 
-// codeFor gives the handlers that bind chooses.
+// codeFor returns the handlers that bind chooses.
 func codeFor(t *testing.T, p *Program, k cpu.Kernels, placed bool) []handler {
 	t.Helper()
 	b, err := bind(p, k, placed)
@@ -39,12 +39,12 @@ func codeFor(t *testing.T, p *Program, k cpu.Kernels, placed bool) []handler {
 	return codeOf(b)
 }
 
-// TestFusions: the patterns that matter are found, on both paths, and positions
-// beside an origin are taken over.
+// TestFusions: the important patterns are found on both paths, with and without an
+// origin.
 func TestFusions(t *testing.T) {
 	for name, c := range map[string]struct {
 		text         string
-		here, placed []handler // for vectors in planes: the accumulator's handlers follow them
+		here, placed []handler // for vectors in planes; accumulator variants follow
 	}{
 		"explosion": {
 			text: explosionAt("2,4,0"),
@@ -103,8 +103,8 @@ func explosionAt(centre string) string {
 	return "d = sub position, (" + centre + ")\nq = dot d, d\nd = normalize d\nd = mul d, 50\nd = select_lt q, 25, d, 0\noutput = add output, d\n"
 }
 
-// TestFusedParameters: what a call is given gets into the constants of a
-// superinstruction, also those that are copied more than once to follow each other.
+// TestFusedParameters: parameters reach a superinstruction's constants, including
+// copied ones.
 func TestFusedParameters(t *testing.T) {
 	p, err := Compile("param strength = 3\nparam centre = (9,9,9)\nparam near = 2\n" +
 		"d = sub position, centre\nq = dot d, d\nd = normalize d\nd = mul d, strength\nd = select_lt q, near, d, 0\noutput = add output, d")
@@ -121,7 +121,7 @@ func TestFusedParameters(t *testing.T) {
 	}
 }
 
-// TestFusedSameBits: with superinstructions and without, the same bits (F1).
+// TestFusedSameBits: superinstructions change no bit (F1).
 func TestFusedSameBits(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 31))
@@ -147,8 +147,8 @@ func TestFusedSameBits(t *testing.T) {
 	}
 }
 
-// TestFusionsThatWait: a vector one of whose lanes is computed from another is none
-// for a superinstruction. Such a program is bound without superinstructions.
+// TestFusionsThatWait: a vector with a lane computed from another of its lanes cannot
+// be fused; such a program is bound without superinstructions.
 func TestFusionsThatWait(t *testing.T) {
 	const x, y, z, s = 0, 1, 2, 3
 	out := func(lane, v uint8) instruction {
@@ -175,8 +175,8 @@ func TestFusionsThatWait(t *testing.T) {
 	requirePaths(t, p, rand.New(rand.NewPCG(6, 6)), 100)
 }
 
-// TestRootOfCoordinate: the superinstruction of a distance from a vertical line gives
-// the coordinates too. Their roots, which authors may want as well, are not the distance.
+// TestRootOfCoordinate: the superinstruction for the distance from a vertical line also
+// gives the coordinates, whose roots must not be taken for the distance.
 func TestRootOfCoordinate(t *testing.T) {
 	for _, text := range []string{
 		"output.y += axis_distance(position) * sqrt(position.x)",
@@ -189,7 +189,7 @@ func TestRootOfCoordinate(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what does not fit into the scratch of a call is not bound, and says so.
+// TestTooLarge: a program that exceeds the scratch limit is not bound, and says so.
 func TestTooLarge(t *testing.T) {
 	p := &Program{}
 	for i := range MaxLiterals {
@@ -215,13 +215,13 @@ func TestTooLarge(t *testing.T) {
 	require.LessOrEqual(t, p.Scratch(), MaxScratch)
 	e := explainer{program: p}
 	e.kernels()
-	require.Regexp(t, "avx2: interpreted: planes and constants take [0-9]+ numbers of scratch, more than 2560\navx512: interpreted: ", e.b.String())
+	require.Regexp(t, "avx2: interpreted: planes and constants take [0-9]+ float32s of scratch, more than 2560\navx512: interpreted: ", e.b.String())
 	requirePaths(t, p, rand.New(rand.NewPCG(7, 7)), 100)
 }
 
-// BenchmarkPaths is what a point costs on each path, with superinstructions and
-// without, here and placed. Go by hand is in BenchmarkExplosion and
-// BenchmarkSixteen, C in internal/fieldyard.
+// BenchmarkPaths measures a point's cost on each path, with and without
+// superinstructions and origin. BenchmarkExplosion and BenchmarkSixteen compare with
+// Go, internal/fieldyard with C.
 func BenchmarkPaths(b *testing.B) {
 	for _, name := range []string{"explosion", "whirl", "random2"} {
 		p := golden(b, name)

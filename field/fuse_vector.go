@@ -2,8 +2,8 @@
 
 package field
 
-// vector fuses the values that make a vector, if they are of a pattern. It gives
-// the vector, or one that stands for it.
+// vector fuses the values of a vector if a pattern matches. It returns the vector, or
+// its replacement.
 func (f *fuser) vector(v [3]ref) [3]ref {
 	if anyConstant(v) || v[0] == v[1] || v[1] == v[2] || v[0] == v[2] {
 		return v
@@ -13,8 +13,8 @@ func (f *fuser) vector(v [3]ref) [3]ref {
 	return v
 }
 
-// completed gives a vector of differences for one that is only in part, since the
-// compiler leaves out where nothing is taken away: x - c, y, z - d.
+// completed completes a partial vector of differences: the compiler omits lanes from
+// which nothing is subtracted (x - c, y, z - d).
 func (f *fuser) completed(v [3]ref) [3]ref {
 	for i := range f.whole {
 		if f.whole[i][0] == v {
@@ -32,7 +32,7 @@ func (f *fuser) completed(v [3]ref) [3]ref {
 			return v
 		}
 		taken++
-		uses = d.uses // all that know the vector know this lane of it
+		uses = d.uses // every user of the vector uses this lane
 	}
 	if taken == 3 || taken == 0 {
 		return v
@@ -49,7 +49,7 @@ func (f *fuser) completed(v [3]ref) [3]ref {
 	return whole
 }
 
-// isOrigin says whether a value is a lane of the points less the origin.
+// isOrigin reports whether a value is a lane of points - origin.
 func (f *fuser) isOrigin(r ref, lane int) bool {
 	if r.constant() {
 		return false
@@ -85,8 +85,7 @@ func (f *fuser) fuseVector(v [3]ref) {
 	}
 }
 
-// origins fuses what remains of positions, if the vectors that are left need more than
-// one lane of one.
+// origins fuses the remaining positions of which more than one lane is needed.
 func (f *fuser) origins() {
 	for _, first := range f.positions {
 		v, c, used := [3]ref{first, first + 1, first + 2}, [3]ref{}, 0
@@ -102,7 +101,7 @@ func (f *fuser) origins() {
 	}
 }
 
-// vectorBelow is s < limit ? w : c.
+// vectorBelow fuses s < limit ? w : c.
 func (f *fuser) vectorBelow(v, s, limit, w [3]ref) {
 	var c [3]ref
 	for lane, r := range v {
@@ -114,7 +113,7 @@ func (f *fuser) vectorBelow(v, s, limit, w [3]ref) {
 	}
 }
 
-// scaleShift is v*s + c.
+// scaleShift fuses v*s + c.
 func (f *fuser) scaleShift(v, a, b, c [3]ref) {
 	if same(a) && !same(b) {
 		a, b = b, a
@@ -125,7 +124,7 @@ func (f *fuser) scaleShift(v, a, b, c [3]ref) {
 	}
 }
 
-// arePoints says whether three values are the points.
+// arePoints reports whether three values are the points.
 func (f *fuser) arePoints(v [3]ref) bool { return v == [3]ref{0, 1, 2} }
 
 func (f *fuser) difference(v, a, b [3]ref) {
@@ -155,7 +154,7 @@ func (f *fuser) scaled(v, a, b [3]ref) {
 		f.add(giving(handlerStretchVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], f.triple(b)).taking(3), v[:]...)
 	case same(b) && !b[0].constant():
 		a = f.vector(a)
-		if r := f.is(b[0], opRsqrt); r != nil && r.uses == 3 { // normalised, and the lanes wanted
+		if r := f.is(b[0], opRsqrt); r != nil && r.uses == 3 { // normalised, with its lanes in use
 			f.claim(swallowed, b[0])
 			f.add(giving(handlerScaleRsqrtVV, 3, v[0], v[1], v[2], r.operands[0], a[0], a[1], a[2]).taking(4), v[:]...)
 			return
@@ -164,7 +163,7 @@ func (f *fuser) scaled(v, a, b [3]ref) {
 	}
 }
 
-// axis is d - c*s, with a constant c: what remains of d beside an axis.
+// axis fuses d - c*s with a constant c: the part of d perpendicular to an axis.
 func (f *fuser) axis(v, a, b, d [3]ref) bool {
 	for lane := range a {
 		var ok bool
@@ -180,10 +179,10 @@ func (f *fuser) axis(v, a, b, d [3]ref) bool {
 	return true
 }
 
-// crossed finds out whether three values are c x w, with a constant c, and which.
-// The compiler leaves out a factor of 1.
+// crossed reports whether three values are c x w with a constant c, and returns both.
+// The compiler omits factors of 1.
 func (f *fuser) crossed(v [3]ref) (c, w [3]ref, ok bool) {
-	var fused [3][2]ref // by lane j: what stands in the fused product, of c and of w
+	var fused [3][2]ref // by lane j: factors of the fused product, from c and from w
 	for lane, r := range v {
 		j, k := (lane+1)%3, (lane+2)%3
 		n := f.is(r, opNmad)
@@ -218,8 +217,7 @@ func (f *fuser) cross(v [3]ref) {
 	}
 }
 
-// swallowCross claims the unfused products of a cross product, where there are
-// some: see crossed.
+// swallowCross claims a cross product's unfused products, if any: see crossed.
 func (f *fuser) swallowCross(v [3]ref) {
 	for _, r := range v {
 		o := f.values[r].operands[2]
@@ -231,7 +229,7 @@ func (f *fuser) swallowCross(v [3]ref) {
 	}
 }
 
-// product is a dot product, or a square, of two or three lanes.
+// product fuses a dot product or square of two or three lanes.
 func (f *fuser) product(id ref, o [4]ref) bool {
 	if m := f.is(o[2], opMul); m != nil {
 		return f.squareXZ(id, m.operands, o)
@@ -270,8 +268,8 @@ func (f *fuser) product(id ref, o [4]ref) bool {
 	return true
 }
 
-// swallow claims what a product is made of. What others read too stays, though it
-// is computed twice then: nearly nothing beside what the fusion saves.
+// swallow claims a product's parts. Parts with other users remain and are computed
+// twice, which costs little compared to the gain.
 func (f *fuser) swallow(inner [2]ref) {
 	for _, r := range inner {
 		if f.values[r].uses == 1 {
@@ -280,7 +278,7 @@ func (f *fuser) swallow(inner [2]ref) {
 	}
 }
 
-// squareXZ is the square of the distance from a vertical line, or of two numbers.
+// squareXZ fuses the squared distance from a vertical line, or a sum of two squares.
 func (f *fuser) squareXZ(id ref, m, o [4]ref) bool {
 	x, z := m[0], o[0]
 	if x != m[1] || z != o[1] || x.constant() || z.constant() {
@@ -300,7 +298,7 @@ func (f *fuser) squareXZ(id ref, m, o [4]ref) bool {
 	return true
 }
 
-// given finds the fusion that gives a vector; -1 if there is none.
+// given returns the fusion that gives a vector, or -1.
 func (f *fuser) given(v [3]ref) int16 {
 	if v[0].constant() {
 		return alone
@@ -312,7 +310,7 @@ func (f *fuser) given(v [3]ref) int16 {
 	return at
 }
 
-// square fuses |v|² with what gives the vector, if it can.
+// square fuses |v|² with the fusion that gives v, if possible.
 func (f *fuser) square(id ref, v [3]ref) {
 	at := f.given(v)
 	switch {
@@ -333,12 +331,12 @@ func (f *fuser) square(id ref, v [3]ref) {
 	f.add(newFusion(handlerSquareV, 1, id, v[0], v[1], v[2]).taking(1), id)
 }
 
-// usedBy says whether three values have so many users each.
+// usedBy reports whether three values have that many uses each.
 func (f *fuser) usedBy(v [3]ref, uses uint16) bool {
 	return f.values[v[0]].uses == uses && f.values[v[1]].uses == uses && f.values[v[2]].uses == uses
 }
 
-// cylinder fuses what remains of position - c beside an axis, and its square.
+// cylinder fuses the part of position - c perpendicular to an axis with its square.
 func (f *fuser) cylinder(id ref, at int16, v [3]ref) bool {
 	s, axis := f.fusions[at].refs[3], f.fusions[at].refs[7]
 	d := [3]ref(f.fusions[at].refs[4:])

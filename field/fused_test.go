@@ -12,28 +12,27 @@ import (
 
 type vec3 = [3]float32
 
-// What a superinstruction has at a point: the position, vectors and a number in
-// planes, constants, and the output. It changes out, gives a vector in v, a number
-// in s.
+// The inputs of a superinstruction at a point: the position, vectors and a number in
+// planes, constants, and the output. It changes out, sets the vector v or the number s.
 type fusedPoint struct {
 	position, v, w vec3
 	s              float32
 	t, u           vec3       // constants in threes
-	c              [5]float32 // and one by one
+	c              [5]float32 // single constants
 	square         float32
 	out            vec3
 }
 
-// A fusedCase says what a superinstruction does, by the operations that it stands
-// for. Its operands are, in their order: V the vector that it takes, W another in
-// planes, X and Y lanes of that one, P a number, T and U three constants, C one, R a row of them. Z is
-// where the root of the number goes, I where the inverse root of the square does.
+// A fusedCase defines a superinstruction by the operations that it replaces. Its
+// operands, in order: V the vector it takes, W another in planes, X and Y lanes of W, P
+// a number, T and U three constants each, C one, R a row of constants. Z receives the
+// root of the number, I the inverse root of the square.
 type fusedCase struct {
 	name     string
 	handler  handler
-	gives    bool // a vector
-	pair     bool // x and z of one, in planes
-	number   bool // a number, after the vector if there is one
+	gives    bool // gives a vector
+	pair     bool // gives x and z of a vector, in planes
+	number   bool // gives a number, after the vector if there is one
 	operands string
 	f        func(p *fusedPoint)
 }
@@ -193,14 +192,14 @@ var fusedCases = []fusedCase{
 	{"product with a constant", handlerMulMulPPC, false, false, true, "PXC", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.c[0]) }},
 }
 
-// Where the bench has what. X and Y are the first lanes of W, one by one.
+// The bench's planes. X and Y are the first lanes of W.
 const (
 	planeV, planeW, planeP, planeGiven, planeNumber, planeRoot = 0, 3, 6, 7, 10, 11
 	constantT, constantU, constantC, constantZero              = 20, 23, 30, 40
 )
 
-// TestFusedHandlers holds every superinstruction, with its vectors in planes and in
-// the accumulator, to the operations that it stands for (F1).
+// TestFusedHandlers compares every superinstruction, with vectors in planes and in the
+// accumulator, with the operations that it replaces (F1).
 func TestFusedHandlers(t *testing.T) {
 	for _, k := range kernelsHere() {
 		for i := range fusedCases {
@@ -293,7 +292,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 	}
 }
 
-// encode gives the operands that are not results.
+// encode returns the operands that are not results.
 func (c *fusedCase) encode(taken bool) (operands []uint16) {
 	constant := constantC
 	for i := range c.operands {

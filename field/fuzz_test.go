@@ -27,8 +27,8 @@ func evaluateAt(t testing.TB, p *Program, points Planes) (bits []uint32) {
 	return bits
 }
 
-// FuzzCompile: no text makes the compiler panic; what compiles passes the
-// verifier, gives what the oracle gives, and survives F6.
+// FuzzCompile: no text makes the compiler panic; compiled programs pass the verifier,
+// agree with the oracle, and satisfy F6.
 func FuzzCompile(f *testing.F) {
 	f.Add("direction = sub position, (2,4,0,0)\nlensqr = dot direction, direction\ndirection = normalize direction\n" +
 		"direction = mul direction, (50,50,50,50)\ndirection = select_lt lensqr, (25,25,25,25), direction, (0,0,0,0)\noutput = add output, direction\n")
@@ -67,9 +67,9 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// FuzzLoad: no bytes make Load panic; what loads can be evaluated, has one form
-// only, and its text, if it compiles, gives the same results, unless a text is read
-// otherwise than the instructions say.
+// FuzzLoad: no bytes make Load panic. Loaded programs can be evaluated and have one
+// form only; their text, if it compiles, gives the same results, unless text means
+// something else than the instructions.
 func FuzzLoad(f *testing.F) {
 	f.Add(small().encode())
 	for seed := range uint64(6) {
@@ -101,9 +101,8 @@ func requireLoad(t *testing.T, b []byte, points Planes) (loaded bool) {
 	return true
 }
 
-// isLiteral says whether a text does what the instructions say, one by one: there
-// is no number 0, which would be nothing, neither written nor computed of what is
-// written.
+// isLiteral reports whether a text means the same as its instructions: it contains no
+// literal 0, written or computed.
 func isLiteral(p *Program) bool {
 	var written [planeCount]bool
 	for _, in := range p.code {
@@ -125,7 +124,7 @@ func isLiteral(p *Program) bool {
 	return true
 }
 
-// TestMutations is FuzzLoad on programs that are nearly right.
+// TestMutations is FuzzLoad on nearly valid programs.
 func TestMutations(t *testing.T) {
 	programs, mutations := 100, 300
 	if testing.Short() {

@@ -19,8 +19,8 @@ func golden(t testing.TB, name string) *Program {
 	return p
 }
 
-// Golden results, the same on every machine and with every kernel (F1): FNV-1a of
-// the output's bits. They change only if the arithmetic does, which it must not.
+// Golden results, the same on every machine and kernel (F1): FNV-1a of the output's
+// bits. They change only with the arithmetic, which must not change.
 func TestGoldenResults(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"explosion": 0x8ce532fba156eb03,
@@ -39,9 +39,9 @@ func TestGoldenResults(t *testing.T) {
 	}
 }
 
-// TestGoldenProgram pins what the compiler makes of the article's explosion. A
-// better compiler may change it, and with it the states and recordings that hold
-// a program's hash. The results above it may not.
+// TestGoldenProgram pins the program compiled from the article's explosion. A better
+// compiler may change it, and with it states and recordings that hold a program's hash.
+// The results above must not change.
 func TestGoldenProgram(t *testing.T) {
 	p := golden(t, "explosion")
 	require.Equal(t, uint64(0x10e87c955b6f1fd), p.Hash(), "%#x", p.Hash())

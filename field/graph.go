@@ -2,27 +2,27 @@ package field
 
 import "math"
 
-// A program under compilation is a list of scalar values, each made once, in the
-// order of the text (static single assignment). Vectors are gone: four lanes are
-// four values, equal ones are one value, and what no output needs is dropped.
+// A program under compilation is a list of scalar values in static single assignment,
+// in the text's order. A vector is four values; equal values are shared, and values
+// that no output needs are dropped.
 
-// valueID names a value of the graph: its index.
+// valueID is the index of a value in the graph.
 type valueID int32
 
-// theOutput stands for the output among the operands of a sum.
+// theOutput stands for the output as an operand of a sum.
 const theOutput valueID = -1
 
 type valueKind uint8
 
 const (
-	valueSum      valueKind = iota // no value: a lane of the output changes
+	valueSum      valueKind = iota // not a value: changes a lane of the output
 	valuePosition                  // a lane of the position
 	valueComputed                  // an operation over other values
 	valueUniform                   // time, or a lane of a parameter
 	valueLiteral                   // a number
 )
 
-// Two values that are equal are one.
+// Equal values are shared.
 type value struct {
 	kind     valueKind
 	op       Opcode
@@ -32,7 +32,7 @@ type value struct {
 	operands [4]valueID // unused ones are 0
 }
 
-// A valueKey is all of a value without gaps: it is hashed in one piece.
+// A valueKey packs a value without gaps, to be hashed in one piece.
 type valueKey [3]uint64
 
 func (v *value) key() valueKey {
@@ -44,7 +44,8 @@ func (v *value) key() valueKey {
 	}
 }
 
-// isUniform says whether the value is the same for all points without computing.
+// isUniform reports whether the value is the same for all points without being
+// computed.
 func (v *value) isUniform() bool { return v.kind == valueLiteral || v.kind == valueUniform }
 
 // A vector is four lanes.
@@ -52,18 +53,18 @@ type vector [4]valueID
 
 func splat(v valueID) vector { return vector{v, v, v, v} }
 
-// valuesPerStatement is about what effects that ship with the package have: room that
-// a graph begins with.
+// valuesPerStatement is the initial capacity, from the effects shipped with the
+// package.
 const valuesPerStatement = 6
 
 type graph struct {
 	values []value
-	lines  []int32 // of the text, for messages about a value
+	lines  []int32 // in the text, for messages
 	known  map[valueKey]valueID
-	line   int32 // that is being lowered
-	sums   int   // how many values are sums
-	empty  int   // how many sums of 0 were left out
-	plain  bool  // nothing is simplified or shared, to be looked at
+	line   int32 // line being lowered
+	sums   int   // number of sums among the values
+	empty  int   // number of omitted sums of 0
+	plain  bool  // no simplification or sharing, for Explain
 }
 
 func (g *graph) add(v value) valueID {
@@ -95,7 +96,7 @@ func (g *graph) position(lane int) valueID {
 	return g.share(value{kind: valuePosition, lane: uint8(lane)})
 }
 
-// value makes an operation over values, unless it is known without computing.
+// value returns an operation over values, simplified if possible.
 func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	v := value{kind: valueComputed, op: o}
 	copy(v.operands[:], operands[:o.operands()])
@@ -112,7 +113,7 @@ func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	return g.share(v)
 }
 
-// sum adds to a lane of the output. Sums are never shared and keep their order.
+// sum adds to a lane of the output. Sums are never shared or reordered.
 func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
 	v := g.normal(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
 	if g.isZero(v.operands[1]) && (v.op == opAdd || v.op == opSub) {
@@ -123,12 +124,12 @@ func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
 	g.sums++
 }
 
-// nothing makes the program of an effect whose sums are all empty.
+// nothing builds the program of an effect whose sums are all empty.
 func (g *graph) nothing() {
 	g.add(value{kind: valueSum, op: opSub, operands: [4]valueID{theOutput, g.literal(0)}})
 }
 
-// live marks the values that the sums need.
+// live marks the values that sums need.
 func (g *graph) live() []bool {
 	need := make([]bool, len(g.values))
 	for id := len(g.values) - 1; id >= 0; id-- {

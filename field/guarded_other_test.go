@@ -4,6 +4,6 @@ package field
 
 import "testing"
 
-// guarded is room for more than so many float32s. What is written beside those that
-// are lent shows; reading there does not, on this system.
+// guarded returns n float32s inside of a larger slice. It detects writes outside of
+// them; on this system it cannot detect reads.
 func guarded(_ testing.TB, floats int) []float32 { return make([]float32, floats+1024) }

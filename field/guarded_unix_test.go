@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// guarded is room for so many float32s, which is rounded up to whole pages, between
-// two pages that may not be touched: a kernel that goes too far is a fault.
+// guarded returns n float32s, rounded up to whole pages, between two inaccessible
+// pages: a kernel that goes too far faults.
 func guarded(t testing.TB, floats int) []float32 {
 	page := syscall.Getpagesize()
 	size := (floats*4 + page - 1) / page * page
@@ -24,8 +24,8 @@ func guarded(t testing.TB, floats int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&m[page])), size/4)
 }
 
-// TestGuarded: what is beyond faults, and a fault is a panic that can be told from
-// success.
+// TestGuarded: an access outside faults, and the fault is a panic that tests can
+// detect.
 func TestGuarded(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	m := guarded(t, 10)

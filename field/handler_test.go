@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// A bench is a block with planes and constants full of awkward numbers, for
-// handlers to be run on one at a time.
+// A bench is a block with planes and constants full of awkward numbers, on which
+// handlers run one at a time.
 type bench struct {
 	bound       bound
 	points, out Planes
@@ -43,8 +43,8 @@ func awkwardPlanes(r *rand.Rand) (p Planes) {
 	return p
 }
 
-// awkwardNumber gives any bits, ordinary numbers, small integers and ties, both
-// zeros, infinities, NaNs of all kinds, and numbers next to where they change kind.
+// awkwardNumber returns random bits, ordinary numbers, small integers, ties, zeros,
+// infinities, NaNs, or neighbours of class boundaries.
 func awkwardNumber(r *rand.Rand) float32 {
 	special := []uint32{
 		0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x00800001, 0x3f800000, 0xbf800000, 0x3f7fffff, 0x7f7fffff, 0xff7fffff,
@@ -63,7 +63,7 @@ func awkwardNumber(r *rand.Rand) float32 {
 	return float32(r.NormFloat64() * 8)
 }
 
-// plane is plane i of the code, as an operand and as its numbers.
+// plane returns plane i of the code, as an operand and as numbers.
 func (b *bench) plane(i int) []float32 {
 	return b.scratch[(spareBlocks+i)*BlockPoints:][:BlockPoints]
 }
@@ -96,7 +96,7 @@ func (b *bench) run(t testing.TB, h handler, operands ...uint16) {
 	b.execute(t, []benchInstruction{{handlerBeginXYZ, nil}, {h, operands}, {handlerEndXYZ, nil}})
 }
 
-// kernelsHere are the sets of kernels that this processor has, without Go.
+// kernelsHere lists this processor's kernels, except Go.
 func kernelsHere() (all []cpu.Kernels) {
 	for k := cpu.AVX2; k <= cpu.Best(); k++ {
 		all = append(all, k)
@@ -104,14 +104,14 @@ func kernelsHere() (all []cpu.Kernels) {
 	return all
 }
 
-// sameNumber compares bits, but takes one NaN for another: nothing depends on
-// which it is.
+// sameNumber compares bits, treating all NaNs as equal: nothing depends on which one it
+// is.
 func sameNumber(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// TestPlainHandlers holds every operation with every kind of operands to the
-// arithmetic (F1), and sees to it that nothing else is written.
+// TestPlainHandlers compares every operation with every kind of operand to the
+// arithmetic (F1), and checks that nothing else is written.
 func TestPlainHandlers(t *testing.T) {
 	for _, k := range kernelsHere() {
 		for o := range boundOpcodes {
@@ -132,7 +132,7 @@ func requirePlain(t *testing.T, b *bench, o Opcode, which int, h handler, inPlac
 	t.Helper()
 	to := 5
 	if inPlace {
-		to = 0 // the plane of the first operand that is one
+		to = 0 // the plane of the first plane operand
 	}
 	operands, values := []uint16{planeOperand(to)}, make([][]float32, 4)
 	at := 0
@@ -165,7 +165,7 @@ func requirePlain(t *testing.T, b *bench, o Opcode, which int, h handler, inPlac
 	requireCanonical(t, out, b.out)
 }
 
-// TestSumHandlers does the same for those that add to the output.
+// TestSumHandlers does the same for additions to the output.
 func TestSumHandlers(t *testing.T) {
 	for _, k := range kernelsHere() {
 		for o := range opcodes {
@@ -210,7 +210,7 @@ func requireSum(t *testing.T, b *bench, o Opcode, lane, which int, h handler) {
 	requireCanonical(t, want, b.out)
 }
 
-// TestControlHandlers: a constant and the position come into a plane.
+// TestControlHandlers: constants and positions are copied to planes.
 func TestControlHandlers(t *testing.T) {
 	for _, k := range kernelsHere() {
 		b := newBench(k, rand.New(rand.NewPCG(1, 2)))
@@ -225,8 +225,8 @@ func TestControlHandlers(t *testing.T) {
 	}
 }
 
-// TestHandlersThere: AVX-512 has all handlers, AVX2 those that need no accumulator,
-// and every one is held to the arithmetic by a test of this package.
+// TestHandlersThere: AVX-512 has all handlers, AVX2 those without accumulator, and a
+// test of this package covers each.
 func TestHandlersThere(t *testing.T) {
 	tested := map[handler]bool{handlerFill: true, handlerPositionX: true, handlerPositionY: true, handlerPositionZ: true}
 	accumulated := map[handler]bool{}

@@ -27,7 +27,7 @@ func TestExp2(t *testing.T) {
 	require.True(t, isFinite(exp232(math.Nextafter32(128, 0))))
 }
 
-// lattice calls f with the hash of every point of whole numbers from -n to n.
+// lattice calls f with the hash of every integer point from -n to n.
 func lattice(n int, f func(a, b, c, hash float32)) {
 	for i := -n; i <= n; i++ {
 		for j := -n; j <= n; j++ {
@@ -39,8 +39,8 @@ func lattice(n int, f func(a, b, c, hash float32)) {
 	}
 }
 
-// TestHashDistribution: on small whole numbers, which noise asks for, all of [0, 1)
-// is hit evenly and nearly nothing twice.
+// TestHashDistribution: for small integers, as noise uses them, the hashes cover [0, 1)
+// evenly with almost no duplicates.
 func TestHashDistribution(t *testing.T) {
 	const bins = 256
 	var count [bins]int
@@ -61,8 +61,7 @@ func TestHashDistribution(t *testing.T) {
 	require.Less(t, float64(twice), 1.2*float64(n)*float64(n)/2/(1<<24), "of %d points", n)
 }
 
-// TestHashNeighbours: the hashes of neighbours, also of diagonal ones, have nothing
-// to do with each other.
+// TestHashNeighbours: hashes of neighbours, including diagonal ones, are uncorrelated.
 func TestHashNeighbours(t *testing.T) {
 	for _, step := range [][3]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}, {1, -1, 0}, {0, 1, 1}, {1, 0, -1}, {1, 1, 1}, {2, 0, 0}, {0, 16, 0}, {0, 0, 64}} {
 		sum, n := 0.0, 0.0
@@ -75,7 +74,7 @@ func TestHashNeighbours(t *testing.T) {
 	}
 }
 
-// TestHashAvalanche: one bit of one operand turns about half of the bits.
+// TestHashAvalanche: changing one bit of an operand flips about half of the bits.
 func TestHashAvalanche(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	flips, tries := [24]int{}, 0
@@ -94,7 +93,7 @@ func TestHashAvalanche(t *testing.T) {
 	}
 }
 
-// TestHashCanonical: what is one number is one to hash.
+// TestHashCanonical: equal numbers have equal hashes.
 func TestHashCanonical(t *testing.T) {
 	require.Equal(t, hash32(0, 0, 0), hash32(neg32(0), neg32(0), neg32(0)))
 	minusInfinity := float32(math.Inf(-1))
@@ -105,7 +104,7 @@ func TestHashCanonical(t *testing.T) {
 	require.NotEqual(t, hash32(1, 2, 3), hash32(3, 2, 1))
 }
 
-// TestExp holds exp of an expression to the error in the package comment.
+// TestExp: exp has at most the error in the package comment.
 func TestExp(t *testing.T) {
 	var points Planes
 	for i := -860; i <= 860; i++ {

@@ -1,9 +1,9 @@
 package field
 
-// Kernels: the loop of one operation over a block. All planes have the length of
-// to; one that is read may be to itself, and no others overlap. Each lane is the
-// arithmetic of arith.go and depends on its own lane alone (F2). These loops are
-// the twin that faster kernels are held to.
+// Kernels: loops of one operation over a block. All planes have the length of to. A
+// source may be to itself; otherwise planes do not overlap. Each lane follows arith.go
+// and depends on its own lane alone (F2). Faster kernels are tested against these
+// loops.
 
 func fill(to []float32, v float32) {
 	for i := range to {
@@ -11,7 +11,7 @@ func fill(to []float32, v float32) {
 	}
 }
 
-// canonical leaves no NaN: their bits differ from machine to machine.
+// canonical replaces NaN, whose bits are machine-dependent.
 func canonical(out []float32) {
 	for i, v := range out {
 		if v != v {
@@ -48,8 +48,8 @@ func div(to, a, b []float32) {
 	}
 }
 
-// mad and nmad have fma32 written out, which is too large for the compiler to
-// inline: it takes a fifth off the explosion. (rsqrt gets slower by it.)
+// mad and nmad inline fma32 by hand, which is too large for the compiler: the explosion
+// takes a fifth less time. (rsqrt would get slower.)
 
 func mad(to, a, b, c []float32) {
 	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A token is one word, number or sign of a line.
+// A token is a word, number or sign of a line.
 type token struct {
 	kind   tokenKind
 	text   string  // without the lane
@@ -19,19 +19,19 @@ type token struct {
 type tokenKind uint8
 
 const (
-	tokenEnd tokenKind = iota // the line is over
+	tokenEnd tokenKind = iota // end of line
 	tokenWord
 	tokenNumber
 	tokenSign // one of = , ( )
 )
 
 const (
-	between     = ".." // the bounds of a range
+	between     = ".." // between the bounds of a range
 	laneNames   = "xyzw"
 	wholeVector = -1
 )
 
-// describe names the token in an error.
+// describe describes the token in an error.
 func (t token) describe() string {
 	if t.kind == tokenEnd {
 		return "the line ends here"
@@ -48,14 +48,14 @@ func (t token) spelling() string {
 
 func (t token) is(sign string) bool { return t.kind == tokenSign && t.text == sign }
 
-// A line is a line of source while it is read.
+// A line is a source line being scanned.
 type line struct {
 	source string
 	number int // from 1
-	at     int // where the next token begins
+	at     int // offset of the next token
 }
 
-// fail makes the error of a place in the line.
+// fail returns an error at a column of the line.
 func (l *line) fail(column int, expected, format string, args ...any) error {
 	return &SyntaxError{
 		Line: l.number, Column: column, Source: l.source[:min(len(l.source), MaxLineBytes)],
@@ -63,12 +63,12 @@ func (l *line) fail(column int, expected, format string, args ...any) error {
 	}
 }
 
-// unexpected is the error of a token that stands where another belongs.
+// unexpected is the error for a misplaced token.
 func (l *line) unexpected(t token, expected string) error {
 	return l.fail(t.column, expected, "%s", t.describe())
 }
 
-// next reads a token.
+// next scans a token.
 func (l *line) next() (token, error) {
 	l.skipBlanks()
 	start := l.at
@@ -89,10 +89,10 @@ func (l *line) next() (token, error) {
 		return token{}, l.fail(start+1, `"#"`, `"//" does not begin a comment`)
 	}
 	r, _ := utf8.DecodeRuneInString(l.source[start:])
-	return token{}, l.fail(start+1, "a name, a number or a vector like (1, 2, 3, 0)", "the character %q means nothing", r)
+	return token{}, l.fail(start+1, "a name, a number or a vector like (1, 2, 3, 0)", "unexpected character %q", r)
 }
 
-// word reads a name, and the lane if one is picked.
+// word scans a name and its lane, if any.
 func (l *line) word(start int) (token, error) {
 	for l.at < len(l.source) && (isLetter(l.source[l.at]) || isDigit(l.source[l.at])) {
 		l.at++
@@ -115,8 +115,8 @@ func (l *line) word(start int) (token, error) {
 	return t, nil
 }
 
-// numeral reads a decimal number, which must fit a float32: neither infinite,
-// nor so small that nothing is left of it.
+// numeral scans a decimal number, which must fit a float32: finite, and not rounded to
+// zero.
 func (l *line) numeral(start int) (token, error) {
 	for l.at++; l.at < len(l.source); l.at++ {
 		c, before := l.source[l.at], l.source[l.at-1]|0x20
@@ -142,9 +142,9 @@ func (l *line) numeral(start int) (token, error) {
 	return t, nil
 }
 
-// isDecimal says whether s is [sign] digits [. digits] [e [sign] digits], where
-// one of the first two digits may be left out. What else ParseFloat knows
-// (hexadecimal, underscores, inf) is not in the language.
+// isDecimal reports whether s is [sign] digits [. digits] [e [sign] digits], where one
+// of the first two groups may be missing. The language excludes ParseFloat's other
+// forms (hexadecimal, underscores, inf).
 func isDecimal(s string) bool {
 	s = s[signs(s):]
 	whole, fraction := digits(s), 0
@@ -163,7 +163,7 @@ func isDecimal(s string) bool {
 	return s != "" && digits(s) == len(s)
 }
 
-// digits counts the digits that s begins with, signs its sign.
+// digits counts the leading digits of s.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 func signs(s string) int {

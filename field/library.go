@@ -16,8 +16,8 @@ var libraryText string
 
 const definition = "def "
 
-// libraryFunction reads a function of the library; nil if it has none of the name.
-// Functions that nobody calls are not even read.
+// libraryFunction parses a library function by name, or returns nil. Uncalled functions
+// are not parsed.
 func libraryFunction(name string) *function {
 	head := definition + name + "("
 	for source := range strings.SplitSeq(libraryText, "\n") {
@@ -35,7 +35,7 @@ func libraryFunction(name string) *function {
 	return nil
 }
 
-// libraryNames lists the functions of the library.
+// libraryNames lists the library's functions.
 func libraryNames() (names []string) {
 	for source := range strings.SplitSeq(libraryText, "\n") {
 		if rest, ok := strings.CutPrefix(source, definition); ok {
@@ -46,9 +46,9 @@ func libraryNames() (names []string) {
 	return names
 }
 
-// function finds what a name means where it is called: within a function (nil for
-// none), only those that were defined before it, so that none can call itself. A
-// text may define what the library has; the library keeps to its own.
+// function resolves a name at a call. Within a function (nil for none), only earlier
+// functions are visible, which rules out recursion. A text may redefine library
+// functions; the library keeps its own.
 func (c *compiler) function(name string, within *function) *function {
 	if within == nil || !within.library {
 		for _, f := range c.functions {
@@ -68,7 +68,7 @@ func (c *compiler) function(name string, within *function) *function {
 	return f
 }
 
-// suggestFunction says what was expected instead of an unknown function.
+// suggestFunction describes what was expected instead of an unknown function.
 func (c *compiler) suggestFunction(name string) string {
 	own := make([]string, 0, len(c.functions))
 	for _, f := range c.functions {
@@ -78,7 +78,7 @@ func (c *compiler) suggestFunction(name string) string {
 	return suggestion(name, known) + "one of " + strings.Join(known, ", ")
 }
 
-// suggestion begins what was expected with the nearest known word, if one is near.
+// suggestion names the nearest known word, if one is near.
 func suggestion(word string, known []string) string {
 	if best := spelling.Nearest(word, known); best != "" {
 		return best + "? or "
@@ -86,9 +86,8 @@ func suggestion(word string, known []string) string {
 	return ""
 }
 
-// define makes a function known, after checking what can be checked before it is
-// called: that its names are its arguments, and that the functions that it calls
-// are there and take as many.
+// define adds a function after checking what does not depend on calls: that its names
+// are its arguments, and that the functions it calls exist with that many arguments.
 func (c *compiler) define(f *function) error {
 	c.functions = append(c.functions, f)
 	within := &scope{compiler: c, line: &f.line, function: f}
@@ -101,7 +100,7 @@ func (f *scope) check(n *node) error {
 	case nodeName:
 		if !slices.Contains(f.function.args, n.token.text) && n.token.text != "pi" {
 			known := suggestion(n.token.text, f.function.args) + "an argument: " + strings.Join(f.function.args, ", ")
-			return f.fail(n, known, "%s is no argument of %s, which knows nothing else", n.token.text, f.function.name.text)
+			return f.fail(n, known, "%s is not an argument of %s; functions see only their arguments", n.token.text, f.function.name.text)
 		}
 	case nodeCompare:
 		return f.comparisonIsNoValue(n)

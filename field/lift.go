@@ -4,10 +4,10 @@ package field
 
 import "math"
 
-// Binding begins by lifting the instructions back to values: each computed once,
-// registers and loads gone. What depends on no point is hoisted into the pool.
+// Binding first lifts the instructions back to values: each computed once, without
+// registers and loads. Values that depend on no point are hoisted into the pool.
 
-// A ref is an operand: a value, or a constant of the pool as ^its place.
+// A ref is an operand: a value's index, or ^index of a constant in the pool.
 type ref int16
 
 func constantRef(at int) ref { return ^ref(at) }
@@ -15,17 +15,17 @@ func constantRef(at int) ref { return ^ref(at) }
 func (r ref) constant() bool { return r < 0 }
 func (r ref) place() uint16  { return uint16(^r) }
 
-// A lifted value is an operation over others. One with a sum is none: it changes
-// a lane of the output.
+// A lifted value is an operation over others. A sum is not a value: it changes a lane
+// of the output.
 type lifted struct {
-	op       Opcode // opNone for a lane of the position
+	op       Opcode // opNone: a lane of the position
 	sum      bool
 	lane     uint8 // of the position or the output
 	uses     uint16
-	operands [4]ref // without the output, if it is a sum
+	operands [4]ref // without the output, for a sum
 }
 
-// operandCount is how many operands a lifted value has.
+// operandCount is the number of operands.
 func (v *lifted) operandCount() int {
 	if v.sum {
 		return v.op.operands() - 1
@@ -33,41 +33,39 @@ func (v *lifted) operandCount() int {
 	return boundOperandCount(v.op)
 }
 
-// A lifter turns the instructions of a program into values.
+// A lifter turns a program's instructions into values.
 //
-// What stands between two runs of sums is a part of the program, in a superposition
-// an effect. What is cheap is not shared between parts, only within one: how far a
-// point is from a place along a lane, and the square of it. To compute it again costs
-// what to read it back would, and an effect that shares nothing with others is fused
-// as if it were alone.
+// Instructions between two runs of sums form a part: in a superposition, an effect.
+// Cheap values are shared only within a part: a point's distance from a place along a
+// lane, and its square. Recomputing them costs no more than reloading, and lets an
+// effect that shares nothing else fuse as if it were alone.
 type lifter struct {
 	program   *Program
 	bound     *bound
 	placed    bool
 	values    []lifted
 	registers [MaxRegisters]ref
-	places    []uint16 // by uniform: its place in the pool, 0 if it has none yet
+	places    []uint16 // by uniform: index in the pool, 0 if unassigned
 	hashParts map[hashPart]ref
 	one       ref // the constant 1; a value if there is none
 
-	part      ref      // the first value of the part at hand
-	summed    bool     // the last instruction was a sum: the next that is none begins a part
-	positions []ref    // by part that reads it: the position, its first lane
-	again     [][2]ref // values of earlier parts, and what this part has for them
+	part      ref      // first value of the current part
+	summed    bool     // the last instruction was a sum: the next non-sum begins a part
+	positions []ref    // by part that reads the position: its first lane
+	again     [][2]ref // values of earlier parts, and this part's copies
 }
 
-// A liftedProgram is what lift makes of one.
+// A liftedProgram is the result of lift.
 type liftedProgram struct {
-	values    []lifted // in the order of the instructions; those before pointLanes are the points
+	values    []lifted // in the order of instructions; the first pointLanes are the points
 	one       ref      // the constant 1, or a value if there is none
-	positions []ref    // each part's position, its first lane of three
+	positions []ref    // first lane of each part's position
 }
 
-// pointLanes are the first values: what the caller gives.
+// pointLanes is the number of leading values: the lanes of the points.
 const pointLanes = 3
 
-// lift gives the values of a program. The position is the points less the origin, if
-// placed, and else less nothing.
+// lift lifts a program. If placed, the position is points - origin.
 func lift(p *Program, b *bound, placed bool) liftedProgram {
 	l := lifter{
 		program: p, bound: b, placed: placed,
@@ -91,7 +89,7 @@ func (l *lifter) add(v lifted) ref {
 	return ref(len(l.values) - 1)
 }
 
-// difference adds a lane less a constant.
+// difference adds a lane minus a constant.
 func (l *lifter) difference(lane, c ref) ref {
 	return l.add(lifted{op: opSub, operands: [4]ref{lane, c}})
 }
@@ -135,7 +133,7 @@ func (l *lifter) instruction(in *instruction) {
 	}
 }
 
-// operand is what an instruction reads.
+// operand returns the value an instruction reads.
 func (l *lifter) operand(plane uint8) ref {
 	if plane >= planePosition {
 		return l.position() + ref(plane-planePosition)
@@ -143,7 +141,7 @@ func (l *lifter) operand(plane uint8) ref {
 	return l.own(l.registers[plane])
 }
 
-// position is the first lane of the position that this part has.
+// position returns the first lane of this part's position.
 func (l *lifter) position() ref {
 	if n := len(l.positions); n > 0 && l.positions[n-1] >= l.part {
 		return l.positions[n-1]
@@ -160,7 +158,7 @@ func (l *lifter) position() ref {
 	return first
 }
 
-// own is a value, or one of this part's for it.
+// own returns a value, or this part's copy of it.
 func (l *lifter) own(r ref) ref {
 	if r >= l.part || r.constant() {
 		return r
@@ -186,7 +184,7 @@ func (l *lifter) own(r ref) ref {
 	return own
 }
 
-// isPosition says whether a value is a lane of the position of some part.
+// isPosition reports whether a value is a lane of some part's position.
 func (l *lifter) isPosition(r ref) bool {
 	for _, first := range l.positions {
 		if r >= first && r < first+pointLanes {
@@ -196,7 +194,7 @@ func (l *lifter) isPosition(r ref) bool {
 	return false
 }
 
-// uniform gives the place of a uniform in the pool.
+// uniform returns the pool index of a uniform.
 func (l *lifter) uniform(number uint16) uint16 {
 	if at := l.places[number]; at != 0 {
 		return at
@@ -219,7 +217,7 @@ func (l *lifter) uniform(number uint16) uint16 {
 	return at
 }
 
-// hoist gives the place of a value that only constants go into.
+// hoist returns the pool index of a value computed from constants.
 func (l *lifter) hoist(v *lifted, operands int) uint16 {
 	h := hoisted{op: v.op, to: uint16(len(l.bound.literals))}
 	for i := range operands {
@@ -230,8 +228,8 @@ func (l *lifter) hoist(v *lifted, operands int) uint16 {
 	return h.to
 }
 
-// countUses counts for each value how many operands it is. What no sum needs has
-// none, and is not counted as a user either.
+// countUses counts each value's uses as an operand. Values that no sum needs have none,
+// and do not count as users.
 func countUses(values []lifted) []lifted {
 	for i := len(values) - 1; i >= 0; i-- {
 		v := &values[i]

@@ -4,10 +4,10 @@ package field
 
 import "math"
 
-// Noise hashes the corners of a cube, which have their coordinates in common. So a
-// hash is lifted to values of its own kind: a part for each of the three numbers,
-// made once, and the mixed sum of three parts. Parts are integers, in the bits of
-// planes and constants. The portable form knows nothing of them.
+// Noise hashes the corners of a cube, which share coordinates. A hash is therefore
+// lifted to a part for each of its three numbers, computed once, and a mixed sum of
+// three parts. Parts are integers in the bits of planes and constants. The portable
+// form does not have them.
 const (
 	opHashX = opcodes + iota
 	opHashY
@@ -16,7 +16,7 @@ const (
 	boundOpcodes
 )
 
-// A hashPart is a number at a place among the three that are hashed.
+// A hashPart is one of the three hashed numbers, with its position.
 type hashPart struct {
 	of ref
 	op Opcode
@@ -26,7 +26,7 @@ type hashPart struct {
 func (l *lifter) hash(operands [4]ref) lifted {
 	v := lifted{op: opHashSum}
 	n := 0
-	for _, constants := range [2]bool{false, true} { // constants last: that is how the handlers want them
+	for _, constants := range [2]bool{false, true} { // handlers expect constants last
 		for i, r := range operands[:3] {
 			if r.constant() == constants {
 				v.operands[n] = l.hashPart(r, opHashX+Opcode(i))
@@ -55,7 +55,7 @@ func (l *lifter) hashPart(r ref, op Opcode) ref {
 	return part
 }
 
-// evaluateBound is evaluate, for the parts of a hash too.
+// evaluateBound is evaluate extended to the parts of a hash.
 func evaluateBound(o Opcode, a, b, c, d float32) float32 {
 	bits := math.Float32bits
 	switch o {
@@ -71,7 +71,7 @@ func evaluateBound(o Opcode, a, b, c, d float32) float32 {
 	return evaluate(o, a, b, c, d)
 }
 
-// boundOperandCount is Opcode.operands for them.
+// boundOperandCount is Opcode.operands extended to them.
 func boundOperandCount(o Opcode) int {
 	switch {
 	case o < opcodes:

@@ -1,54 +1,49 @@
 package field
 
-// Bounds of programs. Text and bytecode come from people and from the wire;
-// each bound is what keeps a stranger's program from costing more memory or
-// time than an effect is worth. A program that Compile makes is printed by
-// String within the same bounds.
+// Limits of programs. Text and bytecode may be untrusted; each limit keeps a program
+// from costing more memory or time than an effect is worth. String stays within the
+// same limits for any program that Compile returns.
 const (
-	// MaxSourceBytes bounds the text of one effect: some thousand lines.
+	// MaxSourceBytes bounds an effect's text: some thousand lines.
 	MaxSourceBytes = 256 << 10
-	// MaxLineBytes bounds one line of it, and so what an error message repeats.
+	// MaxLineBytes bounds a line, and thereby what errors quote.
 	MaxLineBytes = 512
-	// MaxStatements bounds the assignments in a text, and so the compiler's work:
-	// no operation makes more than a few dozen values.
+	// MaxStatements bounds the assignments in a text and the compiler's work: each
+	// makes at most a few dozen values.
 	MaxStatements = 2048
 	// MaxNameBytes bounds a name.
 	MaxNameBytes = 64
 	// MaxParams bounds the parameters of an effect.
 	MaxParams = 64
-	// MaxDepth bounds how deep an expression is nested, and MaxCalls how deep
-	// functions call each other.
+	// MaxDepth bounds the nesting of expressions, and MaxCalls of function calls.
 	MaxDepth = 64
 	MaxCalls = 32
-	// MaxFunctions bounds the functions that a text defines, and MaxArguments what
-	// is in one pair of parentheses.
+	// MaxFunctions bounds a text's functions, and MaxArguments the values in a pair of
+	// parentheses.
 	MaxFunctions = 256
 	MaxArguments = 16
-	// MaxWork bounds what the functions of an effect come to when every call of
-	// them is written out, in parts of an expression.
+	// MaxWork bounds the parts of all functions after every call is expanded.
 	MaxWork = 1 << 15
-	// MaxLiterals bounds the different numbers in a program.
+	// MaxLiterals bounds the distinct numbers in a program.
 	MaxLiterals = 1024
-	// MaxInstructions bounds a program, and so the time that a point can take:
-	// a few microseconds, and some twenty if all of them are sines.
+	// MaxInstructions bounds a program and thereby its time per point: a few
+	// microseconds, or about twenty if all are sines.
 	MaxInstructions = 1024
-	// MaxRegisters bounds how many values are alive at once. 32 planes of
-	// BlockPoints lanes are 8 KiB: they stay in the first-level cache beside the
-	// points, so nothing is ever spilled; of a program that needs more, values are
-	// computed again, and if that does not help it is refused.
+	// MaxRegisters bounds the values alive at once. 32 planes of BlockPoints lanes are
+	// 8 KiB, which fit into the L1 cache beside the points, so nothing is spilled.
+	// Programs that need more recompute values, and are rejected if that does not
+	// suffice.
 	MaxRegisters = 32
-	// BlockPoints is how many points one instruction handles at a time.
+	// BlockPoints is the number of points per instruction.
 	BlockPoints = 64
-	// MaxScratch is the most scratch that any program asks for, in float32s
-	// (10 KiB), whatever the number of points (F5). A program whose planes and
-	// constants do not fit into it together runs without faster kernels, which need
-	// no constants.
+	// MaxScratch bounds any program's scratch, in float32s (10 KiB), whatever the
+	// number of points (F5). If planes and constants together exceed it, the program is
+	// interpreted, which needs no constants.
 	MaxScratch = 10 << 10 / 4
 	// MaxBinaryBytes bounds the portable form.
 	MaxBinaryBytes = headerBytes + MaxNameBytes + MaxParams*(1+MaxNameBytes+1+16+8) + boxBytes + 4*MaxLiterals + instructionBytes*MaxInstructions
 )
 
-// spareBlocks are planes for the points and the output of a block that can't be
-// worked on where they are: an incomplete one, one that is clipped, points that an
-// origin is taken from.
+// spareBlocks are planes for a block's points and output if it cannot be processed in
+// place: a partial block, a clipped one, or points with an origin to subtract.
 const spareBlocks = 6

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAtEachLimit: a text at each limit compiles, prints and compiles again; one
-// beyond it has a fault with a place.
+// TestAtEachLimit: a text at each limit compiles, prints and compiles again; one beyond
+// it has an error with a position.
 func TestAtEachLimit(t *testing.T) {
 	const end = "output = add output, a\n"
 	lines := func(head, format string, n int) string {
@@ -20,7 +20,7 @@ func TestAtEachLimit(t *testing.T) {
 		}
 		return b.String()
 	}
-	padded := func(n int) string { // with comments of the longest lines
+	padded := func(n int) string { // with comments of maximum length
 		text := "a = mov position\n" + end
 		for len(text)+MaxLineBytes+1 <= n {
 			text += "#" + strings.Repeat("x", MaxLineBytes-1) + "\n"
@@ -41,9 +41,9 @@ func TestAtEachLimit(t *testing.T) {
 		{"assignments", lines("", "a = mov %d\n", MaxStatements-1) + end, lines("", "a = mov %d\n", MaxStatements) + end, "more than 2048 assignments"},
 		{"name", strings.Repeat("n", MaxNameBytes) + " = mov 1\na = mov 1\n" + end, strings.Repeat("n", MaxNameBytes+1) + " = mov 1\na = mov 1\n" + end, "a name of 65 bytes; at most 64 are allowed"},
 		{"parameters", lines("", "param p%d = 1\n", MaxParams) + "a = mov p2\n" + end, lines("", "param p%d = 1\n", MaxParams+1) + "a = mov p2\n" + end, "more than 64 parameters"},
-		{"literals", lines("a = mov 1\n", "output = add output, (%[1]d, %[1]d.25, %[1]d.5)\n", 160) + end, lines("a = mov 1\n", "output = add output, (%[1]d, %[1]d.25, %[1]d.5)\n", 342) + end, "the effect has more than 1024 different numbers"},
+		{"literals", lines("a = mov 1\n", "output = add output, (%[1]d, %[1]d.25, %[1]d.5)\n", 160) + end, lines("a = mov 1\n", "output = add output, (%[1]d, %[1]d.25, %[1]d.5)\n", 342) + end, "the effect has more than 1024 distinct numbers"},
 		{"instructions", lines("a = mov position\n", "a = sin a # %d\n", 340) + end, lines("a = mov position\n", "a = sin a # %d\n", 341) + end, "the effect has more than 1024 instructions"},
-		{"registers", remembered(29), remembered(60), "the effect has more than 32 numbers to remember here"},
+		{"registers", remembered(29), remembered(60), "the effect has more than 32 values alive at this point"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Compile(c.right)
@@ -62,11 +62,11 @@ func TestAtEachLimit(t *testing.T) {
 	}
 }
 
-// TestExpressionLimits: what a text says in expressions and functions is bounded
-// too, and takes a bounded time to refuse.
+// TestExpressionLimits: expressions and functions are bounded too, and rejected in
+// bounded time.
 func TestExpressionLimits(t *testing.T) {
 	const end = "\noutput += position\n"
-	chain := func(n int) string { // f0 is called 2^n times in the end
+	chain := func(n int) string { // f0 is called 2^n times
 		text := "def f0(a) = a + a\n"
 		for i := range n {
 			text += fmt.Sprintf("def f%d(a) = f%d(a) + f%d(a)\n", i+1, i, i)
@@ -103,12 +103,12 @@ func TestExpressionLimits(t *testing.T) {
 	}{
 		{"depth", nested(MaxDepth - 1), nested(MaxDepth), "the expression is nested deeper than 64"},
 		{"signs", "let a = " + strings.Repeat("-", MaxDepth-1) + "1" + end, "let a = " + strings.Repeat("-", MaxDepth) + "1" + end, "the expression is nested deeper than 64"},
-		{"calls", deep(MaxCalls - 1), deep(MaxCalls), "functions call each other deeper than 32 (called in line 34)"},
+		{"calls", deep(MaxCalls - 1), deep(MaxCalls), "function calls are nested deeper than 32 (called in line 34)"},
 		{"functions", functions(MaxFunctions), functions(MaxFunctions + 1), "more than 256 functions"},
 		{"arguments", arguments(MaxArguments), arguments(MaxArguments + 1), "more than 16 arguments"},
 		{"values", "", "let a = min(1" + strings.Repeat(", 1", MaxArguments) + ")" + end, "more than 16 values in parentheses"},
-		{"work", chain(10), chain(31), "the functions of the effect come to more than 32768 parts when they are written out (called in line 33)"},
-		{"noise", "", manyNoises(300), "the functions of the effect come to more than 32768 parts when they are written out"},
+		{"work", chain(10), chain(31), "the effect's functions expand to more than 32768 parts (called in line 33)"},
+		{"noise", "", manyNoises(300), "the effect's functions expand to more than 32768 parts"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.right != "" {

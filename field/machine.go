@@ -5,32 +5,32 @@ import (
 	"unsafe"
 )
 
-// Planes are vectors as structure of arrays: the lanes of vector i are X[i], Y[i]
-// and Z[i]. All three have the same length.
+// Planes is a structure of arrays: vector i is X[i], Y[i], Z[i]. All three have the
+// same length.
 type Planes struct{ X, Y, Z []float32 }
 
-// Env is what an effect is given besides the points.
+// Env is an effect's input besides the points.
 type Env struct {
-	Time   float32 // what the text calls time, in seconds
+	Time   float32 // `time` in the text, in seconds
 	Params []Vec4  // in the order of Program.Params; nil means the defaults
 
-	// Origin is where the effect's own space begins, in metres: what the text
-	// calls position is point - Origin, rounded once. Zero costs nothing.
+	// Origin is the origin of the effect's own space, in metres: `position` in the text
+	// is point - Origin, rounded once. Zero costs nothing.
 	Origin [3]float32
 }
 
 // Evaluate adds the effect at the points to out: out += effect(points - Origin).
 //
-// All six planes have the same length, any; none of out and scratch overlaps
-// another slice of the call. Scratch has at least Scratch() float32s, and neither
-// its content before nor after means anything. Nothing is allocated.
+// All six planes must have the same length. Neither out nor scratch may overlap any
+// other slice of the call. Scratch must have at least Scratch() float32s; its content
+// is undefined before and after. Nothing is allocated.
 //
-// What one point gets depends on that point, the environment and out alone, not
-// on its neighbours or on how many there are (F2). Afterwards no NaN is in the lanes
-// of out that the effect adds to; the others keep their bits (F7).
+// A point's result depends only on the point, the environment and its own place in out
+// (F2). Afterwards the lanes of out that the effect adds to hold no NaN; the other
+// lanes keep their bits (F7).
 //
-// The errors ErrPlanes, ErrOverlap, ErrScratch and ErrParams are the caller's
-// fault, and leave out as it was.
+// The errors ErrPlanes, ErrOverlap, ErrScratch and ErrParams are the caller's fault and
+// leave out unchanged.
 func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error {
 	if err := p.check(&points, &out, &env, scratch); err != nil {
 		return err
@@ -44,8 +44,8 @@ func (p *Program) Evaluate(points, out Planes, env Env, scratch []float32) error
 	return nil
 }
 
-// interpret runs the portable instructions: what faster kernels are held to, and
-// where there are none.
+// interpret runs the portable instructions: the reference for faster kernels, and the
+// fallback without them.
 func (c *call) interpret(points, out Planes, scratch []float32, clip bool) {
 	var m machine
 	p, n := c.program, len(points.X)
@@ -68,12 +68,12 @@ func (c *call) interpret(points, out Planes, scratch []float32, clip bool) {
 		m.run(p, &c.env)
 		if clip {
 			sum := spare(scratch, 3)
-			c.give(from, to, sum.cut(0, lanes), true)
+			c.storeOutput(from, to, sum.cut(0, lanes), true)
 		}
 	}
 }
 
-// begin brings the points and the output of a block into the planes.
+// begin loads a block's points and output into planes.
 func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip bool) {
 	n := len(points.X)
 	positions, sum := points.lanes(), out.lanes()
@@ -99,7 +99,7 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip boo
 	copy(m.planes[planeOutput:], sum[:])
 }
 
-// check finds what the caller did wrong.
+// check validates the caller's arguments.
 func (p *Program) check(points, out *Planes, env *Env, scratch []float32) error {
 	if err := p.checkParams(env); err != nil {
 		return err
@@ -109,12 +109,12 @@ func (p *Program) check(points, out *Planes, env *Env, scratch []float32) error 
 
 func (p *Program) checkParams(env *Env) error {
 	if env.Params != nil && len(env.Params) != len(p.params) {
-		return fmt.Errorf("%w: %d; this program has %d, see Program.Params", ErrParams, len(env.Params), len(p.params))
+		return fmt.Errorf("%w: got %d, the program has %d, see Program.Params", ErrParams, len(env.Params), len(p.params))
 	}
 	return nil
 }
 
-// checkMemory looks at the slices of a call that wants so much scratch.
+// checkMemory validates the slices of a call that needs that much scratch.
 func checkMemory(points, out *Planes, scratch []float32, want int) error {
 	n := len(points.X)
 	if len(points.Y) != n || len(points.Z) != n || len(out.X) != n || len(out.Y) != n || len(out.Z) != n {
@@ -122,7 +122,7 @@ func checkMemory(points, out *Planes, scratch []float32, want int) error {
 			n, len(points.Y), len(points.Z), len(out.X), len(out.Y), len(out.Z))
 	}
 	if len(scratch) < want {
-		return fmt.Errorf("%w: %d float32s; %d are wanted, see Scratch", ErrScratch, len(scratch), want)
+		return fmt.Errorf("%w: got %d float32s, want %d, see Scratch", ErrScratch, len(scratch), want)
 	}
 	if n > 0 && overlap(points, out, scratch[:want]) {
 		return fmt.Errorf("%w: give each plane of out and the scratch memory of their own", ErrOverlap)
@@ -130,14 +130,14 @@ func checkMemory(points, out *Planes, scratch []float32, want int) error {
 	return nil
 }
 
-// overlap says whether a plane of out or the scratch shares a float32 with another
-// slice of a call. The planes have one length, which is not 0.
+// overlap reports whether a plane of out or the scratch overlaps another slice of the
+// call. Planes have one nonzero length.
 func overlap(points, out *Planes, scratch []float32) bool {
 	size, work := uintptr(len(points.X))*4, uintptr(len(scratch))*4
 	start := func(s []float32) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
 	x, y, z, s := start(out.X), start(out.Y), start(out.Z), start(scratch)
-	// Two of one size overlap if one begins less than that before or behind the
-	// other: from -size+1 to size-1, with one comparison.
+	// Two ranges of one size overlap if their distance is from -size+1 to size-1: one
+	// comparison.
 	near := func(a, b uintptr) bool { return a-b+size-1 < 2*size-1 }
 	beside := func(a uintptr) bool { return a < s+work && s < a+size }
 	for _, in := range [3]uintptr{start(points.X), start(points.Y), start(points.Z)} {
@@ -148,7 +148,7 @@ func overlap(points, out *Planes, scratch []float32) bool {
 	return near(x, y) || near(y, z) || near(x, z) || beside(x) || beside(y) || beside(z)
 }
 
-// uniform gives the value of a uniform in this call.
+// uniform returns a uniform's value in this call.
 func (p *Program) uniform(number uint16, env *Env) float32 {
 	i := int(number) - uniformParams
 	switch {
@@ -162,14 +162,14 @@ func (p *Program) uniform(number uint16, env *Env) float32 {
 	return env.Params[i/4][i%4]
 }
 
-// A machine is the state of a call: its planes at the block at hand, all of one
-// length. It trusts the program (F3).
+// A machine is the state of a call: its planes at the current block, all of one length.
+// It trusts the program (F3).
 type machine struct {
 	planes [planeCount][]float32
 }
 
-// run executes the program on a block, instruction by instruction: decoded once,
-// executed for all lanes.
+// run executes the program on a block: each instruction is decoded once and executed
+// for all lanes.
 func (m *machine) run(p *Program, env *Env) {
 	for i := range p.code[p.preloads:] {
 		in := &p.code[p.preloads:][i]

@@ -15,11 +15,11 @@ import (
 
 var mutantsFlag = flag.Int("mutants", 100_000, "how many mutated programs TestMutants makes")
 
-// A cage is memory with walls: what is lent lies against one of them, the rest is
-// full of a number that nobody may change.
+// A cage is guarded memory: lent slices end at one of its borders, and the rest holds a
+// pattern that must not change.
 type cage struct {
 	memory   []float32
-	from, to int // what is lent
+	from, to int // the lent range
 }
 
 const cellWall = 1234.5
@@ -30,7 +30,7 @@ func newCage(t testing.TB, floats int) *cage {
 	return c
 }
 
-// lend gives n float32s against the upper wall, or the lower one.
+// lend returns n float32s at the upper or the lower border.
 func (c *cage) lend(n int, upper bool) []float32 {
 	fill(c.memory[c.from:c.to], cellWall)
 	c.from, c.to = 0, n
@@ -49,7 +49,8 @@ func (c *cage) isWhole() bool {
 	return true
 }
 
-// A prison runs programs in cells: three planes of points, three of output, scratch.
+// A prison holds cages for a call: three planes of points, three of output, and
+// scratch.
 type prison struct {
 	planes  [6]*cage
 	scratch *cage
@@ -70,8 +71,8 @@ func newPrison(t testing.TB) *prison {
 	return p
 }
 
-// run evaluates a program at n points and gives the output. An error tells of a
-// fault, or of a wall that was written on.
+// run evaluates a program at n points and returns the output. An error reports a fault
+// or a changed border.
 func (p *prison) run(program *Program, n int, env Env, clip, upper bool) (out [3][]float32, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -108,7 +109,7 @@ func (p *prison) run(program *Program, n int, env Env, clip, upper bool) (out [3
 	return out, nil
 }
 
-// TestPrison: the walls hold.
+// TestPrison: border violations are detected.
 func TestPrison(t *testing.T) {
 	c := newCage(t, 100)
 	for _, upper := range []bool{true, false} {
@@ -125,8 +126,8 @@ func TestPrison(t *testing.T) {
 	}
 }
 
-// mutate changes a program where it hurts: fields of instructions, their order and
-// number, and now and then any byte of the portable form.
+// mutate changes sensitive parts of a program: fields of instructions, their order and
+// number, and occasionally any byte of the portable form.
 func mutate(d *dice, good *Program) []byte {
 	p := *good
 	p.literals = append([]float32(nil), p.literals...)
@@ -177,8 +178,8 @@ func mutate(d *dice, good *Program) []byte {
 	return b
 }
 
-// TestMutants is F3 for bytecode: what Load accepts runs within its memory on every
-// path, with the same results; what it refuses, it refuses with a reason.
+// TestMutants is F3 for bytecode: loaded programs stay within their memory on every
+// path, with equal results; rejected ones get a reason.
 func TestMutants(t *testing.T) {
 	mutants := *mutantsFlag
 	if testing.Short() {
@@ -220,7 +221,7 @@ func TestMutants(t *testing.T) {
 	require.Greater(t, accepted, mutants/20)
 }
 
-// requireReason: a refusal names the instruction and its operation, or the header.
+// requireReason: a rejection names the instruction and its operation, or the header.
 func requireReason(t *testing.T, err error, b []byte) {
 	t.Helper()
 	var wrong *VerifyError

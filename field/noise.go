@@ -1,13 +1,13 @@
 package field
 
-// Value noise: a random number at every point of the lattice of whole numbers, and
-// in between a smooth mix of the eight around; K. Perlin's fade of degree five (2002)
-// makes it smooth to the second derivative. The random numbers are hashes.
+// Value noise: random numbers at integer lattice points, given by hashes, and between
+// them a smooth mix of the nearest eight. K. Perlin's fade of degree five (2002) makes
+// it smooth to the second derivative.
 
-// A cell is where in the lattice a point is, by axis.
+// A cell is a point's location in the lattice, by axis.
 type cell struct {
-	low, high [3]valueID // the whole numbers around it
-	fade      [3]valueID // 0 at the low one to 1 at the high one
+	low, high [3]valueID // the integers around the point
+	fade      [3]valueID // from 0 at low to 1 at high
 	rest      [3]valueID // the same, linear
 }
 
@@ -25,8 +25,8 @@ func (g *graph) cell(p vector) (c cell) {
 	return c
 }
 
-// slope is the derivative of the fade along an axis, twice, because noise is twice
-// the mix: 60 t² (t - 1)².
+// slope is twice the fade's derivative along an axis, 60 t² (t - 1)²: noise is twice
+// the mix.
 func (g *graph) slope(c *cell, axis int) valueID {
 	t := c.rest[axis]
 	s := g.value(opMul, t, g.value(opSub, t, g.literal(1)))
@@ -37,12 +37,11 @@ func (g *graph) mixed(a, b, t valueID) valueID {
 	return g.value(opMad, t, g.value(opSub, b, a), a)
 }
 
-// edges are the four edges of a cell that run along x, by y and z: what the noise
-// rises by from the low corner to the high one, and its mix at the point.
+// edges holds a cell's four edges along x, by y and z: the noise's increase from low to
+// high corner, and its mix at the point.
 type edges struct{ rise, mix [2][2]valueID }
 
-// edges hashes the corners. Moved along x by so many whole numbers it is other
-// noise.
+// edges hashes the corners. Moving them along x by an integer gives different noise.
 func (g *graph) edges(c *cell, moved float32) (e edges) {
 	x := [2]valueID{c.low[0], c.high[0]}
 	if moved != 0 {
@@ -61,7 +60,7 @@ func (g *graph) edges(c *cell, moved float32) (e edges) {
 	return e
 }
 
-// across mixes what the four edges have along y and z.
+// across mixes the four edges' values along y and z.
 func (g *graph) across(c *cell, e *[2][2]valueID) valueID {
 	low := g.mixed(e[0][0], e[1][0], c.fade[1])
 	high := g.mixed(e[0][1], e[1][1], c.fade[1])
@@ -75,10 +74,10 @@ func (g *graph) noise(v [4]term) term {
 	return number(n, 1)
 }
 
-// curlNoise is the curl of three noises, and so has no divergence: nothing gathers
-// anywhere (R. Bridson, J. Hourihan, M. Nordenstam, "Curl-noise for procedural fluid
-// flow", 2007), here by derivatives in closed form. The three are
-// one noise, moved far apart, also from what noise gives.
+// curlNoise is the curl of three noises, which has no divergence (R. Bridson, J.
+// Hourihan, M. Nordenstam, "Curl-noise for procedural fluid flow", 2007), with
+// derivatives in closed form. The three noises are one noise shifted far apart, also
+// from noise itself.
 func (g *graph) curlNoise(v [4]term) term {
 	c := g.cell(v[0].lanes)
 	var slope [3]valueID
@@ -95,7 +94,7 @@ func (g *graph) curlNoise(v [4]term) term {
 	return term{lanes: lanes, reach: 4}
 }
 
-// gradient is that of a noise. What of it nobody needs the compiler drops.
+// gradient returns a noise's gradient. The compiler drops unused parts.
 func (g *graph) gradient(c *cell, slope *[3]valueID, moved float32) [3]valueID {
 	e := g.edges(c, moved)
 	m := &e.mix

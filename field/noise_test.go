@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fieldAt gives what a text adds at points.
+// fieldAt evaluates a text at points.
 func fieldAt(t testing.TB, source string, points Planes) Planes {
 	t.Helper()
 	p, err := Compile(source)
@@ -51,7 +51,7 @@ func TestNoise(t *testing.T) {
 	require.InDelta(t, 0, sum/n, 0.02)
 	require.InDelta(t, 0.4, math.Sqrt(squares/n), 0.02, "as the package comment says")
 
-	// Continuous, also from one cell to the next.
+	// Continuous, including between cells.
 	near := fieldAt(t, text, shifted(points, 1.0/1024, 0, 0)).X
 	steepest := 0.0
 	for i := range near {
@@ -67,13 +67,13 @@ func TestNoise(t *testing.T) {
 		require.InDelta(t, at[i], before[i], 1e-5)
 	}
 
-	// At the lattice it is the hash itself.
+	// On the lattice it equals the hash.
 	lattice := fieldAt(t, text, Planes{X: []float32{3, -7}, Y: []float32{0, 12}, Z: []float32{-1, 5}}).X
 	require.Equal(t, []float32{fma32(hash32(3, 0, -1), 2, -1), fma32(hash32(-7, 12, 5), 2, -1)}, lattice)
 }
 
-// TestNoiseEdges: nothing goes out of bounds where numbers have no fractions left,
-// and what is not finite stays out of the field.
+// TestNoiseEdges: results stay in range where numbers have no fractions, and non-finite
+// inputs add nothing.
 func TestNoiseEdges(t *testing.T) {
 	big, inf := float32(1<<30), float32(math.Inf(1))
 	almost := math.Nextafter32(1, 0)
@@ -87,13 +87,13 @@ func TestNoiseEdges(t *testing.T) {
 	}
 }
 
-// TestCurlNoise: it is the curl of the noise, by difference quotients, and its
-// divergence is nothing beside its slopes.
+// TestCurlNoise: it equals the noise's curl by difference quotients, and its divergence
+// is negligible compared to its slopes.
 func TestCurlNoise(t *testing.T) {
 	const h = 1.0 / 256
 	points := somewhere(rand.New(rand.NewPCG(3, 9)), 3000, 20)
 	curl := fieldAt(t, "output += curl_noise(position)", points)
-	// Three noises, as curlNoise has them.
+	// The three noises of curlNoise.
 	const three = "output += (noise(position + (1031,0,0)), noise(position + (2063,0,0)), noise(position + (4093,0,0)))"
 	slope := func(x, y, z float32) Planes {
 		high, low := fieldAt(t, three, shifted(points, x*h, y*h, z*h)), fieldAt(t, three, shifted(points, -x*h, -y*h, -z*h))
@@ -134,8 +134,8 @@ func TestCurlNoise(t *testing.T) {
 	require.Less(t, divergence/slopes, 1e-2)
 }
 
-// TestNoiseFits: how much of it one effect has room for, in instructions and
-// registers; too much is an error with a place.
+// TestNoiseFits: how much noise fits into an effect's instructions and registers; more
+// is an error with a position.
 func TestNoiseFits(t *testing.T) {
 	for _, c := range []struct {
 		source string
@@ -145,7 +145,7 @@ func TestNoiseFits(t *testing.T) {
 		{"output += curl_noise(position)", 150},
 		{"let p = position / 8\noutput += curl_noise(p + (time, 0, 0)) * 3 + curl_noise(p * 2)", 300},
 		{"output += curl_noise2(position)", 300},
-		{"output += curl_noise2(position) * noise3(position)", 460}, // short of registers
+		{"output += curl_noise2(position) * noise3(position)", 460}, // register pressure
 		{"let n = noise3(position / 7)\noutput += curl_noise2(position) * n", 460},
 		{"output += (noise(position), noise(position + (9.5, 0, 0)), noise(position + (0, 9.5, 0)))", 180},
 	} {

@@ -2,14 +2,14 @@ package field
 
 import "fmt"
 
-// An Opcode is an operation of the machine. It works on one lane of many points.
+// An Opcode is an operation of the machine on one lane of many points.
 type Opcode uint8
 
-// The operations. The numbers are part of the portable form and never change.
+// The operations. Their numbers are part of the portable form and never change.
 const (
 	opNone Opcode = iota // not an operation
-	opEnd                // the effect is over: NaN in the lanes that it added to becomes +0
-	opLoad               // a register gets a uniform, the same for all points
+	opEnd                // end of the effect: NaN in lanes that it added to becomes +0
+	opLoad               // loads a uniform into a register
 	opAdd
 	opSub
 	opMul
@@ -27,12 +27,12 @@ const (
 	opSaturate
 	opSelectLT
 	opSelectGE
-	opExp2 // from here on since version 2 of the portable form
+	opExp2 // this and later ones since version 2 of the portable form
 	opHash
-	opcodes // how many there are
+	opcodes // number of opcodes
 )
 
-// opcodeTable says what an operation is called and how many planes it reads.
+// opcodeTable has each operation's name and number of operand planes.
 var opcodeTable = [opcodes]struct {
 	name     string
 	operands int
@@ -61,7 +61,7 @@ var opcodeTable = [opcodes]struct {
 	opHash:     {"hash", 3},
 }
 
-// String is the name of the operation, as in the text if it is there.
+// String returns the operation's name, as in the text where it occurs there.
 func (o Opcode) String() string {
 	if o >= opcodes {
 		return fmt.Sprintf("opcode %d", uint8(o))
@@ -69,7 +69,7 @@ func (o Opcode) String() string {
 	return opcodeTable[o].name
 }
 
-// since is the version of the portable form that the operation came with.
+// since returns the version of the portable form that introduced the operation.
 func (o Opcode) since() byte {
 	if o >= opExp2 {
 		return 2
@@ -79,9 +79,8 @@ func (o Opcode) since() byte {
 
 func (o Opcode) operands() int { return opcodeTable[o].operands }
 
-// accumulator says which operand of the operation may be the output: then its
-// destination is the output too, and the operation adds to the field. -1 if it
-// can't.
+// accumulator returns which operand may be the output, or -1. With the output as that
+// operand, it is the destination too, and the operation adds to the field.
 func (o Opcode) accumulator() int {
 	switch o {
 	case opAdd, opSub:
@@ -92,25 +91,24 @@ func (o Opcode) accumulator() int {
 	return -1
 }
 
-// An instruction is one operation over planes, 8 bytes in the portable form.
+// An instruction is one operation over planes: 8 bytes in the portable form.
 type instruction struct {
 	op       Opcode
-	to       uint8    // plane that is written
-	operands [4]uint8 // planes that are read; 0 where the operation has none
+	to       uint8    // plane written
+	operands [4]uint8 // planes read; unused ones are 0
 	uniform  uint16   // of a load
 }
 
 const instructionBytes = 8
 
-// Planes by number: registers, then the lanes of the position, then those of
-// the output.
+// Plane numbers: registers, then lanes of the position, then of the output.
 const (
 	planePosition = MaxRegisters
 	planeOutput   = MaxRegisters + 3
 	planeCount    = MaxRegisters + 6
 )
 
-// Uniforms by number: time, then four lanes of each parameter, then literals.
+// Uniform numbers: time, then four lanes per parameter, then literals.
 const (
 	uniformTime   = 0
 	uniformParams = 1

@@ -1,18 +1,17 @@
 package field
 
-// An operation is what a text calls one: over vectors. It means operations on
-// lanes, which lower makes.
+// An operation is a vector operation of the text, which lower expands to lanes.
 type operation struct {
 	name     string
 	operands int
 	lower    func(g *graph, v [4]vector) vector
 }
 
-// operationNames lists them for error messages.
+// operationNames lists the operations for error messages.
 const operationNames = "mov, add, sub, mul, div, mad, nmad, min, max, abs, neg, floor, sqrt, rsqrt, sin, exp2, hash, saturate, smooth, " +
 	"dot, cross, length, normalize, select_lt, select_ge"
 
-// operationOf finds an operation by its name.
+// operationOf returns the operation with that name.
 func operationOf(name string) (operation, bool) {
 	switch name {
 	case "mov":
@@ -36,7 +35,7 @@ func operationOf(name string) (operation, bool) {
 	return operation{}, false
 }
 
-// accumulates finds the operations that may add to the output.
+// accumulates returns the operation's opcode if it may add to the output.
 func accumulates(name string) (Opcode, bool) {
 	for o := opAdd; o < opcodes; o++ {
 		if o.String() == name {

@@ -2,8 +2,8 @@ package field
 
 import "math"
 
-// An oracleTerm is the oracle's idea of a name: its lanes, whether they are one
-// number, how far they reach, and the vector and the factor if it is a product.
+// An oracleTerm is the oracle's value of a name: its lanes, whether they are one
+// number, its reach, and its factors if it is a product.
 type oracleTerm struct {
 	v      oracleLanes
 	scalar bool
@@ -16,8 +16,7 @@ type oracleTerm struct {
 	factorReach int
 }
 
-// An oracleNumber is a lane, and whether it comes from the numbers of the text
-// alone.
+// An oracleNumber is a lane, and whether it is computed from literals alone.
 type oracleNumber struct {
 	f     float32
 	known bool
@@ -29,12 +28,12 @@ func oracleAll(n oracleNumber) oracleLanes { return oracleLanes{n, n, n, n} }
 
 func (n oracleNumber) isZero() bool { return n.known && n.f == 0 }
 
-// oracleOperands counts what the operations over lanes read.
+// oracleOperands is the number of operands of an operation over lanes.
 var oracleOperands = map[string]int{
 	"add": 2, "sub": 2, "mul": 2, "div": 2, "min": 2, "max": 2, "mad": 3, "nmad": 3, "hash": 3, "select_lt": 4, "select_ge": 4,
 }
 
-// oracleCompute is an operation over one lane. A number 0 is nothing.
+// oracleCompute applies an operation to one lane. Literal 0 is nothing.
 func oracleCompute(op string, a, b, c, d oracleNumber) oracleNumber {
 	known, operands := true, [4]oracleNumber{a, b, c, d}
 	for _, n := range operands[:max(1, oracleOperands[op])] {
@@ -83,7 +82,7 @@ func oracleCompute(op string, a, b, c, d oracleNumber) oracleNumber {
 	return r
 }
 
-const oracleNowhere = 1000 // the reach of what may be infinite
+const oracleNowhere = 1000 // reach of values that may be infinite
 
 func oracleReach(r int) int {
 	if r > 127 {
@@ -111,7 +110,7 @@ func oracleProduct(v oracleLanes, reach int, factor oracleNumber, factorReach in
 	return t
 }
 
-// oracleTimes is a vector, maybe a product, times a number.
+// oracleTimes is a vector or product times a number.
 func oracleTimes(t oracleTerm, factor oracleNumber, reach int) oracleTerm {
 	if t.product {
 		return oracleProduct(t.vector, t.vectorReach, oracleCompute("mul", t.factor, factor, factor, factor), oracleReach(t.factorReach+reach))
@@ -182,7 +181,7 @@ func oracleCross(a, b oracleTerm) oracleTerm {
 	return r
 }
 
-// oracleSum is an assignment to the output: mad if a product is added.
+// oracleSum is an assignment to the output: a mad for products.
 func oracleSum(op string, t [4]oracleTerm) oracleLanes {
 	a, b, c := t[0], t[1], t[2]
 	switch op {
@@ -204,7 +203,7 @@ func oracleSum(op string, t [4]oracleTerm) oracleLanes {
 	return oracleOperation(op, a.v, b.v, c.v, c.v)
 }
 
-// oracleRootReach is r, unless a lane of this reach has a square that overflows.
+// oracleRootReach is r, unless a lane with this reach has an overflowing square.
 func oracleRootReach(r, lane int) int {
 	if lane > 62 {
 		return oracleNowhere
@@ -212,7 +211,7 @@ func oracleRootReach(r, lane int) int {
 	return r
 }
 
-// oracleReachOf is how far the lanes of a result reach, as powers of 2.
+// oracleReachOf is the reach of a result's lanes, as powers of 2.
 func oracleReachOf(op string, a, b, c, d int) int {
 	worst := max(a, b, c, d)
 	switch {

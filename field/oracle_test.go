@@ -12,9 +12,9 @@ import (
 )
 
 // The oracle evaluates a text at one point, statement by statement, over vectors,
-// as the package comment says it in words. It shares the parser with the compiler
-// and nothing else: no lanes dropped, nothing folded, shared or allocated, a fused
-// multiply-add from arbitrary precision.
+// following the package comment. It shares only the parser with the compiler: it drops,
+// folds, shares and allocates nothing, and its fused multiply-add uses arbitrary
+// precision.
 func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]float32 {
 	const given = 30
 	names := map[string]oracleTerm{
@@ -65,7 +65,7 @@ func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]floa
 	return out
 }
 
-// oracleOperation is an operation over four lanes.
+// oracleOperation applies an operation to four lanes.
 func oracleOperation(op string, a, b, c, d oracleLanes) (r oracleLanes) {
 	lane := func(op string, a, b, c oracleNumber) oracleNumber { return oracleCompute(op, a, b, c, oracleNumber{}) }
 	dot := func(a, b oracleLanes) oracleNumber {
@@ -181,7 +181,7 @@ func oracleSin(a float32) float32 {
 	return p
 }
 
-// oracleExp2 scales by Ldexp instead of bits.
+// oracleExp2 scales with Ldexp instead of bits.
 func oracleExp2(a float32) float32 {
 	switch {
 	case a != a || a < -126:
@@ -197,7 +197,7 @@ func oracleExp2(a float32) float32 {
 	return float32(math.Ldexp(float64(p), int(n)))
 }
 
-// oracleHash counts modulo 2^32 in wide integers.
+// oracleHash computes modulo 2^32 in wide integers.
 func oracleHash(a, b, c float32) float32 {
 	const modulus = 1 << 32
 	sum := uint64(0)
@@ -223,12 +223,12 @@ func oracleHash(a, b, c float32) float32 {
 
 func oracleFMA(a, b, c float32) float32 {
 	if !isFinite(a) || !isFinite(b) || !isFinite(c) {
-		return float32(float64(a)*float64(b) + float64(c)) // no rounding to get wrong
+		return float32(float64(a)*float64(b) + float64(c)) // exact
 	}
 	return bigFMA(a, b, c)
 }
 
-// randomText is an effect of n assignments, about half of which matter.
+// randomText returns an effect of n assignments, of which about half matter.
 func randomText(r *rand.Rand, n int) string {
 	var b strings.Builder
 	b.WriteString("param p = (0.5, -2, 1e-3, 4)\nparam q = 3\n")
@@ -284,7 +284,7 @@ func randomText(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// randomPoints are ordinary ones with some that are not.
+// randomPoints returns ordinary and some non-finite points.
 func randomPoints(r *rand.Rand, n int) (p Planes) {
 	hard := []float32{0, neg32(0), 1e-45, 1e-38, 3e38, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()), 1, -4}
 	for range n {
@@ -315,8 +315,8 @@ func requireOracle(t testing.TB, text *effectText, p *Program, points Planes, en
 	}
 }
 
-// TestRandomPrograms holds the compiler and the machine to the oracle (F1), the
-// verifier to the compiler (F3), and text and bytes to F6.
+// TestRandomPrograms compares compiler and machine with the oracle (F1), verifier with
+// compiler (F3), and text and bytes (F6).
 func TestRandomPrograms(t *testing.T) {
 	programs := 1500
 	if testing.Short() {
@@ -339,7 +339,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// requireRoundTrip is F6 of a compiled program.
+// requireRoundTrip is F6 for a compiled program.
 func requireRoundTrip(t testing.TB, p *Program) {
 	t.Helper()
 	again, err := Compile(p.String())

@@ -8,19 +8,18 @@ import (
 	"unsafe"
 )
 
-// parallelNanoseconds is the work from which on others help: to wake them takes a
-// good part of what two could save on less.
+// parallelNanoseconds is the work from which other goroutines help: for less, waking
+// them takes a good part of the time saved.
 const parallelNanoseconds = 200_000
 
-// EvaluateParallel is Evaluate by as many goroutines as there are scratches, the
-// caller's among them, if there is enough to do: about 200 us. Otherwise the caller
-// does it alone. The results are the same (F2). Waking others allocates a little.
+// EvaluateParallel is Evaluate on as many goroutines as there are scratches, including
+// the caller's. Below about 200 us of work the caller runs alone. The results are the
+// same (F2). Waking goroutines allocates a little.
 //
-// The error is ErrScratch, too, if there are no scratches, and ErrOverlap, if two of
-// them overlap.
+// It also returns ErrScratch without scratches, and ErrOverlap if two of them overlap.
 func (s *Set) EvaluateParallel(points, out Planes, scratches [][]float32) error {
 	if len(scratches) == 0 {
-		return fmt.Errorf("%w: there is none", ErrScratch)
+		return fmt.Errorf("%w: there are no scratches", ErrScratch)
 	}
 	for i, scratch := range scratches {
 		if err := checkMemory(&points, &out, scratch, s.work); err != nil {
@@ -28,18 +27,18 @@ func (s *Set) EvaluateParallel(points, out Planes, scratches [][]float32) error 
 		}
 		for _, other := range scratches[:i] {
 			if share(scratch[:s.work], other[:s.work]) {
-				return fmt.Errorf("%w: give each goroutine scratch of its own", ErrOverlap)
+				return fmt.Errorf("%w: give each goroutine its own scratch", ErrOverlap)
 			}
 		}
 	}
-	if len(scratches) > 1 && s.isMuch(&points) {
+	if len(scratches) > 1 && s.isWorthSharing(&points) {
 		s.evaluateBy(&points, &out, scratches)
 		return nil
 	}
 	return s.Evaluate(points, out, scratches[0])
 }
 
-// share says whether two pieces of scratch of one length share a float32.
+// share reports whether two scratches of one length overlap.
 func share(a, b []float32) bool {
 	if len(a) == 0 {
 		return false
@@ -48,7 +47,7 @@ func share(a, b []float32) bool {
 	return max(x, y)-min(x, y) < 4*uintptr(len(a))
 }
 
-// evaluateBy hands out regions to whoever is free.
+// evaluateBy hands out regions to idle goroutines.
 func (s *Set) evaluateBy(points, out *Planes, scratches [][]float32) {
 	var next atomic.Int64
 	work := func(scratch []float32) {
@@ -68,9 +67,8 @@ func (s *Set) evaluateBy(points, out *Planes, scratches [][]float32) {
 	others.Wait()
 }
 
-// isMuch estimates whether a set is worth sharing: it looks at one region in
-// four, and counts the effects that are somewhere in it.
-func (s *Set) isMuch(points *Planes) bool {
+// isWorthSharing estimates whether a set is worth sharing, from one region in four.
+func (s *Set) isWorthSharing(points *Planes) bool {
 	const step = 4 * regionPoints
 	nanoseconds := 0
 	for at := 0; at < len(points.X) && nanoseconds <= parallelNanoseconds; at += step {
@@ -80,7 +78,7 @@ func (s *Set) isMuch(points *Planes) bool {
 	return nanoseconds > parallelNanoseconds
 }
 
-// estimate is what the region that begins at a point takes, in nanoseconds.
+// estimate returns the time for the region at a point, in nanoseconds.
 func (s *Set) estimate(points *Planes, at int) (nanoseconds int) {
 	var chunks [regionChunks]bounds
 	near := s.survey(points, at, &chunks)

@@ -5,21 +5,19 @@ import "math"
 // Vec4 is four lanes: x, y, z, w.
 type Vec4 = [4]float32
 
-// Param is a parameter of an effect: a number or a vector that each evaluation is
-// given.
+// Param is a parameter of an effect, a number or a vector, set per evaluation.
 type Param struct {
 	Name    string
 	Default Vec4 // of a number: four times the same
-	Scalar  bool // it is a number: its x counts, and nobody looks at the others
-	// Bounded says that the author gave a range: Min to Max, for a number, or for
-	// each of x, y and z of a vector. Evaluate does not look at it, because a
-	// program stays safe with any value; whoever takes values from others does.
+	Scalar  bool // a number: only x counts
+	// Bounded means that the author gave a range, Min to Max, for a number or for each
+	// of x, y and z. Evaluate ignores it: any value is safe. Callers that accept values
+	// from others should check it.
 	Bounded  bool
 	Min, Max float32
 }
 
-// Allows says whether the parameter may have the value: finite, and in its range
-// if it has one.
+// Allows reports whether v is finite and in the parameter's range, if any.
 func (p Param) Allows(v Vec4) bool {
 	lanes := v[:]
 	if p.Scalar {
@@ -36,8 +34,8 @@ func (p Param) Allows(v Vec4) bool {
 	return true
 }
 
-// Allows says whether Evaluate may be given these parameters: as many as the program
-// has, and each within its range.
+// Allows reports whether params has the program's number of parameters, each within its
+// range.
 func (p *Program) Allows(params []Vec4) bool {
 	if len(params) != len(p.params) {
 		return false
@@ -50,9 +48,9 @@ func (p *Program) Allows(params []Vec4) bool {
 	return true
 }
 
-// UnusedParams returns a *SyntaxError for each parameter of an effect that nothing added
-// to output depends on, at its declaration. Such a text compiles: callers may
-// expect the parameter. The error is that of Compile.
+// UnusedParams returns a *SyntaxError at the declaration of each parameter that the
+// output does not depend on. Such a text compiles: callers may expect the parameter.
+// The error is that of Compile.
 func UnusedParams(source string) (unused []error, err error) {
 	text, err := parse(source)
 	if err != nil {
@@ -70,13 +68,13 @@ func UnusedParams(source string) (unused []error, err error) {
 	}
 	for i, d := range text.declared {
 		if !used[i] {
-			unused = append(unused, d.line.fail(d.column, "a line that uses it, or no such parameter", "nothing added to output depends on the parameter %q", text.params[i].Name))
+			unused = append(unused, d.line.fail(d.column, "a line that uses it, or no such parameter", "the output does not depend on the parameter %q", text.params[i].Name))
 		}
 	}
 	return unused, nil
 }
 
-// isNumber says whether the default is one number four times, to the bit.
+// isNumber reports whether the default's four lanes are bit-identical.
 func (p Param) isNumber() bool {
 	for _, f := range p.Default {
 		if math.Float32bits(f) != math.Float32bits(p.Default[0]) {

@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// An effectText is the text of an effect, read line by line: it is well formed,
-// but nobody has looked yet whether its names and operations exist.
+// An effectText is a parsed text: well-formed, but with names and operations not yet
+// resolved.
 type effectText struct {
 	name       string
 	params     []Param
-	declared   []declaration // of the parameters, in their order
+	declared   []declaration // of parameters, in order
 	functions  []*function
 	boxed      bool
 	box        Box
 	statements []statement
-	last       line // where the text ends
+	last       line // the end of the text
 }
 
-// A statement is `target = op operand, operand`; or, with an expression, `let
-// target = body`, `output += body` or `output -= body`.
+// A statement is `target = op operand, operand`, or, with an expression, `let target =
+// body`, `output += body` or `output -= body`.
 type statement struct {
 	line     line
 	form     statementForm
 	target   token
-	op       token // the operation, or the sign
+	op       token // the operation or sign
 	operands []operandText
 	body     *node
 }
 
-// A declaration is the place of a parameter's name.
+// A declaration is the position of a parameter's name.
 type declaration struct {
 	line   line
 	column int
@@ -43,19 +43,19 @@ const (
 	formSum
 )
 
-// An operandText is a name, or a literal.
+// An operandText is a name or a literal.
 type operandText struct {
-	token token // a word, or where the literal begins
+	token token // a word, or the literal's first token
 	value Vec4  // of a literal
 }
 
 type parser struct {
 	text  effectText
-	named bool // an effect line was read
-	place bool // a box or everywhere was read
+	named bool // an effect line was parsed
+	place bool // a box or everywhere was parsed
 }
 
-// parse reads an effect. An error is a *SyntaxError.
+// parse parses an effect. An error is a *SyntaxError.
 func parse(source string) (*effectText, error) {
 	if len(source) > MaxSourceBytes {
 		return nil, &SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the effect has %d bytes", len(source)), Expected: fmt.Sprintf("at most %d", MaxSourceBytes)}
@@ -113,10 +113,10 @@ func (p *parser) line(l *line) error {
 			return p.header(l, first)
 		}
 	}
-	return l.fail(first.column, lineForms, "no line begins with %q", first.spelling())
+	return l.fail(first.column, lineForms, "a line can't begin with %q", first.spelling())
 }
 
-// statement reads what follows `target =`.
+// statement parses the rest after `target =`.
 func (p *parser) statement(l *line, target token) error {
 	s := statement{target: target}
 	var err error
@@ -159,7 +159,7 @@ func (p *parser) append(l *line, s statement) error {
 	return nil
 }
 
-// operand reads a name, a number or a vector.
+// operand parses a name, a number or a vector.
 func (l *line) operand() (operandText, error) {
 	t, err := l.next()
 	if err != nil {
@@ -172,7 +172,7 @@ func (l *line) operand() (operandText, error) {
 	return operandText{t, v}, err
 }
 
-// literal reads a number, which stands for four equal lanes, or a vector.
+// literal parses a number, which stands for four equal lanes, or a vector.
 func (l *line) literal(first token) (Vec4, error) {
 	switch {
 	case first.kind == tokenNumber:
@@ -185,8 +185,8 @@ func (l *line) literal(first token) (Vec4, error) {
 	return Vec4{}, l.unexpected(first, "a name, a number or a vector like (1, 2, 3, 0)")
 }
 
-// vector reads the rest of three or four numbers in parentheses. A fourth that
-// is left out is 0.
+// vector parses the rest of three or four numbers in parentheses. A missing fourth is
+// 0.
 func (l *line) vector(most int) (v [4]float32, err error) {
 	for i := range most {
 		t, err := l.next()
@@ -239,7 +239,7 @@ func (p *parser) header(l *line, word token) error {
 	return nil
 }
 
-// name reads a word that is going to name something.
+// name parses a word that will name something.
 func (l *line) name(what string) (token, error) {
 	t, err := l.next()
 	if err == nil && (t.kind != tokenWord || t.lane != wholeVector) {
@@ -263,11 +263,11 @@ func (p *parser) param(l *line) error {
 		return err
 	}
 	if isReserved(t.text) {
-		return l.fail(t.column, "another name", "%q is there from the start", t.text)
+		return l.fail(t.column, "another name", "%q is built in", t.text)
 	}
 	for _, q := range p.text.params {
 		if q.Name == t.text {
-			return l.fail(t.column, "another name", "there is a parameter %q already", t.text)
+			return l.fail(t.column, "another name", "the parameter %q already exists", t.text)
 		}
 	}
 	if len(p.text.params) == MaxParams {
@@ -300,13 +300,13 @@ func (p *parser) param(l *line) error {
 	return nil
 }
 
-// bounds reads ` in 0..100` behind a default, if it is there.
+// bounds parses ` in 0..100` after a default, if present.
 func (l *line) bounds(q *Param, first token) error {
 	after := l.at
 	word, err := l.next()
 	if err != nil || word.kind != tokenWord || word.spelling() != "in" {
 		l.at = after
-		return nil // the caller sees what it is
+		return nil // the caller checks the token
 	}
 	q.Bounded = true
 	if q.Min, err = l.bound(); err != nil {
@@ -322,7 +322,7 @@ func (l *line) bounds(q *Param, first token) error {
 	}
 	switch {
 	case q.Min > q.Max:
-		return l.fail(word.column, "the lowest value, then the highest", "the range is empty: from %v to %v", q.Min, q.Max)
+		return l.fail(word.column, "the lowest value, then the highest", "the range %v to %v is empty", q.Min, q.Max)
 	case !q.Allows(q.Default):
 		return l.fail(first.column, fmt.Sprintf("%v to %v", q.Min, q.Max), "the default is outside of its own range")
 	}
@@ -337,11 +337,10 @@ func (l *line) bound() (float32, error) {
 	return t.value, err
 }
 
-// region reads `box (x,y,z) (x,y,z)`, with or without a comma in between, or
-// `everywhere`.
+// region parses `box (x,y,z) (x,y,z)`, with an optional comma, or `everywhere`.
 func (p *parser) region(l *line, word token) error {
 	if p.place {
-		return l.fail(word.column, "one box, or everywhere", "where the effect acts was said already")
+		return l.fail(word.column, "one box, or everywhere", "the effect already has a region")
 	}
 	p.place = true
 	if word.text == "everywhere" {
@@ -379,7 +378,7 @@ func (l *line) corner(comma bool) (v [3]float32, err error) {
 	return [3]float32(four[:3]), err
 }
 
-// isReserved says whether the name has a meaning before the text begins.
+// isReserved reports whether the language defines the name.
 func isReserved(name string) bool {
 	return name == "position" || name == "output" || name == "time"
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// with is a copy of a program that runs on some kernels.
+// with returns a copy of a program that runs on some kernels.
 func (p *Program) with(k cpu.Kernels) *Program {
 	q := *p
 	q.bind(k)
 	return &q
 }
 
-// fenced are planes with guards on both sides of each.
+// fenced returns planes with guards on both sides.
 type fenced struct {
 	memory [3][]float32
 	Planes
@@ -56,9 +56,9 @@ func (f *fenced) clone() *fenced {
 	return g
 }
 
-// requirePaths runs a program on all kernels of this processor, as it is, with an
-// origin and clipped, and compares each with the portable instructions: all bits,
-// those beside the planes too.
+// requirePaths runs a program on all kernels of this processor, plain, with an origin,
+// and clipped, and compares all bits, including those beside the planes, with the
+// portable instructions.
 func requirePaths(t testing.TB, p *Program, r *rand.Rand, n int) {
 	t.Helper()
 	points, start := newFenced(r, n), newFenced(r, n)
@@ -94,7 +94,7 @@ func firstDifference(want, got []float32) error {
 	return nil
 }
 
-// TestPaths holds every path to the portable instructions on random programs (F1).
+// TestPaths compares every path with the portable instructions on random programs (F1).
 func TestPaths(t *testing.T) {
 	programs := 600
 	if testing.Short() {
@@ -109,8 +109,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// requireBound: the vector kernels of this build run a program, at the origin and
-// elsewhere.
+// requireBound: this build's vector kernels run a program, with and without an origin.
 func requireBound(t testing.TB, p *Program) {
 	t.Helper()
 	for _, k := range kernelsOfBuild {
@@ -118,8 +117,8 @@ func requireBound(t testing.TB, p *Program) {
 	}
 }
 
-// TestPhrases is TestPaths for effects as authors write them: library functions of
-// distances and coordinates, which is what superinstructions are made of.
+// TestPhrases is TestPaths for typical effects: library functions of distances and
+// coordinates, which superinstructions are made for.
 func TestPhrases(t *testing.T) {
 	programs := 400
 	if testing.Short() {
@@ -159,7 +158,7 @@ func randomPhrases(r *rand.Rand) string {
 	return text
 }
 
-// TestTails: any number of points, without a touch of what is beside them.
+// TestTails: any number of points, without touching memory beside them.
 func TestTails(t *testing.T) {
 	for _, text := range []string{explosionPrinted, randomText(rand.New(rand.NewPCG(3, 3)), 20)} {
 		p, err := Compile("box (-2,-2,-2) (5,5,5)\n" + text)
@@ -170,7 +169,7 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// TestMutatedPaths: bytecode that no compiler would make, but that is verified.
+// TestMutatedPaths: verified bytecode that no compiler would generate.
 func TestMutatedPaths(t *testing.T) {
 	programs, accepted := 60, 0
 	if testing.Short() {
@@ -195,7 +194,7 @@ func TestMutatedPaths(t *testing.T) {
 	require.Greater(t, accepted, programs/2)
 }
 
-// TestLongCall: a call that is split gives what one that is not gives (F2).
+// TestLongCall: splitting a call changes nothing (F2).
 func TestLongCall(t *testing.T) {
 	p, err := Compile(explosionPrinted)
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// place gives each value a plane from the step that makes it to the last that
-// reads it, or the accumulator, and writes the code. False if there are too many.
+// place assigns each value a plane from its step to its last reader, or the
+// accumulator, and writes the code. It returns false if planes run out.
 func (m *binder) place(b *bound) bool {
 	l := layout{
 		last: make([]int16, len(m.values)), reads: make([]int16, len(m.values)),
@@ -44,23 +44,23 @@ func (m *binder) place(b *bound) bool {
 	return true
 }
 
-// A layout knows which planes are free at the step that it has come to.
+// A layout tracks free planes at the current step.
 type layout struct {
-	last   []int16 // by value: the last step that names it
-	reads  []int16 // by value: how many operands it is
+	last   []int16 // by value: last step that reads it
+	reads  []int16 // by value: number of reads
 	plane  []uint8 // by value
-	free   uint64  // a bit for each plane
+	free   uint64  // bitmap of free planes
 	planes int
 }
 
-// inAccumulator stands for a plane.
+// inAccumulator marks a value in the accumulator.
 const inAccumulator = math.MaxUint8
 
-// accumulate finds vectors for the accumulator. One that all of its readers take as
-// a vector may be there, and the first in the order of the steps is, until it is
-// read for the last time. A step may replace the vector that it takes.
+// accumulate assigns vectors to the accumulator: the first vector, in the order of
+// steps, that all its readers take as a vector keeps it until its last read. A step may
+// replace the vector that it takes.
 func (l *layout) accumulate(steps []step) {
-	taken := make([]int16, len(l.reads)) // by value, the first lane of a vector: how many steps take it
+	taken := make([]int16, len(l.reads)) // by first lane: number of steps that take the vector
 	for i := range steps {
 		if s := &steps[i]; s.takes >= 0 && !s.refs[s.takes].constant() {
 			taken[s.refs[s.takes]]++
@@ -84,7 +84,7 @@ func (l *layout) accumulate(steps []step) {
 	}
 }
 
-// takenWhole says whether so many steps take a vector in the order of its lanes.
+// takenWhole reports whether n steps take v as a vector.
 func takenWhole(steps []step, v [3]ref, n int16) bool {
 	for i := range steps {
 		if n == 0 {
@@ -100,7 +100,7 @@ func takenWhole(steps []step, v [3]ref, n int16) bool {
 	return n == 0
 }
 
-// variant is the handler of a step for where its vectors are.
+// variant returns a step's handler for the locations of its vectors.
 func (l *layout) variant(s *step) handler {
 	h, bit := s.handler, handler(1)
 	if s.gives {
@@ -115,7 +115,7 @@ func (l *layout) variant(s *step) handler {
 	return h
 }
 
-// operands writes those of an instruction: nothing for the accumulator.
+// operands writes an instruction's operands, except for the accumulator.
 func (l *layout) operands(in *boundInstruction, s *step) {
 	n := 0
 	for _, r := range s.refs[:s.count] {
@@ -131,9 +131,9 @@ func (l *layout) operands(in *boundInstruction, s *step) {
 	}
 }
 
-// step gives planes to the results of a step, and takes back those of operands
-// that nobody reads later. A handler of one result has read all of a vector when
-// it writes it, so that its result may take the plane of an operand.
+// step assigns planes to a step's results and frees operands after their last read. A
+// handler with one result has read all operands before it writes, so the result may
+// reuse an operand's plane.
 func (l *layout) step(s *step, i int) bool {
 	results, operands := s.refs[:s.results], s.refs[s.results:s.count]
 	if s.results == 1 {

@@ -11,30 +11,30 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// Box is a region in the effect's own space, in metres, faces included.
+// Box is a region in the effect's own space, in metres, including its faces.
 type Box struct{ Min, Max [3]float32 }
 
-// Program is an effect, compiled and verified. It is made by Compile or Load, is
-// read-only, and may be evaluated by many goroutines at once.
+// Program is a compiled and verified effect, made by Compile or Load. It is read-only
+// and safe for concurrent use.
 type Program struct {
 	name     string
 	params   []Param
 	box      Box
 	boxed    bool
 	literals []float32
-	code     []instruction // the first preloads of them run once a call, the rest once a block
+	code     []instruction // the first preloads run once per call, the rest once per block
 	preloads int
 
 	registers int    // derived from code
-	sums      uint8  // derived from it too: the lanes of the output that it adds to, a bit each (F7)
+	sums      uint8  // derived from code: bitmap of the output's lanes it adds to (F7)
 	hash      uint64 // derived from all of the above
 
-	here, placed *bound // derived too, for the kernels of this process: without and with an origin
-	interpreted  error  // why there are none
-	work, pool   int    // derived of those: float32s of scratch that a run wants, and of constants
+	here, placed *bound // derived, for this process's kernels: without and with an origin
+	interpreted  error  // why they are nil
+	work, pool   int    // derived: float32s of scratch and of constants for a run
 }
 
-// seal computes what is derived. The program does not change after it.
+// seal computes the derived fields. The program does not change afterwards.
 func (p *Program) seal() *Program {
 	p.registers, p.sums = 0, 0
 	for _, in := range p.code {
@@ -54,8 +54,8 @@ func (p *Program) seal() *Program {
 
 var errNoKernels = errors.New("this process uses no vector kernels")
 
-// bind makes the code that some kernels run: both variants, or none if one of them
-// cannot be made or a call might need more scratch than MaxScratch.
+// bind generates code for some kernels: both variants, or none if one fails or a call
+// would exceed MaxScratch.
 func (p *Program) bind(k cpu.Kernels) {
 	var here, placed error
 	p.here, here = bind(p, k, false)
@@ -64,36 +64,34 @@ func (p *Program) bind(k cpu.Kernels) {
 		if p.measure(); p.Scratch() <= MaxScratch {
 			return
 		}
-		p.interpreted = fmt.Errorf("planes and constants take %d numbers of scratch, more than %d", p.Scratch(), MaxScratch)
+		p.interpreted = fmt.Errorf("planes and constants take %d float32s of scratch, more than %d", p.Scratch(), MaxScratch)
 	}
 	p.here, p.placed = nil, nil
 	p.measure()
 }
 
-// Interpreted returns why no vector kernels run the program in this process, or nil
-// if they do. The interpreter gives the same bits (F1) in some 40 times the time.
+// Interpreted returns why vector kernels do not run the program in this process, or nil
+// if they do. The interpreter gives the same bits (F1) in about 40 times the time.
 func (p *Program) Interpreted() error { return p.interpreted }
 
-// addsTo says whether an instruction adds to a lane of the output. One to which none
-// does keeps its bits (F7).
+// addsTo reports whether an instruction adds to a lane of the output. Otherwise the
+// lane keeps its bits (F7).
 func (p *Program) addsTo(lane int) bool { return p.sums>>lane&1 != 0 }
 
-// Name is what the text calls the effect; empty if it does not.
+// Name is the effect's name in the text, or "".
 func (p *Program) Name() string { return p.name }
 
-// Params returns the parameters in the order of their declaration. The slice is
-// the caller's.
+// Params returns a copy of the parameters in order of declaration.
 func (p *Program) Params() []Param { return slices.Clone(p.params) }
 
-// Box returns the region that the author says the effect acts in, and false if
-// it is everywhere. It is for callers that leave out effects which can't matter;
-// the program itself does not clip.
+// Box returns the effect's region, or false if it acts everywhere. Callers may leave
+// out effects that are elsewhere; the program itself does not clip.
 func (p *Program) Box() (Box, bool) { return p.box, p.boxed }
 
-// Hash names the program by its portable form: name, parameters, box, literals
-// and instructions. It is the same on every machine.
+// Hash identifies the program by its portable form: name, parameters, box, literals and
+// instructions. It is the same on every machine.
 func (p *Program) Hash() uint64 { return p.hash }
 
-// Scratch is the number of float32s of scratch that Evaluate wants: at most
-// MaxScratch, whatever the number of points (F5).
+// Scratch is the number of float32s of scratch that Evaluate needs: at most MaxScratch,
+// whatever the number of points (F5).
 func (p *Program) Scratch() int { return p.work + p.pool }

@@ -66,7 +66,7 @@ output = add output, lean
 	}
 }
 
-// TestMeaning evaluates each operation at the point (3, -4, 12).
+// TestMeaning evaluates each operation at (3, -4, 12).
 func TestMeaning(t *testing.T) {
 	for expression, want := range map[string][3]float32{
 		"mov position":             {3, -4, 12},
@@ -136,8 +136,8 @@ func TestParameters(t *testing.T) {
 	require.Equal(t, [3]float32{6, 0, 0}, at(t, p, [3]float32{}, field.Env{Params: []field.Vec4{{2, 0, 0}, {3, 3, 3}}}))
 }
 
-// TestNaN: a NaN becomes zero, whoever put it there, in the lanes that the program adds
-// to, and nothing else does (F7).
+// TestNaN: NaN becomes zero, whatever its source, in the lanes that the program adds to
+// and only there (F7).
 func TestNaN(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	p := compile(t, "output = add output, position")

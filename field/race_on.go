@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// The race detector does not see what assembly does, so it is told.
+// The race detector does not see accesses in assembly: report them.
 
 func raceRead(x, y, z []float32) {
 	for _, plane := range [3][]float32{x, y, z} {

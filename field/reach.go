@@ -2,17 +2,16 @@ package field
 
 import "math"
 
-// A reach r says that no lane is beyond 2^r from zero, at points where position,
-// time and parameters are not beyond 2^30 (metres, seconds: a million kilometres).
-// So a lane with a reach is finite at all of them.
+// A reach r means that no lane exceeds 2^r in magnitude where position, time and
+// parameters do not exceed 2^30 (metres, seconds). A lane with a reach is finite there.
 type reach int
 
 const (
-	givenReach reach = 30      // of what a text is given
-	unbounded  reach = 1 << 20 // it may be infinite, or NaN
+	givenReach reach = 30      // of the inputs of a text
+	unbounded  reach = 1 << 20 // may be infinite or NaN
 )
 
-// bounded is the reach r, if float32 reaches as far.
+// bounded returns r if float32 reaches that far, otherwise unbounded.
 func bounded(r reach) reach {
 	if r > 127 {
 		return unbounded
@@ -20,8 +19,8 @@ func bounded(r reach) reach {
 	return r
 }
 
-// reachOfLiteral is that of numbers. It is at least 0, and so the floor of what
-// reaches r reaches r.
+// reachOfLiteral returns the reach of literals. It is at least 0, so floor does not
+// increase a reach.
 func reachOfLiteral(v Vec4) (r reach) {
 	for _, f := range v {
 		_, exponent := math.Frexp(float64(f))
@@ -30,8 +29,8 @@ func reachOfLiteral(v Vec4) (r reach) {
 	return bounded(r)
 }
 
-// reachOf is the reach of an operation of the text. Those that are not named here
-// (div, sqrt, exp2) can make what is not finite of numbers that are small.
+// reachOf returns the reach of an operation. Those not listed (div, sqrt, exp2) may map
+// small numbers to infinity or NaN.
 func reachOf(name string, v [4]term) reach {
 	a, b, c, d := v[0].reach, v[1].reach, v[2].reach, v[3].reach
 	switch name {
@@ -62,7 +61,7 @@ func reachOf(name string, v [4]term) reach {
 		return bounded(a + b + 1)
 	case "length":
 		if bounded(2*a+2) == unbounded {
-			return unbounded // its square is
+			return unbounded // its square is unbounded
 		}
 		return a + 1
 	case "rsqrt":

@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// The example in the README.
+// The README's example.
 func Example_fountain() {
 	p, err := field.Compile(`
 effect fountain
@@ -22,11 +22,11 @@ box (-3, 0, -3) (3, 20, 3)
 output.y += speed * falloff(axis_distance(position), 3)
 `)
 	if err != nil {
-		log.Fatal(err) // the line, the column, and what was expected there
+		log.Fatal(err) // the position and what was expected
 	}
 	points := field.Planes{X: []float32{0, 1.5, 3}, Y: []float32{1, 1, 1}, Z: []float32{0, 0, 0}}
 	air := field.Planes{X: make([]float32, 3), Y: make([]float32, 3), Z: make([]float32, 3)}
-	scratch := make([]float32, p.Scratch()) // a few kilobytes, however many points there are
+	scratch := make([]float32, p.Scratch()) // a few kilobytes for any number of points
 	env := field.Env{Time: 0.5, Params: []field.Vec4{{20}}}
 	if err := p.Evaluate(points, air, env, scratch); err != nil {
 		log.Fatal(err)
@@ -35,7 +35,7 @@ output.y += speed * falloff(axis_distance(position), 3)
 	// Output: [20 10 0]
 }
 
-// TestReadmeExample: the README shows the example above, letter by letter.
+// TestReadmeExample: the README contains the example above verbatim.
 func TestReadmeExample(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
@@ -46,8 +46,8 @@ func TestReadmeExample(t *testing.T) {
 	require.Contains(t, readme(t), "```go"+body+"```\n")
 }
 
-// TestReadmeFunctions: the README's table names the functions of the language, no
-// others and none of the library left out; each is in the package comment too.
+// TestReadmeFunctions: the README's table lists exactly the language's functions,
+// including all of the library, and the package comment lists each.
 func TestReadmeFunctions(t *testing.T) {
 	_, table, found := strings.Cut(readme(t), "| functions | |\n")
 	require.True(t, found)
@@ -70,7 +70,7 @@ func TestReadmeFunctions(t *testing.T) {
 	}
 }
 
-// TestReadmeEffects: what the README shows as effects are effects, laid out.
+// TestReadmeEffects: the README's effects compile and are formatted.
 func TestReadmeEffects(t *testing.T) {
 	fences := strings.Split(readme(t), "```")
 	shown := 0

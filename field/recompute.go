@@ -2,33 +2,34 @@ package field
 
 import "math"
 
-// What is equal is computed once, and kept for as long as somebody needs it. Where
-// that is more than there are registers, keeping is the wrong bargain: what was not
-// used for a while, and is soon computed, is computed again (P. Briggs, K. Cooper,
-// L. Torczon, "Rematerialization", 1992; here before allocation, by distance).
+// Equal values are computed once and kept until their last use. If that needs too many
+// registers, values that were not used for a while and are cheap are computed again (P.
+// Briggs, K. Cooper, L. Torczon, "Rematerialization", 1992; here before allocation, by
+// distance).
 
 const (
-	// farUse is how many values after its last use a value is computed again.
+	// farUse is the number of values after its last use from which a value is
+	// recomputed.
 	farUse = 48
-	// cheapValue is how many operations that may take.
+	// cheapValue is the maximum number of operations to recompute.
 	cheapValue = 32
 )
 
 // A recomputer copies a graph.
 type recomputer struct {
 	from, to *graph
-	cost     []int     // by value: operations that it takes, all told
-	now      []valueID // by value: its newest copy
-	used     []int     // by value: when that was used last; -1 if never
-	clock    int       // how many values were copied; literals and uniforms are in no order
+	cost     []int     // by value: total operations it takes
+	now      []valueID // by value: newest copy
+	used     []int     // by value: last use of that copy; -1 if none
+	clock    int       // values copied so far; literals and uniforms have no order
 }
 
-// recomputed is the graph without what nobody needs, and with values that are used
-// far apart computed several times; nil if that is more than a program may have.
-// Nothing is shared by it: it is for allocate.
+// recomputed returns the graph without unused values, and with distant uses of a value
+// recomputed. It returns nil if that exceeds a program's limits. The result shares
+// nothing and is meant for allocate.
 //
-// The first copy of a value stays where it was, and is used. So what compiles the
-// printed program finds, by sharing, the graph that this one was made of (F6).
+// The first copy of a value keeps its place and is used. Sharing therefore recovers the
+// original graph when the printed program is compiled (F6).
 func (g *graph) recomputed() *graph {
 	r := &recomputer{
 		from: g, to: &graph{sums: g.sums},
@@ -37,7 +38,7 @@ func (g *graph) recomputed() *graph {
 	live := g.live()
 	for id := range g.values {
 		if r.clock >= MaxInstructions {
-			return nil // also so that no text makes this large
+			return nil // also bounds the work for hostile texts
 		}
 		v := &g.values[id]
 		r.used[id] = -1
@@ -67,7 +68,7 @@ func (r *recomputer) add(v value, line int32) valueID {
 	return r.to.add(v)
 }
 
-// copy makes a value anew, of the newest copies of its operands.
+// copy copies a value, using the newest copies of its operands.
 func (r *recomputer) copy(id valueID, line int32) {
 	v := r.from.values[id]
 	for i, o := range v.operands[:v.op.operands()] {
@@ -79,7 +80,7 @@ func (r *recomputer) copy(id valueID, line int32) {
 	r.now[id] = r.add(v, line)
 }
 
-// use gives a value to somebody who comes next.
+// use returns a value for the next reader, recomputed if necessary.
 func (r *recomputer) use(id valueID, line int32) valueID {
 	if r.from.values[id].kind != valueComputed {
 		return r.now[id]

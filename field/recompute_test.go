@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crowded is a text that comes back to many values after a while.
+// crowded is a text that returns to many values later.
 func crowded(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString("param p = (0.5, -2, 1e-3, 4)\nparam q = 3\ns = mov 0\n")
@@ -36,7 +36,7 @@ func crowded(r *rand.Rand) string {
 	return b.String()
 }
 
-// TestRecomputed: where registers are short, programs mean the same, and F6 holds.
+// TestRecomputed: programs short of registers keep their meaning and F6.
 func TestRecomputed(t *testing.T) {
 	programs, short := 300, 0
 	if testing.Short() {

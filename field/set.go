@@ -7,25 +7,23 @@ import (
 	"slices"
 )
 
-// MaxEffects bounds a Set: each of its effects is looked at for each few thousand
-// points.
+// MaxEffects bounds a Set: each effect is tested for every few thousand points.
 const MaxEffects = 4096
 
-// ErrFull says that a Set has MaxEffects effects already.
+// ErrFull reports that a Set has MaxEffects effects.
 var ErrFull = errors.New("field: the set is full")
 
-// A Set is a field: effects, each with a place, a time and parameters of its own.
-// It is put together anew, by Reset and Add, whenever one of them changes, which
-// costs some hundred nanoseconds an effect and no memory once it has been as large
-// before. The zero value is an empty set.
+// A Set is a field: a list of effects, each with its own origin, time and parameters.
+// Rebuild it with Reset and Add whenever one changes: some hundred nanoseconds per
+// effect, without allocating once its capacity suffices. The zero value is an empty
+// set.
 //
-// Points that are near to each other should follow each other: a set is evaluated
-// for some hundred points at a time, and leaves out the effects whose box is
-// somewhere else. With points in random order nothing is left out. What a point
-// gets is the same in any order (F2).
+// Order points so that neighbours are close: a set is evaluated for a few hundred
+// points at a time, and skips effects whose box is elsewhere. In random order nothing
+// is skipped. Results do not depend on the order (F2).
 //
-// Any number of goroutines may evaluate a set at once, each with scratch of its
-// own, while nobody changes it.
+// A set may be evaluated concurrently, with separate scratch, while no goroutine
+// changes it.
 type Set struct {
 	calls  []call
 	places []place // of the calls
@@ -33,23 +31,22 @@ type Set struct {
 	work   int
 }
 
-// A place is where an effect acts: a box around an origin, or everywhere.
+// A place is an effect's region: a box around an origin, or everywhere.
 type place struct {
 	origin [3]float32
 	box    Box
 	boxed  bool
 }
 
-// Points are looked at by chunks, and chunks by regions: what is nowhere in the
-// region is not looked at again for each of its chunks. Chunks of 64 and 128
-// points take longer (BENCHMARKS.md).
+// Points are tested by region, then by chunk: effects outside of a region are not
+// tested for its chunks. Chunks of 64 and 128 points are slower (BENCHMARKS.md).
 const (
 	chunkPoints  = 256
 	regionChunks = 16
 	regionPoints = chunkPoints * regionChunks
 )
 
-// Reset removes all effects and keeps the memory.
+// Reset removes all effects but keeps the memory.
 func (s *Set) Reset() {
 	s.calls, s.places, s.pool, s.work = s.calls[:0], s.places[:0], s.pool[:0], 0
 }
@@ -57,13 +54,12 @@ func (s *Set) Reset() {
 // Len is the number of effects.
 func (s *Set) Len() int { return len(s.calls) }
 
-// Add adds an effect. If its program has a box, the effect acts on the points in it
-// alone: those where each lane of point - Origin is from the least to the greatest
-// of the box's. All others keep what they have, bit for bit. Unlike
+// Add adds an effect. If its program has a box, the effect only acts on points with
+// each lane of point - Origin within it; all others keep their bits. Unlike
 // Program.Evaluate, this clips.
 //
-// env.Params must stay as they are until the last evaluation. The errors ErrParams
-// and ErrFull are the caller's fault, and add nothing.
+// env.Params must not change until the last evaluation. ErrParams and ErrFull are the
+// caller's fault and leave the set unchanged.
 func (s *Set) Add(p *Program, env Env) error {
 	if len(s.calls) == MaxEffects {
 		return fmt.Errorf("%w: %d effects", ErrFull, MaxEffects)
@@ -83,14 +79,13 @@ func (s *Set) Add(p *Program, env Env) error {
 	return nil
 }
 
-// Scratch is the number of float32s of scratch that Evaluate wants: at most
-// MaxScratch (F5).
+// Scratch is the number of float32s of scratch that Evaluate needs: at most MaxScratch
+// (F5).
 func (s *Set) Scratch() int { return s.work }
 
-// Evaluate adds the effects at the points to out, in the order in which they were
-// added to the set (F4). What is said of planes and scratch at Program.Evaluate
-// goes for this, too. The errors ErrPlanes, ErrOverlap and ErrScratch are the
-// caller's fault, and leave out as it was.
+// Evaluate adds the effects at the points to out, in the order of Add (F4).
+// Program.Evaluate's rules for planes and scratch apply. The errors ErrPlanes,
+// ErrOverlap and ErrScratch are the caller's fault and leave out unchanged.
 func (s *Set) Evaluate(points, out Planes, scratch []float32) error {
 	if err := checkMemory(&points, &out, scratch, s.work); err != nil {
 		return err
@@ -101,9 +96,9 @@ func (s *Set) Evaluate(points, out Planes, scratch []float32) error {
 	return nil
 }
 
-// Work counts for how many points each effect is run by Evaluate, and adds that up
-// over the effects: what culling leaves, which tells whether the order of the points
-// is a good one. It costs about as much as an evaluation that has nothing to run.
+// Work returns the number of points for which Evaluate runs each effect, summed over
+// effects: what remains after culling, which shows whether points are well ordered. It
+// costs about as much as an evaluation without effects to run.
 func (s *Set) Work(points Planes) int {
 	var chunks [regionChunks]bounds
 	n := 0
@@ -124,8 +119,8 @@ func (s *Set) Work(points Planes) int {
 	return n
 }
 
-// region evaluates the effects that are somewhere in the region that begins at a
-// point: one effect after the other, and chunks next to each other in one run.
+// region evaluates the effects in the region at a point: one effect after another, with
+// adjacent chunks in one run.
 func (s *Set) region(points, out *Planes, at int, scratch []float32) {
 	var chunks [regionChunks]bounds
 	near := s.survey(points, at, &chunks)
@@ -151,8 +146,8 @@ func (s *Set) region(points, out *Planes, at int, scratch []float32) {
 	}
 }
 
-// survey measures the chunks of the region that begins at a point, and finds the
-// effects that are somewhere in it.
+// survey computes the bounds of the chunks in the region at a point, and the effects
+// within reach.
 func (s *Set) survey(points *Planes, at int, chunks *[regionChunks]bounds) (near [MaxEffects / 64]uint64) {
 	end := min(at+regionPoints, len(points.X))
 	measured := chunks[:(end-at+chunkPoints-1)/chunkPoints]
@@ -169,8 +164,8 @@ func (s *Set) survey(points *Planes, at int, chunks *[regionChunks]bounds) (near
 	return near
 }
 
-// misses says that no point within the bounds is in the box. It takes the origin
-// away as the machine does: rounding keeps order, so the two never disagree.
+// misses reports whether no point within the bounds is in the box. It subtracts the
+// origin as the machine does: rounding is monotonic, so both agree.
 func (p *place) misses(b *bounds) bool {
 	if !p.boxed {
 		return false
@@ -183,7 +178,7 @@ func (p *place) misses(b *bounds) bool {
 	return false
 }
 
-// contains says that all points within the bounds are in the box.
+// contains reports whether all points within the bounds are in the box.
 func (p *place) contains(b *bounds) bool {
 	if !p.boxed {
 		return true

@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// scattered is a set of effects of a few metres, some without a box, over points
-// of which some are not numbers; sorted by x, so that chunks miss some of them.
+// scattered returns a set of small effects, some without a box, over points sorted by
+// x, some of them NaN, so that chunks miss some effects.
 func scattered(t testing.TB, r *rand.Rand, k cpu.Kernels, n int) (s *Set, points Planes) {
 	s = &Set{}
 	for i := range 40 {
@@ -44,7 +44,7 @@ func scattered(t testing.TB, r *rand.Rand, k cpu.Kernels, n int) (s *Set, points
 	return s, points
 }
 
-// byThemselves is what the set means: each effect by itself, each point by itself.
+// byThemselves is the definition of a set: each effect and each point separately.
 func byThemselves(s *Set, points, out Planes) {
 	scratch := make([]float32, s.Scratch())
 	for i := range s.calls {
@@ -54,7 +54,7 @@ func byThemselves(s *Set, points, out Planes) {
 	}
 }
 
-// TestSet: no chunk, region, order or way to clip changes what a point gets (F2).
+// TestSet: chunks, regions, order and clipping do not change a point's result (F2).
 func TestSet(t *testing.T) {
 	for k := cpu.Go; k <= cpu.Best(); k++ {
 		for seed, n := range []int{0, 1, 63, 256, 257, 1000, regionPoints, 2*regionPoints + 77} {
@@ -83,7 +83,7 @@ func scratches(s *Set, n int) (all [][]float32) {
 	return all
 }
 
-// TestSetWork: it counts the chunks that an effect does not miss, point by point.
+// TestSetWork: Work counts the chunks that an effect does not miss.
 func TestSetWork(t *testing.T) {
 	for _, n := range []int{0, 1, 256, 300, 2*regionPoints + 77} {
 		s, points := scattered(t, rand.New(rand.NewPCG(1, 33)), cpu.Best(), n)
@@ -105,10 +105,10 @@ func TestSetWork(t *testing.T) {
 	}
 }
 
-// TestSetLeavesOut: the point of it all.
+// TestSetLeavesOut: distant effects are skipped.
 func TestSetLeavesOut(t *testing.T) {
 	s, points := scattered(t, rand.New(rand.NewPCG(1, 32)), cpu.Best(), 2*regionPoints)
-	for i := range points.X { // none that is far away, or nowhere: it would be near to everything
+	for i := range points.X { // no far or non-finite points, which would make chunks cover everything
 		points.X[i], points.Y[i], points.Z[i] = float32(i)/100, float32(i%12)-4, float32(i%7)-4
 	}
 	missed, inside, pairs := 0, 0, 0
@@ -181,7 +181,7 @@ func TestSetAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// TestSetConcurrent: a set is read only (for the race detector).
+// TestSetConcurrent: a set is read-only (for the race detector).
 func TestSetConcurrent(t *testing.T) {
 	s, points := scattered(t, rand.New(rand.NewPCG(1, 34)), cpu.Best(), 600)
 	var wg sync.WaitGroup
@@ -203,12 +203,12 @@ func TestParallelDecides(t *testing.T) {
 	var s Set
 	require.NoError(t, s.Add(p, Env{}))
 	few, many := randomPoints(rand.New(rand.NewPCG(1, 35)), 2*regionPoints), randomPoints(rand.New(rand.NewPCG(1, 35)), 100*regionPoints)
-	require.False(t, s.isMuch(&few))
-	require.True(t, s.isMuch(&many))
+	require.False(t, s.isWorthSharing(&few))
+	require.True(t, s.isWorthSharing(&many))
 }
 
-// TestBounds: each place of each lane counts, on each path, and a NaN at each is
-// seen.
+// TestBounds: every position of every lane counts on each path, and NaN is detected at
+// each.
 func TestBounds(t *testing.T) {
 	measure := func(k cpu.Kernels, points Planes) []bounds {
 		to := make([]bounds, (len(points.X)+chunkPoints-1)/chunkPoints)
@@ -223,7 +223,7 @@ func TestBounds(t *testing.T) {
 		return to
 	}
 	for _, n := range []int{0, 1, chunkPoints - 1, chunkPoints, chunkPoints + 1, 3 * chunkPoints, regionPoints} {
-		points := randomPoints(rand.New(rand.NewPCG(uint64(n), 36)), n) // some are not numbers
+		points := randomPoints(rand.New(rand.NewPCG(uint64(n), 36)), n) // some are NaN
 		want := measure(cpu.Go, points)
 		for k := cpu.AVX2; k <= cpu.Best(); k++ {
 			require.Equal(t, want, measure(k, points), "%v, %d points", k, n)
@@ -247,10 +247,9 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// BenchmarkSet is 64 effects of 4 to 8 m, half of them whirls, among points in 200
-// by 40 by 200 m that follow each other along a curve through cells: with what is
-// left out, and with nothing left out. Order is what putting them in order costs;
-// it is worth doing again every 8 to 30 ticks.
+// BenchmarkSet evaluates 64 effects of 4 to 8 m, half of them whirls, among points in
+// 200 by 40 by 200 m ordered along a space-filling curve of cells, with and without
+// culling. Order is the cost of sorting, which pays off again every 8 to 30 ticks.
 func BenchmarkSet(b *testing.B) {
 	for _, n := range []int{20_000, 1_000_000} {
 		for _, count := range []int{64, 256} {
@@ -349,8 +348,8 @@ output = add output, c`
 	return p
 }
 
-// inOrder sorts points by cells of 200/64 m along a Morton curve: by the bits of the
-// three coordinates of their cell in turn, 18 in all, nine at a time.
+// inOrder sorts points by cells of 200/64 m along a Morton curve: the 18 interleaved
+// bits of a cell's coordinates, nine at a time.
 func inOrder(points Planes) {
 	n := len(points.X)
 	keys, order, next := make([]uint32, n), make([]uint32, n), make([]uint32, n)
@@ -382,7 +381,7 @@ func inOrder(points Planes) {
 	}
 }
 
-// spread is the six bits of a coordinate's cell, two bits apart.
+// spread puts the six bits of a cell's coordinate two bits apart.
 func spread(v float32) (bits uint32) {
 	cell := uint32(v * (64.0 / 200))
 	cell = (cell | cell<<8) & 0x0300f
@@ -411,7 +410,7 @@ func requireSame(t testing.TB, want, got Planes) {
 	}
 }
 
-// requireCanonical compares an output with what it would be without the end.
+// requireCanonical compares an output with the same without the final NaN replacement.
 func requireCanonical(t testing.TB, want, got Planes) {
 	t.Helper()
 	for lane, plane := range want.lanes() {

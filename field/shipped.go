@@ -13,16 +13,15 @@ var shipped embed.FS
 
 const shippedSuffix = ".field"
 
-// Shipped gives the text of an effect that comes with the package; false if there
-// is none of the name.
+// Shipped returns the text of an effect that comes with the package, or false.
 func Shipped(name string) (text string, ok bool) {
 	b, err := shipped.ReadFile("effects/" + name + shippedSuffix)
 	return string(b), err == nil
 }
 
-// ShippedNames lists the effects that come with the package, in order.
+// ShippedNames lists the shipped effects, sorted.
 func ShippedNames() (names []string) {
-	entries, _ := shipped.ReadDir("effects") // it is in the binary
+	entries, _ := shipped.ReadDir("effects") // embedded: cannot fail
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), shippedSuffix))
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShippedResults pins what the effects give, on every machine and with every
-// kernel (F1): FNV-1a of the output's bits. It moves with an effect's text, and else
-// with the arithmetic of the language alone, which must not move.
+// TestShippedResults pins the shipped effects' results on every machine and kernel
+// (F1): FNV-1a of the output's bits. They change only with an effect's text, or with
+// the language's arithmetic, which must not change.
 func TestShippedResults(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"explosion":  0x8fed60f1e1889625,
@@ -35,8 +35,8 @@ func TestShippedResults(t *testing.T) {
 	}
 }
 
-// TestShippedBind: the vector kernels of this build run every shipped effect, at the
-// origin and elsewhere. The interpreter gives the same bits, so nothing else fails.
+// TestShippedBind: this build's vector kernels run every shipped effect, with and
+// without an origin. No other test would notice: the interpreter gives the same bits.
 func TestShippedBind(t *testing.T) {
 	for _, name := range ShippedNames() {
 		text, _ := Shipped(name)
@@ -46,8 +46,8 @@ func TestShippedBind(t *testing.T) {
 	}
 }
 
-// TestShipped: each is called like its file, and stirs the air in its box, but not
-// beyond reason.
+// TestShipped: each effect is named like its file and has an effect of reasonable size
+// in its box.
 func TestShipped(t *testing.T) {
 	require.Equal(t, []string{"explosion", "gust", "storm_cell", "updraft", "whirl", "wind"}, ShippedNames())
 	for _, name := range ShippedNames() {

@@ -5,15 +5,13 @@ import (
 	"math"
 )
 
-// What the compiler computes or leaves out by itself. A number 0 in the text, or
-// what comes to 0 by computing with the numbers of the text, is nothing: 0*x is 0
-// and x + 0 is x, whatever x is (the package comment, Arithmetic). All else here
-// changes no bit of a result: a NaN has no bits of its own.
+// Simplifications. A lane that is 0 by the text's literals is dropped: 0*x is 0 and x +
+// 0 is x, whatever x is (package comment, Arithmetic). All other simplifications keep
+// every bit of the result; NaN has no defined bits.
 
-// normal gives an operation its cheapest form, and operands that may be exchanged
-// one order: what varies from point to point first, literals last. So equal values
-// are found to be equal, and kernels need one form of each. In a sum the vector of
-// a product stays before its factor.
+// normal returns an operation's cheapest form, with commutative operands ordered:
+// point-dependent ones first, literals last. Equal values thus become identical, and
+// kernels need one form of each. In a sum, the vector of a product precedes its factor.
 func (g *graph) normal(v value) value {
 	switch v.op {
 	case opDiv:
@@ -36,7 +34,7 @@ func (g *graph) normal(v value) value {
 	return v
 }
 
-// unsigned moves the signs of operands into the operation: a + neg b is a - b.
+// unsigned moves operands' signs into the operation: a + neg b is a - b.
 func (g *graph) unsigned(v value) value {
 	opposite := [opcodes]Opcode{opAdd: opSub, opSub: opAdd, opMad: opNmad, opNmad: opMad}
 	for opposite[v.op] != opNone {
@@ -60,8 +58,8 @@ func (g *graph) unsigned(v value) value {
 
 func (g *graph) isNeg(id valueID) bool { return id != theOutput && g.values[id].op == opNeg }
 
-// normalProduct makes a sum of a mad whose product needs no rounding: that of
-// anything by 1 or 0, and that of two literals if it is a float32.
+// normalProduct turns a mad into a sum if its product is exact: by 1 or 0, or of two
+// literals whose product is a float32.
 func (g *graph) normalProduct(v value) value {
 	a, b, c := v.operands[0], v.operands[1], v.operands[2]
 	if g.isLiteral(a, oneBits) {
@@ -89,16 +87,15 @@ func (g *graph) normalProduct(v value) value {
 	return v
 }
 
-// before says which of two operands comes first. It is the same in a program and
-// in its printed form, where literals are not made in the same order.
+// before orders two operands. The order is the same for a program and its printed form,
+// which creates literals in a different order.
 func (g *graph) before(a, b valueID) bool {
 	x, y := &g.values[a], &g.values[b]
 	return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.bits, y.bits), cmp.Compare(a, b)) < 0
 }
 
-// fold computes what has only literals for operands, with the arithmetic that
-// the machine has (F1). What is not finite stays an instruction: a text can't
-// spell it.
+// fold evaluates operations on literals with the machine's arithmetic (F1). Non-finite
+// results stay instructions: text cannot express them.
 func (g *graph) fold(v value) (float32, bool) {
 	var f [4]float32
 	for i, id := range v.operands[:v.op.operands()] {
@@ -113,8 +110,7 @@ func (g *graph) fold(v value) (float32, bool) {
 
 const oneBits = 0x3f800000
 
-// identity finds operations that need not be done: they are one of their operands,
-// or 0.
+// identity returns the operand, or 0, to which an operation reduces.
 func (g *graph) identity(v value) (valueID, bool) {
 	a, b := v.operands[0], v.operands[1]
 	switch v.op {
@@ -140,7 +136,7 @@ func (g *graph) identity(v value) (valueID, bool) {
 	return 0, false
 }
 
-// chosen is what a select between equals, or by literals, gives.
+// chosen returns the result of a select between equals, or on literals.
 func (g *graph) chosen(v value) (valueID, bool) {
 	a, isA := g.literalOf(v.operands[0])
 	b, isB := g.literalOf(v.operands[1])
@@ -154,7 +150,7 @@ func (g *graph) chosen(v value) (valueID, bool) {
 	return v.operands[2], true
 }
 
-// isZero says whether a value is the number 0, of either sign.
+// isZero reports whether a value is the literal 0 of either sign.
 func (g *graph) isZero(id valueID) bool {
 	f, ok := g.literalOf(id)
 	return ok && f == 0
@@ -164,7 +160,7 @@ func (g *graph) isLiteral(id valueID, bits uint32) bool {
 	return id != theOutput && g.values[id].kind == valueLiteral && g.values[id].bits == bits
 }
 
-// literalOf is the number that a value is in the text.
+// literalOf returns a value's literal, if it is one.
 func (g *graph) literalOf(id valueID) (float32, bool) {
 	if id == theOutput || g.values[id].kind != valueLiteral {
 		return 0, false
@@ -172,8 +168,8 @@ func (g *graph) literalOf(id valueID) (float32, bool) {
 	return math.Float32frombits(g.values[id].bits), true
 }
 
-// exactInverse finds 1/f if it is a number that multiplying by gives what dividing
-// by f does: powers of 2, inverse and all, that are not subnormal.
+// exactInverse returns 1/f if multiplying by it equals dividing by f: powers of 2 that,
+// like their inverse, are not subnormal.
 func exactInverse(f float32) (float32, bool) {
 	const mantissaBits = 1<<23 - 1
 	inverse := 1 / f

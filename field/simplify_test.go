@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSimplify pins what the compiler does by itself. That it changes no other bit
-// than those of 0 is what the oracles of the random programs see to.
+// TestSimplify pins the simplifications. The oracles' random programs check that they
+// change no bits other than a zero's sign.
 func TestSimplify(t *testing.T) {
 	for text, want := range map[string]string{
 		"a = div a, 4":                             "mul(x, 0.25)",
@@ -38,7 +38,7 @@ func TestSimplify(t *testing.T) {
 		"a = sub a, 0":                             "x",
 		"a = sub 0, a":                             "sub(out, x)",
 		"a = mad a, 1, 0":                          "x",
-		"b = sub 1, 1\na = mad a, b, 3":            "3", // 0 by computing
+		"b = sub 1, 1\na = mad a, b, 3":            "3", // a computed 0
 		"a = mul a, 0\na = add a, 3":               "3",
 		"a = div a, 0\na = max a, 0":               "max(div(x, 0), 0)",
 		"b = neg b\na = add a, b":                  "sub(x, y)",
@@ -68,8 +68,8 @@ func TestSimplify(t *testing.T) {
 	}
 }
 
-// TestNothing: a number 0 adds nothing, not even a +0 to a -0; an effect of
-// nothing is one all the same.
+// TestNothing: a literal 0 adds nothing, not even +0 to -0; an effect of nothing is
+// still an effect.
 func TestNothing(t *testing.T) {
 	for text, code := range map[string]int{
 		"output = add output, 0":                                                       2, // a sum that changes nothing, and the end
@@ -100,8 +100,8 @@ func TestNothing(t *testing.T) {
 	require.Equal(t, uint32(signBit), math.Float32bits(one[0]))
 }
 
-// TestExactInverse: dividing and multiplying are the same for all that is not
-// refused, down to what is rounded to a subnormal number.
+// TestExactInverse: multiplying by accepted inverses equals dividing, including results
+// that round to subnormals.
 func TestExactInverse(t *testing.T) {
 	found := 0
 	for exponent := -149; exponent < 128; exponent++ {

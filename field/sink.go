@@ -1,28 +1,28 @@
 package field
 
-// Sinking: a vector times a number stays a product for as long as only numbers
-// are done to it, so that one number is computed with instead of three lanes. It
-// happens to what the text says, before vectors become lanes, and the package
-// comment has it as part of what a text means: it decides where is rounded.
+// Sinking: a vector times a number stays a product while only numbers are applied to
+// it, which computes with one number instead of three lanes. It works on the text's
+// vectors, before they become lanes. Since it decides where rounding happens, it is
+// part of the language (package comment, Products).
 //
-// The printed form of a program (String) has numbers only, so that none of it
-// happens there again (F6).
+// The printed form of a program (String) has numbers only, so nothing sinks there again
+// (F6).
 
-// A term is what a name or an operand of the text stands for.
+// A term is the value of a name or an operand.
 type term struct {
 	lanes  vector
-	scalar bool     // the four lanes are one number, by the way that it was made
-	reach  reach    // of the lane that has the most
-	of     *product // what the lanes are multiplied from, if they are
+	scalar bool     // the four lanes are one number by construction
+	reach  reach    // maximum over the lanes
+	of     *product // the factors, if it is a product
 }
 
-// A product is a vector, which is none itself, times a number.
+// A product is a vector, not itself a product, times a number.
 type product struct{ vector, factor term }
 
-// number is a term of four equal lanes.
+// number returns a term of four equal lanes.
 func number(v valueID, r reach) term { return term{lanes: splat(v), scalar: true, reach: r} }
 
-// literalTerm is what is written as a number or as a vector of numbers.
+// literalTerm returns the term of a literal.
 func (g *graph) literalTerm(v Vec4) term {
 	var lanes vector
 	for lane, f := range v {
@@ -31,7 +31,7 @@ func (g *graph) literalTerm(v Vec4) term {
 	return term{lanes: lanes, scalar: lanes == splat(lanes[0]), reach: reachOfLiteral(v)}
 }
 
-// apply is an operation of the text over terms.
+// apply applies an operation to terms.
 func (g *graph) apply(o operation, v [4]term) term {
 	if t, ok := g.sink(o.name, v); ok {
 		return t
@@ -49,8 +49,7 @@ func (g *graph) apply(o operation, v [4]term) term {
 	return t
 }
 
-// sink does the operations that make a product, or that one goes through; false
-// if this is none of them.
+// sink applies an operation that creates or passes on a product, or returns false.
 func (g *graph) sink(name string, v [4]term) (term, bool) {
 	a, b := v[0], v[1]
 	switch name {
@@ -65,7 +64,7 @@ func (g *graph) sink(name string, v [4]term) (term, bool) {
 		}
 	case "normalize":
 		if !a.scalar {
-			a.of = nil // its length takes its lanes anyway
+			a.of = nil // length uses its lanes anyway
 			return g.scaled(a, g.inverseLength(a)), true
 		}
 	case "neg":
@@ -82,7 +81,7 @@ func (g *graph) sink(name string, v [4]term) (term, bool) {
 	return term{}, false
 }
 
-// scaled is a vector times a number: (v*s)*t is v*(s*t).
+// scaled returns a vector times a number: (v*s)*t is v*(s*t).
 func (g *graph) scaled(v, s term) term {
 	if v.of != nil {
 		s = number(g.value(opMul, v.of.factor.lanes[0], s.lanes[0]), bounded(v.of.factor.reach+s.reach))
@@ -100,7 +99,7 @@ func (g *graph) inverseLength(v term) term {
 	return number(g.value(opRsqrt, square.lanes[0]), reachOf("rsqrt", [4]term{square}))
 }
 
-// sinkCross: the factors of a cross product's operands are factors of it.
+// sinkCross moves the factors of a cross product's operands to its result.
 func (g *graph) sinkCross(a, b term) (term, bool) {
 	if a.of == nil && b.of == nil {
 		return term{}, false
@@ -118,10 +117,10 @@ func (g *graph) sinkCross(a, b term) (term, bool) {
 	return g.scaled(c, b.of.factor), true
 }
 
-// sinkSelect: a product or nothing is the vector times the factor or 0, if the
-// condition is one number and the vector is always finite. That makes no other
-// difference than -0 for 0: a finite lane times 0 is a zero. A vector that may be
-// infinite or NaN keeps its select, which may be there to keep that out.
+// sinkSelect turns a select between a product and 0 into the vector times (factor or
+// 0), if the condition is a number and the vector is bounded. The only difference is -0
+// for 0. A vector that may be infinite or NaN keeps its select, which may exist to
+// exclude that.
 func (g *graph) sinkSelect(o Opcode, v [4]term) (term, bool) {
 	if !v[0].scalar || !v[1].scalar {
 		return term{}, false
@@ -143,8 +142,7 @@ func (g *graph) sinkSelect(o Opcode, v [4]term) (term, bool) {
 	return g.scaled(p.vector, number(s, max(v[2].reach, v[3].reach))), true
 }
 
-// sinkSum: adding a product to the output is one mad, and the product of a
-// product by a number is a product.
+// sinkSum turns adding a product to the output into a mad.
 func (g *graph) sinkSum(o Opcode, v [4]term) (Opcode, [4]term) {
 	var p *product
 	out := o.accumulator()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSink pins what becomes of products. The lines of the x axis are enough.
+// TestSink pins how products sink, by the x axis.
 func TestSink(t *testing.T) {
 	for name, c := range map[string]struct{ text, x string }{
 		"by two numbers":             {"v = mul v, a\nv = mul b, v\noutput = add output, v", "mad(x, mul(y, z), out)"},
@@ -45,7 +45,7 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// addedToX spells what is done to the x of the output as one expression.
+// addedToX returns what is added to the output's x, as one expression.
 func addedToX(p *Program) (spelled string) {
 	planes := map[uint8]string{planePosition: "x", planePosition + 1: "y", planePosition + 2: "z", planeOutput: "out"}
 	for _, in := range p.code {
@@ -65,9 +65,9 @@ func addedToX(p *Program) (spelled string) {
 	return ""
 }
 
-// TestSinkRounds: a product gives what its lanes multiplied one by one give, but
-// for rounding. The literal of four numbers that are not equal is a vector, so it
-// keeps products apart; w does not matter.
+// TestSinkRounds: a product equals its lanes multiplied one by one, except for
+// rounding. The literal of four unequal numbers is a vector, which keeps products
+// apart; w does not matter.
 func TestSinkRounds(t *testing.T) {
 	const text = `d = sub position, (2,4,0)
 lensqr = dot d, d
@@ -96,7 +96,7 @@ output = add output, n
 	pushed := 0
 	for i := range a {
 		x, y := float64(math.Float32frombits(a[i])), float64(math.Float32frombits(b[i]))
-		require.InDelta(t, x, y, 3e-5, "%d", i) // a part in two million of the terms of the cross product
+		require.InDelta(t, x, y, 3e-5, "%d", i) // relative to the terms of the cross product: one in two million
 		if x != 0 {
 			pushed++
 		}
@@ -104,8 +104,8 @@ output = add output, n
 	require.Greater(t, pushed, 1000)
 }
 
-// TestReach: what is said to be bounded is finite, at the worst points that are
-// allowed, and the bound holds.
+// TestReach: bounded values are finite and within their bound at the worst allowed
+// points.
 func TestReach(t *testing.T) {
 	worst := []float32{0, 1, -1, 0.3, 1 << 30, -(1 << 30), 1e-30, 5, -7.5, 1e-45}
 	for seed := range 400 {
@@ -131,7 +131,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// graphAt computes all values of a graph at a point.
+// graphAt computes a graph's values at a point.
 func graphAt(g *graph, point [3]float32, p *Program, env Env) []float32 {
 	values := make([]float32, len(g.values))
 	for id, v := range g.values {

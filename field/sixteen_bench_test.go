@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// sixteenEffects is a sum of 16 effects in one program: 8 explosions, 4 whirls, 2
-// winds and 2 updrafts, spread out over some 40 m.
+// sixteenEffects is a sum of 16 effects in one program: 8 explosions, 4 whirls, 2 winds
+// and 2 updrafts, over about 40 m.
 func sixteenEffects() string {
 	var b strings.Builder
 	for i := range 8 {
@@ -48,9 +48,8 @@ up = select_lt s, 16, (0,9,0), (0,0,0)
 output = add output, up
 `
 
-// BenchmarkSixteen is the machine; ByHand is the same effects as a Go
-// programmer would write them, in the arithmetic that Go has by itself, as the
-// yardstick of the same run.
+// BenchmarkSixteen measures the machine; ByHand is the same effects written in Go with
+// its own arithmetic, for comparison in the same run.
 func BenchmarkSixteen(b *testing.B) {
 	p, err := field.Compile(sixteenEffects())
 	if err != nil {

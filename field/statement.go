@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// A function is a name for an expression with arguments. Its body knows these and
-// the functions that were defined before it, and nothing else, so that a function
-// means the same in every effect.
+// A function names an expression with arguments. Its body can use only these and
+// earlier functions, so it means the same in every effect.
 type function struct {
 	name    token
 	line    line
 	args    []string
 	body    *node
-	library bool // it is the package's, not the text's
+	library bool // from the library, not the text
 }
 
-// sumSign takes += or -=, if it comes next.
+// sumSign scans += or -=, if it is next.
 func (l *line) sumSign() (token, bool) {
 	l.skipBlanks()
 	t := token{kind: tokenSign, lane: wholeVector, column: l.at + 1}
@@ -29,8 +28,8 @@ func (l *line) sumSign() (token, bool) {
 	return t, false
 }
 
-// atSign says whether the text goes on like an expression and not like an
-// operation: with a parenthesis at once, or with a sign that stands alone.
+// atSign reports whether an expression follows rather than an operation: a parenthesis
+// at once, or a separate sign.
 func (l *line) atSign() bool {
 	if strings.HasPrefix(l.source[l.at:], "(") {
 		return true
@@ -42,12 +41,12 @@ func (l *line) atSign() bool {
 	return rest[0] == '*' || rest[0] == '/' || len(rest) > 1 && !isDigit(rest[1]) && rest[1] != '.'
 }
 
-// letHint is for whoever has forgotten the let before a name.
+// letHint suggests a let that was forgotten before a name.
 func (t token) letHint() string {
 	return `, or "let ` + t.text + ` = ..." for an expression`
 }
 
-// sum reads what follows `output +=`.
+// sum parses the rest after `output +=`.
 func (p *parser) sum(l *line, target, sign token) error {
 	if target.text != "output" {
 		return l.fail(target.column, `"output `+sign.text+` ..."`, "only output can be added to")
@@ -62,7 +61,7 @@ func (p *parser) sum(l *line, target, sign token) error {
 	return p.append(l, statement{form: formSum, target: target, op: sign, body: body})
 }
 
-// let reads what follows the word.
+// let parses the rest after `let`.
 func (p *parser) let(l *line) error {
 	name, err := l.name("the name of a value")
 	if err != nil {
@@ -78,18 +77,18 @@ func (p *parser) let(l *line) error {
 	return p.append(l, statement{form: formLet, target: name, body: body})
 }
 
-// def reads what follows the word: `name(a, b) = body`.
+// def parses the rest after `def`: `name(a, b) = body`.
 func (p *parser) def(l *line) error {
 	f, err := l.function()
 	if err != nil {
 		return err
 	}
 	if _, ok := builtinOf(f.name.text); ok {
-		return l.fail(f.name.column, "another name", "there is a function %s from the start", f.name.text)
+		return l.fail(f.name.column, "another name", "the function %s is built in", f.name.text)
 	}
 	for _, g := range p.text.functions {
 		if g.name.text == f.name.text {
-			return l.fail(f.name.column, "another name", "there is a function %s already, in line %d", f.name.text, g.line.number)
+			return l.fail(f.name.column, "another name", "the function %s is already defined in line %d", f.name.text, g.line.number)
 		}
 	}
 	if len(p.text.functions) == MaxFunctions {
@@ -99,7 +98,7 @@ func (p *parser) def(l *line) error {
 	return nil
 }
 
-// function reads `name(a, b) = body`.
+// function parses `name(a, b) = body`.
 func (l *line) function() (*function, error) {
 	name, err := l.name("the function's name")
 	if err != nil {
@@ -115,7 +114,7 @@ func (l *line) function() (*function, error) {
 			return nil, err
 		}
 		if slices.Contains(f.args, a.text) {
-			return nil, l.fail(a.column, "another name", "there is an argument %s already", a.text)
+			return nil, l.fail(a.column, "another name", "the argument %s already exists", a.text)
 		}
 		if len(f.args) == MaxArguments {
 			return nil, l.fail(a.column, "", "more than %d arguments", MaxArguments)
@@ -139,7 +138,7 @@ func (l *line) function() (*function, error) {
 	return f, nil
 }
 
-// sign reads one that has to be there.
+// sign scans a required sign.
 func (l *line) sign(want string) error {
 	t, err := l.next()
 	if err == nil && !t.is(want) {

@@ -13,9 +13,9 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// TestLanesOfTheOutput is F7 for each choice of lanes: those that the program adds to
-// get their sum, NaN as +0; the others keep their bits, and every kind of NaN is in
-// them. Short and long programs, clipped or not, blocks whole and not.
+// TestLanesOfTheOutput is F7 for each subset of lanes: lanes that the program adds to
+// receive their sum, with NaN as +0; the others keep their bits, including every kind
+// of NaN. It covers short and long programs, clipping, and partial blocks.
 func TestLanesOfTheOutput(t *testing.T) {
 	for sums := uint8(1); sums < 1<<3; sums++ {
 		for _, long := range []bool{false, true} {
@@ -40,8 +40,8 @@ func TestLanesOfTheOutput(t *testing.T) {
 	}
 }
 
-// adding is a program that adds the position to some lanes of the output. A long one
-// does much besides, so that the machine fetches ahead.
+// adding returns a program that adds the position to some lanes of the output. A long
+// one does enough besides to make the machine prefetch.
 func adding(t *testing.T, sums uint8, long bool) *Program {
 	t.Helper()
 	var b strings.Builder
@@ -69,7 +69,7 @@ func adding(t *testing.T, sums uint8, long bool) *Program {
 	return p
 }
 
-// addTo is what it means.
+// addTo is the program's definition.
 func addTo(out, points *fenced, p *Program, clip bool) {
 	for i := range points.X {
 		if clip && !p.box.holds(points.X[i], points.Y[i], points.Z[i]) {
@@ -87,7 +87,7 @@ func addTo(out, points *fenced, p *Program, clip bool) {
 	}
 }
 
-// TestLanesOfASet: a set changes the lanes that one of its effects adds to (F4, F7).
+// TestLanesOfASet: a set changes the lanes that any of its effects adds to (F4, F7).
 func TestLanesOfASet(t *testing.T) {
 	nan := math.Float32frombits(0xffc12345)
 	for k := cpu.Go; k <= cpu.Best(); k++ {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// String is the program as text, instruction by instruction. Compile makes the
-// same program of it (the same Hash) if it was made by Compile. One that was put
-// together by hand may hold what the compiler would leave out or could not do;
-// then the text gives one of the same results, if any, but for what a text means
-// by 0 (the package comment, Arithmetic).
+// String returns the program as text, one instruction per line. For a program from
+// Compile, Compile returns the same program (the same Hash). A hand-made program may
+// contain what the compiler would omit or cannot express; its text then gives the same
+// results, if it compiles, except for the meaning of literal 0 (package comment,
+// Arithmetic).
 func (p *Program) String() string {
 	w := writer{program: p, prefix: p.registerPrefix()}
 	w.header()
@@ -19,7 +19,7 @@ func (p *Program) String() string {
 	return w.b.String()
 }
 
-// registerPrefix is what makes names of registers that no parameter has.
+// registerPrefix returns a prefix for register names that no parameter has.
 func (p *Program) registerPrefix() string {
 	prefix := "r"
 	for i := 0; i < len(p.params); i++ {
@@ -33,7 +33,7 @@ func (p *Program) registerPrefix() string {
 type writer struct {
 	program *Program
 	prefix  string
-	spelled [MaxRegisters]string // what stands for a register now
+	spelled [MaxRegisters]string // current text for each register
 	b       strings.Builder
 }
 
@@ -76,7 +76,7 @@ func (w *writer) instruction(in instruction) {
 	}
 }
 
-// target spells a plane that is written.
+// target writes a destination plane.
 func (w *writer) target(plane uint8) string {
 	if plane >= planeOutput {
 		return "output." + laneNames[plane-planeOutput:][:1]
@@ -84,7 +84,7 @@ func (w *writer) target(plane uint8) string {
 	return w.prefix + strconv.Itoa(int(plane))
 }
 
-// plane spells one that is read.
+// plane writes a source plane.
 func (w *writer) plane(plane uint8) string {
 	switch {
 	case plane >= planeOutput:
@@ -106,7 +106,7 @@ func (p *Program) spellUniform(number uint16) string {
 	return spell(p.literals[i-4*len(p.params)])
 }
 
-// spell writes the shortest number that is read as the same float32.
+// spell returns the shortest number that parses to the same float32.
 func spell(f float32) string { return strconv.FormatFloat(float64(f), 'g', -1, 32) }
 
 func (p Param) spellDefault() string {

@@ -11,27 +11,27 @@ import (
 
 //go:generate go -C _asm run .
 
-// A handler is one of the machine's by its number. It is assembly that works on a
-// block and goes on to the handler of the next instruction.
+// A handler is an assembly routine, by number. It processes a block and jumps to the
+// handler of the next instruction.
 type handler uint16
 
-// A frame is what handlers know of a call. They find its fields by their offsets.
+// A frame is a call's data for handlers, which access its fields by offset.
 type frame struct {
-	points  [3]unsafe.Pointer // 0: the block at hand
-	out     [3]unsafe.Pointer // 24: what they work on
+	points  [3]unsafe.Pointer // 0: the current block
+	out     [3]unsafe.Pointer // 24: output being written
 	code    unsafe.Pointer    // 48
 	scratch unsafe.Pointer    // 56
 	pool    unsafe.Pointer    // 64
-	bytes   uintptr           // 72: of each plane, to do
-	masked  uintptr           // 80: 1 if points that lanes leaves out, or that are clipped, keep their output
-	target  [3]unsafe.Pointer // 88: where the output belongs, if AVX2 is masked
+	bytes   uintptr           // 72: bytes of each plane left to do
+	masked  uintptr           // 80: 1 if points outside of lanes, or clipped ones, keep their output
+	target  [3]unsafe.Pointer // 88: final destination of the output, if AVX2 is masked
 	clip    uintptr           // 112: 1 if points outside of the box keep their output
-	lanes   uint64            // 120: a bit for each point of a block
-	tail    uintptr           // 128: where the block that is masked by lanes begins, in bytes; 0 if there is none (AVX-512)
+	lanes   uint64            // 120: bitmap of the block's points
+	tail    uintptr           // 128: byte offset of the block masked by lanes; 0 if there is none (AVX-512)
 }
 
-// The addresses of the handlers, by number; 0 for those that a path does not have.
-// They are filled in by the assembler and never change.
+// Handler addresses by number; 0 for those a path lacks. The assembler fills them in;
+// they never change.
 var (
 	handlersAVX2   [handlers]uintptr
 	handlersAVX512 [handlers]uintptr
@@ -54,10 +54,10 @@ func handlersOf(k cpu.Kernels) *[handlers]uintptr {
 	return &handlersAVX2
 }
 
-// run executes bound code on points, from from to to, at least a block of them. A
-// last block that is not whole begins further in front, and changes the output of
-// those points alone that no other block gets to. It comes first, or it would have to
-// wait until what it reads of the one before has been written. The scratch is aligned.
+// run executes bound code on points[from:to], which are at least a block. A partial
+// last block starts earlier and only changes the output of the points that no other
+// block covers. It runs first, to avoid waiting for the stores of the block before. The
+// scratch is aligned.
 func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, clip bool) {
 	raceRead(points.X[from:to], points.Y[from:to], points.Z[from:to])
 	raceWrite(out.X[from:to], out.Y[from:to], out.Z[from:to])
@@ -87,10 +87,9 @@ func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, 
 	}
 }
 
-// thread is one call of assembly.
+// thread makes one call of assembly.
 func (b *bound) thread(f *frame, points, out *Planes, at int, scratch []float32) {
-	// One by one: what is copied in larger pieces than it was stored in has to wait
-	// for the stores.
+	// Field by field: loads wider than the preceding stores would stall.
 	f.points[0], f.points[1], f.points[2] = unsafe.Pointer(&points.X[at]), unsafe.Pointer(&points.Y[at]), unsafe.Pointer(&points.Z[at])
 	f.out[0], f.out[1], f.out[2] = unsafe.Pointer(&out.X[at]), unsafe.Pointer(&out.Y[at]), unsafe.Pointer(&out.Z[at])
 	switch {

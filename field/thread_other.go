@@ -4,14 +4,13 @@ package field
 
 import "github.com/worldd/worldd/internal/cpu"
 
-// Here the portable instructions run as they are: nothing is ever bound, so that
-// there is no bound to call a method of.
+// On this platform the portable instructions run: nothing is ever bound.
 type bound struct {
 	planes   int
 	literals []float32
 }
 
-var kernelsOfBuild []cpu.Kernels // there are none
+var kernelsOfBuild []cpu.Kernels // none
 
 func bind(*Program, cpu.Kernels, bool) (*bound, error) { return nil, errNoKernels }
 
@@ -19,6 +18,6 @@ func (*bound) fill([]float32, *Program, *Env) {}
 
 func (*bound) run(_, _ *Planes, _, _ int, _, _ []float32, _ bool) {}
 
-func (*bound) steps() int { panic("field: there is no bound code here") }
+func (*bound) steps() int { panic("field: no bound code on this platform") }
 
-func (*bound) blockNanoseconds() int { panic("field: there is no bound code here") }
+func (*bound) blockNanoseconds() int { panic("field: no bound code on this platform") }

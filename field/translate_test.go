@@ -9,18 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A translator writes a random expression twice: as the text of one, and as the
-// operations that the package comment says it means, one a line. It has numbers, and
-// vectors that are no products, whose rules are in the oracle of the operations.
+// A translator writes random expressions twice: as expression text, and as the
+// operations that the package comment defines for it. It uses numbers, and vectors that
+// are not products, whose rules the operations' oracle covers.
 type translator struct {
 	rng   *rand.Rand
 	lines strings.Builder
 	names int
 }
 
-// A translated is an expression: its text, how tightly that holds together (0: a
-// sum, 1: a product, 2: a sign, 3: anything else), the operand that it is in the
-// operations and, if it is a product, the two of that.
+// A translated is an expression: its text, its precedence (0: a sum, 1: a product, 2: a
+// sign, 3: anything else), its operand in the operations, and the factors if it is a
+// product.
 type translated struct {
 	text    string
 	grade   int
@@ -36,8 +36,8 @@ func (r *translator) emit(format string, args ...any) string {
 	return name
 }
 
-// in puts an expression where at least the grade is needed, in parentheses if it must be
-// and sometimes if it need not.
+// in returns an expression for a context of that precedence, in parentheses if
+// necessary and sometimes otherwise.
 func (r *translator) in(e translated, grade int) string {
 	if e.grade < grade || r.rng.IntN(8) == 0 {
 		return "(" + e.text + ")"
@@ -62,7 +62,7 @@ func (r *translator) number(depth int) translated {
 	case 0:
 		a := sub()
 		if a.literal {
-			return a // -2 is a literal, which is another matter
+			return a // -2 is a literal
 		}
 		return translated{text: "-" + r.in(a, 2), grade: 2, operand: r.emit("neg %s", a.operand)}
 	case 1:
@@ -135,8 +135,8 @@ func (r *translator) vector(depth int) translated {
 	return translated{text: "(" + strings.Join(texts, ", ") + ")", grade: 3, operand: name}
 }
 
-// TestTranslation holds expressions to operations, and through these, whose oracles
-// are elsewhere, to the package comment.
+// TestTranslation compares expressions with operations, and thereby with the package
+// comment, since oracles cover the operations.
 func TestTranslation(t *testing.T) {
 	programs := 2000
 	if testing.Short() {
@@ -159,7 +159,7 @@ func TestTranslation(t *testing.T) {
 		got, other := Compile(expressions)
 		require.Equal(t, err == nil, other == nil, "seed %d: %v and %v\n%s", seed, err, other, expressions)
 		if err != nil {
-			continue // too much for an effect, either way
+			continue // exceeds the limits either way
 		}
 		require.Equal(t, want.String(), got.String(), "seed %d:\n%s\n%s", seed, operations, expressions)
 		requireFormat(t, expressions)

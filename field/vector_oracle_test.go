@@ -13,13 +13,13 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// A vectorOracle reads the text of an effect line by line, at one point, with four
-// numbers for each name: the language as the package comment has it, and nothing
-// of the compiler or the machine.
+// A vectorOracle interprets an effect's text line by line at one point, with four
+// numbers per name, following the package comment. It shares nothing with the compiler
+// or the machine.
 type vectorOracle struct {
 	names map[string]vectorTerm
 	out   [3]float32
-	added [3]bool // to a lane of out
+	added [3]bool // lanes of out that were added to
 }
 
 // vectorInterpret adds the effect at one point to out.
@@ -82,7 +82,7 @@ func (o *vectorOracle) assign(target, right string) {
 	}
 }
 
-// vectorSplit cuts at the commas that are in no vector.
+// vectorSplit splits at commas outside of vectors.
 func vectorSplit(s string) []string {
 	var parts []string
 	depth, from := 0, 0
@@ -203,8 +203,8 @@ func vectorClamp(a float32) float32 {
 	return 0 // NaN too
 }
 
-// vectorOnceFMA rounds once: where a hair to either side of the float64 sum leads to
-// one float32, that is it, and elsewhere article_test's exact fma decides.
+// vectorOnceFMA rounds once: if the neighbourhood of the float64 sum rounds to one
+// float32, that is the result; otherwise article_test's exact fma decides.
 func vectorOnceFMA(a, b, c float32) float32 {
 	s := math.FMA(float64(a), float64(b), float64(c))
 	below, above := float32(math.Nextafter(s, math.Inf(-1))), float32(math.Nextafter(s, math.Inf(1)))
@@ -246,7 +246,7 @@ func vectorSine(t float32) float32 {
 	return p
 }
 
-// vectorPower is 2^a with the whole part made by doubling and halving.
+// vectorPower is 2^a, with the integer part by doubling and halving.
 func vectorPower(a float32) float32 {
 	if a != a || a < -126 {
 		return 0
@@ -272,7 +272,7 @@ func vectorDie(numbers ...float32) float32 {
 	factors, h := []uint32{0x9e3779b1, 0x85ebca77, 0xc2b2ae3d}, uint32(0)
 	for i, f := range numbers {
 		if f == 0 {
-			f = 0 // the positive one
+			f = 0 // +0
 		} else if f != f {
 			f = float32(math.Inf(-1))
 		}
@@ -341,7 +341,7 @@ func (a *vectorAuthor) operand() string {
 	if a.rng.IntN(4) == 0 {
 		return a.literal()
 	}
-	name := a.names[max(a.rng.IntN(len(a.names)), a.rng.IntN(len(a.names)))] // rather a new one
+	name := a.names[max(a.rng.IntN(len(a.names)), a.rng.IntN(len(a.names)))] // prefer recent names
 	if a.rng.IntN(5) == 0 {
 		name += "." + string("xyzw"[a.rng.IntN(4)])
 	}
@@ -386,13 +386,12 @@ func (a *vectorAuthor) sum() {
 	fmt.Fprintf(&a.body, "%s = %s\n", out, forms[a.rng.IntN(len(forms))])
 }
 
-// A vectorHall has planes and scratch in one piece of memory, with walls in between
-// that nobody may touch.
+// A vectorHall holds planes and scratch in one slice, separated by guard values.
 type vectorHall struct {
 	points, out field.Planes
 	scratch     []float32
 	memory      []float32
-	wall        []bool // by float of memory
+	wall        []bool // by index of memory
 	before      []float32
 }
 
@@ -419,7 +418,7 @@ func newVectorHall(n, scratch int) *vectorHall {
 	return h
 }
 
-// furnish puts points and an earlier sum into the planes.
+// furnish writes points and an earlier sum to the planes.
 func (h *vectorHall) furnish(rng *rand.Rand, values []float32) {
 	for _, plane := range [][]float32{h.points.X, h.points.Y, h.points.Z, h.out.X, h.out.Y, h.out.Z} {
 		for i := range plane {
@@ -434,7 +433,7 @@ func (h *vectorHall) furnish(rng *rand.Rand, values []float32) {
 	h.before = append([]float32(nil), h.memory...)
 }
 
-// requireWalls checks that nothing but out and scratch has changed.
+// requireWalls checks that only out and scratch have changed.
 func (h *vectorHall) requireWalls(t *testing.T) {
 	n := len(h.points.X)
 	for i, v := range h.memory {
@@ -445,13 +444,13 @@ func (h *vectorHall) requireWalls(t *testing.T) {
 	}
 }
 
-// vectorTooLarge says whether the text was refused for its size alone.
+// vectorTooLarge reports whether the text was rejected for its size alone.
 func vectorTooLarge(err error) bool {
 	return strings.Contains(err.Error(), "numbers to remember") || strings.Contains(err.Error(), "instructions")
 }
 
-// TestVectorOracle: random effects over all lengths of the last block, and over
-// what floats can be at their worst.
+// TestVectorOracle: random effects over all lengths of the last block and the worst
+// float values.
 func TestVectorOracle(t *testing.T) {
 	seeds := uint64(1_500)
 	if testing.Short() {
@@ -487,8 +486,8 @@ func TestVectorOracle(t *testing.T) {
 	require.Greater(t, compiled, int(seeds)*3/4)
 }
 
-// TestVectorNeutral: leaving out an operation must not cost a bit. Dividing by
-// what comes out tells one zero from the other.
+// TestVectorNeutral: omitting an operation changes no bit. Dividing by the result
+// distinguishes the zeros.
 func TestVectorNeutral(t *testing.T) {
 	for _, operation := range []string{"add", "sub", "mul", "div", "min", "max"} {
 		for _, literal := range []string{"0", "-0", "1", "-1"} {
@@ -508,8 +507,8 @@ func TestVectorNeutral(t *testing.T) {
 	}
 }
 
-// TestVectorSum: effects one after another are their texts one below the other,
-// as long as no sum is NaN on the way (an effect's end turns it into 0).
+// TestVectorSum: consecutive effects equal their concatenated texts unless an
+// intermediate sum is NaN, which an effect's end turns into 0.
 func TestVectorSum(t *testing.T) {
 	compared := 0
 	for seed := range uint64(300) {
@@ -546,7 +545,7 @@ func TestVectorSum(t *testing.T) {
 	require.Greater(t, compared, 5_000)
 }
 
-// vectorRawSum is what the effect adds, NaN if it comes to that.
+// vectorRawSum is the effect's sum, including NaN.
 func vectorRawSum(text string, point [3]float32, time float32) [3]float32 {
 	marked := vectorInterpret(text, point, time, [3]float32{})
 	again := vectorInterpret(text, point, time, [3]float32{1, 1, 1})

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// A vectorTerm is four numbers and what the package comment asks about them: are
-// they fixed by the text, is it one number, a vector times a number, and how large
-// can it get.
+// A vectorTerm is four numbers with the properties in the package comment: whether they
+// are fixed by the text, one number, or a vector times a number, and their bound.
 type vectorTerm struct {
 	lanes  [4]float32
-	fixed  [4]bool // lanes that come from the numbers of the text alone
+	fixed  [4]bool // lanes computed from literals alone
 	single bool
-	size   float64 // a power of 2; infinite if there is no bound
+	size   float64 // a power of 2; infinite if unbounded
 	parts  []vectorTerm
 }
 
 const vectorGiven = 1 << 30
 
-// vectorMost is the size, if it is one of a float32.
+// vectorMost is the size if it is a float32's, otherwise infinite.
 func vectorMost(size float64) float64 {
 	if size > 0x1p127 {
 		return math.Inf(1)
@@ -44,7 +43,7 @@ func vectorWritten(v [4]float32) vectorTerm {
 	return t
 }
 
-// vectorTimes multiplies a vector, or the vector of a product, by a number.
+// vectorTimes multiplies a vector, or a product's vector, by a number.
 func vectorTimes(v, s vectorTerm) vectorTerm {
 	if v.parts != nil {
 		f := v.parts[1]
@@ -56,7 +55,7 @@ func vectorTimes(v, s vectorTerm) vectorTerm {
 	return r
 }
 
-// vectorApply is one assignment.
+// vectorApply applies one assignment.
 func vectorApply(operation string, t [4]vectorTerm) vectorTerm {
 	if r, ok := vectorKept(operation, t); ok {
 		return r
@@ -72,7 +71,7 @@ func vectorApply(operation string, t [4]vectorTerm) vectorTerm {
 	return r
 }
 
-// vectorLanes computes the four lanes; what is not lane by lane is taken apart.
+// vectorLanes computes the four lanes.
 func vectorLanes(operation string, t [4]vectorTerm) (r vectorTerm) {
 	one := func(operation string, operands ...vectorTerm) vectorTerm {
 		var t [4]vectorTerm
@@ -104,7 +103,7 @@ func vectorLanes(operation string, t [4]vectorTerm) (r vectorTerm) {
 	return r
 }
 
-// vectorLane computes one. A number 0 of the text is nothing.
+// vectorLane computes one lane. A literal 0 is nothing.
 func vectorLane(operation string, t [4]vectorTerm, i int) (f float32, fixed bool) {
 	a, b, c, d := &t[0], &t[1], &t[2], &t[3]
 	f, fixed = vectorNumber(operation, a.lanes[i], b.lanes[i], c.lanes[i], d.lanes[i]), true
@@ -143,7 +142,7 @@ func vectorLane(operation string, t [4]vectorTerm, i int) (f float32, fixed bool
 	return f, false
 }
 
-// vectorKept are the operations that make products and keep them.
+// vectorKept applies the operations that create and keep products.
 func vectorKept(operation string, t [4]vectorTerm) (vectorTerm, bool) {
 	a, b, c, d := t[0], t[1], t[2], t[3]
 	isSelect := strings.HasPrefix(operation, "select") && a.single && b.single
@@ -176,8 +175,7 @@ func vectorKept(operation string, t [4]vectorTerm) (vectorTerm, bool) {
 	return vectorTerm{}, false
 }
 
-// vectorAdd is an addition to the output. Nothing is added to a lane where the text
-// says so.
+// vectorAdd adds to the output, except literal zeros.
 func vectorAdd(operation string, t [4]vectorTerm) (sum [4]float32, added [4]bool) {
 	parts := t[1].parts
 	if strings.HasSuffix(operation, "mad") {

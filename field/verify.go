@@ -2,9 +2,8 @@ package field
 
 import "fmt"
 
-// verify checks all that the machine relies on (F3), so that the machine need
-// not check anything: whatever passes touches nothing but the planes of the call
-// and registers that it has written itself, and comes to an end.
+// verify checks everything that the machine relies on (F3): a verified program only
+// touches the call's planes and registers that it has written itself, and terminates.
 func (p *Program) verify() error {
 	if err := p.verifyHeader(); err != nil {
 		return err
@@ -23,13 +22,13 @@ func (p *Program) verify() error {
 
 func (p *Program) verifyHeader() error {
 	if p.name != "" && !isName(p.name) {
-		return refuse("the name of the effect, %q, is no name", p.name)
+		return refuse("the effect's name %q is not a valid name", p.name)
 	}
 	seen := map[string]bool{}
 	for i, q := range p.params {
 		switch {
 		case !isName(q.Name) || isReserved(q.Name):
-			return refuse("the name of parameter %d, %q, is no name for one", i, q.Name)
+			return refuse("the name of parameter %d, %q, is not valid", i, q.Name)
 		case seen[q.Name]:
 			return refuse("two parameters are called %q", q.Name)
 		case !allFinite(q.Default[:]):
@@ -37,7 +36,7 @@ func (p *Program) verifyHeader() error {
 		case q.Scalar && !q.isNumber():
 			return refuse("parameter %q is a number, but the lanes of its default differ", q.Name)
 		case q.Bounded && (!allFinite([]float32{q.Min, q.Max}) || q.Min > q.Max):
-			return refuse("the range of parameter %q is none", q.Name)
+			return refuse("the range of parameter %q is invalid", q.Name)
 		case !q.Allows(q.Default):
 			return refuse("the default of parameter %q is outside of its range", q.Name)
 		}
@@ -63,27 +62,27 @@ func (p *Program) verifyHeader() error {
 	return nil
 }
 
-// A verifier knows what has been written at the instruction that it has come to.
+// A verifier tracks what has been written before the current instruction.
 type verifier struct {
 	program  *Program
 	uniforms int
-	written  uint32 // registers
-	resident uint32 // registers that preloads wrote
+	written  uint32 // written registers
+	resident uint32 // written by preloads
 	sums     bool   // the output has been added to
 }
 
-// instruction checks one and gives the reason against it, if any.
+// instruction checks an instruction and returns a reason against it, or "".
 func (v *verifier) instruction(pc int, in instruction) string {
 	last := pc == len(v.program.code)-1
 	switch {
 	case in.op == opNone || in.op >= opcodes:
 		return "no such operation"
 	case last != (in.op == opEnd):
-		return "an end must be the last instruction, and the last an end"
+		return "end must be the last instruction, and only that"
 	case pc < v.program.preloads && in.op != opLoad:
 		return "only loads can be preloads"
 	case in.op != opLoad && in.uniform != 0:
-		return "it names a uniform but loads none"
+		return "it names a uniform, but is not a load"
 	case in.op == opLoad && int(in.uniform) >= v.uniforms:
 		return fmt.Sprintf("uniform %d of %d", in.uniform, v.uniforms)
 	}
@@ -100,7 +99,7 @@ func (v *verifier) operand(in instruction, i int, plane uint8) string {
 	switch {
 	case i >= in.op.operands():
 		if plane != 0 {
-			return fmt.Sprintf("operand %d is given; it has %d", i+1, in.op.operands())
+			return fmt.Sprintf("operand %d is set, but it takes %d", i+1, in.op.operands())
 		}
 	case sums && plane != in.to:
 		return "it writes the output without adding to it"
@@ -136,7 +135,7 @@ func (v *verifier) destination(pc int, in instruction) string {
 	return ""
 }
 
-// isName says whether s could be a name in a text.
+// isName reports whether s is a valid name in a text.
 func isName(s string) bool {
 	if s == "" || len(s) > MaxNameBytes || !isLetter(s[0]) {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// small is a program with one of everything: r0 preloaded, r1 = x + r0,
-// output.y += r1, end.
+// small is a program with one of everything: r0 preloaded, r1 = x + r0, output.y += r1,
+// end.
 func small() *Program {
 	return (&Program{
 		name: "e", params: []Param{{Name: "p", Default: Vec4{1, 2, 3, 4}}}, literals: []float32{5}, preloads: 1,
@@ -37,7 +37,7 @@ func TestVerify(t *testing.T) {
 		"output read":            {1, func(p *Program) { p.code[1].operands[1] = planeOutput }, "can't be read"},
 		"operand out of range":   {1, func(p *Program) { p.code[1].operands[1] = planeCount }, "can't be read"},
 		"operand far out":        {1, func(p *Program) { p.code[1].operands[0] = 255 }, "can't be read"},
-		"operand too many":       {1, func(p *Program) { p.code[1].operands[2] = 1 }, "operand 3 is given; it has 2"},
+		"operand too many":       {1, func(p *Program) { p.code[1].operands[2] = 1 }, "operand 3 is set, but it takes 2"},
 		"register out of range":  {1, func(p *Program) { p.code[1].to = 255 }, "it can't write plane 255"},
 		"position written":       {1, func(p *Program) { p.code[1].to = planePosition }, "it can't write plane 32"},
 		"preloaded written":      {1, func(p *Program) { p.code[1].to = 0 }, "register 0 was preloaded"},
@@ -50,8 +50,8 @@ func TestVerify(t *testing.T) {
 		"output added to itself": {2, func(p *Program) { p.code[2].operands[1] = planeOutput + 1 }, "can't be read"},
 		"output multiplied":      {2, func(p *Program) { p.code[2].op = opMul; p.code[2].operands = [4]uint8{1, 1} }, "it can't write plane 36"},
 		"output of a product":    {2, func(p *Program) { p.code[2].op = opMad; p.code[2].operands = [4]uint8{planeOutput + 1, 1, 1} }, "can't be read"},
-		"no end":                 {3, func(p *Program) { p.code[3].op = opAdd }, "an end must be the last"},
-		"early end":              {1, func(p *Program) { p.code[1] = instruction{op: opEnd} }, "an end must be the last"},
+		"no end":                 {3, func(p *Program) { p.code[3].op = opAdd }, "end must be the last"},
+		"early end":              {1, func(p *Program) { p.code[1] = instruction{op: opEnd} }, "end must be the last"},
 		"end with destination":   {3, func(p *Program) { p.code[3].to = 1 }, "it names a destination"},
 		"preload computes":       {1, func(p *Program) { p.preloads = 2 }, "only loads can be preloads"},
 		"no output":              {-1, func(p *Program) { p.code[2].to, p.code[2].operands[0] = 2, 1 }, "it never adds"},
@@ -61,7 +61,7 @@ func TestVerify(t *testing.T) {
 		"NaN default":            {-1, func(p *Program) { p.params[0].Default[3] = nan }, "default of parameter"},
 		"NaN box":                {-1, func(p *Program) { p.boxed, p.box.Min[1] = true, nan }, "the box is not finite"},
 		"box inside out":         {-1, func(p *Program) { p.boxed, p.box.Min[1] = true, 1 }, "inside out"},
-		"name is none":           {-1, func(p *Program) { p.name = "a b" }, "the name of the effect"},
+		"name is none":           {-1, func(p *Program) { p.name = "a b" }, "the effect's name"},
 		"parameter is none":      {-1, func(p *Program) { p.params[0].Name = "" }, "the name of parameter 0"},
 		"parameter is output":    {-1, func(p *Program) { p.params[0].Name = "output" }, "the name of parameter 0"},
 		"parameters alike":       {-1, func(p *Program) { p.params = append(p.params, p.params[0]) }, "two parameters are called"},
@@ -81,7 +81,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestLoadCut: cut at any byte, or longer by one, it is refused.
+// TestLoadCut: programs truncated anywhere, or with an extra byte, are rejected.
 func TestLoadCut(t *testing.T) {
 	b := small().encode()
 	_, err := Load(b)
@@ -91,7 +91,7 @@ func TestLoadCut(t *testing.T) {
 		require.Error(t, err, "%d bytes", n)
 	}
 	_, err = Load(append(b, 0))
-	require.ErrorContains(t, err, "1 bytes too many")
+	require.ErrorContains(t, err, "1 bytes of trailing data")
 	_, err = Load(make([]byte, MaxBinaryBytes+1))
 	require.ErrorContains(t, err, "are allowed")
 }
@@ -103,8 +103,8 @@ func TestLoadHeader(t *testing.T) {
 		reason string
 	}{
 		"magic":        {0, 'x', "does not begin with wfld"},
-		"version 0":    {4, 0, "version 0; only 1 to 2 are known"},
-		"version":      {4, 3, "version 3; only 1 to 2 are known"},
+		"version 0":    {4, 0, "version 0; want 1 to 2"},
+		"version":      {4, 3, "version 3; want 1 to 2"},
 		"flags":        {5, 2, "unknown flags 0x2"},
 		"parameters":   {7, MaxParams + 1, "at most"},
 		"literals":     {9, MaxLiterals>>8 + 1, "at most"},
@@ -119,7 +119,7 @@ func TestLoadHeader(t *testing.T) {
 	}
 }
 
-// TestPortableForm pins the bytes: other machines, and recordings, have them.
+// TestPortableForm pins the bytes: other machines and recordings have them.
 func TestPortableForm(t *testing.T) {
 	want := []byte("wfld\x01\x00\x01\x01" + "\x01\x00\x01\x00\x04\x00" + "e" +
 		"\x01p\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x40\x40\x00\x00\x80\x40" +
@@ -131,7 +131,7 @@ func TestPortableForm(t *testing.T) {
 	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nr1 = add position.x, 5\noutput.y = add output.y, r1\n", small().String())
 }
 
-// small2 is a program with all that came with version 2 of the portable form.
+// small2 is a program with all additions of version 2 of the portable form.
 func small2() *Program {
 	p := small()
 	p.params = []Param{
@@ -148,8 +148,8 @@ func small2() *Program {
 	return p.seal()
 }
 
-// TestPortableForm2 pins the bytes of version 2, and that each program has one
-// version only.
+// TestPortableForm2 pins the bytes of version 2, and that each program has exactly one
+// version.
 func TestPortableForm2(t *testing.T) {
 	p := small2()
 	require.NoError(t, p.verify())
@@ -172,16 +172,16 @@ func TestPortableForm2(t *testing.T) {
 	old := strings.Replace(strings.Replace(string(b), "d\x02", "d\x01", 1), "p\x00", "p", 1)
 	old = strings.Replace(old, "q\x03"+strings.Repeat("\x00\x00\x00\x40", 4)+"\x00\x00\x80\xbf\x00\x00\x00\x40", "q"+strings.Repeat("\x00\x00\x00\x40", 4), 1)
 	_, err = Load([]byte(old))
-	require.ErrorContains(t, err, "it says version 1, but is of version 2", "operations of version 2")
+	require.ErrorContains(t, err, "the header says version 1, but the program needs version 2", "operations of version 2")
 	newer := strings.Replace(strings.Replace(string(small().encode()), "d\x01", "d\x02", 1), "p", "p\x00", 1)
 	_, err = Load([]byte(newer))
-	require.ErrorContains(t, err, "it says version 2, but is of version 1", "nothing of version 2")
+	require.ErrorContains(t, err, "the header says version 2, but the program needs version 1", "nothing of version 2")
 	b[len("wfld")+10+len("e")+2] = 4
 	_, err = Load(b)
 	require.ErrorContains(t, err, "unknown kind 0x4 of a parameter")
 }
 
-// TestVerifyParams: what a text could not declare is refused.
+// TestVerifyParams: parameters that no text could declare are rejected.
 func TestVerifyParams(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(q *Param)
@@ -213,7 +213,7 @@ func TestOpcodeNames(t *testing.T) {
 	require.Equal(t, "opcode 200", Opcode(200).String())
 }
 
-// TestRegisterNames: a parameter may be called like a register of String.
+// TestRegisterNames: a parameter may have the name of one of String's registers.
 func TestRegisterNames(t *testing.T) {
 	p, err := Compile("param r1 = 2\nparam _r = 3\nparam _r7 = 3\na = sin position\noutput = mad a, r1, output")
 	require.NoError(t, err)

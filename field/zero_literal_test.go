@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestZeroIsOneLiteralTooMuch: the number 0 is known before the first
-// line, but the fault is still at a place in the text (F3).
+// TestZeroIsOneLiteralTooMuch: the literal 0 exists before the first line, but the
+// error still has a position in the text (F3).
 func TestZeroIsOneLiteralTooMuch(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a = mov position\n")

@@ -55,8 +55,8 @@ func TestEffectCheck(t *testing.T) {
 	require.Equal(t, exitError, status)
 	require.Empty(t, out)
 	const expected = "; expected a line that uses it, or no such parameter\n"
-	require.Equal(t, unused+`:2:7: nothing added to output depends on the parameter "speed"`+expected+"\tparam speed = 3 # m/s\n\t      ^\n"+
-		unused+`:3:9: nothing added to output depends on the parameter "widht"`+expected+"\t  param widht = 2 in 0..9\n\t        ^\n", err)
+	require.Equal(t, unused+`:2:7: the output does not depend on the parameter "speed"`+expected+"\tparam speed = 3 # m/s\n\t      ^\n"+
+		unused+`:3:9: the output does not depend on the parameter "widht"`+expected+"\t  param widht = 2 in 0..9\n\t        ^\n", err)
 
 	bom := effectFile(t, "windows.field", "\ufeffeverywhere\r\noutput = add output, (1, 0, 0)\r\n")
 	status, out, _ = worldd(t, "effect", "check", bom)
@@ -88,7 +88,7 @@ func TestWrongEffects(t *testing.T) {
 		{"empty", effectFile(t, "empty.field", " \n\n"), "the file is empty; an effect has a line like"},
 		{"huge", huge, "the file is longer than the 262144 bytes that an effect may have"},
 		{"binary", effectFile(t, "binary.field", "\x89PNG\r\n\x1a\n\x00"), ":1:1: "},
-		{"a world", "../../internal/scenes/worlds/storm.yaml", ":5:5: the character"},
+		{"a world", "../../internal/scenes/worlds/storm.yaml", ":5:5: unexpected character"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, command := range [][]string{{"check"}, {"hash"}, {"fmt"}, {"fmt", "-w"}, {"explain"}, {"render", "--output", picture}} {
