@@ -8,17 +8,16 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Build makes the world that a file describes, at tick 0, with everything in
-// it that stands there from the start. The same file gives the same world, bit
-// for bit, and the same world after every step (S1). The error is the file's:
-// what Validate says, or what the world refuses.
+// Build creates the world that a file describes, at tick 0, with its spawns. The same
+// file gives the same world, bit for bit, now and after every step (S1). The error is
+// Validate's, or the world's.
 func Build(f *File) (*Scene, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
 	gravity := f.Gravity
 	if gravity == 0 {
-		gravity = -1 // the world's word for none; its zero is the default
+		gravity = -1 // the world's value for none; its zero value selects the default
 	}
 	w, err := world.New(world.Config{
 		TickHz:      f.TickHz,
@@ -111,16 +110,16 @@ func (s *Scene) addEffects() error {
 	return s.World.AddSystem(world.Before, "scenes/effects", s.moveEffects)
 }
 
-// source is the effect's text, wherever it stands.
+// source returns the effect's text, its own or a shipped one.
 func (e *Effect) source() string {
 	if e.Shipped == "" {
 		return e.Text
 	}
-	text, _ := field.Shipped(e.Shipped) // Validate has seen that it is there
+	text, _ := field.Shipped(e.Shipped) // checked by Validate
 	return text
 }
 
-// paramsOf lays the file's parameters over the program's defaults.
+// paramsOf returns the program's defaults with the file's overrides.
 func paramsOf(program *field.Program, overrides []Param) []field.Vec4 {
 	if len(overrides) == 0 {
 		return nil

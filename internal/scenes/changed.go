@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ChangedKeys names the keys at the top of the file whose values next has changed.
+// ChangedKeys returns the file's top-level keys whose values differ in next.
 func (f *File) ChangedKeys(next *File) []string {
 	var keys []string
 	a, b := reflect.ValueOf(f).Elem(), reflect.ValueOf(next).Elem()

@@ -10,30 +10,30 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// EffectCost is an estimate of what an effect of the file takes of a tick.
+// EffectCost is an estimate of an effect's cost per tick.
 type EffectCost struct {
 	Name    string
-	Bodies  int // that it acts on in a tick; those of a pulse are counted for each explosion
+	Bodies  int // it acts on per tick; for a pulse, summed over explosions
 	PerTick time.Duration
 }
 
 const (
-	// maxCostBodies and costPlaces bound the places that EffectCosts looks at: bodies as
-	// they stand at tick 0, and in each region where some will be, or effects.
+	// maxCostBodies and costPlaces bound the positions that EffectCosts samples: bodies
+	// at tick 0, and points in each region of future bodies or effects.
 	maxCostBodies = 4096
 	costPlaces    = 64
 )
 
-// crowd are places of bodies, each standing for so many.
+// crowd is a list of positions, each standing for several bodies.
 type crowd struct {
 	at     []world.Vec3
 	weight []float64
 }
 
-// EffectCosts estimates what each effect takes of a tick, the costliest first: by its
-// operations, and the bodies inside its box at tick 0, when emitters are at their
-// fullest, all players are there and nobody sleeps. It costs no step, and gives the same
-// on each machine with the same kernels (package cpu).
+// EffectCosts estimates each effect's cost per tick, costliest first, from its
+// operations and the bodies inside its box at tick 0, assuming full emitters, all
+// players, and no sleepers. It runs no step and is deterministic for given kernels
+// (package cpu).
 func (s *Scene) EffectCosts() []EffectCost {
 	all := s.crowd()
 	var costs []EffectCost
@@ -41,7 +41,7 @@ func (s *Scene) EffectCosts() []EffectCost {
 		e := &s.File.Effects[i]
 		program, err := field.Compile(e.source())
 		if err != nil {
-			continue // Build has compiled it
+			continue // compiled by Build
 		}
 		bodies := e.touches(program, &all, s.File.TickHz)
 		perTick := time.Duration(bodies * program.NanosecondsPerPoint())
@@ -51,7 +51,7 @@ func (s *Scene) EffectCosts() []EffectCost {
 	return costs
 }
 
-// crowd finds where bodies are, or may be soon.
+// crowd samples where bodies are or will be.
 func (s *Scene) crowd() (c crowd) {
 	var live []world.Vec3
 	for slot := range s.World.Live().All() {
@@ -89,8 +89,8 @@ func (c *crowd) inside(program *field.Program, center world.Vec3) (n float64) {
 	return n
 }
 
-// touches is how many bodies an effect acts on: the most along its orbit, the mean of a
-// pulse's explosions times how many there are.
+// touches returns the number of bodies an effect acts on: the maximum along its orbit,
+// or a pulse's mean times the number of concurrent explosions.
 func (e *Effect) touches(program *field.Program, all *crowd, tickHz int) float64 {
 	switch {
 	case e.Pulse != nil:
@@ -110,7 +110,8 @@ func (e *Effect) touches(program *field.Program, all *crowd, tickHz int) float64
 	return all.inside(program, vec3(e.Center))
 }
 
-// places spreads costPlaces places evenly over a region (Roberts' R3 sequence).
+// places returns costPlaces evenly distributed points of a region (Roberts' R3
+// sequence).
 func (r *Region) places() []world.Vec3 {
 	const g = 1.2207440846057596 // g^4 = g + 1
 	places := make([]world.Vec3, costPlaces)

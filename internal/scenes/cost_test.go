@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// costly is a world of 100 crates on a square of 10 by 10 m around the origin, of up to
-// 4 players at the origin and 20 sparks at 50 m.
+// costly is a world of 100 crates on a square of 10 by 10 m around the origin, up to 4
+// players at the origin, and 20 sparks at 50 m.
 const costly = `
 name: costly
 kinds:
@@ -60,7 +60,7 @@ effects:
       output.x += sin(position.x)
 `
 
-// An effect costs what its box holds, wherever it moves.
+// An effect costs what its box contains, wherever it moves.
 func TestEffectCosts(t *testing.T) {
 	file, err := Parse("costly", []byte(costly))
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestEffectCosts(t *testing.T) {
 	require.Equal(t, all, scene.EffectCosts())
 }
 
-// Of many bodies a part is looked at, which stands for the others.
+// Of many bodies a sample is examined.
 func TestEffectCostsOfMany(t *testing.T) {
 	file, err := Parse("costly", []byte(strings.Replace(costly, "count: [10, 1, 10], spacing: 1", "count: [200, 1, 100], spacing: 0.1", 1)))
 	require.NoError(t, err)

@@ -12,9 +12,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// decoder fills a File from a tree. It is our own and not the YAML library's,
-// because every value must keep its place for the checks that come later, and
-// because nothing may be converted on the way: "5" is not 5, and 1.5 is not 1.
+// decoder fills a File from a YAML tree. It replaces the library's decoder in order to
+// record each value's position and to convert nothing: "5" is not 5, and 1.5 is not 1.
 type decoder struct {
 	complaints
 	places map[string]place
@@ -28,7 +27,7 @@ func (d *decoder) wrong(node ast.Node, path, expected string) {
 	d.add(placeOf(start(node)), path, fmt.Sprintf("%s is %s", nameOf(path), describe(node)), expected)
 }
 
-// nameOf is how a message calls a path; the root has none.
+// nameOf returns a path's name in messages; the root has none.
 func nameOf(path string) string {
 	if path == "" {
 		return "the file"
@@ -36,7 +35,7 @@ func nameOf(path string) string {
 	return path
 }
 
-// value decodes node into v, whose type decides what is accepted.
+// value decodes node into v according to v's type.
 func (d *decoder) value(node ast.Node, path string, v reflect.Value, block bool) {
 	if path != "" {
 		d.places[path] = placeOf(start(node))
@@ -65,7 +64,7 @@ func (d *decoder) value(node ast.Node, path string, v reflect.Value, block bool)
 	}
 }
 
-// scalar decodes a number or a truth value.
+// scalar decodes a number or a boolean.
 func (d *decoder) scalar(node ast.Node, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -127,8 +126,8 @@ func number(node ast.Node) (float64, bool) {
 			return float64(i), true
 		}
 	case *ast.StringNode:
-		// To the parser 1e3 and whole numbers above 2^64 are texts; to YAML
-		// and to an operator they are numbers.
+		// The parser treats 1e3 and integers above 2^64 as strings; YAML and operators
+		// treat them as numbers.
 		if n.Token.Type == token.StringType && strings.Trim(n.Value, "0123456789.eE+-") == "" {
 			x, err := strconv.ParseFloat(n.Value, 64)
 			return x, err == nil
@@ -158,8 +157,8 @@ func (d *decoder) text(node ast.Node, path string, v reflect.Value, block bool) 
 	d.wrong(node, path, "a text on one line")
 }
 
-// block notes where the lines of a literal block begin, so that a mistake in
-// line 3 of an effect can be shown where it stands in the file.
+// block records where the lines of a literal block begin, so that an error inside an
+// effect is reported at its place in the file.
 func (d *decoder) block(n *ast.LiteralNode, path string) {
 	p := d.places[path]
 	p.blockLine = p.line + 1
@@ -175,8 +174,8 @@ func (d *decoder) block(n *ast.LiteralNode, path string) {
 
 func spaces(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 
-// oneLine refuses a plain text that goes on over several lines: it is nearly
-// always a line that was indented by mistake, and its place is unknown.
+// oneLine rejects plain strings over several lines: usually they are indentation
+// mistakes, and positions inside them are unknown.
 func (d *decoder) oneLine(n *ast.StringNode) bool {
 	if n.Token.Type != token.StringType {
 		return !strings.Contains(n.Value, "\n")
@@ -185,8 +184,8 @@ func (d *decoder) oneLine(n *ast.StringNode) bool {
 	return p.line <= len(d.lines) && strings.Contains(d.lines[p.line-1], n.Value)
 }
 
-// array decodes [x, y, z]; four numbers may also be given as three (the last
-// is 0) or as one (all are the same), as parameters of effects are.
+// array decodes [x, y, z]. Four numbers, as in effects' parameters, may also be given
+// as three (the last is 0) or one (all are equal).
 func (d *decoder) array(node ast.Node, path string, v reflect.Value) {
 	vec4 := v.Len() == 4
 	expected := fmt.Sprintf("a list of %d numbers", v.Len())
@@ -221,7 +220,7 @@ func (d *decoder) list(node ast.Node, path string, v reflect.Value) {
 	}
 }
 
-// named decodes a mapping from names into a slice, in the order of the file.
+// named decodes a mapping from names into a slice, in file order.
 func (d *decoder) named(node ast.Node, path string, v reflect.Value) {
 	pairs, ok := pairsOf(node)
 	if !ok {
@@ -300,8 +299,8 @@ func pairsOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
-// start is the token where a node begins. A block mapping's own token is its
-// first colon; it begins at its first key.
+// start returns a node's first token. A block mapping's own token is its first colon;
+// it begins at its first key.
 func start(node ast.Node) *token.Token {
 	switch n := node.(type) {
 	case *ast.MappingNode:
@@ -314,7 +313,7 @@ func start(node ast.Node) *token.Token {
 	return node.GetToken()
 }
 
-// describe says what a node is, for "x is ...".
+// describe describes a node, for "x is ...".
 func describe(node ast.Node) string {
 	switch n := node.(type) {
 	case *ast.NullNode:
@@ -368,7 +367,7 @@ func keys(t reflect.Type) []string {
 	return names
 }
 
-// fieldOf finds the field of a key, and whether it is a literal block.
+// fieldOf returns the index of a key's field, and whether it is a literal block.
 func fieldOf(t reflect.Type, key string) (index int, block bool) {
 	for i := range t.NumField() {
 		if name, option, _ := strings.Cut(tag(t.Field(i)), ","); name != "" && name == key {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manual is the package comment: the reference for operators.
+// manual returns the package comment: the operators' reference.
 func manual(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("doc.go")
@@ -18,7 +18,7 @@ func manual(t *testing.T) string {
 	return string(text)
 }
 
-// The example of the reference is a world, and its wind blows as it says.
+// The reference's example is a valid world, and its wind blows as described.
 func TestManualExample(t *testing.T) {
 	_, after, ok := strings.Cut(manual(t), "// # An example\n//\n")
 	require.True(t, ok)
@@ -40,7 +40,7 @@ func TestManualExample(t *testing.T) {
 	require.Equal(t, 100, s.World.Stats().Entities)
 }
 
-// Every key of the format is in the reference.
+// The reference lists every key of the format.
 func TestManualIsComplete(t *testing.T) {
 	text := manual(t)
 	var walk func(reflect.Type)

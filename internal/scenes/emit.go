@@ -6,11 +6,11 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// emitter is an emitter of the file, ready to run.
+// emitter is an emitter of the file at run time.
 type emitter struct {
 	file         *Emitter
 	kind         world.KindID
-	lifeLo, span uint32 // ticks: shortest life, and how many lengths there are
+	lifeLo, span uint32 // ticks: shortest life, and number of possible lengths
 }
 
 func (s *Scene) addEmitters() error {
@@ -22,9 +22,8 @@ func (s *Scene) addEmitters() error {
 	return s.World.AddSystem(world.Before, "scenes/emitters", s.emit)
 }
 
-// emit runs before each step. The file's check has made sure that there is room
-// (S3), so that the only refusal is a world in which somebody else spawned; then
-// the spark does not happen.
+// emit runs before each step. Validation ensures capacity (S3): a spawn fails only if
+// other code has filled the world, and is then dropped.
 func (s *Scene) emit(w *world.World) {
 	for i := range s.emitters {
 		e := &s.emitters[i]
@@ -39,8 +38,8 @@ func (s *Scene) emit(w *world.World) {
 	}
 }
 
-// upwards draws a direction, evenly from the upper half sphere (Archimedes: its
-// height is even).
+// upwards draws a direction uniformly from the upper hemisphere (Archimedes: its height
+// is uniform).
 func (s *Scene) upwards() world.Vec3 {
 	height := s.World.Rand().Float64()
 	x, z := turn(s.World.Rand().Float64())
@@ -48,7 +47,7 @@ func (s *Scene) upwards() world.Vec3 {
 	return world.Vec3{X: float32(x * level), Y: float32(height), Z: float32(z * level)}
 }
 
-// most bounds how many of an emitter's entities are live at once.
+// most bounds the number of an emitter's live entities.
 func (e *Emitter) most(tickHz int) int {
 	life := float64(ticks(e.LifeS[1], tickHz)) + 1
 	return int(math.Ceil(life*e.PerSecond/float64(tickHz))) + 1

@@ -10,22 +10,22 @@ import (
 	"unicode/utf8"
 )
 
-// FileError is one mistake in a world file: where it is, what it is, and what
-// was expected instead. The fault is the file's.
+// FileError is one mistake in a world file: its position, what is wrong, and what was
+// expected.
 type FileError struct {
 	File string // as given to Parse
-	// Line and Column count from 1; a column is a character, not a byte. Both
-	// are 0 for a File that was made in Go and not parsed.
+	// Line and Column count from 1; a column is a character, not a byte. Both are 0 for
+	// a File that was not parsed.
 	Line, Column int
 	Path         string // "spawns[2].count"; empty if the text is not YAML at all
 	Message      string // what is wrong
-	Expected     string // what belongs there; may be empty
-	Excerpt      string // the line as it stands in the file, shortened; may be empty
+	Expected     string // the correct form; may be empty
+	Excerpt      string // the line, shortened; may be empty
 	caret        int    // characters of Excerpt before the mistake
 }
 
-// Error gives "file:line:column: message", the line with a caret under the
-// mistake, and what was expected.
+// Error returns "file:line:column: message", the line with a caret, and what was
+// expected.
 func (e *FileError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -48,13 +48,12 @@ func (e *FileError) Error() string {
 // ErrTooMany ends the list when a file has more than MaxComplaints mistakes.
 var ErrTooMany = errors.New("more mistakes are not listed")
 
-// excerptRunes is the width of an excerpt: a terminal's line without the gutter.
+// excerptRunes is the width of an excerpt: a terminal line without the gutter.
 const excerptRunes = 72
 
-// excerpt cuts line to a window around column (from 1) and returns it with the
-// number of characters before the column. What would move a terminal's cursor
-// is replaced, so that the caret stays under the mistake and a file cannot
-// write escape codes into a log.
+// excerpt returns a window of line around column (from 1), and the number of characters
+// before the column. Control characters are replaced, which keeps the caret in place
+// and escape codes out of logs.
 func excerpt(line string, column int) (string, int) {
 	runes := []rune(line)
 	from := 0
@@ -74,7 +73,7 @@ func excerpt(line string, column int) (string, int) {
 	return string(window), min(max(column-1-from, 0), len(window))
 }
 
-// complaints collects mistakes, at most MaxComplaints.
+// complaints collects up to MaxComplaints mistakes.
 type complaints struct {
 	file    string
 	lines   []string
@@ -94,8 +93,8 @@ func (c *complaints) add(p place, path, message, expected string) {
 	c.list = append(c.list, e)
 }
 
-// err gives nil, the one mistake as a *FileError, or all of them joined in the
-// order of the file. errors.As finds the first.
+// err returns nil, the only mistake as a *FileError, or all of them joined in file
+// order. errors.As finds the first.
 func (c *complaints) err() error {
 	if len(c.list) == 0 {
 		return nil

@@ -1,7 +1,7 @@
 package scenes
 
-// File is a world file as it was parsed: the whole description of a world.
-// The yaml tags are the format's keys; doc.go describes them for operators.
+// File is a parsed world file. The yaml tags are the format's keys; doc.go describes
+// them.
 type File struct {
 	Name                 string    `yaml:"name"`
 	Seed                 uint64    `yaml:"seed"`
@@ -19,7 +19,7 @@ type File struct {
 	Emitters             []Emitter `yaml:"emitters"`
 	Players              Players   `yaml:"players"`
 
-	places map[string]place // where each path stands in the text
+	places map[string]place // position of each path in the text
 	lines  []string
 	source string // the file's name
 }
@@ -33,14 +33,14 @@ type Limits struct {
 	MaxPlayers  int `yaml:"max_players"`
 }
 
-// Interest says how far a viewer sees, in metres: what comes nearer than
-// EnterRadius is shown until it is farther than LeaveRadius.
+// Interest is a viewer's range in metres: entities enter the view within EnterRadius
+// and leave it beyond LeaveRadius.
 type Interest struct {
 	EnterRadius float32 `yaml:"enter_radius"`
 	LeaveRadius float32 `yaml:"leave_radius"`
 }
 
-// Kind is what spawns, emitters and players name.
+// Kind is a type of entity, named by spawns, emitters and players.
 type Kind struct {
 	Name     string  `yaml:",key"`
 	Priority float32 `yaml:"priority"`
@@ -57,13 +57,12 @@ type Body struct {
 	Kinematic   bool    `yaml:"kinematic"`
 }
 
-// Effect is one field effect. With neither Orbit nor Pulse it stays at Center
-// for good.
+// Effect is a field effect. Without Orbit and Pulse it stays at Center.
 type Effect struct {
 	Name    string  `yaml:",key"`
 	Mode    string  `yaml:"mode"`       // ModeWind or ModeAcceleration
 	Text    string  `yaml:"text,block"` // or:
-	Shipped string  `yaml:"shipped"`    // the name of an effect that comes with package field
+	Shipped string  `yaml:"shipped"`    // name of an effect shipped with package field
 	Center  Vec     `yaml:"center"`
 	Params  []Param `yaml:"params"`
 	Orbit   *Orbit  `yaml:"orbit"`
@@ -76,21 +75,21 @@ const (
 	ModeAcceleration = "acceleration" // m/s², the same for every mass
 )
 
-// Param overrides the default of one parameter of an effect's text.
+// Param overrides the default of an effect's parameter.
 type Param struct {
 	Name  string     `yaml:",key"`
 	Value [4]float32 `yaml:",value"`
 }
 
-// Orbit moves an effect on a level circle around its center.
+// Orbit moves an effect on a horizontal circle around its centre.
 type Orbit struct {
 	Radius  float32 `yaml:"radius"`
-	PeriodS float64 `yaml:"period_s"` // negative: the other way round
+	PeriodS float64 `yaml:"period_s"` // negative: reverse direction
 	Phase   float64 `yaml:"phase"`    // turns, 0..1
 }
 
-// Pulse makes an effect appear at random places of a region and disappear
-// again: explosions. Each drifts level in a direction of its own.
+// Pulse makes an effect appear at random places of a region for a limited time, like
+// explosions. Each drifts horizontally in a random direction.
 type Pulse struct {
 	PerSecond float64 `yaml:"per_second"`
 	LifeS     float64 `yaml:"life_s"`
@@ -104,8 +103,8 @@ type Region struct {
 	Max Vec `yaml:"max"`
 }
 
-// Spawn is what stands in the world at tick 0: Count at random places of
-// Region, or a Grid.
+// Spawn describes entities present at tick 0: Count at random places of Region, or a
+// Grid.
 type Spawn struct {
 	Kind   string  `yaml:"kind"`
 	Count  int     `yaml:"count"`
@@ -113,8 +112,8 @@ type Spawn struct {
 	Grid   *Grid   `yaml:"grid"`
 }
 
-// Grid places Count[0] x Count[1] x Count[2] entities from At on, Spacing
-// metres apart, along +x, +y and +z.
+// Grid is Count[0] x Count[1] x Count[2] entities from At on, Spacing metres apart,
+// along +x, +y and +z.
 type Grid struct {
 	Count   [3]int  `yaml:"count"`
 	Spacing float32 `yaml:"spacing"`
@@ -126,19 +125,19 @@ type Emitter struct {
 	Kind      string     `yaml:"kind"`
 	PerSecond float64    `yaml:"per_second"`
 	LifeS     [2]float64 `yaml:"life_s"` // shortest, longest
-	Speed     [2]float32 `yaml:"speed"`  // slowest, fastest; direction: anywhere in the upper half
+	Speed     [2]float32 `yaml:"speed"`  // slowest, fastest; random upward direction
 	Region    *Region    `yaml:"region"`
 }
 
-// Players says what a client steers.
+// Players describes the entities that clients control.
 type Players struct {
 	Kind   string  `yaml:"kind"`
 	Speed  float32 `yaml:"speed"` // m/s at full input
-	Poke   float32 `yaml:"poke"`  // m/s upwards that a poke gives its target
+	Poke   float32 `yaml:"poke"`  // upward m/s that a poke gives its target
 	Region *Region `yaml:"region"`
 }
 
-// defaulter is a part of the file that is not zero where the file is silent.
+// defaulter is a part of the file with nonzero defaults.
 type defaulter interface{ defaults() }
 
 func (f *File) defaults() {

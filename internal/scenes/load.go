@@ -14,9 +14,8 @@ import (
 //go:embed worlds/*.yaml
 var worlds embed.FS
 
-// Parse reads a world file and checks everything in it; the effects are
-// compiled. name is what errors call the file. Any mistake gives an error, and
-// no File: a *FileError, or several joined, each with its line and column.
+// Parse parses and validates a world file, and compiles its effects. Errors name the
+// file as name. A mistake is a *FileError with line and column; several are joined.
 func Parse(name string, data []byte) (*File, error) {
 	d := &decoder{complaints: complaints{file: name}, places: map[string]place{}}
 	if len(data) > MaxFileBytes {
@@ -33,8 +32,8 @@ func Parse(name string, data []byte) (*File, error) {
 	d.value(root, "", reflect.ValueOf(f).Elem(), false)
 	f.source, f.lines, f.places = name, d.lines, d.places
 	if len(d.complaints.list) > 0 {
-		// Values are not judged: a wrong type would only give a second complaint about
-		// the zero that it left. Texts of effects are whole or absent.
+		// Values are not checked here: after a type error, the remaining zero would
+		// cause a second complaint. Texts of effects are complete or absent.
 		c := &checker{d.complaints, f}
 		c.texts()
 		return nil, c.err()
@@ -45,20 +44,20 @@ func Parse(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// Load reads and parses the regular file at path; errors call it by that path.
+// Load reads and parses the regular file at path.
 func Load(path string) (*File, error) {
 	file, err := regularfile.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("scenes: the world file cannot be read: %w", err)
+		return nil, fmt.Errorf("scenes: cannot read the world file: %w", err)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
 	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("scenes: the world file cannot be read: %w", err)
+		return nil, fmt.Errorf("scenes: cannot read the world file: %w", err)
 	}
 	return Parse(path, data)
 }
 
-// Named gives an embedded world: "storm" or "calm"; see Names.
+// Named returns an embedded world, "storm" or "calm"; see Names.
 func Named(name string) (*File, error) {
 	data, err := worlds.ReadFile("worlds/" + name + ".yaml")
 	if err != nil {
@@ -69,7 +68,7 @@ func Named(name string) (*File, error) {
 
 // Names lists the embedded worlds.
 func Names() []string {
-	entries, _ := worlds.ReadDir("worlds") // the folder is in the binary
+	entries, _ := worlds.ReadDir("worlds") // embedded: cannot fail
 	var names []string
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// base is a world without mistakes; each case of the table replaces one piece
-// of it. Lines are counted in the cases, so that it must not change its shape.
+// base is a valid world; each case of the table replaces a piece of it. The cases
+// contain line numbers, so its layout must not change.
 const base = `name: base
 seed: 1
 tick_hz: 60
@@ -55,7 +55,7 @@ func TestBaseParses(t *testing.T) {
 	require.Equal(t, "output = add output, (1, 0, 0, 0)\n", f.Effects[0].Text)
 }
 
-// Every mistake is shown where it is, with what belongs there.
+// Every mistake is reported at its position, with what was expected.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		name, old, new string
@@ -98,7 +98,7 @@ func TestMistakes(t *testing.T) {
 		{"wrong way round", "max: [9, 1, 9]", "max: [-10, 1, 9]", 22, 38, "spawns[0].region.max[0] is -10, below min (-9)", "not below min"},
 		{"life wrong way round", "life_s: [1, 2]", "life_s: [2, 1]", 26, 17, "emitters[0].life_s[1] is 1", "not below the first: from 2 to 3600"},
 		{"no region", "    region: {min: [-9, 1, -9], max: [9, 1, 9]}\n", "", 20, 5, "spawns[0].region is missing", "`region: {min:"},
-		{"grid and count", "    count: 5", "    count: 5\n    grid: {count: [1, 1, 1]}", 22, 11, "spawns[0].grid stands beside count or region", "either"},
+		{"grid and count", "    count: 5", "    count: 5\n    grid: {count: [1, 1, 1]}", 22, 11, "spawns[0].grid and count or region are both set", "either"},
 		{"grid leaves the world", "    count: 5\n    region: {min: [-9, 1, -9], max: [9, 1, 9]}", "    grid: {count: [99, 1, 1], at: [0, 0, 0]}", 21, 20, "spawns[0].grid.count[0] is 99, and the last stands at 98 m", "a grid that ends before 64 m"},
 		{"world too small", "max_entities: 100", "max_entities: 30", 6, 24, "limits.max_entities is 30, but spawns, emitters and max_players need up to 37 at once", "37 or more"},
 		{"bad name of a kind", "  crate:\n    priority", "  \"a b\":\n    priority", 8, 3, `"a b" cannot be a name`, "letters, digits"},
@@ -106,7 +106,7 @@ func TestMistakes(t *testing.T) {
 
 		{"effect does not compile", "add output, (1, 0, 0, 0)", "add output,, (1, 0, 0, 0)", 18, 27, "effects.breeze.text: ", ""},
 		{"effect, third line", "      output = add", "      # one\n\n        output = bad", 20, 18, "effects.breeze.text: ", ""},
-		{"effect, behind wide characters", "      output = add", "      # é\n      é = add", 19, 7, "effects.breeze.text: the character", "a name"},
+		{"effect, behind wide characters", "      output = add", "      # é\n      é = add", 19, 7, "effects.breeze.text: unexpected character", "a name"},
 		{"effect, unknown operation", "= add output", "= ad output", 18, 16, `effects.breeze.text: there is no operation "ad"`, "one of "},
 		{"effect that does nothing", "output = add output, (1, 0, 0, 0)", "x = mov 1", 19, 7, "effects.breeze.text: the effect never adds to output", "output = add output, wind"},
 		{"effect that is not a block", "text: |\n      output", "text: output", 17, 11, `effects.breeze.text is the text "output = add`, "a literal block"},
@@ -114,12 +114,12 @@ func TestMistakes(t *testing.T) {
 		{"no effect text", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "", 16, 5, "effects.breeze.text is missing", "literal block"},
 		{"unknown parameter", "mode: wind", "mode: wind\n    params: {strength: 1}", 17, 14, `the text of effects.breeze declares no parameter "strength"`, "nothing"},
 		{"moves without a box", "mode: wind", "mode: wind\n    orbit: {radius: 5}", 18, 11, "effects.breeze.text has no box", "a box"},
-		{"shipped and text", "mode: wind", "mode: wind\n    shipped: whirl", 17, 14, "effects.breeze.shipped stands beside text", "one of the two"},
+		{"shipped and text", "mode: wind", "mode: wind\n    shipped: whirl", 17, 14, "effects.breeze.shipped and text are both set", "one of the two"},
 		{"nothing of the name is shipped", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "    shipped: whril\n", 17, 14, `effects.breeze.shipped is "whril"`, "whirl? (one of explosion, "},
 		{"shipped, and moves without a box", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "    shipped: wind\n    orbit: {radius: 5}\n", 17, 14, "effects.breeze.shipped has no box", "a box"},
 		{"parameter out of its range", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "    shipped: whirl\n    params: {radius: 17}\n", 18, 22, "effects.breeze.params.radius is outside of the effect's range", "1 to 16"},
 		{"parameter is a number", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "    shipped: whirl\n    params: {radius: [1, 2, 3]}\n", 18, 22, "effects.breeze.params.radius is a list", "a number"},
-		{"orbit and pulse", "mode: wind", "mode: wind\n    orbit: {radius: 5}\n    pulse: {per_second: 1, life_s: 1, region: {min: [0, 0, 0], max: [1, 1, 1]}}", 18, 12, "effects.breeze.pulse stands beside orbit", "one of the two"},
+		{"orbit and pulse", "mode: wind", "mode: wind\n    orbit: {radius: 5}\n    pulse: {per_second: 1, life_s: 1, region: {min: [0, 0, 0], max: [1, 1, 1]}}", 18, 12, "effects.breeze.pulse and orbit are both set", "one of the two"},
 
 		{"duplicate key", "seed: 1", "seed: 1\nseed: 2", 3, 1, `mapping key "seed" already defined at [2:1]`, "each key once"},
 		{"anchor", "seed: 1", "seed: &s 1", 2, 7, "no anchors, aliases or merge keys", "the value itself"},

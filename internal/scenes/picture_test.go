@@ -14,14 +14,14 @@ import (
 
 var drawStorm = flag.Bool("draw", false, "write storm.svg, the picture in the README, anew")
 
-// Half extents of the picture in metres, where its middle is, and its scale.
+// Half extents, centre and scale of the picture, in metres.
 const (
 	pictureX, pictureZ = 88, 44
-	pictureCenterZ     = 40 // on the whirl's way
+	pictureCenterZ     = 40 // on the whirl's path
 	pictureScale       = 5
 )
 
-// TestPicture keeps the README's picture true: it is drawn from the world.
+// TestPicture keeps the README's picture up to date: it is drawn from the world.
 func TestPicture(t *testing.T) {
 	f, err := Named("storm")
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestPicture(t *testing.T) {
 	require.True(t, got == string(want), "storm.svg is not what the scene looks like: draw it anew with -draw")
 }
 
-// drawScene is the middle of a scene from above.
+// drawScene draws the middle of a scene from above.
 func drawScene(s *Scene) string {
 	const width, height = 2 * pictureX * pictureScale, 2*pictureZ*pictureScale + 26
 	var b strings.Builder

@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Scene is a world made from a file, with what the file says about players. It
-// belongs to the goroutine that owns the world.
+// Scene is a world made from a file, with its players. It belongs to the goroutine that
+// owns the world.
 type Scene struct {
 	World *world.World
 	File  *File
@@ -19,21 +19,20 @@ type Scene struct {
 	kinds    map[string]world.KindID
 	effects  []effect
 	emitters []emitter
-	avatars  map[world.Entity][2]float32 // what each was last steered to
+	avatars  map[world.Entity][2]float32 // last steering of each
 }
 
-// ErrPlayers: limits.max_players avatars are in the world. The fault is
-// nobody's; the client may try again later.
-var ErrPlayers = fmt.Errorf("%w: as many players as the world file allows", world.ErrFull)
+// ErrPlayers: the world has limits.max_players avatars. The client may try again later.
+var ErrPlayers = fmt.Errorf("%w: the world file's player limit is reached", world.ErrFull)
 
-// Identities gives the component that every entity carries.
+// Identities returns the component that every entity has.
 func (s *Scene) Identities() *world.Component[Identity] { return s.identity }
 
-// Identity gives the number that an entity of that handle carries, live or not.
+// Identity returns the identity for a handle, live or not.
 func (s *Scene) Identity(h world.Entity) uint64 { return IdentityOf(h, s.File.Seed) }
 
-// Spawn is World.SpawnFor with the identity set at once (S2); lifeTicks 0 is
-// for good. Whoever spawns into the world of a scene must do it here.
+// Spawn is World.SpawnFor with the identity set (S2); lifeTicks 0 means no limit. All
+// spawns into a scene's world must use it.
 func (s *Scene) Spawn(kind world.KindID, at, velocity world.Vec3, lifeTicks uint32) (world.Entity, error) {
 	e, err := s.World.SpawnFor(kind, at, velocity, lifeTicks)
 	if err != nil {
@@ -43,9 +42,8 @@ func (s *Scene) Spawn(kind world.KindID, at, velocity world.Vec3, lifeTicks uint
 	return e, nil
 }
 
-// Join spawns an avatar at a random place of the players' region, at rest.
-// The error is ErrPlayers; the file's check has made sure that there is room
-// for that many.
+// Join spawns an avatar at rest, at a random place of the players' region. The error is
+// ErrPlayers; validation ensures capacity for that many.
 func (s *Scene) Join() (world.Entity, error) {
 	if len(s.avatars) >= s.File.Limits.MaxPlayers {
 		return 0, ErrPlayers
@@ -59,7 +57,7 @@ func (s *Scene) Join() (world.Entity, error) {
 	return e, nil
 }
 
-// Leave destroys an avatar at the end of the step; false unless e is one.
+// Leave destroys an avatar at the end of the step. It returns false unless e is one.
 func (s *Scene) Leave(e world.Entity) bool {
 	if _, ok := s.avatars[e]; !ok {
 		return false
@@ -68,15 +66,15 @@ func (s *Scene) Leave(e world.Entity) bool {
 	return s.World.Destroy(e)
 }
 
-// Players counts the avatars that joined and have not left.
+// Players counts the avatars that have joined and not left.
 func (s *Scene) Players() int { return len(s.avatars) }
 
-// Steer gives an avatar the level velocity dir * players.speed; what is longer
-// than 1 counts as 1. Its vertical velocity stays. False, and nothing happens,
-// unless e is an avatar and dir is finite: dir comes from a client.
+// Steer sets an avatar's horizontal velocity to dir * players.speed; a dir longer than
+// 1 is shortened to 1. Vertical velocity is kept. It returns false and does nothing
+// unless e is an avatar and dir is finite, since dir comes from a client.
 //
-// To steer as one did before costs nothing, so that an avatar that stands may
-// fall asleep.
+// Repeating the previous steering has no effect, so that an idle avatar may fall
+// asleep.
 func (s *Scene) Steer(e world.Entity, dir [2]float32) bool {
 	x, z := float64(dir[0]), float64(dir[1])
 	length := math.Sqrt(float64(x*x) + float64(z*z))
@@ -103,8 +101,8 @@ func (s *Scene) Steer(e world.Entity, dir [2]float32) bool {
 	return true
 }
 
-// DecodeSteer reads the input of one tick: two signed bytes, x and z, in 1/127
-// of full speed (-128 counts as -127). False unless there are exactly two.
+// DecodeSteer decodes one tick's input: two signed bytes, x and z, in 1/127 of full
+// speed (-128 counts as -127). It returns false for any other length.
 func DecodeSteer(input []byte) ([2]float32, bool) {
 	if len(input) != 2 {
 		return [2]float32{}, false
@@ -113,12 +111,12 @@ func DecodeSteer(input []byte) ([2]float32, bool) {
 	return [2]float32{unit(input[0]), unit(input[1])}, true
 }
 
-// ErrPoke: a poke needs a live target with a body that forces move. Whoever
-// sent it chose the wrong target.
+// ErrPoke: a poke needs a live target with a body that is not kinematic. The sender is
+// at fault.
 var ErrPoke = errors.New("scenes: nothing to poke")
 
-// Poke throws a body upwards by players.poke m/s, and so wakes it. The error
-// is ErrPoke and says what the target is; nothing happened then.
+// Poke throws a body upwards by players.poke m/s, which wakes it. On an error, which
+// wraps ErrPoke and describes the target, nothing happens.
 func (s *Scene) Poke(e world.Entity) error {
 	if status := s.World.Status(e); status != bulk.Live {
 		return fmt.Errorf("%w: %v is %v", ErrPoke, e, status)

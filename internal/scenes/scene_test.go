@@ -27,7 +27,7 @@ func run(s *Scene, ticks int) {
 	}
 }
 
-// requireIdentities checks S2 for everything that is live.
+// requireIdentities checks S2 for every live entity.
 func requireIdentities(t *testing.T, s *Scene) {
 	t.Helper()
 	for slot := range s.World.Live().All() {
@@ -38,9 +38,9 @@ func requireIdentities(t *testing.T, s *Scene) {
 	}
 }
 
-// S1: two builds agree at every tick, and with what they were when the golden
-// hash was written, on whatever machine that was. It changes with the scene's
-// file, and with what world and field compute; then say why in the commit.
+// S1: two builds agree at every tick, and with the golden hash from another machine.
+// The hash changes with the scene's file, and with the results of world and field; then
+// explain it in the commit.
 func TestStormIsDeterministic(t *testing.T) {
 	const golden = uint64(0x99248b4be89b89a6)
 	a, b := build(t, "storm"), build(t, "storm")
@@ -58,8 +58,8 @@ func TestStormIsDeterministic(t *testing.T) {
 	}
 }
 
-// The storm is what the demo promises: most crates sleep, some do not, sparks
-// use slots again and again, and every entity keeps its identity.
+// TestStormWeather: as the demo promises, most crates sleep but not all, sparks reuse
+// slots, and every entity keeps its identity.
 func TestStormWeather(t *testing.T) {
 	s := build(t, "storm")
 	seen := map[uint64]world.Entity{}
@@ -99,7 +99,7 @@ func TestStormWeather(t *testing.T) {
 	require.NoError(t, s.World.CheckInvariants())
 }
 
-// count counts the live entities of a kind, and those of them that sleep.
+// count counts the live entities of a kind, and the sleeping ones among them.
 func (s *Scene) count(kind string) (live, asleep int) {
 	for slot := range s.World.Live().All() {
 		h := s.World.HandleAt(slot)
@@ -113,7 +113,7 @@ func (s *Scene) count(kind string) (live, asleep int) {
 	return live, asleep
 }
 
-// Where avatars appear there is enough to see, and not too much for a budget.
+// Avatars appear where there is enough to see, within the budget.
 func TestStormViews(t *testing.T) {
 	s := build(t, "storm")
 	run(s, 60)
@@ -277,7 +277,7 @@ func TestDueKeepsTheRate(t *testing.T) {
 	}
 }
 
-// A file that was made in Go is checked as well, without places.
+// A File made in Go is validated too, without positions.
 func TestBuildChecks(t *testing.T) {
 	_, err := Build(&File{Name: "bad"})
 	require.ErrorContains(t, err, "bad: tick_hz is 0")
@@ -298,8 +298,8 @@ func BenchmarkStormStep(b *testing.B) {
 	b.ReportMetric(float64(stats.Entities), "entities")
 }
 
-// TestEffectsAreBound: the vector kernels of this build, whichever this processor has,
-// run every effect of the embedded worlds.
+// TestEffectsAreBound: this build's vector kernels, whether or not this processor has
+// them, run every effect of the embedded worlds.
 func TestEffectsAreBound(t *testing.T) {
 	for _, name := range Names() {
 		f, err := Named(name)

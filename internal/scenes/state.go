@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// state is what a scene keeps outside its world: the Extra of its images.
+// state is a scene's state outside of its world: the Extra of its images.
 type state struct {
 	Name    string           // of the world file
 	Orbits  []world.EffectID // by moving effect; 0 for a pulse
@@ -53,22 +53,22 @@ func (s *Scene) TakeImage(img *world.Image) error {
 	return nil
 }
 
-// stateOf reads the state of an image of this scene.
+// stateOf decodes the state in an image of this scene.
 func (s *Scene) stateOf(img *world.Image) (state, error) {
 	var then state
 	if err := json.Unmarshal(img.Extra, &then); err != nil {
-		return then, fmt.Errorf("%w: it is of no scene: %w", world.ErrImage, err)
+		return then, fmt.Errorf("%w: not an image of a scene: %w", world.ErrImage, err)
 	}
 	if then.Name != s.File.Name {
-		return then, fmt.Errorf("%w: it is of the world %q, and this is %q", world.ErrImageWorld, then.Name, s.File.Name)
+		return then, fmt.Errorf("%w: it is an image of the world %q, but this is %q", world.ErrImageWorld, then.Name, s.File.Name)
 	}
 	if len(then.Orbits) != len(s.effects) || len(then.Pulses) != len(s.effects) {
-		return then, fmt.Errorf("%w: it has %d effects that move, the world file %d", world.ErrImageWorld, len(then.Orbits), len(s.effects))
+		return then, fmt.Errorf("%w: it has %d moving effects, but the world file has %d", world.ErrImageWorld, len(then.Orbits), len(s.effects))
 	}
 	return then, nil
 }
 
-// resume takes over the state of an image that the world was restored from.
+// resume adopts the state of a restored image.
 func (s *Scene) resume(then state) {
 	for i := range s.effects {
 		e := &s.effects[i]
@@ -81,9 +81,8 @@ func (s *Scene) resume(then state) {
 }
 
 // RestoreRun starts a new run from an image of a scene of the same file; see
-// World.RestoreRun. The players of the old run are gone: their avatars end with
-// the first step. The scene is as it was if there is an error, which is the
-// image's: world.ErrImage, world.ErrImageWorld.
+// World.RestoreRun. The old run's avatars are destroyed by the first step. On an error
+// (world.ErrImage, world.ErrImageWorld) the scene is unchanged.
 func (s *Scene) RestoreRun(img *world.Image) error {
 	then, err := s.stateOf(img)
 	if err != nil {
@@ -95,7 +94,7 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 	s.resume(then)
 	for slot := range s.World.Slots() {
 		if e := s.World.HandleAt(slot); e != 0 {
-			s.identity.Set(e, NewIdentity(s.Identity(e))) // S2: it has a new handle
+			s.identity.Set(e, NewIdentity(s.Identity(e))) // S2: its handle is new
 		}
 	}
 	for _, a := range then.Avatars {
@@ -104,7 +103,7 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 	return nil
 }
 
-// Record begins to record the scene; see World.Record.
+// Record starts recording the scene; see World.Record.
 func (s *Scene) Record(to io.Writer, every uint64) (*world.Recorder, error) {
 	var img world.Image
 	if err := s.TakeImage(&img); err != nil {
@@ -113,8 +112,7 @@ func (s *Scene) Record(to io.Writer, every uint64) (*world.Recorder, error) {
 	return s.World.Record(to, &img, every)
 }
 
-// Replay begins to repeat a recording of a scene of the same file; see
-// World.Replay.
+// Replay starts replaying a recording of a scene of the same file; see World.Replay.
 func (s *Scene) Replay(from io.Reader) (*world.Replay, error) {
 	r, err := s.World.Replay(from)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// players join, leave, steer and poke.
+// players makes players join, leave, steer and poke.
 func players(t *testing.T, s *Scene, ticks int) {
 	r := rand.New(rand.NewPCG(6, 6))
 	var in []world.Entity
@@ -44,8 +44,8 @@ func ticksOf(t *testing.T) int {
 	return 400
 }
 
-// S1, with players, effects under way and sparks in the air: what was recorded
-// from the middle on is what a replay does.
+// S1: a recording started in the middle, with players, active effects and sparks in
+// flight, replays exactly.
 func TestReplayOfTheStorm(t *testing.T) {
 	s := build(t, "storm")
 	players(t, s, ticksOf(t))
@@ -65,8 +65,8 @@ func TestReplayOfTheStorm(t *testing.T) {
 	require.Equal(t, uint64(ticksOf(t)/5), replay.Checked())
 }
 
-// A new run goes on where the image was taken, without the players, and with
-// names that the old run cannot have given (S2, H5).
+// A new run continues from the image, without players, and under handles that the old
+// run cannot have issued (S2, H5).
 func TestRestoreRunOfTheStorm(t *testing.T) {
 	s := build(t, "storm")
 	players(t, s, ticksOf(t))

@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// suggest says what was expected instead of an unknown word: the nearest known
-// one, if any is near, and all of them.
+// suggest says what was expected instead of an unknown word: the nearest known word, if
+// one is near, and the list of all.
 func suggest(word string, known []string) string {
 	if len(known) == 0 {
 		return "nothing: none is defined"

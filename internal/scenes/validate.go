@@ -13,15 +13,14 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// checker walks a File and complains at the place of each mistake.
+// checker validates a File and reports each mistake with its position.
 type checker struct {
 	complaints
 	*File
 }
 
-// Validate reports every complaint about the file, with its place if the file
-// was parsed. Parse has called it; a File that was made in Go is checked by
-// Build.
+// Validate reports all mistakes in the file, with positions if it was parsed. Parse
+// calls it; Build calls it for Files made in Go.
 func (f *File) Validate() error {
 	c := &checker{complaints{file: cmp.Or(f.source, f.Name, "world file"), lines: f.lines}, f}
 	if !c.lengths() {
@@ -39,7 +38,7 @@ func (f *File) Validate() error {
 	return c.err()
 }
 
-// lengths checks the lists, ahead of all work that grows with them.
+// lengths checks the lengths of lists before any work that grows with them.
 func (c *checker) lengths() bool {
 	for _, l := range []struct {
 		path    string
@@ -57,8 +56,8 @@ func (c *checker) lengths() bool {
 	return len(c.list) == 0
 }
 
-// place gives the position of path, or of the nearest part of the file that
-// contains it: a key that is missing has no place of its own.
+// place returns the position of path, or, for a missing key, of the nearest enclosing
+// part.
 func (c *checker) place(path string) place {
 	for path != "" {
 		if p, ok := c.places[path]; ok {
@@ -76,9 +75,9 @@ func (c *checker) wrong(path, message, expected string) {
 	c.add(c.place(path), path, path+message, expected)
 }
 
-// between checks a quantity; unit is for the reader.
+// between checks a range; unit is for the message.
 func between[N int | float32 | float64](c *checker, path string, x, lo, hi N, unit string) bool {
-	if x >= lo && x <= hi { // and so not NaN
+	if x >= lo && x <= hi { // false for NaN
 		return true
 	}
 	c.wrong(path, " is "+show(x), fmt.Sprintf("%s from %s to %s", unit, show(lo), show(hi)))
@@ -138,14 +137,14 @@ func (c *checker) kinds() {
 		path := "kinds." + k.Name
 		c.name(path, k.Name, "a kind")
 		if seen[k.Name] {
-			c.wrong(path, " is there twice", "one kind of that name")
+			c.wrong(path, " is defined twice", "one kind of that name")
 		}
 		seen[k.Name] = true
 		between(c, path+".priority", k.Priority, 0.001, 1000, "a weight")
 		if b := k.Body; b != nil {
 			between(c, path+".body.mass", b.Mass, 0.001, 1e6, "kg")
 			between(c, path+".body.drag", b.Drag, 0, 1000, "1/s")
-			if between(c, path+".body.radius", b.Radius, 0.01, 100, "metres") && c.Bounds[1] >= 1 { // or the bounds are what is wrong
+			if between(c, path+".body.radius", b.Radius, 0.01, 100, "metres") && c.Bounds[1] >= 1 { // otherwise the bounds are wrong
 				between(c, path+".body.radius", b.Radius, 0.01, c.Bounds[1], "metres, not above bounds[1]:")
 			}
 			between(c, path+".body.friction", b.Friction, 0, 10, "a coefficient")
@@ -154,7 +153,7 @@ func (c *checker) kinds() {
 	}
 }
 
-// kind checks a reference to a kind; what it names must have a body.
+// kind checks a reference to a kind, which must have a body.
 func (c *checker) kind(path, name string) {
 	var known []string
 	for _, k := range c.Kinds {
@@ -173,7 +172,7 @@ func (c *checker) kind(path, name string) {
 	c.wrong(path, fmt.Sprintf(": no kind is called %q", shorten(name)), suggest(name, known))
 }
 
-// region checks a box: there, the right way round, inside the world.
+// region checks that a box is present, not inverted, and inside the world.
 func (c *checker) region(path string, r *Region) {
 	if r == nil {
 		c.wrong(path, " is missing", "`region: {min: [x, y, z], max: [x, y, z]}` in metres")
@@ -198,7 +197,7 @@ func (c *checker) effects() {
 		path := "effects." + e.Name
 		c.name(path, e.Name, "an effect")
 		if seen[e.Name] {
-			c.wrong(path, " is there twice", "one effect of that name")
+			c.wrong(path, " is defined twice", "one effect of that name")
 		}
 		seen[e.Name] = true
 		if e.Mode != ModeWind && e.Mode != ModeAcceleration {
@@ -216,14 +215,14 @@ func (c *checker) effects() {
 	}
 }
 
-// program compiles an effect's text, and shows a mistake in it at its place in
-// the world file.
+// program compiles an effect's text and reports errors at their position in the world
+// file.
 func (c *checker) program(path string, e Effect) *field.Program {
 	at := path + ".text"
 	_, known := field.Shipped(e.Shipped)
 	switch {
 	case e.Shipped != "" && e.Text != "":
-		c.wrong(path+".shipped", " stands beside text", "one of the two")
+		c.wrong(path+".shipped", " and text are both set", "one of the two")
 		return nil
 	case e.Shipped != "" && !known:
 		c.wrong(path+".shipped", fmt.Sprintf(" is %q", shorten(e.Shipped)), suggest(e.Shipped, field.ShippedNames()))
@@ -246,8 +245,8 @@ func (c *checker) program(path string, e Effect) *field.Program {
 	return program
 }
 
-// texts compiles the effects' own texts and checks nothing else, for a file with values
-// that were not understood.
+// texts only compiles the effects' own texts, for a file with values that could not be
+// decoded.
 func (c *checker) texts() {
 	if len(c.Effects) > MaxEffects {
 		return
@@ -262,7 +261,7 @@ func (c *checker) texts() {
 	}
 }
 
-// params holds what the file says against what the effect declares.
+// params compares the file's parameters with the effect's declarations.
 func (c *checker) params(path string, e Effect, declared []field.Param) {
 	var known []string
 	for _, d := range declared {
@@ -306,13 +305,13 @@ func (c *checker) syntax(at string, err error) {
 func (c *checker) motion(path string, e Effect, program *field.Program) {
 	if o := e.Orbit; o != nil {
 		between(c, path+".orbit.radius", o.Radius, 0, MaxBoundMetres, "metres")
-		if between(c, path+".orbit.period_s", math.Abs(o.PeriodS), 0.1, 86400, "seconds (negative: the other way round), of a size") {
+		if between(c, path+".orbit.period_s", math.Abs(o.PeriodS), 0.1, 86400, "seconds (negative: reverse direction), with a magnitude") {
 			between(c, path+".orbit.phase", o.Phase, 0, 1, "turns")
 		}
 	}
 	if p := e.Pulse; p != nil {
 		if e.Orbit != nil {
-			c.wrong(path+".pulse", " stands beside orbit", "one of the two")
+			c.wrong(path+".pulse", " and orbit are both set", "one of the two")
 		}
 		between(c, path+".pulse.per_second", p.PerSecond, 0, MaxPulsesPerSecond, "pulses a second,")
 		between(c, path+".pulse.life_s", p.LifeS, 0.01, MaxPulseLifeSeconds, "seconds")
@@ -340,7 +339,7 @@ func (c *checker) spawns() {
 			between(c, path+".count", s.Count, 1, c.Limits.MaxEntities, "entities,")
 			c.region(path+".region", s.Region)
 		case s.Count != 0 || s.Region != nil:
-			c.wrong(path+".grid", " stands beside count or region", "either count and region, or grid")
+			c.wrong(path+".grid", " and count or region are both set", "either count and region, or grid")
 		default:
 			c.grid(path+".grid", s.Grid)
 		}
@@ -386,8 +385,8 @@ func (c *checker) players() {
 	c.region("players.region", c.Players.Region)
 }
 
-// capacity checks that everything fits at once, so that no spawn of a running
-// world can find it full.
+// capacity checks that everything fits at once, so that spawns in a running world
+// succeed.
 func (c *checker) capacity() {
 	total := float64(c.Limits.MaxPlayers)
 	for _, s := range c.Spawns {
@@ -401,6 +400,6 @@ func (c *checker) capacity() {
 	}
 	if total > float64(c.Limits.MaxEntities) {
 		c.wrong("limits.max_entities", fmt.Sprintf(" is %d, but spawns, emitters and max_players need up to %.0f at once", c.Limits.MaxEntities, total),
-			fmt.Sprintf("%.0f or more, or fewer of them", total))
+			fmt.Sprintf("%.0f or more, or fewer entities", total))
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// effect is an effect of the file that moves or pulses; one that stays is only
-// in the world.
+// effect is a moving or pulsing effect of the file; others exist only in the world.
 type effect struct {
 	file *Effect
 	def  world.EffectDef
@@ -15,12 +14,12 @@ type effect struct {
 	live []pulse        // of a pulse, oldest first
 }
 
-// pulse is one explosion under way.
+// pulse is one active explosion.
 type pulse struct {
 	id       world.EffectID
 	velocity world.Vec3
 	center   world.Vec3
-	until    uint64 // the last tick in which it acts; movePulses removes it in the next
+	until    uint64 // last tick in which it acts; movePulses removes it in the next
 }
 
 func (s *Scene) addEffect(e *Effect, def world.EffectDef) error {
@@ -75,27 +74,26 @@ func (s *Scene) addPulse(e *effect) {
 	center := s.within(e.file.Pulse.Region)
 	x, z := turn(s.World.Rand().Float64())
 	def := e.def
-	def.Center = center // without LifeTicks: in a system, these cannot say one tick
+	def.Center = center // without LifeTicks, which cannot express one tick from a system
 	id, err := s.World.AddEffect(def)
 	if err != nil {
-		return // the world holds as many effects as it can: this one does not happen
+		return // the world is at its limit of effects: skip this one
 	}
 	velocity := world.Vec3{X: float32(x), Z: float32(z)}.Scale(e.file.Pulse.Speed)
 	life := uint64(ticks(e.file.Pulse.LifeS, s.File.TickHz))
 	e.live = append(e.live, pulse{id, velocity, center, s.World.Tick() + life - 1})
 }
 
-// at gives the place of an orbiting effect at a tick.
+// at returns the position of an orbiting effect at a tick.
 func (o *Orbit) at(center world.Vec3, tick uint64, tickHz int) world.Vec3 {
 	turns := float64(tick)/float64(tickHz)/o.PeriodS + o.Phase
 	x, z := turn(turns)
 	return center.Add(world.Vec3{X: float32(x), Z: float32(z)}.Scale(o.Radius))
 }
 
-// turn gives the point of the unit circle at that many turns. It is a
-// polynomial of its own, with every product rounded before it is added, because
-// math.Sin is not the same to the last bit on every processor, and the state
-// hash would tell (S1).
+// turn returns the point of the unit circle at that many turns. It uses its own
+// polynomial, with every product rounded before it is added: math.Sin differs in the
+// last bit between processors, which would change the state hash (S1).
 func turn(turns float64) (x, z float64) {
 	turns -= math.Floor(turns)
 	quarter := math.Floor(float64(turns*4) + 0.5)
@@ -120,19 +118,19 @@ func turn(turns float64) (x, z float64) {
 	return cos, sin
 }
 
-// due says how many of so many a second fall on a tick (from 1). It depends on
-// the tick alone, so that there is no remainder to keep in an image.
+// due returns how many of perSecond events fall on a tick (from 1). It depends on the
+// tick alone, so images need no remainder.
 func due(perSecond float64, tick uint64, tickHz int) int {
 	until := func(t uint64) float64 { return math.Floor(float64(float64(t)*perSecond) / float64(tickHz)) }
 	return int(until(tick) - until(tick-1))
 }
 
-// ticks rounds a length of time to whole ticks, at least one.
+// ticks rounds a duration to whole ticks, at least one.
 func ticks(seconds float64, tickHz int) uint32 {
 	return uint32(max(math.Round(seconds*float64(tickHz)), 1))
 }
 
-// within draws a point of a region.
+// within draws a random point of a region.
 func (s *Scene) within(r *Region) world.Vec3 {
 	var at Vec
 	for i := range at {
@@ -141,5 +139,6 @@ func (s *Scene) within(r *Region) world.Vec3 {
 	return vec3(at)
 }
 
-// between32 is lo at u = 0 and hi at u = 1, with the same bits everywhere.
+// between32 interpolates from lo at u = 0 to hi at u = 1, with the same bits
+// everywhere.
 func between32(u, lo, hi float32) float32 { return float32(u*(hi-lo)) + lo }

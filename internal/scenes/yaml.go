@@ -13,9 +13,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// place is a position in a file, from 1; 0 is unknown. For a literal block,
-// blockLine is the line of its first line of text and blockIndent the number
-// of characters that YAML takes away before each.
+// place is a position in a file, from 1; 0 is unknown. For a literal block, blockLine
+// is its first line of text, and blockIndent the number of characters that YAML strips
+// from each line.
 type place struct {
 	line, column           int
 	blockLine, blockIndent int
@@ -28,13 +28,12 @@ func placeOf(t *token.Token) place {
 	return place{line: max(t.Position.Line, 1), column: max(t.Position.Column, 1)}
 }
 
-// readTree gives the root node of the file's only document, or nil after a
-// complaint. What the format does not use (anchors, aliases, merge keys, tags,
-// directives, "? " keys) is refused from the tokens, before the parser runs,
-// and so is deep nesting: the parser recurses.
+// readTree returns the root node of the file's only document, or nil after a complaint.
+// Unused YAML features (anchors, aliases, merge keys, tags, directives, "? " keys) and
+// deep nesting are rejected from the tokens, before the recursive parser runs.
 func readTree(c *complaints, text string) (root ast.Node) {
-	// The parser is code from elsewhere that reads text from elsewhere.
-	// Should it ever panic, then the file is wrong, and not the server.
+	// Third-party code parses untrusted text: if it panics, reject the file instead of
+	// crashing the server.
 	defer func() {
 		if r := recover(); r != nil {
 			root = nil
@@ -88,8 +87,7 @@ func validText(c *complaints) bool {
 	return true
 }
 
-// allowedTokens complains of the first token that the format does not use, or
-// that is one too many.
+// allowedTokens reports the first token that is not allowed or exceeds the limits.
 func allowedTokens(c *complaints, tokens token.Tokens) bool {
 	flow, keys, contents := 0, 0, 0
 	for i, t := range tokens {
@@ -116,7 +114,7 @@ func allowedTokens(c *complaints, tokens token.Tokens) bool {
 				return refuse(p, "a second YAML document", "one document: one world a file")
 			}
 		case token.MappingKeyType:
-			return refuse(p, "`?` keys have no place here", "`key: value`")
+			return refuse(p, "`?` keys are not allowed", "`key: value`")
 		case token.SequenceStartType, token.MappingStartType:
 			if flow++; flow > MaxFlowNesting {
 				return refuse(p, "brackets are nested too deeply", fmt.Sprintf("at most %d", MaxFlowNesting))
