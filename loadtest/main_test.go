@@ -65,7 +65,7 @@ func TestUsage(t *testing.T) {
 		{"no operator port", []string{"--addr=127.0.0.1:1", "--admin=localhost"}, exitUsage, "", `--admin "localhost": want host:port`},
 		{"an operator port that there cannot be", []string{"--addr=127.0.0.1:1", "--admin=127.0.0.1:99999"}, exitUsage, "", `"99999" is no tcp port`},
 		{"nor in a URL", []string{"--addr=127.0.0.1:1", "--admin=http://127.0.0.1:99999"}, exitUsage, "", `"99999" is no tcp port`},
-		{"both trusts", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--fingerprint=00"}, exitUsage, "", "insecure-dev: want one of them"},
+		{"both trusts", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--fingerprint=00"}, exitUsage, "", "insecure-dev are set: want one of them"},
 		{"no fingerprint", []string{"--addr=127.0.0.1:1", "--fingerprint=abc"}, exitUsage, "", "want the 64 hex digits"},
 		{"tokens for nobody", []string{"--addr=127.0.0.1:1", "--insecure-dev", "--token-key=" + key, "--audience=" + strings.Repeat("a", 200)}, exitUsage, "", "an audience of 200 bytes"},
 		{"help", []string{"--help"}, exitOK, "WORLDD_ADDR", ""},
