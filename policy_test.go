@@ -31,6 +31,7 @@ const module = "github.com/worldd/worldd"
 // listed may not exist. C is cgo.
 const graph = `
 internal/address
+internal/bitio
 internal/invariants
 internal/mutate
 internal/simtest
@@ -40,7 +41,7 @@ internal/cpu        x/sys
 internal/spelling
 internal/atomicfile natefinch
 internal/regularfile
-internal/cubesbench bulk replication/wire
+internal/cubesbench bulk replication/wire internal/bitio
 internal/vectors    bulk client replication/wire
 internal/scenes     bulk field internal/regularfile internal/spelling world yaml
 internal/quicyard   quic-go
@@ -52,18 +53,18 @@ internal/fieldpicture field x/image
 bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
 world               bulk field xxhash zstd
-replication/wire    bulk msgpack
-replication         bulk world replication/wire
+replication/wire    bulk msgpack internal/bitio
+replication         bulk world replication/wire internal/bitio
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go zap x/time
 internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap
 server              internal/address internal/admin internal/quicserve server/imagefile server/session world hdrhistogram zap
-client              bulk replication/wire quic-go zap internal/address
+client              bulk replication/wire quic-go zap internal/address internal/bitio
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address internal/regularfile
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 
@@ -91,7 +92,7 @@ zstd         github.com/klauspost/compress/zstd
 `
 
 // pure: packages to which time, randomness and the link are arguments.
-var pure = []string{"bulk", "field", "world", "replication", "replication/wire", "server/session"}
+var pure = []string{"bulk", "field", "world", "replication", "replication/wire", "server/session", "internal/bitio"}
 
 // banned, in pure packages, by import path: the names that may not be used, or
 // with a leading "!" the only ones that may. None means the whole package.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -49,7 +50,7 @@ func BenchmarkApplyState(b *testing.B) {
 	for i := range rows {
 		h := bulk.NewHandle(uint32(i), 1)
 		fold = wire.Fold(fold, h)
-		var w wire.BitWriter
+		var w bitio.Writer
 		schema.AppendFull(&w, wire.Row{Mask: 1, Words: states[0][i]})
 		enter = wire.AppendRecord(enter, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 	}
@@ -63,7 +64,7 @@ func BenchmarkApplyState(b *testing.B) {
 				coding.Usual.Gap, past.Gap = age, age
 			}
 		}
-		var w wire.BitWriter
+		var w bitio.Writer
 		w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
 			Seq: uint32(tick), Tick: uint32(tick + 1), Structure: rows, Fold: wire.Fold16(fold), Rows: rows,
 		}))

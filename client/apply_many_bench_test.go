@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -67,7 +68,7 @@ func newCrowd(b *testing.B) *crowd {
 
 // enter has n more entities come into view, every fourth of which sleeps.
 func (c *crowd) enter(message []byte, n int) []byte {
-	var w wire.BitWriter
+	var w bitio.Writer
 	for range n {
 		slot := c.random.Uint32N(crowdSlots)
 		for c.used[slot] {
@@ -150,7 +151,7 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 	for _, e := range rows {
 		fold = wire.Fold(fold, e.h)
 	}
-	var w wire.BitWriter
+	var w bitio.Writer
 	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
 		Seq: c.seq, Tick: c.tick, Structure: c.structure, Fold: wire.Fold16(fold), Rows: len(rows),
 	}))

@@ -95,7 +95,7 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 	next := uint32(0)
 	for range h.Rows {
 		skip, baseline := wire.ReadRowHeader(&r.reader, coding, h.Tick)
-		if err := r.reader.Err(); err != nil {
+		if err := wire.Malformed(r.reader.Err()); err != nil {
 			return err
 		}
 		if skip >= r.maxSlots || next+skip >= r.maxSlots {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -58,7 +59,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 func row(points uint32) wire.Row { return wire.Row{Mask: 1, Words: []uint32{points, 0, 0}} }
 
 func (p *peer) enter(h bulk.Handle, points uint32) wire.Record {
-	var w wire.BitWriter
+	var w bitio.Writer
 	p.schema.AppendFull(&w, row(points))
 	return wire.Record{Op: wire.OpEnter, Handle: h, Kind: 3, Row: w.Bytes()}
 }
@@ -107,7 +108,7 @@ func (p *peer) state(seq, structure uint32, updates ...update) []byte {
 	for _, u := range updates {
 		fold = wire.Fold(fold, u.h)
 	}
-	var w wire.BitWriter
+	var w bitio.Writer
 	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
 		Seq: seq, Tick: tick, Structure: structure, Fold: wire.Fold16(fold), Rows: len(updates),
 	}))

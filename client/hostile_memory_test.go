@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -75,7 +76,7 @@ func (f *flood) state(tick, first, n uint32) error {
 	for i := range n {
 		fold = wire.Fold(fold, h(first+i, 1))
 	}
-	var w wire.BitWriter
+	var w bitio.Writer
 	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{Seq: f.seq, Tick: tick, Structure: f.number, Fold: wire.Fold16(fold), Rows: int(n)}))
 	wire.AppendRowCoding(&w, wire.RowCoding{})
 	for i := range n {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -172,8 +173,8 @@ func newVictim(b *testing.B, s *wire.Schema) *victim {
 	p := client.NewReplica(codec, 1, 1<<16, client.Observer{})
 	// Everybody is entered in one state and then in another; rows 0 and 1 carry.
 	state := func(i uint32) wire.Row {
-		var w wire.BitWriter
-		var r wire.BitReader
+		var w bitio.Writer
+		var r bitio.Reader
 		for {
 			w.Reset(nil)
 			w.Write(uint64(mask), uint(s.Components()))
@@ -192,7 +193,7 @@ func newVictim(b *testing.B, s *wire.Schema) *victim {
 			return row
 		}
 	}
-	var w wire.BitWriter
+	var w bitio.Writer
 	var fold uint64
 	structure := wire.AppendStructureHeader(nil, 1, tick-6)
 	older := make([]wire.Row, rows)
@@ -242,7 +243,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 		p := client.NewReplica(codec, 1, 1<<16, client.Observer{})
 		structure := wire.AppendStructureHeader(nil, 1, tick-1)
 		row := wire.Row{Mask: 15, Words: make([]uint32, s.Words())}
-		var w wire.BitWriter
+		var w bitio.Writer
 		s.AppendFull(&w, row)
 		var fold uint64
 		for i := range rows {

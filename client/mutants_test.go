@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -281,7 +282,7 @@ func plausible(r *client.Replica, d []byte, ahead int) {
 	}
 	binary.LittleEndian.PutUint32(d[stateSeqAt:], r.Ack().Newest+1+uint32(ahead))
 	binary.LittleEndian.PutUint32(d[stateStructureAt:], r.Structure())
-	var bits wire.BitReader
+	var bits bitio.Reader
 	h, err := wire.ParseStateHeader(d, &bits)
 	if err != nil || h.Rows == 0 {
 		return

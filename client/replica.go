@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -51,7 +52,7 @@ type Replica struct {
 	anchor      wire.Anchor  // of
 	anchored    int          // the row at this place, in
 	anchorPart  int          // this component
-	reader      wire.BitReader
+	reader      bitio.Reader
 	warmed      uint32     // a sum of words, so that they are read
 	entering    []entering // of the Structure message that is applied, of which
 	entered     int        // so many have been, and

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -96,7 +97,7 @@ func (s *studio) words(tick uint32) (wire.Row, bool) {
 // enter shows the entity of a handle to the client.
 func (s *studio) enter(number uint32, h bulk.Handle) {
 	row, _ := s.words(s.tick)
-	var w wire.BitWriter
+	var w bitio.Writer
 	s.schema.AppendFull(&w, row)
 	body := wire.AppendStructureHeader(nil, number, s.tick)
 	body = wire.AppendRecord(body, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
@@ -145,7 +146,7 @@ func (s *studio) step() {
 	s.seq++
 	row, sent := s.words(s.tick)
 	header := wire.StateHeader{Seq: s.seq, Tick: s.tick, Structure: 1}
-	var w wire.BitWriter
+	var w bitio.Writer
 	if !sent {
 		w.Reset(wire.AppendStateHeader(nil, header))
 	} else {

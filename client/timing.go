@@ -4,13 +4,14 @@ import (
 	"math"
 	"time"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // measure takes what a State datagram that arrived at now tells of time: the
 // round trip, from its echo of an Input, and by its tick how late it is.
 func (s *Session) measure(d []byte, now time.Duration) {
-	var rows wire.BitReader
+	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	if err != nil {
 		return // not reached: it was applied

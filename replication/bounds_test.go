@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -122,7 +123,7 @@ func TestForgedReferenceIsNone(t *testing.T) {
 	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	require.NoError(t, wire.AddComponent[link](schema, "link"))
 	for _, record := range records(t, s.snapshot()) {
-		var r wire.BitReader
+		var r bitio.Reader
 		r.Reset(record.Row)
 		row := wire.Row{Words: make([]uint32, schema.Words())}
 		require.NoError(t, schema.ReadFull(&r, &row))

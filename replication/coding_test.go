@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -121,7 +122,7 @@ func TestCodingsFull(t *testing.T) {
 	const slots = maxCachedRows + 500
 	rep, _, all := newRocks(t, slots, Config{})
 	bits := func(c *codings, chunk wire.Chunk) []byte {
-		var out wire.BitWriter
+		var out bitio.Writer
 		c.chunks.Copy(&out, chunk)
 		return out.Bytes()
 	}
@@ -223,7 +224,7 @@ func TestSharedDatagram(t *testing.T) {
 
 func rowsOf(t *testing.T, datagrams [][]byte) (n int) {
 	for _, d := range datagrams {
-		var rows wire.BitReader
+		var rows bitio.Reader
 		h, err := wire.ParseStateHeader(d, &rows)
 		require.NoError(t, err)
 		n += h.Rows

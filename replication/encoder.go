@@ -3,13 +3,14 @@ package replication
 import (
 	"math/bits"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // encoder packs rows into a datagram, in the order of their slots. Its buffers are
 // reused: a warm encoder allocates nothing.
 type encoder struct {
-	writer  wire.BitWriter
+	writer  bitio.Writer
 	keys    []codingKey  // of the rows that were picked, ascending by slot
 	places  []uint32     // of their rows
 	chunks  []wire.Chunk // their bits

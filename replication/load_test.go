@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -75,7 +76,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 				several++
 			}
 			for _, d := range u.Datagrams {
-				var r wire.BitReader
+				var r bitio.Reader
 				h, err := wire.ParseStateHeader(d, &r)
 				require.NoError(t, err)
 				require.LessOrEqual(t, h.Rows*schema.Load(1<<components-1), wire.MaxLoad)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -64,7 +65,7 @@ func TestMostUrgentFirst(t *testing.T) {
 		}
 		rows := 0
 		for i, d := range u.Datagrams {
-			var bits wire.BitReader
+			var bits bitio.Reader
 			h, err := wire.ParseStateHeader(d, &bits)
 			require.NoError(t, err)
 			rows += h.Rows

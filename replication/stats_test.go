@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -17,7 +18,7 @@ func TestBitsByComponent(t *testing.T) {
 	var codec *wire.Codec
 	var cost [wire.MaxComponents]uint64
 	apart := func(row wire.Row, past *wire.Past) {
-		var w wire.BitWriter
+		var w bitio.Writer
 		codec.Cost(&w, row, past, func(component, _ string, bits int) {
 			i, ok := codec.Schema().ByName(component)
 			require.True(t, ok)
@@ -45,7 +46,7 @@ func TestBitsByComponent(t *testing.T) {
 		u := s.snapshot()
 		stream += uint64(len(u.Stream))
 		for _, d := range u.Datagrams {
-			var bits wire.BitReader
+			var bits bitio.Reader
 			h, err := wire.ParseStateHeader(d, &bits)
 			require.NoError(t, err)
 			if h.Rows > 0 {

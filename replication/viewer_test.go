@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -95,7 +96,7 @@ func records(t testing.TB, u replication.Update) (out []wire.Record) {
 func rows(t testing.TB, u replication.Update) int {
 	n := 0
 	for _, d := range u.Datagrams {
-		var r wire.BitReader
+		var r bitio.Reader
 		h, err := wire.ParseStateHeader(d, &r)
 		require.NoError(t, err)
 		n += h.Rows
@@ -312,7 +313,7 @@ func TestNoStarvation(t *testing.T) {
 
 // slots reads the slots of a datagram.
 func slots(t testing.TB, d []byte) (out []uint32) {
-	var r wire.BitReader
+	var r bitio.Reader
 	h, err := wire.ParseStateHeader(d, &r)
 	require.NoError(t, err)
 	if h.Rows == 0 {

@@ -1,6 +1,9 @@
 package replication
 
-import "github.com/worldd/worldd/replication/wire"
+import (
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication/wire"
+)
 
 // workspace is what one goroutine needs to make snapshots, and what it has made
 // of the present frame that serves further viewers. Nothing of it is any one
@@ -22,7 +25,7 @@ type workspace struct {
 	picks   picks
 	encoder encoder
 	full    []byte // the newest row that was coded in full
-	writer  wire.BitWriter
+	writer  bitio.Writer
 }
 
 // turnTo makes the workspace ready for the replicator's present frame.

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -138,7 +139,7 @@ type show struct {
 func (s *show) SendStream([]byte) bool { return true }
 
 func (s *show) SendSnapshot(datagrams [][]byte) {
-	if h, err := wire.ParseStateHeader(datagrams[0], new(wire.BitReader)); err == nil && !s.closed {
+	if h, err := wire.ParseStateHeader(datagrams[0], new(bitio.Reader)); err == nil && !s.closed {
 		s.tick = h.Tick
 	}
 }

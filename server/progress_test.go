@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -30,7 +31,7 @@ func TestFloodIsClosed(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if header, err := wire.ParseStateHeader(d, new(wire.BitReader)); err == nil {
+			if header, err := wire.ParseStateHeader(d, new(bitio.Reader)); err == nil {
 				newest.Store(max(newest.Load(), header.Seq))
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -133,7 +134,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 		require.NoError(t, conn.SendDatagram(input.Append(nil)))
 		d, err := conn.ReceiveDatagram(h.ctx)
 		require.NoError(t, err)
-		header, err := wire.ParseStateHeader(d, new(wire.BitReader))
+		header, err := wire.ParseStateHeader(d, new(bitio.Reader))
 		require.NoError(t, err)
 		heard += header.Echo
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -109,7 +110,7 @@ func (w *watcher) look(tick uint64, sent *traffic) error {
 	}
 	update := w.viewer.Snapshot()
 	for _, d := range update.Datagrams {
-		h, err := wire.ParseStateHeader(d, new(wire.BitReader))
+		h, err := wire.ParseStateHeader(d, new(bitio.Reader))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -73,7 +74,7 @@ type cost struct {
 // costs takes all rows apart; the dearest field comes first.
 func (s samples) costs(codec *wire.Codec) []cost {
 	var all []cost
-	var w wire.BitWriter
+	var w bitio.Writer
 	var buffer []byte
 	for i := range s {
 		w.Reset(buffer[:0])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -63,7 +64,7 @@ func (s samples) each(yield func(wire.Sample) bool) {
 // bits is what a row takes with tables, on average.
 func (s samples) bits(schema *wire.Schema, t *wire.Tables) float64 {
 	codec := wire.NewCodec(schema, t)
-	var w wire.BitWriter
+	var w bitio.Writer
 	var buffer []byte
 	total := 0
 	for i := range s {

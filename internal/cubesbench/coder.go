@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -18,7 +19,7 @@ type coder struct {
 	still  []int // the others
 	chunks wire.Chunks
 	parts  []piece
-	writer wire.BitWriter
+	writer bitio.Writer
 	packet []byte
 }
 
@@ -117,7 +118,7 @@ func (c *coder) assemble() []byte {
 
 // decode reads a packet into out, using nothing of r but its baselines.
 func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out []row) error {
-	var reader wire.BitReader
+	var reader bitio.Reader
 	reader.Reset(packet)
 	copy(out, r.frames[base])
 	read := func(i int) error {

@@ -3,11 +3,21 @@
 // outside is checked always, elsewhere.
 package invariants
 
+import "fmt"
+
 // Check panics with err when checks are enabled and err is not nil. Callers
 // guard the computation of err with Enabled, so that a release build pays
 // nothing.
 func Check(err error) {
 	if Enabled && err != nil {
 		panic(err)
+	}
+}
+
+// Checkf panics with an error of that text when checks are enabled and ok is
+// false. Callers guard it with Enabled, as they do Check.
+func Checkf(ok bool, format string, args ...any) {
+	if Enabled && !ok {
+		panic(fmt.Errorf(format, args...))
 	}
 }

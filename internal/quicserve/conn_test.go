@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -49,7 +50,7 @@ func TestMailboxHoldsOneSnapshot(t *testing.T) {
 	c.take(&w)
 	require.Len(t, w.datagrams, 2)
 	for i, d := range w.datagrams {
-		h, err := wire.ParseStateHeader(d, new(wire.BitReader))
+		h, err := wire.ParseStateHeader(d, new(bitio.Reader))
 		require.NoError(t, err)
 		require.Equal(t, [2]uint32{uint32(i) + 1, 2}, [2]uint32{h.Seq, h.Tick})
 	}

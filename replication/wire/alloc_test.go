@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -22,8 +23,8 @@ func TestNoAllocations(t *testing.T) {
 	message := wire.Hello{Token: []byte("abc")}.Append(nil)
 	buffer := make([]byte, 0, 2*wire.MaxDatagram)
 	record := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: 1 << 32}
-	var w wire.BitWriter
-	var r wire.BitReader
+	var w bitio.Writer
+	var r bitio.Reader
 	w.Reset(buffer)
 	c := wire.NewCodec(s, wire.DefaultTables())
 	past := &wire.Past{Base: base.Words, Age: 1}

@@ -1,13 +1,17 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/worldd/worldd/internal/bitio"
+)
 
 // Chunks holds the bits of rows, each coded once for all receivers that have
 // the same past of it. It belongs to one goroutine while it is filled, and may
 // be read by many after.
 type Chunks struct {
 	bits     []byte
-	writer   BitWriter
+	writer   bitio.Writer
 	forecast forecast // of the row that is coded
 }
 
@@ -50,21 +54,21 @@ func (k *Chunks) Add(c *Codec, row Row, past *Past) Chunk {
 
 // Copy appends chunks to w. The state of the writer is kept in registers: rows
 // are short, and most of what a viewer is sent is copied here.
-func (k *Chunks) Copy(w *BitWriter, chunks ...Chunk) {
-	buf, at, acc, n := w.buf, w.at, w.acc, w.n
+func (k *Chunks) Copy(w *bitio.Writer, chunks ...Chunk) {
+	buf, at, acc, n := w.Open()
 	for _, chunk := range chunks {
 		from := k.bits[chunk.at:]
 		for left := uint(chunk.bits); left > 0; {
 			take := min(left, 56)
 			if at+8 > len(buf) {
-				buf = lengthened(buf, at)
+				buf = bitio.Lengthen(buf, at)
 			}
-			at, acc, n = put(buf, at, acc, n, binary.LittleEndian.Uint64(from)&(1<<take-1), take)
+			at, acc, n = bitio.Put(buf, at, acc, n, binary.LittleEndian.Uint64(from)&(1<<take-1), take)
 			left -= take
 			from = from[7:]
 		}
 	}
-	w.buf, w.at, w.acc, w.n = buf, at, acc, n
+	w.Close(buf, at, acc, n)
 }
 
 // AddShares adds what the components of the chunk's row take, in bits, to sum, for

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -32,7 +33,7 @@ func TestRowHeadersAtOnce(t *testing.T) {
 			headers = append(headers, h)
 		}
 		first := uint(rapid.IntRange(0, 9).Draw(t, "bits before"))
-		var one, all wire.BitWriter
+		var one, all bitio.Writer
 		one.Write(0, first)
 		all.Write(0, first)
 		bits := int(first)
@@ -43,7 +44,7 @@ func TestRowHeadersAtOnce(t *testing.T) {
 		wire.AppendRowHeaders(&all, c, headers)
 		require.Equal(t, bits, all.Bits())
 		require.Equal(t, one.Bytes(), all.Bytes())
-		var r wire.BitReader
+		var r bitio.Reader
 		r.Reset(all.Bytes())
 		r.Read(first)
 		for _, h := range headers {
@@ -71,8 +72,8 @@ func TestChunksAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var k wire.Chunks
 		var chunks []wire.Chunk
-		var want wire.BitWriter
-		add := func(to *wire.BitWriter) wire.Chunk {
+		var want bitio.Writer
+		add := func(to *bitio.Writer) wire.Chunk {
 			row := wire.Row{Mask: uint32(rapid.IntRange(0, 3).Draw(t, "mask")), Words: make([]uint32, s.Words())}
 			for i := range row.Words {
 				if row.Mask == 3 || i < 40 == (row.Mask == 1) && row.Mask != 0 {
@@ -92,11 +93,11 @@ func TestChunksAtOnce(t *testing.T) {
 		}
 		length := k.Len()
 		for range rapid.IntRange(0, 3).Draw(t, "rows too many") {
-			add(&wire.BitWriter{})
+			add(&bitio.Writer{})
 		}
 		k.Cut(length)
 		require.Equal(t, length, k.Len())
-		var got wire.BitWriter
+		var got bitio.Writer
 		got.Write(0, first)
 		k.Copy(&got, chunks...)
 		require.Equal(t, want.Bytes(), got.Bytes())

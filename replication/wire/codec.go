@@ -3,6 +3,7 @@ package wire
 import (
 	"math/bits"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -143,19 +144,19 @@ func (f *forecast) scale(lane int) int {
 
 // Append writes row as it follows from past, or in full if past is nil.
 // row.Mask is known to the reader. It returns what each component takes.
-func (c *Codec) Append(w *BitWriter, row Row, past *Past) (shares Shares) {
+func (c *Codec) Append(w *bitio.Writer, row Row, past *Past) (shares Shares) {
 	var f forecast
 	return c.append(w, row, past, &f)
 }
 
 // append is Append with room for forecasts, which may hold anything.
-func (c *Codec) append(w *BitWriter, row Row, past *Past, f *forecast) (shares Shares) {
+func (c *Codec) append(w *bitio.Writer, row Row, past *Past, f *forecast) (shares Shares) {
 	if past == nil {
 		return c.schema.appendFields(w, row)
 	}
 	c.schema.mustFit(row)
 	if invariants.Enabled {
-		mustHold(past.Age > 0 && (past.Older == nil || past.Gap > 0), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
+		invariants.Checkf(past.Age > 0 && (past.Older == nil || past.Gap > 0), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
 	}
 	f.ratio = past.ratio()
 	parts := c.partsOf(row.Owned)
@@ -192,7 +193,7 @@ func (u *unit) changed(words, base []uint32) uint64 {
 
 // appendHeads returns which of the units that have digits have changed, the i-th
 // in bit i.
-func (c *Codec) appendHeads(w *BitWriter, p *part, words []uint32, past *Past, f *forecast) (changed uint64) {
+func (c *Codec) appendHeads(w *bitio.Writer, p *part, words []uint32, past *Past, f *forecast) (changed uint64) {
 	for g := range p.groups {
 		group := &p.groups[g]
 		symbol := 0
@@ -253,7 +254,7 @@ func (u *unit) foreseen(p *part, i int, words []uint32, past *Past, f *forecast)
 	return f.turned
 }
 
-func (c *Codec) appendUnit(w *BitWriter, p *part, j int, words []uint32, past *Past, f *forecast) {
+func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, words []uint32, past *Past, f *forecast) {
 	u := &p.units[j]
 	switch u.kind {
 	case unitPosition:
@@ -300,7 +301,7 @@ func (f *forecast) missTurning(far int64) {
 	f.feature.set(featureMissTurn, magnitude(f.missTurn))
 }
 
-func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint32, width uint, f *forecast) {
+func (c *Codec) appendResidual(w *bitio.Writer, lane int, now, expected, most uint32, width uint, f *forecast) {
 	d := ringDifference(now, expected, most)
 	sign := uint64(d >> 63)
 	m := (uint64(d) ^ sign) - sign
@@ -333,10 +334,10 @@ func (c *Codec) appendResidual(w *BitWriter, lane int, now, expected, most uint3
 // Read reads what Append wrote into row, whose Words have the schema's length
 // and are no part of past. row.Mask says which components it has, and row.Owned
 // which fields; words of others are those of past, which has zeros. After an error row holds anything.
-func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
+func (c *Codec) Read(r *bitio.Reader, row *Row, past *Past) error {
 	if past == nil {
 		c.schema.readFields(r, row)
-		return r.Err()
+		return Malformed(r.Err())
 	}
 	copy(row.Words, past.Base)
 	var f forecast
@@ -347,11 +348,11 @@ func (c *Codec) Read(r *BitReader, row *Row, past *Past) error {
 			c.readPart(r, &parts[i], row.Words, past, &f)
 		}
 	}
-	return r.Err()
+	return Malformed(r.Err())
 }
 
 // readPart reads a component: its heads, and then what they say has changed.
-func (c *Codec) readPart(r *BitReader, p *part, words []uint32, past *Past, f *forecast) {
+func (c *Codec) readPart(r *bitio.Reader, p *part, words []uint32, past *Past, f *forecast) {
 	if p.depends() {
 		c.forecast(p, past, f)
 	}
@@ -383,7 +384,7 @@ func (c *Codec) readPart(r *BitReader, p *part, words []uint32, past *Past, f *f
 
 // readPosition reads residuals against the forecast, with the signs that the head
 // told.
-func (u *unit) readPosition(r *BitReader, digit int, words []uint32, f *forecast) {
+func (u *unit) readPosition(r *bitio.Reader, digit int, words []uint32, f *forecast) {
 	words = words[u.word:][:3]
 	signs := digit - 1
 	for i := range words {
@@ -400,7 +401,7 @@ func (u *unit) readPosition(r *BitReader, digit int, words []uint32, f *forecast
 }
 
 // readRotation reads a word whose largest component is known.
-func (u *unit) readRotation(r *BitReader, largest int, foreseen rotation, f *forecast) uint32 {
+func (u *unit) readRotation(r *bitio.Reader, largest int, foreseen rotation, f *forecast) uint32 {
 	var three [3]uint32
 	three[0], three[1], three[2] = foreseen.packThree(largest, u.bits)
 	word, at := uint32(largest), uint(2)
@@ -415,7 +416,7 @@ func (u *unit) readRotation(r *BitReader, largest int, foreseen rotation, f *for
 }
 
 // readNumbers reads the numbers of a vector, or one.
-func (u *unit) readNumbers(r *BitReader, words []uint32, past *Past, f *forecast) {
+func (u *unit) readNumbers(r *bitio.Reader, words []uint32, past *Past, f *forecast) {
 	for i := range u.words {
 		expected := u.expect(i, past, f)
 		v, far := u.readResidual(r, i, &f.set.codes[u.lane][f.scale(u.lane)], expected, signFollows)
@@ -431,12 +432,12 @@ const signFollows int64 = 1
 // readResidual reads a number of the unit's i-th field and returns how far it is
 // from what was expected, too. It looks at the bits once: a symbol, its low bits
 // and a sign are fewer than a look shows.
-func (u *unit) readResidual(r *BitReader, i int, code *code, expected uint32, sign int64) (v uint32, far int64) {
-	ahead := r.peek()
+func (u *unit) readResidual(r *bitio.Reader, i int, code *code, expected uint32, sign int64) (v uint32, far int64) {
+	ahead := r.Peek()
 	e := code.first(ahead)
 	n, low := e.bits(), e.low()
 	if e.value() == entryEscape {
-		r.skip(n)
+		r.Skip(n)
 		return u.readEscaped(r, i, expected)
 	}
 	ahead >>= n
@@ -451,7 +452,7 @@ func (u *unit) readResidual(r *BitReader, i int, code *code, expected uint32, si
 		d ^= sign
 		far -= sign
 	}
-	r.skip(n)
+	r.Skip(n)
 	if 2*far > int64(u.wide)+1 {
 		return u.refuse(r, i, d)
 	}
@@ -459,16 +460,16 @@ func (u *unit) readResidual(r *BitReader, i int, code *code, expected uint32, si
 }
 
 // readEscaped reads a number that is there in full.
-func (u *unit) readEscaped(r *BitReader, i int, expected uint32) (v uint32, far int64) {
+func (u *unit) readEscaped(r *bitio.Reader, i int, expected uint32) (v uint32, far int64) {
 	v = uint32(r.Read(u.bits))
 	if v > u.wide {
-		r.fail("%s is %d, at most %d is allowed", u.fields[i].path, v, u.wide)
+		r.Fail("%s is %d, at most %d is allowed", u.fields[i].path, v, u.wide)
 		return 0, 0
 	}
 	return v, absolute(ringDifference(v, expected, u.wide))
 }
 
-func (u *unit) refuse(r *BitReader, i int, d int64) (uint32, int64) {
-	r.fail("%s differs by %d, among %d numbers", u.fields[i].path, d, uint64(u.wide)+1)
+func (u *unit) refuse(r *bitio.Reader, i int, d int64) (uint32, int64) {
+	r.Fail("%s differs by %d, among %d numbers", u.fields[i].path, d, uint64(u.wide)+1)
 	return 0, 0
 }

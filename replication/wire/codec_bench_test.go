@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -22,7 +23,7 @@ func BenchmarkBodyRow(b *testing.B) {
 	past := &wire.Past{Base: state(10.15, 3), Older: state(10, 3.1), Age: 6, Gap: 3}
 	row := wire.Row{Mask: 1, Words: state(10.44, 2.8)}
 	var chunks wire.Chunks
-	var w wire.BitWriter
+	var w bitio.Writer
 	buffer := make([]byte, 0, 256)
 	b.Run("append", func(b *testing.B) {
 		for b.Loop() {
@@ -42,7 +43,7 @@ func BenchmarkBodyRow(b *testing.B) {
 	chunks.Copy(&w, chunk)
 	bits := w.Bytes()
 	out := newRow(s, 1)
-	var r wire.BitReader
+	var r bitio.Reader
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
 			r.Reset(bits)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -678,7 +679,7 @@ func TestCodecConformance(t *testing.T) {
 		if past.Anchor != nil {
 			known.anchor = &[3][]uint32{carriers[2].Words, carriers[1].Words, past.Older}
 		}
-		var w wire.BitWriter
+		var w bitio.Writer
 		c.Append(&w, rows[2], past)
 		stranger := &stranger{b: w.Bytes()}
 		out := make([]uint32, s.Words())

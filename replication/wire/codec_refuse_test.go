@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/bitio"
 )
 
 // charge has 131 numbers, which take 8 bits and a residual of 65 at most.
@@ -21,28 +23,28 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 	head := c.parts[0].groups[0].heads[f.context]
 	c.parts[0].units[0].expect(0, past, &f)
 	residual := f.set.codes[laneNumber][f.scale(laneNumber)]
-	read := func(write func(w *BitWriter)) (uint32, error) {
-		var w BitWriter
+	read := func(write func(w *bitio.Writer)) (uint32, error) {
+		var w bitio.Writer
 		head.write(&w, 1, 0, 0)
 		write(&w)
-		var r BitReader
+		var r bitio.Reader
 		r.Reset(w.Bytes())
 		row := Row{Mask: 1, Words: make([]uint32, 1)}
 		err := c.Read(&r, &row, past)
 		return row.Words[0], err
 	}
-	whole := func(n uint64) func(w *BitWriter) {
-		return func(w *BitWriter) { residual.write(w, symbolEscape, n, 8) }
+	whole := func(n uint64) func(w *bitio.Writer) {
+		return func(w *bitio.Writer) { residual.write(w, symbolEscape, n, 8) }
 	}
-	by := func(m, sign uint64) func(w *BitWriter) {
-		return func(w *BitWriter) {
+	by := func(m, sign uint64) func(w *bitio.Writer) {
+		return func(w *bitio.Writer) {
 			symbol, low := bucket(m)
 			residual.write(w, symbol, m&(1<<low-1)|sign<<low, low+1)
 		}
 	}
 	refused := &Error{Code: BadMessage}
 	for name, c := range map[string]struct {
-		write func(w *BitWriter)
+		write func(w *bitio.Writer)
 		want  uint32
 		ok    bool
 	}{

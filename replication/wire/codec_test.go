@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -183,7 +184,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		s := randomSchema(t, r)
 		c := wire.NewCodec(s, tables[r.IntN(2)])
-		var w wire.BitWriter
+		var w bitio.Writer
 		var want []wire.Row
 		var pasts []*wire.Past
 		for range 4 {
@@ -192,7 +193,7 @@ func TestCodecRoundTrip(t *testing.T) {
 			c.Append(&w, rows[2], past)
 			want, pasts = append(want, rows[2]), append(pasts, past)
 		}
-		var reader wire.BitReader
+		var reader bitio.Reader
 		reader.Reset(w.Bytes())
 		for i, row := range want {
 			got := blankRow(s, row)
@@ -214,7 +215,7 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 	c := wire.NewCodec(s, wire.DefaultTables())
 	var chunks wire.Chunks
 	var made []wire.Chunk
-	var direct, copied wire.BitWriter
+	var direct, copied bitio.Writer
 	want := make([]uint64, s.Components())
 	for range 200 {
 		rows := states(s, r, 3)
@@ -249,12 +250,12 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 func TestGaps(t *testing.T) {
 	c := wire.NewCodec(wire.NewSchema(), wire.DefaultTables())
 	gaps := []uint32{0, 1, 7, 8, 9, 63, 64, 1000, 1<<20 - 1}
-	var w wire.BitWriter
+	var w bitio.Writer
 	for _, g := range gaps {
 		c.AppendGap(&w, g)
 	}
 	c.AppendEnd(&w)
-	var r wire.BitReader
+	var r bitio.Reader
 	r.Reset(w.Bytes())
 	for _, want := range gaps {
 		got, more := c.ReadGap(&r)
@@ -287,7 +288,7 @@ func codecSample(t testing.TB, seed uint64) (c *wire.Codec, row wire.Row, past *
 	v.Ammo = int32(r.Uint32N(100))
 	v.Alive = true
 	row = wire.Row{Mask: 1, Words: quantised()}
-	var w wire.BitWriter
+	var w bitio.Writer
 	c.Append(&w, row, past)
 	return c, row, past, w.Bytes()
 }
@@ -304,7 +305,7 @@ func TestCodecReadsAnything(t *testing.T) {
 	c, want, past, bytes := codecSample(t, 6)
 	s := c.Schema()
 	got := newRow(s, 1)
-	var r wire.BitReader
+	var r bitio.Reader
 	for n := range bytes {
 		r.Reset(bytes[:n])
 		require.ErrorIs(t, c.Read(&r, &got, past), &wire.Error{Code: wire.BadMessage}, "cut to %d bytes", n)
@@ -329,8 +330,8 @@ func TestCodecReadsAnything(t *testing.T) {
 
 // requireLawful checks that row is one that a full row can hold.
 func requireLawful(t require.TestingT, s *wire.Schema, row wire.Row) {
-	var w wire.BitWriter
-	var r wire.BitReader
+	var w bitio.Writer
+	var r bitio.Reader
 	again := blankRow(s, row)
 	s.AppendFull(&w, row)
 	r.Reset(w.Bytes())
@@ -352,7 +353,7 @@ func FuzzCodecRead(f *testing.F) {
 		s := c.Schema()
 		rows := states(s, r, 3)
 		past := randomPast(c, r, rows, states(s, r, 3))
-		var reader wire.BitReader
+		var reader bitio.Reader
 		reader.Reset(bytes)
 		got := blankRow(s, rows[2])
 		for i := 0; i < 4; i++ {
@@ -361,8 +362,8 @@ func FuzzCodecRead(f *testing.F) {
 			}
 			requireLawful(t, s, got)
 			// and what was read is written and read as the same
-			var w wire.BitWriter
-			var back wire.BitReader
+			var w bitio.Writer
+			var back bitio.Reader
 			c.Append(&w, got, past)
 			back.Reset(w.Bytes())
 			again := blankRow(s, got)
@@ -374,8 +375,8 @@ func FuzzCodecRead(f *testing.F) {
 
 func TestCodecAllocatesNothing(t *testing.T) {
 	c, row, past, _ := codecSample(t, 8)
-	var w wire.BitWriter
-	var r wire.BitReader
+	var w bitio.Writer
+	var r bitio.Reader
 	var chunks wire.Chunks
 	var anchor wire.Anchor
 	buffer := make([]byte, 0, 512)
@@ -449,8 +450,8 @@ func FuzzTables(f *testing.F) {
 		c := wire.NewCodec(s, tables)
 		rows := states(s, r, 3)
 		past := randomPast(c, r, rows, states(s, r, 3))
-		var w wire.BitWriter
-		var reader wire.BitReader
+		var w bitio.Writer
+		var reader bitio.Reader
 		c.Append(&w, rows[2], past)
 		reader.Reset(w.Bytes())
 		got := blankRow(s, rows[2])

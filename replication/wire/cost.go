@@ -1,12 +1,16 @@
 package wire
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/worldd/worldd/internal/bitio"
+)
 
 // Cost writes row as Append does, and tells what each part of it takes, in bits:
 // what says which of a component's fields changed, with an empty field, and each
 // field, or each vector as a whole, by its path. It is for people who want to know
 // what their components cost, and slower than Append.
-func (c *Codec) Cost(w *BitWriter, row Row, past *Past, tell func(component, field string, bits int)) {
+func (c *Codec) Cost(w *bitio.Writer, row Row, past *Past, tell func(component, field string, bits int)) {
 	if past == nil {
 		c.schema.costFull(w, row, tell)
 		return
@@ -46,7 +50,7 @@ func (c *Codec) unitName(u *unit) string {
 }
 
 // costFull is Cost without a past.
-func (s *Schema) costFull(w *BitWriter, row Row, tell func(component, field string, bits int)) {
+func (s *Schema) costFull(w *bitio.Writer, row Row, tell func(component, field string, bits int)) {
 	s.mustFit(row)
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -22,7 +23,7 @@ func TestCostIsWhatAppendWrites(t *testing.T) {
 		if r.IntN(4) == 0 {
 			past = nil
 		}
-		var plain, told wire.BitWriter
+		var plain, told bitio.Writer
 		shares := c.Append(&plain, rows[2], past)
 		bits, byComponent := 0, make([]uint64, s.Components())
 		c.Cost(&told, rows[2], past, func(component, field string, n int) {
@@ -44,7 +45,7 @@ func TestCostIsWhatAppendWrites(t *testing.T) {
 func TestCostNamesFields(t *testing.T) {
 	c, row, past, _ := codecSample(t, 5)
 	costs := map[string]int{}
-	var w wire.BitWriter
+	var w bitio.Writer
 	c.Cost(&w, row, past, func(_, field string, bits int) { costs[field] += bits })
 	for _, field := range []string{"", "Position", "Facing", "Ammo"} {
 		require.Positive(t, costs[field], field)

@@ -37,5 +37,5 @@
 //	   computed in integers.
 //
 // Results of Parse functions are copies, with three exceptions for the sake of
-// P3: Structure, Input and the BitReader of a State datagram alias their bytes.
+// P3: Structure, Input and the bitio.Reader of a State datagram alias their bytes.
 package wire

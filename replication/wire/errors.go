@@ -168,6 +168,18 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
+// Malformed gives an error that was found in received bytes the code BadMessage,
+// unless it has one. It returns nil for nil.
+func Malformed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	return &Error{Code: BadMessage, Detail: err.Error()}
+}
+
 // bad makes the error for bytes that break the protocol.
 func bad(format string, args ...any) error {
 	return &Error{Code: BadMessage, Detail: fmt.Sprintf(format, args...)}

@@ -3,6 +3,9 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/invariants"
 )
 
 // Message is a stream message. Append appends its body; ParseHello and the
@@ -20,8 +23,8 @@ func AppendFrame(b []byte, kind byte, body ...[]byte) []byte {
 	for _, part := range body {
 		bytes += len(part)
 	}
-	mustHold(bytes < MaxStreamMessage, "frame of type %d with %d bytes", kind, bytes)
-	b = append(appendUvarint(b, uint32(1+bytes)), kind)
+	invariants.Checkf(bytes < MaxStreamMessage, "frame of type %d with %d bytes", kind, bytes)
+	b = append(bitio.AppendUvarint(b, uint32(1+bytes)), kind)
 	for _, part := range body {
 		b = append(b, part...)
 	}
@@ -71,7 +74,7 @@ func (f *FrameReader) Next() (kind byte, body []byte, ok bool, err error) {
 	rest := f.buf[f.next:]
 	length, n := binary.Uvarint(rest)
 	switch {
-	case n == 0 && len(rest) < maxUvarint32:
+	case n == 0 && len(rest) < bitio.MaxUvarint32:
 		return 0, nil, false, nil
 	case n <= 0 || length > math.MaxUint32 || n > 1 && rest[n-1] == 0:
 		f.err = bad("frame length is not a 32-bit number in its shortest form")

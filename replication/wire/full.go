@@ -2,19 +2,20 @@ package wire
 
 import (
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
 // AppendFull writes row as an Enter record carries it: the mask, then every
 // field of the present components in full, as far as the receiver is sent it. It
 // returns what each component takes, which is all but the mask.
-func (s *Schema) AppendFull(w *BitWriter, row Row) Shares {
+func (s *Schema) AppendFull(w *bitio.Writer, row Row) Shares {
 	w.Write(uint64(row.Mask), uint(len(s.components)))
 	return s.appendFields(w, row)
 }
 
 // appendFields writes a full row without its mask.
-func (s *Schema) appendFields(w *BitWriter, row Row) (shares Shares) {
+func (s *Schema) appendFields(w *bitio.Writer, row Row) (shares Shares) {
 	s.mustFit(row)
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {
@@ -35,13 +36,13 @@ func (s *Schema) appendFields(w *BitWriter, row Row) (shares Shares) {
 // mustFit asserts that row is one of this schema.
 func (s *Schema) mustFit(row Row) {
 	if invariants.Enabled {
-		mustHold(len(row.Words) == s.words, "row has %d words, its schema %d", len(row.Words), s.words)
-		mustHold(row.Mask&^s.mask() == 0, "row has components %b, its schema %d of them", row.Mask, len(s.components))
+		invariants.Checkf(len(row.Words) == s.words, "row has %d words, its schema %d", len(row.Words), s.words)
+		invariants.Checkf(row.Mask&^s.mask() == 0, "row has components %b, its schema %d of them", row.Mask, len(s.components))
 	}
 }
 
 // append writes the field in full.
-func (f *field) append(w *BitWriter, words []uint32) {
+func (f *field) append(w *bitio.Writer, words []uint32) {
 	at := words[f.word:]
 	switch f.kind {
 	case kindRaw64:
@@ -62,14 +63,14 @@ func (f *field) append(w *BitWriter, words []uint32) {
 
 // ReadFull reads what AppendFull wrote into row, whose Words must have the
 // schema's length; row.Owned says which fields are there. After an error row holds anything.
-func (s *Schema) ReadFull(r *BitReader, row *Row) error {
+func (s *Schema) ReadFull(r *bitio.Reader, row *Row) error {
 	row.Mask = uint32(r.Read(uint(len(s.components))))
 	s.readFields(r, row)
-	return r.Err()
+	return Malformed(r.Err())
 }
 
 // readFields reads a full row whose mask is known.
-func (s *Schema) readFields(r *BitReader, row *Row) {
+func (s *Schema) readFields(r *bitio.Reader, row *Row) {
 	clear(row.Words)
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {
@@ -85,7 +86,7 @@ func (s *Schema) readFields(r *BitReader, row *Row) {
 }
 
 // read reads the field in full.
-func (f *field) read(r *BitReader, words []uint32) {
+func (f *field) read(r *bitio.Reader, words []uint32) {
 	at := words[f.word:]
 	switch f.kind {
 	case kindRaw64:
@@ -94,13 +95,13 @@ func (f *field) read(r *BitReader, words []uint32) {
 		at[0], at[1] = 0, 0
 		if r.ReadBool() {
 			at[0], at[1] = r.ReadSized(), r.ReadSized()
-			if r.err == nil && (at[0] >= MaxSlots || !bulk.NewHandle(at[0], at[1]).Valid()) {
-				r.fail("%s refers to slot %d, generation %d: no handle", f.path, at[0], at[1])
+			if r.Err() == nil && (at[0] >= MaxSlots || !bulk.NewHandle(at[0], at[1]).Valid()) {
+				r.Fail("%s refers to slot %d, generation %d: no handle", f.path, at[0], at[1])
 			}
 		}
 	case kindNumber:
 		if at[0] = uint32(r.Read(f.bits)); at[0] > f.max {
-			r.fail("%s is %d, at most %d is allowed", f.path, at[0], f.max)
+			r.Fail("%s is %d, at most %d is allowed", f.path, at[0], f.max)
 		}
 	default:
 		at[0] = uint32(r.Read(f.bits))

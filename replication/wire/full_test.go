@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -13,8 +14,8 @@ import (
 func anyRow(t *rapid.T, s *wire.Schema, label string, mask uint32) wire.Row {
 	row := newRow(s, 0)
 	bytes := rapid.SliceOfN(rapid.Byte(), 256, 256).Draw(t, label)
-	var w wire.BitWriter
-	var r wire.BitReader
+	var w bitio.Writer
+	var r bitio.Reader
 	w.Reset(nil)
 	w.Write(uint64(mask), uint(s.Components()))
 	r.Reset(append(w.Bytes(), bytes...))
@@ -56,9 +57,9 @@ func TestFullRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mask := uint32(rapid.IntRange(0, 3).Draw(t, "mask"))
 		row := anyRow(t, s, "row", mask)
-		var w wire.BitWriter
+		var w bitio.Writer
 		s.AppendFull(&w, row)
-		var r wire.BitReader
+		var r bitio.Reader
 		r.Reset(w.Bytes())
 		got := newRow(s, 0)
 		require.NoError(t, s.ReadFull(&r, &got))
@@ -96,8 +97,8 @@ func TestFullRefuses(t *testing.T) {
 		row := newRow(s, 3)
 		row.Words[1] = 1 // a target, in slot 0
 		row.Words[c.word] = c.value
-		var w wire.BitWriter
-		var r wire.BitReader
+		var w bitio.Writer
+		var r bitio.Reader
 		s.AppendFull(&w, row)
 		r.Reset(w.Bytes())
 		again := newRow(s, 0)
@@ -121,10 +122,10 @@ func TestFullReadsAnything(t *testing.T) {
 		if !owned {
 			s.HideOwned(row)
 		}
-		var w wire.BitWriter
+		var w bitio.Writer
 		s.AppendFull(&w, row)
 		bytes := w.Bytes()
-		var r wire.BitReader
+		var r bitio.Reader
 		got := blankRow(s, row)
 		for n := range bytes {
 			r.Reset(bytes[:n])

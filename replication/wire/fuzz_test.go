@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vmihailenco/msgpack/v5"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -66,9 +67,9 @@ func FuzzState(f *testing.F) {
 		}
 		require.Len(t, rows, h.Rows)
 		for _, row := range rows { // whatever was read can be written
-			var w wire.BitWriter
+			var w bitio.Writer
 			s.AppendFull(&w, row)
-			var r wire.BitReader
+			var r bitio.Reader
 			r.Reset(w.Bytes())
 			again := newRow(s, 0)
 			require.NoError(t, s.ReadFull(&r, &again))

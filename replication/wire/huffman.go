@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/worldd/worldd/internal/bitio"
 )
 
 const (
@@ -97,9 +99,9 @@ func checkLengths(lengths []uint8) bool {
 }
 
 // read takes a symbol from r, of a code whose values are its symbols.
-func (c *code) read(r *BitReader) int {
-	e := c.first(r.peek())
-	r.skip(e.bits())
+func (c *code) read(r *bitio.Reader) int {
+	e := c.first(r.Peek())
+	r.Skip(e.bits())
 	return int(e.value())
 }
 
@@ -125,15 +127,11 @@ func (c *code) longer(ahead uint64) entry {
 }
 
 // write appends a symbol and then n bits of extra, at most 44.
-func (c *code) write(w *BitWriter, symbol int, extra uint64, n uint) {
+func (c *code) write(w *bitio.Writer, symbol int, extra uint64, n uint) {
 	word := uint64(c.words[symbol])
 	length := uint(word >> maxCodeBits)
 	word, n = word&(1<<maxCodeBits-1)|extra<<(length&63), n+length
-	if w.at+8 > len(w.buf) {
-		w.writeSlow(word, n)
-		return
-	}
-	w.at, w.acc, w.n = put(w.buf, w.at, w.acc, w.n, word, n)
+	w.WriteShort(word, n)
 }
 
 // codeLengths gives the lengths of the best complete code for symbols that

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -56,7 +57,7 @@ func (in *Input) check() error {
 func (in *Input) Append(b []byte) []byte {
 	if invariants.Enabled {
 		invariants.Check(in.check())
-		mustHold(len(in.Inputs) <= MaxInputs, "%d inputs", len(in.Inputs))
+		invariants.Checkf(len(in.Inputs) <= MaxInputs, "%d inputs", len(in.Inputs))
 	}
 	b = append(b, TypeInput)
 	b = binary.LittleEndian.AppendUint32(b, in.Stamp)
@@ -68,13 +69,13 @@ func (in *Input) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, in.Ack.Newest)
 	b = binary.LittleEndian.AppendUint64(b, in.Ack.Mask)
 	b = binary.LittleEndian.AppendUint32(b, in.Ack.Structure)
-	b = appendUvarint(b, uint32(len(in.Inputs)))
+	b = bitio.AppendUvarint(b, uint32(len(in.Inputs)))
 	for _, t := range in.Inputs {
 		if invariants.Enabled {
-			mustHold(len(t.Data) <= MaxInputBytes, "input of %d bytes", len(t.Data))
+			invariants.Checkf(len(t.Data) <= MaxInputBytes, "input of %d bytes", len(t.Data))
 		}
 		b = binary.LittleEndian.AppendUint32(b, t.Tick)
-		b = appendUvarint(b, uint32(len(t.Data)))
+		b = bitio.AppendUvarint(b, uint32(len(t.Data)))
 		b = append(b, t.Data...)
 	}
 	return b
@@ -96,23 +97,23 @@ func (in *Input) Parse(d []byte) error {
 	if len(d) > InputBytes {
 		return bad("input of %d bytes, at most %d are allowed", len(d), InputBytes)
 	}
-	c := cursor{rest: d}
-	if t := c.byte("type"); t != TypeInput && c.err == nil {
-		c.fail("datagram type %d, want %d", t, TypeInput)
+	c := bitio.NewCursor(d)
+	if t := c.Byte("type"); t != TypeInput && c.Err() == nil {
+		c.Fail("datagram type %d, want %d", t, TypeInput)
 	}
-	in.Stamp = c.uint32("stamp")
-	seen := c.byte("seen")
+	in.Stamp = c.Uint32("stamp")
+	seen := c.Byte("seen")
 	if seen > 1 {
-		c.fail("seen is %d, want 0 or 1", seen)
+		c.Fail("seen is %d, want 0 or 1", seen)
 	}
-	in.Ack = Ack{Seen: seen == 1, Newest: c.uint32("newest"), Mask: c.uint64("mask"), Structure: c.uint32("structure")}
-	for range c.uvarint(MaxInputs, "input count") {
-		t := TickInput{Tick: c.uint32("tick")}
-		t.Data = c.bytes(int(c.uvarint(MaxInputBytes, "input length")), "input")
+	in.Ack = Ack{Seen: seen == 1, Newest: c.Uint32("newest"), Mask: c.Uint64("mask"), Structure: c.Uint32("structure")}
+	for range c.Uvarint(MaxInputs, "input count") {
+		t := TickInput{Tick: c.Uint32("tick")}
+		t.Data = c.Bytes(int(c.Uvarint(MaxInputBytes, "input length")), "input")
 		in.Inputs = append(in.Inputs, t)
 	}
-	if err := c.end(); err != nil {
-		return err
+	if err := c.End(); err != nil {
+		return Malformed(err)
 	}
 	return in.check()
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -195,7 +196,7 @@ func TestInputRefuses(t *testing.T) {
 
 func TestStateRefuses(t *testing.T) {
 	refused := &wire.Error{Code: wire.BadMessage}
-	var r wire.BitReader
+	var r bitio.Reader
 	good := wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 5})
 	_, err := wire.ParseStateHeader(good, &r)
 	require.NoError(t, err)
@@ -222,12 +223,12 @@ func TestRowHeaders(t *testing.T) {
 		}
 		skip := rapid.Uint32Max(wire.MaxSlots-1).Draw(t, "skip") >> rapid.IntRange(0, 24).Draw(t, "less")
 		b := rapid.SampledFrom(baselines).Draw(t, "baseline")
-		var w wire.BitWriter
+		var w bitio.Writer
 		wire.AppendRowCoding(&w, c)
 		require.Equal(t, c.Bits(), w.Bits())
 		wire.AppendRowHeader(&w, c, skip, b)
 		require.Equal(t, c.Bits()+wire.RowHeaderBits(c, skip, b), w.Bits())
-		var r wire.BitReader
+		var r bitio.Reader
 		r.Reset(w.Bytes())
 		require.Equal(t, c, wire.ReadRowCoding(&r, tick))
 		gotSkip, got := wire.ReadRowHeader(&r, c, tick)
@@ -241,29 +242,29 @@ func TestRowHeadersRefuse(t *testing.T) {
 	refused := &wire.Error{Code: wire.BadMessage}
 	coding := wire.RowCoding{SkipBits: 2, Usual: wire.Baseline{Age: 6, Gap: 3}}
 	for name, c := range map[string]struct {
-		write func(w *wire.BitWriter)
+		write func(w *bitio.Writer)
 		tick  uint32
 		ok    bool
 	}{
-		"the last skip":          {func(w *wire.BitWriter) { w.WriteGolomb(wire.MaxSlots-1, 2); w.Write(0, 1) }, 10, true},
-		"a skip beyond":          {func(w *wire.BitWriter) { w.WriteGolomb(wire.MaxSlots, 2); w.Write(0, 1) }, 10, false},
-		"ones without an end":    {func(w *wire.BitWriter) { w.Write(1<<56-1, 56) }, 10, false},
-		"the first tick":         {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(9, 4); w.WriteGolomb(0, 2) }, 10, true},
-		"the tick before it":     {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(10, 4); w.WriteGolomb(0, 2) }, 10, false},
-		"a gap to the first":     {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(4, 2) }, 10, true},
-		"a gap beyond it":        {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(5, 2) }, 10, false},
-		"the usual one by name":  {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(6, 4); w.WriteGolomb(3, 2) }, 10, false},
-		"none, which has no gap": {func(w *wire.BitWriter) { w.Write(0b1000, 4); w.WriteGolomb(0, 4) }, 10, true},
+		"the last skip":          {func(w *bitio.Writer) { w.WriteGolomb(wire.MaxSlots-1, 2); w.Write(0, 1) }, 10, true},
+		"a skip beyond":          {func(w *bitio.Writer) { w.WriteGolomb(wire.MaxSlots, 2); w.Write(0, 1) }, 10, false},
+		"ones without an end":    {func(w *bitio.Writer) { w.Write(1<<56-1, 56) }, 10, false},
+		"the first tick":         {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(9, 4); w.WriteGolomb(0, 2) }, 10, true},
+		"the tick before it":     {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(10, 4); w.WriteGolomb(0, 2) }, 10, false},
+		"a gap to the first":     {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(4, 2) }, 10, true},
+		"a gap beyond it":        {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(5, 2) }, 10, false},
+		"the usual one by name":  {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(6, 4); w.WriteGolomb(3, 2) }, 10, false},
+		"none, which has no gap": {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(0, 4) }, 10, true},
 	} {
-		var w wire.BitWriter
+		var w bitio.Writer
 		c.write(&w)
-		var r wire.BitReader
+		var r bitio.Reader
 		r.Reset(w.Bytes())
 		wire.ReadRowHeader(&r, coding, c.tick)
 		if c.ok {
 			require.NoError(t, wire.ExpectEnd(&r), name)
 		} else {
-			require.ErrorIs(t, r.Err(), refused, name)
+			require.ErrorIs(t, wire.Malformed(r.Err()), refused, name)
 		}
 	}
 }
@@ -275,10 +276,10 @@ func TestGolombHasOneForm(t *testing.T) {
 			if k < 2 && v > 1<<24 {
 				continue // orders of numbers that large are 2 and 4
 			}
-			var w wire.BitWriter
+			var w bitio.Writer
 			w.WriteGolomb(v, k)
-			require.Equal(t, wire.GolombBits(v, k), w.Bits())
-			var r wire.BitReader
+			require.Equal(t, bitio.GolombBits(v, k), w.Bits())
+			var r bitio.Reader
 			r.Reset(w.Bytes())
 			require.Equal(t, v, r.ReadGolomb(k, v))
 			require.NoError(t, wire.ExpectEnd(&r))
@@ -332,7 +333,7 @@ func TestStateStamp(t *testing.T) {
 	d, _, _ := sampleState(t, sampleSchema(t))
 	for _, want := range [][2]uint32{{0x01020304, 250}, {0xfffefdfc, 65535}} {
 		wire.StampState(d, want[0], uint16(want[1]))
-		var rows wire.BitReader
+		var rows bitio.Reader
 		h, err := wire.ParseStateHeader(d, &rows)
 		require.NoError(t, err)
 		require.Equal(t, want, [2]uint32{h.Echo, uint32(h.Hold)})

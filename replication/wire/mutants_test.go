@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vmihailenco/msgpack/v5"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -181,14 +182,14 @@ func codecBytes(t *testing.T) []byte {
 func readRow(t *testing.T) func(*testing.T, []byte) error {
 	c, row, past, _ := codecSample(t, 6)
 	got, again := blankRow(c.Schema(), row), blankRow(c.Schema(), row)
-	var r wire.BitReader
+	var r bitio.Reader
 	return func(t *testing.T, b []byte) error {
 		r.Reset(b)
 		if err := c.Read(&r, &got, past); err != nil {
 			return err
 		}
 		requireLawful(t, c.Schema(), got)
-		var w wire.BitWriter
+		var w bitio.Writer
 		c.Append(&w, got, past)
 		r.Reset(w.Bytes())
 		require.NoError(t, c.Read(&r, &again, past))
@@ -210,8 +211,8 @@ func makeCodec(t *testing.T) func(*testing.T, []byte) error {
 		require.Equal(t, b, tables.Bytes(), "tables have one form")
 		c := wire.NewCodec(s, tables)
 		past := randomPast(c, random, rows, older)
-		var w wire.BitWriter
-		var r wire.BitReader
+		var w bitio.Writer
+		var r bitio.Reader
 		c.Append(&w, rows[2], past)
 		r.Reset(w.Bytes())
 		got := blankRow(s, rows[2])

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -39,7 +40,7 @@ func TestOwnersFieldsAreInNobodyElsesRows(t *testing.T) {
 			copied.Base, copied.Older = hidden(past.Base), hidden(past.Older)
 			pastWithout = &copied
 		}
-		var a, b, full, fullOf wire.BitWriter
+		var a, b, full, fullOf bitio.Writer
 		c.Append(&a, public, pastWithout)
 		c.Append(&b, with, past)
 		require.Equal(t, a.Bytes(), b.Bytes(), "seed %d", seed)
@@ -50,7 +51,7 @@ func TestOwnersFieldsAreInNobodyElsesRows(t *testing.T) {
 			differ++
 		}
 
-		var reader wire.BitReader
+		var reader bitio.Reader
 		reader.Reset(a.Bytes())
 		got := blankRow(s, public)
 		require.NoError(t, c.Read(&reader, &got, pastWithout))

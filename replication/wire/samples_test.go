@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -140,7 +141,7 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 		fold = wire.Fold(fold, h)
 	}
 	d = wire.AppendStateHeader(nil, wire.StateHeader{Seq: 77, Tick: tick, Structure: 9, Fold: wire.Fold16(fold), Rows: len(rows)})
-	var w wire.BitWriter
+	var w bitio.Writer
 	w.Reset(d)
 	coding := wire.RowCoding{SkipBits: 5, Usual: wire.Baseline{Age: 6, Gap: 3}}
 	wire.AppendRowCoding(&w, coding)
@@ -166,7 +167,7 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 // a client does; which row has an anchor is known.
 func readState(c *wire.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []wire.Row, error) {
 	s := c.Schema()
-	var r wire.BitReader
+	var r bitio.Reader
 	h, err := wire.ParseStateHeader(d, &r)
 	if err != nil || h.Rows == 0 {
 		return h, nil, err
@@ -254,7 +255,7 @@ type structureContent struct {
 
 func sampleStructure(t testing.TB, s *wire.Schema) structureContent {
 	row := sampleRow(t, s, 5)
-	var w wire.BitWriter
+	var w bitio.Writer
 	s.AppendFull(&w, row)
 	return structureContent{First: 300, Tick: 1234, Rows: []wire.Row{row}, Records: []wire.Record{
 		{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(17, 3)},
@@ -278,7 +279,7 @@ func parseStructure(s *wire.Schema, body []byte) (any, error) {
 		if r.Op != wire.OpEnter {
 			continue
 		}
-		var bits wire.BitReader
+		var bits bitio.Reader
 		bits.Reset(r.Row)
 		row := newRow(s, 0)
 		row.Owned = r.Reason == wire.ReasonOwned

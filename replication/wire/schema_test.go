@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -220,10 +221,10 @@ func TestSchemaNamesAndBounds(t *testing.T) {
 	require.ErrorContains(t, wire.AddComponent[empty](s, "last"), "one more")
 
 	row := wire.Row{Mask: 1<<32 - 1} // all 32 components, and no words
-	var w wire.BitWriter
+	var w bitio.Writer
 	s.AppendFull(&w, row)
 	require.Equal(t, 32, w.Bits())
-	var r wire.BitReader
+	var r bitio.Reader
 	r.Reset(w.Bytes())
 	var again wire.Row
 	require.NoError(t, s.ReadFull(&r, &again))

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -38,7 +39,7 @@ const (
 // AppendStateHeader appends h; the rows' bits begin at the next byte.
 func AppendStateHeader(b []byte, h StateHeader) []byte {
 	if invariants.Enabled {
-		mustHold(h.Rows >= 0 && h.Rows <= MaxRows && h.Seq != 0, "state %d with %d rows", h.Seq, h.Rows)
+		invariants.Checkf(h.Rows >= 0 && h.Rows <= MaxRows && h.Seq != 0, "state %d with %d rows", h.Seq, h.Rows)
 	}
 	b = append(b, TypeState)
 	b = binary.LittleEndian.AppendUint32(b, h.Echo)
@@ -47,13 +48,13 @@ func AppendStateHeader(b []byte, h StateHeader) []byte {
 	b = binary.LittleEndian.AppendUint32(b, h.Tick)
 	b = binary.LittleEndian.AppendUint32(b, h.Structure)
 	b = binary.LittleEndian.AppendUint16(b, h.Fold)
-	return appendUvarint(b, uint32(h.Rows))
+	return bitio.AppendUvarint(b, uint32(h.Rows))
 }
 
 // StampState writes Echo and Hold into a finished State datagram, in place.
 func StampState(d []byte, echo uint32, hold uint16) {
 	if invariants.Enabled {
-		mustHold(len(d) > stateFixedBytes && d[0] == TypeState, "stamp of %d bytes that are no State datagram", len(d))
+		invariants.Checkf(len(d) > stateFixedBytes && d[0] == TypeState, "stamp of %d bytes that are no State datagram", len(d))
 	}
 	binary.LittleEndian.PutUint32(d[stateEchoAt:], echo)
 	binary.LittleEndian.PutUint16(d[stateHoldAt:], hold)
@@ -62,31 +63,35 @@ func StampState(d []byte, echo uint32, hold uint16) {
 // ParseStateHeader reads the header of a State datagram and leaves rows behind
 // it, aliasing d. If there are rows, the caller reads a RowCoding, h.Rows row
 // headers, the rows with Codec.Read in the order of Order, and then ExpectEnd.
-func ParseStateHeader(d []byte, rows *BitReader) (StateHeader, error) {
+func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	rows.Reset(nil)
 	if len(d) > MaxDatagram {
 		return StateHeader{}, bad("datagram of %d bytes, at most %d are allowed", len(d), MaxDatagram)
 	}
-	c := cursor{rest: d}
-	if t := c.byte("type"); t != TypeState && c.err == nil {
-		c.fail("datagram type %d, want %d", t, TypeState)
+	c := bitio.NewCursor(d)
+	if t := c.Byte("type"); t != TypeState && c.Err() == nil {
+		c.Fail("datagram type %d, want %d", t, TypeState)
 	}
 	h := StateHeader{
-		Echo: c.uint32("echo"), Hold: c.uint16("hold"), Seq: c.uint32("seq"), Tick: c.uint32("tick"),
-		Structure: c.uint32("structure"), Fold: c.uint16("fold"), Rows: int(c.uvarint(MaxRows, "row count")),
+		Echo: c.Uint32("echo"), Hold: c.Uint16("hold"), Seq: c.Uint32("seq"), Tick: c.Uint32("tick"),
+		Structure: c.Uint32("structure"), Fold: c.Uint16("fold"), Rows: int(c.Uvarint(MaxRows, "row count")),
 	}
-	if c.err == nil && h.Tick == 0 {
-		c.fail("tick is 0: ticks are counted from 1")
+	if c.Err() == nil && h.Tick == 0 {
+		c.Fail("tick is 0: ticks are counted from 1")
 	}
-	if c.err == nil && h.Seq == 0 {
-		c.fail("seq is 0: snapshots are counted from 1")
+	if c.Err() == nil && h.Seq == 0 {
+		c.Fail("seq is 0: snapshots are counted from 1")
 	}
-	if c.err != nil {
-		return StateHeader{}, c.err
+	if c.Err() != nil {
+		return StateHeader{}, Malformed(c.Err())
 	}
-	rows.Reset(c.rest)
+	rows.Reset(c.Rest())
 	return h, nil
 }
+
+// ExpectEnd checks that r is at the end of a datagram or row: nothing was wrong, and
+// less than a byte is left, all zero.
+func ExpectEnd(r *bitio.Reader) error { return Malformed(r.End()) }
 
 // Baseline names the states of a row that it is coded against, by their ticks:
 // every state that a client has of a row is of another tick. It is comparable.
@@ -123,7 +128,7 @@ const (
 )
 
 // AppendRowCoding writes c, ahead of the row headers.
-func AppendRowCoding(w *BitWriter, c RowCoding) {
+func AppendRowCoding(w *bitio.Writer, c RowCoding) {
 	w.Write(uint64(c.SkipBits), skipBitsBits)
 	c.Usual.append(w)
 }
@@ -132,16 +137,16 @@ func AppendRowCoding(w *BitWriter, c RowCoding) {
 func (c RowCoding) Bits() int { return skipBitsBits + c.Usual.bits() }
 
 // ReadRowCoding reads what AppendRowCoding wrote into a datagram of a tick.
-func ReadRowCoding(r *BitReader, tick uint32) (c RowCoding) {
+func ReadRowCoding(r *bitio.Reader, tick uint32) (c RowCoding) {
 	c.SkipBits = uint8(r.Read(skipBitsBits))
 	c.Usual = readBaseline(r, tick)
 	return c
 }
 
-func (b Baseline) append(w *BitWriter) {
+func (b Baseline) append(w *bitio.Writer) {
 	if b.short() {
-		age, n := golomb(b.Age, ageOrder)
-		gap, m := golomb(b.Gap, gapOrder)
+		age, n := bitio.Golomb(b.Age, ageOrder)
+		gap, m := bitio.Golomb(b.Gap, gapOrder)
 		w.Write(age|gap<<n, n+m)
 		return
 	}
@@ -153,15 +158,15 @@ func (b Baseline) append(w *BitWriter) {
 
 // bits is what append takes.
 func (b Baseline) bits() int {
-	n := GolombBits(b.Age, ageOrder)
+	n := bitio.GolombBits(b.Age, ageOrder)
 	if b.Age != 0 {
-		n += GolombBits(b.Gap, gapOrder)
+		n += bitio.GolombBits(b.Gap, gapOrder)
 	}
 	return n
 }
 
 // readBaseline refuses ticks before the first, which is 1.
-func readBaseline(r *BitReader, tick uint32) (b Baseline) {
+func readBaseline(r *bitio.Reader, tick uint32) (b Baseline) {
 	b.Age = r.ReadGolomb(ageOrder, max(tick, 1)-1)
 	if b.Age != 0 {
 		b.Gap = r.ReadGolomb(gapOrder, tick-b.Age-1)
@@ -177,27 +182,27 @@ type RowHeader struct {
 }
 
 // AppendRowHeaders writes headers one after the other, as AppendRowHeader does.
-func AppendRowHeaders(w *BitWriter, c RowCoding, headers []RowHeader) {
-	buf, at, acc, n := w.buf, w.at, w.acc, w.n
+func AppendRowHeaders(w *bitio.Writer, c RowCoding, headers []RowHeader) {
+	buf, at, acc, n := w.Open()
 	for i := range headers {
 		h := &headers[i]
 		if at+16 > len(buf) || !h.short() {
-			w.buf, w.at, w.acc, w.n = buf, at, acc, n
+			w.Close(buf, at, acc, n)
 			AppendRowHeader(w, c, h.Skip, h.Baseline)
-			buf, at, acc, n = w.buf, w.at, w.acc, w.n
+			buf, at, acc, n = w.Open()
 			continue
 		}
-		skip, bits := golomb(h.Skip, uint(c.SkipBits))
+		skip, bits := bitio.Golomb(h.Skip, uint(c.SkipBits))
 		if h.Baseline == c.Usual {
-			at, acc, n = put(buf, at, acc, n, skip, bits+1)
+			at, acc, n = bitio.Put(buf, at, acc, n, skip, bits+1)
 			continue
 		}
-		at, acc, n = put(buf, at, acc, n, skip|1<<bits, bits+1)
-		age, bits := golomb(h.Age, ageOrder)
-		gap, more := golomb(h.Gap, gapOrder)
-		at, acc, n = put(buf, at, acc, n, age|gap<<bits, bits+more)
+		at, acc, n = bitio.Put(buf, at, acc, n, skip|1<<bits, bits+1)
+		age, bits := bitio.Golomb(h.Age, ageOrder)
+		gap, more := bitio.Golomb(h.Gap, gapOrder)
+		at, acc, n = bitio.Put(buf, at, acc, n, age|gap<<bits, bits+more)
 	}
-	w.buf, w.at, w.acc, w.n = buf, at, acc, n
+	w.Close(buf, at, acc, n)
 }
 
 // short says whether b is one whose form takes at most 48 bits.
@@ -205,11 +210,11 @@ func (b Baseline) short() bool { return b.Age-1 < 1<<16-1 && b.Gap < 1<<10 }
 
 // AppendRowHeader writes one of the row headers, which precede all rows: skip is
 // how many slots are passed over since the row before, or since before slot 0.
-func AppendRowHeader(w *BitWriter, c RowCoding, skip uint32, b Baseline) {
+func AppendRowHeader(w *bitio.Writer, c RowCoding, skip uint32, b Baseline) {
 	if invariants.Enabled {
-		mustHold(skip < MaxSlots, "row after %d slots", skip)
+		invariants.Checkf(skip < MaxSlots, "row after %d slots", skip)
 	}
-	form, n := golomb(skip, uint(c.SkipBits))
+	form, n := bitio.Golomb(skip, uint(c.SkipBits))
 	if b == c.Usual {
 		w.Write(form, n+1)
 		return
@@ -220,7 +225,7 @@ func AppendRowHeader(w *BitWriter, c RowCoding, skip uint32, b Baseline) {
 
 // RowHeaderBits is what AppendRowHeader takes.
 func RowHeaderBits(c RowCoding, skip uint32, b Baseline) int {
-	n := GolombBits(skip, uint(c.SkipBits)) + 1
+	n := bitio.GolombBits(skip, uint(c.SkipBits)) + 1
 	if b != c.Usual {
 		n += b.bits()
 	}
@@ -228,14 +233,14 @@ func RowHeaderBits(c RowCoding, skip uint32, b Baseline) int {
 }
 
 // ReadRowHeader reads what AppendRowHeader wrote into a datagram of a tick. The
-// caller checks that slots stay below the world's.
-func ReadRowHeader(r *BitReader, c RowCoding, tick uint32) (skip uint32, b Baseline) {
+// caller checks that slots stay below the world's, and r.Err (see Malformed).
+func ReadRowHeader(r *bitio.Reader, c RowCoding, tick uint32) (skip uint32, b Baseline) {
 	skip = r.ReadGolomb(uint(c.SkipBits), MaxSlots-1)
 	if !r.ReadBool() {
 		return skip, c.Usual
 	}
 	if b = readBaseline(r, tick); b == c.Usual {
-		r.fail("a row names the usual baseline")
+		r.Fail("a row names the usual baseline")
 	}
 	return skip, b
 }

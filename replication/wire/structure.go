@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 )
 
@@ -66,21 +67,21 @@ func (r Record) check() error {
 // its first record, counted from 1 over the whole session, and the tick of the
 // frame that the states in its Enter records are of. Records follow.
 func AppendStructureHeader(b []byte, first, tick uint32) []byte {
-	return binary.LittleEndian.AppendUint32(appendUvarint(b, first), tick)
+	return binary.LittleEndian.AppendUint32(bitio.AppendUvarint(b, first), tick)
 }
 
 // AppendRecord appends one record.
 func AppendRecord(b []byte, r Record) []byte {
 	if invariants.Enabled {
 		invariants.Check(r.check())
-		mustHold(len(r.Row) <= MaxEnterBytes && r.Kind < MaxKinds, "enter of kind %d with %d bytes", r.Kind, len(r.Row))
+		invariants.Checkf(len(r.Row) <= MaxEnterBytes && r.Kind < MaxKinds, "enter of kind %d with %d bytes", r.Kind, len(r.Row))
 	}
 	b = append(b, byte(r.Op), byte(r.Reason))
-	b = appendUvarint(b, r.Handle.Index())
-	b = appendUvarint(b, r.Handle.Generation())
+	b = bitio.AppendUvarint(b, r.Handle.Index())
+	b = bitio.AppendUvarint(b, r.Handle.Generation())
 	if r.Op == OpEnter {
-		b = appendUvarint(b, r.Kind)
-		b = appendUvarint(b, uint32(len(r.Row)))
+		b = bitio.AppendUvarint(b, r.Kind)
+		b = bitio.AppendUvarint(b, uint32(len(r.Row)))
 		b = append(b, r.Row...)
 	}
 	return b
@@ -99,25 +100,25 @@ type Structure struct {
 // end, all but the rows inside Enter records, which take the schema. So a
 // message is applied whole or not at all.
 func ParseStructure(body []byte) (Structure, error) {
-	c := cursor{rest: body}
-	m := Structure{First: c.uvarint(1<<32-1, "first record number"), Tick: c.uint32("tick")}
-	if c.err == nil && m.First == 0 {
-		c.fail("first record number is 0: they are counted from 1")
+	c := bitio.NewCursor(body)
+	m := Structure{First: c.Uvarint(1<<32-1, "first record number"), Tick: c.Uint32("tick")}
+	if c.Err() == nil && m.First == 0 {
+		c.Fail("first record number is 0: they are counted from 1")
 	}
-	m.body = c.rest
-	for c.err == nil && len(c.rest) > 0 {
-		if c.record(); c.err == nil {
+	m.body = c.Rest()
+	for c.Err() == nil && len(c.Rest()) > 0 {
+		if readRecord(&c); c.Err() == nil {
 			m.Count++
 		}
 	}
-	if c.err == nil && m.Count == 0 {
-		c.fail("no records")
+	if c.Err() == nil && m.Count == 0 {
+		c.Fail("no records")
 	}
-	if c.err == nil && uint64(m.First)+uint64(m.Count) > 1<<32 {
-		c.fail("record numbers from %d run out", m.First)
+	if c.Err() == nil && uint64(m.First)+uint64(m.Count) > 1<<32 {
+		c.Fail("record numbers from %d run out", m.First)
 	}
-	if c.err != nil {
-		return Structure{}, c.err
+	if err := c.Err(); err != nil {
+		return Structure{}, Malformed(err)
 	}
 	return m, nil
 }
@@ -126,27 +127,27 @@ func ParseStructure(body []byte) (Structure, error) {
 // that ParseStructure accepted. Row aliases the message.
 func (m Structure) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		c := cursor{rest: m.body}
-		for len(c.rest) > 0 {
-			r := c.record()
-			if !yield(r, c.err) || c.err != nil {
+		c := bitio.NewCursor(m.body)
+		for len(c.Rest()) > 0 {
+			r := readRecord(&c)
+			if !yield(r, Malformed(c.Err())) || c.Err() != nil {
 				return
 			}
 		}
 	}
 }
 
-func (c *cursor) record() Record {
-	r := Record{Op: Op(c.byte("op")), Reason: Reason(c.byte("reason"))}
-	index := c.uvarint(MaxSlots-1, "slot index")
-	r.Handle = bulk.NewHandle(index, c.uvarint(bulk.MaxGeneration, "generation"))
+func readRecord(c *bitio.Cursor) Record {
+	r := Record{Op: Op(c.Byte("op")), Reason: Reason(c.Byte("reason"))}
+	index := c.Uvarint(MaxSlots-1, "slot index")
+	r.Handle = bulk.NewHandle(index, c.Uvarint(bulk.MaxGeneration, "generation"))
 	if r.Op == OpEnter {
-		r.Kind = c.uvarint(MaxKinds-1, "kind")
-		r.Row = c.bytes(int(c.uvarint(MaxEnterBytes, "row length")), "row")
+		r.Kind = c.Uvarint(MaxKinds-1, "kind")
+		r.Row = c.Bytes(int(c.Uvarint(MaxEnterBytes, "row length")), "row")
 	}
-	if c.err == nil {
+	if c.Err() == nil {
 		if err := r.check(); err != nil {
-			c.err, c.rest = err, nil
+			c.FailWith(err)
 		}
 	}
 	return r

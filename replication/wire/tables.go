@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+
+	"github.com/worldd/worldd/internal/bitio"
 )
 
 // Tables are the numbers that a Codec forecasts and codes with. They are made
@@ -266,9 +268,9 @@ func plainHead(ways int) []uint8 {
 func (t *Tables) Bytes() []byte { return t.append(nil) }
 
 func (t *Tables) append(b []byte) []byte {
-	b = appendUvarint(append(b, tablesMagic...), uint32(len(t.sets)))
+	b = bitio.AppendUvarint(append(b, tablesMagic...), uint32(len(t.sets)))
 	for _, s := range t.sets {
-		b = appendUvarint(b, uint32(len(s.shapes)))
+		b = bitio.AppendUvarint(b, uint32(len(s.shapes)))
 		for _, shape := range s.shapes {
 			b = appendShape(b, shape)
 		}
@@ -282,14 +284,14 @@ func (t *Tables) append(b []byte) []byte {
 		}
 	}
 	b = append(b, t.gaps[:]...)
-	b = appendUvarint(b, uint32(len(t.grounds)))
+	b = bitio.AppendUvarint(b, uint32(len(t.grounds)))
 	for _, g := range t.grounds {
 		b = append(appendShape(b, g.shape), byte(g.axis))
 		for _, bound := range g.bounds {
-			b = appendUvarint(b, uint32(bound))
+			b = bitio.AppendUvarint(b, uint32(bound))
 		}
 	}
-	b = appendUvarint(b, uint32(len(t.heads)))
+	b = bitio.AppendUvarint(b, uint32(len(t.heads)))
 	for i := range t.heads {
 		h := &t.heads[i]
 		b = append(appendShape(b, h.shape), byte(h.group), byte(h.ways))
@@ -339,83 +341,77 @@ func ParseTables(b []byte) (*Tables, error) {
 		return nil, bad("these bytes are no tables: they do not begin with %q", tablesMagic)
 	}
 	t := &Tables{version: versionOf(b)}
-	c := cursor{rest: b[len(tablesMagic):]}
-	for range c.uvarint(maxSets, "number of sets") {
-		t.sets = append(t.sets, c.tableSet())
-		if c.err != nil {
-			return nil, c.err
+	c := bitio.NewCursor(b[len(tablesMagic):])
+	for range c.Uvarint(maxSets, "number of sets") {
+		t.sets = append(t.sets, readTableSet(&c))
+		if c.Err() != nil {
+			return nil, Malformed(c.Err())
 		}
 	}
-	if c.err == nil && len(t.sets) == 0 {
-		c.fail("tables: no set of codes")
+	if c.Err() == nil && len(t.sets) == 0 {
+		c.Fail("tables: no set of codes")
 	}
-	c.lengths(t.gaps[:])
-	for range c.uvarint(maxHeads, "number of grounds") {
-		g := ground{shape: c.shape(), axis: int(c.byte("axis"))}
+	readLengths(&c, t.gaps[:])
+	for range c.Uvarint(maxHeads, "number of grounds") {
+		g := ground{shape: readShape(&c), axis: int(c.Byte("axis"))}
 		for i := range g.bounds {
-			g.bounds[i] = int64(c.uvarint(1<<32-1, "bound"))
+			g.bounds[i] = int64(c.Uvarint(1<<32-1, "bound"))
 		}
-		if c.err == nil && g.axis > 2 {
-			c.fail("tables: ground along axis %d, want 0 to 2", g.axis)
+		if c.Err() == nil && g.axis > 2 {
+			c.Fail("tables: ground along axis %d, want 0 to 2", g.axis)
 		}
 		t.grounds = append(t.grounds, g)
 	}
-	for range c.uvarint(maxHeads, "number of heads") {
-		h := headLengths{shape: c.shape()}
-		h.group, h.ways = int(c.byte("group")), int(c.byte("ways"))
-		if c.err == nil && (h.ways < 2 || h.ways > maxSymbols) {
-			c.fail("tables: head of %d symbols, want 2 to %d", h.ways, maxSymbols)
+	for range c.Uvarint(maxHeads, "number of heads") {
+		h := headLengths{shape: readShape(&c)}
+		h.group, h.ways = int(c.Byte("group")), int(c.Byte("ways"))
+		if c.Err() == nil && (h.ways < 2 || h.ways > maxSymbols) {
+			c.Fail("tables: head of %d symbols, want 2 to %d", h.ways, maxSymbols)
 		}
 		for i := range h.lengths {
-			if c.err != nil {
-				return nil, c.err
+			if c.Err() != nil {
+				return nil, Malformed(c.Err())
 			}
 			h.lengths[i] = make([]uint8, h.ways)
-			c.lengths(h.lengths[i])
+			readLengths(&c, h.lengths[i])
 		}
 		t.heads = append(t.heads, h)
 	}
-	if err := c.end(); err != nil {
-		return nil, err
+	if err := c.End(); err != nil {
+		return nil, Malformed(err)
 	}
 	t.compile()
 	return t, nil
 }
 
-// shape reads the shape of a component.
-func (c *cursor) shape() string { return string(c.bytes(int(c.byte("shape")), "shape")) }
+// readShape reads the shape of a component.
+func readShape(c *bitio.Cursor) string { return string(c.Bytes(int(c.Byte("shape")), "shape")) }
 
-// tableSet reads the weights and codes of some shapes.
-func (c *cursor) tableSet() *tableSet {
+// readTableSet reads the weights and codes of some shapes.
+func readTableSet(c *bitio.Cursor) *tableSet {
 	s := &tableSet{}
-	for range c.uvarint(maxSets, "number of shapes") {
-		s.shapes = append(s.shapes, c.shape())
+	for range c.Uvarint(maxSets, "number of shapes") {
+		s.shapes = append(s.shapes, readShape(c))
 	}
 	for _, w := range s.weights() {
-		v, n := binary.Varint(c.rest)
-		if n <= 0 || v < -maxWeight || v > maxWeight {
-			c.fail("tables: a weight is cut off or beyond %d", maxWeight)
+		// In its shortest form: the version is of the bytes.
+		if *w = int32(c.Varint(maxWeight, "tables: a weight")); c.Err() != nil {
 			return s
 		}
-		if n > 1 && c.rest[n-1] == 0 { // the version is of the bytes: there is one way to say it
-			c.fail("tables: a weight takes more bytes than it needs")
-			return s
-		}
-		*w, c.rest = int32(v), c.rest[n:]
 	}
 	for lane := range s.residuals {
 		for scale := range s.residuals[lane] {
-			c.lengths(s.residuals[lane][scale][:])
+			readLengths(c, s.residuals[lane][scale][:])
 		}
 	}
 	return s
 }
 
-// lengths reads the lengths of one code.
-func (c *cursor) lengths(to []uint8) {
-	copy(to, c.bytes(len(to), "lengths of a code"))
-	if c.err == nil && !checkLengths(to) {
-		c.fail("tables: lengths %v are of no complete code", slices.Clone(to))
+// readLengths reads the lengths of one code.
+func readLengths(c *bitio.Cursor, to []uint8) {
+	copy(to, c.Bytes(len(to), "lengths of a code"))
+	if c.Err() == nil && !checkLengths(to) {
+		c.Fail("tables: lengths %v are of no complete code", slices.Clone(to))
 	}
 }
 

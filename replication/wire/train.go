@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/worldd/worldd/internal/bitio"
 )
 
 // A Sample is one row as it was coded once: what tables are trained on. One
@@ -60,7 +62,7 @@ func shapes(c *Codec) (all []string) {
 func pass(s *Schema, t *Tables, samples func(yield func(Sample) bool), n *tally) {
 	c := NewCodec(s, t)
 	c.tally = n
-	var w BitWriter
+	var w bitio.Writer
 	var buffer []byte
 	for sample := range samples {
 		if sample.Past == nil {

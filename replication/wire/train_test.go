@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -57,7 +58,7 @@ func each(samples []wire.Sample) func(yield func(wire.Sample) bool) {
 
 func bitsOf(s *wire.Schema, tables *wire.Tables, samples []wire.Sample) int {
 	c := wire.NewCodec(s, tables)
-	var w wire.BitWriter
+	var w bitio.Writer
 	for _, sample := range samples {
 		c.Append(&w, sample.Row, sample.Past)
 	}

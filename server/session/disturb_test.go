@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -103,7 +104,7 @@ func (x *intruder) SendStream(p []byte) bool {
 
 func (x *intruder) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
-		var rows wire.BitReader
+		var rows bitio.Reader
 		h, err := wire.ParseStateHeader(d, &rows)
 		require.NoError(x.t, err)
 		x.newest = h.Seq

@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -67,7 +68,7 @@ func (v *vandal) SendStream(p []byte) bool {
 
 func (v *vandal) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
-		var rows wire.BitReader
+		var rows bitio.Reader
 		h, err := wire.ParseStateHeader(d, &rows)
 		require.NoError(v.t, err)
 		v.newest = h.Seq

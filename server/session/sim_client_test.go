@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
@@ -159,7 +160,7 @@ func (c *simClient) setLinks(x simtest.Conditions) {
 // noteSnapshot keeps what a datagram is, and spoils it if the script wants that.
 func (c *simClient) noteSnapshot(d []byte) []byte {
 	s := c.sim
-	var rows wire.BitReader
+	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	s.must(err)
 	n := &snap{structure: h.Structure}
@@ -219,7 +220,7 @@ func (c *simClient) ended(err error) {
 // acknowledged in this life of their rows (R3).
 func (c *simClient) datagram(d []byte) {
 	s := c.sim
-	var r wire.BitReader
+	var r bitio.Reader
 	h, err := wire.ParseStateHeader(d, &r)
 	s.must(err)
 	n := c.snaps[h.Seq]

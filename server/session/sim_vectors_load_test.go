@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -58,7 +59,7 @@ func (k *crowd) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot
 func (k *crowd) entered() []byte {
 	body := wire.AppendStructureHeader(nil, 1, heavyTick)
 	for slot, row := range k.rows {
-		var w wire.BitWriter
+		var w bitio.Writer
 		k.schema.AppendFull(&w, row)
 		body = wire.AppendRecord(body, wire.Record{Op: wire.OpEnter, Handle: k.handle(slot), Kind: 1, Row: w.Bytes()})
 	}
@@ -77,7 +78,7 @@ func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 	}
 	h.Fold = wire.Fold16(fold)
 	coding := wire.RowCoding{Usual: wire.Baseline{Age: age}}
-	var w wire.BitWriter
+	var w bitio.Writer
 	w.Reset(wire.AppendStateHeader(nil, h))
 	wire.AppendRowCoding(&w, coding)
 	next := 0

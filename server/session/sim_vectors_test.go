@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -300,7 +301,7 @@ func (k *stock) orderOfArrival() {
 
 // renamed returns d with another header.
 func (k *stock) renamed(d []byte, change func(*wire.StateHeader)) []byte {
-	var rows wire.BitReader
+	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	require.NoError(k.t, err)
 	rest := d[len(wire.AppendStateHeader(nil, h)):]

@@ -1,16 +1,17 @@
-package wire
+package bitio
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// BitWriter appends bits to a []byte, least significant bit first: bit i of the
+// Writer appends bits to a []byte, least significant bit first: bit i of the
 // string is bit i%8 of byte i/8. The zero value appends to nil. It does not
 // allocate while the slice it was given has 8 bytes of capacity to spare.
-type BitWriter struct {
+type Writer struct {
 	buf   []byte // as long as its capacity
 	start int    // bytes that were there before
 	at    int    // bytes that are there now
@@ -19,25 +20,45 @@ type BitWriter struct {
 }
 
 // Reset makes w append to b, from the next byte on.
-func (w *BitWriter) Reset(b []byte) {
-	*w = BitWriter{buf: b[:cap(b)], start: len(b), at: len(b)}
+func (w *Writer) Reset(b []byte) {
+	*w = Writer{buf: b[:cap(b)], start: len(b), at: len(b)}
 }
 
 // Write appends the low n bits of v, n at most 64. Higher bits must be zero.
-func (w *BitWriter) Write(v uint64, n uint) {
+func (w *Writer) Write(v uint64, n uint) {
 	if invariants.Enabled {
-		mustHold(n == 64 || v>>n == 0, "%d does not fit into %d bits", v, n)
+		invariants.Checkf(n == 64 || v>>n == 0, "%d does not fit into %d bits", v, n)
 	}
 	if n > 56 || w.at+8 > len(w.buf) {
 		w.writeSlow(v, n)
 		return
 	}
-	w.at, w.acc, w.n = put(w.buf, w.at, w.acc, w.n, v, n)
+	w.at, w.acc, w.n = Put(w.buf, w.at, w.acc, w.n, v, n)
 }
 
-// put is Write for a writer whose state is at hand, where the buffer has room for
-// 8 bytes, of at most 56 bits.
-func put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint64, uint) {
+// WriteShort is Write for n at most 56.
+func (w *Writer) WriteShort(v uint64, n uint) {
+	if w.at+8 > len(w.buf) {
+		w.writeSlow(v, n)
+		return
+	}
+	w.at, w.acc, w.n = Put(w.buf, w.at, w.acc, w.n, v, n)
+}
+
+// Open returns w's state, for a loop that keeps it in registers: it writes with
+// Put while at+8 is at most len(buf), calls Lengthen when it is not, and ends
+// with Close. buf is as long as its capacity, and holds whole bytes before at; acc
+// holds the n bits that follow, n at most 7.
+func (w *Writer) Open() (buf []byte, at int, acc uint64, n uint) { return w.buf, w.at, w.acc, w.n }
+
+// Close makes the results of Put the state of w again.
+func (w *Writer) Close(buf []byte, at int, acc uint64, n uint) {
+	w.buf, w.at, w.acc, w.n = buf, at, acc, n
+}
+
+// Put is Write of at most 56 bits to the state that Open returned, where buf has
+// room for 8 bytes at at.
+func Put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint64, uint) {
 	acc |= v << (n & 63)
 	n += more
 	binary.LittleEndian.PutUint64(buf[at:], acc)
@@ -46,9 +67,9 @@ func put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint
 
 // writeSlow writes what is longer than the accumulator has room for, and where
 // the buffer is at its end.
-func (w *BitWriter) writeSlow(v uint64, n uint) {
+func (w *Writer) writeSlow(v uint64, n uint) {
 	if w.at+8 > len(w.buf) {
-		w.buf = lengthened(w.buf, w.at)
+		w.buf = Lengthen(w.buf, w.at)
 	}
 	if n > 56 {
 		w.Write(v&(1<<32-1), 32)
@@ -57,15 +78,15 @@ func (w *BitWriter) writeSlow(v uint64, n uint) {
 	w.Write(v, n)
 }
 
-// lengthened returns a buffer with the first at bytes of buf and room for 8 more.
-func lengthened(buf []byte, at int) []byte {
+// Lengthen returns a buffer with the first at bytes of buf and room for 8 more.
+func Lengthen(buf []byte, at int) []byte {
 	buf = append(buf[:at], make([]byte, 8)...)
 	return buf[:cap(buf)]
 }
 
 // WriteSized appends v in the sized form: 2 bits that choose a width of 4, 8,
 // 16 or 32 bits, then v in the smallest width that holds it.
-func (w *BitWriter) WriteSized(v uint32) {
+func (w *Writer) WriteSized(v uint32) {
 	class := uint(0)
 	if v > 0xf {
 		class = uint(bits.Len32((uint32(bits.Len32(v)) - 1) >> 2))
@@ -76,7 +97,7 @@ func (w *BitWriter) WriteSized(v uint32) {
 // WriteGolomb appends v in the exponential Golomb form of order k: let u = v +
 // 2^k; as many ones as u is longer than k+1 bits, a zero, and the bits of u
 // without its highest. Small numbers are short, and k says what small is.
-func (w *BitWriter) WriteGolomb(v uint32, k uint) {
+func (w *Writer) WriteGolomb(v uint32, k uint) {
 	if v >= golombShort {
 		u := uint64(v) + 1<<k
 		low := uint(bits.Len64(u)) - 1
@@ -85,15 +106,15 @@ func (w *BitWriter) WriteGolomb(v uint32, k uint) {
 		w.Write(u&(1<<low-1), low)
 		return
 	}
-	w.Write(golomb(v, k))
+	w.Write(Golomb(v, k))
 }
 
 // golombShort is what numbers are below whose Golomb form fits into one Write.
 const golombShort = 1 << 27
 
-// golomb returns the Golomb form of a number below golombShort, and its length,
-// at most 55 bits.
-func golomb(v uint32, k uint) (form uint64, n uint) {
+// Golomb returns the Golomb form of a number below 2^27, and its length, at most
+// 55 bits: for those who write several forms at once.
+func Golomb(v uint32, k uint) (form uint64, n uint) {
 	u := uint64(v) + 1<<k
 	low := uint(bits.Len64(u)) - 1
 	ones := low - k
@@ -106,35 +127,35 @@ func GolombBits(v uint32, k uint) int {
 }
 
 // Bits is the number of bits written since Reset.
-func (w *BitWriter) Bits() int { return (w.at-w.start)*8 + int(w.n) }
+func (w *Writer) Bits() int { return (w.at-w.start)*8 + int(w.n) }
 
 // Bytes returns the slice given to Reset with the bits appended, the last byte
 // padded with zeros. It aliases the writer's memory; writing may go on.
-func (w *BitWriter) Bytes() []byte {
+func (w *Writer) Bytes() []byte {
 	if w.n == 0 {
 		return w.buf[:w.at]
 	}
 	return append(w.buf[:w.at], byte(w.acc))
 }
 
-// BitReader reads what a BitWriter wrote, from untrusted bytes. Reading past
+// Reader reads what a Writer wrote, from untrusted bytes. Reading past
 // the end gives zeros and an error that sticks. It aliases its input.
-type BitReader struct {
+type Reader struct {
 	buf []byte
 	pos int // next bit
 	err error
 }
 
 // Reset makes r read b from its first bit.
-func (r *BitReader) Reset(b []byte) { *r = BitReader{buf: b} }
+func (r *Reader) Reset(b []byte) { *r = Reader{buf: b} }
 
 // Read returns the next n bits, n at most 64.
-func (r *BitReader) Read(n uint) uint64 {
+func (r *Reader) Read(n uint) uint64 {
 	if r.err != nil {
 		return 0
 	}
 	if int(n) > len(r.buf)*8-r.pos {
-		r.fail("ends inside a bit field: %d bits wanted, %d left", n, len(r.buf)*8-r.pos)
+		r.Fail("ends inside a bit field: %d bits wanted, %d left", n, len(r.buf)*8-r.pos)
 		return 0
 	}
 	at, shift := r.pos>>3, uint(r.pos&7)
@@ -146,7 +167,7 @@ func (r *BitReader) Read(n uint) uint64 {
 }
 
 // gather reads near the end of the buffer, and the widest fields.
-func (r *BitReader) gather(at int, shift, n uint) uint64 {
+func (r *Reader) gather(at int, shift, n uint) uint64 {
 	var v uint64
 	for got := uint(0); got < n; at++ {
 		v |= uint64(r.buf[at]>>shift) << got
@@ -159,9 +180,9 @@ func (r *BitReader) gather(at int, shift, n uint) uint64 {
 	return v
 }
 
-// peek returns at least the next 56 bits without taking them; beyond the end
+// Peek returns at least the next 56 bits without taking them; beyond the end
 // they are zeros.
-func (r *BitReader) peek() uint64 {
+func (r *Reader) Peek() uint64 {
 	at, shift := r.pos>>3, uint(r.pos&7)
 	if at+8 > len(r.buf) {
 		return r.last(at) >> shift
@@ -170,34 +191,34 @@ func (r *BitReader) peek() uint64 {
 }
 
 // last are the bytes from at on, where fewer than 8 are left.
-func (r *BitReader) last(at int) (last uint64) {
+func (r *Reader) last(at int) (last uint64) {
 	for i := len(r.buf) - 1; i >= at; i-- {
 		last = last<<8 | uint64(r.buf[i])
 	}
 	return last
 }
 
-// skip takes n bits that were peeked at.
-func (r *BitReader) skip(n uint) {
+// Skip takes n bits that Peek has shown.
+func (r *Reader) Skip(n uint) {
 	if r.pos += int(n); r.pos > len(r.buf)*8 {
 		r.overrun()
 	}
 }
 
-func (r *BitReader) overrun() {
+func (r *Reader) overrun() {
 	r.pos = len(r.buf) * 8
-	r.fail("ends inside a symbol")
+	r.Fail("ends inside a symbol")
 }
 
 // ReadBool returns the next bit.
-func (r *BitReader) ReadBool() bool { return r.Read(1) != 0 }
+func (r *Reader) ReadBool() bool { return r.Read(1) != 0 }
 
 // ReadSized returns a number in sized form, which must use the smallest width.
-func (r *BitReader) ReadSized() uint32 {
+func (r *Reader) ReadSized() uint32 {
 	class := uint(r.Read(2))
 	v := uint32(r.Read(4 << class))
 	if class > 0 && r.err == nil && v>>(2<<class) == 0 {
-		r.fail("number %d is not in its shortest form", v)
+		r.Fail("number %d is not in its shortest form", v)
 		return 0
 	}
 	return v
@@ -205,18 +226,18 @@ func (r *BitReader) ReadSized() uint32 {
 
 // ReadGolomb returns a number in the exponential Golomb form of order k, which
 // must be at most most. Small numbers are read at one look.
-func (r *BitReader) ReadGolomb(k uint, most uint32) uint32 {
-	ahead := r.peek()
+func (r *Reader) ReadGolomb(k uint, most uint32) uint32 {
+	ahead := r.Peek()
 	ones := uint(bits.TrailingZeros64(^ahead))
 	low := ones + k
 	v := 1<<(low&63) | ahead>>((ones+1)&63)&(1<<(low&63)-1)
 	if ones+1+low > 56 {
 		v = r.readLongGolomb(ones, k)
 	} else {
-		r.skip(ones + 1 + low)
+		r.Skip(ones + 1 + low)
 	}
 	if v -= 1 << (k & 63); v > uint64(most) {
-		r.fail("number %d, at most %d is allowed", v, most)
+		r.Fail("number %d, at most %d is allowed", v, most)
 		return 0
 	}
 	return uint32(v)
@@ -224,37 +245,40 @@ func (r *BitReader) ReadGolomb(k uint, most uint32) uint32 {
 
 // readLongGolomb reads a form that a look may not show in whole, and returns the
 // number as it is written: 2^k more.
-func (r *BitReader) readLongGolomb(ones, k uint) uint64 {
+func (r *Reader) readLongGolomb(ones, k uint) uint64 {
 	ones = min(ones, 32-k)
-	r.skip(ones)
+	r.Skip(ones)
 	if r.Read(1) != 0 {
-		r.fail("a number of more than 32 bits")
+		r.Fail("a number of more than 32 bits")
 		return 1 << k
 	}
 	return 1<<(ones+k) | r.Read(ones+k)
 }
 
 // Left is the number of bits not read yet, padding included.
-func (r *BitReader) Left() int { return len(r.buf)*8 - r.pos }
+func (r *Reader) Left() int { return len(r.buf)*8 - r.pos }
 
-// Err is the first thing that was wrong, nil or an *Error with BadMessage.
-func (r *BitReader) Err() error { return r.err }
+// Err is the first thing that was wrong, or nil.
+func (r *Reader) Err() error { return r.err }
 
-func (r *BitReader) fail(format string, args ...any) {
+// Fail records what is wrong with the bits that were read, unless something was
+// wrong before.
+func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = bad(format, args...)
+		r.err = fmt.Errorf(format, args...)
 	}
 }
 
-// ExpectEnd checks that r is at its end: less than a byte left, all zero.
-func ExpectEnd(r *BitReader) error {
+// End returns Err, or an error if more is left than the padding of the last byte,
+// which is zero.
+func (r *Reader) End() error {
 	if r.err != nil {
 		return r.err
 	}
 	if left := r.Left(); left >= 8 {
-		r.fail("%d bits too many", left)
+		r.Fail("%d bits too many", left)
 	} else if padding := r.Read(uint(left)); padding != 0 {
-		r.fail("the padding of the last byte is %b, not zero", padding)
+		r.Fail("the padding of the last byte is %b, not zero", padding)
 	}
 	return r.err
 }

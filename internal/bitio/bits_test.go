@@ -1,4 +1,4 @@
-package wire_test
+package bitio_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/internal/bitio"
 )
 
 func TestBitsRoundTrip(t *testing.T) {
@@ -27,7 +27,7 @@ func TestBitsRoundTrip(t *testing.T) {
 			return item{v, n}
 		})).Draw(t, "items")
 		prefix := []byte("prefix")
-		var w wire.BitWriter
+		var w bitio.Writer
 		w.Reset(prefix)
 		for _, i := range items {
 			if i.n == 65 {
@@ -39,7 +39,7 @@ func TestBitsRoundTrip(t *testing.T) {
 		whole := w.Bytes()
 		require.Equal(t, "prefix", string(whole[:6]))
 		require.Equal(t, (w.Bits()+7)/8, len(whole)-6)
-		var r wire.BitReader
+		var r bitio.Reader
 		r.Reset(whole[6:])
 		for _, i := range items {
 			if i.n == 65 {
@@ -48,29 +48,29 @@ func TestBitsRoundTrip(t *testing.T) {
 				require.Equal(t, i.v, r.Read(i.n))
 			}
 		}
-		require.NoError(t, wire.ExpectEnd(&r))
+		require.NoError(t, r.End())
 	})
 }
 
-func TestBitReaderErrorSticks(t *testing.T) {
-	var r wire.BitReader
+func TestReaderErrorSticks(t *testing.T) {
+	var r bitio.Reader
 	r.Reset([]byte{0xff})
 	require.Equal(t, uint64(0x1f), r.Read(5))
 	require.NoError(t, r.Err())
 	require.Zero(t, r.Read(4))
-	require.ErrorIs(t, r.Err(), &wire.Error{Code: wire.BadMessage})
+	require.Error(t, r.Err())
 	require.Zero(t, r.Read(1), "an error sticks, though a bit would be there")
-	require.Error(t, wire.ExpectEnd(&r))
+	require.Error(t, r.End())
 	r.Reset([]byte{0})
 	require.NoError(t, r.Err(), "Reset forgets it")
 }
 
-func TestBitReaderEnd(t *testing.T) {
+func TestReaderEnd(t *testing.T) {
 	for name, b := range map[string][]byte{"padding not zero": {0x10}, "a byte too many": {0, 0}} {
-		var r wire.BitReader
+		var r bitio.Reader
 		r.Reset(b)
 		r.Read(3)
-		require.ErrorIs(t, wire.ExpectEnd(&r), &wire.Error{Code: wire.BadMessage}, name)
+		require.Error(t, r.End(), name)
 	}
 }
 
@@ -82,10 +82,10 @@ func TestSizedHasOneForm(t *testing.T) {
 			if width < 32 && v>>width != 0 {
 				continue
 			}
-			var w wire.BitWriter
+			var w bitio.Writer
 			w.Write(uint64(class), 2)
 			w.Write(uint64(v), width)
-			var r wire.BitReader
+			var r bitio.Reader
 			r.Reset(w.Bytes())
 			if got := r.ReadSized(); r.Err() == nil {
 				require.Equal(t, v, got)
