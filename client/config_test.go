@@ -24,6 +24,7 @@ func TestHelloIsCheckedHere(t *testing.T) {
 		"long name":     {client.SessionConfig{Schema: wire.NewSchema(), Name: long + "e"}, "a name of 65 bytes, at most 64"},
 		"name, no text": {client.SessionConfig{Schema: wire.NewSchema(), Name: "\xff"}, "not UTF-8"},
 		"longest token": {client.SessionConfig{Schema: wire.NewSchema(), Token: make([]byte, wire.MaxToken)}, ""},
+		"long rows":     {client.SessionConfig{Schema: longRows(t)}, "rows could take"},
 		"long token":    {client.SessionConfig{Schema: wire.NewSchema(), Token: make([]byte, wire.MaxToken+1)}, "a token of 2049 bytes, at most 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,6 +39,16 @@ func TestHelloIsCheckedHere(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// longRows is a schema whose rows do not fit into a datagram.
+func longRows(t *testing.T) *wire.Schema {
+	type long struct{ A [30]uint64 }
+	s := wire.NewSchema()
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		require.NoError(t, wire.AddComponent[long](s, name))
+	}
+	return s
 }
 
 // Who asks for an entity that is not Live has none, and may ask it for components

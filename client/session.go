@@ -54,6 +54,8 @@ func (c SessionConfig) validate() error {
 	errs = append(errs, c.checkLimits()...)
 	if c.Schema == nil {
 		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
+	} else if err := wire.CheckRows(c.Schema); err != nil {
+		errs = append(errs, fmt.Errorf("client: %w", err))
 	}
 	if len(c.Name) > wire.MaxName {
 		errs = append(errs, fmt.Errorf("client: a name of %d bytes, at most %d: shorten it", len(c.Name), wire.MaxName))

@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -46,6 +47,9 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	bound, err := bind(w, s)
 	if err != nil {
 		return nil, err
+	}
+	if err := wire.CheckRows(s); err != nil {
+		return nil, fmt.Errorf("replication: %w", err)
 	}
 	f := newFrame(wire.NewCodec(s, c.Tables), bound)
 	f.coded = c.Coded

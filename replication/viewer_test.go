@@ -357,6 +357,21 @@ func TestSchemaMustFit(t *testing.T) {
 	}
 }
 
+func TestRowsMustFit(t *testing.T) {
+	type long struct{ A [30]uint64 }
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	s := wire.NewSchema()
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		_, err = world.Register[long](w, name)
+		require.NoError(t, err)
+		require.NoError(t, wire.AddComponent[long](s, name))
+	}
+	_, err = replication.New(w, s, replication.Config{})
+	require.ErrorContains(t, err, `"e"`)
+	require.ErrorContains(t, err, "rows could take")
+}
+
 // TestBoundsMustFit: a place that wire.Body cannot tell would arrive as another.
 func TestBoundsMustFit(t *testing.T) {
 	s := wire.NewSchema()

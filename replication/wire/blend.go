@@ -26,7 +26,7 @@ func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float
 	c := &s.components[component]
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
-		if at := f.word - c.Offset; f.moves(ratio) && f.sentTo(owner) && (from[at] != to[at] || f.kind == kindRaw64) {
+		if at := f.Word - c.Offset; f.moves(ratio) && f.SentTo(owner) && (from[at] != to[at] || f.Kind == KindRaw64) {
 			f.blend(from[at:], to[at:], ratio, unsafe.Add(p, f.offset))
 		}
 	}
@@ -34,23 +34,23 @@ func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float
 
 // moves says whether a field at ratio is neither that of the one state nor that
 // of the other.
-func (f *field) moves(ratio float64) bool {
-	if ratio <= 0 || ratio >= 1 && !f.linear {
+func (f *Field) moves(ratio float64) bool {
+	if ratio <= 0 || ratio >= 1 && !f.Linear {
 		return false
 	}
 	return f.memory == memFloat32 || f.memory == memFloat64 || f.memory == memRotation
 }
 
-func (f *field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
-	if f.kind == kindRotation {
+func (f *Field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
+	if f.Kind == KindRotation {
 		*(*[4]float32)(at) = between(f.quaternion(from[0]), f.quaternion(to[0]), ratio)
 		return
 	}
 	var v float64
 	switch {
-	case f.ranged:
+	case f.Ranged:
 		a, b := float64(from[0]), float64(to[0])
-		n := min(max(a+float64((b-a)*ratio), 0), float64(f.max))
+		n := min(max(a+float64((b-a)*ratio), 0), float64(f.Max))
 		v = f.low + float64(n*f.step)
 	case f.angle:
 		v = f.turned(from[0], to[0], ratio)
@@ -79,10 +79,10 @@ func evenly(a, b, ratio float64) float64 {
 
 // turned is the angle that is ratio of the shorter way from one number to
 // another, in radians from -pi to pi.
-func (f *field) turned(from, to uint32, ratio float64) float64 {
-	unused := 32 - f.bits
-	way := math.Ldexp(float64(int32((to-from)<<unused)>>unused), -int(f.bits)) // of the whole turn
-	v := math.Ldexp(float64(from), -int(f.bits)) + float64(way*ratio)
+func (f *Field) turned(from, to uint32, ratio float64) float64 {
+	unused := 32 - f.Bits
+	way := math.Ldexp(float64(int32((to-from)<<unused)>>unused), -int(f.Bits)) // of the whole turn
+	v := math.Ldexp(float64(from), -int(f.Bits)) + float64(way*ratio)
 	return (v - math.Floor(v+0.5)) * (2 * math.Pi)
 }
 

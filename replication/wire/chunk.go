@@ -40,7 +40,7 @@ func (k *Chunks) Len() int { return len(k.bits) }
 // Add codes a row, in full if past is nil.
 func (k *Chunks) Add(c *Codec, row Row, past *Past) Chunk {
 	before := max(len(k.bits)-chunkPadding, 0)
-	at := before + 8*shareWords(c.schema.Components())
+	at := before + 8*ShareWords(c.schema.Components())
 	k.bits = append(k.bits[:before], make([]byte, at-before)...)
 	k.writer.Reset(k.bits)
 	shares := c.append(&k.writer, row, past, &k.forecast)
@@ -74,7 +74,7 @@ func (k *Chunks) Copy(w *bitio.Writer, chunks ...Chunk) {
 // AddShares adds what the components of the chunk's row take, in bits, to sum, for
 // rows of a schema with so many of them.
 func (k *Chunks) AddShares(sum *Shares, chunk Chunk, components int) {
-	words := shareWords(components)
+	words := ShareWords(components)
 	from := k.bits[int(chunk.at)-8*words:]
 	for i := range words {
 		sum[i] += binary.LittleEndian.Uint64(from[8*i:])

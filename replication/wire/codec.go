@@ -21,13 +21,14 @@ type Codec struct {
 	tally  *tally // of a Trainer; nil in every other Codec
 }
 
-// NewCodec makes the codec of a schema, which must be complete, and tables.
+// NewCodec makes the codec of a schema, which must be complete and has passed
+// CheckRows, and tables.
 func NewCodec(s *Schema, t *Tables) *Codec {
 	c := &Codec{schema: s, tables: t}
-	for i := range s.components {
+	for i := range s.Components() {
 		p := c.planPart(i, true)
 		c.parts = append(c.parts, p)
-		if s.owned>>i&1 != 0 {
+		if s.OwnedMask()>>i&1 != 0 {
 			p = c.planPart(i, false)
 		}
 		c.public = append(c.public, p)
@@ -37,7 +38,7 @@ func NewCodec(s *Schema, t *Tables) *Codec {
 
 // planPart makes the plan of component i, for owners or for everybody else.
 func (c *Codec) planPart(i int, owner bool) part {
-	p := c.schema.planPart(i, owner)
+	p := planPart(c.schema, i, owner)
 	p.set, p.ground = c.tables.setOf(p.shape), c.tables.groundOf(p.shape)
 	for g := range p.groups {
 		p.groups[g].heads = c.tables.headsOf(p.shape, g, p.groups[g].ways)
@@ -152,7 +153,7 @@ func (c *Codec) Append(w *bitio.Writer, row Row, past *Past) (shares Shares) {
 // append is Append with room for forecasts, which may hold anything.
 func (c *Codec) append(w *bitio.Writer, row Row, past *Past, f *forecast) (shares Shares) {
 	if past == nil {
-		return c.schema.appendFields(w, row)
+		return c.schema.AppendFields(w, row)
 	}
 	c.schema.mustFit(row)
 	if invariants.Enabled {
@@ -176,7 +177,7 @@ func (c *Codec) append(w *bitio.Writer, row Row, past *Past, f *forecast) (share
 		for rest := changed&^p.silent | p.always; rest != 0; rest &= rest - 1 {
 			c.appendUnit(w, p, bits.TrailingZeros64(rest), row.Words, past, f)
 		}
-		shares.note(i, w.Bits()-from)
+		shares.Add(i, w.Bits()-from)
 	}
 	return shares
 }
@@ -277,7 +278,7 @@ func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, words []uint32, past
 			c.appendResidual(w, u.lane, words[u.word+i], expected, u.wide, u.bits, f)
 		}
 	default:
-		u.fields[0].append(w, words)
+		u.fields[0].Append(w, words)
 	}
 }
 
@@ -336,7 +337,7 @@ func (c *Codec) appendResidual(w *bitio.Writer, lane int, now, expected, most ui
 // which fields; words of others are those of past, which has zeros. After an error row holds anything.
 func (c *Codec) Read(r *bitio.Reader, row *Row, past *Past) error {
 	if past == nil {
-		c.schema.readFields(r, row)
+		c.schema.ReadFields(r, row)
 		return Malformed(r.Err())
 	}
 	copy(row.Words, past.Base)
@@ -377,7 +378,7 @@ func (c *Codec) readPart(r *bitio.Reader, p *part, words []uint32, past *Past, f
 		case unitVector, unitNumber:
 			u.readNumbers(r, words, past, f)
 		default:
-			u.fields[0].read(r, words)
+			u.fields[0].Read(r, words)
 		}
 	}
 }
@@ -463,13 +464,13 @@ func (u *unit) readResidual(r *bitio.Reader, i int, code *code, expected uint32,
 func (u *unit) readEscaped(r *bitio.Reader, i int, expected uint32) (v uint32, far int64) {
 	v = uint32(r.Read(u.bits))
 	if v > u.wide {
-		r.Fail("%s is %d, at most %d is allowed", u.fields[i].path, v, u.wide)
+		r.Fail("%s is %d, at most %d is allowed", u.fields[i].Path, v, u.wide)
 		return 0, 0
 	}
 	return v, absolute(ringDifference(v, expected, u.wide))
 }
 
 func (u *unit) refuse(r *bitio.Reader, i int, d int64) (uint32, int64) {
-	r.Fail("%s differs by %d, among %d numbers", u.fields[i].path, d, uint64(u.wide)+1)
+	r.Fail("%s differs by %d, among %d numbers", u.fields[i].Path, d, uint64(u.wide)+1)
 	return 0, 0
 }

@@ -42,7 +42,7 @@ func (c *Codec) Cost(w *bitio.Writer, row Row, past *Past, tell func(component, 
 // unitName is the path of a unit's field, without the number of its element if
 // there are more.
 func (c *Codec) unitName(u *unit) string {
-	path := u.fields[0].path
+	path := u.fields[0].Path
 	if u.kind == unitVector || u.kind == unitPosition {
 		path, _, _ = strings.Cut(path, "[")
 	}
@@ -58,10 +58,10 @@ func (s *Schema) costFull(w *bitio.Writer, row Row, tell func(component, field s
 		}
 		for j := s.components[i].first; j < s.components[i].last; j++ {
 			from := w.Bits()
-			if s.fields[j].sentTo(row.Owned) {
-				s.fields[j].append(w, row.Words)
+			if s.fields[j].SentTo(row.Owned) {
+				s.fields[j].Append(w, row.Words)
 			}
-			tell(s.components[i].Name, s.fields[j].path, w.Bits()-from)
+			tell(s.components[i].Name, s.fields[j].Path, w.Bits()-from)
 		}
 	}
 }

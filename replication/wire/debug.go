@@ -162,12 +162,12 @@ func (s *Schema) Format(row Row) string {
 		b.WriteByte('{')
 		gap := ""
 		for j := c.first; j < c.last; j++ {
-			if !s.fields[j].sentTo(row.Owned) {
+			if !s.fields[j].SentTo(row.Owned) {
 				continue
 			}
 			b.WriteString(gap)
 			gap = " "
-			b.WriteString(s.fields[j].path)
+			b.WriteString(s.fields[j].Path)
 			b.WriteByte('=')
 			b.WriteString(s.fields[j].format(row.Words))
 		}
@@ -177,18 +177,18 @@ func (s *Schema) Format(row Row) string {
 }
 
 // format shows the value of one field.
-func (f *field) format(words []uint32) string {
-	at := words[f.word:]
+func (f *Field) format(words []uint32) string {
+	at := words[f.Word:]
 	switch {
-	case f.kind == kindRef:
+	case f.Kind == KindHandle:
 		return bulk.NewHandle(at[0], at[1]).String()
-	case f.kind == kindBool:
+	case f.Kind == KindBool:
 		return strconv.FormatBool(at[0] != 0)
-	case f.kind == kindRotation:
+	case f.Kind == KindRotation:
 		return fmt.Sprint(f.quaternion(at[0]))
 	case f.angle:
 		return strconv.FormatFloat(f.radians(at[0]), 'g', -1, 64)
-	case f.ranged:
+	case f.Ranged:
 		return strconv.FormatFloat(f.value(at[0]), 'g', -1, 64)
 	case f.memory == memFloat32:
 		return strconv.FormatFloat(float64(math.Float32frombits(at[0])), 'g', -1, 32)

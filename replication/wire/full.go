@@ -11,11 +11,11 @@ import (
 // returns what each component takes, which is all but the mask.
 func (s *Schema) AppendFull(w *bitio.Writer, row Row) Shares {
 	w.Write(uint64(row.Mask), uint(len(s.components)))
-	return s.appendFields(w, row)
+	return s.AppendFields(w, row)
 }
 
-// appendFields writes a full row without its mask.
-func (s *Schema) appendFields(w *bitio.Writer, row Row) (shares Shares) {
+// AppendFields is AppendFull without the mask: the reader knows it.
+func (s *Schema) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
 	s.mustFit(row)
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {
@@ -24,11 +24,11 @@ func (s *Schema) appendFields(w *bitio.Writer, row Row) (shares Shares) {
 		c := &s.components[i]
 		from := w.Bits()
 		for j := c.first; j < c.last; j++ {
-			if s.fields[j].sentTo(row.Owned) {
-				s.fields[j].append(w, row.Words)
+			if s.fields[j].SentTo(row.Owned) {
+				s.fields[j].Append(w, row.Words)
 			}
 		}
-		shares.note(i, w.Bits()-from)
+		shares.Add(i, w.Bits()-from)
 	}
 	return shares
 }
@@ -41,14 +41,14 @@ func (s *Schema) mustFit(row Row) {
 	}
 }
 
-// append writes the field in full.
-func (f *field) append(w *bitio.Writer, words []uint32) {
-	at := words[f.word:]
-	switch f.kind {
-	case kindRaw64:
+// Append writes the field of a row with these words, in full.
+func (f *Field) Append(w *bitio.Writer, words []uint32) {
+	at := words[f.Word:]
+	switch f.Kind {
+	case KindRaw64:
 		w.Write(uint64(at[0]), 32)
 		w.Write(uint64(at[1]), 32)
-	case kindRef:
+	case KindHandle:
 		if at[1] == 0 {
 			w.Write(0, 1)
 			return
@@ -57,7 +57,7 @@ func (f *field) append(w *bitio.Writer, words []uint32) {
 		w.WriteSized(at[0])
 		w.WriteSized(at[1])
 	default:
-		w.Write(uint64(at[0]), f.bits)
+		w.Write(uint64(at[0]), f.Bits)
 	}
 }
 
@@ -65,12 +65,12 @@ func (f *field) append(w *bitio.Writer, words []uint32) {
 // schema's length; row.Owned says which fields are there. After an error row holds anything.
 func (s *Schema) ReadFull(r *bitio.Reader, row *Row) error {
 	row.Mask = uint32(r.Read(uint(len(s.components))))
-	s.readFields(r, row)
+	s.ReadFields(r, row)
 	return Malformed(r.Err())
 }
 
-// readFields reads a full row whose mask is known.
-func (s *Schema) readFields(r *bitio.Reader, row *Row) {
+// ReadFields reads what AppendFields wrote into row, whose Mask is set.
+func (s *Schema) ReadFields(r *bitio.Reader, row *Row) {
 	clear(row.Words)
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {
@@ -78,32 +78,32 @@ func (s *Schema) readFields(r *bitio.Reader, row *Row) {
 		}
 		c := &s.components[i]
 		for j := c.first; j < c.last; j++ {
-			if s.fields[j].sentTo(row.Owned) {
-				s.fields[j].read(r, row.Words)
+			if s.fields[j].SentTo(row.Owned) {
+				s.fields[j].Read(r, row.Words)
 			}
 		}
 	}
 }
 
-// read reads the field in full.
-func (f *field) read(r *bitio.Reader, words []uint32) {
-	at := words[f.word:]
-	switch f.kind {
-	case kindRaw64:
+// Read reads the field in full into the words of a row.
+func (f *Field) Read(r *bitio.Reader, words []uint32) {
+	at := words[f.Word:]
+	switch f.Kind {
+	case KindRaw64:
 		at[0], at[1] = uint32(r.Read(32)), uint32(r.Read(32))
-	case kindRef:
+	case KindHandle:
 		at[0], at[1] = 0, 0
 		if r.ReadBool() {
 			at[0], at[1] = r.ReadSized(), r.ReadSized()
 			if r.Err() == nil && (at[0] >= MaxSlots || !bulk.NewHandle(at[0], at[1]).Valid()) {
-				r.Fail("%s refers to slot %d, generation %d: no handle", f.path, at[0], at[1])
+				r.Fail("%s refers to slot %d, generation %d: no handle", f.Path, at[0], at[1])
 			}
 		}
-	case kindNumber:
-		if at[0] = uint32(r.Read(f.bits)); at[0] > f.max {
-			r.Fail("%s is %d, at most %d is allowed", f.path, at[0], f.max)
+	case KindNumber:
+		if at[0] = uint32(r.Read(f.Bits)); at[0] > f.Max {
+			r.Fail("%s is %d, at most %d is allowed", f.Path, at[0], f.Max)
 		}
 	default:
-		at[0] = uint32(r.Read(f.bits))
+		at[0] = uint32(r.Read(f.Bits))
 	}
 }

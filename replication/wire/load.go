@@ -22,10 +22,10 @@ func (s *Schema) Load(mask uint32) int {
 }
 
 // loadOf is the part of the component whose fields these are.
-func loadOf(fields []field, parent bool) int {
+func loadOf(fields []Field, parent bool) int {
 	load := loadOfComponent + len(fields)/fieldsOfLoad
 	for i := range fields {
-		if fields[i].kind == kindRotation {
+		if fields[i].Kind == KindRotation {
 			load += loadOfRotation
 		}
 	}

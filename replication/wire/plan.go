@@ -1,12 +1,15 @@
 package wire
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // A codec works through the units of a component: what is said to have changed
 // or not as a whole.
 type unit struct {
 	kind   unitKind
-	fields []field // of the schema
+	fields []Field // of the schema
 	ways   int     // digits that it has in a head: 0 is always "unchanged"
 	word   int     // first word, in the row
 	words  int     // how many
@@ -42,7 +45,6 @@ type part struct {
 	flag      int    // word of the first bool, which heads depend on, or -1
 	linear    bool
 	turning   bool      // the rotation is predicted, too
-	anchor    int       // word of the parent's handle, or -1
 	set       *tableSet // what it is forecast and coded with
 	ground    *ground   // what the tables know of places, or nil
 	shape     string    // what units there are: a table of heads belongs to a shape
@@ -63,47 +65,44 @@ type group struct {
 const narrowBits = 4
 
 // planPart makes the plan of component i, for owners or for everybody else.
-func (s *Schema) planPart(i int, owner bool) part {
-	c := &s.components[i]
-	p := part{component: i, position: -1, rotation: -1, flag: -1, anchor: -1}
-	if c.anchor >= 0 {
-		p.anchor = s.fields[c.anchor].word
-	}
-	for j := c.first; j < c.last; {
-		f := &s.fields[j]
-		if !f.sentTo(owner) {
+func planPart(s *Schema, i int, owner bool) part {
+	c, fields := s.Component(i), s.Fields(i)
+	p := part{component: i, position: -1, rotation: -1, flag: -1}
+	for j := 0; j < len(fields); {
+		f := &fields[j]
+		if !f.SentTo(owner) {
 			j++
 			continue
 		}
-		u := unit{fields: s.fields[j : j+1], ways: 2, word: f.word, words: 1, lane: laneNumber, bits: f.bits, wide: f.max, ranged: f.ranged}
-		if f.linear {
+		u := unit{fields: fields[j : j+1], ways: 2, word: f.Word, words: 1, lane: laneNumber, bits: f.Bits, wide: f.Max, ranged: f.Ranged}
+		if f.Linear {
 			u.lane = laneLinear
 		}
 		switch {
-		case f.always:
+		case f.Always:
 			u.kind, u.ways = unitAlways, 1
-		case f.kind == kindBool:
+		case f.Kind == KindBool:
 			u.kind = unitBool
 			if p.flag < 0 {
-				p.flag = f.word
+				p.flag = f.Word
 			}
-		case f.kind == kindRotation:
-			u.kind, u.ways, u.bits = unitRotation, 5, (f.bits-2)/3
+		case f.Kind == KindRotation:
+			u.kind, u.ways, u.bits = unitRotation, 5, (f.Bits-2)/3
 			u.level = levels(u.bits)
 			if p.rotation < 0 {
-				p.rotation, p.turning = len(p.units), f.linear
+				p.rotation, p.turning = len(p.units), f.Linear
 			}
-		case f.vector:
-			u.kind, u.words, u.fields = unitVector, 3, s.fields[j:j+3]
-			if f.linear && p.position < 0 && (c.anchor < 0 || j == c.anchored) {
+		case f.Vector:
+			u.kind, u.words, u.fields = unitVector, 3, fields[j:j+3]
+			if f.Linear && p.position < 0 && (c.Parent < 0 || j == c.Anchored) {
 				u.kind, u.ways = unitPosition, 1+1<<headSigns
 				p.position, p.linear = len(p.units), true
 			}
-		case f.kind == kindNumber && f.bits > narrowBits:
+		case f.Kind == KindNumber && f.Bits > narrowBits:
 			u.kind = unitNumber
 		default:
 			u.kind = unitPlain
-			u.words = f.words()
+			u.words = f.Words()
 		}
 		switch u.kind {
 		case unitAlways:
@@ -131,9 +130,9 @@ func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.le
 
 // letter is the unit's part in the shape of its component: capital if it is
 // predicted.
-func (u unit) letter(f *field) string {
+func (u unit) letter(f *Field) string {
 	const plain, predicted = "abpqvnf", "abPQVNf"
-	if f.linear {
+	if f.Linear {
 		return predicted[u.kind : u.kind+1]
 	}
 	return plain[u.kind : u.kind+1]
@@ -191,10 +190,25 @@ func (g *group) split(units []unit) {
 	}
 }
 
-// longest is the most bits that component i can take in a row, be it in full or
-// coded: an owner's, which has all that others' have.
-func (s *Schema) longest(i int) int {
-	p := s.planPart(i, true)
+// CheckRows reports whether rows of s fit into a datagram of their own, whatever they
+// hold: in their longest form, with a header, they take at most MaxRowBytes. An
+// error names the first component with which they could grow longer.
+func CheckRows(s *Schema) error {
+	bits := rowHeaderBits
+	for i := range s.Components() {
+		if bits += longestPart(s, i); bits > MaxRowBytes*8 {
+			c := s.Component(i)
+			return fmt.Errorf("wire: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
+				c.Name, c.Type, bits, MaxRowBytes*8)
+		}
+	}
+	return nil
+}
+
+// longestPart is the most bits that component i can take in a row, in full or coded:
+// an owner's, which has all that others' have.
+func longestPart(s *Schema, i int) int {
+	p := planPart(s, i, true)
 	full, coded := 1, len(p.groups)*maxCodeBits // 1: in the mask of a full row
 	for j := range p.units {
 		u := &p.units[j]
@@ -202,14 +216,14 @@ func (s *Schema) longest(i int) int {
 		case unitBool:
 			full++
 		case unitRotation:
-			full += int(f.bits)
+			full += int(f.Bits)
 			coded += 3 * longestResidual(u.bits)
 		case unitPosition, unitVector, unitNumber:
-			full += u.words * int(f.bits)
-			coded += u.words * longestResidual(f.bits)
+			full += u.words * int(f.Bits)
+			coded += u.words * longestResidual(f.Bits)
 		default:
-			full += f.longest()
-			coded += f.longest()
+			full += longestField(f)
+			coded += longestField(f)
 		}
 	}
 	return max(full, coded)
@@ -221,10 +235,10 @@ func longestResidual(width uint) int {
 	return maxCodeBits + int(max(width, largestPower))
 }
 
-// longest is the most bits that the field takes in full.
-func (f *field) longest() int {
-	if f.kind == kindRef {
+// longestField is the most bits that a field takes in full.
+func longestField(f *Field) int {
+	if f.Kind == KindHandle {
 		return 1 + 34 + 34
 	}
-	return int(f.bits)
+	return int(f.Bits)
 }

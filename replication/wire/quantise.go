@@ -19,11 +19,11 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
 		at := unsafe.Add(p, f.offset)
-		to := out[f.word-c.Offset:]
+		to := out[f.Word-c.Offset:]
 		switch f.memory {
 		case memFloat32:
 			switch {
-			case f.ranged:
+			case f.Ranged:
 				to[0] = f.number(float64(*(*float32)(at)))
 			case f.angle:
 				to[0] = f.turn(float64(*(*float32)(at)))
@@ -32,7 +32,7 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 			}
 		case memFloat64:
 			switch {
-			case f.ranged:
+			case f.Ranged:
 				to[0] = f.number(*(*float64)(at))
 			case f.angle:
 				to[0] = f.turn(*(*float64)(at))
@@ -59,7 +59,7 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 }
 
 // number quantises a ranged float.
-func (f *field) number(x float64) uint32 {
+func (f *Field) number(x float64) uint32 {
 	if x != x {
 		x = 0
 	}
@@ -73,33 +73,33 @@ func (f *field) number(x float64) uint32 {
 	switch {
 	case v < 1:
 		return 0
-	case v >= float64(f.max):
-		return f.max
+	case v >= float64(f.Max):
+		return f.Max
 	}
 	return uint32(v)
 }
 
 // value is what a quantised number stands for. The product is converted so
 // that no compiler fuses it with the sum.
-func (f *field) value(n uint32) float64 {
+func (f *Field) value(n uint32) float64 {
 	return f.low + float64(float64(n)*f.step)
 }
 
-func (f *field) quantiseInteger(at unsafe.Pointer, to []uint32) {
-	if f.kind == kindRaw64 {
+func (f *Field) quantiseInteger(at unsafe.Pointer, to []uint32) {
+	if f.Kind == KindRaw64 {
 		putWords(to, *(*uint64)(at))
 		return
 	}
 	if f.signed() {
-		half := int64(1) << (f.bits - 1)
+		half := int64(1) << (f.Bits - 1)
 		v := min(max(f.loadSigned(at), -half), half-1)
-		to[0] = uint32(v) & f.max
+		to[0] = uint32(v) & f.Max
 		return
 	}
-	to[0] = uint32(min(f.loadUnsigned(at), uint64(f.max)))
+	to[0] = uint32(min(f.loadUnsigned(at), uint64(f.Max)))
 }
 
-func (f *field) loadSigned(at unsafe.Pointer) int64 {
+func (f *Field) loadSigned(at unsafe.Pointer) int64 {
 	switch f.memory {
 	case memInt8:
 		return int64(*(*int8)(at))
@@ -111,7 +111,7 @@ func (f *field) loadSigned(at unsafe.Pointer) int64 {
 	return *(*int64)(at)
 }
 
-func (f *field) loadUnsigned(at unsafe.Pointer) uint64 {
+func (f *Field) loadUnsigned(at unsafe.Pointer) uint64 {
 	switch f.memory {
 	case memUint8:
 		return uint64(*(*uint8)(at))
@@ -141,15 +141,15 @@ func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointe
 	c := &s.components[component]
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
-		if !f.sentTo(owner) {
+		if !f.SentTo(owner) {
 			continue
 		}
 		at := unsafe.Add(p, f.offset)
-		from := in[f.word-c.Offset:]
+		from := in[f.Word-c.Offset:]
 		switch f.memory {
 		case memFloat32:
 			switch {
-			case f.ranged:
+			case f.Ranged:
 				*(*float32)(at) = float32(f.value(from[0]))
 			case f.angle:
 				*(*float32)(at) = float32(f.radians(from[0]))
@@ -158,7 +158,7 @@ func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointe
 			}
 		case memFloat64:
 			switch {
-			case f.ranged:
+			case f.Ranged:
 				*(*float64)(at) = f.value(from[0])
 			case f.angle:
 				*(*float64)(at) = f.radians(from[0])
@@ -178,18 +178,18 @@ func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointe
 }
 
 // integer is what the words of an integer field stand for, signs extended.
-func (f *field) integer(from []uint32) uint64 {
+func (f *Field) integer(from []uint32) uint64 {
 	switch {
-	case f.kind == kindRaw64:
+	case f.Kind == KindRaw64:
 		return getWords(from)
 	case f.signed():
-		unused := 64 - f.bits
+		unused := 64 - f.Bits
 		return uint64(int64(uint64(from[0])<<unused) >> unused)
 	}
 	return uint64(from[0])
 }
 
-func (f *field) restoreInteger(at unsafe.Pointer, from []uint32) {
+func (f *Field) restoreInteger(at unsafe.Pointer, from []uint32) {
 	v := f.integer(from)
 	switch f.memory {
 	case memInt8, memUint8:
@@ -209,18 +209,18 @@ func getWords(from []uint32) uint64 { return uint64(from[0]) | uint64(from[1])<<
 
 // turn quantises an angle in radians: floor(x/(2*pi)*2^bits + 0.5), modulo
 // 2^bits. What is not finite is 0.
-func (f *field) turn(x float64) uint32 {
+func (f *Field) turn(x float64) uint32 {
 	t := x / (2 * math.Pi)
 	if t -= math.Floor(t); t != t {
 		return 0
 	}
-	return uint32(uint64(math.Ldexp(t, int(f.bits))+0.5)) & f.max
+	return uint32(uint64(math.Ldexp(t, int(f.Bits))+0.5)) & f.Max
 }
 
 // radians is the angle that a number stands for, from -pi to below pi.
-func (f *field) radians(n uint32) float64 {
-	unused := 32 - f.bits
-	return math.Ldexp(float64(int32(n<<unused)>>unused), -int(f.bits)) * (2 * math.Pi)
+func (f *Field) radians(n uint32) float64 {
+	unused := 32 - f.Bits
+	return math.Ldexp(float64(int32(n<<unused)>>unused), -int(f.Bits)) * (2 * math.Pi)
 }
 
 // maxRotationBits is the most that one of three components can have in a word.
@@ -230,7 +230,7 @@ const maxRotationBits = 10
 // magnitude, the first of equals, in 2 bits; then the others in order, each as
 // the nearest of 2^n numbers from -1/sqrt(2) to 1/sqrt(2), with the signs that
 // make the largest positive. Four zeros are no rotation: 0, 0, 0, 1.
-func (f *field) smallestThree(q *[4]float32) uint32 {
+func (f *Field) smallestThree(q *[4]float32) uint32 {
 	largest := 0
 	for i, v := range q {
 		if !(math.Abs(float64(v)) <= math.Abs(float64(q[largest]))) {
@@ -246,9 +246,9 @@ func (f *field) smallestThree(q *[4]float32) uint32 {
 		if i == largest {
 			continue
 		}
-		n := float64((float64(float64(v)*sign*math.Sqrt2)+1)*float64(f.max)/2) + 0.5
-		word |= uint32(max(0, min(n, float64(f.max)))) << shift
-		shift += int(f.bits-2) / 3
+		n := float64((float64(float64(v)*sign*math.Sqrt2)+1)*float64(f.Max)/2) + 0.5
+		word |= uint32(max(0, min(n, float64(f.Max)))) << shift
+		shift += int(f.Bits-2) / 3
 	}
 	return word
 }
@@ -257,7 +257,7 @@ func (f *field) smallestThree(q *[4]float32) uint32 {
 // makes the length 1, or, where the others' rounding leaves it smaller than one
 // of them, is the next float32 above that one, so that quantising the result
 // gives the word again.
-func (f *field) quaternion(word uint32) (q [4]float32) {
+func (f *Field) quaternion(word uint32) (q [4]float32) {
 	largest := word & 3
 	word >>= 2
 	rest, above := 1.0, float32(0)
@@ -265,8 +265,8 @@ func (f *field) quaternion(word uint32) (q [4]float32) {
 		if uint32(i) == largest {
 			continue
 		}
-		v := (float64(2*(word&f.max))/float64(f.max) - 1) / math.Sqrt2
-		word >>= (f.bits - 2) / 3
+		v := (float64(2*(word&f.Max))/float64(f.Max) - 1) / math.Sqrt2
+		word >>= (f.Bits - 2) / 3
 		rest -= float64(v * v)
 		q[i] = float32(v)
 		above = max(above, float32(math.Abs(v)))

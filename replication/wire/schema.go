@@ -51,14 +51,13 @@ import (
 // have no tag of their own; a field's own tag replaces it wholly.
 type Schema struct {
 	components []component
-	fields     []field // of all components, in order
+	fields     []Field // of all components, in order
 	byName     map[string]int
 	carried    []int  // components with a parent line
 	refers     bool   // a field is a handle
 	secret     []int  // words of the fields that say owner
 	owned      uint32 // components that have some
 	words      int
-	rowBits    int // bits of a row that has everything, in its longest form
 }
 
 // ComponentSpec describes one component of a Schema.
@@ -67,6 +66,9 @@ type ComponentSpec struct {
 	Type   reflect.Type
 	Words  int // uint32 words that its quantised form takes
 	Offset int // its first word in a row
+	// Parent is the number of the field that a tag parent= names, among Fields, and
+	// Anchored that of the position's first one. Parent is -1 if there is no such tag.
+	Parent, Anchored int
 }
 
 // Row is the quantised state of one entity: a bit in Mask for each component
@@ -82,22 +84,46 @@ type Row struct {
 type component struct {
 	ComponentSpec
 	first, last int // its fields are Schema.fields[first:last]
-	anchored    int // first field of the position that is predicted by a parent
-	anchor      int // the field that names the parent; -1: none
 	load        int // see Schema.Load
 }
 
-// kind says how a field looks on the wire.
-type kind uint8
+// Kind says how a field looks on the wire.
+type Kind uint8
 
+// Kinds.
 const (
-	kindBool     kind = iota // 1 bit
-	kindNumber               // an integer below a modulus; deltas are shorter
-	kindRaw32                // 32 bits as they are: float32
-	kindRaw64                // two words: float64, and integers of 64 bits
-	kindRef                  // a handle: index word, generation word
-	kindRotation             // a unit quaternion, smallest three; max is that of each
+	KindBool     Kind = iota // 1 bit
+	KindNumber               // an integer from 0 to Max, modulo Max+1
+	KindRaw32                // 32 bits as they are: float32
+	KindRaw64                // two words: float64, and integers of 64 bits
+	KindHandle               // a handle: index word, generation word
+	KindRotation             // a unit quaternion, smallest three; Max is the largest number of each
 )
+
+// Field is one quantised value of a component: a number, a handle or a rotation.
+// Structs and arrays are flattened.
+type Field struct {
+	Path   string // from the component's struct, like Aim.Pitch[2]
+	Kind   Kind
+	Word   int    // its first word in a row
+	Bits   uint   // width of an absolute number
+	Max    uint32 // largest number
+	Ranged bool   // a float that saturates at the ends of its range
+	Always bool   // in full in every row
+	Owner  bool   // only in rows of receivers that own the entity
+	Linear bool   // predicted from its last two states
+	Vector bool   // the first of three that are a vector
+
+	offset uintptr // in the struct
+	memory memory
+	angle  bool // quantised by the whole turn
+	enum   bool
+	low    float64
+	step   float64
+	// perUnit is 1/step if that is a power of two, so that a product with it is the
+	// quotient, bit for bit; else 0.
+	perUnit float64
+}
 
 // memory says how a field lies in the struct.
 type memory uint8
@@ -117,29 +143,6 @@ const (
 	memHandle
 	memRotation
 )
-
-// field is one step of a component's flat plan.
-type field struct {
-	offset uintptr // in the struct
-	word   int     // first word, in the row
-	kind   kind
-	memory memory
-	ranged bool // quantised by low and step
-	angle  bool // quantised by the whole turn
-	enum   bool
-	always bool
-	owner  bool   // for owners only
-	linear bool   // predicted from its last two states
-	vector bool   // the first of three that are a vector
-	bits   uint   // width on the wire of an absolute number
-	max    uint32 // largest number; the modulus of deltas is max+1
-	low    float64
-	step   float64
-	// perUnit is 1/step if that is a power of two, so that a product with it is the
-	// quotient, bit for bit; else 0.
-	perUnit float64
-	path    string // for the hash and for people
-}
 
 // NewSchema returns a schema without components.
 func NewSchema() *Schema {
@@ -171,7 +174,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	if err := p.structure(t, 0, "", tag{}); err != nil {
 		return err
 	}
-	anchor, err := p.findParent(t)
+	parent, err := p.findParent(t)
 	if err != nil {
 		return err
 	}
@@ -179,30 +182,21 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	s.fields = append(s.fields, p.fields...)
 	s.byName[name] = len(s.components)
 	s.components = append(s.components, component{
-		ComponentSpec: ComponentSpec{Name: name, Type: t, Words: p.word - s.words, Offset: s.words},
-		first:         first, last: len(s.fields), anchored: first + p.anchored, anchor: anchor,
-		load: loadOf(p.fields, anchor >= 0),
+		ComponentSpec: ComponentSpec{
+			Name: name, Type: t, Words: p.word - s.words, Offset: s.words, Parent: parent, Anchored: p.anchored,
+		},
+		first: first, last: len(s.fields), load: loadOf(p.fields, parent >= 0),
 	})
-	if anchor >= 0 {
-		s.components[len(s.components)-1].anchor += first
-	}
-	if bits := s.rowBits + s.longest(len(s.components)-1); rowHeaderBits+bits > MaxRowBytes*8 {
-		s.fields, s.components = s.fields[:first], s.components[:len(s.components)-1]
-		delete(s.byName, name)
-		return fmt.Errorf("wire: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
-			name, t, rowHeaderBits+bits, MaxRowBytes*8)
-	}
-	s.rowBits += s.longest(len(s.components) - 1)
 	for _, f := range s.fields[first:] {
-		if f.owner {
+		if f.Owner {
 			s.owned |= 1 << (len(s.components) - 1)
-			for i := range f.words() {
-				s.secret = append(s.secret, f.word+i)
+			for i := range f.Words() {
+				s.secret = append(s.secret, f.Word+i)
 			}
 		}
 	}
-	s.refers = s.refers || slices.ContainsFunc(s.fields[first:], func(f field) bool { return f.kind == kindRef })
-	if anchor >= 0 {
+	s.refers = s.refers || slices.ContainsFunc(s.fields[first:], func(f Field) bool { return f.Kind == KindHandle })
+	if parent >= 0 {
 		s.carried = append(s.carried, len(s.components)-1)
 	}
 	s.words = p.word
@@ -214,6 +208,12 @@ func (s *Schema) Components() int { return len(s.components) }
 
 // Component describes component i, counted from 0 in the order of adding.
 func (s *Schema) Component(i int) ComponentSpec { return s.components[i].ComponentSpec }
+
+// Fields returns the fields of component i, in their order in a row. The caller owns
+// the slice.
+func (s *Schema) Fields(i int) []Field {
+	return slices.Clone(s.fields[s.components[i].first:s.components[i].last])
+}
 
 // ByName returns the number of the component of that name.
 func (s *Schema) ByName(name string) (int, bool) {
@@ -286,60 +286,61 @@ func (s *Schema) appendText(b []byte, i int) []byte {
 	for j := c.first; j < c.last; j++ {
 		b = s.fields[j].appendText(b)
 	}
-	if c.anchor >= 0 {
-		b = fmt.Appendf(b, "parent %s %s\n", s.fields[c.anchored].path, s.fields[c.anchor].path)
+	if c.Parent >= 0 {
+		b = fmt.Appendf(b, "parent %s %s\n", s.fields[c.first+c.Anchored].Path, s.fields[c.first+c.Parent].Path)
 	}
 	return b
 }
 
-func (f *field) appendText(b []byte) []byte {
-	b = append(append(b, f.path...), ' ')
+func (f *Field) appendText(b []byte) []byte {
+	b = append(append(b, f.Path...), ' ')
 	switch {
-	case f.kind == kindRotation:
-		b = fmt.Appendf(b, "quat %d", (f.bits-2)/3)
+	case f.Kind == KindRotation:
+		b = fmt.Appendf(b, "quat %d", (f.Bits-2)/3)
 	case f.angle:
-		b = fmt.Appendf(b, "angle %d", f.bits)
+		b = fmt.Appendf(b, "angle %d", f.Bits)
 	case f.enum:
-		b = fmt.Appendf(b, "enum %d", uint64(f.max)+1)
-	case f.ranged:
-		b = fmt.Appendf(b, "range %016x %016x %d", math.Float64bits(f.low), math.Float64bits(f.step), f.max)
-	case f.kind == kindBool:
+		b = fmt.Appendf(b, "enum %d", uint64(f.Max)+1)
+	case f.Ranged:
+		b = fmt.Appendf(b, "range %016x %016x %d", math.Float64bits(f.low), math.Float64bits(f.step), f.Max)
+	case f.Kind == KindBool:
 		b = append(b, "bool"...)
-	case f.kind == kindRef:
+	case f.Kind == KindHandle:
 		b = append(b, "ref"...)
 	case f.memory == memFloat32:
 		b = append(b, "float 32"...)
 	case f.memory == memFloat64:
 		b = append(b, "float 64"...)
 	case f.signed():
-		b = strconv.AppendUint(append(b, "int "...), uint64(f.bits), 10)
+		b = strconv.AppendUint(append(b, "int "...), uint64(f.Bits), 10)
 	default:
-		b = strconv.AppendUint(append(b, "uint "...), uint64(f.bits), 10)
+		b = strconv.AppendUint(append(b, "uint "...), uint64(f.Bits), 10)
 	}
-	if f.always {
+	if f.Always {
 		b = append(b, " always"...)
 	}
-	if f.linear {
+	if f.Linear {
 		b = append(b, " linear"...)
 	}
-	if f.owner {
+	if f.Owner {
 		b = append(b, " owner"...)
 	}
 	return append(b, '\n')
 }
 
-// words is how many words the field has.
-func (f *field) words() int {
-	if f.kind == kindRaw64 || f.kind == kindRef {
+// Words is how many words the field has.
+func (f *Field) Words() int {
+	if f.Kind == KindRaw64 || f.Kind == KindHandle {
 		return 2
 	}
 	return 1
 }
 
-// sentTo says whether the field is in the rows of a receiver.
-func (f *field) sentTo(owner bool) bool { return owner || !f.owner }
+// SentTo reports whether the field is in the rows of a receiver that owns the entity,
+// or does not.
+func (f *Field) SentTo(owner bool) bool { return owner || !f.Owner }
 
-func (f *field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
+func (f *Field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
 
 // References calls f with every handle in the present components of row, in
 // order; fields that hold none are skipped. A viewer that is sent the row is
@@ -351,7 +352,7 @@ func (s *Schema) References(row Row, f func(bulk.Handle)) {
 			continue
 		}
 		for j := c.first; j < c.last; j++ {
-			if at := s.fields[j].word; s.fields[j].kind == kindRef && row.Words[at+1] != 0 {
+			if at := s.fields[j].Word; s.fields[j].Kind == KindHandle && row.Words[at+1] != 0 {
 				f(bulk.NewHandle(row.Words[at], row.Words[at+1]))
 			}
 		}
@@ -381,7 +382,8 @@ func (s *Schema) HideOwned(row Row) {
 func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
 	for _, i := range s.carried {
 		if row.Mask>>i&1 != 0 {
-			at := s.fields[s.components[i].anchor].word
+			c := &s.components[i]
+			at := s.fields[c.first+c.Parent].Word
 			return i, bulk.NewHandle(row.Words[at], row.Words[at+1])
 		}
 	}
@@ -396,7 +398,7 @@ func (s *Schema) KeepReferences(row Row, keep func(bulk.Handle) bool) {
 			continue
 		}
 		for j := c.first; j < c.last; j++ {
-			if at := s.fields[j].word; s.fields[j].kind == kindRef && row.Words[at+1] != 0 {
+			if at := s.fields[j].Word; s.fields[j].Kind == KindHandle && row.Words[at+1] != 0 {
 				if !keep(bulk.NewHandle(row.Words[at], row.Words[at+1])) {
 					row.Words[at], row.Words[at+1] = 0, 0
 				}

@@ -10,15 +10,15 @@ const (
 	shareBits     = 64 / sharesPerWord
 )
 
-// shareWords is how many words the shares of so many components are in.
-func shareWords(components int) int { return (components + sharesPerWord - 1) / sharesPerWord }
+// ShareWords is how many words the shares of so many components are in.
+func ShareWords(components int) int { return (components + sharesPerWord - 1) / sharesPerWord }
 
 // Bits is the share of a component.
 func (s *Shares) Bits(component int) uint64 {
 	return s[component/sharesPerWord] >> (component % sharesPerWord * shareBits) & (1<<shareBits - 1)
 }
 
-// note adds bits to the share of a component.
-func (s *Shares) note(component, bits int) {
+// Add adds bits to the share of a component.
+func (s *Shares) Add(component, bits int) {
 	s[component/sharesPerWord] += uint64(bits) << (component % sharesPerWord * shareBits)
 }

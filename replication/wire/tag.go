@@ -170,7 +170,7 @@ func parseNumber(s string) (float64, error) {
 type planner struct {
 	component string
 	word      int
-	fields    []field
+	fields    []Field
 	vector    int    // how many of the next fields are the rest of a vector
 	anchored  int    // the first field of the position that has a parent
 	parent    string // path of the handle that a position's tag names
@@ -279,9 +279,9 @@ func (p *planner) quaternion(t reflect.Type, offset uintptr, path string, g tag)
 	if g.bits < 2 || g.bits > maxRotationBits {
 		return p.complain(path, t, "quat,bits=%d: want 2 to %d for each of the three components sent", g.bits, maxRotationBits)
 	}
-	return p.add(t, field{
-		offset: offset, kind: kindRotation, memory: memRotation, always: g.always, owner: g.owner, linear: g.linear,
-		bits: 2 + 3*g.bits, max: 1<<g.bits - 1, path: path,
+	return p.add(t, Field{
+		offset: offset, Kind: KindRotation, memory: memRotation, Always: g.always, Owner: g.owner, Linear: g.linear,
+		Bits: 2 + 3*g.bits, Max: 1<<g.bits - 1, Path: path,
 	}, 1)
 }
 
@@ -289,32 +289,32 @@ func (p *planner) handle(t reflect.Type, offset uintptr, path string, g tag, own
 	if own && !g.ref || !own {
 		return p.complain(path, t, "a handle wants the tag `net:\"ref\"` on itself, so that its target's fate is reported, or `net:\"-\"`")
 	}
-	return p.add(t, field{offset: offset, kind: kindRef, memory: memHandle, always: g.always, owner: g.owner, path: path}, 2)
+	return p.add(t, Field{offset: offset, Kind: KindHandle, memory: memHandle, Always: g.always, Owner: g.owner, Path: path}, 2)
 }
 
 func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
 	if g.quat {
 		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
 	}
-	f := field{offset: offset, always: g.always, owner: g.owner, linear: g.linear, path: path}
+	f := Field{offset: offset, Always: g.always, Owner: g.owner, Linear: g.linear, Path: path}
 	size := uint(t.Size() * 8)
 	switch t.Kind() {
 	case reflect.Bool:
-		f.kind, f.memory, f.bits = kindBool, memBool, 1
+		f.Kind, f.memory, f.Bits = KindBool, memBool, 1
 		if own && (g.ranged || g.bits != 0 || g.enum != 0 || g.linear) {
 			return p.complain(path, t, "range, bits, enum and predict are for numbers; a bool takes one bit by itself")
 		}
-		f.linear = false
+		f.Linear = false
 	case reflect.Float32, reflect.Float64:
-		f.kind, f.memory, f.bits = kindRaw32, memFloat32, size
+		f.Kind, f.memory, f.Bits = KindRaw32, memFloat32, size
 		if size == 64 {
-			f.kind, f.memory = kindRaw64, memFloat64
+			f.Kind, f.memory = KindRaw64, memFloat64
 		}
 		if g.angle {
 			if g.bits > size/2+6 {
 				return p.complain(path, t, "angle,bits=%d is finer than the type resolves: want at most %d", g.bits, size/2+6)
 			}
-			f.kind, f.angle, f.bits, f.max = kindNumber, true, g.bits, uint32(1<<g.bits-1)
+			f.Kind, f.angle, f.Bits, f.Max = KindNumber, true, g.bits, uint32(1<<g.bits-1)
 		} else if g.bits != 0 || g.enum != 0 {
 			return p.complain(path, t, "bits is for integers, and enum: want range=LOW..HIGH,step=STEP, or angle,bits=N")
 		}
@@ -326,7 +326,7 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		f.memory = integerMemory(t.Kind())
-		f.kind, f.bits = kindNumber, size
+		f.Kind, f.Bits = KindNumber, size
 		if g.ranged {
 			return p.complain(path, t, "range is for floats: want bits=N")
 		}
@@ -337,46 +337,46 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 			if f.signed() || uint64(g.enum) > 1<<size {
 				return p.complain(path, t, "enum=%d is for unsigned integers that hold 0 to %d", g.enum, g.enum-1)
 			}
-			f.enum, f.max, f.bits = true, g.enum-1, uint(bits.Len32(g.enum-1))
+			f.enum, f.Max, f.Bits = true, g.enum-1, uint(bits.Len32(g.enum-1))
 			break
 		}
 		if g.bits > size {
 			return p.complain(path, t, "bits=%d is more than the type has", g.bits)
 		}
 		if g.bits != 0 {
-			f.bits = g.bits
+			f.Bits = g.bits
 		} else if size == 64 {
-			f.kind = kindRaw64
+			f.Kind = KindRaw64
 		}
-		if f.kind == kindNumber {
-			f.max = uint32(1<<f.bits - 1)
+		if f.Kind == KindNumber {
+			f.Max = uint32(1<<f.Bits - 1)
 		}
 	case reflect.Int, reflect.Uint, reflect.Uintptr:
 		return p.complain(path, t, "its size differs between machines: want int32 or int64 and the like")
 	default:
 		return p.complain(path, t, "type not supported: want numbers, bools, handles, and structs and arrays of them, or `net:\"-\"`")
 	}
-	if f.linear && f.kind != kindNumber {
+	if f.Linear && f.Kind != KindNumber {
 		return p.complain(path, t, "predict=linear is for numbers of at most 32 bits: give a float a range and a step")
 	}
 	if g.ref && own {
 		return p.complain(path, t, "ref is for bulk.Handle")
 	}
 	words := 1
-	if f.kind == kindRaw64 {
+	if f.Kind == KindRaw64 {
 		words = 2
 	}
 	return p.add(t, f, words)
 }
 
-func (p *planner) add(t reflect.Type, f field, words int) error {
+func (p *planner) add(t reflect.Type, f Field, words int) error {
 	if len(p.fields) == MaxFieldsPerComponent {
-		return p.complain(f.path, t, "is one more than a component's %d fields: split the component", MaxFieldsPerComponent)
+		return p.complain(f.Path, t, "is one more than a component's %d fields: split the component", MaxFieldsPerComponent)
 	}
-	f.word = p.word
+	f.Word = p.word
 	p.word += words
 	if p.vector > 0 {
-		f.vector = p.vector == 3
+		f.Vector = p.vector == 3
 		p.vector--
 	}
 	p.fields = append(p.fields, f)
@@ -386,7 +386,7 @@ func (p *planner) add(t reflect.Type, f field, words int) error {
 // quantise plans a float by its range. It refuses a step that the type cannot
 // resolve at the ends of the range, since a restored value would then not
 // quantise to the number it came from.
-func (f *field) quantise(g tag) error {
+func (f *Field) quantise(g tag) error {
 	steps := math.Floor((g.high-g.low)/g.step + 0.5)
 	if math.Abs((g.high-g.low)/g.step-steps) > 1e-6 {
 		return fmt.Errorf("range %v..%v is not a whole number of steps of %v", g.low, g.high, g.step)
@@ -401,12 +401,12 @@ func (f *field) quantise(g tag) error {
 	if max(math.Abs(g.low), math.Abs(g.high))*precision > g.step/4 {
 		return fmt.Errorf("step %v is finer than the type resolves at the ends of %v..%v", g.step, g.low, g.high)
 	}
-	f.kind, f.ranged = kindNumber, true
-	f.low, f.step, f.max = g.low, g.step, uint32(steps)
+	f.Kind, f.Ranged = KindNumber, true
+	f.low, f.step, f.Max = g.low, g.step, uint32(steps)
 	if fraction, _ := math.Frexp(f.step); fraction == 0.5 && !math.IsInf(1/f.step, 0) {
 		f.perUnit = 1 / f.step
 	}
-	f.bits = uint(bits.Len32(f.max))
+	f.Bits = uint(bits.Len32(f.Max))
 	return nil
 }
 
@@ -436,14 +436,14 @@ func (p *planner) findParent(t reflect.Type) (int, error) {
 		return -1, nil
 	}
 	for i := range p.fields {
-		if p.fields[i].owner {
-			return -1, p.complain(p.fields[i].path, t, "a component with parent= is the same for everybody: move what only owners are sent into another")
+		if p.fields[i].Owner {
+			return -1, p.complain(p.fields[i].Path, t, "a component with parent= is the same for everybody: move what only owners are sent into another")
 		}
 	}
 	for i := range p.fields {
-		if p.fields[i].path == p.parent && p.fields[i].kind == kindRef {
+		if p.fields[i].Path == p.parent && p.fields[i].Kind == KindHandle {
 			return i, nil
 		}
 	}
-	return -1, p.complain(p.fields[p.anchored].path, t, "its parent=%s is no replicated handle", p.parent)
+	return -1, p.complain(p.fields[p.anchored].Path, t, "its parent=%s is no replicated handle", p.parent)
 }
