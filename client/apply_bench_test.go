@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -22,7 +23,7 @@ func BenchmarkApplyState(b *testing.B) {
 	const rows, ticks, age = 64, 100, 3
 	schema := wire.NewSchema()
 	require.NoError(b, wire.AddComponent[wire.Body](schema, "body"))
-	codec := wire.NewCodec(schema, wire.DefaultTables())
+	codec := rowcodec.New(schema, rowcodec.DefaultTables())
 	bodies, err := client.ComponentOf[wire.Body](schema, "body")
 	require.NoError(b, err)
 
@@ -57,7 +58,7 @@ func BenchmarkApplyState(b *testing.B) {
 	var datagrams [ticks][]byte
 	for tick := 1; tick < ticks; tick++ {
 		coding := wire.RowCoding{}
-		past := wire.Past{}
+		past := rowcodec.Past{}
 		if base := tick - age; base >= 1 {
 			coding.Usual.Age, past.Age = age, age
 			if base > age {

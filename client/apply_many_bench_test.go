@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -25,7 +26,7 @@ type identity struct {
 // go, and are known by what was sent of them.
 type crowd struct {
 	schema    *wire.Schema
-	codec     *wire.Codec
+	codec     *rowcodec.Codec
 	random    *rand.Rand
 	tick      uint32
 	seq       uint32
@@ -62,7 +63,7 @@ func newCrowd(b *testing.B) *crowd {
 	c := &crowd{schema: wire.NewSchema(), random: rand.New(rand.NewPCG(1, 2)), tick: 100}
 	require.NoError(b, wire.AddComponent[wire.Body](c.schema, "body"))
 	require.NoError(b, wire.AddComponent[identity](c.schema, "identity"))
-	c.codec = wire.NewCodec(c.schema, wire.DefaultTables())
+	c.codec = rowcodec.New(c.schema, rowcodec.DefaultTables())
 	return c
 }
 
@@ -157,7 +158,7 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 	}))
 	coding := wire.RowCoding{Usual: wire.Baseline{Age: crowdLag * crowdInterval, Gap: crowdInterval}, SkipBits: 3}
 	wire.AppendRowCoding(&w, coding)
-	pasts := make([]wire.Past, len(rows))
+	pasts := make([]rowcodec.Past, len(rows))
 	next := uint32(0)
 	for i, e := range rows {
 		at := len(e.sent) - 1

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -266,7 +267,7 @@ func (r *Replica) decodeRow(i int) error {
 	if d.baseline.Age == 0 {
 		return r.codec.Read(&r.reader, &row, nil)
 	}
-	r.coded = wire.Past{Age: d.baseline.Age, Gap: d.baseline.Gap}
+	r.coded = rowcodec.Past{Age: d.baseline.Age, Gap: d.baseline.Gap}
 	r.coded.Base, r.coded.Older = d.past(n)
 	if a := int(d.anchor); a >= 0 {
 		if r.anchored != a || r.anchorPart != int(d.part) {

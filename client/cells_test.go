@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -35,7 +36,7 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 	schema := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[health](schema, "health"))
 	welcome := wire.Welcome{
-		Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version(), GenerationFloor: 1,
+		Protocol: wire.Version, Schema: schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1,
 		TickHz: 65535, SnapshotHz: 65535, MaxSlots: wire.MaxSlots, Tick: 1,
 	}
 	session, err := client.NewSession(client.SessionConfig{Schema: schema})

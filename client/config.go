@@ -15,8 +15,20 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/address"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
+
+// Tables are the numbers that rows are coded with: an opaque value, which may be
+// shared. The server has the same; the handshake compares their Version.
+type Tables = rowcodec.Tables
+
+// ParseTables reads the bytes of a file that worldd train wrote. An error is a
+// *wire.Error with the code BadMessage: the file is damaged, or of another version.
+func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(file) }
+
+// DefaultTables returns the tables that this version of the protocol comes with.
+func DefaultTables() *Tables { return rowcodec.DefaultTables() }
 
 // Config is what Dial needs. Zero fields take their defaults.
 type Config struct {

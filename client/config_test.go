@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -58,7 +59,7 @@ func TestNoEntityHasNoComponents(t *testing.T) {
 	require.NoError(t, wire.AddComponent[wire.Body](schema, "body"))
 	body, err := client.ComponentOf[wire.Body](schema, "body")
 	require.NoError(t, err)
-	replica := client.NewReplica(wire.NewCodec(schema, wire.DefaultTables()), 1, 1<<16, client.Observer{})
+	replica := client.NewReplica(rowcodec.New(schema, rowcodec.DefaultTables()), 1, 1<<16, client.Observer{})
 	nobody := replica.Entity(bulk.NewHandle(3, 1))
 	require.Nil(t, nobody)
 	b, ok := body.Get(nobody)

@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -23,7 +24,7 @@ type friend struct {
 type peer struct {
 	t       testing.TB
 	schema  *wire.Schema
-	codec   *wire.Codec
+	codec   *rowcodec.Codec
 	replica *client.Replica
 	health  client.Component[health]
 	number  uint32 // structure records sent
@@ -35,7 +36,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 	p := &peer{t: t, schema: wire.NewSchema(), watch: func() {}}
 	require.NoError(t, wire.AddComponent[health](p.schema, "health"))
 	require.NoError(t, wire.AddComponent[friend](p.schema, "friend"))
-	p.codec = wire.NewCodec(p.schema, wire.DefaultTables())
+	p.codec = rowcodec.New(p.schema, rowcodec.DefaultTables())
 	p.replica = client.NewReplica(p.codec, floor, maxSlots, client.Observer{
 		Enter: func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
 		Update: func(e *client.Entity) {
@@ -124,9 +125,9 @@ func (p *peer) state(seq, structure uint32, updates ...update) []byte {
 		slot = u.h.Index() + 1
 	}
 	for _, u := range updates {
-		var past *wire.Past
+		var past *rowcodec.Past
 		if u.age != whole {
-			past = &wire.Past{Base: row(u.base).Words, Age: u.age}
+			past = &rowcodec.Past{Base: row(u.base).Words, Age: u.age}
 		}
 		if u.gap != 0 {
 			past.Gap, past.Older = u.gap, row(u.older).Words

@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 // entities without a component, and states of them by rows of a few bits.
 type flood struct {
 	session *client.Session
-	codec   *wire.Codec
+	codec   *rowcodec.Codec
 	number  uint32 // structure records sent
 	seq     uint32
 	sent    int // bytes
@@ -28,12 +29,12 @@ func newFlood(t testing.TB, limits client.SessionConfig) *flood {
 	limits.Schema = wire.NewSchema()
 	require.NoError(t, wire.AddComponent[wire.Body](limits.Schema, "body"))
 	require.NoError(t, wire.AddComponent[rider](limits.Schema, "rider"))
-	f := &flood{codec: wire.NewCodec(limits.Schema, wire.DefaultTables())}
+	f := &flood{codec: rowcodec.New(limits.Schema, rowcodec.DefaultTables())}
 	var err error
 	f.session, err = client.NewSession(limits)
 	require.NoError(t, err)
 	require.NoError(t, f.stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: limits.Schema.Hash(), Tables: wire.DefaultTables().Version(), GenerationFloor: 1,
+		Protocol: wire.Version, Schema: limits.Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1,
 		TickHz: 60, SnapshotHz: 60, MaxSlots: wire.MaxSlots, Tick: 1,
 	})))
 	return f

@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -169,7 +170,7 @@ func newVictim(b *testing.B, s *wire.Schema) *victim {
 	mask := uint32(1<<min(s.Components(), 2) - 1)
 	rows := min(wire.MaxRows, wire.MaxLoad/s.Load(mask))
 	random := rand.New(rand.NewPCG(1, 2))
-	codec := wire.NewCodec(s, wire.DefaultTables())
+	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	p := client.NewReplica(codec, 1, 1<<16, client.Observer{})
 	// Everybody is entered in one state and then in another; rows 0 and 1 carry.
 	state := func(i uint32) wire.Row {
@@ -238,7 +239,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 		require.NoError(t, wire.AddComponent[health](s, fmt.Sprint("health", i)))
 	}
 	const tick = 100
-	codec := wire.NewCodec(s, wire.DefaultTables())
+	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	read := func(rows uint32) (client.Outcome, error) {
 		p := client.NewReplica(codec, 1, 1<<16, client.Observer{})
 		structure := wire.AppendStructureHeader(nil, 1, tick-1)
@@ -258,7 +259,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 			wire.AppendRowHeader(&w, coding, 0, coding.Usual)
 		}
 		for range rows {
-			codec.Append(&w, row, &wire.Past{Base: row.Words, Age: 1})
+			codec.Append(&w, row, &rowcodec.Past{Base: row.Words, Age: 1})
 		}
 		return p.ApplyState(w.Bytes())
 	}

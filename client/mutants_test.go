@@ -16,6 +16,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/mutate"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -27,7 +28,7 @@ var mutantsFlag = flag.Int("mutants", 6_000, "how many mutants the tests of that
 // tape is what a server sent to a client.
 type tape struct {
 	schema  *wire.Schema
-	codec   *wire.Codec
+	codec   *rowcodec.Codec
 	welcome wire.Welcome
 	steps   []sent
 }
@@ -114,7 +115,7 @@ func record(t testing.TB) *tape {
 	for range 50 {
 		spawn()
 	}
-	c := &recorder{t: t, tape: &tape{schema: s, codec: wire.NewCodec(s, wire.DefaultTables())}}
+	c := &recorder{t: t, tape: &tape{schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}}
 	c.session, err = client.NewSession(client.SessionConfig{Schema: s})
 	require.NoError(t, err)
 	c.peer = core.Open(context.Background(), "", c)

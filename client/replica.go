@@ -5,6 +5,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -27,7 +28,7 @@ type Observer struct {
 // handle it was ever sent. It does no input or output: bytes go in, verdicts
 // come out. It belongs to one goroutine.
 type Replica struct {
-	codec    *wire.Codec
+	codec    *rowcodec.Codec
 	floor    uint32 // generations below it are of an earlier run (H5)
 	maxSlots uint32
 	limits   limits
@@ -46,12 +47,12 @@ type Replica struct {
 	span        uint32 // how many ticks of states are kept for Component.At
 	shown       uint32 // the moment of the newest frame
 	held        []heldDatagram
-	rows        []decodedRow // of the datagram being read
-	arena       []uint32     // their words
-	coded       wire.Past    // what a row is coded from
-	anchor      wire.Anchor  // of
-	anchored    int          // the row at this place, in
-	anchorPart  int          // this component
+	rows        []decodedRow    // of the datagram being read
+	arena       []uint32        // their words
+	coded       rowcodec.Past   // what a row is coded from
+	anchor      rowcodec.Anchor // of
+	anchored    int             // the row at this place, in
+	anchorPart  int             // this component
 	reader      bitio.Reader
 	warmed      uint32     // a sum of words, so that they are read
 	entering    []entering // of the Structure message that is applied, of which
@@ -82,7 +83,7 @@ type ReplicaStats struct {
 // is Stale (H5), and no slot is at or above maxSlots. Schema
 // and tables of the codec are the server's. The limits are the defaults of
 // SessionConfig.
-func NewReplica(c *wire.Codec, floor, maxSlots uint32, o Observer) *Replica {
+func NewReplica(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Replica {
 	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, limits: SessionConfig{}.limits(), observer: o}
 }
 

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -21,8 +22,8 @@ type SessionConfig struct {
 	// Schema.Text says which field it is.
 	Schema *wire.Schema
 	// Tables are those that rows are coded by, and must be the server's. nil
-	// takes wire.DefaultTables.
-	Tables *wire.Tables
+	// takes DefaultTables; ParseTables reads a file that worldd train wrote.
+	Tables *Tables
 	// Epoch is the run of the world that the caller has handles of, as its
 	// Welcome told; 0 takes any, and is for callers who have none. A server that
 	// runs another refuses with wire.EpochMismatch: forget the handles, then
@@ -54,7 +55,7 @@ func (c SessionConfig) validate() error {
 	errs = append(errs, c.checkLimits()...)
 	if c.Schema == nil {
 		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
-	} else if err := wire.CheckRows(c.Schema); err != nil {
+	} else if err := rowcodec.CheckRows(c.Schema); err != nil {
 		errs = append(errs, fmt.Errorf("client: %w", err))
 	}
 	if len(c.Name) > wire.MaxName {
@@ -73,7 +74,7 @@ func (c SessionConfig) validate() error {
 // clock: bytes and times go in, bytes come out. It belongs to one goroutine.
 type Session struct {
 	config  SessionConfig
-	codec   *wire.Codec
+	codec   *rowcodec.Codec
 	frames  wire.FrameReader
 	replica *Replica
 	welcome *wire.Welcome
@@ -113,9 +114,9 @@ func NewSession(c SessionConfig) (*Session, error) {
 		return nil, err
 	}
 	if c.Tables == nil {
-		c.Tables = wire.DefaultTables()
+		c.Tables = rowcodec.DefaultTables()
 	}
-	s := &Session{config: c, codec: wire.NewCodec(c.Schema, c.Tables)}
+	s := &Session{config: c, codec: rowcodec.New(c.Schema, c.Tables)}
 	s.send(wire.TypeHello, s.hello().Append(nil))
 	return s, nil
 }

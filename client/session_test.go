@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -22,7 +23,7 @@ func TestCommandIsCheckedHere(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	schema := wire.NewSchema()
 	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
+		Protocol: wire.Version, Schema: schema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
 	})))
 	for name, c := range map[string]struct {
 		command string
@@ -55,7 +56,7 @@ func TestCommandIsCheckedHere(t *testing.T) {
 func TestWhatGoesOnIsTheSame(t *testing.T) {
 	schema := wire.NewSchema()
 	first := wire.Welcome{
-		Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
+		Protocol: wire.Version, Schema: schema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
 		Epoch: 7, GenerationFloor: 3, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
 	}
 	for name, change := range map[string]func(*wire.Welcome){

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -29,7 +30,7 @@ const (
 type studio struct {
 	t        testing.TB
 	schema   *wire.Schema
-	codec    *wire.Codec
+	codec    *rowcodec.Codec
 	session  *client.Session
 	down, up *simtest.Link
 	body     client.Component[wire.Body]
@@ -57,7 +58,7 @@ func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 		frame: func() {}, arrived: func(wire.Input, uint32) {},
 	}
 	require.NoError(t, wire.AddComponent[wire.Body](s.schema, "body"))
-	s.codec = wire.NewCodec(s.schema, wire.DefaultTables())
+	s.codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
 	var err error
 	s.body, err = client.ComponentOf[wire.Body](s.schema, "body")
 	require.NoError(t, err)
@@ -65,7 +66,7 @@ func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	require.NoError(t, err)
 	s.motion = func(tick uint32) (wire.Body, bool) { return walk(tick), true }
 	welcome := wire.Welcome{
-		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1,
+		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 		GenerationFloor: 1, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10,
 	}
 	stream := wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))

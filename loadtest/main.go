@@ -34,10 +34,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
-	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -84,7 +84,7 @@ type flags struct {
 	thresholds []bot.Threshold
 	admin      *admin
 	issuer     *token.Issuer
-	tables     *wire.Tables
+	tables     *client.Tables
 }
 
 // Validate is called by kong, which shows the error with the usage.
@@ -115,7 +115,7 @@ func (f *flags) Validate() error {
 	if f.Tables != "" {
 		text, err := regularfile.Read(f.Tables, maxTablesBytes)
 		if err == nil {
-			f.tables, err = wire.ParseTables(text)
+			f.tables, err = client.ParseTables(text)
 		}
 		if err != nil {
 			return fmt.Errorf("--tables: %w", err)

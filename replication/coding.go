@@ -1,6 +1,9 @@
 package replication
 
-import "github.com/worldd/worldd/replication/wire"
+import (
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/wire"
+)
 
 // codingKey names one way of coding the present state of a tenant: its slot, the
 // baseline, whether it is told of by the motion of its parent, and whether it is
@@ -36,14 +39,14 @@ func (k codingKey) baseline() wire.Baseline { return wire.Baseline{Age: k.age(),
 // row depend on nothing but its coding's key in one frame (P6 of package wire).
 // They are an open hash table. Filled by one goroutine.
 type codings struct {
-	chunks wire.Chunks
+	chunks rowcodec.Chunks
 	table  []coding // a power of two
 	shift  uint     // of a hash, to a place
 	count  int      // places in use
 	kept   int      // length of the chunks of those
 	made   uint64   // codings, since the start
-	past   wire.Past
-	anchor wire.Anchor
+	past   rowcodec.Past
+	anchor rowcodec.Anchor
 	missed []miss
 	warmed uint32 // a sum of words, so that they are read
 }
@@ -59,7 +62,7 @@ type miss struct {
 // coding is 16 bytes, four to a line of memory.
 type coding struct {
 	key   codingKey // 0: a free place
-	chunk wire.Chunk
+	chunk rowcodec.Chunk
 }
 
 const leastCodingBits = 10
@@ -89,7 +92,7 @@ func (c *codings) find(key codingKey) *coding {
 
 // code codes the present state of the tenant in key's slot, or finds how it was
 // coded. parent has the states of its parent, if the key is anchored.
-func (c *codings) code(f *frame, key codingKey, parent *history) wire.Chunk {
+func (c *codings) code(f *frame, key codingKey, parent *history) rowcodec.Chunk {
 	p := c.find(key)
 	if p.key == key {
 		return p.chunk
@@ -101,7 +104,7 @@ func (c *codings) code(f *frame, key codingKey, parent *history) wire.Chunk {
 // codeRun is code for a run of keys, none of them anchored, and adds their chunks
 // to a list. Rows that are to be coded are gathered first: what waits for memory
 // then waits at the same time.
-func (c *codings) codeRun(f *frame, keys []codingKey, chunks []wire.Chunk) []wire.Chunk {
+func (c *codings) codeRun(f *frame, keys []codingKey, chunks []rowcodec.Chunk) []rowcodec.Chunk {
 	c.missed = c.missed[:0]
 	first := len(chunks)
 	for i, key := range keys {
@@ -150,7 +153,7 @@ func ends(words []uint32) uint32 {
 }
 
 // make codes a row that was gathered, and keeps it while there is room.
-func (c *codings) make(f *frame, key codingKey, m *miss, parent *history) wire.Chunk {
+func (c *codings) make(f *frame, key codingKey, m *miss, parent *history) rowcodec.Chunk {
 	c.made++
 	chunk := c.encode(f, key, m, parent)
 	if 2*c.count >= len(c.table) {
@@ -174,13 +177,13 @@ func (c *codings) make(f *frame, key codingKey, m *miss, parent *history) wire.C
 // called after each datagram.
 func (c *codings) trim() { c.chunks.Cut(c.kept) }
 
-func (c *codings) encode(f *frame, key codingKey, m *miss, parent *history) wire.Chunk {
+func (c *codings) encode(f *frame, key codingKey, m *miss, parent *history) rowcodec.Chunk {
 	b := key.baseline()
 	if b.Age == 0 {
 		return c.chunks.Add(f.codec, m.row, nil)
 	}
 	past := &c.past
-	*past = wire.Past{Base: m.base, Older: m.older, Age: b.Age, Gap: b.Gap}
+	*past = rowcodec.Past{Base: m.base, Older: m.older, Age: b.Age, Gap: b.Gap}
 	if key.anchored() {
 		component, _ := f.schema.Parent(wire.Row{Mask: m.row.Mask, Words: m.base})
 		var older []uint32

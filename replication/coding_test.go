@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -121,7 +122,7 @@ func TestAcknowledgeModel(t *testing.T) {
 func TestCodingsFull(t *testing.T) {
 	const slots = maxCachedRows + 500
 	rep, _, all := newRocks(t, slots, Config{})
-	bits := func(c *codings, chunk wire.Chunk) []byte {
+	bits := func(c *codings, chunk rowcodec.Chunk) []byte {
 		var out bitio.Writer
 		c.chunks.Copy(&out, chunk)
 		return out.Bytes()
@@ -129,7 +130,7 @@ func TestCodingsFull(t *testing.T) {
 	var c codings
 	for range 2 { // a second frame has room again
 		c.reset()
-		chunks := make([]wire.Chunk, slots)
+		chunks := make([]rowcodec.Chunk, slots)
 		for i, h := range all {
 			chunks[i] = c.code(rep.frame, codingKey(h.Index())<<slotShift|someKey, nil)
 			if i%100 == 99 {

@@ -5,8 +5,17 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
+
+// Tables are the numbers that rows are coded with: an opaque value, which may be
+// shared.
+type Tables = rowcodec.Tables
+
+// ParseTables reads the bytes of a file that worldd train wrote. An error is a
+// *wire.Error with the code BadMessage: the file is damaged, or of another version.
+func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(file) }
 
 // Config says what viewers see and what it may cost. The zero value of a field
 // means its default.
@@ -35,8 +44,9 @@ type Config struct {
 	// (Viewer.Own). Default none.
 	Private *bulk.Bitset
 	// Tables are those that rows are coded by; clients must have the same.
-	// Default wire.DefaultTables.
-	Tables *wire.Tables
+	// Default those that this version of the protocol comes with; ParseTables reads
+	// a file that worldd train wrote.
+	Tables *Tables
 	// TickBase is taken off the world's ticks to make those of the protocol, which
 	// have 32 bits: at 60 Hz a world outgrows them after 828 days. server.Core sets
 	// it, once for a run. Default 0.
@@ -49,7 +59,7 @@ type Config struct {
 	// Coded is told of every row that is coded, once for all viewers that have
 	// the same past of it, for training tables. Both are valid during the call.
 	// It wants one worker. nil: nobody asks.
-	Coded func(row wire.Row, past *wire.Past)
+	Coded func(row wire.Row, past *rowcodec.Past)
 }
 
 // WithDefaults returns c with every zero field replaced by its default.
@@ -70,7 +80,7 @@ func (c Config) WithDefaults() Config {
 		c.Workers = 1
 	}
 	if c.Tables == nil {
-		c.Tables = wire.DefaultTables()
+		c.Tables = rowcodec.DefaultTables()
 	}
 	return c
 }

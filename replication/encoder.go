@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -11,18 +12,18 @@ import (
 // reused: a warm encoder allocates nothing.
 type encoder struct {
 	writer  bitio.Writer
-	keys    []codingKey  // of the rows that were picked, ascending by slot
-	places  []uint32     // of their rows
-	chunks  []wire.Chunk // their bits
+	keys    []codingKey      // of the rows that were picked, ascending by slot
+	places  []uint32         // of their rows
+	chunks  []rowcodec.Chunk // their bits
 	coding  wire.RowCoding
 	headers []wire.RowHeader
-	order   []wire.Chunk
+	order   []rowcodec.Chunk
 	packed  []byte
 }
 
 // measure readies the headers of rows, which ascend by slot, and returns how many
 // bits all of it takes.
-func (e *encoder) measure(keys []codingKey, chunks []wire.Chunk) (bits int) {
+func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
 	e.headers = e.headers[:0]
 	if len(keys) == 0 {
 		return 0
@@ -71,7 +72,7 @@ func skipBits(keys []codingKey) uint8 {
 
 // pack writes the rows that were measured as what follows a datagram's header, to
 // b.
-func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []wire.Chunk, from *wire.Chunks) (p packed) {
+func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.Chunk, from *rowcodec.Chunks) (p packed) {
 	if len(keys) == 0 {
 		return packed{bytes: b}
 	}
@@ -97,7 +98,7 @@ func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []wire.Chunk
 
 // inOrder puts the bits of rows in the order in which they travel: those that are
 // anchored come after the others.
-func (e *encoder) inOrder(keys []codingKey, chunks []wire.Chunk, anchored uint32) []wire.Chunk {
+func (e *encoder) inOrder(keys []codingKey, chunks []rowcodec.Chunk, anchored uint32) []rowcodec.Chunk {
 	if anchored == 0 {
 		return chunks
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -15,7 +16,7 @@ import (
 type frame struct {
 	tick    uint32
 	schema  *wire.Schema
-	codec   *wire.Codec
+	codec   *rowcodec.Codec
 	bound   []int
 	issued  func(bulk.Handle) bool // says whether the world ever gave out a handle
 	present []present              // by slot
@@ -24,7 +25,7 @@ type frame struct {
 	swept   int // the slot that letRest has looked at last
 	scratch wire.Row
 	body    wire.Body
-	coded   func(wire.Row, *wire.Past) // Config.Coded
+	coded   func(wire.Row, *rowcodec.Past) // Config.Coded
 	// replaced are the slots that the last capture found with another tenant.
 	replaced []uint32
 	dirty    []uint32 // slots that the capture reads
@@ -68,7 +69,7 @@ func (t *tenant) as(owned bool) *history {
 	return &t.history
 }
 
-func newFrame(c *wire.Codec, bound []int) *frame {
+func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	s := c.Schema()
 	return &frame{schema: s, codec: c, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
 }

@@ -4,21 +4,22 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // picks are the rows of a datagram that is filled by priority. Rows have numbers
 // among those that wait.
 type picks struct {
-	order  []uint32     // in which they were picked: a parent before those that are anchored to it
-	picked []uint64     // the same, by number
-	gone   []uint64     // those that are in an earlier datagram of the snapshot, by number
-	chunks []wire.Chunk // by number, of the picked
-	run    []uint32     // what is looked at together, and
-	keys   []codingKey  // of those how they are coded,
-	coded  []wire.Chunk // and their bits
-	bits   int          // that the picked take, as far as it is known
-	load   int          // of them all
+	order  []uint32         // in which they were picked: a parent before those that are anchored to it
+	picked []uint64         // the same, by number
+	gone   []uint64         // those that are in an earlier datagram of the snapshot, by number
+	chunks []rowcodec.Chunk // by number, of the picked
+	run    []uint32         // what is looked at together, and
+	keys   []codingKey      // of those how they are coded,
+	coded  []rowcodec.Chunk // and their bits
+	bits   int              // that the picked take, as far as it is known
+	load   int              // of them all
 }
 
 // reset makes ready for so many rows that wait.
@@ -35,7 +36,7 @@ func (p *picks) isGone(i uint32) bool { return p.gone[i>>6]>>(i&63)&1 != 0 }
 
 // add picks a row of so many bits and of some load, if it fits into room. A
 // first row always does: the schema bounds its length (wire.MaxRowBytes).
-func (p *picks) add(i uint32, chunk wire.Chunk, bits, load, room int) bool {
+func (p *picks) add(i uint32, chunk rowcodec.Chunk, bits, load, room int) bool {
 	if len(p.order) > 0 && (p.bits+bits > room || p.load+load > wire.MaxLoad || len(p.order) == wire.MaxRows) {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -48,10 +49,10 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := wire.CheckRows(s); err != nil {
+	if err := rowcodec.CheckRows(s); err != nil {
 		return nil, fmt.Errorf("replication: %w", err)
 	}
-	f := newFrame(wire.NewCodec(s, c.Tables), bound)
+	f := newFrame(rowcodec.New(s, c.Tables), bound)
 	f.coded = c.Coded
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	r := &Replicator{
@@ -66,7 +67,7 @@ func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
 }
 
 // Codec is what rows are coded with.
-func (r *Replicator) Codec() *wire.Codec { return r.frame.codec }
+func (r *Replicator) Codec() *rowcodec.Codec { return r.frame.codec }
 
 // Config returns the configuration in force, defaults filled in.
 func (r *Replicator) Config() Config { return r.config }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -99,7 +100,7 @@ func (v *Viewer) packAll(to *payload, most int) bool {
 
 // codeSome codes some of the waiting rows, from a number on, and returns their
 // chunks, which it adds to the encoder's.
-func (v *Viewer) codeSome(from int) []wire.Chunk {
+func (v *Viewer) codeSome(from int) []rowcodec.Chunk {
 	w, f, e := v.work, v.replicator.frame, &v.work.encoder
 	if key := w.waiting[from]; key.anchored() {
 		at, _ := v.anchor(from)

@@ -7,23 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
 
-// What counters say of components is what wire.Codec.Cost, and so inspect, says of
+// What counters say of components is what a rowtrain.Pricer, and so inspect, says of
 // the same rows; and counters and datagrams agree to the bit.
 func TestBitsByComponent(t *testing.T) {
-	var codec *wire.Codec
+	var codec *rowcodec.Codec
 	var cost [wire.MaxComponents]uint64
-	apart := func(row wire.Row, past *wire.Past) {
-		var w bitio.Writer
-		codec.Cost(&w, row, past, func(component, _ string, bits int) {
+	apart := func(row wire.Row, past *rowcodec.Past) {
+		rowtrain.NewPricer(codec, func(component, _ string, bits int) {
 			i, ok := codec.Schema().ByName(component)
 			require.True(t, ok)
 			cost[i] += uint64(bits)
-		})
+		}).Append(new(bitio.Writer), row, past)
 	}
 	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20, Coded: apart})
 	codec = s.rep.Codec()

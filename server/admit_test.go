@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
@@ -127,7 +128,7 @@ func TestAdmitEnds(t *testing.T) {
 			require.NoError(t, err)
 			told := &listener{}
 			began := time.Now()
-			hello := wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+			hello := wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
 			require.NoError(t, core.Open(t.Context(), "", told).ReceiveStream(wire.AppendMessage(nil, hello)))
 			require.Equal(t, 5*time.Second, time.Since(began))
 			core.Tick()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -317,7 +318,7 @@ func TestGarbageEndsItsSenderAlone(t *testing.T) {
 	h.stay(good)
 
 	conn, stream = h.raw()
-	hello := wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
 	_, err = stream.Write(wire.AppendMessage(nil, hello))
 	require.NoError(t, err)
 	require.NoError(t, conn.SendDatagram([]byte("garbage")))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -157,7 +158,7 @@ func TestLoopShowsTheEnd(t *testing.T) {
 				s := &show{}
 				p := l.core.Open(context.Background(), "", s)
 				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, wire.Hello{
-					Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1,
+					Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 				})))
 				shows = append(shows, s)
 			}

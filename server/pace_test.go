@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -48,7 +49,7 @@ func slow(t *testing.T, l *loop, clients int, work *time.Duration) {
 		time.Sleep(*work)
 		return enough()
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: wire.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version()}
 	for range clients {
 		require.NoError(t, l.core.Open(context.Background(), "", deafConn{}).ReceiveStream(wire.AppendMessage(nil, hello)))
 	}

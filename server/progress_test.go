@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -19,7 +20,7 @@ func TestFloodIsClosed(t *testing.T) {
 	h := openHouse(t)
 	good := h.dial()
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version()}))
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	first := make([]byte, 1)
 	_, err = stream.Read(first) // welcomed

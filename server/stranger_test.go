@@ -19,6 +19,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -126,7 +127,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	})
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{
-		Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
+		Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
 	}))
 	require.NoError(t, err)
 	input := wire.Input{Stamp: 1}
@@ -159,7 +160,7 @@ func TestLogSaysWhatClientsAccuseOf(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	hello := wire.AppendMessage(nil, wire.Hello{
-		Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: wire.DefaultTables().Version(),
+		Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(),
 	})
 	_, stream := h.raw()
 	_, err := stream.Write(slices.Concat(hello, wire.AppendMessage(nil, wire.Bye{Code: wire.BadMessage, Text: "a row of nobody"})))

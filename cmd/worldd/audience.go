@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -44,7 +46,7 @@ type lateAck struct {
 	ack wire.Ack
 }
 
-func newAudience(w *world.World, s *wire.Schema, t *wire.Tables) (*audience, error) {
+func newAudience(w *world.World, s *wire.Schema, t *rowcodec.Tables) (*audience, error) {
 	a := &audience{world: w}
 	var err error
 	a.rep, err = replication.New(w, s, replication.Config{Coded: a.take, Tables: t})
@@ -54,7 +56,7 @@ func newAudience(w *world.World, s *wire.Schema, t *wire.Tables) (*audience, err
 func (a *audience) full() bool { return len(a.learn)+len(a.held) >= maxTrainingRows }
 
 // take keeps a row that was coded.
-func (a *audience) take(row wire.Row, past *wire.Past) {
+func (a *audience) take(row wire.Row, past *rowcodec.Past) {
 	own := *past
 	own.Base = append([]uint32(nil), past.Base...)
 	own.Older = append([]uint32(nil), past.Older...)
@@ -63,7 +65,7 @@ func (a *audience) take(row wire.Row, past *wire.Past) {
 		own.Anchor = &anchor
 	}
 	row.Words = append([]uint32(nil), row.Words...)
-	sample := wire.Sample{Row: row, Past: &own, Gap: -1}
+	sample := rowtrain.Sample{Row: row, Past: &own, Gap: -1}
 	if a.world.Tick()*heldPerSecond/uint64(a.world.TickHz())%4 == 3 {
 		a.held = append(a.held, sample)
 	} else {
@@ -144,7 +146,7 @@ func (w *watcher) look(tick uint64, sent *traffic) error {
 }
 
 // watchRecording repeats a recording before viewers.
-func watchRecording(ctx context.Context, name, worldFile string, schema *wire.Schema, tables *wire.Tables) (*audience, error) {
+func watchRecording(ctx context.Context, name, worldFile string, schema *wire.Schema, tables *rowcodec.Tables) (*audience, error) {
 	scene, replay, finish, err := openReplay(name, worldFile)
 	if err != nil {
 		return nil, err

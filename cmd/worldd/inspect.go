@@ -11,6 +11,8 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -42,19 +44,19 @@ func (c *inspectCommand) Run(ctx context.Context, std streams) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("%s: nothing moves in it before anybody: there is nothing to inspect", c.File)
 	}
-	return a.report(std.out, rows.costs(wire.NewCodec(schema, tables)), len(rows))
+	return a.report(std.out, rows.costs(rowcodec.New(schema, tables)), len(rows))
 }
 
 // loadTables reads tables; an empty name means the default ones.
-func loadTables(name string) (*wire.Tables, error) {
+func loadTables(name string) (*rowcodec.Tables, error) {
 	if name == "" {
-		return wire.DefaultTables(), nil
+		return rowcodec.DefaultTables(), nil
 	}
 	text, err := regularfile.Read(name, maxTablesBytes)
 	if err != nil {
 		return nil, wrongUsage{fmt.Errorf("worldd: the tables cannot be read: %w", err)}
 	}
-	tables, err := wire.ParseTables(text)
+	tables, err := rowcodec.ParseTables(text)
 	if err != nil {
 		if fault := (*wire.Error)(nil); errors.As(err, &fault) {
 			err = errors.New(fault.Detail) // a file is nobody's message
@@ -72,24 +74,25 @@ type cost struct {
 }
 
 // costs takes all rows apart; the dearest field comes first.
-func (s samples) costs(codec *wire.Codec) []cost {
+func (s samples) costs(codec *rowcodec.Codec) []cost {
 	var all []cost
+	pricer := rowtrain.NewPricer(codec, func(component, field string, bits int) {
+		if bits == 0 {
+			return
+		}
+		at := slices.IndexFunc(all, func(c cost) bool { return c.component == component && c.field == field })
+		if at < 0 {
+			at = len(all)
+			all = append(all, cost{component: component, field: field})
+		}
+		all[at].bits += bits
+		all[at].rows++
+	})
 	var w bitio.Writer
 	var buffer []byte
 	for i := range s {
 		w.Reset(buffer[:0])
-		codec.Cost(&w, s[i].Row, s[i].Past, func(component, field string, bits int) {
-			if bits == 0 {
-				return
-			}
-			at := slices.IndexFunc(all, func(c cost) bool { return c.component == component && c.field == field })
-			if at < 0 {
-				at = len(all)
-				all = append(all, cost{component: component, field: field})
-			}
-			all[at].bits += bits
-			all[at].rows++
-		})
+		pricer.Append(&w, s[i].Row, s[i].Past)
 		buffer = w.Bytes()
 	}
 	slices.SortStableFunc(all, func(a, b cost) int { return cmp.Compare(b.bits, a.bits) })

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -33,27 +35,27 @@ func (c *trainCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	a, err := watchRecording(ctx, c.File, c.World, schema, wire.DefaultTables())
+	a, err := watchRecording(ctx, c.File, c.World, schema, rowcodec.DefaultTables())
 	if err != nil {
 		return err
 	}
 	if len(a.learn) == 0 || len(a.held) == 0 {
 		return fmt.Errorf("%s: nothing moves in it before anybody: there is nothing to learn", c.File)
 	}
-	tables := wire.DefaultTables().With(wire.Train(schema, a.learn.each))
+	tables := rowcodec.DefaultTables().With(rowtrain.Train(schema, a.learn.each))
 	if err := os.WriteFile(c.Out, tables.Bytes(), 0o644); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.out, "worldd: %d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these\n",
-		len(a.learn), len(a.held), a.held.bits(schema, wire.DefaultTables()), a.held.bits(schema, tables))
+		len(a.learn), len(a.held), a.held.bits(schema, rowcodec.DefaultTables()), a.held.bits(schema, tables))
 	fmt.Fprintf(std.out, "worldd: tables %08x written to %s: give them to the server (serve --tables) and to all clients (SessionConfig.Tables, loadtest --tables)\n", tables.Version(), c.Out)
 	return nil
 }
 
 // samples are rows with their pasts.
-type samples []wire.Sample
+type samples []rowtrain.Sample
 
-func (s samples) each(yield func(wire.Sample) bool) {
+func (s samples) each(yield func(rowtrain.Sample) bool) {
 	for i := range s {
 		if !yield(s[i]) {
 			return
@@ -62,8 +64,8 @@ func (s samples) each(yield func(wire.Sample) bool) {
 }
 
 // bits is what a row takes with tables, on average.
-func (s samples) bits(schema *wire.Schema, t *wire.Tables) float64 {
-	codec := wire.NewCodec(schema, t)
+func (s samples) bits(schema *wire.Schema, t *rowcodec.Tables) float64 {
+	codec := rowcodec.New(schema, t)
 	var w bitio.Writer
 	var buffer []byte
 	total := 0

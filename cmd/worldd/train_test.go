@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/internal/rowcodec"
 )
 
 // Tables that were trained on a world code it in fewer bits than the defaults.
@@ -20,9 +20,9 @@ func TestTrainCommand(t *testing.T) {
 	require.Regexp(t, `\d+ rows learned, \d+ held back`, said)
 	written, err := os.ReadFile(out)
 	require.NoError(t, err)
-	tables, err := wire.ParseTables(written)
+	tables, err := rowcodec.ParseTables(written)
 	require.NoError(t, err)
-	require.NotEqual(t, wire.DefaultTables().Version(), tables.Version())
+	require.NotEqual(t, rowcodec.DefaultTables().Version(), tables.Version())
 	require.Contains(t, said, filepath.Base(out))
 
 	status, _, complained = worldd(t, "train", "--out", out, filepath.Join(dir, "none"))

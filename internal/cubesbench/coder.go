@@ -5,19 +5,20 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // coder is one direction of one link.
 type coder struct {
-	codec  *wire.Codec
-	anchor wire.Anchor
-	past   wire.Past
+	codec  *rowcodec.Codec
+	anchor rowcodec.Anchor
+	past   rowcodec.Past
 	base   []row // frames
 	older  []row // nil: none
 	moving []int // rows expected to change: the player's, and those that did before the baseline
 	still  []int // the others
-	chunks wire.Chunks
+	chunks rowcodec.Chunks
 	parts  []piece
 	writer bitio.Writer
 	packet []byte
@@ -26,11 +27,11 @@ type coder struct {
 // piece is a row in a packet: the rows passed over before it, and its bits.
 type piece struct {
 	gap   int // -1: it was expected
-	chunk wire.Chunk
+	chunk rowcodec.Chunk
 }
 
 func (c *coder) begin(r *recording, frame, base, older int) {
-	c.past = wire.Past{Age: uint32(frame - base)}
+	c.past = rowcodec.Past{Age: uint32(frame - base)}
 	c.base, c.older = r.frames[base], nil
 	if older >= 0 {
 		c.past.Gap = uint32(base - older)

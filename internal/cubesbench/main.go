@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -56,7 +58,7 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 	if err != nil {
 		return err
 	}
-	var tables *wire.Tables
+	var tables *rowcodec.Tables
 	if train != "" {
 		var recordings []*recording
 		for _, name := range strings.Split(train, ",") {
@@ -66,14 +68,14 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 			}
 			recordings = append(recordings, r)
 		}
-		tables = wire.Train(s, samples(s, recordings, age, apart))
+		tables = rowtrain.Train(s, samples(s, recordings, age, apart))
 		if save != "" {
 			if err := os.WriteFile(save, tables.Bytes(), 0o644); err != nil {
 				return err
 			}
 		}
 	} else {
-		tables = wire.DefaultTables()
+		tables = rowcodec.DefaultTables()
 	}
 	if test == "" {
 		return nil
@@ -82,7 +84,7 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 	if err != nil {
 		return err
 	}
-	res, err := measure(wire.NewCodec(s, tables), r, newBaselines(len(r.frames), age, apart, loss), passes)
+	res, err := measure(rowcodec.New(s, tables), r, newBaselines(len(r.frames), age, apart, loss), passes)
 	if err != nil {
 		return err
 	}
@@ -98,17 +100,17 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 }
 
 // samples are all rows of recordings, as the packets tell of them.
-func samples(s *wire.Schema, recordings []*recording, age, apart int) func(yield func(wire.Sample) bool) {
-	return func(yield func(wire.Sample) bool) {
-		c := coder{codec: wire.NewCodec(s, wire.UntrainedTables())}
+func samples(s *wire.Schema, recordings []*recording, age, apart int) func(yield func(rowtrain.Sample) bool) {
+	return func(yield func(rowtrain.Sample) bool) {
+		c := coder{codec: rowcodec.New(s, rowcodec.Untrained().Tables())}
 		for _, r := range recordings {
 			b := newBaselines(len(r.frames), age, apart, 0)
 			for frame := age; frame < len(r.frames); frame++ {
 				base, older := b.of(frame)
 				c.each(r, frame, base, older, func(row wire.Row, gap int) {
-					yield(wire.Sample{Row: row, Past: &c.past, Gap: gap})
+					yield(rowtrain.Sample{Row: row, Past: &c.past, Gap: gap})
 				})
-				yield(wire.Sample{})
+				yield(rowtrain.Sample{})
 			}
 		}
 	}
@@ -116,7 +118,7 @@ func samples(s *wire.Schema, recordings []*recording, age, apart int) func(yield
 
 // measure codes and decodes every frame several times, and takes for each the
 // least times: on a shared machine the others are somebody else's.
-func measure(codec *wire.Codec, r *recording, b *baselines, passes int) (result, error) {
+func measure(codec *rowcodec.Codec, r *recording, b *baselines, passes int) (result, error) {
 	res := result{Test: r.name, Age: b.age}
 	encoder, decoder := coder{codec: codec}, coder{codec: codec}
 	out := make([]row, cubes)

@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtrain"
 )
 
 // drift writes frames in which one cube in ten goes its way.
@@ -39,11 +40,11 @@ func TestMeasure(t *testing.T) {
 	require.Len(t, r.frames, 16)
 	s, err := newSchema()
 	require.NoError(t, err)
-	trained := wire.Train(s, samples(s, []*recording{r}, 6, 3))
+	trained := rowtrain.Train(s, samples(s, []*recording{r}, 6, 3))
 	for _, loss := range []float64{0, 0.3} {
-		plain, err := measure(wire.NewCodec(s, wire.UntrainedTables()), r, newBaselines(16, 6, 3, loss), 1)
+		plain, err := measure(rowcodec.New(s, rowcodec.Untrained().Tables()), r, newBaselines(16, 6, 3, loss), 1)
 		require.NoError(t, err)
-		taught, err := measure(wire.NewCodec(s, trained), r, newBaselines(16, 6, 3, loss), 1)
+		taught, err := measure(rowcodec.New(s, trained), r, newBaselines(16, 6, 3, loss), 1)
 		require.NoError(t, err)
 		require.Equal(t, 10, taught.Packets)
 		require.Less(t, taught.BytesPacket, plain.BytesPacket)

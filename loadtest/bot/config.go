@@ -23,7 +23,7 @@ type Config struct {
 	Fingerprint string
 	InsecureDev bool
 	// Tables are the server's coding tables; nil selects the default ones.
-	Tables *wire.Tables
+	Tables *client.Tables
 	// Issuer signs each bot's connect token for Audience, under the bot's user name. If
 	// it is nil, bots send no tokens.
 	Issuer   *token.Issuer
@@ -68,7 +68,7 @@ func (c Config) withDefaults() Config {
 		c.AreaMetres = 80
 	}
 	if c.Tables == nil {
-		c.Tables = wire.DefaultTables()
+		c.Tables = client.DefaultTables()
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()

@@ -8,6 +8,8 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -15,7 +17,7 @@ import (
 func TestNoAllocations(t *testing.T) {
 	s := sampleSchema(t)
 	row, base := sampleRow(t, s, 3), sampleRow(t, s, 9)
-	out := newRow(s, row.Mask)
+	out := rowtest.NewRow(s, row.Mask)
 	body := wire.Body{Position: [3]float32{1, 2, 3}}
 	state, _, _ := sampleState(t, s)
 	input := wire.Input{Ack: wire.Ack{Seen: true, Newest: 3}, Inputs: []wire.TickInput{{Tick: 2, Data: []byte{1}}, {Tick: 1}}}
@@ -26,8 +28,8 @@ func TestNoAllocations(t *testing.T) {
 	var w bitio.Writer
 	var r bitio.Reader
 	w.Reset(buffer)
-	c := wire.NewCodec(s, wire.DefaultTables())
-	past := &wire.Past{Base: base.Words, Age: 1}
+	c := rowcodec.New(s, rowcodec.DefaultTables())
+	past := &rowcodec.Past{Base: base.Words, Age: 1}
 	c.Append(&w, row, past)
 	coded := append([]byte(nil), w.Bytes()...)
 	var parsed wire.Input

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -659,16 +661,16 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 }
 
 func TestCodecConformance(t *testing.T) {
-	tables := wire.DefaultTables()
+	tables := rowcodec.DefaultTables()
 	theirs := readTables(tables.Bytes())
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		s := randomSchema(t, r)
+		s := rowtest.RandomSchema(r)
 		theirSchema := strangerSchema(t, s.Text())
-		c := wire.NewCodec(s, tables)
-		rows, carriers := states(s, r, 3), states(s, r, 3)
+		c := rowcodec.New(s, tables)
+		rows, carriers := rowtest.States(s, r, 3), rowtest.States(s, r, 3)
 		parts := codecParts(theirSchema, rows[2].Owned)
-		past := randomPast(c, r, rows, carriers)
+		past := rowtest.RandomPast(c, r, rows, carriers)
 		if past == nil {
 			continue // in full, as an Enter
 		}
@@ -698,7 +700,7 @@ func TestCodecConformance(t *testing.T) {
 
 func TestCodecConformanceShapes(t *testing.T) {
 	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[everything](s, "everything"))
+	require.NoError(t, wire.AddComponent[rowtest.Everything](s, "everything"))
 	parts := codecParts(strangerSchema(t, s.Text()), true)
 	require.Equal(t, "PQfqvNnNNffnbbffa", parts[0].shape)
 	require.Equal(t, [][2]int{{0, 3}, {3, 8}, {8, 15}, {15, 17}}, parts[0].groups)

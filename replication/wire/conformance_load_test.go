@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/internal/rowcodec"
 )
 
 // strangerStep is a line of the conformance vectors, as far as the decoder that was
@@ -27,7 +27,7 @@ type strangerStep struct {
 func TestConformanceLoad(t *testing.T) {
 	text, err := os.ReadFile("testdata/vectors/load.jsonl")
 	require.NoError(t, err)
-	tables := readTables(wire.DefaultTables().Bytes())
+	tables := readTables(rowcodec.DefaultTables().Bytes())
 	var schema []strangerComponent
 	var tenants map[uint32]tenant
 	seen := map[string]int{}

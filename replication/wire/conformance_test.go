@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -522,7 +523,7 @@ func readByStranger(t testing.TB, m sample) (notes []string) {
 	switch m.name {
 	case "state":
 		_, tenants, rows := sampleState(t, schema)
-		tables := readTables(wire.DefaultTables().Bytes())
+		tables := readTables(rowcodec.DefaultTables().Bytes())
 		require.Equal(t, rows, s.state(theirs, &tables, tenants))
 	case "structure":
 		require.Equal(t, m.want, s.structure(theirs))

@@ -7,8 +7,8 @@
 // Terms. A frame (here) is one message on the stream; a row is the quantised
 // state of one entity, as words; a full row is written without a baseline, in
 // an Enter record; a coded row is written from its past, in a State datagram. A
-// schema says which components rows have and how their fields are quantised, a
-// Codec how they are coded, by Tables; CODEC.md is its normative text.
+// schema says which components rows have and how their fields are quantised.
+// CODEC.md is the normative text of coded rows; package rowcodec writes them.
 //
 //	             stream: uvarint length | type | body
 //	Hello, Command, Bye, Resync ─────►                   msgpack arrays
@@ -18,8 +18,7 @@
 //	Input:  stamp | acknowledgement | inputs ────────►
 //	                ◄────── State: header | fold | row headers | rows
 //
-//	struct ──Quantise──► words ──Codec.Append──► bits ──Codec.Read──► words ──Restore──► struct
-//	words, Past ──forecast──► residuals ──Huffman──► Chunk ──Copy──► every viewer's bits
+//	struct ──Quantise──► words ──rowcodec──► bits ──rowcodec──► words ──Restore──► struct
 //
 // Invariants, cited in tests:
 //
@@ -32,9 +31,6 @@
 //	   number is the same on every machine.
 //	P5 A coded row is read only with the very past that it was written from, so
 //	   whose rows follow, and on which states they stand, is said before them.
-//	P6 The bits of a coded row depend on the row, its past and the tables alone,
-//	   so that a chunk serves everybody who knows that past; all of it is
-//	   computed in integers.
 //
 // Results of Parse functions are copies, with three exceptions for the sake of
 // P3: Structure, Input and the bitio.Reader of a State datagram alias their bytes.

@@ -7,12 +7,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // anyRow draws a lawful row: random bits read as a full row, until one is.
 func anyRow(t *rapid.T, s *wire.Schema, label string, mask uint32) wire.Row {
-	row := newRow(s, 0)
+	row := rowtest.NewRow(s, 0)
 	bytes := rapid.SliceOfN(rapid.Byte(), 256, 256).Draw(t, label)
 	var w bitio.Writer
 	var r bitio.Reader
@@ -53,7 +55,7 @@ func smallSchema(t testing.TB) *wire.Schema {
 
 func TestFullRoundTrip(t *testing.T) {
 	s := smallSchema(t)
-	c := wire.NewCodec(s, wire.DefaultTables())
+	c := rowcodec.New(s, rowcodec.DefaultTables())
 	rapid.Check(t, func(t *rapid.T) {
 		mask := uint32(rapid.IntRange(0, 3).Draw(t, "mask"))
 		row := anyRow(t, s, "row", mask)
@@ -61,7 +63,7 @@ func TestFullRoundTrip(t *testing.T) {
 		s.AppendFull(&w, row)
 		var r bitio.Reader
 		r.Reset(w.Bytes())
-		got := newRow(s, 0)
+		got := rowtest.NewRow(s, 0)
 		require.NoError(t, s.ReadFull(&r, &got))
 		require.NoError(t, wire.ExpectEnd(&r))
 		require.Equal(t, row, got)
@@ -72,7 +74,7 @@ func TestFullRoundTrip(t *testing.T) {
 		c.Append(&w, row, nil)
 		require.Equal(t, bits-s.Components(), w.Bits())
 		r.Reset(w.Bytes())
-		again := newRow(s, mask)
+		again := rowtest.NewRow(s, mask)
 		require.NoError(t, c.Read(&r, &again, nil))
 		require.NoError(t, wire.ExpectEnd(&r))
 		require.Equal(t, row, again)
@@ -94,14 +96,14 @@ func TestFullRefuses(t *testing.T) {
 		"the last position": {8, 2048 * 256, true},
 		"one beyond":        {8, 2048*256 + 1, false},
 	} {
-		row := newRow(s, 3)
+		row := rowtest.NewRow(s, 3)
 		row.Words[1] = 1 // a target, in slot 0
 		row.Words[c.word] = c.value
 		var w bitio.Writer
 		var r bitio.Reader
 		s.AppendFull(&w, row)
 		r.Reset(w.Bytes())
-		again := newRow(s, 0)
+		again := rowtest.NewRow(s, 0)
 		err := s.ReadFull(&r, &again)
 		if c.ok {
 			require.NoError(t, err, name)
@@ -115,7 +117,7 @@ func TestFullRefuses(t *testing.T) {
 // Cut anywhere, and with any bit flipped, a full row is read to its end or refused,
 // and what is read is written as it was.
 func TestFullReadsAnything(t *testing.T) {
-	c, row, _, _ := codecSample(t, 8)
+	c, row, _, _ := rowtest.Coded(8)
 	s := c.Schema()
 	for _, owned := range []bool{false, true} {
 		row.Owned = owned
@@ -126,7 +128,7 @@ func TestFullReadsAnything(t *testing.T) {
 		s.AppendFull(&w, row)
 		bytes := w.Bytes()
 		var r bitio.Reader
-		got := blankRow(s, row)
+		got := rowtest.BlankRow(s, row)
 		for n := range bytes {
 			r.Reset(bytes[:n])
 			require.ErrorIs(t, s.ReadFull(&r, &got), &wire.Error{Code: wire.BadMessage}, "cut to %d bytes", n)
@@ -144,7 +146,7 @@ func TestFullReadsAnything(t *testing.T) {
 				require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "bit %d", bit)
 				continue
 			}
-			requireLawful(t, s, got)
+			require.NoError(t, rowtest.Lawful(s, got))
 			require.NotEqual(t, row, got, "bit %d says nothing", bit)
 			differs++
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -54,7 +56,7 @@ func FuzzStream(f *testing.F) {
 func FuzzState(f *testing.F) {
 	s := sampleSchema(f)
 	d, tenants, _ := sampleState(f, s)
-	codec := wire.NewCodec(s, wire.DefaultTables())
+	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	f.Add(d)
 	f.Add(d[:22])
 	f.Add(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1}))
@@ -71,7 +73,7 @@ func FuzzState(f *testing.F) {
 			s.AppendFull(&w, row)
 			var r bitio.Reader
 			r.Reset(w.Bytes())
-			again := newRow(s, 0)
+			again := rowtest.NewRow(s, 0)
 			require.NoError(t, s.ReadFull(&r, &again))
 			require.Equal(t, row, again)
 		}

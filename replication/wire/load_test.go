@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,30 +35,4 @@ func TestLoad(t *testing.T) {
 	require.Equal(t, 3, s.Load(1), "152 words")
 	require.NoError(t, wire.AddComponent[wide](s, "wider"))
 	require.Equal(t, 4, s.Load(1), "280 words, all of which are copied")
-}
-
-// Every row fits into a datagram of its own, and 256 of two plain components into one.
-func TestEveryLoadFits(t *testing.T) {
-	type (
-		turns struct {
-			Facing, Aim, Way [4]float32  `net:"quat,bits=9"`
-			At               [3]float32  `net:"range=0..1,step=1/64,predict=linear,parent=On"`
-			On               bulk.Handle `net:"ref"`
-		}
-		plain struct{ Now uint8 }
-	)
-	s := wire.NewSchema()
-	var err error
-	for i := 0; err == nil; i++ {
-		require.NoError(t, wire.AddComponent[turns](s, fmt.Sprint("turns", i)))
-		err = wire.CheckRows(s)
-	}
-	require.ErrorContains(t, err, "rows could take")
-	fit := s.Components() - 1
-	require.Greater(t, fit, 10)
-	require.Less(t, s.Load(1<<fit-1), wire.MaxLoad/4)
-	s = wire.NewSchema()
-	require.NoError(t, wire.AddComponent[plain](s, "one"))
-	require.NoError(t, wire.AddComponent[plain](s, "two"))
-	require.Equal(t, wire.MaxLoad, wire.MaxRows*s.Load(3))
 }

@@ -238,6 +238,55 @@ func TestRowHeaders(t *testing.T) {
 	})
 }
 
+// Headers written at once are those written one by one, and what takes their
+// bits says what they take.
+func TestRowHeadersAtOnce(t *testing.T) {
+	edge := func(t *rapid.T, name string, shifts int) uint32 {
+		return rapid.Uint32().Draw(t, name) >> rapid.IntRange(32-shifts, 32).Draw(t, name+" shift")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		baseline := func() (b wire.Baseline) {
+			if b.Age = edge(t, "age", 32); b.Age != 0 {
+				b.Gap = edge(t, "gap", 32)
+			}
+			return b
+		}
+		c := wire.RowCoding{SkipBits: uint8(rapid.IntRange(0, wire.MaxSkipBits).Draw(t, "skip bits")), Usual: baseline()}
+		var headers []wire.RowHeader
+		for range rapid.IntRange(0, 40).Draw(t, "rows") {
+			h := wire.RowHeader{Skip: edge(t, "skip", 24), Baseline: c.Usual}
+			if rapid.Bool().Draw(t, "own") {
+				h.Baseline = baseline()
+			}
+			headers = append(headers, h)
+		}
+		first := uint(rapid.IntRange(0, 9).Draw(t, "bits before"))
+		var one, all bitio.Writer
+		one.Write(0, first)
+		all.Write(0, first)
+		bits := int(first)
+		for _, h := range headers {
+			wire.AppendRowHeader(&one, c, h.Skip, h.Baseline)
+			bits += wire.RowHeaderBits(c, h.Skip, h.Baseline)
+		}
+		wire.AppendRowHeaders(&all, c, headers)
+		require.Equal(t, bits, all.Bits())
+		require.Equal(t, one.Bytes(), all.Bytes())
+		var r bitio.Reader
+		r.Reset(all.Bytes())
+		r.Read(first)
+		for _, h := range headers {
+			skip, b := wire.ReadRowHeader(&r, c, 1<<32-1)
+			if uint64(h.Age)+uint64(h.Gap) >= 1<<32-1 || uint64(c.Usual.Age)+uint64(c.Usual.Gap) >= 1<<32-1 {
+				return // before the first tick
+			}
+			require.NoError(t, r.Err())
+			require.Equal(t, h, wire.RowHeader{Skip: skip, Baseline: b})
+		}
+		require.NoError(t, wire.ExpectEnd(&r))
+	})
+}
+
 func TestRowHeadersRefuse(t *testing.T) {
 	refused := &wire.Error{Code: wire.BadMessage}
 	coding := wire.RowCoding{SkipBits: 2, Usual: wire.Baseline{Age: 6, Gap: 3}}

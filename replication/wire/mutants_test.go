@@ -13,6 +13,8 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/mutate"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -94,7 +96,7 @@ func breeds(t *testing.T) []breed {
 		breed{name: "stream", pool: [][]byte{stream}, read: readFrames, dear: 4},
 		breed{name: "msgpack", pool: msgpackValues(t), read: readAny},
 		breed{name: "row", pool: [][]byte{codecBytes(t)}, read: readRow(t)},
-		breed{name: "tables", pool: [][]byte{wire.DefaultTables().Bytes(), wire.UntrainedTables().Bytes()}, read: makeCodec(t), dear: 100},
+		breed{name: "tables", pool: [][]byte{rowcodec.DefaultTables().Bytes(), rowcodec.Untrained().Tables().Bytes()}, read: makeCodec(t), dear: 100},
 	)
 }
 
@@ -174,21 +176,21 @@ func readAny(t *testing.T, b []byte) error {
 }
 
 func codecBytes(t *testing.T) []byte {
-	_, _, _, b := codecSample(t, 6)
+	_, _, _, b := rowtest.Coded(6)
 	return b
 }
 
 // readRow reads a row against its past, writes it, and reads that.
 func readRow(t *testing.T) func(*testing.T, []byte) error {
-	c, row, past, _ := codecSample(t, 6)
-	got, again := blankRow(c.Schema(), row), blankRow(c.Schema(), row)
+	c, row, past, _ := rowtest.Coded(6)
+	got, again := rowtest.BlankRow(c.Schema(), row), rowtest.BlankRow(c.Schema(), row)
 	var r bitio.Reader
 	return func(t *testing.T, b []byte) error {
 		r.Reset(b)
 		if err := c.Read(&r, &got, past); err != nil {
 			return err
 		}
-		requireLawful(t, c.Schema(), got)
+		require.NoError(t, rowtest.Lawful(c.Schema(), got))
 		var w bitio.Writer
 		c.Append(&w, got, past)
 		r.Reset(w.Bytes())
@@ -201,21 +203,21 @@ func readRow(t *testing.T) func(*testing.T, []byte) error {
 // makeCodec: whatever tables are accepted, a codec made of them reads and writes.
 func makeCodec(t *testing.T) func(*testing.T, []byte) error {
 	random := rand.New(rand.NewPCG(1, 1))
-	s := randomSchema(t, random)
-	rows, older := states(s, random, 3), states(s, random, 3)
+	s := rowtest.RandomSchema(random)
+	rows, older := rowtest.States(s, random, 3), rowtest.States(s, random, 3)
 	return func(t *testing.T, b []byte) error {
-		tables, err := wire.ParseTables(b)
+		tables, err := rowcodec.ParseTables(b)
 		if err != nil {
 			return err
 		}
 		require.Equal(t, b, tables.Bytes(), "tables have one form")
-		c := wire.NewCodec(s, tables)
-		past := randomPast(c, random, rows, older)
+		c := rowcodec.New(s, tables)
+		past := rowtest.RandomPast(c, random, rows, older)
 		var w bitio.Writer
 		var r bitio.Reader
 		c.Append(&w, rows[2], past)
 		r.Reset(w.Bytes())
-		got := blankRow(s, rows[2])
+		got := rowtest.BlankRow(s, rows[2])
 		require.NoError(t, c.Read(&r, &got, past))
 		require.Equal(t, rows[2], got)
 		return nil

@@ -223,8 +223,8 @@ func (f *Field) radians(n uint32) float64 {
 	return math.Ldexp(float64(int32(n<<unused)>>unused), -int(f.Bits)) * (2 * math.Pi)
 }
 
-// maxRotationBits is the most that one of three components can have in a word.
-const maxRotationBits = 10
+// MaxRotationBits is the most that one of three components can have in a word.
+const MaxRotationBits = 10
 
 // smallestThree quantises a unit quaternion: which component is the largest in
 // magnitude, the first of equals, in 2 bits; then the others in order, each as

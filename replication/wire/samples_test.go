@@ -3,12 +3,13 @@ package wire_test
 import (
 	"fmt"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -60,37 +61,19 @@ func sampleSchema(t testing.TB) *wire.Schema {
 	return s
 }
 
-func newRow(s *wire.Schema, mask uint32) wire.Row {
-	return wire.Row{Mask: mask, Words: make([]uint32, s.Words())}
-}
-
-// blankRow is what row is read into.
-func blankRow(s *wire.Schema, row wire.Row) wire.Row {
-	return wire.Row{Mask: row.Mask, Owned: row.Owned, Words: make([]uint32, s.Words())}
-}
-
-// set quantises v, a struct of component name, into row and marks it present.
-func set[T any](t testing.TB, s *wire.Schema, row *wire.Row, name string, v T) {
-	i, ok := s.ByName(name)
-	require.True(t, ok)
-	c := s.Component(i)
-	row.Mask |= 1 << i
-	s.Quantise(i, unsafe.Pointer(&v), row.Words[c.Offset:c.Offset+c.Words])
-}
-
 // sampleRow is a row with every component; n varies its values.
 func sampleRow(t testing.TB, s *wire.Schema, n int) wire.Row {
-	row := newRow(s, 0)
+	row := rowtest.NewRow(s, 0)
 	x := float32(n)
-	set(t, s, &row, "body", wire.Body{Position: [3]float32{x, 1.5, -100 + x/4}, Velocity: [3]float32{0, -x, 0.5}})
-	set(t, s, &row, "health", health{Now: int16(-n), Max: 200, Alive: n%2 == 0, Tiny: uint32(n % 8)})
-	set(t, s, &row, "link", link{Target: bulk.NewHandle(uint32(n*1000), 3), Others: [2]bulk.Handle{0, bulk.NewHandle(2, 1)}})
-	set(t, s, &row, "empty", empty{})
+	rowtest.Set(s, &row, "body", wire.Body{Position: [3]float32{x, 1.5, -100 + x/4}, Velocity: [3]float32{0, -x, 0.5}})
+	rowtest.Set(s, &row, "health", health{Now: int16(-n), Max: 200, Alive: n%2 == 0, Tiny: uint32(n % 8)})
+	rowtest.Set(s, &row, "link", link{Target: bulk.NewHandle(uint32(n*1000), 3), Others: [2]bulk.Handle{0, bulk.NewHandle(2, 1)}})
+	rowtest.Set(s, &row, "empty", empty{})
 	a := aim{Scale: x / 3, Exact: float64(n) / 7, Serial: uint64(n) << 40, Debt: int64(-n), Count: uint32(n), Signed: int32(-n * n)}
 	a.Look.Yaw, a.Look.Locked, a.Look.Zoom = x/100, true, 0.25
 	a.Deep[1][0] = int8(-n)
-	set(t, s, &row, "aim", a)
-	set(t, s, &row, "ride", ride{At: [3]float32{x / 2, 1, -x}})
+	rowtest.Set(s, &row, "aim", a)
+	rowtest.Set(s, &row, "ride", ride{At: [3]float32{x / 2, 1, -x}})
 	return row
 }
 
@@ -109,9 +92,9 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 	slots := []uint32{0, 1, 40, 700, 70_000}
 	baselines := []wire.Baseline{{}, {Age: 6, Gap: 3}, {Age: 1000}, {Age: 6, Gap: 3}, {Age: 6, Gap: 3}}
 	tenants = map[uint32]tenant{}
-	c := wire.NewCodec(s, wire.DefaultTables())
+	c := rowcodec.New(s, rowcodec.DefaultTables())
 	var fold uint64
-	pasts := make([]*wire.Past, len(slots))
+	pasts := make([]*rowcodec.Past, len(slots))
 	for i, slot := range slots {
 		h := bulk.NewHandle(slot, uint32(2*i+1))
 		older, base, row := sampleRow(t, s, i), sampleRow(t, s, i+1), sampleRow(t, s, i*i+3)
@@ -129,7 +112,7 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 		}
 		who := tenant{handle: h, mask: row.Mask, states: map[uint32][]uint32{}}
 		if b := baselines[i]; b.Age != 0 {
-			pasts[i] = &wire.Past{Base: base.Words, Age: b.Age, Gap: b.Gap}
+			pasts[i] = &rowcodec.Past{Base: base.Words, Age: b.Age, Gap: b.Gap}
 			who.states[tick-b.Age] = base.Words
 			if b.Gap != 0 {
 				pasts[i].Older = older.Words
@@ -153,7 +136,7 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 	for _, i := range []int{0, 2, 3, 4} {
 		c.Append(&w, rows[i], pasts[i])
 	}
-	pasts[1].Anchor = new(wire.Anchor)
+	pasts[1].Anchor = new(rowcodec.Anchor)
 	n, _ := s.ByName("ride")
 	c.SetAnchor(pasts[1].Anchor, n, rows[3].Words, pasts[3].Base, pasts[3].Older)
 	c.Append(&w, rows[1], pasts[1])
@@ -165,7 +148,7 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 
 // readState reads the datagram of sampleState with the package's own readers, as
 // a client does; which row has an anchor is known.
-func readState(c *wire.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []wire.Row, error) {
+func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []wire.Row, error) {
 	s := c.Schema()
 	var r bitio.Reader
 	h, err := wire.ParseStateHeader(d, &r)
@@ -174,7 +157,7 @@ func readState(c *wire.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHe
 	}
 	var fold uint64
 	var order []uint32 // slots
-	pasts := map[uint32]*wire.Past{}
+	pasts := map[uint32]*rowcodec.Past{}
 	coding := wire.ReadRowCoding(&r, h.Tick)
 	slot := uint32(0)
 	for range h.Rows {
@@ -186,7 +169,7 @@ func readState(c *wire.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHe
 		}
 		if b.Age != 0 {
 			base := h.Tick - b.Age
-			past := &wire.Past{Base: who.states[base], Age: b.Age, Gap: b.Gap}
+			past := &rowcodec.Past{Base: who.states[base], Age: b.Age, Gap: b.Gap}
 			if b.Gap != 0 {
 				past.Older = who.states[base-b.Gap]
 			}
@@ -204,7 +187,7 @@ func readState(c *wire.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHe
 	}
 	bySlot := map[uint32]wire.Row{}
 	read := func(slot uint32) error {
-		row := newRow(s, tenants[slot].mask)
+		row := rowtest.NewRow(s, tenants[slot].mask)
 		bySlot[slot] = row
 		return c.Read(&r, &row, pasts[slot])
 	}
@@ -219,7 +202,7 @@ func readState(c *wire.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHe
 		}
 	}
 	if anchored {
-		rider.Anchor = new(wire.Anchor)
+		rider.Anchor = new(rowcodec.Anchor)
 		n, _ := s.ByName("ride")
 		c.SetAnchor(rider.Anchor, n, bySlot[700].Words, carrier.Base, carrier.Older)
 		if err := read(1); err != nil {
@@ -281,7 +264,7 @@ func parseStructure(s *wire.Schema, body []byte) (any, error) {
 		}
 		var bits bitio.Reader
 		bits.Reset(r.Row)
-		row := newRow(s, 0)
+		row := rowtest.NewRow(s, 0)
 		row.Owned = r.Reason == wire.ReasonOwned
 		if err := s.ReadFull(&bits, &row); err != nil {
 			return nil, err
@@ -302,7 +285,7 @@ func samples(t testing.TB) []sample {
 		body = wire.AppendRecord(body, r)
 	}
 	state, tenants, rows := sampleState(t, s)
-	codec := wire.NewCodec(s, wire.DefaultTables())
+	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	input := wire.Input{
 		Stamp: 1_000_000,
 		Ack:   wire.Ack{Seen: true, Newest: 77, Mask: 0xfedc_ba98_7654_3210, Structure: 9},
@@ -323,13 +306,13 @@ func samples(t testing.TB) []sample {
 	}
 	header.Fold = wire.Fold16(fold)
 	return []sample{
-		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë"}, wire.ParseHello),
+		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë"}, wire.ParseHello),
 		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}}, wire.ParseCommand),
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.ParseBye),
 		ofMessage("pad", wire.Pad{}, wire.ParsePad),
 		ofMessage("resync", wire.Resync{}, wire.ParseResync),
 		ofMessage("welcome", wire.Welcome{
-			Protocol: wire.Version, Schema: s.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, TickHz: 60, SnapshotHz: 20,
+			Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, TickHz: 60, SnapshotHz: 20,
 			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000, Resumed: 1, Secret: []byte("fedcba9876543210"),
 		}, wire.ParseWelcome),
 		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1"}, wire.ParseRefused),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -471,8 +472,8 @@ func TestReferences(t *testing.T) {
 
 func TestSchemaFormat(t *testing.T) {
 	s := sampleSchema(t)
-	row := newRow(s, 0)
-	set(t, s, &row, "health", health{Now: -7, Max: 9, Alive: true})
+	row := rowtest.NewRow(s, 0)
+	rowtest.Set(s, &row, "health", health{Now: -7, Max: 9, Alive: true})
 	require.Equal(t, "health{Now=-7 Max=9 Alive=true Tiny=0}", s.Format(row))
 }
 
@@ -515,8 +516,8 @@ func TestTurnsQuantiseAsTheyRestore(t *testing.T) {
 func TestTurnsFormat(t *testing.T) {
 	s := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[turns](s, "turns"))
-	row := newRow(s, 0)
-	set(t, s, &row, "turns", turns{A: -math.Pi, E: 3})
+	row := rowtest.NewRow(s, 0)
+	rowtest.Set(s, &row, "turns", turns{A: -math.Pi, E: 3})
 	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row))
 }
 

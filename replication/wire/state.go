@@ -120,10 +120,10 @@ const (
 	skipBitsBits = 4
 	ageOrder     = 4 // of the Golomb forms of ages, and
 	gapOrder     = 2 // of gaps
-	// MaxRowCodingBits is the most that a RowCoding takes, rowHeaderBits the
+	// MaxRowCodingBits is the most that a RowCoding takes, MaxRowHeaderBits the
 	// most that the header of a row does.
 	MaxRowCodingBits = skipBitsBits + baselineBits
-	rowHeaderBits    = 2*24 + 1 + 1 + baselineBits
+	MaxRowHeaderBits = 2*24 + 1 + 1 + baselineBits
 	baselineBits     = (2*(32-ageOrder) + 1 + ageOrder) + (2*(32-gapOrder) + 1 + gapOrder)
 )
 

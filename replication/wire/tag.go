@@ -276,8 +276,8 @@ func (p *planner) quaternion(t reflect.Type, offset uintptr, path string, g tag)
 	if t.Len() != 4 || t.Elem().Kind() != reflect.Float32 {
 		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
 	}
-	if g.bits < 2 || g.bits > maxRotationBits {
-		return p.complain(path, t, "quat,bits=%d: want 2 to %d for each of the three components sent", g.bits, maxRotationBits)
+	if g.bits < 2 || g.bits > MaxRotationBits {
+		return p.complain(path, t, "quat,bits=%d: want 2 to %d for each of the three components sent", g.bits, MaxRotationBits)
 	}
 	return p.add(t, Field{
 		offset: offset, Kind: KindRotation, memory: memRotation, Always: g.always, Owner: g.owner, Linear: g.linear,

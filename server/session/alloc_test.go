@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -87,7 +88,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 		movers = append(movers, spawn(float32(i%20)*2-20, float32(i/20)*2))
 	}
 	var sinks []*sink
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
 	for range 30 {
 		c := &sink{}
 		c.server = core.Open(context.Background(), "", c)

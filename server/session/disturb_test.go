@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -168,7 +169,7 @@ func newStreet(t testing.TB) *street {
 	for i := range 60 {
 		s.near = append(s.near, spawn(crate, float32(i%8)*4-16, float32(i/8)*4-16))
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch}
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch}
 	for range 3 {
 		n := &neighbour{t: t, sum: fnv.New64a()}
 		n.session, err = client.NewSession(client.SessionConfig{Schema: deskSchema(t), Epoch: deskEpoch})

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -38,7 +39,7 @@ func (c *seat) play(op, arg byte, rest []byte) {
 	target := bulk.NewHandle(uint32(arg%8), uint32(arg>>3)|1)
 	switch op % 8 {
 	case 0:
-		send(wire.Hello{Protocol: wire.Version, Schema: deskSchema(c.d.t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch * uint64(arg%3)})
+		send(wire.Hello{Protocol: wire.Version, Schema: deskSchema(c.d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch * uint64(arg%3)})
 	case 1:
 		_ = c.peer.ReceiveStream(rest[:min(len(rest), int(arg))])
 	case 2:

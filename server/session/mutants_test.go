@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/mutate"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -228,7 +229,7 @@ func TestMutantSessions(t *testing.T) {
 }
 
 func newVandal(t testing.TB, crowd []bulk.Handle) *vandal {
-	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch, Name: "vandal"}}
+	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch, Name: "vandal"}}
 	for n := range 8 {
 		in := wire.Input{Stamp: uint32(n), Ack: wire.Ack{Seen: n > 0, Newest: uint32(n), Structure: uint32(n)}}
 		for i := range n * 2 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -30,7 +31,7 @@ func TestWhoAcknowledgesNothingIsClosed(t *testing.T) {
 			d := newDesk(t)
 			x := &intruder{t: t}
 			x.server = d.core.Open(context.Background(), "", x)
-			hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+			hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
 			require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
 			d.core.Tick()
 			for tick := range 16 * 60 {

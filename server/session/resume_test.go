@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -33,7 +34,7 @@ func (d *desk) enter() (*seat, wire.Welcome) {
 }
 
 func (d *desk) hello() wire.Hello {
-	return wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch}
+	return wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch}
 }
 
 // input is a datagram that acknowledges nothing.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -38,7 +39,7 @@ func newRoomOf(t *testing.T, places int, game Game) (c *Core, knock func(address
 	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
 	c, err = NewCore(CoreConfig{World: w, Schema: schema, MaxSessions: places, Game: game, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
-	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: wire.DefaultTables().Version()})
+	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: rowcodec.DefaultTables().Version()})
 	return c, func(address string) *Peer {
 		p := c.Open(context.Background(), address, mute{})
 		require.NoError(t, p.ReceiveStream(hello))
@@ -124,7 +125,7 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 			for i, s := range sessions {
 				p := c.Open(context.Background(), home(i), mute{})
 				hello := wire.Hello{
-					Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: wire.DefaultTables().Version(),
+					Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: rowcodec.DefaultTables().Version(),
 					Session: s.id, Secret: s.secret,
 				}
 				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, hello)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -130,7 +131,7 @@ func (d *desk) sit() *seat {
 
 func (d *desk) join() *seat {
 	c := d.sit()
-	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch, Name: "hand"})
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch, Name: "hand"})
 	c.want("joins", wire.TypeWelcome)
 	c.want("steers", wire.TypeControl)
 	return c
@@ -175,7 +176,7 @@ func (c *seat) wantClosed(why string, code wire.Code) {
 }
 
 func TestHandshakeRefusals(t *testing.T) {
-	good := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch}
+	good := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch}
 	wants := map[wire.Code]string{
 		wire.ProtocolVersion: fmt.Sprintf("%x", wire.Version),
 		wire.SchemaMismatch:  fmt.Sprintf("%016x", good.Schema),
@@ -214,7 +215,7 @@ func TestServerFull(t *testing.T) {
 	d.join()
 	b := d.join()
 	c := d.sit()
-	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()})
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()})
 	m, err := wire.ParseRefused(c.want("two is all", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.ServerFull, m.Code)
@@ -424,7 +425,7 @@ func TestDrain(t *testing.T) {
 	require.Equal(t, wire.Draining, m.Code)
 	c.wantClosed("then closed", wire.Draining)
 	late := d.sit()
-	late.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()})
+	late.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()})
 	r, err := wire.ParseRefused(late.want("nobody new", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, r.Code)
@@ -465,7 +466,7 @@ func TestWarmTickAllocatesNothing(t *testing.T) {
 		moving = append(moving, d.spawn(float32(x%8)))
 	}
 	session := d.core.Open(context.Background(), "", mute{})
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
 	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, hello)))
 	input := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: 1, Data: []byte("go")}}}
 	datagram := input.Append(nil)
@@ -489,7 +490,7 @@ func TestWelcomeIsNotTaken(t *testing.T) {
 	d := newDesk(t)
 	c := d.sit()
 	c.full = true
-	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: wire.DefaultTables().Version(), Epoch: deskEpoch})
+	c.say(wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch})
 	c.wantClosed("the stream takes nothing", wire.TooSlow)
 	require.Equal(t, 1, d.left, "joined, so it leaves")
 }

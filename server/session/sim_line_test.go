@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
@@ -262,7 +263,7 @@ func (c *simClient) steal(which int) {
 	t := &thief{sim: s}
 	t.peer = s.core.Open(context.Background(), "", t)
 	hello := wire.Hello{
-		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: s.epoch,
+		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: s.epoch,
 		Session: w.Session, Secret: secret, Structure: c.session.Replica().Structure(),
 	}
 	s.must(t.peer.ReceiveStream(wire.AppendMessage(nil, hello)))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -20,7 +21,7 @@ const heavyTick = 50
 type crowd struct {
 	t      *testing.T
 	schema *wire.Schema
-	codec  *wire.Codec
+	codec  *rowcodec.Codec
 	rows   []wire.Row
 }
 
@@ -28,7 +29,7 @@ type crowd struct {
 // of lamps: of a load of 69, 4, 2, 10 and 9 each.
 func newCrowd(t *testing.T) *crowd {
 	s := vectorSchemas(t)[1]
-	k := &crowd{t: t, schema: s, codec: wire.NewCodec(s, wire.DefaultTables())}
+	k := &crowd{t: t, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
 	for _, kind := range []struct {
 		number, load int
 		mask         uint32
@@ -91,7 +92,7 @@ func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 		next = slot + 1
 	}
 	for i, slot := range slots {
-		row, past := k.rows[slot], &wire.Past{Base: k.rows[slot].Words, Age: age}
+		row, past := k.rows[slot], &rowcodec.Past{Base: k.rows[slot].Words, Age: age}
 		if row.Mask&vectors.HeavyPurse != 0 {
 			row.Words = slices.Clone(row.Words)
 			row.Words[len(row.Words)-1]++
@@ -127,7 +128,7 @@ func heavy(t *testing.T) []vectors.Case {
 	elsewhere := slices.Clone(above)
 	elsewhere[foldAt] ^= 0x40
 	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: wire.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor,
+		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: heavyTick,
 	}), k.entered())
 	var cases []vectors.Case

@@ -1,12 +1,14 @@
-package wire
+package rowtrain
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/worldd/worldd/internal/rowcodec"
 )
 
-// places is what a Trainer collects to find grounds: where rows were that
-// nothing carried, and how they went on otherwise than before.
+// places is where rows were that nothing carried, and how they went on otherwise
+// than before, by shape and axis.
 type places map[string]*[3][]placed
 
 // placed is one of them, along one axis.
@@ -15,47 +17,39 @@ type placed struct {
 	error float64
 }
 
-func (n places) see(p *part, words []uint32, past *Past, f *forecast) {
-	if f.attached != attachments-1 || f.speed == 0 {
-		return
+func (n places) add(shape string, axis int, at int64, off float64) {
+	if n[shape] == nil {
+		n[shape] = new([3][]placed)
 	}
-	if n[p.shape] == nil {
-		n[p.shape] = new([3][]placed)
-	}
-	at := p.units[p.position].word
-	now, base, own := place(words, at).axes(), place(past.Base, at).axes(), f.motion[0].axes()
-	for axis := range now {
-		off := float64((now[axis]-base[axis])<<fractionBits - own[axis])
-		n[p.shape][axis] = append(n[p.shape][axis], placed{base[axis], off})
-	}
+	n[shape][axis] = append(n[shape][axis], placed{at, off})
 }
 
 // grounds finds for each shape the axis and the bounds along it that explain
 // most of the errors: the sum over zones of the square of the errors' sum,
 // divided by their number, is the largest.
-func (n places) grounds() (found []ground) {
+func (n places) grounds() (found []rowcodec.Ground) {
 	for shape, axes := range n {
-		best := ground{shape: shape}
+		best := rowcodec.Ground{Shape: shape}
 		most := 0.0
 		for axis, all := range axes {
 			if len(all) < 1000 {
 				continue
 			}
 			if bounds, explained := split(all); explained > most {
-				most, best.axis, best.bounds = explained, axis, bounds
+				most, best.Axis, best.Bounds = explained, axis, bounds
 			}
 		}
 		if most > 0 {
 			found = append(found, best)
 		}
 	}
-	slices.SortFunc(found, func(a, b ground) int { return cmp.Compare(a.shape, b.shape) })
+	slices.SortFunc(found, func(a, b rowcodec.Ground) int { return cmp.Compare(a.Shape, b.Shape) })
 	return found
 }
 
 // split finds the two bounds, among 64 quantiles, that explain most, and how
 // much more they do than none.
-func split(all []placed) (bounds [zones - 2]int64, most float64) {
+func split(all []placed) (bounds [rowcodec.Zones - 2]int64, most float64) {
 	const quantiles = 64
 	slices.SortFunc(all, func(a, b placed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.error, b.error)) })
 	var at [quantiles + 1]int
@@ -88,7 +82,7 @@ func split(all []placed) (bounds [zones - 2]int64, most float64) {
 				continue
 			}
 			if v := explains(0, i) + explains(i, j) + explains(j, quantiles) - none; v > most {
-				most, bounds = v, [zones - 2]int64{all[at[i]].at, all[at[j]].at}
+				most, bounds = v, [rowcodec.Zones - 2]int64{all[at[i]].at, all[at[j]].at}
 			}
 		}
 	}

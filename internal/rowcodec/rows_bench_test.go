@@ -1,4 +1,4 @@
-package wire_test
+package rowcodec_test
 
 import (
 	"math"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -66,18 +68,18 @@ func benchmarkFirstRows[T any](b *testing.B, start func(*rand.Rand) func() T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	s := wire.NewSchema()
 	require.NoError(b, wire.AddComponent[T](s, "it"))
-	c := wire.NewCodec(s, wire.DefaultTables())
+	c := rowcodec.New(s, rowcodec.DefaultTables())
 	var next [rows]func() T
 	var history [rows][states]wire.Row // rings
 	var now [rows]wire.Row
-	var pasts [rows]wire.Past
+	var pasts [rows]rowcodec.Past
 	tick := 0
 	step := func() {
 		for i := range next {
-			set(b, s, &history[i][tick%states], "it", next[i]())
+			rowtest.Set(s, &history[i][tick%states], "it", next[i]())
 			age, gap := 2+i%11, 3+i%3
 			now[i] = history[i][tick%states]
-			pasts[i] = wire.Past{Age: uint32(age), Gap: uint32(gap)}
+			pasts[i] = rowcodec.Past{Age: uint32(age), Gap: uint32(gap)}
 			pasts[i].Base = history[i][(tick-age+states)%states].Words
 			pasts[i].Older = history[i][(tick-age-gap+states)%states].Words
 		}
@@ -86,13 +88,13 @@ func benchmarkFirstRows[T any](b *testing.B, start func(*rand.Rand) func() T) {
 	for i := range next {
 		next[i] = start(random)
 		for j := range history[i] {
-			history[i][j] = newRow(s, 0)
+			history[i][j] = rowtest.NewRow(s, 0)
 		}
 	}
 	for range states {
 		step()
 	}
-	var chunks wire.Chunks
+	var chunks rowcodec.Chunks
 	var least [rows / block]time.Duration
 	bits, rounds := 0, 0
 	for b.Loop() {

@@ -1,4 +1,4 @@
-package wire
+package rowcodec
 
 import "math"
 
@@ -71,11 +71,11 @@ func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
 
 // Contexts of a forecast.
 const (
-	attachments  = 4  // how well the row kept its place on its parent; 3: it did not, or has none
-	speeds       = 5  // how fast it moves
-	zones        = 4  // where it is, in bounds that training found; 3: not known
-	headContexts = 48 // 6 speeds, 4 margins of the largest component, 2 states of the flag
-	features     = 12 // what the scale of residuals depends on
+	Attachments  = 4  // how well the row kept its place on its parent; 3: it did not, or has none
+	Speeds       = 5  // how fast it moves
+	Zones        = 4  // where it is, in bounds that training found; 3: not known
+	HeadContexts = 48 // 6 speeds, 4 margins of the largest component, 2 states of the flag
+	Features     = 12 // what the scale of residuals depends on
 )
 
 // Features.
@@ -104,7 +104,7 @@ type forecast struct {
 	zone     int
 	context  int // of heads
 	set      *tableSet
-	weights  *[lanes][features / 2]uint64 // of the scales, for attached and speed
+	weights  *[Lanes][Features / 2]uint64 // of the scales, for attached and speed
 	feature  featurePairs
 	ratio    int64 // of the row's past
 	missed   int64 // sums of residuals
@@ -115,7 +115,7 @@ type forecast struct {
 
 	// What the forecast of the rotation is corrected with: see swerve.
 	spin     *[7]int32 // weights of rotations; nil if it is not predicted
-	ground   *ground
+	ground   *Ground
 	anchored bool   // there is an anchor, and
 	arm      vector // where the row was from it
 	dispute  vector // what the anchor's motion differs from its own
@@ -124,7 +124,7 @@ type forecast struct {
 // featurePairs are features as a scale is summed from them, two to a word: feature
 // 2k is in the upper half of word k, and 2k+1 in the lower. So half as many
 // products are needed: see forecast.scale.
-type featurePairs [features / 2]uint64
+type featurePairs [Features / 2]uint64
 
 func (p *featurePairs) set(i int, v int32) {
 	shift := 32 * (1 - i&1)
@@ -150,7 +150,7 @@ func absolute(v int64) int64 {
 
 // forecast fills f for part p.
 func (c *Codec) forecast(p *part, past *Past, f *forecast) {
-	f.attached, f.speed, f.zone, f.set = attachments-1, 0, zones-1, p.set
+	f.attached, f.speed, f.zone, f.set = Attachments-1, 0, Zones-1, p.set
 	f.feature, f.missed, f.missTurn = featurePairs{}, 0, 0
 	f.anchored, f.ground = false, nil
 	f.feature.set(featureOne, 16)
@@ -206,13 +206,13 @@ func (c *Codec) forecastPosition(p *part, past *Past, f *forecast) (moves int64)
 	f.feature.set(featureSpeed, magnitude(speed>>fractionBits))
 	f.ground = p.ground
 	if g := p.ground; g != nil {
-		at := from.along(g.axis)
-		f.zone = reached(at, g.bounds[0]) + reached(at, g.bounds[1])
-		f.feature.set(featureHeight, magnitude(max(at-g.bounds[0], 0)))
+		at := from.along(g.Axis)
+		f.zone = reached(at, g.Bounds[0]) + reached(at, g.Bounds[1])
+		f.feature.set(featureHeight, magnitude(max(at-g.Bounds[0], 0)))
 	}
 	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
 	f.motion = [3]vector{own, carried, mismatch}
-	w, most := &f.set.position[f.zone][f.attached][f.speed], int64(u.wide)
+	w, most := &f.set.Position[f.zone][f.attached][f.speed], int64(u.wide)
 	f.position = [3]int64{
 		min(max(from.x+weighted(&w[0], own.x, carried.x, mismatch.x), 0), most),
 		min(max(from.y+weighted(&w[1], own.y, carried.y, mismatch.y), 0), most),
@@ -260,7 +260,7 @@ func (c *Codec) forecastRotation(p *part, past *Past, f *forecast) (turns, margi
 			turning = spin.times(q).towards(q).minus(q)
 		}
 		turns = turning.size()
-		w := &f.set.rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
+		w := &f.set.Rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
 		f.spin = w
 		own, carried, mismatch := int64(w[0]), int64(w[1]), int64(w[2])
 		sum := rotation{turning.x * own, turning.y * own, turning.z * own, turning.w * own}

@@ -1,4 +1,4 @@
-package wire
+package rowcodec
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // charge has 131 numbers, which take 8 bits and a residual of 65 at most.
@@ -14,9 +15,9 @@ type charge struct {
 }
 
 func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
-	s := NewSchema()
-	require.NoError(t, AddComponent[charge](s, "charge"))
-	c := NewCodec(s, DefaultTables())
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[charge](s, "charge"))
+	c := New(s, DefaultTables())
 	past := &Past{Base: []uint32{100}, Age: 1}
 	var f forecast
 	c.forecast(&c.parts[0], past, &f)
@@ -29,7 +30,7 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 		write(&w)
 		var r bitio.Reader
 		r.Reset(w.Bytes())
-		row := Row{Mask: 1, Words: make([]uint32, 1)}
+		row := wire.Row{Mask: 1, Words: make([]uint32, 1)}
 		err := c.Read(&r, &row, past)
 		return row.Words[0], err
 	}
@@ -42,7 +43,7 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 			residual.write(w, symbol, m&(1<<low-1)|sign<<low, low+1)
 		}
 	}
-	refused := &Error{Code: BadMessage}
+	refused := &wire.Error{Code: wire.BadMessage}
 	for name, c := range map[string]struct {
 		write func(w *bitio.Writer)
 		want  uint32

@@ -1,4 +1,4 @@
-package wire
+package rowcodec
 
 // A body that came elsewhere than forecast turned otherwise, too. What slowed it
 // down slowed its spin; what its parent took along was turned by it; one that
@@ -37,7 +37,7 @@ func (f *forecast) swerve(now vector) (s swerve, ok bool) {
 	}
 	if f.ground != nil {
 		const quantum = 6 // 2^6: half the angle by which a body rolls over one
-		s.roll = off.scaled(1<<quantum, 0).crosswise(f.ground.axis).within(maxHalf)
+		s.roll = off.scaled(1<<quantum, 0).crosswise(f.ground.Axis).within(maxHalf)
 	}
 	return s, true
 }

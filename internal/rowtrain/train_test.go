@@ -1,4 +1,4 @@
-package wire_test
+package rowtrain_test
 
 import (
 	"math"
@@ -9,11 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // thrown are bodies on their way through the air, in steps of three ticks.
-func thrown(t testing.TB, s *wire.Schema, seed uint64) (rows []wire.Sample) {
+func thrown(t testing.TB, s *wire.Schema, seed uint64) (rows []rowtrain.Sample) {
 	type throw struct {
 		Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear"`
 		Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
@@ -34,11 +37,11 @@ func thrown(t testing.TB, s *wire.Schema, seed uint64) (rows []wire.Sample) {
 			}
 			v.Position[2] -= float32(4.9 * at * at)
 			v.Facing[2], v.Facing[3] = float32(math.Sin(spin*at)), float32(math.Cos(spin*at))
-			row := newRow(s, 1)
+			row := rowtest.NewRow(s, 1)
 			s.Quantise(0, unsafe.Pointer(&v), row.Words)
 			if words = append(words, row.Words); step >= 3 {
-				rows = append(rows, wire.Sample{
-					Row: row, Past: &wire.Past{Base: words[step-2], Older: words[step-3], Age: 6, Gap: 3}, Gap: step % 3,
+				rows = append(rows, rowtrain.Sample{
+					Row: row, Past: &rowcodec.Past{Base: words[step-2], Older: words[step-3], Age: 6, Gap: 3}, Gap: step % 3,
 				})
 			}
 		}
@@ -46,8 +49,8 @@ func thrown(t testing.TB, s *wire.Schema, seed uint64) (rows []wire.Sample) {
 	return rows
 }
 
-func each(samples []wire.Sample) func(yield func(wire.Sample) bool) {
-	return func(yield func(wire.Sample) bool) {
+func each(samples []rowtrain.Sample) func(yield func(rowtrain.Sample) bool) {
+	return func(yield func(rowtrain.Sample) bool) {
 		for _, s := range samples {
 			if !yield(s) {
 				return
@@ -56,8 +59,8 @@ func each(samples []wire.Sample) func(yield func(wire.Sample) bool) {
 	}
 }
 
-func bitsOf(s *wire.Schema, tables *wire.Tables, samples []wire.Sample) int {
-	c := wire.NewCodec(s, tables)
+func bitsOf(s *wire.Schema, tables *rowcodec.Tables, samples []rowtrain.Sample) int {
+	c := rowcodec.New(s, tables)
 	var w bitio.Writer
 	for _, sample := range samples {
 		c.Append(&w, sample.Row, sample.Past)
@@ -68,17 +71,17 @@ func bitsOf(s *wire.Schema, tables *wire.Tables, samples []wire.Sample) int {
 func TestTraining(t *testing.T) {
 	s := wire.NewSchema()
 	samples, others := thrown(t, s, 1), thrown(t, s, 2)
-	trained := wire.Train(s, each(samples))
-	require.Equal(t, trained.Bytes(), wire.Train(s, each(samples)).Bytes(), "the same samples give the same tables")
-	read, err := wire.ParseTables(trained.Bytes())
+	trained := rowtrain.Train(s, each(samples))
+	require.Equal(t, trained.Bytes(), rowtrain.Train(s, each(samples)).Bytes(), "the same samples give the same tables")
+	read, err := rowcodec.ParseTables(trained.Bytes())
 	require.NoError(t, err)
 	require.Equal(t, trained.Version(), read.Version())
-	require.NotEqual(t, trained.Version(), wire.DefaultTables().Version())
+	require.NotEqual(t, trained.Version(), rowcodec.DefaultTables().Version())
 
-	before, after := bitsOf(s, wire.UntrainedTables(), others), bitsOf(s, read, others)
+	before, after := bitsOf(s, rowcodec.Untrained().Tables(), others), bitsOf(s, read, others)
 	require.Less(t, after, before*3/10, "falling bodies that were not trained on: %d bits a row, %d untrained", after/len(others), before/len(others))
 	// nothing to go by: nothing is learnt, and the codes are still complete
-	empty := wire.Train(s, each(nil))
+	empty := rowtrain.Train(s, each(nil))
 	require.InDelta(t, before, bitsOf(s, empty, others), float64(before)/10)
 }
 
@@ -90,17 +93,17 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 	other := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[wire.Body](other, "body"))
 	r := rand.New(rand.NewPCG(4, 4))
-	var bodies []wire.Sample
+	var bodies []rowtrain.Sample
 	for range 400 {
-		rows := states(other, r, 3)
-		bodies = append(bodies, wire.Sample{Row: rows[2], Past: &wire.Past{Base: rows[1].Words, Older: rows[0].Words, Age: 3, Gap: 3}, Gap: -1})
+		rows := rowtest.States(other, r, 3)
+		bodies = append(bodies, rowtrain.Sample{Row: rows[2], Past: &rowcodec.Past{Base: rows[1].Words, Older: rows[0].Words, Age: 3, Gap: 3}, Gap: -1})
 	}
-	falling, shaken := wire.Train(s, each(samples)), wire.Train(other, each(bodies))
+	falling, shaken := rowtrain.Train(s, each(samples)), rowtrain.Train(other, each(bodies))
 	both := falling.With(shaken)
 	require.Equal(t, bitsOf(s, falling, samples), bitsOf(s, both, samples))
 	require.Equal(t, bitsOf(other, shaken, bodies), bitsOf(other, both, bodies))
 	require.Less(t, bitsOf(other, both, bodies), bitsOf(other, falling, bodies))
-	read, err := wire.ParseTables(both.Bytes())
+	read, err := rowcodec.ParseTables(both.Bytes())
 	require.NoError(t, err)
 	require.Equal(t, both.Bytes(), read.Bytes())
 	require.Equal(t, bitsOf(other, both, bodies), bitsOf(other, read, bodies))
@@ -123,7 +126,7 @@ func TestDefaultTablesKnowBodies(t *testing.T) {
 	}
 	strange := wire.NewSchema()
 	require.NoError(t, wire.AddComponent[fall](strange, "fall"))
-	var known, unknown []wire.Sample
+	var known, unknown []rowtrain.Sample
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		v, at := wire.Body{}, [3][]uint32{}
@@ -135,16 +138,16 @@ func TestDefaultTablesKnowBodies(t *testing.T) {
 				v.Position[i] += v.Velocity[i] * 0.05
 				v.Velocity[i] = v.Velocity[i]*0.98 + float32(r.NormFloat64()*0.05)
 			}
-			row := newRow(s, 1)
+			row := rowtest.NewRow(s, 1)
 			s.Quantise(0, unsafe.Pointer(&v), row.Words)
 			at[step] = row.Words
 		}
-		sample := func(extra ...uint32) wire.Sample {
+		sample := func(extra ...uint32) rowtrain.Sample {
 			words := func(i int) []uint32 { return append(append([]uint32(nil), at[i]...), extra...) }
-			return wire.Sample{Row: wire.Row{Mask: 1, Words: words(2)}, Past: &wire.Past{Base: words(1), Older: words(0), Age: 3, Gap: 3}}
+			return rowtrain.Sample{Row: wire.Row{Mask: 1, Words: words(2)}, Past: &rowcodec.Past{Base: words(1), Older: words(0), Age: 3, Gap: 3}}
 		}
 		known, unknown = append(known, sample()), append(unknown, sample(0))
 	}
-	tables := wire.DefaultTables()
+	tables := rowcodec.DefaultTables()
 	require.Less(t, bitsOf(s, tables, known)*10, bitsOf(strange, tables, unknown)*9)
 }

@@ -1,22 +1,24 @@
-package wire
+package rowcodec
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // A codec works through the units of a component: what is said to have changed
 // or not as a whole.
 type unit struct {
 	kind   unitKind
-	fields []Field // of the schema
-	ways   int     // digits that it has in a head: 0 is always "unchanged"
-	word   int     // first word, in the row
-	words  int     // how many
-	lane   int     // of a vector or number
-	bits   uint    // of each number: of a rotation's three components
-	wide   uint32  // largest number, of each
-	ranged bool    // a number's forecast stays in its range
+	fields []wire.Field // of the schema
+	ways   int          // digits that it has in a head: 0 is always "unchanged"
+	word   int          // first word, in the row
+	words  int          // how many
+	lane   int          // of a vector or number
+	bits   uint         // of each number: of a rotation's three components
+	wide   uint32       // largest number, of each
+	ranged bool         // a number's forecast stays in its range
 	level  *levelTable
 	group  int // of part.groups, unless it is in every row
 }
@@ -46,7 +48,7 @@ type part struct {
 	linear    bool
 	turning   bool      // the rotation is predicted, too
 	set       *tableSet // what it is forecast and coded with
-	ground    *ground   // what the tables know of places, or nil
+	ground    *Ground   // what the tables know of places, or nil
 	shape     string    // what units there are: a table of heads belongs to a shape
 }
 
@@ -57,7 +59,7 @@ type group struct {
 	ways        int                // symbols
 	digits      [][]uint8          // of each symbol, those of its units
 	changed     [maxSymbols]uint64 // of each symbol, which units are not as before, by bit
-	heads       [headContexts]*code
+	heads       [HeadContexts]*code
 }
 
 // narrowBits is the width up to which a number is written in full when it
@@ -65,7 +67,7 @@ type group struct {
 const narrowBits = 4
 
 // planPart makes the plan of component i, for owners or for everybody else.
-func planPart(s *Schema, i int, owner bool) part {
+func planPart(s *wire.Schema, i int, owner bool) part {
 	c, fields := s.Component(i), s.Fields(i)
 	p := part{component: i, position: -1, rotation: -1, flag: -1}
 	for j := 0; j < len(fields); {
@@ -81,12 +83,12 @@ func planPart(s *Schema, i int, owner bool) part {
 		switch {
 		case f.Always:
 			u.kind, u.ways = unitAlways, 1
-		case f.Kind == KindBool:
+		case f.Kind == wire.KindBool:
 			u.kind = unitBool
 			if p.flag < 0 {
 				p.flag = f.Word
 			}
-		case f.Kind == KindRotation:
+		case f.Kind == wire.KindRotation:
 			u.kind, u.ways, u.bits = unitRotation, 5, (f.Bits-2)/3
 			u.level = levels(u.bits)
 			if p.rotation < 0 {
@@ -98,7 +100,7 @@ func planPart(s *Schema, i int, owner bool) part {
 				u.kind, u.ways = unitPosition, 1+1<<headSigns
 				p.position, p.linear = len(p.units), true
 			}
-		case f.Kind == KindNumber && f.Bits > narrowBits:
+		case f.Kind == wire.KindNumber && f.Bits > narrowBits:
 			u.kind = unitNumber
 		default:
 			u.kind = unitPlain
@@ -130,7 +132,7 @@ func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.le
 
 // letter is the unit's part in the shape of its component: capital if it is
 // predicted.
-func (u unit) letter(f *Field) string {
+func (u unit) letter(f *wire.Field) string {
 	const plain, predicted = "abpqvnf", "abPQVNf"
 	if f.Linear {
 		return predicted[u.kind : u.kind+1]
@@ -169,7 +171,7 @@ func (p *part) group() {
 }
 
 // digit is the unit's in the symbol of its group.
-func (p *part) digit(symbols *[MaxFieldsPerComponent]uint8, unit int) int {
+func (p *part) digit(symbols *[wire.MaxFieldsPerComponent]uint8, unit int) int {
 	g := p.units[unit].group
 	return int(p.groups[g].digits[symbols[g]][unit-p.groups[g].first])
 }
@@ -191,15 +193,15 @@ func (g *group) split(units []unit) {
 }
 
 // CheckRows reports whether rows of s fit into a datagram of their own, whatever they
-// hold: in their longest form, with a header, they take at most MaxRowBytes. An
+// hold: in their longest form, with a header, they take at most wire.MaxRowBytes. An
 // error names the first component with which they could grow longer.
-func CheckRows(s *Schema) error {
-	bits := rowHeaderBits
+func CheckRows(s *wire.Schema) error {
+	bits := wire.MaxRowHeaderBits
 	for i := range s.Components() {
-		if bits += longestPart(s, i); bits > MaxRowBytes*8 {
+		if bits += longestPart(s, i); bits > wire.MaxRowBytes*8 {
 			c := s.Component(i)
 			return fmt.Errorf("wire: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
-				c.Name, c.Type, bits, MaxRowBytes*8)
+				c.Name, c.Type, bits, wire.MaxRowBytes*8)
 		}
 	}
 	return nil
@@ -207,7 +209,7 @@ func CheckRows(s *Schema) error {
 
 // longestPart is the most bits that component i can take in a row, in full or coded:
 // an owner's, which has all that others' have.
-func longestPart(s *Schema, i int) int {
+func longestPart(s *wire.Schema, i int) int {
 	p := planPart(s, i, true)
 	full, coded := 1, len(p.groups)*maxCodeBits // 1: in the mask of a full row
 	for j := range p.units {
@@ -236,8 +238,8 @@ func longestResidual(width uint) int {
 }
 
 // longestField is the most bits that a field takes in full.
-func longestField(f *Field) int {
-	if f.Kind == KindHandle {
+func longestField(f *wire.Field) int {
+	if f.Kind == wire.KindHandle {
 		return 1 + 34 + 34
 	}
 	return int(f.Bits)

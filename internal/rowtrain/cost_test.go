@@ -1,4 +1,4 @@
-package wire_test
+package rowtrain_test
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/internal/rowtrain"
 )
 
 // TestCostIsWhatAppendWrites: the same bits, and every one of them is
@@ -16,23 +18,24 @@ import (
 func TestCostIsWhatAppendWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		s := randomSchema(t, r)
-		c := wire.NewCodec(s, wire.DefaultTables())
-		rows := states(s, r, 3)
-		past := randomPast(c, r, rows, states(s, r, 3))
+		s := rowtest.RandomSchema(r)
+		c := rowcodec.New(s, rowcodec.DefaultTables())
+		rows := rowtest.States(s, r, 3)
+		past := rowtest.RandomPast(c, r, rows, rowtest.States(s, r, 3))
 		if r.IntN(4) == 0 {
 			past = nil
 		}
 		var plain, told bitio.Writer
 		shares := c.Append(&plain, rows[2], past)
 		bits, byComponent := 0, make([]uint64, s.Components())
-		c.Cost(&told, rows[2], past, func(component, field string, n int) {
+		pricer := rowtrain.NewPricer(c, func(component, field string, n int) {
 			i, known := s.ByName(component)
 			require.True(t, known, component)
 			require.GreaterOrEqual(t, n, 0)
 			bits += n
 			byComponent[i] += uint64(n)
 		})
+		pricer.Append(&told, rows[2], past)
 		require.Equal(t, plain.Bytes(), told.Bytes())
 		require.Equal(t, plain.Bits(), bits)
 		for i, want := range byComponent {
@@ -43,10 +46,10 @@ func TestCostIsWhatAppendWrites(t *testing.T) {
 
 // TestCostNamesFields: vectors by their name, elements by theirs.
 func TestCostNamesFields(t *testing.T) {
-	c, row, past, _ := codecSample(t, 5)
+	c, row, past, _ := rowtest.Coded(5)
 	costs := map[string]int{}
 	var w bitio.Writer
-	c.Cost(&w, row, past, func(_, field string, bits int) { costs[field] += bits })
+	rowtrain.NewPricer(c, func(_, field string, bits int) { costs[field] += bits }).Append(&w, row, past)
 	for _, field := range []string{"", "Position", "Facing", "Ammo"} {
 		require.Positive(t, costs[field], field)
 	}

@@ -1,4 +1,4 @@
-package wire_test
+package rowcodec_test
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -14,15 +16,15 @@ import (
 func BenchmarkBodyRow(b *testing.B) {
 	s := wire.NewSchema()
 	require.NoError(b, wire.AddComponent[wire.Body](s, "body"))
-	c := wire.NewCodec(s, wire.DefaultTables())
+	c := rowcodec.New(s, rowcodec.DefaultTables())
 	state := func(x, v float32) []uint32 {
-		row := newRow(s, 0)
-		set(b, s, &row, "body", wire.Body{Position: [3]float32{x, 1, -7}, Velocity: [3]float32{v, 0, 1}})
+		row := rowtest.NewRow(s, 0)
+		rowtest.Set(s, &row, "body", wire.Body{Position: [3]float32{x, 1, -7}, Velocity: [3]float32{v, 0, 1}})
 		return row.Words
 	}
-	past := &wire.Past{Base: state(10.15, 3), Older: state(10, 3.1), Age: 6, Gap: 3}
+	past := &rowcodec.Past{Base: state(10.15, 3), Older: state(10, 3.1), Age: 6, Gap: 3}
 	row := wire.Row{Mask: 1, Words: state(10.44, 2.8)}
-	var chunks wire.Chunks
+	var chunks rowcodec.Chunks
 	var w bitio.Writer
 	buffer := make([]byte, 0, 256)
 	b.Run("append", func(b *testing.B) {
@@ -42,12 +44,14 @@ func BenchmarkBodyRow(b *testing.B) {
 	w.Reset(buffer)
 	chunks.Copy(&w, chunk)
 	bits := w.Bytes()
-	out := newRow(s, 1)
+	out := rowtest.NewRow(s, 1)
 	var r bitio.Reader
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
 			r.Reset(bits)
-			must(c.Read(&r, &out, past))
+			if err := c.Read(&r, &out, past); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 	require.Equal(b, row, out)

@@ -1,10 +1,12 @@
-package wire
+package rowcodec
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // Codec writes rows of a schema in few bits, and reads them: each field as how
@@ -14,16 +16,16 @@ import (
 // alone: they are a chunk, which is made once and copied for whoever has the
 // same baseline. A Codec is read-only and may be shared.
 type Codec struct {
-	schema *Schema
-	tables *Tables
-	parts  []part // of rows whose receivers own the entity, and
-	public []part // of everybody else's: less what only owners are sent
-	tally  *tally // of a Trainer; nil in every other Codec
+	schema   *wire.Schema
+	tables   *Tables
+	parts    []part    // of rows whose receivers own the entity, and
+	public   []part    // of everybody else's: less what only owners are sent
+	observer *Observer // nil but in codecs that Observed returned
 }
 
-// NewCodec makes the codec of a schema, which must be complete and has passed
+// New makes the codec of a schema, which must be complete and has passed
 // CheckRows, and tables.
-func NewCodec(s *Schema, t *Tables) *Codec {
+func New(s *wire.Schema, t *Tables) *Codec {
 	c := &Codec{schema: s, tables: t}
 	for i := range s.Components() {
 		p := c.planPart(i, true)
@@ -54,8 +56,22 @@ func (c *Codec) partsOf(owned bool) []part {
 	return c.public
 }
 
+// Shapes are the shapes of the components that are coded by residuals, in order, once
+// each.
+func (c *Codec) Shapes() (all []string) {
+	for _, parts := range [...][]part{c.parts, c.public} {
+		for i := range parts {
+			if parts[i].hasResiduals() {
+				all = append(all, parts[i].shape)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Schema is the schema that the rows are of.
-func (c *Codec) Schema() *Schema { return c.schema }
+func (c *Codec) Schema() *wire.Schema { return c.schema }
 
 // Tables are those that the codes come from.
 func (c *Codec) Tables() *Tables { return c.tables }
@@ -66,8 +82,8 @@ const (
 	laneRotation = 3 // and 4, 5: the smaller components, in order
 	laneLinear   = 6 // predicted numbers
 	laneNumber   = 7
-	lanes        = 8
-	scales       = 32 // codes of a lane, by the expected size of a residual
+	Lanes        = 8
+	Scales       = 32 // codes of a lane, by the expected size of a residual
 	headSigns    = 2  // lanes, the first ones, whose signs are in the head
 )
 
@@ -77,7 +93,7 @@ const (
 	exact         = 8
 	largestPower  = 19
 	symbolEscape  = exact + 2*(largestPower-2)
-	residualCodes = symbolEscape + 1
+	ResidualCodes = symbolEscape + 1
 )
 
 // bucket is the symbol of a magnitude, and how many of its low bits follow.
@@ -140,23 +156,24 @@ func (f *forecast) scale(lane int) int {
 	w, x := &f.weights[lane], &f.feature
 	sum := w[0]*x[0] + w[3]*x[3] + w[4]*x[4] + w[5]*x[5] + w[2]*x[2] + w[1]*x[1]
 	const half = 1<<31 + 1<<39
-	return int(min(max(int64(sum+half)>>40, 0), scales-1))
+	return int(min(max(int64(sum+half)>>40, 0), Scales-1))
 }
 
 // Append writes row as it follows from past, or in full if past is nil.
 // row.Mask is known to the reader. It returns what each component takes.
-func (c *Codec) Append(w *bitio.Writer, row Row, past *Past) (shares Shares) {
+func (c *Codec) Append(w *bitio.Writer, row wire.Row, past *Past) (shares wire.Shares) {
 	var f forecast
 	return c.append(w, row, past, &f)
 }
 
 // append is Append with room for forecasts, which may hold anything.
-func (c *Codec) append(w *bitio.Writer, row Row, past *Past, f *forecast) (shares Shares) {
+func (c *Codec) append(w *bitio.Writer, row wire.Row, past *Past, f *forecast) (shares wire.Shares) {
 	if past == nil {
 		return c.schema.AppendFields(w, row)
 	}
-	c.schema.mustFit(row)
 	if invariants.Enabled {
+		invariants.Checkf(len(row.Words) == c.schema.Words(), "row has %d words, its schema %d", len(row.Words), c.schema.Words())
+		invariants.Checkf(row.Mask>>len(c.parts) == 0, "row has components %b, its schema %d of them", row.Mask, len(c.parts))
 		invariants.Checkf(past.Age > 0 && (past.Older == nil || past.Gap > 0), "row %d ticks after its baseline, that %d after one before", past.Age, past.Gap)
 	}
 	f.ratio = past.ratio()
@@ -169,17 +186,23 @@ func (c *Codec) append(w *bitio.Writer, row Row, past *Past, f *forecast) (share
 		from := w.Bits()
 		if p.depends() {
 			c.forecast(p, past, f)
-			if c.tally != nil {
-				c.tally.see(p, row.Words, past, f)
-			}
 		}
-		changed := c.appendHeads(w, p, row.Words, past, f)
-		for rest := changed&^p.silent | p.always; rest != 0; rest &= rest - 1 {
-			c.appendUnit(w, p, bits.TrailingZeros64(rest), row.Words, past, f)
+		if c.observer != nil {
+			c.appendObserved(w, p, row.Words, past, f)
+		} else {
+			c.appendPart(w, p, row.Words, past, f)
 		}
 		shares.Add(i, w.Bits()-from)
 	}
 	return shares
+}
+
+// appendPart writes a component: its heads, and what they say has changed.
+func (c *Codec) appendPart(w *bitio.Writer, p *part, words []uint32, past *Past, f *forecast) {
+	changed := c.appendHeads(w, p, words, past, f)
+	for rest := changed&^p.silent | p.always; rest != 0; rest &= rest - 1 {
+		c.appendUnit(w, p, bits.TrailingZeros64(rest), words, past, f)
+	}
 }
 
 // changed says in one bit whether the unit has.
@@ -214,8 +237,8 @@ func (c *Codec) appendHeads(w *bitio.Writer, p *part, words []uint32, past *Past
 			}
 			symbol = symbol*u.ways + digit&-int(bit)
 		}
-		if c.tally != nil {
-			c.tally.head(p, g, f.context, symbol)
+		if c.observer != nil {
+			c.observer.head(p, g, f.context, symbol)
 		}
 		group.heads[f.context].write(w, symbol, 0, 0)
 	}
@@ -309,8 +332,8 @@ func (c *Codec) appendResidual(w *bitio.Writer, lane int, now, expected, most ui
 	if lane < headSigns {
 		m, sign = uint64(d)^sign, 0
 	}
-	if c.tally != nil {
-		c.tally.residual(lane, m, d, f)
+	if c.observer != nil {
+		c.observer.residual(lane, m, d, f)
 	}
 	code := &f.set.codes[lane][f.scale(lane)]
 	if lane >= laneRotation && lane < laneRotation+3 {
@@ -335,10 +358,10 @@ func (c *Codec) appendResidual(w *bitio.Writer, lane int, now, expected, most ui
 // Read reads what Append wrote into row, whose Words have the schema's length
 // and are no part of past. row.Mask says which components it has, and row.Owned
 // which fields; words of others are those of past, which has zeros. After an error row holds anything.
-func (c *Codec) Read(r *bitio.Reader, row *Row, past *Past) error {
+func (c *Codec) Read(r *bitio.Reader, row *wire.Row, past *Past) error {
 	if past == nil {
 		c.schema.ReadFields(r, row)
-		return Malformed(r.Err())
+		return wire.Malformed(r.Err())
 	}
 	copy(row.Words, past.Base)
 	var f forecast
@@ -349,7 +372,7 @@ func (c *Codec) Read(r *bitio.Reader, row *Row, past *Past) error {
 			c.readPart(r, &parts[i], row.Words, past, &f)
 		}
 	}
-	return Malformed(r.Err())
+	return wire.Malformed(r.Err())
 }
 
 // readPart reads a component: its heads, and then what they say has changed.
@@ -357,7 +380,7 @@ func (c *Codec) readPart(r *bitio.Reader, p *part, words []uint32, past *Past, f
 	if p.depends() {
 		c.forecast(p, past, f)
 	}
-	var symbols [MaxFieldsPerComponent]uint8 // of the heads: no more than units
+	var symbols [wire.MaxFieldsPerComponent]uint8 // of the heads: no more than units
 	changed := p.always
 	for g := range p.groups {
 		group := &p.groups[g]
@@ -473,4 +496,37 @@ func (u *unit) readEscaped(r *bitio.Reader, i int, expected uint32) (v uint32, f
 func (u *unit) refuse(r *bitio.Reader, i int, d int64) (uint32, int64) {
 	r.Fail("%s differs by %d, among %d numbers", u.fields[i].Path, d, uint64(u.wide)+1)
 	return 0, 0
+}
+
+// Rows that moved between the two states that both sides know, and so are
+// expected to have changed, are told of one after the other, in the order of
+// their slots; the head of one that did not says so. Of the others only those
+// that changed are told of, each after the number of those passed over.
+
+// GapEnd is the symbol that says that no other row follows, and GapSymbol that of a
+// gap.
+const GapEnd = symbolEscape
+
+func GapSymbol(gap uint32) int {
+	symbol, _ := bucket(uint64(gap))
+	return symbol
+}
+
+// AppendGap writes how many rows were passed over, below 2^20.
+func (c *Codec) AppendGap(w *bitio.Writer, gap uint32) {
+	symbol, low := bucket(uint64(gap))
+	c.tables.gapCode.write(w, symbol, uint64(gap)&(1<<low-1), low)
+}
+
+// AppendEnd writes that no other row follows.
+func (c *Codec) AppendEnd(w *bitio.Writer) { c.tables.gapCode.write(w, symbolEscape, 0, 0) }
+
+// ReadGap reads what AppendGap or AppendEnd wrote.
+func (c *Codec) ReadGap(r *bitio.Reader) (gap uint32, more bool) {
+	e := c.tables.gapCode.first(r.Peek())
+	r.Skip(e.bits())
+	if e.value() == entryEscape || r.Err() != nil {
+		return 0, false
+	}
+	return uint32(e.value()<<e.low() | r.Read(e.low())), true
 }

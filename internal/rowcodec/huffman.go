@@ -1,4 +1,4 @@
-package wire
+package rowcodec
 
 import (
 	"cmp"
@@ -134,10 +134,10 @@ func (c *code) write(w *bitio.Writer, symbol int, extra uint64, n uint) {
 	w.WriteShort(word, n)
 }
 
-// codeLengths gives the lengths of the best complete code for symbols that
+// CodeLengths gives the lengths of the best complete code for symbols that
 // occur in proportion to counts, every one of which is positive. Codes that
 // grow too long are shortened by making the counts more even.
-func codeLengths(counts []uint64) []uint8 {
+func CodeLengths(counts []uint64) []uint8 {
 	counts = slices.Clone(counts)
 	for {
 		lengths := huffmanLengths(counts)

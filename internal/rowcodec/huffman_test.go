@@ -1,4 +1,4 @@
-package wire
+package rowcodec
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 func TestCodesAreCompleteAndRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.Uint64Range(1, 1<<40), 2, maxSymbols).Draw(t, "counts")
-		lengths := codeLengths(counts)
+		lengths := CodeLengths(counts)
 		require.True(t, checkLengths(lengths))
 		for i := range counts {
 			for j := range counts {
@@ -33,7 +33,7 @@ func TestCodesAreCompleteAndRead(t *testing.T) {
 			require.Equal(t, s, c.read(&r))
 			require.Equal(t, uint64(5), r.Read(3))
 		}
-		require.NoError(t, ExpectEnd(&r))
+		require.NoError(t, r.End())
 		r.Skip(1 + uint(r.Left()))
 		require.Error(t, r.Err())
 	})
@@ -45,7 +45,7 @@ func TestCodesStayShort(t *testing.T) {
 	for len(counts) < 40 {
 		counts = append(counts, counts[len(counts)-1]+counts[len(counts)-2])
 	}
-	lengths := codeLengths(counts)
+	lengths := CodeLengths(counts)
 	require.True(t, checkLengths(lengths))
 	require.LessOrEqual(t, lengths[39], uint8(2))
 }

@@ -1,0 +1,52 @@
+package rowcodec_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Every row fits into a datagram of its own, and 256 of two plain components into one.
+func TestEveryLoadFits(t *testing.T) {
+	type (
+		turns struct {
+			Facing, Aim, Way [4]float32  `net:"quat,bits=9"`
+			At               [3]float32  `net:"range=0..1,step=1/64,predict=linear,parent=On"`
+			On               bulk.Handle `net:"ref"`
+		}
+		plain struct{ Now uint8 }
+	)
+	s := wire.NewSchema()
+	var err error
+	for i := 0; err == nil; i++ {
+		require.NoError(t, wire.AddComponent[turns](s, fmt.Sprint("turns", i)))
+		err = rowcodec.CheckRows(s)
+	}
+	require.ErrorContains(t, err, "rows could take")
+	fit := s.Components() - 1
+	require.Greater(t, fit, 10)
+	require.Less(t, s.Load(1<<fit-1), wire.MaxLoad/4)
+	s = wire.NewSchema()
+	require.NoError(t, wire.AddComponent[plain](s, "one"))
+	require.NoError(t, wire.AddComponent[plain](s, "two"))
+	require.Equal(t, wire.MaxLoad, wire.MaxRows*s.Load(3))
+}
+
+// A schema whose rows may not fit into a datagram is refused before it is used.
+func TestCheckRows(t *testing.T) {
+	type big struct{ A [30]uint64 }
+	s := wire.NewSchema()
+	for i := range 4 {
+		require.NoError(t, wire.AddComponent[big](s, fmt.Sprint("big", i)))
+		require.NoError(t, rowcodec.CheckRows(s))
+	}
+	require.NoError(t, wire.AddComponent[big](s, "last"))
+	err := rowcodec.CheckRows(s)
+	require.ErrorContains(t, err, `"last"`)
+	require.ErrorContains(t, err, "quantise its fields")
+}

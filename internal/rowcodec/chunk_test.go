@@ -1,0 +1,57 @@
+package rowcodec_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Chunks copied at once are their bits, one after the other, from whatever bit
+// on; those that were cut off are gone, and those before them are not touched.
+func TestChunksAtOnce(t *testing.T) {
+	type name struct {
+		Text [40]uint8
+	}
+	s := wire.NewSchema()
+	require.NoError(t, wire.AddComponent[name](s, "name"))
+	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
+	codec := rowcodec.New(s, rowcodec.DefaultTables())
+	rapid.Check(t, func(t *rapid.T) {
+		var k rowcodec.Chunks
+		var chunks []rowcodec.Chunk
+		var want bitio.Writer
+		add := func(to *bitio.Writer) rowcodec.Chunk {
+			row := wire.Row{Mask: uint32(rapid.IntRange(0, 3).Draw(t, "mask")), Words: make([]uint32, s.Words())}
+			for i := range row.Words {
+				if row.Mask == 3 || i < 40 == (row.Mask == 1) && row.Mask != 0 {
+					row.Words[i] = uint32(rapid.Byte().Draw(t, "word"))
+				}
+			}
+			before := to.Bits()
+			codec.Append(to, row, nil)
+			chunk := k.Add(codec, row, nil)
+			require.Equal(t, to.Bits()-before, chunk.Bits())
+			return chunk
+		}
+		first := uint(rapid.IntRange(0, 63).Draw(t, "bits before"))
+		want.Write(0, first)
+		for range rapid.IntRange(0, 8).Draw(t, "rows") {
+			chunks = append(chunks, add(&want))
+		}
+		length := k.Len()
+		for range rapid.IntRange(0, 3).Draw(t, "rows too many") {
+			add(&bitio.Writer{})
+		}
+		k.Cut(length)
+		require.Equal(t, length, k.Len())
+		var got bitio.Writer
+		got.Write(0, first)
+		k.Copy(&got, chunks...)
+		require.Equal(t, want.Bytes(), got.Bytes())
+	})
+}

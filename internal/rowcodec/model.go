@@ -1,0 +1,100 @@
+package rowcodec
+
+import "math"
+
+// Model is what one training found, in plain numbers: Tables makes tables of it.
+type Model struct {
+	Set
+	Gaps    [ResidualCodes]uint8 // lengths of the code of gaps
+	Heads   []Heads              // at most MaxHeads
+	Grounds []Ground
+}
+
+// Set is what components of some shapes are forecast and coded with.
+type Set struct {
+	Shapes []string
+	// Weights of displacements in a forecast, in 1/256: of the row's own, its
+	// parent's, the mismatch, and 1/256 of a quantum; of a rotation also those of
+	// the parts of a swerve. All weights are at most MaxWeight in magnitude.
+	Position [Zones][Attachments][Speeds][3][4]int32 // of each axis
+	Rotation [Zones][Attachments][Speeds][7]int32
+	// Weights of features in the scale of a residual, in 1/256.
+	Scale [Lanes][Attachments][Speeds][Features]int32
+	// Lengths of codes, each complete.
+	Residuals [Lanes][Scales][ResidualCodes]uint8
+}
+
+// Heads are the lengths of the codes of one group of one shape of component, each
+// complete.
+type Heads struct {
+	Shape   string
+	Group   int
+	Ways    int // symbols
+	Lengths [HeadContexts][]uint8
+}
+
+// Ground is what training found of the places of one shape of component: bounds
+// along one axis between which rows move differently, like lying on a floor and
+// falling.
+type Ground struct {
+	Shape  string
+	Axis   int
+	Bounds [Zones - 2]int64 // ascending
+}
+
+// Untrained returns a model that knows nothing of what it will code: own motion
+// goes on, what stuck to its parent moves with it, and residuals are spread
+// around a size that grows with the motion.
+func Untrained() Model {
+	var t Model
+	for z := range Zones {
+		for a := range Attachments {
+			own := 0
+			if a < Attachments-1 {
+				own = 1 // its parent's motion instead
+			}
+			for s := range Speeds {
+				for axis := range t.Position[z][a][s] {
+					t.Position[z][a][s][axis][own] = 256
+				}
+				t.Rotation[z][a][s][own] = 256
+			}
+		}
+	}
+	for lane := range t.Residuals {
+		for a := range Attachments {
+			for s := range Speeds {
+				t.Scale[lane][a][s] = [Features]int32{featureOne: 64, featureSpeed: 160, featureMissed: 64}
+			}
+		}
+		for s := range Scales {
+			t.Residuals[lane][s] = [ResidualCodes]uint8(CodeLengths(ExpectedCounts(s, 1<<20)))
+		}
+	}
+	t.Gaps = [ResidualCodes]uint8(CodeLengths(ExpectedCounts(16, 1<<20)))
+	return t
+}
+
+// Tables makes tables of the model.
+func (m Model) Tables() *Tables {
+	heads := make([]headCodes, len(m.Heads))
+	for i := range heads {
+		heads[i].Heads = m.Heads[i]
+	}
+	return newTables([]*tableSet{{Set: m.Set}}, m.Gaps, heads, m.Grounds)
+}
+
+// ExpectedCounts shares out total over the symbols of a residual whose magnitude
+// falls off by half every 2^(scale/4).
+func ExpectedCounts(scale int, total float64) []uint64 {
+	counts := make([]uint64, ResidualCodes)
+	half := math.Exp2(float64(scale) / 4)
+	survive := func(m float64) float64 { return math.Exp2(-m / half) }
+	for symbol := range symbolEscape {
+		least, low := magnitudeOf(symbol)
+		p := survive(float64(least)) - survive(float64(least+1<<low))
+		counts[symbol] = 1 + uint64(p*total)
+	}
+	counts[symbolEscape] = 1
+	return counts
+}

@@ -1,0 +1,49 @@
+package rowcodec
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a codec sums scales with is what stands in the model.
+func TestModelWeightsAreInForce(t *testing.T) {
+	model := Untrained()
+	w := &model.Scale[laneLinear][2][1]
+	*w = [Features]int32{featureOne: 70, featureSpeed: 700, featureMissed: -20}
+	var f forecast
+	f.weights = &model.Tables().sets[0].pairs[2][1]
+	f.feature.set(featureOne, 16)
+	f.feature.set(featureMissed, 9)
+	f.feature.set(featureSpeed, 4)
+	sum := 16*w[featureOne] + 9*w[featureMissed] + 4*w[featureSpeed]
+	require.Positive(t, sum)
+	require.Equal(t, int(sum+128)>>8, f.scale(laneLinear))
+}
+
+func TestUsualSizesOfScales(t *testing.T) {
+	for scale := range Scales {
+		if v := usual(scale) - 1; v == math.Trunc(v) {
+			require.Equal(t, int32(scale), magnitude(int64(v)), "the size of scale %d is %g", scale, v)
+		}
+	}
+}
+
+// Tables that were joined hold no more heads than a file may.
+func TestJoinedTablesHoldNoMoreHeads(t *testing.T) {
+	of := func(shape string, groups int) *Tables {
+		model := Untrained()
+		for g := range groups {
+			h := Heads{Shape: shape, Group: g, Ways: 2}
+			for i := range h.Lengths {
+				h.Lengths[i] = []uint8{1, 1}
+			}
+			model.Heads = append(model.Heads, h)
+		}
+		return model.Tables()
+	}
+	more := of("a", MaxHeads).With(of("b", 32))
+	require.Len(t, more.heads, MaxHeads)
+	require.Equal(t, "b", more.heads[MaxHeads-1].Shape)
+}

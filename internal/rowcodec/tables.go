@@ -1,0 +1,356 @@
+package rowcodec
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Tables are the numbers that a Codec forecasts and codes with, ready for use. They
+// come from a Model or a file, and are read-only. Both sides must have the same:
+// Hello and Welcome compare their Version.
+type Tables struct {
+	sets    []*tableSet // a component is coded by that of its shape, or else by the first
+	gaps    [ResidualCodes]uint8
+	heads   []headCodes
+	grounds []Ground
+	version uint32
+
+	gapCode *code
+}
+
+// tableSet is a Set with what is computed from it.
+type tableSet struct {
+	Set
+	// The codes themselves, so that all codecs share them.
+	codes [Lanes][Scales]code
+	// The weights of scales, two to a word: see forecast.scale.
+	pairs [Attachments][Speeds][Lanes][Features / 2]uint64
+}
+
+// headCodes is Heads with the codes of its lengths.
+type headCodes struct {
+	Heads
+	codes [HeadContexts]*code
+}
+
+const (
+	tablesMagic = "worldd tables 3\n"
+	// maxSets bounds the sets, and the shapes of one.
+	maxSets = 64
+	// MaxWeight bounds weights, so that no forecast overflows.
+	MaxWeight = 1 << 12
+	// MaxHeads bounds the groups that tables have codes for.
+	MaxHeads = 256
+)
+
+// The file is what cubesbench -tables wrote of the recorded cubes, with what
+// worldd train makes of 45 s of the scene storm. Tables of your own game are made
+// the same way: serve --record, then train, whose tables are these with yours in
+// place of what they know of your shapes.
+//
+//go:embed default.tables
+var defaultTables []byte
+
+var parseDefaults = sync.OnceValue(func() *Tables {
+	t, err := ParseTables(defaultTables)
+	if err != nil {
+		panic("rowcodec: the default tables that were compiled in: " + err.Error())
+	}
+	return t
+})
+
+// DefaultTables are those that ship with this version of the protocol. They are
+// trained on bodies that roll, fall, are stacked and are carried, with a rotation,
+// at a baseline of a tenth of a second; and on the component "body", of bodies in a
+// storm.
+func DefaultTables() *Tables { return parseDefaults() }
+
+// Version tells tables apart: FNV-1a, 32 bits, of their bytes.
+func (t *Tables) Version() uint32 { return t.version }
+
+// newTables puts tables together.
+func newTables(sets []*tableSet, gaps [ResidualCodes]uint8, heads []headCodes, grounds []Ground) *Tables {
+	t := &Tables{sets: sets, gaps: gaps, heads: heads, grounds: grounds}
+	t.version = versionOf(t.append(nil))
+	t.compile()
+	return t
+}
+
+// With returns t with what more knows: of the shapes that more was trained with it
+// is more's, of all others t's, as far as there is room.
+func (t *Tables) With(more *Tables) *Tables {
+	known := func(shape string) bool {
+		return slices.ContainsFunc(more.sets, func(s *tableSet) bool { return slices.Contains(s.Shapes, shape) })
+	}
+	var sets []*tableSet
+	for i, s := range t.sets {
+		kept := *s
+		kept.Shapes = slices.DeleteFunc(slices.Clone(s.Shapes), known)
+		if i == 0 || len(kept.Shapes) > 0 {
+			sets = append(sets, &kept)
+		}
+	}
+	for _, s := range more.sets {
+		if len(s.Shapes) > 0 {
+			sets = append(sets, s)
+		}
+	}
+	heads := slices.DeleteFunc(slices.Clone(t.heads), func(h headCodes) bool {
+		return slices.ContainsFunc(more.heads, func(m headCodes) bool { return m.Shape == h.Shape })
+	})
+	heads = heads[:min(len(heads), MaxHeads-len(more.heads))]
+	grounds := slices.DeleteFunc(slices.Clone(t.grounds), func(g Ground) bool {
+		return known(g.Shape) || more.groundOf(g.Shape) != nil
+	})
+	return newTables(sets, t.gaps, append(heads, more.heads...), append(grounds, more.grounds...))
+}
+
+// setOf is what a shape is coded by.
+func (t *Tables) setOf(shape string) *tableSet {
+	for _, s := range t.sets {
+		if slices.Contains(s.Shapes, shape) {
+			return s
+		}
+	}
+	return t.sets[0]
+}
+
+// compile makes the codes of the lengths.
+func (t *Tables) compile() {
+	for _, set := range t.sets {
+		set.pairWeights()
+		for lane := range set.Residuals {
+			for s := range set.Residuals[lane] {
+				set.codes[lane][s] = *newCode(set.Residuals[lane][s][:], magnitudeEntry)
+			}
+		}
+	}
+	t.gapCode = newCode(t.gaps[:], magnitudeEntry)
+	for i := range t.heads {
+		h := &t.heads[i]
+		for context := range h.codes {
+			h.codes[context] = newCode(h.Lengths[context], symbolItself)
+		}
+	}
+}
+
+// pairWeights makes pairs of scale.
+func (s *tableSet) pairWeights() {
+	for lane := range s.Scale {
+		for a := range s.Scale[lane] {
+			for speed := range s.Scale[lane][a] {
+				w := &s.Scale[lane][a][speed]
+				for i := range s.pairs[a][speed][lane] {
+					s.pairs[a][speed][lane][i] = uint64(w[2*i]) + uint64(w[2*i+1])<<32
+				}
+			}
+		}
+	}
+}
+
+// groundOf is what is known of the places of a shape, nil if nothing.
+func (t *Tables) groundOf(shape string) *Ground {
+	for i := range t.grounds {
+		if t.grounds[i].Shape == shape {
+			return &t.grounds[i]
+		}
+	}
+	return nil
+}
+
+// headsOf are the codes for a group, those of plainHead for a shape that the
+// tables were not trained with.
+func (t *Tables) headsOf(shape string, g, ways int) (heads [HeadContexts]*code) {
+	for i := range t.heads {
+		if h := &t.heads[i]; h.Shape == shape && h.Group == g && h.Ways == ways {
+			return h.codes
+		}
+	}
+	common := newCode(plainHead(ways), symbolItself)
+	for context := range heads {
+		heads[context] = common
+	}
+	return heads
+}
+
+// plainHead are the lengths of a code that says in one bit that nothing
+// changed, and takes everything else for equally likely.
+func plainHead(ways int) []uint8 {
+	rest := ways - 1
+	short := bits.Len(uint(rest)) - 1
+	lengths := make([]uint8, ways)
+	lengths[0] = 1
+	for i := range rest {
+		lengths[1+i] = uint8(short) + 1
+		if i >= rest-2*(rest-1<<short) {
+			lengths[1+i]++
+		}
+	}
+	return lengths
+}
+
+// Bytes is the form in which tables are kept in files; ParseTables reads it.
+func (t *Tables) Bytes() []byte { return t.append(nil) }
+
+func (t *Tables) append(b []byte) []byte {
+	b = bitio.AppendUvarint(append(b, tablesMagic...), uint32(len(t.sets)))
+	for _, s := range t.sets {
+		b = bitio.AppendUvarint(b, uint32(len(s.Shapes)))
+		for _, shape := range s.Shapes {
+			b = appendShape(b, shape)
+		}
+		for _, w := range s.weights() {
+			b = binary.AppendVarint(b, int64(*w))
+		}
+		for lane := range s.Residuals {
+			for scale := range s.Residuals[lane] {
+				b = append(b, s.Residuals[lane][scale][:]...)
+			}
+		}
+	}
+	b = append(b, t.gaps[:]...)
+	b = bitio.AppendUvarint(b, uint32(len(t.grounds)))
+	for _, g := range t.grounds {
+		b = append(appendShape(b, g.Shape), byte(g.Axis))
+		for _, bound := range g.Bounds {
+			b = bitio.AppendUvarint(b, uint32(bound))
+		}
+	}
+	b = bitio.AppendUvarint(b, uint32(len(t.heads)))
+	for i := range t.heads {
+		h := &t.heads[i]
+		b = append(appendShape(b, h.Shape), byte(h.Group), byte(h.Ways))
+		for _, lengths := range h.Lengths {
+			b = append(b, lengths...)
+		}
+	}
+	return b
+}
+
+func appendShape(b []byte, shape string) []byte {
+	return append(append(b, byte(len(shape))), shape...)
+}
+
+// weights are all weights, in the order of the file.
+func (t *tableSet) weights() (all []*int32) {
+	for z := range Zones {
+		for a := range Attachments {
+			for s := range Speeds {
+				for axis := range t.Position[z][a][s] {
+					for w := range t.Position[z][a][s][axis] {
+						all = append(all, &t.Position[z][a][s][axis][w])
+					}
+				}
+				for w := range t.Rotation[z][a][s] {
+					all = append(all, &t.Rotation[z][a][s][w])
+				}
+			}
+		}
+	}
+	for lane := range t.Scale {
+		for a := range t.Scale[lane] {
+			for s := range t.Scale[lane][a] {
+				for w := range t.Scale[lane][a][s] {
+					all = append(all, &t.Scale[lane][a][s][w])
+				}
+			}
+		}
+	}
+	return all
+}
+
+// ParseTables reads tables from a file's bytes. Whatever they are, a Codec with
+// tables that are accepted reads any input without harm.
+func ParseTables(b []byte) (*Tables, error) {
+	if len(b) < len(tablesMagic) || string(b[:len(tablesMagic)]) != tablesMagic {
+		return nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("these bytes are no tables: they do not begin with %q", tablesMagic)}
+	}
+	t := &Tables{version: versionOf(b)}
+	c := bitio.NewCursor(b[len(tablesMagic):])
+	for range c.Uvarint(maxSets, "number of sets") {
+		t.sets = append(t.sets, readTableSet(&c))
+		if c.Err() != nil {
+			return nil, wire.Malformed(c.Err())
+		}
+	}
+	if c.Err() == nil && len(t.sets) == 0 {
+		c.Fail("tables: no set of codes")
+	}
+	readLengths(&c, t.gaps[:])
+	for range c.Uvarint(MaxHeads, "number of grounds") {
+		g := Ground{Shape: readShape(&c), Axis: int(c.Byte("axis"))}
+		for i := range g.Bounds {
+			g.Bounds[i] = int64(c.Uvarint(1<<32-1, "bound"))
+		}
+		if c.Err() == nil && g.Axis > 2 {
+			c.Fail("tables: ground along axis %d, want 0 to 2", g.Axis)
+		}
+		t.grounds = append(t.grounds, g)
+	}
+	for range c.Uvarint(MaxHeads, "number of heads") {
+		h := headCodes{Heads: Heads{Shape: readShape(&c)}}
+		h.Group, h.Ways = int(c.Byte("group")), int(c.Byte("ways"))
+		if c.Err() == nil && (h.Ways < 2 || h.Ways > maxSymbols) {
+			c.Fail("tables: head of %d symbols, want 2 to %d", h.Ways, maxSymbols)
+		}
+		for i := range h.Lengths {
+			if c.Err() != nil {
+				return nil, wire.Malformed(c.Err())
+			}
+			h.Lengths[i] = make([]uint8, h.Ways)
+			readLengths(&c, h.Lengths[i])
+		}
+		t.heads = append(t.heads, h)
+	}
+	if err := c.End(); err != nil {
+		return nil, wire.Malformed(err)
+	}
+	t.compile()
+	return t, nil
+}
+
+// readShape reads the shape of a component.
+func readShape(c *bitio.Cursor) string { return string(c.Bytes(int(c.Byte("shape")), "shape")) }
+
+// readTableSet reads the weights and codes of some shapes.
+func readTableSet(c *bitio.Cursor) *tableSet {
+	s := &tableSet{}
+	for range c.Uvarint(maxSets, "number of shapes") {
+		s.Shapes = append(s.Shapes, readShape(c))
+	}
+	for _, w := range s.weights() {
+		// In its shortest form: the version is of the bytes.
+		if *w = int32(c.Varint(MaxWeight, "tables: a weight")); c.Err() != nil {
+			return s
+		}
+	}
+	for lane := range s.Residuals {
+		for scale := range s.Residuals[lane] {
+			readLengths(c, s.Residuals[lane][scale][:])
+		}
+	}
+	return s
+}
+
+// readLengths reads the lengths of one code.
+func readLengths(c *bitio.Cursor, to []uint8) {
+	copy(to, c.Bytes(len(to), "lengths of a code"))
+	if c.Err() == nil && !checkLengths(to) {
+		c.Fail("tables: lengths %v are of no complete code", slices.Clone(to))
+	}
+}
+
+func versionOf(b []byte) uint32 {
+	h := uint32(0x811c9dc5)
+	for _, c := range b {
+		h = (h ^ uint32(c)) * 0x01000193
+	}
+	return h
+}

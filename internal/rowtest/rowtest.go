@@ -1,0 +1,245 @@
+// Package rowtest makes schemas and rows, random ones under a seed, for the tests of
+// the packages that code rows. It panics where a test would fail.
+package rowtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"unsafe"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Everything has a field of every kind that there is.
+type Everything struct {
+	Position [3]float32  `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
+	Facing   [4]float32  `net:"quat,bits=9,predict=linear"`
+	Holder   bulk.Handle `net:"ref"`
+	Aim      [4]float32  `net:"quat,bits=5"`
+	Velocity [3]float32  `net:"range=-130..130,step=1"` // a ring of 261 numbers
+	Yaw      float32     `net:"angle,bits=12,predict=linear"`
+	Roll     float64     `net:"angle,bits=20"`
+	Charge   float32     `net:"range=0..130,step=1,predict=linear"`
+	Ammo     int32       `net:"bits=12,predict=linear"`
+	State    uint8       `net:"enum=5"`
+	Tiny     uint8       `net:"bits=3"`
+	Count    uint32
+	Alive    bool
+	Armed    bool
+	Raw      float32
+	Serial   uint64
+	Identity uint64 `net:"always"`
+}
+
+// Carried has the shape that the default tables were trained with.
+type Carried struct {
+	Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
+	Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
+	Lit      bool
+	Holder   bulk.Handle `net:"ref"`
+}
+
+type kind struct {
+	of  reflect.Type
+	tag reflect.StructTag
+}
+
+// kinds are the fields that random schemas are made of.
+var kinds = func() (all []kind) {
+	t := reflect.TypeFor[Everything]()
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Name != "Position" {
+			all = append(all, kind{f.Type, f.Tag})
+		}
+	}
+	return append(all,
+		kind{reflect.TypeFor[[3]float32](), `net:"range=-8..8,step=1/64,predict=linear"`},
+		kind{reflect.TypeFor[[4]float32](), `net:"quat,bits=7,always"`},
+		kind{reflect.TypeFor[[4]float32](), `net:"range=-1..1,step=1/64"`},
+		kind{reflect.TypeFor[[3]float32](), `net:"range=-8..8,step=1/64,predict=linear,owner"`},
+		kind{reflect.TypeFor[[4]float32](), `net:"quat,bits=8,owner"`},
+		kind{reflect.TypeFor[bulk.Handle](), `net:"ref,owner"`},
+		kind{reflect.TypeFor[uint64](), `net:"always,owner"`},
+		kind{reflect.TypeFor[int32](), `net:"owner"`},
+		kind{reflect.TypeFor[bool](), `net:"owner"`})
+}()
+
+// RandomSchema has up to three components of random fields.
+func RandomSchema(r *rand.Rand) *wire.Schema {
+	s := wire.NewSchema()
+	switch r.IntN(3) {
+	case 0:
+		must(wire.AddComponent[Everything](s, "posed"))
+	case 1:
+		must(wire.AddComponent[Carried](s, "posed"))
+	}
+	for i := range 1 + r.IntN(2) {
+		var fields []reflect.StructField
+		for j := range r.IntN(12) {
+			k := kinds[r.IntN(len(kinds))]
+			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", j), Type: k.of, Tag: k.tag})
+		}
+		must(s.AddType(fmt.Sprintf("c%d", i), reflect.StructOf(fields)))
+	}
+	return s
+}
+
+// randomise gives v a random value; with a chance of keep, it stays.
+func randomise(v reflect.Value, r *rand.Rand, keep float64) {
+	if v.Type() == reflect.TypeFor[bulk.Handle]() {
+		if r.Float64() >= keep {
+			v.SetUint(uint64(bulk.NewHandle(r.Uint32N(1000), r.Uint32N(4))))
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			randomise(v.Field(i), r, keep)
+		}
+	case reflect.Array:
+		if r.Float64() >= keep {
+			for i := range v.Len() {
+				randomise(v.Index(i), r, keep/2)
+			}
+		}
+	default:
+		if r.Float64() < keep {
+			return
+		}
+		switch near := r.Float64() < keep; v.Kind() {
+		case reflect.Bool:
+			v.SetBool(r.IntN(2) == 0)
+		case reflect.Float32, reflect.Float64:
+			if near {
+				v.SetFloat(v.Float() + r.NormFloat64()/50)
+			} else {
+				v.SetFloat(r.NormFloat64() * 200)
+			}
+		case reflect.Int32:
+			v.SetInt(int64(int32(r.Uint32()) >> r.IntN(32)))
+		default:
+			v.SetUint(r.Uint64() >> r.IntN(64) & (1<<v.Type().Bits() - 1))
+		}
+	}
+}
+
+// States are n rows of one mask, each a change of the one before, for an owner or
+// for somebody else.
+func States(s *wire.Schema, r *rand.Rand, n int) []wire.Row {
+	mask, owned := r.Uint32N(1<<s.Components()), r.IntN(2) == 0
+	rows := make([]wire.Row, n)
+	values := make([]reflect.Value, s.Components())
+	for i := range values {
+		values[i] = reflect.New(s.Component(i).Type)
+	}
+	for j := range rows {
+		rows[j] = NewRow(s, mask)
+		rows[j].Owned = owned
+		keep := float64(r.IntN(3)) / 2.2
+		for i, v := range values {
+			if j == 0 {
+				keep = 0
+			}
+			randomise(v.Elem(), r, keep)
+			if spec := s.Component(i); mask>>i&1 != 0 {
+				s.Quantise(i, v.UnsafePointer(), rows[j].Words[spec.Offset:spec.Offset+spec.Words])
+			}
+		}
+		if !owned {
+			s.HideOwned(rows[j])
+		}
+	}
+	return rows
+}
+
+// RandomPast is what may be known of rows[2] from rows[1] and rows[0], nil if
+// nothing is; carriers
+// are the same states of a parent.
+func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, carriers []wire.Row) *rowcodec.Past {
+	if r.IntN(8) == 0 {
+		return nil
+	}
+	past := &rowcodec.Past{Base: rows[1].Words, Age: 1 + r.Uint32N(30), Gap: 1 + r.Uint32N(8)}
+	if r.IntN(4) > 0 {
+		past.Older = rows[0].Words
+	}
+	if i, ok := c.Schema().ByName("posed"); ok && r.IntN(2) == 0 {
+		past.Anchor = new(rowcodec.Anchor)
+		c.SetAnchor(past.Anchor, i, carriers[2].Words, carriers[1].Words, past.Older)
+	}
+	return past
+}
+
+// Coded is one row with a past, the same on every machine.
+func Coded(seed uint64) (c *rowcodec.Codec, row wire.Row, past *rowcodec.Past, bytes []byte) {
+	s := wire.NewSchema()
+	must(wire.AddComponent[Everything](s, "everything"))
+	c = rowcodec.New(s, rowcodec.DefaultTables())
+	v := Everything{Position: [3]float32{1, 2, 3}, Facing: [4]float32{0, 0, 0, 1}, Holder: bulk.NewHandle(7, 3), Identity: seed}
+	r := rand.New(rand.NewPCG(seed, 0))
+	quantised := func() []uint32 {
+		row := NewRow(s, 1)
+		s.Quantise(0, unsafe.Pointer(&v), row.Words)
+		return row.Words
+	}
+	past = &rowcodec.Past{Age: 3, Gap: 2, Older: quantised()}
+	v.Position[0] += 0.25
+	v.Yaw += 0.5
+	past.Base = quantised()
+	v.Position = [3]float32{v.Position[0] + 0.4, 2 + r.Float32()/64, 3}
+	v.Facing = [4]float32{0.6, 0, 0, 0.8}
+	v.Ammo = int32(r.Uint32N(100))
+	v.Alive = true
+	row = wire.Row{Mask: 1, Words: quantised()}
+	var w bitio.Writer
+	c.Append(&w, row, past)
+	return c, row, past, w.Bytes()
+}
+
+// Lawful returns an error if row is not one that a full row can hold.
+func Lawful(s *wire.Schema, row wire.Row) error {
+	var w bitio.Writer
+	var r bitio.Reader
+	again := BlankRow(s, row)
+	s.AppendFull(&w, row)
+	r.Reset(w.Bytes())
+	if err := s.ReadFull(&r, &again); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(row, again) {
+		return fmt.Errorf("row %v is %v when it is written and read", row, again)
+	}
+	return nil
+}
+
+// NewRow returns a row of zeros.
+func NewRow(s *wire.Schema, mask uint32) wire.Row {
+	return wire.Row{Mask: mask, Words: make([]uint32, s.Words())}
+}
+
+// BlankRow is what row is read into.
+func BlankRow(s *wire.Schema, row wire.Row) wire.Row {
+	return wire.Row{Mask: row.Mask, Owned: row.Owned, Words: make([]uint32, s.Words())}
+}
+
+// Set quantises v, a struct of component name, into row and marks it present.
+func Set[T any](s *wire.Schema, row *wire.Row, name string, v T) {
+	i, ok := s.ByName(name)
+	if !ok {
+		panic("no component " + name)
+	}
+	c := s.Component(i)
+	row.Mask |= 1 << i
+	s.Quantise(i, unsafe.Pointer(&v), row.Words[c.Offset:c.Offset+c.Words])
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,45 @@
+package rowtrain
+
+import (
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// A Pricer writes rows as its codec does, and tells what each part of them takes, in
+// bits: what says which of a component's fields changed, with an empty field, and
+// each field, or each vector as a whole, by its path.
+type Pricer struct {
+	codec  *rowcodec.Codec
+	fields [][]wire.Field
+	tell   func(component, field string, bits int)
+}
+
+// NewPricer returns a Pricer for rows that c writes.
+func NewPricer(c *rowcodec.Codec, tell func(component, field string, bits int)) *Pricer {
+	p := &Pricer{codec: c.Observed(rowcodec.Observer{Cost: tell}), tell: tell}
+	for i := range c.Schema().Components() {
+		p.fields = append(p.fields, c.Schema().Fields(i))
+	}
+	return p
+}
+
+// Append writes row as it follows from past, or in full if past is nil.
+func (p *Pricer) Append(w *bitio.Writer, row wire.Row, past *rowcodec.Past) {
+	if past != nil {
+		p.codec.Append(w, row, past)
+		return
+	}
+	for i, fields := range p.fields {
+		if row.Mask>>i&1 == 0 {
+			continue
+		}
+		for j := range fields {
+			from := w.Bits()
+			if fields[j].SentTo(row.Owned) {
+				fields[j].Append(w, row.Words)
+			}
+			p.tell(p.codec.Schema().Component(i).Name, fields[j].Path, w.Bits()-from)
+		}
+	}
+}

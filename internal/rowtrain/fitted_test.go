@@ -1,0 +1,68 @@
+package rowtrain
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/rowcodec"
+)
+
+// The weights of a scale become those that the samples fulfil.
+func TestScalesAreFitted(t *testing.T) {
+	n, model := newTally(1), rowcodec.Untrained()
+	before := model.Scale
+	for i := range 100 {
+		r := rowcodec.Residual{Lane: 6, Attached: 2, Speed: 1, Magnitude: int32(3 * i)}
+		r.Features[0], r.Features[1], r.Features[3] = 16, int32(i), 9
+		n.residual(r)
+	}
+	n.fit(&model)
+	require.NotEqual(t, before, model.Scale)
+	w := &model.Scale[6][2][1]
+	for _, i := range []int32{0, 10, 90} {
+		require.InDelta(t, 3*i, (16*w[0]+i*w[1]+9*w[3])/256, 2)
+	}
+}
+
+// A row counts by how far off it is in terms of what is usual for its scale.
+func TestSamplesCountByTheirScale(t *testing.T) {
+	n := newTally(5)
+	require.Greater(t, n.weight(3, 2), 100*n.weight(3, 64), "three quanta matter where one is usual")
+	require.Greater(t, n.weight(0, 10), 8*n.weight(100, 10), "what is far off for its kind counts little")
+	require.Less(t, newTally(20).weight(0, 10), 8*newTally(20).weight(100, 10), "but not as little, at first")
+}
+
+// Tables hold the groups that were seen most often: with one more than there is room
+// for they would be a file that nobody can read.
+func TestTablesHoldTheMostFrequentHeads(t *testing.T) {
+	const groups, often = 8, 20
+	train := func(prefix string, shapes int) rowcodec.Model {
+		n, model := newTally(5), rowcodec.Untrained()
+		for i := range shapes {
+			for g := range groups {
+				key := rowcodec.HeadKey{Shape: fmt.Sprint(prefix, i), Group: g, Ways: 2}
+				n.head(key, i, g&1)
+				if i < often {
+					n.head(key, i+1, g&1)
+				}
+			}
+		}
+		n.code(&model)
+		return model
+	}
+	model := train("a", 40)
+	require.Len(t, model.Heads, rowcodec.MaxHeads)
+	for i := range often {
+		require.True(t, slices.ContainsFunc(model.Heads, func(h rowcodec.Heads) bool { return h.Shape == fmt.Sprint("a", i) }))
+	}
+	tables := model.Tables()
+	more := tables.With(train("b", 4).Tables())
+	for _, made := range []*rowcodec.Tables{tables, more} {
+		read, err := rowcodec.ParseTables(made.Bytes())
+		require.NoError(t, err)
+		require.Equal(t, made.Version(), read.Version())
+	}
+}

@@ -1,0 +1,148 @@
+package rowtrain
+
+import "github.com/worldd/worldd/internal/rowcodec"
+
+// tally is what a trainer notes while rows are coded.
+type tally struct {
+	residuals [rowcodec.Lanes][rowcodec.Scales][rowcodec.ResidualCodes]uint64
+	gaps      [rowcodec.ResidualCodes]uint64
+	heads     map[rowcodec.HeadKey]*[rowcodec.HeadContexts][]uint64
+	position  [3][rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal
+	rotation  [rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal
+	scale     [rowcodec.Lanes][rowcodec.Attachments][rowcodec.Speeds]*normal
+	width     float64 // how far off a sample counts in full, in usual misses: see weight
+}
+
+func newTally(width int) *tally {
+	n := &tally{heads: map[rowcodec.HeadKey]*[rowcodec.HeadContexts][]uint64{}, width: float64(width)}
+	for a := range rowcodec.Attachments {
+		for s := range rowcodec.Speeds {
+			for z := range rowcodec.Zones {
+				for axis := range n.position {
+					n.position[axis][z][a][s] = newNormal(4)
+				}
+				n.rotation[z][a][s] = newNormal(7)
+			}
+			for lane := range n.scale {
+				n.scale[lane][a][s] = newNormal(rowcodec.Features)
+			}
+		}
+	}
+	return n
+}
+
+// head counts a symbol of a head.
+func (n *tally) head(key rowcodec.HeadKey, context, symbol int) {
+	counts := n.heads[key]
+	if counts == nil {
+		counts = new([rowcodec.HeadContexts][]uint64)
+		for i := range counts {
+			counts[i] = make([]uint64, key.Ways)
+		}
+		n.heads[key] = counts
+	}
+	counts[context][symbol]++
+}
+
+// residual notes one, for its code and for the weights of its scale.
+func (n *tally) residual(r rowcodec.Residual) {
+	n.residuals[r.Lane][r.Scale][r.Symbol]++
+	var x [rowcodec.Features]float64
+	for i := range x {
+		x[i] = float64(r.Features[i])
+	}
+	n.scale[r.Lane][r.Attached][r.Speed].add(x[:], float64(r.Magnitude), 1)
+}
+
+// seePosition and seeRotation note how a row moved, for the weights of its forecast:
+// in its zone, and in the last, which stands for all.
+func (n *tally) seePosition(axis int, e rowcodec.Equation) {
+	n.see(&n.position[axis], e)
+}
+
+func (n *tally) seeRotation(e rowcodec.Equation) { n.see(&n.rotation, e) }
+
+func (n *tally) see(fits *[rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal, e rowcodec.Equation) {
+	weight := n.weight(e.Miss, e.Usual)
+	fits[e.Zone][e.Attached][e.Speed].add(e.X, e.Y, weight)
+	if e.Zone != rowcodec.Zones-1 {
+		fits[rowcodec.Zones-1][e.Attached][e.Speed].add(e.X, e.Y, weight)
+	}
+}
+
+// weight is a sample's by how far off the present forecast is, and how far such a
+// one usually is. A miss costs bits by how far it is in terms of that: a quantum is
+// dear where rows are foreseen to the quantum, and nothing where they fly about. What
+// is far off for its kind costs bits by its logarithm only, so it is to weigh little.
+func (n *tally) weight(off, usual float64) float64 {
+	far := off + float64(n.width*usual)
+	return 1 / (far * far * far)
+}
+
+// normal are the normal equations of a weighted linear fit.
+type normal struct {
+	a [][]float64
+	b []float64
+	n int
+}
+
+func newNormal(size int) *normal {
+	m := &normal{a: make([][]float64, size), b: make([]float64, size)}
+	for i := range m.a {
+		m.a[i] = make([]float64, size)
+	}
+	return m
+}
+
+// add notes a sample: y should be the weighted sum of x. Products are converted
+// so that every machine trains the same tables.
+func (m *normal) add(x []float64, y, weight float64) {
+	m.n++
+	for i := range x {
+		wx := float64(x[i] * weight)
+		m.b[i] += float64(wx * y)
+		for j := range x {
+			m.a[i][j] += float64(wx * x[j])
+		}
+	}
+}
+
+// solve gives the weights, in 1/256 and in bounds; now, if there is too little
+// to go by. A small ridge towards now keeps what is not determined as it is.
+func (m *normal) solve(now []int32) {
+	if m.n < 64 {
+		return
+	}
+	size := len(m.b)
+	var trace float64
+	for i := range size {
+		trace += m.a[i][i]
+	}
+	rows := make([][]float64, size)
+	for i := range size {
+		ridge := float64(m.a[i][i]*1e-4) + float64(trace*1e-9) + 1e-9
+		rows[i] = append(append([]float64(nil), m.a[i]...), m.b[i]+float64(ridge*float64(now[i])/256))
+		rows[i][i] += ridge
+	}
+	for i := range size {
+		most := i
+		for j := i + 1; j < size; j++ {
+			if max(rows[j][i], -rows[j][i]) > max(rows[most][i], -rows[most][i]) {
+				most = j
+			}
+		}
+		rows[i], rows[most] = rows[most], rows[i]
+		for j := range size {
+			if j == i {
+				continue
+			}
+			k := rows[j][i] / rows[i][i]
+			for at := i; at <= size; at++ {
+				rows[j][at] -= float64(k * rows[i][at])
+			}
+		}
+	}
+	for i := range size {
+		now[i] = int32(max(-rowcodec.MaxWeight, min(rowcodec.MaxWeight, rows[i][size]/rows[i][i]*256)))
+	}
+}
