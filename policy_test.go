@@ -32,9 +32,9 @@ const module = "github.com/worldd/worldd"
 const graph = `
 internal/address
 internal/bitio
-internal/rowcodec   internal/bitio replication/wire
-internal/rowtrain   internal/bitio internal/rowcodec replication/wire
-internal/rowtest    bulk internal/bitio internal/rowcodec replication/wire
+internal/rowcodec   internal/bitio replication/wire replication/schema
+internal/rowtrain   internal/bitio internal/rowcodec replication/schema
+internal/rowtest    bulk internal/bitio internal/rowcodec replication/schema
 internal/invariants
 internal/mutate
 internal/simtest
@@ -44,8 +44,8 @@ internal/cpu        x/sys
 internal/spelling
 internal/atomicfile natefinch
 internal/regularfile
-internal/cubesbench bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain
-internal/vectors    bulk client replication/wire
+internal/cubesbench bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema
+internal/vectors    bulk client replication/wire replication/schema
 internal/scenes     bulk field internal/regularfile internal/spelling world yaml
 internal/quicyard   quic-go
 internal/fieldyard
@@ -57,17 +57,18 @@ bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
 world               bulk field xxhash zstd
 replication/wire    bulk msgpack internal/bitio
-replication         bulk world replication/wire internal/bitio internal/rowcodec
+replication/schema  bulk internal/bitio replication/wire
+replication         bulk world replication/wire internal/bitio internal/rowcodec replication/schema
 server/token        paseto flock internal/atomicfile internal/regularfile
-server/session      bulk world replication replication/wire x/time
+server/session      bulk world replication replication/wire x/time replication/schema
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go zap x/time
-internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap
+internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/quicserve server/imagefile server/session world hdrhistogram zap
-client              bulk replication/wire quic-go zap internal/address internal/bitio internal/rowcodec
-loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap
+client              bulk replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
+loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address internal/regularfile
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 
@@ -95,7 +96,7 @@ zstd         github.com/klauspost/compress/zstd
 `
 
 // pure: packages to which time, randomness and the link are arguments.
-var pure = []string{"bulk", "field", "world", "replication", "replication/wire", "server/session", "internal/bitio", "internal/rowcodec", "internal/rowtrain"}
+var pure = []string{"bulk", "field", "world", "replication", "replication/wire", "server/session", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
 
 // banned, in pure packages, by import path: the names that may not be used, or
 // with a leading "!" the only ones that may. None means the whole package.

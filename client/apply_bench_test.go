@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -21,14 +22,14 @@ import (
 // datagrams, by rows.
 func BenchmarkApplyState(b *testing.B) {
 	const rows, ticks, age = 64, 100, 3
-	schema := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[wire.Body](schema, "body"))
-	codec := rowcodec.New(schema, rowcodec.DefaultTables())
-	bodies, err := client.ComponentOf[wire.Body](schema, "body")
+	s := schema.New()
+	require.NoError(b, schema.Add[schema.Body](s, "body"))
+	codec := rowcodec.New(s, rowcodec.DefaultTables())
+	bodies, err := client.ComponentOf[schema.Body](s, "body")
 	require.NoError(b, err)
 
 	random := rand.New(rand.NewPCG(1, 2))
-	var now [rows]wire.Body
+	var now [rows]schema.Body
 	var states [ticks][rows][]uint32
 	for i := range now {
 		for axis := range 3 {
@@ -41,8 +42,8 @@ func BenchmarkApplyState(b *testing.B) {
 				now[i].Velocity[axis] += random.Float32()/2 - 0.25
 				now[i].Position[axis] += now[i].Velocity[axis] / 60
 			}
-			states[tick][i] = make([]uint32, schema.Words())
-			schema.Quantise(0, unsafe.Pointer(&now[i]), states[tick][i])
+			states[tick][i] = make([]uint32, s.Words())
+			s.Quantise(0, unsafe.Pointer(&now[i]), states[tick][i])
 		}
 	}
 
@@ -52,7 +53,7 @@ func BenchmarkApplyState(b *testing.B) {
 		h := bulk.NewHandle(uint32(i), 1)
 		fold = wire.Fold(fold, h)
 		var w bitio.Writer
-		schema.AppendFull(&w, wire.Row{Mask: 1, Words: states[0][i]})
+		s.AppendFull(&w, schema.Row{Mask: 1, Words: states[0][i]})
 		enter = wire.AppendRecord(enter, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 	}
 	var datagrams [ticks][]byte
@@ -74,7 +75,7 @@ func BenchmarkApplyState(b *testing.B) {
 			wire.AppendRowHeader(&w, coding, 0, coding.Usual)
 		}
 		for i := range rows {
-			row := wire.Row{Mask: 1, Words: states[tick][i]}
+			row := schema.Row{Mask: 1, Words: states[tick][i]}
 			if past.Age == 0 {
 				codec.Append(&w, row, nil)
 				continue

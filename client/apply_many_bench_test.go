@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -25,7 +26,7 @@ type identity struct {
 // crowd is the server's half of a busy view: entities that move or sleep, come and
 // go, and are known by what was sent of them.
 type crowd struct {
-	schema    *wire.Schema
+	schema    *schema.Schema
 	codec     *rowcodec.Codec
 	random    *rand.Rand
 	tick      uint32
@@ -41,7 +42,7 @@ type crowd struct {
 type crowded struct {
 	h      bulk.Handle
 	sleeps bool
-	body   wire.Body
+	body   schema.Body
 	words  []uint32
 	sent   []sentState
 }
@@ -60,9 +61,9 @@ const (
 )
 
 func newCrowd(b *testing.B) *crowd {
-	c := &crowd{schema: wire.NewSchema(), random: rand.New(rand.NewPCG(1, 2)), tick: 100}
-	require.NoError(b, wire.AddComponent[wire.Body](c.schema, "body"))
-	require.NoError(b, wire.AddComponent[identity](c.schema, "identity"))
+	c := &crowd{schema: schema.New(), random: rand.New(rand.NewPCG(1, 2)), tick: 100}
+	require.NoError(b, schema.Add[schema.Body](c.schema, "body"))
+	require.NoError(b, schema.Add[identity](c.schema, "identity"))
 	c.codec = rowcodec.New(c.schema, rowcodec.DefaultTables())
 	return c
 }
@@ -86,7 +87,7 @@ func (c *crowd) enter(message []byte, n int) []byte {
 		c.schema.Quantise(1, unsafe.Pointer(&id), e.words[c.schema.Component(1).Offset:])
 		e.sent = []sentState{{c.tick, slices.Clone(e.words)}}
 		w.Reset(nil)
-		c.schema.AppendFull(&w, wire.Row{Mask: 3, Words: e.words})
+		c.schema.AppendFull(&w, schema.Row{Mask: 3, Words: e.words})
 		message = wire.AppendRecord(message, wire.Record{Op: wire.OpEnter, Handle: e.h, Row: w.Bytes()})
 		c.shown = append(c.shown, e)
 		c.structure++
@@ -181,7 +182,7 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 		if past.Age == 0 {
 			past = nil
 		}
-		c.codec.Append(&w, wire.Row{Mask: 3, Words: e.words}, past)
+		c.codec.Append(&w, schema.Row{Mask: 3, Words: e.words}, past)
 		e.sent = append(e.sent, sentState{c.tick, slices.Clone(e.words)})
 	}
 	require.LessOrEqual(b, len(w.Bytes()), wire.MaxDatagram)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -239,7 +240,7 @@ func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
 		return 0, 0
 	}
 	s := r.codec.Schema()
-	return s.Parent(wire.Row{Mask: d.entity.mask, Words: d.entity.states.words(int(d.base), s.Words())})
+	return s.Parent(schema.Row{Mask: d.entity.mask, Words: d.entity.states.words(int(d.base), s.Words())})
 }
 
 // decode reads all rows into scratch: first those that have no anchor, then the
@@ -263,7 +264,7 @@ func (r *Replica) decode() error {
 
 func (r *Replica) decodeRow(i int) error {
 	d, n := &r.rows[i], r.codec.Schema().Words()
-	row := wire.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Words: r.words(i)}
+	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Words: r.words(i)}
 	if d.baseline.Age == 0 {
 		return r.codec.Read(&r.reader, &row, nil)
 	}

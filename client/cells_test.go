@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -33,13 +34,13 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 		perByte = 128      // that came: a handle and its verdict take 7
 		once    = 10 << 20 // whatever comes: pointers to all the pages of cells that there may be
 	)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[health](schema, "health"))
+	s := schema.New()
+	require.NoError(t, schema.Add[health](s, "health"))
 	welcome := wire.Welcome{
-		Protocol: wire.Version, Schema: schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1,
+		Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1,
 		TickHz: 65535, SnapshotHz: 65535, MaxSlots: wire.MaxSlots, Tick: 1,
 	}
-	session, err := client.NewSession(client.SessionConfig{Schema: schema})
+	session, err := client.NewSession(client.SessionConfig{Schema: s})
 	require.NoError(t, err)
 	greeting := wire.AppendMessage(nil, welcome)
 	require.Less(t, allocatedBy(func() { err = session.ReceiveStream(greeting) }), uint64(64<<10), "a Welcome")

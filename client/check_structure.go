@@ -3,6 +3,7 @@ package client
 import (
 	"math"
 
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -109,7 +110,7 @@ func (r *Replica) foresee(slot uint32) *foreseen {
 // readEntering reads the row of an Enter.
 func (r *Replica) readEntering(record wire.Record) error {
 	e := entering{owned: record.Reason == wire.ReasonOwned}
-	row := wire.Row{Owned: e.owned}
+	row := schema.Row{Owned: e.owned}
 	words := r.codec.Schema().Words()
 	if err := r.charge(bytesOfEntity + stateBytes(words)); err != nil {
 		return err

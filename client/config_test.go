@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -21,12 +22,12 @@ func TestHelloIsCheckedHere(t *testing.T) {
 		want   string
 	}{
 		"no schema":     {client.SessionConfig{}, "Schema is nil"},
-		"longest name":  {client.SessionConfig{Schema: wire.NewSchema(), Name: long}, ""},
-		"long name":     {client.SessionConfig{Schema: wire.NewSchema(), Name: long + "e"}, "a name of 65 bytes, at most 64"},
-		"name, no text": {client.SessionConfig{Schema: wire.NewSchema(), Name: "\xff"}, "not UTF-8"},
-		"longest token": {client.SessionConfig{Schema: wire.NewSchema(), Token: make([]byte, wire.MaxToken)}, ""},
+		"longest name":  {client.SessionConfig{Schema: schema.New(), Name: long}, ""},
+		"long name":     {client.SessionConfig{Schema: schema.New(), Name: long + "e"}, "a name of 65 bytes, at most 64"},
+		"name, no text": {client.SessionConfig{Schema: schema.New(), Name: "\xff"}, "not UTF-8"},
+		"longest token": {client.SessionConfig{Schema: schema.New(), Token: make([]byte, wire.MaxToken)}, ""},
 		"long rows":     {client.SessionConfig{Schema: longRows(t)}, "rows could take"},
-		"long token":    {client.SessionConfig{Schema: wire.NewSchema(), Token: make([]byte, wire.MaxToken+1)}, "a token of 2049 bytes, at most 2048"},
+		"long token":    {client.SessionConfig{Schema: schema.New(), Token: make([]byte, wire.MaxToken+1)}, "a token of 2049 bytes, at most 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := client.Config{Addr: "127.0.0.1:4433", SessionConfig: c.config}.Validate()
@@ -43,11 +44,11 @@ func TestHelloIsCheckedHere(t *testing.T) {
 }
 
 // longRows is a schema whose rows do not fit into a datagram.
-func longRows(t *testing.T) *wire.Schema {
+func longRows(t *testing.T) *schema.Schema {
 	type long struct{ A [30]uint64 }
-	s := wire.NewSchema()
+	s := schema.New()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		require.NoError(t, wire.AddComponent[long](s, name))
+		require.NoError(t, schema.Add[long](s, name))
 	}
 	return s
 }
@@ -55,11 +56,11 @@ func longRows(t *testing.T) *wire.Schema {
 // Who asks for an entity that is not Live has none, and may ask it for components
 // all the same.
 func TestNoEntityHasNoComponents(t *testing.T) {
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, "body"))
-	body, err := client.ComponentOf[wire.Body](schema, "body")
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, "body"))
+	body, err := client.ComponentOf[schema.Body](s, "body")
 	require.NoError(t, err)
-	replica := client.NewReplica(rowcodec.New(schema, rowcodec.DefaultTables()), 1, 1<<16, client.Observer{})
+	replica := client.NewReplica(rowcodec.New(s, rowcodec.DefaultTables()), 1, 1<<16, client.Observer{})
 	nobody := replica.Entity(bulk.NewHandle(3, 1))
 	require.Nil(t, nobody)
 	b, ok := body.Get(nobody)

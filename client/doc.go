@@ -17,7 +17,7 @@
 //
 // # Connect
 //
-// Both sides build the same [wire.Schema] from the same struct types, best in one
+// Both sides build the same [schema.Schema] from the same struct types, best in one
 // package that both import. [Dial] takes it, the server's address, and either the
 // certificate's Fingerprint, which the server prints, or nothing, for one that the
 // system's authorities have signed. It returns when the server has said welcome;

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // Entity is the client's copy of one entity of its interest set. It fills one line of
@@ -40,15 +40,15 @@ func (e *Entity) Owned() bool { return e.states.owned }
 // Component reads one component of entities, in the struct type that the
 // server writes it from.
 type Component[T any] struct {
-	schema *wire.Schema
+	schema *schema.Schema
 	number int
-	spec   wire.ComponentSpec
+	spec   schema.Component
 	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
 // ComponentOf finds the component that the schema knows under name. T must be
 // the type that it was added with.
-func ComponentOf[T any](s *wire.Schema, name string) (Component[T], error) {
+func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	n, ok := s.ByName(name)
 	if !ok {
 		return Component[T]{}, fmt.Errorf("client: the schema has no component %q", name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -19,10 +20,10 @@ func railway() (s *server.Server, stop func()) {
 	w, _ := world.New(world.Config{})
 	cart, _ := w.AddKind(world.Kind{Name: "cart", Body: &world.BodyDef{Kinematic: true}})
 	whistled := false
-	schema := wire.NewSchema()
-	_ = wire.AddComponent[wire.Body](schema, wire.BodyComponent)
+	components := schema.New()
+	_ = schema.Add[schema.Body](components, schema.BodyComponent)
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-		World: w, Schema: schema,
+		World: w, Schema: components,
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
@@ -59,7 +60,7 @@ func railway() (s *server.Server, stop func()) {
 // train is a game: what its one goroutine keeps from frame to frame.
 type train struct {
 	client *client.Client
-	body   client.Component[wire.Body]
+	body   client.Component[schema.Body]
 	asked  []*client.Future
 	shown  float32 // where the player's cart was drawn last
 }
@@ -117,16 +118,16 @@ func ExampleClient() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	schema := wire.NewSchema()
-	if err := wire.AddComponent[wire.Body](schema, wire.BodyComponent); err != nil {
+	components := schema.New()
+	if err := schema.Add[schema.Body](components, schema.BodyComponent); err != nil {
 		panic(err)
 	}
-	body, err := client.ComponentOf[wire.Body](schema, wire.BodyComponent)
+	body, err := client.ComponentOf[schema.Body](components, schema.BodyComponent)
 	if err != nil {
 		panic(err)
 	}
 	c, err := client.Dial(ctx, client.Config{
-		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), SessionConfig: client.SessionConfig{Schema: schema},
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), SessionConfig: client.SessionConfig{Schema: components},
 	})
 	if err != nil {
 		panic(err)

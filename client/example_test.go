@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -20,11 +21,11 @@ type Wood struct {
 	Left int32 `net:"bits=12"`
 }
 
-func orchardSchema() *wire.Schema {
-	s := wire.NewSchema()
+func orchardSchema() *schema.Schema {
+	s := schema.New()
 	for _, err := range []error{
-		wire.AddComponent[wire.Body](s, wire.BodyComponent),
-		wire.AddComponent[Wood](s, "wood"),
+		schema.Add[schema.Body](s, schema.BodyComponent),
+		schema.Add[Wood](s, "wood"),
 	} {
 		if err != nil {
 			panic(err)
@@ -88,15 +89,15 @@ func Example() {
 	s, stop := orchard(1)
 	defer stop()
 
-	schema := orchardSchema()
-	wood, err := client.ComponentOf[Wood](schema, "wood")
+	components := orchardSchema()
+	wood, err := client.ComponentOf[Wood](components, "wood")
 	if err != nil {
 		panic(err)
 	}
 	c, err := client.Dial(ctx, client.Config{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
 		SessionConfig: client.SessionConfig{
-			Schema: schema, Name: "ada",
+			Schema: components, Name: "ada",
 			Observer: client.Observer{
 				Leave:   func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "went out of sight") },
 				Destroy: func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "is no more") },

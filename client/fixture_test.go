@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -23,7 +24,7 @@ type friend struct {
 // peer speaks the server's half to a replica, by hand.
 type peer struct {
 	t       testing.TB
-	schema  *wire.Schema
+	schema  *schema.Schema
 	codec   *rowcodec.Codec
 	replica *client.Replica
 	health  client.Component[health]
@@ -33,9 +34,9 @@ type peer struct {
 }
 
 func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
-	p := &peer{t: t, schema: wire.NewSchema(), watch: func() {}}
-	require.NoError(t, wire.AddComponent[health](p.schema, "health"))
-	require.NoError(t, wire.AddComponent[friend](p.schema, "friend"))
+	p := &peer{t: t, schema: schema.New(), watch: func() {}}
+	require.NoError(t, schema.Add[health](p.schema, "health"))
+	require.NoError(t, schema.Add[friend](p.schema, "friend"))
 	p.codec = rowcodec.New(p.schema, rowcodec.DefaultTables())
 	p.replica = client.NewReplica(p.codec, floor, maxSlots, client.Observer{
 		Enter: func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
@@ -57,7 +58,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 }
 
 // row is an entity with health points, and no friend.
-func row(points uint32) wire.Row { return wire.Row{Mask: 1, Words: []uint32{points, 0, 0}} }
+func row(points uint32) schema.Row { return schema.Row{Mask: 1, Words: []uint32{points, 0, 0}} }
 
 func (p *peer) enter(h bulk.Handle, points uint32) wire.Record {
 	var w bitio.Writer

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -26,9 +27,9 @@ type flood struct {
 const floodTick = 1000
 
 func newFlood(t testing.TB, limits client.SessionConfig) *flood {
-	limits.Schema = wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](limits.Schema, "body"))
-	require.NoError(t, wire.AddComponent[rider](limits.Schema, "rider"))
+	limits.Schema = schema.New()
+	require.NoError(t, schema.Add[schema.Body](limits.Schema, "body"))
+	require.NoError(t, schema.Add[rider](limits.Schema, "rider"))
 	f := &flood{codec: rowcodec.New(limits.Schema, rowcodec.DefaultTables())}
 	var err error
 	f.session, err = client.NewSession(limits)
@@ -87,7 +88,7 @@ func (f *flood) state(tick, first, n uint32) error {
 		}
 		wire.AppendRowHeader(&w, wire.RowCoding{}, skip, wire.Baseline{})
 	}
-	row := wire.Row{Words: make([]uint32, f.codec.Schema().Words())}
+	row := schema.Row{Words: make([]uint32, f.codec.Schema().Words())}
 	for range n {
 		f.codec.Append(&w, row, nil)
 	}
@@ -211,7 +212,7 @@ func TestLimitsAreChecked(t *testing.T) {
 		{0, -1, "MaxBytes is -1"},
 		{0, 1<<20 - 1, "MaxBytes is 1048575, want at least 1048576"},
 	} {
-		_, err := client.NewSession(client.SessionConfig{Schema: wire.NewSchema(), MaxEntities: c.entities, MaxBytes: c.bytes})
+		_, err := client.NewSession(client.SessionConfig{Schema: schema.New(), MaxEntities: c.entities, MaxBytes: c.bytes})
 		if c.want == "" {
 			require.NoError(t, err)
 		} else {

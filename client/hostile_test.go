@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -46,23 +47,23 @@ type (
 // much: as many rows as there may be, all coded against two states that differ,
 // and whatever bits, of which so many in eight are ones.
 func BenchmarkHostileDatagram(b *testing.B) {
-	body := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[wire.Body](body, "body"))
-	riders := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[rider](riders, "rider"))
-	spinners := wire.NewSchema()
+	body := schema.New()
+	require.NoError(b, schema.Add[schema.Body](body, "body"))
+	riders := schema.New()
+	require.NoError(b, schema.Add[rider](riders, "rider"))
+	spinners := schema.New()
 	for i := range 2 {
-		require.NoError(b, wire.AddComponent[spinner](spinners, fmt.Sprint("spinner", i)))
+		require.NoError(b, schema.Add[spinner](spinners, fmt.Sprint("spinner", i)))
 	}
-	few, many, numbers := wire.NewSchema(), wire.NewSchema(), wire.NewSchema()
-	require.NoError(b, wire.AddComponent[switches](few, "switches"))
-	require.NoError(b, wire.AddComponent[dials](numbers, "dials"))
+	few, many, numbers := schema.New(), schema.New(), schema.New()
+	require.NoError(b, schema.Add[switches](few, "switches"))
+	require.NoError(b, schema.Add[dials](numbers, "dials"))
 	for i := range wire.MaxComponents {
-		require.NoError(b, wire.AddComponent[switches](many, fmt.Sprint("switches", i)))
+		require.NoError(b, schema.Add[switches](many, fmt.Sprint("switches", i)))
 	}
 	for _, c := range []struct {
 		name   string
-		schema *wire.Schema
+		schema *schema.Schema
 	}{{"bodies", body}, {"riders", riders}, {"spinners", spinners}, {"switches", few}, {"more switches", many}, {"dials", numbers}} {
 		for _, ones := range []int{0, 1, 2, 4} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, ones), func(b *testing.B) { benchmarkHostile(b, c.schema, ones) })
@@ -104,7 +105,7 @@ func (v *victim) datagram(ones int) []byte {
 	return d
 }
 
-func benchmarkHostile(b *testing.B, s *wire.Schema, ones int) {
+func benchmarkHostile(b *testing.B, s *schema.Schema, ones int) {
 	v := newVictim(b, s)
 	var all [16][]byte
 	for n := range all {
@@ -123,7 +124,7 @@ func benchmarkHostile(b *testing.B, s *wire.Schema, ones int) {
 
 // searchHostile changes a datagram here and there, and keeps what makes it dearer, by
 // the least of some rounds in turns.
-func searchHostile(b *testing.B, s *wire.Schema) {
+func searchHostile(b *testing.B, s *schema.Schema) {
 	v := newVictim(b, s)
 	var best []byte
 	contest := func(challenger []byte) {
@@ -165,7 +166,7 @@ func searchHostile(b *testing.B, s *wire.Schema) {
 	b.ReportMetric(float64(least), "ns/worst")
 }
 
-func newVictim(b *testing.B, s *wire.Schema) *victim {
+func newVictim(b *testing.B, s *schema.Schema) *victim {
 	const tick = 1000
 	mask := uint32(1<<min(s.Components(), 2) - 1)
 	rows := min(wire.MaxRows, wire.MaxLoad/s.Load(mask))
@@ -173,7 +174,7 @@ func newVictim(b *testing.B, s *wire.Schema) *victim {
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	p := client.NewReplica(codec, 1, 1<<16, client.Observer{})
 	// Everybody is entered in one state and then in another; rows 0 and 1 carry.
-	state := func(i uint32) wire.Row {
+	state := func(i uint32) schema.Row {
 		var w bitio.Writer
 		var r bitio.Reader
 		for {
@@ -183,7 +184,7 @@ func newVictim(b *testing.B, s *wire.Schema) *victim {
 				w.Write(random.Uint64()&0xff, 8)
 			}
 			r.Reset(w.Bytes())
-			row := wire.Row{Words: make([]uint32, s.Words())}
+			row := schema.Row{Words: make([]uint32, s.Words())}
 			if s.ReadFull(&r, &row) != nil {
 				continue
 			}
@@ -197,7 +198,7 @@ func newVictim(b *testing.B, s *wire.Schema) *victim {
 	var w bitio.Writer
 	var fold uint64
 	structure := wire.AppendStructureHeader(nil, 1, tick-6)
-	older := make([]wire.Row, rows)
+	older := make([]schema.Row, rows)
 	for i := range uint32(rows) {
 		older[i] = state(i)
 		w.Reset(nil)
@@ -234,16 +235,16 @@ func newVictim(b *testing.B, s *wire.Schema) *victim {
 // A datagram of more load than the limit is a breach, however few bits its rows take;
 // one of as much as there may be is read.
 func TestLoadOfADatagramIsBounded(t *testing.T) {
-	s := wire.NewSchema()
+	s := schema.New()
 	for i := range 4 {
-		require.NoError(t, wire.AddComponent[health](s, fmt.Sprint("health", i)))
+		require.NoError(t, schema.Add[health](s, fmt.Sprint("health", i)))
 	}
 	const tick = 100
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	read := func(rows uint32) (client.Outcome, error) {
 		p := client.NewReplica(codec, 1, 1<<16, client.Observer{})
 		structure := wire.AppendStructureHeader(nil, 1, tick-1)
-		row := wire.Row{Mask: 15, Words: make([]uint32, s.Words())}
+		row := schema.Row{Mask: 15, Words: make([]uint32, s.Words())}
 		var w bitio.Writer
 		s.AppendFull(&w, row)
 		var fold uint64

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,7 +21,7 @@ var near = simtest.Conditions{DelayMin: ms(20)}
 func TestAtAfterARest(t *testing.T) {
 	s := newStudio(t, 3, near, near)
 	const wakes = studioFirstTick + 3*studioTickHz - 1 // between two snapshots
-	s.motion = func(tick uint32) (wire.Body, bool) {
+	s.motion = func(tick uint32) (schema.Body, bool) {
 		if tick < wakes {
 			return walk(studioFirstTick), tick == studioFirstTick
 		}
@@ -45,7 +46,7 @@ func TestAtAfterARest(t *testing.T) {
 func TestAtOfWhatIsSentSeldom(t *testing.T) {
 	const seldom = 12 // ticks
 	s := newStudio(t, 3, simtest.Conditions{DelayMin: ms(20), DelayMax: ms(100)}, near)
-	s.motion = func(tick uint32) (wire.Body, bool) { return walk(tick), tick%seldom == 0 }
+	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), tick%seldom == 0 }
 	s.play(3 * time.Second)
 	s.down.SetConditions(near) // frames lag for the jitter that there was
 	shown, most := math.Inf(1), 0.0
@@ -83,7 +84,7 @@ func TestAtWhenNothingComes(t *testing.T) {
 	// It stopped before the link was cut: the last snapshots did not have it.
 	s = newStudio(t, 3, near, near)
 	const stops = studioFirstTick + studioTickHz
-	s.motion = func(tick uint32) (wire.Body, bool) { return walk(min(tick, stops)), tick <= stops }
+	s.motion = func(tick uint32) (schema.Body, bool) { return walk(min(tick, stops)), tick <= stops }
 	s.play(2 * time.Second)
 	s.down.SetConditions(simtest.Conditions{Loss: 1})
 	s.play(time.Second)
@@ -100,7 +101,7 @@ func TestAtEnter(t *testing.T) {
 	require.Zero(t, m.Tick, "no snapshot yet")
 	require.Zero(t, x)
 	s.play(time.Second)
-	s.motion = func(tick uint32) (wire.Body, bool) {
+	s.motion = func(tick uint32) (schema.Body, bool) {
 		b := walk(tick)
 		b.Position[2] = 500
 		return b, true
@@ -115,7 +116,7 @@ func TestAtEnter(t *testing.T) {
 func TestAtJumps(t *testing.T) {
 	s := newStudio(t, 3, near, near)
 	const leaps = studioFirstTick + 2*studioTickHz
-	s.motion = func(tick uint32) (wire.Body, bool) {
+	s.motion = func(tick uint32) (schema.Body, bool) {
 		b := walk(tick)
 		if tick >= leaps {
 			b.Position[2] = 300
@@ -127,7 +128,7 @@ func TestAtJumps(t *testing.T) {
 		m := s.session.Render(s.time())
 		e := s.session.Replica().Entity(walker)
 		glide, _ := s.body.At(e, m)
-		leap, _ := s.body.Jumping(func(from, to wire.Body, ticks uint32) bool {
+		leap, _ := s.body.Jumping(func(from, to schema.Body, ticks uint32) bool {
 			require.EqualValues(t, studioTickHz/studioSnapshotHz, ticks)
 			return math.Abs(float64(to.Position[2]-from.Position[2])) > 10*float64(ticks)/studioTickHz
 		}).At(e, m)
@@ -197,7 +198,7 @@ func TestAtAllocatesNothing(t *testing.T) {
 	s := newStudio(t, 3, near, near)
 	s.play(time.Second)
 	e := s.session.Replica().Entity(walker)
-	jumpy := s.body.Jumping(func(from, to wire.Body, _ uint32) bool { return from.Position[0] > to.Position[0] })
+	jumpy := s.body.Jumping(func(from, to schema.Body, _ uint32) bool { return from.Position[0] > to.Position[0] })
 	sum := float32(0)
 	allocated := testing.AllocsPerRun(100, func() {
 		s.now++

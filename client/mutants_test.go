@@ -18,6 +18,7 @@ import (
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -27,7 +28,7 @@ var mutantsFlag = flag.Int("mutants", 6_000, "how many mutants the tests of that
 
 // tape is what a server sent to a client.
 type tape struct {
-	schema  *wire.Schema
+	schema  *schema.Schema
 	codec   *rowcodec.Codec
 	welcome wire.Welcome
 	steps   []sent
@@ -78,11 +79,11 @@ func (c *recorder) Close(code wire.Code, text string) {
 // record has a server play two seconds of a small busy world to a client: bodies,
 // riders that turn and are carried, friends, purses of their own, lives that end.
 func record(t testing.TB) *tape {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
-	require.NoError(t, wire.AddComponent[rider](s, "rider"))
-	require.NoError(t, wire.AddComponent[friend](s, "friend"))
-	require.NoError(t, wire.AddComponent[vectorPurse](s, "purse"))
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	require.NoError(t, schema.Add[rider](s, "rider"))
+	require.NoError(t, schema.Add[friend](s, "friend"))
+	require.NoError(t, schema.Add[vectorPurse](s, "purse"))
 	w, err := world.New(world.Config{Seed: 1, MaxEntities: 256})
 	require.NoError(t, err)
 	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})

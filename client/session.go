@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,7 +21,7 @@ type SessionConfig struct {
 	// error has Schema.Outline of both sides, in which the components that differ
 	// have other digits, in their order (the server's without names if they are long);
 	// Schema.Text says which field it is.
-	Schema *wire.Schema
+	Schema *schema.Schema
 	// Tables are those that rows are coded by, and must be the server's. nil
 	// takes DefaultTables; ParseTables reads a file that worldd train wrote.
 	Tables *Tables

@@ -10,20 +10,21 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // TestCommandIsCheckedHere: what the server would end the session for is an
 // error of the call instead.
 func TestCommandIsCheckedHere(t *testing.T) {
-	s, err := client.NewSession(client.SessionConfig{Schema: wire.NewSchema()})
+	s, err := client.NewSession(client.SessionConfig{Schema: schema.New()})
 	require.NoError(t, err)
 	require.NotEmpty(t, s.TakeStream(), "the Hello")
 	_, err = s.Command("eat", 0, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
-	schema := wire.NewSchema()
+	rowSchema := schema.New()
 	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: schema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
+		Protocol: wire.Version, Schema: rowSchema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
 	})))
 	for name, c := range map[string]struct {
 		command string
@@ -54,9 +55,9 @@ func TestCommandIsCheckedHere(t *testing.T) {
 // A session that goes on is the one that was asked for, in the world that it was in:
 // each single thing that is otherwise is a breach (PROTOCOL.md, section 4.1).
 func TestWhatGoesOnIsTheSame(t *testing.T) {
-	schema := wire.NewSchema()
+	rowSchema := schema.New()
 	first := wire.Welcome{
-		Protocol: wire.Version, Schema: schema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
+		Protocol: wire.Version, Schema: rowSchema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
 		Epoch: 7, GenerationFloor: 3, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
 	}
 	for name, change := range map[string]func(*wire.Welcome){
@@ -66,7 +67,7 @@ func TestWhatGoesOnIsTheSame(t *testing.T) {
 		"floor":   func(m *wire.Welcome) { m.GenerationFloor++ },
 		"slots":   func(m *wire.Welcome) { m.MaxSlots++ },
 	} {
-		s, err := client.NewSession(client.SessionConfig{Schema: schema})
+		s, err := client.NewSession(client.SessionConfig{Schema: rowSchema})
 		require.NoError(t, err)
 		require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, first)))
 		s.Lost(&wire.Error{Code: wire.Timeout})

@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -29,14 +30,14 @@ const (
 // and the server's tick is known to the test exactly.
 type studio struct {
 	t        testing.TB
-	schema   *wire.Schema
+	schema   *schema.Schema
 	codec    *rowcodec.Codec
 	session  *client.Session
 	down, up *simtest.Link
-	body     client.Component[wire.Body]
+	body     client.Component[schema.Body]
 
 	every   uint32 // ticks from one snapshot to the next
-	motion  func(tick uint32) (body wire.Body, sent bool)
+	motion  func(tick uint32) (body schema.Body, sent bool)
 	frame   func() // called for each frame
 	arrived func(in wire.Input, tick uint32)
 
@@ -53,18 +54,18 @@ type studio struct {
 
 func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	s := &studio{
-		t: t, schema: wire.NewSchema(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
+		t: t, schema: schema.New(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
 		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
 		frame: func() {}, arrived: func(wire.Input, uint32) {},
 	}
-	require.NoError(t, wire.AddComponent[wire.Body](s.schema, "body"))
+	require.NoError(t, schema.Add[schema.Body](s.schema, "body"))
 	s.codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
 	var err error
-	s.body, err = client.ComponentOf[wire.Body](s.schema, "body")
+	s.body, err = client.ComponentOf[schema.Body](s.schema, "body")
 	require.NoError(t, err)
 	s.session, err = client.NewSession(client.SessionConfig{Schema: s.schema})
 	require.NoError(t, err)
-	s.motion = func(tick uint32) (wire.Body, bool) { return walk(tick), true }
+	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), true }
 	welcome := wire.Welcome{
 		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 		GenerationFloor: 1, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10,
@@ -75,8 +76,8 @@ func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 }
 
 // walk is along x, 3 m a second.
-func walk(tick uint32) wire.Body {
-	return wire.Body{Position: [3]float32{float32(walked(float64(tick))), 0, 0}, Velocity: [3]float32{3, 0, 0}}
+func walk(tick uint32) schema.Body {
+	return schema.Body{Position: [3]float32{float32(walked(float64(tick))), 0, 0}, Velocity: [3]float32{3, 0, 0}}
 }
 
 func walked(tick float64) float64 { return 3 * (tick - studioFirstTick) / studioTickHz }
@@ -88,9 +89,9 @@ func (s *studio) trueTick() float64 {
 	return studioFirstTick + float64(s.now-s.behind)*studioTickHz/studioHz
 }
 
-func (s *studio) words(tick uint32) (wire.Row, bool) {
+func (s *studio) words(tick uint32) (schema.Row, bool) {
 	body, sent := s.motion(tick)
-	row := wire.Row{Mask: 1, Words: make([]uint32, s.schema.Words())}
+	row := schema.Row{Mask: 1, Words: make([]uint32, s.schema.Words())}
 	s.schema.Quantise(0, unsafe.Pointer(&body), row.Words)
 	return row, sent
 }

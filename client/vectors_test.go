@@ -9,7 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/vectors"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // The components of the conformance vectors.
@@ -28,11 +28,11 @@ type (
 // TestConformance plays the conformance vectors: the files that clients in any
 // language are held against.
 func TestConformance(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
-	require.NoError(t, wire.AddComponent[vectorIdentity](s, "identity"))
-	require.NoError(t, wire.AddComponent[vectorTarget](s, "target"))
-	require.NoError(t, wire.AddComponent[vectorPurse](s, "purse"))
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, "body"))
+	require.NoError(t, schema.Add[vectorIdentity](s, "identity"))
+	require.NoError(t, schema.Add[vectorTarget](s, "target"))
+	require.NoError(t, schema.Add[vectorPurse](s, "purse"))
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
 	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")

@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
 
@@ -32,15 +32,15 @@ type guest struct {
 }
 
 func newRanch(t *testing.T, seed uint64) *ranch {
-	r := &ranch{market: &market{t: t, schema: wire.NewSchema()}, rand: rand.New(rand.NewPCG(seed, 1))}
+	r := &ranch{market: &market{t: t, schema: schema.New()}, rand: rand.New(rand.NewPCG(seed, 1))}
 	var err error
 	r.world, err = world.New(world.Config{Seed: seed})
 	require.NoError(t, err)
 	r.poses, r.purses = register[pose](t, r.world, "pose"), register[purse](t, r.world, "purse")
 	r.trader, err = r.world.AddKind(world.Kind{Name: "rider"})
 	require.NoError(t, err)
-	require.NoError(t, wire.AddComponent[pose](r.schema, "pose"))
-	require.NoError(t, wire.AddComponent[purse](r.schema, "purse"))
+	require.NoError(t, schema.Add[pose](r.schema, "pose"))
+	require.NoError(t, schema.Add[purse](r.schema, "purse"))
 	r.rep, err = replication.New(r.world, r.schema, replication.Config{
 		SnapshotHz: []int{60, 30, 20, 7}[r.rand.IntN(4)], BudgetBytesPerSecond: []int{6_000, 60_000, 600_000}[r.rand.IntN(3)],
 	})

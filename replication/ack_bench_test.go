@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -22,8 +23,8 @@ func BenchmarkHostileAck(b *testing.B) {
 	require.NoError(b, err)
 	kind, err := w.AddKind(world.Kind{Name: "lamp"})
 	require.NoError(b, err)
-	s := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[lamp](s, "lamp"))
+	s := schema.New()
+	require.NoError(b, schema.Add[lamp](s, "lamp"))
 	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000})
 	require.NoError(b, err)
 	for range entities {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
 
@@ -18,7 +18,7 @@ const worldBody = -1
 
 // bind finds for every schema component the world component its values come
 // from: the one with the same name and type.
-func bind(w *world.World, s *wire.Schema) ([]int, error) {
+func bind(w *world.World, s *schema.Schema) ([]int, error) {
 	byName := map[string]world.ComponentInfo{}
 	for _, info := range w.Components() {
 		byName[info.Name] = info
@@ -26,7 +26,7 @@ func bind(w *world.World, s *wire.Schema) ([]int, error) {
 	bound := make([]int, s.Components())
 	for i := range bound {
 		spec := s.Component(i)
-		if spec.Name == wire.BodyComponent {
+		if spec.Name == schema.BodyComponent {
 			if err := fitsBody(w, s, i); err != nil {
 				return nil, err
 			}
@@ -49,28 +49,28 @@ func bind(w *world.World, s *wire.Schema) ([]int, error) {
 }
 
 // fitsBody says why bodies of w cannot travel as component i of s: it would be
-// read from a wire.Body whatever its type, and a place that does not fit into
+// read from a schema.Body whatever its type, and a place that does not fit into
 // the tag's range would reach clients as another place.
-func fitsBody(w *world.World, s *wire.Schema, i int) error {
+func fitsBody(w *world.World, s *schema.Schema, i int) error {
 	spec := s.Component(i)
-	if spec.Type != reflect.TypeFor[wire.Body]() {
-		return fmt.Errorf("%w: component %q is %v in the schema, want wire.Body: the name is for the world's bodies", ErrSchema, spec.Name, spec.Type)
+	if spec.Type != reflect.TypeFor[schema.Body]() {
+		return fmt.Errorf("%w: component %q is %v in the schema, want schema.Body: the name is for the world's bodies", ErrSchema, spec.Name, spec.Type)
 	}
 	h := w.Config().HalfExtent
-	corner, arrives := wire.Body{Position: [3]float32{h.X, h.Y, h.Z}}, wire.Body{}
+	corner, arrives := schema.Body{Position: [3]float32{h.X, h.Y, h.Z}}, schema.Body{}
 	words := make([]uint32, spec.Words)
 	s.Quantise(i, unsafe.Pointer(&corner), words)
 	s.Restore(i, words, unsafe.Pointer(&arrives))
 	for axis, at := range corner.Position {
 		if at-arrives.Position[axis] > 1 {
-			return fmt.Errorf("%w: bodies may be at %v m, and wire.Body can tell %v m at most: make world.Config.HalfExtent smaller", ErrSchema, at, arrives.Position[axis])
+			return fmt.Errorf("%w: bodies may be at %v m, and schema.Body can tell %v m at most: make world.Config.HalfExtent smaller", ErrSchema, at, arrives.Position[axis])
 		}
 	}
 	return nil
 }
 
 // quantise fills row with the present state of a slot.
-func (f *frame) quantise(w *world.World, slot uint32, row *wire.Row) {
+func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 	row.Mask = 0
 	for component, id := range f.bound {
 		spec := f.schema.Component(component)
@@ -95,7 +95,7 @@ func (f *frame) source(w *world.World, id int, slot uint32) unsafe.Pointer {
 	if !ok {
 		return nil
 	}
-	f.body = wire.Body{
+	f.body = schema.Body{
 		Position: [3]float32{position.X, position.Y, position.Z},
 		Velocity: [3]float32{velocity.X, velocity.Y, velocity.Z},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -119,15 +120,15 @@ func TestForgedReferenceIsNone(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near := s.spawn(1, 0)
 	s.link.Set(near, link{bulk.NewHandle(near.Index()+1, 3)})
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	require.NoError(t, wire.AddComponent[link](schema, "link"))
+	rowSchema := schema.New()
+	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
+	require.NoError(t, schema.Add[link](rowSchema, "link"))
 	for _, record := range records(t, s.snapshot()) {
 		var r bitio.Reader
 		r.Reset(record.Row)
-		row := wire.Row{Words: make([]uint32, schema.Words())}
-		require.NoError(t, schema.ReadFull(&r, &row))
-		schema.References(row, func(h bulk.Handle) { require.Fail(t, "refers", "%v to %v", record.Handle, h) })
+		row := schema.Row{Words: make([]uint32, rowSchema.Words())}
+		require.NoError(t, rowSchema.ReadFull(&r, &row))
+		rowSchema.References(row, func(h bulk.Handle) { require.Fail(t, "refers", "%v to %v", record.Handle, h) })
 	}
 }
 

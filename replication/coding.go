@@ -2,6 +2,7 @@ package replication
 
 import (
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -55,7 +56,7 @@ type codings struct {
 // coded from.
 type miss struct {
 	i           int
-	row         wire.Row
+	row         schema.Row
 	base, older []uint32 // nil: none
 }
 
@@ -185,7 +186,7 @@ func (c *codings) encode(f *frame, key codingKey, m *miss, parent *history) rowc
 	past := &c.past
 	*past = rowcodec.Past{Base: m.base, Older: m.older, Age: b.Age, Gap: b.Gap}
 	if key.anchored() {
-		component, _ := f.schema.Parent(wire.Row{Mask: m.row.Mask, Words: m.base})
+		component, _ := f.schema.Parent(schema.Row{Mask: m.row.Mask, Words: m.base})
 		var older []uint32
 		if b.Gap != 0 {
 			older = parent.at(f.tick - b.Age - b.Gap)

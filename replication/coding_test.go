@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -167,8 +168,8 @@ func newRocks(t *testing.T, rocks int, c Config) (*Replicator, *world.World, []b
 	require.NoError(t, err)
 	kind, err := w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	rep, err := New(w, s, c)
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(4, 4))

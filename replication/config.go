@@ -6,7 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // Tables are the numbers that rows are coded with: an opaque value, which may be
@@ -59,7 +59,7 @@ type Config struct {
 	// Coded is told of every row that is coded, once for all viewers that have
 	// the same past of it, for training tables. Both are valid during the call.
 	// It wants one worker. nil: nobody asks.
-	Coded func(row wire.Row, past *rowcodec.Past)
+	Coded func(row schema.Row, past *rowcodec.Past)
 }
 
 // WithDefaults returns c with every zero field replaced by its default.

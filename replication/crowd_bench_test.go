@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -56,10 +57,10 @@ func newCrowd(b *testing.B, clients, period int) *crowd {
 	file.Limits.MaxPlayers = clients
 	scene, err := scenes.Build(file)
 	require.NoError(b, err)
-	schema := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	require.NoError(b, wire.AddComponent[scenes.Identity](schema, scenes.IdentityName))
-	rep, err := replication.New(scene.World, schema, replication.Config{
+	s := schema.New()
+	require.NoError(b, schema.Add[schema.Body](s, schema.BodyComponent))
+	require.NoError(b, schema.Add[scenes.Identity](s, scenes.IdentityName))
+	rep, err := replication.New(scene.World, s, replication.Config{
 		SnapshotHz: scene.World.TickHz() / 2, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 	})

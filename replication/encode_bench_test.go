@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -39,8 +40,8 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 	require.NoError(b, err)
 	kind, err := w.AddKind(world.Kind{Name: "cube"})
 	require.NoError(b, err)
-	s := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[cubePose](s, "pose"))
+	s := schema.New()
+	require.NoError(b, schema.Add[cubePose](s, "pose"))
 	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000})
 	require.NoError(b, err)
 	var all []world.Entity

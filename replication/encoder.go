@@ -5,6 +5,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -121,5 +122,5 @@ type packed struct {
 	// Of the rows, those without a baseline, those that are anchored, and those
 	// whose bits were made for another viewer.
 	whole, anchored, copied uint32
-	shares                  wire.Shares // of all rows
+	shares                  schema.Shares // of all rows
 }

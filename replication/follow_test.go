@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -35,7 +36,7 @@ type convoy struct {
 	now    int64
 	world  *world.World
 	rep    *replication.Replicator
-	schema *wire.Schema
+	schema *schema.Schema
 	poses  *world.Component[pose]
 	kind   world.KindID
 	live   []bulk.Handle
@@ -69,8 +70,8 @@ func newConvoy(t testing.TB, seed uint64, viewers int, links simtest.Conditions,
 	require.NoError(t, err)
 	c.kind, err = w.AddKind(world.Kind{Name: "thing"})
 	require.NoError(t, err)
-	c.schema = wire.NewSchema()
-	require.NoError(t, wire.AddComponent[pose](c.schema, "pose"))
+	c.schema = schema.New()
+	require.NoError(t, schema.Add[pose](c.schema, "pose"))
 	c.rep, err = replication.New(w, c.schema, replication.Config{BudgetBytesPerSecond: budget})
 	require.NoError(t, err)
 	for i := range uint64(viewers) {

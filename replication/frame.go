@@ -5,7 +5,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
 
@@ -15,7 +15,7 @@ import (
 // owners are sent.
 type frame struct {
 	tick    uint32
-	schema  *wire.Schema
+	schema  *schema.Schema
 	codec   *rowcodec.Codec
 	bound   []int
 	issued  func(bulk.Handle) bool // says whether the world ever gave out a handle
@@ -23,9 +23,9 @@ type frame struct {
 	tenants []tenant               // by slot
 	pasts   pasts
 	swept   int // the slot that letRest has looked at last
-	scratch wire.Row
-	body    wire.Body
-	coded   func(wire.Row, *rowcodec.Past) // Config.Coded
+	scratch schema.Row
+	body    schema.Body
+	coded   func(schema.Row, *rowcodec.Past) // Config.Coded
 	// replaced are the slots that the last capture found with another tenant.
 	replaced []uint32
 	dirty    []uint32 // slots that the capture reads
@@ -71,7 +71,7 @@ func (t *tenant) as(owned bool) *history {
 
 func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	s := c.Schema()
-	return &frame{schema: s, codec: c, bound: bound, scratch: wire.Row{Words: make([]uint32, s.Words())}}
+	return &frame{schema: s, codec: c, bound: bound, scratch: schema.Row{Words: make([]uint32, s.Words())}}
 }
 
 // updateRun is for how many rows the memory that they write is fetched at the same
@@ -144,8 +144,8 @@ func (f *frame) update(w *world.World, slot uint32) {
 }
 
 // current returns the newest row of t, as owners are sent it or everybody else.
-func (f *frame) current(t *tenant, owned bool) wire.Row {
-	return wire.Row{Mask: t.mask, Owned: owned, Words: t.as(owned).row}
+func (f *frame) current(t *tenant, owned bool) schema.Row {
+	return schema.Row{Mask: t.mask, Owned: owned, Words: t.as(owned).row}
 }
 
 // states are those that a row is coded from: its owners', or everybody else's, by

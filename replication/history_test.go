@@ -7,18 +7,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
 
 // A history against the list of all states, with times of rest in which it is
 // given back. In a row of one word.
 func TestHistoryAgainstList(t *testing.T) {
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[struct{ Value uint32 }](schema, "value"))
+	rowSchema := schema.New()
+	require.NoError(t, schema.Add[struct{ Value uint32 }](rowSchema, "value"))
 	type state struct{ tick, value uint32 }
 	rapid.Check(t, func(t *rapid.T) {
-		f := &frame{schema: schema, scratch: wire.Row{Words: make([]uint32, 1)}}
+		f := &frame{schema: rowSchema, scratch: schema.Row{Words: make([]uint32, 1)}}
 		f.present, f.tenants = make([]present, 1), make([]tenant, 1)
 		p, h := &f.present[0], &f.tenants[0].history
 		p.handle = bulk.NewHandle(0, 1)
@@ -63,10 +63,10 @@ func TestPastIsGivenBack(t *testing.T) {
 	require.NoError(t, err)
 	kind, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	require.NoError(t, wire.AddComponent[purse](schema, "purse"))
-	r, err := New(w, schema, Config{SnapshotHz: w.TickHz()})
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	require.NoError(t, schema.Add[purse](s, "purse"))
+	r, err := New(w, s, Config{SnapshotHz: w.TickHz()})
 	require.NoError(t, err)
 	var all []bulk.Handle
 	for i := range 1000 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -54,8 +55,8 @@ func newScene(t *testing.T, seed uint64) *scene {
 	require.NoError(t, err)
 	s.idea, err = w.AddKind(world.Kind{Name: "idea"})
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
+	rowSchema := schema.New()
+	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
 	c := replication.Config{SnapshotHz: 60, EnterRadius: sceneEnter, LeaveRadius: sceneLeave, BudgetBytesPerSecond: 60_000_000}
 	s.ruled, s.lit, s.hasty = seed%3 == 0, seed%3 < 2, seed%4 < 2
 	if s.ruled {
@@ -64,7 +65,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 	if s.lit {
 		c.Always = &s.always
 	}
-	s.rep, err = replication.New(w, schema, c)
+	s.rep, err = replication.New(w, rowSchema, c)
 	require.NoError(t, err)
 	s.focus = s.spawn(0, 0)
 	s.viewer = s.rep.AddViewer(s.focus)

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -24,18 +25,18 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 	for _, budget := range []int{1 << 20, 12_000} { // ample, and by priority
 		w, err := world.New(world.Config{Seed: 1, Gravity: -1})
 		require.NoError(t, err)
-		schema := wire.NewSchema()
+		s := schema.New()
 		var levels []*world.Component[level]
 		for i := range components {
 			name := fmt.Sprint("level", i)
 			c, err := world.Register[level](w, name)
 			require.NoError(t, err)
 			levels = append(levels, c)
-			require.NoError(t, wire.AddComponent[level](schema, name))
+			require.NoError(t, schema.Add[level](s, name))
 		}
 		ghost, err := w.AddKind(world.Kind{Name: "ghost"})
 		require.NoError(t, err)
-		rep, err := replication.New(w, schema, replication.Config{BudgetBytesPerSecond: budget})
+		rep, err := replication.New(w, s, replication.Config{BudgetBytesPerSecond: budget})
 		require.NoError(t, err)
 		var all []bulk.Handle
 		for range entities {
@@ -79,7 +80,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 				var r bitio.Reader
 				h, err := wire.ParseStateHeader(d, &r)
 				require.NoError(t, err)
-				require.LessOrEqual(t, h.Rows*schema.Load(1<<components-1), wire.MaxLoad)
+				require.LessOrEqual(t, h.Rows*s.Load(1<<components-1), wire.MaxLoad)
 				outcome, err := replica.ApplyState(d)
 				require.NoError(t, err)
 				require.Equal(t, client.Applied, outcome)

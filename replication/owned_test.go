@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -38,8 +39,8 @@ func newHoard(t testing.TB, most int) *hoard {
 	require.NoError(t, err)
 	h.kind, err = w.AddKind(world.Kind{Name: "chest", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[loot](s, "loot"))
+	s := schema.New()
+	require.NoError(t, schema.Add[loot](s, "loot"))
 	h.rep, err = New(w, s, Config{SnapshotHz: 60, EnterRadius: 10, BudgetBytesPerSecond: 100_000_000})
 	require.NoError(t, err)
 	h.viewer = h.rep.AddViewer(0)

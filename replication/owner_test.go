@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -24,7 +25,7 @@ type purse struct {
 type market struct {
 	t       testing.TB
 	world   *world.World
-	schema  *wire.Schema
+	schema  *schema.Schema
 	purses  *world.Component[purse]
 	rep     *replication.Replicator
 	trader  world.KindID
@@ -40,7 +41,7 @@ type looker struct {
 }
 
 func newMarket(t testing.TB, n, viewers int) *market {
-	m := &market{t: t, schema: wire.NewSchema()}
+	m := &market{t: t, schema: schema.New()}
 	var err error
 	m.world, err = world.New(world.Config{Seed: 1, Gravity: -1})
 	require.NoError(t, err)
@@ -48,8 +49,8 @@ func newMarket(t testing.TB, n, viewers int) *market {
 	require.NoError(t, err)
 	m.trader, err = m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	require.NoError(t, wire.AddComponent[wire.Body](m.schema, wire.BodyComponent))
-	require.NoError(t, wire.AddComponent[purse](m.schema, "purse"))
+	require.NoError(t, schema.Add[schema.Body](m.schema, schema.BodyComponent))
+	require.NoError(t, schema.Add[purse](m.schema, "purse"))
 	m.rep, err = replication.New(m.world, m.schema, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
 	require.NoError(t, err)
 	for i := range n {
@@ -298,10 +299,10 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	poses, purses := register[pose](t, w, "pose"), register[purse](t, w, "purse")
 	kind, err := w.AddKind(world.Kind{Name: "rider"})
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[pose](schema, "pose"))
-	require.NoError(t, wire.AddComponent[purse](schema, "purse"))
-	rep, err := replication.New(w, schema, replication.Config{SnapshotHz: 60})
+	s := schema.New()
+	require.NoError(t, schema.Add[pose](s, "pose"))
+	require.NoError(t, schema.Add[purse](s, "purse"))
+	rep, err := replication.New(w, s, replication.Config{SnapshotHz: 60})
 	require.NoError(t, err)
 	spawn := func() bulk.Handle {
 		h, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
@@ -313,7 +314,7 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	v := rep.AddViewer(rider)
 	v.Own(cart)
 	c := &looker{Viewer: v, replica: client.NewReplica(rep.Codec(), 1, 1<<16, client.Observer{})}
-	m := &market{t: t, world: w, schema: schema, rep: rep}
+	m := &market{t: t, world: w, schema: s, rep: rep}
 	ride := func(x float32) {
 		poses.Set(rider, pose{Position: [3]float32{x, 1, 0}, On: cart})
 		poses.Set(cart, pose{Position: [3]float32{x, 0, 0}})
@@ -337,7 +338,7 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	for range 5 {
 		m.step(always)
 	}
-	read, err := client.ComponentOf[pose](schema, "pose")
+	read, err := client.ComponentOf[pose](s, "pose")
 	require.NoError(t, err)
 	for _, h := range []bulk.Handle{rider, cart} {
 		got, ok := read.Get(c.replica.Entity(h))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -28,8 +29,8 @@ func TestMostUrgentFirst(t *testing.T) {
 		require.NoError(t, err)
 		kinds = append(kinds, kind)
 	}
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[pose](s, "pose"))
+	s := schema.New()
+	require.NoError(t, schema.Add[pose](s, "pose"))
 	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 100_000})
 	require.NoError(t, err)
 	var all []world.Entity

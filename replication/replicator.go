@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
 
@@ -39,8 +39,8 @@ type Replicator struct {
 
 // New makes a Replicator, the only one of its world: it takes what is World.Dirty. A
 // world that is restored wants a new one. Every component of the schema must be
-// registered in the world under the same name and type, except wire.BodyComponent.
-func New(w *world.World, s *wire.Schema, c Config) (*Replicator, error) {
+// registered in the world under the same name and type, except schema.BodyComponent.
+func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(w.TickHz()); err != nil {
 		return nil, err

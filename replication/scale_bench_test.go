@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -44,10 +45,10 @@ func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config)
 	require.NoError(t, err)
 	a.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	a.world = w
-	a.rep, err = replication.New(w, schema, c)
+	a.rep, err = replication.New(w, s, c)
 	require.NoError(t, err)
 	for range entities {
 		a.crowd = append(a.crowd, a.spawn())

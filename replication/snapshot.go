@@ -5,6 +5,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -189,5 +190,5 @@ func (v *Viewer) anchor(i int) (at int, ok bool) {
 // parent is the entity that a row named as its parent in its baseline, and in
 // which component.
 func (f *frame) parent(k codingKey) (component int, h bulk.Handle) {
-	return f.schema.Parent(wire.Row{Mask: f.tenants[k.slot()].mask, Words: f.states(k).at(f.tick - k.age())})
+	return f.schema.Parent(schema.Row{Mask: f.tenants[k.slot()].mask, Words: f.states(k).at(f.tick - k.age())})
 }

@@ -1,6 +1,9 @@
 package replication
 
-import "github.com/worldd/worldd/replication/wire"
+import (
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
 
 // Stats counts what replication did, over all viewers.
 type Stats struct {
@@ -54,7 +57,7 @@ func (s *Stats) datagram(p *packed, bytes, components int) {
 	s.RowsWhole += uint64(p.whole)
 }
 
-func addShares(sum *[wire.MaxComponents]uint64, shares *wire.Shares, components int) {
+func addShares(sum *[wire.MaxComponents]uint64, shares *schema.Shares, components int) {
 	for i := range components {
 		sum[i] += shares.Bits(i)
 	}

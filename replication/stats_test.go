@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -19,7 +20,7 @@ import (
 func TestBitsByComponent(t *testing.T) {
 	var codec *rowcodec.Codec
 	var cost [wire.MaxComponents]uint64
-	apart := func(row wire.Row, past *rowcodec.Past) {
+	apart := func(row schema.Row, past *rowcodec.Past) {
 		rowtrain.NewPricer(codec, func(component, _ string, bits int) {
 			i, ok := codec.Schema().ByName(component)
 			require.True(t, ok)

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -37,10 +38,10 @@ func newStage(t testing.TB, c replication.Config) *stage {
 	require.NoError(t, err)
 	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	require.NoError(t, wire.AddComponent[link](schema, "link"))
-	s.rep, err = replication.New(w, schema, c)
+	rowSchema := schema.New()
+	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
+	require.NoError(t, schema.Add[link](rowSchema, "link"))
+	s.rep, err = replication.New(w, rowSchema, c)
 	require.NoError(t, err)
 	s.focus = s.spawn(0, 0)
 	s.viewer = s.rep.AddViewer(s.focus)
@@ -345,12 +346,12 @@ func TestSchemaMustFit(t *testing.T) {
 	require.NoError(t, err)
 	_, err = world.Register[link](w, "link")
 	require.NoError(t, err)
-	for name, add := range map[string]func(*wire.Schema) error{
-		"not registered": func(s *wire.Schema) error { return wire.AddComponent[link](s, "nobody") },
-		"other type":     func(s *wire.Schema) error { return wire.AddComponent[wire.Body](s, "link") },
-		"other body":     func(s *wire.Schema) error { return wire.AddComponent[link](s, wire.BodyComponent) },
+	for name, add := range map[string]func(*schema.Schema) error{
+		"not registered": func(s *schema.Schema) error { return schema.Add[link](s, "nobody") },
+		"other type":     func(s *schema.Schema) error { return schema.Add[schema.Body](s, "link") },
+		"other body":     func(s *schema.Schema) error { return schema.Add[link](s, schema.BodyComponent) },
 	} {
-		s := wire.NewSchema()
+		s := schema.New()
 		require.NoError(t, add(s))
 		_, err := replication.New(w, s, replication.Config{})
 		require.ErrorIs(t, err, replication.ErrSchema, name)
@@ -361,21 +362,21 @@ func TestRowsMustFit(t *testing.T) {
 	type long struct{ A [30]uint64 }
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	s := wire.NewSchema()
+	s := schema.New()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		_, err = world.Register[long](w, name)
 		require.NoError(t, err)
-		require.NoError(t, wire.AddComponent[long](s, name))
+		require.NoError(t, schema.Add[long](s, name))
 	}
 	_, err = replication.New(w, s, replication.Config{})
 	require.ErrorContains(t, err, `"e"`)
 	require.ErrorContains(t, err, "rows could take")
 }
 
-// TestBoundsMustFit: a place that wire.Body cannot tell would arrive as another.
+// TestBoundsMustFit: a place that schema.Body cannot tell would arrive as another.
 func TestBoundsMustFit(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	for metres, fits := range map[float32]bool{512: true, 1024: true, 1100: false, 4096: false} {
 		w, err := world.New(world.Config{HalfExtent: world.Vec3{X: 64, Y: 64, Z: metres}})
 		require.NoError(t, err)

@@ -2,7 +2,7 @@ package replication
 
 import (
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // workspace is what one goroutine needs to make snapshots, and what it has made
@@ -41,7 +41,7 @@ func (w *workspace) turnTo(r *Replicator) {
 
 // fullRow codes a row for an Enter record. The result is valid until the next
 // call.
-func (w *workspace) fullRow(s *wire.Schema, row wire.Row) []byte {
+func (w *workspace) fullRow(s *schema.Schema, row schema.Row) []byte {
 	w.writer.Reset(w.full[:0])
 	shares := s.AppendFull(&w.writer, row)
 	addShares(&w.stats.EnterRowBits, &shares, s.Components())

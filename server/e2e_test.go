@@ -21,6 +21,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -44,9 +45,9 @@ const patience = 3 * time.Minute
 
 const houseEpoch = 77
 
-func houseSchema(t testing.TB) *wire.Schema {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
+func houseSchema(t testing.TB) *schema.Schema {
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	return s
 }
 
@@ -208,7 +209,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 	_, err := client.Dial(h.ctx, config)
 	require.Equal(t, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
 	config = h.config()
-	require.NoError(t, wire.AddComponent[link](config.Schema, "link"))
+	require.NoError(t, schema.Add[link](config.Schema, "link"))
 	_, err = client.Dial(h.ctx, config)
 	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err), "%v", err)
 	var e *wire.Error
@@ -220,14 +221,14 @@ func TestRefusalsAreTyped(t *testing.T) {
 
 // A refusal has room for the digits of all components, if not for their names.
 func TestRefusalOutlinesAllComponents(t *testing.T) {
-	var schema *wire.Schema
+	var s *schema.Schema
 	h := openHouseWith(t, func(c *server.Config) {
-		schema = c.Schema
-		for schema.Components() < wire.MaxComponents {
-			name := fmt.Sprintf("a_component_with_a_longer_name_%d", schema.Components())
+		s = c.Schema
+		for s.Components() < wire.MaxComponents {
+			name := fmt.Sprintf("a_component_with_a_longer_name_%d", s.Components())
 			_, err := world.Register[link](c.World, name)
 			require.NoError(t, err)
-			require.NoError(t, wire.AddComponent[link](schema, name))
+			require.NoError(t, schema.Add[link](s, name))
 		}
 	})
 	config := h.config()
@@ -235,7 +236,7 @@ func TestRefusalOutlinesAllComponents(t *testing.T) {
 	var e *wire.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, wire.SchemaMismatch, e.Code)
-	digits := regexp.MustCompile(` [0-9a-f]{4}\b`).FindAllString(schema.Outline(), -1)
+	digits := regexp.MustCompile(` [0-9a-f]{4}\b`).FindAllString(s.Outline(), -1)
 	require.Len(t, digits, wire.MaxComponents)
 	require.Equal(t, "server has components"+strings.Join(digits, "")+"; client has "+config.Schema.Outline(), e.Detail)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -32,10 +33,10 @@ func Example() {
 
 	// The schema: what of it travels. Names and types are the world's; the body
 	// is the world's own. Clients build the same, in the same order.
-	schema := wire.NewSchema()
+	components := schema.New()
 	for _, err := range []error{
-		wire.AddComponent[wire.Body](schema, wire.BodyComponent),
-		wire.AddComponent[Score](schema, "score"),
+		schema.Add[schema.Body](components, schema.BodyComponent),
+		schema.Add[Score](components, "score"),
 	} {
 		if err != nil {
 			panic(err)
@@ -67,7 +68,7 @@ func Example() {
 		},
 	}
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-		World: w, Schema: schema, Game: game,
+		World: w, Schema: components, Game: game,
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
 	}})
 	if err != nil {
@@ -81,7 +82,7 @@ func Example() {
 	// Somebody comes, is told no, and then yes.
 	config := client.Config{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
-		SessionConfig: client.SessionConfig{Schema: schema},
+		SessionConfig: client.SessionConfig{Schema: components},
 	}
 	_, err = client.Dial(ctx, config)
 	fmt.Println("without a name:", wire.CodeOf(err))

@@ -17,6 +17,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -27,9 +28,9 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	w, err := world.New(world.Config{TickHz: 50})
 	require.NoError(t, err)
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	core, err := NewCore(CoreConfig{World: w, Schema: schema, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}})
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	core, err := NewCore(CoreConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}})
 	require.NoError(t, err)
 	return newLoop(core, admin.NewTimings(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }

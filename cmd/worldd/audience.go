@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -46,7 +47,7 @@ type lateAck struct {
 	ack wire.Ack
 }
 
-func newAudience(w *world.World, s *wire.Schema, t *rowcodec.Tables) (*audience, error) {
+func newAudience(w *world.World, s *schema.Schema, t *rowcodec.Tables) (*audience, error) {
 	a := &audience{world: w}
 	var err error
 	a.rep, err = replication.New(w, s, replication.Config{Coded: a.take, Tables: t})
@@ -56,7 +57,7 @@ func newAudience(w *world.World, s *wire.Schema, t *rowcodec.Tables) (*audience,
 func (a *audience) full() bool { return len(a.learn)+len(a.held) >= maxTrainingRows }
 
 // take keeps a row that was coded.
-func (a *audience) take(row wire.Row, past *rowcodec.Past) {
+func (a *audience) take(row schema.Row, past *rowcodec.Past) {
 	own := *past
 	own.Base = append([]uint32(nil), past.Base...)
 	own.Older = append([]uint32(nil), past.Older...)
@@ -146,13 +147,13 @@ func (w *watcher) look(tick uint64, sent *traffic) error {
 }
 
 // watchRecording repeats a recording before viewers.
-func watchRecording(ctx context.Context, name, worldFile string, schema *wire.Schema, tables *rowcodec.Tables) (*audience, error) {
+func watchRecording(ctx context.Context, name, worldFile string, s *schema.Schema, tables *rowcodec.Tables) (*audience, error) {
 	scene, replay, finish, err := openReplay(name, worldFile)
 	if err != nil {
 		return nil, err
 	}
 	defer finish()
-	a, err := newAudience(scene.World, schema, tables)
+	a, err := newAudience(scene.World, s, tables)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -89,12 +90,12 @@ func decodeIdentity(args []byte) (uint64, bool) {
 }
 
 // newSchema makes the wire schema of every scene: bodies and identities.
-func newSchema() (*wire.Schema, error) {
-	s := wire.NewSchema()
-	if err := wire.AddComponent[wire.Body](s, wire.BodyComponent); err != nil {
+func newSchema() (*schema.Schema, error) {
+	s := schema.New()
+	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
 		return nil, err
 	}
-	if err := wire.AddComponent[scenes.Identity](s, scenes.IdentityName); err != nil {
+	if err := schema.Add[scenes.Identity](s, scenes.IdentityName); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 const (
@@ -31,23 +31,23 @@ type trainCommand struct {
 // Run repeats the recording before viewers, and trains with what they are sent.
 // Of every second a quarter is held back, to measure with.
 func (c *trainCommand) Run(ctx context.Context, std streams) error {
-	schema, err := newSchema()
+	s, err := newSchema()
 	if err != nil {
 		return err
 	}
-	a, err := watchRecording(ctx, c.File, c.World, schema, rowcodec.DefaultTables())
+	a, err := watchRecording(ctx, c.File, c.World, s, rowcodec.DefaultTables())
 	if err != nil {
 		return err
 	}
 	if len(a.learn) == 0 || len(a.held) == 0 {
 		return fmt.Errorf("%s: nothing moves in it before anybody: there is nothing to learn", c.File)
 	}
-	tables := rowcodec.DefaultTables().With(rowtrain.Train(schema, a.learn.each))
+	tables := rowcodec.DefaultTables().With(rowtrain.Train(s, a.learn.each))
 	if err := os.WriteFile(c.Out, tables.Bytes(), 0o644); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.out, "worldd: %d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these\n",
-		len(a.learn), len(a.held), a.held.bits(schema, rowcodec.DefaultTables()), a.held.bits(schema, tables))
+		len(a.learn), len(a.held), a.held.bits(s, rowcodec.DefaultTables()), a.held.bits(s, tables))
 	fmt.Fprintf(std.out, "worldd: tables %08x written to %s: give them to the server (serve --tables) and to all clients (SessionConfig.Tables, loadtest --tables)\n", tables.Version(), c.Out)
 	return nil
 }
@@ -64,8 +64,8 @@ func (s samples) each(yield func(rowtrain.Sample) bool) {
 }
 
 // bits is what a row takes with tables, on average.
-func (s samples) bits(schema *wire.Schema, t *rowcodec.Tables) float64 {
-	codec := rowcodec.New(schema, t)
+func (s samples) bits(rowSchema *schema.Schema, t *rowcodec.Tables) float64 {
+	codec := rowcodec.New(rowSchema, t)
 	var w bitio.Writer
 	var buffer []byte
 	total := 0

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/quicserve"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/session"
 )
 
@@ -47,7 +47,7 @@ type Config struct {
 	Log    *zap.Logger
 
 	Core    *session.Core
-	Schema  *wire.Schema // of the core
+	Schema  *schema.Schema // of the core
 	Quic    *quicserve.Listener
 	Timings *Timings
 	// Report and Ticks return the figures of the server, and how long each of its ticks

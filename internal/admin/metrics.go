@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -181,7 +182,7 @@ const bytesHelp = "Bytes without packet headers, by direction and kind; coded: w
 // collectCoded tells what was made for clients by whose it is: of components
 // the rows, in snapshots and where entities enter, and of messages what is around
 // them. The names of these have a space, which those of components cannot.
-func collectCoded(s *wire.Schema, r replication.Stats, counter countFunc) {
+func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 	coded := func(bits uint64, component string) {
 		counter(bits/8, "worldd_bytes_total", bytesHelp, "dir", "coded", "component", component)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -72,11 +73,11 @@ func (c *coder) remember(i int) {
 }
 
 // each calls f with every row of a frame that a packet tells of.
-func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, gap int)) {
+func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row, gap int)) {
 	c.begin(r, frame, base, older)
 	for _, i := range c.moving {
 		c.remember(i)
-		f(wire.Row{Mask: 1, Words: r.row(frame, i)}, -1)
+		f(schema.Row{Mask: 1, Words: r.row(frame, i)}, -1)
 		if i == 0 {
 			c.codec.SetAnchor(&c.anchor, 0, r.row(frame, 0), c.past.Base, c.past.Older)
 		}
@@ -89,7 +90,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, 
 			continue
 		}
 		c.remember(i)
-		f(wire.Row{Mask: 1, Words: now}, gap)
+		f(schema.Row{Mask: 1, Words: now}, gap)
 		gap = 0
 	}
 }
@@ -98,7 +99,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row wire.Row, 
 func (c *coder) encode(r *recording, frame, base, older int) {
 	c.chunks.Reset()
 	c.parts = c.parts[:0]
-	c.each(r, frame, base, older, func(row wire.Row, gap int) {
+	c.each(r, frame, base, older, func(row schema.Row, gap int) {
 		c.parts = append(c.parts, piece{gap, c.chunks.Add(c.codec, row, &c.past)})
 	})
 }
@@ -123,7 +124,7 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 	reader.Reset(packet)
 	copy(out, r.frames[base])
 	read := func(i int) error {
-		row := wire.Row{Mask: 1, Words: out[i][:]}
+		row := schema.Row{Mask: 1, Words: out[i][:]}
 		return c.codec.Read(&reader, &row, &c.past)
 	}
 	c.begin(r, frame, base, older)

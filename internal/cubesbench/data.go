@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 const (
@@ -112,9 +112,9 @@ func newRow(data []byte, i int) (row, error) {
 	}, nil
 }
 
-func newSchema() (*wire.Schema, error) {
-	s := wire.NewSchema()
-	if err := wire.AddComponent[cube](s, "cube"); err != nil {
+func newSchema() (*schema.Schema, error) {
+	s := schema.New()
+	if err := schema.Add[cube](s, "cube"); err != nil {
 		return nil, err
 	}
 	if s.Words() != rowWords {

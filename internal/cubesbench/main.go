@@ -19,7 +19,7 @@ import (
 
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 type result struct {
@@ -100,14 +100,14 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 }
 
 // samples are all rows of recordings, as the packets tell of them.
-func samples(s *wire.Schema, recordings []*recording, age, apart int) func(yield func(rowtrain.Sample) bool) {
+func samples(s *schema.Schema, recordings []*recording, age, apart int) func(yield func(rowtrain.Sample) bool) {
 	return func(yield func(rowtrain.Sample) bool) {
 		c := coder{codec: rowcodec.New(s, rowcodec.Untrained().Tables())}
 		for _, r := range recordings {
 			b := newBaselines(len(r.frames), age, apart, 0)
 			for frame := age; frame < len(r.frames); frame++ {
 				base, older := b.of(frame)
-				c.each(r, frame, base, older, func(row wire.Row, gap int) {
+				c.each(r, frame, base, older, func(row schema.Row, gap int) {
 					yield(rowtrain.Sample{Row: row, Past: &c.past, Gap: gap})
 				})
 				yield(rowtrain.Sample{})

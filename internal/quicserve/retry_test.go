@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -23,9 +24,9 @@ import (
 func TestRetryUnderLoad(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	core, err := session.NewCore(session.CoreConfig{World: w, Schema: schema, Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
+	rowSchema := schema.New()
+	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
+	core, err := session.NewCore(session.CoreConfig{World: w, Schema: rowSchema, Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
 	nobody := func(float64) {}
 	s, err := Listen(Config{Listen: "127.0.0.1:0", Core: core, Observers: Observers{SnapshotAge: nobody, Unsent: nobody}, Log: zap.NewNop()})

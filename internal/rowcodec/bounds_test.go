@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -21,31 +22,31 @@ func TestEveryLoadFits(t *testing.T) {
 		}
 		plain struct{ Now uint8 }
 	)
-	s := wire.NewSchema()
+	s := schema.New()
 	var err error
 	for i := 0; err == nil; i++ {
-		require.NoError(t, wire.AddComponent[turns](s, fmt.Sprint("turns", i)))
+		require.NoError(t, schema.Add[turns](s, fmt.Sprint("turns", i)))
 		err = rowcodec.CheckRows(s)
 	}
 	require.ErrorContains(t, err, "rows could take")
 	fit := s.Components() - 1
 	require.Greater(t, fit, 10)
 	require.Less(t, s.Load(1<<fit-1), wire.MaxLoad/4)
-	s = wire.NewSchema()
-	require.NoError(t, wire.AddComponent[plain](s, "one"))
-	require.NoError(t, wire.AddComponent[plain](s, "two"))
+	s = schema.New()
+	require.NoError(t, schema.Add[plain](s, "one"))
+	require.NoError(t, schema.Add[plain](s, "two"))
 	require.Equal(t, wire.MaxLoad, wire.MaxRows*s.Load(3))
 }
 
 // A schema whose rows may not fit into a datagram is refused before it is used.
 func TestCheckRows(t *testing.T) {
 	type big struct{ A [30]uint64 }
-	s := wire.NewSchema()
+	s := schema.New()
 	for i := range 4 {
-		require.NoError(t, wire.AddComponent[big](s, fmt.Sprint("big", i)))
+		require.NoError(t, schema.Add[big](s, fmt.Sprint("big", i)))
 		require.NoError(t, rowcodec.CheckRows(s))
 	}
-	require.NoError(t, wire.AddComponent[big](s, "last"))
+	require.NoError(t, schema.Add[big](s, "last"))
 	err := rowcodec.CheckRows(s)
 	require.ErrorContains(t, err, `"last"`)
 	require.ErrorContains(t, err, "quantise its fields")

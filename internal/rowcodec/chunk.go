@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // Chunks holds the bits of rows, each coded once for all receivers that have
@@ -39,9 +39,9 @@ func (k *Chunks) Cut(n int) { k.bits = k.bits[:n] }
 func (k *Chunks) Len() int { return len(k.bits) }
 
 // Add codes a row, in full if past is nil.
-func (k *Chunks) Add(c *Codec, row wire.Row, past *Past) Chunk {
+func (k *Chunks) Add(c *Codec, row schema.Row, past *Past) Chunk {
 	before := max(len(k.bits)-chunkPadding, 0)
-	at := before + 8*wire.ShareWords(c.schema.Components())
+	at := before + 8*schema.ShareWords(c.schema.Components())
 	k.bits = append(k.bits[:before], make([]byte, at-before)...)
 	k.writer.Reset(k.bits)
 	shares := c.append(&k.writer, row, past, &k.forecast)
@@ -74,8 +74,8 @@ func (k *Chunks) Copy(w *bitio.Writer, chunks ...Chunk) {
 
 // AddShares adds what the components of the chunk's row take, in bits, to sum, for
 // rows of a schema with so many of them.
-func (k *Chunks) AddShares(sum *wire.Shares, chunk Chunk, components int) {
-	words := wire.ShareWords(components)
+func (k *Chunks) AddShares(sum *schema.Shares, chunk Chunk, components int) {
+	words := schema.ShareWords(components)
 	from := k.bits[int(chunk.at)-8*words:]
 	for i := range words {
 		sum[i] += binary.LittleEndian.Uint64(from[8*i:])

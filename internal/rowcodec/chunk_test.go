@@ -8,7 +8,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // Chunks copied at once are their bits, one after the other, from whatever bit
@@ -17,16 +17,16 @@ func TestChunksAtOnce(t *testing.T) {
 	type name struct {
 		Text [40]uint8
 	}
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[name](s, "name"))
-	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
+	s := schema.New()
+	require.NoError(t, schema.Add[name](s, "name"))
+	require.NoError(t, schema.Add[schema.Body](s, "body"))
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	rapid.Check(t, func(t *rapid.T) {
 		var k rowcodec.Chunks
 		var chunks []rowcodec.Chunk
 		var want bitio.Writer
 		add := func(to *bitio.Writer) rowcodec.Chunk {
-			row := wire.Row{Mask: uint32(rapid.IntRange(0, 3).Draw(t, "mask")), Words: make([]uint32, s.Words())}
+			row := schema.Row{Mask: uint32(rapid.IntRange(0, 3).Draw(t, "mask")), Words: make([]uint32, s.Words())}
 			for i := range row.Words {
 				if row.Mask == 3 || i < 40 == (row.Mask == 1) && row.Mask != 0 {
 					row.Words[i] = uint32(rapid.Byte().Draw(t, "word"))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 // alone: they are a chunk, which is made once and copied for whoever has the
 // same baseline. A Codec is read-only and may be shared.
 type Codec struct {
-	schema   *wire.Schema
+	schema   *schema.Schema
 	tables   *Tables
 	parts    []part    // of rows whose receivers own the entity, and
 	public   []part    // of everybody else's: less what only owners are sent
@@ -25,7 +26,7 @@ type Codec struct {
 
 // New makes the codec of a schema, which must be complete and has passed
 // CheckRows, and tables.
-func New(s *wire.Schema, t *Tables) *Codec {
+func New(s *schema.Schema, t *Tables) *Codec {
 	c := &Codec{schema: s, tables: t}
 	for i := range s.Components() {
 		p := c.planPart(i, true)
@@ -71,7 +72,7 @@ func (c *Codec) Shapes() (all []string) {
 }
 
 // Schema is the schema that the rows are of.
-func (c *Codec) Schema() *wire.Schema { return c.schema }
+func (c *Codec) Schema() *schema.Schema { return c.schema }
 
 // Tables are those that the codes come from.
 func (c *Codec) Tables() *Tables { return c.tables }
@@ -161,13 +162,13 @@ func (f *forecast) scale(lane int) int {
 
 // Append writes row as it follows from past, or in full if past is nil.
 // row.Mask is known to the reader. It returns what each component takes.
-func (c *Codec) Append(w *bitio.Writer, row wire.Row, past *Past) (shares wire.Shares) {
+func (c *Codec) Append(w *bitio.Writer, row schema.Row, past *Past) (shares schema.Shares) {
 	var f forecast
 	return c.append(w, row, past, &f)
 }
 
 // append is Append with room for forecasts, which may hold anything.
-func (c *Codec) append(w *bitio.Writer, row wire.Row, past *Past, f *forecast) (shares wire.Shares) {
+func (c *Codec) append(w *bitio.Writer, row schema.Row, past *Past, f *forecast) (shares schema.Shares) {
 	if past == nil {
 		return c.schema.AppendFields(w, row)
 	}
@@ -358,7 +359,7 @@ func (c *Codec) appendResidual(w *bitio.Writer, lane int, now, expected, most ui
 // Read reads what Append wrote into row, whose Words have the schema's length
 // and are no part of past. row.Mask says which components it has, and row.Owned
 // which fields; words of others are those of past, which has zeros. After an error row holds anything.
-func (c *Codec) Read(r *bitio.Reader, row *wire.Row, past *Past) error {
+func (c *Codec) Read(r *bitio.Reader, row *schema.Row, past *Past) error {
 	if past == nil {
 		c.schema.ReadFields(r, row)
 		return wire.Malformed(r.Err())

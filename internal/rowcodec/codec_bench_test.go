@@ -8,22 +8,22 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // BenchmarkBodyRow is one row of a body that moves and slows down: coded for
 // the first viewer, copied for a further one, and read.
 func BenchmarkBodyRow(b *testing.B) {
-	s := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[wire.Body](s, "body"))
+	s := schema.New()
+	require.NoError(b, schema.Add[schema.Body](s, "body"))
 	c := rowcodec.New(s, rowcodec.DefaultTables())
 	state := func(x, v float32) []uint32 {
 		row := rowtest.NewRow(s, 0)
-		rowtest.Set(s, &row, "body", wire.Body{Position: [3]float32{x, 1, -7}, Velocity: [3]float32{v, 0, 1}})
+		rowtest.Set(s, &row, "body", schema.Body{Position: [3]float32{x, 1, -7}, Velocity: [3]float32{v, 0, 1}})
 		return row.Words
 	}
 	past := &rowcodec.Past{Base: state(10.15, 3), Older: state(10, 3.1), Age: 6, Gap: 3}
-	row := wire.Row{Mask: 1, Words: state(10.44, 2.8)}
+	row := schema.Row{Mask: 1, Words: state(10.44, 2.8)}
 	var chunks rowcodec.Chunks
 	var w bitio.Writer
 	buffer := make([]byte, 0, 256)

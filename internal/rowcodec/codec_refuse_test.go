@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -15,8 +16,8 @@ type charge struct {
 }
 
 func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[charge](s, "charge"))
+	s := schema.New()
+	require.NoError(t, schema.Add[charge](s, "charge"))
 	c := New(s, DefaultTables())
 	past := &Past{Base: []uint32{100}, Age: 1}
 	var f forecast
@@ -30,7 +31,7 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 		write(&w)
 		var r bitio.Reader
 		r.Reset(w.Bytes())
-		row := wire.Row{Mask: 1, Words: make([]uint32, 1)}
+		row := schema.Row{Mask: 1, Words: make([]uint32, 1)}
 		err := c.Read(&r, &row, past)
 		return row.Words[0], err
 	}

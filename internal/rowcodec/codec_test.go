@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -24,7 +25,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		s := rowtest.RandomSchema(r)
 		c := rowcodec.New(s, tables[r.IntN(2)])
 		var w bitio.Writer
-		var want []wire.Row
+		var want []schema.Row
 		var pasts []*rowcodec.Past
 		for range 4 {
 			rows := rowtest.States(s, r, 3)
@@ -73,7 +74,7 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 	require.Equal(t, direct.Bytes(), copied.Bytes())
 	got := make([]uint64, len(want))
 	for _, chunk := range made { // a few hundred rows are more than a sum holds
-		var sum wire.Shares
+		var sum schema.Shares
 		chunks.AddShares(&sum, chunk, len(got))
 		chunks.AddShares(&sum, chunk, len(got))
 		for i := range got {
@@ -87,7 +88,7 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 }
 
 func TestGaps(t *testing.T) {
-	c := rowcodec.New(wire.NewSchema(), rowcodec.DefaultTables())
+	c := rowcodec.New(schema.New(), rowcodec.DefaultTables())
 	gaps := []uint32{0, 1, 7, 8, 9, 63, 64, 1000, 1<<20 - 1}
 	var w bitio.Writer
 	for _, g := range gaps {

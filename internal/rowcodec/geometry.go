@@ -3,7 +3,7 @@ package rowcodec
 import (
 	"math"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // vector is a place or a way, along three axes. It is a struct, and not an array,
@@ -83,7 +83,7 @@ const (
 func isqrt(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
 // levelTable are the values that the components of rotations stand for.
-type levelTable [1 << wire.MaxRotationBits]int16
+type levelTable [1 << schema.MaxRotationBits]int16
 
 // levels are those of components of n bits: 2^n of them, evenly from
 // -rotationRange to rotationRange.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 func randomRotation(r *rand.Rand) rotation {
@@ -29,7 +29,7 @@ func angleBetween(q, r rotation) float64 {
 func TestRotationsPackAsTheyUnpack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 20_000 {
-		n := uint(2 + r.IntN(wire.MaxRotationBits-1))
+		n := uint(2 + r.IntN(schema.MaxRotationBits-1))
 		word := r.Uint32() & (1<<(2+3*n) - 1)
 		a, b, c := unpackRotation(word, levels(n), n).packThree(int(word&3), n)
 		for i, v := range [...]uint32{a, b, c} {

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // A row for somebody else has the same bits whatever its owners' fields hold, in
@@ -28,12 +28,12 @@ func TestOwnersFieldsAreInNobodyElsesRows(t *testing.T) {
 			if words == nil {
 				return nil
 			}
-			row := wire.Row{Words: slices.Clone(words)}
+			row := schema.Row{Words: slices.Clone(words)}
 			s.HideOwned(row)
 			return row.Words
 		}
-		public := wire.Row{Mask: rows[2].Mask, Words: hidden(rows[2].Words)}
-		with := wire.Row{Mask: rows[2].Mask, Words: rows[2].Words} // owners' fields hold something
+		public := schema.Row{Mask: rows[2].Mask, Words: hidden(rows[2].Words)}
+		with := schema.Row{Mask: rows[2].Mask, Words: rows[2].Words} // owners' fields hold something
 		var pastWithout *rowcodec.Past
 		if past != nil {
 			copied := *past

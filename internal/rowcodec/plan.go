@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -11,14 +12,14 @@ import (
 // or not as a whole.
 type unit struct {
 	kind   unitKind
-	fields []wire.Field // of the schema
-	ways   int          // digits that it has in a head: 0 is always "unchanged"
-	word   int          // first word, in the row
-	words  int          // how many
-	lane   int          // of a vector or number
-	bits   uint         // of each number: of a rotation's three components
-	wide   uint32       // largest number, of each
-	ranged bool         // a number's forecast stays in its range
+	fields []schema.Field // of the schema
+	ways   int            // digits that it has in a head: 0 is always "unchanged"
+	word   int            // first word, in the row
+	words  int            // how many
+	lane   int            // of a vector or number
+	bits   uint           // of each number: of a rotation's three components
+	wide   uint32         // largest number, of each
+	ranged bool           // a number's forecast stays in its range
 	level  *levelTable
 	group  int // of part.groups, unless it is in every row
 }
@@ -67,7 +68,7 @@ type group struct {
 const narrowBits = 4
 
 // planPart makes the plan of component i, for owners or for everybody else.
-func planPart(s *wire.Schema, i int, owner bool) part {
+func planPart(s *schema.Schema, i int, owner bool) part {
 	c, fields := s.Component(i), s.Fields(i)
 	p := part{component: i, position: -1, rotation: -1, flag: -1}
 	for j := 0; j < len(fields); {
@@ -83,12 +84,12 @@ func planPart(s *wire.Schema, i int, owner bool) part {
 		switch {
 		case f.Always:
 			u.kind, u.ways = unitAlways, 1
-		case f.Kind == wire.KindBool:
+		case f.Kind == schema.KindBool:
 			u.kind = unitBool
 			if p.flag < 0 {
 				p.flag = f.Word
 			}
-		case f.Kind == wire.KindRotation:
+		case f.Kind == schema.KindRotation:
 			u.kind, u.ways, u.bits = unitRotation, 5, (f.Bits-2)/3
 			u.level = levels(u.bits)
 			if p.rotation < 0 {
@@ -100,7 +101,7 @@ func planPart(s *wire.Schema, i int, owner bool) part {
 				u.kind, u.ways = unitPosition, 1+1<<headSigns
 				p.position, p.linear = len(p.units), true
 			}
-		case f.Kind == wire.KindNumber && f.Bits > narrowBits:
+		case f.Kind == schema.KindNumber && f.Bits > narrowBits:
 			u.kind = unitNumber
 		default:
 			u.kind = unitPlain
@@ -132,7 +133,7 @@ func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.le
 
 // letter is the unit's part in the shape of its component: capital if it is
 // predicted.
-func (u unit) letter(f *wire.Field) string {
+func (u unit) letter(f *schema.Field) string {
 	const plain, predicted = "abpqvnf", "abPQVNf"
 	if f.Linear {
 		return predicted[u.kind : u.kind+1]
@@ -195,12 +196,12 @@ func (g *group) split(units []unit) {
 // CheckRows reports whether rows of s fit into a datagram of their own, whatever they
 // hold: in their longest form, with a header, they take at most wire.MaxRowBytes. An
 // error names the first component with which they could grow longer.
-func CheckRows(s *wire.Schema) error {
+func CheckRows(s *schema.Schema) error {
 	bits := wire.MaxRowHeaderBits
 	for i := range s.Components() {
 		if bits += longestPart(s, i); bits > wire.MaxRowBytes*8 {
 			c := s.Component(i)
-			return fmt.Errorf("wire: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
+			return fmt.Errorf("schema: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
 				c.Name, c.Type, bits, wire.MaxRowBytes*8)
 		}
 	}
@@ -209,7 +210,7 @@ func CheckRows(s *wire.Schema) error {
 
 // longestPart is the most bits that component i can take in a row, in full or coded:
 // an owner's, which has all that others' have.
-func longestPart(s *wire.Schema, i int) int {
+func longestPart(s *schema.Schema, i int) int {
 	p := planPart(s, i, true)
 	full, coded := 1, len(p.groups)*maxCodeBits // 1: in the mask of a full row
 	for j := range p.units {
@@ -238,8 +239,8 @@ func longestResidual(width uint) int {
 }
 
 // longestField is the most bits that a field takes in full.
-func longestField(f *wire.Field) int {
-	if f.Kind == wire.KindHandle {
+func longestField(f *schema.Field) int {
+	if f.Kind == schema.KindHandle {
 		return 1 + 34 + 34
 	}
 	return int(f.Bits)

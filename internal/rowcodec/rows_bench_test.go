@@ -10,7 +10,7 @@ import (
 
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // turning is a body that turns as it goes.
@@ -27,12 +27,12 @@ type turning struct {
 // of the least times of every fifty rows.
 func BenchmarkFirstRows(b *testing.B) {
 	b.Run("bodies", func(b *testing.B) {
-		benchmarkFirstRows(b, func(random *rand.Rand) func() wire.Body {
-			var body wire.Body
+		benchmarkFirstRows(b, func(random *rand.Rand) func() schema.Body {
+			var body schema.Body
 			for i := range 3 {
 				body.Position[i], body.Velocity[i] = 100*random.Float32(), 6*random.Float32()-3
 			}
-			return func() wire.Body {
+			return func() schema.Body {
 				for i := range 3 {
 					body.Velocity[i] += random.Float32()/2 - 0.25
 					body.Position[i] += body.Velocity[i] / 60
@@ -66,12 +66,12 @@ func BenchmarkFirstRows(b *testing.B) {
 func benchmarkFirstRows[T any](b *testing.B, start func(*rand.Rand) func() T) {
 	const rows, block, states = 1000, 50, 24
 	random := rand.New(rand.NewPCG(1, 2))
-	s := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[T](s, "it"))
+	s := schema.New()
+	require.NoError(b, schema.Add[T](s, "it"))
 	c := rowcodec.New(s, rowcodec.DefaultTables())
 	var next [rows]func() T
-	var history [rows][states]wire.Row // rings
-	var now [rows]wire.Row
+	var history [rows][states]schema.Row // rings
+	var now [rows]schema.Row
 	var pasts [rows]rowcodec.Past
 	tick := 0
 	step := func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // Everything has a field of every kind that there is.
@@ -69,13 +69,13 @@ var kinds = func() (all []kind) {
 }()
 
 // RandomSchema has up to three components of random fields.
-func RandomSchema(r *rand.Rand) *wire.Schema {
-	s := wire.NewSchema()
+func RandomSchema(r *rand.Rand) *schema.Schema {
+	s := schema.New()
 	switch r.IntN(3) {
 	case 0:
-		must(wire.AddComponent[Everything](s, "posed"))
+		must(schema.Add[Everything](s, "posed"))
 	case 1:
-		must(wire.AddComponent[Carried](s, "posed"))
+		must(schema.Add[Carried](s, "posed"))
 	}
 	for i := range 1 + r.IntN(2) {
 		var fields []reflect.StructField
@@ -130,9 +130,9 @@ func randomise(v reflect.Value, r *rand.Rand, keep float64) {
 
 // States are n rows of one mask, each a change of the one before, for an owner or
 // for somebody else.
-func States(s *wire.Schema, r *rand.Rand, n int) []wire.Row {
+func States(s *schema.Schema, r *rand.Rand, n int) []schema.Row {
 	mask, owned := r.Uint32N(1<<s.Components()), r.IntN(2) == 0
-	rows := make([]wire.Row, n)
+	rows := make([]schema.Row, n)
 	values := make([]reflect.Value, s.Components())
 	for i := range values {
 		values[i] = reflect.New(s.Component(i).Type)
@@ -160,7 +160,7 @@ func States(s *wire.Schema, r *rand.Rand, n int) []wire.Row {
 // RandomPast is what may be known of rows[2] from rows[1] and rows[0], nil if
 // nothing is; carriers
 // are the same states of a parent.
-func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, carriers []wire.Row) *rowcodec.Past {
+func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, carriers []schema.Row) *rowcodec.Past {
 	if r.IntN(8) == 0 {
 		return nil
 	}
@@ -176,9 +176,9 @@ func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, carriers []wire.Row) *row
 }
 
 // Coded is one row with a past, the same on every machine.
-func Coded(seed uint64) (c *rowcodec.Codec, row wire.Row, past *rowcodec.Past, bytes []byte) {
-	s := wire.NewSchema()
-	must(wire.AddComponent[Everything](s, "everything"))
+func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past, bytes []byte) {
+	s := schema.New()
+	must(schema.Add[Everything](s, "everything"))
 	c = rowcodec.New(s, rowcodec.DefaultTables())
 	v := Everything{Position: [3]float32{1, 2, 3}, Facing: [4]float32{0, 0, 0, 1}, Holder: bulk.NewHandle(7, 3), Identity: seed}
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -195,14 +195,14 @@ func Coded(seed uint64) (c *rowcodec.Codec, row wire.Row, past *rowcodec.Past, b
 	v.Facing = [4]float32{0.6, 0, 0, 0.8}
 	v.Ammo = int32(r.Uint32N(100))
 	v.Alive = true
-	row = wire.Row{Mask: 1, Words: quantised()}
+	row = schema.Row{Mask: 1, Words: quantised()}
 	var w bitio.Writer
 	c.Append(&w, row, past)
 	return c, row, past, w.Bytes()
 }
 
 // Lawful returns an error if row is not one that a full row can hold.
-func Lawful(s *wire.Schema, row wire.Row) error {
+func Lawful(s *schema.Schema, row schema.Row) error {
 	var w bitio.Writer
 	var r bitio.Reader
 	again := BlankRow(s, row)
@@ -218,17 +218,17 @@ func Lawful(s *wire.Schema, row wire.Row) error {
 }
 
 // NewRow returns a row of zeros.
-func NewRow(s *wire.Schema, mask uint32) wire.Row {
-	return wire.Row{Mask: mask, Words: make([]uint32, s.Words())}
+func NewRow(s *schema.Schema, mask uint32) schema.Row {
+	return schema.Row{Mask: mask, Words: make([]uint32, s.Words())}
 }
 
 // BlankRow is what row is read into.
-func BlankRow(s *wire.Schema, row wire.Row) wire.Row {
-	return wire.Row{Mask: row.Mask, Owned: row.Owned, Words: make([]uint32, s.Words())}
+func BlankRow(s *schema.Schema, row schema.Row) schema.Row {
+	return schema.Row{Mask: row.Mask, Owned: row.Owned, Words: make([]uint32, s.Words())}
 }
 
 // Set quantises v, a struct of component name, into row and marks it present.
-func Set[T any](s *wire.Schema, row *wire.Row, name string, v T) {
+func Set[T any](s *schema.Schema, row *schema.Row, name string, v T) {
 	i, ok := s.ByName(name)
 	if !ok {
 		panic("no component " + name)

@@ -3,7 +3,7 @@ package rowtrain
 import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // A Pricer writes rows as its codec does, and tells what each part of them takes, in
@@ -11,7 +11,7 @@ import (
 // each field, or each vector as a whole, by its path.
 type Pricer struct {
 	codec  *rowcodec.Codec
-	fields [][]wire.Field
+	fields [][]schema.Field
 	tell   func(component, field string, bits int)
 }
 
@@ -25,7 +25,7 @@ func NewPricer(c *rowcodec.Codec, tell func(component, field string, bits int)) 
 }
 
 // Append writes row as it follows from past, or in full if past is nil.
-func (p *Pricer) Append(w *bitio.Writer, row wire.Row, past *rowcodec.Past) {
+func (p *Pricer) Append(w *bitio.Writer, row schema.Row, past *rowcodec.Past) {
 	if past != nil {
 		p.codec.Append(w, row, past)
 		return

@@ -15,13 +15,13 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // A Sample is one row as it was coded once: what tables are trained on. One
 // without a Past is no row, but the end of those that are told of by gaps.
 type Sample struct {
-	Row  wire.Row
+	Row  schema.Row
 	Past *rowcodec.Past
 	// Gap is how many rows that did not change were left out before this one,
 	// or -1 if it was not told of by its place.
@@ -34,7 +34,7 @@ type Sample struct {
 //
 // A row counts by how far off it is in terms of its scale: widely at first, so that
 // where weights come to hardly depends on where they began, and then more narrowly.
-func Train(s *wire.Schema, samples func(yield func(Sample) bool)) *rowcodec.Tables {
+func Train(s *schema.Schema, samples func(yield func(Sample) bool)) *rowcodec.Tables {
 	const rounds, widest, narrowest = 16, 20, 5
 	model := rowcodec.Untrained()
 	found := places{}
@@ -54,7 +54,7 @@ func Train(s *wire.Schema, samples func(yield func(Sample) bool)) *rowcodec.Tabl
 
 // pass codes all samples by a model, and has o observe it. It returns how often each
 // symbol of a gap occurred.
-func pass(s *wire.Schema, m rowcodec.Model, samples func(yield func(Sample) bool), o rowcodec.Observer) (gaps [rowcodec.ResidualCodes]uint64) {
+func pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bool), o rowcodec.Observer) (gaps [rowcodec.ResidualCodes]uint64) {
 	c := rowcodec.New(s, m.Tables()).Observed(o)
 	var w bitio.Writer
 	var buffer []byte
@@ -74,7 +74,7 @@ func pass(s *wire.Schema, m rowcodec.Model, samples func(yield func(Sample) bool
 }
 
 // pass has n take note of all samples.
-func (n *tally) pass(s *wire.Schema, m rowcodec.Model, samples func(yield func(Sample) bool)) {
+func (n *tally) pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bool)) {
 	n.gaps = pass(s, m, samples, rowcodec.Observer{Head: n.head, Residual: n.residual, Position: n.seePosition, Rotation: n.seeRotation})
 }
 

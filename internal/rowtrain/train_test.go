@@ -12,18 +12,18 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/internal/rowtrain"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // thrown are bodies on their way through the air, in steps of three ticks.
-func thrown(t testing.TB, s *wire.Schema, seed uint64) (rows []rowtrain.Sample) {
+func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample) {
 	type throw struct {
 		Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear"`
 		Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
 		Lit      bool
 	}
 	if s.Components() == 0 {
-		require.NoError(t, wire.AddComponent[throw](s, "throw"))
+		require.NoError(t, schema.Add[throw](s, "throw"))
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 60 {
@@ -59,7 +59,7 @@ func each(samples []rowtrain.Sample) func(yield func(rowtrain.Sample) bool) {
 	}
 }
 
-func bitsOf(s *wire.Schema, tables *rowcodec.Tables, samples []rowtrain.Sample) int {
+func bitsOf(s *schema.Schema, tables *rowcodec.Tables, samples []rowtrain.Sample) int {
 	c := rowcodec.New(s, tables)
 	var w bitio.Writer
 	for _, sample := range samples {
@@ -69,7 +69,7 @@ func bitsOf(s *wire.Schema, tables *rowcodec.Tables, samples []rowtrain.Sample) 
 }
 
 func TestTraining(t *testing.T) {
-	s := wire.NewSchema()
+	s := schema.New()
 	samples, others := thrown(t, s, 1), thrown(t, s, 2)
 	trained := rowtrain.Train(s, each(samples))
 	require.Equal(t, trained.Bytes(), rowtrain.Train(s, each(samples)).Bytes(), "the same samples give the same tables")
@@ -88,10 +88,10 @@ func TestTraining(t *testing.T) {
 // Tables of several trainings code each shape by those that knew it, and any other
 // by the first.
 func TestTablesOfSeveralShapes(t *testing.T) {
-	s := wire.NewSchema()
+	s := schema.New()
 	samples := thrown(t, s, 1)
-	other := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](other, "body"))
+	other := schema.New()
+	require.NoError(t, schema.Add[schema.Body](other, "body"))
 	r := rand.New(rand.NewPCG(4, 4))
 	var bodies []rowtrain.Sample
 	for range 400 {
@@ -117,19 +117,19 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 
 // What ships knows the shape of the component "body".
 func TestDefaultTablesKnowBodies(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, "body"))
 	type fall struct {
 		Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"`
 		Velocity [3]float32 `net:"range=-128..128,step=1/32,predict=linear"`
 		Lit      bool       // of no shape that was trained on
 	}
-	strange := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[fall](strange, "fall"))
+	strange := schema.New()
+	require.NoError(t, schema.Add[fall](strange, "fall"))
 	var known, unknown []rowtrain.Sample
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
-		v, at := wire.Body{}, [3][]uint32{}
+		v, at := schema.Body{}, [3][]uint32{}
 		for i := range v.Position {
 			v.Position[i], v.Velocity[i] = r.Float32()*100-50, float32(r.NormFloat64()*3)
 		}
@@ -144,7 +144,7 @@ func TestDefaultTablesKnowBodies(t *testing.T) {
 		}
 		sample := func(extra ...uint32) rowtrain.Sample {
 			words := func(i int) []uint32 { return append(append([]uint32(nil), at[i]...), extra...) }
-			return rowtrain.Sample{Row: wire.Row{Mask: 1, Words: words(2)}, Past: &rowcodec.Past{Base: words(1), Older: words(0), Age: 3, Gap: 3}}
+			return rowtrain.Sample{Row: schema.Row{Mask: 1, Words: words(2)}, Past: &rowcodec.Past{Base: words(1), Older: words(0), Age: 3, Gap: 3}}
 		}
 		known, unknown = append(known, sample()), append(unknown, sample(0))
 	}

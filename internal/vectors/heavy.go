@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -38,16 +39,16 @@ const (
 )
 
 // HeavySchema returns the schema of the cases that bound a datagram's decoding cost.
-func HeavySchema() (*wire.Schema, error) {
-	s := wire.NewSchema()
+func HeavySchema() (*schema.Schema, error) {
+	s := schema.New()
 	for _, add := range []func() error{
-		func() error { return wire.AddComponent[lamps](s, "lamps-north") },
-		func() error { return wire.AddComponent[lamps](s, "lamps-east") },
-		func() error { return wire.AddComponent[lamps](s, "lamps-south") },
-		func() error { return wire.AddComponent[lamps](s, "lamps-west") },
-		func() error { return wire.AddComponent[limbs](s, "limbs") },
-		func() error { return wire.AddComponent[ride](s, "ride") },
-		func() error { return wire.AddComponent[purse](s, "purse") },
+		func() error { return schema.Add[lamps](s, "lamps-north") },
+		func() error { return schema.Add[lamps](s, "lamps-east") },
+		func() error { return schema.Add[lamps](s, "lamps-south") },
+		func() error { return schema.Add[lamps](s, "lamps-west") },
+		func() error { return schema.Add[limbs](s, "limbs") },
+		func() error { return schema.Add[ride](s, "ride") },
+		func() error { return schema.Add[purse](s, "purse") },
 	} {
 		if err := add(); err != nil {
 			return nil, err

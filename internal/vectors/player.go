@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,7 +21,7 @@ type Player struct {
 }
 
 // NewPlayer returns a session of a client built with schema.
-func NewPlayer(schema *wire.Schema, handles []bulk.Handle) (*Player, error) {
+func NewPlayer(schema *schema.Schema, handles []bulk.Handle) (*Player, error) {
 	s, err := client.NewSession(client.SessionConfig{Schema: schema})
 	if err != nil {
 		return nil, err
@@ -106,8 +107,8 @@ func (p *Player) changed(r *client.Replica) (changed []Entity) {
 
 // Check plays a case and compares every step. The case's schema must be among those
 // given. The error names the step and the difference.
-func (c *Case) Check(schemas ...*wire.Schema) error {
-	i := slices.IndexFunc(schemas, func(s *wire.Schema) bool {
+func (c *Case) Check(schemas ...*schema.Schema) error {
+	i := slices.IndexFunc(schemas, func(s *schema.Schema) bool {
 		return c.Schema == s.Text() && c.SchemaHash == fmt.Sprintf("%016x", s.Hash())
 	})
 	if c.Protocol != wire.Version || i < 0 {

@@ -22,7 +22,7 @@ type Case struct {
 	Name       string        `json:"case"`
 	About      string        `json:"about"`
 	Protocol   int           `json:"protocol"`
-	Schema     string        `json:"schema"` // wire.Schema.Text
+	Schema     string        `json:"schema"` // schema.Schema.Text
 	SchemaHash string        `json:"schema_hash"`
 	Handles    []bulk.Handle `json:"handles"` // whose verdicts every step reports
 	Steps      []Step        `json:"-"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -43,9 +44,9 @@ type attacker struct {
 	done   Attacks
 }
 
-func newAttacker(number int, c Config, schema *wire.Schema) *attacker {
+func newAttacker(number int, c Config, s *schema.Schema) *attacker {
 	return &attacker{
-		config: c, schema: schema.Hash(), rng: rand.New(rand.NewPCG(c.Seed, uint64(number))),
+		config: c, schema: s.Hash(), rng: rand.New(rand.NewPCG(c.Seed, uint64(number))),
 		// It sends no secrets, so any server will do.
 		tls:  &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}},
 		done: Attacks{Attackers: 1, Closed: map[string]uint64{}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,7 +21,7 @@ type bot struct {
 	config   Config
 	rng      *rand.Rand
 	client   *client.Client
-	body     client.Component[wire.Body]
+	body     client.Component[schema.Body]
 	identity client.Component[Identity]
 	oracle   *oracle
 	pilot    pilot
@@ -76,12 +77,12 @@ func (o outcome) plus(next outcome) outcome {
 	}
 }
 
-func newBot(number int, c Config, schema *wire.Schema) (*bot, error) {
-	body, err := client.ComponentOf[wire.Body](schema, bodyName)
+func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
+	body, err := client.ComponentOf[schema.Body](s, bodyName)
 	if err != nil {
 		return nil, err
 	}
-	identity, err := client.ComponentOf[Identity](schema, identityName)
+	identity, err := client.ComponentOf[Identity](s, identityName)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 func nameOf(number int) string { return fmt.Sprintf("bot-%d", number) }
 
 // dial joins the server.
-func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
+func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	b.begun = time.Now()
@@ -125,7 +126,7 @@ func (b *bot) dial(ctx context.Context, schema *wire.Schema) error {
 	}
 	c, err := client.Dial(ctx, client.Config{
 		SessionConfig: client.SessionConfig{
-			Schema: schema, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
+			Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
 		},
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -100,7 +100,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("bot: both fingerprint and insecure-dev are set: want one of them"))
 	}
 	errs = append(errs, client.Config{
-		Addr: c.Addr, Fingerprint: c.Fingerprint, SessionConfig: client.SessionConfig{Schema: wire.NewSchema()},
+		Addr: c.Addr, Fingerprint: c.Fingerprint, SessionConfig: client.SessionConfig{Schema: schema.New()},
 	}.Validate())
 	if _, err := c.ticket(nameOf(0)); err != nil {
 		errs = append(errs, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -141,9 +142,9 @@ func TestRefusals(t *testing.T) {
 // TestSchemaIsTheServers compares the bots' own identity type with the server's: bots
 // may not import the world.
 func TestSchemaIsTheServers(t *testing.T) {
-	want := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](want, "body"))
-	require.NoError(t, wire.AddComponent[scenes.Identity](want, scenes.IdentityName))
+	want := schema.New()
+	require.NoError(t, schema.Add[schema.Body](want, "body"))
+	require.NoError(t, schema.Add[scenes.Identity](want, scenes.IdentityName))
 	got, err := bot.NewSchema()
 	require.NoError(t, err)
 	require.Equal(t, want.Text(), got.Text())

@@ -13,7 +13,7 @@ import (
 
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -41,14 +41,14 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 	change(file)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	require.NoError(t, wire.AddComponent[scenes.Identity](schema, scenes.IdentityName))
+	rowSchema := schema.New()
+	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
+	require.NoError(t, schema.Add[scenes.Identity](rowSchema, scenes.IdentityName))
 	h := &hosted{}
 	h.server, err = server.Listen(server.Config{
 		Listen: "127.0.0.1:0",
 		CoreConfig: server.CoreConfig{
-			World: scene.World, Schema: schema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
+			World: scene.World, Schema: rowSchema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
 			Replication: replication.Config{
 				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,

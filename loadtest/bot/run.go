@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // Run loads the server of c with bots and returns their report. It dials one bot first:
@@ -24,17 +24,17 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	schema, err := NewSchema()
+	s, err := NewSchema()
 	if err != nil {
 		return nil, err
 	}
 	c.began = time.Now()
-	r := &run{config: c, schema: schema, begun: c.began, sampler: newSampler()}
+	r := &run{config: c, schema: s, begun: c.began, sampler: newSampler()}
 	for i := range c.Bots {
 		if c.attacks(i) {
 			continue
 		}
-		b, err := newBot(i, c, schema)
+		b, err := newBot(i, c, s)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +42,7 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	}
 	timed, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
-	if err := r.bots[0].dial(timed, schema); err != nil {
+	if err := r.bots[0].dial(timed, s); err != nil {
 		if ctx.Err() != nil {
 			return nil, errors.New("interrupted before the first bot had joined")
 		}
@@ -55,7 +55,7 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 // run is the state of one Run.
 type run struct {
 	config   Config
-	schema   *wire.Schema
+	schema   *schema.Schema
 	begun    time.Time
 	bots     []*bot // without attackers
 	outcomes []outcome

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // Identity is the component "identity" of the server's scenes: a number that an entity
@@ -26,12 +26,12 @@ const (
 )
 
 // NewSchema returns the bots' schema: bodies and identities.
-func NewSchema() (*wire.Schema, error) {
-	s := wire.NewSchema()
-	if err := wire.AddComponent[wire.Body](s, bodyName); err != nil {
+func NewSchema() (*schema.Schema, error) {
+	s := schema.New()
+	if err := schema.Add[schema.Body](s, bodyName); err != nil {
 		return nil, err
 	}
-	if err := wire.AddComponent[Identity](s, identityName); err != nil {
+	if err := schema.Add[Identity](s, identityName); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -10,15 +10,16 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // P3: the paths per entity and per datagram allocate nothing once warm.
 func TestNoAllocations(t *testing.T) {
-	s := sampleSchema(t)
-	row, base := sampleRow(t, s, 3), sampleRow(t, s, 9)
+	s := rowtest.SampleSchema()
+	row, base := rowtest.SampleRow(s, 3), rowtest.SampleRow(s, 9)
 	out := rowtest.NewRow(s, row.Mask)
-	body := wire.Body{Position: [3]float32{1, 2, 3}}
+	body := schema.Body{Position: [3]float32{1, 2, 3}}
 	state, _, _ := sampleState(t, s)
 	input := wire.Input{Ack: wire.Ack{Seen: true, Newest: 3}, Inputs: []wire.TickInput{{Tick: 2, Data: []byte{1}}, {Tick: 1}}}
 	datagram := input.Append(nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
-	"github.com/worldd/worldd/replication/wire"
+	rowschema "github.com/worldd/worldd/replication/schema"
 )
 
 type (
@@ -699,8 +699,8 @@ func TestCodecConformance(t *testing.T) {
 }
 
 func TestCodecConformanceShapes(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[rowtest.Everything](s, "everything"))
+	s := rowschema.New()
+	require.NoError(t, rowschema.Add[rowtest.Everything](s, "everything"))
 	parts := codecParts(strangerSchema(t, s.Text()), true)
 	require.Equal(t, "PQfqvNnNNffnbbffa", parts[0].shape)
 	require.Equal(t, [][2]int{{0, 3}, {3, 8}, {8, 15}, {15, 17}}, parts[0].groups)

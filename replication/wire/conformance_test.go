@@ -19,6 +19,8 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowtest"
+	rowschema "github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -195,7 +197,7 @@ func (s *stranger) full(c strangerComponent, f strangerField, out []uint32) {
 	}
 }
 
-func (s *stranger) fullRow(schema []strangerComponent, owned bool) wire.Row {
+func (s *stranger) fullRow(schema []strangerComponent, owned bool) rowschema.Row {
 	mask := uint32(0)
 	for i, c := range schema {
 		mask |= uint32(s.named(1, "has "+c.name)) << i
@@ -204,8 +206,8 @@ func (s *stranger) fullRow(schema []strangerComponent, owned bool) wire.Row {
 }
 
 // wholeRow reads a full row whose mask is known.
-func (s *stranger) wholeRow(schema []strangerComponent, mask uint32, owned bool) wire.Row {
-	row := wire.Row{Mask: mask, Owned: owned}
+func (s *stranger) wholeRow(schema []strangerComponent, mask uint32, owned bool) rowschema.Row {
+	row := rowschema.Row{Mask: mask, Owned: owned}
 	for i, c := range schema {
 		for _, f := range c.fields {
 			out := make([]uint32, f.words)
@@ -252,11 +254,11 @@ type strangerRow struct {
 	who      tenant
 	age, gap uint64
 	past     *strangerPast
-	now      wire.Row
+	now      rowschema.Row
 }
 
 // state reads a State datagram, sections 8 and 9.
-func (s *stranger) state(schema []strangerComponent, tables *strangerTables, tenants map[uint32]tenant) []wire.Row {
+func (s *stranger) state(schema []strangerComponent, tables *strangerTables, tenants map[uint32]tenant) []rowschema.Row {
 	if s.named(8, "type") != 64 {
 		s.fail("not a State datagram")
 	}
@@ -299,7 +301,7 @@ func (s *stranger) state(schema []strangerComponent, tables *strangerTables, ten
 	}
 	s.rows(schema, tables, uint32(tick), rows)
 	s.done()
-	var all []wire.Row
+	var all []rowschema.Row
 	for _, row := range rows {
 		all = append(all, row.now)
 	}
@@ -380,7 +382,7 @@ func (s *stranger) rows(schema []strangerComponent, tables *strangerTables, tick
 			if anchor != nil {
 				row.past.anchor = &[3][]uint32{anchor.now.Words, anchor.past.base, anchor.past.older}
 			}
-			row.now = wire.Row{Mask: row.who.mask, Words: make([]uint32, len(row.past.base))}
+			row.now = rowschema.Row{Mask: row.who.mask, Words: make([]uint32, len(row.past.base))}
 			s.codedRow(tables, codecParts(schema, false), row.who.mask, row.past, row.now.Words)
 			s.note(from, "row of %v: %v", row.who.handle, row.now.Words)
 		}
@@ -512,7 +514,7 @@ func valuesOf(message any) (values []any) {
 
 // readByStranger decodes a sample to its end, and returns the annotation.
 func readByStranger(t testing.TB, m sample) (notes []string) {
-	schema := sampleSchema(t)
+	schema := rowtest.SampleSchema()
 	theirs := strangerSchema(t, schema.Text())
 	s := &stranger{b: m.bytes}
 	defer func() {
@@ -546,8 +548,8 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceSchemaHash(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
+	s := rowschema.New()
+	require.NoError(t, rowschema.Add[rowschema.Body](s, "body"))
 	h := uint64(0xcbf29ce484222325)
 	for _, c := range []byte(s.Text()) {
 		h = (h ^ uint64(c)) * 0x100000001b3

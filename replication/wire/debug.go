@@ -2,11 +2,7 @@ package wire
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
-
-	"github.com/worldd/worldd/bulk"
 )
 
 // The readable twins of the messages: one line each, for logs and test
@@ -145,57 +141,3 @@ func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
 }
 
 func stringer[M fmt.Stringer](m M, err error) (fmt.Stringer, error) { return m, err }
-
-// Format shows the present components of row, field by field, as the values
-// that Restore would give; fields that only owners are sent, if it is one's.
-func (s *Schema) Format(row Row) string {
-	var b strings.Builder
-	for i := range s.components {
-		if row.Mask>>i&1 == 0 {
-			continue
-		}
-		c := &s.components[i]
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(c.Name)
-		b.WriteByte('{')
-		gap := ""
-		for j := c.first; j < c.last; j++ {
-			if !s.fields[j].SentTo(row.Owned) {
-				continue
-			}
-			b.WriteString(gap)
-			gap = " "
-			b.WriteString(s.fields[j].Path)
-			b.WriteByte('=')
-			b.WriteString(s.fields[j].format(row.Words))
-		}
-		b.WriteByte('}')
-	}
-	return b.String()
-}
-
-// format shows the value of one field.
-func (f *Field) format(words []uint32) string {
-	at := words[f.Word:]
-	switch {
-	case f.Kind == KindHandle:
-		return bulk.NewHandle(at[0], at[1]).String()
-	case f.Kind == KindBool:
-		return strconv.FormatBool(at[0] != 0)
-	case f.Kind == KindRotation:
-		return fmt.Sprint(f.quaternion(at[0]))
-	case f.angle:
-		return strconv.FormatFloat(f.radians(at[0]), 'g', -1, 64)
-	case f.Ranged:
-		return strconv.FormatFloat(f.value(at[0]), 'g', -1, 64)
-	case f.memory == memFloat32:
-		return strconv.FormatFloat(float64(math.Float32frombits(at[0])), 'g', -1, 32)
-	case f.memory == memFloat64:
-		return strconv.FormatFloat(math.Float64frombits(getWords(at)), 'g', -1, 64)
-	case f.signed():
-		return strconv.FormatInt(int64(f.integer(at)), 10)
-	}
-	return strconv.FormatUint(f.integer(at), 10)
-}

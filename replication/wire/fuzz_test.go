@@ -21,7 +21,7 @@ func FuzzStream(f *testing.F) {
 	for _, m := range samples(f) {
 		f.Add(wire.AppendFrame(nil, m.kind, m.bytes), uint8(255))
 	}
-	s := sampleSchema(f)
+	s := rowtest.SampleSchema()
 	f.Fuzz(func(t *testing.T, b []byte, chunk uint8) {
 		var r wire.FrameReader
 		var frames []byte
@@ -54,7 +54,7 @@ func FuzzStream(f *testing.F) {
 }
 
 func FuzzState(f *testing.F) {
-	s := sampleSchema(f)
+	s := rowtest.SampleSchema()
 	d, tenants, _ := sampleState(f, s)
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	f.Add(d)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -379,7 +380,7 @@ func TestCommandArgsAreOneValue(t *testing.T) {
 }
 
 func TestStateStamp(t *testing.T) {
-	d, _, _ := sampleState(t, sampleSchema(t))
+	d, _, _ := sampleState(t, rowtest.SampleSchema())
 	for _, want := range [][2]uint32{{0x01020304, 250}, {0xfffefdfc, 65535}} {
 		wire.StampState(d, want[0], uint16(want[1]))
 		var rows bitio.Reader

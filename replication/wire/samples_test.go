@@ -10,72 +10,9 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
-
-// Components that between them have every kind of field.
-type (
-	health struct {
-		Now   int16 `net:"bits=10"`
-		Max   uint8
-		Alive bool
-		Tiny  uint32 `net:"bits=3"`
-		Cache int32  `net:"-"`
-		local int32
-	}
-	link struct {
-		Target bulk.Handle    `net:"ref"`
-		Owner  bulk.Handle    `net:"ref,always"`
-		Others [2]bulk.Handle `net:"ref"`
-	}
-	aim struct {
-		Look struct {
-			Yaw, Pitch float32
-			Locked     bool
-			Zoom       float64 `net:"range=0..1,step=1/1000"`
-		} `net:"range=-4..4,step=1/256"`
-		Scale  float32
-		Exact  float64
-		Serial uint64
-		Debt   int64
-		Count  uint32 `net:"always"`
-		Signed int32
-		Deep   [2][2]int8
-	}
-	empty struct{}
-	ride  struct {
-		At [3]float32  `net:"range=-64..64,step=1/64,predict=linear,parent=On"`
-		On bulk.Handle `net:"ref"`
-	}
-)
-
-// sampleSchema holds all of them.
-func sampleSchema(t testing.TB) *wire.Schema {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
-	require.NoError(t, wire.AddComponent[health](s, "health"))
-	require.NoError(t, wire.AddComponent[link](s, "link"))
-	require.NoError(t, wire.AddComponent[empty](s, "empty"))
-	require.NoError(t, wire.AddComponent[aim](s, "aim"))
-	require.NoError(t, wire.AddComponent[ride](s, "ride"))
-	return s
-}
-
-// sampleRow is a row with every component; n varies its values.
-func sampleRow(t testing.TB, s *wire.Schema, n int) wire.Row {
-	row := rowtest.NewRow(s, 0)
-	x := float32(n)
-	rowtest.Set(s, &row, "body", wire.Body{Position: [3]float32{x, 1.5, -100 + x/4}, Velocity: [3]float32{0, -x, 0.5}})
-	rowtest.Set(s, &row, "health", health{Now: int16(-n), Max: 200, Alive: n%2 == 0, Tiny: uint32(n % 8)})
-	rowtest.Set(s, &row, "link", link{Target: bulk.NewHandle(uint32(n*1000), 3), Others: [2]bulk.Handle{0, bulk.NewHandle(2, 1)}})
-	rowtest.Set(s, &row, "empty", empty{})
-	a := aim{Scale: x / 3, Exact: float64(n) / 7, Serial: uint64(n) << 40, Debt: int64(-n), Count: uint32(n), Signed: int32(-n * n)}
-	a.Look.Yaw, a.Look.Locked, a.Look.Zoom = x/100, true, 0.25
-	a.Deep[1][0] = int8(-n)
-	rowtest.Set(s, &row, "aim", a)
-	rowtest.Set(s, &row, "ride", ride{At: [3]float32{x / 2, 1, -x}})
-	return row
-}
 
 // tenant is what a client knows of a slot.
 type tenant struct {
@@ -87,7 +24,7 @@ type tenant struct {
 // sampleState is a State datagram over five slots with all kinds of baselines,
 // what it stands on, and what its rows are. The entity in slot 1 rides on that
 // in slot 700.
-func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]tenant, rows []wire.Row) {
+func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]tenant, rows []schema.Row) {
 	const tick = 1234
 	slots := []uint32{0, 1, 40, 700, 70_000}
 	baselines := []wire.Baseline{{}, {Age: 6, Gap: 3}, {Age: 1000}, {Age: 6, Gap: 3}, {Age: 6, Gap: 3}}
@@ -97,7 +34,7 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 	pasts := make([]*rowcodec.Past, len(slots))
 	for i, slot := range slots {
 		h := bulk.NewHandle(slot, uint32(2*i+1))
-		older, base, row := sampleRow(t, s, i), sampleRow(t, s, i+1), sampleRow(t, s, i*i+3)
+		older, base, row := rowtest.SampleRow(s, i), rowtest.SampleRow(s, i+1), rowtest.SampleRow(s, i*i+3)
 		if i == 2 { // body alone, and only its height changed
 			base.Mask, row.Mask = 1, 1
 			clear(base.Words[s.Component(0).Words:])
@@ -148,7 +85,7 @@ func sampleState(t testing.TB, s *wire.Schema) (d []byte, tenants map[uint32]ten
 
 // readState reads the datagram of sampleState with the package's own readers, as
 // a client does; which row has an anchor is known.
-func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []wire.Row, error) {
+func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []schema.Row, error) {
 	s := c.Schema()
 	var r bitio.Reader
 	h, err := wire.ParseStateHeader(d, &r)
@@ -185,7 +122,7 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 	if wire.Fold16(fold) != h.Fold {
 		return h, nil, &wire.Error{Code: wire.IdentityFault}
 	}
-	bySlot := map[uint32]wire.Row{}
+	bySlot := map[uint32]schema.Row{}
 	read := func(slot uint32) error {
 		row := rowtest.NewRow(s, tenants[slot].mask)
 		bySlot[slot] = row
@@ -209,7 +146,7 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 			return h, nil, err
 		}
 	}
-	var rows []wire.Row
+	var rows []schema.Row
 	for _, slot := range order {
 		rows = append(rows, bySlot[slot])
 	}
@@ -233,14 +170,14 @@ func ofMessage[M wire.Message](name string, m M, parse func([]byte) (M, error)) 
 type structureContent struct {
 	First, Tick uint32
 	Records     []wire.Record
-	Rows        []wire.Row
+	Rows        []schema.Row
 }
 
-func sampleStructure(t testing.TB, s *wire.Schema) structureContent {
-	row := sampleRow(t, s, 5)
+func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
+	row := rowtest.SampleRow(s, 5)
 	var w bitio.Writer
 	s.AppendFull(&w, row)
-	return structureContent{First: 300, Tick: 1234, Rows: []wire.Row{row}, Records: []wire.Record{
+	return structureContent{First: 300, Tick: 1234, Rows: []schema.Row{row}, Records: []wire.Record{
 		{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(17, 3)},
 		{Op: wire.OpEnter, Handle: bulk.NewHandle(17, 5), Kind: 200, Row: w.Bytes()},
 		{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration)},
@@ -248,7 +185,7 @@ func sampleStructure(t testing.TB, s *wire.Schema) structureContent {
 	}}
 }
 
-func parseStructure(s *wire.Schema, body []byte) (any, error) {
+func parseStructure(s *schema.Schema, body []byte) (any, error) {
 	m, err := wire.ParseStructure(body)
 	if err != nil {
 		return nil, err
@@ -278,7 +215,7 @@ func parseStructure(s *wire.Schema, body []byte) (any, error) {
 }
 
 func samples(t testing.TB) []sample {
-	s := sampleSchema(t)
+	s := rowtest.SampleSchema()
 	structure := sampleStructure(t, s)
 	body := wire.AppendStructureHeader(nil, structure.First, structure.Tick)
 	for _, r := range structure.Records {
@@ -297,7 +234,7 @@ func samples(t testing.TB) []sample {
 	}
 	type stateContent struct {
 		header wire.StateHeader
-		rows   []wire.Row
+		rows   []schema.Row
 	}
 	header := wire.StateHeader{Echo: 0x01020304, Hold: 250, Seq: 77, Tick: 1234, Structure: 9, Rows: len(rows)}
 	var fold uint64

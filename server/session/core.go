@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -28,10 +29,10 @@ type CoreConfig struct {
 	// World is given over: from NewCore on it belongs to whoever calls Tick, in
 	// a Server to Serve and to the functions of Game.
 	World *world.World
-	// Schema is what of the world clients are sent: wire.Body as
-	// wire.BodyComponent, and components that are registered in World
+	// Schema is what of the world clients are sent: schema.Body as
+	// schema.BodyComponent, and components that are registered in World
 	// under the same name and type. Clients build the same, in the same order.
-	Schema      *wire.Schema
+	Schema      *schema.Schema
 	Replication replication.Config
 	Game        Game
 	// Epoch names this run of the world; handles of another epoch mean nothing

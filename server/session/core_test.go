@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -46,9 +47,9 @@ func TestTurnsLetGo(t *testing.T) {
 func TestRandomIsRequired(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	_, err = NewCore(CoreConfig{World: w, Schema: schema})
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	_, err = NewCore(CoreConfig{World: w, Schema: s})
 	require.ErrorContains(t, err, "Random is nil")
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -35,11 +36,11 @@ func newRoom(t *testing.T, game Game) (c *Core, come func() *Peer) {
 func newRoomOf(t *testing.T, places int, game Game) (c *Core, knock func(address string) *Peer) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
-	schema := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](schema, wire.BodyComponent))
-	c, err = NewCore(CoreConfig{World: w, Schema: schema, MaxSessions: places, Game: game, Random: rand.NewChaCha8([32]byte{1})})
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	c, err = NewCore(CoreConfig{World: w, Schema: s, MaxSessions: places, Game: game, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
-	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: schema.Hash(), Tables: rowcodec.DefaultTables().Version()})
+	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version()})
 	return c, func(address string) *Peer {
 		p := c.Open(context.Background(), address, mute{})
 		require.NoError(t, p.ReceiveStream(hello))

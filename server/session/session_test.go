@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -34,9 +35,9 @@ type desk struct {
 
 const deskEpoch = 77
 
-func deskSchema(t testing.TB) *wire.Schema {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, wire.BodyComponent))
+func deskSchema(t testing.TB) *schema.Schema {
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	return s
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -93,7 +93,7 @@ type sim struct {
 	script *script
 	rng    *rand.Rand // for what is laid out at the start and who connects
 	tick   int
-	schema *wire.Schema
+	schema *schema.Schema
 	words  []uint32 // scratch
 
 	core          *session.Core
@@ -243,13 +243,13 @@ func (s *sim) play() {
 }
 
 func (s *sim) makeSchema() {
-	s.schema = wire.NewSchema()
-	s.must(wire.AddComponent[wire.Body](s.schema, wire.BodyComponent))
-	s.must(wire.AddComponent[Identity](s.schema, "identity"))
-	s.must(wire.AddComponent[Target](s.schema, "target"))
-	s.must(wire.AddComponent[Purse](s.schema, "purse"))
+	s.schema = schema.New()
+	s.must(schema.Add[schema.Body](s.schema, schema.BodyComponent))
+	s.must(schema.Add[Identity](s.schema, "identity"))
+	s.must(schema.Add[Target](s.schema, "target"))
+	s.must(schema.Add[Purse](s.schema, "purse"))
 	if s.script.has("ride") {
-		s.must(wire.AddComponent[Seat](s.schema, "seat"))
+		s.must(schema.Add[Seat](s.schema, "seat"))
 	}
 	s.words = make([]uint32, s.schema.Words())
 }
@@ -477,7 +477,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 		s.schema.Quantise(n, p, words[spec.Offset:spec.Offset+spec.Words])
 	}
 	if p, v, ok := s.world.Body(h.Index()); ok {
-		put(wire.BodyComponent, unsafe.Pointer(&wire.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}))
+		put(schema.BodyComponent, unsafe.Pointer(&schema.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}))
 	}
 	if c := s.identity.Get(h); c != nil {
 		put("identity", unsafe.Pointer(c))
@@ -574,7 +574,7 @@ func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error 
 func (s *sim) seen(words []uint32, owned bool) []uint32 {
 	words = slices.Clone(words)
 	if !owned && words != nil {
-		s.schema.HideOwned(wire.Row{Words: words})
+		s.schema.HideOwned(schema.Row{Words: words})
 	}
 	return words
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/vectors"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,9 +21,9 @@ const heavyTick = 50
 // after the other.
 type crowd struct {
 	t      *testing.T
-	schema *wire.Schema
+	schema *schema.Schema
 	codec  *rowcodec.Codec
-	rows   []wire.Row
+	rows   []schema.Row
 }
 
 // newCrowd has 18 rows of all components, 7 purses, 2 of nothing, a ride, and a row
@@ -41,7 +42,7 @@ func newCrowd(t *testing.T) *crowd {
 		{1, 9, vectors.HeavyLamps},
 	} {
 		for range kind.number {
-			row := wire.Row{Mask: kind.mask, Words: make([]uint32, s.Words())}
+			row := schema.Row{Mask: kind.mask, Words: make([]uint32, s.Words())}
 			require.Equal(t, kind.load, s.Load(row.Mask))
 			if n := uint32(len(k.rows)); row.Mask&vectors.HeavyPurse != 0 {
 				row.Words[s.Words()-1] = 10 * n

@@ -16,6 +16,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/vectors"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -58,13 +59,13 @@ func TestVectors(t *testing.T) {
 }
 
 // vectorSchemas are those that the cases are of.
-func vectorSchemas(t testing.TB) []*wire.Schema {
+func vectorSchemas(t testing.TB) []*schema.Schema {
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
-	return []*wire.Schema{simSchema(t), heavy}
+	return []*schema.Schema{simSchema(t), heavy}
 }
 
-func simSchema(t testing.TB) *wire.Schema {
+func simSchema(t testing.TB) *schema.Schema {
 	s := &sim{script: &script{}}
 	s.makeSchema()
 	return s.schema
@@ -117,12 +118,12 @@ func played(t *testing.T, name, about string, handles []bulk.Handle, steps []vec
 	return playedBy(t, simSchema(t), name, about, handles, steps)
 }
 
-func playedBy(t *testing.T, schema *wire.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
+func playedBy(t *testing.T, rowSchema *schema.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
 	c := vectors.Case{
-		Name: name, About: about, Protocol: wire.Version, Schema: schema.Text(),
-		SchemaHash: fmt.Sprintf("%016x", schema.Hash()), Handles: handles,
+		Name: name, About: about, Protocol: wire.Version, Schema: rowSchema.Text(),
+		SchemaHash: fmt.Sprintf("%016x", rowSchema.Hash()), Handles: handles,
 	}
-	p, err := vectors.NewPlayer(schema, handles)
+	p, err := vectors.NewPlayer(rowSchema, handles)
 	require.NoError(t, err)
 	for _, s := range steps {
 		s.Expect = p.Play(s)

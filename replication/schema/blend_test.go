@@ -1,4 +1,4 @@
-package wire_test
+package schema_test
 
 import (
 	"math"
@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // pose has a field of every kind that Blend treats in its own way.
@@ -34,8 +35,8 @@ func about(axis int, angle float64) (q [4]float32) {
 }
 
 func blendPoses(t *testing.T, from, to pose, ratio float64) pose {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[pose](s, "pose"))
+	s := schema.New()
+	require.NoError(t, schema.Add[pose](s, "pose"))
 	a, b := make([]uint32, s.Words()), make([]uint32, s.Words())
 	s.Quantise(0, unsafe.Pointer(&from), a)
 	s.Quantise(0, unsafe.Pointer(&to), b)
@@ -90,9 +91,9 @@ func TestBlend(t *testing.T) {
 // At its ends a blend is the state itself, bit for bit; between them quaternions
 // stay of length 1, and q and -q are the same.
 func TestBlendEndsAndUnits(t *testing.T) {
-	s := sampleSchema(t)
+	s := rowtest.SampleSchema()
 	for seed := range 50 {
-		from, to := sampleRow(t, s, seed), sampleRow(t, s, seed+1)
+		from, to := rowtest.SampleRow(s, seed), rowtest.SampleRow(s, seed+1)
 		for i := range s.Components() {
 			spec := s.Component(i)
 			a, b := from.Words[spec.Offset:spec.Offset+spec.Words], to.Words[spec.Offset:spec.Offset+spec.Words]
@@ -122,10 +123,10 @@ func TestBlendEndsAndUnits(t *testing.T) {
 }
 
 func BenchmarkBlend(b *testing.B) {
-	s := wire.NewSchema()
-	require.NoError(b, wire.AddComponent[wire.Body](s, "body"))
+	s := schema.New()
+	require.NoError(b, schema.Add[schema.Body](s, "body"))
 	from, to := []uint32{1 << 18, 1 << 18, 1 << 18, 4096, 4096, 4096}, []uint32{1<<18 + 9, 1<<18 + 8, 1<<18 - 7, 4097, 4095, 4096}
-	var body wire.Body
+	var body schema.Body
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Blend(0, true, from, to, 0.3, unsafe.Pointer(&body))

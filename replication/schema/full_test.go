@@ -1,4 +1,4 @@
-package wire_test
+package schema_test
 
 import (
 	"testing"
@@ -9,11 +9,12 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // anyRow draws a lawful row: random bits read as a full row, until one is.
-func anyRow(t *rapid.T, s *wire.Schema, label string, mask uint32) wire.Row {
+func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) schema.Row {
 	row := rowtest.NewRow(s, 0)
 	bytes := rapid.SliceOfN(rapid.Byte(), 256, 256).Draw(t, label)
 	var w bitio.Writer
@@ -24,7 +25,7 @@ func anyRow(t *rapid.T, s *wire.Schema, label string, mask uint32) wire.Row {
 	if s.ReadFull(&r, &row) == nil {
 		return row
 	}
-	return wire.Row{Mask: mask, Words: make([]uint32, s.Words())}
+	return schema.Row{Mask: mask, Words: make([]uint32, s.Words())}
 }
 
 // smallSchema has few enough narrow numbers that random bits often are lawful.
@@ -46,10 +47,10 @@ type small2 struct {
 	B float32
 }
 
-func smallSchema(t testing.TB) *wire.Schema {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[small](s, "small"))
-	require.NoError(t, wire.AddComponent[small2](s, "small2"))
+func smallSchema(t testing.TB) *schema.Schema {
+	s := schema.New()
+	require.NoError(t, schema.Add[small](s, "small"))
+	require.NoError(t, schema.Add[small2](s, "small2"))
 	return s
 }
 
@@ -82,9 +83,9 @@ func TestFullRoundTrip(t *testing.T) {
 }
 
 func TestFullRefuses(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[link](s, "link"))
-	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
+	s := schema.New()
+	require.NoError(t, schema.Add[rowtest.Link](s, "link"))
+	require.NoError(t, schema.Add[schema.Body](s, "body"))
 	for name, c := range map[string]struct {
 		word  int
 		value uint32

@@ -1,4 +1,4 @@
-package wire
+package schema
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // tag is a parsed net tag.
@@ -41,7 +42,7 @@ type TagError struct {
 
 // Error gives all of it in one line.
 func (e *TagError) Error() string {
-	return fmt.Sprintf("wire: component %q, field %s (%v): %s", e.Component, e.Path, e.Type, e.Detail)
+	return fmt.Sprintf("schema: component %q, field %s (%v): %s", e.Component, e.Path, e.Type, e.Detail)
 }
 
 // isSwitch says whether an option is there or not, and has no value.
@@ -370,8 +371,8 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 }
 
 func (p *planner) add(t reflect.Type, f Field, words int) error {
-	if len(p.fields) == MaxFieldsPerComponent {
-		return p.complain(f.Path, t, "is one more than a component's %d fields: split the component", MaxFieldsPerComponent)
+	if len(p.fields) == wire.MaxFieldsPerComponent {
+		return p.complain(f.Path, t, "is one more than a component's %d fields: split the component", wire.MaxFieldsPerComponent)
 	}
 	f.Word = p.word
 	p.word += words

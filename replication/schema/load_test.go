@@ -1,4 +1,4 @@
-package wire_test
+package schema_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // The numbers of PROTOCOL.md, section 8.
@@ -23,16 +23,16 @@ func TestLoad(t *testing.T) {
 		}
 		wide struct{ Words [64]float64 }
 	)
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[plain](s, "plain"))
-	require.NoError(t, wire.AddComponent[twelve](s, "twelve"))
-	require.NoError(t, wire.AddComponent[turns](s, "turns"))
-	require.NoError(t, wire.AddComponent[rides](s, "rides"))
+	s := schema.New()
+	require.NoError(t, schema.Add[plain](s, "plain"))
+	require.NoError(t, schema.Add[twelve](s, "twelve"))
+	require.NoError(t, schema.Add[turns](s, "turns"))
+	require.NoError(t, schema.Add[rides](s, "rides"))
 	for mask, want := range map[uint32]int{0: 1, 1: 3, 2: 4, 4: 7, 8: 9, 15: 1 + 2 + 3 + 6 + 8} {
 		require.Equal(t, want, s.Load(mask), "%b", mask)
 	}
-	require.NoError(t, wire.AddComponent[wide](s, "wide"))
+	require.NoError(t, schema.Add[wide](s, "wide"))
 	require.Equal(t, 3, s.Load(1), "152 words")
-	require.NoError(t, wire.AddComponent[wide](s, "wider"))
+	require.NoError(t, schema.Add[wide](s, "wider"))
 	require.Equal(t, 4, s.Load(1), "280 words, all of which are copied")
 }

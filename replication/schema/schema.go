@@ -1,14 +1,12 @@
-package wire
+package schema
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // Schema is the list of component types that rows are made of, and how each of
@@ -60,8 +58,8 @@ type Schema struct {
 	words      int
 }
 
-// ComponentSpec describes one component of a Schema.
-type ComponentSpec struct {
+// Component describes one component of a Schema.
+type Component struct {
 	Name   string
 	Type   reflect.Type
 	Words  int // uint32 words that its quantised form takes
@@ -71,18 +69,8 @@ type ComponentSpec struct {
 	Parent, Anchored int
 }
 
-// Row is the quantised state of one entity: a bit in Mask for each component
-// that it has, and the words of all components of the schema. Words of absent
-// components are zero in what this package reads, and ignored in what it writes;
-// so are those of fields that say owner, if the receiver is none.
-type Row struct {
-	Mask  uint32
-	Owned bool     // the receiver owns the entity
-	Words []uint32 // Schema.Words() of them
-}
-
 type component struct {
-	ComponentSpec
+	Component
 	first, last int // its fields are Schema.fields[first:last]
 	load        int // see Schema.Load
 }
@@ -144,31 +132,31 @@ const (
 	memRotation
 )
 
-// NewSchema returns a schema without components.
-func NewSchema() *Schema {
+// New returns a schema without components.
+func New() *Schema {
 	return &Schema{byName: map[string]int{}}
 }
 
-// AddComponent adds the struct type T under name. Its number is how many
+// Add adds the struct type T under name. Its number is how many
 // components were added before.
-func AddComponent[T any](s *Schema, name string) error {
+func Add[T any](s *Schema, name string) error {
 	return s.AddType(name, reflect.TypeFor[T]())
 }
 
 // AddType adds the struct type t under name. An error names the type, the field
 // and what to write instead; s is unchanged then.
 func (s *Schema) AddType(name string, t reflect.Type) error {
-	if name == "" || len(name) > MaxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("wire: component name %q: want 1 to %d printable ASCII characters without spaces", name, MaxName)
+	if name == "" || len(name) > wire.MaxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("schema: component name %q: want 1 to %d printable ASCII characters without spaces", name, wire.MaxName)
 	}
 	if _, taken := s.byName[name]; taken {
-		return fmt.Errorf("wire: component %q is added twice", name)
+		return fmt.Errorf("schema: component %q is added twice", name)
 	}
-	if len(s.components) == MaxComponents {
-		return fmt.Errorf("wire: component %q is one more than a schema's %d: join some into one struct", name, MaxComponents)
+	if len(s.components) == wire.MaxComponents {
+		return fmt.Errorf("schema: component %q is one more than a schema's %d: join some into one struct", name, wire.MaxComponents)
 	}
 	if t == nil || t.Kind() != reflect.Struct {
-		return fmt.Errorf("wire: component %q is a %v: want a struct", name, t)
+		return fmt.Errorf("schema: component %q is a %v: want a struct", name, t)
 	}
 	p := planner{component: name, word: s.words}
 	if err := p.structure(t, 0, "", tag{}); err != nil {
@@ -182,7 +170,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	s.fields = append(s.fields, p.fields...)
 	s.byName[name] = len(s.components)
 	s.components = append(s.components, component{
-		ComponentSpec: ComponentSpec{
+		Component: Component{
 			Name: name, Type: t, Words: p.word - s.words, Offset: s.words, Parent: parent, Anchored: p.anchored,
 		},
 		first: first, last: len(s.fields), load: loadOf(p.fields, parent >= 0),
@@ -207,7 +195,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 func (s *Schema) Components() int { return len(s.components) }
 
 // Component describes component i, counted from 0 in the order of adding.
-func (s *Schema) Component(i int) ComponentSpec { return s.components[i].ComponentSpec }
+func (s *Schema) Component(i int) Component { return s.components[i].Component }
 
 // Fields returns the fields of component i, in their order in a row. The caller owns
 // the slice.
@@ -227,107 +215,6 @@ func (s *Schema) Words() int { return s.words }
 // mask has a bit for each component.
 func (s *Schema) mask() uint32 { return uint32(1<<len(s.components) - 1) }
 
-// Hash identifies the schema: names, order, fields, kinds and quantisation. It
-// is FNV-1a, 64 bits, over Text.
-func (s *Schema) Hash() uint64 { return fnv(s.Text()) }
-
-func fnv(text string) uint64 {
-	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
-	h := uint64(offset)
-	for _, c := range []byte(text) {
-		h = (h ^ uint64(c)) * prime
-	}
-	return h
-}
-
-// Text is the canonical text of the schema, as PROTOCOL.md defines it. When two
-// hashes differ, the difference of the texts says why.
-func (s *Schema) Text() string {
-	b := []byte("worldd schema 1\n")
-	for i := range s.components {
-		b = s.appendText(b, i)
-	}
-	return string(b)
-}
-
-// Outline names the components in their order, each with four digits that go by all
-// that Text says of it: "body 36c2, health 9e01". When two hashes differ and only one
-// text is at hand, it says which component to look at.
-func (s *Schema) Outline() string {
-	var parts []string
-	for i := range s.components {
-		parts = append(parts, s.components[i].Name+" "+s.digits(i))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// OutlineWithin is Outline, or if that is longer than so many bytes, the digits alone:
-// those of all components that there may be take 159.
-func (s *Schema) OutlineWithin(bytes int) string {
-	if text := s.Outline(); len(text) <= bytes {
-		return text
-	}
-	var parts []string
-	for i := range s.components {
-		parts = append(parts, s.digits(i))
-	}
-	return strings.Join(parts, " ")
-}
-
-// digits are four that go by all that Text says of component i.
-func (s *Schema) digits(i int) string {
-	return fmt.Sprintf("%04x", uint16(fnv(string(s.appendText(nil, i)))))
-}
-
-// appendText appends the lines of component i.
-func (s *Schema) appendText(b []byte, i int) []byte {
-	c := &s.components[i]
-	b = fmt.Appendf(b, "component %s\n", c.Name)
-	for j := c.first; j < c.last; j++ {
-		b = s.fields[j].appendText(b)
-	}
-	if c.Parent >= 0 {
-		b = fmt.Appendf(b, "parent %s %s\n", s.fields[c.first+c.Anchored].Path, s.fields[c.first+c.Parent].Path)
-	}
-	return b
-}
-
-func (f *Field) appendText(b []byte) []byte {
-	b = append(append(b, f.Path...), ' ')
-	switch {
-	case f.Kind == KindRotation:
-		b = fmt.Appendf(b, "quat %d", (f.Bits-2)/3)
-	case f.angle:
-		b = fmt.Appendf(b, "angle %d", f.Bits)
-	case f.enum:
-		b = fmt.Appendf(b, "enum %d", uint64(f.Max)+1)
-	case f.Ranged:
-		b = fmt.Appendf(b, "range %016x %016x %d", math.Float64bits(f.low), math.Float64bits(f.step), f.Max)
-	case f.Kind == KindBool:
-		b = append(b, "bool"...)
-	case f.Kind == KindHandle:
-		b = append(b, "ref"...)
-	case f.memory == memFloat32:
-		b = append(b, "float 32"...)
-	case f.memory == memFloat64:
-		b = append(b, "float 64"...)
-	case f.signed():
-		b = strconv.AppendUint(append(b, "int "...), uint64(f.Bits), 10)
-	default:
-		b = strconv.AppendUint(append(b, "uint "...), uint64(f.Bits), 10)
-	}
-	if f.Always {
-		b = append(b, " always"...)
-	}
-	if f.Linear {
-		b = append(b, " linear"...)
-	}
-	if f.Owner {
-		b = append(b, " owner"...)
-	}
-	return append(b, '\n')
-}
-
 // Words is how many words the field has.
 func (f *Field) Words() int {
 	if f.Kind == KindRaw64 || f.Kind == KindHandle {
@@ -342,23 +229,6 @@ func (f *Field) SentTo(owner bool) bool { return owner || !f.Owner }
 
 func (f *Field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
 
-// References calls f with every handle in the present components of row, in
-// order; fields that hold none are skipped. A viewer that is sent the row is
-// sent these handles.
-func (s *Schema) References(row Row, f func(bulk.Handle)) {
-	for i := range s.components {
-		c := &s.components[i]
-		if row.Mask>>i&1 == 0 {
-			continue
-		}
-		for j := c.first; j < c.last; j++ {
-			if at := s.fields[j].Word; s.fields[j].Kind == KindHandle && row.Words[at+1] != 0 {
-				f(bulk.NewHandle(row.Words[at], row.Words[at+1]))
-			}
-		}
-	}
-}
-
 // Carries says whether a component has a parent line.
 func (s *Schema) Carries() bool { return len(s.carried) > 0 }
 
@@ -368,41 +238,13 @@ func (s *Schema) Refers() bool { return s.refers }
 // OwnedMask has a bit for each component with fields that only owners are sent.
 func (s *Schema) OwnedMask() uint32 { return s.owned }
 
-// HideOwned makes the fields that only owners are sent zero: the row that
-// everybody else is sent.
-func (s *Schema) HideOwned(row Row) {
-	for _, at := range s.secret {
-		row.Words[at] = 0
-	}
-}
+// BodyComponent is the schema name of Body. The server fills it from the world's
+// bodies, and every other component from the world component of the same name.
+const BodyComponent = "body"
 
-// Parent is the handle of the entity that row names as its parent, and the
-// component that does: the first present one that has a parent line. It is 0 if
-// there is none.
-func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
-	for _, i := range s.carried {
-		if row.Mask>>i&1 != 0 {
-			c := &s.components[i]
-			at := s.fields[c.first+c.Parent].Word
-			return i, bulk.NewHandle(row.Words[at], row.Words[at+1])
-		}
-	}
-	return 0, 0
-}
-
-// KeepReferences makes none of every reference of row that keep is false for.
-func (s *Schema) KeepReferences(row Row, keep func(bulk.Handle) bool) {
-	for i := range s.components {
-		c := &s.components[i]
-		if row.Mask>>i&1 == 0 {
-			continue
-		}
-		for j := c.first; j < c.last; j++ {
-			if at := s.fields[j].Word; s.fields[j].Kind == KindHandle && row.Words[at+1] != 0 {
-				if !keep(bulk.NewHandle(row.Words[at], row.Words[at+1])) {
-					row.Words[at], row.Words[at+1] = 0, 0
-				}
-			}
-		}
-	}
+// Body is an entity's position and velocity, registered in a schema as
+// BodyComponent. Six raw floats would be 192 bits; quantised they are 102.
+type Body struct {
+	Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"` // metres, y up
+	Velocity [3]float32 `net:"range=-128..128,step=1/32,predict=linear"`    // metres a second
 }

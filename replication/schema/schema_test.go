@@ -1,4 +1,4 @@
-package wire_test
+package schema_test
 
 import (
 	"math"
@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -177,14 +178,14 @@ func TestSchemaTagErrors(t *testing.T) {
 		}{}, []string{"field Q", "one position"}},
 		{int32(0), []string{"want a struct"}},
 	} {
-		s := wire.NewSchema()
+		s := schema.New()
 		err := s.AddType("c", reflect.TypeOf(c.component))
 		require.Error(t, err, "%T", c.component)
 		for _, want := range c.want {
 			require.ErrorContains(t, err, want)
 		}
 		if reflect.TypeOf(c.component).Kind() == reflect.Struct {
-			fault := &wire.TagError{}
+			fault := &schema.TagError{}
 			require.ErrorAs(t, err, &fault)
 			require.NotEmpty(t, fault.Path)
 			require.Equal(t, "c", fault.Component)
@@ -202,46 +203,46 @@ func tagged(tag reflect.StructTag) any {
 // Tags that say nothing of net are nobody's business here, however they are made.
 func TestSchemaOtherTags(t *testing.T) {
 	for _, tag := range []reflect.StructTag{``, `json:"i"`, `json:"net:owner"`, `json:i`, `a:"\"net" b:"net"`} {
-		s := wire.NewSchema()
+		s := schema.New()
 		require.NoError(t, s.AddType("c", reflect.TypeOf(tagged(tag))), "%s", tag)
 		require.Equal(t, "worldd schema 1\ncomponent c\nI int 32\n", s.Text(), "%s", tag)
 	}
 }
 
 func TestSchemaNamesAndBounds(t *testing.T) {
-	s := wire.NewSchema()
+	s := schema.New()
 	for _, name := range []string{"", "two words", "tab\t", "ä", strings.Repeat("x", wire.MaxName+1)} {
-		require.Error(t, wire.AddComponent[empty](s, name), name)
+		require.Error(t, schema.Add[rowtest.Empty](s, name), name)
 	}
 	require.Error(t, s.AddType("nil", nil))
-	require.NoError(t, wire.AddComponent[empty](s, "a"))
-	require.ErrorContains(t, wire.AddComponent[health](s, "a"), "twice")
+	require.NoError(t, schema.Add[rowtest.Empty](s, "a"))
+	require.ErrorContains(t, schema.Add[rowtest.Health](s, "a"), "twice")
 	for i := range wire.MaxComponents - 1 {
-		require.NoError(t, wire.AddComponent[empty](s, "b"+strings.Repeat("x", i)))
+		require.NoError(t, schema.Add[rowtest.Empty](s, "b"+strings.Repeat("x", i)))
 	}
-	require.ErrorContains(t, wire.AddComponent[empty](s, "last"), "one more")
+	require.ErrorContains(t, schema.Add[rowtest.Empty](s, "last"), "one more")
 
-	row := wire.Row{Mask: 1<<32 - 1} // all 32 components, and no words
+	row := schema.Row{Mask: 1<<32 - 1} // all 32 components, and no words
 	var w bitio.Writer
 	s.AppendFull(&w, row)
 	require.Equal(t, 32, w.Bits())
 	var r bitio.Reader
 	r.Reset(w.Bytes())
-	var again wire.Row
+	var again schema.Row
 	require.NoError(t, s.ReadFull(&r, &again))
 	require.Equal(t, row, again)
 }
 
 func TestSchemaHashSeesEverything(t *testing.T) {
-	hashOf := func(add ...func(*wire.Schema) error) uint64 {
-		s := wire.NewSchema()
+	hashOf := func(add ...func(*schema.Schema) error) uint64 {
+		s := schema.New()
 		for _, f := range add {
 			require.NoError(t, f(s))
 		}
 		return s.Hash()
 	}
-	as := func(name string, v any) func(*wire.Schema) error {
-		return func(s *wire.Schema) error { return s.AddType(name, reflect.TypeOf(v)) }
+	as := func(name string, v any) func(*schema.Schema) error {
+		return func(s *schema.Schema) error { return s.AddType(name, reflect.TypeOf(v)) }
 	}
 	type x struct{ X int32 }
 	type y struct{ Y int32 }
@@ -304,7 +305,7 @@ func TestSchemaHashSeesEverything(t *testing.T) {
 		Cache   string `net:"-"`
 	}{})))
 	// The sample schema's text and hash are pinned: a change breaks every peer.
-	require.Equal(t, uint64(0x712639cfc57a1994), sampleSchema(t).Hash(), sampleSchema(t).Text())
+	require.Equal(t, uint64(0x712639cfc57a1994), rowtest.SampleSchema().Hash(), rowtest.SampleSchema().Text())
 }
 
 // Of two schemas that differ, the outlines say which component it is.
@@ -315,23 +316,23 @@ func TestSchemaOutline(t *testing.T) {
 	type wider struct {
 		Points int16 `net:"bits=12"`
 	}
-	outline := func(add ...func(*wire.Schema) error) []string {
-		s := wire.NewSchema()
+	outline := func(add ...func(*schema.Schema) error) []string {
+		s := schema.New()
 		for _, add := range add {
 			require.NoError(t, add(s))
 		}
 		return strings.Split(s.Outline(), ", ")
 	}
-	body := func(s *wire.Schema) error { return wire.AddComponent[wire.Body](s, "body") }
-	narrow := func(s *wire.Schema) error { return wire.AddComponent[health](s, "health") }
-	wide := func(s *wire.Schema) error { return wire.AddComponent[wider](s, "health") }
+	body := func(s *schema.Schema) error { return schema.Add[schema.Body](s, "body") }
+	narrow := func(s *schema.Schema) error { return schema.Add[health](s, "health") }
+	wide := func(s *schema.Schema) error { return schema.Add[wider](s, "health") }
 	a, b := outline(body, narrow), outline(body, wide)
 	require.Len(t, a, 2)
 	require.Equal(t, a[0], b[0])
 	require.NotEqual(t, a[1], b[1])
 	require.Regexp(t, "^health [0-9a-f]{4}$", b[1])
 	require.Equal(t, []string{a[1], a[0]}, outline(narrow, body), "in their order")
-	require.Empty(t, wire.NewSchema().Outline())
+	require.Empty(t, schema.New().Outline())
 }
 
 type quantities struct {
@@ -349,21 +350,21 @@ type quantities struct {
 	L bulk.Handle `net:"ref"`
 }
 
-func quantise(s *wire.Schema, v quantities) []uint32 {
+func quantise(s *schema.Schema, v quantities) []uint32 {
 	out := make([]uint32, s.Words())
 	s.Quantise(0, unsafe.Pointer(&v), out)
 	return out
 }
 
-func restore(s *wire.Schema, words []uint32) quantities {
+func restore(s *schema.Schema, words []uint32) quantities {
 	var v quantities
 	s.Restore(0, words, unsafe.Pointer(&v))
 	return v
 }
 
-func quantitiesSchema(t testing.TB) *wire.Schema {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[quantities](s, "q"))
+func quantitiesSchema(t testing.TB) *schema.Schema {
+	s := schema.New()
+	require.NoError(t, schema.Add[quantities](s, "q"))
 	return s
 }
 
@@ -398,8 +399,8 @@ func TestQuantiseIsAQuotient(t *testing.T) {
 		D float64 `net:"range=-10..10,step=1/1000"`
 		E float64 `net:"range=0..30,step=3"`
 	}
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[scales](s, "scales"))
+	s := schema.New()
+	require.NoError(t, schema.Add[scales](s, "scales"))
 	random := rand.New(rand.NewPCG(1, 8))
 	words := make([]uint32, s.Words())
 	for range 20_000 {
@@ -451,8 +452,13 @@ func TestQuantiseOfRestoredIsTheSame(t *testing.T) {
 }
 
 func TestRestoreLeavesTheRestAlone(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[health](s, "h"))
+	type health struct {
+		Now   int16 `net:"bits=10"`
+		Cache int32 `net:"-"`
+		local int32
+	}
+	s := schema.New()
+	require.NoError(t, schema.Add[health](s, "h"))
 	v := health{Now: 5, Cache: 7, local: 8}
 	words := make([]uint32, s.Words())
 	s.Restore(0, words, unsafe.Pointer(&v))
@@ -460,8 +466,8 @@ func TestRestoreLeavesTheRestAlone(t *testing.T) {
 }
 
 func TestReferences(t *testing.T) {
-	s := sampleSchema(t)
-	row := sampleRow(t, s, 4)
+	s := rowtest.SampleSchema()
+	row := rowtest.SampleRow(s, 4)
 	var got []bulk.Handle
 	s.References(row, func(h bulk.Handle) { got = append(got, h) })
 	require.Equal(t, []bulk.Handle{bulk.NewHandle(4000, 3), bulk.NewHandle(2, 1)}, got)
@@ -471,9 +477,9 @@ func TestReferences(t *testing.T) {
 }
 
 func TestSchemaFormat(t *testing.T) {
-	s := sampleSchema(t)
+	s := rowtest.SampleSchema()
 	row := rowtest.NewRow(s, 0)
-	rowtest.Set(s, &row, "health", health{Now: -7, Max: 9, Alive: true})
+	rowtest.Set(s, &row, "health", rowtest.Health{Now: -7, Max: 9, Alive: true})
 	require.Equal(t, "health{Now=-7 Max=9 Alive=true Tiny=0}", s.Format(row))
 }
 
@@ -487,8 +493,8 @@ type turns struct {
 
 // P4 for rotations and angles, whatever they are quantised from.
 func TestTurnsQuantiseAsTheyRestore(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[turns](s, "turns"))
+	s := schema.New()
+	require.NoError(t, schema.Add[turns](s, "turns"))
 	words, again := make([]uint32, s.Words()), make([]uint32, s.Words())
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float32()
@@ -514,16 +520,16 @@ func TestTurnsQuantiseAsTheyRestore(t *testing.T) {
 }
 
 func TestTurnsFormat(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[turns](s, "turns"))
+	s := schema.New()
+	require.NoError(t, schema.Add[turns](s, "turns"))
 	row := rowtest.NewRow(s, 0)
 	rowtest.Set(s, &row, "turns", turns{A: -math.Pi, E: 3})
 	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row))
 }
 
 func TestTurnsAreNear(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[turns](s, "turns"))
+	s := schema.New()
+	require.NoError(t, schema.Add[turns](s, "turns"))
 	words := make([]uint32, s.Words())
 	through := func(v turns) (back turns) {
 		s.Quantise(0, unsafe.Pointer(&v), words)

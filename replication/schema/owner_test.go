@@ -1,4 +1,4 @@
-package wire_test
+package schema_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowtest"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 type purse struct {
@@ -19,16 +19,16 @@ type purse struct {
 }
 
 func TestOwnersFieldsInTheSchema(t *testing.T) {
-	s := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](s, "body"))
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, "body"))
 	require.Zero(t, s.OwnedMask())
-	require.NoError(t, wire.AddComponent[purse](s, "purse"))
+	require.NoError(t, schema.Add[purse](s, "purse"))
 	require.Equal(t, uint32(2), s.OwnedMask())
 	require.Contains(t, s.Text(), "\nCoins int 12 owner\nRank enum 5\nHeat range c020000000000000 3fd0000000000000 64 owner\nFriend ref owner\n")
 
-	open := wire.NewSchema()
-	require.NoError(t, wire.AddComponent[wire.Body](open, "body"))
-	require.NoError(t, wire.AddComponent[struct {
+	open := schema.New()
+	require.NoError(t, schema.Add[schema.Body](open, "body"))
+	require.NoError(t, schema.Add[struct {
 		Coins  int32       `net:"bits=12"`
 		Rank   uint8       `net:"enum=5"`
 		Heat   float32     `net:"range=-8..8,step=1/4"`

@@ -1,14 +1,15 @@
-package wire
+package schema
 
 import (
 	"math"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // Quantise reads the component's struct at p and writes its words to out, which
-// has as many as ComponentSpec.Words. The result is the same on every machine.
+// has as many as Component.Words. The result is the same on every machine.
 //
 // A ranged float becomes floor((x-low)/step + 0.5), in float64, with what lies
 // outside of the range moved to its nearer end, and NaN becoming what 0 would.
@@ -46,7 +47,7 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 			}
 		case memHandle:
 			h := *(*bulk.Handle)(at)
-			if !h.Valid() || h.Index() >= MaxSlots {
+			if !h.Valid() || h.Index() >= wire.MaxSlots {
 				h = 0
 			}
 			to[0], to[1] = h.Index(), h.Generation()
