@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/worldd/worldd/bulk"
+import (
+	"math"
+
+	"github.com/worldd/worldd/bulk"
+)
 
 // Control tells a client which entity its inputs steer.
 type Control struct {
@@ -22,4 +26,93 @@ func ParseControl(body []byte) (Control, error) {
 		return Control{}, err
 	}
 	return m, nil
+}
+
+// Resync is a client's request to be sent everything in its view again, because
+// the fold of a State datagram told it that its slots are not the server's. Its
+// body is empty.
+type Resync struct{}
+
+// Type is TypeResync.
+func (Resync) Type() byte { return TypeResync }
+
+// Append appends the body, which is nothing.
+func (Resync) Append(b []byte) []byte { return b }
+
+// ParseResync reads a body.
+func ParseResync(body []byte) (Resync, error) {
+	if len(body) > 0 {
+		return Resync{}, bad("resync with a body of %d bytes", len(body))
+	}
+	return Resync{}, nil
+}
+
+// Bye is a client's last message: it closes the connection after it.
+type Bye struct {
+	Code Code
+	Text string // for the server's log; cut at MaxText
+}
+
+// Goodbye is a server's last message before it closes the connection. It comes
+// on the stream because a browser never sees the code of a close frame.
+type Goodbye struct {
+	Code Code
+	Text string // for people; cut at MaxText
+}
+
+var byeElements = []element{number("code", math.MaxUint16), text("text", MaxText)}
+
+// Type is TypeBye.
+func (Bye) Type() byte { return TypeBye }
+
+// Append appends the body.
+func (m Bye) Append(b []byte) []byte {
+	m.Text = clip(m.Text)
+	return appendBody(b, &m, byeElements)
+}
+
+// ParseBye reads a body.
+func ParseBye(body []byte) (Bye, error) {
+	var m Bye
+	if err := decodeBody(body, &m, byeElements); err != nil {
+		return Bye{}, err
+	}
+	return m, nil
+}
+
+// Type is TypeGoodbye.
+func (Goodbye) Type() byte { return TypeGoodbye }
+
+// Append appends the body.
+func (m Goodbye) Append(b []byte) []byte {
+	m.Text = clip(m.Text)
+	return appendBody(b, &m, byeElements)
+}
+
+// ParseGoodbye reads a body.
+func ParseGoodbye(body []byte) (Goodbye, error) {
+	var m Goodbye
+	if err := decodeBody(body, &m, byeElements); err != nil {
+		return Goodbye{}, err
+	}
+	return m, nil
+}
+
+// Pad is a message of either direction that says nothing. A byte on the stream
+// beside a datagram lets a QUIC sender put its pending acknowledgement into the
+// same packet, where some do so only with stream data. Its body is empty.
+type Pad struct{}
+
+// Type is TypePad.
+func (Pad) Type() byte { return TypePad }
+
+// Append appends the body, which is nothing.
+func (Pad) Append(b []byte) []byte { return b }
+
+// ParsePad reads a body.
+func ParsePad(body []byte) (Pad, error) {
+	if len(body) > 0 {
+		return Pad{}, bad("pad with a body of %d bytes", len(body))
+	}
+	return Pad{}, nil
 }

@@ -1,0 +1,141 @@
+package wire
+
+import "math"
+
+// Hello is the client's first message.
+type Hello struct {
+	Protocol uint16 // Version
+	Schema   uint64 // Schema.Hash
+	Tables   uint32 // Tables.Version
+	Epoch    uint64 // the world that the client's handles are of; 0: any
+	// Session and Secret, from the newest Welcome, ask to resume a session whose
+	// connection broke. A server that does not know the session begins a new one; with
+	// Epoch 0 also a server of another epoch does. Structure is the number of the newest structure
+	// record that the client has applied in it. Without a Secret all are zero.
+	Session   uint64
+	Secret    []byte
+	Structure uint32
+	Token     []byte // the connect token; empty if the server wants none
+	Name      string // for logs and other players
+}
+
+var helloElements = []element{
+	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
+	number("session", math.MaxUint64), binaryOf("secret", SecretBytes), number("structure", math.MaxUint32),
+	binaryOf("token", MaxToken), text("name", MaxName),
+}
+
+// Type is TypeHello.
+func (Hello) Type() byte { return TypeHello }
+
+// Append appends the body.
+func (m Hello) Append(b []byte) []byte {
+	m.Token, m.Secret = notNil(m.Token), notNil(m.Secret)
+	return appendBody(b, &m, helloElements)
+}
+
+// ParseHello reads a body. The result does not alias it.
+func ParseHello(body []byte) (Hello, error) {
+	var m Hello
+	if err := decodeBody(body, &m, helloElements); err != nil {
+		return Hello{}, err
+	}
+	if err := checkSecret(m.Secret); err != nil {
+		return Hello{}, err
+	}
+	if len(m.Secret) == 0 && (m.Session != 0 || m.Structure != 0) {
+		return Hello{}, bad("session %d and structure record %d without a secret", m.Session, m.Structure)
+	}
+	return m, nil
+}
+
+// Welcome is the server's first message to a client that it takes in.
+type Welcome struct {
+	Protocol        uint16 // Version
+	Schema          uint64 // Schema.Hash
+	Tables          uint32 // Tables.Version
+	Epoch           uint64 // names this world; handles of another are stale
+	GenerationFloor uint32 // handles with a lower generation are stale (H5)
+	TickHz          uint16 // steps a second
+	SnapshotHz      uint16 // snapshots a second, at most
+	MaxSlots        uint32 // slot indices are below this, and this at most MaxSlots
+	Session         uint64 // names the session in the server's log
+	Tick            uint32 // the world's tick when this was written
+	Resumed         uint8  // 1: the session goes on that Hello asked for; 0: this one is new
+	Secret          []byte // to go on with this session after its connection broke; empty: it cannot be
+}
+
+var welcomeElements = []element{
+	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
+	number("generation floor", math.MaxUint32), number("tick rate", math.MaxUint16), number("snapshot rate", math.MaxUint16),
+	number("max slots", MaxSlots), number("session", math.MaxUint64), number("tick", math.MaxUint32),
+	number("resumed", 1), binaryOf("secret", SecretBytes),
+}
+
+// Type is TypeWelcome.
+func (Welcome) Type() byte { return TypeWelcome }
+
+// Append appends the body.
+func (m Welcome) Append(b []byte) []byte {
+	m.Secret = notNil(m.Secret)
+	return appendBody(b, &m, welcomeElements)
+}
+
+// ParseWelcome reads a body.
+func ParseWelcome(body []byte) (Welcome, error) {
+	var m Welcome
+	if err := decodeBody(body, &m, welcomeElements); err != nil {
+		return Welcome{}, err
+	}
+	if err := checkSecret(m.Secret); err != nil {
+		return Welcome{}, err
+	}
+	if m.TickHz == 0 || m.SnapshotHz == 0 || m.SnapshotHz > m.TickHz {
+		return Welcome{}, bad("%d ticks and %d snapshots a second", m.TickHz, m.SnapshotHz)
+	}
+	return m, nil
+}
+
+// Refused is the server's answer to a Hello that it does not accept, in place of
+// Welcome. The server closes the connection after it.
+type Refused struct {
+	Code Code
+	Text string // for people; cut at MaxText
+	Want string // what would be accepted: the server's version, schema, tables or epoch in hexadecimal; may be empty
+}
+
+var refusedElements = []element{number("code", math.MaxUint16), text("text", MaxText), text("want", MaxText)}
+
+// Type is TypeRefused.
+func (Refused) Type() byte { return TypeRefused }
+
+// Append appends the body.
+func (m Refused) Append(b []byte) []byte {
+	m.Text, m.Want = clip(m.Text), clip(m.Want)
+	return appendBody(b, &m, refusedElements)
+}
+
+// ParseRefused reads a body.
+func ParseRefused(body []byte) (Refused, error) {
+	var m Refused
+	if err := decodeBody(body, &m, refusedElements); err != nil {
+		return Refused{}, err
+	}
+	return m, nil
+}
+
+// checkSecret says whether a resume secret has its length, if there is one.
+func checkSecret(secret []byte) error {
+	if n := len(secret); n != 0 && n != SecretBytes {
+		return bad("secret of %d bytes, want %d or none", n, SecretBytes)
+	}
+	return nil
+}
+
+// notNil makes nil an empty slice, since msgpack has another form for nil.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
