@@ -36,24 +36,21 @@ func (w *Writer) Write(v uint64, n uint) {
 	w.at, w.acc, w.n = Put(w.buf, w.at, w.acc, w.n, v, n)
 }
 
-// WriteShort is Write for n at most 56.
-func (w *Writer) WriteShort(v uint64, n uint) {
-	if w.at+8 > len(w.buf) {
-		w.writeSlow(v, n)
-		return
-	}
-	w.at, w.acc, w.n = Put(w.buf, w.at, w.acc, w.n, v, n)
-}
-
-// Open returns w's state, for a loop that keeps it in registers: it writes with
-// Put while at+8 is at most len(buf), calls Lengthen when it is not, and ends
-// with Close. buf is as long as its capacity, and holds whole bytes before at; acc
-// holds the n bits that follow, n at most 7.
+// Open returns w's state, for code that keeps it in registers: it writes with Put
+// while at+8 is at most len(buf), calls Lengthen when it is not, and ends with
+// Close. buf is as long as its capacity, and holds whole bytes before at; acc holds
+// the n bits that follow, n at most 7.
 func (w *Writer) Open() (buf []byte, at int, acc uint64, n uint) { return w.buf, w.at, w.acc, w.n }
 
 // Close makes the results of Put the state of w again.
-func (w *Writer) Close(buf []byte, at int, acc uint64, n uint) {
-	w.buf, w.at, w.acc, w.n = buf, at, acc, n
+func (w *Writer) Close(at int, acc uint64, n uint) { w.at, w.acc, w.n = at, acc, n }
+
+// Lengthen gives w a buffer with the first at bytes of its present one and room for 8
+// more, and returns it.
+func (w *Writer) Lengthen(at int) []byte {
+	w.buf = append(w.buf[:at], make([]byte, 8)...)
+	w.buf = w.buf[:cap(w.buf)]
+	return w.buf
 }
 
 // Put is Write of at most 56 bits to the state that Open returned, where buf has
@@ -69,19 +66,13 @@ func Put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint
 // the buffer is at its end.
 func (w *Writer) writeSlow(v uint64, n uint) {
 	if w.at+8 > len(w.buf) {
-		w.buf = Lengthen(w.buf, w.at)
+		w.Lengthen(w.at)
 	}
 	if n > 56 {
 		w.Write(v&(1<<32-1), 32)
 		v, n = v>>32, n-32
 	}
 	w.Write(v, n)
-}
-
-// Lengthen returns a buffer with the first at bytes of buf and room for 8 more.
-func Lengthen(buf []byte, at int) []byte {
-	buf = append(buf[:at], make([]byte, 8)...)
-	return buf[:cap(buf)]
 }
 
 // WriteSized appends v in the sized form: 2 bits that choose a width of 4, 8,
@@ -205,6 +196,9 @@ func (r *Reader) Skip(n uint) {
 	}
 }
 
+// overrun is kept out of Skip, which is then inlined.
+//
+//go:noinline
 func (r *Reader) overrun() {
 	r.pos = len(r.buf) * 8
 	r.Fail("ends inside a symbol")

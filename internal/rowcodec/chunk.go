@@ -62,14 +62,14 @@ func (k *Chunks) Copy(w *bitio.Writer, chunks ...Chunk) {
 		for left := uint(chunk.bits); left > 0; {
 			take := min(left, 56)
 			if at+8 > len(buf) {
-				buf = bitio.Lengthen(buf, at)
+				buf = w.Lengthen(at)
 			}
 			at, acc, n = bitio.Put(buf, at, acc, n, binary.LittleEndian.Uint64(from)&(1<<take-1), take)
 			left -= take
 			from = from[7:]
 		}
 	}
-	w.Close(buf, at, acc, n)
+	w.Close(at, acc, n)
 }
 
 // AddShares adds what the components of the chunk's row take, in bits, to sum, for

@@ -191,19 +191,14 @@ func (c *Codec) append(w *bitio.Writer, row schema.Row, past *Past, f *forecast)
 		if c.observer != nil {
 			c.appendObserved(w, p, row.Words, past, f)
 		} else {
-			c.appendPart(w, p, row.Words, past, f)
+			changed := c.appendHeads(w, p, row.Words, past, f)
+			for rest := changed&^p.silent | p.always; rest != 0; rest &= rest - 1 {
+				c.appendUnit(w, p, bits.TrailingZeros64(rest), row.Words, past, f)
+			}
 		}
 		shares.Add(i, w.Bits()-from)
 	}
 	return shares
-}
-
-// appendPart writes a component: its heads, and what they say has changed.
-func (c *Codec) appendPart(w *bitio.Writer, p *part, words []uint32, past *Past, f *forecast) {
-	changed := c.appendHeads(w, p, words, past, f)
-	for rest := changed&^p.silent | p.always; rest != 0; rest &= rest - 1 {
-		c.appendUnit(w, p, bits.TrailingZeros64(rest), words, past, f)
-	}
 }
 
 // changed says in one bit whether the unit has.

@@ -131,7 +131,12 @@ func (c *code) write(w *bitio.Writer, symbol int, extra uint64, n uint) {
 	word := uint64(c.words[symbol])
 	length := uint(word >> maxCodeBits)
 	word, n = word&(1<<maxCodeBits-1)|extra<<(length&63), n+length
-	w.WriteShort(word, n)
+	buf, at, acc, pending := w.Open()
+	if at+8 > len(buf) {
+		w.Write(word, n)
+		return
+	}
+	w.Close(bitio.Put(buf, at, acc, pending, word, n))
 }
 
 // CodeLengths gives the lengths of the best complete code for symbols that

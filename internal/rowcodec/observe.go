@@ -58,25 +58,21 @@ func (c *Codec) Observed(o Observer) *Codec {
 	return &observed
 }
 
-// appendObserved is appendPart for an observed codec.
+// appendObserved writes a component as append does, and reports it.
 func (c *Codec) appendObserved(w *bitio.Writer, p *part, words []uint32, past *Past, f *forecast) {
 	o := c.observer
 	if p.depends() {
 		o.motion(p, words, past, f)
 	}
-	if o.Cost == nil {
-		c.appendPart(w, p, words, past, f)
-		return
-	}
 	name, from := c.schema.Component(p.component).Name, w.Bits()
 	written := c.appendHeads(w, p, words, past, f)&^p.silent | p.always
-	o.Cost(name, "", w.Bits()-from)
+	o.cost(name, "", w.Bits()-from)
 	for i := range p.units {
 		from = w.Bits()
 		if written>>i&1 != 0 {
 			c.appendUnit(w, p, i, words, past, f)
 		}
-		o.Cost(name, p.units[i].name(), w.Bits()-from)
+		o.cost(name, p.units[i].name(), w.Bits()-from)
 	}
 }
 
@@ -88,6 +84,12 @@ func (u *unit) name() string {
 		path, _, _ = strings.Cut(path, "[")
 	}
 	return path
+}
+
+func (o *Observer) cost(component, field string, bits int) {
+	if o.Cost != nil {
+		o.Cost(component, field, bits)
+	}
 }
 
 func (o *Observer) head(p *part, g, context, symbol int) {

@@ -187,7 +187,7 @@ func AppendRowHeaders(w *bitio.Writer, c RowCoding, headers []RowHeader) {
 	for i := range headers {
 		h := &headers[i]
 		if at+16 > len(buf) || !h.short() {
-			w.Close(buf, at, acc, n)
+			w.Close(at, acc, n)
 			AppendRowHeader(w, c, h.Skip, h.Baseline)
 			buf, at, acc, n = w.Open()
 			continue
@@ -202,7 +202,7 @@ func AppendRowHeaders(w *bitio.Writer, c RowCoding, headers []RowHeader) {
 		gap, more := bitio.Golomb(h.Gap, gapOrder)
 		at, acc, n = bitio.Put(buf, at, acc, n, age|gap<<bits, bits+more)
 	}
-	w.Close(buf, at, acc, n)
+	w.Close(at, acc, n)
 }
 
 // short says whether b is one whose form takes at most 48 bits.
