@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -56,7 +57,7 @@ func loadTables(name string) (*rowcodec.Tables, error) {
 	if err != nil {
 		return nil, wrongUsage{fmt.Errorf("worldd: the tables cannot be read: %w", err)}
 	}
-	tables, err := rowcodec.ParseTables(text)
+	tables, err := replication.ParseTables(text)
 	if err != nil {
 		if fault := (*wire.Error)(nil); errors.As(err, &fault) {
 			err = errors.New(fault.Detail) // a file is nobody's message

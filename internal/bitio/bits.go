@@ -36,10 +36,9 @@ func (w *Writer) Write(v uint64, n uint) {
 	w.at, w.acc, w.n = Put(w.buf, w.at, w.acc, w.n, v, n)
 }
 
-// Open returns w's state, for code that keeps it in registers: it writes with Put
-// while at+8 is at most len(buf), calls Lengthen when it is not, and ends with
-// Close. buf is as long as its capacity, and holds whole bytes before at; acc holds
-// the n bits that follow, n at most 7.
+// Open returns w's state for a loop that keeps it in registers. The loop calls
+// Lengthen when at+8 exceeds len(buf), Put for each value, and Close at its end.
+// buf[:at] holds the whole bytes; acc holds the n bits that follow, n at most 7.
 func (w *Writer) Open() (buf []byte, at int, acc uint64, n uint) { return w.buf, w.at, w.acc, w.n }
 
 // Close makes the results of Put the state of w again.
@@ -100,11 +99,11 @@ func (w *Writer) WriteGolomb(v uint32, k uint) {
 	w.Write(Golomb(v, k))
 }
 
-// golombShort is what numbers are below whose Golomb form fits into one Write.
+// golombShort bounds the numbers whose Golomb form fits into one Write.
 const golombShort = 1 << 27
 
 // Golomb returns the Golomb form of a number below 2^27, and its length, at most
-// 55 bits: for those who write several forms at once.
+// 55 bits. A caller may join several forms into one Write.
 func Golomb(v uint32, k uint) (form uint64, n uint) {
 	u := uint64(v) + 1<<k
 	low := uint(bits.Len64(u)) - 1
@@ -112,7 +111,7 @@ func Golomb(v uint32, k uint) (form uint64, n uint) {
 	return (u^1<<low)<<(ones+1) | (1<<ones - 1), ones + 1 + low
 }
 
-// GolombBits is what WriteGolomb takes.
+// GolombBits returns the length of the form that WriteGolomb appends.
 func GolombBits(v uint32, k uint) int {
 	return 2*bits.Len64(uint64(v)>>k+1) - 1 + int(k)
 }

@@ -24,20 +24,20 @@ type Cursor struct {
 // NewCursor returns a cursor at the first byte of b, which it aliases.
 func NewCursor(b []byte) Cursor { return Cursor{rest: b} }
 
-// Fail makes the error that sticks, unless there is one.
+// Fail records an error, unless there is one.
 func (c *Cursor) Fail(format string, args ...any) { c.FailWith(fmt.Errorf(format, args...)) }
 
-// FailWith is Fail with an error that is there already.
+// FailWith is Fail with an existing error.
 func (c *Cursor) FailWith(err error) {
 	if c.err == nil {
 		c.err, c.rest = err, nil
 	}
 }
 
-// Err is the error that sticks, or nil.
+// Err returns the first error, or nil.
 func (c *Cursor) Err() error { return c.err }
 
-// Rest is what was not read yet; nothing after an error.
+// Rest returns the bytes not read yet, or nil after an error.
 func (c *Cursor) Rest() []byte { return c.rest }
 
 // Varint reads a signed number of magnitude at most limit, in its shortest form.

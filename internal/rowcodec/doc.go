@@ -2,8 +2,8 @@
 // replication/wire/CODEC.md is the normative text; an independent decoder, made from
 // that page alone, is a test beside it.
 //
-// Terms. A row's past is what both sides know of it: its baseline, a state before
-// that, and how its parent moved. From it the codec predicts each field; the
+// Terms. A row's past is its state as both sides know it: the baseline, an older
+// state, and the motion of its parent. From it the codec predicts each field; the
 // difference is the residual. The scale of a residual is its expected size, and
 // selects the Huffman code that it is written with. A part is the plan of one
 // component, a unit one of its vectors, rotations or numbers; a head is a symbol that
@@ -12,9 +12,9 @@
 //
 //	row, Past ──forecast──► expected ──subtract──► residuals, heads ──Huffman──► bits
 //	bits ──Huffman──► heads, residuals ──add──► row        (the same forecast)
-//	Chunks.Add: bits once ──Chunks.Copy──► the datagrams of all who know that past
+//	Chunks.Add: bits once ──Chunks.Copy──► the datagrams of all viewers with that past
 //
-// Invariants, cited in tests (P1 to P4 are those of replication/wire):
+// Invariants, cited in tests (numbered as in replication/wire and schema):
 //
 //	P1 What is read is checked always, and gives a *wire.Error with BadMessage.
 //	P3 Nothing per row allocates.

@@ -2,7 +2,7 @@ package rowcodec
 
 import "math"
 
-// Model is what one training found, in plain numbers: Tables makes tables of it.
+// Model holds the result of one training as plain numbers; Tables compiles it.
 type Model struct {
 	Set
 	Gaps    [ResidualCodes]uint8 // lengths of the code of gaps
@@ -10,11 +10,11 @@ type Model struct {
 	Grounds []Ground
 }
 
-// Set is what components of some shapes are forecast and coded with.
+// Set holds the weights and codes of components of some shapes.
 type Set struct {
 	Shapes []string
 	// Weights of displacements in a forecast, in 1/256: of the row's own, its
-	// parent's, the mismatch, and 1/256 of a quantum; of a rotation also those of
+	// parent's, the mismatch, and 1/256 of a quantum; of a rotation also
 	// the parts of a swerve. All weights are at most MaxWeight in magnitude.
 	Position [Zones][Attachments][Speeds][3][4]int32 // of each axis
 	Rotation [Zones][Attachments][Speeds][7]int32
@@ -24,7 +24,7 @@ type Set struct {
 	Residuals [Lanes][Scales][ResidualCodes]uint8
 }
 
-// Heads are the lengths of the codes of one group of one shape of component, each
+// Heads holds the code lengths of one head of a shape, for each context. Each code is
 // complete.
 type Heads struct {
 	Shape   string
@@ -33,9 +33,8 @@ type Heads struct {
 	Lengths [HeadContexts][]uint8
 }
 
-// Ground is what training found of the places of one shape of component: bounds
-// along one axis between which rows move differently, like lying on a floor and
-// falling.
+// Ground divides space along one axis into zones in which rows of a shape move
+// differently, such as lying on a floor and falling.
 type Ground struct {
 	Shape  string
 	Axis   int

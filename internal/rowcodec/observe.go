@@ -6,9 +6,8 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 )
 
-// Observer sees what an observed codec does with the rows that it writes with a
-// past: what their forecasts missed, for the trainer, and what their parts cost.
-// Functions that nobody needs are nil.
+// Observer receives what a codec computes while it writes rows with a past: prediction
+// errors, for the trainer, and the cost of each part. Functions may be nil.
 type Observer struct {
 	// Place is called for a row that moves by itself: where it was along an axis, in
 	// quanta, and by how much it went farther than before, in 1/256 of a quantum.
@@ -32,17 +31,17 @@ type HeadKey struct {
 	Ways  int // symbols
 }
 
-// Equation is what the weights of a forecast should fulfil: the sum of X times the
-// weights, in 1/256, is Y. It belongs to the weights of a zone, an attachment and a speed.
+// Equation is one sample for fitting the prediction weights of a zone, an attachment
+// and a speed: X times the weights, in 1/256, should sum to Y.
 type Equation struct {
 	Zone, Attached, Speed int
 	X                     []float64
 	Y                     float64
-	Miss                  float64 // by how much the present forecast is off, in quanta, and
-	Usual                 float64 // how far off one of its scale usually is
+	Miss                  float64 // error of the current prediction, in quanta
+	Usual                 float64 // usual error at its scale
 }
 
-// Residual is one residual, and what its scale was computed from.
+// Residual is one residual, with the features that its scale was computed from.
 type Residual struct {
 	Lane, Scale, Symbol int
 	Attached, Speed     int // which weights the scale was summed with
@@ -113,7 +112,7 @@ func (o *Observer) residual(lane int, m uint64, d int64, f *forecast) {
 
 // motion reports how a row moved.
 func (o *Observer) motion(p *part, words []uint32, past *Past, f *forecast) {
-	g := *f // is told of residuals here, and f when they are coded
+	g := *f // f itself takes the residuals when they are coded
 	if p.position >= 0 {
 		if o.Place != nil && f.attached == Attachments-1 && f.speed != 0 {
 			o.place(p, words, past, f)

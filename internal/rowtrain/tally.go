@@ -2,7 +2,7 @@ package rowtrain
 
 import "github.com/worldd/worldd/internal/rowcodec"
 
-// tally is what a trainer notes while rows are coded.
+// tally counts symbols and collects samples while rows are coded.
 type tally struct {
 	residuals [rowcodec.Lanes][rowcodec.Scales][rowcodec.ResidualCodes]uint64
 	gaps      [rowcodec.ResidualCodes]uint64

@@ -22,7 +22,7 @@
 // server.Config and client.SessionConfig take the schema. They refuse one whose rows
 // could grow beyond wire.MaxRowBytes.
 //
-// Invariants, cited in tests (P1 to P3 are those of package wire):
+// Invariants, cited in tests (package wire has P1 to P3):
 //
 //	P4 Quantising a restored value gives the number it came from, and every
 //	   number is the same on every machine.
