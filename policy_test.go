@@ -51,7 +51,7 @@ internal/quicyard   quic-go
 internal/fieldyard
 internal/fieldyard/fused    C
 internal/fieldyard/fastmath C internal/fieldyard/fused
-internal/fieldpicture field x/image
+internal/fieldrender  field x/image
 
 bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
@@ -68,7 +68,7 @@ client              bulk replication/wire quic-go zap internal/address internal/
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address internal/regularfile
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldpicture internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldrender internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/atomicfile"
-	"github.com/worldd/worldd/internal/fieldpicture"
+	"github.com/worldd/worldd/internal/fieldrender"
 )
 
 // effectRenderCommand draws an effect. Its flags have no variables in the
@@ -31,21 +31,21 @@ type effectRenderCommand struct {
 	Animate  bool     `env:"-" help:"Particles that the effect carries: a .gif moves, a .png has six pictures."`
 	Duration *float32 `env:"-" placeholder:"SECONDS" help:"What an animation shows of the effect's time; below 2.4 is slow motion (2.4)."`
 
-	plane  fieldpicture.Plane
-	mode   fieldpicture.Mode
+	plane  fieldrender.Plane
+	mode   fieldrender.Mode
 	region []float32
 }
 
 // Validate is called by kong.
 func (c *effectRenderCommand) Validate() (err error) {
-	if c.plane, err = fieldpicture.ParsePlane(c.Plane); err != nil {
+	if c.plane, err = fieldrender.ParsePlane(c.Plane); err != nil {
 		return fmt.Errorf("--plane: %w", err)
 	}
 	switch c.Mode {
 	case "wind":
-		c.mode = fieldpicture.Wind
+		c.mode = fieldrender.Wind
 	case "acceleration":
-		c.mode = fieldpicture.Acceleration
+		c.mode = fieldrender.Acceleration
 	default:
 		return fmt.Errorf("--mode: there is no mode %q: it is wind or acceleration", c.Mode)
 	}
@@ -93,7 +93,7 @@ func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
 	}
 	picture, err := c.draw(p, v)
 	switch {
-	case errors.Is(err, fieldpicture.ErrView):
+	case errors.Is(err, fieldrender.ErrView):
 		return wrongUsage{fmt.Errorf("worldd: %w", err)}
 	case err != nil:
 		return err
@@ -106,8 +106,8 @@ func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
 }
 
 // view is what the flags ask for.
-func (c *effectRenderCommand) view(p *field.Program) (fieldpicture.View, error) {
-	v := fieldpicture.Around(p, c.plane)
+func (c *effectRenderCommand) view(p *field.Program) (fieldrender.View, error) {
+	v := fieldrender.Around(p, c.plane)
 	if v.Title == "" {
 		v.Title = strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))
 	}
@@ -122,14 +122,14 @@ func (c *effectRenderCommand) view(p *field.Program) (fieldpicture.View, error) 
 }
 
 // draw makes the bytes of the file.
-func (c *effectRenderCommand) draw(p *field.Program, v fieldpicture.View) ([]byte, error) {
-	duration := float32(fieldpicture.RealTime)
+func (c *effectRenderCommand) draw(p *field.Program, v fieldrender.View) ([]byte, error) {
+	duration := float32(fieldrender.RealTime)
 	if c.Duration != nil {
 		duration = *c.Duration
 	}
 	var file bytes.Buffer
 	if strings.EqualFold(filepath.Ext(c.Output), ".gif") {
-		film, err := fieldpicture.Animation(p, v, duration)
+		film, err := fieldrender.Animation(p, v, duration)
 		if err != nil {
 			return nil, err
 		}
@@ -145,9 +145,9 @@ func (c *effectRenderCommand) draw(p *field.Program, v fieldpicture.View) ([]byt
 	return file.Bytes(), err
 }
 
-func (c *effectRenderCommand) still(p *field.Program, v fieldpicture.View, duration float32) (*image.Paletted, error) {
+func (c *effectRenderCommand) still(p *field.Program, v fieldrender.View, duration float32) (*image.Paletted, error) {
 	if c.Animate {
-		return fieldpicture.Sheet(p, v, duration)
+		return fieldrender.Sheet(p, v, duration)
 	}
-	return fieldpicture.Still(p, v)
+	return fieldrender.Still(p, v)
 }

@@ -1,4 +1,4 @@
-package fieldpicture
+package fieldrender
 
 import (
 	"image"
@@ -39,7 +39,7 @@ func (p *probe) evaluate(time float32) {
 	clear(p.out.Z)
 	env := field.Env{Time: time, Params: p.view.Params}
 	if err := p.program.Evaluate(p.points, p.out, env, p.scratch); err != nil {
-		panic("fieldpicture: P2: " + err.Error())
+		panic("fieldrender: P2: " + err.Error())
 	}
 }
 

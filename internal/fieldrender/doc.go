@@ -1,4 +1,4 @@
-// Package fieldpicture draws effects, so that their authors see what they have
+// Package fieldrender draws effects, so that their authors see what they have
 // written: a slice of the field as colours and arrows, and particles that are
 // carried through it.
 //
@@ -36,4 +36,4 @@
 //     has a fixed seed.
 //   - P2: a view that Check lets pass is drawn in bounded time and memory,
 //     whatever the program.
-package fieldpicture
+package fieldrender

@@ -1,4 +1,4 @@
-package fieldpicture
+package fieldrender
 
 import (
 	"math"
