@@ -44,14 +44,15 @@ internal/cpu        x/sys
 internal/spelling
 internal/atomicfile natefinch
 internal/regularfile
-internal/cubesbench bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema
 internal/vectors    bulk client replication/wire replication/schema
 internal/scenes     bulk field internal/regularfile internal/spelling world yaml
-internal/quicyard   quic-go
-internal/fieldyard
-internal/fieldyard/fused    C
-internal/fieldyard/fastmath C internal/fieldyard/fused
-internal/fieldrender  field x/image
+internal/fieldrender field x/image
+
+internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema
+internal/bench/quic           quic-go
+internal/bench/field
+internal/bench/field/fused    C
+internal/bench/field/fastmath C internal/bench/field/fused
 
 bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
@@ -94,6 +95,10 @@ xxhash       github.com/cespare/xxhash/v2
 zap          go.uber.org/zap
 zstd         github.com/klauspost/compress/zstd
 `
+
+// benchModule holds the yardsticks: a module of its own, under the same rules, that
+// nothing outside of it imports.
+const benchModule = "internal/bench"
 
 // pure: packages to which time, randomness and the link are arguments.
 var pure = []string{"bulk", "field", "world", "replication", "replication/wire", "server/session", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
@@ -162,6 +167,7 @@ func TestPolicy(t *testing.T) {
 		{"top level", func() []string { return checkTopLevel(root) }},
 		{"foreign words", func() []string { return checkForeign(root, packageHosts(os.Getenv("GOPROXY"))) }},
 		{"pinned versions", func() []string { return checkPins(root) }},
+		{"bench module", func() []string { return checkBench(root, tree) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, complaint := range c.check() {
@@ -171,8 +177,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// A tree is every package of the module as the checkers see it: all build tags
-// and platforms at once, test files apart.
+// A tree is every package of the module and of benchModule as the checkers see it:
+// all build tags and platforms at once, test files apart.
 type tree struct {
 	packages []*source
 	broken   []string // files that do not parse
@@ -190,8 +196,9 @@ type file struct {
 	ast   *ast.File
 }
 
-// load parses all non-test Go files. Like the go command, it leaves out nested
-// modules, testdata and directories that begin with a dot or an underscore.
+// load parses all non-test Go files. It leaves out testdata and directories that
+// begin with a dot or an underscore: the modules of tools and generators are there.
+// All other modules in the tree are held to the same rules.
 func load(fsys fs.FS) tree {
 	var t tree
 	packages := map[string]*source{}
@@ -200,8 +207,7 @@ func load(fsys fs.FS) tree {
 			return err
 		}
 		if d.IsDir() && p != "." {
-			_, nested := fs.Stat(fsys, path.Join(p, "go.mod"))
-			if nested == nil || d.Name() == "testdata" || strings.ContainsAny(d.Name()[:1], "._") {
+			if d.Name() == "testdata" || strings.ContainsAny(d.Name()[:1], "._") {
 				return fs.SkipDir
 			}
 		}
@@ -506,6 +512,45 @@ func checkPins(fsys fs.FS) (complaints []string) {
 	return complaints
 }
 
+// checkBench wants benchModule to be built from this tree, with the same pinned
+// versions, and to be the only module beside the root's; and no package outside of
+// it may be allowed to import it, since the root's go.mod does not require it.
+func checkBench(fsys fs.FS, t tree) (complaints []string) {
+	for _, p := range t.packages {
+		if _, err := fs.Stat(fsys, path.Join(p.dir, "go.mod")); err == nil && p.dir != "." {
+			complaints = append(complaints, p.dir+": a module of its own must be "+benchModule)
+		}
+	}
+	for p, names := range table(graph) {
+		for _, name := range names {
+			if inBench(name) && !inBench(p) {
+				complaints = append(complaints, p+": allowed to import "+name+" of another module")
+			}
+		}
+	}
+	text, err := fs.ReadFile(fsys, path.Join(benchModule, "go.mod"))
+	if err != nil {
+		return append(complaints, err.Error())
+	}
+	for _, line := range []string{"module " + module + "/" + benchModule, "replace " + module + " => ../.."} {
+		if !slices.Contains(strings.Split(string(text), "\n"), line) {
+			complaints = append(complaints, benchModule+"/go.mod: no line "+line)
+		}
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		for _, m := range table(modules) {
+			if len(m) == 2 && len(fields) >= 2 && fields[0] == m[0] && fields[1] != m[1] {
+				complaints = append(complaints, fmt.Sprintf("%s/go.mod: %s is pinned at %s, not %q", benchModule, m[0], m[1], fields[1]))
+			}
+		}
+	}
+	slices.Sort(complaints)
+	return complaints
+}
+
+func inBench(dir string) bool { return strings.HasPrefix(dir, benchModule+"/") }
+
 // table reads lines of "key field field…".
 func table(text string) map[string][]string {
 	rows := map[string][]string{}
@@ -573,8 +618,12 @@ func TestPolicyCheckersBite(t *testing.T) {
 		{"tagged file", checkImports(source("bulk/a_windows.go", "//go:build never\n\npackage bulk; import _ \"go.uber.org/zap\"")), "may not import"},
 		{"good imports", checkImports(source("server/a.go", `package server; import ( _ "net"; _ "`+module+`/internal/invariants"; _ "`+module+`/world"; _ "go.uber.org/zap/zapcore")`)), ""},
 		{"test files are free", checkImports(source("bulk/a_test.go", `package bulk; import _ "go.uber.org/zap"`)), ""},
-		{"nested modules are their own", checkImports(load(fstest.MapFS{
-			"field/gen/go.mod": {}, "field/gen/a.go": {Data: []byte(`package main; import _ "example.com/x"`)},
+		{"other modules obey too", checkImports(load(fstest.MapFS{
+			"internal/bench/go.mod": {}, "internal/bench/codec/a.go": {Data: []byte(`package main; import _ "` + module + `/world"`)},
+		})), "internal/bench/codec may not import"},
+		{"tools are free", checkImports(load(fstest.MapFS{
+			".ci/tools/go.mod": {}, ".ci/tools/a.go": {Data: []byte(`package main; import _ "example.com/x"`)},
+			"field/_asm/go.mod": {}, "field/_asm/a.go": {Data: []byte(`package main; import _ "example.com/x"`)},
 		})), ""},
 
 		{"does not parse", source("bulk/a.go", `package`).broken, "a.go"},
@@ -626,6 +675,10 @@ func TestPolicyCheckersBite(t *testing.T) {
 		{"replace", checkPins(goMod("replace x => ../x")), "replace"},
 		{"old language", checkPins(fstest.MapFS{"go.mod": {Data: []byte(strings.Replace(string(goMod("")["go.mod"].Data), "go 1.26", "go 1.25", 1))}}), "go 1.26"},
 		{"good go.mod", checkPins(goMod("")), ""},
+		{"bench with another pin", checkBench(benchMod("require github.com/quic-go/quic-go v0.65.0"), tree{}), "pinned at v0.64.1"},
+		{"bench of another tree", checkBench(fstest.MapFS{"internal/bench/go.mod": {Data: []byte("module " + module + "/internal/bench\n")}}, tree{}), "replace"},
+		{"a third module", checkBench(benchModWith("field/gen"), source("field/gen/a.go", "package gen")), "field/gen: a module"},
+		{"good bench", checkBench(benchMod("require github.com/quic-go/quic-go v0.64.1"), tree{}), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.want == "" {
@@ -636,6 +689,19 @@ func TestPolicyCheckersBite(t *testing.T) {
 			require.Contains(t, c.got[0], c.want)
 		})
 	}
+}
+
+// benchMod is a go.mod of benchModule with a further line, and benchModWith one
+// beside a module at dir.
+func benchMod(line string) fstest.MapFS {
+	text := "module " + module + "/" + benchModule + "\n\nreplace " + module + " => ../..\n" + line + "\n"
+	return fstest.MapFS{benchModule + "/go.mod": {Data: []byte(text)}}
+}
+
+func benchModWith(dir string) fstest.MapFS {
+	m := benchMod("")
+	m[dir+"/go.mod"] = &fstest.MapFile{}
+	return m
 }
 
 // goMod is a go.mod that keeps all pins; a further line comes last and wins.

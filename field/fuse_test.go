@@ -221,7 +221,7 @@ func TestTooLarge(t *testing.T) {
 
 // BenchmarkPaths measures a point's cost on each path, with and without
 // superinstructions and origin. BenchmarkExplosion and BenchmarkSixteen compare with
-// Go, internal/fieldyard with C.
+// Go, internal/bench/field with C.
 func BenchmarkPaths(b *testing.B) {
 	for _, name := range []string{"explosion", "whirl", "random2"} {
 		p := golden(b, name)

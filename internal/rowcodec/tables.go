@@ -50,7 +50,7 @@ const (
 	MaxHeads = 256
 )
 
-// The file is what cubesbench -tables wrote of the recorded cubes, with what
+// The file is what internal/bench/codec -tables wrote of the recorded cubes, with what
 // worldd train makes of 45 s of the scene storm. Tables of your own game are made
 // the same way: serve --record, then train, whose tables are these with yours in
 // place of what they know of your shapes.

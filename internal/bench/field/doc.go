@@ -1,12 +1,11 @@
-// Package fieldyard is the yardstick of package field: the same effects by hand,
-// in C with vector intrinsics, in plain C for the compiler to vectorise, and in Go
-// as one would write it without thinking of any of this. It is for measuring and
-// has no users.
+// Package field is the yardstick of worldd's package field: the same effects by
+// hand in C with vector intrinsics, in plain C that the compiler vectorises, and in
+// straightforward Go.
 //
 // Everything but this comment is behind the build tag yardstick, and needs cgo,
 // gcc and Linux on amd64. What the machine lacks is skipped, and says so.
 //
-//	go test -tags yardstick -run Yardstick -v ./internal/fieldyard
+//	go -C internal/bench test -tags yardstick -run Yardstick -v ./field
 //
 // # Terms
 //
@@ -24,4 +23,4 @@
 //     fold them.
 //   - Y3: a call handles all points as often as is asked for, so that the way from
 //     Go to C (some 50 ns) is not in the figures.
-package fieldyard
+package field

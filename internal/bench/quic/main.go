@@ -38,7 +38,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, l, *world, *connect, *asJSON); err != nil {
-		fmt.Fprintln(os.Stderr, "quicyard:", err)
+		fmt.Fprintln(os.Stderr, "quic:", err)
 		os.Exit(1)
 	}
 }

@@ -1,13 +1,13 @@
 //go:build yardstick && cgo && amd64 && linux
 
-package fieldyard
+package field
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/worldd/worldd/internal/fieldyard/fused"
+	"github.com/worldd/worldd/internal/bench/field/fused"
 )
 
 // someScene is sixteen effects spread out over some 40 m.

@@ -1,10 +1,10 @@
 //go:build unix
 
-// Command quicyard measures what quic-go alone costs a server that does nothing
+// Command quic measures what quic-go alone costs a server that does nothing
 // but send: the yardstick that worldd's own costs are read against.
 //
-//	go run ./internal/quicyard -clients 500                     bare quic-go, by itself
-//	go run ./internal/quicyard -clients 500 -world storm        worldd with bots, then bare quic-go with the same load
+//	go -C internal/bench run ./quic -clients 500                     bare quic-go, by itself
+//	go -C internal/bench run ./quic -clients 500 -world storm        worldd with bots, then bare quic-go with the same load
 //
 // The bare server sends each client a snapshot of the given size at the given
 // rate, by the shape that worldd has (a goroutine a client with one place for the

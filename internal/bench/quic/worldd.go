@@ -26,14 +26,19 @@ const secondsToJoin = 0.01
 // measureWorldd serves a world to loadtest's bots, each in a process of its own,
 // and takes the size of a snapshot for what the bare server is then to send.
 func measureWorldd(ctx context.Context, l *load, world string) (r result, err error) {
-	dir, err := os.MkdirTemp("", "quicyard")
+	dir, err := os.MkdirTemp("", "worldd-bench")
 	if err != nil {
 		return r, err
 	}
 	defer os.RemoveAll(dir)
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/worldd/worldd").Output()
+	if err != nil {
+		return r, fmt.Errorf("worldd's sources were not found (start this in its module or in internal/bench): %w", err)
+	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", dir, "./cmd/worldd", "./loadtest")
+	build.Dir = strings.TrimSpace(string(root))
 	if out, err := build.CombinedOutput(); err != nil {
-		return r, fmt.Errorf("worldd cannot be built (start quicyard in the module's root): %w: %s", err, out)
+		return r, fmt.Errorf("worldd cannot be built: %w: %s", err, out)
 	}
 	s, err := startWorldd(ctx, filepath.Join(dir, "worldd"), world)
 	if err != nil {

@@ -1,11 +1,11 @@
 //go:build yardstick && cgo && amd64 && linux
 
-package fieldyard
+package field
 
 import (
 	"math"
 
-	"github.com/worldd/worldd/internal/fieldyard/fused"
+	"github.com/worldd/worldd/internal/bench/field/fused"
 )
 
 // The effects as a Go programmer would write them: a function of a point, with the

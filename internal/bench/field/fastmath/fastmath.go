@@ -15,7 +15,7 @@ import "C"
 import (
 	"unsafe"
 
-	"github.com/worldd/worldd/internal/fieldyard/fused"
+	"github.com/worldd/worldd/internal/bench/field/fused"
 )
 
 // Run adds the effect to the output so many times, with vectors of the width that

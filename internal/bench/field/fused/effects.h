@@ -1,4 +1,4 @@
-// The effects of the yardstick, as field's texts in package fieldyard have them.
+// The effects of the yardstick, as the texts in effects_test.go have them.
 #pragma once
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 //go:build yardstick && cgo && amd64 && linux
 
-package fieldyard
+package field
 
 import (
 	"flag"
@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/fieldyard/fastmath"
-	"github.com/worldd/worldd/internal/fieldyard/fused"
+	"github.com/worldd/worldd/internal/bench/field/fastmath"
+	"github.com/worldd/worldd/internal/bench/field/fused"
 )
 
 var (

@@ -1,11 +1,13 @@
-// Command cubesbench measures the product's row codec on recorded physics: 901
+// Command codec measures the product's row codec on recorded physics: 901
 // cubes, quantised, coded against a frame some frames back, and decoded and
 // compared bit for bit. The data's format is that of the networked physics data
 // compression challenge of 2015: frames of 901 records of 8 int32, which are
 // largest component and smallest three of the orientation (9 bits), position in
 // 1/512 m, and whether the cube touches the player's.
 //
-//	go run ./internal/cubesbench -train one.bin.xz,two.bin.xz -test three.bin.xz
+//	go -C internal/bench run ./codec -train one.bin.xz,two.bin.xz -test three.bin.xz
+//
+// File names are relative to internal/bench, where -C makes the command run.
 package main
 
 import (
@@ -48,7 +50,7 @@ func main() {
 	asJSON := flag.Bool("json", false, "print JSON")
 	flag.Parse()
 	if err := run(*train, *test, *tables, *age, *apart, *passes, *loss, *asJSON); err != nil {
-		fmt.Fprintln(os.Stderr, "cubesbench:", err)
+		fmt.Fprintln(os.Stderr, "codec:", err)
 		os.Exit(1)
 	}
 }

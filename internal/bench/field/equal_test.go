@@ -1,6 +1,6 @@
 //go:build yardstick && cgo && amd64 && linux
 
-package fieldyard
+package field
 
 import (
 	"math"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/fieldyard/fastmath"
-	"github.com/worldd/worldd/internal/fieldyard/fused"
+	"github.com/worldd/worldd/internal/bench/field/fastmath"
+	"github.com/worldd/worldd/internal/bench/field/fused"
 )
 
 func has512() bool { return cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL }
