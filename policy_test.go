@@ -56,7 +56,8 @@ internal/bench/field/fastmath C internal/bench/field/fused
 
 bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
-world               bulk field xxhash zstd
+world/motion        bulk field
+world               bulk field world/motion xxhash zstd
 replication/wire    bulk msgpack internal/bitio
 replication/schema  bulk internal/bitio replication/wire
 replication         bulk world replication/wire internal/bitio internal/rowcodec replication/schema
@@ -101,7 +102,7 @@ zstd         github.com/klauspost/compress/zstd
 const benchModule = "internal/bench"
 
 // pure: packages to which time, randomness and the link are arguments.
-var pure = []string{"bulk", "field", "world", "replication", "replication/wire", "server/session", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
+var pure = []string{"bulk", "field", "world/motion", "world", "replication", "replication/wire", "server/session", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
 
 // banned, in pure packages, by import path: the names that may not be used, or
 // with a leading "!" the only ones that may. None means the whole package.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // noRow is the row of an entity without body.
@@ -12,15 +13,11 @@ const noRow = -1
 // bodies holds one row for each body in parallel columns, awake rows first (W2).
 // What all bodies of a kind share is looked up by kind.
 type bodies struct {
-	posX, posY, posZ []float32
-	velX, velY, velZ []float32
-	rest             []uint32 // ticks at rest
-	slot             []uint32
-	cell             []int32
-	kind             []KindID
-	moved            []uint64 // by row, a bit: got another place or velocity, and was not followed yet
-	crossed          []uint64 // by row, a bit: and another grid cell, perhaps
-	halted           []uint64 // by row, a bit: stopped, since its velocity was not finite, and not quarantined yet
+	motion.Bodies // Moved: and was not followed yet; Stopped: and was not quarantined yet
+
+	slot    []uint32
+	cell    []int32
+	crossed []uint64 // by row, a bit: Moved, and into another grid cell, perhaps
 
 	compaction // of all the above
 }
@@ -28,38 +25,26 @@ type bodies struct {
 func (b *bodies) init(mode Compaction) {
 	b.mode, b.owner = mode, &b.slot
 	b.columns = []rowColumn{
-		&rows[float32]{values: &b.posX}, &rows[float32]{values: &b.posY}, &rows[float32]{values: &b.posZ},
-		&rows[float32]{values: &b.velX}, &rows[float32]{values: &b.velY}, &rows[float32]{values: &b.velZ},
-		&rows[uint32]{values: &b.rest}, &rows[uint32]{values: &b.slot},
-		&rows[int32]{values: &b.cell}, &rows[KindID]{values: &b.kind},
+		&rows[float32]{values: &b.Pos.X}, &rows[float32]{values: &b.Pos.Y}, &rows[float32]{values: &b.Pos.Z},
+		&rows[float32]{values: &b.Vel.X}, &rows[float32]{values: &b.Vel.Y}, &rows[float32]{values: &b.Vel.Z},
+		&rows[uint32]{values: &b.Rest}, &rows[uint32]{values: &b.slot},
+		&rows[int32]{values: &b.cell}, &rows[KindID]{values: &b.Kind},
 	}
 }
 
 func (b *bodies) len() int { return len(b.slot) }
 
-func (b *bodies) position(row int) Vec3 { return Vec3{b.posX[row], b.posY[row], b.posZ[row]} }
-
-func (b *bodies) velocity(row int) Vec3 { return Vec3{b.velX[row], b.velY[row], b.velZ[row]} }
-
-func (b *bodies) setPosition(row int, v Vec3) {
-	b.posX[row], b.posY[row], b.posZ[row] = v.X, v.Y, v.Z
-}
-
-func (b *bodies) setVelocity(row int, v Vec3) {
-	b.velX[row], b.velY[row], b.velZ[row] = v.X, v.Y, v.Z
-}
-
 // wake is the word that row is to be awake. It is idempotent, and a row that is
 // awake starts to count its rest anew.
 func (b *bodies) wake(row int) {
-	b.rest[row] = 0
+	b.Rest[row] = 0
 	b.say(row, true)
 }
 
 // sleep is the word that row is to be asleep. It stops the body at once (W4).
 func (b *bodies) sleep(row int) {
-	b.rest[row] = 0
-	b.setVelocity(row, Vec3{})
+	b.Rest[row] = 0
+	b.SetVelocity(row, Vec3{})
 	b.say(row, false)
 }
 
@@ -67,11 +52,11 @@ func (b *bodies) sleep(row int) {
 func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	b := &w.bodies
 	row := b.len()
-	b.posX, b.posY, b.posZ = append(b.posX, at.X), append(b.posY, at.Y), append(b.posZ, at.Z)
-	b.velX, b.velY, b.velZ = append(b.velX, velocity.X), append(b.velY, velocity.Y), append(b.velZ, velocity.Z)
-	b.rest = append(b.rest, 0)
+	b.Pos.X, b.Pos.Y, b.Pos.Z = append(b.Pos.X, at.X), append(b.Pos.Y, at.Y), append(b.Pos.Z, at.Z)
+	b.Vel.X, b.Vel.Y, b.Vel.Z = append(b.Vel.X, velocity.X), append(b.Vel.Y, velocity.Y), append(b.Vel.Z, velocity.Z)
+	b.Rest = append(b.Rest, 0)
 	b.slot = append(b.slot, slot)
-	b.kind = append(b.kind, k)
+	b.Kind = append(b.Kind, k)
 	b.cell = append(b.cell, w.grid.cellOf(at.X, at.Z))
 	b.flips.reserve(row + 1)
 	w.grid.insert(b.cell[row], slot)
@@ -112,9 +97,9 @@ func (w *World) replaceRow(to, from int) {
 	}
 	b := &w.bodies
 	b.noteWritten(uint32(to))
-	b.posX[to], b.posY[to], b.posZ[to] = b.posX[from], b.posY[from], b.posZ[from]
-	b.velX[to], b.velY[to], b.velZ[to] = b.velX[from], b.velY[from], b.velZ[from]
-	b.rest[to], b.slot[to], b.cell[to], b.kind[to] = b.rest[from], b.slot[from], b.cell[from], b.kind[from]
+	b.Pos.X[to], b.Pos.Y[to], b.Pos.Z[to] = b.Pos.X[from], b.Pos.Y[from], b.Pos.Z[from]
+	b.Vel.X[to], b.Vel.Y[to], b.Vel.Z[to] = b.Vel.X[from], b.Vel.Y[from], b.Vel.Z[from]
+	b.Rest[to], b.slot[to], b.cell[to], b.Kind[to] = b.Rest[from], b.slot[from], b.cell[from], b.Kind[from]
 	b.moveBits(uint32(to), uint32(from))
 	w.rowOf[b.slot[to]] = int32(to)
 }
@@ -123,11 +108,11 @@ func (w *World) replaceRow(to, from int) {
 func (b *bodies) truncate(n int) {
 	if invariants.Enabled {
 		nan := float32(math.NaN())
-		for _, c := range [][]float32{b.posX, b.posY, b.posZ, b.velX, b.velY, b.velZ} {
+		for _, c := range [][]float32{b.Pos.X, b.Pos.Y, b.Pos.Z, b.Vel.X, b.Vel.Y, b.Vel.Z} {
 			c[n] = nan
 		}
 	}
-	b.posX, b.posY, b.posZ = b.posX[:n], b.posY[:n], b.posZ[:n]
-	b.velX, b.velY, b.velZ = b.velX[:n], b.velY[:n], b.velZ[:n]
-	b.rest, b.slot, b.cell, b.kind = b.rest[:n], b.slot[:n], b.cell[:n], b.kind[:n]
+	b.Pos.X, b.Pos.Y, b.Pos.Z = b.Pos.X[:n], b.Pos.Y[:n], b.Pos.Z[:n]
+	b.Vel.X, b.Vel.Y, b.Vel.Z = b.Vel.X[:n], b.Vel.Y[:n], b.Vel.Z[:n]
+	b.Rest, b.slot, b.cell, b.Kind = b.Rest[:n], b.slot[:n], b.cell[:n], b.Kind[:n]
 }

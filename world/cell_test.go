@@ -12,7 +12,7 @@ import (
 // members of a cell ascend.
 func TestCellsAgainstSortedLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
-	g := newGrid(Config{HalfExtent: Vec3{4, 4, 4}, CellMetres: 4})
+	g := newGrid(Config{HalfExtent: Vec3{X: 4, Y: 4, Z: 4}, CellMetres: 4})
 	want := make([][]uint32, len(g.cells))
 	where := map[uint32]int{}
 	settled := 0
@@ -59,7 +59,7 @@ func listed(settled, recent, list []uint32) []uint32 {
 // Who walks through a cell of sleepers is behind all of them, whatever its slot:
 // their run stays as it is.
 func TestNewcomersAreAtTheEnd(t *testing.T) {
-	g := newGrid(Config{HalfExtent: Vec3{4, 4, 4}, CellMetres: 4})
+	g := newGrid(Config{HalfExtent: Vec3{X: 4, Y: 4, Z: 4}, CellMetres: 4})
 	for slot := range uint32(64) {
 		g.insert(0, slot*10)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // CheckInvariants audits the whole world against the invariants of the package
@@ -59,8 +60,8 @@ func (w *World) checkRows() error {
 			return breach(1, "%v has row %d of %d", e, row, b.len())
 		case b.slot[row] != slot:
 			return breach(1, "%v has row %d, which belongs to slot %d", e, row, b.slot[row])
-		case b.kind[row] != w.pool.At(slot).kind:
-			return breach(1, "%v has kind %d, its row %d", e, w.pool.At(slot).kind, b.kind[row])
+		case b.Kind[row] != w.pool.At(slot).kind:
+			return breach(1, "%v has kind %d, its row %d", e, w.pool.At(slot).kind, b.Kind[row])
 		}
 		bodies++
 	}
@@ -79,14 +80,14 @@ func (w *World) checkBodies() error {
 		return err
 	}
 	for row := range b.len() {
-		at, v := b.position(row), b.velocity(row)
+		at, v := b.Position(row), b.Velocity(row)
 		if awake := w.wakefulness.awake.Has(b.slot[row]); awake != b.isAwake(row) {
 			return breach(12, "row %d, slot %d: awake by slot is %v", row, b.slot[row], awake)
 		}
-		if !b.wakeful(row) && (v != Vec3{} || b.rest[row] != 0) {
-			return breach(4, "row %d sleeps with velocity %v and rest %d", row, v, b.rest[row])
+		if !b.wakeful(row) && (v != Vec3{} || b.Rest[row] != 0) {
+			return breach(4, "row %d sleeps with velocity %v and rest %d", row, v, b.Rest[row])
 		}
-		if !at.finite() || w.clamped(at) != at {
+		if !motion.Finite(at) || w.motion.Clamp(at) != at {
 			return breach(5, "row %d is at %v", row, at)
 		}
 		if !(v.Len() <= MaxSpeed*1.0001) {
@@ -135,7 +136,7 @@ func (w *World) checkGrid() error {
 		return breach(6, "%d slots listed, %d bodies", listed, b.len())
 	}
 	for row, c := range b.cell {
-		if want := w.grid.cellOf(b.posX[row], b.posZ[row]); c != want {
+		if want := w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row]); c != want {
 			return breach(6, "row %d is noted in cell %d, not %d", row, c, want)
 		}
 		if !slices.Contains(w.grid.slots(c), b.slot[row]) {
@@ -152,7 +153,7 @@ func (w *World) checkLeftovers() error {
 			return breach(13, "row %d is still contact body %d", row, i-1)
 		}
 	}
-	for _, rows := range [][]uint64{w.bodies.moved, w.bodies.crossed, w.bodies.halted} {
+	for _, rows := range [][]uint64{w.bodies.Moved, w.bodies.crossed, w.bodies.Stopped} {
 		for word, bits := range rows {
 			if bits != 0 {
 				return breach(13, "rows of word %d moved, crossed or were stopped, and nobody took note: %#x", word, bits)
@@ -222,7 +223,7 @@ func (w *World) checkEffects() error {
 			bound++
 		}
 		p := f.programs[id.Index()]
-		if p == nil || !e.center.finite() {
+		if p == nil || !motion.Finite(e.center) {
 			return breach(9, "effect %v at %v", id, e.center)
 		}
 		params := f.params[id.Index()]

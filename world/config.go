@@ -6,10 +6,6 @@ import (
 	"math"
 )
 
-// MaxSpeed is the speed in m/s that no body exceeds. At 60 Hz a body then moves
-// at most 2.2 m a step, and the wire's velocity range of +-128 m/s holds it.
-const MaxSpeed = 128
-
 // maxCells bounds the memory of the grid: 4 Mi cells are 64 MiB.
 const maxCells = 1 << 22
 
@@ -47,7 +43,7 @@ func (c Config) withDefaults() Config {
 		c.CellMetres = 8
 	}
 	if c.HalfExtent == (Vec3{}) {
-		c.HalfExtent = Vec3{512, 256, 512}
+		c.HalfExtent = Vec3{X: 512, Y: 256, Z: 512}
 	}
 	switch {
 	case c.Gravity == 0:

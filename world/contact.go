@@ -1,5 +1,7 @@
 package world
 
+import "github.com/worldd/worldd/world/motion"
+
 // touch is the gap in metres up to which two solid bodies count as touching.
 // Bodies that rest on each other are a rounding apart, or a little way inside.
 const touch = 0.01
@@ -27,7 +29,7 @@ type contactBody struct {
 	weight  float32 // inverse mass; 0: kinematic or asleep, nothing here moves it
 	gravity float32 // m/s2
 	row     int32
-	params  *bodyParams
+	params  *motion.Kind
 }
 
 // contact is a pair of bodies that touch, or may do so within the tick.
@@ -43,7 +45,7 @@ type contact struct {
 // order that follows from the positions: cells along x, then z, then slots.
 func (w *World) touching(row int, list []int32) []int32 {
 	b, g := &w.bodies, &w.grid
-	at, own := b.position(row), w.kinds[b.kind[row]].params.radius
+	at, own := b.Position(row), w.motion.Kinds[b.Kind[row]].Radius
 	x, z, r := float64(at.X), float64(at.Z), float64(own+w.solidRadius+touch)
 	cover := g.cover(x-r, x+r, z-r, z+r)
 	for cz := cover.z0; cz <= cover.z1; cz++ {
@@ -66,11 +68,11 @@ func (w *World) touchingOf(slots []uint32, row int, at Vec3, own float32, list [
 	b := &w.bodies
 	for _, slot := range slots {
 		other := int(w.rowOf[slot])
-		params := &w.kinds[b.kind[other]].params
-		if !params.solid || other == row {
+		theirs := w.kinds[b.Kind[other]].solid
+		if theirs < 0 || other == row {
 			continue
 		}
-		d, reach := b.position(other).Sub(at), own+params.radius+touch
+		d, reach := b.Position(other).Sub(at), own+theirs+touch
 		if d.Dot(d) <= float32(reach*reach) {
 			list = append(list, int32(other))
 		}
@@ -106,19 +108,20 @@ func (w *World) findContacts() {
 	c.slots = w.wakefulness.awake.AppendTo(c.slots[:0])
 	for _, slot := range c.slots {
 		row := int(w.rowOf[slot])
-		params := &w.kinds[b.kind[row]].params
-		if !params.solid {
+		kind := b.Kind[row]
+		if w.kinds[kind].solid < 0 {
 			continue
 		}
-		moving := !w.drowsy(params, b.velocity(row))
+		params := &w.motion.Kinds[kind]
+		moving := !w.motion.Drowsy(params, b.Velocity(row))
 		c.near = w.touching(row, c.near[:0])
 		for _, other := range c.near {
-			theirs := &w.kinds[b.kind[other]].params
+			theirs := &w.motion.Kinds[b.Kind[other]]
 			awake := b.isAwake(int(other))
-			if params.invMass == 0 && theirs.invMass == 0 || awake && b.slot[other] < slot {
+			if params.InvMass == 0 && theirs.InvMass == 0 || awake && b.slot[other] < slot {
 				continue // nothing to push, or met already
 			}
-			if !awake && moving && theirs.invMass != 0 {
+			if !awake && moving && theirs.InvMass != 0 {
 				w.wake(int(other))
 			}
 			c.list = append(c.list, contact{a: w.contactBody(row), b: w.contactBody(int(other))})
@@ -126,7 +129,7 @@ func (w *World) findContacts() {
 	}
 	for i := range c.bodies { // sleepers that were hit are not of stone
 		if body := &c.bodies[i]; b.wakeful(int(body.row)) {
-			body.weight = body.params.invMass
+			body.weight = body.params.InvMass
 		}
 	}
 }
@@ -137,7 +140,7 @@ func (w *World) contactBody(row int) int32 {
 	if i := c.local[row]; i != 0 {
 		return i - 1
 	}
-	body := contactBody{start: b.position(row), v: b.velocity(row), row: int32(row), params: &w.kinds[b.kind[row]].params}
+	body := contactBody{start: b.Position(row), v: b.Velocity(row), row: int32(row), params: &w.motion.Kinds[b.Kind[row]]}
 	if b.isAwake(row) {
 		w.rewind(&body)
 	}
@@ -150,15 +153,15 @@ func (w *World) contactBody(row int) int32 {
 // the ground stays: a body that it put there is carried, and starts on it.
 func (w *World) rewind(body *contactBody) {
 	low := body.start.Y
-	body.start = body.start.Sub(body.v.Scale(w.dt))
-	if body.params.invMass == 0 {
+	body.start = body.start.Sub(body.v.Scale(w.motion.TickSeconds))
+	if body.params.InvMass == 0 {
 		return
 	}
-	if low > body.params.radius {
+	if low > body.params.Radius {
 		body.gravity = w.cfg.Gravity
-		body.v.Y += w.gravity
+		body.v.Y += w.motion.Fall
 	}
-	body.start.Y = max(body.start.Y, body.params.radius)
+	body.start.Y = max(body.start.Y, body.params.Radius)
 }
 
 // writeBack stores what the contacts made of a body.
@@ -167,16 +170,16 @@ func (w *World) writeBack(body *contactBody) {
 	if body.weight == 0 {
 		return
 	}
-	at, v := w.enclosed(body.params, body.start.Add(body.way), w.limited(row, body.v))
-	if at == b.position(row) && v == b.velocity(row) {
+	at, v := w.motion.Enclose(body.params, body.start.Add(body.way), w.bodies.Limit(row, body.v))
+	if at == b.Position(row) && v == b.Velocity(row) {
 		return
 	}
 	if !b.isAwake(row) { // hit: the step had not meant to move it
 		w.noteMove(row, false)
 		w.volumes.displace(b.slot[row])
 	}
-	b.setPosition(row, at)
-	b.setVelocity(row, v)
+	b.SetPosition(row, at)
+	b.SetVelocity(row, v)
 	w.dirty.Set(b.slot[row])
 	w.place(row)
 }

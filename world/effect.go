@@ -7,33 +7,12 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // maxEffects bounds the field: every effect may be evaluated for every awake
 // body.
 const maxEffects = 4096
-
-// EffectMode says what a program's vectors mean.
-type EffectMode uint8
-
-const (
-	// Wind is a velocity in m/s. The winds at a point add up to one, which pulls
-	// bodies along by their drag; where there is none, the air stands still.
-	Wind EffectMode = iota
-	// Acceleration is in m/s2, alike for every mass.
-	Acceleration
-)
-
-// String returns "wind" or "acceleration".
-func (m EffectMode) String() string {
-	switch m {
-	case Wind:
-		return "wind"
-	case Acceleration:
-		return "acceleration"
-	}
-	return fmt.Sprintf("EffectMode(%d)", uint8(m))
-}
 
 // EffectDef describes an effect. The program sees points relative to Center, and
 // as its time the seconds since the effect was added. If the program has a box,
@@ -59,7 +38,7 @@ type effects struct {
 	pool     *bulk.Pool[effect]
 	programs []*field.Program
 	params   [][]field.Vec4
-	groups   []effectGroup // the field of this step
+	forces   motion.Forces // of this step
 	boxed    int           // how many of it have a box
 	bound    int           // how many follow an entity
 
@@ -98,7 +77,7 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if d.Mode > Acceleration {
 		return 0, fmt.Errorf("%w: no effect mode %d; use Wind or Acceleration", ErrValue, d.Mode)
 	}
-	if !d.Center.finite() {
+	if !motion.Finite(d.Center) {
 		return 0, fmt.Errorf("%w: the effect's centre %v is not finite", ErrValue, d.Center)
 	}
 	params, err := effectParams(d.Program, d.Params)
@@ -174,7 +153,7 @@ func (f *effects) keep(slot uint32, p *field.Program, params []field.Vec4) {
 // nothing happens, unless the effect is live and the place finite.
 func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	e := w.effects.pool.Get(id)
-	if e == nil || !to.finite() {
+	if e == nil || !motion.Finite(to) {
 		return false
 	}
 	if r := w.recording(); r != nil {
@@ -264,14 +243,9 @@ func (w *World) expireEffects() {
 	}
 }
 
-// contains says whether the effect acts on p. It is the same test that force
-// evaluation makes, on the same rounded difference.
+// contains says whether the effect acts on p.
 func (e *effect) contains(p Vec3) bool {
-	return !e.boxed || boxHas(&e.box, p.X-e.center.X, p.Y-e.center.Y, p.Z-e.center.Z)
-}
-
-func boxHas(b *field.Box, x, y, z float32) bool {
-	return x >= b.Min[0] && x <= b.Max[0] && y >= b.Min[1] && y <= b.Max[1] && z >= b.Min[2] && z <= b.Max[2]
+	return !e.boxed || motion.InBox(&e.box, e.center, p)
 }
 
 func (w *World) wakeEffect(e *effect) {
@@ -286,7 +260,7 @@ func (w *World) wakeEffect(e *effect) {
 
 // wakeByForce wakes a body if it feels the effect.
 func (w *World) wakeByForce(e *effect, row int) {
-	if params := &w.kinds[w.bodies.kind[row]].params; params.invMass != 0 && e.layers.has(params.layers) {
+	if w.motion.Kinds[w.bodies.Kind[row]].Feels(e.layers) {
 		w.wake(row)
 	}
 }
@@ -310,7 +284,7 @@ func (w *World) wakeRegion(r region, a, b *effect) {
 		for x := r.x0; x <= r.x1; x++ {
 			for _, slot := range w.grid.slots(z*w.grid.columns + x) {
 				row := int(w.rowOf[slot])
-				if p := w.bodies.position(row); a.contains(p) || b.contains(p) {
+				if p := w.bodies.Position(row); a.contains(p) || b.contains(p) {
 					w.wakeByForce(a, row)
 				}
 			}

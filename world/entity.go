@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // Spawn makes an entity of a kind at once, with the kind's default components,
@@ -44,7 +45,7 @@ func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, *entity, error) {
 	if int(k) >= len(w.kinds) {
 		return 0, nil, fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
 	}
-	if def := &w.kinds[k].def; def.Body != nil && !(at.finite() && velocity.finite()) {
+	if def := &w.kinds[k].def; def.Body != nil && !(motion.Finite(at) && motion.Finite(velocity)) {
 		return 0, nil, fmt.Errorf("%w: spawn of %q at %v with velocity %v: not finite", ErrValue, def.Name, at, velocity)
 	}
 	used := w.pool.Slots()
@@ -71,7 +72,7 @@ func (w *World) embody(slot uint32, record *entity, at, velocity Vec3, lifeTicks
 		w.mortal.Set(slot)
 	}
 	if w.kinds[record.kind].def.Body != nil {
-		w.addBody(slot, record.kind, w.clamped(at), velocity.capped())
+		w.addBody(slot, record.kind, w.motion.Clamp(at), motion.CapSpeed(velocity))
 	}
 }
 

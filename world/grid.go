@@ -66,6 +66,18 @@ func (g *grid) cellOf(x, z float32) int32 {
 	return along(z, g.halfZ, g.perMetre, g.rows)*g.columns + along(x, g.halfX, g.perMetre, g.columns)
 }
 
+// outside has a bit for each of at most 64 places: set if it is not in its cell.
+func (g *grid) outside(x, z []float32, cells []int32) (word uint64) {
+	x, z = x[:len(cells)], z[:len(cells)]
+	halfX, halfZ, perMetre, columns, rows := g.halfX, g.halfZ, g.perMetre, g.columns, g.rows
+	for i, c := range cells {
+		if along(z[i], halfZ, perMetre, rows)*columns+along(x[i], halfX, perMetre, columns) != c {
+			word |= 1 << (i & 63)
+		}
+	}
+	return word
+}
+
 // maxRecent is how many newcomers a cell has, at most: a line of the cache.
 const maxRecent = 16
 

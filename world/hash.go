@@ -99,11 +99,11 @@ func (w *World) hashEntity(h hash, slot uint32) hash {
 	if b.wakeful(row) {
 		awake = 1
 	}
-	at, v := b.position(row), b.velocity(row)
+	at, v := b.Position(row), b.Velocity(row)
 	h = h.add(float32Bits(at.X) | float32Bits(at.Y)<<32)
 	h = h.add(float32Bits(at.Z) | float32Bits(v.X)<<32)
 	h = h.add(float32Bits(v.Y) | float32Bits(v.Z)<<32)
-	return h.add(uint64(b.rest[row]) | awake<<32)
+	return h.add(uint64(b.Rest[row]) | awake<<32)
 }
 
 func (w *World) hashEffects(h hash) hash {

@@ -60,7 +60,7 @@ func (h *history) note(slot uint32, at Vec3, absent bool) {
 func (w *World) noteMove(row int, absent bool) {
 	w.bodies.noteWritten(uint32(row))
 	if w.history.ticks != 0 {
-		w.history.note(w.bodies.slot[row], w.bodies.position(row), absent)
+		w.history.note(w.bodies.slot[row], w.bodies.Position(row), absent)
 	}
 }
 
@@ -72,7 +72,7 @@ func (w *World) noteAwake() {
 	}
 	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
 		for row := from; row < to; row++ {
-			h.note(b.slot[row], b.position(row), false)
+			h.note(b.slot[row], b.Position(row), false)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (w *World) PositionAt(e Entity, tick uint64) (Vec3, bool) {
 	if !ok || tick > w.tick || tick < h.since || w.tick-tick > h.ticks {
 		return Vec3{}, false
 	}
-	at := w.bodies.position(row)
+	at := w.bodies.Position(row)
 	if uint64(e.Index()) >= uint64(len(h.newest)) {
 		return at, true
 	}

@@ -18,7 +18,7 @@ type fuzzed struct {
 
 // fuzzWorld is set up alike each time; with something in it if asked.
 func fuzzWorld(t testing.TB, inhabited bool) *World {
-	w, err := New(Config{MaxEntities: 200, HalfExtent: Vec3{20, 20, 20}, RestTicks: 5})
+	w, err := New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestTicks: 5})
 	require.NoError(t, err)
 	for _, k := range []Kind{{Name: "stone", Body: &BodyDef{Radius: 0.5}}, {Name: "lift", Body: &BodyDef{Kinematic: true}}, {Name: "ghost"}} {
 		_, err := w.AddKind(k)
@@ -36,7 +36,7 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 	_, err = w.AddEffect(EffectDef{Program: p, Mode: Acceleration, LifeTicks: 9})
 	require.NoError(t, err)
 	for i := range uint32(20) {
-		e, err := w.SpawnFor(KindID(i%3), Vec3{float32(i) - 10, 1, 2}, Vec3{1, 2, 3}, i%5*20)
+		e, err := w.SpawnFor(KindID(i%3), Vec3{X: float32(i) - 10, Y: 1, Z: 2}, Vec3{X: 1, Y: 2, Z: 3}, i%5*20)
 		require.NoError(t, err)
 		if i%4 == 0 {
 			c.Set(e, fuzzed{true, int32(i)})
@@ -45,16 +45,16 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 			w.Destroy(e)
 		}
 	}
-	zones.Set(w.HandleAt(2), Volume{Half: Vec3{9, 9, 9}})
+	zones.Set(w.HandleAt(2), Volume{Half: Vec3{X: 9, Y: 9, Z: 9}})
 	zones.Set(w.HandleAt(3), Volume{Radius: 5, Layers: 1})
 	_, err = w.AddEffect(EffectDef{Program: p, Follow: w.HandleAt(3), Layers: 2})
 	require.NoError(t, err)
 	for range 3 {
 		w.Step()
 	}
-	w.SetPosition(w.HandleAt(4), Vec3{1, 1, 1})
+	w.SetPosition(w.HandleAt(4), Vec3{X: 1, Y: 1, Z: 1})
 	w.Sleep(w.HandleAt(1))
-	_, err = w.Spawn(0, Vec3{}, Vec3{1, 1, 1})
+	_, err = w.Spawn(0, Vec3{}, Vec3{X: 1, Y: 1, Z: 1})
 	require.NoError(t, err)
 	return w
 }

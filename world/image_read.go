@@ -103,7 +103,7 @@ func (d *imageDecoder) u64() uint64 {
 }
 
 func (d *imageDecoder) f32() float32 { return math.Float32frombits(d.u32()) }
-func (d *imageDecoder) vec() Vec3    { return Vec3{d.f32(), d.f32(), d.f32()} }
+func (d *imageDecoder) vec() Vec3    { return Vec3{X: d.f32(), Y: d.f32(), Z: d.f32()} }
 
 func (d *imageDecoder) bit() bool {
 	v := d.u32()

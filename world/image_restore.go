@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // RunGenerations is how many generations RestoreRun skips. A slot uses two of
@@ -130,7 +131,7 @@ func (w *World) restoreBodies(img *Image, m matched) {
 	w.wakefulness.newborn.CopyFrom(&img.newborn)
 	for row, slot := range b.slot {
 		w.rowOf[slot] = int32(row)
-		w.pool.At(slot).kind = b.kind[row]
+		w.pool.At(slot).kind = b.Kind[row]
 		if b.isAwake(row) {
 			w.wakefulness.awake.Set(slot)
 		}
@@ -138,7 +139,7 @@ func (w *World) restoreBodies(img *Image, m matched) {
 	w.grid = newGrid(w.cfg)
 	for slot, row := range w.rowOf { // ascending slots: each goes to the end of its cell
 		if row != noRow {
-			b.cell[row] = w.grid.cellOf(b.posX[row], b.posZ[row])
+			b.cell[row] = w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row])
 			w.grid.insert(b.cell[row], uint32(slot))
 		}
 	}
@@ -369,7 +370,7 @@ func (img *Image) checkEffects(*World) error {
 	params := img.effects.params
 	for i, p := range img.effects.programs {
 		e := &img.effects.records[i]
-		if !e.center.finite() || !e.offset.finite() || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
+		if !motion.Finite(e.center) || !motion.Finite(e.offset) || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
 			return fmt.Errorf("effect %d is at %v, from tick %d to %d, at tick %d", i, e.center, e.born, e.expires, img.tick)
 		}
 		for range p.Params() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // rowImage holds the rows of bodies in their order. A body that is asleep, and
@@ -45,15 +46,15 @@ func (img *rowImage) prepare(b *bodies, most int) (copied int) {
 func (img *rowImage) copyOwners(b *bodies, first, end int) {
 	from, to := first*64, min(end*64, b.len())
 	copy(img.slot[from:], b.slot[from:to])
-	copy(img.kind[from:], b.kind[from:to])
+	copy(img.kind[from:], b.Kind[from:to])
 }
 
 // copyPlaces copies where the rows of some words are.
 func (img *rowImage) copyPlaces(b *bodies, first, end int) {
 	from, to := first*64, min(end*64, b.len())
-	copy(img.posX[from:], b.posX[from:to])
-	copy(img.posY[from:], b.posY[from:to])
-	copy(img.posZ[from:], b.posZ[from:to])
+	copy(img.posX[from:], b.Pos.X[from:to])
+	copy(img.posY[from:], b.Pos.Y[from:to])
+	copy(img.posZ[from:], b.Pos.Z[from:to])
 }
 
 // makeRoom is for so many rows, and keeps what was copied.
@@ -109,13 +110,13 @@ func (w *World) copyBlock(_ *chunk, block int) {
 	case 1:
 		img.eachStale(b, from, b.awakeWord, img.copyPlaces)
 	case 2:
-		copyAwake(img.velX, b.velX, from)
+		copyAwake(img.velX, b.Vel.X, from)
 	case 3:
-		copyAwake(img.velY, b.velY, from)
+		copyAwake(img.velY, b.Vel.Y, from)
 	case 4:
-		copyAwake(img.velZ, b.velZ, from)
+		copyAwake(img.velZ, b.Vel.Z, from)
 	case 5:
-		copyAwake(img.rest, b.rest, from)
+		copyAwake(img.rest, b.Rest, from)
 	}
 }
 
@@ -146,25 +147,25 @@ func copyAwake[T any](to, from []T, row int) {
 func (img *rowImage) takeScattered(b *bodies) {
 	if b.mode == InPlace {
 		for first, end := b.run(0, b.len()); first < end; first, end = b.run(end, b.len()) {
-			img.velX = append(img.velX, b.velX[first:end]...)
-			img.velY = append(img.velY, b.velY[first:end]...)
-			img.velZ = append(img.velZ, b.velZ[first:end]...)
-			img.rest = append(img.rest, b.rest[first:end]...)
+			img.velX = append(img.velX, b.Vel.X[first:end]...)
+			img.velY = append(img.velY, b.Vel.Y[first:end]...)
+			img.velZ = append(img.velZ, b.Vel.Z[first:end]...)
+			img.rest = append(img.rest, b.Rest[first:end]...)
 		}
 	}
 	for _, row := range img.flips {
 		if !b.isAwake(int(row)) {
-			img.velX = append(img.velX, b.velX[row])
-			img.velY = append(img.velY, b.velY[row])
-			img.velZ = append(img.velZ, b.velZ[row])
+			img.velX = append(img.velX, b.Vel.X[row])
+			img.velY = append(img.velY, b.Vel.Y[row])
+			img.velZ = append(img.velZ, b.Vel.Z[row])
 		}
 	}
 }
 
 // audit compares the rows with the world's in builds with invariants.
 func (img *rowImage) audit(b *bodies) {
-	if invariants.Enabled && !(slices.Equal(img.slot, b.slot) && slices.Equal(img.kind, b.kind) &&
-		slices.Equal(img.posX, b.posX) && slices.Equal(img.posY, b.posY) && slices.Equal(img.posZ, b.posZ)) {
+	if invariants.Enabled && !(slices.Equal(img.slot, b.slot) && slices.Equal(img.kind, b.Kind) &&
+		slices.Equal(img.posX, b.Pos.X) && slices.Equal(img.posY, b.Pos.Y) && slices.Equal(img.posZ, b.Pos.Z)) {
 		panic("world: a row that was copied ahead has changed, and nobody noted it")
 	}
 }
@@ -216,8 +217,8 @@ func (img *rowImage) check(w *World) error {
 		}
 	}
 	for row := range n {
-		at := Vec3{img.posX[row], img.posY[row], img.posZ[row]}
-		if !at.finite() || w.clamped(at) != at {
+		at := Vec3{X: img.posX[row], Y: img.posY[row], Z: img.posZ[row]}
+		if !motion.Finite(at) || w.motion.Clamp(at) != at {
 			return fmt.Errorf("row %d is at %v", row, at)
 		}
 	}
@@ -235,8 +236,8 @@ func (img *rowImage) checkMoving(w *World) error {
 	i := -1
 	for row, awake := range img.moving {
 		i++
-		v := Vec3{img.velX[i], img.velY[i], img.velZ[i]}
-		if !v.finite() || v.capped().Sub(v).Len() > MaxSpeed*1e-4 {
+		v := Vec3{X: img.velX[i], Y: img.velY[i], Z: img.velZ[i]}
+		if !motion.Finite(v) || motion.CapSpeed(v).Sub(v).Len() > MaxSpeed*1e-4 {
 			return fmt.Errorf("row %d has velocity %v", row, v)
 		}
 		if !awake {
@@ -261,21 +262,21 @@ func (b *bodies) restore(img *rowImage, kinds []KindID) {
 		b.flips.put(row, true)
 	}
 	b.slot = append(b.slot[:0], img.slot...)
-	b.posX = append(b.posX[:0], img.posX...)
-	b.posY = append(b.posY[:0], img.posY...)
-	b.posZ = append(b.posZ[:0], img.posZ...)
-	b.velX, b.velY, b.velZ = restored(b.velX, n), restored(b.velY, n), restored(b.velZ, n)
-	b.rest, b.cell, b.kind = restored(b.rest, n), restored(b.cell, n), restored(b.kind, n)
+	b.Pos.X = append(b.Pos.X[:0], img.posX...)
+	b.Pos.Y = append(b.Pos.Y[:0], img.posY...)
+	b.Pos.Z = append(b.Pos.Z[:0], img.posZ...)
+	b.Vel.X, b.Vel.Y, b.Vel.Z = restored(b.Vel.X, n), restored(b.Vel.Y, n), restored(b.Vel.Z, n)
+	b.Rest, b.cell, b.Kind = restored(b.Rest, n), restored(b.cell, n), restored(b.Kind, n)
 	i := 0
 	for row, awake := range img.moving {
-		b.velX[row], b.velY[row], b.velZ[row] = img.velX[i], img.velY[i], img.velZ[i]
+		b.Vel.X[row], b.Vel.Y[row], b.Vel.Z[row] = img.velX[i], img.velY[i], img.velZ[i]
 		if awake {
-			b.rest[row] = img.rest[i]
+			b.Rest[row] = img.rest[i]
 		}
 		i++
 	}
 	for row, k := range img.kind {
-		b.kind[row] = kinds[k]
+		b.Kind[row] = kinds[k]
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"math"
 	"math/bits"
 	"unsafe"
+
+	"github.com/worldd/worldd/world/motion"
 )
 
 // KindID names a kind of this world: its place in Kinds.
-type KindID uint16
+type KindID = motion.KindID
 
 // Kind is a named way to spawn an entity.
 type Kind struct {
@@ -30,11 +32,12 @@ type BodyDef struct {
 	Kinematic   bool    // moved by SetVelocity and SetPosition alone: no forces, no gravity, no ground, no contacts push it
 }
 
-// kind keeps what a body's row looks up each tick, and which components a spawn
-// fills in.
+// kind keeps which components a spawn fills in. What a body's row looks up each tick
+// is in motion.Stepper.Kinds: a few cache lines for all bodies instead of 20 bytes
+// more to exchange whenever one falls asleep.
 type kind struct {
 	def      Kind
-	params   bodyParams
+	solid    float32       // radius if solid, else negative: all that the search for contacts needs
 	defaults []kindDefault // ascending by component
 }
 
@@ -153,18 +156,6 @@ func (d *kindDefault) putWord(values unsafe.Pointer, mask uint64) {
 	}
 }
 
-// bodyParams are by kind, not by row: a few cache lines for all bodies instead
-// of 20 bytes more to exchange whenever one falls asleep.
-type bodyParams struct {
-	invMass     float32 // 0: kinematic
-	coupling    float32 // share of the difference to the wind taken on each tick
-	radius      float32
-	friction    float32
-	restitution float32
-	layers      Layers
-	solid       bool
-}
-
 // AddKind adds a kind. Its number counts up from 0. The error is the caller's:
 // a name that is empty or taken, a number out of its range, or too many kinds.
 func (w *World) AddKind(k Kind) (KindID, error) {
@@ -182,7 +173,7 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 	if !within(k.Priority, 0, math.MaxFloat32) {
 		return 0, fmt.Errorf("%w: kind %q: Priority is %v; it must not be negative", ErrValue, k.Name, k.Priority)
 	}
-	next := kind{def: k}
+	next, constants := kind{def: k, solid: -1}, motion.Kind{}
 	if k.Body != nil {
 		body := *k.Body
 		if body.Mass == 0 {
@@ -195,13 +186,14 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 			return 0, err
 		}
 		next.def.Body = &body
-		next.params = w.paramsOf(body)
+		constants = body.constants(&w.motion)
 		w.radius = max(w.radius, body.Radius)
 		if body.Solid {
+			next.solid = body.Radius
 			w.solid, w.solidRadius = true, max(w.solidRadius, body.Radius)
 		}
 	}
-	w.kinds = append(w.kinds, next)
+	w.kinds, w.motion.Kinds = append(w.kinds, next), append(w.motion.Kinds, constants)
 	w.changesSetup()
 	return KindID(len(w.kinds) - 1), nil
 }
@@ -224,18 +216,15 @@ func (w *World) checkBody(name string, b BodyDef) error {
 	return nil
 }
 
-// paramsOf prepares a tick's numbers. The coupling is the implicit form of
-// dv/dt = drag*(wind-v), which no drag and no tick length makes unstable.
-func (w *World) paramsOf(b BodyDef) bodyParams {
-	p := bodyParams{
-		radius: b.Radius, friction: b.Friction, restitution: b.Restitution, layers: b.Layers, solid: b.Solid,
+// constants returns what motion needs of a body of the kind.
+func (b *BodyDef) constants(s *motion.Stepper) motion.Kind {
+	k := motion.Kind{
+		Coupling: s.Coupling(b.Drag), Radius: b.Radius, Friction: b.Friction, Restitution: b.Restitution, Layers: b.Layers,
 	}
-	d := float32(b.Drag * w.dt)
-	p.coupling = d / (1 + d)
 	if !b.Kinematic {
-		p.invMass = 1 / b.Mass
+		k.InvMass = 1 / b.Mass
 	}
-	return p
+	return k
 }
 
 // Kinds returns a copy of all kinds, in the order of their numbers.

@@ -1,6 +1,41 @@
 package world
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/world/motion"
+)
+
+// Names of package motion that the world's users need.
+type (
+	// Vec3 is a point, direction or velocity in metres and seconds; Y is up.
+	Vec3 = motion.Vec3
+	// Bounds says what happens to a body that moves out of the world. A place that
+	// is given to Spawn or SetPosition is clamped, whatever the rule.
+	Bounds = motion.Bounds
+	// EffectMode says what a program's vectors mean.
+	EffectMode = motion.Mode
+	// Layers is a set of up to 32 layers, a bit each, which the game gives meaning
+	// to: players, leaves, ships. A kind is in some, and an effect or a volume is
+	// about some.
+	Layers = motion.Layers
+)
+
+// What package motion says of them.
+const (
+	BoundsClamp   = motion.BoundsClamp
+	BoundsBounce  = motion.BoundsBounce
+	BoundsDestroy = motion.BoundsDestroy
+
+	Wind         = motion.Wind
+	Acceleration = motion.Acceleration
+
+	// MaxSpeed is the speed in m/s that no body exceeds.
+	MaxSpeed = motion.MaxSpeed
+)
+
+// DefaultLayer is where kinds are that say nothing else.
+const DefaultLayer Layers = 1
 
 // row returns the row of a live entity's body. It asks the noted generations and not
 // the pool, since events read them, too: two arrays are in the cache, not three. Of a
@@ -20,7 +55,7 @@ func (w *World) Position(e Entity) (Vec3, bool) {
 	if !ok {
 		return Vec3{}, false
 	}
-	return w.bodies.position(row), true
+	return w.bodies.Position(row), true
 }
 
 // Velocity returns a body's velocity; false unless the entity is live and has
@@ -30,7 +65,7 @@ func (w *World) Velocity(e Entity) (Vec3, bool) {
 	if !ok {
 		return Vec3{}, false
 	}
-	return w.bodies.velocity(row), true
+	return w.bodies.Velocity(row), true
 }
 
 // Body returns the position and velocity of a slot's tenant; false if the slot
@@ -40,7 +75,7 @@ func (w *World) Body(slot uint32) (position, velocity Vec3, ok bool) {
 		return Vec3{}, Vec3{}, false
 	}
 	row := int(w.rowOf[slot])
-	return w.bodies.position(row), w.bodies.velocity(row), true
+	return w.bodies.Position(row), w.bodies.Velocity(row), true
 }
 
 // SetPosition puts a body somewhere else, clamped to the bounds, and wakes it and
@@ -53,12 +88,12 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	if !ok {
 		return false
 	}
-	if !to.finite() {
+	if !motion.Finite(to) {
 		return w.refuse(e, row)
 	}
 	w.noteMove(row, false)
 	w.rouse(row) // where it was
-	w.bodies.setPosition(row, w.clamped(to))
+	w.bodies.SetPosition(row, w.motion.Clamp(to))
 	w.recell(row)
 	w.volumes.displace(e.Index())
 	w.rouse(row)
@@ -77,11 +112,11 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	if !ok {
 		return false
 	}
-	if !v.finite() {
+	if !motion.Finite(v) {
 		return w.refuse(e, row)
 	}
-	w.bodies.setVelocity(row, v.capped())
-	if w.drowsy(&w.kinds[w.bodies.kind[row]].params, v) {
+	w.bodies.SetVelocity(row, motion.CapSpeed(v))
+	if w.motion.Drowsy(&w.motion.Kinds[w.bodies.Kind[row]], v) {
 		w.wake(row)
 	} else {
 		w.rouse(row)
@@ -102,9 +137,9 @@ func (w *World) Impulse(e Entity, push Vec3) bool {
 	if !ok {
 		return false
 	}
-	params := &w.kinds[w.bodies.kind[row]].params
-	v := w.bodies.velocity(row).Add(push.Scale(params.invMass))
-	if params.invMass == 0 {
+	params := &w.motion.Kinds[w.bodies.Kind[row]]
+	v := w.bodies.Velocity(row).Add(push.Scale(params.InvMass))
+	if params.InvMass == 0 {
 		return false
 	}
 	return w.SetVelocity(e, v)
@@ -131,7 +166,7 @@ func (w *World) Sleep(e Entity) bool {
 	if !ok {
 		return false
 	}
-	if w.bodies.velocity(row) != (Vec3{}) {
+	if w.bodies.Velocity(row) != (Vec3{}) {
 		w.dirty.Set(e.Index())
 	}
 	w.bodies.sleep(row)
@@ -151,7 +186,7 @@ func (w *World) Awake(e Entity) bool {
 // recell brings the grid up to date with a row's position.
 func (w *World) recell(row int) {
 	b := &w.bodies
-	c := w.grid.cellOf(b.posX[row], b.posZ[row])
+	c := w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row])
 	if c == b.cell[row] {
 		return
 	}
@@ -164,11 +199,11 @@ func (w *World) recell(row int) {
 // that left their cell.
 func (w *World) follow() {
 	b := &w.bodies
-	for i, word := range b.moved[:min((b.end(b.len())+63)>>6, len(b.moved))] { // a Mover may have spawned more
+	for i, word := range b.Moved[:min((b.end(b.len())+63)>>6, len(b.Moved))] { // a Mover may have spawned more
 		if word == 0 {
 			continue
 		}
-		b.moved[i] = 0
+		b.Moved[i] = 0
 		for rest := word; rest != 0; rest &= rest - 1 {
 			w.dirty.Set(b.slot[i<<6|bits.TrailingZeros64(rest)])
 		}
@@ -188,8 +223,8 @@ func (w *World) follow() {
 func (w *World) place(row int) {
 	b := &w.bodies
 	if w.cfg.Bounds == BoundsDestroy {
-		if at := b.position(row); w.clamped(at) != at {
-			b.setPosition(row, w.clamped(at))
+		if at := b.Position(row); w.motion.Clamp(at) != at {
+			b.SetPosition(row, w.motion.Clamp(at))
 			w.doomed.Set(b.slot[row])
 		}
 	}

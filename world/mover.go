@@ -1,6 +1,10 @@
 package world
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/world/motion"
+)
 
 // Mover moves the awake bodies of a step in place of the world's own motion: an
 // engine of the user's. It is called once a step with velocities that forces and
@@ -39,12 +43,12 @@ func (m *Moving) Len() int { return len(m.slots) }
 func (m *Moving) Entity(i int) Entity { return m.w.pool.HandleAt(m.slots[i]) }
 
 // Kind returns body i's kind.
-func (m *Moving) Kind(i int) KindID { return m.w.bodies.kind[m.w.rowOf[m.slots[i]]] }
+func (m *Moving) Kind(i int) KindID { return m.w.bodies.Kind[m.w.rowOf[m.slots[i]]] }
 
 // Body returns where body i is, and its velocity after the forces.
 func (m *Moving) Body(i int) (position, velocity Vec3) {
 	row := int(m.w.rowOf[m.slots[i]])
-	return m.w.bodies.position(row), m.w.bodies.velocity(row)
+	return m.w.bodies.Position(row), m.w.bodies.Velocity(row)
 }
 
 // Set puts body i somewhere else with a velocity, within the bounds and at most
@@ -54,34 +58,21 @@ func (m *Moving) Set(i int, position, velocity Vec3) {
 	w := m.w
 	row := int(w.rowOf[m.slots[i]])
 	b := &w.bodies
-	if !position.finite() || !velocity.finite() {
-		position, velocity = b.position(row), Vec3{}
-		b.halted[row>>6] |= 1 << (row & 63)
+	if !motion.Finite(position) || !motion.Finite(velocity) {
+		position, velocity = b.Position(row), Vec3{}
+		b.Stopped[row>>6] |= 1 << (row & 63)
 	}
-	position, velocity = w.enclosed(&w.kinds[b.kind[row]].params, position, velocity.capped())
-	if position == b.position(row) && velocity == b.velocity(row) {
+	position, velocity = w.motion.Enclose(&w.motion.Kinds[b.Kind[row]], position, motion.CapSpeed(velocity))
+	if position == b.Position(row) && velocity == b.Velocity(row) {
 		return
 	}
 	if velocity != (Vec3{}) && !b.wakeful(row) {
 		b.wake(row) // the last word counts (W4)
 	}
-	b.setPosition(row, position)
-	b.setVelocity(row, velocity)
-	b.moved[row>>6] |= 1 << (row & 63)
+	b.SetPosition(row, position)
+	b.SetVelocity(row, velocity)
+	b.Moved[row>>6] |= 1 << (row & 63)
 	b.crossed[row>>6] |= 1 << (row & 63)
-}
-
-// accelerate gives rows [from, to) the velocities that a Mover starts with.
-func (w *World) accelerate(c *chunk, from, to int) {
-	b := &w.bodies
-	for row := from; row < to; row++ {
-		v := b.velocity(row)
-		next := w.limited(row, w.pushed(c, &w.kinds[b.kind[row]].params, row-from, v))
-		if next != v {
-			b.setVelocity(row, next)
-			b.moved[row>>6] |= 1 << (row & 63)
-		}
-	}
 }
 
 // letMove calls the Mover.

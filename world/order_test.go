@@ -21,7 +21,7 @@ output += (0, 3, 0)
 // swarm is a world of bodies that fly about, in random order, with so many small
 // effects. Some of the bodies sleep.
 func swarm(t testing.TB, cfg Config, bodies, effects int, text string) *World {
-	cfg.Gravity, cfg.HalfExtent, cfg.CellMetres = -1, Vec3{64, 32, 64}, 4
+	cfg.Gravity, cfg.HalfExtent, cfg.CellMetres = -1, Vec3{X: 64, Y: 32, Z: 64}, 4
 	w, err := New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(w.Close)
@@ -29,7 +29,7 @@ func swarm(t testing.TB, cfg Config, bodies, effects int, text string) *World {
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(3, 4))
 	somewhere := func(half float32) Vec3 {
-		return Vec3{half * (r.Float32() - 0.5), 5 + half/10*r.Float32(), half * (r.Float32() - 0.5)}
+		return Vec3{X: half * (r.Float32() - 0.5), Y: 5 + half/10*r.Float32(), Z: half * (r.Float32() - 0.5)}
 	}
 	for i := range bodies {
 		e, err := w.Spawn(k, somewhere(120), somewhere(20).Sub(Vec3{Y: 6}))
@@ -119,13 +119,7 @@ func TestSortsDoNotMatter(t *testing.T) {
 func TestSortsWhenItPays(t *testing.T) {
 	count := func(bodies, effects, ticks int, text string) (sorts int, before, after int) {
 		w := swarm(t, Config{}, bodies, effects, text)
-		work := func() (n int) {
-			for i := range w.effects.groups {
-				b := &w.bodies
-				n += w.effects.groups[i].set.Work(field.Planes{X: b.posX[:b.awake], Y: b.posY[:b.awake], Z: b.posZ[:b.awake]})
-			}
-			return n
-		}
+		work := func() int { return w.effects.forces.Work(&w.bodies.Bodies, 0, w.bodies.awake) }
 		last := uint64(0)
 		for range ticks {
 			w.Step()
@@ -211,7 +205,7 @@ func TestSortDigit(t *testing.T) {
 // The curve visits each cell of a square grid once, four by four, and takes cells
 // of a longer one together.
 func TestAlongCurve(t *testing.T) {
-	g := newGrid(Config{HalfExtent: Vec3{16, 1, 16}, CellMetres: 2})
+	g := newGrid(Config{HalfExtent: Vec3{X: 16, Y: 1, Z: 16}, CellMetres: 2})
 	at := make([]int32, 256)
 	for cell := range int32(256) {
 		at[g.alongCurve(cell)] = cell
@@ -221,12 +215,12 @@ func TestAlongCurve(t *testing.T) {
 	require.Equal(t, int32(255), at[255])
 	require.Equal(t, int32(0), at[0])
 
-	long := newGrid(Config{HalfExtent: Vec3{1 << 21, 1, 0.5}, CellMetres: 1})
+	long := newGrid(Config{HalfExtent: Vec3{X: 1 << 21, Y: 1, Z: 0.5}, CellMetres: 1})
 	require.Equal(t, int32(1<<22), long.columns)
 	require.Equal(t, uint32(0), long.alongCurve(2047))
 	require.Equal(t, uint32(1), long.alongCurve(2048))
 	require.Less(t, long.alongCurve(1<<22-1), uint32(1<<curveBits))
-	square := newGrid(Config{HalfExtent: Vec3{1024, 1, 1024}, CellMetres: 1})
+	square := newGrid(Config{HalfExtent: Vec3{X: 1024, Y: 1, Z: 1024}, CellMetres: 1})
 	require.Equal(t, uint32(1<<curveBits-1), square.alongCurve(1<<22-1))
 }
 

@@ -22,8 +22,8 @@ func (w *World) Quarantined() []Quarantine { return w.events.quarantined }
 // refuse is what happens to a number that is not finite.
 func (w *World) refuse(e Entity, row int) bool {
 	if w.current != "" {
-		if w.bodies.velocity(row) != (Vec3{}) {
-			w.bodies.setVelocity(row, Vec3{})
+		if w.bodies.Velocity(row) != (Vec3{}) {
+			w.bodies.SetVelocity(row, Vec3{})
 			w.dirty.Set(e.Index())
 		}
 		w.quarantine(e.Index())
@@ -43,14 +43,14 @@ func (w *World) quarantine(slot uint32) {
 // noteHalted quarantines the bodies that motion stopped.
 func (w *World) noteHalted() {
 	b, turned := &w.bodies, &w.wakefulness.turned
-	for i, word := range b.halted {
+	for i, word := range b.Stopped {
 		if word == 0 {
 			continue
 		}
 		for ; word != 0; word &= word - 1 {
 			turned.put(b.slot[i<<6|bits.TrailingZeros64(word)], true)
 		}
-		b.halted[i] = 0
+		b.Stopped[i] = 0
 	}
 	for _, slot := range w.wakefulness.takeTurned() {
 		w.quarantine(slot)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/worldd/worldd/world/motion"
 )
 
 // Hit is a body that a ray meets.
@@ -18,7 +20,7 @@ type Hit struct {
 // equally near. It marches through the grid, row by row of cells. Nothing is
 // found if a point or the thickness is not finite, or that is negative.
 func (w *World) AppendRay(list []Hit, from, to Vec3, thickness float32) []Hit {
-	if !from.finite() || !to.finite() || !(thickness >= 0) || math.IsInf(float64(thickness), 1) {
+	if !motion.Finite(from) || !motion.Finite(to) || !(thickness >= 0) || math.IsInf(float64(thickness), 1) {
 		return list
 	}
 	g, first := &w.grid, len(list)
@@ -107,7 +109,7 @@ func (w *World) rayCell(list []Hit, r *ray, c int32) []Hit {
 	b := &w.bodies
 	for _, slot := range w.grid.slots(c) { // in any order: hits are sorted
 		row := int(w.rowOf[slot])
-		if d, ok := r.meets(b.position(row), float64(w.kinds[b.kind[row]].params.radius)); ok {
+		if d, ok := r.meets(b.Position(row), float64(w.motion.Kinds[b.Kind[row]].Radius)); ok {
 			list = append(list, Hit{w.pool.HandleAt(slot), d})
 		}
 	}

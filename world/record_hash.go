@@ -71,7 +71,7 @@ func (w *World) hashBodies() uint64 {
 		if b.wakeful(int(row)) {
 			awake = 1
 		}
-		h = h.add(uint64(slot) | awake<<32).vec(b.position(int(row))).vec(b.velocity(int(row))).add(uint64(b.rest[row]))
+		h = h.add(uint64(slot) | awake<<32).vec(b.Position(int(row))).vec(b.Velocity(int(row))).add(uint64(b.Rest[row]))
 	}
 	return uint64(h)
 }

@@ -360,5 +360,5 @@ func (r *Replay) u32() uint32         { return binary.LittleEndian.Uint32(r.take
 func (r *Replay) u64() uint64         { return binary.LittleEndian.Uint64(r.take(8)) }
 func (r *Replay) f32() float32        { return math.Float32frombits(r.u32()) }
 func (r *Replay) handle() bulk.Handle { return bulk.Handle(r.u64()) }
-func (r *Replay) vec() Vec3           { return Vec3{r.f32(), r.f32(), r.f32()} }
+func (r *Replay) vec() Vec3           { return Vec3{X: r.f32(), Y: r.f32(), Z: r.f32()} }
 func (r *Replay) vec4() field.Vec4    { return field.Vec4{r.f32(), r.f32(), r.f32(), r.f32()} }

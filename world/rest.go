@@ -1,64 +1,28 @@
 package world
 
-// wakeful speeds are this many times RestSpeed. Between the two, a body neither
-// rests nor moves: its rest timer stands still, so that a speed which trembles
-// around the limit does not keep a body awake for ever.
-const hysteresis = 2
-
 // settle counts the ticks for which awake bodies have rested, and puts those to
 // sleep that have rested long enough: a group of bodies that touch each other all
 // at once, or not at all.
 func (w *World) settle() {
 	b, c := &w.bodies, &w.contacts
-	limit := uint32(w.cfg.RestTicks)
 	for from, to := b.run(0, b.len()); from < to; from, to = b.run(to, b.len()) {
 		for row := from; row < to; row++ {
 			if w.mover != nil && !b.wakeful(row) {
 				continue // the Mover has put it to sleep
 			}
-			w.countRest(row, limit)
-			if b.rest[row] >= limit && (len(c.bodies) == 0 || c.local[row] == 0) {
+			if w.motion.CountRest(&b.Bodies, row) && (len(c.bodies) == 0 || c.local[row] == 0) {
 				w.fallAsleep(row)
 			}
 		}
 	}
 	if len(c.bodies) != 0 {
-		w.settleGroups(limit)
+		w.settleGroups()
 	}
-}
-
-func (w *World) countRest(row int, limit uint32) {
-	b := &w.bodies
-	params, v := &w.kinds[b.kind[row]].params, b.velocity(row)
-	switch {
-	case w.slow(params, v):
-		b.rest[row] = min(b.rest[row]+1, limit)
-	case !w.drowsy(params, v):
-		b.rest[row] = 0
-	}
-}
-
-// slow says whether a velocity counts as rest. A kinematic body rests only when
-// it does not move at all: somebody steers it. (Its square may well underflow.)
-func (w *World) slow(params *bodyParams, v Vec3) bool {
-	if params.invMass == 0 {
-		return v == Vec3{}
-	}
-	return v.Dot(v) <= float32(w.cfg.RestSpeed*w.cfg.RestSpeed)
-}
-
-// drowsy says whether a velocity is not yet that of a body that moves.
-func (w *World) drowsy(params *bodyParams, v Vec3) bool {
-	if params.invMass == 0 {
-		return v == Vec3{}
-	}
-	limit := float32(hysteresis * w.cfg.RestSpeed)
-	return v.Dot(v) <= float32(limit*limit)
 }
 
 func (w *World) fallAsleep(row int) {
 	b := &w.bodies
-	if b.velocity(row) != (Vec3{}) {
+	if b.Velocity(row) != (Vec3{}) {
 		w.dirty.Set(b.slot[row])
 	}
 	b.sleep(row)
@@ -68,14 +32,14 @@ func (w *World) fallAsleep(row int) {
 // long enough. A group is what contacts of rested bodies connect; a contact with
 // an awake body that has not rested keeps it awake. Bodies that sleep already
 // count as ground.
-func (w *World) settleGroups(limit uint32) {
+func (w *World) settleGroups() {
 	b, c := &w.bodies, &w.contacts
 	c.group, c.kept = c.group[:0], c.kept[:0]
 	for i := range c.bodies {
 		c.group = append(c.group, int32(i))
 		c.kept = append(c.kept, false)
 	}
-	rested := func(i int32) bool { return b.rest[c.bodies[i].row] >= limit }
+	rested := func(i int32) bool { return b.Rest[c.bodies[i].row] >= w.motion.RestTicks }
 	for _, pair := range c.list {
 		switch {
 		case !b.wakeful(int(c.bodies[pair.b].row)):
@@ -102,7 +66,7 @@ func (w *World) settleGroups(limit uint32) {
 // join makes one group of two. A still kinematic body is ground to others, and
 // joins nobody.
 func (c *contacts) join(a, b int32) {
-	if c.bodies[a].params.invMass == 0 || c.bodies[b].params.invMass == 0 {
+	if c.bodies[a].params.InvMass == 0 || c.bodies[b].params.InvMass == 0 {
 		return
 	}
 	c.group[c.root(a)] = c.root(b)
@@ -124,7 +88,7 @@ func (c *contacts) root(i int32) int32 {
 func (w *World) rouse(row int) {
 	b := &w.bodies
 	b.wake(row)
-	if !w.kinds[b.kind[row]].params.solid {
+	if w.kinds[b.Kind[row]].solid < 0 {
 		return
 	}
 	list := append(w.roused[:0], int32(row))
@@ -132,7 +96,7 @@ func (w *World) rouse(row int) {
 		end := len(list)
 		list = w.touching(int(list[i]), list)
 		for _, other := range list[end:] {
-			if !b.wakeful(int(other)) && w.kinds[b.kind[other]].params.invMass != 0 {
+			if !b.wakeful(int(other)) && w.motion.Kinds[b.Kind[other]].InvMass != 0 {
 				b.wake(int(other))
 				list[end] = other
 				end++

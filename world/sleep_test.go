@@ -158,14 +158,14 @@ func TestAuditFindsDamage(t *testing.T) {
 		"W1":  func(w *World) { w.rowOf[3] = 4 },
 		"W2":  func(w *World) { w.bodies.awake = 11 },
 		"W3":  func(w *World) { w.bodies.flips.words[0] |= 1 << 40 },
-		"W4":  func(w *World) { w.bodies.velX[7] = 1 },
-		"W5":  func(w *World) { w.bodies.posY[2] = -1 },
-		"W6":  func(w *World) { w.bodies.posX[2] += 100 },
+		"W4":  func(w *World) { w.bodies.Vel.X[7] = 1 },
+		"W5":  func(w *World) { w.bodies.Pos.Y[2] = -1 },
+		"W6":  func(w *World) { w.bodies.Pos.X[2] += 100 },
 		"W7":  func(w *World) { w.dirty.Set(500) },
 		"W8":  func(w *World) { w.pool.At(1).expires = 9 },
 		"W9":  func(w *World) { w.effects.pool.Add(); w.effects.programs = append(w.effects.programs, nil) },
 		"W10": func(w *World) { w.generations[0]++ },
-		"W13": func(w *World) { w.bodies.moved, w.bodies.crossed = []uint64{4}, []uint64{0} },
+		"W13": func(w *World) { w.bodies.Moved, w.bodies.crossed = []uint64{4}, []uint64{0} },
 	} {
 		w := sleepers(t, 10, 5)
 		require.NoError(t, w.CheckInvariants())

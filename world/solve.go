@@ -1,5 +1,7 @@
 package world
 
+import "math"
+
 // substeps is into how many parts a tick is divided for bodies that touch. A
 // stack hands its weight down one contact at a time: the more parts, the less it
 // sinks in, and the better friction holds.
@@ -21,15 +23,15 @@ func (c *contacts) solve(w *World) {
 		pair := &c.list[i]
 		a, b := &c.bodies[pair.a], &c.bodies[pair.b]
 		pair.offset = b.start.Sub(a.start)
-		pair.friction = sqrt(float32(a.params.friction * b.params.friction))
+		pair.friction = sqrt(float32(a.params.Friction * b.params.Friction))
 	}
 	for range loosenings {
 		for i := range c.list {
 			c.loosen(&c.list[i])
 		}
 	}
-	h := w.dt / substeps
-	cling := 2 * w.gravity / substeps
+	h := w.motion.TickSeconds / substeps
+	cling := 2 * w.motion.Fall / substeps
 	for range substeps {
 		for i := range c.bodies {
 			c.bodies[i].advance(h)
@@ -42,7 +44,7 @@ func (c *contacts) solve(w *World) {
 			c.bodies[i].derive(h)
 		}
 		for i := range c.list {
-			c.part(&c.list[i], w.bounce, cling)
+			c.part(&c.list[i], w.motion.MinImpact, cling)
 		}
 	}
 }
@@ -52,7 +54,7 @@ func (c *contacts) solve(w *World) {
 func (c *contacts) loosen(pair *contact) {
 	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
 	weights := a.weight + b.weight
-	d, reach := pair.between(a, b), a.params.radius+b.params.radius-touch
+	d, reach := pair.between(a, b), a.params.Radius+b.params.Radius-touch
 	square := d.Dot(d)
 	if weights == 0 || reach < 0 || square >= float32(reach*reach) {
 		return
@@ -96,7 +98,7 @@ func direction(v Vec3) Vec3 {
 func (c *contacts) separate(pair *contact) {
 	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
 	d := pair.between(a, b)
-	reach := a.params.radius + b.params.radius
+	reach := a.params.Radius + b.params.Radius
 	square := d.Dot(d)
 	weights := a.weight + b.weight
 	pair.met = weights != 0 && square < float32(reach*reach)
@@ -129,11 +131,11 @@ func (body *contactBody) press() {
 	if body.weight == 0 {
 		return
 	}
-	if depth := body.params.radius - (body.start.Y + body.way.Y); depth > 0 {
+	if depth := body.params.Radius - (body.start.Y + body.way.Y); depth > 0 {
 		body.way.Y += depth
 		slip := body.way.Sub(body.from)
 		slip.Y = 0
-		body.way = body.way.Sub(held(slip, float32(body.params.friction*depth)))
+		body.way = body.way.Sub(held(slip, float32(body.params.Friction*depth)))
 	}
 }
 
@@ -152,10 +154,12 @@ func (c *contacts) part(pair *contact, slow, cling float32) {
 	before, now := b.before.Sub(a.before).Dot(pair.normal), b.v.Sub(a.v).Dot(pair.normal)
 	want := max(before, 0)
 	if before < -slow {
-		want = float32(-before * max(a.params.restitution, b.params.restitution))
+		want = float32(-before * max(a.params.Restitution, b.params.Restitution))
 	}
 	change := pair.normal.Scale((want - now) / (a.weight + b.weight))
 	slip := b.v.Sub(a.v).Sub(pair.normal.Scale(now))
 	change = change.Sub(held(slip, float32(pair.friction*cling)).Scale(1 / (a.weight + b.weight)))
 	a.v, b.v = a.v.Sub(change.Scale(a.weight)), b.v.Add(change.Scale(b.weight))
 }
+
+func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // Volume makes its entity a trigger volume: Entered and Left tell who crosses its
@@ -136,14 +137,14 @@ func (w *World) closeVolume(slot uint32) {
 func (w *World) shapeOf(slot uint32) Volume {
 	shape := *w.volumes.component.values.At(slot)
 	if row := w.rowOf[slot]; row != noRow {
-		shape.Center = w.bodies.position(int(row)).Add(shape.Center)
+		shape.Center = w.bodies.Position(int(row)).Add(shape.Center)
 	}
 	return shape
 }
 
 // contains compares in double precision: what is far away does not seem near.
 func (s *Volume) contains(p Vec3) bool {
-	if !s.Center.finite() {
+	if !motion.Finite(s.Center) {
 		return false // however large it is
 	}
 	x, y, z := float64(p.X)-float64(s.Center.X), float64(p.Y)-float64(s.Center.Y), float64(p.Z)-float64(s.Center.Z)
@@ -171,6 +172,6 @@ func (w *World) holds(t *trigger, slot uint32) bool {
 	if row == noRow || slot == t.volume.Index() {
 		return false
 	}
-	layers := w.kinds[w.bodies.kind[row]].params.layers
-	return t.shape.Layers.has(layers) && t.shape.contains(w.bodies.position(int(row)))
+	layers := w.motion.Kinds[w.bodies.Kind[row]].Layers
+	return t.shape.Layers.Selects(layers) && t.shape.contains(w.bodies.Position(int(row)))
 }

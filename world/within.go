@@ -1,6 +1,10 @@
 package world
 
-import "math"
+import (
+	"math"
+
+	"github.com/worldd/worldd/world/motion"
+)
 
 // zone is what a query looks in: the points of a box that are close enough to a
 // centre, with or without regard to height.
@@ -13,7 +17,7 @@ type zone struct {
 
 func everywhere() (low, high Vec3) {
 	inf := float32(math.Inf(1))
-	return Vec3{-inf, -inf, -inf}, Vec3{inf, inf, inf}
+	return Vec3{X: -inf, Y: -inf, Z: -inf}, Vec3{X: inf, Y: inf, Z: inf}
 }
 
 func (s *zone) has(p Vec3) bool {
@@ -30,7 +34,7 @@ func (s *zone) has(p Vec3) bool {
 // f spawns there is met, too. A sphere whose centre is not finite, or whose radius is
 // negative or no number, is empty.
 func (w *World) Within(center Vec3, radius float32, f func(Entity, Vec3) bool) {
-	if center.finite() && radius >= 0 {
+	if motion.Finite(center) && radius >= 0 {
 		w.withinRound(center, radius, 1, f)
 	}
 }
@@ -38,7 +42,7 @@ func (w *World) Within(center Vec3, radius float32, f func(Entity, Vec3) bool) {
 // WithinCircle is Within for all bodies above and below a circle on the ground:
 // the height of the centre does not matter.
 func (w *World) WithinCircle(center Vec3, radius float32, f func(Entity, Vec3) bool) {
-	if center.finite() && radius >= 0 {
+	if motion.Finite(center) && radius >= 0 {
 		w.withinRound(center, radius, 0, f)
 	}
 }
@@ -85,7 +89,7 @@ func (w *World) visitCell(c int32, s *zone, f func(Entity, Vec3) bool) bool {
 			slots, settled, recent = lowest(settled, recent)
 		}
 		for _, slot := range slots {
-			p := w.bodies.position(int(w.rowOf[slot]))
+			p := w.bodies.Position(int(w.rowOf[slot]))
 			if !s.has(p) {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // Entity names an entity: a weak handle into the world's pool of slots. It is
@@ -21,9 +22,7 @@ const seedStream = 0x776f726c64640001
 // while nobody writes.
 type World struct {
 	cfg     Config
-	dt      float32 // seconds a tick
-	gravity float32 // velocity gained downwards each tick, m/s
-	bounce  float32 // impacts slower than this do not bounce, m/s
+	motion  motion.Stepper
 	tick    uint64
 	running bool // inside Step
 
@@ -99,9 +98,10 @@ func New(cfg Config) (*World, error) {
 		return nil, fmt.Errorf("world: entities: %w", err)
 	}
 	w := &World{cfg: cfg, pool: pool}
-	w.dt = float32(1 / float64(cfg.TickHz))
-	w.gravity = float32(cfg.Gravity * w.dt)
-	w.bounce = float32(2*w.gravity) + 0.25
+	w.motion = motion.New(motion.Params{
+		TickHz: cfg.TickHz, Gravity: cfg.Gravity, HalfExtent: cfg.HalfExtent, Bounds: cfg.Bounds,
+		RestSpeed: cfg.RestSpeed, RestTicks: uint32(cfg.RestTicks),
+	})
 	w.pcg = rand.NewPCG(cfg.Seed, seedStream)
 	w.rand = rand.New(w.pcg)
 	w.bodies.init(cfg.Compaction)

@@ -1,4 +1,4 @@
-package world
+package motion
 
 import "math"
 
@@ -27,15 +27,19 @@ func (v Vec3) Len() float32 { return sqrt(v.Dot(v)) }
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// finite says whether no coordinate is NaN or infinite: x-x is zero for every
+// MaxSpeed is the speed in m/s that no body exceeds. At 60 Hz a body then moves
+// at most 2.2 m a tick, and the wire's velocity range of +-128 m/s holds it.
+const MaxSpeed = 128
+
+// Finite reports whether no coordinate is NaN or infinite: x-x is zero for every
 // finite number and NaN for the others.
-func (v Vec3) finite() bool {
+func Finite(v Vec3) bool {
 	return v.X-v.X == 0 && v.Y-v.Y == 0 && v.Z-v.Z == 0
 }
 
-// capped returns v shortened to MaxSpeed. Double precision, because the square
-// of a finite float32 may overflow one.
-func (v Vec3) capped() Vec3 {
+// CapSpeed returns v shortened to MaxSpeed. It computes in double precision, because
+// the square of a finite float32 may overflow one.
+func CapSpeed(v Vec3) Vec3 {
 	x, y, z := float64(v.X), float64(v.Y), float64(v.Z)
 	square := float64(x*x) + float64(y*y) + float64(z*z)
 	if square <= MaxSpeed*MaxSpeed {

@@ -1,0 +1,114 @@
+package motion
+
+import "github.com/worldd/worldd/bulk"
+
+// shortRun is the number of rows below which columns do not pay: in place, runs
+// of awake rows may be single ones.
+const shortRun = 16
+
+// rates are the constants of a batch's rows, from their kinds.
+type rates struct {
+	coupling, fall, floor [BatchRows]float32
+	kinematic             bool // some row is
+}
+
+// integrateColumns is integrateRows for a longer run, a column at a time. Each
+// row gets the same operations in the same order, hence the same bits; the few
+// that meet the ground, the bounds or a limit are done by themselves.
+func (s *Stepper) integrateColumns(c *Batch, b *Bodies, from, to int) {
+	s.accelerateColumns(c, b, from, to)
+	n := to - from
+	old := &c.places
+	copy(old.x[:n], b.Pos.X[from:to])
+	copy(old.y[:n], b.Pos.Y[from:to])
+	copy(old.z[:n], b.Pos.Z[from:to])
+	bulk.AddScaled(b.Pos.X[from:to], b.Vel.X[from:to], s.TickSeconds)
+	bulk.AddScaled(b.Pos.Y[from:to], b.Vel.Y[from:to], s.TickSeconds)
+	bulk.AddScaled(b.Pos.Z[from:to], b.Vel.Z[from:to], s.TickSeconds)
+	s.arrive(c, b, from, to)
+}
+
+// accelerateColumns gives a run of rows their velocities after forces, gravity
+// and limits. The velocities before stay in c.velocities.
+func (s *Stepper) accelerateColumns(c *Batch, b *Bodies, from, to int) {
+	n := to - from
+	x, y, z := b.Vel.X[from:to], b.Vel.Y[from:to], b.Vel.Z[from:to]
+	old := &c.velocities
+	copy(old.x[:n], x)
+	copy(old.y[:n], y)
+	copy(old.z[:n], z)
+	s.look(c, b, from, to)
+	if !c.windy {
+		c.wind.zero(n)
+	}
+	couple(x, c.wind.x[:n], c.rates.coupling[:n])
+	couple(y, c.wind.y[:n], c.rates.coupling[:n])
+	couple(z, c.wind.z[:n], c.rates.coupling[:n])
+	if c.pushed {
+		bulk.AddScaled(x, c.push.x[:n], s.TickSeconds)
+		bulk.AddScaled(y, c.push.y[:n], s.TickSeconds)
+		bulk.AddScaled(z, c.push.z[:n], s.TickSeconds)
+	}
+	for i, fall := range c.rates.fall[:n] {
+		y[i] -= fall
+	}
+	if c.rates.kinematic {
+		s.restoreKinematic(c, b, from, to)
+	}
+	for i := range x {
+		v := Vec3{x[i], y[i], z[i]}
+		if !(v.Dot(v) <= MaxSpeed*MaxSpeed) {
+			b.SetVelocity(from+i, b.limit(from+i, v))
+		}
+	}
+}
+
+// look fills the batch's rates.
+func (s *Stepper) look(c *Batch, b *Bodies, from, to int) {
+	r := &c.rates
+	r.kinematic = false
+	for i, kind := range b.Kind[from:to] {
+		k := &s.Kinds[kind]
+		r.coupling[i%BatchRows], r.fall[i%BatchRows], r.floor[i%BatchRows] = k.Coupling, s.Fall, k.Radius
+		if k.InvMass == 0 {
+			r.kinematic = true
+		}
+	}
+}
+
+// couple moves velocities towards those of the wind.
+func couple(v, wind, coupling []float32) {
+	wind, coupling = wind[:len(v)], coupling[:len(v)]
+	for i := range v {
+		v[i] += float32((wind[i] - v[i]) * coupling[i])
+	}
+}
+
+// restoreKinematic gives kinematic rows their velocities back.
+func (s *Stepper) restoreKinematic(c *Batch, b *Bodies, from, to int) {
+	for i, kind := range b.Kind[from:to] {
+		if s.Kinds[kind].InvMass == 0 {
+			b.SetVelocity(from+i, Vec3{c.velocities.x[i], c.velocities.y[i], c.velocities.z[i]})
+		}
+	}
+}
+
+// arrive sees to the rows of a run that met the ground or left the bounds, from
+// where they were, and marks those that moved.
+func (s *Stepper) arrive(c *Batch, b *Bodies, from, to int) {
+	e := s.HalfExtent
+	for i := range to - from {
+		row := from + i
+		at, v := b.Position(row), b.Velocity(row)
+		was := Vec3{c.places.x[i], c.places.y[i], c.places.z[i]}
+		free := at.Y > c.rates.floor[i] && at.Y >= 0 && at.Y <= e.Y && at.X >= -e.X && at.X <= e.X && at.Z >= -e.Z && at.Z <= e.Z
+		if !free {
+			at, v = s.advanced(&s.Kinds[b.Kind[row]], was, v)
+			b.SetPosition(row, at)
+			b.SetVelocity(row, v)
+		}
+		if at != was || v != (Vec3{c.velocities.x[i], c.velocities.y[i], c.velocities.z[i]}) {
+			b.MarkMoved(row)
+		}
+	}
+}

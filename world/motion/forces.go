@@ -1,0 +1,153 @@
+package motion
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/worldd/worldd/field"
+)
+
+// Mode says what an effect's vectors mean.
+type Mode uint8
+
+const (
+	// Wind is a velocity in m/s. The winds at a point add up to one, which pulls
+	// bodies along by their drag; where there is none, the air stands still.
+	Wind Mode = iota
+	// Acceleration is in m/s2, alike for every mass.
+	Acceleration
+)
+
+// String returns "wind" or "acceleration".
+func (m Mode) String() string {
+	switch m {
+	case Wind:
+		return "wind"
+	case Acceleration:
+		return "acceleration"
+	}
+	return fmt.Sprintf("EffectMode(%d)", uint8(m))
+}
+
+// Layers is a set of up to 32 layers, a bit each, which the game gives meaning
+// to: players, leaves, ships. A kind is in some, and an effect or a volume is
+// about some.
+type Layers uint32
+
+// Selects reports whether what is about layers l is about a kind in the given ones.
+// The zero value selects every kind.
+func (l Layers) Selects(kind Layers) bool { return l == 0 || l&kind != 0 }
+
+// Effect is one field program as it acts in one tick.
+type Effect struct {
+	Program *field.Program
+	Params  []field.Vec4 // unchanged until the last Step of the tick
+	Mode    Mode
+	Layers  Layers // of the kinds that feel it; 0 means all
+	Center  Vec3
+	Time    float32 // seconds since it was added; see Stepper.Seconds
+}
+
+// InBox reports whether an effect at center whose program has the box acts on p. It
+// is the test that force evaluation makes, on the same rounded difference.
+func InBox(box *field.Box, center, p Vec3) bool {
+	x, y, z := p.X-center.X, p.Y-center.Y, p.Z-center.Z
+	return x >= box.Min[0] && x <= box.Max[0] && y >= box.Min[1] && y <= box.Max[1] && z >= box.Min[2] && z <= box.Max[2]
+}
+
+// Forces are the effects of one tick. The zero value has none. Any number of
+// goroutines may step bodies with the same Forces, each with a Batch of its own.
+type Forces struct {
+	groups  []group // in the order of their first effects (M2)
+	scratch int     // the largest scratch of a group
+}
+
+// A group is the effects of one mode that bodies of the same layers feel.
+type group struct {
+	mode   Mode
+	layers Layers
+	set    field.Set
+}
+
+// Reset removes all effects and keeps the memory.
+func (f *Forces) Reset() { f.groups, f.scratch = f.groups[:0], 0 }
+
+// Add adds an effect. The order of calls is the order of summation (M2). The error
+// is field.Set's: parameters that do not fit the program, or too many effects.
+func (f *Forces) Add(e *Effect) error {
+	g := f.group(e.Mode, e.Layers)
+	env := field.Env{
+		Time:   e.Time,
+		Params: e.Params,
+		Origin: [3]float32{e.Center.X, e.Center.Y, e.Center.Z},
+	}
+	if err := g.set.Add(e.Program, env); err != nil {
+		return err
+	}
+	f.scratch = max(f.scratch, g.set.Scratch())
+	return nil
+}
+
+// group finds a group, or makes one in the memory of a group of an earlier tick.
+func (f *Forces) group(m Mode, l Layers) *group {
+	for i := range f.groups {
+		if g := &f.groups[i]; g.mode == m && g.layers == l {
+			return g
+		}
+	}
+	n := len(f.groups)
+	f.groups = slices.Grow(f.groups, 1)[:n+1]
+	g := &f.groups[n]
+	g.mode, g.layers = m, l
+	g.set.Reset()
+	return g
+}
+
+// Work returns the number of points at which Step evaluates effects for rows [from,
+// to), summed over effects: what culling by boxes leaves. It costs about as much as
+// a Step that culls all of them.
+func (f *Forces) Work(b *Bodies, from, to int) int {
+	n, points := 0, b.points(from, to)
+	for i := range f.groups {
+		n += f.groups[i].set.Work(points)
+	}
+	return n
+}
+
+func (b *Bodies) points(from, to int) field.Planes {
+	return field.Planes{X: b.Pos.X[from:to], Y: b.Pos.Y[from:to], Z: b.Pos.Z[from:to]}
+}
+
+// sumForces adds up the effects at rows [from, to): group by group, and in each in
+// the order of Add. The other rows of the batch have no influence (M1).
+func (s *Stepper) sumForces(c *Batch, f *Forces, b *Bodies, from, to int) {
+	c.windy, c.pushed = false, false
+	n := to - from
+	c.Reserve(f)
+	for i := range f.groups {
+		g := &f.groups[i]
+		out := c.sum(g.mode, n)
+		if g.layers != 0 {
+			out = &c.velocities // not needed yet
+			out.zero(n)
+		}
+		if err := g.set.Evaluate(b.points(from, to), out.first(n), c.scratch); err != nil {
+			panic("motion: M3: forces at rows of bodies: " + err.Error())
+		}
+		if g.layers != 0 {
+			s.addFelt(c, g, b, from, to)
+		}
+	}
+}
+
+// addFelt adds the sum of a group at the rows whose kinds feel it.
+func (s *Stepper) addFelt(c *Batch, g *group, b *Bodies, from, to int) {
+	sum := c.sum(g.mode, to-from)
+	for row := from; row < to; row++ {
+		if i := row - from; g.layers.Selects(s.Kinds[b.Kind[row]].Layers) {
+			sum.x[i] += c.velocities.x[i]
+			sum.y[i] += c.velocities.y[i]
+			sum.z[i] += c.velocities.z[i]
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package motion
+
+// integrateRows is Step after the forces, one row after the other: the definition.
+// Products are rounded before they are added (the compiler must not fuse them), so
+// that every machine gets the same bits (M1).
+func (s *Stepper) integrateRows(c *Batch, b *Bodies, from, to int) {
+	for row := from; row < to; row++ {
+		at, v := b.Position(row), b.Velocity(row)
+		k := &s.Kinds[b.Kind[row]]
+		next := s.pushed(c, k, row-from, v)
+		if !(next.Dot(next) <= MaxSpeed*MaxSpeed) {
+			next = b.limit(row, next)
+		}
+		place, next := s.advanced(k, at, next)
+		if place != at || next != v {
+			b.SetPosition(row, place)
+			b.SetVelocity(row, next)
+			b.MarkMoved(row)
+		}
+	}
+}
+
+// pushed returns the velocity after the field's and gravity's share of a tick.
+func (s *Stepper) pushed(c *Batch, k *Kind, i int, v Vec3) Vec3 {
+	if k.InvMass == 0 {
+		return v
+	}
+	var wind Vec3
+	if c.windy {
+		wind = Vec3{c.wind.x[i], c.wind.y[i], c.wind.z[i]}
+	}
+	v.X += float32((wind.X - v.X) * k.Coupling)
+	v.Y += float32((wind.Y - v.Y) * k.Coupling)
+	v.Z += float32((wind.Z - v.Z) * k.Coupling)
+	if c.pushed {
+		v.X += float32(c.push.x[i] * s.TickSeconds)
+		v.Y += float32(c.push.y[i] * s.TickSeconds)
+		v.Z += float32(c.push.z[i] * s.TickSeconds)
+	}
+	v.Y -= s.Fall
+	return v
+}
+
+// advanced returns the body's place and velocity after a tick at velocity v. The
+// ground comes first: a body that would get into it is put on it, and moves
+// sideways with what friction leaves, so that wind does not make it creep.
+func (s *Stepper) advanced(k *Kind, at, v Vec3) (Vec3, Vec3) {
+	at.Y += float32(v.Y * s.TickSeconds)
+	if at.Y <= k.Radius && k.InvMass != 0 {
+		depth := k.Radius - at.Y
+		at.Y = k.Radius
+		v = s.landed(k, v, depth)
+	}
+	at.X += float32(v.X * s.TickSeconds)
+	at.Z += float32(v.Z * s.TickSeconds)
+	return s.Enclose(k, at, v)
+}
+
+// landed returns the velocity after touching the ground, into which the body would
+// have got so deep. It was slower when it touched it: without taking that off, a
+// body that is lifted back to the ground gains energy with each bounce, and does
+// not come to rest. Friction takes at most
+// its coefficient times the change of the vertical velocity: what gravity alone
+// presses a body down with in one tick holds it against a light wind, and a body
+// that lands hard skids less far.
+func (s *Stepper) landed(k *Kind, v Vec3, depth float32) Vec3 {
+	if v.Y >= 0 {
+		return v
+	}
+	bounce := float32(0)
+	if square := float32(v.Y*v.Y) - float32(2*s.Gravity*depth); square > float32(s.MinImpact*s.MinImpact) {
+		bounce = float32(sqrt(square) * k.Restitution)
+	}
+	grip := float32(k.Friction * (bounce - v.Y))
+	v.Y = bounce
+	slip := float32(v.X*v.X) + float32(v.Z*v.Z)
+	if slip <= float32(grip*grip) {
+		v.X, v.Z = 0, 0
+		return v
+	}
+	keep := 1 - grip/sqrt(slip)
+	v.X, v.Z = float32(v.X*keep), float32(v.Z*keep)
+	return v
+}

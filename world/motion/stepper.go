@@ -1,0 +1,78 @@
+package motion
+
+// Params describe the world that bodies move in. Stepping does not check them:
+// world.Config.Validate has their ranges.
+type Params struct {
+	TickHz     int     // ticks a second
+	Gravity    float32 // m/s2 downwards; 0 for none
+	HalfExtent Vec3    // metres; bodies stay within +-X, +-Z, and 0 to Y
+	Bounds     Bounds  // what happens to bodies that move out of it
+	RestSpeed  float32 // m/s up to which a body rests, and up to twice of which it does not move either
+	RestTicks  uint32  // ticks of rest after which a body may sleep
+}
+
+// Stepper moves bodies by Params. Its numbers are read only, and Kinds only grows;
+// then any number of goroutines may use it at once. Use New.
+type Stepper struct {
+	Params
+	Kinds []Kind // by KindID
+
+	TickSeconds float32
+	Fall        float32 // m/s that gravity adds downwards in a tick
+	MinImpact   float32 // m/s; slower impacts do not bounce
+
+	slow, drowsy float32 // squares of speeds; see CountRest
+}
+
+// New returns a Stepper without kinds.
+func New(p Params) Stepper {
+	s := Stepper{Params: p, TickSeconds: float32(1 / float64(p.TickHz))}
+	s.Fall = float32(p.Gravity * s.TickSeconds)
+	s.MinImpact = float32(2*s.Fall) + 0.25
+	moving := float32(hysteresis * p.RestSpeed)
+	s.slow, s.drowsy = float32(p.RestSpeed*p.RestSpeed), float32(moving*moving)
+	return s
+}
+
+// Coupling returns Kind.Coupling for a drag in 1/s. It is the implicit form of
+// dv/dt = drag*(wind-v), which is stable for every drag and tick length.
+func (s *Stepper) Coupling(drag float32) float32 {
+	d := float32(drag * s.TickSeconds)
+	return d / (1 + d)
+}
+
+// Seconds returns the length of that many ticks.
+func (s *Stepper) Seconds(ticks uint64) float32 {
+	return float32(float64(ticks) / float64(s.TickHz))
+}
+
+// Step moves rows [from, to) by one tick: forces, gravity, semi-implicit Euler,
+// ground and bounds. It marks the rows that changed in b.Moved, and in b.Stopped
+// those whose velocity was not finite.
+func (s *Stepper) Step(c *Batch, f *Forces, b *Bodies, from, to int) {
+	for ; from < to; from += BatchRows {
+		end := min(from+BatchRows, to)
+		s.sumForces(c, f, b, from, end)
+		if end-from < shortRun {
+			s.integrateRows(c, b, from, end)
+		} else {
+			s.integrateColumns(c, b, from, end)
+		}
+	}
+}
+
+// Accelerate is the first part of Step: it changes velocities by forces, gravity and
+// MaxSpeed, and moves nothing.
+func (s *Stepper) Accelerate(c *Batch, f *Forces, b *Bodies, from, to int) {
+	for ; from < to; from += BatchRows {
+		end := min(from+BatchRows, to)
+		s.sumForces(c, f, b, from, end)
+		for row := from; row < end; row++ {
+			v := b.Velocity(row)
+			if next := b.Limit(row, s.pushed(c, &s.Kinds[b.Kind[row]], row-from, v)); next != v {
+				b.SetVelocity(row, next)
+				b.MarkMoved(row)
+			}
+		}
+	}
+}

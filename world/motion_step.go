@@ -1,0 +1,99 @@
+package world
+
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/world/motion"
+)
+
+// chunkRows is the number of rows of a block, which one worker steps.
+const chunkRows = motion.BatchRows
+
+// chunk is one worker's memory for the rows that it steps.
+type chunk struct {
+	batch  motion.Batch
+	points int // at which effects were run, if this step counts them
+}
+
+// move steps the awake rows, in blocks of rows that are independent of each other
+// (W11).
+func (w *World) move() {
+	b := &w.bodies
+	for len(b.Moved)*64 < b.len() {
+		b.Moved, b.crossed, b.Stopped = append(b.Moved, 0), append(b.crossed, 0), append(b.Stopped, 0)
+	}
+	w.gatherEffects()
+	w.watchOrder()
+	w.workers.run((b.end(b.len())+chunkRows-1)/chunkRows, w.moveBlocks)
+	if w.order.counting {
+		w.learnLoss()
+	}
+	if w.mover != nil {
+		w.letMove()
+	}
+}
+
+// gatherEffects collects the forces of this step, in the order of the effects' slots.
+func (w *World) gatherEffects() {
+	f := &w.effects
+	f.forces.Reset()
+	f.boxed = 0
+	live := f.pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		e := f.pool.At(slot)
+		force := motion.Effect{
+			Program: f.programs[slot], Params: f.params[slot], Mode: e.mode, Layers: e.layers,
+			Center: e.center, Time: w.motion.Seconds(w.tick - e.born),
+		}
+		if err := f.forces.Add(&force); err != nil {
+			panic("world: W9: an effect that was checked when it was added: " + err.Error())
+		}
+		if e.boxed {
+			f.boxed++
+		}
+	}
+	for i := range w.workers.chunks {
+		w.workers.chunks[i].batch.Reserve(&f.forces)
+	}
+}
+
+// moveBlock steps the awake rows of one block.
+func (w *World) moveBlock(c *chunk, block int) {
+	b, forces := &w.bodies, &w.effects.forces
+	first := block * chunkRows
+	end := min(first+chunkRows, b.end(b.len()))
+	for from, to := b.run(first, chunkRows); from < to && from < end; from, to = b.run(to, chunkRows) {
+		to = min(to, end)
+		if w.order.counting {
+			c.points += forces.Work(&b.Bodies, from, to)
+		}
+		if w.mover == nil {
+			w.motion.Step(&c.batch, forces, &b.Bodies, from, to)
+		} else {
+			w.motion.Accelerate(&c.batch, forces, &b.Bodies, from, to)
+		}
+	}
+	if w.mover == nil {
+		w.noteCrossed(first, end)
+	}
+}
+
+// noteCrossed finds the rows of a block that moved into another grid cell.
+func (w *World) noteCrossed(first, end int) {
+	b := &w.bodies
+	for from := first; from < end; from += 64 {
+		moved, to := b.Moved[from>>6], min(from+64, end)
+		if bits.OnesCount64(moved) > 32 {
+			b.crossed[from>>6] = moved & w.grid.outside(b.Pos.X[from:to], b.Pos.Z[from:to], b.cell[from:to])
+			continue
+		}
+		crossed := uint64(0)
+		for ; moved != 0; moved &= moved - 1 {
+			i := bits.TrailingZeros64(moved)
+			if w.grid.cellOf(b.Pos.X[from+i], b.Pos.Z[from+i]) != b.cell[from+i] {
+				crossed |= 1 << i
+			}
+		}
+		b.crossed[from>>6] = crossed
+	}
+}
