@@ -145,36 +145,3 @@ func everySecond(v uint32) uint32 {
 	v = (v | v<<2) & 0x33333333
 	return (v | v<<1) & 0x55555555
 }
-
-// permute gives each of the first rows what source says, and brings rowOf up to
-// date (W1). No bit may be about a row.
-func (c *compaction) permute(source []uint32, rowOf []int32) {
-	from, to := 0, len(source)
-	for from < to && source[from] == uint32(from) {
-		from++
-	}
-	for from < to && source[to-1] == uint32(to-1) {
-		to--
-	}
-	for word := from >> 6; word<<6 < to && c.written != nil; word++ {
-		c.written.Set(uint32(word))
-	}
-	for _, column := range c.columns {
-		column.gather(&c.spare, from, source[from:to])
-	}
-	for i, slot := range (*c.owner)[from:to] {
-		rowOf[slot] = int32(from + i)
-	}
-}
-
-// reserve makes room to gather so many rows.
-func (r *rows[T]) reserve(spare *spare, count int) { spareRows[T](spare, count) }
-
-// gather takes each row from the first on from where source says.
-func (r *rows[T]) gather(spare *spare, first int, source []uint32) {
-	v, gathered := *r.values, spareRows[T](spare, len(source))
-	for i, row := range source {
-		gathered[i] = v[row]
-	}
-	copy(v[first:], gathered)
-}
