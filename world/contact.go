@@ -183,3 +183,22 @@ func (w *World) writeBack(body *contactBody) {
 	w.dirty.Set(b.slot[row])
 	w.place(row)
 }
+
+// join makes one group of two. A still kinematic body is ground to others, and
+// joins nobody.
+func (c *contacts) join(a, b int32) {
+	if c.bodies[a].params.InvMass == 0 || c.bodies[b].params.InvMass == 0 {
+		return
+	}
+	c.group[c.root(a)] = c.root(b)
+}
+
+// root returns the body that stands for the whole group, and shortens the way
+// to it.
+func (c *contacts) root(i int32) int32 {
+	for c.group[i] != i {
+		c.group[i] = c.group[c.group[i]]
+		i = c.group[i]
+	}
+	return i
+}

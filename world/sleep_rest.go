@@ -63,25 +63,6 @@ func (w *World) settleGroups() {
 	}
 }
 
-// join makes one group of two. A still kinematic body is ground to others, and
-// joins nobody.
-func (c *contacts) join(a, b int32) {
-	if c.bodies[a].params.InvMass == 0 || c.bodies[b].params.InvMass == 0 {
-		return
-	}
-	c.group[c.root(a)] = c.root(b)
-}
-
-// root returns the body that stands for the whole group, and shortens the way
-// to it.
-func (c *contacts) root(i int32) int32 {
-	for c.group[i] != i {
-		c.group[i] = c.group[c.group[i]]
-		i = c.group[i]
-	}
-	return i
-}
-
 // rouse wakes a body, and if it is solid, all sleepers that touch it, and theirs:
 // a group wakes together. Whatever rested on a body that leaves would hang in the
 // air otherwise.
