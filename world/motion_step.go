@@ -97,3 +97,51 @@ func (w *World) noteCrossed(first, end int) {
 		b.crossed[from>>6] = crossed
 	}
 }
+
+// recell brings the grid up to date with a row's position.
+func (w *World) recell(row int) {
+	b := &w.bodies
+	c := w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row])
+	if c == b.cell[row] {
+		return
+	}
+	w.grid.remove(b.cell[row], b.slot[row])
+	w.grid.insert(c, b.slot[row])
+	b.cell[row] = c
+}
+
+// follow tells who reads Dirty of the bodies that moved, and the grid of those
+// that left their cell.
+func (w *World) follow() {
+	b := &w.bodies
+	for i, word := range b.Moved[:min((b.end(b.len())+63)>>6, len(b.Moved))] { // a Mover may have spawned more
+		if word == 0 {
+			continue
+		}
+		b.Moved[i] = 0
+		for rest := word; rest != 0; rest &= rest - 1 {
+			w.dirty.Set(b.slot[i<<6|bits.TrailingZeros64(rest)])
+		}
+		crossed := b.crossed[i]
+		b.crossed[i] = 0
+		if w.cfg.Bounds == BoundsDestroy {
+			crossed = word
+		}
+		for ; crossed != 0; crossed &= crossed - 1 {
+			w.place(i<<6 | bits.TrailingZeros64(crossed))
+		}
+	}
+}
+
+// place puts a row that moved where it belongs. Who left the bounds to be
+// destroyed for it is still on them for the rest of the step (W5).
+func (w *World) place(row int) {
+	b := &w.bodies
+	if w.cfg.Bounds == BoundsDestroy {
+		if at := b.Position(row); w.motion.Clamp(at) != at {
+			b.SetPosition(row, w.motion.Clamp(at))
+			w.doomed.Set(b.slot[row])
+		}
+	}
+	w.recell(row)
+}
