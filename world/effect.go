@@ -292,13 +292,6 @@ func (w *World) wakeRegion(r region, a, b *effect) {
 	}
 }
 
-func (g *grid) coverBox(e *effect) region {
-	x, z := float64(e.center.X), float64(e.center.Z)
-	return g.cover(x+float64(e.box.Min[0]), x+float64(e.box.Max[0]), z+float64(e.box.Min[2]), z+float64(e.box.Max[2]))
-}
-
-func (r region) size() int64 { return int64(r.x1-r.x0+1) * int64(r.z1-r.z0+1) }
-
 // InterpretedEffect counts the live effects of a name that no vector kernels run, so
 // that each takes some 40 times as long as it should.
 type InterpretedEffect struct {
