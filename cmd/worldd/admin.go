@@ -12,29 +12,29 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// adminFlags say who may use the admin port.
+// adminFlags configure access to the admin port.
 type adminFlags struct {
-	AdminHost     []string `placeholder:"NAME" help:"A further host name by which the admin port may be addressed, besides localhost and its address; may be given more than once."`
-	AdminToken    string   `type:"path" placeholder:"FILE" help:"File with the bearer token that the admin port asks for, except for /healthz and /readyz."`
-	AdminCert     string   `type:"path" and:"adminpair" placeholder:"FILE" help:"Certificate chain that makes the admin port HTTPS, PEM."`
-	AdminKey      string   `type:"path" and:"adminpair" placeholder:"FILE" help:"Private key of that certificate, PEM."`
-	AdminClientCA string   `name:"admin-client-ca" type:"path" placeholder:"FILE" help:"CA certificates, PEM: a client certificate signed by one of them will do in place of the token."`
+	AdminHost     []string `placeholder:"NAME" help:"Further host name by which the admin port may be addressed, besides localhost and its address. May be repeated."`
+	AdminToken    string   `type:"path" placeholder:"FILE" help:"File with the bearer token that the admin port requires, except for /healthz and /readyz."`
+	AdminCert     string   `type:"path" and:"adminpair" placeholder:"FILE" help:"Certificate chain (PEM) for HTTPS on the admin port."`
+	AdminKey      string   `type:"path" and:"adminpair" placeholder:"FILE" help:"Private key (PEM) of that certificate."`
+	AdminClientCA string   `name:"admin-client-ca" type:"path" placeholder:"FILE" help:"CA certificates (PEM): a client certificate signed by one of them replaces the token."`
 }
 
-// given reports whether a flag is set that means nothing without --admin.
+// given reports whether a flag is set that requires --admin.
 func (c *adminFlags) given() bool {
 	return len(c.AdminHost) > 0 || c.AdminToken != "" || c.AdminCert != "" || c.AdminClientCA != ""
 }
 
-// access reads the files.
+// access loads the files.
 func (c *adminFlags) access(log *zap.Logger) (a server.AdminAccess, err error) {
 	a.Hosts = c.AdminHost
 	if c.AdminToken != "" {
 		text, err := regularfile.Read(c.AdminToken, maxKeyBytes)
 		if err != nil {
-			return a, fmt.Errorf("the admin token cannot be read: %w", err)
+			return a, fmt.Errorf("cannot read the admin token: %w", err)
 		}
-		if a.Token = strings.TrimSpace(string(text)); a.Token == "" { // or the port would be open
+		if a.Token = strings.TrimSpace(string(text)); a.Token == "" { // an empty token would open the port
 			return a, fmt.Errorf("the admin token file %s is empty", c.AdminToken)
 		}
 		warnReadable(c.AdminToken, log)
@@ -42,7 +42,7 @@ func (c *adminFlags) access(log *zap.Logger) (a server.AdminAccess, err error) {
 	if c.AdminCert != "" {
 		pair, err := readPair(c.AdminCert, c.AdminKey)
 		if err != nil {
-			return a, fmt.Errorf("the admin certificate cannot be used: %w", err)
+			return a, fmt.Errorf("cannot use the admin certificate: %w", err)
 		}
 		warnReadable(c.AdminKey, log)
 		a.Certificate = &pair
@@ -50,17 +50,17 @@ func (c *adminFlags) access(log *zap.Logger) (a server.AdminAccess, err error) {
 	if c.AdminClientCA != "" {
 		text, err := regularfile.Read(c.AdminClientCA, maxChainBytes)
 		if err != nil {
-			return a, fmt.Errorf("the CA of admin clients cannot be read: %w", err)
+			return a, fmt.Errorf("cannot read the CA of admin clients: %w", err)
 		}
 		a.ClientCAs = x509.NewCertPool()
 		if !a.ClientCAs.AppendCertsFromPEM(text) {
-			return a, fmt.Errorf("%s holds no CA certificate in PEM", c.AdminClientCA)
+			return a, fmt.Errorf("%s contains no CA certificate in PEM", c.AdminClientCA)
 		}
 	}
 	return a, nil
 }
 
-// explained adds to a mistake of the configuration which flags mend it.
+// explained adds the flags that fix a configuration error.
 func explained(err error) error {
 	if errors.Is(err, server.ErrAdminExposed) {
 		return fmt.Errorf("%w: --admin-token FILE, or --admin-cert, --admin-key and --admin-client-ca", err)

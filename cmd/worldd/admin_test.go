@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// A port that others reach wants its token, and knows the names that it was given.
+// An exposed admin port requires its token, and accepts the configured host names.
 func TestAdminPort(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600))
@@ -37,7 +37,7 @@ func TestAdminPort(t *testing.T) {
 	s.end(os.Interrupt)
 }
 
-// A token that every user of the machine can read is used, and warned of.
+// A token that every user can read is used, with a warning.
 func TestAdminTokenIsReadable(t *testing.T) {
 	for mode, warned := range map[os.FileMode]int{0o600: 0, 0o644: 1} {
 		path := filepath.Join(t.TempDir(), "token")

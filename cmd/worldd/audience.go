@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// audience is viewers of a world that is replayed, each around one entity, and
-// what was coded for them.
+// audience simulates viewers of a replayed world, each around one entity, and collects
+// the rows encoded for them.
 type audience struct {
 	world       *world.World
 	rep         *replication.Replicator
@@ -26,14 +26,14 @@ type audience struct {
 	sent        traffic
 }
 
-// traffic is what all viewers were sent.
+// traffic is the total sent to all viewers.
 type traffic struct {
 	datagramBytes, streamBytes int
 	rows                       int // in datagrams
-	enters, enterBytes         int // of them, the rows in full
+	enters, enterBytes         int // of these, full rows
 }
 
-// watcher is a viewer whose client takes in everything, and says so late.
+// watcher is a viewer whose client receives everything and acknowledges late.
 type watcher struct {
 	viewer    *replication.Viewer
 	lateTicks uint64
@@ -56,7 +56,7 @@ func newAudience(w *world.World, s *schema.Schema, t *rowcodec.Tables) (*audienc
 
 func (a *audience) full() bool { return len(a.learn)+len(a.held) >= maxTrainingRows }
 
-// take keeps a row that was coded.
+// take stores an encoded row.
 func (a *audience) take(row schema.Row, past *rowcodec.Past) {
 	own := *past
 	own.Base = append([]uint32(nil), past.Base...)
@@ -74,7 +74,7 @@ func (a *audience) take(row schema.Row, past *rowcodec.Past) {
 	}
 }
 
-// watch shows the newest tick to everybody.
+// watch sends the newest tick to every viewer.
 func (a *audience) watch() error {
 	a.rep.AfterStep()
 	a.ticks++
@@ -93,7 +93,7 @@ func (a *audience) watch() error {
 	return nil
 }
 
-// seat places viewers at entities that are spread over the world's slots.
+// seat creates viewers at entities spread over the world's slots.
 func (a *audience) seat() {
 	slots := a.world.Slots()
 	for i := range uint64(trainingViewers) {
@@ -103,7 +103,7 @@ func (a *audience) seat() {
 	}
 }
 
-// look takes a snapshot of a tick, and acknowledges those of long ago.
+// look encodes a snapshot of a tick and acknowledges old ones.
 func (w *watcher) look(tick uint64, sent *traffic) error {
 	for len(w.acks) > 0 && w.acks[0].due <= tick {
 		if err := w.viewer.Acknowledge(w.acks[0].ack); err != nil {
@@ -146,7 +146,7 @@ func (w *watcher) look(tick uint64, sent *traffic) error {
 	return nil
 }
 
-// watchRecording repeats a recording before viewers.
+// watchRecording replays a recording for viewers.
 func watchRecording(ctx context.Context, name, worldFile string, s *schema.Schema, tables *rowcodec.Tables) (*audience, error) {
 	scene, replay, finish, err := openReplay(name, worldFile)
 	if err != nil {

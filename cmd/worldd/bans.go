@@ -8,15 +8,15 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// maxBanList bounds the file of --bans: some hundred thousand users.
+// maxBanList bounds the --bans file: some hundred thousand users.
 const maxBanList = 16 << 20
 
-// readBans reads the users of a ban list, one per line, without the spaces around them.
-// Empty lines and lines that begin with # are comments.
+// readBans reads a ban list: one user per line, with surrounding spaces removed. Empty
+// lines and lines that begin with # are ignored.
 func readBans(path string) ([]string, error) {
 	text, err := regularfile.Read(path, maxBanList)
 	if err != nil {
-		return nil, fmt.Errorf("the ban list cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the ban list: %w", err)
 	}
 	var users []string
 	number := 0
@@ -26,7 +26,7 @@ func readBans(path string) ([]string, error) {
 		switch {
 		case len(user) == 0 || user[0] == '#':
 		case len(user) > token.MaxUser:
-			return nil, fmt.Errorf("%s:%d: a user of %d bytes: want at most %d, one user per line", path, number, len(user), token.MaxUser)
+			return nil, fmt.Errorf("%s:%d: a user name of %d bytes, want at most %d, one user per line", path, number, len(user), token.MaxUser)
 		default:
 			users = append(users, string(user))
 		}
@@ -34,7 +34,7 @@ func readBans(path string) ([]string, error) {
 	return users, nil
 }
 
-// bannedUsers reads the list of --bans; nil if there is none.
+// bannedUsers reads the list of --bans, if set.
 func (c *serveCommand) bannedUsers() ([]string, error) {
 	if c.Bans == "" {
 		return nil, nil

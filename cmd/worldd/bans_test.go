@@ -28,7 +28,7 @@ func (s *serving) dialAs(ctx context.Context, i *token.Issuer, c token.Claims) (
 	})
 }
 
-// newKeys makes a key file; its public key is beside it.
+// newKeys creates a key file, with its public key beside it.
 func newKeys(t *testing.T) (i *token.Issuer, public string) {
 	key := filepath.Join(t.TempDir(), "key")
 	status, _, errs := worldd(t, "token", "new", key)
@@ -52,8 +52,7 @@ func untilEnd(t *testing.T, ctx context.Context, c *client.Client) wire.Code {
 	}
 }
 
-// The ban list is read at the start and at SIGHUP; one that cannot be read changes
-// nothing.
+// The ban list is loaded at start and at SIGHUP; an unreadable one changes nothing.
 func TestBanList(t *testing.T) {
 	issuer, public := newKeys(t)
 	list := filepath.Join(t.TempDir(), "bans")
@@ -71,7 +70,7 @@ func TestBanList(t *testing.T) {
 	require.NoError(t, err)
 
 	for text, complaint := range map[string]string{
-		"eve\n" + strings.Repeat("x", token.MaxUser+1): list + ":2: a user of 129 bytes",
+		"eve\n" + strings.Repeat("x", token.MaxUser+1): list + ":2: a user name of 129 bytes",
 		strings.Repeat("#", maxBanList+1):              "file too long",
 	} {
 		write(text)
@@ -95,7 +94,7 @@ func TestBanList(t *testing.T) {
 	s.end(syscall.SIGTERM)
 }
 
-// A ban list that cannot be read is a wrong command line, and nothing is started.
+// An unreadable ban list is a usage error, and nothing is started.
 func TestBanListMistakes(t *testing.T) {
 	_, public := newKeys(t)
 	for path, complaint := range map[string]string{

@@ -15,12 +15,12 @@ import (
 
 // checkCommand validates a world file.
 type checkCommand struct {
-	File string `arg:"" placeholder:"FILE" help:"A world file, or the name of an embedded world."`
+	File string `arg:"" placeholder:"FILE" help:"World file, or name of an embedded world."`
 }
 
-// Run prints what the file holds, or what is wrong with it. What it lets pass,
-// serve will host: the world is built too. Effects that may take too much of a tick are
-// a warning, since how fast the host is and how many bodies sleep decides.
+// Run summarises the file or reports its mistakes. It also builds the world, so serve
+// will accept a file that passes. Expensive effects only cause a warning: their cost
+// depends on the host and on how many bodies sleep.
 func (c *checkCommand) Run(_ context.Context, std streams) error {
 	file, err := loadWorld(c.File)
 	if err != nil {
@@ -38,14 +38,14 @@ func (c *checkCommand) Run(_ context.Context, std streams) error {
 }
 
 const (
-	// warnedShare is the part of a tick's time from which on effects are warned of: what
-	// is left is for contacts, snapshots and the transport.
+	// warnedShare is the share of a tick's time from which effects cause a warning;
+	// contacts, snapshots and transport need the rest.
 	warnedShare = 0.5
-	// warnedEffects is how many a warning names.
+	// warnedEffects is the number of effects named in a warning.
 	warnedEffects = 3
 )
 
-// costWarning says what effects may take of a tick; empty if that is not too much.
+// costWarning returns a warning about the effects' cost, or "".
 func costWarning(costs []scenes.EffectCost, tickHz int) string {
 	var all time.Duration
 	for _, e := range costs {
@@ -77,8 +77,8 @@ func bodies(n int) string {
 // release is the newest release in CHANGELOG.md.
 const release = "v0.1.0"
 
-// versionOf is the version of a build whose main module has the version that Go noted:
-// that of a tag or of a commit, or none.
+// versionOf returns the version of a build from its main module's version: a tag's, a
+// commit's, or none.
 func versionOf(module string) string {
 	if module == "" || module == "(devel)" {
 		return release + "+source"

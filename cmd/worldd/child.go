@@ -13,36 +13,35 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// childGrace is how long the bots may take to say goodbye before they are
-// killed.
+// childGrace is how long the bots may take to disconnect before they are killed.
 const childGrace = 10 * time.Second
 
 func flag(name string, value any) string { return fmt.Sprintf("--%s=%v", name, value) }
 
-// runChild runs the bots in a child process of this very program until they
-// are done. The end of ctx asks them to stop; their report comes all the same.
+// runChild runs the bots in a child process of this executable until they are done. If
+// ctx ends, they stop early but still report.
 func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress func(bot.Progress)) (*bot.Report, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("this program cannot be found, to run the bots: %w", err)
+		return nil, fmt.Errorf("cannot find this executable to run the bots: %w", err)
 	}
 	child := exec.Command(self, c.args()...)
 	child.Stderr = stderr
 	lifeline, err := child.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("the bots cannot be started: %w", err)
+		return nil, fmt.Errorf("cannot start the bots: %w", err)
 	}
 	out, err := child.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("the bots cannot be started: %w", err)
+		return nil, fmt.Errorf("cannot start the bots: %w", err)
 	}
 	if err := child.Start(); err != nil {
-		return nil, fmt.Errorf("the bots cannot be started: %w", err)
+		return nil, fmt.Errorf("cannot start the bots: %w", err)
 	}
 	kill := time.AfterFunc(c.Duration+childGrace, func() { _ = child.Process.Kill() })
 	defer kill.Stop()
-	// Closing its standard input asks the child to stop. It also gets the
-	// Ctrl-C of a terminal, which says the same.
+	// Closing its standard input stops the child. It also receives a terminal's Ctrl-C,
+	// to the same effect.
 	forget := context.AfterFunc(ctx, func() {
 		_ = lifeline.Close()
 		kill.Reset(childGrace)
@@ -56,7 +55,7 @@ func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress fu
 	return report, err
 }
 
-// readChild reads the child's lines until they end.
+// readChild reads the child's lines until the end.
 func readChild(out io.Reader, progress func(bot.Progress)) (report *bot.Report, err error) {
 	lines := json.NewDecoder(out)
 	for {
@@ -66,7 +65,7 @@ func readChild(out io.Reader, progress func(bot.Progress)) (report *bot.Report, 
 			return report, err
 		case e != nil:
 			_, _ = io.Copy(io.Discard, out) // lets the child end
-			return report, fmt.Errorf("the bots' report cannot be read: %w", e)
+			return report, fmt.Errorf("cannot read the bots' report: %w", e)
 		}
 		switch {
 		case line.Progress != nil:

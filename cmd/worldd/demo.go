@@ -18,14 +18,14 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// demoCommand runs the whole path: a server in this process, bots in a child.
+// demoCommand runs the whole path: a server in this process, bots in a child process.
 type demoCommand struct {
-	Bots     int           `default:"50" help:"How many bots: no more than the world takes players."`
-	Duration time.Duration `default:"60s" help:"How long, from the first dial."`
-	World    string        `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
-	Seed     *uint64       `placeholder:"N" help:"Of the world and of the bots (the world file's)."`
+	Bots     int           `default:"50" help:"Number of bots, at most the world's player limit."`
+	Duration time.Duration `default:"60s" help:"Duration of the run from the first dial."`
+	World    string        `default:"storm" placeholder:"FILE" help:"World file, or name of an embedded world: storm, calm (${default})."`
+	Seed     *uint64       `placeholder:"N" help:"Seed of the world and the bots (default: the world file's)."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
-	JSON     bool          `name:"json" help:"Print one JSON object and nothing else; the rest goes to standard error."`
+	JSON     bool          `name:"json" help:"Print exactly one JSON object on standard output; the rest goes to standard error."`
 }
 
 // Validate is called by kong.
@@ -39,14 +39,14 @@ func (c *demoCommand) Validate() error {
 	return nil
 }
 
-// Run returns nil if every bot connected, none failed and no handle lied.
+// Run returns nil if every bot connected, none failed and no handle was confused.
 func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	file, err := loadWorld(c.World)
 	if err != nil {
 		return err
 	}
 	if most := file.Limits.MaxPlayers; c.Bots > most {
-		return wrongUsage{fmt.Errorf("worldd: --bots is %d, and world %s takes %s (its limits.max_players): want no more bots, or a world file with a higher limit, of at most %d, for --world",
+		return wrongUsage{fmt.Errorf("worldd: --bots is %d, but world %s takes %s (its limits.max_players): want fewer bots, or a --world file with a higher limit, at most %d",
 			c.Bots, file.Name, count(most, "player"), scenes.MaxPlayers)}
 	}
 	if c.Seed != nil {
@@ -74,7 +74,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	// The bots count what they are told of these; an answer may be lost at the end.
+	// Bots count the rejections they receive; an answer may be lost at the end.
 	confusions, recorded := g.confused()
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
@@ -82,10 +82,9 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	return cmp.Or(c.conclude(report, talk, std.out), unwritten)
 }
 
-// play runs the server for as long as the bots play, and puts both reports
-// together.
+// play runs the server while the bots play and merges both reports.
 func (c *demoCommand) play(ctx context.Context, s *server.Server, file *scenes.File, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
-	serving, stop := context.WithCancel(context.Background()) // outlives the bots, also after Ctrl-C
+	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, also after Ctrl-C
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()
@@ -110,7 +109,7 @@ func (c *demoCommand) play(ctx context.Context, s *server.Server, file *scenes.F
 	return report, nil
 }
 
-// conclude prints the result and judges it.
+// conclude prints the result and returns errFailed if it is bad.
 func (c *demoCommand) conclude(report *bot.Report, talk, stdout io.Writer) error {
 	fmt.Fprintln(talk)
 	if err := report.WriteSummary(talk, bot.IsTerminal(talk)); err != nil {
@@ -127,8 +126,8 @@ func (c *demoCommand) conclude(report *bot.Report, talk, stdout io.Writer) error
 	return nil
 }
 
-// areaOf is how far from the middle bots roam: where players appear, and no
-// less than what they see, inside the world.
+// areaOf returns how far from the centre bots roam: where players appear, and at least
+// as far as they see, inside the world.
 func areaOf(f *scenes.File) float64 {
 	area := float64(f.Interest.EnterRadius)
 	if r := f.Players.Region; r != nil {

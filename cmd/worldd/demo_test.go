@@ -19,8 +19,8 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// TestDemoJSON runs the whole demo, with its child, until all are in, and reads its
-// result.
+// TestDemoJSON runs the whole demo with its child until all bots are in, and decodes
+// its result.
 func TestDemoJSON(t *testing.T) {
 	t.Setenv(asMain, "1")
 	ctx, enough := context.WithCancel(t.Context())
@@ -57,7 +57,7 @@ func TestDemoJSON(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// watchedScreen says when it is shown certain words.
+// watchedScreen reports when certain words are written.
 type watchedScreen struct {
 	screen
 	words string
@@ -71,9 +71,8 @@ func (s *watchedScreen) Write(p []byte) (int, error) {
 	return s.screen.Write(p)
 }
 
-// TestDemoForPeople: without --json everything is on standard output. It plays to
-// the end of its time, which the first bot, without which there is no demo, has to
-// itself.
+// TestDemoForPeople: without --json everything goes to standard output. It runs to the
+// end of its time, and only starts with its first bot.
 func TestDemoForPeople(t *testing.T) {
 	t.Setenv(asMain, "1")
 	status, out, err := worldd(t, "demo", "--bots=1", "--duration=4s", "--world=calm")
@@ -85,8 +84,8 @@ func TestDemoForPeople(t *testing.T) {
 	require.NotContains(t, out, "\x1b", "no colors in a pipe")
 }
 
-// TestDemoFails: bots that do not get in make the status 1, after the summary. These
-// are more than there are files for.
+// TestDemoFails: with bots that cannot join, the status is 1 after the summary. Here
+// they exceed the file limit.
 func TestDemoFails(t *testing.T) {
 	const bots, files = 40, 30
 	out, rest, err := interruptedDemo(t, "calm", bots, files, " failed")
@@ -98,8 +97,8 @@ func TestDemoFails(t *testing.T) {
 	require.Contains(t, rest, "too many open files")
 }
 
-// TestDemoOfTooManyBots: more bots than the world takes players are refused before
-// anything is begun, and who asked is told what to do.
+// TestDemoOfTooManyBots: more bots than the world allows are rejected before anything
+// starts, with advice.
 func TestDemoOfTooManyBots(t *testing.T) {
 	world, page := filepath.Join(t.TempDir(), "world.yaml"), filepath.Join(t.TempDir(), "page.html")
 	require.NoError(t, os.WriteFile(world, []byte(room(3, 60_000)), 0o644))
@@ -112,8 +111,8 @@ func TestDemoOfTooManyBots(t *testing.T) {
 	require.NoFileExists(t, page)
 }
 
-// TestDemoInterrupted sends Ctrl-C to the demo alone: it ends with the result,
-// and so does its child.
+// TestDemoInterrupted sends Ctrl-C to the demo alone: it prints the result and ends, as
+// does its child.
 func TestDemoInterrupted(t *testing.T) {
 	out, rest, err := interruptedDemo(t, "calm", 3, 0, "3/3")
 	require.NoError(t, err, "status 0: all connected and nothing lied\n%s", rest)
@@ -121,9 +120,9 @@ func TestDemoInterrupted(t *testing.T) {
 	require.Contains(t, out, `"connected":3,"failed":0,`)
 }
 
-// interruptedDemo runs a demo in a process of its own, which may have so many files
-// open, 0 for as many as may be, and interrupts it when a line of it has the given
-// words. It returns what the process wrote, and how it ended.
+// interruptedDemo runs a demo in its own process with a limit of open files (0: none),
+// and interrupts it when a line contains the given words. It returns the output and the
+// error.
 func interruptedDemo(t *testing.T, world string, bots, files int, words string) (out, rest string, ended error) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -153,19 +152,19 @@ func interruptedDemo(t *testing.T, world string, bots, files int, words string) 
 	return stdout.String(), b.String(), ended
 }
 
-// TestReadChild: whatever the child says or leaves out, the demo has an answer.
+// TestReadChild: the demo copes with any output of the child.
 func TestReadChild(t *testing.T) {
 	for _, c := range []struct {
 		name, lines string
 		progress    int
-		bots        int // of the report; 0: there is none
+		bots        int // of the report; 0: no report
 		err         string
 	}{
 		{"nothing", "", 0, 0, ""},
 		{"progress alone", `{"progress":{"bots":3}}` + "\n" + `{"progress":{"bots":3}}`, 2, 0, ""},
 		{"an error", `{"error":"no bot can join"}`, 0, 0, "no bot can join"},
 		{"a result", `{"progress":{"bots":3}}{"result":{"report":{"bots":3,"interrupted":true},"failures":[{"bot":1,"why":"x"}]}}`, 1, 3, ""},
-		{"a panic's text", "panic: oh\n", 0, 0, "cannot be read"},
+		{"a panic's text", "panic: oh\n", 0, 0, "cannot read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := 0

@@ -11,21 +11,21 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
-// effectCommand is what authors of effects want.
+// effectCommand holds the commands for authors of effects.
 type effectCommand struct {
-	Check   effectCheckCommand   `cmd:"" help:"Say what is wrong with effects, by line and column."`
-	Render  effectRenderCommand  `cmd:"" help:"Draw an effect: a slice of it, or particles that it carries."`
-	Fmt     effectFmtCommand     `cmd:"" help:"Lay out the text of effects."`
-	Explain effectExplainCommand `cmd:"" help:"Show what the compiler makes of an effect, stage by stage."`
+	Check   effectCheckCommand   `cmd:"" help:"Report mistakes in effects, by line and column."`
+	Render  effectRenderCommand  `cmd:"" help:"Draw an effect: a slice, or moving particles."`
+	Fmt     effectFmtCommand     `cmd:"" help:"Format the text of effects."`
+	Explain effectExplainCommand `cmd:"" help:"Show how an effect is compiled, stage by stage."`
 	Hash    effectHashCommand    `cmd:"" help:"Print the hashes of effects, the same on every machine."`
 }
 
-// effectCheckCommand compiles effects, and refuses parameters that do nothing.
+// effectCheckCommand compiles effects and rejects unused parameters.
 type effectCheckCommand struct {
-	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of those that come with worldd."`
+	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of shipped effects."`
 }
 
-// Run prints a line for each effect, or what is wrong with it.
+// Run prints a line for each effect, or its mistakes.
 func (c *effectCheckCommand) Run(_ context.Context, std streams) error {
 	return eachFile(c.Files, std, func(path string) error {
 		source, err := readEffect(path)
@@ -51,12 +51,12 @@ func (c *effectCheckCommand) Run(_ context.Context, std streams) error {
 	})
 }
 
-// effectHashCommand prints what names programs.
+// effectHashCommand prints the programs' hashes.
 type effectHashCommand struct {
-	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of those that come with worldd."`
+	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of shipped effects."`
 }
 
-// Run prints a line for each effect, as sha256sum would.
+// Run prints a line for each effect, like sha256sum.
 func (c *effectHashCommand) Run(_ context.Context, std streams) error {
 	return eachEffect(c.Files, std, func(path string, p *field.Program) error {
 		_, err := fmt.Fprintf(std.out, "%016x  %s\n", p.Hash(), path)
@@ -64,8 +64,8 @@ func (c *effectHashCommand) Run(_ context.Context, std streams) error {
 	})
 }
 
-// eachEffect compiles all files and does something with those that are right. The
-// mistakes of the others are printed; then it fails in the end.
+// eachEffect compiles all files and calls do for the valid ones. Errors are printed; if
+// there were any, it fails at the end.
 func eachEffect(paths []string, std streams, do func(path string, p *field.Program) error) error {
 	return eachFile(paths, std, func(path string) error {
 		p, err := compileEffect(path)
@@ -76,7 +76,7 @@ func eachEffect(paths []string, std streams, do func(path string, p *field.Progr
 	})
 }
 
-// eachFile does something with all files. What fails is printed; then it fails in
+// eachFile calls do for all files. Errors are printed; if there were any, it fails at
 // the end.
 func eachFile(paths []string, std streams, do func(path string) error) error {
 	failed := false
@@ -92,7 +92,7 @@ func eachFile(paths []string, std streams, do func(path string) error) error {
 	return nil
 }
 
-// compileEffect makes the program of a file. Errors begin with its path.
+// compileEffect compiles a file. Errors begin with its path.
 func compileEffect(path string) (*field.Program, error) {
 	source, err := readEffect(path)
 	if err != nil {
@@ -105,32 +105,30 @@ func compileEffect(path string) (*field.Program, error) {
 	return p, nil
 }
 
-// readEffect reads the text of an effect: of one that comes with worldd by its
-// name, and else of a file. It takes no more of that than an effect may have.
+// readEffect reads the text of a shipped effect, by name, or of a file of limited size.
 func readEffect(path string) (string, error) {
 	if text, ok := field.Shipped(path); ok {
 		return text, nil
 	}
 	file, err := regularfile.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("%s: the effect cannot be read: %w (those that come with worldd are %s)",
+		return "", fmt.Errorf("%s: cannot read the effect: %w (the shipped effects are %s)",
 			path, errors.Unwrap(err), strings.Join(field.ShippedNames(), ", "))
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, field.MaxSourceBytes+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s: the effect cannot be read: %w", path, err)
+		return "", fmt.Errorf("%s: cannot read the effect: %w", path, err)
 	case len(text) > field.MaxSourceBytes:
-		return "", fmt.Errorf("%s: the file is longer than the %d bytes that an effect may have", path, field.MaxSourceBytes)
+		return "", fmt.Errorf("%s: the file exceeds the limit of %d bytes for an effect", path, field.MaxSourceBytes)
 	case len(strings.TrimSpace(string(text))) == 0:
-		return "", fmt.Errorf("%s: the file is empty; an effect has a line like \"output += (0, 1, 0)\" at least", path)
+		return "", fmt.Errorf("%s: the file is empty; an effect has at least a line like \"output += (0, 1, 0)\"", path)
 	}
 	return strings.TrimPrefix(string(text), "\ufeff"), nil
 }
 
-// inFile puts a path in front of what is wrong with a text, in the place of the
-// word that stands for it.
+// inFile puts a path in front of an effect's error, replacing its generic prefix.
 func inFile(path string, err error) error {
 	var wrong *field.SyntaxError
 	if !errors.As(err, &wrong) {
@@ -139,7 +137,7 @@ func inFile(path string, err error) error {
 	return errors.New(path + strings.TrimPrefix(wrong.Error(), "effect"))
 }
 
-// describeEffect says in a line what an effect declares.
+// describeEffect summarises an effect's declarations in a line.
 func describeEffect(p *field.Program) string {
 	text := "an effect without a name"
 	if p.Name() != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// setParams changes values, which are in the order of the effect's parameters, as
-// settings like "strength=80" say. The error says which one is wrong.
+// setParams applies settings like "strength=80" to values, which are in the order of
+// the effect's parameters. The error names the wrong setting.
 func setParams(values []field.Vec4, p *field.Program, settings []string) error {
 	params := p.Params()
 	set := map[string]bool{}
@@ -26,7 +26,7 @@ func setParams(values []field.Vec4, p *field.Program, settings []string) error {
 			return fmt.Errorf("--param %s: the effect has no parameter %q; %s", setting, name, knownParams(name, params))
 		}
 		if set[name] {
-			return fmt.Errorf("--param %s: %s has a value already", setting, name)
+			return fmt.Errorf("--param %s: %s is set twice", setting, name)
 		}
 		set[name] = true
 		value, err := parseVector(text)
@@ -41,10 +41,10 @@ func setParams(values []field.Vec4, p *field.Program, settings []string) error {
 	return nil
 }
 
-// knownParams says what could have been meant by a name.
+// knownParams suggests the intended parameter.
 func knownParams(name string, params []field.Param) string {
 	if len(params) == 0 {
-		return "it has none"
+		return "it has no parameters"
 	}
 	names := make([]string, len(params))
 	for i, p := range params {
@@ -57,19 +57,19 @@ func knownParams(name string, params []field.Param) string {
 	return all
 }
 
-// allowed says whether a parameter may have the value that the text gave.
+// allowed returns an error unless the parameter allows the value.
 func allowed(p *field.Param, text string, value field.Vec4) error {
 	switch {
 	case p.Scalar && strings.Contains(text, "("):
-		return fmt.Errorf("%s is a number, and no vector", p.Name)
+		return fmt.Errorf("%s is a number, not a vector", p.Name)
 	case !p.Allows(value):
-		return fmt.Errorf("%s may be from %g to %g", p.Name, p.Min, p.Max)
+		return fmt.Errorf("%s must be from %g to %g", p.Name, p.Min, p.Max)
 	}
 	return nil
 }
 
-// parseVector reads a value as the text of an effect has it: a number stands for
-// four lanes, a vector has three or four.
+// parseVector parses a value as in an effect's text: a number stands for four lanes, a
+// vector has three or four.
 func parseVector(text string) (v field.Vec4, err error) {
 	text = strings.TrimSpace(text)
 	inner, isVector := strings.CutPrefix(text, "(")
@@ -80,7 +80,7 @@ func parseVector(text string) (v field.Vec4, err error) {
 	inner, closed := strings.CutSuffix(inner, ")")
 	lanes := strings.Split(inner, ",")
 	if !closed || len(lanes) < 3 || len(lanes) > 4 {
-		return v, fmt.Errorf("%s is no vector; expected one like (1, 2, 3)", text)
+		return v, fmt.Errorf("%s is not a vector; expected one like (1, 2, 3)", text)
 	}
 	for i, lane := range lanes {
 		if v[i], err = parseNumber(strings.TrimSpace(lane)); err != nil {
@@ -90,11 +90,11 @@ func parseVector(text string) (v field.Vec4, err error) {
 	return v, nil
 }
 
-// parseNumber reads a finite number.
+// parseNumber parses a finite number.
 func parseNumber(text string) (float32, error) {
 	f, err := strconv.ParseFloat(text, 32)
 	if err != nil || f-f != 0 { // infinity or NaN
-		return 0, fmt.Errorf("%q is no number; expected one like 80 or -0.5, or a vector like (1, 2, 3)", text)
+		return 0, fmt.Errorf("%q is not a number; expected one like 80 or -0.5, or a vector like (1, 2, 3)", text)
 	}
 	return float32(f), nil
 }

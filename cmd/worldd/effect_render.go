@@ -17,19 +17,19 @@ import (
 	"github.com/worldd/worldd/internal/fieldrender"
 )
 
-// effectRenderCommand draws an effect. Its flags have no variables in the
-// environment: what belongs to one picture is nobody's setting.
+// effectRenderCommand draws an effect. Its flags cannot be set in the environment: they
+// describe a single picture.
 type effectRenderCommand struct {
-	File     string   `arg:"" placeholder:"FILE" help:"An effect: a file, or the name of one that comes with worldd."`
-	Output   string   `short:"o" env:"-" required:"" placeholder:"FILE" help:"Where to write: a .png or, with --animate, a .gif. What is there is replaced."`
-	Plane    string   `env:"-" default:"xz" help:"The slice: xz (from above), xy or zy (${default})."`
-	At       *float32 `env:"-" placeholder:"METRES" help:"Where the slice is, on the third axis (the middle of the box)."`
-	Region   string   `env:"-" placeholder:"A,B,C,D" help:"What of the slice, in metres: from A to C on its first axis, from B to D on its second (the box and a little around it)."`
-	Time     float32  `env:"-" placeholder:"SECONDS" help:"The moment, or where an animation begins (0)."`
-	Params   []string `name:"param" env:"-" sep:"none" placeholder:"NAME=VALUE" help:"A parameter: a number or \"(x, y, z)\". Once for each."`
-	Mode     string   `env:"-" default:"wind" help:"What the vectors are: wind (m/s) or acceleration (m/s²) (${default})."`
-	Animate  bool     `env:"-" help:"Particles that the effect carries: a .gif moves, a .png has six pictures."`
-	Duration *float32 `env:"-" placeholder:"SECONDS" help:"What an animation shows of the effect's time; below 2.4 is slow motion (2.4)."`
+	File     string   `arg:"" placeholder:"FILE" help:"Effect: a file, or the name of a shipped effect."`
+	Output   string   `short:"o" env:"-" required:"" placeholder:"FILE" help:"Output file: .png or, with --animate, .gif. An existing file is replaced."`
+	Plane    string   `env:"-" default:"xz" help:"Plane of the slice: xz (from above), xy or zy (${default})."`
+	At       *float32 `env:"-" placeholder:"METRES" help:"Position of the slice on the third axis (the middle of the box)."`
+	Region   string   `env:"-" placeholder:"A,B,C,D" help:"Region of the slice in metres: from A to C on its first axis, from B to D on its second (the box with a margin)."`
+	Time     float32  `env:"-" placeholder:"SECONDS" help:"Time of the picture, or start of an animation (0)."`
+	Params   []string `name:"param" env:"-" sep:"none" placeholder:"NAME=VALUE" help:"Set a parameter to a number or \"(x, y, z)\". May be repeated."`
+	Mode     string   `env:"-" default:"wind" help:"Meaning of the vectors: wind (m/s) or acceleration (m/s²) (${default})."`
+	Animate  bool     `env:"-" help:"Show particles moved by the effect: a .gif is animated, a .png shows six frames."`
+	Duration *float32 `env:"-" placeholder:"SECONDS" help:"Time span shown by an animation; below 2.4 is slow motion (2.4)."`
 
 	plane  fieldrender.Plane
 	mode   fieldrender.Mode
@@ -47,22 +47,22 @@ func (c *effectRenderCommand) Validate() (err error) {
 	case "acceleration":
 		c.mode = fieldrender.Acceleration
 	default:
-		return fmt.Errorf("--mode: there is no mode %q: it is wind or acceleration", c.Mode)
+		return fmt.Errorf("--mode: unknown mode %q: want wind or acceleration", c.Mode)
 	}
 	switch extension := strings.ToLower(filepath.Ext(c.Output)); {
 	case c.Output == "":
-		return nil // kong says that it is missing
+		return nil // kong reports it as missing
 	case extension == ".gif" && !c.Animate:
-		return errors.New("--output: a .gif moves: add --animate, or write a .png")
+		return errors.New("--output: a .gif needs --animate; otherwise write a .png")
 	case extension != ".gif" && extension != ".png":
-		return fmt.Errorf("--output: %s has to end in .png or, with --animate, in .gif", c.Output)
+		return fmt.Errorf("--output: %s must end in .png or, with --animate, in .gif", c.Output)
 	case c.Duration != nil && !c.Animate:
-		return errors.New("--duration belongs to --animate")
+		return errors.New("--duration needs --animate")
 	}
 	return c.parseRegion()
 }
 
-// parseRegion reads the two corners, if the flag is given.
+// parseRegion parses the two corners, if the flag is given.
 func (c *effectRenderCommand) parseRegion() error {
 	if c.Region == "" {
 		return nil
@@ -75,12 +75,12 @@ func (c *effectRenderCommand) parseRegion() error {
 		c.region = append(c.region, float32(f))
 	}
 	if len(c.region) != 4 || strings.Count(c.Region, ",") != 3 {
-		return fmt.Errorf("--region: %q has to be four numbers, as in --region=-10,-5,10,5", c.Region)
+		return fmt.Errorf("--region: %q must be four numbers, as in --region=-10,-5,10,5", c.Region)
 	}
 	return nil
 }
 
-// Run writes the picture, and says what it shows.
+// Run writes the picture and reports what it shows.
 func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
 	p, err := compileEffect(c.File)
 	if err != nil {
@@ -99,13 +99,13 @@ func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
 		return err
 	}
 	if err := atomicfile.Write(c.Output, picture, 0o644); err != nil {
-		return fmt.Errorf("the picture %s cannot be written: %w", c.Output, err)
+		return fmt.Errorf("cannot write the picture %s: %w", c.Output, err)
 	}
 	_, err = fmt.Fprintf(std.out, "%s: %s, %d bytes\n", c.Output, describeEffect(p), len(picture))
 	return err
 }
 
-// view is what the flags ask for.
+// view converts the flags.
 func (c *effectRenderCommand) view(p *field.Program) (fieldrender.View, error) {
 	v := fieldrender.Around(p, c.plane)
 	if v.Title == "" {
@@ -121,7 +121,7 @@ func (c *effectRenderCommand) view(p *field.Program) (fieldrender.View, error) {
 	return v, setParams(v.Params, p, c.Params)
 }
 
-// draw makes the bytes of the file.
+// draw returns the bytes of the file.
 func (c *effectRenderCommand) draw(p *field.Program, v fieldrender.View) ([]byte, error) {
 	duration := float32(fieldrender.RealTime)
 	if c.Duration != nil {

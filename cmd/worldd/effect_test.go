@@ -28,7 +28,7 @@ output = add output, wind
 // wrongEffect has a mistake in line 2, column 8.
 const wrongEffect = "effect wrong\nwind = normalise position\noutput = add output, wind\n"
 
-// effectFile writes an effect to a file of its own.
+// effectFile writes an effect to a temporary file.
 func effectFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -75,18 +75,18 @@ func TestEffectHash(t *testing.T) {
 	require.Equal(t, lines[0][:16], lines[1][:16], "comments are not part of the program")
 }
 
-// TestWrongEffects: every command that takes an effect refuses a wrong one in the
-// same way, and writes nothing.
+// TestWrongEffects: every command rejects a wrong effect in the same way and writes
+// nothing.
 func TestWrongEffects(t *testing.T) {
 	huge := effectFile(t, "huge.field", "")
 	require.NoError(t, os.Truncate(huge, 100<<20))
 	picture := filepath.Join(t.TempDir(), "out.png")
 	for _, c := range []struct{ name, path, want string }{
 		{"wrong", effectFile(t, "wrong.field", wrongEffect), ":2:8: there is no operation"},
-		{"missing", filepath.Join(t.TempDir(), "none.field"), "the effect cannot be read: no such file or directory"},
+		{"missing", filepath.Join(t.TempDir(), "none.field"), "cannot read the effect: no such file or directory"},
 		{"a directory", t.TempDir(), "not a regular file: it is a directory"},
-		{"empty", effectFile(t, "empty.field", " \n\n"), "the file is empty; an effect has a line like"},
-		{"huge", huge, "the file is longer than the 262144 bytes that an effect may have"},
+		{"empty", effectFile(t, "empty.field", " \n\n"), "the file is empty; an effect has at least a line like"},
+		{"huge", huge, "the file exceeds the limit of 262144 bytes for an effect"},
 		{"binary", effectFile(t, "binary.field", "\x89PNG\r\n\x1a\n\x00"), ":1:1: "},
 		{"a world", "../../internal/scenes/worlds/storm.yaml", ":5:5: unexpected character"},
 	} {
@@ -103,7 +103,7 @@ func TestWrongEffects(t *testing.T) {
 	}
 }
 
-// render draws the updraft with some flags, and gives the bytes of the picture.
+// render draws the updraft with some flags and returns the picture's bytes.
 func render(t *testing.T, name string, flags ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -146,7 +146,7 @@ func TestEffectAnimate(t *testing.T) {
 	require.False(t, bytes.Equal(sheet, render(t, "slow.png", "--animate", "--plane=xy", "--duration=0.1")))
 }
 
-// TestWrongPictures: what is wrong with the flags is said; nothing is written.
+// TestWrongPictures: wrong flags are reported, and nothing is written.
 func TestWrongPictures(t *testing.T) {
 	effect := effectFile(t, "updraft.field", updraft)
 	picture := filepath.Join(t.TempDir(), "out.png")
@@ -155,27 +155,27 @@ func TestWrongPictures(t *testing.T) {
 		want  string
 	}{
 		{[]string{"--plane=yx"}, `--plane: there is no plane "yx": it is xz (from above), xy or zy`},
-		{[]string{"--mode=breeze"}, `--mode: there is no mode "breeze": it is wind or acceleration`},
-		{[]string{"--duration=1"}, "--duration belongs to --animate"},
+		{[]string{"--mode=breeze"}, `--mode: unknown mode "breeze": want wind or acceleration`},
+		{[]string{"--duration=1"}, "--duration needs --animate"},
 		{[]string{"--animate", "--duration=0"}, "the duration is 0 s"},
-		{[]string{"--region=1,2"}, `--region: "1,2" has to be four numbers, as in --region=-10,-5,10,5`},
-		{[]string{"--region=1,2,3,x"}, `--region: "1,2,3,x" has to be four numbers`},
+		{[]string{"--region=1,2"}, `--region: "1,2" must be four numbers, as in --region=-10,-5,10,5`},
+		{[]string{"--region=1,2,3,x"}, `--region: "1,2,3,x" must be four numbers`},
 		{[]string{"--region=5,5,-5,-5"}, "the wrong way round"},
 		{[]string{"--region=0,0,1,100"}, "at most 4 times as long"},
 		{[]string{"--at=NaN"}, "y is NaN, and has to be from -1e+06 to 1e+06"},
 		{[]string{"--time=1e9"}, "time is 1e+09"},
 		{[]string{"--param=strenght=4"}, `the effect has no parameter "strenght"; did you mean strength? (it has strength, drift)`},
 		{[]string{"--param=power=4"}, `the effect has no parameter "power"; it has strength, drift`},
-		{[]string{"--param=strength=101"}, "--param strength=101: strength may be from 0 to 100"},
-		{[]string{"--param=strength=(1, 2, 3)"}, "strength is a number, and no vector"},
+		{[]string{"--param=strength=101"}, "--param strength=101: strength must be from 0 to 100"},
+		{[]string{"--param=strength=(1, 2, 3)"}, "strength is a number, not a vector"},
 		{[]string{"--param=strength"}, "a value is missing; expected NAME=VALUE"},
-		{[]string{"--param=strength=much"}, `"much" is no number; expected one like 80`},
-		{[]string{"--param=strength=Inf"}, `"Inf" is no number`},
-		{[]string{"--param=strength=1e99"}, `"1e99" is no number`},
-		{[]string{"--param=drift=(1, 2)"}, "(1, 2) is no vector; expected one like (1, 2, 3)"},
-		{[]string{"--param=drift=(1, 2, 3"}, "(1, 2, 3 is no vector"},
-		{[]string{"--param=drift=(1, , 3)"}, `"" is no number`},
-		{[]string{"--param=strength=1", "--param=strength=2"}, "strength has a value already"},
+		{[]string{"--param=strength=much"}, `"much" is not a number; expected one like 80`},
+		{[]string{"--param=strength=Inf"}, `"Inf" is not a number`},
+		{[]string{"--param=strength=1e99"}, `"1e99" is not a number`},
+		{[]string{"--param=drift=(1, 2)"}, "(1, 2) is not a vector; expected one like (1, 2, 3)"},
+		{[]string{"--param=drift=(1, 2, 3"}, "(1, 2, 3 is not a vector"},
+		{[]string{"--param=drift=(1, , 3)"}, `"" is not a number`},
+		{[]string{"--param=strength=1", "--param=strength=2"}, "strength is set twice"},
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
 			status, out, err := worldd(t, append([]string{"effect", "render", effect, "-o", picture}, c.flags...)...)
@@ -186,9 +186,9 @@ func TestWrongPictures(t *testing.T) {
 		})
 	}
 	for output, want := range map[string]string{
-		"out.jpg": "has to end in .png or, with --animate, in .gif",
-		"out":     "has to end in .png",
-		"out.gif": "a .gif moves: add --animate",
+		"out.jpg": "must end in .png or, with --animate, in .gif",
+		"out":     "must end in .png",
+		"out.gif": "a .gif needs --animate",
 	} {
 		status, _, err := worldd(t, "effect", "render", effect, "-o", output)
 		require.Equal(t, exitUsage, status)
@@ -208,7 +208,7 @@ func TestUnwritablePictures(t *testing.T) {
 		status, out, err := worldd(t, "effect", "render", effect, "-o", output)
 		require.Equal(t, exitError, status)
 		require.Empty(t, out)
-		require.True(t, strings.HasPrefix(err, "worldd: the picture "+output+" cannot be written: "), "%s", err)
+		require.True(t, strings.HasPrefix(err, "worldd: cannot write the picture "+output+": "), "%s", err)
 		require.Equal(t, 1, strings.Count(err, "\n"))
 	}
 }
@@ -226,7 +226,7 @@ func TestParseVector(t *testing.T) {
 	}
 }
 
-// A picture that there is no room for leaves what was there, and nothing else.
+// If the disk is full, the old picture remains and nothing else.
 func TestRenderWithoutRoom(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func TestRenderWithoutRoom(t *testing.T) {
 		dir := t.TempDir()
 		path, before := filepath.Join(dir, c.name), []byte("the picture of before")
 		require.NoError(t, os.WriteFile(path, before, 0o644))
-		// No file may be longer than a block or two, as on a disk with no more left.
+		// Limit the file size, as on a nearly full disk.
 		worldd := exec.CommandContext(t.Context(), "sh", append([]string{
 			"-c", `ulimit -f 1 && exec "$0" "$@"`, self, "effect", "render", "gust", "-o", path,
 		}, c.args...)...)
@@ -246,7 +246,7 @@ func TestRenderWithoutRoom(t *testing.T) {
 		var status *exec.ExitError
 		require.ErrorAs(t, err, &status, "%s", out)
 		require.Equal(t, exitError, status.ExitCode(), "%s", out)
-		require.Contains(t, string(out), "the picture "+path+" cannot be written")
+		require.Contains(t, string(out), "cannot write the picture "+path)
 		require.Contains(t, string(out), syscall.EFBIG.Error())
 		now, err := os.ReadFile(path)
 		require.NoError(t, err)

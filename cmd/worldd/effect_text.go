@@ -9,13 +9,13 @@ import (
 	"github.com/worldd/worldd/internal/atomicfile"
 )
 
-// effectFmtCommand lays out effects.
+// effectFmtCommand formats effects.
 type effectFmtCommand struct {
-	Write bool     `short:"w" env:"-" help:"Change the files; else the texts are printed."`
-	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of those that come with worldd."`
+	Write bool     `short:"w" env:"-" help:"Change the files instead of printing the texts."`
+	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of shipped effects."`
 }
 
-// Run prints the texts, or the paths of the files that it changed.
+// Run prints the texts, or the paths of changed files.
 func (c *effectFmtCommand) Run(_ context.Context, std streams) error {
 	return eachFile(c.Files, std, func(path string) error {
 		source, err := readEffect(path)
@@ -33,16 +33,16 @@ func (c *effectFmtCommand) Run(_ context.Context, std streams) error {
 			return nil
 		}
 		if err := atomicfile.Write(path, []byte(text), 0o644); err != nil {
-			return fmt.Errorf("%s: the file is as it was: %w", path, err)
+			return fmt.Errorf("%s: the file is unchanged: %w", path, err)
 		}
 		_, err = fmt.Fprintln(std.out, path)
 		return err
 	})
 }
 
-// effectExplainCommand shows the compiler's work.
+// effectExplainCommand shows the stages of compilation.
 type effectExplainCommand struct {
-	File string `arg:"" placeholder:"FILE" help:"An effect: a file, or the name of one that comes with worldd."`
+	File string `arg:"" placeholder:"FILE" help:"Effect: a file, or the name of a shipped effect."`
 }
 
 // Run prints all stages.

@@ -43,7 +43,7 @@ func TestEffectFmt(t *testing.T) {
 	require.Empty(t, out, "it is laid out already")
 }
 
-// TestEffectFmtKeepsWrongFiles: what is not understood is not written.
+// TestEffectFmtKeepsWrongFiles: files with mistakes are not written.
 func TestEffectFmtKeepsWrongFiles(t *testing.T) {
 	wrong, right := effectFile(t, "wrong.field", "output+=(1,0\n"), effectFile(t, "right.field", untidy)
 	status, out, err := worldd(t, "effect", "fmt", "-w", wrong, right)
@@ -69,7 +69,7 @@ func TestEffectExplain(t *testing.T) {
 	require.True(t, strings.HasPrefix(err, wrong+":2:8: "), "%s", err)
 }
 
-// TestShippedEffects: their names stand for them in every command.
+// TestShippedEffects: every command accepts names of shipped effects.
 func TestShippedEffects(t *testing.T) {
 	for _, name := range field.ShippedNames() {
 		status, out, err := worldd(t, "effect", "check", name)
@@ -81,7 +81,7 @@ func TestShippedEffects(t *testing.T) {
 	}
 	status, _, err := worldd(t, "effect", "check", "whrl")
 	require.Equal(t, exitError, status)
-	require.Contains(t, err, "(those that come with worldd are explosion, gust, ")
+	require.Contains(t, err, "(the shipped effects are explosion, gust, ")
 }
 
 func contents(t *testing.T, path string) string {

@@ -11,21 +11,21 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// variables is how the names of the environment's flags begin.
+// variables is the prefix of environment variables for flags.
 const variables = "WORLDD_"
 
-// dropEmpty takes empty variables out of the environment: it is how somebody who
-// starts a container, or a unit, undoes what its maker has set there.
+// dropEmpty removes empty WORLDD_ variables from the environment: setting one to empty
+// undoes what a container image or a unit has set.
 func dropEmpty() {
 	for _, entry := range os.Environ() {
 		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, variables) {
-			_ = os.Unsetenv(name) // never fails for a name that is there
+			_ = os.Unsetenv(name) // cannot fail: the name exists
 		}
 	}
 }
 
-// warnOfVariables names variables that are no flag's and nearly one's: nobody else
-// would say that they set nothing.
+// warnOfVariables reports variables that set no flag but resemble one: otherwise they
+// would be ignored silently.
 func warnOfVariables(app *kong.Application, w io.Writer) error {
 	var known []string
 	err := kong.Visit(app, func(node kong.Visitable, next kong.Next) error {

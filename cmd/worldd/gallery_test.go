@@ -18,7 +18,7 @@ import (
 
 var drawGallery = goflag.Bool("draw", false, "draw the pictures of the shipped effects, and write the gallery in field's README, anew")
 
-// Where the gallery is, and what is around it in the README.
+// The gallery's directory, and its delimiters in the README.
 const (
 	fieldFolder    = "../../field/"
 	pictureFolder  = "pictures/"
@@ -27,7 +27,7 @@ const (
 	mostPictureLen = 60_000
 )
 
-// gallery: how the shipped effects are looked at, a still and a motion of each.
+// gallery lists the pictures of shipped effects: a still and an animation each.
 var gallery = map[string][2][]string{
 	"explosion": {
 		{"--plane", "xy", "--mode", "acceleration"},
@@ -55,8 +55,8 @@ var gallery = map[string][2][]string{
 	},
 }
 
-// TestGallery keeps field's README true: it shows all shipped effects as they are,
-// with the pictures that the commands in it make today.
+// TestGallery keeps field's README up to date: it shows all shipped effects, with the
+// pictures that its commands produce today.
 func TestGallery(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a dozen pictures are slow under the race detector")
@@ -87,12 +87,12 @@ func TestGallery(t *testing.T) {
 	require.True(t, readme == want, "the gallery in field/README.md is stale: go test ./cmd/worldd -run Gallery -draw")
 }
 
-// alt says what a picture shows, to those who can't see it.
+// alt describes a picture for people who cannot see it.
 func alt(name string, view int) string {
 	return fmt.Sprintf([]string{"A slice of %s: its strength as colours, its direction as arrows", "Six moments of particles that %s carries"}[view], name)
 }
 
-// checkPicture draws a picture, and compares it with the one in the repository.
+// checkPicture draws a picture and compares it with the repository's.
 func checkPicture(t *testing.T, name, picture string, flags []string) {
 	t.Helper()
 	drawn := filepath.Join(t.TempDir(), picture)
@@ -107,8 +107,7 @@ func checkPicture(t *testing.T, name, picture string, flags []string) {
 	require.True(t, samePixels(t, kept, contents(t, drawn)), "%s is stale: go test ./cmd/worldd -run Gallery -draw", picture)
 }
 
-// samePixels is true of two pictures that look the same, however they were
-// compressed.
+// samePixels reports whether two pictures look the same, however they are compressed.
 func samePixels(t *testing.T, a, b string) bool {
 	t.Helper()
 	pixels := func(file string) *image.Paletted {

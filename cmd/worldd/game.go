@@ -14,16 +14,16 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// game plays a scene: it is what the server asks for joins, inputs and pokes.
+// game runs a scene for the server: joins, inputs and pokes.
 type game struct {
 	scene *scenes.Scene
 
 	mu         sync.Mutex
 	confusions uint64
-	recorded   []bot.Confusion // the first bot.ReportedConfusions
+	recorded   []bot.Confusion // first bot.ReportedConfusions of them
 }
 
-// hooks is what the server calls, on the goroutine that owns the world.
+// hooks returns the server's callbacks, which run on the world's goroutine.
 func (g *game) hooks() server.Game {
 	return server.Game{
 		Join:  func(*server.Session) (world.Entity, error) { return g.scene.Join() },
@@ -37,14 +37,13 @@ func (g *game) hooks() server.Game {
 	}
 }
 
-// poke throws its target into the air. Its argument, if there is one, is the
-// identity that the client believes the target to have: another one than the
-// target's means that a handle lied somewhere on the way here.
+// poke throws its target into the air. Its optional argument is the identity that the
+// client expects: a different one means that a handle was confused somewhere.
 func (g *game) poke(s *server.Session, target world.Entity, args []byte) error {
 	if len(args) > 0 {
 		believed, ok := decodeIdentity(args)
 		if !ok {
-			return &wire.Error{Code: wire.BadArguments, Detail: "want nothing, or an identity as a msgpack uint64"}
+			return &wire.Error{Code: wire.BadArguments, Detail: "want no arguments, or an identity as a msgpack uint64"}
 		}
 		actual := g.scene.Identities().Get(target)
 		if actual == nil || actual.Number() != believed {
@@ -63,8 +62,8 @@ func (g *game) confuse(s *server.Session, h bulk.Handle, believed uint64, actual
 	if actual != nil {
 		c.Seen = actual.Number()
 	}
-	c.What = fmt.Sprintf("B5: %q named it to the server, which knows it by another identity", s.Name())
-	_, _ = fmt.Sscanf(s.Name(), "bot-%d", &c.Bot) // else it is no bot, and the text says who
+	c.What = fmt.Sprintf("B5: %q named it to the server, which has another identity for it", s.Name())
+	_, _ = fmt.Sscanf(s.Name(), "bot-%d", &c.Bot) // otherwise not a bot: the text has its name
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.confusions++
@@ -73,15 +72,14 @@ func (g *game) confuse(s *server.Session, h bulk.Handle, believed uint64, actual
 	}
 }
 
-// confused returns how often a client named a handle by another identity, and
-// the first of these.
+// confused returns the number of pokes with a wrong identity, and the first of them.
 func (g *game) confused() (uint64, []bot.Confusion) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.confusions, g.recorded
 }
 
-// decodeIdentity reads a msgpack uint64: 0xcf and 8 bytes, big-endian.
+// decodeIdentity decodes a msgpack uint64: 0xcf and 8 bytes, big-endian.
 func decodeIdentity(args []byte) (uint64, bool) {
 	if len(args) != 9 || args[0] != 0xcf {
 		return 0, false
@@ -89,7 +87,7 @@ func decodeIdentity(args []byte) (uint64, bool) {
 	return binary.BigEndian.Uint64(args[1:]), true
 }
 
-// newSchema makes the wire schema of every scene: bodies and identities.
+// newSchema returns the wire schema of all scenes: bodies and identities.
 func newSchema() (*schema.Schema, error) {
 	s := schema.New()
 	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {

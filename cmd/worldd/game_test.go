@@ -27,8 +27,7 @@ func args(identity uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{0xcf}, identity)
 }
 
-// TestPokeComparesIdentities: the server's own check can fail too, and then the
-// demo fails.
+// TestPokeComparesIdentities: the server's own check can fail, and then the demo fails.
 func TestPokeComparesIdentities(t *testing.T) {
 	g := calm(t)
 	session := &server.Session{}
@@ -62,7 +61,7 @@ func TestPokeComparesIdentities(t *testing.T) {
 	require.Contains(t, out.String(), `"confusions":1`)
 }
 
-// TestSchemas: bots have an identity type of their own, and must mean the same.
+// TestSchemas: the bots' own identity type matches the server's.
 func TestSchemas(t *testing.T) {
 	ours, err := newSchema()
 	require.NoError(t, err)
@@ -80,7 +79,7 @@ func TestHooks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, bulk.Live, g.scene.World.Status(avatar))
 	require.Equal(t, 1, g.scene.Players())
-	hooks.Input(session, 1, []byte{1, 2, 3}) // malformed, and of a session without an avatar
+	hooks.Input(session, 1, []byte{1, 2, 3}) // malformed, and from a session without an avatar
 	hooks.Input(session, 2, []byte{127, 0})
 	hooks.Leave(session)
 	require.Contains(t, hooks.Commands, "poke")

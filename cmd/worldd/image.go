@@ -15,14 +15,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// openImage opens the image that serve saves to, with its links resolved.
+// openImage opens the image store of serve, with links resolved.
 func openImage(path string, keep int, log *zap.Logger) (*imagefile.Store, error) {
 	store, err := imagefile.Open(path, keep)
 	if errors.Is(err, imagefile.ErrInUse) {
-		return nil, fmt.Errorf("another server saves to the image %s: end that one first, or give each a file of its own (%w)", path, err)
+		return nil, fmt.Errorf("another server saves to the image %s: stop it first, or give each server its own file (%w)", path, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the image %s cannot be used: %w", path, err)
+		return nil, fmt.Errorf("cannot use the image %s: %w", path, err)
 	}
 	if why := store.Unlocked(); why != nil {
 		log.Warn("the image is not locked: make sure that no other server saves to it", zap.String("path", store.Path()), zap.Error(why))
@@ -30,9 +30,8 @@ func openImage(path string, keep int, log *zap.Logger) (*imagefile.Store, error)
 	return store, nil
 }
 
-// restore brings the scene to its newest whole image, if there is one, and says on
-// out which that is. Images that cannot be used are an error: a new world would
-// replace what may still be rescued.
+// restore restores the newest valid image, if any, and reports it on out. Unusable
+// images are an error: a new world would overwrite what might be rescued.
 func restore(scene *scenes.Scene, store *imagefile.Store, out io.Writer, log *zap.Logger) error {
 	found, err := store.Load(scene.World)
 	if err == nil && found.Image == nil {
@@ -41,17 +40,17 @@ func restore(scene *scenes.Scene, store *imagefile.Store, out io.Writer, log *za
 	if err == nil {
 		err = scene.RestoreRun(found.Image)
 	}
-	away := fmt.Sprintf("move it away with its older copies (%s*) to begin a new world", store.Path())
+	away := fmt.Sprintf("move it and its older copies (%s*) away to start a new world", store.Path())
 	switch {
 	case errors.Is(err, world.ErrImageWorld):
-		return fmt.Errorf("the image cannot be restored: %w; serve the world file that it was made with, or %s", err, away)
+		return fmt.Errorf("cannot restore the image: %w; serve its world file, or %s", err, away)
 	case errors.Is(err, world.ErrImageVersion):
-		return fmt.Errorf("the image cannot be restored: %w; serve it with the worldd that saved it, or %s", err, away)
+		return fmt.Errorf("cannot restore the image: %w; use the version of worldd that saved it, or %s", err, away)
 	case err != nil:
-		return fmt.Errorf("the image cannot be restored: %w; put a copy of your own in its place, or %s", err, away)
+		return fmt.Errorf("cannot restore the image: %w; replace it with a backup, or %s", err, away)
 	}
 	if found.Generation > 0 {
-		log.Error("an older image was restored, and what happened since it was saved is lost; damaged images were renamed to .damaged",
+		log.Error("restored an older image: everything since it was saved is lost; damaged images were renamed to .damaged",
 			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()),
 			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged))
 	}
@@ -59,16 +58,15 @@ func restore(scene *scenes.Scene, store *imagefile.Store, out io.Writer, log *za
 	return nil
 }
 
-// queuedSteps bounds the recorded steps that wait for the disk: some seconds of
-// a busy world.
+// queuedSteps bounds the recorded steps waiting for the disk: some seconds of a busy
+// world.
 const queuedSteps = 1024
 
-// errSlowDisk ends a recording, so that the tick never waits.
+// errSlowDisk ends a recording rather than blocking the tick.
 var errSlowDisk = errors.New("the disk is too slow for the recording")
 
-// recordFile writes a recording to a file on a goroutine of its own. The first
-// thing that goes wrong is logged, when it does: the server goes on without a
-// recording, for days perhaps.
+// recordFile writes a recording to a file from its own goroutine. The first error is
+// logged when it happens: the server may continue for days without a recording.
 type recordFile struct {
 	path  string
 	log   *zap.Logger
@@ -82,15 +80,15 @@ type recordFile struct {
 func createRecord(path string, log *zap.Logger) (*recordFile, error) {
 	file, err := os.Create(path)
 	if err != nil {
-		return nil, fmt.Errorf("the recording cannot be made: %w", err)
+		return nil, fmt.Errorf("cannot create the recording: %w", err)
 	}
 	r := &recordFile{path: path, log: log, queue: make(chan []byte, queuedSteps)}
 	r.done.Go(func() { r.drain(file) })
 	return r, nil
 }
 
-// drain writes what is queued. It flushes whenever nothing is, so that little is
-// lost if the process is killed.
+// drain writes queued data. It flushes whenever the queue is empty, to lose little if
+// the process is killed.
 func (r *recordFile) drain(file io.WriteCloser) {
 	to := bufio.NewWriterSize(file, 1<<20)
 	for b := range r.queue {
@@ -118,7 +116,7 @@ func (r *recordFile) fault() error {
 	return r.err
 }
 
-// Write queues a copy. The error is that of an earlier write, or errSlowDisk.
+// Write queues a copy. Its error is an earlier write's, or errSlowDisk.
 func (r *recordFile) Write(b []byte) (int, error) {
 	if err := r.fault(); err != nil {
 		return 0, err

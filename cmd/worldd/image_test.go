@@ -29,13 +29,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// serving is worldd serve, as a process.
+// serving is worldd serve as a process.
 type serving struct {
 	t                 *testing.T
 	process           *exec.Cmd
 	addr, fingerprint string
-	admin             string   // URL of its operator's port; empty without one
-	said              []string // ahead of its address
+	admin             string   // URL of its admin port; empty without one
+	said              []string // output before its address
 }
 
 func startServing(t *testing.T, args ...string) *serving {
@@ -43,7 +43,7 @@ func startServing(t *testing.T, args ...string) *serving {
 	return startServingBy(t, func(*serving) {}, args...)
 }
 
-// startServingBy starts it after prepare has seen to its process.
+// startServingBy starts it after prepare has configured its process.
 func startServingBy(t *testing.T, prepare func(*serving), args ...string) *serving {
 	t.Helper()
 	self, err := os.Executable()
@@ -67,7 +67,7 @@ func startServingBy(t *testing.T, prepare func(*serving), args ...string) *servi
 		}
 		if s.addr != "" && (s.admin != "" || !hasAdmin) {
 			go func() {
-				for lines.Scan() { // so that it never waits for us
+				for lines.Scan() { // never let it block
 				}
 			}()
 			return s
@@ -83,15 +83,15 @@ func (s *serving) end(signal os.Signal) {
 	_ = s.process.Wait()
 }
 
-// guest is a client that remembers every handle, and whom each was.
-type guest struct {
+// player is a client that remembers every handle and its identity.
+type player struct {
 	*client.Client
 	met     map[bulk.Handle]uint64
 	results []client.Result
 }
 
-func (s *serving) dial(ctx context.Context, epoch uint64) (*guest, error) {
-	g := &guest{met: map[bulk.Handle]uint64{}}
+func (s *serving) dial(ctx context.Context, epoch uint64) (*player, error) {
+	g := &player{met: map[bulk.Handle]uint64{}}
 	schema, err := newSchema()
 	require.NoError(s.t, err)
 	identity, err := client.ComponentOf[scenes.Identity](schema, scenes.IdentityName)
@@ -112,7 +112,7 @@ func (s *serving) dial(ctx context.Context, epoch uint64) (*guest, error) {
 }
 
 // until updates until done.
-func (g *guest) until(t *testing.T, ctx context.Context, done func() bool) {
+func (g *player) until(t *testing.T, ctx context.Context, done func() bool) {
 	t.Helper()
 	for !done() {
 		require.NoError(t, g.Wait(ctx))
@@ -120,10 +120,9 @@ func (g *guest) until(t *testing.T, ctx context.Context, done func() bool) {
 	}
 }
 
-// A server is killed and started again from its image. What a client knew of the
-// old run is no entity of the new one, whoever asks: its handles are Stale on the
-// client, commands that name them are refused, and no identity is met again
-// under an old handle (H5).
+// A server is killed and restarted from its image. Handles of the old run name no
+// entity of the new one: they are Stale on the client, commands that name them are
+// rejected, and no identity reappears under an old handle (H5).
 func TestKilledServerComesBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -173,14 +172,14 @@ func TestKilledServerComesBack(t *testing.T) {
 		require.NoError(t, g.Close())
 	}
 
-	// What the last run did before it was killed can be seen again.
+	// The effects of the last run before the kill are visible again.
 	_, out, complaint := worldd(t, "replay", record)
 	require.Contains(t, out, "replayed", complaint)
 	require.NotContains(t, complaint, "differs")
 }
 
-// A client that pins a certificate which is kept comes back by itself after the
-// server was killed, and is told that the world is a new one.
+// A client that pins a kept certificate reconnects by itself after the server was
+// killed, and learns that the world is a new run.
 func TestPinnedClientComesBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -194,7 +193,7 @@ func TestPinnedClientComesBack(t *testing.T) {
 	s.end(syscall.SIGKILL)
 	again := startServing(t, append(args, "--listen="+s.addr)...)
 	require.Equal(t, s.fingerprint, again.fingerprint)
-	g.until(t, ctx, func() bool { return g.State() == client.Reconnecting }) // what came before the end is taken in
+	g.until(t, ctx, func() bool { return g.State() == client.Reconnecting }) // process everything sent before the end
 	clear(g.met)
 	g.until(t, ctx, func() bool { return len(g.met) > 100 })
 	for h := range old {
@@ -204,18 +203,18 @@ func TestPinnedClientComesBack(t *testing.T) {
 	require.NoError(t, g.Close())
 }
 
-// resetOf has a server answer a packet of a connection that it does not know.
+// resetOf makes a server answer a packet of an unknown connection.
 func (s *serving) resetOf() (token string) {
 	c, err := net.Dial("udp", s.addr)
 	require.NoError(s.t, err)
 	defer c.Close()
-	packet := bytes.Repeat([]byte{0x40}, 100) // a short header, and a connection of that number
+	packet := bytes.Repeat([]byte{0x40}, 100) // a short header with an unknown connection ID
 	answer := make([]byte, 2000)
 	for n := 0; ; {
 		_, err := c.Write(packet)
 		require.NoError(s.t, err)
 		require.NoError(s.t, c.SetReadDeadline(time.Now().Add(time.Second)))
-		if n, err = c.Read(answer); err == nil { // or the server was too busy for it
+		if n, err = c.Read(answer); err == nil { // otherwise the server was too busy
 			require.Greater(s.t, n, 20)
 			return string(answer[n-16 : n])
 		}
@@ -223,8 +222,8 @@ func (s *serving) resetOf() (token string) {
 	}
 }
 
-// A server that was killed, and is started again with the same identity, tells the
-// clients of the run before that their connections are gone.
+// A restarted server with the same identity tells clients of the previous run that
+// their connections are gone.
 func TestStatelessReset(t *testing.T) {
 	identity := "--identity=" + filepath.Join(t.TempDir(), "identity.pem")
 	s := startServing(t, identity)
@@ -244,15 +243,15 @@ func seedOfStorm(t *testing.T) uint64 {
 	return file.Seed
 }
 
-// A broken image is not written over.
+// A damaged image is not overwritten.
 func TestServeRefusesABrokenImage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "storm.image")
 	broken := []byte("wimg but not really")
 	require.NoError(t, os.WriteFile(path, broken, 0o600))
 	status, _, err := worldd(t, "serve", "--listen=127.0.0.1:0", "--image", path)
 	require.Equal(t, exitError, status)
-	require.Contains(t, err, "cannot be restored")
-	require.Contains(t, err, "move it away with its older copies ("+path+"*) to begin a new world")
+	require.Contains(t, err, "cannot restore")
+	require.Contains(t, err, "move it and its older copies ("+path+"*) away to start a new world")
 	now, readErr := os.ReadFile(path)
 	require.NoError(t, readErr)
 	require.Equal(t, broken, now)
@@ -261,8 +260,8 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 	require.Equal(t, exitError, status, err)
 }
 
-// Two servers on one image would undo each other's saves: the second does not begin,
-// and may when the first has ended, however it did.
+// Two servers on one image would undo each other's saves: the second does not start
+// until the first has ended, in whatever way.
 func TestServeRefusesAnImageInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calm.image")
 	first := startServing(t, "--world=calm", "--image="+path)
@@ -274,8 +273,8 @@ func TestServeRefusesAnImageInUse(t *testing.T) {
 	startServing(t, "--world=calm", "--image="+path).end(syscall.SIGTERM)
 }
 
-// One image has one server, whatever name each is given: the lock and the saves go
-// to the file that the links lead to, and the links stay.
+// An image has one server, by whatever name: the lock and the saves go to the target of
+// links, and the links remain.
 func TestServeRefusesAnImageInUseByAnotherName(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "data", "calm.image")
@@ -301,8 +300,8 @@ func TestServeRefusesAnImageInUseByAnotherName(t *testing.T) {
 	again.end(syscall.SIGTERM)
 }
 
-// Damage to the newest image costs what happened since the one before, and the log
-// says so. Where no image is whole, nothing is begun and nothing replaced.
+// If the newest image is damaged, an older one is restored and the log says what was
+// lost. Without any valid image, nothing starts and nothing is replaced.
 func TestServeRestoresAnOlderImage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calm.image")
 	args := []string{"--world=calm", "--image=" + path, "--image-keep=2"}
@@ -339,11 +338,11 @@ func TestServeRestoresAnOlderImage(t *testing.T) {
 	status, _, complaint := worldd(t, append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
 	require.Equal(t, exitError, status)
 	require.Contains(t, complaint, "no generation is whole")
-	require.Contains(t, complaint, "put a copy of your own in its place")
+	require.Contains(t, complaint, "replace it with a backup")
 	require.NoFileExists(t, path)
 }
 
-// An image of another version is as good as it was, and no older copy is better.
+// An image of another version is kept, and not replaced by an older copy.
 func TestServeRefusesAnImageOfAnotherVersion(t *testing.T) {
 	file, err := scenes.Named("calm")
 	require.NoError(t, err)
@@ -361,12 +360,12 @@ func TestServeRefusesAnImageOfAnotherVersion(t *testing.T) {
 	status, _, said := worldd(t, "serve", "--listen=127.0.0.1:0", "--world=calm", "--image", path)
 	require.Equal(t, exitError, status)
 	require.Contains(t, said, "image of another version")
-	require.Contains(t, said, "with the worldd that saved it")
+	require.Contains(t, said, "the version of worldd that saved it")
 	require.NotContains(t, said, "older copy")
 }
 
-// A recording that has no room is told of when that happens, once, and what ends
-// it is the disk's error.
+// A full disk ends the recording with one log entry, when it happens, and the disk's
+// error.
 func TestRecordingToAFullDisk(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxTablesBytes bounds a file of coding tables: the default ones have 36 KB.
+// maxTablesBytes bounds a coding tables file: the default tables have 36 KB.
 const maxTablesBytes = 4 << 20
 
-// inspectCommand says what the components of a recorded world cost.
+// inspectCommand reports the cost of a recorded world's components.
 type inspectCommand struct {
-	File   string `arg:"" type:"path" placeholder:"FILE" help:"A recording that serve --record made."`
-	World  string `default:"storm" placeholder:"FILE" help:"The world file that was served, or the name of an embedded world (${default})."`
-	Tables string `type:"path" placeholder:"FILE" help:"Tables that worldd train made, in place of the default ones."`
+	File   string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
+	World  string `default:"storm" placeholder:"FILE" help:"The served world file, or the name of an embedded world (${default})."`
+	Tables string `type:"path" placeholder:"FILE" help:"Coding tables from worldd train, instead of the default ones."`
 }
 
-// Run repeats the recording before viewers, and takes apart what they are sent.
+// Run replays the recording for viewers and analyses what they are sent.
 func (c *inspectCommand) Run(ctx context.Context, std streams) error {
 	tables, err := loadTables(c.Tables)
 	if err != nil {
@@ -43,38 +43,38 @@ func (c *inspectCommand) Run(ctx context.Context, std streams) error {
 	}
 	rows := append(a.learn, a.held...)
 	if len(rows) == 0 {
-		return fmt.Errorf("%s: nothing moves in it before anybody: there is nothing to inspect", c.File)
+		return fmt.Errorf("%s: no viewer sees anything move: there is nothing to inspect", c.File)
 	}
 	return a.report(std.out, rows.costs(rowcodec.New(schema, tables)), len(rows))
 }
 
-// loadTables reads tables; an empty name means the default ones.
+// loadTables loads coding tables; an empty name selects the default ones.
 func loadTables(name string) (*rowcodec.Tables, error) {
 	if name == "" {
 		return rowcodec.DefaultTables(), nil
 	}
 	text, err := regularfile.Read(name, maxTablesBytes)
 	if err != nil {
-		return nil, wrongUsage{fmt.Errorf("worldd: the tables cannot be read: %w", err)}
+		return nil, wrongUsage{fmt.Errorf("worldd: cannot read the tables: %w", err)}
 	}
 	tables, err := replication.ParseTables(text)
 	if err != nil {
 		if fault := (*wire.Error)(nil); errors.As(err, &fault) {
-			err = errors.New(fault.Detail) // a file is nobody's message
+			err = errors.New(fault.Detail) // a file is not a message
 		}
 		return nil, wrongUsage{fmt.Errorf("%s: %w", name, err)}
 	}
 	return tables, nil
 }
 
-// cost is what one field takes in all rows.
+// cost is the total size of one field in all rows.
 type cost struct {
 	component, field string
 	bits             int
-	rows             int // in which it takes any
+	rows             int // rows that contain the field
 }
 
-// costs takes all rows apart; the dearest field comes first.
+// costs analyses all rows; the most expensive field comes first.
 func (s samples) costs(codec *rowcodec.Codec) []cost {
 	var all []cost
 	pricer := rowtrain.NewPricer(codec, func(component, field string, bits int) {
@@ -100,7 +100,7 @@ func (s samples) costs(codec *rowcodec.Codec) []cost {
 	return all
 }
 
-// report writes what fields cost, and what is sent besides.
+// report writes the costs of fields and of everything else that is sent.
 func (a *audience) report(out io.Writer, costs []cost, rows int) error {
 	total := 0
 	for _, c := range costs {

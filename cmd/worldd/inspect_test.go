@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInspectCommand: every field that costs bits has a line, the dearest first.
+// TestInspectCommand: every field with a cost has a line, the most expensive first.
 func TestInspectCommand(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.recording")

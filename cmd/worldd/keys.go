@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxKeyBytes bounds a private key and a token key: an RSA key of 16,384 bits
-	// has 13 KB as PEM.
+	// maxKeyBytes bounds a private key or token key: a 16,384-bit RSA key has 13 KB as
+	// PEM.
 	maxKeyBytes = 64 << 10
 	// maxChainBytes bounds a certificate chain.
 	maxChainBytes = 1 << 20
 )
 
-// certificate returns the operator's certificate, or the one kept in --identity,
-// or nil: the server makes one for this run.
+// certificate returns the operator's certificate, or the one kept in --identity. It
+// returns nil if the server is to create one for this run.
 func (c *serveCommand) certificate(log *zap.Logger) (*tls.Certificate, error) {
 	switch {
 	case c.Identity != "":
@@ -32,7 +32,7 @@ func (c *serveCommand) certificate(log *zap.Logger) (*tls.Certificate, error) {
 	case c.Cert != "":
 		pair, err := readPair(c.Cert, c.Key)
 		if err != nil {
-			return nil, wrongUsage{fmt.Errorf("worldd: the certificate cannot be used: %w", err)}
+			return nil, wrongUsage{fmt.Errorf("worldd: cannot use the certificate: %w", err)}
 		}
 		warnReadable(c.Key, log)
 		return &pair, nil
@@ -52,20 +52,20 @@ func readPair(chainFile, keyFile string) (tls.Certificate, error) {
 	return tls.X509KeyPair(chain, key)
 }
 
-// warnReadable logs that a secret key is open to every user of this machine. It
-// does not refuse the key: some container platforms mount all files like that.
+// warnReadable warns of a secret key that every user of this machine can read. It does
+// not reject the key: some container platforms mount all files that way.
 func warnReadable(keyFile string, log *zap.Logger) {
 	if regularfile.WorldReadable(keyFile) {
 		log.Warn("every user of this machine can read the secret key: run chmod o-r on it", zap.String("path", keyFile))
 	}
 }
 
-// readSecretKey reads the key that signs tokens, and warns on stderr as
-// warnReadable does.
+// readSecretKey reads the key that signs tokens, and prints warnReadable's warning to
+// stderr.
 func readSecretKey(keyFile string, stderr io.Writer) (string, error) {
 	secret, err := regularfile.Read(keyFile, maxKeyBytes)
 	if err != nil {
-		return "", wrongUsage{fmt.Errorf("worldd: the secret key cannot be read: %w", err)}
+		return "", wrongUsage{fmt.Errorf("worldd: cannot read the secret key: %w", err)}
 	}
 	if regularfile.WorldReadable(keyFile) {
 		fmt.Fprintf(stderr, "worldd: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", keyFile)

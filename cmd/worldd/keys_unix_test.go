@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// A secret key that every user can read is used, and named in a warning.
+// A secret key that every user can read is used, with a warning.
 func TestReadableSecretKeys(t *testing.T) {
 	dir := t.TempDir()
 	identity, key := filepath.Join(dir, "identity.pem"), filepath.Join(dir, "key")

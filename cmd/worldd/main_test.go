@@ -20,8 +20,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// asMain makes this test binary behave like worldd: the demo runs its own
-// executable for the bots, which under test is this one.
+// asMain makes this test binary behave like worldd: the demo runs its own executable
+// for the bots.
 const asMain = "WORLDD_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func worldd(t *testing.T, args ...string) (status int, out, err string) {
 	return status, stdout.String(), stderr.String()
 }
 
-// screen is a buffer that several goroutines may write to.
+// screen is a buffer for concurrent writers.
 type screen struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -106,8 +106,8 @@ func TestVersion(t *testing.T) {
 	require.Empty(t, err)
 }
 
-// TestRelease: a build of a tag or of a commit is called that, any other after the newest
-// release, which CHANGELOG.md names.
+// TestRelease: builds of a tag or a commit are named after it, others after the newest
+// release in CHANGELOG.md.
 func TestRelease(t *testing.T) {
 	for module, want := range map[string]string{
 		"":        release + "+source",
@@ -124,11 +124,11 @@ func TestRelease(t *testing.T) {
 	require.Equal(t, release, string(newest[1]))
 }
 
-// wrongWorld has a mistake on line 3.
+// wrongWorld has a mistake in line 3.
 const wrongWorld = "name: wrong\nseed: 1\ngravitas: 9.81\n"
 
-// TestWrongWorlds: every command that takes a world refuses a wrong one in the
-// same way, and starts nothing.
+// TestWrongWorlds: every command rejects a wrong world in the same way and starts
+// nothing.
 func TestWrongWorlds(t *testing.T) {
 	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
 	require.NoError(t, os.WriteFile(wrong, []byte(wrongWorld), 0o600))
@@ -170,7 +170,7 @@ func TestCheck(t *testing.T) {
 		"300 spawned a second, at most 16384 with 1024 players\n", out)
 }
 
-// TestCheckWarns: a world that is right, and whose effects leave its ticks no time.
+// TestCheckWarns: a valid world whose effects take too much of a tick causes a warning.
 func TestCheckWarns(t *testing.T) {
 	world := strings.Replace(room(2, 60000), "kinds:\n", "kinds:\n  crate: {body: {mass: 1}}\n", 1)
 	world += "spawns:\n  - {kind: crate, count: 10000, region: {min: [-99, 0.5, -99], max: [99, 30, 99]}}\neffects:\n"
@@ -186,8 +186,8 @@ func TestCheckWarns(t *testing.T) {
 	require.Regexp(t, `^\S+heavy.yaml: warning: effects may take about [\d.]+ ms of a tick of 16.7 ms, if no body in them sleeps: heavy_\d+ [\d.]+ ms \(10002 bodies\), .*, 61 more\n$`, err)
 }
 
-// TestCannotServe: one clear line, a status that tells a wrong command line from what
-// may be right later, and nothing is left of what began.
+// TestCannotServe: one clear line, a status that distinguishes usage errors from
+// transient ones, and nothing left behind.
 func TestCannotServe(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -242,8 +242,8 @@ func TestCannotServe(t *testing.T) {
 	require.Equal(t, "of the server that has the port", string(text))
 }
 
-// TestMisspelledVariable: a variable that is nearly a flag's is not passed over in
-// silence, and one that is somebody else's is.
+// TestMisspelledVariable: a variable that resembles a flag's is reported; another
+// program's is not.
 func TestMisspelledVariable(t *testing.T) {
 	t.Setenv("WORLDD_LISTN", "127.0.0.1:0")
 	t.Setenv("WORLDD_SCENARIO", "roam") // of loadtest
@@ -264,7 +264,7 @@ func TestEnvironment(t *testing.T) {
 	require.Contains(t, err, "missing-by-flag.yaml")
 }
 
-// Whoever opens the operator's port to others is to know that it asks for nothing.
+// TestExposed: the log warns of an admin port that is exposed without a token.
 func TestExposed(t *testing.T) {
 	for text, want := range map[string]bool{
 		"127.0.0.1:1": false, "127.1.2.3:1": false, "[::1]:1": false,
@@ -274,7 +274,7 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestLibrariesLog: what a library writes to the standard log is a line of ours.
+// TestLibrariesLog: the standard log becomes log entries.
 func TestLibrariesLog(t *testing.T) {
 	var out bytes.Buffer
 	restore := logLibraries(newLog(&out, zapcore.InfoLevel))

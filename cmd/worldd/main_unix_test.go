@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// In the processes that tests start, a file that may grow no longer is an error, as
-// a full disk is.
+// In processes that tests start, exceeding the file size limit is an error, like a full
+// disk, and not a signal.
 func init() {
 	if os.Getenv(asMain) != "" {
 		signal.Ignore(syscall.SIGXFSZ)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Files are read from the command line only if they are regular ones: a pipe that
-// nobody writes to would hang, and a device fills the memory.
+// Only regular files are accepted: a pipe without a writer would block, and a device
+// would fill the memory.
 func TestCommandsReadRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	pipe, good := filepath.Join(dir, "pipe"), filepath.Join(dir, "good")

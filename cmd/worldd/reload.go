@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// limits are the server's, as the command line and the world file say.
+// limits returns the server's limits from the command line and the world file.
 func (c *serveCommand) limits(file *scenes.File) server.Limits {
 	l := server.Limits{
 		MaxSessions: file.Limits.MaxPlayers, MaxSessionsPerAddress: c.MaxSessionsPerAddress,
@@ -26,26 +26,26 @@ func (c *serveCommand) limits(file *scenes.File) server.Limits {
 	return l
 }
 
-// hangups is where SIGHUP comes to from now on until the process ends: it must not
-// kill one that still loads its world, or saves it for the last time. Who closes a
-// terminal, and systemd if it is asked to, sends one right after SIGTERM.
+// hangups catches SIGHUP from now until the process ends: it must not kill a process
+// that is loading, or saving its world for the last time. Closing a terminal, and
+// systemd if so configured, sends one right after SIGTERM.
 func hangups() <-chan os.Signal {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	return asked
 }
 
-// reloader reads again what may change while the server runs.
+// reloader reloads what may change while the server runs.
 type reloader struct {
 	flags    *serveCommand
 	server   *server.Server
-	running  *scenes.File    // what the world was made from
-	verifier *token.Verifier // nil: no tokens are asked for
+	running  *scenes.File    // of the running world
+	verifier *token.Verifier // nil: tokens are not required
 	log      *zap.Logger
 }
 
-// run reloads each time that it is asked, until ctx is done. What cannot be used is
-// logged and stays as it was; the rest is reloaded.
+// run reloads on every request until ctx is done. Parts that cannot be loaded are
+// logged and unchanged; the others are reloaded.
 func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 	for {
 		select {
@@ -66,7 +66,7 @@ func (r *reloader) reloadFile(what string, given bool, reload func() error) {
 		return
 	}
 	if err := reload(); err != nil {
-		r.log.Error(what+" not reloaded: the old stays in use", zap.Error(err))
+		r.log.Error(what+" not reloaded: the old one stays in use", zap.Error(err))
 		return
 	}
 	r.log.Info(what + " reloaded")
@@ -75,7 +75,7 @@ func (r *reloader) reloadFile(what string, given bool, reload func() error) {
 func (r *reloader) reloadCertificate() error {
 	chain, key := r.flags.Cert, r.flags.Key
 	if r.flags.Identity != "" {
-		chain, key = r.flags.Identity, r.flags.Identity // and makes none, if the file is gone
+		chain, key = r.flags.Identity, r.flags.Identity // if the file is gone, do not create one
 	}
 	pair, err := readPair(chain, key)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *reloader) reloadCertificate() error {
 	return nil
 }
 
-// reloadBans reads the ban list again.
+// reloadBans reloads the ban list.
 func (r *reloader) reloadBans() error {
 	users, err := r.flags.bannedUsers()
 	if err != nil {
@@ -120,25 +120,25 @@ func (r *reloader) reloadAdmin() error {
 func (r *reloader) reloadLimits() {
 	l, rest, err := r.limits()
 	if err != nil {
-		r.log.Error("limits not reloaded: they stay as they were", zap.String("world", r.flags.World), zap.Error(err))
+		r.log.Error("limits not reloaded: the old ones stay in use", zap.String("world", r.flags.World), zap.Error(err))
 		return
 	}
 	if len(rest) > 0 {
-		r.log.Warn("the world file has changed in more than its limits: that takes a restart", zap.Strings("keys", rest))
+		r.log.Warn("the world file has changed beyond its limits: restart to apply", zap.Strings("keys", rest))
 	}
 	r.log.Info("limits reloaded", zap.Int("max_sessions", l.MaxSessions),
 		zap.Int("max_sessions_per_address", l.MaxSessionsPerAddress), zap.Int("budget_bytes_per_second", l.BudgetBytesPerSecond))
 }
 
-// limits takes those of the world file. It also returns the keys of the file that have
-// changed and need a restart.
+// limits returns the world file's limits, and the other keys that have changed and
+// require a restart.
 func (r *reloader) limits() (l server.Limits, rest []string, err error) {
 	file, err := loadWorld(r.flags.World)
 	if err != nil {
 		return server.Limits{}, nil, err
 	}
 	if n, players := file.Limits.MaxPlayers, r.running.Limits.MaxPlayers; n > players {
-		return server.Limits{}, nil, fmt.Errorf("limits.max_players is %d, and this world was started for %d: more takes a restart", n, players)
+		return server.Limits{}, nil, fmt.Errorf("limits.max_players is %d, but this world was started for %d: restart to raise it", n, players)
 	}
 	l = r.flags.limits(file)
 	if err := r.server.SetLimits(l); err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// TestReload: SIGHUP takes the limits of the file as it is now; what cannot be
-// taken is told and changes nothing.
+// TestReload: SIGHUP applies the file's current limits; what cannot be applied is
+// reported and changes nothing.
 func TestReload(t *testing.T) {
 	world := filepath.Join(t.TempDir(), "world.yaml")
 	write := func(players, budget int) {
@@ -37,7 +37,7 @@ func TestReload(t *testing.T) {
 	first, err := s.dial(ctx, 0)
 	require.NoError(t, err)
 	defer first.Close()
-	said := func(words string) { // who says nothing meanwhile may lose its place
+	said := func(words string) { // the client stays connected by updating
 		t.Helper()
 		first.until(t, ctx, func() bool { return strings.Contains(log.String(), words) })
 	}
@@ -53,13 +53,13 @@ func TestReload(t *testing.T) {
 	full()
 	write(3, 60000)
 	hup()
-	said("started for 2: more takes a restart")
+	said("started for 2: restart to raise it")
 	full()
 	write(2, 5)
 	hup()
 	said("budget_bytes_per_second is 5")
 	full()
-	require.NotContains(t, log.String(), "takes a restart\",\"keys")
+	require.NotContains(t, log.String(), "restart to apply\",\"keys")
 	require.NoError(t, os.WriteFile(world, []byte(strings.Replace(room(2, 60000), "name: room", "name: hall\ntick_hz: 30", 1)), 0o644))
 	hup()
 	said(`"max_sessions":2,`)
@@ -70,8 +70,8 @@ func TestReload(t *testing.T) {
 	s.end(syscall.SIGTERM)
 }
 
-// TestReloadOfKeys: SIGHUP takes the certificate, the token keys and the admin token
-// from their files again. One that cannot be used keeps the old one, and is logged.
+// TestReloadOfKeys: SIGHUP reloads the certificate, the token keys and the admin token.
+// An unusable file is logged, and the old one stays in use.
 func TestReloadOfKeys(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -138,7 +138,7 @@ func TestReloadOfKeys(t *testing.T) {
 	}
 	hup()
 	for _, what := range []string{"certificate", "token keys", "admin access"} {
-		require.Contains(t, log.String(), what+" not reloaded: the old stays in use")
+		require.Contains(t, log.String(), what+" not reloaded: the old one stays in use")
 	}
 	require.NoError(t, dial("new"))
 	require.Equal(t, http.StatusOK, ask("fedcba9876543210"))
@@ -149,18 +149,18 @@ func TestReloadOfKeys(t *testing.T) {
 	s.end(syscall.SIGTERM)
 }
 
-// room is the file of a small world.
+// room is a small world's file.
 func room(players, budget int) string {
 	return fmt.Sprintf("name: room\nlimits: {max_players: %d}\nbudget_bytes_per_second: %d\n"+
 		"kinds:\n  avatar: {body: {kinematic: true}}\nplayers: {kind: avatar, region: {min: [-5, 0.5, -5], max: [5, 0.5, 5]}}\n", players, budget)
 }
 
-// startServingTo is startServing with its log to be read.
+// startServingTo is startServing with a readable log.
 func startServingTo(t *testing.T, log io.Writer, args ...string) *serving {
 	return startServingBy(t, func(s *serving) { s.process.Stderr = log }, args...)
 }
 
-// SIGHUP is no end, not even when it comes with one: systemd and terminals send it
+// SIGHUP does not end the server, not even with SIGTERM: systemd and terminals send it
 // right after SIGTERM, while the world is being saved.
 func TestHangupWhileItEnds(t *testing.T) {
 	image := filepath.Join(t.TempDir(), "world.image")
@@ -174,7 +174,7 @@ func TestHangupWhileItEnds(t *testing.T) {
 			require.NoError(t, err)
 			return
 		default:
-			_ = s.process.Process.Signal(syscall.SIGHUP) // an error if it has ended meanwhile
+			_ = s.process.Process.Signal(syscall.SIGHUP) // fails if it has ended already
 			time.Sleep(time.Millisecond)
 		}
 	}

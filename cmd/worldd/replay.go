@@ -12,13 +12,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// replayCommand checks a recording.
+// replayCommand verifies a recording.
 type replayCommand struct {
-	File  string `arg:"" type:"path" placeholder:"FILE" help:"A recording that serve --record made."`
-	World string `default:"storm" placeholder:"FILE" help:"The world file that was served, or the name of an embedded world (${default})."`
+	File  string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
+	World string `default:"storm" placeholder:"FILE" help:"The served world file, or the name of an embedded world (${default})."`
 }
 
-// Run repeats the recording, and compares its hashes with those of the record.
+// Run replays the recording and compares state hashes.
 func (c *replayCommand) Run(ctx context.Context, std streams) error {
 	scene, replay, finish, err := openReplay(c.File, c.World)
 	if err != nil {
@@ -37,14 +37,14 @@ func (c *replayCommand) Run(ctx context.Context, std streams) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case errors.Is(err, world.ErrRecording) && errors.Is(err, io.ErrUnexpectedEOF):
-		fmt.Fprintf(std.out, "worldd: the recording was not closed: its server died; it is right up to here\n")
+		fmt.Fprintf(std.out, "worldd: the recording was not closed: its server died; it is correct up to here\n")
 		return nil
 	}
 	return fmt.Errorf("%s: %w", c.File, err)
 }
 
-// openReplay builds the world that a recording is of, ready to repeat it. finish
-// is to be called at the end.
+// openReplay builds the world of a recording, ready to replay. finish must be called at
+// the end.
 func openReplay(name, worldFile string) (scene *scenes.Scene, replay *world.Replay, finish func(), err error) {
 	file, err := loadWorld(worldFile)
 	if err != nil {
@@ -55,13 +55,13 @@ func openReplay(name, worldFile string) (scene *scenes.Scene, replay *world.Repl
 	}
 	recording, err := regularfile.Open(name)
 	if err != nil {
-		return nil, nil, nil, wrongUsage{fmt.Errorf("worldd: the recording cannot be read: %w", err)}
+		return nil, nil, nil, wrongUsage{fmt.Errorf("worldd: cannot read the recording: %w", err)}
 	}
-	finish = func() { _ = recording.Close() } // it was only read
+	finish = func() { _ = recording.Close() } // only read: the error does not matter
 	if replay, err = scene.Replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
 		finish()
 		if errors.Is(err, world.ErrImageWorld) {
-			return nil, nil, nil, wrongUsage{fmt.Errorf("worldd: %s: it is not of the world %q (name with --world the file that was served): %w", name, worldFile, err)}
+			return nil, nil, nil, wrongUsage{fmt.Errorf("worldd: %s: it is not a recording of the world %q (set --world to the served file): %w", name, worldFile, err)}
 		}
 		return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 	}

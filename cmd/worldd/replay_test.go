@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// recording is of a scene's first second and a half.
+// recording is a recording of a scene's first second and a half.
 func recording(t *testing.T, name string, system func(*world.World)) []byte {
 	t.Helper()
 	file, err := scenes.Named(name)
@@ -57,7 +57,7 @@ func TestReplayCommand(t *testing.T) {
 		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},
 		{"damaged", flipped, "calm", exitError, "", "recording damaged"},
-		{"other world", good, "storm", exitUsage, "", `it is not of the world "storm" (name with --world the file that was served): world: image of another world: its Seed is `},
+		{"other world", good, "storm", exitUsage, "", `it is not a recording of the world "storm" (set --world to the served file): world: image of another world: its Seed is `},
 		{"no recording", []byte("hello, world"), "calm", exitError, "", "no recording"},
 		{"no such world", good, "none", exitUsage, "", "embedded worlds"},
 	} {
@@ -72,5 +72,5 @@ func TestReplayCommand(t *testing.T) {
 	}
 	status, _, err := worldd(t, "replay", filepath.Join(t.TempDir(), "none"))
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, err, "cannot be read")
+	require.Contains(t, err, "cannot read")
 }

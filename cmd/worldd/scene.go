@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// loadWorld reads the world file that a flag names: an embedded world by its
-// name, or a file by its path. Whatever is wrong is a wrongUsage.
+// loadWorld loads a world: an embedded one by name, or a file by path. Errors are
+// wrongUsage.
 func loadWorld(name string) (*scenes.File, error) {
 	load := scenes.Load
 	if slices.Contains(scenes.Names(), name) {
@@ -32,7 +32,7 @@ func loadWorld(name string) (*scenes.File, error) {
 	return file, nil
 }
 
-// knownWorlds says what could have been meant by the name of no file.
+// knownWorlds suggests an embedded world for a name that is not a file.
 func knownWorlds(name string) string {
 	all := scenes.Names()
 	guess := ""
@@ -42,8 +42,8 @@ func knownWorlds(name string) string {
 	return fmt.Sprintf("%s (the embedded worlds are %s)", guess, strings.Join(all, ", "))
 }
 
-// host makes the world of file, the game in it and the part of the server's
-// configuration that follows from them.
+// host builds the world of a file, its game, and the server configuration that depends
+// on them.
 func host(file *scenes.File) (*game, server.CoreConfig, error) {
 	scene, err := scenes.Build(file)
 	if err != nil {
@@ -64,7 +64,7 @@ func host(file *scenes.File) (*game, server.CoreConfig, error) {
 	}, nil
 }
 
-// describe says in a line what a world file holds.
+// describe summarises a world file in a line.
 func describe(f *scenes.File) string {
 	spawned, perSecond := 0, 0.0
 	for _, s := range f.Spawns {

@@ -21,48 +21,48 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// recordedHashTicks is how often a recording holds hashes: a difference is named
-// to the second, and most ticks pay for none.
+// recordedHashTicks is the interval of hashes in a recording: differences are located
+// to the second, and most ticks cost nothing.
 const recordedHashTicks = 60
 
 // serveCommand hosts a world.
 type serveCommand struct {
 	Listen      string `default:"127.0.0.1:4433" placeholder:"HOST:PORT" help:"UDP address for clients (${default})."`
-	World       string `default:"storm" placeholder:"FILE" help:"A world file, or the name of an embedded world: storm, calm (${default})."`
+	World       string `default:"storm" placeholder:"FILE" help:"World file, or name of an embedded world: storm, calm (${default})."`
 	Admin       string `placeholder:"HOST:PORT" help:"TCP address for metrics, sessions and profiles; none if not given. Off loopback it needs --admin-token or --admin-client-ca."`
 	Identity    string `type:"path" xor:"cert" placeholder:"FILE" help:"Keep the certificate that the server makes in this file, made at the first start; a file for each server. Clients that pin it reconnect after a restart, at once even after a crash. Without, it is another at each start."`
-	Cert        string `type:"path" and:"pair" xor:"cert" placeholder:"FILE" help:"Certificate chain of your own, PEM."`
-	Key         string `type:"path" and:"pair" placeholder:"FILE" help:"Private key of the certificate, PEM."`
-	MaxSessions int    `placeholder:"N" help:"Clients at any one time (limits.max_players of the world file)."`
+	Cert        string `type:"path" and:"pair" xor:"cert" placeholder:"FILE" help:"Your certificate chain (PEM)."`
+	Key         string `type:"path" and:"pair" placeholder:"FILE" help:"Private key (PEM) of the certificate."`
+	MaxSessions int    `placeholder:"N" help:"Maximum number of clients (limits.max_players of the world file)."`
 
 	adminFlags
 
-	MaxSessionsPerAddress int `placeholder:"N" help:"Clients from one IPv4 address or IPv6 /64 (64, and any number from this machine)."`
+	MaxSessionsPerAddress int `placeholder:"N" help:"Maximum number of clients from one IPv4 address or IPv6 /64 (64; unlimited from this machine)."`
 
-	CommandsPerSecond int `placeholder:"N" help:"Commands per second of one client (50)."`
-	CommandBurst      int `placeholder:"N" help:"Commands of one client at once (100)."`
+	CommandsPerSecond int `placeholder:"N" help:"Commands per second and client (50)."`
+	CommandBurst      int `placeholder:"N" help:"Commands that one client may send in a burst (100)."`
 
-	Workers   int      `default:"1" placeholder:"N" help:"Goroutines that make snapshots. More than 1 shorten the tick where the transport leaves processors free."`
-	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables that worldd train made; clients need the same."`
-	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys; only who shows a token signed with one of them may join. Without, anybody may."`
-	Audience  string   `placeholder:"NAME" help:"What tokens for this server are made for (worldd; needs --token-keys)."`
+	Workers   int      `default:"1" placeholder:"N" help:"Goroutines that encode snapshots. More than 1 shorten the tick if the transport leaves processors idle."`
+	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables from worldd train; clients need the same."`
+	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys: clients need a token signed by a matching secret key. Without it, any client may join."`
+	Audience  string   `placeholder:"NAME" help:"Audience that tokens must name (worldd; needs --token-keys)."`
 
-	TokenSpent string `type:"path" placeholder:"FILE" help:"Keep used tokens in this file, so that none is good again after a restart. FILE.lock keeps other servers from it (needs --token-keys)."`
+	TokenSpent string `type:"path" placeholder:"FILE" help:"Store used tokens in this file, so that none is valid again after a restart. FILE.lock excludes other servers (needs --token-keys)."`
 
-	OneSessionPerUser bool   `help:"A user who joins again ends the session from before (needs --token-keys)."`
-	Bans              string `type:"path" placeholder:"FILE" help:"Users who may not play, one per line; read again at SIGHUP (needs --token-keys)."`
+	OneSessionPerUser bool   `help:"A user's new session ends that user's old one (needs --token-keys)."`
+	Bans              string `type:"path" placeholder:"FILE" help:"File of banned users, one per line; reloaded at SIGHUP (needs --token-keys)."`
 
-	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock keeps other servers from it."`
+	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock excludes other servers."`
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
-	ImageKeep  int           `placeholder:"N" help:"Images kept, older ones as FILE.old-1 and so on: the newest whole one is restored (3; needs --image)."`
+	ImageKeep  int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
-	Record     string        `type:"path" placeholder:"FILE" help:"Record what happens to the world, for worldd replay. A file that is there is written over."`
+	Record     string        `type:"path" placeholder:"FILE" help:"Record the world for worldd replay. An existing file is overwritten."`
 }
 
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
 	if c.MaxSessions < 0 {
-		return fmt.Errorf("--max-sessions is %d, want more than 0, or 0 for what the world file says", c.MaxSessions)
+		return fmt.Errorf("--max-sessions is %d, want more than 0, or 0 for the world file's limit", c.MaxSessions)
 	}
 	if c.MaxSessionsPerAddress < 0 {
 		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0, or 0 for %d", c.MaxSessionsPerAddress, server.DefaultMaxSessionsPerAddress)
@@ -70,11 +70,11 @@ func (c *serveCommand) Validate() error {
 	if c.ImageEvery < 0 || c.ImageEvery > time.Hour {
 		return fmt.Errorf("--image-every is %v, want at most 1h, or 0 for 30s", c.ImageEvery)
 	}
-	if c.ImageEvery > 0 && c.Image == "" { // or nothing is saved, and nobody notices
+	if c.ImageEvery > 0 && c.Image == "" { // otherwise nothing would be saved, unnoticed
 		return errors.New("--image-every needs --image FILE, where the world is saved")
 	}
-	if c.Audience != "" && len(c.TokenKeys) == 0 { // or anybody may join, and the operator believes otherwise
-		return errors.New("--audience needs --token-keys FILE: without keys no token is checked, and anybody may join")
+	if c.Audience != "" && len(c.TokenKeys) == 0 { // otherwise any client could join, unnoticed
+		return errors.New("--audience needs --token-keys FILE: without keys no token is checked, and any client may join")
 	}
 	if (c.OneSessionPerUser || c.Bans != "" || c.TokenSpent != "") && len(c.TokenKeys) == 0 {
 		return errors.New("--token-spent, --one-session-per-user and --bans need --token-keys FILE: without keys no token is checked, and no client has a user")
@@ -86,15 +86,15 @@ func (c *serveCommand) Validate() error {
 		return errors.New("--image-keep needs --image FILE, where the world is saved")
 	}
 	if c.given() && c.Admin == "" {
-		return errors.New("--admin-host, --admin-token, --admin-cert and --admin-client-ca need --admin HOST:PORT, which they are about")
+		return errors.New("--admin-host, --admin-token, --admin-cert and --admin-client-ca need --admin HOST:PORT")
 	}
 	if c.QlogDir != "" && c.Admin == "" {
-		return errors.New("--qlog-dir needs --admin HOST:PORT, where recordings are asked for")
+		return errors.New("--qlog-dir needs --admin HOST:PORT, which starts recordings")
 	}
 	return nil
 }
 
-// Run serves until ctx is done, drains, and sums up.
+// Run serves until ctx is done, drains, and prints a summary.
 func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	asked := hangups()
 	file, err := loadWorld(c.World)
@@ -102,7 +102,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if most := file.Limits.MaxPlayers; c.MaxSessions > most {
-		return wrongUsage{fmt.Errorf("worldd: --max-sessions is %d, and world %s takes %s (its limits.max_players): want no more sessions, or a world file with a higher limit, of at most %d, for --world",
+		return wrongUsage{fmt.Errorf("worldd: --max-sessions is %d, but world %s takes %s (its limits.max_players): want fewer sessions, or a --world file with a higher limit, at most %d",
 			c.MaxSessions, file.Name, count(most, "player"), scenes.MaxPlayers)}
 	}
 	g, core, err := host(file)
@@ -143,9 +143,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {
 			return err
 		}
-		defer func() { _ = verifier.Close() }() // all that it was given is on the disk
+		defer func() { _ = verifier.Close() }() // everything is already on disk
 	}
-	if c.Identity != "" { // a certificate of the operator's may be shared by many servers
+	if c.Identity != "" { // many servers may share an operator's certificate
 		if config.StatelessResetKey, err = server.StatelessResetKeyOf(config.Certificate); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		if err != nil {
 			return err
 		}
-		defer store.Close() // or the system does
+		defer store.Close() // otherwise the system does
 		if err := restore(g.scene, store, std.out, config.Log); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	s.SetBans(banned)
 	var record *recordFile
-	if c.Record != "" { // not before the address is ours: another server may be writing it
+	if c.Record != "" { // after binding the address: another server may be writing the file
 		if record, err = createRecord(c.Record, config.Log); err != nil {
 			return errors.Join(err, s.Close())
 		}
@@ -193,14 +193,13 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	return err
 }
 
-// exposed says whether others than this machine may reach an address.
+// exposed reports whether other machines can reach an address.
 func exposed(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || !tcp.IP.IsLoopback()
 }
 
-// serve runs the server, and records it if there is a file for that. reload runs
-// beside it.
+// serve runs the server with reload beside it, and records it if record is set.
 func serve(ctx context.Context, s *server.Server, record *recordFile, scene *scenes.Scene, reload func(context.Context)) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
@@ -218,10 +217,10 @@ func serve(ctx context.Context, s *server.Server, record *recordFile, scene *sce
 		return errors.Join(err, record.Close(), s.Close())
 	}
 	err = s.Serve(ctx)
-	return errors.Join(err, cmp.Or(recorder.Close(), record.Close())) // of one fault, not both
+	return errors.Join(err, cmp.Or(recorder.Close(), record.Close())) // report one cause once
 }
 
-// writeServed sums up what a server did, for people.
+// writeServed writes a summary of the run.
 func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 	t, world, sessions := tickOf(r), worldOf(r), r.Sessions
 	confusions, _ := g.confused()
@@ -245,22 +244,22 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 	if confusions > 0 {
 		line("confusions", "%d commands named a handle by another identity", confusions)
 	}
-	_, _ = io.WriteString(w, b.String()) // a closed terminal is no reason to fail
+	_, _ = io.WriteString(w, b.String()) // a closed terminal is not an error
 }
 
-// mean is what a run of a system took.
+// mean is the average duration of a system's run.
 func mean(s world.SystemStats) time.Duration {
 	return s.Total / time.Duration(max(s.Runs, 1))
 }
 
-// tickOf and worldOf are the server's part of a bot.Report.
+// tickOf and worldOf return the server's part of a bot.Report.
 func tickOf(r server.Report) *bot.Tick {
 	t := r.Tick
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return &bot.Tick{RateHz: t.RateHz, Count: t.Count, P50Ms: ms(t.P50), P99Ms: ms(t.P99), MaxMs: ms(t.Max), Late: t.Late}
 }
 
-// serverNow is the server now, compared with a moment before.
+// serverNow returns the server's state, compared with an earlier report.
 func serverNow(before, now server.Report) *bot.ServerNow {
 	s := &bot.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep}
 	if n := now.Tick.Count - before.Tick.Count; n > 0 {
@@ -278,8 +277,8 @@ func worldOf(r server.Report) *bot.World {
 	}
 }
 
-// newLog writes lines for people to a terminal, and JSON to anything else. It
-// samples: whatever repeats fast fills no disk.
+// newLog logs readable lines to a terminal and JSON to anything else. It samples, so
+// that frequent messages do not fill the disk.
 func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
 	config := zap.NewProductionEncoderConfig()
 	config.EncodeTime = zapcore.ISO8601TimeEncoder
@@ -292,13 +291,12 @@ func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
 	return zap.New(zapcore.NewSamplerWithOptions(core, time.Second, firstPerSecond, thenEach))
 }
 
-// logLibraries has l take what libraries write to the standard log, as quic-go does
-// when the kernel allows it no large receive buffer, until the function that it
-// returns is called.
+// logLibraries redirects the standard log, to which quic-go for example reports a small
+// receive buffer, to l until the returned function is called.
 func logLibraries(l *zap.Logger) (restore func()) {
 	restore, err := zap.RedirectStdLogAt(l, zapcore.WarnLevel)
 	if err != nil {
-		panic(err) // that level is one
+		panic(err) // the level is valid
 	}
 	return restore
 }

@@ -11,29 +11,28 @@ import (
 )
 
 const (
-	// statusEvery is how often a supervisor is told how things stand.
+	// statusEvery is the interval of status reports to the supervisor.
 	statusEvery = 10 * time.Second
-	// freshTick is how old the newest tick may be for the server to count as
-	// alive: what hangs in the game hangs the tick.
+	// freshTick is the age of the newest tick up to which the server counts as alive: a
+	// hanging game stops the tick.
 	freshTick = 2 * time.Second
-	// readyPoll is how often the first tick is looked for.
+	// readyPoll is the interval of checks for the first tick.
 	readyPoll = 10 * time.Millisecond
 )
 
-// supervised tells systemd of a server's life, if it was started by it
-// (Type=notify): ready after the first tick, a sign of life for its watchdog as
-// long as the world ticks, a line on how things stand, and the end. It returns
-// when ctx is done.
+// supervised reports to systemd if it started the server (Type=notify): ready after the
+// first tick, watchdog signals while the world ticks, status lines, and the end. It
+// returns when ctx is done.
 func supervised(ctx context.Context, s *server.Server) {
 	tell := func(state string) bool {
-		sent, _ := daemon.SdNotify(false, state) // a supervisor that does not listen is no reason to end
+		sent, _ := daemon.SdNotify(false, state) // an unreachable supervisor is not an error
 		return sent
 	}
 	if !firstTick(ctx, s) || !tell(daemon.SdNotifyReady) {
 		return
 	}
 	defer tell(daemon.SdNotifyStopping)
-	watchdog, _ := daemon.SdWatchdogEnabled(false) // 0 if it is not
+	watchdog, _ := daemon.SdWatchdogEnabled(false) // 0 if disabled
 	every := statusEvery
 	if watchdog > 0 {
 		every = min(every, watchdog/3)
@@ -58,7 +57,7 @@ func supervised(ctx context.Context, s *server.Server) {
 	}
 }
 
-// firstTick waits for it.
+// firstTick waits for the first tick, and returns false if ctx ends before.
 func firstTick(ctx context.Context, s *server.Server) bool {
 	poll := time.NewTicker(readyPoll)
 	defer poll.Stop()

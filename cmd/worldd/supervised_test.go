@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSupervised plays systemd: the server is ready once it ticks, gives signs of
-// life, and says that it ends.
+// TestSupervised acts as systemd: the server is ready once it ticks, sends watchdog
+// signals, and announces its end.
 func TestSupervised(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
 	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
@@ -38,7 +38,7 @@ func TestSupervised(t *testing.T) {
 	s := startServing(t)
 	require.Equal(t, "READY=1", hear())
 	require.Regexp(t, `^STATUS=0 clients, \d+ entities awake of [1-9]`, hear(), "not of an empty world")
-	alive := func() string { // how things stand is told again every ten seconds
+	alive := func() string { // the status is repeated every ten seconds
 		for {
 			if said := hear(); !strings.HasPrefix(said, "STATUS=0 clients, ") {
 				return said
@@ -56,8 +56,8 @@ func TestSupervised(t *testing.T) {
 	require.NoError(t, s.process.Wait())
 }
 
-// TestRestarts: under systemd a server that hangs, and so is aborted, is started anew,
-// and one with a wrong world is not.
+// TestRestarts: systemd restarts a server that hangs and is aborted, but not one with a
+// wrong world.
 func TestRestarts(t *testing.T) {
 	unit, err := os.ReadFile("deploy/worldd.service")
 	require.NoError(t, err)
@@ -66,14 +66,14 @@ func TestRestarts(t *testing.T) {
 	traceback := regexp.MustCompile(`(?m)^Environment=GOTRACEBACK=(\w+)$`).FindStringSubmatch(string(unit))
 	require.NotNil(t, traceback)
 	t.Setenv("GOTRACEBACK", traceback[1])
-	s := startServingBy(t, func(s *serving) { s.process.Dir = t.TempDir() }) // where a core may be left
+	s := startServingBy(t, func(s *serving) { s.process.Dir = t.TempDir() }) // for a core file
 	s.end(syscall.SIGABRT)
 	ended := s.process.ProcessState.Sys().(syscall.WaitStatus)
 	require.True(t, ended.Signaled(), "status %d", ended.ExitStatus())
 }
 
-// TestDeployment: the program takes what stands in the unit and in the image, and
-// the environment of who uses them wins over it.
+// TestDeployment: the program accepts the settings of the unit and the image, and the
+// environment overrides them.
 func TestDeployment(t *testing.T) {
 	for file, command := range map[string]string{"worldd.service": "\nExecStart=/usr/local/bin/worldd serve\n", "Dockerfile": "\nCMD [\"serve\"]\n"} {
 		t.Run(file, func(t *testing.T) {
@@ -107,13 +107,13 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// TestDashboard: every metric that the dashboard shows is one that the server has,
-// with the labels that it is picked by.
+// TestDashboard: the server exports every metric of the dashboard, with the labels
+// used.
 func TestDashboard(t *testing.T) {
 	s := startServing(t, "--admin=127.0.0.1:0", "--image="+filepath.Join(t.TempDir(), "image"))
 	g, err := s.dial(t.Context(), 0)
 	require.NoError(t, err)
-	_, err = g.Command("poke", 0, nil) // rejected, so that there is a rejection
+	_, err = g.Command("poke", 0, nil) // provokes a rejection
 	require.NoError(t, err)
 	for len(g.results) == 0 {
 		require.NoError(t, g.Wait(t.Context()))

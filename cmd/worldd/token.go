@@ -17,52 +17,52 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// tokenCommand makes what a server with --token-keys asks for.
+// tokenCommand creates keys and tokens for servers with --token-keys.
 type tokenCommand struct {
-	New   tokenNewCommand   `cmd:"" help:"Make a pair of keys: FILE is the secret one, for who issues tokens; FILE.pub is for servers."`
+	New   tokenNewCommand   `cmd:"" help:"Create a key pair: FILE is the secret key that signs tokens; FILE.pub is for servers."`
 	Issue tokenIssueCommand `cmd:"" help:"Print a token that lets a user join once."`
 }
 
-// tokenNewCommand makes keys.
+// tokenNewCommand creates a key pair.
 type tokenNewCommand struct {
-	File string `arg:"" type:"path" help:"Where the secret key goes; it must not exist yet."`
+	File string `arg:"" type:"path" help:"File for the secret key; it must not exist."`
 }
 
-// Run never overwrites a key: nobody could join with the tokens of the old one.
+// Run never overwrites a key: it would invalidate all of the old key's tokens.
 func (c *tokenNewCommand) Run(_ context.Context, std streams) error {
 	secret, public := token.NewKeys()
 	if err := writeNew(c.File, secret, 0o600); err != nil {
 		return err
 	}
 	if err := writeNew(c.File+".pub", public, 0o644); err != nil {
-		return errors.Join(err, os.Remove(c.File)) // no server could ever check what it signs
+		return errors.Join(err, os.Remove(c.File)) // without the public key, the secret key is useless
 	}
-	fmt.Fprintf(std.out, "secret key in %s: keep it with who issues tokens\npublic key in %s.pub: worldd serve --token-keys %s.pub\n", c.File, c.File, c.File)
+	fmt.Fprintf(std.out, "secret key in %s: keep it where tokens are issued\npublic key in %s.pub: worldd serve --token-keys %s.pub\n", c.File, c.File, c.File)
 	return nil
 }
 
 func writeNew(name, text string, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return fmt.Errorf("the key cannot be written: %w", err)
+		return fmt.Errorf("cannot write the key: %w", err)
 	}
 	_, err = fmt.Fprintln(f, text)
 	return errors.Join(err, f.Close())
 }
 
-// tokenIssueCommand makes one token.
+// tokenIssueCommand issues a token.
 type tokenIssueCommand struct {
 	Key      string        `required:"" type:"path" env:"WORLDD_TOKEN_KEY" placeholder:"FILE" help:"The secret key."`
-	User     string        `required:"" placeholder:"NAME" help:"Whose token it is."`
+	User     string        `required:"" placeholder:"NAME" help:"The user's name."`
 	Audience string        `default:"worldd" placeholder:"NAME" help:"The server's --audience (${default})."`
-	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long a session may begin with it (${default})."`
-	Session  time.Duration `placeholder:"TIME" help:"How long the session may last from now on; without end if not given."`
+	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long the token can start a session (${default})."`
+	Session  time.Duration `placeholder:"TIME" help:"How long the session may last from now; unlimited if not given."`
 }
 
 // Validate is called by kong.
 func (c *tokenIssueCommand) Validate() error {
 	if c.Session < 0 {
-		return fmt.Errorf("--session is %v, want more than 0, or 0 for a session without end", c.Session)
+		return fmt.Errorf("--session is %v, want more than 0, or 0 for an unlimited session", c.Session)
 	}
 	return nil
 }
@@ -94,10 +94,10 @@ func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
 	return err
 }
 
-// defaultAudience is the one of serve and of token issue.
+// defaultAudience is the default of serve and token issue.
 const defaultAudience = "worldd"
 
-// verifier checks tokens as the command line says; nil if the server asks for none.
+// verifier returns the verifier of the command line's keys, or nil without keys.
 func (c *serveCommand) verifier() (*token.Verifier, error) {
 	if len(c.TokenKeys) == 0 {
 		return nil, nil
@@ -118,15 +118,15 @@ func (c *serveCommand) tokenKeys() (public []string, err error) {
 	for _, name := range c.TokenKeys {
 		text, err := regularfile.Read(name, maxKeyBytes)
 		if err != nil {
-			return nil, fmt.Errorf("a token key cannot be read: %w", err)
+			return nil, fmt.Errorf("cannot read a token key: %w", err)
 		}
 		public = append(public, string(text))
 	}
 	return public, nil
 }
 
-// admission is server.Config.Admit by a verifier; nil if there is none. A disk that does
-// not take a used token is no fault of the client: it may come again with the same one.
+// admission returns server.Config.Admit for a verifier, or nil. If the disk cannot
+// store a used token, the client is not at fault and may retry with the same token.
 func admission(verifier *token.Verifier, log *zap.Logger) server.Admit {
 	if verifier == nil {
 		return nil

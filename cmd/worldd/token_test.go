@@ -17,7 +17,7 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// TestTokens: keys, a token, a server that asks for them, and bots with and
+// TestTokens covers keys, tokens, a server that requires them, and bots with and
 // without.
 func TestTokens(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
@@ -72,7 +72,7 @@ func TestTokens(t *testing.T) {
 	s.end(syscall.SIGTERM)
 }
 
-// A token is good once, also after the server was killed right after it took it.
+// A token is valid once, even if the server is killed right after accepting it.
 func TestSpentTokens(t *testing.T) {
 	issuer, public := newKeys(t)
 	spent := filepath.Join(t.TempDir(), "spent")

@@ -12,24 +12,25 @@ import (
 )
 
 const (
-	// trainingViewers look at the recorded world. Each acknowledges later than
-	// the one before, so that the tables know short links and long ones.
+	// trainingViewers is the number of simulated viewers. Each acknowledges later than
+	// the previous one, so that the tables suit short and long links.
 	trainingViewers = 8
-	// maxTrainingRows bounds the memory of a training, at about 300 bytes each.
+	// maxTrainingRows bounds a training's memory, at about 300 bytes per row.
 	maxTrainingRows = 300_000
-	// heldPerSecond: every fourth of so many parts of a second is held back.
+	// heldPerSecond is the number of parts of a second, of which every fourth is held
+	// back.
 	heldPerSecond = 4
 )
 
-// trainCommand makes tables for the rows of a recorded world.
+// trainCommand trains tables for the rows of a recorded world.
 type trainCommand struct {
-	File  string `arg:"" type:"path" placeholder:"FILE" help:"A recording that serve --record made."`
-	World string `default:"storm" placeholder:"FILE" help:"The world file that was served, or the name of an embedded world (${default})."`
-	Out   string `required:"" type:"path" placeholder:"FILE" help:"Where to write the tables."`
+	File  string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
+	World string `default:"storm" placeholder:"FILE" help:"The served world file, or the name of an embedded world (${default})."`
+	Out   string `required:"" type:"path" placeholder:"FILE" help:"Output file for the tables."`
 }
 
-// Run repeats the recording before viewers, and trains with what they are sent.
-// Of every second a quarter is held back, to measure with.
+// Run replays the recording for viewers and trains on what they are sent. A quarter of
+// every second is held back to measure the result.
 func (c *trainCommand) Run(ctx context.Context, std streams) error {
 	s, err := newSchema()
 	if err != nil {
@@ -40,7 +41,7 @@ func (c *trainCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	if len(a.learn) == 0 || len(a.held) == 0 {
-		return fmt.Errorf("%s: nothing moves in it before anybody: there is nothing to learn", c.File)
+		return fmt.Errorf("%s: no viewer sees anything move: there is nothing to learn", c.File)
 	}
 	tables := rowcodec.DefaultTables().With(rowtrain.Train(s, a.learn.each))
 	if err := os.WriteFile(c.Out, tables.Bytes(), 0o644); err != nil {
@@ -52,7 +53,7 @@ func (c *trainCommand) Run(ctx context.Context, std streams) error {
 	return nil
 }
 
-// samples are rows with their pasts.
+// samples are rows with their baselines.
 type samples []rowtrain.Sample
 
 func (s samples) each(yield func(rowtrain.Sample) bool) {
@@ -63,7 +64,7 @@ func (s samples) each(yield func(rowtrain.Sample) bool) {
 	}
 }
 
-// bits is what a row takes with tables, on average.
+// bits is the average size of a row with tables.
 func (s samples) bits(rowSchema *schema.Schema, t *rowcodec.Tables) float64 {
 	codec := rowcodec.New(rowSchema, t)
 	var w bitio.Writer

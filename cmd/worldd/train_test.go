@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 )
 
-// Tables that were trained on a world code it in fewer bits than the defaults.
+// Tables trained on a world encode it in fewer bits than the defaults.
 func TestTrainCommand(t *testing.T) {
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "a.recording"), filepath.Join(dir, "a.tables")
@@ -27,7 +27,7 @@ func TestTrainCommand(t *testing.T) {
 
 	status, _, complained = worldd(t, "train", "--out", out, filepath.Join(dir, "none"))
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, complained, "cannot be read")
+	require.Contains(t, complained, "cannot read")
 	status, _, _ = worldd(t, "train", path)
 	require.Equal(t, exitUsage, status, "--out is required")
 }
