@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Status is what a pool knows about a handle. A Stale handle is gone for good; an
+// Status describes a handle. A Stale handle is gone for good; an
 // Unissued one may still be given out.
 type Status uint8
 

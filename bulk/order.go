@@ -140,8 +140,8 @@ func (p *Pool[T]) withdraw(i uint32) {
 	}
 }
 
-// queue is FIFO's ring buffer of holes. Entries hold slot and generation, so that those
-// of slots that AddAt has taken since are recognised as outdated.
+// queue is FIFO's ring buffer of holes. Entries hold slot and generation, so that
+// entries of slots that AddAt has taken since are recognised as outdated.
 type queue struct {
 	ring       []Handle // len is a power of two, or 0
 	head, tail uint32   // head is the oldest entry; both increase and wrap

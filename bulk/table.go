@@ -18,7 +18,7 @@ type Table[T any] struct {
 	rowOf   []uint32 // slot -> row + 1; 0: none
 }
 
-// noRow is what Row returns with false.
+// noRow is the row number that Row returns with false.
 const noRow = ^uint32(0)
 
 // Add appends a zeroed row for h. It does nothing and returns nil if h is not valid or
