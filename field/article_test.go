@@ -79,7 +79,7 @@ func planes(n int) field.Planes {
 	return field.Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
 }
 
-// canonical is what the machine stores for a sum.
+// canonical returns the bits that the machine stores for a sum.
 func canonical(v float32) uint32 {
 	if v != v {
 		return 0

@@ -89,7 +89,7 @@ type corpusAuthor struct {
 func corpusProgram(d *dice) *Program {
 	a := &corpusAuthor{dice: d, p: &Program{}, most: 3 + d.below(MaxRegisters-2), opcodes: corpusOpcodes}
 	if d.one(2) {
-		a.opcodes = corpusOpcodes[:len(corpusOpcodes)-2] // those of version 1
+		a.opcodes = corpusOpcodes[:len(corpusOpcodes)-2] // version 1
 	}
 	for i := range d.below(3) {
 		a.p.params = append(a.p.params, Param{Name: "p" + strconv.Itoa(i), Default: Vec4{d.finite(), d.finite(), d.finite(), d.finite()}})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Explain shows the compiler's stages: the parsed text; its values over single lanes;
+// Explain shows the compiler's stages. They are the parsed text; its values over single lanes;
 // those that remain after simplification, sharing and dead-code removal (and after
 // recomputation, if registers ran out); the instructions with their registers; and the
 // vector kernels' bound code, for every kernel of this build. The output is for people,

@@ -50,7 +50,7 @@ func (p *Program) Allows(params []Vec4) bool {
 
 // UnusedParams returns a *SyntaxError at the declaration of each parameter that the
 // output does not depend on. Such a text compiles: callers may expect the parameter.
-// The error is that of Compile.
+// The error is Compile's.
 func UnusedParams(source string) (unused []error, err error) {
 	text, err := parse(source)
 	if err != nil {
