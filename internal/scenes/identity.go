@@ -10,7 +10,7 @@ import (
 const IdentityName = "identity"
 
 // Identity is a number that an entity keeps for life. It is a function of handle and
-// seed, so any machine can check whether what it sees under a handle is what was
+// seed, so any machine can check whether the entity it sees under a handle is the one
 // spawned under it (S2). Mark repeats its last 16 bits and travels in every row: a row
 // applied to the wrong tenant leaves a Value and a Mark that do not match. Tests and
 // bots thus detect all but one in 65,536 of such rows, at two bytes per row that a game

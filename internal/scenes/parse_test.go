@@ -152,7 +152,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What an operator reads.
+// TestFileErrorText pins the text that an operator reads.
 func TestFileErrorText(t *testing.T) {
 	_, err := Parse("worlds/base.yaml", []byte(strings.Replace(base, "    count: 5", "    cuont: 5", 1)))
 	require.EqualError(t, err, `worlds/base.yaml:21:5: unknown key "cuont" in spawns[0]

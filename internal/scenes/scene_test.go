@@ -146,10 +146,10 @@ func TestIdentityIsABijection(t *testing.T) {
 			id := IdentityOf(bulk.NewHandle(index, generation), 42)
 			require.False(t, seen[id])
 			seen[id] = true
-			carried := NewIdentity(id)
-			require.Equal(t, id, carried.Number())
-			carried.Mark++
-			require.NotEqual(t, id, carried.Number(), "a row of another entity shows")
+			number := NewIdentity(id)
+			require.Equal(t, id, number.Number())
+			number.Mark++
+			require.NotEqual(t, id, number.Number(), "a row of another entity shows")
 		}
 	}
 	require.NotEqual(t, IdentityOf(1, 1), IdentityOf(1, 2), "another seed, another world")
