@@ -50,7 +50,7 @@ type Expect struct {
 	Entities  []Entity               `json:"entities,omitempty"` // ascending by handle
 }
 
-// Hello is what a client asks to resume; empty without a secret.
+// Hello names the session that a client asks to resume; it is empty without a secret.
 type Hello struct {
 	Session   uint64 `json:"session"`
 	Secret    []byte `json:"secret"`
