@@ -5,7 +5,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// answer is what a replica reports about a handle.
+// answer is a replica's report about a handle.
 type answer struct {
 	verdict  wire.Verdict
 	present  bool        // an entity came with the verdict

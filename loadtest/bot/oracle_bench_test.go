@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// news is what one snapshot tells a bot.
+// news holds the events of one snapshot.
 type news struct {
 	left, destroyed, entered, updated []bulk.Handle
 }

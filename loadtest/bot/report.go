@@ -39,7 +39,7 @@ type Tick struct {
 	Late   uint64  `json:"late"` // steps that began more than an interval late
 }
 
-// Cost is what the server's process used after the ramp, per snapshot sent in that
+// Cost is the server process's resource use after the ramp, per snapshot sent in that
 // time. It includes the world and everything else.
 type Cost struct {
 	Snapshots            uint64  `json:"snapshots_sent"`
@@ -75,7 +75,7 @@ type Net struct {
 	// connected. An overloaded server makes fewer snapshots, which DeliveredRatio does
 	// not show.
 	SnapshotHz float64 `json:"snapshot_hz"`
-	// BytesPerClientS is what a bot received per second connected: stream and datagram
+	// BytesPerClientS is the rate received by a connected bot: stream and datagram
 	// payload, without QUIC and UDP overhead.
 	BytesPerClientS float64 `json:"bytes_per_client_s"`
 	// Latency is half of a round trip: from sending an input datagram to the arrival of
