@@ -16,7 +16,7 @@ import (
 //go:embed page.html
 var source string
 
-// About is what a page shows besides the report.
+// About holds data that a page shows besides the report.
 type About struct {
 	Addr       string
 	Link       bot.Link
@@ -103,7 +103,7 @@ func figures(r *bot.Report) []figure {
 	return all
 }
 
-// charts returns the plots of a run, without those of unmeasured quantities.
+// charts returns the plots of a run, leaving out unmeasured quantities.
 func charts(r *bot.Report) []chart {
 	over := func(name string, of func(i int) float64) line {
 		l := line{Name: name}
