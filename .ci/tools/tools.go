@@ -1,3 +1,3 @@
-// Package tools pins the programs that .ci/run builds. It is a module of its
-// own, so that whoever imports worldd does not inherit their dependencies.
+// Package tools pins the programs that .ci/run builds. It is a separate module, to
+// keep their dependencies out of modules that import worldd.
 package tools
