@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Explain shows the compiler's stages. They are the parsed text; its values over single lanes;
-// those that remain after simplification, sharing and dead-code removal (and after
-// recomputation, if registers ran out); the instructions with their registers; and the
-// vector kernels' bound code, for every kernel of this build. The output is for people,
-// and its form may change. Errors are those of Compile.
+// Explain shows the stages of compilation: the parsed text; its values over single
+// lanes; the values left by simplification, sharing and dead-code removal, and by
+// recomputation if registers ran out; the instructions; and the bound code of every
+// vector kernel set in this build. The output is for people, and its form may change.
+// An error is a *SyntaxError, as from Compile.
 func Explain(source string) (string, error) {
 	text, err := parse(source)
 	if err != nil {

@@ -205,7 +205,7 @@ func (o *oracle) forget(m *memory) {
 	o.forgotten++
 }
 
-// fate returns what was told of m, or what a later tenant of its slot implies. It
+// fate returns the status of m, or the one implied by a later tenant of its slot. It
 // consults the tenant only if that can say more.
 func (o *oracle) fate(m *memory) status {
 	switch {
