@@ -314,3 +314,7 @@ func checkSummary(lower, upper []uint64, name string) error {
 	}
 	return nil
 }
+
+func (b *Bitset) bytes() uint64 {
+	return 8 * uint64(cap(b.words)+cap(b.summary)+cap(b.top))
+}

@@ -31,8 +31,3 @@ func Scratch[T, S any](p *Pool[T], s *S,
 		}
 	}
 }
-
-func (p *Pool[T]) wordAt(w uint32) Word[T] {
-	_, slots := p.word(w)
-	return Word[T]{Live: p.live.words[w], Slots: slots}
-}

@@ -135,3 +135,8 @@ func (p *Pool[T]) Close() error {
 	}
 	return release(mapping)
 }
+
+func (p *Pool[T]) wordAt(w uint32) Word[T] {
+	_, slots := p.word(w)
+	return Word[T]{Live: p.live.words[w], Slots: slots}
+}

@@ -57,7 +57,3 @@ func (p *Pool[T]) Stats() Stats {
 	}
 	return s
 }
-
-func (b *Bitset) bytes() uint64 {
-	return 8 * uint64(cap(b.words)+cap(b.summary)+cap(b.top))
-}
