@@ -95,3 +95,26 @@ func (p *Program) Hash() uint64 { return p.hash }
 // Scratch is the number of float32s of scratch that Evaluate needs: at most MaxScratch,
 // whatever the number of points (F5).
 func (p *Program) Scratch() int { return p.work + p.pool }
+
+// NanosecondsPerPoint estimates the effect's cost per point in this process, with its
+// chosen kernels, from the effect's operations. It is accurate to a factor of two or
+// three: use it for warnings, and measure for anything else.
+func (p *Program) NanosecondsPerPoint() float64 {
+	if p.placed != nil {
+		return float64(p.placed.blockNanoseconds()) / BlockPoints
+	}
+	sum := 0.0
+	for _, in := range p.code[p.preloads:] {
+		switch in.op { // measured, without assembly
+		case opExp2:
+			sum += 16
+		case opSin:
+			sum += 8
+		case opRsqrt:
+			sum += 4
+		default:
+			sum++
+		}
+	}
+	return sum
+}
