@@ -94,7 +94,7 @@ func BenchmarkApplyState(b *testing.B) {
 	var sum float32
 	bits, rounds := 0, 0
 	for b.Loop() {
-		replica := client.NewReplica(codec, 1, rows, client.Observer{Update: func(e *client.Entity) {
+		replica := client.NewApplier(codec, 1, rows, client.Observer{Update: func(e *client.Entity) {
 			body, _ := bodies.Get(e)
 			sum += body.Position[0]
 		}})

@@ -203,10 +203,10 @@ func BenchmarkReplicasInTurns(b *testing.B) {
 		v, _ := identities.Get(e)
 		sum += v.Value + uint64(v.Mark)
 	}
-	all := make([]*client.Replica, replicas)
+	all := make([]*client.Applier, replicas)
 	first := c.enter(wire.AppendStructureHeader(nil, 1, c.tick), crowdShown)
 	for i := range all {
-		all[i] = client.NewReplica(c.codec, 1, crowdSlots, client.Observer{Enter: look, Update: look})
+		all[i] = client.NewApplier(c.codec, 1, crowdSlots, client.Observer{Enter: look, Update: look})
 		require.NoError(b, all[i].ApplyStructure(first))
 	}
 	for len(c.hidden) < 100 {
@@ -225,7 +225,7 @@ func BenchmarkReplicasInTurns(b *testing.B) {
 		rows := c.move()
 		datagrams[0], datagrams[1] = c.datagram(b, rows[:crowdRows/2]), c.datagram(b, rows[crowdRows/2:])
 	}
-	turn := func(r *client.Replica) {
+	turn := func(r *client.Applier) {
 		if err := r.ApplyStructure(message); err != nil {
 			b.Fatal(err)
 		}

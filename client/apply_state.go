@@ -47,9 +47,8 @@ type decodedRow struct {
 	newest   bool  // of all states of its entity
 }
 
-// ApplyState applies a State datagram, whole or not at all. It returns an
-// error for bytes that are no State datagram; the outcome tells the rest.
-func (r *Replica) ApplyState(datagram []byte) (Outcome, error) {
+// applyState is Applier.ApplyState.
+func (r *Replica) applyState(datagram []byte) (Outcome, error) {
 	h, err := wire.ParseStateHeader(datagram, &r.reader)
 	if err != nil {
 		return Unreadable, err
@@ -353,7 +352,7 @@ func (r *Replica) hold(h wire.StateHeader, datagram []byte) {
 
 // release applies the held datagrams whose structure is now there, oldest
 // first. What they turn out to be is counted where it is found. An error is that of
-// ApplyState: what is no State datagram ends the session, early or late.
+// applyState: what is no State datagram ends the session, early or late.
 func (r *Replica) release() error {
 	n := 0
 	for n < len(r.held) && r.held[n].structure <= r.applied {
@@ -365,7 +364,7 @@ func (r *Replica) release() error {
 	due := slices.Clone(r.held[:n])
 	r.held = slices.Delete(r.held, 0, n)
 	for _, d := range due {
-		if _, err := r.ApplyState(d.bytes); err != nil {
+		if _, err := r.applyState(d.bytes); err != nil {
 			return err
 		}
 	}

@@ -7,10 +7,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// ApplyStructure applies the body of a Structure message, whole or not at all, and
-// then every datagram that was waiting for it. An error is the server's fault and
-// final: the lane is reliable, so nothing that follows could be right.
-func (r *Replica) ApplyStructure(body []byte) error {
+// applyStructure is Applier.ApplyStructure.
+func (r *Replica) applyStructure(body []byte) error {
 	message, err := wire.ParseStructure(body)
 	if err != nil {
 		return err

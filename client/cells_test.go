@@ -49,7 +49,7 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 		n := int(min(wire.MaxSlots/apart, 20_000))
 		of := func(i uint32) bulk.Handle { return h((i+1)*apart-1, 1) }
 		p := newPeer(t, 1, wire.MaxSlots)
-		p.replica = client.NewReplica(p.codec, 1, wire.MaxSlots, client.Observer{})
+		p.replica = client.NewApplier(p.codec, 1, wire.MaxSlots, client.Observer{})
 		empty := wire.Record{Op: wire.OpEnter, Row: []byte{0}}
 		for _, c := range []struct {
 			about string

@@ -202,9 +202,17 @@ func (c *Client) Resolve(h bulk.Handle) wire.Verdict { return c.session.Resolve(
 // time, and keep none.
 func (c *Client) Replica() *Replica { return c.session.Replica() }
 
-// Session is the protocol's state: the welcome, the controlled entity, round
-// trips.
-func (c *Client) Session() *Session { return c.session }
+// Welcome returns the server's newest Welcome: the session's number, the world's
+// epoch, the tick and snapshot rates. It has no Secret, which only the client needs.
+// It is zero after the client ended with wire.EpochMismatch.
+func (c *Client) Welcome() wire.Welcome {
+	w, _ := c.session.Welcome()
+	w.Secret = nil
+	return w
+}
+
+// RTT returns the newest measured round trip. Stats().Clock.RTT is steadier.
+func (c *Client) RTT() RTT { return c.session.RTT() }
 
 // SetInput is what the client wants from now on; see Session.SetInput. It is sent
 // with the answer to the next snapshot and repeated in those that follow.
@@ -219,9 +227,6 @@ func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future,
 // Controlled is the entity that this session steers now; zero if none, and right
 // after Dial, when it may not have been told yet.
 func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }
-
-// Clock is what is known of the server's time.
-func (c *Client) Clock() Clock { return c.session.Clock(time.Since(c.start)) }
 
 // Render returns the moment that a frame drawn now is to show; see
 // Session.Render.

@@ -60,7 +60,7 @@ func TestNoEntityHasNoComponents(t *testing.T) {
 	require.NoError(t, schema.Add[schema.Body](s, "body"))
 	body, err := client.ComponentOf[schema.Body](s, "body")
 	require.NoError(t, err)
-	replica := client.NewReplica(rowcodec.New(s, rowcodec.DefaultTables()), 1, 1<<16, client.Observer{})
+	replica := client.NewApplier(rowcodec.New(s, rowcodec.DefaultTables()), 1, 1<<16, client.Observer{})
 	nobody := replica.Entity(bulk.NewHandle(3, 1))
 	require.Nil(t, nobody)
 	b, ok := body.Get(nobody)

@@ -198,9 +198,8 @@ func ExampleDial_again() {
 		if err != nil {
 			panic(err)
 		}
-		welcome, _ := c.Session().Welcome()
-		config.Epoch = welcome.Epoch
-		fmt.Println("joined run", welcome.Epoch)
+		config.Epoch = c.Welcome().Epoch
+		fmt.Println("joined run", config.Epoch)
 		return c
 	}
 

@@ -26,7 +26,7 @@ type peer struct {
 	t       testing.TB
 	schema  *schema.Schema
 	codec   *rowcodec.Codec
-	replica *client.Replica
+	replica *client.Applier
 	health  client.Component[health]
 	number  uint32 // structure records sent
 	heard   []string
@@ -38,7 +38,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 	require.NoError(t, schema.Add[health](p.schema, "health"))
 	require.NoError(t, schema.Add[friend](p.schema, "friend"))
 	p.codec = rowcodec.New(p.schema, rowcodec.DefaultTables())
-	p.replica = client.NewReplica(p.codec, floor, maxSlots, client.Observer{
+	p.replica = client.NewApplier(p.codec, floor, maxSlots, client.Observer{
 		Enter: func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },
 		Update: func(e *client.Entity) {
 			p.heard = append(p.heard, "update "+e.Handle().String())

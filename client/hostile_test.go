@@ -74,7 +74,7 @@ func BenchmarkHostileDatagram(b *testing.B) {
 
 // victim is a replica that holds what hostile datagrams stand on.
 type victim struct {
-	replica *client.Replica
+	replica *client.Applier
 	random  *rand.Rand
 	seq     uint32
 	rows    int
@@ -172,7 +172,7 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 	rows := min(wire.MaxRows, wire.MaxLoad/s.Load(mask))
 	random := rand.New(rand.NewPCG(1, 2))
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
-	p := client.NewReplica(codec, 1, 1<<16, client.Observer{})
+	p := client.NewApplier(codec, 1, 1<<16, client.Observer{})
 	// Everybody is entered in one state and then in another; rows 0 and 1 carry.
 	state := func(i uint32) schema.Row {
 		var w bitio.Writer
@@ -242,7 +242,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 	const tick = 100
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	read := func(rows uint32) (client.Outcome, error) {
-		p := client.NewReplica(codec, 1, 1<<16, client.Observer{})
+		p := client.NewApplier(codec, 1, 1<<16, client.Observer{})
 		structure := wire.AppendStructureHeader(nil, 1, tick-1)
 		row := schema.Row{Mask: 15, Words: make([]uint32, s.Words())}
 		var w bitio.Writer

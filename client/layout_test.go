@@ -48,7 +48,7 @@ func TestRecordsAreForeseen(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	p := newPeer(t, 1, slots)
-	p.replica = client.NewReplica(p.codec, 1, slots, client.Observer{})
+	p.replica = client.NewApplier(p.codec, 1, slots, client.Observer{})
 	var model [slots]fate
 	refused := 0
 	for range 3000 {

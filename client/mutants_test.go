@@ -185,8 +185,8 @@ func (p *tape) next(at int, kind byte) int {
 }
 
 // replica is one that has applied what a server sent up to a step.
-func (p *tape) replica(t testing.TB, steps int) *client.Replica {
-	r := client.NewReplica(p.codec, p.welcome.GenerationFloor, p.welcome.MaxSlots, client.Observer{})
+func (p *tape) replica(t testing.TB, steps int) *client.Applier {
+	r := client.NewApplier(p.codec, p.welcome.GenerationFloor, p.welcome.MaxSlots, client.Observer{})
 	for _, s := range p.steps[:steps] {
 		var err error
 		switch s.kind {
@@ -278,7 +278,7 @@ const (
 
 // plausible makes a datagram one that is looked at: its number is new, its structure
 // is there, and its fold is that of the entities which it means.
-func plausible(r *client.Replica, d []byte, ahead int) {
+func plausible(r *client.Applier, d []byte, ahead int) {
 	if len(d) < stateFoldAt+3 {
 		return
 	}

@@ -78,14 +78,30 @@ type ReplicaStats struct {
 	Verdicts   [4]uint64 // given by Resolve, by wire.Verdict
 }
 
-// NewReplica makes an empty replica. floor and maxSlots are the Welcome's:
-// every handle below generation floor is of an earlier run of the server and
-// is Stale (H5), and no slot is at or above maxSlots. Schema
-// and tables of the codec are the server's. The limits are the defaults of
-// SessionConfig.
-func NewReplica(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Replica {
-	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, limits: SessionConfig{}.limits(), observer: o}
+func newReplica(c *rowcodec.Codec, floor, maxSlots uint32, l limits, o Observer) *Replica {
+	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, limits: l, observer: o}
 }
+
+// Applier feeds a Replica by hand, without a Session: for tests and simulations of
+// replication. A Session's Replica is fed only by its Session.
+type Applier struct{ *Replica }
+
+// NewApplier makes an empty replica with the default limits of SessionConfig. floor
+// and maxSlots are the Welcome's: handles of a generation below floor are of an
+// earlier run of the server and Stale (H5), and slots are below maxSlots. The
+// codec's schema and tables are the server's.
+func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
+	return &Applier{newReplica(c, floor, maxSlots, SessionConfig{}.limits(), o)}
+}
+
+// ApplyStructure applies the body of a Structure message whole or not at all, then
+// the datagrams that waited for it. An error is the server's fault and final: the
+// stream is reliable, so nothing that follows could be right.
+func (a *Applier) ApplyStructure(body []byte) error { return a.applyStructure(body) }
+
+// ApplyState applies a State datagram whole or not at all. It returns an error for
+// bytes that are no State datagram, and otherwise what became of it.
+func (a *Applier) ApplyState(datagram []byte) (Outcome, error) { return a.applyState(datagram) }
 
 // Resolve says what became of h:
 //

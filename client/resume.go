@@ -92,8 +92,7 @@ func (s *Session) forget() {
 // renew begins an empty replica, which goes on counting, and a clock that knows
 // nothing yet of the server's time.
 func (s *Session) renew(floor, maxSlots uint32, tickHz int) {
-	next := NewReplica(s.codec, floor, maxSlots, s.config.Observer)
-	next.limits = s.config.limits()
+	next := newReplica(s.codec, floor, maxSlots, s.config.limits(), s.config.Observer)
 	if s.replica != nil {
 		next.stats = s.replica.stats
 	}

@@ -192,7 +192,7 @@ func (s *Session) message(kind byte, body []byte) error {
 		}
 		return &wire.Error{Code: m.Code, Detail: m.Text}
 	case wire.TypeStructure:
-		return s.replica.ApplyStructure(body)
+		return s.replica.applyStructure(body)
 	case wire.TypeResult:
 		return s.answered(body)
 	case wire.TypeControl:
@@ -245,7 +245,7 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	if !s.greeted {
 		return Unreadable, nil // overtook the Welcome; it will be sent again
 	}
-	outcome, err := s.replica.ApplyState(d)
+	outcome, err := s.replica.applyState(d)
 	if err != nil {
 		return outcome, err
 	}

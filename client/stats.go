@@ -41,7 +41,7 @@ func (s *Session) Stats() SessionStats {
 
 // Stats returns how the client fares, counted since the start.
 func (c *Client) Stats() Stats {
-	return Stats{Traffic: c.past.plus(c.link), SessionStats: c.session.Stats(), Clock: c.Clock()}
+	return Stats{Traffic: c.past.plus(c.link), SessionStats: c.session.Stats(), Clock: c.session.Clock(time.Since(c.start))}
 }
 
 // plus adds what a connection carried, if there is one.

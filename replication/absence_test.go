@@ -51,7 +51,7 @@ func newRanch(t *testing.T, seed uint64) *ranch {
 	for range 3 {
 		r.guests = append(r.guests, &guest{looker: &looker{
 			Viewer:  r.rep.AddViewer(r.anybody()),
-			replica: client.NewReplica(r.rep.Codec(), 1, 1<<16, client.Observer{}),
+			replica: client.NewApplier(r.rep.Codec(), 1, 1<<16, client.Observer{}),
 		}})
 	}
 	return r

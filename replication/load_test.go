@@ -48,7 +48,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 			}
 		}
 		v := rep.AddViewer(all[0])
-		replica := client.NewReplica(rep.Codec(), 1, 1<<16, client.Observer{})
+		replica := client.NewApplier(rep.Codec(), 1, 1<<16, client.Observer{})
 		several := 0
 		for round := range 40 {
 			for _, h := range all {

@@ -36,7 +36,7 @@ type market struct {
 // looker is a viewer with its client.
 type looker struct {
 	*replication.Viewer
-	replica *client.Replica
+	replica *client.Applier
 	bytes   []byte // all that it was sent
 }
 
@@ -59,7 +59,7 @@ func newMarket(t testing.TB, n, viewers int) *market {
 	for i := range viewers {
 		m.viewers = append(m.viewers, &looker{
 			Viewer:  m.rep.AddViewer(m.all[i]),
-			replica: client.NewReplica(m.rep.Codec(), 1, 1<<16, client.Observer{}),
+			replica: client.NewApplier(m.rep.Codec(), 1, 1<<16, client.Observer{}),
 		})
 	}
 	return m
@@ -313,7 +313,7 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	rider, cart := spawn(), spawn()
 	v := rep.AddViewer(rider)
 	v.Own(cart)
-	c := &looker{Viewer: v, replica: client.NewReplica(rep.Codec(), 1, 1<<16, client.Observer{})}
+	c := &looker{Viewer: v, replica: client.NewApplier(rep.Codec(), 1, 1<<16, client.Observer{})}
 	m := &market{t: t, world: w, schema: s, rep: rep}
 	ride := func(x float32) {
 		poses.Set(rider, pose{Position: [3]float32{x, 1, 0}, On: cart})

@@ -80,9 +80,7 @@ func TestSessionsOfTheOperator(t *testing.T) {
 			return min(rows[i].PacketsSent, rows[i].PacketsReceived) > 5 && c.Resolve(c.Controlled()) == wire.Live
 		})
 	}
-	one, _ := first.Session().Welcome()
-	two, _ := second.Session().Welcome()
-	require.Equal(t, []uint64{one.Session, two.Session}, []uint64{rows[0].ID, rows[1].ID})
+	require.Equal(t, []uint64{first.Welcome().Session, second.Welcome().Session}, []uint64{rows[0].ID, rows[1].ID})
 	for i, r := range rows {
 		require.True(t, r.Joined)
 		require.Equal(t, "guest", r.Name)

@@ -166,7 +166,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	h.until(other, "knows itself", func() bool { return other.Controlled() != 0 })
 	dying := other.Controlled()
 	h.until(v.Client, "sees the other", func() bool { return v.Resolve(dying) == wire.Live && v.Resolve(v.Controlled()) == wire.Live })
-	welcome, _ := v.Session().Welcome()
+	welcome := v.Welcome()
 	me := v.Controlled()
 	require.Equal(t, client.StateChange{State: client.Joined}, v.change())
 
@@ -184,9 +184,8 @@ func TestConnectionIsReplaced(t *testing.T) {
 	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
 	require.True(t, v.change().Resumed)
 	require.False(t, v.change().NewWorld)
-	again, _ := v.Session().Welcome()
-	require.Equal(t, welcome.Session, again.Session)
-	require.NotEqual(t, welcome.Secret, again.Secret)
+	require.Equal(t, welcome.Session, v.Welcome().Session)
+	require.Empty(t, v.Welcome().Secret, "only the client needs it")
 	h.until(v.Client, "H3: hears of the death", func() bool { return v.Resolve(dying) == wire.Stale })
 	require.True(t, v.gone[dying])
 	require.Equal(t, me, v.Controlled())
@@ -215,7 +214,7 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.Len(t, v.changes, 3)
 	require.EqualValues(t, 1, next.server.Report().Traffic.Handshakes, "one handshake: to resume, or else to join")
 	require.True(t, v.gone[me])
-	w, _ := v.Session().Welcome()
+	w := v.Welcome()
 	require.EqualValues(t, houseEpoch+1, w.Epoch)
 }
 
@@ -280,7 +279,7 @@ func TestClientGivesUp(t *testing.T) {
 func TestKickedStaysAway(t *testing.T) {
 	h := openHouse(t)
 	v := h.travel(func(*client.Config) {})
-	w, _ := v.Session().Welcome()
+	w := v.Welcome()
 	h.server.Kick(w.Session, "no cheating")
 	h.server.Kick(w.Session+100, "nobody")
 	err := h.ends(v.Client)

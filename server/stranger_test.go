@@ -42,9 +42,7 @@ func TestGenerationFloor(t *testing.T) {
 			continue
 		}
 		h := openHouseWith(t, func(theirs *server.Config) { *theirs = config })
-		welcome, ok := h.dial().Session().Welcome()
-		require.True(t, ok)
-		require.Equal(t, c.told, welcome.GenerationFloor)
+		require.Equal(t, c.told, h.dial().Welcome().GenerationFloor)
 	}
 }
 

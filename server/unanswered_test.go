@@ -40,7 +40,7 @@ func TestMoreThan256Commands(t *testing.T) {
 		}
 	}
 	require.Equal(t, client.Joined, c.State())
-	stats := c.Session().Stats()
+	stats := c.Stats()
 	require.EqualValues(t, 3*wire.MaxUnanswered, stats.Commands, "what was refused here was not sent")
 	require.Zero(t, stats.Unanswered)
 }

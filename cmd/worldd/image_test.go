@@ -141,7 +141,7 @@ func TestKilledServerComesBack(t *testing.T) {
 		require.NoError(t, err)
 		began := g.Replica().Tick()
 		g.until(t, ctx, func() bool { return g.Replica().Tick() > began+60 && len(g.met) > 100 })
-		welcome, _ := g.Session().Welcome()
+		welcome := g.Welcome()
 		require.NotEqual(t, epoch, welcome.Epoch)
 		epoch = welcome.Epoch
 		var asked int

@@ -136,7 +136,7 @@ func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 	}
 	b.client = c
 	b.outage = outage{}
-	welcome, _ := c.Session().Welcome()
+	welcome := c.Welcome()
 	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
 	b.publish(time.Now(), true)
 	return nil
@@ -230,7 +230,7 @@ func (b *bot) position() (x, z float64, seen bool) {
 
 // measure records the newest round trip and the sequence numbers.
 func (b *bot) measure() {
-	if rtt := b.client.Session().RTT(); rtt.Count != b.rttSeen {
+	if rtt := b.client.RTT(); rtt.Count != b.rttSeen {
 		b.rttSeen = rtt.Count
 		b.latencies = append(b.latencies, (rtt.Newest / 2).Microseconds())
 	}

@@ -65,7 +65,7 @@ func (b *bot) lose(why error) {
 
 // rejoined updates the memory of handles for the new session (B6).
 func (b *bot) rejoined(s client.StateChange) {
-	w, _ := b.client.Session().Welcome()
+	w := b.client.Welcome()
 	sum := &b.past.outages
 	switch {
 	case s.Resumed:

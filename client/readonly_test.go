@@ -1,0 +1,61 @@
+package client_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+)
+
+// reachable adds the types of package client that a caller gets from the results
+// of t's methods.
+func reachable(t reflect.Type, found map[reflect.Type]bool) {
+	if found[t] {
+		return
+	}
+	switch t.Kind() {
+	case reflect.Func: // an iterator yields its arguments' arguments
+		for i := range t.NumIn() {
+			reachable(t.In(i), found)
+		}
+		return
+	case reflect.Pointer, reflect.Struct:
+		if base := t; base.Kind() == reflect.Pointer && base.Elem().PkgPath() != reflect.TypeFor[client.Client]().PkgPath() {
+			return
+		}
+		found[t] = true
+	default:
+		return
+	}
+	for i := range t.NumMethod() {
+		method := t.Method(i).Type
+		for j := range method.NumOut() {
+			reachable(method.Out(j), found)
+		}
+	}
+}
+
+// Nothing that a Client hands out can drive its protocol: only those that made a
+// Session or an Applier themselves feed it.
+func TestClientCannotBeDriven(t *testing.T) {
+	session, applier := reflect.TypeFor[*client.Session](), reflect.TypeFor[*client.Applier]()
+	driving := map[string]reflect.Type{
+		"TakeStream": session, "ReceiveStream": session, "ReceiveDatagram": session, "Input": session,
+		"Bye": session, "Lost": session, "Reconnect": session,
+		"ApplyStructure": applier, "ApplyState": applier,
+	}
+	types := map[reflect.Type]bool{}
+	reachable(reflect.TypeFor[*client.Client](), types)
+	require.Contains(t, types, reflect.TypeFor[*client.Replica]())
+	require.Contains(t, types, reflect.TypeFor[*client.Entity](), "Replica.All yields them")
+	for name, of := range driving {
+		_, ok := of.MethodByName(name)
+		require.True(t, ok, "%v.%s", of, name)
+		for x := range types {
+			_, ok := x.MethodByName(name)
+			require.False(t, ok, "%v.%s is within reach of a Client's user", x, name)
+		}
+	}
+}
