@@ -194,7 +194,10 @@ func (c *Client) apply(in arrivals) error {
 // State is where the client stands; Config.State is told when it changes.
 func (c *Client) State() State { return c.state }
 
-// Resolve says what became of h.
+// Lookup returns the verdict on h, and the entity if h is Live; see Replica.Lookup.
+func (c *Client) Lookup(h bulk.Handle) (*Entity, wire.Verdict) { return c.session.Replica().Lookup(h) }
+
+// Resolve returns Lookup's verdict on h.
 func (c *Client) Resolve(h bulk.Handle) wire.Verdict { return c.session.Resolve(h) }
 
 // Replica is the client's copy of what the server shows it. A new session has another

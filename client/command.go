@@ -108,7 +108,7 @@ func (s *Session) answered(body []byte) error {
 		f, name = s.unanswered[i], s.unanswered[i].name
 		s.unanswered = slices.Delete(s.unanswered, i, i+1)
 	}
-	if m.Verdict == wire.Pending && s.replica.resolve(m.Target) == wire.Stale {
+	if m.Verdict == wire.Pending && s.replica.Resolve(m.Target) == wire.Stale {
 		m.Verdict = wire.Stale
 		if m.Code == wire.UnknownHandle {
 			m.Code = wire.StaleHandle

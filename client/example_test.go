@@ -126,9 +126,9 @@ func Example() {
 	}
 	tree := bulk.NewHandle(0, 1) // of an event, a saved game, another player: it may come from anywhere
 	look := func() {
-		switch v := c.Resolve(tree); v {
+		switch e, v := c.Lookup(tree); v {
 		case wire.Live: // in view
-			w, _ := wood.Get(c.Replica().Entity(tree))
+			w, _ := wood.Get(e)
 			fmt.Println(v, "with", w.Left, "left")
 		case wire.Hidden: // out of sight; may well live
 			fmt.Println(v)

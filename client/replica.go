@@ -75,7 +75,6 @@ type ReplicaStats struct {
 	Enters     uint64
 	Leaves     uint64
 	Destroys   uint64
-	Verdicts   [4]uint64 // given by Resolve, by wire.Verdict
 }
 
 func newReplica(c *rowcodec.Codec, floor, maxSlots uint32, l limits, o Observer) *Replica {
@@ -103,38 +102,39 @@ func (a *Applier) ApplyStructure(body []byte) error { return a.applyStructure(bo
 // bytes that are no State datagram, and otherwise what became of it.
 func (a *Applier) ApplyState(datagram []byte) (Outcome, error) { return a.applyState(datagram) }
 
-// Resolve says what became of h:
+// Lookup returns the verdict on h, and the entity if h is Live:
 //
-//	Live     it is in interest: Entity returns it
-//	Hidden   it left this client's interest, and may well live
-//	Pending  it has not arrived yet
-//	Stale    it is destroyed; final
+//	Live     in view
+//	Hidden   out of view; it may well live
+//	Pending  not here yet, or never issued
+//	Stale    destroyed; final
 //
-// Any 64-bit value may be asked for; one that could never name an entity is
-// Stale.
-func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
-	v := r.resolve(h)
-	r.stats.Verdicts[v]++
-	return v
-}
-
-func (r *Replica) resolve(h bulk.Handle) wire.Verdict {
+// h may be any value; one that can never name an entity is Stale.
+func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
 	if !h.Valid() || h.Generation() < r.floor || h.Index() >= r.maxSlots {
-		return wire.Stale
+		return nil, wire.Stale
 	}
 	c := r.cells.peek(h.Index())
 	if c == nil {
-		return wire.Pending
+		return nil, wire.Pending
 	}
-	return c.resolve(h)
+	v := c.resolve(h)
+	if v != wire.Live {
+		return nil, v
+	}
+	return c.entity, v
 }
 
-// Entity returns the entity that h names, or nil unless h is Live.
+// Resolve returns Lookup's verdict on h.
+func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
+	_, v := r.Lookup(h)
+	return v
+}
+
+// Entity returns Lookup's entity, nil unless h is Live.
 func (r *Replica) Entity(h bulk.Handle) *Entity {
-	if r.resolve(h) != wire.Live {
-		return nil
-	}
-	return r.cells.peek(h.Index()).entity
+	e, _ := r.Lookup(h)
+	return e
 }
 
 // All yields the live entities, in no particular order. The replica must not

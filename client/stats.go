@@ -26,7 +26,7 @@ type SessionStats struct {
 	Delay time.Duration
 	// Lead is how long before their tick inputs are made.
 	Lead    time.Duration
-	Replica ReplicaStats // snapshots by what became of them, verdicts
+	Replica ReplicaStats // snapshots by what became of them
 }
 
 // Stats returns the counters since the start.
