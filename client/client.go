@@ -57,7 +57,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := NewSession(c.SessionConfig)
+	session, err := NewSession(c.session())
 	if err != nil {
 		return nil, err
 	}

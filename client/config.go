@@ -16,62 +16,100 @@ import (
 
 	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Tables are the numbers that rows are coded with: an opaque value, which may be
-// shared. The server has the same; the handshake compares their Version.
+// Tables are the numbers that rows are coded with: an opaque, immutable value. Client
+// and server must have the same; the handshake compares their Version.
 type Tables = rowcodec.Tables
 
-// ParseTables reads the bytes of a file that worldd train wrote. An error is a
-// *wire.Error with the code BadMessage: the file is damaged, or of another version.
+// ParseTables parses a file that worldd train wrote. An error is a *wire.Error with code
+// wire.BadMessage: the file is damaged, or of another version.
 func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(file) }
 
-// DefaultTables returns the tables that this version of the protocol comes with.
+// DefaultTables returns the tables that are part of this version of the protocol.
 func DefaultTables() *Tables { return rowcodec.DefaultTables() }
 
-// Config is what Dial needs. Zero fields take their defaults.
+// Config configures Dial. Addr and Schema are required; other zero fields take their
+// defaults.
 type Config struct {
-	SessionConfig
-
-	// Addr is the server's UDP address, as "host:port". Required.
+	// Addr is the server's UDP address, "host:port".
 	Addr string
-	// Fingerprint is the SHA-256 of the server's certificate in hex, as the
-	// server prints it at its start: the certificate must be that one, and
-	// need not be signed by anybody.
+	// Fingerprint is the hex SHA-256 of the server's certificate, which the server
+	// prints when it starts. Only that certificate is accepted; no authority need
+	// have signed it.
 	Fingerprint string
-	// InsecureDev takes any certificate: whoever answers at Addr is believed.
-	// For development on one's own machine.
+	// InsecureDev accepts any certificate, so the server is not authenticated. For
+	// development on one machine.
 	InsecureDev bool
-	// TLS replaces the default of verifying the certificate against the
-	// system's authorities. Its NextProtos is overwritten.
+	// TLS replaces the default, which verifies the certificate against the system's
+	// authorities. Its NextProtos and MinVersion are overwritten.
 	TLS *tls.Config
-	// Socket opens the socket that the connection goes over, which Close closes:
-	// for a test that puts a bad link between client and server, or a game that
-	// has its own way to the network. nil is a UDP socket of the system's. Of one
-	// without SetReadBuffer and SetWriteBuffer quic-go complains, once, on standard error.
-	Socket func() (net.PacketConn, error)
-	// GiveUp is how long it is tried to replace a connection that was lost, before
-	// the client ends. 0 is a minute; negative: the loss of the first is the end.
-	GiveUp time.Duration
-	// FreshToken returns a connect token for the next attempt to replace a lost
-	// connection, and runs on a goroutine of its own: a token is good for one
-	// connection, and for a short time. Its error is the attempt's. The attempt resumes
-	// the session, which needs no token, or else begins a new one in the same handshake,
-	// which does: after a restart, or too late. With nil, SessionConfig.Token is shown
-	// again, and a server that admits by token refuses the new session (Unauthorized).
+
+	// Schema must equal the server's: same components, types and tags, in the same
+	// order. If the server refuses with wire.SchemaMismatch, the error holds
+	// Schema.Outline of both sides: components whose digits differ do not match.
+	// (The server omits long names.) Schema.Text shows which field differs.
+	Schema *schema.Schema
+	// Tables code rows and must be the server's; nil is DefaultTables. ParseTables reads
+	// a file that worldd train wrote.
+	Tables *Tables
+	// Epoch is Welcome.Epoch of the run of the world that issued the caller's
+	// handles; 0 joins any run, and is for callers without handles. A server that
+	// runs another world refuses with wire.EpochMismatch: forget the handles and dial
+	// with 0, since in another run the same handle may name another entity.
+	Epoch uint64
+	// Token is the connect token, for servers that require one: at most
+	// wire.MaxToken bytes, good for one connection.
+	Token []byte
+	// FreshToken returns a connect token for the next attempt to reconnect. It runs
+	// on its own goroutine; its error fails the attempt. Resuming a session needs no
+	// token, but if the session is gone the same handshake begins a new one, which
+	// does. Without FreshToken the client sends Token again, and a server that
+	// requires tokens refuses the new session (wire.Unauthorized).
 	FreshToken func(context.Context) ([]byte, error)
-	// State is told of each state that the client comes to, on the goroutine of
-	// Dial or Update.
+	// Name appears in the server's logs: UTF-8, at most wire.MaxName bytes. Check
+	// names that players type.
+	Name string
+
+	// MaxEntities bounds the entities in view, and MaxBytes the replica's memory
+	// (Replica.Bytes, at least 1 MiB). A server that exceeds either ends the session
+	// with a *LimitError. 0 is 65,536 entities and 256 MiB.
+	MaxEntities int
+	MaxBytes    int
+	// GiveUp is how long the client tries to replace a lost connection before it
+	// ends. 0 is a minute; negative never reconnects.
+	GiveUp time.Duration
+
+	// Observer is called when the replica changes.
+	Observer Observer
+	// Result is called with the answer to each command, in command order, for callers
+	// that keep no Futures.
+	Result func(Result)
+	// State is called on each change of state, on the goroutine of Dial or Update.
 	State func(StateChange)
-	// Log is told of the connection's life; nil is silent.
+	// Log receives connection events; nil is silent.
 	Log *zap.Logger
+	// Socket opens the connection's socket, which Close closes; nil is a UDP socket of
+	// the system. For tests that simulate a bad link, and games with their own network
+	// layer. If the socket has no SetReadBuffer and SetWriteBuffer, quic-go prints a
+	// warning once.
+	Socket func() (net.PacketConn, error)
+}
+
+// session is the part of c that a Session needs.
+func (c Config) session() SessionConfig {
+	return SessionConfig{
+		Schema: c.Schema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name,
+		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Observer: c.Observer, Result: c.Result,
+	}
 }
 
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
 	var errs []error
-	if err := c.SessionConfig.validate(); err != nil {
+	if err := c.session().validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := address.CheckDial("udp", c.Addr); err != nil {

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -18,20 +19,21 @@ import (
 func TestHelloIsCheckedHere(t *testing.T) {
 	long := strings.Repeat("é", wire.MaxName/2)
 	for name, c := range map[string]struct {
-		config client.SessionConfig
+		config client.Config
 		want   string
 	}{
-		"no schema":     {client.SessionConfig{}, "Schema is nil"},
-		"longest name":  {client.SessionConfig{Schema: schema.New(), Name: long}, ""},
-		"long name":     {client.SessionConfig{Schema: schema.New(), Name: long + "e"}, "a name of 65 bytes, at most 64"},
-		"name, no text": {client.SessionConfig{Schema: schema.New(), Name: "\xff"}, "not UTF-8"},
-		"longest token": {client.SessionConfig{Schema: schema.New(), Token: make([]byte, wire.MaxToken)}, ""},
-		"long rows":     {client.SessionConfig{Schema: longRows(t)}, "rows could take"},
-		"long token":    {client.SessionConfig{Schema: schema.New(), Token: make([]byte, wire.MaxToken+1)}, "a token of 2049 bytes, at most 2048"},
+		"no schema":     {client.Config{}, "Schema is nil"},
+		"longest name":  {client.Config{Schema: schema.New(), Name: long}, ""},
+		"long name":     {client.Config{Schema: schema.New(), Name: long + "e"}, "a name of 65 bytes, at most 64"},
+		"name, no text": {client.Config{Schema: schema.New(), Name: "\xff"}, "not UTF-8"},
+		"longest token": {client.Config{Schema: schema.New(), Token: make([]byte, wire.MaxToken)}, ""},
+		"long rows":     {client.Config{Schema: longRows(t)}, "rows could take"},
+		"long token":    {client.Config{Schema: schema.New(), Token: make([]byte, wire.MaxToken+1)}, "a token of 2049 bytes, at most 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			whole := client.Config{Addr: "127.0.0.1:4433", SessionConfig: c.config}.Validate()
-			_, err := client.NewSession(c.config)
+			c.config.Addr = "127.0.0.1:4433"
+			whole := c.config.Validate()
+			_, err := client.NewSession(c.config.Session())
 			if c.want == "" {
 				require.NoError(t, whole)
 				require.NoError(t, err)
@@ -43,7 +45,7 @@ func TestHelloIsCheckedHere(t *testing.T) {
 	}
 }
 
-// longRows is a schema whose rows do not fit into a datagram.
+// longRows returns a schema whose rows do not fit into a datagram.
 func longRows(t *testing.T) *schema.Schema {
 	type long struct{ A [30]uint64 }
 	s := schema.New()
@@ -51,6 +53,23 @@ func longRows(t *testing.T) *schema.Schema {
 		require.NoError(t, schema.Add[long](s, name))
 	}
 	return s
+}
+
+// SessionConfig has no field that Config lacks, and Dial loses none on the way.
+func TestConfigHasAllOfASession(t *testing.T) {
+	whole := client.Config{
+		Schema: schema.New(), Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name",
+		MaxEntities: 3, MaxBytes: 4, Observer: client.Observer{Enter: func(*client.Entity) {}}, Result: func(client.Result) {},
+	}
+	from, to := reflect.ValueOf(whole), reflect.ValueOf(whole.Session())
+	for i := range to.NumField() {
+		name := to.Type().Field(i).Name
+		require.False(t, to.Field(i).IsZero(), name)
+		require.Equal(t, to.Field(i).Type(), from.FieldByName(name).Type(), name)
+		if name != "Observer" && name != "Result" { // functions cannot be compared
+			require.Equal(t, to.Field(i).Interface(), from.FieldByName(name).Interface(), name)
+		}
+	}
 }
 
 // Who asks for an entity that is not Live has none, and may ask it for components

@@ -70,7 +70,7 @@
 // or Destroy. Handles outlive a connection, but not the run of the world that
 // issued them: a Client that connects again by itself says in StateChange what
 // became of them; who dials anew with handles in hand puts Welcome.Epoch of their
-// run into SessionConfig.Epoch; the example of Dial shows how. The [Observer] is
+// run into Config.Epoch; the example of Dial shows how. The [Observer] is
 // told of everything that comes, changes, goes out of sight and ends.
 //
 // # Inputs
@@ -116,7 +116,7 @@
 //
 // Memory is one cell of 16 bytes for each slot of the server's that was ever
 // heard of, and up to 32 states of each entity in view: [Replica.Bytes]. A hostile
-// server reaches SessionConfig.MaxBytes with it, and what the allocator adds to it, a
+// server reaches Config.MaxBytes with it, and what the allocator adds to it, a
 // fifth at most; then the session ends with a *[LimitError]. Up to 1.3 MiB more wait
 // for Update. Showing an entity costs some 250 ns and allocates nothing, as do
 // inputs. [Client.Stats] tells what the link is like and what became of

@@ -127,7 +127,7 @@ func ExampleClient() {
 		panic(err)
 	}
 	c, err := client.Dial(ctx, client.Config{
-		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), SessionConfig: client.SessionConfig{Schema: components},
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: components,
 	})
 	if err != nil {
 		panic(err)

@@ -96,15 +96,13 @@ func Example() {
 	}
 	c, err := client.Dial(ctx, client.Config{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
-		SessionConfig: client.SessionConfig{
-			Schema: components, Name: "ada",
-			Observer: client.Observer{
-				Leave:   func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "went out of sight") },
-				Destroy: func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "is no more") },
-			},
-			Result: func(r client.Result) { // errors tell the code, not the game's text
-				fmt.Printf("command %d on %v, which is %v: %v\n", r.ID, r.Target, r.Verdict, wire.CodeOf(r.Err))
-			},
+		Schema: components, Name: "ada",
+		Observer: client.Observer{
+			Leave:   func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "went out of sight") },
+			Destroy: func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "is no more") },
+		},
+		Result: func(r client.Result) { // errors tell the code, not the game's text
+			fmt.Printf("command %d on %v, which is %v: %v\n", r.ID, r.Target, r.Verdict, wire.CodeOf(r.Err))
 		},
 	})
 	if err != nil {
@@ -182,9 +180,9 @@ func ExampleDial_again() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	config := client.Config{
-		GiveUp:        -1,   // by hand: else the client connects again by itself
-		InsecureDev:   true, // the second server has another certificate; games pin one, or have one signed
-		SessionConfig: client.SessionConfig{Schema: orchardSchema()},
+		GiveUp:      -1,   // by hand: else the client connects again by itself
+		InsecureDev: true, // the second server has another certificate; games pin one, or have one signed
+		Schema:      orchardSchema(),
 	}
 	var mine []bulk.Handle
 	connect := func(s *server.Server) *client.Client {

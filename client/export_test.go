@@ -19,6 +19,9 @@ func (r *Replica) ShowUpTo(tick uint32) { r.shown = tick }
 // KeepFor has r keep the states of so many ticks, as Session.Render does.
 func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
 
+// Session is what Dial makes the session of.
+func (c Config) Session() SessionConfig { return c.session() }
+
 // Answers says whether a Client sends an Input, after so many datagrams.
 func (s *Session) Answers(datagrams int, quiet time.Duration) bool {
 	return s.answers(datagrams, quiet)

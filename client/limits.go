@@ -42,12 +42,12 @@ func (c SessionConfig) checkLimits() (errs []error) {
 	return errs
 }
 
-// LimitError ends a session whose server showed more than SessionConfig allows the
+// LimitError ends a session whose server showed more than Config allows the
 // client to keep. The server is at fault, or the limit is too low for its game; the
 // same server will do it again, so a Client does not reconnect. errors.Is finds it as
 // a *wire.Error with the code wire.TooMuch, too.
 type LimitError struct {
-	Limit string // the field of SessionConfig: "MaxEntities" or "MaxBytes"
+	Limit string // the field of Config: "MaxEntities" or "MaxBytes"
 	Max   int    // its value
 }
 
@@ -59,7 +59,7 @@ func (e *LimitError) Error() string {
 // Unwrap is the code that the server receives.
 func (e *LimitError) Unwrap() error { return &wire.Error{Code: wire.TooMuch, Detail: e.Limit} }
 
-// Bytes is the memory that the replica takes, in bytes, as SessionConfig.MaxBytes
+// Bytes is the memory that the replica takes, in bytes, as Config.MaxBytes
 // bounds it: cells, entities with their states, datagrams that wait for structure, and
 // scratch.
 func (r *Replica) Bytes() int {

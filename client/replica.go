@@ -85,7 +85,7 @@ func newReplica(c *rowcodec.Codec, floor, maxSlots uint32, l limits, o Observer)
 // replication. A Session's Replica is fed only by its Session.
 type Applier struct{ *Replica }
 
-// NewApplier makes an empty replica with the default limits of SessionConfig. floor
+// NewApplier makes an empty replica with the default limits of Config. floor
 // and maxSlots are the Welcome's: handles of a generation below floor are of an
 // earlier run of the server and Stale (H5), and slots are below maxSlots. The
 // codec's schema and tables are the server's.

@@ -14,39 +14,18 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// SessionConfig is what a Session is made of.
+// SessionConfig configures NewSession. Its fields are those of Config that concern
+// the protocol; Config documents them.
 type SessionConfig struct {
-	// Schema must be the server's: same components, types and tags, in the
-	// same order. Required. Where a server refuses with wire.SchemaMismatch, its
-	// error has Schema.Outline of both sides, in which the components that differ
-	// have other digits, in their order (the server's without names if they are long);
-	// Schema.Text says which field it is.
-	Schema *schema.Schema
-	// Tables are those that rows are coded by, and must be the server's. nil
-	// takes DefaultTables; ParseTables reads a file that worldd train wrote.
-	Tables *Tables
-	// Epoch is the run of the world that the caller has handles of, as its
-	// Welcome told; 0 takes any, and is for callers who have none. A server that
-	// runs another refuses with wire.EpochMismatch: forget the handles, then
-	// come with 0. Handles of one run say nothing in another, where the same
-	// number may name another entity.
-	Epoch uint64
-	// Token is the connect token, for servers that admit by token: good for one
-	// connection. It has at most wire.MaxToken bytes.
-	Token []byte
-	// Name shows up in the server's logs: UTF-8, of at most wire.MaxName bytes, which
-	// a name that a player has typed may exceed.
-	Name string
-	// MaxEntities bounds the entities in view at any one time, and MaxBytes the
-	// memory of the replica (Replica.Bytes): a server that shows more ends the session
-	// with a *LimitError. 0 is 65,536 and 256 MiB; MaxBytes is at least 1 MiB.
+	Schema      *schema.Schema // required
+	Tables      *Tables
+	Epoch       uint64
+	Token       []byte
+	Name        string
 	MaxEntities int
 	MaxBytes    int
-	// Observer is told what happens to the replica.
-	Observer Observer
-	// Result is told the answer to each command, in the order of the commands. It
-	// is for who asks much and keeps no Future.
-	Result func(Result)
+	Observer    Observer
+	Result      func(Result)
 }
 
 // validate finds what the server would otherwise end the session for, as a breach

@@ -128,7 +128,7 @@ func TestClose(t *testing.T) {
 func (h *house) config() client.Config {
 	return client.Config{
 		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
-		SessionConfig: client.SessionConfig{Schema: houseSchema(h.t), Name: "guest"},
+		Schema: houseSchema(h.t), Name: "guest",
 	}
 }
 
@@ -413,14 +413,14 @@ func TestNobodyThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := client.Dial(ctx, client.Config{
-		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: houseSchema(t)},
+		Addr: "127.0.0.1:9", InsecureDev: true, Schema: houseSchema(t),
 	})
 	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9: no answer: is the server running there")
 
 	ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	_, err = client.Dial(ctx, client.Config{
-		Addr: "127.0.0.1:9", InsecureDev: true, SessionConfig: client.SessionConfig{Schema: houseSchema(t)},
+		Addr: "127.0.0.1:9", InsecureDev: true, Schema: houseSchema(t),
 	})
 	require.ErrorContains(t, err, "no answer: is the server running there")
 	require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's own patience was over")

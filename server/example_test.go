@@ -82,7 +82,7 @@ func Example() {
 	// Somebody comes, is told no, and then yes.
 	config := client.Config{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
-		SessionConfig: client.SessionConfig{Schema: components},
+		Schema: components,
 	}
 	_, err = client.Dial(ctx, config)
 	fmt.Println("without a name:", wire.CodeOf(err))

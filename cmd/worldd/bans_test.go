@@ -24,7 +24,7 @@ func (s *serving) dialAs(ctx context.Context, i *token.Issuer, c token.Claims) (
 	require.NoError(s.t, err)
 	return client.Dial(ctx, client.Config{
 		Addr: s.addr, Fingerprint: s.fingerprint,
-		SessionConfig: client.SessionConfig{Schema: schema, Token: []byte(text)},
+		Schema: schema, Token: []byte(text),
 	})
 }
 

@@ -98,15 +98,13 @@ func (s *serving) dial(ctx context.Context, epoch uint64) (*player, error) {
 	require.NoError(s.t, err)
 	g.Client, err = client.Dial(ctx, client.Config{
 		Addr: s.addr, Fingerprint: s.fingerprint,
-		SessionConfig: client.SessionConfig{
-			Schema: schema, Name: "guest", Epoch: epoch,
-			Result: func(r client.Result) { g.results = append(g.results, r) },
-			Observer: client.Observer{Enter: func(e *client.Entity) {
-				if v, ok := identity.Get(e); ok {
-					g.met[e.Handle()] = v.Number()
-				}
-			}},
-		},
+		Schema: schema, Name: "guest", Epoch: epoch,
+		Result: func(r client.Result) { g.results = append(g.results, r) },
+		Observer: client.Observer{Enter: func(e *client.Entity) {
+			if v, ok := identity.Get(e); ok {
+				g.met[e.Handle()] = v.Number()
+			}
+		}},
 	})
 	return g, err
 }

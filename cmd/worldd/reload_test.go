@@ -103,7 +103,7 @@ func TestReloadOfKeys(t *testing.T) {
 		schema, err := newSchema()
 		require.NoError(t, err)
 		c, err := client.Dial(ctx, client.Config{
-			Addr: s.addr, Fingerprint: s.fingerprint, SessionConfig: client.SessionConfig{Schema: schema, Token: []byte(text)},
+			Addr: s.addr, Fingerprint: s.fingerprint, Schema: schema, Token: []byte(text),
 		})
 		if err == nil {
 			require.NoError(t, c.Close())

@@ -87,7 +87,7 @@ func TestSpentTokens(t *testing.T) {
 		require.NoError(t, err)
 		c, err := client.Dial(ctx, client.Config{
 			Addr: s.addr, Fingerprint: s.fingerprint,
-			SessionConfig: client.SessionConfig{Schema: schema, Token: []byte(text)},
+			Schema: schema, Token: []byte(text),
 		})
 		status, _, errs := worldd(t, append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
 		require.Equal(t, exitError, status)

@@ -49,7 +49,7 @@ func (c *trainCommand) Run(ctx context.Context, std streams) error {
 	}
 	fmt.Fprintf(std.out, "worldd: %d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these\n",
 		len(a.learn), len(a.held), a.held.bits(s, rowcodec.DefaultTables()), a.held.bits(s, tables))
-	fmt.Fprintf(std.out, "worldd: tables %08x written to %s: give them to the server (serve --tables) and to all clients (SessionConfig.Tables, loadtest --tables)\n", tables.Version(), c.Out)
+	fmt.Fprintf(std.out, "worldd: tables %08x written to %s: give them to the server (serve --tables) and to all clients (client.Config.Tables, loadtest --tables)\n", tables.Version(), c.Out)
 	return nil
 }
 

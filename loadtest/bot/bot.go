@@ -125,9 +125,7 @@ func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 		return err
 	}
 	c, err := client.Dial(ctx, client.Config{
-		SessionConfig: client.SessionConfig{
-			Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
-		},
+		Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
 	})

@@ -100,7 +100,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("bot: both fingerprint and insecure-dev are set: want one of them"))
 	}
 	errs = append(errs, client.Config{
-		Addr: c.Addr, Fingerprint: c.Fingerprint, SessionConfig: client.SessionConfig{Schema: schema.New()},
+		Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New(),
 	}.Validate())
 	if _, err := c.ticket(nameOf(0)); err != nil {
 		errs = append(errs, err)
