@@ -47,12 +47,18 @@ type decodedRow struct {
 	newest   bool  // of all states of its entity
 }
 
-// applyState is Applier.ApplyState.
-func (r *Replica) applyState(datagram []byte) (Outcome, error) {
+// applyState is Applier.ApplyState, and returns the header too.
+func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error) {
 	h, err := wire.ParseStateHeader(datagram, &r.reader)
 	if err != nil {
-		return Unreadable, err
+		return h, Unreadable, err
 	}
+	outcome, err := r.applyRows(h, datagram)
+	return h, outcome, err
+}
+
+// applyRows applies a datagram whose header h was read by r.reader.
+func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error) {
 	if r.acks.duplicate(h.Seq) {
 		r.stats.Duplicates++
 		return Duplicate, nil
@@ -364,7 +370,7 @@ func (r *Replica) release() error {
 	due := slices.Clone(r.held[:n])
 	r.held = slices.Delete(r.held, 0, n)
 	for _, d := range due {
-		if _, err := r.applyState(d.bytes); err != nil {
+		if _, _, err := r.applyState(d.bytes); err != nil {
 			return err
 		}
 	}

@@ -100,7 +100,10 @@ func (a *Applier) ApplyStructure(body []byte) error { return a.applyStructure(bo
 
 // ApplyState applies a State datagram whole or not at all. It returns an error for
 // bytes that are no State datagram, and otherwise what became of it.
-func (a *Applier) ApplyState(datagram []byte) (Outcome, error) { return a.applyState(datagram) }
+func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
+	_, outcome, err := a.applyState(datagram)
+	return outcome, err
+}
 
 // Lookup returns the verdict on h, and the entity if h is Live:
 //

@@ -224,12 +224,12 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	if !s.greeted {
 		return Unreadable, nil // overtook the Welcome; it will be sent again
 	}
-	outcome, err := s.replica.applyState(d)
+	h, outcome, err := s.replica.applyState(d)
 	if err != nil {
 		return outcome, err
 	}
 	if outcome != Duplicate { // which says nothing of the way
-		s.measure(d, now)
+		s.measure(h, now)
 	}
 	s.checkFaults()
 	return outcome, nil

@@ -4,18 +4,12 @@ import (
 	"math"
 	"time"
 
-	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// measure takes what a State datagram that arrived at now tells of time: the
-// round trip, from its echo of an Input, and by its tick how late it is.
-func (s *Session) measure(d []byte, now time.Duration) {
-	var rows bitio.Reader
-	h, err := wire.ParseStateHeader(d, &rows)
-	if err != nil {
-		return // not reached: it was applied
-	}
+// measure learns from the header of a State datagram that arrived at now: the round
+// trip from its echo of an Input, and how late the snapshot is from its tick.
+func (s *Session) measure(h wire.StateHeader, now time.Duration) {
 	if h.Echo != 0 && h.Hold != math.MaxUint16 { // which means that long or longer
 		trip := time.Duration(stampAt(now)-h.Echo)*stampUnit - time.Duration(h.Hold)*stampUnit
 		s.rtt.Newest = max(trip, 0)
