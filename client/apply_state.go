@@ -11,20 +11,20 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxHeld bounds the datagrams that wait for structure they overtook: at 20
-// snapshots a second, nearly a second's worth. One more, and the oldest is
-// dropped unacknowledged, which costs a resend and nothing else.
+// maxHeld bounds the datagrams that wait for structure they overtook: nearly a second's
+// worth at 20 snapshots a second. One more drops the oldest unacknowledged, and the
+// server sends its rows again.
 const maxHeld = 16
 
-// Outcome says what became of a State datagram.
+// Outcome is what became of a State datagram.
 type Outcome uint8
 
 const (
-	Applied    Outcome = iota // applied whole, and will be acknowledged
+	Applied    Outcome = iota // applied whole; will be acknowledged
 	Held                      // overtook its structure; waits for it
-	Duplicate                 // applied before, or too old
-	Unreadable                // refers to entities or baselines no longer known; will be resent
-	Faulty                    // its fold does not match the handles that its rows mean
+	Duplicate                 // already applied, or too old
+	Unreadable                // needs entities or baselines no longer known; the server sends its rows again
+	Faulty                    // its fold does not match the handles of its rows
 )
 
 // heldDatagram is a datagram that waits for its structure.
@@ -34,17 +34,17 @@ type heldDatagram struct {
 	bytes     []byte
 }
 
-// decodedRow is a row read and not yet applied: nothing is applied before the
-// whole datagram has proved itself.
+// decodedRow is a row of the datagram being applied. Nothing is applied before the
+// whole datagram has been decoded (C1).
 type decodedRow struct {
 	entity   *Entity
 	slot     uint32
 	baseline wire.Baseline
-	base     int8  // place of the entity's state that it is, if there is one
-	older    int8  // likewise
-	part     int8  // the component that the anchor is for
-	anchor   int16 // place of another row; -1: none
-	newest   bool  // of all states of its entity
+	base     int8  // index of the baseline in the entity's states, if baseline.Age != 0
+	older    int8  // index of the older baseline, if baseline.Gap != 0
+	part     int8  // component that the anchor is for
+	anchor   int16 // index of the anchor's row; -1: none
+	newest   bool  // became the entity's current state
 }
 
 // applyState is Applier.ApplyState, and returns the header too.
@@ -92,7 +92,7 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 	return Applied, nil
 }
 
-// readHeaders reads which slots the rows are of, and what they stand on.
+// readHeaders reads the slots and the baselines of the rows.
 func (r *Replica) readHeaders(h wire.StateHeader) error {
 	r.rows = r.rows[:0]
 	if h.Rows == 0 {
@@ -114,14 +114,13 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 	return nil
 }
 
-// findEntities finds out which entities the rows mean, and folds their handles:
-// whether both sides mean the same is proved before a row is read. load is that of
-// the rows. It is not readable if one of the entities has left, died or entered anew
-// since the datagram was made; its slot means nobody then whose row could be read.
+// findEntities finds the entities of the rows, folds their handles, which proves that
+// client and server mean the same entities before a row is decoded (C2), and sums their
+// load. The rows are not readable if one of the entities left, died or re-entered since
+// the datagram was made.
 //
-// It goes through the rows step by step, and reads some of what the next steps need:
-// a step then waits for memory once, of all rows at the same time. That is for
-// processes of many replicas; the one of a game is in the cache.
+// The loops go through all rows step by step and touch what the next step reads, so
+// that cache misses of different rows overlap.
 func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, readable bool) {
 	for i := range r.rows {
 		d := &r.rows[i]
@@ -144,8 +143,8 @@ func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, rea
 	return wire.Fold16(fold), load, true
 }
 
-// findBaselines finds the states that the rows stand on. It returns false if
-// one is not known any more.
+// findBaselines finds the baselines and anchors of the rows. It returns false if a
+// baseline is no longer known.
 func (r *Replica) findBaselines(h wire.StateHeader) bool {
 	for i := range r.rows {
 		d := &r.rows[i]
@@ -178,7 +177,7 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 	return true
 }
 
-// first reads the first word of a list, if there is one.
+// first returns the first word of a list, 0 if it is empty.
 func first(words []uint32) uint32 {
 	if len(words) == 0 {
 		return 0
@@ -186,7 +185,7 @@ func first(words []uint32) uint32 {
 	return words[0]
 }
 
-// past is the words, n each, of the states that a row is coded from, or nil.
+// past returns the words, n each, of the row's baselines, or nil.
 func (d *decodedRow) past(n int) (base, older []uint32) {
 	if d.baseline.Age == 0 {
 		return nil, nil
@@ -198,15 +197,14 @@ func (d *decodedRow) past(n int) (base, older []uint32) {
 	return base, older
 }
 
-// words are those that the row at place i is read into.
+// words returns the words that row i is decoded into.
 func (r *Replica) words(i int) []uint32 {
 	n := r.codec.Schema().Words()
 	return r.arena[i*n : (i+1)*n : (i+1)*n]
 }
 
-// findAnchor finds the row whose motion a row is expected to follow: that of its
-// parent, if it is in the datagram too, has the same baselines, and no parent
-// itself.
+// findAnchor finds the row whose motion d is predicted to follow: its parent's, if the
+// parent has a row in this datagram with the same baselines, and no parent itself.
 func (r *Replica) findAnchor(d *decodedRow) {
 	part, h := r.parent(d)
 	if h == 0 {
@@ -225,7 +223,7 @@ func (r *Replica) findAnchor(d *decodedRow) {
 	}
 }
 
-// rowOf is the place of the first row that is not of a slot below.
+// rowOf returns the index of the first row whose slot is not below slot.
 func (r *Replica) rowOf(slot uint32) int {
 	from, to := 0, len(r.rows)
 	for from < to {
@@ -238,8 +236,7 @@ func (r *Replica) rowOf(slot uint32) int {
 	return from
 }
 
-// parent is the handle that the entity of d named as its parent in its
-// baseline, and in which component.
+// parent returns the parent that d's baseline names, and in which component.
 func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
 	if d.baseline.Age == 0 {
 		return 0, 0
@@ -248,8 +245,7 @@ func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
 	return s.Parent(schema.Row{Mask: d.entity.mask, Words: d.entity.states.words(int(d.base), s.Words())})
 }
 
-// decode reads all rows into scratch: first those that have no anchor, then the
-// others.
+// decode reads all rows into scratch: first those without an anchor, then the others.
 func (r *Replica) decode() error {
 	r.anchored = -1
 	n := r.codec.Schema().Words() * len(r.rows)
@@ -273,20 +269,20 @@ func (r *Replica) decodeRow(i int) error {
 	if d.baseline.Age == 0 {
 		return r.codec.Read(&r.reader, &row, nil)
 	}
-	r.coded = rowcodec.Past{Age: d.baseline.Age, Gap: d.baseline.Gap}
-	r.coded.Base, r.coded.Older = d.past(n)
+	r.past = rowcodec.Past{Age: d.baseline.Age, Gap: d.baseline.Gap}
+	r.past.Base, r.past.Older = d.past(n)
 	if a := int(d.anchor); a >= 0 {
 		if r.anchored != a || r.anchorPart != int(d.part) {
 			base, older := r.rows[a].past(n)
 			r.codec.SetAnchor(&r.anchor, int(d.part), r.words(a), base, older)
 			r.anchored, r.anchorPart = a, int(d.part)
 		}
-		r.coded.Anchor = &r.anchor
+		r.past.Anchor = &r.anchor
 	}
-	return r.codec.Read(&r.reader, &row, &r.coded)
+	return r.codec.Read(&r.reader, &row, &r.past)
 }
 
-// publish applies the decoded rows and marks the datagram for acknowledgement.
+// publish applies the decoded rows and records the datagram for acknowledgement.
 func (r *Replica) publish(h wire.StateHeader) {
 	if h.Tick > r.tick {
 		r.tick, r.before = h.Tick, r.tick
@@ -297,27 +293,27 @@ func (r *Replica) publish(h wire.StateHeader) {
 		d := &r.rows[i]
 		e := d.entity
 		if b := d.baseline; b.Gap != 0 {
-			e.states.name(h.Tick - b.Age - b.Gap)
+			e.states.noteBaseline(h.Tick - b.Age - b.Gap)
 		}
 		before := e.states.bytes()
-		place := e.states.keep(h.Tick, r.since(h.Tick, e), r.words(i), r.span)
+		state := e.states.add(h.Tick, r.blendFrom(h.Tick, e), r.words(i), r.span)
 		r.entityBytes += e.states.bytes() - before
-		if place < 0 || h.Tick <= e.states.tick {
+		if state < 0 || h.Tick <= e.states.tick {
 			r.stats.RowsLate++
 			continue
 		}
-		e.states.show(place)
+		e.states.setCurrent(state)
 		r.stats.Rows++
 		d.newest = true
 	}
 	r.acks.add(h.Seq)
 	r.stats.Snapshots++
-	r.tellUpdates()
+	r.reportUpdates()
 }
 
-// tellUpdates tells of the rows of a datagram when all of them are there: who is told
-// of one entity may look at another.
-func (r *Replica) tellUpdates() {
+// reportUpdates runs Observer.Update after all rows are applied: a callback may read
+// other entities.
+func (r *Replica) reportUpdates() {
 	f := r.observer.Update
 	if f == nil {
 		return
@@ -329,17 +325,17 @@ func (r *Replica) tellUpdates() {
 	}
 }
 
-// since is from when on to show how a new state of e comes about: from its last
-// one on, unless a snapshot between the two had no news of e. It was shown at rest
-// then, and the time since the newest frame is all that is left to change it.
-func (r *Replica) since(tick uint32, e *Entity) uint32 {
+// blendFrom returns the tick from which At blends a new state of e in: 0 for its
+// previous state's tick, unless a snapshot between the two had no row of e. Then e was
+// shown at rest, and is blended from the newest render on.
+func (r *Replica) blendFrom(tick uint32, e *Entity) uint32 {
 	if tick < r.tick || r.before <= e.states.tick {
 		return 0
 	}
 	return min(r.shown, tick-1)
 }
 
-// hold keeps a datagram until the structure that it stands on has arrived.
+// hold keeps a datagram until its structure arrives.
 func (r *Replica) hold(h wire.StateHeader, datagram []byte) {
 	for i := range r.held {
 		if r.held[i].seq == h.Seq {
@@ -356,9 +352,8 @@ func (r *Replica) hold(h wire.StateHeader, datagram []byte) {
 	r.stats.Held++
 }
 
-// release applies the held datagrams whose structure is now there, oldest
-// first. What they turn out to be is counted where it is found. An error is that of
-// applyState: what is no State datagram ends the session, early or late.
+// release applies the held datagrams whose structure has arrived, oldest first. An
+// error ends the session, as if the datagram had arrived now.
 func (r *Replica) release() error {
 	n := 0
 	for n < len(r.held) && r.held[n].structure <= r.applied {

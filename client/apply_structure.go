@@ -23,7 +23,7 @@ func (r *Replica) applyStructure(body []byte) error {
 		r.applied++
 		r.applyRecord(record, message.Tick)
 	}
-	clear(r.entering)
+	clear(r.enters)
 	return r.release()
 }
 
@@ -31,12 +31,12 @@ func protocolError(format string, args ...any) error {
 	return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf(format, args...)}
 }
 
-// applyRecord applies a record that checkRecords has seen.
+// applyRecord applies a record that checkRecords accepted.
 func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 	h := record.Handle
 	c := r.cells.at(h.Index())
 	if h.Generation() < c.generation {
-		return // about a tenant that is known to be gone (H1)
+		return // about an earlier tenant, known to be gone (H1)
 	}
 	switch record.Op {
 	case wire.OpEnter:
@@ -55,56 +55,56 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 	}
 }
 
-// destroy closes the cell for h and for every generation before it. A handle
-// that was never heard of dies all the same, and stays dead: a reference to it
-// may still arrive.
+// destroy makes h and every earlier generation of its slot Stale, even if h was never
+// heard of: a reference to it may still arrive.
 func (r *Replica) destroy(c *cell, h bulk.Handle, why wire.Reason) {
 	if c.state == wire.Stale && h.Generation() == c.generation {
-		return // a later reference to the dead has the server say it again
+		return // the server repeats a Destroy after a later reference to h (R5)
 	}
 	r.replace(c, h)
 	c.generation, c.state = h.Generation(), wire.Stale
-	r.tellDestroyed(h, why)
+	r.reportDestroyed(h, why)
 }
 
-// replace takes a live tenant out of its slot before something is said of h. If
-// h is another one, the tenant is dead: its Destroy should have come first on
-// this ordered lane, but the newer generation tells as much.
+// replace takes the live tenant, if any, out of its slot for h. A tenant other than h
+// is dead: its Destroy should precede on this ordered stream, but the newer generation
+// proves it.
 func (r *Replica) replace(c *cell, h bulk.Handle) {
 	if c.state != wire.Live {
 		return
 	}
 	previous := c.entity.handle
 	r.drop(c)
-	c.state = wire.Stale // before anybody is told, who may ask
+	c.state = wire.Stale // before the callback, which may ask
 	if previous != h {
-		r.tellDestroyed(previous, wire.ReasonDestroyed)
+		r.reportDestroyed(previous, wire.ReasonDestroyed)
 	}
 }
 
-func (r *Replica) tellDestroyed(h bulk.Handle, why wire.Reason) {
+func (r *Replica) reportDestroyed(h bulk.Handle, why wire.Reason) {
 	r.stats.Destroys++
 	if f := r.observer.Destroy; f != nil {
 		f(h, why)
 	}
 }
 
+// enter applies an Enter: h is new, or re-enters.
 func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
-	h, entering := record.Handle, r.entering[r.entered]
-	r.entered++
+	h, row := record.Handle, r.enters[r.nextEnter]
+	r.nextEnter++
 	e := c.entity
 	if c.state != wire.Live || e.handle != h {
 		r.replace(c, h)
-		e = &Entity{place: uint32(len(r.entities))}
+		e = &Entity{index: uint32(len(r.entities))}
 		r.entities = append(r.entities, e)
 		r.entityBytes += bytesOfEntity
 	}
-	r.entityBytes += 4*len(entering.list) - e.states.bytes()
-	entering.list[0] = tick
-	*e = Entity{ // who enters anew stays where it is: the game may have kept it
-		handle: h, kind: uint16(record.Kind), entered: r.applied, mask: entering.mask,
-		load: uint16(r.codec.Schema().Load(entering.mask)), place: e.place,
-		states: history{list: entering.list, tick: tick, room: 1, count: 1, owned: entering.owned},
+	r.entityBytes += 4*len(row.list) - e.states.bytes()
+	row.list[0] = tick
+	*e = Entity{ // in place: the game may hold the pointer since the first Enter
+		handle: h, kind: uint16(record.Kind), entered: r.applied, mask: row.mask,
+		load: uint16(r.codec.Schema().Load(row.mask)), index: e.index,
+		states: history{list: row.list, tick: tick, room: 1, count: 1, owned: row.owned},
 	}
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
 	r.stats.Enters++
@@ -113,13 +113,13 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 	}
 }
 
-// drop takes the live entity out of the replica.
+// drop removes the live entity of c.
 func (r *Replica) drop(c *cell) {
 	r.entityBytes -= bytesOfEntity + c.entity.states.bytes()
 	last := len(r.entities) - 1
 	moved := r.entities[last]
-	r.entities[c.entity.place] = moved
-	moved.place = c.entity.place
+	r.entities[c.entity.index] = moved
+	moved.index = c.entity.index
 	r.entities[last] = nil
 	r.entities = r.entities[:last]
 	c.entity = nil

@@ -13,16 +13,16 @@ import (
 // Attempts are ever further apart, to a bound, and never at the same time for all.
 func TestBackoff(t *testing.T) {
 	require.Zero(t, backoff(0, 0), "at once, for the lucky")
-	require.Less(t, backoff(0, 0.999), backoffFirst)
+	require.Less(t, backoff(0, 0.999), minBackoff)
 	least := time.Duration(0)
 	for n := 1; n < 40; n++ {
 		low, high := backoff(n, 0), backoff(n, 0.999)
 		require.GreaterOrEqual(t, low, least)
 		require.Less(t, low, high)
-		require.LessOrEqual(t, high, backoffMost)
+		require.LessOrEqual(t, high, maxBackoff)
 		least = low
 	}
-	require.Equal(t, backoffMost/2, least)
+	require.Equal(t, maxBackoff/2, least)
 }
 
 func TestRetryable(t *testing.T) {

@@ -8,26 +8,26 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// cell is all that a client remembers of one slot: the newest generation it
-// ever heard of and what became of it. One cell a slot is what makes the
-// verdict on any handle exact in O(slots) memory.
+// cell is the client's record of one slot: the newest generation it heard of, and that
+// tenant's verdict. One cell per slot makes the verdict on any handle exact in O(slots)
+// memory.
 type cell struct {
-	generation uint32       // the newest that was ever heard of
-	state      wire.Verdict // of it; Pending: never heard of
-	foreseen   uint16       // place in Replica.foreseen
-	entity     *Entity      // of it, if Live
+	generation uint32       // newest heard of; 0: none
+	state      wire.Verdict // of generation
+	plan       uint16       // index in Replica.plan
+	entity     *Entity      // if Live
 }
 
-// cellPage is how many cells are made for the first of them that is used: a server
-// may name slots as far apart as it likes, and its 7 bytes cost a page of 512.
+// cellPage is how many cells are allocated together. A record of 7 bytes for a distant
+// slot costs the client a page of 512 bytes.
 const cellPage = 32
 
-// cells is a table of cells by slot, a page at a time, so that memory follows what a
-// server has told: the largest slot that it names costs a pointer for each page up
-// to it, 4 MiB at most, and how many slots it says there are costs nothing.
+// cells is a paged table of cells by slot. Its memory follows the records received:
+// the highest slot named costs a pointer per page below it, at most 4 MiB, and the
+// number of slots that the server announces costs nothing.
 type cells struct {
 	pages []*[cellPage]cell
-	made  int // pages that are there
+	made  int // allocated pages
 }
 
 const (
@@ -35,14 +35,14 @@ const (
 	bytesOfPointer = int(unsafe.Sizeof((*[cellPage]cell)(nil)))
 )
 
-// bytes is the memory of the table.
+// bytes returns the memory of the table.
 func (c *cells) bytes() int { return len(c.pages)*bytesOfPointer + c.made*bytesOfPage }
 
-// growth is how many bytes more the table takes after at(slot).
+// growth returns how many bytes at(slot) will allocate.
 func (c *cells) growth(slot uint32) (bytes int) {
 	page := int(slot / cellPage)
 	if page >= len(c.pages) {
-		return (c.longer(page)-len(c.pages))*bytesOfPointer + bytesOfPage
+		return (c.grownLen(page)-len(c.pages))*bytesOfPointer + bytesOfPage
 	}
 	if c.pages[page] == nil {
 		return bytesOfPage
@@ -50,14 +50,16 @@ func (c *cells) growth(slot uint32) (bytes int) {
 	return 0
 }
 
-// longer is how many pages there is room for after the table has grown to hold one.
-func (c *cells) longer(page int) int { return max(page+1, min(2*len(c.pages), wire.MaxSlots/cellPage)) }
+// grownLen returns the number of pages after growing to hold page.
+func (c *cells) grownLen(page int) int {
+	return max(page+1, min(2*len(c.pages), wire.MaxSlots/cellPage))
+}
 
-// at returns the cell of slot for writing.
+// at returns the cell of slot, allocating its page.
 func (c *cells) at(slot uint32) *cell {
 	page := int(slot / cellPage)
 	if page >= len(c.pages) {
-		more := make([]*[cellPage]cell, c.longer(page))
+		more := make([]*[cellPage]cell, c.grownLen(page))
 		copy(more, c.pages)
 		c.pages = more
 	}
@@ -68,7 +70,7 @@ func (c *cells) at(slot uint32) *cell {
 	return &c.pages[page][slot%cellPage]
 }
 
-// peek returns the cell of slot, or nil if nothing was ever heard of its page.
+// peek returns the cell of slot, or nil if its page is not allocated.
 func (c *cells) peek(slot uint32) *cell {
 	if page := int(slot / cellPage); page < len(c.pages) && c.pages[page] != nil {
 		return &c.pages[page][slot%cellPage]
@@ -76,8 +78,7 @@ func (c *cells) peek(slot uint32) *cell {
 	return nil
 }
 
-// known yields the slots that were ever heard of, in ascending order, with their
-// cells.
+// known yields the slots heard of, ascending, with their cells.
 func (c *cells) known() iter.Seq2[uint32, *cell] {
 	return func(yield func(uint32, *cell) bool) {
 		for i, page := range c.pages {
@@ -90,7 +91,7 @@ func (c *cells) known() iter.Seq2[uint32, *cell] {
 	}
 }
 
-// resolve says what became of h, whose slot this is.
+// resolve returns the verdict on h, which names this slot.
 func (c *cell) resolve(h bulk.Handle) wire.Verdict {
 	switch g := h.Generation(); {
 	case g < c.generation:

@@ -14,41 +14,47 @@ import (
 )
 
 const (
-	// handshakeTimeout is how long a silent server is waited for.
+	// handshakeTimeout bounds the wait for a silent server.
 	handshakeTimeout = 3 * time.Second
-	// idleTimeout ends a connection from which nothing comes; a server that
-	// was killed says nothing.
+	// idleTimeout ends a connection on which nothing arrives: a server that was
+	// killed sends no close.
 	idleTimeout = 10 * time.Second
-	// closeWait is how long Close waits for the server to see the Bye.
+	// closeWait bounds how long Close waits for the server to receive the Bye.
 	closeWait = 300 * time.Millisecond
 )
 
-// Client is a connection to a server, and the replica that it feeds. A connection
-// that is lost is replaced by another, as far as the server lets it. All methods
-// belong to one goroutine, on which the callbacks run: a game calls Update once a
-// frame, a bot waits in Wait and then calls Update.
+// Stats describes a Client's connections and session.
+type Stats struct {
+	Traffic
+	SessionStats
+	Clock Clock // at the time of the call
+}
+
+// Client is a connection to a server and the replica that it feeds. It replaces a
+// lost connection if the server allows. All methods belong to one goroutine, on
+// which the callbacks run: a game calls Update once per render, a bot calls Wait and
+// then Update.
 type Client struct {
 	config  Config
 	tls     *tls.Config
 	session *Session
-	link    *connection // nil while there is none
+	link    *connection // nil while disconnected
 	outage  outage
 	state   State
 	log     *zap.Logger
 	start   time.Time
-	told    time.Duration // when the newest Input was sent
-	hearing hearing
-	quiet   *time.Timer
-	past    Traffic // of earlier connections
+	sent    time.Duration // when the newest Input was sent
+	silence silence
+	timer   *time.Timer // of Wait
+	past    Traffic     // of earlier connections
 	err     error
 
 	updating bool     // a callback may be running
-	in       arrivals // of the newest Update, to be used again
+	in       arrivals // buffers of the last Update, for reuse
 }
 
-// Dial connects and waits for the server's welcome. A refusal is a *wire.Error
-// whose Code says why. The observer may be told of the first entities before
-// Dial returns.
+// Dial connects and waits for the server's Welcome. A refusal is a *wire.Error
+// whose Code says why. The observer may be called before Dial returns.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -61,12 +67,12 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl := &Client{config: c, tls: tlsConfig, session: session, log: c.Log, start: time.Now(), quiet: time.NewTimer(0)}
-	session.taken = cl.welcomed
+	cl := &Client{config: c, tls: tlsConfig, session: session, log: c.Log, start: time.Now(), timer: time.NewTimer(0)}
+	session.onWelcome = cl.joined
 	if cl.log == nil {
 		cl.log = zap.NewNop()
 	}
-	session.next = cl.next
+	session.await = cl.await
 	if cl.link, err = connect(ctx, c, tlsConfig, cl.start); err != nil {
 		return nil, err
 	}
@@ -77,7 +83,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	return cl, nil
 }
 
-// join sends the Hello and waits for the answer.
+// join sends the Hello and waits for the Welcome.
 func (c *Client) join(ctx context.Context) error {
 	for {
 		if err := c.Update(); err != nil {
@@ -92,37 +98,36 @@ func (c *Client) join(ctx context.Context) error {
 	}
 }
 
-// Wait blocks until there is something for Update to do, or ctx is done, whose
-// error it then returns. It is for callers without frames of their own: it
-// returns as soon as anything arrives, and Update never needs it.
+// Wait blocks until Update has something to do, or returns ctx's error when ctx is
+// done. It is for callers that draw nothing; Update never needs it.
 func (c *Client) Wait(ctx context.Context) error {
 	var arrived, ended, connected <-chan struct{}
 	if c.link != nil {
-		arrived, ended = c.link.lanes.arrived, c.link.lanes.ended
+		arrived, ended = c.link.pump.arrived, c.link.pump.ended
 	}
 	if a := c.outage.attempt; a != nil {
 		connected = a.done
 	}
-	c.quiet.Reset(c.told + c.session.patience() - time.Since(c.start))
+	c.timer.Reset(c.sent + c.session.patience() - time.Since(c.start))
 	select {
 	case <-arrived:
 	case <-ended:
 	case <-connected:
-	case <-c.quiet.C:
+	case <-c.timer.C:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	return nil
 }
 
-// Update applies everything that has arrived, runs the callbacks, answers
-// snapshots with an input, and sends what commands have queued. It does not
-// block. A connection that is lost is no error: State says so, and Update goes on
-// to make another. After an error the client is of no more use than to be closed
-// and asked for verdicts; a *wire.Error tells why the server ended it.
+// Update applies everything that has arrived, runs the callbacks, acknowledges
+// snapshots with an input, and sends queued commands. It does not block. A lost
+// connection is no error: State is Reconnecting, and Update replaces it. An error is
+// final: a *wire.Error says why the server ended the session. The client then only
+// answers Lookup and awaits Close.
 func (c *Client) Update() error {
 	if c.updating {
-		return errors.New("client: Update from within a callback")
+		return errors.New("client: Update called from a callback")
 	}
 	c.updating = true
 	err := c.update()
@@ -130,8 +135,8 @@ func (c *Client) Update() error {
 	return err
 }
 
-// next sends what waits to be sent, waits for something to come, and takes it in.
-func (c *Client) next(ctx context.Context) error {
+// await sends what is queued, waits for something to arrive, and applies it.
+func (c *Client) await(ctx context.Context) error {
 	if err := c.Update(); err != nil {
 		return err
 	}
@@ -149,23 +154,23 @@ func (c *Client) update() error {
 				return err
 			}
 		default:
-			c.told = time.Since(c.start)
+			c.sent = time.Since(c.start)
 		}
 	}
 	if c.err != nil || c.link == nil {
 		return c.err
 	}
-	in := c.link.lanes.take(c.in)
+	in := c.link.pump.take(c.in)
 	err := c.apply(in)
 	c.in = in
 	if c.err != nil {
-		return c.err // a callback has closed it
+		return c.err // a callback closed the client
 	}
 	if err == nil && in.err != nil {
 		err = explain(in.err)
 	}
 	if err == nil {
-		err = c.link.lanes.write(c.session.TakeStream())
+		err = c.link.pump.write(c.session.TakeStream())
 	}
 	if err != nil {
 		return c.lost(err)
@@ -175,23 +180,23 @@ func (c *Client) update() error {
 
 func (c *Client) apply(in arrivals) error {
 	now := time.Since(c.start)
-	lost := c.hearing.look(now, len(in.stream) > 0 || len(in.datagrams) > 0)
+	lost := c.silence.check(now, len(in.stream) > 0 || len(in.datagrams) > 0)
 	if err := c.session.receive(in); err != nil {
 		return err
 	}
 	if lost && c.state != Connecting {
-		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing came from the server for %v", lostAfter)}
+		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing arrived from the server for %v", lostAfter)}
 	}
-	if c.session.answers(len(in.datagrams), now-c.told) {
+	if c.session.inputDue(len(in.datagrams), now-c.sent) {
 		if d := c.session.Input(now); d != nil {
-			c.link.lanes.answer(d)
+			c.link.pump.sendInput(d)
 		}
-		c.told = now
+		c.sent = now
 	}
 	return nil
 }
 
-// State is where the client stands; Config.State is told when it changes.
+// State returns the state of the connection; Config.State is called when it changes.
 func (c *Client) State() State { return c.state }
 
 // Lookup returns the verdict on h, and the entity if h is Live; see Replica.Lookup.
@@ -200,9 +205,9 @@ func (c *Client) Lookup(h bulk.Handle) (*Entity, wire.Verdict) { return c.sessio
 // Resolve returns Lookup's verdict on h.
 func (c *Client) Resolve(h bulk.Handle) wire.Verdict { return c.session.Resolve(h) }
 
-// Replica is the client's copy of what the server shows it. A new session has another
-// one (StateChange without Resumed), and the one before stands still for good: ask each
-// time, and keep none.
+// Replica returns the client's copy of its interest set. Call it each time: a new
+// session (StateChange without Resumed) has a new Replica, and the old one no longer
+// changes.
 func (c *Client) Replica() *Replica { return c.session.Replica() }
 
 // Welcome returns the server's newest Welcome: the session's number, the world's
@@ -217,27 +222,31 @@ func (c *Client) Welcome() wire.Welcome {
 // RTT returns the newest measured round trip. Stats().Clock.RTT is steadier.
 func (c *Client) RTT() RTT { return c.session.RTT() }
 
-// SetInput is what the client wants from now on; see Session.SetInput. It is sent
-// with the answer to the next snapshot and repeated in those that follow.
+// SetInput sets what the player holds down from now on; see Session.SetInput. It is
+// sent with the acknowledgement of the next snapshot, and repeated in the next two.
 func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data, time.Since(c.start)) }
 
-// Command asks the server to execute a command once; the next Update sends it.
-// See Session.Command.
+// Command asks the server to execute a command once; see Session.Command. The next
+// Update sends it.
 func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	return c.session.Command(name, target, args)
 }
 
-// Controlled is the entity that this session steers now; zero if none, and right
-// after Dial, when it may not have been told yet.
+// Controlled returns the entity that this session controls; see Session.Controlled.
+// It may still be zero when Dial returns.
 func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }
 
-// Render returns the moment that a frame drawn now is to show; see
-// Session.Render.
+// Render returns the moment to show in a picture drawn now; see Session.Render.
 func (c *Client) Render() Moment { return c.session.Render(time.Since(c.start)) }
 
-// Close says goodbye and ends the connection. Nothing of it is left running.
-// It may be called more than once, and by a callback, which may be told some more
-// of what came with it.
+// Stats returns what the client measured and counted since Dial.
+func (c *Client) Stats() Stats {
+	return Stats{Traffic: c.past.plus(c.link), SessionStats: c.session.Stats(), Clock: c.session.Clock(time.Since(c.start))}
+}
+
+// Close sends a Bye and ends the connection; none of its goroutines is left. It may
+// be called more than once, and by a callback, after which the callbacks for what had
+// already arrived may still run.
 func (c *Client) Close() error {
 	if a := c.outage.attempt; a != nil {
 		a.cancel()
@@ -248,7 +257,7 @@ func (c *Client) Close() error {
 	if c.state != Ended {
 		_ = c.end(errClosed)
 	}
-	c.quiet.Stop()
+	c.timer.Stop()
 	if c.link == nil {
 		return nil
 	}
@@ -256,5 +265,5 @@ func (c *Client) Close() error {
 	return c.link.close(wire.CodeOf(why), c.session.TakeStream())
 }
 
-// errClosed is what a client that was closed answers.
+// errClosed is the error of a client after Close.
 var errClosed = errors.New("client: closed")

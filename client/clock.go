@@ -5,78 +5,73 @@ import (
 	"time"
 )
 
-// Clock is what a client knows of the server's time. Times that the estimate is
-// made of are those that the caller passes in, so that it can be replayed.
+// Clock is the estimate of the server's time. It depends only on the times that the
+// caller passes in, so it can be replayed.
 type Clock struct {
-	// RTT is the least round trip of the last four seconds: from an Input sent
-	// to the snapshot that echoes it, less the time that the server held it.
+	// RTT is the least round trip of the last four seconds: from sending an Input until
+	// the snapshot that echoes it arrives, minus the time that the server held it.
 	RTT time.Duration
-	// Jitter is by how much snapshots come later than the swiftest did, on
-	// average.
+	// Jitter is the mean delay of snapshots beyond the fastest one.
 	Jitter time.Duration
-	// Tick is the tick that the server is at, fractions included; 0 before the
-	// first snapshot. It runs evenly: what is learned of it moves it by at most
-	// a sixteenth of the time that passes, unless it is wrong by more than a
-	// quarter second.
+	// Tick is the server's current tick, with fractions; 0 before the first snapshot.
+	// It advances evenly: corrections slew by at most a sixteenth of passing time,
+	// and step only if the error exceeds a quarter second.
 	Tick float64
-	// TickHz is how many ticks a second has.
+	// TickHz is the tick rate in Hz.
 	TickHz float64
 }
 
 const (
-	// slewShare is the part of passing time by which the clock is put right.
+	// slewShare is the part of passing time by which the clock is corrected.
 	slewShare = 16
-	// stepAbove is the error from which on it is put right at once: after the
-	// server stood still, say.
+	// stepAbove is the error that is corrected at once, after a server stall say.
 	stepAbove = 250 * time.Millisecond
-	// lostAbove is the lateness of a snapshot from which on the earlier ones say
-	// nothing of the present.
+	// lostAbove is the lateness of a snapshot that invalidates earlier arrivals.
 	lostAbove = 500 * time.Millisecond
-	// jitterShare is the weight of the newest lateness in Jitter, as in RTP.
+	// jitterShare is the inverse weight of the newest lateness in Jitter, as in RTP.
 	jitterShare = 16
-	// apartShare is the weight of the newest two snapshots in how far they are apart.
-	apartShare = 8
+	// intervalShare is the inverse weight of the newest snapshot interval.
+	intervalShare = 8
 )
 
-// clock estimates the server's time from when snapshots arrive. A snapshot that
-// waited in no queue took half the least round trip; which did not is told by
-// the least of what arrival and tick differ by (as NTP's clock filter takes the
-// sample of the least delay).
+// clock estimates the server's time from the arrivals of snapshots. A snapshot that
+// waited in no queue took half the least round trip; it is the one whose arrival and
+// tick differ least, as in NTP's clock filter.
 type clock struct {
-	hz      int
-	trips   leastOf
-	early   leastOf       // arrivals less the times of their ticks
-	offset  time.Duration // the caller's time less the server's, when a snapshot
-	updated time.Duration // arrived last
-	wrong   time.Duration // how wrong offset was found then
-	jitter  time.Duration
-	tick    uint32        // newest of which a snapshot arrived; 0: none
-	apart   time.Duration // the server's time between two snapshots, on average
+	hz       int
+	trips    leastOf
+	early    leastOf       // arrival time minus tick time
+	offset   time.Duration // the caller's time minus the server's, at updated
+	updated  time.Duration // when the last snapshot arrived
+	wrong    time.Duration // error of offset, found at updated
+	jitter   time.Duration
+	tick     uint32        // newest of a snapshot; 0: none
+	interval time.Duration // mean server time between snapshots
 }
 
-// timeOf is the server's time of a tick.
+// timeOf returns the server's time of tick.
 func (c *clock) timeOf(tick uint32) time.Duration {
 	return time.Duration(uint64(tick) * uint64(time.Second) / uint64(c.hz))
 }
 
-// ticks is a time in ticks.
+// ticks converts a time to ticks.
 func (c *clock) ticks(t time.Duration) float64 {
 	return t.Seconds() * float64(c.hz)
 }
 
-// offsetAt is the offset at now: it is put right as time passes.
+// offsetAt returns the offset at now: the error is slewed away as time passes.
 func (c *clock) offsetAt(now time.Duration) time.Duration {
 	most := max(now-c.updated, 0) / slewShare
 	return c.offset + min(max(c.wrong, -most), most)
 }
 
-// server is the server's time at now.
+// server returns the server's time at now.
 func (c *clock) server(now time.Duration) time.Duration { return now - c.offsetAt(now) }
 
-// trip takes a measured round trip.
+// trip records a measured round trip.
 func (c *clock) trip(now, trip time.Duration) { c.trips.add(now, trip) }
 
-// snapshot takes the arrival of a snapshot.
+// snapshot records the arrival of a snapshot.
 func (c *clock) snapshot(now time.Duration, tick uint32) {
 	behind := now - c.timeOf(tick)
 	if c.tick != 0 && behind-c.early.least() > lostAbove {
@@ -91,12 +86,12 @@ func (c *clock) snapshot(now time.Duration, tick uint32) {
 		c.offset, c.wrong = c.offset+c.wrong, 0
 	}
 	if c.tick != 0 && tick > c.tick {
-		c.apart += (c.timeOf(tick-c.tick) - c.apart) / apartShare
+		c.interval += (c.timeOf(tick-c.tick) - c.interval) / intervalShare
 	}
 	c.tick = max(c.tick, tick)
 }
 
-// estimate is the clock at now.
+// estimate returns the Clock at now.
 func (c *clock) estimate(now time.Duration) Clock {
 	e := Clock{RTT: c.trips.least(), Jitter: c.jitter, TickHz: float64(c.hz)}
 	if c.tick != 0 {
@@ -110,10 +105,10 @@ const (
 	leastSlot  = 500 * time.Millisecond
 )
 
-// leastOf is the least value of the last four seconds, to half a second.
+// leastOf is the least value of the last four seconds, to within half a second.
 type leastOf struct {
 	values [leastSlots]time.Duration
-	newest int64 // number of the newest slot, counted by time
+	newest int64 // number of the newest slot: time / leastSlot
 	any    bool
 }
 
@@ -133,7 +128,7 @@ func (l *leastOf) add(now, v time.Duration) {
 	*at = min(*at, v)
 }
 
-// least is 0 before the first value.
+// least returns the least value, 0 before the first.
 func (l *leastOf) least() time.Duration {
 	if !l.any {
 		return 0

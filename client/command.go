@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,42 +12,43 @@ import (
 )
 
 var (
-	// ErrNotJoined is returned for a command while there is no connection, or
-	// before the server's welcome over a new one.
-	ErrNotJoined = errors.New("client: there is no connection now: send the command again when it is back")
+	// ErrNotJoined is Command's error without a connection, or before the Welcome of
+	// a new one. Send the command again when Client.State is Joined.
+	ErrNotJoined = errors.New("client: not connected: send the command again after reconnecting")
 	// ErrUnanswered is the result of a command whose connection broke before the
-	// answer came: nobody on this side can know whether it was executed. It is not
-	// sent again by itself, so it is executed at most once.
+	// answer arrived: it is unknown whether the server executed it. The client does
+	// not send it again, so it is executed at most once.
 	ErrUnanswered = errors.New("client: the connection broke before the answer: it is unknown whether the command was executed")
-	// ErrTooManyCommands is returned for a command while wire.MaxUnanswered of them
-	// wait for their answers: the server would end the session for one more.
-	ErrTooManyCommands = fmt.Errorf("client: %d commands wait for their answers: send fewer", wire.MaxUnanswered)
+	// ErrTooManyCommands is Command's error while wire.MaxUnanswered commands await
+	// answers: the server would end the session for one more. Poll earlier Futures
+	// before sending.
+	ErrTooManyCommands = fmt.Errorf("client: %d commands await answers: send fewer", wire.MaxUnanswered)
 )
 
-// Result is the server's answer to a command.
+// Result is the answer to a command.
 type Result struct {
-	ID     uint32 // as Future.ID told it
+	ID     uint32 // Future.ID
 	Target bulk.Handle
 	// Err is nil if the command was executed, a *Rejection if it was not, and
 	// ErrUnanswered if that is unknown.
 	Err error
-	// Verdict is the server's verdict on Target, or Live if there is none. It is Stale
-	// if the server, which answers for this session, never showed Target and the client
-	// knows from an earlier session of the same run that it is destroyed. It is Pending
-	// if no answer came.
+	// Verdict is the server's verdict on Target, or Live if the command had no target.
+	// It is Stale if this session was never shown Target but an earlier session of the
+	// same run saw it destroyed. It is Pending if no answer arrived.
 	Verdict wire.Verdict
 }
 
-// Rejection says why the server did not execute a command. Nothing was touched.
+// Rejection is the error of a command that the server did not execute. It had no
+// effect.
 type Rejection struct {
 	Code    wire.Code
-	Command string       // its name; empty if it was not asked for in this session
+	Command string       // its name; empty if this session sent no such command
 	Verdict wire.Verdict // on Target, as in Result
 	Target  bulk.Handle  // of the command
-	Text    string       // for the player; empty unless the game says something
+	Text    string       // from the game, for the player; may be empty
 }
 
-// Error names the command, the target, if there is one, the code and the text.
+// Error names the command, its target if it has one, the code and the text.
 func (r *Rejection) Error() string {
 	text := r.Text
 	if text == "" {
@@ -55,26 +57,26 @@ func (r *Rejection) Error() string {
 	if r.Target == 0 {
 		return fmt.Sprintf("client: command %q: %v: %s", r.Command, r.Code, text)
 	}
-	return fmt.Sprintf("client: command %q on %v, which is %v: %v: %s", r.Command, r.Target, r.Verdict, r.Code, text)
+	return fmt.Sprintf("client: command %q on %v (%v): %v: %s", r.Command, r.Target, r.Verdict, r.Code, text)
 }
 
-// Unwrap is the code as a *wire.Error.
+// Unwrap returns the code and the text as a *wire.Error.
 func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.Text} }
 
-// Command asks the server to execute a command once. target may be zero for a
-// command about no entity; args is one msgpack value, or nil. An error is the
-// caller's, ErrNotJoined or ErrTooManyCommands, and nothing was sent: the server
-// would end the session for it.
+// Command asks the server to execute a command once. target is zero for a command
+// without one; args is one msgpack value, or nil. On an error nothing was sent: it is
+// ErrNotJoined, ErrTooManyCommands, or the caller's mistake, for which the server
+// would end the session.
 func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
-		return nil, fmt.Errorf("client: command with a name of %d and arguments of %d bytes, at most %d and %d",
+		return nil, fmt.Errorf("client: command name has %d bytes and arguments have %d, at most %d and %d",
 			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
 	}
 	if name == "" {
 		return nil, errors.New("client: command without a name")
 	}
 	if !utf8.ValidString(name) {
-		return nil, fmt.Errorf("client: the name %q of a command is not UTF-8", name)
+		return nil, fmt.Errorf("client: command name %q is not UTF-8", name)
 	}
 	if len(args) > 0 {
 		if err := wire.CheckMsgpack(args); err != nil {
@@ -88,16 +90,16 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 		return nil, ErrTooManyCommands
 	}
 	s.command++
-	f := &Future{name: name, result: Result{ID: s.command, Target: target}, next: s.next}
+	f := &Future{name: name, result: Result{ID: s.command, Target: target}, await: s.await}
 	s.unanswered = append(s.unanswered, f)
 	s.stats.Commands++
 	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
 	return f, nil
 }
 
-// answered hands on the answer to a command. One that answers nothing is told to
-// the game all the same.
-func (s *Session) answered(body []byte) error {
+// receiveResult delivers the answer to a command. Config.Result also receives answers
+// to commands that were never sent.
+func (s *Session) receiveResult(body []byte) error {
 	m, err := wire.ParseResult(body)
 	if err != nil {
 		return err
@@ -123,12 +125,43 @@ func (s *Session) answered(body []byte) error {
 	return nil
 }
 
-// finish ends a command; f may be nil.
+// finish delivers the result of a command; f may be nil.
 func (s *Session) finish(f *Future, r Result) {
 	if f != nil {
 		f.result, f.done = r, true
 	}
-	if tell := s.config.Result; tell != nil {
-		tell(r)
+	if report := s.config.Result; report != nil {
+		report(r)
 	}
+}
+
+// Future is the pending answer to a command. It arrives in Client.Update, or when the
+// Session is fed, and belongs to the same goroutine.
+type Future struct {
+	name   string // of the command
+	result Result
+	done   bool
+	await  func(context.Context) error // nil: the caller feeds the session
+}
+
+// ID returns the number of the command.
+func (f *Future) ID() uint32 { return f.result.ID }
+
+// Poll returns the answer, and false while there is none. Games call it once per
+// render.
+func (f *Future) Poll() (Result, bool) { return f.result, f.done }
+
+// Wait updates the client until the answer arrives or ctx is done. The error is
+// Result.Err or ctx's. It is for callers that draw nothing, and must not be called by
+// callbacks. A Session fed by hand cannot wait: use Poll.
+func (f *Future) Wait(ctx context.Context) (Result, error) {
+	for !f.done {
+		if f.await == nil {
+			return f.result, errors.New("client: cannot wait for an answer without a Client: feed the session and Poll")
+		}
+		if err := f.await(ctx); err != nil && !f.done {
+			return f.result, err
+		}
+	}
+	return f.result, f.result.Err
 }

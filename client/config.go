@@ -50,7 +50,8 @@ type Config struct {
 	// Schema must equal the server's: same components, types and tags, in the same
 	// order. If the server refuses with wire.SchemaMismatch, the error holds
 	// Schema.Outline of both sides: components whose digits differ do not match.
-	// (The server omits long names.) Schema.Text shows which field differs.
+	// (The server's has no names if they would be too long.) Schema.Text shows which
+	// field differs.
 	Schema *schema.Schema
 	// Tables code rows and must be the server's; nil is DefaultTables. ParseTables reads
 	// a file that worldd train wrote.
@@ -132,7 +133,7 @@ func (c Config) pinned() ([]byte, error) {
 	return sum, nil
 }
 
-// errCertificate says that the server is not who it should be.
+// errCertificate is the error for a certificate that is not the pinned one.
 var errCertificate = errors.New("the server's certificate has another fingerprint: either the server was restarted with a new certificate (server.KeptCertificate and worldd serve --identity keep one), or this is not your server")
 
 func (c Config) tls() (*tls.Config, error) {
@@ -149,7 +150,7 @@ func (c Config) tls() (*tls.Config, error) {
 	case len(want) > 0:
 		t.InsecureSkipVerify = true // the pin below is stricter
 		own := t.VerifyConnection
-		t.VerifyConnection = func(s tls.ConnectionState) error { // asked of resumed sessions, too
+		t.VerifyConnection = func(s tls.ConnectionState) error { // called for resumed TLS sessions, too
 			got := sha256.Sum256(s.PeerCertificates[0].Raw)
 			if subtle.ConstantTimeCompare(got[:], want) != 1 {
 				return errCertificate

@@ -24,11 +24,11 @@ func TestHelloIsCheckedHere(t *testing.T) {
 	}{
 		"no schema":     {client.Config{}, "Schema is nil"},
 		"longest name":  {client.Config{Schema: schema.New(), Name: long}, ""},
-		"long name":     {client.Config{Schema: schema.New(), Name: long + "e"}, "a name of 65 bytes, at most 64"},
+		"long name":     {client.Config{Schema: schema.New(), Name: long + "e"}, "Name has 65 bytes, at most 64"},
 		"name, no text": {client.Config{Schema: schema.New(), Name: "\xff"}, "not UTF-8"},
 		"longest token": {client.Config{Schema: schema.New(), Token: make([]byte, wire.MaxToken)}, ""},
 		"long rows":     {client.Config{Schema: longRows(t)}, "rows could take"},
-		"long token":    {client.Config{Schema: schema.New(), Token: make([]byte, wire.MaxToken+1)}, "a token of 2049 bytes, at most 2048"},
+		"long token":    {client.Config{Schema: schema.New(), Token: make([]byte, wire.MaxToken+1)}, "Token has 2049 bytes, at most 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.config.Addr = "127.0.0.1:4433"

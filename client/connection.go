@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -12,15 +13,15 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// connection is one QUIC connection with its stream, its socket, and the
-// goroutines that move its bytes.
+// connection is one QUIC connection with its socket and the goroutines that move its
+// bytes.
 type connection struct {
 	conn   *quic.Conn
 	socket *socket
-	lanes  *lanes
+	pump   *pump
 }
 
-// connect opens a connection. Times of arrival are counted from start.
+// connect opens a connection. Arrival times are since start.
 func connect(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
 	socket, err := openSocket(c.Socket)
 	if err != nil {
@@ -35,18 +36,18 @@ func connect(ctx context.Context, c Config, t *tls.Config, start time.Time) (*co
 		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
 		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), socket.close())
 	}
-	return &connection{conn, socket, openLanes(conn, stream, start)}, nil
+	return &connection{conn, socket, newPump(conn, stream, start)}, nil
 }
 
-// close ends the connection with a code, after the given last bytes. Nothing of
-// it is left running. It may be called more than once.
+// close writes last to the stream, ends the connection with code why, and waits for
+// its goroutines. It may be called more than once.
 func (c *connection) close(why wire.Code, last []byte) error {
 	var err error
-	c.lanes.close(why, func() {
+	c.pump.close(why, func() {
 		if len(last) == 0 {
 			return
 		}
-		_ = c.lanes.write(last)
+		_ = c.pump.write(last)
 		select {
 		case <-c.conn.Context().Done():
 		case <-time.After(closeWait):
@@ -55,10 +56,10 @@ func (c *connection) close(why wire.Code, last []byte) error {
 	return err
 }
 
-// errNoAnswer is all that can be known of a server that is silent.
+// errNoAnswer is the error of a dial that nothing answered.
 var errNoAnswer = errors.New("no answer: is the server running there, and its UDP port open?")
 
-// explainDial adds what to do to the errors that people meet first.
+// explainDial adds what to do to the errors that users meet first.
 func explainDial(err error) error {
 	var idle *quic.IdleTimeoutError
 	var silent *quic.HandshakeTimeoutError
@@ -66,30 +67,99 @@ func explainDial(err error) error {
 	switch {
 	case errors.As(err, &idle), errors.As(err, &silent):
 		return errNoAnswer
-	case errors.Is(err, context.DeadlineExceeded): // which callers ask for
+	case errors.Is(err, context.DeadlineExceeded): // callers test for it
 		return fmt.Errorf("%w (%w)", errNoAnswer, err)
 	case errors.Is(err, errCertificate):
 		return errCertificate
 	case errors.As(err, &transport) && transport.ErrorCode == quic.ConnectionRefused:
-		return &wire.Error{Code: wire.ServerFull, Detail: "it refuses the connection: too many from this address, or too many at once"}
+		return &wire.Error{Code: wire.ServerFull, Detail: "the server refused the connection: too many connections, or too many from this address"}
 	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
-		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, believe it unseen: InsecureDev, --insecure-dev)", err)
+		return fmt.Errorf("%w (set Fingerprint to what the server prints; for development on one machine, InsecureDev, --insecure-dev, accepts any certificate)", err)
 	}
 	return explain(err)
 }
 
-// explain turns a close code into the *wire.Error that it stands for.
+// explain returns the *wire.Error that a close code stands for, or err.
 func explain(err error) error {
 	var app *quic.ApplicationError
 	var idle *quic.IdleTimeoutError
 	var reset *quic.StatelessResetError
 	switch {
 	case errors.As(err, &reset):
-		return &wire.Error{Code: wire.Timeout, Detail: "the server was restarted, and knows nothing of the connection"}
+		return &wire.Error{Code: wire.Timeout, Detail: "the server was restarted and does not know this connection"}
 	case errors.As(err, &app):
 		return &wire.Error{Code: wire.Code(min(app.ErrorCode, 1<<16-1)), Detail: app.ErrorMessage}
 	case errors.As(err, &idle):
-		return &wire.Error{Code: wire.Timeout, Detail: "nothing came from the server"}
+		return &wire.Error{Code: wire.Timeout, Detail: "nothing arrived from the server"}
 	}
 	return err
+}
+
+// socket is the UDP socket of one connection. quic-go would close a socket of its own
+// some time after the connection; Close must leave none open.
+type socket struct {
+	udp       net.PacketConn
+	transport *quic.Transport
+}
+
+func openSocket(open func() (net.PacketConn, error)) (*socket, error) {
+	if open == nil {
+		open = func() (net.PacketConn, error) { return net.ListenUDP("udp", nil) }
+	}
+	udp, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("client: can't open a UDP socket: %w", err)
+	}
+	return &socket{udp, &quic.Transport{Conn: udp}}, nil
+}
+
+func (s *socket) dial(ctx context.Context, address string, t *tls.Config) (*quic.Conn, error) {
+	addr, err := net.ResolveUDPAddr("udp", address)
+	if err != nil {
+		return nil, err
+	}
+	if t.ServerName == "" {
+		t.ServerName, _, _ = net.SplitHostPort(address) // Validate has checked it
+	}
+	return s.transport.Dial(ctx, addr, t, &quic.Config{
+		HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: idleTimeout, KeepAlivePeriod: idleTimeout / 3,
+		EnableDatagrams: true, MaxIncomingStreams: -1, MaxIncomingUniStreams: -1,
+	})
+}
+
+func (s *socket) close() error { return errors.Join(s.transport.Close(), s.udp.Close()) }
+
+const (
+	// lostAfter is how long a server may be silent before its connection counts as
+	// lost. It sends a snapshot every interval, so many are missing by then. A link
+	// that stalls for less recovers sooner than a new connection would be made:
+	// stalls of three seconds are common on mobile links.
+	lostAfter = 4 * time.Second
+	// maxCheckGap is how much of the time between two checks counts as silence. A
+	// process that was stopped for longer, by a suspended machine say, checks before
+	// its system hands over what arrived.
+	maxCheckGap = time.Second
+)
+
+// silence measures how long nothing has arrived on a connection. Times are since the
+// client's start.
+type silence struct {
+	heard   time.Duration // when something last arrived, plus the gaps that do not count
+	checked time.Duration
+}
+
+// reset starts measuring a new connection.
+func (s *silence) reset(now time.Duration) { *s = silence{now, now} }
+
+// check notes whether anything arrived since the last check, and reports whether the
+// server has been silent for too long.
+func (s *silence) check(now time.Duration, arrived bool) (lost bool) {
+	if gap := now - s.checked; gap > maxCheckGap {
+		s.heard += gap - maxCheckGap
+	}
+	s.checked = now
+	if arrived {
+		s.heard = now
+	}
+	return now-s.heard > lostAfter
 }

@@ -1,131 +1,134 @@
-// Package client is the SDK that games integrate: it connects to a server,
-// keeps a replica of what the server shows it, and answers for every handle it
-// was ever given.
+// Package client is the SDK that games integrate. It connects to a server, keeps a
+// replica of the entities that the server shows it, and gives a verdict on any handle.
 //
-// Terms. The replica is the client's copy of its interest set. A verdict is
-// the answer to Resolve: Live, Hidden, Pending or Stale. An input is what the
-// client wants for one tick, unreliable and repeated; a command is what it
-// asks for once, reliable and answered. A moment is the server's time that a
-// frame of the game shows.
+// # Terms
 //
-//	QUIC stream ────► Session ──► Replica ──► Observer, Entity, Resolve
-//	QUIC datagrams ─►    │  └───► clock ────► Render: the moment of a frame
+//	replica  the client's copy of its interest set
+//	verdict  the answer of Lookup: Live, Hidden, Pending or Stale
+//	input    what the player holds down at one tick: unreliable, repeated
+//	command  a request to be executed once: reliable, answered
+//	moment   the server time that a render shows
+//
+//	QUIC stream ────► Session ──► Replica ──► Observer, Entity, Lookup
+//	QUIC datagrams ─►    │  └───► clock ────► Render: the moment to show
 //	inputs, commands ◄───┘ acknowledgements of what was applied
 //
-// Session and Replica do no input or output and read no clock: a game loop, a bot
-// or a simulation feeds them bytes and times. Client puts QUIC below them.
+// Session and Replica do no I/O and read no clock: their caller passes them bytes and
+// times. Client runs them over QUIC.
 //
-// # Connect
+// # Connecting
 //
 // Both sides build the same [schema.Schema] from the same struct types, best in one
-// package that both import. [Dial] takes it, the server's address, and either the
-// certificate's Fingerprint, which the server prints, or nothing, for one that the
-// system's authorities have signed. It returns when the server has said welcome;
-// a refusal is a *[wire.Error] whose code tells what to do. [Component] is the
-// typed view of a component: [ComponentOf] checks name and type once, at the
-// start.
+// package that both import. [Dial] takes the schema, the server's address and the
+// Fingerprint of its certificate, which the server prints; without a Fingerprint the
+// certificate must be signed by one of the system's authorities. Dial returns after
+// the server's Welcome. A refusal is a *[wire.Error] whose code says what to do.
+// [ComponentOf] checks a component's name and type once, at startup.
 //
 // # The game loop
 //
-// Once a frame, on the goroutine that draws:
+// Once per render, on the goroutine that draws:
 //
-//	c.SetInput(input)     // what the player holds down
-//	err := c.Update()     // takes in what came, answers it, runs the callbacks
-//	moment := c.Render()  // the moment that this frame shows
+//	if err := c.SetInput(input); err != nil { // what the player holds down
+//		return err
+//	}
+//	if err := c.Update(); err != nil { // apply what arrived, run callbacks, answer
+//		return err
+//	}
+//	moment := c.Render() // the moment to show
 //	for e := range c.Replica().All() {
 //		if b, ok := body.At(e, moment); ok {
 //			draw(e.Handle(), b)
 //		}
 //	}
 //
-// None of it waits, and nothing happens behind the game's back: between two calls
-// of Update the replica stands still. Nor does the server hear anything between them:
-// of a game that loads for ten seconds without Update it takes the connection for
-// lost, and when its time of grace is over, too, the session has ended. The example of
-// Client is such a game.
-// Callers without frames, bots and tools, sleep in [Client.Wait].
+// None of these block, and the replica changes only inside Update. The server hears
+// from the client only through Update, too: a game that loads for ten seconds without
+// calling it loses its connection, and after the server's grace period its session.
+// The example of [Client] is a whole game. Bots and tools, which draw nothing, block
+// in [Client.Wait].
 //
 // # Between snapshots
 //
-// Snapshots come some dozens of times a second, unevenly, and not all of them. Frames show
-// the world a little in the past, when the states before and after have arrived,
-// and [Component.At] what lies between the two, as the schema's tags say what a
-// field is: floats move evenly, angles and quaternions turn the shorter way, all
-// else changes when its state is reached. How far in the past is measured: all but
-// one in fifty snapshots are in time; when the link becomes worse that grows at
-// once and when it becomes better it shrinks slowly. The moment never goes back.
-// If nothing comes, fields with predict=linear go on for a quarter second.
-// [Component.Jumping] tells At of teleports. [Component.Get] is the newest state,
-// for the game's rules.
+// Snapshots arrive some dozens of times a second, at uneven intervals, and some are
+// lost. Render therefore returns a moment slightly in the past, and [Component.At]
+// interpolates between the states before and after it, as the schema's tags direct:
+// floats linearly, angles and quaternions along the shorter arc; all other fields
+// change when their state is reached. The delay is measured so that all but one in
+// fifty snapshots arrive in time. It grows at once when the link worsens, shrinks
+// slowly when it improves, and the moment never goes back. If snapshots stop, fields
+// with predict=linear are extrapolated for a quarter second. [Component.Jumping] tells
+// At which changes are teleports. [Component.Get] returns the newest state, for game
+// rules.
 //
-// The player's own entity is shown at the same moment as all others. A game that
-// wants it earlier predicts it by itself.
+// The player's own entity is shown at the same moment as all others. A game that wants
+// it earlier predicts it.
 //
 // # Handles and verdicts
 //
 // A handle may come from anywhere: an event, a component, another player, a saved
-// game. [Client.Resolve] always has an answer, and it never lies: Live, here it is;
-// Hidden, out of sight; Pending, not here yet, or never issued; Stale, destroyed,
-// which is final. Keep handles, not *[Entity]: those are valid until their Leave
-// or Destroy. Handles outlive a connection, but not the run of the world that
-// issued them: a Client that connects again by itself says in StateChange what
-// became of them; who dials anew with handles in hand puts Welcome.Epoch of their
-// run into Config.Epoch; the example of Dial shows how. The [Observer] is
-// told of everything that comes, changes, goes out of sight and ends.
+// game. [Client.Lookup] returns a verdict on any of them: Live (with the entity),
+// Hidden (out of view), Pending (not here yet, or never issued) or Stale (destroyed,
+// which is final). Keep handles, not *[Entity], which are valid until their Leave or
+// Destroy.
+//
+// Handles outlive a connection but not the run of the world that issued them. After a
+// reconnect, StateChange says what became of them. A caller that dials with handles
+// of an earlier client sets Config.Epoch to that client's Welcome().Epoch; the example
+// of [Dial] shows it. The [Observer] is called for everything that enters, changes,
+// leaves view and dies.
 //
 // # Inputs
 //
-// An input is for a tick of the server's: the one that the server will be at when
-// it arrives. The client measures that, as it does the delay of frames, and the
-// server lets inputs wait for their tick and applies at most one in each. Each is in
-// three datagrams; where more than one in fifty is lost, inputs are made early
-// enough for the copy in the next one to be in time. Say what is held down, not what
-// was just pressed: an input may be lost or come too late, and a later one makes up
-// for it. What must happen once is a command.
+// An input is made for the tick at which the server will receive it. The client
+// measures how long that takes; the server keeps early inputs until their tick and
+// applies at most one per tick. Each input is sent in three datagrams; on links that
+// lose more than one in fifty, inputs are made early enough for the second copy to
+// arrive in time. Send what is held down, not what was just pressed: a lost or late
+// input is made up for by the next. What must happen exactly once is a command.
 //
 // # Commands
 //
-// [Client.Command] returns a [Future]. A game polls it once a frame; who has no
-// frames waits. The error is a *[Rejection] if the server refused, with the code,
-// its verdict on the target, and what the game says to the player; and
-// [ErrUnanswered] if the connection broke first: then nobody can know whether it was
-// executed. No command is ever sent twice.
+// [Client.Command] returns a [Future]. Games poll it once per render; other callers
+// wait. Its error is a *[Rejection] if the server refused, with the code, the verdict
+// on the target and the game's text for the player, or [ErrUnanswered] if the
+// connection broke first: then it is unknown whether the command was executed. No
+// command is sent twice.
 //
-// # A lost connection, and the end
+// # Reconnecting
 //
-// A connection that is lost is no error of [Client.Update], which goes on to make
-// another: [Client.State] says Reconnecting meanwhile, and Config.State is told.
-// The replica stands still and answers; a command is [ErrNotJoined]. Within the
-// server's time of grace the session goes on as it was. After that it is another
-// one: all entities leave first, and the clock and the moment of frames start
-// again. Within one run of the world Stale is final across sessions; other handles are
-// Pending until the new session shows them. If the server runs another world by now
-// (StateChange.NewWorld), all handles are dead: the Observer sees every entity
-// destroyed, then the new session joins, in the same handshake.
-// An error of Update is the end: it goes on being returned, and
-// Close is due. The replica of an ended client still answers.
+// A lost connection is no error of [Client.Update], which keeps trying to replace it;
+// meanwhile [Client.State] is Reconnecting, the replica stands still and answers, and
+// Command returns [ErrNotJoined]. Within the server's grace period the session
+// resumes as it was. After that a new session begins: all entities leave first, and
+// the clock starts again. Stale is final across the sessions of one run of the world;
+// other handles are Pending until the new session shows them. If the server runs
+// another world (StateChange.NewWorld), all handles are dead: the Observer sees every
+// entity destroyed, then the new session joins in the same handshake.
 //
-// # Threads
+// An error of Update is final: each later call returns it, and the client should be
+// closed. Its replica still answers.
 //
-// All methods of a Client, its Session, Replica, entities and futures belong to one
-// goroutine, on which callbacks run. Callbacks must not call Update or
-// [Future.Wait]. Three goroutines per connection move bytes between the network
-// and Update, and know nothing of what these mean; none is left after Close.
+// # Goroutines
 //
-// # What it costs
+// The methods of a Client, its Replica, entities and futures belong to one goroutine,
+// on which the callbacks run. Callbacks must not call Update or [Future.Wait]. Three
+// goroutines per connection move bytes between the network and Update; none is left
+// after Close.
 //
-// Memory is one cell of 16 bytes for each slot of the server's that was ever
-// heard of, and up to 32 states of each entity in view: [Replica.Bytes]. A hostile
-// server reaches Config.MaxBytes with it, and what the allocator adds to it, a
-// fifth at most; then the session ends with a *[LimitError]. Up to 1.3 MiB more wait
-// for Update. Showing an entity costs some 250 ns and allocates nothing, as do
-// inputs. [Client.Stats] tells what the link is like and what became of
-// snapshots, inputs and commands.
+// # Cost
+//
+// Memory is a cell of 16 bytes for each server slot that the client has heard of, and
+// up to 32 states of each entity in view: [Replica.Bytes]. A hostile server can drive
+// it to Config.MaxBytes plus a fifth for the allocator; then the session ends with a
+// *[LimitError]. Up to 1.3 MiB more wait for Update. Reading an entity with At takes
+// about 250 ns; neither it nor SetInput allocates. [Client.Stats] describes the link
+// and counts snapshots, inputs and commands.
 //
 // # Invariants
 //
-// They are cited in code and tests; H1 to H6 are those of handles across the
-// network, PROTOCOL.md of replication/wire states them for any client:
+// Code and tests cite these. H1 to H6, the rules of handles across the network, are in
+// PROTOCOL.md of replication/wire.
 //
 //	C1 A datagram is applied whole or not at all, and acknowledged only if it
 //	   was applied (H6).
@@ -133,6 +136,6 @@
 //	   structure number, which the fold proves (H1).
 //	C3 Within a session a cell's generation never goes back, and Stale is final, also
 //	   across the sessions of one run.
-//	C4 Within a session the moment that frames show never goes back.
+//	C4 Within a session the moment that Render returns never goes back.
 //	C5 Every command that was sent ends once: answered, rejected or unanswered.
 package client

@@ -9,36 +9,34 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Entity is the client's copy of one entity of its interest set. It fills one line of
-// the cache, and its states are in one more piece of memory: a process of many
-// replicas waits for each.
+// Entity is the client's copy of one entity of its interest set. It is one cache line,
+// and its states are one allocation more: reading a row misses the cache twice.
 type Entity struct {
 	handle  bulk.Handle
 	states  history
 	mask    uint32
 	entered uint32 // number of its Enter record
-	place   uint32 // in Replica.entities
+	index   uint32 // in Replica.entities
 	kind    uint16
 	load    uint16 // of its rows
 }
 
-// Handle names the entity, here and on the server.
+// Handle returns the entity's handle, the same as on the server.
 func (e *Entity) Handle() bulk.Handle { return e.handle }
 
-// Kind is the number of its kind: the server's game counts them from 0, in the order
-// in which it adds them to its world. The protocol has no names for kinds; a game
-// that wants some keeps a list in the package that both of its sides import.
+// Kind returns the number of the entity's kind: 0 for the first that the server's game
+// added to its world, and so on. The protocol does not transmit names of kinds.
 func (e *Entity) Kind() uint32 { return uint32(e.kind) }
 
-// Tick is the server's tick of its current state.
+// Tick returns the server's tick of the current state.
 func (e *Entity) Tick() uint32 { return e.states.tick }
 
-// Owned says whether this client owns the entity, and is sent those of its fields
-// that only owners are.
+// Owned reports whether this client owns the entity and so receives its owner-only
+// fields.
 func (e *Entity) Owned() bool { return e.states.owned }
 
-// Component reads one component of entities, in the struct type that the
-// server writes it from.
+// Component reads one component of entities as T, the struct type that the server
+// writes it from.
 type Component[T any] struct {
 	schema *schema.Schema
 	number int
@@ -46,8 +44,8 @@ type Component[T any] struct {
 	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
-// ComponentOf finds the component that the schema knows under name. T must be
-// the type that it was added with.
+// ComponentOf returns the component that s has under name. T must be the type that it
+// was added with.
 func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	n, ok := s.ByName(name)
 	if !ok {
@@ -60,9 +58,9 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	return Component[T]{schema: s, number: n, spec: spec}, nil
 }
 
-// Get returns the component of e, and false if e has none, or is nil, as
-// Replica.Entity says of all that is not Live. Fields that only owners are sent are
-// zero unless the client owns e.
+// Get returns the newest state of the component of e, and false if e lacks it or is
+// nil, as Lookup returns it for handles that are not Live. Owner-only fields are zero
+// unless the client owns e.
 func (c Component[T]) Get(e *Entity) (T, bool) {
 	var v T
 	if e == nil || e.mask>>c.number&1 == 0 {
@@ -72,12 +70,12 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 	return v, true
 }
 
-// words are the component's in the state of e at a place.
-func (c *Component[T]) words(e *Entity, place int) []uint32 {
-	return e.states.words(place, c.schema.Words())[c.spec.Offset:][:c.spec.Words]
+// words returns the component's words in state i of e.
+func (c *Component[T]) words(e *Entity, i int) []uint32 {
+	return e.states.words(i, c.schema.Words())[c.spec.Offset:][:c.spec.Words]
 }
 
-// restore reads words of e's into v.
+// restore decodes words of e into v.
 func (c *Component[T]) restore(e *Entity, words []uint32, v *T) {
 	if e.states.owned {
 		c.schema.Restore(c.number, words, unsafe.Pointer(v))
@@ -86,9 +84,9 @@ func (c *Component[T]) restore(e *Entity, words []uint32, v *T) {
 	}
 }
 
-// Mask has a bit for each component that e has, as the schema numbers them.
+// Mask returns a bit for each component that e has, by the schema's numbers. Mask and
+// AppendWords are for conformance vectors and other exact comparisons.
 func (e *Entity) Mask() uint32 { return e.mask }
 
-// AppendWords appends the whole quantised state, as the schema lays out a row,
-// to dst.
+// AppendWords appends the quantised current state, in the schema's row layout, to dst.
 func (e *Entity) AppendWords(dst []uint32) []uint32 { return append(dst, e.states.current()...) }

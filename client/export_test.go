@@ -11,7 +11,7 @@ import (
 func StatesOf(e *Entity) int { return len(e.states.ticks()) }
 
 // SinceOf is from when on the state of a tick that is kept of e is shown to come about.
-func SinceOf(e *Entity, tick uint32) uint32 { return e.states.since(e.states.find(tick)) }
+func SinceOf(e *Entity, tick uint32) uint32 { return e.states.blendFrom(e.states.find(tick)) }
 
 // ShowUpTo has r know the moment of the newest frame, as Session.Render does.
 func (r *Replica) ShowUpTo(tick uint32) { r.shown = tick }
@@ -24,7 +24,7 @@ func (c Config) Session() SessionConfig { return c.session() }
 
 // Answers says whether a Client sends an Input, after so many datagrams.
 func (s *Session) Answers(datagrams int, quiet time.Duration) bool {
-	return s.answers(datagrams, quiet)
+	return s.inputDue(datagrams, quiet)
 }
 
 // Receive takes what came over both lanes, as a Client does.

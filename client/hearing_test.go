@@ -11,14 +11,14 @@ import (
 // longer than that is not what makes it so.
 func TestHearing(t *testing.T) {
 	const frame = time.Second / 60
-	var h hearing
+	var h silence
 	now := time.Minute
-	h.begin(now)
+	h.reset(now)
 	silence := func(least time.Duration) {
 		t.Helper()
 		for began := now; ; {
 			now += frame
-			if h.look(now, false) {
+			if h.check(now, false) {
 				require.GreaterOrEqual(t, now-began, least)
 				require.LessOrEqual(t, now-began, lostAfter+frame)
 				return
@@ -27,18 +27,18 @@ func TestHearing(t *testing.T) {
 	}
 	silence(lostAfter)
 
-	h.begin(now)
+	h.reset(now)
 	now += time.Hour // and what came meanwhile was not taken in yet
-	require.False(t, h.look(now, false))
-	silence(lostAfter - longestLook)
+	require.False(t, h.check(now, false))
+	silence(lostAfter - maxCheckGap)
 
-	h.begin(now)
+	h.reset(now)
 	for range 3 { // who looks seldom finds out late, but does
-		now += longestLook
-		require.False(t, h.look(now, false))
+		now += maxCheckGap
+		require.False(t, h.check(now, false))
 	}
-	silence(lostAfter - 3*longestLook)
+	silence(lostAfter - 3*maxCheckGap)
 
-	require.False(t, h.look(now, true))
+	require.False(t, h.check(now, true))
 	silence(lostAfter)
 }

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// defaultMaxEntities and defaultMaxBytes are far above any game: interest sets
-	// have some thousand entities at most, which take some megabytes.
+	// The defaults are far above any game: interest sets have at most some thousand
+	// entities, which take some megabytes.
 	defaultMaxEntities = 1 << 16
 	defaultMaxBytes    = 256 << 20
-	// minMaxBytes holds what a replica of few entities takes, scratch included.
+	// minMaxBytes is enough for a replica of few entities, scratch included.
 	minMaxBytes = 1 << 20
 
 	bytesOfEntity = int(unsafe.Sizeof(Entity{}))
 )
 
-// limits bound what a replica keeps.
+// limits bound a replica.
 type limits struct{ entities, bytes int }
 
 func (c SessionConfig) limits() limits {
@@ -42,51 +42,50 @@ func (c SessionConfig) checkLimits() (errs []error) {
 	return errs
 }
 
-// LimitError ends a session whose server showed more than Config allows the
-// client to keep. The server is at fault, or the limit is too low for its game; the
-// same server will do it again, so a Client does not reconnect. errors.Is finds it as
-// a *wire.Error with the code wire.TooMuch, too.
+// LimitError ends a session whose server sent more than Config lets the client keep.
+// Either the server is at fault or the limit is too low for its game. A Client does not
+// reconnect, because the same would happen again. It unwraps to a *wire.Error with code
+// wire.TooMuch.
 type LimitError struct {
 	Limit string // the field of Config: "MaxEntities" or "MaxBytes"
 	Max   int    // its value
 }
 
-// Error says whose fault it is and what to do.
+// Error says whose fault it may be and what to do.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("client: the server shows more than the client may keep (%s is %d): it is broken or hostile; if it is not, raise the limit", e.Limit, e.Max)
+	return fmt.Sprintf("client: the server sent more than the client may keep (%s is %d): it is broken or hostile, or the limit is too low for this game", e.Limit, e.Max)
 }
 
-// Unwrap is the code that the server receives.
+// Unwrap returns the code that the server receives as a *wire.Error.
 func (e *LimitError) Unwrap() error { return &wire.Error{Code: wire.TooMuch, Detail: e.Limit} }
 
-// Bytes is the memory that the replica takes, in bytes, as Config.MaxBytes
-// bounds it: cells, entities with their states, datagrams that wait for structure, and
-// scratch.
+// Bytes returns the replica's memory in bytes, as Config.MaxBytes bounds it: cells,
+// entities with their states, datagrams that wait for structure, and scratch.
 func (r *Replica) Bytes() int {
 	return r.cells.bytes() + r.entityBytes + len(r.held)*wire.MaxDatagram +
-		capacity(r.entities) + capacity(r.rows) + capacity(r.arena) + capacity(r.entering) + capacity(r.foreseen)
+		capacity(r.entities) + capacity(r.rows) + capacity(r.arena) + capacity(r.enters) + capacity(r.plan)
 }
 
-// capacity is the memory of a list, in bytes.
+// capacity returns the memory of a list in bytes.
 func capacity[T any](list []T) int {
 	var element T
 	return cap(list) * int(unsafe.Sizeof(element))
 }
 
-// charge notes that a message which is being checked will take some bytes more.
+// charge takes bytes from what the message being checked may still allocate.
 func (r *Replica) charge(bytes int) error {
-	if r.room -= bytes; r.room < 0 {
+	if r.bytesLeft -= bytes; r.bytesLeft < 0 {
 		return &LimitError{"MaxBytes", r.limits.bytes}
 	}
 	return nil
 }
 
-// checkGrowth returns an error if the states of a datagram's rows could take more
-// memory than there is left.
+// checkGrowth returns an error if the states of a datagram's rows could exceed
+// MaxBytes.
 func (r *Replica) checkGrowth() error {
 	words := r.codec.Schema().Words()
-	r.room = r.limits.bytes - r.Bytes()
-	if len(r.rows)*mostGrowth(words) <= r.room {
+	r.bytesLeft = r.limits.bytes - r.Bytes()
+	if len(r.rows)*maxGrowth(words) <= r.bytesLeft {
 		return nil
 	}
 	for i := range r.rows {

@@ -14,52 +14,89 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
+// State is the state of a Client's connection. STATE.md of package server/session has
+// the transitions.
+type State uint8
+
 const (
-	// backoffFirst and backoffMost bound the time before an attempt to connect
-	// again: the first comes at once, as far as a crowd may, each further one
-	// after twice the time.
-	backoffFirst = 250 * time.Millisecond
-	backoffMost  = 5 * time.Second
-	// stableAfter is how long a connection must have lasted for the next loss to
-	// be taken for a first one.
-	stableAfter = 10 * time.Second
-	// defaultGiveUp is for how long it is tried.
+	Connecting   State = iota // Dial has not returned yet
+	Joined                    // the server sent its Welcome
+	Reconnecting              // the connection was lost; the client makes another
+	Ended                     // final
+)
+
+// String returns the state's name in lower case.
+func (s State) String() string {
+	switch s {
+	case Connecting:
+		return "connecting"
+	case Joined:
+		return "joined"
+	case Reconnecting:
+		return "reconnecting"
+	case Ended:
+		return "ended"
+	}
+	return fmt.Sprintf("state(%d)", uint8(s))
+}
+
+// StateChange is the state that a Client has entered.
+type StateChange struct {
+	State State
+	// Err is why the connection was lost or the client ended: a *wire.Error if the
+	// server said so.
+	Err error
+	// Resumed is set if the client reconnected to its session: entities, handles and
+	// the controlled entity are as before. Without it, after Reconnecting, the session
+	// is new: all entities have left, Stale handles stay Stale, and all others are
+	// Pending until they are shown.
+	Resumed bool
+	// NewWorld is set if the client reconnected to another run of the world. Forget
+	// all handles: the same handle may name another entity.
+	NewWorld bool
+}
+
+const (
+	// minBackoff and maxBackoff bound the delay before reconnecting: the first
+	// attempt is spread over minBackoff, and each further delay doubles.
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	// stableAfter is how long a connection must have lasted to reset the backoff.
+	stableAfter   = 10 * time.Second
 	defaultGiveUp = time.Minute
 )
 
-// backoff is the time before attempt n, counted from 0. die is random from
-// [0, 1): clients that were lost together must not come again together.
-func backoff(n int, die float64) time.Duration {
+// backoff returns the delay before attempt n, counted from 0. random, from [0, 1),
+// spreads clients that lost their connections together.
+func backoff(n int, random float64) time.Duration {
 	if n == 0 {
-		return time.Duration(die * float64(backoffFirst))
+		return time.Duration(random * float64(minBackoff))
 	}
-	most := min(backoffFirst<<min(n, 10), backoffMost)
-	return time.Duration((1 + die) / 2 * float64(most))
+	most := min(minBackoff<<min(n, 10), maxBackoff)
+	return time.Duration((1 + random) / 2 * float64(most))
 }
 
-// attempt connects again, beside the goroutine of Update.
+// attempt is one try to reconnect, on a goroutine of its own.
 type attempt struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed when the rest is there
-	token  []byte        // to be shown; nil: the one before
+	done   chan struct{} // closed when the fields below are set
+	token  []byte        // for the Hello; nil: the previous one
 	link   *connection
 	err    error
 }
 
-// outage is what a Client remembers of a lost connection.
+// outage is a Client's record of lost connections.
 type outage struct {
-	attempt  *attempt // under way
+	attempt  *attempt // in progress, or nil
 	attempts int      // begun since the last stable connection
 	began    time.Duration
-	last     error
 	epoch    uint64        // of the world before; 0: none
-	joinedAt time.Duration // when the newest connection was taken in
-	dice     *rand.Rand
+	joinedAt time.Duration // when the newest connection had its Welcome
+	random   *rand.Rand
 }
 
-// again begins the next attempt, after it has closed what is left of the
-// connection before.
-func (c *Client) again(delay time.Duration) {
+// reconnect begins an attempt, which first closes the old connection.
+func (c *Client) reconnect(delay time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attempt{cancel: cancel, done: make(chan struct{})}
 	old, config, t, start := c.link, c.config, c.tls, c.start
@@ -68,7 +105,7 @@ func (c *Client) again(delay time.Duration) {
 	go func() {
 		defer close(a.done)
 		if old != nil {
-			_ = old.close(wire.Timeout, nil) // not OK, which would be goodbye
+			_ = old.close(wire.Timeout, nil) // OK would end the session
 		}
 		select {
 		case <-time.After(delay):
@@ -79,25 +116,25 @@ func (c *Client) again(delay time.Duration) {
 	}()
 }
 
-// connect opens the connection, with a token at hand if one is needed.
+// connect opens the connection, after obtaining a token if the config has a source.
 func (a *attempt) connect(ctx context.Context, config Config, t *tls.Config, start time.Time) (*connection, error) {
 	if config.FreshToken != nil {
 		var err error
 		if a.token, err = config.FreshToken(ctx); err != nil {
-			return nil, fmt.Errorf("client: no connect token to come back with: %w", err)
+			return nil, fmt.Errorf("client: FreshToken, for reconnecting: %w", err)
 		}
 	}
 	return connect(ctx, config, t, start)
 }
 
-// lost is the end of a connection. If it is worth another try, Update goes on;
-// else the client has ended.
+// lost handles the loss of a connection: it begins an attempt to replace it, or ends
+// the client and returns the error.
 func (c *Client) lost(why error) error {
 	now := time.Since(c.start)
 	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && retryable(why)
 	o := &c.outage
 	if c.state == Joined {
-		o.began, o.last = now, why
+		o.began = now
 		if now-o.joinedAt >= stableAfter {
 			o.attempts = 0
 		}
@@ -111,24 +148,24 @@ func (c *Client) lost(why error) error {
 	if c.state == Joined {
 		w, _ := c.session.Welcome()
 		o.epoch = w.Epoch
-		if o.dice == nil {
-			o.dice = rand.New(rand.NewPCG(w.Session, binary.LittleEndian.Uint64(append(w.Secret, make([]byte, 8)...))))
+		if o.random == nil {
+			o.random = rand.New(rand.NewPCG(w.Session, binary.LittleEndian.Uint64(append(w.Secret, make([]byte, 8)...))))
 		}
 		c.log.Info("connection lost", zap.Error(why))
 		c.enter(StateChange{State: Reconnecting, Err: why})
 	}
 	c.session.Lost(why)
 	if c.err != nil {
-		return c.err // a callback has closed it
+		return c.err // a callback closed the client
 	}
-	delay := backoff(o.attempts, o.dice.Float64())
+	delay := backoff(o.attempts, o.random.Float64())
 	o.attempts++
-	c.again(delay)
+	c.reconnect(delay)
 	return nil
 }
 
-// retryable says whether another connection may do better: the codes say so, and
-// a transport that failed without one may always.
+// retryable reports whether another connection may succeed: the code decides, and
+// transport errors without a code may pass.
 func retryable(why error) bool {
 	var e *wire.Error
 	if !errors.As(why, &e) {
@@ -137,7 +174,7 @@ func retryable(why error) bool {
 	return e.Code.Info().Retry
 }
 
-// resume takes over the connection of an attempt that is done.
+// resume takes over the connection of a completed attempt.
 func (c *Client) resume() error {
 	a := c.outage.attempt
 	c.outage.attempt = nil
@@ -146,7 +183,7 @@ func (c *Client) resume() error {
 		return c.lost(a.err)
 	}
 	c.link = a.link
-	c.hearing.begin(time.Since(c.start))
+	c.silence.reset(time.Since(c.start))
 	if a.token != nil {
 		c.session.config.Token = a.token
 	}
@@ -154,13 +191,13 @@ func (c *Client) resume() error {
 	return nil
 }
 
-// welcomed notes that the server has taken the client in.
-func (c *Client) welcomed() {
+// joined handles a Welcome.
+func (c *Client) joined() {
 	w, _ := c.session.Welcome()
-	again := c.state == Reconnecting
+	reconnected := c.state == Reconnecting
 	c.outage.joinedAt = time.Since(c.start)
 	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1))
-	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, NewWorld: again && w.Epoch != c.outage.epoch})
+	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, NewWorld: reconnected && w.Epoch != c.outage.epoch})
 }
 
 func (c *Client) giveUp() time.Duration {
@@ -170,8 +207,8 @@ func (c *Client) giveUp() time.Duration {
 	return c.config.GiveUp
 }
 
-// end is the client's last state. Commands without an answer get none. A callback
-// that closes the client meanwhile changes nothing of why it has ended.
+// end enters the final state. Commands without an answer end in ErrUnanswered. The
+// first error stays, even if a callback closes the client meanwhile.
 func (c *Client) end(why error) error {
 	c.err, c.state = why, Ended
 	c.session.Lost(why)

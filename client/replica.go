@@ -9,24 +9,25 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Observer is told what happens to the replica, as it happens. Every field may
-// be nil. An *Entity is valid until its Leave or Destroy.
+// Observer holds callbacks for changes of the replica. Each may be nil. An *Entity is
+// valid until its Leave or Destroy.
 type Observer struct {
-	// Enter: e came into interest; or, if it was there, it came anew, with another
-	// set of components, as this client's own or no more, or after a fault.
+	// Enter is called when e enters the interest set. For an entity in view it is
+	// called again when its set of components or its ownership changes, or after a
+	// resync.
 	Enter func(e *Entity)
-	// Update: e has newer state. It is told when all rows of the datagram are there.
+	// Update is called when e has a newer state, after all rows of the datagram were
+	// applied.
 	Update func(e *Entity)
-	// Leave: h is out of this client's interest, and may well live: Hidden.
+	// Leave is called when h leaves the interest set: it is Hidden, and may well live.
 	Leave func(h bulk.Handle, why wire.Reason)
-	// Destroy: h is gone for good: Stale. It is called for every handle that
-	// the client was ever sent, in interest or out.
+	// Destroy is called when h becomes Stale, for every handle that the client was
+	// sent, in view or not.
 	Destroy func(h bulk.Handle, why wire.Reason)
 }
 
-// Replica is the client's copy of its interest set, and its memory of every
-// handle it was ever sent. It does no input or output: bytes go in, verdicts
-// come out. It belongs to one goroutine.
+// Replica is the client's copy of its interest set, and its record of every handle it
+// was sent. Only its Session, or its Applier, changes it. It belongs to one goroutine.
 type Replica struct {
 	codec    *rowcodec.Codec
 	floor    uint32 // generations below it are of an earlier run (H5)
@@ -35,43 +36,48 @@ type Replica struct {
 	observer Observer
 
 	cells       cells
-	entities    []*Entity // the live ones, in no order
-	entityBytes int       // theirs, with their states
-	room        int       // bytes that the message being checked may still take
-	living      int       // entities after the records of it that were checked
+	entities    []*Entity // the live ones, unordered
+	entityBytes int       // memory of entities and their states
 	applied     uint32    // structure records applied
-	proven      uint32    // the highest structure number of a snapshot applied
+	proven      uint32    // highest structure number of an applied snapshot
 	acks        ackWindow
-	tick        uint32 // of the newest snapshot, and
-	before      uint32 // of the newest of an earlier tick
-	span        uint32 // how many ticks of states are kept for Component.At
-	shown       uint32 // the moment of the newest frame
+	tick        uint32 // of the newest snapshot
+	before      uint32 // newest tick of a snapshot before tick
+	span        uint32 // ticks of states kept for Component.At
+	shown       uint32 // tick of the newest Render
 	held        []heldDatagram
-	rows        []decodedRow    // of the datagram being read
-	arena       []uint32        // their words
-	coded       rowcodec.Past   // what a row is coded from
-	anchor      rowcodec.Anchor // of
-	anchored    int             // the row at this place, in
-	anchorPart  int             // this component
-	reader      bitio.Reader
-	warmed      uint32     // a sum of words, so that they are read
-	entering    []entering // of the Structure message that is applied, of which
-	entered     int        // so many have been, and
-	foreseen    []foreseen // what it makes of the cells
-	stats       ReplicaStats
+
+	// Scratch for the State datagram being applied.
+	reader     bitio.Reader
+	rows       []decodedRow
+	arena      []uint32        // words of rows
+	past       rowcodec.Past   // what the current row is coded from
+	anchor     rowcodec.Anchor // of rows[anchored] and component anchorPart
+	anchored   int
+	anchorPart int
+	warmed     uint32 // keeps the prefetching loads from being optimised away
+
+	// Scratch for the Structure message being checked and applied.
+	plan      []plannedCell
+	enters    []enterRow // rows of its Enter records, in order
+	nextEnter int        // index in enters of the next record to apply
+	bytesLeft int        // memory that may still be charged
+	planned   int        // entities after the records checked so far
+
+	stats ReplicaStats
 }
 
-// ReplicaStats counts what the replica saw.
+// ReplicaStats counts what the replica received, to tell a bad link from a fault.
 type ReplicaStats struct {
 	Snapshots  uint64 // State datagrams applied
-	Frames     uint64 // of those, that were the first of a newer tick: moments that the game was shown
+	Frames     uint64 // of those, the first of a newer tick
 	Duplicates uint64 // dropped: applied before, or too old to tell
-	Held       uint64 // overtook their structure and waited
+	Held       uint64 // overtook their structure, and waited for it
 	Overflowed uint64 // dropped unacknowledged: too many waited
-	Unreadable uint64 // dropped unacknowledged: a row's entity left, died or entered anew since, or its baseline is gone
-	Faults     uint64 // fold mismatches: refused whole
+	Unreadable uint64 // dropped unacknowledged: a row's entity left, died or re-entered since, or its baseline is gone
+	Faults     uint64 // rejected: the fold does not match
 	Rows       uint64 // rows that became current
-	RowsLate   uint64 // rows older than what was current
+	RowsLate   uint64 // rows older than the current state
 	Enters     uint64
 	Leaves     uint64
 	Destroys   uint64
@@ -88,7 +94,7 @@ type Applier struct{ *Replica }
 // NewApplier makes an empty replica with the default limits of Config. floor
 // and maxSlots are the Welcome's: handles of a generation below floor are of an
 // earlier run of the server and Stale (H5), and slots are below maxSlots. The
-// codec's schema and tables are the server's.
+// codec has the server's schema and tables.
 func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
 	return &Applier{newReplica(c, floor, maxSlots, SessionConfig{}.limits(), o)}
 }
@@ -140,8 +146,8 @@ func (r *Replica) Entity(h bulk.Handle) *Entity {
 	return e
 }
 
-// All yields the live entities, in no particular order. The replica must not
-// be fed meanwhile.
+// All yields the live entities in no particular order. Do not call Update while
+// iterating.
 func (r *Replica) All() iter.Seq[*Entity] {
 	return func(yield func(*Entity) bool) {
 		for _, e := range r.entities {
@@ -152,24 +158,56 @@ func (r *Replica) All() iter.Seq[*Entity] {
 	}
 }
 
-// Len is the number of live entities.
+// Len returns the number of live entities.
 func (r *Replica) Len() int { return len(r.entities) }
 
-// Tick is the newest tick of which a snapshot was applied.
+// Tick returns the tick of the newest snapshot applied.
 func (r *Replica) Tick() uint32 { return r.tick }
 
-// Structure is the number of structure records applied.
+// Structure returns the number of structure records applied. Structure, its snapshot's
+// counterpart and Ack are for tests and load tests that check the protocol.
 func (r *Replica) Structure() uint32 { return r.applied }
 
-// SnapshotStructure is the structure number of the snapshots applied, the highest of
-// them: whatever the server knew when it made that snapshot, its records have been
-// applied. Structure may be ahead of it, by a part of what the next snapshot tells.
+// SnapshotStructure returns the highest structure number of the snapshots applied.
+// Everything that the server had sent when it made that snapshot is applied.
+// Structure may be ahead by part of what the next snapshot will need.
 func (r *Replica) SnapshotStructure() uint32 { return r.proven }
 
-// Ack is what the server is to be told: what was applied (H6).
+// Ack returns the acknowledgement of what was applied (H6).
 func (r *Replica) Ack() wire.Ack {
 	return wire.Ack{Seen: r.acks.newest != 0, Newest: r.acks.newest, Mask: r.acks.mask, Structure: r.applied}
 }
 
 // Stats returns the counters since the start.
 func (r *Replica) Stats() ReplicaStats { return r.stats }
+
+// ackWindow records which of the newest snapshot and the 64 before it were applied.
+type ackWindow struct {
+	newest uint32
+	mask   uint64 // bit i: newest-1-i
+}
+
+// duplicate reports whether seq was applied, or is too old to tell.
+func (a *ackWindow) duplicate(seq uint32) bool {
+	switch {
+	case seq > a.newest:
+		return false
+	case seq == a.newest || a.newest-seq > 64:
+		return true
+	}
+	return a.mask>>(a.newest-seq-1)&1 != 0
+}
+
+// add records that seq was applied.
+func (a *ackWindow) add(seq uint32) {
+	if seq < a.newest {
+		a.mask |= 1 << (a.newest - seq - 1)
+		return
+	}
+	if d := seq - a.newest; a.newest != 0 && d <= 64 {
+		a.mask = a.mask<<d | 1<<(d-1)
+	} else {
+		a.mask = 0
+	}
+	a.newest = seq
+}

@@ -7,8 +7,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// hello asks to join, or to go on with the session that there was, or else for a new
-// session: epoch 0 takes any world, so that a client needs one handshake either way.
+// hello returns a Hello that joins, or resumes the previous session. A resuming Hello
+// has epoch 0, which joins any world, so that a new session, if that is all there is,
+// takes no second handshake.
 func (s *Session) hello() wire.Hello {
 	c := s.config
 	h := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
@@ -21,12 +22,12 @@ func (s *Session) hello() wire.Hello {
 	return h
 }
 
-// Lost tells the session that its connection has ended, and why. The replica
-// stays as it is, and Resolve goes on answering for it; after wire.EpochMismatch
-// the world is gone, and everything is Stale. Commands without an answer end in
-// ErrUnanswered (C5), and nothing is sent before Reconnect.
+// Lost tells the session that its connection ended, and why. The replica stays as it
+// is, and Resolve still answers; after wire.EpochMismatch the world is gone, and
+// everything is Stale. Commands without an answer end in ErrUnanswered (C5). Nothing
+// is sent before Reconnect.
 func (s *Session) Lost(why error) {
-	s.greeted = false
+	s.joined = false
 	lost := s.unanswered
 	s.unanswered = nil
 	for _, f := range lost {
@@ -38,25 +39,25 @@ func (s *Session) Lost(why error) {
 	}
 }
 
-// Reconnect begins again over another connection, after Lost: a new Hello waits in
-// TakeStream. The Welcome says whether the session resumes (Welcome.Resumed) or another
-// one begins. In a new session of the same run, handles that were Stale stay Stale, and
-// all others are Pending until it shows them. If the Welcome names another epoch, all
-// entities are destroyed first: Stale, as after wire.EpochMismatch.
+// Reconnect starts over on another connection, after Lost: TakeStream returns a new
+// Hello. Welcome.Resumed says whether the session resumes or a new one begins. In a new
+// session of the same run, Stale handles stay Stale, and all others are Pending until
+// it shows them. If the Welcome has another epoch, all entities are destroyed first, as
+// after wire.EpochMismatch.
 func (s *Session) Reconnect() {
 	s.frames = wire.FrameReader{}
 	s.out, s.err, s.goodbye = nil, nil, false
 	s.send(wire.TypeHello, s.hello().Append(nil))
 }
 
-// begin takes a Welcome: the session goes on, or a new one begins.
-func (s *Session) begin(m *wire.Welcome) error {
+// join handles a checked Welcome: the session resumes, or a new one begins.
+func (s *Session) join(m *wire.Welcome) error {
 	if m.Resumed == 1 {
 		switch was := s.welcome; {
 		case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
-			return protocolError("session %d is gone on with, which was not asked for", m.Session)
+			return protocolError("session %d resumes, which was not requested", m.Session)
 		case was.GenerationFloor != m.GenerationFloor || was.MaxSlots != m.MaxSlots:
-			return protocolError("session %d goes on in another world", m.Session)
+			return protocolError("session %d resumes in another world", m.Session)
 		}
 	}
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
@@ -72,15 +73,15 @@ func (s *Session) begin(m *wire.Welcome) error {
 			s.replica.inheritStale(before)
 		}
 	}
-	s.welcome, s.greeted = m, true
-	if s.taken != nil {
-		s.taken()
+	s.welcome, s.joined = m, true
+	if s.onWelcome != nil {
+		s.onWelcome()
 	}
 	return nil
 }
 
-// forget drops everything that was known of a world that is gone. Every handle is
-// Stale, as it is of a world without slots.
+// forget drops everything known of a world that is gone. Every handle is Stale, as in
+// a world without slots.
 func (s *Session) forget() {
 	if s.replica != nil {
 		s.replica.destroyAll()
@@ -89,19 +90,17 @@ func (s *Session) forget() {
 	s.welcome, s.config.Epoch = nil, 0
 }
 
-// renew begins an empty replica, which goes on counting, and a clock that knows
-// nothing yet of the server's time.
+// renew makes an empty replica, which keeps the counters, and an unset clock.
 func (s *Session) renew(floor, maxSlots uint32, tickHz int) {
 	next := newReplica(s.codec, floor, maxSlots, s.config.limits(), s.config.Observer)
 	if s.replica != nil {
 		next.stats = s.replica.stats
 	}
-	s.replica, s.entity = next, 0
+	s.replica, s.controlled = next, 0
 	s.clock, s.renderer, s.inputs = clock{hz: tickHz}, renderer{}, inputs{}
 }
 
-// leaveAll tells that everybody is out of view, as the first thing that a new
-// session knows.
+// leaveAll takes all entities out of view, at the start of a new session.
 func (r *Replica) leaveAll() {
 	for _, e := range slices.Clone(r.entities) {
 		c := r.cells.at(e.handle.Index())
@@ -114,14 +113,14 @@ func (r *Replica) leaveAll() {
 	}
 }
 
-// inheritStale takes over which handles were Stale in an earlier session of the same
-// run. Live and hidden entities may have died since, or may be hidden from this session:
-// they are Pending again, and their slots' earlier tenants stay Stale (C3).
+// inheritStale copies the Stale handles of an earlier session of the same run. Live and
+// hidden entities may have died since, so they are Pending again; earlier tenants of
+// their slots stay Stale (C3).
 func (r *Replica) inheritStale(before *Replica) {
 	for slot, c := range before.cells.known() {
 		g := c.generation
 		if c.state != wire.Stale {
-			g = max(g, 2) - 2 // the tenant before; generations of tenants are odd
+			g = max(g, 2) - 2 // the previous tenant: generations of tenants are odd
 		}
 		if g > 0 {
 			*r.cells.at(slot) = cell{generation: g, state: wire.Stale}
@@ -129,7 +128,7 @@ func (r *Replica) inheritStale(before *Replica) {
 	}
 }
 
-// destroyAll tells that everybody who may live is no more.
+// destroyAll destroys every entity that may live.
 func (r *Replica) destroyAll() {
 	for slot, c := range r.cells.known() {
 		if c.state == wire.Live || c.state == wire.Hidden {

@@ -28,8 +28,7 @@ type SessionConfig struct {
 	Result      func(Result)
 }
 
-// validate finds what the server would otherwise end the session for, as a breach
-// of the protocol.
+// validate finds what the server would end the session for as a protocol error.
 func (c SessionConfig) validate() error {
 	var errs []error
 	errs = append(errs, c.checkLimits()...)
@@ -39,56 +38,70 @@ func (c SessionConfig) validate() error {
 		errs = append(errs, fmt.Errorf("client: %w", err))
 	}
 	if len(c.Name) > wire.MaxName {
-		errs = append(errs, fmt.Errorf("client: a name of %d bytes, at most %d: shorten it", len(c.Name), wire.MaxName))
+		errs = append(errs, fmt.Errorf("client: Name has %d bytes, at most %d: shorten it", len(c.Name), wire.MaxName))
 	}
 	if !utf8.ValidString(c.Name) {
-		errs = append(errs, fmt.Errorf("client: the name %q is not UTF-8", c.Name))
+		errs = append(errs, fmt.Errorf("client: Name %q is not UTF-8", c.Name))
 	}
 	if len(c.Token) > wire.MaxToken {
-		errs = append(errs, fmt.Errorf("client: a token of %d bytes, at most %d", len(c.Token), wire.MaxToken))
+		errs = append(errs, fmt.Errorf("client: Token has %d bytes, at most %d", len(c.Token), wire.MaxToken))
 	}
 	return errors.Join(errs...)
 }
 
-// Session is the client's half of the protocol without its sockets and its
-// clock: bytes and times go in, bytes come out. It belongs to one goroutine.
+// Session is the client's half of the protocol without socket and clock: bytes and
+// times go in, bytes come out. It is for simulations and bots that move the bytes
+// themselves; games use Client. It belongs to one goroutine.
 type Session struct {
-	config  SessionConfig
-	codec   *rowcodec.Codec
-	frames  wire.FrameReader
-	replica *Replica
-	welcome *wire.Welcome
-	greeted bool // the Welcome is of this connection
-	entity  bulk.Handle
-	taken   func() // tells a Client of each Welcome, before what follows it
-	goodbye bool   // the server has said it
-	err     error
+	config     SessionConfig
+	codec      *rowcodec.Codec
+	frames     wire.FrameReader
+	replica    *Replica
+	welcome    *wire.Welcome
+	joined     bool // this connection has had its Welcome
+	controlled bulk.Handle
+	onWelcome  func() // called for each Welcome before anything that follows it
+	goodbye    bool   // the server sent Goodbye
+	err        error
 
-	out         []byte // stream bytes not taken yet
-	command     uint32
-	unanswered  []*Future                   // in the order of their sending
-	next        func(context.Context) error // of futures
+	out         []byte                      // stream bytes not taken yet
+	command     uint32                      // ID of the newest
+	unanswered  []*Future                   // in sending order
+	await       func(context.Context) error // passed to futures
 	inputs      inputs
 	input       []byte    // scratch
-	acked       ackWindow // what the newest Input acknowledged
-	faultsKnown uint64
+	acked       ackWindow // acknowledged by the newest Input
+	faultsKnown uint64    // faults that a Resync was sent for
 	rtt         RTT
 	clock       clock
 	renderer    renderer
 	stats       SessionStats
 }
 
-// RTT is what the session measured of the round trip of its datagrams: from an
-// input sent to the snapshot that echoes it, less the time the server held it.
+// RTT is the newest round trip of a datagram: from sending an Input until the
+// snapshot that echoes it arrives, minus the time that the server held it.
 type RTT struct {
 	Newest time.Duration
-	Count  uint64
+	Count  uint64 // round trips measured so far
 }
 
-// stampUnit is the unit of the stamps that the server echoes.
+// SessionStats counts what a session sent and received.
+type SessionStats struct {
+	Commands   uint64 // sent
+	Rejected   uint64
+	Unanswered uint64 // the connection broke first
+	// Delay is how far Render aims behind the server's time: half a round trip, a
+	// snapshot interval, and what the link adds.
+	Delay time.Duration
+	// Lead is how long before their tick inputs are made.
+	Lead    time.Duration
+	Replica ReplicaStats // snapshots by outcome
+}
+
+// stampUnit is the unit of the time stamps that the server echoes.
 const stampUnit = 100 * time.Microsecond
 
-// NewSession begins a session. Its first bytes, the Hello, wait in TakeStream.
+// NewSession begins a session. TakeStream returns its Hello.
 func NewSession(c SessionConfig) (*Session, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -105,16 +118,16 @@ func (s *Session) send(kind byte, body []byte) {
 	s.out = wire.AppendFrame(s.out, kind, body)
 }
 
-// TakeStream returns the bytes to be written to the stream since the last
-// call, and nil if there are none. They are the caller's.
+// TakeStream returns the bytes to write to the stream, nil if there are none. The
+// caller owns them.
 func (s *Session) TakeStream() []byte {
 	out := s.out
 	s.out = nil
 	return out
 }
 
-// ReceiveStream takes bytes of the stream. An error ends the session: a
-// *wire.Error that says what the server refused, or what it did wrong.
+// ReceiveStream applies bytes of the stream, in pieces of any size. An error ends the
+// session: a *wire.Error says what the server refused or did wrong.
 func (s *Session) ReceiveStream(p []byte) error {
 	if s.err != nil {
 		return s.err
@@ -136,8 +149,8 @@ func (s *Session) ReceiveStream(p []byte) error {
 	}
 }
 
-// receive takes what came over both lanes. What a server shows last counts, though its
-// goodbye comes with it, which is read first.
+// receive applies stream bytes and datagrams. The server's last datagrams count even
+// if its Goodbye, which is read first, arrived with them.
 func (s *Session) receive(in arrivals) error {
 	var ended error
 	if len(in.stream) > 0 {
@@ -155,12 +168,12 @@ func (s *Session) receive(in arrivals) error {
 }
 
 func (s *Session) message(kind byte, body []byte) error {
-	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.greeted {
+	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.joined {
 		return protocolError("message type %d before Welcome", kind)
 	}
 	switch kind {
 	case wire.TypeWelcome:
-		return s.welcomed(body)
+		return s.receiveWelcome(body)
 	case wire.TypeRefused:
 		m, err := wire.ParseRefused(body)
 		if err != nil {
@@ -173,13 +186,13 @@ func (s *Session) message(kind byte, body []byte) error {
 	case wire.TypeStructure:
 		return s.replica.applyStructure(body)
 	case wire.TypeResult:
-		return s.answered(body)
+		return s.receiveResult(body)
 	case wire.TypeControl:
 		m, err := wire.ParseControl(body)
 		if err != nil {
 			return err
 		}
-		s.entity = m.Entity
+		s.controlled = m.Entity
 		return nil
 	case wire.TypePad:
 		_, err := wire.ParsePad(body)
@@ -192,15 +205,15 @@ func (s *Session) message(kind byte, body []byte) error {
 		s.goodbye = true
 		return &wire.Error{Code: m.Code, Detail: m.Text}
 	}
-	return protocolError("message type %d is not a server's", kind)
+	return protocolError("message type %d, which servers do not send", kind)
 }
 
-func (s *Session) welcomed(body []byte) error {
+func (s *Session) receiveWelcome(body []byte) error {
 	m, err := wire.ParseWelcome(body)
 	switch {
 	case err != nil:
 		return err
-	case s.greeted:
+	case s.joined:
 		return protocolError("a second Welcome")
 	case m.Protocol != wire.Version:
 		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
@@ -215,30 +228,30 @@ func (s *Session) welcomed(body []byte) error {
 	case m.TickHz == 0 || m.SnapshotHz == 0:
 		return protocolError("tick rate %d Hz, snapshot rate %d Hz", m.TickHz, m.SnapshotHz)
 	}
-	return s.begin(&m)
+	return s.join(&m)
 }
 
-// ReceiveDatagram takes a datagram that arrived at now, a time since any fixed
-// moment. Bytes that are no State datagram are an error and change nothing.
+// ReceiveDatagram applies a datagram that arrived at now, a time since any fixed
+// origin. Bytes that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
-	if !s.greeted {
-		return Unreadable, nil // overtook the Welcome; it will be sent again
+	if !s.joined {
+		return Unreadable, nil // overtook the Welcome; the server will send it again
 	}
 	h, outcome, err := s.replica.applyState(d)
 	if err != nil {
 		return outcome, err
 	}
-	if outcome != Duplicate { // which says nothing of the way
+	if outcome != Duplicate { // a copy says nothing about the link
 		s.measure(h, now)
 	}
 	s.checkFaults()
 	return outcome, nil
 }
 
-// stampAt is the stamp of a time. It is never 0, which stands for none.
+// stampAt returns now as a stamp, never 0, which means none.
 func stampAt(now time.Duration) uint32 { return uint32(now/stampUnit) | 1 }
 
-// checkFaults asks for everything anew after a datagram whose fold was wrong.
+// checkFaults requests a full resync after a datagram whose fold was wrong.
 func (s *Session) checkFaults() {
 	if s.replica != nil && s.replica.stats.Faults > s.faultsKnown {
 		s.faultsKnown = s.replica.stats.Faults
@@ -246,14 +259,13 @@ func (s *Session) checkFaults() {
 	}
 }
 
-// Bye tells the server that the client leaves, and why.
+// Bye queues a Bye, which tells the server that the client leaves, and why.
 func (s *Session) Bye(why wire.Code) { s.send(wire.TypeBye, wire.Bye{Code: why}.Append(nil)) }
 
-// Joined says whether the server's welcome has arrived over this connection.
-func (s *Session) Joined() bool { return s.greeted && s.err == nil }
+// Joined reports whether this connection has received its Welcome.
+func (s *Session) Joined() bool { return s.joined && s.err == nil }
 
-// Welcome returns the newest welcome of the server's, and false before the first
-// has arrived.
+// Welcome returns the newest Welcome, and false before the first.
 func (s *Session) Welcome() (wire.Welcome, bool) {
 	if s.welcome == nil {
 		return wire.Welcome{}, false
@@ -261,12 +273,12 @@ func (s *Session) Welcome() (wire.Welcome, bool) {
 	return *s.welcome, true
 }
 
-// Replica is the client's copy of the world; nil before the Welcome. Each Welcome that
-// begins a new session makes another.
+// Replica returns the client's copy of its interest set, nil before the first Welcome.
+// Each Welcome that begins a new session makes a new Replica.
 func (s *Session) Replica() *Replica { return s.replica }
 
-// Resolve says what became of h; Pending before the first Welcome. It goes on
-// answering when the connection is lost.
+// Resolve returns the verdict on h; Pending before the first Welcome. It still answers
+// when the connection is lost.
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	if s.replica == nil {
 		return wire.Pending
@@ -274,10 +286,20 @@ func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	return s.replica.Resolve(h)
 }
 
-// Controlled is the entity that this session steers; zero if none. It may be
-// Pending: the assignment travels ahead of the entity. The server's game may give
-// it another one at any time, say to a player who comes back to life.
-func (s *Session) Controlled() bulk.Handle { return s.entity }
+// Controlled returns the entity that this session controls, zero if none. It may be
+// Pending: the assignment arrives before the entity. The server's game may assign
+// another at any time, for instance when a player respawns.
+func (s *Session) Controlled() bulk.Handle { return s.controlled }
 
 // RTT returns the newest measured round trip.
 func (s *Session) RTT() RTT { return s.rtt }
+
+// Stats returns what the session counted since NewSession.
+func (s *Session) Stats() SessionStats {
+	n := s.stats
+	n.Delay, n.Lead = s.renderer.delay.value, s.inputs.lead.value
+	if s.replica != nil {
+		n.Replica = s.replica.Stats()
+	}
+	return n
+}

@@ -32,9 +32,9 @@ func TestCommandIsCheckedHere(t *testing.T) {
 		want    string
 	}{
 		"no name":       {"", nil, "without a name"},
-		"long name":     {string(make([]byte, wire.MaxName+1)), nil, "name of 65"},
+		"long name":     {string(make([]byte, wire.MaxName+1)), nil, "name has 65 bytes"},
 		"name, no text": {"\xff", nil, "not UTF-8"},
-		"long args":     {"eat", make([]byte, wire.MaxCommandArgs+1), "arguments of 1025"},
+		"long args":     {"eat", make([]byte, wire.MaxCommandArgs+1), "arguments have 1025"},
 		"no msgpack":    {"eat", []byte{0xc1}, "one msgpack value"},
 		"two of it":     {"eat", []byte{1, 2}, "one msgpack value"},
 		"cut off":       {"eat", []byte{0xcf, 1}, "one msgpack value"},

@@ -2,6 +2,7 @@ package client
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -16,7 +17,7 @@ func (s *Session) measure(h wire.StateHeader, now time.Duration) {
 		s.rtt.Count++
 		s.clock.trip(now, s.rtt.Newest)
 		sent := s.clock.timeOf(h.Tick)
-		s.inputs.told(now, h.Echo, sent-time.Duration(h.Hold)*stampUnit, sent)
+		s.inputs.echoed(now, h.Echo, sent-time.Duration(h.Hold)*stampUnit, sent)
 	}
 	before := s.clock.tick
 	s.clock.snapshot(now, h.Tick)
@@ -25,18 +26,17 @@ func (s *Session) measure(h wire.StateHeader, now time.Duration) {
 	}
 }
 
-// Clock is what is known of the server's time at now, a time since the same
-// moment as that of ReceiveDatagram.
+// Clock returns the estimate of the server's time at now, which has ReceiveDatagram's
+// origin.
 func (s *Session) Clock(now time.Duration) Clock { return s.clock.estimate(now) }
 
-// Render moves the clock of frames to now, and returns the moment that the frame
-// is to show: of Tick 0 before the second snapshot. The first call has the replica
-// keep the states that Component.At needs.
+// Render returns the moment to show at now; its Tick is 0 before the second snapshot.
+// From the first call on, the replica keeps the states that Component.At needs.
 //
-// The moment lies behind the server's by as much as snapshots need to arrive:
-// all but one in fifty are there in time. When they come later that grows at
-// once, and it shrinks by a fiftieth of the time that passes. Meanwhile frames
-// run slower, by a quarter at most, or faster, by a tenth; they never go back.
+// The moment lags behind the server's time so that all but one in fifty snapshots
+// arrive in time. The lag grows at once when they are later, and shrinks by a fiftieth
+// of the time that passes. Meanwhile the moment advances at most a quarter slower or a
+// tenth faster than time; it never goes back (C4).
 func (s *Session) Render(now time.Duration) Moment {
 	if s.replica == nil {
 		return Moment{}
@@ -45,7 +45,88 @@ func (s *Session) Render(now time.Duration) Moment {
 	if s.renderer.delay.count == 0 {
 		return Moment{}
 	}
-	tick := max(s.clock.ticks(s.renderer.frame(now, &s.clock)), 0)
+	tick := max(s.clock.ticks(s.renderer.advance(now, &s.clock)), 0)
 	s.replica.shown = uint32(tick)
-	return Moment{Tick: tick, newest: s.replica.tick, guess: maxGuess * float64(s.clock.hz)}
+	return Moment{Tick: tick, newest: s.replica.tick, maxExtrapolate: maxExtrapolate * float64(s.clock.hz)}
+}
+
+const (
+	// maxDelay bounds how far in the past the moment is, and so the states kept.
+	maxDelay = 500 * time.Millisecond
+	// While the delay changes, the moment advances slower by at most a slowShare of
+	// passing time, or faster by a fastShare. Running slow is more visible than
+	// running fast, but running out of snapshots stutters.
+	slowShare = 4
+	fastShare = 10
+)
+
+// renderer computes the moment to show. It lags behind the server's time by as long as
+// snapshots need to arrive, and never goes back (C4).
+type renderer struct {
+	on      bool
+	delay   allowance
+	shown   time.Duration // server time of the newest render
+	updated time.Duration
+}
+
+// snapshot records the arrival of the first snapshot of a tick. Until then the
+// snapshot before was the newest, and a render that lagged by less had no later state.
+// Late, lost and infrequent snapshots count alike.
+func (r *renderer) snapshot(now time.Duration, c *clock, before uint32) {
+	if before != 0 {
+		r.delay.add(now, min(c.server(now)-c.timeOf(before), maxDelay))
+	}
+}
+
+// advance moves to now and returns the server time to show.
+func (r *renderer) advance(now time.Duration, c *clock) time.Duration {
+	target := c.server(now) - r.delay.value
+	passed := max(now-r.updated, 0)
+	r.updated = now
+	ahead := r.shown + passed - target
+	switch {
+	case !r.on:
+		r.on, r.shown = true, target
+	case ahead < -maxDelay: // too far to catch up
+		r.shown = target
+	case ahead > maxDelay: // the server's time went back: wait
+	default:
+		r.shown += passed - min(max(ahead, -passed/fastShare), passed/slowShare)
+	}
+	return r.shown
+}
+
+const (
+	// allowanceSamples is how many delays an allowance looks back: four seconds at 30
+	// a second.
+	allowanceSamples = 128
+	// allowanceShare is the part of passing time by which an allowance shrinks: an
+	// excess of 100 ms is gone after five seconds.
+	allowanceShare = 50
+)
+
+// allowance is the time to allow for a delay that varies, exceeded by one in fifty. It
+// grows at once, because too short a wait is visible, and shrinks slowly, because too
+// long a wait hardly is.
+type allowance struct {
+	samples [allowanceSamples]time.Duration
+	count   int
+	value   time.Duration
+	updated time.Duration
+}
+
+// add records a delay measured at now.
+func (a *allowance) add(now, delay time.Duration) {
+	a.samples[a.count%allowanceSamples] = delay
+	a.count++
+	sorted := a.samples
+	n := min(a.count, allowanceSamples)
+	slices.Sort(sorted[:n])
+	want := sorted[n-1-n/50]
+	passed := max(now-a.updated, 0)
+	a.updated = now
+	if a.count == 1 {
+		a.value = want
+	}
+	a.value = max(want, a.value-passed/allowanceShare)
 }

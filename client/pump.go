@@ -1,0 +1,241 @@
+package client
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+const (
+	// maxUnreadStream bounds the stream bytes that wait for Update; beyond it the
+	// stream is not read, and flow control slows the server.
+	maxUnreadStream = 1 << 20
+	// maxUnreadDatagrams bounds the datagrams that wait for Update; beyond it the
+	// oldest is dropped. It holds five seconds of snapshots of two datagrams.
+	maxUnreadDatagrams = 256
+	// maxReusedStream bounds the stream buffer kept for reuse. Only a whole interest
+	// set, which arrives once, is larger.
+	maxReusedStream = 16 << 10
+	// maxUnsentStream bounds the command bytes that wait for the network.
+	maxUnsentStream = 256 << 10
+)
+
+// Traffic counts what a Client's connections carried.
+type Traffic struct {
+	BytesReceived    uint64 // stream and datagrams, without packet headers
+	Datagrams        uint64 // received
+	DatagramsDropped uint64 // received, but too many waited for Update
+}
+
+// plus returns t plus what link carried; link may be nil.
+func (t Traffic) plus(link *connection) Traffic {
+	if link == nil {
+		return t
+	}
+	o := link.pump.traffic()
+	return Traffic{t.BytesReceived + o.BytesReceived, t.Datagrams + o.Datagrams, t.DatagramsDropped + o.DatagramsDropped}
+}
+
+// pump moves bytes between a connection and the goroutine that calls Update. Its
+// goroutines do not interpret them.
+type pump struct {
+	conn   *quic.Conn
+	stream *quic.Stream
+	start  time.Time
+
+	arrived chan struct{} // holds a token while something waits for take
+	ended   chan struct{} // closed when nothing more will arrive
+	room    chan struct{} // holds a token after take
+	wake    chan struct{} // holds a token while something waits to be sent
+	closing sync.Once
+	done    sync.WaitGroup
+
+	mu     sync.Mutex
+	in     arrivals
+	out    []byte // stream bytes to send
+	input  []byte // the newest Input datagram
+	unsent bool   // input is to be sent
+	stats  Traffic
+}
+
+// arrivals is what arrived since the last take.
+type arrivals struct {
+	stream    []byte
+	datagrams []arrival
+	err       error // why nothing more will arrive
+}
+
+type arrival struct {
+	bytes []byte
+	at    time.Duration // since the client's start
+}
+
+func newPump(conn *quic.Conn, stream *quic.Stream, start time.Time) *pump {
+	p := &pump{
+		conn: conn, stream: stream, start: start,
+		arrived: make(chan struct{}, 1), ended: make(chan struct{}), room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+	}
+	p.done.Go(p.readStream)
+	p.done.Go(p.readDatagrams)
+	p.done.Go(p.send)
+	return p
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what arrived since the last call. The caller owns it, and passes back
+// the previous result for reuse.
+func (p *pump) take(before arrivals) arrivals {
+	clear(before.datagrams)
+	if cap(before.stream) > maxReusedStream {
+		before.stream = nil
+	}
+	p.mu.Lock()
+	in := p.in
+	p.in = arrivals{stream: before.stream[:0], datagrams: before.datagrams[:0], err: in.err}
+	p.mu.Unlock()
+	signal(p.room)
+	return in
+}
+
+func (p *pump) fail(err error) {
+	p.mu.Lock()
+	if p.in.err == nil {
+		p.in.err = err
+		close(p.ended)
+	}
+	p.mu.Unlock()
+}
+
+func (p *pump) readStream() {
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := p.stream.Read(buf)
+		p.mu.Lock()
+		p.in.stream = append(p.in.stream, buf[:n]...)
+		p.stats.BytesReceived += uint64(n)
+		full := len(p.in.stream) >= maxUnreadStream
+		p.mu.Unlock()
+		signal(p.arrived)
+		if err == io.EOF {
+			// The server has sent everything. Its close frame follows, with the code.
+			<-p.conn.Context().Done()
+			err = context.Cause(p.conn.Context())
+		}
+		if err != nil {
+			p.fail(err)
+			return
+		}
+		if full {
+			select {
+			case <-p.room:
+			case <-p.conn.Context().Done():
+			}
+		}
+	}
+}
+
+func (p *pump) readDatagrams() {
+	for {
+		d, err := p.conn.ReceiveDatagram(context.Background())
+		if err != nil {
+			p.fail(err)
+			return
+		}
+		p.mu.Lock()
+		if len(p.in.datagrams) == maxUnreadDatagrams {
+			p.in.datagrams = append(p.in.datagrams[:0], p.in.datagrams[1:]...)
+			p.stats.DatagramsDropped++
+		}
+		p.in.datagrams = append(p.in.datagrams, arrival{d, time.Since(p.start)})
+		p.stats.BytesReceived += uint64(len(d))
+		p.stats.Datagrams++
+		p.mu.Unlock()
+		signal(p.arrived)
+	}
+}
+
+// write queues stream bytes. The error is the caller's: too much is queued.
+func (p *pump) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.out)+len(b) > maxUnsentStream {
+		return &wire.Error{Code: wire.TooFast, Detail: "commands are queued faster than the network sends them"}
+	}
+	p.out = append(p.out, b...)
+	signal(p.wake)
+	return nil
+}
+
+// sendInput queues an Input datagram in place of one not sent yet, which it
+// supersedes.
+func (p *pump) sendInput(d []byte) {
+	p.mu.Lock()
+	p.input = append(p.input[:0], d...)
+	p.unsent = true
+	p.mu.Unlock()
+	signal(p.wake)
+}
+
+// send writes the stream and the datagrams on a goroutine of its own, since either
+// write may block.
+func (p *pump) send() {
+	var stream, input []byte
+	for {
+		select {
+		case <-p.wake:
+		case <-p.conn.Context().Done():
+			return
+		}
+		p.mu.Lock()
+		stream, p.out = p.out, stream[:0]
+		input = append(input[:0], p.input...)
+		unsent := p.unsent
+		p.unsent = false
+		p.mu.Unlock()
+		if unsent && len(stream) == 0 {
+			stream = wire.AppendFrame(stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
+		}
+		if len(stream) > 0 {
+			if _, err := p.stream.Write(stream); err != nil {
+				p.fail(err)
+				return
+			}
+		}
+		if unsent {
+			// An error means that the connection is gone, which the readers notice,
+			// or that the datagram is lost, which the protocol allows.
+			_ = p.conn.SendDatagram(input)
+		}
+	}
+}
+
+func (p *pump) traffic() Traffic {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stats
+}
+
+// close runs farewell while the pump still works, ends the connection, waits for the
+// goroutines, and runs after.
+func (p *pump) close(why wire.Code, farewell, after func()) {
+	p.closing.Do(func() {
+		farewell()
+		_ = p.conn.CloseWithError(quic.ApplicationErrorCode(why), "")
+		p.done.Wait()
+		after()
+	})
+}
