@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// railway serves a world in which every client gets a cart that rolls along x as
-// fast as its input says, and may whistle once.
+// railway serves a world in which each client controls a cart that rolls along x at
+// the speed of its input. One whistle is allowed.
 func railway() (s *server.Server, stop func()) {
 	w, _ := world.New(world.Config{})
 	cart, _ := w.AddKind(world.Kind{Name: "cart", Body: &world.BodyDef{Kinematic: true}})
@@ -57,22 +57,22 @@ func railway() (s *server.Server, stop func()) {
 	}
 }
 
-// train is a game: what its one goroutine keeps from frame to frame.
+// train is a game: the state that its one goroutine keeps between renders.
 type train struct {
 	client *client.Client
 	body   client.Component[schema.Body]
 	asked  []*client.Future
-	shown  float32 // where the player's cart was drawn last
+	shown  float32 // where the player's cart was last drawn
 }
 
-// frame is what an engine calls once for each picture. Nothing in it waits.
-func (g *train) frame() error {
-	throttle := []byte{8} // metres a second; a game reads its sticks here
+// render is called by an engine once per picture. It does not block.
+func (g *train) render() error {
+	throttle := []byte{8} // m/s; a game reads its controller here
 	if err := g.client.SetInput(throttle); err != nil {
 		return err
 	}
 	if err := g.client.Update(); err != nil {
-		return err // a *wire.Error: why the session ended
+		return err // a *wire.Error says why the session ended
 	}
 	moment := g.client.Render()
 	for e := range g.client.Replica().All() {
@@ -111,8 +111,8 @@ func (g *train) whistle() {
 	g.asked = append(g.asked, f)
 }
 
-// A game loop: input, Update, and a frame between snapshots, all on one
-// goroutine, with answers to commands as they come.
+// A game loop on one goroutine: input, Update, entities interpolated between snapshots,
+// and answers to commands as they arrive.
 func ExampleClient() {
 	s, stop := railway()
 	defer stop()
@@ -139,8 +139,8 @@ func ExampleClient() {
 	game.whistle()
 	vsync := time.NewTicker(time.Second / 60)
 	defer vsync.Stop()
-	for game.shown < 8 || len(game.asked) > 0 { // a second of the way, and what it takes to get going
-		if err := game.frame(); err != nil {
+	for game.shown < 8 || len(game.asked) > 0 { // a second of driving, after the start
+		if err := game.render(); err != nil {
 			panic(err)
 		}
 		select {
@@ -151,7 +151,7 @@ func ExampleClient() {
 	}
 	fmt.Println("drawn at the eighth metre")
 
-	// Whoever has no frames can wait for an answer.
+	// Programs that draw nothing can wait for an answer.
 	f, err := c.Command("derail", c.Controlled(), nil)
 	if err != nil {
 		panic(err)

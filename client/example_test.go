@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Wood is a component. Both sides build the same schema of such types, best
-// from one package that both import.
+// Wood is a component. Both sides build the same schema from such types, best in one
+// package that both import.
 type Wood struct {
 	Left int32 `net:"bits=12"`
 }
@@ -34,8 +34,8 @@ func orchardSchema() *schema.Schema {
 	return s
 }
 
-// orchard serves a world with one tree, the entity 0v1, until stop is called.
-// See the example of package server for how a game is hosted.
+// orchard serves a world with one tree, entity 0v1, until stop is called. The example
+// of package server shows how to host a game.
 func orchard(epoch uint64) (s *server.Server, stop func()) {
 	w, _ := world.New(world.Config{})
 	wood, _ := world.Register[Wood](w, "wood")
@@ -82,7 +82,7 @@ func orchard(epoch uint64) (s *server.Server, stop func()) {
 	}
 }
 
-// A client remembers a handle and asks what became of it, all its life long.
+// A client keeps a handle and looks it up at each stage of the entity's life.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -98,11 +98,11 @@ func Example() {
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
 		Schema: components, Name: "ada",
 		Observer: client.Observer{
-			Leave:   func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "went out of sight") },
-			Destroy: func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "is no more") },
+			Leave:   func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "left view") },
+			Destroy: func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "was destroyed") },
 		},
-		Result: func(r client.Result) { // errors tell the code, not the game's text
-			fmt.Printf("command %d on %v, which is %v: %v\n", r.ID, r.Target, r.Verdict, wire.CodeOf(r.Err))
+		Result: func(r client.Result) { // r.Err also has the game's text
+			fmt.Printf("command %d on %v (%v): %v\n", r.ID, r.Target, r.Verdict, wire.CodeOf(r.Err))
 		},
 	})
 	if err != nil {
@@ -110,27 +110,27 @@ func Example() {
 	}
 	defer c.Close()
 
-	// A game calls Update once a frame and does not wait; who has no frames
-	// waits for what comes.
+	// A game calls Update once per render and never blocks; other programs call Wait
+	// first.
 	until := func(done func() bool) {
 		for !done() {
 			if err := c.Wait(ctx); err != nil {
 				panic(err)
 			}
 			if err := c.Update(); err != nil {
-				panic(err) // a *wire.Error: why the server ended the session
+				panic(err) // a *wire.Error says why the server ended the session
 			}
 		}
 	}
-	tree := bulk.NewHandle(0, 1) // of an event, a saved game, another player: it may come from anywhere
+	tree := bulk.NewHandle(0, 1) // from an event, a saved game, another player
 	look := func() {
 		switch e, v := c.Lookup(tree); v {
 		case wire.Live: // in view
 			w, _ := wood.Get(e)
 			fmt.Println(v, "with", w.Left, "left")
-		case wire.Hidden: // out of sight; may well live
+		case wire.Hidden: // out of view; it may well live
 			fmt.Println(v)
-		case wire.Pending: // not arrived yet, or never issued
+		case wire.Pending: // not here yet, or never issued
 			fmt.Println(v)
 		case wire.Stale: // destroyed; final
 			fmt.Println(v)
@@ -141,8 +141,8 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		// What it does may be seen before or after the answer comes: they take
-		// different ways.
+		// The command's effect may arrive before or after its answer: snapshots are
+		// datagrams, answers use the stream.
 		if _, err := asked.Wait(ctx); err != nil {
 			panic(err)
 		}
@@ -163,25 +163,25 @@ func Example() {
 
 	// Output:
 	// live with 20 left
-	// command 1 on 0v1, which is live: ok
+	// command 1 on 0v1 (live): ok
 	// live with 17 left
-	// command 2 on 0v1, which is live: ok
-	// 0v1 went out of sight
+	// command 2 on 0v1 (live): ok
+	// 0v1 left view
 	// hidden
-	// command 3 on none, which is live: ok
-	// 0v1 is no more
+	// command 3 on none (live): ok
+	// 0v1 was destroyed
 	// stale
 }
 
-// Handles belong to a run of the world. Who connects again names the run that
-// its handles are of, so that it does not take a new run's entities for those
-// that it remembers.
+// Handles belong to one run of the world. A client that dials again with old handles
+// passes the epoch of their run, so that it does not mistake entities of a new run for
+// those it knew.
 func ExampleDial_again() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	config := client.Config{
-		GiveUp:      -1,   // by hand: else the client connects again by itself
-		InsecureDev: true, // the second server has another certificate; games pin one, or have one signed
+		GiveUp:      -1,   // otherwise the client reconnects itself
+		InsecureDev: true, // each server has its own certificate here; games pin one or have it signed
 		Schema:      orchardSchema(),
 	}
 	var mine []bulk.Handle
@@ -190,7 +190,7 @@ func ExampleDial_again() {
 		c, err := client.Dial(ctx, config)
 		if wire.CodeOf(err) == wire.EpochMismatch {
 			fmt.Println("another run: forget", len(mine), "handle")
-			mine, config.Epoch = nil, 0 // 0 takes any
+			mine, config.Epoch = nil, 0 // 0 joins any
 			c, err = client.Dial(ctx, config)
 		}
 		if err != nil {

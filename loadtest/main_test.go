@@ -48,7 +48,7 @@ func TestUsage(t *testing.T) {
 		{"no port", []string{"--addr=nowhere"}, exitUsage, "", "want host:port"},
 		{"a port that there cannot be", []string{"--addr=127.0.0.1:99999"}, exitUsage, "", `"99999" is no udp port`},
 		{"a host that there cannot be", []string{"--addr=my server:4433"}, exitUsage, "", `"my server" is no host`},
-		{"nobody's port", []string{"--addr=127.0.0.1:0"}, exitUsage, "", "nobody is at port 0"},
+		{"nobody's port", []string{"--addr=127.0.0.1:0"}, exitUsage, "", "port 0 cannot be dialled"},
 		{"no such scenario", []string{"--addr=127.0.0.1:1", "--scenario=rome"}, exitUsage, "", `did you mean "roam"?`},
 		{"more than all lost", []string{"--addr=127.0.0.1:1", "--loss=5"}, exitUsage, "", "a loss of 5"},
 		{"a ramp without end", []string{"--addr=127.0.0.1:1", "--ramp=1m"}, exitUsage, "", "a ramp of 1m0s"},

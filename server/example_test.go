@@ -96,15 +96,23 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	for c.Resolve(c.Controlled()) != wire.Live {
-		_, _ = c.Wait(ctx), c.Update()
+	until := func(done func() bool) {
+		for !done() {
+			if err := errors.Join(c.Wait(ctx), c.Update()); err != nil {
+				panic(err)
+			}
+		}
 	}
-	_, _ = c.Command("cheer", c.Controlled(), nil)
-	_, _ = c.Command("cheer", 0, nil)
-	for err = c.Update(); err == nil && answers < 2; err = c.Update() {
-		_ = c.Wait(ctx)
+	until(func() bool { return c.Resolve(c.Controlled()) == wire.Live })
+	for _, target := range []world.Entity{c.Controlled(), 0} {
+		if _, err := c.Command("cheer", target, nil); err != nil {
+			panic(err)
+		}
 	}
-	_ = c.Close()
+	until(func() bool { return answers == 2 })
+	if err := c.Close(); err != nil {
+		panic(err)
+	}
 
 	stop()
 	fmt.Println("ended:", <-ended)

@@ -1,5 +1,5 @@
-// Package address finds addresses that can never work, before anybody is asked: a
-// mistake in a command line is told from a name that does not resolve today.
+// Package address finds network addresses that can never work without resolving them,
+// so that a typing mistake is told apart from a name that does not resolve.
 package address
 
 import (
@@ -9,20 +9,20 @@ import (
 	"unicode"
 )
 
-// CheckListen returns what is wrong with text as an address to listen on: "host:port",
-// where host may be empty, for all of the machine's, and port 0 is any free one. The
-// network is "udp" or "tcp"; a port may be the name of one of its services.
+// CheckListen returns an error if text is no address to listen on: "host:port", where an
+// empty host is all of the machine's addresses and port 0 is any free port. The network
+// is "udp" or "tcp"; the port may be a service name.
 func CheckListen(network, text string) error {
 	_, err := parse(network, text)
 	return err
 }
 
-// CheckDial returns what is wrong with text as an address to connect to: "host:port",
-// where an empty host is this machine.
+// CheckDial returns an error if text is no address to connect to: "host:port", where an
+// empty host is this machine.
 func CheckDial(network, text string) error {
 	port, err := parse(network, text)
 	if err == nil && port == 0 {
-		err = fmt.Errorf("%q: nobody is at port 0: want the server's", text)
+		err = fmt.Errorf("%q: port 0 cannot be dialled: want the server's port", text)
 	}
 	return err
 }
@@ -33,13 +33,13 @@ func parse(network, text string) (port int, err error) {
 		return 0, fmt.Errorf("%q: want host:port", text)
 	}
 	if strings.ContainsFunc(host, impossible) {
-		return 0, fmt.Errorf("%q: want host:port, and %q is no host", text, host)
+		return 0, fmt.Errorf("%q: want host:port, but %q is no host", text, host)
 	}
 	if port, err = net.LookupPort(network, name); err != nil {
-		return 0, fmt.Errorf("%q: want host:port, and %q is no %s port (at most 65535)", text, name, network)
+		return 0, fmt.Errorf("%q: want host:port, but %q is no %s port (at most 65535)", text, name, network)
 	}
 	return port, nil
 }
 
-// impossible reports whether neither names nor IP addresses contain r.
+// impossible reports whether r occurs in neither names nor IP addresses.
 func impossible(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) || r == '/' }

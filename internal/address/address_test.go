@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 		{"play.example.com:65535", "", ""},
 		{":4433", "", ""},
 		{"no..such..name:1", "", ""}, // for the resolver to say
-		{"127.0.0.1:0", "", "nobody is at port 0"},
+		{"127.0.0.1:0", "", "port 0 cannot be dialled"},
 		{"", "want host:port", "want host:port"},
 		{":", "want host:port", "want host:port"},
 		{"127.0.0.1", "want host:port", "want host:port"},
