@@ -119,8 +119,7 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 // load. The rows are not readable if one of the entities left, died or re-entered since
 // the datagram was made.
 //
-// The loops go through all rows step by step and touch what the next step reads, so
-// that cache misses of different rows overlap.
+// Each loop follows one pointer of every row, so that their cache misses overlap.
 func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, readable bool) {
 	for i := range r.rows {
 		d := &r.rows[i]
@@ -138,7 +137,6 @@ func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, rea
 		}
 		fold = wire.Fold(fold, e.handle)
 		load += int(e.load)
-		r.warmed += e.states.list[0]
 	}
 	return wire.Fold16(fold), load, true
 }
@@ -164,25 +162,12 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 			return false
 		}
 	}
-	n := r.codec.Schema().Words()
-	for i := range r.rows {
-		base, older := r.rows[i].past(n)
-		r.warmed += first(base) + first(older)
-	}
 	if r.codec.Schema().Carries() {
 		for i := range r.rows {
 			r.findAnchor(&r.rows[i])
 		}
 	}
 	return true
-}
-
-// first returns the first word of a list, 0 if it is empty.
-func first(words []uint32) uint32 {
-	if len(words) == 0 {
-		return 0
-	}
-	return words[0]
 }
 
 // past returns the words, n each, of the row's baselines, or nil.

@@ -55,7 +55,6 @@ type Replica struct {
 	anchor     rowcodec.Anchor // of rows[anchored] and component anchorPart
 	anchored   int
 	anchorPart int
-	warmed     uint32 // keeps the prefetching loads from being optimised away
 
 	// Scratch for the Structure message being checked and applied.
 	plan      []plannedCell
