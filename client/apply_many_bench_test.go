@@ -17,14 +17,14 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// identity is what bots know entities by.
+// identity identifies entities, as for bots.
 type identity struct {
 	Value uint64
 	Mark  uint16 `net:"always"`
 }
 
-// crowd is the server's half of a busy view: entities that move or sleep, come and
-// go, and are known by what was sent of them.
+// crowd is the server's side of a busy view: entities that move or sleep, enter and
+// leave, and the states sent of them.
 type crowd struct {
 	schema    *schema.Schema
 	codec     *rowcodec.Codec
@@ -57,7 +57,7 @@ const (
 	crowdShown    = 370
 	crowdRows     = 200 // in a snapshot
 	crowdInterval = 3   // ticks between snapshots
-	crowdLag      = 2   // snapshots that are not acknowledged yet
+	crowdLag      = 2   // snapshots not acknowledged yet
 )
 
 func newCrowd(b *testing.B) *crowd {
@@ -68,7 +68,7 @@ func newCrowd(b *testing.B) *crowd {
 	return c
 }
 
-// enter has n more entities come into view, every fourth of which sleeps.
+// enter adds Enters of n entities, every fourth of which sleeps.
 func (c *crowd) enter(message []byte, n int) []byte {
 	var w bitio.Writer
 	for range n {
@@ -95,7 +95,7 @@ func (c *crowd) enter(message []byte, n int) []byte {
 	return message
 }
 
-// exit has one that is in view leave it, or die.
+// exit adds a Leave or a Destroy of an entity in view.
 func (c *crowd) exit(message []byte, dies bool) []byte {
 	i := c.random.IntN(len(c.shown))
 	h := c.shown[i].h
@@ -109,8 +109,8 @@ func (c *crowd) exit(message []byte, dies bool) []byte {
 	return wire.AppendRecord(message, leave(h))
 }
 
-// change is a Structure message of 37 records: 8 die in view, 7 leave, 7 die out of
-// view, 15 come.
+// change returns a Structure message of 37 records: 8 die in view, 7 leave, 7 die out
+// of view, 15 enter.
 func (c *crowd) change() []byte {
 	message := wire.AppendStructureHeader(nil, c.structure+1, c.tick)
 	for i := range 15 {
@@ -126,7 +126,7 @@ func (c *crowd) change() []byte {
 	return c.enter(message, 15)
 }
 
-// move is a tick of the crowd's, and the rows that are sent of it, by slots.
+// move plays a tick and returns the entities to send, by slot.
 func (c *crowd) move() []*crowded {
 	var moved []*crowded
 	for _, e := range c.shown {
@@ -146,7 +146,7 @@ func (c *crowd) move() []*crowded {
 	return moved
 }
 
-// datagram codes rows against the newest states that are acknowledged.
+// datagram codes rows against the newest acknowledged states.
 func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 	c.seq++
 	var fold uint64
@@ -189,10 +189,10 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 	return w.Bytes()
 }
 
-// BenchmarkReplicasInTurns is what a process of bots pays for a snapshot: 500
-// replicas, each of which finds its memory cold, since all others had their turn in
-// between. A snapshot is 200 rows of 370 entities, in two datagrams, and 37 records of
-// structure. Reported are the least and the median of rounds, by snapshots.
+// BenchmarkReplicasInTurns measures a snapshot in a process of bots: 500 replicas take
+// turns, so each finds its memory cold. A snapshot is 200 rows of 370 entities in two
+// datagrams, and 37 structure records. It reports the least and the median round, per
+// snapshot.
 func BenchmarkReplicasInTurns(b *testing.B) {
 	const replicas, warm = 500, 20
 	c := newCrowd(b)

@@ -16,7 +16,7 @@ import (
 // server sends its rows again.
 const maxHeld = 16
 
-// Outcome is what became of a State datagram.
+// Outcome is the result of applying a State datagram.
 type Outcome uint8
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// messages are Structure messages with n records, which of makes.
+// messages returns Structure messages of n records, which of makes.
 func (p *peer) messages(n int, of func(i uint32) wire.Record) (all [][]byte, bytes uint64) {
 	const most = 4000 // records of at most 15 bytes
 	for i := 0; i < n; i += most {
@@ -27,12 +27,12 @@ func (p *peer) messages(n int, of func(i uint32) wire.Record) (all [][]byte, byt
 	return all, bytes
 }
 
-// What a server says of its world costs a client nothing, and what it says of its
-// slots as much as it has to say: however far apart they are.
+// The announced size of the world costs a client nothing, and records cost memory in
+// proportion to their bytes, however far apart their slots are.
 func TestMemoryFollowsWhatComes(t *testing.T) {
 	const (
-		perByte = 128      // that came: a handle and its verdict take 7
-		once    = 10 << 20 // whatever comes: pointers to all the pages of cells that there may be
+		perByte = 128      // received: a handle and its verdict take 7
+		once    = 10 << 20 // in any case: pointers to all possible pages of cells
 	)
 	s := schema.New()
 	require.NoError(t, schema.Add[health](s, "health"))
@@ -73,7 +73,7 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 	}
 }
 
-// BenchmarkResolve is what a verdict costs of one of 10,000 handles that are known.
+// BenchmarkResolve measures a verdict on one of 10,000 known handles.
 func BenchmarkResolve(b *testing.B) {
 	p := newPeer(b, 1, 1<<16)
 	const n = 10_000
@@ -94,7 +94,7 @@ func BenchmarkResolve(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/handle")
 }
 
-// allocatedBy is how many bytes do asks for.
+// allocatedBy returns how many bytes do allocates.
 func allocatedBy(do func()) uint64 {
 	before := allocated()
 	do()

@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// plannedCell is what a slot's cell will be after the records checked so far.
+// plannedCell is the state of a slot's cell after the records checked so far.
 type plannedCell struct {
 	slot       uint32
 	generation uint32

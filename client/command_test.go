@@ -29,7 +29,7 @@ func TestFutures(t *testing.T) {
 	_, err := s.Command("eat", walker, nil)
 	require.ErrorIs(t, err, client.ErrTooManyCommands)
 
-	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1 << 20, Verdict: wire.Live})), "to nothing that was asked")
+	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1 << 20, Verdict: wire.Live})), "answers no command of ours")
 	_, done := all[0].Poll()
 	require.False(t, done)
 	_, err = all[0].Wait(context.Background())

@@ -150,7 +150,7 @@ func (c Config) tls() (*tls.Config, error) {
 	case len(want) > 0:
 		t.InsecureSkipVerify = true // the pin below is stricter
 		own := t.VerifyConnection
-		t.VerifyConnection = func(s tls.ConnectionState) error { // called for resumed TLS sessions, too
+		t.VerifyConnection = func(s tls.ConnectionState) error { // also called for resumed TLS sessions
 			got := sha256.Sum256(s.PeerCertificates[0].Raw)
 			if subtle.ConstantTimeCompare(got[:], want) != 1 {
 				return errCertificate

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// What the server would take for a breach of the protocol, and a player may have
-// typed, is said here, ahead of any connection.
+// Names and tokens that the server would reject as a protocol error are an error before
+// any connection.
 func TestHelloIsCheckedHere(t *testing.T) {
 	long := strings.Repeat("é", wire.MaxName/2)
 	for name, c := range map[string]struct {
@@ -72,8 +72,7 @@ func TestConfigHasAllOfASession(t *testing.T) {
 	}
 }
 
-// Who asks for an entity that is not Live has none, and may ask it for components
-// all the same.
+// A nil entity, as of a handle that is not Live, has no components.
 func TestNoEntityHasNoComponents(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, "body"))

@@ -43,7 +43,7 @@
 //	}
 //
 // None of these block, and the replica changes only inside Update. The server hears
-// from the client only through Update, too: a game that loads for ten seconds without
+// from the client only through Update: a game that loads for ten seconds without
 // calling it loses its connection, and after the server's grace period its session.
 // The example of [Client] is a whole game. Bots and tools, which draw nothing, block
 // in [Client.Wait].
@@ -85,7 +85,7 @@
 // applies at most one per tick. Each input is sent in three datagrams; on links that
 // lose more than one in fifty, inputs are made early enough for the second copy to
 // arrive in time. Send what is held down, not what was just pressed: a lost or late
-// input is made up for by the next. What must happen exactly once is a command.
+// input is made up for by the next. Anything that must happen exactly once is a command.
 //
 // # Commands
 //

@@ -7,27 +7,27 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// StatesOf is how many states are kept of e.
+// StatesOf returns how many states of e are kept.
 func StatesOf(e *Entity) int { return len(e.states.ticks()) }
 
-// SinceOf is from when on the state of a tick that is kept of e is shown to come about.
-func SinceOf(e *Entity, tick uint32) uint32 { return e.states.blendFrom(e.states.find(tick)) }
+// BlendFromOf returns the tick from which e's state of tick is blended in.
+func BlendFromOf(e *Entity, tick uint32) uint32 { return e.states.blendFrom(e.states.find(tick)) }
 
-// ShowUpTo has r know the moment of the newest frame, as Session.Render does.
+// ShowUpTo sets the tick of the newest render, as Session.Render does.
 func (r *Replica) ShowUpTo(tick uint32) { r.shown = tick }
 
-// KeepFor has r keep the states of so many ticks, as Session.Render does.
+// KeepFor makes r keep states for so many ticks, as Session.Render does.
 func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
 
-// Session is what Dial makes the session of.
+// Session returns the config of the session that Dial makes.
 func (c Config) Session() SessionConfig { return c.session() }
 
-// Answers says whether a Client sends an Input, after so many datagrams.
+// Answers reports whether a Client sends an Input after so many datagrams.
 func (s *Session) Answers(datagrams int, quiet time.Duration) bool {
 	return s.inputDue(datagrams, quiet)
 }
 
-// Receive takes what came over both lanes, as a Client does.
+// Receive applies stream bytes and datagrams as a Client does.
 func (s *Session) Receive(stream []byte, datagrams ...[]byte) error {
 	in := arrivals{stream: stream}
 	for _, d := range datagrams {
@@ -36,15 +36,15 @@ func (s *Session) Receive(stream []byte, datagrams ...[]byte) error {
 	return s.receive(in)
 }
 
-// Patience is how long a Client waits before it sends an Input unasked.
+// Patience returns how long a Client waits for a snapshot before it sends an Input.
 func (s *Session) Patience() time.Duration { return s.patience() }
 
-// HeldDatagrams is how many wait for their structure, and MaxHeld the most.
+// HeldDatagrams returns how many datagrams wait for their structure; at most MaxHeld.
 func (r *Replica) HeldDatagrams() int { return len(r.held) }
 
 const MaxHeld = maxHeld
 
-// TenantOf is who is live in a slot; 0: nobody.
+// TenantOf returns the live entity of a slot, 0 if none.
 func (r *Replica) TenantOf(slot uint32) bulk.Handle {
 	if c := r.cells.peek(slot); c != nil && c.entity != nil {
 		return c.entity.handle
@@ -52,7 +52,7 @@ func (r *Replica) TenantOf(slot uint32) bulk.Handle {
 	return 0
 }
 
-// CountedBytes is what Bytes should say of cells and entities, counted by visiting them.
+// CountedBytes returns the memory of cells and entities, counted by visiting them.
 func (r *Replica) CountedBytes() (n int) {
 	n = 8 * len(r.cells.pages)
 	for _, page := range r.cells.pages {
@@ -66,11 +66,11 @@ func (r *Replica) CountedBytes() (n int) {
 	return n
 }
 
-// KeptBytes is what Bytes says of cells and entities.
+// KeptBytes returns the part of Bytes for cells and entities.
 func (r *Replica) KeptBytes() int { return r.cells.bytes() + r.entityBytes }
 
-// Digest is a sum over all that was published and all that later rows may stand on:
-// cells, entities, their states, and what is acknowledged.
+// Digest hashes the visible state and the baselines: cells, entities, their states, and
+// the acknowledgement.
 func (r *Replica) Digest() uint64 {
 	d := digest(1)
 	d.add(uint64(r.applied), uint64(r.acks.newest), r.acks.mask, uint64(r.tick), uint64(r.before), uint64(len(r.entities)))

@@ -21,7 +21,7 @@ type friend struct {
 	Is bulk.Handle `net:"ref"`
 }
 
-// peer speaks the server's half to a replica, by hand.
+// peer plays the server to a replica, by hand.
 type peer struct {
 	t       testing.TB
 	schema  *schema.Schema
@@ -47,7 +47,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 		Leave: func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "leave "+h.String()) },
 		Destroy: func(h bulk.Handle, _ wire.Reason) {
 			p.heard = append(p.heard, "destroy "+h.String())
-			require.Equal(t, wire.Stale, p.replica.Resolve(h), "a callback may ask")
+			require.Equal(t, wire.Stale, p.replica.Resolve(h), "a callback may look it up")
 			require.Nil(t, p.replica.Entity(h))
 		},
 	})
@@ -57,7 +57,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 	return p
 }
 
-// row is an entity with health points, and no friend.
+// row returns the row of an entity with health points and no friend.
 func row(points uint32) schema.Row { return schema.Row{Mask: 1, Words: []uint32{points, 0, 0}} }
 
 func (p *peer) enter(h bulk.Handle, points uint32) wire.Record {
@@ -74,7 +74,7 @@ func destroy(h bulk.Handle) wire.Record {
 	return wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h}
 }
 
-// structure makes the body of a message with the next records.
+// structure returns the body of a message with the next records.
 func (p *peer) structure(records ...wire.Record) []byte {
 	b := wire.AppendStructureHeader(nil, p.number+1, enterTick)
 	for _, r := range records {
@@ -91,7 +91,7 @@ func (p *peer) send(records ...wire.Record) {
 // update is one row of a datagram.
 type update struct {
 	h         bulk.Handle
-	age       uint32 // in snapshots, which are a tick apart here; whole, or entered
+	age       uint32 // in snapshots, a tick apart here; or whole, or entered
 	now, base uint32
 	gap       uint32
 	older     uint32
@@ -103,7 +103,7 @@ const (
 	enterTick = 10
 )
 
-// state makes a datagram of updates in ascending slots.
+// state returns a datagram of updates in ascending slots.
 func (p *peer) state(seq, structure uint32, updates ...update) []byte {
 	tick := 100 + seq
 	var fold uint64

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// flood is a server that makes a client keep as much as it can for each byte: handles,
-// entities without a component, and states of them by rows of a few bits.
+// flood is a server that makes a client keep as much memory as possible per byte:
+// handles, entities without components, and their states in rows of a few bits.
 type flood struct {
 	session *client.Session
 	codec   *rowcodec.Codec
@@ -52,8 +52,7 @@ func enterEmpty(h bulk.Handle) wire.Record {
 	return wire.Record{Op: wire.OpEnter, Handle: h, Row: []byte{0}}
 }
 
-// records sends n records, about slots from first on that are so far
-// apart, in one message.
+// records sends n records in one message, about slots first, first+apart and so on.
 func (f *flood) records(of func(bulk.Handle) wire.Record, first, apart, n uint32) error {
 	var records []wire.Record
 	for i := range n {
@@ -71,7 +70,7 @@ func (f *flood) structure(records ...wire.Record) error {
 	return f.stream(wire.AppendFrame(nil, wire.TypeStructure, body))
 }
 
-// state sends a state of n entities from slot first on, of a tick.
+// state sends a state of tick for n entities from slot first on.
 func (f *flood) state(tick, first, n uint32) error {
 	f.seq++
 	var fold uint64
@@ -100,7 +99,7 @@ func (f *flood) state(tick, first, n uint32) error {
 	return err
 }
 
-// liveBytes is what do leaves in memory.
+// liveBytes returns how much live memory do adds.
 func liveBytes(do func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -111,8 +110,8 @@ func liveBytes(do func()) int64 {
 	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
 }
 
-// A hostile server makes a client keep MaxBytes, in whatever way, and no more: the
-// message that goes beyond ends the session, and changes nothing of the replica.
+// A hostile server cannot make a client keep more than MaxBytes: the message that
+// exceeds it ends the session and does not change the replica.
 func TestMemoryIsBounded(t *testing.T) {
 	const (
 		perMessage = 4096
@@ -153,18 +152,17 @@ func TestMemoryIsBounded(t *testing.T) {
 			require.Equal(t, client.LimitError{Limit: "MaxBytes", Max: most}, *limit)
 			require.ErrorIs(t, err, &wire.Error{Code: wire.TooMuch})
 			r := f.session.Replica()
-			require.Equal(t, before, r.Digest(), "a message that is refused changes nothing")
+			require.Equal(t, before, r.Digest(), "a rejected message changes nothing")
 			require.Equal(t, r.CountedBytes(), r.KeptBytes())
 			t.Logf("%d bytes sent, %d counted, %d live, %d allocated", f.sent, r.Bytes(), live, allocated()-began)
-			require.LessOrEqual(t, r.Bytes(), most+wire.MaxStreamMessage*8, "scratch of the message that was refused")
+			require.LessOrEqual(t, r.Bytes(), most+wire.MaxStreamMessage*8, "scratch of the rejected message")
 			require.LessOrEqual(t, live, int64(allowed))
 			runtime.KeepAlive(f)
 		})
 	}
 }
 
-// MaxEntities is of those that are in view at any one time, in the order in which a
-// message says so.
+// MaxEntities bounds the entities in view after each record of a message.
 func TestEntitiesAreBounded(t *testing.T) {
 	enter := func(slot, generation uint32) wire.Record { return enterEmpty(h(slot, generation)) }
 	for _, c := range []struct {
@@ -196,7 +194,7 @@ func TestEntitiesAreBounded(t *testing.T) {
 			var limit *client.LimitError
 			require.ErrorAs(t, err, &limit)
 			require.Equal(t, client.LimitError{Limit: "MaxEntities", Max: 3}, *limit)
-			require.Equal(t, before, f.session.Replica().Digest(), "a message that is refused changes nothing")
+			require.Equal(t, before, f.session.Replica().Digest(), "a rejected message changes nothing")
 		})
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// rider is carried, turns, and has something of everything that is coded.
+// rider has a parent, a rotation, and a field of every other coding.
 type rider struct {
 	Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=On"`
 	Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
@@ -27,13 +27,12 @@ type rider struct {
 	On       bulk.Handle `net:"ref"`
 }
 
-// spinner costs the most for the least bits: a rotation is foretold, and found to
-// be as foretold.
+// spinner costs the most per bit: a rotation that is as predicted.
 type spinner struct {
 	Facing [4]float32 `net:"quat,bits=9,predict=linear"`
 }
 
-// switches and dials are as many things in one component as there may be.
+// switches and dials have as many fields as a component may have.
 type (
 	switches struct {
 		On [wire.MaxFieldsPerComponent]bool
@@ -43,9 +42,9 @@ type (
 	}
 )
 
-// BenchmarkHostileDatagram reads datagrams of 1,200 bytes that are made to cost
-// much: as many rows as there may be, all coded against two states that differ,
-// and whatever bits, of which so many in eight are ones.
+// BenchmarkHostileDatagram reads datagrams of 1,200 bytes made to be expensive: as many
+// rows as allowed, all coded against two different states, and random bits of which a
+// given share is ones.
 func BenchmarkHostileDatagram(b *testing.B) {
 	body := schema.New()
 	require.NoError(b, schema.Add[schema.Body](body, "body"))
@@ -72,25 +71,25 @@ func BenchmarkHostileDatagram(b *testing.B) {
 	}
 }
 
-// victim is a replica that holds what hostile datagrams stand on.
+// victim is a replica that holds the baselines of hostile datagrams.
 type victim struct {
 	replica *client.Applier
 	random  *rand.Rand
 	seq     uint32
 	rows    int
-	headers []byte // of a datagram of as many rows as there may be
+	headers []byte // of a datagram with as many rows as allowed
 }
 
-// read is how long a datagram takes.
+// read returns how long a datagram takes.
 func (v *victim) read(d []byte) time.Duration {
 	v.seq++
-	binary.LittleEndian.PutUint32(d[7:], v.seq) // one that did not come before
+	binary.LittleEndian.PutUint32(d[7:], v.seq) // not a duplicate
 	began := time.Now()
-	_, _ = v.replica.ApplyState(d) // whatever it says
+	_, _ = v.replica.ApplyState(d) // the outcome does not matter
 	return time.Since(began)
 }
 
-// datagram has bits of which so many in eight are ones.
+// datagram returns a datagram of random bits, so many in eight of which are ones.
 func (v *victim) datagram(ones int) []byte {
 	d := bytes.Clone(v.headers)
 	for len(d) < wire.MaxDatagram {
@@ -122,8 +121,8 @@ func benchmarkHostile(b *testing.B, s *schema.Schema, ones int) {
 	b.ReportMetric(float64(slices.Max(least[:])), "ns/worst") // of the datagrams, each in its best round
 }
 
-// searchHostile changes a datagram here and there, and keeps what makes it dearer, by
-// the least of some rounds in turns.
+// searchHostile mutates a datagram and keeps mutations that make it more expensive, by
+// the least time of interleaved rounds.
 func searchHostile(b *testing.B, s *schema.Schema) {
 	v := newVictim(b, s)
 	var best []byte
@@ -151,7 +150,7 @@ func searchHostile(b *testing.B, s *schema.Schema) {
 		switch at := len(v.headers) + v.random.IntN(bits); v.random.IntN(3) {
 		case 0:
 			d[at] ^= 1 << v.random.IntN(8)
-		case 1: // a stretch again
+		case 1: // repeat a stretch
 			copy(d[at:], d[len(v.headers)+v.random.IntN(bits):])
 		case 2:
 			other := v.datagram(v.random.IntN(4))
@@ -173,7 +172,7 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 	random := rand.New(rand.NewPCG(1, 2))
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	p := client.NewApplier(codec, 1, 1<<16, client.Observer{})
-	// Everybody is entered in one state and then in another; rows 0 and 1 carry.
+	// All entities have two states; rows 0 and 1 are parents.
 	state := func(i uint32) schema.Row {
 		var w bitio.Writer
 		var r bitio.Reader
@@ -190,7 +189,7 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 			}
 			if s.Carries() {
 				at := s.Words() - 2
-				row.Words[at], row.Words[at+1] = i%2, min(i/2, 1) // on one of two, in turns
+				row.Words[at], row.Words[at+1] = i%2, min(i/2, 1) // on either parent, alternating
 			}
 			return row
 		}
@@ -232,8 +231,8 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 	return &victim{replica: p, random: random, seq: seq, rows: rows, headers: bytes.Clone(w.Bytes())}
 }
 
-// A datagram of more load than the limit is a breach, however few bits its rows take;
-// one of as much as there may be is read.
+// A datagram above the load limit is a protocol error, however few bits its rows take;
+// one at the limit is read.
 func TestLoadOfADatagramIsBounded(t *testing.T) {
 	s := schema.New()
 	for i := range 4 {

@@ -13,9 +13,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// The inputs of a game arrive before their tick, and not long before: the lead
-// is what the link asks for. Of those whose datagram is lost, the next one has
-// a copy, which is late or not.
+// Inputs arrive before their tick, and not long before: the lead fits the link. If a
+// datagram is lost, the next has a copy of its inputs, which may be late.
 func TestInputsArriveInTime(t *testing.T) {
 	for _, c := range []struct {
 		delay, jitter int64 // ms, each way
@@ -24,7 +23,7 @@ func TestInputsArriveInTime(t *testing.T) {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			link := simtest.Conditions{DelayMin: ms(c.delay), DelayMax: ms(c.delay + c.jitter), Loss: c.loss}
 			s := newStudio(t, 21, link, link)
-			s.frame = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+			s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
 			newest, inTime, late, early := uint32(0), 0, 0, 0.0
 			s.arrived = func(in wire.Input, tick uint32) {
 				for i := len(in.Inputs) - 1; i >= 0; i-- {
@@ -47,18 +46,17 @@ func TestInputsArriveInTime(t *testing.T) {
 			n := inTime + late
 			early *= 1000.0 / studioTickHz / float64(n) // ms
 			t.Logf("%d inputs, %d late, %.0f ms early", n, late, early)
-			require.Greater(t, n, 20*studioTickHz*9/10, "one for nearly every tick")
+			require.Greater(t, n, 20*studioTickHz*9/10, "an input for nearly every tick")
 			require.LessOrEqual(t, float64(late), (0.02+c.loss)*float64(n))
-			// Frames make inputs all the time, snapshots carry them off every 33 ms.
+			// Renders make inputs continuously; snapshots trigger their sending every 33 ms.
 			require.LessOrEqual(t, early, float64(c.jitter)+33+2*17)
 		})
 	}
 }
 
-// Whatever the rates are, a lost datagram costs no input: the next one has a copy
-// of all that it held, and on a link that loses datagrams inputs are made so early
-// that the copy is in time. What two lost in a row held is missed; without copies
-// it would be the loss.
+// At any rates, one lost datagram costs no input: the next has a copy of all its inputs,
+// and on a lossy link inputs are made early enough for the copy. Inputs of two
+// datagrams lost in a row are missed; without copies all lost ones would be.
 func TestInputsOutliveALostDatagram(t *testing.T) {
 	const loss = 0.08
 	for _, every := range []uint32{1, 2, 3, 6, 12} {
@@ -68,23 +66,23 @@ func TestInputsOutliveALostDatagram(t *testing.T) {
 			t.Logf("%.2f %% missed, %.0f ms early; where snapshots are lost %.2f %%, %.0f ms", 100*missed, early, 100*none, before)
 			require.LessOrEqual(t, missed, 0.02)
 			require.LessOrEqual(t, none, 0.02)
-			// What a copy is later: as long as it takes until the next datagram.
+			// A copy is later by the interval of datagrams.
 			gap := 1000.0 / studioTickHz * float64(min(every, wire.MaxInputs/2))
 			require.LessOrEqual(t, early, before+1.5*gap+17)
 		})
 	}
 }
 
-// missedInputs plays a minute and a half with a snapshot in each so many ticks:
-// the share of ticks whose input came too late or not at all, and how much before
-// its tick an input comes, in ms.
+// missedInputs plays a minute and a half with a snapshot every so many ticks. It returns
+// the share of ticks whose input was late or lost, and how long before their tick
+// inputs arrive, in ms.
 func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed, early float64) {
 	up := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25), Loss: lossUp}
 	down := up
 	down.Loss = lossDown
 	s := newStudio(t, 21, down, up)
 	s.every = every
-	s.frame = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
 	s.play(30 * time.Second)
 	inTime, sum := map[uint32]bool{}, 0.0
 	s.arrived = func(in wire.Input, tick uint32) {
@@ -106,12 +104,12 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 	return float64(n) / 3600, sum / float64(len(inTime)) * 1000 / studioTickHz
 }
 
-// A link that is dead on the way up for a while teaches nothing: no copies come of
-// what was lost in its midst, so inputs are made no earlier for it.
+// A dead uplink teaches nothing: no copies arrive of what was lost in the middle of the
+// outage, so inputs are made no earlier.
 func TestInputsAfterADeadUplink(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
 	s := newStudio(t, 21, link, link)
-	s.frame = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
 	s.play(5 * time.Second)
 	early := 0.0
 	s.arrived = func(in wire.Input, _ uint32) { early = max(early, float64(in.Inputs[0].Tick)-s.trueTick()) }
@@ -126,10 +124,10 @@ func TestInputsAfterADeadUplink(t *testing.T) {
 	require.LessOrEqual(t, early, before+3*studioTickHz/studioSnapshotHz)
 }
 
-// However uneven the way is, no input arrives so early that the server drops it.
+// However uneven the link, no input arrives so early that the server drops it.
 func TestInputsAreNotTooEarly(t *testing.T) {
 	s := newStudio(t, 21, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(1500)})
-	s.frame = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
 	ahead := 0
 	s.arrived = func(in wire.Input, tick uint32) { ahead = max(ahead, int(in.Inputs[0].Tick)-int(tick)-1) }
 	s.play(20 * time.Second)
@@ -137,8 +135,8 @@ func TestInputsAreNotTooEarly(t *testing.T) {
 	require.Greater(t, ahead, 16)
 }
 
-// Of several inputs for one tick the last one counts, until it is sent; before
-// the server's time is known inputs are counted from 1.
+// Of several inputs for one tick the last counts, until it is sent. Before the server's
+// time is known, ticks of inputs count from 1.
 func TestInputTicks(t *testing.T) {
 	s := newStudio(t, 21, near, near)
 	sent := func() (ticks []uint32, words []string) {
@@ -168,19 +166,19 @@ func TestInputTicks(t *testing.T) {
 	first := ticks[0]
 	set("h")
 	ticks, words = sent()
-	require.Equal(t, first+1, ticks[0], "what is sent stays as it is")
+	require.Equal(t, first+1, ticks[0], "a sent input does not change")
 	require.Equal(t, []string{"h", "g", "e", "d", "c", "b", "a"}, words, "in the third datagram")
 	set("i")
 	_, words = sent()
-	require.Equal(t, []string{"i", "h", "g", "e"}, words, "four at least")
+	require.Equal(t, []string{"i", "h", "g", "e"}, words, "at least four")
 	require.ErrorContains(t, s.session.SetInput(make([]byte, wire.MaxInputBytes+1), 0), "65 bytes")
 	require.NoError(t, s.session.SetInput(make([]byte, wire.MaxInputBytes), 0))
 }
 
-// After the server's time went back, inputs are for its ticks again.
+// After the server's time went back, inputs are made for its new ticks.
 func TestInputsAfterAStall(t *testing.T) {
 	s := newStudio(t, 21, near, near)
-	s.frame = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
 	s.play(time.Second)
 	s.frozen = s.now + ms(3000)
 	s.play(3 * time.Second)
@@ -206,11 +204,11 @@ func TestInputsAllocateNothing(t *testing.T) {
 	}
 }
 
-// With an input to send, a client waits for two snapshots by the rate that it was
-// told; with nothing new, for two of those that come, within a bound.
+// With a new input, a client waits two snapshot intervals of the Welcome; without one,
+// two measured intervals, within a bound.
 func TestPatience(t *testing.T) {
 	for every, idle := range map[uint32]time.Duration{
-		1:                2 * time.Second / studioSnapshotHz, // more than were told of
+		1:                2 * time.Second / studioSnapshotHz, // more snapshots than the Welcome announced
 		studioTickHz / 5: 2 * time.Second / 5,
 		studioTickHz:     2 * time.Second / 4,
 	} {
@@ -221,18 +219,17 @@ func TestPatience(t *testing.T) {
 		require.NoError(t, s.session.SetInput([]byte("w"), s.time()))
 		require.Equal(t, 2*time.Second/studioSnapshotHz, s.session.Patience())
 		require.NotNil(t, s.session.Input(s.time()))
-		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "it was sent")
+		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "the input was sent")
 	}
 }
 
-// A snapshot that overtook its structure is not answered before that has come, and
-// then at once, without waiting for the next: else its acknowledgement would be late
-// by as much as snapshots are apart.
+// A snapshot that overtook its structure is answered as soon as the structure arrives.
+// Waiting for the next snapshot would delay its acknowledgement by an interval.
 func TestOvertakenStructureIsAnswered(t *testing.T) {
 	s := newStudio(t, 21, simtest.Conditions{}, simtest.Conditions{})
 	s.play(time.Second)
 	require.NotNil(t, s.session.Input(s.time()))
-	require.False(t, s.session.Answers(0, 0), "all is told")
+	require.False(t, s.session.Answers(0, 0), "everything is acknowledged")
 
 	seq := s.seq + 1
 	early := wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: s.tick + 1, Structure: 2})
@@ -251,7 +248,7 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 	require.False(t, s.session.Answers(0, 0))
 
 	s.enter(3, h(2, 1))
-	require.False(t, s.session.Answers(0, 0), "structure is told of with the next snapshot")
+	require.False(t, s.session.Answers(0, 0), "structure is acknowledged with the next snapshot")
 	_, err = s.session.ReceiveDatagram(early, s.time())
 	require.NoError(t, err)
 	require.True(t, s.session.Answers(1, 0), "a duplicate is answered")

@@ -10,14 +10,13 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// What a row of a process of many replicas waits for is one line of the cache each.
+// An entity fits into one cache line, and four cells do.
 func TestSizes(t *testing.T) {
 	require.LessOrEqual(t, client.SizeOfEntity, uintptr(64))
 	require.LessOrEqual(t, client.SizeOfCell, uintptr(16))
 }
 
-// An *Entity that somebody holds beyond its Leave stays what it was, whoever comes
-// into its slot.
+// An *Entity held beyond its Leave does not change, whichever entity takes its slot.
 func TestEntityStaysItself(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
@@ -37,10 +36,10 @@ func TestEntityStaysItself(t *testing.T) {
 	require.EqualValues(t, 8, v.Points)
 }
 
-// An Enter of what was destroyed breaks the protocol, wherever in whichever message
-// its Destroy was: a model that knows of nothing else agrees for messages of many
-// records about few slots, and those refused change nothing.
-func TestRecordsAreForeseen(t *testing.T) {
+// An Enter after the handle's Destroy is a protocol error, in the same message or a
+// later one: a model of that rule alone agrees on random messages about few slots, and
+// rejected messages change nothing.
+func TestRecordsAreChecked(t *testing.T) {
 	const slots = 6
 	type fate struct {
 		generation uint32
@@ -57,7 +56,7 @@ func TestRecordsAreForeseen(t *testing.T) {
 		for range 1 + random.IntN(5) {
 			slot := random.Uint32N(slots)
 			s := &next[slot]
-			g := max(s.generation, 3) - 2 + 2*random.Uint32N(3) // a former one, the newest, or the next
+			g := max(s.generation, 3) - 2 + 2*random.Uint32N(3) // an earlier one, the newest, or the next
 			handle := h(slot, g)
 			switch random.IntN(4) {
 			case 0:

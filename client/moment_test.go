@@ -16,8 +16,8 @@ import (
 
 var near = simtest.Conditions{DelayMin: ms(20)}
 
-// An entity at rest is not sent. When it moves again, it does so from where it
-// was shown, and not as if it had crept along all the time.
+// An entity at rest is not sent. When it moves again, it starts from where it was shown
+// at that moment, not from its last state's tick.
 func TestAtAfterARest(t *testing.T) {
 	s := newStudio(t, 3, near, near)
 	const wakes = studioFirstTick + 3*studioTickHz - 1 // between two snapshots
@@ -28,10 +28,10 @@ func TestAtAfterARest(t *testing.T) {
 		return walk(studioFirstTick + tick - wakes), true
 	}
 	shown, moved := 0.0, 0.0
-	s.frame = func() {
+	s.render = func() {
 		x, m := s.shown()
 		require.InDelta(t, walked(max(m.Tick, wakes)-wakes+studioFirstTick), x, 0.03, "tick %v", m.Tick)
-		require.LessOrEqual(t, x-shown, 3*0.016+0.02, "no leap")
+		require.LessOrEqual(t, x-shown, 3*0.016+0.02, "no jump")
 		shown = x
 		if moved == 0 && x > 0 {
 			moved = m.Tick
@@ -41,16 +41,16 @@ func TestAtAfterARest(t *testing.T) {
 	require.InDelta(t, wakes, moved, 4)
 }
 
-// An entity that is sent seldom, since there is much that is more urgent, moves
-// on when it is sent, in the time that is left, and not at once.
+// An entity that is sent seldom, at low priority, moves to a new state in the time that
+// is left, not at once.
 func TestAtOfWhatIsSentSeldom(t *testing.T) {
 	const seldom = 12 // ticks
 	s := newStudio(t, 3, simtest.Conditions{DelayMin: ms(20), DelayMax: ms(100)}, near)
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), tick%seldom == 0 }
 	s.play(3 * time.Second)
-	s.down.SetConditions(near) // frames lag for the jitter that there was
+	s.down.SetConditions(near) // renders still lag for the earlier jitter
 	shown, most := math.Inf(1), 0.0
-	s.frame = func() {
+	s.render = func() {
 		x, _ := s.shown()
 		most = max(most, x-shown)
 		require.GreaterOrEqual(t, x, min(shown, x))
@@ -62,8 +62,8 @@ func TestAtOfWhatIsSentSeldom(t *testing.T) {
 	require.GreaterOrEqual(t, most, 2*even)
 }
 
-// When snapshots fail to come, what is predicted goes on for a quarter second
-// and then stands; one that was at rest stays at rest.
+// When snapshots stop, predicted fields are extrapolated for a quarter second and then
+// hold; an entity at rest stays at rest.
 func TestAtWhenNothingComes(t *testing.T) {
 	s := newStudio(t, 3, near, near)
 	s.play(2 * time.Second)
@@ -81,7 +81,7 @@ func TestAtWhenNothingComes(t *testing.T) {
 	require.Greater(t, m.Tick, newest+100)
 	require.InDelta(t, walked(newest+studioTickHz/4), x, 0.05)
 
-	// It stopped before the link was cut: the last snapshots did not have it.
+	// It stopped before the link was cut: the last snapshots had no row of it.
 	s = newStudio(t, 3, near, near)
 	const stops = studioFirstTick + studioTickHz
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(min(tick, stops)), tick <= stops }
@@ -92,8 +92,8 @@ func TestAtWhenNothingComes(t *testing.T) {
 	require.InDelta(t, walked(stops), x, 0.01)
 }
 
-// An entity that comes into view stands in its first state; one that comes anew
-// does not glide from where it was.
+// An entity that enters stays in its first state; one that re-enters does not glide
+// from where it was.
 func TestAtEnter(t *testing.T) {
 	s := newStudio(t, 3, near, near)
 	s.play(20 * time.Millisecond)
@@ -123,8 +123,8 @@ func TestAtJumps(t *testing.T) {
 		}
 		return b, true
 	}
-	between := map[bool]int{} // frames neither here nor there, by whether it was told to jump
-	s.frame = func() {
+	between := map[bool]int{} // renders between the two positions, by whether Jumping is set
+	s.render = func() {
 		m := s.session.Render(s.time())
 		e := s.session.Replica().Entity(walker)
 		glide, _ := s.body.At(e, m)
@@ -146,9 +146,8 @@ func TestAtJumps(t *testing.T) {
 	require.NotZero(t, between[false])
 }
 
-// The replica of a game keeps the states that frames need, however fast the
-// server moves on with its baselines; that of a bot, which shows no frames, does
-// not.
+// The replica of a game keeps the states that At needs, however fast the server's
+// baselines advance. The replica of a bot, which does not render, does not.
 func TestStatesForFrames(t *testing.T) {
 	states := func(span uint32) int {
 		p := newPeer(t, 1, 100)
@@ -169,8 +168,7 @@ func TestStatesForFrames(t *testing.T) {
 	require.Equal(t, wire.MaxStates, states(1000))
 }
 
-// What is known of how a state comes about stays when more states are kept than there
-// was room for.
+// The ticks from which states are blended in survive the growth of the history.
 func TestSinceIsKept(t *testing.T) {
 	const slept, states = 5, wire.MaxStates - 2
 	p := newPeer(t, 1, 100)
@@ -189,7 +187,7 @@ func TestSinceIsKept(t *testing.T) {
 			if other == slept {
 				want = 100 + slept - 2
 			}
-			require.Equal(t, want, client.SinceOf(p.replica.Entity(h(5, 1)), 100+other), "state %d after %d", other, seq)
+			require.Equal(t, want, client.BlendFromOf(p.replica.Entity(h(5, 1)), 100+other), "state %d after %d", other, seq)
 		}
 	}
 }
@@ -213,11 +211,10 @@ func TestAtAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAt is what one entity costs in a frame: a body, of which half a
-// second of states is kept.
+// BenchmarkAt measures At for a body with half a second of states.
 func BenchmarkAt(b *testing.B) {
 	s := newStudio(b, 3, near, near)
-	s.frame = func() { s.session.Render(s.time()) }
+	s.render = func() { s.session.Render(s.time()) }
 	s.play(2 * time.Second)
 	e, m := s.session.Replica().Entity(walker), s.session.Render(s.time())
 	require.Greater(b, client.StatesOf(e), 10)

@@ -24,9 +24,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-var mutantsFlag = flag.Int("mutants", 6_000, "how many mutants the tests of that name make, each")
+var mutantsFlag = flag.Int("mutants", 6_000, "mutants per TestMutant... test")
 
-// tape is what a server sent to a client.
+// tape is a recording of everything a server sent to a client.
 type tape struct {
 	schema  *schema.Schema
 	codec   *rowcodec.Codec
@@ -40,7 +40,7 @@ type sent struct {
 	body []byte
 }
 
-// recorder is the connection of a well-behaved client that notes what it is sent.
+// recorder is a well-behaved client that records what it receives.
 type recorder struct {
 	t       testing.TB
 	tape    *tape
@@ -76,8 +76,8 @@ func (c *recorder) Close(code wire.Code, text string) {
 	require.Fail(c.t, "closed", "%v %s", code, text)
 }
 
-// record has a server play two seconds of a small busy world to a client: bodies,
-// riders that turn and are carried, friends, purses of their own, lives that end.
+// record plays two seconds of a small busy world to a client: bodies, riders with
+// rotations and parents, references, owner-only fields, deaths.
 func record(t testing.TB) *tape {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
@@ -156,7 +156,7 @@ func record(t testing.TB) *tape {
 	return c.tape
 }
 
-// of are the bodies of one kind.
+// of returns the bodies of one kind.
 func (p *tape) of(kind byte) (all [][]byte) {
 	for _, s := range p.steps {
 		if s.kind == kind {
@@ -166,7 +166,7 @@ func (p *tape) of(kind byte) (all [][]byte) {
 	return all
 }
 
-// stream are the bodies of all messages of the stream.
+// stream returns the bodies of all stream messages.
 func (p *tape) stream() (all [][]byte) {
 	for _, s := range p.steps {
 		if s.kind != wire.TypeState && len(s.body) > 0 {
@@ -176,7 +176,7 @@ func (p *tape) stream() (all [][]byte) {
 	return all
 }
 
-// next is the first step from at on that is of a kind, or the last of all.
+// next returns the first step at or after at of a kind, or the last step.
 func (p *tape) next(at int, kind byte) int {
 	for at < len(p.steps)-1 && p.steps[at].kind != kind {
 		at++
@@ -184,7 +184,7 @@ func (p *tape) next(at int, kind byte) int {
 	return at
 }
 
-// replica is one that has applied what a server sent up to a step.
+// replica returns a replica that has applied the first steps.
 func (p *tape) replica(t testing.TB, steps int) *client.Applier {
 	r := client.NewApplier(p.codec, p.welcome.GenerationFloor, p.welcome.MaxSlots, client.Observer{})
 	for _, s := range p.steps[:steps] {
@@ -200,15 +200,14 @@ func (p *tape) replica(t testing.TB, steps int) *client.Applier {
 	return r
 }
 
-// allocated is how many bytes were allocated since the start.
+// allocated returns the bytes allocated since the process began.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 
-// hostileBatch is how many mutants are handed to one replica, before the next
-// begins anew.
+// hostileBatch is how many mutants are applied to one replica.
 const hostileBatch = 128
 
 func mutantBatches(t testing.TB) int {
@@ -219,10 +218,9 @@ func mutantBatches(t testing.TB) int {
 	return (n + hostileBatch - 1) / hostileBatch
 }
 
-// TestMutantStates hands State datagrams that were changed to replicas that hold the
-// states which the rows stand on: what is refused changes nothing, and what is taken
-// is taken whole. Half of them name what the replica has, and have a right fold, so
-// that their rows are looked at.
+// TestMutantStates applies mutated State datagrams to replicas that hold their
+// baselines: rejected ones change nothing, applied ones are applied whole. Half of them
+// are made plausible, so that their rows are decoded.
 func TestMutantStates(t *testing.T) {
 	p := record(t)
 	datagrams := p.of(wire.TypeState)
@@ -257,7 +255,7 @@ func TestMutantStates(t *testing.T) {
 			default:
 				outcomes[outcome]++
 			}
-			require.Equal(t, digest, now, "batch %d, mutant %d: outcome %v, %v, and yet something has changed: %x", batch, i, outcome, err, d)
+			require.Equal(t, digest, now, "batch %d, mutant %d: outcome %v, %v, but the replica changed: %x", batch, i, outcome, err, d)
 		}
 		require.Less(t, allocated()-before, uint64(4<<20), "bytes allocated for %d datagrams", hostileBatch)
 	}
@@ -269,15 +267,15 @@ func TestMutantStates(t *testing.T) {
 	require.NotZero(t, refused)
 }
 
-// Places in the header of a State datagram.
+// Offsets in the header of a State datagram.
 const (
 	stateSeqAt       = 7
 	stateStructureAt = 15
 	stateFoldAt      = 19
 )
 
-// plausible makes a datagram one that is looked at: its number is new, its structure
-// is there, and its fold is that of the entities which it means.
+// plausible gives a datagram a new sequence number, an applied structure number and
+// the correct fold.
 func plausible(r *client.Applier, d []byte, ahead int) {
 	if len(d) < stateFoldAt+3 {
 		return
@@ -304,7 +302,7 @@ func plausible(r *client.Applier, d []byte, ahead int) {
 	binary.LittleEndian.PutUint16(d[stateFoldAt:], wire.Fold16(fold))
 }
 
-// TestMutantStructure does the same with Structure messages.
+// TestMutantStructure does the same for Structure messages.
 func TestMutantStructure(t *testing.T) {
 	p := record(t)
 	s := mutate.NewSource(2, p.of(wire.TypeStructure)...)
@@ -332,7 +330,7 @@ func TestMutantStructure(t *testing.T) {
 			}
 			refused++
 			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "batch %d, mutant %d: %x", batch, i, body)
-			require.Equal(t, digest, now, "batch %d, mutant %d: %v, and yet something has changed: %x", batch, i, err, body)
+			require.Equal(t, digest, now, "batch %d, mutant %d: %v, but the replica changed: %x", batch, i, err, body)
 		}
 		require.Less(t, allocated()-before, uint64(hostileBatch*(128<<10)), "bytes allocated for %d messages", hostileBatch)
 	}
@@ -341,7 +339,7 @@ func TestMutantStructure(t *testing.T) {
 	require.NotZero(t, refused)
 }
 
-// renumbered is a Structure message that begins with another record.
+// renumbered returns a Structure message with another first record number.
 func renumbered(body []byte, first uint32) []byte {
 	_, n := binary.Uvarint(body)
 	if n <= 0 {
@@ -350,9 +348,8 @@ func renumbered(body []byte, first uint32) []byte {
 	return append(binary.AppendUvarint(nil, uint64(first)), body[n:]...)
 }
 
-// TestMutantStreams hands single messages that were changed to sessions in the
-// middle of their stay: one that is refused ends the session by name, and changes
-// nothing of what the game sees.
+// TestMutantStreams applies single mutated messages to running sessions: a rejected one
+// ends the session with a code and changes nothing that the game sees.
 func TestMutantStreams(t *testing.T) {
 	p := record(t)
 	s := mutate.NewSource(3, p.stream()...)
@@ -364,7 +361,7 @@ func TestMutantStreams(t *testing.T) {
 			if i%(hostileBatch/8) == 0 {
 				at = s.IntN(len(p.steps))
 			}
-			session := p.session(t, min(at, 4)) // what a message can meet is there by then
+			session := p.session(t, min(at, 4)) // every kind of message is valid by then
 			step := p.steps[at]
 			for step.kind == wire.TypeState || len(step.body) == 0 {
 				step = p.steps[s.IntN(len(p.steps))]
@@ -383,7 +380,7 @@ func TestMutantStreams(t *testing.T) {
 			refused++
 			var typed *wire.Error
 			require.True(t, errors.As(err, &typed), "%v", err)
-			require.Equal(t, before, sessionDigest(session), "batch %d, mutant %d: %v, and yet something has changed: type %d, %x", batch, i, err, kind, body)
+			require.Equal(t, before, sessionDigest(session), "batch %d, mutant %d: %v, but the replica changed: type %d, %x", batch, i, err, kind, body)
 			require.ErrorIs(t, session.ReceiveStream(nil), err, "an error is final")
 		}
 	}
@@ -395,7 +392,7 @@ func TestMutantStreams(t *testing.T) {
 	require.NotZero(t, refused)
 }
 
-// session is one that has been sent the first steps.
+// session returns a session that received the first steps.
 func (p *tape) session(t testing.TB, steps int) *client.Session {
 	s, err := client.NewSession(client.SessionConfig{Schema: p.schema})
 	require.NoError(t, err)
@@ -410,7 +407,7 @@ func (p *tape) session(t testing.TB, steps int) *client.Session {
 	return s
 }
 
-// sessionDigest is what a game sees of a session.
+// sessionDigest is a digest of what a game sees of a session.
 func sessionDigest(s *client.Session) [3]uint64 {
 	d := [3]uint64{uint64(s.Controlled())}
 	if w, ok := s.Welcome(); ok {

@@ -63,7 +63,7 @@ type pump struct {
 	stats  Traffic
 }
 
-// arrivals is what arrived since the last take.
+// arrivals holds the bytes that arrived since the last take.
 type arrivals struct {
 	stream    []byte
 	datagrams []arrival

@@ -59,7 +59,7 @@ func TestReuseInOneMessage(t *testing.T) {
 	require.Equal(t, wire.Stale, p.replica.Resolve(h(5, 1)))
 	require.Equal(t, 9, p.points(h(5, 3)))
 	p.send(leave(h(5, 1)), destroy(h(5, 1)))
-	require.Empty(t, p.heard, "about a tenant that is gone")
+	require.Empty(t, p.heard, "records of an earlier tenant")
 	require.Equal(t, 9, p.points(h(5, 3)))
 }
 
@@ -73,9 +73,9 @@ func TestEnterOverALiveTenant(t *testing.T) {
 	require.Zero(t, p.replica.Len())
 }
 
-// Who enters anew is who it was: what a game has kept of it since its first Enter is
-// good until its Leave or Destroy, and goes on with the world.
-func TestEntityOutlivesEnteringAnew(t *testing.T) {
+// An entity that re-enters keeps its *Entity, which is valid until Leave or Destroy and
+// continues to be updated.
+func TestEntityOutlivesReentering(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(4, 1), 6), p.enter(h(5, 1), 7))
 	p.apply(client.Applied, p.state(1, 2, update{h: h(5, 1), age: entered, now: 8, base: 7}))
@@ -96,8 +96,8 @@ func TestEntityOutlivesEnteringAnew(t *testing.T) {
 	require.Zero(t, p.replica.Len())
 }
 
-// Who is told of one entity finds the others as of the same tick.
-func TestUpdatesAreToldTogether(t *testing.T) {
+// An Update callback sees the other entities of the datagram at the same tick.
+func TestUpdatesAreReportedTogether(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(4, 1), 6), p.enter(h(5, 1), 7))
 	var seen [][2]int
@@ -116,7 +116,8 @@ func TestStateOvertakesStructure(t *testing.T) {
 	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 1}, p.replica.Ack())
 }
 
-// What a snapshot proves is all that its server knew, however its structure comes.
+// SnapshotStructure is the highest structure number of applied snapshots, in whatever
+// order structure and snapshots arrive.
 func TestSnapshotStructure(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
@@ -128,15 +129,15 @@ func TestSnapshotStructure(t *testing.T) {
 	p.apply(client.Applied, p.state(2, 1))
 	p.apply(client.Held, newest)
 	require.EqualValues(t, 2, p.replica.Structure())
-	require.EqualValues(t, 1, p.replica.SnapshotStructure(), "the older one knew no more")
+	require.EqualValues(t, 1, p.replica.SnapshotStructure(), "the applied snapshot was older")
 	require.NoError(t, p.replica.ApplyStructure(second))
 	require.EqualValues(t, 3, p.replica.SnapshotStructure())
 	p.apply(client.Applied, p.state(3, 1))
 	require.EqualValues(t, 3, p.replica.SnapshotStructure())
 }
 
-// Held datagrams are applied in the order of their making, each as soon as its
-// structure is there, however they came.
+// Held datagrams are applied in order of their sequence numbers, each as soon as its
+// structure arrives.
 func TestHeldGoOldestFirst(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	first := p.structure(p.enter(h(5, 1), 7), p.enter(h(6, 1), 7))
@@ -150,7 +151,7 @@ func TestHeldGoOldestFirst(t *testing.T) {
 	p.wantHeard("enter 5v1", "enter 6v1", "update 5v1", "update 5v1", "enter 7v1", "update 7v1")
 }
 
-// What is no State datagram is a breach, and no less for having come early.
+// A malformed datagram is an error even if it was held.
 func TestHeldBreach(t *testing.T) {
 	late, early := newPeer(t, 1, 100), newPeer(t, 1, 100)
 	breach := func(p *peer) []byte {
@@ -178,8 +179,8 @@ func TestHeldAreBounded(t *testing.T) {
 	require.EqualValues(t, 16, p.replica.Stats().Snapshots)
 }
 
-// Several snapshots may be of one tick, and some come after newer ones: what the game
-// was shown is counted by ticks.
+// Frames counts ticks: several datagrams may have one tick, and some arrive after newer
+// ones.
 func TestFramesAreTicks(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	of := func(seq, tick uint32) []byte {
@@ -193,8 +194,7 @@ func TestFramesAreTicks(t *testing.T) {
 	require.EqualValues(t, 2, p.replica.Stats().Frames)
 }
 
-// A row stands on what it was made for; when that has gone since, the datagram
-// is dropped whole and sent again.
+// A datagram with a row of an earlier tenant is dropped whole, and sent again.
 func TestRowOfAnEarlierTenant(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7), p.enter(h(6, 1), 1))
@@ -214,10 +214,10 @@ func TestRowAfterLeaveAndReenter(t *testing.T) {
 	p.send(p.enter(h(5, 1), 7))
 	p.send(leave(h(5, 1)))
 	p.apply(client.Unreadable, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
-	require.Equal(t, wire.Hidden, p.replica.Resolve(h(5, 1)), "a late row brings nobody back")
+	require.Equal(t, wire.Hidden, p.replica.Resolve(h(5, 1)), "a late row revives nothing")
 	p.send(p.enter(h(5, 1), 20))
 	p.apply(client.Unreadable, p.state(2, 1, update{h: h(5, 1), age: entered, now: 9, base: 7}))
-	require.Equal(t, 20, p.points(h(5, 1)), "a row of its life before the leave")
+	require.Equal(t, 20, p.points(h(5, 1)), "a row from before the leave")
 	p.apply(client.Unreadable, p.state(3, 3, update{h: h(5, 1), age: 1, now: 9, base: 7}))
 }
 
@@ -249,8 +249,8 @@ func TestBaselines(t *testing.T) {
 	p.apply(client.Duplicate, p.state(5, 1, update{h: h(5, 1), age: 2, now: 12, base: 10}))
 }
 
-// The newest states are kept whatever was named; older ones than were named make
-// room.
+// The newest states are kept whatever baselines the server named; states older than
+// those are overwritten.
 func TestStatesAreKept(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
@@ -261,13 +261,13 @@ func TestStatesAreKept(t *testing.T) {
 	p.apply(client.Unreadable, p.state(n+1, 1, update{h: h(5, 1), age: wire.MaxStates + 1, now: 1, base: n - wire.MaxStates}))
 	p.apply(client.Applied, p.state(n+1, 1, update{h: h(5, 1), age: wire.MaxStates, now: 1, base: n + 1 - wire.MaxStates}))
 	require.Equal(t, 1, p.points(h(5, 1)))
-	// The server names newer ones twice, and never goes back.
+	// The server names newer baselines twice, and never goes back.
 	p.apply(client.Applied, p.state(n+2, 1, update{h: h(5, 1), age: 3, now: 2, base: n - 1, gap: 1, older: n - 2}))
 	p.apply(client.Applied, p.state(n+3, 1, update{h: h(5, 1), age: 3, now: 3, base: n, gap: 1, older: n - 1}))
 	for seq := uint32(n + 4); seq < n+40; seq++ {
 		p.apply(client.Applied, p.state(seq, 1, update{h: h(5, 1), age: seq - n, now: 3, base: n, gap: 1, older: n - 1}))
 		if seq-n > wire.MaxStates-3 {
-			break // the newest ones fill it
+			break // full of newer states
 		}
 	}
 }
@@ -307,9 +307,9 @@ func TestServerFaultsAreErrors(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A reference to the dead has its Destroy sent again (R5): the client hears of
-// each death once.
-func TestDeathIsToldOnce(t *testing.T) {
+// The server repeats a Destroy after a later reference (R5); Observer.Destroy is called
+// once.
+func TestDeathIsReportedOnce(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7), destroy(h(5, 1)), destroy(h(5, 1)))
 	p.wantHeard("enter 5v1", "destroy 5v1")
@@ -318,8 +318,7 @@ func TestDeathIsToldOnce(t *testing.T) {
 	require.EqualValues(t, 2, p.replica.Stats().Destroys)
 }
 
-// No baseline code means snapshot 0, which is what forgotten states are marked
-// with.
+// No baseline names tick 0.
 func TestNoBaselineBeforeTheFirst(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
@@ -330,8 +329,8 @@ func TestNoBaselineBeforeTheFirst(t *testing.T) {
 	require.Equal(t, 10, p.points(h(5, 1)))
 }
 
-// FuzzReplica feeds a replica scripts of messages, whole, cut and bent: it
-// never panics, never loses count, and Stale stays final.
+// FuzzReplica feeds a replica scripts of messages, whole, truncated and corrupted: it
+// never panics, Len stays right, and Stale stays final.
 func FuzzReplica(f *testing.F) {
 	f.Add([]byte{0, 5, 1, 1, 5, 2, 2, 5, 3, 3, 5, 0xff})
 	f.Add([]byte{0, 1, 0, 0, 2, 0, 3, 1, 9, 4, 2, 7, 5, 1, 1})
@@ -375,7 +374,7 @@ func FuzzReplica(f *testing.F) {
 	})
 }
 
-// bend changes a byte of m, or cuts it, as the script says.
+// bend corrupts or truncates m as the script says.
 func (p *peer) bend(script, m []byte) []byte {
 	if len(script) < 2 || script[0]%4 != 0 {
 		return m

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// SessionConfig configures NewSession. Its fields are those of Config that concern
-// the protocol; Config documents them.
+// SessionConfig configures NewSession. It has the fields of Config that concern the
+// protocol; Config documents them.
 type SessionConfig struct {
 	Schema      *schema.Schema // required
 	Tables      *Tables

@@ -14,8 +14,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// TestCommandIsCheckedHere: what the server would end the session for is an
-// error of the call instead.
+// Command returns an error for what the server would end the session for.
 func TestCommandIsCheckedHere(t *testing.T) {
 	s, err := client.NewSession(client.SessionConfig{Schema: schema.New()})
 	require.NoError(t, err)
@@ -52,9 +51,9 @@ func TestCommandIsCheckedHere(t *testing.T) {
 	}
 }
 
-// A session that goes on is the one that was asked for, in the world that it was in:
-// each single thing that is otherwise is a breach (PROTOCOL.md, section 4.1).
-func TestWhatGoesOnIsTheSame(t *testing.T) {
+// A resumed session must be the requested one in the same world: any difference is a
+// protocol error (PROTOCOL.md, section 4.1).
+func TestResumedSessionIsTheSame(t *testing.T) {
 	rowSchema := schema.New()
 	first := wire.Welcome{
 		Protocol: wire.Version, Schema: rowSchema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
@@ -86,8 +85,8 @@ func TestWhatGoesOnIsTheSame(t *testing.T) {
 	}
 }
 
-// What the server shows last is seen, also if its goodbye is here by then; with a
-// message that breaks the protocol nothing more is.
+// Datagrams that arrive together with a Goodbye are applied; those that arrive together
+// with a protocol error are not.
 func TestLastSnapshotCounts(t *testing.T) {
 	goodbye := wire.AppendFrame(nil, wire.TypeGoodbye, wire.Goodbye{Code: wire.Draining}.Append(nil))
 	breach := wire.AppendFrame(nil, wire.TypeGoodbye, []byte{0xff})

@@ -22,12 +22,12 @@ const (
 	studioSnapshotHz = 30
 	studioFirstTick  = 5000
 	studioHz         = 10_000 // steps of simulated time a second
-	studioFrame      = 160    // steps: a frame in 16 ms
+	studioRender     = 160    // steps: a render every 16 ms
 )
 
-// studio plays a server over a simulated link to a session whose game draws
-// frames. One entity moves as told. Time is counted in tenths of a millisecond,
-// and the server's tick is known to the test exactly.
+// studio plays a server over a simulated link to a session whose game renders. One
+// entity moves as motion says. Time is counted in tenths of a millisecond, and the test
+// knows the server's tick exactly.
 type studio struct {
 	t        testing.TB
 	schema   *schema.Schema
@@ -36,9 +36,9 @@ type studio struct {
 	down, up *simtest.Link
 	body     client.Component[schema.Body]
 
-	every   uint32 // ticks from one snapshot to the next
+	every   uint32 // ticks between snapshots
 	motion  func(tick uint32) (body schema.Body, sent bool)
-	frame   func() // called for each frame
+	render  func() // called for each render
 	arrived func(in wire.Input, tick uint32)
 
 	now    int64
@@ -49,14 +49,14 @@ type studio struct {
 	echo   uint32
 	heard  int64 // when echo arrived
 	frozen int64 // the server stands still until then
-	behind int64 // by how much it is late since
+	behind int64 // total time that it stood still
 }
 
 func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	s := &studio{
 		t: t, schema: schema.New(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
 		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
-		frame: func() {}, arrived: func(wire.Input, uint32) {},
+		render: func() {}, arrived: func(wire.Input, uint32) {},
 	}
 	require.NoError(t, schema.Add[schema.Body](s.schema, "body"))
 	s.codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
@@ -75,7 +75,7 @@ func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	return s
 }
 
-// walk is along x, 3 m a second.
+// walk moves along x at 3 m/s.
 func walk(tick uint32) schema.Body {
 	return schema.Body{Position: [3]float32{float32(walked(float64(tick))), 0, 0}, Velocity: [3]float32{3, 0, 0}}
 }
@@ -84,7 +84,7 @@ func walked(tick float64) float64 { return 3 * (tick - studioFirstTick) / studio
 
 func (s *studio) time() time.Duration { return time.Duration(s.now) * time.Second / studioHz }
 
-// trueTick is the tick that the server is at, fractions included.
+// trueTick returns the server's current tick, with fractions.
 func (s *studio) trueTick() float64 {
 	return studioFirstTick + float64(s.now-s.behind)*studioTickHz/studioHz
 }
@@ -96,7 +96,7 @@ func (s *studio) words(tick uint32) (schema.Row, bool) {
 	return row, sent
 }
 
-// enter shows the entity of a handle to the client.
+// enter sends an Enter of h to the client.
 func (s *studio) enter(number uint32, h bulk.Handle) {
 	row, _ := s.words(s.tick)
 	var w bitio.Writer
@@ -108,7 +108,7 @@ func (s *studio) enter(number uint32, h bulk.Handle) {
 
 var walker = h(0, 1)
 
-// play goes on for that long.
+// play simulates d.
 func (s *studio) play(d time.Duration) {
 	for end := s.now + int64(d.Seconds()*studioHz); s.now < end; s.now++ {
 		if s.now < s.frozen {
@@ -130,13 +130,13 @@ func (s *studio) play(d time.Duration) {
 		if s.session.Answers(len(arrivals), 0) {
 			s.up.Send(s.now, s.session.Input(s.time()))
 		}
-		if s.now%studioFrame == 0 {
-			s.frame()
+		if s.now%studioRender == 0 {
+			s.render()
 		}
 	}
 }
 
-// step is a tick of the server.
+// step plays a tick of the server.
 func (s *studio) step() {
 	s.tick++
 	if s.tick == studioFirstTick {
@@ -169,7 +169,7 @@ func (s *studio) step() {
 	}
 }
 
-// shown is the position of the walker in a frame of now, and the frame's moment.
+// shown returns the walker's position in a render now, and the moment of it.
 func (s *studio) shown() (x float64, m client.Moment) {
 	m = s.session.Render(s.time())
 	e := s.session.Replica().Entity(walker)

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/simtest"
 )
 
-// ms is a time of the studio's.
+// ms converts milliseconds to the studio's steps.
 func ms(n int64) int64 { return n * studioHz / 1000 }
 
 func TestClock(t *testing.T) {
@@ -31,7 +31,7 @@ func TestClock(t *testing.T) {
 			require.Zero(t, s.session.Clock(0).Tick)
 			s.play(3 * time.Second)
 			last := 0.0
-			s.frame = func() {
+			s.render = func() {
 				k := s.session.Clock(s.time())
 				require.InDelta(t, s.trueTick(), k.Tick, c.tolerance)
 				require.Greater(t, k.Tick, last)
@@ -47,15 +47,14 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A server that stood still for a while is behind where it would have been, and
-// the clock finds that out at its first snapshot; what is wrong by little is put
-// right without a step.
+// After a long stall of the server, the clock steps at its first snapshot; small errors
+// are slewed.
 func TestClockAfterAStall(t *testing.T) {
 	s := newStudio(t, 7, simtest.Conditions{DelayMin: ms(20)}, simtest.Conditions{DelayMin: ms(20)})
 	s.play(2 * time.Second)
 	s.frozen = s.now + ms(2000)
 	shown := 0.0
-	s.frame = func() {
+	s.render = func() {
 		_, m := s.shown()
 		require.GreaterOrEqual(t, m.Tick, shown, "C4")
 		shown = m.Tick
@@ -64,22 +63,22 @@ func TestClockAfterAStall(t *testing.T) {
 	require.InDelta(t, s.trueTick(), s.session.Clock(s.time()).Tick, 0.2)
 	require.LessOrEqual(t, s.session.Stats().Delay, 500*time.Millisecond, "bounded")
 	s.play(5 * time.Second)
-	require.Less(t, shown, s.trueTick(), "frames have waited for the server")
+	require.Less(t, shown, s.trueTick(), "renders waited for the server")
 	s.play(20 * time.Second)
 	require.Less(t, s.session.Stats().Delay, 100*time.Millisecond, "it shrinks again")
 
 	s.frozen = s.now + ms(100)
 	s.play(110 * time.Millisecond)
 	last := s.session.Clock(s.time()).Tick
-	require.InDelta(t, s.trueTick()+6, last, 0.5, "nothing is known of it yet")
+	require.InDelta(t, s.trueTick()+6, last, 0.5, "the stall is not known yet")
 	last = 0
-	s.frame = func() {
+	s.render = func() {
 		now := s.session.Clock(s.time()).Tick
 		if last == 0 {
 			last = now
 			return
 		}
-		const even = studioFrame * studioTickHz / float64(studioHz)
+		const even = studioRender * studioTickHz / float64(studioHz)
 		require.InDelta(t, even, now-last, even/15, "no step")
 		last = now
 	}
@@ -87,22 +86,21 @@ func TestClockAfterAStall(t *testing.T) {
 	require.InDelta(t, s.trueTick(), last, 1)
 }
 
-// A link that was slow at first, and is not any more: frames come forward to what
-// is now known of the time.
+// When a link that was slow at first becomes fast, renders catch up with the clock.
 func TestFramesAfterASlowStart(t *testing.T) {
 	s := newStudio(t, 7, simtest.Conditions{DelayMin: ms(1500)}, near)
 	s.play(1700 * time.Millisecond)
 	s.down.SetConditions(near)
-	s.frame = func() { s.shown() }
+	s.render = func() { s.shown() }
 	s.play(1400 * time.Millisecond)
 	_, m := s.shown()
 	require.InDelta(t, 1.5*studioTickHz, s.trueTick()-m.Tick, 6, "slow as ever")
 	s.play(200 * time.Millisecond)
 	_, m = s.shown()
-	require.InDelta(t, s.trueTick(), m.Tick, 0.8*studioTickHz, "half a second of delay, and what is still caught up with")
+	require.InDelta(t, s.trueTick(), m.Tick, 0.8*studioTickHz, "half a second of delay, and what is not caught up yet")
 }
 
-// After a link was cut the delay is bounded, whatever was missed.
+// After a link outage the delay is bounded.
 func TestFramesAfterACut(t *testing.T) {
 	s := newStudio(t, 7, near, near)
 	s.play(time.Second) // so few snapshots that each one counts
@@ -113,8 +111,8 @@ func TestFramesAfterACut(t *testing.T) {
 	require.InDelta(t, 500*time.Millisecond, s.session.Stats().Delay, float64(5*time.Millisecond))
 }
 
-// A copy of a datagram says nothing of the way, and neither does an echo whose
-// hold has come to its end.
+// A duplicate datagram does not count as a measurement, and neither does an echo with
+// the maximal hold.
 func TestTimesThatDoNotCount(t *testing.T) {
 	s := newStudio(t, 7, near, near)
 	s.play(2 * time.Second)
@@ -131,14 +129,14 @@ func TestTimesThatDoNotCount(t *testing.T) {
 	require.InDelta(t, 40*time.Millisecond, s.session.Clock(s.time()).RTT, float64(5*time.Millisecond))
 }
 
-// A snapshot may take several datagrams, of which the first tells how late it is.
+// Of the datagrams of one snapshot, the first determines its lateness.
 func TestFramesOfLargeSnapshots(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(30), DelayMax: ms(90)}
 	s := newStudio(t, 11, link, link)
 	s.parts = 12
 	s.play(5 * time.Second)
 	frames, starved := 0, 0
-	s.frame = func() {
+	s.render = func() {
 		_, m := s.shown()
 		frames++
 		if m.Tick > float64(s.session.Replica().Tick()) {
@@ -149,9 +147,9 @@ func TestFramesOfLargeSnapshots(t *testing.T) {
 	require.LessOrEqual(t, float64(starved), 0.03*float64(frames))
 }
 
-// Whatever the link does, constant motion is shown as such: no frame steps back,
-// and every one is where the walker was at the frame's moment, or at most where
-// it would have been if it had gone on. The delay is what the link asks for.
+// On any link, constant motion is rendered as constant motion: no render steps back, and
+// each shows the walker where it was at the moment, interpolated or extrapolated. The
+// delay fits the link.
 func TestFramesAreSmooth(t *testing.T) {
 	const interval = 1000.0 / studioSnapshotHz
 	for _, jitter := range []int64{0, 20, 100} {
@@ -162,9 +160,9 @@ func TestFramesAreSmooth(t *testing.T) {
 				s.play(time.Second)
 				lastX, lastTick := math.Inf(-1), 0.0
 				frames, starved, lag := 0, 0, 0.0
-				s.frame = func() {
+				s.render = func() {
 					x, m := s.shown()
-					require.GreaterOrEqual(t, x, lastX-1.0/128, "no step back, but for the rounding of positions")
+					require.GreaterOrEqual(t, x, lastX-1.0/128, "no step back beyond the rounding of positions")
 					require.GreaterOrEqual(t, m.Tick, lastTick, "C4")
 					lastX, lastTick = x, m.Tick
 					frames++

@@ -25,8 +25,8 @@ type (
 	}
 )
 
-// TestConformance plays the conformance vectors: the files that clients in any
-// language are held against.
+// TestConformance plays the conformance vectors, which clients in any language must
+// pass.
 func TestConformance(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, "body"))

@@ -10,9 +10,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Attempts are ever further apart, to a bound, and never at the same time for all.
+// Delays grow to a bound, and random spreads them.
 func TestBackoff(t *testing.T) {
-	require.Zero(t, backoff(0, 0), "at once, for the lucky")
+	require.Zero(t, backoff(0, 0), "the first attempt may be immediate")
 	require.Less(t, backoff(0, 0.999), minBackoff)
 	least := time.Duration(0)
 	for n := 1; n < 40; n++ {
@@ -34,4 +34,40 @@ func TestRetryable(t *testing.T) {
 	}
 	require.True(t, retryable(errors.New("no route")))
 	require.False(t, retryable(errCertificate))
+}
+
+// A silent server is lost after lostAfter, but time in which the client itself was
+// stopped does not count.
+func TestSilence(t *testing.T) {
+	const frame = time.Second / 60
+	var h silence
+	now := time.Minute
+	h.reset(now)
+	silence := func(least time.Duration) {
+		t.Helper()
+		for began := now; ; {
+			now += frame
+			if h.check(now, false) {
+				require.GreaterOrEqual(t, now-began, least)
+				require.LessOrEqual(t, now-began, lostAfter+frame)
+				return
+			}
+		}
+	}
+	silence(lostAfter)
+
+	h.reset(now)
+	now += time.Hour // what arrived meanwhile has not been applied yet
+	require.False(t, h.check(now, false))
+	silence(lostAfter - maxCheckGap)
+
+	h.reset(now)
+	for range 3 { // infrequent checks are late, but find out
+		now += maxCheckGap
+		require.False(t, h.check(now, false))
+	}
+	silence(lostAfter - 3*maxCheckGap)
+
+	require.False(t, h.check(now, true))
+	silence(lostAfter)
 }
