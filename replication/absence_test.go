@@ -97,7 +97,7 @@ func (r *ranch) turn(g *guest) {
 	case 3, 4:
 		g.Disown(r.anybody())
 	case 5:
-		g.Follow(r.anybody())
+		g.SetFocus(r.anybody())
 	case 6:
 		g.Resync()
 	}

@@ -21,7 +21,7 @@ func (s *stage) crowd(n int) []bulk.Handle {
 		all = append(all, s.spawn(float32(i%128)/8-8, float32(i/128)/8-8))
 	}
 	structure := uint32(0)
-	for s.viewer.Interest() <= n {
+	for s.viewer.InterestSize() <= n {
 		structure += uint32(len(records(s.t, s.snapshot())))
 		s.acknowledge(structure)
 	}
@@ -75,7 +75,7 @@ func TestUnacknowledgedEntersStop(t *testing.T) {
 		sent += len(s.snapshot().Stream)
 	}
 	require.Less(t, sent, 64<<10)
-	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.Interest())}))
+	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.InterestSize())}))
 	require.NotEmpty(t, records(t, s.snapshot()), "it goes on when the client does")
 }
 
@@ -91,7 +91,7 @@ func TestNobodyIsTooFar(t *testing.T) {
 	s.snapshot()
 	s.spawn(-500, 500)
 	s.snapshot()
-	require.Equal(t, 102, s.viewer.Interest())
+	require.Equal(t, 102, s.viewer.InterestSize())
 }
 
 // What is spawned after the frame was made, by a game that reacts to a session

@@ -103,7 +103,7 @@ func TestOwnedModel(t *testing.T) {
 				require.Equal(t, model[e], h.viewer.Owns(e), "%v", e)
 			}
 			seen := map[bulk.Handle]bool{}
-			for e := range h.viewer.InterestSet {
+			for e := range h.viewer.InterestSet() {
 				seen[e] = true
 			}
 			require.Equal(t, model, seen)
@@ -130,7 +130,7 @@ func (h *hoard) give(t testing.TB, n int) []bulk.Handle {
 		h.viewer.Own(e)
 		all = append(all, e)
 	}
-	for h.viewer.Interest() < n {
+	for h.viewer.InterestSize() < n {
 		h.step(t)
 	}
 	for range 2 * wire.MaxStates { // until its buffers are as large as they get

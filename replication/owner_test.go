@@ -219,14 +219,14 @@ func TestOwnershipChangesByEntering(t *testing.T) {
 	m.purses.Set(h, purse{Rank: 3, Coins: 1200}) // by a datagram
 	p, _ = see()
 	require.Equal(t, int32(1200), p.Coins)
-	v.Follow(h) // owned already
-	v.Disown(h) // and still so, as what it sees the world from
+	v.SetFocus(h) // owned already
+	v.Disown(h)   // and still so, as what it sees the world from
 	p, owned = see()
 	require.Equal(t, int32(1200), p.Coins)
 	require.True(t, owned)
 	require.Equal(t, before+2, enters(), "the one that it followed is its own no more")
 
-	v.Follow(m.all[0])
+	v.SetFocus(m.all[0])
 	m.purses.Set(h, purse{Rank: 4, Coins: 77})
 	p, owned = see()
 	require.Equal(t, purse{Rank: 4}, p)
@@ -250,7 +250,7 @@ func TestForgedHandleIsNobodysOwn(t *testing.T) {
 	next := bulk.NewHandle(far.Index(), far.Generation()+2)
 	s.viewer.Own(next)
 	s.snapshot()
-	s.viewer.Follow(next)
+	s.viewer.SetFocus(next)
 	require.False(t, s.viewer.Owns(next))
 	s.world.Destroy(far)
 	s.snapshot()
@@ -273,9 +273,9 @@ func TestOwnedIsShownInAStillWorld(t *testing.T) {
 		}
 		all = append(all, s.spawn(x, 0))
 	}
-	for s.viewer.Interest() < 65 {
+	for s.viewer.InterestSize() < 65 {
 		s.snapshot()
-		s.acknowledge(uint32(s.viewer.Interest()))
+		s.acknowledge(uint32(s.viewer.InterestSize()))
 	}
 	for range 100 { // until all sleep
 		require.Empty(t, records(t, s.snapshot()))
@@ -286,7 +286,7 @@ func TestOwnedIsShownInAStillWorld(t *testing.T) {
 		s.viewer.Own(h)
 		require.Len(t, records(t, s.snapshot()), 1)
 		require.Equal(t, wire.Live, s.viewer.Resolve(h))
-		require.Equal(t, 65+i+1, s.viewer.Interest())
+		require.Equal(t, 65+i+1, s.viewer.InterestSize())
 	}
 }
 

@@ -138,7 +138,7 @@ func (a *arena) settle() {
 
 func (a *arena) interest() (n int) {
 	for _, v := range a.viewers {
-		n += v.Interest()
+		n += v.InterestSize()
 	}
 	return n
 }

@@ -23,7 +23,7 @@ func TestCrowdJoins(t *testing.T) {
 		moving = append(moving, s.spawn(float32(i)/4, 1))
 	}
 	structure := uint32(0)
-	for s.viewer.Interest() <= movers {
+	for s.viewer.InterestSize() <= movers {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
@@ -34,7 +34,7 @@ func TestCrowdJoins(t *testing.T) {
 	if testing.Short() {
 		limit = 60
 	}
-	for ; s.viewer.Interest() <= movers+crowd && snapshots < limit; snapshots++ {
+	for ; s.viewer.InterestSize() <= movers+crowd && snapshots < limit; snapshots++ {
 		for i, h := range moving {
 			s.world.SetVelocity(h, world.Vec3{X: float32(1 - (snapshots+i)%2*2)})
 		}
@@ -51,7 +51,7 @@ func TestCrowdJoins(t *testing.T) {
 	}
 	require.LessOrEqual(t, total, budget/20*(snapshots+2), "budget")
 	if !testing.Short() {
-		require.Equal(t, movers+crowd+1, s.viewer.Interest(), "everybody is in")
+		require.Equal(t, movers+crowd+1, s.viewer.InterestSize(), "everybody is in")
 	}
 }
 
@@ -66,7 +66,7 @@ func TestBudgetIsSpent(t *testing.T) {
 				moving = append(moving, s.spawn(float32(i%50), float32(i/50)))
 			}
 			structure := uint32(0)
-			for s.viewer.Interest() <= len(moving) {
+			for s.viewer.InterestSize() <= len(moving) {
 				structure += uint32(len(records(t, s.snapshot())))
 				s.acknowledge(structure)
 			}
@@ -101,7 +101,7 @@ func TestFlapDoesNotStarve(t *testing.T) {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
-	require.Equal(t, 9, s.viewer.Interest())
+	require.Equal(t, 9, s.viewer.InterestSize())
 	for i := range 20 {
 		far = append(far, s.spawn(49, float32(i)/8))
 	}

@@ -1,6 +1,8 @@
 package replication
 
 import (
+	"iter"
+
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -196,10 +198,10 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	return wire.Pending
 }
 
-// Follow makes h what the viewer sees the world from, from the next snapshot on.
+// SetFocus makes h what the viewer sees the world from, from the next snapshot on.
 // While h is not in the frame, or has no body, it sees from where it was, which at first
 // is the origin. A handle that was never issued counts as none.
-func (v *Viewer) Follow(h bulk.Handle) {
+func (v *Viewer) SetFocus(h bulk.Handle) {
 	if !v.replicator.frame.issued(h) {
 		h = 0
 	}
@@ -235,13 +237,13 @@ func (v *Viewer) reenterAll() {
 	}
 }
 
-// StructureWaits says whether structure was sent that the client has not
+// StructureUnacked reports whether structure was sent that the client has not
 // acknowledged as applied.
-func (v *Viewer) StructureWaits() bool { return v.structure.applied != v.structure.written }
+func (v *Viewer) StructureUnacked() bool { return v.structure.applied != v.structure.written }
 
-// Spent says whether the viewer's numbers of 32 bits, of structure records and of
-// snapshots, are nearly used up: its client is to begin another session.
-func (v *Viewer) Spent() bool { return max(v.structure.written, v.sent.newest) > lastNumber }
+// Exhausted reports whether the viewer's 32-bit structure record or snapshot numbers
+// are nearly used up, so that its client must start another session.
+func (v *Viewer) Exhausted() bool { return max(v.structure.written, v.sent.newest) > lastNumber }
 
 // Budget is how many bytes may be sent now; it is negative after a burst of
 // structure.
@@ -250,17 +252,19 @@ func (v *Viewer) Budget() int { return v.tokens }
 // Seq is the sequence number of the newest snapshot made.
 func (v *Viewer) Seq() uint32 { return v.sent.newest }
 
-// Interest is the number of entities in the interest set.
-func (v *Viewer) Interest() int { return v.members.count() }
+// InterestSize is the number of entities in the interest set.
+func (v *Viewer) InterestSize() int { return v.members.count() }
 
-// InterestSet yields the handles of the interest set, in no order.
-func (v *Viewer) InterestSet(yield func(bulk.Handle) bool) {
-	for _, place := range v.members.rows {
-		if place == noRow {
-			continue
-		}
-		if h := v.handles[place]; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
-			return
+// InterestSet returns the live handles of the interest set, in no particular order.
+func (v *Viewer) InterestSet() iter.Seq[bulk.Handle] {
+	return func(yield func(bulk.Handle) bool) {
+		for _, place := range v.members.rows {
+			if place == noRow {
+				continue
+			}
+			if h := v.handles[place]; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
+				return
+			}
 		}
 	}
 }

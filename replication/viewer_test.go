@@ -144,7 +144,7 @@ func TestFocusWithoutBody(t *testing.T) {
 	require.Equal(t, wire.Live, s.viewer.Resolve(near))
 	h, err := s.world.Spawn(ghost, world.Vec3{}, world.Vec3{})
 	require.NoError(t, err)
-	s.viewer.Follow(h)
+	s.viewer.SetFocus(h)
 	s.snapshot()
 	require.Equal(t, wire.Live, s.viewer.Resolve(h), "everybody is shown who is nowhere")
 	require.Equal(t, wire.Live, s.viewer.Resolve(near))
@@ -177,16 +177,16 @@ func TestInterestSetBetweenSnapshots(t *testing.T) {
 	s := newStage(t, replication.Config{})
 	first := s.spawn(3, 0)
 	s.snapshot()
-	require.Equal(t, 2, s.viewer.Interest())
+	require.Equal(t, 2, s.viewer.InterestSize())
 	s.world.Destroy(first)
 	s.world.Step()
 	second := s.spawn(3, 0)
 	require.Equal(t, first.Index(), second.Index())
 	s.viewer.Teach(second)
-	require.Equal(t, 1, s.viewer.Interest())
-	require.Equal(t, []bulk.Handle{s.focus}, slices.Collect(s.viewer.InterestSet))
+	require.Equal(t, 1, s.viewer.InterestSize())
+	require.Equal(t, []bulk.Handle{s.focus}, slices.Collect(s.viewer.InterestSet()))
 	s.snapshot()
-	require.ElementsMatch(t, []bulk.Handle{s.focus, second}, slices.Collect(s.viewer.InterestSet))
+	require.ElementsMatch(t, []bulk.Handle{s.focus, second}, slices.Collect(s.viewer.InterestSet()))
 }
 
 func TestDormant(t *testing.T) {
@@ -293,7 +293,7 @@ func TestNoStarvation(t *testing.T) {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
-	require.Equal(t, 301, s.viewer.Interest())
+	require.Equal(t, 301, s.viewer.InterestSize())
 	for _, h := range crowd {
 		s.world.SetVelocity(h, world.Vec3{X: 0.5})
 	}
@@ -403,12 +403,19 @@ func TestSnapshotAllocatesNothing(t *testing.T) {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
-	require.Equal(t, 201, s.viewer.Interest())
+	require.Equal(t, 201, s.viewer.InterestSize())
 	allocs := testing.AllocsPerRun(50, func() {
 		s.snapshot()
 		s.acknowledge(structure)
 	})
 	require.Zero(t, allocs)
+	count := 0
+	require.Zero(t, testing.AllocsPerRun(50, func() {
+		for range s.viewer.InterestSet() {
+			count++
+		}
+	}), "iterating the interest set")
+	require.Equal(t, 51*201, count)
 }
 
 func BenchmarkSnapshot(b *testing.B) {

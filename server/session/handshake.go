@@ -52,7 +52,7 @@ func (p *Peer) greet(h wire.Hello) {
 		return
 	}
 	s.joined = true
-	s.viewer.Follow(s.entity)
+	s.viewer.SetFocus(s.entity)
 	p.session = s
 	// In its place at once: the next Hello of this tick may ask for another one.
 	c.sessions = slices.Insert(c.sessions, c.place(s.id), s)

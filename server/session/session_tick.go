@@ -25,7 +25,7 @@ func (s *Session) receive() {
 	s.execute(l.commands)
 	s.resynchronise(l.resync)
 	if !s.over {
-		s.progress.tick(s.viewer.StructureWaits())
+		s.progress.tick(s.viewer.StructureUnacked())
 	}
 	switch hz := s.core.world.TickHz(); {
 	case l.fault != nil:
@@ -34,7 +34,7 @@ func (s *Session) receive() {
 		s.fail(s.kicked)
 	case s.expired():
 		s.fail(&wire.Error{Code: wire.SessionExpired})
-	case !s.over && s.viewer.Spent():
+	case !s.over && s.viewer.Exhausted():
 		s.fail(&wire.Error{Code: wire.Spent})
 	case s.silence > silenceSeconds*hz:
 		s.lose(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"iter"
+
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -20,7 +22,7 @@ import (
 func (s *Session) Control(h world.Entity) {
 	if s.viewer != nil && s.joined {
 		s.entity = s.core.issued(h)
-		s.viewer.Follow(s.entity)
+		s.viewer.SetFocus(s.entity)
 	}
 }
 
@@ -97,10 +99,12 @@ func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	return s.viewer.Resolve(h)
 }
 
-// InterestSet yields the handles that the session's client is shown, in no
-// particular order.
-func (s *Session) InterestSet(yield func(bulk.Handle) bool) {
-	if s.viewer != nil {
-		s.viewer.InterestSet(yield)
+// InterestSet returns the handles in the view of the session's client, in no
+// particular order. It is empty before Join.
+func (s *Session) InterestSet() iter.Seq[bulk.Handle] {
+	return func(yield func(bulk.Handle) bool) {
+		if s.viewer != nil {
+			s.viewer.InterestSet()(yield)
+		}
 	}
 }

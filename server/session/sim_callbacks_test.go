@@ -160,7 +160,7 @@ func (c *simClient) roam(steps int) {
 		return
 	}
 	steps = nth(steps, 32)
-	p.InterestSet(func(h bulk.Handle) bool {
+	for h := range p.InterestSet() {
 		if s.world.Status(h) != bulk.Live || p.Resolve(h) != wire.Live {
 			s.fail("R1", "%v is in the interest set of client %d, and is %v to it", h, c.number, p.Resolve(h))
 		}
@@ -169,9 +169,10 @@ func (c *simClient) roam(steps int) {
 		} else {
 			c.disown(steps)
 		}
-		steps--
-		return steps > 0
-	})
+		if steps--; steps <= 0 {
+			return
+		}
+	}
 }
 
 // survey asks a client's replica for everybody, from within one of its callbacks.

@@ -136,7 +136,7 @@ func (c *simClient) entity() bulk.Handle {
 
 func (c *simClient) shown(yield func(bulk.Handle) bool) {
 	if p := c.stay(); p != nil {
-		p.InterestSet(yield)
+		p.InterestSet()(yield)
 	}
 }
 

@@ -554,9 +554,7 @@ func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error 
 	if s.world.Status(target) != bulk.Live {
 		s.fail("H2", "executed on %v, which is not live", target)
 	}
-	shown := false
-	p.InterestSet(func(h bulk.Handle) bool { shown = h == target; return !shown })
-	if !shown {
+	if !slices.Contains(slices.Collect(p.InterestSet()), target) {
 		s.fail("H2", "executed on %v, which is not shown", target)
 	}
 	var believed uint64

@@ -84,7 +84,7 @@ func (c *Core) Infos(after uint64, limit int) []Info {
 		}
 		info := Info{
 			ID: s.id, Name: s.name, User: s.user, Joined: true, Away: s.peer == nil,
-			Entity: s.entity, Interest: s.viewer.Interest(), Budget: s.viewer.Budget(),
+			Entity: s.entity, Interest: s.viewer.InterestSize(), Budget: s.viewer.Budget(),
 			Age: float64(c.world.Tick()-s.since) / hz, Silent: float64(s.silence) / hz,
 		}
 		if s.peer != nil {
