@@ -12,11 +12,11 @@ import (
 // taken for lost, or too old. Rows are named by their places, so that news of a
 // snapshot goes to its rows without a search.
 type sentLog struct {
-	newest    uint32 // sequence number of the newest snapshot; the first is 1
-	pending   uint64 // bit n: nothing is known yet of snapshot newest-n
-	snapshots [sentWindow]sentSnapshot
-	places    []uint32 // of the rows of the snapshots, one after the other
-	dropped   uint32   // places that were before places[0]
+	newest     uint32 // sequence number of the newest snapshot; the first is 1
+	pending    uint64 // bit n: nothing is known yet of snapshot newest-n
+	snapshots  [sentWindow]sentSnapshot
+	rowIndexes []uint32 // of the rows of the snapshots, one after the other
+	trimmed    uint32   // places that were before places[0]
 }
 
 type sentSnapshot struct {
@@ -28,36 +28,38 @@ type sentSnapshot struct {
 func (l *sentLog) at(back uint32) *sentSnapshot { return &l.snapshots[(l.newest-back)%sentWindow] }
 
 // rows are the places of the rows of s.
-func (l *sentLog) rows(s *sentSnapshot) []uint32 { return l.places[s.from-l.dropped : s.to-l.dropped] }
+func (l *sentLog) rowsOf(s *sentSnapshot) []uint32 {
+	return l.rowIndexes[s.from-l.trimmed : s.to-l.trimmed]
+}
 
 // begin opens a snapshot. Whoever is too old to be acknowledged must be forgotten
 // before.
 func (l *sentLog) begin(tick uint32) {
 	l.newest++
 	l.pending = l.pending<<1 | 1
-	end := l.dropped + uint32(len(l.places))
+	end := l.trimmed + uint32(len(l.rowIndexes))
 	*l.at(0) = sentSnapshot{tick: tick, from: end, to: end}
 }
 
 // add puts rows into the open snapshot.
-func (l *sentLog) add(places ...uint32) {
-	if len(l.places)+len(places) > cap(l.places) {
-		l.drop()
-		if need := len(l.places) + len(places); 4*need > 3*cap(l.places) {
-			l.places = slices.Grow(l.places, need)
+func (l *sentLog) add(rowIndexes ...uint32) {
+	if len(l.rowIndexes)+len(rowIndexes) > cap(l.rowIndexes) {
+		l.trim()
+		if need := len(l.rowIndexes) + len(rowIndexes); 4*need > 3*cap(l.rowIndexes) {
+			l.rowIndexes = slices.Grow(l.rowIndexes, need)
 		}
 	}
-	l.places = append(l.places, places...)
-	l.at(0).to += uint32(len(places))
+	l.rowIndexes = append(l.rowIndexes, rowIndexes...)
+	l.at(0).to += uint32(len(rowIndexes))
 }
 
 // drop forgets the places of snapshots older than the oldest of which nothing is
 // known.
-func (l *sentLog) drop() {
+func (l *sentLog) trim() {
 	oldest := l.at(uint32(bits.Len64(l.pending)) - 1)
-	n := oldest.from - l.dropped
-	l.places = l.places[:copy(l.places, l.places[n:])]
-	l.dropped += n
+	n := oldest.from - l.trimmed
+	l.rowIndexes = l.rowIndexes[:copy(l.rowIndexes, l.rowIndexes[n:])]
+	l.trimmed += n
 }
 
 // beginSnapshot opens a snapshot. One that can't be acknowledged any more, which
@@ -65,7 +67,7 @@ func (l *sentLog) drop() {
 func (v *Viewer) beginSnapshot() {
 	const last = sentWindow - 1
 	if v.sent.pending>>last != 0 {
-		v.lost(last)
+		v.loseSnapshot(last)
 	}
 	v.sent.begin(v.replicator.frame.tick)
 }
@@ -88,10 +90,10 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	for news := (a.Mask<<1 | 1) << back & v.sent.pending; news != 0; {
 		n := uint32(bits.Len64(news)) - 1
 		news &^= 1 << n
-		v.applied(n)
+		v.ackSnapshot(n)
 	}
 	for late := v.sent.pending >> (back + lossWindow) << (back + lossWindow); late != 0; late &= late - 1 {
-		v.lost(uint32(bits.TrailingZeros64(late)))
+		v.loseSnapshot(uint32(bits.TrailingZeros64(late)))
 	}
 	return nil
 }
@@ -100,11 +102,11 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 // than a row's baseline tells nothing new. Nor does one that named another row
 // in the same place, which ended before the tick of the Enter that is this row's
 // first baseline.
-func (v *Viewer) applied(back uint32) {
+func (v *Viewer) ackSnapshot(back uint32) {
 	s := v.sent.at(back)
 	v.sent.pending &^= 1 << back
-	for _, place := range v.sent.rows(s) {
-		if row := &v.rows[place]; row.ackedTick < s.tick {
+	for _, rowIndex := range v.sent.rowsOf(s) {
+		if row := &v.rows[rowIndex]; row.ackedTick < s.tick {
 			row.acknowledge(s.tick)
 		}
 	}
@@ -112,12 +114,12 @@ func (v *Viewer) applied(back uint32) {
 
 // lost makes the rows of a snapshot that have not been sent again since eligible
 // at once. They go out with their latest state, never with the one that was lost.
-func (v *Viewer) lost(back uint32) {
+func (v *Viewer) loseSnapshot(back uint32) {
 	s := v.sent.at(back)
 	v.sent.pending &^= 1 << back
-	for _, place := range v.sent.rows(s) {
-		if row := &v.rows[place]; row.sentTick == s.tick && row.flags&onItsWay != 0 {
-			row.flags &^= onItsWay
+	for _, rowIndex := range v.sent.rowsOf(s) {
+		if row := &v.rows[rowIndex]; row.sentTick == s.tick && row.flags&inFlight != 0 {
+			row.flags &^= inFlight
 			v.work.stats.RowsLost++
 			v.stats.RowsLost++
 		}

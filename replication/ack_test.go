@@ -41,11 +41,11 @@ func TestSentLogModel(t *testing.T) {
 			}
 			for back := range uint32(sentWindow) {
 				rows, ok := model[l.newest-back]
-				if ok != (l.pending>>back&1 != 0) || ok && (!slices.Equal(rows, l.rows(l.at(back))) || l.at(back).tick != tick-back) {
+				if ok != (l.pending>>back&1 != 0) || ok && (!slices.Equal(rows, l.rowsOf(l.at(back))) || l.at(back).tick != tick-back) {
 					require.Fail(t, "another snapshot", "%d before %d: %v, want %v", back, l.newest, l.at(back), rows)
 				}
 			}
-			require.Less(t, cap(l.places), 5*41*sentWindow)
+			require.Less(t, cap(l.rowIndexes), 5*41*sentWindow)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func bind(w *world.World, s *schema.Schema) ([]int, error) {
 	for i := range bound {
 		spec := s.Component(i)
 		if spec.Name == schema.BodyComponent {
-			if err := fitsBody(w, s, i); err != nil {
+			if err := checkBodyRange(w, s, i); err != nil {
 				return nil, err
 			}
 			bound[i] = worldBody
@@ -51,7 +51,7 @@ func bind(w *world.World, s *schema.Schema) ([]int, error) {
 // fitsBody says why bodies of w cannot travel as component i of s: it would be
 // read from a schema.Body whatever its type, and a place that does not fit into
 // the tag's range would reach clients as another place.
-func fitsBody(w *world.World, s *schema.Schema, i int) error {
+func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
 	spec := s.Component(i)
 	if spec.Type != reflect.TypeFor[schema.Body]() {
 		return fmt.Errorf("%w: component %q is %v in the schema, want schema.Body: the name is for the world's bodies", ErrSchema, spec.Name, spec.Type)
@@ -72,10 +72,10 @@ func fitsBody(w *world.World, s *schema.Schema, i int) error {
 // quantise fills row with the present state of a slot.
 func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 	row.Mask = 0
-	for component, id := range f.bound {
+	for component, id := range f.bindings {
 		spec := f.schema.Component(component)
 		out := row.Words[spec.Offset : spec.Offset+spec.Words]
-		if p := f.source(w, id, slot); p != nil {
+		if p := f.componentSource(w, id, slot); p != nil {
 			row.Mask |= 1 << component
 			f.schema.Quantise(component, p, out)
 		} else {
@@ -87,7 +87,7 @@ func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 	f.schema.KeepReferences(*row, f.issued)
 }
 
-func (f *frame) source(w *world.World, id int, slot uint32) unsafe.Pointer {
+func (f *frame) componentSource(w *world.World, id int, slot uint32) unsafe.Pointer {
 	if id != worldBody {
 		return w.ComponentData(id, slot)
 	}

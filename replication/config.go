@@ -9,12 +9,12 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Tables are the numbers that rows are coded with: an opaque value, which may be
+// Tables are the numbers that rows are coded with. The value is opaque and may be
 // shared.
 type Tables = rowcodec.Tables
 
-// ParseTables reads the bytes of a file that worldd train wrote. An error is a
-// *wire.Error with the code BadMessage: the file is damaged, or of another version.
+// ParseTables reads a file that worldd train wrote. An error is a *wire.Error with the
+// code BadMessage: the file is damaged, or of another version.
 func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(file) }
 
 // Config says what viewers see and what it may cost. The zero value of a field
@@ -43,9 +43,8 @@ type Config struct {
 	// Private is the set of slots whose entities only viewers see that own them
 	// (Viewer.Own). Default none.
 	Private *bulk.Bitset
-	// Tables are those that rows are coded by; clients must have the same.
-	// Default those that this version of the protocol comes with; ParseTables reads
-	// a file that worldd train wrote.
+	// Tables code rows; clients must have the same tables. ParseTables reads a file that
+	// worldd train wrote. Default the tables of this version of the protocol.
 	Tables *Tables
 	// TickBase is taken off the world's ticks to make those of the protocol, which
 	// have 32 bits: at 60 Hz a world outgrows them after 828 days. server.Core sets

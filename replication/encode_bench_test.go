@@ -91,7 +91,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 	encode := func(some []*Viewer, least *[2]float64) {
 		rows, start := r.Stats().Rows, time.Now()
 		for _, v := range some {
-			v.selectRows()
+			v.collectWaiting()
 			v.encodeSnapshots()
 		}
 		took := float64(time.Since(start).Nanoseconds())
@@ -104,8 +104,8 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 		step()
 		for i, v := range r.viewers {
 			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.structure.written}))
-			v.work.turnTo(r)
-			v.refill()
+			v.work.beginFrame(r)
+			v.refillTokens()
 			v.updateInterest()
 		}
 		encode(r.viewers[:ages], &first)

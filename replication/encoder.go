@@ -14,7 +14,7 @@ import (
 type encoder struct {
 	writer  bitio.Writer
 	keys    []codingKey      // of the rows that were picked, ascending by slot
-	places  []uint32         // of their rows
+	rows    []uint32         // of their rows
 	chunks  []rowcodec.Chunk // their bits
 	coding  wire.RowCoding
 	headers []wire.RowHeader
@@ -43,19 +43,19 @@ func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) 
 
 // rowCoding says how the headers of rows, which ascend by slot, are written.
 func rowCoding(keys []codingKey) wire.RowCoding {
-	return wire.RowCoding{Usual: usual(keys), SkipBits: skipBits(keys)}
+	return wire.RowCoding{Usual: majorityBaseline(keys), SkipBits: skipBits(keys)}
 }
 
 // usual is the baseline that most rows have, if there is one that most of them
 // have: what is left when different ones cancel each other out.
-func usual(keys []codingKey) wire.Baseline {
+func majorityBaseline(keys []codingKey) wire.Baseline {
 	var left codingKey
 	lead := 0
 	for _, k := range keys {
 		switch {
 		case lead == 0:
 			left, lead = k, 1
-		case k.past() == left.past():
+		case k.baselineBits() == left.baselineBits():
 			lead++
 		default:
 			lead--
@@ -83,23 +83,23 @@ func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.C
 	p.rows = uint32(len(keys))
 	fold, components := uint64(0), f.schema.Components()
 	for i, k := range keys {
-		fold = wire.Fold(fold, f.present[k.slot()].handle)
+		fold = wire.Fold(fold, f.summaries[k.slot()].handle)
 		from.AddShares(&p.shares, chunks[i], components)
 		p.anchored += uint32(k&anchoredKey) / uint32(anchoredKey)
 		if k.age() == 0 {
-			p.whole++
+			p.full++
 		}
 	}
 	p.fold = wire.Fold16(fold)
 	wire.AppendRowHeaders(w, e.coding, e.headers)
-	from.Copy(w, e.inOrder(keys, chunks, p.anchored)...)
+	from.Copy(w, e.transmitOrder(keys, chunks, p.anchored)...)
 	p.bytes = w.Bytes()
 	return p
 }
 
 // inOrder puts the bits of rows in the order in which they travel: those that are
 // anchored come after the others.
-func (e *encoder) inOrder(keys []codingKey, chunks []rowcodec.Chunk, anchored uint32) []rowcodec.Chunk {
+func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, anchored uint32) []rowcodec.Chunk {
 	if anchored == 0 {
 		return chunks
 	}
@@ -121,6 +121,6 @@ type packed struct {
 	rows  uint32
 	// Of the rows, those without a baseline, those that are anchored, and those
 	// whose bits were made for another viewer.
-	whole, anchored, copied uint32
-	shares                  schema.Shares // of all rows
+	full, anchored, copied uint32
+	shares                 schema.Shares // of all rows
 }

@@ -1,8 +1,6 @@
 package replication
 
-import (
-	"slices"
-)
+import "slices"
 
 const (
 	// historyDepth is how many states of a row can serve as baselines. A row that
@@ -13,45 +11,45 @@ const (
 	historyDepth = 80
 	// restedTicks is how long a row keeps its past after its newest change:
 	// viewers that are there at all have acknowledged that by then.
-	restedTicks = 600
+	idleTicks = 600
 	// sweptSlots are looked at in each frame for rows that rest.
-	sweptSlots = 256
+	reclaimSlots = 256
 	// maxSparePasts bounds the memory that is kept for rows that will change again:
 	// 6 MB for rows of 9 words. More is left to the collector.
-	maxSparePasts = 2048
+	maxSpareRings = 2048
 )
 
 // history is the last states of a row. Memory: one row for one that rests, and
 // historyDepth rows for one that changed in the last restedTicks.
 type history struct {
-	known bool
-	tick  uint32   // at which the newest state came about
-	row   []uint32 // the newest state
-	past  *past    // those before it; nil: none is remembered
+	valid bool
+	tick  uint32     // at which the newest state came about
+	row   []uint32   // the newest state
+	ring  *stateRing // those before it; nil: none is remembered
 }
 
 // past is a ring of states, each the tick at which it came about and its words.
 // Who asks for a state of many rows waits for memory, so the two lie together.
-type past struct {
+type stateRing struct {
 	newest, count uint8
 	states        []uint32
 }
 
-const pastStates = historyDepth - 1
+const ringStates = historyDepth - 1
 
-func (p *past) push(row []uint32, tick uint32) {
-	p.newest = (p.newest + 1) % pastStates
-	p.count = min(p.count+1, pastStates)
+func (p *stateRing) push(row []uint32, tick uint32) {
+	p.newest = (p.newest + 1) % ringStates
+	p.count = min(p.count+1, ringStates)
 	state := p.states[int(p.newest)*(len(row)+1):][:len(row)+1]
 	state[0] = tick
 	copy(state[1:], row)
 }
 
 // back is the state of so many words that is age before the newest.
-func (p *past) back(age, words int) []uint32 {
+func (p *stateRing) stateAt(age, words int) []uint32 {
 	at := int(p.newest) - age
 	if at < 0 {
-		at += pastStates
+		at += ringStates
 	}
 	at *= words + 1
 	return p.states[at : at+words+1 : at+words+1]
@@ -59,20 +57,20 @@ func (p *past) back(age, words int) []uint32 {
 
 // ahead reads where the next state is put, and the one that is then the oldest: who
 // does so for many rows waits for all of them at once.
-func (h *history) ahead() uint32 {
-	if h.past == nil {
+func (h *history) prefetch() uint32 {
+	if h.ring == nil {
 		return 0
 	}
-	p, words := h.past, len(h.row)
-	return p.back(pastStates-1, words)[0] + p.back(pastStates-2, words)[0]
+	p, words := h.ring, len(h.row)
+	return p.stateAt(ringStates-1, words)[0] + p.stateAt(ringStates-2, words)[0]
 }
 
 // oldest is the tick at which the oldest state that is remembered came about.
 func (h *history) oldest() uint32 {
-	if h.past == nil {
+	if h.ring == nil {
 		return h.tick
 	}
-	return h.past.back(int(h.past.count)-1, len(h.row))[0]
+	return h.ring.stateAt(int(h.ring.count)-1, len(h.row))[0]
 }
 
 // at returns the words of h as they were at a tick that it reaches.
@@ -80,93 +78,93 @@ func (h *history) at(tick uint32) []uint32 {
 	if h.tick <= tick {
 		return h.row
 	}
-	p, words := h.past, len(h.row)
+	p, words := h.ring, len(h.row)
 	// Who moves changes in every tick, and so is looked for no further.
 	if age := h.tick - 1 - tick; age < uint32(p.count) {
-		if state := p.back(int(age), words); state[0] == tick {
+		if state := p.stateAt(int(age), words); state[0] == tick {
 			return state[1:]
 		}
 	}
 	age := 0
-	for p.back(age, words)[0] > tick {
+	for p.stateAt(age, words)[0] > tick {
 		age++
 	}
-	return p.back(age, words)[1:]
+	return p.stateAt(age, words)[1:]
 }
 
 // push makes the scratch row the newest state of a history, if it is another one.
-func (f *frame) push(p *present, h *history) {
-	if h.known && slices.Equal(h.row, f.scratch.Words) {
+func (f *frame) pushState(p *slotSummary, h *history) {
+	if h.valid && slices.Equal(h.row, f.scratch.Words) {
 		return
 	}
 	if h.row == nil {
 		h.row = make([]uint32, f.schema.Words())
 	}
-	if h.known {
-		if h.past == nil {
-			h.past = f.pasts.take(len(h.row))
+	if h.valid {
+		if h.ring == nil {
+			h.ring = f.rings.get(len(h.row))
 		}
-		h.past.push(h.row, h.tick)
+		h.ring.push(h.row, h.tick)
 	}
 	copy(h.row, f.scratch.Words)
-	h.known, h.tick = true, f.tick
+	h.valid, h.tick = true, f.tick
 	p.version, p.oldest = f.tick, h.oldest()
 }
 
 // forget drops all states of t.
-func (f *frame) forget(t *tenant) {
-	f.pasts.give(&t.history)
-	t.known = false
-	if t.whole != nil {
-		f.pasts.give(&t.whole.history)
-		t.whole.history.known = false
+func (f *frame) forgetStates(t *tenant) {
+	f.rings.put(&t.history)
+	t.valid = false
+	if t.ownerRow != nil {
+		f.rings.put(&t.ownerRow.history)
+		t.ownerRow.history.valid = false
 	}
 }
 
 // letRest takes the past of some of the rows that have not changed for long. All
 // are looked at in turn.
-func (f *frame) letRest() {
-	for range min(sweptSlots, len(f.present)) {
-		f.swept = (f.swept + 1) % len(f.present)
-		p := &f.present[f.swept]
+func (f *frame) reclaimIdle() {
+	for range min(reclaimSlots, len(f.summaries)) {
+		f.reclaimCursor = (f.reclaimCursor + 1) % len(f.summaries)
+		p := &f.summaries[f.reclaimCursor]
 		if p.handle == 0 {
 			continue
 		}
-		f.letOneRest(p, &f.tenants[f.swept].history)
-		if p.secret {
-			w := f.tenants[f.swept].whole
-			f.letOneRest(&w.present, &w.history)
+		f.reclaimIfIdle(p, &f.tenants[f.reclaimCursor].history)
+		if p.hasOwnerRow {
+			w := f.tenants[f.reclaimCursor].ownerRow
+			f.reclaimIfIdle(&w.summary, &w.history)
 		}
 	}
 }
 
-func (f *frame) letOneRest(p *present, h *history) {
-	if p.oldest != p.version && f.tick-p.version > restedTicks {
-		f.pasts.give(h)
+func (f *frame) reclaimIfIdle(p *slotSummary, h *history) {
+	if p.oldest != p.version && f.tick-p.version > idleTicks {
+		f.rings.put(h)
 		p.oldest = p.version
 	}
 }
 
 // pasts is memory for rows that change, used again.
-type pasts struct{ spare []*past }
+type ringPool struct{ spare []*stateRing }
 
-func (s *pasts) take(words int) *past {
+func (s *ringPool) get(words int) *stateRing {
 	if n := len(s.spare); n > 0 {
 		p := s.spare[n-1]
 		s.spare = s.spare[:n-1]
 		return p
 	}
-	return &past{states: make([]uint32, pastStates*(words+1))}
+	return &stateRing{states: make([]uint32, ringStates*(words+1))}
 }
 
 // give takes the past of h.
-func (s *pasts) give(h *history) {
-	if h.past == nil {
+func (s *ringPool) put(h *history) {
+	if h.ring == nil {
 		return
 	}
-	if len(s.spare) < maxSparePasts {
-		h.past.count = 0
-		s.spare = append(s.spare, h.past)
+	if len(s.spare) < maxSpareRings {
+		h.ring.count = 0
+		s.spare = append(s.spare, h.ring)
 	}
-	h.past = nil
+	h.ring = nil
 }

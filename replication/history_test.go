@@ -19,22 +19,22 @@ func TestHistoryAgainstList(t *testing.T) {
 	type state struct{ tick, value uint32 }
 	rapid.Check(t, func(t *rapid.T) {
 		f := &frame{schema: rowSchema, scratch: schema.Row{Words: make([]uint32, 1)}}
-		f.present, f.tenants = make([]present, 1), make([]tenant, 1)
-		p, h := &f.present[0], &f.tenants[0].history
+		f.summaries, f.tenants = make([]slotSummary, 1), make([]tenant, 1)
+		p, h := &f.summaries[0], &f.tenants[0].history
 		p.handle = bulk.NewHandle(0, 1)
 		var all []state
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			f.tick += uint32(rapid.IntRange(1, 3).Draw(t, "ticks"))
 			if rapid.IntRange(0, 99).Draw(t, "rest") == 0 {
-				f.tick += restedTicks - 2
+				f.tick += idleTicks - 2
 			}
-			f.letRest()
-			if len(all) > 0 && f.tick-all[len(all)-1].tick > restedTicks {
+			f.reclaimIdle()
+			if len(all) > 0 && f.tick-all[len(all)-1].tick > idleTicks {
 				all = all[len(all)-1:]
-				require.Nil(t, h.past, "a row that rests keeps its past")
+				require.Nil(t, h.ring, "a row that rests keeps its past")
 			}
 			f.scratch.Words[0] = rapid.Uint32Range(0, 3).Draw(t, "value")
-			f.push(p, h)
+			f.pushState(p, h)
 			if n := len(all); n == 0 || all[n-1].value != f.scratch.Words[0] {
 				all = append(all, state{f.tick, f.scratch.Words[0]})
 				all = all[max(0, len(all)-historyDepth):]
@@ -82,10 +82,10 @@ func TestPastIsGivenBack(t *testing.T) {
 	}
 	pasts := func() (n int) {
 		for i := range r.frame.tenants {
-			if t := &r.frame.tenants[i]; t.past != nil {
+			if t := &r.frame.tenants[i]; t.ring != nil {
 				n++
 			}
-			if t := &r.frame.tenants[i]; t.whole != nil && t.whole.history.past != nil {
+			if t := &r.frame.tenants[i]; t.ownerRow != nil && t.ownerRow.history.ring != nil {
 				n++
 			}
 		}
@@ -102,25 +102,25 @@ func TestPastIsGivenBack(t *testing.T) {
 	move(5)
 	frame()
 	require.Equal(t, 2000, pasts())
-	rest := restedTicks + (len(all)+sweptSlots-1)/sweptSlots + 1
+	rest := idleTicks + (len(all)+reclaimSlots-1)/reclaimSlots + 1
 	for range rest {
 		frame()
 	}
 	require.Zero(t, pasts())
-	require.Len(t, r.frame.pasts.spare, 2000)
+	require.Len(t, r.frame.rings.spare, 2000)
 	move(6)
 	frame()
 	require.Equal(t, 2000, pasts())
-	require.Empty(t, r.frame.pasts.spare)
+	require.Empty(t, r.frame.rings.spare)
 	for _, h := range all {
 		purses.Remove(h)
 	}
 	frame()
-	require.Len(t, r.frame.pasts.spare, 2000, "another set of components is another life of a row")
+	require.Len(t, r.frame.rings.spare, 2000, "another set of components is another life of a row")
 	for _, h := range all {
 		w.Destroy(h)
 	}
 	frame()
 	require.Zero(t, pasts())
-	require.Len(t, r.frame.pasts.spare, 2000)
+	require.Len(t, r.frame.rings.spare, 2000)
 }

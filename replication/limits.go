@@ -35,7 +35,7 @@ const (
 	resendAfter = 8
 	// motionTicks is how many ticks there are at least between the two baselines
 	// of a row. Fewer show less of how it moves; more, and it moves otherwise.
-	motionTicks = 3
+	minMotionTicks = 3
 	// maxMotionRatio is how many times longer than the motion that is known the
 	// motion that is foretold may be.
 	maxMotionRatio = 16
@@ -47,8 +47,8 @@ const (
 	maxWorkers = 64
 	// payloadPlaces is how many datagrams a frame keeps for further viewers, at
 	// up to 3.2 kB each.
-	payloadBits   = 7
-	payloadPlaces = 1 << payloadBits
+	payloadBits    = 7
+	payloadEntries = 1 << payloadBits
 	// minSnapshotBytes is what a snapshot needs for its header and one row.
 	minSnapshotBytes = 64
 	// burstSnapshots is how many snapshots' worth of unused budget are kept.
@@ -56,7 +56,7 @@ const (
 	// lastNumber is the number of a structure record, or of a snapshot, from which
 	// on a viewer is Spent. What one snapshot may still tell of, all slots, fits
 	// into what is left many times.
-	lastNumber = math.MaxUint32 - 1<<26
+	lastUsableNumber = math.MaxUint32 - 1<<26
 	// maxDeaths is how many destroyed handles are remembered for viewers that
 	// are not sent snapshots; at this number they are all brought up to date.
 	maxDeaths = 1 << 16

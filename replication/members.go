@@ -6,17 +6,17 @@ import "math/bits"
 // set by words of 64, to be compared with others. It takes 24 bytes a word that
 // has a member and 4 a member, whatever the size of the world.
 type members struct {
-	words []memberWord // that have a member, ascending
-	rows  []uint32     // places of the members' rows, in ascending order of slots
-	awake bool         // some may be active
+	words     []memberWord // that have a member, ascending
+	rows      []uint32     // places of the members' rows, in ascending order of slots
+	anyActive bool         // some may be active
 }
 
 // memberWord is 64 neighbours of whom some are members.
 type memberWord struct {
-	mask   uint64
-	active uint64 // of the members, those that are not dormant (R6)
-	number uint32
-	from   uint32 // members in the words before
+	mask     uint64
+	active   uint64 // of the members, those that are not dormant (R6)
+	number   uint32
+	firstRow uint32 // members in the words before
 }
 
 // noRow is the place of a member that is about to be taken out.
@@ -24,37 +24,37 @@ const noRow = ^uint32(0)
 
 // mask returns which of 64 neighbours are members.
 func (m *members) mask(number uint32) uint64 {
-	if i := m.search(number); i < len(m.words) && m.words[i].number == number {
+	if i := m.searchWord(number); i < len(m.words) && m.words[i].number == number {
 		return m.words[i].mask
 	}
 	return 0
 }
 
 // find returns the place of a slot's row.
-func (m *members) find(slot uint32) (place uint32, ok bool) {
-	if at := m.at(slot); at != nil {
+func (m *members) find(slot uint32) (rowIndex uint32, ok bool) {
+	if at := m.rowRef(slot); at != nil {
 		return *at, *at != noRow
 	}
 	return 0, false
 }
 
 // at returns where the place of a slot's row is noted, or nil.
-func (m *members) at(slot uint32) *uint32 {
-	i := m.search(slot >> 6)
+func (m *members) rowRef(slot uint32) *uint32 {
+	i := m.searchWord(slot >> 6)
 	if i == len(m.words) || m.words[i].number != slot>>6 || m.words[i].mask>>(slot&63)&1 == 0 {
 		return nil
 	}
-	return &m.rows[m.words[i].row(slot)]
+	return &m.rows[m.words[i].rowAt(slot)]
 }
 
 // activate has the row of a member looked at in the next snapshot.
 func (m *members) activate(slot uint32) {
-	m.words[m.search(slot>>6)].active |= 1 << (slot & 63)
-	m.awake = true
+	m.words[m.searchWord(slot>>6)].active |= 1 << (slot & 63)
+	m.anyActive = true
 }
 
 // search returns the first word from a number on.
-func (m *members) search(number uint32) int {
+func (m *members) searchWord(number uint32) int {
 	low, n := 0, len(m.words)
 	for n > 0 {
 		half := n / 2
@@ -69,14 +69,14 @@ func (m *members) search(number uint32) int {
 }
 
 // row is the number of the members below a slot of the word, among all.
-func (w *memberWord) row(slot uint32) int {
-	return int(w.from) + bits.OnesCount64(w.mask&(1<<(slot&63)-1))
+func (w *memberWord) rowAt(slot uint32) int {
+	return int(w.firstRow) + bits.OnesCount64(w.mask&(1<<(slot&63)-1))
 }
 
 // count is how many members there are, without those that are about to be taken out.
 func (m *members) count() (n int) {
-	for _, place := range m.rows {
-		if place != noRow {
+	for _, rowIndex := range m.rows {
+		if rowIndex != noRow {
 			n++
 		}
 	}
@@ -89,12 +89,12 @@ func (m *members) compact() {
 	for i := range m.words {
 		w := m.words[i]
 		kept := w.mask
-		w.from = uint32(rows)
+		w.firstRow = uint32(rows)
 		for rest := w.mask; rest != 0; rest &= rest - 1 {
-			if place := m.rows[from]; place == noRow {
+			if rowIndex := m.rows[from]; rowIndex == noRow {
 				kept &^= rest & -rest
 			} else {
-				m.rows[rows] = place
+				m.rows[rows] = rowIndex
 				rows++
 			}
 			from++
@@ -109,7 +109,7 @@ func (m *members) compact() {
 }
 
 // newcomer is a slot that becomes a member, and the place of its row.
-type newcomer struct{ slot, place uint32 }
+type newcomer struct{ slot, row uint32 }
 
 // insert takes in newcomers, which are in ascending order of slots and not
 // members. They are dormant. It works from the end, in place.
@@ -118,7 +118,7 @@ func (m *members) insert(list []newcomer) {
 		return
 	}
 	i, from := len(m.words)-1, len(m.rows)
-	m.words, m.rows = grown(m.words, m.newWords(list)), grown(m.rows, len(list))
+	m.words, m.rows = grow(m.words, m.countNewWords(list)), grow(m.rows, len(list))
 	to := len(m.rows)
 	for w := len(m.words) - 1; w > i || len(list) > 0; w-- {
 		// The highest word of those that are there and those that come.
@@ -145,23 +145,23 @@ func (m *members) insert(list []newcomer) {
 				from--
 				m.rows[to] = m.rows[from]
 			} else {
-				m.rows[to] = come[len(come)-1].place
+				m.rows[to] = come[len(come)-1].row
 				come = come[:len(come)-1]
 			}
 		}
-		word.from = uint32(to)
+		word.firstRow = uint32(to)
 		m.words[w] = word
 	}
 }
 
 // newWords counts the words of the newcomers that no member is in.
-func (m *members) newWords(list []newcomer) int {
+func (m *members) countNewWords(list []newcomer) int {
 	added := 0
 	for i, c := range list {
 		if i > 0 && list[i-1].slot>>6 == c.slot>>6 {
 			continue
 		}
-		if at := m.search(c.slot >> 6); at == len(m.words) || m.words[at].number != c.slot>>6 {
+		if at := m.searchWord(c.slot >> 6); at == len(m.words) || m.words[at].number != c.slot>>6 {
 			added++
 		}
 	}
@@ -170,7 +170,7 @@ func (m *members) newWords(list []newcomer) int {
 
 // grown lengthens s by n. It takes a sixteenth more than it needs, where append
 // would take a quarter: there are thousands of viewers.
-func grown[T any](s []T, n int) []T {
+func grow[T any](s []T, n int) []T {
 	need := len(s) + n
 	if need <= cap(s) {
 		return s[:need]

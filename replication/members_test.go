@@ -19,11 +19,11 @@ func TestMembersModel(t *testing.T) {
 		var m members
 		model := map[uint32]uint32{}
 		spread := uint32(100) << r.UintN(14)
-		for place := range uint32(60) {
+		for rowIndex := range uint32(60) {
 			come := map[uint32]uint32{}
 			for i := range r.UintN(80) {
 				if slot := r.Uint32N(spread); model[slot] == 0 {
-					come[slot] = place<<8 + uint32(i) + 1
+					come[slot] = rowIndex<<8 + uint32(i) + 1
 				}
 			}
 			var list []newcomer
@@ -35,7 +35,7 @@ func TestMembersModel(t *testing.T) {
 			requireMembers(t, &m, model, spread)
 			for slot := range model {
 				if r.UintN(3) == 0 {
-					*m.at(slot) = noRow
+					*m.rowRef(slot) = noRow
 					_, ok := m.find(slot)
 					require.False(t, ok, "without a row it is not found")
 					delete(model, slot)
@@ -53,10 +53,10 @@ func requireMembers(t *testing.T, m *members, model map[uint32]uint32, spread ui
 		require.NotZero(t, m.words[i].mask, "a word without a member takes memory")
 		require.Zero(t, m.words[i].active&^m.words[i].mask, "who is no member is active")
 	}
-	for slot, place := range model {
+	for slot, rowIndex := range model {
 		got, ok := m.find(slot)
-		if !ok || got != place {
-			require.Fail(t, "not found", "%d: at %d, want %d", slot, got, place)
+		if !ok || got != rowIndex {
+			require.Fail(t, "not found", "%d: at %d, want %d", slot, got, rowIndex)
 		}
 	}
 	for slot := range min(spread, 500) {
@@ -87,7 +87,7 @@ func TestSlotSetModel(t *testing.T) {
 			}
 		}
 		var got []uint32
-		for word, mask := range s.all() {
+		for word, mask := range s.words() {
 			got = slices.AppendSeq(got, bulk.Bits(word<<6, mask))
 		}
 		require.Equal(t, slices.Sorted(maps.Keys(model)), got)
@@ -96,18 +96,18 @@ func TestSlotSetModel(t *testing.T) {
 }
 
 func TestChangesSince(t *testing.T) {
-	var c changes
+	var c changeLog
 	var history []uint32
 	for n := range uint32(100) {
-		c.open().Set(n)
-		c.capture()
+		c.openSet().Set(n)
+		c.close()
 		history = append(history, n)
-		for back := range uint32(changesKept + 2) {
+		for back := range uint32(keptCaptures + 2) {
 			if back > n+1 {
 				break
 			}
 			set := c.since(uint64(n + 1 - back))
-			if back >= changesKept {
+			if back >= keptCaptures {
 				require.Nil(t, set, "forgotten: everything may have changed")
 				continue
 			}
@@ -126,7 +126,7 @@ func TestFirst(t *testing.T) {
 		n := int(r.UintN(220)) + 1
 		want := slices.Sorted(slices.Values(keys))
 		want = append([]uint64{}, want[:min(n, len(want))]...)
-		require.Equal(t, want, first(keys, n))
+		require.Equal(t, want, lowestKeys(keys, n))
 	}
 }
 

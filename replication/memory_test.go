@@ -21,7 +21,7 @@ func TestViewerMemory(t *testing.T) {
 	const slots, groups, near, viewers = 1_000_000, 100, 1_000, 500
 	a := newArena(t, 0, 0, near, replication.Config{SnapshotHz: 30, EnterRadius: 12, BudgetBytesPerSecond: 1_200_000})
 	// Groups of 1,000 stand apart, everybody else where nobody looks.
-	place := func(group int) world.Vec3 {
+	rowIndex := func(group int) world.Vec3 {
 		return world.Vec3{X: float32(group%10)*40 - 180, Y: 1, Z: float32(group/10)*40 - 180}
 	}
 	inGroup := map[int][]int{}
@@ -29,7 +29,7 @@ func TestViewerMemory(t *testing.T) {
 		at := world.Vec3{X: -400, Y: 60, Z: -400}
 		if a.rand.IntN(slots) < groups*near {
 			group := a.rand.IntN(groups)
-			at = place(group)
+			at = rowIndex(group)
 			inGroup[group] = append(inGroup[group], i)
 		}
 		h, err := a.world.Spawn(a.crate, at, world.Vec3{})

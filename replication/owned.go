@@ -36,13 +36,54 @@ func (o *ownedSet) remove(h bulk.Handle) {
 	}
 }
 
+// Own makes the viewer an owner of h: it is shown at any distance and through
+// any filter, Config.Private included, and is sent those of its fields that only
+// owners are. An entity may have several owners. Unless h is live nothing happens:
+// a handle that was never issued may be somebody else's one day.
+func (v *Viewer) Own(h bulk.Handle) {
+	if v.replicator.world.Status(h) != bulk.Live || v.owned.has(h) {
+		return
+	}
+	mine := v.Owns(h) // as its focus, perhaps, which may change
+	v.owned.add(h)
+	if !mine {
+		v.reenter(h)
+	}
+}
+
+// Disown is the reverse of Own. What the viewer sees the world from stays its own.
+func (v *Viewer) Disown(h bulk.Handle) {
+	mine := v.Owns(h)
+	v.owned.remove(h)
+	v.ruleChanged = true
+	if mine && !v.Owns(h) {
+		v.reenter(h)
+	}
+}
+
+// Owns says whether h is what the viewer sees the world from, or was given to it
+// by Own.
+func (v *Viewer) Owns(h bulk.Handle) bool {
+	return h == v.focus || v.owned.has(h)
+}
+
+// reenter has the next snapshots enter h again, and send nothing of it before: it
+// became the viewer's own, or ceased to be, so that what the client is sent of it
+// is another row (R7).
+func (v *Viewer) reenter(h bulk.Handle) {
+	if rowIndex, ok := v.members.find(h.Index()); ok && v.handles[rowIndex] == h {
+		v.rows[rowIndex].enterTick = 0 // before any shape
+		v.members.activate(h.Index())
+	}
+}
+
 // check audits the set just after a snapshot of f.
 func (o *ownedSet) check(f *frame) error {
-	for word, mask := range o.slots.all() {
+	for word, mask := range o.slots.words() {
 		for slot := range bulk.Bits(word<<6, mask) {
 			h := bulk.NewHandle(slot, o.generations[slot])
-			if !h.Valid() || int(slot) < len(f.present) && f.present[slot].handle != h && f.present[slot].handle != 0 {
-				return fmt.Errorf("R7: %v is owned, and the frame's tenant of its slot is %v", h, f.present[slot].handle)
+			if !h.Valid() || int(slot) < len(f.summaries) && f.summaries[slot].handle != h && f.summaries[slot].handle != 0 {
+				return fmt.Errorf("R7: %v is owned, and the frame's tenant of its slot is %v", h, f.summaries[slot].handle)
 			}
 		}
 	}

@@ -150,7 +150,7 @@ func (h *hoard) change(all []bulk.Handle) {
 // ownedList is how a viewer kept what it owns before ownedSet: as a list.
 type ownedList []bulk.Handle
 
-func (l *ownedList) sift(v *Viewer, s *sweep) {
+func (l *ownedList) sift(v *Viewer, s *candidates) {
 	r := v.replicator
 	*l = slices.DeleteFunc(*l, func(h bulk.Handle) bool {
 		if r.frame.tenantOf(h) != nil {
@@ -172,14 +172,14 @@ func BenchmarkOwned(b *testing.B) {
 			all := h.give(b, n)
 			list, v := ownedList(slices.Clone(all)), h.viewer
 			changed := all[len(all)-min(len(all), 100):]
-			var s sweep
+			var s candidates
 			s.reserve(len(h.rep.frame.tenants))
 			nobody := func(uint32, uint64, uint64) {}
 			found := 0
 			var bySet, byList, snapshot time.Duration
 			for b.Loop() {
 				began := time.Now()
-				for word, mask := range v.owned.slots.all() {
+				for word, mask := range v.owned.slots.words() {
 					s.add(word, mask)
 				}
 				for _, e := range changed {
@@ -188,7 +188,7 @@ func BenchmarkOwned(b *testing.B) {
 					}
 				}
 				bySet += time.Since(began)
-				s.take(nobody)
+				s.drain(nobody)
 				began = time.Now()
 				list.sift(v, &s)
 				for _, e := range changed {
@@ -197,7 +197,7 @@ func BenchmarkOwned(b *testing.B) {
 					}
 				}
 				byList += time.Since(began)
-				s.take(nobody)
+				s.drain(nobody)
 				h.change(all)
 				h.world.Step()
 				h.rep.AfterStep()

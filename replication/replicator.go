@@ -25,16 +25,16 @@ type Replicator struct {
 	interval uint32
 	// unplaced holds the slots of entities without a body: they are nowhere,
 	// so they are relevant to everybody.
-	unplaced bulk.Bitset
-	places   places
-	changes  changes
-	replaced changes // of the changes, those that gave the slot another tenant or none
+	bodiless bulk.Bitset
+	grid     grid
+	changes  changeLog
+	replaced changeLog // of the changes, those that gave the slot another tenant or none
 	// deaths are the handles that were destroyed, from number forgotten on;
 	// viewers that know of them have yet to tell their clients.
-	deaths    []bulk.Handle
-	forgotten uint64
-	work      []*workspace // by worker
-	workers   workers
+	deaths        []bulk.Handle
+	deathsDropped uint64
+	workspaces    []*workspace // by worker
+	workers       workerPool
 }
 
 // New makes a Replicator, the only one of its world: it takes what is World.Dirty. A
@@ -58,10 +58,10 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	r := &Replicator{
 		world: w, config: c, frame: f, floor: w.Config().FirstGeneration,
 		interval: uint32(w.TickHz() / c.SnapshotHz),
-		places:   newPlaces(w.Config().HalfExtent, c.EnterRadius),
+		grid:     newGrid(w.Config().HalfExtent, c.EnterRadius),
 	}
 	for range c.Workers {
-		r.work = append(r.work, &workspace{})
+		r.workspaces = append(r.workspaces, &workspace{})
 	}
 	return r, nil
 }
@@ -79,57 +79,74 @@ func (r *Replicator) Tick() uint32 { return uint32(r.world.Tick() - r.config.Tic
 // snapshots on.
 func (r *Replicator) SetBudget(bytesPerSecond int) { r.config.BudgetBytesPerSecond = bytesPerSecond }
 
+// Due says whether it is a viewer's turn to be sent a snapshot in the present tick:
+// as often a second as Config.SnapshotHz says. Phases spread the viewers over the
+// ticks of one send interval: a third of them in each of three ticks is a third of
+// the peak. Two turns of one viewer are never closer to each other than an interval
+// of whole ticks.
+func (r *Replicator) Due(phase uint64) bool {
+	moment := r.world.Tick() + phase
+	return r.turnsBefore(moment+1) != r.turnsBefore(moment)
+}
+
+// due is how many turns a viewer has before a tick: the line of their rate, rounded
+// up, so that two of them are a tick closer than on average at most.
+func (r *Replicator) turnsBefore(tick uint64) uint64 {
+	hz := uint64(r.world.TickHz())
+	return (tick*uint64(r.config.SnapshotHz) + hz - 1) / hz
+}
+
 // AfterStep takes in which entities the last step destroyed. It is called after
 // every step, replicated or not: between two frames a slot may change hands more
 // than once, and each tenant is another handle (H4, R5).
 func (r *Replicator) AfterStep() {
-	r.places.now = r.changes.captures + 1
+	r.grid.capture = r.changes.captures + 1
 	for _, h := range r.world.Destroyed() {
 		slot := h.Index()
 		r.frame.vacate(h)
-		r.unplaced.Clear(slot)
-		r.places.remove(slot)
-		r.changes.open().Set(slot)
-		r.replaced.open().Set(slot)
+		r.bodiless.Clear(slot)
+		r.grid.remove(slot)
+		r.changes.openSet().Set(slot)
+		r.replaced.openSet().Set(slot)
 		r.deaths = append(r.deaths, h)
 	}
-	r.forget()
+	r.dropSeenDeaths()
 }
 
 // forget drops the deaths that all viewers have told their clients of.
-func (r *Replicator) forget() {
-	told := r.forgotten + uint64(len(r.deaths))
+func (r *Replicator) dropSeenDeaths() {
+	seen := r.deathsDropped + uint64(len(r.deaths))
 	for _, v := range r.viewers {
 		if len(r.deaths) > maxDeaths {
-			v.bury()
+			v.recordDeaths()
 		}
-		told = min(told, v.buried)
+		seen = min(seen, v.deathsSeen)
 	}
-	r.deaths = slices.Delete(r.deaths, 0, int(told-r.forgotten))
-	r.forgotten = told
+	r.deaths = slices.Delete(r.deaths, 0, int(seen-r.deathsDropped))
+	r.deathsDropped = seen
 }
 
 // Capture makes the frame of the present tick. Snapshots are taken of it.
 func (r *Replicator) Capture() {
-	changed := r.changes.capture()
-	r.places.now = r.changes.captures
+	changed := r.changes.close()
+	r.grid.capture = r.changes.captures
 	changed.SetOr(changed, r.world.Dirty())
 	r.frame.capture(r.world, r.Tick())
 	for word, mask := range bulk.Or(changed) {
 		for slot := range bulk.Bits(word<<6, mask) {
-			r.place(slot)
+			r.updateGrid(slot)
 		}
 	}
-	replaced := r.replaced.capture()
+	replaced := r.replaced.close()
 	for _, slot := range r.frame.replaced {
 		replaced.Set(slot)
 	}
-	r.places.settle()
+	r.grid.updateHeights()
 	r.frames++
 }
 
 // place notes where the tenant of a slot is, if it has one.
-func (r *Replicator) place(slot uint32) {
+func (r *Replicator) updateGrid(slot uint32) {
 	if int(slot) >= len(r.frame.tenants) {
 		return
 	}
@@ -138,18 +155,18 @@ func (r *Replicator) place(slot uint32) {
 		r.kinds = r.world.Kinds() // kinds are only ever added
 	}
 	switch {
-	case r.frame.present[slot].handle == 0: // AfterStep took it out
-	case t.placed:
-		r.unplaced.Clear(slot)
-		r.places.put(slot, t.position)
+	case r.frame.summaries[slot].handle == 0: // AfterStep took it out
+	case t.hasBody:
+		r.bodiless.Clear(slot)
+		r.grid.put(slot, t.position)
 	default:
-		r.unplaced.Set(slot)
-		r.places.remove(slot)
+		r.bodiless.Set(slot)
+		r.grid.remove(slot)
 	}
 }
 
 // priorityOf is the priority of a kind that is in the frame.
-func (r *Replicator) priorityOf(k world.KindID) float32 {
+func (r *Replicator) kindPriority(k world.KindID) float32 {
 	if p := r.kinds[k].Priority; p > 0 {
 		return p
 	}
@@ -159,10 +176,10 @@ func (r *Replicator) priorityOf(k world.KindID) float32 {
 // AddViewer makes a viewer that looks from where focus is.
 func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	v := &Viewer{
-		replicator: r, work: r.work[0], focus: focus,
-		captured: r.changes.captures, buried: r.forgotten + uint64(len(r.deaths)),
+		replicator: r, work: r.workspaces[0], focus: focus,
+		lastCapture: r.changes.captures, deathsSeen: r.deathsDropped + uint64(len(r.deaths)),
 	}
-	v.teach, v.want, v.allowed = v.Teach, v.wantAll, v.allowedOf
+	v.teachFunc, v.requestFunc, v.allowedFunc = v.Teach, v.requestEnters, v.allowedByRules
 	r.viewers = append(r.viewers, v)
 	return v
 }
@@ -177,7 +194,7 @@ func (r *Replicator) RemoveViewer(v *Viewer) {
 // Stats returns the counters since the start.
 func (r *Replicator) Stats() Stats {
 	s := Stats{Frames: r.frames}
-	for _, w := range r.work {
+	for _, w := range r.workspaces {
 		s.add(&w.stats)
 	}
 	return s

@@ -1,8 +1,6 @@
 package replication
 
-import (
-	"math"
-)
+import "math"
 
 // viewerRow is what is known of one entity of the interest set at each snapshot:
 // 16 bytes, four to a line of memory. What is seldom asked is beside it, by the
@@ -17,7 +15,7 @@ type viewerRow struct {
 }
 
 const (
-	onItsWay   = 1 << iota // the snapshot of sentTick may yet arrive
+	inFlight   = 1 << iota // the snapshot of sentTick may yet arrive
 	passedOver             // it has a priority, having waited for its turn
 )
 
@@ -25,11 +23,11 @@ const (
 // motion is taken from is some ticks older, so that there is motion.
 func (row *viewerRow) acknowledge(tick uint32) {
 	gap := tick - row.ackedTick
-	if next := gap + uint32(row.nextGap); next >= motionTicks {
-		row.olderGap, row.nextGap = shortGap(next), 0
+	if next := gap + uint32(row.nextGap); next >= minMotionTicks {
+		row.olderGap, row.nextGap = clampGap(next), 0
 	} else {
 		if row.olderGap != 0 {
-			row.olderGap = shortGap(uint32(row.olderGap) + gap)
+			row.olderGap = clampGap(uint32(row.olderGap) + gap)
 		}
 		row.nextGap = uint8(next)
 	}
@@ -37,23 +35,23 @@ func (row *viewerRow) acknowledge(tick uint32) {
 }
 
 // send notes that the row at a place is in the open snapshot.
-func (v *Viewer) send(place, tick uint32) {
-	row := &v.rows[place]
-	v.forgetPriority(row, place)
-	row.sentTick, row.flags = tick, onItsWay
+func (v *Viewer) markSent(rowIndex, tick uint32) {
+	row := &v.rows[rowIndex]
+	v.resetPriority(row, rowIndex)
+	row.sentTick, row.flags = tick, inFlight
 }
 
 // forgetPriority is for a row whose turn came.
-func (v *Viewer) forgetPriority(row *viewerRow, place uint32) {
+func (v *Viewer) resetPriority(row *viewerRow, rowIndex uint32) {
 	if row.flags&passedOver != 0 {
-		v.priorities[place] = 0
+		v.priorities[rowIndex] = 0
 		row.flags &^= passedOver
 	}
 }
 
 // shortGap is a gap, or none if it is one of minutes: no client keeps states
 // for so long.
-func shortGap(ticks uint32) uint16 {
+func clampGap(ticks uint32) uint16 {
 	if ticks > math.MaxUint16 {
 		return 0
 	}
@@ -61,20 +59,20 @@ func shortGap(ticks uint32) uint16 {
 }
 
 // allot returns a place for a row.
-func (v *Viewer) allot() uint32 {
+func (v *Viewer) allocRow() uint32 {
 	if n := len(v.free); n > 0 {
-		place := v.free[n-1]
+		rowIndex := v.free[n-1]
 		v.free = v.free[:n-1]
-		return place
+		return rowIndex
 	}
-	v.rows, v.handles, v.priorities = grown(v.rows, 1), grown(v.handles, 1), grown(v.priorities, 1)
+	v.rows, v.handles, v.priorities = grow(v.rows, 1), grow(v.handles, 1), grow(v.priorities, 1)
 	return uint32(len(v.rows) - 1)
 }
 
 // release gives a member's row up. Snapshots on their way may still name its
 // place: see Viewer.applied.
-func (v *Viewer) release(place *uint32) {
-	v.rows[*place], v.handles[*place] = viewerRow{}, 0
-	v.free = append(v.free, *place)
-	*place, v.dying = noRow, true
+func (v *Viewer) freeRow(rowIndex *uint32) {
+	v.rows[*rowIndex], v.handles[*rowIndex] = viewerRow{}, 0
+	v.free = append(v.free, *rowIndex)
+	*rowIndex, v.uncompacted = noRow, true
 }

@@ -54,7 +54,7 @@ func (s *Stats) datagram(p *packed, bytes, components int) {
 	s.Rows += uint64(p.rows)
 	s.RowsCopied += uint64(p.copied)
 	s.RowsAnchored += uint64(p.anchored)
-	s.RowsWhole += uint64(p.whole)
+	s.RowsWhole += uint64(p.full)
 }
 
 func addShares(sum *[wire.MaxComponents]uint64, shares *schema.Shares, components int) {

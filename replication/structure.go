@@ -6,18 +6,18 @@ import "github.com/worldd/worldd/replication/wire"
 // into messages. It keeps what the client has not applied yet, to be sent again
 // over another connection (R8).
 type structure struct {
-	written  uint32 // records so far; the newest record's number
-	sent     uint32 // of those, records that were taken
-	applied  uint32 // acknowledged as applied by the client
-	lost     uint32 // the newest record that was taken and is not kept
-	batch    []byte // records of the open message
-	first    uint32 // number of the first of them
-	log      []byte // closed messages that are not applied, framed
-	taken    int    // bytes of the log that were taken
-	unkept   int    // bytes of messages in flight that the log has no more
-	inflight []flight
-	waiting  int // bytes written and not applied
-	unbilled int // bytes of records since the last bill
+	written         uint32 // records so far; the newest record's number
+	sent            uint32 // of those, records that were taken
+	applied         uint32 // acknowledged as applied by the client
+	lastDropped     uint32 // the newest record that was taken and is not kept
+	batch           []byte // records of the open message
+	batchFirst      uint32 // number of the first of them
+	log             []byte // closed messages that are not applied, framed
+	taken           int    // bytes of the log that were taken
+	droppedInFlight int    // bytes of messages in flight that the log has no more
+	inflight        []flight
+	unacked         int // bytes written and not applied
+	unbilled        int // bytes of records since the last bill
 }
 
 // flight is a closed message that the client has not wholly applied, or several
@@ -30,7 +30,7 @@ type flight struct {
 // append adds a record and returns the bytes it takes.
 func (s *structure) append(r wire.Record) int {
 	if len(s.batch) == 0 {
-		s.first = s.written + 1
+		s.batchFirst = s.written + 1
 	}
 	s.written++
 	before := len(s.batch)
@@ -41,7 +41,7 @@ func (s *structure) append(r wire.Record) int {
 }
 
 // bill returns the bytes of the records since the last call.
-func (s *structure) bill() int {
+func (s *structure) takeUnbilled() int {
 	n := s.unbilled
 	s.unbilled = 0
 	return n
@@ -57,9 +57,9 @@ func (s *structure) close(tick uint32) {
 	}
 	var header [16]byte // more than two numbers take
 	before := len(s.log)
-	s.log = wire.AppendFrame(s.log, wire.TypeStructure, wire.AppendStructureHeader(header[:0], s.first, tick), s.batch)
+	s.log = wire.AppendFrame(s.log, wire.TypeStructure, wire.AppendStructureHeader(header[:0], s.batchFirst, tick), s.batch)
 	bytes := len(s.log) - before
-	s.waiting += bytes
+	s.unacked += bytes
 	if n := len(s.inflight); n == maxFlights {
 		s.inflight[n-1].last = s.written
 		s.inflight[n-1].bytes += bytes
@@ -74,9 +74,9 @@ func (s *structure) close(tick uint32) {
 func (s *structure) take(tick uint32) []byte {
 	s.close(tick)
 	if s.taken > maxKeptLogBytes {
-		s.drop(s.taken)
-		s.unkept += s.taken
-		s.lost, s.taken = s.sent, 0
+		s.dropPrefix(s.taken)
+		s.droppedInFlight += s.taken
+		s.lastDropped, s.taken = s.sent, 0
 	}
 	s.shrink()
 	out := s.log[s.taken:]
@@ -87,11 +87,11 @@ func (s *structure) take(tick uint32) []byte {
 // again returns the messages that rewind has put back. What was written since the last
 // take waits for the next, which says all that there is to say of its frame. The result
 // is valid until the next take, append or acknowledge.
-func (s *structure) again() []byte {
+func (s *structure) takeRewound() []byte {
 	out := s.log[s.taken:]
 	s.taken, s.sent = len(s.log), s.written
 	if len(s.batch) > 0 {
-		s.sent = s.first - 1
+		s.sent = s.batchFirst - 1
 	}
 	return out
 }
@@ -107,7 +107,7 @@ func (s *structure) shrink() {
 }
 
 // drop removes the first n bytes of the log.
-func (s *structure) drop(n int) { s.log = append(s.log[:0], s.log[n:]...) }
+func (s *structure) dropPrefix(n int) { s.log = append(s.log[:0], s.log[n:]...) }
 
 // acknowledge notes that the client has applied all records up to number.
 func (s *structure) acknowledge(number uint32) {
@@ -121,24 +121,24 @@ func (s *structure) acknowledge(number uint32) {
 		n++
 	}
 	s.inflight = append(s.inflight[:0], s.inflight[n:]...)
-	s.waiting -= bytes
-	gone := min(bytes, s.unkept)
-	s.unkept -= gone
-	s.drop(bytes - gone)
+	s.unacked -= bytes
+	gone := min(bytes, s.droppedInFlight)
+	s.droppedInFlight -= gone
+	s.dropPrefix(bytes - gone)
 	s.taken -= bytes - gone
 }
 
 // outstanding is the number of bytes that the client has not applied.
-func (s *structure) outstanding() int { return s.waiting + len(s.batch) }
+func (s *structure) outstanding() int { return s.unacked + len(s.batch) }
 
 // rewind has the next take begin after the message that ends with record number,
 // as if nothing later had been taken. It returns false if that is not kept, or if
 // no message ends there.
 func (s *structure) rewind(number uint32) bool {
-	if number < s.lost || number > s.sent {
+	if number < s.lastDropped || number > s.sent {
 		return false
 	}
-	at, ok := s.after(number)
+	at, ok := s.findAfter(number)
 	if ok {
 		s.taken, s.sent = at, number
 		s.acknowledge(number)
@@ -148,7 +148,7 @@ func (s *structure) rewind(number uint32) bool {
 
 // after returns where in the log the message begins whose first record follows
 // record number.
-func (s *structure) after(number uint32) (at int, ok bool) {
+func (s *structure) findAfter(number uint32) (at int, ok bool) {
 	if number == s.sent {
 		return s.taken, true
 	}
@@ -164,4 +164,22 @@ func (s *structure) after(number uint32) (at int, ok bool) {
 			return at, err == nil && m.First == number+1
 		}
 	}
+}
+
+// Resume has the viewer go on over another connection, to a client that has
+// applied the structure records up to number and nothing after. What was sent of
+// them and lost is in stream, valid until the next snapshot, and must be sent
+// before anything else that speaks of handles: until then the client believes less
+// than the viewer takes it to know. To the viewer a broken connection is a link
+// that lost everything for a while, so all the rest stays: what the client knows,
+// its baselines, and the numbers of its snapshots. Resume returns false, and
+// changes nothing, if the client is further behind than what is kept (R8), or
+// cannot have come to that number.
+func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
+	if !v.structure.rewind(number) {
+		return nil, false
+	}
+	stream = v.structure.takeRewound()
+	v.countStructure(stream)
+	return stream, true
 }

@@ -26,12 +26,12 @@ func TestFlightsAreBounded(t *testing.T) {
 	}
 	require.Equal(t, sent, s.outstanding())
 	require.Len(t, s.inflight, maxFlights)
-	require.False(t, s.rewind(s.lost-1), "R8: what is not kept can't be sent again")
+	require.False(t, s.rewind(s.lastDropped-1), "R8: what is not kept can't be sent again")
 	s.acknowledge(s.written)
 	require.Zero(t, s.outstanding())
 	require.Empty(t, s.inflight)
 	require.Empty(t, s.log)
-	require.Zero(t, s.taken+s.unkept)
+	require.Zero(t, s.taken+s.droppedInFlight)
 }
 
 // What a crowd took is given back, though some structure is always on its way.
@@ -109,7 +109,7 @@ func TestRewindEndsAtMessages(t *testing.T) {
 		s.take(1)
 	}
 	for number := range uint32(14) {
-		again := structure{log: s.log, taken: s.taken, sent: s.sent, written: s.written, inflight: s.inflight, waiting: s.waiting}
+		again := structure{log: s.log, taken: s.taken, sent: s.sent, written: s.written, inflight: s.inflight, unacked: s.unacked}
 		require.Equal(t, number%4 == 0 && number <= 12, again.rewind(number), "record %d", number)
 	}
 }

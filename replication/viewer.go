@@ -19,7 +19,7 @@ type Viewer struct {
 	owned       ownedSet
 	filter      Filter
 	ruleChanged bool // focus, owned or filter, since the last snapshot
-	border      border
+	boundary    boundary
 
 	// The rows of the interest set, by place, which a row keeps while it is there.
 	rows       []viewerRow
@@ -27,31 +27,31 @@ type Viewer struct {
 	priorities []float32
 	free       []uint32 // places without a row
 
-	members  members     // the interest set: places by slot, and who is not dormant
-	hidden   slotSet     // slots whose tenant the client knows and has not in view
-	dead     generations // by slot: the newest generation that the client knows to be destroyed (R10)
-	queue    []queued    // newcomers that the budget has not let in, ascending by slot
-	dying    bool        // members has some without a row
-	captured uint64      // captures up to the last snapshot
-	buried   uint64      // deaths that the client was told of, as far as they concern it
+	members     members       // the interest set: places by slot, and who is not dormant
+	hidden      slotSet       // slots whose tenant the client knows and has not in view
+	dead        generations   // by slot: the newest generation that the client knows to be destroyed (R10)
+	queue       []queuedEnter // newcomers that the budget has not let in, ascending by slot
+	uncompacted bool          // members has some without a row
+	lastCapture uint64        // captures up to the last snapshot
+	deathsSeen  uint64        // deaths that the client was told of, as far as they concern it
 
 	structure structure
 	sent      sentLog
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 	resync    bool
-	crowd     int // how many rows did not fit into one datagram when it was last tried; 0: all have fitted
+	overflow  int // how many rows did not fit into one datagram when it was last tried; 0: all have fitted
 	stats     ViewerStats
 	datagrams [][]byte // of the newest snapshots
 	buffers   [maxDatagrams][]byte
 
-	work    *workspace                           // where its newest snapshot was made
-	teach   func(bulk.Handle)                    // Teach; bound once, since binding allocates
-	want    func(word uint32, mask, sure uint64) // wantAll, likewise
-	allowed func(word uint32) uint64             // allowedOf, likewise
+	work        *workspace                           // where its newest snapshot was made
+	teachFunc   func(bulk.Handle)                    // Teach; bound once, since binding allocates
+	requestFunc func(word uint32, mask, sure uint64) // wantAll, likewise
+	allowedFunc func(word uint32) uint64             // allowedOf, likewise
 }
 
 // queued is an entity that has waited to enter since a tick.
-type queued struct {
+type queuedEnter struct {
 	handle bulk.Handle
 	since  uint32
 }
@@ -64,23 +64,23 @@ type Update struct {
 }
 
 // Snapshot brings the viewer to the newest frame within its budget.
-func (v *Viewer) Snapshot() Update { return v.snapshot(v.replicator.work[0]) }
+func (v *Viewer) Snapshot() Update { return v.snapshot(v.replicator.workspaces[0]) }
 
 func (v *Viewer) snapshot(w *workspace) Update {
 	v.work = w
-	w.turnTo(v.replicator)
-	v.refill()
+	w.beginFrame(v.replicator)
+	v.refillTokens()
 	if v.resync {
 		v.reenterAll()
 	}
 	v.updateInterest()
-	newcomers := len(w.wanted)
-	rowsWait := v.selectRows()
-	v.enterWanted(newcomers, rowsWait)
-	v.tokens -= v.structure.bill()
+	newcomers := len(w.requests)
+	rowsWait := v.collectWaiting()
+	v.writeEnters(newcomers, rowsWait)
+	v.tokens -= v.structure.takeUnbilled()
 	datagrams := v.encodeSnapshots()
 	stream := v.takeStructure()
-	v.tokens -= v.structure.bill()
+	v.tokens -= v.structure.takeUnbilled()
 	v.replicator.audit(v)
 	return Update{Stream: stream, Datagrams: datagrams}
 }
@@ -97,7 +97,7 @@ func (v *Viewer) countStructure(stream []byte) {
 	v.stats.StructureBytes += uint64(len(stream))
 }
 
-func (v *Viewer) refill() {
+func (v *Viewer) refillTokens() {
 	c := v.replicator.config
 	perSnapshot := c.BudgetBytesPerSecond / c.SnapshotHz
 	v.tokens = min(v.tokens+perSnapshot, burstSnapshots*perSnapshot)
@@ -105,7 +105,7 @@ func (v *Viewer) refill() {
 
 // tell writes a record and returns the bytes it takes. Whatever a tick destroys
 // or a viewer leaves behind, no message grows beyond what a frame may hold.
-func (v *Viewer) tell(r wire.Record) int {
+func (v *Viewer) writeRecord(r wire.Record) int {
 	if v.structure.full() {
 		v.structure.close(v.replicator.frame.tick)
 	}
@@ -115,10 +115,10 @@ func (v *Viewer) tell(r wire.Record) int {
 // bury takes in the deaths since it was last called: what is owned is forgotten, and
 // the client receives a Destroy for each handle that it knows and has not in view
 // (R5). Deaths in view are found by comparing frames.
-func (v *Viewer) bury() {
+func (v *Viewer) recordDeaths() {
 	r := v.replicator
-	deaths := r.deaths[v.buried-r.forgotten:]
-	v.buried += uint64(len(deaths))
+	deaths := r.deaths[v.deathsSeen-r.deathsDropped:]
+	v.deathsSeen += uint64(len(deaths))
 	if v.hidden.size == 0 && len(v.owned.generations) == 0 {
 		return
 	}
@@ -126,13 +126,13 @@ func (v *Viewer) bury() {
 		v.owned.remove(h)
 		if slot := h.Index(); v.hidden.has(slot) {
 			v.hidden.clear(slot)
-			v.tellDestroyed(h)
+			v.writeDestroy(h)
 		}
 	}
 }
 
-func (v *Viewer) tellDestroyed(h bulk.Handle) {
-	v.tell(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
+func (v *Viewer) writeDestroy(h bulk.Handle) {
+	v.writeRecord(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
 	v.dead.raise(h.Index(), h.Generation())
 	v.work.stats.Destroys++
 }
@@ -144,30 +144,30 @@ func (v *Viewer) Teach(h bulk.Handle) {
 	if !h.Valid() || h.Generation() < v.replicator.floor {
 		return // not a handle, or of an earlier run: Stale to everybody at once (H5)
 	}
-	v.bury()
+	v.recordDeaths()
 	slot := h.Index()
-	if old := v.shown(slot); old != 0 && old.Generation() < h.Generation() {
-		v.die(v.members.at(slot)) // the client hears of the tenants of a slot in their order
+	if old := v.memberIn(slot); old != 0 && old.Generation() < h.Generation() {
+		v.destroyMember(v.members.rowRef(slot)) // the client hears of the tenants of a slot in their order
 	}
 	switch status := v.replicator.world.Status(h); {
-	case v.shown(slot) == h: // or its Destroy is due
+	case v.memberIn(slot) == h: // or its Destroy is due
 	case status == bulk.Live:
 		v.hidden.set(slot)
 	case status == bulk.Stale:
 		// That the client was sent a later tenant's handle is not enough: what
 		// it was sent in a datagram may be lost.
-		if v.shown(slot).Generation() > h.Generation() || v.entering(slot) || v.dead.at(slot) >= h.Generation() {
+		if v.memberIn(slot).Generation() > h.Generation() || v.isEntering(slot) || v.dead.at(slot) >= h.Generation() {
 			return // the client has a later tenant, or was told
 		}
-		v.tellDestroyed(h)
+		v.writeDestroy(h)
 	}
 }
 
 // shown returns the handle of the member in a slot, or none. Its tenant may have
 // died since the last snapshot.
-func (v *Viewer) shown(slot uint32) bulk.Handle {
-	if place, ok := v.members.find(slot); ok {
-		return v.handles[place]
+func (v *Viewer) memberIn(slot uint32) bulk.Handle {
+	if rowIndex, ok := v.members.find(slot); ok {
+		return v.handles[rowIndex]
 	}
 	return 0
 }
@@ -183,8 +183,8 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	if !h.Valid() || h.Generation() < v.replicator.floor || int(slot) >= world.Config().MaxEntities {
 		return wire.Stale
 	}
-	v.bury()
-	shown := v.shown(slot)
+	v.recordDeaths()
+	shown := v.memberIn(slot)
 	switch {
 	case h.Generation() <= v.dead.at(slot), h.Generation() < shown.Generation():
 		return wire.Stale
@@ -225,12 +225,12 @@ func (v *Viewer) Resync() { v.resync = true }
 func (v *Viewer) reenterAll() {
 	v.resync = false
 	v.work.stats.Resyncs++
-	for _, place := range v.members.rows {
-		if place != noRow {
-			v.rows[place].enterTick = 0 // before any shape: it enters anew
+	for _, rowIndex := range v.members.rows {
+		if rowIndex != noRow {
+			v.rows[rowIndex].enterTick = 0 // before any shape: it enters anew
 		}
 	}
-	v.members.awake = true
+	v.members.anyActive = true
 	for i := range v.members.words {
 		w := &v.members.words[i]
 		w.active = w.mask
@@ -243,7 +243,7 @@ func (v *Viewer) StructureUnacked() bool { return v.structure.applied != v.struc
 
 // Exhausted reports whether the viewer's 32-bit structure record or snapshot numbers
 // are nearly used up, so that its client must start another session.
-func (v *Viewer) Exhausted() bool { return max(v.structure.written, v.sent.newest) > lastNumber }
+func (v *Viewer) Exhausted() bool { return max(v.structure.written, v.sent.newest) > lastUsableNumber }
 
 // Budget is how many bytes may be sent now; it is negative after a burst of
 // structure.
@@ -258,11 +258,11 @@ func (v *Viewer) InterestSize() int { return v.members.count() }
 // InterestSet returns the live handles of the interest set, in no particular order.
 func (v *Viewer) InterestSet() iter.Seq[bulk.Handle] {
 	return func(yield func(bulk.Handle) bool) {
-		for _, place := range v.members.rows {
-			if place == noRow {
+		for _, rowIndex := range v.members.rows {
+			if rowIndex == noRow {
 				continue
 			}
-			if h := v.handles[place]; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
+			if h := v.handles[rowIndex]; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
 				return
 			}
 		}

@@ -1,10 +1,15 @@
 package replication
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication/schema"
+)
 
 // workers make snapshots. They are goroutines that live as long as the replicator
 // is open, one less than there are workspaces: the caller is one, too.
-type workers struct {
+type workerPool struct {
 	start   []chan struct{}
 	done    sync.WaitGroup
 	count   int // at work, the caller included
@@ -23,11 +28,11 @@ const viewersPerWorker = 8
 func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 	p := &r.workers
 	p.viewers, p.updates = viewers, append(p.updates[:0], make([]Update, len(viewers))...)
-	p.count = max(1, min(len(r.work), len(viewers)/viewersPerWorker))
+	p.count = max(1, min(len(r.workspaces), len(viewers)/viewersPerWorker))
 	if p.count > 1 {
 		for _, v := range viewers { // what viewers are told of alike is made now, to be only read
-			r.changes.since(v.captured)
-			r.replaced.since(v.captured)
+			r.changes.since(v.lastCapture)
+			r.replaced.since(v.lastCapture)
 		}
 		if p.start == nil {
 			r.startWorkers()
@@ -43,7 +48,7 @@ func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 }
 
 func (r *Replicator) startWorkers() {
-	r.workers.start = make([]chan struct{}, len(r.work)-1)
+	r.workers.start = make([]chan struct{}, len(r.workspaces)-1)
 	for i := range r.workers.start {
 		start := make(chan struct{})
 		r.workers.start[i] = start
@@ -62,7 +67,7 @@ func (r *Replicator) snapshotShare(worker int) {
 	p := &r.workers
 	from, to := worker*len(p.viewers)/p.count, (worker+1)*len(p.viewers)/p.count
 	for i := from; i < to; i++ {
-		p.updates[i] = p.viewers[i].snapshot(r.work[worker])
+		p.updates[i] = p.viewers[i].snapshot(r.workspaces[worker])
 	}
 }
 
@@ -73,4 +78,48 @@ func (r *Replicator) Close() {
 		close(start)
 	}
 	r.workers.start = nil
+}
+
+// workspace is what one goroutine needs to make snapshots, and what it has made
+// of the present frame that serves further viewers. Nothing of it is any one
+// viewer's.
+type workspace struct {
+	capture    uint64 // the capture that codings and payloads are of
+	rows       rowCache
+	payloads   payloadCache
+	stats      Stats
+	candidates candidates
+	requests   []enterRequest
+	keys       []uint64
+	newcomers  []newcomer
+	// waiting are the codings of the rows that wait for their place in the
+	// snapshot, in ascending order of slots, places those of their rows.
+	waiting       []codingKey
+	waitingRows   []uint32
+	ranking       ranking
+	selection     selection
+	encoder       encoder
+	fullRowBuffer []byte // the newest row that was coded in full
+	writer        bitio.Writer
+}
+
+// turnTo makes the workspace ready for the replicator's present frame.
+func (w *workspace) beginFrame(r *Replicator) {
+	if w.payloads[0].keys == nil {
+		w.payloads.reserve()
+	}
+	if w.capture != r.changes.captures {
+		w.capture = r.changes.captures
+		w.rows.reset()
+	}
+}
+
+// fullRow codes a row for an Enter record. The result is valid until the next
+// call.
+func (w *workspace) fullRow(s *schema.Schema, row schema.Row) []byte {
+	w.writer.Reset(w.fullRowBuffer[:0])
+	shares := s.AppendFull(&w.writer, row)
+	addShares(&w.stats.EnterRowBits, &shares, s.Components())
+	w.fullRowBuffer = w.writer.Bytes()
+	return w.fullRowBuffer
 }

@@ -52,17 +52,17 @@ func TestMostUrgentFirst(t *testing.T) {
 		r.Capture()
 		u := v.Snapshot()
 		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.structure.written}))
-		p, order := &v.work.picks, v.work.ranking.to
-		if v.crowd == 0 || len(v.work.waiting) < v.crowd || len(u.Datagrams) < 2 {
+		p, order := &v.work.selection, v.work.ranking.to
+		if v.overflow == 0 || len(v.work.waiting) < v.overflow || len(u.Datagrams) < 2 {
 			continue
 		}
 		crowded++
 		n := 0
-		for n < len(order) && p.isGone(order[n]) {
+		for n < len(order) && p.alreadySent(order[n]) {
 			n++
 		}
 		for _, i := range order[n:] {
-			require.False(t, p.isGone(i), "row %d went before its turn", i)
+			require.False(t, p.alreadySent(i), "row %d went before its turn", i)
 		}
 		rows := 0
 		for i, d := range u.Datagrams {

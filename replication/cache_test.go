@@ -19,7 +19,7 @@ func TestCodingKey(t *testing.T) {
 	keys := map[codingKey]bool{}
 	for _, slot := range []uint32{0, 1, 77, wire.MaxSlots - 1} {
 		for _, b := range []wire.Baseline{{}, {Age: 1}, {Age: 1<<ageBits - 1}, {Age: 7, Gap: 1}, {Age: 1<<ageBits - 1, Gap: 1<<gapBits - 1}} {
-			k := codingKey(slot)<<slotShift | codingKey(b.Age)<<ageShift | codingKey(b.Gap)<<gapShift | someKey
+			k := codingKey(slot)<<slotShift | codingKey(b.Age)<<ageShift | codingKey(b.Gap)<<gapShift | nonzeroKey
 			for _, k := range []codingKey{k, k | anchoredKey, k | ownedKey} {
 				require.Equal(t, slot, k.slot())
 				require.Equal(t, b, k.baseline())
@@ -30,7 +30,7 @@ func TestCodingKey(t *testing.T) {
 			}
 			require.LessOrEqual(t, codingKey(slot)<<slotShift, k)
 			require.Less(t, (k | anchoredKey).slot(), slot+1)
-			require.Equal(t, k.past(), (k | anchoredKey).past())
+			require.Equal(t, k.baselineBits(), (k | anchoredKey).baselineBits())
 		}
 	}
 	require.Len(t, keys, 4*5*3)
@@ -49,13 +49,13 @@ func TestUsualBaseline(t *testing.T) {
 			if i >= n/2+1 {
 				b = wire.Baseline{Age: 10 + r.Uint32N(3), Gap: r.Uint32N(3)}
 			}
-			keys = append(keys, codingKey(b.Age)<<ageShift|codingKey(b.Gap)<<gapShift|someKey|codingKey(r.Uint64N(4))<<1)
+			keys = append(keys, codingKey(b.Age)<<ageShift|codingKey(b.Gap)<<gapShift|nonzeroKey|codingKey(r.Uint64N(4))<<1)
 		}
 		r.Shuffle(n, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 		for i := range keys {
 			keys[i] |= codingKey(i) << slotShift
 		}
-		require.Equal(t, of, usual(keys))
+		require.Equal(t, of, majorityBaseline(keys))
 	}
 }
 
@@ -63,9 +63,9 @@ func TestUsualBaseline(t *testing.T) {
 // forgotten, is none.
 func TestHorizon(t *testing.T) {
 	const day = 24 * 3600 * 60
-	h := horizon{tick: 10 * day, kept: 31 * 3}
+	h := horizon{tick: 10 * day, keptTicks: 31 * 3}
 	at := func(acked, sent, oldest uint32, gap uint16) wire.Baseline {
-		k := h.key(5, &viewerRow{ackedTick: acked, sentTick: sent, olderGap: gap}, &present{oldest: oldest})
+		k := h.keyFor(5, &viewerRow{ackedTick: acked, sentTick: sent, olderGap: gap}, &slotSummary{oldest: oldest})
 		require.Equal(t, uint32(5), k.slot())
 		return k.baseline()
 	}
@@ -80,7 +80,7 @@ func TestHorizon(t *testing.T) {
 	require.Equal(t, wire.Baseline{Age: 93}, at(now-93, now-1, 1, 3), "the older state is forgotten there")
 	require.Equal(t, wire.Baseline{}, at(now-4*day, now-4*day, 1, 3), "no room for an age of days")
 	require.Equal(t, wire.Baseline{Age: day}, at(now-day, now-day, 1, 3))
-	h.kept = 1 << 20
+	h.keptTicks = 1 << 20
 	require.Equal(t, wire.Baseline{Age: 2, Gap: 1<<gapBits - 1}, at(now-2, now-1, 1, 1<<gapBits-1))
 	require.Equal(t, wire.Baseline{Age: 2}, at(now-2, now-1, 1, 1<<gapBits), "no room for a gap of minutes")
 }
@@ -100,7 +100,7 @@ func TestAcknowledgeModel(t *testing.T) {
 			if tick += step; step == 0 {
 				continue
 			}
-			if tick-next >= motionTicks {
+			if tick-next >= minMotionTicks {
 				older, next = next, tick
 			}
 			acked = tick
@@ -123,42 +123,42 @@ func TestAcknowledgeModel(t *testing.T) {
 func TestCodingsFull(t *testing.T) {
 	const slots = maxCachedRows + 500
 	rep, _, all := newRocks(t, slots, Config{})
-	bits := func(c *codings, chunk rowcodec.Chunk) []byte {
+	bits := func(c *rowCache, chunk rowcodec.Chunk) []byte {
 		var out bitio.Writer
 		c.chunks.Copy(&out, chunk)
 		return out.Bytes()
 	}
-	var c codings
+	var c rowCache
 	for range 2 { // a second frame has room again
 		c.reset()
 		chunks := make([]rowcodec.Chunk, slots)
 		for i, h := range all {
-			chunks[i] = c.code(rep.frame, codingKey(h.Index())<<slotShift|someKey, nil)
+			chunks[i] = c.encode(rep.frame, codingKey(h.Index())<<slotShift|nonzeroKey, nil)
 			if i%100 == 99 {
 				c.trim()
 			}
 		}
 		c.trim()
 		require.Equal(t, maxCachedRows, c.count)
-		made := c.made
+		made := c.encoded
 		for i, h := range all {
-			key := codingKey(h.Index())<<slotShift | someKey
-			again := c.code(rep.frame, key, nil)
+			key := codingKey(h.Index())<<slotShift | nonzeroKey
+			again := c.encode(rep.frame, key, nil)
 			if i < maxCachedRows {
-				if again != chunks[i] || c.made != made {
+				if again != chunks[i] || c.encoded != made {
 					require.Fail(t, "not kept", "coding %d: %v, want %v", i, again, chunks[i])
 				}
 				if i%997 != 0 {
 					continue
 				}
 			}
-			var fresh codings
+			var fresh rowCache
 			fresh.reset()
-			require.Equal(t, bits(&fresh, fresh.code(rep.frame, key, nil)), bits(&c, again), "slot %d", h.Index())
+			require.Equal(t, bits(&fresh, fresh.encode(rep.frame, key, nil)), bits(&c, again), "slot %d", h.Index())
 			c.trim()
 		}
-		require.Equal(t, made+slots-maxCachedRows, c.made, "what was not kept is coded anew")
-		require.Equal(t, c.kept, c.chunks.Len(), "and forgotten")
+		require.Equal(t, made+slots-maxCachedRows, c.encoded, "what was not kept is coded anew")
+		require.Equal(t, c.keptLen, c.chunks.Len(), "and forgotten")
 	}
 }
 

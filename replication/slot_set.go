@@ -37,7 +37,7 @@ func (s *slotSet) has(slot uint32) bool {
 
 func (s *slotSet) set(slot uint32) {
 	if need := int(slot>>12) + 1 - len(s.groups); need > 0 {
-		s.groups = grown(s.groups, need)
+		s.groups = grow(s.groups, need)
 	}
 	g := &s.groups[slot>>12]
 	at, kept := g.locate(slot)
@@ -83,7 +83,7 @@ func (g *generations) at(slot uint32) uint32 {
 // raise sets the slot's generation unless it is higher already.
 func (g *generations) raise(slot, generation uint32) {
 	if need := int(slot>>12) + 1 - len(g.groups); need > 0 {
-		g.groups = grown(g.groups, need)
+		g.groups = grow(g.groups, need)
 	}
 	group := &g.groups[slot>>12]
 	if *group == nil {
@@ -98,7 +98,7 @@ func (g *generations) raise(slot, generation uint32) {
 
 // all yields the words with members, in ascending order. The set must not change
 // meanwhile.
-func (s *slotSet) all() iter.Seq2[uint32, uint64] {
+func (s *slotSet) words() iter.Seq2[uint32, uint64] {
 	return func(yield func(word uint32, mask uint64) bool) {
 		for i := range s.groups {
 			g := &s.groups[i]

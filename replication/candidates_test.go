@@ -18,13 +18,13 @@ func TestSweepFindsAll(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		radius := []float32{0.5, 7, 48, 300}[seed%4]
 		half := world.Vec3{X: 100, Y: 100, Z: 60}
-		p := newPlaces(half, radius)
-		p.now = 1
+		p := newGrid(half, radius)
+		p.capture = 1
 		where := map[uint32]world.Vec3{}
 		at := func() world.Vec3 {
 			return world.Vec3{X: (2*r.Float32() - 1) * 110, Y: r.Float32() * 100, Z: (2*r.Float32() - 1) * 70}
 		}
-		var s sweep
+		var s candidates
 		for range 30 {
 			for range 100 {
 				slot := r.Uint32N(2000)
@@ -40,7 +40,7 @@ func TestSweepFindsAll(t *testing.T) {
 				p.put(slot, to)
 				where[slot] = to
 			}
-			p.settle()
+			p.updateHeights()
 			s.reserve(2000)
 			requireSwept(t, &p, &s, at(), radius, where)
 			for _, center := range where { // a radius that ends in a body
@@ -51,19 +51,19 @@ func TestSweepFindsAll(t *testing.T) {
 	}
 }
 
-func requireSwept(t *testing.T, p *places, s *sweep, center world.Vec3, radius float32, where map[uint32]world.Vec3) {
+func requireSwept(t *testing.T, p *grid, s *candidates, center world.Vec3, radius float32, where map[uint32]world.Vec3) {
 	want := map[uint32]bool{}
 	for slot, at := range where {
 		if d := at.Sub(center); d.Dot(d) <= float32(radius*radius) {
 			want[slot] = true
 		}
-		if got := *p.body(slot); got != (placed{slot, at.X, at.Y, at.Z}) {
+		if got := *p.body(slot); got != (gridBody{slot, at.X, at.Y, at.Z}) {
 			require.Fail(t, "lies elsewhere", "%v, want %v", got, at)
 		}
 	}
 	got := map[uint32]bool{}
-	s.look(p, center, radius, nil, 0)
-	s.take(func(word uint32, mask, _ uint64) {
+	s.addWithin(p, center, radius, nil, 0)
+	s.drain(func(word uint32, mask, _ uint64) {
 		for bit := range uint32(64) {
 			if mask>>bit&1 != 0 {
 				got[word<<6|bit] = true
@@ -78,30 +78,30 @@ func requireSwept(t *testing.T, p *places, s *sweep, center world.Vec3, radius f
 // Cells that know no longer how high their bodies are must not say that all are
 // within reach.
 func TestSettleMeasuresHeights(t *testing.T) {
-	p := newPlaces(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
+	p := newGrid(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
 	p.put(1, world.Vec3{Y: 2})
 	p.put(2, world.Vec3{Y: 40})
 	number := p.row(0)*p.columns + p.column(0)
 	require.Equal(t, float32(40), p.cells[number].high)
 	p.remove(2)
-	p.settle()
+	p.updateHeights()
 	require.Equal(t, float32(2), p.cells[number].high)
 	p.put(1, world.Vec3{Y: 3})
-	p.settle()
+	p.updateHeights()
 	require.Equal(t, float32(3), p.cells[number].low)
 	require.Equal(t, float32(3), p.cells[number].high)
 }
 
 // What is no number is somewhere, and within no radius.
 func TestNoNumberIsNowhere(t *testing.T) {
-	p := newPlaces(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
-	p.now = 1
+	p := newGrid(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
+	p.capture = 1
 	nan := float32(math.NaN())
 	p.put(1, world.Vec3{X: nan})
-	var s sweep
+	var s candidates
 	s.reserve(64)
-	s.look(&p, world.Vec3{}, 1000, nil, 0)
-	s.look(&p, world.Vec3{X: -50, Z: -50}, 10, nil, 0)
+	s.addWithin(&p, world.Vec3{}, 1000, nil, 0)
+	s.addWithin(&p, world.Vec3{X: -50, Z: -50}, 10, nil, 0)
 	require.Zero(t, s.inside[0])
 	p.remove(1)
 	require.Nil(t, p.body(1))
@@ -110,32 +110,32 @@ func TestNoNumberIsNowhere(t *testing.T) {
 // A sweep for what is new passes over the cells in which nothing is, and over those
 // in the others who have not changed.
 func TestSweepForWhatIsNew(t *testing.T) {
-	p := newPlaces(world.Vec3{X: 100, Y: 50, Z: 100}, 10)
-	var s sweep
+	p := newGrid(world.Vec3{X: 100, Y: 50, Z: 100}, 10)
+	var s candidates
 	s.reserve(64)
 	found := func(capture uint64, changed ...uint32) (all uint64) {
 		var set bulk.Bitset
 		for _, slot := range changed {
 			set.Set(slot)
 		}
-		s.look(&p, world.Vec3{}, 10, &set, capture)
-		s.take(func(_ uint32, mask, _ uint64) { all = mask })
+		s.addWithin(&p, world.Vec3{}, 10, &set, capture)
+		s.drain(func(_ uint32, mask, _ uint64) { all = mask })
 		return all
 	}
-	p.now = 1
+	p.capture = 1
 	p.put(1, world.Vec3{})
 	p.put(2, world.Vec3{X: 60})
 	p.put(3, world.Vec3{X: 6})
 	require.Equal(t, uint64(1<<1|1<<3), found(0, 1, 2, 3))
 	require.Equal(t, uint64(1<<3), found(0, 3))
 	require.Zero(t, found(1, 1, 2, 3), "whatever the set says")
-	p.now = 2
+	p.capture = 2
 	p.put(2, world.Vec3{X: 6})
 	require.Equal(t, uint64(1<<2), found(1, 2), "came close")
-	p.now = 3
+	p.capture = 3
 	p.put(2, world.Vec3{X: 60})
 	require.Zero(t, found(2, 2), "went away")
-	p.now = 4
+	p.capture = 4
 	p.put(3, world.Vec3{X: 5.9})
 	require.Equal(t, uint64(1<<3), found(3, 3), "moved a little")
 }
