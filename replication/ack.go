@@ -8,32 +8,31 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// sentLog remembers what the last snapshots held, each until it is acknowledged,
-// taken for lost, or too old. Rows are named by their places, so that news of a
-// snapshot goes to its rows without a search.
+// sentLog remembers the rows of the last snapshots until each is acknowledged, lost or
+// too old. Rows are stored as row indexes, so that an acknowledgement reaches them
+// without a search.
 type sentLog struct {
 	newest     uint32 // sequence number of the newest snapshot; the first is 1
-	pending    uint64 // bit n: nothing is known yet of snapshot newest-n
+	pending    uint64 // bit n: the fate of snapshot newest-n is unknown
 	snapshots  [sentWindow]sentSnapshot
-	rowIndexes []uint32 // of the rows of the snapshots, one after the other
-	trimmed    uint32   // places that were before places[0]
+	rowIndexes []uint32 // of the snapshots' rows, one snapshot after the other
+	trimmed    uint32   // number of row indexes removed before rowIndexes[0]
 }
 
 type sentSnapshot struct {
 	tick     uint32
-	from, to uint32 // its places, counted with those that were dropped
+	from, to uint32 // range of its row indexes, counted with the trimmed ones
 }
 
 // at returns the snapshot that is back snapshots older than the newest.
 func (l *sentLog) at(back uint32) *sentSnapshot { return &l.snapshots[(l.newest-back)%sentWindow] }
 
-// rows are the places of the rows of s.
+// rowsOf returns the row indexes of s.
 func (l *sentLog) rowsOf(s *sentSnapshot) []uint32 {
 	return l.rowIndexes[s.from-l.trimmed : s.to-l.trimmed]
 }
 
-// begin opens a snapshot. Whoever is too old to be acknowledged must be forgotten
-// before.
+// begin opens a snapshot. The oldest one in the window must not be pending.
 func (l *sentLog) begin(tick uint32) {
 	l.newest++
 	l.pending = l.pending<<1 | 1
@@ -41,7 +40,7 @@ func (l *sentLog) begin(tick uint32) {
 	*l.at(0) = sentSnapshot{tick: tick, from: end, to: end}
 }
 
-// add puts rows into the open snapshot.
+// add adds rows to the open snapshot.
 func (l *sentLog) add(rowIndexes ...uint32) {
 	if len(l.rowIndexes)+len(rowIndexes) > cap(l.rowIndexes) {
 		l.trim()
@@ -53,8 +52,7 @@ func (l *sentLog) add(rowIndexes ...uint32) {
 	l.at(0).to += uint32(len(rowIndexes))
 }
 
-// drop forgets the places of snapshots older than the oldest of which nothing is
-// known.
+// trim removes the row indexes of snapshots older than the oldest pending one.
 func (l *sentLog) trim() {
 	oldest := l.at(uint32(bits.Len64(l.pending)) - 1)
 	n := oldest.from - l.trimmed
@@ -62,8 +60,8 @@ func (l *sentLog) trim() {
 	l.trimmed += n
 }
 
-// beginSnapshot opens a snapshot. One that can't be acknowledged any more, which
-// is far behind the client's last word, is taken for lost.
+// beginSnapshot opens a snapshot. The oldest one in the window counts as lost if it is
+// still pending: it can no longer be acknowledged.
 func (v *Viewer) beginSnapshot() {
 	const last = sentWindow - 1
 	if v.sent.pending>>last != 0 {
@@ -72,8 +70,8 @@ func (v *Viewer) beginSnapshot() {
 	v.sent.begin(v.replicator.frame.tick)
 }
 
-// Acknowledge takes a client's report of what it has applied (H6). An error is
-// the client's fault: it acknowledges what was never sent.
+// Acknowledge processes a client's report of what it has applied (H6). An error is the
+// client's fault: it acknowledges what was never sent.
 func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if a.Structure > v.structure.sent {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges structure record %d of %d", a.Structure, v.structure.sent)}
@@ -85,7 +83,7 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if a.Newest == 0 || a.Newest > v.sent.newest {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d", a.Newest, v.sent.newest)}
 	}
-	// Oldest first, so that what comes to be known of a row is how it moved.
+	// Oldest first, so that a row's baselines advance in time.
 	back := v.sent.newest - a.Newest
 	for news := (a.Mask<<1 | 1) << back & v.sent.pending; news != 0; {
 		n := uint32(bits.Len64(news)) - 1
@@ -98,9 +96,9 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	return nil
 }
 
-// applied moves the baselines of all rows of a snapshot (R3). An older snapshot
-// than a row's baseline tells nothing new. Nor does one that named another row
-// in the same place, which ended before the tick of the Enter that is this row's
+// ackSnapshot moves the baselines of all rows of a snapshot (R3). It skips rows with a
+// newer baseline. That includes rows whose index belonged to another row in the
+// snapshot: the former row ended before the tick of this row's Enter, which is its
 // first baseline.
 func (v *Viewer) ackSnapshot(back uint32) {
 	s := v.sent.at(back)
@@ -112,8 +110,8 @@ func (v *Viewer) ackSnapshot(back uint32) {
 	}
 }
 
-// lost makes the rows of a snapshot that have not been sent again since eligible
-// at once. They go out with their latest state, never with the one that was lost.
+// loseSnapshot makes the rows of a lost snapshot eligible at once, unless they were
+// sent again since. They are sent with their newest state, not with the lost one.
 func (v *Viewer) loseSnapshot(back uint32) {
 	s := v.sent.at(back)
 	v.sent.pending &^= 1 << back

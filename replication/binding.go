@@ -10,14 +10,15 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ErrSchema says that the schema names something which the world does not have.
+// ErrSchema reports a schema that does not fit the world. New wraps it with the
+// component at fault, for callers that distinguish it from a bad Config.
 var ErrSchema = errors.New("replication: schema does not fit the world")
 
-// worldBody marks the binding that reads a body instead of a component.
+// worldBody marks a binding that reads the body instead of a component.
 const worldBody = -1
 
-// bind finds for every schema component the world component its values come
-// from: the one with the same name and type.
+// bind finds for every schema component the world component that supplies its values:
+// the one with the same name and type.
 func bind(w *world.World, s *schema.Schema) ([]int, error) {
 	byName := map[string]world.ComponentInfo{}
 	for _, info := range w.Components() {
@@ -35,10 +36,10 @@ func bind(w *world.World, s *schema.Schema) ([]int, error) {
 		}
 		info, ok := byName[spec.Name]
 		if !ok {
-			return nil, fmt.Errorf("%w: component %q is in the schema and not registered in the world", ErrSchema, spec.Name)
+			return nil, fmt.Errorf("%w: component %q of the schema is not registered in the world: register it with world.Register", ErrSchema, spec.Name)
 		}
 		if info.Local {
-			return nil, fmt.Errorf("%w: component %q is local to the server's process and cannot travel: register it with world.Register", ErrSchema, spec.Name)
+			return nil, fmt.Errorf("%w: component %q is local to the server's process and cannot be sent: register it with world.Register", ErrSchema, spec.Name)
 		}
 		if info.Type != spec.Type {
 			return nil, fmt.Errorf("%w: component %q is %v in the schema and %v in the world", ErrSchema, spec.Name, spec.Type, info.Type)
@@ -48,13 +49,13 @@ func bind(w *world.World, s *schema.Schema) ([]int, error) {
 	return bound, nil
 }
 
-// fitsBody says why bodies of w cannot travel as component i of s: it would be
-// read from a schema.Body whatever its type, and a place that does not fit into
-// the tag's range would reach clients as another place.
+// checkBodyRange returns an error if bodies of w cannot be sent as component i of s.
+// Bodies are read as schema.Body whatever the component's type, and a position outside
+// the tag's range would be clamped to another position.
 func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
 	spec := s.Component(i)
 	if spec.Type != reflect.TypeFor[schema.Body]() {
-		return fmt.Errorf("%w: component %q is %v in the schema, want schema.Body: the name is for the world's bodies", ErrSchema, spec.Name, spec.Type)
+		return fmt.Errorf("%w: component %q is %v in the schema, want schema.Body: the name is reserved for the world's bodies", ErrSchema, spec.Name, spec.Type)
 	}
 	h := w.Config().HalfExtent
 	corner, arrives := schema.Body{Position: [3]float32{h.X, h.Y, h.Z}}, schema.Body{}
@@ -63,7 +64,7 @@ func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
 	s.Restore(i, words, unsafe.Pointer(&arrives))
 	for axis, at := range corner.Position {
 		if at-arrives.Position[axis] > 1 {
-			return fmt.Errorf("%w: bodies may be at %v m, and schema.Body can tell %v m at most: make world.Config.HalfExtent smaller", ErrSchema, at, arrives.Position[axis])
+			return fmt.Errorf("%w: bodies may be at %v m, and schema.Body holds at most %v m: reduce world.Config.HalfExtent", ErrSchema, at, arrives.Position[axis])
 		}
 	}
 	return nil
@@ -82,8 +83,8 @@ func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 			clear(out)
 		}
 	}
-	// A handle that was never issued is forged, and may be issued one day. No
-	// viewer could be told of its death then (H3), so it is none.
+	// A handle that was never issued is forged and might be issued later. No viewer
+	// could be sent its Destroy then (H3), so it becomes 0.
 	f.schema.KeepReferences(*row, f.issued)
 }
 

@@ -8,34 +8,32 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// codings are the present states of rows as they were coded for some viewer, so
-// that for the next one with the same baselines bits are copied: the bits of a
-// row depend on nothing but its coding's key in one frame (P6 of package wire).
-// They are an open hash table. Filled by one goroutine.
+// rowCache keeps rows of the present frame as they were coded for some viewer, so that
+// viewers with the same baselines copy the bits: within a frame a row's bits depend on
+// its coding key only (P6 of package wire). It is an open hash table for one goroutine.
 type rowCache struct {
 	chunks      rowcodec.Chunks
-	table       []cachedRow // a power of two
-	shift       uint        // of a hash, to a place
-	count       int         // places in use
-	keptLen     int         // length of the chunks of those
-	encoded     uint64      // codings, since the start
+	table       []cachedRow // the length is a power of two
+	shift       uint        // of a hash, to get a table index
+	count       int         // entries in use
+	keptLen     int         // length of the chunks of stored rows
+	encoded     uint64      // rows encoded since the start
 	past        rowcodec.Past
 	anchor      rowcodec.Anchor
 	misses      []cacheMiss
-	prefetchSum uint32 // a sum of words, so that they are read
+	prefetchSum uint32 // keeps the compiler from dropping gather's loads
 }
 
-// miss is a row that nobody has coded yet: of a run of keys which, and what it is
-// coded from.
+// cacheMiss is a row to be encoded: its index in the run of keys and its inputs.
 type cacheMiss struct {
 	i           int
 	row         schema.Row
 	base, older []uint32 // nil: none
 }
 
-// coding is 16 bytes, four to a line of memory.
+// cachedRow is 16 bytes, four to a cache line.
 type cachedRow struct {
-	key   codingKey // 0: a free place
+	key   codingKey // 0: unused
 	chunk rowcodec.Chunk
 }
 
@@ -54,7 +52,7 @@ func (c *rowCache) resize(bits uint) {
 	c.table, c.shift = make([]cachedRow, 1<<bits), 64-bits
 }
 
-// find returns the place of key: where it is, or where it would be put.
+// lookup returns the entry with key, or the unused one where it belongs.
 func (c *rowCache) lookup(key codingKey) *cachedRow {
 	table := c.table
 	for i := uint64(key) * 0x9e3779b97f4a7c15 >> c.shift; ; i++ {
@@ -64,8 +62,8 @@ func (c *rowCache) lookup(key codingKey) *cachedRow {
 	}
 }
 
-// code codes the present state of the tenant in key's slot, or finds how it was
-// coded. parent has the states of its parent, if the key is anchored.
+// encode returns the coded present state of the tenant in key's slot, from the cache if
+// it is there. parent is the history of its parent if key is anchored.
 func (c *rowCache) encode(f *frame, key codingKey, parent *history) rowcodec.Chunk {
 	p := c.lookup(key)
 	if p.key == key {
@@ -75,9 +73,8 @@ func (c *rowCache) encode(f *frame, key codingKey, parent *history) rowcodec.Chu
 	return c.encodeAndStore(f, key, &m, parent)
 }
 
-// codeRun is code for a run of keys, none of them anchored, and adds their chunks
-// to a list. Rows that are to be coded are gathered first: what waits for memory
-// then waits at the same time.
+// encodeAll encodes a run of keys, none of them anchored, and appends their chunks. It
+// gathers the inputs of all misses first, so that their cache misses overlap.
 func (c *rowCache) encodeAll(f *frame, keys []codingKey, chunks []rowcodec.Chunk) []rowcodec.Chunk {
 	c.misses = c.misses[:0]
 	first := len(chunks)
@@ -101,7 +98,7 @@ func (c *rowCache) encodeAll(f *frame, keys []codingKey, chunks []rowcodec.Chunk
 	return chunks
 }
 
-// gather finds what a row is coded from, and reads some of it.
+// gather collects what a row is coded from, and prefetches it.
 func (c *rowCache) gather(f *frame, key codingKey) (m cacheMiss) {
 	t := &f.tenants[key.slot()]
 	m.row = f.currentRow(t, key.owned())
@@ -118,7 +115,7 @@ func (c *rowCache) gather(f *frame, key codingKey) (m cacheMiss) {
 	return m
 }
 
-// ends reads the first and the last word of a state.
+// touchEnds reads the first and the last value of a state.
 func touchEnds(words []uint32) uint32 {
 	if len(words) == 0 {
 		return 0
@@ -126,7 +123,7 @@ func touchEnds(words []uint32) uint32 {
 	return words[0] + words[len(words)-1]
 }
 
-// make codes a row that was gathered, and keeps it while there is room.
+// encodeAndStore encodes a gathered row and stores it while there is room.
 func (c *rowCache) encodeAndStore(f *frame, key codingKey, m *cacheMiss, parent *history) rowcodec.Chunk {
 	c.encoded++
 	chunk := c.encodeMiss(f, key, m, parent)
@@ -147,8 +144,8 @@ func (c *rowCache) encodeAndStore(f *frame, key codingKey, m *cacheMiss, parent 
 	return chunk
 }
 
-// trim forgets what was coded when there was no more room to keep it. It is
-// called after each datagram.
+// trim drops the chunks of rows that were not stored for lack of room. It is called
+// after each datagram.
 func (c *rowCache) trim() { c.chunks.Cut(c.keptLen) }
 
 func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *history) rowcodec.Chunk {
@@ -173,11 +170,10 @@ func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *his
 	return c.chunks.Add(f.codec, m.row, past)
 }
 
-// payloads are the newest datagrams that were made of a frame, without their
-// headers: of viewers that are to be sent the same rows, coded from the same
-// states, all but the first are sent a copy. So it is where a crowd stands close
-// together, and wherever everybody sees everything. A table with one place for
-// each hash: what is rare overwrites and is overwritten.
+// payloadCache keeps the newest datagrams of a frame, without their headers. Viewers
+// that need the same rows from the same baselines get copies, which is common where
+// viewers stand close together or where every viewer sees everything. It is
+// direct-mapped: colliding datagrams replace each other.
 type payloadCache [payloadEntries]payload
 
 type payload struct {
@@ -186,8 +182,8 @@ type payload struct {
 	keys    []codingKey // of its rows
 }
 
-// reserve makes room in all places for as long datagrams as there are, so that a
-// warm tick allocates nothing.
+// reserve allocates every entry at its largest size, so that a warm tick allocates
+// nothing.
 func (p *payloadCache) reserve() {
 	const bytes = wire.MaxDatagram + 16
 	allBytes, allKeys := make([]byte, payloadEntries*bytes), make([]codingKey, payloadEntries*wire.MaxRows)
@@ -197,7 +193,7 @@ func (p *payloadCache) reserve() {
 	}
 }
 
-// of returns the place for a datagram with these rows.
+// entry returns the entry for a datagram with these rows.
 func (p *payloadCache) entry(keys []codingKey) *payload {
 	sum := codingKey(0)
 	for _, k := range keys {
@@ -206,12 +202,12 @@ func (p *payloadCache) entry(keys []codingKey) *payload {
 	return &p[uint64(sum)*0x9e3779b97f4a7c15>>(64-payloadBits)]
 }
 
-// holds says whether p is the datagram of these rows.
+// matches reports whether p is the datagram of these rows.
 func (p *payload) matches(capture uint64, keys []codingKey) bool {
 	return p.capture == capture && slices.Equal(p.keys, keys)
 }
 
-// keep makes p the datagram of these rows.
+// store makes p the datagram of these rows.
 func (p *payload) store(capture uint64, keys []codingKey, made packed) {
 	p.capture, p.packed = capture, made
 	p.keys = append(p.keys[:0], keys...)

@@ -8,15 +8,15 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// sweep is what lies around one viewer, as bits by slot: scratch, empty between
-// two viewers. Words that may have a bit are marked by a byte each: a byte is
-// stored without being read, so that a thousand bodies are not a thousand steps
-// that wait for each other, as they were with a summary of bits.
+// candidates is the result of one viewer's interest query, as bits by slot. It is
+// scratch memory, empty between viewers. Words that may have a bit are marked by a byte
+// each: a byte is stored without being read, so a thousand bodies do not make a chain
+// of a thousand dependent loads, as a summary of bits did.
 type candidates struct {
-	inside    []uint64  // within a radius, or in sure
-	confirmed []uint64  // to be shown at any distance, or found to be within the enter radius
-	touched   []byte    // by word; a multiple of 8
-	farX      []float32 // by column of cells: square of the largest distance along x
+	inside    []uint64  // within the query's radius, or confirmed
+	confirmed []uint64  // visible at any distance, or known to be within the enter radius
+	touched   []byte    // marks, by word; a multiple of 8
+	farX      []float32 // by column of cells: the squared largest distance along x
 }
 
 // reserve makes room for so many slots.
@@ -27,8 +27,7 @@ func (s *candidates) reserve(slots int) {
 	}
 }
 
-// add adds some of 64 neighbours to those inside, for sure, as far as there is room
-// for them.
+// add adds confirmed candidates of a word. Slots beyond the reserved ones are ignored.
 func (s *candidates) add(word uint32, mask uint64) {
 	if word < uint32(len(s.inside)) {
 		s.inside[word] |= mask
@@ -37,27 +36,27 @@ func (s *candidates) add(word uint32, mask uint64) {
 	}
 }
 
-// look finds the bodies within a radius of a centre, its surface included, in the
-// cells that changed after a capture: all of them, or those in a set of who changed,
-// if there is one.
-func (s *candidates) addWithin(p *grid, center world.Vec3, radius float32, changed *bulk.Bitset, capture uint64) {
+// addWithin adds the bodies within a radius of a centre, its surface included, from the
+// cells that changed after a capture. Unless changed is nil, it adds only bodies in
+// changed.
+func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, changed *bulk.Bitset, capture uint64) {
 	limit := float32(radius * radius)
-	slack := p.cellSize / slackDivisor
-	x0, x1 := p.column(center.X-radius-slack), p.column(center.X+radius+slack)
-	z0, z1 := p.row(center.Z-radius), p.row(center.Z+radius)
+	slack := g.cellSize / slackDivisor
+	x0, x1 := g.column(center.X-radius-slack), g.column(center.X+radius+slack)
+	z0, z1 := g.row(center.Z-radius), g.row(center.Z+radius)
 	s.farX = s.farX[:0]
 	for x := x0; x <= x1; x++ {
-		_, far := p.axisDistances(x, p.columns, p.halfX, center.X)
+		_, far := g.axisDistances(x, g.columns, g.halfX, center.X)
 		s.farX = append(s.farX, far)
 	}
 	for z := z0; z <= z1; z++ {
-		near, far := p.axisDistances(z, p.rows, p.halfZ, center.Z)
+		near, far := g.axisDistances(z, g.rows, g.halfZ, center.Z)
 		if near > limit {
 			continue
 		}
 		reach := sqrt(limit-near) + slack
-		from, to := max(p.column(center.X-reach), x0), min(p.column(center.X+reach), x1)
-		cells := p.cells[z*p.columns+from : z*p.columns+to+1]
+		from, to := max(g.column(center.X-reach), x0), min(g.column(center.X+reach), x1)
+		cells := g.cells[z*g.columns+from : z*g.columns+to+1]
 		farX := s.farX[from-x0:][:len(cells)]
 		for i := range cells {
 			c := &cells[i]
@@ -75,7 +74,7 @@ func (s *candidates) addWithin(p *grid, center world.Vec3, radius float32, chang
 	}
 }
 
-// addAll adds the bodies of a cell.
+// addCell adds all bodies of a cell.
 func (s *candidates) addCell(c *cell) {
 	inside, touched := s.inside, s.touched[:len(s.inside)]
 	bodies := c.bodies
@@ -87,8 +86,8 @@ func (s *candidates) addCell(c *cell) {
 	}
 }
 
-// measure adds the bodies of a cell that are close enough. It has no branch for
-// what is as good as random.
+// addCellWithin adds the bodies of a cell that are close enough. It has no branch on
+// the distance, which would be unpredictable.
 func (s *candidates) addCellWithin(c *cell, center world.Vec3, limit float32) {
 	inside, touched := s.inside, s.touched[:len(s.inside)]
 	bodies := c.bodies
@@ -105,7 +104,8 @@ func (s *candidates) addCellWithin(c *cell, center world.Vec3, limit float32) {
 	}
 }
 
-// addChanged adds the bodies of a cell that changed and are close enough: few.
+// addChangedWithin adds the changed bodies of a cell that are close enough. They are
+// few.
 func (s *candidates) addChangedWithin(c *cell, changed *bulk.Bitset, center world.Vec3, limit float32) {
 	bodies := c.bodies
 	for i := range bodies {
@@ -116,9 +116,8 @@ func (s *candidates) addChangedWithin(c *cell, changed *bulk.Bitset, center worl
 	}
 }
 
-// take empties the sweep and calls f for the words with slots that are inside, and
-// which of these are so for sure.
-func (s *candidates) drain(f func(word uint32, mask, sure uint64)) {
+// drain empties s and calls f for each word with candidates and its confirmed ones.
+func (s *candidates) drain(f func(word uint32, mask, confirmed uint64)) {
 	for i := 0; i < len(s.touched); i += 8 {
 		eight := s.touched[i : i+8]
 		marks := binary.LittleEndian.Uint64(eight)
@@ -128,16 +127,16 @@ func (s *candidates) drain(f func(word uint32, mask, sure uint64)) {
 		clear(eight)
 		for ; marks != 0; marks &= marks - 1 {
 			w := i + bits.TrailingZeros64(marks)>>3
-			mask, sure := s.inside[w], s.confirmed[w]
+			mask, confirmed := s.inside[w], s.confirmed[w]
 			s.inside[w], s.confirmed[w] = 0, 0
 			if mask != 0 {
-				f(uint32(w), mask, sure)
+				f(uint32(w), mask, confirmed)
 			}
 		}
 	}
 }
 
-// restrict keeps of those inside whom keep allows of each word.
+// intersect keeps the candidates that keep returns for their word.
 func (s *candidates) intersect(keep func(word uint32) uint64) {
 	for w, mark := range s.touched {
 		if mark != 0 {
@@ -146,7 +145,7 @@ func (s *candidates) intersect(keep func(word uint32) uint64) {
 	}
 }
 
-// addSet adds the members of a set to those inside.
+// addSet adds the members of a set as confirmed candidates.
 func (s *candidates) addSet(set *bulk.Bitset) {
 	for word, mask := range bulk.Or(set) {
 		s.add(word, mask)

@@ -7,23 +7,24 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// CheckInvariants audits the viewer against its frame and the world, just
-// after a snapshot.
+// CheckInvariants audits the viewer against its frame and the world. It is valid just
+// after a snapshot. Tests call it, and builds with -tags invariants do after every
+// snapshot.
 func (v *Viewer) CheckInvariants() error {
 	r := v.replicator
 	m := &v.members
 	if v.uncompacted || len(m.rows)+len(v.free) != len(v.rows) {
-		return fmt.Errorf("R1: %d rows, %d of them of members, %d free", len(v.rows), len(m.rows), len(v.free))
+		return fmt.Errorf("R1: %d rows, of which %d belong to members and %d are free", len(v.rows), len(m.rows), len(v.free))
 	}
 	n := 0
 	for i := range m.words {
 		w := &m.words[i]
 		if w.mask == 0 || w.active&^w.mask != 0 || w.active != 0 && !m.anyActive || i > 0 && w.number <= m.words[i-1].number {
-			return fmt.Errorf("R1: word %d of the members is number %d, %x, active %x", i, w.number, w.mask, w.active)
+			return fmt.Errorf("R1: members.words[%d] is word %d, mask %x, active %x", i, w.number, w.mask, w.active)
 		}
 		first := w.number<<6 | uint32(bits.TrailingZeros64(w.mask))
 		if rowIndex, ok := m.find(first); !ok || rowIndex != m.rows[n] {
-			return fmt.Errorf("R1: member %d, slot %d, is found at %d, want %d", n, first, rowIndex, m.rows[n])
+			return fmt.Errorf("R1: member %d, slot %d, has row %d, want %d", n, first, rowIndex, m.rows[n])
 		}
 		for slot := range bulk.Bits(w.number<<6, w.mask) {
 			if err := v.checkRow(slot, m.rows[n], w.active>>(slot&63)&1 != 0); err != nil {
@@ -35,10 +36,10 @@ func (v *Viewer) CheckInvariants() error {
 	for word, mask := range v.hidden.words() {
 		for slot := range bulk.Bits(word<<6, mask) {
 			if r.world.HandleAt(slot) == 0 {
-				return fmt.Errorf("R2: slot %d is known and empty", slot)
+				return fmt.Errorf("R2: slot %d is in the hidden set and has no tenant", slot)
 			}
 			if _, shown := m.find(slot); shown {
-				return fmt.Errorf("R2: slot %d is hidden and shown", slot)
+				return fmt.Errorf("R2: slot %d is both hidden and a member", slot)
 			}
 		}
 	}
@@ -49,17 +50,17 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 	f := v.replicator.frame
 	h, row, p := v.handles[rowIndex], &v.rows[rowIndex], &f.summaries[slot]
 	if h != p.handle || h.Index() != slot {
-		return fmt.Errorf("R1: row of %v, whose slot %d is held by %v", h, slot, p.handle)
+		return fmt.Errorf("R1: slot %[2]d has a row of %[1]v, and its tenant is %[3]v", h, slot, p.handle)
 	}
 	if row.ackedTick > f.tick || uint32(row.olderGap) >= row.ackedTick || row.nextGap >= minMotionTicks || row.sentTick > f.tick {
-		return fmt.Errorf("R3: %v has a baseline of tick %d, others %d and %d before it, at tick %d", h, row.ackedTick, row.olderGap, row.nextGap, f.tick)
+		return fmt.Errorf("R3: %v has a baseline of tick %d, older states %d and %d ticks before it, at tick %d", h, row.ackedTick, row.olderGap, row.nextGap, f.tick)
 	}
 	version := p.version
 	if p.hasOwnerRow && v.Owns(h) {
 		version = f.tenants[slot].ownerRow.summary.version
 	}
 	if !active && (version > row.ackedTick || p.maskSince > row.enterTick) {
-		return fmt.Errorf("R6: %v is dormant, and its state of tick %d not acknowledged", h, version)
+		return fmt.Errorf("R6: %v is dormant, and its state of tick %d is not acknowledged", h, version)
 	}
 	if row.flags&passedOver == 0 && v.priorities[rowIndex] != 0 {
 		return fmt.Errorf("R6: %v has priority %v and was not passed over", h, v.priorities[rowIndex])

@@ -2,21 +2,22 @@ package replication
 
 import "github.com/worldd/worldd/replication/wire"
 
-// codingKey names one way of coding the present state of a tenant: its slot, the
-// baseline, whether it is told of by the motion of its parent, and whether it is
-// an owner's who is sent more than others. Keys ascend by slot, and none is zero.
+// codingKey identifies one coding of a tenant's present state: slot, baseline, whether
+// it is anchored to its parent, and whether it includes owner-only fields. Keys ascend
+// by slot, and none is 0.
 type codingKey uint64
 
-// The parts of a codingKey, from its low end. They bound what serves as a
-// baseline: of rows that slept for days, and of snapshots minutes apart.
+// The parts of a codingKey, from the low end. Their widths bound baselines: to rows
+// that slept for less than a day and a half, and to states less than four minutes
+// apart.
 const (
 	nonzeroKey   codingKey = 1 << 0
 	anchoredKey  codingKey = 1 << 1
 	ownedKey     codingKey = 1 << 2
 	gapShift               = 3
-	gapBits                = 14 // ticks: 4 minutes, at 60 a second
+	gapBits                = 14 // ticks: 4 minutes at 60 Hz
 	ageShift               = gapShift + gapBits
-	ageBits                = 23 // ticks: a day and a half
+	ageBits                = 23 // ticks: a day and a half at 60 Hz
 	slotShift              = ageShift + ageBits
 	baselineMask codingKey = 1<<slotShift - 1<<gapShift
 )
@@ -27,18 +28,18 @@ func (k codingKey) gap() uint32    { return uint32(k>>gapShift) & (1<<gapBits - 
 func (k codingKey) anchored() bool { return k&anchoredKey != 0 }
 func (k codingKey) owned() bool    { return k&ownedKey != 0 }
 
-// past is the part of the key that is the baseline.
+// baselineBits returns the part of the key that holds the baseline.
 func (k codingKey) baselineBits() codingKey { return k & baselineMask }
 func (k codingKey) baseline() wire.Baseline { return wire.Baseline{Age: k.age(), Gap: k.gap()} }
 
-// horizon says how far back a frame's rows have baselines.
+// horizon bounds the age of baselines in a frame.
 type horizon struct {
 	tick      uint32 // of the frame
-	keptTicks uint32 // ticks for which a client keeps a state at least: since that was sent, one for each turn, and turns are an interval apart
+	keptTicks uint32 // minimum time for which a client keeps a state: one for each of its snapshots, which are at least an interval apart
 }
 
-// key chooses the states that a row is coded against: the newest that the client
-// is known to have, and one before it, as far as both sides remember them (R3).
+// keyFor chooses a row's baseline: the newest state that the client is known to have,
+// and an older one, as far as both sides remember them (R3).
 func (h horizon) keyFor(slot uint32, row *viewerRow, p *slotSummary) codingKey {
 	k := codingKey(slot)<<slotShift | nonzeroKey
 	base, age := row.ackedTick, h.tick-row.ackedTick

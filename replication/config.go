@@ -17,47 +17,45 @@ type Tables = rowcodec.Tables
 // code BadMessage: the file is damaged, or of another version.
 func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(file) }
 
-// Config says what viewers see and what it may cost. The zero value of a field
-// means its default.
+// Config says what viewers see and what it may cost. Zero fields take their defaults.
 type Config struct {
-	// EnterRadius is the distance in metres from a viewer's centre within which
-	// an entity enters its interest set. One without a body is nowhere, and near to
-	// everybody. Default 48.
+	// EnterRadius is the distance in metres from a viewer's centre within which an
+	// entity enters its interest set. An entity without a body has no position and is
+	// within the radius of every viewer. Default 48.
 	EnterRadius float32
-	// LeaveRadius is the distance beyond which it leaves again; the gap to
-	// EnterRadius is the hysteresis that keeps border walkers from flapping.
-	// Default 1.2 times EnterRadius.
+	// LeaveRadius is the distance in metres beyond which an entity leaves again. The
+	// gap to EnterRadius is hysteresis: entities near the edge do not enter and leave
+	// repeatedly. Default 1.2 times EnterRadius.
 	LeaveRadius float32
-	// SnapshotHz is how often a second a viewer is sent a snapshot, at most as often
-	// as the world ticks. Where it does not divide the tick rate, the ticks between
-	// two snapshots differ by one. Default 20.
+	// SnapshotHz is how many snapshots a second each viewer gets, at most the tick
+	// rate. If it does not divide the tick rate, the ticks between two snapshots differ
+	// by one. Default 20.
 	SnapshotHz int
-	// BudgetBytesPerSecond bounds what one viewer is sent, structure and state
-	// together. Destroys and leaves are always sent and are charged. The state of one
-	// snapshot is four datagrams at most, so 4,800 bytes. Default 64,000.
+	// BudgetBytesPerSecond bounds what is sent to one viewer, structure and state
+	// together. Destroys and leaves are always sent and are charged to it. One snapshot
+	// carries at most four datagrams of state, 4,800 bytes. Default 64,000.
 	BudgetBytesPerSecond int
-	// Always is the set of slots whose entities are relevant to every viewer at
-	// any distance, say the Presence of a component. It is read at each snapshot.
+	// Always is the set of slots whose entities are relevant to every viewer at any
+	// distance, for example the Presence of a component. It is read at each snapshot.
 	// Default none.
 	Always *bulk.Bitset
-	// Private is the set of slots whose entities only viewers see that own them
-	// (Viewer.Own). Default none.
+	// Private is the set of slots whose entities only their owners see (Viewer.Own).
+	// Default none.
 	Private *bulk.Bitset
 	// Tables code rows; clients must have the same tables. ParseTables reads a file that
 	// worldd train wrote. Default the tables of this version of the protocol.
 	Tables *Tables
-	// TickBase is taken off the world's ticks to make those of the protocol, which
-	// have 32 bits: at 60 Hz a world outgrows them after 828 days. server.Core sets
-	// it, once for a run. Default 0.
+	// TickBase is subtracted from the world's ticks to get the protocol's 32-bit ticks,
+	// which a world at 60 Hz would outgrow after 828 days. server.Core sets it once per
+	// run. Default 0.
 	TickBase uint64
-	// Workers is how many goroutines make snapshots in Replicator.Snapshots, the
-	// caller's included. Each codes rows for its own share of the viewers, so that
-	// two take some more processor time than one. Default 1. More than 1 wants a
-	// Close.
+	// Workers is how many goroutines make snapshots in Replicator.Snapshots, the caller
+	// included. Each codes rows for its own share of the viewers, so two take some more
+	// processor time than one. Above 1, call Close at the end. Default 1.
 	Workers int
-	// Coded is told of every row that is coded, once for all viewers that have
-	// the same past of it, for training tables. Both are valid during the call.
-	// It wants one worker. nil: nobody asks.
+	// Coded is called with every row that is coded against a past, for training tables;
+	// viewers with the same past share one call. The arguments are valid during the
+	// call. Coded requires one worker. Default none.
 	Coded func(row schema.Row, past *rowcodec.Past)
 }
 
@@ -97,15 +95,15 @@ func (c Config) Validate(tickHz int) error {
 	if c.SnapshotHz < 1 || c.SnapshotHz > tickHz {
 		errs = append(errs, fmt.Errorf("replication: snapshot rate is %d Hz, want 1 to the tick rate, %d Hz", c.SnapshotHz, tickHz))
 	}
-	if least := c.SnapshotHz * minSnapshotBytes; c.BudgetBytesPerSecond < least {
+	if minBudget := c.SnapshotHz * minSnapshotBytes; c.BudgetBytesPerSecond < minBudget {
 		errs = append(errs, fmt.Errorf("replication: budget is %d bytes/s, want at least %d (%d bytes for each of %d snapshots)",
-			c.BudgetBytesPerSecond, least, minSnapshotBytes, c.SnapshotHz))
+			c.BudgetBytesPerSecond, minBudget, minSnapshotBytes, c.SnapshotHz))
 	}
 	if c.Workers < 1 || c.Workers > maxWorkers {
 		errs = append(errs, fmt.Errorf("replication: %d workers, want 1 to %d", c.Workers, maxWorkers))
 	}
 	if c.Workers > 1 && c.Coded != nil {
-		errs = append(errs, fmt.Errorf("replication: %d workers and Coded, which is told by one", c.Workers))
+		errs = append(errs, fmt.Errorf("replication: Coded is set with %d workers, want 1", c.Workers))
 	}
 	return errors.Join(errs...)
 }

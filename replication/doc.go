@@ -8,9 +8,9 @@
 // Structure is enter, leave and destroy: reliable, ordered and numbered. A row
 // is dormant when its newest state is acknowledged.
 //
-//	world.Step ──► AfterStep: deaths ──► places, changes
+//	world.Step ──► AfterStep: deaths ──► grid, changes
 //	world (dirty slots) ──► Capture ──► frame (one, shared, read-only)
-//	frame ──► places, changes, rules ──► interest
+//	frame ──► grid, changes, rules ──► interest
 //	interest ──► enters, leaves, destroys ───────────────────► structure
 //	      └─► rows not dormant ──► priority ──► budget ──────► datagrams
 //	input datagram ──► Acknowledge ──► baselines, losses

@@ -9,21 +9,21 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// encoder packs rows into a datagram, in the order of their slots. Its buffers are
-// reused: a warm encoder allocates nothing.
+// encoder packs rows into a datagram, ascending by slot. Its buffers are reused: a warm
+// encoder allocates nothing.
 type encoder struct {
 	writer  bitio.Writer
-	keys    []codingKey      // of the rows that were picked, ascending by slot
-	rows    []uint32         // of their rows
-	chunks  []rowcodec.Chunk // their bits
+	keys    []codingKey      // of the selected rows, ascending by slot
+	rows    []uint32         // row indexes
+	chunks  []rowcodec.Chunk // encoded bits
 	coding  wire.RowCoding
 	headers []wire.RowHeader
 	order   []rowcodec.Chunk
 	packed  []byte
 }
 
-// measure readies the headers of rows, which ascend by slot, and returns how many
-// bits all of it takes.
+// measure prepares the headers of rows, which ascend by slot, and returns the size of
+// everything in bits.
 func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
 	e.headers = e.headers[:0]
 	if len(keys) == 0 {
@@ -41,38 +41,37 @@ func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) 
 	return bits
 }
 
-// rowCoding says how the headers of rows, which ascend by slot, are written.
+// rowCoding returns how to write the headers of rows, which ascend by slot.
 func rowCoding(keys []codingKey) wire.RowCoding {
 	return wire.RowCoding{Usual: majorityBaseline(keys), SkipBits: skipBits(keys)}
 }
 
-// usual is the baseline that most rows have, if there is one that most of them
-// have: what is left when different ones cancel each other out.
+// majorityBaseline returns the baseline of more than half of the rows, if there is one
+// (Boyer and Moore's majority vote).
 func majorityBaseline(keys []codingKey) wire.Baseline {
-	var left codingKey
-	lead := 0
+	var candidate codingKey
+	votes := 0
 	for _, k := range keys {
 		switch {
-		case lead == 0:
-			left, lead = k, 1
-		case k.baselineBits() == left.baselineBits():
-			lead++
+		case votes == 0:
+			candidate, votes = k, 1
+		case k.baselineBits() == candidate.baselineBits():
+			votes++
 		default:
-			lead--
+			votes--
 		}
 	}
-	return left.baseline()
+	return candidate.baseline()
 }
 
-// skipBits is the order of the numbers of slots passed over, by how far apart the
-// rows are.
+// skipBits returns the order of the code for skipped slots, from the mean distance of
+// the rows.
 func skipBits(keys []codingKey) uint8 {
 	spread := (keys[len(keys)-1].slot() - keys[0].slot()) / uint32(len(keys))
 	return uint8(min(bits.Len32(spread/2), wire.MaxSkipBits))
 }
 
-// pack writes the rows that were measured as what follows a datagram's header, to
-// b.
+// pack appends the measured rows to b, in the form that follows a datagram's header.
 func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.Chunk, from *rowcodec.Chunks) (p packed) {
 	if len(keys) == 0 {
 		return packed{bytes: b}
@@ -97,8 +96,8 @@ func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.C
 	return p
 }
 
-// inOrder puts the bits of rows in the order in which they travel: those that are
-// anchored come after the others.
+// transmitOrder returns the chunks in the order in which they are sent: anchored rows
+// follow the others.
 func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, anchored uint32) []rowcodec.Chunk {
 	if anchored == 0 {
 		return chunks
@@ -117,10 +116,10 @@ func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, ancho
 // packed is what follows a datagram's header.
 type packed struct {
 	bytes []byte
-	fold  uint16 // the check that both sides mean the same entities
+	fold  uint16 // checksum of the handles
 	rows  uint32
-	// Of the rows, those without a baseline, those that are anchored, and those
-	// whose bits were made for another viewer.
+	// rows without a baseline, anchored rows, and rows whose bits were made for another
+	// viewer
 	full, anchored, copied uint32
 	shares                 schema.Shares // of all rows
 }

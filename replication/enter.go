@@ -8,20 +8,20 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// wanted is an entity that is to be entered: a newcomer, or a member whose set
-// of components changed.
+// enterRequest is an entity to be entered: a newcomer, or a member whose row starts
+// over.
 type enterRequest struct {
 	handle bulk.Handle
-	since  uint32 // tick at which it was first wanted; of a member, of its last Enter
-	row    uint32 // of its row; noRow: a newcomer that has none yet
+	since  uint32 // tick of the first request; of a member, tick of its last Enter
+	row    uint32 // row index; noRow: a newcomer that has none yet
 }
 
-// leastEnterBytes is less than any Enter record takes. It bounds how many can be
-// afforded, so that a crowd which waits is not put in order for nothing.
+// minEnterBytes is a lower bound for the size of an Enter record. It bounds how many
+// the budget allows, so that no more of a waiting crowd is sorted.
 const minEnterBytes = 6
 
-// joinQueue lets newcomers that wait already keep their places. Both lists are in
-// ascending order of slots.
+// keepWaitingSince gives newcomers that are in the queue already their earlier ticks.
+// Both lists ascend by slot.
 func (v *Viewer) keepWaitingSince() {
 	waiting := v.queue
 	for i := range v.work.requests {
@@ -35,14 +35,14 @@ func (v *Viewer) keepWaitingSince() {
 	}
 }
 
-// enterWanted writes Enter records, most urgent first, while the budget and the
-// client keep up. While rows wait for their turn, enters may take half of the
-// budget: a crowd that joins must not starve what moves. newcomers is how many
-// of the wanted are that; members follow them.
-func (v *Viewer) writeEnters(newcomers int, rowsWait bool) {
-	all := v.work.requests
+// writeEnters writes Enter records, most urgent first, within the budget and while the
+// client keeps up. While rows wait to be sent, enters may take half of the budget: a
+// joining crowd must not starve moving entities. The first newcomers requests are
+// newcomers, the rest are members.
+func (v *Viewer) writeEnters(newcomers int, rowsWaiting bool) {
+	requests := v.work.requests
 	allowance := v.tokens
-	if rowsWait {
+	if rowsWaiting {
 		allowance /= 2
 	}
 	if allowance > 0 {
@@ -50,17 +50,16 @@ func (v *Viewer) writeEnters(newcomers int, rowsWait bool) {
 			if allowance <= 0 || v.structure.outstanding() >= maxOutstandingBytes {
 				break
 			}
-			allowance -= v.enter(&all[uint32(key)])
+			allowance -= v.enter(&requests[uint32(key)])
 		}
 	}
-	v.finishEnters(all[:newcomers])
+	v.finishEnters(requests[:newcomers])
 }
 
-// byUrgency returns a sort key for each of the wanted: urgency, then place in
-// the list. Urgency is what a row's priority would be had it waited as long. It
-// grows while one waits, and starts anew with each Enter: so neither a member
-// whose components change all the time nor a stream of newcomers close by keeps
-// the others out for ever.
+// enterKeys returns a sort key for each request: its urgency, then its index. Urgency
+// is the priority of a row that had waited as long. It grows with waiting and starts
+// over with each Enter, so that neither a member whose components keep changing nor a
+// stream of newcomers nearby keeps the others out for ever.
 func (v *Viewer) enterKeys() []uint64 {
 	f, work := v.replicator.frame, v.work
 	work.keys = work.keys[:0]
@@ -72,24 +71,24 @@ func (v *Viewer) enterKeys() []uint64 {
 	return work.keys
 }
 
-// descending makes a key that sorts by a weight, most first, then by a number.
-// The bits of positive floats are in the order of their values.
+// descendingKey returns a key that sorts by weight, the greatest first, then by number.
+// The bits of positive floats are ordered like their values.
 func descendingKey(weight float32, number uint32) uint64 {
 	return uint64(^math.Float32bits(weight))<<32 | uint64(number)
 }
 
-// first returns the n lowest keys in order, or all. It keeps them in a heap with
-// the highest on top, so that most of a crowd costs one comparison each.
+// lowestKeys returns the n lowest keys in order, or all of them. It keeps them in a
+// max-heap, so that most keys of a crowd cost one comparison each.
 func lowestKeys(keys []uint64, n int) []uint64 {
 	if n < len(keys) {
 		heap := keys[:n]
 		for i := n/2 - 1; i >= 0; i-- {
-			siftDown(heap, i)
+			restoreHeap(heap, i)
 		}
 		for _, key := range keys[n:] {
 			if key < heap[0] {
 				heap[0] = key
-				siftDown(heap, 0)
+				restoreHeap(heap, 0)
 			}
 		}
 		keys = heap
@@ -98,8 +97,8 @@ func lowestKeys(keys []uint64, n int) []uint64 {
 	return keys
 }
 
-// sink restores the heap below i.
-func siftDown(heap []uint64, i int) {
+// restoreHeap restores the heap below i.
+func restoreHeap(heap []uint64, i int) {
 	for {
 		child := 2*i + 1
 		if child >= len(heap) {
@@ -116,8 +115,8 @@ func siftDown(heap []uint64, i int) {
 	}
 }
 
-// enter sends the whole present state of an entity and takes it into the
-// interest set. A newcomer's row is found by its slot only after admit.
+// enter writes the Enter record of an entity with its whole present state, and returns
+// the record's size. A newcomer becomes a member in finishEnters.
 func (v *Viewer) enter(w *enterRequest) int {
 	r := v.replicator
 	slot := w.handle.Index()
@@ -141,12 +140,13 @@ func (v *Viewer) enter(w *enterRequest) int {
 	return n
 }
 
-// entering says whether a newcomer in a slot was entered and is not a member yet.
+// isEntering reports whether the newcomer in a slot was entered and is not a member
+// yet.
 func (v *Viewer) isEntering(slot uint32) bool {
 	return slices.ContainsFunc(v.work.newcomers, func(c newcomer) bool { return c.slot == slot })
 }
 
-// admit makes the newcomers that were entered members, and has the others wait.
+// finishEnters makes the entered newcomers members and queues the others.
 func (v *Viewer) finishEnters(list []enterRequest) {
 	work := v.work
 	work.newcomers = work.newcomers[:0]
@@ -161,7 +161,7 @@ func (v *Viewer) finishEnters(list []enterRequest) {
 		work.newcomers = append(work.newcomers, newcomer{w.handle.Index(), w.row})
 	}
 	if len(v.queue) == 0 && cap(v.queue) > keptQueue {
-		v.queue = nil // what a crowd took
+		v.queue = nil // sized for a crowd
 	}
 	v.members.insert(work.newcomers)
 	work.newcomers = work.newcomers[:0]

@@ -6,20 +6,20 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Filter is a rule of the game's about what one viewer may see, in sets of
-// slots: the Presence of a component, or sets that the game keeps and several
-// viewers share (what a team sees). They are combined 64 entities at a time and
-// read at every snapshot; the game changes them between. A set of the game's own
-// must be cleared where an entity dies, since the slot's next tenant is another;
-// a component's Presence is.
+// Filter is a game's rule about what one viewer may see, as sets of slots: the Presence
+// of a component, or sets that the game keeps and viewers share, for example what a
+// team sees. Sets are combined 64 slots at a time and read at every snapshot; the game
+// changes them in between. The game must clear a slot in its own sets when the entity
+// dies, since the slot's next tenant is another entity. A component's Presence does so
+// itself.
 //
-// What is left is shown: near or in Also, in all of Only, in none of Not. What
-// the viewer owns, and what it sees the world from, is always shown. An entity
-// that a rule takes out of sight leaves as hidden by rule.
+// A viewer sees an entity that is near or in Also, in all of Only, and in none of Not.
+// Its owned entities and its focus are always visible. An entity hidden by a rule
+// leaves with wire.ReasonHiddenByRule.
 type Filter struct {
 	Only []*bulk.Bitset
 	Not  []*bulk.Bitset
-	Also []*bulk.Bitset // at any distance
+	Also []*bulk.Bitset // visible at any distance
 }
 
 // SetFilter replaces the viewer's filter, from the next snapshot on.
@@ -28,8 +28,8 @@ func (v *Viewer) SetFilter(f Filter) {
 	v.ruleChanged = true
 }
 
-// sift adds to what lies around the viewer what it is to see from any distance,
-// and takes out what it must not see.
+// applyRules adds to the candidates what the viewer sees at any distance, and removes
+// what it must not see.
 func (v *Viewer) applyRules(s *candidates) {
 	r := v.replicator
 	s.addSet(&r.bodiless)
@@ -50,13 +50,13 @@ func (v *Viewer) applyRules(s *candidates) {
 	}
 }
 
-// ruled says whether any rule can hide an entity from the viewer.
+// hasRules reports whether any rule can hide an entity from the viewer.
 func (v *Viewer) hasRules() bool {
 	return v.replicator.config.Private != nil || len(v.filter.Only) > 0 || len(v.filter.Not) > 0
 }
 
-// allowedOf returns whom of 64 neighbours the rules let the viewer see, what it
-// owns left aside.
+// allowedByRules returns the slots of a word that the rules let the viewer see.
+// Ownership is not considered.
 func (v *Viewer) allowedByRules(word uint32) uint64 {
 	mask := ^uint64(0)
 	if p := v.replicator.config.Private; p != nil {

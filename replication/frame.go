@@ -9,38 +9,36 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// frame is the quantised state of the world at one tick. It keeps the last
-// states of every row, since viewers acknowledge at different times. Memory: 120
-// bytes a used slot, and its history; as much again for a row with fields that only
-// owners are sent.
+// frame is the quantised state of the world at one tick. It keeps past states of every
+// row, since viewers acknowledge at different times. Memory: 120 bytes for each used
+// slot plus its history, and as much again for a row with owner-only fields.
 type frame struct {
 	tick          uint32
 	schema        *schema.Schema
 	codec         *rowcodec.Codec
 	bindings      []int
-	issued        func(bulk.Handle) bool // says whether the world ever gave out a handle
+	issued        func(bulk.Handle) bool // reports whether the world ever issued a handle
 	summaries     []slotSummary          // by slot
 	tenants       []tenant               // by slot
 	rings         ringPool
-	reclaimCursor int // the slot that letRest has looked at last
+	reclaimCursor int // the slot that reclaimIdle examined last
 	scratch       schema.Row
 	body          schema.Body
 	coded         func(schema.Row, *rowcodec.Past) // Config.Coded
-	// replaced are the slots that the last capture found with another tenant.
+	// replaced holds the slots in which the last capture found another tenant.
 	replaced    []uint32
-	dirty       []uint32 // slots that the capture reads
-	prefetchSum uint32   // a sum of words, so that they are read
+	dirty       []uint32 // slots to read in the running capture
+	prefetchSum uint32   // keeps the compiler from dropping prefetch's loads
 }
 
-// present is what every viewer asks about the tenant of a slot, apart from the
-// rest: for each row of each viewer 24 bytes are read instead of four lines of
-// memory.
+// slotSummary is the part of a tenant that every viewer reads. It is kept apart, so
+// that each row of each viewer costs 24 bytes of reads instead of four cache lines.
 type slotSummary struct {
-	handle      bulk.Handle // none: nobody is there
-	version     uint32      // tick at which its newest state came about
-	oldest      uint32      // tick from which on it is remembered how it was
-	maskSince   uint32      // tick since which its set of components is what it is
-	hasOwnerRow bool        // what owners are sent of it is another row: tenant.whole
+	handle      bulk.Handle // 0: empty
+	version     uint32      // tick of the newest state
+	oldest      uint32      // tick of the oldest remembered state
+	maskSince   uint32      // tick since which the component set is unchanged
+	hasOwnerRow bool        // owners are sent another row: tenant.ownerRow
 }
 
 // tenant is the entity in one slot as of the frame.
@@ -48,20 +46,20 @@ type tenant struct {
 	kind     world.KindID
 	mask     uint32
 	position world.Vec3
-	hasBody  bool // has a body, so it can be near or far
+	hasBody  bool // has a position
 
-	history            // as everybody is sent it: less what only owners are
-	ownerRow *ownerRow // as owners are sent it, if that is another row
+	history            // the row without its owner-only fields
+	ownerRow *ownerRow // the row as owners receive it, if it differs
 }
 
-// whole is a row with what only owners are sent. It has versions and a history of
-// its own, so that nobody else's baselines depend on how often that changes (R7).
+// ownerRow is a row with its owner-only fields. Versions and history are its own, so
+// that other viewers' baselines do not depend on how often those fields change (R7).
 type ownerRow struct {
-	summary slotSummary // but for handle and secret
+	summary slotSummary // without handle and hasOwnerRow
 	history history
 }
 
-// as is the history of what owners are sent, or everybody else.
+// historyFor returns the row's history for owners, or for everyone else.
 func (t *tenant) historyFor(owned bool) *history {
 	if owned && t.ownerRow != nil {
 		return &t.ownerRow.history
@@ -74,12 +72,11 @@ func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	return &frame{schema: s, codec: c, bindings: bound, scratch: schema.Row{Words: make([]uint32, s.Words())}}
 }
 
-// updateRun is for how many rows the memory that they write is fetched at the same
-// time.
+// prefetchBatch is how many rows are prefetched together before they are written.
 const prefetchBatch = 16
 
-// capture brings the frame to the world's present tick, which is the protocol's
-// tick. Only dirty slots are read: the cost is what changed, not what exists.
+// capture brings the frame to the world's present tick; tick is the protocol's number
+// for it. Only dirty slots are read: the cost follows what changed, not what exists.
 func (f *frame) capture(w *world.World, tick uint32) {
 	f.tick = tick
 	f.replaced = f.replaced[:0]
@@ -103,7 +100,7 @@ func (f *frame) capture(w *world.World, tick uint32) {
 	w.ClearDirty()
 }
 
-// vacate empties the slot of a destroyed entity, which no later frame holds.
+// vacate empties the slot of a destroyed entity.
 func (f *frame) vacate(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
 		f.summaries[h.Index()].handle = 0
@@ -111,8 +108,8 @@ func (f *frame) vacate(h bulk.Handle) {
 	}
 }
 
-// update reads one slot, whose tenant lives: the world takes the destroyed out
-// of its dirty slots.
+// updateSlot reads one slot. Its tenant is live: the world removes destroyed entities
+// from its dirty slots.
 func (f *frame) updateSlot(w *world.World, slot uint32) {
 	t, p := &f.tenants[slot], &f.summaries[slot]
 	h := w.HandleAt(slot)
@@ -125,8 +122,8 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 	t.position, _, t.hasBody = w.Body(slot)
 	f.quantise(w, slot, &f.scratch)
 	if t.mask != f.scratch.Mask {
-		// Deltas need equal masks, so another set of components is another
-		// life of the row: viewers are sent Enter again.
+		// Deltas need equal masks. With another set of components the row starts over,
+		// and viewers receive a new Enter.
 		t.mask, p.maskSince = f.scratch.Mask, f.tick
 		f.forgetStates(t)
 	}
@@ -143,18 +140,17 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 	f.pushState(p, &t.history)
 }
 
-// current returns the newest row of t, as owners are sent it or everybody else.
+// currentRow returns the newest row of t for owners, or for everyone else.
 func (f *frame) currentRow(t *tenant, owned bool) schema.Row {
 	return schema.Row{Mask: t.mask, Owned: owned, Words: t.historyFor(owned).row}
 }
 
-// states are those that a row is coded from: its owners', or everybody else's, by
-// the key. The two are forgotten at different times, also where they have the same
-// words: a state that the key names is sure to be in its own alone.
+// historyOf returns the history that k is coded from, the owners' or the common one.
+// The two drop states at different times even where their values are equal, so a state
+// that k names is certain to be in its own only.
 func (f *frame) historyOf(k codingKey) *history { return f.tenants[k.slot()].historyFor(k.owned()) }
 
-// tenantOf returns the tenant that h names, or nil if h names nobody in this
-// frame.
+// tenantOf returns the tenant with handle h, or nil if h is not in this frame.
 func (f *frame) tenantOf(h bulk.Handle) *tenant {
 	if slot := h.Index(); h != 0 && int(slot) < len(f.summaries) && f.summaries[slot].handle == h {
 		return &f.tenants[slot]
@@ -162,28 +158,28 @@ func (f *frame) tenantOf(h bulk.Handle) *tenant {
 	return nil
 }
 
-// changesKept is how many captures back a viewer may have been sent its last
-// snapshot and still be told what changed since, instead of looking at all of
-// its rows. At 60 ticks a second it serves two a second and more. A set
-// takes a bit a slot, and there are four of them for each capture that is kept.
+// keptCaptures is how many captures may lie between two snapshots of a viewer before it
+// must examine all its rows instead of the changed ones. At 60 ticks a second that
+// allows two snapshots a second. A set takes one bit a slot, and there are four sets
+// for each kept capture.
 const keptCaptures = 32
 
-// changes remembers which slots changed in each of the last captures: another
-// state, another set of components, another tenant or none. Viewers whose turns
-// are ticks apart are each told what is new to them, and what is dormant is not
-// looked at.
+// changeLog remembers which slots changed in each of the last captures: another state,
+// another set of components, another tenant or none. Viewers due in different ticks
+// each get the changes since their own last snapshot, and dormant rows are not
+// examined.
 type changeLog struct {
-	captures uint64                    // so far
-	sets     [keptCaptures]bulk.Bitset // by capture; the one after the newest gathers what is not captured yet
+	captures uint64                    // number of captures made
+	sets     [keptCaptures]bulk.Bitset // by capture; the entry after the newest collects changes for the next
 	unions   [keptCaptures]bulk.Bitset // by captures back
-	unionAt  [keptCaptures]uint64      // the capture that a union is of
-	counts   [keptCaptures]int         // of the members of unions
+	unionAt  [keptCaptures]uint64      // the capture at which each union was computed
+	counts   [keptCaptures]int         // sizes of the unions
 }
 
-// open is the set of the capture to come.
+// openSet is the set that collects changes for the next capture.
 func (c *changeLog) openSet() *bulk.Bitset { return &c.sets[c.captures%keptCaptures] }
 
-// capture closes the open set and returns it.
+// close ends the open set and returns it.
 func (c *changeLog) close() *bulk.Bitset {
 	closed := c.openSet()
 	c.captures++
@@ -191,7 +187,8 @@ func (c *changeLog) close() *bulk.Bitset {
 	return closed
 }
 
-// since returns the slots that changed after a capture; nil means any.
+// since returns the slots that changed after a capture. nil means that any may have
+// changed.
 func (c *changeLog) since(capture uint64) *bulk.Bitset {
 	back := c.captures - capture
 	if back >= keptCaptures {
@@ -209,8 +206,8 @@ func (c *changeLog) since(capture uint64) *bulk.Bitset {
 	return union
 }
 
-// few says whether at most one in so many slots is in the set that since returned
-// for a capture.
+// isSmall reports whether the set returned by since for a capture holds at most one in
+// share slots.
 func (c *changeLog) isSmall(capture uint64, share, slots int) bool {
 	return c.counts[c.captures-capture]*share <= slots
 }

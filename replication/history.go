@@ -4,32 +4,31 @@ import "slices"
 
 const (
 	// historyDepth is how many states of a row can serve as baselines. A row that
-	// changes in each of 60 ticks a second is remembered for 1.3 s: beyond any
-	// round trip that is playable, and for as long as a row may wait for its turn
-	// where a server has time for four snapshots a second. A row whose baseline has
-	// fallen out is sent whole.
+	// changes in each of 60 ticks a second is remembered for 1.3 s: longer than any
+	// playable round trip, and as long as a row may wait when the server has time for
+	// only four snapshots a second. A row whose baseline is forgotten is sent in full.
 	historyDepth = 80
-	// restedTicks is how long a row keeps its past after its newest change:
-	// viewers that are there at all have acknowledged that by then.
+	// idleTicks is how long a row keeps its past states after its newest change. Every
+	// viewer that still acknowledges has done so by then.
 	idleTicks = 600
-	// sweptSlots are looked at in each frame for rows that rest.
+	// reclaimSlots is how many slots each frame examines for idle rows.
 	reclaimSlots = 256
-	// maxSparePasts bounds the memory that is kept for rows that will change again:
-	// 6 MB for rows of 9 words. More is left to the collector.
+	// maxSpareRings bounds the memory kept for rows that will change again: 6 MB for
+	// rows of 9 values. The garbage collector frees the rest.
 	maxSpareRings = 2048
 )
 
-// history is the last states of a row. Memory: one row for one that rests, and
-// historyDepth rows for one that changed in the last restedTicks.
+// history holds the last states of a row. Memory: one state for an idle row,
+// historyDepth states for a row that changed in the last idleTicks.
 type history struct {
 	valid bool
-	tick  uint32     // at which the newest state came about
-	row   []uint32   // the newest state
-	ring  *stateRing // those before it; nil: none is remembered
+	tick  uint32     // of the newest state
+	row   []uint32   // newest state
+	ring  *stateRing // earlier states; nil: none
 }
 
-// past is a ring of states, each the tick at which it came about and its words.
-// Who asks for a state of many rows waits for memory, so the two lie together.
+// stateRing is a ring of states. A state is its tick followed by its values: reading
+// states of many rows is bound by memory latency, so the two lie together.
 type stateRing struct {
 	newest, count uint8
 	states        []uint32
@@ -37,35 +36,36 @@ type stateRing struct {
 
 const ringStates = historyDepth - 1
 
-func (p *stateRing) push(row []uint32, tick uint32) {
-	p.newest = (p.newest + 1) % ringStates
-	p.count = min(p.count+1, ringStates)
-	state := p.states[int(p.newest)*(len(row)+1):][:len(row)+1]
+func (r *stateRing) push(row []uint32, tick uint32) {
+	r.newest = (r.newest + 1) % ringStates
+	r.count = min(r.count+1, ringStates)
+	state := r.states[int(r.newest)*(len(row)+1):][:len(row)+1]
 	state[0] = tick
 	copy(state[1:], row)
 }
 
-// back is the state of so many words that is age before the newest.
-func (p *stateRing) stateAt(age, words int) []uint32 {
-	at := int(p.newest) - age
+// stateAt returns the state that is age states before the newest, for rows of so many
+// words.
+func (r *stateRing) stateAt(age, words int) []uint32 {
+	at := int(r.newest) - age
 	if at < 0 {
 		at += ringStates
 	}
 	at *= words + 1
-	return p.states[at : at+words+1 : at+words+1]
+	return r.states[at : at+words+1 : at+words+1]
 }
 
-// ahead reads where the next state is put, and the one that is then the oldest: who
-// does so for many rows waits for all of them at once.
+// prefetch reads the memory that the next push writes and the state that is then the
+// oldest. Calling it for many rows first makes their cache misses overlap.
 func (h *history) prefetch() uint32 {
 	if h.ring == nil {
 		return 0
 	}
-	p, words := h.ring, len(h.row)
-	return p.stateAt(ringStates-1, words)[0] + p.stateAt(ringStates-2, words)[0]
+	r, words := h.ring, len(h.row)
+	return r.stateAt(ringStates-1, words)[0] + r.stateAt(ringStates-2, words)[0]
 }
 
-// oldest is the tick at which the oldest state that is remembered came about.
+// oldest returns the tick of the oldest remembered state.
 func (h *history) oldest() uint32 {
 	if h.ring == nil {
 		return h.tick
@@ -73,26 +73,26 @@ func (h *history) oldest() uint32 {
 	return h.ring.stateAt(int(h.ring.count)-1, len(h.row))[0]
 }
 
-// at returns the words of h as they were at a tick that it reaches.
+// at returns the values that h had at a tick. The tick must not precede oldest.
 func (h *history) at(tick uint32) []uint32 {
 	if h.tick <= tick {
 		return h.row
 	}
-	p, words := h.ring, len(h.row)
-	// Who moves changes in every tick, and so is looked for no further.
-	if age := h.tick - 1 - tick; age < uint32(p.count) {
-		if state := p.stateAt(int(age), words); state[0] == tick {
+	r, words := h.ring, len(h.row)
+	// A moving row changes in every tick, so its state is found without a search.
+	if age := h.tick - 1 - tick; age < uint32(r.count) {
+		if state := r.stateAt(int(age), words); state[0] == tick {
 			return state[1:]
 		}
 	}
 	age := 0
-	for p.stateAt(age, words)[0] > tick {
+	for r.stateAt(age, words)[0] > tick {
 		age++
 	}
-	return p.stateAt(age, words)[1:]
+	return r.stateAt(age, words)[1:]
 }
 
-// push makes the scratch row the newest state of a history, if it is another one.
+// pushState makes the scratch row the newest state of h if it differs.
 func (f *frame) pushState(p *slotSummary, h *history) {
 	if h.valid && slices.Equal(h.row, f.scratch.Words) {
 		return
@@ -111,7 +111,7 @@ func (f *frame) pushState(p *slotSummary, h *history) {
 	p.version, p.oldest = f.tick, h.oldest()
 }
 
-// forget drops all states of t.
+// forgetStates drops all states of t.
 func (f *frame) forgetStates(t *tenant) {
 	f.rings.put(&t.history)
 	t.valid = false
@@ -121,8 +121,7 @@ func (f *frame) forgetStates(t *tenant) {
 	}
 }
 
-// letRest takes the past of some of the rows that have not changed for long. All
-// are looked at in turn.
+// reclaimIdle drops the past states of idle rows, examining the slots in rotation.
 func (f *frame) reclaimIdle() {
 	for range min(reclaimSlots, len(f.summaries)) {
 		f.reclaimCursor = (f.reclaimCursor + 1) % len(f.summaries)
@@ -145,7 +144,7 @@ func (f *frame) reclaimIfIdle(p *slotSummary, h *history) {
 	}
 }
 
-// pasts is memory for rows that change, used again.
+// ringPool reuses the rings of rows that became idle.
 type ringPool struct{ spare []*stateRing }
 
 func (s *ringPool) get(words int) *stateRing {
@@ -157,7 +156,7 @@ func (s *ringPool) get(words int) *stateRing {
 	return &stateRing{states: make([]uint32, ringStates*(words+1))}
 }
 
-// give takes the past of h.
+// put takes the ring of h.
 func (s *ringPool) put(h *history) {
 	if h.ring == nil {
 		return

@@ -7,9 +7,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// updateInterest finds who enters, removes who left or died, and notes whose
-// state changed. An entity enters within the enter radius and leaves beyond the
-// leave radius.
+// updateInterest brings the interest set to the newest frame: it requests enters,
+// removes members that left or died, and marks changed members active. An entity enters
+// within the enter radius and leaves beyond the leave radius.
 func (v *Viewer) updateInterest() {
 	r := v.replicator
 	v.recordDeaths()
@@ -48,23 +48,23 @@ func (v *Viewer) updateInterest() {
 	v.keepWaitingSince()
 }
 
-// calm says whether only who changed can enter or leave, as long as the viewer
-// stays where its border holds.
+// canUpdateIncrementally reports whether only changed entities can enter or leave while
+// the viewer's boundary is valid.
 func (v *Viewer) canUpdateIncrementally() bool {
 	return v.sent.newest > 0 && !v.ruleChanged && len(v.queue) == 0 && v.onlyPositionsMatter()
 }
 
-// plain says whether nothing but places says who is in view. What depends on sets of
-// the game's can change without notice.
+// onlyPositionsMatter reports whether positions alone decide what is in view. The
+// game's own sets can change without notice.
 func (v *Viewer) onlyPositionsMatter() bool {
 	return !v.hasRules() && len(v.filter.Also) == 0 && v.replicator.config.Always == nil
 }
 
-// compare goes through the interest set by words. Where nobody came, left or
-// changed, 64 neighbours take three loads and an AND each; who changed becomes
-// active, and only whose slot changed hands is looked at. It leaves in s who is
-// inside and not in the interest set. If calm, s knows only of those that
-// changed. changed and replaced are nil if any slot may be one.
+// updateMembers compares the interest set with the candidates, a word at a time.
+// Without changes a word costs three loads and an AND. Changed members become active,
+// and only replaced slots are examined singly. It leaves in s the candidates that are
+// not members yet. If incremental, s holds changed entities only. A nil changed or
+// replaced means that any slot may be in it.
 func (v *Viewer) updateMembers(s *candidates, changed, replaced *bulk.Bitset, incremental bool) {
 	m := &v.members
 	v.compact()
@@ -76,24 +76,24 @@ func (v *Viewer) updateMembers(s *candidates, changed, replaced *bulk.Bitset, in
 	m.anyActive = m.anyActive || anyNew
 	for i := range m.words {
 		w := &m.words[i]
-		word, mask, news, others := w.number, w.mask, uint64(0), uint64(0)
+		word, mask, changedHere, replacedHere := w.number, w.mask, uint64(0), uint64(0)
 		if anyNew {
-			news = intersectSet(mask, changed, word)
+			changedHere = intersectSet(mask, changed, word)
 		}
 		if anyOther {
-			others = intersectSet(mask, replaced, word)
+			replacedHere = intersectSet(mask, replaced, word)
 		}
 		rows := m.rows[w.firstRow:][:bits.OnesCount64(mask)]
 		living, inside := mask, s.inside[word]
-		if others != 0 {
-			living = v.destroyReplaced(word, mask, others, rows)
+		if replacedHere != 0 {
+			living = v.destroyReplaced(word, mask, replacedHere, rows)
 		}
-		if news != 0 {
-			w.active |= news & living
+		if changedHere != 0 {
+			w.active |= changedHere & living
 		}
 		outside := living &^ inside
 		if incremental {
-			outside &= news
+			outside &= changedHere
 		}
 		if outside != 0 {
 			v.leaveOutside(word, mask, outside, rows)
@@ -105,7 +105,7 @@ func (v *Viewer) updateMembers(s *candidates, changed, replaced *bulk.Bitset, in
 	v.compact()
 }
 
-// within returns those of 64 neighbours that are in a set; nil holds everybody.
+// intersectSet returns the slots of mask that are in a set. nil holds every slot.
 func intersectSet(mask uint64, set *bulk.Bitset, word uint32) uint64 {
 	if set == nil {
 		return mask
@@ -113,7 +113,7 @@ func intersectSet(mask uint64, set *bulk.Bitset, word uint32) uint64 {
 	return mask & set.Word(word)
 }
 
-// compact takes the members out that have left or died.
+// compact removes members whose rows were freed.
 func (v *Viewer) compact() {
 	if v.uncompacted {
 		v.members.compact()
@@ -121,13 +121,13 @@ func (v *Viewer) compact() {
 	}
 }
 
-// survivors has the members die whose slot, of some of 64 neighbours, has another
-// tenant or none, and returns the mask without them.
-func (v *Viewer) destroyReplaced(word uint32, mask, others uint64, rows []uint32) (living uint64) {
+// destroyReplaced destroys the members of a word whose slot has another tenant or none,
+// among the slots in replaced, and returns mask without them.
+func (v *Viewer) destroyReplaced(word uint32, mask, replaced uint64, rows []uint32) (living uint64) {
 	present := v.replicator.frame.summaries
 	living = mask
-	for ; others != 0; others &= others - 1 {
-		bit := others & -others
+	for ; replaced != 0; replaced &= replaced - 1 {
+		bit := replaced & -replaced
 		rowIndex := &rows[bits.OnesCount64(mask&(bit-1))]
 		if slot := word<<6 | uint32(bits.TrailingZeros64(bit)); v.handles[*rowIndex] != present[slot].handle {
 			living &^= bit
@@ -137,14 +137,14 @@ func (v *Viewer) destroyReplaced(word uint32, mask, others uint64, rows []uint32
 	return living
 }
 
-// die tells the client that a member is no more (R5).
+// destroyMember sends the Destroy of a member and frees its row (R5).
 func (v *Viewer) destroyMember(rowIndex *uint32) {
 	v.writeDestroy(v.handles[*rowIndex])
 	v.freeRow(rowIndex)
 }
 
-// leave takes those out of the interest set who are hidden by a rule or beyond
-// the leave radius, of 64 neighbours who are not inside.
+// leaveOutside removes the members of a word in outside that a rule hides or that lie
+// beyond the leave radius.
 func (v *Viewer) leaveOutside(word uint32, mask, outside uint64, rows []uint32) {
 	r := v.replicator
 	limit, listed := square(r.config.LeaveRadius), square(r.config.LeaveRadius-2*v.boundary.margin)
@@ -167,8 +167,8 @@ func (v *Viewer) leaveOutside(word uint32, mask, outside uint64, rows []uint32) 
 	}
 }
 
-// depart takes a member out of the interest set. The client was shown it, so it knows
-// the slot's earlier tenants to be destroyed.
+// leave removes a member from the interest set. The client had it in view and so knows
+// that the slot's earlier tenants are destroyed.
 func (v *Viewer) leave(slot uint32, rowIndex *uint32, reason wire.Reason) {
 	h := v.handles[*rowIndex]
 	v.writeRecord(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: h})
@@ -180,16 +180,16 @@ func (v *Viewer) leave(slot uint32, rowIndex *uint32, reason wire.Reason) {
 	v.freeRow(rowIndex)
 }
 
-// wantAll lists those of 64 neighbours that are to enter, those in sure at any
-// distance. Sets of the game's may name slots that nobody holds in this frame.
-func (v *Viewer) requestEnters(word uint32, mask, sure uint64) {
+// requestEnters requests enters for the slots of a word, those in confirmed at any
+// distance. The game's sets may name slots without a tenant in this frame.
+func (v *Viewer) requestEnters(word uint32, mask, confirmed uint64) {
 	r := v.replicator
 	for ; mask != 0; mask &= mask - 1 {
 		slot := word<<6 | uint32(bits.TrailingZeros64(mask))
 		if int(slot) >= len(r.frame.summaries) {
 			return
 		}
-		if v.boundary.margin > 0 && sure>>(slot&63)&1 == 0 && !v.checkEnterRadius(slot) {
+		if v.boundary.margin > 0 && confirmed>>(slot&63)&1 == 0 && !v.checkEnterRadius(slot) {
 			continue
 		}
 		if h := r.frame.summaries[slot].handle; h != 0 {

@@ -3,67 +3,68 @@ package replication
 import "math"
 
 const (
-	// maxOutstandingBytes is how much structure may be on its way to a client
-	// unapplied before no further entity enters. It bounds the memory that a
-	// client which stops reading can tie up; Destroy and Leave are exempt, at
-	// a few bytes for each handle it knows.
+	// maxOutstandingBytes is how much structure may await acknowledgement before no
+	// further entity enters. It bounds the memory held for a client that stops reading.
+	// Destroy and Leave are exempt, at a few bytes for each handle that the client
+	// knows.
 	maxOutstandingBytes = 48 << 10
-	// batchBytes is the size at which a structure message is closed: well
-	// below wire.MaxStreamMessage, so that one record more always fits.
+	// batchBytes is the size at which a structure message is closed: well below
+	// wire.MaxStreamMessage, so that one more record always fits.
 	batchBytes = 16 << 10
-	// maxFlights is how many messages that a client has not applied are told
-	// apart; more are counted as one. It is more than are sent in the time
-	// after which a silent client is given up, so that only one which reads and
-	// never acknowledges gets there, and finds that it costs nothing.
+	// maxFlights is how many unacknowledged structure messages are tracked separately;
+	// further ones are counted with the last. A silent client is dropped before it gets
+	// there, so only a client that reads and never acknowledges does, and it costs
+	// nothing.
 	maxFlights = 256
-	// maxKeptLogBytes is how much structure that was sent and is not acknowledged
-	// is kept, to be sent again when the session goes on over another connection.
-	// It is what the enters of maxOutstandingBytes take and as much again for the
-	// leaves and destroys of thousands; a client further behind begins anew.
+	// maxKeptLogBytes is how much sent, unacknowledged structure is kept for resending
+	// when a session resumes. It covers the enters of maxOutstandingBytes and as much
+	// again for leaves and destroys of thousands of entities. A client further behind
+	// must start a new session.
 	maxKeptLogBytes = 96 << 10
-	// maxDatagrams is how many datagrams one snapshot may fill: beyond this a
-	// burst overruns the 128 datagrams that a receiver queues.
+	// maxDatagrams is how many datagrams one snapshot may fill. A larger burst could
+	// overrun the 128 datagrams that a receiver queues.
 	maxDatagrams = 4
-	// sentWindow is how many snapshots are remembered until acknowledged: as
-	// many as there are bits in a word. An Ack tells of one more.
+	// sentWindow is how many snapshots are remembered until acknowledged: one for each
+	// bit of sentLog.pending. An Ack covers one more.
 	sentWindow = 64
-	// lossWindow: a snapshot is taken for lost when one this much newer was
-	// acknowledged; QUIC's packet threshold (RFC 9002, 6.1.1).
+	// lossWindow: a snapshot counts as lost when one this much newer is acknowledged.
+	// It is QUIC's packet threshold (RFC 9002, 6.1.1).
 	lossWindow = 3
-	// resendAfter is for how many snapshots an unchanged row is presumed to be
-	// on its way before it is sent again without news of a loss.
+	// resendAfter is for how many snapshots an unchanged row is presumed in flight
+	// before it is sent again without news of a loss.
 	resendAfter = 8
-	// motionTicks is how many ticks there are at least between the two baselines
-	// of a row. Fewer show less of how it moves; more, and it moves otherwise.
+	// minMotionTicks is the minimum distance in ticks between the two baselines of a
+	// row. A shorter distance shows less of the motion, a longer one shows motion that
+	// is over.
 	minMotionTicks = 3
-	// maxMotionRatio is how many times longer than the motion that is known the
-	// motion that is foretold may be.
+	// maxMotionRatio is how many times longer the extrapolated motion may be than the
+	// motion known from the two baselines.
 	maxMotionRatio = 16
-	// maxCachedRows bounds the codings of rows that a frame keeps for further
-	// viewers, at about 40 bytes each.
+	// maxCachedRows bounds the coded rows that a frame keeps for further viewers, at
+	// about 40 bytes each.
 	maxCachedRows = 1 << 16
-	// maxWorkers bounds goroutines and the memory of their workspaces, at most a
-	// few megabytes each.
+	// maxWorkers bounds goroutines and their workspaces, which take at most a few
+	// megabytes each.
 	maxWorkers = 64
-	// payloadPlaces is how many datagrams a frame keeps for further viewers, at
-	// up to 3.2 kB each.
+	// payloadEntries is how many datagrams a frame keeps for further viewers, at up to
+	// 3.2 kB each.
 	payloadBits    = 7
 	payloadEntries = 1 << payloadBits
-	// minSnapshotBytes is what a snapshot needs for its header and one row.
+	// minSnapshotBytes holds a snapshot's header and one row.
 	minSnapshotBytes = 64
-	// burstSnapshots is how many snapshots' worth of unused budget are kept.
+	// burstSnapshots is how many snapshots' worth of unused budget accumulates.
 	burstSnapshots = 2
-	// lastNumber is the number of a structure record, or of a snapshot, from which
-	// on a viewer is Spent. What one snapshot may still tell of, all slots, fits
-	// into what is left many times.
+	// lastUsableNumber is the number of a structure record or of a snapshot after which
+	// a viewer is Exhausted. The rest of the range holds the records of one snapshot,
+	// at most a few for each slot, many times over.
 	lastUsableNumber = math.MaxUint32 - 1<<26
-	// maxDeaths is how many destroyed handles are remembered for viewers that
-	// are not sent snapshots; at this number they are all brought up to date.
+	// maxDeaths is how many destroyed handles are remembered for viewers without
+	// snapshots. Beyond it, all viewers record their deaths at once.
 	maxDeaths = 1 << 16
-	// keptQueue is how long a queue of newcomers stays allocated when
-	// it has emptied: crowds come seldom, and viewers are many.
+	// keptQueue is the capacity that an empty queue of newcomers may keep: crowds are
+	// rare, and viewers are many.
 	keptQueue = 16
-	// keptStructureBytes is how much each of a viewer's two buffers of structure
-	// may keep when little of it is used, for the same reason.
+	// keptStructureBytes is how much each of a viewer's two structure buffers may keep
+	// while little of it is used, for the same reason.
 	keptStructureBytes = 2 << 10
 )

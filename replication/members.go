@@ -2,27 +2,28 @@ package replication
 
 import "math/bits"
 
-// members finds a viewer's rows by slot, and lists the slots of its interest
-// set by words of 64, to be compared with others. It takes 24 bytes a word that
-// has a member and 4 a member, whatever the size of the world.
+// members maps the slots of a viewer's interest set to row indexes, grouped by words
+// for comparison with other sets. It takes 24 bytes for each word with a member and 4
+// for each member, whatever the size of the world.
 type members struct {
-	words     []memberWord // that have a member, ascending
-	rows      []uint32     // places of the members' rows, in ascending order of slots
-	anyActive bool         // some may be active
+	words     []memberWord // words with a member, ascending
+	rows      []uint32     // row indexes of the members, ascending by slot
+	anyActive bool         // some word may have active members
 }
 
-// memberWord is 64 neighbours of whom some are members.
+// memberWord is a word with members.
 type memberWord struct {
 	mask     uint64
-	active   uint64 // of the members, those that are not dormant (R6)
+	active   uint64 // members that are not dormant (R6)
 	number   uint32
-	firstRow uint32 // members in the words before
+	firstRow uint32 // number of members in earlier words
 }
 
-// noRow is the place of a member that is about to be taken out.
+// noRow is the row index of a member about to be removed, and of an entity that has
+// none yet.
 const noRow = ^uint32(0)
 
-// mask returns which of 64 neighbours are members.
+// mask returns the members of a word.
 func (m *members) mask(number uint32) uint64 {
 	if i := m.searchWord(number); i < len(m.words) && m.words[i].number == number {
 		return m.words[i].mask
@@ -30,7 +31,7 @@ func (m *members) mask(number uint32) uint64 {
 	return 0
 }
 
-// find returns the place of a slot's row.
+// find returns the row index of a slot.
 func (m *members) find(slot uint32) (rowIndex uint32, ok bool) {
 	if at := m.rowRef(slot); at != nil {
 		return *at, *at != noRow
@@ -38,7 +39,7 @@ func (m *members) find(slot uint32) (rowIndex uint32, ok bool) {
 	return 0, false
 }
 
-// at returns where the place of a slot's row is noted, or nil.
+// rowRef returns the stored row index of a slot, or nil.
 func (m *members) rowRef(slot uint32) *uint32 {
 	i := m.searchWord(slot >> 6)
 	if i == len(m.words) || m.words[i].number != slot>>6 || m.words[i].mask>>(slot&63)&1 == 0 {
@@ -47,13 +48,13 @@ func (m *members) rowRef(slot uint32) *uint32 {
 	return &m.rows[m.words[i].rowAt(slot)]
 }
 
-// activate has the row of a member looked at in the next snapshot.
+// activate makes the next snapshot examine the row of a member.
 func (m *members) activate(slot uint32) {
 	m.words[m.searchWord(slot>>6)].active |= 1 << (slot & 63)
 	m.anyActive = true
 }
 
-// search returns the first word from a number on.
+// searchWord returns the position of the first word with at least this number.
 func (m *members) searchWord(number uint32) int {
 	low, n := 0, len(m.words)
 	for n > 0 {
@@ -68,12 +69,12 @@ func (m *members) searchWord(number uint32) int {
 	return low
 }
 
-// row is the number of the members below a slot of the word, among all.
+// rowAt returns the position in members.rows of a slot of the word.
 func (w *memberWord) rowAt(slot uint32) int {
 	return int(w.firstRow) + bits.OnesCount64(w.mask&(1<<(slot&63)-1))
 }
 
-// count is how many members there are, without those that are about to be taken out.
+// count returns the number of members, without those about to be removed.
 func (m *members) count() (n int) {
 	for _, rowIndex := range m.rows {
 		if rowIndex != noRow {
@@ -83,7 +84,7 @@ func (m *members) count() (n int) {
 	return n
 }
 
-// compact takes out the members whose row is noRow.
+// compact removes the members whose row index is noRow.
 func (m *members) compact() {
 	words, rows, from := 0, 0, 0
 	for i := range m.words {
@@ -108,11 +109,11 @@ func (m *members) compact() {
 	m.words, m.rows = m.words[:words], m.rows[:rows]
 }
 
-// newcomer is a slot that becomes a member, and the place of its row.
+// newcomer is a slot that becomes a member, with its row index.
 type newcomer struct{ slot, row uint32 }
 
-// insert takes in newcomers, which are in ascending order of slots and not
-// members. They are dormant. It works from the end, in place.
+// insert adds newcomers, which ascend by slot and are not members yet. They are
+// dormant. It merges in place, from the end.
 func (m *members) insert(list []newcomer) {
 	if len(list) == 0 {
 		return
@@ -121,7 +122,7 @@ func (m *members) insert(list []newcomer) {
 	m.words, m.rows = grow(m.words, m.countNewWords(list)), grow(m.rows, len(list))
 	to := len(m.rows)
 	for w := len(m.words) - 1; w > i || len(list) > 0; w-- {
-		// The highest word of those that are there and those that come.
+		// Take the highest word, of members or newcomers.
 		var old memberWord
 		if i >= 0 {
 			old = m.words[i]
@@ -135,7 +136,7 @@ func (m *members) insert(list []newcomer) {
 		for ; first > 0 && list[first-1].slot>>6 == word.number; first-- {
 			word.mask |= 1 << (list[first-1].slot & 63)
 		}
-		come := list[first:]
+		arriving := list[first:]
 		list = list[:first]
 		for rest := word.mask; rest != 0; {
 			bit := 63 - bits.LeadingZeros64(rest)
@@ -145,8 +146,8 @@ func (m *members) insert(list []newcomer) {
 				from--
 				m.rows[to] = m.rows[from]
 			} else {
-				m.rows[to] = come[len(come)-1].row
-				come = come[:len(come)-1]
+				m.rows[to] = arriving[len(arriving)-1].row
+				arriving = arriving[:len(arriving)-1]
 			}
 		}
 		word.firstRow = uint32(to)
@@ -154,7 +155,7 @@ func (m *members) insert(list []newcomer) {
 	}
 }
 
-// newWords counts the words of the newcomers that no member is in.
+// countNewWords counts the words of newcomers that have no member yet.
 func (m *members) countNewWords(list []newcomer) int {
 	added := 0
 	for i, c := range list {
@@ -168,8 +169,8 @@ func (m *members) countNewWords(list []newcomer) int {
 	return added
 }
 
-// grown lengthens s by n. It takes a sixteenth more than it needs, where append
-// would take a quarter: there are thousands of viewers.
+// grow lengthens s by n. It reserves a sixteenth more than needed, where append would
+// reserve a quarter: there are thousands of viewers.
 func grow[T any](s []T, n int) []T {
 	need := len(s) + n
 	if need <= cap(s) {

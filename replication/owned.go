@@ -6,10 +6,10 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// ownedSet is the live entities that a viewer owns. A lookup costs the same however
-// many they are, and a snapshot costs a step for every 64 neighbouring slots. A slot
-// changes hands only in a step, whose deaths are taken in before the next frame: the
-// frame's tenant of one of these slots is the owned entity, or not there yet.
+// ownedSet is the set of live entities that a viewer owns. A lookup takes constant
+// time, and a snapshot one step for each word of slots. Slots change tenants only in a
+// step, whose deaths are recorded before the next frame, so the frame's tenant of an
+// owned slot is the owned entity or not there yet.
 type ownedSet struct {
 	generations map[uint32]uint32 // by slot
 	slots       slotSet           // the same slots
@@ -20,7 +20,7 @@ func (o *ownedSet) has(h bulk.Handle) bool {
 	return ok && generation == h.Generation()
 }
 
-// add adds h, which is live, in place of an earlier tenant of its slot.
+// add adds the live entity h, replacing an earlier tenant of its slot.
 func (o *ownedSet) add(h bulk.Handle) {
 	if o.generations == nil {
 		o.generations = map[uint32]uint32{}
@@ -36,43 +36,42 @@ func (o *ownedSet) remove(h bulk.Handle) {
 	}
 }
 
-// Own makes the viewer an owner of h: it is shown at any distance and through
-// any filter, Config.Private included, and is sent those of its fields that only
-// owners are. An entity may have several owners. Unless h is live nothing happens:
-// a handle that was never issued may be somebody else's one day.
+// Own makes the viewer an owner of h: h is visible at any distance and through any
+// filter, Config.Private included, and its owner-only fields are sent. An entity may
+// have several owners. Own ignores a handle that is not live: one that was never issued
+// may name another entity later.
 func (v *Viewer) Own(h bulk.Handle) {
 	if v.replicator.world.Status(h) != bulk.Live || v.owned.has(h) {
 		return
 	}
-	mine := v.Owns(h) // as its focus, perhaps, which may change
+	owned := v.Owns(h) // as its focus, perhaps, which may change
 	v.owned.add(h)
-	if !mine {
+	if !owned {
 		v.reenter(h)
 	}
 }
 
-// Disown is the reverse of Own. What the viewer sees the world from stays its own.
+// Disown undoes Own. The focus stays owned.
 func (v *Viewer) Disown(h bulk.Handle) {
-	mine := v.Owns(h)
+	owned := v.Owns(h)
 	v.owned.remove(h)
 	v.ruleChanged = true
-	if mine && !v.Owns(h) {
+	if owned && !v.Owns(h) {
 		v.reenter(h)
 	}
 }
 
-// Owns says whether h is what the viewer sees the world from, or was given to it
-// by Own.
+// Owns reports whether h is the viewer's focus or was given to it by Own. It decides
+// what the viewer is sent, and lets callers check that.
 func (v *Viewer) Owns(h bulk.Handle) bool {
 	return h == v.focus || v.owned.has(h)
 }
 
-// reenter has the next snapshots enter h again, and send nothing of it before: it
-// became the viewer's own, or ceased to be, so that what the client is sent of it
-// is another row (R7).
+// reenter makes the next snapshots enter h again and send no row of it before. The
+// ownership of h has changed, so the client is sent another row (R7).
 func (v *Viewer) reenter(h bulk.Handle) {
 	if rowIndex, ok := v.members.find(h.Index()); ok && v.handles[rowIndex] == h {
-		v.rows[rowIndex].enterTick = 0 // before any shape
+		v.rows[rowIndex].enterTick = 0 // below any maskSince
 		v.members.activate(h.Index())
 	}
 }
@@ -88,7 +87,7 @@ func (o *ownedSet) check(f *frame) error {
 		}
 	}
 	if len(o.generations) != o.slots.size {
-		return fmt.Errorf("R7: %d entities are owned, of %d slots", len(o.generations), o.slots.size)
+		return fmt.Errorf("R7: %d owned entities in %d slots", len(o.generations), o.slots.size)
 	}
 	return nil
 }

@@ -2,9 +2,9 @@ package replication
 
 import "math"
 
-// byPriority returns the numbers of the rows that wait, the most urgent first.
-// Priority grows each time that a row waits for its turn, so every row's comes. It
-// is not asked for when all can be sent.
+// rankWaiting returns the indexes of the waiting rows, the most urgent first. A row's
+// priority grows each time that it waits, so that every row is sent eventually. It is
+// not called when all rows fit.
 func (v *Viewer) rankWaiting() []uint32 {
 	w := v.work
 	w.ranking.reset()
@@ -16,8 +16,8 @@ func (v *Viewer) rankWaiting() []uint32 {
 	return w.ranking.order()
 }
 
-// gain is what a row's priority grows by for each snapshot it waits: its
-// kind's priority, halved at a quarter of the enter radius.
+// priorityGain returns what a row's priority grows by for each snapshot that it waits:
+// its kind's priority, halved at a quarter of the enter radius.
 func (v *Viewer) priorityGain(t *tenant) float32 {
 	base := v.replicator.kindPriority(t.kind)
 	if !t.hasBody {
@@ -27,12 +27,12 @@ func (v *Viewer) priorityGain(t *tenant) float32 {
 	return base / (1 + 4*distance/v.replicator.config.EnterRadius)
 }
 
-// ranking puts weights in order, the greatest first and equal ones as they came.
-// It sorts by digits: there are hundreds for each viewer, as good as random, and a
-// comparison that nobody can foresee costs more than a pass over all of them.
+// ranking sorts weights, the greatest first and equal ones in the order of adding. It
+// is a radix sort: each viewer has hundreds of unpredictable weights, and a
+// mispredicted comparison costs more than a pass over all of them.
 type ranking struct {
-	ranks     []uint16 // by number: a lower one for a greater weight
-	from, to  []uint32 // numbers
+	ranks     []uint16 // by index; lower for a greater weight
+	from, to  []uint32 // indexes
 	low, high [256]uint32
 }
 
@@ -41,9 +41,8 @@ func (r *ranking) reset() {
 	r.low, r.high = [256]uint32{}, [256]uint32{}
 }
 
-// add adds a weight, which is not negative. Of its bits those are compared that
-// tell weights apart which differ by a part in 256: the bits of positive floats
-// are in the order of their values.
+// add adds a non-negative weight. It compares weights to a precision of one part in
+// 256, by the upper bits: the bits of positive floats are ordered like their values.
 func (r *ranking) add(weight float32) {
 	rank := ^uint16(math.Float32bits(weight) >> 15)
 	r.ranks = append(r.ranks, rank)
@@ -51,12 +50,12 @@ func (r *ranking) add(weight float32) {
 	r.high[rank>>8]++
 }
 
-// order returns the numbers of the weights, counted from 0, in their order. It is
-// valid until the next call.
+// order returns the indexes of the weights in their order. It is valid until the next
+// call.
 func (r *ranking) order() []uint32 {
 	n := len(r.ranks)
 	r.from, r.to = resize(r.from, n), resize(r.to, n)
-	for digit := 1; digit < 256; digit++ { // how many there are becomes where they end
+	for digit := 1; digit < 256; digit++ { // turn counts into end positions
 		r.low[digit] += r.low[digit-1]
 		r.high[digit] += r.high[digit-1]
 	}
@@ -74,7 +73,7 @@ func (r *ranking) order() []uint32 {
 	return r.to
 }
 
-// resized returns s with a length of n, whatever it holds.
+// resize returns s with length n and arbitrary content.
 func resize(s []uint32, n int) []uint32 {
 	if n > cap(s) {
 		return make([]uint32, n, 2*n)

@@ -11,34 +11,34 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Replicator makes frames of one world and holds its viewers. It belongs to
-// the goroutine that owns the world.
+// Replicator makes frames of one world and holds its viewers. It belongs to the
+// goroutine that owns the world.
 type Replicator struct {
 	world   *world.World
 	config  Config
 	frame   *frame
 	viewers []*Viewer
-	frames  uint64 // captured
+	frames  uint64 // number of frames captured
 	kinds   []world.Kind
 	floor   uint32 // the world's first generation
-	// interval is how many ticks there are from one snapshot to the next, at least.
+	// interval is the minimum number of ticks between two snapshots of a viewer.
 	interval uint32
-	// unplaced holds the slots of entities without a body: they are nowhere,
-	// so they are relevant to everybody.
+	// bodiless holds the slots of entities without a body. They have no position and
+	// are relevant to every viewer.
 	bodiless bulk.Bitset
 	grid     grid
 	changes  changeLog
-	replaced changeLog // of the changes, those that gave the slot another tenant or none
-	// deaths are the handles that were destroyed, from number forgotten on;
-	// viewers that know of them have yet to tell their clients.
+	replaced changeLog // the subset of changes that gave the slot another tenant or none
+	// deaths are the destroyed handles that some viewer has not recorded yet.
+	// deathsDropped counts those before the first of them.
 	deaths        []bulk.Handle
 	deathsDropped uint64
 	workspaces    []*workspace // by worker
 	workers       workerPool
 }
 
-// New makes a Replicator, the only one of its world: it takes what is World.Dirty. A
-// world that is restored wants a new one. Every component of the schema must be
+// New makes the Replicator of a world. A world has only one, since Capture clears
+// World.Dirty; a restored world needs a new one. Every component of the schema must be
 // registered in the world under the same name and type, except schema.BodyComponent.
 func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	c = c.WithDefaults()
@@ -66,39 +66,38 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	return r, nil
 }
 
-// Codec is what rows are coded with.
+// Codec returns the codec of rows.
 func (r *Replicator) Codec() *rowcodec.Codec { return r.frame.codec }
 
-// Config returns the configuration in force, defaults filled in.
+// Config returns the configuration in force, with defaults filled in.
 func (r *Replicator) Config() Config { return r.config }
 
-// Tick is the world's present tick as the protocol counts it.
+// Tick returns the world's present tick in the protocol's count.
 func (r *Replicator) Tick() uint32 { return uint32(r.world.Tick() - r.config.TickBase) }
 
 // SetBudget changes Config.BudgetBytesPerSecond for all viewers, from their next
 // snapshots on.
 func (r *Replicator) SetBudget(bytesPerSecond int) { r.config.BudgetBytesPerSecond = bytesPerSecond }
 
-// Due says whether it is a viewer's turn to be sent a snapshot in the present tick:
-// as often a second as Config.SnapshotHz says. Phases spread the viewers over the
-// ticks of one send interval: a third of them in each of three ticks is a third of
-// the peak. Two turns of one viewer are never closer to each other than an interval
-// of whole ticks.
+// Due reports whether a viewer with this phase gets a snapshot in the present tick,
+// Config.SnapshotHz times a second. Phases spread the viewers over the ticks of one
+// send interval: a third of them in each of three ticks makes a third of the peak. Two
+// snapshots of one viewer are never closer than a whole interval of ticks.
 func (r *Replicator) Due(phase uint64) bool {
 	moment := r.world.Tick() + phase
 	return r.turnsBefore(moment+1) != r.turnsBefore(moment)
 }
 
-// due is how many turns a viewer has before a tick: the line of their rate, rounded
-// up, so that two of them are a tick closer than on average at most.
+// turnsBefore returns how many snapshots are due before a tick. Rounding up keeps two
+// of them at most one tick closer than on average.
 func (r *Replicator) turnsBefore(tick uint64) uint64 {
 	hz := uint64(r.world.TickHz())
 	return (tick*uint64(r.config.SnapshotHz) + hz - 1) / hz
 }
 
-// AfterStep takes in which entities the last step destroyed. It is called after
-// every step, replicated or not: between two frames a slot may change hands more
-// than once, and each tenant is another handle (H4, R5).
+// AfterStep records the entities that the last step destroyed. Call it after every
+// step, captured or not: between two frames a slot may change tenants more than once,
+// and each tenant has its own handle (H4, R5).
 func (r *Replicator) AfterStep() {
 	r.grid.capture = r.changes.captures + 1
 	for _, h := range r.world.Destroyed() {
@@ -113,7 +112,7 @@ func (r *Replicator) AfterStep() {
 	r.dropSeenDeaths()
 }
 
-// forget drops the deaths that all viewers have told their clients of.
+// dropSeenDeaths drops the deaths that every viewer has recorded.
 func (r *Replicator) dropSeenDeaths() {
 	seen := r.deathsDropped + uint64(len(r.deaths))
 	for _, v := range r.viewers {
@@ -126,7 +125,7 @@ func (r *Replicator) dropSeenDeaths() {
 	r.deathsDropped = seen
 }
 
-// Capture makes the frame of the present tick. Snapshots are taken of it.
+// Capture makes the frame of the present tick, from which snapshots are taken.
 func (r *Replicator) Capture() {
 	changed := r.changes.close()
 	r.grid.capture = r.changes.captures
@@ -145,7 +144,7 @@ func (r *Replicator) Capture() {
 	r.frames++
 }
 
-// place notes where the tenant of a slot is, if it has one.
+// updateGrid brings the grid up to date with the tenant of a slot.
 func (r *Replicator) updateGrid(slot uint32) {
 	if int(slot) >= len(r.frame.tenants) {
 		return
@@ -155,7 +154,7 @@ func (r *Replicator) updateGrid(slot uint32) {
 		r.kinds = r.world.Kinds() // kinds are only ever added
 	}
 	switch {
-	case r.frame.summaries[slot].handle == 0: // AfterStep took it out
+	case r.frame.summaries[slot].handle == 0: // AfterStep removed it
 	case t.hasBody:
 		r.bodiless.Clear(slot)
 		r.grid.put(slot, t.position)
@@ -165,7 +164,7 @@ func (r *Replicator) updateGrid(slot uint32) {
 	}
 }
 
-// priorityOf is the priority of a kind that is in the frame.
+// kindPriority returns the priority of a kind that is in the frame.
 func (r *Replicator) kindPriority(k world.KindID) float32 {
 	if p := r.kinds[k].Priority; p > 0 {
 		return p
@@ -173,7 +172,7 @@ func (r *Replicator) kindPriority(k world.KindID) float32 {
 	return 1
 }
 
-// AddViewer makes a viewer that looks from where focus is.
+// AddViewer makes a viewer that views the world from the entity focus.
 func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	v := &Viewer{
 		replicator: r, work: r.workspaces[0], focus: focus,
@@ -184,7 +183,7 @@ func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	return v
 }
 
-// RemoveViewer forgets v, which is not used after.
+// RemoveViewer removes v, which must not be used afterwards.
 func (r *Replicator) RemoveViewer(v *Viewer) {
 	if i := slices.Index(r.viewers, v); i >= 0 {
 		r.viewers = slices.Delete(r.viewers, i, i+1)
@@ -200,7 +199,7 @@ func (r *Replicator) Stats() Stats {
 	return s
 }
 
-// audit runs the full check of v in builds with invariants.
+// audit checks v in builds with invariants.
 func (r *Replicator) audit(v *Viewer) {
 	if invariants.Audits {
 		invariants.Check(v.CheckInvariants())

@@ -2,25 +2,25 @@ package replication
 
 import "math"
 
-// viewerRow is what is known of one entity of the interest set at each snapshot:
-// 16 bytes, four to a line of memory. What is seldom asked is beside it, by the
-// same place.
+// viewerRow is the part of a member that every snapshot reads: 16 bytes, four to a
+// cache line. What is read less often lies in other slices of Viewer, under the same
+// index.
 type viewerRow struct {
 	enterTick uint32 // tick of the state in its Enter record
 	ackedTick uint32 // tick of the baseline
-	sentTick  uint32 // newest snapshot it rode in; 0: none
-	olderGap  uint16 // ticks from the state before the baseline, that motion is taken from, to the baseline; 0: none
-	nextGap   uint8  // ticks from the state that takes its place next to the baseline: below motionTicks
+	sentTick  uint32 // tick of the newest snapshot that contains it; 0: none
+	olderGap  uint16 // ticks from the older state, which gives the motion, to the baseline; 0: no older state
+	nextGap   uint8  // ticks from the next older state to the baseline, below minMotionTicks
 	flags     uint8
 }
 
 const (
-	inFlight   = 1 << iota // the snapshot of sentTick may yet arrive
-	passedOver             // it has a priority, having waited for its turn
+	inFlight   = 1 << iota // the snapshot of sentTick may still arrive
+	passedOver             // it has accumulated priority
 )
 
-// acknowledge makes the state at tick the baseline. The one before it that
-// motion is taken from is some ticks older, so that there is motion.
+// acknowledge makes the state at tick the baseline. The older state stays at least
+// minMotionTicks behind, so that the two show motion.
 func (row *viewerRow) acknowledge(tick uint32) {
 	gap := tick - row.ackedTick
 	if next := gap + uint32(row.nextGap); next >= minMotionTicks {
@@ -34,14 +34,14 @@ func (row *viewerRow) acknowledge(tick uint32) {
 	row.ackedTick = tick
 }
 
-// send notes that the row at a place is in the open snapshot.
+// markSent records that a row is in the open snapshot.
 func (v *Viewer) markSent(rowIndex, tick uint32) {
 	row := &v.rows[rowIndex]
 	v.resetPriority(row, rowIndex)
 	row.sentTick, row.flags = tick, inFlight
 }
 
-// forgetPriority is for a row whose turn came.
+// resetPriority clears the priority of a row that was sent or became dormant.
 func (v *Viewer) resetPriority(row *viewerRow, rowIndex uint32) {
 	if row.flags&passedOver != 0 {
 		v.priorities[rowIndex] = 0
@@ -49,8 +49,8 @@ func (v *Viewer) resetPriority(row *viewerRow, rowIndex uint32) {
 	}
 }
 
-// shortGap is a gap, or none if it is one of minutes: no client keeps states
-// for so long.
+// clampGap returns a gap in ticks, or 0 for a gap of minutes: no client keeps states
+// that long.
 func clampGap(ticks uint32) uint16 {
 	if ticks > math.MaxUint16 {
 		return 0
@@ -58,7 +58,7 @@ func clampGap(ticks uint32) uint16 {
 	return uint16(ticks)
 }
 
-// allot returns a place for a row.
+// allocRow returns an unused row index.
 func (v *Viewer) allocRow() uint32 {
 	if n := len(v.free); n > 0 {
 		rowIndex := v.free[n-1]
@@ -69,8 +69,8 @@ func (v *Viewer) allocRow() uint32 {
 	return uint32(len(v.rows) - 1)
 }
 
-// release gives a member's row up. Snapshots on their way may still name its
-// place: see Viewer.applied.
+// freeRow frees a member's row. Snapshots in flight may still contain its index: see
+// Viewer.ackSnapshot.
 func (v *Viewer) freeRow(rowIndex *uint32) {
 	v.rows[*rowIndex], v.handles[*rowIndex] = viewerRow{}, 0
 	v.free = append(v.free, *rowIndex)

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// slotSet is a set of slots that takes memory by what is in it, not by the size
-// of the world: 8 bytes for each 64 neighbours with a member, and 32 for each
-// 4,096 slots below the highest.
+// slotSet is a set of slots whose memory depends on its members, not on the size of the
+// world: 8 bytes for each word with a member, and 32 for each 4,096 slots below the
+// highest.
 type slotSet struct {
 	groups []slotGroup
 	size   int
 }
 
-// slotGroup is 64 words of 64 slots, of which those with a member are kept.
+// slotGroup is 64 words, of which those with a member are stored.
 type slotGroup struct {
-	summary uint64 // the words that are kept
+	summary uint64 // which words are stored
 	words   []uint64
 }
 
-// locate returns the place of a slot's word among those kept.
+// locate returns the position of a slot's word among the stored ones.
 func (g *slotGroup) locate(slot uint32) (at int, kept bool) {
 	bit := uint64(1) << (slot >> 6 & 63)
 	return bits.OnesCount64(g.summary & (bit - 1)), g.summary&bit != 0
@@ -64,9 +64,8 @@ func (s *slotSet) clear(slot uint32) {
 	}
 }
 
-// generations holds a generation for each slot, 0 at first. It takes memory by the
-// slots that were raised: 4 bytes for each of 64 neighbours, and 512 bytes for each 4,096
-// slots with a raised one.
+// generations maps slots to generations, 0 at first. Raised slots take memory: 4 bytes
+// for each slot of their words, and 512 bytes for each 4,096 slots with a raised one.
 type generations struct {
 	groups []*[64]*[64]uint32
 }
@@ -80,7 +79,7 @@ func (g *generations) at(slot uint32) uint32 {
 	return 0
 }
 
-// raise sets the slot's generation unless it is higher already.
+// raise sets a slot's generation unless it is higher already.
 func (g *generations) raise(slot, generation uint32) {
 	if need := int(slot>>12) + 1 - len(g.groups); need > 0 {
 		g.groups = grow(g.groups, need)
@@ -96,8 +95,8 @@ func (g *generations) raise(slot, generation uint32) {
 	(*page)[slot&63] = max((*page)[slot&63], generation)
 }
 
-// all yields the words with members, in ascending order. The set must not change
-// meanwhile.
+// words returns the words with members, in ascending order. The set must not change
+// during the iteration.
 func (s *slotSet) words() iter.Seq2[uint32, uint64] {
 	return func(yield func(word uint32, mask uint64) bool) {
 		for i := range s.groups {

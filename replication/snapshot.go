@@ -10,9 +10,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// encodeSnapshots fills datagrams with the waiting rows, until the budget or the
-// number of datagrams is reached. There is always one, since an empty snapshot
-// carries the clock and the acknowledgement of inputs.
+// encodeSnapshots fills datagrams with the waiting rows, until the budget or the number
+// of datagrams is reached. It makes at least one, since an empty snapshot carries the
+// clock and the acknowledgement of inputs.
 func (v *Viewer) encodeSnapshots() [][]byte {
 	v.datagrams = v.datagrams[:0]
 	if waiting := len(v.work.waiting); v.overflow == 0 || waiting < v.overflow {
@@ -25,13 +25,13 @@ func (v *Viewer) encodeSnapshots() [][]byte {
 	return v.datagrams
 }
 
-// selectRows gathers the rows whose newest state the client is not known to
-// have, in ascending order of slots, and says whether there are any; and the
-// members that must be entered anew. What is dormant is not looked at.
+// collectWaiting collects the rows whose newest state the client is not known to have,
+// ascending by slot, and reports whether there are any. It also requests enters for
+// members whose rows start over. Dormant rows are not examined.
 func (v *Viewer) collectWaiting() bool {
 	r, w, m := v.replicator, v.work, &v.members
 	rows, present, resend := v.rows, r.frame.summaries, resendAfter*r.interval
-	past := horizon{r.frame.tick, (wire.MaxStates - 1) * r.interval}
+	h := horizon{r.frame.tick, (wire.MaxStates - 1) * r.interval}
 	w.waiting, w.waitingRows = w.waiting[:0], w.waitingRows[:0]
 	if !m.anyActive {
 		return false
@@ -52,9 +52,9 @@ func (v *Viewer) collectWaiting() bool {
 			case p.version <= row.ackedTick:
 				word.active &^= rest & -rest // dormant
 				v.resetPriority(row, rowIndex)
-			case row.flags&inFlight != 0 && row.sentTick >= p.version && past.tick-row.sentTick <= resend:
+			case row.flags&inFlight != 0 && row.sentTick >= p.version && h.tick-row.sentTick <= resend:
 			default:
-				waiting = append(waiting, past.keyFor(slot, row, p)|owned)
+				waiting = append(waiting, h.keyFor(slot, row, p)|owned)
 				rowIndexes = append(rowIndexes, rowIndex)
 			}
 		}
@@ -65,13 +65,13 @@ func (v *Viewer) collectWaiting() bool {
 	return len(waiting) > 0
 }
 
-// allowance is what the next datagram may take, in bytes.
+// allowance returns the size limit of the next datagram, in bytes.
 func (v *Viewer) allowance() int {
 	return min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes))
 }
 
-// encodeAll makes one datagram of all waiting rows, if they fit. It is the common
-// case, and needs no order of urgency.
+// encodeAll makes one datagram of all waiting rows, if they fit. This is the common
+// case and needs no priorities.
 func (v *Viewer) encodeAll() bool {
 	w := v.work
 	if len(w.waiting) > wire.MaxRows || !v.fitsLoad() {
@@ -80,24 +80,24 @@ func (v *Viewer) encodeAll() bool {
 	if v.replicator.frame.schema.Carries() {
 		v.markAnchored()
 	}
-	most := v.allowance() - wire.StateHeaderBytes
-	made := w.payloads.entry(w.waiting)
-	if made.matches(w.capture, w.waiting) {
-		made.copied = made.rows
-	} else if !v.packAll(made, most) {
+	maxBytes := v.allowance() - wire.StateHeaderBytes
+	cached := w.payloads.entry(w.waiting)
+	if cached.matches(w.capture, w.waiting) {
+		cached.copied = cached.rows
+	} else if !v.packAll(cached, maxBytes) {
 		return false
 	}
-	if len(made.bytes) > most {
+	if len(cached.bytes) > maxBytes {
 		return false
 	}
 	v.beginSnapshot()
 	v.recordSent(w.waiting, w.waitingRows)
-	v.closeSnapshot(&made.packed)
+	v.closeSnapshot(&cached.packed)
 	return true
 }
 
-// lightEnough says whether all waiting rows are no more load than a datagram may have.
-// Only a schema of many components, or heavy ones, has to be asked row by row.
+// fitsLoad reports whether the load of all waiting rows fits into one datagram. Only
+// schemas with many or heavy components need the sum over rows.
 func (v *Viewer) fitsLoad() bool {
 	f, keys := v.replicator.frame, v.work.waiting
 	if len(keys)*f.schema.Load(1<<f.schema.Components()-1) <= wire.MaxLoad {
@@ -110,38 +110,37 @@ func (v *Viewer) fitsLoad() bool {
 	return load <= wire.MaxLoad
 }
 
-// codingRun is how many rows are looked at before the first of them is coded: as
-// many as a core can wait for at the same time, and some more.
+// encodeBatch is how many rows are gathered before the first of them is coded: somewhat
+// more than the cache misses that a core overlaps.
 const encodeBatch = 32
 
-// packAll packs all waiting rows. It leaves off and returns false when they are
-// found to take more than most bytes.
-func (v *Viewer) packAll(to *payload, most int) bool {
+// packAll packs all waiting rows. It stops and returns false once they exceed maxBytes.
+func (v *Viewer) packAll(to *payload, maxBytes int) bool {
 	w, f, e := v.work, v.replicator.frame, &v.work.encoder
 	defer w.rows.trim()
-	made, bits := w.rows.encoded, 0
+	encodedBefore, bits := w.rows.encoded, 0
 	e.chunks = e.chunks[:0]
 	for from := 0; from < len(w.waiting); {
 		chunks := v.encodeRun(from)
 		for _, chunk := range chunks {
 			bits += chunk.Bits()
 		}
-		if bits > 8*most {
+		if bits > 8*maxBytes {
 			return false
 		}
 		from += len(chunks)
 	}
-	if e.measure(w.waiting, e.chunks) > 8*most {
+	if e.measure(w.waiting, e.chunks) > 8*maxBytes {
 		return false
 	}
 	p := e.pack(to.bytes[:0], f, w.waiting, e.chunks, &w.rows.chunks)
-	p.copied = p.rows - uint32(w.rows.encoded-made)
+	p.copied = p.rows - uint32(w.rows.encoded-encodedBefore)
 	to.store(w.capture, w.waiting, p)
 	return true
 }
 
-// codeSome codes some of the waiting rows, from a number on, and returns their
-// chunks, which it adds to the encoder's.
+// encodeRun codes some of the waiting rows, beginning at index from, and returns their
+// chunks, which it appends to the encoder's.
 func (v *Viewer) encodeRun(from int) []rowcodec.Chunk {
 	w, f, e := v.work, v.replicator.frame, &v.work.encoder
 	if key := w.waiting[from]; key.anchored() {
@@ -157,7 +156,7 @@ func (v *Viewer) encodeRun(from int) []rowcodec.Chunk {
 	return e.chunks[from:]
 }
 
-// anchorAll marks the rows whose parents wait, too.
+// markAnchored marks the rows whose parents wait as well.
 func (v *Viewer) markAnchored() {
 	w := v.work
 	for i := range w.waiting {
@@ -167,7 +166,7 @@ func (v *Viewer) markAnchored() {
 	}
 }
 
-// sendRows notes that rows, whose places are those, are in the open snapshot.
+// recordSent records that rows are in the open snapshot.
 func (v *Viewer) recordSent(keys []codingKey, rowIndexes []uint32) {
 	tick := v.replicator.frame.tick
 	v.sent.add(rowIndexes...)
@@ -177,8 +176,7 @@ func (v *Viewer) recordSent(keys []codingKey, rowIndexes []uint32) {
 	v.teachReferences(keys)
 }
 
-// teachReferences notes that the client is about to be sent the handles that
-// rows hold.
+// teachReferences notes that the client is about to be sent the handles in rows.
 func (v *Viewer) teachReferences(keys []codingKey) {
 	f := v.replicator.frame
 	if !f.schema.Refers() {
@@ -189,9 +187,8 @@ func (v *Viewer) teachReferences(keys []codingKey) {
 	}
 }
 
-// closeSnapshot makes the datagram of the open snapshot. The structure number is
-// taken last: Teach may have written records that the rows' references stand on
-// (R4).
+// closeSnapshot makes the datagram of the open snapshot. It reads the structure number
+// last: Teach may have written records that the rows' references depend on (R4).
 func (v *Viewer) closeSnapshot(p *packed) {
 	structure := v.structure.written
 	n := len(v.datagrams)
@@ -205,9 +202,9 @@ func (v *Viewer) closeSnapshot(p *packed) {
 	v.stats.datagram(p.rows, len(v.buffers[n]))
 }
 
-// anchor finds the parent of the i-th of the waiting rows among those that wait,
-// if the two have the same baselines. A row that has a parent itself is no
-// anchor, so that anchors come first, and none depends on another.
+// findAnchor returns the index of the waiting row that is the parent of waiting row i,
+// if the two have the same baselines. A row with a parent of its own is no anchor:
+// anchors come first, and none depends on another.
 func (v *Viewer) findAnchor(i int) (at int, ok bool) {
 	w, f := v.work, v.replicator.frame
 	key := w.waiting[i]
@@ -228,8 +225,8 @@ func (v *Viewer) findAnchor(i int) (at int, ok bool) {
 	return at, grandparent == 0 && f.tenants[h.Index()].mask>>component&1 != 0
 }
 
-// parent is the entity that a row named as its parent in its baseline, and in
-// which component.
+// parentOf returns the parent that a row named in its baseline, and the component that
+// named it.
 func (f *frame) parentOf(k codingKey) (component int, h bulk.Handle) {
 	return f.schema.Parent(schema.Row{Mask: f.tenants[k.slot()].mask, Words: f.historyOf(k).at(f.tick - k.age())})
 }

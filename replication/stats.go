@@ -5,28 +5,28 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Stats counts what replication did, over all viewers.
+// Stats counts what replication did for all viewers.
 type Stats struct {
 	Frames         uint64 // frames captured
 	Enters         uint64 // Enter records
 	Leaves         uint64 // Leave records
 	Destroys       uint64 // Destroy records
-	Snapshots      uint64 // State datagrams made
-	Rows           uint64 // rows in them
-	RowsWhole      uint64 // rows without a baseline
-	RowsAnchored   uint64 // rows that are told of by the motion of their parent
-	RowsCopied     uint64 // rows whose bits were there already, made for another viewer
-	RowsLost       uint64 // rows of snapshots taken for lost, to be sent again
+	Snapshots      uint64 // State datagrams
+	Rows           uint64 // rows in State datagrams
+	RowsWhole      uint64 // rows sent without a baseline
+	RowsAnchored   uint64 // rows coded against the motion of their parent
+	RowsCopied     uint64 // rows whose bits were made for another viewer
+	RowsLost       uint64 // rows of lost snapshots that became eligible again
 	StructureBytes uint64
 	StateBytes     uint64
-	// StateRowBits are the bits of rows in State datagrams, and EnterRowBits those
-	// of rows in Enter records, by the schema's components: whose they are. The
-	// rest of StateBytes and StructureBytes are headers.
+	// StateRowBits counts the bits of rows in State datagrams, and EnterRowBits the
+	// bits of rows in Enter records, by component of the schema. The rest of StateBytes
+	// and StructureBytes are headers.
 	StateRowBits, EnterRowBits [wire.MaxComponents]uint64
-	Resyncs                    uint64 // viewers sent their whole interest set again
+	Resyncs                    uint64 // viewers that were sent their whole interest set again
 }
 
-// add adds what another worker counted.
+// add adds another worker's counters.
 func (s *Stats) add(o *Stats) {
 	s.Enters += o.Enters
 	s.Leaves += o.Leaves
@@ -67,7 +67,7 @@ func addShares(sum *[wire.MaxComponents]uint64, shares *schema.Shares, component
 type ViewerStats struct {
 	Snapshots      uint64 // State datagrams
 	Rows           uint64 // rows in them
-	RowsLost       uint64 // rows of snapshots taken for lost, to be sent again
+	RowsLost       uint64 // rows of lost snapshots that became eligible again
 	StructureBytes uint64
 	StateBytes     uint64
 }

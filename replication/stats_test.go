@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// What counters say of components is what a rowtrain.Pricer, and so inspect, says of
+// What counters say of components is what rowcodec.Codec.Cost, and so inspect, says of
 // the same rows; and counters and datagrams agree to the bit.
 func TestBitsByComponent(t *testing.T) {
 	var codec *rowcodec.Codec

@@ -2,26 +2,26 @@ package replication
 
 import "github.com/worldd/worldd/replication/wire"
 
-// structure numbers the records of one viewer's reliable lane and gathers them
-// into messages. It keeps what the client has not applied yet, to be sent again
+// structure numbers the structure records of one viewer and collects them in messages
+// for its reliable stream. It keeps what the client has not applied yet, for resending
 // over another connection (R8).
 type structure struct {
-	written         uint32 // records so far; the newest record's number
-	sent            uint32 // of those, records that were taken
-	applied         uint32 // acknowledged as applied by the client
-	lastDropped     uint32 // the newest record that was taken and is not kept
+	written         uint32 // number of the newest record
+	sent            uint32 // number of the newest record that was taken
+	applied         uint32 // newest record that the client acknowledged as applied
+	lastDropped     uint32 // newest record that was taken and is not kept
 	batch           []byte // records of the open message
-	batchFirst      uint32 // number of the first of them
+	batchFirst      uint32 // number of its first record
 	log             []byte // closed messages that are not applied, framed
 	taken           int    // bytes of the log that were taken
-	droppedInFlight int    // bytes of messages in flight that the log has no more
+	droppedInFlight int    // bytes of messages in flight that the log no longer holds
 	inflight        []flight
-	unacked         int // bytes written and not applied
-	unbilled        int // bytes of records since the last bill
+	unacked         int // bytes of closed messages that are not applied
+	unbilled        int // bytes of records since the last takeUnbilled
 }
 
-// flight is a closed message that the client has not wholly applied, or several
-// of them.
+// flight is a closed message that the client has not wholly applied, or several of
+// them.
 type flight struct {
 	last  uint32 // number of its last record
 	bytes int
@@ -40,22 +40,22 @@ func (s *structure) append(r wire.Record) int {
 	return n
 }
 
-// bill returns the bytes of the records since the last call.
+// takeUnbilled returns the bytes of the records since the last call.
 func (s *structure) takeUnbilled() int {
 	n := s.unbilled
 	s.unbilled = 0
 	return n
 }
 
-// full says whether the open message should be closed before another record.
+// full reports whether the open message should be closed before another record.
 func (s *structure) full() bool { return len(s.batch) >= batchBytes }
 
-// close frames the open message. tick is the frame that its states are of.
+// close frames the open message. tick is the frame of its states.
 func (s *structure) close(tick uint32) {
 	if len(s.batch) == 0 {
 		return
 	}
-	var header [16]byte // more than two numbers take
+	var header [16]byte // room for two numbers
 	before := len(s.log)
 	s.log = wire.AppendFrame(s.log, wire.TypeStructure, wire.AppendStructureHeader(header[:0], s.batchFirst, tick), s.batch)
 	bytes := len(s.log) - before
@@ -69,8 +69,8 @@ func (s *structure) close(tick uint32) {
 	s.batch = s.batch[:0]
 }
 
-// take returns everything since the last take. The result is valid until the
-// next take, append or acknowledge.
+// take returns everything since the last take. The result is valid until the next take,
+// append or acknowledge.
 func (s *structure) take(tick uint32) []byte {
 	s.close(tick)
 	if s.taken > maxKeptLogBytes {
@@ -84,9 +84,9 @@ func (s *structure) take(tick uint32) []byte {
 	return out
 }
 
-// again returns the messages that rewind has put back. What was written since the last
-// take waits for the next, which says all that there is to say of its frame. The result
-// is valid until the next take, append or acknowledge.
+// takeRewound returns the messages that rewind made due again. Records written since
+// the last take wait for the next take, since a message holds all records of its frame.
+// The result is valid until the next take, append or acknowledge.
 func (s *structure) takeRewound() []byte {
 	out := s.log[s.taken:]
 	s.taken, s.sent = len(s.log), s.written
@@ -96,7 +96,7 @@ func (s *structure) takeRewound() []byte {
 	return out
 }
 
-// shrink gives back what a crowd took, once it is a small part of it that is used.
+// shrink frees buffers sized for a crowd once only a small part of them is used.
 func (s *structure) shrink() {
 	if cap(s.batch) > keptStructureBytes {
 		s.batch = nil
@@ -106,10 +106,10 @@ func (s *structure) shrink() {
 	}
 }
 
-// drop removes the first n bytes of the log.
+// dropPrefix removes the first n bytes of the log.
 func (s *structure) dropPrefix(n int) { s.log = append(s.log[:0], s.log[n:]...) }
 
-// acknowledge notes that the client has applied all records up to number.
+// acknowledge records that the client has applied all records up to number.
 func (s *structure) acknowledge(number uint32) {
 	if number <= s.applied {
 		return
@@ -128,12 +128,12 @@ func (s *structure) acknowledge(number uint32) {
 	s.taken -= bytes - gone
 }
 
-// outstanding is the number of bytes that the client has not applied.
+// outstanding returns the number of bytes that the client has not applied.
 func (s *structure) outstanding() int { return s.unacked + len(s.batch) }
 
-// rewind has the next take begin after the message that ends with record number,
-// as if nothing later had been taken. It returns false if that is not kept, or if
-// no message ends there.
+// rewind makes the next take begin after the message that ends with record number, as
+// if nothing later had been taken. It returns false if that message is no longer kept,
+// or if no message ends there.
 func (s *structure) rewind(number uint32) bool {
 	if number < s.lastDropped || number > s.sent {
 		return false
@@ -146,8 +146,7 @@ func (s *structure) rewind(number uint32) bool {
 	return ok
 }
 
-// after returns where in the log the message begins whose first record follows
-// record number.
+// findAfter returns where in the log the message begins that follows record number.
 func (s *structure) findAfter(number uint32) (at int, ok bool) {
 	if number == s.sent {
 		return s.taken, true
@@ -166,15 +165,14 @@ func (s *structure) findAfter(number uint32) (at int, ok bool) {
 	}
 }
 
-// Resume has the viewer go on over another connection, to a client that has
-// applied the structure records up to number and nothing after. What was sent of
-// them and lost is in stream, valid until the next snapshot, and must be sent
-// before anything else that speaks of handles: until then the client believes less
-// than the viewer takes it to know. To the viewer a broken connection is a link
-// that lost everything for a while, so all the rest stays: what the client knows,
-// its baselines, and the numbers of its snapshots. Resume returns false, and
-// changes nothing, if the client is further behind than what is kept (R8), or
-// cannot have come to that number.
+// Resume continues the viewer over another connection, for a client that has applied
+// the structure records up to number and nothing after. stream holds the records sent
+// after number. It is valid until the next snapshot, and must be sent before anything
+// else that mentions handles: until then the client knows less than the viewer assumes.
+// To the viewer, a broken connection is a link that lost everything for a while: the
+// client's knowledge, baselines and snapshot numbers all stay. Resume returns false and
+// changes nothing if the client is further behind than the kept log (R8), or cannot be
+// at that number.
 func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 	if !v.structure.rewind(number) {
 		return nil, false

@@ -8,9 +8,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Viewer is one session's point of view: what it knows, what it should know,
-// and what is on the way. All methods belong to the goroutine that owns the
-// world.
+// Viewer is one session's view of the world: what its client knows, what it should
+// know, and what is in flight. All methods belong to the goroutine that owns the world.
 type Viewer struct {
 	replicator *Replicator
 	focus      bulk.Handle
@@ -18,46 +17,46 @@ type Viewer struct {
 
 	owned       ownedSet
 	filter      Filter
-	ruleChanged bool // focus, owned or filter, since the last snapshot
+	ruleChanged bool // focus, owned or filter changed since the last snapshot
 	boundary    boundary
 
-	// The rows of the interest set, by place, which a row keeps while it is there.
+	// The rows of the interest set. A row keeps its index while its entity is a member.
 	rows       []viewerRow
 	handles    []bulk.Handle
 	priorities []float32
-	free       []uint32 // places without a row
+	free       []uint32 // unused indexes
 
-	members     members       // the interest set: places by slot, and who is not dormant
-	hidden      slotSet       // slots whose tenant the client knows and has not in view
-	dead        generations   // by slot: the newest generation that the client knows to be destroyed (R10)
-	queue       []queuedEnter // newcomers that the budget has not let in, ascending by slot
-	uncompacted bool          // members has some without a row
+	members     members       // the interest set: row indexes by slot, and the rows that are not dormant
+	hidden      slotSet       // slots whose tenant the client knows but does not have in view
+	dead        generations   // by slot, the newest generation that the client knows to be destroyed (R10)
+	queue       []queuedEnter // newcomers that the budget has not admitted, ascending by slot
+	uncompacted bool          // members contains freed rows
 	lastCapture uint64        // captures up to the last snapshot
-	deathsSeen  uint64        // deaths that the client was told of, as far as they concern it
+	deathsSeen  uint64        // deaths recorded so far, counted with those dropped by the replicator
 
 	structure structure
 	sent      sentLog
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 	resync    bool
-	overflow  int // how many rows did not fit into one datagram when it was last tried; 0: all have fitted
+	overflow  int // rows waiting when they last did not fit into one datagram; 0: they all fitted
 	stats     ViewerStats
-	datagrams [][]byte // of the newest snapshots
+	datagrams [][]byte // of the newest snapshot
 	buffers   [maxDatagrams][]byte
 
-	work        *workspace                           // where its newest snapshot was made
-	teachFunc   func(bulk.Handle)                    // Teach; bound once, since binding allocates
-	requestFunc func(word uint32, mask, sure uint64) // wantAll, likewise
-	allowedFunc func(word uint32) uint64             // allowedOf, likewise
+	work        *workspace                           // workspace of the newest snapshot
+	teachFunc   func(bulk.Handle)                    // Teach, bound once because binding allocates
+	requestFunc func(word uint32, mask, sure uint64) // requestEnters, likewise
+	allowedFunc func(word uint32) uint64             // allowedByRules, likewise
 }
 
-// queued is an entity that has waited to enter since a tick.
+// queuedEnter is an entity that has waited to enter since a tick.
 type queuedEnter struct {
 	handle bulk.Handle
 	since  uint32
 }
 
-// Update is what one Snapshot call produced. The slices are valid until the
-// next call.
+// Update is the output of one snapshot. The slices are valid until the viewer's next
+// one.
 type Update struct {
 	Stream    []byte   // framed structure messages
 	Datagrams [][]byte // State datagrams, in order
@@ -75,8 +74,8 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	}
 	v.updateInterest()
 	newcomers := len(w.requests)
-	rowsWait := v.collectWaiting()
-	v.writeEnters(newcomers, rowsWait)
+	rowsWaiting := v.collectWaiting()
+	v.writeEnters(newcomers, rowsWaiting)
 	v.tokens -= v.structure.takeUnbilled()
 	datagrams := v.encodeSnapshots()
 	stream := v.takeStructure()
@@ -85,7 +84,7 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	return Update{Stream: stream, Datagrams: datagrams}
 }
 
-// takeStructure returns the structure that is to be sent, and counts it.
+// takeStructure returns the structure to be sent and counts it.
 func (v *Viewer) takeStructure() []byte {
 	stream := v.structure.take(v.replicator.frame.tick)
 	v.countStructure(stream)
@@ -103,8 +102,9 @@ func (v *Viewer) refillTokens() {
 	v.tokens = min(v.tokens+perSnapshot, burstSnapshots*perSnapshot)
 }
 
-// tell writes a record and returns the bytes it takes. Whatever a tick destroys
-// or a viewer leaves behind, no message grows beyond what a frame may hold.
+// writeRecord writes a record and returns the bytes it takes. It closes the open
+// message when full, so that no message exceeds what a frame may hold, however many
+// entities die or leave in one tick.
 func (v *Viewer) writeRecord(r wire.Record) int {
 	if v.structure.full() {
 		v.structure.close(v.replicator.frame.tick)
@@ -112,9 +112,9 @@ func (v *Viewer) writeRecord(r wire.Record) int {
 	return v.structure.append(r)
 }
 
-// bury takes in the deaths since it was last called: what is owned is forgotten, and
-// the client receives a Destroy for each handle that it knows and has not in view
-// (R5). Deaths in view are found by comparing frames.
+// recordDeaths processes the deaths since its last call. Destroyed entities are no
+// longer owned, and the client gets a Destroy for each one that it knows and does not
+// have in view (R5). Deaths in view are found by comparing frames.
 func (v *Viewer) recordDeaths() {
 	r := v.replicator
 	deaths := r.deaths[v.deathsSeen-r.deathsDropped:]
@@ -138,33 +138,33 @@ func (v *Viewer) writeDestroy(h bulk.Handle) {
 }
 
 // Teach notes that the client is about to be sent h outside of structure: in a
-// component, an event or a control message. A handle that is dead already is
-// followed by its Destroy, so that it does not stay pending for ever (H3).
+// component, an event or a control message. If h is already dead, its Destroy follows,
+// so that h does not stay Pending for ever (H3).
 func (v *Viewer) Teach(h bulk.Handle) {
 	if !h.Valid() || h.Generation() < v.replicator.floor {
-		return // not a handle, or of an earlier run: Stale to everybody at once (H5)
+		return // not a handle, or from an earlier run: Stale to every client already (H5)
 	}
 	v.recordDeaths()
 	slot := h.Index()
 	if old := v.memberIn(slot); old != 0 && old.Generation() < h.Generation() {
-		v.destroyMember(v.members.rowRef(slot)) // the client hears of the tenants of a slot in their order
+		v.destroyMember(v.members.rowRef(slot)) // the client learns of the tenants of a slot in their order
 	}
 	switch status := v.replicator.world.Status(h); {
-	case v.memberIn(slot) == h: // or its Destroy is due
+	case v.memberIn(slot) == h: // nothing to do; if h died, its Destroy is due
 	case status == bulk.Live:
 		v.hidden.set(slot)
 	case status == bulk.Stale:
-		// That the client was sent a later tenant's handle is not enough: what
-		// it was sent in a datagram may be lost.
+		// Having sent a later tenant's handle is not enough: the datagram that carried
+		// it may be lost.
 		if v.memberIn(slot).Generation() > h.Generation() || v.isEntering(slot) || v.dead.at(slot) >= h.Generation() {
-			return // the client has a later tenant, or was told
+			return // the client has a later tenant, or its Destroy was sent
 		}
 		v.writeDestroy(h)
 	}
 }
 
-// shown returns the handle of the member in a slot, or none. Its tenant may have
-// died since the last snapshot.
+// memberIn returns the handle of the member in a slot, or 0. The member may have died
+// since the last snapshot.
 func (v *Viewer) memberIn(slot uint32) bulk.Handle {
 	if rowIndex, ok := v.members.find(slot); ok {
 		return v.handles[rowIndex]
@@ -172,10 +172,10 @@ func (v *Viewer) memberIn(slot uint32) bulk.Handle {
 	return 0
 }
 
-// Resolve returns this client's verdict on h: Live if h is in the interest set; Hidden
-// if the client was sent h and it is out of view; Stale if the client was sent h, or a
-// later tenant of its slot, and h is destroyed, and for handles that no entity of this
-// run can have. Otherwise Pending, whether h is live, destroyed or was never issued: the
+// Resolve returns this client's verdict on h. Live: h is in the interest set. Hidden:
+// the client was sent h, and h is out of view. Stale: h is destroyed, and the client
+// was sent h or a later tenant of its slot; or no entity of this run can have the
+// handle. Pending: anything else, whether h is live, destroyed or was never issued. The
 // answer depends only on what the client was sent (R10).
 func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	world := v.replicator.world
@@ -189,7 +189,7 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	case h.Generation() <= v.dead.at(slot), h.Generation() < shown.Generation():
 		return wire.Stale
 	case h == shown && world.Status(h) == bulk.Stale:
-		return wire.Stale // the next snapshot destroys it
+		return wire.Stale // the next snapshot sends its Destroy
 	case h == shown:
 		return wire.Live
 	case v.hidden.has(slot) && world.HandleAt(slot) == h:
@@ -198,28 +198,28 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	return wire.Pending
 }
 
-// SetFocus makes h what the viewer sees the world from, from the next snapshot on.
-// While h is not in the frame, or has no body, it sees from where it was, which at first
-// is the origin. A handle that was never issued counts as none.
+// SetFocus sets the entity from which the viewer views the world, from the next
+// snapshot on. While h is not in the frame or has no body, the viewer keeps its last
+// centre, at first the origin. A handle that was never issued counts as 0.
 func (v *Viewer) SetFocus(h bulk.Handle) {
 	if !v.replicator.frame.issued(h) {
 		h = 0
 	}
 	if before := v.focus; h != before {
-		mine := v.Owns(h)
+		owned := v.Owns(h)
 		v.focus = h
 		if !v.Owns(before) {
 			v.reenter(before)
 		}
-		if !mine {
+		if !owned {
 			v.reenter(h)
 		}
 	}
 	v.ruleChanged = true
 }
 
-// Resync makes the next snapshots enter the whole interest set again, for a
-// client that found its state at fault.
+// Resync makes the next snapshots enter the whole interest set again, for a client that
+// found its state faulty.
 func (v *Viewer) Resync() { v.resync = true }
 
 func (v *Viewer) reenterAll() {
@@ -227,7 +227,7 @@ func (v *Viewer) reenterAll() {
 	v.work.stats.Resyncs++
 	for _, rowIndex := range v.members.rows {
 		if rowIndex != noRow {
-			v.rows[rowIndex].enterTick = 0 // before any shape: it enters anew
+			v.rows[rowIndex].enterTick = 0 // below any maskSince, so it enters again
 		}
 	}
 	v.members.anyActive = true
@@ -245,14 +245,14 @@ func (v *Viewer) StructureUnacked() bool { return v.structure.applied != v.struc
 // are nearly used up, so that its client must start another session.
 func (v *Viewer) Exhausted() bool { return max(v.structure.written, v.sent.newest) > lastUsableNumber }
 
-// Budget is how many bytes may be sent now; it is negative after a burst of
+// Budget returns how many bytes may be sent now. It is negative after a burst of
 // structure.
 func (v *Viewer) Budget() int { return v.tokens }
 
-// Seq is the sequence number of the newest snapshot made.
+// Seq returns the sequence number of the newest snapshot.
 func (v *Viewer) Seq() uint32 { return v.sent.newest }
 
-// InterestSize is the number of entities in the interest set.
+// InterestSize returns the number of entities in the interest set.
 func (v *Viewer) InterestSize() int { return v.members.count() }
 
 // InterestSet returns the live handles of the interest set, in no particular order.

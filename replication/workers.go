@@ -7,30 +7,30 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// workers make snapshots. They are goroutines that live as long as the replicator
-// is open, one less than there are workspaces: the caller is one, too.
+// workerPool makes snapshots in parallel. Its goroutines live until Close, one fewer
+// than there are workspaces: the caller works as well.
 type workerPool struct {
 	start   []chan struct{}
 	done    sync.WaitGroup
-	count   int // at work, the caller included
+	count   int // workers in this call, the caller included
 	viewers []*Viewer
 	updates []Update
 }
 
-// viewersPerWorker is how many viewers pay for waking a goroutine: 50 µs of work
-// and more, against 5.
+// viewersPerWorker is how many viewers justify waking a goroutine: 50 µs of work or
+// more, against 5 µs.
 const viewersPerWorker = 8
 
-// Snapshots brings viewers, each named once, to the newest frame, and returns
-// their updates in the same order. It is Snapshot for all of them, by
-// Config.Workers goroutines: who makes a snapshot has no influence on it (R9).
-// The slice is valid until the next call.
+// Snapshots makes the snapshots of viewers, each listed once, on Config.Workers
+// goroutines, and returns their updates in the same order. Updates are the same as from
+// Viewer.Snapshot, whichever goroutine makes them (R9). The slice is valid until the
+// next call.
 func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 	p := &r.workers
 	p.viewers, p.updates = viewers, append(p.updates[:0], make([]Update, len(viewers))...)
 	p.count = max(1, min(len(r.workspaces), len(viewers)/viewersPerWorker))
 	if p.count > 1 {
-		for _, v := range viewers { // what viewers are told of alike is made now, to be only read
+		for _, v := range viewers { // compute shared sets here, so that workers only read them
 			r.changes.since(v.lastCapture)
 			r.replaced.since(v.lastCapture)
 		}
@@ -61,8 +61,8 @@ func (r *Replicator) startWorkers() {
 	}
 }
 
-// snapshotShare makes the snapshots that are a worker's: neighbours, always the
-// same ones, so that counters depend on the number of workers alone.
+// snapshotShare makes the snapshots of one worker's share. Shares are contiguous and
+// depend on the number of workers only, and so do the counters.
 func (r *Replicator) snapshotShare(worker int) {
 	p := &r.workers
 	from, to := worker*len(p.viewers)/p.count, (worker+1)*len(p.viewers)/p.count
@@ -71,8 +71,8 @@ func (r *Replicator) snapshotShare(worker int) {
 	}
 }
 
-// Close ends the goroutines that Config.Workers above 1 asks for. The replicator
-// is not used after.
+// Close ends the goroutines started for Config.Workers above 1. The replicator must not
+// be used afterwards.
 func (r *Replicator) Close() {
 	for _, start := range r.workers.start {
 		close(start)
@@ -80,11 +80,10 @@ func (r *Replicator) Close() {
 	r.workers.start = nil
 }
 
-// workspace is what one goroutine needs to make snapshots, and what it has made
-// of the present frame that serves further viewers. Nothing of it is any one
-// viewer's.
+// workspace is what one goroutine needs to make snapshots, with caches of the present
+// frame that serve further viewers. It holds no state of any viewer.
 type workspace struct {
-	capture    uint64 // the capture that codings and payloads are of
+	capture    uint64 // the capture that rows and payloads belong to
 	rows       rowCache
 	payloads   payloadCache
 	stats      Stats
@@ -92,18 +91,18 @@ type workspace struct {
 	requests   []enterRequest
 	keys       []uint64
 	newcomers  []newcomer
-	// waiting are the codings of the rows that wait for their place in the
-	// snapshot, in ascending order of slots, places those of their rows.
+	// waiting are the coding keys of the rows to send in this snapshot, ascending by
+	// slot, and waitingRows their row indexes.
 	waiting       []codingKey
 	waitingRows   []uint32
 	ranking       ranking
 	selection     selection
 	encoder       encoder
-	fullRowBuffer []byte // the newest row that was coded in full
+	fullRowBuffer []byte // reused by fullRow
 	writer        bitio.Writer
 }
 
-// turnTo makes the workspace ready for the replicator's present frame.
+// beginFrame prepares the workspace for the replicator's present frame.
 func (w *workspace) beginFrame(r *Replicator) {
 	if w.payloads[0].keys == nil {
 		w.payloads.reserve()
@@ -114,8 +113,7 @@ func (w *workspace) beginFrame(r *Replicator) {
 	}
 }
 
-// fullRow codes a row for an Enter record. The result is valid until the next
-// call.
+// fullRow codes a row for an Enter record. The result is valid until the next call.
 func (w *workspace) fullRow(s *schema.Schema, row schema.Row) []byte {
 	w.writer.Reset(w.fullRowBuffer[:0])
 	shares := s.AppendFull(&w.writer, row)
