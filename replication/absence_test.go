@@ -1,7 +1,7 @@
 package replication_test
 
-// Viewers that come and go for any time, own and disown, in a world of riders with
-// secrets: what their clients have in the end is what is.
+// Viewers of a world of riders with owner-only fields stay away for any time, own and
+// disown. In the end their clients' states must equal the world's.
 
 import (
 	"math/rand/v2"
@@ -20,14 +20,14 @@ import (
 // ranch is a market whose traders ride on each other.
 type ranch struct {
 	*market
-	rand   *rand.Rand
-	poses  *world.Component[pose]
-	guests []*guest
+	rand     *rand.Rand
+	poses    *world.Component[pose]
+	visitors []*visitor
 }
 
-// guest is a viewer, and for how many more snapshots it is away.
-type guest struct {
-	*looker
+// visitor is a viewer that may be away for some more snapshots.
+type visitor struct {
+	*viewerClient
 	away int
 }
 
@@ -49,7 +49,7 @@ func newRanch(t *testing.T, seed uint64) *ranch {
 		r.all = append(r.all, r.spawn(0))
 	}
 	for range 3 {
-		r.guests = append(r.guests, &guest{looker: &looker{
+		r.visitors = append(r.visitors, &visitor{viewerClient: &viewerClient{
 			Viewer:  r.rep.AddViewer(r.anybody()),
 			replica: client.NewApplier(r.rep.Codec(), 1, 1<<16, client.Observer{}),
 		}})
@@ -59,7 +59,7 @@ func newRanch(t *testing.T, seed uint64) *ranch {
 
 func (r *ranch) anybody() bulk.Handle { return r.all[r.rand.IntN(len(r.all))] }
 
-// change changes something about somebody.
+// change changes one entity at random.
 func (r *ranch) change() {
 	i := r.rand.IntN(len(r.all))
 	h := r.all[i]
@@ -86,8 +86,8 @@ func (r *ranch) change() {
 	}
 }
 
-// turn has a guest go, or own something else, or not.
-func (r *ranch) turn(g *guest) {
+// turn makes a visitor leave, change what it owns, or do nothing.
+func (r *ranch) turn(g *visitor) {
 	if r.rand.IntN(400) == 0 {
 		g.away = r.rand.IntN(1200)
 	}
@@ -104,8 +104,8 @@ func (r *ranch) turn(g *guest) {
 	g.away--
 }
 
-// audit compares what a guest's client has with what is.
-func (r *ranch) audit(g *guest, seed uint64) {
+// audit compares the state of a visitor's client with the world.
+func (r *ranch) audit(g *visitor, seed uint64) {
 	poses, err := client.ComponentOf[pose](r.schema, "pose")
 	require.NoError(r.t, err)
 	purses, err := client.ComponentOf[purse](r.schema, "purse")
@@ -149,24 +149,24 @@ func TestAbsences(t *testing.T) {
 				r.change()
 			}
 			if p := r.purses.Mut(r.all[0]); p != nil && r.rand.IntN(3) == 0 {
-				p.Coins = (p.Coins + 1) % 1000 // while all else may rest
+				p.Coins = (p.Coins + 1) % 1000 // while everything else may be idle
 			}
 			r.viewers = r.viewers[:0]
-			for _, g := range r.guests {
+			for _, g := range r.visitors {
 				if r.turn(g); g.away < 0 {
-					r.viewers = append(r.viewers, g.looker)
+					r.viewers = append(r.viewers, g.viewerClient)
 				}
 			}
 			r.step(func() bool { return r.rand.Float64() >= loss })
 		}
 		r.viewers = r.viewers[:0]
-		for _, g := range r.guests {
-			r.viewers = append(r.viewers, g.looker)
+		for _, g := range r.visitors {
+			r.viewers = append(r.viewers, g.viewerClient)
 		}
 		for range 400 {
 			r.step(func() bool { return true })
 		}
-		for _, g := range r.guests {
+		for _, g := range r.visitors {
 			r.audit(g, seed)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// BenchmarkHostileAck takes in the acknowledgement that costs the most: of as many
-// snapshots as one Input can acknowledge, each of as many rows as there may be, all of
-// which it brings the first news of. ns/worst is the least of the rounds, for one.
+// BenchmarkHostileAck measures the most expensive acknowledgement: it covers as many
+// snapshots as one Input can, each with the maximum number of rows, and all of them are
+// unacknowledged. ns/worst is the fastest round, for one acknowledgement.
 func BenchmarkHostileAck(b *testing.B) {
 	type lamp struct{ On bool }
 	const entities, snapshots = wire.MaxRows, 65

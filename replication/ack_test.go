@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The log against lists: of what nothing is known yet, the rows are kept, in
+// TestSentLogModel compares the log with lists: rows of pending snapshots are kept, in
 // bounded memory.
 func TestSentLogModel(t *testing.T) {
 	for seed := range uint64(8) {
@@ -42,7 +42,7 @@ func TestSentLogModel(t *testing.T) {
 			for back := range uint32(sentWindow) {
 				rows, ok := model[l.newest-back]
 				if ok != (l.pending>>back&1 != 0) || ok && (!slices.Equal(rows, l.rowsOf(l.at(back))) || l.at(back).tick != tick-back) {
-					require.Fail(t, "another snapshot", "%d before %d: %v, want %v", back, l.newest, l.at(back), rows)
+					require.Fail(t, "wrong snapshot", "%d before %d: %v, want %v", back, l.newest, l.at(back), rows)
 				}
 			}
 			require.Less(t, cap(l.rowIndexes), 5*41*sentWindow)

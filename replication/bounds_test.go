@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// crowd has the viewer enter n entities around its focus.
+// crowd makes the viewer enter n entities around its focus.
 func (s *stage) crowd(n int) []bulk.Handle {
 	var all []bulk.Handle
 	for i := range n {
@@ -28,8 +28,8 @@ func (s *stage) crowd(n int) []bulk.Handle {
 	return all
 }
 
-// A tick in which everything dies is told in as many messages as it takes: one
-// that is longer than a frame may be would end every session.
+// TestEverythingDiesAtOnce: the deaths of one tick fill as many messages as needed. A
+// message longer than a frame may be would end every session.
 func TestEverythingDiesAtOnce(t *testing.T) {
 	const n = 14_000
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
@@ -39,7 +39,7 @@ func TestEverythingDiesAtOnce(t *testing.T) {
 	require.Len(t, records(t, s.snapshot()), n)
 }
 
-// The same for a viewer that is taken away from a crowd.
+// TestEverythingLeavesAtOnce moves a viewer away from a crowd.
 func TestEverythingLeavesAtOnce(t *testing.T) {
 	const n = 14_000
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
@@ -48,8 +48,8 @@ func TestEverythingLeavesAtOnce(t *testing.T) {
 	require.Len(t, records(t, s.snapshot()), n)
 }
 
-// A slot whose known tenant died is unknown again: its next tenant is Pending,
-// and dies without a word (R2).
+// TestNextTenantIsUnknown: a slot whose known tenant died is unknown again. Its next
+// tenant is Pending, and dies without a record (R2).
 func TestNextTenantIsUnknown(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near := s.spawn(5, 0)
@@ -61,10 +61,11 @@ func TestNextTenantIsUnknown(t *testing.T) {
 	s.snapshot()
 	require.Equal(t, wire.Pending, s.viewer.Resolve(next))
 	s.world.Destroy(next)
-	require.Empty(t, records(t, s.snapshot()), "the client never heard of it")
+	require.Empty(t, records(t, s.snapshot()), "the client does not know it")
 }
 
-// A client that reads and never acknowledges is not sent the whole world.
+// TestUnacknowledgedEntersStop: a client that reads and never acknowledges is not sent
+// the whole world.
 func TestUnacknowledgedEntersStop(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
 	for i := range 14_000 {
@@ -76,11 +77,12 @@ func TestUnacknowledgedEntersStop(t *testing.T) {
 	}
 	require.Less(t, sent, 64<<10)
 	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.InterestSize())}))
-	require.NotEmpty(t, records(t, s.snapshot()), "it goes on when the client does")
+	require.NotEmpty(t, records(t, s.snapshot()), "enters continue once the client acknowledges")
 }
 
-// Radii without an end show everybody, to a viewer that walks in a calm world, too.
-func TestNobodyIsTooFar(t *testing.T) {
+// TestInfiniteRadii: with infinite radii a viewer sees every entity, also while it
+// moves and nothing else does.
+func TestInfiniteRadii(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: float32(math.Inf(1))})
 	for i := range 100 {
 		s.spawn(float32(i), 0)
@@ -94,8 +96,8 @@ func TestNobodyIsTooFar(t *testing.T) {
 	require.Equal(t, 102, s.viewer.InterestSize())
 }
 
-// What is spawned after the frame was made, by a game that reacts to a session
-// which ends while snapshots are sent, is not in it: it waits for the next.
+// TestSpawnedAfterTheFrame: an entity spawned after the capture, by a game that reacts
+// to the end of a session while snapshots are sent, enters with the next frame.
 func TestSpawnedAfterTheFrame(t *testing.T) {
 	s := newStage(t, replication.Config{SnapshotHz: 60})
 	old := s.spawn(1, 0)
@@ -114,8 +116,9 @@ func TestSpawnedAfterTheFrame(t *testing.T) {
 	require.Equal(t, wire.Live, s.viewer.Resolve(late[1]))
 }
 
-// A handle that was never issued can only be forged, and may be issued one day:
-// as a reference it is none, or a client would hold it for pending for ever.
+// TestForgedReferenceIsNone: a handle that was never issued is forged, and may be
+// issued later. A reference to it is sent as 0, or a client would hold it Pending for
+// ever.
 func TestForgedReferenceIsNone(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near := s.spawn(1, 0)
@@ -132,7 +135,7 @@ func TestForgedReferenceIsNone(t *testing.T) {
 	}
 }
 
-// A resync enters the whole interest set again, once.
+// TestResyncEntersAgain: a resync enters the whole interest set again, once.
 func TestResyncEntersAgain(t *testing.T) {
 	s := newStage(t, replication.Config{})
 	near := s.spawn(3, 0)

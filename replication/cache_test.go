@@ -14,7 +14,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A key says all that the bits of a row depend on, and orders rows by slot.
+// TestCodingKey: a key holds everything that the bits of a row depend on, and orders
+// rows by slot.
 func TestCodingKey(t *testing.T) {
 	keys := map[codingKey]bool{}
 	for _, slot := range []uint32{0, 1, 77, wire.MaxSlots - 1} {
@@ -36,9 +37,9 @@ func TestCodingKey(t *testing.T) {
 	require.Len(t, keys, 4*5*3)
 }
 
-// What more than half of the rows are coded from is said once for all of them,
-// wherever these are, and whoever owns them or carries them along.
-func TestUsualBaseline(t *testing.T) {
+// TestMajorityBaseline: the baseline of more than half of the rows is found, whatever
+// their order, ownership and anchors.
+func TestMajorityBaseline(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 500 {
 		of := wire.Baseline{Age: 1 + r.Uint32N(9), Gap: r.Uint32N(4)}
@@ -59,8 +60,8 @@ func TestUsualBaseline(t *testing.T) {
 	}
 }
 
-// A baseline that a key has no room for, or that one of the two sides has
-// forgotten, is none.
+// TestHorizon: there is no baseline where the key has no room for it or where one of
+// the two sides has forgotten it.
 func TestHorizon(t *testing.T) {
 	const day = 24 * 3600 * 60
 	h := horizon{tick: 10 * day, keptTicks: 31 * 3}
@@ -71,13 +72,13 @@ func TestHorizon(t *testing.T) {
 	}
 	now := h.tick
 	require.Equal(t, wire.Baseline{Age: 10, Gap: 3}, at(now-10, now-1, now-13, 3))
-	require.Equal(t, wire.Baseline{Age: 10}, at(now-10, now-1, now-13, 0), "nothing is known before it")
-	require.Equal(t, wire.Baseline{Age: 10}, at(now-10, now-1, now-12, 3), "the older state is forgotten here")
-	require.Equal(t, wire.Baseline{Age: 49}, at(now-49, now-1, now-60, 3), "motion of long ago")
+	require.Equal(t, wire.Baseline{Age: 10}, at(now-10, now-1, now-13, 0), "there is no older state")
+	require.Equal(t, wire.Baseline{Age: 10}, at(now-10, now-1, now-12, 3), "the server forgot the older state")
+	require.Equal(t, wire.Baseline{Age: 49}, at(now-49, now-1, now-60, 3), "the motion is too old")
 	require.Equal(t, wire.Baseline{Age: 48, Gap: 3}, at(now-48, now-1, now-60, 3))
-	require.Equal(t, wire.Baseline{}, at(now-10, now-1, now-9, 3), "the baseline is forgotten here")
-	require.Equal(t, wire.Baseline{}, at(now-94, now-1, 1, 3), "the baseline is forgotten there")
-	require.Equal(t, wire.Baseline{Age: 93}, at(now-93, now-1, 1, 3), "the older state is forgotten there")
+	require.Equal(t, wire.Baseline{}, at(now-10, now-1, now-9, 3), "the server forgot the baseline")
+	require.Equal(t, wire.Baseline{}, at(now-94, now-1, 1, 3), "the client forgot the baseline")
+	require.Equal(t, wire.Baseline{Age: 93}, at(now-93, now-1, 1, 3), "the client forgot the older state")
 	require.Equal(t, wire.Baseline{}, at(now-4*day, now-4*day, 1, 3), "no room for an age of days")
 	require.Equal(t, wire.Baseline{Age: day}, at(now-day, now-day, 1, 3))
 	h.keptTicks = 1 << 20
@@ -85,7 +86,8 @@ func TestHorizon(t *testing.T) {
 	require.Equal(t, wire.Baseline{Age: 2}, at(now-2, now-1, 1, 1<<gapBits), "no room for a gap of minutes")
 }
 
-// Ticks are kept as what they differ by; here they are kept as they are.
+// TestAcknowledgeModel compares the tick differences of a row with ticks stored in
+// full.
 func TestAcknowledgeModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 50 {
@@ -118,9 +120,9 @@ func TestAcknowledgeModel(t *testing.T) {
 	}
 }
 
-// When there is no more room for codings, rows are coded all the same, and what
-// was kept stays as it is.
-func TestCodingsFull(t *testing.T) {
+// TestRowCacheFull: when the cache is full, rows are still coded, and stored rows stay
+// unchanged.
+func TestRowCacheFull(t *testing.T) {
 	const slots = maxCachedRows + 500
 	rep, _, all := newRocks(t, slots, Config{})
 	bits := func(c *rowCache, chunk rowcodec.Chunk) []byte {
@@ -157,8 +159,8 @@ func TestCodingsFull(t *testing.T) {
 			require.Equal(t, bits(&fresh, fresh.encode(rep.frame, key, nil)), bits(&c, again), "slot %d", h.Index())
 			c.trim()
 		}
-		require.Equal(t, made+slots-maxCachedRows, c.encoded, "what was not kept is coded anew")
-		require.Equal(t, c.keptLen, c.chunks.Len(), "and forgotten")
+		require.Equal(t, made+slots-maxCachedRows, c.encoded, "rows that were not stored are encoded again")
+		require.Equal(t, c.keptLen, c.chunks.Len(), "and dropped")
 	}
 }
 
@@ -185,8 +187,8 @@ func newRocks(t *testing.T, rocks int, c Config) (*Replicator, *world.World, []b
 	return rep, w, all
 }
 
-// A datagram that was made for one viewer is copied for the next that waits for
-// the same rows, but not for one who may not be sent so much.
+// TestSharedDatagram: a datagram made for one viewer is copied for the next with the
+// same rows, but not for a viewer with too little budget.
 func TestSharedDatagram(t *testing.T) {
 	rep, w, all := newRocks(t, 60, Config{SnapshotHz: 30, BudgetBytesPerSecond: 60_000})
 	var viewers []*Viewer
@@ -210,7 +212,7 @@ func TestSharedDatagram(t *testing.T) {
 	rep.Capture()
 
 	var datagrams [][][]byte
-	viewers[1].tokens = -1800 // 2,000 more come with the snapshot
+	viewers[1].tokens = -1800 // the snapshot refills 2,000
 	copied := rep.Stats().RowsCopied
 	for _, v := range viewers {
 		datagrams = append(datagrams, v.Snapshot().Datagrams)

@@ -11,9 +11,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A sweep finds whom asking everybody for his distance finds, wherever they
-// moved, and in a world with height.
-func TestSweepFindsAll(t *testing.T) {
+// TestAddWithinFindsAll compares queries with a distance test of every body, while
+// bodies move in a world with height.
+func TestAddWithinFindsAll(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		radius := []float32{0.5, 7, 48, 300}[seed%4]
@@ -42,23 +42,23 @@ func TestSweepFindsAll(t *testing.T) {
 			}
 			p.updateHeights()
 			s.reserve(2000)
-			requireSwept(t, &p, &s, at(), radius, where)
-			for _, center := range where { // a radius that ends in a body
-				requireSwept(t, &p, &s, center.Add(world.Vec3{X: radius}), radius, where)
+			requireFound(t, &p, &s, at(), radius, where)
+			for _, center := range where { // a radius that ends exactly at a body
+				requireFound(t, &p, &s, center.Add(world.Vec3{X: radius}), radius, where)
 				break
 			}
 		}
 	}
 }
 
-func requireSwept(t *testing.T, p *grid, s *candidates, center world.Vec3, radius float32, where map[uint32]world.Vec3) {
+func requireFound(t *testing.T, p *grid, s *candidates, center world.Vec3, radius float32, where map[uint32]world.Vec3) {
 	want := map[uint32]bool{}
 	for slot, at := range where {
 		if d := at.Sub(center); d.Dot(d) <= float32(radius*radius) {
 			want[slot] = true
 		}
 		if got := *p.body(slot); got != (gridBody{slot, at.X, at.Y, at.Z}) {
-			require.Fail(t, "lies elsewhere", "%v, want %v", got, at)
+			require.Fail(t, "wrong position", "%v, want %v", got, at)
 		}
 	}
 	got := map[uint32]bool{}
@@ -71,13 +71,13 @@ func requireSwept(t *testing.T, p *grid, s *candidates, center world.Vec3, radiu
 		}
 	})
 	require.Equal(t, want, got)
-	require.Equal(t, make([]uint64, len(s.inside)), s.inside, "a taken sweep is empty")
+	require.Equal(t, make([]uint64, len(s.inside)), s.inside, "drain empties the candidates")
 	require.Equal(t, make([]byte, len(s.touched)), s.touched)
 }
 
-// Cells that know no longer how high their bodies are must not say that all are
-// within reach.
-func TestSettleMeasuresHeights(t *testing.T) {
+// TestUpdateHeights: a cell with stale heights must not count as wholly within a
+// radius.
+func TestUpdateHeights(t *testing.T) {
 	p := newGrid(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
 	p.put(1, world.Vec3{Y: 2})
 	p.put(2, world.Vec3{Y: 40})
@@ -92,8 +92,8 @@ func TestSettleMeasuresHeights(t *testing.T) {
 	require.Equal(t, float32(3), p.cells[number].high)
 }
 
-// What is no number is somewhere, and within no radius.
-func TestNoNumberIsNowhere(t *testing.T) {
+// TestNaNPosition: a body at NaN is within no radius and can be removed.
+func TestNaNPosition(t *testing.T) {
 	p := newGrid(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
 	p.capture = 1
 	nan := float32(math.NaN())
@@ -107,9 +107,9 @@ func TestNoNumberIsNowhere(t *testing.T) {
 	require.Nil(t, p.body(1))
 }
 
-// A sweep for what is new passes over the cells in which nothing is, and over those
-// in the others who have not changed.
-func TestSweepForWhatIsNew(t *testing.T) {
+// TestAddWithinChanged: a query for changes skips unchanged cells, and unchanged bodies
+// in the others.
+func TestAddWithinChanged(t *testing.T) {
 	p := newGrid(world.Vec3{X: 100, Y: 50, Z: 100}, 10)
 	var s candidates
 	s.reserve(64)
@@ -128,7 +128,7 @@ func TestSweepForWhatIsNew(t *testing.T) {
 	p.put(3, world.Vec3{X: 6})
 	require.Equal(t, uint64(1<<1|1<<3), found(0, 1, 2, 3))
 	require.Equal(t, uint64(1<<3), found(0, 3))
-	require.Zero(t, found(1, 1, 2, 3), "whatever the set says")
+	require.Zero(t, found(1, 1, 2, 3), "the cells did not change")
 	p.capture = 2
 	p.put(2, world.Vec3{X: 6})
 	require.Equal(t, uint64(1<<2), found(1, 2), "came close")

@@ -113,7 +113,7 @@ func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, ancho
 	return e.order
 }
 
-// packed is what follows a datagram's header.
+// packed is the content of a datagram after its header.
 type packed struct {
 	bytes []byte
 	fold  uint16 // checksum of the handles

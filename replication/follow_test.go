@@ -18,7 +18,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// pose is where something is that may ride on something else.
+// pose is a position, relative to the parent if there is one.
 type pose struct {
 	Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=On"`
 	Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
@@ -27,8 +27,8 @@ type pose struct {
 	Yaw      float32     `net:"angle,bits=12,predict=linear"`
 }
 
-// convoy is a world of riders and what they ride on, its viewers, and replicas
-// at the other ends of bad links.
+// convoy is a world of riders and their parents, with viewers and with replicas behind
+// bad links.
 type convoy struct {
 	t      testing.TB
 	seed   uint64
@@ -57,7 +57,7 @@ type end struct {
 	down    *simtest.Stream
 	downD   *simtest.Link
 	up      *simtest.Link
-	acks    map[byte]wire.Ack // under way, by their number
+	acks    map[byte]wire.Ack // in flight, by number
 	number  byte
 	applied int
 }
@@ -93,19 +93,19 @@ func (c *convoy) spawn() {
 	require.NoError(c.t, err)
 	p := pose{Position: [3]float32{c.rng.Float32()*100 - 50, c.rng.Float32() * 10, c.rng.Float32()*100 - 50}, Facing: [4]float32{3: 1}}
 	if len(c.live) > 0 && c.rng.IntN(3) > 0 {
-		p.On = c.live[c.rng.IntN(len(c.live))] // riders of riders, too, and of the dead by and by
+		p.On = c.live[c.rng.IntN(len(c.live))] // includes riders of riders, and dead parents after a while
 	}
 	c.poses.Set(h, p)
 	c.live = append(c.live, h)
 }
 
-// move drives everything that rides on nothing, and takes riders along.
+// move moves every entity without a parent, and its riders with it.
 func (c *convoy) move() {
 	for i, h := range c.live {
 		p := *c.poses.Get(h)
 		switch on := c.poses.Get(p.On); {
 		case c.rng.IntN(60) == 0:
-			p.On = c.live[c.rng.IntN(len(c.live))] // another one, or oneself
+			p.On = c.live[c.rng.IntN(len(c.live))] // another parent, or itself
 		case c.rng.IntN(4) == 0:
 			continue
 		case on != nil:
@@ -130,7 +130,7 @@ func (c *convoy) move() {
 	}
 }
 
-// step is one tick of the world and of everybody.
+// step runs one tick of the world, the viewers and the replicas.
 func (c *convoy) step() {
 	c.now += 16
 	for _, e := range c.ends {
@@ -151,7 +151,7 @@ func (c *convoy) step() {
 		}
 		for _, e := range c.ends {
 			if c.rng.IntN(30) == 0 {
-				e.viewer.Resync() // everybody begins another life
+				e.viewer.Resync() // every row starts over
 			}
 			u := e.viewer.Snapshot()
 			e.down.Send(c.now, u.Stream)
@@ -190,14 +190,14 @@ func (c *convoy) receive(e *end) {
 
 func (c *convoy) where() string { return fmt.Sprintf("seed %d, tick %d", c.seed, c.world.Tick()) }
 
-// check holds an entity against what the server had.
+// check compares an entity with the server's state of that tick.
 func (c *convoy) check(e *client.Entity) {
 	require.Equal(c.t, c.states[tickOf{e.Tick(), e.Handle()}], e.AppendWords(nil), "%v of tick %d; %s", e.Handle(), e.Tick(), c.where())
 }
 
-// TestReplicasFollow holds replicas against the server, whatever the links do to
-// datagrams and acknowledgements: rows with one baseline, with two, with none,
-// and on their parents, which come and go, leave and are replaced.
+// TestReplicasFollow compares replicas with the server while links disturb datagrams
+// and acknowledgements: rows with one baseline, with two, with none, and anchored to
+// parents that come and go, leave and are replaced.
 func TestReplicasFollow(t *testing.T) {
 	var total replication.Stats
 	for seed := range uint64(20) {
@@ -210,7 +210,7 @@ func TestReplicasFollow(t *testing.T) {
 			c.step()
 		}
 		for i, e := range c.ends {
-			require.Greater(t, e.applied, 10, "viewer %d heard little; %s", i, c.where())
+			require.Greater(t, e.applied, 10, "viewer %d applied little; %s", i, c.where())
 		}
 		s := c.rep.Stats()
 		total.Rows += s.Rows
@@ -218,7 +218,7 @@ func TestReplicasFollow(t *testing.T) {
 		total.RowsCopied += s.RowsCopied
 		total.RowsWhole += s.RowsWhole
 	}
-	require.Greater(t, total.RowsAnchored, total.Rows/50, "few rows were told of by their parents")
+	require.Greater(t, total.RowsAnchored, total.Rows/50, "few rows were anchored")
 	require.Greater(t, total.RowsCopied, total.Rows/10, "few rows were shared by viewers")
 	require.NotZero(t, total.RowsWhole, "no row was ever sent without a baseline")
 	t.Logf("%d rows: %d anchored, %d copied, %d whole", total.Rows, total.RowsAnchored, total.RowsCopied, total.RowsWhole)

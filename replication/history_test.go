@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A history against the list of all states, with times of rest in which it is
-// given back. In a row of one word.
+// TestHistoryAgainstList compares a history of a one-value row with the list of all
+// states, including idle times after which the past states are dropped.
 func TestHistoryAgainstList(t *testing.T) {
 	rowSchema := schema.New()
 	require.NoError(t, schema.Add[struct{ Value uint32 }](rowSchema, "value"))
@@ -31,7 +31,7 @@ func TestHistoryAgainstList(t *testing.T) {
 			f.reclaimIdle()
 			if len(all) > 0 && f.tick-all[len(all)-1].tick > idleTicks {
 				all = all[len(all)-1:]
-				require.Nil(t, h.ring, "a row that rests keeps its past")
+				require.Nil(t, h.ring, "an idle row keeps its ring")
 			}
 			f.scratch.Words[0] = rapid.Uint32Range(0, 3).Draw(t, "value")
 			f.pushState(p, h)
@@ -51,9 +51,9 @@ func TestHistoryAgainstList(t *testing.T) {
 	})
 }
 
-// Rows that have changed take the memory of one state again when they rest, those
-// of owners too, and what was theirs is used again.
-func TestPastIsGivenBack(t *testing.T) {
+// TestRingsAreReused: idle rows return their rings, owner rows included, and rows that
+// change later reuse them.
+func TestRingsAreReused(t *testing.T) {
 	type purse struct {
 		Coins int32 `net:"bits=20,owner"`
 	}
@@ -98,7 +98,7 @@ func TestPastIsGivenBack(t *testing.T) {
 		}
 	}
 	frame()
-	require.Zero(t, pasts(), "nobody has changed")
+	require.Zero(t, pasts(), "no row has changed")
 	move(5)
 	frame()
 	require.Equal(t, 2000, pasts())
@@ -116,7 +116,7 @@ func TestPastIsGivenBack(t *testing.T) {
 		purses.Remove(h)
 	}
 	frame()
-	require.Len(t, r.frame.rings.spare, 2000, "another set of components is another life of a row")
+	require.Len(t, r.frame.rings.spare, 2000, "a row with another set of components starts over")
 	for _, h := range all {
 		w.Destroy(h)
 	}

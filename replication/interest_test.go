@@ -14,25 +14,25 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// scene is a stage whose entities walk, die, lose their place and fall under
-// rules, beside a plain account of whom the viewer must be shown.
+// scene is a stage whose entities move, die, lose their bodies and fall under rules,
+// with a plain model of what the viewer must see.
 type scene struct {
 	*stage
 	rand    *rand.Rand
 	crowd   []bulk.Handle
-	always  bulk.Bitset // a set of the game's own: it changes behind the world's back
+	always  bulk.Bitset // the game's own set: it changes without the world's notice
 	fog     bulk.Bitset // likewise
 	private *world.Component[secret]
 	team    *world.Component[team]
-	idea    world.KindID // without a body
+	idea    world.KindID // has no body
 	owned   map[bulk.Handle]bool
-	shown   map[bulk.Handle]bool // by the records
-	filter  int                  // which of the four filters is in force
+	shown   map[bulk.Handle]bool // according to the records
+	filter  int                  // index of the filter in force
 	written uint32
 	ruled   bool       // Config has Private
 	lit     bool       // Config has Always
 	hasty   bool       // much changes in each tick
-	center  world.Vec3 // where the focus is, or died
+	center  world.Vec3 // the focus's position, the last one if it died
 }
 
 type (
@@ -82,7 +82,7 @@ func (s *scene) anywhere() world.Vec3 {
 	return world.Vec3{X: (2*s.rand.Float32() - 1) * 99, Y: s.rand.Float32() * 59, Z: (2*s.rand.Float32() - 1) * 99}
 }
 
-// change does something to the world or to the rules.
+// change changes the world or the rules at random.
 func (s *scene) change() {
 	pick := func() bulk.Handle {
 		if len(s.crowd) == 0 {
@@ -158,8 +158,8 @@ func flip(set *bulk.Bitset, h bulk.Handle) {
 	}
 }
 
-// must says whether the viewer is to be shown h now, and whether a rule forbids it.
-func (s *scene) must(h bulk.Handle, was bool) (show, forbidden bool) {
+// expected reports whether the viewer must see h now, and whether a rule forbids it.
+func (s *scene) expected(h bulk.Handle, was bool) (show, forbidden bool) {
 	has := func(set *bulk.Bitset) bool { return set.Has(h.Index()) }
 	if s.world.Status(h) != bulk.Live {
 		return false, false
@@ -185,7 +185,7 @@ func (s *scene) must(h bulk.Handle, was bool) (show, forbidden bool) {
 	return d.Dot(d) <= sceneEnter*sceneEnter, false
 }
 
-// TestInterestModel compares the interest set and the records with the account.
+// TestInterestModel compares the interest set and the records with the model.
 func TestInterestModel(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {
@@ -219,9 +219,10 @@ func TestInterestModel(t *testing.T) {
 	}
 }
 
-// TestInterestOfAWalker: a viewer that walks in a crowd of whom few move, so that it
-// seldom looks all around, is shown who is near in every snapshot.
-func TestInterestOfAWalker(t *testing.T) {
+// TestInterestOfWalkingViewer: a viewer that walks through a crowd of mostly still
+// entities, and so rarely makes a full query, has every near entity in view in every
+// snapshot.
+func TestInterestOfWalkingViewer(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {
 		seeds = 4
@@ -238,7 +239,7 @@ func TestInterestOfAWalker(t *testing.T) {
 			heading += 0.3 * s.rand.NormFloat64()
 			going := speed
 			if tick/50%5 == 4 {
-				going = 0 // it rests
+				going = 0 // it stands still
 			}
 			s.world.SetVelocity(s.focus, world.Vec3{X: float32(going * math.Cos(heading)), Z: float32(going * math.Sin(heading))})
 			if h := s.crowd[s.rand.IntN(len(s.crowd))]; s.rand.IntN(4) == 0 {
@@ -263,14 +264,14 @@ func TestInterestOfAWalker(t *testing.T) {
 	}
 }
 
-// audit applies the records of a snapshot, and compares.
+// audit applies the records of a snapshot and compares the result with the model.
 func (s *scene) audit(seed uint64, tick int, u replication.Update) {
 	if at, ok := s.world.Position(s.focus); ok {
 		s.center = at
 	}
 	for _, r := range records(s.t, u) {
 		s.written++
-		show, forbidden := s.must(r.Handle, s.shown[r.Handle])
+		show, forbidden := s.expected(r.Handle, s.shown[r.Handle])
 		switch r.Op {
 		case wire.OpEnter:
 			require.True(s.t, show, "seed %d tick %d: %v entered", seed, tick, r.Handle)
@@ -294,7 +295,7 @@ func (s *scene) audit(seed uint64, tick int, u replication.Update) {
 	require.Equal(s.t, s.shown, got, "seed %d tick %d", seed, tick)
 	alive := s.crowd[:0]
 	for _, h := range append(s.crowd, s.focus) {
-		show, _ := s.must(h, got[h])
+		show, _ := s.expected(h, got[h])
 		require.Equal(s.t, show, got[h], "seed %d tick %d: %v", seed, tick, h)
 		if h != s.focus && s.world.Status(h) == bulk.Live {
 			alive = append(alive, h)

@@ -15,14 +15,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Rows of many components are spread over datagrams as the protocol wants, also
-// where their bits would fit into one.
+// TestLoadOfADatagramIsBounded: rows of many components are spread over datagrams to
+// respect the load limit, even where their bits would fit into one.
 func TestLoadOfADatagramIsBounded(t *testing.T) {
 	type level struct {
 		Of uint8 `net:"bits=3"`
 	}
 	const entities, components = 200, 5
-	for _, budget := range []int{1 << 20, 12_000} { // ample, and by priority
+	for _, budget := range []int{1 << 20, 12_000} { // unlimited, and by priority
 		w, err := world.New(world.Config{Seed: 1, Gravity: -1})
 		require.NoError(t, err)
 		s := schema.New()

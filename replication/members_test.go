@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Members against a map: batches come and go, of slots close together and far
-// apart.
+// TestMembersModel compares members with a map, while batches of near and distant slots
+// are inserted and removed.
 func TestMembersModel(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -37,7 +37,7 @@ func TestMembersModel(t *testing.T) {
 				if r.UintN(3) == 0 {
 					*m.rowRef(slot) = noRow
 					_, ok := m.find(slot)
-					require.False(t, ok, "without a row it is not found")
+					require.False(t, ok, "a freed row is not found")
 					delete(model, slot)
 				}
 			}
@@ -50,8 +50,8 @@ func TestMembersModel(t *testing.T) {
 func requireMembers(t *testing.T, m *members, model map[uint32]uint32, spread uint32) {
 	require.Len(t, m.rows, len(model))
 	for i := range m.words {
-		require.NotZero(t, m.words[i].mask, "a word without a member takes memory")
-		require.Zero(t, m.words[i].active&^m.words[i].mask, "who is no member is active")
+		require.NotZero(t, m.words[i].mask, "an empty word is kept")
+		require.Zero(t, m.words[i].active&^m.words[i].mask, "an active bit without a member")
 	}
 	for slot, rowIndex := range model {
 		got, ok := m.find(slot)
@@ -95,7 +95,7 @@ func TestSlotSetModel(t *testing.T) {
 	}
 }
 
-func TestChangesSince(t *testing.T) {
+func TestChangeLogSince(t *testing.T) {
 	var c changeLog
 	var history []uint32
 	for n := range uint32(100) {
@@ -116,7 +116,7 @@ func TestChangesSince(t *testing.T) {
 	}
 }
 
-func TestFirst(t *testing.T) {
+func TestLowestKeys(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 300 {
 		keys := make([]uint64, r.UintN(200))
@@ -130,9 +130,9 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// A client is told once of each destroyed entity that it was sent, however often the
-// handle is sent to it again.
-func TestDestroyedAreToldOnce(t *testing.T) {
+// TestDestroyIsSentOnce: a client gets one Destroy for each dead entity, however often
+// the handle is sent again.
+func TestDestroyIsSentOnce(t *testing.T) {
 	const dead = 12_293
 	rep, w, all := newRocks(t, dead, Config{})
 	for _, h := range all {
@@ -145,5 +145,5 @@ func TestDestroyedAreToldOnce(t *testing.T) {
 		v.Teach(h)
 		v.Teach(h)
 	}
-	require.Equal(t, uint32(dead), v.structure.written, "each is told of once")
+	require.Equal(t, uint32(dead), v.structure.written, "one Destroy for each")
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestViewerMemory: what a viewer takes depends on what it knows, not on the
-// slots of the world. Everybody's 1,000 entities are spread at random over a
-// million slots, so that hardly two are in the same word.
+// TestViewerMemory: a viewer's memory depends on what it knows, not on the size of the
+// world. Each viewer's 1,000 entities are spread at random over a million slots, so
+// that hardly two share a word.
 func TestViewerMemory(t *testing.T) {
 	if testing.Short() || invariants.Enabled {
 		t.Skip("a world of a million slots")
 	}
 	const slots, groups, near, viewers = 1_000_000, 100, 1_000, 500
 	a := newArena(t, 0, 0, near, replication.Config{SnapshotHz: 30, EnterRadius: 12, BudgetBytesPerSecond: 1_200_000})
-	// Groups of 1,000 stand apart, everybody else where nobody looks.
-	rowIndex := func(group int) world.Vec3 {
+	// Groups of 1,000 stand apart, the rest where no viewer looks.
+	position := func(group int) world.Vec3 {
 		return world.Vec3{X: float32(group%10)*40 - 180, Y: 1, Z: float32(group/10)*40 - 180}
 	}
 	inGroup := map[int][]int{}
@@ -29,7 +29,7 @@ func TestViewerMemory(t *testing.T) {
 		at := world.Vec3{X: -400, Y: 60, Z: -400}
 		if a.rand.IntN(slots) < groups*near {
 			group := a.rand.IntN(groups)
-			at = rowIndex(group)
+			at = position(group)
 			inGroup[group] = append(inGroup[group], i)
 		}
 		h, err := a.world.Spawn(a.crate, at, world.Vec3{})
@@ -40,7 +40,7 @@ func TestViewerMemory(t *testing.T) {
 	look := func(group int) {
 		a.viewers = append(a.viewers, a.rep.AddViewer(a.crowd[inGroup[group%groups][0]]))
 	}
-	look(0) // what is made once for all viewers
+	look(0) // allocates what all viewers share
 	a.settle()
 	before, interest := inUse(), a.interest()
 	for i := range viewers {
@@ -53,7 +53,7 @@ func TestViewerMemory(t *testing.T) {
 	require.Less(t, bytes, 64_000.0)
 }
 
-// inUse is the memory that live objects take.
+// inUse returns the memory of live objects.
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -16,13 +16,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// loot is what its owner alone may know.
+// loot is visible to its owner only.
 type loot struct {
 	Coins int32 `net:"bits=16,owner"`
 }
 
-// hoard is a world of things in the far distance, which only their owner sees, and the
-// viewer that may own them.
+// hoard is a world of distant entities, which only their owner sees, and a viewer that
+// may own them.
 type hoard struct {
 	world  *world.World
 	rep    *Replicator
@@ -54,7 +54,7 @@ func (h *hoard) spawn(t testing.TB) bulk.Handle {
 	return e
 }
 
-// step makes a snapshot, which arrives.
+// step makes a snapshot and acknowledges it.
 func (h *hoard) step(t testing.TB) {
 	h.world.Step()
 	h.rep.AfterStep()
@@ -64,9 +64,9 @@ func (h *hoard) step(t testing.TB) {
 	require.NoError(t, v.Acknowledge(wire.Ack{Seen: v.Seq() > 0, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.structure.sent}))
 }
 
-// What a viewer owns against a map, in a world whose slots change hands in every
-// tick: it owns what it was given until that dies or is taken away, and it sees what
-// it owns and nothing else, in whatever order Own, Disown, deaths and snapshots come.
+// TestOwnedModel compares ownership with a map, in a world whose slots change tenants
+// in every tick. The viewer owns what it was given until that dies or is disowned, and
+// sees exactly what it owns, for any order of Own, Disown, deaths and snapshots.
 func TestOwnedModel(t *testing.T) {
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -95,7 +95,7 @@ func TestOwnedModel(t *testing.T) {
 				}
 			}
 			if random.IntN(3) == 0 {
-				continue // the viewer's turn comes later
+				continue // the viewer is not due
 			}
 			h.step(t)
 			require.NoError(t, h.viewer.CheckInvariants())
@@ -111,8 +111,8 @@ func TestOwnedModel(t *testing.T) {
 	}
 }
 
-// A viewer that owns a thousand things whose secrets change in every tick is sent
-// them without an allocation.
+// TestOwnedAllocatesNothing: a viewer of a thousand owned entities whose owner-only
+// fields change in every tick is sent them without an allocation.
 func TestOwnedAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("audits allocate")
@@ -122,7 +122,7 @@ func TestOwnedAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(50, func() { h.change(all); h.step(t) }))
 }
 
-// give spawns n things that the viewer owns, and has it see them.
+// give spawns n entities that the viewer owns, and waits until they are in view.
 func (h *hoard) give(t testing.TB, n int) []bulk.Handle {
 	var all []bulk.Handle
 	for range n {
@@ -133,24 +133,24 @@ func (h *hoard) give(t testing.TB, n int) []bulk.Handle {
 	for h.viewer.InterestSize() < n {
 		h.step(t)
 	}
-	for range 2 * wire.MaxStates { // until its buffers are as large as they get
+	for range 2 * wire.MaxStates { // until buffers have their final size
 		h.change(all)
 		h.step(t)
 	}
 	return all
 }
 
-// change changes what only owners are sent, of a hundred at most.
+// change changes the owner-only fields of at most a hundred entities.
 func (h *hoard) change(all []bulk.Handle) {
 	for _, e := range all[:min(len(all), 100)] {
 		h.loot.Mut(e).Coins++
 	}
 }
 
-// ownedList is how a viewer kept what it owns before ownedSet: as a list.
+// ownedList is the former implementation of ownedSet.
 type ownedList []bulk.Handle
 
-func (l *ownedList) sift(v *Viewer, s *candidates) {
+func (l *ownedList) addTo(v *Viewer, s *candidates) {
 	r := v.replicator
 	*l = slices.DeleteFunc(*l, func(h bulk.Handle) bool {
 		if r.frame.tenantOf(h) != nil {
@@ -162,9 +162,9 @@ func (l *ownedList) sift(v *Viewer, s *candidates) {
 
 func (l ownedList) has(h bulk.Handle) bool { return slices.Contains(l, h) }
 
-// BenchmarkOwned is what it takes in a snapshot to ask what a viewer owns: once for
-// its interest set, and for each of up to a hundred things whose secrets changed. ns/list
-// is the same by a list, in turns with it, and ns/snapshot the whole snapshot.
+// BenchmarkOwned measures the lookups of a viewer's owned entities in one snapshot:
+// once for the interest set, and for each of up to a hundred changed rows. ns/list is
+// the same with a list, interleaved, and ns/snapshot the whole snapshot.
 func BenchmarkOwned(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -190,7 +190,7 @@ func BenchmarkOwned(b *testing.B) {
 				bySet += time.Since(began)
 				s.drain(nobody)
 				began = time.Now()
-				list.sift(v, &s)
+				list.addTo(v, &s)
 				for _, e := range changed {
 					if list.has(e) {
 						found++
@@ -217,7 +217,7 @@ func BenchmarkOwned(b *testing.B) {
 	}
 }
 
-// BenchmarkOwn gives and takes away, beside the list.
+// BenchmarkOwn measures Own and Disown against the list.
 func BenchmarkOwn(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// purse has something for its owner, and something for everybody.
+// purse has owner-only fields and a public one.
 type purse struct {
 	Rank   uint8       `net:"bits=6"`
 	Coins  int32       `net:"bits=16,owner"`
@@ -30,14 +30,14 @@ type market struct {
 	rep     *replication.Replicator
 	trader  world.KindID
 	all     []bulk.Handle
-	viewers []*looker
+	viewers []*viewerClient
 }
 
-// looker is a viewer with its client.
-type looker struct {
+// viewerClient is a viewer with its client.
+type viewerClient struct {
 	*replication.Viewer
 	replica *client.Applier
-	bytes   []byte // all that it was sent
+	bytes   []byte // everything sent to it
 }
 
 func newMarket(t testing.TB, n, viewers int) *market {
@@ -57,7 +57,7 @@ func newMarket(t testing.TB, n, viewers int) *market {
 		m.all = append(m.all, m.spawn(float32(i)))
 	}
 	for i := range viewers {
-		m.viewers = append(m.viewers, &looker{
+		m.viewers = append(m.viewers, &viewerClient{
 			Viewer:  m.rep.AddViewer(m.all[i]),
 			replica: client.NewApplier(m.rep.Codec(), 1, 1<<16, client.Observer{}),
 		})
@@ -71,7 +71,7 @@ func (m *market) spawn(x float32) bulk.Handle {
 	return h
 }
 
-// step makes a snapshot for every viewer, and has those arrive that arrives says.
+// step makes a snapshot for every viewer. Datagrams arrive if arrives returns true.
 func (m *market) step(arrives func() bool) {
 	for {
 		m.world.Step()
@@ -106,10 +106,10 @@ func (m *market) step(arrives func() bool) {
 	}
 }
 
-// R7: two worlds that differ in nothing but what owners' fields hold, and how often
-// they change: everybody but the owners is sent the same bytes, whatever is lost
-// on the way.
-func TestNobodyButOwnersIsSentTheirFields(t *testing.T) {
+// TestOwnerFieldsStayPrivate (R7): two worlds differ only in the values of owner-only
+// fields and in how often these change. Viewers that do not own them are sent the same
+// bytes, whatever the link loses.
+func TestOwnerFieldsStayPrivate(t *testing.T) {
 	const traders, viewers, owner = 40, 3, 2
 	play := func(secret bool) *market {
 		m := newMarket(t, traders, viewers)
@@ -151,14 +151,14 @@ func TestNobodyButOwnersIsSentTheirFields(t *testing.T) {
 			}
 			m.step(func() bool { return r.IntN(5) != 0 })
 		}
-		for range 40 { // until all has arrived
+		for range 40 { // until everything has arrived
 			m.step(func() bool { return true })
 		}
 		return m
 	}
 	with, without := play(true), play(false)
 	for i := range owner {
-		require.Equal(t, without.viewers[i].bytes, with.viewers[i].bytes, "viewer %d, who owns none of them", i)
+		require.Equal(t, without.viewers[i].bytes, with.viewers[i].bytes, "viewer %d owns none of them", i)
 	}
 	require.NotEqual(t, without.viewers[owner].bytes, with.viewers[owner].bytes)
 	c, err := client.ComponentOf[purse](with.schema, "purse")
@@ -187,8 +187,8 @@ func TestNobodyButOwnersIsSentTheirFields(t *testing.T) {
 	require.Positive(t, held, "no owner had anything")
 }
 
-// R7: a change of ownership is a new life of the row: the client forgets what it was
-// sent as an owner, and is sent nothing more of it.
+// TestOwnershipChangesByEntering (R7): a change of ownership starts the row over. The
+// client forgets what it was sent as an owner, and is sent nothing more of it.
 func TestOwnershipChangesByEntering(t *testing.T) {
 	m := newMarket(t, 3, 1)
 	v, h := m.viewers[0], m.all[2]
@@ -216,15 +216,15 @@ func TestOwnershipChangesByEntering(t *testing.T) {
 	require.True(t, owned)
 	require.Equal(t, before+1, enters())
 
-	m.purses.Set(h, purse{Rank: 3, Coins: 1200}) // by a datagram
+	m.purses.Set(h, purse{Rank: 3, Coins: 1200}) // sent in a datagram
 	p, _ = see()
 	require.Equal(t, int32(1200), p.Coins)
 	v.SetFocus(h) // owned already
-	v.Disown(h)   // and still so, as what it sees the world from
+	v.Disown(h)   // it stays owned as the focus
 	p, owned = see()
 	require.Equal(t, int32(1200), p.Coins)
 	require.True(t, owned)
-	require.Equal(t, before+2, enters(), "the one that it followed is its own no more")
+	require.Equal(t, before+2, enters(), "the former focus is no longer owned")
 
 	v.SetFocus(m.all[0])
 	m.purses.Set(h, purse{Rank: 4, Coins: 77})
@@ -235,16 +235,16 @@ func TestOwnershipChangesByEntering(t *testing.T) {
 
 	v.Own(h)
 	v.Disown(h)
-	v.Own(m.all[0]) // its own already
+	v.Own(m.all[0]) // owned already
 	_, owned = see()
 	require.False(t, owned)
 	require.LessOrEqual(t, enters(), before+5)
 	require.False(t, v.replica.Entity(h).Owned())
 }
 
-// R7: who was given a handle that nobody has had yet owns nothing when somebody gets
-// it, nor sees the world from there.
-func TestForgedHandleIsNobodysOwn(t *testing.T) {
+// TestForgedHandleIsNotOwned (R7): a viewer that was given a handle before it was
+// issued neither owns it later nor views the world from it.
+func TestForgedHandleIsNotOwned(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near, far := s.spawn(1, 0), s.spawn(100, 0)
 	next := bulk.NewHandle(far.Index(), far.Generation()+2)
@@ -258,18 +258,18 @@ func TestForgedHandleIsNobodysOwn(t *testing.T) {
 	s.snapshot()
 	require.False(t, s.viewer.Owns(next))
 	require.Equal(t, wire.Pending, s.viewer.Resolve(next))
-	require.Equal(t, wire.Live, s.viewer.Resolve(near), "it sees from where it was")
+	require.Equal(t, wire.Live, s.viewer.Resolve(near), "the viewer keeps its centre")
 }
 
-// Who becomes an owner in a world that stands still is shown what it owns at once,
+// TestOwnedEntersAtOnce: in a still world, an entity enters as soon as it is owned,
 // whatever the members' slots are.
-func TestOwnedIsShownInAStillWorld(t *testing.T) {
+func TestOwnedEntersAtOnce(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	var all []bulk.Handle
 	for slot := 1; slot < 256; slot++ {
 		x := float32(100)
 		if slot/64 == 2 {
-			x = 1 // members are of this word, and the focus
+			x = 1 // this word holds members, and the focus
 		}
 		all = append(all, s.spawn(x, 0))
 	}
@@ -290,9 +290,9 @@ func TestOwnedIsShownInAStillWorld(t *testing.T) {
 	}
 }
 
-// What only owners are sent may go on changing while what everybody is sent rests, and
-// its past is forgotten. Who comes back then is told of a rider, and of what it rides
-// on, from states that are only in the memory of what owners are sent.
+// TestOwnedRiderAfterALongAbsence: owner-only fields may keep changing while the common
+// row is idle and its past states are dropped. A viewer that returns then receives a
+// rider and its parent coded from states that only the owners' histories hold.
 func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
@@ -313,14 +313,14 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	rider, cart := spawn(), spawn()
 	v := rep.AddViewer(rider)
 	v.Own(cart)
-	c := &looker{Viewer: v, replica: client.NewApplier(rep.Codec(), 1, 1<<16, client.Observer{})}
+	c := &viewerClient{Viewer: v, replica: client.NewApplier(rep.Codec(), 1, 1<<16, client.Observer{})}
 	m := &market{t: t, world: w, schema: s, rep: rep}
 	ride := func(x float32) {
 		poses.Set(rider, pose{Position: [3]float32{x, 1, 0}, On: cart})
 		poses.Set(cart, pose{Position: [3]float32{x, 0, 0}})
 	}
 	always := func() bool { return true }
-	m.viewers = []*looker{c}
+	m.viewers = []*viewerClient{c}
 	for i := range 20 {
 		ride(float32(i))
 		m.step(always)
@@ -334,7 +334,7 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 		}
 		m.step(always)
 	}
-	m.viewers = []*looker{c}
+	m.viewers = []*viewerClient{c}
 	for range 5 {
 		m.step(always)
 	}

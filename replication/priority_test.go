@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRanking: the greatest weights come first, equal ones as they came, and what
-// the ranking takes for equal differs by less than a part in 128.
+// TestRanking: the greatest weights come first, equal ones in order, and weights ranked
+// as equal differ by less than one part in 128.
 func TestRanking(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 9))
 	var r ranking

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/replication"
 )
 
-// Every viewer has its turns, evenly, at its own phase, and each tick is the turn of
-// as many as the others.
+// TestDue: every viewer is due evenly at its own phase, and each tick serves equally
+// many viewers.
 func TestDue(t *testing.T) {
 	const viewers = 192
 	for _, hz := range []int{5, 7, 20, 25, 30, 45, 60} {

@@ -3,8 +3,7 @@ package replication
 import "math"
 
 // viewerRow is the part of a member that every snapshot reads: 16 bytes, four to a
-// cache line. What is read less often lies in other slices of Viewer, under the same
-// index.
+// cache line. The rest lies in other slices of Viewer, under the same index.
 type viewerRow struct {
 	enterTick uint32 // tick of the state in its Enter record
 	ackedTick uint32 // tick of the baseline

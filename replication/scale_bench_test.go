@@ -31,11 +31,11 @@ type arena struct {
 	messages wire.FrameReader
 }
 
-// newArena spreads entities over a square that has so many of them within the
-// enter radius of a viewer.
+// newArena spreads entities over a square, with nearby of them within a viewer's enter
+// radius on average.
 func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config) *arena {
 	a := &arena{t: t, rand: rand.New(rand.NewPCG(1, 2)), written: make([]uint32, viewers)}
-	// The square is larger than the circle by the share of the entities.
+	// The square is larger than the circle by the ratio of the entities.
 	radius := c.WithDefaults().EnterRadius
 	a.half = radius / 2 * float32(math.Sqrt(math.Pi*float64(entities)/float64(nearby)))
 	w, err := world.New(world.Config{
@@ -67,7 +67,7 @@ func (a *arena) spawn() bulk.Handle {
 
 func (a *arena) anywhere() float32 { return (2*a.rand.Float32() - 1) * a.half }
 
-// step moves a share of the entities, and makes the frame.
+// step moves a share of the entities and steps the world.
 func (a *arena) step(share float32, speed float32) {
 	for _, h := range a.crowd {
 		if a.rand.Float32() < share {
@@ -116,14 +116,14 @@ func (a *arena) records(stream []byte) (n uint32) {
 	}
 }
 
-// acknowledge has every client apply all that it was sent.
+// acknowledge makes every client apply everything it was sent.
 func (a *arena) acknowledge() {
 	for i, v := range a.viewers {
 		require.NoError(a.t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: a.written[i]}))
 	}
 }
 
-// settle runs until nobody enters any more.
+// settle runs until no entity enters any more.
 func (a *arena) settle() {
 	for {
 		before := a.interest()
@@ -143,10 +143,9 @@ func (a *arena) interest() (n int) {
 	return n
 }
 
-// least runs f for each of b's rounds and reports the median and the least of
-// their times, in microseconds a viewer: on a machine that others use too, the
-// least is what the work takes.
-func (a *arena) least(b *testing.B, before, f, after func()) {
+// reportLeast runs f for each of b's rounds and reports the median and the minimum time
+// in microseconds a viewer. On a shared machine the minimum is the cost of the work.
+func (a *arena) reportLeast(b *testing.B, before, f, after func()) {
 	var rounds []float64
 	for b.Loop() {
 		b.StopTimer()
@@ -165,14 +164,14 @@ func (a *arena) least(b *testing.B, before, f, after func()) {
 	b.ReportMetric(float64(a.interest())/float64(len(a.viewers)), "nearby")
 }
 
-// BenchmarkInterest: 200 viewers, each with 1,000 of 10,000 entities nearby. In
-// still nobody moves, in walking the viewers do.
+// BenchmarkInterest measures 200 viewers, each with 1,000 of 10,000 entities nearby. In
+// "still" nothing moves, in "walking" the viewers do.
 func BenchmarkInterest(b *testing.B) {
 	for _, name := range []string{"still", "walking"} {
 		b.Run(name, func(b *testing.B) {
 			a := newArena(b, 10_000, 200, 1_240, replication.Config{SnapshotHz: 30, BudgetBytesPerSecond: 4_000_000})
 			a.settle()
-			a.least(b, func() {
+			a.reportLeast(b, func() {
 				if name == "walking" {
 					a.walk()
 				}
@@ -184,15 +183,15 @@ func BenchmarkInterest(b *testing.B) {
 	}
 }
 
-// walk moves what the viewers look from.
+// walk moves the viewers' foci.
 func (a *arena) walk() {
 	for i := range a.viewers {
 		a.world.SetVelocity(a.crowd[i], world.Vec3{X: 6 * (2*a.rand.Float32() - 1), Z: 6 * (2*a.rand.Float32() - 1)})
 	}
 }
 
-// BenchmarkReplicate: 1,000 viewers, 200 visible of 20,000, 30 Hz, a fifth of
-// which changes in each tick.
+// BenchmarkReplicate measures 1,000 viewers at 30 Hz, each with 200 of 20,000 entities
+// in view, a fifth of which change in each tick.
 func BenchmarkReplicate(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) { benchmarkReplicate(b, workers) })
@@ -210,6 +209,6 @@ func benchmarkReplicate(b *testing.B, workers int) {
 	}
 	a.bytes = 0
 	n := 0
-	a.least(b, func() { a.step(0.2, 2); n++ }, func() { a.send(); a.acknowledge() }, func() {})
+	a.reportLeast(b, func() { a.step(0.2, 2); n++ }, func() { a.send(); a.acknowledge() }, func() {})
 	b.ReportMetric(float64(a.bytes)/float64(n)/1000, "B/viewer")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestMostUrgentFirst: of rows that do not all fit, a snapshot takes the most
-// urgent, none before its turn, and as good as fills the room there is.
+// TestMostUrgentFirst: if not all rows fit, a snapshot takes the most urgent ones in
+// their order, and nearly fills its datagrams.
 func TestMostUrgentFirst(t *testing.T) {
 	type pose struct {
 		X, Y float32 `net:"range=-512..512,step=1/512,predict=linear"`
@@ -62,7 +62,7 @@ func TestMostUrgentFirst(t *testing.T) {
 			n++
 		}
 		for _, i := range order[n:] {
-			require.False(t, p.alreadySent(i), "row %d went before its turn", i)
+			require.False(t, p.alreadySent(i), "row %d was sent before more urgent ones", i)
 		}
 		rows := 0
 		for i, d := range u.Datagrams {

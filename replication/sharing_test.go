@@ -9,16 +9,16 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// What one viewer is sent does not depend on who else is sent what, though
-// viewers copy rows and whole datagrams from each other: each is sent the same
-// bytes alone in a world (R9).
-func TestOthersChangeNothing(t *testing.T) {
+// TestViewersAreIndependent: a viewer is sent the same bytes with other viewers as
+// alone in the world, although viewers copy rows and whole datagrams from each other
+// (R9).
+func TestViewersAreIndependent(t *testing.T) {
 	const viewers = 9
 	for name, c := range map[string]struct {
 		budget int
 		moving float32
 	}{
-		"all move":      {4_000_000, 1}, // so that the rows and baselines of a tick are those of the tick before
+		"all move":      {4_000_000, 1}, // each tick has the rows and baselines of the tick before
 		"all rows fit":  {4_000_000, 0.3},
 		"most rows fit": {24_000, 0.3},
 		"few rows fit":  {6_000, 0.3},
@@ -36,8 +36,8 @@ func TestOthersChangeNothing(t *testing.T) {
 	}
 }
 
-// sentBytes runs a world for some ticks and returns all that each viewer was
-// sent, of all viewers or of one. They acknowledge late, in threes alike.
+// sentBytes runs a world for some ticks and returns the bytes sent to each viewer, or
+// to the one given. Viewers acknowledge late, groups of three equally.
 func sentBytes(t *testing.T, c replication.Config, moving float32, viewers, one int) ([][]byte, replication.Stats) {
 	a := newArena(t, 120, viewers, 120, c)
 	sent, written := make([][]byte, viewers), make([][]uint32, viewers)

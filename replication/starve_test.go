@@ -12,9 +12,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestCrowdJoins has 10,000 visible entities enter a viewer that has 40 moving
-// ones in view: the budget is kept, what moves is sent in every snapshot, and
-// everybody gets in.
+// TestCrowdJoins makes 10,000 entities enter a viewer with 40 moving ones in view. The
+// budget is kept, every snapshot includes the moving entities, and all of the crowd
+// enters.
 func TestCrowdJoins(t *testing.T) {
 	const budget, movers, crowd = 64_000, 40, 10_000
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget, EnterRadius: 200})
@@ -45,18 +45,18 @@ func TestCrowdJoins(t *testing.T) {
 		}
 		entered := len(records(t, u))
 		structure += uint32(entered)
-		require.GreaterOrEqual(t, rows(t, u), movers, "snapshot %d: all that move ride in it", snapshots)
-		require.NotZero(t, entered, "snapshot %d: the crowd goes on", snapshots)
+		require.GreaterOrEqual(t, rows(t, u), movers, "snapshot %d: every moving row is sent", snapshots)
+		require.NotZero(t, entered, "snapshot %d: the crowd keeps entering", snapshots)
 		s.acknowledge(structure)
 	}
 	require.LessOrEqual(t, total, budget/20*(snapshots+2), "budget")
 	if !testing.Short() {
-		require.Equal(t, movers+crowd+1, s.viewer.InterestSize(), "everybody is in")
+		require.Equal(t, movers+crowd+1, s.viewer.InterestSize(), "all have entered")
 	}
 }
 
-// TestBudgetIsSpent: a viewer of more motion than it can be sent takes what it is
-// granted, to within 2 %, at any rate and pace of snapshots.
+// TestBudgetIsSpent: a viewer of more motion than its budget allows uses the budget to
+// within 2 %, at any rate of snapshots.
 func TestBudgetIsSpent(t *testing.T) {
 	for _, c := range []struct{ hz, budget int }{{20, 64_000}, {25, 64_000}, {30, 64_000}, {60, 64_000}, {20, 16_000}, {30, 120_000}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
@@ -87,9 +87,9 @@ func TestBudgetIsSpent(t *testing.T) {
 	}
 }
 
-// TestFlapDoesNotStarve: an entity next to the viewer whose set of components is
-// another in each snapshot would be the nearest to enter, always. Under the least
-// budget there is, those who are far away get in all the same.
+// TestFlapDoesNotStarve: entities next to the viewer whose component sets change in
+// each snapshot always are the nearest to enter. Distant entities must still enter,
+// even under the smallest budget.
 func TestFlapDoesNotStarve(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
 	var near, far []bulk.Handle
@@ -125,11 +125,11 @@ func TestFlapDoesNotStarve(t *testing.T) {
 	for _, h := range far {
 		require.Equal(t, wire.Live, s.viewer.Resolve(h), "%v waits for ever", h)
 	}
-	require.Greater(t, again, 50, "those that flap have their turns, too")
+	require.Greater(t, again, 50, "flapping entities enter again as well")
 }
 
-// TestNewcomersDoNotStarve: a stream of short lives next to the viewer must not
-// keep out for ever who is far away and stays.
+// TestNewcomersDoNotStarve: a stream of short-lived entities next to the viewer must
+// not keep out a distant one for ever.
 func TestNewcomersDoNotStarve(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
 	s.snapshot()

@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// What counters say of components is what rowcodec.Codec.Cost, and so inspect, says of
-// the same rows; and counters and datagrams agree to the bit.
+// TestBitsByComponent: the counters by component equal rowtrain.Pricer of the same
+// rows, which inspect uses, and counters and datagrams agree to the bit.
 func TestBitsByComponent(t *testing.T) {
 	var codec *rowcodec.Codec
 	var cost [wire.MaxComponents]uint64
@@ -66,7 +66,7 @@ func TestBitsByComponent(t *testing.T) {
 		s.acknowledge(uint32(s.rep.Stats().Enters + s.rep.Stats().Leaves + s.rep.Stats().Destroys))
 	}
 	got := s.rep.Stats()
-	require.Zero(t, got.RowsWhole, "all rows have a past, which is what Coded is told of")
+	require.Zero(t, got.RowsWhole, "every row has a past and is passed to Coded")
 	require.Equal(t, cost, got.StateRowBits)
 	require.Positive(t, cost[1], "links change too")
 	require.Equal(t, datagrams, got.StateBytes)
@@ -80,8 +80,8 @@ func TestBitsByComponent(t *testing.T) {
 	}, s.viewer.Stats())
 }
 
-// A row counts for each viewer that it is sent to, be it coded, copied or part of
-// a datagram that was made for another.
+// TestBitsByComponentOfManyViewers: a row counts for each viewer it is sent to, whether
+// it was coded, copied or part of a copied datagram.
 func TestBitsByComponentOfManyViewers(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20})
 	moving := s.spawn(3, 3)
@@ -90,7 +90,7 @@ func TestBitsByComponentOfManyViewers(t *testing.T) {
 		s.world.SetPosition(moving, world.Vec3{X: 3 + float32(i), Y: 1, Z: 3})
 		s.snapshot()
 		before := s.rep.Stats()
-		s.viewer.Snapshot() // once more, of the same frame: it tells nothing new
+		s.viewer.Snapshot() // again, for the same frame: nothing is new
 		require.Equal(t, before.StateRowBits, s.rep.Stats().StateRowBits)
 		sum := replication.ViewerStats{}
 		for _, v := range append(others, s.viewer) {
@@ -107,7 +107,7 @@ func TestBitsByComponentOfManyViewers(t *testing.T) {
 	}
 	got := s.rep.Stats()
 	require.Positive(t, got.RowsCopied)
-	require.Zero(t, got.StateRowBits[0]%3, "three viewers, who were sent the same")
+	require.Zero(t, got.StateRowBits[0]%3, "three viewers get the same rows")
 	require.Zero(t, got.EnterRowBits[0]%3)
 	require.Positive(t, got.StateRowBits[0])
 }

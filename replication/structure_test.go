@@ -14,8 +14,8 @@ func destroyOf(slot uint32) wire.Record {
 	return wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(slot, 1)}
 }
 
-// A client that reads and never acknowledges costs no memory that grows, and
-// what is on its way to it is still counted to the byte.
+// TestFlightsAreBounded: a client that reads and never acknowledges takes bounded
+// memory, and its unacknowledged bytes are still counted exactly.
 func TestFlightsAreBounded(t *testing.T) {
 	var s structure
 	sent := 0
@@ -34,7 +34,8 @@ func TestFlightsAreBounded(t *testing.T) {
 	require.Zero(t, s.taken+s.droppedInFlight)
 }
 
-// What a crowd took is given back, though some structure is always on its way.
+// TestStructureShrinks: buffers sized for a crowd are freed although some structure is
+// always in flight.
 func TestStructureShrinks(t *testing.T) {
 	var s structure
 	for i := range uint32(4_000) {
@@ -50,13 +51,13 @@ func TestStructureShrinks(t *testing.T) {
 	}
 	require.Len(t, s.inflight, 1)
 	require.LessOrEqual(t, cap(s.log)+cap(s.batch), 2*keptStructureBytes)
-	require.True(t, s.rewind(s.written-1), "what waits is still there")
+	require.True(t, s.rewind(s.written-1), "the unacknowledged message is kept")
 }
 
-// Whatever was taken, acknowledged and lost, after a rewind the client is given
-// the records that it lacks, each once and in order (R8). A record's handle is its
-// number here.
-func TestRewindGivesWhatIsLacking(t *testing.T) {
+// TestRewindResendsMissing: whatever was taken, acknowledged and lost, after a rewind
+// the client gets the records it lacks, each once and in order (R8). A record's handle
+// is its number here.
+func TestRewindResendsMissing(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var s structure
@@ -99,7 +100,8 @@ func TestRewindGivesWhatIsLacking(t *testing.T) {
 	}
 }
 
-// A client applies whole messages, so a number inside of one is a lie.
+// TestRewindEndsAtMessages: a client applies whole messages, so rewinding to a number
+// inside a message is refused.
 func TestRewindEndsAtMessages(t *testing.T) {
 	var s structure
 	for range 3 {

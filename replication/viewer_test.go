@@ -54,8 +54,7 @@ func (s *stage) spawn(x, z float32) bulk.Handle {
 	return h
 }
 
-// snapshot steps to the next replicated tick and returns what the viewer is
-// sent.
+// snapshot steps to the next tick with a snapshot and returns it.
 func (s *stage) snapshot() replication.Update {
 	for {
 		s.world.Step()
@@ -67,7 +66,7 @@ func (s *stage) snapshot() replication.Update {
 	}
 }
 
-// acknowledge has the client apply everything up to now.
+// acknowledge makes the client apply everything up to now.
 func (s *stage) acknowledge(structure uint32) {
 	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: 1<<64 - 1, Structure: structure}))
 }
@@ -127,13 +126,13 @@ func TestEnterLeaveDestroy(t *testing.T) {
 	s.world.Destroy(near)
 	s.world.Destroy(far)
 	got = records(t, s.snapshot())
-	require.Len(t, got, 1, "H3: the hidden one is known, the far one was never heard of")
+	require.Len(t, got, 1, "H3: the hidden one is known, the far one is not")
 	require.Equal(t, wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: near}, got[0])
 	require.Equal(t, wire.Stale, s.viewer.Resolve(near))
 }
 
-// Who looks from an entity without a body, as the ghost of a player may be, looks from
-// where he was before.
+// TestFocusWithoutBody: a viewer whose focus has no body, such as the ghost of a
+// player, keeps its last centre.
 func TestFocusWithoutBody(t *testing.T) {
 	s := newStage(t, replication.Config{SnapshotHz: 60})
 	ghost, err := s.world.AddKind(world.Kind{Name: "ghost"})
@@ -146,7 +145,7 @@ func TestFocusWithoutBody(t *testing.T) {
 	require.NoError(t, err)
 	s.viewer.SetFocus(h)
 	s.snapshot()
-	require.Equal(t, wire.Live, s.viewer.Resolve(h), "everybody is shown who is nowhere")
+	require.Equal(t, wire.Live, s.viewer.Resolve(h), "an entity without a body is always in view")
 	require.Equal(t, wire.Live, s.viewer.Resolve(near))
 	require.Equal(t, wire.Pending, s.viewer.Resolve(far))
 }
@@ -171,8 +170,8 @@ func TestReferenceTeaches(t *testing.T) {
 	require.Empty(t, records(t, s.snapshot()), "once")
 }
 
-// Who dies between two snapshots, because the client is about to hear of the slot's
-// next tenant, is in the interest set no more.
+// TestInterestSetBetweenSnapshots: an entity that died between two snapshots, and whose
+// slot's next tenant the client learns of, is no longer in the interest set.
 func TestInterestSetBetweenSnapshots(t *testing.T) {
 	s := newStage(t, replication.Config{})
 	first := s.spawn(3, 0)
@@ -199,7 +198,7 @@ func TestDormant(t *testing.T) {
 	s.world.SetVelocity(moving, world.Vec3{})
 	require.Equal(t, 1, rows(t, s.snapshot()), "at rest, unacknowledged")
 	for range 8 {
-		require.Zero(t, rows(t, s.snapshot()), "on its way")
+		require.Zero(t, rows(t, s.snapshot()), "in flight")
 	}
 	require.Equal(t, 1, rows(t, s.snapshot()), "no news: sent again")
 	s.acknowledge(2)
@@ -222,7 +221,7 @@ func TestLossResendsLatest(t *testing.T) {
 	for range 3 {
 		require.Zero(t, rows(t, s.snapshot()))
 	}
-	// Everything but the two that held the row arrives.
+	// All snapshots arrive except the two that held the row.
 	mask := uint64(0)
 	for i := range uint32(63) {
 		if seq := s.viewer.Seq() - 1 - i; seq != lost && seq != lastSent && seq < s.viewer.Seq() && seq > 0 {
@@ -233,7 +232,7 @@ func TestLossResendsLatest(t *testing.T) {
 	require.Equal(t, 1, rows(t, s.snapshot()), "H6: not applied, so sent again")
 }
 
-func TestAcknowledgeOfWhatWasNeverSent(t *testing.T) {
+func TestAcknowledgeUnsent(t *testing.T) {
 	s := newStage(t, replication.Config{})
 	s.snapshot()
 	for name, ack := range map[string]wire.Ack{
@@ -247,8 +246,8 @@ func TestAcknowledgeOfWhatWasNeverSent(t *testing.T) {
 	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: 1, Mask: 1<<64 - 1}), "a mask that reaches before the first is harmless")
 }
 
-// TestBudget has a crowd enter and move at once: the budget is kept, nobody is
-// forgotten, and what moves is not starved by what enters.
+// TestBudget makes a crowd enter and move at once: the budget is kept, every entity
+// enters, and enters do not starve moving entities.
 func TestBudget(t *testing.T) {
 	const budget, seconds = 16_000, 20
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget, EnterRadius: 200})
@@ -276,12 +275,12 @@ func TestBudget(t *testing.T) {
 	}
 	require.LessOrEqual(t, float64(total), budget*seconds*1.02)
 	require.Greater(t, float64(total), budget*seconds*0.9, "the budget is there to be used")
-	require.Equal(t, 1501, entered, "nobody is forgotten")
+	require.Equal(t, 1501, entered, "every entity enters")
 	require.Greater(t, rowsAt[1], 100, "rows moved while the crowd entered")
 }
 
-// TestNoStarvation gives every row its turn although the budget is far too
-// small for all.
+// TestNoStarvation: every row is sent eventually, although the budget is far too small
+// for all.
 func TestNoStarvation(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
 	var crowd []bulk.Handle
@@ -308,7 +307,7 @@ func TestNoStarvation(t *testing.T) {
 		s.acknowledge(structure)
 	}
 	for _, h := range crowd {
-		require.NotZero(t, seen[h.Index()], "%v never had its turn", h)
+		require.NotZero(t, seen[h.Index()], "%v was never sent", h)
 	}
 }
 
@@ -373,7 +372,7 @@ func TestRowsMustFit(t *testing.T) {
 	require.ErrorContains(t, err, "rows could take")
 }
 
-// TestBoundsMustFit: a place that schema.Body cannot tell would arrive as another.
+// TestBoundsMustFit: a world whose positions exceed the range of schema.Body is refused.
 func TestBoundsMustFit(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))

@@ -80,8 +80,8 @@ func (r *Replicator) Close() {
 	r.workers.start = nil
 }
 
-// workspace is what one goroutine needs to make snapshots, with caches of the present
-// frame that serve further viewers. It holds no state of any viewer.
+// workspace holds the scratch memory of one goroutine that makes snapshots, and
+// caches of the present frame that serve further viewers. It holds no viewer's state.
 type workspace struct {
 	capture    uint64 // the capture that rows and payloads belong to
 	rows       rowCache

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The same bytes for any number of workers, while entities and viewers come and
-// go, and the same counters but for who coded first (R9).
+// TestWorkers: any number of workers makes the same bytes while entities and viewers
+// come and go, and the same counters except for RowsCopied (R9).
 func TestWorkers(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	run := func(workers int) (sent [][]byte, stats replication.Stats) {
@@ -36,7 +36,7 @@ func TestWorkers(t *testing.T) {
 					some = append(some, v)
 				}
 			}
-			some = some[:len(some)-tick%3*12] // few are not worth another worker
+			some = some[:len(some)-tick%3*12] // too few for another worker
 			updates := a.rep.Snapshots(some)
 			require.Len(t, updates, len(some))
 			i = 0
@@ -64,13 +64,13 @@ func TestWorkers(t *testing.T) {
 		for i := range want {
 			require.Equal(t, want[i], got[i], "%d workers, viewer %d", workers, i)
 		}
-		require.Less(t, stats.RowsCopied, one.RowsCopied, "each worker codes for its own")
+		require.Less(t, stats.RowsCopied, one.RowsCopied, "each worker codes its own rows")
 		stats.RowsCopied = one.RowsCopied
 		require.Equal(t, one, stats)
 	}
 }
 
-// A warm tick allocates nothing, however many make its snapshots.
+// TestWorkersAllocateNothing: a warm tick allocates nothing with any number of workers.
 func TestWorkersAllocateNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("the audits allocate")
