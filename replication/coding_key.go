@@ -1,6 +1,10 @@
 package replication
 
-import "github.com/worldd/worldd/replication/wire"
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/replication/wire"
+)
 
 // codingKey identifies one coding of a tenant's present state: slot, baseline, whether
 // it is anchored to its parent, and whether it includes owner-only fields. Keys ascend
@@ -53,4 +57,34 @@ func (h horizon) keyFor(slot uint32, row *viewerRow, p *slotSummary) codingKey {
 		k |= codingKey(gap) << gapShift
 	}
 	return k
+}
+
+// rowCoding returns how to write the headers of rows, which ascend by slot.
+func rowCoding(keys []codingKey) wire.RowCoding {
+	return wire.RowCoding{Usual: majorityBaseline(keys), SkipBits: skipBits(keys)}
+}
+
+// majorityBaseline returns the baseline of more than half of the rows, if there is one
+// (Boyer and Moore's majority vote).
+func majorityBaseline(keys []codingKey) wire.Baseline {
+	var candidate codingKey
+	votes := 0
+	for _, k := range keys {
+		switch {
+		case votes == 0:
+			candidate, votes = k, 1
+		case k.baselineBits() == candidate.baselineBits():
+			votes++
+		default:
+			votes--
+		}
+	}
+	return candidate.baseline()
+}
+
+// skipBits returns the order of the code for skipped slots, from the mean distance of
+// the rows.
+func skipBits(keys []codingKey) uint8 {
+	spread := (keys[len(keys)-1].slot() - keys[0].slot()) / uint32(len(keys))
+	return uint8(min(bits.Len32(spread/2), wire.MaxSkipBits))
 }

@@ -1,8 +1,6 @@
 package replication
 
 import (
-	"math/bits"
-
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
@@ -39,36 +37,6 @@ func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) 
 		e.headers = append(e.headers, h)
 	}
 	return bits
-}
-
-// rowCoding returns how to write the headers of rows, which ascend by slot.
-func rowCoding(keys []codingKey) wire.RowCoding {
-	return wire.RowCoding{Usual: majorityBaseline(keys), SkipBits: skipBits(keys)}
-}
-
-// majorityBaseline returns the baseline of more than half of the rows, if there is one
-// (Boyer and Moore's majority vote).
-func majorityBaseline(keys []codingKey) wire.Baseline {
-	var candidate codingKey
-	votes := 0
-	for _, k := range keys {
-		switch {
-		case votes == 0:
-			candidate, votes = k, 1
-		case k.baselineBits() == candidate.baselineBits():
-			votes++
-		default:
-			votes--
-		}
-	}
-	return candidate.baseline()
-}
-
-// skipBits returns the order of the code for skipped slots, from the mean distance of
-// the rows.
-func skipBits(keys []codingKey) uint8 {
-	spread := (keys[len(keys)-1].slot() - keys[0].slot()) / uint32(len(keys))
-	return uint8(min(bits.Len32(spread/2), wire.MaxSkipBits))
 }
 
 // pack appends the measured rows to b, in the form that follows a datagram's header.

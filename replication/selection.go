@@ -12,8 +12,8 @@ import (
 // identified by their index in the waiting list.
 type selection struct {
 	order    []uint32         // selection order; a parent precedes rows anchored to it
-	selected []uint64         // bits by row
-	sent     []uint64         // bits by row: in an earlier datagram of this snapshot
+	selected bitmap           // rows in order
+	sent     bitmap           // rows already in an earlier datagram of this snapshot
 	chunks   []rowcodec.Chunk // by row, of the selected
 	batch    []uint32         // rows being encoded together
 	keys     []codingKey      // batch[i]'s baseline and coding
@@ -21,6 +21,13 @@ type selection struct {
 	bits     int              // estimated bits of the selected rows
 	load     int              // of the selected rows
 }
+
+// bitmap is a set of rows.
+type bitmap []uint64
+
+func (b bitmap) has(i uint32) bool { return b[i>>6]>>(i&63)&1 != 0 }
+func (b bitmap) set(i uint32)      { b[i>>6] |= 1 << (i & 63) }
+func (b bitmap) clear(i uint32)    { b[i>>6] &^= 1 << (i & 63) }
 
 // reset prepares for a waiting list of this length.
 func (s *selection) reset(waiting int) {
@@ -31,9 +38,6 @@ func (s *selection) reset(waiting int) {
 	s.order, s.bits, s.load = s.order[:0], 0, 0
 }
 
-func (s *selection) has(i uint32) bool         { return s.selected[i>>6]>>(i&63)&1 != 0 }
-func (s *selection) alreadySent(i uint32) bool { return s.sent[i>>6]>>(i&63)&1 != 0 }
-
 // add selects row i if its bits and load fit. The first row always fits: the schema
 // bounds row length (wire.MaxRowBytes).
 func (s *selection) add(i uint32, chunk rowcodec.Chunk, bits, load, room int) bool {
@@ -41,7 +45,7 @@ func (s *selection) add(i uint32, chunk rowcodec.Chunk, bits, load, room int) bo
 		return false
 	}
 	s.order = append(s.order, i)
-	s.selected[i>>6] |= 1 << (i & 63)
+	s.selected.set(i)
 	s.chunks[i] = chunk
 	s.bits += bits
 	s.load += load
@@ -52,7 +56,7 @@ func (s *selection) add(i uint32, chunk rowcodec.Chunk, bits, load, room int) bo
 func (s *selection) removeLast(n int) {
 	kept := len(s.order) - n
 	for _, i := range s.order[kept:] {
-		s.selected[i>>6] &^= 1 << (i & 63)
+		s.selected.clear(i)
 	}
 	s.order = s.order[:kept]
 }
@@ -76,7 +80,7 @@ func (v *Viewer) encodeByPriority() {
 	order := v.rankWaiting()
 	for n := 0; n == 0 || (n < maxDatagrams && len(order) > 0 && v.tokens > minSnapshotBytes); n++ {
 		v.encodeDatagram(order)
-		for len(order) > 0 && w.selection.alreadySent(order[0]) {
+		for len(order) > 0 && w.selection.sent.has(order[0]) {
 			order = order[1:]
 		}
 	}
@@ -90,7 +94,7 @@ func (v *Viewer) encodeByPriority() {
 // corrected.
 func (v *Viewer) encodeDatagram(order []uint32) {
 	w, e, s := v.work, &v.work.encoder, &v.work.selection
-	encodedBefore := w.rows.encoded
+	encodedBefore := w.rowCache.encoded
 	room := 8 * (v.allowance() - wire.StateHeaderBytes)
 	next := v.selectRows(order, room)
 	bits := v.orderSelected()
@@ -107,11 +111,11 @@ func (v *Viewer) encodeDatagram(order []uint32) {
 	}
 	v.beginSnapshot()
 	v.recordSent(e.keys, e.rows)
-	packed := e.pack(e.packed[:0], v.replicator.frame, e.keys, e.chunks, &w.rows.chunks)
-	packed.copied = packed.rows - min(packed.rows, uint32(w.rows.encoded-encodedBefore))
+	packed := e.pack(e.packed[:0], v.replicator.frame, e.keys, e.chunks, &w.rowCache.chunks)
+	packed.copied = packed.rows - min(packed.rows, uint32(w.rowCache.encoded-encodedBefore))
 	e.packed = packed.bytes
 	v.closeSnapshot(&packed)
-	w.rows.trim()
+	w.rowCache.trim()
 	s.sealDatagram()
 }
 
@@ -121,14 +125,14 @@ func (v *Viewer) selectRows(order []uint32, room int) (next int) {
 	w, f, s := v.work, v.replicator.frame, &v.work.selection
 	var coding wire.RowCoding // an estimate
 	for next < len(order) {
-		run := order[next:min(next+encodeBatch, len(order))]
+		run := order[next:min(next+batchRows, len(order))]
 		for j, i := range v.encodeWithParents(run) {
 			key := s.keys[j]
 			if j == 0 {
 				coding = wire.RowCoding{Usual: majorityBaseline(s.keys), SkipBits: skipBits(w.waiting)}
 			}
 			bits := s.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline())
-			if !s.has(i) && !s.add(i, s.coded[j], bits, f.schema.Load(f.tenants[key.slot()].mask), room) {
+			if !s.selected.has(i) && !s.add(i, s.coded[j], bits, f.schema.Load(f.tenants[key.slot()].mask), room) {
 				return next
 			}
 		}
@@ -146,18 +150,18 @@ func (v *Viewer) encodeWithParents(run []uint32) []uint32 {
 	s.batch, s.keys, s.coded = s.batch[:0], s.keys[:0], s.coded[:0]
 	if !f.schema.Carries() {
 		for _, i := range run {
-			if !s.alreadySent(i) {
+			if !s.sent.has(i) {
 				s.batch, s.keys = append(s.batch, i), append(s.keys, w.waiting[i])
 			}
 		}
-		s.coded = w.rows.encodeAll(f, s.keys, s.coded)
+		s.coded = w.rowCache.encodeAll(f, s.keys, s.coded)
 		return s.batch
 	}
 	for _, i := range run {
-		if s.alreadySent(i) {
+		if s.sent.has(i) {
 			continue
 		}
-		if at, ok := v.findAnchor(int(i)); ok && !s.alreadySent(uint32(at)) {
+		if at, ok := v.findAnchor(int(i)); ok && !s.sent.has(uint32(at)) {
 			v.encodeOne(uint32(at), nil)
 			v.encodeOne(i, f.historyOf(w.waiting[at]))
 		} else {
@@ -172,7 +176,7 @@ func (v *Viewer) encodeWithParents(run []uint32) []uint32 {
 func (v *Viewer) encodeOne(i uint32, parent *history) {
 	w, s := v.work, &v.work.selection
 	s.batch, s.keys = append(s.batch, i), append(s.keys, w.waiting[i])
-	s.coded = append(s.coded, w.rows.encode(v.replicator.frame, w.waiting[i], parent))
+	s.coded = append(s.coded, w.rowCache.encode(v.replicator.frame, w.waiting[i], parent))
 }
 
 // orderSelected puts the selected rows into the encoder, ascending by slot, and returns

@@ -52,17 +52,17 @@ func TestMostUrgentFirst(t *testing.T) {
 		r.Capture()
 		u := v.Snapshot()
 		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.structure.written}))
-		p, order := &v.work.selection, v.work.ranking.to
+		chosen, order := &v.work.selection, v.work.ranking.to
 		if v.overflow == 0 || len(v.work.waiting) < v.overflow || len(u.Datagrams) < 2 {
 			continue
 		}
 		crowded++
 		n := 0
-		for n < len(order) && p.alreadySent(order[n]) {
+		for n < len(order) && chosen.sent.has(order[n]) {
 			n++
 		}
 		for _, i := range order[n:] {
-			require.False(t, p.alreadySent(i), "row %d was sent before more urgent ones", i)
+			require.False(t, chosen.sent.has(i), "row %d was sent before more urgent ones", i)
 		}
 		rows := 0
 		for i, d := range u.Datagrams {

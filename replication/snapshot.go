@@ -110,15 +110,15 @@ func (v *Viewer) fitsLoad() bool {
 	return load <= wire.MaxLoad
 }
 
-// encodeBatch is how many rows are gathered before the first of them is coded: somewhat
+// batchRows is how many rows are gathered before the first of them is coded: somewhat
 // more than the cache misses that a core overlaps.
-const encodeBatch = 32
+const batchRows = 32
 
 // packAll packs all waiting rows. It stops and returns false once they exceed maxBytes.
 func (v *Viewer) packAll(to *payload, maxBytes int) bool {
 	w, f, e := v.work, v.replicator.frame, &v.work.encoder
-	defer w.rows.trim()
-	encodedBefore, bits := w.rows.encoded, 0
+	defer w.rowCache.trim()
+	encodedBefore, bits := w.rowCache.encoded, 0
 	e.chunks = e.chunks[:0]
 	for from := 0; from < len(w.waiting); {
 		chunks := v.encodeRun(from)
@@ -133,8 +133,8 @@ func (v *Viewer) packAll(to *payload, maxBytes int) bool {
 	if e.measure(w.waiting, e.chunks) > 8*maxBytes {
 		return false
 	}
-	p := e.pack(to.bytes[:0], f, w.waiting, e.chunks, &w.rows.chunks)
-	p.copied = p.rows - uint32(w.rows.encoded-encodedBefore)
+	p := e.pack(to.bytes[:0], f, w.waiting, e.chunks, &w.rowCache.chunks)
+	p.copied = p.rows - uint32(w.rowCache.encoded-encodedBefore)
 	to.store(w.capture, w.waiting, p)
 	return true
 }
@@ -145,14 +145,14 @@ func (v *Viewer) encodeRun(from int) []rowcodec.Chunk {
 	w, f, e := v.work, v.replicator.frame, &v.work.encoder
 	if key := w.waiting[from]; key.anchored() {
 		at, _ := v.findAnchor(from)
-		e.chunks = append(e.chunks, w.rows.encode(f, key, f.historyOf(w.waiting[at])))
+		e.chunks = append(e.chunks, w.rowCache.encode(f, key, f.historyOf(w.waiting[at])))
 		return e.chunks[from:]
 	}
 	to := from + 1
-	for to < len(w.waiting) && to-from < encodeBatch && !w.waiting[to].anchored() {
+	for to < len(w.waiting) && to-from < batchRows && !w.waiting[to].anchored() {
 		to++
 	}
-	e.chunks = w.rows.encodeAll(f, w.waiting[from:to], e.chunks)
+	e.chunks = w.rowCache.encodeAll(f, w.waiting[from:to], e.chunks)
 	return e.chunks[from:]
 }
 

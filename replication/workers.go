@@ -84,7 +84,7 @@ func (r *Replicator) Close() {
 // caches of the present frame that serve further viewers. It holds no viewer's state.
 type workspace struct {
 	capture    uint64 // the capture that rows and payloads belong to
-	rows       rowCache
+	rowCache   rowCache
 	payloads   payloadCache
 	stats      Stats
 	candidates candidates
@@ -109,7 +109,7 @@ func (w *workspace) beginFrame(r *Replicator) {
 	}
 	if w.capture != r.changes.captures {
 		w.capture = r.changes.captures
-		w.rows.reset()
+		w.rowCache.reset()
 	}
 }
 
