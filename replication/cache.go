@@ -74,7 +74,7 @@ func (c *rowCache) encode(f *frame, key codingKey, parent *history) rowcodec.Chu
 }
 
 // encodeAll encodes a run of keys, none of them anchored, and appends their chunks. It
-// gathers the inputs of all misses first, so that their cache misses overlap.
+// gathers the inputs of all misses first, so that their loads overlap.
 func (c *rowCache) encodeAll(f *frame, keys []codingKey, chunks []rowcodec.Chunk) []rowcodec.Chunk {
 	c.misses = c.misses[:0]
 	first := len(chunks)
