@@ -74,7 +74,7 @@ func explainDial(err error) error {
 	case errors.As(err, &transport) && transport.ErrorCode == quic.ConnectionRefused:
 		return &wire.Error{Code: wire.ServerFull, Detail: "the server refused the connection: too many connections, or too many from this address"}
 	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
-		return fmt.Errorf("%w (set Fingerprint to what the server prints; for development on one machine, InsecureDev, --insecure-dev, accepts any certificate)", err)
+		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, InsecureDev, --insecure-dev, accepts any certificate)", err)
 	}
 	return explain(err)
 }
