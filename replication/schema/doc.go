@@ -19,7 +19,7 @@
 //		schema.Add[Health](s, "health"),
 //	)
 //
-// server.Config and client.SessionConfig take the schema. They refuse one whose rows
+// server.Config and client.Config take the schema. They refuse one whose rows
 // could grow beyond wire.MaxRowBytes.
 //
 // Invariants, cited in tests (package wire has P1 to P3):
