@@ -346,7 +346,7 @@ func TestPortInUse(t *testing.T) {
 	require.NoError(t, err)
 	config := server.Config{Listen: h.server.Addr().String(), CoreConfig: server.CoreConfig{World: w, Schema: houseSchema(t), Epoch: 1}}
 	_, err = server.Listen(config)
-	require.ErrorContains(t, err, "can't listen on "+h.server.Addr().String())
+	require.ErrorContains(t, err, "cannot listen on "+h.server.Addr().String())
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
 	_, err = server.Listen(config)
 	require.ErrorContains(t, err, "admin address")

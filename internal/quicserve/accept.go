@@ -16,14 +16,14 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// accept takes connections until ctx is done. Several goroutines do.
+// accept admits and serves connections until ctx is done. Several goroutines run it.
 func (l *Listener) accept(ctx context.Context) {
 	for {
 		conn, err := l.listener.Accept(ctx)
 		if err != nil {
 			return
 		}
-		if !l.door.enter(conn.Context(), time.Now()) {
+		if !l.admission.admit(conn.Context(), time.Now()) {
 			_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.ServerFull), "")
 			continue
 		}
@@ -31,10 +31,10 @@ func (l *Listener) accept(ctx context.Context) {
 	}
 }
 
-// turnAway tells whoever comes while the server ends that it does, until the
-// listener is closed. Clients that were told goodbye come again at once; without an
-// answer they would wait for one for seconds, and not for the next server.
-func (l *Listener) turnAway() {
+// refuseConnections closes new connections with Draining until the listener is closed.
+// Clients of a draining server reconnect at once; without an answer they would time out
+// instead of reaching the next server.
+func (l *Listener) refuseConnections() {
 	for {
 		conn, err := l.listener.Accept(context.Background())
 		if err != nil {
@@ -44,8 +44,8 @@ func (l *Listener) turnAway() {
 	}
 }
 
-// serve carries one connection from its stream to its end. From the end of
-// accepting on nobody is waited for who has not said anything yet.
+// serve serves one connection from its stream to its end. When accepting ends,
+// connections that have not opened their stream are closed.
 func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	ctx, cancel := context.WithTimeout(conn.Context(), session.HelloTimeout)
 	stop := context.AfterFunc(accepting, cancel)
@@ -63,45 +63,44 @@ func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	}
 	l.traffic.handshakes.Add(1)
 	var once sync.Once
-	c := &Conn{conn: conn, stream: stream, wake: make(chan struct{}, 1), intake: newIntake(), counters: &l.traffic, observe: &l.config.Observers}
-	peer := l.config.Core.Open(conn.Context(), neighbourhood(conn.RemoteAddr()).String(), c)
-	if l.config.Core.Draining() { // there may be no tick any more that would say so
+	c := &Conn{conn: conn, stream: stream, wake: make(chan struct{}, 1), limits: newReceiveLimits(), counters: &l.traffic, observe: &l.config.Observers}
+	peer := l.config.Core.Open(conn.Context(), addressPrefix(conn.RemoteAddr()).String(), c)
+	if l.config.Core.Draining() { // there may be no further tick to close it
 		c.Close(wire.Draining, "")
 	}
-	l.began(c)
-	defer l.over(c)
+	l.connStats.add(c)
+	defer l.connStats.remove(c)
 	log := l.config.Log.With(zap.Uint64("connection", peer.ID()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
 	l.connections.Go(c.send)
-	blame := func(fault error) {
+	logFault := func(fault error) {
 		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
 	}
-	l.connections.Go(func() { l.readDatagrams(c, peer, blame) })
-	l.readStream(c, peer, blame)
+	l.connections.Go(func() { l.readDatagrams(c, peer, logFault) })
+	l.readStream(c, peer, logFault)
 	<-conn.Context().Done()
-	log.Info("ended", endOf(c, peer.Bye())...) // before the tick ends what is over by itself
+	log.Info("ended", endFields(c, peer.Bye())...) // before the tick closes the ended session
 	if closedByClient(conn) {
 		peer.Left()
 	}
 	peer.Gone()
 }
 
-// closedByClient says whether the client ended a connection that it had no
-// complaint about: a Bye whose message was overtaken.
+// closedByClient reports whether the client closed conn with OK: a Bye whose message
+// was overtaken by the close frame.
 func closedByClient(conn *quic.Conn) bool {
 	var app *quic.ApplicationError
 	return errors.As(context.Cause(conn.Context()), &app) && app.Remote && wire.Code(app.ErrorCode) == wire.OK
 }
 
-// endOf says for the log how a connection ended: who ended it, with which
-// code, whose fault that is, and what the one told the other besides. What
-// the server had decided counts, even if the client, which reads it on the
-// stream, was the first to close. A client's Bye counts more than the close frame:
-// the server answers it with OK, and may be the first to close.
-func endOf(c *Conn, bye wire.Bye) []zap.Field {
+// endFields returns log fields for the end of a connection: the side that ended it, its
+// code, the side at fault, and its text. The server's decision takes precedence even if
+// the client, which reads it on the stream, closes first. A client's Bye takes precedence
+// over the close frame: the server answers with OK, and may close first.
+func endFields(c *Conn, bye wire.Bye) []zap.Field {
 	var app *quic.ApplicationError
 	err := context.Cause(c.conn.Context())
-	code, why, decided := c.sentence()
+	code, why, decided := c.closeReason()
 	who, fault := "server", code.Info().Fault
 	switch {
 	case decided && code != wire.OK: // the server ends with OK only after a Bye
@@ -112,7 +111,7 @@ func endOf(c *Conn, bye wire.Bye) []zap.Field {
 		if app.Remote && code == wire.OK {
 			code = wire.Code(min(app.ErrorCode, 1<<16-1))
 		}
-		fault = accused(code)
+		fault = faultReportedByClient(code)
 	}
 	fields := []zap.Field{zap.String("by", who), zap.Stringer("code", code), zap.Stringer("fault", fault)}
 	if why != "" {
@@ -121,9 +120,9 @@ func endOf(c *Conn, bye wire.Bye) []zap.Field {
 	return fields
 }
 
-// accused is whose fault a code is that a client ends a connection with: the table
-// of codes the other way round.
-func accused(code wire.Code) wire.Fault {
+// faultReportedByClient returns the side at fault if a client ends a connection with
+// code: the table of codes with the sides exchanged.
+func faultReportedByClient(code wire.Code) wire.Fault {
 	switch fault := code.Info().Fault; fault {
 	case wire.Client:
 		return wire.Server
@@ -134,16 +133,16 @@ func accused(code wire.Code) wire.Fault {
 	}
 }
 
-// readStream hands over the stream's bytes until it ends, or the client has
-// made a mistake; the tick then ends the session.
-func (l *Listener) readStream(c *Conn, peer *session.Peer, blame func(error)) {
+// readStream passes the stream's bytes to peer until the stream ends or the client
+// violates the protocol; the tick then ends the session.
+func (l *Listener) readStream(c *Conn, peer *session.Peer, logFault func(error)) {
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := c.stream.Read(buf)
 		l.traffic.receivedBytes.Add(uint64(n))
 		if n > 0 {
 			if fault := peer.ReceiveStream(buf[:n]); fault != nil {
-				blame(fault)
+				logFault(fault)
 				return
 			}
 		}
@@ -151,13 +150,13 @@ func (l *Listener) readStream(c *Conn, peer *session.Peer, blame func(error)) {
 			var reset *quic.StreamError
 			switch {
 			case err == io.EOF:
-				peer.Left() // it has said all that it had to say
+				peer.Left() // an orderly end
 			case errors.As(err, &reset):
 				peer.Gone()
 			}
-			return // the end of the connection tells the rest
+			return // serve logs how the connection ended
 		}
-		if wait := c.intake.wait(n, time.Now()); wait > 0 {
+		if wait := c.limits.streamDelay(n, time.Now()); wait > 0 {
 			l.traffic.streamsHeld.Add(1)
 			select {
 			case <-time.After(wait):
@@ -167,7 +166,9 @@ func (l *Listener) readStream(c *Conn, peer *session.Peer, blame func(error)) {
 	}
 }
 
-func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, blame func(error)) {
+// readDatagrams passes datagrams to peer until the connection ends or the client violates
+// the protocol.
+func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, logFault func(error)) {
 	for {
 		d, err := c.conn.ReceiveDatagram(c.conn.Context())
 		if err != nil {
@@ -176,51 +177,53 @@ func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, blame func(error))
 		l.traffic.receivedDatagrams.Add(1)
 		l.traffic.receivedBytes.Add(uint64(len(d)))
 		now := time.Now()
-		take, excess := c.intake.datagram(now)
+		allowed, excess := c.limits.allowDatagram(now)
 		if excess != nil {
 			peer.Fail(excess)
-			blame(excess)
+			logFault(excess)
 			return
 		}
-		if !take {
+		if !allowed {
 			l.traffic.datagramsFast.Add(1)
 			continue
 		}
 		stamp, fault := peer.ReceiveDatagram(d)
 		if fault != nil {
-			blame(fault)
+			logFault(fault)
 			return
 		}
-		c.heard(stamp, now)
+		c.setInputStamp(stamp, now)
 	}
 }
 
-// intake bounds what one connection may send. Its two readers share it.
-type intake struct {
+// receiveLimits bounds the rates of one connection. Its two readers share it.
+type receiveLimits struct {
 	stream    *rate.Limiter // bytes
 	datagrams *rate.Limiter
-	excess    *rate.Limiter // datagrams that are dropped
+	excess    *rate.Limiter // dropped datagrams
 }
 
-func newIntake() intake {
-	return intake{
+func newReceiveLimits() receiveLimits {
+	return receiveLimits{
 		stream:    rate.NewLimiter(streamBytesPerSecond, streamBurst),
 		datagrams: rate.NewLimiter(datagramsPerSecond, datagramBurst),
 		excess:    rate.NewLimiter(excessPerSecond, excessBurst),
 	}
 }
 
-// wait is how long to read nothing more of the stream, now that n bytes came.
-func (i *intake) wait(n int, now time.Time) time.Duration {
-	return i.stream.ReserveN(now, n).DelayFrom(now)
+// streamDelay charges n bytes of the stream, and returns how long to pause before the
+// next read.
+func (l *receiveLimits) streamDelay(n int, now time.Time) time.Duration {
+	return l.stream.ReserveN(now, n).DelayFrom(now)
 }
 
-// datagram says whether to look at one, or else whether its sender may stay.
-func (i *intake) datagram(now time.Time) (take bool, fault *wire.Error) {
-	if i.datagrams.AllowN(now, 1) {
+// allowDatagram reports whether to process a datagram. fault ends the session if too many
+// have been dropped.
+func (l *receiveLimits) allowDatagram(now time.Time) (allowed bool, fault *wire.Error) {
+	if l.datagrams.AllowN(now, 1) {
 		return true, nil
 	}
-	if i.excess.AllowN(now, 1) {
+	if l.excess.AllowN(now, 1) {
 		return false, nil
 	}
 	return false, &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d datagrams a second", datagramsPerSecond)}

@@ -24,37 +24,38 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
-// certificateLife is below the 14 days beyond which browsers refuse a
-// certificate that is known by its hash alone.
+// certificateLife is below 14 days, the longest life that browsers accept in a
+// certificate pinned by its hash.
 const certificateLife = 13 * 24 * time.Hour
 
-// keptLife is how long a certificate says that it is good which is kept in a file.
-// Who pins it does not ask.
+// keptLife is the validity of a certificate kept in a file. Clients that pin it ignore
+// the dates.
 const keptLife = 10 * 365 * 24 * time.Hour
 
-// maxKeptBytes bounds the file of a kept certificate, which has below 2 KB.
+// maxKeptBytes bounds the file of a kept certificate, which is shorter than 2 KB.
 const maxKeptBytes = 1 << 20
 
-// KeptCertificate is server.KeptCertificate.
+// KeptCertificate implements server.KeptCertificate.
 func KeptCertificate(path string) (*tls.Certificate, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := keepCertificate(path, time.Now()); err != nil {
-			return nil, fmt.Errorf("server: can't keep a certificate: %w", err)
+			return nil, fmt.Errorf("server: cannot keep a certificate: %w", err)
 		}
 	}
 	text, err := regularfile.Read(path, maxKeptBytes)
 	if err != nil {
-		return nil, fmt.Errorf("server: the kept certificate cannot be read: %w", err)
+		return nil, fmt.Errorf("server: cannot read the kept certificate: %w", err)
 	}
 	pair, err := tls.X509KeyPair(text, text)
 	if err != nil {
-		return nil, fmt.Errorf("server: the certificate kept in %s cannot be used: %w", path, err)
+		return nil, fmt.Errorf("server: invalid kept certificate %s: %w", path, err)
 	}
 	return &pair, nil
 }
 
+// keepCertificate writes a new certificate and its key to path.
 func keepCertificate(path string, now time.Time) error {
-	pair, err := selfMade(now, keptLife)
+	pair, err := selfSigned(now, keptLife)
 	if err != nil {
 		return err
 	}
@@ -71,16 +72,16 @@ func keepCertificate(path string, now time.Time) error {
 	return atomicfile.Write(path, text.Bytes(), 0o600)
 }
 
-// selfMade makes a certificate that is good for life. Nobody vouches for it:
-// clients are told its fingerprint.
-func selfMade(now time.Time, life time.Duration) (tls.Certificate, error) {
+// selfSigned returns a self-signed certificate valid for life, which clients identify by its
+// fingerprint.
+func selfSigned(now time.Time, life time.Duration) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("server: can't make a key: %w", err)
+		return tls.Certificate{}, fmt.Errorf("server: cannot generate a key: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("server: can't make a certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("server: cannot create a certificate: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "worldd"},
@@ -90,20 +91,20 @@ func selfMade(now time.Time, life time.Duration) (tls.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("server: can't make a certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("server: cannot create a certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// StatelessResetKeyOf is server.StatelessResetKeyOf.
+// StatelessResetKeyOf implements server.StatelessResetKeyOf.
 func StatelessResetKeyOf(c *tls.Certificate) (*[32]byte, error) {
 	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
-		return nil, fmt.Errorf("server: no stateless reset key can be derived: %w", err)
+		return nil, fmt.Errorf("server: cannot derive a stateless reset key: %w", err)
 	}
 	derived, err := hkdf.Key(sha256.New, secret, nil, "worldd stateless reset", sha256.Size)
 	if err != nil {
-		return nil, fmt.Errorf("server: no stateless reset key can be derived: %w", err)
+		return nil, fmt.Errorf("server: cannot derive a stateless reset key: %w", err)
 	}
 	return (*[32]byte)(derived), nil
 }
@@ -116,7 +117,7 @@ func ValidateCertificate(c *tls.Certificate) error {
 	return nil
 }
 
-// fingerprint is what clients pin: the SHA-256 of the certificate, in hex.
+// fingerprint returns the SHA-256 of the certificate in hex, which clients pin.
 func fingerprint(c tls.Certificate) string {
 	sum := sha256.Sum256(c.Certificate[0])
 	return hex.EncodeToString(sum[:])

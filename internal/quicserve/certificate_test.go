@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A certificate that is kept is the same at each start, and its key is for nobody
-// else to read.
+// A kept certificate is the same at each start, and its file is readable by its owner
+// only.
 func TestKeptCertificate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	first, err := KeptCertificate(path)
@@ -27,10 +27,10 @@ func TestKeptCertificate(t *testing.T) {
 	require.NotEqual(t, first.Certificate, other.Certificate)
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	require.NoError(t, err)
-	require.Len(t, files, 2, "nothing else is left")
+	require.Len(t, files, 2, "no temporary files remain")
 }
 
-// The key of stateless resets is the same as long as the certificate is kept.
+// A kept certificate always derives the same stateless reset key.
 func TestStatelessResetKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	keyOf := func(path string) [32]byte {
@@ -46,8 +46,8 @@ func TestStatelessResetKey(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A file that cannot be used is left as it is: it may be somebody's key.
-func TestKeptCertificateThatIsNone(t *testing.T) {
+// An invalid file is not overwritten: it may be another key.
+func TestInvalidKeptCertificate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	require.NoError(t, os.WriteFile(path, []byte("my diary"), 0o600))
 	_, err := KeptCertificate(path)
@@ -59,5 +59,5 @@ func TestKeptCertificateThatIsNone(t *testing.T) {
 	_, err = KeptCertificate(filepath.Join(path, "nowhere", "identity.pem"))
 	require.Error(t, err)
 	_, err = KeptCertificate(filepath.Join(t.TempDir(), "nowhere", "identity.pem"))
-	require.ErrorContains(t, err, "can't keep a certificate")
+	require.ErrorContains(t, err, "cannot keep a certificate")
 }

@@ -12,37 +12,36 @@ import (
 )
 
 const (
-	// maxUnsentStream is how many bytes of the stream may wait for a client
-	// that does not read: beyond replication's own limit on enters, only
-	// destroys and answers, which it must not miss, can pile up this far.
+	// maxUnsentStream bounds the stream bytes queued for a client that does not
+	// read. Replication limits enters by itself; only destroys and answers, which
+	// cannot be dropped, accumulate this far.
 	maxUnsentStream = 512 << 10
-	// keptStream is how large a spent buffer of the stream may be to be used
-	// again, of which a connection has two. What enters when a client joins takes
-	// forty times that, once.
-	keptStream = 1 << 10
-	// farewellWait is how long a connection that the server ends is kept, so
-	// that the goodbye on the stream arrives: CONNECTION_CLOSE overtakes it. It
-	// is also all that a client gets which never lets its sender's write end;
-	// without it, such clients would keep every place.
-	farewellWait = 300 * time.Millisecond
+	// maxIdleStreamBuffer is the largest stream buffer kept for reuse; a connection
+	// has two. The enters of a joining client need forty times that, once.
+	maxIdleStreamBuffer = 1 << 10
+	// closeGrace is how long the server keeps a connection that it ends, so that
+	// the Bye on the stream arrives: CONNECTION_CLOSE overtakes it. It also bounds
+	// clients that block the sender's write and would otherwise never release their
+	// connection.
+	closeGrace = 300 * time.Millisecond
 )
 
-// Conn is a session.Conn over QUIC. The goroutine that owns the world only fills
-// its queues; one sender empties them, since both ways of sending may block.
+// Conn is a session.Conn over QUIC. The goroutine that owns the world only fills its
+// queues. A sender goroutine empties them, since sending may block.
 type Conn struct {
 	conn   *quic.Conn
 	stream *quic.Stream
-	wake   chan struct{} // holds a token while something waits for the sender
-	intake intake
+	wake   chan struct{} // holds a token while a queue is not empty
+	limits receiveLimits
 
 	mu       sync.Mutex
-	out      []byte    // of the stream, unsent
-	snapshot [][]byte  // the newest one; the buffers are reused
-	count    int       // datagrams of it that are unsent
-	made     time.Time // when it was queued
-	stamp    uint32    // of the newest input
-	stampAt  time.Time
-	gone     bool // the sender has ended
+	out      []byte    // unsent stream bytes
+	snapshot [][]byte  // datagrams of the newest snapshot; buffers are reused
+	count    int       // unsent datagrams in snapshot
+	made     time.Time // when snapshot was queued
+	stamp    uint32    // stamp of the newest input
+	stampAt  time.Time // its arrival
+	gone     bool      // the sender has ended
 	ending   bool
 	code     wire.Code
 	text     string
@@ -50,12 +49,12 @@ type Conn struct {
 	observe  *Observers
 }
 
-// SendStream queues bytes for the stream.
+// SendStream queues bytes for the stream. It returns false if the queue is full.
 func (c *Conn) SendStream(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending || c.gone {
-		return true // it is over anyway
+		return true // the bytes are dropped
 	}
 	if len(c.out)+len(p) > maxUnsentStream {
 		return false
@@ -66,8 +65,8 @@ func (c *Conn) SendStream(p []byte) bool {
 	return true
 }
 
-// SendSnapshot queues datagrams in place of unsent ones, whose rows go out
-// again when replication finds that nobody acknowledges them.
+// SendSnapshot queues datagrams in place of unsent ones, whose rows replication resends
+// for lack of an acknowledgement.
 func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,36 +81,36 @@ func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	c.signal()
 }
 
-// Close ends the connection once the stream's queue is sent, or the client has
-// had its time to take it.
+// Close ends the connection once the stream's queue is sent, or after closeGrace.
 func (c *Conn) Close(code wire.Code, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ending {
-		c.ending, c.code, c.text = true, code, reason(text)
+		c.ending, c.code, c.text = true, code, truncateReason(text)
 		c.signal()
-		time.AfterFunc(farewellWait, c.cut)
+		time.AfterFunc(closeGrace, c.closeNow)
 	}
 }
 
-// sentence is with what the server ended the connection, or is about to.
-func (c *Conn) sentence() (code wire.Code, text string, decided bool) {
+// closeReason returns the code and text given to Close, and whether it was called.
+func (c *Conn) closeReason() (code wire.Code, text string, decided bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.code, c.text, c.ending
 }
 
-// reason is the part of text that a close frame carries: one that does not fit
-// into a packet is never sent.
-func reason(text string) string {
+// truncateReason returns the part of text that fits into a close frame. A frame that
+// does not fit into a packet is never sent.
+func truncateReason(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), wire.MaxText)], "")
 }
 
-// cut ends the connection, whatever is unsent: every write on it returns.
-func (c *Conn) cut() {
+// closeNow closes the connection and discards unsent data; blocked writes return.
+func (c *Conn) closeNow() {
 	_ = c.conn.CloseWithError(quic.ApplicationErrorCode(c.code), c.text)
 }
 
+// signal wakes the sender.
 func (c *Conn) signal() {
 	select {
 	case c.wake <- struct{}{}:
@@ -119,27 +118,27 @@ func (c *Conn) signal() {
 	}
 }
 
-// heard notes the stamp that the next snapshots echo.
-func (c *Conn) heard(stamp uint32, at time.Time) {
+// setInputStamp sets the stamp that the next snapshots echo.
+func (c *Conn) setInputStamp(stamp uint32, at time.Time) {
 	c.mu.Lock()
 	c.stamp, c.stampAt = stamp, at
 	c.mu.Unlock()
 }
 
-// work is what the sender took out of the queues.
+// work is what the sender has taken from the queues.
 type work struct {
 	stream    []byte
 	buffers   [][]byte
-	datagrams [][]byte // the first of buffers
+	datagrams [][]byte // a prefix of buffers
 	made      time.Time
 	ending    bool
 }
 
-// take swaps the sender's spent buffers for what waits.
+// take exchanges the sender's sent buffers for the queued ones.
 func (c *Conn) take(w *work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cap(w.stream) > keptStream {
+	if cap(w.stream) > maxIdleStreamBuffer {
 		w.stream = nil
 	}
 	w.stream, c.out = c.out, w.stream[:0]
@@ -157,8 +156,8 @@ func (c *Conn) take(w *work) {
 	c.counters.unsent.Add(-int64(len(w.stream)))
 }
 
-// send empties the queues until the connection ends. The stream goes first:
-// the datagrams stand on it.
+// send empties the queues until the connection ends. The stream goes first: the
+// datagrams depend on its structure.
 func (c *Conn) send() {
 	defer c.discard()
 	var w work
@@ -177,14 +176,14 @@ func (c *Conn) send() {
 			n, err := c.stream.Write(w.stream)
 			c.counters.streamBytes.Add(uint64(n))
 			if err != nil {
-				return // the readers see why
+				return // the readers get the cause
 			}
-			if w.overtakes() {
-				runtime.Gosched() // to the connection, which sends what is there
+			if w.overtakesStream() {
+				runtime.Gosched() // lets the connection send the stream first
 			}
 		}
 		if w.ending {
-			c.farewell()
+			c.awaitClose()
 			return
 		}
 		if len(w.datagrams) > 0 {
@@ -195,14 +194,14 @@ func (c *Conn) send() {
 	}
 }
 
-// overtakes says whether the datagrams would be sent ahead of the stream: QUIC puts
-// them into a packet first, and there is no room for both. Who is sent them in that
-// order has to keep them until the structure that they stand on is there.
-func (w *work) overtakes() bool {
+// overtakesStream reports whether datagrams would be sent ahead of the stream: QUIC puts
+// datagrams into a packet first, and both do not fit. A client that receives them in that
+// order has to keep them until the structure they depend on arrives.
+func (w *work) overtakesStream() bool {
 	return len(w.datagrams) > 0 && len(w.stream)+len(w.datagrams[0]) > wire.MaxDatagram
 }
 
-// discard drops what nobody will send any more.
+// discard drops unsent stream bytes after the sender has ended.
 func (c *Conn) discard() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,11 +220,11 @@ func (c *Conn) sendDatagrams(datagrams [][]byte) {
 	}
 }
 
-// farewell leaves the client time to read the goodbye and close by itself.
-func (c *Conn) farewell() {
+// awaitClose gives the client time to read the Bye and close the connection.
+func (c *Conn) awaitClose() {
 	_ = c.stream.Close()
 	if c.code == wire.OK {
-		c.cut()
+		c.closeNow()
 	}
 	<-c.conn.Context().Done()
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A buffer that grew for a burst is not kept for the life of the connection, and
-// small ones are used again.
-func TestSpentBuffersAreLetGo(t *testing.T) {
+// A buffer that grew for a burst is released; small buffers are reused.
+func TestLargeBuffersAreReleased(t *testing.T) {
 	c := &Conn{wake: make(chan struct{}, 1), counters: &traffic{}}
 	var w work
 	roundTrip := func(bytesQueued []byte) {
@@ -24,7 +23,7 @@ func TestSpentBuffersAreLetGo(t *testing.T) {
 	roundTrip(bytes.Repeat([]byte{1}, 60<<10))
 	roundTrip([]byte{2})
 	roundTrip([]byte{3})
-	require.LessOrEqual(t, cap(w.stream)+cap(c.out), 2*keptStream)
+	require.LessOrEqual(t, cap(w.stream)+cap(c.out), 2*maxIdleStreamBuffer)
 	allocs := testing.AllocsPerRun(100, func() {
 		c.SendStream([]byte{4})
 		c.take(&w)
@@ -33,9 +32,8 @@ func TestSpentBuffersAreLetGo(t *testing.T) {
 	require.Zero(t, c.counters.unsent.Load())
 }
 
-// A snapshot that is not sent yet makes room for the next one, is counted, and none of
-// it is left: the one that is sent is whole.
-func TestMailboxHoldsOneSnapshot(t *testing.T) {
+// An unsent snapshot is replaced as a whole by the next one, and counted.
+func TestConnHoldsOneSnapshot(t *testing.T) {
 	c := &Conn{wake: make(chan struct{}, 1), counters: &traffic{}}
 	snapshot := func(datagrams int, tick uint32) (made [][]byte) {
 		for i := range datagrams {
@@ -57,5 +55,5 @@ func TestMailboxHoldsOneSnapshot(t *testing.T) {
 	c.take(&w)
 	require.Empty(t, w.datagrams, "sent once")
 	c.SendSnapshot(snapshot(1, 3))
-	require.EqualValues(t, 3, c.counters.replaced.Load(), "what was sent is not replaced")
+	require.EqualValues(t, 3, c.counters.replaced.Load(), "a sent snapshot is not replaced")
 }

@@ -1,23 +1,23 @@
-// Package quicserve carries sessions over QUIC: one UDP port, whose connections it hands
-// to a session.Core.
+// Package quicserve serves sessions over QUIC: it accepts connections on one UDP port
+// and hands them to a session.Core.
 //
-//	first packet ──► door.distrusts ──► Retry, or trust
-//	                 door.knock     ──► refused, or a handshake
-//	handshake    ──► door.pace      ──► waits for its turn among many
-//	             ──► door.enter     ──► closed, or serve:
+//	first packet ──► admission.requireRetry   ──► Retry, or trusted
+//	                 admission.beginHandshake ──► refused, or handshaking
+//	handshake    ──► admission.paceHandshake  ──► delayed if many arrive at once
+//	             ──► admission.admit          ──► closed, or serve:
 //	                                      readStream, readDatagrams ──► session.Peer
 //	                                      Conn.send ◄── Conn's queues ◄── the tick
 //
-// The door bounds what strangers cost: half-open handshakes, handshakes a second in all
-// and of one address, and connections of one address. An attempt is charged to its
-// address only after a Retry or a finished handshake has proved it, so that nobody can
-// use up the share of another. limits.go lists the bounds of connections; package
-// server/session has those of sessions.
+// Admission bounds the cost of unauthenticated clients: half-open handshakes, handshakes
+// a second in total and per address, and connections per address. An attempt is charged
+// to its address only after a Retry or a finished handshake has proved the address, so a
+// forged address does not consume another's share. limits.go lists the bounds of
+// connections; package server/session has the bounds of sessions.
 //
-// A Conn never makes the tick wait (S2 of package server/session): the tick fills its
-// queues, and one goroutine for each connection empties them. A snapshot that was not sent
-// when the next one is made is replaced by it.
+// A Conn never blocks the tick (S2 of package server/session): the tick fills its
+// queues, and one goroutine per connection empties them. A snapshot still unsent when
+// the next one is made is replaced by it.
 //
-// The package also has the server's certificates (certificate.go), and recordings of
-// single connections in qlog (qlog.go).
+// The package also makes the server's certificates (certificate.go) and records single
+// connections in qlog (qlog.go).
 package quicserve

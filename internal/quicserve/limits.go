@@ -5,87 +5,85 @@ import (
 	"time"
 )
 
-// Every bound of what a client's connections can cost, with the attack or the mistake
-// that it stops; package server/session has those of its session. What is beyond is counted:
-// worldd_handshakes_total by result, worldd_dropped_total by reason.
+// The bounds on the cost of a client's connections, each with the attack or mistake that
+// it stops; package server/session bounds sessions. Excess is counted by
+// worldd_handshakes_total (by result) and worldd_dropped_total (by reason).
 
-// Of connections. The Config can change the one with Default in its name.
+// Bounds on all connections. Config can change those with Default in their name.
 const (
 	// DefaultMaxSessionsPerAddress bounds the connections of one IPv4 address or
-	// IPv6 /64, which are one host's as a rule, or those of a school behind one
-	// address: with it, nobody takes all places from one machine.
+	// IPv6 /64: a single host as a rule, or a school behind one address. It keeps one
+	// machine from taking all sessions.
 	DefaultMaxSessionsPerAddress = 64
-	// initialsPerSecond and initialBurst are how many connection attempts from
-	// addresses that have proved nothing are taken at their word. Beyond, each
-	// must first answer a Retry: a half-open flood then costs 3 KiB and 0.2 ms
-	// each instead of 95 KiB and 1 ms.
+	// initialsPerSecond and initialBurst bound the connection attempts from unproven
+	// addresses that are trusted. Beyond, each must first answer a Retry: an attempt
+	// of a half-open flood then costs 3 KiB and 0.2 ms instead of 95 KiB and 1 ms.
 	initialsPerSecond = 200
 	initialBurst      = 400
-	// trustedHandshakes is how many may be under way before Retry is asked for
-	// at any rate: they are 24 MB.
+	// trustedHandshakes is the number of handshakes under way (24 MB) from which every
+	// attempt must answer a Retry.
 	trustedHandshakes = 256
-	// maxHandshakes bounds those under way, proved or not: 95 MB.
+	// maxHandshakes bounds handshakes under way, proven or not: 95 MB.
 	maxHandshakes = 1024
-	// handshakesPerSecond and handshakeBurst bound what all handshakes take of
-	// the processors, at 1 ms each: half of one. The burst lets a full house
-	// come back at once after a restart.
+	// handshakesPerSecond and handshakeBurst bound the processor time of all
+	// handshakes to half a core, at 1 ms each. The burst lets the clients of a full
+	// server reconnect at once after a restart.
 	handshakesPerSecond = 500
 	handshakeBurst      = 1500
-	// handshakesPaced is how many handshakes a second get to their signatures, for each
-	// processor, pacedBurst how many at once, and maxHandshakeWait how long one waits
-	// for that (worldd_handshakes_paced_total counts those that do). Of hundreds that
-	// come at once each would be ready to run for a millisecond, and who has a snapshot
-	// to send would wait behind them all. Those for whom there is no turn in time go on
-	// at once: a client gives up after 3 s.
+	// handshakesPaced is how many handshakes a second and processor reach their
+	// signature, pacedBurst how many at once, and maxHandshakeWait how long one may be
+	// delayed (worldd_handshakes_paced_total counts the delayed). Without pacing,
+	// hundreds of simultaneous handshakes would each be runnable for a millisecond, ahead
+	// of the senders of snapshots. A handshake whose turn is too late proceeds at once:
+	// a client gives up after 3 s.
 	handshakesPaced  = 200
 	pacedBurst       = 20
 	maxHandshakeWait = 2 * time.Second
 	// addressHandshakesPerSecond and addressHandshakeBurst keep one address from
-	// taking all of that, whether its attempts are trusted or answer a Retry.
+	// exhausting the total, whether its attempts are trusted or answer a Retry.
 	addressHandshakesPerSecond = 20
 	addressHandshakeBurst      = 100
-	// maxAddresses is how many addresses without a connection are remembered
-	// for their rates: 2 MB. Beyond, worldd_addresses_forgotten_total counts.
+	// maxAddresses bounds the addresses without a connection whose rates are tracked:
+	// 2 MB. worldd_addresses_forgotten_total counts those dropped early.
 	maxAddresses = 8192
-	// spareConnections may exist beyond the sessions: those that are just
-	// coming, and those that are told that the server is full.
+	// spareConnections may exist beyond MaxSessions: connections before their Hello,
+	// and connections being told that the server is full.
 	spareConnections = 256
 )
 
-// Of one connection.
+// Bounds on one connection.
 const (
-	// streamBytesPerSecond and streamBurst bound what is read of one stream, a
-	// little more than the longest commands at the default rate. Flow control
-	// stops a client that sends more.
+	// streamBytesPerSecond and streamBurst bound reads of one stream, a little above
+	// the longest commands at the default rate. Flow control stops a client that sends
+	// more.
 	streamBytesPerSecond = 64 << 10
 	streamBurst          = 128 << 10
-	// datagramsPerSecond and datagramBurst bound the datagrams of one session
-	// that are looked at, five times what a client of 60 snapshots a second
-	// sends; further ones are dropped, as the network might have done.
+	// datagramsPerSecond and datagramBurst bound the datagrams processed for one
+	// session: five times what a client at 60 snapshots a second sends. Excess is
+	// dropped, as the network might have done.
 	datagramsPerSecond = 300
 	datagramBurst      = 300
-	// excessPerSecond and excessBurst bound those that are dropped. Receiving and
-	// decrypting them is most of their cost, so who goes on is ended (TooFast): at
-	// 100 times the rate of a client after about a second.
+	// excessPerSecond and excessBurst bound dropped datagrams. Receiving and decrypting
+	// is most of their cost, so a client beyond the bound is disconnected (TooFast): at
+	// 100 times the normal rate, after about a second.
 	excessPerSecond = 100
 	excessBurst     = 3000
 )
 
-// Limits are the limits that may change while a Listener serves.
+// Limits are the limits that can change while a Listener serves.
 type Limits struct {
-	// MaxSessions is the core's; spareConnections more connections may exist. 0:
-	// session.DefaultMaxSessions.
+	// MaxSessions is the core's limit; spareConnections more connections may exist.
+	// 0 means session.DefaultMaxSessions.
 	MaxSessions int
 	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6 /64.
-	// 0: DefaultMaxSessionsPerAddress, except for loopback, which has no limit then.
+	// 0 means DefaultMaxSessionsPerAddress, and no limit for loopback.
 	MaxSessionsPerAddress int
 }
 
-// Validate reports what is wrong with MaxSessionsPerAddress. MaxSessions is the core's to
-// check.
+// Validate checks MaxSessionsPerAddress. The core checks MaxSessions.
 func (l Limits) Validate() error {
 	if l.MaxSessionsPerAddress < 0 {
-		return fmt.Errorf("server: %d sessions at most from one address: want a positive number, or 0 for %d", l.MaxSessionsPerAddress, DefaultMaxSessionsPerAddress)
+		return fmt.Errorf("server: MaxSessionsPerAddress is %d: want a positive number, or 0 for %d", l.MaxSessionsPerAddress, DefaultMaxSessionsPerAddress)
 	}
 	return nil
 }

@@ -18,46 +18,44 @@ import (
 )
 
 const (
-	// handshakeTimeout bounds what a half-open connection can hold: 95 KiB.
+	// handshakeTimeout bounds how long a half-open connection holds its 95 KiB.
 	handshakeTimeout = 3 * time.Second
-	// idleTimeout ends a connection from which nothing comes.
+	// idleTimeout ends a connection that receives no packets.
 	idleTimeout = 10 * time.Second
-	// The receive windows bound what a client can make the server buffer; the
-	// library's defaults let each claim 15 MB.
+	// The receive windows bound what the server buffers for a client; the library's
+	// defaults allow 15 MB each.
 	streamWindow     = 64 << 10
 	connectionWindow = 256 << 10
-	// packetSize is the least size of our packets: a datagram of
-	// wire.MaxDatagram fits at once. The library's own default falls back to
-	// packets in which it does not.
+	// packetSize is the initial packet size, which fits a datagram of
+	// wire.MaxDatagram. The library's default may fall back to smaller packets.
 	packetSize = 1280
-	// acceptors are how many goroutines wait for connections whose handshake is done.
-	// The library keeps 32 of them for who is late, and refuses the next: one goroutine
-	// is late whenever the processor is taken from it in the middle of a storm of
-	// joins. These take 1 MB.
+	// acceptors is the number of goroutines that accept connections, 1 MB in total.
+	// The library queues 32 connections and refuses the next. A single goroutine falls
+	// behind whenever it is preempted while many clients join.
 	acceptors = 256
 )
 
-// Config is what a Listener is made of.
+// Config configures a Listener.
 type Config struct {
 	// Listen is the UDP address, as "host:port".
 	Listen string
-	// Core takes in the connections. It is ticked by another goroutine.
+	// Core receives the connections. Another goroutine ticks it.
 	Core *session.Core
-	// Certificate is of new handshakes. nil: the Listener makes its own, good for 13 days.
+	// Certificate is for new handshakes. If nil, the Listener makes one, valid for 13 days.
 	Certificate *tls.Certificate
-	// StatelessResetKey may be nil: none.
+	// StatelessResetKey enables stateless resets if not nil.
 	StatelessResetKey *[32]byte
 	Limits            Limits
-	// QlogDir is the folder of recordings; empty: none can be made.
+	// QlogDir is the folder for recordings. If empty, recording is off.
 	QlogDir   string
 	Observers Observers
 	Log       *zap.Logger
 }
 
-// Observers receive what senders measure. They are called by many goroutines.
+// Observers receive measurements of the senders. Many goroutines call them.
 type Observers struct {
-	SnapshotAge func(seconds float64) // from making a snapshot to handing it to the transport
-	Unsent      func(bytes float64)   // of the stream, that waited when a sender took them
+	SnapshotAge func(seconds float64) // from encoding a snapshot to handing it to the transport
+	Unsent      func(bytes float64)   // stream bytes queued when the sender takes them
 }
 
 // Listener serves the connections of one UDP port.
@@ -66,47 +64,49 @@ type Listener struct {
 	udp         *net.UDPConn
 	transport   *quic.Transport
 	listener    *quic.Listener
-	certificate atomic.Pointer[tls.Certificate] // of new handshakes
+	certificate atomic.Pointer[tls.Certificate] // for new handshakes
 
-	door          *door
+	admission     *admission
 	connections   sync.WaitGroup // their goroutines
 	refusing      sync.WaitGroup
 	stopAccepting context.CancelFunc // nil before Start
 	traffic       traffic
-	carried       carried
+	connStats     connectionStats
 	qlogs         qlogs
 }
 
-// Listen takes the address, and serves nobody before Start.
+// Listen binds the address. Start begins to accept.
 func Listen(c Config) (*Listener, error) {
 	if c.Certificate == nil {
-		own, err := selfMade(time.Now(), certificateLife)
+		own, err := selfSigned(time.Now(), certificateLife)
 		if err != nil {
 			return nil, err
 		}
 		c.Certificate = &own
 	}
-	l := &Listener{config: c, qlogs: qlogs{folder: c.QlogDir}, carried: carried{live: map[*Conn]struct{}{}}}
+	l := &Listener{config: c, qlogs: qlogs{folder: c.QlogDir}, connStats: connectionStats{live: map[*Conn]struct{}{}}}
 	l.certificate.Store(c.Certificate)
-	l.door = newDoor(c.Limits, &l.traffic)
+	l.admission = newAdmission(c.Limits, &l.traffic)
 	addr, err := net.ResolveUDPAddr("udp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("server: listen address %q: %w", c.Listen, err)
 	}
 	if l.udp, err = net.ListenUDP("udp", addr); err != nil {
-		return nil, fmt.Errorf("server: can't listen on %s: %w", c.Listen, err)
+		return nil, fmt.Errorf("server: cannot listen on %s: %w", c.Listen, err)
 	}
 	l.transport = &quic.Transport{
-		Conn: l.udp, VerifySourceAddress: l.door.distrusts, ConnContext: l.door.knock,
+		Conn: l.udp, VerifySourceAddress: l.admission.requireRetry, ConnContext: l.admission.beginHandshake,
 		StatelessResetKey: (*quic.StatelessResetKey)(c.StatelessResetKey),
 	}
 	l.listener, err = l.transport.Listen(&tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
-		GetCertificate:     func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return l.certificate.Load(), nil },
-		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return nil, l.door.pace(hello.Context()) },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return l.certificate.Load(), nil },
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			return nil, l.admission.paceHandshake(hello.Context())
+		},
 	}, l.quicConfig())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("server: can't serve QUIC on %s: %w", c.Listen, err), l.udp.Close())
+		return nil, errors.Join(fmt.Errorf("server: cannot serve QUIC on %s: %w", c.Listen, err), l.udp.Close())
 	}
 	return l, nil
 }
@@ -122,10 +122,10 @@ func (l *Listener) quicConfig() *quic.Config {
 	}
 }
 
-// Addr is the UDP address that clients connect to.
+// Addr returns the UDP address that clients connect to.
 func (l *Listener) Addr() *net.UDPAddr { return l.udp.LocalAddr().(*net.UDPAddr) }
 
-// Fingerprint returns the SHA-256 of the present certificate in hex.
+// Fingerprint returns the SHA-256 of the current certificate in hex.
 func (l *Listener) Fingerprint() string { return fingerprint(*l.certificate.Load()) }
 
 // SetCertificate replaces the certificate from the next handshake on.
@@ -137,10 +137,10 @@ func (l *Listener) SetCertificate(c *tls.Certificate) error {
 	return nil
 }
 
-// SetLimits replaces valid limits. Connections that exist stay.
-func (l *Listener) SetLimits(limits Limits) { l.door.set(limits) }
+// SetLimits replaces the limits, which must be valid. Existing connections stay.
+func (l *Listener) SetLimits(limits Limits) { l.admission.setLimits(limits) }
 
-// Start accepts connections, until Refuse or Close.
+// Start accepts connections until Refuse or Close.
 func (l *Listener) Start() {
 	accepting, stop := context.WithCancel(context.Background())
 	l.stopAccepting = stop
@@ -149,14 +149,13 @@ func (l *Listener) Start() {
 	}
 }
 
-// Refuse ends what Start began: until Close, new connections are closed with Draining.
+// Refuse stops accepting: until Close, new connections are closed with Draining.
 func (l *Listener) Refuse() {
 	l.stopAccepting()
-	l.refusing.Go(l.turnAway)
+	l.refusing.Go(l.refuseConnections)
 }
 
-// Await waits until every connection has ended by itself, or timeout is over. It comes
-// after Refuse.
+// Await waits until every connection has ended, or for timeout. Call it after Refuse.
 func (l *Listener) Await(timeout time.Duration) {
 	ended := make(chan struct{})
 	go func() {
@@ -169,8 +168,7 @@ func (l *Listener) Await(timeout time.Duration) {
 	}
 }
 
-// Close ends every connection that is left, frees the port, and waits for the
-// goroutines of both.
+// Close ends the remaining connections, closes the port, and waits for all goroutines.
 func (l *Listener) Close() error {
 	errs := []error{l.listener.Close(), l.transport.Close()}
 	if err := l.udp.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

@@ -17,41 +17,40 @@ import (
 )
 
 const (
-	// MaxQlog and maxQlogBytes bound one recording: a session of 60 snapshots
-	// a second writes about 100 KB a second.
+	// MaxQlog and maxQlogBytes bound one recording: a session with 60 snapshots a
+	// second writes about 100 KB a second.
 	MaxQlog      = 5 * time.Minute
 	maxQlogBytes = 32 << 20
-	// maxQlogs bounds the recordings that run at once, and maxQlogFiles those that
-	// lie in the folder: an operator's script that runs wild fills no disk.
+	// maxQlogs bounds concurrent recordings, and maxQlogFiles the files in the folder:
+	// a runaway script of the operator cannot fill the disk.
 	maxQlogs     = 8
 	maxQlogFiles = 64
 )
 
-// qlogs records what the transport of single sessions does, when asked, for
-// tools that read qlog. Without a folder no connection is traced at all: being
-// ready for it costs each packet some allocations.
+// qlogs records the transport of single sessions on request, in qlog format. Without a
+// folder connections have no trace: an idle one costs some allocations per packet.
 type qlogs struct {
 	folder  string
 	running atomic.Int32
 }
 
-// tape is what the transport tells a connection's events to. It forgets them
-// unless somebody records.
-type tape struct {
+// trace receives the transport's events of a connection, and discards them unless a
+// recording runs.
+type trace struct {
 	id        quic.ConnectionID
 	mu        sync.RWMutex
 	recording qlogwriter.Recorder
-	cancel    func() // ends the recording
+	cancel    func() // frees the recording's slot
 }
 
-// AddProducer and SupportsSchemas make it a qlogwriter.Trace.
-func (t *tape) AddProducer() qlogwriter.Recorder { return t }
+// AddProducer implements qlogwriter.Trace.
+func (t *trace) AddProducer() qlogwriter.Recorder { return t }
 
-// SupportsSchemas says that QUIC's own events are understood.
-func (t *tape) SupportsSchemas(schema string) bool { return schema == qlog.EventSchema }
+// SupportsSchemas implements qlogwriter.Trace: QUIC's own events only.
+func (t *trace) SupportsSchemas(schema string) bool { return schema == qlog.EventSchema }
 
-// RecordEvent is called for everything that happens to a packet.
-func (t *tape) RecordEvent(e qlogwriter.Event) {
+// RecordEvent implements qlogwriter.Recorder.
+func (t *trace) RecordEvent(e qlogwriter.Event) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.recording != nil {
@@ -59,47 +58,48 @@ func (t *tape) RecordEvent(e qlogwriter.Event) {
 	}
 }
 
-// Close is called when the connection is over.
-func (t *tape) Close() error {
+// Close ends the recording with its connection.
+func (t *trace) Close() error {
 	t.stop()
 	return nil
 }
 
-func (t *tape) stop() {
+// stop ends the recording, if one runs.
+func (t *trace) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.recording != nil {
-		_ = t.recording.Close() // it has no errors
+		_ = t.recording.Close() // always nil
 		t.recording = nil
 		t.cancel()
 	}
 }
 
-// tracer is quic.Config's: it puts a tape into each connection, to be found by its
-// guest.
+// tracer returns quic.Config's Tracer, which adds a trace to each attempt; nil without a
+// folder.
 func (q *qlogs) tracer() func(context.Context, bool, quic.ConnectionID) qlogwriter.Trace {
 	if q.folder == "" {
 		return nil
 	}
 	return func(ctx context.Context, _ bool, id quic.ConnectionID) qlogwriter.Trace {
-		g, ok := ctx.Value(guestKey{}).(*guest)
+		a, ok := ctx.Value(attemptKey{}).(*attempt)
 		if !ok {
 			return nil
 		}
-		g.tape = &tape{id: id}
-		return g.tape
+		a.trace = &trace{id: id}
+		return a.trace
 	}
 }
 
-// Why Record refuses.
+// Errors of Record.
 var (
-	ErrQlogRuns     = errors.New("this session is being recorded already")
-	ErrTooManyQlogs = fmt.Errorf("%d recordings run already, or the folder has %d files: remove some", maxQlogs, maxQlogFiles)
+	ErrQlogRuns     = errors.New("the session is already being recorded")
+	ErrTooManyQlogs = fmt.Errorf("%d recordings already run, or the folder holds %d files: remove some", maxQlogs, maxQlogFiles)
 )
 
-// record writes what happens to a connection into a new file for so long, or until
-// it ends, and returns the file's name.
-func (q *qlogs) record(t *tape, session uint64, length time.Duration) (string, error) {
+// record writes t's events to a new file for length, or until the connection ends, and
+// returns the file's name.
+func (q *qlogs) record(t *trace, session uint64, length time.Duration) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.recording != nil {
@@ -118,19 +118,18 @@ func (q *qlogs) record(t *tape, session uint64, length time.Duration) (string, e
 		q.running.Add(-1)
 		return "", err
 	}
-	trace := qlogwriter.NewConnectionFileSeq(boundedFileOf(file, maxQlogBytes), false, t.id, []string{qlog.EventSchema})
-	go trace.Run() // until its only producer is closed
-	t.recording = trace.AddProducer()
-	over := time.AfterFunc(length, t.stop)
+	sink := qlogwriter.NewConnectionFileSeq(newBoundedFile(file, maxQlogBytes), false, t.id, []string{qlog.EventSchema})
+	go sink.Run() // until its only producer is closed
+	t.recording = sink.AddProducer()
+	timer := time.AfterFunc(length, t.stop)
 	t.cancel = func() {
-		over.Stop()
+		timer.Stop()
 		q.running.Add(-1)
 	}
 	return name, nil
 }
 
-// boundedFile takes whole records until there is no room for more, and swallows
-// the rest.
+// boundedFile writes whole records until its limit, and discards the rest.
 type boundedFile struct {
 	file   *os.File
 	buffer *bufio.Writer
@@ -138,11 +137,12 @@ type boundedFile struct {
 	full   bool
 }
 
-func boundedFileOf(file *os.File, bytes int) *boundedFile {
+func newBoundedFile(file *os.File, bytes int) *boundedFile {
 	return &boundedFile{file: file, buffer: bufio.NewWriter(file), left: bytes}
 }
 
-// Write takes part of a record, which begins with a separator of its own.
+// Write writes part of a record. The separator that begins a record is a write of its
+// own.
 func (b *boundedFile) Write(p []byte) (int, error) {
 	if len(p) == 1 && p[0] == qlogwriter.RecordSeparator && b.left <= 0 {
 		b.full = true
@@ -154,16 +154,16 @@ func (b *boundedFile) Write(p []byte) (int, error) {
 	return b.buffer.Write(p)
 }
 
-// Close writes what is left.
+// Close flushes the buffer and closes the file.
 func (b *boundedFile) Close() error { return errors.Join(b.buffer.Flush(), b.file.Close()) }
 
-// Records reports whether recordings can be made at all.
+// Records reports whether recording is on.
 func (l *Listener) Records() bool { return l.qlogs.folder != "" }
 
-// Record writes what happens to the connection of a session into a new file for so long,
-// at most MaxQlog, or until it ends, and returns the file's name. It returns ErrQlogRuns
-// or ErrTooManyQlogs if there is no room for it.
+// Record records the transport of a session's connection to a new file for length, at
+// most MaxQlog, or until it ends, and returns the file's name. The error is ErrQlogRuns,
+// ErrTooManyQlogs, or one of the file system.
 func (l *Listener) Record(c *Conn, session uint64, length time.Duration) (string, error) {
-	g, _ := c.conn.Context().Value(guestKey{}).(*guest)
-	return l.qlogs.record(g.tape, session, length)
+	a, _ := c.conn.Context().Value(attemptKey{}).(*attempt)
+	return l.qlogs.record(a.trace, session, length)
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is recorded is bounded, in whole records.
+// A recording is bounded and ends with a whole record.
 func TestQlogFileIsBounded(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "q")
 	file, err := os.Create(name)
 	require.NoError(t, err)
-	b := boundedFileOf(file, 100)
+	b := newBoundedFile(file, 100)
 	for range 50 {
 		for _, part := range []string{string(qlogwriter.RecordSeparator), `{"a":`, `"bcdefg"}`} {
 			n, err := b.Write([]byte(part))
@@ -31,39 +31,40 @@ func TestQlogFileIsBounded(t *testing.T) {
 	require.Equal(t, strings.Repeat("\x1e"+`{"a":"bcdefg"}`, 7), string(text), "the record that fills it is whole")
 }
 
-// Recordings at once and files in the folder are bounded, and ends make room.
+// Concurrent recordings and files in the folder are bounded; an ended recording frees
+// its slot.
 func TestQlogsAreBounded(t *testing.T) {
 	q := qlogs{folder: t.TempDir()}
-	var tapes []*tape
+	var traces []*trace
 	for i := range maxQlogs {
-		tapes = append(tapes, &tape{})
-		_, err := q.record(tapes[i], uint64(i), time.Hour)
+		traces = append(traces, &trace{})
+		_, err := q.record(traces[i], uint64(i), time.Hour)
 		require.NoError(t, err)
-		tapes[i].RecordEvent(qlog.DatagramDropped{})
+		traces[i].RecordEvent(qlog.DatagramDropped{})
 	}
-	_, err := q.record(&tape{}, 100, time.Hour)
+	_, err := q.record(&trace{}, 100, time.Hour)
 	require.ErrorIs(t, err, ErrTooManyQlogs)
-	for _, one := range tapes {
+	for _, one := range traces {
 		require.NoError(t, one.Close())
 	}
 	for i := range maxQlogFiles - maxQlogs {
-		last := &tape{}
+		last := &trace{}
 		_, err := q.record(last, uint64(1000+i), time.Hour)
 		require.NoError(t, err)
 		last.stop()
-		last.RecordEvent(qlog.DatagramDropped{}) // which nobody hears
+		last.RecordEvent(qlog.DatagramDropped{}) // discarded
 		last.stop()
 	}
-	_, err = q.record(&tape{}, 5000, time.Hour)
+	_, err = q.record(&trace{}, 5000, time.Hour)
 	require.ErrorIs(t, err, ErrTooManyQlogs)
 	files, err := os.ReadDir(q.folder)
 	require.NoError(t, err)
 	require.Len(t, files, maxQlogFiles)
 	require.Zero(t, q.running.Load())
 
-	// A file that cannot be made leaves nothing running.
+	// A recording whose file cannot be created frees its slot.
 	q.folder = filepath.Join(q.folder, "missing")
-	_, err = q.record(&tape{}, 1, time.Hour)
+	_, err = q.record(&trace{}, 1, time.Hour)
 	require.Error(t, err)
 	require.Zero(t, q.running.Load())
 }

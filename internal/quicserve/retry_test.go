@@ -18,9 +18,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Who comes with many others waits for its turn; who comes when too many have come
-// proves its address and is let in; who comes when even that is too much is refused at
-// once, and told so.
+// Under increasing load a handshake is delayed, then must answer a Retry, and then is
+// refused at once with CONNECTION_REFUSED.
 func TestRetryUnderLoad(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
@@ -28,8 +27,8 @@ func TestRetryUnderLoad(t *testing.T) {
 	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
 	core, err := session.NewCore(session.CoreConfig{World: w, Schema: rowSchema, Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
-	nobody := func(float64) {}
-	s, err := Listen(Config{Listen: "127.0.0.1:0", Core: core, Observers: Observers{SnapshotAge: nobody, Unsent: nobody}, Log: zap.NewNop()})
+	ignore := func(float64) {}
+	s, err := Listen(Config{Listen: "127.0.0.1:0", Core: core, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()})
 	require.NoError(t, err)
 	s.Start()
 	defer func() {
@@ -49,23 +48,23 @@ func TestRetryUnderLoad(t *testing.T) {
 	require.NoError(t, dial())
 	require.Zero(t, s.traffic.retries.Load())
 	require.Zero(t, s.traffic.handshakesPaced.Load())
-	s.door.paced.SetLimit(2)
-	for s.traffic.handshakesPaced.Load() == 0 { // unless half a second went by in between
-		s.door.paced.ReserveN(time.Now(), int(s.door.paced.Tokens()))
+	s.admission.paced.SetLimit(2)
+	for s.traffic.handshakesPaced.Load() == 0 { // repeat if half a second passed in between
+		s.admission.paced.ReserveN(time.Now(), int(s.admission.paced.Tokens()))
 		require.NoError(t, dial())
 	}
 
-	s.door.mu.Lock()
-	s.door.unproven.SetBurst(0)
-	s.door.unproven.SetLimit(0)
-	s.door.mu.Unlock()
+	s.admission.mu.Lock()
+	s.admission.unproven.SetBurst(0)
+	s.admission.unproven.SetLimit(0)
+	s.admission.mu.Unlock()
 	require.NoError(t, dial())
 	require.NotZero(t, s.traffic.retries.Load(), "one for each packet of the first flight")
 
-	s.door.mu.Lock()
-	s.door.proven.SetBurst(0)
-	s.door.proven.SetLimit(0)
-	s.door.mu.Unlock()
+	s.admission.mu.Lock()
+	s.admission.proven.SetBurst(0)
+	s.admission.proven.SetLimit(0)
+	s.admission.mu.Unlock()
 	var refused *quic.TransportError
 	require.True(t, errors.As(dial(), &refused))
 	require.Equal(t, quic.ConnectionRefused, refused.ErrorCode)

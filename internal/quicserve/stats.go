@@ -8,44 +8,44 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// traffic counts what connections carry; their goroutines share it.
+// traffic holds the counters of all connections, shared by their goroutines.
 type traffic struct {
 	handshakes         atomic.Uint64 // sessions opened
 	handshakesFailed   atomic.Uint64 // connections without a stream
-	handshakesRefused  atomic.Uint64 // connections beyond the places
-	handshakesCrowded  atomic.Uint64 // attempts while too many were under way
-	handshakesFast     atomic.Uint64 // attempts beyond the rate, of all or of one address
-	handshakesAddress  atomic.Uint64 // attempts and connections beyond those of one address
-	handshakesPaced    atomic.Uint64 // attempts that waited for their turn
-	addressesForgotten atomic.Uint64 // before their rates had recovered
-	retries            atomic.Uint64 // attempts that were told to prove their address
+	handshakesRefused  atomic.Uint64 // connections beyond MaxSessions and spareConnections
+	handshakesCrowded  atomic.Uint64 // attempts refused with too many under way
+	handshakesFast     atomic.Uint64 // attempts beyond the total rate or their address's
+	handshakesAddress  atomic.Uint64 // attempts and connections beyond their address's limit
+	handshakesPaced    atomic.Uint64 // handshakes delayed by paceHandshake
+	addressesForgotten atomic.Uint64 // addresses dropped before their rates had recovered
+	retries            atomic.Uint64 // attempts that had to prove their address
 	streamBytes        atomic.Uint64 // sent
 	datagrams          atomic.Uint64 // sent
 	datagramBytes      atomic.Uint64 // sent
-	replaced           atomic.Uint64 // datagrams replaced by newer ones before they were sent
-	refused            atomic.Uint64 // datagrams that the transport did not take
+	replaced           atomic.Uint64 // datagrams replaced by a newer snapshot before they were sent
+	refused            atomic.Uint64 // datagrams refused by the transport
 	snapshots          atomic.Uint64 // sent
-	unsent             atomic.Int64  // stream bytes in queues, now
+	unsent             atomic.Int64  // queued stream bytes, now
 	receivedBytes      atomic.Uint64
 	receivedDatagrams  atomic.Uint64
-	datagramsFast      atomic.Uint64 // received and dropped: beyond the rate of a session
-	streamsHeld        atomic.Uint64 // times that a stream was not read for a while: beyond its rate
+	datagramsFast      atomic.Uint64 // received beyond a session's rate and dropped
+	streamsHeld        atomic.Uint64 // pauses of reading a stream beyond its rate
 }
 
-// Traffic is a copy of the counters of all connections since the start.
+// Traffic counts the traffic of all connections since the start.
 type Traffic struct {
 	Handshakes, HandshakesFailed, HandshakesRefused uint64
 	// StreamBytes and DatagramBytes are sent, without packet headers.
 	StreamBytes, DatagramBytes uint64
 	Datagrams                  uint64 // sent
-	DatagramsReplaced          uint64 // a newer snapshot took their place before they were sent
-	DatagramsRefused           uint64 // not taken by the transport
+	DatagramsReplaced          uint64 // by a newer snapshot before they were sent
+	DatagramsRefused           uint64 // by the transport
 	Snapshots                  uint64 // sent
-	UnsentBytes                int64  // of streams, in queues now
+	UnsentBytes                int64  // stream bytes queued now
 	ReceivedBytes              uint64
 	ReceivedDatagrams          uint64
-	// What limits.go keeps out: attempts at connections by their reason, and what
-	// sessions sent beyond their rates.
+	// Effects of the bounds in limits.go: refused, delayed and retried attempts, and
+	// excess input of sessions.
 	HandshakesCrowded, HandshakesFast, HandshakesAddress, HandshakesPaced, Retries uint64
 	AddressesForgotten, DatagramsFast, StreamsHeld                                 uint64
 }
@@ -65,19 +65,18 @@ func (t *traffic) load() Traffic {
 	}
 }
 
-// carried knows the connections that are there, and what those that have ended
-// had carried.
-type carried struct {
+// connectionStats sums the packets of live and ended connections.
+type connectionStats struct {
 	mu    sync.Mutex
 	live  map[*Conn]struct{}
 	ended Packets
 }
 
-// Packets counts UDP packets of all connections since the start, as the transport
-// does: acknowledgements and what was sent again included.
+// Packets counts the UDP packets of all connections since the start, including
+// acknowledgements and retransmissions.
 type Packets struct {
 	Sent, Received uint64
-	// Lost were sent and taken for lost. It may fall: some arrive after all.
+	// Lost counts sent packets declared lost. It may decrease: some arrive late.
 	Lost uint64
 }
 
@@ -87,44 +86,46 @@ func (p *Packets) add(s quic.ConnectionStats) {
 	p.Lost += s.PacketsLost
 }
 
-func (l *Listener) began(c *Conn) {
-	l.carried.mu.Lock()
-	defer l.carried.mu.Unlock()
-	l.carried.live[c] = struct{}{}
+func (s *connectionStats) add(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live[c] = struct{}{}
 }
 
-func (l *Listener) over(c *Conn) {
-	l.carried.mu.Lock()
-	defer l.carried.mu.Unlock()
-	delete(l.carried.live, c)
-	l.carried.ended.add(c.conn.ConnectionStats())
+func (s *connectionStats) remove(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, c)
+	s.ended.add(c.conn.ConnectionStats())
 }
 
-// Packets adds up those of the connections that are there and of those that were.
-func (l *Listener) Packets() Packets {
-	l.carried.mu.Lock()
-	defer l.carried.mu.Unlock()
-	sum := l.carried.ended
-	for c := range l.carried.live {
+func (s *connectionStats) sum() Packets {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := s.ended
+	for c := range s.live {
 		sum.add(c.conn.ConnectionStats())
 	}
 	return sum
 }
 
-// ConnStats describes a connection at this moment.
+// Packets returns the packets of all connections, ended ones included.
+func (l *Listener) Packets() Packets { return l.connStats.sum() }
+
+// ConnStats describes a connection at one moment.
 type ConnStats struct {
 	Address         string
 	RTT             time.Duration
-	QueuedBytes     int    // of the stream
+	QueuedBytes     int    // stream bytes
 	QueuedDatagrams int    // of the newest snapshot
-	BytesSent       uint64 // by the transport, packet headers included
+	BytesSent       uint64 // including packet headers
 	BytesReceived   uint64
 	PacketsSent     uint64
 	PacketsLost     uint64
 	PacketsReceived uint64
 }
 
-// Stats returns what the transport and the queues of c know.
+// Stats returns the current state of c's transport and queues.
 func (c *Conn) Stats() ConnStats {
 	t := c.conn.ConnectionStats()
 	c.mu.Lock()

@@ -1,0 +1,315 @@
+package quicserve
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/stretchr/testify/require"
+)
+
+// harness is an admission with counters of its own.
+type harness struct {
+	t         *testing.T
+	admission *admission
+	count     traffic
+}
+
+func newHarness(t *testing.T, l Limits) *harness {
+	h := &harness{t: t}
+	h.admission = newAdmission(l, &h.count)
+	return h
+}
+
+func udp(ip string) net.Addr { return &net.UDPAddr{IP: net.ParseIP(ip), Port: 1} }
+
+// connection is one attempt and its connection.
+type connection struct {
+	ctx context.Context
+	end func()
+}
+
+func (h *harness) begin(ip string, proven bool) (*connection, error) {
+	below, cancel := context.WithCancel(context.Background())
+	h.t.Cleanup(cancel)
+	ctx, err := h.admission.beginHandshake(below, &quic.ClientInfo{RemoteAddr: udp(ip), AddrVerified: proven})
+	return &connection{ctx, cancel}, err
+}
+
+// settle waits until handshaking attempts and connections remain.
+func (h *harness) settle(handshaking, connections int) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool {
+		h.admission.mu.Lock()
+		defer h.admission.mu.Unlock()
+		return h.admission.handshaking == handshaking && h.admission.connections == connections
+	}, time.Minute, time.Millisecond)
+}
+
+func TestAdmissionCountsAddresses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		limits Limits
+		ips    [2]string // two that share a limit
+		other  string
+		most   int
+	}{
+		{"IPv4", Limits{}, [2]string{"192.0.2.1", "192.0.2.1"}, "192.0.2.2", DefaultMaxSessionsPerAddress},
+		{"IPv4 in IPv6", Limits{}, [2]string{"192.0.2.1", "::ffff:192.0.2.1"}, "::ffff:192.0.2.2", DefaultMaxSessionsPerAddress},
+		{"IPv6 by its /64", Limits{MaxSessionsPerAddress: 3}, [2]string{"2001:db8::1", "2001:db8::ff:2"}, "2001:db8:0:1::1", 3},
+		{"loopback with a configured limit", Limits{MaxSessionsPerAddress: 3}, [2]string{"127.0.0.1", "127.0.0.1"}, "192.0.2.2", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHarness(t, c.limits)
+			var admitted []*connection
+			for i := range c.most {
+				v, err := h.begin(c.ips[i%2], i%3 == 0)
+				require.NoError(t, err)
+				require.True(t, h.admission.admit(v.ctx, time.Now()))
+				admitted = append(admitted, v)
+			}
+			_, err := h.begin(c.ips[1], true)
+			require.ErrorIs(t, err, errAddressFull)
+			other, err := h.begin(c.other, true)
+			require.NoError(t, err)
+			require.True(t, h.admission.admit(other.ctx, time.Now()))
+			admitted[0].end()
+			h.settle(0, c.most)
+			again, err := h.begin(c.ips[0], true)
+			require.NoError(t, err)
+			require.True(t, h.admission.admit(again.ctx, time.Now()))
+			require.EqualValues(t, 1, h.count.handshakesAddress.Load())
+		})
+	}
+}
+
+// An unproven address is not charged a connection before its handshake is finished, so a
+// forged address takes none from its owner.
+func TestAdmissionIgnoresUnprovenAddresses(t *testing.T) {
+	h := newHarness(t, Limits{MaxSessionsPerAddress: 1})
+	for range 50 {
+		_, err := h.begin("192.0.2.1", false)
+		require.NoError(t, err)
+	}
+	victim, err := h.begin("192.0.2.1", true)
+	require.NoError(t, err)
+	require.True(t, h.admission.admit(victim.ctx, time.Now()))
+	second, err := h.begin("192.0.2.2", false)
+	require.NoError(t, err)
+	third, err := h.begin("192.0.2.2", false)
+	require.NoError(t, err)
+	require.True(t, h.admission.admit(second.ctx, time.Now()))
+	require.False(t, h.admission.admit(third.ctx, time.Now()), "both began before either was admitted")
+}
+
+func TestAdmissionExemptsLoopback(t *testing.T) {
+	h := newHarness(t, Limits{})
+	for _, ip := range []string{"127.0.0.1", "::1"} {
+		for range 2 * DefaultMaxSessionsPerAddress {
+			v, err := h.begin(ip, true)
+			require.NoError(t, err)
+			require.True(t, h.admission.admit(v.ctx, time.Now()))
+		}
+	}
+}
+
+func TestAdmissionBoundsConnections(t *testing.T) {
+	h := newHarness(t, Limits{MaxSessions: 2})
+	for range 2 + spareConnections {
+		v, err := h.begin("127.0.0.1", true)
+		require.NoError(t, err)
+		require.True(t, h.admission.admit(v.ctx, time.Now()))
+	}
+	v, err := h.begin("127.0.0.1", true)
+	require.NoError(t, err)
+	require.False(t, h.admission.admit(v.ctx, time.Now()))
+	require.EqualValues(t, 1, h.count.handshakesRefused.Load())
+	v.end()
+	h.settle(0, 2+spareConnections)
+	require.False(t, h.admission.admit(context.Background(), time.Now()), "no attempt in the context")
+}
+
+// Handshakes under way are bounded, and from trustedHandshakes on every attempt must
+// answer a Retry. An ended attempt makes room.
+func TestAdmissionBoundsHandshakesUnderWay(t *testing.T) {
+	h := newHarness(t, Limits{})
+	require.False(t, h.admission.requireRetry(udp("192.0.2.1")))
+	var under []*connection
+	for i := range maxHandshakes {
+		if i == trustedHandshakes {
+			require.True(t, h.admission.requireRetry(udp("192.0.2.1")))
+		}
+		v, err := h.begin("127.0.0.1", true)
+		require.NoError(t, err)
+		under = append(under, v)
+	}
+	_, err := h.begin("127.0.0.1", true)
+	require.ErrorIs(t, err, errTooManyHandshakes)
+	for _, v := range under {
+		v.end()
+	}
+	h.settle(0, 0)
+	require.False(t, h.admission.requireRetry(udp("192.0.2.1")))
+	_, err = h.begin("127.0.0.1", true)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, h.count.handshakesCrowded.Load())
+}
+
+// The rates of all handshakes and of one proven address are bounded.
+func TestAdmissionRates(t *testing.T) {
+	h := newHarness(t, Limits{})
+	now := time.Unix(1000, 0)
+	handshake := func(ip string) error {
+		a := &attempt{admission: h.admission, address: addressPrefix(udp(ip))}
+		err := h.admission.allowHandshake(a, true, now)
+		if err == nil {
+			a.release()
+		}
+		return err
+	}
+	for range addressHandshakeBurst {
+		require.NoError(t, handshake("192.0.2.1"))
+	}
+	require.ErrorIs(t, handshake("192.0.2.1"), errTooFastHandshakes)
+	require.NoError(t, handshake("192.0.2.2"), "another address")
+	for range handshakeBurst - addressHandshakeBurst - 1 {
+		require.NoError(t, handshake("127.0.0.1"))
+	}
+	require.ErrorIs(t, handshake("127.0.0.1"), errTooFastHandshakes)
+	now = now.Add(time.Second)
+	for range addressHandshakesPerSecond {
+		require.NoError(t, handshake("192.0.2.1"))
+	}
+	require.ErrorIs(t, handshake("192.0.2.1"), errTooFastHandshakes)
+	unproven := 0
+	for !h.admission.requireRetry(udp("192.0.2.9")) {
+		unproven++
+	}
+	require.GreaterOrEqual(t, unproven, initialBurst)
+	require.EqualValues(t, 3, h.count.handshakesFast.Load())
+	require.EqualValues(t, 1, h.count.retries.Load())
+}
+
+// A trusted attempt is charged to its address once it has proved it. Attempts with a
+// forged address are not charged to its owner.
+func TestAdmissionChargesTrustedHandshakes(t *testing.T) {
+	h := newHarness(t, Limits{MaxSessionsPerAddress: 1 << 20})
+	now := time.Unix(1000, 0)
+	connect := func(ip string, proven bool) error {
+		a := &attempt{admission: h.admission, address: addressPrefix(udp(ip))}
+		if err := h.admission.allowHandshake(a, proven, now); err != nil {
+			return err
+		}
+		defer a.release()
+		if !h.admission.admit(context.WithValue(t.Context(), attemptKey{}, a), now) {
+			return errAddressFull
+		}
+		return nil
+	}
+	for _, ip := range []string{"192.0.2.1", "127.0.0.2"} {
+		for range addressHandshakeBurst {
+			require.NoError(t, connect(ip, false))
+		}
+		require.ErrorIs(t, connect(ip, false), errTooFastHandshakes)
+		require.ErrorIs(t, connect(ip, true), errTooFastHandshakes, "a Retry changes nothing")
+	}
+	now = now.Add(time.Second)
+	for i := range addressHandshakesPerSecond {
+		require.NoError(t, connect("192.0.2.1", i%2 == 0), "each is charged once")
+	}
+	require.ErrorIs(t, connect("192.0.2.1", false), errTooFastHandshakes)
+
+	for range 3 * addressHandshakeBurst {
+		a := &attempt{admission: h.admission, address: addressPrefix(udp("192.0.2.2"))}
+		require.NoError(t, h.admission.allowHandshake(a, false, now))
+		a.release()
+	}
+	require.NoError(t, connect("192.0.2.2", true), "no handshake was finished from there")
+}
+
+// Trusted handshakes that begin together are each charged when they finish.
+func TestAdmissionChargesHandshakesUnderWay(t *testing.T) {
+	h := newHarness(t, Limits{MaxSessionsPerAddress: 1 << 20})
+	now, admitted := time.Unix(1000, 0), 0
+	var under []context.Context
+	for range 2 * addressHandshakeBurst {
+		a := &attempt{admission: h.admission, address: addressPrefix(udp("192.0.2.1"))}
+		require.NoError(t, h.admission.allowHandshake(a, false, now))
+		under = append(under, context.WithValue(t.Context(), attemptKey{}, a))
+	}
+	for _, ctx := range under {
+		if h.admission.admit(ctx, now) {
+			admitted++
+		}
+	}
+	require.Equal(t, addressHandshakeBurst, admitted)
+	require.EqualValues(t, addressHandshakeBurst, h.count.handshakesFast.Load())
+}
+
+// Of simultaneous handshakes a burst proceeds, and the others follow at a steady rate. No
+// handshake waits longer than maxHandshakeWait, and an ended one is cancelled.
+func TestAdmissionPacesHandshakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, Limits{})
+		perSecond := handshakesPaced * runtime.GOMAXPROCS(0)
+		inTurn := pacedBurst + int(maxHandshakeWait.Seconds())*perSecond
+		began := time.Now()
+		var passed atomic.Int64
+		for range inTurn + 100 {
+			go func() {
+				if h.admission.paceHandshake(t.Context()) == nil {
+					passed.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		require.InDelta(t, pacedBurst+100, passed.Load(), 1, "at once")
+		ended, end := context.WithCancel(t.Context())
+		end()
+		time.Sleep(time.Second)
+		require.ErrorIs(t, h.admission.paceHandshake(ended), context.Canceled)
+		synctest.Wait()
+		require.InDelta(t, pacedBurst+100+perSecond, passed.Load(), 1, "in a second")
+		for passed.Load() < int64(inTurn+100) {
+			time.Sleep(time.Millisecond)
+		}
+		require.LessOrEqual(t, time.Since(began), maxHandshakeWait+time.Millisecond)
+		require.InDelta(t, inTurn-pacedBurst+1, h.admission.count.load().HandshakesPaced, 1)
+	})
+}
+
+// The memory for addresses is bounded, and addresses with connections are kept.
+func TestAdmissionForgetsAddresses(t *testing.T) {
+	h := newHarness(t, Limits{})
+	now := time.Unix(1000, 0)
+	stays, err := h.begin("198.51.100.1", false)
+	require.NoError(t, err)
+	require.True(t, h.admission.admit(stays.ctx, now))
+	for i := range 3 * maxAddresses {
+		ip := net.IPv4(10, byte(i>>16), byte(i>>8), byte(i))
+		require.True(t, h.admission.chargeHandshake(&attempt{address: addressPrefix(&net.UDPAddr{IP: ip})}, now))
+		now = now.Add(time.Microsecond)
+	}
+	require.LessOrEqual(t, len(h.admission.addresses), maxAddresses+1)
+	require.EqualValues(t, 3*maxAddresses+1-len(h.admission.addresses), h.admission.count.load().AddressesForgotten)
+	require.Equal(t, 1, h.admission.addresses[addressPrefix(udp("198.51.100.1"))].connections)
+}
+
+// A client may end its connection in the packet that completes the handshake. Such a
+// connection is not admitted, and takes no room.
+func TestAdmissionOfEndedConnection(t *testing.T) {
+	h := newHarness(t, Limits{MaxSessionsPerAddress: 1})
+	for range 3 {
+		v, err := h.begin("192.0.2.1", true)
+		require.NoError(t, err)
+		v.end()
+		h.settle(0, 0)
+		require.False(t, h.admission.admit(v.ctx, time.Now()))
+		h.settle(0, 0)
+	}
+}
