@@ -168,7 +168,7 @@ func TestAdminAccessIsChecked(t *testing.T) {
 		{"127.0.0.1:0", server.AdminAccess{Token: "short"}, "admin token of 5 bytes"},
 		{"127.0.0.1:0", server.AdminAccess{Token: strings.Repeat("x", 513)}, "admin token of 513 bytes"},
 		{"127.0.0.1:0", server.AdminAccess{Token: "0123456789 abcdef"}, "without spaces"},
-		{"127.0.0.1:0", server.AdminAccess{ClientCAs: x509.NewCertPool()}, "no certificate for the port"},
+		{"127.0.0.1:0", server.AdminAccess{ClientCAs: x509.NewCertPool()}, "has a client CA but no certificate"},
 		{"127.0.0.1:0", server.AdminAccess{Hosts: []string{"https://ops.example"}}, "without scheme and port"},
 	} {
 		config := server.Config{

@@ -159,7 +159,7 @@ func (l *loop) tick(next time.Time, last bool) {
 	}
 	ended := time.Now()
 	spent := [admin.Phases]time.Duration{admin.PhaseReceive: received.Sub(began), admin.PhaseStep: stepped.Sub(received), admin.PhaseReplicate: ended.Sub(stepped)}
-	l.timings.Tick(spent)
+	l.timings.ObserveTick(spent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.ticks.RecordValue(max(ended.Sub(began).Microseconds(), 1)) // a minute and more is a minute

@@ -15,22 +15,23 @@ import (
 	"sync/atomic"
 )
 
-// Access says who may use the admin port. The zero value is for loopback: every
-// program of this machine may, and no web page.
+// Access controls access to the admin port. The zero value is for loopback: it allows
+// every program of this machine, but no web page.
 //
-// A client is authorized if it sends the Token as "Authorization: Bearer TOKEN", or
-// shows a certificate signed by one of ClientCAs. Where both are configured, either
-// will do. /healthz and /readyz ask for neither, since probes bring neither.
+// A client is authorized if it sends Token as "Authorization: Bearer TOKEN" or presents
+// a certificate signed by one of ClientCAs. If both are configured, either suffices.
+// /healthz and /readyz require neither: probes have no credentials.
 type Access struct {
-	// Hosts are DNS names that requests may have as their Host, besides localhost and
-	// the name or address that the port listens on. Any other name is refused: it may be
-	// a web page's, rebound to this machine.
+	// Hosts are the accepted Host names of requests, besides localhost and the name or
+	// address that the port listens on. Other names are refused, against DNS rebinding
+	// by web pages.
 	Hosts []string
-	// Token is of 16 to 512 printable bytes without spaces. Empty: none is asked for.
+	// Token has 16 to 512 printable ASCII bytes without spaces. If empty, no token is
+	// accepted.
 	Token string
-	// Certificate makes the port HTTPS.
+	// Certificate enables HTTPS.
 	Certificate *tls.Certificate
-	// ClientCAs sign the certificates of clients. It needs Certificate.
+	// ClientCAs verify client certificates. They require Certificate.
 	ClientCAs *x509.CertPool
 }
 
@@ -40,8 +41,8 @@ const (
 	maxToken = 512
 )
 
-// ErrExposed: the admin address can be reached from other machines, and nothing
-// says who may use it. The fault is the configuration's.
+// ErrExposed reports an admin address that other machines can reach, without a Token or
+// ClientCAs: a configuration error.
 var ErrExposed = errors.New("server: the admin address is not on loopback: want a token or a CA for client certificates")
 
 // Validate reports everything that is wrong with a.
@@ -49,10 +50,10 @@ func (a Access) Validate() error {
 	var errs []error
 	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
 	if n := len(a.Token); n > 0 && (n < minToken || n > maxToken || strings.ContainsFunc(a.Token, unprintable)) {
-		errs = append(errs, fmt.Errorf("server: an admin token of %d bytes: want %d to %d, printable ASCII without spaces", n, minToken, maxToken))
+		errs = append(errs, fmt.Errorf("server: admin token of %d bytes: want %d to %d, printable ASCII without spaces", n, minToken, maxToken))
 	}
 	if a.ClientCAs != nil && a.Certificate == nil {
-		errs = append(errs, errors.New("server: a CA for the admin port's clients, and no certificate for the port"))
+		errs = append(errs, errors.New("server: the admin port has a client CA but no certificate: want both"))
 	}
 	for _, name := range a.Hosts {
 		if name == "" || strings.ContainsAny(name, ":/ ") {
@@ -62,8 +63,8 @@ func (a Access) Validate() error {
 	return errors.Join(errs...)
 }
 
-// CheckListen returns ErrExposed if other machines may reach an address to listen on, as
-// far as is known without resolving it, and a does not say who may use the port.
+// CheckListen returns ErrExposed if other machines may reach hostport, as far as is known
+// without resolving it, and a requires no credentials.
 func (a Access) CheckListen(hostport string) error {
 	if !a.authenticates() && !loopback(hostOf(hostport)) {
 		return ErrExposed
@@ -73,34 +74,34 @@ func (a Access) CheckListen(hostport string) error {
 
 func (a Access) authenticates() bool { return a.Token != "" || a.ClientCAs != nil }
 
-// loopback reports whether only this machine can reach a host to listen on, as far as
-// is known without resolving it.
+// loopback reports whether only this machine can reach host, as far as is known without
+// resolving it.
 func loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// exposed reports whether other machines may reach a listener.
+// exposed reports whether other machines may reach a listener at a.
 func exposed(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || !tcp.IP.IsLoopback()
 }
 
-// guard stands in front of the admin port's handlers.
+// guard authorizes requests before the admin port's handlers.
 type guard struct {
-	own    string // the host of Config.Listen
+	own    string // host of Config.Listen
 	access atomic.Pointer[Access]
 	next   http.Handler
 }
 
-// SetAccess replaces Config.Access from the next request on, for new connections also the
-// certificate. Whether the port is HTTPS cannot change. An error changes nothing.
+// SetAccess replaces Config.Access from the next request on, and the certificate for new
+// connections. It cannot turn HTTPS on or off. An error changes nothing.
 func (p *Port) SetAccess(a Access) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
 	if (a.Certificate == nil) != (p.guard.access.Load().Certificate == nil) {
-		return errors.New("server: whether the admin port is HTTPS cannot change while it serves")
+		return errors.New("server: cannot turn HTTPS of the admin port on or off while it serves")
 	}
 	if !a.authenticates() && exposed(p.Addr()) {
 		return ErrExposed
@@ -112,7 +113,7 @@ func (p *Port) SetAccess(a Access) error {
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	access := g.access.Load()
 	if !g.allowsHost(access, r) {
-		http.Error(w, fmt.Sprintf("host %q is not this port's: add it to the admin hosts if it should be", r.Host), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("host %q is not allowed: add it to the admin hosts if it is this port's", r.Host), http.StatusForbidden)
 		return
 	}
 	if err := checkOrigin(r); err != nil {
@@ -122,15 +123,15 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
 	if !probe && access.authenticates() && !access.authorizes(r) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "want the admin token, or a client certificate", http.StatusUnauthorized)
+		http.Error(w, "unauthorized: want the admin token or a client certificate", http.StatusUnauthorized)
 		return
 	}
 	g.next.ServeHTTP(w, r)
 }
 
-// allowsHost reports whether a request's Host is a name of this port. A page of
-// another site that had its own name resolve to this machine is of the same origin to
-// a browser, but the name gives it away.
+// allowsHost reports whether a request's Host is a name of this port. If another site's
+// name is rebound to this machine, the browser treats its page as same-origin, but Host
+// still has the site's name.
 func (g *guard) allowsHost(access *Access, r *http.Request) bool {
 	if r.Host == "" {
 		return true // HTTP/1.0, which no browser speaks
@@ -161,14 +162,15 @@ func localIP(r *http.Request) netip.Addr {
 	return local.AddrPort().Addr().Unmap().WithZone("")
 }
 
-// checkOrigin refuses what a page of another site has the operator's browser send.
-// http.CrossOriginProtection lets such GETs pass; here they start profiles.
+// checkOrigin refuses cross-origin requests of the operator's browser, GETs included:
+// http.CrossOriginProtection allows those, but here they start profiles.
 func checkOrigin(r *http.Request) error {
-	as := *r
-	as.Method = http.MethodPost
-	return http.NewCrossOriginProtection().Check(&as)
+	post := *r
+	post.Method = http.MethodPost
+	return http.NewCrossOriginProtection().Check(&post)
 }
 
+// authorizes reports whether a request has one of the required credentials.
 func (a *Access) authorizes(r *http.Request) bool {
 	if a.ClientCAs != nil && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return true
@@ -181,7 +183,7 @@ func (a *Access) authorizes(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(want[:], got[:]) == 1
 }
 
-// tlsConfig returns the configuration of HTTPS, which follows g.access.
+// tlsConfig returns the HTTPS configuration, which follows changes of g.access.
 func (g *guard) tlsConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,

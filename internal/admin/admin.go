@@ -23,23 +23,22 @@ import (
 )
 
 const (
-	// headerTimeout bounds how long a request may take to arrive, and
-	// idleTimeout how long a connection may be without one: Prometheus asks every
-	// 15 s by default, and does not mind to connect again.
+	// headerTimeout bounds the arrival of a request's header, and idleTimeout the time
+	// between requests. Prometheus scrapes every 15 s by default, and can reconnect.
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 5 * time.Second
-	// answerTimeout bounds an answer, maxProfileSeconds a profile besides.
+	// answerTimeout bounds a response; a profile may take maxProfileSeconds more.
 	answerTimeout     = 15 * time.Second
 	maxProfileSeconds = 600
-	// maxProfiles may be under way at once: a long one, and a look at goroutines.
+	// maxProfiles bounds concurrent profiles: a long one, and a goroutine dump.
 	maxProfiles = 2
-	// maxBody bounds the body of a request, of which none is needed.
+	// maxBody bounds the body of a request. No request needs one.
 	maxBody = 4 << 10
-	// staleTick is the age of the last tick at which the server is not well.
+	// staleTick is the age of the last tick at which /healthz fails.
 	staleTick = 2 * time.Second
 )
 
-// Config is what a Port is made of.
+// Config configures a Port.
 type Config struct {
 	// Listen is the TCP address, as "host:port".
 	Listen string
@@ -47,15 +46,15 @@ type Config struct {
 	Log    *zap.Logger
 
 	Core    *session.Core
-	Schema  *schema.Schema // of the core
+	Schema  *schema.Schema // the Core's
 	Quic    *quicserve.Listener
 	Timings *Timings
-	// Report and Ticks return the figures of the server, and how long each of its ticks
-	// took in µs. Any goroutine calls them.
+	// Report and Ticks return the server's figures and the histogram of its tick
+	// durations in µs. Any goroutine may call them.
 	Report func() Report
 	Ticks  func() *hdrhistogram.Histogram
-	// Ask runs f between two ticks, on the goroutine that owns the world. An error says
-	// that f has not run.
+	// Ask runs f between two ticks, on the goroutine that owns the world. After an error
+	// f has not run.
 	Ask func(ctx context.Context, f func()) error
 }
 
@@ -67,25 +66,25 @@ type Port struct {
 	serving  sync.WaitGroup
 }
 
-// Listen takes the address, and answers nobody before Start.
+// Listen binds the address. Start begins to answer requests.
 func Listen(c Config) (*Port, error) {
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("server: can't listen on the admin address %s: %w", c.Listen, err)
+		return nil, fmt.Errorf("server: cannot listen on the admin address %s: %w", c.Listen, err)
 	}
 	access := c.Access
 	if !access.authenticates() && exposed(listener.Addr()) {
-		return nil, errors.Join(ErrExposed, listener.Close()) // localhost is what the system says that it is
+		return nil, errors.Join(ErrExposed, listener.Close()) // localhost may resolve to any address
 	}
 	guard := &guard{own: hostOf(c.Listen), next: Handler(c)}
 	guard.access.Store(&access)
 	return &Port{listener: listener, server: newServer(guard, c.Log), guard: guard}, nil
 }
 
-// Addr is the TCP address of the port.
+// Addr returns the TCP address of the port.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// Start answers requests, until Close.
+// Start answers requests until Close.
 func (p *Port) Start() {
 	p.serving.Go(func() {
 		if p.guard.access.Load().Certificate != nil {
@@ -96,7 +95,7 @@ func (p *Port) Start() {
 	})
 }
 
-// Close ends the port. Requests under way are given a second.
+// Close closes the port. Requests under way get a second to finish.
 func (p *Port) Close() error {
 	defer p.serving.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -112,27 +111,26 @@ func (p *Port) Close() error {
 	return nil
 }
 
-// newServer bounds how many connections there are, and for how long.
+// newServer returns a server with bounded connections and timeouts.
 func newServer(guard *guard, log *zap.Logger) *http.Server {
 	connections := connections{idle: map[net.Conn]uint64{}}
-	// A profile that is under way when the server ends is of the time until then, and
-	// holds nobody up.
-	asking, over := context.WithCancel(context.Background())
+	// Shutdown cancels requests: a profile under way ends early and does not delay it.
+	requests, cancel := context.WithCancel(context.Background())
 	server := &http.Server{
 		Handler: bounded(guard), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		BaseContext: func(net.Listener) context.Context { return asking },
+		BaseContext: func(net.Listener) context.Context { return requests },
 		ConnState:   connections.track,
 		TLSConfig:   guard.tlsConfig(),
-		Protocols:   new(http.Protocols), // HTTP/1 alone: a connection is one request at a time
+		Protocols:   new(http.Protocols), // HTTP/1 only: one request at a time per connection
 	}
 	server.Protocols.SetHTTP1(true)
-	// Anybody who can connect can make handshakes fail: that fills no log.
+	// Any client can cause handshake errors, so they must not fill the log.
 	server.ErrorLog, _ = zap.NewStdLogAt(log, zap.DebugLevel)
-	server.RegisterOnShutdown(over)
+	server.RegisterOnShutdown(cancel)
 	return server
 }
 
-// Handler answers the requests of the port, whoever sends them.
+// Handler returns the port's handler, without authorization.
 func Handler(c Config) http.Handler {
 	p := pages{c}
 	registry := prometheus.NewRegistry()
@@ -150,21 +148,21 @@ func Handler(c Config) http.Handler {
 	return mux
 }
 
-// pages are the handlers of what the server tells of itself.
+// pages holds the handlers that report on the server.
 type pages struct{ Config }
 
-// bounded bounds what a request may send, and how slowly it and its answer may pass.
+// bounded limits the body of a request, and the time of the request and its response.
 func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		until := time.Now().Add(answerTimeout)
 		c := http.NewResponseController(w)
-		_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // a connection of net/http has them
+		_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // net/http's connections support both
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// profiles serves net/http/pprof, a few at a time.
+// profiles serves net/http/pprof, at most maxProfiles at a time.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -190,22 +188,22 @@ func profiles() http.Handler {
 	})
 }
 
-// index says what there is to ask for: it is where the address alone leads.
+// index lists the pages of the port.
 func index(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprint(w, `worldd, for its operator:
+	fmt.Fprint(w, `worldd admin port:
 
-GET  /metrics                        for Prometheus
+GET  /metrics                        Prometheus metrics
 GET  /healthz                        200 while the world ticks
-GET  /readyz                         200 while there is room, and ticks are in time
-GET  /ticks                          how long ticks took, µs, as an HdrHistogram (V2, compressed)
-GET  /sessions                       who is here, as JSON
-POST /sessions/ID/kick?reason=TEXT   end a session; TEXT is for its player
-POST /sessions/ID/qlog?seconds=N     record a session's QUIC, if there is a folder for that
+GET  /readyz                         200 while sessions are free and ticks are on time
+GET  /ticks                          tick durations in µs, as an HdrHistogram (V2, compressed)
+GET  /sessions                       sessions, as JSON
+POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
+POST /sessions/ID/qlog?seconds=N     record a session's QUIC transport, if a qlog folder is configured
 GET  /debug/pprof/                   profiles
 `)
 }
 
-// healthz fails when the world stands still.
+// healthz fails if the world has stopped ticking.
 func (p pages) healthz(w http.ResponseWriter, _ *http.Request) {
 	if age := time.Since(p.Report().LastTick); age > staleTick {
 		http.Error(w, fmt.Sprintf("no tick for %v", age.Round(time.Millisecond)), http.StatusServiceUnavailable)
@@ -214,7 +212,7 @@ func (p pages) healthz(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// readyz fails when no client would be admitted, or one more had better go elsewhere.
+// readyz fails if the server would refuse another client, or is too slow for one.
 func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 	report := p.Report()
 	if report.LastTick.IsZero() || p.Core.Draining() {
@@ -232,8 +230,8 @@ func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 	p.healthz(w, r)
 }
 
-// ticks tells how long all ticks since the start took: the difference of two answers
-// is of those between, which quantiles alone do not tell.
+// ticks encodes the histogram of all tick durations since the start. Two responses can be
+// subtracted to cover an interval, which quantiles do not allow.
 func (p pages) ticks(w http.ResponseWriter, _ *http.Request) {
 	text, err := p.Ticks().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {

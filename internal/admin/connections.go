@@ -7,18 +7,17 @@ import (
 	"sync"
 )
 
-// maxConnections bounds the descriptors of the admin port: Prometheus, probes and
-// an operator or two take a few. Saving the world needs descriptors, too.
+// maxConnections bounds the file descriptors of the admin port: Prometheus, probes and an
+// operator or two need a few, and saving the world needs descriptors, too.
 const maxConnections = 8
 
-// connections bounds the connections of the admin port. When one too many comes,
-// the one that has been without a request for the longest is closed, so that idle
-// connections, however many, keep no probe out; a listener that waits for a free place
-// would. If all have requests under way, the new one is closed.
+// connections bounds the connections of the admin port. A new connection beyond the
+// bound evicts the one idle for longest, so idle connections cannot starve a probe, as
+// they could with a listener that waits. If all are busy, the new one is closed.
 type connections struct {
 	mu   sync.Mutex
 	turn uint64
-	idle map[net.Conn]uint64 // turn in which its last request ended; 0: one is under way
+	idle map[net.Conn]uint64 // turn of its last request's end; 0: busy
 }
 
 // track is http.Server's ConnState.
@@ -45,7 +44,7 @@ func (a *connections) track(c net.Conn, state http.ConnState) {
 	}
 }
 
-// evict closes the connection that has been idle for the longest, if one is idle.
+// evict closes the connection idle for longest. It returns false if none is idle.
 func (a *connections) evict() bool {
 	var oldest net.Conn
 	for c, turn := range a.idle {
@@ -61,7 +60,7 @@ func (a *connections) evict() bool {
 	return true
 }
 
-// closeNow closes a connection without TLS's goodbye, which may wait for its reader.
+// closeNow closes c without TLS's close_notify, whose write may block.
 func closeNow(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// pipes is a listener whose connections are in this process, and its clock's.
+// pipes is a listener of in-process connections, which follow the bubble's clock.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -27,8 +27,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// admitted is an admin server on a listener of pipes. Its handler answers when asked to.
-func admitted(t *testing.T, answer http.HandlerFunc) (connect func() net.Conn) {
+// serveOnPipes serves answer on a listener of pipes, and returns a dialer.
+func serveOnPipes(t *testing.T, answer http.HandlerFunc) (connect func() net.Conn) {
 	guard := &guard{next: answer}
 	guard.access.Store(&Access{})
 	server := newServer(guard, zap.NewNop())
@@ -45,7 +45,7 @@ func admitted(t *testing.T, answer http.HandlerFunc) (connect func() net.Conn) {
 
 const anyRequest = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-// A connection that says nothing ends, before its first request and after.
+// A silent connection is closed, before its first request and after.
 func TestIdleAdminConnectionsEnd(t *testing.T) {
 	for name, said := range map[string]string{
 		"nothing": "", "half a request": "GET / HTTP/1.1\r\nHost: loc",
@@ -54,7 +54,7 @@ func TestIdleAdminConnectionsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				here := admitted(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })()
+				here := serveOnPipes(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })()
 				ended := make(chan time.Duration)
 				began := time.Now()
 				go func() {
@@ -65,14 +65,14 @@ func TestIdleAdminConnectionsEnd(t *testing.T) {
 					_, err := io.WriteString(here, said)
 					require.NoError(t, err)
 				}
-				require.LessOrEqual(t, <-ended, answerTimeout+idleTimeout) // the bubble's clock: nobody waits
+				require.LessOrEqual(t, <-ended, answerTimeout+idleTimeout) // by the bubble's clock
 			})
 		})
 	}
 }
 
-// However many connections come and do nothing, a new one is answered, and few stay.
-// Those whose requests are under way stay.
+// A new connection is answered however many are idle, and few are kept. Connections with
+// requests under way are kept.
 func TestAdminConnectionsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -87,7 +87,7 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				finish := make(chan struct{})
-				connect := admitted(t, func(_ http.ResponseWriter, r *http.Request) {
+				connect := serveOnPipes(t, func(_ http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/slow" {
 						<-finish
 					}
@@ -125,7 +125,7 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 				require.Zero(t, busy.Load())
 				close(finish)
 				synctest.Wait()
-				require.Equal(t, c.busy, int(busy.Load()), "none of them was cut off")
+				require.Equal(t, c.busy, int(busy.Load()), "busy connections are not evicted")
 			})
 		})
 	}

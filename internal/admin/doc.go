@@ -9,7 +9,7 @@
 //	     ├─ /sessions, kick, qlog ──► Ask: between two ticks, on the world's goroutine
 //	     └─ /debug/pprof
 //
-// It knows the server that it reports on by Config alone: functions that return copies,
-// and Ask, which waits for the tick. The tick never waits for the port. The names and
-// labels of metrics are stable.
+// It reaches the server through Config only: functions that return copies, and Ask, which
+// waits for the tick. The tick never waits for the port. The names and labels of metrics
+// are stable.
 package admin

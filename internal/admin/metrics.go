@@ -14,15 +14,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// collector turns a Report into metrics when it is asked for them; the tick
-// knows nothing of it. The names are stable.
+// collector converts a Report to metrics at each scrape. The names are stable.
 type collector struct{ config Config }
 
-// Describe says nothing, which makes the collector an unchecked one: a metric
-// with a label may have no samples yet.
+// Describe sends nothing, which makes the collector unchecked: a metric with a label may
+// have no samples yet.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reports everything.
+// Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	r := c.config.Report()
 	send := func(kind prometheus.ValueType, value float64, name, help string, labels ...string) {
@@ -43,7 +42,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
 	collectEffects(r.World, gauge)
-	gauge(1, "worldd_kernels", "Always 1: the vector kernels that this process uses; go means none, and effects are interpreted.", "kernels", cpu.Chosen().String())
+	gauge(1, "worldd_kernels", "Always 1: the vector kernels in use; go means none, and effects are interpreted.", "kernels", cpu.Chosen().String())
 	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
 	collectTraffic(r.Traffic, counter)
 	collectCoded(c.config.Schema, r.Replication, counter)
@@ -58,23 +57,23 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Sessions.Executed, "worldd_commands_total", "Commands, by result.", "result", "executed")
 	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
 	collectCodes(r.Sessions, counter)
-	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may come again.")
-	counter(r.Sessions.Lost, "worldd_connections_lost_total", "Connections that broke and whose sessions waited for their clients.")
+	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may reconnect.")
+	counter(r.Sessions.Lost, "worldd_connections_lost_total", "Connections that broke and whose sessions waited for a reconnect.")
 	counter(r.Sessions.Joined, "worldd_sessions_joined_total", "Sessions that began.")
-	counter(r.Sessions.Refused, "worldd_connections_refused_total", "Connections that were told why no session begins over them, or said no Hello in time.")
-	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Times that a client came again to its session.")
-	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Times that a client found its state at fault and asked for everything anew.")
+	counter(r.Sessions.Refused, "worldd_connections_refused_total", "Connections refused a session, or without a Hello in time.")
+	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Reconnects of clients to their session.")
+	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Full resyncs that clients requested because their state was wrong.")
 	for hook, n := range r.Sessions.Panics {
-		counter(n, "worldd_hook_panics_total", "Panics of the game that ended a session, by the function that panicked.", "hook", session.Hook(hook).String())
+		counter(n, "worldd_hook_panics_total", "Panics of the game that ended a session, by hook.", "hook", session.Hook(hook).String())
 	}
 	collectInputs(r.Sessions, counter)
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
-	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "The longest that a save has kept a tick waiting.")
-	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes that wait for a sender, of all sessions.")
+	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "Longest time that a save has blocked a tick.")
+	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes queued for senders, of all sessions.")
 }
 
-const dropped = "What clients sent beyond their limits, by the limit: datagrams, inputs and resyncs dropped, reads of streams and joins put off."
+const dropped = "Client traffic beyond its limits, by limit: datagrams, inputs and resyncs dropped, stream reads and joins delayed."
 
 type (
 	countFunc func(value uint64, name, help string, labels ...string)
@@ -89,30 +88,29 @@ func collectTick(r Report, counter countFunc, gauge gaugeFunc) {
 		gauge(q.value.Seconds(), "worldd_tick_quantile_seconds", "Quantiles of the duration of all ticks since the start.", "quantile", q.quantile)
 	}
 	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
-	counter(r.Tick.Missed, "worldd_ticks_missed_total", "Ticks that were never made: the world has fallen behind the clock by them.")
+	counter(r.Tick.Missed, "worldd_ticks_missed_total", "Ticks that were skipped: the world has fallen behind the clock by them.")
 	behind := 0.0
 	if r.Tick.Behind {
 		behind = 1
 	}
 	gauge(behind, "worldd_ticks_behind", "1 while ticks are persistently late or missed, and the server is not ready for more clients.")
-	gauge(r.Tick.SnapshotHz, "worldd_snapshot_rate_hertz", "Snapshots a second that each client is sent now: fewer than configured while there is no time for all.")
-	counter(r.Tick.Thinned, "worldd_thinned_ticks_total", "Ticks that had no time for all snapshots whose turn it was.")
+	gauge(r.Tick.SnapshotHz, "worldd_snapshot_rate_hertz", "Snapshots a second sent to each client now: fewer than configured while the server is short of time.")
+	counter(r.Tick.Thinned, "worldd_thinned_ticks_total", "Ticks without time for all snapshots due.")
 }
 
-// collectEffects counts live effects, and those that are interpreted by name too.
+// collectEffects reports live effects, interpreted ones also by name.
 func collectEffects(w world.Stats, gauge gaugeFunc) {
-	const effects = "Live effects, by what runs their programs. The interpreter takes some 40 times as long as vector kernels."
+	const effects = "Live effects, by what runs their programs. The interpreter takes about 40 times as long as vector kernels."
 	interpreted := 0
 	for _, e := range w.Interpreted {
 		interpreted += e.Live
-		gauge(float64(e.Live), "worldd_interpreted_effects", "Live effects that are interpreted, by name of the program.", "effect", e.Name)
+		gauge(float64(e.Live), "worldd_interpreted_effects", "Live interpreted effects, by name of the program.", "effect", e.Name)
 	}
 	gauge(float64(interpreted), "worldd_effects", effects, "run", "interpreted")
 	gauge(float64(w.Effects-interpreted), "worldd_effects", effects, "run", "vector")
 }
 
-// collectSystems tells what each system of the world has cost. There are as many
-// as the game added.
+// collectSystems reports the cost of each system of the world.
 func collectSystems(systems []world.SystemStats, out chan<- prometheus.Metric) {
 	desc := prometheus.NewDesc("worldd_system_duration_seconds", "Duration of the world's systems: the longest run, and the sum.", []string{"system", "phase"}, nil)
 	for _, s := range systems {
@@ -120,8 +118,8 @@ func collectSystems(systems []world.SystemStats, out chan<- prometheus.Metric) {
 	}
 }
 
-// collectCodes counts what ended with a code. Those that none has ended with yet are
-// told too: of a counter that begins above 0, nobody sees the first step.
+// collectCodes reports rejections and ends by code. Codes not yet counted are reported as
+// 0: rates miss the first increment of a counter that begins above 0.
 func collectCodes(s session.Stats, counter countFunc) {
 	count := func(counts map[wire.Code]uint64, ofCommands bool, name, help string) {
 		for _, info := range wire.Codes() {
@@ -138,24 +136,24 @@ func collectCodes(s session.Stats, counter countFunc) {
 }
 
 func collectInputs(s session.Stats, counter countFunc) {
-	const name, help = "worldd_inputs_total", "Inputs of clients, by what became of them."
+	const name, help = "worldd_inputs_total", "Inputs of clients, by result."
 	counter(s.Inputs-s.InputsLate, name, help, "result", "on_time")
 	counter(s.InputsLate, name, help, "result", "late")
 	counter(s.InputsMissed, name, help, "result", "missed")
 	counter(s.InputsEarly, name, help, "result", "early")
-	counter(s.InputsDropped, "worldd_input_datagrams_dropped_total", "Input datagrams beyond what one tick takes from one session.")
+	counter(s.InputsDropped, "worldd_input_datagrams_dropped_total", "Input datagrams beyond a session's limit per tick.")
 }
 
 func collectPackets(p quicserve.Packets, counter countFunc) {
-	const packets = "UDP packets of clients that got through the handshake, by direction."
+	const packets = "UDP packets of clients past the handshake, by direction."
 	counter(p.Sent, "worldd_packets_total", packets, "dir", "out")
 	counter(p.Received, "worldd_packets_total", packets, "dir", "in")
 }
 
 func collectTraffic(t quicserve.Traffic, counter countFunc) {
 	const (
-		handshakes = "Connections, by what became of them."
-		datagrams  = "Datagrams, by direction and what became of them."
+		handshakes = "Connections, by result."
+		datagrams  = "Datagrams, by direction and result."
 	)
 	counter(t.Handshakes, "worldd_handshakes_total", handshakes, "result", "ok")
 	counter(t.HandshakesFailed, "worldd_handshakes_total", handshakes, "result", "no_stream")
@@ -164,8 +162,8 @@ func collectTraffic(t quicserve.Traffic, counter countFunc) {
 	counter(t.HandshakesFast, "worldd_handshakes_total", handshakes, "result", "too_fast")
 	counter(t.HandshakesAddress, "worldd_handshakes_total", handshakes, "result", "address_full")
 	counter(t.Retries, "worldd_handshakes_total", handshakes, "result", "retry")
-	counter(t.HandshakesPaced, "worldd_handshakes_paced_total", "Handshakes that waited for their turn among many.")
-	counter(t.AddressesForgotten, "worldd_addresses_forgotten_total", "Addresses whose rates were forgotten while they counted, since there were too many.")
+	counter(t.HandshakesPaced, "worldd_handshakes_paced_total", "Handshakes delayed because many arrived at once.")
+	counter(t.AddressesForgotten, "worldd_addresses_forgotten_total", "Addresses whose rates were forgotten early because there were too many.")
 	counter(t.DatagramsFast, "worldd_dropped_total", dropped, "reason", "datagram_rate")
 	counter(t.StreamsHeld, "worldd_dropped_total", dropped, "reason", "stream_rate")
 	counter(t.Datagrams, "worldd_datagrams_total", datagrams, "dir", "out", "result", "sent")
@@ -177,11 +175,11 @@ func collectTraffic(t quicserve.Traffic, counter countFunc) {
 	counter(t.ReceivedBytes, "worldd_bytes_total", bytesHelp, "dir", "in", "component", "all")
 }
 
-const bytesHelp = "Bytes without packet headers, by direction and kind; coded: what was made for clients, by component."
+const bytesHelp = "Bytes without packet headers, by direction and kind; coded: encoded for clients, by component."
 
-// collectCoded tells what was made for clients by whose it is: of components
-// the rows, in snapshots and where entities enter, and of messages what is around
-// them. The names of these have a space, which those of components cannot.
+// collectCoded reports the bytes encoded for clients: the rows of each component, in
+// snapshots and enters, and the messages around them. The latter's names contain a
+// space, which component names cannot.
 func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 	coded := func(bits uint64, component string) {
 		counter(bits/8, "worldd_bytes_total", bytesHelp, "dir", "coded", "component", component)
@@ -196,15 +194,15 @@ func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 	coded(structure, "structure records")
 }
 
-// collectRows tells how rows came by their bits, which is most of what a snapshot
-// costs: one that is copied takes a twentieth of one that is coded.
+// collectRows reports how rows were encoded, which is most of a snapshot's cost: copying a
+// row takes a twentieth of encoding it.
 func collectRows(r replication.Stats, counter countFunc) {
-	const rows = "Rows in snapshots, by how they came by their bits: coded for the first viewer, or copied for a further one."
+	const rows = "Rows in snapshots: coded for the first viewer, or copied for a further one."
 	counter(r.Rows-r.RowsCopied, "worldd_rows_total", rows, "bits", "coded")
 	counter(r.RowsCopied, "worldd_rows_total", rows, "bits", "copied")
-	counter(r.RowsWhole, "worldd_rows_whole_total", "Rows in snapshots that no state the client has acknowledged helped to code.")
-	counter(r.RowsLost, "worldd_rows_lost_total", "Rows of snapshots that were taken for lost.")
-	const records = "Records of structure, by what they say."
+	counter(r.RowsWhole, "worldd_rows_whole_total", "Rows in snapshots coded without a baseline that the client has acknowledged.")
+	counter(r.RowsLost, "worldd_rows_lost_total", "Rows of snapshots that were declared lost.")
+	const records = "Structure records, by operation."
 	counter(r.Enters, "worldd_structure_records_total", records, "op", "enter")
 	counter(r.Leaves, "worldd_structure_records_total", records, "op", "leave")
 	counter(r.Destroys, "worldd_structure_records_total", records, "op", "destroy")

@@ -9,48 +9,48 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Report is what a server tells of itself.
+// Report describes a server's state and totals.
 type Report struct {
 	Tick        TickReport
-	World       world.Stats // its systems timed
-	StateHash   uint64      // of a tick within the last second, or the last one of all
+	World       world.Stats // with the times of its systems
+	StateHash   uint64      // of a tick within the last second, or of the last tick
 	Sessions    session.Stats
-	Active      int // sessions that have joined and are reached
-	Away        int // sessions whose clients may come again
+	Active      int // joined sessions with a connection
+	Away        int // sessions whose clients may reconnect
 	Replication replication.Stats
 	Traffic     quicserve.Traffic
 	Images      Images
 	LastTick    time.Time
 }
 
-// TickReport tells how long ticks took.
+// TickReport describes the durations and punctuality of ticks.
 type TickReport struct {
 	RateHz        int
 	Count         uint64
 	P50, P99, Max time.Duration
 	// Late counts ticks that began more than one interval after their time.
 	Late uint64
-	// Missed counts ticks that were never made: after a stall a few are made up for,
-	// and the world falls behind the clock by the others.
+	// Missed counts skipped ticks: after a stall a few are made up for, and the world
+	// falls behind the clock by the others.
 	Missed uint64
-	// Behind: for three seconds in a row at least half of the ticks were late or
-	// missed, and there have not been five since with less than an eighth. The server
-	// is not ready then.
+	// Behind is set after three seconds in a row with at least half of the ticks late
+	// or missed, and cleared after five in a row with less than an eighth. While it is
+	// set the server is not ready.
 	Behind bool
-	// SnapshotHz is how many snapshots each client was sent in the last second: fewer
-	// than configured if there was no time for all.
+	// SnapshotHz is the number of snapshots sent to each client in the last second:
+	// fewer than configured if the server was short of time.
 	SnapshotHz float64
-	// Thinned counts ticks that had no time for all snapshots whose turn it was.
+	// Thinned counts ticks without time for all snapshots due.
 	Thinned uint64
-	// Receive, Step and Replicate add up what the phases took.
+	// Receive, Step and Replicate are the total times of the phases.
 	Receive, Step, Replicate time.Duration
 }
 
-// Images tells of a server's saves.
+// Images describes a server's saves.
 type Images struct {
 	Saved, Failed uint64
-	// Blocked is the longest that a save has kept the tick waiting, the first
-	// save, ahead of all ticks, apart; Took the longest that one has taken.
+	// Blocked is the longest time that a save has blocked a tick, and Took the longest
+	// duration of a save. Blocked excludes the first save, which precedes all ticks.
 	Blocked, Took time.Duration
 	LastSaved     time.Time
 }

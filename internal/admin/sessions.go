@@ -14,39 +14,39 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// maxRoster bounds one answer of /sessions; ?after=ID goes on from there.
-const maxRoster = 1000
+// maxSessionsPage bounds one page of /sessions; ?after=ID returns the next.
+const maxSessionsPage = 1000
 
-// sitting is one session as /sessions tells of it. The game's part is of a tick,
-// the transport's of the moment.
-type sitting struct {
+// sessionInfo is one session in the JSON of /sessions. The session's fields are as of a
+// tick, the transport's as of the request.
+type sessionInfo struct {
 	ID      uint64  `json:"id"`
 	Name    string  `json:"name"`
 	User    string  `json:"user"`
 	Joined  bool    `json:"joined"`
-	Away    bool    `json:"away"` // its client may come again
+	Away    bool    `json:"away"` // its client may reconnect
 	Entity  string  `json:"entity"`
 	AgeS    float64 `json:"age_s"`
 	SilentS float64 `json:"silent_s"` // since the last datagram
-	// Interest is how many entities it is shown, Budget how many bytes it may be
-	// sent now; it is negative after a burst of structure.
+	// Interest is the number of entities it sees, and Budget the bytes that may be sent
+	// to it now, negative after a burst of structure.
 	Interest int `json:"interest"`
 	Budget   int `json:"budget_bytes"`
 
 	Address         string  `json:"address"`
 	RTTMs           float64 `json:"rtt_ms"`
-	Queued          int     `json:"queued_bytes"` // of the stream
+	Queued          int     `json:"queued_bytes"` // stream bytes
 	Unsent          int     `json:"queued_datagrams"`
-	BytesSent       uint64  `json:"bytes_sent"` // by the transport, packet headers included
+	BytesSent       uint64  `json:"bytes_sent"` // including packet headers
 	BytesReceived   uint64  `json:"bytes_received"`
 	PacketsSent     uint64  `json:"packets_sent"`
 	PacketsLost     uint64  `json:"packets_lost"`
 	PacketsReceived uint64  `json:"packets_received"`
 }
 
-// sittingOf has no part of the transport yet.
-func sittingOf(i session.Info) sitting {
-	s := sitting{
+// newSessionInfo returns i without the transport's fields.
+func newSessionInfo(i session.Info) sessionInfo {
+	s := sessionInfo{
 		ID: i.ID, Name: i.Name, User: i.User, Joined: i.Joined, Away: i.Away,
 		AgeS: i.Age, SilentS: i.Silent, Interest: i.Interest, Budget: i.Budget,
 	}
@@ -56,8 +56,8 @@ func sittingOf(i session.Info) sitting {
 	return s
 }
 
-// transported adds what the connection knows.
-func (s *sitting) transported(t quicserve.ConnStats) {
+// setTransport sets the transport's fields.
+func (s *sessionInfo) setTransport(t quicserve.ConnStats) {
 	s.Address = t.Address
 	s.RTTMs = float64(t.RTT.Microseconds()) / 1000
 	s.Queued, s.Unsent = t.QueuedBytes, t.QueuedDatagrams
@@ -71,24 +71,24 @@ func (p pages) sessions(w http.ResponseWriter, r *http.Request) {
 	if text := r.FormValue("after"); text != "" {
 		var err error
 		if after, err = strconv.ParseUint(text, 10, 64); err != nil {
-			http.Error(w, "after: want the number of a session", http.StatusBadRequest)
+			http.Error(w, "after: want the ID of a session", http.StatusBadRequest)
 			return
 		}
 	}
 	var infos []session.Info
-	if err := p.Ask(r.Context(), func() { infos = p.Core.Infos(after, maxRoster) }); err != nil {
+	if err := p.Ask(r.Context(), func() { infos = p.Core.Infos(after, maxSessionsPage) }); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	all := make([]sitting, len(infos)) // [] in JSON, not null
+	all := make([]sessionInfo, len(infos)) // [] in JSON, not null
 	for i, info := range infos {
-		all[i] = sittingOf(info)
+		all[i] = newSessionInfo(info)
 		if c, ok := info.Conn.(*quicserve.Conn); ok {
-			all[i].transported(c.Stats())
+			all[i].setTransport(c.Stats())
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(all) // an operator who has left needs none
+	_ = json.NewEncoder(w).Encode(all) // fails only if the operator has disconnected
 }
 
 // kick is the handler of POST /sessions/ID/kick?reason=TEXT.
@@ -96,25 +96,25 @@ func (p pages) kick(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	reason := r.FormValue("reason")
 	if err != nil || len(reason) > wire.MaxText {
-		http.Error(w, fmt.Sprintf("want POST /sessions/ID/kick?reason=TEXT, of at most %d bytes", wire.MaxText), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("want POST /sessions/ID/kick?reason=TEXT, with TEXT of at most %d bytes", wire.MaxText), http.StatusBadRequest)
 		return
 	}
-	there := false
+	found := false
 	if err := p.Ask(r.Context(), func() {
 		session := p.Core.Session(id)
-		if there = session != nil; there {
+		if found = session != nil; found {
 			session.Kick(reason)
 		}
 	}); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	if !there {
-		http.Error(w, fmt.Sprintf("there is no session %d", id), http.StatusNotFound)
+	if !found {
+		http.Error(w, fmt.Sprintf("no session %d", id), http.StatusNotFound)
 	}
 }
 
-var errNoQlog = errors.New("qlog is off: start the server with a folder for it")
+var errNoQlog = errors.New("qlog is off: start the server with a qlog folder")
 
 // qlog is the handler of POST /sessions/ID/qlog?seconds=10.
 func (p pages) qlog(w http.ResponseWriter, r *http.Request) {
@@ -131,18 +131,18 @@ func (p pages) qlog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errNoQlog.Error(), http.StatusNotFound)
 		return
 	}
-	var of []session.Info
-	if err := p.Ask(r.Context(), func() { of = p.Core.Infos(id-1, 1) }); err != nil {
+	var infos []session.Info
+	if err := p.Ask(r.Context(), func() { infos = p.Core.Infos(id-1, 1) }); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	if len(of) == 0 || of[0].ID != id {
-		http.Error(w, fmt.Sprintf("there is no session %d", id), http.StatusNotFound)
+	if len(infos) == 0 || infos[0].ID != id {
+		http.Error(w, fmt.Sprintf("no session %d", id), http.StatusNotFound)
 		return
 	}
-	c, ok := of[0].Conn.(*quicserve.Conn)
+	c, ok := infos[0].Conn.(*quicserve.Conn)
 	if !ok {
-		http.Error(w, "it has no connection at present", http.StatusNotFound)
+		http.Error(w, "the session has no connection: its client is away", http.StatusNotFound)
 		return
 	}
 	name, err := p.Quic.Record(c, id, time.Duration(seconds*float64(time.Second)))

@@ -6,11 +6,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// nativeFactor is how much wider each bucket of a native histogram is than the
-// one before: quantiles are right to within 5 %.
+// nativeFactor is the growth of the buckets of a native histogram: quantiles are accurate
+// to 5 %.
 const nativeFactor = 1.1
 
-// Phases of a tick.
+// The phases of a tick.
 const (
 	PhaseReceive = iota
 	PhaseStep
@@ -18,18 +18,18 @@ const (
 	Phases
 )
 
-// Timings are the distributions of what takes time. Each has classic buckets for
-// scrapers that know no native histograms.
+// Timings are the distributions of durations and queue lengths. Each also has classic
+// buckets, for scrapers without native histograms.
 type Timings struct {
 	ticks *prometheus.HistogramVec
 	whole prometheus.Observer
 	phase [Phases]prometheus.Observer
-	// Snapshots takes the seconds from making a snapshot to handing it to the transport,
-	// and Unsent the stream bytes that waited when a sender took them.
+	// Snapshots observes the seconds from encoding a snapshot to handing it to the
+	// transport, and Unsent the stream bytes queued when a sender takes them.
 	Snapshots, Unsent prometheus.Histogram
 }
 
-// NewTimings makes Timings that have seen nothing.
+// NewTimings returns empty Timings.
 func NewTimings() *Timings {
 	histogram := func(name, help string, buckets []float64) prometheus.HistogramOpts {
 		return prometheus.HistogramOpts{
@@ -39,9 +39,9 @@ func NewTimings() *Timings {
 	}
 	short := []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
 	t := &Timings{
-		ticks:     prometheus.NewHistogramVec(histogram("worldd_tick_duration_seconds", "Duration of ticks and of their phases.", short), []string{"phase"}),
-		Snapshots: prometheus.NewHistogram(histogram("worldd_snapshot_age_seconds", "Time from making a snapshot to handing it to the transport.", short)),
-		Unsent: prometheus.NewHistogram(histogram("worldd_send_queue_bytes", "Stream bytes that waited when a sender took them.",
+		ticks:     prometheus.NewHistogramVec(histogram("worldd_tick_duration_seconds", "Duration of ticks and their phases.", short), []string{"phase"}),
+		Snapshots: prometheus.NewHistogram(histogram("worldd_snapshot_age_seconds", "Time from encoding a snapshot to handing it to the transport.", short)),
+		Unsent: prometheus.NewHistogram(histogram("worldd_send_queue_bytes", "Stream bytes queued when a sender takes them.",
 			[]float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10})),
 	}
 	t.whole = t.ticks.WithLabelValues("all")
@@ -51,8 +51,8 @@ func NewTimings() *Timings {
 	return t
 }
 
-// Tick takes the durations of one tick's phases.
-func (t *Timings) Tick(spent [Phases]time.Duration) {
+// ObserveTick records the durations of one tick's phases.
+func (t *Timings) ObserveTick(spent [Phases]time.Duration) {
 	var whole time.Duration
 	for phase, d := range spent {
 		t.phase[phase].Observe(d.Seconds())
@@ -61,14 +61,14 @@ func (t *Timings) Tick(spent [Phases]time.Duration) {
 	t.whole.Observe(whole.Seconds())
 }
 
-// Describe and Collect make it a prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (t *Timings) Describe(out chan<- *prometheus.Desc) {
 	t.ticks.Describe(out)
 	t.Snapshots.Describe(out)
 	t.Unsent.Describe(out)
 }
 
-// Collect reports everything.
+// Collect implements prometheus.Collector.
 func (t *Timings) Collect(out chan<- prometheus.Metric) {
 	t.ticks.Collect(out)
 	t.Snapshots.Collect(out)
