@@ -13,51 +13,49 @@ import (
 	"github.com/worldd/worldd/internal/quicserve"
 )
 
-// Config is what a Server is made of. Zero fields take their defaults.
+// Config configures a Server. Zero fields take their defaults.
 type Config struct {
 	CoreConfig
 
-	// Listen is the UDP address, as "host:port"; port 0 takes a free one.
-	// Required.
+	// Listen is the UDP address, as "host:port"; port 0 picks a free one. Required.
 	Listen string
-	// Certificate is the operator's, or one of KeptCertificate. Without one the
-	// server makes its own, another at each start and good for 13 days, and
-	// clients pin its Fingerprint.
+	// Certificate is the operator's, or from KeptCertificate. If nil, the server makes
+	// a new one at each start, valid for 13 days, and clients pin its Fingerprint.
 	Certificate *tls.Certificate
-	// StatelessResetKey lets clients of a server that was killed learn so from the next
-	// one on the same address, with their first packet to it; without, they wait for
-	// 4 s. It has to be the same at each start, and no other server may have it:
-	// StatelessResetKeyOf derives one from a certificate that is kept. nil: none.
+	// StatelessResetKey lets a restarted server reset the connections of its killed
+	// predecessor at their first packet; without it their clients time out after 4 s.
+	// It must be the same at each start, and unique to this server: StatelessResetKeyOf
+	// derives one from a kept certificate. nil disables resets.
 	StatelessResetKey *[32]byte
-	// AdminListen is the TCP address of the admin port: metrics, health, sessions and
-	// profiles, as GET / lists them; empty for none. On loopback every program of this
-	// machine may use it; anywhere else it needs AdminAccess. It keeps 8 connections,
-	// ends idle ones after 5 s, and makes 2 profiles at a time, of 600 s at most.
+	// AdminListen is the TCP address of the admin port, which GET / describes: metrics,
+	// health, sessions and profiles. Empty disables it. Every program of this machine may
+	// use it on loopback; any other address requires AdminAccess. It serves 8
+	// connections, closes idle ones after 5 s, and makes 2 profiles at a time of at most
+	// 600 s.
 	AdminListen string
-	// AdminAccess says who may use the admin port.
+	// AdminAccess controls access to the admin port.
 	AdminAccess AdminAccess
-	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6
-	// /64. Default 64, except for this machine (loopback), which then has no limits of
-	// its own, of handshakes a second neither: a proxy may stand there. A number that is
-	// given is for loopback, too.
+	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6 /64.
+	// Default 64; by default loopback is exempt, also from the rate of handshakes per
+	// address: a proxy may connect from there. An explicit value applies to loopback, too.
 	MaxSessionsPerAddress int
-	// QlogDir is a folder that exists, for recordings of single sessions' transport
-	// (POST /sessions/ID/qlog on the admin address). Empty: none can be made, and
-	// packets cost a little less.
+	// QlogDir is an existing folder for transport recordings of single sessions (POST
+	// /sessions/ID/qlog on the admin port). Empty disables them, and packets cost a
+	// little less.
 	QlogDir string
-	// DrainTimeout is how long clients are given to take their goodbyes when
-	// the server ends. Default 3 s.
+	// DrainTimeout bounds the wait for clients to disconnect when the server ends.
+	// Default 3 s.
 	DrainTimeout time.Duration
-	// Image says how the world is saved; the zero value saves nothing.
+	// Image configures saving the world. The zero value saves nothing.
 	Image ImageConfig
-	// Log is told of sessions and faults; nil is silent.
+	// Log receives sessions and faults. If nil, nothing is logged.
 	Log *zap.Logger
 }
 
 const defaultDrainTimeout = 3 * time.Second
 
-// Validate reports everything that is wrong with c, but for what only the world and the
-// schema together are, which Listen finds.
+// Validate reports all errors in c, except mismatches of world and schema, which Listen
+// reports.
 func (c Config) Validate() error {
 	var errs []error
 	if err := address.CheckListen("udp", c.Listen); err != nil {
@@ -80,7 +78,7 @@ func (c Config) Validate() error {
 	}
 	if c.QlogDir != "" {
 		if info, err := os.Stat(c.QlogDir); err != nil || !info.IsDir() {
-			errs = append(errs, fmt.Errorf("server: qlog folder %q: want a folder that is there", c.QlogDir))
+			errs = append(errs, fmt.Errorf("server: qlog folder %q: want an existing folder", c.QlogDir))
 		}
 	}
 	if err := c.CoreConfig.Validate(); err != nil {

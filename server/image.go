@@ -14,30 +14,30 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ImageConfig says where and how often a server saves its world: before the first
-// tick, so that a path that cannot be written to is found at once; then at
-// intervals, beside the ticks; and when it ends. A full disk does not keep a server
-// from starting: the failure is logged and counted, the images on the disk stay, and
-// the next save may find room. To start from an image, load it from the Store before
-// Listen and pass it to world.World.RestoreRun. The entities that sessions
-// controlled are in the image, and none of those sessions comes back: the game has
-// to destroy them.
+// ImageConfig configures how a server saves its world: before the first tick, which
+// detects an unwritable path at once, then periodically beside the ticks, and at the end.
+// A full disk does not prevent the start: the failure is logged and counted, the images
+// on the disk are kept, and the next save may succeed.
+//
+// To start from an image, load it from the Store before Listen and pass it to
+// world.World.RestoreRun. The image includes the entities that sessions controlled, but
+// the sessions are gone: the game must destroy those entities.
 type ImageConfig struct {
-	// Store is where the world is saved; nil: it is not saved. The caller opens it,
+	// Store receives the images. If nil, the world is not saved. The caller opens it,
 	// and closes it after Serve.
 	Store *imagefile.Store
-	// Every is the time from one save to the next. Default 30 s. What happened
-	// since the last save is lost when the process is killed. A new run skips
-	// world.RunGenerations generations, which is enough for hours: at most one.
+	// Every is the interval between saves, at most 1 h. Default 30 s. Changes since the
+	// last save are lost if the process is killed. A new run skips world.RunGenerations
+	// generations, which cover hours.
 	Every time.Duration
-	// Take takes the image, on the goroutine that owns the world, with what the
-	// game keeps outside the world as its Extra. nil is world.TakeImage.
+	// Take takes the image on the goroutine that owns the world, with the game's state
+	// outside the world as its Extra. Default World.TakeImage.
 	Take func(*world.Image) error
 }
 
 const (
 	defaultImageEvery = 30 * time.Second
-	// maxImageEvery is well below the time in which a slot could use up
+	// maxImageEvery is well below the time in which a slot could exhaust
 	// RunGenerations: 2.4 hours at 60 ticks a second.
 	maxImageEvery = time.Hour
 )
@@ -45,25 +45,25 @@ const (
 func (c ImageConfig) validate() error {
 	switch {
 	case c.Every < 0 || c.Every > maxImageEvery:
-		return fmt.Errorf("server: an image every %v: want at most %v, or 0 for %v", c.Every, maxImageEvery, defaultImageEvery)
+		return fmt.Errorf("server: image interval %v: want at most %v, or 0 for %v", c.Every, maxImageEvery, defaultImageEvery)
 	case c.Store == nil && (c.Every != 0 || c.Take != nil):
-		return errors.New("server: images without a Store")
+		return errors.New("server: Image.Every or Image.Take is set without a Store")
 	}
 	return nil
 }
 
-// saver saves the world. Its methods belong to the goroutine that ticks; one
-// save at a time runs beside it.
+// saver saves the world. Its methods run on the goroutine that ticks; at most one save
+// runs beside it.
 type saver struct {
 	config ImageConfig
 	world  *world.World
 	log    *zap.Logger
 	due    time.Time
 	image  world.Image
-	ready  bool // the image is prepared
+	ready  bool // PrepareImage has finished
 	saving sync.WaitGroup
-	idle   chan struct{} // holds a token while no save is under way
-	own    os.FileInfo   // the file as it was saved last; it belongs to the save
+	idle   chan struct{} // holds a token while no save runs
+	own    os.FileInfo   // the file last saved; owned by the running save
 
 	mu     sync.Mutex
 	images Images
@@ -84,7 +84,7 @@ func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 	return s
 }
 
-// begin saves for the first time.
+// begin makes the first save. A full disk is not an error.
 func (s *saver) begin() error {
 	if s.config.Store == nil {
 		return nil
@@ -93,14 +93,14 @@ func (s *saver) begin() error {
 	s.sweep()
 	err := s.saveNow()
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return nil // a world that nobody can enter would be the greater loss
+		return nil // an unsaved world is better than an unavailable one
 	}
 	return err
 }
 
-// afterTick saves if it is time: a part of the world is copied after each of
-// some ticks, and the rest at once. A save that takes longer than the interval is
-// waited for: the next is late.
+// afterTick starts a save when one is due: it copies a part of the world after each of
+// several ticks, and then the rest at once. A save longer than the interval delays the
+// next one.
 func (s *saver) afterTick(now time.Time) {
 	if s.config.Store == nil || now.Before(s.due) {
 		return
@@ -112,32 +112,32 @@ func (s *saver) afterTick(now time.Time) {
 	}
 	if !s.ready {
 		s.ready = s.world.PrepareImage(&s.image)
-		s.block(time.Since(now))
+		s.recordBlocked(time.Since(now))
 		s.idle <- struct{}{}
 		return
 	}
 	s.ready, s.due = false, now.Add(s.config.Every)
 	err := s.config.Take(&s.image)
-	s.block(time.Since(now))
+	s.recordBlocked(time.Since(now))
 	if err != nil {
-		s.saved(now, err)
+		s.recordSave(now, err)
 		s.idle <- struct{}{}
 		return
 	}
 	s.saving.Go(func() {
-		s.saved(now, s.save())
+		s.recordSave(now, s.save())
 		s.idle <- struct{}{}
 	})
 }
 
-// block notes how long a tick was kept waiting.
-func (s *saver) block(d time.Duration) {
+// recordBlocked records how long a save has blocked a tick.
+func (s *saver) recordBlocked(d time.Duration) {
 	s.mu.Lock()
 	s.images.Blocked = max(s.images.Blocked, d)
 	s.mu.Unlock()
 }
 
-// end waits for the save under way, and saves for the last time.
+// end waits for the running save, and makes the last one.
 func (s *saver) end() error {
 	if s.config.Store == nil {
 		return nil
@@ -146,38 +146,39 @@ func (s *saver) end() error {
 	return s.saveNow()
 }
 
+// saveNow takes and saves an image on the calling goroutine.
 func (s *saver) saveNow() error {
 	began := time.Now()
 	err := s.config.Take(&s.image)
 	if err == nil {
 		err = s.save()
 	}
-	s.saved(began, err)
+	s.recordSave(began, err)
 	if err != nil {
-		return fmt.Errorf("server: the world can't be saved: %w", err)
+		return fmt.Errorf("server: cannot save the world: %w", err)
 	}
 	return nil
 }
 
-// sweep removes what killed saves left.
+// sweep removes the temporary files of killed saves.
 func (s *saver) sweep() {
 	left, err := s.config.Store.Sweep()
 	for _, path := range left {
-		s.log.Info("removing what a killed save left", zap.String("path", path))
+		s.log.Info("removed the temporary file of a killed save", zap.String("path", path))
 	}
 	if err != nil {
-		s.log.Warn("what a killed save left cannot be removed", zap.Error(err))
+		s.log.Warn("cannot remove the temporary files of a killed save", zap.Error(err))
 	}
 }
 
-// save writes the image. It warns if the newest one on the disk is not the one that
-// it wrote: two servers that save to one file undo each other's work.
+// save writes the image. It warns if the newest image on the disk is not its own: two
+// servers that save to the same file overwrite each other's worlds.
 func (s *saver) save() error {
 	path := s.config.Store.Path()
 	if s.own != nil {
 		found, err := os.Stat(path)
 		if err != nil || !os.SameFile(found, s.own) || !found.ModTime().Equal(s.own.ModTime()) {
-			s.log.Warn("the image on the disk was replaced or removed since it was saved, and is written over: give each server a file of its own",
+			s.log.Warn("overwriting an image that was replaced or removed since the last save: give each server its own file",
 				zap.String("path", path))
 		}
 	}
@@ -188,15 +189,15 @@ func (s *saver) save() error {
 	return err
 }
 
-// saved counts a save that began then, and says if it failed.
-func (s *saver) saved(began time.Time, err error) {
+// recordSave counts a save that began at began, and logs its error.
+func (s *saver) recordSave(began time.Time, err error) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.images.Took = max(s.images.Took, now.Sub(began))
 	if err != nil {
 		s.images.Failed++
-		last := zap.Skip() // what was saved by an earlier run is the operator's
+		last := zap.Skip() // no save of this run to report
 		if s.images.Saved > 0 {
 			last = zap.Time("last saved", s.images.LastSaved)
 		}

@@ -104,12 +104,12 @@ func TestTwoSaveToOneFile(t *testing.T) {
 	require.Zero(t, others.Len(), "nor is what was there at the start")
 	replace(path, theirs)
 	require.NoError(t, l.saver.saveNow())
-	require.Equal(t, 1, logs.FilterMessageSnippet("a file of its own").Len())
+	require.Equal(t, 1, logs.FilterMessageSnippet("its own file").Len())
 	require.NoError(t, l.saver.saveNow())
 	require.Equal(t, 1, logs.Len(), "once for each time")
 	replace(theirs, path)
 	require.NoError(t, other.saver.end())
-	require.Equal(t, 1, others.FilterMessageSnippet("a file of its own").Len())
+	require.Equal(t, 1, others.FilterMessageSnippet("its own file").Len())
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, l.saver.end())
 	require.Equal(t, 2, logs.Len())
@@ -161,7 +161,7 @@ func TestSaveThatFails(t *testing.T) {
 	dir := t.TempDir()
 	l, _, _ := savingLoop(t, func(c *ImageConfig) { c.Store = openStore(t, filepath.Join(dir, "world.image")) })
 	require.NoError(t, os.RemoveAll(dir))
-	require.ErrorContains(t, l.saver.begin(), "can't be saved", "who starts it has to mend that")
+	require.ErrorContains(t, l.saver.begin(), "cannot save the world", "an unwritable path is an error at the start")
 }
 
 // A disk that is full when the server starts is told of, and not the end of it.
@@ -207,7 +207,7 @@ func TestBeginSweeps(t *testing.T) {
 	require.NoFileExists(t, killed.Name())
 	require.FileExists(t, writing.Name())
 	require.FileExists(t, foreign)
-	require.Equal(t, 1, seen.FilterMessage("removing what a killed save left").Len())
+	require.Equal(t, 1, seen.FilterMessage("removed the temporary file of a killed save").Len())
 }
 
 func TestImageConfig(t *testing.T) {

@@ -14,20 +14,20 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// maxDebtTicks is how many ticks the loop makes up for after a stall. Beyond,
-// the world falls behind the clock: catching up for ever is how a server that
-// is a little too slow becomes one that stands still.
+// maxDebtTicks is the number of ticks made up for after a stall. The rest are skipped,
+// and the world falls behind the clock: a server slightly too slow would otherwise never
+// catch up.
 const maxDebtTicks = 5
 
-// endAnnounced is for how long the end of a run is announced, once a day.
-const endAnnounced = 30 * 24 * time.Hour
+// runEndNotice is the time before the end of a run in which it is logged once a day.
+const runEndNotice = 30 * 24 * time.Hour
 
-// ErrTicksSpent is the end of a run that has made all ticks that the protocol can
-// count. The server's next run, from its image, has as many again.
-var ErrTicksSpent = errors.New("server: the run has made all ticks that the protocol can count: start the server again, from its image")
+// ErrTicksSpent ends a run that has exhausted the protocol's tick numbers. The next run,
+// from the server's image, begins with all of them.
+var ErrTicksSpent = errors.New("server: the run has exhausted the protocol's tick numbers: restart the server from its image")
 
-// maxWarned bounds the memory and the log lines of warnInterpreted: games may name
-// effects after whatever they like.
+// maxWarned bounds the memory and log lines of warnInterpreted: games choose the names of
+// effects.
 const maxWarned = 64
 
 // loop ticks a Core in real time, on the goroutine that owns the world.
@@ -37,30 +37,30 @@ type loop struct {
 	saver    *saver
 	log      *zap.Logger
 	interval time.Duration
-	until    time.Time   // when the present tick leaves off making snapshots
-	enough   func() bool // whether it is that late; bound once, since binding allocates
-	slept    *time.Timer
-	asked    chan func() // by the operator, to be run between two ticks
+	until    time.Time   // end of the current tick's time for snapshots
+	enough   func() bool // reports that until has passed; made once to avoid an allocation per tick
+	timer    *time.Timer // until the next tick
+	requests chan func() // of ask, run between two ticks
 
-	mu       sync.Mutex // guards what report reads
+	mu       sync.Mutex // guards the fields below that report reads
 	ticks    *hdrhistogram.Histogram
-	spent    [admin.Phases]time.Duration
+	phases   [admin.Phases]time.Duration // total times
 	late     uint64
 	missed   uint64
 	thinned  uint64
-	keeping  punctuality
+	onTime   punctuality
 	pace     pace
 	lastTick time.Time
 	snapshot Report
 
-	warned []string // names of interpreted effects that the log has
+	warned []string // logged names of interpreted effects
 }
 
 func newLoop(core *Core, timed *admin.Timings, s *saver, log *zap.Logger) *loop {
 	hz, full := core.World().TickHz(), float64(core.Config().Replication.SnapshotHz)
 	l := &loop{
-		core: core, timings: timed, saver: s, asked: make(chan func()), interval: time.Second / time.Duration(hz),
-		pace: pace{full: full, hz: full}, keeping: punctuality{window: uint64(hz)}, log: log,
+		core: core, timings: timed, saver: s, requests: make(chan func()), interval: time.Second / time.Duration(hz),
+		pace: pace{full: full, hz: full}, onTime: punctuality{window: uint64(hz)}, log: log,
 		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
 	}
 	l.enough = func() bool { return !time.Now().Before(l.until) }
@@ -69,12 +69,12 @@ func newLoop(core *Core, timed *admin.Timings, s *saver, log *zap.Logger) *loop 
 	return l
 }
 
-// run ticks until ctx is done, and then once more for those who are there; or until
-// there are no more ticks in the run, which is an error.
+// run ticks until ctx is done, and once more if sessions are active. It returns
+// ErrTicksSpent if the run has no ticks left.
 func (l *loop) run(ctx context.Context) (err error) {
-	l.slept = time.NewTimer(0)
-	defer l.slept.Stop()
-	l.publish(l.core.World().StateHash()) // or the world would seem empty for a second
+	l.timer = time.NewTimer(0)
+	defer l.timer.Stop()
+	l.publish(l.core.World().StateHash()) // or reports would be empty for a second
 	due := time.Now()
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
@@ -85,16 +85,16 @@ func (l *loop) run(ctx context.Context) (err error) {
 		l.countPunctuality(debt > 0, uint64(skipped))
 		due = due.Add((1 + skipped) * l.interval)
 		left := l.core.TicksLeft()
-		if l.announce(left); left == 0 {
+		if l.warnRunEnd(left); left == 0 {
 			err = ErrTicksSpent
 			break
 		}
 		l.tick(due, false)
-		l.answer()
+		l.answerRequest()
 		l.saver.afterTick(time.Now())
 		if n%uint64(l.core.World().TickHz()) == 0 {
 			l.publish(l.core.World().StateHash())
-			l.lookAtPace()
+			l.updatePace()
 		}
 	}
 	if err == nil && l.core.Active() > 0 {
@@ -104,47 +104,47 @@ func (l *loop) run(ctx context.Context) (err error) {
 	return err
 }
 
-// announce warns of the end of the run, once a day in its last month.
-func (l *loop) announce(left uint64) {
+// warnRunEnd logs the coming end of the run, once a day in its last month.
+func (l *loop) warnRunEnd(left uint64) {
 	hz := uint64(l.core.World().TickHz())
-	if day := 24 * 3600 * hz; left <= uint64(endAnnounced.Seconds())*hz && left%day == 0 {
-		l.log.Warn("the protocol's ticks are nearly used up, and then the server ends: start it again, from its image, at a time of your choice",
+	if day := 24 * 3600 * hz; left <= uint64(runEndNotice.Seconds())*hz && left%day == 0 {
+		l.log.Warn("the protocol's tick numbers will be exhausted soon, which ends the server: restart it from its image before that",
 			zap.Duration("left", time.Duration(left/hz)*time.Second))
 	}
 }
 
+// sleepUntil sleeps until due. It returns false if ctx is done.
 func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
-	l.slept.Reset(time.Until(due))
+	l.timer.Reset(time.Until(due))
 	select {
-	case <-l.slept.C:
+	case <-l.timer.C:
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// countPunctuality counts a tick, and tells the operator if the server is behind from
-// now on, or no more.
+// countPunctuality counts a tick and the ticks skipped before it, and logs changes of
+// whether the server is behind.
 func (l *loop) countPunctuality(late bool, skipped uint64) {
 	l.mu.Lock()
 	if late {
 		l.late++
 	}
 	l.missed += skipped
-	changed, behind := l.keeping.tick(late, skipped), l.keeping.behind
+	changed, behind := l.onTime.tick(late, skipped), l.onTime.behind
 	l.mu.Unlock()
 	switch {
 	case changed && behind:
 		l.log.Warn("ticks are late or missed: not ready for more clients")
 	case changed:
-		l.log.Info("ticks are in time again: ready")
+		l.log.Info("ticks are on time again: ready")
 	}
 }
 
-// tick is Core.Tick with its phases timed, and with an end to the last of them. next
-// is when the tick after it is due. In the last one everybody is sent a snapshot: the
-// world that is saved is then the one that clients saw last, but for what the ends of
-// their sessions do to it.
+// tick runs Core.Tick with its phases timed, and its snapshots bounded in time. next is
+// when the following tick is due. The last tick sends every session a snapshot: clients
+// then have seen the world that is saved, except for the effects of ending their sessions.
 func (l *loop) tick(next time.Time, last bool) {
 	began := time.Now()
 	l.core.Receive()
@@ -154,17 +154,17 @@ func (l *loop) tick(next time.Time, last bool) {
 	if last {
 		l.core.SendAll()
 	} else {
-		l.until = snapshotsUntil(next, stepped, l.interval)
+		l.until = snapshotDeadline(next, stepped, l.interval)
 		l.core.Send(l.enough)
 	}
 	ended := time.Now()
-	spent := [admin.Phases]time.Duration{admin.PhaseReceive: received.Sub(began), admin.PhaseStep: stepped.Sub(received), admin.PhaseReplicate: ended.Sub(stepped)}
-	l.timings.ObserveTick(spent)
+	phases := [admin.Phases]time.Duration{admin.PhaseReceive: received.Sub(began), admin.PhaseStep: stepped.Sub(received), admin.PhaseReplicate: ended.Sub(stepped)}
+	l.timings.ObserveTick(phases)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = l.ticks.RecordValue(max(ended.Sub(began).Microseconds(), 1)) // a minute and more is a minute
-	for phase, d := range spent {
-		l.spent[phase] += d
+	_ = l.ticks.RecordValue(max(ended.Sub(began).Microseconds(), 1)) // an error if above a minute: not recorded
+	for phase, d := range phases {
+		l.phases[phase] += d
 	}
 	if l.core.Waiting() > 0 {
 		l.thinned++
@@ -172,65 +172,66 @@ func (l *loop) tick(next time.Time, last bool) {
 	l.lastTick = ended
 }
 
-// publish copies what belongs to this goroutine for report.
+// publish copies the state of this goroutine for report.
 func (l *loop) publish(hash uint64) {
 	c := l.core
 	r := Report{
 		World: c.World().Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Away: c.Away(), Replication: c.Replication(),
 	}
 	l.warnInterpreted(r.World.Interpreted)
-	r.World.Systems, r.World.Interpreted = slices.Clone(r.World.Systems), slices.Clone(r.World.Interpreted) // which the world writes over
+	r.World.Systems, r.World.Interpreted = slices.Clone(r.World.Systems), slices.Clone(r.World.Interpreted) // the world reuses them
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.snapshot = r
 }
 
-// warnInterpreted logs each effect that vector kernels should run and do not, once: its
-// results are right, so nothing else shows it.
+// warnInterpreted logs once each effect that runs interpreted instead of on vector
+// kernels. Its results are the same, so nothing else reveals it.
 func (l *loop) warnInterpreted(effects []world.InterpretedEffect) {
 	for _, e := range effects {
 		if !slices.Contains(l.warned, e.Name) && len(l.warned) < maxWarned {
 			l.warned = append(l.warned, e.Name)
-			l.log.Warn("an effect is interpreted, which takes some 40 times as long as vector kernels", zap.String("effect", e.Name), zap.Error(e.Reason))
+			l.log.Warn("an effect is interpreted, which takes about 40 times as long as vector kernels", zap.String("effect", e.Name), zap.Error(e.Reason))
 		}
 	}
 }
 
+// report returns the last published state with current tick figures. Any goroutine may
+// call it.
 func (l *loop) report() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.snapshot
 	us := func(v int64) time.Duration { return time.Duration(v) * time.Microsecond }
 	r.Tick = TickReport{
-		RateHz: l.core.World().TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.keeping.behind,
+		RateHz: l.core.World().TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.onTime.behind,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,
-		Receive: l.spent[admin.PhaseReceive], Step: l.spent[admin.PhaseStep], Replicate: l.spent[admin.PhaseReplicate],
+		Receive: l.phases[admin.PhaseReceive], Step: l.phases[admin.PhaseStep], Replicate: l.phases[admin.PhaseReplicate],
 	}
 	r.Images = l.saver.report()
 	r.LastTick = l.lastTick
 	return r
 }
 
-// durations of all ticks since the start, in microseconds.
+// durations returns the histogram of all tick durations since the start, in microseconds.
 func (l *loop) durations() *hdrhistogram.Histogram {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ticks.Clone()
 }
 
-// drain ends all sessions. The hash stays that of the last tick: what their leaving
-// does to the world is for a tick that will not come, and no replay of a recording
-// gets there.
+// drain ends all sessions. The published hash stays the last tick's, which a replay of a
+// recording reaches: the effects of leaving would belong to a further tick.
 func (l *loop) drain() {
 	l.core.Shutdown()
 	l.publish(l.snapshot.StateHash)
 }
 
-// askTimeout is how long the operator's port waits for the tick.
+// askTimeout bounds how long a request of the admin port waits for the tick.
 const askTimeout = time.Second
 
-var errNoTick = errors.New("the world does not tick")
+var errNoTick = errors.New("the world is not ticking")
 
 // ask runs f between two ticks, on the goroutine that owns the world (S1).
 func (l *loop) ask(ctx context.Context, f func()) error {
@@ -238,18 +239,18 @@ func (l *loop) ask(ctx context.Context, f func()) error {
 	defer cancel()
 	done := make(chan struct{})
 	select {
-	case l.asked <- func() { f(); close(done) }:
+	case l.requests <- func() { f(); close(done) }:
 	case <-ctx.Done():
 		return errNoTick
 	}
-	<-done // whoever took it is running it
+	<-done // f has been received, so it runs
 	return nil
 }
 
-// answer runs one question, if there is one.
-func (l *loop) answer() {
+// answerRequest runs one request of ask, if any.
+func (l *loop) answerRequest() {
 	select {
-	case f := <-l.asked:
+	case f := <-l.requests:
 		f()
 	default:
 	}

@@ -115,7 +115,7 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 		l.log = zap.New(log)
 		const day = 24 * 3600 * 50
 		for left := uint64(40 * day); left > 0; left -= day / 2 {
-			l.announce(left)
+			l.warnRunEnd(left)
 		}
 		require.Len(t, lines.TakeAll(), 30)
 

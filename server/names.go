@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// What games and their hosts use of package session.
+// The types of package session that games and their hosts use.
 type (
 	Admission  = session.Admission
 	Admit      = session.Admit
@@ -44,20 +44,20 @@ const (
 	DefaultCommandBurst      = session.DefaultCommandBurst
 )
 
-// NewCore makes a Core with the system's randomness, unless c has its own, and its
-// clock: Admit is given session.HelloTimeout.
+// NewCore returns a Core that uses the system's randomness unless c.Random is set, and
+// bounds calls of Admit to session.HelloTimeout.
 func NewCore(c CoreConfig) (*Core, error) {
 	if c.Random == nil {
 		c.Random = rand.Reader
 	}
 	if c.Admit != nil {
-		c.Admit = timed(c.Admit)
+		c.Admit = withTimeout(c.Admit)
 	}
 	return session.NewCore(c)
 }
 
-// timed bounds how long admit may take.
-func timed(admit Admit) Admit {
+// withTimeout bounds the context of admit to session.HelloTimeout.
+func withTimeout(admit Admit) Admit {
 	return func(ctx context.Context, token []byte) (Admission, error) {
 		ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 		defer cancel()
@@ -69,40 +69,39 @@ func timed(admit Admit) Admit {
 const DefaultMaxSessionsPerAddress = quicserve.DefaultMaxSessionsPerAddress
 
 type (
-	// Traffic counts what all connections have carried since the start, and the attempts
-	// that became none.
+	// Traffic counts the traffic of all connections since the start, and refused attempts.
 	Traffic = quicserve.Traffic
 	// Packets counts UDP packets of all connections since the start.
 	Packets = quicserve.Packets
 )
 
-// KeptCertificate returns the certificate of a PEM file that holds it and its private
-// key, for Config.Certificate. If there is no such file, it makes both and writes them
-// there, readable by the owner alone, so that the Fingerprint that clients pin stays the
-// same over restarts. A file that exists and cannot be used is an error, and is left as
-// it is.
+// KeptCertificate returns the certificate and private key in the PEM file at path, for
+// Config.Certificate. If the file does not exist, it creates both and writes them with
+// permissions 0600, so that the Fingerprint that clients pin survives restarts. An
+// existing but invalid file is an error, and is not overwritten.
 func KeptCertificate(path string) (*tls.Certificate, error) { return quicserve.KeptCertificate(path) }
 
-// StatelessResetKeyOf derives a Config.StatelessResetKey from a certificate's private
-// key, such as KeptCertificate's. The key reveals nothing of the private key. If several
-// servers share the certificate, an attacker that sees a client's packets can have
-// another of these servers end its connection.
+// StatelessResetKeyOf derives a Config.StatelessResetKey from the private key of a
+// certificate, such as KeptCertificate's. The derivation is one-way. If several servers
+// share the certificate, an attacker that observes a client's packets can make another of
+// them reset its connection.
 func StatelessResetKeyOf(c *tls.Certificate) (*[32]byte, error) {
 	return quicserve.StatelessResetKeyOf(c)
 }
 
-// ErrAdminExposed: other machines can reach the admin address, and nothing says who may
-// use it. The fault is the configuration's.
+// ErrAdminExposed reports an admin address that other machines can reach, without a Token
+// or ClientCAs: a configuration error.
 var ErrAdminExposed = admin.ErrExposed
 
 type (
-	// AdminAccess says who may use the admin port, by its fields Hosts, Token,
+	// AdminAccess controls access to the admin port by its fields Hosts, Token,
 	// Certificate and ClientCAs.
 	AdminAccess = admin.Access
-	// Report is what a server tells of itself. It is behind the metrics of the admin port.
+	// Report describes a server's state and totals. The metrics of the admin port are
+	// derived from it.
 	Report = admin.Report
-	// TickReport tells how long ticks took, and how many of them were late.
+	// TickReport describes the durations and punctuality of ticks.
 	TickReport = admin.TickReport
-	// Images tells of a server's saves.
+	// Images describes a server's saves.
 	Images = admin.Images
 )

@@ -7,112 +7,110 @@ import (
 )
 
 const (
-	// snapshotsShare is the part of a tick's time after which it makes no more
-	// snapshots. The world's ticks come first: one that is late is late for everybody,
-	// and what it is late by adds up. What is left is the transport's, and for what
-	// nobody foresees: ticks that end before half of their time are in time on a
-	// machine that is busy with something else, too.
-	snapshotsShare = 0.45
-	// grantedShare is what a tick has for snapshots however late it is: a world that
-	// is too slow by itself gains nothing from clients that see less.
-	grantedShare = 0.25
-	// thinnedShare is the part of all turns from which on missing them is told.
+	// snapshotShare is the part of a tick's interval after which it encodes no more
+	// snapshots. Ticks take precedence: a late tick is late for every session, and
+	// delays accumulate. The rest of the interval is for the transport, and a margin for
+	// a machine with other load.
+	snapshotShare = 0.45
+	// minSnapshotShare is the part of an interval that is for snapshots however late the
+	// tick is: sending fewer does not help a world that is too slow by itself.
+	minSnapshotShare = 0.25
+	// thinnedShare is the share of missed turns from which thinning is logged.
 	thinnedShare = 1.0 / 16
-	// calmSeconds is how long next to none may be missed before that is told.
-	calmSeconds = 2
+	// recoverySeconds is the time below thinnedShare after which the recovery is logged.
+	recoverySeconds = 2
 )
 
-// snapshotsUntil is when a tick that has stepped the world leaves off making
-// snapshots, if the next one is due then.
-func snapshotsUntil(next, stepped time.Time, interval time.Duration) time.Time {
-	until := next.Add(-time.Duration((1 - snapshotsShare) * float64(interval)))
-	if granted := stepped.Add(time.Duration(grantedShare * float64(interval))); granted.After(until) {
-		return granted
+// snapshotDeadline returns when a tick stops encoding snapshots. It stepped the world at
+// stepped, and the next tick is due at next.
+func snapshotDeadline(next, stepped time.Time, interval time.Duration) time.Time {
+	until := next.Add(-time.Duration((1 - snapshotShare) * float64(interval)))
+	if least := stepped.Add(time.Duration(minSnapshotShare * float64(interval))); least.After(until) {
+		return least
 	}
 	return until
 }
 
-// pace is how many snapshots clients are sent, second by second.
+// pace measures the snapshot rate of clients, second by second.
 type pace struct {
-	full, hz      float64 // a second: if there is time for all, and in the last one
-	turns, missed uint64  // until then
-	thinned       bool    // as was told
-	calm          int     // seconds since turns were missed
+	full, hz      float64 // snapshots a second: configured, and sent in the last second
+	turns, missed uint64  // totals up to then
+	thinned       bool    // as last logged
+	recovered     int     // seconds since the share of missed turns was thinnedShare
 }
 
-// second takes the counters of turns, and says whether to tell that there is no time
-// for all of them, or that there is again.
-func (p *pace) second(turns, missed uint64) (tell bool) {
+// endSecond takes the total counts of turns, and reports whether thinned has changed.
+func (p *pace) endSecond(turns, missed uint64) (changed bool) {
 	share := 0.0
 	if turns > p.turns {
 		share = float64(missed-p.missed) / float64(turns-p.turns)
 	}
 	p.hz, p.turns, p.missed = p.full*(1-share), turns, missed
-	if p.calm++; share >= thinnedShare {
-		p.calm = 0
+	if p.recovered++; share >= thinnedShare {
+		p.recovered = 0
 	}
 	was := p.thinned
-	p.thinned = p.calm < calmSeconds && (was || p.calm == 0)
+	p.thinned = p.recovered < recoverySeconds && (was || p.recovered == 0)
 	return p.thinned != was
 }
 
-// lookAtPace ends a second of the loop, and tells the operator if clients are sent
-// fewer snapshots than configured from now on, or all of them again.
-func (l *loop) lookAtPace() {
+// updatePace ends a second of the loop, and logs when clients begin or cease to receive
+// fewer snapshots than configured.
+func (l *loop) updatePace() {
 	stats := l.core.Stats()
 	l.mu.Lock()
-	tell := l.pace.second(stats.Turns, stats.TurnsMissed)
+	changed := l.pace.endSecond(stats.Turns, stats.TurnsMissed)
 	now := l.pace
 	l.mu.Unlock()
 	switch {
-	case tell && now.thinned:
+	case changed && now.thinned:
 		l.log.Warn("no time for all snapshots: sending fewer", zap.Float64("hz", now.hz), zap.Int("sessions", l.core.Sessions()))
-	case tell:
+	case changed:
 		l.log.Info("time for all snapshots again")
 	}
 }
 
 const (
-	// A window of ticks is bad if at least badShare of them were late or never made, and
+	// A window of ticks is bad if at least badShare of them were late or skipped, and
 	// good if less than goodShare were.
 	badShare  = 1.0 / 2
 	goodShare = 1.0 / 8
-	// badWindows in a row make a server not ready, and goodWindows in a row make it ready
+	// badWindows in a row make a server unready, and goodWindows in a row make it ready
 	// again. One stall, however long, is one window.
 	badWindows  = 3
 	goodWindows = 5
 )
 
-// punctuality says whether a world keeps up with the clock, from what became of its
-// ticks.
+// punctuality tracks whether ticks keep up with the clock.
 type punctuality struct {
-	window    uint64 // ticks: a second of them
-	due       uint64 // in this window
-	unkept    uint64 // of these, late or never made
+	window    uint64 // ticks in a window: a second
+	due       uint64 // ticks due in this window
+	failed    uint64 // late or skipped ticks in this window
 	bad, good int    // windows in a row
 	behind    bool
 }
 
-// tick takes one tick, and how many were given up ahead of it. It returns true if
-// behind changes.
+// tick counts one tick and the skipped ticks before it. It reports whether behind has
+// changed.
 func (p *punctuality) tick(late bool, skipped uint64) bool {
 	p.due += 1 + skipped
-	p.unkept += skipped
+	p.failed += skipped
 	if late {
-		p.unkept++
+		p.failed++
 	}
 	if p.due < p.window {
 		return false
 	}
-	share := float64(p.unkept) / float64(p.due)
-	p.due, p.unkept = 0, 0
-	p.bad, p.good = inARow(p.bad, share >= badShare), inARow(p.good, share < goodShare)
+	share := float64(p.failed) / float64(p.due)
+	p.due, p.failed = 0, 0
+	p.bad, p.good = streak(p.bad, share >= badShare), streak(p.good, share < goodShare)
 	was := p.behind
 	p.behind = p.bad >= badWindows || was && p.good < goodWindows
 	return p.behind != was
 }
 
-func inARow(n int, again bool) int {
+// streak returns the length of a streak of n after one more window.
+func streak(n int, again bool) int {
 	if again {
 		return n + 1
 	}

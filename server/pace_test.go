@@ -21,7 +21,7 @@ func TestSnapshotsUntil(t *testing.T) {
 	next := due.Add(100 * time.Millisecond)
 	for stepped, until := range map[int]int{0: 45, 10: 45, 20: 45, 30: 55, 90: 115, 500: 525} {
 		at := func(ms int) time.Time { return due.Add(time.Duration(ms) * time.Millisecond) }
-		require.Equal(t, at(until), snapshotsUntil(next, at(stepped), 100*time.Millisecond), "stepped after %d ms", stepped)
+		require.Equal(t, at(until), snapshotDeadline(next, at(stepped), 100*time.Millisecond), "stepped after %d ms", stepped)
 	}
 }
 
@@ -35,10 +35,10 @@ func TestPace(t *testing.T) {
 		tell   bool
 	}{{0, 30, false}, {9, 28.3125, false}, {10, 28.125, true}, {80, 15, false}, {0, 30, false}, {20, 26.25, false}, {0, 30, false}, {0, 30, true}, {0, 30, false}, {160, 0, true}} {
 		turns, missed = turns+160, missed+second.missed
-		require.Equal(t, second.tell, p.second(turns, missed), i)
+		require.Equal(t, second.tell, p.endSecond(turns, missed), i)
 		require.InDelta(t, second.hz, p.hz, 1e-9, i)
 	}
-	p.second(turns, missed)
+	p.endSecond(turns, missed)
 	require.EqualValues(t, 30, p.hz, "nobody is there")
 }
 

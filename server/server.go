@@ -18,8 +18,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Server is a Core with sockets and a clock: one UDP port for clients, and a
-// TCP port for the operator if asked for.
+// Server is a Core with sockets and a clock: a UDP port for clients, and optionally a TCP
+// port for the operator.
 type Server struct {
 	config  Config
 	core    *Core
@@ -31,8 +31,8 @@ type Server struct {
 	used    atomic.Bool // Serve or Close was called
 }
 
-// Listen takes the addresses, so that a wrong or occupied one is found before
-// anything is started. Serve then runs the server.
+// Listen binds the addresses, which detects invalid or occupied ones before anything is
+// started. Serve then runs the server.
 func Listen(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ func Listen(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	c.Log = sampled(c.Log)
-	c.Game = logged(c.Log, c.Game)
+	c.Log = sampledLogger(c.Log)
+	c.Game = loggedGame(c.Log, c.Game)
 	core, err := NewCore(c.CoreConfig)
 	if err != nil {
 		return nil, err
@@ -59,21 +59,21 @@ func Listen(c Config) (*Server, error) {
 }
 
 const (
-	// logBurst lines of the same text are logged each second, and then every
-	// logEvery-th one: whoever connects in a loop must not fill the disk.
+	// logBurst lines of the same text are logged each second, then every logEvery-th: a
+	// client that connects in a loop must not fill the disk.
 	logBurst = 50
 	logEvery = 100
 )
 
-func sampled(log *zap.Logger) *zap.Logger {
+func sampledLogger(log *zap.Logger) *zap.Logger {
 	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, time.Second, logBurst, logEvery)
 	}))
 }
 
-// logged is g with a line for each session that joins, is away, is back, and leaves:
-// one that is away does so long after the last line of its connection.
-func logged(log *zap.Logger, g Game) Game {
+// loggedGame returns g with a log line for each session that joins, is away, is back, or
+// leaves. A session that is away leaves long after the last line of its connection.
+func loggedGame(log *zap.Logger, g Game) Game {
 	line := func(text string, s *Session, entity world.Entity) {
 		fields := []zap.Field{zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity)}
 		if user := s.User(); user != "" {
@@ -137,10 +137,10 @@ func (s *Server) listen() (err error) {
 	return nil
 }
 
-// Addr is the UDP address that clients connect to.
+// Addr returns the UDP address that clients connect to.
 func (s *Server) Addr() *net.UDPAddr { return s.quic.Addr() }
 
-// AdminAddr is the TCP address of metrics and profiles; nil if there is none.
+// AdminAddr returns the TCP address of the admin port, or nil without one.
 func (s *Server) AdminAddr() net.Addr {
 	if s.admin == nil {
 		return nil
@@ -148,17 +148,17 @@ func (s *Server) AdminAddr() net.Addr {
 	return s.admin.Addr()
 }
 
-// Fingerprint returns the SHA-256 of the server's present certificate in hex, for
-// clients to pin.
+// Fingerprint returns the SHA-256 of the server's current certificate in hex, for clients
+// to pin.
 func (s *Server) Fingerprint() string { return s.quic.Fingerprint() }
 
-// Serve runs the server until ctx is done. Then it refuses new clients, shows those
-// that are there the world as it ends, says goodbye, and returns when all is closed,
-// nil if nothing went wrong, and ErrTicksSpent if the run could not go on for ever.
-// It may be called once, and not after Close.
+// Serve runs the server until ctx is done. Then it refuses new clients, sends a last
+// snapshot and a Bye to the others, and closes everything. The error is nil after an
+// orderly end, and wraps ErrTicksSpent if the run has exhausted its ticks. Serve may be
+// called once, and not after Close.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {
-		return errors.New("server: Serve was called before, or Close: Listen makes another server")
+		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
 	}
 	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.Fingerprint()))
 	if err := s.loop.saver.begin(); err != nil {
@@ -171,7 +171,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	ended := s.loop.run(ctx)
 	s.quic.Refuse()
 	if s.core.Active() > 0 {
-		time.Sleep(lastLook)
+		time.Sleep(lastSnapshotWait)
 	}
 	s.loop.drain()
 	s.core.Close()
@@ -182,18 +182,17 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// lastLook is how long clients have to take their last snapshot before the goodbye,
-// after which they look at nothing: some frames of theirs, and a usual way there.
-const lastLook = 100 * time.Millisecond
+// lastSnapshotWait is the time between the last snapshot and the Bye, after which clients
+// apply nothing: a usual network delay and several frames.
+const lastSnapshotWait = 100 * time.Millisecond
 
-// Close frees what Listen took, for a server that is not served after all. Serve does
-// so by itself when it ends.
+// Close closes a server that was not served. Serve closes its server by itself.
 func (s *Server) Close() error {
 	s.used.Store(true)
 	return s.closeSockets()
 }
 
-// closeSockets ends every connection that is left and frees the ports.
+// closeSockets ends the remaining connections and closes the ports.
 func (s *Server) closeSockets() error {
 	var errs []error
 	if s.admin != nil {
@@ -202,18 +201,17 @@ func (s *Server) closeSockets() error {
 	return errors.Join(append(errs, s.quic.Close())...)
 }
 
-// Limits are what an operator may change while a server runs. Zero fields mean
-// what they mean in Config.
+// Limits are the limits that an operator can change while a server runs. Zero fields have
+// the same meaning as in Config.
 type Limits struct {
 	MaxSessions           int
 	MaxSessionsPerAddress int
-	// BudgetBytesPerSecond is replication.Config's.
+	// BudgetBytesPerSecond is that field of replication.Config.
 	BudgetBytesPerSecond int
 }
 
-// SetLimits changes the limits from the next tick on. Sessions that are there
-// stay, also where a new limit has no room for them. An error changes nothing. It
-// may be called from any goroutine.
+// SetLimits changes the limits from the next tick on. Existing sessions stay, even beyond
+// a new limit. An error changes nothing. Any goroutine may call it.
 func (s *Server) SetLimits(l Limits) error {
 	connections := quicserve.Limits{MaxSessions: l.MaxSessions, MaxSessionsPerAddress: l.MaxSessionsPerAddress}
 	if err := connections.Validate(); err != nil {
@@ -226,29 +224,28 @@ func (s *Server) SetLimits(l Limits) error {
 	return nil
 }
 
-// SetBans is Core.SetBans.
+// SetBans calls Core.SetBans.
 func (s *Server) SetBans(users []string) { s.core.SetBans(users) }
 
-// SetCertificate replaces the certificate from the next handshake on. Connections that
-// exist go on. It may be called from any goroutine.
+// SetCertificate replaces the certificate from the next handshake on. Existing connections
+// stay. Any goroutine may call it.
 func (s *Server) SetCertificate(c *tls.Certificate) error { return s.quic.SetCertificate(c) }
 
-// SetAdminAccess replaces Config.AdminAccess from the next request on, for new
-// connections also the certificate. Whether the port is HTTPS cannot change. An error
-// changes nothing. It may be called from any goroutine.
+// SetAdminAccess replaces Config.AdminAccess from the next request on, and the certificate
+// for new connections. It cannot turn HTTPS on or off. An error changes nothing. Any
+// goroutine may call it.
 func (s *Server) SetAdminAccess(a AdminAccess) error {
 	if s.admin == nil {
-		return errors.New("server: there is no admin port")
+		return errors.New("server: no admin port is configured")
 	}
 	return s.admin.SetAccess(a)
 }
 
-// Kick ends the session of an id with a reason that the client is told, within a
-// tick; if there is none, it does nothing. It may be called from any goroutine.
+// Kick ends the session with the given ID within a tick, and sends the client the reason.
+// It does nothing if there is no such session. Any goroutine may call it.
 func (s *Server) Kick(id uint64, reason string) { s.core.Kick(id, reason) }
 
-// Report returns the server's figures as of its last tick but one second at
-// most. It may be called from any goroutine.
+// Report returns the server's figures, at most one second old. Any goroutine may call it.
 func (s *Server) Report() Report {
 	r := s.loop.report()
 	r.Traffic = s.quic.Traffic()
