@@ -335,7 +335,7 @@ func TestServeRestoresAnOlderImage(t *testing.T) {
 	damage(path + ".old-1")
 	status, _, complaint := worldd(t, append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
 	require.Equal(t, exitError, status)
-	require.Contains(t, complaint, "no generation is whole")
+	require.Contains(t, complaint, "all generations are damaged")
 	require.Contains(t, complaint, "replace it with a backup")
 	require.NoFileExists(t, path)
 }

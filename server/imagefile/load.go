@@ -12,32 +12,32 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ErrAllDamaged reports an image of which no generation can be read.
-var ErrAllDamaged = errors.New("imagefile: no generation is whole")
+// ErrAllDamaged reports an image without a valid generation.
+var ErrAllDamaged = errors.New("imagefile: all generations are damaged")
 
-// Loaded is what Load found.
+// Loaded is the result of Load.
 type Loaded struct {
-	// Image is nil if there is none: a world begins.
+	// Image is nil if there is none: the world is new.
 	Image *world.Image
-	// Path is of the file that Image was read from, generation Generation. If that
-	// is not 0, what happened since Saved is lost.
+	// Path is the file of Image, and Generation its number. If Generation is not 0,
+	// changes since Saved are lost.
 	Path       string
 	Generation int
 	Saved      time.Time
-	// Damaged says why newer generations could not be read, the newest first, each
-	// with its path. Those files were renamed to PATH.damaged. A newer generation
-	// that is neither here nor there is missing.
+	// Damaged has an error with its path for each newer generation that could not be
+	// read, newest first. Those files were renamed to PATH.damaged. Other newer
+	// generations are missing.
 	Damaged []error
 }
 
-// Load returns the newest whole image for w. The error wraps ErrAllDamaged if
-// there are images and none is whole; world.ErrImageVersion or world.ErrImageWorld
-// if the newest whole one is not for w, since an older one would be no better; or
-// is the disk's.
+// Load returns the newest valid image for w. The error wraps ErrAllDamaged if there are
+// images but none is valid; world.ErrImageVersion or world.ErrImageWorld if the newest
+// valid one is not for w, since older ones would not be either; otherwise it is one of
+// the file system.
 func (s *Store) Load(w *world.World) (Loaded, error) {
 	var found Loaded
 	var damaged []string
-	for n := range s.keep + 1 { // a save that was interrupted leaves one more
+	for n := range s.keep + 1 { // an interrupted save leaves one more
 		path := s.generation(n)
 		img, saved, err := read(w, path)
 		switch {
@@ -59,7 +59,7 @@ func (s *Store) Load(w *world.World) (Loaded, error) {
 	return Loaded{}, nil
 }
 
-// read reads one generation. A file that the disk cannot read is a damaged one.
+// read reads one generation. A read error of the disk counts as damage.
 func read(w *world.World, path string) (*world.Image, time.Time, error) {
 	file, err := regularfile.Open(path)
 	if err != nil {
@@ -80,12 +80,12 @@ func read(w *world.World, path string) (*world.Image, time.Time, error) {
 	return img, info.ModTime(), nil
 }
 
-// setAside takes damaged files out of the generations, newest last: until then Load
-// reports them again (F4).
+// setAside renames damaged files, which removes them from the generations (F4). The newest
+// is last: if interrupted, the next Load reports it again.
 func setAside(damaged []string) error {
 	for n := len(damaged) - 1; n >= 0; n-- {
 		if err := atomicfile.Replace(damaged[n], damaged[n]+".damaged"); err != nil {
-			return fmt.Errorf("imagefile: the damaged image cannot be set aside: %w", err)
+			return fmt.Errorf("imagefile: cannot rename the damaged image: %w", err)
 		}
 	}
 	return nil

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// DefaultKeep generations are kept unless Open is asked for another number.
+	// DefaultKeep is the default number of generations.
 	DefaultKeep = 3
-	// MaxKeep bounds the generations of an image: each save renames them all.
+	// MaxKeep bounds the generations of an image, which each save renames.
 	MaxKeep = 100
 )
 
@@ -34,15 +34,15 @@ type Store struct {
 	unlocked error
 }
 
-// reserved matches the names that are derived from those of images.
+// reserved matches names that a Store derives from its path.
 var reserved = regexp.MustCompile(`\.(lock|damaged|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp)$`)
 
-// Open locks the image at path, which need not exist; its directory must. keep
-// generations are kept, 0 meaning DefaultKeep. The error wraps ErrInUse if another
+// Open locks the image at path. The file need not exist, but its directory must. keep is
+// the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
 // process has the image open.
 func Open(path string, keep int) (*Store, error) {
 	if keep < 0 || keep > MaxKeep {
-		return nil, fmt.Errorf("imagefile: %d generations to keep, want 1 to %d, or 0 for %d", keep, MaxKeep, DefaultKeep)
+		return nil, fmt.Errorf("imagefile: keep is %d generations: want 1 to %d, or 0 for %d", keep, MaxKeep, DefaultKeep)
 	}
 	if keep == 0 {
 		keep = DefaultKeep
@@ -52,7 +52,7 @@ func Open(path string, keep int) (*Store, error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	if reserved.MatchString(filepath.Base(target)) {
-		return nil, fmt.Errorf("imagefile: %s is named like a file beside another image (.lock, .damaged, .old-N or .tmp): choose another name", target)
+		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .damaged, .old-N or .tmp): choose another name", target)
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
 		_, err := regularfile.Open(target)
@@ -70,15 +70,15 @@ func Open(path string, keep int) (*Store, error) {
 // Path returns the path of the newest generation.
 func (s *Store) Path() string { return s.path }
 
-// Unlocked returns why the image could not be locked, such as a file system
-// without locks, or nil. Its owner must see to it that no other process saves to it.
+// Unlocked returns why the image could not be locked, for example on a file system
+// without locks, or nil. The operator must then ensure that no other process saves to it.
 func (s *Store) Unlocked() error { return s.unlocked }
 
-// Close lets other processes open the image.
+// Close unlocks the image for other processes.
 func (s *Store) Close() error { return s.lock.Close() }
 
-// Sweep removes what killed processes left of saves, and returns the paths. Each
-// is as large as an image. Under the lock nobody writes them any more (F1, F2).
+// Sweep removes the temporary files of killed saves, each as large as an image, and
+// returns their paths. The lock ensures that no process is writing them (F1, F2).
 func (s *Store) Sweep() ([]string, error) {
 	if s.unlocked != nil {
 		return nil, nil
@@ -98,9 +98,8 @@ func (s *Store) generation(n int) string {
 	return s.path + ".old-" + strconv.Itoa(n)
 }
 
-// Save makes img the newest generation, and drops the oldest if there are more
-// than are kept. The newest one is on the disk when it returns; after an error the
-// one before is.
+// Save makes img the newest generation, and removes the oldest beyond the number to keep.
+// When it returns, img is durable on disk; after an error, img or its predecessor is.
 func (s *Store) Save(img *world.Image) error {
 	file, err := atomicfile.Create(s.path, 0o644)
 	if err != nil {
@@ -124,10 +123,10 @@ func (s *Store) Save(img *world.Image) error {
 	return nil
 }
 
-// A step is one change of names. Between any two of them the process may die (F3).
+// step is one rename, link or removal. The process may die between any two (F3).
 type step struct {
-	from, to string // to is empty: from is removed, if it is there
-	link     bool   // from keeps its name, where the file system has hard links
+	from, to string // if empty, from is removed if it exists
+	link     bool   // keep from, if the file system has hard links
 }
 
 func (s step) do() error {
@@ -143,12 +142,12 @@ func (s step) do() error {
 	return atomicfile.Replace(s.from, s.to)
 }
 
-// rotation returns the steps that make the file at written the newest generation.
-// The one before gets a second name first, so that path always names a whole image,
-// and the oldest goes last: for a moment there is one more than are kept.
+// rotation returns the steps that make the file at written the newest generation. The
+// previous one is linked to its new name first, so that path always names a valid image.
+// The oldest is removed last: until then there is one more than keep.
 func (s *Store) rotation(written string) []step {
 	var steps []step
-	// The two are one file if the last save died after it had linked them.
+	// They are the same file if the last save died after linking them.
 	if s.keep > 1 && exists(s.path) && !sameFile(s.path, s.generation(1)) {
 		free := 1
 		for free < s.keep && exists(s.generation(free)) {
