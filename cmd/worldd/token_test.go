@@ -98,7 +98,7 @@ func TestSpentTokens(t *testing.T) {
 			require.NoError(t, c.Close())
 		} else {
 			require.Equal(t, wire.Unauthorized, wire.CodeOf(err), "%v", err)
-			require.ErrorContains(t, err, "taken before")
+			require.ErrorContains(t, err, "already used")
 		}
 	}
 	require.NoError(t, os.WriteFile(spent, []byte("no tokens"), 0o600))

@@ -1,22 +1,20 @@
-// Package token makes and checks connect tokens: what a game's backend gives a
-// user who may play, and what a server asks of a client at the door.
+// Package token issues and verifies connect tokens: a game's backend issues one to an
+// authorized user, and a server verifies it in the client's Hello.
 //
 //	backend: Issuer (secret key) ──token──► client ──Hello──► server: Verifier (public keys) ──► user
 //
-// A token is PASETO v4.public (Ed25519) with the claims sub (the user), aud (the
-// server, or the group of servers, that it is for), exp, iat, and jti, and at
-// most MaxBytes long. It is good once: whoever reads one from a log or a proxy
-// cannot come in behind its owner. Its expiry (exp) is the last moment at which a
-// session begins with it, usually a minute ahead, and says nothing of how long that
-// session lasts; the optional claim session_end, a time like exp, ends the session. The server needs public keys only, two of
-// them while one replaces the other.
+// A token is PASETO v4.public (Ed25519), at most MaxBytes long, with the claims sub (the
+// user), aud (the server or group of servers), exp, iat and jti. It is valid once: a token
+// leaked by a log or proxy cannot be replayed after its owner has used it. Its expiry (exp)
+// is the latest time at which a session can begin, usually a minute ahead, and does not
+// limit the session; the optional claim session_end, a time like exp, does. The server
+// needs public keys only, two during a key rotation.
 //
 // Invariants, cited in tests:
 //
-//	K1 What is not signed by one of the keys says nothing, whatever it claims.
-//	K2 A token is for one audience, and not before it was issued nor from its
-//	   expiry on.
-//	K3 A token is taken once by a Verifier and, with KeepSpent, once by all that
-//	   use the same file one after the other, whatever crashes come between. What is
-//	   remembered is bounded: by the tokens' lifetimes, and by MaxRemembered.
+//	K1 A token not signed by one of the keys is rejected, whatever it claims.
+//	K2 A token is valid for one audience, from its issue until before its expiry.
+//	K3 A token is accepted once by a Verifier and, with KeepSpent, once by all
+//	   successive users of the same file, across crashes. Memory is bounded by the
+//	   tokens' lifetimes and by MaxRemembered.
 package token

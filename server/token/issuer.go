@@ -11,49 +11,50 @@ import (
 )
 
 const (
-	// MaxBytes is the longest token that a Hello carries.
+	// MaxBytes bounds a token, as a Hello carries it.
 	MaxBytes = 2048
 	// MaxUser bounds a user's name, in bytes.
 	MaxUser = 128
-	// MaxAudience bounds an audience's, in bytes.
+	// MaxAudience bounds an audience, in bytes.
 	MaxAudience = 128
-	// MaxLifetime is the longest that a token may be good: a Verifier has to
-	// remember it for that long.
+	// MaxLifetime bounds the lifetime of a token, for which a Verifier must remember
+	// it.
 	MaxLifetime = 24 * time.Hour
 )
 
-// NewKeys makes a pair of keys, in hexadecimal: the secret one for the issuer,
-// the public one for servers.
+// NewKeys generates a pair of keys in hexadecimal: the secret key for the issuer, the
+// public key for servers.
 func NewKeys() (secret, public string) {
 	key := paseto.NewV4AsymmetricSecretKey()
 	return key.ExportHex(), key.Public().ExportHex()
 }
 
-// Issuer signs tokens. It may be used by several goroutines.
+// Issuer signs tokens. It is safe for concurrent use.
 type Issuer struct{ key paseto.V4AsymmetricSecretKey }
 
-// NewIssuer takes a secret key, as NewKeys makes it.
+// NewIssuer returns an Issuer with a secret key of NewKeys.
 func NewIssuer(secret string) (*Issuer, error) {
 	secret = strings.TrimSpace(secret)
 	key, err := paseto.NewV4AsymmetricSecretKeyFromHex(secret)
 	if _, public := paseto.NewV4AsymmetricPublicKeyFromHex(secret); err != nil && public == nil {
-		return nil, errors.New("token: this is a public key, which servers check tokens with: want the secret one of the pair")
+		return nil, errors.New("token: the key is a public key, which verifies tokens: want the secret key of the pair")
 	}
 	if err != nil {
-		return nil, errors.New("token: the secret key is not the 128 hex digits that NewKeys makes")
+		return nil, errors.New("token: invalid secret key: want the 128 hex digits of NewKeys")
 	}
 	return &Issuer{key}, nil
 }
 
-// Claims is what a token says.
+// Claims are the claims of a token about its user.
 type Claims struct {
 	User string
-	// SessionEnd is when the session that the token admits to ends; zero: never. It is
-	// another time than the token's expiry, from which on no session begins with it.
+	// SessionEnd is when the session ends; zero means never. The token's expiry is
+	// independent: it limits when the session can begin.
 	SessionEnd time.Time
 }
 
-// Remaining is how long the session may still last, more than 0; 0 is without end.
+// Remaining returns how long the session may last from now, at least 1 ns; 0 means without
+// end.
 func (c Claims) Remaining(now time.Time) time.Duration {
 	if c.SessionEnd.IsZero() {
 		return 0
@@ -61,20 +62,20 @@ func (c Claims) Remaining(now time.Time) time.Duration {
 	return max(c.SessionEnd.Sub(now), 1)
 }
 
-// sessionEnd is the claim of Claims.SessionEnd, a time as in exp.
+// sessionEnd is the claim for Claims.SessionEnd, a time like exp.
 const sessionEnd = "session_end"
 
-// Issue makes a token for one audience, good for the given lifetime from now on.
+// Issue returns a token for one audience, valid from now for lifetime.
 func (i *Issuer) Issue(c Claims, audience string, now time.Time, lifetime time.Duration) (string, error) {
 	switch {
 	case c.User == "" || len(c.User) > MaxUser:
-		return "", fmt.Errorf("token: a user of %d bytes: want 1 to %d", len(c.User), MaxUser)
+		return "", fmt.Errorf("token: user of %d bytes: want 1 to %d", len(c.User), MaxUser)
 	case audience == "" || len(audience) > MaxAudience:
 		return "", fmt.Errorf("token: an audience of %d bytes: want 1 to %d", len(audience), MaxAudience)
 	case lifetime <= 0 || lifetime > MaxLifetime:
-		return "", fmt.Errorf("token: a lifetime of %v: want more than 0, at most %v", lifetime, MaxLifetime)
+		return "", fmt.Errorf("token: lifetime of %v: want more than 0, at most %v", lifetime, MaxLifetime)
 	case !c.SessionEnd.IsZero() && !now.Before(c.SessionEnd):
-		return "", fmt.Errorf("token: the session ends %v ago: want a later end, or none", now.Sub(c.SessionEnd))
+		return "", fmt.Errorf("token: the session ended %v ago: want a later end, or none", now.Sub(c.SessionEnd))
 	}
 	t := paseto.NewToken()
 	t.SetSubject(c.User)

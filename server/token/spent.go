@@ -19,32 +19,32 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
-// tokenID is a token's jti, hashed: a jti may have any length and any bytes.
+// tokenID is the hash of a token's jti, which may have any length and bytes.
 type tokenID [16]byte
 
-func idOf(jti string) tokenID {
+func hashJTI(jti string) tokenID {
 	sum := sha256.Sum256([]byte(jti))
 	return tokenID(sum[:16])
 }
 
-// spent is a token that was taken, and the time from which it need not be remembered.
+// spent is a used token, and when it can be forgotten.
 type spent struct {
 	id    tokenID
 	until time.Time
 }
 
-// The file of used tokens is text: a header, and a line per token with the second from
-// which it is forgotten, its ID, and a checksum over everything above and in the line.
+// The file of used tokens is text: a header, and a line per token with the Unix second
+// from which it can be forgotten, its ID, and a checksum of the file up to there.
 //
 //	worldd used tokens 1
 //	1795348861 0f1e2d3c4b5a69788796a5b4c3d2e1f0 1c2d3e4f
 const (
 	spentHeader     = "worldd used tokens 1\n"
 	spentLineLength = 10 + 1 + 2*len(tokenID{}) + 1 + 8 + 1
-	// minRewrite is how many lines a file has before it is rewritten without those
-	// that are not needed any more; from then on, it is rewritten when it has doubled.
+	// minRewrite is the number of lines at which the file is first rewritten without
+	// expired tokens. After that it is rewritten whenever it has doubled.
 	minRewrite = 4096
-	// maxSpentFile is more than a file has that is rewritten as it should be.
+	// maxSpentFile bounds the file, which rewriting keeps shorter.
 	maxSpentFile = len(spentHeader) + (2*MaxRemembered+minRewrite)*spentLineLength
 )
 
@@ -52,23 +52,23 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// appendSpent appends the line of s to a file whose checksum is sum.
+// appendSpent appends the line of s to b, for a file whose checksum is sum.
 func appendSpent(b []byte, sum uint32, s spent) ([]byte, uint32) {
 	begin := len(b)
 	until := s.until.Unix()
 	if s.until.Nanosecond() > 0 {
-		until++ // never too early
+		until++ // round up
 	}
 	b = fmt.Appendf(b, "%010d %x", until, s.id)
 	sum = crc32.Update(sum, castagnoli, b[begin:])
 	return fmt.Appendf(b, " %08x\n", sum), sum
 }
 
-// parseSpent reads the file's text. A last line that is cut short was never synced, so
-// that no session began with its token: it is ignored.
+// parseSpent parses the file. A truncated last line is ignored: it was never synced, so no
+// session began with its token.
 func parseSpent(path string, text []byte) ([]spent, error) {
-	rest, ours := bytes.CutPrefix(text, []byte(spentHeader))
-	if !ours {
+	rest, valid := bytes.CutPrefix(text, []byte(spentHeader))
+	if !valid {
 		return nil, fmt.Errorf("%s:1: not a file of used tokens: want the line %q", path, spentHeader)
 	}
 	var all []spent
@@ -80,45 +80,45 @@ func parseSpent(path string, text []byte) ([]spent, error) {
 		_, err2 := hex.Decode(s.id[:], line[11:11+2*len(s.id)])
 		want, next := appendSpent(nil, sum, s)
 		if err != nil || err2 != nil || !bytes.Equal(line, want) {
-			return nil, fmt.Errorf("%s:%d: damaged, or lines above it are missing", path, len(all)+2)
+			return nil, fmt.Errorf("%s:%d: damaged line, or missing lines above it", path, len(all)+2)
 		}
 		all, sum = append(all, s), next
 	}
 	return all, nil
 }
 
-// spentFile is the file of used tokens of one Verifier.
+// spentFile is a Verifier's file of used tokens.
 type spentFile struct {
 	path string
 	lock *flock.Flock
-	live func() []spent // all that the file must hold
+	live func() []spent // the tokens that the file must hold
 
 	mu   sync.Mutex
-	next *spentBatch // gathers records while an earlier batch is written
+	next *spentBatch // collects records while a batch is written
 
-	writing sync.Mutex // held to write; guards the rest
-	file    *os.File   // nil: unusable, and to be rewritten
+	writing sync.Mutex // held to write; guards the fields below
+	file    *os.File   // nil if the file must be rewritten
 	sum     uint32
 	lines   int
-	limit   int // of lines, until the file is rewritten
+	limit   int // lines beyond which the file is rewritten
 }
 
-// spentBatch is written and synced in one go, for all who wait for it.
+// spentBatch is a group of records written with one sync.
 type spentBatch struct {
 	records []spent
 	written bool
 	err     error
 }
 
-// openSpent locks and reads the file of used tokens; one that is missing is empty.
+// openSpent locks and reads the file of used tokens. A missing file is empty.
 func openSpent(path string) (f *spentFile, all []spent, err error) {
 	f = &spentFile{path: path, lock: flock.New(path + ".lock")}
 	held, err := f.lock.TryLock()
 	if err != nil {
-		return nil, nil, fmt.Errorf("token: the file of used tokens %s cannot be locked: %w", path, err)
+		return nil, nil, fmt.Errorf("token: cannot lock the file of used tokens %s: %w", path, err)
 	}
 	if !held {
-		return nil, nil, fmt.Errorf("token: another server has the file of used tokens %s: end that server, or give each a file of its own", path)
+		return nil, nil, fmt.Errorf("token: another server has the file of used tokens %s: stop that server, or give each its own file", path)
 	}
 	text, err := regularfile.Read(path, int64(maxSpentFile))
 	if err == nil {
@@ -128,12 +128,12 @@ func openSpent(path string) (f *spentFile, all []spent, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return f, nil, nil
 	case err != nil:
-		return nil, nil, errors.Join(fmt.Errorf("token: the used tokens cannot be read: %w; put a copy of the file in its place, or remove it, and tokens that have not expired are good once more", err), f.lock.Unlock())
+		return nil, nil, errors.Join(fmt.Errorf("token: cannot read the used tokens: %w; restore the file from a copy, or remove it, which makes unexpired tokens valid again", err), f.lock.Unlock())
 	}
 	return f, all, nil
 }
 
-// record returns when the token is on the disk. Tokens that come at once share a sync.
+// record writes s to disk before it returns. Concurrent calls share a sync.
 func (f *spentFile) record(s spent) error {
 	f.mu.Lock()
 	if f.next == nil {
@@ -145,7 +145,7 @@ func (f *spentFile) record(s spent) error {
 
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	if !b.written { // else whoever wrote it took this record along
+	if !b.written { // otherwise another call has written the batch
 		f.mu.Lock()
 		f.next = nil
 		f.mu.Unlock()
@@ -154,8 +154,8 @@ func (f *spentFile) record(s spent) error {
 	return b.err
 }
 
-// write appends records. After an error nobody knows what the file holds: it is rewritten
-// with the next records, when the disk may have room again.
+// write appends records. After an error the file's content is unknown, so the next write
+// rewrites it.
 func (f *spentFile) write(records []spent) error {
 	if f.file == nil || f.lines+len(records) > f.limit {
 		return f.rewrite()
@@ -170,15 +170,15 @@ func (f *spentFile) write(records []spent) error {
 		err = f.file.Sync()
 	}
 	if err != nil {
-		return errors.Join(err, f.shut())
+		return errors.Join(err, f.closeFile())
 	}
 	f.sum, f.lines = sum, f.lines+len(records)
 	return nil
 }
 
-// rewrite replaces the file by one of the tokens that are still to be remembered.
+// rewrite replaces the file by one with the live tokens only.
 func (f *spentFile) rewrite() error {
-	err := f.shut()
+	err := f.closeFile()
 	b, sum := []byte(spentHeader), checksum([]byte(spentHeader))
 	live := f.live()
 	for _, s := range live {
@@ -194,7 +194,7 @@ func (f *spentFile) rewrite() error {
 	return nil
 }
 
-func (f *spentFile) shut() error {
+func (f *spentFile) closeFile() error {
 	if f.file == nil {
 		return nil
 	}
@@ -203,9 +203,9 @@ func (f *spentFile) shut() error {
 	return file.Close()
 }
 
-// close gives the file back to the next server.
+// close closes and unlocks the file.
 func (f *spentFile) close() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	return errors.Join(f.shut(), f.lock.Unlock())
+	return errors.Join(f.closeFile(), f.lock.Unlock())
 }

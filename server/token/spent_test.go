@@ -170,7 +170,7 @@ func TestSpentFileIsBounded(t *testing.T) {
 	for n := range batches {
 		var batch []spent
 		for i := range at {
-			s := spent{idOf(fmt.Sprint(n, i)), now.Add(time.Second)}
+			s := spent{hashJTI(fmt.Sprint(n, i)), now.Add(time.Second)}
 			require.NoError(t, v.remember(s.id, s.until, now))
 			batch = append(batch, s)
 		}

@@ -229,9 +229,9 @@ func TestRefusedArguments(t *testing.T) {
 func TestTheOtherKeyOfThePair(t *testing.T) {
 	secret, public := NewKeys()
 	_, err := NewVerifier(home, public, secret+"\n")
-	require.EqualError(t, err, "token: key 2 is a secret one, which belongs to who issues tokens alone: want the public one of the pair")
+	require.EqualError(t, err, "token: key 2 is a secret key, which only the issuer may have: want the public key of the pair")
 	_, err = NewIssuer(public + "\n")
-	require.EqualError(t, err, "token: this is a public key, which servers check tokens with: want the secret one of the pair")
+	require.EqualError(t, err, "token: the key is a public key, which verifies tokens: want the secret key of the pair")
 	_, err = NewIssuer("00")
 	require.ErrorContains(t, err, "128 hex digits")
 	_, err = NewVerifier(home, "00")

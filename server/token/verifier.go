@@ -12,40 +12,39 @@ import (
 )
 
 const (
-	// MaxRemembered bounds the tokens that a Verifier has taken and that are
-	// still good, at about 150 bytes each. Only who holds the secret key can
-	// fill it.
+	// MaxRemembered bounds the used, unexpired tokens that a Verifier remembers, about
+	// 150 bytes each. Only a holder of the secret key can fill it.
 	MaxRemembered = 1 << 16
-	// leeway is how far the clock of the backend may be ahead of the server's.
+	// leeway bounds how far the backend's clock may be ahead of the server's.
 	leeway = 5 * time.Second
 )
 
-// Why a token is not taken. All of them say whose fault it is: all but
-// the last two the client's or its backend's.
+// Reasons to reject a token. The fault is the client's or its backend's, except for the
+// last two.
 var (
-	ErrNone    = errors.New("token: none was shown")
-	ErrForged  = errors.New("token: not signed by a key of this server's")
-	ErrClaims  = errors.New("token: signed, but made for another server, without a user, or good for too long")
-	ErrExpired = errors.New("token: not good at this time")
-	ErrUsed    = errors.New("token: taken before")
-	ErrBusy    = errors.New("token: too many good tokens are in use")
-	// ErrUnrecorded is the server's fault: its disk does not take the token.
-	ErrUnrecorded = errors.New("token: it cannot be recorded as used")
+	ErrNone    = errors.New("token: missing")
+	ErrForged  = errors.New("token: not signed by a key of this server")
+	ErrClaims  = errors.New("token: wrong audience, missing user, or too long a lifetime")
+	ErrExpired = errors.New("token: expired or not yet valid")
+	ErrUsed    = errors.New("token: already used")
+	ErrBusy    = errors.New("token: too many unexpired tokens are in use")
+	// ErrUnrecorded is the server's fault: it cannot write the token to disk.
+	ErrUnrecorded = errors.New("token: cannot be recorded as used")
 )
 
-// Verifier takes tokens. It may be used by several goroutines.
+// Verifier verifies tokens. It is safe for concurrent use.
 type Verifier struct {
 	audience string
 	keys     atomic.Pointer[[]paseto.V4AsymmetricPublicKey]
 
 	mu    sync.Mutex
-	taken map[tokenID]time.Time // when each can be forgotten
-	sweep time.Time             // when expired ones are forgotten next
-	file  *spentFile            // nil: they are forgotten with the Verifier
+	taken map[tokenID]time.Time // used tokens, and when each can be forgotten
+	sweep time.Time             // when to next forget expired tokens
+	file  *spentFile            // nil without KeepSpent
 }
 
-// NewVerifier takes the name of this server, and the public keys of those who
-// may issue tokens for it, in hexadecimal.
+// NewVerifier returns a Verifier for tokens with the given audience, signed by one of the
+// public keys, in hexadecimal.
 func NewVerifier(audience string, public ...string) (*Verifier, error) {
 	if audience == "" || len(audience) > MaxAudience {
 		return nil, fmt.Errorf("token: an audience of %d bytes: want 1 to %d", len(audience), MaxAudience)
@@ -57,21 +56,20 @@ func NewVerifier(audience string, public ...string) (*Verifier, error) {
 	return v, nil
 }
 
-// SetKeys replaces the public keys for the tokens of new sessions. Tokens that were
-// taken stay taken. An error changes nothing.
+// SetKeys replaces the public keys. Used tokens stay used. An error changes nothing.
 func (v *Verifier) SetKeys(public ...string) error {
 	if len(public) == 0 {
-		return errors.New("token: no public key: nobody could join")
+		return errors.New("token: want at least one public key")
 	}
 	var keys []paseto.V4AsymmetricPublicKey
 	for i, text := range public {
 		text = strings.TrimSpace(text)
 		if _, err := paseto.NewV4AsymmetricSecretKeyFromHex(text); err == nil {
-			return fmt.Errorf("token: key %d is a secret one, which belongs to who issues tokens alone: want the public one of the pair", i+1)
+			return fmt.Errorf("token: key %d is a secret key, which only the issuer may have: want the public key of the pair", i+1)
 		}
 		key, err := paseto.NewV4AsymmetricPublicKeyFromHex(text)
 		if err != nil {
-			return fmt.Errorf("token: public key %d is not the 64 hex digits that NewKeys makes", i+1)
+			return fmt.Errorf("token: invalid public key %d: want the 64 hex digits of NewKeys", i+1)
 		}
 		keys = append(keys, key)
 	}
@@ -79,13 +77,12 @@ func (v *Verifier) SetKeys(public ...string) error {
 	return nil
 }
 
-// KeepSpent keeps used tokens in a file, so that a server which is started again, with
-// the same file, does not take them a second time (K3). It comes before the first Verify,
-// and now is as Verify's. From then on Verify returns when the token is on the disk: a
-// crash or a loss of power after that changes nothing. The file holds what the Verifier
-// remembers, and at most twice as much; expiries are read by the wall clock. An error
-// names the file: it is damaged, not a regular file, or another server's, which
-// path.lock tells. Close gives it back.
+// KeepSpent keeps used tokens in the file at path, so that a restarted server with the
+// same file does not accept them again (K3). Call it before the first Verify, with now as
+// for Verify. Verify then returns after the token is on disk, where it survives a crash or
+// power loss. The file holds at most twice the tokens that the Verifier remembers;
+// expiries are wall-clock times. The error names the file, which is damaged, not regular,
+// or locked by another server (path.lock). Close unlocks it.
 func (v *Verifier) KeepSpent(path string, now time.Time) error {
 	file, all, err := openSpent(path)
 	if err != nil {
@@ -97,14 +94,14 @@ func (v *Verifier) KeepSpent(path string, now time.Time) error {
 		}
 	}
 	file.live = v.remembered
-	if err := file.rewrite(); err != nil { // without the expired, and on a disk that can be written
-		return errors.Join(fmt.Errorf("token: the file of used tokens cannot be written: %w", err), file.close())
+	if err := file.rewrite(); err != nil { // drops expired tokens, and checks that the file can be written
+		return errors.Join(fmt.Errorf("token: cannot write the file of used tokens: %w", err), file.close())
 	}
 	v.file = file
 	return nil
 }
 
-// Close ends the use of KeepSpent's file. No Verify may run or follow.
+// Close closes KeepSpent's file. Verify must not be running or called later.
 func (v *Verifier) Close() error {
 	if v.file == nil {
 		return nil
@@ -112,7 +109,7 @@ func (v *Verifier) Close() error {
 	return v.file.close()
 }
 
-// remembered returns the tokens that must not be taken again.
+// remembered returns the tokens that must not be accepted again.
 func (v *Verifier) remembered() []spent {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -123,16 +120,16 @@ func (v *Verifier) remembered() []spent {
 	return all
 }
 
-// Verify takes a token and returns its claims. now is time.Now, whose wall clock says
-// whether the token is good; if somebody sets that clock, a token that was taken is
-// remembered for as long as it was good when it was taken. It costs a signature's check, about
-// 100 µs a key.
+// Verify accepts a token once and returns its claims. now is time.Now(): its wall clock
+// determines validity, and its monotonic clock how long a used token is remembered, so
+// setting the clock does not forget it early. Verify checks a signature, about 100 µs per
+// key.
 func (v *Verifier) Verify(token []byte, now time.Time) (Claims, error) {
-	signed, err := v.signed(token)
+	signed, err := v.verifySignature(token)
 	if err != nil {
 		return Claims{}, err
 	}
-	id, claims, expires, err := v.claims(signed, now)
+	id, claims, expires, err := v.checkClaims(signed, now)
 	if err != nil {
 		return Claims{}, err
 	}
@@ -142,12 +139,12 @@ func (v *Verifier) Verify(token []byte, now time.Time) (Claims, error) {
 	return claims, nil
 }
 
-// signed checks the signature (K1).
-func (v *Verifier) signed(token []byte) (*paseto.Token, error) {
+// verifySignature parses a token and checks its signature (K1).
+func (v *Verifier) verifySignature(token []byte) (*paseto.Token, error) {
 	if len(token) == 0 {
 		return nil, ErrNone
 	}
-	if len(token) > MaxBytes || token[len(token)-1] == '.' { // an empty footer is no other token, but another text
+	if len(token) > MaxBytes || token[len(token)-1] == '.' { // with an empty footer: another text for the same token
 		return nil, ErrForged
 	}
 	parser := paseto.NewParserWithoutExpiryCheck() // checked below, at the caller's time
@@ -159,8 +156,8 @@ func (v *Verifier) signed(token []byte) (*paseto.Token, error) {
 	return nil, ErrForged
 }
 
-// claims checks what a signed token says (K2).
-func (v *Verifier) claims(t *paseto.Token, now time.Time) (id string, c Claims, expires time.Time, err error) {
+// checkClaims checks and returns the claims of a signed token (K2).
+func (v *Verifier) checkClaims(t *paseto.Token, now time.Time) (id string, c Claims, expires time.Time, err error) {
 	audience, e1 := t.GetAudience()
 	user, e2 := t.GetSubject()
 	id, e3 := t.GetJti()
@@ -181,22 +178,23 @@ func (v *Verifier) claims(t *paseto.Token, now time.Time) (id string, c Claims, 
 	return id, c, expires, nil
 }
 
-// take remembers a token, so that it is good once (K3).
+// take records a token as used, so that it is accepted once (K3).
 func (v *Verifier) take(jti string, expires, now time.Time) error {
-	id := idOf(jti)
-	until := now.Add(expires.Sub(now)) // by the clock that nobody sets, as now is
+	id := hashJTI(jti)
+	until := now.Add(expires.Sub(now)) // keeps now's monotonic clock
 	if err := v.remember(id, until, now); err != nil || v.file == nil {
 		return err
 	}
 	if err := v.file.record(spent{id, until}); err != nil {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		delete(v.taken, id) // it was not used
+		delete(v.taken, id) // not used after all
 		return fmt.Errorf("%w: %w", ErrUnrecorded, err)
 	}
 	return nil
 }
 
+// remember adds a token to taken until until, and forgets expired tokens when due.
 func (v *Verifier) remember(id tokenID, until, now time.Time) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
