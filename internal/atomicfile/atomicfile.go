@@ -1,12 +1,12 @@
-// Package atomicfile replaces files as a whole: after a crash a path names the old
-// content or the new.
+// Package atomicfile replaces files atomically: after a crash a path names either the old
+// or the new content.
 //
 // The new content is written and synced under a temporary name beside the file,
 //
 //	PATH.worldd-<16 hex digits>.tmp
 //
-// which then becomes PATH. The name belongs to exactly one PATH, and to this
-// program: whoever holds the lock of PATH may remove what Leftovers finds.
+// and then renamed to PATH. The name belongs to exactly one PATH and to this program: the
+// holder of the lock of PATH may remove the files that Leftovers returns.
 package atomicfile
 
 import (
@@ -30,9 +30,9 @@ type Pending struct {
 	sealed bool
 }
 
-// Create opens a temporary file for the new content of path. It has the
-// permissions of the file at path, or else perm less the umask. Links are not
-// followed: path should come from Resolve.
+// Create creates a temporary file for the new content of path. It has the permissions of
+// the file at path, or perm less the umask if there is none. It does not follow links:
+// path should come from Resolve.
 func Create(path string, perm fs.FileMode) (*Pending, error) {
 	name := fmt.Sprintf("%s.worldd-%016x.tmp", path, rand.Uint64())
 	old, err := os.Lstat(path)
@@ -46,7 +46,7 @@ func Create(path string, perm fs.FileMode) (*Pending, error) {
 	}
 	p := &Pending{file: file}
 	if keep {
-		if err := file.Chmod(perm); err != nil { // the umask has narrowed it
+		if err := file.Chmod(perm); err != nil { // undoes the umask
 			p.Discard()
 			return nil, err
 		}
@@ -60,26 +60,26 @@ func (p *Pending) Name() string { return p.file.Name() }
 // Write appends to the content.
 func (p *Pending) Write(b []byte) (int, error) { return p.file.Write(b) }
 
-// Seal syncs the content to the disk and closes the file. It keeps its temporary
-// name until Replace is called with it.
+// Seal syncs the content to disk and closes the file, which keeps its temporary name until
+// Replace.
 func (p *Pending) Seal() error {
 	p.sealed = true
 	return errors.Join(p.file.Sync(), p.file.Close())
 }
 
-// Discard removes the temporary file, if it still has its name.
+// Discard removes the temporary file unless Replace has renamed it.
 func (p *Pending) Discard() {
 	if !p.sealed {
-		_ = p.file.Close() // nobody wants the content
+		_ = p.file.Close() // the content is discarded
 	}
 	_ = os.Remove(p.Name())
 }
 
-// Replace renames the file at from to path, in place of what is there.
+// Replace renames the file at from to path, replacing an existing file.
 func Replace(from, path string) error { return atomic.ReplaceFile(from, path) }
 
-// Write replaces the file at path by one that holds data. Links are followed. A
-// new file has permissions perm less the umask, an old one keeps its own.
+// Write replaces the content of the file at path with data, and follows links. A new file
+// has permissions perm less the umask; an existing one keeps its permissions.
 func Write(path string, data []byte, perm fs.FileMode) error {
 	path, err := Resolve(path)
 	if err != nil {
@@ -102,14 +102,14 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 	return SyncDir(path)
 }
 
-// SyncDir makes changes of names in the directory of path durable. Systems and
-// file systems that cannot do so are left alone.
+// SyncDir makes renames in the directory of path durable, where the system and the file
+// system support it.
 func SyncDir(path string) error {
 	if runtime.GOOS == "windows" { // MoveFileEx writes through
 		return nil
 	}
 	dir, err := os.Open(filepath.Dir(path))
-	if errors.Is(err, fs.ErrPermission) { // which does not keep from writing to it
+	if errors.Is(err, fs.ErrPermission) { // writable directories may be unreadable
 		return nil
 	}
 	if err != nil {
@@ -122,11 +122,11 @@ func SyncDir(path string) error {
 	return errors.Join(err, dir.Close())
 }
 
-// maxLinks bounds a chain of links, as Linux does.
+// maxLinks bounds a chain of links, with the limit of Linux.
 const maxLinks = 40
 
-// Resolve returns the path that path stands for when all links in it are followed.
-// The file need not exist, its directory must.
+// Resolve returns the absolute path after following all links in path. The file need not
+// exist, but its directory must.
 func Resolve(path string) (string, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return filepath.Abs(target)
@@ -141,7 +141,7 @@ func Resolve(path string) (string, error) {
 		}
 		at = filepath.Join(dir, filepath.Base(at))
 		target, err := os.Readlink(at)
-		if err != nil { // no link, or nothing
+		if err != nil { // not a link, or missing
 			return at, nil
 		}
 		if !filepath.IsAbs(target) {
@@ -154,8 +154,8 @@ func Resolve(path string) (string, error) {
 
 var temporary = regexp.MustCompile(`^\.worldd-[0-9a-f]{16}\.tmp$`)
 
-// Leftovers returns the temporary files for path. Those that no process is writing
-// were left by one that was killed.
+// Leftovers returns the temporary files of path. Those that no process is writing were
+// left by killed processes.
 func Leftovers(path string) ([]string, error) {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(dir))

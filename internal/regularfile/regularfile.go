@@ -1,6 +1,6 @@
-// Package regularfile reads the files that a command line names: regular files
-// only, and no more of one than the caller allows. Opening a named pipe waits for
-// its writer, out of reach of a signal, and a device may have no end.
+// Package regularfile reads files named by the user: regular files only, up to a limit.
+// Opening a named pipe blocks uninterruptibly until it has a writer, and a device may
+// have no end.
 package regularfile
 
 import (
@@ -15,27 +15,27 @@ import (
 // ErrNotRegular reports a path that names a directory, pipe, socket or device.
 var ErrNotRegular = errors.New("not a regular file")
 
-// ErrTooLong reports a file that is longer than its reader allows.
+// ErrTooLong reports a file longer than the caller's limit.
 var ErrTooLong = errors.New("file too long")
 
-// Open opens the regular file at path for reading; links are followed. The error
-// is an *fs.PathError, and wraps ErrNotRegular for anything but a regular file.
+// Open opens the regular file at path for reading, and follows links. The error is an
+// *fs.PathError, and wraps ErrNotRegular if the file is not regular.
 func Open(path string) (*os.File, error) {
 	if err := check(os.Stat(path)); err != nil { // before opening, which may block
-		return nil, refuse(path, err)
+		return nil, pathError(path, err)
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := check(file.Stat()); err != nil { // the path may name another file by now
-		return nil, errors.Join(refuse(path, err), file.Close())
+	if err := check(file.Stat()); err != nil { // path may name another file by now
+		return nil, errors.Join(pathError(path, err), file.Close())
 	}
 	return file, nil
 }
 
-// Read returns the content of the regular file at path. The error is one of
-// Open, the disk's, or wraps ErrTooLong if there are more than limit bytes.
+// Read returns the content of the regular file at path. The error is Open's or the file
+// system's, or wraps ErrTooLong if the file has more than limit bytes.
 func Read(path string, limit int64) ([]byte, error) {
 	file, err := Open(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = refuse(path, fmt.Errorf("%w: more than %d bytes", ErrTooLong, limit))
+		err = pathError(path, fmt.Errorf("%w: more than %d bytes", ErrTooLong, limit))
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
@@ -51,13 +51,14 @@ func Read(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// WorldReadable reports whether every user of this machine may read the file at
-// path, as far as permission bits say. It is false on Windows, which has none.
+// WorldReadable reports whether the permission bits of the file at path let every user of
+// this machine read it. It is false on Windows, which has no such bits.
 func WorldReadable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o004 != 0
 }
 
+// check returns err, or an error if the file is not regular.
 func check(info fs.FileInfo, err error) error {
 	if err != nil || info.Mode().IsRegular() {
 		return err
@@ -65,6 +66,7 @@ func check(info fs.FileInfo, err error) error {
 	return fmt.Errorf("%w: it is %s", ErrNotRegular, kind(info.Mode()))
 }
 
+// kind names the type of a file that is not regular.
 func kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -79,9 +81,9 @@ func kind(mode fs.FileMode) string {
 	return "something else"
 }
 
-// refuse says that path cannot be opened for a reason, which may be an
-// *fs.PathError of another operation.
-func refuse(path string, reason error) error {
+// pathError returns an *fs.PathError for opening path. If reason is an *fs.PathError of
+// another operation, its cause is used.
+func pathError(path string, reason error) error {
 	if of := (*fs.PathError)(nil); errors.As(reason, &of) {
 		reason = of.Err
 	}
