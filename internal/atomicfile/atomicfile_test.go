@@ -37,7 +37,7 @@ func TestWriteReplaces(t *testing.T) {
 	}
 }
 
-// Until it is replaced, the old content stays under the path.
+// The path keeps the old content until Replace.
 func TestPendingIsSeenWhenReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
@@ -68,7 +68,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// The temporary files of one path are no other's, whatever the two are called.
+// Leftovers never returns another path's temporary files, whatever their names.
 func TestLeftoversAreOfOnePath(t *testing.T) {
 	dir := t.TempDir()
 	paths := []string{"w", "w1", "w.worldd-0123456789abcdef.tmp", "other.w"}
@@ -116,6 +116,6 @@ func TestWriteFollowsLinks(t *testing.T) {
 func TestWriteThatFailsLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "x", "full"), 0o700))
-	require.Error(t, atomicfile.Write(filepath.Join(dir, "x"), nil, 0o600), "a directory is in its place")
+	require.Error(t, atomicfile.Write(filepath.Join(dir, "x"), nil, 0o600), "path is a directory")
 	require.Equal(t, []string{"x"}, names(t, dir))
 }

@@ -24,7 +24,7 @@ func TestWriteKeepsPermissions(t *testing.T) {
 	}
 }
 
-// A directory may be written to without being readable.
+// A directory may be writable but not readable.
 func TestSyncDirOfAClosedDirectory(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o300))

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
-// Opening a pipe that nobody writes to would not return.
+// Opening a pipe without a writer would block.
 func TestOpenRefusesPipesAndSockets(t *testing.T) {
 	dir := t.TempDir()
 	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "s")

@@ -21,7 +21,7 @@ func newWorld(t *testing.T) *world.World {
 	return w
 }
 
-// next steps the world and takes its image.
+// next steps the world and takes an image.
 func next(w *world.World, img *world.Image) uint64 {
 	w.Step()
 	w.TakeImage(img)
@@ -44,7 +44,7 @@ func load(t *testing.T, s *Store) Loaded {
 	return found
 }
 
-// ticks are of the generations from 0 on, as far as there are files.
+// ticks returns the ticks of the existing generations from 0 on.
 func ticks(t *testing.T, s *Store) (all []uint64) {
 	t.Helper()
 	for n := 0; exists(s.generation(n)); n++ {
@@ -76,7 +76,7 @@ func TestSaveKeepsGenerations(t *testing.T) {
 	for keep := 1; keep <= 4; keep++ {
 		w, img := newWorld(t), &world.Image{}
 		s := open(t, filepath.Join(t.TempDir(), "w"), keep)
-		require.Nil(t, load(t, s).Image, "a world begins")
+		require.Nil(t, load(t, s).Image, "no image yet")
 		var want []uint64
 		for range 6 {
 			want = slices.Insert(want, 0, next(w, img))
@@ -93,8 +93,8 @@ func TestSaveKeepsGenerations(t *testing.T) {
 	require.Equal(t, DefaultKeep, open(t, filepath.Join(t.TempDir(), "w"), 0).keep)
 }
 
-// saveUntil makes the steps of a save, and dies after so many of them. It says
-// whether there are more. Without links they are as on a file system that has none.
+// saveUntil makes the first steps of a save, and reports whether there are more. Without
+// links, the steps are as on a file system without hard links.
 func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) (more bool) {
 	t.Helper()
 	file, err := atomicfile.Create(s.path, 0o600)
@@ -110,13 +110,12 @@ func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) 
 	return steps < len(all)
 }
 
-// F3: a server that dies between any two steps of a save, again and again, leaves
-// the image that it was saving or the one before. If that one is damaged too, it is
-// the one before that.
+// F3: a server that repeatedly dies between any two steps of a save leaves the image being
+// saved or its predecessor. If that is damaged as well, an older one is found.
 func TestCrashBetweenSteps(t *testing.T) {
 	for keep := 1; keep <= 4; keep++ {
 		for _, links := range []bool{true, false} {
-			for before := range keep + 2 { // whole saves ahead of the crash
+			for before := range keep + 2 { // complete saves before the crash
 				for steps := range keep + 4 {
 					t.Run(fmt.Sprintf("keep %d, links %v, saved %d, steps %d", keep, links, before, steps), func(t *testing.T) {
 						w, img := newWorld(t), &world.Image{}
@@ -139,7 +138,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 							require.Contains(t, []uint64{last, now}, found.Image.Tick())
 							require.True(t, more || found.Image.Tick() == now)
 							if links {
-								require.Zero(t, found.Generation, "the path always names an image")
+								require.Zero(t, found.Generation, "path always names an image")
 							}
 							last = found.Image.Tick()
 						}
@@ -154,7 +153,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 						require.True(t, crashed || len(left) == 0)
 						last = next(w, img)
 						require.NoError(t, s.Save(img))
-						require.Equal(t, last, load(t, s).Image.Tick(), "and the next save is as any")
+						require.Equal(t, last, load(t, s).Image.Tick(), "the next save works")
 						if keep > 1 {
 							require.NoFileExists(t, s.generation(keep))
 						}
@@ -165,8 +164,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 	}
 }
 
-// F4: the newest whole image is found, what is damaged is set aside, and the
-// generations behind it stay.
+// F4: the newest valid image is found, damaged ones are renamed, and older generations stay.
 func TestLoadSkipsDamage(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 4)
@@ -192,7 +190,7 @@ func TestLoadSkipsDamage(t *testing.T) {
 		require.NoFileExists(t, s.generation(n))
 	}
 	again := load(t, s)
-	require.Equal(t, uint64(2), again.Image.Tick(), "also if the server dies now")
+	require.Equal(t, uint64(2), again.Image.Tick(), "also if the server dies here")
 	require.Empty(t, again.Damaged)
 	require.Equal(t, 2, again.Generation)
 
@@ -203,7 +201,7 @@ func TestLoadSkipsDamage(t *testing.T) {
 	require.Equal(t, []uint64{7, 6, 5, 2}, ticks(t, s))
 }
 
-// Where nothing is whole, nothing is touched.
+// If all generations are damaged, none is renamed.
 func TestLoadOfDamageAlone(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
@@ -222,7 +220,7 @@ func TestLoadOfDamageAlone(t *testing.T) {
 	require.Equal(t, before, files(t, filepath.Dir(s.Path())))
 }
 
-// An image that is whole and not of this world is no reason to take an older one.
+// A valid image of another world is an error: older ones are not tried.
 func TestLoadOfAnotherWorld(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
@@ -243,7 +241,7 @@ func TestLoadOfAnotherWorld(t *testing.T) {
 	require.ErrorContains(t, err, "not a regular file: it is a directory")
 }
 
-// Whatever goes wrong in a save, the image that was there is there.
+// A failed save keeps the existing image.
 func TestSaveThatFails(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
@@ -252,15 +250,15 @@ func TestSaveThatFails(t *testing.T) {
 	before := files(t, filepath.Dir(s.Path()))
 	img.Extra = make([]byte, world.MaxExtraBytes+1)
 	require.ErrorIs(t, s.Save(img), world.ErrValue)
-	require.Equal(t, before, files(t, filepath.Dir(s.Path())), "no half image is left behind")
+	require.Equal(t, before, files(t, filepath.Dir(s.Path())), "no partial image remains")
 	require.Equal(t, tick, load(t, s).Image.Tick())
 }
 
-// F1: one at a time, under whatever name.
+// F1: an image is opened once, by any of its names.
 func TestOpenLocks(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "w"), filepath.Join(dir, "link")
-	require.NoError(t, os.Symlink("w", link)) // leads nowhere yet
+	require.NoError(t, os.Symlink("w", link)) // dangling
 	s, err := Open(link, 0)
 	require.NoError(t, err)
 	require.Equal(t, "w", filepath.Base(s.Path()))
@@ -279,7 +277,7 @@ func TestOpenLocks(t *testing.T) {
 	require.NotNil(t, load(t, open(t, path, 0)).Image)
 }
 
-// F2: no image is named like a file of another.
+// F2: an image cannot have the name of another's file.
 func TestOpenRefusesNames(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "w"), 2)
@@ -304,7 +302,7 @@ func TestOpenRefusesNames(t *testing.T) {
 	require.NotContains(t, strings.Join(files(t, dir), " "), "x")
 }
 
-// Without the lock, somebody may be writing what looks left over.
+// Without the lock, another process may be writing the temporary files.
 func TestSweepUnderTheLockOnly(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
 	pending, err := atomicfile.Create(s.path, 0o600)

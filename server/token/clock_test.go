@@ -16,8 +16,8 @@ func jumped(t time.Time, d time.Duration) time.Time {
 	return t
 }
 
-// A wall clock that is set ahead has no token forgotten that will be good again when
-// it is set right.
+// Setting the wall clock ahead does not forget a token that is valid again once the clock
+// is corrected.
 func TestClockIsSet(t *testing.T) {
 	issuer, verifier := pair(t)
 	now := time.Now()

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// keeping is a Verifier that keeps used tokens in a file.
+// keeping returns a Verifier that keeps used tokens in a file.
 func keeping(t testing.TB, path string, now time.Time) *Verifier {
 	_, v := pair(t)
 	require.NoError(t, v.KeepSpent(path, now))
@@ -22,7 +22,7 @@ func keeping(t testing.TB, path string, now time.Time) *Verifier {
 	return v
 }
 
-// crashed is a copy of the file as a server that is killed now leaves it.
+// crashed returns a copy of the file as a server killed now would leave it.
 func crashed(t testing.TB, path string) string {
 	return spentOf(t, textOf(t, path))
 }
@@ -39,8 +39,7 @@ func spentOf(t testing.TB, text []byte) string {
 	return path
 }
 
-// TestSpentSurvivesCrashes: K3. What was taken is taken after any crash, until it has
-// expired.
+// K3: a used token stays used after any crash until it has expired.
 func TestSpentSurvivesCrashes(t *testing.T) {
 	issuer, first := pair(t)
 	path := filepath.Join(t.TempDir(), "spent")
@@ -65,19 +64,19 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 	require.Equal(t, spentHeader, string(text))
 }
 
-// TestSpentIsOneServers: two servers with one file would each take what the other has.
+// Two servers cannot share one file: each would accept the other's tokens.
 func TestSpentIsOneServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spent")
 	first := keeping(t, path, noon)
 	_, second := pair(t)
 	require.ErrorContains(t, second.KeepSpent(path, noon), "another server has the file of used tokens "+path)
-	require.NoError(t, second.Close(), "it has none")
+	require.NoError(t, second.Close(), "it has no file")
 	require.NoError(t, first.Close())
 	require.NoError(t, second.KeepSpent(path, noon))
 	require.NoError(t, second.Close())
 }
 
-// someSpent is a file with a few tokens.
+// someSpent returns a file with a few tokens.
 func someSpent(t testing.TB) (text []byte, tokens []string) {
 	path := filepath.Join(t.TempDir(), "spent")
 	v := keeping(t, path, noon)
@@ -91,8 +90,8 @@ func someSpent(t testing.TB) (text []byte, tokens []string) {
 	return text, tokens
 }
 
-// TestSpentDamage: every damaged byte is found, and so are lines that are missing or have
-// changed places. The error names the file and the line.
+// Every damaged byte, missing line and reordered line is found. The error names the file and
+// the line.
 func TestSpentDamage(t *testing.T) {
 	text, _ := someSpent(t)
 	refused := func(text []byte, line int, what string) {
@@ -103,7 +102,7 @@ func TestSpentDamage(t *testing.T) {
 		require.FileExists(t, path)
 		after, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.Equal(t, text, after, "it is left as it is")
+		require.Equal(t, text, after, "the file is unchanged")
 	}
 	for i := range text {
 		line := 1
@@ -124,12 +123,12 @@ func TestSpentDamage(t *testing.T) {
 		return b
 	}
 	refused(join(0, 2, 3, 4), 2, "a line is missing")
-	refused(join(0, 1, 3, 2, 4), 3, "two have changed places")
-	refused(join(0, 1, 1, 2, 3, 4), 3, "one is there twice")
+	refused(join(0, 1, 3, 2, 4), 3, "two lines are exchanged")
+	refused(join(0, 1, 1, 2, 3, 4), 3, "a duplicate line")
 	refused([]byte{}, 1, "an empty file")
 }
 
-// A line that was cut short in a crash was not synced: it is ignored, and the others are not.
+// A line truncated by a crash was not synced: it alone is ignored.
 func TestSpentIsTorn(t *testing.T) {
 	text, tokens := someSpent(t)
 	for cut := 1; cut < spentLineLength; cut++ {
@@ -161,7 +160,7 @@ func TestSpentIsRegular(t *testing.T) {
 	}
 }
 
-// The file does not grow with the tokens that were ever taken.
+// The file's size depends on the live tokens, not on all used ones.
 func TestSpentFileIsBounded(t *testing.T) {
 	const at, batches = 500, 60 // tokens at once, of which those of the last second are live
 	path := filepath.Join(t.TempDir(), "spent")
@@ -190,7 +189,7 @@ func TestSpentFileIsBounded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A token that cannot be recorded was not used: it is good when the disk is again.
+// A token that cannot be recorded is not used, and is accepted once the disk works again.
 func TestSpentDiskFails(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "disk")
 	require.NoError(t, os.Mkdir(folder, 0o700))
@@ -213,7 +212,7 @@ func TestSpentDiskFails(t *testing.T) {
 	}
 }
 
-// Of many that come at once each token is taken once, and all are in the file.
+// Of many concurrent calls each token is accepted once, and all are in the file.
 func TestSpentAtOnce(t *testing.T) {
 	const tokens, attempts = 50, 4
 	path := filepath.Join(t.TempDir(), "spent")
@@ -248,7 +247,7 @@ func FuzzParseSpent(f *testing.F) {
 		for _, s := range all {
 			b, sum = appendSpent(b, sum, s)
 		}
-		require.True(t, bytes.HasPrefix(text, b), "what is read is what would be written")
+		require.True(t, bytes.HasPrefix(text, b), "a parsed file is written back identically")
 		require.Less(t, len(text)-len(b), spentLineLength)
 	})
 }

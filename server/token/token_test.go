@@ -46,10 +46,10 @@ func TestTakenOnce(t *testing.T) {
 	_, err = verifier.Verify(text, noon.Add(31*time.Second))
 	require.ErrorIs(t, err, ErrUsed)
 	_, err = verifier.Verify(issue(t, issuer, "alice"), noon)
-	require.NoError(t, err, "another token of the same user's")
+	require.NoError(t, err, "another token of the same user")
 }
 
-// TestTimes: K2.
+// K2: a token is valid from its issue until before its expiry.
 func TestTimes(t *testing.T) {
 	issuer, verifier := pair(t)
 	for late, want := range map[time.Duration]error{
@@ -61,7 +61,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// The end of a session is told apart from the token's own expiry.
+// The end of the session is independent of the token's expiry.
 func TestSessionEnd(t *testing.T) {
 	issuer, verifier := pair(t)
 	end := noon.Add(2 * time.Hour)
@@ -77,12 +77,12 @@ func TestSessionEnd(t *testing.T) {
 	require.Equal(t, time.Hour, claims.Remaining(noon.Add(time.Hour)))
 	require.Positive(t, claims.Remaining(noon.Add(3*time.Hour)), "0 would be without end")
 	_, err = verifier.Verify(text(), end)
-	require.ErrorIs(t, err, ErrExpired, "no session that is over at once")
+	require.ErrorIs(t, err, ErrExpired, "the session would end at once")
 	_, err = issuer.Issue(Claims{"bob", noon}, home, noon, time.Minute)
 	require.ErrorContains(t, err, "want a later end")
 }
 
-// TestForged: K1. Every byte matters, and so does every other key.
+// K1: a change of any byte, or another key, invalidates a token.
 func TestForged(t *testing.T) {
 	issuer, verifier := pair(t)
 	stranger, _ := pair(t)
@@ -106,13 +106,13 @@ func TestForged(t *testing.T) {
 		require.ErrorIs(t, err, ErrForged)
 	}
 	_, err := verifier.Verify(text, noon)
-	require.NoError(t, err, "the attempts have not used it up")
+	require.NoError(t, err, "rejected attempts do not use the token")
 }
 
-// One text for one token: what decodes to the same bytes is not taken either.
+// A token has one text: another text that decodes to the same bytes is rejected.
 func TestOtherLetters(t *testing.T) {
 	issuer, verifier := pair(t)
-	for _, user := range []string{"u", "uu", "uuu"} { // the last letter has bits to spare, or not
+	for _, user := range []string{"u", "uu", "uuu"} { // with and without unused bits in the last character
 		text := issue(t, issuer, user)
 		_, err := verifier.Verify(append(text[:len(text):len(text)], '.'), noon)
 		require.ErrorIs(t, err, ErrForged, "an empty footer")
@@ -125,7 +125,7 @@ func TestOtherLetters(t *testing.T) {
 	}
 }
 
-// TestClaims: signed is not enough.
+// A signed token with missing or wrong claims is rejected.
 func TestClaims(t *testing.T) {
 	issuer, verifier := pair(t)
 	for name, spoil := range map[string]func(*paseto.Token){
@@ -151,7 +151,7 @@ func TestClaims(t *testing.T) {
 	require.ErrorIs(t, err, ErrClaims)
 }
 
-// TestRotation: two keys are good while one replaces the other.
+// Two keys are valid during a key rotation.
 func TestRotation(t *testing.T) {
 	oldSecret, oldPublic := NewKeys()
 	newSecret, newPublic := NewKeys()
@@ -165,7 +165,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestSetKeys: keys are replaced while a Verifier is in use. K3 holds across it.
+// Keys are replaced while a Verifier is in use, and K3 holds.
 func TestSetKeys(t *testing.T) {
 	oldSecret, oldPublic := NewKeys()
 	newSecret, newPublic := NewKeys()
@@ -196,7 +196,7 @@ func TestSetKeys(t *testing.T) {
 	require.ErrorIs(t, err, ErrForged)
 }
 
-// TestMemoryIsBounded: K3.
+// K3: memory is bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	_, verifier := pair(t)
 	for i := range MaxRemembered {
@@ -224,8 +224,7 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// The two files of a pair lie side by side and are easily confused; a secret key
-// on a server is worth a word.
+// The two keys of a pair are easily confused: the errors name the wrong one.
 func TestTheOtherKeyOfThePair(t *testing.T) {
 	secret, public := NewKeys()
 	_, err := NewVerifier(home, public, secret+"\n")
@@ -252,7 +251,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// Whatever is changed of a good token, it is nobody's.
+// Mutants of a valid token are rejected.
 func TestMutants(t *testing.T) {
 	issuer, verifier := pair(t)
 	n := *mutantsFlag

@@ -24,7 +24,7 @@ const (
 var (
 	ErrNone    = errors.New("token: missing")
 	ErrForged  = errors.New("token: not signed by a key of this server")
-	ErrClaims  = errors.New("token: wrong audience, missing user, or too long a lifetime")
+	ErrClaims  = errors.New("token: for another server, without a user, or valid for too long")
 	ErrExpired = errors.New("token: expired or not yet valid")
 	ErrUsed    = errors.New("token: already used")
 	ErrBusy    = errors.New("token: too many unexpired tokens are in use")
