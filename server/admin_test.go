@@ -24,14 +24,14 @@ import (
 
 const adminToken = "0123456789abcdef"
 
-// request is one to the admin port.
+// request is a request to the admin port.
 type request struct {
 	method, path, host string
 	header             map[string]string
 }
 
-// status sends a request and returns the status of the answer.
-func (h *house) status(c *http.Client, scheme string, r request) int {
+// status sends a request and returns the response's status.
+func (h *fixture) status(c *http.Client, scheme string, r request) int {
 	h.t.Helper()
 	for {
 		request, err := http.NewRequestWithContext(h.ctx, r.method, scheme+"://"+h.server.AdminAddr().String()+r.path, nil)
@@ -43,16 +43,16 @@ func (h *house) status(c *http.Client, scheme string, r request) int {
 		response, err := c.Do(request)
 		require.NoError(h.t, err)
 		require.NoError(h.t, response.Body.Close())
-		if response.StatusCode != http.StatusServiceUnavailable { // the world was too slow to answer
+		if response.StatusCode != http.StatusServiceUnavailable { // retry if the world was too slow to answer
 			return response.StatusCode
 		}
 	}
 }
 
-// A page of another site whose name was rebound to loopback reaches nothing, and
-// cannot even start a profile.
+// A page of another site whose name was rebound to loopback is refused, also for
+// profiles.
 func TestAdminRefusesForeignHosts(t *testing.T) {
-	h := openHouseWith(t, func(c *server.Config) { c.AdminAccess.Hosts = []string{"Ops.example"} })
+	h := newFixtureWith(t, func(c *server.Config) { c.AdminAccess.Hosts = []string{"Ops.example"} })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	kick := fmt.Sprintf("/sessions/%d/kick", h.rows("")[0].ID)
@@ -75,9 +75,9 @@ func TestAdminRefusesForeignHosts(t *testing.T) {
 	h.until(c, "it is still there", func() bool { return c.Replica().Tick() > at+20 })
 }
 
-// With a token, nothing but the probes answers without it.
+// With a token configured, requests without it are refused, except probes.
 func TestAdminToken(t *testing.T) {
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.AdminListen, c.AdminAccess.Token = "0.0.0.0:0", adminToken
 	})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -97,8 +97,8 @@ func TestAdminToken(t *testing.T) {
 	}
 }
 
-// made is a certificate of a CA, or of its own if there is none.
-func made(t *testing.T, name string, ca *tls.Certificate) *tls.Certificate {
+// newCertificate returns a certificate signed by ca, or self-signed without one.
+func newCertificate(t *testing.T, name string, ca *tls.Certificate) *tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
@@ -118,14 +118,14 @@ func made(t *testing.T, name string, ca *tls.Certificate) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// With a CA for clients, a certificate of it is as good as the token.
+// With ClientCAs configured, a client certificate replaces the token.
 func TestAdminClientCertificates(t *testing.T) {
-	ca := made(t, "ca", nil)
+	ca := newCertificate(t, "ca", nil)
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.Leaf)
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.AdminListen = "0.0.0.0:0"
-		c.AdminAccess = server.AdminAccess{Certificate: made(t, "ops.example", ca), ClientCAs: pool, Token: adminToken}
+		c.AdminAccess = server.AdminAccess{Certificate: newCertificate(t, "ops.example", ca), ClientCAs: pool, Token: adminToken}
 	})
 	of := func(own *tls.Certificate) *http.Client {
 		show := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil } // whoever is asked for
@@ -134,13 +134,13 @@ func TestAdminClientCertificates(t *testing.T) {
 		return &http.Client{Transport: transport}
 	}
 	metrics := request{http.MethodGet, "/metrics", "localhost", nil}
-	require.Equal(t, http.StatusOK, h.status(of(made(t, "prometheus", ca)), "https", metrics))
+	require.Equal(t, http.StatusOK, h.status(of(newCertificate(t, "prometheus", ca)), "https", metrics))
 	require.Equal(t, http.StatusUnauthorized, h.status(of(new(tls.Certificate)), "https", metrics))
 	require.Equal(t, http.StatusOK, h.status(of(new(tls.Certificate)), "https", request{http.MethodGet, "/healthz", "localhost", nil}))
 	require.Equal(t, http.StatusOK, h.status(of(new(tls.Certificate)), "https", request{http.MethodGet, "/metrics", "localhost", map[string]string{"Authorization": "Bearer " + adminToken}}))
 	require.Equal(t, http.StatusBadRequest, h.status(http.DefaultClient, "http", metrics), "no plain HTTP")
-	response, err := of(made(t, "self-signed", nil)).Get("https://" + h.server.AdminAddr().String() + "/metrics")
-	if err == nil { // a TLS 1.3 client learns of it with the answer
+	response, err := of(newCertificate(t, "self-signed", nil)).Get("https://" + h.server.AdminAddr().String() + "/metrics")
+	if err == nil { // a TLS 1.3 client receives the refusal with its first read
 		response.Body.Close()
 	}
 	require.Error(t, err)
@@ -173,7 +173,7 @@ func TestAdminAccessIsChecked(t *testing.T) {
 	} {
 		config := server.Config{
 			Listen: "127.0.0.1:0", AdminListen: c.listen, AdminAccess: c.access,
-			CoreConfig: server.CoreConfig{World: w, Schema: houseSchema(t)},
+			CoreConfig: server.CoreConfig{World: w, Schema: fixtureSchema(t)},
 		}
 		err := config.Validate()
 		if c.want == "" {
@@ -184,9 +184,9 @@ func TestAdminAccessIsChecked(t *testing.T) {
 	}
 }
 
-// Profiles are few at a time, and of a bounded length.
+// Profiles are bounded in number and duration.
 func TestAdminProfilesAreBounded(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	for _, path := range []string{"/debug/pprof/profile?seconds=601", "/debug/pprof/trace?seconds=1e9", "/debug/pprof/heap?seconds=NaN"} {
 		code, _ := h.ask(http.MethodGet, path)
@@ -216,13 +216,13 @@ func TestAdminProfilesAreBounded(t *testing.T) {
 	<-ended
 }
 
-// A body larger than a request needs is not read.
+// An excessive request body is not read.
 func TestAdminBodyIsBounded(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	response, err := http.Post(fmt.Sprintf("http://%v/sessions/1/kick", h.server.AdminAddr()),
 		"application/x-www-form-urlencoded", bytes.NewReader(append([]byte("reason="), bytes.Repeat([]byte("x"), 1<<20)...)))
-	if err == nil { // or the connection was closed while the body was sent
+	if err == nil { // otherwise the connection was closed while sending
 		require.True(t, response.Close)
 		require.NoError(t, response.Body.Close())
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestAdmit: who shows a good token is known by its user, everybody else is
-// told why not, and the game never hears of them.
+// A session with a valid token has its user. Other clients get the reason of their
+// refusal, and no hook of the game is called for them.
 func TestAdmit(t *testing.T) {
 	secret, public := token.NewKeys()
 	issuer, err := token.NewIssuer(secret)
@@ -26,7 +26,7 @@ func TestAdmit(t *testing.T) {
 	verifier, err := token.NewVerifier("here", public)
 	require.NoError(t, err)
 	users := make(chan string, 10)
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.Admit = func(_ context.Context, text []byte) (server.Admission, error) {
 			if string(text) == "closed" {
 				return server.Admission{}, &wire.Error{Code: wire.Draining}
@@ -79,10 +79,10 @@ func TestAdmit(t *testing.T) {
 	require.Empty(t, users)
 }
 
-// Who asks another service whose a token is need not ask any more when the client has
-// left, or the server ends, or it takes too long.
+// Admit's context is cancelled when the client leaves, the server ends, or Admit takes too
+// long.
 func TestAdmitEnds(t *testing.T) {
-	dial := func(ctx context.Context, h *house) chan error {
+	dial := func(ctx context.Context, h *fixture) chan error {
 		dialed := make(chan error, 1)
 		go func() {
 			_, err := client.Dial(ctx, h.config())
@@ -100,7 +100,7 @@ func TestAdmitEnds(t *testing.T) {
 	}
 	asked, ended := make(chan struct{}), make(chan error, 1)
 	t.Run("with its client", func(t *testing.T) {
-		h := openHouseWith(t, func(c *server.Config) { asking(c, asked, ended) })
+		h := newFixtureWith(t, func(c *server.Config) { asking(c, asked, ended) })
 		ctx, leave := context.WithCancel(h.ctx)
 		dialed := dial(ctx, h)
 		<-asked
@@ -109,7 +109,7 @@ func TestAdmitEnds(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
 	t.Run("with the server", func(t *testing.T) {
-		h := openHouseWith(t, func(c *server.Config) { asking(c, asked, ended) })
+		h := newFixtureWith(t, func(c *server.Config) { asking(c, asked, ended) })
 		dialed := dial(h.ctx, h)
 		<-asked
 		h.stop()
@@ -121,25 +121,25 @@ func TestAdmitEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, err := world.New(world.Config{})
 			require.NoError(t, err)
-			core, err := server.NewCore(server.CoreConfig{World: w, Schema: houseSchema(t), Admit: func(ctx context.Context, _ []byte) (server.Admission, error) {
+			core, err := server.NewCore(server.CoreConfig{World: w, Schema: fixtureSchema(t), Admit: func(ctx context.Context, _ []byte) (server.Admission, error) {
 				<-ctx.Done()
 				return server.Admission{}, ctx.Err()
 			}})
 			require.NoError(t, err)
-			told := &listener{}
+			conn := &closeRecorder{}
 			began := time.Now()
-			hello := wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
-			require.NoError(t, core.Open(t.Context(), "", told).ReceiveStream(wire.AppendMessage(nil, hello)))
+			hello := wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
+			require.NoError(t, core.Open(t.Context(), "", conn).ReceiveStream(wire.AppendMessage(nil, hello)))
 			require.Equal(t, 5*time.Second, time.Since(began))
 			core.Tick()
-			require.Equal(t, []wire.Code{wire.Internal}, told.closed, "no fault of the token")
+			require.Equal(t, []wire.Code{wire.Internal}, conn.closed, "the fault is not the token's")
 		})
 	})
 }
 
-// listener is a connection that notes how it ends.
-type listener struct{ closed []wire.Code }
+// closeRecorder is a Conn that records the codes of Close.
+type closeRecorder struct{ closed []wire.Code }
 
-func (l *listener) SendStream([]byte) bool         { return true }
-func (l *listener) SendSnapshot([][]byte)          {}
-func (l *listener) Close(code wire.Code, _ string) { l.closed = append(l.closed, code) }
+func (l *closeRecorder) SendStream([]byte) bool         { return true }
+func (l *closeRecorder) SendSnapshot([][]byte)          {}
+func (l *closeRecorder) Close(code wire.Code, _ string) { l.closed = append(l.closed, code) }

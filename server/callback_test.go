@@ -10,14 +10,14 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A client may be closed by any of its own callbacks. It ends once, by its own
-// will, and leaves nothing running (goleak).
+// A client may be closed from within any of its callbacks. It ends once, as closed by itself,
+// and leaves no goroutine (goleak).
 func TestCloseFromWithinACallback(t *testing.T) {
 	for _, where := range []string{"enter", "destroy", "result", "lost", "unanswered", "ended"} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			h := openHouse(t)
-			var v *traveller
+			h := newFixture(t)
+			var v *mobileClient
 			closed := false
 			closing := func(here string) {
 				if here == where && v != nil && !closed {
@@ -69,9 +69,8 @@ func TestCloseFromWithinACallback(t *testing.T) {
 	}
 }
 
-// stirUntilEnded has everything happen to a client that it can be told of, until
-// it ends.
-func (h *house) stirUntilEnded(v *traveller) error {
+// stirUntilEnded causes every event that a client has a callback for, until it ends.
+func (h *fixture) stirUntilEnded(v *mobileClient) error {
 	for range 8 {
 		_, err := v.Command("poke", 0, nil)
 		require.NoError(h.t, err)
@@ -94,7 +93,7 @@ func (h *house) stirUntilEnded(v *traveller) error {
 	}
 	dying := other.Controlled()
 	require.NoError(h.t, other.Close())
-	other = h.dial() // who is in the way of nobody
+	other = h.dial() // a further client
 	if err := until(func() bool { return v.Resolve(dying) == wire.Stale }); err != nil {
 		return err
 	}

@@ -15,14 +15,13 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// However long a server takes to end, who comes meanwhile is told so, and so is who
-// had come and not said anything yet.
-func TestDrainTurnsAway(t *testing.T) {
+// A draining server closes new connections, and those without a Hello, with Draining.
+func TestDrainRefusesConnections(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.DrainTimeout = patience
 		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
-			if string(token) == "slow" { // holds the end up
+			if string(token) == "slow" { // delays the end
 				close(asked)
 				<-answer
 			}
@@ -56,11 +55,10 @@ func TestDrainTurnsAway(t *testing.T) {
 	h.ended <- <-h.ended
 }
 
-// When the time for farewells is over the addresses are free for the next server,
-// whatever holds up the end of this one.
+// After DrainTimeout the addresses are free, whatever delays the end.
 func TestDrainTimeout(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.DrainTimeout = 50 * time.Millisecond
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			close(asked)

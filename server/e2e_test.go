@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(waiting{m}) }
 
-// waiting gives what ends after the tests the time that it takes.
+// waiting lets goroutines that outlive their test end before the leak check.
 type waiting struct{ *testing.M }
 
 func (w waiting) Run() int {
@@ -39,20 +39,20 @@ func (w waiting) Run() int {
 	return code
 }
 
-// patience is how long a test may take that hangs. It bounds nothing else: what a
-// test waits for takes as long as the machine takes.
+// patience ends a test that hangs. Nothing else depends on it: waits last as long as the
+// machine needs.
 const patience = 3 * time.Minute
 
 const houseEpoch = 77
 
-func houseSchema(t testing.TB) *schema.Schema {
+func fixtureSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	return s
 }
 
-// house is a server on loopback with a few crates in it.
-type house struct {
+// fixture is a server on loopback with a few crates in its world.
+type fixture struct {
 	t      testing.TB
 	server *server.Server
 	stop   context.CancelFunc
@@ -60,9 +60,9 @@ type house struct {
 	ctx    context.Context
 }
 
-func openHouse(t testing.TB) *house { return openHouseWith(t, func(*server.Config) {}) }
+func newFixture(t testing.TB) *fixture { return newFixtureWith(t, func(*server.Config) {}) }
 
-func openHouseWith(t testing.TB, change func(*server.Config)) *house {
+func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	w, err := world.New(world.Config{Seed: 1})
@@ -76,7 +76,7 @@ func openHouseWith(t testing.TB, change func(*server.Config)) *house {
 	sc := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
 		CoreConfig: server.CoreConfig{
-			World: w, Schema: houseSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
+			World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
 			Game: server.Game{
 				Join: func(*server.Session) (world.Entity, error) {
 					return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
@@ -89,7 +89,7 @@ func openHouseWith(t testing.TB, change func(*server.Config)) *house {
 	change(&sc)
 	s, err := server.Listen(sc)
 	require.NoError(t, err)
-	h := &house{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
+	h := &fixture{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
 	run, stop := context.WithCancel(ctx)
 	h.stop = stop
 	go func() { h.ended <- s.Serve(run) }()
@@ -97,25 +97,24 @@ func openHouseWith(t testing.TB, change func(*server.Config)) *house {
 	return h
 }
 
-func (h *house) close() {
+func (h *fixture) close() {
 	h.stop()
 	select {
 	case err := <-h.ended:
 		require.NoError(h.t, err)
 		close(h.ended)
 	case <-h.ctx.Done():
-		require.Fail(h.t, "the server does not end")
+		require.Fail(h.t, "the server has not ended")
 	}
 }
 
-// A server that is not served after all leaves nothing behind: TestMain looks for
-// goroutines, and the same addresses can be had again.
+// Close without Serve leaves no goroutines, which TestMain checks, and frees the addresses.
 func TestClose(t *testing.T) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	config := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
-		CoreConfig: server.CoreConfig{World: w, Schema: houseSchema(t), Epoch: houseEpoch, GenerationFloor: 1},
+		CoreConfig: server.CoreConfig{World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1},
 	}
 	for range 2 {
 		s, err := server.Listen(config)
@@ -125,23 +124,22 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func (h *house) config() client.Config {
+func (h *fixture) config() client.Config {
 	return client.Config{
 		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
-		Schema: houseSchema(h.t), Name: "guest",
+		Schema: fixtureSchema(h.t), Name: "guest",
 	}
 }
 
-func (h *house) dial() *client.Client {
+func (h *fixture) dial() *client.Client {
 	c, err := client.Dial(h.ctx, h.config())
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { require.NoError(h.t, c.Close()) })
 	return c
 }
 
-// stay has clients say that they are there: else they would lose their places while
-// the test takes its time with others.
-func (h *house) stay(all ...*client.Client) {
+// stay keeps clients from timing out while the test waits for others.
+func (h *fixture) stay(all ...*client.Client) {
 	h.t.Helper()
 	for _, c := range all {
 		require.NoError(h.t, c.Update())
@@ -149,7 +147,7 @@ func (h *house) stay(all ...*client.Client) {
 }
 
 // until updates c until done.
-func (h *house) until(c *client.Client, why string, done func() bool) {
+func (h *fixture) until(c *client.Client, why string, done func() bool) {
 	h.t.Helper()
 	for !done() {
 		require.NoError(h.t, c.Wait(h.ctx), why)
@@ -157,8 +155,8 @@ func (h *house) until(c *client.Client, why string, done func() bool) {
 	}
 }
 
-// ends updates c until its connection ends, and returns why.
-func (h *house) ends(c *client.Client) error {
+// ends updates c until its connection ends, and returns the error.
+func (h *fixture) ends(c *client.Client) error {
 	for {
 		if err := c.Update(); err != nil {
 			return err
@@ -168,7 +166,7 @@ func (h *house) ends(c *client.Client) error {
 }
 
 func TestVisit(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	began := time.Now()
 	c, err := client.Dial(h.ctx, h.config())
 	require.NoError(t, err)
@@ -184,7 +182,7 @@ func TestVisit(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, client.Rejection{Code: wire.UnknownHandle, Command: "poke", Target: bulk.NewHandle(999, 7), Verdict: wire.Pending}, *refused)
 	answer, answered := ok.Poll()
-	require.True(t, answered, "it was asked before")
+	require.True(t, answered, "already executed")
 	require.NoError(t, answer.Err)
 	h.until(c, "round trips are measured", func() bool { return c.RTT().Count > 3 })
 	require.Less(t, c.RTT().Newest, time.Since(began))
@@ -195,7 +193,7 @@ func TestVisit(t *testing.T) {
 	late, err := c.Command("poke", me, nil)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
-	require.NoError(t, c.Close(), "twice is once")
+	require.NoError(t, c.Close(), "Close is idempotent")
 	_, err = late.Wait(h.ctx)
 	require.ErrorIs(t, err, client.ErrUnanswered)
 	h.until(other, "H3: and its end", func() bool { return other.Resolve(me) == wire.Stale })
@@ -203,7 +201,7 @@ func TestVisit(t *testing.T) {
 }
 
 func TestRefusalsAreTyped(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	config := h.config()
 	config.Epoch = houseEpoch + 1
 	_, err := client.Dial(h.ctx, config)
@@ -222,7 +220,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 // A refusal has room for the digits of all components, if not for their names.
 func TestRefusalOutlinesAllComponents(t *testing.T) {
 	var s *schema.Schema
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		s = c.Schema
 		for s.Components() < wire.MaxComponents {
 			name := fmt.Sprintf("a_component_with_a_longer_name_%d", s.Components())
@@ -246,7 +244,7 @@ type link struct {
 }
 
 func TestCertificateMustFit(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	config := h.config()
 	other := map[bool]string{false: "0", true: "1"}[config.Fingerprint[0] == '0']
 	config.Fingerprint = other + config.Fingerprint[1:]
@@ -262,13 +260,12 @@ func TestCertificateMustFit(t *testing.T) {
 	config.Fingerprint = "xyz"
 	_, err = client.Dial(h.ctx, config)
 	require.ErrorContains(t, err, "64 hex digits")
-	require.ErrorContains(t, err, "exclude each other", "all complaints at once")
+	require.ErrorContains(t, err, "exclude each other", "all errors at once")
 }
 
-// A pin holds for a connection, too, that goes on with a TLS session which somebody
-// began unpinned: whoever answered then is not believed now.
+// A pin is checked on a resumed TLS session, too: a session begun unpinned proves nothing.
 func TestPinHoldsForAResumedTLSSession(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	config := h.config()
 	pin := config.Fingerprint
 	config.TLS = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(1)}
@@ -286,8 +283,8 @@ func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// raw is a client that keeps no rules.
-func (h *house) raw() (*quic.Conn, *quic.Stream) {
+// raw is a client that does not follow the protocol.
+func (h *fixture) raw() (*quic.Conn, *quic.Stream) {
 	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
 		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})
 	require.NoError(h.t, err)
@@ -297,7 +294,7 @@ func (h *house) raw() (*quic.Conn, *quic.Stream) {
 	return conn, stream
 }
 
-func (h *house) wantClosed(conn *quic.Conn, code wire.Code) {
+func (h *fixture) wantClosed(conn *quic.Conn, code wire.Code) {
 	h.t.Helper()
 	select {
 	case <-conn.Context().Done():
@@ -310,7 +307,7 @@ func (h *house) wantClosed(conn *quic.Conn, code wire.Code) {
 }
 
 func TestGarbageEndsItsSenderAlone(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	good := h.dial()
 	conn, stream := h.raw()
 	_, err := stream.Write([]byte{5, 99, 1, 2, 3, 4})
@@ -319,7 +316,7 @@ func TestGarbageEndsItsSenderAlone(t *testing.T) {
 	h.stay(good)
 
 	conn, stream = h.raw()
-	hello := wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
 	_, err = stream.Write(wire.AppendMessage(nil, hello))
 	require.NoError(t, err)
 	require.NoError(t, conn.SendDatagram([]byte("garbage")))
@@ -331,7 +328,7 @@ func TestGarbageEndsItsSenderAlone(t *testing.T) {
 }
 
 func TestDrainSaysGoodbye(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	c := h.dial()
 	h.stop()
 	err := h.ends(c)
@@ -341,10 +338,10 @@ func TestDrainSaysGoodbye(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	config := server.Config{Listen: h.server.Addr().String(), CoreConfig: server.CoreConfig{World: w, Schema: houseSchema(t), Epoch: 1}}
+	config := server.Config{Listen: h.server.Addr().String(), CoreConfig: server.CoreConfig{World: w, Schema: fixtureSchema(t), Epoch: 1}}
 	_, err = server.Listen(config)
 	require.ErrorContains(t, err, "cannot listen on "+h.server.Addr().String())
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
@@ -360,19 +357,18 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 	w, err := world.New(world.Config{FirstGeneration: 9})
 	require.NoError(t, err)
 	config := server.Config{Listen: "127.0.0.1:99999", CoreConfig: server.CoreConfig{
-		World: w, Schema: houseSchema(t), GenerationFloor: 3, Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
+		World: w, Schema: fixtureSchema(t), GenerationFloor: 3, Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
 	}}
 	for _, part := range []string{"listen address", "generation floor", "1000 workers", "snapshot rate"} {
 		require.ErrorContains(t, config.Validate(), part)
 	}
 }
 
-// A command without a function would end the server when the first client asks for
-// it.
+// A command without a function is refused at the start: it would panic when executed.
 func TestConfigCommands(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	c := server.CoreConfig{World: w, Schema: houseSchema(t)}
+	c := server.CoreConfig{World: w, Schema: fixtureSchema(t)}
 	do := func(*server.Session, world.Entity, []byte) error { return nil }
 	c.Game.Commands = map[string]server.Command{strings.Repeat("x", wire.MaxName): do}
 	_, err = server.NewCore(c)
@@ -386,12 +382,12 @@ func TestConfigCommands(t *testing.T) {
 	}
 }
 
-// A server is served once: its sockets are closed then, and a second run would
-// step a world that nobody can reach, and overwrite its image.
+// A server is served once. A second run would step an unreachable world, and overwrite its
+// image.
 func TestServeOnce(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{World: w, Schema: houseSchema(t)}}
+	config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{World: w, Schema: fixtureSchema(t)}}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	served, err := server.Listen(config)
@@ -413,25 +409,25 @@ func TestNobodyThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := client.Dial(ctx, client.Config{
-		Addr: "127.0.0.1:9", InsecureDev: true, Schema: houseSchema(t),
+		Addr: "127.0.0.1:9", InsecureDev: true, Schema: fixtureSchema(t),
 	})
 	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9: no answer: is the server running there")
 
 	ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	_, err = client.Dial(ctx, client.Config{
-		Addr: "127.0.0.1:9", InsecureDev: true, Schema: houseSchema(t),
+		Addr: "127.0.0.1:9", InsecureDev: true, Schema: fixtureSchema(t),
 	})
 	require.ErrorContains(t, err, "no answer: is the server running there")
-	require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's own patience was over")
+	require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's context has ended")
 }
 
-// A recording ends with the last tick, and so does what the server tells of its
-// end: the guest that is sent away has no say in it.
+// A recording ends with the last tick, and so do the server's last figures: the sessions
+// ended after it change nothing.
 func TestLastHashIsThatOfTheRecording(t *testing.T) {
 	var file bytes.Buffer
 	var recorder *world.Recorder
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		var img world.Image
 		c.World.TakeImage(&img)
 		var err error
@@ -459,7 +455,7 @@ func TestLastHashIsThatOfTheRecording(t *testing.T) {
 }
 
 func TestAdmin(t *testing.T) {
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		require.NoError(t, c.World.AddSystem(world.After, "idle", func(*world.World) {}))
 	})
 	c := h.dial()
@@ -482,7 +478,7 @@ func TestAdmin(t *testing.T) {
 		`worldd_rows_total{bits="coded"}`, `worldd_rows_total{bits="copied"}`, `worldd_structure_records_total{op="enter"}`,
 		"worldd_snapshot_age_seconds_bucket", "worldd_send_queue_bytes_count", `worldd_tick_quantile_seconds{quantile="0.99"}`,
 		`worldd_packets_total{dir="in"}`, "worldd_snapshot_rate_hertz", "worldd_thinned_ticks_total", "worldd_ticks_missed_total", "worldd_ticks_behind", "worldd_sessions_joined_total 1", "worldd_connections_refused_total 0", `worldd_handshakes_total{result="address_full"} 0`, `worldd_dropped_total{reason="datagram_rate"} 0`,
-		// Nothing of this has happened: a counter that begins with 1 has never risen.
+		// Not yet counted: rates miss the first increment of a counter that begins with 1.
 		`worldd_dropped_total{reason="resync_rate"} 0`, `worldd_sessions_ended_total{code="kicked"} 0`, `worldd_sessions_ended_total{code="too-fast"} 0`,
 		`worldd_command_rejections_total{code="stale-handle"} 0`,
 		`worldd_effects{run="interpreted"} 0`, `worldd_effects{run="vector"} `, `worldd_kernels{kernels="`,

@@ -14,13 +14,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Score is a component: plain data, and tags that say how it travels.
+// Score is a component: plain data, with tags for its encoding.
 type Score struct {
 	Points int32 `net:"bits=16"`
 }
 
-// A game is a world, a schema of what clients see of it, and functions for
-// joins, inputs and commands.
+// A game is a world, a schema of what clients see, and functions for joins, inputs and
+// commands.
 func Example() {
 	// The world: component types and kinds, before anything else.
 	w, err := world.New(world.Config{Seed: 1, HalfExtent: world.Vec3{X: 64, Y: 32, Z: 64}})
@@ -31,8 +31,8 @@ func Example() {
 	player, _ := w.AddKind(world.Kind{Name: "player", Priority: 4, Body: &world.BodyDef{Kinematic: true}})
 	_ = world.Default(w, player, score, Score{})
 
-	// The schema: what of it travels. Names and types are the world's; the body
-	// is the world's own. Clients build the same, in the same order.
+	// The schema: what clients see. Names and types are the world's; the body is
+	// built in. Clients add the same components in the same order.
 	components := schema.New()
 	for _, err := range []error{
 		schema.Add[schema.Body](components, schema.BodyComponent),
@@ -53,14 +53,14 @@ func Example() {
 		},
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 		Input: func(s *server.Session, _ uint64, data []byte) {
-			if len(data) == 2 { // it comes from outside: check it
+			if len(data) == 2 { // check untrusted input
 				w.SetVelocity(s.Entity(), world.Vec3{X: float32(int8(data[0])), Z: float32(int8(data[1]))})
 			}
 		},
 		Commands: map[string]server.Command{
 			"cheer": func(s *server.Session, target world.Entity, _ []byte) error {
 				if target == s.Entity() {
-					return errors.New("not yourself") // the client learns CommandRefused
+					return errors.New("not yourself") // the client receives CommandRefused
 				}
 				score.Mut(s.Entity()).Points++
 				return nil
@@ -79,7 +79,7 @@ func Example() {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
 
-	// Somebody comes, is told no, and then yes.
+	// A client without a name is refused; then one joins.
 	config := client.Config{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
 		Schema: components,

@@ -22,10 +22,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A client that reads nothing leaves its sender stuck in a write. It is closed
-// all the same, soon after its queue is full.
+// A client that reads nothing blocks its sender in a write. It is closed soon after its
+// queue is full.
 func TestWhoNeverReadsIsClosed(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	good := h.dial()
 	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
 		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}},
@@ -37,7 +37,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 	defer conn.CloseWithError(0, "")
 	stream, err := conn.OpenStreamSync(h.ctx)
 	require.NoError(t, err)
-	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
+	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	command := wire.AppendMessage(nil, wire.Command{ID: 1, Name: strings.Repeat("x", wire.MaxName)})
 	var rest []byte // of a command that was sent in part: anything else after it is garbage
@@ -65,7 +65,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 
 // Reports are read while sessions come and go.
 func TestReportWhileSessionsEnd(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	stop := make(chan struct{})
 	var g sync.WaitGroup
 	g.Go(func() {
@@ -95,19 +95,18 @@ func TestReportWhileSessionsEnd(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// A stranger that gets through the handshake and says nothing does not keep its place, and
-// is counted as what it is.
+// A silent connection is closed after the handshake, and counted.
 func TestMuteStranger(t *testing.T) {
-	h := openHouse(t)
-	conn, _ := h.raw() // a stream is opened by its first byte
+	h := newFixture(t)
+	conn, _ := h.raw() // the server sees a stream with its first byte
 	h.wantClosed(conn, wire.Timeout)
 	traffic := h.server.Report().Traffic
 	require.Equal(t, [2]uint64{0, 1}, [2]uint64{traffic.Handshakes, traffic.HandshakesFailed})
 }
 
-// A client is granted one stream, and no other while that is open.
+// A client can open one stream only.
 func TestOneStream(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	conn, stream := h.raw()
 	_, err := stream.Write([]byte{1})
 	require.NoError(t, err)
@@ -117,9 +116,9 @@ func TestOneStream(t *testing.T) {
 	require.ErrorAs(t, err, new(*quic.StreamLimitReachedError), "%T", err)
 }
 
-// Silent strangers do not hold up the end for long, nor do guests who do not call Update.
+// Silent connections, and clients that do not call Update, do not delay the end for long.
 func TestDrainOfAbsentGuests(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	var guests []*client.Client
 	for range 8 {
 		guests = append(guests, h.dial())
@@ -128,7 +127,7 @@ func TestDrainOfAbsentGuests(t *testing.T) {
 	_, stream := h.raw()
 	_, err := stream.Write([]byte{1})
 	require.NoError(t, err)
-	h.raw() // a stream is opened by its first byte
+	h.raw() // the server sees a stream with its first byte
 	h.stay(guests...)
 	h.close()
 	h.ended = make(chan error, 1)
@@ -139,20 +138,20 @@ func TestDrainOfAbsentGuests(t *testing.T) {
 	}
 }
 
-// A long reason does not keep the close frame from being sent.
+// A close frame with a long reason is sent.
 func TestLongReason(t *testing.T) {
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.Game.Join = func(*server.Session) (world.Entity, error) { return 0, errors.New(strings.Repeat("no ", 2000)) }
 	})
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	h.wantClosed(conn, wire.JoinRefused)
 }
 
 // Wait does not block on a connection that has ended.
 func TestWaitAfterTheEnd(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	c := h.dial()
 	h.stop()
 	require.Error(t, h.ends(c))
@@ -162,9 +161,9 @@ func TestWaitAfterTheEnd(t *testing.T) {
 	}
 }
 
-// No descriptor is left after Close.
+// Close closes all file descriptors.
 func TestCloseLeavesNoSocket(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	count := func() int {
 		files, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
@@ -178,14 +177,14 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.Close())
 	}
-	require.LessOrEqual(t, count(), before, "some of another test may have been closed meanwhile")
+	require.LessOrEqual(t, count(), before, "another test's may have been closed meanwhile")
 }
 
-// Beside datagrams there is always something on the stream, which saves packets.
+// Datagrams are sent with stream data, which saves packets.
 func TestPadBesideDatagrams(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	_, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	var frames wire.FrameReader
 	buf := make([]byte, 1<<10)

@@ -20,7 +20,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// savingLoop is a loop that saves its world every second, and the path.
+// savingLoop returns a loop that saves its world every second, and the image's path.
 func savingLoop(t *testing.T, change func(*ImageConfig)) (*loop, string, *observer.ObservedLogs) {
 	l := newTestLoop(t, func(uint64) time.Duration { return 0 })
 	logs, seen := observer.New(zap.InfoLevel)
@@ -63,7 +63,7 @@ func TestWorldIsSavedAtTheBeginningInBetweenAndAtTheEnd(t *testing.T) {
 	})
 }
 
-// The last save waits for one that is under way, whose image it takes.
+// The last save waits for the running one, and reuses its image.
 func TestLastSaveIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l *loop
@@ -86,13 +86,12 @@ func TestLastSaveIsAlone(t *testing.T) {
 	})
 }
 
-// Where files cannot be locked, two servers that save to one file undo each other's
-// work: each says so.
+// Two servers that save to one file, where files cannot be locked, both log a warning.
 func TestTwoSaveToOneFile(t *testing.T) {
 	l, path, logs := savingLoop(t, func(*ImageConfig) {})
 	require.NoError(t, l.saver.begin())
 	require.NoError(t, l.saver.saveNow())
-	require.Zero(t, logs.Len(), "what it saved itself is no surprise")
+	require.Zero(t, logs.Len(), "its own image")
 	other, theirs, others := savingLoop(t, func(*ImageConfig) {})
 	replace := func(path, by string) {
 		data, err := os.ReadFile(by)
@@ -101,12 +100,12 @@ func TestTwoSaveToOneFile(t *testing.T) {
 	}
 	replace(theirs, path)
 	require.NoError(t, other.saver.begin())
-	require.Zero(t, others.Len(), "nor is what was there at the start")
+	require.Zero(t, others.Len(), "an image from before the start")
 	replace(path, theirs)
 	require.NoError(t, l.saver.saveNow())
 	require.Equal(t, 1, logs.FilterMessageSnippet("its own file").Len())
 	require.NoError(t, l.saver.saveNow())
-	require.Equal(t, 1, logs.Len(), "once for each time")
+	require.Equal(t, 1, logs.Len(), "once per replacement")
 	replace(theirs, path)
 	require.NoError(t, other.saver.end())
 	require.Equal(t, 1, others.FilterMessageSnippet("its own file").Len())
@@ -116,7 +115,7 @@ func TestTwoSaveToOneFile(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-// While a save is slow the world ticks on; the next waits for it.
+// A slow save does not delay ticks, but the next save.
 func TestSlowSaveDelaysTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, path, _ := savingLoop(t, func(*ImageConfig) {})
@@ -132,8 +131,8 @@ func TestSlowSaveDelaysTheNext(t *testing.T) {
 	})
 }
 
-// A save that fails is told of, and the server goes on; what was saved before
-// is there. At the beginning and at the end it is an error.
+// A failed save is logged, the server goes on, and the previous image is kept. At the start
+// and the end it is an error.
 func TestSaveThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fault error
@@ -149,7 +148,7 @@ func TestSaveThatFails(t *testing.T) {
 		require.NoError(t, l.saver.begin())
 		good, err := os.ReadFile(path)
 		require.NoError(t, err)
-		fault = errors.New("the game is in a bad mood")
+		fault = errors.New("no image")
 		runFor(t, l, 2500*time.Millisecond)
 		require.Equal(t, uint64(2), l.report().Images.Failed)
 		require.Equal(t, 2, logs.FilterMessage("the world was not saved").Len())
@@ -164,7 +163,7 @@ func TestSaveThatFails(t *testing.T) {
 	require.ErrorContains(t, l.saver.begin(), "cannot save the world", "an unwritable path is an error at the start")
 }
 
-// A disk that is full when the server starts is told of, and not the end of it.
+// A disk full at the start is logged, and the server starts.
 func TestStartOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fault := error(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
@@ -182,16 +181,16 @@ func TestStartOnAFullDisk(t *testing.T) {
 		fault = nil
 		runFor(t, l, 1500*time.Millisecond)
 		l.saver.saving.Wait()
-		require.Equal(t, uint64(1), l.report().Images.Saved, "there is room again")
+		require.Equal(t, uint64(1), l.report().Images.Saved, "the disk has room again")
 		require.FileExists(t, path)
 		fault = syscall.EDQUOT
 		require.NoError(t, l.saver.begin())
-		require.ErrorIs(t, l.saver.end(), syscall.EDQUOT, "the last is owed")
+		require.ErrorIs(t, l.saver.end(), syscall.EDQUOT, "a failed last save is an error")
 	})
 }
 
-// TestBeginSweeps: what a killed save of this image left goes, and not what the
-// server of another image is writing, or another program wrote.
+// Temporary files of killed saves of this image are removed; those of other images and
+// programs are not.
 func TestBeginSweeps(t *testing.T) {
 	l, path, seen := savingLoop(t, func(*ImageConfig) {})
 	killed, err := atomicfile.Create(path, 0o600)

@@ -22,8 +22,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// newTestLoop is a loop over an empty world whose steps take as long as work
-// says. Time is the bubble's.
+// newTestLoop returns a loop over an empty world whose steps take work(tick), by the
+// bubble's clock.
 func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	w, err := world.New(world.Config{TickHz: 50})
 	require.NoError(t, err)
@@ -56,13 +56,13 @@ func TestLoopKeepsTime(t *testing.T) {
 			Name: "work", Phase: world.Before, Runs: 500,
 			Last: testInterval / 2, Longest: testInterval / 2, Total: 500 * testInterval / 2,
 		}}, r.World.Systems)
-		l.core.World().Step() // and l.core.World().Stats() are not for who reads reports
+		l.core.World().Step() // Report must not read the world itself
 		l.core.World().Stats()
 		require.EqualValues(t, 500, r.World.Systems[0].Runs)
 	})
 }
 
-// A short stall is made up for: the world is where the clock is.
+// A short stall is made up for: the world catches up with the clock.
 func TestLoopCatchesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestLoop(t, func(tick uint64) time.Duration {
@@ -79,8 +79,8 @@ func TestLoopCatchesUp(t *testing.T) {
 	})
 }
 
-// A long one is not: what is more than a few ticks is given up.
-func TestLoopGivesUpALongDebt(t *testing.T) {
+// Beyond maxDebtTicks, a long stall is skipped.
+func TestLoopSkipsALongDebt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestLoop(t, func(tick uint64) time.Duration {
 			if tick == 100 {
@@ -95,8 +95,7 @@ func TestLoopGivesUpALongDebt(t *testing.T) {
 	})
 }
 
-// A world that always takes too long runs slowly, and the loop still ends when
-// it is told to.
+// A world that is always too slow runs slowly, and its loop still ends with its context.
 func TestLoopNeverSpirals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestLoop(t, func(uint64) time.Duration { return 3 * testInterval })
@@ -107,7 +106,7 @@ func TestLoopNeverSpirals(t *testing.T) {
 	})
 }
 
-// The end of a run is announced for a month, once a day, and is an error.
+// The end of a run is an error, logged once a day in the month before.
 func TestLoopEndsWithTheTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, lines := observer.New(zap.WarnLevel)
@@ -119,7 +118,7 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 		}
 		require.Len(t, lines.TakeAll(), 30)
 
-		before := uint64(math.MaxUint32 - 1<<16 - 100) // ticks that the run has made already
+		before := uint64(math.MaxUint32 - 1<<16 - 100) // ticks already made
 		core, err := NewCore(CoreConfig{
 			World: l.core.World(), Schema: l.core.Config().Schema, Epoch: 1,
 			Replication: replication.Config{SnapshotHz: 10, TickBase: -before},
@@ -132,31 +131,31 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 	})
 }
 
-// show is a Conn that notes the tick of the newest snapshot, and when the goodbye came.
-type show struct {
+// snapshotRecorder is a Conn that records the tick of the newest snapshot, and Close.
+type snapshotRecorder struct {
 	tick   uint32
 	closed bool
 }
 
-func (s *show) SendStream([]byte) bool { return true }
+func (s *snapshotRecorder) SendStream([]byte) bool { return true }
 
-func (s *show) SendSnapshot(datagrams [][]byte) {
+func (s *snapshotRecorder) SendSnapshot(datagrams [][]byte) {
 	if h, err := wire.ParseStateHeader(datagrams[0], new(bitio.Reader)); err == nil && !s.closed {
 		s.tick = h.Tick
 	}
 }
 
-func (s *show) Close(wire.Code, string) { s.closed = true }
+func (s *snapshotRecorder) Close(wire.Code, string) { s.closed = true }
 
-// Who is there when the loop ends is shown the world as it ends, whose turn it is or
-// not; and a world that nobody looks at ends at once.
-func TestLoopShowsTheEnd(t *testing.T) {
-	for _, guests := range []int{0, 7} { // of whom two have turns in each tick at most
+// Every session receives the last tick, whether or not its turn is due. Without sessions
+// the loop ends without another tick.
+func TestLoopSendsTheLastTick(t *testing.T) {
+	for _, clients := range []int{0, 7} { // at most two have turns in a tick
 		synctest.Test(t, func(t *testing.T) {
 			l := newTestLoop(t, func(uint64) time.Duration { return 0 })
-			var shows []*show
-			for range guests {
-				s := &show{}
+			var shows []*snapshotRecorder
+			for range clients {
+				s := &snapshotRecorder{}
 				p := l.core.Open(context.Background(), "", s)
 				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, wire.Hello{
 					Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
@@ -165,7 +164,7 @@ func TestLoopShowsTheEnd(t *testing.T) {
 			}
 			runFor(t, l, time.Second-testInterval/4)
 			r := l.report()
-			require.EqualValues(t, 50+min(guests, 1), r.Tick.Count)
+			require.EqualValues(t, 50+min(clients, 1), r.Tick.Count)
 			require.Equal(t, r.StateHash, l.core.World().StateHash())
 			for _, s := range shows {
 				require.EqualValues(t, l.core.World().Tick(), s.tick)
@@ -178,7 +177,7 @@ func TestLoopShowsTheEnd(t *testing.T) {
 	}
 }
 
-// TestLoopNamesInterpretedEffects: the log has each of them once, and reports keep them.
+// Each interpreted effect is logged once, and stays in reports.
 func TestLoopNamesInterpretedEffects(t *testing.T) {
 	l := newTestLoop(t, func(uint64) time.Duration { return 0 })
 	log, lines := observer.New(zap.WarnLevel)

@@ -20,9 +20,9 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// operate sends a request to the operator's port, again if the world was too slow
-// to answer.
-func (h *house) operate(method, path string) (code int, body string) {
+// operate sends a request to the admin port, and retries if the world was too slow to
+// answer.
+func (h *fixture) operate(method, path string) (code int, body string) {
 	h.t.Helper()
 	for {
 		if code, body = h.ask(method, path); code != http.StatusServiceUnavailable {
@@ -31,7 +31,7 @@ func (h *house) operate(method, path string) (code int, body string) {
 	}
 }
 
-func (h *house) ask(method, path string) (code int, body string) {
+func (h *fixture) ask(method, path string) (code int, body string) {
 	h.t.Helper()
 	request, err := http.NewRequestWithContext(h.ctx, method, "http://"+h.server.AdminAddr().String()+path, nil)
 	require.NoError(h.t, err)
@@ -43,7 +43,7 @@ func (h *house) ask(method, path string) (code int, body string) {
 	return response.StatusCode, strings.TrimSpace(string(text))
 }
 
-// row is what the test reads of a session in /sessions.
+// row has the tested fields of a session in /sessions.
 type row struct {
 	ID              uint64
 	Name, Address   string
@@ -56,7 +56,7 @@ type row struct {
 	PacketsReceived uint64  `json:"packets_received"`
 }
 
-func (h *house) rows(query string) (rows []row) {
+func (h *fixture) rows(query string) (rows []row) {
 	h.t.Helper()
 	code, body := h.operate(http.MethodGet, "/sessions"+query)
 	require.Equal(h.t, http.StatusOK, code, body)
@@ -65,7 +65,7 @@ func (h *house) rows(query string) (rows []row) {
 }
 
 func TestSessionsOfTheOperator(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	require.NotNil(t, h.rows(""), "[], not null")
 	require.Empty(t, h.rows(""))
@@ -99,9 +99,9 @@ func TestSessionsOfTheOperator(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, code)
 }
 
-// The address alone says what there is to ask for.
+// The root page lists the others.
 func TestIndexOfTheOperator(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	code, text := h.operate(http.MethodGet, "/")
 	require.Equal(t, http.StatusOK, code)
@@ -120,9 +120,9 @@ func TestIndexOfTheOperator(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, code)
 }
 
-// What a page of somebody else's has the operator's browser send changes nothing.
+// Cross-origin requests of the operator's browser are refused.
 func TestOperatorIsNoPage(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	path := fmt.Sprintf("http://%v/sessions/%d/kick", h.server.AdminAddr(), h.rows("")[0].ID)
@@ -139,9 +139,9 @@ func TestOperatorIsNoPage(t *testing.T) {
 	h.until(c, "it is still there", func() bool { return c.Replica().Tick() > at+20 })
 }
 
-// A profile that is under way when the server ends is handed out as far as it got.
+// The server's end cuts a running profile short, and the profile is returned.
 func TestProfileOfTheEnd(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	profile, failed := []byte{}, make(chan error)
 	go func() {
@@ -161,10 +161,10 @@ func TestProfileOfTheEnd(t *testing.T) {
 	require.Equal(t, "\x1f\x8b", string(profile[:2]), "gzip")
 }
 
-// A recording is made when asked for, of that session, and ends by itself.
+// A recording is made on request, of one session, and ends by itself.
 func TestQlogOnDemand(t *testing.T) {
 	folder := t.TempDir()
-	h := openHouseWith(t, func(c *server.Config) { c.QlogDir = folder })
+	h := newFixtureWith(t, func(c *server.Config) { c.QlogDir = folder })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	files := func() []string {
@@ -172,15 +172,15 @@ func TestQlogOnDemand(t *testing.T) {
 		require.NoError(t, err)
 		return found
 	}
-	require.Empty(t, files(), "nothing unasked")
+	require.Empty(t, files(), "nothing without a request")
 	id := h.rows("")[0].ID
 	path := fmt.Sprintf("/sessions/%d/qlog", id)
 	code, first := h.operate(http.MethodPost, path+"?seconds=2")
 	require.Equal(t, http.StatusOK, code, first)
 	require.Equal(t, []string{first}, files())
 
-	// The next can only begin when the first is over; it is long enough for a
-	// third to come too early.
+	// The next can begin only after the first; it is long enough for a third to be
+	// too early.
 	var next string
 	h.until(c, "two seconds pass", func() bool {
 		code, next = h.operate(http.MethodPost, path+"?seconds=300")
@@ -195,7 +195,7 @@ func TestQlogOnDemand(t *testing.T) {
 		return text
 	}
 	var text, before []byte
-	for !bytes.HasSuffix(text, []byte("}\n")) || !bytes.Equal(text, before) { // the end is written beside, in parts
+	for !bytes.HasSuffix(text, []byte("}\n")) || !bytes.Equal(text, before) { // the end is written concurrently, in parts
 		before = text
 		at := c.Replica().Tick()
 		h.until(c, "snapshots are sent, and not recorded", func() bool { return c.Replica().Tick() > at+20 })
@@ -218,11 +218,10 @@ func TestQlogOnDemand(t *testing.T) {
 		require.Equal(t, want, code, "%s: %s", wrong, body)
 	}
 	code, _ = h.operate(http.MethodGet, path)
-	require.Equal(t, http.StatusMethodNotAllowed, code, "it writes, so it is no GET")
+	require.Equal(t, http.StatusMethodNotAllowed, code, "GET must not write")
 }
 
-// packetsSent counts the events of packets that were sent in a recording, which is
-// whole records.
+// packetsSent counts the sent packets in a recording, and requires whole records.
 func packetsSent(t *testing.T, text []byte) (n int) {
 	for _, r := range strings.Split(strings.TrimSpace(string(text)), "\x1e")[1:] {
 		var event struct{ Name string }
@@ -235,7 +234,7 @@ func packetsSent(t *testing.T, text []byte) (n int) {
 }
 
 func TestQlogIsOff(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	h.dial()
 	code, body := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/qlog", h.rows("")[0].ID))

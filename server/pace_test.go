@@ -14,9 +14,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A tick makes snapshots for a part of its time, counted from when it was due, and
-// for a part of that if it was late or its step took long.
-func TestSnapshotsUntil(t *testing.T) {
+// A tick encodes snapshots for a part of its interval, and for at least minSnapshotShare
+// if it was late or its step took long.
+func TestSnapshotDeadline(t *testing.T) {
 	due := time.Unix(100, 0)
 	next := due.Add(100 * time.Millisecond)
 	for stepped, until := range map[int]int{0: 45, 10: 45, 20: 45, 30: 55, 90: 115, 500: 525} {
@@ -25,7 +25,8 @@ func TestSnapshotsUntil(t *testing.T) {
 	}
 }
 
-// What the operator is told of: too many missed in a second, and two seconds without.
+// Thinning is logged after a second with too many missed turns, and its end after two
+// seconds without.
 func TestPace(t *testing.T) {
 	p := pace{full: 30, hz: 30}
 	turns, missed := uint64(0), uint64(0)
@@ -39,11 +40,11 @@ func TestPace(t *testing.T) {
 		require.InDelta(t, second.hz, p.hz, 1e-9, i)
 	}
 	p.endSecond(turns, missed)
-	require.EqualValues(t, 30, p.hz, "nobody is there")
+	require.EqualValues(t, 30, p.hz, "no sessions")
 }
 
-// slow has each snapshot of a loop take so long, and lets some clients in.
-func slow(t *testing.T, l *loop, clients int, work *time.Duration) {
+// joinSlowClients adds clients to a loop, whose snapshots each take *work.
+func joinSlowClients(t *testing.T, l *loop, clients int, work *time.Duration) {
 	enough := l.enough
 	l.enough = func() bool {
 		time.Sleep(*work)
@@ -51,28 +52,27 @@ func slow(t *testing.T, l *loop, clients int, work *time.Duration) {
 	}
 	hello := wire.Hello{Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version()}
 	for range clients {
-		require.NoError(t, l.core.Open(context.Background(), "", deafConn{}).ReceiveStream(wire.AppendMessage(nil, hello)))
+		require.NoError(t, l.core.Open(context.Background(), "", discardConn{}).ReceiveStream(wire.AppendMessage(nil, hello)))
 	}
 }
 
-// deafConn takes everything, and nobody hears it.
-type deafConn struct{}
+// discardConn discards everything.
+type discardConn struct{}
 
-func (deafConn) SendStream([]byte) bool  { return true }
-func (deafConn) SendSnapshot([][]byte)   {}
-func (deafConn) Close(wire.Code, string) {}
+func (discardConn) SendStream([]byte) bool  { return true }
+func (discardConn) SendSnapshot([][]byte)   {}
+func (discardConn) Close(wire.Code, string) {}
 
-// What cannot be done in time is not all done: snapshots wait, ticks do not, and
-// the operator is told.
+// When time is short, snapshots are delayed and ticks are not, and it is logged.
 func TestLoopThinsSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestLoop(t, func(uint64) time.Duration { return 0 })
 		logs, seen := observer.New(zap.InfoLevel)
 		l.log = zap.New(logs)
 		work := testInterval * 3 / 10
-		slow(t, l, 10, &work) // two in each tick, and time for one
+		joinSlowClients(t, l, 10, &work) // two in each tick, and time for one
 		require.EqualValues(t, 10, l.report().Tick.SnapshotHz)
-		runFor(t, l, 5*time.Second) // after ten, who sends nothing is away
+		runFor(t, l, 5*time.Second) // silent sessions are away after ten
 		thinned := l.report().Tick
 		require.InDelta(t, 5, thinned.SnapshotHz, 0.2)
 		require.Greater(t, thinned.Thinned, uint64(240))
@@ -89,12 +89,12 @@ func TestLoopThinsSnapshots(t *testing.T) {
 	})
 }
 
-// A world that leaves no time by itself has clients see it all the same.
+// Clients of a world that takes all the time still receive snapshots.
 func TestLoopGrantsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestLoop(t, func(uint64) time.Duration { return testInterval * 9 / 10 })
 		work := testInterval / 5
-		slow(t, l, 10, &work)
+		joinSlowClients(t, l, 10, &work)
 		runFor(t, l, 5*time.Second)
 		require.InDelta(t, 5, l.report().Tick.SnapshotHz, 0.2, "of its ticks, which are fewer")
 		require.InDelta(t, 5*50/1.3, l.report().Tick.Count, 5)

@@ -17,10 +17,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The operator finds the stack in the log, and the count in the metrics.
+// A panic of the game is logged with its stack, and counted in the metrics.
 func TestPanicIsReported(t *testing.T) {
 	core, logged := observer.New(zapcore.ErrorLevel)
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)
 		c.Game.Commands["break"] = func(*server.Session, world.Entity, []byte) error { return breakDown(nil) }
 		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
@@ -38,7 +38,7 @@ func TestPanicIsReported(t *testing.T) {
 	_, err = c.Command("break", 0, nil)
 	require.NoError(t, err)
 	require.Equal(t, wire.Internal, wire.CodeOf(h.ends(c)))
-	for range 2 { // the server plays on
+	for range 2 { // the server keeps running
 		c, err := client.Dial(h.ctx, config)
 		require.NoError(t, err)
 		require.NoError(t, c.Close())
@@ -51,7 +51,7 @@ func TestPanicIsReported(t *testing.T) {
 	require.Contains(t, fields["panic"], "nil map")
 	require.Contains(t, fields["stack"], "server_test.breakDown")
 	var text string
-	for !strings.Contains(text, `worldd_hook_panics_total{hook="command"} 1`) { // it is told once a second
+	for !strings.Contains(text, `worldd_hook_panics_total{hook="command"} 1`) { // published once a second
 		_, text = h.operate(http.MethodGet, "/metrics")
 	}
 	require.Contains(t, text, `worldd_hook_panics_total{hook="admit"} 1`)

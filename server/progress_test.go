@@ -14,13 +14,12 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// A stream of datagrams far beyond what clients send is dropped, then ends its
-// sender; everybody else stays.
+// A flood of datagrams is dropped, and then its connection is closed; others stay.
 func TestFloodIsClosed(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	good := h.dial()
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	first := make([]byte, 1)
 	_, err = stream.Read(first) // welcomed
@@ -59,7 +58,7 @@ func TestFloodIsClosed(t *testing.T) {
 		if conn.SendDatagram(in.Append(nil)) != nil {
 			break
 		}
-		if n%64 == 0 { // who says nothing meanwhile loses its place, however long this takes
+		if n%64 == 0 { // keeps the other client from timing out
 			h.stay(good)
 		}
 	}
@@ -69,9 +68,9 @@ func TestFloodIsClosed(t *testing.T) {
 	h.until(good, "others go on", func() bool { return good.Replica().Tick() > before })
 }
 
-// A stream that brings more than its rate is read later, and nothing is lost.
+// A stream beyond its rate is read later, without loss.
 func TestStreamIsHeld(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	asked, answered := 0, 0
 	config := h.config()
 	config.Result = func(client.Result) { answered++ }
@@ -81,7 +80,7 @@ func TestStreamIsHeld(t *testing.T) {
 	held := func() uint64 { return h.server.Report().Traffic.StreamsHeld }
 	require.Zero(t, held())
 	for h.ctx.Err() == nil && held() == 0 {
-		for ; asked-answered < 200; asked++ { // more than the burst; less than may be unanswered
+		for ; asked-answered < 200; asked++ { // more than the burst, and below MaxUnanswered
 			_, err := c.Command("none", 0, append([]byte{0xc5, 3, 0xe8}, make([]byte, 1000)...))
 			require.NoError(t, err)
 		}
@@ -93,15 +92,15 @@ func TestStreamIsHeld(t *testing.T) {
 	h.until(c, "it goes on", func() bool { return c.Replica().Tick() > before+60 })
 }
 
-// refused dials, and is told why it may not come in.
-func (h *house) refused(code wire.Code) {
+// refused dials and expects to be refused with code.
+func (h *fixture) refused(code wire.Code) {
 	h.t.Helper()
 	_, err := client.Dial(h.ctx, h.config())
 	require.Equal(h.t, code, wire.CodeOf(err), "%v", err)
 }
 
 func TestSetLimits(t *testing.T) {
-	h := openHouseWith(t, func(c *server.Config) { c.MaxSessions = 3 })
+	h := newFixtureWith(t, func(c *server.Config) { c.MaxSessions = 3 })
 	first, second := h.dial(), h.dial()
 	for name, bad := range map[string]server.Limits{
 		"sessions":    {MaxSessions: -1},
@@ -114,12 +113,12 @@ func TestSetLimits(t *testing.T) {
 	before := first.Replica().Tick()
 	h.until(first, "a bad one would take hold", func() bool { return first.Replica().Tick() > before+5 })
 	h.stay(second)
-	third := h.dial() // it still has its place
+	third := h.dial() // an existing session stays
 	h.stay(first, second, third)
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 2}))
 	h.refused(wire.ServerFull)
 	require.NoError(t, h.server.SetLimits(server.Limits{MaxSessions: 100, MaxSessionsPerAddress: 4}))
-	require.Eventually(t, func() bool { // who was refused is still on the way out
+	require.Eventually(t, func() bool { // the refused connection is still closing
 		h.stay(first, second, third)
 		fourth, err := client.Dial(h.ctx, h.config())
 		if err == nil {
@@ -127,7 +126,7 @@ func TestSetLimits(t *testing.T) {
 		}
 		return err == nil
 	}, patience, 20*time.Millisecond)
-	h.refused(wire.ServerFull) // by its address, though it is this machine's
+	h.refused(wire.ServerFull) // by its address, although it is loopback
 	require.NoError(t, h.server.SetLimits(server.Limits{}))
 	h.dial()
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/worldd/worldd/internal/admin"
 )
 
-// What becomes of a second's ten ticks decides whether a server is behind: three bad
-// seconds in a row, and then five good ones.
+// A server is behind after three bad seconds in a row, until five good ones.
 func TestPunctuality(t *testing.T) {
 	const good, fair, bad = 1, 3, 5 // of ten
 	for name, c := range map[string]struct {
@@ -69,7 +68,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// A world whose ticks take too long is alive, and not ready; once they do not, it is.
+// A server whose ticks take too long is healthy but not ready, until they recover.
 func TestReadinessFollowsTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := 40 * testInterval
@@ -85,12 +84,12 @@ func TestReadinessFollowsTicks(t *testing.T) {
 		runFor(t, l, 20*time.Second)
 		r := l.report().Tick
 		require.True(t, r.Behind)
-		require.InDelta(t, 20*50, r.Count+r.Missed, 50, "all that were due, but for the last one's")
+		require.InDelta(t, 20*50, r.Count+r.Missed, 50, "all due ticks, except for the last")
 		code, body := status("/readyz")
 		require.Equal(t, http.StatusServiceUnavailable, code)
 		require.Contains(t, body, "behind")
 		code, _ = status("/healthz")
-		require.Equal(t, http.StatusOK, code, "it ticks: to start it again would not help")
+		require.Equal(t, http.StatusOK, code, "it ticks, so a restart would not help")
 
 		work = testInterval / 2
 		runFor(t, l, 20*time.Second)

@@ -21,71 +21,70 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// wall is a socket that carries nothing while it is shut, either way. It leads to
-// the server that stands where the called one stood: a port that was given back
-// may be anybody's.
-type wall struct {
+// blockableConn is a socket that drops packets both ways while it is blocked. It sends to
+// the server that replaced the dialled one: a closed port may be reused by others.
+type blockableConn struct {
 	net.PacketConn
-	shut *atomic.Bool
-	road *road
+	shut  *atomic.Bool
+	route *route
 }
 
-// road is the way from an address that clients know to where its server is now.
-type road struct {
+// route maps an address that clients know to the server's current address.
+type route struct {
 	called net.Addr
 	leads  atomic.Pointer[net.UDPAddr] // nil: to the called one
 }
 
-func (r *road) leadTo(s *server.Server) { r.leads.Store(s.Addr()) }
+func (r *route) leadTo(s *server.Server) { r.leads.Store(s.Addr()) }
 
-func (w wall) WriteTo(p []byte, to net.Addr) (int, error) {
+func (w blockableConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	if w.shut.Load() {
 		return len(p), nil
 	}
-	if now := w.road.leads.Load(); now != nil {
+	if now := w.route.leads.Load(); now != nil {
 		to = now
 	}
 	return w.PacketConn.WriteTo(p, to)
 }
 
-func (w wall) ReadFrom(p []byte) (int, net.Addr, error) {
+func (w blockableConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := w.PacketConn.ReadFrom(p)
 		switch {
 		case err != nil:
 			return n, from, err
 		case !w.shut.Load():
-			return n, w.road.called, nil
+			return n, w.route.called, nil
 		}
 	}
 }
 
-// traveller is a client whose sockets can be cut off, one after the other.
-type traveller struct {
+// mobileClient is a client whose sockets can be cut off one after the other.
+type mobileClient struct {
 	*client.Client
 	sockets []*atomic.Bool
-	road    *road
+	route   *route
 	changes []client.StateChange
 	results []client.Result
 	gone    map[bulk.Handle]bool
 }
 
-func (h *house) travel(change func(*client.Config)) *traveller {
+func (h *fixture) travel(change func(*client.Config)) *mobileClient {
 	v := h.setOut(change)
 	h.t.Cleanup(func() { require.NoError(h.t, v.Close()) })
 	return v
 }
 
-// setOut is travel for who is to be closed by the test.
-func (h *house) setOut(change func(*client.Config)) *traveller {
-	v := &traveller{gone: map[bulk.Handle]bool{}, road: &road{called: h.server.Addr()}}
+// setOut is travel for clients that the test closes.
+func (h *fixture) setOut(change func(*client.Config)) *mobileClient {
+	v := &mobileClient{gone: map[bulk.Handle]bool{}, route: &route{called: h.server.Addr()}}
 	config := h.config()
 	config.GiveUp = patience
 	config.Socket = func() (net.PacketConn, error) {
 		udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		shut := &atomic.Bool{}
 		v.sockets = append(v.sockets, shut)
-		return wall{udp, shut, v.road}, err
+		return blockableConn{udp, shut, v.route}, err
 	}
 	config.State = func(s client.StateChange) { v.changes = append(v.changes, s) }
 	config.Result = func(r client.Result) { v.results = append(v.results, r) }
@@ -98,16 +97,16 @@ func (h *house) setOut(change func(*client.Config)) *traveller {
 }
 
 // shut ends the server and waits for it.
-func (h *house) shut() {
+func (h *fixture) shut() {
 	h.stop()
 	h.ended <- <-h.ended
 }
 
 // change is the newest change of state.
-func (v *traveller) change() client.StateChange { return v.changes[len(v.changes)-1] }
+func (v *mobileClient) change() client.StateChange { return v.changes[len(v.changes)-1] }
 
-// moved is a socket to a server that was killed, and whose address another one has
-// since: nothing leads to the first any more, and nothing comes from it.
+// moved is a socket to a killed server whose address another server has taken: packets to
+// and from the first are dropped.
 type moved struct {
 	net.PacketConn
 	first net.Addr
@@ -130,15 +129,14 @@ func (m moved) ReadFrom(p []byte) (int, net.Addr, error) {
 	}
 }
 
-// The client of a server that was killed learns so from its successor, and not from
-// the silence.
+// The client of a killed server is reset by its successor, without a timeout.
 func TestKilledServerIsNoticed(t *testing.T) {
 	kept, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
 	require.NoError(t, err)
 	key, err := server.StatelessResetKeyOf(kept)
 	require.NoError(t, err)
-	open := func() *house {
-		return openHouseWith(t, func(c *server.Config) { c.Certificate, c.StatelessResetKey = kept, key })
+	open := func() *fixture {
+		return newFixtureWith(t, func(c *server.Config) { c.Certificate, c.StatelessResetKey = kept, key })
 	}
 	h := open()
 	var now atomic.Pointer[net.UDPAddr]
@@ -157,10 +155,10 @@ func TestKilledServerIsNoticed(t *testing.T) {
 	require.False(t, v.change().Resumed)
 }
 
-// A connection that is cut for good is replaced: same session, same entity, and
-// who died meanwhile is Stale (H3).
+// A connection that is cut is replaced: same session, same entity, and entities that died
+// meanwhile are Stale (H3).
 func TestConnectionIsReplaced(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	v := h.travel(func(c *client.Config) { c.GiveUp = 0 }) // a minute
 	other := h.dial()
 	h.until(other, "knows itself", func() bool { return other.Controlled() != 0 })
@@ -178,7 +176,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.Equal(t, []client.Result{{ID: asked.ID(), Target: me, Err: client.ErrUnanswered}}, v.results)
 	_, err = v.Command("poke", me, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
-	require.Equal(t, wire.Live, v.Resolve(me), "it goes on answering")
+	require.Equal(t, wire.Live, v.Resolve(me), "handles are resolved while away")
 	require.NoError(t, other.Close())
 
 	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
@@ -197,16 +195,16 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.Equal(t, client.Result{ID: asked.ID(), Target: me, Verdict: wire.Live}, v.results[1])
 }
 
-// A server that comes up again with another world is joined by itself, and nothing
-// of before is believed.
+// A client joins a server restarted with another world by itself, and discards its old
+// state.
 func TestWorldIsReplaced(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	v := h.travel(func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true })
 	h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 	me := v.Controlled()
 	h.shut()
-	next := openHouseWith(t, func(c *server.Config) { c.Epoch = houseEpoch + 1 })
-	v.road.leadTo(next.server)
+	next := newFixtureWith(t, func(c *server.Config) { c.Epoch = houseEpoch + 1 })
+	v.route.leadTo(next.server)
 	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Draining, wire.CodeOf(v.change().Err))
 	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
@@ -218,8 +216,7 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.EqualValues(t, houseEpoch+1, w.Epoch)
 }
 
-// Where a token is good for one connection, who comes to another session shows
-// another token, or is refused.
+// Where a token is valid once, a client that joins another session needs another token.
 func TestFreshToken(t *testing.T) {
 	var mu sync.Mutex
 	spent := map[string]bool{}
@@ -233,7 +230,7 @@ func TestFreshToken(t *testing.T) {
 		return server.Admission{User: "ann"}, nil
 	}
 	for _, fresh := range []bool{true, false} {
-		h := openHouseWith(t, func(c *server.Config) { c.Admit = admit })
+		h := newFixtureWith(t, func(c *server.Config) { c.Admit = admit })
 		issued := 0
 		issue := func() []byte {
 			issued++
@@ -253,20 +250,20 @@ func TestFreshToken(t *testing.T) {
 		})
 		h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 		h.shut()
-		next := openHouseWith(t, func(c *server.Config) { c.Epoch, c.Admit = houseEpoch+1, admit })
-		v.road.leadTo(next.server)
+		next := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit = houseEpoch+1, admit })
+		v.route.leadTo(next.server)
 		if !fresh {
 			require.Equal(t, wire.Unauthorized, wire.CodeOf(h.ends(v.Client)))
 			continue
 		}
 		h.until(v.Client, "is back", func() bool { return len(v.changes) > 2 && v.State() == client.Joined })
-		require.Greater(t, issued, 2, "an error of the backend is not the end")
+		require.Greater(t, issued, 2, "the client retries after an error of the backend")
 	}
 }
 
-// Who cannot be reached is given up.
+// A client gives up an unreachable server.
 func TestClientGivesUp(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	v := h.travel(func(c *client.Config) { c.GiveUp = time.Millisecond })
 	h.shut()
 	err := h.ends(v.Client)
@@ -275,9 +272,9 @@ func TestClientGivesUp(t *testing.T) {
 	require.Equal(t, err, v.change().Err)
 }
 
-// Who is kicked does not come again by itself, and is told why.
+// A kicked client receives the reason, and does not reconnect.
 func TestKickedStaysAway(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	v := h.travel(func(*client.Config) {})
 	w := v.Welcome()
 	h.server.Kick(w.Session, "no cheating")
@@ -288,9 +285,9 @@ func TestKickedStaysAway(t *testing.T) {
 	require.Equal(t, client.Ended, v.State())
 }
 
-// The operator kicks by the number in /sessions.
+// The operator kicks by the ID in /sessions.
 func TestOperatorKicks(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	v := h.travel(func(*client.Config) {})
 	id := h.rows("")[0].ID
@@ -308,9 +305,9 @@ func TestOperatorKicks(t *testing.T) {
 	require.ErrorContains(t, err, "rude")
 }
 
-// A client that is closed while it tries leaves nothing running (goleak).
+// A client closed while it reconnects leaves no goroutine (goleak).
 func TestCloseWhileReconnecting(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	v := h.travel(func(*client.Config) {})
 	h.shut()
 	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })

@@ -12,9 +12,9 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// A new certificate is for new handshakes; who is connected stays.
+// A new certificate is used for new handshakes, and connections stay.
 func TestSetCertificate(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	next, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
 	require.NoError(t, err)
 	first, before := h.dial(), h.config()
@@ -24,7 +24,7 @@ func TestSetCertificate(t *testing.T) {
 	}
 	require.NoError(t, h.server.SetCertificate(next))
 	require.NotEqual(t, before.Fingerprint, h.server.Fingerprint())
-	second := h.dial() // by the new fingerprint
+	second := h.dial() // with the new fingerprint
 	_, err = client.Dial(h.ctx, before)
 	require.ErrorContains(t, err, "fingerprint")
 	at := first.Replica().Tick()
@@ -35,13 +35,13 @@ func TestSetCertificate(t *testing.T) {
 }
 
 func TestSetAdminAccess(t *testing.T) {
-	h := openHouseWith(t, func(c *server.Config) { c.AdminAccess.Token = adminToken })
+	h := newFixtureWith(t, func(c *server.Config) { c.AdminAccess.Token = adminToken })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	status := func(token string) int {
 		return h.status(http.DefaultClient, "http", request{http.MethodGet, "/metrics", "", map[string]string{"Authorization": "Bearer " + token}})
 	}
 	require.Equal(t, http.StatusOK, status(adminToken))
-	for _, bad := range []server.AdminAccess{{Token: "short"}, {Token: adminToken, Certificate: made(t, "ops.example", nil)}} {
+	for _, bad := range []server.AdminAccess{{Token: "short"}, {Token: adminToken, Certificate: newCertificate(t, "ops.example", nil)}} {
 		require.Error(t, h.server.SetAdminAccess(bad))
 		require.Equal(t, http.StatusOK, status(adminToken))
 	}
@@ -49,8 +49,8 @@ func TestSetAdminAccess(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status(adminToken))
 	require.Equal(t, http.StatusOK, status("another-of-16-bytes"))
 
-	h = openHouseWith(t, func(c *server.Config) { c.AdminListen, c.AdminAccess.Token = "0.0.0.0:0", adminToken })
+	h = newFixtureWith(t, func(c *server.Config) { c.AdminListen, c.AdminAccess.Token = "0.0.0.0:0", adminToken })
 	require.ErrorIs(t, h.server.SetAdminAccess(server.AdminAccess{}), server.ErrAdminExposed)
-	h = openHouseWith(t, func(c *server.Config) { c.AdminListen = "" })
+	h = newFixtureWith(t, func(c *server.Config) { c.AdminListen = "" })
 	require.Error(t, h.server.SetAdminAccess(server.AdminAccess{Token: adminToken}))
 }

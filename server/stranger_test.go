@@ -25,8 +25,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestGenerationFloor: above the world's first generation every client would
-// refuse what the server shows it; not given, it is the world's.
+// A floor above the world's first generation is an error: clients would refuse the
+// server's entities. The default is the world's.
 func TestGenerationFloor(t *testing.T) {
 	for _, c := range []struct{ first, floor, told uint32 }{
 		{1, 0, 1}, {1, 1, 1}, {1, 3, 0}, {9, 0, 9}, {9, 9, 9}, {9, 5, 0}, {9, 11, 0},
@@ -34,20 +34,19 @@ func TestGenerationFloor(t *testing.T) {
 		w, err := world.New(world.Config{FirstGeneration: c.first})
 		require.NoError(t, err)
 		config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-			World: w, Schema: houseSchema(t), Epoch: houseEpoch, GenerationFloor: c.floor,
+			World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: c.floor,
 		}}
 		if c.told == 0 {
 			_, err := server.NewCore(config.CoreConfig)
 			require.ErrorContains(t, err, "generation floor")
 			continue
 		}
-		h := openHouseWith(t, func(theirs *server.Config) { *theirs = config })
+		h := newFixtureWith(t, func(theirs *server.Config) { *theirs = config })
 		require.Equal(t, c.told, h.dial().Welcome().GenerationFloor)
 	}
 }
 
-// TestJoinSaysWhy: a game's refusal keeps its code. An error without one is not worth
-// another try, unless the world is full.
+// A game's refusal keeps its code. An error without one is final, unless the world is full.
 func TestJoinSaysWhy(t *testing.T) {
 	for _, c := range []struct {
 		why    error
@@ -59,7 +58,7 @@ func TestJoinSaysWhy(t *testing.T) {
 		{fmt.Errorf("inn: %w", &wire.Error{Code: wire.Unauthorized, Detail: "no ring"}), wire.Unauthorized, "no ring"},
 		{&wire.Error{Detail: "ok is no refusal"}, wire.JoinRefused, "ok is no refusal"},
 	} {
-		h := openHouseWith(t, func(s *server.Config) {
+		h := newFixtureWith(t, func(s *server.Config) {
 			s.Game.Join = func(*server.Session) (world.Entity, error) { return 0, c.why }
 		})
 		_, err := client.Dial(h.ctx, h.config())
@@ -68,11 +67,11 @@ func TestJoinSaysWhy(t *testing.T) {
 	}
 }
 
-// TestClientKeepsNoMore: a client that is shown more than it may keep ends, for good, and
-// the log accuses the server.
+// A client that receives more than its limit ends for good, and the log names the server as
+// at fault.
 func TestClientKeepsNoMore(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	config := h.config()
 	config.GiveUp, config.MaxEntities = 0, 5 // there are five crates, and the client's own entity
 	c, err := client.Dial(h.ctx, config)
@@ -92,10 +91,10 @@ func TestClientKeepsNoMore(t *testing.T) {
 	require.Equal(t, "server", ended[0].ContextMap()["fault"])
 }
 
-// TestLogSaysWhoEnded: a client that said goodbye was not sent away.
+// A client's Bye is logged as the client's.
 func TestLogSaysWhoEnded(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	polite, staying := h.dial(), h.dial()
 	h.until(polite, "knows itself", func() bool { return polite.Controlled() != 0 })
 	h.until(staying, "sees the first", func() bool { return staying.Resolve(polite.Controlled()) == wire.Live })
@@ -113,11 +112,11 @@ func TestLogSaysWhoEnded(t *testing.T) {
 	require.Equal(t, map[string]string{"ok": "client", "draining": "server"}, by)
 }
 
-// TestLogSaysWhoLeft: also of who is away, whose connection has ended before, and by the
-// name that its token proves.
+// A session's end is logged with its user, also if it was away and its connection has
+// ended before.
 func TestLogSaysWhoLeft(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.Log, c.Grace = zap.New(core), 100*time.Millisecond
 		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
 			return server.Admission{User: string(token)}, nil
@@ -125,11 +124,11 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	})
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{
-		Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
+		Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
 	}))
 	require.NoError(t, err)
 	input := wire.Input{Stamp: 1}
-	for heard := uint32(0); heard < 3; { // so that it may come again
+	for heard := uint32(0); heard < 3; { // so that it may reconnect
 		require.NoError(t, conn.SendDatagram(input.Append(nil)))
 		d, err := conn.ReceiveDatagram(h.ctx)
 		require.NoError(t, err)
@@ -152,20 +151,20 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	}
 }
 
-// TestLogSaysWhatClientsAccuseOf: a client that leaves because of a breach says so,
-// and the operator is told, as it is the server's fault.
+// A client that leaves because of the server's violation of the protocol is logged with
+// the server at fault.
 func TestLogSaysWhatClientsAccuseOf(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	hello := wire.AppendMessage(nil, wire.Hello{
-		Protocol: wire.Version, Schema: houseSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(),
+		Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(),
 	})
 	_, stream := h.raw()
 	_, err := stream.Write(slices.Concat(hello, wire.AppendMessage(nil, wire.Bye{Code: wire.BadMessage, Text: "a row of nobody"})))
 	require.NoError(t, err)
 	_, _ = io.ReadAll(stream)
 
-	conn, stream := h.raw() // and one whose close overtakes its Bye
+	conn, stream := h.raw() // a client whose close overtakes its Bye
 	_, err = stream.Write(hello)
 	require.NoError(t, err)
 	_, err = stream.Read(make([]byte, 1))
@@ -182,10 +181,10 @@ func TestLogSaysWhatClientsAccuseOf(t *testing.T) {
 	}
 }
 
-// TestLogSaysWhy: who was refused is told why, and so is the operator.
+// The reason of a refusal reaches the client and the log.
 func TestLogSaysWhy(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := openHouseWith(t, func(c *server.Config) {
+	h := newFixtureWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			return server.Admission{}, errors.New("of another shard")
@@ -204,16 +203,16 @@ func TestLogSaysWhy(t *testing.T) {
 	require.Equal(t, []any{"of another shard"}, whys)
 }
 
-// TestLogSaysWhoRefused: a client that is refused reads it on the stream and
-// may close before the server does, which makes it no less the server's doing.
+// A refused client reads the refusal on the stream and may close before the server; the log
+// still names the server.
 func TestLogSaysWhoRefused(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version + 1}))
 	require.NoError(t, err)
 	_, err = io.ReadAll(stream)
-	if err != nil { // it read too late: the server was the first to close after all
+	if err != nil { // it read too late, and the server closed first
 		var app *quic.ApplicationError
 		require.ErrorAs(t, err, &app)
 		require.Equal(t, wire.ProtocolVersion, wire.Code(app.ErrorCode))
@@ -228,17 +227,16 @@ func TestLogSaysWhoRefused(t *testing.T) {
 	require.Equal(t, wire.ProtocolVersion.String(), fields["code"])
 }
 
-// TestGarbageIsLoggedOnce: an attacker must not fill the log, whatever lanes
-// the garbage comes on.
+// An attacker cannot fill the log, whether it sends garbage on the stream or in datagrams.
 func TestGarbageIsLoggedOnce(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := openHouseWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	conn, stream := h.raw()
-	for range 20 { // until the server has had enough, which may be soon
+	for range 20 { // until the server closes the connection
 		_, _ = stream.Write([]byte{2, 99, 1})
 		_ = conn.SendDatagram([]byte("garbage"))
 	}
-	select { // with the code of whichever was read first
+	select { // with the code of the one read first
 	case <-conn.Context().Done():
 	case <-h.ctx.Done():
 		require.Fail(t, "the connection stays open")

@@ -9,10 +9,10 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// TestMoreThan256Commands: a game that asks for more than may wait for answers is
-// told so and sends nothing of it; all that it did send is answered, and it goes on.
+// A game that sends more commands than may be unanswered gets an error, and the command is
+// not sent. All sent commands are answered, and the session goes on.
 func TestMoreThan256Commands(t *testing.T) {
-	h := openHouse(t)
+	h := newFixture(t)
 	c := h.dial()
 	for round := range 3 {
 		var all []*client.Future
@@ -31,16 +31,16 @@ func TestMoreThan256Commands(t *testing.T) {
 			if err == nil {
 				executed++
 			} else {
-				require.ErrorIs(t, err, &wire.Error{Code: wire.RateLimited}, "the session lives on")
+				require.ErrorIs(t, err, &wire.Error{Code: wire.RateLimited}, "the session goes on")
 			}
 			require.Equal(t, wire.Live, r.Verdict)
 		}
 		if round == 0 {
-			require.GreaterOrEqual(t, executed, 100, "a burst is free")
+			require.GreaterOrEqual(t, executed, 100, "a burst is allowed")
 		}
 	}
 	require.Equal(t, client.Joined, c.State())
 	stats := c.Stats()
-	require.EqualValues(t, 3*wire.MaxUnanswered, stats.Commands, "what was refused here was not sent")
+	require.EqualValues(t, 3*wire.MaxUnanswered, stats.Commands, "refused commands are not sent")
 	require.Zero(t, stats.Unanswered)
 }
