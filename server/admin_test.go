@@ -128,7 +128,7 @@ func TestAdminClientCertificates(t *testing.T) {
 		c.AdminAccess = server.AdminAccess{Certificate: newCertificate(t, "ops.example", ca), ClientCAs: pool, Token: adminToken}
 	})
 	of := func(own *tls.Certificate) *http.Client {
-		show := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil } // whoever is asked for
+		show := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil } // for any request
 		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "ops.example", GetClientCertificate: show}}
 		t.Cleanup(transport.CloseIdleConnections)
 		return &http.Client{Transport: transport}

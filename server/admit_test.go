@@ -43,9 +43,9 @@ func TestAdmit(t *testing.T) {
 	dial := func(ticket []byte) error {
 		c := h.config()
 		c.Token = ticket
-		guest, err := client.Dial(h.ctx, c)
+		joined, err := client.Dial(h.ctx, c)
 		if err == nil {
-			t.Cleanup(func() { require.NoError(t, guest.Close()) })
+			t.Cleanup(func() { require.NoError(t, joined.Close()) })
 		}
 		return err
 	}

@@ -37,7 +37,7 @@ type Config struct {
 	AdminAccess AdminAccess
 	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6 /64.
 	// Default 64; by default loopback is exempt, also from the rate of handshakes per
-	// address: a proxy may connect from there. An explicit value applies to loopback, too.
+	// address: a proxy may connect from there. An explicit value also applies to loopback.
 	MaxSessionsPerAddress int
 	// QlogDir is an existing folder for transport recordings of single sessions (POST
 	// /sessions/ID/qlog on the admin port). Empty disables them, and packets cost a

@@ -263,7 +263,7 @@ func TestCertificateMustFit(t *testing.T) {
 	require.ErrorContains(t, err, "exclude each other", "all errors at once")
 }
 
-// A pin is checked on a resumed TLS session, too: a session begun unpinned proves nothing.
+// A pin is also checked on a resumed TLS session: one begun unpinned proves nothing.
 func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 	h := newFixture(t)
 	config := h.config()
@@ -438,7 +438,7 @@ func TestLastHashIsThatOfTheRecording(t *testing.T) {
 	h.until(c, "it is there", func() bool { return c.Replica().Len() == 6 })
 	h.stop()
 	require.NoError(t, <-h.ended)
-	h.ended <- nil // for who cleans up
+	h.ended <- nil // for the cleanup
 	require.NoError(t, recorder.Close())
 
 	again, err := world.New(world.Config{Seed: 1})

@@ -131,7 +131,7 @@ func TestSlowSaveDelaysTheNext(t *testing.T) {
 	})
 }
 
-// A failed save is logged, the server goes on, and the previous image is kept. At the start
+// A failed save is logged, the server keeps running, and the previous image is kept. At the start
 // and the end it is an error.
 func TestSaveThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -189,8 +189,8 @@ func TestStartOnAFullDisk(t *testing.T) {
 	})
 }
 
-// Temporary files of killed saves of this image are removed; those of other images and
-// programs are not.
+// Temporary files of killed saves of this image are removed; other images' and programs'
+// files are not.
 func TestBeginSweeps(t *testing.T) {
 	l, path, seen := savingLoop(t, func(*ImageConfig) {})
 	killed, err := atomicfile.Create(path, 0o600)

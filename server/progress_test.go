@@ -24,7 +24,7 @@ func TestFloodIsClosed(t *testing.T) {
 	first := make([]byte, 1)
 	_, err = stream.Read(first) // welcomed
 	require.NoError(t, err)
-	var newest, records atomic.Uint32 // who acknowledges nothing is ended for that, if this takes long
+	var newest, records atomic.Uint32 // sent as acknowledgements: without them the session ends
 	go func() {
 		for {
 			d, err := conn.ReceiveDatagram(h.ctx)

@@ -153,7 +153,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 
 // A client that leaves because of the server's violation of the protocol is logged with
 // the server at fault.
-func TestLogSaysWhatClientsAccuseOf(t *testing.T) {
+func TestLogNamesServerViolations(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	hello := wire.AppendMessage(nil, wire.Hello{

@@ -10,7 +10,7 @@ import (
 )
 
 // A game that sends more commands than may be unanswered gets an error, and the command is
-// not sent. All sent commands are answered, and the session goes on.
+// not sent. All sent commands are answered, and the session lasts.
 func TestMoreThan256Commands(t *testing.T) {
 	h := newFixture(t)
 	c := h.dial()

@@ -8,7 +8,7 @@ import (
 )
 
 // maxConnections bounds the file descriptors of the admin port: Prometheus, probes and an
-// operator or two need a few, and saving the world needs descriptors, too.
+// operator or two need a few, and saving the world also needs descriptors.
 const maxConnections = 8
 
 // connections bounds the connections of the admin port. A new connection beyond the

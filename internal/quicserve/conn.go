@@ -125,7 +125,7 @@ func (c *Conn) setInputStamp(stamp uint32, at time.Time) {
 	c.mu.Unlock()
 }
 
-// work is what the sender has taken from the queues.
+// work holds the data that the sender has taken from the queues.
 type work struct {
 	stream    []byte
 	buffers   [][]byte

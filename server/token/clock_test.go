@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jumped is t as it would be read from a wall clock that was set by d, in whole
-// seconds: the clock that nobody sets goes on. It looks into time.Time: the wall
+// jumped returns t as read from a wall clock that was set ahead by d, in whole seconds,
+// with an unchanged monotonic clock. It relies on the layout of time.Time: the wall
 // clock's seconds begin at bit 30 of its first word.
 func jumped(t time.Time, d time.Duration) time.Time {
 	*(*uint64)(unsafe.Pointer(&t)) += uint64(d/time.Second) << 30

@@ -162,7 +162,7 @@ func TestSpentIsRegular(t *testing.T) {
 
 // The file's size depends on the live tokens, not on all used ones.
 func TestSpentFileIsBounded(t *testing.T) {
-	const at, batches = 500, 60 // tokens at once, of which those of the last second are live
+	const at, batches = 500, 60 // tokens per second; only the last second's are live
 	path := filepath.Join(t.TempDir(), "spent")
 	v := keeping(t, path, noon)
 	now, rewritten := noon, 0

@@ -110,7 +110,7 @@ func TestForged(t *testing.T) {
 }
 
 // A token has one text: another text that decodes to the same bytes is rejected.
-func TestOtherLetters(t *testing.T) {
+func TestTokenTextIsUnique(t *testing.T) {
 	issuer, verifier := pair(t)
 	for _, user := range []string{"u", "uu", "uuu"} { // with and without unused bits in the last character
 		text := issue(t, issuer, user)
