@@ -59,7 +59,7 @@ func (p *pace) endSecond(turns, missed uint64) (changed bool) {
 func (l *loop) updatePace() {
 	stats := l.core.Stats()
 	l.mu.Lock()
-	changed := l.pace.endSecond(stats.Turns, stats.TurnsMissed)
+	changed := l.pace.endSecond(stats.SnapshotsDue, stats.SnapshotsSkipped)
 	now := l.pace
 	l.mu.Unlock()
 	switch {

@@ -9,21 +9,21 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Admit checks a connect token and returns what it grants: CoreConfig.Admit.
+// Admit checks a connect token and returns what it grants (CoreConfig.Admit).
 type Admit func(ctx context.Context, token []byte) (Admission, error)
 
-// Admission is what a connect token grants. A session keeps that of the token which it
-// began with, whatever tokens its client shows when it resumes.
+// Admission is what a connect token grants. A session keeps the Admission of its first
+// token when it resumes, whatever token its client then presents.
 type Admission struct {
-	// User names whose session it is. Empty is nobody: neither bans nor
-	// OneSessionPerUser apply.
+	// User identifies the session's user. If empty, neither bans nor OneSessionPerUser
+	// apply.
 	User string
-	// Lasts is how long the session may last from now on, connected or away; then it
-	// ends with SessionExpired. 0 is without end. It is counted in ticks.
+	// Lasts limits the session's duration, connected or away, after which it ends with
+	// SessionExpired. It is counted in ticks. 0 is no limit.
 	Lasts time.Duration
 }
 
-// endTick is the tick in which a session that begins now ends.
+// endTick returns the tick at which a session that begins now expires.
 func (c *Core) endTick(a Admission) uint64 {
 	if a.Lasts == 0 {
 		return math.MaxUint64
@@ -31,13 +31,13 @@ func (c *Core) endTick(a Admission) uint64 {
 	return c.world.Tick() + uint64(ticksOf(a.Lasts, c.world.TickHz()))
 }
 
-// admits returns what the token of a connection grants, or why no session can begin over
-// it. Other sessions end last, when nothing else is against this one.
-func (c *Core) admits(p *Peer) (Admission, *wire.Error) {
+// admit returns what the token of p grants, or why no session may begin. Only if nothing
+// else refuses the client does it end other sessions to make room.
+func (c *Core) admit(p *Peer) (Admission, *wire.Error) {
 	if c.Draining() {
 		return Admission{}, &wire.Error{Code: wire.Draining}
 	}
-	granted, refusal := p.identify()
+	granted, refusal := p.admission()
 	switch {
 	case refusal != nil:
 		return Admission{}, refusal
@@ -53,29 +53,29 @@ func (c *Core) admits(p *Peer) (Admission, *wire.Error) {
 	return granted, nil
 }
 
-// SetBans replaces the set of banned users: with the next tick their sessions end with
-// Banned, those that are away too, and they can begin none. It may be called from any
-// goroutine.
+// SetBans replaces the set of banned users. At the next tick their sessions end with
+// Banned, including those that are away, and they can begin none. It may be called from
+// any goroutine.
 func (c *Core) SetBans(users []string) {
 	bans := make(map[string]bool, len(users))
 	for _, user := range users {
-		bans[user] = user != "" // the user of sessions without a token
+		bans[user] = user != "" // "" is every session without a user
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bans = bans
 }
 
-// ban is the tick's part of SetBans.
-func (c *Core) ban(users map[string]bool) {
+// applyBans replaces the banned users and ends their sessions.
+func (c *Core) applyBans(users map[string]bool) {
 	c.banned = users
 	c.endSessions(&wire.Error{Code: wire.Banned}, func(s *Session) bool { return users[s.user] })
 }
 
-// endSessions says goodbye to the sessions that are meant and ends them.
-func (c *Core) endSessions(why *wire.Error, meant func(*Session) bool) {
+// endSessions ends the sessions that match, with a Goodbye.
+func (c *Core) endSessions(why *wire.Error, match func(*Session) bool) {
 	for _, s := range c.sessions {
-		if meant(s) {
+		if match(s) {
 			s.fail(why)
 		}
 	}

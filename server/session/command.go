@@ -7,14 +7,13 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// execute runs the commands of one tick in the order in which they were sent
-// and answers each.
+// execute runs one tick's commands in the order sent and answers each.
 func (s *Session) execute(commands []wire.Command) {
 	for _, command := range commands {
-		if s.over || s.kicked != nil {
+		if s.ended || s.kicked != nil {
 			return
 		}
-		code, verdict, text := s.try(command)
+		code, verdict, text := s.runCommand(command)
 		stats := &s.core.stats
 		stats.Commands++
 		if code == wire.OK {
@@ -30,11 +29,11 @@ func (s *Session) execute(commands []wire.Command) {
 	}
 }
 
-// try executes one command if its target is live and in this client's interest
-// set (H2). Nothing is touched otherwise. The rate limit is charged for every command,
-// unknown ones included, and the verdict never depends on what this client was not
-// sent (R10 of replication): commands cannot probe for entities.
-func (s *Session) try(command wire.Command) (code wire.Code, verdict wire.Verdict, text string) {
+// runCommand runs a command if its target is live and in the client's interest set (H2).
+// The rate limit is charged for every command, including unknown ones. The verdict never
+// depends on what the client was not sent (R10 of replication), so commands cannot probe
+// for entities.
+func (s *Session) runCommand(command wire.Command) (code wire.Code, verdict wire.Verdict, text string) {
 	allowed := s.commands.AllowN(s.core.now, 1)
 	verdict = wire.Live
 	if command.Target != 0 {
@@ -63,8 +62,8 @@ func (s *Session) try(command wire.Command) (code wire.Code, verdict wire.Verdic
 	return wire.OK, verdict, ""
 }
 
-// rejection is what a client is told of a game's error: its code, and its text if
-// that is meant for the client.
+// rejection returns the code of a game's error for the client, and its text if it is a
+// *Rejection.
 func rejection(err error) (wire.Code, string) {
 	var r *Rejection
 	if errors.As(err, &r) {

@@ -19,99 +19,96 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// lastRunTick is the last tick of a run. The protocol counts ticks in 32 bits: 828 days
-// at 60 Hz. They never wrap; the run ends before, and the next one begins below half of
-// them. The rest is room for the inputs of later ticks.
+// lastRunTick is the last tick of a run. The protocol counts ticks in 32 bits (828 days
+// at 60 Hz) that never wrap: the run ends first, and the next run starts below half of
+// the range. The margin is for inputs aimed at later ticks.
 const lastRunTick = math.MaxUint32 - 1<<16
 
-// CoreConfig is what a Core is made of.
+// CoreConfig configures a Core.
 type CoreConfig struct {
-	// World is given over: from NewCore on it belongs to whoever calls Tick, in
-	// a Server to Serve and to the functions of Game.
+	// World belongs, from NewCore on, to the goroutine that calls Tick: in a Server,
+	// to Serve and the functions of Game.
 	World *world.World
-	// Schema is what of the world clients are sent: schema.Body as
-	// schema.BodyComponent, and components that are registered in World
-	// under the same name and type. Clients build the same, in the same order.
+	// Schema lists what clients receive: the body as the body component, and
+	// components registered in World under the same name and type. Clients build the
+	// same schema, in the same order.
 	Schema      *schema.Schema
 	Replication replication.Config
 	Game        Game
-	// Epoch names this run of the world; handles of another epoch mean nothing
-	// here. It must never be that of an earlier run, or clients of that run keep
-	// handles which now name other entities. 0 takes a random number.
+	// Epoch names this run of the world. Handles of another epoch are invalid. It must
+	// differ from every earlier run's: otherwise clients of that run keep handles that
+	// now name other entities. 0 picks a random epoch.
 	Epoch uint64
-	// GenerationFloor tells clients that every handle of a lower generation was
-	// issued by an earlier run, and is stale (H5). 0 takes the world's
-	// FirstGeneration; anything else must be it.
+	// GenerationFloor tells clients that a handle of a lower generation was issued by an
+	// earlier run and is stale (H5). 0 takes the world's FirstGeneration, the only
+	// other valid value.
 	GenerationFloor uint32
-	// Admit takes a client's connect token and returns what it grants; an error
-	// refuses the session, as Game.Join's does, Unauthorized if it is no
-	// *wire.Error. It is called from the connection's goroutine, so several at a
-	// time, and may take a while, as to ask another service: only this client waits
-	// for it. ctx is done when the connection has ended, by the client or with the
-	// server, whose Serve waits for it; a Server also ends it after HelloTimeout. The
-	// client receives Internal if the error is context.DeadlineExceeded.
-	// nil lets everybody in, whatever they bring: for development.
+	// Admit checks a client's connect token and returns what it grants. An error refuses
+	// the session, with its code if it is a *wire.Error and with Unauthorized otherwise.
+	// Admit runs on the connection's goroutine, concurrently with other calls. It may
+	// take time, for example to ask another service: only this client waits. ctx ends
+	// with the connection, and in a Server after HelloTimeout. If the error is
+	// context.DeadlineExceeded, the client receives Internal.
+	// nil admits every client: for development.
 	Admit Admit
-	// OneSessionPerUser ends a user's session when the same user begins another one:
-	// the older one ends with SignedInElsewhere before Game.Join is asked, so that
-	// Game.Leave has saved what Join loads. Resuming a session begins none. It needs Admit;
-	// sessions without a user are not counted.
+	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user
+	// begins another. The old session ends before Game.Join runs, so that Join loads
+	// what Game.Leave saved. Resuming a session does not count as beginning one.
+	// Sessions without a user are exempt. It needs Admit.
 	OneSessionPerUser bool
-	// MaxSessions bounds the sessions at any one time, those that are away
-	// included: they make room for who comes. Default 1,024.
+	// MaxSessions bounds the sessions at any one time, including those that are away,
+	// which end when a new client needs the slot. Default 1,024.
 	MaxSessions int
-	// CommandsPerSecond and CommandBurst bound the commands of one session; a command
-	// beyond them is answered RateLimited. Defaults: 50 a second, 100 at once. Higher
-	// rates meet two other bounds (limits.go): a stream is read at 64 KiB a second, and
-	// 256 commands in one tick end the session.
+	// CommandsPerSecond and CommandBurst bound the commands of one session. A command
+	// beyond them is answered RateLimited. Defaults: 50 a second, 100 at once. Two fixed
+	// bounds limit higher rates (limits.go): a stream is read at 64 KiB a second, and
+	// more than 256 commands in one tick end the session.
 	CommandsPerSecond, CommandBurst int
-	// Grace is how long a session waits for its client to come again after its
-	// connection broke. Meanwhile its entity stays, and what the client knows.
-	// 0 takes 15 s; negative: a session ends with its connection.
+	// Grace is how long a session whose connection broke waits for its client to
+	// reconnect, keeping its entity and the client's replication state. 0 takes 15 s. If
+	// negative, a session ends with its connection.
 	Grace time.Duration
-	// PanicEnds lets a panic in a function of the game end the process. By default
-	// it ends the session that the function was called for, with code Internal, and
-	// is counted in Stats.Panics; a Server also logs it with its stack. Game has the
-	// rules.
+	// PanicEnds lets a panic in a function of the game end the process. By default it
+	// ends only the session that the function was called for, with Internal, and is
+	// counted in Stats.Panics; a Server also logs its stack. See Game.
 	PanicEnds bool
-	// Random is the source of the epoch and of the secrets with which clients resume.
-	// A Server takes the system's source for nil; NewCore requires one.
+	// Random is the source of the epoch and of resume secrets. NewCore requires it; a
+	// Server uses the system's source for nil.
 	Random io.Reader
 }
 
-// Core is the server without its sockets, its goroutines and its clock:
-// sessions, commands and inputs on one side, the world and its snapshots on
-// the other. One goroutine calls Tick; connections deliver what they receive
-// from goroutines of their own.
+// Core is the server without sockets, goroutines or a clock: sessions, commands and
+// inputs, the world, and its snapshots. One goroutine calls Tick; connections deliver
+// what they receive from their own goroutines.
 type Core struct {
 	config     CoreConfig
 	world      *world.World
 	replicator *replication.Replicator
-	now        time.Time // the world's time, for rates: it moves by ticks
+	now        time.Time // world time, for rate limits; advances by ticks
 
 	mu       sync.Mutex
 	opened   []*Peer // since the last tick
-	kicks    []kick  // likewise
+	kicks    []kick  // since the last tick
 	draining bool
-	bans     map[string]bool // to replace banned; nil: no change
-	// Limits that may change while it runs; the tick hands on the budget.
+	bans     map[string]bool // replaces banned at the next tick; nil: no change
+	// Limits that SetLimits may change.
 	maxSessions, budget int
 
 	graceTicks int
-	welcomes   int        // how many Hellos more the tick answers
-	peers      []*Peer    // without a session, by id, ascending; the tick's own
-	sessions   []*Session // by id, ascending
-	turns      turns
+	hellosLeft int        // Hellos that this tick may still answer
+	peers      []*Peer    // connections without a session, ascending by id
+	sessions   []*Session // ascending by id
+	schedule   snapshotSchedule
 	banned     map[string]bool // users
 	nextID     uint64
 	stats      Stats
 
-	panicked    func(HookPanic) // OnPanic's; nil: none
+	onPanic     func(HookPanic) // set by OnPanic; may be nil
 	admitPanics atomic.Uint64
 }
 
-// Validate reports everything that is wrong with c, except for a schema that does not
-// fit the world and a missing Random, which NewCore reports.
+// Validate reports every error in c, except those that NewCore reports: a schema that
+// does not fit the world, and a missing Random.
 func (c CoreConfig) Validate() error {
 	errs := []error{c.Game.validate(), validateMaxSessions(c.MaxSessions)}
 	if c.OneSessionPerUser && c.Admit == nil {
@@ -139,7 +136,7 @@ func (c CoreConfig) Validate() error {
 	return errors.Join(append(errs, c.Replication.Validate(c.World.TickHz()))...)
 }
 
-// NewCore makes a Core.
+// NewCore returns a Core, or an error that names every fault of c.
 func NewCore(c CoreConfig) (*Core, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -174,7 +171,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 	core := &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
 		graceTicks:  ticksOf(c.Grace, c.World.TickHz()),
-		turns:       turns{longest: uint64(c.World.TickHz() / slowestSnapshotHz)},
+		schedule:    snapshotSchedule{maxWait: uint64(c.World.TickHz() / minSnapshotHz)},
 		maxSessions: c.MaxSessions, budget: c.Replication.BudgetBytesPerSecond,
 	}
 	if c.Admit != nil && !c.PanicEnds {
@@ -186,32 +183,32 @@ func NewCore(c CoreConfig) (*Core, error) {
 // Config returns the configuration with its defaults filled in.
 func (c *Core) Config() CoreConfig { return c.config }
 
-// OnPanic has f called for each contained panic of the game, on the goroutine that
-// panicked. It is called before the first Open.
-func (c *Core) OnPanic(f func(HookPanic)) { c.panicked = f }
+// OnPanic sets a function to call for each contained panic of the game, on the goroutine
+// that panicked. It must be set before the first Open.
+func (c *Core) OnPanic(f func(HookPanic)) { c.onPanic = f }
 
-// ticksOf is a duration in ticks; 0 if it is negative. Whole seconds count apart: their
-// ticks fit where as many nanoseconds times tickHz overflow.
+// ticksOf converts d to ticks, at least 0. Whole seconds are converted apart: their
+// nanoseconds times tickHz would overflow.
 func ticksOf(d time.Duration, tickHz int) int {
 	hz := time.Duration(tickHz)
 	return max(int(d/time.Second*hz+d%time.Second*hz/time.Second), 0)
 }
 
-// tickBase is what to take off a world's ticks in a run that begins at the given
-// one: nothing for most worlds, so that clients and logs name the same ticks, and
-// else so much that at least half of the numbers are left.
+// tickBase returns the offset of a run's protocol ticks from the world's, for a run that
+// begins at tick. It is 0 for most worlds, so that clients and logs name the same ticks,
+// and otherwise leaves at least half of the 32-bit range.
 func tickBase(tick uint64) uint64 { return tick &^ (1<<31 - 1) }
 
-// TicksLeft is for how many more ticks the run can go on. At 0 all sessions are
-// ended, with Draining, and nobody may join; a Server ends then.
+// TicksLeft returns how many ticks the run has left. At 0 all sessions end with Draining
+// and new ones are refused; a Server then stops.
 func (c *Core) TicksLeft() uint64 {
 	made := c.world.Tick() - c.config.Replication.TickBase
 	return lastRunTick - min(made, lastRunTick)
 }
 
-// Open takes in a new connection. ctx is done when the connection has ended. address
-// names where it comes from: a session that is away gives its place first to a newcomer
-// from its own address (Core.makeRoom). Open may be called from any goroutine.
+// Open registers a new connection. ctx ends with the connection. address identifies the
+// client's network: when the server is full, sessions away from the same address end
+// first (Core.makeRoom). Open may be called from any goroutine.
 func (c *Core) Open(ctx context.Context, address string, conn Conn) *Peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,30 +218,30 @@ func (c *Core) Open(ctx context.Context, address string, conn Conn) *Peer {
 	return p
 }
 
-// kick is a session to be ended, and why.
+// kick is a session to end, and the reason.
 type kick struct {
 	id     uint64
 	reason string
 }
 
-// Kick is Session.Kick for who knows a session by its id only, from any
-// goroutine. Of a session that is over it does nothing.
+// Kick is Session.Kick by session id, from any goroutine. It does nothing if the session
+// has ended.
 func (c *Core) Kick(id uint64, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kicks = append(c.kicks, kick{id, reason})
 }
 
-// Tick takes in what arrived, steps the world once, and sends the sessions
-// whose turn it is their snapshots, however long that takes.
+// Tick processes what arrived, steps the world once, and sends every due snapshot,
+// without a time limit.
 func (c *Core) Tick() {
 	c.Receive()
 	c.Step()
 	c.Send(func() bool { return false })
 }
 
-// Receive is the first phase of a tick: joins, acknowledgements, inputs and
-// commands, by session in the order in which they came; then who is new.
+// Receive is the first phase of a tick. It processes acknowledgements, inputs and
+// commands of each session by ascending id, then the Hellos of new connections.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
 	if c.TicksLeft() == 0 {
@@ -264,95 +261,95 @@ func (c *Core) Receive() {
 	c.mu.Unlock()
 	c.replicator.SetBudget(budget)
 	if bans != nil {
-		c.ban(bans)
+		c.applyBans(bans)
 	}
 	for _, s := range c.sessions {
 		s.receive()
 	}
-	c.welcomes = (joinsPerSecond + c.world.TickHz() - 1) / c.world.TickHz()
+	c.hellosLeft = (joinsPerSecond + c.world.TickHz() - 1) / c.world.TickHz()
 	for _, p := range c.peers {
 		p.receive()
 	}
 	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return p.session != nil })
 }
 
-// place is where the session of an id is among all, or would be.
-func (c *Core) place(id uint64) int {
+// indexOf returns the index of session id in c.sessions, or where it would be inserted.
+func (c *Core) indexOf(id uint64) int {
 	i, _ := slices.BinarySearchFunc(c.sessions, id, func(s *Session, id uint64) int { return cmp.Compare(s.id, id) })
 	return i
 }
 
-// Session returns the session of an id, or nil. It belongs to the goroutine that calls
-// Tick.
+// Session returns the session with the given id, or nil. Only the goroutine that calls
+// Tick may call it.
 func (c *Core) Session(id uint64) *Session {
-	if i := c.place(id); i < len(c.sessions) && c.sessions[i].id == id {
+	if i := c.indexOf(id); i < len(c.sessions) && c.sessions[i].id == id {
 		return c.sessions[i]
 	}
 	return nil
 }
 
-// Step is the second phase: the world moves by one tick.
+// Step is the second phase of a tick: it steps the world once.
 func (c *Core) Step() {
 	c.world.Step()
 	c.replicator.AfterStep()
 }
 
-// Send is the third phase: one frame, and a snapshot of it for the sessions whose
-// turn it is, who was sent one longest ago first, until enough says that the tick has
-// no time for more; the others wait for the next tick. Sessions that are over end here.
-func (c *Core) Send(enough func() bool) { c.send(false, enough) }
+// Send is the third phase of a tick. It captures one frame and sends due snapshots,
+// longest-waiting sessions first, until outOfTime reports true; the rest wait for the
+// next tick. Ended sessions are removed here.
+func (c *Core) Send(outOfTime func() bool) { c.send(false, outOfTime) }
 
-// SendAll is Send of a last tick: everybody who is reached is sent a snapshot.
+// SendAll is Send for the last tick: it sends every connected session a snapshot.
 func (c *Core) SendAll() { c.send(true, func() bool { return false }) }
 
-func (c *Core) send(all bool, enough func() bool) {
+func (c *Core) send(all bool, outOfTime func() bool) {
 	for _, s := range c.sessions {
-		if s.entity != s.told {
-			s.tellControl()
+		if s.entity != s.announced {
+			s.sendControl()
 		}
-		// A session that waits is served in a last tick, without another turn.
-		if !s.over && s.peer != nil && (all && !s.waits || c.replicator.Due(s.id)) {
-			c.turns.call(s, &c.stats)
+		// A queued session is already due: a last tick does not count it twice.
+		if !s.ended && s.peer != nil && (all && !s.queued || c.replicator.Due(s.id)) {
+			c.schedule.enqueue(s, &c.stats)
 		}
 	}
-	c.turns.dismiss()
-	if len(c.turns.waiting) > 0 {
+	c.schedule.dropUnreachable()
+	if len(c.schedule.waiting) > 0 {
 		c.replicator.Capture()
 	}
-	c.turns.serve(c.replicator, c.world.Tick(), overdue(len(c.sessions), c.world.TickHz()), enough)
+	c.schedule.serve(c.replicator, c.world.Tick(), maxOverduePerTick(len(c.sessions), c.world.TickHz()), outOfTime)
 	c.reap()
 }
 
-// reap forgets what is over, and finds the connections that have ended.
+// reap handles connections that have ended, then removes ended sessions and peers.
 func (c *Core) reap() {
 	for _, s := range c.sessions {
-		if s.over || s.peer == nil {
+		if s.ended || s.peer == nil {
 			continue
 		}
 		switch ended, left := s.peer.inbox.ended(); {
 		case left:
 			s.end(&wire.Error{Code: wire.OK})
 		case ended:
-			s.lose(&wire.Error{Code: wire.Timeout, Detail: "the connection broke"})
+			s.disconnect(&wire.Error{Code: wire.Timeout, Detail: "the connection broke"})
 		}
 	}
 	before := len(c.sessions) + len(c.peers)
-	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.over })
+	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.ended })
 	c.peers = slices.DeleteFunc(c.peers, (*Peer).reap)
 	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
 }
 
-// MaxSessions returns CoreConfig.MaxSessions, or what SetLimits made of it. It may be
-// called from any goroutine.
+// MaxSessions returns the current limit: CoreConfig.MaxSessions, or the one set by
+// SetLimits. It may be called from any goroutine.
 func (c *Core) MaxSessions() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.maxSessions
 }
 
-// SetLimits changes CoreConfig.MaxSessions and the replication budget from the next
-// tick on; 0 takes the default. Sessions that exist stay, even beyond the new limit. An
-// error changes nothing. It may be called from any goroutine.
+// SetLimits changes CoreConfig.MaxSessions and the replication budget at the next tick; 0
+// takes the default. Existing sessions stay, even beyond the new limit. On error nothing
+// changes. It may be called from any goroutine.
 func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {
 	config := c.config.Replication
 	config.BudgetBytesPerSecond = budgetBytesPerSecond
@@ -372,7 +369,7 @@ func (c *Core) Draining() bool {
 	return c.draining
 }
 
-// count counts sessions.
+// count returns the number of sessions that satisfy which.
 func (c *Core) count(which func(*Session) bool) (n int) {
 	for _, s := range c.sessions {
 		if which(s) {
@@ -382,8 +379,8 @@ func (c *Core) count(which func(*Session) bool) (n int) {
 	return n
 }
 
-// Drain refuses new sessions and says goodbye to those that are there. They
-// end in the next Tick.
+// Drain refuses new sessions and ends the existing ones with Draining. They are removed
+// by the next Tick.
 func (c *Core) Drain() {
 	c.mu.Lock()
 	c.draining = true
@@ -396,9 +393,10 @@ func (c *Core) Drain() {
 	}
 }
 
-// Shutdown ends all sessions without another Tick, including those that join while it
-// says goodbye. Connections that Open takes in later find Draining.
+// Shutdown ends all sessions without another Tick. Connections opened after it are
+// refused with Draining.
 func (c *Core) Shutdown() {
+	// The second pass ends sessions that joined during the first.
 	for range 2 {
 		c.Receive()
 		c.Drain()
@@ -406,27 +404,26 @@ func (c *Core) Shutdown() {
 	c.reap()
 }
 
-// Close ends the goroutines that Config.Replication.Workers asks for. It comes
-// after the last Tick.
+// Close stops the worker goroutines of Config.Replication.Workers. Call it after the last
+// Tick.
 func (c *Core) Close() { c.replicator.Close() }
 
-// Sessions is the number of sessions that are not ended, whatever their state,
-// and of connections that have none.
+// Sessions returns the number of sessions and of connections without one.
 func (c *Core) Sessions() int { return len(c.sessions) + len(c.peers) }
 
-// Active is the number of sessions that have joined and are reached.
+// Active returns the number of sessions that have a connection.
 func (c *Core) Active() int {
-	return c.count(func(s *Session) bool { return !s.over && s.peer != nil })
+	return c.count(func(s *Session) bool { return !s.ended && s.peer != nil })
 }
 
-// Waiting is the number of sessions whose turn for a snapshot has come and that the
-// last Send had no time for.
-func (c *Core) Waiting() int { return len(c.turns.waiting) }
+// Waiting returns the number of sessions whose snapshot is due and that the last Send had
+// no time for.
+func (c *Core) Waiting() int { return len(c.schedule.waiting) }
 
-// Away is the number of sessions that wait for their clients to come again.
+// Away returns the number of sessions that wait for their clients to reconnect.
 func (c *Core) Away() int {
-	return c.count(func(s *Session) bool { return !s.over && s.peer == nil })
+	return c.count(func(s *Session) bool { return !s.ended && s.peer == nil })
 }
 
-// World returns the world, for the goroutine that calls Tick.
+// World returns the world. Only the goroutine that calls Tick may use it.
 func (c *Core) World() *world.World { return c.world }

@@ -33,12 +33,12 @@ func TestTurnsLetGo(t *testing.T) {
 	for range 60 {
 		c.Tick()
 	}
-	require.NotZero(t, c.Stats().Turns)
-	require.NotZero(t, cap(c.turns.viewers))
-	for i, v := range c.turns.viewers[:cap(c.turns.viewers)] {
+	require.NotZero(t, c.Stats().SnapshotsDue)
+	require.NotZero(t, cap(c.schedule.viewers))
+	for i, v := range c.schedule.viewers[:cap(c.schedule.viewers)] {
 		require.True(t, v == nil, "viewer %d", i)
 	}
-	for i, u := range c.turns.updates[:cap(c.turns.updates)] {
+	for i, u := range c.schedule.updates[:cap(c.schedule.updates)] {
 		require.True(t, u.Stream == nil && u.Datagrams == nil, "update %d", i)
 	}
 }

@@ -11,55 +11,50 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Game is what the server asks of the game it hosts. Every field may be left
-// empty. All functions are called on the goroutine that owns the world,
-// between steps.
+// Game is the set of functions through which the server calls the game. Any field may be
+// nil. All functions run on the goroutine that owns the world, between steps.
 //
-// A panic in one of these functions ends the session that it was called for, unless
+// A panic in one of them ends the session that it was called for, unless
 // CoreConfig.PanicEnds is set:
-//   - Nothing is undone. What the function had written to the world, and to the game's
-//     own state, stays. Deferred functions run: unlock with defer.
-//   - Leave follows as usual, and finds that state. A panic in Leave itself ends
-//     nothing more. After one in Join the client is refused, and Leave is not called:
-//     an entity that Join had spawned stays until the game destroys it.
-//   - A panic that code of packages world, replication, field or bulk raises, whoever
-//     called it, ends the process: that code may have been halfway through a change.
-//     So do a panic in a system or Mover, which belongs to no session, and the
-//     runtime's fatal errors, such as concurrent map writes. The image is then the
-//     last one that was saved, at most ImageConfig.Every old.
+//   - Nothing is undone: writes to the world and to the game's own state stay. Deferred
+//     functions run, so unlock with defer.
+//   - Leave follows as usual and finds that state. A panic in Leave ends nothing more.
+//     After a panic in Join the client is refused and Leave is not called: an entity that
+//     Join spawned stays until the game destroys it.
+//   - A panic raised by package world, replication, field or bulk ends the process,
+//     whoever called it: a change may be half done. So do a panic in a system or Mover,
+//     which belongs to no session, and fatal errors of the runtime such as concurrent map
+//     writes. The image is then the last one saved, at most ImageConfig.Every old.
 //   - runtime.Goexit, which testing.T's FailNow calls, is no panic: it ends the
 //     goroutine that calls Tick or Serve.
 type Game struct {
-	// Join admits a session and returns the entity that it controls and sees
-	// the world from, until Session.Control says another; who controls nothing, or what
-	// has no body, sees from the origin, or from where he was. An error refuses the
-	// session, and the client receives its text. Its code says whether the client
-	// tries again by itself: that of a *wire.Error, ServerFull for world.ErrFull, as
-	// World.Spawn returns it, which is tried again, and JoinRefused for any other
-	// error, which is not.
+	// Join admits a session and returns the entity that it controls and views the world
+	// from, until Session.Control changes it. With no entity, or one without a body, the
+	// viewpoint is the origin or its last position. An error refuses the session; the
+	// client receives its text and code. The code decides whether the client retries by
+	// itself: a *wire.Error has its own, world.ErrFull (from World.Spawn) becomes
+	// ServerFull, which is retried, and any other error becomes JoinRefused, which is not.
 	Join func(s *Session) (world.Entity, error)
 	// Leave ends a session that Join admitted.
 	Leave func(s *Session)
-	// Away tells that a session's connection broke, and that its client may come
-	// again within CoreConfig.Grace. There are no inputs until then; its entity is
-	// the game's to stop or to hide. Either Back follows, or Leave.
+	// Away reports that a session's connection broke. Its client may reconnect within
+	// CoreConfig.Grace; until then there are no inputs, and the game may stop or hide the
+	// entity. Back or Leave follows.
 	Away func(s *Session)
-	// Back tells that the client of a session that was away is there again.
+	// Back reports that the client of an away session has reconnected.
 	Back func(s *Session)
-	// Input is one client's input for one tick: at most one in each tick of the
-	// world, in order. It waits for its tick; one that comes after it is given
-	// at once or, if a newer one is there, never, so that it is best what the
-	// player holds down, and a command what he asks for once. tick is the one of the
-	// world's that it was meant for. There may be none for a tick: a game goes on
-	// with the one before. data is at most wire.MaxInputBytes, of the client's
-	// making: check it. It is valid during the call only.
+	// Input receives a client's input, at most one per tick and in tick order. An early
+	// input waits for its tick; a late one is applied at once, or dropped if a newer input
+	// exists. It suits what a player holds down; one-time actions are commands. tick is
+	// the world tick that the client meant. A tick may have no input: the game should
+	// repeat the last one. data is at most wire.MaxInputBytes, is not validated, and is
+	// only valid during the call.
 	Input func(s *Session, tick uint64, data []byte)
-	// Commands are what clients may ask for once, by name: of 1 to wire.MaxName bytes.
+	// Commands are the actions that clients may request, by name (1 to wire.MaxName bytes).
 	Commands map[string]Command
 }
 
-// validate finds commands that nobody could ask for, and those that the first
-// client which asks would end the server with.
+// validate reports commands with a nil function, or with a name that no client can send.
 func (g Game) validate() error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(g.Commands)) {
@@ -73,18 +68,17 @@ func (g Game) validate() error {
 	return errors.Join(errs...)
 }
 
-// Command executes a client's command. target is live and in the client's
-// interest set, or zero if the command names no entity (H2). args is msgpack
-// of the client's making. An error rejects the command: a *wire.Error with its
-// own code, BadArguments for instance, any other as CommandRefused. The client
-// is told the code, and no text but that of a *Rejection.
+// Command executes a client's command. target is live and in the client's interest set, or
+// zero if the command names no entity (H2). args is msgpack, not validated. An error
+// rejects the command: a *wire.Error with its own code, for example BadArguments, and any
+// other with CommandRefused. The client receives the code, and text only from a *Rejection.
 type Command func(s *Session, target world.Entity, args []byte) error
 
-// Rejection is an error of a Command whose text is for the client to read.
+// Rejection is a Command's error whose text the client receives.
 type Rejection struct {
-	Code wire.Code // OK stands for CommandRefused
-	Text string    // at most wire.MaxText bytes; the rest is cut
+	Code wire.Code // OK means CommandRefused
+	Text string    // truncated to wire.MaxText bytes
 }
 
-// Error is the text, with the code.
+// Error returns the code and the text.
 func (r *Rejection) Error() string { return fmt.Sprintf("%v: %s", r.Code, r.Text) }

@@ -9,34 +9,34 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// greet answers a Hello: Welcome, to a session of before or to a new one, or
-// Refused with the reason.
-func (p *Peer) greet(h wire.Hello) {
+// handleHello answers a Hello with Welcome, for a resumed or a new session, or with
+// Refused.
+func (p *Peer) handleHello(h wire.Hello) {
 	c := p.core
-	if refusal, want := c.mismatch(h); refusal != nil {
+	if refusal, want := c.checkHello(h); refusal != nil {
 		p.refuse(refusal, want)
 		return
 	}
-	if s := c.sought(h); s != nil && !c.Draining() {
+	if s := c.resumable(h); s != nil && !c.Draining() {
 		if s.peer != nil && p.id < s.peer.id {
-			p.refuse(&wire.Error{Code: wire.Replaced}, "") // its client has given this connection up
+			p.refuse(&wire.Error{Code: wire.Replaced}, "") // the client has since opened a newer connection
 			return
 		}
 		if s.resume(p, h) {
 			return
 		}
 	}
-	granted, refusal := c.admits(p)
+	granted, refusal := c.admit(p)
 	if refusal != nil {
 		p.refuse(refusal, "")
 		return
 	}
-	if p.closed { // somebody left to make room, and Leave has stopped the server, and so refused this connection
+	if p.closed { // a Leave called while making room has drained the server
 		return
 	}
 	s := newSession(p)
-	s.name, s.user, s.ends = h.Name, granted.User, c.endTick(granted)
-	s.viewer = c.replicator.AddViewer(0) // Join may say what it sees
+	s.name, s.user, s.endTick = h.Name, granted.User, c.endTick(granted)
+	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
 	if join := c.config.Game.Join; join != nil {
 		entity, err := s.callJoin(join)
 		if err != nil {
@@ -45,23 +45,23 @@ func (p *Peer) greet(h wire.Hello) {
 			p.refuse(joinRefusal(err), "")
 			return
 		}
-		s.entity = c.issued(entity)
+		s.entity = c.issuedOrZero(entity)
 	}
-	if p.closed { // Join has stopped the server, and so refused this connection
-		s.turnOut()
+	if p.closed { // Join has drained the server
+		s.leave()
 		return
 	}
 	s.joined = true
 	s.viewer.SetFocus(s.entity)
 	p.session = s
-	// In its place at once: the next Hello of this tick may ask for another one.
-	c.sessions = slices.Insert(c.sessions, c.place(s.id), s)
+	// Inserted now: a later Hello of this tick may resume it.
+	c.sessions = slices.Insert(c.sessions, c.indexOf(s.id), s)
 	c.stats.Joined++
-	s.renew(nil)
+	s.rotateSecret(nil)
 	s.welcome(0)
 }
 
-// welcome begins the session's stream on a new connection.
+// welcome sends Welcome and the controlled entity on a new connection.
 func (s *Session) welcome(resumed uint8) {
 	c := s.core
 	s.sendMessage(wire.TypeWelcome, wire.Welcome{
@@ -71,13 +71,13 @@ func (s *Session) welcome(resumed uint8) {
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
 		Resumed: resumed, Secret: s.secret,
 	}.Append(nil))
-	if s.entity != 0 || resumed == 1 { // who comes again may have missed that it is nothing now
-		s.tellControl()
+	if s.entity != 0 || resumed == 1 { // a resuming client may have missed the change to 0
+		s.sendControl()
 	}
 }
 
-// mismatch says what about the Hello does not fit this server, and what would.
-func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
+// checkHello returns how h is incompatible with this server, and the value it should have.
+func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	differ := func(code wire.Code, what string, digits int, client, server uint64) (*wire.Error, string) {
 		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%0*x", digits, server)
 	}
@@ -85,7 +85,7 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	switch own := c.config.Schema.Hash(); {
 	case h.Protocol != wire.Version:
 		return differ(wire.ProtocolVersion, "version", 1, uint64(h.Protocol), wire.Version)
-	case h.Schema != own: // an author can compare outlines, and no hashes
+	case h.Schema != own: // names components: a developer can compare them, unlike hashes
 		const text = "server has components "
 		return &wire.Error{Code: wire.SchemaMismatch, Detail: text + c.config.Schema.OutlineWithin(wire.MaxText-len(text))}, fmt.Sprintf("%016x", own)
 	case uint64(h.Tables) != tables:
@@ -96,15 +96,15 @@ func (c *Core) mismatch(h wire.Hello) (refusal *wire.Error, want string) {
 	return nil, ""
 }
 
-// identify returns what the Hello's token grants, or why the token is refused.
-func (p *Peer) identify() (Admission, *wire.Error) {
+// admission returns what the Hello's token grants, or why the token is refused.
+func (p *Peer) admission() (Admission, *wire.Error) {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
 	return p.inbox.granted, p.inbox.refusal
 }
 
-// joinRefusal is what a client receives for an error of Game.Join. A world that is full
-// has room later; any other error without a code would be the same at the next attempt.
+// joinRefusal converts an error of Game.Join for the client. A full world may have room
+// later; any other error without a code would recur.
 func joinRefusal(err error) *wire.Error {
 	if errors.Is(err, world.ErrFull) {
 		return refusalOf(err, wire.ServerFull)
@@ -112,8 +112,7 @@ func joinRefusal(err error) *wire.Error {
 	return refusalOf(err, wire.JoinRefused)
 }
 
-// refusalOf is what a client is told of a game's error: its own code, or else
-// the given one with its text.
+// refusalOf returns err itself if it is a *wire.Error, or else the given code with its text.
 func refusalOf(err error, code wire.Code) *wire.Error {
 	var e *wire.Error
 	if errors.As(err, &e) && e.Code != wire.OK {

@@ -9,34 +9,32 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// inbox is what arrived over a connection since the last tick, checked and
-// bounded.
+// inbox holds what arrived over a connection since the last tick, checked and bounded.
 type inbox struct {
-	// reading is held by whoever hands over bytes of the stream, and while a token
-	// is looked at. The tick never takes it.
-	reading sync.Mutex
+	// readMu serialises readers of the stream, also while a token is checked. The tick
+	// never takes it.
+	readMu  sync.Mutex
 	frames  wire.FrameReader
 	greeted bool
 
-	mu      sync.Mutex // guards the rest; it is taken after reading
-	hello   *wire.Hello
-	granted Admission   // by the Hello's token
-	refusal *wire.Error // why the token is not taken
-	asked   []wire.Command
-	inputs  []wire.Input
-	resync  bool
-	dropped uint64
-	broken  bool     // the connection has ended
-	left    bool     // because the client wanted it to
-	bye     wire.Bye // what it said why
-	closed  bool     // we have ended it: nothing more is taken
-	fault   *wire.Error
+	mu       sync.Mutex // guards the fields below; acquired after readMu
+	hello    *wire.Hello
+	granted  Admission   // by the Hello's token
+	refusal  *wire.Error // why the token was refused
+	commands []wire.Command
+	inputs   []wire.Input
+	resync   bool
+	dropped  uint64
+	broken   bool     // the connection has ended
+	left     bool     // the client ended it
+	bye      wire.Bye // the client's reason
+	closed   bool     // the server ended it: nothing more is accepted
+	fault    *wire.Error
 }
 
-// take queues one message for the tick. The token of a Hello is looked at here:
-// a signature is too much work for the tick. Meanwhile mu is free, so that the tick
-// does not wait for it either.
-func (in *inbox) take(ctx context.Context, kind byte, body []byte, admit Admit) error {
+// queue parses one message and queues it for the tick. It checks a Hello's token here,
+// since verifying a signature is too slow for the tick, and releases mu meanwhile.
+func (in *inbox) queue(ctx context.Context, kind byte, body []byte, admit Admit) error {
 	if !in.greeted && kind != wire.TypeHello {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
 	}
@@ -51,7 +49,7 @@ func (in *inbox) take(ctx context.Context, kind byte, body []byte, admit Admit) 
 		}
 		in.greeted = true
 		if admit != nil {
-			in.identify(ctx, hello.Token, admit)
+			in.authenticate(ctx, hello.Token, admit)
 		}
 		in.hello = &hello
 	case wire.TypeCommand:
@@ -59,10 +57,10 @@ func (in *inbox) take(ctx context.Context, kind byte, body []byte, admit Admit) 
 		if err != nil {
 			return err
 		}
-		if len(in.asked) == wire.MaxUnanswered {
+		if len(in.commands) == wire.MaxUnanswered {
 			return &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d commands in one tick", wire.MaxUnanswered)}
 		}
-		in.asked = append(in.asked, command)
+		in.commands = append(in.commands, command)
 	case wire.TypeResync:
 		in.resync = true
 		_, err := wire.ParseResync(body)
@@ -81,8 +79,8 @@ func (in *inbox) take(ctx context.Context, kind byte, body []byte, admit Admit) 
 	return nil
 }
 
-// identify asks whose token it is, with mu given back until there is an answer.
-func (in *inbox) identify(ctx context.Context, token []byte, admit Admit) {
+// authenticate calls admit and records its answer. It releases mu during the call.
+func (in *inbox) authenticate(ctx context.Context, token []byte, admit Admit) {
 	var granted Admission
 	var err error
 	func() {
@@ -92,16 +90,16 @@ func (in *inbox) identify(ctx context.Context, token []byte, admit Admit) {
 	}()
 	in.granted = granted
 	switch {
-	case errors.Is(err, context.DeadlineExceeded): // no fault of the token: the same one may do later
+	case errors.Is(err, context.DeadlineExceeded): // not the token's fault: a retry may succeed
 		in.refusal = &wire.Error{Code: wire.Internal, Detail: "nobody said in time whose the token is"}
 	case err != nil:
 		in.refusal = refusalOf(err, wire.Unauthorized)
 	}
 }
 
-// room makes a place for an input at the end of the queue, in place of the
-// oldest if it is full. Places are used again, so that nothing is allocated.
-func (in *inbox) room() *wire.Input {
+// nextInput extends the queue by one input, or reuses the oldest if it is full. It reuses
+// the inputs' memory.
+func (in *inbox) nextInput() *wire.Input {
 	switch n := len(in.inputs); {
 	case n == maxQueuedInputs:
 		oldest := in.inputs[0]
@@ -116,16 +114,16 @@ func (in *inbox) room() *wire.Input {
 	return &in.inputs[len(in.inputs)-1]
 }
 
-// blame notes the first fault of the client's; the next tick ends the session.
-func (in *inbox) blame(err error) error {
+// setFault records the client's fault; the next tick ends the session.
+func (in *inbox) setFault(err error) error {
 	fault := &wire.Error{Code: wire.BadMessage, Detail: err.Error()}
 	errors.As(err, &fault)
 	in.fault = fault
 	return fault
 }
 
-// letter is what one tick takes out of an inbox.
-type letter struct {
+// tickInbox is what one tick takes from an inbox.
+type tickInbox struct {
 	hello    *wire.Hello
 	commands []wire.Command
 	inputs   []wire.Input
@@ -134,17 +132,17 @@ type letter struct {
 	dropped  uint64
 }
 
-// open empties the inbox. spare are inputs of an earlier letter, whose memory the
-// next ones take.
-func (in *inbox) open(spare []wire.Input) letter {
+// drain empties the inbox. The next inputs use the memory of spare, the inputs of an
+// earlier tick.
+func (in *inbox) drain(spare []wire.Input) tickInbox {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	l := letter{in.hello, in.asked, in.inputs, in.resync, in.fault, in.dropped}
-	in.hello, in.asked, in.inputs, in.resync, in.dropped = nil, nil, spare[:0], false, 0
+	l := tickInbox{in.hello, in.commands, in.inputs, in.resync, in.fault, in.dropped}
+	in.hello, in.commands, in.inputs, in.resync, in.dropped = nil, nil, spare[:0], false, 0
 	return l
 }
 
-// ended says whether nothing more will come, and whether the client wanted that.
+// ended reports whether the connection has ended, and whether the client ended it.
 func (in *inbox) ended() (ended, left bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

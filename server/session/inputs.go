@@ -2,41 +2,38 @@ package session
 
 import "github.com/worldd/worldd/replication/wire"
 
-// maxInputLead is how many ticks ahead an input may come: half a second at 60 Hz.
-// Clients aim at a few ticks; who sends more early than that has a clock that is
-// wrong, and is shown by what becomes of its inputs.
+// maxInputLead is how many ticks ahead an input may arrive: half a second at 60 Hz.
+// Clients aim a few ticks ahead. One that sends earlier has a wrong clock, which
+// Stats.InputsEarly shows.
 const maxInputLead = 32
 
-// inputs holds what a client wants for ticks to come, until they come: the jitter
-// of the link ends here. In each tick at most one input is applied, and ticks
-// never go back, so that no client moves more often than others do, whatever it
-// sends.
+// inputs buffers a client's inputs until their ticks, which absorbs the link's jitter. At
+// most one is applied per tick, in tick order, so that no client can move more often than
+// others.
 //
-// An input that comes too late for its tick is applied at once if it is newer
-// than all that were applied and none is there for the present tick: it says what
-// the player holds down, and that is most likely still so (as Source runs late
-// user commands; Overwatch repeats the last one, as a game does here that keeps
-// what it was told). Others that come late are dropped.
+// A late input is applied at once if it is newer than all applied ones and none is due
+// now: it says what the player holds down, which most likely has not changed. (Source also
+// runs late user commands; Overwatch repeats the last one, as a game does here that keeps
+// its last input.) Other late inputs are dropped.
 type inputs struct {
-	applied uint32 // the newest tick whose input was applied
+	applied uint32 // tick of the newest applied input
 	waiting [maxInputLead]waitingInput
 }
 
-// waitingInput is at the place of its tick, modulo.
+// waitingInput is stored at its tick modulo maxInputLead.
 type waitingInput struct {
-	tick  uint32 // another one than expected: there is none
+	tick  uint32 // empty unless it is the expected tick
 	bytes uint8
 	data  [wire.MaxInputBytes]byte
 }
 
-// put keeps the input of a tick to come. One that came again is the same; one
-// that did change is the client's latest word.
+// put stores the input of a future tick. A later input for the same tick replaces it.
 func (q *inputs) put(in wire.TickInput) {
 	w := &q.waiting[in.Tick%maxInputLead]
 	w.tick, w.bytes = in.Tick, uint8(copy(w.data[:], in.Data))
 }
 
-// due returns the input that waits for a tick.
+// due returns the input stored for tick.
 func (q *inputs) due(tick uint32) (wire.TickInput, bool) {
 	w := &q.waiting[tick%maxInputLead]
 	if w.tick != tick {
@@ -45,10 +42,10 @@ func (q *inputs) due(tick uint32) (wire.TickInput, bool) {
 	return wire.TickInput{Tick: tick, Data: w.data[:w.bytes]}, true
 }
 
-// lateInputs are those of one tick's datagrams that came too late.
+// lateInputs collects the late inputs of one tick's datagrams.
 type lateInputs struct {
 	newest wire.TickInput
-	seen   uint64 // bit i: one that is i ticks late
+	seen   uint64 // bit i: an input i ticks late, at most 63
 }
 
 func (l *lateInputs) add(in wire.TickInput, by uint32) {

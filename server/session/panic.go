@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Hook names a function of the game that the server calls for one client.
+// Hook identifies a function of the game that the server calls for one client.
 type Hook uint8
 
 // The hooks: those of Game, and CoreConfig.Admit.
@@ -33,22 +33,21 @@ func (h Hook) String() string {
 // HookPanic is a contained panic of the game.
 type HookPanic struct {
 	Hook    Hook
-	Session uint64 // its id; 0 for HookAdmit
-	Value   any    // what was passed to panic
+	Session uint64 // session id; 0 for HookAdmit
+	Value   any    // the panic's argument
 	Stack   []byte
 }
 
-// errHookPanicked ends the session whose hook panicked. What the panic said stays
-// in the server's log: it is no business of the client's.
+// errHookPanicked ends the session whose hook panicked. The panic's value goes only to
+// the server's log: the client must not see it.
 var errHookPanicked = &wire.Error{Code: wire.Internal, Detail: "the game failed"}
 
-// libraryPackages hold state that outlives a hook. Code of theirs that panics may
-// have been halfway through changing it.
+// libraryPackages hold state that outlives a hook. If their code panics, it may have
+// left that state half changed.
 var libraryPackages = []string{"bulk", "field", "internal/invariants", "replication", "world"}
 
-// contain is deferred around a call of a hook. A panic in the game's own code ends the
-// session when the hook has returned, as Kick does; one in the code of libraryPackages
-// ends the process (S6).
+// contain is deferred around a hook's call. A panic in the game's own code ends the
+// session after the hook, as Kick does; one in libraryPackages ends the process (S6).
 func (s *Session) contain(hook Hook) {
 	if s.core.config.PanicEnds {
 		return
@@ -60,14 +59,14 @@ func (s *Session) contain(hook Hook) {
 	}
 }
 
-// notePanic reports a recovered panic, or continues it if a library was at fault. It is
-// called while the stack of the panic is still there.
+// notePanic reports a recovered panic, or raises it again if a library raised it. The
+// caller must still be on the panic's stack.
 func (c *Core) notePanic(hook Hook, session uint64, value any) {
 	if at := panicOrigin(); inLibrary(at) {
 		panic(value)
 	}
-	if c.panicked != nil {
-		c.panicked(HookPanic{hook, session, value, debug.Stack()})
+	if c.onPanic != nil {
+		c.onPanic(HookPanic{hook, session, value, debug.Stack()})
 	}
 }
 
@@ -82,7 +81,7 @@ func panicOrigin() string {
 		if panicking && !ofRuntime {
 			return frame.Function
 		}
-		panicking = panicking || ofRuntime // below the deferred functions
+		panicking = panicking || ofRuntime // skip the deferred functions above it
 		if !more {
 			return ""
 		}
@@ -119,7 +118,7 @@ func (s *Session) callInput(tick uint64, data []byte) {
 	s.core.config.Game.Input(s, tick, data)
 }
 
-// notify calls Leave, Away or Back, if the game has it.
+// notify calls Leave, Away or Back if the game defines it.
 func (s *Session) notify(hook Hook, f func(*Session)) {
 	if f != nil {
 		defer s.contain(hook)
@@ -127,7 +126,7 @@ func (s *Session) notify(hook Hook, f func(*Session)) {
 	}
 }
 
-// containAdmit returns an Admit that refuses the client if admit panics.
+// containAdmit wraps admit to refuse the client if it panics.
 func (c *Core) containAdmit(admit Admit) Admit {
 	return func(ctx context.Context, token []byte) (admission Admission, err error) {
 		defer func() {

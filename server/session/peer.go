@@ -6,54 +6,51 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Conn is what a session needs of the transport below it: QUIC in a server, a
-// seeded link in a simulation. No method may block, since the goroutine that
-// owns the world calls them.
+// Conn is the transport of a connection: QUIC in a server, a seeded link in a simulation.
+// No method may block: the goroutine that owns the world calls them.
 type Conn interface {
-	// SendStream queues bytes for the reliable stream. It returns false when
-	// the peer has left more unread than the connection is willing to queue.
+	// SendStream queues bytes for the reliable stream. It returns false if the client has
+	// left more unread than the connection is willing to queue.
 	SendStream(p []byte) bool
-	// SendSnapshot queues the datagrams of one snapshot in place of an older
-	// one that is still unsent. It copies them.
+	// SendSnapshot copies and queues the datagrams of one snapshot, replacing an older
+	// snapshot that is still unsent.
 	SendSnapshot(datagrams [][]byte)
-	// Close ends the connection after what is queued on the stream was sent.
+	// Close closes the connection after the queued stream bytes are sent.
 	Close(code wire.Code, text string)
 }
 
-// Peer is the client's end of one connection, from its first byte to its end.
-// Until its Hello is answered it has no session; then it is how a session is
-// reached, until it ends or another one takes its place. The exported methods
-// that receive may be called from any goroutine; everything else belongs to the
-// tick.
+// Peer is the client's end of one connection. It has no session until its Hello is
+// answered; then its session is reached over it, until the session ends or resumes over
+// another connection. The exported methods that receive may be called from any goroutine;
+// everything else belongs to the goroutine that calls Tick.
 type Peer struct {
 	core    *Core
 	id      uint64
-	ctx     context.Context // done when the connection has ended
-	address string          // as the door counts addresses
+	ctx     context.Context // ends with the connection
+	address string          // groups connections when the server is full
 	conn    Conn
 	inbox   inbox // shared with the connection's goroutines
 	session *Session
 	age     int // ticks without a session
 	closed  bool
 	out     []byte       // scratch
-	spare   []wire.Input // the inbox's other queue of inputs
+	spare   []wire.Input // the inbox's other input buffer
 }
 
-// ID tells the connections of one run apart. It is also that of the session which
-// begins over this connection.
+// ID returns the connection's id, unique within a run. A session that begins over this
+// connection has the same id.
 func (p *Peer) ID() uint64 { return p.id }
 
-// Session is the session that is reached over this connection; nil before it has
-// one. It belongs to the goroutine that calls Tick.
+// Session returns the session reached over this connection, or nil. Only the goroutine that
+// calls Tick may call it.
 func (p *Peer) Session() *Session { return p.session }
 
-// ReceiveStream takes bytes of the reliable stream. After an error, which is
-// the client's fault, nothing more is taken and the session ends with the next
-// tick.
+// ReceiveStream accepts bytes of the reliable stream. An error is the client's fault:
+// nothing more is accepted, and the next tick ends the session.
 func (p *Peer) ReceiveStream(b []byte) error {
 	in := &p.inbox
-	in.reading.Lock()
-	defer in.reading.Unlock()
+	in.readMu.Lock()
+	defer in.readMu.Unlock()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
@@ -67,10 +64,10 @@ func (p *Peer) ReceiveStream(b []byte) error {
 	for {
 		kind, body, ok, err := in.frames.Next()
 		if err == nil && ok {
-			err = in.take(p.ctx, kind, body, p.core.config.Admit)
+			err = in.queue(p.ctx, kind, body, p.core.config.Admit)
 		}
 		if err != nil {
-			return in.blame(err)
+			return in.setFault(err)
 		}
 		if !ok {
 			return nil
@@ -78,8 +75,8 @@ func (p *Peer) ReceiveStream(b []byte) error {
 	}
 }
 
-// ReceiveDatagram takes a datagram and returns the client's stamp, to be
-// echoed. It keeps d until the tick after the next.
+// ReceiveDatagram accepts a datagram and returns the client's stamp, to be echoed. It keeps
+// d until the tick after the next.
 func (p *Peer) ReceiveDatagram(d []byte) (stamp uint32, err error) {
 	in := &p.inbox
 	in.mu.Lock()
@@ -90,31 +87,31 @@ func (p *Peer) ReceiveDatagram(d []byte) (stamp uint32, err error) {
 	case in.closed:
 		return 0, nil
 	}
-	input := in.room()
+	input := in.nextInput()
 	if err := input.Parse(d); err != nil {
 		in.inputs = in.inputs[:len(in.inputs)-1]
-		return 0, in.blame(err)
+		return 0, in.setFault(err)
 	}
 	return input.Stamp, nil
 }
 
-// Gone tells that the connection has ended: broken, unless the client was heard
-// to leave. The session waits for it to come again.
+// Gone reports that the connection has ended. Unless the client ended it, the session waits
+// for the client to reconnect.
 func (p *Peer) Gone() {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
 	p.inbox.broken = true
 }
 
-// Left tells that the client has closed the connection because it wanted to.
+// Left reports that the client closed the connection on purpose.
 func (p *Peer) Left() {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
 	p.inbox.left = true
 }
 
-// Fail ends the session with the next tick, for a fault of the client's that was found
-// outside of its messages. The first fault counts.
+// Fail ends the session at the next tick for a client's fault found outside its messages.
+// The first fault counts.
 func (p *Peer) Fail(fault *wire.Error) {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
@@ -123,14 +120,14 @@ func (p *Peer) Fail(fault *wire.Error) {
 	}
 }
 
-// Bye is why the client left, if it said so.
+// Bye returns the client's reason for leaving, if it sent one.
 func (p *Peer) Bye() wire.Bye {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
 	return p.inbox.bye
 }
 
-// receive is the part of a tick's first phase of a peer without a session.
+// receive processes one tick of a connection without a session.
 func (p *Peer) receive() {
 	if p.closed {
 		return
@@ -138,17 +135,17 @@ func (p *Peer) receive() {
 	in := &p.inbox
 	in.mu.Lock()
 	hello, fault := in.hello, in.fault
-	if hello != nil && fault == nil && p.core.welcomes == 0 {
+	if hello != nil && fault == nil && p.core.hellosLeft == 0 {
 		in.mu.Unlock()
 		p.core.stats.HellosHeld++
-		return // its turn comes in one of the next ticks
+		return // a later tick answers it
 	}
 	in.hello = nil
 	in.mu.Unlock()
 	p.age++
 	if hello != nil {
-		p.core.welcomes = max(p.core.welcomes-1, 0)
-		p.greet(*hello)
+		p.core.hellosLeft = max(p.core.hellosLeft-1, 0)
+		p.handleHello(*hello)
 	}
 	switch {
 	case p.session != nil:
@@ -161,8 +158,8 @@ func (p *Peer) receive() {
 	}
 }
 
-// refuse ends a connection without a session, if it has not ended. want says what
-// would be right.
+// refuse sends Refused and closes a connection without a session. want is the value that
+// the server would accept.
 func (p *Peer) refuse(why *wire.Error, want string) {
 	if p.closed {
 		return
@@ -173,14 +170,14 @@ func (p *Peer) refuse(why *wire.Error, want string) {
 	p.close(why)
 }
 
-// replaced ends a connection whose session goes on over another one.
-func (p *Peer) replaced() {
+// closeReplaced closes a connection whose session resumed over another one.
+func (p *Peer) closeReplaced() {
 	why := &wire.Error{Code: wire.Replaced}
 	p.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code}.Append(nil))
 	p.close(why)
 }
 
-// close ends the connection; nothing more of it is taken.
+// close closes the connection and ignores everything it still delivers.
 func (p *Peer) close(why *wire.Error) {
 	if p.closed {
 		return
@@ -192,15 +189,14 @@ func (p *Peer) close(why *wire.Error) {
 	p.conn.Close(why.Code, why.Detail)
 }
 
-// sendMessage queues a message for the stream. It returns false if the stream is
-// not read.
+// sendMessage queues a message on the stream. It returns false if the client does not read.
 func (p *Peer) sendMessage(kind byte, body []byte) bool {
 	p.out = wire.AppendFrame(p.out[:0], kind, body)
 	return p.conn.SendStream(p.out)
 }
 
-// reap says whether a connection without a session is over, and ends it if it is
-// gone.
+// reap reports whether a connection without a session is closed, and closes it if it has
+// ended.
 func (p *Peer) reap() bool {
 	if ended, _ := p.inbox.ended(); ended && !p.closed {
 		p.core.countClosed(wire.OK)

@@ -135,7 +135,7 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 					resumed++
 				}
 			}
-			t.Logf("%d of %d resumed; %d places held by the attacker", resumed, honest, c.count(func(s *Session) bool { return s.from == "attacker" }))
+			t.Logf("%d of %d resumed; %d places held by the attacker", resumed, honest, c.count(func(s *Session) bool { return s.address == "attacker" }))
 			if name == "the attacker's own" {
 				require.Zero(t, resumed, "nobody can tell them apart: the one away longest goes first")
 				return
@@ -176,7 +176,7 @@ func TestWhoMakesRoom(t *testing.T) {
 	} {
 		require.NotNil(t, come(next.address).session)
 		for i, s := range sessions {
-			if s != nil && s.over {
+			if s != nil && s.ended {
 				require.Equal(t, next.ends, i, "%v", next)
 				sessions[i] = nil
 			}

@@ -8,77 +8,76 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Session is one client's stay in the world: from its Welcome, over as many
-// connections as it takes, to its end. It belongs to the tick.
+// Session is one client's stay in the world, from its Welcome to its end, over one or
+// more connections. Only the goroutine that calls Tick may use it.
 type Session struct {
-	core  *Core
-	id    uint64
-	peer  *Peer  // how the client is reached; nil: away
-	from  string // address of the newest connection
-	over  bool   // goodbye said; waits to be reaped
-	since uint64 // the tick in which it began
-	ends  uint64 // the tick in which its Admission ends
+	core      *Core
+	id        uint64
+	peer      *Peer  // current connection; nil: away
+	address   string // address of the newest connection
+	ended     bool   // to be removed at the end of the tick
+	startTick uint64
+	endTick   uint64 // the tick at which the Admission expires
 
-	name     string
-	user     string
-	joined   bool // Join has returned
-	entity   world.Entity
-	told     world.Entity // what the client knows as the one that it controls
-	viewer   *replication.Viewer
-	silence  int      // ticks since the last datagram, or since it is away
-	progress progress // of its acknowledgements
-	inputs   inputs
-	commands *rate.Limiter
-	resyncs  *rate.Limiter
-	kicked   *wire.Error
-	ending   *wire.Error // why it is over
+	name        string
+	user        string
+	joined      bool // Join has returned
+	entity      world.Entity
+	announced   world.Entity // the controlled entity as last sent to the client
+	viewer      *replication.Viewer
+	silentTicks int // ticks since the last datagram, or since the session is away
+	progress    progress
+	inputs      inputs
+	commands    *rate.Limiter
+	resyncs     *rate.Limiter
+	kicked      *wire.Error
+	endReason   *wire.Error // why it ended
 
-	waits bool   // its turn for a snapshot has come
-	place uint64 // among all, in the order of turns.last
-	shown uint64 // the tick of its newest snapshot, or in which it came
+	queued       bool   // a snapshot is due
+	order        uint64 // rank in the snapshot schedule; lowest is served first
+	snapshotTick uint64 // tick of the newest snapshot, or of the start
 
-	secret   secret // of the newest Welcome
-	former   secret // of the one before, until the client shows that it has the newest
-	answered bool   // a datagram came: the client has a Welcome to come back with
+	secret    secret // of the newest Welcome
+	former    secret // of the Welcome before it, until the client confirms the newest
+	confirmed bool   // a datagram came: the client has received a Welcome
 }
 
 func newSession(p *Peer) *Session {
 	s := &Session{
-		core: p.core, id: p.id, peer: p, from: p.address, since: p.core.world.Tick(),
+		core: p.core, id: p.id, peer: p, address: p.address, startTick: p.core.world.Tick(),
 		commands: rate.NewLimiter(rate.Limit(p.core.config.CommandsPerSecond), p.core.config.CommandBurst),
 		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
 	}
-	p.core.turns.last(s, s.since)
+	p.core.schedule.moveToBack(s, s.startTick)
 	return s
 }
 
-// ID tells the sessions of one run apart.
+// ID returns the session's id, unique within a run.
 func (s *Session) ID() uint64 { return s.id }
 
-// Name is what the client calls itself. It is not verified.
+// Name returns the client's own name for itself. It is not verified.
 func (s *Session) Name() string { return s.name }
 
-// User is whose connect token the client has shown; empty if the server asks
-// for none.
+// User returns the user that the connect token names, or "" if the server requires none.
 func (s *Session) User() string { return s.user }
 
-// Entity is the entity that the session controls: what Game.Join returned, or
-// Control made it since. It may be dead.
+// Entity returns the controlled entity: Game.Join's result, or the latest argument of
+// Control. It may be dead.
 func (s *Session) Entity() world.Entity { return s.entity }
 
-// Ending returns why the session is over, nil while it goes on.
-func (s *Session) Ending() *wire.Error { return s.ending }
+// Ending returns why the session ended, or nil if it has not.
+func (s *Session) Ending() *wire.Error { return s.endReason }
 
-// Kick ends the session, without a time of grace, when the game's function that
-// calls it has returned, or with the next tick. The client is told the reason, of
-// at most wire.MaxText bytes. Whether the user may come again is up to the game.
+// Kick ends the session, without grace, after the current hook returns or at the next
+// tick. The client receives the reason, at most wire.MaxText bytes. The game decides
+// whether the user may join later.
 func (s *Session) Kick(reason string) {
 	s.kicked = &wire.Error{Code: wire.Kicked, Detail: reason}
 }
 
-// fail says goodbye and ends the session.
+// fail sends Goodbye and ends the session.
 func (s *Session) fail(why *wire.Error) {
-	if s.over {
+	if s.ended {
 		return
 	}
 	if s.peer != nil {
@@ -87,39 +86,39 @@ func (s *Session) fail(why *wire.Error) {
 	s.end(why)
 }
 
-// end takes the session out of the game, and closes its connection if it has one.
+// end ends the session without a message and closes its connection, if any.
 func (s *Session) end(why *wire.Error) {
-	if s.over {
-		return // there was no room for the goodbye: ended as TooSlow
+	if s.ended {
+		return // sending Goodbye ended it as TooSlow
 	}
-	s.over, s.ending = true, why
+	s.ended, s.endReason = true, why
 	s.core.countClosed(why.Code)
 	if s.peer != nil {
 		s.peer.close(why)
 	}
-	s.turnOut()
+	s.leave()
 }
 
-// turnOut takes the session out of the game.
-func (s *Session) turnOut() {
-	s.over = true
+// leave calls Game.Leave and removes the viewer.
+func (s *Session) leave() {
+	s.ended = true
 	s.notify(HookLeave, s.core.config.Game.Leave)
 	s.core.replicator.RemoveViewer(s.viewer)
 	s.viewer = nil
 }
 
 func (s *Session) sendMessage(kind byte, body []byte) {
-	if !s.over && s.peer != nil && !s.peer.sendMessage(kind, body) {
-		s.tooSlow()
+	if !s.ended && s.peer != nil && !s.peer.sendMessage(kind, body) {
+		s.endTooSlow()
 	}
 }
 
 func (s *Session) sendStream(b []byte) {
 	if len(b) > 0 && !s.peer.conn.SendStream(b) {
-		s.tooSlow()
+		s.endTooSlow()
 	}
 }
 
-func (s *Session) tooSlow() {
+func (s *Session) endTooSlow() {
 	s.end(&wire.Error{Code: wire.TooSlow, Detail: "the stream is not read"})
 }

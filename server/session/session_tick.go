@@ -7,24 +7,24 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// receive is the session's part of a tick's first phase.
+// receive processes one tick's inbox, then checks the session's limits.
 func (s *Session) receive() {
-	if s.over {
+	if s.ended {
 		return
 	}
 	if s.peer == nil {
-		s.wait()
+		s.tickAway()
 		return
 	}
-	s.silence++
-	l := s.peer.inbox.open(s.peer.spare)
+	s.silentTicks++
+	l := s.peer.inbox.drain(s.peer.spare)
 	s.peer.spare = l.inputs
 	s.core.stats.InputsDropped += l.dropped
 	s.acknowledge(l.inputs)
-	s.apply(l.inputs)
+	s.applyInputs(l.inputs)
 	s.execute(l.commands)
-	s.resynchronise(l.resync)
-	if !s.over {
+	s.resync(l.resync)
+	if !s.ended {
 		s.progress.tick(s.viewer.StructureUnacked())
 	}
 	switch hz := s.core.world.TickHz(); {
@@ -34,35 +34,35 @@ func (s *Session) receive() {
 		s.fail(s.kicked)
 	case s.expired():
 		s.fail(&wire.Error{Code: wire.SessionExpired})
-	case !s.over && s.viewer.Exhausted():
+	case !s.ended && s.viewer.Exhausted():
 		s.fail(&wire.Error{Code: wire.Spent})
-	case s.silence > silenceSeconds*hz:
-		s.lose(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
-	case s.progress.stuck() > unreadSeconds*hz:
+	case s.silentTicks > silenceSeconds*hz:
+		s.disconnect(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
+	case s.progress.stalledTicks() > stalledSeconds*hz:
 		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
 	}
 }
 
-// expired reports whether the time that the session's Admission granted is over.
-func (s *Session) expired() bool { return s.core.world.Tick() >= s.ends }
+// expired reports whether the session's Admission has expired.
+func (s *Session) expired() bool { return s.core.world.Tick() >= s.endTick }
 
-// acknowledge moves the viewer's baselines.
+// acknowledge passes the client's acknowledgements to its viewer.
 func (s *Session) acknowledge(inputs []wire.Input) {
 	for _, input := range inputs {
-		s.heard()
+		s.noteDatagram()
 		if err := s.viewer.Acknowledge(input.Ack); err != nil {
 			s.fail(asError(err))
 			return
 		}
-		s.progress.heard(input.Ack)
+		s.progress.acknowledge(input.Ack)
 	}
 }
 
-// apply takes in what datagrams brought, and hands the game the input of the tick
-// that comes next. Inputs are repeated in later datagrams, so that one which
-// arrives makes up for those that did not.
-func (s *Session) apply(datagrams []wire.Input) {
-	if s.core.config.Game.Input == nil || s.over || s.kicked != nil {
+// applyInputs queues the inputs of the tick's datagrams and passes the one for the next
+// tick to the game. Each datagram repeats earlier inputs, so one that arrives makes up
+// for lost ones.
+func (s *Session) applyInputs(datagrams []wire.Input) {
+	if s.core.config.Game.Input == nil || s.ended || s.kicked != nil {
 		return
 	}
 	next, stats := s.core.replicator.Tick()+1, &s.core.stats
@@ -70,7 +70,7 @@ func (s *Session) apply(datagrams []wire.Input) {
 	for _, d := range datagrams {
 		for _, in := range d.Inputs {
 			switch {
-			case in.Tick <= s.inputs.applied: // repeated
+			case in.Tick <= s.inputs.applied: // a repeat
 			case in.Tick < next:
 				late.add(in, next-in.Tick)
 			case in.Tick-next < maxInputLead:
@@ -95,9 +95,9 @@ func (s *Session) apply(datagrams []wire.Input) {
 	}
 }
 
-func (s *Session) resynchronise(asked bool) {
+func (s *Session) resync(asked bool) {
 	switch {
-	case !asked || s.over:
+	case !asked || s.ended:
 	case s.resyncs.AllowN(s.core.now, 1):
 		s.core.stats.Resyncs++
 		s.viewer.Resync()
@@ -106,14 +106,14 @@ func (s *Session) resynchronise(asked bool) {
 	}
 }
 
-// deliver hands the snapshot to the connection, unless the session has ended since it
-// was made: nothing follows a goodbye.
-func (s *Session) deliver(update replication.Update) {
-	if s.over {
+// sendSnapshot passes a snapshot to the connection, unless the session ended after it was
+// encoded: nothing follows a Goodbye.
+func (s *Session) sendSnapshot(update replication.Update) {
+	if s.ended {
 		return
 	}
 	s.sendStream(update.Stream)
-	if !s.over {
+	if !s.ended {
 		s.peer.conn.SendSnapshot(update.Datagrams)
 	}
 }
@@ -125,16 +125,16 @@ func asError(err error) *wire.Error {
 	return &wire.Error{Code: wire.Internal, Detail: err.Error()}
 }
 
-// progress is how far a client's acknowledgements have come, and for how long
-// each lane has not moved while something waited there.
+// progress tracks a client's acknowledgements, and how long each of snapshots and
+// structure has made no progress while some were unacknowledged.
 type progress struct {
-	newest, structure uint32 // acknowledged
-	snapshotTicks     int    // since newest rose; a snapshot always waits
-	structureTicks    int    // since structure rose, or nothing waited
+	newest, structure uint32 // highest acknowledged
+	snapshotTicks     int    // since newest rose; some snapshot is always unacknowledged
+	structureTicks    int    // since structure rose, or since none was unacknowledged
 }
 
-// heard takes an acknowledgement that replication has accepted.
-func (p *progress) heard(a wire.Ack) {
+// acknowledge records an acknowledgement that the viewer accepted.
+func (p *progress) acknowledge(a wire.Ack) {
 	if a.Seen && a.Newest > p.newest {
 		p.newest, p.snapshotTicks = a.Newest, 0
 	}
@@ -143,8 +143,8 @@ func (p *progress) heard(a wire.Ack) {
 	}
 }
 
-// tick is called once in each of an active session's. waits says whether structure
-// was sent that is not acknowledged.
+// tick counts one tick of an active session. waits reports whether sent structure is
+// unacknowledged.
 func (p *progress) tick(waits bool) {
 	p.snapshotTicks++
 	p.structureTicks++
@@ -153,8 +153,8 @@ func (p *progress) tick(waits bool) {
 	}
 }
 
-// again begins to count anew, over another connection.
-func (p *progress) again() { p.snapshotTicks, p.structureTicks = 0, 0 }
+// restart resets the counters for a new connection.
+func (p *progress) restart() { p.snapshotTicks, p.structureTicks = 0, 0 }
 
-// stuck is the time in ticks that the slower lane has not moved.
-func (p *progress) stuck() int { return max(p.snapshotTicks, p.structureTicks) }
+// stalledTicks returns the longer of the two times without progress.
+func (p *progress) stalledTicks() int { return max(p.snapshotTicks, p.structureTicks) }

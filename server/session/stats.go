@@ -10,33 +10,33 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Stats counts what sessions did. It belongs to the goroutine that calls Tick.
+// Stats counts events since the start. Only the goroutine that calls Tick may use it.
 type Stats struct {
-	Joined          uint64
-	Lost            uint64 // connections of sessions that then waited for their clients
-	Resumed         uint64 // times that a client came again to its session
-	Ended           uint64 // and connections without one
-	Refused         uint64 // connections: no session began
-	HellosHeld      uint64 // put off by a tick, as often as that
-	Turns           uint64 // of sessions to be sent a snapshot, and
-	TurnsMissed     uint64 // of these, that came while there had been no time yet for the one before
-	Inputs          uint64 // applied, and
-	InputsLate      uint64 // of these, after their tick
-	InputsMissed    uint64 // came after their tick, when a newer one was there
-	InputsEarly     uint64 // came too long before their tick, as often as they came
-	InputsDropped   uint64 // datagrams beyond what one tick takes from one session
-	Commands        uint64
-	Executed        uint64
-	Rejected        uint64
-	Resyncs         uint64
-	ResyncsDropped  uint64    // asked for beyond the rate of a session
-	CommandVerdicts [4]uint64 // by wire.Verdict of the target
-	Rejections      map[wire.Code]uint64
-	Closed          map[wire.Code]uint64
-	Panics          [hooks]uint64 // contained, by Hook
+	Joined           uint64
+	Lost             uint64 // connections that broke and left their sessions away
+	Resumed          uint64
+	Ended            uint64 // sessions, and connections without one
+	Refused          uint64 // connections refused before a session began
+	HellosHeld       uint64 // Hellos put off, once per tick
+	SnapshotsDue     uint64
+	SnapshotsSkipped uint64 // of SnapshotsDue: the session's previous one had not been sent
+	Inputs           uint64 // applied
+	InputsLate       uint64 // of Inputs: applied after their tick
+	InputsMissed     uint64 // late and dropped for a newer one
+	InputsEarly      uint64 // dropped as too far ahead, counted per datagram
+	InputsDropped    uint64 // datagrams beyond a session's bound per tick
+	Commands         uint64
+	Executed         uint64
+	Rejected         uint64
+	Resyncs          uint64
+	ResyncsDropped   uint64    // requests beyond a session's rate
+	CommandVerdicts  [4]uint64 // by wire.Verdict of the target
+	Rejections       map[wire.Code]uint64
+	Closed           map[wire.Code]uint64
+	Panics           [hooks]uint64 // contained, by Hook
 }
 
-// Stats returns the counters since the start.
+// Stats returns a copy of the counters.
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.Closed, s.Rejections = maps.Clone(s.Closed), maps.Clone(s.Rejections)
@@ -44,7 +44,7 @@ func (c *Core) Stats() Stats {
 	return s
 }
 
-// Replication returns replication's counters since the start.
+// Replication returns the replication counters.
 func (c *Core) Replication() replication.Stats { return c.replicator.Stats() }
 
 func (c *Core) countClosed(code wire.Code) {
@@ -54,29 +54,29 @@ func (c *Core) countClosed(code wire.Code) {
 	c.stats.Closed[code]++
 }
 
-// Info describes one session, or a connection without one, as of a tick.
+// Info describes a session, or a connection without one, as of a tick.
 type Info struct {
 	ID         uint64
 	Name, User string
 	Joined     bool // false: a connection without a session
 	Away       bool // its client may resume it
 	Entity     world.Entity
-	// Age and Silent are seconds of the world's time, since the session began and since
-	// its last datagram.
+	// Age and Silent are seconds of world time since the session began and since its last
+	// datagram.
 	Age, Silent float64
 	Interest    int // entities in its interest set
-	Budget      int // bytes that it may be sent now; negative after a burst of structure
-	// Conn is the connection over which the client is reached; nil: none.
+	Budget      int // bytes that may be sent now; negative after a burst of structure
+	// Conn is the current connection, nil if away.
 	Conn Conn
 }
 
-// Infos describes sessions and connections without one with ids above after, in order
-// of their ids, at most limit of them. It belongs to the goroutine that calls Tick.
+// Infos describes at most limit sessions and connections without one, by ascending id,
+// starting after id after. Only the goroutine that calls Tick may call it.
 func (c *Core) Infos(after uint64, limit int) []Info {
 	all := make([]Info, 0, min(len(c.sessions)+len(c.peers), 2*limit))
 	hz := float64(c.world.TickHz())
 	for _, s := range c.sessions {
-		if s.id <= after || s.over {
+		if s.id <= after || s.ended {
 			continue
 		}
 		if len(all) == limit {
@@ -85,7 +85,7 @@ func (c *Core) Infos(after uint64, limit int) []Info {
 		info := Info{
 			ID: s.id, Name: s.name, User: s.user, Joined: true, Away: s.peer == nil,
 			Entity: s.entity, Interest: s.viewer.InterestSize(), Budget: s.viewer.Budget(),
-			Age: float64(c.world.Tick()-s.since) / hz, Silent: float64(s.silence) / hz,
+			Age: float64(c.world.Tick()-s.startTick) / hz, Silent: float64(s.silentTicks) / hz,
 		}
 		if s.peer != nil {
 			info.Conn = s.peer.conn

@@ -54,15 +54,15 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	after := d.core.Stats()
-	require.EqualValues(t, 240, after.Turns-before.Turns)
-	require.InDelta(t, 120, after.TurnsMissed-before.TurnsMissed, clients, "or still waits")
+	require.EqualValues(t, 240, after.SnapshotsDue-before.SnapshotsDue)
+	require.InDelta(t, 120, after.SnapshotsSkipped-before.SnapshotsSkipped, clients, "or still waits")
 
 	d.shortTicks(6, 2, seats) // until nobody waits
 	before = d.core.Stats()
 	for _, ticks := range d.shortTicks(60, 2, seats) {
 		require.Len(t, ticks, 20, "there is time for all")
 	}
-	require.Equal(t, before.TurnsMissed, d.core.Stats().TurnsMissed)
+	require.Equal(t, before.SnapshotsSkipped, d.core.Stats().SnapshotsSkipped)
 }
 
 // So it is where there is time for most: nobody has all of his snapshots and nobody
@@ -119,8 +119,8 @@ func TestOverdueAreSpread(t *testing.T) {
 // for one has missed nothing.
 func TestLastTickMissesNothing(t *testing.T) {
 	d, seats := fullDesk(t, 1)
-	turns := d.core.Stats().Turns
-	for d.core.Stats().Turns == turns {
+	turns := d.core.Stats().SnapshotsDue
+	for d.core.Stats().SnapshotsDue == turns {
 		d.shortTicks(1, 0, seats)
 	}
 	before, shots := d.core.Stats(), seats[0].shots
@@ -129,8 +129,8 @@ func TestLastTickMissesNothing(t *testing.T) {
 	d.core.SendAll()
 	after := d.core.Stats()
 	require.Equal(t, shots+1, seats[0].shots)
-	require.Equal(t, before.Turns, after.Turns, "the turn that it waited with")
-	require.Equal(t, before.TurnsMissed, after.TurnsMissed)
+	require.Equal(t, before.SnapshotsDue, after.SnapshotsDue, "the turn that it waited with")
+	require.Equal(t, before.SnapshotsSkipped, after.SnapshotsSkipped)
 }
 
 // Who cannot be reached takes nobody's time, and has a turn when it comes again.
