@@ -12,7 +12,7 @@ import (
 // Admit checks a connect token and returns what it grants (CoreConfig.Admit).
 type Admit func(ctx context.Context, token []byte) (Admission, error)
 
-// Admission is what a connect token grants. A session keeps the Admission of its first
+// Admission describes what a connect token grants. A session keeps the Admission of its first
 // token when it resumes, whatever token its client then presents.
 type Admission struct {
 	// User identifies the session's user. If empty, neither bans nor OneSessionPerUser

@@ -29,7 +29,7 @@ type CoreConfig struct {
 	// World belongs, from NewCore on, to the goroutine that calls Tick: in a Server,
 	// to Serve and the functions of Game.
 	World *world.World
-	// Schema lists what clients receive: the body as the body component, and
+	// Schema lists what clients receive: schema.Body as schema.BodyComponent, and
 	// components registered in World under the same name and type. Clients build the
 	// same schema, in the same order.
 	Schema      *schema.Schema
@@ -393,10 +393,9 @@ func (c *Core) Drain() {
 	}
 }
 
-// Shutdown ends all sessions without another Tick. Connections opened after it are
-// refused with Draining.
+// Shutdown ends all sessions without another Tick, including sessions that begin while
+// it sends Goodbyes. Connections opened later are refused with Draining.
 func (c *Core) Shutdown() {
-	// The second pass ends sessions that joined during the first.
 	for range 2 {
 		c.Receive()
 		c.Drain()

@@ -91,7 +91,7 @@ func (in *inbox) authenticate(ctx context.Context, token []byte, admit Admit) {
 	in.granted = granted
 	switch {
 	case errors.Is(err, context.DeadlineExceeded): // not the token's fault: a retry may succeed
-		in.refusal = &wire.Error{Code: wire.Internal, Detail: "nobody said in time whose the token is"}
+		in.refusal = &wire.Error{Code: wire.Internal, Detail: "the token was not checked in time"}
 	case err != nil:
 		in.refusal = refusalOf(err, wire.Unauthorized)
 	}
@@ -122,7 +122,7 @@ func (in *inbox) setFault(err error) error {
 	return fault
 }
 
-// tickInbox is what one tick takes from an inbox.
+// tickInbox holds the messages that one tick takes from an inbox.
 type tickInbox struct {
 	hello    *wire.Hello
 	commands []wire.Command

@@ -88,7 +88,7 @@ func (c *Core) resumable(h wire.Hello) *Session {
 func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	missed, ok := s.viewer.Resume(h.Structure)
 	if !ok {
-		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "it had missed more than what is kept"})
+		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "the client missed more structure than is kept"})
 		return false
 	}
 	was := s.peer
