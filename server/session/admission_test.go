@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// users is a desk that takes a token for its user.
+// users returns a desk whose tokens are user names.
 func users(t *testing.T, change func(*session.CoreConfig)) *desk {
 	return newDeskWith(t, func(c *session.CoreConfig) {
 		c.MaxSessions = 8
@@ -36,7 +36,7 @@ func (d *desk) enterAs(token string) (*seat, wire.Welcome) {
 	return c, w
 }
 
-// refusedAs says Hello with a token and returns why no session begins.
+// refusedAs sends a Hello with a token and returns the code of the refusal.
 func (d *desk) refusedAs(token string, change func(*wire.Hello)) wire.Code {
 	c := d.sit()
 	h := d.hello()
@@ -49,7 +49,7 @@ func (d *desk) refusedAs(token string, change func(*wire.Hello)) wire.Code {
 	return m.Code
 }
 
-// saysGoodbye reads the goodbye with which a session ends.
+// saysGoodbye reads the Goodbye that ends a session.
 func (c *seat) saysGoodbye(code wire.Code) {
 	c.d.t.Helper()
 	for {
@@ -66,8 +66,8 @@ func (c *seat) saysGoodbye(code wire.Code) {
 	}
 }
 
-// A ban ends the user's sessions, connected or away, and no other; none resumes and
-// none begins until it is lifted.
+// A ban ends the user's sessions, connected or away, and no others. None resumes and none
+// begins until the ban is lifted.
 func TestBans(t *testing.T) {
 	d := users(t, func(*session.CoreConfig) {})
 	here, _ := d.enterAs("eve")
@@ -92,8 +92,8 @@ func TestBans(t *testing.T) {
 	d.enterAs("eve")
 }
 
-// A session ends when the time that its token granted is over, wherever its client is
-// then. Resuming with another token gives it no more.
+// A session ends when its token's time is over, connected or away. Resuming with another
+// token does not extend it.
 func TestSessionEnds(t *testing.T) {
 	d := users(t, func(c *session.CoreConfig) {
 		c.Grace = time.Minute
@@ -130,8 +130,8 @@ func TestSessionEnds(t *testing.T) {
 	require.Empty(t, forever.closed)
 }
 
-// With one session per user the newest wins, and the game hears of the older one's end
-// first. Without, a user has as many as come.
+// With one session per user the newest wins, and the game sees the older one end first.
+// Without, a user may have several.
 func TestOneSessionPerUser(t *testing.T) {
 	for _, one := range []bool{true, false} {
 		t.Run(fmt.Sprint(one), func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestOneSessionPerUser(t *testing.T) {
 	}
 }
 
-// A user's older session makes room for the newer one where the server is full.
+// On a full server, a user's older session makes room for the newer one.
 func TestOneSessionPerUserWhenFull(t *testing.T) {
 	d := users(t, func(c *session.CoreConfig) { c.OneSessionPerUser, c.MaxSessions = true, 2 })
 	d.enterAs("ann")

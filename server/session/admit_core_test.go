@@ -12,8 +12,7 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// A token that takes long to be looked at is waited for by its connection, and by
-// nobody else: the world goes on.
+// A slow check of a token delays only its connection, not the tick.
 func TestAdmitHoldsNoTick(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	d := newDeskWith(t, func(c *session.CoreConfig) {
@@ -45,7 +44,7 @@ func TestAdmitHoldsNoTick(t *testing.T) {
 	require.Equal(t, "alice", c.peer.Session().User())
 }
 
-// Nobody who is away makes room for a client that is not let in anyway.
+// No away session makes room for a client that is refused anyway.
 func TestStrangerTakesNoRoom(t *testing.T) {
 	d := newDeskWith(t, func(c *session.CoreConfig) {
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
@@ -80,7 +79,7 @@ func TestStrangerTakesNoRoom(t *testing.T) {
 	require.Equal(t, []int{0, 1}, []int{d.core.Away(), d.left})
 }
 
-// A grace without end is not one of nothing.
+// The longest grace does not overflow to none.
 func TestLongestGrace(t *testing.T) {
 	d := newDeskWith(t, func(c *session.CoreConfig) { c.Grace = 1<<63 - 1 })
 	c, _ := d.enter()
@@ -89,8 +88,8 @@ func TestLongestGrace(t *testing.T) {
 	require.Equal(t, 1, d.core.Away())
 }
 
-// Hellos that come at once are answered in the order in which they came, over several
-// ticks. Who breaks the protocol meanwhile is not let wait.
+// Simultaneous Hellos are answered in arrival order, over several ticks. A client that
+// breaks the protocol meanwhile is refused at once.
 func TestJoinsAreSpread(t *testing.T) {
 	const crowd = 30
 	d := newDeskWith(t, func(c *session.CoreConfig) { c.MaxSessions = crowd })

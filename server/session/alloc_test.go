@@ -17,7 +17,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// sink is a client that applies everything at once and allocates nothing.
+// sink is a client that acknowledges everything at once and allocates nothing.
 type sink struct {
 	server  *session.Peer
 	frames  wire.FrameReader
@@ -50,7 +50,7 @@ func (c *sink) SendSnapshot(ds [][]byte) {
 
 func (c *sink) Close(wire.Code, string) {}
 
-// answer is the client's input datagram.
+// answer sends the client's input datagram.
 func (c *sink) answer(t testing.TB, tick uint32) {
 	c.inputs[0] = wire.TickInput{Tick: tick, Data: c.wish[:]}
 	in := wire.Input{Stamp: tick | 1, Ack: wire.Ack{Seen: c.newest > 0, Newest: c.newest, Structure: c.records}, Inputs: c.inputs[:]}
@@ -60,8 +60,8 @@ func (c *sink) answer(t testing.TB, tick uint32) {
 	}
 }
 
-// A warm tick with everybody's inputs, acknowledgements and snapshots allocates
-// nothing: what is left is the transport's.
+// A warm tick with inputs, acknowledgements and snapshots of every client allocates
+// nothing; only the transport may.
 func TestTickAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("the audits allocate")

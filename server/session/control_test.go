@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// wantControl reads that the client is told what it controls.
+// wantControl requires that the client receives h as its controlled entity.
 func (c *seat) wantControl(why string, h bulk.Handle) {
 	c.d.t.Helper()
 	m, err := wire.ParseControl(c.want(why, wire.TypeControl))
@@ -19,7 +19,8 @@ func (c *seat) wantControl(why string, h bulk.Handle) {
 	require.Equal(c.d.t, h, m.Entity, why)
 }
 
-// Who comes back to life controls another entity, and sees the world from there.
+// A session that controls another entity, after a respawn for example, views the world
+// from there.
 func TestControlChanges(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()
@@ -57,7 +58,7 @@ func TestControlChanges(t *testing.T) {
 	s.Control(second) // of a session that is over: nothing
 }
 
-// Who is away is told when it comes again, also that it is nothing now.
+// An away client receives its controlled entity when it reconnects, even if it is none.
 func TestControlChangesWhileAway(t *testing.T) {
 	d := newDesk(t)
 	d.game.Away = func(s *session.Session) { s.Control(0) }
@@ -79,7 +80,7 @@ func TestControlChangesWhileAway(t *testing.T) {
 	require.Equal(t, second, c.peer.Session().Entity())
 }
 
-// In Join it is too early: there is no Welcome yet.
+// Control does nothing inside Join: Welcome has not been sent.
 func TestControlInJoin(t *testing.T) {
 	var joined bulk.Handle
 	d := newDeskWith(t, func(c *session.CoreConfig) {
@@ -99,7 +100,7 @@ func TestControlInJoin(t *testing.T) {
 	require.Equal(t, joined, c.peer.Session().Entity())
 }
 
-// What was made the session's own while it controlled it stays that.
+// An entity owned while controlled stays owned.
 func TestControlLeavesWhatIsOwned(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A run has at least half of the protocol's ticks, whichever tick it begins with.
+// A run has at least half of the protocol's ticks, whatever its first tick.
 func TestTickBase(t *testing.T) {
 	for tick, base := range map[uint64]uint64{0: 0, 1<<31 - 1: 0, 1 << 31: 1 << 31, 1<<32 + 5: 1 << 32, 1 << 60: 1 << 60} {
 		require.Equal(t, base, tickBase(tick))
@@ -24,11 +24,11 @@ func TestTickBase(t *testing.T) {
 	}
 }
 
-// After a tick no viewer and no update of a session is kept: the session may leave.
-func TestTurnsLetGo(t *testing.T) {
-	c, knock := newRoomOf(t, 10, Game{})
+// The schedule keeps no viewer or update of a session after a tick.
+func TestScheduleKeepsNoViewers(t *testing.T) {
+	c, attempt := newRoomOf(t, 10, Game{})
 	for range 10 {
-		knock("")
+		attempt("")
 	}
 	for range 60 {
 		c.Tick()
@@ -43,7 +43,7 @@ func TestTurnsLetGo(t *testing.T) {
 	}
 }
 
-// The core takes its randomness from its configuration alone.
+// The core takes randomness only from its configuration.
 func TestRandomIsRequired(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
@@ -54,27 +54,27 @@ func TestRandomIsRequired(t *testing.T) {
 }
 
 // An error of Admit refuses the session: with its own code, with Unauthorized if it has
-// none, and with Internal if the time for it was over, since the token may be good.
+// none, and with Internal after a timeout, since the token may be good.
 func TestAdmitErrors(t *testing.T) {
 	var admitted error
-	c, knock := newRoomOf(t, 4, Game{})
+	c, attempt := newRoomOf(t, 4, Game{})
 	c.config.Admit = func(context.Context, []byte) (Admission, error) { return Admission{}, admitted }
 	want := map[wire.Code]uint64{}
 	for code, err := range map[wire.Code]error{
 		wire.Internal: context.DeadlineExceeded, wire.Unauthorized: errors.New("no"), wire.Banned: &wire.Error{Code: wire.Banned},
 	} {
 		admitted, want[code] = err, 1
-		knock("")
+		attempt("")
 		c.Tick()
 		require.Equal(t, want, c.Stats().Closed)
 	}
 }
 
-// Infos describes sessions and connections without one, in pages.
+// Infos describes sessions and connections without one, page by page.
 func TestInfos(t *testing.T) {
-	c, knock := newRoomOf(t, 4, Game{})
+	c, attempt := newRoomOf(t, 4, Game{})
 	for range 3 {
-		knock("")
+		attempt("")
 	}
 	c.Tick()
 	silent := c.Open(context.Background(), "", mute{})

@@ -9,8 +9,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Every verdict on a command's target and every reason to reject it has a
-// counter.
+// Every verdict on a command's target and every reason for rejection has a counter.
 func TestRejectionsAreCounted(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()

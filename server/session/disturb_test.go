@@ -21,8 +21,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// neighbour is a well-behaved client on a perfect link. It keeps the sum of
-// everything that it is sent.
+// neighbour is a well-behaved client on a perfect link. It keeps a checksum of everything
+// it receives.
 type neighbour struct {
 	t       testing.TB
 	server  *session.Peer
@@ -70,7 +70,7 @@ func (n *neighbour) send() {
 // setAside adds the time since a moment.
 func setAside(sum *time.Duration, since time.Time) { *sum += time.Since(since) }
 
-// intruder is a client played by hand, far away from all others.
+// intruder is a scripted client, far away from all others.
 type intruder struct {
 	t       testing.TB
 	server  *session.Peer
@@ -114,7 +114,7 @@ func (x *intruder) SendSnapshot(ds [][]byte) {
 
 func (x *intruder) Close(code wire.Code, _ string) { x.closed = code }
 
-// input sends a datagram; the session may be over.
+// input sends a datagram; the session may have ended.
 func (x *intruder) input(a wire.Ack) {
 	in := wire.Input{Stamp: 1, Ack: a}
 	_, _ = x.server.ReceiveDatagram(in.Append(nil))
@@ -125,7 +125,7 @@ func (x *intruder) applied() {
 	x.input(wire.Ack{Seen: x.newest != 0, Newest: x.newest, Structure: x.records})
 }
 
-// stay is what a well-behaved intruder does in each tick.
+// stay is one tick of a well-behaved intruder.
 func (x *intruder) stay(int) { x.applied() }
 
 // street is a busy world with three neighbours, and an intruder far away.
@@ -183,7 +183,7 @@ func newStreet(t testing.TB) *street {
 	return s
 }
 
-// stir is what comes before a tick.
+// stir changes the world and the clients ahead of a tick.
 func (s *street) stir(act func(*intruder, int)) {
 	for _, n := range s.all {
 		n.send()
@@ -198,15 +198,15 @@ func (s *street) stir(act func(*intruder, int)) {
 	s.ticks++
 }
 
-// effort is what is counted of the work of one tick, the same on every machine: what
-// is made for the neighbours, one by one, and what the intruder has made.
+// effort counts the work of one tick, independent of the machine: the work for each
+// neighbour, and for the intruder.
 type effort struct {
 	neighbours [3]replication.ViewerStats
 	intruder   replication.ViewerStats
 	commands   uint64 // of the intruder's; the others send none
 }
 
-// effort is all that there was since the start.
+// effort returns the work since the start.
 func (s *street) effort() (e effort) {
 	of := func(p *session.Peer) (t replication.ViewerStats) {
 		if session := p.Session(); session != nil {
@@ -221,8 +221,8 @@ func (s *street) effort() (e effort) {
 	return e
 }
 
-// mostInATick is the most that each of the intruder's counts rose by in one tick. They
-// begin anew when its session ends.
+// mostInATick returns the largest increase of each of the intruder's counts in one tick.
+// The counts restart at 0 when its session ends.
 func mostInATick(efforts []effort) (most effort) {
 	for i := range efforts[1:] {
 		was, now := &efforts[i], &efforts[i+1]
@@ -237,7 +237,7 @@ func mostInATick(efforts []effort) (most effort) {
 	return most
 }
 
-// aside is the time that the clients have taken within ticks.
+// aside returns the time that clients took within ticks.
 func (s *street) aside() time.Duration {
 	sum := s.intruder.aside
 	for _, n := range s.all {
@@ -246,11 +246,11 @@ func (s *street) aside() time.Duration {
 	return sum
 }
 
-// neighbourTicks is how long the street is watched: 10 s.
+// neighbourTicks is the length of a run: 10 s.
 const neighbourTicks = 640
 
-// neighbours plays 10 s of the street. It returns the sums of what the neighbours were
-// sent, and the effort after each tick.
+// neighbours simulates 10 s of the street. It returns the checksums of what the neighbours
+// received, and the effort after each tick.
 func neighbours(t *testing.T, act func(*intruder, int)) (sums []uint64, efforts []effort, x *intruder) {
 	s := newStreet(t)
 	for range neighbourTicks {
@@ -265,7 +265,7 @@ func neighbours(t *testing.T, act func(*intruder, int)) (sums []uint64, efforts 
 	return sums, efforts, s.intruder
 }
 
-// attack is what an intruder does in each tick.
+// attack is an intruder's behaviour in each tick.
 type attack struct {
 	name string
 	code wire.Code // with which it ends; OK: it stays
@@ -324,29 +324,28 @@ func attacks() []attack {
 	}
 }
 
-// Whatever one client does, no other is sent a byte more, less, or other than
-// without it, nor does the server do more or less for it in any tick; it is ended by
-// name, or costs a bounded amount of memory, and of work in each tick.
+// Whatever one client does, no other receives different bytes and the server does no
+// different work for it in any tick. The intruder is ended with a code, or costs bounded
+// memory, and bounded work in each tick.
 func TestIntruderDisturbsNobody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute under the race detector, for which there is nothing in one goroutine")
 	}
-	calm, efforts, guest := neighbours(t, (*intruder).stay)
+	undisturbed, efforts, guest := neighbours(t, (*intruder).stay)
 	require.Equal(t, wire.OK, guest.closed)
 	for _, c := range attacks() {
 		t.Run(c.name, func(t *testing.T) {
 			sums, got, x := neighbours(t, c.act)
-			require.Equal(t, calm, sums, "the neighbours were sent other bytes")
+			require.Equal(t, undisturbed, sums, "the neighbours were sent other bytes")
 			require.Equal(t, c.code, x.closed)
-			// Structure that was not acknowledged is what the server keeps in mind:
-			// 48 KiB of it, and what one snapshot more may hold.
+			// The server keeps unacknowledged structure: 48 KiB, plus one snapshot.
 			require.Less(t, x.most, 56<<10)
 			for i := range got {
 				require.Equal(t, efforts[i].neighbours, got[i].neighbours, "tick %d: another effort is made for the neighbours", i)
 			}
-			// And what a tick does for the intruder, which the others wait for, is no
-			// more than for a guest but for the last record, which may pass the
-			// budget; its commands are bounded apart.
+			// A tick's work for the intruder, which delays the others, is no more than for a
+			// well-behaved one except for the last record, which may exceed the budget. Its
+			// commands are bounded apart.
 			lawful, most := mostInATick(efforts), mostInATick(got)
 			require.LessOrEqual(t, most.intruder.Rows, lawful.intruder.Rows)
 			require.LessOrEqual(t, most.intruder.StateBytes, lawful.intruder.StateBytes)
@@ -356,9 +355,9 @@ func TestIntruderDisturbsNobody(t *testing.T) {
 	}
 }
 
-// BenchmarkTickBesideIntruder plays the street beside an intruder and beside a guest
-// at once, tick by tick in turns, and tells how many times as long a tick takes, less
-// what clients do in it: the median of all ticks, and their sum.
+// BenchmarkTickBesideIntruder alternates ticks beside an intruder with ticks beside a
+// well-behaved client, and reports the ratio of their durations without the clients' time:
+// of medians and of sums.
 func BenchmarkTickBesideIntruder(b *testing.B) {
 	for _, c := range attacks() {
 		b.Run(c.name, func(b *testing.B) {

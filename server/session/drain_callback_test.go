@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// closing is a desk whose game stops the server when somebody leaves.
+// closing returns a desk whose game drains the server in Leave.
 func closing(t *testing.T, joins *int) *desk {
 	var d *desk
 	d = newDeskWith(t, func(c *session.CoreConfig) {
@@ -24,8 +24,8 @@ func closing(t *testing.T, joins *int) *desk {
 	return d
 }
 
-// Whose snapshot was made when a game stops the server, as another client does not
-// read, has its goodbye for the last word.
+// If Leave drains the server while snapshots are sent, because another client does not
+// read, Goodbye is the last message of a session whose snapshot was already encoded.
 func TestDrainInLeaveAmongSnapshots(t *testing.T) {
 	for deaf := range 2 {
 		joins := 0
@@ -53,8 +53,7 @@ func TestDrainInLeaveAmongSnapshots(t *testing.T) {
 	}
 }
 
-// Who was to have the place of one that was away is refused once, and the game never
-// hears of him.
+// If making room drains the server, the new client is refused once and Join is not called.
 func TestDrainInLeaveOfWhoMakesRoom(t *testing.T) {
 	joins := 0
 	d := closing(t, &joins)
@@ -76,7 +75,7 @@ func TestDrainInLeaveOfWhoMakesRoom(t *testing.T) {
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }
 
-// The same for one whose own session of before cannot go on.
+// The same if the client's own earlier session cannot resume.
 func TestDrainInLeaveOfWhoComesAgain(t *testing.T) {
 	joins := 0
 	d := closing(t, &joins)
@@ -95,7 +94,7 @@ func TestDrainInLeaveOfWhoComesAgain(t *testing.T) {
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }
 
-// A game that stops the server and refuses who joins has him refused once.
+// A game that drains the server and refuses the client in Join refuses it once.
 func TestDrainInRefusal(t *testing.T) {
 	var d *desk
 	d = newDeskWith(t, func(c *session.CoreConfig) {

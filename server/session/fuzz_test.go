@@ -10,9 +10,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// FuzzSession plays a script of messages, garbage, datagrams and ticks against
-// a session that sits beside a well-behaved one: no panic, one end at most, and
-// the neighbour notices nothing.
+// FuzzSession plays a script of messages, garbage, datagrams and ticks on a session beside
+// a well-behaved one: no panic, at most one end, and no effect on the neighbour.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte{0, 0, 4, 0, 1, 3, 4, 0, 2, 0, 4, 0, 3, 0, 4, 0})
 	f.Add([]byte{1, 9, 4, 0})
@@ -33,7 +32,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// play does one step of a script; what the session thinks of it is its affair.
+// play runs one step of a script and ignores the session's verdict.
 func (c *seat) play(op, arg byte, rest []byte) {
 	send := func(m wire.Message) { _ = c.peer.ReceiveStream(wire.AppendMessage(nil, m)) }
 	target := bulk.NewHandle(uint32(arg%8), uint32(arg>>3)|1)

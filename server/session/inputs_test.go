@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// inputDesk is a client that sends inputs by hand. next is the tick that the
-// world makes next.
+// inputDesk returns a desk with a scripted client that sends inputs. next is the next tick
+// of the world.
 func inputDesk(t *testing.T) (d *desk, next uint32, send func(ticks ...uint32)) {
 	d = newDesk(t)
 	c := d.join()
@@ -32,8 +32,7 @@ func inputDesk(t *testing.T) (d *desk, next uint32, send func(ticks ...uint32)) 
 	return d, uint32(d.world.Tick()) + 1, send
 }
 
-// moves are the inputs that were applied in a tick; the game is told the tick
-// that each was for.
+// moves returns the inputs applied in a tick, each with the tick that it was for.
 func (d *desk) moves(t *testing.T) []string {
 	d.moved = nil
 	d.core.Tick()
@@ -66,8 +65,7 @@ func TestInputsThatAreLate(t *testing.T) {
 	send(5) // older than what was applied
 	require.Empty(t, d.moves(t))
 
-	// A client that knows nothing of ticks and counts from 1 is always late, and
-	// served.
+	// A client that ignores ticks and counts from 1 is always late, and still served.
 	d, _, send = inputDesk(t)
 	for i := range uint32(5) {
 		send(i+2, i+1)
@@ -100,9 +98,9 @@ func TestInputDatagramsAreBounded(t *testing.T) {
 	require.EqualValues(t, 12, d.core.Stats().InputsDropped)
 }
 
-// Whatever arrives, in whatever order: at most one input a tick, ticks ascend,
-// each is of the client's, none is applied before its tick, and one that was
-// there in time is applied in its tick.
+// In any order of arrival, at most one input is applied per tick, ticks ascend, every
+// input is the client's, none is applied early, and one that arrived in time is applied in
+// its tick.
 func TestInputsUnderAnyOrder(t *testing.T) {
 	var late, missed, early uint64
 	for seed := range uint64(8) {

@@ -22,7 +22,7 @@ import (
 
 var mutantsFlag = flag.Int("mutants", 10_000, "how many mutants TestMutantSessions makes")
 
-// vandal is a client that sends what was changed on the way.
+// vandal is a client whose messages are mutated on the way.
 type vandal struct {
 	t       testing.TB
 	source  *mutate.Source
@@ -38,7 +38,7 @@ type vandal struct {
 	others  []sentMessage
 }
 
-// sentMessage is a message of a client.
+// sentMessage is one message of a client.
 type sentMessage struct {
 	kind byte
 	body []byte
@@ -78,8 +78,8 @@ func (v *vandal) SendSnapshot(ds [][]byte) {
 
 func (v *vandal) Close(code wire.Code, _ string) { v.closed = append(v.closed, code) }
 
-// send hands over one thing that was changed, or one that was not. It returns false
-// once nothing more is taken. What cannot be read ends it all, and so is sent seldom.
+// send delivers one message, mutated or not. It returns false once nothing more is
+// accepted. Unreadable messages end the session, and are therefore rare.
 func (v *vandal) send() bool {
 	if v.fault != nil || len(v.closed) > 0 {
 		return false
@@ -104,8 +104,8 @@ func (v *vandal) send() bool {
 	return true
 }
 
-// datagram sends a changed Input, which as a rule acknowledges what was sent, be it
-// long ago.
+// datagram sends a mutated Input, which usually acknowledges a snapshot that was sent,
+// however old.
 func (v *vandal) datagram() {
 	s := v.source
 	of := v.inputs[s.IntN(len(v.inputs))]
@@ -125,7 +125,7 @@ func (v *vandal) datagram() {
 	require.Equal(v.t, err == nil, v.fault == nil, "%v, and it was told %v: %x", err, v.fault, d)
 }
 
-// ack is one of what was sent.
+// ack acknowledges one of the snapshots sent.
 func (v *vandal) ack(mask uint64) wire.Ack {
 	a := wire.Ack{Structure: uint32(v.source.IntN(int(v.records) + 1))}
 	if v.newest > 0 {
@@ -134,8 +134,8 @@ func (v *vandal) ack(mask uint64) wire.Ack {
 	return a
 }
 
-// again opens a connection, to go on with the session of before or to begin
-// another, with a Hello that is as it should be as a rule.
+// again opens a connection to resume or to begin a session, with a Hello that is usually
+// valid.
 func (v *vandal) again(core *session.Core) {
 	v.frames, v.closed, v.fault = wire.FrameReader{}, nil, nil
 	v.peer = core.Open(context.Background(), "", v)
@@ -150,10 +150,9 @@ func (v *vandal) again(core *session.Core) {
 	v.fault = v.peer.ReceiveStream(wire.AppendFrame(nil, wire.TypeHello, body))
 }
 
-// TestMutantSessions has a client send what was changed on the way, over and over:
-// inputs, acknowledgements, commands, Hellos that ask to go on. What is refused ends
-// its connection by name; what is taken is lawful; a neighbour notices nothing, and
-// nothing piles up.
+// TestMutantSessions mutates everything that a client sends: inputs, acknowledgements,
+// commands, Hellos. Rejected messages end the connection with a code, accepted ones are
+// valid, the neighbour is unaffected, and memory stays bounded.
 func TestMutantSessions(t *testing.T) {
 	const perPlay, perTick = 48, 6
 	var stranger func(h bulk.Handle) // is told of every command that is executed
@@ -250,7 +249,7 @@ func newVandal(t testing.TB, crowd []bulk.Handle) *vandal {
 	return v
 }
 
-// allocated is how many bytes were allocated since the start.
+// allocated returns the bytes allocated since the start.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// fragile is a desk whose game panics in one function, for the session named "victim".
+// fragile returns a desk whose game panics in one hook, for the session named "victim".
 func fragile(t *testing.T, hook session.Hook, change func(*session.CoreConfig)) *desk {
 	boom := func(at session.Hook, s *session.Session) {
 		if at == hook && s.Name() == "victim" {
@@ -43,7 +43,7 @@ func fragile(t *testing.T, hook session.Hook, change func(*session.CoreConfig)) 
 	return d
 }
 
-// victim joins, and is heard of.
+// victim joins and sends a datagram.
 func (d *desk) victim() (*seat, wire.Welcome) {
 	c := d.sit()
 	h := d.hello()
@@ -63,8 +63,8 @@ func (c *seat) heldDown() {
 	require.NoError(c.d.t, err)
 }
 
-// A panic in a function of the game ends the session that it was called for. The rest
-// of the tick, with everybody else's inputs, goes on.
+// A panic in a hook ends the session that it was called for. The tick continues, with
+// every other client's inputs.
 func TestPanicEndsItsSession(t *testing.T) {
 	for _, c := range []struct {
 		hook    session.Hook
@@ -146,7 +146,7 @@ func TestPanicInJoinRefuses(t *testing.T) {
 	d.join()
 }
 
-// A session that is ending already ends, for whatever reason it does.
+// A session that panics in Leave ends for its original reason.
 func TestPanicInLeave(t *testing.T) {
 	for name, end := range map[string]func(d *desk, c *seat){
 		"bye":      func(_ *desk, c *seat) { c.say(wire.Bye{}) },
@@ -175,7 +175,7 @@ func TestPanicInLeave(t *testing.T) {
 	}
 }
 
-// The panic of one function while it ends the session of another.
+// A hook panics while it ends another session.
 func TestPanicInLeaveWithinACommand(t *testing.T) {
 	d := fragile(t, session.HookLeave, func(c *session.CoreConfig) {
 		c.Game.Commands["stop"] = func(*session.Session, world.Entity, []byte) error { panic("after all") }
@@ -195,8 +195,8 @@ func TestPanicEnds(t *testing.T) {
 	require.Zero(t, d.core.Stats().Panics[session.HookCommand])
 }
 
-// A world that panics under the game's hands may be broken: it must not go on, and must
-// not be saved. A game that panics in a loop over it has broken nothing.
+// A world that panics when called by the game may be inconsistent: it must neither continue
+// nor be saved. A game that panics while iterating over it has broken nothing.
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	var d *desk
 	d = newDeskWith(t, func(c *session.CoreConfig) {

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Who sends datagrams and acknowledges nothing new of one lane or the other is
-// ended after 15 s; who keeps up with both stays, also with nothing to be told.
+// A client that sends datagrams but acknowledges nothing new of snapshots or of structure
+// is ended after 15 s. One that keeps up stays, even with no structure to receive.
 func TestWhoAcknowledgesNothingIsClosed(t *testing.T) {
 	for name, c := range map[string]struct {
 		ack  func(newest, structure uint32) wire.Ack

@@ -14,16 +14,15 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// guestbook notes what the game is told of sessions.
-func (d *desk) guestbook() *[]string {
+// hookLog records the session hooks that are called.
+func (d *desk) hookLog() *[]string {
 	var lines []string
 	d.game.Away = func(*session.Session) { lines = append(lines, "away") }
 	d.game.Back = func(*session.Session) { lines = append(lines, "back") }
 	return &lines
 }
 
-// enter joins and sends a first datagram: from then on the session outlives its
-// connection.
+// enter joins and sends a first datagram: from then on the session can be resumed.
 func (d *desk) enter() (*seat, wire.Welcome) {
 	c := d.sit()
 	c.say(d.hello())
@@ -37,7 +36,7 @@ func (d *desk) hello() wire.Hello {
 	return wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch}
 }
 
-// input is a datagram that acknowledges nothing.
+// input sends a datagram that acknowledges nothing.
 func (c *seat) input() {
 	in := wire.Input{Stamp: 1}
 	_, err := c.peer.ReceiveDatagram(in.Append(nil))
@@ -45,7 +44,7 @@ func (c *seat) input() {
 	c.d.tick()
 }
 
-// again comes with what a Welcome brought and says what became of it.
+// again resumes with a Welcome's secret and returns the new Welcome.
 func (d *desk) again(w wire.Welcome, change func(*wire.Hello)) (*seat, wire.Welcome) {
 	c := d.sit()
 	h := d.hello()
@@ -67,7 +66,7 @@ func (d *desk) ticks(n int) {
 
 func TestSessionGoesOn(t *testing.T) {
 	d := newDesk(t)
-	book := d.guestbook()
+	book := d.hookLog()
 	c, w := d.enter()
 	s := c.peer.Session()
 	near := d.spawn(5)
@@ -101,9 +100,8 @@ func TestSessionGoesOn(t *testing.T) {
 	require.EqualValues(t, 1, d.core.Stats().Resumed)
 }
 
-// What a client that comes again has missed goes ahead of everything that it is
-// answered, however long the next snapshot is in coming: a verdict stands on what
-// the client was told.
+// A resumed client receives the structure that it missed ahead of every answer, however late
+// the next snapshot: a verdict depends on what the client knows.
 func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 	d := newDesk(t)
 	c, w := d.enter()
@@ -127,7 +125,7 @@ func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 	c.wantResult("then the answer", 1, wire.OK, wire.Live)
 }
 
-// The time of grace is over: the game is told, once, and who comes is new.
+// After the grace period the game's Leave is called once, and the client begins a new session.
 func TestGraceEnds(t *testing.T) {
 	for name, change := range map[string]func(*session.CoreConfig){
 		"15 s":   func(*session.CoreConfig) {},
@@ -152,8 +150,8 @@ func TestGraceEnds(t *testing.T) {
 	}
 }
 
-// Who comes again with what is not right begins anew, whatever was wrong, and
-// nobody else is the worse for it.
+// A Hello with wrong resume data begins a new session, whatever was wrong, and affects no
+// other session.
 func TestSessionIsNobodyElses(t *testing.T) {
 	for name, change := range map[string]func(*wire.Hello){
 		"a wrong secret":       func(h *wire.Hello) { h.Secret = append([]byte{^h.Secret[0]}, h.Secret[1:]...) },
@@ -174,7 +172,7 @@ func TestSessionIsNobodyElses(t *testing.T) {
 	}
 }
 
-// A secret is good until the client has shown that it has the next.
+// A secret is valid until the client confirms the next one.
 func TestSecretIsSpent(t *testing.T) {
 	d := newDesk(t)
 	c, first := d.enter()
@@ -199,11 +197,11 @@ func TestSecretIsSpent(t *testing.T) {
 	require.EqualValues(t, 1, next.Resumed)
 }
 
-// A server that has not noticed the loss gives the session to who has its secret;
-// what the old connection still brings is nobody's.
+// A session resumes for the client with its secret even if the server has not noticed the
+// loss. What the old connection still delivers is ignored.
 func TestSessionIsTakenOver(t *testing.T) {
 	d := newDesk(t)
-	book := d.guestbook()
+	book := d.hookLog()
 	c, w := d.enter()
 	next, welcome := d.again(w, asIs)
 	require.EqualValues(t, 1, welcome.Resumed)
@@ -225,8 +223,8 @@ func TestSessionIsTakenOver(t *testing.T) {
 	require.Equal(t, 1, d.core.Active())
 }
 
-// A Hello that was on its way for longer than its client waited takes nothing from
-// the connection that has taken its place.
+// A Hello that arrives after its client has moved to a newer connection takes nothing from
+// that connection.
 func TestLateHelloTakesNothing(t *testing.T) {
 	d := newDesk(t)
 	_, w := d.enter()
@@ -244,10 +242,7 @@ func TestLateHelloTakesNothing(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{d.core.Active(), d.core.Sessions()})
 }
 
-// Ends that somebody wanted, and those of clients that were hardly there, know no
-// grace.
-// Who comes again is known although somebody joins in the same tick whose connection
-// is older than the session.
+// A session resumes although a client joins in the same tick over an older connection.
 func TestComeAgainBesideAJoin(t *testing.T) {
 	d := newDesk(t)
 	older := d.sit()
@@ -274,7 +269,7 @@ func TestNoGrace(t *testing.T) {
 		"by itself": func(_ *desk, c *seat) { c.say(wire.Command{ID: 1, Name: "leave"}) },
 	} {
 		d := newDesk(t)
-		book := d.guestbook()
+		book := d.hookLog()
 		c, w := d.enter()
 		end(d, c)
 		d.ticks(4)
@@ -294,7 +289,7 @@ func TestNoGrace(t *testing.T) {
 	require.Equal(t, 1, d.left, "joined, and never sent a datagram")
 }
 
-// Who is away is kicked and drained like who is there.
+// Kick and Drain also end away sessions.
 func TestAwayEnds(t *testing.T) {
 	for name, end := range map[string]func(*desk, *session.Session){
 		"kicked":   func(_ *desk, s *session.Session) { s.Kick("enough") },
@@ -312,7 +307,7 @@ func TestAwayEnds(t *testing.T) {
 	}
 }
 
-// A full server gives up who is away longest for who comes.
+// A full server ends the session away longest for a new client.
 func TestAwayMakesRoom(t *testing.T) {
 	d := newDesk(t) // of two
 	a, first := d.enter()
@@ -336,8 +331,8 @@ func TestAwayMakesRoom(t *testing.T) {
 	require.Equal(t, wire.ServerFull, m.Code)
 }
 
-// Structure comes with a snapshot, to who comes again as to everybody: else one death
-// of a tick would be told, and another not, which an answer has told of before.
+// A resumed client, like every other, receives structure only with a snapshot. Otherwise it
+// could learn of one death of a tick and not of another that an answer already revealed.
 func TestComeAgainBetweenSnapshots(t *testing.T) {
 	d := newDesk(t)
 	c, w := d.enter()
@@ -368,8 +363,8 @@ func TestComeAgainBetweenSnapshots(t *testing.T) {
 	require.Equal(t, map[bulk.Handle]bool{near: true, hidden: true}, c.deaths())
 }
 
-// A client that claims to have what was never sent, or is further behind than what
-// is kept, begins anew.
+// A client that acknowledges unsent structure, or has missed more than is kept, begins a new
+// session.
 func TestStructureMustFit(t *testing.T) {
 	d := newDesk(t)
 	c, w := d.enter()
@@ -381,7 +376,7 @@ func TestStructureMustFit(t *testing.T) {
 	require.Equal(t, 1, d.left, "the session of before has ended")
 }
 
-// Silence is a loss like any other: the client may not have heard the goodbye.
+// Silence is treated as a lost connection: the client may not have received Goodbye.
 func TestSilenceIsForgiven(t *testing.T) {
 	d := newDesk(t)
 	c, w := d.enter()
@@ -392,7 +387,7 @@ func TestSilenceIsForgiven(t *testing.T) {
 	require.EqualValues(t, 1, next.Resumed)
 }
 
-// Inputs go on where they were: none counts twice.
+// Inputs continue after a resume: none is applied twice.
 func TestInputsGoOn(t *testing.T) {
 	d := newDesk(t)
 	c, w := d.enter()
@@ -412,7 +407,7 @@ func TestInputsGoOn(t *testing.T) {
 	require.Equal(t, []string{"7:m", "8:m"}, d.moved)
 }
 
-// What a game says about a command reaches the client only if it is meant to.
+// Only the text of a Rejection reaches the client.
 func TestRejectionsSpeak(t *testing.T) {
 	d := newDesk(t)
 	d.game.Commands["far"] = func(*session.Session, world.Entity, []byte) error {
@@ -435,7 +430,7 @@ func TestRejectionsSpeak(t *testing.T) {
 	}
 }
 
-// lastMessage is the newest message of a kind.
+// lastMessage returns the newest message of a kind.
 func (c *seat) lastMessage(kind byte) (last []byte) {
 	for {
 		got, body, ok, err := c.frames.Next()

@@ -14,26 +14,26 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// mute is a connection whose client hears nothing.
+// mute is a connection that discards everything.
 type mute struct{}
 
 func (mute) SendStream([]byte) bool  { return true }
 func (mute) SendSnapshot([][]byte)   {}
 func (mute) Close(wire.Code, string) {}
 
-// newRoom is a core of eight places, and how somebody comes to it.
+// newRoom returns a core for eight sessions, and a function that joins one.
 func newRoom(t *testing.T, game Game) (c *Core, come func() *Peer) {
-	c, knock := newRoomOf(t, 8, game)
+	c, attempt := newRoomOf(t, 8, game)
 	return c, func() *Peer {
-		p := knock("")
+		p := attempt("")
 		c.Tick()
 		return p
 	}
 }
 
-// newRoomOf is a core of some places, and a function that opens a connection from an
-// address which joins with the next tick.
-func newRoomOf(t *testing.T, places int, game Game) (c *Core, knock func(address string) *Peer) {
+// newRoomOf returns a core with the given number of slots, and a function that opens a
+// connection from an address which joins at the next tick.
+func newRoomOf(t *testing.T, places int, game Game) (c *Core, attempt func(address string) *Peer) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	s := schema.New()
@@ -51,8 +51,8 @@ func newRoomOf(t *testing.T, places int, game Game) (c *Core, knock func(address
 	}
 }
 
-// Where a limit was lowered below those that are there, those that are away make
-// room only if that gets the sessions down to it.
+// If the limit was lowered below the number of sessions, away sessions make room only if
+// that suffices.
 func TestRoomUnderLowerLimit(t *testing.T) {
 	c, come := newRoom(t, Game{})
 	var peers []*Peer
@@ -71,8 +71,7 @@ func TestRoomUnderLowerLimit(t *testing.T) {
 	require.Equal(t, []int{4, 0}, []int{c.Active(), c.Away()})
 }
 
-// A game may stop the server when somebody leaves, also where several have to make
-// room for one that comes.
+// Leave may drain the server while several sessions make room for one.
 func TestDrainWhileRoomIsMade(t *testing.T) {
 	var c *Core
 	c, come := newRoom(t, Game{Leave: func(*Session) { c.Drain() }})
@@ -87,9 +86,8 @@ func TestDrainWhileRoomIsMade(t *testing.T) {
 	require.EqualValues(t, 2, c.Stats().Joined)
 }
 
-// One address that joins and leaves as fast as it can takes no place from clients
-// of other addresses that are cut off: those resume, whether they share one address
-// or have one each.
+// One address that joins and leaves as fast as it can takes no slot from disconnected
+// clients of other addresses: they resume, from one address or from several.
 func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 	const honest, places = 40, 256
 	for name, home := range map[string]func(i int) string{
@@ -98,10 +96,10 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 		"the attacker's own": func(int) string { return "attacker" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, knock := newRoomOf(t, places, Game{})
+			c, attempt := newRoomOf(t, places, Game{})
 			var sessions []*Session
 			for i := range honest {
-				p := knock(home(i))
+				p := attempt(home(i))
 				c.Tick()
 				sessions = append(sessions, p.session)
 			}
@@ -110,15 +108,15 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 			}
 			c.Tick()
 			require.Equal(t, []int{0, honest}, []int{c.Active(), c.Away()})
-			var guests []*Peer
+			var newcomers []*Peer
 			for range 13 * c.world.TickHz() { // of 15 s of grace
-				for _, p := range guests {
+				for _, p := range newcomers {
 					require.NotNil(t, p.session)
 					p.Gone()
 				}
-				guests = guests[:0]
+				newcomers = newcomers[:0]
 				for range 4 { // 240 a second
-					guests = append(guests, knock("attacker"))
+					newcomers = append(newcomers, attempt("attacker"))
 				}
 				c.Tick()
 			}
@@ -145,12 +143,12 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 	}
 }
 
-// Room for a newcomer is made by its own address first, then by the address with the
-// most sessions away, and there by the session that has been away longest.
+// Sessions of the new client's own address make room first, then those of the address with
+// the most sessions away, longest away first.
 func TestWhoMakesRoom(t *testing.T) {
-	c, knock := newRoomOf(t, 6, Game{})
+	c, attempt := newRoomOf(t, 6, Game{})
 	come := func(address string) *Peer {
-		p := knock(address)
+		p := attempt(address)
 		c.Tick()
 		return p
 	}

@@ -18,21 +18,21 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// court is a world with rules of who may see what, and clients over bad links.
-// Everybody belongs to one of two sides; what is cloaked only its own side sees.
+// court is a world with visibility rules, and clients over bad links. Every entity and
+// player belongs to one of two sides; only its own side sees a cloaked entity.
 type court struct {
-	t      testing.TB
-	rng    *rand.Rand
-	now    int64
-	core   *session.Core
-	world  *world.World
-	crate  world.KindID
-	cloak  [2]*world.Component[cloak] // by side
-	secret *world.Component[secret]
-	beacon *world.Component[beacon]
-	guests []*guest
-	crowd  []bulk.Handle
-	owner  map[bulk.Handle]*guest
+	t       testing.TB
+	rng     *rand.Rand
+	now     int64
+	core    *session.Core
+	world   *world.World
+	crate   world.KindID
+	cloak   [2]*world.Component[cloak] // by side
+	secret  *world.Component[secret]
+	beacon  *world.Component[beacon]
+	players []*player
+	crowd   []bulk.Handle
+	owner   map[bulk.Handle]*player
 }
 
 type (
@@ -41,8 +41,8 @@ type (
 	beacon struct{}
 )
 
-// guest is a client of the court, and what it was told.
-type guest struct {
+// player is a client of the court, and what it received.
+type player struct {
 	court    *court
 	side     int
 	session  *client.Session
@@ -56,7 +56,7 @@ type guest struct {
 }
 
 func newCourt(t testing.TB, seed uint64) *court {
-	c := &court{t: t, rng: rand.New(rand.NewPCG(seed, 9)), owner: map[bulk.Handle]*guest{}}
+	c := &court{t: t, rng: rand.New(rand.NewPCG(seed, 9)), owner: map[bulk.Handle]*player{}}
 	w, err := world.New(world.Config{Seed: seed, Gravity: -1})
 	require.NoError(t, err)
 	c.world = w
@@ -79,7 +79,7 @@ func newCourt(t testing.TB, seed uint64) *court {
 	require.NoError(t, err)
 	links := simtest.Conditions{Loss: 0.2, Duplicate: 0.05, Reorder: 0.1, DelayMin: 20, DelayMax: 120, ReorderExtra: 50}
 	for i := range 4 {
-		g := &guest{
+		g := &player{
 			court: c, side: i % 2, shown: map[bulk.Handle]bool{}, reasons: map[bulk.Handle]wire.Reason{},
 			up: simtest.NewStream(c.rng.Uint64(), links), down: simtest.NewStream(c.rng.Uint64(), links),
 			inputs: simtest.NewLink(c.rng.Uint64(), links), states: simtest.NewLink(c.rng.Uint64(), links),
@@ -88,13 +88,13 @@ func newCourt(t testing.TB, seed uint64) *court {
 			Schema: schema, Epoch: deskEpoch, Name: []string{"red", "blue"}[i%2], Observer: client.Observer{Enter: g.entered, Leave: g.left},
 		})
 		require.NoError(t, err)
-		c.guests = append(c.guests, g)
+		c.players = append(c.players, g)
 		g.server = c.core.Open(context.Background(), "", g)
 	}
 	return c
 }
 
-// join lets a guest see what the other side does not cloak.
+// join hides the other side's cloaked entities from the player.
 func (c *court) join(s *session.Session) (world.Entity, error) {
 	foe := 0
 	if s.Name() == "red" {
@@ -115,9 +115,9 @@ func (c *court) anywhere() world.Vec3 {
 	return world.Vec3{X: (2*c.rng.Float32() - 1) * 60, Y: 1, Z: (2*c.rng.Float32() - 1) * 60}
 }
 
-func (g *guest) SendStream(p []byte) bool { g.down.Send(g.court.now, p); return true }
+func (g *player) SendStream(p []byte) bool { g.down.Send(g.court.now, p); return true }
 
-func (g *guest) SendSnapshot(ds [][]byte) {
+func (g *player) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		d = slices.Clone(d)
 		wire.StampState(d, g.stamp, 0)
@@ -125,11 +125,11 @@ func (g *guest) SendSnapshot(ds [][]byte) {
 	}
 }
 
-func (g *guest) Close(code wire.Code, detail string) {
+func (g *player) Close(code wire.Code, detail string) {
 	require.Fail(g.court.t, "closed", "%v: %s", code, detail)
 }
 
-func (g *guest) entered(e *client.Entity) {
+func (g *player) entered(e *client.Entity) {
 	h := e.Handle()
 	c := g.court
 	if owner, secret := c.owner[h]; secret {
@@ -139,15 +139,15 @@ func (g *guest) entered(e *client.Entity) {
 	delete(g.reasons, h)
 }
 
-func (g *guest) left(h bulk.Handle, why wire.Reason) {
+func (g *player) left(h bulk.Handle, why wire.Reason) {
 	require.Equal(g.court.t, wire.Hidden, g.session.Resolve(h))
 	g.reasons[h] = why
 }
 
-// step is one tick of the server and of the clients.
+// step is one tick of the server and its clients.
 func (c *court) step() {
 	c.now += 1000 / 60
-	for _, g := range c.guests {
+	for _, g := range c.players {
 		if p := g.up.Receive(c.now); len(p) > 0 {
 			require.NoError(c.t, g.server.ReceiveStream(p))
 		}
@@ -158,7 +158,7 @@ func (c *court) step() {
 		}
 	}
 	c.core.Tick()
-	for _, g := range c.guests {
+	for _, g := range c.players {
 		at := time.Duration(c.now) * time.Millisecond
 		if p := g.down.Receive(c.now); len(p) > 0 {
 			require.NoError(c.t, g.session.ReceiveStream(p))
@@ -176,8 +176,8 @@ func (c *court) step() {
 	}
 }
 
-// stir changes who is where and who is under which rule. A secret is one from its
-// first tick to its last, so that nobody else may ever have seen it.
+// stir moves entities and changes rules. A secret entity is secret from its first tick to
+// its last, so that no unauthorised client may ever have seen it.
 func (c *court) stir() {
 	h := c.crowd[c.rng.IntN(len(c.crowd))]
 	if c.world.Status(h) != bulk.Live {
@@ -185,7 +185,7 @@ func (c *court) stir() {
 	}
 	switch c.rng.IntN(9) {
 	case 0, 1:
-		secret, g := c.spawn(), c.guests[c.rng.IntN(len(c.guests))]
+		secret, g := c.spawn(), c.players[c.rng.IntN(len(c.players))]
 		if c.rng.IntN(3) == 0 {
 			c.secret.Set(secret, struct{}{})
 			c.owner[secret] = g
@@ -206,7 +206,7 @@ func (c *court) stir() {
 	case 5, 6:
 		c.world.SetPosition(h, c.anywhere())
 	case 7:
-		for _, g := range c.guests {
+		for _, g := range c.players {
 			if g.server.Session().Entity() == h {
 				return
 			}
@@ -214,14 +214,14 @@ func (c *court) stir() {
 		c.world.Destroy(h)
 	case 8:
 		if !c.secret.Presence().Has(h.Index()) { // nobody else may ever have seen it
-			c.guests[c.rng.IntN(len(c.guests))].server.Session().Control(h)
+			c.players[c.rng.IntN(len(c.players))].server.Session().Control(h)
 		}
 	}
 }
 
-// visible says whether g is to be shown h, which is at rest, and whether a rule
-// forbids it; sure, whether it is not between the radii.
-func (c *court) visible(g *guest, h bulk.Handle) (show, forbidden, sure bool) {
+// visible reports whether g should see h, which is at rest, and whether a rule forbids it.
+// sure is false between the two radii.
+func (c *court) visible(g *player, h bulk.Handle) (show, forbidden, sure bool) {
 	if h == g.server.Session().Entity() || c.owner[h] == g {
 		return true, false, true
 	}
@@ -237,8 +237,8 @@ func (c *court) visible(g *guest, h bulk.Handle) (show, forbidden, sure bool) {
 	return distance <= 30, false, distance <= 30 || distance > 40
 }
 
-// TestRulesEndToEnd plays rules that change over bad links, and asks each client
-// for its verdict on everybody when all is quiet.
+// TestRulesEndToEnd changes rules over bad links, and checks every client's verdicts once
+// the world is quiet.
 func TestRulesEndToEnd(t *testing.T) {
 	seeds := uint64(8)
 	if testing.Short() {
@@ -260,7 +260,7 @@ func TestRulesEndToEnd(t *testing.T) {
 		for range 240 {
 			c.step()
 		}
-		for _, g := range c.guests {
+		for _, g := range c.players {
 			require.Equal(t, g.server.Session().Entity(), g.session.Controlled())
 			for _, h := range c.crowd {
 				g.judge(h)
@@ -274,8 +274,8 @@ func TestRulesEndToEnd(t *testing.T) {
 	require.NotZero(t, hidden[wire.ReasonLeftInterest], "somebody went too far away")
 }
 
-// judge compares the client's verdict on h with what it is to know.
-func (g *guest) judge(h bulk.Handle) {
+// judge compares the client's verdict on h with the expected one.
+func (g *player) judge(h bulk.Handle) {
 	c := g.court
 	got := g.session.Resolve(h)
 	show, forbidden, sure := c.visible(g, h)
@@ -299,13 +299,13 @@ func (g *guest) judge(h bulk.Handle) {
 	require.Equal(c.t, got == wire.Live, g.server.Session().Resolve(h) == wire.Live, "%v: both ends agree", h)
 }
 
-// A guest may not act on what a rule hides from it.
+// A player cannot target an entity that a rule hides from it.
 func TestHiddenIsNoTarget(t *testing.T) {
 	c := newCourt(t, 1)
 	for range 60 {
 		c.step()
 	}
-	g := c.guests[0]
+	g := c.players[0]
 	h := c.spawn()
 	at, _ := c.world.Position(g.server.Session().Entity())
 	c.world.SetPosition(h, at)

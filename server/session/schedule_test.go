@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// fullDesk is a desk with so many clients, each with its own count of snapshots.
+// fullDesk returns a desk with the given number of clients; each counts its snapshots.
 func fullDesk(t *testing.T, clients int) (*desk, []*seat) {
 	d := newDeskWith(t, func(c *session.CoreConfig) { c.MaxSessions = clients })
 	var seats []*seat
@@ -20,8 +20,8 @@ func fullDesk(t *testing.T, clients int) (*desk, []*seat) {
 	return d, seats
 }
 
-// shortTicks has ticks pass that have time for some snapshots each, and returns in
-// which of them each client was sent one.
+// shortTicks runs ticks with time for some snapshots each. It returns the ticks in which
+// each client received one.
 func (d *desk) shortTicks(n, some int, seats []*seat) (when [][]int) {
 	when = make([][]int, len(seats))
 	for tick := range n {
@@ -42,8 +42,8 @@ func (d *desk) shortTicks(n, some int, seats []*seat) (when [][]int) {
 	return when
 }
 
-// Who was sent a snapshot longest ago is next, so that all are sent the same, and evenly.
-func TestTurns(t *testing.T) {
+// The longest-waiting session is served first: all receive equally many, evenly spaced.
+func TestLongestWaitingFirst(t *testing.T) {
 	const clients = 6 // of 20 snapshots a second: two in each of 60 ticks
 	d, seats := fullDesk(t, clients)
 	before := d.core.Stats()
@@ -65,9 +65,9 @@ func TestTurns(t *testing.T) {
 	require.Equal(t, before.SnapshotsSkipped, d.core.Stats().SnapshotsSkipped)
 }
 
-// So it is where there is time for most: nobody has all of his snapshots and nobody
-// half of them, whoever came first.
-func TestTurnsAreMissedByAll(t *testing.T) {
+// With time for most snapshots, every session misses some and none misses half, whatever
+// the order of joining.
+func TestShortageIsShared(t *testing.T) {
 	for _, c := range []struct{ hz, clients, some, shots, least, most int }{
 		{20, 12, 3, 30, 4, 4}, // four in each tick, and time for three
 		{60, 5, 3, 72, 1, 2},
@@ -90,8 +90,8 @@ func TestTurnsAreMissedByAll(t *testing.T) {
 	}
 }
 
-// However little time there is, everybody is sent two snapshots a second.
-func TestTurnsOfABusyServer(t *testing.T) {
+// With no time at all, every session still receives two snapshots a second.
+func TestMinimumSnapshotRate(t *testing.T) {
 	d, seats := fullDesk(t, 5)
 	for _, ticks := range d.shortTicks(480, 0, seats) {
 		require.GreaterOrEqual(t, len(ticks), 15)
@@ -101,7 +101,7 @@ func TestTurnsOfABusyServer(t *testing.T) {
 	}
 }
 
-// When all have waited too long, as after a stall, they are not all served in one tick.
+// After a stall all sessions are overdue, and are served over several ticks.
 func TestOverdueAreSpread(t *testing.T) {
 	const clients = 60 // a third of them has its turn in each tick
 	d, seats := fullDesk(t, clients)
@@ -115,8 +115,7 @@ func TestOverdueAreSpread(t *testing.T) {
 	require.Equal(t, 8, slices.Max(served))
 }
 
-// In the last tick everybody is sent a snapshot, so that a session which still waited
-// for one has missed nothing.
+// The last tick sends every session a snapshot, so a queued session misses none.
 func TestLastTickMissesNothing(t *testing.T) {
 	d, seats := fullDesk(t, 1)
 	turns := d.core.Stats().SnapshotsDue
@@ -129,12 +128,12 @@ func TestLastTickMissesNothing(t *testing.T) {
 	d.core.SendAll()
 	after := d.core.Stats()
 	require.Equal(t, shots+1, seats[0].shots)
-	require.Equal(t, before.SnapshotsDue, after.SnapshotsDue, "the turn that it waited with")
+	require.Equal(t, before.SnapshotsDue, after.SnapshotsDue, "it was already due")
 	require.Equal(t, before.SnapshotsSkipped, after.SnapshotsSkipped)
 }
 
-// Who cannot be reached takes nobody's time, and has a turn when it comes again.
-func TestTurnsOfWhoIsGone(t *testing.T) {
+// A session without a connection takes no time, and is scheduled again when it resumes.
+func TestAwayIsNotScheduled(t *testing.T) {
 	d := newDeskWith(t, func(c *session.CoreConfig) { c.MaxSessions = 2 })
 	first, w := d.enter()
 	second := d.join()

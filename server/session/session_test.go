@@ -19,7 +19,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// desk is a server core and a client played by hand, message by message.
+// desk is a server core and scripted clients.
 type desk struct {
 	t     testing.TB
 	world *world.World
@@ -102,7 +102,7 @@ func (d *desk) spawn(x float32) bulk.Handle {
 	return h
 }
 
-// seat is one client's place at the desk.
+// seat is one client of a desk.
 type seat struct {
 	d      *desk
 	peer   *session.Peer
@@ -147,7 +147,7 @@ func (c *seat) say(messages ...wire.Message) {
 	c.d.tick()
 }
 
-// want reads the next message, passing over structure.
+// want reads the next message that is not structure.
 func (c *seat) want(why string, kind byte) []byte {
 	c.d.t.Helper()
 	for {
@@ -450,7 +450,7 @@ func TestResyncIsLimited(t *testing.T) {
 	require.LessOrEqual(t, d.core.Replication().Resyncs, uint64(1))
 }
 
-// mute is a Conn that keeps nothing.
+// mute is a Conn that discards everything.
 type mute struct{}
 
 func (mute) SendStream([]byte) bool  { return true }
@@ -486,7 +486,7 @@ func TestWarmTickAllocatesNothing(t *testing.T) {
 	require.NotZero(t, d.core.Replication().Rows)
 }
 
-// A connection may be unable to take even the first message.
+// A connection may reject even the first message.
 func TestWelcomeIsNotTaken(t *testing.T) {
 	d := newDesk(t)
 	c := d.sit()
@@ -496,8 +496,8 @@ func TestWelcomeIsNotTaken(t *testing.T) {
 	require.Equal(t, 1, d.left, "joined, so it leaves")
 }
 
-// The death of an entity that this client was never shown is no business of its: every
-// answer is Pending, whatever its code, and no Destroy follows (R10 of replication).
+// The death of an entity that a client never received is not revealed to it: every answer is
+// Pending, whatever its code, and no Destroy follows (R10 of replication).
 func TestUnseenDeathIsNotAnswered(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()
@@ -510,7 +510,7 @@ func TestUnseenDeathIsNotAnswered(t *testing.T) {
 	require.False(t, c.deaths()[far])
 }
 
-// The rate limit is asked first: unknown commands are charged like any other.
+// The rate limit applies first: unknown commands are charged like any other.
 func TestUnknownCommandsAreLimited(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()
@@ -531,8 +531,7 @@ func TestUnknownCommandsAreLimited(t *testing.T) {
 	require.NotZero(t, codes[wire.UnknownCommand])
 }
 
-// A Result and the client's own verdict agree also where the command is not looked at
-// (H3).
+// A Result and the client's own verdict agree even if the command does not run (H3).
 func TestUnknownCommandAgreesWithReplica(t *testing.T) {
 	d := newDesk(t)
 	c := d.join()
@@ -546,7 +545,7 @@ func TestUnknownCommandAgreesWithReplica(t *testing.T) {
 	c.wantResult("destroyed, and told so", 1, wire.UnknownCommand, wire.Stale)
 }
 
-// The controlled entity is named before it enters, and may never do so.
+// The controlled entity is named before it enters view, and may never enter it.
 func TestControlledIsTaught(t *testing.T) {
 	d := newDesk(t)
 	d.weak = true
@@ -554,7 +553,7 @@ func TestControlledIsTaught(t *testing.T) {
 	require.True(t, c.deaths()[c.peer.Session().Entity()], "H3")
 }
 
-// deaths plays some ticks and reads which handles the client is told are dead.
+// deaths runs some ticks and returns the handles that the client learns are dead.
 func (c *seat) deaths() map[bulk.Handle]bool {
 	for range 10 {
 		c.d.core.Tick()
@@ -578,8 +577,7 @@ func (c *seat) deaths() map[bulk.Handle]bool {
 	}
 }
 
-// The floor that clients are told is the one that replication leaves handles
-// out by; a core in which they differ would lie to both.
+// Clients and replication use the same generation floor: a core rejects any other.
 func TestFloorIsTheWorlds(t *testing.T) {
 	w, err := world.New(world.Config{FirstGeneration: 5})
 	require.NoError(t, err)
@@ -589,7 +587,7 @@ func TestFloorIsTheWorlds(t *testing.T) {
 	}
 }
 
-// Without an epoch a run gets one of its own.
+// Epoch 0 picks a random epoch.
 func TestEpochIsChosen(t *testing.T) {
 	seen := map[uint64]bool{0: true}
 	random := rand.NewChaCha8([32]byte{1})
@@ -610,8 +608,8 @@ func TestEpochIsChosen(t *testing.T) {
 	require.ErrorContains(t, err, "no random number")
 }
 
-// A game that stops the server from within Join: who is about to join is refused like
-// everybody else, and leaves the game again.
+// If Join drains the server, the joining client is refused like all others, and Leave is
+// called for it.
 func TestDrainInJoin(t *testing.T) {
 	var d *desk
 	d = newDeskWith(t, func(c *session.CoreConfig) {

@@ -17,7 +17,7 @@ type reign struct {
 // an earlier run too, or nothing. While the game lets the session in it is too early.
 func (c *simClient) steer(which int) {
 	s := c.sim
-	p, e := c.estateOf()
+	p, e := c.ownershipOf()
 	if p == nil {
 		return
 	}
@@ -50,7 +50,7 @@ func (c *simClient) steer(which int) {
 // controls is who a session controlled in a tick.
 func (s *sim) controls(p *session.Session, tick uint32) bulk.Handle {
 	who := p.Entity()
-	if e := s.estates[p]; e != nil {
+	if e := s.ownerships[p]; e != nil {
 		for _, r := range e.reigns {
 			if r.tick <= tick {
 				who = r.who

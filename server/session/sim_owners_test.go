@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// estate is what one session was ever given. What it controls is its own anyway.
-type estate struct {
+// ownership is what one session was ever given. What it controls is its own anyway.
+type ownership struct {
 	owned   []bulk.Handle
 	tenures map[bulk.Handle][]tenure
 	reigns  []reign // none: it controls whom it was given at first
@@ -23,23 +23,23 @@ type tenure struct {
 	owns bool
 }
 
-// estateOf is that of a client's session; nil if it has none.
-func (c *simClient) estateOf() (*session.Session, *estate) {
+// ownershipOf is that of a client's session; nil if it has none.
+func (c *simClient) ownershipOf() (*session.Session, *ownership) {
 	p := c.stay()
 	if p == nil {
 		return nil, nil
 	}
-	e := c.sim.estates[p]
+	e := c.sim.ownerships[p]
 	if e == nil {
-		e = &estate{tenures: map[bulk.Handle][]tenure{}}
-		c.sim.estates[p] = e
+		e = &ownership{tenures: map[bulk.Handle][]tenure{}}
+		c.sim.ownerships[p] = e
 	}
 	return p, e
 }
 
 // own and disown change who owns h from the coming tick on.
 func (c *simClient) own(h bulk.Handle) {
-	if p, e := c.estateOf(); p != nil && h != 0 && !slices.Contains(e.owned, h) {
+	if p, e := c.ownershipOf(); p != nil && h != 0 && !slices.Contains(e.owned, h) {
 		p.Own(h)
 		e.owned = append(e.owned, h)
 		e.note(h, tenure{c.sim.coming(), true})
@@ -48,7 +48,7 @@ func (c *simClient) own(h bulk.Handle) {
 }
 
 func (c *simClient) disown(which int) bulk.Handle {
-	p, e := c.estateOf()
+	p, e := c.ownershipOf()
 	if p == nil || len(e.owned) == 0 {
 		return 0
 	}
@@ -61,7 +61,7 @@ func (c *simClient) disown(which int) bulk.Handle {
 	return h
 }
 
-func (e *estate) note(h bulk.Handle, t tenure) {
+func (e *ownership) note(h bulk.Handle, t tenure) {
 	e.tenures[h] = append(slices.DeleteFunc(e.tenures[h], func(o tenure) bool { return o.tick == t.tick }), t)
 }
 
@@ -82,7 +82,7 @@ func (c *simClient) owns(h bulk.Handle, tick uint32) bool {
 	if h == c.sim.controls(p, tick) {
 		return true
 	}
-	e := c.sim.estates[p]
+	e := c.sim.ownerships[p]
 	if e == nil {
 		return false
 	}

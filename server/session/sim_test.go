@@ -122,7 +122,7 @@ type sim struct {
 	left          []*line // that clients have left
 	thieves       []*thief
 	over          map[*session.Session]bool
-	estates       map[*session.Session]*estate
+	ownerships    map[*session.Session]*ownership
 	gusts         []gust
 	waiting       map[string][]op          // for a function of the game's to be called, by its name
 	stepping      bool                     // the world is in the middle of a step
@@ -181,7 +181,7 @@ func newSim(s *script) *sim {
 	return &sim{
 		script: s, rng: rand.New(rand.NewPCG(uint64(s.seed), 1)),
 		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*session.Session]bool{},
-		estates: map[*session.Session]*estate{}, waiting: map[string][]op{},
+		ownerships: map[*session.Session]*ownership{}, waiting: map[string][]op{},
 		ruled: map[*session.Session]int{}, kicked: map[*session.Session]bool{},
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// A run near the end of the protocol's ticks is like any other up to its last one.
-// Then its sessions are ended, as when the server ends, and nobody joins.
+// A run near the end of the protocol's ticks behaves normally up to its last tick. Then its
+// sessions end with Draining, and no client joins.
 func TestTicksAreSpent(t *testing.T) {
 	const left = 200
 	before := uint64(math.MaxUint32 - 1<<16 - left) // ticks that the run has made already
@@ -44,7 +44,7 @@ func TestTicksAreSpent(t *testing.T) {
 	require.Equal(t, 1, d.left)
 }
 
-// A session whose numbers are used up ends in a way that clients come back from.
+// A session whose sequence numbers run out ends with a code that clients reconnect after.
 func TestSessionIsSpent(t *testing.T) {
 	for _, lane := range [][2]string{{"sent", "newest"}, {"structure", "written"}} {
 		d := newDesk(t)
