@@ -26,7 +26,7 @@ var (
 	clientDeeds  = []string{"poke", "touch", "forge", "survey"}
 )
 
-// callbacks has the game act in its functions, in half of the seeds.
+// callbacks makes the game act inside its hooks, in half of the seeds.
 func (g *generator) callbacks() {
 	d := g.rng.IntN
 	if d(2) == 0 {
@@ -60,28 +60,28 @@ func (g *generator) callbacks() {
 	}
 }
 
-// call carries out what waits for a function of the game's to be called.
+// call runs the operations that wait for a hook.
 func (s *sim) call(place string) {
 	due := s.waiting[place]
 	delete(s.waiting, place)
 	for _, o := range due {
-		s.tally.called++
+		s.coverage.called++
 		s.do(o)
 	}
 }
 
-// call is the same for a client's function: it speaks for itself alone.
+// call runs the operations that wait for a client's callback.
 func (c *simClient) call(place string) {
 	s := c.sim
 	due := s.waiting[place]
 	delete(s.waiting, place)
 	for _, o := range due {
-		s.tally.called++
+		s.coverage.called++
 		c.do(o)
 	}
 }
 
-// addSystems has the game act in the middle of a step, too.
+// addSystems makes the game act in the middle of a step too.
 func (s *sim) addSystems() {
 	for name, phase := range map[string]world.Phase{"before": world.Before, "after": world.After} {
 		s.must(s.world.AddSystem(phase, name, func(*world.World) {
@@ -92,7 +92,7 @@ func (s *sim) addSystems() {
 	}
 }
 
-// deferSpawn is spawn at the moment for which deferred changes wait.
+// deferSpawn spawns when deferred changes are applied.
 func (s *sim) deferSpawn(kind world.KindID, x, z float32) {
 	h, err := s.world.DeferSpawn(kind, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}, 0)
 	if err != nil {
@@ -103,13 +103,13 @@ func (s *sim) deferSpawn(kind world.KindID, x, z float32) {
 	s.purse.DeferSet(h, Purse{int32(identity & 0xffff)})
 }
 
-// rules are the filters that a game chooses from.
+// rules returns the filters that a game chooses from.
 func (s *sim) rules() []replication.Filter {
 	named := []*bulk.Bitset{s.target.Presence()}
 	return []replication.Filter{{}, {Only: named}, {Not: named}, {Also: named}}
 }
 
-// setFilter gives a client's session another rule of what it may see.
+// setFilter replaces the filter of the client's session.
 func (c *simClient) setFilter(which int) {
 	if p := c.stay(); p != nil {
 		rules := c.sim.rules()
@@ -118,8 +118,7 @@ func (c *simClient) setFilter(which int) {
 	}
 }
 
-// allowed says what the rule of a client's session makes of h: whether it may be
-// shown, and whether at any distance.
+// allowed reports whether the session's filter allows h, nearby and at any distance.
 func (c *simClient) allowed(h bulk.Handle) (near, far bool) {
 	s := c.sim
 	rule := s.rules()[s.ruled[c.stay()]]
@@ -144,16 +143,15 @@ func (c *simClient) allowed(h bulk.Handle) (near, far bool) {
 	return true, far
 }
 
-// claim makes a client's session an owner of any handle ever issued, dead ones
-// and those of an earlier run too.
+// claim makes the session an owner of any handle ever issued, including dead handles and
+// those of an earlier run.
 func (c *simClient) claim(which int) {
 	if len(c.sim.order) > 0 {
 		c.own(c.sim.order[nth(which, len(c.sim.order))].handle)
 	}
 }
 
-// roam goes through what a client is shown, changes who owns it on the way, and
-// breaks off.
+// roam iterates over the client's interest set, changing owners, and stops early.
 func (c *simClient) roam(steps int) {
 	s, p := c.sim, c.stay()
 	if p == nil {
@@ -175,7 +173,7 @@ func (c *simClient) roam(steps int) {
 	}
 }
 
-// survey asks a client's replica for everybody, from within one of its callbacks.
+// survey resolves many handles from within a client's callback.
 func (c *simClient) survey(most int) {
 	s, r := c.sim, c.session.Replica()
 	if r == nil {
@@ -197,7 +195,7 @@ func (c *simClient) survey(most int) {
 	}
 }
 
-// kick ends a client's session, and it comes again as somebody new.
+// kick ends the client's session; the client begins a new one.
 func (c *simClient) kick() {
 	if p := c.stay(); p != nil {
 		p.Kick("simulated")
@@ -205,7 +203,7 @@ func (c *simClient) kick() {
 	}
 }
 
-// game is what the server is to call.
+// game returns the hooks of the simulated game.
 func (s *sim) game() session.Game {
 	told := func(place string) func(*session.Session) { return func(*session.Session) { s.call(place) } }
 	return session.Game{

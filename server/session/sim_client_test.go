@@ -16,9 +16,8 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// simClient is one client, and what it ever heard. It reads along with the
-// server's stream, on both of its ends, and so knows for itself what the client
-// should make of it.
+// simClient is one client and everything that it received. It parses both ends of the
+// server's stream, and so computes independently what the client should know.
 type simClient struct {
 	sim      *sim
 	number   int    // in sim.clients
@@ -34,8 +33,8 @@ type simClient struct {
 	lossy   bool  // at any time of this connection
 	slowest int64 // way from the server to the client, in ms
 
-	sent     lane          // the server's stream as it was written
-	arrived  lane          // and as the client has received it
+	sent     streamParser  // the server's stream as it was written
+	arrived  streamParser  // and as the client has received it
 	written  []wire.Record // all records of the session, by number
 	known    []knowledge
 	fresh    []knowledge      // of a new session whose Welcome is on its way
@@ -57,10 +56,10 @@ type simClient struct {
 	departed departed
 }
 
-// departed is what the connections of a client that are over have seen.
+// departed sums the counters of a client's ended connections.
 type departed struct{ faults, leaves uint64 }
 
-// snap is one datagram with state, as it reached the client.
+// snap is one state datagram as the client received it.
 type snap struct {
 	structure uint32
 	arrived   bool
@@ -69,15 +68,14 @@ type snap struct {
 	acked     bool
 }
 
-// intent is a command that waits for its answer.
+// intent is an unanswered command.
 type intent struct {
 	target bulk.Handle
 	heard  bool // the client had been sent it
 	unseen bool // no client was ever sent it
 }
 
-// connect opens a connection for client i, which holds handles of an epoch, or
-// none if that is 0.
+// connect opens a connection for client i, which holds handles of epoch, or none if it is 0.
 func (s *sim) connect(i int, epoch uint64) *simClient {
 	c := &simClient{sim: s, number: i, epoch: epoch, snaps: map[uint32]*snap{}, intents: map[uint32]intent{}}
 	var err error
@@ -103,8 +101,8 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 	return c
 }
 
-// comeAgain replaces a connection that is over by one that remembers what was
-// heard in the same run of the world. Another run refuses it; it forgets then.
+// comeAgain replaces an ended connection by one that keeps what was received in the same run
+// of the world. Another run refuses it, and it starts over.
 func (c *simClient) comeAgain() {
 	epoch := c.epoch
 	if w, ok := c.session.Welcome(); ok {
@@ -157,7 +155,7 @@ func (c *simClient) setLinks(x simtest.Conditions) {
 	c.line.setLinks(x)
 }
 
-// noteSnapshot keeps what a datagram is, and spoils it if the script wants that.
+// noteSnapshot records a datagram, and corrupts it if the script says so.
 func (c *simClient) noteSnapshot(d []byte) []byte {
 	s := c.sim
 	var rows bitio.Reader
@@ -179,34 +177,34 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	return append(wire.AppendStateHeader(nil, h), rest...)
 }
 
-// ended is the end of a connection by the server's word.
+// ended handles a connection that the server closed.
 func (c *simClient) ended(err error) {
 	s := c.sim
 	switch code := wire.CodeOf(err); {
 	case code == wire.BadMessage && c.line.closed == code && c.boasted:
-		s.tally.boasts++
+		s.coverage.boasts++
 		c.comeAgain()
 	case code == wire.Kicked && c.line.closed == code:
-		s.tally.kicks++
+		s.coverage.kicks++
 		c.comeAgain()
 	case (code == wire.ServerFull || code == wire.JoinRefused) && c.line.closed == code:
-		s.tally.turnedAway++
+		s.coverage.turnedAway++
 		c.comeAgain()
 	case code == wire.Draining && c.line.closed == code && s.restartAt != 0:
-		s.tally.drained++
+		s.coverage.drained++
 		c.comeAgain()
 	case code == wire.Timeout && c.line.closed == code: // too long in this weather
 		c.session.Lost(err)
 		c.comeBack()
 	case code == wire.BadMessage && c.lied:
-		s.tally.lies++
+		s.coverage.lies++
 		c.line.goneAt = s.tick
 		c.comeAgain()
 	case code == wire.EpochMismatch && c.line.closed == code:
 		if c.epoch == s.epoch {
 			s.fail("H5", "client %d has handles of this very run and was refused", c.number)
 		}
-		s.tally.refused++
+		s.coverage.refused++
 		c.session.Lost(err)
 		c.epoch, c.forgot, c.was = 0, true, nil
 		c.comeBack()
@@ -215,9 +213,9 @@ func (c *simClient) ended(err error) {
 	}
 }
 
-// datagram takes one in. One that is newer than all before it and stands on the
-// very structure that is there can always be read: its baselines were
-// acknowledged in this life of their rows (R3).
+// datagram delivers a datagram. One that is newer than all before it and refers to exactly
+// the structure applied is always readable: its baselines were acknowledged in this life of
+// their rows (R3).
 func (c *simClient) datagram(d []byte) {
 	s := c.sim
 	var r bitio.Reader
@@ -240,7 +238,7 @@ func (c *simClient) datagram(d []byte) {
 	n.arrived = n.arrived || c.session.Joined()
 }
 
-// judgeAck holds an acknowledgement against what can have been applied (H6).
+// judgeAck checks an acknowledgement against what can have been applied (H6).
 func (c *simClient) judgeAck(input []byte) {
 	s := c.sim
 	in, err := wire.ParseInput(input)
@@ -274,7 +272,7 @@ func (c *simClient) judgeAcked(seq uint32) {
 	n.acked = true
 }
 
-// boast acknowledges what was never sent: snapshots, or structure.
+// boast acknowledges snapshots or structure that were never sent.
 func (c *simClient) boast(ahead uint32) {
 	if !c.sent.joined || c.line.closed != wire.OK || c.newest == 0 || c.line.cut || c.line.welcome == 0 || c.renewing {
 		return
@@ -289,8 +287,8 @@ func (c *simClient) boast(ahead uint32) {
 	c.sendAck(ack)
 }
 
-// revive puts the Enter of a dead handle on the stream: after its Destroy, the
-// next record that the client expects.
+// revive puts the Enter of a dead handle on the stream: after its Destroy, as the next
+// record that the client expects.
 func (c *simClient) revive(from int) {
 	for i := range c.known {
 		l := c.sim.order[nth(from+i, len(c.known))]
@@ -304,15 +302,14 @@ func (c *simClient) revive(from int) {
 	}
 }
 
-// sendAck has the server receive an acknowledgement that is none of the
-// session's.
+// sendAck delivers a forged acknowledgement to the server.
 func (c *simClient) sendAck(a wire.Ack) {
 	in := wire.Input{Stamp: 1, Ack: a}
 	_, err := c.line.peer.ReceiveDatagram(in.Append(nil))
 	c.sim.must(err)
 }
 
-// rewind acknowledges less than it did before, which changes nothing.
+// rewind acknowledges less than before, which must change nothing.
 func (c *simClient) rewind(back uint32) {
 	if r := c.session.Replica(); r != nil && c.line.closed == wire.OK && !c.line.cut && c.session.Joined() && !c.renewing && r.Ack().Newest > 0 {
 		ack := r.Ack()
@@ -325,7 +322,7 @@ func (c *simClient) rewind(back uint32) {
 	}
 }
 
-// check holds an entity's new state against what the server had at that tick.
+// check compares an entity's new state with the server's at that tick.
 func (c *simClient) check(e *client.Entity) {
 	s, h := c.sim, e.Handle()
 	l := s.lives[h]
@@ -359,7 +356,7 @@ func (c *simClient) check(e *client.Entity) {
 	}
 }
 
-// checkReference holds a handle in an entity's new state against who lived then.
+// checkReference checks that a handle in an entity's new state was alive then.
 func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 	s := c.sim
 	if h == 0 {
@@ -377,7 +374,7 @@ func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 }
 
 func (c *simClient) left(h bulk.Handle, why wire.Reason) {
-	byRule := why == wire.ReasonHiddenByRule && (len(c.sim.ruled) > 0 || c.sim.tally.veiled > 0)
+	byRule := why == wire.ReasonHiddenByRule && (len(c.sim.ruled) > 0 || c.sim.coverage.veiled > 0)
 	if got := c.session.Resolve(h); why != wire.ReasonLeftInterest && !byRule || got != wire.Hidden {
 		c.sim.fail("H3", "client %d was told that %v left (%v) and calls it %v", c.number, h, why, got)
 	}
@@ -403,7 +400,7 @@ func (c *simClient) destroyed(h bulk.Handle, why wire.Reason) {
 	c.call("destroyed")
 }
 
-// command asks to poke h.
+// command sends a command that pokes h.
 func (c *simClient) command(h bulk.Handle) {
 	s := c.sim
 	if !c.session.Joined() {
@@ -423,7 +420,7 @@ func (c *simClient) command(h bulk.Handle) {
 	c.intents[asked.ID()] = intent{target: h, heard: heard}
 }
 
-// result holds the answer to a command against the truth (H2).
+// result checks the answer to a command against the history (H2).
 func (c *simClient) result(r client.Result) {
 	s := c.sim
 	defer c.call("result")
@@ -465,11 +462,11 @@ func (c *simClient) result(r client.Result) {
 	default:
 		s.fail("H2", "%v is rejected: %v", h, r.Err)
 	}
-	s.tally.rejected++
+	s.coverage.rejected++
 }
 
-// agrees holds the answer against what the client was told before it on the same
-// stream: only a death may be told later.
+// agrees checks the answer against what the client received before it on the same stream:
+// only a death may arrive later.
 func (c *simClient) agrees(r client.Result) {
 	if r.Target == 0 {
 		return

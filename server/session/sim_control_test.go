@@ -7,14 +7,14 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// reign is who a session controls from a tick of the world on.
+// reign is the entity that a session controls from a tick on.
 type reign struct {
 	tick uint32
 	who  bulk.Handle
 }
 
-// steer has a client's session control any handle ever issued, dead ones and those of
-// an earlier run too, or nothing. While the game lets the session in it is too early.
+// steer makes the session control nothing, or any handle ever issued, including dead handles
+// and those of an earlier run. Inside Join it has no effect.
 func (c *simClient) steer(which int) {
 	s := c.sim
 	p, e := c.ownershipOf()
@@ -44,10 +44,10 @@ func (c *simClient) steer(which int) {
 	}
 	next := reign{s.coming(), h}
 	e.reigns = append(slices.DeleteFunc(e.reigns, func(r reign) bool { return r.tick == next.tick }), next)
-	s.tally.steered++
+	s.coverage.steered++
 }
 
-// controls is who a session controlled in a tick.
+// controls returns the entity that a session controlled in a tick.
 func (s *sim) controls(p *session.Session, tick uint32) bulk.Handle {
 	who := p.Entity()
 	if e := s.ownerships[p]; e != nil {
@@ -60,8 +60,8 @@ func (s *sim) controls(p *session.Session, tick uint32) bulk.Handle {
 	return who
 }
 
-// inform has the game send a client any handle ever issued, by ways of its own, which
-// are swifter than any link.
+// inform makes the game send the client any handle ever issued, outside the protocol and
+// faster than any link.
 func (c *simClient) inform(which int) {
 	s, p := c.sim, c.stay()
 	if p == nil || p == s.joining || len(s.order) == 0 {
@@ -73,11 +73,11 @@ func (c *simClient) inform(which int) {
 	if !c.renewing {
 		c.of(l).heard = true
 	}
-	s.tally.informed++
+	s.coverage.informed++
 }
 
-// noteTold notes that the server has told a client's session of l outside of
-// structure. If l is dead already, its Destroy is due from now on.
+// noteTold records that the server sent the client l outside of structure. If l is dead, its
+// Destroy is due from now on.
 func (c *simClient) noteTold(l *life) {
 	k := c.ofServer(l)
 	if l.died != 0 && !k.entered && !k.heard {
@@ -86,8 +86,7 @@ func (c *simClient) noteTold(l *life) {
 	k.entered = true
 }
 
-// judgeControl holds what the server writes that a client controls against what its
-// session does.
+// judgeControl compares a Control message with the session's controlled entity.
 func (c *simClient) judgeControl(n *line, h bulk.Handle) {
 	s := c.sim
 	if p := n.peer.Session(); p != nil && p.Entity() != h {
@@ -100,7 +99,7 @@ func (c *simClient) judgeControl(n *line, h bulk.Handle) {
 	}
 }
 
-// control has some seeds steer and inform.
+// control makes some seeds steer and inform.
 func (g *generator) control(somewhere func(string) string) {
 	d := g.rng.IntN
 	if rate := []int{0, 3, 20}[d(3)]; rate > 0 {

@@ -22,15 +22,15 @@ var (
 	faultNew   = flag.Bool("fault.scripts", false, "write a shrunk script for every fault into testdata/sim")
 )
 
-// faultLine is one line of the table.
+// faultLine is a row of the fault table.
 type faultLine struct {
 	name   string
 	breaks string
 	caught string
 }
 
-// TestFaultsAreCaught plays the simulation against every deliberate fault. One
-// that survives all seeds is a hole in the suite.
+// TestFaultsAreCaught runs the simulation with every deliberate fault. A fault that survives
+// all seeds is a gap in the suite.
 func TestFaultsAreCaught(t *testing.T) {
 	t.Cleanup(func() { fault.Inject("") })
 	lines := faultLines(t)
@@ -48,8 +48,8 @@ func TestFaultsAreCaught(t *testing.T) {
 	checkFaultTable(t, lines)
 }
 
-// The two worlds of TestAnswersDependOnSight tell a server that reveals what a client
-// was never shown.
+// TestAnswersDependOnSight detects a server that reveals the death of an entity that a client
+// never received.
 func TestFaultRevealDeadDiffersByWorld(t *testing.T) {
 	t.Cleanup(func() { fault.Inject("") })
 	fault.Inject("RevealDead")
@@ -58,7 +58,7 @@ func TestFaultRevealDeadDiffersByWorld(t *testing.T) {
 	require.Equal(t, "R10", f.invariant)
 }
 
-// catch says what found the fault that is injected, empty if nothing did.
+// catch returns what detected the injected fault, or "".
 func catch(t *testing.T, name string) string {
 	for seed := uint64(1); seed <= uint64(*simSeeds); seed++ {
 		s := generate(seed, *simViewers)
@@ -77,7 +77,7 @@ func catch(t *testing.T, name string) string {
 	return ""
 }
 
-// catchByVectors names the first conformance vector that the fault breaks.
+// catchByVectors returns the first conformance vector that the fault breaks.
 func catchByVectors(t *testing.T) string {
 	files, err := filepath.Glob(vectorsAt + "/*.jsonl")
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func faultLines(t *testing.T) (lines []faultLine) {
 	return lines
 }
 
-// kebab turns KebabCase into kebab-case.
+// kebab converts KebabCase to kebab-case.
 func kebab(s string) string {
 	var b strings.Builder
 	for i, r := range s {

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// generate makes the script of a seed. Seeds differ in everything: weather,
-// budget, churn, how near the generations are to their end, who reconnects and
-// what restarts. There are never more than viewers of them.
+// generate returns the script of a seed, with at most the given number of viewers. Seeds
+// differ in link conditions, budget, churn, generations left, reconnects and restarts.
 func generate(seed uint64, viewers int) *script {
 	g := &generator{rng: rand.New(rand.NewPCG(seed, 0x51))}
 	d := g.rng.IntN
@@ -46,8 +45,7 @@ func (g *generator) add(tick int, do string, args ...int) {
 	g.s.ops = append(g.s.ops, op{tick: tick, do: do, args: args})
 }
 
-// often adds an operation in about that many of a hundred ticks, with arguments
-// of the caller's.
+// often adds an operation in about percent of the ticks, with arguments from args.
 func (g *generator) often(percent int, do string, args func() []int) {
 	for tick := 1; tick <= g.s.ticks; tick++ {
 		if g.rng.IntN(100) < percent {
@@ -60,7 +58,7 @@ func (g *generator) any() int    { return g.rng.IntN(1 << 16) }
 func (g *generator) place() int  { return g.rng.IntN(121) - 60 }
 func (g *generator) motion() int { return g.rng.IntN(21) - 10 }
 
-// conditions are the numbers of a link: loss to 30 %, delay to 500 ms.
+// conditions returns a link's conditions: loss up to 30 %, delay up to 500 ms.
 func (g *generator) conditions(viewer int) []int {
 	d := g.rng.IntN
 	least := d(40)
@@ -71,8 +69,8 @@ func (g *generator) conditions(viewer int) []int {
 	return []int{viewer, d(7) * 5, d(3) * 10, d(5) * 10, least, most, 120}
 }
 
-// weather sets the links: at first all alike, then now and then one apart, a cut
-// of up to some seconds, and fair weather after it.
+// weather sets all links alike, later single links, disconnects of up to some seconds, and
+// perfect links at the end.
 func (g *generator) weather() {
 	d := g.rng.IntN
 	g.add(0, "link", g.conditions(everybody)...)
@@ -89,8 +87,8 @@ func (g *generator) weather() {
 	}
 }
 
-// lives has entities come and go: at random, in one slot in every tick, or so
-// fast that no frame ever holds them.
+// lives creates and destroys entities: at random, one slot in every tick, or so fast that no
+// frame contains them.
 func (g *generator) lives() {
 	d := g.rng.IntN
 	kind := func() int { return []int{0, 0, 0, 0, 1}[d(5)] }
@@ -121,8 +119,7 @@ func (g *generator) references() {
 	g.often(20, "unrefer", func() []int { return []int{g.any()} })
 }
 
-// commands are about handles in view, about any ever issued, and about those
-// that may be issued one day.
+// commands target handles in view, any ever issued, and some not issued yet.
 func (g *generator) commands() {
 	viewer := func(rest ...int) []int { return append([]int{g.any()}, rest...) }
 	g.often(15, "poke", func() []int { return viewer(g.any()) })
@@ -130,8 +127,7 @@ func (g *generator) commands() {
 	g.often(3, "forge", func() []int { return viewer(g.rng.IntN(100), g.rng.IntN(4)) })
 }
 
-// owners come into what only they are shown, and lose it, or it passes from one to
-// another; and gusts follow who lives.
+// owners gains, loses and transfers ownership, and adds gusts that follow entities.
 func (g *generator) owners() {
 	d := g.rng.IntN
 	if rate := []int{0, 2, 15}[d(3)]; rate > 0 {
@@ -144,7 +140,7 @@ func (g *generator) owners() {
 	}
 }
 
-// mishaps are what happens seldom.
+// mishaps adds rare events.
 func (g *generator) mishaps() {
 	d := g.rng.IntN
 	sometime := func() int { return 1 + d(g.s.ticks) }
@@ -193,8 +189,8 @@ func (g *generator) mishaps() {
 	}
 }
 
-// quickReturn is a cut that ends on a link without any delay, over which the
-// client asks about what it was shown before it is sent the next snapshot.
+// quickReturn is a disconnect that ends on a link without delay, on which the client sends
+// commands before the next snapshot.
 func (g *generator) quickReturn() {
 	d := g.rng.IntN
 	at, who, away := 1+d(g.s.ticks), g.any(), 10+d(60)
@@ -210,8 +206,7 @@ func (g *generator) quickReturn() {
 	}
 }
 
-// overload has the server make fewer snapshots, and now and then, or in every
-// tick, another share of them.
+// overload limits the snapshots per tick, changing the limit now and then or in every tick.
 func (g *generator) overload() {
 	if g.rng.IntN(4) > 0 {
 		return

@@ -14,7 +14,8 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// line is one connection of a client: four lanes, and the server's end of it.
+// line is one connection of a client: the stream and datagrams of both directions, and the
+// server's end.
 type line struct {
 	client *simClient
 	peer   *session.Peer
@@ -92,8 +93,8 @@ func (n *line) Close(code wire.Code, _ string) {
 	}
 }
 
-// deliverUp hands the server what has arrived. Of a line that the client has left,
-// nothing that arrives may be taken for the client's; it is never malformed.
+// deliverUp delivers what has arrived to the server. Data of an abandoned connection must
+// not count as the client's; it is never malformed.
 func (n *line) deliverUp() {
 	s := n.client.sim
 	refuse := func(err error) {
@@ -122,8 +123,8 @@ func (n *line) deliverUp() {
 	}
 }
 
-// cut breaks the connection. The server notices after a time; the client comes
-// again after another, with a new one.
+// cutOff breaks the connection. The server notices after notice ticks; the client reconnects
+// after away ticks.
 func (c *simClient) cutOff(notice, away int) {
 	s := c.sim
 	if c.line.cut || c.line.closed != wire.OK || c.lied || c.boasted {
@@ -137,11 +138,10 @@ func (c *simClient) cutOff(notice, away int) {
 	c.line.goneAt = s.tick + 1 + notice
 	c.backAt = s.tick + 1 + away
 	c.session.Lost(&wire.Error{Code: wire.Timeout})
-	s.tally.cuts++
+	s.coverage.cuts++
 }
 
-// comeBack opens another connection for the client's session, if the server still
-// has it.
+// comeBack opens another connection to resume the client's session, if the server has it.
 func (c *simClient) comeBack() {
 	s := c.sim
 	w, joined := c.session.Welcome()
@@ -166,7 +166,7 @@ func (c *simClient) comeBack() {
 	}
 }
 
-// stay is the server's session of the client; nil if it has none.
+// stay returns the client's session on the server, or nil.
 func (c *simClient) stay() *session.Session {
 	if p := c.newestStay(); p != nil && !c.sim.over[p] {
 		return p
@@ -174,7 +174,7 @@ func (c *simClient) stay() *session.Session {
 	return nil
 }
 
-// newestStay is the same, over or not.
+// newestStay returns the client's newest session, even if it has ended.
 func (c *simClient) newestStay() *session.Session {
 	if p := c.line.peer.Session(); p != nil {
 		return p
@@ -182,7 +182,7 @@ func (c *simClient) newestStay() *session.Session {
 	return c.was
 }
 
-// holder is the line that a session is reached over.
+// holder returns the line that carries a session.
 func (c *simClient) holder(p *session.Session) *line {
 	all := append(slices.Clone(c.sim.left), c.line)
 	for _, n := range slices.Backward(all) {
@@ -193,11 +193,10 @@ func (c *simClient) holder(p *session.Session) *line {
 	return nil
 }
 
-// away says whether the client has a session that the server cannot reach.
+// away reports whether the client's session has no connection.
 func (c *simClient) away() bool { return c.holder(c.stay()).gone != 0 }
 
-// welcomed is a Welcome that the server writes: the session goes on if it can, and
-// only then.
+// welcomed checks a Welcome of the server: the session resumes if and only if it can.
 func (c *simClient) welcomed(n *line, w wire.Welcome) {
 	s := c.sim
 	n.welcome = s.tick
@@ -209,10 +208,10 @@ func (c *simClient) welcomed(n *line, w wire.Welcome) {
 		s.fail("S4", "client %d came in time, and its session does not go on", c.number)
 	case resumed:
 		if n.absence > simRestTicks {
-			s.tally.travels++
+			s.coverage.travels++
 		}
 		c.sent.records = n.from
-		s.tally.resumed++
+		s.coverage.resumed++
 	default:
 		for _, old := range s.left {
 			if old.client == c {
@@ -220,13 +219,13 @@ func (c *simClient) welcomed(n *line, w wire.Welcome) {
 			}
 		}
 		c.was, c.answered = nil, false
-		c.sent = lane{joined: true, floor: w.GenerationFloor}
+		c.sent = streamParser{joined: true, floor: w.GenerationFloor}
 		c.written, c.fresh, c.renewing = nil, nil, true
 		c.snaps, c.newest = map[uint32]*snap{}, 0
 	}
 }
 
-// resumable says whether the session of before must go on, and whether it may.
+// resumable reports whether the earlier session must resume, and whether it may.
 func (c *simClient) resumable() (must, may bool) {
 	if c.was == nil {
 		return false, false
@@ -240,7 +239,7 @@ func (c *simClient) resumable() (must, may bool) {
 	return c.answered && (gone == 0 || after < grace), gone == 0 || after <= grace+2
 }
 
-// spend notes that all secrets but the newest are of no use any more.
+// spend records that all secrets but the newest are invalid.
 func (c *simClient) spend() {
 	if len(c.secrets) > 0 {
 		c.spent = append(c.spent, c.secrets...)
@@ -248,8 +247,8 @@ func (c *simClient) spend() {
 	}
 }
 
-// steal has somebody else ask for the client's session, with a secret that is
-// spent or made up. It is given another one.
+// steal presents an invalid secret for the client's session on another connection, which must
+// begin a new session.
 func (c *simClient) steal(which int) {
 	s := c.sim
 	w, ok := c.session.Welcome()
@@ -268,10 +267,10 @@ func (c *simClient) steal(which int) {
 	}
 	s.must(t.peer.ReceiveStream(wire.AppendMessage(nil, hello)))
 	s.thieves = append(s.thieves, t)
-	s.tally.thefts++
+	s.coverage.thefts++
 }
 
-// thief is a connection that wants somebody else's session.
+// thief is a connection that tries to resume another client's session.
 type thief struct {
 	sim    *sim
 	peer   *session.Peer
@@ -300,7 +299,7 @@ func (t *thief) SendStream(p []byte) bool {
 	}
 }
 
-// step is one frame of the client.
+// step runs one frame of the client.
 func (c *simClient) step() {
 	s := c.sim
 	if c.backAt != 0 && s.tick >= c.backAt {
@@ -333,8 +332,8 @@ func (c *simClient) step() {
 	}
 }
 
-// takeStream gives the client bytes of the stream. It returns false if that ended
-// the connection.
+// takeStream delivers stream bytes to the client. It returns false if they ended the
+// connection.
 func (c *simClient) takeStream(p []byte) bool {
 	c.sim.tape.keep(c.line, vectors.Step{Stream: p})
 	c.noteArrived(p)
@@ -345,11 +344,11 @@ func (c *simClient) takeStream(p []byte) bool {
 	return err == nil
 }
 
-// unanswered is the result of a command whose connection broke.
+// unanswered handles the result of a command whose connection broke.
 func (c *simClient) unanswered(r client.Result) {
 	if asked, ok := c.intents[r.ID]; !ok || asked.target != r.Target {
 		c.sim.fail("H2", "command %d on %v has no answer, and was never sent", r.ID, r.Target)
 	}
 	delete(c.intents, r.ID)
-	c.sim.tally.unanswered++
+	c.sim.coverage.unanswered++
 }

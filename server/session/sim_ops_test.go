@@ -60,7 +60,7 @@ func (s *sim) do(o op) {
 		toggle(s.beacon, s.pick(a(0)))
 	case "veil":
 		if toggle(s.veil, s.pick(a(0))) {
-			s.tally.veiled++
+			s.coverage.veiled++
 		}
 	case "bar":
 		s.barred++
@@ -107,7 +107,7 @@ func (s *sim) enough() bool {
 	if s.asked%fullPace < s.pace {
 		return false
 	}
-	s.tally.hurried++
+	s.coverage.hurried++
 	return true
 }
 

@@ -34,8 +34,8 @@ type knowledge struct {
 	buried  bool         // the server has written what makes it Stale
 }
 
-// lane reads one direction of the stream along.
-type lane struct {
+// streamParser parses one end of the server's stream.
+type streamParser struct {
 	records uint32
 	joined  bool
 	floor   uint32
@@ -63,7 +63,7 @@ func knowledgeOf(all *[]knowledge, l *life) *knowledge {
 
 // read takes bytes of the stream and hands on each structure record, and each
 // handle that the client is told to control.
-func (n *lane) read(s *sim, frames *wire.FrameReader, p []byte, welcome func(wire.Welcome), record func(wire.Record), control func(bulk.Handle)) {
+func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome func(wire.Welcome), record func(wire.Record), control func(bulk.Handle)) {
 	frames.Feed(p)
 	for {
 		kind, body, ok, err := frames.Next()
@@ -157,7 +157,7 @@ func (c *simClient) heard(w wire.Welcome) {
 			}
 		}
 		c.known, c.fresh, c.renewing, c.forgot = c.fresh, nil, false, false
-		c.arrived, c.epoch, c.misled, c.misleads, c.boasted = lane{}, w.Epoch, c.misleads, false, false
+		c.arrived, c.epoch, c.misled, c.misleads, c.boasted = streamParser{}, w.Epoch, c.misleads, false, false
 	}
 }
 
@@ -226,12 +226,12 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 		want = wire.Stale // H5
 	}
 	got := c.session.Resolve(l.handle)
-	s.tally.verdicts[0][got]++
+	s.coverage.verdicts[0][got]++
 	if k.heard && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
 		// H3 on a working link: one way and one send interval, where a round
 		// trip is allowed. The client looks once a tick.
 		if late := int64(s.tick-max(l.died, k.since, c.line.welcome, s.paced)-s.interval()-1)*simTickMs - c.slowest; late > 0 {
-			s.tally.timed++
+			s.coverage.timed++
 			if got != wire.Stale {
 				s.fail("H3", "client %d calls %v %v, %d ms after it should know of its death", c.number, l.handle, got, late)
 			}
@@ -257,7 +257,7 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 func (c *simClient) judgeServer(l *life, k *knowledge) {
 	s := c.sim
 	got := c.serverSays(l.handle)
-	s.tally.verdicts[1][got]++
+	s.coverage.verdicts[1][got]++
 	if l.died != 0 {
 		told := l.run != s.run || k.entered || k.heard || k.buried
 		switch {
@@ -379,7 +379,7 @@ func (c *simClient) judgeInterest() {
 }
 
 func (c *simClient) sum() {
-	t := &c.sim.tally
+	t := &c.sim.coverage
 	t.faults += c.departed.faults
 	t.leaves += c.departed.leaves
 	if r := c.session.Replica(); r != nil {

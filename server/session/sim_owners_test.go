@@ -10,20 +10,20 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ownership is what one session was ever given. What it controls is its own anyway.
+// ownership records what a session was given by Own. It also owns what it controls.
 type ownership struct {
 	owned   []bulk.Handle
 	tenures map[bulk.Handle][]tenure
 	reigns  []reign // none: it controls whom it was given at first
 }
 
-// tenure begins with a tick of the world.
+// tenure begins at a tick of the world.
 type tenure struct {
 	tick uint32
 	owns bool
 }
 
-// ownershipOf is that of a client's session; nil if it has none.
+// ownershipOf returns the client's session and its ownership, or nil.
 func (c *simClient) ownershipOf() (*session.Session, *ownership) {
 	p := c.stay()
 	if p == nil {
@@ -37,13 +37,13 @@ func (c *simClient) ownershipOf() (*session.Session, *ownership) {
 	return p, e
 }
 
-// own and disown change who owns h from the coming tick on.
+// own and disown change the owners of h from the next tick on.
 func (c *simClient) own(h bulk.Handle) {
 	if p, e := c.ownershipOf(); p != nil && h != 0 && !slices.Contains(e.owned, h) {
 		p.Own(h)
 		e.owned = append(e.owned, h)
 		e.note(h, tenure{c.sim.coming(), true})
-		c.sim.tally.owned++
+		c.sim.coverage.owned++
 	}
 }
 
@@ -57,7 +57,7 @@ func (c *simClient) disown(which int) bulk.Handle {
 	p.Disown(h)
 	e.owned = slices.Delete(e.owned, i, i+1)
 	e.note(h, tenure{c.sim.coming(), false})
-	c.sim.tally.disowned++
+	c.sim.coverage.disowned++
 	return h
 }
 
@@ -65,7 +65,7 @@ func (e *ownership) note(h bulk.Handle, t tenure) {
 	e.tenures[h] = append(slices.DeleteFunc(e.tenures[h], func(o tenure) bool { return o.tick == t.tick }), t)
 }
 
-// coming is the tick that the world steps to next.
+// coming returns the tick of the world's next step.
 func (s *sim) coming() uint32 {
 	if s.stepping {
 		return uint32(s.world.Tick())
@@ -73,7 +73,7 @@ func (s *sim) coming() uint32 {
 	return uint32(s.world.Tick()) + 1
 }
 
-// owns says whether the client's session owned h in a tick.
+// owns reports whether the client's session owned h in a tick.
 func (c *simClient) owns(h bulk.Handle, tick uint32) bool {
 	p := c.newestStay()
 	if p == nil {
@@ -94,7 +94,7 @@ func (c *simClient) owns(h bulk.Handle, tick uint32) bool {
 	return i >= 0 && all[i].owns
 }
 
-// gust is an effect that follows an entity, weakly: clients see what it moves.
+// gust is a weak effect that follows an entity and moves what clients see.
 type gust struct {
 	follows *life
 	ends    uint64 // last tick
@@ -120,15 +120,15 @@ func (s *sim) blow(h bulk.Handle, ticks int) {
 	}
 }
 
-// judgeGusts holds the effects against those whom they follow: they end with
-// them, and are never another tenant's (H1).
+// judgeGusts checks that gusts end with the entity that they follow, and never follow a
+// later entity in its slot (H1).
 func (s *sim) judgeGusts() {
 	if s.run > 1 {
 		return
 	}
 	s.gusts = slices.DeleteFunc(s.gusts, func(g gust) bool {
 		if g.follows.died != 0 {
-			s.tally.gusts++
+			s.coverage.gusts++
 		}
 		return g.follows.died != 0 || g.ends <= s.world.Tick()
 	})

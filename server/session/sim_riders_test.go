@@ -40,7 +40,7 @@ func (s *sim) ride(h, on bulk.Handle) {
 	s.seat.Set(on, Seat{})
 	if s.seat.Set(h, Seat{On: on}) {
 		s.lives[on].named = true
-		s.tally.rides++
+		s.coverage.rides++
 	}
 }
 

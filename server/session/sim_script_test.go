@@ -35,14 +35,14 @@ type script struct {
 	ops      []op // by tick, ascending
 }
 
-// op is one thing that happens before the world steps to a tick.
+// op is one operation, run before the world steps to a tick.
 type op struct {
 	tick int
 	do   string
 	args []int
 }
 
-// operations are the names of all operations and their numbers.
+// operations lists all operations and their arguments.
 var operations = map[string]string{
 	"spawn":     "kind x z vx vz",
 	"destroy":   "entity",        // among the living; who is controlled is spared
@@ -90,10 +90,10 @@ var operations = map[string]string{
 	"restart":   "",                   // from the last image, or of another world
 }
 
-// everybody is the viewer number that means all of them, in links.
+// everybody is the viewer number for all viewers, in links.
 const everybody = -1
 
-// String is the text form.
+// String returns the text form.
 func (s *script) String() string {
 	var b strings.Builder
 	for i, f := range s.fields() {
@@ -131,8 +131,7 @@ func (s *script) fields() []scriptField {
 	}
 }
 
-// parseScript reads the text form. Empty lines and lines that begin with # say
-// nothing.
+// parseScript parses the text form. It skips empty lines and lines that begin with #.
 func parseScript(text string) (*script, error) {
 	s := &script{}
 	headed := false
@@ -200,7 +199,7 @@ func (s *script) parseOp(words []string) error {
 	return nil
 }
 
-// conditions are the numbers of a link operation: percents and milliseconds.
+// conditions returns the arguments of a link operation, in percent and milliseconds.
 func (o op) conditions() simtest.Conditions {
 	a := o.args[1:]
 	return simtest.Conditions{
@@ -248,15 +247,15 @@ func (s *script) shrink(invariant string) *script {
 	return &small
 }
 
-// has says whether an operation is in s, be it in a function of the game's.
+// has reports whether s contains an operation, possibly inside a hook.
 func (s *script) has(do string) bool {
 	return slices.ContainsFunc(s.ops, func(o op) bool { return o.do == do || strings.HasSuffix(o.do, ":"+do) })
 }
 
-// retiring says whether the slots of s are near their last generation (H4).
+// retiring reports whether the slots of s are near their last generation (H4).
 func (s *script) retiring() bool { return s.first < 0 }
 
-// firstGeneration is the generation that all slots begin with.
+// firstGeneration returns the first generation of all slots.
 func (s *script) firstGeneration() uint32 {
 	if s.retiring() {
 		return bulk.MaxGeneration - uint32(-s.first)

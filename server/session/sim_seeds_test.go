@@ -20,10 +20,9 @@ var (
 	simViewers = flag.Int("sim.viewers", 3, "how many viewers a seed has, about; 64 at most")
 )
 
-// TestHandlesNeverLie holds H1 to H6 against the server's full history, under
-// loss, duplication, reordering, delay and cuts, while slots change hands all
-// the time, clients reconnect and the server restarts. Run one seed again with
-// -sim.seed.
+// TestHandlesNeverLie checks H1 to H6 against the server's full history, under loss,
+// duplication, reordering, delay and disconnects, while slots are reused, clients reconnect
+// and the server restarts. Repeat one seed with -sim.seed.
 func TestHandlesNeverLie(t *testing.T) {
 	first, n := uint64(1), *simSeeds
 	if testing.Short() {
@@ -33,7 +32,7 @@ func TestHandlesNeverLie(t *testing.T) {
 		first, n = *simSeed, 1
 	}
 	var mu sync.Mutex
-	var sum tally
+	var sum coverage
 	t.Cleanup(func() {
 		if n >= 40 && !t.Failed() {
 			sum.requireAll(t)
@@ -50,7 +49,7 @@ func TestHandlesNeverLie(t *testing.T) {
 	}
 }
 
-// Many viewers of one world: what one of them does is nobody else's business.
+// With many viewers of one world, no viewer affects another.
 func TestHandlesNeverLieToMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the seeds of TestHandlesNeverLie do")
@@ -60,9 +59,8 @@ func TestHandlesNeverLieToMany(t *testing.T) {
 	requireRun(t, s)
 }
 
-// TestStaleWithinRoundTrip is the first half of H3: on a working link, every
-// handle that a client was ever sent is Stale on it one round trip and one
-// send interval after its destruction.
+// TestStaleWithinRoundTrip checks the first half of H3: on a working link, every handle that
+// a client was sent is Stale one round trip and one send interval after its destruction.
 func TestStaleWithinRoundTrip(t *testing.T) {
 	s := generate(7, 3)
 	s.budget, s.ticks = 64_000, 600
@@ -73,9 +71,9 @@ func TestStaleWithinRoundTrip(t *testing.T) {
 	require.NotZero(t, got.leaves, "nothing ever left interest")
 }
 
-// requireRun plays a script. One that fails is shrunk and printed: put it into
-// testdata/sim, with a line on what it was.
-func requireRun(t *testing.T, s *script) tally {
+// requireRun runs a script. A failing one is shrunk and printed: add it to testdata/sim, with
+// a line on its cause.
+func requireRun(t *testing.T, s *script) coverage {
 	got, f := s.run()
 	if f != nil {
 		small := s.shrink(f.invariant)
@@ -85,7 +83,7 @@ func requireRun(t *testing.T, s *script) tally {
 	return got
 }
 
-// TestScriptsThatFailed runs the scripts that failed once.
+// TestScriptsThatFailed runs the scripts that once failed.
 func TestScriptsThatFailed(t *testing.T) {
 	files, err := filepath.Glob("testdata/sim/*.txt")
 	require.NoError(t, err)
@@ -101,7 +99,7 @@ func TestScriptsThatFailed(t *testing.T) {
 	}
 }
 
-func (t *tally) add(o tally) {
+func (t *coverage) add(o coverage) {
 	for side := range t.verdicts {
 		for v := range t.verdicts[side] {
 			t.verdicts[side][v] += o.verdicts[side][v]
@@ -138,7 +136,7 @@ func (t *tally) add(o tally) {
 }
 
 // requireAll asks for some of everything: what did not happen was not tested.
-func (t *tally) requireAll(tb testing.TB) {
+func (t *coverage) requireAll(tb testing.TB) {
 	for side := range t.verdicts {
 		for v, n := range t.verdicts[side] {
 			require.NotZero(tb, n, "verdict %v of side %d", wire.Verdict(v), side)
@@ -160,7 +158,7 @@ func (t *tally) requireAll(tb testing.TB) {
 	}
 }
 
-// The text form says all that a script does.
+// The text form is complete.
 func TestScriptText(t *testing.T) {
 	for seed := range uint64(3) {
 		s := generate(seed+1, 3)

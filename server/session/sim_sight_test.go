@@ -80,7 +80,7 @@ func (u *unseen) replace(s *sim) {
 	}
 }
 
-// hears adds bytes to what a client was sent.
+// hears adds bytes to those that a client was sent.
 func (u *unseen) hears(client int, p []byte) {
 	if u == nil {
 		return
@@ -142,7 +142,7 @@ func playUnseen(seed uint64) (still, churning *unseen, f *failure) {
 	return still, churning, f
 }
 
-// judgeUnseen holds the answer to a command about an entity that no client was sent.
+// judgeUnseen checks the answer to a command about an entity that no client was sent.
 func (c *simClient) judgeUnseen(code wire.Code, verdict wire.Verdict, h bulk.Handle) {
 	if verdict != wire.Pending || code != wire.UnknownHandle && code != wire.UnknownCommand && code != wire.RateLimited {
 		c.sim.fail("R10", "client %d is answered %v, %v about %v, which it was never sent", c.number, code, verdict, h)

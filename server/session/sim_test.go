@@ -68,7 +68,7 @@ type state struct {
 	words []uint32
 }
 
-// at returns the quantised state of a life at a tick, nil before the first.
+// at returns the quantised state at a tick, or nil before the first.
 func (l *life) at(tick uint32) []uint32 {
 	i, found := slices.BinarySearchFunc(l.states, tick, func(s state, tick uint32) int { return cmp.Compare(s.tick, tick) })
 	if !found {
@@ -80,7 +80,7 @@ func (l *life) at(tick uint32) []uint32 {
 	return l.states[i].words
 }
 
-// failure is an invariant found broken.
+// failure is a broken invariant.
 type failure struct {
 	invariant string // H1 to H6, or of a package
 	tick      int    // of the simulation
@@ -129,15 +129,16 @@ type sim struct {
 	ruled         map[*session.Session]int // by which of the rules
 	kicked        map[*session.Session]bool
 	links         simtest.Conditions // of whoever connects
-	tally         tally
+	coverage      coverage
 	tape          *tape   // of the first client; may be nil
 	unseen        *unseen // entities out of every sight; may be nil
 	resyncs       uint64  // of earlier runs
 	interestSlots []bool  // scratch
 }
 
-// tally is what a simulation saw: a test that nothing happened in proves nothing.
-type tally struct {
+// coverage counts what happened in a simulation: a test in which nothing happened proves
+// nothing.
+type coverage struct {
 	verdicts   [2][4]int // client and server, by verdict
 	executed   int
 	rejected   int
@@ -169,12 +170,11 @@ type tally struct {
 	hurried    int // ticks that had no time for all snapshots
 }
 
-// run plays the script to its end. A failure is the first invariant found
-// broken.
-func (s *script) run() (tally, *failure) {
+// run runs the script and returns the first broken invariant, if any.
+func (s *script) run() (coverage, *failure) {
 	x := newSim(s)
 	f := x.simulate()
-	return x.tally, f
+	return x.coverage, f
 }
 
 func newSim(s *script) *sim {
@@ -200,13 +200,13 @@ func (s *sim) simulate() (f *failure) {
 	return nil
 }
 
-// fail ends the simulation.
+// fail stops the simulation.
 func (s *sim) fail(invariant, format string, args ...any) {
 	where := fmt.Sprintf("; seed %d, at %d ms", s.script.seed, s.now())
 	panic(&failure{invariant, s.tick, fmt.Sprintf(format, args...) + where})
 }
 
-// must is for what cannot go wrong unless the simulation does.
+// must stops the simulation on an error of its own.
 func (s *sim) must(err error) {
 	if err != nil {
 		s.fail("simulation", "%v", err)
@@ -256,8 +256,7 @@ func (s *sim) makeSchema() {
 
 func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
 
-// begin makes a world and a server: a new run. All handles of earlier runs are
-// dead (H5).
+// begin creates a world and a server: a new run. All handles of earlier runs are dead (H5).
 func (s *sim) begin(first uint32, image *world.Image) {
 	w, err := world.New(world.Config{Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first})
 	s.must(err)
@@ -331,8 +330,8 @@ func (s *sim) noteNamed() {
 	}
 }
 
-// restart replaces the server by a new run: from the last image, or, without
-// one, by another world whose generations begin after all that were issued.
+// restart replaces the server by a new run: from the last image or, without one, with
+// another world whose generations begin after all that were issued.
 func (s *sim) restart() {
 	highest := uint32(0)
 	for _, l := range s.order {
@@ -364,15 +363,14 @@ func (s *sim) restart() {
 	}
 }
 
-// leave is the end of a session, for whichever client it is.
+// leave handles the end of a session of any client.
 func (s *sim) leave(p *session.Session) {
 	s.call("leave")
 	s.over[p] = true
 	s.world.Destroy(p.Entity())
 }
 
-// avatar is who a session controls. A world that is full makes none: the session
-// looks from where nobody is.
+// avatar spawns the entity that a session controls, or returns 0 in a full world.
 func (s *sim) avatar() bulk.Handle { return s.spawn(s.crate, s.scatter(), s.scatter(), 0, 0) }
 
 func (s *sim) spawn(kind world.KindID, x, z, vx, vz float32) bulk.Handle {
@@ -386,8 +384,7 @@ func (s *sim) spawn(kind world.KindID, x, z, vx, vz float32) bulk.Handle {
 	return h
 }
 
-// issueNew begins the history of a handle that was just made, under an identity
-// of its own.
+// issueNew begins the history of a new handle, with an identity of its own.
 func (s *sim) issueNew(h bulk.Handle) (identity uint64) {
 	if l := s.lives[h]; l != nil {
 		s.fail("H4", "%v was handed out twice", h)
@@ -409,7 +406,7 @@ func (s *sim) issue(h bulk.Handle, identity uint64) {
 	s.tenants[h.Index()] = append(s.tenants[h.Index()], l)
 }
 
-// step moves everything by one server tick.
+// step runs one server tick.
 func (s *sim) step(stir func()) {
 	s.tick++
 	if s.restartAt != 0 && s.tick >= s.restartAt {
@@ -444,7 +441,7 @@ func (s *sim) step(stir func()) {
 	}
 }
 
-// record notes who died, and the whole quantised state of who lives.
+// record records deaths, and the quantised state of living entities.
 func (s *sim) record() {
 	tick := uint32(s.world.Tick())
 	for _, h := range s.world.Destroyed() {
@@ -466,8 +463,8 @@ func (s *sim) record() {
 	}
 }
 
-// quantised is the state of a handle as its owner must see it. The result is
-// valid until the next call.
+// quantised returns the state of a handle as its owner must see it, valid until the next
+// call.
 func (s *sim) quantised(h bulk.Handle) []uint32 {
 	words := s.words
 	clear(words)
@@ -496,8 +493,8 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 	return words
 }
 
-// settle lets the links come to rest and checks that every client's replica is
-// what the server thinks it is, and that no handle lies.
+// settle lets the links drain and checks that every client's replica matches the server and
+// every verdict is right.
 func (s *sim) settle() {
 	fair := simtest.Conditions{DelayMin: 1, DelayMax: 1}
 	clear(s.waiting)
@@ -525,8 +522,7 @@ func (s *sim) settle() {
 	}
 }
 
-// settled says whether nothing is left to do: bodies rest, links are empty, and
-// clients know all that there is.
+// settled reports whether bodies rest, links are empty, and clients are up to date.
 func (s *sim) settled() bool {
 	if s.world.Stats().Awake != 0 {
 		return false
@@ -540,17 +536,16 @@ func (s *sim) settled() bool {
 }
 
 func (s *sim) sum() {
-	s.tally.resyncs = s.resyncs + s.core.Replication().Resyncs
-	s.tally.retired = s.world.Stats().Retired
+	s.coverage.resyncs = s.resyncs + s.core.Replication().Resyncs
+	s.coverage.retired = s.world.Stats().Retired
 	for _, c := range s.clients {
 		c.sum()
 	}
 }
 
-// poked executes a command. Its argument is who the client believes its target
-// to be.
+// poked executes a command. Its argument is the client's belief about its target.
 func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error {
-	s.tally.executed++
+	s.coverage.executed++
 	if s.world.Status(target) != bulk.Live {
 		s.fail("H2", "executed on %v, which is not live", target)
 	}
@@ -567,8 +562,7 @@ func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error 
 	return nil
 }
 
-// seen is what a client must see of a state: without what only owners are sent,
-// if it is none.
+// seen returns what a client must see of a state: without private components unless owned.
 func (s *sim) seen(words []uint32, owned bool) []uint32 {
 	words = slices.Clone(words)
 	if !owned && words != nil {
@@ -577,7 +571,7 @@ func (s *sim) seen(words []uint32, owned bool) []uint32 {
 	return words
 }
 
-// nth chooses among n, whatever i is.
+// nth maps any i to a number below n.
 func nth(i, n int) int {
 	if n == 0 {
 		return 0

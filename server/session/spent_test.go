@@ -46,17 +46,17 @@ func TestTicksAreSpent(t *testing.T) {
 
 // A session whose sequence numbers run out ends with a code that clients reconnect after.
 func TestSessionIsSpent(t *testing.T) {
-	for _, lane := range [][2]string{{"sent", "newest"}, {"structure", "written"}} {
+	for _, counter := range [][2]string{{"sent", "newest"}, {"structure", "written"}} {
 		d := newDesk(t)
 		c, w := d.enter()
 		c.input()
 		d.ticks(5)
 		require.Empty(t, c.closed)
 		viewer := reflect.ValueOf(c.peer.Session()).Elem().FieldByName("viewer").Elem()
-		number := viewer.FieldByName(lane[0]).FieldByName(lane[1])
+		number := viewer.FieldByName(counter[0]).FieldByName(counter[1])
 		*(*uint32)(unsafe.Pointer(number.UnsafeAddr())) = math.MaxUint32 - 1<<26 + 1 // nobody has months for a test
 		d.core.Tick()
-		require.Equal(t, []wire.Code{wire.Spent}, c.closed, lane)
+		require.Equal(t, []wire.Code{wire.Spent}, c.closed, counter)
 		require.True(t, wire.Spent.Info().Retry)
 		_, again := d.again(w, asIs)
 		require.Zero(t, again.Resumed)
