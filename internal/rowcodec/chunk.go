@@ -7,44 +7,43 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Chunks holds the bits of rows, each coded once for all receivers that have
-// the same past of it. It belongs to one goroutine while it is filled, and may
-// be read by many after.
+// Chunks holds encoded rows. Each row is encoded once for all receivers with the
+// same past. One goroutine fills a Chunks; then any number may read it.
 type Chunks struct {
-	bits     []byte
-	writer   bitio.Writer
-	forecast forecast // of the row that is coded
+	bits       []byte
+	writer     bitio.Writer
+	prediction prediction // scratch space for the row being encoded
 }
 
-// Chunk is the place of one row's bits. Its shares are before it, in words of 8
-// bytes, as many as the schema's components need.
+// Chunk locates one encoded row in a Chunks. The row's Shares precede its bits, in
+// as many 8-byte words as the schema's components need.
 type Chunk struct {
-	at   uint32 // byte
-	bits uint32
+	at   uint32 // byte offset of the bits
+	bits uint32 // length
 }
 
-// chunkPadding follows the last chunk, so that copies can read whole words.
+// chunkPadding follows the last chunk so that Copy can read whole 8-byte words.
 const chunkPadding = 8
 
-// Bits is how long the chunk is.
+// Bits returns the length of the chunk in bits.
 func (k Chunk) Bits() int { return int(k.bits) }
 
-// Reset forgets all chunks and keeps the memory.
+// Reset removes all chunks and keeps the memory.
 func (k *Chunks) Reset() { k.bits = k.bits[:0] }
 
-// Cut forgets the chunks that were added since Len was n.
+// Cut removes the chunks added since Len was n.
 func (k *Chunks) Cut(n int) { k.bits = k.bits[:n] }
 
-// Len is how many bytes all chunks take.
+// Len returns the size of all chunks in bytes.
 func (k *Chunks) Len() int { return len(k.bits) }
 
-// Add codes a row, in full if past is nil.
+// Add encodes a row, in full if past is nil.
 func (k *Chunks) Add(c *Codec, row schema.Row, past *Past) Chunk {
 	before := max(len(k.bits)-chunkPadding, 0)
 	at := before + 8*schema.ShareWords(c.schema.Components())
 	k.bits = append(k.bits[:before], make([]byte, at-before)...)
 	k.writer.Reset(k.bits)
-	shares := c.append(&k.writer, row, past, &k.forecast)
+	shares := c.append(&k.writer, row, past, &k.prediction)
 	chunk := Chunk{uint32(at), uint32(k.writer.Bits())}
 	k.bits = append(k.writer.Bytes(), make([]byte, chunkPadding)...)
 	for i := before; i < at; i += 8 {
@@ -53,8 +52,8 @@ func (k *Chunks) Add(c *Codec, row schema.Row, past *Past) Chunk {
 	return chunk
 }
 
-// Copy appends chunks to w. The state of the writer is kept in registers: rows
-// are short, and most of what a viewer is sent is copied here.
+// Copy appends chunks to w. It keeps the writer's state in registers because rows
+// are short and most of a viewer's data is copied here.
 func (k *Chunks) Copy(w *bitio.Writer, chunks ...Chunk) {
 	buf, at, acc, n := w.Open()
 	for _, chunk := range chunks {
@@ -72,8 +71,8 @@ func (k *Chunks) Copy(w *bitio.Writer, chunks ...Chunk) {
 	w.Close(at, acc, n)
 }
 
-// AddShares adds what the components of the chunk's row take, in bits, to sum, for
-// rows of a schema with so many of them.
+// AddShares adds the bits of each component of the chunk's row to sum. components
+// is the schema's number of components.
 func (k *Chunks) AddShares(sum *schema.Shares, chunk Chunk, components int) {
 	words := schema.ShareWords(components)
 	from := k.bits[int(chunk.at)-8*words:]

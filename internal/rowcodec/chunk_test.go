@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Chunks copied at once are their bits, one after the other, from whatever bit
-// on; those that were cut off are gone, and those before them are not touched.
+// Copying several chunks concatenates their bits at any bit offset. Cut removes later
+// chunks and leaves earlier ones intact.
 func TestChunksAtOnce(t *testing.T) {
 	type name struct {
 		Text [40]uint8

@@ -20,10 +20,10 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 	require.NoError(t, schema.Add[charge](s, "charge"))
 	c := New(s, DefaultTables())
 	past := &Past{Base: []uint32{100}, Age: 1}
-	var f forecast
-	c.forecast(&c.parts[0], past, &f)
+	var f prediction
+	c.predict(&c.parts[0], past, &f)
 	head := c.parts[0].groups[0].heads[f.context]
-	c.parts[0].units[0].expect(0, past, &f)
+	c.parts[0].units[0].predictNumber(0, past, &f)
 	residual := f.set.codes[laneNumber][f.scale(laneNumber)]
 	read := func(write func(w *bitio.Writer)) (uint32, error) {
 		var w bitio.Writer

@@ -47,8 +47,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	})
 }
 
-// P6: a row and its past are all that its bits depend on, so a chunk is made
-// once.
+// P6: the bits of a row depend only on the row and its past, so it is encoded once.
 func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	s := rowtest.RandomSchema(r)
@@ -114,7 +113,7 @@ func TestCodecGolden(t *testing.T) {
 	require.Equal(t, uint32(0x54274d6d), rowcodec.DefaultTables().Version())
 }
 
-// Cut anywhere, and with any bit flipped, a row is read to its end or refused.
+// A row truncated anywhere or with any bit flipped is either read to its end or rejected.
 func TestCodecReadsAnything(t *testing.T) {
 	c, want, past, bytes := rowtest.Coded(6)
 	s := c.Schema()
@@ -219,7 +218,7 @@ func TestTablesAreReadWhole(t *testing.T) {
 	require.ErrorIs(t, err, refused)
 }
 
-// With any bit flipped, tables are refused, or are others that say all of that file.
+// Tables with any bit flipped are either rejected or differ and round-trip.
 func TestTablesWithAnyBitFlipped(t *testing.T) {
 	whole, err := os.ReadFile("default.tables")
 	require.NoError(t, err)
@@ -236,7 +235,7 @@ func TestTablesWithAnyBitFlipped(t *testing.T) {
 	}
 }
 
-// Whatever tables are accepted, a codec made of them reads and writes.
+// A codec with any tables that ParseTables accepts reads and writes rows.
 func FuzzTables(f *testing.F) {
 	f.Add(0, byte(0), uint64(1))
 	whole := rowcodec.DefaultTables().Bytes()

@@ -1,26 +1,26 @@
-// Package rowcodec writes the rows of State datagrams in few bits, and reads them.
-// replication/wire/CODEC.md is the normative text; an independent decoder, made from
-// that page alone, is a test beside it.
+// Package rowcodec encodes and decodes the rows of State datagrams.
+// replication/wire/CODEC.md is the normative text. A test in replication/wire decodes
+// with an independent decoder written from that page alone.
 //
-// Terms. A row's past is its state as both sides know it: the baseline, an older
-// state, and the motion of its parent. From it the codec predicts each field; the
-// difference is the residual. The scale of a residual is its expected size, and
-// selects the Huffman code that it is written with. A part is the plan of one
-// component, a unit one of its vectors, rotations or numbers; a head is a symbol that
-// says of several units which changed. Tables hold all weights and codes, a Model
-// the numbers that they are made of, and a chunk the bits of one row.
+// Terms. A row's past is what both sides know about it: its baseline, an older state,
+// and its parent's motion. The codec predicts each field from the past; the
+// difference is the residual. The scale of a residual is its expected size and
+// selects its Huffman code. A part is the plan of one component. A unit is one of its
+// vectors, rotations or numbers. A head is a symbol that tells which of several units
+// changed. Tables hold all weights and codes, a Model the numbers they are built
+// from, and a chunk the bits of one row.
 //
-//	row, Past ──forecast──► expected ──subtract──► residuals, heads ──Huffman──► bits
-//	bits ──Huffman──► heads, residuals ──add──► row        (the same forecast)
-//	Chunks.Add: bits once ──Chunks.Copy──► the datagrams of all viewers with that past
+//	row, Past ──predict──► expected ──subtract──► residuals, heads ──Huffman──► bits
+//	bits ──Huffman──► heads, residuals ──add──► row        (the same prediction)
+//	Chunks.Add: encode once ──Chunks.Copy──► datagrams of all receivers with that past
 //
 // Invariants, cited in tests (numbered as in replication/wire and schema):
 //
-//	P1 What is read is checked always, and gives a *wire.Error with BadMessage.
-//	P3 Nothing per row allocates.
-//	P5 A coded row is read only with the very past that it was written from.
-//	P6 The bits of a coded row depend on the row, its past and the tables alone; all
-//	   of it is computed in integers.
+//	P1 Input is always checked; malformed input gives a *wire.Error with BadMessage.
+//	P3 Coding a row does not allocate.
+//	P5 A coded row is read only with the same past it was written with.
+//	P6 The bits of a coded row depend only on the row, its past and the tables, and
+//	   are computed in integers.
 //
-// An Observer sees what a codec does; package rowtrain makes Models with it.
+// An Observer watches a codec encode; package rowtrain builds Models with it.
 package rowcodec

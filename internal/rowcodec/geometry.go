@@ -6,12 +6,12 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// vector is a place or a way, along three axes. It is a struct, and not an array,
-// so that it travels in registers.
+// vector is a position or displacement along three axes. It is a struct rather than an
+// array so that it is passed in registers.
 type vector struct{ x, y, z int64 }
 
-// place is the vector in the words from at on.
-func place(words []uint32, at int) vector {
+// vectorAt returns the vector in the three words starting at at.
+func vectorAt(words []uint32, at int) vector {
 	w := words[at : at+3 : at+3]
 	return vector{int64(w[0]), int64(w[1]), int64(w[2])}
 }
@@ -20,30 +20,30 @@ func (v vector) plus(w vector) vector { return vector{v.x + w.x, v.y + w.y, v.z 
 
 func (v vector) minus(w vector) vector { return vector{v.x - w.x, v.y - w.y, v.z - w.z} }
 
-// scaled is v times a factor in 1/2^bits.
+// scaled returns v times a factor in 1/2^bits.
 func (v vector) scaled(factor int64, bits uint) vector {
 	return vector{v.x * factor >> bits, v.y * factor >> bits, v.z * factor >> bits}
 }
 
-// fine is v in 1/256 of its unit.
-func (v vector) fine() vector {
+// toFixed returns v in 1/256 of its unit.
+func (v vector) toFixed() vector {
 	return vector{v.x << fractionBits, v.y << fractionBits, v.z << fractionBits}
 }
 
-// within is v with each component at most so far from 0.
-func (v vector) within(most int64) vector {
+// clamped returns v with each component clamped to ±most.
+func (v vector) clamped(most int64) vector {
 	return vector{clamp(v.x, most), clamp(v.y, most), clamp(v.z, most)}
 }
 
 func clamp(v, most int64) int64 { return min(max(v, -most), most) }
 
-// size is the sum of the magnitudes.
+// size returns the sum of the magnitudes of the components.
 func (v vector) size() int64 { return absolute(v.x) + absolute(v.y) + absolute(v.z) }
 
-// axes are the components by their numbers.
+// axes returns the components as an array.
 func (v vector) axes() [3]int64 { return [3]int64{v.x, v.y, v.z} }
 
-// along is the component of an axis.
+// along returns the component of an axis.
 func (v vector) along(axis int) int64 {
 	switch axis {
 	case 0:
@@ -54,8 +54,8 @@ func (v vector) along(axis int) int64 {
 	return v.z
 }
 
-// crosswise is v turned a quarter around an axis, on which it ends flat.
-func (v vector) crosswise(axis int) vector {
+// crossAxis returns the cross product of the axis's unit vector and v.
+func (v vector) crossAxis(axis int) vector {
 	switch axis {
 	case 0:
 		return vector{0, -v.z, v.y}
@@ -65,9 +65,9 @@ func (v vector) crosswise(axis int) vector {
 	return vector{-v.y, v.x, 0}
 }
 
-// rotation is a unit quaternion in 1/16384. All arithmetic on it is in integers,
-// so that both sides of a connection predict the same. It is a struct, and not an
-// array, so that it travels in registers.
+// rotation is a unit quaternion in 1/16384. Its arithmetic is in integers so that both
+// sides of a connection predict the same. It is a struct rather than an array so that
+// it is passed in registers.
 type rotation struct{ x, y, z, w int64 }
 
 const (
@@ -82,10 +82,10 @@ const (
 // the root of a double rounded correctly, so its whole part is exact there.
 func isqrt(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
-// levelTable are the values that the components of rotations stand for.
+// levelTable holds the values that a rotation's component numbers stand for.
 type levelTable [1 << schema.MaxRotationBits]int16
 
-// levels are those of components of n bits: 2^n of them, evenly from
+// levels returns the values of components of n bits: 2^n, evenly spaced from
 // -rotationRange to rotationRange.
 func levels(n uint) *levelTable {
 	most := int64(1)<<n - 1
@@ -96,15 +96,14 @@ func levels(n uint) *levelTable {
 	return all
 }
 
-// unpackRotation reads a smallest-three word whose components have these
-// levels, n bits each: the number of the largest in the lowest 2 bits, then the
-// others in order.
+// unpackRotation unpacks a smallest-three word with components of n bits: the index of
+// the largest in the lowest 2 bits, then the others in order.
 func unpackRotation(word uint32, levels *levelTable, n uint) rotation {
 	largest, most := word&3, uint32(1)<<(n&31)-1
 	word >>= 2
 	const last = uint32(len(levels) - 1)
 	a, b, c := int64(levels[word&most&last]), int64(levels[word>>(n&31)&most&last]), int64(levels[word>>(2*n&31)&most&last])
-	// Which is the largest is as good as random, so no branch depends on it.
+	// The index of the largest is unpredictable, so no branch depends on it.
 	x, y, z, w := a, b, c, isqrt(rotationOne*rotationOne-a*a-b*b-c*c)
 	if largest < 3 {
 		z, w = w, c
@@ -118,8 +117,8 @@ func unpackRotation(word uint32, levels *levelTable, n uint) rotation {
 	return rotation{x, y, z, w}
 }
 
-// packThree gives the three smaller components of q as numbers of n bits, for
-// a given largest component, whose sign is made positive.
+// packThree returns the three smaller components of q as numbers of n bits, given the
+// index of the largest, whose sign is made positive.
 func (q rotation) packThree(largest int, n uint) (a, b, c uint32) {
 	most := int64(1)<<(n&63) - 1
 	x, y, z, first := q.y, q.z, q.w, q.x
@@ -136,16 +135,16 @@ func (q rotation) packThree(largest int, n uint) (a, b, c uint32) {
 	return packed(x, most), packed(y, most), packed(z, most)
 }
 
-// packed is the number for a component, of those from 0 to |most|, whose sign is
-// that of the largest component.
+// packed returns the number from 0 to |most| for a component. most has the sign of the
+// largest component.
 func packed(v, most int64) uint32 {
 	count := max(most, -most)
 	v = (v*most + (count+1)*rotationRange) / (2 * rotationRange)
 	return uint32(min(max(v, 0), count))
 }
 
-// largest is the number of the largest component, the first of equals, and by how
-// much its magnitude exceeds that of the second.
+// largest returns the index of the first component of largest magnitude, and by how
+// much its magnitude exceeds the second.
 func (q rotation) largest() (number int, margin int64) {
 	x, y, z, w := absolute(q.x), absolute(q.y), absolute(q.z), absolute(q.w)
 	low, high := max(x, y), max(z, w)
@@ -166,7 +165,7 @@ func (q rotation) largest() (number int, margin int64) {
 	return number, max(low, high) - max(min(low, high), second)
 }
 
-// times is the product q*r: r, then q.
+// times returns the Hamilton product q*r: the rotation r followed by q.
 func (q rotation) times(r rotation) rotation {
 	const half = 1 << (rotationBits - 1)
 	return rotation{
@@ -183,25 +182,25 @@ func (q rotation) minus(r rotation) rotation {
 	return rotation{q.x - r.x, q.y - r.y, q.z - r.z, q.w - r.w}
 }
 
-// size is the sum of the magnitudes.
+// size returns the sum of the magnitudes of the components.
 func (q rotation) size() int64 { return absolute(q.x) + absolute(q.y) + absolute(q.z) + absolute(q.w) }
 
-// towards is q or -q, which is the same rotation, whichever is nearer to r.
+// towards returns whichever of q and -q, which are the same rotation, is nearer to r.
 func (q rotation) towards(r rotation) rotation {
 	return q.negatedIf((q.x*r.x + q.y*r.y + q.z*r.z + q.w*r.w) >> 63)
 }
 
-// negatedIf is -q if sign is -1, and q if it is 0.
+// negatedIf returns -q if sign is -1, and q if it is 0.
 func (q rotation) negatedIf(sign int64) rotation {
 	return rotation{(q.x ^ sign) - sign, (q.y ^ sign) - sign, (q.z ^ sign) - sign, (q.w ^ sign) - sign}
 }
 
-// scaled is q times a factor in 1/2^bits.
+// scaled returns q times a factor in 1/2^bits.
 func (q rotation) scaled(factor int64, bits uint) rotation {
 	return rotation{q.x * factor >> bits, q.y * factor >> bits, q.z * factor >> bits, q.w * factor >> bits}
 }
 
-// toUnit scales v, in any unit below 2^24, to length 1; no direction gives r.
+// toUnit normalises v, whose components are below 2^24. It returns r if v is zero.
 func toUnit(v, r rotation) rotation {
 	const shift = 24
 	length := isqrt(v.x*v.x + v.y*v.y + v.z*v.z + v.w*v.w)
@@ -213,13 +212,13 @@ func toUnit(v, r rotation) rotation {
 	return rotation{(v.x*scale + half) >> shift, (v.y*scale + half) >> shift, (v.z*scale + half) >> shift, (v.w*scale + half) >> shift}
 }
 
-// ratioBits is how fine ratios of times are.
+// ratioBits is the resolution of ratios of time.
 const ratioBits = 16
 
-// power is r to the power of ratio, in 1/65536: a turn gone on with. It takes
-// the tangent of the half angle, t, to that of the scaled one by three terms of
-// the series of arctangent and tangent; beyond a half angle of about 0.9 the
-// result turns too little, which costs bits and nothing else.
+// power returns r to the power of ratio, in 1/65536. It takes the tangent t of the half
+// angle to the tangent of the scaled half angle by three terms each of the series of
+// arctangent and tangent. Beyond a half angle of about 0.9 the result turns too
+// little, which costs bits but not correctness.
 func (r rotation) power(ratio int64) rotation {
 	r = r.negatedIf(r.w >> 63)
 	const third, fifth, twoFifteenths = rotationOne / 3, rotationOne / 5, rotationOne * 2 / 15
@@ -238,7 +237,7 @@ func (r rotation) power(ratio int64) rotation {
 		rotation{w: rotationOne})
 }
 
-// matrix is a rotation of vectors, in 1/16384.
+// matrix is a rotation matrix in 1/16384.
 type matrix [9]int64
 
 func (q rotation) matrix() matrix {
@@ -251,7 +250,7 @@ func (q rotation) matrix() matrix {
 	}
 }
 
-// turn rotates v, and gives the result in 1/2^fractionBits of v's unit.
+// turn returns v rotated, in 1/2^fractionBits of v's unit.
 func (m *matrix) turn(v vector) vector {
 	const s = rotationBits - fractionBits
 	return vector{

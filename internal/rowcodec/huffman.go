@@ -13,33 +13,31 @@ const (
 	maxCodeBits = 12
 	// maxSymbols bounds the alphabet of a code.
 	maxSymbols = 128
-	// quickBits is how many bits are looked up at once when a symbol is read;
-	// the few longer ones are searched for by length.
+	// quickBits is the number of bits looked up in a table at once; longer codes are
+	// searched by length.
 	quickBits = 8
 )
 
-// code is a canonical Huffman code: symbols of one length have consecutive
-// codes, and shorter ones come before longer ones, so that the lengths are the
-// whole description. It is complete, so that any bits are symbols. Codes are
-// written with their first bit lowest.
+// code is a complete canonical Huffman code: symbols of one length have consecutive
+// codes and shorter codes precede longer ones, so the lengths define it. Every bit
+// string decodes to symbols. Codes are written with their first bit lowest.
 type code struct {
 	words  [maxSymbols]uint16 // a symbol's code, first bit lowest, and its length<<maxCodeBits
 	quick  [1 << quickBits]entry
-	limit  [maxCodeBits + 1]uint16 // by length: one beyond its last code, and
-	offset [maxCodeBits + 1]int16  // what makes a code of it a place in sorted
+	limit  [maxCodeBits + 1]uint16 // by length: one beyond its last code
+	offset [maxCodeBits + 1]int16  // by length: added to a code, its index in sorted
 	sorted [maxSymbols]entry
 }
 
-// entry is what a code stands for: a value in the highest 7 bits, then in 5 how many
-// bits follow that belong to the value, below it, and in 4 how many the code has. So
-// nothing is left to be worked out where every step waits for the one before.
+// entry is what a code stands for: a value in the highest 7 bits, then in 5 bits the
+// number of low bits that follow and complete the value, then in 4 bits the length of
+// the code. Everything is precomputed because each decoding step waits for the last.
 type entry uint16
 
 const (
 	entryLow   = 4
 	entryValue = 9
-	// entryEscape is the value of a residual's escape, instead of which a number
-	// follows in full.
+	// entryEscape is the value of a residual's escape: the number follows in full.
 	entryEscape = 1<<7 - 1
 )
 
@@ -49,10 +47,11 @@ func (e entry) low() uint { return uint(e>>entryLow) & 31 }
 
 func (e entry) bits() uint { return uint(e & 15) }
 
-// symbolItself is the entry of a code whose values are its symbols, and
-// magnitudeEntry that of one of residuals; both without the bits of the code.
-func symbolItself(symbol int) entry { return entry(symbol) << entryValue }
+// symbolEntry returns the entry, without a code length, of a code whose values are its
+// symbols.
+func symbolEntry(symbol int) entry { return entry(symbol) << entryValue }
 
+// magnitudeEntry returns the entry, without a code length, of a residual's symbol.
 func magnitudeEntry(symbol int) entry {
 	if symbol == symbolEscape {
 		return entryEscape << entryValue
@@ -61,14 +60,14 @@ func magnitudeEntry(symbol int) entry {
 	return entry(least>>low)<<entryValue | entry(low)<<entryLow
 }
 
-// newCode makes the code with these lengths, one for each symbol, of which meaning
-// says what they stand for. The lengths must be complete (checkLengths).
+// newCode returns the code with these lengths, one per symbol; meaning gives the entry
+// of each symbol. The lengths must be complete (checkLengths).
 func newCode(lengths []uint8, meaning func(symbol int) entry) *code {
 	c := &code{}
-	next, place := uint16(0), int16(0)
+	next, index := uint16(0), int16(0)
 	for n := uint8(1); n <= maxCodeBits; n++ {
 		next <<= 1
-		c.offset[n] = place - int16(next)
+		c.offset[n] = index - int16(next)
 		for symbol, length := range lengths {
 			if length != n {
 				continue
@@ -78,15 +77,15 @@ func newCode(lengths []uint8, meaning func(symbol int) entry) *code {
 			for v := word; n <= quickBits && v < 1<<quickBits; v += 1 << n {
 				c.quick[v] = meaning(symbol) | entry(n)
 			}
-			c.sorted[place] = meaning(symbol) | entry(n)
-			next, place = next+1, place+1
+			c.sorted[index] = meaning(symbol) | entry(n)
+			next, index = next+1, index+1
 		}
 		c.limit[n] = next
 	}
 	return c
 }
 
-// checkLengths says whether lengths are those of a complete code.
+// checkLengths reports whether lengths form a complete code.
 func checkLengths(lengths []uint8) bool {
 	sum := 0
 	for _, n := range lengths {
@@ -98,26 +97,26 @@ func checkLengths(lengths []uint8) bool {
 	return sum == 1<<maxCodeBits
 }
 
-// read takes a symbol from r, of a code whose values are its symbols.
+// read reads a symbol of a code whose values are its symbols.
 func (c *code) read(r *bitio.Reader) int {
-	e := c.first(r.Peek())
+	e := c.lookup(r.Peek())
 	r.Skip(e.bits())
 	return int(e.value())
 }
 
-// first is what bits begin with.
-func (c *code) first(ahead uint64) entry {
+// lookup returns the entry of the code that ahead begins with.
+func (c *code) lookup(ahead uint64) entry {
 	if e := c.quick[ahead&(1<<quickBits-1)]; e != 0 {
 		return e
 	}
-	return c.longer(ahead)
+	return c.lookupLong(ahead)
 }
 
-// longer is the entry that quick has no room for. It is rare, so it is kept out of
-// where first is compiled into.
+// lookupLong looks up a code longer than quickBits. It is rare and not inlined, so that
+// lookup is.
 //
 //go:noinline
-func (c *code) longer(ahead uint64) entry {
+func (c *code) lookupLong(ahead uint64) entry {
 	v := uint32(bits.Reverse16(uint16(ahead) << (16 - maxCodeBits)))
 	n := quickBits + 1
 	for n < maxCodeBits && v>>(maxCodeBits-n) >= uint32(c.limit[n]) {
@@ -126,7 +125,7 @@ func (c *code) longer(ahead uint64) entry {
 	return c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]
 }
 
-// write appends a symbol and then n bits of extra, at most 44.
+// write writes a symbol and then n bits of extra, at most 44.
 func (c *code) write(w *bitio.Writer, symbol int, extra uint64, n uint) {
 	word := uint64(c.words[symbol])
 	length := uint(word >> maxCodeBits)
@@ -139,9 +138,8 @@ func (c *code) write(w *bitio.Writer, symbol int, extra uint64, n uint) {
 	w.Close(bitio.Put(buf, at, acc, pending, word, n))
 }
 
-// CodeLengths gives the lengths of the best complete code for symbols that
-// occur in proportion to counts, every one of which is positive. Codes that
-// grow too long are shortened by making the counts more even.
+// CodeLengths returns the lengths of the optimal complete code for symbols with these
+// counts, all positive. If a code is too long, the counts are levelled until it fits.
 func CodeLengths(counts []uint64) []uint8 {
 	counts = slices.Clone(counts)
 	for {

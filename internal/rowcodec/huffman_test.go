@@ -17,11 +17,11 @@ func TestCodesAreCompleteAndRead(t *testing.T) {
 		for i := range counts {
 			for j := range counts {
 				if counts[i] > 8*counts[j] && counts[j] > 1<<30 {
-					require.LessOrEqual(t, lengths[i], lengths[j], "what is frequent is short")
+					require.LessOrEqual(t, lengths[i], lengths[j], "frequent symbols have short codes")
 				}
 			}
 		}
-		c := newCode(lengths, symbolItself)
+		c := newCode(lengths, symbolEntry)
 		symbols := rapid.SliceOf(rapid.IntRange(0, len(counts)-1)).Draw(t, "symbols")
 		var w bitio.Writer
 		for _, s := range symbols {
@@ -51,9 +51,9 @@ func TestCodesStayShort(t *testing.T) {
 }
 
 func TestPlainHeadsAreComplete(t *testing.T) {
-	for ways := 2; ways <= maxSymbols; ways++ {
-		require.True(t, checkLengths(plainHead(ways)), "%d: %v", ways, plainHead(ways))
-		require.Equal(t, uint8(1), plainHead(ways)[0])
+	for symbols := 2; symbols <= maxSymbols; symbols++ {
+		require.True(t, checkLengths(defaultHeadLengths(symbols)), "%d: %v", symbols, defaultHeadLengths(symbols))
+		require.Equal(t, uint8(1), defaultHeadLengths(symbols)[0])
 	}
 }
 

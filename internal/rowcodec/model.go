@@ -2,55 +2,55 @@ package rowcodec
 
 import "math"
 
-// Model holds the result of one training as plain numbers; Tables compiles it.
+// Model is the result of training in plain numbers. Tables builds tables from it.
 type Model struct {
 	Set
-	Gaps    [ResidualCodes]uint8 // lengths of the code of gaps
-	Heads   []Heads              // at most MaxHeads
-	Grounds []Ground
+	Gaps       [ResidualCodes]uint8 // lengths of the code of gaps
+	Heads      []Heads              // at most MaxHeads
+	ZoneBounds []ZoneBounds
 }
 
 // Set holds the weights and codes of components of some shapes.
 type Set struct {
 	Shapes []string
-	// Weights of displacements in a forecast, in 1/256: of the row's own, its
-	// parent's, the mismatch, and 1/256 of a quantum; of a rotation also
-	// the parts of a swerve. All weights are at most MaxWeight in magnitude.
+	// Weights of displacements in a prediction, in 1/256: the row's own, its parent's, the
+	// mismatch, and a constant in 1/256 of a quantum. Rotation has three more, for the parts
+	// of a rotation correction. No weight exceeds MaxWeight in magnitude.
 	Position [Zones][Attachments][Speeds][3][4]int32 // of each axis
 	Rotation [Zones][Attachments][Speeds][7]int32
-	// Weights of features in the scale of a residual, in 1/256.
+	// Weights of the features in the scale of a residual, in 1/256.
 	Scale [Lanes][Attachments][Speeds][Features]int32
-	// Lengths of codes, each complete.
+	// Code lengths, each complete.
 	Residuals [Lanes][Scales][ResidualCodes]uint8
 }
 
-// Heads holds the code lengths of one head of a shape, for each context. Each code is
+// Heads holds the lengths of the head codes of one group of one shape of component, each
 // complete.
 type Heads struct {
 	Shape   string
 	Group   int
-	Ways    int // symbols
+	Symbols int // symbols
 	Lengths [HeadContexts][]uint8
 }
 
-// Ground divides space along one axis into zones in which rows of a shape move
-// differently, such as lying on a floor and falling.
-type Ground struct {
+// ZoneBounds divides the positions of one shape of component into zones along one axis.
+// Training finds zones in which rows move differently, such as lying on a floor and
+// falling.
+type ZoneBounds struct {
 	Shape  string
 	Axis   int
 	Bounds [Zones - 2]int64 // ascending
 }
 
-// Untrained returns a model that knows nothing of what it will code: own motion
-// goes on, what stuck to its parent moves with it, and residuals are spread
-// around a size that grows with the motion.
+// Untrained returns a model without training: rows keep their motion, rows attached to a
+// parent move with it, and the expected size of residuals grows with the motion.
 func Untrained() Model {
 	var t Model
 	for z := range Zones {
 		for a := range Attachments {
 			own := 0
 			if a < Attachments-1 {
-				own = 1 // its parent's motion instead
+				own = 1 // the parent's motion instead
 			}
 			for s := range Speeds {
 				for axis := range t.Position[z][a][s] {
@@ -74,17 +74,17 @@ func Untrained() Model {
 	return t
 }
 
-// Tables makes tables of the model.
+// Tables builds tables from the model.
 func (m Model) Tables() *Tables {
 	heads := make([]headCodes, len(m.Heads))
 	for i := range heads {
 		heads[i].Heads = m.Heads[i]
 	}
-	return newTables([]*tableSet{{Set: m.Set}}, m.Gaps, heads, m.Grounds)
+	return newTables([]*tableSet{{Set: m.Set}}, m.Gaps, heads, m.ZoneBounds)
 }
 
-// ExpectedCounts shares out total over the symbols of a residual whose magnitude
-// falls off by half every 2^(scale/4).
+// ExpectedCounts distributes total over the symbols of a residual whose probability
+// halves every 2^(scale/4) of magnitude.
 func ExpectedCounts(scale int, total float64) []uint64 {
 	counts := make([]uint64, ResidualCodes)
 	half := math.Exp2(float64(scale) / 4)

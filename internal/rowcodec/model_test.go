@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a codec sums scales with is what stands in the model.
+// A codec sums scales with the weights of the model.
 func TestModelWeightsAreInForce(t *testing.T) {
 	model := Untrained()
 	w := &model.Scale[laneLinear][2][1]
 	*w = [Features]int32{featureOne: 70, featureSpeed: 700, featureMissed: -20}
-	var f forecast
+	var f prediction
 	f.weights = &model.Tables().sets[0].pairs[2][1]
 	f.feature.set(featureOne, 16)
 	f.feature.set(featureMissed, 9)
@@ -35,7 +35,7 @@ func TestJoinedTablesHoldNoMoreHeads(t *testing.T) {
 	of := func(shape string, groups int) *Tables {
 		model := Untrained()
 		for g := range groups {
-			h := Heads{Shape: shape, Group: g, Ways: 2}
+			h := Heads{Shape: shape, Group: g, Symbols: 2}
 			for i := range h.Lengths {
 				h.Lengths[i] = []uint8{1, 1}
 			}

@@ -6,77 +6,75 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 )
 
-// Observer receives what a codec computes while it writes rows with a past: prediction
-// errors, for the trainer, and the cost of each part. Functions may be nil.
+// Observer receives what an observed codec does with rows that have a past: prediction
+// errors, for the trainer, and costs. Functions not needed may be nil.
 type Observer struct {
-	// Place is called for a row that moves by itself: where it was along an axis, in
-	// quanta, and by how much it went farther than before, in 1/256 of a quantum.
-	Place func(shape string, axis int, at int64, off float64)
-	// Position is called for each axis of a position that changed, and Rotation for
-	// each part of a rotation that did.
+	// Displacement is called for a row that moves by itself: its position along an axis, in
+	// quanta, and the change of its displacement from the last, in 1/256 of a quantum.
+	Displacement func(shape string, axis int, at int64, off float64)
+	// Position is called for each axis of a changed position, and Rotation for each part of a
+	// changed rotation.
 	Position func(axis int, e Equation)
 	Rotation func(e Equation)
-	// Head and Residual are called for each symbol that is written.
+	// Head and Residual are called for each symbol written.
 	Head     func(k HeadKey, context, symbol int)
 	Residual func(r Residual)
-	// Cost is called for each unit of a component, with the path of its field, and
-	// before them for the component's heads, without one.
+	// Cost is called for the heads of a component, with an empty field, and then for each of
+	// its units, with the path of its field.
 	Cost func(component, field string, bits int)
 }
 
-// HeadKey names a code of heads.
+// HeadKey identifies a head code.
 type HeadKey struct {
-	Shape string
-	Group int
-	Ways  int // symbols
+	Shape   string
+	Group   int
+	Symbols int // symbols
 }
 
-// Equation is one sample for fitting the prediction weights of a zone, an attachment
-// and a speed: X times the weights, in 1/256, should sum to Y.
+// Equation is one sample for the weights of a prediction with this zone, attachment and
+// speed: the sum of X times the weights, in 1/256, should equal Y.
 type Equation struct {
 	Zone, Attached, Speed int
 	X                     []float64
 	Y                     float64
 	Miss                  float64 // error of the current prediction, in quanta
-	Usual                 float64 // usual error at its scale
+	Usual                 float64 // typical error at its scale, in quanta
 }
 
-// Residual is one residual, with the features that its scale was computed from.
+// Residual is one residual and the inputs to its scale.
 type Residual struct {
 	Lane, Scale, Symbol int
-	Attached, Speed     int // which weights the scale was summed with
+	Attached, Speed     int // selected the scale's weights
 	Features            [Features]int32
-	Magnitude           int32 // what the sum should have been, in 1/256 of the weights
+	Magnitude           int32 // the ideal sum, in 1/256 of the weights
 }
 
-// Observed returns a codec that calls o's functions while it writes, and else does
-// what c does.
+// Observed returns a copy of c that calls o's functions while it encodes.
 func (c *Codec) Observed(o Observer) *Codec {
 	observed := *c
 	observed.observer = &o
 	return &observed
 }
 
-// appendObserved writes a component as append does, and reports it.
-func (c *Codec) appendObserved(w *bitio.Writer, p *part, words []uint32, past *Past, f *forecast) {
+// appendObserved encodes a component as append does, and reports it.
+func (c *Codec) appendObserved(w *bitio.Writer, p *part, words []uint32, past *Past, f *prediction) {
 	o := c.observer
-	if p.depends() {
-		o.motion(p, words, past, f)
+	if p.needsPrediction() {
+		o.reportMotion(p, words, past, f)
 	}
 	name, from := c.schema.Component(p.component).Name, w.Bits()
-	written := c.appendHeads(w, p, words, past, f)&^p.silent | p.always
-	o.cost(name, "", w.Bits()-from)
+	written := c.appendHeads(w, p, words, past, f)&^p.headOnly | p.always
+	o.reportCost(name, "", w.Bits()-from)
 	for i := range p.units {
 		from = w.Bits()
 		if written>>i&1 != 0 {
 			c.appendUnit(w, p, i, words, past, f)
 		}
-		o.cost(name, p.units[i].name(), w.Bits()-from)
+		o.reportCost(name, p.units[i].name(), w.Bits()-from)
 	}
 }
 
-// name is the path of the unit's field, without the number of the element if there
-// are several.
+// name returns the path of the unit's field, without the element's index for a vector.
 func (u *unit) name() string {
 	path := u.fields[0].Path
 	if u.kind == unitVector || u.kind == unitPosition {
@@ -85,20 +83,21 @@ func (u *unit) name() string {
 	return path
 }
 
-func (o *Observer) cost(component, field string, bits int) {
+func (o *Observer) reportCost(component, field string, bits int) {
 	if o.Cost != nil {
 		o.Cost(component, field, bits)
 	}
 }
 
-func (o *Observer) head(p *part, g, context, symbol int) {
+func (o *Observer) reportHead(p *part, g, context, symbol int) {
 	if o.Head != nil {
-		o.Head(HeadKey{p.shape, g, p.groups[g].ways}, context, symbol)
+		o.Head(HeadKey{p.shape, g, p.groups[g].symbols}, context, symbol)
 	}
 }
 
-// residual reports one, m as it is written and d as it is, that f has not been told of.
-func (o *Observer) residual(lane int, m uint64, d int64, f *forecast) {
+// reportResidual reports a residual before it is added to f: m is the magnitude as
+// written, d the signed difference.
+func (o *Observer) reportResidual(lane int, m uint64, d int64, f *prediction) {
 	if o.Residual == nil {
 		return
 	}
@@ -110,40 +109,40 @@ func (o *Observer) residual(lane int, m uint64, d int64, f *forecast) {
 	o.Residual(r)
 }
 
-// motion reports how a row moved.
-func (o *Observer) motion(p *part, words []uint32, past *Past, f *forecast) {
-	g := *f // f itself takes the residuals when they are coded
+// reportMotion reports how a row moved.
+func (o *Observer) reportMotion(p *part, words []uint32, past *Past, f *prediction) {
+	g := *f // a copy: f records these residuals when they are coded
 	if p.position >= 0 {
-		if o.Place != nil && f.attached == Attachments-1 && f.speed != 0 {
-			o.place(p, words, past, f)
+		if o.Displacement != nil && f.attached == Attachments-1 && f.speed != 0 {
+			o.reportDisplacement(p, words, past, f)
 		}
 		if o.Position != nil {
-			o.position(p, words, past, &g)
+			o.reportPosition(p, words, past, &g)
 		}
 	}
 	if p.rotation >= 0 && p.turning && o.Rotation != nil {
-		o.rotation(p, words, past, &g)
+		o.reportRotation(p, words, past, &g)
 	}
 }
 
-func (o *Observer) place(p *part, words []uint32, past *Past, f *forecast) {
+func (o *Observer) reportDisplacement(p *part, words []uint32, past *Past, f *prediction) {
 	at := p.units[p.position].word
-	now, base, own := place(words, at).axes(), place(past.Base, at).axes(), f.motion[0].axes()
+	now, base, own := vectorAt(words, at).axes(), vectorAt(past.Base, at).axes(), f.motion[0].axes()
 	for axis := range now {
-		o.Place(p.shape, axis, base[axis], float64((now[axis]-base[axis])<<fractionBits-own[axis]))
+		o.Displacement(p.shape, axis, base[axis], float64((now[axis]-base[axis])<<fractionBits-own[axis]))
 	}
 }
 
-func (o *Observer) position(p *part, words []uint32, past *Past, f *forecast) {
+func (o *Observer) reportPosition(p *part, words []uint32, past *Past, f *prediction) {
 	const unit = 1 << fractionBits
 	at := p.units[p.position].word
-	now, base := place(words, at).axes(), place(past.Base, at).axes()
+	now, base := vectorAt(words, at).axes(), vectorAt(past.Base, at).axes()
 	if now == base {
 		return
 	}
 	own, carried, mismatch := f.motion[0].axes(), f.motion[1].axes(), f.motion[2].axes()
 	for i := range now {
-		f.along(i)
+		f.setAxis(i)
 		off := absolute(now[i] - f.position[i])
 		e := Equation{
 			Zone: f.zone, Attached: f.attached, Speed: f.speed,
@@ -151,30 +150,30 @@ func (o *Observer) position(p *part, words []uint32, past *Past, f *forecast) {
 			Y:    float64(now[i] - base[i]),
 			Miss: float64(off), Usual: usual(f.scale(lanePosition + i)),
 		}
-		f.miss(off)
+		f.recordMiss(off)
 		o.Position(i, e)
 	}
 }
 
-func (o *Observer) rotation(p *part, words []uint32, past *Past, f *forecast) {
+func (o *Observer) reportRotation(p *part, words []uint32, past *Past, f *prediction) {
 	u := &p.units[p.rotation]
 	if words[u.word] == past.Base[u.word] {
 		return
 	}
-	base, turned := u.rotation(past.Base[u.word]), f.turned
+	base, turned := u.rotation(past.Base[u.word]), f.rotation
 	now := u.rotation(words[u.word]).towards(base)
-	var s swerve
-	if p.swerves() {
-		at := place(words, p.units[p.position].word)
-		turned = f.swerved(at)
-		s, _ = f.swerve(at)
+	var s rotationCorrection
+	if p.correctsRotation() {
+		at := vectorAt(words, p.units[p.position].word)
+		turned = f.correctedRotation(at)
+		s, _ = f.correctionFor(at)
 	}
 	moved, off := now.minus(base).parts(), now.minus(turned).parts()
-	own, ride, twist := f.turning[0].parts(), f.turning[1].parts(), f.turning[2].parts()
-	roll := rotation{s.roll.x, s.roll.y, s.roll.z, 0}.times(f.turned).parts()
-	swing := rotation{s.swing.x, s.swing.y, s.swing.z, 0}.times(f.turned).parts()
-	turns := step(f.turning[0].size(), 100, 500, 2000, 5000)
-	size := usual(f.scale(laneRotation)) * 2 * rotationRange / float64(u.wide)
+	own, ride, twist := f.rotationMotion[0].parts(), f.rotationMotion[1].parts(), f.rotationMotion[2].parts()
+	roll := rotation{s.roll.x, s.roll.y, s.roll.z, 0}.times(f.rotation).parts()
+	swing := rotation{s.swing.x, s.swing.y, s.swing.z, 0}.times(f.rotation).parts()
+	turns := step(f.rotationMotion[0].size(), 100, 500, 2000, 5000)
+	size := usual(f.scale(laneRotation)) * 2 * rotationRange / float64(u.max)
 	for i := range moved {
 		slowed, yielded := own[i]*float64(s.slowed)/256, (ride[i]-own[i])*float64(s.yielded)/256
 		o.Rotation(Equation{
@@ -185,7 +184,8 @@ func (o *Observer) rotation(p *part, words []uint32, past *Past, f *forecast) {
 	}
 }
 
-// usual is how far off a residual of a scale is, and 1: what magnitude is of.
+// usual returns the residual size that corresponds to a scale, plus 1. It inverts
+// magnitude.
 func usual(scale int) float64 { return float64((4|scale&3)<<(scale>>2)) / 4 }
 
 func (q rotation) parts() [4]float64 {

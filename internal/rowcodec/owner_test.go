@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// A row for somebody else has the same bits whatever its owners' fields hold, in
-// full, coded, and as a chunk; and it is read with zeros in their place.
+// The bits of a row for a non-owner do not depend on owner fields, in full, coded and as a
+// chunk. They are read as zeros.
 func TestOwnersFieldsAreInNobodyElsesRows(t *testing.T) {
 	tables := rowcodec.DefaultTables()
 	differ := 0

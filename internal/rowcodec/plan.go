@@ -8,20 +8,20 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A codec works through the units of a component: what is said to have changed
-// or not as a whole.
+// unit is a part of a component that is coded as a whole. Its head digit tells
+// whether it changed.
 type unit struct {
 	kind   unitKind
-	fields []schema.Field // of the schema
-	ways   int            // digits that it has in a head: 0 is always "unchanged"
-	word   int            // first word, in the row
-	words  int            // how many
-	lane   int            // of a vector or number
-	bits   uint           // of each number: of a rotation's three components
-	wide   uint32         // largest number, of each
-	ranged bool           // a number's forecast stays in its range
-	level  *levelTable
-	group  int // of part.groups, unless it is in every row
+	fields []schema.Field // the schema fields it covers
+	radix  int            // number of values of its head digit; digit 0 means unchanged
+	word   int            // first word in the row
+	words  int            // number of words
+	lane   int            // lane of a vector or number
+	bits   uint           // width of each number or smaller rotation component
+	max    uint32         // largest value of each
+	ranged bool           // predictions are clamped to the range
+	level  *levelTable    // values of a rotation's components
+	group  int            // index in part.groups, unless the unit is in every row
 }
 
 type unitKind uint8
@@ -29,8 +29,8 @@ type unitKind uint8
 const (
 	unitAlways   unitKind = iota // in full in every row; no digit
 	unitBool                     // digit 1: flipped
-	unitPosition                 // digit 1+s: three residuals against the forecast, s the signs of the first two
-	unitRotation                 // digit 1+k: largest component k beyond the forecast's, three residuals
+	unitPosition                 // digit 1+s: three residuals; s holds the signs of the first two
+	unitRotation                 // digit 1+k: three residuals; the largest component is the predicted one plus k
 	unitVector                   // digit 1: three residuals
 	unitNumber                   // digit 1: a residual
 	unitPlain                    // digit 1: in full
@@ -41,33 +41,32 @@ type part struct {
 	component int
 	units     []unit
 	groups    []group
-	always    uint64 // units that are in every row, by bit
-	silent    uint64 // those that their digits tell of wholly
-	position  int    // the unit that is the position, or -1: the first predicted vector
-	rotation  int    // the unit that is the rotation, or -1: the first one
-	flag      int    // word of the first bool, which heads depend on, or -1
+	always    uint64 // bitmap of the units in every row
+	headOnly  uint64 // bitmap of the units whose digit is their whole value
+	position  int    // unit of the position, the first predicted vector, or -1
+	rotation  int    // unit of the first rotation, or -1
+	flag      int    // word of the first bool, which selects head codes, or -1
 	linear    bool
-	turning   bool      // the rotation is predicted, too
-	set       *tableSet // what it is forecast and coded with
-	ground    *Ground   // what the tables know of places, or nil
-	shape     string    // what units there are: a table of heads belongs to a shape
+	turning   bool        // the rotation is predicted
+	set       *tableSet   // weights and codes
+	zones     *ZoneBounds // zones of the position; nil if the tables have none
+	shape     string      // a letter per unit; tables are looked up by shape
 }
 
-// group is a run of units that share a head: one symbol that holds a digit of
-// each.
+// group is a run of units that share a head: one symbol made of a digit of each.
 type group struct {
-	first, last int                // units[first:last]
-	ways        int                // symbols
-	digits      [][]uint8          // of each symbol, those of its units
-	changed     [maxSymbols]uint64 // of each symbol, which units are not as before, by bit
-	heads       [HeadContexts]*code
+	first, last int                 // units[first:last]
+	symbols     int                 // product of the units' radices
+	digits      [][]uint8           // by symbol: the digits of the units
+	changed     [maxSymbols]uint64  // by symbol: bitmap of the changed units
+	heads       [HeadContexts]*code // by context: the code of the symbol
 }
 
-// narrowBits is the width up to which a number is written in full when it
-// changed: no residual would be shorter.
+// narrowBits is the width up to which a changed number is written in full: a residual
+// would not be shorter.
 const narrowBits = 4
 
-// planPart makes the plan of component i, for owners or for everybody else.
+// planPart plans component i, for owners or for other receivers.
 func planPart(s *schema.Schema, i int, owner bool) part {
 	c, fields := s.Component(i), s.Fields(i)
 	p := part{component: i, position: -1, rotation: -1, flag: -1}
@@ -77,20 +76,20 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 			j++
 			continue
 		}
-		u := unit{fields: fields[j : j+1], ways: 2, word: f.Word, words: 1, lane: laneNumber, bits: f.Bits, wide: f.Max, ranged: f.Ranged}
+		u := unit{fields: fields[j : j+1], radix: 2, word: f.Word, words: 1, lane: laneNumber, bits: f.Bits, max: f.Max, ranged: f.Ranged}
 		if f.Linear {
 			u.lane = laneLinear
 		}
 		switch {
 		case f.Always:
-			u.kind, u.ways = unitAlways, 1
+			u.kind, u.radix = unitAlways, 1
 		case f.Kind == schema.KindBool:
 			u.kind = unitBool
 			if p.flag < 0 {
 				p.flag = f.Word
 			}
 		case f.Kind == schema.KindRotation:
-			u.kind, u.ways, u.bits = unitRotation, 5, (f.Bits-2)/3
+			u.kind, u.radix, u.bits = unitRotation, 5, (f.Bits-2)/3
 			u.level = levels(u.bits)
 			if p.rotation < 0 {
 				p.rotation, p.turning = len(p.units), f.Linear
@@ -98,7 +97,7 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 		case f.Vector:
 			u.kind, u.words, u.fields = unitVector, 3, fields[j:j+3]
 			if f.Linear && p.position < 0 && (c.Parent < 0 || j == c.Anchored) {
-				u.kind, u.ways = unitPosition, 1+1<<headSigns
+				u.kind, u.radix = unitPosition, 1+1<<headSigns
 				p.position, p.linear = len(p.units), true
 			}
 		case f.Kind == schema.KindNumber && f.Bits > narrowBits:
@@ -111,29 +110,31 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 		case unitAlways:
 			p.always |= 1 << len(p.units)
 		case unitBool:
-			p.silent |= 1 << len(p.units)
+			p.headOnly |= 1 << len(p.units)
 		}
 		p.units = append(p.units, u)
-		p.shape += u.letter(f)
+		p.shape += u.shapeLetter(f)
 		j += len(u.fields)
 	}
 	p.group()
 	return p
 }
 
-// depends says whether any bits of the component depend on what is expected of it:
-// not if all of it is in every row.
-func (p *part) depends() bool { return len(p.groups) > 0 }
+// needsPrediction reports whether any bits depend on a prediction. None do if every
+// unit is in every row.
+func (p *part) needsPrediction() bool { return len(p.groups) > 0 }
 
-// swerves says whether the rotation is predicted and comes after the position.
-func (p *part) swerves() bool { return p.turning && p.position >= 0 && p.position < p.rotation }
+// correctsRotation reports whether the rotation is predicted and follows the position.
+func (p *part) correctsRotation() bool {
+	return p.turning && p.position >= 0 && p.position < p.rotation
+}
 
-// rotation is the rotation that a word of the unit stands for.
+// rotation unpacks a word of the unit.
 func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.level, u.bits) }
 
-// letter is the unit's part in the shape of its component: capital if it is
-// predicted.
-func (u unit) letter(f *schema.Field) string {
+// shapeLetter returns the unit's letter in the shape of its component, a capital if
+// it is predicted.
+func (u unit) shapeLetter(f *schema.Field) string {
 	const plain, predicted = "abpqvnf", "abPQVNf"
 	if f.Linear {
 		return predicted[u.kind : u.kind+1]
@@ -141,25 +142,24 @@ func (u unit) letter(f *schema.Field) string {
 	return plain[u.kind : u.kind+1]
 }
 
-// hasResiduals says whether a unit is coded by how it differs from a forecast.
+// hasResiduals reports whether any unit is coded by residuals.
 func (p *part) hasResiduals() bool {
 	return slices.ContainsFunc(p.units, func(u unit) bool {
 		return u.kind == unitPosition || u.kind == unitRotation || u.kind == unitVector || u.kind == unitNumber
 	})
 }
 
-// group shares out the units among heads, as many to one as its code can tell
-// apart.
+// group distributes the units among heads, as many to each as its code has symbols for.
 func (p *part) group() {
-	g := group{ways: 1}
+	g := group{symbols: 1}
 	for i, u := range p.units {
-		if g.ways*u.ways > maxSymbols {
+		if g.symbols*u.radix > maxSymbols {
 			p.groups = append(p.groups, g)
-			g = group{first: i, ways: 1}
+			g = group{first: i, symbols: 1}
 		}
-		g.last, g.ways = i+1, g.ways*u.ways
+		g.last, g.symbols = i+1, g.symbols*u.radix
 	}
-	if g.ways > 1 {
+	if g.symbols > 1 {
 		p.groups = append(p.groups, g)
 	}
 	for i := range p.groups {
@@ -171,20 +171,20 @@ func (p *part) group() {
 	}
 }
 
-// digit is the unit's in the symbol of its group.
+// digit returns the unit's digit in the symbol of its group.
 func (p *part) digit(symbols *[wire.MaxFieldsPerComponent]uint8, unit int) int {
 	g := p.units[unit].group
 	return int(p.groups[g].digits[symbols[g]][unit-p.groups[g].first])
 }
 
-// split makes the digits of all symbols.
+// split computes the digits of all symbols.
 func (g *group) split(units []unit) {
-	g.digits = make([][]uint8, g.ways)
+	g.digits = make([][]uint8, g.symbols)
 	for symbol := range g.digits {
 		digits, rest := make([]uint8, g.last-g.first), symbol
 		for i := len(digits) - 1; i >= 0; i-- {
-			digits[i] = uint8(rest % units[g.first+i].ways)
-			rest /= units[g.first+i].ways
+			digits[i] = uint8(rest % units[g.first+i].radix)
+			rest /= units[g.first+i].radix
 			if digits[i] != 0 {
 				g.changed[symbol] |= 1 << (g.first + i)
 			}
@@ -193,26 +193,26 @@ func (g *group) split(units []unit) {
 	}
 }
 
-// CheckRows reports whether rows of s fit into a datagram of their own, whatever they
-// hold: in their longest form, with a header, they take at most wire.MaxRowBytes. An
-// error names the first component with which they could grow longer.
+// CheckRows reports whether every row of s fits into a datagram: with a header, in its
+// longest form, it takes at most wire.MaxRowBytes. The error names the first component
+// that exceeds the limit.
 func CheckRows(s *schema.Schema) error {
 	bits := wire.MaxRowHeaderBits
 	for i := range s.Components() {
 		if bits += longestPart(s, i); bits > wire.MaxRowBytes*8 {
 			c := s.Component(i)
-			return fmt.Errorf("schema: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or leave some out (-)",
+			return fmt.Errorf("schema: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or exclude some (-)",
 				c.Name, c.Type, bits, wire.MaxRowBytes*8)
 		}
 	}
 	return nil
 }
 
-// longestPart is the most bits that component i can take in a row, in full or coded:
-// an owner's, which has all that others' have.
+// longestPart returns the most bits component i can take in a row, in full or coded.
+// An owner's row is the longest.
 func longestPart(s *schema.Schema, i int) int {
 	p := planPart(s, i, true)
-	full, coded := 1, len(p.groups)*maxCodeBits // 1: in the mask of a full row
+	full, coded := 1, len(p.groups)*maxCodeBits // 1: the bit in the mask of a full row
 	for j := range p.units {
 		u := &p.units[j]
 		switch f := &u.fields[0]; u.kind {
@@ -232,13 +232,13 @@ func longestPart(s *schema.Schema, i int) int {
 	return max(full, coded)
 }
 
-// longestResidual is the most bits of a residual of a number of this width: a
+// longestResidual returns the most bits of a residual of a number of this width: a
 // symbol, then either the number or low bits and a sign.
 func longestResidual(width uint) int {
 	return maxCodeBits + int(max(width, largestPower))
 }
 
-// longestField is the most bits that a field takes in full.
+// longestField returns the most bits of a field in full.
 func longestField(f *schema.Field) int {
 	if f.Kind == schema.KindHandle {
 		return 1 + 34 + 34

@@ -12,15 +12,15 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Tables are the numbers that a Codec forecasts and codes with, ready for use. They
-// come from a Model or a file, and are read-only. Both sides must have the same:
+// Tables holds the numbers that a Codec predicts and codes with, ready for use. Tables
+// come from a Model or a file and are read-only. Both sides must use the same tables:
 // Hello and Welcome compare their Version.
 type Tables struct {
-	sets    []*tableSet // a component is coded by that of its shape, or else by the first
-	gaps    [ResidualCodes]uint8
-	heads   []headCodes
-	grounds []Ground
-	version uint32
+	sets       []*tableSet // a component is coded by that of its shape, or else by the first
+	gaps       [ResidualCodes]uint8
+	heads      []headCodes
+	zoneBounds []ZoneBounds
+	version    uint32
 
 	gapCode *code
 }
@@ -28,13 +28,13 @@ type Tables struct {
 // tableSet is a Set with what is computed from it.
 type tableSet struct {
 	Set
-	// The codes themselves, so that all codecs share them.
+	// The codes, shared by all codecs.
 	codes [Lanes][Scales]code
-	// The weights of scales, two to a word: see forecast.scale.
+	// The weights of scales, packed two to a word: see prediction.scale.
 	pairs [Attachments][Speeds][Lanes][Features / 2]uint64
 }
 
-// headCodes is Heads with the codes of its lengths.
+// headCodes is Heads with its codes.
 type headCodes struct {
 	Heads
 	codes [HeadContexts]*code
@@ -42,18 +42,18 @@ type headCodes struct {
 
 const (
 	tablesMagic = "worldd tables 3\n"
-	// maxSets bounds the sets, and the shapes of one.
+	// maxSets bounds the sets, and the shapes of one set.
 	maxSets = 64
-	// MaxWeight bounds weights, so that no forecast overflows.
+	// MaxWeight bounds weights so that no prediction overflows.
 	MaxWeight = 1 << 12
 	// MaxHeads bounds the groups that tables have codes for.
 	MaxHeads = 256
 )
 
-// The file is what internal/bench/codec -tables wrote of the recorded cubes, with what
-// worldd train makes of 45 s of the scene storm. Tables of your own game are made
-// the same way: serve --record, then train, whose tables are these with yours in
-// place of what they know of your shapes.
+// defaultTables combines tables of the recorded cubes (internal/bench/codec -tables) with tables
+// that worldd train made from 45 s of the scene storm. To make tables for your own
+// game, serve with --record and then train: the result is these tables with your
+// shapes added or replaced.
 //
 //go:embed default.tables
 var defaultTables []byte
@@ -61,30 +61,29 @@ var defaultTables []byte
 var parseDefaults = sync.OnceValue(func() *Tables {
 	t, err := ParseTables(defaultTables)
 	if err != nil {
-		panic("rowcodec: the default tables that were compiled in: " + err.Error())
+		panic("rowcodec: default tables: " + err.Error())
 	}
 	return t
 })
 
-// DefaultTables are those that ship with this version of the protocol. They are
-// trained on bodies that roll, fall, are stacked and are carried, with a rotation,
-// at a baseline of a tenth of a second; and on the component "body", of bodies in a
-// storm.
+// DefaultTables returns the tables that ship with this version of the protocol. They are
+// trained on bodies with a rotation that roll, fall, are stacked and are carried, at a
+// baseline of a tenth of a second, and on the component "body" in a storm.
 func DefaultTables() *Tables { return parseDefaults() }
 
-// Version tells tables apart: FNV-1a, 32 bits, of their bytes.
+// Version identifies tables: the 32-bit FNV-1a hash of their bytes.
 func (t *Tables) Version() uint32 { return t.version }
 
-// newTables puts tables together.
-func newTables(sets []*tableSet, gaps [ResidualCodes]uint8, heads []headCodes, grounds []Ground) *Tables {
-	t := &Tables{sets: sets, gaps: gaps, heads: heads, grounds: grounds}
+// newTables assembles tables.
+func newTables(sets []*tableSet, gaps [ResidualCodes]uint8, heads []headCodes, zoneBounds []ZoneBounds) *Tables {
+	t := &Tables{sets: sets, gaps: gaps, heads: heads, zoneBounds: zoneBounds}
 	t.version = versionOf(t.append(nil))
 	t.compile()
 	return t
 }
 
-// With returns t with what more knows: of the shapes that more was trained with it
-// is more's, of all others t's, as far as there is room.
+// With returns t with the shapes that more was trained on replaced or added from more.
+// Heads of t beyond MaxHeads are dropped.
 func (t *Tables) With(more *Tables) *Tables {
 	known := func(shape string) bool {
 		return slices.ContainsFunc(more.sets, func(s *tableSet) bool { return slices.Contains(s.Shapes, shape) })
@@ -106,13 +105,13 @@ func (t *Tables) With(more *Tables) *Tables {
 		return slices.ContainsFunc(more.heads, func(m headCodes) bool { return m.Shape == h.Shape })
 	})
 	heads = heads[:min(len(heads), MaxHeads-len(more.heads))]
-	grounds := slices.DeleteFunc(slices.Clone(t.grounds), func(g Ground) bool {
-		return known(g.Shape) || more.groundOf(g.Shape) != nil
+	zoneBounds := slices.DeleteFunc(slices.Clone(t.zoneBounds), func(g ZoneBounds) bool {
+		return known(g.Shape) || more.zoneBoundsOf(g.Shape) != nil
 	})
-	return newTables(sets, t.gaps, append(heads, more.heads...), append(grounds, more.grounds...))
+	return newTables(sets, t.gaps, append(heads, more.heads...), append(zoneBounds, more.zoneBounds...))
 }
 
-// setOf is what a shape is coded by.
+// setOf returns the set that codes a shape.
 func (t *Tables) setOf(shape string) *tableSet {
 	for _, s := range t.sets {
 		if slices.Contains(s.Shapes, shape) {
@@ -122,7 +121,7 @@ func (t *Tables) setOf(shape string) *tableSet {
 	return t.sets[0]
 }
 
-// compile makes the codes of the lengths.
+// compile builds the codes from their lengths.
 func (t *Tables) compile() {
 	for _, set := range t.sets {
 		set.pairWeights()
@@ -136,12 +135,12 @@ func (t *Tables) compile() {
 	for i := range t.heads {
 		h := &t.heads[i]
 		for context := range h.codes {
-			h.codes[context] = newCode(h.Lengths[context], symbolItself)
+			h.codes[context] = newCode(h.Lengths[context], symbolEntry)
 		}
 	}
 }
 
-// pairWeights makes pairs of scale.
+// pairWeights packs the weights of scales.
 func (s *tableSet) pairWeights() {
 	for lane := range s.Scale {
 		for a := range s.Scale[lane] {
@@ -155,37 +154,37 @@ func (s *tableSet) pairWeights() {
 	}
 }
 
-// groundOf is what is known of the places of a shape, nil if nothing.
-func (t *Tables) groundOf(shape string) *Ground {
-	for i := range t.grounds {
-		if t.grounds[i].Shape == shape {
-			return &t.grounds[i]
+// zoneBoundsOf returns the zones of a shape, or nil.
+func (t *Tables) zoneBoundsOf(shape string) *ZoneBounds {
+	for i := range t.zoneBounds {
+		if t.zoneBounds[i].Shape == shape {
+			return &t.zoneBounds[i]
 		}
 	}
 	return nil
 }
 
-// headsOf are the codes for a group, those of plainHead for a shape that the
-// tables were not trained with.
-func (t *Tables) headsOf(shape string, g, ways int) (heads [HeadContexts]*code) {
+// headsOf returns the codes of a group. A shape the tables were not trained on gets the
+// code of defaultHeadLengths.
+func (t *Tables) headsOf(shape string, g, symbols int) (heads [HeadContexts]*code) {
 	for i := range t.heads {
-		if h := &t.heads[i]; h.Shape == shape && h.Group == g && h.Ways == ways {
+		if h := &t.heads[i]; h.Shape == shape && h.Group == g && h.Symbols == symbols {
 			return h.codes
 		}
 	}
-	common := newCode(plainHead(ways), symbolItself)
+	common := newCode(defaultHeadLengths(symbols), symbolEntry)
 	for context := range heads {
 		heads[context] = common
 	}
 	return heads
 }
 
-// plainHead are the lengths of a code that says in one bit that nothing
-// changed, and takes everything else for equally likely.
-func plainHead(ways int) []uint8 {
-	rest := ways - 1
+// defaultHeadLengths returns the lengths of a code with one bit for "nothing changed" and
+// equal probability for all other symbols.
+func defaultHeadLengths(symbols int) []uint8 {
+	rest := symbols - 1
 	short := bits.Len(uint(rest)) - 1
-	lengths := make([]uint8, ways)
+	lengths := make([]uint8, symbols)
 	lengths[0] = 1
 	for i := range rest {
 		lengths[1+i] = uint8(short) + 1
@@ -196,7 +195,7 @@ func plainHead(ways int) []uint8 {
 	return lengths
 }
 
-// Bytes is the form in which tables are kept in files; ParseTables reads it.
+// Bytes returns the file form of the tables, which ParseTables reads.
 func (t *Tables) Bytes() []byte { return t.append(nil) }
 
 func (t *Tables) append(b []byte) []byte {
@@ -216,8 +215,8 @@ func (t *Tables) append(b []byte) []byte {
 		}
 	}
 	b = append(b, t.gaps[:]...)
-	b = bitio.AppendUvarint(b, uint32(len(t.grounds)))
-	for _, g := range t.grounds {
+	b = bitio.AppendUvarint(b, uint32(len(t.zoneBounds)))
+	for _, g := range t.zoneBounds {
 		b = append(appendShape(b, g.Shape), byte(g.Axis))
 		for _, bound := range g.Bounds {
 			b = bitio.AppendUvarint(b, uint32(bound))
@@ -226,7 +225,7 @@ func (t *Tables) append(b []byte) []byte {
 	b = bitio.AppendUvarint(b, uint32(len(t.heads)))
 	for i := range t.heads {
 		h := &t.heads[i]
-		b = append(appendShape(b, h.Shape), byte(h.Group), byte(h.Ways))
+		b = append(appendShape(b, h.Shape), byte(h.Group), byte(h.Symbols))
 		for _, lengths := range h.Lengths {
 			b = append(b, lengths...)
 		}
@@ -238,7 +237,7 @@ func appendShape(b []byte, shape string) []byte {
 	return append(append(b, byte(len(shape))), shape...)
 }
 
-// weights are all weights, in the order of the file.
+// weights returns pointers to all weights, in file order.
 func (t *tableSet) weights() (all []*int32) {
 	for z := range Zones {
 		for a := range Attachments {
@@ -266,11 +265,11 @@ func (t *tableSet) weights() (all []*int32) {
 	return all
 }
 
-// ParseTables reads tables from a file's bytes. Whatever they are, a Codec with
-// tables that are accepted reads any input without harm.
+// ParseTables reads tables from a file's bytes. A Codec with any tables that ParseTables
+// accepts is safe on any input.
 func ParseTables(b []byte) (*Tables, error) {
 	if len(b) < len(tablesMagic) || string(b[:len(tablesMagic)]) != tablesMagic {
-		return nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("these bytes are no tables: they do not begin with %q", tablesMagic)}
+		return nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("not a tables file: it does not begin with %q", tablesMagic)}
 	}
 	t := &Tables{version: versionOf(b)}
 	c := bitio.NewCursor(b[len(tablesMagic):])
@@ -284,27 +283,27 @@ func ParseTables(b []byte) (*Tables, error) {
 		c.Fail("tables: no set of codes")
 	}
 	readLengths(&c, t.gaps[:])
-	for range c.Uvarint(MaxHeads, "number of grounds") {
-		g := Ground{Shape: readShape(&c), Axis: int(c.Byte("axis"))}
+	for range c.Uvarint(MaxHeads, "number of zone bounds") {
+		g := ZoneBounds{Shape: readShape(&c), Axis: int(c.Byte("axis"))}
 		for i := range g.Bounds {
 			g.Bounds[i] = int64(c.Uvarint(1<<32-1, "bound"))
 		}
 		if c.Err() == nil && g.Axis > 2 {
-			c.Fail("tables: ground along axis %d, want 0 to 2", g.Axis)
+			c.Fail("tables: zone bounds along axis %d, want 0 to 2", g.Axis)
 		}
-		t.grounds = append(t.grounds, g)
+		t.zoneBounds = append(t.zoneBounds, g)
 	}
 	for range c.Uvarint(MaxHeads, "number of heads") {
 		h := headCodes{Heads: Heads{Shape: readShape(&c)}}
-		h.Group, h.Ways = int(c.Byte("group")), int(c.Byte("ways"))
-		if c.Err() == nil && (h.Ways < 2 || h.Ways > maxSymbols) {
-			c.Fail("tables: head of %d symbols, want 2 to %d", h.Ways, maxSymbols)
+		h.Group, h.Symbols = int(c.Byte("group")), int(c.Byte("symbols"))
+		if c.Err() == nil && (h.Symbols < 2 || h.Symbols > maxSymbols) {
+			c.Fail("tables: head of %d symbols, want 2 to %d", h.Symbols, maxSymbols)
 		}
 		for i := range h.Lengths {
 			if c.Err() != nil {
 				return nil, wire.Malformed(c.Err())
 			}
-			h.Lengths[i] = make([]uint8, h.Ways)
+			h.Lengths[i] = make([]uint8, h.Symbols)
 			readLengths(&c, h.Lengths[i])
 		}
 		t.heads = append(t.heads, h)
@@ -316,17 +315,16 @@ func ParseTables(b []byte) (*Tables, error) {
 	return t, nil
 }
 
-// readShape reads the shape of a component.
 func readShape(c *bitio.Cursor) string { return string(c.Bytes(int(c.Byte("shape")), "shape")) }
 
-// readTableSet reads the weights and codes of some shapes.
+// readTableSet reads the weights and codes of one set.
 func readTableSet(c *bitio.Cursor) *tableSet {
 	s := &tableSet{}
 	for range c.Uvarint(maxSets, "number of shapes") {
 		s.Shapes = append(s.Shapes, readShape(c))
 	}
 	for _, w := range s.weights() {
-		// In its shortest form: the version is of the bytes.
+		// Varint requires the shortest form because the version hashes the bytes.
 		if *w = int32(c.Varint(MaxWeight, "tables: a weight")); c.Err() != nil {
 			return s
 		}
@@ -343,7 +341,7 @@ func readTableSet(c *bitio.Cursor) *tableSet {
 func readLengths(c *bitio.Cursor, to []uint8) {
 	copy(to, c.Bytes(len(to), "lengths of a code"))
 	if c.Err() == nil && !checkLengths(to) {
-		c.Fail("tables: lengths %v are of no complete code", slices.Clone(to))
+		c.Fail("tables: lengths %v do not form a complete code", slices.Clone(to))
 	}
 }
 

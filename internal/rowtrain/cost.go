@@ -6,25 +6,24 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// A Pricer writes rows as its codec does, and tells what each part of them takes, in
-// bits: what says which of a component's fields changed, with an empty field, and
-// each field, or each vector as a whole, by its path.
+// Pricer encodes rows as its codec does and reports the bits of each part: the heads of a
+// component, with an empty field, and each field, or each vector as a whole, by its path.
 type Pricer struct {
 	codec  *rowcodec.Codec
 	fields [][]schema.Field
-	tell   func(component, field string, bits int)
+	report func(component, field string, bits int)
 }
 
-// NewPricer returns a Pricer for rows that c writes.
-func NewPricer(c *rowcodec.Codec, tell func(component, field string, bits int)) *Pricer {
-	p := &Pricer{codec: c.Observed(rowcodec.Observer{Cost: tell}), tell: tell}
+// NewPricer returns a Pricer for rows that c encodes.
+func NewPricer(c *rowcodec.Codec, report func(component, field string, bits int)) *Pricer {
+	p := &Pricer{codec: c.Observed(rowcodec.Observer{Cost: report}), report: report}
 	for i := range c.Schema().Components() {
 		p.fields = append(p.fields, c.Schema().Fields(i))
 	}
 	return p
 }
 
-// Append writes row as it follows from past, or in full if past is nil.
+// Append writes row relative to past, or in full if past is nil.
 func (p *Pricer) Append(w *bitio.Writer, row schema.Row, past *rowcodec.Past) {
 	if past != nil {
 		p.codec.Append(w, row, past)
@@ -39,7 +38,7 @@ func (p *Pricer) Append(w *bitio.Writer, row schema.Row, past *rowcodec.Past) {
 			if fields[j].SentTo(row.Owned) {
 				fields[j].Append(w, row.Words)
 			}
-			p.tell(p.codec.Schema().Component(i).Name, fields[j].Path, w.Bits()-from)
+			p.report(p.codec.Schema().Component(i).Name, fields[j].Path, w.Bits()-from)
 		}
 	}
 }

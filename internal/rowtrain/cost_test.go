@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/internal/rowtrain"
 )
 
-// TestCostIsWhatAppendWrites: the same bits, and every one of them is
-// somebody's, with a past and without; shares are costs by component.
+// The Pricer writes the same bits as the codec and attributes each of them, with a past
+// and without. Shares equal the costs per component.
 func TestCostIsWhatAppendWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -44,7 +44,7 @@ func TestCostIsWhatAppendWrites(t *testing.T) {
 	})
 }
 
-// TestCostNamesFields: vectors by their name, elements by theirs.
+// Vectors are reported by their name, array elements by theirs.
 func TestCostNamesFields(t *testing.T) {
 	c, row, past, _ := rowtest.Coded(5)
 	costs := map[string]int{}
@@ -54,7 +54,7 @@ func TestCostNamesFields(t *testing.T) {
 		require.Positive(t, costs[field], field)
 	}
 	require.Equal(t, 64, costs["Identity"])
-	require.Zero(t, costs["Serial"], "it did not change")
+	require.Zero(t, costs["Serial"], "unchanged")
 	require.Contains(t, costs, "Serial")
 	require.NotContains(t, costs, "Position[0]")
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 )
 
-// The weights of a scale become those that the samples fulfil.
+// Training recovers the weights of a scale that the samples were made with.
 func TestScalesAreFitted(t *testing.T) {
-	n, model := newTally(1), rowcodec.Untrained()
+	n, model := newHistogram(1), rowcodec.Untrained()
 	before := model.Scale
 	for i := range 100 {
 		r := rowcodec.Residual{Lane: 6, Attached: 2, Speed: 1, Magnitude: int32(3 * i)}
 		r.Features[0], r.Features[1], r.Features[3] = 16, int32(i), 9
-		n.residual(r)
+		n.addResidual(r)
 	}
 	n.fit(&model)
 	require.NotEqual(t, before, model.Scale)
@@ -27,26 +27,26 @@ func TestScalesAreFitted(t *testing.T) {
 	}
 }
 
-// A row counts by how far off it is in terms of what is usual for its scale.
+// Samples are weighted by their error relative to the typical error at their scale.
 func TestSamplesCountByTheirScale(t *testing.T) {
-	n := newTally(5)
+	n := newHistogram(5)
 	require.Greater(t, n.weight(3, 2), 100*n.weight(3, 64), "three quanta matter where one is usual")
-	require.Greater(t, n.weight(0, 10), 8*n.weight(100, 10), "what is far off for its kind counts little")
-	require.Less(t, newTally(20).weight(0, 10), 8*newTally(20).weight(100, 10), "but not as little, at first")
+	require.Greater(t, n.weight(0, 10), 8*n.weight(100, 10), "relatively large errors get little weight")
+	require.Less(t, newHistogram(20).weight(0, 10), 8*newHistogram(20).weight(100, 10), "the first rounds weight them more evenly")
 }
 
-// Tables hold the groups that were seen most often: with one more than there is room
-// for they would be a file that nobody can read.
+// Tables hold the most frequent groups, at most MaxHeads: one more would make a file that
+// cannot be parsed.
 func TestTablesHoldTheMostFrequentHeads(t *testing.T) {
 	const groups, often = 8, 20
 	train := func(prefix string, shapes int) rowcodec.Model {
-		n, model := newTally(5), rowcodec.Untrained()
+		n, model := newHistogram(5), rowcodec.Untrained()
 		for i := range shapes {
 			for g := range groups {
-				key := rowcodec.HeadKey{Shape: fmt.Sprint(prefix, i), Group: g, Ways: 2}
-				n.head(key, i, g&1)
+				key := rowcodec.HeadKey{Shape: fmt.Sprint(prefix, i), Group: g, Symbols: 2}
+				n.addHead(key, i, g&1)
 				if i < often {
-					n.head(key, i+1, g&1)
+					n.addHead(key, i+1, g&1)
 				}
 			}
 		}

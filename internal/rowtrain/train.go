@@ -1,11 +1,11 @@
-// Package rowtrain makes the tables that a rowcodec.Codec forecasts and codes with,
-// of recorded rows, and says what rows cost.
+// Package rowtrain builds the tables of a rowcodec.Codec from recorded rows, and
+// measures what rows cost.
 //
-// Training takes three kinds of passes over the same samples. The first looks for
-// grounds: places between which rows move differently. The next ones fit the weights
-// of forecasts and of scales by weighted least squares; each is coded with the
-// weights of the one before. The last counts symbols, of which the codes are made.
-// All numbers are the same on every machine.
+// Training makes three kinds of passes over the same samples. The first finds zone
+// bounds: positions between which rows move differently. The next passes fit the weights
+// of predictions and scales by weighted least squares; each encodes with the weights of
+// the previous pass. The last counts symbols to build the codes. The result is the same
+// on every machine.
 package rowtrain
 
 import (
@@ -18,42 +18,42 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// A Sample is one row as it was coded once: what tables are trained on. One
-// without a Past is no row, but the end of those that are told of by gaps.
+// Sample is one encoded row to train on. A Sample without a Past is not a row but the
+// end of a run of rows located by gaps.
 type Sample struct {
 	Row  schema.Row
 	Past *rowcodec.Past
-	// Gap is how many rows that did not change were left out before this one,
-	// or -1 if it was not told of by its place.
+	// Gap is the number of unchanged rows skipped before this one, or -1 if the row was
+	// not located by a gap.
 	Gap int
 }
 
-// Train makes tables for rows like the given ones, which are gone through again
-// and again: samples must yield the same ones in the same order each time. The
-// same samples give the same tables, on any machine.
+// Train builds tables for rows like the given samples. It iterates over samples several
+// times: each iteration must yield the same samples in the same order. The same samples
+// give the same tables on any machine.
 //
-// A row counts by how far off it is in terms of its scale: widely at first, so that
-// where weights come to hardly depends on where they began, and then more narrowly.
+// Samples are weighted by their error relative to their scale. The weighting is wide in
+// the first rounds, so that the result hardly depends on the initial weights, and then
+// narrows.
 func Train(s *schema.Schema, samples func(yield func(Sample) bool)) *rowcodec.Tables {
 	const rounds, widest, narrowest = 16, 20, 5
 	model := rowcodec.Untrained()
-	found := places{}
-	pass(s, model, samples, rowcodec.Observer{Place: found.add})
-	model.Grounds = found.grounds()
+	found := displacements{}
+	pass(s, model, samples, rowcodec.Observer{Displacement: found.add})
+	model.ZoneBounds = found.zoneBounds()
 	for round := range rounds {
-		n := newTally(max(widest>>(round/4), narrowest))
+		n := newHistogram(max(widest>>(round/4), narrowest))
 		n.pass(s, model, samples)
 		n.fit(&model)
 	}
-	n := newTally(narrowest)
+	n := newHistogram(narrowest)
 	n.pass(s, model, samples)
 	model.Shapes = rowcodec.New(s, model.Tables()).Shapes()
 	n.code(&model)
 	return model.Tables()
 }
 
-// pass codes all samples by a model, and has o observe it. It returns how often each
-// symbol of a gap occurred.
+// pass encodes all samples with a model while o observes, and counts the symbols of gaps.
 func pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bool), o rowcodec.Observer) (gaps [rowcodec.ResidualCodes]uint64) {
 	c := rowcodec.New(s, m.Tables()).Observed(o)
 	var w bitio.Writer
@@ -73,13 +73,13 @@ func pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bo
 	return gaps
 }
 
-// pass has n take note of all samples.
-func (n *tally) pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bool)) {
-	n.gaps = pass(s, m, samples, rowcodec.Observer{Head: n.head, Residual: n.residual, Position: n.seePosition, Rotation: n.seeRotation})
+// pass adds all samples to n.
+func (n *histogram) pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bool)) {
+	n.gaps = pass(s, m, samples, rowcodec.Observer{Head: n.addHead, Residual: n.addResidual, Position: n.addPosition, Rotation: n.addRotation})
 }
 
-// fit fits the weights of a model to what was seen.
-func (n *tally) fit(m *rowcodec.Model) {
+// fit fits the weights of a model to the samples.
+func (n *histogram) fit(m *rowcodec.Model) {
 	for a := range rowcodec.Attachments {
 		for s := range rowcodec.Speeds {
 			for z := range rowcodec.Zones {
@@ -97,8 +97,8 @@ func (n *tally) fit(m *rowcodec.Model) {
 	}
 }
 
-// code makes the codes of a model for the symbols that were seen.
-func (n *tally) code(m *rowcodec.Model) {
+// code builds the codes of a model from the symbol counts.
+func (n *histogram) code(m *rowcodec.Model) {
 	for lane := range n.residuals {
 		for s := range n.residuals[lane] {
 			m.Residuals[lane][s] = [rowcodec.ResidualCodes]uint8(rowcodec.CodeLengths(n.smoothed(lane, s)))
@@ -106,21 +106,20 @@ func (n *tally) code(m *rowcodec.Model) {
 	}
 	m.Heads = nil
 	for _, key := range n.frequentHeads() {
-		h, counts := rowcodec.Heads{Shape: key.Shape, Group: key.Group, Ways: key.Ways}, n.heads[key]
+		h, counts := rowcodec.Heads{Shape: key.Shape, Group: key.Group, Symbols: key.Symbols}, n.heads[key]
 		for context := range counts {
 			h.Lengths[context] = rowcodec.CodeLengths(headCounts(counts, context))
 		}
 		m.Heads = append(m.Heads, h)
 	}
 	slices.SortFunc(m.Heads, func(a, b rowcodec.Heads) int {
-		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Ways, b.Ways))
+		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Symbols, b.Symbols))
 	})
 	m.Gaps = [rowcodec.ResidualCodes]uint8(rowcodec.CodeLengths(blend(n.gaps[:], 16)))
 }
 
-// frequentHeads are the groups that were seen most often, as many as tables have room
-// for.
-func (n *tally) frequentHeads() []rowcodec.HeadKey {
+// frequentHeads returns the most frequent groups, at most MaxHeads.
+func (n *histogram) frequentHeads() []rowcodec.HeadKey {
 	seen := map[rowcodec.HeadKey]uint64{}
 	for key, counts := range n.heads {
 		for _, context := range counts {
@@ -130,13 +129,13 @@ func (n *tally) frequentHeads() []rowcodec.HeadKey {
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(seen), func(a, b rowcodec.HeadKey) int {
-		return cmp.Or(cmp.Compare(seen[b], seen[a]), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Ways, b.Ways))
+		return cmp.Or(cmp.Compare(seen[b], seen[a]), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Symbols, b.Symbols))
 	})
 	return keys[:min(len(keys), rowcodec.MaxHeads)]
 }
 
-// smoothed are the counts of one code with a little of its neighbours'.
-func (n *tally) smoothed(lane, scale int) []uint64 {
+// smoothed returns the counts of one code, smoothed with those of adjacent scales.
+func (n *histogram) smoothed(lane, scale int) []uint64 {
 	counts := make([]uint64, rowcodec.ResidualCodes)
 	for symbol := range counts {
 		counts[symbol] = 16 * n.residuals[lane][scale][symbol]
@@ -150,8 +149,8 @@ func (n *tally) smoothed(lane, scale int) []uint64 {
 	return blend(counts, scale)
 }
 
-// blend adds what is expected without having seen anything: it is all there is
-// for a code that was never used, and keeps symbols that were not seen possible.
+// blend adds the expected counts as a prior. It determines a code that was never used,
+// and keeps unseen symbols possible.
 func blend(counts []uint64, scale int) []uint64 {
 	prior := rowcodec.ExpectedCounts(scale, 256)
 	sum := slices.Clone(counts)
@@ -161,7 +160,7 @@ func blend(counts []uint64, scale int) []uint64 {
 	return sum
 }
 
-// headCounts are the counts of one context, with a little of all contexts'.
+// headCounts returns the counts of one context, smoothed with those of all contexts.
 func headCounts(counts *[rowcodec.HeadContexts][]uint64, context int) []uint64 {
 	sum := make([]uint64, len(counts[context]))
 	var total uint64

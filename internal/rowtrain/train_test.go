@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// thrown are bodies on their way through the air, in steps of three ticks.
+// thrown returns bodies in flight, in steps of three ticks.
 func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample) {
 	type throw struct {
 		Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear"`
@@ -80,13 +80,13 @@ func TestTraining(t *testing.T) {
 
 	before, after := bitsOf(s, rowcodec.Untrained().Tables(), others), bitsOf(s, read, others)
 	require.Less(t, after, before*3/10, "falling bodies that were not trained on: %d bits a row, %d untrained", after/len(others), before/len(others))
-	// nothing to go by: nothing is learnt, and the codes are still complete
+	// Without samples nothing is learnt, and the codes are still complete.
 	empty := rowtrain.Train(s, each(nil))
 	require.InDelta(t, before, bitsOf(s, empty, others), float64(before)/10)
 }
 
-// Tables of several trainings code each shape by those that knew it, and any other
-// by the first.
+// Tables of several trainings code each shape with the set trained on it, and any other
+// shape with the first set.
 func TestTablesOfSeveralShapes(t *testing.T) {
 	s := schema.New()
 	samples := thrown(t, s, 1)
@@ -109,13 +109,13 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 	require.Equal(t, bitsOf(other, both, bodies), bitsOf(other, read, bodies))
 
 	again := both.With(shaken)
-	require.Equal(t, both.Bytes(), again.Bytes(), "what is known is replaced")
-	plain := both.With(falling) // the first set is nobody's any more, and what the rest is coded by
+	require.Equal(t, both.Bytes(), again.Bytes(), "known shapes are replaced")
+	plain := both.With(falling) // no shape names the first set, which codes all other shapes
 	require.Equal(t, bitsOf(s, falling, samples), bitsOf(s, plain, samples))
 	require.Equal(t, bitsOf(other, shaken, bodies), bitsOf(other, plain, bodies))
 }
 
-// What ships knows the shape of the component "body".
+// The default tables were trained on the shape of the component "body".
 func TestDefaultTablesKnowBodies(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, "body"))

@@ -7,35 +7,34 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 )
 
-// places is where rows were that nothing carried, and how they went on otherwise
-// than before, by shape and axis.
-type places map[string]*[3][]placed
+// displacements holds, by shape and axis, the positions of rows without a parent and the
+// errors of extrapolating their motion.
+type displacements map[string]*[3][]displacement
 
-// placed is one of them, along one axis.
-type placed struct {
+// displacement is one such sample along one axis.
+type displacement struct {
 	at    int64
 	error float64
 }
 
-func (n places) add(shape string, axis int, at int64, off float64) {
+func (n displacements) add(shape string, axis int, at int64, off float64) {
 	if n[shape] == nil {
-		n[shape] = new([3][]placed)
+		n[shape] = new([3][]displacement)
 	}
-	n[shape][axis] = append(n[shape][axis], placed{at, off})
+	n[shape][axis] = append(n[shape][axis], displacement{at, off})
 }
 
-// grounds finds for each shape the axis and the bounds along it that explain
-// most of the errors: the sum over zones of the square of the errors' sum,
-// divided by their number, is the largest.
-func (n places) grounds() (found []rowcodec.Ground) {
+// zoneBounds returns for each shape the axis and bounds that explain most of the errors:
+// they maximise the sum over zones of the squared sum of errors divided by their count.
+func (n displacements) zoneBounds() (found []rowcodec.ZoneBounds) {
 	for shape, axes := range n {
-		best := rowcodec.Ground{Shape: shape}
+		best := rowcodec.ZoneBounds{Shape: shape}
 		most := 0.0
 		for axis, all := range axes {
 			if len(all) < 1000 {
 				continue
 			}
-			if bounds, explained := split(all); explained > most {
+			if bounds, explained := splitZones(all); explained > most {
 				most, best.Axis, best.Bounds = explained, axis, bounds
 			}
 		}
@@ -43,15 +42,15 @@ func (n places) grounds() (found []rowcodec.Ground) {
 			found = append(found, best)
 		}
 	}
-	slices.SortFunc(found, func(a, b rowcodec.Ground) int { return cmp.Compare(a.Shape, b.Shape) })
+	slices.SortFunc(found, func(a, b rowcodec.ZoneBounds) int { return cmp.Compare(a.Shape, b.Shape) })
 	return found
 }
 
-// split finds the two bounds, among 64 quantiles, that explain most, and how
-// much more they do than none.
-func split(all []placed) (bounds [rowcodec.Zones - 2]int64, most float64) {
+// splitZones returns the two bounds, among 64 quantiles, that explain the most, and how
+// much more they explain than no bounds.
+func splitZones(all []displacement) (bounds [rowcodec.Zones - 2]int64, most float64) {
 	const quantiles = 64
-	slices.SortFunc(all, func(a, b placed) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.error, b.error)) })
+	slices.SortFunc(all, func(a, b displacement) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.error, b.error)) })
 	var at [quantiles + 1]int
 	var sum [quantiles + 1]float64
 	running := 0.0

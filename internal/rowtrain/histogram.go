@@ -2,19 +2,20 @@ package rowtrain
 
 import "github.com/worldd/worldd/internal/rowcodec"
 
-// tally counts symbols and collects samples while rows are coded.
-type tally struct {
+// histogram accumulates what a training pass observes: symbol counts, and the normal
+// equations of the weights.
+type histogram struct {
 	residuals [rowcodec.Lanes][rowcodec.Scales][rowcodec.ResidualCodes]uint64
 	gaps      [rowcodec.ResidualCodes]uint64
 	heads     map[rowcodec.HeadKey]*[rowcodec.HeadContexts][]uint64
 	position  [3][rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal
 	rotation  [rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal
 	scale     [rowcodec.Lanes][rowcodec.Attachments][rowcodec.Speeds]*normal
-	width     float64 // how far off a sample counts in full, in usual misses: see weight
+	width     float64 // errors count in full up to about this many typical errors: see weight
 }
 
-func newTally(width int) *tally {
-	n := &tally{heads: map[rowcodec.HeadKey]*[rowcodec.HeadContexts][]uint64{}, width: float64(width)}
+func newHistogram(width int) *histogram {
+	n := &histogram{heads: map[rowcodec.HeadKey]*[rowcodec.HeadContexts][]uint64{}, width: float64(width)}
 	for a := range rowcodec.Attachments {
 		for s := range rowcodec.Speeds {
 			for z := range rowcodec.Zones {
@@ -31,21 +32,21 @@ func newTally(width int) *tally {
 	return n
 }
 
-// head counts a symbol of a head.
-func (n *tally) head(key rowcodec.HeadKey, context, symbol int) {
+// addHead counts a symbol of a head.
+func (n *histogram) addHead(key rowcodec.HeadKey, context, symbol int) {
 	counts := n.heads[key]
 	if counts == nil {
 		counts = new([rowcodec.HeadContexts][]uint64)
 		for i := range counts {
-			counts[i] = make([]uint64, key.Ways)
+			counts[i] = make([]uint64, key.Symbols)
 		}
 		n.heads[key] = counts
 	}
 	counts[context][symbol]++
 }
 
-// residual notes one, for its code and for the weights of its scale.
-func (n *tally) residual(r rowcodec.Residual) {
+// addResidual adds a residual to the counts of its code and the fit of its scale.
+func (n *histogram) addResidual(r rowcodec.Residual) {
 	n.residuals[r.Lane][r.Scale][r.Symbol]++
 	var x [rowcodec.Features]float64
 	for i := range x {
@@ -54,15 +55,16 @@ func (n *tally) residual(r rowcodec.Residual) {
 	n.scale[r.Lane][r.Attached][r.Speed].add(x[:], float64(r.Magnitude), 1)
 }
 
-// seePosition and seeRotation note how a row moved, for the weights of its forecast:
-// in its zone, and in the last, which stands for all.
-func (n *tally) seePosition(axis int, e rowcodec.Equation) {
-	n.see(&n.position[axis], e)
+// addPosition adds a sample for the weights of a position's prediction.
+func (n *histogram) addPosition(axis int, e rowcodec.Equation) {
+	n.addEquation(&n.position[axis], e)
 }
 
-func (n *tally) seeRotation(e rowcodec.Equation) { n.see(&n.rotation, e) }
+// addRotation adds a sample for the weights of a rotation's prediction.
+func (n *histogram) addRotation(e rowcodec.Equation) { n.addEquation(&n.rotation, e) }
 
-func (n *tally) see(fits *[rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal, e rowcodec.Equation) {
+// addEquation adds a sample to its zone and to the last zone, which stands for all.
+func (n *histogram) addEquation(fits *[rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal, e rowcodec.Equation) {
 	weight := n.weight(e.Miss, e.Usual)
 	fits[e.Zone][e.Attached][e.Speed].add(e.X, e.Y, weight)
 	if e.Zone != rowcodec.Zones-1 {
@@ -70,16 +72,16 @@ func (n *tally) see(fits *[rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds
 	}
 }
 
-// weight is a sample's by how far off the present forecast is, and how far such a
-// one usually is. A miss costs bits by how far it is in terms of that: a quantum is
-// dear where rows are foreseen to the quantum, and nothing where they fly about. What
-// is far off for its kind costs bits by its logarithm only, so it is to weigh little.
-func (n *tally) weight(off, usual float64) float64 {
+// weight returns a sample's weight, given the error of the current prediction and the
+// typical error at its scale. An error costs bits relative to the typical one: a quantum
+// matters where rows are predicted to the quantum, and not where they tumble. Large
+// relative errors cost bits only by their logarithm, so they get little weight.
+func (n *histogram) weight(off, usual float64) float64 {
 	far := off + float64(n.width*usual)
 	return 1 / (far * far * far)
 }
 
-// normal are the normal equations of a weighted linear fit.
+// normal holds the normal equations of a weighted linear fit.
 type normal struct {
 	a [][]float64
 	b []float64
@@ -94,8 +96,8 @@ func newNormal(size int) *normal {
 	return m
 }
 
-// add notes a sample: y should be the weighted sum of x. Products are converted
-// so that every machine trains the same tables.
+// add adds a sample: y should be the weighted sum of x. Products are converted to
+// float64 so that no compiler fuses them and every machine trains the same tables.
 func (m *normal) add(x []float64, y, weight float64) {
 	m.n++
 	for i := range x {
@@ -107,8 +109,9 @@ func (m *normal) add(x []float64, y, weight float64) {
 	}
 }
 
-// solve gives the weights, in 1/256 and in bounds; now, if there is too little
-// to go by. A small ridge towards now keeps what is not determined as it is.
+// solve sets now to the fitted weights, in 1/256 and clamped to MaxWeight. With too few
+// samples it leaves now unchanged. A small ridge towards now preserves what the samples
+// do not determine.
 func (m *normal) solve(now []int32) {
 	if m.n < 64 {
 		return
