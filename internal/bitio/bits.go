@@ -8,18 +8,18 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// Writer appends bits to a []byte, least significant bit first: bit i of the
-// string is bit i%8 of byte i/8. The zero value appends to nil. It does not
-// allocate while the slice it was given has 8 bytes of capacity to spare.
+// Writer appends bits to a []byte, least significant bit first: bit i of the string is
+// bit i%8 of byte i/8. The zero value appends to nil. A Writer does not allocate while its
+// slice has 8 bytes of spare capacity.
 type Writer struct {
 	buf   []byte // as long as its capacity
-	start int    // bytes that were there before
-	at    int    // bytes that are there now
-	acc   uint64 // bits not in buf yet, from bit 0
-	n     uint   // how many: 0 to 7 between calls
+	start int    // length of the slice given to Reset
+	at    int    // length including the bytes written
+	acc   uint64 // bits not yet in buf, from bit 0
+	n     uint   // number of bits in acc: 0 to 7 between calls
 }
 
-// Reset makes w append to b, from the next byte on.
+// Reset makes w append to b, starting at its next byte.
 func (w *Writer) Reset(b []byte) {
 	*w = Writer{buf: b[:cap(b)], start: len(b), at: len(b)}
 }
@@ -36,24 +36,23 @@ func (w *Writer) Write(v uint64, n uint) {
 	w.at, w.acc, w.n = Put(w.buf, w.at, w.acc, w.n, v, n)
 }
 
-// Open returns w's state for a loop that keeps it in registers. The loop calls
-// Lengthen when at+8 exceeds len(buf), Put for each value, and Close at its end.
-// buf[:at] holds the whole bytes; acc holds the n bits that follow, n at most 7.
+// Open returns w's state for callers that keep it in registers. They write with Put while
+// at+8 <= len(buf), call Lengthen otherwise, and finish with Close. len(buf) is its
+// capacity; the whole bytes written precede at, and acc holds the n <= 7 bits that follow.
 func (w *Writer) Open() (buf []byte, at int, acc uint64, n uint) { return w.buf, w.at, w.acc, w.n }
 
-// Close makes the results of Put the state of w again.
+// Close stores the state returned by Put back into w.
 func (w *Writer) Close(at int, acc uint64, n uint) { w.at, w.acc, w.n = at, acc, n }
 
-// Lengthen gives w a buffer with the first at bytes of its present one and room for 8
-// more, and returns it.
+// Lengthen grows w's buffer, keeping the first at bytes, so that 8 more fit, and returns it.
 func (w *Writer) Lengthen(at int) []byte {
 	w.buf = append(w.buf[:at], make([]byte, 8)...)
 	w.buf = w.buf[:cap(w.buf)]
 	return w.buf
 }
 
-// Put is Write of at most 56 bits to the state that Open returned, where buf has
-// room for 8 bytes at at.
+// Put appends the low more bits of v, at most 56, to a state from Open. buf must have room
+// for 8 bytes at at.
 func Put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint64, uint) {
 	acc |= v << (n & 63)
 	n += more
@@ -61,8 +60,7 @@ func Put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint
 	return at + int(n>>3), acc >> (n & 56), n & 7
 }
 
-// writeSlow writes what is longer than the accumulator has room for, and where
-// the buffer is at its end.
+// writeSlow handles fields too wide for the accumulator and the end of the buffer.
 func (w *Writer) writeSlow(v uint64, n uint) {
 	if w.at+8 > len(w.buf) {
 		w.Lengthen(w.at)
@@ -84,9 +82,8 @@ func (w *Writer) WriteSized(v uint32) {
 	w.Write(uint64(class)|uint64(v)<<2, 2+4<<class)
 }
 
-// WriteGolomb appends v in the exponential Golomb form of order k: let u = v +
-// 2^k; as many ones as u is longer than k+1 bits, a zero, and the bits of u
-// without its highest. Small numbers are short, and k says what small is.
+// WriteGolomb appends v in the exponential Golomb form of order k. Let u = v + 2^k: one
+// 1 bit for each bit that u is longer than k+1, a 0 bit, then u without its highest bit.
 func (w *Writer) WriteGolomb(v uint32, k uint) {
 	if v >= golombShort {
 		u := uint64(v) + 1<<k
@@ -102,8 +99,8 @@ func (w *Writer) WriteGolomb(v uint32, k uint) {
 // golombShort bounds the numbers whose Golomb form fits into one Write.
 const golombShort = 1 << 27
 
-// Golomb returns the Golomb form of a number below 2^27, and its length, at most
-// 55 bits. A caller may join several forms into one Write.
+// Golomb returns the Golomb form of a number below 2^27 and its length, at most 55 bits,
+// for callers that write several forms at once.
 func Golomb(v uint32, k uint) (form uint64, n uint) {
 	u := uint64(v) + 1<<k
 	low := uint(bits.Len64(u)) - 1
@@ -111,16 +108,16 @@ func Golomb(v uint32, k uint) (form uint64, n uint) {
 	return (u^1<<low)<<(ones+1) | (1<<ones - 1), ones + 1 + low
 }
 
-// GolombBits returns the length of the form that WriteGolomb appends.
+// GolombBits returns the number of bits that WriteGolomb writes.
 func GolombBits(v uint32, k uint) int {
 	return 2*bits.Len64(uint64(v)>>k+1) - 1 + int(k)
 }
 
-// Bits is the number of bits written since Reset.
+// Bits returns the number of bits written since Reset.
 func (w *Writer) Bits() int { return (w.at-w.start)*8 + int(w.n) }
 
-// Bytes returns the slice given to Reset with the bits appended, the last byte
-// padded with zeros. It aliases the writer's memory; writing may go on.
+// Bytes returns the slice given to Reset with the bits appended, the last byte padded with
+// zeros. It aliases the writer's memory; further writes are allowed.
 func (w *Writer) Bytes() []byte {
 	if w.n == 0 {
 		return w.buf[:w.at]
@@ -128,8 +125,8 @@ func (w *Writer) Bytes() []byte {
 	return append(w.buf[:w.at], byte(w.acc))
 }
 
-// Reader reads what a Writer wrote, from untrusted bytes. Reading past
-// the end gives zeros and an error that sticks. It aliases its input.
+// Reader reads what a Writer wrote, from untrusted bytes. Reading past the end returns
+// zeros and sets a sticky error. It aliases its input.
 type Reader struct {
 	buf []byte
 	pos int // next bit
@@ -156,7 +153,7 @@ func (r *Reader) Read(n uint) uint64 {
 	return r.gather(at, shift, n)
 }
 
-// gather reads near the end of the buffer, and the widest fields.
+// gather reads near the end of the buffer, and fields wider than 56 bits.
 func (r *Reader) gather(at int, shift, n uint) uint64 {
 	var v uint64
 	for got := uint(0); got < n; at++ {
@@ -170,8 +167,7 @@ func (r *Reader) gather(at int, shift, n uint) uint64 {
 	return v
 }
 
-// Peek returns at least the next 56 bits without taking them; beyond the end
-// they are zeros.
+// Peek returns at least the next 56 bits without consuming them. Bits beyond the end are 0.
 func (r *Reader) Peek() uint64 {
 	at, shift := r.pos>>3, uint(r.pos&7)
 	if at+8 > len(r.buf) {
@@ -180,7 +176,7 @@ func (r *Reader) Peek() uint64 {
 	return binary.LittleEndian.Uint64(r.buf[at:]) >> shift
 }
 
-// last are the bytes from at on, where fewer than 8 are left.
+// last returns the bytes from at on, when fewer than 8 are left.
 func (r *Reader) last(at int) (last uint64) {
 	for i := len(r.buf) - 1; i >= at; i-- {
 		last = last<<8 | uint64(r.buf[i])
@@ -188,14 +184,14 @@ func (r *Reader) last(at int) (last uint64) {
 	return last
 }
 
-// Skip takes n bits that Peek has shown.
+// Skip consumes n bits that Peek returned.
 func (r *Reader) Skip(n uint) {
 	if r.pos += int(n); r.pos > len(r.buf)*8 {
 		r.overrun()
 	}
 }
 
-// overrun is kept out of Skip, which is then inlined.
+// overrun is separate so that Skip is inlined.
 //
 //go:noinline
 func (r *Reader) overrun() {
@@ -206,7 +202,7 @@ func (r *Reader) overrun() {
 // ReadBool returns the next bit.
 func (r *Reader) ReadBool() bool { return r.Read(1) != 0 }
 
-// ReadSized returns a number in sized form, which must use the smallest width.
+// ReadSized reads a number in sized form. A width larger than necessary is an error.
 func (r *Reader) ReadSized() uint32 {
 	class := uint(r.Read(2))
 	v := uint32(r.Read(4 << class))
@@ -217,8 +213,8 @@ func (r *Reader) ReadSized() uint32 {
 	return v
 }
 
-// ReadGolomb returns a number in the exponential Golomb form of order k, which
-// must be at most most. Small numbers are read at one look.
+// ReadGolomb reads a number of at most most in the exponential Golomb form of order k.
+// Short forms take a single Peek.
 func (r *Reader) ReadGolomb(k uint, most uint32) uint32 {
 	ahead := r.Peek()
 	ones := uint(bits.TrailingZeros64(^ahead))
@@ -236,8 +232,7 @@ func (r *Reader) ReadGolomb(k uint, most uint32) uint32 {
 	return uint32(v)
 }
 
-// readLongGolomb reads a form that a look may not show in whole, and returns the
-// number as it is written: 2^k more.
+// readLongGolomb reads a form longer than a Peek, and returns the number plus 2^k.
 func (r *Reader) readLongGolomb(ones, k uint) uint64 {
 	ones = min(ones, 32-k)
 	r.Skip(ones)
@@ -248,22 +243,20 @@ func (r *Reader) readLongGolomb(ones, k uint) uint64 {
 	return 1<<(ones+k) | r.Read(ones+k)
 }
 
-// Left is the number of bits not read yet, padding included.
+// Left returns the number of unread bits, including padding.
 func (r *Reader) Left() int { return len(r.buf)*8 - r.pos }
 
-// Err is the first thing that was wrong, or nil.
+// Err returns the first error, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Fail records what is wrong with the bits that were read, unless something was
-// wrong before.
+// Fail records an error unless there already is one.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
 	}
 }
 
-// End returns Err, or an error if more is left than the padding of the last byte,
-// which is zero.
+// End returns Err, or an error if more than the zero padding of the last byte is left.
 func (r *Reader) End() error {
 	if r.err != nil {
 		return r.err

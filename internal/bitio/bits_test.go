@@ -59,10 +59,10 @@ func TestReaderErrorSticks(t *testing.T) {
 	require.NoError(t, r.Err())
 	require.Zero(t, r.Read(4))
 	require.Error(t, r.Err())
-	require.Zero(t, r.Read(1), "an error sticks, though a bit would be there")
+	require.Zero(t, r.Read(1), "the error is sticky although a bit is left")
 	require.Error(t, r.End())
 	r.Reset([]byte{0})
-	require.NoError(t, r.Err(), "Reset forgets it")
+	require.NoError(t, r.Err(), "Reset clears the error")
 }
 
 func TestReaderEnd(t *testing.T) {

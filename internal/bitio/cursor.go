@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// MaxUvarint32 is the longest form of a 32-bit number, in bytes.
+// MaxUvarint32 is the longest encoding of a 32-bit number, in bytes.
 const MaxUvarint32 = 5
 
 // AppendUvarint appends v in its shortest form.
@@ -14,8 +14,8 @@ func AppendUvarint(b []byte, v uint32) []byte {
 	return binary.AppendUvarint(b, uint64(v))
 }
 
-// Cursor reads the bytes of a message, little endian. The first error sticks: later
-// reads return zeros. what names the value in errors.
+// Cursor reads the bytes of a message, little endian. The first error is sticky: later
+// reads return zeros. The what arguments name the value in errors.
 type Cursor struct {
 	rest []byte
 	err  error
@@ -24,10 +24,10 @@ type Cursor struct {
 // NewCursor returns a cursor at the first byte of b, which it aliases.
 func NewCursor(b []byte) Cursor { return Cursor{rest: b} }
 
-// Fail records an error, unless there is one.
+// Fail records an error unless there already is one.
 func (c *Cursor) Fail(format string, args ...any) { c.FailWith(fmt.Errorf(format, args...)) }
 
-// FailWith is Fail with an existing error.
+// FailWith records err unless there already is an error.
 func (c *Cursor) FailWith(err error) {
 	if c.err == nil {
 		c.err, c.rest = err, nil
@@ -37,7 +37,7 @@ func (c *Cursor) FailWith(err error) {
 // Err returns the first error, or nil.
 func (c *Cursor) Err() error { return c.err }
 
-// Rest returns the bytes not read yet, or nil after an error.
+// Rest returns the unread bytes, or nil after an error.
 func (c *Cursor) Rest() []byte { return c.rest }
 
 // Varint reads a signed number of magnitude at most limit, in its shortest form.
@@ -90,8 +90,7 @@ func (c *Cursor) Uint64(what string) uint64 {
 	return 0
 }
 
-// Uvarint reads a number of at most limit. One value has one form: a longer
-// one than needed is an error.
+// Uvarint reads a number of at most limit. It must be in its shortest form.
 func (c *Cursor) Uvarint(limit uint32, what string) uint32 {
 	v, n := binary.Uvarint(c.rest)
 	switch {
