@@ -5,18 +5,17 @@ import (
 	"unsafe"
 )
 
-// Blend writes into the component's struct at p what lies between two of its
-// states, for a picture of the time between them. ratio is 0 at from, 1 at to,
-// and above 1 beyond it. owner says whether the receiver owns the entity: fields
-// that only owners are sent are left alone otherwise, as are those that are not
-// replicated.
+// Blend interpolates between two states of a component for rendering, and writes the
+// result to the struct at p. ratio is 0 at from, 1 at to, and above 1 beyond to. owner
+// says whether the receiver owns the entity: if not, fields sent only to owners are left
+// unchanged, like fields that are not replicated.
 //
-//	ranged and raw floats   move evenly
-//	angles                  turn the shorter way
-//	quaternions             turn the shorter way: the normalised mean
-//	all others              are those of from below 1, and of to from there on
+//	ranged and raw floats   linear
+//	angles                  linear, the shorter way
+//	quaternions             normalised linear, the shorter way
+//	all others              from below ratio 1, to otherwise
 //
-// Beyond 1 only fields with predict=linear go on, and stay within their range.
+// Above 1 only fields with predict=linear are extrapolated; they stay in their range.
 func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float64, p unsafe.Pointer) {
 	near := from
 	if ratio >= 1 {
@@ -32,8 +31,7 @@ func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float
 	}
 }
 
-// moves says whether a field at ratio is neither that of the one state nor that
-// of the other.
+// moves reports whether the field at ratio differs from both states.
 func (f *Field) moves(ratio float64) bool {
 	if ratio <= 0 || ratio >= 1 && !f.Linear {
 		return false
@@ -43,7 +41,7 @@ func (f *Field) moves(ratio float64) bool {
 
 func (f *Field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
 	if f.Kind == KindRotation {
-		*(*[4]float32)(at) = between(f.quaternion(from[0]), f.quaternion(to[0]), ratio)
+		*(*[4]float32)(at) = nlerp(f.quaternion(from[0]), f.quaternion(to[0]), ratio)
 		return
 	}
 	var v float64
@@ -53,12 +51,12 @@ func (f *Field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
 		n := min(max(a+float64((b-a)*ratio), 0), float64(f.Max))
 		v = f.low + float64(n*f.step)
 	case f.angle:
-		v = f.turned(from[0], to[0], ratio)
+		v = f.lerpAngle(from[0], to[0], ratio)
 	case f.memory == memFloat32:
 		a, b := float64(math.Float32frombits(from[0])), float64(math.Float32frombits(to[0]))
-		v = evenly(a, b, ratio)
+		v = lerp(a, b, ratio)
 	default:
-		v = evenly(math.Float64frombits(getWords(from)), math.Float64frombits(getWords(to)), ratio)
+		v = lerp(math.Float64frombits(getWords(from)), math.Float64frombits(getWords(to)), ratio)
 	}
 	if f.memory == memFloat32 {
 		*(*float32)(at) = float32(v)
@@ -67,9 +65,8 @@ func (f *Field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
 	}
 }
 
-// evenly is a + (b-a)*ratio, and a if there is no such number: a or b may be
-// infinite, or none.
-func evenly(a, b, ratio float64) float64 {
+// lerp returns a + (b-a)*ratio, or a if that is not finite.
+func lerp(a, b, ratio float64) float64 {
 	v := a + float64((b-a)*ratio)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return a
@@ -77,19 +74,17 @@ func evenly(a, b, ratio float64) float64 {
 	return v
 }
 
-// turned is the angle that is ratio of the shorter way from one number to
-// another, in radians from -pi to pi.
-func (f *Field) turned(from, to uint32, ratio float64) float64 {
+// lerpAngle interpolates between two angles the shorter way, in radians from -pi to pi.
+func (f *Field) lerpAngle(from, to uint32, ratio float64) float64 {
 	unused := 32 - f.Bits
 	way := math.Ldexp(float64(int32((to-from)<<unused)>>unused), -int(f.Bits)) // of the whole turn
 	v := math.Ldexp(float64(from), -int(f.Bits)) + float64(way*ratio)
 	return (v - math.Floor(v+0.5)) * (2 * math.Pi)
 }
 
-// between is the normalised a + (b-a)*ratio, with the sign of b that is nearer
-// to a. Over the small angles between two snapshots its speed is as good as
-// even.
-func between(a, b [4]float32, ratio float64) (q [4]float32) {
+// nlerp returns the normalised a + (b-a)*ratio, with the sign of b that is nearer to a.
+// Over the small angles between two snapshots its speed is nearly constant.
+func nlerp(a, b [4]float32, ratio float64) (q [4]float32) {
 	var dot, length float64
 	for i := range a {
 		dot += float64(float64(a[i]) * float64(b[i]))
@@ -100,7 +95,7 @@ func between(a, b [4]float32, ratio float64) (q [4]float32) {
 		v[i] = float64(a[i]) + float64((float64(float64(b[i])*sign)-float64(a[i]))*ratio)
 		length += float64(v[i] * v[i])
 	}
-	length = math.Sqrt(length) // not 0: the angle between the two is at most a right one
+	length = math.Sqrt(length) // not 0: a and b are at most 90 degrees apart
 	for i := range q {
 		q[i] = float32(v[i] / length)
 	}

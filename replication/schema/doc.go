@@ -1,11 +1,11 @@
-// Package schema says which components rows have, how their fields are quantised,
-// and writes rows in full. PROTOCOL.md, beside package wire, is the normative text.
+// Package schema describes the components of rows and how their fields are quantised,
+// and encodes full rows. PROTOCOL.md, beside package wire, is the normative text.
 //
-// Terms. A component is a struct type under a name; struct tags say how its fields
-// are quantised (see Schema). A row is the quantised state of one entity: a mask of
-// its components and the uint32 words of all. A full row is written without
-// reference to another, in an Enter record; how rows are written from their past is
-// package rowcodec's affair, which reads a schema through Fields.
+// Terms. A component is a named struct type; struct tags define how its fields are
+// quantised (see Schema). A row is the quantised state of one entity: a mask of its
+// components and the uint32 words of all components. A full row, as in an Enter record,
+// is encoded without reference to another. Package rowcodec encodes rows relative to
+// their past; it reads a schema through Fields.
 //
 //	struct ──Quantise──► words ──AppendFull──► bits ──ReadFull──► words ──Restore──► struct
 //	                     words, words ──Blend──► struct between two states
@@ -19,11 +19,11 @@
 //		schema.Add[Health](s, "health"),
 //	)
 //
-// server.Config and client.Config take the schema. They refuse one whose rows
-// could grow beyond wire.MaxRowBytes.
+// server.Config and client.Config take the schema. They reject a schema whose
+// rows could exceed wire.MaxRowBytes.
 //
 // Invariants, cited in tests (package wire has P1 to P3):
 //
-//	P4 Quantising a restored value gives the number it came from, and every
+//	P4 Quantising a restored value gives the number it was restored from, and every
 //	   number is the same on every machine.
 package schema

@@ -8,13 +8,12 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Quantise reads the component's struct at p and writes its words to out, which
-// has as many as Component.Words. The result is the same on every machine.
+// Quantise reads the component's struct at p and writes its words to out, of length
+// Component.Words. The result is the same on every machine.
 //
-// A ranged float becomes floor((x-low)/step + 0.5), in float64, with what lies
-// outside of the range moved to its nearer end, and NaN becoming what 0 would.
-// An integer outside of its bits is moved to the nearer end likewise. A handle
-// that could not name anything becomes none.
+// A ranged float becomes floor((x-low)/step + 0.5), computed in float64 and clamped to the
+// range; NaN is treated as 0. An integer is clamped to its bits. A handle that cannot name
+// an entity becomes null.
 func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 	c := &s.components[component]
 	for i := c.first; i < c.last; i++ {
@@ -80,8 +79,8 @@ func (f *Field) number(x float64) uint32 {
 	return uint32(v)
 }
 
-// value is what a quantised number stands for. The product is converted so
-// that no compiler fuses it with the sum.
+// value restores a quantised number. The product is converted so that no compiler fuses it
+// with the sum.
 func (f *Field) value(n uint32) float64 {
 	return f.low + float64(float64(n)*f.step)
 }
@@ -124,16 +123,15 @@ func (f *Field) loadUnsigned(at unsafe.Pointer) uint64 {
 	return *(*uint64)(at)
 }
 
-// Restore writes what the words in stand for into the component's struct at p.
-// Fields that are not replicated are left alone. A ranged float becomes
-// low + n*step, in float64, rounded to the field's type; quantising that gives
-// n again.
+// Restore writes the values of the words in to the component's struct at p. Fields that
+// are not replicated are left unchanged. A ranged float becomes low + n*step, in float64,
+// rounded to the field's type; quantising it gives n again.
 func (s *Schema) Restore(component int, in []uint32, p unsafe.Pointer) {
 	s.restore(component, true, in, p)
 }
 
-// RestorePublic is Restore for a receiver that does not own the entity: fields
-// that only owners are sent are left alone, too.
+// RestorePublic is Restore for a receiver that does not own the entity: fields sent only
+// to owners are left unchanged, too.
 func (s *Schema) RestorePublic(component int, in []uint32, p unsafe.Pointer) {
 	s.restore(component, false, in, p)
 }
@@ -178,7 +176,7 @@ func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointe
 	}
 }
 
-// integer is what the words of an integer field stand for, signs extended.
+// integer returns the value of an integer field's words, sign-extended.
 func (f *Field) integer(from []uint32) uint64 {
 	switch {
 	case f.Kind == KindRaw64:
@@ -208,8 +206,8 @@ func putWords(to []uint32, v uint64) { to[0], to[1] = uint32(v), uint32(v>>32) }
 
 func getWords(from []uint32) uint64 { return uint64(from[0]) | uint64(from[1])<<32 }
 
-// turn quantises an angle in radians: floor(x/(2*pi)*2^bits + 0.5), modulo
-// 2^bits. What is not finite is 0.
+// turn quantises an angle in radians: floor(x/(2*pi)*2^bits + 0.5), modulo 2^bits. NaN
+// and infinities become 0.
 func (f *Field) turn(x float64) uint32 {
 	t := x / (2 * math.Pi)
 	if t -= math.Floor(t); t != t {
@@ -218,19 +216,19 @@ func (f *Field) turn(x float64) uint32 {
 	return uint32(uint64(math.Ldexp(t, int(f.Bits))+0.5)) & f.Max
 }
 
-// radians is the angle that a number stands for, from -pi to below pi.
+// radians restores an angle, from -pi to below pi.
 func (f *Field) radians(n uint32) float64 {
 	unused := 32 - f.Bits
 	return math.Ldexp(float64(int32(n<<unused)>>unused), -int(f.Bits)) * (2 * math.Pi)
 }
 
-// MaxRotationBits is the most that one of three components can have in a word.
+// MaxRotationBits bounds the bits of each of a rotation's three smaller components.
 const MaxRotationBits = 10
 
-// smallestThree quantises a unit quaternion: which component is the largest in
-// magnitude, the first of equals, in 2 bits; then the others in order, each as
-// the nearest of 2^n numbers from -1/sqrt(2) to 1/sqrt(2), with the signs that
-// make the largest positive. Four zeros are no rotation: 0, 0, 0, 1.
+// smallestThree quantises a unit quaternion: the index of the first component of largest
+// magnitude, in 2 bits, then the others in order, each as the nearest of 2^n numbers from
+// -1/sqrt(2) to 1/sqrt(2), with the signs that make the largest positive. Four zeros
+// become the identity 0, 0, 0, 1.
 func (f *Field) smallestThree(q *[4]float32) uint32 {
 	largest := 0
 	for i, v := range q {
@@ -254,10 +252,9 @@ func (f *Field) smallestThree(q *[4]float32) uint32 {
 	return word
 }
 
-// quaternion is what a smallest-three word stands for: the largest component
-// makes the length 1, or, where the others' rounding leaves it smaller than one
-// of them, is the next float32 above that one, so that quantising the result
-// gives the word again.
+// quaternion restores a smallest-three word. The largest component makes the length 1. If
+// rounding of the others would leave it smaller than one of them, it is the next float32
+// above that one, so that quantising the result gives the word again.
 func (f *Field) quaternion(word uint32) (q [4]float32) {
 	largest := word & 3
 	word >>= 2

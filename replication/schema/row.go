@@ -9,19 +9,19 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Row is the quantised state of one entity: a bit in Mask for each component
-// that it has, and the words of all components of the schema. Words of absent
-// components are zero in what this package reads, and ignored in what it writes;
-// so are those of fields that say owner, if the receiver is none.
+// Row is the quantised state of one entity: a bit in Mask for each component it has, and
+// the words of all components of the schema. Words of absent components, and of owner
+// fields if the receiver is not an owner, are zero in rows that this package reads and
+// ignored in rows that it writes.
 type Row struct {
 	Mask  uint32
 	Owned bool     // the receiver owns the entity
-	Words []uint32 // Schema.Words() of them
+	Words []uint32 // length Schema.Words()
 }
 
-// Shares is how many bits of a row are each component's. Four are in a word, of 16
-// bits each, so that those of all rows of a datagram are summed four at a time;
-// no sum runs over, since a datagram has fewer than 2^16 bits.
+// Shares holds the number of bits of each component in a row, 16 bits each, four to a
+// word. Adding words sums four components at once. No sum overflows, since a datagram has
+// fewer than 2^16 bits.
 type Shares [wire.MaxComponents / sharesPerWord]uint64
 
 const (
@@ -29,28 +29,28 @@ const (
 	shareBits     = 64 / sharesPerWord
 )
 
-// ShareWords is how many words the shares of so many components are in.
+// ShareWords returns how many words of Shares that many components use.
 func ShareWords(components int) int { return (components + sharesPerWord - 1) / sharesPerWord }
 
-// Bits is the share of a component.
+// Bits returns the bits of a component.
 func (s *Shares) Bits(component int) uint64 {
 	return s[component/sharesPerWord] >> (component % sharesPerWord * shareBits) & (1<<shareBits - 1)
 }
 
-// Add adds bits to the share of a component.
+// Add adds bits to a component.
 func (s *Shares) Add(component, bits int) {
 	s[component/sharesPerWord] += uint64(bits) << (component % sharesPerWord * shareBits)
 }
 
-// AppendFull writes row as an Enter record carries it: the mask, then every
-// field of the present components in full, as far as the receiver is sent it. It
-// returns what each component takes, which is all but the mask.
+// AppendFull writes row as in an Enter record: the mask, then in full every field of the
+// present components that the receiver is sent. It returns the bits of each component,
+// without the mask.
 func (s *Schema) AppendFull(w *bitio.Writer, row Row) Shares {
 	w.Write(uint64(row.Mask), uint(len(s.components)))
 	return s.AppendFields(w, row)
 }
 
-// AppendFields is AppendFull without the mask: the reader knows it.
+// AppendFields is AppendFull without the mask, for readers that know it.
 func (s *Schema) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
 	s.mustFit(row)
 	for i := range s.components {
@@ -69,7 +69,7 @@ func (s *Schema) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
 	return shares
 }
 
-// mustFit asserts that row is one of this schema.
+// mustFit asserts that row belongs to this schema.
 func (s *Schema) mustFit(row Row) {
 	if invariants.Enabled {
 		invariants.Checkf(len(row.Words) == s.words, "row has %d words, its schema %d", len(row.Words), s.words)
@@ -77,7 +77,7 @@ func (s *Schema) mustFit(row Row) {
 	}
 }
 
-// Append writes the field of a row with these words, in full.
+// Append writes the field in full from the words of a row.
 func (f *Field) Append(w *bitio.Writer, words []uint32) {
 	at := words[f.Word:]
 	switch f.Kind {
@@ -97,15 +97,15 @@ func (f *Field) Append(w *bitio.Writer, words []uint32) {
 	}
 }
 
-// ReadFull reads what AppendFull wrote into row, whose Words must have the
-// schema's length; row.Owned says which fields are there. After an error row holds anything.
+// ReadFull reads into row what AppendFull wrote. row.Words must have the schema's length
+// and row.Owned must be set. After an error, the contents of row are undefined.
 func (s *Schema) ReadFull(r *bitio.Reader, row *Row) error {
 	row.Mask = uint32(r.Read(uint(len(s.components))))
 	s.ReadFields(r, row)
 	return wire.Malformed(r.Err())
 }
 
-// ReadFields reads what AppendFields wrote into row, whose Mask is set.
+// ReadFields reads into row what AppendFields wrote. row.Mask must be set.
 func (s *Schema) ReadFields(r *bitio.Reader, row *Row) {
 	clear(row.Words)
 	for i := range s.components {
@@ -144,9 +144,8 @@ func (f *Field) Read(r *bitio.Reader, words []uint32) {
 	}
 }
 
-// References calls f with every handle in the present components of row, in
-// order; fields that hold none are skipped. A viewer that is sent the row is
-// sent these handles.
+// References calls f with every handle in the present components of row, in order, except
+// null handles. A viewer that receives the row receives these handles.
 func (s *Schema) References(row Row, f func(bulk.Handle)) {
 	for i := range s.components {
 		c := &s.components[i]
@@ -161,17 +160,15 @@ func (s *Schema) References(row Row, f func(bulk.Handle)) {
 	}
 }
 
-// HideOwned makes the fields that only owners are sent zero: the row that
-// everybody else is sent.
+// HideOwned zeroes the fields sent only to owners, giving the row for other receivers.
 func (s *Schema) HideOwned(row Row) {
 	for _, at := range s.secret {
 		row.Words[at] = 0
 	}
 }
 
-// Parent is the handle of the entity that row names as its parent, and the
-// component that does: the first present one that has a parent line. It is 0 if
-// there is none.
+// Parent returns the first present component with a parent tag, and the handle that it
+// names as the row's parent. parent is 0 if there is none.
 func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
 	for _, i := range s.carried {
 		if row.Mask>>i&1 != 0 {
@@ -183,7 +180,7 @@ func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
 	return 0, 0
 }
 
-// KeepReferences makes none of every reference of row that keep is false for.
+// KeepReferences sets to null every handle in row for which keep returns false.
 func (s *Schema) KeepReferences(row Row, keep func(bulk.Handle) bool) {
 	for i := range s.components {
 		c := &s.components[i]
@@ -200,17 +197,18 @@ func (s *Schema) KeepReferences(row Row, keep func(bulk.Handle) bool) {
 	}
 }
 
-// What it takes to read a row, in units of about 80 ns, whatever its bits say.
+// Costs of decoding a row, in units of about 80 ns, independent of its contents.
 const (
 	loadOfRow       = 1
 	loadOfComponent = 2
-	loadOfRotation  = 2   // of each, unpacked and forecast
-	loadOfParent    = 6   // of a component that has one: its motion, and the row's on it
-	fieldsOfLoad    = 12  // that are read in a unit, at a bit each
-	wordsOfLoad     = 256 // that are copied in one, three times
+	loadOfRotation  = 2   // unpacking and predicting one rotation
+	loadOfParent    = 6   // a component with a parent: both motions
+	fieldsOfLoad    = 12  // one-bit fields read per unit
+	wordsOfLoad     = 256 // words copied three times per unit
 )
 
-// Load is what a row with these components counts towards MaxLoad.
+// Load returns the cost of decoding a row with these components, counted towards
+// wire.MaxLoad.
 func (s *Schema) Load(mask uint32) int {
 	load := loadOfRow + s.words/wordsOfLoad
 	for ; mask != 0; mask &= mask - 1 {
@@ -219,7 +217,7 @@ func (s *Schema) Load(mask uint32) int {
 	return load
 }
 
-// loadOf is the part of the component whose fields these are.
+// loadOf returns the load of one component.
 func loadOf(fields []Field, parent bool) int {
 	load := loadOfComponent + len(fields)/fieldsOfLoad
 	for i := range fields {

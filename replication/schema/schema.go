@@ -30,31 +30,30 @@ import (
 //	Serial uint64                                        // no tag: full width
 //	Cache  int32       `net:"-"`                         // not replicated
 //
-// The parts of a quaternion, of 2 to 10 bits, are never quite 0: who is not turned is
-// shown turned by 0.27 degrees with bits=9, and by 0.14 with 10.
+// The components of a quaternion, of 2 to 10 bits, cannot represent 0 exactly: the
+// identity is off by 0.27 degrees with bits=9, and by 0.14 with bits=10.
 //
-// With predict=linear a number, angle or quaternion is expected to change as it
-// did before; the coder writes how it differs from that. A position, which is an
-// array of three ranged floats, may add parent=FIELD, the path of a handle in
-// the same struct: if the entity that it names has the same component, the
-// position, and the first quaternion of the struct with it, is also expected to
-// move with that one as if fixed to it.
+// With predict=linear a number, angle or quaternion is predicted to keep changing as
+// before, and the row codec writes the difference. A position, an array of three
+// ranged floats, may add parent=FIELD, the path of a handle in the same struct. If the
+// entity it names has the same component, the position and the struct's first
+// quaternion are also predicted to move with that entity as if fixed to it.
 //
-// With owner a field is in the rows of receivers that own the entity, and of
-// nobody else: the bits of others' rows are the same whatever it holds. That the
-// entity has the component is no secret. A component with parent= cannot have
-// such fields, since what is known of a parent may not depend on who asks.
+// With owner a field is sent only to receivers that own the entity; the bits of other
+// receivers' rows do not depend on its value. That the entity has the component is not
+// hidden. A component with parent= cannot have owner fields, since what is known about a
+// parent must not depend on the receiver.
 //
-// The tag of a nested struct or of an array applies to all numbers in it that
-// have no tag of their own; a field's own tag replaces it wholly.
+// The tag of a nested struct or array applies to all numbers in it without a tag of
+// their own; a field's own tag replaces it entirely.
 type Schema struct {
 	components []component
 	fields     []Field // of all components, in order
 	byName     map[string]int
-	carried    []int  // components with a parent line
-	refers     bool   // a field is a handle
-	secret     []int  // words of the fields that say owner
-	owned      uint32 // components that have some
+	carried    []int  // components with a parent tag
+	refers     bool   // some field is a handle
+	secret     []int  // words of the owner fields
+	owned      uint32 // bitmap of the components with owner fields
 	words      int
 }
 
@@ -64,8 +63,8 @@ type Component struct {
 	Type   reflect.Type
 	Words  int // uint32 words that its quantised form takes
 	Offset int // its first word in a row
-	// Parent is the number of the field that a tag parent= names, among Fields, and
-	// Anchored that of the position's first one. Parent is -1 if there is no such tag.
+	// Parent is the index in Fields of the handle that a parent= tag names, or -1.
+	// Anchored is the index of the position's first field.
 	Parent, Anchored int
 }
 
@@ -75,7 +74,7 @@ type component struct {
 	load        int // see Schema.Load
 }
 
-// Kind says how a field looks on the wire.
+// Kind is the wire format of a field.
 type Kind uint8
 
 // Kinds.
@@ -113,7 +112,7 @@ type Field struct {
 	perUnit float64
 }
 
-// memory says how a field lies in the struct.
+// memory is a field's type in the struct.
 type memory uint8
 
 const (
@@ -137,14 +136,14 @@ func New() *Schema {
 	return &Schema{byName: map[string]int{}}
 }
 
-// Add adds the struct type T under name. Its number is how many
-// components were added before.
+// Add adds the struct type T under name. Components are numbered from 0 in the order of
+// adding.
 func Add[T any](s *Schema, name string) error {
 	return s.AddType(name, reflect.TypeFor[T]())
 }
 
-// AddType adds the struct type t under name. An error names the type, the field
-// and what to write instead; s is unchanged then.
+// AddType adds the struct type t under name. An error names the type, the field and what
+// to write instead; s is then unchanged.
 func (s *Schema) AddType(name string, t reflect.Type) error {
 	if name == "" || len(name) > wire.MaxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return fmt.Errorf("schema: component name %q: want 1 to %d printable ASCII characters without spaces", name, wire.MaxName)
@@ -191,10 +190,10 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	return nil
 }
 
-// Components is the number of components.
+// Components returns the number of components.
 func (s *Schema) Components() int { return len(s.components) }
 
-// Component describes component i, counted from 0 in the order of adding.
+// Component returns component i, counted from 0 in the order of adding.
 func (s *Schema) Component(i int) Component { return s.components[i].Component }
 
 // Fields returns the fields of component i, in their order in a row. The caller owns
@@ -203,19 +202,19 @@ func (s *Schema) Fields(i int) []Field {
 	return slices.Clone(s.fields[s.components[i].first:s.components[i].last])
 }
 
-// ByName returns the number of the component of that name.
+// ByName returns the number of the component with that name.
 func (s *Schema) ByName(name string) (int, bool) {
 	i, ok := s.byName[name]
 	return i, ok
 }
 
-// Words is the number of uint32 words of a whole row.
+// Words returns the number of uint32 words of a row.
 func (s *Schema) Words() int { return s.words }
 
 // mask has a bit for each component.
 func (s *Schema) mask() uint32 { return uint32(1<<len(s.components) - 1) }
 
-// Words is how many words the field has.
+// Words returns the number of words of the field.
 func (f *Field) Words() int {
 	if f.Kind == KindRaw64 || f.Kind == KindHandle {
 		return 2
@@ -223,19 +222,19 @@ func (f *Field) Words() int {
 	return 1
 }
 
-// SentTo reports whether the field is in the rows of a receiver that owns the entity,
-// or does not.
+// SentTo reports whether the field is sent to a receiver that owns the entity, or to one
+// that does not.
 func (f *Field) SentTo(owner bool) bool { return owner || !f.Owner }
 
 func (f *Field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
 
-// Carries says whether a component has a parent line.
+// Carries reports whether any component has a parent tag.
 func (s *Schema) Carries() bool { return len(s.carried) > 0 }
 
-// Refers says whether a field is a handle.
+// Refers reports whether any field is a handle.
 func (s *Schema) Refers() bool { return s.refers }
 
-// OwnedMask has a bit for each component with fields that only owners are sent.
+// OwnedMask returns a bitmap of the components with fields sent only to owners.
 func (s *Schema) OwnedMask() uint32 { return s.owned }
 
 // BodyComponent is the schema name of Body. The server fills it from the world's

@@ -14,7 +14,7 @@ import (
 
 // tag is a parsed net tag.
 type tag struct {
-	given  bool // there is one, be it inherited
+	given  bool // the field has a tag, possibly inherited
 	skip   bool
 	ref    bool
 	always bool
@@ -40,12 +40,12 @@ type TagError struct {
 	Detail    string
 }
 
-// Error gives all of it in one line.
+// Error returns all fields in one line.
 func (e *TagError) Error() string {
 	return fmt.Sprintf("schema: component %q, field %s (%v): %s", e.Component, e.Path, e.Type, e.Detail)
 }
 
-// isSwitch says whether an option is there or not, and has no value.
+// isSwitch reports whether an option takes no value.
 func isSwitch(key string) bool {
 	return key == "ref" || key == "always" || key == "owner" || key == "angle" || key == "quat"
 }
@@ -122,7 +122,7 @@ func parseTag(text string) (tag, error) {
 	return t, nil
 }
 
-// contradiction says which options of t do not go together.
+// contradiction returns an error if options of t exclude each other.
 func (t *tag) contradiction(hasStep bool) error {
 	if t.ranged != hasStep {
 		return fmt.Errorf("range and step belong together")
@@ -142,7 +142,7 @@ func (t *tag) contradiction(hasStep bool) error {
 	return nil
 }
 
-// count is how many of these are true.
+// count returns how many of its arguments are true.
 func count(all ...bool) (n int) {
 	for _, one := range all {
 		if one {
@@ -212,9 +212,8 @@ func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer t
 	return nil
 }
 
-// slipped says whether a tag speaks of net in a way that Go cannot read, as
-// net:owner does. Taken for no tag, it would send everybody a field that is
-// for owners alone.
+// slipped reports whether a tag mentions net in a form that Go cannot parse, such as
+// net:owner. Treated as no tag, it would send everyone a field meant for owners only.
 func slipped(tag reflect.StructTag) bool {
 	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		_, value, _ := strings.Cut(rest, ":")
@@ -227,8 +226,8 @@ func slipped(tag reflect.StructTag) bool {
 	return false
 }
 
-// value plans one value. own says that its tag stands on the value itself, or
-// on the array of it, and not on a struct around it: then it has to fit.
+// value plans one value. own says that the tag is on the value itself, or on its array,
+// rather than on an enclosing struct: then the tag must fit.
 func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
 	switch {
 	case t == reflect.TypeFor[bulk.Handle]():
@@ -268,7 +267,7 @@ func isFloat(t reflect.Type) bool {
 	return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64
 }
 
-// lastName is what follows the last dot of a path.
+// lastName returns what follows the last dot of a path.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 // quaternion plans a rotation: one word, the smallest three components and
@@ -384,9 +383,8 @@ func (p *planner) add(t reflect.Type, f Field, words int) error {
 	return nil
 }
 
-// quantise plans a float by its range. It refuses a step that the type cannot
-// resolve at the ends of the range, since a restored value would then not
-// quantise to the number it came from.
+// quantise plans a ranged float. It rejects a step that the type cannot resolve at the
+// ends of the range: a restored value would not quantise to the number it came from.
 func (f *Field) quantise(g tag) error {
 	steps := math.Floor((g.high-g.low)/g.step + 0.5)
 	if math.Abs((g.high-g.low)/g.step-steps) > 1e-6 {
@@ -431,7 +429,7 @@ func integerMemory(k reflect.Kind) memory {
 	return memUint64
 }
 
-// findParent is the field that the parent= of a position names, -1 if none does.
+// findParent returns the field named by the parent= tag of a position, or -1.
 func (p *planner) findParent(t reflect.Type) (int, error) {
 	if p.parent == "" {
 		return -1, nil

@@ -22,8 +22,8 @@ func fnv(text string) uint64 {
 	return h
 }
 
-// Text is the canonical text of the schema, as PROTOCOL.md defines it. When two
-// hashes differ, the difference of the texts says why.
+// Text returns the canonical text of the schema, as defined in PROTOCOL.md. If two hashes
+// differ, comparing the texts shows why.
 func (s *Schema) Text() string {
 	b := []byte("worldd schema 1\n")
 	for i := range s.components {
@@ -32,9 +32,9 @@ func (s *Schema) Text() string {
 	return string(b)
 }
 
-// Outline names the components in their order, each with four digits that go by all
-// that Text says of it: "body 36c2, health 9e01". When two hashes differ and only one
-// text is at hand, it says which component to look at.
+// Outline lists the components in order, each with four hexadecimal digits that hash its
+// Text: "body 36c2, health 9e01". If two hashes differ and only one text is available, it
+// shows which component differs.
 func (s *Schema) Outline() string {
 	var parts []string
 	for i := range s.components {
@@ -43,8 +43,8 @@ func (s *Schema) Outline() string {
 	return strings.Join(parts, ", ")
 }
 
-// OutlineWithin is Outline, or if that is longer than so many bytes, the digits alone:
-// those of all components that there may be take 159.
+// OutlineWithin returns Outline, or only the digits if that exceeds so many bytes. The
+// digits of MaxComponents components take 159 bytes.
 func (s *Schema) OutlineWithin(bytes int) string {
 	if text := s.Outline(); len(text) <= bytes {
 		return text
@@ -56,7 +56,7 @@ func (s *Schema) OutlineWithin(bytes int) string {
 	return strings.Join(parts, " ")
 }
 
-// digits are four that go by all that Text says of component i.
+// digits returns four digits that hash the Text of component i.
 func (s *Schema) digits(i int) string {
 	return fmt.Sprintf("%04x", uint16(fnv(string(s.appendText(nil, i)))))
 }
@@ -110,8 +110,8 @@ func (f *Field) appendText(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// Format shows the present components of row, field by field, as the values
-// that Restore would give; fields that only owners are sent, if it is one's.
+// Format returns the present components of row, field by field, as the values that Restore
+// gives. Owner fields are included only if row.Owned is set.
 func (s *Schema) Format(row Row) string {
 	var b strings.Builder
 	for i := range s.components {
