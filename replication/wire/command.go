@@ -6,13 +6,13 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Command is what a client asks for once. It is answered by a Result with the
-// same ID.
+// Command is a client's one-time request. The server answers it with a Result of the same
+// ID.
 type Command struct {
 	ID     uint32 // chosen by the client, to tell answers apart
 	Name   string
-	Target bulk.Handle // the entity it is about; 0: none
-	Args   []byte      // one msgpack value, or empty; its meaning is the game's affair
+	Target bulk.Handle // the entity it concerns; 0: none
+	Args   []byte      // one msgpack value, or empty; interpreted by the game
 }
 
 var commandElements = []element{
@@ -28,7 +28,7 @@ func (m Command) Append(b []byte) []byte {
 	return appendBody(b, &m, commandElements)
 }
 
-// ParseCommand reads a body. Args have passed CheckMsgpack, and alias nothing.
+// ParseCommand reads a body. Args have passed CheckMsgpack and do not alias the body.
 func ParseCommand(body []byte) (Command, error) {
 	var m Command
 	if err := decodeBody(body, &m, commandElements); err != nil {
@@ -48,10 +48,10 @@ func ParseCommand(body []byte) (Command, error) {
 // Result answers a Command.
 type Result struct {
 	ID      uint32
-	Code    Code        // OK: executed; else nothing was touched (H2)
-	Target  bulk.Handle // the command's
-	Verdict Verdict     // what became of the target as far as this client may know
-	Text    string      // why, for the player; empty unless the game says so; cut at MaxText
+	Code    Code        // OK: executed; otherwise nothing changed (H2)
+	Target  bulk.Handle // the command's target
+	Verdict Verdict     // the target's state, as far as this client may know it
+	Text    string      // the game's explanation for the player, or empty; truncated to MaxText
 }
 
 var resultElements = []element{

@@ -28,9 +28,8 @@ func ParseControl(body []byte) (Control, error) {
 	return m, nil
 }
 
-// Resync is a client's request to be sent everything in its view again, because
-// the fold of a State datagram told it that its slots are not the server's. Its
-// body is empty.
+// Resync is a client's request to resend everything in its view, because the fold of a
+// State datagram showed that its slots differ from the server's. Its body is empty.
 type Resync struct{}
 
 // Type is TypeResync.
@@ -47,7 +46,7 @@ func ParseResync(body []byte) (Resync, error) {
 	return Resync{}, nil
 }
 
-// Bye is a client's last message: it closes the connection after it.
+// Bye is a client's last message before it closes the connection.
 type Bye struct {
 	Code Code
 	Text string // for the server's log; cut at MaxText
@@ -98,9 +97,9 @@ func ParseGoodbye(body []byte) (Goodbye, error) {
 	return m, nil
 }
 
-// Pad is a message of either direction that says nothing. A byte on the stream
-// beside a datagram lets a QUIC sender put its pending acknowledgement into the
-// same packet, where some do so only with stream data. Its body is empty.
+// Pad is an empty message in either direction. Some QUIC senders put a pending
+// acknowledgement into the packet of a datagram only if it also carries stream data; a Pad
+// provides that byte.
 type Pad struct{}
 
 // Type is TypePad.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The readable twins of the messages: one line each, for logs and test
-// failures. A token or a secret is never shown, and what a peer chose is quoted.
+// String methods format messages in one line for logs and test failures. They never
+// show a token or secret, and quote text chosen by a peer.
 
 // String shows all but the token and the secret.
 func (m Hello) String() string {
@@ -102,8 +102,7 @@ func (in *Input) String() string {
 	return b.String() + "}"
 }
 
-// Describe is the readable twin of a stream message of either direction: what
-// it says, or what is wrong with it.
+// Describe formats a stream message of either direction, or says why it is malformed.
 func Describe(kind byte, body []byte) string {
 	m, err := parseAny(kind, body)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Code says in one number how a session or a command ended. The same codes are
-// in close frames, in Refused, Bye, Goodbye and Result messages, in *Error, and
-// as metric labels. A Code is not an error: it does not say who found it.
+// Code says how a session or command ended. The same codes appear in close frames, in
+// Refused, Bye, Goodbye and Result messages, in *Error, and as metric labels. A Code is not
+// an error: it does not say which side found it.
 type Code uint16
 
 // Codes of sessions (below 32) and of commands (from 32). Numbers are never
@@ -47,7 +47,7 @@ const (
 	CommandRefused Code = 38
 )
 
-// Fault says on whose side the cause of a Code lies.
+// Fault is the side that caused a Code.
 type Fault uint8
 
 // Faults.
@@ -70,12 +70,12 @@ func (f Fault) String() string {
 	return fmt.Sprintf("fault(%d)", uint8(f))
 }
 
-// CodeInfo is one line of the table of codes.
+// CodeInfo is one row of the table of codes.
 type CodeInfo struct {
 	Code  Code
 	Name  string // lower case with hyphens: metric label and log key
-	Fault Fault  // whose
-	Retry bool   // whether the same request may succeed later, unchanged
+	Fault Fault  // the side at fault
+	Retry bool   // whether the same request may succeed later
 	Text  string // for people: what happened, and what to do
 }
 
@@ -118,9 +118,8 @@ func Codes() []CodeInfo {
 	return append([]CodeInfo(nil), codes[:]...)
 }
 
-// Info returns the table's line for c. A code that this version does not know
-// comes from a newer peer: it gets a line named like "code-99", to be treated
-// as nobody's fault and not to be retried.
+// Info returns the table's row for c. An unknown code comes from a newer peer: Info names it
+// like "code-99", nobody's fault and not to be retried.
 func (c Code) Info() CodeInfo {
 	for i := range codes {
 		if codes[i].Code == c {
@@ -130,10 +129,10 @@ func (c Code) Info() CodeInfo {
 	return CodeInfo{Code: c, Name: fmt.Sprintf("code-%d", uint16(c)), Text: "a code that this version does not know"}
 }
 
-// String is the code's name, like "server-full".
+// String returns the code's name, like "server-full".
 func (c Code) String() string { return c.Info().Name }
 
-// Error is a Code with what exactly was wrong. errors.Is finds it by Code:
+// Error is a Code with details of what was wrong. errors.Is finds it by Code:
 //
 //	errors.Is(err, &wire.Error{Code: wire.BadMessage})
 type Error struct {
@@ -141,7 +140,7 @@ type Error struct {
 	Detail string // what was seen and what was wanted; may be empty
 }
 
-// Error is the code's name, its text and the detail.
+// Error returns the code's name, text and detail.
 func (e *Error) Error() string {
 	info := e.Code.Info()
 	if e.Detail == "" {
@@ -168,8 +167,8 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// Malformed gives an error that was found in received bytes the code BadMessage,
-// unless it has one. It returns nil for nil.
+// Malformed wraps an error found in received bytes in an *Error with BadMessage, unless it
+// already is an *Error. It returns nil for nil.
 func Malformed(err error) error {
 	if err == nil {
 		return nil
@@ -180,7 +179,7 @@ func Malformed(err error) error {
 	return &Error{Code: BadMessage, Detail: err.Error()}
 }
 
-// bad makes the error for bytes that break the protocol.
+// bad returns the error for bytes that violate the protocol.
 func bad(format string, args ...any) error {
 	return &Error{Code: BadMessage, Detail: fmt.Sprintf(format, args...)}
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// Version is the number of the protocol that this package speaks. Both sides
-// name theirs in Hello and Welcome; a connection goes on only if they are equal.
+// Version is the protocol version of this package. Hello and Welcome carry it; both sides
+// must have the same.
 const Version = 3
 
 // ALPN is the protocol name offered in the TLS handshake.
 const ALPN = "worldd/1"
 
 // Types of stream messages: the first byte of a frame. Client to server below
-// 16, server to client from 16, datagrams from 64; Pad goes both ways.
+// 16, server to client from 16, datagrams from 64; both sides send Pad.
 const (
 	TypePad       byte = 0
 	TypeHello     byte = 1
@@ -37,16 +37,15 @@ const (
 	TypeInput byte = 65
 )
 
-// Message is a stream message. Append appends its body; ParseHello and the
-// like read it back.
+// Message is a stream message. Append appends its body; the Parse functions read it.
 type Message interface {
 	Type() byte
 	Append(b []byte) []byte
 	String() string
 }
 
-// AppendFrame appends a stream message: uvarint length of what follows, type
-// byte, and the body, in one part or several.
+// AppendFrame appends a stream message: the uvarint length of the rest, the type byte, and
+// the body in one or more parts.
 func AppendFrame(b []byte, kind byte, body ...[]byte) []byte {
 	bytes := 0
 	for _, part := range body {
@@ -65,20 +64,20 @@ func AppendMessage(b []byte, m Message) []byte {
 	return AppendFrame(b, m.Type(), m.Append(nil))
 }
 
-// FrameReader cuts the bytes of a stream into frames. Memory follows the bytes
-// received, never a claimed length. The zero value reads frames of at most
+// FrameReader splits the bytes of a stream into frames. Its memory grows with the bytes
+// received, never with a claimed length. The zero value reads frames of at most
 // MaxStreamMessage.
 type FrameReader struct {
 	// Max bounds the length of a frame; 0 means MaxStreamMessage. A server
 	// reads with MaxClientMessage.
 	Max  int
 	buf  []byte
-	next int // first byte of buf that was not returned
+	next int // first byte of buf not yet returned
 	err  error
 }
 
-// Feed appends bytes as they come from the stream; p is copied. Frames returned
-// before become invalid. Call Next until it has no more, then feed again.
+// Feed appends bytes from the stream, copying p, and invalidates frames returned before.
+// Call Next until it has no more frames, then feed again.
 func (f *FrameReader) Feed(p []byte) {
 	if f.next > 0 {
 		f.buf = f.buf[:copy(f.buf, f.buf[f.next:])]
@@ -89,9 +88,8 @@ func (f *FrameReader) Feed(p []byte) {
 	}
 }
 
-// Next returns the next whole frame: its type and its body, which is valid until
-// the next Feed. ok is false when more bytes are needed. An error is final: the
-// stream can't be followed any more.
+// Next returns the next whole frame: its type and its body, valid until the next Feed. ok is
+// false when more bytes are needed. An error is final.
 func (f *FrameReader) Next() (kind byte, body []byte, ok bool, err error) {
 	if f.err != nil {
 		return 0, nil, false, f.err
@@ -123,5 +121,5 @@ func (f *FrameReader) Next() (kind byte, body []byte, ok bool, err error) {
 	return frame[0], frame[1:len(frame):len(frame)], true, nil
 }
 
-// Buffered is the number of bytes fed and not returned.
+// Buffered returns the number of bytes fed and not yet returned.
 func (f *FrameReader) Buffered() int { return len(f.buf) - f.next }

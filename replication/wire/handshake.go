@@ -7,11 +7,11 @@ type Hello struct {
 	Protocol uint16 // Version
 	Schema   uint64 // Schema.Hash
 	Tables   uint32 // Tables.Version
-	Epoch    uint64 // the world that the client's handles are of; 0: any
+	Epoch    uint64 // the world that the client's handles belong to; 0: any
 	// Session and Secret, from the newest Welcome, ask to resume a session whose
-	// connection broke. A server that does not know the session begins a new one; with
-	// Epoch 0 also a server of another epoch does. Structure is the number of the newest structure
-	// record that the client has applied in it. Without a Secret all are zero.
+	// connection broke. A server that does not know the session starts a new one; with
+	// Epoch 0 so does a server of another epoch. Structure is the number of the newest
+	// structure record that the client has applied. Without a Secret all are zero.
 	Session   uint64
 	Secret    []byte
 	Structure uint32
@@ -49,20 +49,20 @@ func ParseHello(body []byte) (Hello, error) {
 	return m, nil
 }
 
-// Welcome is the server's first message to a client that it takes in.
+// Welcome is the server's first message to a client that it accepts.
 type Welcome struct {
 	Protocol        uint16 // Version
 	Schema          uint64 // Schema.Hash
 	Tables          uint32 // Tables.Version
-	Epoch           uint64 // names this world; handles of another are stale
+	Epoch           uint64 // identifies this world; handles of another are stale
 	GenerationFloor uint32 // handles with a lower generation are stale (H5)
 	TickHz          uint16 // steps a second
 	SnapshotHz      uint16 // snapshots a second, at most
 	MaxSlots        uint32 // slot indices are below this, and this at most MaxSlots
 	Session         uint64 // names the session in the server's log
 	Tick            uint32 // the world's tick when this was written
-	Resumed         uint8  // 1: the session goes on that Hello asked for; 0: this one is new
-	Secret          []byte // to go on with this session after its connection broke; empty: it cannot be
+	Resumed         uint8  // 1: the session named in Hello continues; 0: the session is new
+	Secret          []byte // resumes this session after its connection breaks; empty: it cannot be resumed
 }
 
 var welcomeElements = []element{
@@ -96,8 +96,8 @@ func ParseWelcome(body []byte) (Welcome, error) {
 	return m, nil
 }
 
-// Refused is the server's answer to a Hello that it does not accept, in place of
-// Welcome. The server closes the connection after it.
+// Refused is the server's answer, in place of Welcome, to a Hello that it rejects. The server
+// then closes the connection.
 type Refused struct {
 	Code Code
 	Text string // for people; cut at MaxText
@@ -124,7 +124,7 @@ func ParseRefused(body []byte) (Refused, error) {
 	return m, nil
 }
 
-// checkSecret says whether a resume secret has its length, if there is one.
+// checkSecret checks the length of a resume secret, which may be empty.
 func checkSecret(secret []byte) error {
 	if n := len(secret); n != 0 && n != SecretBytes {
 		return bad("secret of %d bytes, want %d or none", n, SecretBytes)
@@ -132,7 +132,7 @@ func checkSecret(secret []byte) error {
 	return nil
 }
 
-// notNil makes nil an empty slice, since msgpack has another form for nil.
+// notNil replaces nil with an empty slice: msgpack encodes nil differently.
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -18,15 +18,14 @@ type Ack struct {
 	Structure uint32
 }
 
-// TickInput is what a client wants for one tick. What the bytes mean is the
-// game's affair.
+// TickInput is a client's input for one tick. The game interprets the bytes.
 type TickInput struct {
 	Tick uint32
 	Data []byte
 }
 
-// Input is the datagram of a client: its clock, its acknowledgement, and the
-// inputs of the newest ticks, repeated until they are old.
+// Input is a client's datagram: its clock, its acknowledgement, and the inputs of the newest
+// ticks, repeated in several datagrams against loss.
 type Input struct {
 	Stamp  uint32 // the client's clock in 1/10 ms, wrapping; echoed in State
 	Ack    Ack
@@ -35,11 +34,11 @@ type Input struct {
 
 const (
 	inputFixedBytes = 1 + 4 + 1 + 4 + 8 + 4
-	// InputBytes is the most that an Input datagram takes.
+	// InputBytes is the maximum size of an Input datagram.
 	InputBytes = inputFixedBytes + 1 + MaxInputs*(4+1+MaxInputBytes)
 )
 
-// check says what is wrong with in, for both directions.
+// check validates in, for both directions.
 func (in *Input) check() error {
 	a := in.Ack
 	if !a.Seen && (a.Newest != 0 || a.Mask != 0) || a.Seen && a.Newest == 0 {
@@ -90,8 +89,8 @@ func ParseInput(d []byte) (Input, error) {
 	return in, nil
 }
 
-// Parse is ParseInput into in, whose Inputs are overwritten and reused, so that
-// nothing is allocated. After an error in holds anything.
+// Parse is ParseInput into in, reusing in.Inputs so that nothing is allocated. After an
+// error, the contents of in are undefined.
 func (in *Input) Parse(d []byte) error {
 	in.Inputs = in.Inputs[:0]
 	if len(d) > InputBytes {

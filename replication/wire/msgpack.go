@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// head is the first bytes of a msgpack value, read.
+// head is the decoded head of a msgpack value.
 type head struct {
 	class    class
 	bytes    int    // payload bytes that follow the head
@@ -21,7 +21,7 @@ type head struct {
 	size     int    // of the head itself
 }
 
-// class is what matters here of a msgpack type.
+// class is a msgpack type, as far as checks distinguish them.
 type class uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	classBad // reserved, or an extension type
 )
 
-// readHead reads the head of the value at b[0]; ok is false if b is too short.
+// readHead reads the head of the value at b[0]. ok is false if b is too short.
 func readHead(b []byte) (h head, ok bool) {
 	if len(b) == 0 {
 		return head{}, false
@@ -81,7 +81,7 @@ func readHead(b []byte) (h head, ok bool) {
 	return h, true
 }
 
-// longHead gives the bytes after the first one of a head, and what it is.
+// longHead returns the class of a head and the number of bytes after its first.
 func longHead(c byte) (width int, kind class) {
 	switch c {
 	case 0xc4, 0xc5, 0xc6: // bin 8, 16, 32
@@ -102,11 +102,10 @@ func longHead(c byte) (width int, kind class) {
 	return 0, classBad // 0xc1, and the extension types 0xc7 to 0xc9, 0xd4 to 0xd8
 }
 
-// CheckMsgpack checks that b is exactly one well-formed msgpack value: nested at
-// most MaxMsgpackDepth deep, with no count or length above the bytes that are
-// there, no extension types, nothing after it. It neither allocates nor
-// recurses. Only what passes may be given to a decoder, since decoders believe
-// the counts they read.
+// CheckMsgpack checks that b is exactly one well-formed msgpack value: nested at most
+// MaxMsgpackDepth deep, with no count or length above the bytes left, no extension types and
+// no trailing bytes. It neither allocates nor recurses. Check input with it before decoding,
+// since decoders trust the counts they read.
 func CheckMsgpack(b []byte) error {
 	var open [MaxMsgpackDepth]uint64 // values still to come at each level
 	depth, rest := 0, b
@@ -147,7 +146,7 @@ func CheckMsgpack(b []byte) error {
 	return nil
 }
 
-// element is what a message's array must hold at one place.
+// element describes one element of a message's array.
 type element struct {
 	class class
 	limit uint64 // largest integer, or longest string or binary
@@ -160,11 +159,11 @@ func binaryOf(name string, limit uint64) element {
 	return element{classBinary, limit, name}
 }
 
-// handleElement is a handle: always the nine bytes of a uint64.
+// handleElement describes a handle: always the nine bytes of a uint64.
 func handleElement(name string) element { return element{classOther, 0, name} }
 
-// checkBody checks that body is one array with exactly these elements. What
-// passes can neither overflow a field nor be more than one message.
+// checkBody checks that body is one array with exactly these elements, so that decoding it
+// cannot overflow a field.
 func checkBody(body []byte, elements []element) error {
 	if err := CheckMsgpack(body); err != nil {
 		return err
@@ -227,9 +226,8 @@ func appendBody(b []byte, v any, elements []element) []byte {
 	return out.Bytes()
 }
 
-// clip makes a text for people one that the other side takes: bytes that are not
-// UTF-8, which a game may have from a client, would be a breach of the protocol,
-// and the rest beyond MaxText bytes, too. It is cut at the border of a character.
+// clip makes s valid as a message's text: it replaces invalid UTF-8, which a game may have
+// from a client, and truncates s to MaxText bytes at a character boundary.
 func clip(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= MaxText {

@@ -10,14 +10,14 @@ import (
 
 // StateHeader begins a State datagram; the rows follow as one bit string.
 type StateHeader struct {
-	// Echo is the stamp of the newest Input datagram that the server received,
-	// 0 before the first, and Hold is how long ago that was in 1/10 ms,
-	// 65,535 meaning that or longer. Both are filled in by StampState.
+	// Echo is the stamp of the newest Input datagram that the server received, or 0.
+	// Hold is the time since then in 1/10 ms, saturating at 65,535. StampState sets
+	// both.
 	Echo uint32
 	Hold uint16
 	// Seq numbers the snapshots of a session from 1.
 	Seq uint32
-	// Tick is the tick of the frame that the rows are of.
+	// Tick is the tick of the frame that the rows belong to.
 	Tick uint32
 	// Structure is the number of the newest structure record when the datagram
 	// was made: the receiver must have applied that many (H1).
@@ -30,13 +30,13 @@ type StateHeader struct {
 
 const (
 	stateFixedBytes = 1 + 4 + 2 + 4 + 4 + 4 + 2
-	// StateHeaderBytes is the most that a State header takes.
+	// StateHeaderBytes is the maximum size of a State header.
 	StateHeaderBytes = stateFixedBytes + 2
 	stateEchoAt      = 1
 	stateHoldAt      = 5
 )
 
-// AppendStateHeader appends h; the rows' bits begin at the next byte.
+// AppendStateHeader appends h. The bits of the rows begin at the next byte.
 func AppendStateHeader(b []byte, h StateHeader) []byte {
 	if invariants.Enabled {
 		invariants.Checkf(h.Rows >= 0 && h.Rows <= MaxRows && h.Seq != 0, "state %d with %d rows", h.Seq, h.Rows)
@@ -60,9 +60,9 @@ func StampState(d []byte, echo uint32, hold uint16) {
 	binary.LittleEndian.PutUint16(d[stateHoldAt:], hold)
 }
 
-// ParseStateHeader reads the header of a State datagram and leaves rows behind
-// it, aliasing d. If there are rows, the caller reads a RowCoding, h.Rows row
-// headers, the rows with Codec.Read in the order of Order, and then ExpectEnd.
+// ParseStateHeader reads the header of a State datagram and sets rows to the bits behind it,
+// aliasing d. If there are rows, the caller reads a RowCoding, h.Rows row headers, the rows
+// with Codec.Read in the same order, and then calls ExpectEnd.
 func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	rows.Reset(nil)
 	if len(d) > MaxDatagram {
@@ -89,23 +89,21 @@ func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	return h, nil
 }
 
-// ExpectEnd checks that r is at the end of a datagram or row: nothing was wrong, and
-// less than a byte is left, all zero.
+// ExpectEnd checks that r is at the end of a datagram or row: there was no error, and less
+// than a byte of zeros is left.
 func ExpectEnd(r *bitio.Reader) error { return Malformed(r.End()) }
 
-// Baseline names the states of a row that it is coded against, by their ticks:
-// every state that a client has of a row is of another tick. It is comparable.
+// Baseline identifies by their ticks the states that a row is coded against. A client has at
+// most one state of a row per tick. Baseline is comparable.
 type Baseline struct {
-	// Age is how many ticks the baseline is older than the datagram. 0: there
-	// is none, the row is in full.
+	// Age is the number of ticks from the baseline to the datagram, or 0 if the row is in full.
 	Age uint32
-	// Gap is how many ticks the state before the baseline is older than it. 0:
-	// none is used.
+	// Gap is the number of ticks from the older state to the baseline, or 0 if there is none.
 	Gap uint32
 }
 
-// RowCoding says how the headers of a datagram's rows are written. It precedes
-// them, if there are any.
+// RowCoding defines how the headers of a datagram's rows are written. It precedes them if
+// there are any.
 type RowCoding struct {
 	// SkipBits is the order of the Golomb form of the slots passed over, up to
 	// MaxSkipBits.
@@ -127,13 +125,13 @@ const (
 	baselineBits     = (2*(32-ageOrder) + 1 + ageOrder) + (2*(32-gapOrder) + 1 + gapOrder)
 )
 
-// AppendRowCoding writes c, ahead of the row headers.
+// AppendRowCoding writes c. Row headers follow.
 func AppendRowCoding(w *bitio.Writer, c RowCoding) {
 	w.Write(uint64(c.SkipBits), skipBitsBits)
 	c.Usual.append(w)
 }
 
-// Bits is what AppendRowCoding takes.
+// Bits returns the number of bits that AppendRowCoding writes.
 func (c RowCoding) Bits() int { return skipBitsBits + c.Usual.bits() }
 
 // ReadRowCoding reads what AppendRowCoding wrote into a datagram of a tick.
@@ -156,7 +154,7 @@ func (b Baseline) append(w *bitio.Writer) {
 	}
 }
 
-// bits is what append takes.
+// bits returns the number of bits that append writes.
 func (b Baseline) bits() int {
 	n := bitio.GolombBits(b.Age, ageOrder)
 	if b.Age != 0 {
@@ -165,7 +163,7 @@ func (b Baseline) bits() int {
 	return n
 }
 
-// readBaseline refuses ticks before the first, which is 1.
+// readBaseline reads a baseline and rejects ticks before the first, which is 1.
 func readBaseline(r *bitio.Reader, tick uint32) (b Baseline) {
 	b.Age = r.ReadGolomb(ageOrder, max(tick, 1)-1)
 	if b.Age != 0 {
@@ -176,12 +174,12 @@ func readBaseline(r *bitio.Reader, tick uint32) (b Baseline) {
 
 // RowHeader is the header of a row.
 type RowHeader struct {
-	// Skip is how many slots are passed over since the row before.
+	// Skip is the number of slots skipped since the previous row.
 	Skip uint32
 	Baseline
 }
 
-// AppendRowHeaders writes headers one after the other, as AppendRowHeader does.
+// AppendRowHeaders writes headers as AppendRowHeader does.
 func AppendRowHeaders(w *bitio.Writer, c RowCoding, headers []RowHeader) {
 	buf, at, acc, n := w.Open()
 	for i := range headers {
@@ -205,11 +203,11 @@ func AppendRowHeaders(w *bitio.Writer, c RowCoding, headers []RowHeader) {
 	w.Close(at, acc, n)
 }
 
-// short says whether b is one whose form takes at most 48 bits.
+// short reports whether b takes at most 48 bits.
 func (b Baseline) short() bool { return b.Age-1 < 1<<16-1 && b.Gap < 1<<10 }
 
-// AppendRowHeader writes one of the row headers, which precede all rows: skip is
-// how many slots are passed over since the row before, or since before slot 0.
+// AppendRowHeader writes one row header. All headers precede all rows. skip is the number of
+// slots skipped since the previous row, or before the first.
 func AppendRowHeader(w *bitio.Writer, c RowCoding, skip uint32, b Baseline) {
 	if invariants.Enabled {
 		invariants.Checkf(skip < MaxSlots, "row after %d slots", skip)
@@ -223,7 +221,7 @@ func AppendRowHeader(w *bitio.Writer, c RowCoding, skip uint32, b Baseline) {
 	b.append(w)
 }
 
-// RowHeaderBits is what AppendRowHeader takes.
+// RowHeaderBits returns the number of bits that AppendRowHeader writes.
 func RowHeaderBits(c RowCoding, skip uint32, b Baseline) int {
 	n := bitio.GolombBits(skip, uint(c.SkipBits)) + 1
 	if b != c.Usual {
@@ -245,9 +243,8 @@ func ReadRowHeader(r *bitio.Reader, c RowCoding, tick uint32) (skip uint32, b Ba
 	return skip, b
 }
 
-// Fold adds a handle to the fold of those before it; the first is added to 0.
-// It is the check that both sides mean the same entities by the slots of a
-// datagram. 32-bit multiplications only, for the sake of browsers.
+// Fold adds a handle to a fold, which starts at 0. The fold verifies that both sides mean the
+// same entities by the slots of a datagram. It uses 32-bit multiplications only, for browsers.
 func Fold(acc uint64, h bulk.Handle) uint64 {
 	x := uint32(acc)
 	x = (x ^ h.Index()) * 0x9e3779b1
@@ -257,7 +254,7 @@ func Fold(acc uint64, h bulk.Handle) uint64 {
 	return uint64(x)
 }
 
-// Fold16 is what goes on the wire of a fold.
+// Fold16 returns the 16 bits of a fold that are sent.
 func Fold16(acc uint64) uint16 {
 	return uint16(acc ^ acc>>16)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// Op is what a structure record does.
+// Op is the operation of a structure record.
 type Op uint8
 
 // Ops, as numbered on the wire.
 const (
 	OpEnter   Op = 1 // the entity comes into view, with its full state
-	OpLeave   Op = 2 // it is out of view, and may well live
-	OpDestroy Op = 3 // it is no more; also for entities out of view
+	OpLeave   Op = 2 // the entity left the view and may still exist
+	OpDestroy Op = 3 // the entity was destroyed; also sent for entities out of view
 )
 
 // String is "enter", "leave" or "destroy".
@@ -33,7 +33,7 @@ func (o Op) String() string {
 	return fmt.Sprintf("op(%d)", uint8(o))
 }
 
-// Record is one step of the reliable lane.
+// Record is one record of the reliable structure stream.
 type Record struct {
 	Op     Op
 	Reason Reason // 0 or ReasonOwned for OpEnter, ReasonDestroyed for OpDestroy
@@ -42,7 +42,7 @@ type Record struct {
 	Row    []byte // OpEnter: what Schema.AppendFull wrote
 }
 
-// check says what is wrong with a record, for both directions.
+// check validates a record, for both directions.
 func (r Record) check() error {
 	h := r.Handle
 	if !h.Valid() || h.Index() >= MaxSlots {
@@ -87,8 +87,7 @@ func AppendRecord(b []byte, r Record) []byte {
 	return b
 }
 
-// Structure is a parsed Structure message. It aliases the body that it was
-// parsed from.
+// Structure is a parsed Structure message. It aliases the body it was parsed from.
 type Structure struct {
 	First uint32 // number of the first record
 	Tick  uint32
@@ -96,9 +95,9 @@ type Structure struct {
 	body  []byte
 }
 
-// ParseStructure reads the body of a Structure message and checks it to its
-// end, all but the rows inside Enter records, which take the schema. So a
-// message is applied whole or not at all.
+// ParseStructure reads the body of a Structure message and checks all of it except the rows
+// inside Enter records, which need the schema, so that a message is applied as a whole or not
+// at all.
 func ParseStructure(body []byte) (Structure, error) {
 	c := bitio.NewCursor(body)
 	m := Structure{First: c.Uvarint(1<<32-1, "first record number"), Tick: c.Uint32("tick")}
@@ -123,8 +122,8 @@ func ParseStructure(body []byte) (Structure, error) {
 	return m, nil
 }
 
-// Records yields the records in order; the error is always nil for a message
-// that ParseStructure accepted. Row aliases the message.
+// Records yields the records in order. The error is always nil for a message that
+// ParseStructure accepted. Row aliases the message.
 func (m Structure) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := bitio.NewCursor(m.body)

@@ -2,14 +2,14 @@ package wire
 
 import "fmt"
 
-// Verdict is the answer to "what became of the entity that this handle names?".
+// Verdict is the state of the entity that a handle names, as known to one viewer.
 type Verdict uint8
 
 // Verdicts, as numbered on the wire.
 const (
 	Pending Verdict = 0 // not arrived yet, or never issued
 	Live    Verdict = 1 // in view
-	Hidden  Verdict = 2 // left this viewer's interest; may well live
+	Hidden  Verdict = 2 // left this viewer's interest; may still exist
 	Stale   Verdict = 3 // destroyed; final
 )
 
@@ -28,8 +28,8 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict(%d)", uint8(v))
 }
 
-// Reason says why an entity left a viewer's sight; of one that came into it,
-// whether the viewer owns it.
+// Reason says why an entity left a viewer's view or, for one that entered it, whether the
+// viewer owns it.
 type Reason uint8
 
 // Reasons, as numbered on the wire. Enter records carry 0 or ReasonOwned.
