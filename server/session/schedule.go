@@ -34,7 +34,8 @@ type snapshotSchedule struct {
 	updates   []replication.Update  // scratch
 }
 
-// moveToBack puts s behind all others. tick is that of its newest snapshot, or of its start.
+// moveToBack puts s behind all others. tick is when its newest snapshot was sent, or when it
+// started.
 func (t *snapshotSchedule) moveToBack(s *Session, tick uint64) {
 	t.lastOrder++
 	s.order, s.snapshotTick = t.lastOrder, tick
