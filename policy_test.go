@@ -1,6 +1,5 @@
-// Package worldd_test holds the rules of the house as tests: who may import
-// whom, what nobody may call, how large a file may grow. The rules are the data
-// at the top of this file. A change that needs another rule changes the rule,
+// Package worldd_test holds the rules of the project as tests: the import graph, banned
+// calls, file sizes. The rules are the data at the top of this file. A change that needs another rule changes the rule,
 // and says why in its commit; nobody edits the checkers to get a build through.
 package worldd_test
 
@@ -350,7 +349,7 @@ func isBanned(rule []string, name string) bool {
 	return slices.Contains(rule, name)
 }
 
-// checkWallClocks looks for who asks what the wall clock says.
+// checkWallClocks finds uses of the wall clock.
 func checkWallClocks(t tree) (complaints []string) {
 	for _, p := range t.packages {
 		if !slices.Contains(onTime, p.dir) {

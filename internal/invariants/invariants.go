@@ -1,6 +1,6 @@
-// Package invariants turns heavy self-checks on under `-tags invariants` and, but
-// for the audits of whole structures, under the race detector. What we make is asserted here; what arrives from
-// outside is checked always, elsewhere.
+// Package invariants turns on heavy self-checks under `-tags invariants` and, except for
+// audits of whole structures, under the race detector. It asserts the program's own
+// results; input from outside is always checked, elsewhere.
 package invariants
 
 import "fmt"

@@ -18,7 +18,8 @@ type allowEntry struct {
 type allowList []*allowEntry
 
 // parseAllow reads lines of the form "PATTERN PATH-GLOB TEXT # REASON". The glob
-// is path.Match's; "*" alone matches every path.
+// is path.Match's; "*" alone matches every path. "pending DIRECTORY # REASON" excuses
+// all findings in a directory, until there are none.
 func parseAllow(content string) (allowList, error) {
 	var list allowList
 	for i, line := range strings.Split(content, "\n") {
@@ -42,8 +43,11 @@ func parseEntry(line string) (*allowEntry, error) {
 		return nil, errors.New("an entry ends with # and its reason")
 	}
 	fields := strings.SplitN(strings.TrimSpace(rule), " ", 3)
+	if len(fields) == 2 && fields[0] == pending {
+		return &allowEntry{pattern: pending, glob: fields[1]}, nil
+	}
 	if len(fields) != 3 {
-		return nil, errors.New("want PATTERN PATH-GLOB TEXT # REASON")
+		return nil, errors.New("want PATTERN PATH-GLOB TEXT # REASON, or pending DIRECTORY # REASON")
 	}
 	if _, err := path.Match(fields[1], ""); err != nil {
 		return nil, fmt.Errorf("path glob %q: %w", fields[1], err)
@@ -52,12 +56,18 @@ func parseEntry(line string) (*allowEntry, error) {
 }
 
 func (e *allowEntry) matches(f finding) bool {
+	if e.pattern == pending {
+		return path.Dir(f.path) == e.glob
+	}
 	if e.pattern != f.pattern || !strings.Contains(f.excerpt, e.text) {
 		return false
 	}
 	ok, _ := path.Match(e.glob, f.path) // parseEntry has checked the glob
 	return ok || e.glob == "*"
 }
+
+// pending is a directory whose prose is yet to be rewritten: its findings are excused.
+const pending = "pending"
 
 // filter returns the findings that no entry excuses.
 func (l allowList) filter(found []finding) []finding {

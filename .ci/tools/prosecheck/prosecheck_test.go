@@ -174,3 +174,17 @@ func checkRun(t *testing.T, root string, clean bool, output string) {
 		t.Errorf("got %v and %q, want %v and %q", got, out.String(), clean, output)
 	}
 }
+
+func TestPending(t *testing.T) {
+	list, err := parseAllow("pending world # later\npending client # later")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := []finding{{path: "world/world.go", pattern: "anew"}, {path: "world/motion/doc.go", pattern: "anew"}}
+	if kept := list.filter(found); len(kept) != 1 || kept[0].path != "world/motion/doc.go" {
+		t.Errorf("kept %v, want the finding outside of the pending directory", kept)
+	}
+	if stale := list.unused(); len(stale) != 1 || stale[0].glob != "client" {
+		t.Errorf("stale %v, want client", stale)
+	}
+}
