@@ -78,23 +78,16 @@ func (w *World) moveBlock(c *chunk, block int) {
 	}
 }
 
-// noteCrossed finds the rows of a block that moved into another grid cell.
+// noteCrossed finds the rows of a block that may have moved into another grid cell,
+// while they are in the cache. Where few of 64 have moved, recell looks at each.
 func (w *World) noteCrossed(first, end int) {
 	b := &w.bodies
 	for from := first; from < end; from += 64 {
 		moved, to := b.Moved[from>>6], min(from+64, end)
-		if bits.OnesCount64(moved) > 32 {
-			b.crossed[from>>6] = moved & w.grid.outside(b.Pos.X[from:to], b.Pos.Z[from:to], b.cell[from:to])
-			continue
+		if bits.OnesCount64(moved) > 16 {
+			moved &= w.grid.outside(b.Pos.X[from:to], b.Pos.Z[from:to], b.cell[from:to])
 		}
-		crossed := uint64(0)
-		for ; moved != 0; moved &= moved - 1 {
-			i := bits.TrailingZeros64(moved)
-			if w.grid.cellOf(b.Pos.X[from+i], b.Pos.Z[from+i]) != b.cell[from+i] {
-				crossed |= 1 << i
-			}
-		}
-		b.crossed[from>>6] = crossed
+		b.crossed[from>>6] = moved
 	}
 }
 
