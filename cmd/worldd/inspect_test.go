@@ -42,6 +42,6 @@ func TestInspectCommand(t *testing.T) {
 	} {
 		status, _, complained := worldd(t, args...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, complained)
-		require.NotContains(t, complained, "mend the sender", "nobody sent it")
+		require.NotContains(t, complained, "fix the sender", "nobody sent it")
 	}
 }

@@ -81,33 +81,33 @@ type CodeInfo struct {
 
 // codes is the table; PROTOCOL.md repeats it, and a test compares the two.
 var codes = [...]CodeInfo{
-	{OK, "ok", Nobody, false, "done, or closed on purpose"},
-	{BadMessage, "bad-message", Client, false, "a message that breaks the protocol: mend the sender"},
-	{BadState, "bad-state", Client, false, "a message that is not allowed now: mend the sender's order"},
-	{ProtocolVersion, "protocol-version", Client, false, "the two sides speak different protocol versions: update the older one"},
+	{OK, "ok", Nobody, false, "success, or closed on purpose"},
+	{BadMessage, "bad-message", Client, false, "a message violates the protocol: fix the sender"},
+	{BadState, "bad-state", Client, false, "a message is not allowed in the present state: fix the sender"},
+	{ProtocolVersion, "protocol-version", Client, false, "the two sides use different protocol versions: update the older one"},
 	{SchemaMismatch, "schema-mismatch", Client, false, "the two sides were built with different components: build both from the same types, in the same order"},
-	{EpochMismatch, "epoch-mismatch", Nobody, false, "the world that was asked for is gone: ask again with epoch 0 and forget all handles"},
+	{EpochMismatch, "epoch-mismatch", Nobody, false, "the server runs a different world: drop all handles and connect again with epoch 0"},
 	{ServerFull, "server-full", Nobody, true, "no free session: try again later"},
-	{Draining, "draining", Nobody, true, "the server is shutting down: connect again, or elsewhere"},
-	{Unauthorized, "unauthorized", Client, false, "the token is missing, wrong or expired: fetch a new one"},
-	{TooSlow, "too-slow", Client, true, "the client reads slower than the world changes: connect again on a better link"},
+	{Draining, "draining", Nobody, true, "the server is shutting down: connect again, or to another one"},
+	{Unauthorized, "unauthorized", Client, false, "the token is missing, invalid or expired: fetch a new one"},
+	{TooSlow, "too-slow", Client, true, "the client reads more slowly than the world changes: connect again on a better link"},
 	{TooFast, "too-fast", Client, true, "the client sends more than the limits allow: send less"},
 	{Timeout, "timeout", Nobody, true, "nothing arrived for too long: connect again"},
-	{Internal, "internal", Server, true, "the server failed: its log says why"},
+	{Internal, "internal", Server, true, "the server failed: see its log"},
 	{Kicked, "kicked", Nobody, false, "the operator or the game ended the session"},
-	{IdentityFault, "identity-fault", Server, true, "the two sides disagree on which entity holds a slot: connect again, and report it"},
-	{TablesMismatch, "tables-mismatch", Client, false, "the two sides code rows by different tables: give both the same file"},
-	{Replaced, "replaced", Nobody, false, "the session goes on over another connection"},
-	{Spent, "spent", Nobody, true, "the session has lasted until its numbers were used up: connect again"},
-	{JoinRefused, "join-refused", Nobody, false, "the game does not let this client in"},
-	{TooMuch, "too-much", Client, false, "more than the receiver may keep: show less, or raise its limits"},
+	{IdentityFault, "identity-fault", Server, true, "the two sides disagree on which entity is in a slot: connect again, and report it"},
+	{TablesMismatch, "tables-mismatch", Client, false, "the two sides code rows with different tables: give both the same file"},
+	{Replaced, "replaced", Nobody, false, "the session continues over another connection"},
+	{Spent, "spent", Nobody, true, "the session has used up its sequence numbers: connect again"},
+	{JoinRefused, "join-refused", Nobody, false, "the game does not admit this client"},
+	{TooMuch, "too-much", Client, false, "the message exceeds what the receiver may keep: send less, or raise its limits"},
 	{Banned, "banned", Nobody, false, "the operator has banned this user"},
-	{SignedInElsewhere, "signed-in-elsewhere", Nobody, false, "the same user has begun another session, which ends this one"},
-	{SessionExpired, "session-expired", Nobody, false, "the time that the token gave the session is over: connect with a new token"},
-	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: forget the handle"},
+	{SignedInElsewhere, "signed-in-elsewhere", Nobody, false, "the same user has started another session, which ends this one"},
+	{SessionExpired, "session-expired", Nobody, false, "the session time granted by the token is over: connect with a new token"},
+	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: drop the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
-	{UnknownHandle, "unknown-handle", Client, true, "the target was never shown to this client"},
-	{UnknownCommand, "unknown-command", Client, false, "no command of that name: check the spelling and the server's version"},
+	{UnknownHandle, "unknown-handle", Client, true, "the target was not sent to this client"},
+	{UnknownCommand, "unknown-command", Client, false, "no command has this name: check the spelling and the server's version"},
 	{RateLimited, "rate-limited", Client, true, "too many commands: send fewer"},
 	{BadArguments, "bad-arguments", Client, false, "the command's arguments are malformed or out of range"},
 	{CommandRefused, "command-refused", Nobody, false, "the rules of the game forbid it"},
@@ -126,7 +126,7 @@ func (c Code) Info() CodeInfo {
 			return codes[i]
 		}
 	}
-	return CodeInfo{Code: c, Name: fmt.Sprintf("code-%d", uint16(c)), Text: "a code that this version does not know"}
+	return CodeInfo{Code: c, Name: fmt.Sprintf("code-%d", uint16(c)), Text: "a code unknown to this version"}
 }
 
 // String returns the code's name, like "server-full".
