@@ -19,7 +19,7 @@ var commandElements = []element{
 	number("id", math.MaxUint32), text("name", MaxName), handleElement("target"), binaryOf("args", MaxCommandArgs),
 }
 
-// Type is TypeCommand.
+// Type returns TypeCommand.
 func (Command) Type() byte { return TypeCommand }
 
 // Append appends the body.
@@ -59,7 +59,7 @@ var resultElements = []element{
 	text("text", MaxText),
 }
 
-// Type is TypeResult.
+// Type returns TypeResult.
 func (Result) Type() byte { return TypeResult }
 
 // Append appends the body.

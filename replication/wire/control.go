@@ -6,14 +6,14 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Control tells a client which entity its inputs steer.
+// Control names the entity that a client's inputs steer.
 type Control struct {
 	Entity bulk.Handle // 0: none
 }
 
 var controlElements = []element{handleElement("entity")}
 
-// Type is TypeControl.
+// Type returns TypeControl.
 func (Control) Type() byte { return TypeControl }
 
 // Append appends the body.
@@ -32,10 +32,10 @@ func ParseControl(body []byte) (Control, error) {
 // State datagram showed that its slots differ from the server's. Its body is empty.
 type Resync struct{}
 
-// Type is TypeResync.
+// Type returns TypeResync.
 func (Resync) Type() byte { return TypeResync }
 
-// Append appends the body, which is nothing.
+// Append appends the body, which is empty.
 func (Resync) Append(b []byte) []byte { return b }
 
 // ParseResync reads a body.
@@ -49,19 +49,19 @@ func ParseResync(body []byte) (Resync, error) {
 // Bye is a client's last message before it closes the connection.
 type Bye struct {
 	Code Code
-	Text string // for the server's log; cut at MaxText
+	Text string // for the server's log; truncated to MaxText
 }
 
-// Goodbye is a server's last message before it closes the connection. It comes
-// on the stream because a browser never sees the code of a close frame.
+// Goodbye is a server's last message before it closes the connection. It is sent on the
+// stream because a browser never sees the code of a close frame.
 type Goodbye struct {
 	Code Code
-	Text string // for people; cut at MaxText
+	Text string // for people; truncated to MaxText
 }
 
 var byeElements = []element{number("code", math.MaxUint16), text("text", MaxText)}
 
-// Type is TypeBye.
+// Type returns TypeBye.
 func (Bye) Type() byte { return TypeBye }
 
 // Append appends the body.
@@ -79,7 +79,7 @@ func ParseBye(body []byte) (Bye, error) {
 	return m, nil
 }
 
-// Type is TypeGoodbye.
+// Type returns TypeGoodbye.
 func (Goodbye) Type() byte { return TypeGoodbye }
 
 // Append appends the body.
@@ -102,10 +102,10 @@ func ParseGoodbye(body []byte) (Goodbye, error) {
 // provides that byte.
 type Pad struct{}
 
-// Type is TypePad.
+// Type returns TypePad.
 func (Pad) Type() byte { return TypePad }
 
-// Append appends the body, which is nothing.
+// Append appends the body, which is empty.
 func (Pad) Append(b []byte) []byte { return b }
 
 // ParsePad reads a body.

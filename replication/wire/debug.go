@@ -48,14 +48,13 @@ func (m Bye) String() string { return fmt.Sprintf("Bye{%v, text %q}", m.Code, m.
 // String shows all fields.
 func (m Goodbye) String() string { return fmt.Sprintf("Goodbye{%v, text %q}", m.Code, m.Text) }
 
-// String is the name alone: there are no fields.
+// String returns the name: there are no fields.
 func (Pad) String() string { return "Pad{}" }
 
-// String is the name alone: there are no fields.
+// String returns the name: there are no fields.
 func (Resync) String() string { return "Resync{}" }
 
-// String shows the record; of a row only its length, since it takes the schema
-// to read it.
+// String shows the record, and the length of its row: reading that takes the schema.
 func (r Record) String() string {
 	switch r.Op {
 	case OpEnter:

@@ -6,12 +6,11 @@ import (
 )
 
 // Code says how a session or command ended. The same codes appear in close frames, in
-// Refused, Bye, Goodbye and Result messages, in *Error, and as metric labels. A Code is not
-// an error: it does not say which side found it.
+// Refused, Bye, Goodbye and Result messages, in *Error, and as metric labels.
 type Code uint16
 
-// Codes of sessions (below 32) and of commands (from 32). Numbers are never
-// reused; the table below describes each.
+// Codes of sessions are below 32, codes of commands from 32. Numbers are never reused.
+// The table below describes each.
 const (
 	OK              Code = 0
 	BadMessage      Code = 1
@@ -50,14 +49,14 @@ const (
 // Fault is the side that caused a Code.
 type Fault uint8
 
-// Faults.
+// Sides at fault.
 const (
 	Nobody Fault = iota
 	Client
 	Server
 )
 
-// String is "nobody", "client" or "server".
+// String returns "nobody", "client" or "server".
 func (f Fault) String() string {
 	switch f {
 	case Nobody:
@@ -132,12 +131,12 @@ func (c Code) Info() CodeInfo {
 // String returns the code's name, like "server-full".
 func (c Code) String() string { return c.Info().Name }
 
-// Error is a Code with details of what was wrong. errors.Is finds it by Code:
+// Error is a Code with details. errors.Is compares the Code alone:
 //
 //	errors.Is(err, &wire.Error{Code: wire.BadMessage})
 type Error struct {
 	Code   Code
-	Detail string // what was seen and what was wanted; may be empty
+	Detail string // what was found and what was expected; may be empty
 }
 
 // Error returns the code's name, text and detail.

@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// Version is the protocol version of this package. Hello and Welcome carry it; both sides
-// must have the same.
+// Version is the protocol version of this package. Hello and Welcome carry it; both must
+// agree.
 const Version = 3
 
 // ALPN is the protocol name offered in the TLS handshake.

@@ -15,7 +15,7 @@ type Hello struct {
 	Session   uint64
 	Secret    []byte
 	Structure uint32
-	Token     []byte // the connect token; empty if the server wants none
+	Token     []byte // the connect token; empty if the server requires none
 	Name      string // for logs and other players
 }
 
@@ -25,7 +25,7 @@ var helloElements = []element{
 	binaryOf("token", MaxToken), text("name", MaxName),
 }
 
-// Type is TypeHello.
+// Type returns TypeHello.
 func (Hello) Type() byte { return TypeHello }
 
 // Append appends the body.
@@ -56,9 +56,9 @@ type Welcome struct {
 	Tables          uint32 // Tables.Version
 	Epoch           uint64 // identifies this world; handles of another are stale
 	GenerationFloor uint32 // handles with a lower generation are stale (H5)
-	TickHz          uint16 // steps a second
-	SnapshotHz      uint16 // snapshots a second, at most
-	MaxSlots        uint32 // slot indices are below this, and this at most MaxSlots
+	TickHz          uint16 // ticks per second
+	SnapshotHz      uint16 // snapshots per second, at most
+	MaxSlots        uint32 // slot indices are below this; at most the constant MaxSlots
 	Session         uint64 // names the session in the server's log
 	Tick            uint32 // the world's tick when this was written
 	Resumed         uint8  // 1: the session named in Hello continues; 0: the session is new
@@ -72,7 +72,7 @@ var welcomeElements = []element{
 	number("resumed", 1), binaryOf("secret", SecretBytes),
 }
 
-// Type is TypeWelcome.
+// Type returns TypeWelcome.
 func (Welcome) Type() byte { return TypeWelcome }
 
 // Append appends the body.
@@ -91,7 +91,7 @@ func ParseWelcome(body []byte) (Welcome, error) {
 		return Welcome{}, err
 	}
 	if m.TickHz == 0 || m.SnapshotHz == 0 || m.SnapshotHz > m.TickHz {
-		return Welcome{}, bad("%d ticks and %d snapshots a second", m.TickHz, m.SnapshotHz)
+		return Welcome{}, bad("%d ticks and %d snapshots per second, want at least 1, and no more snapshots than ticks", m.TickHz, m.SnapshotHz)
 	}
 	return m, nil
 }
@@ -100,13 +100,13 @@ func ParseWelcome(body []byte) (Welcome, error) {
 // then closes the connection.
 type Refused struct {
 	Code Code
-	Text string // for people; cut at MaxText
+	Text string // for people; truncated to MaxText
 	Want string // what would be accepted: the server's version, schema, tables or epoch in hexadecimal; may be empty
 }
 
 var refusedElements = []element{number("code", math.MaxUint16), text("text", MaxText), text("want", MaxText)}
 
-// Type is TypeRefused.
+// Type returns TypeRefused.
 func (Refused) Type() byte { return TypeRefused }
 
 // Append appends the body.

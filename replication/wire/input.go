@@ -46,7 +46,7 @@ func (in *Input) check() error {
 	}
 	for i := 1; i < len(in.Inputs); i++ {
 		if now, before := in.Inputs[i].Tick, in.Inputs[i-1].Tick; now >= before {
-			return bad("input of tick %d follows that of tick %d, want newest first", now, before)
+			return bad("input of tick %d follows tick %d, want newest first", now, before)
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (in *Input) Append(b []byte) []byte {
 	return b
 }
 
-// ParseInput reads an Input datagram. Data of the result aliases d.
+// ParseInput reads an Input datagram. The inputs' Data alias d.
 func ParseInput(d []byte) (Input, error) {
 	var in Input
 	if err := in.Parse(d); err != nil {
@@ -89,8 +89,8 @@ func ParseInput(d []byte) (Input, error) {
 	return in, nil
 }
 
-// Parse is ParseInput into in, reusing in.Inputs so that nothing is allocated. After an
-// error, the contents of in are undefined.
+// Parse is ParseInput into in, reusing in.Inputs to avoid allocations. After an error, the
+// contents of in are undefined.
 func (in *Input) Parse(d []byte) error {
 	in.Inputs = in.Inputs[:0]
 	if len(d) > InputBytes {

@@ -17,8 +17,8 @@ type head struct {
 	class    class
 	bytes    int    // payload bytes that follow the head
 	children uint64 // values that follow
-	value    uint64 // of an unsigned integer
-	size     int    // of the head itself
+	value    uint64 // an unsigned integer's value
+	size     int    // bytes of the head itself
 }
 
 // class is a msgpack type, as far as checks distinguish them.
@@ -198,7 +198,7 @@ func checkBody(body []byte, elements []element) error {
 // slices are copies.
 func decodeBody(body []byte, v any, elements []element) error {
 	if len(body) >= MaxStreamMessage {
-		return bad("body of %d bytes", len(body))
+		return bad("body of %d bytes, at most %d are allowed", len(body), MaxStreamMessage-1)
 	}
 	if err := checkBody(body, elements); err != nil {
 		return err
@@ -226,8 +226,8 @@ func appendBody(b []byte, v any, elements []element) []byte {
 	return out.Bytes()
 }
 
-// clip makes s valid as a message's text: it replaces invalid UTF-8, which a game may have
-// from a client, and truncates s to MaxText bytes at a character boundary.
+// clip makes s valid as a message's text: it replaces invalid UTF-8, which may stem from
+// another client, and truncates s to MaxText bytes at a character boundary.
 func clip(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= MaxText {

@@ -24,7 +24,7 @@ type StateHeader struct {
 	Structure uint32
 	// Fold is Fold16 over the handles of all rows, in order.
 	Fold uint16
-	// Rows is how many rows follow.
+	// Rows is the number of rows that follow.
 	Rows int
 }
 
@@ -54,7 +54,7 @@ func AppendStateHeader(b []byte, h StateHeader) []byte {
 // StampState writes Echo and Hold into a finished State datagram, in place.
 func StampState(d []byte, echo uint32, hold uint16) {
 	if invariants.Enabled {
-		invariants.Checkf(len(d) > stateFixedBytes && d[0] == TypeState, "stamp of %d bytes that are no State datagram", len(d))
+		invariants.Checkf(len(d) > stateFixedBytes && d[0] == TypeState, "stamp of %d bytes that are not a State datagram", len(d))
 	}
 	binary.LittleEndian.PutUint32(d[stateEchoAt:], echo)
 	binary.LittleEndian.PutUint16(d[stateHoldAt:], hold)
@@ -102,13 +102,12 @@ type Baseline struct {
 	Gap uint32
 }
 
-// RowCoding defines how the headers of a datagram's rows are written. It precedes them if
-// there are any.
+// RowCoding defines how the row headers of a datagram are coded, and precedes them. A
+// datagram without rows has none.
 type RowCoding struct {
-	// SkipBits is the order of the Golomb form of the slots passed over, up to
-	// MaxSkipBits.
+	// SkipBits is the order of the Golomb form of RowHeader.Skip, at most MaxSkipBits.
 	SkipBits uint8
-	// Usual is the baseline of rows that name none.
+	// Usual is the baseline of rows that do not name their own.
 	Usual Baseline
 }
 
@@ -116,10 +115,10 @@ const (
 	// MaxSkipBits bounds RowCoding.SkipBits.
 	MaxSkipBits  = 1<<skipBitsBits - 1
 	skipBitsBits = 4
-	ageOrder     = 4 // of the Golomb forms of ages, and
-	gapOrder     = 2 // of gaps
-	// MaxRowCodingBits is the most that a RowCoding takes, MaxRowHeaderBits the
-	// most that the header of a row does.
+	ageOrder     = 4 // order of the Golomb form of ages
+	gapOrder     = 2 // order of the Golomb form of gaps
+	// MaxRowCodingBits and MaxRowHeaderBits are the maximum sizes of a RowCoding and of a
+	// row's header.
 	MaxRowCodingBits = skipBitsBits + baselineBits
 	MaxRowHeaderBits = 2*24 + 1 + 1 + baselineBits
 	baselineBits     = (2*(32-ageOrder) + 1 + ageOrder) + (2*(32-gapOrder) + 1 + gapOrder)
@@ -134,7 +133,7 @@ func AppendRowCoding(w *bitio.Writer, c RowCoding) {
 // Bits returns the number of bits that AppendRowCoding writes.
 func (c RowCoding) Bits() int { return skipBitsBits + c.Usual.bits() }
 
-// ReadRowCoding reads what AppendRowCoding wrote into a datagram of a tick.
+// ReadRowCoding reads what AppendRowCoding wrote into a datagram of the given tick.
 func ReadRowCoding(r *bitio.Reader, tick uint32) (c RowCoding) {
 	c.SkipBits = uint8(r.Read(skipBitsBits))
 	c.Usual = readBaseline(r, tick)
@@ -163,7 +162,7 @@ func (b Baseline) bits() int {
 	return n
 }
 
-// readBaseline reads a baseline and rejects ticks before the first, which is 1.
+// readBaseline reads a baseline. It rejects ticks below 1, the first.
 func readBaseline(r *bitio.Reader, tick uint32) (b Baseline) {
 	b.Age = r.ReadGolomb(ageOrder, max(tick, 1)-1)
 	if b.Age != 0 {
@@ -230,15 +229,15 @@ func RowHeaderBits(c RowCoding, skip uint32, b Baseline) int {
 	return n
 }
 
-// ReadRowHeader reads what AppendRowHeader wrote into a datagram of a tick. The
-// caller checks that slots stay below the world's, and r.Err (see Malformed).
+// ReadRowHeader reads what AppendRowHeader wrote into a datagram of the given tick. The
+// caller checks r.Err (see Malformed), and that slots stay below Welcome's MaxSlots.
 func ReadRowHeader(r *bitio.Reader, c RowCoding, tick uint32) (skip uint32, b Baseline) {
 	skip = r.ReadGolomb(uint(c.SkipBits), MaxSlots-1)
 	if !r.ReadBool() {
 		return skip, c.Usual
 	}
 	if b = readBaseline(r, tick); b == c.Usual {
-		r.Fail("a row names the usual baseline")
+		r.Fail("a row's own baseline equals the usual one")
 	}
 	return skip, b
 }

@@ -20,7 +20,7 @@ const (
 	OpDestroy Op = 3 // the entity was destroyed; also sent for entities out of view
 )
 
-// String is "enter", "leave" or "destroy".
+// String returns "enter", "leave" or "destroy".
 func (o Op) String() string {
 	switch o {
 	case OpEnter:
@@ -46,7 +46,7 @@ type Record struct {
 func (r Record) check() error {
 	h := r.Handle
 	if !h.Valid() || h.Index() >= MaxSlots {
-		return bad("%v of slot %d, generation %d: no handle", r.Op, h.Index(), h.Generation())
+		return bad("%v of slot %d, generation %d: not the handle of an entity", r.Op, h.Index(), h.Generation())
 	}
 	ok := false
 	switch r.Op {
@@ -63,9 +63,9 @@ func (r Record) check() error {
 	return nil
 }
 
-// AppendStructureHeader begins the body of a Structure message: the number of
-// its first record, counted from 1 over the whole session, and the tick of the
-// frame that the states in its Enter records are of. Records follow.
+// AppendStructureHeader begins the body of a Structure message. first is the number of its
+// first record, counted from 1 over the session; tick is the tick of the states in its Enter
+// records. Records follow.
 func AppendStructureHeader(b []byte, first, tick uint32) []byte {
 	return binary.LittleEndian.AppendUint32(bitio.AppendUvarint(b, first), tick)
 }
@@ -102,7 +102,7 @@ func ParseStructure(body []byte) (Structure, error) {
 	c := bitio.NewCursor(body)
 	m := Structure{First: c.Uvarint(1<<32-1, "first record number"), Tick: c.Uint32("tick")}
 	if c.Err() == nil && m.First == 0 {
-		c.Fail("first record number is 0: they are counted from 1")
+		c.Fail("first record number is 0: records are counted from 1")
 	}
 	m.body = c.Rest()
 	for c.Err() == nil && len(c.Rest()) > 0 {
@@ -114,7 +114,7 @@ func ParseStructure(body []byte) (Structure, error) {
 		c.Fail("no records")
 	}
 	if c.Err() == nil && uint64(m.First)+uint64(m.Count) > 1<<32 {
-		c.Fail("record numbers from %d run out", m.First)
+		c.Fail("record numbers beyond 32 bits: %d records from %d", m.Count, m.First)
 	}
 	if err := c.Err(); err != nil {
 		return Structure{}, Malformed(err)

@@ -13,7 +13,7 @@ const (
 	Stale   Verdict = 3 // destroyed; final
 )
 
-// String is "pending", "live", "hidden" or "stale".
+// String returns "pending", "live", "hidden" or "stale".
 func (v Verdict) String() string {
 	switch v {
 	case Pending:
@@ -28,19 +28,19 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict(%d)", uint8(v))
 }
 
-// Reason says why an entity left a viewer's view or, for one that entered it, whether the
-// viewer owns it.
+// Reason says why an entity left a viewer's view or, if it entered, whether the viewer owns
+// it.
 type Reason uint8
 
 // Reasons, as numbered on the wire. Enter records carry 0 or ReasonOwned.
 const (
-	ReasonDestroyed    Reason = 1 // Destroy records: it is no more
+	ReasonDestroyed    Reason = 1 // Destroy records
 	ReasonLeftInterest Reason = 2 // Leave records: too far, or no longer relevant
 	ReasonHiddenByRule Reason = 3 // Leave records: the game hides it from this viewer
-	ReasonOwned        Reason = 4 // Enter records: the viewer owns it, so its rows have what only owners are sent
+	ReasonOwned        Reason = 4 // Enter records: the viewer owns it, so its rows have owner-only fields
 )
 
-// String is "destroyed", "left interest" or "hidden by rule".
+// String returns the reason in words, like "left interest"; "none" for 0.
 func (r Reason) String() string {
 	switch r {
 	case 0:
