@@ -1,8 +1,8 @@
 package wire_test
 
-// A decoder of coded rows written from CODEC.md alone, like that of
-// conformance_test.go. It takes the tables from their file and the schema from
-// its text, and must read what the package writes, bit for bit.
+// An independent decoder of coded rows, written from CODEC.md alone. It takes the
+// tables from their file and the schema from its text, and must read everything that
+// package rowcodec writes.
 
 import (
 	"math"
@@ -23,10 +23,10 @@ import (
 
 type (
 	codecUnit struct {
-		letter string
-		fields []strangerField
+		kind   string
+		fields []pageField
 		word   int
-		ways   int
+		radix  int
 	}
 	codecPart struct {
 		units                    []codecUnit
@@ -34,36 +34,35 @@ type (
 		position, rotation, flag int
 		groups                   [][2]int
 	}
-	strangerSet struct {
+	codingSet struct {
 		position  [4][4][5][3][4]int64
 		rotation  [4][4][5][7]int64
 		scale     [8][4][5][12]int64
 		residuals [8][32][]byte
 	}
-	strangerTables struct {
-		sets    []*strangerSet
-		ofShape map[string]*strangerSet
-		gaps    []byte
-		grounds map[string][3]int64
-		heads   map[string][48][]byte
+	codingTables struct {
+		sets       []*codingSet
+		ofShape    map[string]*codingSet
+		gaps       []byte
+		zoneBounds map[string][3]int64
+		heads      map[string][48][]byte
 	}
-	quaternion  [4]int64
-	vector      [3]int64
-	strangerWay struct { // what is known and expected of one component
+	quaternion [4]int64
+	vector     [3]int64
+	prediction struct { // what is known and predicted of one component
 		attached, zone, speed, context, largest int
 		feature                                 [12]int64
 		own, mismatch, expected                 vector
 		facing                                  quaternion
-		predicted, anchored                     bool       // the rotation; there is an anchor
-		dispute, arm                            vector     // carried - own; B - A.base
-		turn, quarrel                           quaternion // the latter is ride - turn
+		predicted, anchored                     bool       // the rotation is; there is an anchor
+		followedMinusOwn, arm                   vector     // CODEC.md's carried - own; B - A.base
+		turn, rideMinusTurn                     quaternion // the second is ride - turn
 		weights                                 [7]int64   // of the rotation
 	}
 )
 
-// codecParts reads section 2 off the schema, for a receiver that owns the entity
-// or does not.
-func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
+// codecParts derives units, shapes and groups from the schema, section 2.
+func codecParts(schema []pageComponent, owned bool) (parts []codecPart) {
 	word := 0
 	for _, c := range schema {
 		all := c.fields
@@ -75,37 +74,37 @@ func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
 				j++
 				continue
 			}
-			u := codecUnit{fields: all[j : j+1], word: word, ways: 2}
+			u := codecUnit{fields: all[j : j+1], word: word, radix: 2}
 			stem, isArray := strings.CutSuffix(f.path, "[0]")
 			vector := isArray && f.kind == "range" && !f.always && j+2 < len(all) && all[j+2].path == stem+"[2]" && (j+3 == len(all) || all[j+3].path != stem+"[3]")
 			switch {
 			case f.always:
-				u.letter, u.ways = "a", 1
+				u.kind, u.radix = "a", 1
 			case f.kind == "bool":
-				u.letter = "b"
+				u.kind = "b"
 				if p.flag < 0 {
 					p.flag = word
 				}
 			case f.kind == "quat":
-				u.letter, u.ways = "q", 5
+				u.kind, u.radix = "q", 5
 				if p.rotation < 0 {
 					p.rotation = len(p.units)
 				}
 			case vector:
-				u.letter, u.fields = "v", all[j:j+3]
+				u.kind, u.fields = "v", all[j:j+3]
 				if f.linear && p.position < 0 && (c.parent == "" || c.parent == f.path) {
-					u.letter, u.ways, p.position = "p", 5, len(p.units)
+					u.kind, u.radix, p.position = "p", 5, len(p.units)
 				}
 			case f.largest > 0 && f.kind != "float" && f.n > 4 && f.n <= 32:
-				u.letter = "n"
+				u.kind = "n"
 			default:
-				u.letter = "f"
+				u.kind = "f"
 			}
-			letter := u.letter
-			if f.linear && strings.Contains("pqvn", letter) {
-				letter = strings.ToUpper(letter)
+			kind := u.kind
+			if f.linear && strings.Contains("pqvn", kind) {
+				kind = strings.ToUpper(kind)
 			}
-			p.shape += letter
+			p.shape += kind
 			for range u.fields {
 				word += f.words
 				j++
@@ -114,11 +113,11 @@ func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
 		}
 		first, product := 0, 1
 		for j, u := range p.units {
-			if product*u.ways > 128 {
+			if product*u.radix > 128 {
 				p.groups = append(p.groups, [2]int{first, j})
 				first, product = j, 1
 			}
-			product *= u.ways
+			product *= u.radix
 		}
 		if product > 1 {
 			p.groups = append(p.groups, [2]int{first, len(p.units)})
@@ -128,13 +127,13 @@ func codecParts(schema []strangerComponent, owned bool) (parts []codecPart) {
 	return parts
 }
 
-// readTables reads section 7.
-func readTables(b []byte) (t strangerTables) {
-	s := stranger{b: b, bit: 8 * len("worldd tables 3\n")}
+// readTables reads a file of tables, section 7.
+func readTables(b []byte) (t codingTables) {
+	s := pageDecoder{b: b, bit: 8 * len("worldd tables 3\n")}
 	number := func() int64 {
 		u, shift := uint64(0), 0
 		for {
-			c := s.take(8)
+			c := s.read(8)
 			u |= c & 0x7f << shift
 			if shift += 7; c < 0x80 {
 				return int64(u>>1) ^ -int64(u&1)
@@ -143,14 +142,14 @@ func readTables(b []byte) (t strangerTables) {
 	}
 	lengths := func(n int) (all []byte) {
 		for range n {
-			all = append(all, byte(s.take(8)))
+			all = append(all, byte(s.read(8)))
 		}
 		return all
 	}
-	shape := func() string { return string(lengths(int(s.take(8)))) }
-	t.ofShape = map[string]*strangerSet{}
+	shape := func() string { return string(lengths(int(s.read(8)))) }
+	t.ofShape = map[string]*codingSet{}
 	for range s.uvarint("sets") {
-		set := &strangerSet{}
+		set := &codingSet{}
 		t.sets = append(t.sets, set)
 		for range s.uvarint("shapes") {
 			if name := shape(); t.ofShape[name] == nil {
@@ -177,28 +176,28 @@ func readTables(b []byte) (t strangerTables) {
 		}
 	}
 	t.gaps = lengths(43)
-	t.grounds, t.heads = map[string][3]int64{}, map[string][48][]byte{}
-	for range s.uvarint("grounds") {
+	t.zoneBounds, t.heads = map[string][3]int64{}, map[string][48][]byte{}
+	for range s.uvarint("zone bounds") {
 		name := shape()
-		t.grounds[name] = [3]int64{int64(s.take(8)), int64(s.uvarint("bound")), int64(s.uvarint("bound"))}
+		t.zoneBounds[name] = [3]int64{int64(s.read(8)), int64(s.uvarint("bound")), int64(s.uvarint("bound"))}
 	}
 	for range s.uvarint("heads") {
-		name, group, ways := shape(), int(s.take(8)), int(s.take(8))
+		name, group, symbols := shape(), int(s.read(8)), int(s.read(8))
 		var h [48][]byte
 		for i := range h {
-			h[i] = lengths(ways)
+			h[i] = lengths(symbols)
 		}
 		t.heads[name+strconv.Itoa(group)] = h
 	}
-	s.done()
+	s.expectEnd()
 	return t
 }
 
 // symbol reads one symbol of a canonical code.
-func (s *stranger) symbol(lengths []byte) int {
+func (s *pageDecoder) symbol(lengths []byte) int {
 	code, first := 0, 0
 	for n := byte(1); n <= 12; n++ {
-		code = code<<1 | int(s.take(1))
+		code = code<<1 | int(s.read(1))
 		first <<= 1
 		for symbol, length := range lengths {
 			if length == n {
@@ -320,8 +319,8 @@ func unpacked(word uint32, largestNumber int64) (q quaternion) {
 	return q
 }
 
-// strangerPast is section 3.
-type strangerPast struct {
+// pagePast is a row's past, section 3.
+type pagePast struct {
 	base, older []uint32
 	r           int64
 	anchor      *[3][]uint32 // now, base, older
@@ -334,16 +333,16 @@ func at(words []uint32, i int) vector {
 
 func minus(a, b vector) vector { return vector{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
 
-// of is the set that a shape is coded by.
-func (t *strangerTables) of(shape string) *strangerSet {
+// of returns the set that codes a shape.
+func (t *codingTables) of(shape string) *codingSet {
 	if set := t.ofShape[shape]; set != nil {
 		return set
 	}
 	return t.sets[0]
 }
 
-// forecast is section 5, of component i.
-func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f strangerWay) {
+// predict predicts component i, section 5.
+func (t *codingTables) predict(i int, p *codecPart, past *pagePast) (f prediction) {
 	f.attached, f.zone = 3, 3
 	f.feature[0] = 16
 	var moves int64
@@ -365,7 +364,7 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 	if p.position >= 0 {
 		u := p.units[p.position]
 		B := at(past.base, u.word)
-		var carried vector
+		var followed vector
 		if past.older != nil {
 			for i, d := range minus(B, at(past.older, u.word)) {
 				f.own[i] = d * past.r >> 8
@@ -375,7 +374,7 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 		if a != nil {
 			arm := onward.turn(minus(B, at(a[1], u.word)))
 			for i, d := range minus(at(a[0], u.word), B) {
-				carried[i] = d*256 + arm[i]
+				followed[i] = d*256 + arm[i]
 			}
 			if past.older != nil {
 				arm = before.turn(minus(at(past.older, u.word), at(a[2], u.word)))
@@ -392,17 +391,17 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 				}
 			}
 			f.feature[2] = mag(f.mismatch.size() >> 8)
-			f.anchored, f.dispute, f.arm = true, minus(carried, f.own), minus(B, at(a[1], u.word))
-			f.feature[6] = mag(f.dispute.size() >> 8)
+			f.anchored, f.followedMinusOwn, f.arm = true, minus(followed, f.own), minus(B, at(a[1], u.word))
+			f.feature[6] = mag(f.followedMinusOwn.size() >> 8)
 		}
 		f.feature[1] = mag(size >> 8)
-		if g, ok := t.grounds[p.shape]; ok {
+		if g, ok := t.zoneBounds[p.shape]; ok {
 			f.zone = stepOf(B[g[0]], g[1], g[2])
 			f.feature[10] = mag(max(B[g[0]]-g[1], 0))
 		}
 		f.speed = stepOf(size>>8, 8, 40, 160, 500)
 		for i, w := range t.of(p.shape).position[f.zone][f.attached][f.speed] {
-			v := B[i] + (f.own[i]*w[0]+carried[i]*w[1]+f.mismatch[i]*w[2]+w[3]*2048+1<<15)>>16
+			v := B[i] + (f.own[i]*w[0]+followed[i]*w[1]+f.mismatch[i]*w[2]+w[3]*2048+1<<15)>>16
 			f.expected[i] = min(max(v, 0), int64(u.fields[0].largest))
 		}
 		moves = size >> 8
@@ -433,7 +432,7 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 			}
 			turns = turn.size()
 			w := t.of(p.shape).rotation[f.zone][f.attached][stepOf(turns, 100, 500, 2000, 5000)]
-			f.predicted, f.turn, f.quarrel, f.weights = true, turn, ride.less(turn), w
+			f.predicted, f.turn, f.rideMinusTurn, f.weights = true, turn, ride.less(turn), w
 			for i := range f.facing {
 				f.facing[i] += (turn[i]*w[0] + ride[i]*w[1] + twist[i]*w[2] + 128) >> 8
 			}
@@ -462,9 +461,9 @@ func (t *strangerTables) forecast(i int, p *codecPart, past *strangerPast) (f st
 
 func within(v, most int64) int64 { return min(max(v, -most), most) }
 
-// swerved is the end of section 5: the rotation that is expected of a row which is
-// now there.
-func (f *strangerWay) swerved(now vector, grounds map[string][3]int64, shape string) quaternion {
+// correctedRotation returns the predicted rotation, corrected by how far the position now
+// missed its prediction: section 5, step 4.
+func (f *prediction) correctedRotation(now vector, zoneBounds map[string][3]int64, shape string) quaternion {
 	off := minus(now, f.expected)
 	if off == (vector{}) {
 		return f.facing
@@ -483,7 +482,7 @@ func (f *strangerWay) swerved(now vector, grounds map[string][3]int64, shape str
 	slowed, yielded := share(f.own), int64(0)
 	var roll, swing vector
 	if f.anchored {
-		yielded = share(f.dispute)
+		yielded = share(f.followedMinusOwn)
 		var a vector
 		for i, v := range f.arm {
 			a[i] = within(v, 1<<20)
@@ -494,7 +493,7 @@ func (f *strangerWay) swerved(now vector, grounds map[string][3]int64, shape str
 			swing[i] = within((a[j]*off[l]-a[l]*off[j])*k>>23, 1<<13)
 		}
 	}
-	if g, ok := grounds[shape]; ok {
+	if g, ok := zoneBounds[shape]; ok {
 		j, l := (g[0]+1)%3, (g[0]+2)%3
 		roll[j], roll[l] = within(-64*off[l], 1<<13), within(64*off[j], 1<<13)
 	}
@@ -505,13 +504,13 @@ func (f *strangerWay) swerved(now vector, grounds map[string][3]int64, shape str
 	}
 	q := half.product(f.facing)
 	for i := range q {
-		q[i] += f.facing[i] + (f.turn[i]*slowed*w[3]+f.quarrel[i]*yielded*w[4]+1<<15)>>16
+		q[i] += f.facing[i] + (f.turn[i]*slowed*w[3]+f.rideMinusTurn[i]*yielded*w[4]+1<<15)>>16
 	}
 	return q.unit(f.facing)
 }
 
-// codedRow reads section 6.
-func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, past *strangerPast, out []uint32) {
+// codedRow reads a row, section 6.
+func (s *pageDecoder) codedRow(t *codingTables, parts []codecPart, mask uint32, past *pagePast, out []uint32) {
 	clear(out)
 	copy(out, past.base)
 	for i := range parts {
@@ -519,20 +518,20 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 			continue
 		}
 		p := &parts[i]
-		f := t.forecast(i, p, past)
+		f := t.predict(i, p, past)
 		digits := make([]int, len(p.units))
 		for g, span := range p.groups {
-			ways := 1
+			symbols := 1
 			for _, u := range p.units[span[0]:span[1]] {
-				ways *= u.ways
+				symbols *= u.radix
 			}
 			head := t.heads[p.shape+strconv.Itoa(g)][f.context]
 			if head == nil {
 				head = []byte{1}
-				k := 1 << (bits.Len(uint(ways-1)) - 1)
-				for n := range ways - 1 {
+				k := 1 << (bits.Len(uint(symbols-1)) - 1)
+				for n := range symbols - 1 {
 					length := byte(bits.Len(uint(k)))
-					if n >= ways-1-2*(ways-1-k) {
+					if n >= symbols-1-2*(symbols-1-k) {
 						length++
 					}
 					head = append(head, length)
@@ -540,8 +539,8 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 			}
 			symbol := s.symbol(head)
 			for j := span[1] - 1; j >= span[0]; j-- {
-				digits[j] = symbol % p.units[j].ways
-				symbol /= p.units[j].ways
+				digits[j] = symbol % p.units[j].radix
+				symbol /= p.units[j].radix
 			}
 		}
 		var missed, missedTurn int64
@@ -554,7 +553,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 			var d int64
 			switch {
 			case symbol == 42:
-				v := int64(s.take(n))
+				v := int64(s.read(n))
 				if v > largest {
 					s.fail("%d above %d", v, largest)
 				}
@@ -566,7 +565,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 				}
 			case symbol >= 8:
 				k := (symbol-8)/2 + 2
-				d = int64(2+(symbol-8)%2)<<k + int64(s.take(k))
+				d = int64(2+(symbol-8)%2)<<k + int64(s.read(k))
 			default:
 				d = int64(symbol)
 			}
@@ -576,7 +575,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 				if negative == 1 {
 					d = -1 - d
 				}
-			case d != 0 && s.take(1) == 1:
+			case d != 0 && s.read(1) == 1:
 				d = -d
 			}
 			if 2*abs(d) > largest+1 {
@@ -592,11 +591,11 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 			return uint32((expected + d + largest + 1) % (largest + 1))
 		}
 		for j, u := range p.units {
-			if digits[j] == 0 && u.letter != "a" {
+			if digits[j] == 0 && u.kind != "a" {
 				continue
 			}
 			one := u.fields[0]
-			switch u.letter {
+			switch u.kind {
 			case "b":
 				out[u.word] = 1 - out[u.word]
 			case "p":
@@ -609,7 +608,7 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 				most := int64(1)<<one.n - 1
 				e, q := f.largest, f.facing
 				if j == p.rotation && f.predicted && p.position >= 0 && p.position < j {
-					q = f.swerved(at(out, p.units[p.position].word), t.grounds, p.shape)
+					q = f.correctedRotation(at(out, p.units[p.position].word), t.zoneBounds, p.shape)
 				}
 				if j != p.rotation {
 					e, q = int(past.base[u.word]&3), unpacked(past.base[u.word], most)
@@ -654,27 +653,25 @@ func (s *stranger) codedRow(t *strangerTables, parts []codecPart, mask uint32, p
 					out[u.word+n] = residual(lane, expected, ring-1, fd.n, 0)
 				}
 			default:
-				s.full(strangerComponent{}, one, out[u.word:u.word+one.words])
+				s.full(pageComponent{}, one, out[u.word:u.word+one.words])
 			}
 		}
 	}
 }
 
 func TestCodecConformance(t *testing.T) {
-	tables := rowcodec.DefaultTables()
-	theirs := readTables(tables.Bytes())
+	tables := readTables(rowcodec.DefaultTables().Bytes())
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		s := rowtest.RandomSchema(r)
-		theirSchema := strangerSchema(t, s.Text())
-		c := rowcodec.New(s, tables)
+		c := rowcodec.New(s, rowcodec.DefaultTables())
 		rows, carriers := rowtest.States(s, r, 3), rowtest.States(s, r, 3)
-		parts := codecParts(theirSchema, rows[2].Owned)
+		parts := codecParts(parseSchemaText(t, s.Text()), rows[2].Owned)
 		past := rowtest.RandomPast(c, r, rows, carriers)
 		if past == nil {
-			continue // in full, as an Enter
+			continue // in full, like an Enter
 		}
-		known := &strangerPast{base: past.Base, older: past.Older}
+		known := &pagePast{base: past.Base, older: past.Older}
 		if past.Older != nil {
 			known.r = min(int64(past.Age)<<16/int64(past.Gap), 32<<16)
 		}
@@ -683,16 +680,16 @@ func TestCodecConformance(t *testing.T) {
 		}
 		var w bitio.Writer
 		c.Append(&w, rows[2], past)
-		stranger := &stranger{b: w.Bytes()}
+		decoder := &pageDecoder{b: w.Bytes()}
 		out := make([]uint32, s.Words())
 		func() {
 			defer func() {
 				if err := recover(); err != nil {
-					require.Fail(t, "the page and the package differ", "seed %d: %v\n%s", seed, err, s.Text())
+					require.Fail(t, "page and package differ", "seed %d: %v\n%s", seed, err, s.Text())
 				}
 			}()
-			stranger.codedRow(&theirs, parts, rows[2].Mask, known, out)
-			stranger.done()
+			decoder.codedRow(&tables, parts, rows[2].Mask, known, out)
+			decoder.expectEnd()
 		}()
 		require.Equal(t, rows[2].Words, out, "seed %d: %s", seed, s.Text())
 	}
@@ -701,7 +698,7 @@ func TestCodecConformance(t *testing.T) {
 func TestCodecConformanceShapes(t *testing.T) {
 	s := rowschema.New()
 	require.NoError(t, rowschema.Add[rowtest.Everything](s, "everything"))
-	parts := codecParts(strangerSchema(t, s.Text()), true)
+	parts := codecParts(parseSchemaText(t, s.Text()), true)
 	require.Equal(t, "PQfqvNnNNffnbbffa", parts[0].shape)
 	require.Equal(t, [][2]int{{0, 3}, {3, 8}, {8, 15}, {15, 17}}, parts[0].groups)
 }

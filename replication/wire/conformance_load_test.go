@@ -12,9 +12,8 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 )
 
-// strangerStep is a line of the conformance vectors, as far as the decoder that was
-// written from the pages knows what to do with it.
-type strangerStep struct {
+// vectorStep is a line of the conformance vectors: what pageDecoder understands of it.
+type vectorStep struct {
 	Case     string
 	Schema   string
 	Stream   []byte
@@ -22,25 +21,24 @@ type strangerStep struct {
 	Expect   struct{ Outcome, Error string }
 }
 
-// The decoder that was written from the pages plays the conformance vectors about the
-// load of a datagram, and takes and refuses what a client does.
+// pageDecoder accepts and rejects the same datagrams of the load vectors as a client.
 func TestConformanceLoad(t *testing.T) {
 	text, err := os.ReadFile("testdata/vectors/load.jsonl")
 	require.NoError(t, err)
 	tables := readTables(rowcodec.DefaultTables().Bytes())
-	var schema []strangerComponent
+	var schema []pageComponent
 	var tenants map[uint32]tenant
 	seen := map[string]int{}
 	for n, line := range bytes.Split(bytes.TrimSpace(text), []byte{'\n'}) {
-		var step strangerStep
+		var step vectorStep
 		require.NoError(t, json.Unmarshal(line, &step))
 		switch {
 		case step.Case != "":
-			schema, tenants = strangerSchema(t, step.Schema), map[uint32]tenant{}
+			schema, tenants = parseSchemaText(t, step.Schema), map[uint32]tenant{}
 		case len(step.Stream) > 0:
-			enterStrangers(step.Stream, schema, tenants)
+			applyEnters(step.Stream, schema, tenants)
 		default:
-			err := readDatagram(&stranger{b: step.Datagram}, schema, &tables, tenants)
+			err := readDatagram(&pageDecoder{b: step.Datagram}, schema, &tables, tenants)
 			seen[step.Expect.Outcome+step.Expect.Error]++
 			switch {
 			case step.Expect.Error != "":
@@ -55,27 +53,27 @@ func TestConformanceLoad(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 3, "bad-message": 1, "faulty": 1}, seen)
 }
 
-// enterStrangers reads the Structure messages among frames, sections 3 and 6.
-func enterStrangers(b []byte, schema []strangerComponent, tenants map[uint32]tenant) {
+// applyEnters adds the entities of the Structure messages in b, sections 3 and 6.
+func applyEnters(b []byte, schema []pageComponent, tenants map[uint32]tenant) {
 	for len(b) > 0 {
-		frame := stranger{b: b}
+		frame := pageDecoder{b: b}
 		length := int(frame.uvarint("length"))
-		kind := frame.named(8, "type")
+		kind := frame.readNamed(8, "type")
 		end := frame.bit/8 + length - 1
 		if kind == 18 {
-			body := stranger{b: b[:end], bit: frame.bit}
+			body := pageDecoder{b: b[:end], bit: frame.bit}
 			c := body.structure(schema)
 			for i, r := range c.Records {
-				who := tenant{handle: r.Handle, mask: c.Rows[i].Mask, states: map[uint32][]uint32{c.Tick: c.Rows[i].Words}}
-				tenants[r.Handle.Index()] = who
+				row := c.Rows[i]
+				tenants[r.Handle.Index()] = tenant{handle: r.Handle, mask: row.Mask, states: map[uint32][]uint32{c.Tick: row.Words}}
 			}
 		}
 		b = b[end:]
 	}
 }
 
-// readDatagram reads a State datagram, and returns what is wrong with it.
-func readDatagram(s *stranger, schema []strangerComponent, tables *strangerTables, tenants map[uint32]tenant) (err error) {
+// readDatagram reads a State datagram and returns the decoder's error.
+func readDatagram(s *pageDecoder, schema []pageComponent, tables *codingTables, tenants map[uint32]tenant) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
 			err = fmt.Errorf("%v", why)

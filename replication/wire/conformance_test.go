@@ -1,9 +1,9 @@
 package wire_test
 
-// A decoder written from PROTOCOL.md alone: it calls nothing of the package,
-// takes the message table from the page's text, and the schema from the
-// canonical text of section 5. It must decode what the package writes, to
-// exhaustion; what it says on the way is the annotation of the golden files.
+// An independent decoder, written from PROTOCOL.md alone. It calls nothing of the
+// package, and takes the message table from the page and the schema from the text of
+// section 5. It must decode everything that the package writes. Its notes annotate
+// the golden files.
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ import (
 )
 
 type (
-	strangerField struct {
+	pageField struct {
 		path, kind string
 		n          int
 		largest    uint64
@@ -34,29 +34,29 @@ type (
 		owner      bool
 		words      int
 	}
-	strangerComponent struct {
+	pageComponent struct {
 		name   string
-		fields []strangerField
-		parent string // the field that has one: path of its position
-		holder int    // word of the handle that names it
+		fields []pageField
+		parent string // path of the position that follows the parent
+		holder int    // word of the parent's handle
 	}
-	stranger struct {
+	pageDecoder struct {
 		b     []byte
 		bit   int
 		notes []string
 	}
 )
 
-func (s *stranger) fail(format string, args ...any) {
+func (s *pageDecoder) fail(format string, args ...any) {
 	panic(fmt.Errorf("bit %d: "+format, append([]any{s.bit}, args...)...))
 }
 
-// take reads n bits by section 2.
-func (s *stranger) take(n int) uint64 {
+// read reads n bits, section 2.
+func (s *pageDecoder) read(n int) uint64 {
 	var v uint64
 	for i := range n {
 		if s.bit >= len(s.b)*8 {
-			s.fail("ends")
+			s.fail("ends early")
 		}
 		v |= uint64(s.b[s.bit/8]>>(s.bit%8)&1) << i
 		s.bit++
@@ -64,7 +64,7 @@ func (s *stranger) take(n int) uint64 {
 	return v
 }
 
-func (s *stranger) note(from int, format string, args ...any) {
+func (s *pageDecoder) note(from int, format string, args ...any) {
 	where := fmt.Sprintf("byte %d", from/8)
 	if from%8 != 0 || s.bit%8 != 0 {
 		where = fmt.Sprintf("bit %d", from)
@@ -72,22 +72,22 @@ func (s *stranger) note(from int, format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf("%-9s %-3d bits  %s", where, s.bit-from, fmt.Sprintf(format, args...)))
 }
 
-func (s *stranger) named(n int, name string) uint64 {
+func (s *pageDecoder) readNamed(n int, name string) uint64 {
 	from := s.bit
-	v := s.take(n)
+	v := s.read(n)
 	s.note(from, "%s = %d", name, v)
 	return v
 }
 
-func (s *stranger) uvarint(name string) uint64 {
+func (s *pageDecoder) uvarint(name string) uint64 {
 	from := s.bit
 	var v uint64
 	for shift := 0; ; shift += 7 {
-		c := s.take(8)
+		c := s.read(8)
 		v |= (c & 0x7f) << shift
 		if c < 0x80 {
 			if c == 0 && shift > 0 || v > 1<<32-1 {
-				s.fail("%s: form of %d", name, v)
+				s.fail("%s: %d is not in its shortest form", name, v)
 			}
 			s.note(from, "%s = %d", name, v)
 			return v
@@ -98,10 +98,10 @@ func (s *stranger) uvarint(name string) uint64 {
 	}
 }
 
-func (s *stranger) sized(name string) uint64 {
+func (s *pageDecoder) sized(name string) uint64 {
 	from := s.bit
-	c := int(s.take(2))
-	v := s.take(4 << c)
+	c := int(s.read(2))
+	v := s.read(4 << c)
 	if c > 0 && v>>(4<<(c-1)) == 0 {
 		s.fail("%s: %d is not in its shortest form", name, v)
 	}
@@ -109,34 +109,34 @@ func (s *stranger) sized(name string) uint64 {
 	return v
 }
 
-// done checks the end of a bit string.
-func (s *stranger) done() {
+// expectEnd checks the end of a bit string.
+func (s *pageDecoder) expectEnd() {
 	left := len(s.b)*8 - s.bit
-	if left >= 8 || s.take(left) != 0 {
+	if left >= 8 || s.read(left) != 0 {
 		s.fail("%d bits left", left)
 	}
 }
 
-// strangerSchema reads the canonical text of section 5.
-func strangerSchema(t testing.TB, text string) []strangerComponent {
+// parseSchemaText reads a schema's text, section 5.
+func parseSchemaText(t testing.TB, text string) []pageComponent {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	require.Equal(t, "worldd schema 1", lines[0])
-	var all []strangerComponent
-	places := map[string]int{} // words of the fields of the last component
+	var all []pageComponent
+	firstWord := map[string]int{} // of the last component's fields, by path
 	word := 0
 	for _, line := range lines[1:] {
 		w := strings.Fields(line)
 		switch w[0] {
 		case "component":
-			all = append(all, strangerComponent{name: w[1]})
-			clear(places)
+			all = append(all, pageComponent{name: w[1]})
+			clear(firstWord)
 			continue
 		case "parent":
 			c := &all[len(all)-1]
-			c.parent, c.holder = w[1], places[w[2]]
+			c.parent, c.holder = w[1], firstWord[w[2]]
 			continue
 		}
-		f := strangerField{path: w[0], kind: w[1], words: 1}
+		f := pageField{path: w[0], kind: w[1], words: 1}
 		if w[len(w)-1] == "owner" {
 			f.owner, w = true, w[:len(w)-1]
 		}
@@ -160,7 +160,7 @@ func strangerSchema(t testing.TB, text string) []strangerComponent {
 			f.words = (f.n + 31) / 32
 			f.largest = 1<<f.n - 1
 		}
-		places[f.path] = word
+		firstWord[f.path] = word
 		word += f.words
 		c := &all[len(all)-1]
 		c.fields = append(c.fields, f)
@@ -169,12 +169,12 @@ func strangerSchema(t testing.TB, text string) []strangerComponent {
 }
 
 // full reads a field in full, section 7.
-func (s *stranger) full(c strangerComponent, f strangerField, out []uint32) {
+func (s *pageDecoder) full(c pageComponent, f pageField, out []uint32) {
 	from, name := s.bit, c.name+"."+f.path
 	switch {
 	case f.kind == "ref":
 		out[0], out[1] = 0, 0
-		if s.take(1) == 1 {
+		if s.read(1) == 1 {
 			out[0], out[1] = uint32(s.sized(name+" index")), uint32(s.sized(name+" generation"))
 			if out[0] >= 1<<24 || out[1]%2 == 0 {
 				s.fail("%s: handle %d %d", name, out[0], out[1])
@@ -183,13 +183,13 @@ func (s *stranger) full(c strangerComponent, f strangerField, out []uint32) {
 		}
 		s.note(from, "%s = none", name)
 	case f.words == 2:
-		out[0], out[1] = uint32(s.take(32)), uint32(s.take(32))
+		out[0], out[1] = uint32(s.read(32)), uint32(s.read(32))
 		s.note(from, "%s = %#x", name, uint64(out[1])<<32|uint64(out[0]))
 	case f.kind == "quat":
-		out[0] = uint32(s.take(2 + 3*f.n))
+		out[0] = uint32(s.read(2 + 3*f.n))
 		s.note(from, "%s = %#x", name, out[0])
 	default:
-		out[0] = uint32(s.take(f.n))
+		out[0] = uint32(s.read(f.n))
 		s.note(from, "%s = %d", name, out[0])
 		if f.kind != "bool" && uint64(out[0]) > f.largest {
 			s.fail("%s: above %d", name, f.largest)
@@ -197,16 +197,16 @@ func (s *stranger) full(c strangerComponent, f strangerField, out []uint32) {
 	}
 }
 
-func (s *stranger) fullRow(schema []strangerComponent, owned bool) rowschema.Row {
+func (s *pageDecoder) fullRow(schema []pageComponent, owned bool) rowschema.Row {
 	mask := uint32(0)
 	for i, c := range schema {
-		mask |= uint32(s.named(1, "has "+c.name)) << i
+		mask |= uint32(s.readNamed(1, "has "+c.name)) << i
 	}
 	return s.wholeRow(schema, mask, owned)
 }
 
-// wholeRow reads a full row whose mask is known.
-func (s *stranger) wholeRow(schema []strangerComponent, mask uint32, owned bool) rowschema.Row {
+// wholeRow reads a row in full whose mask is known.
+func (s *pageDecoder) wholeRow(schema []pageComponent, mask uint32, owned bool) rowschema.Row {
 	row := rowschema.Row{Mask: mask, Owned: owned}
 	for i, c := range schema {
 		for _, f := range c.fields {
@@ -221,14 +221,14 @@ func (s *stranger) wholeRow(schema []strangerComponent, mask uint32, owned bool)
 }
 
 // golomb reads section 2's golomb(k, v).
-func (s *stranger) golomb(k int, name string) uint64 {
+func (s *pageDecoder) golomb(k int, name string) uint64 {
 	from, ones := s.bit, 0
-	for s.take(1) == 1 {
+	for s.read(1) == 1 {
 		if ones++; ones+k > 32 {
 			s.fail("%s: too long", name)
 		}
 	}
-	v := uint64(1)<<(ones+k) + s.take(ones+k) - 1<<k
+	v := uint64(1)<<(ones+k) + s.read(ones+k) - 1<<k
 	if v > 1<<32-1 {
 		s.fail("%s: %d", name, v)
 	}
@@ -236,8 +236,8 @@ func (s *stranger) golomb(k int, name string) uint64 {
 	return v
 }
 
-// baseline reads the names of two states, section 8.
-func (s *stranger) baseline(tick uint64) (age, gap uint64) {
+// baseline reads a baseline, section 8.
+func (s *pageDecoder) baseline(tick uint64) (age, gap uint64) {
 	if age = s.golomb(4, "age"); age >= tick {
 		s.fail("age %d at tick %d", age, tick)
 	}
@@ -249,47 +249,47 @@ func (s *stranger) baseline(tick uint64) (age, gap uint64) {
 	return age, gap
 }
 
-// strangerRow is a row of a State datagram.
-type strangerRow struct {
-	who      tenant
+// pageRow is a row of a State datagram.
+type pageRow struct {
+	entity   tenant
 	age, gap uint64
-	past     *strangerPast
+	past     *pagePast
 	now      rowschema.Row
 }
 
 // state reads a State datagram, sections 8 and 9.
-func (s *stranger) state(schema []strangerComponent, tables *strangerTables, tenants map[uint32]tenant) []rowschema.Row {
-	if s.named(8, "type") != 64 {
+func (s *pageDecoder) state(schema []pageComponent, tables *codingTables, tenants map[uint32]tenant) []rowschema.Row {
+	if s.readNamed(8, "type") != 64 {
 		s.fail("not a State datagram")
 	}
-	s.named(32, "echo")
-	s.named(16, "hold")
-	s.named(32, "seq")
-	tick := s.named(32, "tick")
-	s.named(32, "structure")
-	fold := uint32(s.named(16, "fold"))
+	s.readNamed(32, "echo")
+	s.readNamed(16, "hold")
+	s.readNamed(32, "seq")
+	tick := s.readNamed(32, "tick")
+	s.readNamed(32, "structure")
+	fold := uint32(s.readNamed(16, "fold"))
 	n := s.uvarint("rows")
-	var rows []*strangerRow
+	var rows []*pageRow
 	var x uint32
 	load := 0
 	if n > 0 {
-		k := int(s.named(4, "order of skips"))
+		k := int(s.readNamed(4, "order of skips"))
 		usualAge, usualGap := s.baseline(tick)
 		slot := uint32(0)
 		for range n {
 			slot += uint32(s.golomb(k, "skip"))
-			row := &strangerRow{who: tenants[slot], age: usualAge, gap: usualGap}
-			if s.named(1, "own baseline") == 1 {
+			row := &pageRow{entity: tenants[slot], age: usualAge, gap: usualGap}
+			if s.readNamed(1, "own baseline") == 1 {
 				if row.age, row.gap = s.baseline(tick); row.age == usualAge && row.gap == usualGap {
-					s.fail("the usual baseline")
+					s.fail("own baseline equals the usual one")
 				}
 			}
 			rows = append(rows, row)
 			slot++
-			load += strangerLoad(schema, row.who.mask)
-			x = (x ^ row.who.handle.Index()) * 0x9e3779b1
+			load += rowLoad(schema, row.entity.mask)
+			x = (x ^ row.entity.handle.Index()) * 0x9e3779b1
 			x ^= x >> 15
-			x = (x ^ row.who.handle.Generation()) * 0x85ebca77
+			x = (x ^ row.entity.handle.Generation()) * 0x85ebca77
 			x ^= x >> 13
 		}
 	}
@@ -300,7 +300,7 @@ func (s *stranger) state(schema []strangerComponent, tables *strangerTables, ten
 		s.fail("%d rows of load %d", n, load)
 	}
 	s.rows(schema, tables, uint32(tick), rows)
-	s.done()
+	s.expectEnd()
 	var all []rowschema.Row
 	for _, row := range rows {
 		all = append(all, row.now)
@@ -308,8 +308,8 @@ func (s *stranger) state(schema []strangerComponent, tables *strangerTables, ten
 	return all
 }
 
-// strangerLoad is what a row counts, section 8.
-func strangerLoad(schema []strangerComponent, mask uint32) int {
+// rowLoad returns the load of a row, section 8.
+func rowLoad(schema []pageComponent, mask uint32) int {
 	load, words := 1, 0
 	for i, c := range schema {
 		quats := 0
@@ -330,40 +330,40 @@ func strangerLoad(schema []strangerComponent, mask uint32) int {
 	return load + words/256
 }
 
-// parent is the handle that a row's base names, and in which component.
-func (row *strangerRow) parent(schema []strangerComponent) (int, bulk.Handle) {
+// parent returns the parent that a row's base names, and in which component.
+func (row *pageRow) parent(schema []pageComponent) (int, bulk.Handle) {
 	for i, c := range schema {
-		if row.past != nil && c.parent != "" && row.who.mask>>i&1 == 1 {
+		if row.past != nil && c.parent != "" && row.entity.mask>>i&1 == 1 {
 			return i, bulk.NewHandle(row.past.base[c.holder], row.past.base[c.holder+1])
 		}
 	}
 	return 0, 0
 }
 
-// rows reads the rows themselves: those with an anchor come last.
-func (s *stranger) rows(schema []strangerComponent, tables *strangerTables, tick uint32, rows []*strangerRow) {
+// rows reads the rows themselves, anchored ones last.
+func (s *pageDecoder) rows(schema []pageComponent, tables *codingTables, tick uint32, rows []*pageRow) {
 	for _, row := range rows {
 		if row.age == 0 {
 			continue
 		}
 		base := tick - uint32(row.age)
-		if row.past = (&strangerPast{base: row.who.states[base]}); row.past.base == nil {
-			s.fail("%v has no state of tick %d", row.who.handle, base)
+		if row.past = (&pagePast{base: row.entity.states[base]}); row.past.base == nil {
+			s.fail("%v has no state of tick %d", row.entity.handle, base)
 		}
 		if row.gap > 0 {
-			if row.past.older = row.who.states[base-uint32(row.gap)]; row.past.older == nil {
-				s.fail("%v has no state of tick %d", row.who.handle, base-uint32(row.gap))
+			if row.past.older = row.entity.states[base-uint32(row.gap)]; row.past.older == nil {
+				s.fail("%v has no state of tick %d", row.entity.handle, base-uint32(row.gap))
 			}
 			row.past.r = min(int64(row.age)<<16/int64(row.gap), 32<<16)
 		}
 	}
-	anchors := map[*strangerRow]*strangerRow{}
+	anchors := map[*pageRow]*pageRow{}
 	for _, row := range rows {
 		component, h := row.parent(schema)
 		for _, other := range rows {
 			_, grandparent := other.parent(schema)
-			if h != 0 && other.who.handle == h && other.age == row.age && other.gap == row.gap &&
-				other.who.mask>>component&1 == 1 && grandparent == 0 {
+			if h != 0 && other.entity.handle == h && other.age == row.age && other.gap == row.gap &&
+				other.entity.mask>>component&1 == 1 && grandparent == 0 {
 				anchors[row], row.past.anchored = other, component
 			}
 		}
@@ -376,33 +376,33 @@ func (s *stranger) rows(schema []strangerComponent, tables *strangerTables, tick
 			}
 			from := s.bit
 			if row.age == 0 {
-				row.now = s.wholeRow(schema, row.who.mask, false)
+				row.now = s.wholeRow(schema, row.entity.mask, false)
 				continue
 			}
 			if anchor != nil {
 				row.past.anchor = &[3][]uint32{anchor.now.Words, anchor.past.base, anchor.past.older}
 			}
-			row.now = rowschema.Row{Mask: row.who.mask, Words: make([]uint32, len(row.past.base))}
-			s.codedRow(tables, codecParts(schema, false), row.who.mask, row.past, row.now.Words)
-			s.note(from, "row of %v: %v", row.who.handle, row.now.Words)
+			row.now = rowschema.Row{Mask: row.entity.mask, Words: make([]uint32, len(row.past.base))}
+			s.codedRow(tables, codecParts(schema, false), row.entity.mask, row.past, row.now.Words)
+			s.note(from, "row of %v: %v", row.entity.handle, row.now.Words)
 		}
 	}
 }
 
 // structure reads the body of a Structure message, section 6.
-func (s *stranger) structure(schema []strangerComponent) structureContent {
-	c := structureContent{First: uint32(s.uvarint("first")), Tick: uint32(s.named(32, "tick"))}
+func (s *pageDecoder) structure(schema []pageComponent) structureContent {
+	c := structureContent{First: uint32(s.uvarint("first")), Tick: uint32(s.readNamed(32, "tick"))}
 	for s.bit < len(s.b)*8 {
-		r := wire.Record{Op: wire.Op(s.named(8, "op")), Reason: wire.Reason(s.named(8, "reason"))}
+		r := wire.Record{Op: wire.Op(s.readNamed(8, "op")), Reason: wire.Reason(s.readNamed(8, "reason"))}
 		r.Handle = bulk.Handle(s.uvarint("index"))
 		r.Handle |= bulk.Handle(s.uvarint("generation") << 32)
 		if r.Op == 1 {
 			r.Kind = uint32(s.uvarint("kind"))
 			length := int(s.uvarint("row length"))
 			r.Row = s.b[s.bit/8 : s.bit/8+length]
-			row := stranger{b: s.b[:s.bit/8+length], bit: s.bit, notes: s.notes}
+			row := pageDecoder{b: s.b[:s.bit/8+length], bit: s.bit, notes: s.notes}
 			c.Rows = append(c.Rows, row.fullRow(schema, r.Reason == 4))
-			row.done()
+			row.expectEnd()
 			s.bit, s.notes = s.bit+8*length, row.notes
 		}
 		c.Records = append(c.Records, r)
@@ -411,27 +411,27 @@ func (s *stranger) structure(schema []strangerComponent) structureContent {
 }
 
 // input reads an Input datagram, section 10.
-func (s *stranger) input() wire.Input {
-	if s.named(8, "type") != 65 {
+func (s *pageDecoder) input() wire.Input {
+	if s.readNamed(8, "type") != 65 {
 		s.fail("not an Input datagram")
 	}
-	in := wire.Input{Stamp: uint32(s.named(32, "stamp"))}
-	in.Ack.Seen = s.named(8, "seen") == 1
-	in.Ack.Newest = uint32(s.named(32, "newest"))
-	in.Ack.Mask = s.named(64, "mask")
-	in.Ack.Structure = uint32(s.named(32, "structure"))
+	in := wire.Input{Stamp: uint32(s.readNamed(32, "stamp"))}
+	in.Ack.Seen = s.readNamed(8, "seen") == 1
+	in.Ack.Newest = uint32(s.readNamed(32, "newest"))
+	in.Ack.Mask = s.readNamed(64, "mask")
+	in.Ack.Structure = uint32(s.readNamed(32, "structure"))
 	for range s.uvarint("inputs") {
-		t := wire.TickInput{Tick: uint32(s.named(32, "input tick")), Data: []byte{}}
+		t := wire.TickInput{Tick: uint32(s.readNamed(32, "input tick")), Data: []byte{}}
 		for range s.uvarint("input length") {
-			t.Data = append(t.Data, byte(s.named(8, "input byte")))
+			t.Data = append(t.Data, byte(s.readNamed(8, "input byte")))
 		}
 		in.Inputs = append(in.Inputs, t)
 	}
-	s.done()
+	s.expectEnd()
 	return in
 }
 
-// messageTable is the table of section 3: the msgpack elements by type.
+// messageTable returns the msgpack elements of each message type, from section 3.
 func messageTable(t testing.TB) map[byte][]string {
 	page, err := os.ReadFile("PROTOCOL.md")
 	require.NoError(t, err)
@@ -444,21 +444,21 @@ func messageTable(t testing.TB) map[byte][]string {
 	return table
 }
 
-// message reads a msgpack body as the table says, and returns its values.
-func (s *stranger) message(elements []string) (values []any) {
-	if n := s.named(8, "array"); n != 0x90+uint64(len(elements)) {
+// message reads a msgpack body with the given elements and returns their values.
+func (s *pageDecoder) message(elements []string) (values []any) {
+	if n := s.readNamed(8, "array"); n != 0x90+uint64(len(elements)) {
 		s.fail("array %#x for %d elements", n, len(elements))
 	}
 	big := func(bytes int) uint64 {
 		var v uint64
 		for range bytes {
-			v = v<<8 | s.take(8)
+			v = v<<8 | s.read(8)
 		}
 		return v
 	}
 	for _, e := range elements {
 		from, w := s.bit, strings.Fields(e)
-		c := s.take(8)
+		c := s.read(8)
 		switch w[1][0] {
 		case 'u':
 			v := c
@@ -489,17 +489,17 @@ func (s *stranger) message(elements []string) (values []any) {
 			}
 			text := make([]byte, n)
 			for i := range text {
-				text[i] = byte(s.take(8))
+				text[i] = byte(s.read(8))
 			}
 			values = append(values, string(text))
 			s.note(from, "%s = %q", w[0], text)
 		}
 	}
-	s.done()
+	s.expectEnd()
 	return values
 }
 
-// valuesOf are the fields of a message as the stranger gives them.
+// valuesOf returns the fields of a message in the form that pageDecoder.message returns.
 func valuesOf(message any) (values []any) {
 	v := reflect.ValueOf(message)
 	for i := range v.NumField() {
@@ -512,27 +512,27 @@ func valuesOf(message any) (values []any) {
 	return values
 }
 
-// readByStranger decodes a sample to its end, and returns the annotation.
-func readByStranger(t testing.TB, m sample) (notes []string) {
+// decodeByPage decodes a sample and returns the decoder's notes.
+func decodeByPage(t testing.TB, m sample) (notes []string) {
 	schema := rowtest.SampleSchema()
-	theirs := strangerSchema(t, schema.Text())
-	s := &stranger{b: m.bytes}
+	components := parseSchemaText(t, schema.Text())
+	s := &pageDecoder{b: m.bytes}
 	defer func() {
 		if err := recover(); err != nil {
-			require.Fail(t, "the page and the package differ", "%s: %v\n%s", m.name, err, strings.Join(s.notes, "\n"))
+			require.Fail(t, "page and package differ", "%s: %v\n%s", m.name, err, strings.Join(s.notes, "\n"))
 		}
 	}()
 	switch m.name {
 	case "state":
 		_, tenants, rows := sampleState(t, schema)
 		tables := readTables(rowcodec.DefaultTables().Bytes())
-		require.Equal(t, rows, s.state(theirs, &tables, tenants))
+		require.Equal(t, rows, s.state(components, &tables, tenants))
 	case "structure":
-		require.Equal(t, m.want, s.structure(theirs))
+		require.Equal(t, m.want, s.structure(components))
 	case "input":
 		require.Equal(t, m.want, s.input())
 	case "resync", "pad":
-		s.done()
+		s.expectEnd()
 	default:
 		elements := messageTable(t)[m.kind]
 		require.NotEmpty(t, elements, m.name)
@@ -543,7 +543,7 @@ func readByStranger(t testing.TB, m sample) (notes []string) {
 
 func TestConformance(t *testing.T) {
 	for _, m := range samples(t) {
-		t.Run(m.name, func(t *testing.T) { readByStranger(t, m) })
+		t.Run(m.name, func(t *testing.T) { decodeByPage(t, m) })
 	}
 }
 

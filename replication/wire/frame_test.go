@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// stream is all stream messages of the samples in one byte string.
+// stream returns the frames of all samples in one byte string, with their types and bodies.
 func stream(t testing.TB) (b []byte, kinds []byte, bodies [][]byte) {
 	for _, m := range samples(t) {
 		if m.kind != 0 {
@@ -46,7 +46,7 @@ func TestFrameReaderAnyChunks(t *testing.T) {
 	}
 }
 
-func TestFrameReaderRefuses(t *testing.T) {
+func TestFrameReaderRejects(t *testing.T) {
 	for name, c := range map[string]struct {
 		max   int
 		bytes []byte
@@ -68,11 +68,11 @@ func TestFrameReaderRefuses(t *testing.T) {
 		f.Feed([]byte{1, 2, 3})
 		_, _, _, again := f.Next()
 		require.Equal(t, err, again, "an error is final")
-		require.LessOrEqual(t, f.Buffered(), len(c.bytes), "and nothing is gathered after it")
+		require.LessOrEqual(t, f.Buffered(), len(c.bytes), "nothing is buffered after an error")
 	}
 }
 
-func TestFrameReaderTakesTheLongest(t *testing.T) {
+func TestFrameReaderAcceptsTheLongest(t *testing.T) {
 	var f wire.FrameReader
 	f.Feed(wire.AppendFrame(nil, wire.TypeStructure, make([]byte, wire.MaxStreamMessage-1)))
 	_, body, ok, err := f.Next()
@@ -81,7 +81,7 @@ func TestFrameReaderTakesTheLongest(t *testing.T) {
 	require.Len(t, body, wire.MaxStreamMessage-1)
 }
 
-func TestFrameBodyCannotGrowIntoTheNext(t *testing.T) {
+func TestFrameBodyHasNoSpareCapacity(t *testing.T) {
 	var f wire.FrameReader
 	f.Feed([]byte{2, wire.TypeBye, 7, 2, wire.TypeBye, 9})
 	_, first, _, _ := f.Next()

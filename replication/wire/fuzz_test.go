@@ -13,7 +13,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Whatever arrives: no panic, an *Error or something that can be written again.
+// For any input, a parser does not panic, and returns an *Error or a value that can be
+// written again.
 
 func FuzzStream(f *testing.F) {
 	whole, _, _ := stream(f)
@@ -25,11 +26,11 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, chunk uint8) {
 		var r wire.FrameReader
 		var frames []byte
-		taken := 0
-		for len(b) > taken {
-			n := min(int(chunk)+1, len(b)-taken)
-			r.Feed(b[taken : taken+n])
-			taken += n
+		read := 0
+		for len(b) > read {
+			n := min(int(chunk)+1, len(b)-read)
+			r.Feed(b[read : read+n])
+			read += n
 			for {
 				kind, body, ok, err := r.Next()
 				if err != nil {
@@ -48,7 +49,7 @@ func FuzzStream(f *testing.F) {
 				}
 			}
 		}
-		require.True(t, bytes.HasPrefix(b, frames), "frames have one form")
+		require.True(t, bytes.HasPrefix(b, frames), "a frame has one form")
 		require.Equal(t, len(b)-len(frames), r.Buffered())
 	})
 }
@@ -68,7 +69,7 @@ func FuzzState(f *testing.F) {
 			return
 		}
 		require.Len(t, rows, h.Rows)
-		for _, row := range rows { // whatever was read can be written
+		for _, row := range rows { // a row that was read can be written
 			var w bitio.Writer
 			s.AppendFull(&w, row)
 			var r bitio.Reader
@@ -110,7 +111,7 @@ func FuzzMsgpack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
 		require.NotEmpty(t, wire.Describe(kind, body))
 		if wire.CheckMsgpack(body) == nil && len(body) < wire.MaxStreamMessage {
-			// What passes is safe for a decoder, also for one that asks no types.
+			// A value that passes is safe for a decoder without expected types.
 			var anything any
 			_ = msgpack.Unmarshal(body, &anything)
 		}

@@ -18,9 +18,9 @@ func TestLimitsFitTogether(t *testing.T) {
 	require.LessOrEqual(t, wire.MaxEnterBytes, wire.MaxRowBytes)
 	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)
 	require.Len(t, wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Rows: wire.MaxRows}), wire.StateHeaderBytes)
-	// A full datagram of as many rows as there may be has 36 bits for each.
+	// In a full datagram, MaxRows rows have 36 bits each.
 	require.Equal(t, 36, (wire.MaxDatagram-wire.StateHeaderBytes)*8/wire.MaxRows)
-	// An Ack (newest and 64 before it) tells of every state that can be named.
+	// An Ack (the newest and 64 before it) covers every state that can be a baseline.
 	require.LessOrEqual(t, wire.MaxStates, 64)
 	// Row.Mask has a bit for every component.
 	require.Equal(t, 32, wire.MaxComponents)
@@ -43,7 +43,7 @@ func TestLimitsFrames(t *testing.T) {
 	}
 	row := make([]byte, wire.MaxEnterBytes)
 	enter := wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), Kind: wire.MaxKinds - 1, Row: row})
-	require.Less(t, 1+5+4+40*len(enter), wire.MaxStreamMessage, "dozens of the longest Enter records fit into a message")
+	require.Less(t, 1+5+4+40*len(enter), wire.MaxStreamMessage, "a message holds dozens of the longest Enter records")
 	input := wire.Input{Stamp: 1<<32 - 1, Ack: wire.Ack{Seen: true, Newest: 1<<32 - 1, Mask: most64, Structure: 1<<32 - 1}}
 	for tick := range uint32(wire.MaxInputs) {
 		input.Inputs = append(input.Inputs, wire.TickInput{Tick: wire.MaxInputs - tick, Data: make([]byte, wire.MaxInputBytes)})
@@ -53,7 +53,7 @@ func TestLimitsFrames(t *testing.T) {
 }
 
 // PROTOCOL.md repeats the limits and the codes.
-func TestProtocolPageRepeatsTheTables(t *testing.T) {
+func TestProtocolPageHasTheTables(t *testing.T) {
 	page, err := os.ReadFile("PROTOCOL.md")
 	require.NoError(t, err)
 	var want strings.Builder
@@ -109,7 +109,7 @@ func TestErrors(t *testing.T) {
 	require.Equal(t, wire.Nobody, wire.Code(999).Info().Fault)
 }
 
-// The fold tells slots, generations and their order apart.
+// The fold depends on slots, generations and their order.
 func TestFoldNoticesEveryBit(t *testing.T) {
 	handles := []bulk.Handle{bulk.NewHandle(3, 1), bulk.NewHandle(4, 7), bulk.NewHandle(900, 12345)}
 	fold := func() uint16 {

@@ -28,8 +28,8 @@ func TestMessageCutAtEveryByte(t *testing.T) {
 	for _, m := range samples(t) {
 		t.Run(m.name, func(t *testing.T) {
 			for n := range len(m.bytes) {
-				// A Structure message cut between two records is a shorter one:
-				// the length of its frame is what makes it whole.
+				// A Structure message cut between two records is a valid shorter one:
+				// only its frame's length shows the cut.
 				if got, err := m.parse(m.bytes[:n]); err == nil && m.name == "structure" {
 					require.Less(t, len(got.(structureContent).Records), 4)
 				} else {
@@ -57,7 +57,7 @@ func TestMessageEveryBitFlipped(t *testing.T) {
 				flipped[bit/8] ^= 1 << (bit % 8)
 				got, err := m.parse(flipped)
 				if err == nil {
-					require.NotEqual(t, m.want, got, "bit %d says nothing", bit)
+					require.NotEqual(t, m.want, got, "bit %d has no effect", bit)
 				} else {
 					require.NotEqual(t, wire.Internal, wire.CodeOf(err), "%v", err)
 				}
@@ -97,38 +97,38 @@ func TestMessageEmptyFields(t *testing.T) {
 	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
 }
 
-func TestMessageTextIsCut(t *testing.T) {
-	long := strings.Repeat("ä", wire.MaxText) // two bytes each, and 256 is even
+func TestMessageTextIsTruncated(t *testing.T) {
+	long := strings.Repeat("ä", wire.MaxText) // two bytes each; MaxText is even
 	m, err := wire.ParseGoodbye(wire.Goodbye{Code: wire.Kicked, Text: "x" + long}.Append(nil))
 	require.NoError(t, err)
-	require.Len(t, m.Text, wire.MaxText-1, "cut between characters")
+	require.Len(t, m.Text, wire.MaxText-1, "truncated between characters")
 }
 
-// A text that is not UTF-8 comes from whoever wrote it, often a client. Sent as it
-// is it would end the session of whoever is told.
-func TestMessageTextIsMended(t *testing.T) {
-	const broken, mended = "no \xff\xfe, ä", "no \uFFFD, ä"
-	bye, err := wire.ParseBye(wire.Bye{Text: broken}.Append(nil))
+// A game may pass on text that is not UTF-8, often from another client. Sent unchanged,
+// it would end the receiver's session.
+func TestMessageTextBecomesUTF8(t *testing.T) {
+	const invalid, valid = "no \xff\xfe, ä", "no \uFFFD, ä"
+	bye, err := wire.ParseBye(wire.Bye{Text: invalid}.Append(nil))
 	require.NoError(t, err)
-	require.Equal(t, mended, bye.Text)
-	goodbye, err := wire.ParseGoodbye(wire.Goodbye{Text: broken}.Append(nil))
+	require.Equal(t, valid, bye.Text)
+	goodbye, err := wire.ParseGoodbye(wire.Goodbye{Text: invalid}.Append(nil))
 	require.NoError(t, err)
-	require.Equal(t, mended, goodbye.Text)
-	refused, err := wire.ParseRefused(wire.Refused{Text: broken, Want: broken}.Append(nil))
+	require.Equal(t, valid, goodbye.Text)
+	refused, err := wire.ParseRefused(wire.Refused{Text: invalid, Want: invalid}.Append(nil))
 	require.NoError(t, err)
-	require.Equal(t, []string{mended, mended}, []string{refused.Text, refused.Want})
-	result, err := wire.ParseResult(wire.Result{Text: broken}.Append(nil))
+	require.Equal(t, []string{valid, valid}, []string{refused.Text, refused.Want})
+	result, err := wire.ParseResult(wire.Result{Text: invalid}.Append(nil))
 	require.NoError(t, err)
-	require.Equal(t, mended, result.Text)
+	require.Equal(t, valid, result.Text)
 
-	long := strings.Repeat("a\xff", wire.MaxText) // each bad byte becomes three
+	long := strings.Repeat("a\xff", wire.MaxText) // each invalid byte becomes three
 	goodbye, err = wire.ParseGoodbye(wire.Goodbye{Text: long}.Append(nil))
 	require.NoError(t, err)
 	require.Len(t, goodbye.Text, wire.MaxText)
 }
 
 func TestMessageAnyUnsignedForm(t *testing.T) {
-	// code 2 as uint 64, and the same as a signed integer
+	// code 2 as uint 64
 	m, err := wire.ParseBye([]byte{0x92, 0xcf, 0, 0, 0, 0, 0, 0, 0, 2, 0xa1, 'x'})
 	require.NoError(t, err)
 	require.Equal(t, wire.Bye{Code: wire.BadState, Text: "x"}, m)
@@ -152,30 +152,30 @@ func TestMessageAnyUnsignedForm(t *testing.T) {
 	}
 }
 
-func TestStructureRefuses(t *testing.T) {
+func TestStructureRejects(t *testing.T) {
 	head := wire.AppendStructureHeader(nil, 1, 0)
 	for name, body := range map[string][]byte{
-		"no records":         head,
-		"first number 0":     {0, 0, 0, 0, 0, 3, 1, 1, 1},
-		"long first number":  {0x81, 0, 0, 0, 0, 0, 3, 1, 1, 1},
-		"unknown op":         append(bytes.Clone(head), 4, 1, 1, 1),
-		"destroy for no why": append(bytes.Clone(head), 3, 2, 1, 1),
-		"leave for no why":   append(bytes.Clone(head), 2, 1, 1, 1),
-		"enter with why":     append(bytes.Clone(head), 1, 1, 1, 1, 0, 0),
-		"even generation":    append(bytes.Clone(head), 3, 1, 1, 2),
-		"slot too high":      append(bytes.Clone(head), 3, 1, 0x80, 0x80, 0x80, 0x08, 1),
-		"kind too high":      append(bytes.Clone(head), 1, 0, 1, 1, 0x80, 0x80, 0x04, 0),
-		"row too long":       append(append(bytes.Clone(head), 1, 0, 1, 1, 0, 0x81, 0x09), make([]byte, 1153)...),
-		"numbers run out":    append(wire.AppendStructureHeader(nil, 1<<32-1, 0), 3, 1, 1, 1, 3, 1, 2, 1),
+		"no records":            head,
+		"first number 0":        {0, 0, 0, 0, 0, 3, 1, 1, 1},
+		"long first number":     {0x81, 0, 0, 0, 0, 0, 3, 1, 1, 1},
+		"unknown op":            append(bytes.Clone(head), 4, 1, 1, 1),
+		"destroy, wrong reason": append(bytes.Clone(head), 3, 2, 1, 1),
+		"leave, wrong reason":   append(bytes.Clone(head), 2, 1, 1, 1),
+		"enter, wrong reason":   append(bytes.Clone(head), 1, 1, 1, 1, 0, 0),
+		"even generation":       append(bytes.Clone(head), 3, 1, 1, 2),
+		"slot too high":         append(bytes.Clone(head), 3, 1, 0x80, 0x80, 0x80, 0x08, 1),
+		"kind too high":         append(bytes.Clone(head), 1, 0, 1, 1, 0x80, 0x80, 0x04, 0),
+		"row too long":          append(append(bytes.Clone(head), 1, 0, 1, 1, 0, 0x81, 0x09), make([]byte, 1153)...),
+		"numbers run out":       append(wire.AppendStructureHeader(nil, 1<<32-1, 0), 3, 1, 1, 1, 3, 1, 2, 1),
 	} {
 		_, err := wire.ParseStructure(body)
 		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
 	}
 }
 
-func TestInputRefuses(t *testing.T) {
+func TestInputRejects(t *testing.T) {
 	good := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: 5}, Inputs: []wire.TickInput{{Tick: 9}, {Tick: 8}}}
-	for name, mend := range map[string]func([]byte){
+	for name, change := range map[string]func([]byte){
 		"seen is 2":        func(d []byte) { d[5] = 2 },
 		"newest unseen":    func(d []byte) { d[5] = 0 },
 		"seen nothing":     func(d []byte) { d[6] = 0 },
@@ -187,7 +187,7 @@ func TestInputRefuses(t *testing.T) {
 		d := good.Append(nil)
 		_, err := wire.ParseInput(d)
 		require.NoError(t, err)
-		mend(d)
+		change(d)
 		_, err = wire.ParseInput(d)
 		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
 	}
@@ -195,8 +195,8 @@ func TestInputRefuses(t *testing.T) {
 	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
 }
 
-func TestStateRefuses(t *testing.T) {
-	refused := &wire.Error{Code: wire.BadMessage}
+func TestStateRejects(t *testing.T) {
+	rejected := &wire.Error{Code: wire.BadMessage}
 	var r bitio.Reader
 	good := wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 5})
 	_, err := wire.ParseStateHeader(good, &r)
@@ -209,8 +209,8 @@ func TestStateRefuses(t *testing.T) {
 		"too long":         append(bytes.Clone(good), make([]byte, wire.MaxDatagram)...),
 	} {
 		_, err := wire.ParseStateHeader(d, &r)
-		require.ErrorIs(t, err, refused, name)
-		require.Zero(t, r.Left(), "no rows of a datagram that was refused")
+		require.ErrorIs(t, err, rejected, name)
+		require.Zero(t, r.Left(), "a rejected datagram has no rows")
 	}
 }
 
@@ -239,9 +239,8 @@ func TestRowHeaders(t *testing.T) {
 	})
 }
 
-// Headers written at once are those written one by one, and what takes their
-// bits says what they take.
-func TestRowHeadersAtOnce(t *testing.T) {
+// AppendRowHeaders writes the same bits as AppendRowHeader, and RowHeaderBits counts them.
+func TestAppendRowHeaders(t *testing.T) {
 	edge := func(t *rapid.T, name string, shifts int) uint32 {
 		return rapid.Uint32().Draw(t, name) >> rapid.IntRange(32-shifts, 32).Draw(t, name+" shift")
 	}
@@ -279,7 +278,7 @@ func TestRowHeadersAtOnce(t *testing.T) {
 		for _, h := range headers {
 			skip, b := wire.ReadRowHeader(&r, c, 1<<32-1)
 			if uint64(h.Age)+uint64(h.Gap) >= 1<<32-1 || uint64(c.Usual.Age)+uint64(c.Usual.Gap) >= 1<<32-1 {
-				return // before the first tick
+				return // ticks below 1 are rejected
 			}
 			require.NoError(t, r.Err())
 			require.Equal(t, h, wire.RowHeader{Skip: skip, Baseline: b})
@@ -288,23 +287,23 @@ func TestRowHeadersAtOnce(t *testing.T) {
 	})
 }
 
-func TestRowHeadersRefuse(t *testing.T) {
-	refused := &wire.Error{Code: wire.BadMessage}
+func TestRowHeadersReject(t *testing.T) {
+	rejected := &wire.Error{Code: wire.BadMessage}
 	coding := wire.RowCoding{SkipBits: 2, Usual: wire.Baseline{Age: 6, Gap: 3}}
 	for name, c := range map[string]struct {
 		write func(w *bitio.Writer)
 		tick  uint32
 		ok    bool
 	}{
-		"the last skip":          {func(w *bitio.Writer) { w.WriteGolomb(wire.MaxSlots-1, 2); w.Write(0, 1) }, 10, true},
-		"a skip beyond":          {func(w *bitio.Writer) { w.WriteGolomb(wire.MaxSlots, 2); w.Write(0, 1) }, 10, false},
-		"ones without an end":    {func(w *bitio.Writer) { w.Write(1<<56-1, 56) }, 10, false},
-		"the first tick":         {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(9, 4); w.WriteGolomb(0, 2) }, 10, true},
-		"the tick before it":     {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(10, 4); w.WriteGolomb(0, 2) }, 10, false},
-		"a gap to the first":     {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(4, 2) }, 10, true},
-		"a gap beyond it":        {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(5, 2) }, 10, false},
-		"the usual one by name":  {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(6, 4); w.WriteGolomb(3, 2) }, 10, false},
-		"none, which has no gap": {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(0, 4) }, 10, true},
+		"the last skip":        {func(w *bitio.Writer) { w.WriteGolomb(wire.MaxSlots-1, 2); w.Write(0, 1) }, 10, true},
+		"one skip more":        {func(w *bitio.Writer) { w.WriteGolomb(wire.MaxSlots, 2); w.Write(0, 1) }, 10, false},
+		"endless ones":         {func(w *bitio.Writer) { w.Write(1<<56-1, 56) }, 10, false},
+		"the first tick":       {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(9, 4); w.WriteGolomb(0, 2) }, 10, true},
+		"the tick below it":    {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(10, 4); w.WriteGolomb(0, 2) }, 10, false},
+		"a gap to the first":   {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(4, 2) }, 10, true},
+		"one gap more":         {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(5, 4); w.WriteGolomb(5, 2) }, 10, false},
+		"the usual as its own": {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(6, 4); w.WriteGolomb(3, 2) }, 10, false},
+		"in full, no gap":      {func(w *bitio.Writer) { w.Write(0b1000, 4); w.WriteGolomb(0, 4) }, 10, true},
 	} {
 		var w bitio.Writer
 		c.write(&w)
@@ -314,17 +313,17 @@ func TestRowHeadersRefuse(t *testing.T) {
 		if c.ok {
 			require.NoError(t, wire.ExpectEnd(&r), name)
 		} else {
-			require.ErrorIs(t, wire.Malformed(r.Err()), refused, name)
+			require.ErrorIs(t, wire.Malformed(r.Err()), rejected, name)
 		}
 	}
 }
 
-// The Golomb form has one form, and its length is what is said.
-func TestGolombHasOneForm(t *testing.T) {
+// A number's Golomb form has GolombBits bits, and is rejected above the reader's limit.
+func TestGolombBitsAndLimit(t *testing.T) {
 	for k := range uint(16) {
 		for _, v := range []uint32{0, 1, 2, 15, 16, 17, 255, 65_535, 1 << 24, 1<<32 - 1} {
 			if k < 2 && v > 1<<24 {
-				continue // orders of numbers that large are 2 and 4
+				continue // numbers that large have order 2 or 4
 			}
 			var w bitio.Writer
 			w.WriteGolomb(v, k)
@@ -342,7 +341,7 @@ func TestGolombHasOneForm(t *testing.T) {
 	}
 }
 
-func TestWelcomeRefuses(t *testing.T) {
+func TestWelcomeRejects(t *testing.T) {
 	for name, m := range map[string]wire.Welcome{
 		"no ticks":                  {SnapshotHz: 20},
 		"no snapshots":              {TickHz: 60},
@@ -353,8 +352,8 @@ func TestWelcomeRefuses(t *testing.T) {
 	}
 }
 
-// A resume secret is whole or not there, and without one nothing is resumed.
-func TestSecretIsWhole(t *testing.T) {
+// A resume secret has SecretBytes bytes or none; without one, nothing can be resumed.
+func TestSecretLength(t *testing.T) {
 	whole := make([]byte, wire.SecretBytes)
 	for name, m := range map[string]wire.Hello{
 		"short":     {Session: 1, Secret: whole[1:]},

@@ -18,29 +18,28 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-var mutantsFlag = flag.Int("mutants", 2_000, "how many mutants TestMutants makes for each parser")
+var mutantsFlag = flag.Int("mutants", 2_000, "number of mutants per parser in TestMutants")
 
-// breed is a parser with inputs that it takes, and what must hold of any other: read
-// refuses it for a reason, or takes it and can show for it.
-type breed struct {
+// target is a parser under test. read must reject an input with a code, or accept it and
+// check what was read.
+type target struct {
 	name string
-	pool [][]byte
+	pool [][]byte // valid inputs to mutate
 	read func(t *testing.T, b []byte) error
-	dear int // it costs about so many times as much as others, and has so many times fewer mutants
+	cost int // relative to other parsers, which get as many times more mutants; 0 means 1
 }
 
-// TestMutants hands every parser of this package what the product made and something
-// has changed since: no panic, a refusal by name or what can be written and read
-// again, and no memory but what follows the bytes that are there.
+// TestMutants feeds every parser with mutated messages. It must not panic, must reject a
+// mutant with a code or read something that can be written and read again, and must
+// allocate in proportion to the bytes present (P2).
 func TestMutants(t *testing.T) {
-	for i, breed := range breeds(t) {
-		t.Run(breed.name, func(t *testing.T) {
-			s, began, taken := mutate.NewSource(uint64(i), breed.pool...), time.Now(), 0
-			n := *mutantsFlag / max(breed.dear, 1)
+	for i, target := range targets(t) {
+		t.Run(target.name, func(t *testing.T) {
+			s, began, accepted := mutate.NewSource(uint64(i), target.pool...), time.Now(), 0
+			n := *mutantsFlag / max(target.cost, 1)
 			if testing.Short() {
 				n /= 4
 			}
-			// The reports of the failures are made only if there is one.
 			var current []byte
 			number := 0
 			defer func() {
@@ -56,51 +55,51 @@ func TestMutants(t *testing.T) {
 				before := allocated()
 				for range batch {
 					current = s.Next()
-					switch err := breed.read(t, current); wire.CodeOf(err) {
+					switch err := target.read(t, current); wire.CodeOf(err) {
 					case wire.OK:
-						taken++
+						accepted++
 					case wire.BadMessage, wire.IdentityFault:
 					default:
-						t.Fatalf("refused without a reason: %v", err)
+						t.Fatalf("rejected without a code: %v", err)
 					}
 					number++
 				}
-				if spent := allocated() - before; spent > batch*uint64(max(breed.dear, 1))*(128<<10) {
-					t.Fatalf("%d bytes were allocated for %d inputs", spent, batch)
+				if spent := allocated() - before; spent > batch*uint64(max(target.cost, 1))*(128<<10) {
+					t.Fatalf("%d bytes allocated for %d inputs", spent, batch)
 				}
 			}
-			t.Logf("%d inputs, %d of them taken, %v", number, taken, time.Since(began).Round(time.Second))
-			require.NotZero(t, taken, "all are refused: what is behind is not reached")
+			t.Logf("%d inputs, %d accepted, %v", number, accepted, time.Since(began).Round(time.Second))
+			require.NotZero(t, accepted, "every mutant is rejected: the code behind the checks is not reached")
 		})
 	}
 }
 
-// allocated is how many bytes were allocated since the start.
+// allocated returns the bytes allocated since the start.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 
-func breeds(t *testing.T) []breed {
-	var all []breed
+func targets(t *testing.T) []target {
+	var all []target
 	for _, m := range samples(t) {
 		if len(m.bytes) == 0 {
-			continue // Pad and Resync, which have nothing to change
+			continue // Pad and Resync are empty
 		}
-		all = append(all, breed{name: m.name, pool: [][]byte{m.bytes}, read: readAgain(m)})
+		all = append(all, target{name: m.name, pool: [][]byte{m.bytes}, read: readAgain(m)})
 	}
 	stream, _, _ := stream(t)
 	return append(
 		all,
-		breed{name: "stream", pool: [][]byte{stream}, read: readFrames, dear: 4},
-		breed{name: "msgpack", pool: msgpackValues(t), read: readAny},
-		breed{name: "row", pool: [][]byte{codecBytes(t)}, read: readRow(t)},
-		breed{name: "tables", pool: [][]byte{rowcodec.DefaultTables().Bytes(), rowcodec.Untrained().Tables().Bytes()}, read: makeCodec(t), dear: 100},
+		target{name: "stream", pool: [][]byte{stream}, read: readFrames, cost: 4},
+		target{name: "msgpack", pool: msgpackValues(t), read: readAny},
+		target{name: "row", pool: [][]byte{codecBytes(t)}, read: readRow(t)},
+		target{name: "tables", pool: [][]byte{rowcodec.DefaultTables().Bytes(), rowcodec.Untrained().Tables().Bytes()}, read: makeCodec(t), cost: 100},
 	)
 }
 
-// readAgain parses a message, writes what was read, and reads that.
+// readAgain parses a message, and if it can, writes it and parses that again.
 func readAgain(m sample) func(*testing.T, []byte) error {
 	return func(t *testing.T, b []byte) error {
 		got, err := m.parse(b)
@@ -126,7 +125,7 @@ func readAgain(m sample) func(*testing.T, []byte) error {
 	}
 }
 
-// readFrames takes a stream apart, in pieces.
+// readFrames splits a stream that arrives in pieces.
 func readFrames(t *testing.T, b []byte) error {
 	var r wire.FrameReader
 	var frames []byte
@@ -146,12 +145,12 @@ func readFrames(t *testing.T, b []byte) error {
 			require.NotEmpty(t, wire.Describe(kind, body))
 		}
 	}
-	require.True(t, bytes.HasPrefix(b, frames), "frames have one form")
+	require.True(t, bytes.HasPrefix(b, frames), "a frame has one form")
 	require.Equal(t, len(b)-len(frames), r.Buffered())
 	return nil
 }
 
-// msgpackValues are arguments of commands, as games make them.
+// msgpackValues returns arguments of commands like a game's.
 func msgpackValues(t *testing.T) (all [][]byte) {
 	for _, v := range []any{
 		map[string]any{"a": []any{1, -1, 2.5, nil, true, "x", []byte{1}, map[string]int64{"b": 1 << 40}}},
@@ -165,7 +164,8 @@ func msgpackValues(t *testing.T) (all [][]byte) {
 	return all
 }
 
-// readAny: what passes is safe for a decoder, also for one that asks no types.
+// readAny checks that a value which passes CheckMsgpack is safe for a decoder without
+// expected types.
 func readAny(t *testing.T, b []byte) error {
 	if err := wire.CheckMsgpack(b); err != nil {
 		return err
@@ -180,7 +180,7 @@ func codecBytes(t *testing.T) []byte {
 	return b
 }
 
-// readRow reads a row against its past, writes it, and reads that.
+// readRow reads a row against its past, writes it, and reads it again.
 func readRow(t *testing.T) func(*testing.T, []byte) error {
 	c, row, past, _ := rowtest.Coded(6)
 	got, again := rowtest.BlankRow(c.Schema(), row), rowtest.BlankRow(c.Schema(), row)
@@ -200,7 +200,7 @@ func readRow(t *testing.T) func(*testing.T, []byte) error {
 	}
 }
 
-// makeCodec: whatever tables are accepted, a codec made of them reads and writes.
+// makeCodec checks that a codec made from any accepted tables reads what it writes.
 func makeCodec(t *testing.T) func(*testing.T, []byte) error {
 	random := rand.New(rand.NewPCG(1, 1))
 	s := rowtest.RandomSchema(random)

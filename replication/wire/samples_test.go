@@ -1,7 +1,12 @@
 package wire_test
 
 import (
+	"encoding/hex"
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,16 +19,16 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// tenant is what a client knows of a slot.
+// tenant is a client's view of the entity in a slot.
 type tenant struct {
 	handle bulk.Handle
 	mask   uint32
 	states map[uint32][]uint32 // by tick
 }
 
-// sampleState is a State datagram over five slots with all kinds of baselines,
-// what it stands on, and what its rows are. The entity in slot 1 rides on that
-// in slot 700.
+// sampleState returns a State datagram over five slots with all kinds of baselines, the
+// entities that it depends on, and its rows. Slot 700 holds the parent of the entity in
+// slot 1.
 func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]tenant, rows []schema.Row) {
 	const tick = 1234
 	slots := []uint32{0, 1, 40, 700, 70_000}
@@ -35,7 +40,7 @@ func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]t
 	for i, slot := range slots {
 		h := bulk.NewHandle(slot, uint32(2*i+1))
 		older, base, row := rowtest.SampleRow(s, i), rowtest.SampleRow(s, i+1), rowtest.SampleRow(s, i*i+3)
-		if i == 2 { // body alone, and only its height changed
+		if i == 2 { // body alone; only its height changes
 			base.Mask, row.Mask = 1, 1
 			clear(base.Words[s.Component(0).Words:])
 			copy(row.Words, base.Words)
@@ -47,16 +52,16 @@ func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]t
 				words[len(words)-2], words[len(words)-1] = on.Index(), on.Generation()
 			}
 		}
-		who := tenant{handle: h, mask: row.Mask, states: map[uint32][]uint32{}}
+		entity := tenant{handle: h, mask: row.Mask, states: map[uint32][]uint32{}}
 		if b := baselines[i]; b.Age != 0 {
 			pasts[i] = &rowcodec.Past{Base: base.Words, Age: b.Age, Gap: b.Gap}
-			who.states[tick-b.Age] = base.Words
+			entity.states[tick-b.Age] = base.Words
 			if b.Gap != 0 {
 				pasts[i].Older = older.Words
-				who.states[tick-b.Age-b.Gap] = older.Words
+				entity.states[tick-b.Age-b.Gap] = older.Words
 			}
 		}
-		tenants[slot] = who
+		tenants[slot] = entity
 		rows = append(rows, row)
 		fold = wire.Fold(fold, h)
 	}
@@ -83,8 +88,8 @@ func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]t
 	return d, tenants, rows
 }
 
-// readState reads the datagram of sampleState with the package's own readers, as
-// a client does; which row has an anchor is known.
+// readState reads a datagram like sampleState's with the package's readers. Only the row
+// of slot 1 may be anchored, by slot 700.
 func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []schema.Row, error) {
 	s := c.Schema()
 	var r bitio.Reader
@@ -100,15 +105,15 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 	for range h.Rows {
 		skip, b := wire.ReadRowHeader(&r, coding, h.Tick)
 		slot += skip
-		who, ok := tenants[slot]
+		entity, ok := tenants[slot]
 		if !ok {
 			return h, nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("slot %d", slot)}
 		}
 		if b.Age != 0 {
 			base := h.Tick - b.Age
-			past := &rowcodec.Past{Base: who.states[base], Age: b.Age, Gap: b.Gap}
+			past := &rowcodec.Past{Base: entity.states[base], Age: b.Age, Gap: b.Gap}
 			if b.Gap != 0 {
-				past.Older = who.states[base-b.Gap]
+				past.Older = entity.states[base-b.Gap]
 			}
 			if past.Base == nil || b.Gap != 0 && past.Older == nil {
 				return h, nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("baseline %v", b)}
@@ -116,7 +121,7 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 			pasts[slot] = past
 		}
 		order = append(order, slot)
-		fold = wire.Fold(fold, who.handle)
+		fold = wire.Fold(fold, entity.handle)
 		slot++
 	}
 	if wire.Fold16(fold) != h.Fold {
@@ -153,10 +158,10 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 	return h, rows, wire.ExpectEnd(&r)
 }
 
-// sample is one message with what it must be read back as.
+// sample is a message and its expected content.
 type sample struct {
 	name  string
-	kind  byte // type of the frame; 0 for datagrams
+	kind  byte // frame type; 0 for datagrams
 	bytes []byte
 	want  any
 	parse func([]byte) (any, error)
@@ -166,7 +171,7 @@ func ofMessage[M wire.Message](name string, m M, parse func([]byte) (M, error)) 
 	return sample{name: name, kind: m.Type(), bytes: m.Append(nil), want: m, parse: func(b []byte) (any, error) { return parse(b) }}
 }
 
-// structureContent is a Structure message taken apart.
+// structureContent is the content of a Structure message.
 type structureContent struct {
 	First, Tick uint32
 	Records     []wire.Record
@@ -262,5 +267,25 @@ func samples(t testing.TB) []sample {
 			return stateContent{h, rows}, err
 		}},
 		{"input", 0, input.Append(nil), input, func(b []byte) (any, error) { return wire.ParseInput(b) }},
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// A golden file holds the bytes of a message and pageDecoder's notes on them. A
+// difference is a new protocol version, unless the sample changed.
+func TestGolden(t *testing.T) {
+	for _, m := range samples(t) {
+		t.Run(m.name, func(t *testing.T) {
+			got := hex.Dump(m.bytes) + "\n" + strings.Join(decodeByPage(t, m), "\n") + "\n"
+			path := filepath.Join("testdata", m.name+".txt")
+			if *update {
+				require.NoError(t, os.MkdirAll("testdata", 0o755))
+				require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err, "write it with go test -run TestGolden -update")
+			require.Equal(t, string(want), got)
+		})
 	}
 }
