@@ -55,11 +55,11 @@ func (s *Source) change() {
 		s.overwrite(at, s.varint())
 	case 4:
 		s.insert(at, s.varint())
-	case 5:
+	case 5: // truncate
 		s.buf = s.buf[:at]
-	case 6:
+	case 6: // delete a section
 		s.buf = append(s.buf[:at], s.buf[to:]...)
-	case 7: // copy a section over another or insert it
+	case 7: // insert a copy of a section
 		s.insert(s.rng.IntN(len(s.buf)+1), append([]byte(nil), s.buf[at:to]...))
 	case 8:
 		s.splice(at)
@@ -67,7 +67,7 @@ func (s *Source) change() {
 		s.insert(at, s.noise())
 	case 10:
 		s.overwrite(at, s.noise())
-	case 11: // truncate
+	case 11: // randomise the rest
 		for i := at; i < len(s.buf); i++ {
 			s.buf[i] = byte(s.rng.Uint32())
 		}

@@ -19,11 +19,11 @@ type Conditions struct {
 }
 
 // delay maps a random number in [0, 1) to a delay.
-func (c Conditions) delay(die float64) int64 {
+func (c Conditions) delay(random float64) int64 {
 	if c.DelayMax <= c.DelayMin {
 		return c.DelayMin
 	}
-	return c.DelayMin + int64(die*float64(c.DelayMax-c.DelayMin+1))
+	return c.DelayMin + int64(random*float64(c.DelayMax-c.DelayMin+1))
 }
 
 // LinkStats counts packets since the link was made.
@@ -39,8 +39,8 @@ type LinkStats struct {
 // A Link carries packets one way. The package comment lists its invariants.
 type Link struct {
 	conditions Conditions
-	dice       *rand.Rand
-	underWay   []packet // ordered by due, then by time of sending
+	rng        *rand.Rand
+	inFlight   []packet // ordered by due, then by time of sending
 	lastDue    int64    // arrival of the newest packet that was not reordered
 	stats      LinkStats
 }
@@ -52,16 +52,16 @@ type packet struct {
 
 // NewLink returns an empty link whose randomness depends on seed alone.
 func NewLink(seed uint64, c Conditions) *Link {
-	return &Link{conditions: c, dice: rand.New(rand.NewPCG(seed, 0))}
+	return &Link{conditions: c, rng: rand.New(rand.NewPCG(seed, 0))}
 }
 
 // Send copies p into flight at time now, or loses it.
 func (l *Link) Send(now int64, p []byte) {
 	// Always draw the same number of random numbers (L3).
-	lost, copied := l.dice.Float64(), l.dice.Float64()
+	lost, copied := l.rng.Float64(), l.rng.Float64()
 	var late, held [2]float64
 	for i := range late {
-		late[i], held[i] = l.dice.Float64(), l.dice.Float64()
+		late[i], held[i] = l.rng.Float64(), l.rng.Float64()
 	}
 
 	l.stats.Sent++
@@ -85,11 +85,11 @@ func (l *Link) put(now int64, p []byte, late, held float64) {
 		l.lastDue = due
 	}
 	// Insert after everything due at the same time, to keep the order of sending.
-	at := len(l.underWay)
-	for at > 0 && l.underWay[at-1].due > due {
+	at := len(l.inFlight)
+	for at > 0 && l.inFlight[at-1].due > due {
 		at--
 	}
-	l.underWay = slices.Insert(l.underWay, at, packet{due: due, data: slices.Clone(p)})
+	l.inFlight = slices.Insert(l.inFlight, at, packet{due: due, data: slices.Clone(p)})
 	l.stats.Pending++
 }
 
@@ -97,13 +97,13 @@ func (l *Link) put(now int64, p []byte, late, held float64) {
 // owns them.
 func (l *Link) Receive(now int64) [][]byte {
 	var arrived [][]byte
-	for _, p := range l.underWay {
+	for _, p := range l.inFlight {
 		if p.due > now {
 			break
 		}
 		arrived = append(arrived, p.data)
 	}
-	l.underWay = slices.Delete(l.underWay, 0, len(arrived))
+	l.inFlight = slices.Delete(l.inFlight, 0, len(arrived))
 	l.stats.Delivered += len(arrived)
 	l.stats.Pending -= len(arrived)
 	return arrived
@@ -114,7 +114,7 @@ func (l *Link) Receive(now int64) [][]byte {
 func (l *Link) SetConditions(c Conditions) { l.conditions = c }
 
 // Quiet reports whether no packet is in flight.
-func (l *Link) Quiet() bool { return len(l.underWay) == 0 }
+func (l *Link) Quiet() bool { return len(l.inFlight) == 0 }
 
 // Stats returns the counts so far.
 func (l *Link) Stats() LinkStats { return l.stats }

@@ -149,7 +149,7 @@ func TestLinkDelayStaysInBounds(t *testing.T) {
 }
 
 // L3: cutting packets 100 to 199 does not affect the packets after them.
-func TestLinkDiceBelongToThePacket(t *testing.T) {
+func TestLinkRandomnessIsPerPacket(t *testing.T) {
 	lostAfter := func(cut bool) (lost []int) {
 		l := simtest.NewLink(9, simtest.Conditions{Loss: 0.3})
 		for i := range 400 {
@@ -171,7 +171,7 @@ func TestLinkDiceBelongToThePacket(t *testing.T) {
 
 func TestLinkCutAndStall(t *testing.T) {
 	l := simtest.NewLink(1, simtest.Conditions{DelayMin: 10})
-	l.Send(0, []byte("under way"))
+	l.Send(0, []byte("in flight"))
 	l.SetConditions(simtest.Conditions{Loss: 1})
 	l.Send(1, []byte("cut"))
 	l.SetConditions(simtest.Conditions{DelayMin: 3000})
@@ -180,7 +180,7 @@ func TestLinkCutAndStall(t *testing.T) {
 	l.Send(3, []byte("behind"))
 
 	require.Nil(t, l.Receive(9))
-	require.Equal(t, [][]byte{[]byte("under way")}, l.Receive(10), "L4")
+	require.Equal(t, [][]byte{[]byte("in flight")}, l.Receive(10), "L4")
 	require.Nil(t, l.Receive(3001))
 	require.False(t, l.Quiet())
 	require.Equal(t, [][]byte{[]byte("stalled"), []byte("behind")}, l.Receive(3002))

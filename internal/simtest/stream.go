@@ -35,7 +35,7 @@ type Stream struct {
 // arrival does not depend on how often Receive is called.
 type segment struct {
 	data    []byte
-	dice    *rand.Rand
+	rng     *rand.Rand
 	attempt int64 // time of the next attempt, or of arrival once one succeeds
 	backoff int64
 	sent    bool
@@ -55,7 +55,7 @@ func (s *Stream) Send(now int64, p []byte) {
 	s.number++
 	s.segments = append(s.segments, segment{
 		data:    slices.Clone(p),
-		dice:    rand.New(rand.NewPCG(s.seed, s.number)),
+		rng:     rand.New(rand.NewPCG(s.seed, s.number)),
 		attempt: now,
 		backoff: 1,
 	})
@@ -95,7 +95,7 @@ func (s *Stream) advance(now int64) {
 }
 
 func (s *Stream) try(g *segment) {
-	lost, late := g.dice.Float64(), g.dice.Float64()
+	lost, late := g.rng.Float64(), g.rng.Float64()
 	if lost >= s.conditions.Loss {
 		g.sent = true
 		g.attempt += s.conditions.delay(late)

@@ -53,7 +53,7 @@ func TestStreamIsReliableAndInOrder(t *testing.T) {
 }
 
 // A segment's arrival depends on the network, not on how often Receive is called.
-func TestStreamDoesNotFeelTheReceiver(t *testing.T) {
+func TestStreamIgnoresReceiveCalls(t *testing.T) {
 	often, rare := simtest.NewStream(4, rough), simtest.NewStream(4, rough)
 	flow(often, 300, 1)
 	flow(rare, 300, 50)
@@ -97,7 +97,7 @@ func TestStreamAccountsForEveryByte(t *testing.T) {
 	})
 }
 
-func TestStreamCutHealsAndStallHoldsTheLine(t *testing.T) {
+func TestStreamCutAndStall(t *testing.T) {
 	s := simtest.NewStream(1, simtest.Conditions{DelayMin: 10})
 	s.Send(0, []byte("a"))
 	s.SetConditions(simtest.Conditions{DelayMin: 10, Loss: 1})
@@ -127,5 +127,5 @@ func TestStreamCopies(t *testing.T) {
 	copy(p, "after!")
 	require.Equal(t, "before", string(s.Receive(0)))
 	s.Send(0, nil)
-	require.True(t, s.Quiet(), "nothing sent is nothing under way")
+	require.True(t, s.Quiet(), "an empty Send has no segment")
 }

@@ -91,24 +91,24 @@ func Read(r io.Reader) ([]Case, error) {
 	for n := 1; lines.Scan(); n++ {
 		if bytes.HasPrefix(lines.Bytes(), []byte(`{"case":`)) {
 			cases = append(cases, Case{})
-			if err := strictly(lines.Bytes(), &cases[len(cases)-1]); err != nil {
+			if err := decodeStrictly(lines.Bytes(), &cases[len(cases)-1]); err != nil {
 				return nil, fmt.Errorf("vectors: line %d: %w", n, err)
 			}
 			continue
 		}
 		if len(cases) == 0 {
-			return nil, fmt.Errorf("vectors: line %d: a step before the first case", n)
+			return nil, fmt.Errorf("vectors: line %d: step before the first case", n)
 		}
 		c := &cases[len(cases)-1]
 		c.Steps = append(c.Steps, Step{})
-		if err := strictly(lines.Bytes(), &c.Steps[len(c.Steps)-1]); err != nil {
+		if err := decodeStrictly(lines.Bytes(), &c.Steps[len(c.Steps)-1]); err != nil {
 			return nil, fmt.Errorf("vectors: line %d: %w", n, err)
 		}
 	}
 	return cases, lines.Err()
 }
 
-func strictly(line []byte, into any) error {
+func decodeStrictly(line []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
