@@ -11,14 +11,15 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // BenchmarkApplyState measures a datagram of 64 moving bodies, coded against the states
-// three and six ticks back, with a game that reads each of them in Update. It reports
-// the sum of the least times of each datagram, per row.
+// three and six ticks back, with a game that reads each of them in Update. The replica
+// is warm, see motion. It reports the sum of the least times of each datagram, per row.
 func BenchmarkApplyState(b *testing.B) { benchmarkApplyState(b, nil) }
 
 // BenchmarkApplyStateCold is BenchmarkApplyState for one client whose game evicts the
@@ -27,21 +28,126 @@ func BenchmarkApplyStateCold(b *testing.B) { benchmarkApplyState(b, make([]uint6
 
 // benchmarkApplyState writes to each cache line of game before each datagram.
 func benchmarkApplyState(b *testing.B, game []uint64) {
-	const rows, ticks, age = 64, 100, 3
-	s := schema.New()
-	require.NoError(b, schema.Add[schema.Body](s, "body"))
-	codec := rowcodec.New(s, rowcodec.DefaultTables())
-	bodies, err := client.ComponentOf[schema.Body](s, "body")
-	require.NoError(b, err)
+	m := newMotion(b)
+	var least [motionTicks]time.Duration
+	bits, rounds := 0, 0
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		replica := m.warmReplica(b)
+		b.StartTimer()
+		for tick := motionWarm; tick < motionTicks; tick++ {
+			for i := 0; i < len(game); i += 8 {
+				game[i]++
+			}
+			from := time.Now()
+			outcome, err := replica.ApplyState(m.datagrams[tick])
+			took := time.Since(from)
+			if err != nil || outcome != client.Applied {
+				b.Fatalf("tick %d: %v, %v", tick, outcome, err)
+			}
+			if rounds == 0 || took < least[tick] {
+				least[tick] = took
+			}
+			bits += 8 * len(m.datagrams[tick])
+		}
+		rounds++
+	}
+	var all time.Duration
+	for _, took := range least {
+		all += took
+	}
+	const rows = motionRows * (motionTicks - motionWarm)
+	b.ReportMetric(float64(all.Nanoseconds())/rows, "ns/row")
+	b.ReportMetric(float64(bits)/float64(rounds*rows), "bits/row")
+}
 
+func TestApplyStateAllocatesNothing(t *testing.T) {
+	m := newMotion(t)
+	replica := m.warmReplica(t)
+	const runs = motionTicks - motionWarm - 1 // AllocsPerRun makes one call more
+	tick := motionWarm
+	allocated := testing.AllocsPerRun(runs, func() {
+		outcome, err := replica.ApplyState(m.datagrams[tick])
+		if err != nil || outcome != client.Applied {
+			t.Fatalf("tick %d: %v, %v", tick, outcome, err)
+		}
+		tick++
+	})
+	require.Equal(t, motionTicks, tick)
+	if !invariants.Enabled {
+		require.Zero(t, allocated)
+	}
+}
+
+const (
+	motionRows  = 64
+	motionTicks = 100
+	motionAge   = 3  // ticks between a row and its baseline, and between the baselines
+	motionWarm  = 12 // first tick measured: replica buffers and state histories have grown
+)
+
+// motion is the server's side of 64 moving bodies: their Enters, and a datagram for each
+// tick from 1 on.
+type motion struct {
+	codec     *rowcodec.Codec
+	bodies    client.Component[schema.Body]
+	enter     []byte
+	datagrams [motionTicks][]byte
+	sum       float32
+}
+
+// warmReplica returns a replica that has applied the datagrams before motionWarm.
+func (m *motion) warmReplica(tb testing.TB) *client.Applier {
+	replica := client.NewApplier(m.codec, 1, motionRows, client.Observer{Update: func(e *client.Entity) {
+		body, _ := m.bodies.Get(e)
+		m.sum += body.Position[0]
+	}})
+	require.NoError(tb, replica.ApplyStructure(m.enter))
+	for _, datagram := range m.datagrams[1:motionWarm] {
+		outcome, err := replica.ApplyState(datagram)
+		require.NoError(tb, err)
+		require.Equal(tb, client.Applied, outcome)
+	}
+	return replica
+}
+
+func newMotion(tb testing.TB) *motion {
+	s := schema.New()
+	require.NoError(tb, schema.Add[schema.Body](s, "body"))
+	m := &motion{codec: rowcodec.New(s, rowcodec.DefaultTables())}
+	var err error
+	m.bodies, err = client.ComponentOf[schema.Body](s, "body")
+	require.NoError(tb, err)
+
+	states := m.states()
+	var fold uint64
+	m.enter = wire.AppendStructureHeader(nil, 1, 1)
+	for i := range motionRows {
+		h := bulk.NewHandle(uint32(i), 1)
+		fold = wire.Fold(fold, h)
+		var w bitio.Writer
+		s.AppendFull(&w, schema.Row{Mask: 1, Words: states[0][i]})
+		m.enter = wire.AppendRecord(m.enter, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
+	}
+	for tick := 1; tick < motionTicks; tick++ {
+		m.datagrams[tick] = m.datagram(states, tick, wire.Fold16(fold))
+		require.LessOrEqual(tb, len(m.datagrams[tick]), wire.MaxDatagram)
+	}
+	return m
+}
+
+// states plays all ticks and returns the quantised states of each.
+func (m *motion) states() *[motionTicks][motionRows][]uint32 {
+	s := m.codec.Schema()
 	random := rand.New(rand.NewPCG(1, 2))
-	var now [rows]schema.Body
-	var states [ticks][rows][]uint32
+	var now [motionRows]schema.Body
 	for i := range now {
 		for axis := range 3 {
 			now[i].Position[axis], now[i].Velocity[axis] = 100*random.Float32(), 6*random.Float32()-3
 		}
 	}
+	states := new([motionTicks][motionRows][]uint32)
 	for tick := range states {
 		for i := range now {
 			for axis := range 3 {
@@ -52,80 +158,39 @@ func benchmarkApplyState(b *testing.B, game []uint64) {
 			s.Quantise(0, unsafe.Pointer(&now[i]), states[tick][i])
 		}
 	}
+	return states
+}
 
-	var fold uint64
-	enter := wire.AppendStructureHeader(nil, 1, 1)
-	for i := range rows {
-		h := bulk.NewHandle(uint32(i), 1)
-		fold = wire.Fold(fold, h)
-		var w bitio.Writer
-		s.AppendFull(&w, schema.Row{Mask: 1, Words: states[0][i]})
-		enter = wire.AppendRecord(enter, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
-	}
-	var datagrams [ticks][]byte
-	for tick := 1; tick < ticks; tick++ {
-		coding := wire.RowCoding{}
-		past := rowcodec.Past{}
-		if base := tick - age; base >= 1 {
-			coding.Usual.Age, past.Age = age, age
-			if base > age {
-				coding.Usual.Gap, past.Gap = age, age
-			}
+// datagram codes all rows against the states motionAge and twice motionAge before, as
+// far as there are any.
+func (m *motion) datagram(states *[motionTicks][motionRows][]uint32, tick int, fold uint16) []byte {
+	coding := wire.RowCoding{}
+	past := rowcodec.Past{}
+	if base := tick - motionAge; base >= 1 {
+		coding.Usual.Age, past.Age = motionAge, motionAge
+		if base > motionAge {
+			coding.Usual.Gap, past.Gap = motionAge, motionAge
 		}
-		var w bitio.Writer
-		w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
-			Seq: uint32(tick), Tick: uint32(tick + 1), Structure: rows, Fold: wire.Fold16(fold), Rows: rows,
-		}))
-		wire.AppendRowCoding(&w, coding)
-		for range rows {
-			wire.AppendRowHeader(&w, coding, 0, coding.Usual)
-		}
-		for i := range rows {
-			row := schema.Row{Mask: 1, Words: states[tick][i]}
-			if past.Age == 0 {
-				codec.Append(&w, row, nil)
-				continue
-			}
-			past.Base = states[tick-age][i]
-			if past.Gap > 0 {
-				past.Older = states[tick-2*age][i]
-			}
-			codec.Append(&w, row, &past)
-		}
-		datagrams[tick] = w.Bytes()
-		require.LessOrEqual(b, len(datagrams[tick]), wire.MaxDatagram)
 	}
-
-	var least [ticks]time.Duration
-	var sum float32
-	bits, rounds := 0, 0
-	for b.Loop() {
-		replica := client.NewApplier(codec, 1, rows, client.Observer{Update: func(e *client.Entity) {
-			body, _ := bodies.Get(e)
-			sum += body.Position[0]
-		}})
-		require.NoError(b, replica.ApplyStructure(enter))
-		for tick := 1; tick < ticks; tick++ {
-			for i := 0; i < len(game); i += 8 {
-				game[i]++
-			}
-			from := time.Now()
-			outcome, err := replica.ApplyState(datagrams[tick])
-			took := time.Since(from)
-			if err != nil || outcome != client.Applied {
-				b.Fatalf("tick %d: %v, %v", tick, outcome, err)
-			}
-			if rounds == 0 || took < least[tick] {
-				least[tick] = took
-			}
-			bits += 8 * len(datagrams[tick])
+	var w bitio.Writer
+	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
+		Seq: uint32(tick), Tick: uint32(tick + 1), Structure: motionRows, Fold: fold, Rows: motionRows,
+	}))
+	wire.AppendRowCoding(&w, coding)
+	for range motionRows {
+		wire.AppendRowHeader(&w, coding, 0, coding.Usual)
+	}
+	for i := range motionRows {
+		row := schema.Row{Mask: 1, Words: states[tick][i]}
+		if past.Age == 0 {
+			m.codec.Append(&w, row, nil)
+			continue
 		}
-		rounds++
+		past.Base = states[tick-motionAge][i]
+		if past.Gap > 0 {
+			past.Older = states[tick-2*motionAge][i]
+		}
+		m.codec.Append(&w, row, &past)
 	}
-	var all time.Duration
-	for _, took := range least {
-		all += took
-	}
-	b.ReportMetric(float64(all.Nanoseconds())/(rows*(ticks-1)), "ns/row")
-	b.ReportMetric(float64(bits)/float64(rounds*rows*(ticks-1)), "bits/row")
+	return w.Bytes()
 }

@@ -189,10 +189,10 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 	return w.Bytes()
 }
 
-// BenchmarkReplicasInTurns measures a snapshot in a process of bots: 500 replicas take
-// turns, so each finds its memory cold. A snapshot is 200 rows of 370 entities in two
-// datagrams, and 37 structure records. It reports the least and the median round, per
-// snapshot.
+// BenchmarkReplicasInTurns measures a snapshot in a load test: 500 replicas of bots in
+// one process take turns, so each finds its memory cold. A game has one replica; see
+// BenchmarkApplyState. A snapshot is 200 rows of 370 entities in two datagrams, and 37
+// structure records. It reports the least and the median round, per snapshot.
 func BenchmarkReplicasInTurns(b *testing.B) {
 	const replicas, warm = 500, 20
 	c := newCrowd(b)
