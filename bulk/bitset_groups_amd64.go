@@ -36,9 +36,9 @@ func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
 
 // countRunFast is countRun if the CPU supports the kernel and at least half of the
 // run's summary words have members: the kernel counts all words.
-func (b *Bitset) countRunFast(s int, some uint32) (int, bool) {
+func (b *Bitset) countRunFast(s int, nonempty uint32) (int, bool) {
 	groups := min(runGroups, len(b.summary)-s)
-	if bits.OnesCount32(some)*2 < groups || cpu.Chosen() != cpu.AVX512 || !x86.X86.HasAVX512VPOPCNTDQ {
+	if bits.OnesCount32(nonempty)*2 < groups || cpu.Chosen() != cpu.AVX512 || !x86.X86.HasAVX512VPOPCNTDQ {
 		return 0, false
 	}
 	return countAVX512(unsafe.SliceData(b.words[s*wordLen:(s+groups)*wordLen]), groups), true

@@ -14,24 +14,24 @@ const runGroups = 32
 // It uses vector instructions where available, unless built with -tags purego.
 func (b *Bitset) AppendTo(list []uint32) []uint32 {
 	for s := 0; s < len(b.summary); s += runGroups {
-		some := uint32(b.top[s>>wordShift] >> (s & wordMask))
-		if some == 0 {
+		nonempty := uint32(b.top[s>>wordShift] >> (s & wordMask))
+		if nonempty == 0 {
 			continue
 		}
 		var done bool
-		if list, done = b.appendRunFast(list, s, some); !done {
-			list = b.appendRun(list, s, some)
+		if list, done = b.appendRunFast(list, s, nonempty); !done {
+			list = b.appendRun(list, s, nonempty)
 		}
 	}
 	return list
 }
 
-// appendRun appends the members under the summary words selected by some, whose lowest
+// appendRun appends the members under the summary words selected by nonempty, whose lowest
 // bit stands for summary word s. It defines AppendTo, implements it where there is no
 // kernel, and is faster for sparse runs.
-func (b *Bitset) appendRun(list []uint32, s int, some uint32) []uint32 {
-	for ; some != 0; some &= some - 1 {
-		s := s + bits.TrailingZeros32(some)
+func (b *Bitset) appendRun(list []uint32, s int, nonempty uint32) []uint32 {
+	for ; nonempty != 0; nonempty &= nonempty - 1 {
+		s := s + bits.TrailingZeros32(nonempty)
 		group := (*[wordLen]uint64)(b.words[s<<wordShift:])
 		for summary := b.summary[s]; summary != 0; summary &= summary - 1 {
 			w := bits.TrailingZeros64(summary)
@@ -49,11 +49,11 @@ func (b *Bitset) appendRun(list []uint32, s int, some uint32) []uint32 {
 func (b *Bitset) Count() int {
 	n := 0
 	for s := 0; s < len(b.summary); s += runGroups {
-		some := uint32(b.top[s>>wordShift] >> (s & wordMask))
-		if some == 0 {
+		nonempty := uint32(b.top[s>>wordShift] >> (s & wordMask))
+		if nonempty == 0 {
 			continue
 		}
-		run, done := b.countRunFast(s, some)
+		run, done := b.countRunFast(s, nonempty)
 		if !done {
 			run = b.countRun(s)
 		}

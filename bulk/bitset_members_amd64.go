@@ -14,9 +14,9 @@ import (
 
 // appendRunFast is appendRun if the CPU supports the kernel and at least half of the
 // run's summary words have members: the kernel visits all words.
-func (b *Bitset) appendRunFast(list []uint32, s int, some uint32) ([]uint32, bool) {
+func (b *Bitset) appendRunFast(list []uint32, s int, nonempty uint32) ([]uint32, bool) {
 	groups := min(runGroups, len(b.summary)-s)
-	if bits.OnesCount32(some)*2 < groups || !hasAppendMembers() {
+	if bits.OnesCount32(nonempty)*2 < groups || !hasAppendMembers() {
 		return list, false
 	}
 	words, summary := b.words[s*wordLen:(s+groups)*wordLen], b.summary[s:s+groups]

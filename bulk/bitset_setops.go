@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// And yields the nonempty words of the intersection as word number and bits, ascending.
+// And yields the candidates words of the intersection as word number and bits, ascending.
 // Ranges that are empty in any set are skipped by summary. Without operands it yields
 // nothing.
 //
@@ -16,12 +16,12 @@ func And(sets ...*Bitset) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { and(sets, yield) }
 }
 
-// Or yields the nonempty words of the union; see And.
+// Or yields the candidates words of the union; see And.
 func Or(sets ...*Bitset) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { or(sets, yield) }
 }
 
-// AndNot yields the nonempty words of a without the members of the other sets; see And.
+// AndNot yields the candidates words of a without the members of the other sets; see And.
 // Only a's summaries are used to skip.
 func AndNot(a *Bitset, without ...*Bitset) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { andNot(a, without, yield) }
@@ -97,31 +97,31 @@ func (b *Bitset) assign(op operation, first *Bitset, others []*Bitset) {
 	}
 	var spare spareGroups
 	for t := range uint32(tops) {
-		some := level(first.top, t)
+		candidates := level(first.top, t)
 		for _, o := range others {
-			some = op.combineSummaries(some, level(o.top, t))
+			candidates = op.combineSummaries(candidates, level(o.top, t))
 		}
-		for some |= level(b.top, t); some != 0; some &= some - 1 {
-			b.assignGroup(op, first, others, t<<wordShift|uint32(bits.TrailingZeros64(some)), &spare)
+		for candidates |= level(b.top, t); candidates != 0; candidates &= candidates - 1 {
+			b.assignGroup(op, first, others, t<<wordShift|uint32(bits.TrailingZeros64(candidates)), &spare)
 		}
 	}
 }
 
 // assignGroup is assign for the 64 words of summary word s.
 func (b *Bitset) assignGroup(op operation, first *Bitset, others []*Bitset, s uint32, spare *spareGroups) {
-	some := level(first.summary, s)
+	candidates := level(first.summary, s)
 	for _, o := range others {
-		some = op.combineSummaries(some, level(o.summary, s))
+		candidates = op.combineSummaries(candidates, level(o.summary, s))
 	}
-	some |= level(b.summary, s)
+	candidates |= level(b.summary, s)
 	// A union has members wherever its operands have; other operations must not grow b
 	// needlessly.
-	if bits.OnesCount64(some) >= minWholeWords() && (op == union || s < uint32(len(b.summary))) {
+	if bits.OnesCount64(candidates) >= minWholeWords() && (op == union || s < uint32(len(b.summary))) {
 		b.assignWhole(op, first, others, s, spare)
 		return
 	}
-	for ; some != 0; some &= some - 1 {
-		w := s<<wordShift | uint32(bits.TrailingZeros64(some))
+	for ; candidates != 0; candidates &= candidates - 1 {
+		w := s<<wordShift | uint32(bits.TrailingZeros64(candidates))
 		word := level(first.words, w)
 		for _, o := range others {
 			if op == difference {

@@ -4,75 +4,75 @@
 
 package bulk
 
-// addScaledAVX does to[i] += from[i]*k for i below n, a multiple of 8.
+// addScaledAVX does to[i] += from[i]*k for i < n. n is a multiple of 8.
 func addScaledAVX(to *float32, from *float32, n int, k float32)
 
-// appendMembersAVX512 writes base plus the number of the bit to list, for each bit of the
-// words that groups summary words, 1 to 32, say are not empty. It returns how many, or -1
-// if they do not fit into room: then some of the room is written, and nothing beyond.
+// appendMembersAVX512 writes base plus the bit's number to list for each bit of the words
+// that 1 to 32 summary words mark as nonempty. It returns the number of members, or -1 if
+// there are more than room. It writes nothing past room.
 func appendMembersAVX512(list *uint32, room int, words *uint64, summary *uint64, groups int, base uint32) int
 
-// intersectAVX512 sets 64 words at to to the intersection of those at a and b, and returns
-// which of them are not zero. Any of the three may be the same.
+// intersectAVX512 sets the 64 words at to to the intersection of the words at a and b, and
+// returns the result's summary word. The pointers may be equal.
 //
 //go:noescape
 func intersectAVX512(to *uint64, a *uint64, b *uint64) uint64
 
-// uniteAVX512 sets 64 words at to to the union of those at a and b, and returns
-// which of them are not zero. Any of the three may be the same.
+// uniteAVX512 sets the 64 words at to to the union of the words at a and b, and
+// returns the result's summary word. The pointers may be equal.
 //
 //go:noescape
 func uniteAVX512(to *uint64, a *uint64, b *uint64) uint64
 
-// subtractAVX512 sets 64 words at to to the difference of those at a and b, and returns
-// which of them are not zero. Any of the three may be the same.
+// subtractAVX512 sets the 64 words at to to the difference of the words at a and b, and
+// returns the result's summary word. The pointers may be equal.
 //
 //go:noescape
 func subtractAVX512(to *uint64, a *uint64, b *uint64) uint64
 
-// countAVX512 counts the bits of 64 words for each of the groups, of which there must be one.
+// countAVX512 counts the bits of groups of 64 words each. groups is at least 1.
 //
 //go:noescape
 func countAVX512(words *uint64, groups int) int
 
-// packDown2AVX512 moves those of 64 values of 2 bytes a word, from byte from on, that have no bit
-// in drop, to byte to, which must not be above from, and those that have one to byte gone
-// of dropped. It returns how many bytes those are that stay.
+// packDown2AVX512 partitions 64 values of 2 bytes for each word of drop, from byte from on.
+// Values without a bit in drop move to byte to, which is at most from, the others to byte
+// droppedTo of dropped. It returns the bytes of kept values.
 //
 //go:noescape
-func packDown2AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+func packDown2AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 
-// packUp2AVX512 moves those of 64 values of 2 bytes a word, from byte from on, that have no bit
-// in drop, to just in front of byte to, which must not be below their end, and those that
-// have one to just in front of byte gone of dropped. It returns how many bytes those are that stay.
+// packUp2AVX512 partitions 64 values of 2 bytes for each word of drop, from byte from on.
+// Values without a bit in drop move to end at byte to, which is at least their end, the
+// others to end at byte droppedTo of dropped. It returns the bytes of kept values.
 //
 //go:noescape
-func packUp2AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+func packUp2AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 
-// packDown4AVX512 moves those of 64 values of 4 bytes a word, from byte from on, that have no bit
-// in drop, to byte to, which must not be above from, and those that have one to byte gone
-// of dropped. It returns how many bytes those are that stay.
+// packDown4AVX512 partitions 64 values of 4 bytes for each word of drop, from byte from on.
+// Values without a bit in drop move to byte to, which is at most from, the others to byte
+// droppedTo of dropped. It returns the bytes of kept values.
 //
 //go:noescape
-func packDown4AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+func packDown4AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 
-// packUp4AVX512 moves those of 64 values of 4 bytes a word, from byte from on, that have no bit
-// in drop, to just in front of byte to, which must not be below their end, and those that
-// have one to just in front of byte gone of dropped. It returns how many bytes those are that stay.
+// packUp4AVX512 partitions 64 values of 4 bytes for each word of drop, from byte from on.
+// Values without a bit in drop move to end at byte to, which is at least their end, the
+// others to end at byte droppedTo of dropped. It returns the bytes of kept values.
 //
 //go:noescape
-func packUp4AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+func packUp4AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 
-// packDown16AVX512 moves those of 64 values of 16 bytes a word, from byte from on, that have no bit
-// in drop, to byte to, which must not be above from, and those that have one to byte gone
-// of dropped. It returns how many bytes those are that stay.
+// packDown16AVX512 partitions 64 values of 16 bytes for each word of drop, from byte from on.
+// Values without a bit in drop move to byte to, which is at most from, the others to byte
+// droppedTo of dropped. It returns the bytes of kept values.
 //
 //go:noescape
-func packDown16AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+func packDown16AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 
-// packUp16AVX512 moves those of 64 values of 16 bytes a word, from byte from on, that have no bit
-// in drop, to just in front of byte to, which must not be below their end, and those that
-// have one to just in front of byte gone of dropped. It returns how many bytes those are that stay.
+// packUp16AVX512 partitions 64 values of 16 bytes for each word of drop, from byte from on.
+// Values without a bit in drop move to end at byte to, which is at least their end, the
+// others to end at byte droppedTo of dropped. It returns the bytes of kept values.
 //
 //go:noescape
-func packUp16AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+func packUp16AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int

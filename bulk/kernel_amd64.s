@@ -595,12 +595,12 @@ DATA packPermutations<>+1008(SB)/8, $0x0000000000000006
 DATA packPermutations<>+1016(SB)/8, $0x0000000000000007
 GLOBL packPermutations<>(SB), RODATA|NOPTR, $1024
 
-// func packDown2AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// func packDown2AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI2, BMI2, POPCNT
 TEXT ·packDown2AVX512(SB), NOSPLIT, $0-64
 	MOVQ to+8(FP), AX
 	MOVQ from+16(FP), CX
-	MOVQ gone+32(FP), DX
+	MOVQ droppedTo+32(FP), DX
 	MOVQ drop+40(FP), BX
 	MOVQ words+48(FP), SI
 	MOVQ values+0(FP), DI
@@ -669,12 +669,12 @@ whole:
 	ADDQ      $+128, AX
 	JMP       next
 
-// func packUp2AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// func packUp2AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI2, BMI2, POPCNT
 TEXT ·packUp2AVX512(SB), NOSPLIT, $0-64
 	MOVQ to+8(FP), AX
 	MOVQ from+16(FP), CX
-	MOVQ gone+32(FP), DX
+	MOVQ droppedTo+32(FP), DX
 	MOVQ drop+40(FP), BX
 	MOVQ words+48(FP), SI
 	MOVQ values+0(FP), DI
@@ -751,12 +751,12 @@ whole:
 	VMOVDQU64 Z0, (AX)
 	JMP       next
 
-// func packDown4AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// func packDown4AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 // Requires: AVX, AVX512F, BMI2, POPCNT
 TEXT ·packDown4AVX512(SB), NOSPLIT, $0-64
 	MOVQ to+8(FP), AX
 	MOVQ from+16(FP), CX
-	MOVQ gone+32(FP), DX
+	MOVQ droppedTo+32(FP), DX
 	MOVQ drop+40(FP), BX
 	MOVQ words+48(FP), SI
 	MOVQ values+0(FP), DI
@@ -873,12 +873,12 @@ whole:
 	ADDQ      $+256, AX
 	JMP       next
 
-// func packUp4AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// func packUp4AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 // Requires: AVX, AVX512F, BMI2, POPCNT
 TEXT ·packUp4AVX512(SB), NOSPLIT, $0-64
 	MOVQ to+8(FP), AX
 	MOVQ from+16(FP), CX
-	MOVQ gone+32(FP), DX
+	MOVQ droppedTo+32(FP), DX
 	MOVQ drop+40(FP), BX
 	MOVQ words+48(FP), SI
 	MOVQ values+0(FP), DI
@@ -1009,12 +1009,12 @@ whole:
 	VMOVDQU64 Z0, (AX)
 	JMP       next
 
-// func packDown16AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// func packDown16AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, POPCNT
 TEXT ·packDown16AVX512(SB), NOSPLIT, $0-64
 	MOVQ to+8(FP), AX
 	MOVQ from+16(FP), CX
-	MOVQ gone+32(FP), DX
+	MOVQ droppedTo+32(FP), DX
 	MOVQ drop+40(FP), BX
 	MOVQ words+48(FP), SI
 	MOVQ values+0(FP), DI
@@ -1460,12 +1460,12 @@ whole:
 	ADDQ      $+1024, AX
 	JMP       next
 
-// func packUp16AVX512(values *byte, to int, from int, dropped *byte, gone int, drop *uint64, words int) int
+// func packUp16AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, POPCNT
 TEXT ·packUp16AVX512(SB), NOSPLIT, $0-64
 	MOVQ to+8(FP), AX
 	MOVQ from+16(FP), CX
-	MOVQ gone+32(FP), DX
+	MOVQ droppedTo+32(FP), DX
 	MOVQ drop+40(FP), BX
 	MOVQ words+48(FP), SI
 	MOVQ values+0(FP), DI

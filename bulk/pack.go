@@ -26,7 +26,7 @@ func PackDown[T Packable](values, dropped []T, drop []uint64, first, end int) in
 // PackUp is PackDown towards end. It returns the start of the kept values; contents
 // from first to there are undefined.
 func PackUp[T Packable](values, dropped []T, drop []uint64, first, end int) int {
-	p := packing[T]{values: values[:end], dropped: dropped, drop: drop, to: end, gone: len(dropped)}
+	p := packing[T]{values: values[:end], dropped: dropped, drop: drop, to: end, droppedTo: len(dropped)}
 	aligned := max(end&^wordMask, first)
 	p.up(aligned, end)
 	aligned = p.upFast(first, aligned)
@@ -34,12 +34,12 @@ func PackUp[T Packable](values, dropped []T, drop []uint64, first, end int) int 
 	return p.to
 }
 
-// packing is the progress of a PackDown or PackUp: the next values go to (or in front
-// of) the indexes to and gone.
+// packing is the progress of a PackDown or PackUp. The next kept value goes to the index
+// to and the next dropped one to droppedTo; in PackUp, in front of them.
 type packing[T Packable] struct {
 	values, dropped []T
 	drop            []uint64
-	to, gone        int
+	to, droppedTo   int
 }
 
 // down packs values[first:end]. It defines PackDown, and implements it where there is
@@ -54,15 +54,15 @@ func (p *packing[T]) down(first, end int) {
 			row = stop
 			continue
 		}
-		some := p.values[row:stop]
+		values := p.values[row:stop]
 		for left := word; left != 0; left &= left - 1 {
-			if i := bits.TrailingZeros64(left); i < len(some) {
-				p.dropped[p.gone] = some[i]
-				p.gone++
+			if i := bits.TrailingZeros64(left); i < len(values) {
+				p.dropped[p.droppedTo] = values[i]
+				p.droppedTo++
 			}
 		}
 		to := p.to
-		for _, v := range some {
+		for _, v := range values {
 			p.values[to] = v
 			to += int(^word & 1)
 			word >>= 1
@@ -82,12 +82,12 @@ func (p *packing[T]) up(first, end int) {
 			row = start
 			continue
 		}
-		some := p.values[start:row]
-		for left := word >> (64 - len(some)); left != 0; {
+		values := p.values[start:row]
+		for left := word >> (64 - len(values)); left != 0; {
 			i := bits.Len64(left) - 1
 			left &^= 1 << i
-			p.gone--
-			p.dropped[p.gone] = some[i]
+			p.droppedTo--
+			p.dropped[p.droppedTo] = values[i]
 		}
 		to := p.to
 		for ; row > start; row-- {

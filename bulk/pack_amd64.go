@@ -21,10 +21,10 @@ func (p *packing[T]) downFast(first int) int {
 	for hasPack() && len(p.values)-first >= wordLen {
 		drop := p.drop[first>>wordShift : min(first>>wordShift+packWords, len(p.values)>>wordShift)]
 		n := countDropped(drop)
-		_ = p.dropped[p.gone : p.gone+n] // bounds check: the kernel has none
+		_ = p.dropped[p.droppedTo : p.droppedTo+n] // bounds check: the kernel has none
 		p.to += kernelDown(size, memory(p.values), p.to*size, first*size,
-			memory(p.dropped), p.gone*size, unsafe.SliceData(drop), len(drop)) / size
-		p.gone += n
+			memory(p.dropped), p.droppedTo*size, unsafe.SliceData(drop), len(drop)) / size
+		p.droppedTo += n
 		first += len(drop) * wordLen
 	}
 	return first
@@ -38,10 +38,10 @@ func (p *packing[T]) upFast(first, end int) int {
 		begin := max(end-packWords*wordLen, (first+wordMask)&^wordMask)
 		drop := p.drop[begin>>wordShift : end>>wordShift]
 		n := countDropped(drop)
-		_ = p.dropped[p.gone-n : p.gone] // bounds check: the kernel has none
+		_ = p.dropped[p.droppedTo-n : p.droppedTo] // bounds check: the kernel has none
 		p.to -= kernelUp(size, memory(p.values), p.to*size, begin*size,
-			memory(p.dropped), p.gone*size, unsafe.SliceData(drop), len(drop)) / size
-		p.gone -= n
+			memory(p.dropped), p.droppedTo*size, unsafe.SliceData(drop), len(drop)) / size
+		p.droppedTo -= n
 		end = begin
 	}
 	return end
@@ -54,24 +54,24 @@ func countDropped(drop []uint64) (n int) {
 	return n
 }
 
-func kernelDown(size int, values *byte, to, from int, dropped *byte, gone int, drop *uint64, words int) int {
+func kernelDown(size int, values *byte, to, from int, dropped *byte, droppedTo int, drop *uint64, words int) int {
 	switch size {
 	case 2:
-		return packDown2AVX512(values, to, from, dropped, gone, drop, words)
+		return packDown2AVX512(values, to, from, dropped, droppedTo, drop, words)
 	case 4:
-		return packDown4AVX512(values, to, from, dropped, gone, drop, words)
+		return packDown4AVX512(values, to, from, dropped, droppedTo, drop, words)
 	}
-	return packDown16AVX512(values, to, from, dropped, gone, drop, words)
+	return packDown16AVX512(values, to, from, dropped, droppedTo, drop, words)
 }
 
-func kernelUp(size int, values *byte, to, from int, dropped *byte, gone int, drop *uint64, words int) int {
+func kernelUp(size int, values *byte, to, from int, dropped *byte, droppedTo int, drop *uint64, words int) int {
 	switch size {
 	case 2:
-		return packUp2AVX512(values, to, from, dropped, gone, drop, words)
+		return packUp2AVX512(values, to, from, dropped, droppedTo, drop, words)
 	case 4:
-		return packUp4AVX512(values, to, from, dropped, gone, drop, words)
+		return packUp4AVX512(values, to, from, dropped, droppedTo, drop, words)
 	}
-	return packUp16AVX512(values, to, from, dropped, gone, drop, words)
+	return packUp16AVX512(values, to, from, dropped, droppedTo, drop, words)
 }
 
 func memory[T Packable](values []T) *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(values))) }

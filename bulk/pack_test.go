@@ -68,7 +68,7 @@ func packDownGo[T Packable](values, dropped []T, drop []uint64, first, end int) 
 }
 
 func packUpGo[T Packable](values, dropped []T, drop []uint64, first, end int) int {
-	p := packing[T]{values: values[:end], dropped: dropped, drop: drop, to: end, gone: len(dropped)}
+	p := packing[T]{values: values[:end], dropped: dropped, drop: drop, to: end, droppedTo: len(dropped)}
 	p.up(first, end)
 	return p.to
 }

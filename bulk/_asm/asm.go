@@ -1,4 +1,4 @@
-// Command asm writes the assembly kernels of bulk: go generate there.
+// Command asm generates the assembly kernels of package bulk; go generate runs it.
 package main
 
 import (
@@ -17,17 +17,16 @@ func main() {
 	ConstraintExpr("amd64,!purego")
 	addScaled()
 	appendMembers()
-	combines()
+	combineGroups()
 	countGroups()
-	packs()
+	packWords()
 	Generate()
 }
 
-// addScaled multiplies and adds in two steps, each rounded, so that the bits are
-// those of float32(x*k) + y.
+// addScaled rounds the product before the addition, as float32(x*k) + y does in Go.
 func addScaled() {
 	TEXT("addScaledAVX", NOSPLIT, "func(to, from *float32, n int, k float32)")
-	Doc("addScaledAVX does to[i] += from[i]*k for i below n, a multiple of 8.")
+	Doc("addScaledAVX does to[i] += from[i]*k for i < n. n is a multiple of 8.")
 	to, from, n := Load(Param("to"), GP64()), Load(Param("from"), GP64()), Load(Param("n"), GP64())
 	k := YMM()
 	addr, _ := Param("k").Resolve()

@@ -7,50 +7,50 @@ import (
 )
 
 const (
-	vectorBytes = 64 // of a 512-bit register
+	vectorBytes = 64 // a 512-bit register
 	vectorWords = 8
 	groupWords  = 64
 )
 
-// combine is a function of two groups; op is that of two vectors, the second of
-// which is where the result goes too.
-func combine(name, what string, op func(b Mem, a reg.VecVirtual)) {
+// combine generates a set operation on two groups. op applies it to two vectors and
+// leaves the result in the second.
+func combine(name, result string, op func(b Mem, a reg.VecVirtual)) {
 	TEXT(name, NOSPLIT, "func(to, a, b *uint64) uint64")
-	Doc(name+" sets 64 words at to to "+what+" of those at a and b, and returns", "which of them are not zero. Any of the three may be the same.")
+	Doc(name+" sets the 64 words at to to "+result+" of the words at a and b, and", "returns the result's summary word. The pointers may be equal.")
 	Pragma("noescape")
 	to, a, b := Load(Param("to"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64())
-	summary, part := GP64(), GP64()
+	summary, byteOf := GP64(), GP64()
 	XORQ(summary, summary)
-	for i := groupWords/vectorWords - 1; i >= 0; i-- { // the highest words end up in the highest bits
-		z, some := ZMM(), K()
+	for i := groupWords/vectorWords - 1; i >= 0; i-- { // each vector shifts the summary of those above it up
+		z, nonzero := ZMM(), K()
 		VMOVDQU64(Mem{Base: a, Disp: i * vectorBytes}, z)
 		op(Mem{Base: b, Disp: i * vectorBytes}, z)
-		VPTESTMQ(z, z, some)
+		VPTESTMQ(z, z, nonzero)
 		VMOVDQU64(z, Mem{Base: to, Disp: i * vectorBytes})
-		KMOVB(some, part.As32())
+		KMOVB(nonzero, byteOf.As32())
 		SHLQ(Imm(vectorWords), summary)
-		ORQ(part, summary)
+		ORQ(byteOf, summary)
 	}
 	Store(summary, ReturnIndex(0))
 	VZEROUPPER()
 	RET()
 }
 
-func combines() {
+func combineGroups() {
 	combine("intersectAVX512", "the intersection", func(b Mem, a reg.VecVirtual) { VPANDQ(b, a, a) })
 	combine("uniteAVX512", "the union", func(b Mem, a reg.VecVirtual) { VPORQ(b, a, a) })
 	combine("subtractAVX512", "the difference", func(b Mem, a reg.VecVirtual) {
-		without := ZMM()
-		VMOVDQU64(b, without)
-		VPANDNQ(a, without, a)
+		subtrahend := ZMM()
+		VMOVDQU64(b, subtrahend)
+		VPANDNQ(a, subtrahend, a)
 	})
 }
 
-// countGroups adds up the bits of whole groups, in four sums so that one
-// addition need not wait for the last.
+// countGroups counts the bits of whole groups in four independent sums, so that
+// additions do not wait for each other.
 func countGroups() {
 	TEXT("countAVX512", NOSPLIT, "func(words *uint64, groups int) int")
-	Doc("countAVX512 counts the bits of 64 words for each of the groups, of which there must be one.")
+	Doc("countAVX512 counts the bits of groups of 64 words each. groups is at least 1.")
 	Pragma("noescape")
 	words, groups := Load(Param("words"), GP64()), Load(Param("groups"), GP64())
 	var sums [4]reg.VecVirtual

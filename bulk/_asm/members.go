@@ -8,31 +8,31 @@ import (
 
 const (
 	wordLen   = 64
-	maxGroups = 32                  // summary words a call
-	maxWords  = maxGroups * wordLen // and their words
-	gathered  = 8                   // words looked at together
-	loadRun   = 2 * gathered        // bytes: the last load of word numbers may run over by that
+	maxGroups = 32 // summary words per call
+	maxWords  = maxGroups * wordLen
+	gathered  = 8            // words per gather
+	overrun   = 2 * gathered // bytes that the last load of word numbers may read past them
 )
 
-// appendMembers lists the bits of a run of words in two steps. First the set
-// bits of the summary words, as 16-bit word numbers, to the stack: those of one
-// summary word at once, squeezed together by VPCOMPRESSB, so that no branch
-// depends on how many there are (in the Go twin each summary word ends a loop,
-// which costs more than its words). Then the words by these
-// numbers, eight at a time: their first and second members side by side, squeezed
-// together by VPCOMPRESSD. If one of the eight has a third member, they are taken
-// one by one, as the summary words were.
+// appendMembers lists the bits of a run of words in two steps:
+//
+//  1. It compresses the set bits of each summary word (VPCOMPRESSB) to 16-bit word
+//     numbers on the stack. No branch depends on their count: in appendRun, the end of
+//     each summary word's loop costs more than its words.
+//  2. It gathers eight of these words at a time and compresses their first and second
+//     members (VPCOMPRESSD). If one of the eight has a third member, each is
+//     compressed on its own, as the summary words were.
 func appendMembers() {
 	TEXT("appendMembersAVX512", 0, "func(list *uint32, room int, words, summary *uint64, groups int, base uint32) int")
 	Doc(
-		"appendMembersAVX512 writes base plus the number of the bit to list, for each bit of the",
-		"words that groups summary words, 1 to 32, say are not empty. It returns how many, or -1",
-		"if they do not fit into room: then some of the room is written, and nothing beyond.",
+		"appendMembersAVX512 writes base plus the bit's number to list for each bit of the words",
+		"that 1 to 32 summary words mark as nonempty. It returns the number of members, or -1 if",
+		"there are more than room. It writes nothing past room.",
 	)
 	list, room := Load(Param("list"), GP64()), Load(Param("room"), GP64())
 	words, summary := Load(Param("words"), GP64()), Load(Param("summary"), GP64())
 	groups := Load(Param("groups"), GP64())
-	numbers := AllocLocal(2*maxWords + loadRun)
+	numbers := AllocLocal(2*maxWords + overrun)
 
 	bitNumbers := GLOBL("bitNumbers", RODATA|NOPTR)
 	for i := range 8 {
@@ -51,12 +51,12 @@ func appendMembers() {
 	XORQ(count, count)
 	wordNumbers(numbers, summary, groups, bytes, count)
 
-	// From here on, next counts the word numbers done, n the members.
+	// From here on, next is the index of the next word number and n counts members.
 	ones := ZMM()
 	VPTERNLOGD(Imm(0xff), ones, ones, ones)
 	base := ZMM()
 	VPBROADCASTD(Load(Param("base"), GP32()), base)
-	limit := ZMM() // what a trailing-zero count of nothing gives
+	limit := ZMM() // 64: the trailing-zero count of an empty word
 	VPSRLD(Imm(31), ones, limit)
 	VPSLLD(Imm(6), limit, limit)
 	next, n, last := GP64(), GP64(), GP64()
@@ -85,9 +85,9 @@ func appendMembers() {
 	VPXORQ(x, x, x)
 	VPGATHERQQ(Mem{Base: words, Index: number, Scale: 8}, k, x)
 	first, below := trailingZeros(x, ones)
-	VPANDQ(x, below, x) // without its first member
+	VPANDQ(x, below, x) // remove the first member
 	second, below2 := trailingZeros(x, ones)
-	VPTESTMQ(x, below2, k) // a third one
+	VPTESTMQ(x, below2, k) // words with a third member
 	many := GP32()
 	KMOVW(k, many)
 	TESTL(many, many)
@@ -95,7 +95,7 @@ func appendMembers() {
 
 	VPSLLQ(Imm(32), second, second)
 	VPORQ(second, first, first)
-	VPCMPUD(Imm(1), limit, first, k) // less than 64: there is one
+	VPCMPUD(Imm(1), limit, first, k) // there is a member
 	high := ZMM()
 	VPSLLQ(Imm(38), number, high)
 	VPSLLQ(Imm(6), number, number)
@@ -164,8 +164,8 @@ func appendMembers() {
 	RET()
 }
 
-// wordNumbers writes the set bits of the summary words to numbers, and adds
-// their count to count. It uses summary and groups up.
+// wordNumbers appends the numbers of the summary words' set bits to numbers, which has
+// count of them. It clobbers summary and groups.
 func wordNumbers(numbers Mem, summary, groups reg.Register, bytes, count reg.Register) {
 	origin, step := ZMM(), ZMM()
 	VPXORQ(origin, origin, origin)
@@ -198,16 +198,16 @@ func wordNumbers(numbers Mem, summary, groups reg.Register, bytes, count reg.Reg
 	JNZ(LabelRef("summary"))
 }
 
-// trailingZeros returns the trailing-zero counts of x, 64 where x is 0, and x-1.
+// trailingZeros returns the trailing-zero counts of x (64 where x is 0), and x-1.
 func trailingZeros(x, ones reg.Register) (zeros, below reg.VecVirtual) {
 	zeros, below = ZMM(), ZMM()
 	VPADDQ(ones, x, below)
-	VPANDNQ(below, x, zeros) // below &^ x: the ones under the lowest bit
+	VPANDNQ(below, x, zeros) // below &^ x: ones below the lowest set bit
 	VPOPCNTQ(zeros, zeros)
 	return zeros, below
 }
 
-// storeMembers stores the bytes of part that mask has, and origin added, at list[n].
+// storeMembers stores part's bytes selected by mask, plus origin, at list[n].
 func storeMembers(part, origin, mask, list, n reg.Register, disp int) {
 	k, z := K(), ZMM()
 	KMOVW(mask.(reg.GPVirtual).As32(), k)

@@ -9,21 +9,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packs are PackDown and PackUp of whole words, for values of 2, 4 and 16 bytes:
-// as many as a vector holds are squeezed together at once, and stored where those
-// before them end, so that no branch depends on how many stay.
-func packs() {
-	frontPairs := permutations()
+// packWords generates PackDown and PackUp of whole words, for values of 2, 4 and 16
+// bytes. They compress a vector of values at a time and store it after the previous
+// one, so that no branch depends on the number of kept values.
+func packWords() {
+	permutations := permutationTable()
 	for _, bytes := range []int{2, 4, 16} {
-		p := packer{bytes: bytes, pairs: frontPairs}
+		p := packer{bytes: bytes, permutations: permutations}
 		p.down()
 		p.up()
 	}
 }
 
-// permutations has a line for each set of four values of 16 bytes: the lanes that
-// bring its members to the front. VPERMQ needs one port where VPCOMPRESSQ needs two.
-func permutations() Mem {
+// permutationTable has an entry for each subset of four 16-byte values: the VPERMQ
+// indexes that move its members to the front. VPERMQ needs one port, VPCOMPRESSQ two.
+func permutationTable() Mem {
 	table := GLOBL("packPermutations", RODATA|NOPTR)
 	for set := range 16 {
 		at := set * vectorBytes
@@ -41,66 +41,67 @@ func permutations() Mem {
 	return table
 }
 
-// packer writes the kernels for one size of values.
+// packer generates the kernels for values of bytes each.
 type packer struct {
-	bytes int
-	pairs Mem
+	bytes        int
+	permutations Mem
 
-	to, from, gone, drop, words reg.Register
-	ones, table                 reg.GPVirtual
-	stay, leave                 reg.GPVirtual // a bit a value of the word
+	to, from, droppedTo, drop, words reg.Register
+	ones, table                      reg.GPVirtual
+	kept, removed                    reg.GPVirtual // a bit for each value of the word
 }
 
 func (p *packer) lanes() int { return vectorBytes / p.bytes }
 
-func (p *packer) text(name, text string) {
+// begin begins a kernel and loads its arguments. doc has verbs for its name and bytes.
+func (p *packer) begin(name, doc string) {
 	name = fmt.Sprintf("%s%dAVX512", name, p.bytes)
-	TEXT(name, NOSPLIT, "func(values *byte, to, from int, dropped *byte, gone int, drop *uint64, words int) int")
+	TEXT(name, NOSPLIT, "func(values *byte, to, from int, dropped *byte, droppedTo int, drop *uint64, words int) int")
 	Pragma("noescape")
-	Doc(strings.Split(fmt.Sprintf(text, name, p.bytes), "\n")...)
+	Doc(strings.Split(fmt.Sprintf(doc, name, p.bytes), "\n")...)
 	p.to, p.from = Load(Param("to"), GP64()), Load(Param("from"), GP64())
-	p.gone, p.drop = Load(Param("gone"), GP64()), Load(Param("drop"), GP64())
+	p.droppedTo, p.drop = Load(Param("droppedTo"), GP64()), Load(Param("drop"), GP64())
 	p.words = Load(Param("words"), GP64())
 	values, dropped := Load(Param("values"), GP64()), Load(Param("dropped"), GP64())
-	ADDQ(dropped, p.gone)
+	ADDQ(dropped, p.droppedTo)
 	ADDQ(values, p.to)
 	ADDQ(values, p.from)
 	p.ones, p.table = GP64(), GP64()
 	MOVQ(I64(-1), p.ones)
 	if p.bytes == 16 {
-		LEAQ(p.pairs, p.table)
+		LEAQ(p.permutations, p.table)
 	}
 }
 
-// word loads which of the next 64 values stay. If all do, it goes to whole.
-func (p *packer) word(at Mem) {
-	p.stay, p.leave = GP64(), GP64()
-	MOVQ(at, p.leave)
-	TESTQ(p.leave, p.leave)
+// loadWord loads the drop bits of 64 values. It jumps to "whole" if there are none.
+func (p *packer) loadWord(at Mem) {
+	p.kept, p.removed = GP64(), GP64()
+	MOVQ(at, p.removed)
+	TESTQ(p.removed, p.removed)
 	JZ(LabelRef("whole"))
-	MOVQ(p.leave, p.stay)
-	NOTQ(p.stay)
+	MOVQ(p.removed, p.kept)
+	NOTQ(p.kept)
 }
 
-// down stores whole vectors of those that stay: what is behind them is
-// overwritten by the next, and never beyond what has been loaded.
+// down stores whole vectors, of which the kept values come first. The next store
+// overwrites the rest. No store reaches values that are not loaded yet.
 func (p *packer) down() {
-	p.text("packDown", `%s moves those of 64 values of %d bytes a word, from byte from on, that have no bit
-in drop, to byte to, which must not be above from, and those that have one to byte gone
-of dropped. It returns how many bytes those are that stay.`)
+	p.begin("packDown", `%s partitions 64 values of %d bytes for each word of drop, from byte from on.
+Values without a bit in drop move to byte to, which is at most from, the others to byte
+droppedTo of dropped. It returns the bytes of kept values.`)
 	start := GP64()
 	MOVQ(p.to, start)
 	Label("word")
-	p.word(Mem{Base: p.drop})
+	p.loadWord(Mem{Base: p.drop})
 	for i := range 64 / p.lanes() {
 		x := ZMM()
 		VMOVDQU64(Mem{Base: p.from, Disp: i * vectorBytes}, x)
-		moved, count, _ := p.squeeze(x, p.stay, i)
+		moved, count, _ := p.compress(x, p.kept, i)
 		VMOVDQU64(moved, Mem{Base: p.to})
 		p.advance(p.to, count)
-		moved, count, mask := p.squeeze(x, p.leave, i)
-		p.store(moved, mask, p.gone)
-		p.advance(p.gone, count)
+		moved, count, mask := p.compress(x, p.removed, i)
+		p.store(moved, mask, p.droppedTo)
+		p.advance(p.droppedTo, count)
 	}
 	Label("next")
 	ADDQ(Imm(8), p.drop)
@@ -123,28 +124,28 @@ of dropped. It returns how many bytes those are that stay.`)
 	JMP(LabelRef("next"))
 }
 
-// up goes from the last word to the first. It stores those that stay and nothing
-// else, since they begin anywhere in front of those before.
+// up visits the last word first. It stores kept values only: there are values that are
+// not loaded yet, or final, on either side of them.
 func (p *packer) up() {
-	p.text("packUp", `%s moves those of 64 values of %d bytes a word, from byte from on, that have no bit
-in drop, to just in front of byte to, which must not be below their end, and those that
-have one to just in front of byte gone of dropped. It returns how many bytes those are that stay.`)
+	p.begin("packUp", `%s partitions 64 values of %d bytes for each word of drop, from byte from on.
+Values without a bit in drop move to end at byte to, which is at least their end, the
+others to end at byte droppedTo of dropped. It returns the bytes of kept values.`)
 	start, last := GP64(), GP64()
 	MOVQ(p.to, start)
 	MOVQ(p.words, last)
 	SHLQ(Imm(uint64(log2(64*p.bytes))), last)
 	ADDQ(last, p.from)
 	Label("word")
-	p.word(Mem{Base: p.drop, Index: p.words, Scale: 8, Disp: -8})
+	p.loadWord(Mem{Base: p.drop, Index: p.words, Scale: 8, Disp: -8})
 	for i := 64/p.lanes() - 1; i >= 0; i-- {
 		x := ZMM()
 		VMOVDQU64(Mem{Base: p.from, Disp: i*vectorBytes - 64*p.bytes}, x)
-		moved, count, mask := p.squeeze(x, p.stay, i)
+		moved, count, mask := p.compress(x, p.kept, i)
 		p.retreat(p.to, count)
 		p.store(moved, mask, p.to)
-		moved, count, mask = p.squeeze(x, p.leave, i)
-		p.retreat(p.gone, count)
-		p.store(moved, mask, p.gone)
+		moved, count, mask = p.compress(x, p.removed, i)
+		p.retreat(p.droppedTo, count)
+		p.store(moved, mask, p.droppedTo)
 	}
 	Label("next")
 	SUBQ(I32(64*p.bytes), p.from)
@@ -166,9 +167,9 @@ have one to just in front of byte gone of dropped. It returns how many bytes tho
 	JMP(LabelRef("next"))
 }
 
-// squeeze moves the values of vector i of the word that members has to its front.
-// It returns how many they are, and a mask of so many bits.
-func (p *packer) squeeze(x reg.VecVirtual, members reg.GPVirtual, i int) (moved reg.VecVirtual, count, mask reg.GPVirtual) {
+// compress moves vector i's values that are members of the word to its front. It
+// returns their count in stored lanes, and a mask of as many ones.
+func (p *packer) compress(x reg.VecVirtual, members reg.GPVirtual, i int) (moved reg.VecVirtual, count, mask reg.GPVirtual) {
 	set, k := GP64(), K()
 	moved, count, mask = ZMM(), GP64(), GP64()
 	MOVQ(members, set)
@@ -185,20 +186,20 @@ func (p *packer) squeeze(x reg.VecVirtual, members reg.GPVirtual, i int) (moved 
 		KMOVW(set.As32(), k)
 		VPCOMPRESSD_Z(x, k, moved)
 		POPCNTQ(set, count)
-	case 16: // counted in halves of 8 bytes
+	case 16: // a value is two stored lanes
 		ANDL(Imm(15), set.As32())
 		POPCNTQ(set, count)
 		SHLL(Imm(uint64(log2(vectorBytes))), set.As32())
-		lanes := ZMM()
-		VMOVDQU64(Mem{Base: p.table, Index: set, Scale: 1}, lanes)
-		VPERMQ(x, lanes, moved)
+		indexes := ZMM()
+		VMOVDQU64(Mem{Base: p.table, Index: set, Scale: 1}, indexes)
+		VPERMQ(x, indexes, moved)
 		ADDL(count.As32(), count.As32())
 	}
 	BZHIQ(count, p.ones, mask)
 	return moved, count, mask
 }
 
-// store stores as many values as mask has bits.
+// store stores the lanes of moved selected by mask.
 func (p *packer) store(moved reg.VecVirtual, mask reg.GPVirtual, at reg.Register) {
 	k := K()
 	switch p.bytes {
