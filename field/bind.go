@@ -14,16 +14,16 @@ import (
 // A step is one instruction of the bound code before planes are assigned: a handler and
 // its operands in the handler's order, results first.
 type step struct {
-	handler handler // variant for vectors in planes; accumulator variants follow it
-	results uint8
-	count   uint8
-	gives   bool // the first three results are a vector
-	takes   int8 // index of three operands that form a vector; -1 if none
-	refs    [boundOperands]ref
+	handler       handler // variant for vectors in planes; accumulator variants follow it
+	results       uint8
+	count         uint8
+	vectorResult  bool // the first three results are a vector
+	vectorOperand int8 // index of three operands that form a vector; -1 if none
+	refs          [boundOperands]ref
 }
 
 func newStep(h handler, results int, refs ...ref) step {
-	s := step{handler: h, results: uint8(results), count: uint8(len(refs)), takes: -1}
+	s := step{handler: h, results: uint8(results), count: uint8(len(refs)), vectorOperand: -1}
 	copy(s.refs[:], refs)
 	return s
 }
@@ -40,20 +40,20 @@ type binder struct {
 // kernelsOfBuild lists the kernels for which programs can be bound, on any processor.
 var kernelsOfBuild = []cpu.Kernels{cpu.AVX2, cpu.AVX512}
 
-var errWaiting = errors.New("superinstructions depend on each other")
+var errCycle = errors.New("superinstructions depend on each other")
 
 // bind generates a program's code for some kernels, with or without an origin (see
 // lift). If superinstructions depend on each other, it retries without them. On an
 // error there is no code, and the interpreter runs the portable instructions.
-func bind(p *Program, kernels cpu.Kernels, placed bool) (*bound, error) {
+func bind(p *Program, kernels cpu.Kernels, withOrigin bool) (*bound, error) {
 	if kernels == cpu.Go {
 		return nil, errNoKernels
 	}
-	f := newFuser(p, &bound{kernels: kernels}, placed)
+	f := newFuser(p, &bound{kernels: kernels}, withOrigin)
 	f.fuse()
 	b, err := bindFused(f)
-	if errors.Is(err, errWaiting) {
-		return bindFused(newFuser(p, &bound{kernels: kernels}, placed))
+	if errors.Is(err, errCycle) {
+		return bindFused(newFuser(p, &bound{kernels: kernels}, withOrigin))
 	}
 	return b, err
 }
@@ -65,7 +65,7 @@ func bindFused(f *fuser) (*bound, error) {
 	lanes := handler(f.lanes - 1) // handlers exist for each subset of lanes, ordered by bits
 	m.steps = append(m.steps, newStep(handlerBeginX+lanes, 0))
 	for id := range n {
-		if v := &m.values[id]; v.op != opNone && (v.sum || v.uses > 0) && m.of[id] != swallowed {
+		if v := &m.values[id]; v.op != opNone && (v.sum || v.uses > 0) && m.fusionOf[id] != absorbed {
 			m.emit(ref(id))
 		}
 	}
@@ -76,10 +76,10 @@ func bindFused(f *fuser) (*bound, error) {
 	if m.failed != nil {
 		return nil, m.failed
 	}
-	if !m.place(f.bound) {
+	if !m.allocatePlanes(f.bound) {
 		return nil, fmt.Errorf("more than %d values alive at once", maxPlanes)
 	}
-	f.bound.settle()
+	f.bound.copyLiterals()
 	f.bound.blocks = max(1, callNanoseconds/m.weight)
 	return f.bound, nil
 }
@@ -87,7 +87,7 @@ func bindFused(f *fuser) (*bound, error) {
 // emit emits the step of a value or of its fusion, after its operands' steps, unless it
 // was emitted before.
 func (m *binder) emit(id ref) {
-	if at := m.of[id]; at >= 0 {
+	if at := m.fusionOf[id]; at >= 0 {
 		m.emitFusion(&m.fusions[at])
 		return
 	}
@@ -110,12 +110,12 @@ func (m *binder) emit(id ref) {
 		return
 	}
 	for _, r := range v.operands[:v.operandCount()] {
-		m.need(r)
+		m.emitOperand(r)
 	}
 	m.plain(id, v.operands, v.operandCount())
 }
 
-func (m *binder) need(r ref) {
+func (m *binder) emitOperand(r ref) {
 	if !r.constant() {
 		m.emit(r)
 	}
@@ -125,13 +125,13 @@ func (m *binder) emitFusion(g *fusion) {
 	if g.done {
 		return
 	}
-	if g.begun {
-		m.failed = errWaiting
+	if g.visiting {
+		m.failed = errCycle
 		return
 	}
-	g.begun = true
+	g.visiting = true
 	for _, r := range g.refs[g.results:g.count] {
-		m.need(r)
+		m.emitOperand(r)
 	}
 	g.done = true
 	m.weight += fusionWeight

@@ -76,28 +76,28 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	}
 }
 
-// settle performs the copies of literals, which are the same for all calls.
-func (b *bound) settle() {
-	given := make([]bool, len(b.literals))
+// copyLiterals performs the copies of literals, which are the same for all calls.
+func (b *bound) copyLiterals() {
+	perCall := make([]bool, len(b.literals))
 	for at := range poolBox {
-		given[at] = true
+		perCall[at] = true
 	}
 	for _, u := range b.uniforms {
-		given[u.at] = true
+		perCall[u.at] = true
 	}
 	for i := range b.hoisted {
-		given[b.hoisted[i].to] = true
+		perCall[b.hoisted[i].to] = true
 	}
-	left := b.copies[:0]
+	kept := b.copies[:0]
 	for _, c := range b.copies {
-		if given[c.from] {
-			given[c.to] = true
-			left = append(left, c)
+		if perCall[c.from] {
+			perCall[c.to] = true
+			kept = append(kept, c)
 		} else {
 			b.literals[c.to] = b.literals[c.from]
 		}
 	}
-	b.copies = left
+	b.copies = kept
 }
 
 func (b *bound) steps() int { return len(b.code) }

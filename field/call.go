@@ -14,13 +14,13 @@ type call struct {
 // prepare initialises a call. It keeps the pool, which must have at least the program's
 // number of float32s.
 func (c *call) prepare(p *Program, env *Env, pool []float32) {
-	c.program, c.bound = p, p.here
+	c.program, c.bound = p, p.withoutOrigin
 	// Field by field: loads wider than the preceding stores would stall.
 	c.env.Time, c.env.Params, c.env.Origin = env.Time, env.Params, env.Origin
 	if env.Origin == [3]float32{} {
 		c.env.Origin = [3]float32{} // do not subtract -0 either
 	} else {
-		c.bound = p.placed
+		c.bound = p.withOrigin
 	}
 	if c.bound != nil {
 		c.pool = pool[:len(c.bound.literals)]
@@ -84,9 +84,9 @@ func (b *Box) holds(x, y, z float32) bool {
 func (p *Program) measure() {
 	planes := p.registers
 	p.pool = 0
-	if p.here != nil {
-		planes = max(p.here.planes, p.placed.planes)
-		p.pool = max(len(p.here.literals), len(p.placed.literals))
+	if p.withoutOrigin != nil {
+		planes = max(p.withoutOrigin.planes, p.withOrigin.planes)
+		p.pool = max(len(p.withoutOrigin.literals), len(p.withOrigin.literals))
 	}
 	p.work = lineFloats + (spareBlocks+planes)*BlockPoints
 }

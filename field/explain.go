@@ -163,6 +163,6 @@ func (e *explainer) kernels() {
 			fmt.Fprintf(&e.b, "%v: interpreted: %v\n", k, p.interpreted)
 			continue
 		}
-		fmt.Fprintf(&e.b, "%v: %d steps, %d planes\n", k, p.here.steps(), p.here.planes)
+		fmt.Fprintf(&e.b, "%v: %d steps, %d planes\n", k, p.withoutOrigin.steps(), p.withoutOrigin.planes)
 	}
 }

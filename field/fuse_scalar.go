@@ -2,22 +2,22 @@
 
 package field
 
-// root fuses the root of a sum of two squares, or of a value whose inverse root is also
-// used: a direction and a distance.
-func (f *fuser) root(id ref, o [4]ref) bool {
-	inverse, both := f.inverse(o[0])
+// fuseSqrt fuses the root of a sum of two squares, or of a value whose inverse root is
+// also used: a direction and a distance.
+func (f *fuser) fuseSqrt(id ref, o [4]ref) bool {
+	inverse, both := f.findRsqrt(o[0])
 	var g *step
-	if at := f.of[o[0]]; at >= 0 && f.fusions[at].handler == handlerTowardsSquareXZ && f.fusions[at].refs[2] == o[0] {
+	if at := f.fusionOf[o[0]]; at >= 0 && f.fusions[at].handler == handlerTowardsSquareXZ && f.fusions[at].refs[2] == o[0] {
 		g = &f.fusions[at].step // it also gives x and z, whose roots differ
 	}
 	switch square := &f.values[o[0]]; {
 	case g != nil && !both:
 		*g = newStep(handlerTowardsLengthXZ, 4, g.refs[0], g.refs[1], g.refs[2], id, g.refs[3], g.refs[4])
-		f.claim(f.of[o[0]], id)
+		f.claim(f.fusionOf[o[0]], id)
 	case g != nil && square.uses == 2:
 		*g = newStep(handlerTowardsRootsXZ, 4, g.refs[0], g.refs[1], id, inverse, g.refs[3], g.refs[4])
-		f.claim(f.of[o[0]], id, inverse)
-		f.claim(swallowed, o[0])
+		f.claim(f.fusionOf[o[0]], id, inverse)
+		f.claim(absorbed, o[0])
 	case both:
 		f.add(newFusion(handlerRoots, 2, id, inverse, o[0]), id, inverse)
 	default:
@@ -26,137 +26,138 @@ func (f *fuser) root(id ref, o [4]ref) bool {
 	return true
 }
 
-// inverse returns a value's inverse root, if there is one.
-func (f *fuser) inverse(of ref) (ref, bool) {
+// findRsqrt returns a value's inverse root, if there is one.
+func (f *fuser) findRsqrt(of ref) (ref, bool) {
 	for id := range f.values {
-		if r := f.is(ref(id), opRsqrt); r != nil && r.uses > 0 && r.operands[0] == of {
+		if r := f.match(ref(id), opRsqrt); r != nil && r.uses > 0 && r.operands[0] == of {
 			return ref(id), true
 		}
 	}
 	return 0, false
 }
 
-// below fuses a < limit ? rsqrt(a) * factor : 0.
-func (f *fuser) below(id ref, o [4]ref) bool {
-	m := f.once(o[2], opMul)
+// fuseSelect fuses a < limit ? rsqrt(a) * factor : 0.
+func (f *fuser) fuseSelect(id ref, o [4]ref) bool {
+	m := f.matchSingleUse(o[2], opMul)
 	if m == nil || o[0].constant() || !o[1].constant() || o[3] != constantRef(poolZero) {
 		return false
 	}
-	root, factor, ok := split(m.operands[0], m.operands[1])
+	root, factor, ok := splitConstant(m.operands[0], m.operands[1])
 	if !ok {
 		return false
 	}
-	r := f.once(root, opRsqrt)
+	r := f.matchSingleUse(root, opRsqrt)
 	if r == nil || r.operands[0] != o[0] {
 		return false
 	}
-	f.claim(swallowed, o[2], root)
-	f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], f.row(o[1], factor)), id)
+	f.claim(absorbed, o[2], root)
+	f.add(newFusion(handlerRsqrtBelow, 1, id, o[0], f.makeAdjacent(o[1], factor)), id)
 	return true
 }
 
-func (f *fuser) saturate(id ref, o [4]ref) bool {
-	return f.bent(id, o[0], [bends]handler{handlerSaturateMad, handlerSaturateNmad, handlerSaturateSubMul, handlerSaturateDivSub})
+func (f *fuser) fuseSaturate(id ref, o [4]ref) bool {
+	return f.fuseAffine(id, o[0], [affineForms]handler{handlerSaturateMad, handlerSaturateNmad, handlerSaturateSubMul, handlerSaturateDivSub})
 }
 
-func (f *fuser) sin(id ref, o [4]ref) bool {
-	return f.bent(id, o[0], [bends]handler{bendMad: handlerSinMad})
+func (f *fuser) fuseSin(id ref, o [4]ref) bool {
+	return f.fuseAffine(id, o[0], [affineForms]handler{affineMad: handlerSinMad})
 }
 
-// Ways to map a plane to a falloff's argument, with two constants.
+// Affine functions of a value, with two constants: the usual argument of a falloff.
 const (
-	bendMad    = iota // x*c + d
-	bendNmad          // d - x*c
-	bendSubMul        // (x - c) * d
-	bendDivSub        // d - x/c
-	bends
+	affineMad    = iota // x*c + d
+	affineNmad          // d - x*c
+	affineSubMul        // (x - c) * d
+	affineDivSub        // d - x/c
+	affineForms
 )
 
-// bend reports whether a value has one of these forms, with its operands. A nonzero
-// within is an intermediate value that is swallowed too.
-func (f *fuser) bend(r ref) (kind int, x, c, d, within ref) {
-	if r.constant() || f.of[r] != alone || f.values[r].uses != 1 || f.values[r].sum {
-		return bends, 0, 0, 0, 0
+// matchAffine returns the affine form of a single-use value, with its operands, or
+// affineForms. A nonzero inner is an intermediate value to absorb too.
+func (f *fuser) matchAffine(r ref) (form int, x, c, d, inner ref) {
+	if r.constant() || f.fusionOf[r] != unfused || f.values[r].uses != 1 || f.values[r].sum {
+		return affineForms, 0, 0, 0, 0
 	}
 	v := &f.values[r]
 	o := &v.operands
 	switch v.op {
 	case opMad, opNmad:
-		if x, c, ok := split(o[0], o[1]); ok && o[2].constant() {
-			return bendMad + int(v.op-opMad), x, c, o[2], 0
+		if x, c, ok := splitConstant(o[0], o[1]); ok && o[2].constant() {
+			return affineMad + int(v.op-opMad), x, c, o[2], 0
 		}
 	case opMul:
-		if y, d, ok := split(o[0], o[1]); ok {
-			if s := f.once(y, opSub); s != nil && s.operands[1].constant() {
-				return bendSubMul, s.operands[0], s.operands[1], d, y
+		if y, d, ok := splitConstant(o[0], o[1]); ok {
+			if s := f.matchSingleUse(y, opSub); s != nil && s.operands[1].constant() {
+				return affineSubMul, s.operands[0], s.operands[1], d, y
 			}
 		}
 	case opSub:
-		if q := f.once(o[1], opDiv); q != nil && o[0].constant() && q.operands[1].constant() {
-			return bendDivSub, q.operands[0], q.operands[1], o[0], o[1]
+		if q := f.matchSingleUse(o[1], opDiv); q != nil && o[0].constant() && q.operands[1].constant() {
+			return affineDivSub, q.operands[0], q.operands[1], o[0], o[1]
 		}
 	}
-	return bends, 0, 0, 0, 0
+	return affineForms, 0, 0, 0, 0
 }
 
-// bent fuses an operation with a bend, if a handler exists.
-func (f *fuser) bent(id, r ref, of [bends]handler, more ...ref) bool {
-	kind, x, c, d, within := f.bend(r)
-	if kind == bends || of[kind] == handlerNone {
+// fuseAffine fuses an operation with its affine operand r, if a handler for the form
+// exists.
+func (f *fuser) fuseAffine(id, r ref, handlers [affineForms]handler, more ...ref) bool {
+	form, x, c, d, inner := f.matchAffine(r)
+	if form == affineForms || handlers[form] == handlerNone {
 		return false
 	}
-	f.claim(swallowed, r)
-	if within != 0 {
-		f.claim(swallowed, within)
+	f.claim(absorbed, r)
+	if inner != 0 {
+		f.claim(absorbed, inner)
 	}
-	f.add(newFusion(of[kind], 1, id, x, f.row(append([]ref{c, d}, more...)...)), id)
+	f.add(newFusion(handlers[form], 1, id, x, f.makeAdjacent(append([]ref{c, d}, more...)...)), id)
 	return true
 }
 
-// smooth fuses s*s * (c - s*k) with s saturated, and possibly a bend.
-func (f *fuser) smooth(id ref, o [4]ref) bool {
-	return f.smoothOf(id, o[0], o[1]) || f.smoothOf(id, o[1], o[0])
+// fuseSmooth fuses s*s * (c - s*k) with s saturated, and its affine argument if any.
+func (f *fuser) fuseSmooth(id ref, o [4]ref) bool {
+	return f.fuseSmoothOf(id, o[0], o[1]) || f.fuseSmoothOf(id, o[1], o[0])
 }
 
-func (f *fuser) smoothOf(id, square, rest ref) bool {
-	m, n := f.once(square, opMul), f.once(rest, opNmad)
+func (f *fuser) fuseSmoothOf(id, square, rest ref) bool {
+	m, n := f.matchSingleUse(square, opMul), f.matchSingleUse(rest, opNmad)
 	if m == nil || n == nil || m.operands[0] != m.operands[1] || !n.operands[2].constant() {
 		return false
 	}
-	s, k, ok := split(n.operands[0], n.operands[1])
+	s, k, ok := splitConstant(n.operands[0], n.operands[1])
 	if !ok || s != m.operands[0] {
 		return false
 	}
-	v := f.is(s, opSaturate)
+	v := f.match(s, opSaturate)
 	if v == nil || v.uses != 3 {
 		return false
 	}
-	f.claim(swallowed, square, rest, s)
-	if !f.bent(id, v.operands[0], [bends]handler{handlerSmoothMad, handlerSmoothNmad, handlerSmoothSubMul, handlerSmoothDivSub}, k, n.operands[2]) {
-		f.add(newFusion(handlerSmooth, 1, id, v.operands[0], f.row(k, n.operands[2])), id)
+	f.claim(absorbed, square, rest, s)
+	if !f.fuseAffine(id, v.operands[0], [affineForms]handler{handlerSmoothMad, handlerSmoothNmad, handlerSmoothSubMul, handlerSmoothDivSub}, k, n.operands[2]) {
+		f.add(newFusion(handlerSmooth, 1, id, v.operands[0], f.makeAdjacent(k, n.operands[2])), id)
 	}
 	return true
 }
 
-// times fuses a factor of an inverse root, a falloff or a sine.
-func (f *fuser) times(id ref, o [4]ref) bool {
+// fuseFactor fuses a factor of an inverse root, a falloff or a sine.
+func (f *fuser) fuseFactor(id ref, o [4]ref) bool {
 	for i := range 2 {
 		a, factor := o[i], o[1-i]
 		if a.constant() || f.values[a].uses != 1 {
 			continue
 		}
-		if r := f.is(a, opRsqrt); r != nil && !factor.constant() {
-			f.claim(swallowed, a)
+		if r := f.match(a, opRsqrt); r != nil && !factor.constant() {
+			f.claim(absorbed, a)
 			f.add(newFusion(handlerRsqrtTimes, 1, id, r.operands[0], factor), id)
 			return true
 		}
-		at := f.of[a]
+		at := f.fusionOf[a]
 		if at < 0 {
 			continue
 		}
 		g := &f.fusions[at]
 		if g.handler == handlerRsqrtTimes && factor.constant() {
-			f.claim(swallowed, a)
+			f.claim(absorbed, a)
 			f.fusions[at] = newFusion(handlerRsqrtTimesC, 1, id, g.refs[1], g.refs[2], factor)
 			f.claim(at, id)
 			return true
@@ -169,7 +170,7 @@ func (f *fuser) times(id ref, o [4]ref) bool {
 			g.handler++
 			g.refs[0], g.refs[g.count] = id, factor
 			g.count++
-			f.claim(swallowed, a)
+			f.claim(absorbed, a)
 			f.claim(at, id)
 			return true
 		}
@@ -177,10 +178,10 @@ func (f *fuser) times(id ref, o [4]ref) bool {
 	return false
 }
 
-// factors fuses a product of three.
-func (f *fuser) factors(id ref, o [4]ref) bool {
+// fuseMulMul fuses a product of three factors.
+func (f *fuser) fuseMulMul(id ref, o [4]ref) bool {
 	for i := range 2 {
-		m := f.once(o[i], opMul)
+		m := f.matchSingleUse(o[i], opMul)
 		if m == nil {
 			continue
 		}
@@ -188,7 +189,7 @@ func (f *fuser) factors(id ref, o [4]ref) bool {
 		h := handlerMulMulPPP
 		switch {
 		case a.constant() || b.constant():
-			a, b, _ = split(a, b)
+			a, b, _ = splitConstant(a, b)
 			h = handlerMulMulPCP
 			if c.constant() {
 				continue // both factors are constants: rare
@@ -196,7 +197,7 @@ func (f *fuser) factors(id ref, o [4]ref) bool {
 		case c.constant():
 			h = handlerMulMulPPC
 		}
-		f.claim(swallowed, o[i])
+		f.claim(absorbed, o[i])
 		f.add(newFusion(h, 1, id, a, b, c), id)
 		return true
 	}

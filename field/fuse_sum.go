@@ -2,8 +2,8 @@
 
 package field
 
-// sums fuses additions to all three lanes of the output.
-func (f *fuser) sums() {
+// fuseSums fuses additions to all three lanes of the output.
+func (f *fuser) fuseSums() {
 	var all []ref
 	for id := range f.values {
 		if f.values[id].sum {
@@ -11,19 +11,19 @@ func (f *fuser) sums() {
 		}
 	}
 	for i := len(all) - 3; i >= 0; i-- {
-		if f.sum([3]ref(all[i:])) {
+		if f.fuseSum([3]ref(all[i:])) {
 			i -= 2
 		}
 	}
 	for i := len(all) - 2; i >= 0; i-- {
-		if f.of[all[i]] == alone && f.of[all[i+1]] == alone {
-			f.turn(all[i], all[i+1])
+		if f.fusionOf[all[i]] == unfused && f.fusionOf[all[i+1]] == unfused {
+			f.fuseRotation(all[i], all[i+1])
 		}
 	}
 }
 
-// turn fuses consecutive sums of rotations about a vertical axis.
-func (f *fuser) turn(first, second ref) {
+// fuseRotation fuses consecutive sums of rotations about a vertical axis.
+func (f *fuser) fuseRotation(first, second ref) {
 	x, z := &f.values[first], &f.values[second]
 	if x.lane != 0 || z.lane != 2 {
 		return
@@ -47,8 +47,8 @@ func (f *fuser) turn(first, second ref) {
 	}
 }
 
-// sum fuses three consecutive sums. It returns false if no pattern matches.
-func (f *fuser) sum(s [3]ref) bool {
+// fuseSum fuses three consecutive sums. It returns false if no pattern matches.
+func (f *fuser) fuseSum(s [3]ref) bool {
 	var a, b [3]ref
 	for lane, r := range s {
 		v := &f.values[r]
@@ -62,33 +62,33 @@ func (f *fuser) sum(s [3]ref) bool {
 		if anyConstant(a) {
 			return false
 		}
-		a = f.vector(a)
-		f.add(newFusion(handlerOutAddV, 0, a[:]...).taking(0), s[:]...)
+		a = f.fuseVector(a)
+		f.add(newFusion(handlerOutAddV, 0, a[:]...).withVector(0), s[:]...)
 		return true
 	case opMad:
-		return f.sumProduct(s, a, b)
+		return f.fuseSumProduct(s, a, b)
 	}
 	return false
 }
 
-// sumProduct fuses out += v*s.
-func (f *fuser) sumProduct(s, v, k [3]ref) bool {
-	if same(v) && !same(k) {
+// fuseSumProduct fuses out += v*s.
+func (f *fuser) fuseSumProduct(s, v, k [3]ref) bool {
+	if allSame(v) && !allSame(k) {
 		v, k = k, v
 	}
 	switch {
-	case same(k) && !k[0].constant() && allConstant(v):
-		f.add(newFusion(handlerOutMadPT, 0, f.triple(v), k[0]), s[:]...)
-	case same(k) && !k[0].constant() && !anyConstant(v):
-		if c, w, ok := f.crossed(v); ok && f.fresh(v, 1) {
-			f.swallowCross(v)
-			f.claim(swallowed, v[:]...)
-			w = f.vector(w)
-			f.add(newFusion(handlerOutCrossV, 0, w[0], w[1], w[2], f.triple(c), k[0]).taking(0), s[:]...)
+	case allSame(k) && !k[0].constant() && allConstant(v):
+		f.add(newFusion(handlerOutMadPT, 0, f.makeTriple(v), k[0]), s[:]...)
+	case allSame(k) && !k[0].constant() && !anyConstant(v):
+		if c, w, ok := f.matchCross(v); ok && f.areUnfused(v, 1) {
+			f.absorbCross(v)
+			f.claim(absorbed, v[:]...)
+			w = f.fuseVector(w)
+			f.add(newFusion(handlerOutCrossV, 0, w[0], w[1], w[2], f.makeTriple(c), k[0]).withVector(0), s[:]...)
 			return true
 		}
-		v = f.vector(v)
-		f.add(newFusion(handlerOutMadPV, 0, v[0], v[1], v[2], k[0]).taking(0), s[:]...)
+		v = f.fuseVector(v)
+		f.add(newFusion(handlerOutMadPV, 0, v[0], v[1], v[2], k[0]).withVector(0), s[:]...)
 	default:
 		for lane := range v {
 			if v[lane].constant() {
@@ -98,31 +98,31 @@ func (f *fuser) sumProduct(s, v, k [3]ref) bool {
 		if anyConstant(v) || !allConstant(k) {
 			return false
 		}
-		v = f.vector(v)
-		f.add(newFusion(handlerOutMadCV, 0, v[0], v[1], v[2], f.triple(k)).taking(0), s[:]...)
+		v = f.fuseVector(v)
+		f.add(newFusion(handlerOutMadCV, 0, v[0], v[1], v[2], f.makeTriple(k)).withVector(0), s[:]...)
 	}
 	return true
 }
 
-// explosions fuses the article's first example as a whole.
-func (f *fuser) explosions() {
+// fuseExplosions fuses whole explosions, the article's first example.
+func (f *fuser) fuseExplosions() {
 	for i := range f.fusions {
 		g := &f.fusions[i]
 		if g.handler != handlerOutMadPV {
 			continue
 		}
 		v, s := [3]ref(g.refs[:]), g.refs[3]
-		from := f.given(v)
-		if f.of[s] < 0 || from < 0 || f.values[s].uses != 3 || !f.usedBy(v, 3) {
+		from := f.producerOf(v)
+		if f.fusionOf[s] < 0 || from < 0 || f.values[s].uses != 3 || !f.haveUses(v, 3) {
 			continue
 		}
-		d, k := &f.fusions[from], &f.fusions[f.of[s]]
+		d, k := &f.fusions[from], &f.fusions[f.fusionOf[s]]
 		square := d.refs[3]
 		if d.handler != handlerTowardsSquareV || k.handler != handlerRsqrtBelow || k.refs[1] != square || f.values[square].uses != 2 {
 			continue
 		}
 		c := d.refs[4]
-		g.step = newStep(handlerOutExplosion, 0, f.row(c, c-1, c-2, k.refs[2], k.refs[2]-1))
-		f.claim(swallowed, v[0], v[1], v[2], s, square)
+		g.step = newStep(handlerOutExplosion, 0, f.makeAdjacent(c, c-1, c-2, k.refs[2], k.refs[2]-1))
+		f.claim(absorbed, v[0], v[1], v[2], s, square)
 	}
 }

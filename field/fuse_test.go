@@ -26,15 +26,15 @@ func codeOf(b *bound) (code []handler) {
 }
 
 // bindBare is bind without superinstructions; nil if that needs too many planes.
-func bindBare(p *Program, k cpu.Kernels, placed bool) *bound {
-	b, _ := bindFused(newFuser(p, &bound{kernels: k}, placed))
+func bindBare(p *Program, k cpu.Kernels, withOrigin bool) *bound {
+	b, _ := bindFused(newFuser(p, &bound{kernels: k}, withOrigin))
 	return b
 }
 
 // codeFor returns the handlers that bind chooses.
-func codeFor(t *testing.T, p *Program, k cpu.Kernels, placed bool) []handler {
+func codeFor(t *testing.T, p *Program, k cpu.Kernels, withOrigin bool) []handler {
 	t.Helper()
-	b, err := bind(p, k, placed)
+	b, err := bind(p, k, withOrigin)
 	require.NoError(t, err)
 	return codeOf(b)
 }
@@ -43,48 +43,48 @@ func codeFor(t *testing.T, p *Program, k cpu.Kernels, placed bool) []handler {
 // origin.
 func TestFusions(t *testing.T) {
 	for name, c := range map[string]struct {
-		text         string
-		here, placed []handler // for vectors in planes; accumulator variants follow
+		text                      string
+		withoutOrigin, withOrigin []handler // for vectors in planes; accumulator variants follow
 	}{
 		"explosion": {
-			text: explosionAt("2,4,0"),
-			here: []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
+			text:          explosionAt("2,4,0"),
+			withoutOrigin: []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
 		},
 		"explosion at the origin": {
-			text:   "q = dot position, position\nd = normalize position\nd = mul d, 50\nd = select_lt q, 25, d, 0\noutput = add output, d",
-			here:   []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
-			placed: []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
+			text:          "q = dot position, position\nd = normalize position\nd = mul d, 50\nd = select_lt q, 25, d, 0\noutput = add output, d",
+			withoutOrigin: []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
+			withOrigin:    []handler{handlerBeginXYZ, handlerOutExplosion, handlerEndXYZ},
 		},
 		"wind with a falloff": {
-			text: "d = sub position, (2,4,1)\nq = dot d, d\ns = nmad q, 0.04, 1\ns = saturate s\noutput = mad (2,3,4), s, output",
-			here: []handler{handlerBeginXYZ, handlerDistanceSquare, handlerSaturateNmad, handlerOutMadPT, handlerEndXYZ},
+			text:          "d = sub position, (2,4,1)\nq = dot d, d\ns = nmad q, 0.04, 1\ns = saturate s\noutput = mad (2,3,4), s, output",
+			withoutOrigin: []handler{handlerBeginXYZ, handlerDistanceSquare, handlerSaturateNmad, handlerOutMadPT, handlerEndXYZ},
 		},
 		"whirl round an axis": {
 			text: "d = sub position, (2,4,1)\nh = dot d, (0.5,0.6,0.7)\nd = nmad (0.5,0.6,0.7), h, d\nr = length d\ns = nmad r, 0.2, 1\ns = smooth s\n" +
 				"c = cross (0.5,0.6,0.7), d\noutput = mad c, s, output",
-			here: []handler{handlerBeginXYZ, handlerCylinderV, handlerSqrtP, handlerSmoothNmad, handlerOutCrossV, handlerEndXYZ},
+			withoutOrigin: []handler{handlerBeginXYZ, handlerCylinderV, handlerSqrtP, handlerSmoothNmad, handlerOutCrossV, handlerEndXYZ},
 		},
 		"whirl round the vertical": {
 			text: "d = sub position, (2,0,1)\nd = mul d, (1,0,1)\nr = length d\ns = mad r, -0.2, 1\ns = smooth s\nw = mad r, 0.3, time\nw = sin w\n" +
 				"s = mul s, w\nd = normalize d\nd = cross (0,1,0), d\nd = mul d, s\nd = mul d, 7\noutput = add output, d",
-			here: []handler{handlerBeginXZ, handlerTowardsRootsXZ, handlerSinMad, handlerSmoothMad + 1, handlerMulMulPPC, handlerOutMadXNmadZ, handlerEndXZ},
+			withoutOrigin: []handler{handlerBeginXZ, handlerTowardsRootsXZ, handlerSinMad, handlerSmoothMad + 1, handlerMulMulPPC, handlerOutMadXNmadZ, handlerEndXZ},
 		},
 		"effects that have coordinates in common": {
-			text: explosionAt("2,4,1") + explosionAt("2,0,1") + "d = sub position, (2,0,0)\nd = mul d, (1,0,1)\nq = dot d, d\nq = select_lt q, 9, 3, 0\noutput.y = add output.y, q\n",
-			here: []handler{handlerBeginXYZ, handlerOutExplosion, handlerOutExplosion, handlerDistanceSquareXZ, handlerSelectLTPCCC, handlerOutAddYP, handlerEndXYZ},
+			text:          explosionAt("2,4,1") + explosionAt("2,0,1") + "d = sub position, (2,0,0)\nd = mul d, (1,0,1)\nq = dot d, d\nq = select_lt q, 9, 3, 0\noutput.y = add output.y, q\n",
+			withoutOrigin: []handler{handlerBeginXYZ, handlerOutExplosion, handlerOutExplosion, handlerDistanceSquareXZ, handlerSelectLTPCCC, handlerOutAddYP, handlerEndXYZ},
 		},
 	} {
 		p, err := Compile(c.text)
 		require.NoError(t, err)
 		for _, k := range kernelsHere() {
 			for _, variant := range []struct {
-				placed bool
-				want   []handler
-			}{{false, c.here}, {true, c.placed}} {
+				withOrigin bool
+				want       []handler
+			}{{false, c.withoutOrigin}, {true, c.withOrigin}} {
 				if variant.want == nil {
 					continue
 				}
-				got := codeFor(t, p, k, variant.placed)
+				got := codeFor(t, p, k, variant.withOrigin)
 				if h := got[0]; h >= handlerAheadX && h <= handlerAheadXYZ {
 					got = got[1:]
 				}
@@ -130,8 +130,8 @@ func TestFusedSameBits(t *testing.T) {
 		for _, k := range kernelsHere() {
 			q := p.with(k)
 			bare := *q
-			bare.here, bare.placed = bindBare(p, k, false), bindBare(p, k, true)
-			if q.here == nil || bare.here == nil || bare.placed == nil {
+			bare.withoutOrigin, bare.withOrigin = bindBare(p, k, false), bindBare(p, k, true)
+			if q.withoutOrigin == nil || bare.withoutOrigin == nil || bare.withOrigin == nil {
 				continue
 			}
 			if bare.measure(); bare.Scratch() > MaxScratch {
@@ -169,7 +169,7 @@ func TestFusionsThatWait(t *testing.T) {
 		f := newFuser(p, &bound{kernels: k}, false)
 		f.fuse()
 		_, err := bindFused(f)
-		require.ErrorIs(t, err, errWaiting)
+		require.ErrorIs(t, err, errCycle)
 		require.NotContains(t, codeFor(t, p, k, false), handlerScaleVV)
 	}
 	requirePaths(t, p, rand.New(rand.NewPCG(6, 6)), 100)
@@ -227,13 +227,13 @@ func BenchmarkPaths(b *testing.B) {
 		p := golden(b, name)
 		for _, k := range kernelsHere() {
 			bare := *p
-			bare.here, bare.placed = bindBare(p, k, false), bindBare(p, k, true)
+			bare.withoutOrigin, bare.withOrigin = bindBare(p, k, false), bindBare(p, k, true)
 			bare.measure()
 			for _, c := range []struct {
 				name    string
 				program *Program
 				origin  float32
-			}{{"fused", p.with(k), 0}, {"placed", p.with(k), 1}, {"bare", &bare, 0}} {
+			}{{"fused", p.with(k), 0}, {"withOrigin", p.with(k), 1}, {"bare", &bare, 0}} {
 				for _, n := range []int{1_000, 20_000} {
 					b.Run(fmt.Sprintf("%s/%v/%s/%d", name, k, c.name, n), func(b *testing.B) { overPath(b, c.program, c.origin, n) })
 				}

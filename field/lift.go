@@ -12,8 +12,8 @@ type ref int16
 
 func constantRef(at int) ref { return ^ref(at) }
 
-func (r ref) constant() bool { return r < 0 }
-func (r ref) place() uint16  { return uint16(^r) }
+func (r ref) constant() bool    { return r < 0 }
+func (r ref) poolIndex() uint16 { return uint16(^r) }
 
 // A lifted value is an operation over others. A sum is not a value: it changes a lane
 // of the output.
@@ -40,19 +40,19 @@ func (v *lifted) operandCount() int {
 // lane, and its square. Recomputing them costs no more than reloading, and lets an
 // effect that shares nothing else fuse as if it were alone.
 type lifter struct {
-	program   *Program
-	bound     *bound
-	placed    bool
-	values    []lifted
-	registers [MaxRegisters]ref
-	places    []uint16 // by uniform: index in the pool, 0 if unassigned
-	hashParts map[hashPart]ref
-	one       ref // the constant 1; a value if there is none
+	program     *Program
+	bound       *bound
+	withOrigin  bool
+	values      []lifted
+	registers   [MaxRegisters]ref
+	poolIndexes []uint16 // by uniform: index in the pool, 0 if unassigned
+	hashParts   map[hashPart]ref
+	one         ref // the constant 1; a value if there is none
 
 	part      ref      // first value of the current part
 	summed    bool     // the last instruction was a sum: the next non-sum begins a part
 	positions []ref    // by part that reads the position: its first lane
-	again     [][2]ref // values of earlier parts, and this part's copies
+	copies    [][2]ref // values of earlier parts, and this part's copies
 }
 
 // A liftedProgram is the result of lift.
@@ -65,21 +65,21 @@ type liftedProgram struct {
 // pointLanes is the number of leading values: the lanes of the points.
 const pointLanes = 3
 
-// lift lifts a program. If placed, the position is points - origin.
-func lift(p *Program, b *bound, placed bool) liftedProgram {
+// lift lifts a program. If withOrigin, the position is points - origin.
+func lift(p *Program, b *bound, withOrigin bool) liftedProgram {
 	l := lifter{
-		program: p, bound: b, placed: placed,
-		values: make([]lifted, 0, len(p.code)+3*pointLanes),
-		places: make([]uint16, uniformParams+4*len(p.params)+len(p.literals)),
+		program: p, bound: b, withOrigin: withOrigin,
+		values:      make([]lifted, 0, len(p.code)+3*pointLanes),
+		poolIndexes: make([]uint16, uniformParams+4*len(p.params)+len(p.literals)),
 	}
-	b.literals = make([]float32, poolUniforms, poolUniforms+len(l.places))
+	b.literals = make([]float32, poolUniforms, poolUniforms+len(l.poolIndexes))
 	copy(b.literals[poolBox:], p.box.Min[:])
 	copy(b.literals[poolBox+3:], p.box.Max[:])
 	for lane := range pointLanes {
 		l.add(lifted{lane: uint8(lane)})
 	}
 	for i := range p.code {
-		l.instruction(&p.code[i])
+		l.lift(&p.code[i])
 	}
 	return liftedProgram{countUses(l.values), l.one, l.positions}
 }
@@ -94,19 +94,19 @@ func (l *lifter) difference(lane, c ref) ref {
 	return l.add(lifted{op: opSub, operands: [4]ref{lane, c}})
 }
 
-func (l *lifter) instruction(in *instruction) {
+func (l *lifter) lift(in *instruction) {
 	switch {
 	case in.op == opEnd:
 		return
 	case in.op == opLoad:
-		l.registers[in.to] = constantRef(int(l.uniform(in.uniform)))
+		l.registers[in.to] = constantRef(int(l.uniformIndex(in.uniform)))
 		return
 	}
 	v := lifted{op: in.op}
 	if v.sum = in.to >= planeOutput; v.sum {
 		v.lane = in.to - planeOutput
 	} else if l.summed {
-		l.part, l.again = ref(len(l.values)), l.again[:0]
+		l.part, l.copies = ref(len(l.values)), l.copies[:0]
 	}
 	l.summed = v.sum
 	n, fixed := 0, true
@@ -118,7 +118,7 @@ func (l *lifter) instruction(in *instruction) {
 		v.operands[n], fixed = r, fixed && r.constant()
 		n++
 	}
-	if from := in.operands[0]; in.op == opSub && from >= planePosition && !v.sum && !l.placed && v.operands[1].constant() {
+	if from := in.operands[0]; in.op == opSub && from >= planePosition && !v.sum && !l.withOrigin && v.operands[1].constant() {
 		v.operands[0] = ref(from - planePosition)
 	}
 	switch {
@@ -138,7 +138,7 @@ func (l *lifter) operand(plane uint8) ref {
 	if plane >= planePosition {
 		return l.position() + ref(plane-planePosition)
 	}
-	return l.own(l.registers[plane])
+	return l.localCopy(l.registers[plane])
 }
 
 // position returns the first lane of this part's position.
@@ -149,7 +149,7 @@ func (l *lifter) position() ref {
 	first := ref(len(l.values))
 	for lane := range ref(pointLanes) {
 		c := constantRef(poolZero)
-		if l.placed {
+		if l.withOrigin {
 			c = constantRef(poolOrigin + int(lane))
 		}
 		l.difference(lane, c)
@@ -158,30 +158,30 @@ func (l *lifter) position() ref {
 	return first
 }
 
-// own returns a value, or this part's copy of it.
-func (l *lifter) own(r ref) ref {
+// localCopy returns a value, or this part's copy of it.
+func (l *lifter) localCopy(r ref) ref {
 	if r >= l.part || r.constant() {
 		return r
 	}
-	for _, a := range l.again {
+	for _, a := range l.copies {
 		if a[0] == r {
 			return a[1]
 		}
 	}
-	v, own := l.values[r], r
+	v, local := l.values[r], r
 	switch d := v.operands[0]; {
 	case v.op == opSub && d >= 0 && d < pointLanes && v.operands[1].constant():
-		own = l.difference(d, v.operands[1])
-	case v.op == opSub && l.placed && l.isPosition(d) && v.operands[1].constant():
+		local = l.difference(d, v.operands[1])
+	case v.op == opSub && l.withOrigin && l.isPosition(d) && v.operands[1].constant():
 		lane := l.values[d].operands[0]
-		own = l.difference(l.position()+lane, v.operands[1])
+		local = l.difference(l.position()+lane, v.operands[1])
 	case v.op == opMul && d == v.operands[1]:
-		if d = l.own(d); d != v.operands[0] {
-			own = l.add(lifted{op: opMul, operands: [4]ref{d, d}})
+		if d = l.localCopy(d); d != v.operands[0] {
+			local = l.add(lifted{op: opMul, operands: [4]ref{d, d}})
 		}
 	}
-	l.again = append(l.again, [2]ref{r, own})
-	return own
+	l.copies = append(l.copies, [2]ref{r, local})
+	return local
 }
 
 // isPosition reports whether a value is a lane of some part's position.
@@ -194,9 +194,9 @@ func (l *lifter) isPosition(r ref) bool {
 	return false
 }
 
-// uniform returns the pool index of a uniform.
-func (l *lifter) uniform(number uint16) uint16 {
-	if at := l.places[number]; at != 0 {
+// uniformIndex returns the pool index of a uniform.
+func (l *lifter) uniformIndex(number uint16) uint16 {
+	if at := l.poolIndexes[number]; at != 0 {
 		return at
 	}
 	b, at := l.bound, uint16(len(l.bound.literals))
@@ -213,7 +213,7 @@ func (l *lifter) uniform(number uint16) uint16 {
 			l.one = constantRef(int(at))
 		}
 	}
-	l.places[number] = at
+	l.poolIndexes[number] = at
 	return at
 }
 
@@ -221,7 +221,7 @@ func (l *lifter) uniform(number uint16) uint16 {
 func (l *lifter) hoist(v *lifted, operands int) uint16 {
 	h := hoisted{op: v.op, to: uint16(len(l.bound.literals))}
 	for i := range operands {
-		h.operands[i] = v.operands[i].place()
+		h.operands[i] = v.operands[i].poolIndex()
 	}
 	l.bound.literals = append(l.bound.literals, 0)
 	l.bound.hoisted = append(l.bound.hoisted, h)

@@ -9,10 +9,10 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// place assigns each value a plane from its step to its last reader, or the
+// allocatePlanes assigns each value a plane from its step to its last reader, or the
 // accumulator, and writes the code. It returns false if planes run out.
-func (m *binder) place(b *bound) bool {
-	l := layout{
+func (m *binder) allocatePlanes(b *bound) bool {
+	l := planeAllocator{
 		last: make([]int16, len(m.values)), reads: make([]int16, len(m.values)),
 		plane: make([]uint8, len(m.values)), free: math.MaxUint64,
 	}
@@ -28,24 +28,24 @@ func (m *binder) place(b *bound) bool {
 		}
 	}
 	if b.kernels == cpu.AVX512 {
-		l.accumulate(m.steps)
+		l.assignAccumulator(m.steps)
 	}
 	addresses := handlersOf(b.kernels)
 	b.code = make([]boundInstruction, len(m.steps))
 	for i := range m.steps {
 		s := &m.steps[i]
-		if !l.step(s, i) {
+		if !l.allocateStep(s, i) {
 			return false
 		}
 		b.code[i].handler = addresses[l.variant(s)]
-		l.operands(&b.code[i], s)
+		l.writeOperands(&b.code[i], s)
 	}
 	b.planes = l.planes
 	return true
 }
 
-// A layout tracks free planes at the current step.
-type layout struct {
+// A planeAllocator tracks free planes at the current step.
+type planeAllocator struct {
 	last   []int16 // by value: last step that reads it
 	reads  []int16 // by value: number of reads
 	plane  []uint8 // by value
@@ -56,25 +56,25 @@ type layout struct {
 // inAccumulator marks a value in the accumulator.
 const inAccumulator = math.MaxUint8
 
-// accumulate assigns vectors to the accumulator: the first vector, in the order of
+// assignAccumulator assigns vectors to the accumulator: the first vector, in the order of
 // steps, that all its readers take as a vector keeps it until its last read. A step may
-// replace the vector that it takes.
-func (l *layout) accumulate(steps []step) {
+// replace its vector operand.
+func (l *planeAllocator) assignAccumulator(steps []step) {
 	taken := make([]int16, len(l.reads)) // by first lane: number of steps that take the vector
 	for i := range steps {
-		if s := &steps[i]; s.takes >= 0 && !s.refs[s.takes].constant() {
-			taken[s.refs[s.takes]]++
+		if s := &steps[i]; s.vectorOperand >= 0 && !s.refs[s.vectorOperand].constant() {
+			taken[s.refs[s.vectorOperand]]++
 		}
 	}
 	free := 0
 	for i := range steps {
 		s := &steps[i]
-		if !s.gives || i < free {
+		if !s.vectorResult || i < free {
 			continue
 		}
 		v := [3]ref(s.refs[:])
 		n := taken[v[0]]
-		if l.reads[v[0]] != n || l.reads[v[1]] != n || l.reads[v[2]] != n || !takenWhole(steps[i:], v, n) {
+		if l.reads[v[0]] != n || l.reads[v[1]] != n || l.reads[v[2]] != n || !allTakeVector(steps[i:], v, n) {
 			continue
 		}
 		for _, r := range v {
@@ -84,14 +84,14 @@ func (l *layout) accumulate(steps []step) {
 	}
 }
 
-// takenWhole reports whether n steps take v as a vector.
-func takenWhole(steps []step, v [3]ref, n int16) bool {
+// allTakeVector reports whether n steps take v as a vector.
+func allTakeVector(steps []step, v [3]ref, n int16) bool {
 	for i := range steps {
 		if n == 0 {
 			break
 		}
-		if s := &steps[i]; s.takes >= 0 && s.refs[s.takes] == v[0] {
-			if [3]ref(s.refs[s.takes:]) != v {
+		if s := &steps[i]; s.vectorOperand >= 0 && s.refs[s.vectorOperand] == v[0] {
+			if [3]ref(s.refs[s.vectorOperand:]) != v {
 				return false
 			}
 			n--
@@ -101,27 +101,27 @@ func takenWhole(steps []step, v [3]ref, n int16) bool {
 }
 
 // variant returns a step's handler for the locations of its vectors.
-func (l *layout) variant(s *step) handler {
+func (l *planeAllocator) variant(s *step) handler {
 	h, bit := s.handler, handler(1)
-	if s.gives {
+	if s.vectorResult {
 		if l.plane[s.refs[0]] == inAccumulator {
 			h += bit
 		}
 		bit = 2
 	}
-	if s.takes >= 0 && l.plane[s.refs[s.takes]] == inAccumulator {
+	if s.vectorOperand >= 0 && l.plane[s.refs[s.vectorOperand]] == inAccumulator {
 		h += bit
 	}
 	return h
 }
 
-// operands writes an instruction's operands, except for the accumulator.
-func (l *layout) operands(in *boundInstruction, s *step) {
+// writeOperands writes an instruction's operands, except for the accumulator.
+func (l *planeAllocator) writeOperands(in *boundInstruction, s *step) {
 	n := 0
 	for _, r := range s.refs[:s.count] {
 		switch {
 		case r.constant():
-			in.operands[n] = 4 * r.place()
+			in.operands[n] = 4 * r.poolIndex()
 		case l.plane[r] == inAccumulator:
 			continue
 		default:
@@ -131,10 +131,10 @@ func (l *layout) operands(in *boundInstruction, s *step) {
 	}
 }
 
-// step assigns planes to a step's results and frees operands after their last read. A
-// handler with one result has read all operands before it writes, so the result may
-// reuse an operand's plane.
-func (l *layout) step(s *step, i int) bool {
+// allocateStep assigns planes to a step's results and frees operands after their last
+// read. A handler with one result has read all operands before it writes, so the result
+// may reuse an operand's plane.
+func (l *planeAllocator) allocateStep(s *step, i int) bool {
 	results, operands := s.refs[:s.results], s.refs[s.results:s.count]
 	if s.results == 1 {
 		l.release(operands, i)
@@ -157,7 +157,7 @@ func (l *layout) step(s *step, i int) bool {
 	return true
 }
 
-func (l *layout) release(refs []ref, i int) {
+func (l *planeAllocator) release(refs []ref, i int) {
 	for _, r := range refs {
 		if !r.constant() && int(l.last[r]) == i && l.plane[r] != inAccumulator {
 			l.free |= 1 << l.plane[r]

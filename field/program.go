@@ -29,9 +29,9 @@ type Program struct {
 	sums      uint8  // derived from code: bitmap of the output's lanes it adds to (F7)
 	hash      uint64 // derived from all of the above
 
-	here, placed *bound // derived, for this process's kernels: without and with an origin
-	interpreted  error  // why they are nil
-	work, pool   int    // derived: float32s of scratch and of constants for a run
+	withoutOrigin, withOrigin *bound // derived, for this process's kernels
+	interpreted               error  // why they are nil
+	work, pool                int    // derived: float32s of scratch and of constants for a run
 }
 
 // seal computes the derived fields. The program does not change afterwards.
@@ -57,16 +57,16 @@ var errNoKernels = errors.New("this process uses no vector kernels")
 // bind generates code for some kernels: both variants, or none if one fails or a call
 // would exceed MaxScratch.
 func (p *Program) bind(k cpu.Kernels) {
-	var here, placed error
-	p.here, here = bind(p, k, false)
-	p.placed, placed = bind(p, k, true)
-	if p.interpreted = cmp.Or(here, placed); p.interpreted == nil {
+	var withoutOrigin, withOrigin error
+	p.withoutOrigin, withoutOrigin = bind(p, k, false)
+	p.withOrigin, withOrigin = bind(p, k, true)
+	if p.interpreted = cmp.Or(withoutOrigin, withOrigin); p.interpreted == nil {
 		if p.measure(); p.Scratch() <= MaxScratch {
 			return
 		}
 		p.interpreted = fmt.Errorf("planes and constants take %d float32s of scratch, more than %d", p.Scratch(), MaxScratch)
 	}
-	p.here, p.placed = nil, nil
+	p.withoutOrigin, p.withOrigin = nil, nil
 	p.measure()
 }
 
@@ -100,8 +100,8 @@ func (p *Program) Scratch() int { return p.work + p.pool }
 // chosen kernels, from the effect's operations. It is accurate to a factor of two or
 // three: use it for warnings, and measure for anything else.
 func (p *Program) NanosecondsPerPoint() float64 {
-	if p.placed != nil {
-		return float64(p.placed.blockNanoseconds()) / BlockPoints
+	if p.withOrigin != nil {
+		return float64(p.withOrigin.blockNanoseconds()) / BlockPoints
 	}
 	sum := 0.0
 	for _, in := range p.code[p.preloads:] {

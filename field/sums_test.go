@@ -61,7 +61,7 @@ func adding(t *testing.T, sums uint8, long bool) *Program {
 	}
 	p, err := Compile(b.String())
 	require.NoError(t, err)
-	for _, bound := range []*bound{p.here, p.placed} {
+	for _, bound := range []*bound{p.withoutOrigin, p.withOrigin} {
 		if bound != nil {
 			require.Equal(t, long, bound.blockNanoseconds() > 250, "%d", bound.blockNanoseconds())
 		}
