@@ -40,16 +40,16 @@ type allocator struct {
 // reason.
 func (p *Program) allocate(g *graph) (at int32, why string) {
 	a := &allocator{
-		graph: g, live: g.live(), last: make([]valueID, len(g.values)), uniforms: make([]uint16, len(g.values)),
+		graph: g, live: g.findLive(), last: make([]valueID, len(g.values)), uniforms: make([]uint16, len(g.values)),
 		plane: make([]uint8, len(g.values)), resident: make([]bool, len(g.values)),
 	}
-	needs := a.survey()
-	if at, why := p.number(g, a, needs); why != "" {
+	needs := a.findUses()
+	if at, why := p.numberUniforms(g, a, needs); why != "" {
 		return at, why
 	}
 	slices.SortStableFunc(needs, func(x, y need) int { return cmp.Compare(y.uses, x.uses) })
 	for residents := min(len(needs), MaxRegisters); residents >= 0; residents-- {
-		at, why = a.try(needs, residents)
+		at, why = a.allocateWith(needs, residents)
 		if why == "" {
 			p.code, p.preloads, p.registers = a.code, residents, a.registers
 			return 0, ""
@@ -58,8 +58,8 @@ func (p *Program) allocate(g *graph) (at int32, why string) {
 	return at, why
 }
 
-// survey finds each value's last use, and the uniforms in order of first use.
-func (a *allocator) survey() []need {
+// findUses finds each value's last use, and the uniforms in order of first use.
+func (a *allocator) findUses() []need {
 	var needs []need
 	at := map[valueID]int{}
 	for id := range a.graph.values {
@@ -90,8 +90,8 @@ func (a *allocator) operands(id valueID) []valueID {
 	return v.operands[:v.op.operands()]
 }
 
-// number assigns uniform numbers, and stores literals in the program.
-func (p *Program) number(g *graph, a *allocator, needs []need) (at int32, why string) {
+// numberUniforms assigns uniform numbers, and stores literals in the program.
+func (p *Program) numberUniforms(g *graph, a *allocator, needs []need) (at int32, why string) {
 	for _, n := range needs {
 		v := &g.values[n.id]
 		a.uniforms[n.id] = v.uniform
@@ -107,12 +107,12 @@ func (p *Program) number(g *graph, a *allocator, needs []need) (at int32, why st
 	return 0, ""
 }
 
-func (a *allocator) try(needs []need, residents int) (at int32, why string) {
+func (a *allocator) allocateWith(needs []need, residents int) (at int32, why string) {
 	a.code, a.free, a.registers = a.code[:0], math.MaxUint32, 0
 	clear(a.resident)
 	for _, n := range needs[:residents] {
 		a.resident[n.id] = true
-		a.plane[n.id], _ = a.take()
+		a.plane[n.id], _ = a.takeRegister()
 		a.code = append(a.code, instruction{op: opLoad, to: a.plane[n.id], uniform: a.uniforms[n.id]})
 	}
 	for id := range a.graph.values {
@@ -152,7 +152,7 @@ func (a *allocator) emit(id valueID) bool {
 		case kind == valuePosition || a.resident[o]:
 		case slices.Contains(v.operands[:i], o): // just loaded for an earlier operand
 		default:
-			r, ok := a.take()
+			r, ok := a.takeRegister()
 			if !ok {
 				return false
 			}
@@ -164,7 +164,7 @@ func (a *allocator) emit(id valueID) bool {
 	}
 	a.free |= done
 	if v.kind == valueComputed {
-		r, ok := a.take()
+		r, ok := a.takeRegister()
 		if !ok {
 			return false
 		}
@@ -174,8 +174,8 @@ func (a *allocator) emit(id valueID) bool {
 	return true
 }
 
-// take allocates the lowest free register.
-func (a *allocator) take() (uint8, bool) {
+// takeRegister allocates the lowest free register.
+func (a *allocator) takeRegister() (uint8, bool) {
 	r := bits.TrailingZeros32(a.free)
 	if r == MaxRegisters {
 		return 0, false

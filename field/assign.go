@@ -1,7 +1,7 @@
 package field
 
-// let lowers `let name = body`. A name is bound once.
-func (c *compiler) let(s *statement) error {
+// lowerLet lowers `let name = body`. A name is bound once.
+func (c *compiler) lowerLet(s *statement) error {
 	name := s.target.text
 	if _, ok := c.names[name]; ok {
 		return s.line.fail(s.target.column, "another name", "the value %s already exists", name)
@@ -12,8 +12,8 @@ func (c *compiler) let(s *statement) error {
 	return err
 }
 
-// sumExpression lowers `output += body`, or one lane of it.
-func (c *compiler) sumExpression(s *statement) error {
+// lowerSumExpression lowers `output += body`, or one lane of it.
+func (c *compiler) lowerSumExpression(s *statement) error {
 	f := &scope{compiler: c, line: &s.line}
 	v, of, err := f.factors(s.body)
 	if err != nil {
@@ -37,12 +37,12 @@ func (c *compiler) sumExpression(s *statement) error {
 	default:
 		o = opSub
 	}
-	c.accumulate(o, s.target.lane, operands)
+	c.lowerAccumulation(o, s.target.lane, operands)
 	return nil
 }
 
-// accumulate adds to the output, or to one lane of it.
-func (c *compiler) accumulate(o Opcode, to int, v [4]term) {
+// lowerAccumulation adds to the output, or to one lane of it.
+func (c *compiler) lowerAccumulation(o Opcode, to int, v [4]term) {
 	o, v = c.graph.sinkSum(o, v)
 	for lane := range 3 {
 		if to == wholeVector || to == lane {

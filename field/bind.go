@@ -112,7 +112,7 @@ func (m *binder) emit(id ref) {
 	for _, r := range v.operands[:v.operandCount()] {
 		m.emitOperand(r)
 	}
-	m.plain(id, v.operands, v.operandCount())
+	m.emitOperation(id, v.operands, v.operandCount())
 }
 
 func (m *binder) emitOperand(r ref) {
@@ -138,9 +138,9 @@ func (m *binder) emitFusion(g *fusion) {
 	m.steps = append(m.steps, g.step)
 }
 
-// plain emits a single operation. Constants that its handler does not accept are first
-// copied to planes.
-func (m *binder) plain(id ref, o [4]ref, n int) {
+// emitOperation emits a single operation. Constants that its handler does not accept are
+// first copied to planes.
+func (m *binder) emitOperation(id ref, o [4]ref, n int) {
 	v := m.values[id]
 	variants := &plainHandlers[v.op]
 	if v.sum {

@@ -96,44 +96,44 @@ func (c *compiler) lower(text *effectText) error {
 		}
 	}
 	for i := range text.statements {
-		if err := c.statement(&text.statements[i]); err != nil {
+		if err := c.lowerStatement(&text.statements[i]); err != nil {
 			return err
 		}
 	}
 	switch {
 	case c.graph.sums > 0:
 	case c.graph.empty > 0:
-		c.graph.nothing()
+		c.graph.addEmptySum()
 	default:
 		return text.last.fail(1, `a line like "output += wind", or "output = add output, wind"`, "the effect never adds to output, so it does nothing")
 	}
 	return nil
 }
 
-func (c *compiler) statement(s *statement) error {
+func (c *compiler) lowerStatement(s *statement) error {
 	c.graph.line = int32(s.line.number)
 	name := s.target.text
 	switch {
 	case s.form == formSum:
-		return c.sumExpression(s)
+		return c.lowerSumExpression(s)
 	case name == "output" && s.form == formOperation:
-		return c.sum(s)
+		return c.lowerSum(s)
 	case isReserved(name):
 		return s.line.fail(s.target.column, "another name", "%s is built in and can't be assigned to", name)
 	case c.params[name]:
 		return s.line.fail(s.target.column, "another name", "%s is a parameter and can't be assigned to", name)
 	}
 	if s.form == formLet {
-		return c.let(s)
+		return c.lowerLet(s)
 	}
 	o, _ := operationOf(s.op.text) // checked by the parser
-	if err := s.arity(o.operands); err != nil {
+	if err := s.checkArity(o.operands); err != nil {
 		return err
 	}
 	var operands [4]term
 	for i := range s.operands {
 		var err error
-		if operands[i], err = c.operand(s, i); err != nil {
+		if operands[i], err = c.lowerOperand(s, i); err != nil {
 			return err
 		}
 	}
@@ -142,7 +142,7 @@ func (c *compiler) statement(s *statement) error {
 	if lane := s.target.lane; lane != wholeVector {
 		old, ok := c.names[name]
 		if !ok {
-			return c.unknown(&s.line, s.target)
+			return c.undefinedName(&s.line, s.target)
 		}
 		old.lanes[lane] = result.lanes[lane]
 		result, kind = term{lanes: old.lanes, reach: max(old.reach, result.reach)}, kindVector
@@ -151,9 +151,9 @@ func (c *compiler) statement(s *statement) error {
 	return nil
 }
 
-// sum lowers an assignment to the output. Sums are the only use of the output, so a
+// lowerSum lowers an assignment to the output. Sums are the only use of the output, so a
 // field is the sum of its effects (F4).
-func (c *compiler) sum(s *statement) error {
+func (c *compiler) lowerSum(s *statement) error {
 	o, ok := accumulates(s.op.text)
 	at := o.accumulator()
 	if !ok || len(s.operands) > at && (s.operands[at].token.text != "output" || s.operands[at].token.lane != s.target.lane) {
@@ -161,7 +161,7 @@ func (c *compiler) sum(s *statement) error {
 		return s.line.fail(s.op.column, fmt.Sprintf(`"%s = add %[1]s, a", sub, or with a product "%[1]s = mad a, b, %[1]s", nmad`, out),
 			"%s can only be added to", out)
 	}
-	if err := s.arity(o.operands()); err != nil {
+	if err := s.checkArity(o.operands()); err != nil {
 		return err
 	}
 	if s.target.lane == 3 {
@@ -174,11 +174,11 @@ func (c *compiler) sum(s *statement) error {
 			continue
 		}
 		var err error
-		if operands[i], err = c.operand(s, i); err != nil {
+		if operands[i], err = c.lowerOperand(s, i); err != nil {
 			return err
 		}
 	}
-	c.accumulate(o, s.target.lane, operands)
+	c.lowerAccumulation(o, s.target.lane, operands)
 	return nil
 }
 
@@ -187,8 +187,8 @@ func (s *statement) unknownOperation() error {
 	return s.line.fail(s.op.column, guess+"one of "+operationNames+s.target.letHint(), "there is no operation %q", s.op.text)
 }
 
-// arity checks the number of operands.
-func (s *statement) arity(want int) error {
+// checkArity checks the number of operands.
+func (s *statement) checkArity(want int) error {
 	switch have := len(s.operands); {
 	case have > want:
 		return s.line.fail(s.operands[want].token.column, fmt.Sprintf("%d in all", want), "%s has too many operands", s.op.text)
@@ -207,7 +207,7 @@ func (l *line) end() int {
 	return len(l.source)
 }
 
-func (c *compiler) operand(s *statement, i int) (term, error) {
+func (c *compiler) lowerOperand(s *statement, i int) (term, error) {
 	o := &s.operands[i]
 	if o.token.kind != tokenWord {
 		return c.graph.literalTerm(o.value), nil
@@ -217,7 +217,7 @@ func (c *compiler) operand(s *statement, i int) (term, error) {
 	}
 	v, ok := c.names[o.token.text]
 	if !ok {
-		return term{}, c.unknown(&s.line, o.token)
+		return term{}, c.undefinedName(&s.line, o.token)
 	}
 	if o.token.lane != wholeVector {
 		v = number(v.lanes[o.token.lane], v.reach)
@@ -230,8 +230,8 @@ func (l *line) outputRead(t token) error {
 	return l.fail(t.column, "a name, a number or a vector", "output can't be read: effects are independent of each other")
 }
 
-// unknown is the error for an undefined name.
-func (c *compiler) unknown(l *line, t token) error {
+// undefinedName is the error for an undefined name.
+func (c *compiler) undefinedName(l *line, t token) error {
 	const most = 12
 	var known []string
 	for name := range c.names {

@@ -98,7 +98,7 @@ func (f *scope) name(n *node) (typed, error) {
 	if name == "output" {
 		return typed{}, f.line.outputRead(n.token)
 	}
-	return typed{}, f.compiler.unknown(f.line, n.token)
+	return typed{}, f.compiler.undefinedName(f.line, n.token)
 }
 
 // vector builds a vector of three or four numbers.
@@ -211,9 +211,9 @@ func (f *scope) called(n *node) (typed, error) {
 
 func (f *scope) builtin(n *node, b builtin, args []typed) (typed, error) {
 	var v [4]term
-	r := typed{kind: b.gives}
+	r := typed{kind: b.resultKind}
 	for i, a := range args {
-		if b.takes == kindVector && a.kind != kindVector {
+		if b.operandKind == kindVector && a.kind != kindVector {
 			return typed{}, f.fail(n.args[i], "a vector like (x, y, z)", "%s takes vectors, but this is a number", n.token.text)
 		}
 		v[i] = a.term

@@ -35,9 +35,9 @@ func Explain(source string) (string, error) {
 	e := explainer{program: p}
 	e.text(text)
 	e.values("values", raw.graph, all)
-	e.values("values, simplified and shared, that are needed", c.graph, c.graph.live())
+	e.values("values, simplified and shared, that are needed", c.graph, c.graph.findLive())
 	if used != c.graph {
-		e.values("values, some computed again, because registers are short", used, used.live())
+		e.values("values, some computed again, because registers are short", used, used.findLive())
 	}
 	e.code()
 	e.kernels()

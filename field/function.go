@@ -2,11 +2,11 @@ package field
 
 // A builtin is a predefined function.
 type builtin struct {
-	operands int
-	lower    func(g *graph, v [4]term) term
-	takes    kind // of all operands
-	gives    kind
-	work     int // in parts of an expression
+	operands    int
+	lower       func(g *graph, v [4]term) term
+	operandKind kind // of all operands
+	resultKind  kind
+	work        int // in parts of an expression
 }
 
 // A kind is the type of an expression.
@@ -39,10 +39,10 @@ func builtinOf(name string) (builtin, bool) {
 		return builtin{operands: o.operands, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
 	case "dot", "length":
 		o, _ := operationOf(name)
-		return builtin{operands: o.operands, takes: kindVector, gives: kindNumber, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
+		return builtin{operands: o.operands, operandKind: kindVector, resultKind: kindNumber, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
 	case "cross", "normalize":
 		o, _ := operationOf(name)
-		return builtin{operands: o.operands, takes: kindVector, gives: kindVector, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
+		return builtin{operands: o.operands, operandKind: kindVector, resultKind: kindVector, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
 	case "cos":
 		return builtin{operands: 1, lower: (*graph).cos}, true
 	case "exp":
@@ -60,9 +60,9 @@ func builtinOf(name string) (builtin, bool) {
 	case "smoothstep":
 		return builtin{operands: 3, lower: (*graph).smoothstep}, true
 	case "noise":
-		return builtin{operands: 1, takes: kindVector, gives: kindNumber, lower: (*graph).noise, work: 50}, true
+		return builtin{operands: 1, operandKind: kindVector, resultKind: kindNumber, lower: (*graph).noise, work: 50}, true
 	case "curl_noise":
-		return builtin{operands: 1, takes: kindVector, gives: kindVector, lower: (*graph).curlNoise, work: 120}, true
+		return builtin{operands: 1, operandKind: kindVector, resultKind: kindVector, lower: (*graph).curlNoise, work: 120}, true
 	}
 	return builtin{}, false
 }

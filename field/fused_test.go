@@ -28,13 +28,13 @@ type fusedPoint struct {
 // a number, T and U three constants each, C one, R a row of constants. Z receives the
 // root of the number, I the inverse root of the square.
 type fusedCase struct {
-	name     string
-	handler  handler
-	gives    bool // gives a vector
-	pair     bool // gives x and z of a vector, in planes
-	number   bool // gives a number, after the vector if there is one
-	operands string
-	f        func(p *fusedPoint)
+	name         string
+	handler      handler
+	vectorResult bool // its result is a vector
+	pairResult   bool // its results are x and z of a vector, in planes
+	numberResult bool // its result is a number, after the vector if there is one
+	operands     string
+	f            func(p *fusedPoint)
 }
 
 func mul32(a, b float32) float32 { return evaluate(opMul, a, b, 0, 0) }
@@ -204,14 +204,14 @@ func TestFusedHandlers(t *testing.T) {
 	for _, k := range kernelsHere() {
 		for i := range fusedCases {
 			c := &fusedCases[i]
-			takes := c.takes()
+			takes := c.takesVector()
 			for variant := range handler(4) {
 				given, taken := variant&1 != 0, variant&2 != 0
-				if given && !c.gives || taken && !takes || variant > 0 && k != cpu.AVX512 {
+				if given && !c.vectorResult || taken && !takes || variant > 0 && k != cpu.AVX512 {
 					continue
 				}
 				h := c.handler + variant
-				if !c.gives {
+				if !c.vectorResult {
 					h = c.handler + variant/2
 				}
 				for seed := range uint64(12) {
@@ -222,7 +222,7 @@ func TestFusedHandlers(t *testing.T) {
 	}
 }
 
-func (c *fusedCase) takes() bool {
+func (c *fusedCase) takesVector() bool {
 	for i := range c.operands {
 		if c.operands[i] == 'V' {
 			return true
@@ -240,13 +240,13 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 		c.f(&want[i])
 	}
 	var operands []uint16
-	if c.gives && !given {
+	if c.vectorResult && !given {
 		operands = append(operands, planeOperand(planeGiven), planeOperand(planeGiven+1), planeOperand(planeGiven+2))
 	}
-	if c.pair {
+	if c.pairResult {
 		operands = append(operands, planeOperand(planeGiven), planeOperand(planeGiven+2))
 	}
-	if c.number {
+	if c.numberResult {
 		operands = append(operands, planeOperand(planeNumber))
 	}
 	operands = append(operands, c.encode(taken)...)
@@ -267,7 +267,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 	}
 	for i := range want {
 		for lane := range 3 {
-			if c.gives || c.pair && lane != 1 {
+			if c.vectorResult || c.pairResult && lane != 1 {
 				same(want[i].v[lane], b.plane(planeGiven + lane)[i], "the vector")
 			}
 			if want[i].out[lane] != want[i].out[lane] {
@@ -275,7 +275,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 			}
 			same(want[i].out[lane], b.out.lanes()[lane][i], "the output")
 		}
-		if c.number {
+		if c.numberResult {
 			same(want[i].s, b.plane(planeNumber)[i], "the number")
 			if strings.Contains(c.operands, "Z") {
 				same(sqrt32(want[i].s), b.plane(planeRoot)[i], "its root")
@@ -286,7 +286,7 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 		}
 	}
 	for plane := range planeNumber + 1 {
-		if !((c.gives || c.pair) && plane >= planeGiven && plane < planeGiven+3) && !(c.number && plane == planeNumber) {
+		if !((c.vectorResult || c.pairResult) && plane >= planeGiven && plane < planeGiven+3) && !(c.numberResult && plane == planeNumber) {
 			requireSameBits(t, before[(spareBlocks+plane)*BlockPoints:][:BlockPoints], b.plane(plane))
 		}
 	}

@@ -103,11 +103,11 @@ func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	if g.plain {
 		return g.add(v)
 	}
-	v = g.normal(v)
-	if f, ok := g.fold(v); ok {
+	v = g.simplify(v)
+	if f, ok := g.foldLiterals(v); ok {
 		return g.literal(f)
 	}
-	if id, ok := g.identity(v); ok {
+	if id, ok := g.foldIdentity(v); ok {
 		return id
 	}
 	return g.share(v)
@@ -115,7 +115,7 @@ func (g *graph) value(o Opcode, operands ...valueID) valueID {
 
 // sum adds to a lane of the output. Sums are never shared or reordered.
 func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
-	v := g.normal(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
+	v := g.simplify(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
 	if g.isZero(v.operands[1]) && (v.op == opAdd || v.op == opSub) {
 		g.empty++
 		return
@@ -124,13 +124,13 @@ func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
 	g.sums++
 }
 
-// nothing builds the program of an effect whose sums are all empty.
-func (g *graph) nothing() {
+// addEmptySum builds the program of an effect whose sums are all empty.
+func (g *graph) addEmptySum() {
 	g.add(value{kind: valueSum, op: opSub, operands: [4]valueID{theOutput, g.literal(0)}})
 }
 
-// live marks the values that sums need.
-func (g *graph) live() []bool {
+// findLive marks the values that sums need.
+func (g *graph) findLive() []bool {
 	need := make([]bool, len(g.values))
 	for id := len(g.values) - 1; id >= 0; id-- {
 		v := &g.values[id]

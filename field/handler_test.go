@@ -247,10 +247,10 @@ func TestHandlersThere(t *testing.T) {
 	}
 	for i := range fusedCases {
 		c, variants := &fusedCases[i], handler(1)
-		if c.gives {
+		if c.vectorResult {
 			variants *= 2
 		}
-		if c.takes() {
+		if c.takesVector() {
 			variants *= 2
 		}
 		for v := range variants {

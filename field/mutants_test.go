@@ -15,24 +15,24 @@ import (
 
 var mutantsFlag = flag.Int("mutants", 100_000, "how many mutated programs TestMutants makes")
 
-// A cage is guarded memory: lent slices end at one of its borders, and the rest holds a
-// pattern that must not change.
-type cage struct {
+// guardedMemory lends slices that end at one of its borders. The rest holds a guard value
+// that must not change.
+type guardedMemory struct {
 	memory   []float32
 	from, to int // the lent range
 }
 
-const cellWall = 1234.5
+const guardValue = 1234.5
 
-func newCage(t testing.TB, floats int) *cage {
-	c := &cage{memory: guarded(t, floats)}
-	fill(c.memory, cellWall)
+func newGuardedMemory(t testing.TB, floats int) *guardedMemory {
+	c := &guardedMemory{memory: guarded(t, floats)}
+	fill(c.memory, guardValue)
 	return c
 }
 
 // lend returns n float32s at the upper or the lower border.
-func (c *cage) lend(n int, upper bool) []float32 {
-	fill(c.memory[c.from:c.to], cellWall)
+func (c *guardedMemory) lend(n int, upper bool) []float32 {
+	fill(c.memory[c.from:c.to], guardValue)
 	c.from, c.to = 0, n
 	if upper {
 		c.from, c.to = len(c.memory)-n, len(c.memory)
@@ -40,31 +40,31 @@ func (c *cage) lend(n int, upper bool) []float32 {
 	return c.memory[c.from:c.to:c.to]
 }
 
-func (c *cage) isWhole() bool {
+func (c *guardedMemory) isWhole() bool {
 	for i, f := range c.memory {
-		if f != cellWall && (i < c.from || i >= c.to) {
+		if f != guardValue && (i < c.from || i >= c.to) {
 			return false
 		}
 	}
 	return true
 }
 
-// A prison holds cages for a call: three planes of points, three of output, and
-// scratch.
-type prison struct {
-	planes  [6]*cage
-	scratch *cage
+// guardedCall is the guarded memory of a call: three planes of points, three of output,
+// and scratch.
+type guardedCall struct {
+	planes  [6]*guardedMemory
+	scratch *guardedMemory
 	values  [6][]float32
 }
 
-const prisonPoints = 200
+const guardedPoints = 200
 
-func newPrison(t testing.TB) *prison {
-	p := &prison{scratch: newCage(t, MaxScratch)}
+func newGuardedCall(t testing.TB) *guardedCall {
+	p := &guardedCall{scratch: newGuardedMemory(t, MaxScratch)}
 	d := &dice{17}
 	for i := range p.planes {
-		p.planes[i] = newCage(t, prisonPoints)
-		for range prisonPoints {
+		p.planes[i] = newGuardedMemory(t, guardedPoints)
+		for range guardedPoints {
 			p.values[i] = append(p.values[i], d.number())
 		}
 	}
@@ -73,7 +73,7 @@ func newPrison(t testing.TB) *prison {
 
 // run evaluates a program at n points and returns the output. An error reports a fault
 // or a changed border.
-func (p *prison) run(program *Program, n int, env Env, clip, upper bool) (out [3][]float32, err error) {
+func (p *guardedCall) run(program *Program, n int, env Env, clip, upper bool) (out [3][]float32, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -109,9 +109,9 @@ func (p *prison) run(program *Program, n int, env Env, clip, upper bool) (out [3
 	return out, nil
 }
 
-// TestPrison: border violations are detected.
-func TestPrison(t *testing.T) {
-	c := newCage(t, 100)
+// TestGuardedMemory: border violations are detected.
+func TestGuardedMemory(t *testing.T) {
+	c := newGuardedMemory(t, 100)
 	for _, upper := range []bool{true, false} {
 		lent := c.lend(7, upper)
 		fill(lent, 1)
@@ -122,7 +122,7 @@ func TestPrison(t *testing.T) {
 		}
 		c.memory[beside] = 1
 		require.False(t, c.isWhole())
-		c.memory[beside] = cellWall
+		c.memory[beside] = guardValue
 	}
 }
 
@@ -185,7 +185,7 @@ func TestMutants(t *testing.T) {
 	if testing.Short() {
 		mutants /= 10
 	}
-	p, d, accepted := newPrison(t), &dice{18}, 0
+	p, d, accepted := newGuardedCall(t), &dice{18}, 0
 	var good *Program
 	for i := range mutants {
 		if i%100 == 0 {
@@ -201,7 +201,7 @@ func TestMutants(t *testing.T) {
 			continue
 		}
 		accepted++
-		n, env, clip, upper := d.below(prisonPoints), Env{Time: 3}, d.one(2), d.one(2)
+		n, env, clip, upper := d.below(guardedPoints), Env{Time: 3}, d.one(2), d.one(2)
 		if d.one(3) {
 			env.Origin = [3]float32{d.number(), 2, -1}
 		}

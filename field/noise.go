@@ -25,15 +25,15 @@ func (g *graph) cell(p vector) (c cell) {
 	return c
 }
 
-// slope is twice the fade's derivative along an axis, 60 t² (t - 1)²: noise is twice
+// fadeSlope is twice the fade's derivative along an axis, 60 t² (t - 1)²: noise is twice
 // the mix.
-func (g *graph) slope(c *cell, axis int) valueID {
+func (g *graph) fadeSlope(c *cell, axis int) valueID {
 	t := c.rest[axis]
 	s := g.value(opMul, t, g.value(opSub, t, g.literal(1)))
 	return g.value(opMul, g.value(opMul, s, s), g.literal(60))
 }
 
-func (g *graph) mixed(a, b, t valueID) valueID {
+func (g *graph) lerp(a, b, t valueID) valueID {
 	return g.value(opMad, t, g.value(opSub, b, a), a)
 }
 
@@ -60,17 +60,17 @@ func (g *graph) edges(c *cell, moved float32) (e edges) {
 	return e
 }
 
-// across mixes the four edges' values along y and z.
-func (g *graph) across(c *cell, e *[2][2]valueID) valueID {
-	low := g.mixed(e[0][0], e[1][0], c.fade[1])
-	high := g.mixed(e[0][1], e[1][1], c.fade[1])
-	return g.mixed(low, high, c.fade[2])
+// mixEdges mixes the four edges' values along y and z.
+func (g *graph) mixEdges(c *cell, e *[2][2]valueID) valueID {
+	low := g.lerp(e[0][0], e[1][0], c.fade[1])
+	high := g.lerp(e[0][1], e[1][1], c.fade[1])
+	return g.lerp(low, high, c.fade[2])
 }
 
 func (g *graph) noise(v [4]term) term {
 	c := g.cell(v[0].lanes)
 	e := g.edges(&c, 0)
-	n := g.value(opMad, g.across(&c, &e.mix), g.literal(2), g.literal(-1))
+	n := g.value(opMad, g.mixEdges(&c, &e.mix), g.literal(2), g.literal(-1))
 	return number(n, 1)
 }
 
@@ -82,7 +82,7 @@ func (g *graph) curlNoise(v [4]term) term {
 	c := g.cell(v[0].lanes)
 	var slope [3]valueID
 	for axis := range slope {
-		slope[axis] = g.slope(&c, axis)
+		slope[axis] = g.fadeSlope(&c, axis)
 	}
 	a, b, d := g.gradient(&c, &slope, 1031), g.gradient(&c, &slope, 2063), g.gradient(&c, &slope, 4093)
 	lanes := vector{
@@ -98,10 +98,10 @@ func (g *graph) curlNoise(v [4]term) term {
 func (g *graph) gradient(c *cell, slope *[3]valueID, moved float32) [3]valueID {
 	e := g.edges(c, moved)
 	m := &e.mix
-	alongY := g.mixed(g.value(opSub, m[1][0], m[0][0]), g.value(opSub, m[1][1], m[0][1]), c.fade[2])
-	alongZ := g.mixed(g.value(opSub, m[0][1], m[0][0]), g.value(opSub, m[1][1], m[1][0]), c.fade[1])
+	alongY := g.lerp(g.value(opSub, m[1][0], m[0][0]), g.value(opSub, m[1][1], m[0][1]), c.fade[2])
+	alongZ := g.lerp(g.value(opSub, m[0][1], m[0][0]), g.value(opSub, m[1][1], m[1][0]), c.fade[1])
 	return [3]valueID{
-		g.value(opMul, slope[0], g.across(c, &e.rise)),
+		g.value(opMul, slope[0], g.mixEdges(c, &e.rise)),
 		g.value(opMul, slope[1], alongY),
 		g.value(opMul, slope[2], alongZ),
 	}

@@ -81,13 +81,13 @@ func (s *Set) isWorthSharing(points *Planes) bool {
 // estimate returns the time for the region at a point, in nanoseconds.
 func (s *Set) estimate(points *Planes, at int) (nanoseconds int) {
 	var chunks [regionChunks]bounds
-	near := s.survey(points, at, &chunks)
+	near := s.findNear(points, at, &chunks)
 	count := min(regionChunks, (len(points.X)-at+chunkPoints-1)/chunkPoints)
 	for w, word := range near[:(len(s.calls)+63)/64] {
 		for ; word != 0; word &= word - 1 {
 			i := w<<6 | bits.TrailingZeros64(word)
 			for c := range chunks[:count] {
-				if !s.places[i].misses(&chunks[c]) {
+				if !s.areas[i].misses(&chunks[c]) {
 					nanoseconds += s.calls[i].blockNanoseconds() * (chunkPoints / BlockPoints)
 				}
 			}

@@ -35,7 +35,7 @@ func (g *graph) recomputed() *graph {
 		from: g, to: &graph{sums: g.sums},
 		cost: make([]int, len(g.values)), now: make([]valueID, len(g.values)), used: make([]int, len(g.values)),
 	}
-	live := g.live()
+	live := g.findLive()
 	for id := range g.values {
 		if r.clock >= MaxInstructions {
 			return nil // also bounds the work for hostile texts
@@ -73,15 +73,15 @@ func (r *recomputer) copy(id valueID, line int32) {
 	v := r.from.values[id]
 	for i, o := range v.operands[:v.op.operands()] {
 		if o != theOutput {
-			v.operands[i] = r.use(o, line)
+			v.operands[i] = r.reuse(o, line)
 		}
 	}
 	r.clock++
 	r.now[id] = r.add(v, line)
 }
 
-// use returns a value for the next reader, recomputed if necessary.
-func (r *recomputer) use(id valueID, line int32) valueID {
+// reuse returns a value for the next reader, recomputed if necessary.
+func (r *recomputer) reuse(id valueID, line int32) valueID {
 	if r.from.values[id].kind != valueComputed {
 		return r.now[id]
 	}

@@ -25,14 +25,14 @@ var ErrFull = errors.New("field: the set is full")
 // A set may be evaluated concurrently, with separate scratch, while no goroutine
 // changes it.
 type Set struct {
-	calls  []call
-	places []place // of the calls
-	pool   []float32
-	work   int
+	calls []call
+	areas []area // of the calls
+	pool  []float32
+	work  int
 }
 
-// A place is an effect's region: a box around an origin, or everywhere.
-type place struct {
+// An area is where an effect acts: a box around an origin, or everywhere.
+type area struct {
 	origin [3]float32
 	box    Box
 	boxed  bool
@@ -48,7 +48,7 @@ const (
 
 // Reset removes all effects but keeps the memory.
 func (s *Set) Reset() {
-	s.calls, s.places, s.pool, s.work = s.calls[:0], s.places[:0], s.pool[:0], 0
+	s.calls, s.areas, s.pool, s.work = s.calls[:0], s.areas[:0], s.pool[:0], 0
 }
 
 // Len is the number of effects.
@@ -74,7 +74,7 @@ func (s *Set) Add(p *Program, env Env) error {
 	s.pool = slices.Grow(s.pool, to-from)[:to]
 	s.calls = append(s.calls, call{})
 	s.calls[len(s.calls)-1].prepare(p, &env, s.pool[from:])
-	s.places = append(s.places, place{env.Origin, p.box, p.boxed})
+	s.areas = append(s.areas, area{env.Origin, p.box, p.boxed})
 	s.work = max(s.work, p.work)
 	return nil
 }
@@ -103,11 +103,11 @@ func (s *Set) Work(points Planes) int {
 	var chunks [regionChunks]bounds
 	n := 0
 	for at := 0; at < len(points.X); at += regionPoints {
-		near := s.survey(&points, at, &chunks)
+		near := s.findNear(&points, at, &chunks)
 		end := min(at+regionPoints, len(points.X))
 		for w, word := range near[:(len(s.calls)+63)/64] {
 			for ; word != 0; word &= word - 1 {
-				p := &s.places[w<<6|bits.TrailingZeros64(word)]
+				p := &s.areas[w<<6|bits.TrailingZeros64(word)]
 				for c, from := 0, at; from < end; c, from = c+1, from+chunkPoints {
 					if !p.misses(&chunks[c]) {
 						n += min(chunkPoints, end-from)
@@ -123,13 +123,13 @@ func (s *Set) Work(points Planes) int {
 // adjacent chunks in one run.
 func (s *Set) region(points, out *Planes, at int, scratch []float32) {
 	var chunks [regionChunks]bounds
-	near := s.survey(points, at, &chunks)
+	near := s.findNear(points, at, &chunks)
 	end := min(at+regionPoints, len(points.X))
 	count := (end - at + chunkPoints - 1) / chunkPoints
 	for w, word := range near[:(len(s.calls)+63)/64] {
 		for ; word != 0; word &= word - 1 {
 			i := w<<6 | bits.TrailingZeros64(word)
-			c, p := &s.calls[i], &s.places[i]
+			c, p := &s.calls[i], &s.areas[i]
 			for from := 0; from < count; {
 				if p.misses(&chunks[from]) {
 					from++
@@ -146,9 +146,9 @@ func (s *Set) region(points, out *Planes, at int, scratch []float32) {
 	}
 }
 
-// survey computes the bounds of the chunks in the region at a point, and the effects
+// findNear computes the bounds of the chunks in the region at a point, and the effects
 // within reach.
-func (s *Set) survey(points *Planes, at int, chunks *[regionChunks]bounds) (near [MaxEffects / 64]uint64) {
+func (s *Set) findNear(points *Planes, at int, chunks *[regionChunks]bounds) (near [MaxEffects / 64]uint64) {
 	end := min(at+regionPoints, len(points.X))
 	measured := chunks[:(end-at+chunkPoints-1)/chunkPoints]
 	boundsOf(measured, points.cut(at, end))
@@ -156,8 +156,8 @@ func (s *Set) survey(points *Planes, at int, chunks *[regionChunks]bounds) (near
 	for c := range measured {
 		all.join(&measured[c])
 	}
-	for i := range s.places {
-		if !s.places[i].misses(&all) {
+	for i := range s.areas {
+		if !s.areas[i].misses(&all) {
 			near[i>>6] |= 1 << (i & 63)
 		}
 	}
@@ -166,7 +166,7 @@ func (s *Set) survey(points *Planes, at int, chunks *[regionChunks]bounds) (near
 
 // misses reports whether no point within the bounds is in the box. It subtracts the
 // origin as the machine does: rounding is monotonic, so both agree.
-func (p *place) misses(b *bounds) bool {
+func (p *area) misses(b *bounds) bool {
 	if !p.boxed {
 		return false
 	}
@@ -179,7 +179,7 @@ func (p *place) misses(b *bounds) bool {
 }
 
 // contains reports whether all points within the bounds are in the box.
-func (p *place) contains(b *bounds) bool {
+func (p *area) contains(b *bounds) bool {
 	if !p.boxed {
 		return true
 	}

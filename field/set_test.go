@@ -44,12 +44,12 @@ func scattered(t testing.TB, r *rand.Rand, k cpu.Kernels, n int) (s *Set, points
 	return s, points
 }
 
-// byThemselves is the definition of a set: each effect and each point separately.
-func byThemselves(s *Set, points, out Planes) {
+// evaluateSeparately is the definition of a set: each effect and each point separately.
+func evaluateSeparately(s *Set, points, out Planes) {
 	scratch := make([]float32, s.Scratch())
 	for i := range s.calls {
 		for at := range points.X {
-			s.calls[i].run(&points, &out, at, at+1, scratch, s.places[i].boxed)
+			s.calls[i].run(&points, &out, at, at+1, scratch, s.areas[i].boxed)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestSet(t *testing.T) {
 			s, points := scattered(t, r, k, n)
 			start := randomPoints(r, n)
 			want, got := copied(start), copied(start)
-			byThemselves(s, points, want)
+			evaluateSeparately(s, points, want)
 			require.NoError(t, s.Evaluate(points, got, make([]float32, s.Scratch())))
 			requireSame(t, want, got)
 
@@ -88,11 +88,11 @@ func TestSetWork(t *testing.T) {
 	for _, n := range []int{0, 1, 256, 300, 2*regionPoints + 77} {
 		s, points := scattered(t, rand.New(rand.NewPCG(1, 33)), cpu.Best(), n)
 		want := 0
-		for i := range s.places {
+		for i := range s.areas {
 			for at := 0; at < n; at += chunkPoints {
 				end := min(at+chunkPoints, n)
 				b := boundsGo(nowhere, points.cut(at, end))
-				if !s.places[i].misses(&b) {
+				if !s.areas[i].misses(&b) {
 					want += end - at
 				}
 			}
@@ -114,13 +114,13 @@ func TestSetLeavesOut(t *testing.T) {
 	missed, inside, pairs := 0, 0, 0
 	for at := 0; at < len(points.X); at += regionPoints {
 		var chunks [regionChunks]bounds
-		s.survey(&points, at, &chunks)
+		s.findNear(&points, at, &chunks)
 		for c := range chunks {
-			for i := range s.places {
+			for i := range s.areas {
 				pairs++
-				if s.places[i].misses(&chunks[c]) {
+				if s.areas[i].misses(&chunks[c]) {
 					missed++
-				} else if s.places[i].contains(&chunks[c]) {
+				} else if s.areas[i].contains(&chunks[c]) {
 					inside++
 				}
 			}

@@ -9,10 +9,10 @@ import (
 // 0 is x, whatever x is (package comment, Arithmetic). All other simplifications keep
 // every bit of the result; NaN has no defined bits.
 
-// normal returns an operation's cheapest form, with commutative operands ordered:
+// simplify returns an operation's cheapest form, with commutative operands ordered:
 // point-dependent ones first, literals last. Equal values thus become identical, and
 // kernels need one form of each. In a sum, the vector of a product precedes its factor.
-func (g *graph) normal(v value) value {
+func (g *graph) simplify(v value) value {
 	switch v.op {
 	case opDiv:
 		if f, ok := g.literalOf(v.operands[1]); ok {
@@ -21,21 +21,21 @@ func (g *graph) normal(v value) value {
 			}
 		}
 	case opMad, opNmad:
-		v = g.normalProduct(v)
+		v = g.simplifyProduct(v)
 	}
-	v = g.unsigned(v)
+	v = g.foldNegation(v)
 	switch v.op {
 	case opAdd, opMul, opMad, opNmad:
 		a, b := v.operands[0], v.operands[1]
-		if a != theOutput && g.before(b, a) && (v.kind != valueSum || g.values[a].isUniform()) {
+		if a != theOutput && g.precedes(b, a) && (v.kind != valueSum || g.values[a].isUniform()) {
 			v.operands[0], v.operands[1] = b, a
 		}
 	}
 	return v
 }
 
-// unsigned moves operands' signs into the operation: a + neg b is a - b.
-func (g *graph) unsigned(v value) value {
+// foldNegation moves operands' signs into the operation: a + neg b is a - b.
+func (g *graph) foldNegation(v value) value {
 	opposite := [opcodes]Opcode{opAdd: opSub, opSub: opAdd, opMad: opNmad, opNmad: opMad}
 	for opposite[v.op] != opNone {
 		at := 1
@@ -58,9 +58,9 @@ func (g *graph) unsigned(v value) value {
 
 func (g *graph) isNeg(id valueID) bool { return id != theOutput && g.values[id].op == opNeg }
 
-// normalProduct turns a mad into a sum if its product is exact: by 1 or 0, or of two
+// simplifyProduct turns a mad into a sum if its product is exact: by 1 or 0, or of two
 // literals whose product is a float32.
-func (g *graph) normalProduct(v value) value {
+func (g *graph) simplifyProduct(v value) value {
 	a, b, c := v.operands[0], v.operands[1], v.operands[2]
 	if g.isLiteral(a, oneBits) {
 		a, b = b, a
@@ -87,16 +87,16 @@ func (g *graph) normalProduct(v value) value {
 	return v
 }
 
-// before orders two operands. The order is the same for a program and its printed form,
+// precedes orders two operands. The order is the same for a program and its printed form,
 // which creates literals in a different order.
-func (g *graph) before(a, b valueID) bool {
+func (g *graph) precedes(a, b valueID) bool {
 	x, y := &g.values[a], &g.values[b]
 	return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.bits, y.bits), cmp.Compare(a, b)) < 0
 }
 
-// fold evaluates operations on literals with the machine's arithmetic (F1). Non-finite
-// results stay instructions: text cannot express them.
-func (g *graph) fold(v value) (float32, bool) {
+// foldLiterals evaluates operations on literals with the machine's arithmetic (F1).
+// Non-finite results stay instructions: text cannot express them.
+func (g *graph) foldLiterals(v value) (float32, bool) {
 	var f [4]float32
 	for i, id := range v.operands[:v.op.operands()] {
 		var ok bool
@@ -110,8 +110,8 @@ func (g *graph) fold(v value) (float32, bool) {
 
 const oneBits = 0x3f800000
 
-// identity returns the operand, or 0, to which an operation reduces.
-func (g *graph) identity(v value) (valueID, bool) {
+// foldIdentity returns the operand, or 0, to which an operation reduces.
+func (g *graph) foldIdentity(v value) (valueID, bool) {
 	a, b := v.operands[0], v.operands[1]
 	switch v.op {
 	case opAdd:
@@ -131,13 +131,13 @@ func (g *graph) identity(v value) (valueID, bool) {
 	case opNeg:
 		return g.values[a].operands[0], g.isNeg(a)
 	case opSelectLT, opSelectGE:
-		return g.chosen(v)
+		return g.foldSelect(v)
 	}
 	return 0, false
 }
 
-// chosen returns the result of a select between equals, or on literals.
-func (g *graph) chosen(v value) (valueID, bool) {
+// foldSelect returns the result of a select between equals, or on literals.
+func (g *graph) foldSelect(v value) (valueID, bool) {
 	a, isA := g.literalOf(v.operands[0])
 	b, isB := g.literalOf(v.operands[1])
 	switch {

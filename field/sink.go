@@ -33,7 +33,7 @@ func (g *graph) literalTerm(v Vec4) term {
 
 // apply applies an operation to terms.
 func (g *graph) apply(o operation, v [4]term) term {
-	if t, ok := g.sink(o.name, v); ok {
+	if t, ok := g.sinkProduct(o.name, v); ok {
 		return t
 	}
 	t := term{
@@ -49,8 +49,8 @@ func (g *graph) apply(o operation, v [4]term) term {
 	return t
 }
 
-// sink applies an operation that creates or passes on a product, or returns false.
-func (g *graph) sink(name string, v [4]term) (term, bool) {
+// sinkProduct applies an operation that creates or passes on a product, or returns false.
+func (g *graph) sinkProduct(name string, v [4]term) (term, bool) {
 	a, b := v[0], v[1]
 	switch name {
 	case "mov":
@@ -60,16 +60,16 @@ func (g *graph) sink(name string, v [4]term) (term, bool) {
 			a, b = b, a
 		}
 		if !a.scalar && b.scalar {
-			return g.scaled(a, b), true
+			return g.scale(a, b), true
 		}
 	case "normalize":
 		if !a.scalar {
 			a.of = nil // length uses its lanes anyway
-			return g.scaled(a, g.inverseLength(a)), true
+			return g.scale(a, g.inverseLength(a)), true
 		}
 	case "neg":
 		if a.of != nil {
-			return g.scaled(a.of.vector, number(g.value(opNeg, a.of.factor.lanes[0]), a.of.factor.reach)), true
+			return g.scale(a.of.vector, number(g.value(opNeg, a.of.factor.lanes[0]), a.of.factor.reach)), true
 		}
 	case "cross":
 		return g.sinkCross(a, b)
@@ -81,8 +81,8 @@ func (g *graph) sink(name string, v [4]term) (term, bool) {
 	return term{}, false
 }
 
-// scaled returns a vector times a number: (v*s)*t is v*(s*t).
-func (g *graph) scaled(v, s term) term {
+// scale returns a vector times a number: (v*s)*t is v*(s*t).
+func (g *graph) scale(v, s term) term {
 	if v.of != nil {
 		s = number(g.value(opMul, v.of.factor.lanes[0], s.lanes[0]), bounded(v.of.factor.reach+s.reach))
 		v = v.of.vector
@@ -109,12 +109,12 @@ func (g *graph) sinkCross(a, b term) (term, bool) {
 	}
 	switch {
 	case b.of == nil:
-		return g.scaled(cross(a.of.vector, b), a.of.factor), true
+		return g.scale(cross(a.of.vector, b), a.of.factor), true
 	case a.of == nil:
-		return g.scaled(cross(a, b.of.vector), b.of.factor), true
+		return g.scale(cross(a, b.of.vector), b.of.factor), true
 	}
-	c := g.scaled(cross(a.of.vector, b.of.vector), a.of.factor)
-	return g.scaled(c, b.of.factor), true
+	c := g.scale(cross(a.of.vector, b.of.vector), a.of.factor)
+	return g.scale(c, b.of.factor), true
 }
 
 // sinkSelect turns a select between a product and 0 into the vector times (factor or
@@ -139,7 +139,7 @@ func (g *graph) sinkSelect(o Opcode, v [4]term) (term, bool) {
 		return term{}, false
 	}
 	s := g.value(o, v[0].lanes[0], v[1].lanes[0], v[2].lanes[0], v[3].lanes[0])
-	return g.scaled(p.vector, number(s, max(v[2].reach, v[3].reach))), true
+	return g.scale(p.vector, number(s, max(v[2].reach, v[3].reach))), true
 }
 
 // sinkSum turns adding a product to the output into a mad.
@@ -150,9 +150,9 @@ func (g *graph) sinkSum(o Opcode, v [4]term) (Opcode, [4]term) {
 	case o == opAdd || o == opSub:
 		p = v[1].of
 	case v[0].of != nil && v[1].scalar:
-		p = g.scaled(v[0], v[1]).of
+		p = g.scale(v[0], v[1]).of
 	case v[1].of != nil && v[0].scalar:
-		p = g.scaled(v[1], v[0]).of
+		p = g.scale(v[1], v[0]).of
 	}
 	if p == nil {
 		return o, v

@@ -114,7 +114,7 @@ func TestReach(t *testing.T) {
 		require.NoError(t, err)
 		c := newCompiler(text)
 		for i := range text.statements {
-			require.NoError(t, c.statement(&text.statements[i]))
+			require.NoError(t, c.lowerStatement(&text.statements[i]))
 		}
 		for range 20 {
 			pick := func() float32 { return worst[r.IntN(len(worst))] }
