@@ -71,7 +71,7 @@ func bindFused(f *fuser) (*bound, error) {
 	}
 	m.steps = append(m.steps, newStep(handlerEndX+lanes, 0))
 	if m.weight > longBlock {
-		m.steps = slices.Insert(m.steps, 0, newStep(handlerAheadX+lanes, 0))
+		m.steps = slices.Insert(m.steps, 0, newStep(handlerPrefetchX+lanes, 0))
 	}
 	if m.failed != nil {
 		return nil, m.failed
@@ -105,7 +105,7 @@ func (m *binder) emit(id ref) {
 		if v.operands[1] == constantRef(poolZero) {
 			m.steps = append(m.steps, newStep(handlerPositionX+handler(from), 1, id))
 		} else {
-			m.steps = append(m.steps, newStep(handlerTowardsX+handler(from), 1, id, v.operands[1]))
+			m.steps = append(m.steps, newStep(handlerOffsetX+handler(from), 1, id, v.operands[1]))
 		}
 		return
 	}

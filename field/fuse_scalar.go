@@ -7,15 +7,15 @@ package field
 func (f *fuser) fuseSqrt(id ref, o [4]ref) bool {
 	inverse, both := f.findRsqrt(o[0])
 	var g *step
-	if at := f.fusionOf[o[0]]; at >= 0 && f.fusions[at].handler == handlerTowardsSquareXZ && f.fusions[at].refs[2] == o[0] {
+	if at := f.fusionOf[o[0]]; at >= 0 && f.fusions[at].handler == handlerOffsetSquareXZ && f.fusions[at].refs[2] == o[0] {
 		g = &f.fusions[at].step // it also gives x and z, whose roots differ
 	}
 	switch square := &f.values[o[0]]; {
 	case g != nil && !both:
-		*g = newStep(handlerTowardsLengthXZ, 4, g.refs[0], g.refs[1], g.refs[2], id, g.refs[3], g.refs[4])
+		*g = newStep(handlerOffsetLengthXZ, 4, g.refs[0], g.refs[1], g.refs[2], id, g.refs[3], g.refs[4])
 		f.claim(f.fusionOf[o[0]], id)
 	case g != nil && square.uses == 2:
-		*g = newStep(handlerTowardsRootsXZ, 4, g.refs[0], g.refs[1], id, inverse, g.refs[3], g.refs[4])
+		*g = newStep(handlerOffsetRootsXZ, 4, g.refs[0], g.refs[1], id, inverse, g.refs[3], g.refs[4])
 		f.claim(f.fusionOf[o[0]], id, inverse)
 		f.claim(absorbed, o[0])
 	case both:

@@ -118,7 +118,7 @@ func (f *fuser) fuseExplosions() {
 		}
 		d, k := &f.fusions[from], &f.fusions[f.fusionOf[s]]
 		square := d.refs[3]
-		if d.handler != handlerTowardsSquareV || k.handler != handlerRsqrtBelow || k.refs[1] != square || f.values[square].uses != 2 {
+		if d.handler != handlerOffsetSquareV || k.handler != handlerRsqrtBelow || k.refs[1] != square || f.values[square].uses != 2 {
 			continue
 		}
 		c := d.refs[4]

@@ -67,7 +67,7 @@ func TestFusions(t *testing.T) {
 		"whirl round the vertical": {
 			text: "d = sub position, (2,0,1)\nd = mul d, (1,0,1)\nr = length d\ns = mad r, -0.2, 1\ns = smooth s\nw = mad r, 0.3, time\nw = sin w\n" +
 				"s = mul s, w\nd = normalize d\nd = cross (0,1,0), d\nd = mul d, s\nd = mul d, 7\noutput = add output, d",
-			withoutOrigin: []handler{handlerBeginXZ, handlerTowardsRootsXZ, handlerSinMad, handlerSmoothMad + 1, handlerMulMulPPC, handlerOutMadXNmadZ, handlerEndXZ},
+			withoutOrigin: []handler{handlerBeginXZ, handlerOffsetRootsXZ, handlerSinMad, handlerSmoothMad + 1, handlerMulMulPPC, handlerOutMadXNmadZ, handlerEndXZ},
 		},
 		"effects that have coordinates in common": {
 			text:          explosionAt("2,4,1") + explosionAt("2,0,1") + "d = sub position, (2,0,0)\nd = mul d, (1,0,1)\nq = dot d, d\nq = select_lt q, 9, 3, 0\noutput.y = add output.y, q\n",
@@ -85,7 +85,7 @@ func TestFusions(t *testing.T) {
 					continue
 				}
 				got := codeFor(t, p, k, variant.withOrigin)
-				if h := got[0]; h >= handlerAheadX && h <= handlerAheadXYZ {
+				if h := got[0]; h >= handlerPrefetchX && h <= handlerPrefetchXYZ {
 					got = got[1:]
 				}
 				require.Len(t, got, len(variant.want), "%s, %v: %v", name, k, got)

@@ -96,7 +96,7 @@ func (f *fuser) fusePositions() {
 			}
 		}
 		if used > 1 && allConstant(c) {
-			f.add(newVectorFusion(handlerTowardsV, 3, v[0], v[1], v[2], f.makeTriple(c)), v[:]...)
+			f.add(newVectorFusion(handlerOffsetV, 3, v[0], v[1], v[2], f.makeTriple(c)), v[:]...)
 		}
 	}
 }
@@ -131,10 +131,10 @@ func (f *fuser) fuseVectorSub(v, a, b [3]ref) {
 	switch {
 	case anyConstant(a) || !allConstant(b):
 	case f.arePoints(a):
-		f.add(newVectorFusion(handlerTowardsV, 3, v[0], v[1], v[2], f.makeTriple(b)), v[:]...)
+		f.add(newVectorFusion(handlerOffsetV, 3, v[0], v[1], v[2], f.makeTriple(b)), v[:]...)
 	default:
 		a = f.fuseVector(a)
-		f.add(newVectorFusion(handlerLessVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], f.makeTriple(b)).withVector(3), v[:]...)
+		f.add(newVectorFusion(handlerSubCVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], f.makeTriple(b)).withVector(3), v[:]...)
 	}
 }
 
@@ -151,7 +151,7 @@ func (f *fuser) fuseVectorMul(v, a, b [3]ref) {
 	case anyConstant(a):
 	case allConstant(b):
 		a = f.fuseVector(a)
-		f.add(newVectorFusion(handlerStretchVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], f.makeTriple(b)).withVector(3), v[:]...)
+		f.add(newVectorFusion(handlerMulCVV, 3, v[0], v[1], v[2], a[0], a[1], a[2], f.makeTriple(b)).withVector(3), v[:]...)
 	case allSame(b) && !b[0].constant():
 		a = f.fuseVector(a)
 		if r := f.match(b[0], opRsqrt); r != nil && r.uses == 3 { // normalised, with its lanes in use
@@ -293,7 +293,7 @@ func (f *fuser) fuseSquareXZ(id ref, m, o [4]ref) bool {
 		f.claim(absorbed, x, z)
 		f.add(newFusion(handlerDistanceSquareXZ, 1, id, dx.operands[1], dz.operands[1]), id)
 	default:
-		f.add(newFusion(handlerTowardsSquareXZ, 3, x, z, id, dx.operands[1], dz.operands[1]), x, z, id)
+		f.add(newFusion(handlerOffsetSquareXZ, 3, x, z, id, dx.operands[1], dz.operands[1]), x, z, id)
 	}
 	return true
 }
@@ -315,13 +315,13 @@ func (f *fuser) fuseSquare(id ref, v [3]ref) {
 	at := f.producerOf(v)
 	switch {
 	case at < 0:
-	case f.fusions[at].handler == handlerTowardsV:
+	case f.fusions[at].handler == handlerOffsetV:
 		c := f.fusions[at].refs[3]
 		if f.haveUses(v, 2) {
 			f.claim(absorbed, v[:]...)
 			f.fusions[at] = newFusion(handlerDistanceSquare, 1, id, c)
 		} else {
-			f.fusions[at] = newVectorFusion(handlerTowardsSquareV, 4, v[0], v[1], v[2], id, c)
+			f.fusions[at] = newVectorFusion(handlerOffsetSquareV, 4, v[0], v[1], v[2], id, c)
 		}
 		f.claim(at, id)
 		return
@@ -341,7 +341,7 @@ func (f *fuser) fuseCylinder(id ref, at int16, v [3]ref) bool {
 	s, axis := f.fusions[at].refs[3], f.fusions[at].refs[7]
 	d := [3]ref(f.fusions[at].refs[4:])
 	from := f.producerOf(d)
-	if from < 0 || f.fusions[from].handler != handlerTowardsV || !f.haveUses(d, 2) || f.values[s].uses != 3 {
+	if from < 0 || f.fusions[from].handler != handlerOffsetV || !f.haveUses(d, 2) || f.values[s].uses != 3 {
 		return false
 	}
 	if f.fusionOf[s] == unfused {

@@ -45,7 +45,7 @@ func eachLane(f func(lane int) float32) (v vec3) {
 	return vec3{f(0), f(1), f(2)}
 }
 
-func towards(p *fusedPoint, c vec3) vec3 {
+func offset(p *fusedPoint, c vec3) vec3 {
 	return eachLane(func(l int) float32 { return p.position[l] - c[l] })
 }
 
@@ -66,9 +66,9 @@ func smoothOf(s, k, c float32) float32 {
 }
 
 var fusedCases = []fusedCase{
-	{"towards", handlerTowardsV, true, false, false, "T", func(p *fusedPoint) { p.v = towards(p, p.t) }},
-	{"less", handlerLessVV, true, false, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return p.v[l] - p.t[l] }) }},
-	{"stretch", handlerStretchVV, true, false, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.t[l]) }) }},
+	{"offset", handlerOffsetV, true, false, false, "T", func(p *fusedPoint) { p.v = offset(p, p.t) }},
+	{"sub constants", handlerSubCVV, true, false, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return p.v[l] - p.t[l] }) }},
+	{"mul constants", handlerMulCVV, true, false, false, "VT", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.t[l]) }) }},
 	{"scale", handlerScaleVV, true, false, false, "VP", func(p *fusedPoint) { p.v = eachLane(func(l int) float32 { return mul32(p.v[l], p.s) }) }},
 	{"scale by inverse root", handlerScaleRsqrtVV, true, false, false, "PV", func(p *fusedPoint) {
 		k := rsqrt32(p.s)
@@ -82,12 +82,12 @@ var fusedCases = []fusedCase{
 	}},
 	{"axis", handlerAxisVV, true, false, false, "PVT", func(p *fusedPoint) { p.v = besideAxis(p.v, p.t, p.s) }},
 	{"cross", handlerCrossVV, true, false, false, "VT", func(p *fusedPoint) { p.v = crossOf(p.t, p.v) }},
-	{"towards square", handlerTowardsSquareV, true, false, true, "T", func(p *fusedPoint) {
-		p.v = towards(p, p.t)
+	{"offset square", handlerOffsetSquareV, true, false, true, "T", func(p *fusedPoint) {
+		p.v = offset(p, p.t)
 		p.s = dotOf(p.v, p.v)
 	}},
 	{"cylinder", handlerCylinderV, true, false, true, "TU", func(p *fusedPoint) {
-		d := towards(p, p.t)
+		d := offset(p, p.t)
 		p.v = besideAxis(d, p.u, dotOf(d, p.u))
 		p.s = dotOf(p.v, p.v)
 	}},
@@ -95,7 +95,7 @@ var fusedCases = []fusedCase{
 	{"dot with constants", handlerDotCV, false, false, true, "VT", func(p *fusedPoint) { p.s = dotOf(p.v, p.t) }},
 	{"dot", handlerDotV, false, false, true, "VW", func(p *fusedPoint) { p.s = dotOf(p.v, p.w) }},
 	{"distance square", handlerDistanceSquare, false, false, true, "T", func(p *fusedPoint) {
-		d := towards(p, p.t)
+		d := offset(p, p.t)
 		p.s = dotOf(d, d)
 	}},
 	{"distance square xz", handlerDistanceSquareXZ, false, false, true, "CC", func(p *fusedPoint) {
@@ -116,15 +116,15 @@ var fusedCases = []fusedCase{
 		c := crossOf(p.t, p.v)
 		p.out = eachLane(func(l int) float32 { return fma32(c[l], p.s, p.out[l]) })
 	}},
-	{"towards length xz", handlerTowardsLengthXZ, false, true, true, "ZCC", func(p *fusedPoint) {
+	{"offset length xz", handlerOffsetLengthXZ, false, true, true, "ZCC", func(p *fusedPoint) {
 		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
 		p.s = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
 	}},
-	{"towards square xz", handlerTowardsSquareXZ, false, true, true, "CC", func(p *fusedPoint) {
+	{"offset square xz", handlerOffsetSquareXZ, false, true, true, "CC", func(p *fusedPoint) {
 		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
 		p.s = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
 	}},
-	{"towards roots xz", handlerTowardsRootsXZ, false, true, true, "ICC", func(p *fusedPoint) {
+	{"offset roots xz", handlerOffsetRootsXZ, false, true, true, "ICC", func(p *fusedPoint) {
 		p.v[0], p.v[2] = p.position[0]-p.c[0], p.position[2]-p.c[1]
 		p.square = fma32(p.v[2], p.v[2], mul32(p.v[0], p.v[0]))
 		p.s = sqrt32(p.square)
@@ -171,7 +171,7 @@ var fusedCases = []fusedCase{
 		p.s = mul32(mul32(rsqrt32(p.s), p.w[0]), p.c[0])
 	}},
 	{"explosion", handlerOutExplosion, false, false, false, "R", func(p *fusedPoint) {
-		d := towards(p, vec3{p.c[0], p.c[1], p.c[2]})
+		d := offset(p, vec3{p.c[0], p.c[1], p.c[2]})
 		square := dotOf(d, d)
 		s := selectLT32(square, p.c[3], mul32(rsqrt32(square), p.c[4]), 0)
 		p.out = eachLane(func(l int) float32 { return fma32(d[l], s, p.out[l]) })
@@ -183,9 +183,9 @@ var fusedCases = []fusedCase{
 		p.out[0], p.out[2] = fma32(-p.w[0], p.s, p.out[0]), fma32(p.w[1], p.s, p.out[2])
 	}},
 	{"square of two", handlerSquareTwo, false, false, true, "PX", func(p *fusedPoint) { p.s = fma32(p.w[0], p.w[0], mul32(p.s, p.s)) }},
-	{"towards x", handlerTowardsX, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[0] - p.c[0] }},
-	{"towards y", handlerTowardsY, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[1] - p.c[0] }},
-	{"towards z", handlerTowardsZ, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[2] - p.c[0] }},
+	{"offset x", handlerOffsetX, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[0] - p.c[0] }},
+	{"offset y", handlerOffsetY, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[1] - p.c[0] }},
+	{"offset z", handlerOffsetZ, false, false, true, "C", func(p *fusedPoint) { p.s = p.position[2] - p.c[0] }},
 	{"sin of mad", handlerSinMad, false, false, true, "PR", func(p *fusedPoint) { p.s = sin32(fma32(p.s, p.c[0], p.c[1])) }},
 	{"product of three planes", handlerMulMulPPP, false, false, true, "PXY", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.w[0]), p.w[1]) }},
 	{"product with a constant inside", handlerMulMulPCP, false, false, true, "PCX", func(p *fusedPoint) { p.s = mul32(mul32(p.s, p.c[0]), p.w[0]) }},
@@ -252,11 +252,11 @@ func requireFused(t *testing.T, b *bench, c *fusedCase, h handler, given, taken 
 	operands = append(operands, c.encode(taken)...)
 	code := []benchInstruction{{handlerBeginXYZ, nil}}
 	if taken {
-		code = append(code, benchInstruction{handlerLessVV + 1, []uint16{planeOperand(planeV), planeOperand(planeV + 1), planeOperand(planeV + 2), constantOperand(constantZero)}})
+		code = append(code, benchInstruction{handlerSubCVV + 1, []uint16{planeOperand(planeV), planeOperand(planeV + 1), planeOperand(planeV + 2), constantOperand(constantZero)}})
 	}
 	code = append(code, benchInstruction{h, operands})
 	if given {
-		code = append(code, benchInstruction{handlerLessVV + 2, []uint16{planeOperand(planeGiven), planeOperand(planeGiven + 1), planeOperand(planeGiven + 2), constantOperand(constantZero)}})
+		code = append(code, benchInstruction{handlerSubCVV + 2, []uint16{planeOperand(planeGiven), planeOperand(planeGiven + 1), planeOperand(planeGiven + 2), constantOperand(constantZero)}})
 	}
 	before := append([]float32(nil), b.scratch...)
 	b.execute(t, append(code, benchInstruction{handlerEndXYZ, nil}))

@@ -231,7 +231,7 @@ func TestHandlersThere(t *testing.T) {
 	tested := map[handler]bool{handlerFill: true, handlerPositionX: true, handlerPositionY: true, handlerPositionZ: true}
 	accumulated := map[handler]bool{}
 	for lanes := range handler(7) { // TestLanesOfTheOutput
-		tested[handlerAheadX+lanes], tested[handlerBeginX+lanes], tested[handlerEndX+lanes] = true, true, true
+		tested[handlerPrefetchX+lanes], tested[handlerBeginX+lanes], tested[handlerEndX+lanes] = true, true, true
 	}
 	for o := range boundOpcodes {
 		for which := range plainHandlers[o] {

@@ -4,17 +4,17 @@
 
 package field
 
-// The handlers by number. In their names a P is an operand that is a plane, a C one
-// that is a constant of the pool.
+// The handlers by number. P and C in a name stand for an operand in a plane or a constant
+// of the pool; see field/_asm/fused.go for V, A and T.
 const (
 	handlerNone handler = iota
-	handlerAheadX
-	handlerAheadY
-	handlerAheadXY
-	handlerAheadZ
-	handlerAheadXZ
-	handlerAheadYZ
-	handlerAheadXYZ
+	handlerPrefetchX
+	handlerPrefetchY
+	handlerPrefetchXY
+	handlerPrefetchZ
+	handlerPrefetchXZ
+	handlerPrefetchYZ
+	handlerPrefetchXYZ
 	handlerBeginX
 	handlerBeginY
 	handlerBeginXY
@@ -33,9 +33,9 @@ const (
 	handlerPositionX
 	handlerPositionY
 	handlerPositionZ
-	handlerTowardsX
-	handlerTowardsY
-	handlerTowardsZ
+	handlerOffsetX
+	handlerOffsetY
+	handlerOffsetZ
 	handlerAddPP
 	handlerAddPC
 	handlerSubPP
@@ -124,16 +124,16 @@ const (
 	handlerOutNmadYPC
 	handlerOutNmadZPP
 	handlerOutNmadZPC
-	handlerTowardsV
-	handlerTowardsA
-	handlerLessVV
-	handlerLessAV
-	handlerLessVA
-	handlerLessAA
-	handlerStretchVV
-	handlerStretchAV
-	handlerStretchVA
-	handlerStretchAA
+	handlerOffsetV
+	handlerOffsetA
+	handlerSubCVV
+	handlerSubCAV
+	handlerSubCVA
+	handlerSubCAA
+	handlerMulCVV
+	handlerMulCAV
+	handlerMulCVA
+	handlerMulCAA
 	handlerScaleVV
 	handlerScaleAV
 	handlerScaleVA
@@ -158,8 +158,8 @@ const (
 	handlerCrossAV
 	handlerCrossVA
 	handlerCrossAA
-	handlerTowardsSquareV
-	handlerTowardsSquareA
+	handlerOffsetSquareV
+	handlerOffsetSquareA
 	handlerCylinderV
 	handlerCylinderA
 	handlerSquareV
@@ -169,9 +169,9 @@ const (
 	handlerDotV
 	handlerDotA
 	handlerDistanceSquare
-	handlerTowardsSquareXZ
-	handlerTowardsLengthXZ
-	handlerTowardsRootsXZ
+	handlerOffsetSquareXZ
+	handlerOffsetLengthXZ
+	handlerOffsetRootsXZ
 	handlerRoots
 	handlerDistanceSquareXZ
 	handlerOutAddV
@@ -209,11 +209,11 @@ const (
 	handlerMulMulPPP
 	handlerMulMulPCP
 	handlerMulMulPPC
-	handlers // how many there are
+	handlers // number of handlers
 )
 
-// plainHandlers has the handler of an operation by which of its operands are constants,
-// a bit each; 0 if there is none.
+// plainHandlers holds an operation's handlers, indexed by the bitmap of its constant
+// operands; 0 if there is none.
 var plainHandlers = [boundOpcodes][1 << 4]handler{
 	opAdd:      {0b0: handlerAddPP, 0b10: handlerAddPC},
 	opSub:      {0b0: handlerSubPP, 0b10: handlerSubPC, 0b1: handlerSubCP},
@@ -239,8 +239,8 @@ var plainHandlers = [boundOpcodes][1 << 4]handler{
 	opSelectGE: {0b0: handlerSelectGEPPPP, 0b1000: handlerSelectGEPPPC, 0b100: handlerSelectGEPPCP, 0b1100: handlerSelectGEPPCC, 0b10: handlerSelectGEPCPP, 0b1010: handlerSelectGEPCPC, 0b110: handlerSelectGEPCCP, 0b1110: handlerSelectGEPCCC, 0b1: handlerSelectGECPPP, 0b1001: handlerSelectGECPPC, 0b101: handlerSelectGECPCP, 0b1101: handlerSelectGECPCC},
 }
 
-// sumHandlers has the handler that adds to a lane of the output, in the same way; the
-// output is not counted as an operand.
+// sumHandlers holds the handlers that add to a lane of the output, indexed likewise. The
+// output does not count as an operand.
 var sumHandlers = [opcodes][3][1 << 4]handler{
 	opAdd:  {{0b0: handlerOutAddXP, 0b1: handlerOutAddXC}, {0b0: handlerOutAddYP, 0b1: handlerOutAddYC}, {0b0: handlerOutAddZP, 0b1: handlerOutAddZC}},
 	opSub:  {{0b0: handlerOutSubXP, 0b1: handlerOutSubXC}, {0b0: handlerOutSubYP, 0b1: handlerOutSubYC}, {0b0: handlerOutSubZP, 0b1: handlerOutSubZC}},

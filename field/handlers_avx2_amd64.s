@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // Requires: MMX+
-TEXT aheadX<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchX<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)
 	PREFETCHT0 256(R12)
 	PREFETCHT0 256(R13)
@@ -27,7 +27,7 @@ TEXT aheadX<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadY<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchY<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)
 	PREFETCHT0 256(R12)
 	PREFETCHT0 256(R13)
@@ -49,7 +49,7 @@ TEXT aheadY<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadXY<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchXY<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)
 	PREFETCHT0 256(R12)
 	PREFETCHT0 256(R13)
@@ -76,7 +76,7 @@ TEXT aheadXY<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchZ<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)
 	PREFETCHT0 256(R12)
 	PREFETCHT0 256(R13)
@@ -98,7 +98,7 @@ TEXT aheadZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadXZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchXZ<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)
 	PREFETCHT0 256(R12)
 	PREFETCHT0 256(R13)
@@ -125,7 +125,7 @@ TEXT aheadXZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadYZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchYZ<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)
 	PREFETCHT0 256(R12)
 	PREFETCHT0 256(R13)
@@ -152,7 +152,7 @@ TEXT aheadYZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadXYZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchXYZ<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)
 	PREFETCHT0 256(R12)
 	PREFETCHT0 256(R13)
@@ -209,7 +209,7 @@ masked:
 	VMOVUPS Y0, 192(DI)
 	VMOVUPS 480(DI), Y0
 	VMOVUPS Y0, 224(DI)
-	JMP     known
+	JMP     selected
 
 clip:
 	VXORPS       Y0, Y0, Y0
@@ -456,7 +456,7 @@ clip:
 	VTESTPS      Y0, Y0
 	JEQ          outside
 
-known:
+selected:
 	MOVQ    88(R9), AX
 	MOVQ    24(R9), CX
 	VMOVUPS (AX), Y0
@@ -518,7 +518,7 @@ masked:
 	VMOVUPS Y0, 192(DI)
 	VMOVUPS 480(DI), Y0
 	VMOVUPS Y0, 224(DI)
-	JMP     known
+	JMP     selected
 
 clip:
 	VXORPS       Y0, Y0, Y0
@@ -765,7 +765,7 @@ clip:
 	VTESTPS      Y0, Y0
 	JEQ          outside
 
-known:
+selected:
 	MOVQ    96(R9), AX
 	MOVQ    32(R9), CX
 	VMOVUPS (AX), Y0
@@ -827,7 +827,7 @@ masked:
 	VMOVUPS Y0, 192(DI)
 	VMOVUPS 480(DI), Y0
 	VMOVUPS Y0, 224(DI)
-	JMP     known
+	JMP     selected
 
 clip:
 	VXORPS       Y0, Y0, Y0
@@ -1074,7 +1074,7 @@ clip:
 	VTESTPS      Y0, Y0
 	JEQ          outside
 
-known:
+selected:
 	MOVQ    88(R9), AX
 	MOVQ    24(R9), CX
 	VMOVUPS (AX), Y0
@@ -1155,7 +1155,7 @@ masked:
 	VMOVUPS Y0, 192(DI)
 	VMOVUPS 480(DI), Y0
 	VMOVUPS Y0, 224(DI)
-	JMP     known
+	JMP     selected
 
 clip:
 	VXORPS       Y0, Y0, Y0
@@ -1402,7 +1402,7 @@ clip:
 	VTESTPS      Y0, Y0
 	JEQ          outside
 
-known:
+selected:
 	MOVQ    104(R9), AX
 	MOVQ    40(R9), CX
 	VMOVUPS (AX), Y0
@@ -1464,7 +1464,7 @@ masked:
 	VMOVUPS Y0, 192(DI)
 	VMOVUPS 480(DI), Y0
 	VMOVUPS Y0, 224(DI)
-	JMP     known
+	JMP     selected
 
 clip:
 	VXORPS       Y0, Y0, Y0
@@ -1711,7 +1711,7 @@ clip:
 	VTESTPS      Y0, Y0
 	JEQ          outside
 
-known:
+selected:
 	MOVQ    88(R9), AX
 	MOVQ    24(R9), CX
 	VMOVUPS (AX), Y0
@@ -1792,7 +1792,7 @@ masked:
 	VMOVUPS Y0, 192(DI)
 	VMOVUPS 480(DI), Y0
 	VMOVUPS Y0, 224(DI)
-	JMP     known
+	JMP     selected
 
 clip:
 	VXORPS       Y0, Y0, Y0
@@ -2039,7 +2039,7 @@ clip:
 	VTESTPS      Y0, Y0
 	JEQ          outside
 
-known:
+selected:
 	MOVQ    96(R9), AX
 	MOVQ    32(R9), CX
 	VMOVUPS (AX), Y0
@@ -2120,7 +2120,7 @@ masked:
 	VMOVUPS Y0, 192(DI)
 	VMOVUPS 480(DI), Y0
 	VMOVUPS Y0, 224(DI)
-	JMP     known
+	JMP     selected
 
 clip:
 	VXORPS       Y0, Y0, Y0
@@ -2367,7 +2367,7 @@ clip:
 	VTESTPS      Y0, Y0
 	JEQ          outside
 
-known:
+selected:
 	MOVQ    88(R9), AX
 	MOVQ    24(R9), CX
 	VMOVUPS (AX), Y0
@@ -3769,7 +3769,7 @@ TEXT positionZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX
-TEXT towardsX<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetX<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R11), Y0
 	MOVWLZX      10(SI), AX
 	ADDQ         R8, AX
@@ -3802,7 +3802,7 @@ TEXT towardsX<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX
-TEXT towardsY<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetY<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R12), Y0
 	MOVWLZX      10(SI), AX
 	ADDQ         R8, AX
@@ -3835,7 +3835,7 @@ TEXT towardsY<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX
-TEXT towardsZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R13), Y0
 	MOVWLZX      10(SI), AX
 	ADDQ         R8, AX
@@ -8234,7 +8234,7 @@ TEXT outNmadZPC<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX
-TEXT towardsV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetV<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R11), Y0
 	MOVWLZX      14(SI), AX
 	ADDQ         R8, AX
@@ -8319,7 +8319,7 @@ TEXT towardsV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX
-TEXT lessVV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT subCVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      14(SI), AX
 	VMOVUPS      (DI)(AX*1), Y0
 	MOVWLZX      20(SI), CX
@@ -8407,7 +8407,7 @@ TEXT lessVV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX
-TEXT stretchVV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT mulCVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX      14(SI), AX
 	VMOVUPS      (DI)(AX*1), Y0
 	MOVWLZX      20(SI), CX
@@ -9236,7 +9236,7 @@ TEXT crossVV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX, FMA3
-TEXT towardsSquareV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetSquareV<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R11), Y0
 	MOVWLZX      16(SI), AX
 	ADDQ         R8, AX
@@ -9822,7 +9822,7 @@ TEXT distanceSquare<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX, FMA3
-TEXT towardsSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R11), Y0
 	MOVWLZX      14(SI), AX
 	ADDQ         R8, AX
@@ -9908,7 +9908,7 @@ TEXT towardsSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX, FMA3
-TEXT towardsLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R11), Y0
 	MOVWLZX      16(SI), AX
 	ADDQ         R8, AX
@@ -10011,7 +10011,7 @@ TEXT towardsLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP          (SI)
 
 // Requires: AVX, AVX2, FMA3
-TEXT towardsRootsXZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetRootsXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS      (R11), Y0
 	MOVWLZX      16(SI), AX
 	ADDQ         R8, AX
@@ -13843,13 +13843,13 @@ DATA literalsAVX2<>+984(SB)/4, $0x00000088
 DATA literalsAVX2<>+988(SB)/4, $0x00000088
 GLOBL literalsAVX2<>(SB), RODATA|NOPTR, $992
 
-DATA ·handlersAVX2+8(SB)/8, $aheadX<>(SB)
-DATA ·handlersAVX2+16(SB)/8, $aheadY<>(SB)
-DATA ·handlersAVX2+24(SB)/8, $aheadXY<>(SB)
-DATA ·handlersAVX2+32(SB)/8, $aheadZ<>(SB)
-DATA ·handlersAVX2+40(SB)/8, $aheadXZ<>(SB)
-DATA ·handlersAVX2+48(SB)/8, $aheadYZ<>(SB)
-DATA ·handlersAVX2+56(SB)/8, $aheadXYZ<>(SB)
+DATA ·handlersAVX2+8(SB)/8, $prefetchX<>(SB)
+DATA ·handlersAVX2+16(SB)/8, $prefetchY<>(SB)
+DATA ·handlersAVX2+24(SB)/8, $prefetchXY<>(SB)
+DATA ·handlersAVX2+32(SB)/8, $prefetchZ<>(SB)
+DATA ·handlersAVX2+40(SB)/8, $prefetchXZ<>(SB)
+DATA ·handlersAVX2+48(SB)/8, $prefetchYZ<>(SB)
+DATA ·handlersAVX2+56(SB)/8, $prefetchXYZ<>(SB)
 DATA ·handlersAVX2+64(SB)/8, $beginX<>(SB)
 DATA ·handlersAVX2+72(SB)/8, $beginY<>(SB)
 DATA ·handlersAVX2+80(SB)/8, $beginXY<>(SB)
@@ -13868,9 +13868,9 @@ DATA ·handlersAVX2+176(SB)/8, $fill<>(SB)
 DATA ·handlersAVX2+184(SB)/8, $positionX<>(SB)
 DATA ·handlersAVX2+192(SB)/8, $positionY<>(SB)
 DATA ·handlersAVX2+200(SB)/8, $positionZ<>(SB)
-DATA ·handlersAVX2+208(SB)/8, $towardsX<>(SB)
-DATA ·handlersAVX2+216(SB)/8, $towardsY<>(SB)
-DATA ·handlersAVX2+224(SB)/8, $towardsZ<>(SB)
+DATA ·handlersAVX2+208(SB)/8, $offsetX<>(SB)
+DATA ·handlersAVX2+216(SB)/8, $offsetY<>(SB)
+DATA ·handlersAVX2+224(SB)/8, $offsetZ<>(SB)
 DATA ·handlersAVX2+232(SB)/8, $addPP<>(SB)
 DATA ·handlersAVX2+240(SB)/8, $addPC<>(SB)
 DATA ·handlersAVX2+248(SB)/8, $subPP<>(SB)
@@ -13959,24 +13959,24 @@ DATA ·handlersAVX2+904(SB)/8, $outNmadYPP<>(SB)
 DATA ·handlersAVX2+912(SB)/8, $outNmadYPC<>(SB)
 DATA ·handlersAVX2+920(SB)/8, $outNmadZPP<>(SB)
 DATA ·handlersAVX2+928(SB)/8, $outNmadZPC<>(SB)
-DATA ·handlersAVX2+936(SB)/8, $towardsV<>(SB)
-DATA ·handlersAVX2+952(SB)/8, $lessVV<>(SB)
-DATA ·handlersAVX2+984(SB)/8, $stretchVV<>(SB)
+DATA ·handlersAVX2+936(SB)/8, $offsetV<>(SB)
+DATA ·handlersAVX2+952(SB)/8, $subCVV<>(SB)
+DATA ·handlersAVX2+984(SB)/8, $mulCVV<>(SB)
 DATA ·handlersAVX2+1016(SB)/8, $scaleVV<>(SB)
 DATA ·handlersAVX2+1048(SB)/8, $scaleRsqrtVV<>(SB)
 DATA ·handlersAVX2+1080(SB)/8, $scaleShiftVV<>(SB)
 DATA ·handlersAVX2+1112(SB)/8, $axisVV<>(SB)
 DATA ·handlersAVX2+1144(SB)/8, $belowVV<>(SB)
 DATA ·handlersAVX2+1176(SB)/8, $crossVV<>(SB)
-DATA ·handlersAVX2+1208(SB)/8, $towardsSquareV<>(SB)
+DATA ·handlersAVX2+1208(SB)/8, $offsetSquareV<>(SB)
 DATA ·handlersAVX2+1224(SB)/8, $cylinderV<>(SB)
 DATA ·handlersAVX2+1240(SB)/8, $squareV<>(SB)
 DATA ·handlersAVX2+1256(SB)/8, $dotCV<>(SB)
 DATA ·handlersAVX2+1272(SB)/8, $dotV<>(SB)
 DATA ·handlersAVX2+1288(SB)/8, $distanceSquare<>(SB)
-DATA ·handlersAVX2+1296(SB)/8, $towardsSquareXZ<>(SB)
-DATA ·handlersAVX2+1304(SB)/8, $towardsLengthXZ<>(SB)
-DATA ·handlersAVX2+1312(SB)/8, $towardsRootsXZ<>(SB)
+DATA ·handlersAVX2+1296(SB)/8, $offsetSquareXZ<>(SB)
+DATA ·handlersAVX2+1304(SB)/8, $offsetLengthXZ<>(SB)
+DATA ·handlersAVX2+1312(SB)/8, $offsetRootsXZ<>(SB)
 DATA ·handlersAVX2+1320(SB)/8, $roots<>(SB)
 DATA ·handlersAVX2+1328(SB)/8, $distanceSquareXZ<>(SB)
 DATA ·handlersAVX2+1336(SB)/8, $outAddV<>(SB)

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // Requires: MMX+
-TEXT aheadX<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchX<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)(R10*1)
 	PREFETCHT0 256(R12)(R10*1)
 	PREFETCHT0 256(R13)(R10*1)
@@ -27,7 +27,7 @@ TEXT aheadX<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadY<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchY<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)(R10*1)
 	PREFETCHT0 256(R12)(R10*1)
 	PREFETCHT0 256(R13)(R10*1)
@@ -49,7 +49,7 @@ TEXT aheadY<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadXY<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchXY<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)(R10*1)
 	PREFETCHT0 256(R12)(R10*1)
 	PREFETCHT0 256(R13)(R10*1)
@@ -76,7 +76,7 @@ TEXT aheadXY<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchZ<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)(R10*1)
 	PREFETCHT0 256(R12)(R10*1)
 	PREFETCHT0 256(R13)(R10*1)
@@ -98,7 +98,7 @@ TEXT aheadZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadXZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchXZ<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)(R10*1)
 	PREFETCHT0 256(R12)(R10*1)
 	PREFETCHT0 256(R13)(R10*1)
@@ -125,7 +125,7 @@ TEXT aheadXZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadYZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchYZ<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)(R10*1)
 	PREFETCHT0 256(R12)(R10*1)
 	PREFETCHT0 256(R13)(R10*1)
@@ -152,7 +152,7 @@ TEXT aheadYZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP        (SI)
 
 // Requires: MMX+
-TEXT aheadXYZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT prefetchXYZ<>(SB), NOSPLIT|NOFRAME, $0
 	PREFETCHT0 256(R11)(R10*1)
 	PREFETCHT0 256(R12)(R10*1)
 	PREFETCHT0 256(R13)(R10*1)
@@ -188,7 +188,7 @@ TEXT beginX<>(SB), NOSPLIT|NOFRAME, $0
 	CMPQ 80(R9), $0x00
 	JNE  masked
 
-some:
+load:
 	MOVQ    24(R9), AX
 	VMOVUPS (AX)(R10*1), Z20
 	VMOVUPS 64(AX)(R10*1), Z21
@@ -203,7 +203,7 @@ masked:
 	KMOVW        124(R9), K6
 	KMOVW        126(R9), K7
 	CMPQ         112(R9), $0x00
-	JEQ          known
+	JEQ          selected
 	VBROADCASTSS (R8), Z0
 	VBROADCASTSS 12(R8), Z1
 	VBROADCASTSS 24(R8), Z2
@@ -262,11 +262,11 @@ masked:
 	VCMPPS       $0x1d, Z1, Z3, K7, K7
 	VCMPPS       $0x12, Z2, Z3, K7, K7
 
-known:
+selected:
 	KORW     K4, K5, K1
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
-	JNE      some
+	JNE      load
 	CMPQ     128(R9), $0x00
 	JEQ      next0
 	MOVQ     112(R9), AX
@@ -293,7 +293,7 @@ TEXT beginY<>(SB), NOSPLIT|NOFRAME, $0
 	CMPQ 80(R9), $0x00
 	JNE  masked
 
-some:
+load:
 	MOVQ    32(R9), AX
 	VMOVUPS (AX)(R10*1), Z24
 	VMOVUPS 64(AX)(R10*1), Z25
@@ -308,7 +308,7 @@ masked:
 	KMOVW        124(R9), K6
 	KMOVW        126(R9), K7
 	CMPQ         112(R9), $0x00
-	JEQ          known
+	JEQ          selected
 	VBROADCASTSS (R8), Z0
 	VBROADCASTSS 12(R8), Z1
 	VBROADCASTSS 24(R8), Z2
@@ -367,11 +367,11 @@ masked:
 	VCMPPS       $0x1d, Z1, Z3, K7, K7
 	VCMPPS       $0x12, Z2, Z3, K7, K7
 
-known:
+selected:
 	KORW     K4, K5, K1
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
-	JNE      some
+	JNE      load
 	CMPQ     128(R9), $0x00
 	JEQ      next0
 	MOVQ     112(R9), AX
@@ -398,7 +398,7 @@ TEXT beginXY<>(SB), NOSPLIT|NOFRAME, $0
 	CMPQ 80(R9), $0x00
 	JNE  masked
 
-some:
+load:
 	MOVQ    24(R9), AX
 	VMOVUPS (AX)(R10*1), Z20
 	VMOVUPS 64(AX)(R10*1), Z21
@@ -418,7 +418,7 @@ masked:
 	KMOVW        124(R9), K6
 	KMOVW        126(R9), K7
 	CMPQ         112(R9), $0x00
-	JEQ          known
+	JEQ          selected
 	VBROADCASTSS (R8), Z0
 	VBROADCASTSS 12(R8), Z1
 	VBROADCASTSS 24(R8), Z2
@@ -477,11 +477,11 @@ masked:
 	VCMPPS       $0x1d, Z1, Z3, K7, K7
 	VCMPPS       $0x12, Z2, Z3, K7, K7
 
-known:
+selected:
 	KORW     K4, K5, K1
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
-	JNE      some
+	JNE      load
 	CMPQ     128(R9), $0x00
 	JEQ      next0
 	MOVQ     112(R9), AX
@@ -508,7 +508,7 @@ TEXT beginZ<>(SB), NOSPLIT|NOFRAME, $0
 	CMPQ 80(R9), $0x00
 	JNE  masked
 
-some:
+load:
 	MOVQ    40(R9), AX
 	VMOVUPS (AX)(R10*1), Z28
 	VMOVUPS 64(AX)(R10*1), Z29
@@ -523,7 +523,7 @@ masked:
 	KMOVW        124(R9), K6
 	KMOVW        126(R9), K7
 	CMPQ         112(R9), $0x00
-	JEQ          known
+	JEQ          selected
 	VBROADCASTSS (R8), Z0
 	VBROADCASTSS 12(R8), Z1
 	VBROADCASTSS 24(R8), Z2
@@ -582,11 +582,11 @@ masked:
 	VCMPPS       $0x1d, Z1, Z3, K7, K7
 	VCMPPS       $0x12, Z2, Z3, K7, K7
 
-known:
+selected:
 	KORW     K4, K5, K1
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
-	JNE      some
+	JNE      load
 	CMPQ     128(R9), $0x00
 	JEQ      next0
 	MOVQ     112(R9), AX
@@ -613,7 +613,7 @@ TEXT beginXZ<>(SB), NOSPLIT|NOFRAME, $0
 	CMPQ 80(R9), $0x00
 	JNE  masked
 
-some:
+load:
 	MOVQ    24(R9), AX
 	VMOVUPS (AX)(R10*1), Z20
 	VMOVUPS 64(AX)(R10*1), Z21
@@ -633,7 +633,7 @@ masked:
 	KMOVW        124(R9), K6
 	KMOVW        126(R9), K7
 	CMPQ         112(R9), $0x00
-	JEQ          known
+	JEQ          selected
 	VBROADCASTSS (R8), Z0
 	VBROADCASTSS 12(R8), Z1
 	VBROADCASTSS 24(R8), Z2
@@ -692,11 +692,11 @@ masked:
 	VCMPPS       $0x1d, Z1, Z3, K7, K7
 	VCMPPS       $0x12, Z2, Z3, K7, K7
 
-known:
+selected:
 	KORW     K4, K5, K1
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
-	JNE      some
+	JNE      load
 	CMPQ     128(R9), $0x00
 	JEQ      next0
 	MOVQ     112(R9), AX
@@ -723,7 +723,7 @@ TEXT beginYZ<>(SB), NOSPLIT|NOFRAME, $0
 	CMPQ 80(R9), $0x00
 	JNE  masked
 
-some:
+load:
 	MOVQ    32(R9), AX
 	VMOVUPS (AX)(R10*1), Z24
 	VMOVUPS 64(AX)(R10*1), Z25
@@ -743,7 +743,7 @@ masked:
 	KMOVW        124(R9), K6
 	KMOVW        126(R9), K7
 	CMPQ         112(R9), $0x00
-	JEQ          known
+	JEQ          selected
 	VBROADCASTSS (R8), Z0
 	VBROADCASTSS 12(R8), Z1
 	VBROADCASTSS 24(R8), Z2
@@ -802,11 +802,11 @@ masked:
 	VCMPPS       $0x1d, Z1, Z3, K7, K7
 	VCMPPS       $0x12, Z2, Z3, K7, K7
 
-known:
+selected:
 	KORW     K4, K5, K1
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
-	JNE      some
+	JNE      load
 	CMPQ     128(R9), $0x00
 	JEQ      next0
 	MOVQ     112(R9), AX
@@ -833,7 +833,7 @@ TEXT beginXYZ<>(SB), NOSPLIT|NOFRAME, $0
 	CMPQ 80(R9), $0x00
 	JNE  masked
 
-some:
+load:
 	MOVQ    24(R9), AX
 	VMOVUPS (AX)(R10*1), Z20
 	VMOVUPS 64(AX)(R10*1), Z21
@@ -858,7 +858,7 @@ masked:
 	KMOVW        124(R9), K6
 	KMOVW        126(R9), K7
 	CMPQ         112(R9), $0x00
-	JEQ          known
+	JEQ          selected
 	VBROADCASTSS (R8), Z0
 	VBROADCASTSS 12(R8), Z1
 	VBROADCASTSS 24(R8), Z2
@@ -917,11 +917,11 @@ masked:
 	VCMPPS       $0x1d, Z1, Z3, K7, K7
 	VCMPPS       $0x12, Z2, Z3, K7, K7
 
-known:
+selected:
 	KORW     K4, K5, K1
 	KORW     K6, K7, K2
 	KORTESTW K1, K2
-	JNE      some
+	JNE      load
 	CMPQ     128(R9), $0x00
 	JEQ      next0
 	MOVQ     112(R9), AX
@@ -1492,7 +1492,7 @@ TEXT positionZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP     (SI)
 
 // Requires: AVX512F
-TEXT towardsX<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetX<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11)(R10*1), Z0
 	MOVWLZX     10(SI), AX
 	ADDQ        R8, AX
@@ -1512,7 +1512,7 @@ TEXT towardsX<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT towardsY<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetY<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R12)(R10*1), Z0
 	MOVWLZX     10(SI), AX
 	ADDQ        R8, AX
@@ -1532,7 +1532,7 @@ TEXT towardsY<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT towardsZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R13)(R10*1), Z0
 	MOVWLZX     10(SI), AX
 	ADDQ        R8, AX
@@ -3933,7 +3933,7 @@ TEXT outNmadZPC<>(SB), NOSPLIT|NOFRAME, $0
 	JMP               (SI)
 
 // Requires: AVX512F
-TEXT towardsV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetV<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11)(R10*1), Z0
 	MOVWLZX     14(SI), AX
 	ADDQ        R8, AX
@@ -3979,7 +3979,7 @@ TEXT towardsV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT towardsA<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetA<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11)(R10*1), Z0
 	MOVWLZX     8(SI), AX
 	ADDQ        R8, AX
@@ -4010,7 +4010,7 @@ TEXT towardsA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT lessVV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT subCVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     14(SI), AX
 	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     20(SI), CX
@@ -4059,7 +4059,7 @@ TEXT lessVV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT lessAV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT subCAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     14(SI), CX
@@ -4093,7 +4093,7 @@ TEXT lessAV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT lessVA<>(SB), NOSPLIT|NOFRAME, $0
+TEXT subCVA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     14(SI), AX
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z8, Z0
@@ -4127,7 +4127,7 @@ TEXT lessVA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT lessAA<>(SB), NOSPLIT|NOFRAME, $0
+TEXT subCAA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	ADDQ        R8, AX
 	VSUBPS.BCST (AX), Z8, Z8
@@ -4146,7 +4146,7 @@ TEXT lessAA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT stretchVV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT mulCVV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     14(SI), AX
 	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     20(SI), CX
@@ -4195,7 +4195,7 @@ TEXT stretchVV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT stretchAV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT mulCAV<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	VMOVUPS     (DI)(AX*1), Z0
 	MOVWLZX     14(SI), CX
@@ -4229,7 +4229,7 @@ TEXT stretchAV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT stretchVA<>(SB), NOSPLIT|NOFRAME, $0
+TEXT mulCVA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     14(SI), AX
 	ADDQ        R8, AX
 	VMULPS.BCST (AX), Z8, Z0
@@ -4263,7 +4263,7 @@ TEXT stretchVA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT stretchAA<>(SB), NOSPLIT|NOFRAME, $0
+TEXT mulCAA<>(SB), NOSPLIT|NOFRAME, $0
 	MOVWLZX     8(SI), AX
 	ADDQ        R8, AX
 	VMULPS.BCST (AX), Z8, Z8
@@ -5670,7 +5670,7 @@ TEXT crossAA<>(SB), NOSPLIT|NOFRAME, $0
 	JMP               (SI)
 
 // Requires: AVX512F
-TEXT towardsSquareV<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetSquareV<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11)(R10*1), Z0
 	MOVWLZX     16(SI), AX
 	ADDQ        R8, AX
@@ -5733,7 +5733,7 @@ TEXT towardsSquareV<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT towardsSquareA<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetSquareA<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11)(R10*1), Z0
 	MOVWLZX     10(SI), AX
 	ADDQ        R8, AX
@@ -6185,7 +6185,7 @@ TEXT distanceSquare<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT towardsSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11)(R10*1), Z0
 	MOVWLZX     14(SI), AX
 	ADDQ        R8, AX
@@ -6233,7 +6233,7 @@ TEXT towardsSquareXZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT towardsLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS     (R11)(R10*1), Z0
 	MOVWLZX     16(SI), AX
 	ADDQ        R8, AX
@@ -6290,7 +6290,7 @@ TEXT towardsLengthXZ<>(SB), NOSPLIT|NOFRAME, $0
 	JMP         (SI)
 
 // Requires: AVX512F
-TEXT towardsRootsXZ<>(SB), NOSPLIT|NOFRAME, $0
+TEXT offsetRootsXZ<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS           (R11)(R10*1), Z0
 	MOVWLZX           16(SI), AX
 	ADDQ              R8, AX
@@ -8134,13 +8134,13 @@ DATA literalsAVX512<>+116(SB)/4, $0x33800000
 DATA literalsAVX512<>+120(SB)/4, $0x00000088
 GLOBL literalsAVX512<>(SB), RODATA|NOPTR, $124
 
-DATA ·handlersAVX512+8(SB)/8, $aheadX<>(SB)
-DATA ·handlersAVX512+16(SB)/8, $aheadY<>(SB)
-DATA ·handlersAVX512+24(SB)/8, $aheadXY<>(SB)
-DATA ·handlersAVX512+32(SB)/8, $aheadZ<>(SB)
-DATA ·handlersAVX512+40(SB)/8, $aheadXZ<>(SB)
-DATA ·handlersAVX512+48(SB)/8, $aheadYZ<>(SB)
-DATA ·handlersAVX512+56(SB)/8, $aheadXYZ<>(SB)
+DATA ·handlersAVX512+8(SB)/8, $prefetchX<>(SB)
+DATA ·handlersAVX512+16(SB)/8, $prefetchY<>(SB)
+DATA ·handlersAVX512+24(SB)/8, $prefetchXY<>(SB)
+DATA ·handlersAVX512+32(SB)/8, $prefetchZ<>(SB)
+DATA ·handlersAVX512+40(SB)/8, $prefetchXZ<>(SB)
+DATA ·handlersAVX512+48(SB)/8, $prefetchYZ<>(SB)
+DATA ·handlersAVX512+56(SB)/8, $prefetchXYZ<>(SB)
 DATA ·handlersAVX512+64(SB)/8, $beginX<>(SB)
 DATA ·handlersAVX512+72(SB)/8, $beginY<>(SB)
 DATA ·handlersAVX512+80(SB)/8, $beginXY<>(SB)
@@ -8159,9 +8159,9 @@ DATA ·handlersAVX512+176(SB)/8, $fill<>(SB)
 DATA ·handlersAVX512+184(SB)/8, $positionX<>(SB)
 DATA ·handlersAVX512+192(SB)/8, $positionY<>(SB)
 DATA ·handlersAVX512+200(SB)/8, $positionZ<>(SB)
-DATA ·handlersAVX512+208(SB)/8, $towardsX<>(SB)
-DATA ·handlersAVX512+216(SB)/8, $towardsY<>(SB)
-DATA ·handlersAVX512+224(SB)/8, $towardsZ<>(SB)
+DATA ·handlersAVX512+208(SB)/8, $offsetX<>(SB)
+DATA ·handlersAVX512+216(SB)/8, $offsetY<>(SB)
+DATA ·handlersAVX512+224(SB)/8, $offsetZ<>(SB)
 DATA ·handlersAVX512+232(SB)/8, $addPP<>(SB)
 DATA ·handlersAVX512+240(SB)/8, $addPC<>(SB)
 DATA ·handlersAVX512+248(SB)/8, $subPP<>(SB)
@@ -8250,16 +8250,16 @@ DATA ·handlersAVX512+904(SB)/8, $outNmadYPP<>(SB)
 DATA ·handlersAVX512+912(SB)/8, $outNmadYPC<>(SB)
 DATA ·handlersAVX512+920(SB)/8, $outNmadZPP<>(SB)
 DATA ·handlersAVX512+928(SB)/8, $outNmadZPC<>(SB)
-DATA ·handlersAVX512+936(SB)/8, $towardsV<>(SB)
-DATA ·handlersAVX512+944(SB)/8, $towardsA<>(SB)
-DATA ·handlersAVX512+952(SB)/8, $lessVV<>(SB)
-DATA ·handlersAVX512+960(SB)/8, $lessAV<>(SB)
-DATA ·handlersAVX512+968(SB)/8, $lessVA<>(SB)
-DATA ·handlersAVX512+976(SB)/8, $lessAA<>(SB)
-DATA ·handlersAVX512+984(SB)/8, $stretchVV<>(SB)
-DATA ·handlersAVX512+992(SB)/8, $stretchAV<>(SB)
-DATA ·handlersAVX512+1000(SB)/8, $stretchVA<>(SB)
-DATA ·handlersAVX512+1008(SB)/8, $stretchAA<>(SB)
+DATA ·handlersAVX512+936(SB)/8, $offsetV<>(SB)
+DATA ·handlersAVX512+944(SB)/8, $offsetA<>(SB)
+DATA ·handlersAVX512+952(SB)/8, $subCVV<>(SB)
+DATA ·handlersAVX512+960(SB)/8, $subCAV<>(SB)
+DATA ·handlersAVX512+968(SB)/8, $subCVA<>(SB)
+DATA ·handlersAVX512+976(SB)/8, $subCAA<>(SB)
+DATA ·handlersAVX512+984(SB)/8, $mulCVV<>(SB)
+DATA ·handlersAVX512+992(SB)/8, $mulCAV<>(SB)
+DATA ·handlersAVX512+1000(SB)/8, $mulCVA<>(SB)
+DATA ·handlersAVX512+1008(SB)/8, $mulCAA<>(SB)
 DATA ·handlersAVX512+1016(SB)/8, $scaleVV<>(SB)
 DATA ·handlersAVX512+1024(SB)/8, $scaleAV<>(SB)
 DATA ·handlersAVX512+1032(SB)/8, $scaleVA<>(SB)
@@ -8284,8 +8284,8 @@ DATA ·handlersAVX512+1176(SB)/8, $crossVV<>(SB)
 DATA ·handlersAVX512+1184(SB)/8, $crossAV<>(SB)
 DATA ·handlersAVX512+1192(SB)/8, $crossVA<>(SB)
 DATA ·handlersAVX512+1200(SB)/8, $crossAA<>(SB)
-DATA ·handlersAVX512+1208(SB)/8, $towardsSquareV<>(SB)
-DATA ·handlersAVX512+1216(SB)/8, $towardsSquareA<>(SB)
+DATA ·handlersAVX512+1208(SB)/8, $offsetSquareV<>(SB)
+DATA ·handlersAVX512+1216(SB)/8, $offsetSquareA<>(SB)
 DATA ·handlersAVX512+1224(SB)/8, $cylinderV<>(SB)
 DATA ·handlersAVX512+1232(SB)/8, $cylinderA<>(SB)
 DATA ·handlersAVX512+1240(SB)/8, $squareV<>(SB)
@@ -8295,9 +8295,9 @@ DATA ·handlersAVX512+1264(SB)/8, $dotCA<>(SB)
 DATA ·handlersAVX512+1272(SB)/8, $dotV<>(SB)
 DATA ·handlersAVX512+1280(SB)/8, $dotA<>(SB)
 DATA ·handlersAVX512+1288(SB)/8, $distanceSquare<>(SB)
-DATA ·handlersAVX512+1296(SB)/8, $towardsSquareXZ<>(SB)
-DATA ·handlersAVX512+1304(SB)/8, $towardsLengthXZ<>(SB)
-DATA ·handlersAVX512+1312(SB)/8, $towardsRootsXZ<>(SB)
+DATA ·handlersAVX512+1296(SB)/8, $offsetSquareXZ<>(SB)
+DATA ·handlersAVX512+1304(SB)/8, $offsetLengthXZ<>(SB)
+DATA ·handlersAVX512+1312(SB)/8, $offsetRootsXZ<>(SB)
 DATA ·handlersAVX512+1320(SB)/8, $roots<>(SB)
 DATA ·handlersAVX512+1328(SB)/8, $distanceSquareXZ<>(SB)
 DATA ·handlersAVX512+1336(SB)/8, $outAddV<>(SB)

@@ -5,15 +5,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The arithmetic of arith.go on vectors. Operands are in the order of the text;
-// the last one is where the result goes. Of two operands the second may be
-// memory or a broadcast.
+// The arithmetic of arith.go on vectors. Operands are in the order of the effect's text,
+// then the result. The second of two operands may be memory or a broadcast.
 
 type instruction func(...operand.Op)
 
-func (a *assembler) emit(plain, repeated instruction, source operand.Op, rest ...operand.Op) {
+// emit emits plain, or its form for a broadcast source.
+func (a *assembler) emit(plain, bcst instruction, source operand.Op, rest ...operand.Op) {
 	if b, ok := source.(broadcast); ok {
-		repeated(append([]operand.Op{b.Mem}, rest...)...)
+		bcst(append([]operand.Op{b.Mem}, rest...)...)
 		return
 	}
 	plain(append([]operand.Op{source}, rest...)...)
@@ -54,33 +54,33 @@ func (a *assembler) xor(x, y, to operand.Op) {
 	a.VXORPS(y, x, to)
 }
 
-// cleared is a register that begins as 0.
-func (a *assembler) cleared() reg.VecVirtual {
+// newZero returns a register of 0 that the caller may change.
+func (a *assembler) newZero() reg.VecVirtual {
 	z := a.vector()
 	a.xor(z, z, z)
 	return z
 }
 
-// zero is a register of 0 that stays so, one for all vectors of a handler.
+// zero returns the handler's constant register of 0.
 func (a *assembler) zero() reg.VecVirtual {
-	if a.nothing == nil {
-		a.nothing = a.cleared()
+	if a.zeros == nil {
+		a.zeros = a.newZero()
 	}
-	return a.nothing
+	return a.zeros
 }
 
-// quarter is one of 0.25.
+// quarter returns the handler's constant register of 0.25.
 func (a *assembler) quarter() reg.VecVirtual {
-	if a.fourth == nil {
-		a.fourth = a.load(a.number(0.25))
+	if a.quarters == nil {
+		a.quarters = a.load(a.number(0.25))
 	}
-	return a.fourth
+	return a.quarters
 }
 
 const (
-	xorOfAnd  = 0x78 // of the bits of three: the third xor (the second and the first)
-	roundDown = 9    // to the next integer below, quietly
-	// Comparisons, quiet ones. Except for isUnordered and isNotLess a NaN makes them false.
+	xorOfAnd  = 0x78 // VPTERNLOGD: third ^ (second & first)
+	roundDown = 9    // VROUNDPS, VRNDSCALEPS: floor, without exceptions
+	// Quiet comparisons. On NaN they are false, except isUnordered and isNotLess.
 	isUnordered = 3
 	isNotLess   = 21
 	isOrdered   = 7
@@ -139,7 +139,7 @@ func (a *assembler) sin(t operand.Op) reg.VecVirtual {
 	return p
 }
 
-// exp2 is 0 for what is below -126, and for NaN.
+// exp2 gives 0 below -126 and for NaN.
 func (a *assembler) exp2(x operand.Op) operand.Op {
 	t, f := a.vector(), a.vector()
 	a.min(x, a.number(128), f)
@@ -164,11 +164,10 @@ func (a *assembler) exp2(x operand.Op) operand.Op {
 	return p
 }
 
-// A hash is made in two steps, since many hashes have numbers in common: each
-// number is mixed by itself, once, and the sum of three is mixed again. What is
-// between the steps are integers.
+// Many hashes share numbers, so a hash has two steps: each number is mixed once, and the
+// sum of three mixed numbers again. Between the steps they are integers.
 
-// hashPart mixes the bits of a number.
+// hashPart mixes a number's bits.
 func (a *assembler) hashPart(x operand.Op, factor uint32) operand.Op {
 	u := a.load(x)
 	a.max(u, a.literal(minusInfinity), u)
@@ -194,14 +193,14 @@ func (a *assembler) hashSum(x [3]operand.Op) operand.Op {
 	return h
 }
 
-// mix does u ^= u >> shift.
+// mix emits u ^= u >> shift.
 func (a *assembler) mix(u operand.Op, shift uint8) {
 	t := a.vector()
 	a.VPSRLD(operand.U8(shift), u, t)
 	a.xor(u, t, u)
 }
 
-// multiply is that of integers of 32 bits.
+// multiply multiplies 32-bit integers.
 func (a *assembler) multiply(u operand.Op, factor uint32) {
 	a.emit(a.VPMULLD, a.VPMULLD_BCST, a.literal(factor), u, u)
 }
@@ -211,8 +210,8 @@ func (a *assembler) saturate(x operand.Op) {
 	a.min(x, a.literal(literalOne), x)
 }
 
-// choose gives x where the comparison of p with q holds, and y elsewhere.
-func (a *assembler) choose(compare uint8, p, q, x, y operand.Op) reg.VecVirtual {
+// selectOperands gives x where p compares with q, and y elsewhere.
+func (a *assembler) selectOperands(compare uint8, p, q, x, y operand.Op) reg.VecVirtual {
 	pv := a.load(p)
 	if a.wide() {
 		k := a.K()
@@ -231,8 +230,8 @@ func (a *assembler) choose(compare uint8, p, q, x, y operand.Op) reg.VecVirtual 
 	return v
 }
 
-// scaledBelow gives x*y where p is less than q, and 0 elsewhere.
-func (a *assembler) scaledBelow(p, q, x, y operand.Op) operand.Op {
+// mulIfLess gives x*y where p < q, and 0 elsewhere.
+func (a *assembler) mulIfLess(p, q, x, y operand.Op) operand.Op {
 	v := a.vector()
 	if a.wide() {
 		k := a.K()
@@ -247,24 +246,23 @@ func (a *assembler) scaledBelow(p, q, x, y operand.Op) operand.Op {
 	return v
 }
 
-// chooseIn is choose where the compared and the first of the choices are in
-// registers.
-func (a *assembler) chooseIn(how uint8, p, q, x, y operand.Op) operand.Op {
+// selectRegisters is selectOperands with p and x in registers.
+func (a *assembler) selectRegisters(compare uint8, p, q, x, y operand.Op) operand.Op {
 	v := a.vector()
 	if a.wide() {
 		k := a.K()
-		a.compare(how, p, q, k)
+		a.compare(compare, p, q, k)
 		a.move(y, v)
 		a.VMOVAPS(x, k, v)
 		return v
 	}
-	a.VCMPPS(operand.U8(how), q, p, v)
+	a.VCMPPS(operand.U8(compare), q, p, v)
 	a.VBLENDVPS(v, x, y, v)
 	return v
 }
 
-// compare sets the bits of k for the lanes where x compares with y.
-func (a *assembler) compare(how uint8, x, y, k operand.Op) {
-	a.emit(func(o ...operand.Op) { a.VCMPPS(append([]operand.Op{operand.U8(how)}, o...)...) },
-		func(o ...operand.Op) { a.VCMPPS_BCST(append([]operand.Op{operand.U8(how)}, o...)...) }, y, x, k)
+// compare sets k's bits for the lanes where x compares with y.
+func (a *assembler) compare(predicate uint8, x, y, k operand.Op) {
+	a.emit(func(o ...operand.Op) { a.VCMPPS(append([]operand.Op{operand.U8(predicate)}, o...)...) },
+		func(o ...operand.Op) { a.VCMPPS_BCST(append([]operand.Op{operand.U8(predicate)}, o...)...) }, y, x, k)
 }

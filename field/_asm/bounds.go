@@ -11,9 +11,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// allBounds is the file of the kernels that find how far points reach: the twins of
-// boundsGo, one for each path.
-func allBounds() []byte {
+// boundsFile returns the file of boundsGo's kernels, one for each path.
+func boundsFile() []byte {
 	c := build.NewContext()
 	c.ConstraintExpr("amd64,!purego")
 	for _, p := range []path{avx512, avx2} {
@@ -37,14 +36,14 @@ func allBounds() []byte {
 	return text
 }
 
-// chains is how many vectors are gathered beside each other, so that none waits
-// for the one before.
+// chains is the number of independent minima and maxima, so that instructions do not wait
+// for each other.
 const chains = 2
 
-// chunkPoints is how many points a Set looks at together: as in set.go.
+// chunkPoints is the number of points in a chunk, as in set.go.
 const chunkPoints = 256
 
-// bounds goes through the chunks of three planes, one plane after the other.
+// bounds emits the loops over the chunks of three planes, one plane after the other.
 func (a *assembler) bounds() {
 	infinity := a.GP32()
 	for lane, plane := range []string{"x", "y", "z"} {
@@ -55,8 +54,8 @@ func (a *assembler) bounds() {
 		var least, greatest [chains]reg.VecVirtual
 		for i := range chains {
 			least[i], greatest[i] = a.vector(), a.vector()
-			a.repeat(0x7f800000, infinity, least[i])
-			a.repeat(0xff800000, infinity, greatest[i])
+			a.broadcastBits(0x7f800000, infinity, least[i])
+			a.broadcastBits(0xff800000, infinity, greatest[i])
 		}
 		nan := a.vector()
 		a.xor(nan, nan, nan)
@@ -71,7 +70,7 @@ func (a *assembler) bounds() {
 		}
 		a.reduce(least, func(x, y, to operand.Op) { a.VMINPS(y, x, to) }, operand.Mem{Base: to, Disp: 12 * lane})
 		a.reduce(greatest, func(x, y, to operand.Op) { a.VMAXPS(y, x, to) }, operand.Mem{Base: to, Disp: 12*lane + 4})
-		a.storeMarks(nan, operand.Mem{Base: to, Disp: 12*lane + 8})
+		a.storeNaN(nan, operand.Mem{Base: to, Disp: 12*lane + 8})
 		a.ADDQ(operand.U32(4*chunkPoints), at)
 		a.ADDQ(operand.U8(36), to)
 		a.DECQ(chunks)
@@ -81,14 +80,14 @@ func (a *assembler) bounds() {
 	a.RET()
 }
 
-// repeat brings a number into all lanes.
-func (a *assembler) repeat(bits uint32, through reg.GPVirtual, to reg.VecVirtual) {
-	a.MOVL(operand.U32(bits), through)
-	a.VMOVD(through, to.AsX())
+// broadcastBits copies a number to all lanes.
+func (a *assembler) broadcastBits(bits uint32, scratch reg.GPVirtual, to reg.VecVirtual) {
+	a.MOVL(operand.U32(bits), scratch)
+	a.VMOVD(scratch, to.AsX())
 	a.VBROADCASTSS(to.AsX(), to)
 }
 
-// markNaN sets the lanes where one of two vectors is NaN.
+// markNaN sets the lanes of marks where either vector is NaN.
 func (a *assembler) markNaN(v [chains]reg.VecVirtual, marks reg.VecVirtual) {
 	if a.wide() {
 		k := a.K()
@@ -101,20 +100,20 @@ func (a *assembler) markNaN(v [chains]reg.VecVirtual, marks reg.VecVirtual) {
 	a.VORPS(nan, marks, marks)
 }
 
-// storeMarks stores a number that is 0 if no lane is set.
-func (a *assembler) storeMarks(marks reg.VecVirtual, to operand.Mem) {
-	some := a.GP32()
+// storeNaN stores 0 if no lane of marks is set, otherwise a nonzero number.
+func (a *assembler) storeNaN(marks reg.VecVirtual, to operand.Mem) {
+	bits := a.GP32()
 	if a.wide() {
 		k := a.K()
 		a.VPMOVD2M(marks, k)
-		a.KMOVW(k, some)
+		a.KMOVW(k, bits)
 	} else {
-		a.VMOVMSKPS(marks, some)
+		a.VMOVMSKPS(marks, bits)
 	}
-	a.MOVL(some, to)
+	a.MOVL(bits, to)
 }
 
-// reduce combines all lanes of all chains into one.
+// reduce combines all lanes of all chains into one number.
 func (a *assembler) reduce(v [chains]reg.VecVirtual, combine func(x, y, to operand.Op), to operand.Mem) {
 	combine(v[0], v[1], v[0])
 	if a.wide() {
@@ -125,8 +124,8 @@ func (a *assembler) reduce(v [chains]reg.VecVirtual, combine func(x, y, to opera
 	x, high := v[0].AsX(), a.XMM()
 	a.VEXTRACTF128(operand.U8(1), v[0].AsY(), high)
 	combine(x, high, x)
-	for _, turn := range []uint8{0x4e, 0xb1} {
-		a.VPERMILPS(operand.U8(turn), x, high)
+	for _, order := range []uint8{0x4e, 0xb1} {
+		a.VPERMILPS(operand.U8(order), x, high)
 		combine(x, high, x)
 	}
 	a.VMOVSS(x, to)

@@ -7,49 +7,48 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The first constants of the pool, in float32s: the origin, and the faces of the
-// box that clips.
+// Pool indexes of the origin and of the clipping box.
 const (
 	poolOrigin = 0
 	poolMin    = 3
 	poolMax    = 6
 )
 
-// control is what stands before and after the operations of a block.
-func control() []handler {
+// controlHandlers returns the handlers that begin and end a block or fill a plane.
+func controlHandlers() []handler {
 	all := []handler{{"none", func(*assembler) bool { return false }}}
-	all = append(all, forLanes("ahead", (*assembler).ahead, (*assembler).ahead)...)
-	all = append(all, forLanes("begin", (*assembler).beginWide, (*assembler).begin)...)
-	all = append(all, forLanes("end", (*assembler).endWide, (*assembler).end)...)
+	all = append(all, laneVariants("prefetch", (*assembler).prefetch, (*assembler).prefetch)...)
+	all = append(all, laneVariants("begin", (*assembler).beginWide, (*assembler).begin)...)
+	all = append(all, laneVariants("end", (*assembler).endWide, (*assembler).end)...)
 	return append(all, []handler{
 		{"fill", func(a *assembler) bool {
 			to, c := a.plane(), a.constant()
 			v := a.load(a.at(c, 0))
 			a.each(func(i int) { a.store(v, to, i) })
-			a.step()
+			a.next()
 			return true
 		}},
 		{"positionX", position(0)},
 		{"positionY", position(1)},
 		{"positionZ", position(2)},
-		{"towardsX", towardsLane(0)},
-		{"towardsY", towardsLane(1)},
-		{"towardsZ", towardsLane(2)},
+		{"offsetX", offsetLane(0)},
+		{"offsetY", offsetLane(1)},
+		{"offsetZ", offsetLane(2)},
 	}...)
 }
 
-// forLanes makes a handler for each choice of lanes of the output, in the order of the
-// bits of Program.sums: lanes that no instruction adds to are not touched (F7).
-func forLanes(name string, wide, narrow func(a *assembler, lanes []int)) (all []handler) {
+// laneVariants returns a handler for each subset of the output's lanes, in the order of
+// Program.sums: lanes that no instruction adds to keep their bits (F7).
+func laneVariants(name string, wide, narrow func(a *assembler, lanes []int)) (all []handler) {
 	for sums := 1; sums < 1<<3; sums++ {
 		var lanes []int
-		which := ""
-		for lane, of := range laneNames {
+		suffix := ""
+		for lane, name := range laneNames {
 			if sums>>lane&1 != 0 {
-				lanes, which = append(lanes, lane), which+of
+				lanes, suffix = append(lanes, lane), suffix+name
 			}
 		}
-		all = append(all, handler{name + which, func(a *assembler) bool {
+		all = append(all, handler{name + suffix, func(a *assembler) bool {
 			if a.wide() {
 				wide(a, lanes)
 			} else {
@@ -61,10 +60,9 @@ func forLanes(name string, wide, narrow func(a *assembler, lanes []int)) (all []
 	return all
 }
 
-// ahead fetches the points and the output of the next block, for code that takes so
-// long for one that the machine does not see the next in time. What is beyond the
-// last block is not touched by it.
-func (a *assembler) ahead(lanes []int) {
+// prefetch prefetches the points and the output of the next block, for code so long that
+// the CPU's own prefetcher is late. Prefetching past the last block is harmless.
+func (a *assembler) prefetch(lanes []int) {
 	for line := 0; line < planeBytes; line += cacheLineBytes {
 		for _, p := range positionsAt {
 			a.PREFETCHT0(a.inBlock(p, planeBytes+line))
@@ -77,21 +75,21 @@ func (a *assembler) ahead(lanes []int) {
 			a.PREFETCHT0(a.inBlock(p, planeBytes+line))
 		}
 	}
-	a.step()
+	a.next()
 }
 
-// position copies a lane of the position to a plane.
+// position copies a lane of the points to a plane.
 func position(lane int) func(a *assembler) bool {
 	return func(a *assembler) bool {
 		to := a.plane()
 		a.each(func(i int) { a.store(a.load(a.position(lane, i)), to, i) })
-		a.step()
+		a.next()
 		return true
 	}
 }
 
-// towardsLane takes a constant away from it.
-func towardsLane(lane int) func(a *assembler) bool {
+// offsetLane subtracts a constant from a lane of the points.
+func offsetLane(lane int) func(a *assembler) bool {
 	return func(a *assembler) bool {
 		to, c := a.plane(), a.constant()
 		a.each(func(i int) {
@@ -99,7 +97,7 @@ func towardsLane(lane int) func(a *assembler) bool {
 			a.sub(v, a.at(c, i), v)
 			a.store(v, to, i)
 		})
-		a.step()
+		a.next()
 		return true
 	}
 }
@@ -108,8 +106,9 @@ func (a *assembler) position(lane, i int) operand.Mem {
 	return a.inBlock(positionsAt[lane], i*a.vectorBytes())
 }
 
-// inBlock is a place in a plane of the caller's at the block at hand. AVX2 moves the
-// pointers themselves, as it has the output of a masked call elsewhere.
+// inBlock returns the address of a byte of the current block in one of the caller's
+// planes. AVX2 advances the pointers themselves: in a masked call, the output is a copy
+// in scratch and does not advance with the points.
 func (a *assembler) inBlock(plane reg.Register, bytes int) operand.Mem {
 	m := operand.Mem{Base: plane, Disp: bytes}
 	if a.wide() {
@@ -122,25 +121,25 @@ func (a *assembler) pool(number int) operand.Mem { return operand.Mem{Base: pool
 
 func (a *assembler) frame(offset int) operand.Mem { return operand.Mem{Base: frameAt, Disp: offset} }
 
-// beginWide takes the output into registers. In a masked call K4 to K7 say which
-// points get theirs: those that the call names, and if it clips, only those inside
-// of the box. A block that has none is done already, before its output is read: of
-// the blocks that a set looks at, most are such.
+// beginWide loads the output into registers. In a masked call, K4 to K7 select the points
+// whose output is stored: those in the frame's lanes and, if the call clips, inside the
+// box. A block without such points is skipped before its output is read, as most blocks
+// of a set are.
 func (a *assembler) beginWide(lanes []int) {
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
-	a.Label("some")
+	a.Label("load")
 	for _, lane := range lanes {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		a.each(func(i int) { a.VMOVUPS(a.inBlock(p, i*a.vectorBytes()), a.output(lane, i)) })
 	}
-	a.step()
+	a.next()
 
 	a.Label("masked")
 	a.each(func(i int) { a.KMOVW(a.frame(frameLanes+2*i), masks[i]) })
 	a.CMPQ(a.frame(frameClip), operand.U8(0))
-	a.JEQ(operand.LabelRef("known"))
+	a.JEQ(operand.LabelRef("selected"))
 	for lane := range 3 {
 		origin, low, high := a.vector(), a.vector(), a.vector()
 		a.VBROADCASTSS(a.pool(poolOrigin+lane), origin)
@@ -154,19 +153,19 @@ func (a *assembler) beginWide(lanes []int) {
 			a.VCMPPS(operand.U8(isAtMost), high, v, k, k)
 		})
 	}
-	a.Label("known")
+	a.Label("selected")
 	x, y := a.K(), a.K()
 	a.KORW(masks[0], masks[1], x)
 	a.KORW(masks[2], masks[3], y)
 	a.KORTESTW(x, y)
-	a.JNE(operand.LabelRef("some"))
-	a.advanceMasked(lanes)
+	a.JNE(operand.LabelRef("load"))
+	a.nextBlockMasked(lanes)
 }
 
-// endWide stores the output, NaN as +0.
+// endWide stores the output, with +0 for NaN.
 func (a *assembler) endWide(lanes []int) {
 	k := a.K()
-	v := a.vectors()
+	v := a.blockVectors()
 	for n := 0; n < len(lanes)*v; n += 2 {
 		x, y := a.output(lanes[n/v], n%v), a.output(lanes[(n+1)/v], (n+1)%v)
 		if n == 0 {
@@ -181,11 +180,11 @@ func (a *assembler) endWide(lanes []int) {
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
 	a.storeOutput(lanes, func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), to) })
-	a.advance(frameOut, lanes)
+	a.nextBlock(frameOut, lanes)
 
 	a.Label("masked")
 	a.storeOutput(lanes, func(lane, i int, to operand.Mem) { a.VMOVUPS(a.output(lane, i), masks[i], to) })
-	a.advanceMasked(lanes)
+	a.nextBlockMasked(lanes)
 
 	a.Label("nan")
 	for _, lane := range lanes {
@@ -205,23 +204,23 @@ func (a *assembler) storeOutput(lanes []int, store func(lane, i int, to operand.
 	}
 }
 
-// begin does nothing unless the call is masked: the output is worked on where it
-// is. A masked call works on a copy of it in scratch, so that the rest can stay. The
-// second plane of scratch has the points that the call names; the first gets those
-// of them that are inside of the box, if it clips.
+// begin does nothing unless the call is masked: handlers add to the output in place. In a
+// masked call they add to a copy in scratch, of which end stores the selected points. The
+// second plane of scratch has the mask of the frame's lanes; begin stores the mask of the
+// selected points in the first: those that are also inside the box if the call clips.
 func (a *assembler) begin(lanes []int) {
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
-	a.step()
+	a.next()
 
 	a.Label("masked")
 	a.CMPQ(a.frame(frameClip), operand.U8(0))
 	a.JNE(operand.LabelRef("clip"))
 	a.each(func(i int) { a.VMOVUPS(a.load(a.spare(1, i)), a.spare(0, i)) })
-	a.JMP(operand.LabelRef("known"))
+	a.JMP(operand.LabelRef("selected"))
 
 	a.Label("clip")
-	any := a.cleared()
+	any := a.newZero()
 	a.each(func(i int) {
 		inside := a.load(a.spare(1, i))
 		for lane := range 3 {
@@ -229,9 +228,9 @@ func (a *assembler) begin(lanes []int) {
 			a.VBROADCASTSS(a.pool(poolOrigin+lane), face)
 			a.move(a.position(lane, i), v)
 			a.sub(v, face, v)
-			for f, how := range [2]uint8{isAtLeast, isAtMost} {
+			for f, predicate := range [2]uint8{isAtLeast, isAtMost} {
 				a.VBROADCASTSS(a.pool(poolMin+3*f+lane), face)
-				a.VCMPPS(operand.U8(how), face, v, face)
+				a.VCMPPS(operand.U8(predicate), face, v, face)
 				a.VANDPS(face, inside, inside)
 			}
 		}
@@ -240,7 +239,7 @@ func (a *assembler) begin(lanes []int) {
 	})
 	a.VTESTPS(any, any)
 	a.JEQ(operand.LabelRef("outside"))
-	a.Label("known")
+	a.Label("selected")
 	for _, lane := range lanes {
 		from, to := a.GP64(), a.GP64()
 		a.MOVQ(a.frame(frameTarget+8*lane), from)
@@ -249,24 +248,24 @@ func (a *assembler) begin(lanes []int) {
 			a.VMOVUPS(a.load(operand.Mem{Base: from, Disp: i * a.vectorBytes()}), operand.Mem{Base: to, Disp: i * a.vectorBytes()})
 		})
 	}
-	a.step()
+	a.next()
 
 	a.Label("outside")
-	a.advance(frameTarget, lanes)
+	a.nextBlock(frameTarget, lanes)
 }
 
-// spare is a vector of one of the planes that scratch begins with.
+// spare returns a vector of one of the planes that scratch starts with.
 func (a *assembler) spare(plane, i int) operand.Mem {
 	return operand.Mem{Base: scratchAt, Disp: plane*planeBytes + i*a.vectorBytes()}
 }
 
-// end makes NaN +0; a masked call copies what it may to where it belongs.
+// end replaces NaN by +0. In a masked call it stores the selected points' output.
 func (a *assembler) end(lanes []int) {
-	any := a.cleared()
+	any := a.newZero()
 	for _, lane := range lanes {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
-		for i := 0; i < a.vectors(); i += 2 {
+		for i := 0; i < a.blockVectors(); i += 2 {
 			v := a.load(operand.Mem{Base: p, Disp: i * a.vectorBytes()})
 			a.VCMPPS(operand.U8(isUnordered), operand.Mem{Base: p, Disp: (i + 1) * a.vectorBytes()}, v, v)
 			a.VORPS(v, any, any)
@@ -277,7 +276,7 @@ func (a *assembler) end(lanes []int) {
 	a.Label("numbers")
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
-	a.advance(frameOut, lanes)
+	a.nextBlock(frameOut, lanes)
 
 	a.Label("masked")
 	for _, lane := range lanes {
@@ -292,7 +291,7 @@ func (a *assembler) end(lanes []int) {
 			a.VMOVUPS(v, m)
 		})
 	}
-	a.advance(frameTarget, lanes)
+	a.nextBlock(frameTarget, lanes)
 
 	a.Label("nan")
 	for _, lane := range lanes {
@@ -309,10 +308,9 @@ func (a *assembler) end(lanes []int) {
 	a.JMP(operand.LabelRef("numbers"))
 }
 
-// advanceMasked is advance behind a masked block (AVX-512). The block that a call may
-// be masked for is the one at its end, and it comes first: the others follow, from the
-// beginning.
-func (a *assembler) advanceMasked(lanes []int) {
+// nextBlockMasked is nextBlock after a masked block (AVX-512). The partial last block of
+// a call runs first; the other blocks follow from the first one on.
+func (a *assembler) nextBlockMasked(lanes []int) {
 	next := fmt.Sprintf("next%d", a.returns)
 	a.CMPQ(a.frame(frameTail), operand.U8(0))
 	a.JEQ(operand.LabelRef(next))
@@ -323,13 +321,13 @@ func (a *assembler) advanceMasked(lanes []int) {
 	a.MOVQ(operand.U32(0), a.frame(frameTail))
 	a.XORL(blockAt.As32(), blockAt.As32())
 	a.MOVQ(a.frame(frameCode), instructionAt)
-	a.jump()
+	a.dispatch()
 	a.Label(next)
-	a.advance(frameOut, lanes)
+	a.nextBlock(frameOut, lanes)
 }
 
-// advance goes on to the next block, or back to the caller.
-func (a *assembler) advance(out int, lanes []int) {
+// nextBlock starts the next block, or returns to the caller after the last.
+func (a *assembler) nextBlock(out int, lanes []int) {
 	done := fmt.Sprintf("done%d", a.returns)
 	a.returns++
 	if a.wide() {
@@ -347,7 +345,7 @@ func (a *assembler) advance(out int, lanes []int) {
 		}
 	}
 	a.MOVQ(a.frame(frameCode), instructionAt)
-	a.jump()
+	a.dispatch()
 	a.Label(done)
 	a.VZEROUPPER()
 	a.RET()

@@ -2,12 +2,12 @@ package main
 
 import "github.com/mmcloughlin/avo/operand"
 
-// Superinstructions do what several operations do, in the same order and with the
-// same roundings, without the planes between them.
+// A superinstruction performs several operations in the same order and with the same
+// roundings, without planes for intermediate results.
 //
-// Their operands have kinds too: P is a plane, C a constant, V a vector in three
-// planes, T three constants that follow each other in the pool, A the vector in the accumulator, which needs
-// no operand. Results come first.
+// The kinds of its operands are P, a plane; C, a constant; V, a vector in three planes; T,
+// three adjacent constants of the pool; and A, the accumulator, which takes no operand of
+// the instruction. Results come first.
 
 // A triple is an operand of three lanes.
 type triple struct {
@@ -28,24 +28,24 @@ func (a *assembler) triple(kind byte) (t triple) {
 	return t
 }
 
-// of is a lane of a triple at vector i.
-func (a *assembler) of(t triple, lane, i int) operand.Op {
+// laneAt returns vector i of a triple's lane.
+func (a *assembler) laneAt(t triple, lane, i int) operand.Op {
 	if t.accumulator {
 		return a.accumulator(lane, i)
 	}
 	return a.at(t.lanes[lane], i)
 }
 
-// lane is the same, in a register.
-func (a *assembler) lane(t triple, lane, i int) operand.Op {
+// loadLane is laneAt in a register.
+func (a *assembler) loadLane(t triple, lane, i int) operand.Op {
 	if t.accumulator {
 		return a.accumulator(lane, i)
 	}
-	return a.take(t.lanes[lane], i)
+	return a.loadAt(t.lanes[lane], i)
 }
 
-// keep stores a lane of a result.
-func (a *assembler) keep(v operand.Op, t triple, lane, i int) {
+// storeLane stores vector i of a result's lane.
+func (a *assembler) storeLane(v operand.Op, t triple, lane, i int) {
 	if t.accumulator {
 		a.VMOVAPS(v, a.accumulator(lane, i))
 		return
@@ -53,7 +53,7 @@ func (a *assembler) keep(v operand.Op, t triple, lane, i int) {
 	a.store(v, t.lanes[lane], i)
 }
 
-// target is where a lane of a result is computed: the accumulator or a register.
+// target returns the register in which vector i of a result's lane is computed.
 func (a *assembler) target(t triple, lane, i int) operand.Op {
 	if t.accumulator {
 		return a.accumulator(lane, i)
@@ -61,83 +61,83 @@ func (a *assembler) target(t triple, lane, i int) operand.Op {
 	return a.vector()
 }
 
-// settle stores what was computed in a target, unless that is its place.
-func (a *assembler) settle(v operand.Op, t triple, lane, i int) {
+// storeTarget stores a target, unless it is the accumulator.
+func (a *assembler) storeTarget(v operand.Op, t triple, lane, i int) {
 	if !t.accumulator {
 		a.store(v, t.lanes[lane], i)
 	}
 }
 
-// accumulate makes a handler of each choice of planes or accumulator for its
-// vectors: those of the result count first.
-func accumulate(name string, vectors int, emit func(a *assembler, kinds string)) (all []handler) {
-	for which := range 1 << vectors {
+// vectorVariants returns a handler for each choice of planes or accumulator for the
+// vectors, the result first.
+func vectorVariants(name string, vectors int, emit func(a *assembler, kinds string)) (all []handler) {
+	for variant := range 1 << vectors {
 		kinds := ""
 		for v := range vectors {
-			kinds += string("VA"[which>>v&1])
+			kinds += string("VA"[variant>>v&1])
 		}
 		all = append(all, handler{name + kinds, func(a *assembler) bool {
-			if which != 0 && !a.wide() {
+			if variant != 0 && !a.wide() {
 				return false
 			}
 			emit(a, kinds)
-			a.step()
+			a.next()
 			return true
 		}})
 	}
 	return all
 }
 
-func fused() (all []handler) {
-	for _, some := range [][]handler{vectors(), squares(), outputs(), scalars()} {
-		all = append(all, some...)
+func fusedHandlers() (all []handler) {
+	for _, family := range [][]handler{vectorHandlers(), squareHandlers(), outputHandlers(), scalarHandlers()} {
+		all = append(all, family...)
 	}
 	return all
 }
 
-// squares are those that give a product of vectors, some with a vector besides.
-func squares() (all []handler) {
+// squareHandlers returns the handlers that give a dot product, some with a vector.
+func squareHandlers() (all []handler) {
 	add := func(more []handler) { all = append(all, more...) }
-	add(accumulate("towardsSquare", 1, func(a *assembler, kinds string) { // d = position - c, |d|²
+	add(vectorVariants("offsetSquare", 1, func(a *assembler, kinds string) { // d = position - c, |d|²
 		to, s, c := a.triple(kinds[0]), a.plane(), a.triple('T')
 		a.each(func(i int) {
 			var d [3]operand.Op
 			for lane := range d {
 				d[lane] = a.target(to, lane, i)
-				a.sub(a.load(a.position(lane, i)), a.of(c, lane, i), d[lane])
-				a.settle(d[lane], to, lane, i)
+				a.sub(a.load(a.position(lane, i)), a.laneAt(c, lane, i), d[lane])
+				a.storeTarget(d[lane], to, lane, i)
 			}
 			a.store(a.square(d[:]...), s, i)
 		})
 	}))
-	add(accumulate("cylinder", 1, func(a *assembler, kinds string) { // d = position - c; r = d - axis*(d·axis), |r|²
+	add(vectorVariants("cylinder", 1, func(a *assembler, kinds string) { // d = position - c; r = d - axis*(d·axis), |r|²
 		to, s, c, axis := a.triple(kinds[0]), a.plane(), a.triple('T'), a.triple('T')
 		a.each(func(i int) {
 			var d [3]operand.Op
 			for lane := range d {
 				d[lane] = a.target(to, lane, i)
-				a.sub(a.load(a.position(lane, i)), a.of(c, lane, i), d[lane])
+				a.sub(a.load(a.position(lane, i)), a.laneAt(c, lane, i), d[lane])
 			}
 			h := a.vector()
-			a.mul(d[0], a.of(axis, 0, i), h)
-			a.mad(d[1], a.of(axis, 1, i), h)
-			a.mad(d[2], a.of(axis, 2, i), h)
+			a.mul(d[0], a.laneAt(axis, 0, i), h)
+			a.mad(d[1], a.laneAt(axis, 1, i), h)
+			a.mad(d[2], a.laneAt(axis, 2, i), h)
 			for lane := range d {
-				a.nmad(h, a.of(axis, lane, i), d[lane])
-				a.settle(d[lane], to, lane, i)
+				a.nmad(h, a.laneAt(axis, lane, i), d[lane])
+				a.storeTarget(d[lane], to, lane, i)
 			}
 			a.store(a.square(d[:]...), s, i)
 		})
 	}))
-	add(accumulate("square", 1, func(a *assembler, kinds string) { // |v|²
+	add(vectorVariants("square", 1, func(a *assembler, kinds string) { // |v|²
 		s, v := a.plane(), a.triple(kinds[0])
 		a.each(func(i int) { a.store(a.square(a.loads(v, i)...), s, i) })
 	}))
-	add(accumulate("dotC", 1, func(a *assembler, kinds string) { // v·c
+	add(vectorVariants("dotC", 1, func(a *assembler, kinds string) { // v·c
 		s, v, c := a.plane(), a.triple(kinds[0]), a.triple('T')
 		a.dot(v, c, s)
 	}))
-	add(accumulate("dot", 1, func(a *assembler, kinds string) { // v·w
+	add(vectorVariants("dot", 1, func(a *assembler, kinds string) { // v·w
 		s, v, w := a.plane(), a.triple(kinds[0]), a.triple('V')
 		a.dot(v, w, s)
 	}))
@@ -148,19 +148,19 @@ func squares() (all []handler) {
 				var d [3]operand.Op
 				for lane := range d {
 					v := a.load(a.position(lane, i))
-					a.sub(v, a.of(c, lane, i), v)
+					a.sub(v, a.laneAt(c, lane, i), v)
 					d[lane] = v
 				}
 				a.store(a.square(d[:]...), s, i)
 			})
-			a.step()
+			a.next()
 			return true
 		}},
-		{"towardsSquareXZ", towardsXZ(func(a *assembler) func(square operand.Op, i int) {
+		{"offsetSquareXZ", offsetXZ(func(a *assembler) func(square operand.Op, i int) {
 			to := a.plane()
 			return func(square operand.Op, i int) { a.store(square, to, i) }
 		})},
-		{"towardsLengthXZ", towardsXZ(func(a *assembler) func(square operand.Op, i int) {
+		{"offsetLengthXZ", offsetXZ(func(a *assembler) func(square operand.Op, i int) {
 			to, root := a.plane(), a.plane()
 			return func(square operand.Op, i int) {
 				a.store(square, to, i)
@@ -168,15 +168,15 @@ func squares() (all []handler) {
 				a.store(square, root, i)
 			}
 		})},
-		{"towardsRootsXZ", towardsXZ((*assembler).roots)},
+		{"offsetRootsXZ", offsetXZ((*assembler).roots)},
 		{"roots", func(a *assembler) bool { // sqrt(o), rsqrt(o)
 			both := a.roots()
 			o := a.plane()
-			a.each(func(i int) { both(a.take(o, i), i) })
-			a.step()
+			a.each(func(i int) { both(a.loadAt(o, i), i) })
+			a.next()
 			return true
 		}},
-		{"distanceSquareXZ", func(a *assembler) bool { // the same without y
+		{"distanceSquareXZ", func(a *assembler) bool { // distanceSquare without y
 			s, cx, cz := a.plane(), a.constant(), a.constant()
 			a.each(func(i int) {
 				x, z := a.load(a.position(0, i)), a.load(a.position(2, i))
@@ -184,19 +184,19 @@ func squares() (all []handler) {
 				a.sub(z, a.at(cz, i), z)
 				a.store(a.square(x, z), s, i)
 			})
-			a.step()
+			a.next()
 			return true
 		}},
 	})
 	return all
 }
 
-// towardsXZ gives x and z of position - c, and what results says of the sum of their
-// squares.
-func towardsXZ(results func(a *assembler) func(square operand.Op, i int)) func(a *assembler) bool {
+// offsetXZ gives x and z of position - c. results takes operands for further results and
+// returns the function that stores them, given the sum of the squares.
+func offsetXZ(results func(a *assembler) func(square operand.Op, i int)) func(a *assembler) bool {
 	return func(a *assembler) bool {
 		to := [2]source{a.plane(), a.plane()}
-		give := results(a)
+		store := results(a)
 		c := [2]source{a.constant(), a.constant()}
 		a.each(func(i int) {
 			var d [2]operand.Op
@@ -206,15 +206,15 @@ func towardsXZ(results func(a *assembler) func(square operand.Op, i int)) func(a
 				a.store(v, to[n], i)
 				d[n] = v
 			}
-			give(a.square(d[:]...), i)
+			store(a.square(d[:]...), i)
 		})
-		a.step()
+		a.next()
 		return true
 	}
 }
 
-// roots gives the root of a square and its inverse. The inverse does not wait for the
-// root, which takes longer, and neither does what comes next and needs it.
+// roots gives the root of a square and its inverse, computed independently: the inverse,
+// and operations that need it, do not wait for the slower root.
 func (a *assembler) roots() func(square operand.Op, i int) {
 	root, inverse := a.plane(), a.plane()
 	return func(square operand.Op, i int) {
@@ -227,30 +227,30 @@ func (a *assembler) roots() func(square operand.Op, i int) {
 
 func (a *assembler) loads(v triple, i int) (d []operand.Op) {
 	for lane := range 3 {
-		x := a.lane(v, lane, i)
+		x := a.loadLane(v, lane, i)
 		d = append(d, x)
 	}
 	return d
 }
 
-// dot stores v·w, lane after lane, so that few places are needed at once.
+// dot stores v·w. It goes lane by lane, so that few addresses are live at once.
 func (a *assembler) dot(v, w triple, to source) {
 	var sum []operand.Op
 	a.each(func(i int) {
 		t := a.vector()
-		a.mul(a.lane(v, 0, i), a.of(w, 0, i), t)
+		a.mul(a.loadLane(v, 0, i), a.laneAt(w, 0, i), t)
 		sum = append(sum, t)
 	})
 	for lane := 1; lane < 3; lane++ {
-		a.each(func(i int) { a.mad(a.lane(v, lane, i), a.of(w, lane, i), sum[i]) })
+		a.each(func(i int) { a.mad(a.loadLane(v, lane, i), a.laneAt(w, lane, i), sum[i]) })
 	}
 	a.each(func(i int) { a.store(sum[i], to, i) })
 }
 
-// scalars are those of single lanes. A figure among their kinds is so many
-// constants that follow each other in the pool.
-func scalars() (all []handler) {
-	one := func(name string, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
+// scalarHandlers returns the handlers of single lanes. A digit among their kinds is that
+// many adjacent constants of the pool.
+func scalarHandlers() (all []handler) {
+	add := func(name string, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
 		all = append(all, handler{name, func(a *assembler) bool {
 			to := a.plane()
 			var o []source
@@ -262,50 +262,50 @@ func scalars() (all []handler) {
 				}
 			}
 			a.each(func(i int) { a.store(f(a, o, i), to, i) })
-			a.step()
+			a.next()
 			return true
 		}})
 	}
-	one("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
-		return a.square(a.take(o[0], i), a.take(o[1], i))
+	add("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
+		return a.square(a.loadAt(o[0], i), a.loadAt(o[1], i))
 	})
-	one("rsqrtBelow", "P2", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : 0
-		x := a.take(o[0], i)
-		return a.scaledBelow(x, a.at(o[1], i), a.rsqrt(x), a.at(o[2], i))
+	add("rsqrtBelow", "P2", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : 0
+		x := a.loadAt(o[0], i)
+		return a.mulIfLess(x, a.at(o[1], i), a.rsqrt(x), a.at(o[2], i))
 	})
-	// times is also made with a factor, which is the next handler by number.
-	times := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
-		one(name, kinds, f)
-		one(name+"Times", kinds+"P", func(a *assembler, o []source, i int) operand.Op {
+	// addWithFactor also adds a handler with a factor, the next one by number.
+	addWithFactor := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
+		add(name, kinds, f)
+		add(name+"Times", kinds+"P", func(a *assembler, o []source, i int) operand.Op {
 			v := f(a, o, i)
 			a.mul(v, a.at(o[len(o)-1], i), v)
 			return v
 		})
 	}
-	one("rsqrtTimesC", "PPC", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1 * o2
-		v := a.rsqrt(a.take(o[0], i))
+	add("rsqrtTimesC", "PPC", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1 * o2
+		v := a.rsqrt(a.loadAt(o[0], i))
 		a.mul(v, a.at(o[1], i), v)
 		a.mul(v, a.at(o[2], i), v)
 		return v
 	})
-	one("rsqrtTimes", "PP", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1
-		v := a.rsqrt(a.take(o[0], i))
+	add("rsqrtTimes", "PP", func(a *assembler, o []source, i int) operand.Op { // rsqrt(o0) * o1
+		v := a.rsqrt(a.loadAt(o[0], i))
 		a.mul(v, a.at(o[1], i), v)
 		return v
 	})
-	times("smooth", "P2", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.take(o[0], i), o[1:], i) })
-	for _, b := range bends {
-		one("saturate"+b.name, "P2", func(a *assembler, o []source, i int) operand.Op {
-			v := b.f(a, o, i)
+	addWithFactor("smooth", "P2", func(a *assembler, o []source, i int) operand.Op { return a.smooth(a.loadAt(o[0], i), o[1:], i) })
+	for _, form := range affineForms {
+		add("saturate"+form.name, "P2", func(a *assembler, o []source, i int) operand.Op {
+			v := form.f(a, o, i)
 			a.saturate(v)
 			return v
 		})
-		times("smooth"+b.name, "P4", func(a *assembler, o []source, i int) operand.Op { return a.smooth(b.f(a, o, i), o[3:], i) })
+		addWithFactor("smooth"+form.name, "P4", func(a *assembler, o []source, i int) operand.Op { return a.smooth(form.f(a, o, i), o[3:], i) })
 	}
-	times("sinMad", "P2", func(a *assembler, o []source, i int) operand.Op { return a.sin(bends[0].f(a, o, i)) })
+	addWithFactor("sinMad", "P2", func(a *assembler, o []source, i int) operand.Op { return a.sin(affineForms[0].f(a, o, i)) })
 	for _, kinds := range []string{"PPP", "PCP", "PPC"} {
-		one("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
-			v := a.take(o[0], i)
+		add("mulMul"+kinds, kinds, func(a *assembler, o []source, i int) operand.Op { // (o0*o1)*o2
+			v := a.loadAt(o[0], i)
 			a.mul(v, a.at(o[1], i), v)
 			a.mul(v, a.at(o[2], i), v)
 			return v
@@ -314,39 +314,39 @@ func scalars() (all []handler) {
 	return all
 }
 
-// Bends take a plane to where a falloff begins, with two constants.
-var bends = []struct {
+// affineForms map a plane to the argument of a falloff, with two constants.
+var affineForms = []struct {
 	name string
 	f    func(a *assembler, o []source, i int) operand.Op
 }{
 	{"Mad", func(a *assembler, o []source, i int) operand.Op { // x*c0 + c1
-		t := a.take(o[2], i)
-		a.mad(a.take(o[0], i), a.at(o[1], i), t)
+		t := a.loadAt(o[2], i)
+		a.mad(a.loadAt(o[0], i), a.at(o[1], i), t)
 		return t
 	}},
 	{"Nmad", func(a *assembler, o []source, i int) operand.Op { // c1 - x*c0
-		t := a.take(o[2], i)
-		a.nmad(a.take(o[0], i), a.at(o[1], i), t)
+		t := a.loadAt(o[2], i)
+		a.nmad(a.loadAt(o[0], i), a.at(o[1], i), t)
 		return t
 	}},
 	{"SubMul", func(a *assembler, o []source, i int) operand.Op { // (x - c0) * c1
-		v := a.take(o[0], i)
+		v := a.loadAt(o[0], i)
 		a.sub(v, a.at(o[1], i), v)
 		a.mul(v, a.at(o[2], i), v)
 		return v
 	}},
 	{"DivSub", func(a *assembler, o []source, i int) operand.Op { // c1 - x/c0
-		v, t := a.take(o[0], i), a.take(o[2], i)
+		v, t := a.loadAt(o[0], i), a.loadAt(o[2], i)
 		a.div(v, a.at(o[1], i), v)
 		a.sub(t, v, t)
 		return t
 	}},
 }
 
-// smooth is s*s*(c1 - s*c0), s saturated.
+// smooth gives s*s*(c1 - s*c0) with s saturated.
 func (a *assembler) smooth(s operand.Op, c []source, i int) operand.Op {
 	a.saturate(s)
-	t := a.take(c[1], i)
+	t := a.loadAt(c[1], i)
 	a.nmad(s, a.at(c[0], i), t)
 	a.mul(s, s, s)
 	a.mul(s, t, s)

@@ -2,31 +2,31 @@ package main
 
 import "github.com/mmcloughlin/avo/operand"
 
-// outputs are those that add to all lanes of the output.
-func outputs() (all []handler) {
+// outputHandlers returns the handlers that add to all lanes of the output.
+func outputHandlers() (all []handler) {
 	add := func(more []handler) { all = append(all, more...) }
-	add(accumulate("outAdd", 1, func(a *assembler, kinds string) { // out += v
+	add(vectorVariants("outAdd", 1, func(a *assembler, kinds string) { // out += v
 		v := a.triple(kinds[0])
-		a.toOutput(func(lane, i int, to operand.Op) { a.add(to, a.of(v, lane, i), to) })
+		a.updateOutput(func(lane, i int, to operand.Op) { a.add(to, a.laneAt(v, lane, i), to) })
 	}))
-	add(accumulate("outMadP", 1, func(a *assembler, kinds string) { // out += v*s
+	add(vectorVariants("outMadP", 1, func(a *assembler, kinds string) { // out += v*s
 		v, s := a.triple(kinds[0]), a.plane()
-		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(k, a.of(v, lane, i), to) })
+		a.updateScaled(s, func(lane, i int, k, to operand.Op) { a.mad(k, a.laneAt(v, lane, i), to) })
 	}))
-	add(accumulate("outMadC", 1, func(a *assembler, kinds string) { // out += v*c, lane by lane
+	add(vectorVariants("outMadC", 1, func(a *assembler, kinds string) { // out += v*c, lane by lane
 		v, c := a.triple(kinds[0]), a.triple('T')
-		a.toOutput(func(lane, i int, to operand.Op) {
-			x := a.lane(v, lane, i)
-			a.mad(x, a.of(c, lane, i), to)
+		a.updateOutput(func(lane, i int, to operand.Op) {
+			x := a.loadLane(v, lane, i)
+			a.mad(x, a.laneAt(c, lane, i), to)
 		})
 	}))
-	add(accumulate("outCross", 1, func(a *assembler, kinds string) { // out += (c x v)*s
+	add(vectorVariants("outCross", 1, func(a *assembler, kinds string) { // out += (c x v)*s
 		v, c, s := a.triple(kinds[0]), a.triple('T'), a.plane()
-		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(a.cross(c, v, lane, i), k, to) })
+		a.updateScaled(s, func(lane, i int, k, to operand.Op) { a.mad(a.cross(c, v, lane, i), k, to) })
 	}))
 	add([]handler{{"outExplosion", func(a *assembler) bool { // d = position - c; out += d * (|d|² < c3 ? rsqrt(|d|²)*c4 : 0)
 		c := a.constants(5)
-		outs := [3]outputLane{a.outputs(0), a.outputs(1), a.outputs(2)}
+		outs := [3]outputLane{a.addressOutput(0), a.addressOutput(1), a.addressOutput(2)}
 		a.each(func(i int) {
 			var d [3]operand.Op
 			for lane := range d {
@@ -35,58 +35,58 @@ func outputs() (all []handler) {
 				d[lane] = v
 			}
 			square := a.square(d[:]...)
-			k := a.scaledBelow(square, a.at(c[3], i), a.rsqrt(square), a.at(c[4], i))
+			k := a.mulIfLess(square, a.at(c[3], i), a.rsqrt(square), a.at(c[4], i))
 			for lane := range d {
-				outs[lane].change(i, func(to operand.Op) { a.mad(k, d[lane], to) })
+				outs[lane].update(i, func(to operand.Op) { a.mad(k, d[lane], to) })
 			}
 		})
-		a.step()
+		a.next()
 		return true
 	}}})
-	for _, turn := range []struct {
+	for _, rotation := range []struct {
 		name string
 		x, z func(a *assembler, x, y, to operand.Op)
 	}{
 		{"outMadXNmadZ", (*assembler).mad, (*assembler).nmad},
 		{"outNmadXMadZ", (*assembler).nmad, (*assembler).mad},
 	} {
-		add([]handler{{turn.name, func(a *assembler) bool { // out.x += o0*s, out.z -= o1*s, or the other way round
+		add([]handler{{rotation.name, func(a *assembler) bool { // out.x += o0*s, out.z -= o1*s, or the other way round
 			x, z, s := a.plane(), a.plane(), a.plane()
-			outX, outZ := a.outputs(0), a.outputs(2)
+			outX, outZ := a.addressOutput(0), a.addressOutput(2)
 			a.each(func(i int) {
-				k := a.take(s, i)
-				outX.change(i, func(to operand.Op) { turn.x(a, k, a.at(x, i), to) })
-				outZ.change(i, func(to operand.Op) { turn.z(a, k, a.at(z, i), to) })
+				k := a.loadAt(s, i)
+				outX.update(i, func(to operand.Op) { rotation.x(a, k, a.at(x, i), to) })
+				outZ.update(i, func(to operand.Op) { rotation.z(a, k, a.at(z, i), to) })
 			})
-			a.step()
+			a.next()
 			return true
 		}}})
 	}
 	add([]handler{{"outMadPT", func(a *assembler) bool { // out += c*s
 		c, s := a.triple('T'), a.plane()
-		a.scaled(s, func(lane, i int, k, to operand.Op) { a.mad(k, a.of(c, lane, i), to) })
-		a.step()
+		a.updateScaled(s, func(lane, i int, k, to operand.Op) { a.mad(k, a.laneAt(c, lane, i), to) })
+		a.next()
 		return true
 	}}})
 	return all
 }
 
-// toOutput changes all lanes of the output.
-func (a *assembler) toOutput(f func(lane, i int, to operand.Op)) {
+// updateOutput updates all lanes of the output.
+func (a *assembler) updateOutput(f func(lane, i int, to operand.Op)) {
 	for lane := range 3 {
-		out := a.outputs(lane)
-		a.each(func(i int) { out.change(i, func(to operand.Op) { f(lane, i, to) }) })
+		out := a.addressOutput(lane)
+		a.each(func(i int) { out.update(i, func(to operand.Op) { f(lane, i, to) }) })
 	}
 }
 
-// scaled does so with a plane in a register.
-func (a *assembler) scaled(s source, f func(lane, i int, k, to operand.Op)) {
+// updateScaled is updateOutput with plane s in a register.
+func (a *assembler) updateScaled(s source, f func(lane, i int, k, to operand.Op)) {
 	if !a.wide() {
-		a.toOutput(func(lane, i int, to operand.Op) { f(lane, i, a.take(s, i), to) })
+		a.updateOutput(func(lane, i int, to operand.Op) { f(lane, i, a.loadAt(s, i), to) })
 		return
 	}
 	a.each(func(i int) {
-		k := a.take(s, i)
+		k := a.loadAt(s, i)
 		for lane := range 3 {
 			f(lane, i, k, a.output(lane, i))
 		}
