@@ -8,8 +8,7 @@ import (
 	"github.com/worldd/worldd/internal/bench/field/fused"
 )
 
-// The effects as a Go programmer would write them: a function of a point, with the
-// mathematics that Go has.
+// The effects in straightforward Go: a function of a point that uses package math.
 
 type vector struct{ x, y, z float32 }
 
@@ -67,12 +66,12 @@ func sixteen(s *fused.Scene, p vector) (sum vector) {
 	return sum
 }
 
-// runByHand is the loop over them.
-func runByHand(a *fused.Planes, s *fused.Scene, what, times int) {
+// runByHand adds an effect to the output of all points, times times.
+func runByHand(a *fused.Planes, s *fused.Scene, effect, times int) {
 	for range times {
 		for i := range a[0] {
 			p, v := vector{a[0][i], a[1][i], a[2][i]}, vector{}
-			switch what {
+			switch effect {
 			case fused.Explosion:
 				v = explode(&s.Explosions[0], p)
 			case fused.Whirl:

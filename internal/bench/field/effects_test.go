@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/internal/bench/field/fused"
 )
 
-// someScene is sixteen effects spread out over some 40 m.
-func someScene() *fused.Scene {
+// newScene returns sixteen effects spread over some 40 m.
+func newScene() *fused.Scene {
 	s := &fused.Scene{Time: 1.5}
 	for i := range s.Explosions {
 		f := float32(i)
@@ -32,8 +32,8 @@ func someScene() *fused.Scene {
 	return s
 }
 
-// The texts are what an author would write. A parameter of field's is a vector, so
-// the numbers are literals; the machine treats both alike.
+// The effects' texts, as an author would write them. Numbers are literals rather than
+// parameters; the machine treats both alike.
 
 const explosionText = `d = sub position, (%[1]s, %[2]s, %[3]s)
 lensqr = dot d, d
@@ -43,9 +43,9 @@ d = select_lt lensqr, %[5]s, d, 0
 output = add output, d
 `
 
-// unsunkText is the article's six operations one by one: four numbers that are not
-// equal are a vector, which keeps factors out of its products.
-const unsunkText = `d = sub position, (%[1]s, %[2]s, %[3]s)
+// vectorText is the article's explosion as six vector operations: lanes that are not all
+// equal keep the compiler from turning its products into a vector and a factor.
+const vectorText = `d = sub position, (%[1]s, %[2]s, %[3]s)
 lensqr = dot d, d
 d = normalize d
 d = mul d, (%[4]s, %[4]s, %[4]s, 0)
@@ -80,6 +80,7 @@ lift = select_lt square, %[5]s, %[4]s, 0
 output.y = add output.y, lift
 `
 
+// textOf returns the texts of effects of one kind.
 func textOf(format string, effects ...fused.Effect) string {
 	var b strings.Builder
 	for _, e := range effects {
@@ -87,18 +88,18 @@ func textOf(format string, effects ...fused.Effect) string {
 		for _, f := range []float32{e.X, e.Y, e.Z, e.Strength, e.Size, e.Waves} {
 			numbers = append(numbers, strconv.FormatFloat(float64(f), 'g', -1, 32))
 		}
-		format := format + "# %[1]s %[2]s %[3]s %[4]s %[5]s %[6]s\n" // each is used
+		format := format + "# %[1]s %[2]s %[3]s %[4]s %[5]s %[6]s\n" // uses each number
 		fmt.Fprintf(&b, format, numbers...)
 	}
 	return b.String()
 }
 
-// textFor is the text of one of fused's effects.
-func textFor(what int, s *fused.Scene) string { return textWith(explosionText, what, s) }
+// textFor returns the text of one of fused's effects.
+func textFor(effect int, s *fused.Scene) string { return textWith(explosionText, effect, s) }
 
-// textWith has its explosions in another form.
-func textWith(explosion string, what int, s *fused.Scene) string {
-	switch what {
+// textWith is textFor with another text for explosions.
+func textWith(explosion string, effect int, s *fused.Scene) string {
+	switch effect {
 	case fused.Explosion:
 		return textOf(explosion, s.Explosions[0])
 	case fused.Whirl:

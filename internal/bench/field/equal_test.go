@@ -18,10 +18,9 @@ import (
 func has512() bool { return cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL }
 func has256() bool { return cpu.X86.HasAVX2 && cpu.X86.HasFMA }
 
-// somePlanes has points around the effects and an output that is there already. All
-// six planes lie in one piece of memory, each some lines away from the others' sets
-// of the cache.
-func somePlanes(n int) *fused.Planes {
+// newPlanes returns points around the effects, and an output that is not 0. The six planes
+// share an allocation, with offsets that map them to different cache sets.
+func newPlanes(n int) *fused.Planes {
 	const line = 16
 	stride := (n+line-1)/line*line + 5*line
 	memory := make([]float32, 6*stride+line)
@@ -37,8 +36,8 @@ func somePlanes(n int) *fused.Planes {
 	return &p
 }
 
-// near moves the points to the first explosion, so that a third of them is in it.
-func near(p *fused.Planes, e *fused.Effect) {
+// moveTo moves the points around an explosion, so that a third of them is inside.
+func moveTo(p *fused.Planes, e *fused.Effect) {
 	for i, centre := range [3]float32{e.X, e.Y, e.Z} {
 		size := [3]float32{44, 10, 40}[i]
 		for j := range p[i] {
@@ -51,26 +50,26 @@ func fieldPlanes(p *fused.Planes) (points, out field.Planes) {
 	return field.Planes{X: p[0], Y: p[1], Z: p[2]}, field.Planes{X: p[3], Y: p[4], Z: p[5]}
 }
 
-// TestYardstickEqual is Y1, with and without a last incomplete vector.
+// TestYardstickEqual: Y1, with and without a partial last vector.
 func TestYardstickEqual(t *testing.T) {
-	s := someScene()
+	s := newScene()
 	for _, lanes := range []int{8, 16} {
 		if lanes == 8 && !has256() || lanes == 16 && !has512() {
-			t.Logf("skipped: this machine has no vectors of %d lanes", lanes)
+			t.Logf("skipped: this CPU has no vectors of %d lanes", lanes)
 			continue
 		}
-		for what, name := range []string{"explosion", "whirl", "sixteen"} {
-			p, err := field.Compile(textFor(what, s))
+		for effect, name := range []string{"explosion", "whirl", "sixteen"} {
+			p, err := field.Compile(textFor(effect, s))
 			require.NoError(t, err)
 			for _, n := range []int{1, 7, 16, 1000, 20_003} {
-				a, b := somePlanes(n), somePlanes(n)
-				if what != fused.Sixteen {
-					near(a, &s.Explosions[0])
-					near(b, &s.Explosions[0])
+				a, b := newPlanes(n), newPlanes(n)
+				if effect != fused.Sixteen {
+					moveTo(a, &s.Explosions[0])
+					moveTo(b, &s.Explosions[0])
 				}
 				points, out := fieldPlanes(a)
 				require.NoError(t, p.Evaluate(points, out, field.Env{Time: s.Time}, make([]float32, p.Scratch())))
-				fused.Run(lanes, b, s, what, 1)
+				fused.Run(lanes, b, s, effect, 1)
 				for plane := range a {
 					for i := range a[plane] {
 						require.Equal(t, math.Float32bits(a[plane][i]), math.Float32bits(b[plane][i]), "%s, %d lanes, plane %d, point %d of %d", name, lanes, plane, i, n)
@@ -81,22 +80,22 @@ func TestYardstickEqual(t *testing.T) {
 	}
 }
 
-// TestYardstickNear: the others compute the same effects, if not the same bits.
+// TestYardstickNear: the other variants compute the same effects, to other bits.
 func TestYardstickNear(t *testing.T) {
-	s := someScene()
+	s := newScene()
 	const n = 5000
-	for what, name := range []string{"explosion", "whirl", "sixteen"} {
-		want := somePlanes(n)
-		p, err := field.Compile(textFor(what, s))
+	for effect, name := range []string{"explosion", "whirl", "sixteen"} {
+		want := newPlanes(n)
+		p, err := field.Compile(textFor(effect, s))
 		require.NoError(t, err)
 		points, out := fieldPlanes(want)
 		require.NoError(t, p.Evaluate(points, out, field.Env{Time: s.Time}, make([]float32, p.Scratch())))
 		for other, run := range map[string]func(p *fused.Planes){
-			"by hand":         func(p *fused.Planes) { runByHand(p, s, what, 1) },
-			"fast math":       func(p *fused.Planes) { fastmath.Run(false, p, s, what, 1) },
-			"fast math, wide": func(p *fused.Planes) { fastmath.Run(true, p, s, what, 1) },
+			"by hand":         func(p *fused.Planes) { runByHand(p, s, effect, 1) },
+			"fast math":       func(p *fused.Planes) { fastmath.Run(false, p, s, effect, 1) },
+			"fast math, wide": func(p *fused.Planes) { fastmath.Run(true, p, s, effect, 1) },
 		} {
-			got := somePlanes(n)
+			got := newPlanes(n)
 			run(got)
 			for plane := 3; plane < 6; plane++ {
 				for i, w := range want[plane] {

@@ -21,19 +21,18 @@ import (
 )
 
 var (
-	roundsFlag = flag.Int("yardstick.rounds", 31, "rounds of each row of the table")
-	roundFlag  = flag.Duration("yardstick.round", 2*time.Millisecond, "how long a variant runs in one round, at least once")
+	roundsFlag = flag.Int("yardstick.rounds", 31, "rounds for each row of the table")
+	roundFlag  = flag.Duration("yardstick.round", 2*time.Millisecond, "duration of a variant in a round; it runs at least once")
 )
 
-// A variant evaluates an effect so many times.
+// A variant evaluates an effect as many times as requested.
 type variant struct {
 	name string
 	run  func(times int)
 }
 
-// spent is the processor time of this thread: what others take on a busy machine
-// is not in it.
-func spent() time.Duration {
+// cpuTime returns the CPU time of this thread, which excludes other load on the machine.
+func cpuTime() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
 		panic(err)
@@ -41,30 +40,30 @@ func spent() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// measure gives what each variant takes, in each round, for one time.
+// measure returns the duration of one evaluation, by variant and round.
 func measure(variants []variant) [][]time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	times := make([]int, len(variants))
 	for i, v := range variants {
-		v.run(1) // warm
-		start := spent()
+		v.run(1) // warm up
+		start := cpuTime()
 		v.run(1)
-		times[i] = 1 + int(*roundFlag/max(spent()-start, 1))
+		times[i] = 1 + int(*roundFlag/max(cpuTime()-start, 1))
 	}
-	took := make([][]time.Duration, len(variants))
+	durations := make([][]time.Duration, len(variants))
 	for round := range *roundsFlag {
 		for i := range variants {
-			v := (i + round) % len(variants) // each goes first at times
-			start := spent()
+			v := (i + round) % len(variants) // each is first in some rounds
+			start := cpuTime()
 			variants[v].run(times[v])
-			took[v] = append(took[v], (spent()-start)/time.Duration(times[v]))
+			durations[v] = append(durations[v], (cpuTime()-start)/time.Duration(times[v]))
 		}
 	}
-	return took
+	return durations
 }
 
-// ratio is the median of a to b, round by round.
+// ratio returns the median over rounds of a/b.
 func ratio(a, b []time.Duration) float64 {
 	var r []float64
 	for i := range a {
@@ -74,15 +73,15 @@ func ratio(a, b []time.Duration) float64 {
 	return r[len(r)/2]
 }
 
-// best is the ratio of the shortest times: what is left on a busy machine.
-func best(a, b []time.Duration) float64 { return float64(slices.Min(a)) / float64(slices.Min(b)) }
+// bestRatio returns the ratio of the shortest durations, which other load affects least.
+func bestRatio(a, b []time.Duration) float64 { return float64(slices.Min(a)) / float64(slices.Min(b)) }
 
 func median(d []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(d))[len(d)/2]
 }
 
-// evaluating is a program run over the planes.
-func evaluating(t *testing.T, text string, p *fused.Planes, s *fused.Scene) func(times int) {
+// evaluator returns a function that evaluates a text on the planes.
+func evaluator(t *testing.T, text string, p *fused.Planes, s *fused.Scene) func(times int) {
 	program, err := field.Compile(text)
 	require.NoError(t, err)
 	points, out := fieldPlanes(p)
@@ -96,42 +95,41 @@ func evaluating(t *testing.T, text string, p *fused.Planes, s *fused.Scene) func
 	}
 }
 
-// variantsOf are those of a row; the first is field, the others are what it is
-// compared with.
-func variantsOf(t *testing.T, what int, p *fused.Planes, s *fused.Scene) []variant {
-	variants := []variant{{"field", evaluating(t, textFor(what, s), p, s)}}
+// variantsFor returns the variants of a row: field, then the variants to compare with.
+func variantsFor(t *testing.T, effect int, p *fused.Planes, s *fused.Scene) []variant {
+	variants := []variant{{"field", evaluator(t, textFor(effect, s), p, s)}}
 	if has512() {
-		variants = append(variants, variant{"fused C 512", func(times int) { fused.Run(16, p, s, what, times) }})
+		variants = append(variants, variant{"fused C 512", func(times int) { fused.Run(16, p, s, effect, times) }})
 	}
 	if has256() {
-		variants = append(variants, variant{"fused C 256", func(times int) { fused.Run(8, p, s, what, times) }})
+		variants = append(variants, variant{"fused C 256", func(times int) { fused.Run(8, p, s, effect, times) }})
 	}
 	return append(variants,
-		variant{"fast-math C", func(times int) { fastmath.Run(false, p, s, what, times) }},
-		variant{"fast-math C 512", func(times int) { fastmath.Run(true, p, s, what, times) }},
-		variant{"Go by hand", func(times int) { runByHand(p, s, what, times) }},
+		variant{"fast-math C", func(times int) { fastmath.Run(false, p, s, effect, times) }},
+		variant{"fast-math C 512", func(times int) { fastmath.Run(true, p, s, effect, times) }},
+		variant{"Go by hand", func(times int) { runByHand(p, s, effect, times) }},
 	)
 }
 
-// TestYardstick prints the table: what a point takes, and how long field takes for
-// what another does in 1. It asserts nothing: a figure is of a machine and a day.
+// TestYardstick prints the table: the time of a point, and field's time relative to the
+// other variant's. It asserts nothing, since figures depend on the machine.
 func TestYardstick(t *testing.T) {
-	s := someScene()
-	path := os.Getenv("WORLDD_KERNELS")
-	if path == "" {
-		path = "the best that the machine has"
+	s := newScene()
+	kernels := os.Getenv("WORLDD_KERNELS")
+	if kernels == "" {
+		kernels = "the best of this CPU"
 	}
-	fmt.Printf("field's kernels: %s; %d rounds; ns a point (median); field's time to that of the other: median of rounds, and shortest to shortest\n", path, *roundsFlag)
-	for what, name := range []string{"explosion", "whirl", "sixteen"} {
+	fmt.Printf("field's kernels: %s; %d rounds; ns per point (median); field's time / the variant's: median of rounds, then shortest / shortest\n", kernels, *roundsFlag)
+	for effect, name := range []string{"explosion", "whirl", "sixteen"} {
 		for _, n := range []int{1_000, 20_000, 1_000_000} {
-			p := somePlanes(n)
-			if what != fused.Sixteen {
-				near(p, &s.Explosions[0])
+			p := newPlanes(n)
+			if effect != fused.Sixteen {
+				moveTo(p, &s.Explosions[0])
 			}
-			variants := variantsOf(t, what, p, s)
-			if what != fused.Whirl {
-				unsunk := evaluating(t, textWith(unsunkText, what, s), p, s)
-				variants = append(variants, variant{"six ops as written", unsunk})
+			variants := variantsFor(t, effect, p, s)
+			if effect != fused.Whirl {
+				asWritten := evaluator(t, textWith(vectorText, effect, s), p, s)
+				variants = append(variants, variant{"six ops as written", asWritten})
 			}
 			if n == 1_000_000 {
 				variants = append(variants,
@@ -143,27 +141,28 @@ func TestYardstick(t *testing.T) {
 	}
 }
 
-func printRow(title string, n int, variants []variant, took [][]time.Duration) {
+// printRow prints a row; variants[0] is field.
+func printRow(title string, n int, variants []variant, durations [][]time.Duration) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: field %.3f ns, %.1f us\n", title, float64(median(took[0]))/float64(n), float64(median(took[0]))/1e3)
+	fmt.Fprintf(&b, "%s: field %.3f ns, %.1f us\n", title, float64(median(durations[0]))/float64(n), float64(median(durations[0]))/1e3)
 	for i, v := range variants[1:] {
-		fmt.Fprintf(&b, "    %-20s %8.3f ns  %6.3f  %6.3f", v.name, float64(median(took[i+1]))/float64(n), ratio(took[0], took[i+1]), best(took[0], took[i+1]))
+		fmt.Fprintf(&b, "    %-20s %8.3f ns  %6.3f  %6.3f", v.name, float64(median(durations[i+1]))/float64(n), ratio(durations[0], durations[i+1]), bestRatio(durations[0], durations[i+1]))
 		switch v.name {
 		case "six ops as written":
-			fmt.Fprintf(&b, "  (to fused C: %.3f, %.3f)", ratio(took[i+1], took[1]), best(took[i+1], took[1]))
+			fmt.Fprintf(&b, "  (/ fused C: %.3f, %.3f)", ratio(durations[i+1], durations[1]), bestRatio(durations[i+1], durations[1]))
 		case "copy, 24 B":
-			fmt.Fprintf(&b, "  (%.1f GB/s; field, 36 B: %.1f GB/s)", rate(24, n, took[i+1]), rate(36, n, took[0]))
+			fmt.Fprintf(&b, "  (%.1f GB/s; field, 36 B: %.1f GB/s)", rate(24, n, durations[i+1]), rate(36, n, durations[0]))
 		case "add, 36 B":
-			fmt.Fprintf(&b, "  (%.1f GB/s; field, 36 B: %.1f GB/s)", rate(36, n, took[i+1]), rate(36, n, took[0]))
+			fmt.Fprintf(&b, "  (%.1f GB/s; field, 36 B: %.1f GB/s)", rate(36, n, durations[i+1]), rate(36, n, durations[0]))
 		case "Go by hand":
-			fmt.Fprintf(&b, "  (%.1fx, %.1fx faster)", ratio(took[i+1], took[0]), best(took[i+1], took[0]))
+			fmt.Fprintf(&b, "  (%.1fx, %.1fx faster)", ratio(durations[i+1], durations[0]), bestRatio(durations[i+1], durations[0]))
 		}
 		b.WriteByte('\n')
 	}
 	fmt.Print(b.String())
 }
 
-// rate is in 1e9 bytes a second.
-func rate(bytes, n int, took []time.Duration) float64 {
-	return float64(bytes) * float64(n) / float64(median(took))
+// rate returns gigabytes per second for bytes per point.
+func rate(bytes, n int, durations []time.Duration) float64 {
+	return float64(bytes) * float64(n) / float64(median(durations))
 }

@@ -17,26 +17,26 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// dialsAtOnce is how many handshakes the child has under way.
-const dialsAtOnce = 16
+// concurrentDials is the number of handshakes in progress at a time.
+const concurrentDials = 16
 
-// crowd is the child process: all clients.
-type crowd struct {
+// clients are the clients of the child process.
+type clients struct {
 	load     load
 	addr     *net.UDPAddr
 	received atomic.Uint64 // datagrams
 	ended    sync.WaitGroup
 }
 
-// runCrowd connects everybody, says so in a line on out, and then answers every
+// runClients connects all clients and writes the line "joined" to out. It then answers each
 // line of in with the number of datagrams received, until in ends.
-func runCrowd(ctx context.Context, l load, addr string, in io.Reader, out io.Writer) error {
+func runClients(ctx context.Context, l load, addr string, in io.Reader, out io.Writer) error {
 	resolved, err := net.ResolveUDPAddr("udp", addr)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	c := &crowd{load: l, addr: resolved}
+	c := &clients{load: l, addr: resolved}
 	defer c.ended.Wait()
 	defer cancel()
 	if err := c.join(ctx); err != nil {
@@ -49,14 +49,14 @@ func runCrowd(ctx context.Context, l load, addr string, in io.Reader, out io.Wri
 	return nil
 }
 
-func (c *crowd) join(ctx context.Context) error {
-	places := make(chan struct{}, dialsAtOnce)
+func (c *clients) join(ctx context.Context) error {
+	slots := make(chan struct{}, concurrentDials)
 	results := make(chan error, c.load.clients)
 	for range c.load.clients {
-		places <- struct{}{}
+		slots <- struct{}{}
 		go func() {
 			results <- c.dial(ctx)
-			<-places
+			<-slots
 		}()
 	}
 	var err error
@@ -68,8 +68,8 @@ func (c *crowd) join(ctx context.Context) error {
 	return err
 }
 
-// dial opens a connection with a socket of its own, as each player has.
-func (c *crowd) dial(ctx context.Context) error {
+// dial connects a client through its own socket, like a player's.
+func (c *clients) dial(ctx context.Context) error {
 	udp, err := net.ListenUDP("udp", nil)
 	if err != nil {
 		return err
@@ -95,28 +95,29 @@ func (c *crowd) dial(ctx context.Context) error {
 		_ = udp.Close()
 	})
 	c.ended.Go(func() { _, _ = io.Copy(io.Discard, stream) })
-	heard := make(chan struct{}, 1)
-	c.ended.Go(func() { c.listen(conn, heard) })
-	c.ended.Go(func() { c.answer(conn, stream, heard) })
+	received := make(chan struct{}, 1)
+	c.ended.Go(func() { c.receive(conn, received) })
+	c.ended.Go(func() { c.sendInputs(conn, stream, received) })
 	return nil
 }
 
-func (c *crowd) listen(conn *quic.Conn, heard chan<- struct{}) {
+// receive counts datagrams and signals each on received.
+func (c *clients) receive(conn *quic.Conn, received chan<- struct{}) {
 	for {
 		if _, err := conn.ReceiveDatagram(context.Background()); err != nil {
 			return
 		}
 		c.received.Add(1)
 		select {
-		case heard <- struct{}{}:
+		case received <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// answer sends inputs: one for each snapshot, or on a clock whose phase is the
-// client's own.
-func (c *crowd) answer(conn *quic.Conn, stream *quic.Stream, heard <-chan struct{}) {
+// sendInputs sends an input for each received datagram, or at the snapshot rate with a
+// random phase.
+func (c *clients) sendInputs(conn *quic.Conn, stream *quic.Stream, received <-chan struct{}) {
 	input := make([]byte, inputBytes)
 	var clock <-chan time.Time
 	if !c.load.answer {
@@ -124,12 +125,12 @@ func (c *crowd) answer(conn *quic.Conn, stream *quic.Stream, heard <-chan struct
 		time.Sleep(time.Duration(rand.Int64N(int64(interval))))
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
-		clock, heard = ticker.C, nil
+		clock, received = ticker.C, nil
 	}
 	for {
 		select {
 		case <-clock:
-		case <-heard:
+		case <-received:
 		case <-conn.Context().Done():
 			return
 		}

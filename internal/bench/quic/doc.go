@@ -1,21 +1,20 @@
 //go:build unix
 
-// Command quic measures what quic-go alone costs a server that does nothing
-// but send: the yardstick that worldd's own costs are read against.
+// Command quic measures the cost of quic-go alone, in a server that only sends, as a
+// baseline for worldd's own cost.
 //
-//	go -C internal/bench run ./quic -clients 500                     bare quic-go, by itself
+//	go -C internal/bench run ./quic -clients 500                     bare quic-go
 //	go -C internal/bench run ./quic -clients 500 -world storm        worldd with bots, then bare quic-go with the same load
 //
-// The bare server sends each client a snapshot of the given size at the given
-// rate, by the shape that worldd has (a goroutine a client with one place for the
-// newest snapshot, clients spread evenly over the ticks), and gets inputs of 60
-// bytes: at the rate of snapshots on each client's own clock, or with -answer at
-// once for each snapshot, as package client does. The clients are a child process
-// of the same program.
+// The bare server has worldd's structure: a goroutine per client with a mailbox for the
+// newest snapshot, and clients spread evenly over the ticks. It sends each client
+// snapshots of the given size at the given rate. Each client sends 60-byte inputs, at the
+// snapshot rate on its own clock or, with -answer, upon each snapshot as package client
+// does. The clients run in a child process of the same program.
 //
 //	this process: server ══ QUIC, loopback ══ child: clients
 //	      └──── stdin, stdout: begin, end, counters ────┘
 //
-// It prints the server's processor time for a delivered snapshot, the UDP packets
-// of both directions that went with it, and the memory that a client takes.
+// It prints the server's CPU time and the UDP packets of both directions per delivered
+// snapshot, and the server's memory per client.
 package main

@@ -9,34 +9,34 @@ import (
 	"time"
 )
 
-// load is what server and clients have to agree upon.
+// load is the configuration shared by server and clients.
 type load struct {
 	clients int
-	hz      int // snapshots a second for each client
-	ticks   int // a second; clients are spread over those between two snapshots
-	bytes   int // of a snapshot
-	answer  bool
-	pad     string // who writes a byte to the stream beside each datagram
-	seconds int
+	hz      int    // snapshots per second, to each client
+	ticks   int    // per second; clients are spread over the ticks between two snapshots
+	bytes   int    // per snapshot
+	answer  bool   // clients answer each snapshot immediately
+	pad     string // the side that also writes a stream byte with each datagram
+	seconds int    // of measurement
 }
 
 const (
 	inputBytes = 60
-	// maxDatagram is worldd's: longer snapshots are several.
+	// maxDatagram is worldd's limit. Longer snapshots take several datagrams.
 	maxDatagram = 1200
-	// warmUp is between the last handshake and the first measurement: path MTU
+	// warmUp separates the last handshake from the measurement, so that path MTU
 	// discovery and congestion windows settle.
 	warmUp = 2 * time.Second
 )
 
 func (l *load) flags(f *flag.FlagSet) {
-	f.IntVar(&l.clients, "clients", 200, "how many")
-	f.IntVar(&l.hz, "hz", 20, "snapshots a second for each client")
-	f.IntVar(&l.ticks, "ticks", 60, "ticks a second, over which clients are spread")
-	f.IntVar(&l.bytes, "bytes", 1150, "size of a snapshot; beyond 1,200 it is several datagrams")
-	f.BoolVar(&l.answer, "answer", false, "clients answer each snapshot at once")
-	f.StringVar(&l.pad, "pad", "none", "who writes a byte to the stream beside each datagram: none, server, client, both")
-	f.IntVar(&l.seconds, "seconds", 10, "how long to measure")
+	f.IntVar(&l.clients, "clients", 200, "number of clients")
+	f.IntVar(&l.hz, "hz", 20, "snapshots per second to each client")
+	f.IntVar(&l.ticks, "ticks", 60, "ticks per second, over which clients are spread")
+	f.IntVar(&l.bytes, "bytes", 1150, "size of a snapshot; above 1,200 it takes several datagrams")
+	f.BoolVar(&l.answer, "answer", false, "clients answer each snapshot immediately")
+	f.StringVar(&l.pad, "pad", "none", "side that also writes a stream byte with each datagram: none, server, client, both")
+	f.IntVar(&l.seconds, "seconds", 10, "duration of the measurement in seconds")
 }
 
 func (l *load) validate() error {
@@ -60,7 +60,7 @@ func (l *load) validate() error {
 func (l *load) serverPads() bool { return l.pad == "server" || l.pad == "both" }
 func (l *load) clientPads() bool { return l.pad == "client" || l.pad == "both" }
 
-// args are the flags that make the same load.
+// args returns the flags for this load.
 func (l *load) args() []string {
 	return []string{
 		fmt.Sprint("-clients=", l.clients), fmt.Sprint("-hz=", l.hz), fmt.Sprint("-ticks=", l.ticks),
@@ -68,7 +68,7 @@ func (l *load) args() []string {
 	}
 }
 
-// sizes cuts a snapshot into datagrams.
+// sizes returns the sizes of a snapshot's datagrams.
 func (l *load) sizes() (sizes []int) {
 	for left := l.bytes; left > 0; left -= maxDatagram {
 		sizes = append(sizes, min(left, maxDatagram))

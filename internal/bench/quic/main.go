@@ -19,20 +19,20 @@ import (
 	"time"
 )
 
-// result is what one server cost.
+// result is the cost of a server.
 type result struct {
-	Snapshots          uint64  `json:"snapshots"` // delivered while measured
+	Snapshots          uint64  `json:"snapshots"` // delivered during the measurement
 	CPUMicrosPerSnap   float64 `json:"cpu_us_per_snapshot"`
-	PacketsPerSnapshot float64 `json:"packets_per_snapshot"` // UDP, both ways
-	KBPerClient        float64 `json:"kb_per_client"`        // resident, after against before all joined
+	PacketsPerSnapshot float64 `json:"packets_per_snapshot"` // UDP, both directions
+	KBPerClient        float64 `json:"kb_per_client"`        // growth of resident memory as clients joined
 	Cores              float64 `json:"cores"`                // used by the server
 }
 
 func main() {
 	var l load
 	l.flags(flag.CommandLine)
-	world := flag.String("world", "", "first measure worldd with this world and as many bots; size and rates are then its own")
-	connect := flag.String("connect", "", "be the clients of the server at this address (the child process)")
+	world := flag.String("world", "", "first measure worldd with this world and as many bots; the snapshot size is then worldd's")
+	connect := flag.String("connect", "", "run the clients of the server at this address (used for the child process)")
 	asJSON := flag.Bool("json", false, "print one JSON object")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -48,25 +48,25 @@ func run(ctx context.Context, l load, world, connect string, asJSON bool) error 
 		return err
 	}
 	if connect != "" {
-		return runCrowd(ctx, l, connect, os.Stdin, os.Stdout)
+		return runClients(ctx, l, connect, os.Stdin, os.Stdout)
 	}
-	var of *result
+	var worldd *result
 	if world != "" {
 		r, err := measureWorldd(ctx, &l, world)
 		if err != nil {
 			return err
 		}
-		of = &r
+		worldd = &r
 	}
-	alone, err := measureBare(ctx, l)
+	bare, err := measureBare(ctx, l)
 	if err != nil {
 		return err
 	}
-	return write(os.Stdout, l, alone, of, asJSON)
+	return write(os.Stdout, l, bare, worldd, asJSON)
 }
 
-// write prints bare, and beside it worldd if that was measured too.
-func write(w io.Writer, l load, alone result, of *result, asJSON bool) error {
+// write prints the results; worldd is nil if it was not measured.
+func write(w io.Writer, l load, bare result, worldd *result, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(struct {
 			Clients int     `json:"clients"`
@@ -74,22 +74,22 @@ func write(w io.Writer, l load, alone result, of *result, asJSON bool) error {
 			Bytes   int     `json:"bytes"`
 			Bare    result  `json:"bare"`
 			Worldd  *result `json:"worldd"`
-		}{l.clients, l.hz, l.bytes, alone, of})
+		}{l.clients, l.hz, l.bytes, bare, worldd})
 	}
-	fmt.Fprintf(w, "%d clients, %d snapshots of %d bytes a second each\n", l.clients, l.hz, l.bytes)
+	fmt.Fprintf(w, "%d clients, each %d snapshots per second of %d bytes\n", l.clients, l.hz, l.bytes)
 	line := func(name string, r result) {
-		fmt.Fprintf(w, "%-8s %6.1f us of server CPU a snapshot   %.2f UDP packets   %.2f cores   %4.0f kB a client   (%d snapshots)\n",
+		fmt.Fprintf(w, "%-8s %6.1f us of server CPU per snapshot   %.2f UDP packets   %.2f cores   %4.0f kB per client   (%d snapshots)\n",
 			name, r.CPUMicrosPerSnap, r.PacketsPerSnapshot, r.Cores, r.KBPerClient, r.Snapshots)
 	}
-	line("bare", alone)
-	if of != nil {
-		line("worldd", *of)
-		fmt.Fprintf(w, "worldd / bare: %.2f\n", of.CPUMicrosPerSnap/alone.CPUMicrosPerSnap)
+	line("bare", bare)
+	if worldd != nil {
+		line("worldd", *worldd)
+		fmt.Fprintf(w, "worldd / bare: %.2f\n", worldd.CPUMicrosPerSnap/bare.CPUMicrosPerSnap)
 	}
 	return nil
 }
 
-// measureBare runs the bare server here, and its clients in a child process.
+// measureBare runs the bare server in this process and its clients in a child process.
 func measureBare(ctx context.Context, l load) (r result, err error) {
 	b, err := listenBare(l)
 	if err != nil {
@@ -106,7 +106,7 @@ func measureBare(ctx context.Context, l load) (r result, err error) {
 		<-served
 	}()
 	before := residentBytes(os.Getpid())
-	c, err := startCrowd(ctx, l, b.udp.LocalAddr().String())
+	c, err := startClients(ctx, l, b.udp.LocalAddr().String())
 	if err != nil {
 		return r, err
 	}
@@ -133,15 +133,15 @@ func measureBare(ctx context.Context, l load) (r result, err error) {
 	return r, nil
 }
 
-// child is the clients' process.
+// child is the process of the clients.
 type child struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Scanner
 }
 
-// startCrowd returns when all clients have joined.
-func startCrowd(ctx context.Context, l load, addr string) (*child, error) {
+// startClients starts the clients and returns when all have joined.
+func startClients(ctx context.Context, l load, addr string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -165,9 +165,10 @@ func startCrowd(ctx context.Context, l load, addr string) (*child, error) {
 	return c, nil
 }
 
+// count returns the number of datagrams received so far.
 func (c *child) count() (uint64, error) {
 	if _, err := io.WriteString(c.in, "\n"); err != nil || !c.out.Scan() {
-		return 0, errors.Join(errors.New("the clients have ended"), err)
+		return 0, errors.Join(errors.New("the clients' process has ended"), err)
 	}
 	return strconv.ParseUint(c.out.Text(), 10, 64)
 }
@@ -177,7 +178,7 @@ func (c *child) end() error {
 	return c.command.Wait()
 }
 
-// cpuTime is what this process has had of the processors.
+// cpuTime returns this process's CPU time.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -186,7 +187,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// residentBytes is the memory of a process, 0 where the system does not say.
+// residentBytes returns the resident memory of a process, or 0 without /proc.
 func residentBytes(pid int) int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	fields := strings.Fields(string(text))

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The child process of a test is the test's own program.
+// TestMain runs the clients if a test starts its own program as the child process.
 func TestMain(m *testing.M) {
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-connect=") }) {
 		main()
@@ -31,9 +31,9 @@ func TestBareServer(t *testing.T) {
 	r, err := measureBare(t.Context(), l)
 	require.NoError(t, err)
 	require.Positive(t, r.Snapshots)
-	require.LessOrEqual(t, float64(r.Snapshots), 3*20*time.Since(began).Seconds()+3, "no more than the ticks ask for")
+	require.LessOrEqual(t, float64(r.Snapshots), 3*20*time.Since(began).Seconds()+3, "at most the configured rate")
 	require.Positive(t, r.CPUMicrosPerSnap)
-	require.Greater(t, r.PacketsPerSnapshot, 2.0, "two datagrams each, and what clients send")
+	require.Greater(t, r.PacketsPerSnapshot, 2.0, "two datagrams each, and the inputs")
 }
 
 func TestLoadIsChecked(t *testing.T) {
@@ -45,31 +45,31 @@ func TestLoadIsChecked(t *testing.T) {
 	}
 }
 
-func TestSnapshotsAreCut(t *testing.T) {
+func TestSnapshotSizes(t *testing.T) {
 	for bytes, want := range map[int][]int{1: {1}, 1200: {1200}, 1201: {1200, 1}, 2500: {1200, 1200, 100}} {
 		require.Equal(t, want, (&load{bytes: bytes}).sizes())
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestParseReport(t *testing.T) {
 	report := `{"cost":{"snapshots_sent":1000,"cpu_us_per_snapshot":50,"cores":0.05,"packets_per_snapshot":3,"bytes_per_snapshot":900.4,"resident_bytes":9000000}}`
 	l := load{clients: 50, hz: 20}
-	r, err := judge([]byte(report), 4_000_000, &l)
+	r, err := parseReport([]byte(report), 4_000_000, &l)
 	require.NoError(t, err)
 	require.Equal(t, result{Snapshots: 1000, CPUMicrosPerSnap: 50, PacketsPerSnapshot: 3, KBPerClient: 100, Cores: 0.05}, r)
 	require.Equal(t, 900, l.bytes)
 
 	l.hz = 30
-	_, err = judge([]byte(report), 0, &l)
-	require.ErrorContains(t, err, "20.0 snapshots a second")
-	_, err = judge([]byte(`{"cost":null}`), 0, &l)
+	_, err = parseReport([]byte(report), 0, &l)
+	require.ErrorContains(t, err, "20.0 snapshots per second")
+	_, err = parseReport([]byte(`{"cost":null}`), 0, &l)
 	require.ErrorContains(t, err, "no costs")
 }
 
 func TestWrite(t *testing.T) {
 	var b bytes.Buffer
-	of := result{CPUMicrosPerSnap: 60}
-	require.NoError(t, write(&b, load{clients: 5, hz: 20, bytes: 900}, result{CPUMicrosPerSnap: 50}, &of, false))
+	worldd := result{CPUMicrosPerSnap: 60}
+	require.NoError(t, write(&b, load{clients: 5, hz: 20, bytes: 900}, result{CPUMicrosPerSnap: 50}, &worldd, false))
 	require.Contains(t, b.String(), "worldd / bare: 1.20")
 	b.Reset()
 	require.NoError(t, write(&b, load{}, result{}, nil, true))

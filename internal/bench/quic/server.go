@@ -18,9 +18,9 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-const alpn = "quicyard/1"
+const alpn = "worldd-bench/1"
 
-// quicConfig is worldd's, without what bounds an attacker's handshakes.
+// quicConfig returns worldd's configuration without its limits on handshakes.
 func quicConfig() *quic.Config {
 	return &quic.Config{
 		MaxIdleTimeout: 10 * time.Second, EnableDatagrams: true, InitialPacketSize: 1280,
@@ -35,13 +35,13 @@ func certificate() (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"quicyard"}}
+	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"worldd-bench"}}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// bare is the server: it sends, and counts what comes.
-type bare struct {
+// bareServer sends snapshots and discards inputs.
+type bareServer struct {
 	load      load
 	udp       *net.UDPConn
 	transport *quic.Transport
@@ -52,14 +52,14 @@ type bare struct {
 	peers []*peer
 }
 
-// peer is one client as the server sees it.
+// peer is the server's side of a client.
 type peer struct {
 	conn   *quic.Conn
 	stream *quic.Stream
-	due    chan struct{} // the mailbox: one snapshot, which all look alike
+	due    chan struct{} // mailbox: a snapshot is due; all are alike
 }
 
-func listenBare(l load) (*bare, error) {
+func listenBare(l load) (*bareServer, error) {
 	cert, err := certificate()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func listenBare(l load) (*bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bare{load: l, udp: udp, transport: &quic.Transport{Conn: udp}}
+	b := &bareServer{load: l, udp: udp, transport: &quic.Transport{Conn: udp}}
 	b.listener, err = b.transport.Listen(&tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}, NextProtos: []string{alpn},
 	}, quicConfig())
@@ -79,15 +79,15 @@ func listenBare(l load) (*bare, error) {
 	return b, nil
 }
 
-// serve accepts and sends until ctx is done.
-func (b *bare) serve(ctx context.Context) {
+// serve accepts clients and sends snapshots until ctx is done.
+func (b *bareServer) serve(ctx context.Context) {
 	b.ended.Go(func() {
 		for {
 			conn, err := b.listener.Accept(ctx)
 			if err != nil {
 				return
 			}
-			b.ended.Go(func() { b.welcome(ctx, conn) })
+			b.ended.Go(func() { b.serveConn(ctx, conn) })
 		}
 	})
 	b.tick(ctx)
@@ -97,7 +97,8 @@ func (b *bare) serve(ctx context.Context) {
 	_ = b.udp.Close()
 }
 
-func (b *bare) welcome(ctx context.Context, conn *quic.Conn) {
+// serveConn serves a connection until it ends.
+func (b *bareServer) serveConn(ctx context.Context, conn *quic.Conn) {
 	stream, err := conn.AcceptStream(ctx)
 	if err != nil {
 		return
@@ -117,8 +118,8 @@ func (b *bare) welcome(ctx context.Context, conn *quic.Conn) {
 	b.send(p)
 }
 
-// send is the peer's sender, as quicConn.send is worldd's.
-func (b *bare) send(p *peer) {
+// send sends p's snapshots as they fall due, like worldd's quicConn.send.
+func (b *bareServer) send(p *peer) {
 	sizes, pad := b.load.sizes(), b.load.serverPads()
 	snapshot := make([]byte, maxDatagram)
 	for {
@@ -140,8 +141,8 @@ func (b *bare) send(p *peer) {
 	}
 }
 
-// tick fills the mailboxes: in each tick those of hz clients in so many ticks.
-func (b *bare) tick(ctx context.Context) {
+// tick fills the mailboxes: each client's in hz of ticks ticks, evenly spread.
+func (b *bareServer) tick(ctx context.Context) {
 	hz, ticks := b.load.hz, b.load.ticks
 	clock := time.NewTicker(time.Second / time.Duration(b.load.ticks))
 	defer clock.Stop()
@@ -166,8 +167,8 @@ func (b *bare) tick(ctx context.Context) {
 	}
 }
 
-// packets is how many UDP packets the connections have carried, both ways.
-func (b *bare) packets() (n uint64) {
+// packets returns the number of UDP packets sent and received on all connections.
+func (b *bareServer) packets() (n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.peers {

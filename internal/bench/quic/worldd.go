@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// secondsToJoin is how long loadtest's bots take to join, for each: its own
-// default of a hundred dials a second.
-const secondsToJoin = 0.01
+// secondsPerJoin is the ramp for each of loadtest's bots: its default of 100 dials per
+// second.
+const secondsPerJoin = 0.01
 
-// measureWorldd serves a world to loadtest's bots, each in a process of its own,
-// and takes the size of a snapshot for what the bare server is then to send.
+// measureWorldd runs worldd and loadtest's bots, each as a process, and sets l.bytes to the
+// size of a snapshot for the bare server.
 func measureWorldd(ctx context.Context, l *load, world string) (r result, err error) {
 	dir, err := os.MkdirTemp("", "worldd-bench")
 	if err != nil {
@@ -33,12 +33,12 @@ func measureWorldd(ctx context.Context, l *load, world string) (r result, err er
 	defer os.RemoveAll(dir)
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/worldd/worldd").Output()
 	if err != nil {
-		return r, fmt.Errorf("worldd's sources were not found (start this in its module or in internal/bench): %w", err)
+		return r, fmt.Errorf("worldd's module was not found; run this in it or in internal/bench: %w", err)
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", dir, "./cmd/worldd", "./loadtest")
 	build.Dir = strings.TrimSpace(string(root))
 	if out, err := build.CombinedOutput(); err != nil {
-		return r, fmt.Errorf("worldd cannot be built: %w: %s", err, out)
+		return r, fmt.Errorf("building worldd: %w: %s", err, out)
 	}
 	s, err := startWorldd(ctx, filepath.Join(dir, "worldd"), world)
 	if err != nil {
@@ -46,7 +46,7 @@ func measureWorldd(ctx context.Context, l *load, world string) (r result, err er
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
 	before := residentBytes(s.command.Process.Pid)
-	ramp := time.Duration(float64(l.clients) * secondsToJoin * float64(time.Second))
+	ramp := time.Duration(float64(l.clients) * secondsPerJoin * float64(time.Second))
 	test := exec.CommandContext(ctx, filepath.Join(dir, "loadtest"), "--json", "--addr="+s.addr, "--admin="+s.admin, "--insecure-dev",
 		fmt.Sprint("--bots=", l.clients), fmt.Sprint("--ramp=", ramp), fmt.Sprint("--duration=", ramp+warmUp+time.Duration(l.seconds)*time.Second))
 	test.Stderr = os.Stderr
@@ -54,12 +54,12 @@ func measureWorldd(ctx context.Context, l *load, world string) (r result, err er
 	if err != nil {
 		return r, fmt.Errorf("loadtest: %w", err)
 	}
-	return judge(out, before, l)
+	return parseReport(out, before, l)
 }
 
-// judge takes the figures from loadtest's JSON.
-func judge(report []byte, before int64, l *load) (r result, err error) {
-	var told struct {
+// parseReport returns the result from loadtest's JSON, and sets l.bytes.
+func parseReport(out []byte, before int64, l *load) (r result, err error) {
+	var report struct {
 		Cost *struct {
 			Snapshots uint64  `json:"snapshots_sent"`
 			CPU       float64 `json:"cpu_us_per_snapshot"`
@@ -69,15 +69,15 @@ func judge(report []byte, before int64, l *load) (r result, err error) {
 			Resident  int64   `json:"resident_bytes"`
 		} `json:"cost"`
 	}
-	if err := json.NewDecoder(bytes.NewReader(report)).Decode(&told); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&report); err != nil {
 		return r, fmt.Errorf("loadtest's report: %w", err)
 	}
-	c := told.Cost
+	c := report.Cost
 	if c == nil || c.CPU == 0 {
-		return r, errors.New("loadtest knows no costs: the server's metrics lack them on this system")
+		return r, errors.New("loadtest reports no costs: worldd has no CPU metrics on this system")
 	}
 	if hz := c.Cores / (c.CPU * 1e-6) / float64(l.clients); math.Abs(hz/float64(l.hz)-1) > 0.1 {
-		return r, fmt.Errorf("worldd sent %.1f snapshots a second to each client, not %d: say -hz and -ticks as in its world file, or load it less", hz, l.hz)
+		return r, fmt.Errorf("worldd sent %.1f snapshots per second to each client, not %d: set -hz and -ticks as in the world file, or reduce the load", hz, l.hz)
 	}
 	l.bytes = int(math.Round(c.Bytes))
 	return result{
@@ -86,15 +86,15 @@ func judge(report []byte, before int64, l *load) (r result, err error) {
 	}, nil
 }
 
-// served is a running worldd.
-type served struct {
+// worlddProcess is a running worldd.
+type worlddProcess struct {
 	command     *exec.Cmd
 	addr, admin string
 }
 
-// startWorldd returns when it has told its addresses.
-func startWorldd(ctx context.Context, program, world string) (*served, error) {
-	s := &served{command: exec.CommandContext(ctx, program, "serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--world="+world)}
+// startWorldd starts worldd and returns when it has printed its addresses.
+func startWorldd(ctx context.Context, program, world string) (*worlddProcess, error) {
+	s := &worlddProcess{command: exec.CommandContext(ctx, program, "serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--world="+world)}
 	out, err := s.command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -113,14 +113,14 @@ func startWorldd(ctx context.Context, program, world string) (*served, error) {
 			}
 		}
 	}
-	go func() { _, _ = io.Copy(io.Discard, out) }() // its last words
+	go func() { _, _ = io.Copy(io.Discard, out) }() // its log on exit
 	if s.addr == "" || s.admin == "" {
 		return nil, errors.Join(errors.New("worldd did not start"), s.end())
 	}
 	return s, nil
 }
 
-func (s *served) end() error {
+func (s *worlddProcess) end() error {
 	_ = s.command.Process.Signal(syscall.SIGTERM)
 	return s.command.Wait()
 }

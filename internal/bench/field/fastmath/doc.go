@@ -1,5 +1,4 @@
-// Package fastmath is the effects of the yardstick in plain C, as one would write
-// them for a compiler that vectorises and may do anything to arithmetic: gcc -O3
-// -march=native -ffast-math, with vectors of the width that gcc prefers and with
-// those of 512 bits. It also measures what memory can do.
+// Package fastmath holds the benchmark's effects in plain C, written for auto-vectorisation
+// (gcc -O3 -march=native -ffast-math), with vectors of the width that gcc prefers or of
+// 512 bits. It also measures memory bandwidth.
 package fastmath

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "../fused/effects.h"
 
-// copy moves three planes, so many times.
+// copy_planes copies three planes, times times.
 void copy_planes(const planes *a, int times) {
 	for (; times > 0; times--) {
 		memcpy(a->out_x, a->x, a->n * sizeof(float));
@@ -17,7 +17,7 @@ static void accumulate(float *restrict to, const float *restrict from, size_t n)
 		to[i] += from[i];
 }
 
-// add_planes is an effect that costs nothing but its memory.
+// add_planes costs only the memory traffic of an effect.
 void add_planes(const planes *a, int times) {
 	for (; times > 0; times--) {
 		accumulate(a->out_x, a->x, a->n);

@@ -1,4 +1,4 @@
-// The effects, for the compiler to vectorise. plain.c and plain512.c include it.
+// The effects, for gcc to vectorise. Included by plain.c and plain512.c.
 #include <math.h>
 #include "../fused/effects.h"
 
@@ -81,12 +81,12 @@ OVER(explosion, add_explosion(s.explosion[0], p, out))
 OVER(whirl, add_whirl(s.whirl[0], s.time, p, out))
 OVER(sixteen, add_sixteen(&s, p, out))
 
-void JOIN(plain, SUFFIX)(const planes *a, const scene *s, int what, int times) {
+void JOIN(plain, SUFFIX)(const planes *a, const scene *s, int id, int times) {
 	for (; times > 0; times--) {
-		switch (what) {
-		case what_explosion: explosion(a->x, a->y, a->z, a->out_x, a->out_y, a->out_z, a->n, s); break;
-		case what_whirl: whirl(a->x, a->y, a->z, a->out_x, a->out_y, a->out_z, a->n, s); break;
-		case what_sixteen: sixteen(a->x, a->y, a->z, a->out_x, a->out_y, a->out_z, a->n, s); break;
+		switch (id) {
+		case effect_explosion: explosion(a->x, a->y, a->z, a->out_x, a->out_y, a->out_z, a->n, s); break;
+		case effect_whirl: whirl(a->x, a->y, a->z, a->out_x, a->out_y, a->out_z, a->n, s); break;
+		case effect_sixteen: sixteen(a->x, a->y, a->z, a->out_x, a->out_y, a->out_z, a->n, s); break;
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build yardstick && cgo && amd64 && linux
 
-// It stays within what -march=native has: elsewhere than on AVX-512 it is plain.c.
+// Limited to what -march=native supports: without AVX-512 this equals plain.c.
 #pragma GCC target("prefer-vector-width=512")
 #define SUFFIX 512
 #include "plain.h"

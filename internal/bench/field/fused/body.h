@@ -1,6 +1,5 @@
-// The effects over the lanes of lanes512.h or lanes256.h: field's arithmetic
-// (arith.go), operation by operation in its order, with nothing kept in memory
-// in between. It is written for the compiler to find everything in registers.
+// The effects on the lanes of lanes512.h or lanes256.h: field's arithmetic (arith.go), the
+// same operations in the same order, with all intermediate results in registers.
 
 typedef struct { lanes x, y, z; } vector;
 
@@ -79,7 +78,7 @@ INLINE void add_sixteen(const scene *s, lanes time, vector p, vector *out) {
 		add_updraft(&s->updraft[i], p, out);
 }
 
-// OVER makes a function of an effect: whole vectors, then what is left.
+// OVER defines a function that evaluates an effect: whole vectors, then a partial one.
 #define OVER(name, effect)                                                            \
 	static void name(const planes *a, const scene *s) {                               \
 		lanes time = set(s->time);                                                    \
@@ -108,12 +107,12 @@ OVER(explosion, add_explosion(&s->explosion[0], p, &out))
 OVER(whirl, add_whirl(&s->whirl[0], time, p, &out))
 OVER(sixteen, add_sixteen(s, time, p, &out))
 
-void JOIN(fused, SUFFIX)(const planes *a, const scene *s, int what, int times) {
+void JOIN(fused, SUFFIX)(const planes *a, const scene *s, int id, int times) {
 	for (; times > 0; times--) {
-		switch (what) {
-		case what_explosion: explosion(a, s); break;
-		case what_whirl: whirl(a, s); break;
-		case what_sixteen: sixteen(a, s); break;
+		switch (id) {
+		case effect_explosion: explosion(a, s); break;
+		case effect_whirl: whirl(a, s); break;
+		case effect_sixteen: sixteen(a, s); break;
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package fused is the effects of the yardstick in C with vector intrinsics: each
-// effect one loop, everything in registers, and field's arithmetic to the last bit.
-// It is compiled in ISO mode, in which gcc fuses nothing that is not written fused.
+// Package fused holds the benchmark's effects in C with vector intrinsics: one loop per
+// effect, all intermediate results in registers, and field's arithmetic to the last bit.
+// ISO mode keeps gcc from contracting a*b + c to a fused multiply-add.
 package fused

@@ -1,15 +1,15 @@
-// The effects of the yardstick, as the texts in effects_test.go have them.
+// The effects of the benchmark, as in the texts of effects_test.go.
 #pragma once
 #include <stddef.h>
 
 typedef struct {
-	float x, y, z;  // the centre
+	float x, y, z;  // centre
 	float strength;
-	float size;     // of an explosion and an updraft: the radius squared; of a whirl: -1/radius
-	float waves;    // turns a metre, of a whirl and a wind
+	float size;     // explosion and updraft: radius squared; whirl: -1/radius
+	float waves;    // whirl and wind: turns per metre
 } effect;
 
-// Counts in the sum of sixteen. A single effect is the first of its kind.
+// Number of effects of each kind in the sum of sixteen. A single effect is the first.
 enum { explosions = 8, whirls = 4, winds = 2, updrafts = 2 };
 
 typedef struct {
@@ -26,4 +26,4 @@ typedef struct {
 	size_t n;
 } planes;
 
-enum { what_explosion, what_whirl, what_sixteen };
+enum { effect_explosion, effect_whirl, effect_sixteen };

@@ -5,8 +5,8 @@ package fused
 /*
 #cgo CFLAGS: -O3 -std=c11 -mtune=native
 #include "effects.h"
-void fused_512(const planes *, const scene *, int what, int times);
-void fused_256(const planes *, const scene *, int what, int times);
+void fused_512(const planes *, const scene *, int id, int times);
+void fused_256(const planes *, const scene *, int id, int times);
 */
 import "C"
 
@@ -15,13 +15,12 @@ import (
 	"unsafe"
 )
 
-// Effect is one effect's numbers: the centre, how strong, how large (an explosion
-// and an updraft: the square of the radius; a whirl: -1/radius), and turns a metre.
-// The z of a wind is its strength along z.
+// Effect holds an effect's numbers: centre (Z of a wind is its strength along z), strength,
+// size (explosion and updraft: radius squared; whirl: -1/radius), and turns per metre.
 type Effect struct{ X, Y, Z, Strength, Size, Waves float32 }
 
-// Scene is all sixteen. A single effect is the first of its kind. The layout is
-// that of effects.h.
+// Scene holds sixteen effects, with the layout of scene in effects.h. A single effect is
+// the first of its kind.
 type Scene struct {
 	Time       float32
 	Explosions [8]Effect
@@ -30,19 +29,18 @@ type Scene struct {
 	Updrafts   [2]Effect
 }
 
-// What to evaluate.
+// Effects to evaluate.
 const (
-	Explosion = C.what_explosion
-	Whirl     = C.what_whirl
-	Sixteen   = C.what_sixteen
+	Explosion = C.effect_explosion
+	Whirl     = C.effect_whirl
+	Sixteen   = C.effect_sixteen
 )
 
-// Planes are the six of a call, points and then output, all of one length.
+// Planes are the planes of a call, points then output, all of one length.
 type Planes [6][]float32
 
-// Pinned calls with the planes of effects.h, whose memory stays where it is for
-// the length of the call.
-func (p *Planes) Pinned(call func(planes unsafe.Pointer)) {
+// WithPinned pins the planes' memory and passes them to call as planes of effects.h.
+func (p *Planes) WithPinned(call func(planes unsafe.Pointer)) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	a := C.planes{n: C.size_t(len(p[0]))}
@@ -53,15 +51,15 @@ func (p *Planes) Pinned(call func(planes unsafe.Pointer)) {
 	call(unsafe.Pointer(&a))
 }
 
-// Run adds the effect to the output so many times, with 16 lanes (AVX-512) or 8
-// (AVX2). Whether the machine has them is the caller's to know.
-func Run(lanes int, p *Planes, s *Scene, what, times int) {
-	p.Pinned(func(a unsafe.Pointer) {
+// Run adds the effect to the output times times, with 16 lanes (AVX-512) or 8 (AVX2). The
+// CPU must support them.
+func Run(lanes int, p *Planes, s *Scene, effect, times int) {
+	p.WithPinned(func(a unsafe.Pointer) {
 		planes, scene := (*C.planes)(a), (*C.scene)(unsafe.Pointer(s))
 		if lanes == 16 {
-			C.fused_512(planes, scene, C.int(what), C.int(times))
+			C.fused_512(planes, scene, C.int(effect), C.int(times))
 			return
 		}
-		C.fused_256(planes, scene, C.int(what), C.int(times))
+		C.fused_256(planes, scene, C.int(effect), C.int(times))
 	})
 }
