@@ -27,10 +27,10 @@ const (
 
 var corpusUpdate = flag.Bool("corpus.update", false, "write what this machine's Go path gives to "+corpusFile)
 
-// dice is SplitMix64 (Steele, Lea, Flood 2014).
-type dice struct{ state uint64 }
+// splitMix is the generator SplitMix64 (Steele, Lea, Flood 2014).
+type splitMix struct{ state uint64 }
 
-func (d *dice) next() uint64 {
+func (d *splitMix) next() uint64 {
 	d.state += 0x9e3779b97f4a7c15
 	z := d.state
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -39,12 +39,12 @@ func (d *dice) next() uint64 {
 }
 
 // below returns a number below n; slight bias does not matter.
-func (d *dice) below(n int) int { return int(d.next() >> 33 % uint64(n)) }
+func (d *splitMix) below(n int) int { return int(d.next() >> 33 % uint64(n)) }
 
-func (d *dice) one(of int) bool { return d.below(of) == 0 }
+func (d *splitMix) one(of int) bool { return d.below(of) == 0 }
 
 // number returns any float32: ordinary ones, edge cases, or random bits.
-func (d *dice) number() float32 {
+func (d *splitMix) number() float32 {
 	switch d.below(8) {
 	case 0:
 		return math.Float32frombits(uint32(d.next()))
@@ -58,7 +58,7 @@ func (d *dice) number() float32 {
 }
 
 // finite returns a number that a program may contain.
-func (d *dice) finite() float32 {
+func (d *splitMix) finite() float32 {
 	for {
 		if f := d.number(); isFinite(f) {
 			return f
@@ -66,7 +66,7 @@ func (d *dice) finite() float32 {
 	}
 }
 
-func (d *dice) vector() Vec4 { return Vec4{d.number(), d.number(), d.number(), d.number()} }
+func (d *splitMix) vector() Vec4 { return Vec4{d.number(), d.number(), d.number(), d.number()} }
 
 // corpusOpcodes are the opcodes of versions 1 and 2. Later ones need their own corpus:
 // this one must not change.
@@ -75,9 +75,9 @@ var corpusOpcodes = []Opcode{
 	opExp2, opHash,
 }
 
-// A corpusAuthor writes one program.
-type corpusAuthor struct {
-	*dice
+// A corpusGenerator generates one program.
+type corpusGenerator struct {
+	*splitMix
 	p        *Program
 	written  []uint8 // registers
 	resident uint8   // registers below it are preloaded
@@ -86,8 +86,8 @@ type corpusAuthor struct {
 }
 
 // corpusProgram returns the n-th program, unverified.
-func corpusProgram(d *dice) *Program {
-	a := &corpusAuthor{dice: d, p: &Program{}, most: 3 + d.below(MaxRegisters-2), opcodes: corpusOpcodes}
+func corpusProgram(d *splitMix) *Program {
+	a := &corpusGenerator{splitMix: d, p: &Program{}, most: 3 + d.below(MaxRegisters-2), opcodes: corpusOpcodes}
 	if d.one(2) {
 		a.opcodes = corpusOpcodes[:len(corpusOpcodes)-2] // version 1
 	}
@@ -119,12 +119,12 @@ func corpusProgram(d *dice) *Program {
 	return a.p
 }
 
-func (a *corpusAuthor) load(to uint8) {
+func (a *corpusGenerator) load(to uint8) {
 	a.p.code = append(a.p.code, instruction{op: opLoad, to: to, uniform: uint16(a.below(uniformParams + 4*len(a.p.params) + len(a.p.literals)))})
 	a.wrote(to)
 }
 
-func (a *corpusAuthor) wrote(to uint8) {
+func (a *corpusGenerator) wrote(to uint8) {
 	for _, r := range a.written {
 		if r == to {
 			return
@@ -134,14 +134,14 @@ func (a *corpusAuthor) wrote(to uint8) {
 }
 
 // readable returns a plane that may be read, preferring recently written registers.
-func (a *corpusAuthor) readable() uint8 {
+func (a *corpusGenerator) readable() uint8 {
 	if len(a.written) == 0 || a.one(4) {
 		return planePosition + uint8(a.below(3))
 	}
 	return a.written[max(a.below(len(a.written)), a.below(len(a.written)))]
 }
 
-func (a *corpusAuthor) instruction() {
+func (a *corpusGenerator) instruction() {
 	to := a.resident + uint8(a.below(a.most-int(a.resident)))
 	if a.one(12) {
 		a.load(to)
@@ -162,7 +162,7 @@ func (a *corpusAuthor) instruction() {
 
 // witness adds a register to the output after mapping it to [0, 1], so that it stays
 // visible beside an infinity or NaN.
-func (a *corpusAuthor) witness() {
+func (a *corpusGenerator) witness() {
 	to := a.resident + uint8(a.below(a.most-int(a.resident)))
 	in := instruction{op: opSaturate, to: to, operands: [4]uint8{a.readable()}}
 	if len(a.opcodes) == len(corpusOpcodes) {
@@ -182,7 +182,7 @@ type corpusCase struct {
 }
 
 func newCorpusCase(t testing.TB, number int) *corpusCase {
-	d := &dice{uint64(number) * 0x632be59bd9b4e019}
+	d := &splitMix{uint64(number) * 0x632be59bd9b4e019}
 	p := corpusProgram(d)
 	loaded, err := Load(p.encode())
 	require.NoError(t, err, "program %d", number)
@@ -260,7 +260,7 @@ func TestCorpus(t *testing.T) {
 // length of a last block, and the limits.
 func TestCorpusPrograms(t *testing.T) {
 	want, _ := corpusGolden(t)
-	require.Equal(t, want, corpusHead(t), "the dice or the author changed: these are other programs")
+	require.Equal(t, want, corpusHead(t), "the generator changed, so these are other programs")
 	opcodes, tails, registers, longest, boxed, preloads := [opcodes]int{}, [BlockPoints]int{}, 0, 0, 0, 0
 	for number := range 2000 {
 		c := newCorpusCase(t, number)
@@ -290,7 +290,7 @@ func TestCorpusPrograms(t *testing.T) {
 func corpusHead(t *testing.T) string {
 	h := fnv.New64a()
 	for number := range corpusPrograms {
-		d := &dice{uint64(number) * 0x632be59bd9b4e019}
+		d := &splitMix{uint64(number) * 0x632be59bd9b4e019}
 		h.Write(corpusProgram(d).encode())
 	}
 	return fmt.Sprintf("programs %016x", h.Sum64())

@@ -61,7 +61,7 @@ const guardedPoints = 200
 
 func newGuardedCall(t testing.TB) *guardedCall {
 	p := &guardedCall{scratch: newGuardedMemory(t, MaxScratch)}
-	d := &dice{17}
+	d := &splitMix{17}
 	for i := range p.planes {
 		p.planes[i] = newGuardedMemory(t, guardedPoints)
 		for range guardedPoints {
@@ -128,7 +128,7 @@ func TestGuardedMemory(t *testing.T) {
 
 // mutate changes sensitive parts of a program: fields of instructions, their order and
 // number, and occasionally any byte of the portable form.
-func mutate(d *dice, good *Program) []byte {
+func mutate(d *splitMix, good *Program) []byte {
 	p := *good
 	p.literals = append([]float32(nil), p.literals...)
 	p.code = append([]instruction(nil), p.code...)
@@ -185,7 +185,7 @@ func TestMutants(t *testing.T) {
 	if testing.Short() {
 		mutants /= 10
 	}
-	p, d, accepted := newGuardedCall(t), &dice{18}, 0
+	p, d, accepted := newGuardedCall(t), &splitMix{18}, 0
 	var good *Program
 	for i := range mutants {
 		if i%100 == 0 {

@@ -184,7 +184,7 @@ func vectorNumber(operation string, a, b, c, d float32) float32 {
 	case "exp2":
 		return vectorPower(a)
 	case "hash":
-		return vectorDie(a, b, c)
+		return vectorHash(a, b, c)
 	case "select_lt":
 		return choose(a < b, c, d)
 	case "select_ge":
@@ -268,7 +268,7 @@ func vectorPower(a float32) float32 {
 	return p
 }
 
-func vectorDie(numbers ...float32) float32 {
+func vectorHash(numbers ...float32) float32 {
 	factors, h := []uint32{0x9e3779b1, 0x85ebca77, 0xc2b2ae3d}, uint32(0)
 	for i, f := range numbers {
 		if f == 0 {
@@ -287,8 +287,8 @@ func vectorDie(numbers ...float32) float32 {
 	return float32(float64(h>>8) / 16777216)
 }
 
-// A vectorAuthor writes random effects.
-type vectorAuthor struct {
+// A vectorGenerator writes random effects.
+type vectorGenerator struct {
 	rng    *rand.Rand
 	prefix string // of all names
 	names  []string
@@ -305,8 +305,8 @@ var vectorOperandCounts = map[string]int{
 var vectorOperations = strings.Fields("mov add sub mul div mad nmad min max abs neg floor sqrt rsqrt sin exp2 hash saturate smooth " +
 	"dot cross length normalize select_lt select_ge")
 
-func newVectorAuthor(seed uint64, prefix string) *vectorAuthor {
-	a := &vectorAuthor{rng: rand.New(rand.NewPCG(seed, 99)), prefix: prefix, names: []string{"position", "position", "time"}}
+func newVectorGenerator(seed uint64, prefix string) *vectorGenerator {
+	a := &vectorGenerator{rng: rand.New(rand.NewPCG(seed, 99)), prefix: prefix, names: []string{"position", "position", "time"}}
 	for i := range a.rng.IntN(4) {
 		name := fmt.Sprintf("%sp%d", prefix, i)
 		fmt.Fprintf(&a.header, "param %s = %s\n", name, a.literal())
@@ -319,9 +319,9 @@ func newVectorAuthor(seed uint64, prefix string) *vectorAuthor {
 	return a
 }
 
-func (a *vectorAuthor) text() string { return a.header.String() + a.body.String() }
+func (a *vectorGenerator) text() string { return a.header.String() + a.body.String() }
 
-func (a *vectorAuthor) number() string {
+func (a *vectorGenerator) number() string {
 	odd := []string{"0", "-0", "1", "-1", "0.5", "2", "3", "25", "1e-45", "1.1754942e-38", "3e38", "-3e38", "16777216", "1e-12", "0.33333334"}
 	if a.rng.IntN(2) == 0 {
 		return odd[a.rng.IntN(len(odd))]
@@ -329,7 +329,7 @@ func (a *vectorAuthor) number() string {
 	return strconv.FormatFloat(float64(float32(a.rng.Float32()*20)-10), 'g', -1, 32)
 }
 
-func (a *vectorAuthor) literal() string {
+func (a *vectorGenerator) literal() string {
 	if a.rng.IntN(2) == 0 {
 		return a.number()
 	}
@@ -337,7 +337,7 @@ func (a *vectorAuthor) literal() string {
 	return "(" + strings.Join(parts[:3+a.rng.IntN(2)], ", ") + ")"
 }
 
-func (a *vectorAuthor) operand() string {
+func (a *vectorGenerator) operand() string {
 	if a.rng.IntN(4) == 0 {
 		return a.literal()
 	}
@@ -348,7 +348,7 @@ func (a *vectorAuthor) operand() string {
 	return name
 }
 
-func (a *vectorAuthor) operands(n int) []string {
+func (a *vectorGenerator) operands(n int) []string {
 	var parts []string
 	for range n {
 		parts = append(parts, a.operand())
@@ -356,7 +356,7 @@ func (a *vectorAuthor) operands(n int) []string {
 	return parts
 }
 
-func (a *vectorAuthor) line() {
+func (a *vectorGenerator) line() {
 	if a.rng.IntN(8) == 0 {
 		a.sum()
 		return
@@ -376,7 +376,7 @@ func (a *vectorAuthor) line() {
 	a.names = append(a.names, target)
 }
 
-func (a *vectorAuthor) sum() {
+func (a *vectorGenerator) sum() {
 	out := "output"
 	if a.rng.IntN(4) == 0 {
 		out += "." + string("xyz"[a.rng.IntN(3)])
@@ -386,40 +386,40 @@ func (a *vectorAuthor) sum() {
 	fmt.Fprintf(&a.body, "%s = %s\n", out, forms[a.rng.IntN(len(forms))])
 }
 
-// A vectorHall holds planes and scratch in one slice, separated by guard values.
-type vectorHall struct {
+// guardedPlanes are planes and scratch in one slice, separated by guard values.
+type guardedPlanes struct {
 	points, out field.Planes
 	scratch     []float32
 	memory      []float32
-	wall        []bool // by index of memory
+	guard       []bool // by index of memory
 	before      []float32
 }
 
-const vectorWall, vectorBrick = 19, 12345.5
+const guardLen, guardValue = 19, 12345.5
 
-func newVectorHall(n, scratch int) *vectorHall {
-	h := &vectorHall{memory: make([]float32, 6*n+scratch+8*vectorWall)}
+func newGuardedPlanes(n, scratch int) *guardedPlanes {
+	h := &guardedPlanes{memory: make([]float32, 6*n+scratch+8*guardLen)}
 	for i := range h.memory {
-		h.memory[i] = vectorBrick
+		h.memory[i] = guardValue
 	}
-	h.wall = make([]bool, len(h.memory))
+	h.guard = make([]bool, len(h.memory))
 	at := 0
-	room := func(size int) []float32 {
-		for i := range vectorWall {
-			h.wall[at+i] = true
+	allocate := func(size int) []float32 {
+		for i := range guardLen {
+			h.guard[at+i] = true
 		}
-		at += vectorWall + size
+		at += guardLen + size
 		return h.memory[at-size : at : at]
 	}
-	h.points = field.Planes{X: room(n), Y: room(n), Z: room(n)}
-	h.out = field.Planes{X: room(n), Y: room(n), Z: room(n)}
-	h.scratch = room(scratch)
-	room(0)
+	h.points = field.Planes{X: allocate(n), Y: allocate(n), Z: allocate(n)}
+	h.out = field.Planes{X: allocate(n), Y: allocate(n), Z: allocate(n)}
+	h.scratch = allocate(scratch)
+	allocate(0)
 	return h
 }
 
-// furnish writes points and an earlier sum to the planes.
-func (h *vectorHall) furnish(rng *rand.Rand, values []float32) {
+// fill writes points and an earlier sum to the planes.
+func (h *guardedPlanes) fill(rng *rand.Rand, values []float32) {
 	for _, plane := range [][]float32{h.points.X, h.points.Y, h.points.Z, h.out.X, h.out.Y, h.out.Z} {
 		for i := range plane {
 			if plane[i] = float32(rng.Float32()*16) - 6; rng.IntN(4) == 0 {
@@ -433,13 +433,13 @@ func (h *vectorHall) furnish(rng *rand.Rand, values []float32) {
 	h.before = append([]float32(nil), h.memory...)
 }
 
-// requireWalls checks that only out and scratch have changed.
-func (h *vectorHall) requireWalls(t *testing.T) {
+// requireGuards checks that only out and scratch have changed.
+func (h *guardedPlanes) requireGuards(t *testing.T) {
 	n := len(h.points.X)
 	for i, v := range h.memory {
-		isPoint := i < 4*vectorWall+3*n
-		if (h.wall[i] || isPoint) && math.Float32bits(v) != math.Float32bits(h.before[i]) {
-			require.Failf(t, "memory beside out and scratch was written to", "float %d", i)
+		isPoint := i < 4*guardLen+3*n
+		if (h.guard[i] || isPoint) && math.Float32bits(v) != math.Float32bits(h.before[i]) {
+			require.Failf(t, "memory outside of out and scratch has changed", "float %d", i)
 		}
 	}
 }
@@ -458,7 +458,7 @@ func TestVectorOracle(t *testing.T) {
 	}
 	compiled := 0
 	for seed := range seeds {
-		text := newVectorAuthor(seed, "").text()
+		text := newVectorGenerator(seed, "").text()
 		p, err := field.Compile(text)
 		if err != nil {
 			require.True(t, vectorTooLarge(err), "%v\n%s", err, text)
@@ -466,11 +466,11 @@ func TestVectorOracle(t *testing.T) {
 		}
 		compiled++
 		n := int(seed % 131)
-		h := newVectorHall(n, p.Scratch())
-		h.furnish(rand.New(rand.NewPCG(seed, 1)), awkward())
+		h := newGuardedPlanes(n, p.Scratch())
+		h.fill(rand.New(rand.NewPCG(seed, 1)), awkward())
 		first := field.Planes{X: append([]float32(nil), h.out.X...), Y: append([]float32(nil), h.out.Y...), Z: append([]float32(nil), h.out.Z...)}
 		require.NoError(t, p.Evaluate(h.points, h.out, field.Env{Time: 1.25}, h.scratch))
-		h.requireWalls(t)
+		h.requireGuards(t)
 		for i := range n {
 			point := [3]float32{h.points.X[i], h.points.Y[i], h.points.Z[i]}
 			before := [3]float32{first.X[i], first.Y[i], first.Z[i]}
@@ -512,7 +512,7 @@ func TestVectorNeutral(t *testing.T) {
 func TestVectorSum(t *testing.T) {
 	compared := 0
 	for seed := range uint64(300) {
-		a, b := newVectorAuthor(2*seed, "a"), newVectorAuthor(2*seed+1, "b")
+		a, b := newVectorGenerator(2*seed, "a"), newVectorGenerator(2*seed+1, "b")
 		both, err := field.Compile(a.header.String() + b.header.String() + a.body.String() + b.body.String())
 		if err != nil {
 			require.True(t, vectorTooLarge(err), "%v", err)
