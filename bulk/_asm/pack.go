@@ -53,7 +53,7 @@ type packer struct {
 
 func (p *packer) lanes() int { return vectorBytes / p.bytes }
 
-// begin begins a kernel and loads its arguments. doc has verbs for its name and bytes.
+// begin begins a kernel and loads its arguments. doc is a format for its name and p.bytes.
 func (p *packer) begin(name, doc string) {
 	name = fmt.Sprintf("%s%dAVX512", name, p.bytes)
 	TEXT(name, NOSPLIT, "func(values *byte, to, from int, dropped *byte, droppedTo int, drop *uint64, words int) int")

@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A family is the handlers of one opcode, one for each kinds of its operands: P is a
+// A family is the handlers of one opcode, by the kinds of their operands: P is a
 // plane, C a constant. If operands commute, the constant is second.
 type family struct {
 	opcode, name string
