@@ -64,7 +64,7 @@ server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go zap x/time
 internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
-server              internal/address internal/admin internal/quicserve server/imagefile server/session world hdrhistogram zap
+server              internal/address internal/admin internal/quicserve replication replication/schema server/imagefile server/session world hdrhistogram zap
 client              bulk replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot

@@ -22,8 +22,8 @@ func railway() (s *server.Server, stop func()) {
 	whistled := false
 	components := schema.New()
 	_ = schema.Add[schema.Body](components, schema.BodyComponent)
-	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-		World: w, Schema: components,
+	s, err := server.Listen(server.Config{
+		Listen: "127.0.0.1:0", World: w, Schema: components,
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
@@ -42,7 +42,7 @@ func railway() (s *server.Server, stop func()) {
 				},
 			},
 		},
-	}})
+	})
 	if err != nil {
 		panic(err)
 	}

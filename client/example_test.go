@@ -43,8 +43,8 @@ func orchard(epoch uint64) (s *server.Server, stop func()) {
 	sapling, _ := w.AddKind(world.Kind{Name: "tree", Body: &world.BodyDef{Kinematic: true}})
 	tree, _ := w.Spawn(sapling, world.Vec3{X: 5}, world.Vec3{})
 	wood.Set(tree, Wood{Left: 20})
-	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-		World: w, Schema: orchardSchema(), Epoch: epoch,
+	s, err := server.Listen(server.Config{
+		Listen: "127.0.0.1:0", World: w, Schema: orchardSchema(), Epoch: epoch,
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
@@ -67,7 +67,7 @@ func orchard(epoch uint64) (s *server.Server, stop func()) {
 				},
 			},
 		},
-	}})
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -46,7 +47,7 @@ type recorder struct {
 	tape    *tape
 	frames  wire.FrameReader
 	session *client.Session
-	peer    *server.Peer
+	peer    *session.Peer
 	now     time.Duration
 }
 
@@ -104,7 +105,7 @@ func record(t testing.TB) *tape {
 		all = append(all, h)
 		return h
 	}
-	core, err := server.NewCore(server.CoreConfig{
+	core, err := session.NewCore(session.Config{
 		World: w, Schema: s, Epoch: 7, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 15, LeaveRadius: 18, SnapshotHz: 30},
 		Game: server.Game{

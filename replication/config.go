@@ -46,7 +46,7 @@ type Config struct {
 	// worldd train wrote. Default the tables of this version of the protocol.
 	Tables *Tables
 	// TickBase is subtracted from the world's ticks to get the protocol's 32-bit ticks,
-	// which a world at 60 Hz would outgrow after 828 days. server.Core sets it once per
+	// which a world at 60 Hz would outgrow after 828 days. session.Core sets it once per
 	// run. Default 0.
 	TickBase uint64
 	// Workers is how many goroutines make snapshots in Replicator.Snapshots, the caller

@@ -173,7 +173,7 @@ func TestAdminAccessIsChecked(t *testing.T) {
 	} {
 		config := server.Config{
 			Listen: "127.0.0.1:0", AdminListen: c.listen, AdminAccess: c.access,
-			CoreConfig: server.CoreConfig{World: w, Schema: fixtureSchema(t)},
+			World: w, Schema: fixtureSchema(t),
 		}
 		err := config.Validate()
 		if c.want == "" {

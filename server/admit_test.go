@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
@@ -117,29 +115,4 @@ func TestAdmitEnds(t *testing.T) {
 		require.Error(t, <-dialed)
 		h.ended <- <-h.ended
 	})
-	t.Run("after a while", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w, err := world.New(world.Config{})
-			require.NoError(t, err)
-			core, err := server.NewCore(server.CoreConfig{World: w, Schema: fixtureSchema(t), Admit: func(ctx context.Context, _ []byte) (server.Admission, error) {
-				<-ctx.Done()
-				return server.Admission{}, ctx.Err()
-			}})
-			require.NoError(t, err)
-			conn := &closeRecorder{}
-			began := time.Now()
-			hello := wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
-			require.NoError(t, core.Open(t.Context(), "", conn).ReceiveStream(wire.AppendMessage(nil, hello)))
-			require.Equal(t, 5*time.Second, time.Since(began))
-			core.Tick()
-			require.Equal(t, []wire.Code{wire.Internal}, conn.closed, "the fault is not the token's")
-		})
-	})
 }
-
-// closeRecorder is a Conn that records the codes of Close.
-type closeRecorder struct{ closed []wire.Code }
-
-func (l *closeRecorder) SendStream([]byte) bool         { return true }
-func (l *closeRecorder) SendSnapshot([][]byte)          {}
-func (l *closeRecorder) Close(code wire.Code, _ string) { l.closed = append(l.closed, code) }

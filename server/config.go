@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -11,11 +14,62 @@ import (
 
 	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/internal/quicserve"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
 )
 
 // Config configures a Server. Zero fields take their defaults.
 type Config struct {
-	CoreConfig
+	// World belongs, from Listen on, to the goroutine of Serve and the functions of Game.
+	// Required.
+	World *world.World
+	// Schema lists what clients receive: schema.Body as schema.BodyComponent, and
+	// components registered in World under the same name and type. Clients build the
+	// same schema, in the same order. Required.
+	Schema      *schema.Schema
+	Replication replication.Config
+	Game        Game
+	// Epoch names this run of the world. Handles of another epoch are invalid. It must
+	// differ from every earlier run's: otherwise clients of that run keep handles that
+	// now name other entities. 0 picks a random epoch.
+	Epoch uint64
+	// GenerationFloor tells clients that a handle of a lower generation was issued by an
+	// earlier run and is stale (H5). 0 takes the world's FirstGeneration, the only
+	// other valid value.
+	GenerationFloor uint32
+	// Admit checks a client's connect token and returns what it grants. An error refuses
+	// the session, with its code if it is a *wire.Error and with Unauthorized otherwise.
+	// Admit runs on the connection's goroutine, concurrently with other calls. It may
+	// take time, for example to ask another service: only this client waits. ctx ends
+	// with the connection, and after 5 s. If the error is context.DeadlineExceeded, the
+	// client receives Internal.
+	// nil admits every client: for development.
+	Admit Admit
+	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user
+	// begins another. The old session ends before Game.Join runs, so that Join loads
+	// what Game.Leave saved. Resuming a session does not count as beginning one.
+	// Sessions without a user are exempt. It needs Admit.
+	OneSessionPerUser bool
+	// MaxSessions bounds the sessions at any one time, including those that are away,
+	// which end when a new client needs the slot. Default 1,024.
+	MaxSessions int
+	// CommandsPerSecond and CommandBurst bound the commands of one session. A command
+	// beyond them is answered RateLimited. Defaults: 50 a second, 100 at once. Two fixed
+	// bounds limit higher rates: a stream is read at 64 KiB a second, and
+	// more than 256 commands in one tick end the session.
+	CommandsPerSecond, CommandBurst int
+	// Grace is how long a session whose connection broke waits for its client to
+	// reconnect, keeping its entity and the client's replication state. 0 takes 15 s. If
+	// negative, a session ends with its connection.
+	Grace time.Duration
+	// PanicEnds lets a panic in a function of the game end the process. By default it
+	// ends only the session that the function was called for, with Internal; it is counted
+	// in Stats.Panics, and its stack is logged. See Game.
+	PanicEnds bool
+	// Random is the source of the epoch and of resume secrets. nil uses the system's.
+	Random io.Reader
 
 	// Listen is the UDP address, as "host:port"; port 0 picks a free one. Required.
 	Listen string
@@ -54,6 +108,29 @@ type Config struct {
 
 const defaultDrainTimeout = 3 * time.Second
 
+// session returns the fields of c that a Core needs. Random defaults to the system's, and
+// calls of Admit are bounded to session.HelloTimeout: package session has no clock.
+func (c Config) session() session.Config {
+	s := session.Config{
+		World: c.World, Schema: c.Schema, Replication: c.Replication, Game: c.Game,
+		Epoch: c.Epoch, GenerationFloor: c.GenerationFloor,
+		Admit: c.Admit, OneSessionPerUser: c.OneSessionPerUser, MaxSessions: c.MaxSessions,
+		CommandsPerSecond: c.CommandsPerSecond, CommandBurst: c.CommandBurst,
+		Grace: c.Grace, PanicEnds: c.PanicEnds, Random: c.Random,
+	}
+	if s.Random == nil {
+		s.Random = rand.Reader
+	}
+	if s.Admit != nil {
+		s.Admit = func(ctx context.Context, token []byte) (Admission, error) {
+			ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
+			defer cancel()
+			return c.Admit(ctx, token)
+		}
+	}
+	return s
+}
+
 // Validate reports all errors in c, except mismatches of world and schema, which Listen
 // reports.
 func (c Config) Validate() error {
@@ -81,7 +158,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("server: qlog folder %q: want an existing folder", c.QlogDir))
 		}
 	}
-	if err := c.CoreConfig.Validate(); err != nil {
+	if err := c.session().Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := (quicserve.Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}).Validate(); err != nil {

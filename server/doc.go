@@ -7,7 +7,7 @@
 //
 // Package session has no sockets and no clock: it holds sessions, commands, inputs, the
 // hooks of a game, and the invariants S1 to S6. The types that games use have the same
-// names here (Game, Session, Command, CoreConfig). This package adds the tick loop
+// names here (Game, Session, Command). This package adds the tick loop
 // (loop.go), which sends fewer snapshots before it delays ticks (pace.go), and saves the
 // world (image.go). Package imagefile stores the images for Config.Image; package token
 // issues and verifies connect tokens.

@@ -75,15 +75,13 @@ func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 	}
 	sc := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
-		CoreConfig: server.CoreConfig{
-			World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
-			Game: server.Game{
-				Join: func(*server.Session) (world.Entity, error) {
-					return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
-				},
-				Leave:    func(s *server.Session) { w.Destroy(s.Entity()) },
-				Commands: map[string]server.Command{"poke": func(*server.Session, world.Entity, []byte) error { return nil }},
+		World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
+		Game: server.Game{
+			Join: func(*server.Session) (world.Entity, error) {
+				return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
 			},
+			Leave:    func(s *server.Session) { w.Destroy(s.Entity()) },
+			Commands: map[string]server.Command{"poke": func(*server.Session, world.Entity, []byte) error { return nil }},
 		},
 	}
 	change(&sc)
@@ -114,7 +112,7 @@ func TestClose(t *testing.T) {
 	require.NoError(t, err)
 	config := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
-		CoreConfig: server.CoreConfig{World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1},
+		World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
 	}
 	for range 2 {
 		s, err := server.Listen(config)
@@ -341,7 +339,7 @@ func TestPortInUse(t *testing.T) {
 	h := newFixture(t)
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	config := server.Config{Listen: h.server.Addr().String(), CoreConfig: server.CoreConfig{World: w, Schema: fixtureSchema(t), Epoch: 1}}
+	config := server.Config{Listen: h.server.Addr().String(), World: w, Schema: fixtureSchema(t), Epoch: 1}
 	_, err = server.Listen(config)
 	require.ErrorContains(t, err, "cannot listen on "+h.server.Addr().String())
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
@@ -350,15 +348,15 @@ func TestPortInUse(t *testing.T) {
 }
 
 func TestConfigComplainsOfEverything(t *testing.T) {
-	_, err := server.Listen(server.Config{Listen: "nowhere", AdminListen: "x", DrainTimeout: -1, CoreConfig: server.CoreConfig{MaxSessions: -1, CommandsPerSecond: -1, CommandBurst: -1}})
+	_, err := server.Listen(server.Config{Listen: "nowhere", AdminListen: "x", DrainTimeout: -1, MaxSessions: -1, CommandsPerSecond: -1, CommandBurst: -1})
 	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "sessions at most", "commands per second", "command burst", "drain timeout"} {
 		require.ErrorContains(t, err, part)
 	}
 	w, err := world.New(world.Config{FirstGeneration: 9})
 	require.NoError(t, err)
-	config := server.Config{Listen: "127.0.0.1:99999", CoreConfig: server.CoreConfig{
-		World: w, Schema: fixtureSchema(t), GenerationFloor: 3, Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
-	}}
+	config := server.Config{
+		Listen: "127.0.0.1:99999", World: w, Schema: fixtureSchema(t), GenerationFloor: 3, Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
+	}
 	for _, part := range []string{"listen address", "generation floor", "1000 workers", "snapshot rate"} {
 		require.ErrorContains(t, config.Validate(), part)
 	}
@@ -368,17 +366,14 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 func TestConfigCommands(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	c := server.CoreConfig{World: w, Schema: fixtureSchema(t)}
+	c := server.Config{Listen: "127.0.0.1:0", World: w, Schema: fixtureSchema(t)}
 	do := func(*server.Session, world.Entity, []byte) error { return nil }
 	c.Game.Commands = map[string]server.Command{strings.Repeat("x", wire.MaxName): do}
-	_, err = server.NewCore(c)
-	require.NoError(t, err)
+	require.NoError(t, c.Validate())
 	c.Game.Commands = map[string]server.Command{"nothing": nil, "": do, "\xff": do, strings.Repeat("y", wire.MaxName+1): do}
-	_, err = server.NewCore(c)
-	_, also := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: c})
+	_, err = server.Listen(c)
 	for _, part := range []string{`"nothing" is nil`, `named ""`, `named "\xff"`, `named "yyy`} {
 		require.ErrorContains(t, err, part)
-		require.ErrorContains(t, also, part)
 	}
 }
 
@@ -387,7 +382,7 @@ func TestConfigCommands(t *testing.T) {
 func TestServeOnce(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{World: w, Schema: fixtureSchema(t)}}
+	config := server.Config{Listen: "127.0.0.1:0", World: w, Schema: fixtureSchema(t)}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	served, err := server.Listen(config)

@@ -67,10 +67,10 @@ func Example() {
 			},
 		},
 	}
-	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-		World: w, Schema: components, Game: game,
+	s, err := server.Listen(server.Config{
+		Listen: "127.0.0.1:0", World: w, Schema: components, Game: game,
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
-	}})
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -32,7 +33,7 @@ const maxWarned = 64
 
 // loop ticks a Core in real time, on the goroutine that owns the world.
 type loop struct {
-	core     *Core
+	core     *session.Core
 	timings  *admin.Timings
 	saver    *saver
 	log      *zap.Logger
@@ -56,7 +57,7 @@ type loop struct {
 	warned []string // logged names of interpreted effects
 }
 
-func newLoop(core *Core, timed *admin.Timings, s *saver, log *zap.Logger) *loop {
+func newLoop(core *session.Core, timed *admin.Timings, s *saver, log *zap.Logger) *loop {
 	hz, full := core.World().TickHz(), float64(core.Config().Replication.SnapshotHz)
 	l := &loop{
 		core: core, timings: timed, saver: s, requests: make(chan func()), interval: time.Second / time.Duration(hz),

@@ -19,6 +19,7 @@ import (
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -30,7 +31,7 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	core, err := NewCore(CoreConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}})
+	core, err := session.NewCore(Config{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}.session())
 	require.NoError(t, err)
 	return newLoop(core, admin.NewTimings(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }
@@ -119,10 +120,9 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 		require.Len(t, lines.TakeAll(), 30)
 
 		before := uint64(math.MaxUint32 - 1<<16 - 100) // ticks already made
-		core, err := NewCore(CoreConfig{
-			World: l.core.World(), Schema: l.core.Config().Schema, Epoch: 1,
-			Replication: replication.Config{SnapshotHz: 10, TickBase: -before},
-		})
+		config := l.core.Config()
+		config.Replication.TickBase = -before
+		core, err := session.NewCore(config)
 		require.NoError(t, err)
 		l.core = core
 		require.ErrorIs(t, l.run(t.Context()), ErrTicksSpent)

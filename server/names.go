@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"crypto/rand"
 	"crypto/tls"
 
 	"github.com/worldd/worldd/internal/admin"
@@ -10,20 +8,17 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// The types of package session that games and their hosts use.
+// The types of package session that games and their hosts use. A host with its own transport
+// uses session.NewCore.
 type (
-	Admission  = session.Admission
-	Admit      = session.Admit
-	Command    = session.Command
-	Conn       = session.Conn
-	Core       = session.Core
-	CoreConfig = session.CoreConfig
-	Game       = session.Game
-	Hook       = session.Hook
-	Peer       = session.Peer
-	Rejection  = session.Rejection
-	Session    = session.Session
-	Stats      = session.Stats
+	Admission = session.Admission
+	Admit     = session.Admit
+	Command   = session.Command
+	Game      = session.Game
+	Hook      = session.Hook
+	Rejection = session.Rejection
+	Session   = session.Session
+	Stats     = session.Stats
 )
 
 // The hooks of a game.
@@ -37,33 +32,12 @@ const (
 	HookAdmit   = session.HookAdmit
 )
 
-// Defaults of CoreConfig.
+// Defaults of Config.
 const (
 	DefaultMaxSessions       = session.DefaultMaxSessions
 	DefaultCommandsPerSecond = session.DefaultCommandsPerSecond
 	DefaultCommandBurst      = session.DefaultCommandBurst
 )
-
-// NewCore returns a Core that uses the system's randomness unless c.Random is set, and
-// bounds calls of Admit to session.HelloTimeout.
-func NewCore(c CoreConfig) (*Core, error) {
-	if c.Random == nil {
-		c.Random = rand.Reader
-	}
-	if c.Admit != nil {
-		c.Admit = withTimeout(c.Admit)
-	}
-	return session.NewCore(c)
-}
-
-// withTimeout bounds the context of admit to session.HelloTimeout.
-func withTimeout(admit Admit) Admit {
-	return func(ctx context.Context, token []byte) (Admission, error) {
-		ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
-		defer cancel()
-		return admit(ctx, token)
-	}
-}
 
 // DefaultMaxSessionsPerAddress is the default of Config.MaxSessionsPerAddress.
 const DefaultMaxSessionsPerAddress = quicserve.DefaultMaxSessionsPerAddress

@@ -18,11 +18,11 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Server is a Core with sockets and a clock: a UDP port for clients, and optionally a TCP
+// Server is a session.Core with sockets and a clock: a UDP port for clients, and optionally a TCP
 // port for the operator.
 type Server struct {
 	config  Config
-	core    *Core
+	core    *session.Core
 	log     *zap.Logger
 	quic    *quicserve.Listener
 	admin   *admin.Port
@@ -45,7 +45,7 @@ func Listen(c Config) (*Server, error) {
 	}
 	c.Log = sampledLogger(c.Log)
 	c.Game = loggedGame(c.Log, c.Game)
-	core, err := NewCore(c.CoreConfig)
+	core, err := session.NewCore(c.session())
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (s *Server) SetLimits(l Limits) error {
 	return nil
 }
 
-// SetBans calls Core.SetBans.
+// SetBans calls session.Core.SetBans.
 func (s *Server) SetBans(users []string) { s.core.SetBans(users) }
 
 // SetCertificate replaces the certificate from the next handshake on. Existing connections

@@ -33,11 +33,11 @@ func TestGenerationFloor(t *testing.T) {
 	} {
 		w, err := world.New(world.Config{FirstGeneration: c.first})
 		require.NoError(t, err)
-		config := server.Config{Listen: "127.0.0.1:0", CoreConfig: server.CoreConfig{
-			World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: c.floor,
-		}}
+		config := server.Config{
+			Listen: "127.0.0.1:0", World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: c.floor,
+		}
 		if c.told == 0 {
-			_, err := server.NewCore(config.CoreConfig)
+			_, err := server.Listen(config)
 			require.ErrorContains(t, err, "generation floor")
 			continue
 		}

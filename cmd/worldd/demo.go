@@ -56,11 +56,12 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	g, core, err := host(file)
+	g, config, err := host(file)
 	if err != nil {
 		return err
 	}
-	s, err := server.Listen(server.Config{CoreConfig: core, Listen: "127.0.0.1:0", Log: newLog(std.err, zapcore.WarnLevel)})
+	config.Listen, config.Log = "127.0.0.1:0", newLog(std.err, zapcore.WarnLevel)
+	s, err := server.Listen(config)
 	if err != nil {
 		return err
 	}

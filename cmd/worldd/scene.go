@@ -44,17 +44,17 @@ func knownWorlds(name string) string {
 
 // host builds the world of a file, its game, and the server configuration that depends
 // on them.
-func host(file *scenes.File) (*game, server.CoreConfig, error) {
+func host(file *scenes.File) (*game, server.Config, error) {
 	scene, err := scenes.Build(file)
 	if err != nil {
-		return nil, server.CoreConfig{}, wrongUsage{err}
+		return nil, server.Config{}, wrongUsage{err}
 	}
 	schema, err := newSchema()
 	if err != nil {
-		return nil, server.CoreConfig{}, err
+		return nil, server.Config{}, err
 	}
 	g := &game{scene: scene}
-	return g, server.CoreConfig{
+	return g, server.Config{
 		World: scene.World, Schema: schema, Game: g.hooks(),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,

@@ -105,18 +105,16 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return wrongUsage{fmt.Errorf("worldd: --max-sessions is %d, but world %s takes %s (its limits.max_players): want fewer sessions, or a --world file with a higher limit, at most %d",
 			c.MaxSessions, file.Name, count(most, "player"), scenes.MaxPlayers)}
 	}
-	g, core, err := host(file)
+	g, config, err := host(file)
 	if err != nil {
 		return err
 	}
-	core.MaxSessions = c.limits(file).MaxSessions
-	core.Replication.Workers = c.Workers
-	core.CommandsPerSecond, core.CommandBurst = c.CommandsPerSecond, c.CommandBurst
-	core.OneSessionPerUser = c.OneSessionPerUser
-	config := server.Config{
-		CoreConfig: core, Listen: c.Listen, AdminListen: c.Admin,
-		MaxSessionsPerAddress: c.MaxSessionsPerAddress, QlogDir: c.QlogDir, Log: newLog(std.err, zapcore.InfoLevel),
-	}
+	config.Listen, config.AdminListen, config.QlogDir = c.Listen, c.Admin, c.QlogDir
+	config.MaxSessions, config.MaxSessionsPerAddress = c.limits(file).MaxSessions, c.MaxSessionsPerAddress
+	config.CommandsPerSecond, config.CommandBurst = c.CommandsPerSecond, c.CommandBurst
+	config.OneSessionPerUser = c.OneSessionPerUser
+	config.Replication.Workers = c.Workers
+	config.Log = newLog(std.err, zapcore.InfoLevel)
 	defer logLibraries(config.Log)()
 	if config.Replication.Tables, err = loadTables(c.Tables); err != nil {
 		return err

@@ -25,7 +25,7 @@ func TestRetryUnderLoad(t *testing.T) {
 	require.NoError(t, err)
 	rowSchema := schema.New()
 	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
-	core, err := session.NewCore(session.CoreConfig{World: w, Schema: rowSchema, Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
+	core, err := session.NewCore(session.Config{World: w, Schema: rowSchema, Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
 	ignore := func(float64) {}
 	s, err := Listen(Config{Listen: "127.0.0.1:0", Core: core, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()})

@@ -46,30 +46,27 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 	require.NoError(t, schema.Add[scenes.Identity](rowSchema, scenes.IdentityName))
 	h := &hosted{}
 	h.server, err = server.Listen(server.Config{
-		Listen: "127.0.0.1:0",
-		CoreConfig: server.CoreConfig{
-			World: scene.World, Schema: rowSchema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
-			Replication: replication.Config{
-				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+		Listen: "127.0.0.1:0", World: scene.World, Schema: rowSchema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
+		Replication: replication.Config{
+			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
+			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+		},
+		Game: server.Game{
+			Join:  func(*server.Session) (world.Entity, error) { return scene.Join() },
+			Leave: func(s *server.Session) { scene.Leave(s.Entity()) },
+			Input: func(s *server.Session, _ uint64, data []byte) {
+				if dir, ok := scenes.DecodeSteer(data); ok {
+					scene.Steer(s.Entity(), dir)
+				}
 			},
-			Game: server.Game{
-				Join:  func(*server.Session) (world.Entity, error) { return scene.Join() },
-				Leave: func(s *server.Session) { scene.Leave(s.Entity()) },
-				Input: func(s *server.Session, _ uint64, data []byte) {
-					if dir, ok := scenes.DecodeSteer(data); ok {
-						scene.Steer(s.Entity(), dir)
-					}
-				},
-				Commands: map[string]server.Command{"poke": func(_ *server.Session, target world.Entity, args []byte) error {
-					want := binary.BigEndian.AppendUint64([]byte{0xcf}, scene.Identities().Get(target).Number())
-					if !bytes.Equal(args, want) {
-						h.mistaken.Add(1)
-					}
-					h.pokes.Add(1)
-					return scene.Poke(target)
-				}},
-			},
+			Commands: map[string]server.Command{"poke": func(_ *server.Session, target world.Entity, args []byte) error {
+				want := binary.BigEndian.AppendUint64([]byte{0xcf}, scene.Identities().Get(target).Number())
+				if !bytes.Equal(args, want) {
+					h.mistaken.Add(1)
+				}
+				h.pokes.Add(1)
+				return scene.Poke(target)
+			}},
 		},
 	})
 	require.NoError(t, err)

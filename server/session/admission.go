@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Admit checks a connect token and returns what it grants (CoreConfig.Admit).
+// Admit checks a connect token and returns what it grants (Config.Admit).
 type Admit func(ctx context.Context, token []byte) (Admission, error)
 
 // Admission describes what a connect token grants. A session keeps the Admission of its first

@@ -14,8 +14,8 @@ import (
 )
 
 // users returns a desk whose tokens are user names.
-func users(t *testing.T, change func(*session.CoreConfig)) *desk {
-	return newDeskWith(t, func(c *session.CoreConfig) {
+func users(t *testing.T, change func(*session.Config)) *desk {
+	return newDeskWith(t, func(c *session.Config) {
 		c.MaxSessions = 8
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
 			return session.Admission{User: string(token)}, nil
@@ -69,7 +69,7 @@ func (c *seat) saysGoodbye(code wire.Code) {
 // A ban ends the user's sessions, connected or away, and no others. None resumes and none
 // begins until the ban is lifted.
 func TestBans(t *testing.T) {
-	d := users(t, func(*session.CoreConfig) {})
+	d := users(t, func(*session.Config) {})
 	here, _ := d.enterAs("eve")
 	away, w := d.enterAs("eve")
 	other, _ := d.enterAs("ann")
@@ -95,7 +95,7 @@ func TestBans(t *testing.T) {
 // A session ends when its token's time is over, connected or away. Resuming with another
 // token does not extend it.
 func TestSessionEnds(t *testing.T) {
-	d := users(t, func(c *session.CoreConfig) {
+	d := users(t, func(c *session.Config) {
 		c.Grace = time.Minute
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
 			lasts, err := time.ParseDuration(string(token))
@@ -136,7 +136,7 @@ func TestOneSessionPerUser(t *testing.T) {
 	for _, one := range []bool{true, false} {
 		t.Run(fmt.Sprint(one), func(t *testing.T) {
 			var told []string
-			d := users(t, func(c *session.CoreConfig) {
+			d := users(t, func(c *session.Config) {
 				c.OneSessionPerUser = one
 				join, leave := c.Game.Join, c.Game.Leave
 				c.Game.Join = func(s *session.Session) (world.Entity, error) {
@@ -177,12 +177,12 @@ func TestOneSessionPerUser(t *testing.T) {
 
 // On a full server, a user's older session makes room for the newer one.
 func TestOneSessionPerUserWhenFull(t *testing.T) {
-	d := users(t, func(c *session.CoreConfig) { c.OneSessionPerUser, c.MaxSessions = true, 2 })
+	d := users(t, func(c *session.Config) { c.OneSessionPerUser, c.MaxSessions = true, 2 })
 	d.enterAs("ann")
 	d.enterAs("bob")
 	require.Equal(t, wire.ServerFull, d.refusedAs("eve", asIs))
 	d.enterAs("bob")
 	require.Equal(t, 2, d.core.Active())
-	_, err := session.NewCore(session.CoreConfig{OneSessionPerUser: true})
+	_, err := session.NewCore(session.Config{OneSessionPerUser: true})
 	require.ErrorContains(t, err, "OneSessionPerUser without Admit")
 }

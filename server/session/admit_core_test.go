@@ -15,7 +15,7 @@ import (
 // A slow check of a token delays only its connection, not the tick.
 func TestAdmitHoldsNoTick(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
-	d := newDeskWith(t, func(c *session.CoreConfig) {
+	d := newDeskWith(t, func(c *session.Config) {
 		c.Admit = func(context.Context, []byte) (session.Admission, error) {
 			close(asked)
 			<-answer
@@ -46,7 +46,7 @@ func TestAdmitHoldsNoTick(t *testing.T) {
 
 // No away session makes room for a client that is refused anyway.
 func TestStrangerTakesNoRoom(t *testing.T) {
-	d := newDeskWith(t, func(c *session.CoreConfig) {
+	d := newDeskWith(t, func(c *session.Config) {
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
 			if len(token) == 0 {
 				return session.Admission{}, errors.New("no token")
@@ -81,7 +81,7 @@ func TestStrangerTakesNoRoom(t *testing.T) {
 
 // The longest grace does not overflow to none.
 func TestLongestGrace(t *testing.T) {
-	d := newDeskWith(t, func(c *session.CoreConfig) { c.Grace = 1<<63 - 1 })
+	d := newDeskWith(t, func(c *session.Config) { c.Grace = 1<<63 - 1 })
 	c, _ := d.enter()
 	c.peer.Gone()
 	d.ticks(20 * 60)
@@ -92,7 +92,7 @@ func TestLongestGrace(t *testing.T) {
 // breaks the protocol meanwhile is refused at once.
 func TestJoinsAreSpread(t *testing.T) {
 	const crowd = 30
-	d := newDeskWith(t, func(c *session.CoreConfig) { c.MaxSessions = crowd })
+	d := newDeskWith(t, func(c *session.Config) { c.MaxSessions = crowd })
 	var seats []*seat
 	for range crowd {
 		c := d.sit()

@@ -75,7 +75,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 		require.NoError(t, err)
 		return h
 	}
-	core, err := session.NewCore(session.CoreConfig{
+	core, err := session.NewCore(session.Config{
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, Random: rand.NewChaCha8([32]byte{1}), Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
 		Game: session.Game{
 			Join:  func(s *session.Session) (world.Entity, error) { return spawn(float32(s.ID()), -20), nil },

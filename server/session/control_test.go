@@ -83,7 +83,7 @@ func TestControlChangesWhileAway(t *testing.T) {
 // Control does nothing inside Join: Welcome has not been sent.
 func TestControlInJoin(t *testing.T) {
 	var joined bulk.Handle
-	d := newDeskWith(t, func(c *session.CoreConfig) {
+	d := newDeskWith(t, func(c *session.Config) {
 		join := c.Game.Join
 		c.Game.Join = func(s *session.Session) (h world.Entity, err error) {
 			other, err := join(s)

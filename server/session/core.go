@@ -24,64 +24,29 @@ import (
 // the range. The margin is for inputs aimed at later ticks.
 const lastRunTick = math.MaxUint32 - 1<<16
 
-// CoreConfig configures a Core.
-type CoreConfig struct {
-	// World belongs, from NewCore on, to the goroutine that calls Tick: in a Server,
-	// to Serve and the functions of Game.
-	World *world.World
-	// Schema lists what clients receive: schema.Body as schema.BodyComponent, and
-	// components registered in World under the same name and type. Clients build the
-	// same schema, in the same order.
-	Schema      *schema.Schema
-	Replication replication.Config
-	Game        Game
-	// Epoch names this run of the world. Handles of another epoch are invalid. It must
-	// differ from every earlier run's: otherwise clients of that run keep handles that
-	// now name other entities. 0 picks a random epoch.
-	Epoch uint64
-	// GenerationFloor tells clients that a handle of a lower generation was issued by an
-	// earlier run and is stale (H5). 0 takes the world's FirstGeneration, the only
-	// other valid value.
-	GenerationFloor uint32
-	// Admit checks a client's connect token and returns what it grants. An error refuses
-	// the session, with its code if it is a *wire.Error and with Unauthorized otherwise.
-	// Admit runs on the connection's goroutine, concurrently with other calls. It may
-	// take time, for example to ask another service: only this client waits. ctx ends
-	// with the connection, and in a Server after HelloTimeout. If the error is
-	// context.DeadlineExceeded, the client receives Internal.
-	// nil admits every client: for development.
-	Admit Admit
-	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user
-	// begins another. The old session ends before Game.Join runs, so that Join loads
-	// what Game.Leave saved. Resuming a session does not count as beginning one.
-	// Sessions without a user are exempt. It needs Admit.
-	OneSessionPerUser bool
-	// MaxSessions bounds the sessions at any one time, including those that are away,
-	// which end when a new client needs the slot. Default 1,024.
-	MaxSessions int
-	// CommandsPerSecond and CommandBurst bound the commands of one session. A command
-	// beyond them is answered RateLimited. Defaults: 50 a second, 100 at once. Two fixed
-	// bounds limit higher rates (limits.go): a stream is read at 64 KiB a second, and
-	// more than 256 commands in one tick end the session.
+// Config configures a Core. Its fields are those of server.Config that concern sessions;
+// server.Config documents them.
+type Config struct {
+	World                           *world.World
+	Schema                          *schema.Schema
+	Replication                     replication.Config
+	Game                            Game
+	Epoch                           uint64
+	GenerationFloor                 uint32
+	Admit                           Admit
+	OneSessionPerUser               bool
+	MaxSessions                     int
 	CommandsPerSecond, CommandBurst int
-	// Grace is how long a session whose connection broke waits for its client to
-	// reconnect, keeping its entity and the client's replication state. 0 takes 15 s. If
-	// negative, a session ends with its connection.
-	Grace time.Duration
-	// PanicEnds lets a panic in a function of the game end the process. By default it
-	// ends only the session that the function was called for, with Internal, and is
-	// counted in Stats.Panics; a Server also logs its stack. See Game.
-	PanicEnds bool
-	// Random is the source of the epoch and of resume secrets. NewCore requires it; a
-	// Server uses the system's source for nil.
-	Random io.Reader
+	Grace                           time.Duration
+	PanicEnds                       bool
+	Random                          io.Reader // required
 }
 
 // Core is the server without sockets, goroutines or a clock: sessions, commands and
 // inputs, the world, and its snapshots. One goroutine calls Tick; connections deliver
 // what they receive from their own goroutines.
 type Core struct {
-	config     CoreConfig
+	config     Config
 	world      *world.World
 	replicator *replication.Replicator
 	now        time.Time // world time, for rate limits; advances by ticks
@@ -109,7 +74,7 @@ type Core struct {
 
 // Validate reports every error in c, except those that NewCore reports: a schema that
 // does not fit the world, and a missing Random.
-func (c CoreConfig) Validate() error {
+func (c Config) Validate() error {
 	errs := []error{c.Game.validate(), validateMaxSessions(c.MaxSessions)}
 	if c.OneSessionPerUser && c.Admit == nil {
 		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
@@ -137,7 +102,7 @@ func (c CoreConfig) Validate() error {
 }
 
 // NewCore returns a Core, or an error that names every fault of c.
-func NewCore(c CoreConfig) (*Core, error) {
+func NewCore(c Config) (*Core, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -181,7 +146,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 }
 
 // Config returns the configuration with its defaults filled in.
-func (c *Core) Config() CoreConfig { return c.config }
+func (c *Core) Config() Config { return c.config }
 
 // OnPanic sets a function to call for each contained panic of the game, on the goroutine
 // that panicked. It must be set before the first Open.
@@ -339,7 +304,7 @@ func (c *Core) reap() {
 	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
 }
 
-// MaxSessions returns the current limit: CoreConfig.MaxSessions, or the one set by
+// MaxSessions returns the current limit: Config.MaxSessions, or the one set by
 // SetLimits. It may be called from any goroutine.
 func (c *Core) MaxSessions() int {
 	c.mu.Lock()
@@ -347,7 +312,7 @@ func (c *Core) MaxSessions() int {
 	return c.maxSessions
 }
 
-// SetLimits changes CoreConfig.MaxSessions and the replication budget at the next tick; 0
+// SetLimits changes Config.MaxSessions and the replication budget at the next tick; 0
 // takes the default. Existing sessions stay, even beyond the new limit. On error nothing
 // changes. It may be called from any goroutine.
 func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {

@@ -152,7 +152,7 @@ func newStreet(t testing.TB) *street {
 		return h
 	}
 	s := &street{t: t, world: w, intruder: &intruder{t: t}}
-	s.core, err = session.NewCore(session.CoreConfig{
+	s.core, err = session.NewCore(session.Config{
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50},
 		Game: session.Game{Join: func(s *session.Session) (world.Entity, error) {

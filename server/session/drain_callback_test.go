@@ -13,7 +13,7 @@ import (
 // closing returns a desk whose game drains the server in Leave.
 func closing(t *testing.T, joins *int) *desk {
 	var d *desk
-	d = newDeskWith(t, func(c *session.CoreConfig) {
+	d = newDeskWith(t, func(c *session.Config) {
 		join, leave := c.Game.Join, c.Game.Leave
 		c.Game.Join = func(s *session.Session) (world.Entity, error) { *joins++; return join(s) }
 		c.Game.Leave = func(s *session.Session) {
@@ -97,7 +97,7 @@ func TestDrainInLeaveOfWhoComesAgain(t *testing.T) {
 // A game that drains the server and refuses the client in Join refuses it once.
 func TestDrainInRefusal(t *testing.T) {
 	var d *desk
-	d = newDeskWith(t, func(c *session.CoreConfig) {
+	d = newDeskWith(t, func(c *session.Config) {
 		c.Game.Join = func(*session.Session) (world.Entity, error) {
 			d.core.Drain()
 			return 0, &wire.Error{Code: wire.Unauthorized}

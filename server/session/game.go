@@ -15,7 +15,7 @@ import (
 // nil. All functions run on the goroutine that owns the world, between steps.
 //
 // A panic in one of them ends the session that it was called for, unless
-// CoreConfig.PanicEnds is set:
+// Config.PanicEnds is set:
 //   - Nothing is undone: writes to the world and to the game's own state stay. Deferred
 //     functions run, so unlock with defer.
 //   - Leave follows as usual and finds that state. A panic in Leave ends nothing more.
@@ -38,7 +38,7 @@ type Game struct {
 	// Leave ends a session that Join admitted.
 	Leave func(s *Session)
 	// Away reports that a session's connection broke. Its client may reconnect within
-	// CoreConfig.Grace; until then there are no inputs, and the game may stop or hide the
+	// Config.Grace; until then there are no inputs, and the game may stop or hide the
 	// entity. Back or Leave follows.
 	Away func(s *Session)
 	// Back reports that the client of an away session has reconnected.

@@ -7,7 +7,7 @@ import (
 
 // Bounds on what a client's session can cost, with the attack or mistake that each stops.
 // Anything beyond is counted: worldd_dropped_total by reason,
-// worldd_command_rejections_total and worldd_sessions_ended_total by code. CoreConfig can
+// worldd_command_rejections_total and worldd_sessions_ended_total by code. Config can
 // change the bounds with Default in their names.
 const (
 	// DefaultMaxSessions is about what two slow cores keep connected at the minimum

@@ -156,7 +156,7 @@ func (v *vandal) again(core *session.Core) {
 func TestMutantSessions(t *testing.T) {
 	const perPlay, perTick = 48, 6
 	var stranger func(h bulk.Handle) // is told of every command that is executed
-	d := newDeskWith(t, func(c *session.CoreConfig) {
+	d := newDeskWith(t, func(c *session.Config) {
 		c.MaxSessions, c.Random = 4, rand.NewChaCha8([32]byte{2})
 		c.Game.Input = func(_ *session.Session, _ uint64, data []byte) { require.LessOrEqual(t, len(data), wire.MaxInputBytes) }
 		c.Game.Commands["poke"] = func(s *session.Session, h world.Entity, _ []byte) error {

@@ -11,13 +11,13 @@ import (
 )
 
 // fragile returns a desk whose game panics in one hook, for the session named "victim".
-func fragile(t *testing.T, hook session.Hook, change func(*session.CoreConfig)) *desk {
+func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *desk {
 	boom := func(at session.Hook, s *session.Session) {
 		if at == hook && s.Name() == "victim" {
 			panic("boom")
 		}
 	}
-	d := newDeskWith(t, func(c *session.CoreConfig) {
+	d := newDeskWith(t, func(c *session.Config) {
 		g := &c.Game
 		join, leave, input := g.Join, g.Leave, g.Input
 		g.Join = func(s *session.Session) (world.Entity, error) {
@@ -100,7 +100,7 @@ func TestPanicEndsItsSession(t *testing.T) {
 		}},
 	} {
 		t.Run(c.hook.String(), func(t *testing.T) {
-			d := fragile(t, c.hook, func(*session.CoreConfig) {})
+			d := fragile(t, c.hook, func(*session.Config) {})
 			other := d.join()
 			victim := c.provoke(d)
 			other.heldDown()
@@ -127,7 +127,7 @@ func TestPanicEndsItsSession(t *testing.T) {
 }
 
 func TestPanicInJoinRefuses(t *testing.T) {
-	d := fragile(t, session.HookJoin, func(*session.CoreConfig) {})
+	d := fragile(t, session.HookJoin, func(*session.Config) {})
 	other := d.join()
 	c := d.sit()
 	h := d.hello()
@@ -155,7 +155,7 @@ func TestPanicInLeave(t *testing.T) {
 		"drain":    func(d *desk, _ *seat) { d.core.Drain() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := fragile(t, session.HookLeave, func(*session.CoreConfig) {})
+			d := fragile(t, session.HookLeave, func(*session.Config) {})
 			other := d.join()
 			c, _ := d.victim()
 			end(d, c)
@@ -177,7 +177,7 @@ func TestPanicInLeave(t *testing.T) {
 
 // A hook panics while it ends another session.
 func TestPanicInLeaveWithinACommand(t *testing.T) {
-	d := fragile(t, session.HookLeave, func(c *session.CoreConfig) {
+	d := fragile(t, session.HookLeave, func(c *session.Config) {
 		c.Game.Commands["stop"] = func(*session.Session, world.Entity, []byte) error { panic("after all") }
 	})
 	c, _ := d.victim()
@@ -189,7 +189,7 @@ func TestPanicInLeaveWithinACommand(t *testing.T) {
 }
 
 func TestPanicEnds(t *testing.T) {
-	d := fragile(t, session.HookCommand, func(c *session.CoreConfig) { c.PanicEnds = true })
+	d := fragile(t, session.HookCommand, func(c *session.Config) { c.PanicEnds = true })
 	c, _ := d.victim()
 	require.PanicsWithValue(t, "boom", func() { c.say(wire.Command{ID: 1, Name: "break"}) })
 	require.Zero(t, d.core.Stats().Panics[session.HookCommand])
@@ -199,7 +199,7 @@ func TestPanicEnds(t *testing.T) {
 // nor be saved. A game that panics while iterating over it has broken nothing.
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	var d *desk
-	d = newDeskWith(t, func(c *session.CoreConfig) {
+	d = newDeskWith(t, func(c *session.Config) {
 		c.Game.Commands["break"] = func(*session.Session, world.Entity, []byte) error {
 			d.world.TakeImage(nil)
 			return nil

@@ -127,10 +127,10 @@ func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 
 // After the grace period the game's Leave is called once, and the client begins a new session.
 func TestGraceEnds(t *testing.T) {
-	for name, change := range map[string]func(*session.CoreConfig){
-		"15 s":   func(*session.CoreConfig) {},
-		"1 s":    func(c *session.CoreConfig) { c.Grace = time.Second },
-		"at 0 s": func(c *session.CoreConfig) { c.Grace = -1 },
+	for name, change := range map[string]func(*session.Config){
+		"15 s":   func(*session.Config) {},
+		"1 s":    func(c *session.Config) { c.Grace = time.Second },
+		"at 0 s": func(c *session.Config) { c.Grace = -1 },
 	} {
 		d := newDeskWith(t, change)
 		grace := map[string]int{"15 s": 15 * 60, "1 s": 60, "at 0 s": -1}[name]

@@ -38,7 +38,7 @@ func newRoomOf(t *testing.T, places int, game Game) (c *Core, attempt func(addre
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	c, err = NewCore(CoreConfig{World: w, Schema: s, MaxSessions: places, Game: game, Random: rand.NewChaCha8([32]byte{1})})
+	c, err = NewCore(Config{World: w, Schema: s, MaxSessions: places, Game: game, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
 	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version()})
 	return c, func(address string) *Peer {

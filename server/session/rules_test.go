@@ -71,7 +71,7 @@ func newCourt(t testing.TB, seed uint64) *court {
 	c.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	schema := deskSchema(t)
-	c.core, err = session.NewCore(session.CoreConfig{
+	c.core, err = session.NewCore(session.Config{
 		World: w, Schema: schema, Epoch: deskEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 40, Always: c.beacon.Presence(), Private: c.secret.Presence()},
 		Game:        session.Game{Join: c.join, Leave: func(s *session.Session) { w.Destroy(s.Entity()) }},

@@ -11,7 +11,7 @@ import (
 
 // fullDesk returns a desk with the given number of clients; each counts its snapshots.
 func fullDesk(t *testing.T, clients int) (*desk, []*seat) {
-	d := newDeskWith(t, func(c *session.CoreConfig) { c.MaxSessions = clients })
+	d := newDeskWith(t, func(c *session.Config) { c.MaxSessions = clients })
 	var seats []*seat
 	for range clients {
 		seats = append(seats, d.join())
@@ -72,7 +72,7 @@ func TestShortageIsShared(t *testing.T) {
 		{20, 12, 3, 30, 4, 4}, // four in each tick, and time for three
 		{60, 5, 3, 72, 1, 2},
 	} {
-		d := newDeskWith(t, func(config *session.CoreConfig) {
+		d := newDeskWith(t, func(config *session.Config) {
 			config.MaxSessions, config.Replication.SnapshotHz = c.clients, c.hz
 		})
 		var seats []*seat
@@ -134,7 +134,7 @@ func TestLastTickMissesNothing(t *testing.T) {
 
 // A session without a connection takes no time, and is scheduled again when it resumes.
 func TestAwayIsNotScheduled(t *testing.T) {
-	d := newDeskWith(t, func(c *session.CoreConfig) { c.MaxSessions = 2 })
+	d := newDeskWith(t, func(c *session.Config) { c.MaxSessions = 2 })
 	first, w := d.enter()
 	second := d.join()
 	d.ticks(60)

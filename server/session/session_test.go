@@ -41,15 +41,15 @@ func deskSchema(t testing.TB) *schema.Schema {
 	return s
 }
 
-func newDesk(t testing.TB) *desk { return newDeskWith(t, func(*session.CoreConfig) {}) }
+func newDesk(t testing.TB) *desk { return newDeskWith(t, func(*session.Config) {}) }
 
-func newDeskWith(t testing.TB, change func(*session.CoreConfig)) *desk {
+func newDeskWith(t testing.TB, change func(*session.Config)) *desk {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	d := &desk{t: t, world: w}
 	d.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
 	require.NoError(t, err)
-	config := session.CoreConfig{
+	config := session.Config{
 		World: w, Schema: deskSchema(t), Epoch: deskEpoch, GenerationFloor: 1, MaxSessions: 2, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
 		Game: session.Game{
@@ -305,7 +305,7 @@ func TestCommandRate(t *testing.T) {
 }
 
 func TestCommandRateIsConfigured(t *testing.T) {
-	d := newDeskWith(t, func(c *session.CoreConfig) { c.CommandsPerSecond, c.CommandBurst = 5, 3 })
+	d := newDeskWith(t, func(c *session.Config) { c.CommandsPerSecond, c.CommandBurst = 5, 3 })
 	c := d.join()
 	codes := func(commands int) (codes []wire.Code) {
 		var messages []wire.Message
@@ -582,7 +582,7 @@ func TestFloorIsTheWorlds(t *testing.T) {
 	w, err := world.New(world.Config{FirstGeneration: 5})
 	require.NoError(t, err)
 	for floor, right := range map[uint32]bool{0: true, 5: true, 1: false, 7: false} {
-		_, err := session.NewCore(session.CoreConfig{World: w, Schema: deskSchema(t), Epoch: 1, GenerationFloor: floor, Random: rand.NewChaCha8([32]byte{1})})
+		_, err := session.NewCore(session.Config{World: w, Schema: deskSchema(t), Epoch: 1, GenerationFloor: floor, Random: rand.NewChaCha8([32]byte{1})})
 		require.Equal(t, right, err == nil, "floor %d: %v", floor, err)
 	}
 }
@@ -592,7 +592,7 @@ func TestEpochIsChosen(t *testing.T) {
 	seen := map[uint64]bool{0: true}
 	random := rand.NewChaCha8([32]byte{1})
 	for range 3 {
-		d := newDeskWith(t, func(c *session.CoreConfig) { c.Epoch, c.Random = 0, random })
+		d := newDeskWith(t, func(c *session.Config) { c.Epoch, c.Random = 0, random })
 		c := d.sit()
 		hello := d.hello()
 		hello.Epoch = 0
@@ -604,7 +604,7 @@ func TestEpochIsChosen(t *testing.T) {
 	}
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	_, err = session.NewCore(session.CoreConfig{World: w, Schema: deskSchema(t), Random: strings.NewReader("short")})
+	_, err = session.NewCore(session.Config{World: w, Schema: deskSchema(t), Random: strings.NewReader("short")})
 	require.ErrorContains(t, err, "no random number")
 }
 
@@ -612,7 +612,7 @@ func TestEpochIsChosen(t *testing.T) {
 // called for it.
 func TestDrainInJoin(t *testing.T) {
 	var d *desk
-	d = newDeskWith(t, func(c *session.CoreConfig) {
+	d = newDeskWith(t, func(c *session.Config) {
 		join := c.Game.Join
 		c.Game.Join = func(s *session.Session) (world.Entity, error) {
 			if s.Name() == "last" {

@@ -290,7 +290,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 		}
 		s.noteNamed()
 	}
-	config := session.CoreConfig{
+	config := session.Config{
 		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
 		Replication: replication.Config{
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,

@@ -18,7 +18,7 @@ import (
 func TestTicksAreSpent(t *testing.T) {
 	const left = 200
 	before := uint64(math.MaxUint32 - 1<<16 - left) // ticks that the run has made already
-	d := newDeskWith(t, func(c *session.CoreConfig) { c.Replication.TickBase = -before })
+	d := newDeskWith(t, func(c *session.Config) { c.Replication.TickBase = -before })
 	require.EqualValues(t, left, d.core.TicksLeft())
 	c, w := d.enter()
 	require.EqualValues(t, before, w.Tick)

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// Config has every field of session.Config, and session passes each on.
+func TestConfigSession(t *testing.T) {
+	var c Config
+	fields := reflect.VisibleFields(reflect.TypeFor[session.Config]())
+	for i, f := range fields {
+		own := reflect.ValueOf(&c).Elem().FieldByName(f.Name)
+		require.True(t, own.IsValid(), f.Name)
+		setNonZero(own, i+1)
+	}
+	passed := reflect.ValueOf(c.session())
+	for i, f := range fields {
+		got := passed.FieldByIndex(f.Index)
+		require.False(t, got.IsZero(), f.Name)
+		if got.CanInt() {
+			require.EqualValues(t, i+1, got.Int(), f.Name)
+		}
+	}
+}
+
+// setNonZero sets v to a value of its type that differs from zero, and to n if it is an
+// integer.
+func setNonZero(v reflect.Value, n int) {
+	switch v.Kind() {
+	case reflect.Struct:
+		setNonZero(v.Field(0), n)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Func:
+		v.Set(reflect.MakeFunc(v.Type(), nil))
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(rand.Reader))
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		v.Set(reflect.ValueOf(n).Convert(v.Type()))
+	}
+}
+
+// Admit's context ends after 5 s, and the client learns that its token is not at fault.
+func TestAdmitTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := world.New(world.Config{})
+		require.NoError(t, err)
+		rows := schema.New()
+		require.NoError(t, schema.Add[schema.Body](rows, schema.BodyComponent))
+		core, err := session.NewCore(Config{World: w, Schema: rows, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
+			<-ctx.Done()
+			return Admission{}, ctx.Err()
+		}}.session())
+		require.NoError(t, err)
+		conn := &closeRecorder{}
+		began := time.Now()
+		hello := wire.Hello{Protocol: wire.Version, Schema: rows.Hash(), Tables: rowcodec.DefaultTables().Version()}
+		require.NoError(t, core.Open(t.Context(), "", conn).ReceiveStream(wire.AppendMessage(nil, hello)))
+		require.Equal(t, 5*time.Second, time.Since(began))
+		core.Tick()
+		require.Equal(t, []wire.Code{wire.Internal}, conn.closed)
+	})
+}
+
+// closeRecorder is a session.Conn that records the codes of Close.
+type closeRecorder struct{ closed []wire.Code }
+
+func (l *closeRecorder) SendStream([]byte) bool         { return true }
+func (l *closeRecorder) SendSnapshot([][]byte)          {}
+func (l *closeRecorder) Close(code wire.Code, _ string) { l.closed = append(l.closed, code) }
