@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
@@ -78,13 +78,17 @@ type recordFile struct {
 }
 
 func createRecord(path string, log *zap.Logger) (*recordFile, error) {
-	file, err := os.Create(path)
+	file, err := regularfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the recording: %w", err)
 	}
+	return newRecordFile(file, path, log), nil
+}
+
+func newRecordFile(file io.WriteCloser, path string, log *zap.Logger) *recordFile {
 	r := &recordFile{path: path, log: log, queue: make(chan []byte, queuedSteps)}
 	r.done.Go(func() { r.drain(file) })
-	return r, nil
+	return r
 }
 
 // drain writes queued data. It flushes whenever the queue is empty, to lose little if

@@ -370,8 +370,9 @@ func TestRecordingToAFullDisk(t *testing.T) {
 		t.Skip("no disk that is always full")
 	}
 	logs, seen := observer.New(zap.InfoLevel)
-	r, err := createRecord(full, zap.New(logs))
+	file, err := os.Create(full)
 	require.NoError(t, err)
+	r := newRecordFile(file, full, zap.New(logs))
 	_, err = r.Write(make([]byte, 2<<20))
 	require.NoError(t, err, "it is queued")
 	_, _ = r.Write([]byte("more"))

@@ -40,6 +40,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/worldd/worldd/internal/regularfile"
 )
 
 // Exit statuses.
@@ -71,7 +73,7 @@ type streams struct {
 }
 
 // command is implemented by every command. An error is printed in one piece; the exit
-// status is 1, or 2 for a wrongUsage.
+// status is 1, or 2 for a wrongUsage or a path that names no regular file.
 type command interface {
 	Run(ctx context.Context, std streams) error
 }
@@ -134,6 +136,9 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitUsage
 	}
 	fmt.Fprintln(std.err, "worldd:", err)
+	if errors.Is(err, regularfile.ErrNotRegular) { // named on the command line
+		return exitUsage
+	}
 	return exitError
 }
 

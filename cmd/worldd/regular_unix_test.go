@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Only regular files are accepted: a pipe without a writer would block, and a device
-// would fill the memory.
-func TestCommandsReadRegularFilesOnly(t *testing.T) {
+// Only regular files are accepted: a pipe blocks until its other end is opened, a device
+// may have no end, and neither keeps what is saved to it.
+func TestCommandsUseRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	pipe, good := filepath.Join(dir, "pipe"), filepath.Join(dir, "good")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
@@ -28,20 +28,26 @@ func TestCommandsReadRegularFilesOnly(t *testing.T) {
 		"certificate": append(serve, "--cert="+pipe, "--key="+good),
 		"key":         append(serve, "--cert="+good, "--key="+pipe),
 		"image":       append(serve, "--image="+pipe),
+		"record":      append(serve, "--record="+pipe),
 		"recording":   {"replay", pipe},
 		"inspected":   {"inspect", pipe},
 		"trained":     {"train", pipe, "--out=" + filepath.Join(dir, "out")},
-		"effect":      {"effect", "check", pipe},
 		"secret key":  {"token", "issue", "--user=ann", "--key=" + pipe},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out, err := worldd(t, args...)
-			require.NotEqual(t, exitOK, status)
+			require.Equal(t, exitUsage, status)
 			require.Empty(t, out)
 			require.Contains(t, err, pipe)
 			require.Contains(t, err, "not a regular file: it is a named pipe")
 		})
 	}
-	_, _, err := worldd(t, append(serve, "--tables=/dev/zero")...)
-	require.Contains(t, err, "not a regular file: it is a device")
+	status, _, err := worldd(t, "effect", "check", pipe)
+	require.Equal(t, exitError, status, "as for each invalid effect")
+	require.Contains(t, err, "not a regular file: it is a named pipe")
+	for _, flag := range []string{"--tables=/dev/zero", "--image=/dev/null", "--record=/dev/null"} {
+		status, _, err := worldd(t, append(serve, flag)...)
+		require.Equal(t, exitUsage, status, flag)
+		require.Contains(t, err, "not a regular file: it is a device")
+	}
 }

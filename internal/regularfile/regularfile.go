@@ -1,4 +1,4 @@
-// Package regularfile reads files named by the user: regular files only, up to a limit.
+// Package regularfile opens files named by the user: regular files only, read up to a limit.
 // Opening a named pipe blocks uninterruptibly until it has a writer, and a device may
 // have no end.
 package regularfile
@@ -24,12 +24,33 @@ func Open(path string) (*os.File, error) {
 	if err := check(os.Stat(path)); err != nil { // before opening, which may block
 		return nil, pathError(path, err)
 	}
-	file, err := os.Open(path)
+	return checked(os.Open(path))
+}
+
+// Create opens the regular file at path for writing, and follows links. It makes the file
+// if it does not exist, with permissions 0666 before umask, and empties it otherwise. The
+// error is Open's.
+func Create(path string) (*os.File, error) {
+	if err := check(os.Stat(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, pathError(path, err)
+	}
+	file, err := checked(os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666))
 	if err != nil {
 		return nil, err
 	}
-	if err := check(file.Stat()); err != nil { // path may name another file by now
-		return nil, errors.Join(pathError(path, err), file.Close())
+	if err := file.Truncate(0); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// checked checks a file that has been opened: its path may name another one by now.
+func checked(file *os.File, err error) (*os.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := check(file.Stat()); err != nil {
+		return nil, errors.Join(pathError(file.Name(), err), file.Close())
 	}
 	return file, nil
 }

@@ -31,6 +31,26 @@ func TestOpenFollowsLinks(t *testing.T) {
 	require.Equal(t, "x", string(data))
 }
 
+func TestCreate(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "x"), filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink("x", link))
+	for _, name := range []string{path, link} {
+		for _, text := range []string{"first", "2nd"} {
+			file, err := regularfile.Create(name)
+			require.NoError(t, err)
+			_, err = file.WriteString(text)
+			require.NoError(t, err)
+			require.NoError(t, file.Close())
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, text, string(data))
+		}
+	}
+	_, err := regularfile.Create(filepath.Join(dir, "missing", "x"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]error{

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
-// Opening a pipe without a writer would block.
-func TestOpenRefusesPipesAndSockets(t *testing.T) {
+// Opening a pipe blocks until its other end is open.
+func TestRefusesPipesAndSockets(t *testing.T) {
 	dir := t.TempDir()
 	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "s")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
@@ -24,6 +24,8 @@ func TestOpenRefusesPipesAndSockets(t *testing.T) {
 	defer listener.Close()
 	for path, kind := range map[string]string{pipe: "a named pipe", socket: "a socket", "/dev/zero": "a device"} {
 		_, err := regularfile.Open(path)
+		require.EqualError(t, err, "open "+path+": not a regular file: it is "+kind)
+		_, err = regularfile.Create(path)
 		require.EqualError(t, err, "open "+path+": not a regular file: it is "+kind)
 	}
 }
