@@ -58,7 +58,8 @@
 //
 //	mode                                       wind: output is a velocity of the air in m/s,
 //	                                           acting on bodies with drag; acceleration: m/s²
-//	text                                       the program, as a literal block: `text: |`
+//	text                                       the program, as a literal block: `text: |`;
+//	                                           it must use each parameter that it declares
 //	shipped                   none             alternatively, the name of an effect that
 //	                                           comes with package field: explosion, gust,
 //	                                           storm_cell, updraft, whirl or wind

@@ -109,6 +109,7 @@ func TestMistakes(t *testing.T) {
 		{"effect, behind wide characters", "      output = add", "      # é\n      é = add", 19, 7, "effects.breeze.text: unexpected character", "a name"},
 		{"effect, unknown operation", "= add output", "= ad output", 18, 16, `effects.breeze.text: there is no operation "ad"`, "one of "},
 		{"effect that does nothing", "output = add output, (1, 0, 0, 0)", "x = mov 1", 19, 7, "effects.breeze.text: the effect never adds to output", "output = add output, wind"},
+		{"effect, unused parameter", "      output = add output, (1, 0, 0, 0)", "      param speed = 3\n      output = add output, (1, 0, 0, 0)", 18, 13, `effects.breeze.text: the output does not depend on the parameter "speed"`, "a line that uses it"},
 		{"effect that is not a block", "text: |\n      output", "text: output", 17, 11, `effects.breeze.text is the text "output = add`, "a literal block"},
 		{"folded effect", "text: |", "text: >", 17, 11, "effects.breeze.text is a block of text", "a literal block"},
 		{"no effect text", "    text: |\n      output = add output, (1, 0, 0, 0)\n", "", 16, 5, "effects.breeze.text is missing", "literal block"},

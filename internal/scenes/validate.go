@@ -215,8 +215,8 @@ func (c *checker) effects() {
 	}
 }
 
-// program compiles an effect's text and reports errors at their position in the world
-// file.
+// program compiles an effect's text and reports errors and unused parameters at their
+// position in the world file.
 func (c *checker) program(path string, e Effect) *field.Program {
 	at := path + ".text"
 	_, known := field.Shipped(e.Shipped)
@@ -240,6 +240,10 @@ func (c *checker) program(path string, e Effect) *field.Program {
 	if err != nil {
 		c.syntax(at, err)
 		return nil
+	}
+	unused, _ := field.UnusedParams(e.source()) // it compiles
+	for _, mistake := range unused {
+		c.syntax(at, mistake)
 	}
 	c.params(path, e, program.Params())
 	return program
